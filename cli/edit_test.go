@@ -269,9 +269,9 @@ func TestEditLooksForAChangeWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// TestEditKnowsItsOwnChangeByTheFieldsAlone refuses the change with 412 after having made it, as the retry of an attempt whose
+// TestEditRecognizesItsOwnChange refuses the change with 412 after having made it, as the retry of an attempt whose
 // reply was lost is refused.
-func TestEditKnowsItsOwnChangeByTheFieldsAlone(t *testing.T) {
+func TestEditRecognizesItsOwnChange(t *testing.T) {
 	x := behind(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) {
 		real.ServeHTTP(httptest.NewRecorder(), r.Clone(r.Context()))
 		w.Header().Set("Content-Type", "application/json")

@@ -49,7 +49,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsNamedByItsColumn(t *testing.T) {
+func TestProblemsNameTheirColumns(t *testing.T) {
 	for name, test := range map[string]struct {
 		file   string
 		want   string // the columns with their problems
@@ -86,7 +86,7 @@ func TestWhatIsWrongIsNamedByItsColumn(t *testing.T) {
 	}
 }
 
-func TestFilesHaveHeadersOfTheirOwn(t *testing.T) {
+func TestHeadersAreResolvedPerFile(t *testing.T) {
 	k := known()
 	for range 2 {
 		for _, test := range []struct {

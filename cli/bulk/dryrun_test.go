@@ -13,7 +13,7 @@ import (
 )
 
 // predict runs a dry run, and returns what it writes for each row.
-func (d *desk) predict() ([]string, error) {
+func (d *fixture) predict() ([]string, error) {
 	d.t.Helper()
 	s, out, _ := command.BufferedStreams("")
 	in, err := openInput(d.options, s.In)
@@ -27,8 +27,8 @@ func (d *desk) predict() ([]string, error) {
 	return strings.Split(strings.TrimSpace(out.String()), "\n"), err
 }
 
-func TestADryRunIsSlowedOnlyByWhatItAsks(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b")
+func TestDryRunLimitsTheRateOfRequestsOnly(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b")
 	d.must()
 	d.fields = []string{"row", "outcome", "code"}
 	d.write("a", "b", "bad", "bad", "bad", "c")
@@ -45,22 +45,22 @@ func TestADryRunIsSlowedOnlyByWhatItAsks(t *testing.T) {
 	}
 }
 
-// TestADryRunEndsWhileRowsAreRead is for the race detector: enough rows are bad long before the last one is read.
-func TestADryRunEndsWhileRowsAreRead(t *testing.T) {
+// TestDryRunEndsWhileRowsAreRead is for the race detector: enough rows are bad long before the last one is read.
+func TestDryRunEndsWhileRowsAreRead(t *testing.T) {
 	names := make([]string, 2000)
 	for i := range names {
 		names[i] = strconv.Itoa(i)
 	}
 	names[0] = "bad"
-	d := newDesk(t, newService(), names...)
+	d := newFixture(t, newService(), names...)
 	d.options.MaxErrors, d.options.Concurrency = 1, 64
 	if lines, err := d.predict(); len(lines) != 1 || err == nil || err.Error() != "1 of 1 row would fail." {
 		t.Errorf("%v, and %q", err, lines)
 	}
 }
 
-// TestADryRunTellsRepeatedRows has rows about one thing, of which only the first may come true in some work.
-func TestADryRunTellsRepeatedRows(t *testing.T) {
+// TestDryRunReportsRepeatedRows has rows about one thing, of which only the first may come true in some work.
+func TestDryRunReportsRepeatedRows(t *testing.T) {
 	for _, test := range []struct {
 		once bool
 		want string
@@ -70,7 +70,7 @@ func TestADryRunTellsRepeatedRows(t *testing.T) {
 	} {
 		s := newService()
 		s.once = test.once
-		d := newDesk(t, s, "a", "b", "a", "a")
+		d := newFixture(t, s, "a", "b", "a", "a")
 		d.fields = []string{"row", "message"}
 		lines, err := d.predict()
 		want := []string{`{"row":2,"message":"It would be made."}`, `{"row":3,"message":"It would be made."}`}

@@ -17,10 +17,10 @@ import (
 	"example.com/perks/cli/command"
 )
 
-func TestRowsAboutOneThingFollowOneAnother(t *testing.T) {
+func TestRowsAboutOneSubjectRunInOrder(t *testing.T) {
 	s := newService()
 	s.entered, s.leave = make(chan string), make(chan struct{})
-	d := newDesk(t, s, "a", "a", "b", "a", "c")
+	d := newFixture(t, s, "a", "a", "b", "a", "c")
 	d.options.Concurrency = 3
 	ended := make(chan error)
 	go func() {
@@ -44,11 +44,11 @@ func TestRowsAboutOneThingFollowOneAnother(t *testing.T) {
 	d.want("2 ok a-1", "3 ok a-2", "4 ok b-1", "5 ok a-3", "6 ok c-1")
 }
 
-// TestInterruptFinishesWhatIsUnderWay ends a run while two rows are under way: they come to an end, and no other begins.
-func TestInterruptFinishesWhatIsUnderWay(t *testing.T) {
+// TestInterruptFinishesRowsInProgress ends a run while two rows are under way: they come to an end, and no other begins.
+func TestInterruptFinishesRowsInProgress(t *testing.T) {
 	s := newService()
 	s.entered, s.leave = make(chan string), make(chan struct{})
-	d := newDesk(t, s, "a", "b", "a", "c", "d")
+	d := newFixture(t, s, "a", "b", "a", "c", "d")
 	d.options.Concurrency = 2
 	ctx, interrupt := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -70,9 +70,9 @@ func TestInterruptFinishesWhatIsUnderWay(t *testing.T) {
 	d.want("2 ok a-1", "3 ok b-1", "4 ok a-2", "5 ok c-1", "6 ok d-1")
 }
 
-func TestInputThatStaysSilentDoesNotKeepAnInterruptedRun(t *testing.T) {
+func TestSilentInputDoesNotBlockAnInterrupt(t *testing.T) {
 	s := newService()
-	d := newDesk(t, s, "a")
+	d := newFixture(t, s, "a")
 	in, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -99,10 +99,10 @@ func TestInputThatStaysSilentDoesNotKeepAnInterruptedRun(t *testing.T) {
 	d.want("2 ok a-1")
 }
 
-// TestNoRowIsTakenAfterTheEnd has rows come in after a run was stopped: none of them may be sent, nor be in the journal.
-func TestNoRowIsTakenAfterTheEnd(t *testing.T) {
+// TestNoRowStartsAfterTheRunStopped has rows come in after a run was stopped: none of them may be sent, nor be in the journal.
+func TestNoRowStartsAfterTheRunStopped(t *testing.T) {
 	s := newService()
-	d := newDesk(t, s, "a")
+	d := newFixture(t, s, "a")
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)
@@ -121,11 +121,11 @@ func TestNoRowIsTakenAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestARowThatIsReadWhenTheRunEndsIsNotStarted stops a run between the reading of a row and its start.
-func TestARowThatIsReadWhenTheRunEndsIsNotStarted(t *testing.T) {
+// TestRowReadDuringTheStopIsNotStarted stops a run between the reading of a row and its start.
+func TestRowReadDuringTheStopIsNotStarted(t *testing.T) {
 	for _, names := range [][]string{{"a"}, {"b", "b"}} {
 		s := newService()
-		d := newDesk(t, s, names...)
+		d := newFixture(t, s, names...)
 		r, err := d.open()
 		if err != nil {
 			t.Fatal(err)
@@ -149,27 +149,27 @@ func TestARowThatIsReadWhenTheRunEndsIsNotStarted(t *testing.T) {
 	}
 }
 
-func TestNoFurtherRowsAreTakenWhenTooManyFailed(t *testing.T) {
+func TestMaxErrorsStopsTheRun(t *testing.T) {
 	s := newService()
 	var names []string
 	for i := range 20 {
 		names = append(names, fmt.Sprintf("n%d", i))
-		s.trouble[names[i]] = []trouble{{err: refused}}
+		s.faults[names[i]] = []fault{{err: refused}}
 	}
-	d := newDesk(t, s, names...)
+	d := newFixture(t, s, names...)
 	d.options.MaxErrors = 3
 	_, err := d.run(t.Context())
 	if !errors.Is(err, errTooMany) || len(s.sent) != 3 {
 		t.Errorf("%v after %v", err, s.sent)
 	}
-	d.must0()
+	d.mustUnlimited()
 	if got := len(d.results()); got != 20 || s.made["n0"] == nil {
 		t.Errorf("%d results, made %v", got, s.made)
 	}
 }
 
-// must0 runs to the end without a bound on failures.
-func (d *desk) must0() {
+// mustUnlimited runs to the end without a bound on failures.
+func (d *fixture) mustUnlimited() {
 	d.options.MaxErrors = 0
 	d.must()
 }
@@ -192,10 +192,10 @@ func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 	} {
 		s := newService()
 		for _, row := range []string{"b", `{"n" : "b"}`, `{"m":1e3,"failed_because":"before"}`} {
-			s.trouble[row] = []trouble{{err: refused}}
+			s.faults[row] = []fault{{err: refused}}
 		}
-		s.trouble["c"] = []trouble{{err: timeUp}} // unknown, which another run has to find out: it is no failure
-		d := newDesk(t, s)
+		s.faults["c"] = []fault{{err: timedOut}} // unknown, which another run has to find out: it is no failure
+		d := newFixture(t, s)
 		d.options.File = filepath.Join(t.TempDir(), name)
 		d.options.Failed = d.options.File + ".failed"
 		if err := os.WriteFile(d.options.File, []byte(test.input), 0o600); err != nil {
@@ -210,8 +210,8 @@ func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 }
 
 // A row that could not be read cannot be read in the file of those that failed either, with the rows behind it as they are.
-func TestFailedRowsThatCannotBeReadStayApart(t *testing.T) {
-	d := newDesk(t, newService())
+func TestUnreadableRowsStayUnreadableAmongFailedRows(t *testing.T) {
+	d := newFixture(t, newService())
 	d.options.Failed = filepath.Join(t.TempDir(), "again.csv")
 	for _, broken := range []string{"x,y", "q\"uote", "\"after\" it", "\"open", "\"open \"\"", "\"open\n\nb\"\"", "\"open,\"\"", ",,,\"\"\""} {
 		text := "name\nbad\n" + broken
@@ -247,11 +247,11 @@ func TestFailedRowsThatCannotBeReadStayApart(t *testing.T) {
 // withoutReason cuts off the reason of the last row, which can change.
 func withoutReason(text string) string { return text[:strings.LastIndex(text, `,"`)] }
 
-func TestAnInputWithoutRowsIsAMistake(t *testing.T) {
+func TestFileWithoutRowsIsRefused(t *testing.T) {
 	for text, name := range map[string]string{
 		"": "rows.csv", "demo-000283,z1\n": "rows.csv", "foo,bar": "rows.csv", strings.Repeat("\x00", 1000): "rows.csv", "\n\n": "rows.jsonl", " ": "rows.jsonl",
 	} {
-		d := newDesk(t, newService())
+		d := newFixture(t, newService())
 		d.options.File = filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -264,9 +264,9 @@ func TestAnInputWithoutRowsIsAMistake(t *testing.T) {
 	}
 }
 
-func TestAStreamWithoutRowsIsAMistake(t *testing.T) {
+func TestStreamWithoutRowsIsRefused(t *testing.T) {
 	for _, allow := range []bool{false, true} {
-		d := newDesk(t, newService(), "a")
+		d := newFixture(t, newService(), "a")
 		d.options.AllowEmpty = allow
 		r, err := d.open()
 		if err != nil {
@@ -282,9 +282,9 @@ func TestAStreamWithoutRowsIsAMistake(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeReadAtAllIsWrongUsage(t *testing.T) {
+func TestUnreadableFileIsWrongUsage(t *testing.T) {
 	for _, text := range []string{"\xff\xfea\x00", "a,a\n1,2\n", "a,,b\n1,2,3\n", "\"a\n"} {
-		d := newDesk(t, newService())
+		d := newFixture(t, newService())
 		if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -307,8 +307,8 @@ func socket(t *testing.T) string {
 	return filepath.Join(folder, "s")
 }
 
-func TestResultsAreAFileOfTheirOwn(t *testing.T) {
-	d := newDesk(t, newService(), "a")
+func TestResultsNeedTheirOwnRegularFile(t *testing.T) {
+	d := newFixture(t, newService(), "a")
 	for _, path := range []string{socket(t), t.TempDir()} {
 		d.options.Results = path
 		d.wantRefused("is not a regular file")
@@ -327,8 +327,8 @@ func TestResultsAreAFileOfTheirOwn(t *testing.T) {
 	d.wantRefused("Name it " + strings.TrimSuffix(d.options.Failed, "jsonl") + "csv")
 }
 
-func TestRateHoldsForRowsThatFollowOneAnotherToo(t *testing.T) {
-	d := newDesk(t, newService(), "a", "a", "a", "a")
+func TestRateLimitsRowsAboutOneSubjectToo(t *testing.T) {
+	d := newFixture(t, newService(), "a", "a", "a", "a")
 	d.options.Rate = 100
 	began := time.Now()
 	d.must()
@@ -337,7 +337,7 @@ func TestRateHoldsForRowsThatFollowOneAnotherToo(t *testing.T) {
 	}
 }
 
-func TestFormatIsFoundOut(t *testing.T) {
+func TestFindFormat(t *testing.T) {
 	for _, test := range []struct{ file, flag, text, want string }{
 		{"x.csv", "", "{", "csv"}, {"x.JSONL", "", "", "jsonl"}, {"x.ndjson", "", "", "jsonl"}, {"x", "", "\ufeff \n{}", "jsonl"},
 		{"x", "", "a,b", "csv"}, {"x", "", "", "csv"}, {"x.csv", "jsonl", "", "jsonl"}, {"x.json", "", "", ""}, {"x", "xml", "", ""},
@@ -356,11 +356,11 @@ func TestFormatIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestRowsWaitForOneThatWaitsItself fills the room behind a row whose request was lost, so that no worker finds another.
-func TestRowsWaitForOneThatWaitsItself(t *testing.T) {
+// TestFullQueueWaitsForARowWithoutSlot fills the room behind a row whose request was lost, so that no worker finds another.
+func TestFullQueueWaitsForARowWithoutSlot(t *testing.T) {
 	s := newService()
-	s.trouble["a"] = []trouble{{err: broken}}
-	d := newDesk(t, s, slices.Repeat([]string{"a"}, maxWaiting+10)...)
+	s.faults["a"] = []fault{{err: broken}}
+	d := newFixture(t, s, slices.Repeat([]string{"a"}, maxWaiting+10)...)
 	d.options.Concurrency = 8
 	r, err := d.open()
 	if err != nil {
@@ -380,11 +380,11 @@ func TestRowsWaitForOneThatWaitsItself(t *testing.T) {
 	}
 }
 
-// TestLaterRowsWaitUntilAnEarlierOneIsKnown loses what became of the first of two rows about one property.
-func TestLaterRowsWaitUntilAnEarlierOneIsKnown(t *testing.T) {
+// TestRowIsHeldBackBehindAnUnknownOutcome loses what became of the first of two rows about one property.
+func TestRowIsHeldBackBehindAnUnknownOutcome(t *testing.T) {
 	s := newService()
-	s.trouble["a"] = []trouble{{err: timeUp}}
-	d := newDesk(t, s, "a", "a", "b")
+	s.faults["a"] = []fault{{err: timedOut}}
+	d := newFixture(t, s, "a", "a", "b")
 	d.options.Failed = filepath.Join(t.TempDir(), "again.csv")
 	d.must()
 	d.want("2 unknown outcome_unknown", "3 failed held_back", "4 ok b-1")
@@ -395,8 +395,8 @@ func TestLaterRowsWaitUntilAnEarlierOneIsKnown(t *testing.T) {
 	d.want("2 ok a-1", "3 ok a-2", "4 ok b-1")
 }
 
-func TestSurveyOfALongFileIsInterrupted(t *testing.T) {
-	d := newDesk(t, newService(), slices.Repeat([]string{"a"}, 5000)...)
+func TestScanOfALongFileIsInterrupted(t *testing.T) {
+	d := newFixture(t, newService(), slices.Repeat([]string{"a"}, 5000)...)
 	in, err := openInput(d.options, nil)
 	if err != nil {
 		t.Fatal(err)

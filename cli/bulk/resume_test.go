@@ -11,7 +11,7 @@ import (
 
 // TestInterruptedResumptionLeavesTheJournal kills a run whose row is done, and interrupts the next before it comes to that row.
 func TestInterruptedResumptionLeavesTheJournal(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b")
+	d := newFixture(t, newService(), "a", "b")
 	d.kill([]string{"a"})
 	interrupted, interrupt := context.WithCancel(t.Context())
 	interrupt()
@@ -28,7 +28,7 @@ func TestInterruptedResumptionLeavesTheJournal(t *testing.T) {
 
 // TestKilledRunMayHaveSentUntilNow resumes a run that had last written to its journal long before it was killed.
 func TestKilledRunMayHaveSentUntilNow(t *testing.T) {
-	d := newDesk(t, newService(), "a")
+	d := newFixture(t, newService(), "a")
 	d.kill(nil)
 	longAgo := d.now.Add(-time.Hour)
 	if err := os.Chtimes(d.options.resultsPath()+".journal", longAgo, longAgo); err != nil {
@@ -43,8 +43,8 @@ func TestKilledRunMayHaveSentUntilNow(t *testing.T) {
 // TestUnknownRowMayStillBeUnderWay runs again right behind a run that ended while it did not know a row's outcome.
 func TestUnknownRowMayStillBeUnderWay(t *testing.T) {
 	s := newService()
-	s.trouble["a"] = []trouble{{err: timeUp}}
-	d := newDesk(t, s, "a")
+	s.faults["a"] = []fault{{err: timedOut}}
+	d := newFixture(t, s, "a")
 	d.must()
 	d.want("2 unknown outcome_unknown")
 	d.waits, d.now = nil, time.Now()
@@ -55,8 +55,8 @@ func TestUnknownRowMayStillBeUnderWay(t *testing.T) {
 	}
 }
 
-// TestWhatAKilledRunLeftIsTheRowsOnlyByItsKey kills a run in the middle of a row, where others do the same work.
-func TestWhatAKilledRunLeftIsTheRowsOnlyByItsKey(t *testing.T) {
+// TestKilledRunsOutcomeIsConfirmedByItsKey kills a run in the middle of a row, where others do the same work.
+func TestKilledRunsOutcomeIsConfirmedByItsKey(t *testing.T) {
 	for name, test := range map[string]struct {
 		done    []string // by the killed run
 		other   bool     // somebody else does the work meanwhile
@@ -78,7 +78,7 @@ func TestWhatAKilledRunLeftIsTheRowsOnlyByItsKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newService()
 			s.honours, s.shared = test.honours, true
-			d := newDesk(t, s, "a")
+			d := newFixture(t, s, "a")
 			d.kill(test.done)
 			if test.known {
 				d.append("keys")

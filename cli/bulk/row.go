@@ -14,7 +14,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// job is a row on its way through a run.
+// job is a row during a run.
 type job struct {
 	row       int // the line of the input
 	content   uint32
@@ -166,7 +166,7 @@ func (r *run) refused(j *job, err, lost error) *Result {
 	return failedBy(err)
 }
 
-// keysConfirm tells whether sending a row again under its key tells whose work is what was found for it.
+// keysConfirm tells whether a retry under the row's key tells who made what was found.
 func (r *run) keysConfirm() bool { return r.task.Shared && r.keysHonoured() }
 
 // accept takes what was found as the outcome of the row, unless it may be somebody else's.

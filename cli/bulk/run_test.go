@@ -21,8 +21,8 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// desk is where a test runs rows: a folder with an input, and a clock that stands still and wakes every sleeper at once.
-type desk struct {
+// fixture runs rows in a test: it has a folder with an input, and a clock that stands still and ends every wait at once.
+type fixture struct {
 	t       *testing.T
 	service *service
 	options Flags
@@ -31,14 +31,14 @@ type desk struct {
 	fields  []string // of predictions
 }
 
-func newDesk(t *testing.T, service *service, names ...string) *desk {
-	d := &desk{t: t, service: service, now: time.Now().Add(time.Minute)}
+func newFixture(t *testing.T, service *service, names ...string) *fixture {
+	d := &fixture{t: t, service: service, now: time.Now().Add(time.Minute)}
 	d.options = Flags{File: filepath.Join(t.TempDir(), "rows.csv"), Concurrency: 1}
 	d.write(names...)
 	return d
 }
 
-func (d *desk) write(names ...string) {
+func (d *fixture) write(names ...string) {
 	d.t.Helper()
 	if err := os.WriteFile(d.options.File, []byte("name\n"+strings.Join(names, "\n")+"\n"), 0o600); err != nil {
 		d.t.Fatal(err)
@@ -46,7 +46,7 @@ func (d *desk) write(names ...string) {
 }
 
 // run works through the input, as a process that ends in good order.
-func (d *desk) run(ctx context.Context) (*run, error) {
+func (d *fixture) run(ctx context.Context) (*run, error) {
 	d.t.Helper()
 	r, err := d.open()
 	if err != nil {
@@ -56,14 +56,14 @@ func (d *desk) run(ctx context.Context) (*run, error) {
 	return r, errors.Join(err, r.runState.close(), d.finish(r))
 }
 
-func (d *desk) finish(r *run) error {
+func (d *fixture) finish(r *run) error {
 	if r.failedRows == nil {
 		return nil
 	}
 	return r.failedRows.finish(r.partial)
 }
 
-func (d *desk) open() (*run, error) {
+func (d *fixture) open() (*run, error) {
 	d.t.Helper()
 	s, _, _ := command.BufferedStreams("")
 	in, err := openInput(d.options, s.In)
@@ -89,7 +89,7 @@ func (d *desk) open() (*run, error) {
 }
 
 // results are the lines of the file, as "row outcome id-or-code".
-func (d *desk) results() []string {
+func (d *fixture) results() []string {
 	d.t.Helper()
 	text, err := os.ReadFile(d.options.resultsPath())
 	if err != nil {
@@ -106,7 +106,7 @@ func (d *desk) results() []string {
 	return found
 }
 
-func (d *desk) want(results ...string) {
+func (d *fixture) want(results ...string) {
 	d.t.Helper()
 	got := d.results()
 	slices.Sort(got)
@@ -116,7 +116,7 @@ func (d *desk) want(results ...string) {
 	}
 }
 
-func (d *desk) wantNoJournal() {
+func (d *fixture) wantNoJournal() {
 	d.t.Helper()
 	if _, err := os.Stat(d.options.resultsPath() + ".journal"); !os.IsNotExist(err) {
 		d.t.Errorf("the journal is still there: %v", err)
@@ -124,7 +124,7 @@ func (d *desk) wantNoJournal() {
 }
 
 func TestEachRowIsDoneOnce(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b", "bad", "c")
+	d := newFixture(t, newService(), "a", "b", "bad", "c")
 	d.options.Concurrency = 4
 	if _, err := d.run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -142,43 +142,43 @@ func TestEachRowIsDoneOnce(t *testing.T) {
 	d.want("2 ok a-1", "3 ok b-1", "4 failed invalid_row", "5 ok c-1")
 }
 
-// TestWhatGoesWrongWithARow says for each trouble what is asked of the service, and what the row's result is.
-func TestWhatGoesWrongWithARow(t *testing.T) {
+// TestFaultsOfARow says for each faults what is asked of the service, and what the row's result is.
+func TestFaultsOfARow(t *testing.T) {
 	long := &client.Unreachable{Address: "http://s", Err: errors.New("connection refused")}
 	for name, test := range map[string]struct {
-		troubles []trouble
+		left     []fault
 		requests string // s is a send, l a look
 		result   string
 		made     int
 		stopped  error
 	}{
 		"nothing":                                      {nil, "s", "2 ok a-1", 1, nil},
-		"a refusal":                                    {[]trouble{{err: refused}}, "s", "2 failed already_redeemed", 0, nil},
-		"a lost answer to work that was done":          {[]trouble{{err: broken, late: true}}, "sl", "2 ok a-1", 1, nil},
-		"a lost request":                               {[]trouble{{err: broken}}, "slls", "2 ok a-1", 1, nil},
-		"two lost requests":                            {[]trouble{{err: broken}, {err: broken}}, "sllslls", "2 ok a-1", 1, nil},
-		"requests lost for good":                       {[]trouble{{err: broken}, {err: broken}, {err: broken}}, "sllsllsll", "2 unknown outcome_unknown", 0, nil},
-		"time is up, and the work was done":            {[]trouble{{err: timeUp, late: true}}, "sl", "2 ok a-1", 1, nil},
-		"time is up, and nothing is to be seen":        {[]trouble{{err: timeUp}}, "sll", "2 unknown outcome_unknown", 0, nil},
-		"lost, then refused because it came through":   {[]trouble{{err: broken}, {err: refused, late: true}}, "sllsl", "2 ok a-1", 1, nil},
-		"lost, then refused":                           {[]trouble{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0, nil},
-		"lost, and what it was about cannot be found":  {[]trouble{{err: broken, look: nil}, {look: &client.Error{Status: 404}}}, "slls", "2 ok a-1", 1, nil},
-		"lost, and reading fails":                      {[]trouble{{err: broken}, {look: long}}, "sl", "2 unknown outcome_unknown", 0, long},
-		"lost, and reading is not allowed":             {[]trouble{{err: broken}, {look: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
-		"lost, and a proxy says that there is nothing": {[]trouble{{err: broken}, {look: &client.Error{Status: 404, Stray: true}}}, "sl", "2 unknown outcome_unknown", 0, nil},
-		"lost, then refused, and reading fails":        {[]trouble{{err: broken}, {err: refused}, {look: long}}, "sllsl", "2 unknown outcome_unknown", 0, long},
-		"lost, then logged out":                        {[]trouble{{err: broken}, {err: loggedOut}}, "slls", "2 unknown outcome_unknown", 0, loggedOut},
-		"lost, then the service is gone":               {[]trouble{{err: broken}, {err: gone}}, "slls", "2 unknown outcome_unknown", 0, gone},
-		"not sent":                                     {[]trouble{{err: gone}}, "s", "", 0, gone},
-		"logged out":                                   {[]trouble{{err: loggedOut}}, "s", "", 0, loggedOut},
-		"not logged in":                                {[]trouble{{err: &command.NotLoggedIn{Message: "x"}}}, "s", "", 0, &command.NotLoggedIn{Message: "x"}},
-		"too many requests for too long":               {[]trouble{{err: &client.Error{Status: 429, Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
-		"forbidden":                                    {[]trouble{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "s", "2 failed forbidden", 0, nil},
+		"a refusal":                                    {[]fault{{err: refused}}, "s", "2 failed already_redeemed", 0, nil},
+		"a lost answer to work that was done":          {[]fault{{err: broken, late: true}}, "sl", "2 ok a-1", 1, nil},
+		"a lost request":                               {[]fault{{err: broken}}, "slls", "2 ok a-1", 1, nil},
+		"two lost requests":                            {[]fault{{err: broken}, {err: broken}}, "sllslls", "2 ok a-1", 1, nil},
+		"requests lost for good":                       {[]fault{{err: broken}, {err: broken}, {err: broken}}, "sllsllsll", "2 unknown outcome_unknown", 0, nil},
+		"time is up, and the work was done":            {[]fault{{err: timedOut, late: true}}, "sl", "2 ok a-1", 1, nil},
+		"time is up, and nothing is to be seen":        {[]fault{{err: timedOut}}, "sll", "2 unknown outcome_unknown", 0, nil},
+		"lost, then refused because it came through":   {[]fault{{err: broken}, {err: refused, late: true}}, "sllsl", "2 ok a-1", 1, nil},
+		"lost, then refused":                           {[]fault{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0, nil},
+		"lost, and what it was about cannot be found":  {[]fault{{err: broken, lookUp: nil}, {lookUp: &client.Error{Status: 404}}}, "slls", "2 ok a-1", 1, nil},
+		"lost, and reading fails":                      {[]fault{{err: broken}, {lookUp: long}}, "sl", "2 unknown outcome_unknown", 0, long},
+		"lost, and reading is not allowed":             {[]fault{{err: broken}, {lookUp: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
+		"lost, and a proxy says that there is nothing": {[]fault{{err: broken}, {lookUp: &client.Error{Status: 404, Stray: true}}}, "sl", "2 unknown outcome_unknown", 0, nil},
+		"lost, then refused, and reading fails":        {[]fault{{err: broken}, {err: refused}, {lookUp: long}}, "sllsl", "2 unknown outcome_unknown", 0, long},
+		"lost, then logged out":                        {[]fault{{err: broken}, {err: loggedOut}}, "slls", "2 unknown outcome_unknown", 0, loggedOut},
+		"lost, then the service is gone":               {[]fault{{err: broken}, {err: gone}}, "slls", "2 unknown outcome_unknown", 0, gone},
+		"not sent":                                     {[]fault{{err: gone}}, "s", "", 0, gone},
+		"logged out":                                   {[]fault{{err: loggedOut}}, "s", "", 0, loggedOut},
+		"not logged in":                                {[]fault{{err: &command.NotLoggedIn{Message: "x"}}}, "s", "", 0, &command.NotLoggedIn{Message: "x"}},
+		"too many requests for too long":               {[]fault{{err: &client.Error{Status: 429, Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
+		"forbidden":                                    {[]fault{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "s", "2 failed forbidden", 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService()
-			s.trouble["a"] = test.troubles
-			d := newDesk(t, s, "a")
+			s.faults["a"] = test.left
+			d := newFixture(t, s, "a")
 			_, err := d.run(t.Context())
 			if (err == nil) != (test.stopped == nil) || err != nil && !strings.Contains(err.Error(), test.stopped.Error()) {
 				t.Errorf("the run ended with %v, want %v", err, test.stopped)
@@ -201,31 +201,31 @@ func TestWhatGoesWrongWithARow(t *testing.T) {
 	}
 }
 
-// TestWhatWasFoundIsTheRowsOnlyByItsKey loses replies where others do the same work.
-func TestWhatWasFoundIsTheRowsOnlyByItsKey(t *testing.T) {
+// TestFoundOutcomeIsConfirmedByItsKey loses replies where others do the same work.
+func TestFoundOutcomeIsConfirmedByItsKey(t *testing.T) {
 	for name, test := range map[string]struct {
 		honours  bool
-		troubles []trouble
+		left     []fault
 		requests string
 		result   string
 		made     int
 	}{
-		"its own, and keys count":                  {true, []trouble{{err: broken, late: true}}, "sls", "2 ok a-1", 1},
-		"its own after time was up":                {true, []trouble{{err: timeUp, late: true}}, "sls", "2 ok a-1", 1},
-		"another's, and keys count":                {true, []trouble{{err: broken, other: true}}, "sls", "2 failed already_redeemed", 1},
-		"its own, and keys do not count":           {false, []trouble{{err: broken, late: true}}, "sl", "2 unknown ambiguous", 1},
-		"another's, and keys do not count":         {false, []trouble{{err: broken, other: true}}, "sl", "2 unknown ambiguous", 1},
-		"nothing, then refused, then another's":    {false, []trouble{{err: broken}, {err: refused, other: true}}, "sllsl", "2 unknown ambiguous", 1},
-		"another's, and lost again and again":      {true, []trouble{{err: broken, other: true}, {err: broken}, {err: broken}}, "slslsl", "2 unknown outcome_unknown", 1},
-		"nothing, and nobody else was there":       {false, []trouble{{err: broken}}, "slls", "2 ok a-1", 1},
-		"lost, then refused under a key unused":    {true, []trouble{{err: broken}, {err: taken}}, "slls", "2 failed already_redeemed", 0},
-		"nothing, then refused, and no keys count": {false, []trouble{{err: broken}, {err: taken, other: true}}, "sllsl", "2 unknown ambiguous", 1},
-		"lost, then refused where no keys count":   {false, []trouble{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0},
+		"its own, and keys count":                  {true, []fault{{err: broken, late: true}}, "sls", "2 ok a-1", 1},
+		"its own after time was up":                {true, []fault{{err: timedOut, late: true}}, "sls", "2 ok a-1", 1},
+		"another's, and keys count":                {true, []fault{{err: broken, other: true}}, "sls", "2 failed already_redeemed", 1},
+		"its own, and keys do not count":           {false, []fault{{err: broken, late: true}}, "sl", "2 unknown ambiguous", 1},
+		"another's, and keys do not count":         {false, []fault{{err: broken, other: true}}, "sl", "2 unknown ambiguous", 1},
+		"nothing, then refused, then another's":    {false, []fault{{err: broken}, {err: refused, other: true}}, "sllsl", "2 unknown ambiguous", 1},
+		"another's, and lost again and again":      {true, []fault{{err: broken, other: true}, {err: broken}, {err: broken}}, "slslsl", "2 unknown outcome_unknown", 1},
+		"nothing, and nobody else was there":       {false, []fault{{err: broken}}, "slls", "2 ok a-1", 1},
+		"lost, then refused under a key unused":    {true, []fault{{err: broken}, {err: taken}}, "slls", "2 failed already_redeemed", 0},
+		"nothing, then refused, and no keys count": {false, []fault{{err: broken}, {err: taken, other: true}}, "sllsl", "2 unknown ambiguous", 1},
+		"lost, then refused where no keys count":   {false, []fault{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService()
-			s.honours, s.shared, s.trouble["a"] = test.honours, true, test.troubles
-			d := newDesk(t, s, "a")
+			s.honours, s.shared, s.faults["a"] = test.honours, true, test.left
+			d := newFixture(t, s, "a")
 			d.must()
 			d.want(test.result)
 			if got := s.asked(); got != test.requests || len(s.made["a"]) != test.made {
@@ -236,33 +236,33 @@ func TestWhatWasFoundIsTheRowsOnlyByItsKey(t *testing.T) {
 	}
 }
 
-// TestWhatAnEarlierRunLeft says for each state of the books what is asked of the service.
-func TestWhatAnEarlierRunLeft(t *testing.T) {
+// TestResume says for each state of the books what is asked of the service.
+func TestResume(t *testing.T) {
 	for name, test := range map[string]struct {
-		before   func(d *desk)
+		before   func(d *fixture)
 		honours  bool
 		requests string
 		results  []string
 		waits    bool
 	}{
-		"nothing": {func(*desk) {}, false, "ss", []string{"2 ok a-1", "3 ok b-1"}, false},
-		"a failure in a run that ended": {func(d *desk) {
-			d.service.trouble["a"] = []trouble{{err: refused}}
+		"nothing": {func(*fixture) {}, false, "ss", []string{"2 ok a-1", "3 ok b-1"}, false},
+		"a failure in a run that ended": {func(d *fixture) {
+			d.service.faults["a"] = []fault{{err: refused}}
 			d.must()
 		}, false, "s", []string{"2 ok a-1", "3 ok b-1"}, false},
-		"an unknown outcome in a run that ended": {func(d *desk) {
-			d.service.trouble["a"] = []trouble{{err: timeUp}}
+		"an unknown outcome in a run that ended": {func(d *fixture) {
+			d.service.faults["a"] = []fault{{err: timedOut}}
 			d.must()
 		}, false, "ls", []string{"2 ok a-1", "3 ok b-1"}, false},
-		"a kill before the first row": {func(d *desk) { d.kill(nil) }, false, "lsls", []string{"2 ok a-1", "3 ok b-1"}, true},
-		"a kill while a row was under way that was done": {func(d *desk) {
+		"a kill before the first row": {func(d *fixture) { d.kill(nil) }, false, "lsls", []string{"2 ok a-1", "3 ok b-1"}, true},
+		"a kill while a row was under way that was done": {func(d *fixture) {
 			d.kill([]string{"a"})
 		}, false, "lls", []string{"2 ok a-1", "3 ok b-1"}, true},
-		"a kill, and keys that count": {func(d *desk) {
+		"a kill, and keys that count": {func(d *fixture) {
 			d.kill([]string{"a"})
 			d.append("keys")
 		}, true, "ss", []string{"2 ok a-1", "3 ok b-1"}, false},
-		"a kill, and keys that are too old": {func(d *desk) {
+		"a kill, and keys that are too old": {func(d *fixture) {
 			d.kill([]string{"a"})
 			d.append("keys")
 			d.now = d.now.Add(21 * time.Hour)
@@ -271,9 +271,9 @@ func TestWhatAnEarlierRunLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newService()
 			s.honours = test.honours
-			d := newDesk(t, s, "a", "b")
+			d := newFixture(t, s, "a", "b")
 			test.before(d)
-			s.sent, s.looked, s.order, d.waits = nil, nil, nil, nil
+			s.sent, s.lookedUp, s.order, d.waits = nil, nil, nil, nil
 			if _, err := d.run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +294,7 @@ func TestWhatAnEarlierRunLeft(t *testing.T) {
 }
 
 // must runs to the end of the input.
-func (d *desk) must() {
+func (d *fixture) must() {
 	d.t.Helper()
 	if _, err := d.run(d.t.Context()); err != nil {
 		d.t.Fatal(err)
@@ -302,7 +302,7 @@ func (d *desk) must() {
 }
 
 // kill leaves the books as a run does that is killed while the rows are under way: they are done, and no result says so.
-func (d *desk) kill(done []string) {
+func (d *fixture) kill(done []string) {
 	d.t.Helper()
 	r, err := d.open()
 	if err != nil {
@@ -324,7 +324,7 @@ func (d *desk) kill(done []string) {
 }
 
 // row is the row of the input that has the name.
-func (d *desk) row(name string) rows.Row {
+func (d *fixture) row(name string) rows.Row {
 	d.t.Helper()
 	file, err := os.Open(d.options.File)
 	if err != nil {
@@ -341,7 +341,7 @@ func (d *desk) row(name string) rows.Row {
 }
 
 // append writes to the journal that was left.
-func (d *desk) append(what string) {
+func (d *fixture) append(what string) {
 	d.t.Helper()
 	file, err := os.OpenFile(d.options.resultsPath()+".journal", os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -351,20 +351,20 @@ func (d *desk) append(what string) {
 	fmt.Fprintf(file, "{%q:true}\n", what)
 }
 
-// TestEachRowHasAnOutcomeOfItsOwn loses the answers to two rows that ask for the same.
-func TestEachRowHasAnOutcomeOfItsOwn(t *testing.T) {
+// TestNoTwoRowsShareAnOutcome loses the answers to two rows that ask for the same.
+func TestNoTwoRowsShareAnOutcome(t *testing.T) {
 	s := newService()
-	s.trouble["a"] = []trouble{{err: broken, late: true}, {err: broken, late: true}}
-	d := newDesk(t, s, "a", "a")
+	s.faults["a"] = []fault{{err: broken, late: true}, {err: broken, late: true}}
+	d := newFixture(t, s, "a", "a")
 	d.must()
 	d.want("2 ok a-1", "3 ok a-2")
 }
 
-// TestRowsGoOnWhileOneWaits loses a request on the only seat, and lets its wait end when the next row is done.
-func TestRowsGoOnWhileOneWaits(t *testing.T) {
+// TestWaitingRowFreesItsSlot loses a request on the only seat, and lets its wait end when the next row is done.
+func TestWaitingRowFreesItsSlot(t *testing.T) {
 	s := newService()
-	s.trouble["a"] = []trouble{{err: broken}}
-	d := newDesk(t, s, "a", "b")
+	s.faults["a"] = []fault{{err: broken}}
+	d := newFixture(t, s, "a", "b")
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)
@@ -384,14 +384,14 @@ func TestRowsGoOnWhileOneWaits(t *testing.T) {
 	d.want("2 ok a-1", "3 ok b-1")
 }
 
-// TestNoRowIsSentBeforeTheJournalLasts looks at each sending whether the mark that covers it is on the disk.
-func TestNoRowIsSentBeforeTheJournalLasts(t *testing.T) {
+// TestJournalIsOnDiskBeforeARowIsSent looks at each sending whether the mark that covers it is on the disk.
+func TestJournalIsOnDiskBeforeARowIsSent(t *testing.T) {
 	s := newService()
 	var names []string
 	for i := range 3 * ahead {
 		names = append(names, fmt.Sprint("n", i))
 	}
-	d := newDesk(t, s, names...)
+	d := newFixture(t, s, names...)
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)
@@ -438,11 +438,11 @@ func (w *watched) Do(ctx context.Context, key string) (Outcome, error) {
 	return w.Task.Do(ctx, key)
 }
 
-// TestRowThatIsHeldBackStaysToBeFoundOut resumes a killed run that may have sent two rows about one thing, and loses the first
+// TestHeldBackRowMayStillBeUnknown resumes a killed run that may have sent two rows about one thing, and loses the first
 // of them again: the second must not pass for one that was never sent.
-func TestRowThatIsHeldBackStaysToBeFoundOut(t *testing.T) {
+func TestHeldBackRowMayStillBeUnknown(t *testing.T) {
 	s := newService()
-	d := newDesk(t, s, "a", "a")
+	d := newFixture(t, s, "a", "a")
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)
@@ -451,7 +451,7 @@ func TestRowThatIsHeldBackStaysToBeFoundOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.made["a"] = []string{"a-1"} // by the row on line 3, which was sent when line 2 had been refused
-	s.trouble["a"] = []trouble{{look: &client.Error{Status: 403, Code: api.CodeForbidden}}}
+	s.faults["a"] = []fault{{lookUp: &client.Error{Status: 403, Code: api.CodeForbidden}}}
 	d.now = time.Now()
 	d.must()
 	d.want("2 unknown forbidden", "3 unknown held_back")

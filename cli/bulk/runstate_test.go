@@ -14,7 +14,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-func (d *desk) wantRefused(says string) {
+func (d *fixture) wantRefused(says string) {
 	d.t.Helper()
 	sent := len(d.service.sent)
 	_, err := d.run(d.t.Context())
@@ -28,14 +28,14 @@ func (d *desk) wantRefused(says string) {
 	}
 }
 
-func (d *desk) writeResults(text string) {
+func (d *fixture) writeResults(text string) {
 	d.t.Helper()
 	if err := os.WriteFile(d.options.resultsPath(), []byte(text), 0o600); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) readResults() string {
+func (d *fixture) readResults() string {
 	d.t.Helper()
 	text, err := os.ReadFile(d.options.resultsPath())
 	if err != nil {
@@ -44,8 +44,8 @@ func (d *desk) readResults() string {
 	return string(text)
 }
 
-func TestOnlyOneRunIsAtWorkOnTheResults(t *testing.T) {
-	d := newDesk(t, newService(), "a")
+func TestResultsAreLocked(t *testing.T) {
+	d := newFixture(t, newService(), "a")
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestOnlyOneRunIsAtWorkOnTheResults(t *testing.T) {
 	d.want("2 ok a-1")
 }
 
-func TestFilesOfSomethingElseAreLeftAlone(t *testing.T) {
+func TestForeignFilesAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"text":                        "hello\n",
 		"text without a line end":     "hello",
@@ -67,7 +67,7 @@ func TestFilesOfSomethingElseAreLeftAlone(t *testing.T) {
 		"a result with a foreign key": `{"row":1,"key":"mine","outcome":"ok"}` + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, newService(), "a")
+			d := newFixture(t, newService(), "a")
 			d.writeResults(text)
 			d.wantRefused("--results FILE")
 			if got := d.readResults(); got != text {
@@ -78,24 +78,24 @@ func TestFilesOfSomethingElseAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestResultsOfOtherWorkAreRefused(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b")
+func TestResultsOfAnotherCommandAreRefused(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b")
 	d.must()
-	s := newDesk(t, newService(), "a", "b")
+	s := newFixture(t, newService(), "a", "b")
 	s.options.Results = d.options.resultsPath()
 	lines := strings.SplitAfter(d.readResults(), "\n")
 	_, err := openRunState(s.options, nil, markOf("make", "elsewhere"), time.Now())
 	if err == nil || !strings.Contains(err.Error(), "of another command, server or sandbox") {
 		t.Errorf("got %v", err)
 	}
-	other := newDesk(t, newService(), "a", "b")
+	other := newFixture(t, newService(), "a", "b")
 	other.must()
 	s.writeResults(lines[0] + strings.SplitAfter(other.readResults(), "\n")[1])
 	s.wantRefused("of another run than the lines above")
 }
 
-func TestInputThatWasChangedBeneathItsResultsIsRefused(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b")
+func TestChangedInputIsRefused(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b")
 	d.must()
 	d.write("new", "a", "b")
 	d.wantRefused("Line 2 of " + d.options.File + " has changed")
@@ -104,8 +104,8 @@ func TestInputThatWasChangedBeneathItsResultsIsRefused(t *testing.T) {
 	d.want("2 ok a-1", "3 ok b-1", "4 ok c-1")
 }
 
-func TestFailedRowCanBeCorrectedInItsPlace(t *testing.T) {
-	d := newDesk(t, newService(), "a", "bad")
+func TestFailedRowCanBeCorrected(t *testing.T) {
+	d := newFixture(t, newService(), "a", "bad")
 	d.must()
 	d.want("2 ok a-1", "3 failed invalid_row")
 	d.write("a", "good")
@@ -113,8 +113,8 @@ func TestFailedRowCanBeCorrectedInItsPlace(t *testing.T) {
 	d.want("2 ok a-1", "3 ok good-1")
 }
 
-func TestWhatAKilledRunWroteHalfIsCutOff(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b")
+func TestHalfWrittenResultIsCutOff(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b")
 	d.must()
 	whole := d.readResults()
 	d.kill(nil)
@@ -135,8 +135,8 @@ func TestWhatAKilledRunWroteHalfIsCutOff(t *testing.T) {
 	}
 }
 
-func TestLongLineThatWasWrittenHalfLeavesNothing(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b")
+func TestLongHalfWrittenResultIsCutOff(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b")
 	d.must()
 	whole := d.readResults()
 	d.writeResults(whole + `{"row":4,"key":"` + strings.Repeat("x", 1000))
@@ -145,8 +145,8 @@ func TestLongLineThatWasWrittenHalfLeavesNothing(t *testing.T) {
 	d.want("2 ok a-1", "3 ok b-1", "4 ok c-1")
 }
 
-func TestJournalThatWasWrittenHalfSaysNothing(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b")
+func TestHalfWrittenJournalAllowsNothing(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b")
 	d.kill([]string{"a"})
 	path := d.options.resultsPath() + ".journal"
 	whole, err := os.ReadFile(path)
@@ -164,8 +164,8 @@ func TestJournalThatWasWrittenHalfSaysNothing(t *testing.T) {
 	}
 }
 
-func TestJournalThatCannotBeReadIsRefused(t *testing.T) {
-	d := newDesk(t, newService(), "a")
+func TestUnreadableJournalIsRefused(t *testing.T) {
+	d := newFixture(t, newService(), "a")
 	path := d.options.resultsPath() + ".journal"
 	for _, text := range []string{"nonsense\n", `{"batch":"x"}` + "\n"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -180,7 +180,7 @@ func TestJournalThatCannotBeReadIsRefused(t *testing.T) {
 	}
 }
 
-func TestNoFileIsWrittenOverAnother(t *testing.T) {
+func TestNoFileOverwritesAnother(t *testing.T) {
 	for _, change := range []func(*Flags){
 		func(f *Flags) { f.Failed = f.File },
 		func(f *Flags) { f.Failed, f.Results = f.File, stdout },
@@ -188,7 +188,7 @@ func TestNoFileIsWrittenOverAnother(t *testing.T) {
 		func(f *Flags) { f.Results = f.File + "/../" + filepath.Base(f.File) },
 		func(f *Flags) { f.Failed = f.File + ".results.jsonl" },
 	} {
-		d := newDesk(t, newService(), "a")
+		d := newFixture(t, newService(), "a")
 		change(&d.options)
 		d.wantRefused("are the same file")
 	}
@@ -216,7 +216,7 @@ func (f *full) Write(p []byte) (int, error) {
 }
 
 func TestRunStopsWhereResultsCannotBeWritten(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b", "c", "d")
+	d := newFixture(t, newService(), "a", "b", "c", "d")
 	d.options.Concurrency = 2
 	r, err := d.open()
 	if err != nil {
@@ -237,8 +237,8 @@ func TestRunStopsWhereResultsCannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestClockThatWasSetBackDoublesNothing(t *testing.T) {
-	d := newDesk(t, newService(), "a")
+func TestNoRowIsDoneTwiceAfterTheClockWasSetBack(t *testing.T) {
+	d := newFixture(t, newService(), "a")
 	d.kill([]string{"a"})
 	d.now = d.now.Add(-time.Hour)
 	d.must()
@@ -264,8 +264,8 @@ func TestKeysTellBatchRowAndContent(t *testing.T) {
 	}
 }
 
-func TestResultsSavedWithoutTheirLastLineEndAreWhole(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b")
+func TestResultsWithoutTheLastLineEndAreRead(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b")
 	d.must()
 	d.writeResults(strings.TrimSuffix(d.readResults(), "\n"))
 	d.write("a", "b", "c")
@@ -275,7 +275,7 @@ func TestResultsSavedWithoutTheirLastLineEndAreWhole(t *testing.T) {
 
 // TestResultsThatAreMovedDuringTheRunKeepTheJournal moves them away as log rotation does.
 func TestResultsThatAreMovedDuringTheRunKeepTheJournal(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b")
+	d := newFixture(t, newService(), "a", "b")
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)
@@ -297,9 +297,9 @@ func TestResultsThatAreMovedDuringTheRunKeepTheJournal(t *testing.T) {
 	}
 }
 
-// TestHoleInTheResultsIsLookedUp leaves what a power cut can leave: a part that was never written.
-func TestHoleInTheResultsIsLookedUp(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b", "c")
+// TestUnreadableResultIsLookedUp leaves what a power cut can leave: a part that was never written.
+func TestUnreadableResultIsLookedUp(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b", "c")
 	d.must()
 	whole := d.readResults()
 	lines := strings.SplitAfter(whole, "\n")
@@ -315,17 +315,17 @@ func TestHoleInTheResultsIsLookedUp(t *testing.T) {
 	}
 }
 
-func TestRowThatMayBeDoneIsNotCorrected(t *testing.T) {
-	d := newDesk(t, newService(), "a")
-	d.service.trouble["a"] = []trouble{{err: timeUp}}
+func TestUnknownRowMustNotBeCorrected(t *testing.T) {
+	d := newFixture(t, newService(), "a")
+	d.service.faults["a"] = []fault{{err: timedOut}}
 	d.must()
 	d.write("b")
 	d.wantRefused("that row may have been done")
 }
 
-func TestRowsPutInBeforeThoseOfAKilledRunAreRefused(t *testing.T) {
+func TestRowsInsertedAfterAKilledRunAreRefused(t *testing.T) {
 	for _, honours := range []bool{false, true} {
-		d := newDesk(t, newService(), "a")
+		d := newFixture(t, newService(), "a")
 		d.service.honours = honours
 		d.kill([]string{"a"})
 		if honours {
@@ -341,8 +341,8 @@ func TestRowsPutInBeforeThoseOfAKilledRunAreRefused(t *testing.T) {
 	}
 }
 
-func TestJournalIsNoOtherFile(t *testing.T) {
-	d := newDesk(t, newService())
+func TestJournalNeedsItsOwnFile(t *testing.T) {
+	d := newFixture(t, newService())
 	d.options.File = filepath.Join(t.TempDir(), "x.journal")
 	d.options.Format, d.options.Results = "jsonl", strings.TrimSuffix(d.options.File, ".journal")
 	text := "{\"n\":1}\n{\"n\":2}"
@@ -355,8 +355,8 @@ func TestJournalIsNoOtherFile(t *testing.T) {
 	}
 }
 
-func TestOneFileOfResultsHasOneRunWhateverItIsCalled(t *testing.T) {
-	d := newDesk(t, newService(), "a")
+func TestLockFollowsLinks(t *testing.T) {
+	d := newFixture(t, newService(), "a")
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)
@@ -372,8 +372,8 @@ func TestOneFileOfResultsHasOneRunWhateverItIsCalled(t *testing.T) {
 	}
 }
 
-func TestRowsThatFailedAreNotWrittenOverTheResults(t *testing.T) {
-	d := newDesk(t, newService(), "a", "bad")
+func TestFailedRowsDoNotOverwriteTheResults(t *testing.T) {
+	d := newFixture(t, newService(), "a", "bad")
 	folder := t.TempDir()
 	if err := errors.Join(os.Mkdir(filepath.Join(folder, "real"), 0o700), os.Symlink("real", filepath.Join(folder, "alias"))); err != nil {
 		t.Fatal(err)
@@ -384,8 +384,8 @@ func TestRowsThatFailedAreNotWrittenOverTheResults(t *testing.T) {
 	d.wantRefused("is not a regular file")
 }
 
-func TestHalfALineInTheJournalIsTheLast(t *testing.T) {
-	d := newDesk(t, newService(), "a", "b")
+func TestNothingFollowsHalfALineInTheJournal(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b")
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)
@@ -402,8 +402,8 @@ func TestHalfALineInTheJournalIsTheLast(t *testing.T) {
 	d.want("2 ok a-1", "3 ok b-1")
 }
 
-func TestRunThatDidNothingLeavesTheRowsThatFailedBefore(t *testing.T) {
-	d := newDesk(t, newService(), "a", "bad", "c")
+func TestStoppedRunKeepsEarlierFailedRows(t *testing.T) {
+	d := newFixture(t, newService(), "a", "bad", "c")
 	d.options.Failed = filepath.Join(t.TempDir(), "again.csv")
 	d.must()
 	before, err := os.ReadFile(d.options.Failed)
@@ -420,13 +420,13 @@ func TestRunThatDidNothingLeavesTheRowsThatFailedBefore(t *testing.T) {
 	}
 }
 
-// TestEarlierRedemptionOfAnotherIsNoOutcome appends a row a week after the batch began, and loses its answer.
-func TestEarlierRedemptionOfAnotherIsNoOutcome(t *testing.T) {
-	d := newDesk(t, newService(), "a")
+// TestEarlierRedemptionIsNotTheRowsOutcome appends a row a week after the batch began, and loses its answer.
+func TestEarlierRedemptionIsNotTheRowsOutcome(t *testing.T) {
+	d := newFixture(t, newService(), "a")
 	d.must()
 	d.now = d.now.Add(7 * 24 * time.Hour)
 	d.write("a", "b")
-	d.service.trouble["b"] = []trouble{{err: broken, late: true}}
+	d.service.faults["b"] = []fault{{err: broken, late: true}}
 	d.must()
 	if back := d.now.Sub(d.service.since); back > time.Hour {
 		t.Errorf("what was made %s before passes for its outcome", back)

@@ -17,40 +17,40 @@ import (
 )
 
 // service is a service in memory that the rows of a test change. Each row has a name; what happens to it is up to the
-// trouble that the test makes.
+// faults that the test makes.
 type service struct {
 	honours bool // idempotency keys
 	shared  bool // others make things too
 	once    bool // a dry run says that each name can be made once
 
-	mu      sync.Mutex
-	made    map[string][]string // ids of what was made, by name
-	keys    map[string]string   // id by key
-	sent    []string            // names, in the order in which they came in
-	looked  []string
-	order   []string
-	since   time.Time            // of the last look
-	trouble map[string][]trouble // by name, one after the other
-	entered chan string          // gets the name of each row that is sent, if it is not nil
-	leave   chan struct{}        // keeps what is sent until it is closed, if it is not nil
+	mu       sync.Mutex
+	made     map[string][]string // ids of what was made, by name
+	keys     map[string]string   // id by key
+	sent     []string            // names, in the order in which they came in
+	lookedUp []string
+	order    []string
+	since    time.Time          // of the last look-up
+	faults   map[string][]fault // by name, one after the other
+	entered  chan string        // gets the name of each row that is sent, if it is not nil
+	leave    chan struct{}      // keeps what is sent until it is closed, if it is not nil
 }
 
-// trouble is what goes wrong with a request.
-type trouble struct {
-	err   error
-	late  bool // the work is done nevertheless
-	look  error
-	other bool // somebody else does the same work before it
+// fault is what goes wrong with a request.
+type fault struct {
+	err    error
+	late   bool // the work is done nevertheless
+	lookUp error
+	other  bool // somebody else does the same work before it
 }
 
 func newService() *service {
-	return &service{made: map[string][]string{}, keys: map[string]string{}, trouble: map[string][]trouble{}}
+	return &service{made: map[string][]string{}, keys: map[string]string{}, faults: map[string][]fault{}}
 }
 
 // The failures of a client, as api/client makes them.
 var (
 	broken    = &client.Unreachable{Address: "http://s", Err: errors.New("connection reset"), OutcomeUnknown: true}
-	timeUp    = &client.Unreachable{Address: "http://s", Err: context.DeadlineExceeded, OutcomeUnknown: true}
+	timedOut  = &client.Unreachable{Address: "http://s", Err: context.DeadlineExceeded, OutcomeUnknown: true}
 	gone      = &client.Unreachable{Address: "http://s", Err: errors.New("connection refused"), NotSent: true}
 	refused   = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed."}
 	taken     = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed.", KeyUnused: true}
@@ -97,9 +97,9 @@ func (t *task) Do(_ context.Context, key string) (Outcome, error) {
 	if id, known := s.keys[key]; known && s.honours {
 		return Outcome{ID: id, Status: 201}, nil
 	}
-	var now trouble
-	if troubles := s.trouble[t.name]; len(troubles) > 0 {
-		now, s.trouble[t.name] = troubles[0], troubles[1:]
+	var now fault
+	if left := s.faults[t.name]; len(left) > 0 {
+		now, s.faults[t.name] = left[0], left[1:]
 	}
 	if now.other {
 		s.made[t.name] = append(s.made[t.name], t.name+"-other")
@@ -121,10 +121,10 @@ func (t *task) Done(_ context.Context, since time.Time, taken func(string) bool)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.since = since
-	s.looked, s.order = append(s.looked, t.name), append(s.order, "l")
-	if troubles := s.trouble[t.name]; len(troubles) > 0 && troubles[0].look != nil {
-		s.trouble[t.name] = troubles[1:]
-		return Outcome{}, false, troubles[0].look
+	s.lookedUp, s.order = append(s.lookedUp, t.name), append(s.order, "l")
+	if left := s.faults[t.name]; len(left) > 0 && left[0].lookUp != nil {
+		s.faults[t.name] = left[1:]
+		return Outcome{}, false, left[0].lookUp
 	}
 	for _, id := range s.made[t.name] {
 		if !taken(id) {

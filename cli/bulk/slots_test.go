@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// TestRowThatIsAwayComesBackThoughNoOtherCanBeTaken loses the first of more rows about one thing than may wait behind it: who
+// TestRowWithoutSlotContinuesWhenTheQueueIsFull loses the first of more rows about one thing than may wait behind it: who
 // wants the next row has to wait for it, and must not have its seat.
-func TestRowThatIsAwayComesBackThoughNoOtherCanBeTaken(t *testing.T) {
+func TestRowWithoutSlotContinuesWhenTheQueueIsFull(t *testing.T) {
 	s := newService()
-	s.trouble["a"] = []trouble{{err: broken}}
+	s.faults["a"] = []fault{{err: broken}}
 	rows := maxWaiting + 10
-	d := newDesk(t, s, slices.Repeat([]string{"a"}, rows)...)
+	d := newFixture(t, s, slices.Repeat([]string{"a"}, rows)...)
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func (r *run) isFull() bool {
 	return !free
 }
 
-func TestAsMuchGarbageWithFewRowsAsWithMany(t *testing.T) {
+func TestGCPercentFor(t *testing.T) {
 	for rows, want := range map[int64]int{0: 100, 1: 399, 20_000: 378, 1_000_000: 103, 100_000_000: 100} {
 		if got := gcPercentFor(rows); got != want {
 			t.Errorf("with %d rows there may be %d %% of garbage, want %d", rows, got, want)

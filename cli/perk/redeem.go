@@ -114,11 +114,11 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	if redeeming.Known != client.Redeemed {
 		return o.failure(ctx, c, redeeming)
 	}
-	o.tell(redeeming, connection)
+	o.report(redeeming, connection)
 	return printer.One(ctx, redeeming.Redemption)
 }
 
-func (o *redeemOptions) tell(r client.Redeeming, connection session.Connection) {
+func (o *redeemOptions) report(r client.Redeeming, connection session.Connection) {
 	s := o.session.Streams
 	if r.Earlier {
 		s.Note("The reply was lost; the service confirmed the redemption under its idempotency key.")
@@ -195,9 +195,9 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 		lost = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
 	}
 	again := append(o.session.CommandLine("perk", "redeem", o.perkID), o.given...)
-	look := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
+	list := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
 	advice := "Retry. It can't be redeemed twice:\n  " + command.Quote(again) +
-		"\nIf the server may ignore idempotency keys, check first whether it was redeemed:\n  " + command.Quote(look)
+		"\nIf the server may ignore idempotency keys, check first whether it was redeemed:\n  " + command.Quote(list)
 	if found := r.Candidate; found.ID != "" {
 		advice = fmt.Sprintf("%s has redemption %s, made %s. It may be this one or somebody else's.\n",
 			o.userID, found.ID, found.RedeemedAt.UTC().Format(time.RFC3339)) + advice

@@ -18,9 +18,9 @@ import (
 	"example.com/perks/store"
 )
 
-// shop is a server with the perk coffee, the users alice and bob, a perk and a user for each of the other ids, a redeemer at
+// newTestRedeemer is a server with the perk coffee, the users alice and bob, a perk and a user for each of the other ids, a redeemer at
 // it, and a count of the requests.
-func shop(t *testing.T, others ...string) (*redeemer, *counter) {
+func newTestRedeemer(t *testing.T, others ...string) (*redeemer, *counter) {
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "coffee"}})
 	server.ImportUsers("alice", "bob")
@@ -52,8 +52,8 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-func TestARedeemIsDoneOnceAndFound(t *testing.T) {
-	r, _ := shop(t)
+func TestRedemptionIsDoneAndFound(t *testing.T) {
+	r, _ := newTestRedeemer(t)
 	before := time.Now().Add(-time.Second)
 	nobody := func(string) bool { return false }
 	task := r.task(t, "perk,user,metadata.ticket\ncoffee,alice,4711\n")
@@ -81,9 +81,9 @@ func TestARedeemIsDoneOnceAndFound(t *testing.T) {
 	}
 }
 
-func TestARedeemIsFoundUnderUUIDsInAnotherCase(t *testing.T) {
+func TestRedemptionIsFoundByUUIDsInAnotherCase(t *testing.T) {
 	const perkID, userID = "0195b2c4-6f1e-7c3a-9d52-3b1f6e0c7a11", "0195b2c4-6f1e-7c3a-9d52-3b1f6e0c7a22"
-	r, _ := shop(t, perkID, userID)
+	r, _ := newTestRedeemer(t, perkID, userID)
 	before := time.Now().Add(-time.Second)
 	task := r.task(t, "perk,user\n"+strings.ToUpper(perkID)+","+strings.ToUpper(userID)+"\n")
 	if message, _, err := task.Check(t.Context()); err != nil || !strings.Contains(message, "can redeem") {
@@ -104,7 +104,7 @@ func TestARedeemIsFoundUnderUUIDsInAnotherCase(t *testing.T) {
 	}
 }
 
-func TestAPerkIsFoundWhateverItsCityBeginsWith(t *testing.T) {
+func TestPerkIsFoundWithASpaceBeforeItsCity(t *testing.T) {
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", City: " York "}})
 	server.ImportUsers("alice")
@@ -118,8 +118,8 @@ func TestAPerkIsFoundWhateverItsCityBeginsWith(t *testing.T) {
 	}
 }
 
-func TestEachPerkIsCheckedOnce(t *testing.T) {
-	r, requests := shop(t)
+func TestEachPerkIsReadOnce(t *testing.T) {
+	r, requests := newTestRedeemer(t)
 	var checks sync.WaitGroup
 	for i := range 100 {
 		user := []string{"alice", "bob"}[i%2]
@@ -142,8 +142,8 @@ func TestEachPerkIsCheckedOnce(t *testing.T) {
 	}
 }
 
-func TestAFailureIsNotRememberedOfAPerk(t *testing.T) {
-	r, requests := shop(t)
+func TestFailureIsNotCached(t *testing.T) {
+	r, requests := newTestRedeemer(t)
 	task := r.task(t, "perk,user\ncoffee,alice\n")
 	requests.failing.Store(true)
 	if _, _, err := task.Check(t.Context()); err == nil {
@@ -155,7 +155,7 @@ func TestAFailureIsNotRememberedOfAPerk(t *testing.T) {
 	}
 }
 
-func TestKnownPerksAreBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	r := newRedeemer(nil)
 	for i := range maxKnownPerks + 1 {
 		r.perks.Add(fmt.Sprint(i), knownPerk{})

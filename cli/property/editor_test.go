@@ -48,7 +48,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFindTakesWhatThePlatformHas(t *testing.T) {
+func TestFindDefaultEditor(t *testing.T) {
 	for _, name := range defaultEditors {
 		program(t, name, "")
 		if got, err := findEditor(func(string) string { return "" }); err != nil || !slices.Equal(got, []string{name}) {

@@ -46,9 +46,9 @@ func (e *edit) afterFailure(change client.Editing) error {
 func (e *edit) merge(patch api.PropertyPatch, current client.Version) error {
 	s := e.session.Streams
 	m := mergeOf(e.base.Property, current.Property, patch)
-	if told := m.String(); told != "" {
+	if changes := m.String(); changes != "" {
 		s.Warn("Somebody else changed %s meanwhile:", name(e.id))
-		s.Show(told)
+		s.Show(changes)
 	}
 	if len(m.conflicts) > 0 && !s.CanAsk() {
 		return &command.Advised{

@@ -69,7 +69,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-func TestConflictsStandBesideTheirFields(t *testing.T) {
+func TestNotesOfConflicts(t *testing.T) {
 	before, mine, theirs := api.Property{Title: "Flat"}, api.Property{Title: "Loft"}, api.Property{Title: "House\nof \x1bcards", City: "York"}
 	m := mergeOf(before, theirs, api.PropertyChanges(before, mine))
 	_, text, _ := strings.Cut(annotate(write("", m.merged), m.notes()), "\n\n")

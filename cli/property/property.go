@@ -228,7 +228,7 @@ func runDry(ctx context.Context, s *session.Session, edits ...client.Editing) er
 	})
 }
 
-// send makes a change, looks up its outcome if the reply is lost, and tells what was done.
+// send makes a change, looks up its outcome if the reply is lost, and says what was done.
 func send(ctx context.Context, s *session.Session, c *client.Client, connection session.Connection, e client.Editing) client.Editing {
 	e = e.Send(ctx, c)
 	if e.Err != nil {
@@ -249,8 +249,8 @@ func send(ctx context.Context, s *session.Session, c *client.Client, connection 
 // adviseReading adds to an unknown outcome how to check it, and to any failure the other advice.
 func adviseReading(s *session.Session, id int64, err error, advice ...string) error {
 	if client.OutcomeUnknown(err) {
-		look := s.CommandLine("property", "get", strconv.FormatInt(id, 10))
-		advice = append(advice, "Check how it is now:\n  "+command.Quote(look))
+		get := s.CommandLine("property", "get", strconv.FormatInt(id, 10))
+		advice = append(advice, "Check how it is now:\n  "+command.Quote(get))
 	}
 	if len(advice) == 0 {
 		return err

@@ -26,7 +26,7 @@ func TestParseIDs(t *testing.T) {
 	}
 }
 
-func TestChangesFromEverywhere(t *testing.T) {
+func TestChangesFromFlagsAndFile(t *testing.T) {
 	for args, ok := range map[string]bool{
 		"--city B --set lat= --from-file -":    true,
 		"--title A --set city=B --from-file -": false, // the file has a title too

@@ -11,8 +11,8 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// house is a server with property 42, and a connection as its owner.
-func house(t *testing.T) connector {
+// newTestServer is a server with property 42, and a connection as its owner.
+func newTestServer(t *testing.T) connector {
 	server := servertest.Start(t)
 	owner, secret := server.Client()
 	server.ImportProperties(owner, api.Property{ID: 42, Title: "Flat"})
@@ -52,8 +52,8 @@ func (connect connector) version(t *testing.T) string {
 	return etag
 }
 
-func TestAnUpdateIsDoneAndFound(t *testing.T) {
-	connect := house(t)
+func TestUpdateIsDoneAndFound(t *testing.T) {
+	connect := newTestServer(t)
 	task := connect.update(t, "id,title,price_pw,lat\n42,Loft,295.50,null\n")
 	if task.Subject() != "42" {
 		t.Errorf("the subject is %q", task.Subject())
@@ -70,8 +70,8 @@ func TestAnUpdateIsDoneAndFound(t *testing.T) {
 	}
 }
 
-func TestADeletionIsDoneAndFound(t *testing.T) {
-	connect := house(t)
+func TestDeletionIsDoneAndFound(t *testing.T) {
+	connect := newTestServer(t)
 	task := connect.remove(t, "id,title\n42,Flat\n")
 	if task.Subject() != "42" {
 		t.Errorf("the subject is %q", task.Subject())
@@ -91,8 +91,8 @@ func TestADeletionIsDoneAndFound(t *testing.T) {
 	}
 }
 
-func TestAVersionGuardsTheProperty(t *testing.T) {
-	connect := house(t)
+func TestETagGuardsTheProperty(t *testing.T) {
+	connect := newTestServer(t)
 	before := connect.version(t)
 	quoted := `"""` + before[1:len(before)-1] + `"""` // as CSV has it
 	first := connect.update(t, "id,title,if_match\n42,Loft,"+quoted+"\n")
@@ -122,8 +122,8 @@ func TestAVersionGuardsTheProperty(t *testing.T) {
 	}
 }
 
-func TestAPropertyThatIsNotThere(t *testing.T) {
-	connect := house(t)
+func TestMissingProperty(t *testing.T) {
+	connect := newTestServer(t)
 	update := connect.update(t, "id,title\n7,Loft\n")
 	deletion := connect.remove(t, "id\n7\n")
 	for _, task := range []bulk.Task{update, deletion} {

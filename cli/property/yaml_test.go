@@ -50,13 +50,13 @@ var texts = []string{
 	strings.Repeat("long ", 40), strings.Repeat("long", 40), strings.Repeat("x", 2000) + ": y", " " + strings.Repeat("long ", 40), "price_pw: 1\ntitle: x",
 }
 
-func TestEveryTextComesBackFromASheet(t *testing.T) {
+func TestEveryTextIsReadBack(t *testing.T) {
 	for _, text := range texts {
 		readBack(t, api.Property{Title: text, Description: text, Images: []string{text, text}, PricePW: priceOf(t, "0.10")})
 	}
 }
 
-func TestSheetIsMadeForReading(t *testing.T) {
+func TestYAMLIsReadable(t *testing.T) {
 	lat := 53.75
 	p := api.Property{
 		ID: 42, Title: "Flat: \U0001f600", Description: "Bright.\n\nAt the canal.\n", City: "Leeds", Postcode: "no", Images: []string{"https://a.example/1.jpg"},
@@ -89,7 +89,7 @@ deposit: 1e+21
 	}
 }
 
-func TestSheetKnowsEveryFieldOfAPatch(t *testing.T) {
+func TestYAMLHasEveryField(t *testing.T) {
 	read := readYAML(write("", api.Property{Title: "a", PricePW: priceOf(t, "1")}))
 	if diff := cmp.Diff(slices.Sorted(slices.Values(api.PropertyPatchFields())), slices.Sorted(maps.Keys(read.values))); diff != "" {
 		t.Error(diff)
@@ -120,7 +120,7 @@ func TestWhatCountsAsAChange(t *testing.T) {
 	}
 }
 
-func TestWordsOfTextAreTakenByTheLetter(t *testing.T) {
+func TestAmbiguousValuesAreText(t *testing.T) {
 	for _, word := range []string{"yes", "12:30", "007", "1e3", "2020-01-01", "0x10", "true", "1_0"} {
 		read := readYAML("title: " + word)
 		if patch, wrong := read.changes(api.Property{}); patch.Title.Value != word {
@@ -129,7 +129,7 @@ func TestWordsOfTextAreTakenByTheLetter(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsSaid(t *testing.T) {
+func TestProblems(t *testing.T) {
 	before := api.Property{Title: "Flat", Images: []string{"no address"}, PricePW: priceOf(t, "1")}
 	for text, want := range map[string]string{
 		"title:":                           "title must not be blank",
@@ -173,7 +173,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	}
 }
 
-func TestNotesStandBesideTheirFields(t *testing.T) {
+func TestAnnotate(t *testing.T) {
 	text := "# mine\ntitle: a\ndescription: |\n  b\n  #! not a note\n  c\n{x}: y\nprice_pw: 1\n"
 	text = strings.Replace(text, "{x}: y\n", "", 1)
 	n := notes{"": {"Look!"}, "price_pw": {"is wrong", "is too\nlong\x1b"}, "colour": {"is unknown"}, "title": {"is a"}}
@@ -207,7 +207,7 @@ func TestLineOfASyntaxErrorIsThatOfTheFile(t *testing.T) {
 	}
 }
 
-func FuzzSheetRoundTrip(f *testing.F) {
+func FuzzYAMLRoundTrip(f *testing.F) {
 	for _, text := range texts {
 		f.Add(text, "https://a.example/1.jpg", "10.50", 2, 1.5)
 	}
@@ -225,8 +225,8 @@ func FuzzSheetRoundTrip(f *testing.F) {
 	})
 }
 
-// FuzzSheetRead feeds what no sheet looks like: nothing may panic, and notes must not change what is read.
-func FuzzSheetRead(f *testing.F) {
+// FuzzReadYAML feeds what no sheet looks like: nothing may panic, and notes must not change what is read.
+func FuzzReadYAML(f *testing.F) {
 	for _, text := range texts {
 		f.Add("title: " + text)
 		f.Add(text)
