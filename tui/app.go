@@ -286,7 +286,7 @@ func (w *watchedTerminal) Read(p []byte) (int, error) {
 }
 
 func reportCrash(crash *Crash, keep func(string) (string, error)) error {
-	advice := "What was confirmed before may have been done: look before you do it again."
+	advice := "Changes that you confirmed may have been made: check before you repeat them."
 	if keep == nil {
 		return fmt.Errorf("%w. %s", crash, advice)
 	}

@@ -74,7 +74,7 @@ func (d *Desktop) Copy(text string) error {
 	case text == "":
 		return errors.New("there is nothing to copy")
 	case len(text) > maxCopied:
-		return fmt.Errorf("the text is too long to copy: it has %d bytes, and terminals take up to %d", len(text), maxCopied)
+		return fmt.Errorf("the text is too long to copy: %d bytes, and terminals take at most %d", len(text), maxCopied)
 	}
 	for _, command := range d.clipboards(text) {
 		// given up where it does not end, such as xclip where the display does not answer
@@ -138,7 +138,7 @@ func (d *Desktop) copyByTerminal(text string) error {
 		written += sequence.Screen().String()
 	}
 	if _, err := d.terminal.Write([]byte(written)); err != nil {
-		return fmt.Errorf("the terminal did not take the text: %w", err)
+		return fmt.Errorf("could not write to the terminal: %w", err)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	form := a.target().Form()
 	switch {
 	case form == nil && msg.Paste:
-		return a.note("There is no field to paste into here.")
+		return a.note("There is nothing to paste into here.")
 	case form == nil:
 	case msg.Paste || form.Takes(key):
 		return a.write(form, msg)
@@ -198,9 +198,9 @@ func (a *App) globals() []actions.Offer {
 	}
 	switch {
 	case a.isLoggingIn():
-		here = "That is this screen."
+		here = "You are already there."
 	case a.Top() == nil:
-		here = "It is still being looked who is logged in."
+		here = "Still connecting."
 	}
 	return append([]actions.Offer{
 		actions.If(actions.Back, bottom),

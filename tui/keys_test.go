@@ -105,7 +105,7 @@ func TestPastedTextIsNeverAKey(t *testing.T) {
 	d := probed(t, p)
 	for _, text := range []string{"r", "rrr", "q"} {
 		d.Paste(text)
-		d.See("There is no field to paste into here.")
+		d.See("There is nothing to paste into here.")
 	}
 	if len(p.done) > 0 || d.Quit() {
 		t.Errorf("done: %v", p.done)

@@ -88,7 +88,7 @@ func TestTheServiceGoesAndComesBack(t *testing.T) {
 	before := heard[screen.Reconnected](p)
 	gone.Store(false)
 	d.Elapse(time.Minute)
-	d.See("Done: The service can be reached again.")
+	d.See("Done: Back online.")
 	d.Gone("OFFLINE")
 	if heard[screen.Reconnected](p) != before+1 {
 		t.Error("the screens were not told")
@@ -182,7 +182,7 @@ func TestTheLoginIsNotOpenedOverItself(t *testing.T) {
 	d := tuitest.StartOver(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
 	d.Press("ctrl+k")
 	d.Type("log in, or")
-	d.See("not now: That is this screen.")
+	d.See("not now: You are already there.")
 	d.Press("enter")
 	if d.Depth() != 1 {
 		t.Errorf("%d are open", d.Depth())

@@ -133,7 +133,7 @@ func (a *App) loggedIn(account screen.Account) tea.Cmd {
 	if !a.isOther(account.Profile) {
 		return a.useAccount(account)
 	}
-	return a.leave(a.all(), "Switch to profile "+account.Profile.Name+"?", "close what is open, and switch", func() tea.Cmd {
+	return a.leave(a.all(), "Switch to profile "+account.Profile.Name+"?", "close all and switch", func() tea.Cmd {
 		return a.shell.Post(switchAccount{account})
 	})
 }
@@ -215,7 +215,7 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 	case needsLogin(err):
 		a.dropLogins()
 		a.overlays = nil // a question over the login could not be told from one of its own
-		return a.push(login.New(a.shell, "The service does not accept the session any more. Log in again; what you have typed is kept."))
+		return a.push(login.New(a.shell, "Your session has expired. Log in again; your text is kept."))
 	case a.connectivity.isOffline():
 		return a.backOnline()
 	}
@@ -270,7 +270,7 @@ func (a *App) pong(msg pong) tea.Cmd {
 
 func (a *App) backOnline() tea.Cmd {
 	a.connectivity = connectivity{round: a.connectivity.round + 1}
-	return tea.Batch(a.toast(screen.Toast{Kind: screen.Done, Text: "The service can be reached again."}), a.broadcast(screen.Reconnected{}))
+	return tea.Batch(a.toast(screen.Toast{Kind: screen.Done, Text: "Back online."}), a.broadcast(screen.Reconnected{}))
 }
 
 // Crash is a bug that ended the terminal UI.

@@ -78,7 +78,7 @@ func (a *App) header() string {
 	if a.connectivity.isOffline() {
 		text := " OFFLINE "
 		if a.width >= 60 {
-			text = " OFFLINE since " + a.connectivity.offlineSince.Format("15:04:05") + ", trying again "
+			text = " OFFLINE since " + a.connectivity.offlineSince.Format("15:04:05") + ", retrying "
 		}
 		left = append(left, theme.Bad.Render(text))
 	}
@@ -289,7 +289,7 @@ func (a *App) listen() tea.Cmd {
 
 func (s *status) history() []screen.Styled {
 	if len(s.past) == 0 {
-		return []screen.Styled{{Text: "Nothing has been told yet."}}
+		return []screen.Styled{{Text: "No messages yet."}}
 	}
 	var lines []screen.Styled
 	for _, past := range slices.Backward(s.past) {

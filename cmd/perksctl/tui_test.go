@@ -67,7 +67,7 @@ func TestAnInterruptLeavesAQuestionAndTwoQuit(t *testing.T) {
 		if _, err := screen.Write([]byte{3}); err != nil {
 			t.Fatal(err)
 		}
-		if shown := readUntil(screen, "Left."); strings.Contains(shown, "\x1b") {
+		if shown := readUntil(screen, "Cancelled."); strings.Contains(shown, "\x1b") {
 			t.Errorf("what is said has an escape in it: %q", shown)
 		}
 	}

@@ -36,7 +36,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.
 	options.After = s.later
 	s.app = tui.New(options)
 	defer s.app.Keep()
-	s.say("Perks, as lines. Type ? for the commands; ctrl+c leaves a question.")
+	s.say("Perks. Type ? for commands; ctrl+c cancels a question.")
 	s.update(tea.WindowSizeMsg{Width: large, Height: large})
 	s.run(s.app.Init())
 	return s.loop(ctx)
@@ -150,10 +150,10 @@ func (s *session) waitForCommands(ctx context.Context) error {
 			s.notice(text, open)
 			s.sayMessages()
 		case <-wait.C:
-			s.say("Still waiting for an answer.")
+			s.say("Still waiting for a reply.")
 		case <-s.interrupts:
 			s.stopWaiting = true
-			s.say("It is still under way, and is told of when it is done.")
+			s.say("It continues; you will hear when it is done.")
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -208,7 +208,7 @@ func (s *session) awaitAnswer(ctx context.Context, q question) error {
 				s.say("")
 				s.sayUnsaved()
 				if line.err == nil {
-					s.say("The input has ended.")
+					s.say("End of input.")
 				}
 				s.quit = true
 				return line.err
@@ -249,7 +249,7 @@ func (s *session) interrupt(q question) {
 func (s *session) sayUnsaved() {
 	drafts, offline := s.app.End()
 	for _, text := range drafts {
-		s.say(text + " A draft is kept.")
+		s.say(text + " A draft is saved.")
 	}
 	for _, text := range offline {
 		s.say("Lost: " + text)

@@ -58,7 +58,7 @@ func (s *session) news() (news []string, now announced) {
 	}
 	since, offline := s.app.Offline()
 	if now.offline = offline; offline && !s.announced.offline {
-		news = append(news, "Offline since "+since.Format("15:04:05")+": the service cannot be reached. It is tried again by itself.")
+		news = append(news, "Offline since "+since.Format("15:04:05")+": the service cannot be reached. Retrying.")
 	}
 	now.overlay = s.app.Overlay()
 	if o := now.overlay; o != nil {
@@ -81,7 +81,7 @@ func (s *session) news() (news []string, now announced) {
 	if now.location != s.announced.location {
 		news = append(news, now.location.title+".")
 		if known && len(more) == 0 {
-			news = append(news, "As before; \"again\" says it.")
+			news = append(news, "Unchanged; \"again\" repeats it.")
 		}
 	}
 	if now.lines = maps.Clone(s.announced.lines); now.lines == nil || len(now.lines) >= maxLocations {

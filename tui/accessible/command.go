@@ -42,11 +42,11 @@ func (s *session) question() question {
 			return s.app.Attempt(yes)
 		}}
 	case *screen.PickDialog:
-		prompt := "Number, or a part of the name; an empty line leaves: "
+		prompt := "Number, or part of the name; empty line cancels: "
 		if o.IsOpen() {
-			prompt = "One of these, or another; an empty line leaves: "
+			prompt = "One of these, or another; empty line cancels: "
 		}
-		leave := func() tea.Cmd { return s.leave("Left.", actions.Cancel) }
+		leave := func() tea.Cmd { return s.leave("Cancelled.", actions.Cancel) }
 		return question{about: o, prompt: prompt, leave: leave, answer: func(text string) tea.Cmd {
 			if text = strings.TrimSpace(text); text == "" {
 				return leave()
@@ -55,7 +55,7 @@ func (s *session) question() question {
 		}}
 	case *screen.Reading: // it has been said already
 		leave := func() tea.Cmd { return s.app.Attempt(actions.Back) }
-		return question{about: o, prompt: "An empty line goes on: ", leave: leave, answer: func(string) tea.Cmd { return leave() }}
+		return question{about: o, prompt: "Empty line continues: ", leave: leave, answer: func(string) tea.Cmd { return leave() }}
 	}
 	if form := s.form(); form != nil {
 		return s.formQuestion(form)
@@ -68,7 +68,7 @@ func (s *session) question() question {
 		prompt = display.Line(top.Title()) + ". " + prompt
 	}
 	return question{about: s.app.Top(), prompt: prompt, answer: s.handleCommand, leave: func() tea.Cmd {
-		s.say("There is no question to leave. Once more quits; so does q.")
+		s.say("Nothing to cancel. Once more quits; so does q.")
 		return nil
 	}}
 }
@@ -114,9 +114,9 @@ func (s *session) handleCommand(text string) tea.Cmd {
 	}
 	switch {
 	case len(found) == 0:
-		s.say(fmt.Sprintf("There is no command %q here; ? lists them.", text))
+		s.say(fmt.Sprintf("No command %q here; ? lists them.", text))
 	case len(found) > 1:
-		s.say("That can be several:")
+		s.say("Several commands match:")
 		s.sayCommands(found)
 	case chosen:
 		return s.app.Attempt(found[0].ID)
@@ -128,10 +128,10 @@ func (s *session) choose(row int) bool {
 	chooser, hasRows := s.app.Top().(screen.Chooser)
 	switch {
 	case !hasRows:
-		s.say("There are no rows here.")
+		s.say("No rows here.")
 		return false
 	case !chooser.Choose(row):
-		s.say(fmt.Sprintf("There is no row %d here.", row))
+		s.say(fmt.Sprintf("No row %d here.", row))
 		return false
 	}
 	return true
@@ -149,9 +149,9 @@ func (s *session) help() {
 	}
 	s.sayCommands(append(offers, moves...))
 	if s.hasRows() {
-		s.say("A number opens that row. A command with a number, such as \"copy the id 3\", is done with that row.")
+		s.say("A number opens that row. A command with a number, such as \"copy the id 3\", acts on that row.")
 	}
-	s.say("A command is given by its key, its name, or the beginning of its name. \"again\" says the screen once more, an empty line where you are.")
+	s.say("Type a command's key, its name, or how that begins. \"again\" repeats the screen; an empty line says where you are.")
 }
 
 // handlePick handles the number of an option, a part of its name, or other text if the dialog takes that.
@@ -181,7 +181,7 @@ func (s *session) handlePick(o *screen.PickDialog, text string) tea.Cmd {
 	case err == nil && n >= 1 && n <= len(options):
 		return choose(n - 1)
 	case err == nil:
-		s.say(fmt.Sprintf("There is no %d here: the numbers go from 1 to %d.", n, len(options)))
+		s.say(fmt.Sprintf("No %d here: the numbers go from 1 to %d.", n, len(options)))
 	case len(found) == 0:
 		s.say("Nothing here matches that.")
 	case len(found) == 1:

@@ -19,7 +19,7 @@ func TestHowFieldsAreAskedForAndRead(t *testing.T) {
 	}{
 		{widget.Field{Label: "City"}, "Berlin", "City (now Berlin), empty keeps it, - clears it: ", "Ham burg", "Ham burg", ""},
 		{widget.Field{Label: "City", Hint: "such as Berlin"}, "", "City (such as Berlin): ", "x", "x", ""},
-		{widget.Field{Label: "Story", Kind: widget.Text}, strings.Repeat("é", 200), "Story (now 200 characters; :say says it), several lines, the last only a dot; empty keeps it, - clears it: ", "x", "x", ""},
+		{widget.Field{Label: "Story", Kind: widget.Text}, strings.Repeat("é", 200), "Story (now 200 characters; :say reads it), several lines, end with a dot; empty keeps it, - clears it: ", "x", "x", ""},
 		{widget.Field{Label: "Secret", Kind: widget.Secret}, "hush", "Secret (hidden), empty keeps it: ", "-", "-", ""},
 		{widget.Field{Label: "Sandbox", Kind: widget.Switch}, "no", "Sandbox, yes or no (now no): ", "Y", widget.Yes, ""},
 		{widget.Field{Label: "Sandbox", Kind: widget.Switch}, "no", "Sandbox, yes or no (now no): ", "maybe", "", "Type yes or no."},

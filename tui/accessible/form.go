@@ -40,7 +40,7 @@ func (s *session) formQuestion(form *widget.Form) question {
 		q.about = fieldQuestion{form: form}
 	case f.field == "":
 		q.about = form
-		q.prompt = "The form is still open. send, leave, the name of a field, or ? for help: "
+		q.prompt = "The form is open. send, leave, a field, or ? for help: "
 		q.answer = func(text string) tea.Cmd { return s.formCommand(strings.TrimPrefix(strings.TrimSpace(text), ":")) }
 	default:
 		q.about = fieldQuestion{form, f.field, len(f.text)}
@@ -57,7 +57,7 @@ func (s *session) field() widget.Field { return s.formProgress.form.Field(s.form
 
 func (s *session) leaveForm() tea.Cmd {
 	s.formProgress.text = nil
-	return s.leave("Left.", actions.Cancel)
+	return s.leave("Cancelled.", actions.Cancel)
 }
 
 func (s *session) sendForm() tea.Cmd {
@@ -75,7 +75,7 @@ func (s *session) enterForm(form *widget.Form) {
 	case f.form != form:
 		*f = formProgress{form: form, field: form.Focus()}
 		if names := form.Names(); len(names) > 1 {
-			s.say(fmt.Sprintf("A form with %d fields. :send sends it, :leave leaves it, :back goes back a field, :? lists more.", len(names)))
+			s.say(fmt.Sprintf("Form with %d fields. :send submits, :leave cancels, :back goes back, :? helps.", len(names)))
 		}
 	case f.sent:
 		f.sent, f.field, f.text = false, "", nil
@@ -132,7 +132,7 @@ func (s *session) handleField(text string) tea.Cmd {
 	case isCommand:
 		return s.formCommand(word)
 	case empty && s.app.Overlay() != nil && f.form.Value(f.field) == "": // it is the question of a single line
-		return s.leave("Left.", actions.Cancel)
+		return s.leave("Cancelled.", actions.Cancel)
 	case empty:
 		return s.nextField()
 	case text == "-" && (kind == widget.Line || kind == widget.Text):
@@ -230,7 +230,7 @@ func (s *session) formCommand(word string) tea.Cmd {
 		} else if found := find(s.app.Shell().Keys, s.formOffers(), word); len(found) == 1 {
 			return s.app.Attempt(found[0].ID)
 		} else {
-			s.say(fmt.Sprintf("There is no field and no command %q here; :? lists them.", word))
+			s.say(fmt.Sprintf("No field or command %q here; :? lists them.", word))
 		}
 	}
 	return nil
@@ -272,8 +272,8 @@ func (s *session) formHelp() {
 	for i, name := range s.formProgress.form.Names() {
 		s.say(fmt.Sprintf(":%d goes to %s.", i+1, label(s.formProgress.form, name)))
 	}
-	s.say(":send sends the form. :leave leaves it. :back goes back a field. :say says the field's text. :again says all.")
-	s.say("A value that begins with a colon, or is only a dash, is written with := before it.")
+	s.say(":send submits the form. :leave cancels it. :back goes back a field. :say reads the field. :again reads all.")
+	s.say("Type := before a value that begins with a colon, or is only a dash.")
 	for _, offer := range s.formOffers() {
 		action := s.app.Shell().Keys.Action(offer.ID)
 		line := ":" + strings.ToLower(strings.TrimSuffix(action.Name, "…")) + "."
@@ -305,9 +305,9 @@ func prompt(f widget.Field, value string) string {
 		}
 		return fmt.Sprintf("%s: %s (now %s): ", label, strings.Join(options, ", "), display.Line(value))
 	case f.Kind == widget.Text && value == "":
-		return label + ", several lines, the last only a dot" + hint(f) + ": "
+		return label + ", several lines, end with a dot" + hint(f) + ": "
 	case f.Kind == widget.Text:
-		return label + " (now " + inShort(value) + "), several lines, the last only a dot; empty keeps it, - clears it: "
+		return label + " (now " + inShort(value) + "), several lines, end with a dot; empty keeps it, - clears it: "
 	case value == "":
 		return label + hint(f) + ": "
 	}
@@ -323,7 +323,7 @@ func hint(f widget.Field) string {
 
 func inShort(value string) string {
 	if lines := strings.Count(value, "\n") + 1; lines > 1 || len(value) > longest {
-		return fmt.Sprintf("%s; :say says it", display.Plural(int64(len([]rune(value))), "character", "characters"))
+		return fmt.Sprintf("%s; :say reads it", display.Plural(int64(len([]rune(value))), "character", "characters"))
 	}
 	return value
 }

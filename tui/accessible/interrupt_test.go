@@ -89,7 +89,7 @@ func TestAnInterruptLeavesTheQuestionAndTwoQuit(t *testing.T) {
 	l.answer("edit")
 	l.see("Title (now")
 	l.interrupt()
-	l.see("Left.", "Property 7: Loft by the river. Command, or ? for help: ")
+	l.see("Cancelled.", "Property 7: Loft by the river. Command, or ? for help: ")
 	l.answer("delete")
 	l.see("Type 7 or delete to delete it.")
 	l.interrupt()
@@ -97,7 +97,7 @@ func TestAnInterruptLeavesTheQuestionAndTwoQuit(t *testing.T) {
 	l.answer("")
 	l.see("Live, as acme", "? for help: ")
 	l.interrupt()
-	l.see("There is no question to leave.", "? for help: ")
+	l.see("Nothing to cancel.", "? for help: ")
 	l.interrupt()
 	if err := l.ends(); err != nil {
 		t.Error(err)
@@ -119,14 +119,14 @@ func TestTheEndOfTheInputSaysWhatIsKeptAndWhatIsLost(t *testing.T) {
 		script []string
 		want   string
 	}{
-		{memory, screen.ToProperty{ID: 7}, []string{"edit", "A better loft"}, "\nThe changes to property 7 are not saved: title. A draft is kept.\n"},
-		{memory, screen.ToProperty{ID: 7}, []string{"edit", "1"}, "\nThe changes to property 7 are not saved: title. A draft is kept.\n"}, // resumed
+		{memory, screen.ToProperty{ID: 7}, []string{"edit", "A better loft"}, "\nThe changes to property 7 are not saved: title. A draft is saved.\n"},
+		{memory, screen.ToProperty{ID: 7}, []string{"edit", "1"}, "\nThe changes to property 7 are not saved: title. A draft is saved.\n"}, // resumed
 		{forgetful{&tuitest.Memory{}}, screen.ToProperty{ID: 7}, []string{"edit", "A better loft"}, "\nLost: The changes to property 7 are not saved: title.\n"},
 		{memory, screen.ToPerk{ID: "coffee"}, []string{"redeem", "alice"}, "\nLost: What was typed was not sent.\n"},
 	} {
 		server := service(t)
 		said := talk(t, func(s *setting) { as(t, server, test.to)(s); s.options.Memory = test.memory }, test.script...)
-		if !strings.HasSuffix(said, test.want+"The input has ended.\n") {
+		if !strings.HasSuffix(said, test.want+"End of input.\n") {
 			t.Errorf("it ends so:\n%s", said)
 		}
 		if draft := memory.Draft(screen.Profile{}, "property-7"); draft["title"] != "A better loft" {
@@ -155,7 +155,7 @@ func TestALoginIsAskedForWhereTheSessionHasExpired(t *testing.T) {
 	l.see("Available 3", "? for help: ")
 	accounts.Expire()
 	l.answer("reload")
-	l.see("Log in.", "does not accept the session any more", "Secret (hidden): ")
+	l.see("Log in.", "Your session has expired.", "Secret (hidden): ")
 	l.answer(w.secret)
 	l.see("User alice.", "? for help: ")
 	l.answer("q")
@@ -191,7 +191,7 @@ func TestAServiceThatIsAwayIsSaidAndThatItIsBack(t *testing.T) {
 	l.see("Offline since 12:00:00", "Problem: These rows were loaded", "? for help: ")
 	gone.Delete("away")
 	rings <- struct{}{}
-	l.see("Done: The service can be reached again.", "? for help: ")
+	l.see("Done: Back online.", "? for help: ")
 	_ = l.input.Close()
 	if err := l.ends(); err != nil {
 		t.Error(err)
@@ -224,11 +224,11 @@ func TestASlowAnswerCanBeLeftAloneAndIsToldWhenItComes(t *testing.T) {
 		accounts.Add(screen.Profile{Name: "test", APIURL: "http://127.0.0.1:9/v2", ClientID: "acme"}, "secret")
 		s.options.Accounts, s.options.Start, s.options.Notices = accounts, screen.ToUser{ID: "alice"}, notices
 	})
-	l.see("ctrl+c leaves a question.")
+	l.see("ctrl+c cancels a question.")
 	notices <- "The service asks for patience."
 	l.see("The service asks for patience.")
 	l.interrupt()
-	l.see("It is still under way", "Loading what alice can redeem", "? for help: ")
+	l.see("It continues; you will hear when it is done.", "Loading what alice can redeem", "? for help: ")
 	close(hold)
 	l.see("alice can redeem nothing now.", "? for help: ")
 	_ = l.input.Close()

@@ -165,7 +165,7 @@ func all() []Action {
 		{Redeem, []string{"r"}, "Redeem", "redeem", false},
 		{CopyID, []string{"y"}, "Copy the id", "copy id", false},
 		{OpenImage, []string{"o"}, "Open the image in a browser", "image", false},
-		{Picture, []string{"i"}, "Draw the image here, or take it away", "draw image", false},
+		{Picture, []string{"i"}, "Show or hide the image", "draw image", false},
 		{ForUser, []string{"u"}, "Go to the user", "user", false},
 		{OpenPerk, []string{"P"}, "Go to the perk", "perk", false},
 
@@ -178,15 +178,15 @@ func all() []Action {
 		{Submit, []string{"ctrl+s"}, "Save", "send", true},
 		{Cancel, []string{"esc"}, "Cancel", "cancel", true},
 		{Profile, []string{"ctrl+p"}, "Choose a profile", "profile", true},
-		{Recent, []string{"ctrl+o"}, "Choose from the recent ones", "recent", true},
+		{Recent, []string{"ctrl+o"}, "Choose a recent one", "recent", true},
 
 		{Yes, []string{"y"}, "Yes", "yes", false},
 		{No, []string{"n", "esc"}, "No", "no", false},
 		{Mine, []string{"m"}, "Keep mine", "mine", false},
 		{Theirs, []string{"t"}, "Take theirs", "theirs", false},
-		{Settle, []string{"s"}, "Check again", "look", false},
-		{Retry, []string{"a"}, "Retry safely", "send again", false},
-		{GiveUp, []string{"x"}, "Stop checking", "give up", false},
+		{Settle, []string{"s"}, "Check again", "check", false},
+		{Retry, []string{"a"}, "Retry safely", "retry", false},
+		{GiveUp, []string{"x"}, "Stop checking", "stop", false},
 
 		{Perks, []string{"1"}, "Perks", "", false},
 		{User, []string{"2"}, "Open user…", "", false},
@@ -312,17 +312,17 @@ func Spell(key string) string {
 func checkKey(a Action, key string) error {
 	switch {
 	case key == "" || strings.TrimSpace(key) == "" && key != " ":
-		return fmt.Errorf("%s has an empty key; the blank is written as \" \"", a.ID)
+		return fmt.Errorf("%s has an empty key; write the space bar as \" \"", a.ID)
 	case key == "ctrl+c":
 		return fmt.Errorf("%s cannot have ctrl+c: that always quits", a.ID)
 	case a.ID == Yes && (key == "enter" || key == " "):
-		return fmt.Errorf("%s cannot have %q: what is deleted or redeemed must not hang on a key that is pressed without thought", a.ID, key)
+		return fmt.Errorf("%s cannot have %q: it is too easily pressed by accident to delete or redeem", a.ID, key)
 	case !isKey(key):
-		return fmt.Errorf("%s cannot have %q: no key is called so; keys are called as in \"x\", \"f5\", \"ctrl+x\", \"alt+x\", \"pgdown\"", a.ID, key)
+		return fmt.Errorf("%s cannot have %q: no such key; use names such as \"x\", \"f5\", \"ctrl+x\", \"alt+x\", \"pgdown\"", a.ID, key)
 	case a.ID.Group() == "form" && Prints(key):
-		return fmt.Errorf("%s cannot have %q: in a form that key is text", a.ID, key)
+		return fmt.Errorf("%s cannot have %q: it types text in a form", a.ID, key)
 	case a.Typing && slices.Contains(editingKeys, key):
-		return fmt.Errorf("%s cannot have %q: text is edited with that key", a.ID, key)
+		return fmt.Errorf("%s cannot have %q: it edits text", a.ID, key)
 	}
 	return nil
 }

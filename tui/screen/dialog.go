@@ -174,7 +174,7 @@ func (p *PromptDialog) View(theme *widget.Theme, width, height int) string {
 }
 
 func (p *PromptDialog) Offers() []actions.Offer {
-	return []actions.Offer{actions.If(actions.Submit, "").As("go on"), actions.If(actions.Cancel, "").As("leave")}
+	return []actions.Offer{actions.If(actions.Submit, "").As("ok"), actions.If(actions.Cancel, "").As("cancel")}
 }
 
 // Do submits the line if it breaks no rule.
@@ -250,9 +250,9 @@ func (r *Reading) Offers() []actions.Offer {
 	for i, offer := range offers {
 		switch {
 		case below > 0:
-			offers[i].Hint += map[actions.ID]string{actions.Down: "down", actions.PageDown: "further down"}[offer.ID]
+			offers[i].Hint += map[actions.ID]string{actions.Down: "down", actions.PageDown: "page down"}[offer.ID]
 		case above > 0:
-			offers[i].Hint += map[actions.ID]string{actions.Up: "up", actions.PageUp: "further up"}[offer.ID]
+			offers[i].Hint += map[actions.ID]string{actions.Up: "up", actions.PageUp: "page up"}[offer.ID]
 		}
 	}
 	return append(offers, actions.Able(actions.Help, actions.Messages, actions.Quit)...)

@@ -58,7 +58,7 @@ func (i *Image) Toggle(shell *Shell, whose, address string) tea.Cmd {
 	}
 	return shell.Post(Confirm{
 		Title: "Fetch an image from " + display.Line(imageHost(address)) + "?",
-		Text: fmt.Sprintf("%s says that its image is at %s. That is this computer or one in your network. Fetch it only if you know what is there.",
+		Text: fmt.Sprintf("%s has its image at %s, on this computer or your network. Fetch it only if you know what is there.",
 			whose, display.Line(address)),
 		Yes:  "fetch it",
 		Then: func() tea.Cmd { return i.fetch(address) },
@@ -120,7 +120,7 @@ func (i *Image) View(theme *widget.Theme, width, height int) []string {
 	case i.img == nil:
 		return say(i.Linear(), height)
 	case height < minImageHeight:
-		return say(i.Linear()+". A larger window has room for it.", height)
+		return say(i.Linear()+". Enlarge the window to see it.", height)
 	}
 	if i.drawn.width != width || i.drawn.height != height || i.drawn.theme != theme {
 		lines := append(drawImage(i.img, width, height-1, theme), say(i.Linear(), 1)...)

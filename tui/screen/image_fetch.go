@@ -66,10 +66,10 @@ func imageURL(address string) (*url.URL, error) {
 	}
 	target, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("the address of the image cannot be read: %w", err)
+		return nil, fmt.Errorf("the address of the image is invalid: %w", err)
 	}
 	if target.User != nil {
-		return nil, fmt.Errorf("the address of the image holds a name or a password, which would be sent to %s", target.Host)
+		return nil, fmt.Errorf("the address of the image has a user name or password, which would be sent to %s", target.Host)
 	}
 	return target, nil
 }
@@ -86,7 +86,7 @@ func imageHost(address string) string {
 func download(ctx context.Context, target *url.URL) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("the address of the image cannot be read: %w", err)
+		return nil, fmt.Errorf("the address of the image is invalid: %w", err)
 	}
 	request.Header.Set("Accept", "image/webp, image/png, image/jpeg, image/gif")
 	request.Header.Set("User-Agent", "perksctl")
@@ -122,9 +122,9 @@ func checkRedirect(next *http.Request, former []*http.Request) error {
 	case len(former) > maxRedirects:
 		return fmt.Errorf("it redirects more than %d times", maxRedirects)
 	case next.URL.Scheme != "http" && next.URL.Scheme != "https":
-		return errors.New("it redirects to something that is not a web address")
+		return errors.New("it redirects to something other than http or https")
 	case next.URL.User != nil:
-		return errors.New("it redirects to an address with a name or a password")
+		return errors.New("it redirects to an address with a user name or password")
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func failure(ctx context.Context, target *url.URL, err error) error {
 	var refused guarded
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%s took too long to send the image; draw it again to try once more", target.Host)
+		return fmt.Errorf("%s took too long to send the image; try again", target.Host)
 	case errors.As(err, &refused):
 		return refused
 	}
@@ -200,7 +200,7 @@ type guard struct {
 func (g *guard) proxy(request *http.Request) (*url.URL, error) {
 	proxy, err := g.environment(request)
 	if err == nil && proxy != nil {
-		err = guarded(fmt.Sprintf("A proxy is set, so it cannot be checked whether %s is on the local network. Nothing was fetched. "+
+		err = guarded(fmt.Sprintf("Not fetched: behind a proxy, nothing can tell whether %s is on the local network. "+
 			"Open the image in a browser, or add the host to NO_PROXY.", request.URL.Hostname()))
 	}
 	return nil, err
@@ -222,15 +222,15 @@ func (g *guard) trusts(host string) bool { return host == g.seen && isLocal(host
 
 func refuseLocal(host, resolved string) error {
 	if to, err := netip.ParseAddrPort(resolved); err != nil || !isPublic(to.Addr()) {
-		return guarded(fmt.Sprintf("%s leads into the local network (%s), so nothing was fetched. If that is meant, open the image in a browser.", host, resolved))
+		return guarded(fmt.Sprintf("%s is on the local network (%s), so it was not fetched. If you trust it, open the image in a browser.", host, resolved))
 	}
 	return nil
 }
 
 var (
-	errTooLarge = errors.New("the image has more than 5 MiB, which is not drawn here: open it in a browser instead")
-	errTooSlow  = errors.New("the image takes too long to decode; open it in a browser instead")
-	errDamaged  = errors.New("the image is damaged, or of a kind that cannot be drawn here: open it in a browser instead")
+	errTooLarge = errors.New("the image is larger than 5 MiB; open it in a browser")
+	errTooSlow  = errors.New("the image takes too long to decode; open it in a browser")
+	errDamaged  = errors.New("the image is damaged, or of an unsupported kind; open it in a browser")
 )
 
 // formats is how to read each kind. image.Decode would also read formats that other packages register.
@@ -255,7 +255,7 @@ func decode(ctx context.Context, raw []byte) (img image.Image, err error) {
 	kind, _, _ := strings.Cut(http.DetectContentType(raw), ";")
 	format, ok := formats[kind]
 	if !ok {
-		return nil, fmt.Errorf("what came is %s; only PNG, JPEG, GIF and WebP can be drawn here", kind)
+		return nil, fmt.Errorf("the reply is %s; only PNG, JPEG, GIF and WebP can be drawn", kind)
 	}
 	config, err := format.config(bytes.NewReader(raw))
 	if err != nil {
@@ -287,7 +287,7 @@ func checkSize(size image.Point) error {
 	case size.X < 1 || size.Y < 1:
 		return errDamaged
 	case size.X > maxSide || size.Y > maxSide || size.X*size.Y > maxPixels:
-		return fmt.Errorf("the image has %d x %d pixels; images of up to %d megapixels are drawn here: open it in a browser instead",
+		return fmt.Errorf("the image has %d x %d pixels, more than %d megapixels; open it in a browser",
 			size.X, size.Y, maxPixels/1_000_000)
 	}
 	return nil

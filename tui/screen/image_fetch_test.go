@@ -113,15 +113,15 @@ func TestWhatIsNoImageToDrawIsRefusedWithASentence(t *testing.T) {
 		raw  []byte
 		want string
 	}{
-		"a page":                {[]byte("<html><body>Not here"), "what came is text/html; only PNG, JPEG, GIF and WebP can be drawn here"},
-		"nothing":               {nil, "what came is text/plain"},
+		"a page":                {[]byte("<html><body>Not here"), "the reply is text/html; only PNG, JPEG, GIF and WebP can be drawn"},
+		"nothing":               {nil, "the reply is text/plain"},
 		"cut off":               {good[:len(good)/2], "the image is damaged"},
-		"a decompression bomb":  {bomb(100_000, 100_000), "the image has 100000 x 100000 pixels; images of up to 20 megapixels are drawn here"},
+		"a decompression bomb":  {bomb(100_000, 100_000), "the image has 100000 x 100000 pixels, more than 20 megapixels"},
 		"just too many pixels":  {bomb(5_000, 4_001), "the image has 5000 x 4001 pixels"},
 		"a thread":              {bomb(20_001, 1), "the image has 20001 x 1 pixels"},
 		"no pixels":             {bomb(0, 10), "the image is damaged"},
 		"less than it promises": {bomb(4_000, 4_000), "the image is damaged"},
-		"more than 5 MiB":       {append(good, make([]byte, 5<<20)...), "the image has more than 5 MiB"},
+		"more than 5 MiB":       {append(good, make([]byte, 5<<20)...), "the image is larger than 5 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantRefusal(t, t.Context(), at(t, test.raw), test.want)
@@ -150,7 +150,7 @@ func TestALongBodyIsNotReadToItsEnd(t *testing.T) {
 		}
 		written <- total
 	})
-	wantRefusal(t, t.Context(), address, "more than 5 MiB")
+	wantRefusal(t, t.Context(), address, "larger than 5 MiB")
 	if total := <-written; total > 100<<20 {
 		t.Errorf("%d bytes were taken", total)
 	}
@@ -198,9 +198,9 @@ func TestNothingOfTheServiceGoesAlong(t *testing.T) {
 func TestRedirectsEnd(t *testing.T) {
 	for name, test := range map[string]struct{ to, want string }{
 		"in a circle":      {"/image", "it redirects more than 3 times"},
-		"to a file":        {"file:///etc/passwd", "it redirects to something that is not a web address"},
-		"with a password":  {"http://me:secret@127.0.0.1/", "it redirects to an address with a name or a password"},
-		"to this computer": {"http://localhost:1/", "localhost leads into the local network ("},
+		"to a file":        {"file:///etc/passwd", "it redirects to something other than http or https"},
+		"with a password":  {"http://me:secret@127.0.0.1/", "it redirects to an address with a user name or password"},
+		"to this computer": {"http://localhost:1/", "localhost is on the local network ("},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -218,7 +218,7 @@ func TestAnAddressThatIsNoneIsNotAsked(t *testing.T) {
 		"images/coffee.png":         "the address of the image must be an absolute http or https URL",
 		"file:///etc/passwd":        "the address of the image must be an absolute http or https URL",
 		"--help":                    "the address of the image must be an absolute http or https URL",
-		"https://me:pw@images.test": "the address of the image holds a name or a password",
+		"https://me:pw@images.test": "the address of the image has a user name or password",
 	} {
 		wantRefusal(t, t.Context(), address, want)
 		if got := CheckImage(address); got == nil || !strings.Contains(got.Error(), want) {

@@ -115,7 +115,7 @@ func (p *PickDialog) typed() string { return strings.TrimSpace(p.form.Value(find
 // Offers uses the keys of forms to move, because those of lists print letters.
 func (p *PickDialog) Offers() []actions.Offer {
 	return []actions.Offer{
-		actions.If(actions.Submit, "").As("choose"), actions.If(actions.NextField, "").As("next"), actions.If(actions.Cancel, "").As("leave"),
+		actions.If(actions.Submit, "").As("choose"), actions.If(actions.NextField, "").As("next"), actions.If(actions.Cancel, "").As("cancel"),
 		actions.If(actions.PreviousField, ""),
 	}
 }

@@ -158,7 +158,7 @@ func (s *Shell) Remember(profile Profile, kind, id string) tea.Cmd {
 	memory := s.Memory
 	return func() tea.Msg {
 		if err := memory.Remember(profile, kind, id); err != nil {
-			return Toast{Warning, Sentence("This "+kind+" will not be among the recent ones: ", err)}
+			return Toast{Warning, Sentence("This "+kind+" was not added to the recent ones: ", err)}
 		}
 		return nil
 	}

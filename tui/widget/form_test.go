@@ -153,15 +153,15 @@ func TestAPasteOfAnySizeIsCutAndSaidSo(t *testing.T) {
 			if name != "controls" && len(got) != 20_000 {
 				t.Errorf("%d characters of %s were taken", len(got), name)
 			}
-			if said := strings.Contains(form.View(80, 24), "there is room for 20,000 characters"); said == (name == "controls") {
+			if said := strings.Contains(form.View(80, 24), "at most 20,000 characters"); said == (name == "controls") {
 				t.Errorf("pasting %s: said so: %t", name, said)
 			}
 			press(t, form, "backspace")
-			if strings.Contains(form.Linear(), "there is room") {
+			if strings.Contains(form.Linear(), "at most 20,000") {
 				t.Errorf("it is still said after the text has been changed")
 			}
 			form.Update(typed("yz"))
-			if name == "letters" && !strings.Contains(form.Linear(), "there is room") {
+			if name == "letters" && !strings.Contains(form.Linear(), "at most 20,000") {
 				t.Errorf("nothing says that a letter did not fit")
 			}
 		}

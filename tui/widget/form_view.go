@@ -167,7 +167,7 @@ func (f *Form) drawChoice(e *entry, width int, focused bool) string {
 	if focused {
 		hint = "space changes it"
 		if all := len(e.Options); e.Kind == Choice {
-			hint = fmt.Sprintf("%d of %d, space: the next", e.option()+1, all)
+			hint = fmt.Sprintf("%d of %d, space: next", e.option()+1, all)
 		}
 	}
 	if hint != "" {
@@ -180,7 +180,7 @@ func (f *Form) drawChoice(e *entry, width int, focused bool) string {
 const mask = "********"
 
 // overflow is shown for a field that is full. The form can be sent anyway.
-var overflow = "there is room for " + display.Count(maxTyped) + " characters; the rest was left out"
+var overflow = "at most " + display.Count(maxTyped) + " characters; the rest was cut"
 
 // Linear returns the fields and their errors, a line each.
 func (f *Form) Linear() string {

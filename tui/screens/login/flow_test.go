@@ -134,7 +134,7 @@ func TestASessionThatHasEndedIsTakenUpAgain(t *testing.T) {
 	below := d.App.Top()
 	accounts.Expire()
 	d.Send(screen.Sent[int]{Err: &screen.NotLoggedIn{Message: "The session has ended."}})
-	d.See("Log in again; what you have typed is kept.")
+	d.See("Log in again; your text is kept.")
 	if form := d.App.Top().Form(); form.Focus() != "secret" || form.Value("client_id") != id {
 		t.Errorf("the form has %v, the keyboard is in %s", form.Values(), form.Focus())
 	}

@@ -87,7 +87,7 @@ func TestAPerkIsReadCopiedAndDrawn(t *testing.T) {
 	}
 
 	d.Press("i")
-	d.See("Fetch an image from 127.0.0.1:", "this computer or one in your network")
+	d.See("Fetch an image from 127.0.0.1:", "on this computer or your network")
 	if *asked != 0 {
 		t.Fatal("the image was fetched before anybody agreed")
 	}
@@ -178,7 +178,7 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		"no image to open":   {func(p *api.Perk) { p.ImageURL = nil }, "o", "This perk has no image."},
 		"a file to open":     {func(p *api.Perk) { p.ImageURL = pointerTo("file:///etc/passwd") }, "o", "The address of the image must be an absolute http or https URL."},
 		"a file to draw":     {func(p *api.Perk) { p.ImageURL = pointerTo("file:///etc/passwd") }, "i", "The address of the image must be an absolute http or https URL."},
-		"a password to give": {func(p *api.Perk) { p.ImageURL = pointerTo("https://me:pw@images.test/") }, "i", "The address of the image holds a name or a password"},
+		"a password to give": {func(p *api.Perk) { p.ImageURL = pointerTo("https://me:pw@images.test/") }, "i", "The address of the image has a user name or password"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := shown(changed(coffee(), test.change))(t)

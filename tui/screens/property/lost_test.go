@@ -110,7 +110,7 @@ func TestASessionThatEndsKeepsTheText(t *testing.T) {
 	o := editing(t)
 	o.accounts.Expire()
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("The service does not accept the session any more.")
+	o.See("Your session has expired.")
 	o.Settle()
 	for form := o.App.Top().Form(); form.Focus() != "secret"; {
 		o.Press("tab")
@@ -138,7 +138,7 @@ func TestTextOutlivesAServiceThatIsGone(t *testing.T) {
 	o.Settle()
 	o.door.shut(false)
 	o.Elapse(3 * time.Second)
-	o.See("The service can be reached again.")
+	o.See("Back online.")
 	o.Settle()
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Saved property 42: title, city.")

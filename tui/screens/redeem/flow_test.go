@@ -246,7 +246,7 @@ func TestAnEndedSessionKeepsTheFormAndItsKey(t *testing.T) {
 	d.Press("ctrl+s")
 	d.See("Redeem for")
 	d.Press("y")
-	d.See("Log in again; what you have typed is kept.")
+	d.See("Log in again; your text is kept.")
 	d.Type(l.secret + "\n")
 	d.See("The service does not accept the session any more. Nothing was redeemed.", "ctrl+s sends it again under the same key", "ticket=4711")
 	d.Settle()

@@ -188,7 +188,7 @@ func TestAnEndedSessionEndsNoDoubt(t *testing.T) {
 	d.Settle()
 	d.Accounts.Expire()
 	d.Press("a") // asks nothing: the list has shown that keys count
-	d.See("Log in again; what you have typed is kept.")
+	d.See("Log in again; your text is kept.")
 	d.Type(l.secret + "\n")
 	d.See("[unknown] Coffee for two")
 	d.Settle()
