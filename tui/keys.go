@@ -85,7 +85,7 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// readingTime is how long a question that a reply raised must stand before y answers it: a sooner y was meant for something else.
+// readingTime is how long a question that a reply raised must be open before y confirms it: a sooner y was meant for something else.
 const readingTime = time.Second
 
 // press handles one key: first the top overlay, then the form of a screen, then the global actions, then the screen.

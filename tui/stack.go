@@ -201,11 +201,11 @@ type outcome interface {
 
 // observe learns from every reply whether the service can be reached, and whether it accepts the token.
 func (a *App) observe(msg tea.Msg) tea.Cmd {
-	told, ok := msg.(outcome)
+	result, ok := msg.(outcome)
 	if !ok {
 		return nil
 	}
-	known, err := told.Outcome()
+	known, err := result.Outcome()
 	switch unreachable := (*client.Unreachable)(nil); {
 	case !known, errors.As(err, &unreachable) && a.connectivity.isOffline(), needsLogin(err) && a.isLoggingIn():
 		return nil
@@ -214,7 +214,7 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 		return a.pingLater()
 	case needsLogin(err):
 		a.dropLogins()
-		a.overlays = nil // a question over the login could not be told from one of its own
+		a.overlays = nil // a question over the login would look like its own
 		return a.push(login.New(a.shell, "Your session has expired. Log in again; your text is kept."))
 	case a.connectivity.isOffline():
 		return a.backOnline()

@@ -225,7 +225,7 @@ const (
 	warningTime = 12 * time.Second
 )
 
-// maxHistory is how many messages are kept.
+// maxHistory is how many messages the list of messages has.
 const maxHistory = 100
 
 // status is the message on show and those before it.
@@ -303,7 +303,8 @@ func prefix(kind screen.Kind) string {
 	return [...]string{screen.Note: "", screen.Done: "Done: ", screen.Warning: "Warning: ", screen.Failure: "Error: "}[kind]
 }
 
-// Messages returns how many messages there have been, and those since a number that are still kept, each with its prefix.
+// MessagesSince returns how many messages there have been, and those since a number, each with its prefix. Only the last
+// maxHistory are there.
 func (a *App) MessagesSince(since int) (number int, texts []string) {
 	s := &a.status
 	for i, past := range s.past {

@@ -12,13 +12,13 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// announced is what the user has been told, so that only news is told.
+// announced is what the user has heard already, so that only news is read out.
 type announced struct {
 	messages int // messages
 	profile  string
 	offline  bool
 	location location
-	lines    map[location][]string // what was said last of each
+	lines    map[location][]string // the last text of each
 	overlay  screen.Overlay
 }
 
@@ -49,7 +49,7 @@ func (s *session) hasNews() bool {
 	return len(news) > 0
 }
 
-// news returns what the user has not been told: messages, the place, and what the screen shows; and what they have been told then.
+// news returns what is new: messages, the location, and what the screen shows; and what has been announced then.
 func (s *session) news() (news []string, now announced) {
 	now = s.announced
 	now.messages, news = s.app.MessagesSince(now.messages)
@@ -104,7 +104,7 @@ func changes(now, before []string) []string {
 // fewLines is how many changed lines make sense without the rest.
 const fewLines = 3
 
-// isFilling tells whether the user is filling in a form of this screen: its changes are told at the end.
+// isFilling tells whether the user is filling in a form of this screen: its changes are announced at the end.
 func (s *session) isFilling(top screen.Screen) bool {
 	return top == s.announced.location.screen && top.Form() != nil && top.Form() == s.formProgress.form && !s.formProgress.sent
 }
@@ -172,7 +172,7 @@ func added(now, before []string) []string {
 	return added
 }
 
-// where says the place in short.
+// where names the location in short.
 func (s *session) where() string {
 	var parts []string
 	if top := s.app.Top(); top != nil {

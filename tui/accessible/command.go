@@ -53,7 +53,7 @@ func (s *session) question() question {
 			}
 			return s.handlePick(o, text)
 		}}
-	case *screen.Reading: // it has been said already
+	case *screen.Reading: // announce has read it out
 		leave := func() tea.Cmd { return s.app.Attempt(actions.Back) }
 		return question{about: o, prompt: "Empty line continues: ", leave: leave, answer: func(string) tea.Cmd { return leave() }}
 	}
@@ -74,8 +74,8 @@ func (s *session) question() question {
 }
 
 // leave says that a question is cancelled, and does the action for that.
-func (s *session) leave(said string, id actions.ID) tea.Cmd {
-	s.say(said)
+func (s *session) leave(text string, id actions.ID) tea.Cmd {
+	s.say(text)
 	return s.app.Attempt(id)
 }
 

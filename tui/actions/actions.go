@@ -258,10 +258,10 @@ func Default() *Registry {
 }
 
 func (r *Registry) checkConflicts() error {
-	for _, place := range contexts {
+	for _, context := range contexts {
 		taken := map[string]ID{}
 		for _, a := range r.actions {
-			if !slices.Contains(place, a.ID.Group()) {
+			if !slices.Contains(context, a.ID.Group()) {
 				continue
 			}
 			for _, key := range a.Keys {

@@ -214,16 +214,16 @@ func (m Marks) hidden(page []api.Perk) int {
 
 // Say counts the marks, and those not on the page: "3 marked, 1 not on this page"; "" without marks.
 func (m Marks) Say(page []api.Perk) string {
-	said := display.Count(len(m)) + " marked"
+	text := display.Count(len(m)) + " marked"
 	switch hidden := m.hidden(page); {
 	case len(m) == 0:
 		return ""
 	case hidden == 0:
-		return said
+		return text
 	case hidden == len(m):
-		return said + ", not on this page"
+		return text + ", not on this page"
 	default:
-		return said + ", " + display.Count(hidden) + " not on this page"
+		return text + ", " + display.Count(hidden) + " not on this page"
 	}
 }
 
@@ -264,7 +264,7 @@ func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID str
 	}})
 }
 
-// Phase is where a perk stands in time. As for the service, the start counts as running, the end as ended.
+// Phase is whether a perk can be redeemed yet or still. As for the service, the start counts as running, the end as ended.
 type Phase int
 
 // The phases.
@@ -274,7 +274,6 @@ const (
 	Ended
 )
 
-// PhaseOf returns where a perk stands in time.
 func PhaseOf(perk *api.Perk, now time.Time) Phase {
 	switch {
 	case perk.ValidTo != nil && !now.Before(*perk.ValidTo):

@@ -339,7 +339,7 @@ func (d *Desktop) Open(address string) error { return keepIn(&d.opened, address)
 func (d *Desktop) Copied() string            { return *cmp.Or(d.copied.Load(), new(string)) }
 func (d *Desktop) Opened() string            { return *cmp.Or(d.opened.Load(), new(string)) }
 
-func keepIn(place *atomic.Pointer[string], text string) error {
-	place.Store(&text)
+func keepIn(last *atomic.Pointer[string], text string) error {
+	last.Store(&text)
 	return nil
 }

@@ -31,8 +31,8 @@ func (d *Driver) Golden(name string, styled bool) {
 	d.t.Helper()
 	shell := d.App.Shell()
 	defer func(before *widget.Theme) { shell.Theme = before }(shell.Theme)
-	drawn := func(look *widget.Theme, width, height int) string {
-		shell.Theme = look
+	drawn := func(theme *widget.Theme, width, height int) string {
+		shell.Theme = theme
 		d.Resize(width, height)
 		return d.fitting(width, height)
 	}

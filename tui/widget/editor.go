@@ -281,7 +281,7 @@ func (e *editor) layOutAgain() {
 }
 
 // fillRow returns how many characters fit into a row. Unlike display.Wrap it loses none, because the cursor can be at each; only a
-// blank may stand in the cell behind the row.
+// blank may be in the cell behind the row.
 func fillRow(line []character, width int) int {
 	at, end := 0, 0
 	for i, c := range line {

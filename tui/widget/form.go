@@ -30,7 +30,7 @@ const (
 
 // Field is one field of a form.
 type Field struct {
-	Name    string // as the service names it, so that its errors find their place
+	Name    string // as the service names it, so that its errors appear at it
 	Label   string // as people read it
 	Kind    Kind
 	Value   string                    // at first
@@ -50,7 +50,7 @@ type Form struct {
 	focus   int
 
 	submitAnywhere bool  // Enter sends from every field
-	lineFields     []int // the place of the field on each line of the last View
+	lineFields     []int // the index of the field on each line of the last View
 }
 
 type entry struct {
@@ -58,7 +58,7 @@ type entry struct {
 	editor       editor
 	first        string   // the value that counts as unchanged
 	touched      bool     // its own rule speaks up
-	refused      []string // what the service said of the value said
+	refused      []string // the errors of the service for refusedValue
 	refusedValue string
 }
 

@@ -50,7 +50,7 @@ func (f *Form) FieldAt(line int) (index int, ok bool) {
 
 type formLayout struct {
 	width, height int
-	label         int // the width of the column of labels; 0 if they stand above
+	label         int // the width of the column of labels; 0 if they are above
 	indent        int // of what is typed
 }
 
@@ -176,7 +176,7 @@ func (f *Form) drawChoice(e *entry, width int, focused bool) string {
 	return display.Cut(line, width)
 }
 
-// mask stands for every secret: it must not show how long that is.
+// mask replaces every secret: it must not show how long that is.
 const mask = "********"
 
 // overflow is shown for a field that is full. The form can be sent anyway.

@@ -118,7 +118,7 @@ type palette struct {
 	behind                               string // "" is the terminal's own
 }
 
-// Each colour stands at 4.5 to 1 or more against the usual background of its theme (WCAG 2.2, criterion 1.4.3); borders
+// Each colour has a contrast of 4.5 to 1 or more against the usual background of its theme (WCAG 2.2, criterion 1.4.3); borders
 // are exempt.
 var palettes = map[ThemeName]palette{
 	DarkTheme: {
