@@ -188,7 +188,7 @@ func TestAServiceThatIsAwayIsSaidAndThatItIsBack(t *testing.T) {
 	l.see("alice can redeem nothing now.", "? for help: ")
 	gone.Store("away", true)
 	l.answer("reload")
-	l.see("Offline since 12:00:00", "Problem: These rows were loaded", "? for help: ")
+	l.see("Offline since 12:00:00", "Last loaded", "? for help: ")
 	gone.Delete("away")
 	rings <- struct{}{}
 	l.see("Done: Back online.", "? for help: ")

@@ -52,7 +52,7 @@ func TestLoginToTheSandbox(t *testing.T) {
 	id, secret := server.Client()
 	d.Type(server.URL + "\n" + id + "\n")
 	d.Press(" ")
-	d.See("SANDBOX Redemptions are only for trying out.")
+	d.See("SANDBOX Redemptions are only tests.")
 	d.Type("\n" + secret + "\n")
 	d.Until("the list of perks", func() bool { return !isLogin(d) })
 	if !d.App.Shell().Account.Profile.Sandbox || !d.Shows("SANDBOX") {
@@ -64,7 +64,7 @@ func TestAddressesWithoutAService(t *testing.T) {
 	d, _, server := atService(t)
 	id, secret := server.Client()
 	d.Type(strings.TrimSuffix(server.URL, "/v2") + "/v9\n" + id + "\n\n" + secret + "\n")
-	d.See("! No API of perks answers at this address (status 404). It ends with the path of the version, such as /v2.")
+	d.See("! No perks API at this address (status 404). It ends with the version, such as /v2.")
 	server.Stop()
 	d.Press("ctrl+s")
 	d.See("! No answer from "+strings.TrimSuffix(server.URL, "/v2")+"/v9: connection refused by ", "Is the server running, and is the port right?")
@@ -95,7 +95,7 @@ func TestSwitchingTheProfile(t *testing.T) {
 	d.Press("L")
 	d.See("Log in with which profile?")
 	d.Type("office\n")
-	d.See("No secret is kept for profile office: enter it.")
+	d.See("No secret is stored for profile office: enter it.")
 	if form := d.App.Top().Form(); form.Focus() != "secret" || form.Value("client_id") != other || form.Value("sandbox") != "no" {
 		t.Errorf("the form has %v, the keyboard is in %s", form.Values(), form.Focus())
 	}
@@ -108,7 +108,7 @@ func TestSwitchingTheProfile(t *testing.T) {
 	d.Type("new prof\n")
 	d.See("Its name")
 	d.Type("till\n")
-	d.See("! There is a profile of this name already.")
+	d.See("! This profile exists already.")
 	d.Type("-2\n")
 	d.Settle()
 	if form := d.App.Top().Form(); form.Value("profile") != "till-2" || form.Value("api_url") != server.URL || form.Value("secret") != "" {

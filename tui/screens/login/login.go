@@ -104,7 +104,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.Cancel:
 		if s.busy() {
 			s.stop()
-			s.status = status{text: "Given up. Nothing is kept of this login."}
+			s.status = status{text: "Cancelled. Nothing was stored."}
 			return nil
 		}
 		return s.shell.Post(screen.Back{From: s})
@@ -115,13 +115,13 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 func (s *Screen) Offers() []actions.Offer {
 	wait, alone, stay := "", "", ""
 	if s.busy() {
-		wait = "You are being logged in."
+		wait = "The login is under way."
 	}
 	if len(s.profiles) == 0 {
-		alone = "There is no profile yet; this login makes the first."
+		alone = "This login creates the first profile."
 	}
 	if s.shell.Account.Client == nil && !s.busy() {
-		stay = "There is nothing to go back to; ctrl+c quits."
+		stay = "There is no other screen; ctrl+c quits."
 	}
 	return append([]actions.Offer{
 		actions.If(actions.Submit, wait).As("log in"), actions.If(actions.Profile, alone), actions.If(actions.Cancel, stay),
@@ -223,7 +223,7 @@ func (s *Screen) askAboutHTTP(settled bool) {
 	switch {
 	case asks && !s.asksAboutHTTP():
 		s.form.Insert(addressField, widget.Field{
-			Name: httpField, Label: "Allow http, on which others could read the secret", Kind: widget.Switch, Value: yesOrNo(address == s.allowed),
+			Name: httpField, Label: "Allow http (others can read the secret)", Kind: widget.Switch, Value: yesOrNo(address == s.allowed),
 		})
 	case !asks && s.asksAboutHTTP():
 		s.form.Remove(httpField)
@@ -268,7 +268,7 @@ func (s *Screen) checkAddress(address string) string {
 		if !s.asksAboutHTTP() {
 			return "" // it is being typed
 		}
-		return "http would send the secret unencrypted over the network. Use https; or, if you trust the network, allow http below."
+		return "http sends the secret unencrypted. Use https, or allow http below."
 	}
 	return ""
 }
@@ -349,7 +349,7 @@ func (s *Screen) ended(msg attempt) tea.Cmd {
 		s.shell.Post(screen.LoggedIn{Account: msg.account})
 		return screen.Tell(screen.Done, "Logged in. %s", msg.note)
 	case msg.stored && errors.As(msg.err, &missing):
-		s.status = status{text: fmt.Sprintf("No secret is kept for profile %s: enter it.", msg.profile.Name)}
+		s.status = status{text: fmt.Sprintf("No secret is stored for profile %s: enter it.", msg.profile.Name)}
 	case msg.stored:
 		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	case errors.As(msg.err, &unreachable):
@@ -364,7 +364,7 @@ func (s *Screen) ended(msg attempt) tea.Cmd {
 		s.form.Check()
 		s.form.FocusOnName(secretField)
 	case errors.As(msg.err, &refused) && (refused.Status == http.StatusNotFound || refused.Stray):
-		s.failAddress(msg.profile.APIURL, fmt.Sprintf("No API of perks answers at this address (status %d). It ends with the path of the version, such as /v2.", refused.Status))
+		s.failAddress(msg.profile.APIURL, fmt.Sprintf("No perks API at this address (status %d). It ends with the version, such as /v2.", refused.Status))
 	default:
 		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	}

@@ -209,7 +209,7 @@ func TestASecondSubmitIsIgnoredAndLeavingEndsTheFirst(t *testing.T) {
 	if err := <-accounts.ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the login that was given up ended with %v", err)
 	}
-	d.See("Given up.")
+	d.See("Cancelled.")
 	d.Press("enter")
 	<-accounts.begun
 	top := d.App.Top().(*login.Screen)
@@ -233,7 +233,7 @@ func TestALoginThatWasGivenUpIsNotHeardOfAgain(t *testing.T) {
 	d.Press("esc")
 	accounts.answer <- nil
 	d.Settle()
-	if d.App.Top() != top || !d.Shows("Given up.") {
+	if d.App.Top() != top || !d.Shows("Cancelled.") {
 		t.Errorf("it has logged in all the same:\n%s", d.Screen())
 	}
 }

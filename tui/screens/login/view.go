@@ -87,14 +87,14 @@ func (s *Screen) View() string {
 
 const (
 	liveText    = "Redemptions are real."
-	sandboxText = "Redemptions are only for trying out."
+	sandboxText = "Redemptions are only tests."
 )
 
 // message is the last message, or else a hint, which is not urgent.
 func (s *Screen) message() (text string, urgent bool) {
 	switch {
 	case s.busy():
-		return display.Line(fmt.Sprintf("Logging in at %s ... %s gives up.", s.entered().APIURL, s.shell.Key(actions.Cancel))), true
+		return display.Line(fmt.Sprintf("Logging in at %s ... %s cancels.", s.entered().APIURL, s.shell.Key(actions.Cancel))), true
 	case s.status.failed:
 		return "! " + display.Line(s.status.text), true
 	case s.status.text != "":
@@ -190,7 +190,7 @@ func (s *Screen) choose(index int) tea.Cmd {
 	return s.shell.Post(screen.Prompt{
 		Title: "A new profile", Field: widget.Field{Name: nameField, Label: "Its name", Check: func(name string) string {
 			if _, profileNamed := s.profileNamed(name); profileNamed {
-				return "There is a profile of this name already."
+				return "This profile exists already."
 			}
 			return CheckName(name)
 		}},

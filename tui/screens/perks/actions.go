@@ -18,8 +18,8 @@ import (
 // Reasons why something cannot be done now.
 const (
 	noPerk      = "There is no perk here."
-	noList      = "The list is not there yet."
-	needsWindow = "The window is too narrow: it takes 100 columns."
+	noList      = "The list is not loaded yet."
+	needsWindow = "The window is too narrow: 100 columns needed."
 )
 
 func (s *List) Offers() []actions.Offer {
@@ -173,7 +173,7 @@ func (s *List) handleCategories() tea.Cmd {
 	s.categoriesWait = false
 	switch {
 	case s.categories.Err != nil:
-		return screen.Tell(screen.Failure, "%s", screen.Sentence("The categories could not be loaded: ", s.categories.Err))
+		return screen.Tell(screen.Failure, "%s", screen.Sentence("The categories were not loaded: ", s.categories.Err))
 	case wait && !s.typing:
 		return s.pickCategory()
 	}

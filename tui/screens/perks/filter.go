@@ -127,7 +127,7 @@ func (s *List) chooseOrder() tea.Cmd {
 
 func (s *List) sortBy(order api.SortKey) tea.Cmd {
 	if order.Field == api.SortDistance && s.want.Near == nil {
-		return screen.Tell(screen.Warning, "Perks can be sorted by distance only from a place: fill in Near in the filter (%s) first.", s.shell.Key(actions.Filter))
+		return screen.Tell(screen.Warning, "To sort by distance, fill in Near in the filter (%s).", s.shell.Key(actions.Filter))
 	}
 	changed := s.want
 	changed.order = order

@@ -157,10 +157,10 @@ func TestAFailureKeepsTheRowsAndTheFilter(t *testing.T) {
 	d.Settle()
 	perks.change(func() { perks.status = http.StatusInternalServerError })
 	d.Press("/", "c", "enter")
-	d.See("Not loaded. It is broken just now. These rows were loaded just now.", "Filter: words \"c\"", "> Perk number 1")
+	d.See("It is broken just now. Last loaded just now. R retries.", "Filter: words \"c\"", "> Perk number 1")
 	perks.change(func() { perks.status = 0 })
 	d.Press("R")
-	d.Gone("Not loaded")
+	d.Gone("It is broken")
 	d.See("Filter: words \"c\"", "row 1 of 1,000")
 }
 
@@ -192,7 +192,7 @@ func TestLinearSaysEverything(t *testing.T) {
 	d.Settle()
 	linear := d.App.Top().Linear()
 	for _, want := range []string{
-		"Filter: words \"c\", expired ones too - newest first.", "Field Words has the keyboard.", "Words: c",
+		"Filter: words \"c\", expired ones too - newest first.", "Field Words has the focus.", "Words: c",
 		"2. 東京の朝食セット二人前. Discount: 半額. Merchant: 喫茶店. City: 東京都. Valid: no end. Id: cjk.",
 		"6. Yesterday's soup. City: Bonn. Valid: expired 2 days ago. Id: over. Marked.",
 		"row 1 of 7, page 1 of 1 - 1 marked.",

@@ -128,9 +128,9 @@ func (s *Detail) whyNotRedeem() string {
 	case s.isGone():
 		return s.goneSentence()
 	case perk == nil && s.read.Busy():
-		return "It is still being loaded."
+		return "It is being loaded."
 	case perk == nil:
-		return "It could not be loaded."
+		return "It was not loaded."
 	}
 	return screen.WhyNotNow(perk, s.shell.Now())
 }
@@ -343,7 +343,8 @@ func (s *Detail) placeholder() (mood widget.Mood, title, advice string) {
 	case s.isGone():
 		return widget.Failure, s.goneSentence(), s.goneAdvice()
 	case s.read.Err != nil && !s.read.Busy():
-		return widget.Failure, "Perk " + id + " could not be loaded.", screen.Sentence("", s.read.Err) + " " + s.shell.Key(actions.Refresh) + " tries again."
+		what, next := s.shell.Explain(s.read.Err)
+		return widget.Failure, "Perk " + id + " was not loaded.", what + " " + next
 	}
 	return widget.Loading, "Loading perk " + id + " ...", ""
 }
@@ -360,7 +361,7 @@ func (s *Detail) goneAdvice() string {
 	if s.shell.Account.Profile.Sandbox {
 		place = "the sandbox"
 	}
-	return fmt.Sprintf("This is %s; in another one it may be there. %s goes back. %s looks again.", place, s.shell.Key(actions.Back), s.shell.Key(actions.Refresh))
+	return fmt.Sprintf("This is %s. %s goes back. %s retries.", place, s.shell.Key(actions.Back), s.shell.Key(actions.Refresh))
 }
 
 // problem says above old facts why there are no newer ones; "" if there are.
@@ -371,17 +372,18 @@ func (s *Detail) problem() string {
 	case s.isGone():
 		return s.goneSentence() + " Below is what it was. " + s.goneAdvice()
 	}
-	return screen.Sentence("It could not be read again: ", s.read.Err) + " " + s.shell.Key(actions.Refresh) + " tries again."
+	what, next := s.shell.Explain(s.read.Err)
+	return what + " " + next
 }
 
 // age says how old the facts are.
 func (s *Detail) age() string {
-	text, reading := "As in the list", ", reading it ..."
+	text, loading := "As in the list", ", loading ..."
 	if s.read.Has {
-		text, reading = "Read "+display.Age(s.shell.Now().Sub(s.read.At)), ", reading again ..."
+		text, loading = "Loaded "+display.Age(s.shell.Now().Sub(s.read.At)), ", reloading ..."
 	}
 	if s.read.Busy() {
-		text += reading
+		text += loading
 	}
 	return text
 }

@@ -56,9 +56,9 @@ func TestAPerkIsReadCopiedAndDrawn(t *testing.T) {
 	d.Settle()
 
 	d.Open(screen.ToPerk{ID: "coffee", Known: &api.Perk{ID: "coffee", Title: "Coffee as the list has it", City: "Warszawa"}})
-	d.See("Coffee as the list has it", "As in the list, reading it")
+	d.See("Coffee as the list has it", "As in the list, loading")
 	d.See("Coffee for two", "-20 %", "12 days left", "Merchant Café Anna", "City Warszawa", "Category Food", "Two cups of filter coffee.",
-		"One for each person.", "Valid from any time", "Read just now")
+		"One for each person.", "Valid from any time", "Loaded just now")
 
 	d.Resize(30, 8)
 	seen := d.Screen()
@@ -237,5 +237,5 @@ func TestAnImageThatIsTakenAwayBeforeItComesIsForgotten(t *testing.T) {
 func TestAnAnswerThatIsNotTheServicesSaysNothingOfThePerk(t *testing.T) {
 	proxy := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such host here", http.StatusNotFound) })
 	d := tuitest.StartOver(t, proxy, tuitest.Route(screen.ToPerk{ID: "coffee-for-two"}))
-	d.See("Perk coffee-for-two could not be loaded.", "The server answered 404 Not Found: no such host here. R tries again.")
+	d.See("Perk coffee-for-two was not loaded.", "The server answered 404 Not Found: no such host here.", "Check its address. R retries.")
 }

@@ -25,7 +25,7 @@ Id: coffee-for-two
 Image: https://images.test/coffee.png
 Created: 9 Jan 2026 12:00 UTC
 Updated: 7 Mar 2026 12:00 UTC
-State: Read just now`,
+State: Loaded just now`,
 		"bare": `Title: A walk
 Discount: none
 Validity: Valid, no end date
@@ -40,10 +40,10 @@ Id: bare
 Image: none
 Created: 9 Jan 2026 12:00 UTC
 Updated: 9 Jan 2026 12:00 UTC
-State: Read just now`,
+State: Loaded just now`,
 		"loading": "Loading perk coffee-for-two ...",
 		"no-such": `Problem: There is no perk coffee-for-two.
-This is the live service; in another one it may be there. esc goes back. R looks again.`,
+This is the live service. esc goes back. R retries.`,
 	} {
 		if diff := cmp.Diff(want, perkStates[name](t).App.Top().Linear()); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
@@ -51,8 +51,8 @@ This is the live service; in another one it may be there. esc goes back. R looks
 	}
 	for name, want := range map[string]string{
 		"gone":           "Problem: There is no perk coffee-for-two any more. Below is what it was.",
-		"failed-again":   "Problem: It could not be read again: The office is closed. R tries again.",
-		"reading-again":  "State: As in the list, reading it ...",
+		"failed-again":   "Problem: The office is closed. L switches to a profile that may.",
+		"reading-again":  "State: As in the list, loading ...",
 		"image":          "Drawn image: Image from images.test",
 		"image-fetching": "Drawn image: Fetching the image from images.test ...",
 	} {

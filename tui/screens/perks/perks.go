@@ -150,7 +150,7 @@ func (s *List) noRows() (title, advice string, mood widget.Mood, none bool) {
 	case s.isBusy():
 		return "Loading perks ...", "", widget.Loading, true
 	case s.list.Err != nil:
-		problem, advice := s.failure("The perks could not be loaded.")
+		problem, advice := s.failure()
 		return problem, advice, widget.Failure, true
 	case !s.list.Has:
 		return "Nothing was loaded.", s.shell.Key(actions.Refresh) + " loads the list.", widget.Empty, true
@@ -163,7 +163,7 @@ func (s *List) noRows() (title, advice string, mood widget.Mood, none bool) {
 			}
 			advice = fmt.Sprintf("%s opens the perk with the id %q. ", key, id) + advice
 		}
-		return "No perk fits the filter: " + s.want.filter() + ".", advice, widget.Empty, true
+		return "No perk matches the filter: " + s.want.filter() + ".", advice, widget.Empty, true
 	}
 	return "There are no perks yet.", "", widget.Empty, true
 }
@@ -176,16 +176,12 @@ func (s *List) typedID() string {
 	return s.want.asID()
 }
 
-// failure says why the last load failed, and what to do next. what says what was loaded.
-func (s *List) failure(what string) (problem, advice string) {
-	var missing *screen.NotLoggedIn
-	if errors.As(s.list.Err, &missing) {
-		return display.Line(missing.Message), s.shell.Key(actions.Login) + " logs in."
-	}
+// failure says why the last load failed, and what to do next.
+func (s *List) failure() (problem, advice string) {
 	if fields := s.refused(); len(fields) > 0 {
 		return "The service refuses the filter: " + s.refusal(fields) + ".", s.shell.Key(actions.Filter) + " changes it, " + s.clearedBy()
 	}
-	return what + " " + screen.Sentence("", s.list.Err), s.shell.Key(actions.Refresh) + " tries again."
+	return s.shell.Explain(s.list.Err)
 }
 
 // refused is the errors of the service for the last query, by the names of the fields in the form.
@@ -225,12 +221,11 @@ func (s *List) problem() string {
 	if s.isBusy() || s.list.Err == nil || s.saysRefusal() {
 		return ""
 	}
-	problem, advice := s.failure("Not loaded.")
-	if s.typing {
-		advice = ""
+	problem, advice := s.failure()
+	if problem += " " + s.shell.Age(s.list.At); s.typing {
+		return problem
 	}
-	age := "These rows were loaded " + display.Age(s.shell.Now().Sub(s.list.At)) + "."
-	return strings.TrimSpace(problem + " " + age + " " + advice)
+	return problem + " " + advice
 }
 
 // position says which row and page is shown, in a narrow window in figures only.
@@ -279,7 +274,7 @@ func joined(between string, parts ...string) string {
 func (s *List) Linear() string {
 	lines := []string{s.want.summary() + "."}
 	if s.typing {
-		lines = append(lines, "The filter is being typed. Field "+s.form.Field(s.form.Focus()).Label+" has the keyboard.", s.form.Linear())
+		lines = append(lines, "The filter is open. Field "+s.form.Field(s.form.Focus()).Label+" has the focus.", s.form.Linear())
 	}
 	if problem := s.problem(); problem != "" && len(s.shown) > 0 {
 		lines = append(lines, "Problem: "+problem)

@@ -75,7 +75,7 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		d.Press("tab")
 		d.Type("Berlin")
 		d.Press("esc")
-		d.See("No perk fits")
+		d.See("No perk matches")
 		d.Settle()
 		return d
 	},
@@ -130,7 +130,7 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		perks := numbered(1000)
 		perks.status = http.StatusInternalServerError
 		d := tuitest.StartOver(t, perks)
-		d.See("could not be loaded")
+		d.See("R retries.")
 		return d
 	},
 	"error-stale": func(t *testing.T) *tuitest.Driver {
@@ -140,7 +140,7 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		perks.change(func() { perks.status = http.StatusInternalServerError })
 		d.Elapse(17 * time.Minute)
 		d.Press("R")
-		d.See("Not loaded")
+		d.See("Last loaded")
 		d.Settle()
 		return d
 	},

@@ -41,8 +41,7 @@ func (s *Screen) confirmDelete(meanwhile string) tea.Cmd {
 }
 
 // noETagWarning is shown if the service has no ETags.
-const noETagWarning = "This service gives no version that a change could be tied to. The property is read again just before and compared; " +
-	"what somebody else changes in the very same moment could still be lost."
+const noETagWarning = "This service has no ETags: changes that somebody else makes at the same moment can be lost."
 
 func address(p api.Property) string {
 	town := strings.TrimSpace(display.Line(p.City) + " " + display.Line(p.Postcode))
@@ -66,14 +65,14 @@ func (s *Screen) handleDelete(sent screen.Sent[client.Editing]) tea.Cmd {
 	case client.Changed(err) && done.Known:
 		before := s.record.Value.Property
 		s.setRecord(done.Now)
-		return s.confirmDelete("It was not deleted, because somebody else changed it meanwhile. It is shown anew. " + changesBetween(before, done.Now.Property))
+		return s.confirmDelete("Not deleted: somebody else changed it. " + changesBetween(before, done.Now.Property))
 	case client.OutcomeUnknown(err) && done.Known:
 		s.setRecord(done.Now)
-		s.note("No answer told whether property %d was deleted. When it was looked after, it was still there; the request may yet be carried out.", s.id)
+		s.note("Unknown outcome: property %d is not deleted yet. It may still be.", s.id)
 		return nil
 	case client.OutcomeUnknown(err):
 		s.unknown = true
-		s.note("No answer told whether property %d was deleted. %s looks whether it is still there.", s.id, s.shell.Key(actions.Settle))
+		s.note("Unknown outcome: property %d may be deleted. %s checks.", s.id, s.shell.Key(actions.Settle))
 		return nil
 	}
 	what, next := s.explain(err)
@@ -94,7 +93,7 @@ func changesBetween(before, now api.Property) string {
 		changes = append(changes, change)
 	}
 	if changes == nil {
-		return "No field that is shown differs."
+		return "No visible field differs."
 	}
 	return "Changed: " + strings.Join(changes, "; ") + "."
 }
@@ -103,10 +102,10 @@ func (s *Screen) finishDelete(quiet bool) tea.Cmd {
 	s.deleted, s.unknown, s.notes = true, false, nil
 	what := fmt.Sprintf("Deleted property %d, %s.", s.id, display.Line(s.record.Value.Property.Title))
 	if quiet {
-		what = fmt.Sprintf("Property %d is gone. No answer said by whom.", s.id)
+		what = fmt.Sprintf("Property %d is gone.", s.id)
 	}
 	return tea.Batch(
-		screen.Tell(screen.Done, "%s If that was a mistake, ask the operator of the service to run: perksd property restore %d", what, s.id),
+		screen.Tell(screen.Done, "%s To restore it, ask the operator: perksd property restore %d", what, s.id),
 		s.close())
 }
 

@@ -88,7 +88,7 @@ func (d *drafts) handleSaved(err error) tea.Cmd {
 		return nil
 	}
 	d.warned = true
-	return screen.Tell(screen.Warning, "What you type cannot be kept as a draft: %s", err)
+	return screen.Tell(screen.Warning, "The draft was not saved: %s", err)
 }
 
 // draftLoaded is the draft of an earlier edit; nil if there is none.

@@ -140,7 +140,7 @@ func (s *Screen) review() tea.Cmd {
 		return nil
 	}
 	if patch.IsEmpty() {
-		return screen.Tell(screen.Note, "Nothing was changed, so there is nothing to send.")
+		return screen.Tell(screen.Note, "Nothing was changed.")
 	}
 	e.patch = patch
 	s.setMode(reviewing)

@@ -124,7 +124,7 @@ func TestWithoutAChangeNothingIsSent(t *testing.T) {
 	o.See("> Title")
 	o.fill("price_pw", "250.5")
 	o.Press("ctrl+s")
-	o.See("Nothing was changed, so there is nothing to send.")
+	o.See("Nothing was changed.")
 	o.Clear()
 	o.Type("250.50")
 	o.Press("esc")
@@ -167,7 +167,7 @@ func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
 	o.fill("city", "Atlantis")
 	o.fill("deposit", "600")
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("The service did not take it", "season is closed", "> City", "is outside of our region")
+	o.See("Not saved", "season is closed", "> City", "is outside of our region")
 	if o.value("city") != "Atlantis" || o.value("deposit") != "600" {
 		t.Errorf("the form holds %q and %q", o.value("city"), o.value("deposit"))
 	}
@@ -211,7 +211,7 @@ func TestAMergeBeginsAgainAsOftenAsSomebodyIsFaster(t *testing.T) {
 	o.fill("title", "Mine")
 	o.change(api.PropertyPatch{City: api.Some("York")})
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("None of it is what you changed", "All decided. ctrl+s saves.", "City, changed by them")
+	o.See("You changed other fields", "All decided. ctrl+s saves.", "City, changed by them")
 	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
 	o.Press("ctrl+s")
 	o.See("> Title, changed by both", "theirs: Theirs", "mine: Mine")
@@ -223,7 +223,7 @@ func TestAMergeBeginsAgainAsOftenAsSomebodyIsFaster(t *testing.T) {
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("> Title, changed by both")
 	o.Press("m", "esc")
-	o.See("The form holds what was merged.")
+	o.See("The form has the merged text.")
 	o.Press("ctrl+s")
 	o.See("- Theirs", "+ Mine")
 	o.Press("ctrl+s")
@@ -242,7 +242,7 @@ func TestTakingAllOfTheirsSendsNothing(t *testing.T) {
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("changed by both")
 	o.Press("t", "ctrl+s")
-	o.See("Nothing is left to save", "Title Theirs")
+	o.See("Nothing to save", "Title Theirs")
 	if n := len(o.door.sent()); n != 1 {
 		t.Errorf("sent %q", o.door.sent())
 	}
@@ -315,7 +315,7 @@ func TestWithoutETagsTheVersionsAreCompared(t *testing.T) {
 	o := begin(t, 42)
 	o.door.etags = false
 	o.retitle()
-	o.See("This service gives no version that a change could be tied to.")
+	o.See("This service has no ETags")
 	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
 	o.Press("ctrl+s")
 	o.See("changed by both")

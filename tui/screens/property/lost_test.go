@@ -26,7 +26,7 @@ func TestALostAnswerIsLookedAfter(t *testing.T) {
 	o := editing(t)
 	o.door.loses(isPatch)
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("Saved property 42: title. No answer told so, but it is as you want it.", "Title Mine")
+	o.See("Saved property 42: title. The reply was lost; the property has your changes.", "Title Mine")
 	if n := len(o.door.sent()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
@@ -63,7 +63,7 @@ func TestARequestThatNeverArrivedCanBeSentAgain(t *testing.T) {
 		return false
 	})
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("No answer came, and when it was looked after, the property was not changed.", "To send it once more is safe")
+	o.See("Unknown outcome: the property is not changed yet.", "It can't overwrite other changes.")
 	if o.App.Top().Unsaved() == "" {
 		t.Error("nothing warns of what is not known")
 	}
@@ -77,13 +77,13 @@ func TestAnUnknownOutcomeIsSettledOnceTheServiceIsBack(t *testing.T) {
 	cut := false
 	o.door.loses(func(r *http.Request) bool { cut = cut || isPatch(r); return cut })
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("nobody knows yet whether it was saved", "s look", "OFFLINE")
+	o.See("Unknown outcome.", "s check", "OFFLINE")
 	o.Press("s")
-	o.See("It still is not known whether it was saved.")
+	o.See("Unknown outcome.")
 	o.Settle()
 	o.door.loses(nil)
 	o.Elapse(3 * time.Second)
-	o.See("Saved property 42: title. No answer told so", "Title Mine")
+	o.See("Saved property 42: title. The reply was lost", "Title Mine")
 	if n := len(o.door.sent()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
@@ -99,7 +99,7 @@ func TestALateChangeIsFoundWhenItIsSentAgain(t *testing.T) {
 		return false
 	})
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("The change may still come.")
+	o.See("the property is not changed yet.")
 	lost = false
 	o.change(api.PropertyPatch{Title: api.Some("Mine")}) // it came
 	o.Press("ctrl+s")
@@ -116,7 +116,7 @@ func TestASessionThatEndsKeepsTheText(t *testing.T) {
 		o.Press("tab")
 	}
 	o.Type(o.secret + "\n")
-	o.See("It was not saved.", "Your text is kept.", "+ Mine")
+	o.See("Not saved.", "Your text is kept.", "+ Mine")
 	o.Press("ctrl+s")
 	o.See("Saved property 42: title.", "Title Mine")
 	if o.stored().Title != "Mine" {
@@ -128,7 +128,7 @@ func TestTextOutlivesAServiceThatIsGone(t *testing.T) {
 	o := editing(t)
 	o.door.shut(true)
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("nobody knows yet whether it was saved", "OFFLINE")
+	o.See("Unknown outcome.", "OFFLINE")
 	o.Press("esc")
 	o.See("> Title")
 	if o.value("title") != "Mine" {
@@ -149,7 +149,7 @@ func TestWhatIsShownTellsItsAge(t *testing.T) {
 	o.door.shut(true)
 	o.Elapse(5 * time.Minute)
 	o.Press("R")
-	o.See("What is shown was read 5 min ago.", "Bright flat")
+	o.See("Last loaded 5 min ago.", "Bright flat")
 	o.Settle()
 	o.door.shut(false)
 	o.change(api.PropertyPatch{Title: api.Some("New")})
@@ -172,7 +172,7 @@ func TestForbiddenEditsKeepTheirText(t *testing.T) {
 	o.fill("title", "Mine")
 	o.App.Shell().Account.Client = account.Client
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("It was not saved. Property 42 belongs to another client", "Your text is kept.", "L switches to a profile that may.")
+	o.See("Not saved. Property 42 belongs to another client", "Your text is kept.", "L switches to a profile that may.")
 	o.Press("esc")
 	if o.value("title") != "Mine" {
 		t.Errorf("the form holds %q", o.value("title"))
@@ -185,7 +185,7 @@ func TestAnEditOfWhatIsGoneKeepsItsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("It was not saved. There is no property", "Your text is kept.")
+	o.See("Not saved. There is no property", "Your text is kept.")
 	o.Elapse(3 * time.Second)
 	o.Settle()
 	if o.Memory.Draft(screen.Profile{}, "property-42")["title"] != "Mine" {
@@ -290,7 +290,7 @@ func TestADraftThatIsNotKeptOnSuspendingIsSaid(t *testing.T) {
 	o.Type("!")
 	o.Press("ctrl+z")
 	o.Settle()
-	o.See("What you type cannot be kept as a draft: the disk is full")
+	o.See("The draft was not saved: the disk is full")
 }
 
 // draft is the title that is kept of an edit.
@@ -356,7 +356,7 @@ func TestDeletingAsksAgainAboutWhatSomebodyChanged(t *testing.T) {
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
 	o.Type("42\n")
-	o.See("It was not deleted, because somebody else changed it meanwhile.", "Changed: price per week from 250.50 to 900.")
+	o.See("Not deleted: somebody else changed it. Changed: price per week from 250.50")
 	o.Press("esc")
 	o.See("Price per week 900")
 	if o.stored().PricePW.String() != "900" {
@@ -385,16 +385,16 @@ func TestADeletionThatNobodyKnowsOfIsLookedAfterLater(t *testing.T) {
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
 	o.Type("42\n")
-	o.See("No answer told whether property 42 was deleted.", "s look")
+	o.See("Unknown outcome: property 42 may be deleted.", "s check")
 	o.Press("e")
-	o.See("First it has to be known whether it was deleted.")
+	o.See("First check whether it was deleted.")
 	o.door.loses(nil)
 	o.door.answers(func(w http.ResponseWriter, r *http.Request) bool {
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return true
 	})
 	o.Press("s")
-	o.See("What is shown was read")
+	o.See("Last loaded")
 	if o.Depth() != 2 {
 		t.Fatalf("a stranger's 404 was believed:\n%s", o.Screen())
 	}
@@ -414,7 +414,7 @@ func TestADeletionThatNeverArrivedIsSeen(t *testing.T) {
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
 	o.Type("42\n")
-	o.See("When it was looked after, it was still there")
+	o.See("property 42 is not deleted yet.")
 	if o.Depth() != 2 {
 		t.Error("the screen is closed")
 	}

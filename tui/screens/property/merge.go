@@ -81,9 +81,9 @@ func (s *Screen) startMerge(now client.Version, then afterMerge) tea.Cmd {
 	case then == thenCompare:
 		s.setMode(reviewing)
 	case then == thenSave && isSame:
-		s.note("The service says that the property was changed meanwhile, but it is as it was. Nothing was saved. %s.", s.retryHint("Try it once more"))
+		s.note("Not saved: the service reports another version, but no field differs. %s.", s.retryHint("Retry"))
 	case then == thenSave:
-		s.note("Somebody else saved the property meanwhile and changed no field that is shown. Nothing was saved yet. %s.", s.retryHint("Save it now"))
+		s.note("Not saved yet: somebody else saved it without visible changes. %s.", s.retryHint("Save now"))
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (s *Screen) applyMerge() tea.Cmd {
 	e, m := s.edit, s.edit.merge
 	patch := m.mergedPatch(e.patch)
 	if patch.IsEmpty() && m.then != thenFill {
-		return tea.Batch(s.closeEdit(), screen.Tell(screen.Note, "Nothing is left to save: property %d stays as it is now.", s.id))
+		return tea.Batch(s.closeEdit(), screen.Tell(screen.Note, "Nothing to save: property %d stays as it is.", s.id))
 	}
 	e.rebase(s.shell, m.now, patch)
 	s.notes = nil
@@ -118,17 +118,17 @@ func (s *Screen) leaveMerge() tea.Cmd {
 	if m.then == thenFill {
 		s.edit, s.notes = nil, nil // the draft stays
 		s.setMode(viewing)
-		return screen.Tell(screen.Note, "The unsaved text is kept: it is offered again with the next edit.")
+		return screen.Tell(screen.Note, "The draft is kept for the next edit.")
 	}
 	s.setMode(editing)
 	s.notes = nil
 	if undecided := m.undecided(); len(undecided) > 0 {
 		e.merge = nil
-		s.note("The form is as you left it. Not decided yet: %s. That comes up again when you save.", labels(undecided))
+		s.note("Not decided yet: %s. Saving asks again.", labels(undecided))
 		return nil
 	}
 	e.rebase(s.shell, m.now, m.mergedPatch(e.patch))
-	s.note("The form holds what was merged.")
+	s.note("The form has the merged text.")
 	return s.saveDraft()
 }
 
@@ -178,7 +178,7 @@ func (s *Screen) mergeIntro() []string {
 	changed := api.PropertyChanges(s.edit.base.Property, m.now.Property).Fields()
 	lines := []string{fmt.Sprintf("Somebody else changed property %d meanwhile: %s.", s.id, labels(changed))}
 	if len(m.Conflicts) == 0 {
-		return append(lines, "None of it is what you changed, so all merges by itself.")
+		return append(lines, "You changed other fields: nothing to decide.")
 	}
 	return append(lines, fmt.Sprintf("Both of you changed: %s. Choose for each.", labels(m.Conflicts)))
 }
@@ -189,7 +189,7 @@ func (s *Screen) mergeStatus() string {
 	if n := len(m.undecided()); n > 0 {
 		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.shell.Key(actions.Mine), s.shell.Key(actions.Theirs))
 	}
-	goOn := map[afterMerge]string{thenSave: "saves", thenFill: "goes on to the form", thenCompare: "goes on"}[m.then]
+	goOn := map[afterMerge]string{thenSave: "saves", thenFill: "opens the form", thenCompare: "continues"}[m.then]
 	return "All decided. " + s.shell.Key(actions.Submit) + " " + goOn + "."
 }
 
@@ -241,7 +241,7 @@ func diff(f field, before, after string) []display.DiffLine {
 		}
 	}
 	if before != after && visible(before) == visible(after) {
-		out = append(out, display.DiffLine{Mark: display.Kept, Text: "(only blanks, or characters that show nothing, differ)"})
+		out = append(out, display.DiffLine{Mark: display.Kept, Text: "(only invisible characters differ)"})
 	}
 	return out
 }

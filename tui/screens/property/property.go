@@ -123,13 +123,13 @@ func (s *Screen) Close() { s.record.Cancel() }
 func (s *Screen) Unsaved() string {
 	switch {
 	case s.isDeleting():
-		return fmt.Sprintf("Property %d is being deleted; you would not see whether that works.", s.id)
+		return fmt.Sprintf("Property %d is being deleted. You would not see the outcome.", s.id)
 	case s.sender.Busy():
-		return fmt.Sprintf("Property %d is being saved; you would not see whether that works.", s.id)
+		return fmt.Sprintf("Property %d is being saved. You would not see the outcome.", s.id)
 	case s.edit == nil:
 		return ""
 	case s.unknown:
-		return fmt.Sprintf("It is not known yet whether the changes to property %d were saved.", s.id)
+		return fmt.Sprintf("It is unknown whether property %d was saved.", s.id)
 	case s.edit.undoing:
 		return ""
 	}
@@ -189,16 +189,16 @@ func (s *Screen) viewProperty() string {
 func (s *Screen) placeholder() (mood widget.Mood, title, advice string) {
 	switch {
 	case s.inSandbox():
-		return widget.Failure, "The sandbox has no properties.", "What you changed here would be the live one. Log in to the live service for it (" + s.shell.Key(actions.Login) + ")."
+		return widget.Failure, "The sandbox has no properties.", "Log in to the live service (" + s.shell.Key(actions.Login) + ")."
 	case s.deleted:
-		return widget.Empty, fmt.Sprintf("Property %d was deleted.", s.id), fmt.Sprintf("The operator of the service can bring it back: perksd property restore %d", s.id)
+		return widget.Empty, fmt.Sprintf("Property %d was deleted.", s.id), fmt.Sprintf("The operator can restore it: perksd property restore %d", s.id)
 	case s.id == 0:
 		return widget.Empty, "No property is open.", s.shell.Key(actions.Open) + " chooses one."
 	case s.record.Has:
 		return 0, "", ""
 	case s.record.Err != nil:
 		what, next := s.explain(s.record.Err)
-		return widget.Failure, fmt.Sprintf("Property %d cannot be shown. %s", s.id, what), next
+		return widget.Failure, fmt.Sprintf("Property %d was not loaded. %s", s.id, what), next
 	}
 	return widget.Loading, fmt.Sprintf("Loading property %d ...", s.id), ""
 }
@@ -211,7 +211,7 @@ func (s *Screen) banner() []string {
 	}
 	if err := s.record.Err; err != nil {
 		what, next := s.explain(err)
-		notes = append(notes, what+" "+next, "What is shown was read "+display.Age(s.shell.Now().Sub(s.record.At))+".")
+		notes = append(notes, what+" "+s.shell.Age(s.record.At)+" "+next)
 	}
 	return notes
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
@@ -45,27 +43,27 @@ func (s *Screen) handleSave(sent screen.Sent[client.Editing]) tea.Cmd {
 	case err == nil, client.Changed(err) && done.Holds():
 		return s.finish(done)
 	case s.unknown && done.Known:
-		s.note("No answer came, and when it was looked after, the property was not changed. The change may still come. %s", s.safeToRetry())
+		s.note("Unknown outcome: the property is not changed yet. %s", s.safeToRetry())
 		return nil
 	case s.unknown:
-		s.note("No answer came, so nobody knows yet whether it was saved. %s Your text is kept. %s looks whether it was done.", screen.Sentence("", err), s.shell.Key(actions.Settle))
+		s.note("Unknown outcome. %s Your text is kept. %s checks whether it was saved.", screen.Sentence("", err), s.shell.Key(actions.Settle))
 		return nil
 	case client.Changed(err) && done.Known:
 		return s.startMerge(done.Now, thenSave)
 	case client.Changed(err):
-		s.note("Somebody else changed the property meanwhile, and what they made of it could not be read. Nothing was saved. %s.", s.retryHint("Try it once more"))
+		s.note("Not saved: somebody else changed the property, and it was not reloaded. %s.", s.retryHint("Retry"))
 		return nil
 	case errors.As(err, &refused) && len(refused.Fields) > 0 && s.edit.form != nil:
 		return s.refuse(refused)
 	}
 	what, next := s.explain(err)
-	s.note("It was not saved. %s", what)
+	s.note("Not saved. %s", what)
 	s.note("Your text is kept. %s", next)
 	return s.saveDraft()
 }
 
 func (s *Screen) safeToRetry() string {
-	return s.retryHint("To send it once more is safe") + ", because it holds only while nobody has changed it."
+	return s.retryHint("Retry") + ". It can't overwrite other changes."
 }
 
 // retryHint adds the key that sends.
@@ -75,7 +73,7 @@ func (s *Screen) retryHint(sentence string) string {
 
 // refuse goes back to the form, and shows the service's errors beside the fields.
 func (s *Screen) refuse(refused *client.Error) tea.Cmd {
-	s.note("The service did not take it: %s", refused.Message)
+	s.note("Not saved: %s", refused.Message)
 	others := s.edit.form.Refuse(refused.Fields)
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		s.note("%s %s", name, strings.Join(others[name], ", "))
@@ -100,7 +98,7 @@ func (s *Screen) finish(done client.Editing) tea.Cmd {
 	}
 	switch {
 	case done.Lost:
-		what += " No answer told so, but it is as you want it."
+		what += " The reply was lost; the property has your changes."
 	case done.Err != nil:
 		what = fmt.Sprintf("Property %d already has it: %s.", s.id, changed)
 	}
@@ -126,46 +124,26 @@ func (s *Screen) handleCheck() tea.Cmd {
 		return s.finishDelete(true)
 	case s.edit == nil && err == nil:
 		s.unknown, s.notes = false, nil
-		s.note("Property %d is still there: it was not deleted, at least not yet.", s.id)
+		s.note("Property %d is not deleted yet.", s.id)
 	case s.edit == nil:
 	case err == nil && s.edit.patch.IsHeldBy(now.Property):
 		return s.finish(client.Editing{Now: now, Known: true, Lost: true})
 	case err == nil:
 		s.notes = nil
-		s.note("Looked just now: the property is not changed. %s", s.safeToRetry())
+		s.note("Checked: the property is not changed yet. %s", s.safeToRetry())
 	default:
 		what, next := s.explain(err)
 		s.notes = nil
-		s.note("It still is not known whether it was saved. %s %s", what, next)
+		s.note("Unknown outcome. %s %s", what, next)
 	}
 	return nil
 }
 
+// explain says what went wrong, and what to do next.
 func (s *Screen) explain(err error) (what, next string) {
-	var refused *client.Error
-	var unreachable *client.Unreachable
-	var missing *screen.NotLoggedIn
-	switch {
-	case errors.As(err, &unreachable):
-		return display.Line(unreachable.Error()), s.shell.Key(actions.Refresh) + " tries again; it is tried by itself once the service is back."
-	case errors.As(err, &missing):
-		return display.Line(missing.Message), s.shell.Key(actions.Login) + " logs in."
-	case !errors.As(err, &refused):
-		return screen.Sentence("", err), s.shell.Key(actions.Refresh) + " tries again."
+	what, next = s.shell.Explain(err)
+	if client.Missing(err) {
+		next = s.shell.Key(actions.Property) + " opens another property."
 	}
-	what = display.Line(refused.Error())
-	if refused.RequestID != "" && refused.Status >= http.StatusInternalServerError {
-		what += " (request " + display.Line(refused.RequestID) + ")"
-	}
-	switch {
-	case refused.Status == http.StatusUnauthorized:
-		return what, "Log in, and try again."
-	case refused.Status == http.StatusForbidden:
-		return what, s.shell.Key(actions.Login) + " switches to a profile that may."
-	case client.Missing(err):
-		return what, s.shell.Key(actions.Property) + " opens another property."
-	case refused.Stray:
-		return what, "The answer does not look like the service's own: is its address right? " + s.shell.Key(actions.Refresh) + " tries again."
-	}
-	return what, s.shell.Key(actions.Refresh) + " tries again."
+	return what, next
 }

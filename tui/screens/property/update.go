@@ -153,20 +153,20 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	case s.isDeleting():
 		why = "It is being deleted."
 	case s.unknown:
-		why = "First it has to be known whether it was deleted."
+		why = "First check whether it was deleted."
 	case client.Missing(s.record.Err):
 		why = "There is no such property any more."
 	case !s.record.Has && s.record.Busy():
-		why = "It is still being read."
+		why = "It is being loaded."
 	case !s.record.Has:
-		why = "It could not be read."
+		why = "It was not loaded."
 	}
 	noEdit, noUndo, noImage := why, why, ""
 	if why == "" {
 		noUndo = s.whyNoUndo()
 	}
 	if why == "" && !s.drafts.known {
-		noEdit = "Still looking for an unsaved draft."
+		noEdit = "Its draft is being loaded."
 	}
 	if len(s.record.Value.Property.Images) == 0 {
 		noImage = "It has no images."

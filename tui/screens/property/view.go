@@ -59,7 +59,7 @@ func (s *Screen) reviewIntro() []string {
 	case s.sender.Busy():
 		return []string{fmt.Sprintf("Saving property %d ...", s.id)}
 	case s.unknown && s.record.Busy():
-		return []string{fmt.Sprintf("Looking whether property %d was saved ...", s.id)}
+		return []string{fmt.Sprintf("Checking whether property %d was saved ...", s.id)}
 	}
 	var names []string
 	for _, name := range e.patch.Fields() {

@@ -98,7 +98,7 @@ var states = map[string]func(t testing.TB) *office{
 		o := over(t, s)
 		s.set(func(s *service) { s.status = http.StatusNotFound })
 		o.Press("R")
-		o.See("What is shown was read")
+		o.See("Last loaded")
 		return o
 	},
 	"choosing": func(t testing.TB) *office {
@@ -156,7 +156,7 @@ var states = map[string]func(t testing.TB) *office{
 		o := over(t, s).comparing()
 		s.set(func(s *service) { s.cut = http.MethodPatch })
 		o.Press("ctrl+s")
-		o.See("No answer came")
+		o.See("Unknown outcome")
 		return o
 	},
 	"long-comparison": func(t testing.TB) *office {
@@ -305,9 +305,9 @@ func TestALongTextIsScrolled(t *testing.T) {
 func TestLinearSaysWhatIsShown(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"record":        {"Title: Bright flat", "Price per week: 250.50", "Position: latitude 53.8008, longitude -1.5491", "Property id: 42"},
-		"none":          {"Problem: Property 42 cannot be shown. There is no property 42."},
-		"offline":       {"Note: What is shown was read just now.", "Title: Bright flat"},
-		"form-refused":  {"Note: The service did not take it", "City: Atlantis", "City is outside of our region"},
+		"none":          {"Problem: Property 42 was not loaded. There is no property 42."},
+		"offline":       {"Last loaded just now.", "Title: Bright flat"},
+		"form-refused":  {"Note: Not saved", "City: Atlantis", "City is outside of our region"},
 		"comparison":    {"Save this in property 42? ctrl+s save", "Title\n  removed: Bright flat\n  new: Bright and quiet flat", "removed: A bath.", "removed: (empty line)", "new: (none)"},
 		"merge":         {"Title, changed by both: not decided (this is the one to decide)", "before: Bright flat", "theirs: Quiet flat", "mine: Bright and quiet flat", "new: Three rooms."},
 		"merge-decided": {"Title, changed by both: yours is kept", "kept: mine: Bright and quiet flat", "Description, changed by both: theirs is kept"},

@@ -87,10 +87,10 @@ func TestRefusalsAreSaidInPlainWords(t *testing.T) {
 		perk string
 		says []string
 	}{
-		{"spa", []string{"[pending] Spa day", "it waits for somebody to approve it", "Status pending, "}},
-		{"gone", []string{"[sold out] All gone", "Sold out: no unit is left. Nothing was redeemed."}},
-		{"old", []string{"[expired] Old soup", "it could be redeemed until 3 Nov 2025", "Nothing was redeemed."}},
-		{"new", []string{"[not started] New soup", "it can be redeemed from", "Nothing was redeemed."}},
+		{"spa", []string{"[pending] Spa day", "waiting for approval", "Status pending, "}},
+		{"gone", []string{"[sold out] All gone", "Sold out. Nothing was redeemed."}},
+		{"old", []string{"[expired] Old soup", "valid until 3 Nov 2025", "Nothing was redeemed."}},
+		{"new", []string{"[not started] New soup", "valid from", "Nothing was redeemed."}},
 	} {
 		d := l.open("alice", test.perk)
 		redeem(d, "")
@@ -113,7 +113,7 @@ func TestRefusalsAreSaidInPlainWords(t *testing.T) {
 		}
 	})
 	redeem(d, "")
-	d.See("[put off] A pot of tea", "Try from ", " on: ctrl+s sends it again under the same key.")
+	d.See("[throttled] A pot of tea", "Wait until ", "ctrl+s retries. It can't be redeemed twice.")
 	l.disturb(func(l *line) { l.refuse = nil })
 	d.Press("ctrl+s")
 	d.See("[redeemed] A pot of tea")
@@ -131,7 +131,7 @@ func TestAKeyThatWasUsedForSomethingElseIsReplaced(t *testing.T) {
 		return true
 	}
 	redeem(d, "")
-	d.See("The service knows this key from another request", "r goes back to the form; it is sent under a new key then.")
+	d.See("Another request has used this idempotency key", "r opens the form, and uses a new idempotency key.")
 	l.disturb(func(l *line) { l.refuse = nil })
 	d.Press("r")
 	redeem(d, "")
@@ -248,7 +248,7 @@ func TestAnEndedSessionKeepsTheFormAndItsKey(t *testing.T) {
 	d.Press("y")
 	d.See("Log in again; your text is kept.")
 	d.Type(l.secret + "\n")
-	d.See("The service does not accept the session any more. Nothing was redeemed.", "ctrl+s sends it again under the same key", "ticket=4711")
+	d.See("The session has expired. Nothing was redeemed.", "ctrl+s retries. It can't be redeemed twice.", "ticket=4711")
 	d.Settle()
 	if d.App.Top().Form() == nil || len(l.stored()) != 0 {
 		t.Fatalf("the form is closed, or something was sent by itself:\n%s", d.Screen())
@@ -347,7 +347,7 @@ func TestEveryResultIsReachedOnASmallScreen(t *testing.T) {
 		note(&down)
 		d.Press("j")
 	}
-	if !d.Shows("For alice, at") && !d.Shows("r goes back to the form.") {
+	if !d.Shows("For alice, at") && !d.Shows("r opens the form.") {
 		t.Errorf("the end is not reached:\n%s", d.Screen())
 	}
 	for range 40 {

@@ -210,7 +210,7 @@ func (s *Screen) offerRecent(recent screen.Recent) tea.Cmd {
 		return nil
 	}
 	if len(recent.IDs) == 0 {
-		return screen.Tell(screen.Note, "No user was seen here yet.")
+		return screen.Tell(screen.Note, "No recent users.")
 	}
 	return s.shell.Post(screen.Pick{Title: "Recent users", Options: recent.IDs, Then: func(index int) tea.Cmd {
 		if s.Form() != nil {

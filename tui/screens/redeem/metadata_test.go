@@ -46,7 +46,7 @@ func TestRowsOfMetadataAreChecked(t *testing.T) {
 		"a blank key":                {[]string{" =1"}, "must have a key"},
 		"a key twice":                {[]string{"a=1", "", "a=2"}, `has the key "a" a second time`},
 		"an object":                  {[]string{`{"a":1}`}, ""},
-		"an object in a second row":  {[]string{"a=1", `{"b":1}`}, "belongs into the first row"},
+		"an object in a second row":  {[]string{"a=1", `{"b":1}`}, "belongs in the first row"},
 		"a row below an object":      {[]string{`{"a":1}`, "b=1"}, "must be empty"},
 		"a blank below an object":    {[]string{`{"a":1}`, ""}, ""},
 		"an object that is broken":   {[]string{`{"a":`}, "cannot be read: The JSON is not valid"},

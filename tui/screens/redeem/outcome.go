@@ -64,7 +64,7 @@ func (s *Screen) outcome(i *item) outcome {
 	case s.isSending(i) && s.checking:
 		return outcome{mark: "checking", role: muted, text: fmt.Sprintf("Checking %s's list: %s ...", i.Request.UserID, waited)}
 	case s.isSending(i):
-		return outcome{mark: "sending", role: muted, text: fmt.Sprintf("No answer yet: %s ...", waited)}
+		return outcome{mark: "sending", role: muted, text: fmt.Sprintf("No reply yet: %s ...", waited)}
 	case i.Known == client.Redeemed:
 		return s.redeemed(i)
 	case i.Known == client.Unknown:
@@ -80,12 +80,12 @@ func (s *Screen) redeemed(i *item) outcome {
 	o := outcome{mark: "redeemed", role: good, text: "Redeemed. ", id: r.ID}
 	switch {
 	case i.Replayed:
-		o.mark, o.role, o.text = "answered before", warn, "Nothing was redeemed now: the service had seen this key before, and gives its first answer again. "
+		o.mark, o.role, o.text = "redeemed before", warn, "Redeemed earlier: the service repeats its reply. "
 	case r.Status == api.StatusRejected:
-		o.mark, o.role, o.text = "rejected", bad, "The redemption was made, and rejected. "
-		o.next = "It cannot be used. Who decides about this perk knows why."
+		o.mark, o.role, o.text = "rejected", bad, "Redeemed, then rejected. "
+		o.next = "It cannot be used."
 	case r.Status == api.StatusPending:
-		o.mark, o.role, o.text = "pending", warn, "Redeemed; it waits for somebody to approve it. "
+		o.mark, o.role, o.text = "pending", warn, "Redeemed, waiting for approval. "
 	}
 	if i.Earlier {
 		o.text += "The reply was lost; the service confirmed it. "
@@ -100,20 +100,20 @@ func (s *Screen) redeemed(i *item) outcome {
 
 func (s *Screen) unknown(i *item) outcome {
 	user := i.Request.UserID
-	o := outcome{mark: "unknown", role: bad, text: "We do not know yet if it went through. " + screen.Sentence("", i.Err)}
+	o := outcome{mark: "unknown", role: bad, text: "Unknown outcome. " + screen.Sentence("", i.Err)}
 	switch {
 	case i.LookErr != nil:
-		o.text += " " + screen.Sentence("Looking for it failed: ", i.LookErr)
+		o.text += " " + screen.Sentence("The check failed: ", i.LookErr)
 	case i.Candidate.ID == "":
-		o.text += fmt.Sprintf(" At %s it was not in %s's list, but the service may still be at work.", i.at.Format("15:04:05"), user)
+		o.text += fmt.Sprintf(" At %s it was not in %s's list, but may still come.", i.at.Format("15:04:05"), user)
 	}
 	if r := i.Candidate; r.ID != "" {
 		o.id = r.ID
-		o.text += fmt.Sprintf(" %s has a redemption of %s: this one, or somebody else's.", user, display.Instant(r.RedeemedAt, s.shell.Now()))
+		o.text += fmt.Sprintf(" %s has a redemption of %s: this one or another.", user, display.Instant(r.RedeemedAt, s.shell.Now()))
 	}
 	if i.givenUp {
-		o.mark, o.role = "given up", warn
-		o.next = "The outcome is unknown. " + s.shell.Key(actions.ForUser) + " shows what " + user + " has redeemed."
+		o.mark, o.role = "not checked", warn
+		o.next = s.shell.Key(actions.ForUser) + " shows " + user + "'s redemptions."
 		return o
 	}
 	retry := "retry safely"
@@ -127,17 +127,17 @@ func (s *Screen) unknown(i *item) outcome {
 func (s *Screen) notRedeemed(i *item) outcome {
 	var refused *client.Error
 	var missing *screen.NotLoggedIn
-	again := s.shell.Key(actions.Submit) + " sends it again under the same key."
+	again := s.shell.Key(actions.Submit) + " retries. It can't be redeemed twice."
 	switch {
 	case errors.As(i.Err, &refused):
 		return s.refused(i, refused)
 	case errors.As(i.Err, &missing):
-		return outcome{mark: "not sent", role: warn, text: "Nothing was sent: nobody is logged in.", next: "Log in; then " + again}
+		return outcome{mark: "not sent", role: warn, text: "Not sent: nobody is logged in.", next: "Log in. Then " + again}
 	}
 	var unreachable *client.Unreachable
-	text := "Nothing was redeemed: "
+	text := "Not redeemed: "
 	if errors.As(i.Err, &unreachable) && unreachable.NotSent {
-		text = "Nothing was sent: "
+		text = "Not sent: "
 	}
 	return outcome{mark: "not sent", role: warn, text: text + screen.Sentence("", i.Err), next: again}
 }
@@ -148,40 +148,40 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 	expired, notStarted := "Expired. "+screen.Sentence("", e), "Not started. "+screen.Sentence("", e)
 	switch screen.PhaseOf(&i.perk, now) {
 	case screen.Ended:
-		expired = "Expired: it could be redeemed until " + display.Instant(*i.perk.ValidTo, now) + "."
+		expired = "Expired: valid until " + display.Instant(*i.perk.ValidTo, now) + "."
 	case screen.NotStarted:
-		notStarted = "Not started: it can be redeemed from " + display.Instant(*i.perk.ValidFrom, now) + " on."
+		notStarted = "Not started: valid from " + display.Instant(*i.perk.ValidFrom, now) + "."
 	}
-	again := s.shell.Key(actions.Submit) + " sends it again under the same key."
+	again := s.shell.Key(actions.Submit) + " retries. It can't be redeemed twice."
 	switch {
 	case e.Status == http.StatusUnauthorized:
-		return outcome{mark: "not sent", role: warn, text: "The service does not accept the session any more." + nothing, next: "Log in; then " + again}
+		return outcome{mark: "not sent", role: warn, text: "The session has expired." + nothing, next: "Log in. Then " + again}
 	case e.Status == http.StatusTooManyRequests:
-		when := "a little later"
+		when := "Wait a little. "
 		if e.RetryAfter > 0 {
-			when = "from " + i.at.Add(e.RetryAfter).Format("15:04:05") + " on"
+			when = "Wait until " + i.at.Add(e.RetryAfter).Format("15:04:05") + ". "
 		}
-		return outcome{mark: "put off", role: warn, text: "The service takes no more requests for now." + nothing, next: "Try " + when + ": " + again}
+		return outcome{mark: "throttled", role: warn, text: "The service gets too many requests." + nothing, next: when + again}
 	case e.Code == api.CodeInsufficientScope:
-		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") as a client that may redeem: it needs the scope " + string(api.ScopePerksRedeem) + "."}
+		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") as a client with the scope " + string(api.ScopePerksRedeem) + "."}
 	case e.Status == http.StatusForbidden:
-		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") with a profile that may redeem here, such as one of the sandbox."}
+		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") with a profile that may redeem."}
 	case e.Code == api.CodeAlreadyRedeemed:
 		return s.duplicate(i)
 	case e.Code == api.CodeSoldOut:
-		return outcome{mark: "sold out", role: bad, text: "Sold out: no unit is left." + nothing, next: "Another perk may do for " + user + "."}
+		return outcome{mark: "sold out", role: bad, text: "Sold out." + nothing, next: "Try another perk for " + user + "."}
 	case e.Code == api.CodePerkExpired:
-		return outcome{mark: "expired", role: bad, text: expired + nothing, next: "Another perk may do for " + user + "."}
+		return outcome{mark: "expired", role: bad, text: expired + nothing, next: "Try another perk for " + user + "."}
 	case e.Code == api.CodePerkNotStarted:
 		return outcome{mark: "not started", role: bad, text: notStarted + nothing}
 	case e.Code == api.CodeIdempotencyKeyReused:
-		return outcome{mark: "refused", role: bad, text: "The service knows this key from another request, and so did nothing." + nothing, next: s.shell.Key(actions.Redeem) + " goes back to the form; it is sent under a new key then."}
+		return outcome{mark: "refused", role: bad, text: "Another request has used this idempotency key." + nothing, next: s.shell.Key(actions.Redeem) + " opens the form, and uses a new idempotency key."}
 	case e.Stray:
-		return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing, next: "The answer may not come from the service itself. " + again}
+		return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing, next: "The reply may not be from the service. " + again}
 	case e.Code == api.CodeNotFound && isAboutUser(i, e.Message):
 		return outcome{mark: "no such user", role: bad, text: screen.Sentence("", e) + nothing, next: "Correct the user."}
 	case e.Code == api.CodeNotFound:
-		return outcome{mark: "no such perk", role: bad, text: screen.Sentence("", e) + nothing, next: "It may have been taken away: load the list of perks again."}
+		return outcome{mark: "no such perk", role: bad, text: screen.Sentence("", e) + nothing, next: "Reload the list of perks."}
 	}
 	if stops, _ := classify(i); stops {
 		return outcome{mark: "refused", role: bad, text: "Some values are not valid." + nothing, next: "Correct them."}
@@ -192,7 +192,7 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 // duplicate shows the user's existing redemption, once it was read.
 func (s *Screen) duplicate(i *item) outcome {
 	user := i.Request.UserID
-	o := outcome{mark: "already redeemed", role: bad, next: s.shell.Key(actions.ForUser) + " shows what " + user + " has redeemed."}
+	o := outcome{mark: "already redeemed", role: bad, next: s.shell.Key(actions.ForUser) + " shows " + user + "'s redemptions."}
 	switch existing := i.existing; {
 	case existing != nil && existing.Value != nil:
 		r := existing.Value
@@ -201,7 +201,7 @@ func (s *Screen) duplicate(i *item) outcome {
 	case existing != nil && existing.Busy():
 		o.text = user + " has redeemed it already; looking up when ..."
 	case existing != nil && existing.Err != nil:
-		o.text = user + screen.Sentence(" has redeemed it already. When, could not be read: ", existing.Err)
+		o.text = user + screen.Sentence(" has redeemed it already. The date was not loaded: ", existing.Err)
 	default:
 		o.text = user + " has redeemed it already."
 	}
@@ -264,14 +264,14 @@ func (s *Screen) question(next *submission) screen.Confirm {
 	}
 	var lines []string // the risks first: where there is little room, the end is cut off
 	if again := filter(next.open(), s.isAbandonedWithOtherMetadata); len(again) > 0 {
-		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: it is not known whether %s was redeemed for %s before, with other metadata.", quotedList(again), user))
+		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: the outcome of %s for %s with other metadata is unknown.", quotedList(again), user))
 	}
 	if open := filter(next.open(), s.isUnresolvedElsewhere); len(open) > 0 {
 		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: another screen has already sent %s for %s, and the outcome is unknown.", quotedList(open), user))
 	}
 	for _, i := range items {
 		if i.givenUp {
-			lines = append(lines, fmt.Sprintf("It is not known whether %s was redeemed before. It is sent under the same key, so that a service that heeds keys redeems it once.", quoted(i.perk)))
+			lines = append(lines, fmt.Sprintf("The outcome of %s is unknown. It keeps its idempotency key: a service that honours keys redeems it once.", quoted(i.perk)))
 		}
 	}
 	lines = append(lines, fmt.Sprintf("Redeem %s for %s at %s%s.", what, user, destination(s.profile), with))

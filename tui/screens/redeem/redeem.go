@@ -175,11 +175,11 @@ func (s *Screen) Form() *widget.Form {
 func (s *Screen) whyNot() string {
 	switch {
 	case s.sender.Busy() && s.checking:
-		return "The service is still being asked what became of the last request."
+		return "The last outcome is being checked."
 	case s.sender.Busy():
-		return "It is being sent, and the answer has not come yet."
+		return "It is being sent."
 	case s.sub.unresolved() != nil:
-		return "It has to be found out first whether " + quoted(s.sub.unresolved().perk) + " was redeemed."
+		return "First check whether " + quoted(s.sub.unresolved().perk) + " was redeemed."
 	case len(s.perks) == 0:
 		return "No perk was chosen: go back, and choose one."
 	}
@@ -189,7 +189,7 @@ func (s *Screen) whyNot() string {
 // whyNotCheck says why an outcome cannot be checked now; "" if it can.
 func (s *Screen) whyNotCheck() string {
 	if s.sender.Busy() {
-		return "The service is being asked already."
+		return "It is being checked already."
 	}
 	return s.whyOtherAccount()
 }
@@ -201,7 +201,7 @@ func (s *Screen) whyOtherAccount() string {
 	if here.APIURL == profile.APIURL && here.ClientID == profile.ClientID && here.Sandbox == profile.Sandbox {
 		return ""
 	}
-	return "This was begun at " + destination(profile) + "; log in there again."
+	return "These perks are from " + destination(profile) + ". Log in there."
 }
 
 // reopenForm opens the form again: an empty one once everything is redeemed, otherwise as it was.
@@ -218,10 +218,10 @@ func (s *Screen) reopenForm() {
 
 func (s *Screen) Unsaved() string {
 	if i := s.current; s.sender.Busy() {
-		return fmt.Sprintf("%s is being redeemed for %s, and the answer has not come yet: nobody would learn how it ends.", quoted(i.perk), i.Request.UserID)
+		return fmt.Sprintf("%s is being redeemed for %s. You would not see the outcome.", quoted(i.perk), i.Request.UserID)
 	}
 	if i := s.sub.unresolved(); i != nil {
-		return fmt.Sprintf("It is not known whether %s was redeemed for %s. The key under which it could safely be sent again would be lost.", quoted(i.perk), i.Request.UserID)
+		return fmt.Sprintf("It is unknown whether %s was redeemed for %s. You could not retry safely.", quoted(i.perk), i.Request.UserID)
 	}
 	if waiting := s.sub.waiting(); len(waiting) > 0 {
 		verb := "are"
@@ -327,9 +327,9 @@ func rowProblem(rows []string, at int) string {
 	case isBlank(row):
 		return ""
 	case at > 0 && isObject(rows[0]):
-		return "must be empty, because the first row is the whole object"
+		return "must be empty: the first row is a JSON object"
 	case at > 0 && isObject(row):
-		return "must be key=value; a whole JSON object belongs into the first row, alone"
+		return "must be key=value; a JSON object belongs in the first row"
 	case isObject(row):
 		if _, err := api.ParseObject([]byte(row)); err != nil {
 			return "cannot be read: " + err.Error()

@@ -31,7 +31,7 @@ func (s *Screen) submit() tea.Cmd {
 		next.items = append(next.items, s.itemFor(perk, request))
 	}
 	if len(next.open()) == 0 {
-		return screen.Tell(screen.Note, "%s has all of it already: nothing is left to send.", request.UserID)
+		return screen.Tell(screen.Note, "%s has all of it already.", request.UserID)
 	}
 	return s.ask(s.question(next), s.whyNot, func() tea.Cmd { return s.begin(next) })
 }
@@ -166,7 +166,7 @@ func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 			return s.checkLater()
 		}
 		s.checks = 0
-		return tea.Batch(s.checkLater(), screen.Tell(screen.Warning, "We do not know yet if %s was redeemed for %s.", quoted(i.perk), i.Request.UserID))
+		return tea.Batch(s.checkLater(), screen.Tell(screen.Warning, "Unknown outcome: %s for %s.", quoted(i.perk), i.Request.UserID))
 	}
 	if stops, fields := classify(i); stops {
 		s.queue, s.editing = nil, true
@@ -217,12 +217,12 @@ func (s *Screen) retry() tea.Cmd {
 	if s.canRetrySafely(i) {
 		return s.attempt(i, false)
 	}
-	why := "This service has not shown that it heeds idempotency keys."
+	why := "This service has not shown that it honours idempotency keys."
 	if s.honoursKeys {
-		why = "The first request is so old that the service may have forgotten its key."
+		why = "The service may have forgotten the idempotency key."
 	}
-	question := screen.Confirm{Title: "Send it again?", Yes: "send it again", Text: why + " If the first request was carried out, or is yet, " +
-		quoted(i.perk) + " may be redeemed twice for " + i.Request.UserID + ". To look again first is safer."}
+	question := screen.Confirm{Title: "Retry?", Yes: "retry", Text: why + " " +
+		quoted(i.perk) + " may be redeemed twice for " + i.Request.UserID + ". Checking again is safer."}
 	return s.ask(question, s.whyNotCheck, func() tea.Cmd {
 		if s.sub.unresolved() != i {
 			return nil
@@ -243,10 +243,10 @@ func (s *Screen) giveUp() tea.Cmd {
 		return nil
 	}
 	return s.shell.Post(screen.Confirm{
-		Title: "Give up finding out?",
-		Text: quoted(i.perk) + " may have been redeemed for " + i.Request.UserID + ", or may be yet. If it is redeemed again with anything changed, " +
-			"it goes out under a new key and may be redeemed twice.",
-		Yes: "give up",
+		Title: "Stop checking?",
+		Text: quoted(i.perk) + " may have been redeemed for " + i.Request.UserID + ", or may still be. " +
+			"If you redeem it again with other metadata, it may be redeemed twice.",
+		Yes: "stop checking",
 		Then: func() tea.Cmd {
 			if s.sub.unresolved() != i || s.sender.Busy() {
 				return nil

@@ -46,7 +46,7 @@ func (l *line) inDoubt(perks ...string) *tuitest.Driver {
 	l.disturb(func(l *line) { l.cut, l.deaf = 1, true })
 	d := l.open("", append([]string{"coffee"}, perks...)...)
 	redeem(d, "alice")
-	d.See("[unknown] Coffee for two", "We do not know yet if it went through.", "Looking for it failed: No answer from ")
+	d.See("[unknown] Coffee for two", "Unknown outcome.", "The check failed: No answer from ")
 	d.Settle()
 	l.wants(1, 1)
 	return d
@@ -57,7 +57,7 @@ func TestADoubtLocksTheFormUntilLookingEndsIt(t *testing.T) {
 	d := l.inDoubt("tea")
 	top := d.App.Top()
 	d.See("s check again, a retry (may redeem twice), x stop checking", "[waiting] A pot of tea")
-	if top.Form() != nil || !strings.Contains(top.Unsaved(), `It is not known whether "Coffee for two" was redeemed for alice.`) {
+	if top.Form() != nil || !strings.Contains(top.Unsaved(), `It is unknown whether "Coffee for two" was redeemed for alice.`) {
 		t.Errorf("the form is %v, unsaved is %q", top.Form(), top.Unsaved())
 	}
 	d.Press("ctrl+s", "enter", "r", "y")
@@ -98,8 +98,8 @@ func TestWhatAnotherRedeemedMeanwhileIsNotShownAsOurs(t *testing.T) {
 	}{
 		{false, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
 		{true, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
-		{false, true, []string{"[unknown] Coffee for two", "this one, or somebody else's.", "a retry (may redeem twice)"}, 1},
-		{true, true, []string{"[unknown] Coffee for two", "this one, or somebody else's.", "a retry (may redeem twice)"}, 1},
+		{false, true, []string{"[unknown] Coffee for two", "this one or another.", "a retry (may redeem twice)"}, 1},
+		{true, true, []string{"[unknown] Coffee for two", "this one or another.", "a retry (may redeem twice)"}, 1},
 	} {
 		l := dial(t)
 		l.drop, l.mute = 1, test.mute
@@ -127,12 +127,12 @@ func TestSendingAgainInDoubtUsesTheSameKey(t *testing.T) {
 	l := dial(t)
 	d := l.inDoubt()
 	d.Press("a")
-	d.See("Send it again?", "This service has not shown that it heeds idempotency keys.")
+	d.See("Retry?", "This service has not shown that it honours idempotency keys.")
 	d.Press("n", "enter")
 	d.Settle()
 	l.wants(1, 1)
 	d.Press("a")
-	d.See("Send it again?")
+	d.See("Retry?")
 	d.Press("y", "y")
 	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
 	d.Settle()
@@ -166,7 +166,7 @@ func TestWhatNeverArrivedStaysInDoubtUntilItIsSentAgain(t *testing.T) {
 	l.drop = 1
 	d := l.open("alice", "coffee")
 	redeem(d, "")
-	d.See("[unknown] Coffee for two", "it was not in alice's list, but the service may still be at work")
+	d.See("[unknown] Coffee for two", "it was not in alice's list, but may still come")
 	d.Settle()
 	l.wants(1, 0)
 	d.Press("s")
@@ -204,17 +204,17 @@ func TestGivingUpSaysWhatItRisks(t *testing.T) {
 	l := dial(t)
 	d := l.inDoubt()
 	d.Press("x")
-	d.See("Give up finding out?", "may have been redeemed for alice")
+	d.See("Stop checking?", "may have been redeemed for alice")
 	d.Press("enter", "n")
 	if d.App.Top().Form() != nil {
 		t.Fatal("the form is open")
 	}
 	d.Press("x")
-	d.See("Give up finding out?")
+	d.See("Stop checking?")
 	d.Press("y")
-	d.See("[given up] Coffee for two")
+	d.See("[not checked] Coffee for two")
 	d.Press("ctrl+s") // with nothing changed the key stays
-	d.See("was redeemed before.")
+	d.See("It keeps its idempotency key")
 	d.Press("n", "tab")
 	d.Type("ticket=1")
 	d.Press("ctrl+s")
@@ -222,7 +222,7 @@ func TestGivingUpSaysWhatItRisks(t *testing.T) {
 	d.Press("n")
 	d.Clear()
 	d.Press("ctrl+s")
-	d.See("was redeemed before.")
+	d.See("It keeps its idempotency key")
 	d.Press("y")
 	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
 	d.Settle()
@@ -236,7 +236,7 @@ func TestNothingIsSettledAtAnotherService(t *testing.T) {
 	l.disturb(func(l *line) { l.deaf = false })
 	d.App.Shell().Account.Profile.Sandbox = true
 	for _, offer := range d.App.Top().Offers() {
-		if (offer.ID == actions.Settle || offer.ID == actions.Retry) && !strings.Contains(offer.Why, "This was begun at "+l.url+" (LIVE)") {
+		if (offer.ID == actions.Settle || offer.ID == actions.Retry) && !strings.Contains(offer.Why, "These perks are from "+l.url+" (LIVE)") {
 			t.Errorf("%s is offered: %q", offer.ID, offer.Why)
 		}
 	}
@@ -279,7 +279,7 @@ func TestAQuestionIsNoLongerAnsweredAtAnotherService(t *testing.T) {
 	d.See("Redeem for")
 	d.App.Shell().Account.Profile.Sandbox = true
 	d.Press("y")
-	d.See("Nothing was sent. This was begun at " + l.url + " (LIVE)")
+	d.See("Nothing was sent. These perks are from " + l.url + " (LIVE)")
 	d.Settle()
 	l.wants(0, 0)
 }
@@ -352,7 +352,7 @@ func TestACheckThatCanTellNothingNewIsNotRepeated(t *testing.T) {
 	l.drop, l.mute, l.meet = 1, true, l.another
 	d := l.open("alice", "coffee")
 	redeem(d, "")
-	d.See("[unknown] Coffee for two", "this one, or somebody else's.")
+	d.See("[unknown] Coffee for two", "this one or another.")
 	d.Settle()
 	d.Elapse(2 * time.Second) // the service is known to be there again
 	d.Settle()
@@ -381,7 +381,7 @@ func TestTheSecondsOfWhatIsUnderWayAreCounted(t *testing.T) {
 	}
 	redeem(d, "")
 	<-l.arrived
-	for n, text := range []string{"No answer yet: 0s ...", "No answer yet: 1s ...", "No answer yet: 2s ..."} {
+	for n, text := range []string{"No reply yet: 0s ...", "No reply yet: 1s ...", "No reply yet: 2s ..."} {
 		d.See("[sending] Coffee for two", text)
 		if seconds != n+1 {
 			t.Errorf("%q after %d seconds", text, seconds)

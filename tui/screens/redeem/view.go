@@ -178,9 +178,9 @@ func (s *Screen) locked() []line {
 		lines = append(lines, newLine(muted, 0, "Metadata: "+metadata))
 	}
 	if s.sub.unresolved() == nil && !s.sender.Busy() {
-		reopenForm := s.shell.Key(actions.Redeem) + " redeems for somebody else."
+		reopenForm := s.shell.Key(actions.Redeem) + " redeems for another user."
 		if len(s.sub.open()) > 0 {
-			reopenForm = s.shell.Key(actions.Redeem) + " goes back to the form."
+			reopenForm = s.shell.Key(actions.Redeem) + " opens the form."
 		}
 		lines = append(lines, newLine(text, 0, reopenForm))
 	}

@@ -54,7 +54,7 @@ func redeem(t *testing.T, d *tuitest.Driver, perk, user string) {
 
 func TestAnUnknownUserIsSaidAndAnotherCanBeGiven(t *testing.T) {
 	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "nobody"}))
-	d.See("There is no live user nobody.", "press u to look for another")
+	d.See("There is no live user nobody.", "u opens another user")
 	d.Settle()
 	if recent := d.Memory.Recent(screen.Profile{}, "user"); len(recent) > 0 {
 		t.Errorf("%v are remembered", recent)
@@ -154,7 +154,7 @@ func TestWhatTheUserHasRedeemedIsShownFirst(t *testing.T) {
 	d.Press("ctrl+s")
 	d.See("Redeem for alice?")
 	d.Press("y")
-	d.See("u shows what alice has redeemed.")
+	d.See("u shows alice's redemptions.")
 	d.Press("u")
 	d.See("User alice", "Available 2", "[Redeemed 1]", "coffee", "approved")
 }

@@ -210,10 +210,10 @@ func TestWhatIsHeardIsWhatIsShown(t *testing.T) {
 			"4. كوب شاي مجاني, بيت الشاي, القاهرة, no end.\n" +
 			"5. red [31mtitle of two lines, 10 €, Berlin, 1 minute left.\n" +
 			"1 to 5 of 5 perks",
-		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nalice has redeemed nothing yet.\nPress tab for what can be redeemed.",
-		"unknown user":  "Tab Available, shown. Other tabs: Redeemed.\nProblem: There is no live user alice.\nIds are exact, capitals count too. Check this one, and press u to look for another.",
+		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nalice has redeemed nothing yet.\ntab shows available perks.",
+		"unknown user":  "Tab Available, shown. Other tabs: Redeemed.\nProblem: There is no live user alice.\nCheck the id; capitals count. u opens another user.",
 		"redemption": "Redemption: 3f1c7f0e-0000-4000-8000-000000000001\nPerk: Coffee for two (coffee)\nUser: alice\nRedeemed: 10 Mar 2026 11:59, 40 s ago\n" +
-			"Status: pending: it waits for approval, and holds the user's place until then\n" +
+			"Status: pending: waiting for approval\n" +
 			`Metadata: {   "till": 4,   "shop": "Mitte",   "tags": [     "a",     "b"   ],   "note": "two\nlines \u001b[31m" }`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func TestTheMouseScrollsAndChooses(t *testing.T) {
 	click(d, 20, 1)
 	d.See("[Redeemed 3]")
 	click(d, 10, 3)
-	d.See("waits for approval")
+	d.See("waiting for approval")
 	d.Press("esc")
 	d.See("[Redeemed 3]")
 	if got := d.Depth(); got != 1 {

@@ -138,7 +138,7 @@ func (s *Screen) Offers() []actions.Offer {
 	}
 	other, noRow, noSort := "redeemed", "There is no perk under the cursor.", ""
 	if s.tab == s.redeemed {
-		other, noRow, noSort = "available", "There is no redemption to look at.", "Redemptions are always shown newest first."
+		other, noRow, noSort = "available", "There is no redemption here.", "Redemptions are always shown newest first."
 	}
 	if s.tab.selected() >= 0 {
 		noRow = ""

@@ -122,13 +122,13 @@ func (s *Screen) notice() (mood widget.Mood, title, advice string) {
 	user, list := display.Line(s.id), s.tab.loader
 	switch {
 	case s.id == "":
-		return widget.Empty, "No user is chosen.", "Press " + s.shell.Key(actions.ForUser) + " to choose one."
+		return widget.Empty, "No user is chosen.", s.shell.Key(actions.ForUser) + " chooses one."
 	case s.isUnknown():
 		title := "There is no live user " + user + "."
 		if s.shell.Account.Profile.Sandbox {
 			title = "There is no user " + user + " in the sandbox."
 		}
-		return widget.Failure, title, "Ids are exact, capitals count too. Check this one, and press " + s.shell.Key(actions.ForUser) + " to look for another."
+		return widget.Failure, title, "Check the id; capitals count. " + s.shell.Key(actions.ForUser) + " opens another user."
 	case !list.Has && list.Err != nil && !list.Busy():
 		title, advice := s.explain(list.Err)
 		return widget.Failure, title, advice
@@ -139,9 +139,9 @@ func (s *Screen) notice() (mood widget.Mood, title, advice string) {
 		return 0, "", ""
 	case s.tab == s.available:
 		return widget.Empty, user + " can redeem nothing now.",
-			"What there is has ended, is sold out, or was redeemed already. Press " + s.shell.Key(actions.NextTab) + " for what was redeemed."
+			"All perks are expired, sold out or redeemed. " + s.shell.Key(actions.NextTab) + " shows the redemptions."
 	}
-	return widget.Empty, user + " has redeemed nothing yet.", "Press " + s.shell.Key(actions.NextTab) + " for what can be redeemed."
+	return widget.Empty, user + " has redeemed nothing yet.", s.shell.Key(actions.NextTab) + " shows available perks."
 }
 
 // isUnknown tells whether the service has no such user.
@@ -150,27 +150,12 @@ func (s *Screen) isUnknown() bool {
 }
 
 // explain says what went wrong, and what to do next.
-func (s *Screen) explain(err error) (title, advice string) {
-	title = screen.Sentence("", err)
-	var fields api.FieldErrors
-	var refused *client.Error
-	var local *api.Error
-	switch {
-	case errors.As(err, &refused):
-		title, fields = display.Line(refused.Message), refused.Fields
-	case errors.As(err, &local):
-		fields = local.Fields
+func (s *Screen) explain(err error) (what, next string) {
+	var invalid *api.Error
+	if errors.As(err, &invalid) && len(invalid.Fields["user_id"]) > 0 {
+		return "The user's id " + display.Line(invalid.Fields["user_id"][0]) + ".", s.shell.Key(actions.ForUser) + " opens another user."
 	}
-	reload := "Press " + s.shell.Key(actions.Refresh) + " to load again."
-	switch {
-	case len(fields["user_id"]) > 0:
-		return "The user's id " + display.Line(fields["user_id"][0]) + ".", "Press " + s.shell.Key(actions.ForUser) + " to give another."
-	case refused != nil && refused.Code == api.CodeForbidden:
-		return title, "This client may not see users. Whoever runs the service can give it the right to."
-	case refused != nil && refused.RequestID != "" && refused.Code == api.CodeInternal:
-		return title, reload + " If it stays so, tell whoever runs the service the request id " + display.Line(refused.RequestID) + "."
-	}
-	return title, reload
+	return s.shell.Explain(err)
 }
 
 // errorBanner says above old rows why there are no newer ones.
@@ -180,7 +165,7 @@ func (s *Screen) errorBanner() string {
 		return ""
 	}
 	title, advice := s.explain(list.Err)
-	return "These rows were loaded " + display.Age(s.shell.Now().Sub(list.At)) + ". " + title + " " + advice
+	return title + " " + s.shell.Age(list.At) + " " + advice
 }
 
 // footer says which rows are shown, in which order, and how many are marked.
@@ -225,7 +210,7 @@ func (s *Screen) pairs() []widget.Pair {
 func statusText(status api.RedemptionStatus) string {
 	return cmp.Or(map[api.RedemptionStatus]string{
 		api.StatusApproved: "approved: the user has the perk",
-		api.StatusPending:  "pending: it waits for approval, and holds the user's place until then",
+		api.StatusPending:  "pending: waiting for approval",
 		api.StatusRejected: "rejected: the user does not have the perk, and can redeem it again",
 		"":                 "not known",
 	}[status], display.Line(string(status)))
