@@ -204,7 +204,7 @@ func (s *Screen) asksAboutHTTP() bool { return s.form.Field(httpField).Name != "
 
 // askAboutHTTP adds or removes the field that allows http. While the address is being typed, a beginning of localhost does not add it. A
 // yes is for one address only.
-func (s *Screen) askAboutHTTP(settled bool) {
+func (s *Screen) askAboutHTTP(complete bool) {
 	address := s.address()
 	if s.asksAboutHTTP() && address != s.askedOf {
 		switch {
@@ -217,7 +217,7 @@ func (s *Screen) askAboutHTTP(settled bool) {
 	}
 	s.askedOf = address
 	asks := isPlainHTTP(address)
-	if base, err := client.ParseBaseURL(address); asks && !settled && err == nil && base.Port() == "" && base.Path == "" {
+	if base, err := client.ParseBaseURL(address); asks && !complete && err == nil && base.Port() == "" && base.Path == "" {
 		asks = !strings.HasPrefix("localhost", base.Host) && !strings.HasPrefix("127.0.0.1", base.Host)
 	}
 	switch {

@@ -39,41 +39,41 @@ func (s *Screen) View() string {
 	if s.status.failed {
 		minHeight = minFormHeightFailed
 	}
-	room := s.height - minHeight
+	space := s.height - minHeight
 
 	var badge []string
-	if room > 0 {
+	if space > 0 {
 		mark := theme.Live.Render(" LIVE ") + " " + theme.Text.Render(liveText)
 		if s.sandbox() {
 			mark = theme.Sandbox.Render(" SANDBOX ") + " " + theme.Text.Render(sandboxText)
 		}
 		badge = []string{display.Cut(mark, width)}
-		room--
+		space--
 	}
-	fitting := func(style lipgloss.Style, text string, room int) []string {
+	fitting := func(style lipgloss.Style, text string, space int) []string {
 		if text == "" {
 			return nil
 		}
-		return widget.Capped(style, text, width, room)
+		return widget.Capped(style, text, width, space)
 	}
 	style := theme.Muted
 	if s.status.failed {
 		style = theme.Bad
 	}
 	message, urgent := s.message()
-	before := room
+	before := space
 	if !urgent { // then the reason comes first
-		before -= len(fitting(theme.Warn, display.Line(s.reason), room))
+		before -= len(fitting(theme.Warn, display.Line(s.reason), space))
 	}
 	lastly := fitting(style, message, before)
-	reason := fitting(theme.Warn, display.Line(s.reason), room-len(lastly))
-	room += minHeight - len(lastly) - len(reason)
+	reason := fitting(theme.Warn, display.Line(s.reason), space-len(lastly))
+	space += minHeight - len(lastly) - len(reason)
 
 	const unlimited = 100 // more lines than the form can have
 	form := strings.Split(strings.TrimRight(s.form.View(width, unlimited), "\n"), "\n")
-	blanks := room-len(form) >= 3
-	if len(form) > room {
-		form = strings.Split(s.form.View(width, max(1, room)), "\n")
+	blanks := space-len(form) >= 3
+	if len(form) > space {
+		form = strings.Split(s.form.View(width, max(1, space)), "\n")
 	}
 	var lines []string
 	for _, part := range [][]string{reason, badge, form, lastly} {

@@ -283,11 +283,11 @@ func (s *Detail) statusLine() string {
 		more += "↓ " + display.Count(below)
 	}
 	more = strings.TrimSuffix(more, " ")
-	switch room := s.width - display.Width(more) - 2; {
-	case more != "" && room < 8:
+	switch space := s.width - display.Width(more) - 2; {
+	case more != "" && space < 8:
 		text = more
 	case more != "":
-		text = display.Pad(text, room) + "  " + more
+		text = display.Pad(text, space) + "  " + more
 	}
 	return s.shell.Theme.Muted.Render(display.Cut(text, s.width))
 }
@@ -357,11 +357,11 @@ func (s *Detail) goneSentence() string {
 }
 
 func (s *Detail) goneAdvice() string {
-	place := "the live service"
+	service := "the live service"
 	if s.shell.Account.Profile.Sandbox {
-		place = "the sandbox"
+		service = "the sandbox"
 	}
-	return fmt.Sprintf("This is %s. %s goes back. %s retries.", place, s.shell.Key(actions.Back), s.shell.Key(actions.Refresh))
+	return fmt.Sprintf("This is %s. %s goes back. %s retries.", service, s.shell.Key(actions.Back), s.shell.Key(actions.Refresh))
 }
 
 // problem says above old facts why there are no newer ones; "" if there are.

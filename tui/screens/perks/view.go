@@ -26,8 +26,8 @@ func (s *List) layout() (top, bottom []string) {
 	s.tableWidth = s.width
 	if s.showsPreview() {
 		// three fifths of the width, or more if cells would be cut
-		room := s.width - display.Width(previewEdge)
-		s.tableWidth = max(s.width*3/5, min(usualWidth, room-leastPreview), min(s.table.Natural(), room-goodPreview))
+		space := s.width - display.Width(previewEdge)
+		s.tableWidth = max(s.width*3/5, min(usualWidth, space-leastPreview), min(s.table.Natural(), space-goodPreview))
 	}
 	s.fitTable(s.tableWidth, max(0, s.height-len(top)-len(bottom)))
 	return top, bottom
@@ -144,15 +144,15 @@ func (s *List) fieldsLine(names []string) string {
 	for _, name := range names {
 		taken += 4 + display.Width(s.form.Field(name).Label)
 	}
-	room := s.width - taken - 2*(len(names)-1)
+	space := s.width - taken - 2*(len(names)-1)
 	var line strings.Builder
 	for i, name := range names {
 		if i > 0 {
 			line.WriteString("  ")
 		}
-		width := max(1, room/len(names))
+		width := max(1, space/len(names))
 		if i == 0 {
-			width = max(1, room-width*(len(names)-1))
+			width = max(1, space-width*(len(names)-1))
 		}
 		label := "  " + s.form.Field(name).Label
 		style := s.shell.Theme.Heading
@@ -216,22 +216,22 @@ func (s *List) previewLines(width, height int) []string {
 		s.previewTop = 0
 		return lines
 	}
-	room := height - 1
-	s.previewTop = min(s.previewTop, len(lines)-room)
+	space := height - 1
+	s.previewTop = min(s.previewTop, len(lines)-space)
 	mark := "↑ " + s.shell.Key(actions.PreviewUp) + " back"
-	if len(lines) > s.previewTop+room {
+	if len(lines) > s.previewTop+space {
 		mark = "↓ " + s.shell.Key(actions.PreviewDown) + " more  " + mark
 	}
 	if s.previewTop > 0 {
-		lines = lines[s.previewTop : s.previewTop+room]
+		lines = lines[s.previewTop : s.previewTop+space]
 	} else { // the facts shortened, but always with the terms
 		mark = "↓ " + s.shell.Key(actions.PreviewDown) + " more"
 		var terms []string
 		if last := len(facts) - 1; facts[last][0] == "Terms" {
-			terms = s.cutFacts(facts[last:], width, room/3)
+			terms = s.cutFacts(facts[last:], width, space/3)
 			facts = facts[:last]
 		}
-		lines = append(s.cutFacts(facts, width, room-len(terms)), terms...)
+		lines = append(s.cutFacts(facts, width, space-len(terms)), terms...)
 	}
 	return append(lines, s.shell.Theme.Accent.Render(display.Cut(mark, width)))
 }

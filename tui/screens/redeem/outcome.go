@@ -90,7 +90,7 @@ func (s *Screen) redeemed(i *item) outcome {
 	if i.Earlier {
 		o.text += "The reply was lost; the service confirmed it. "
 	}
-	o.text += "Status " + cmp.Or(string(r.Status), "not told")
+	o.text += "Status " + cmp.Or(string(r.Status), "unknown")
 	if !r.RedeemedAt.IsZero() {
 		o.text += ", " + display.Instant(r.RedeemedAt, s.shell.Now())
 	}
@@ -199,7 +199,7 @@ func (s *Screen) duplicate(i *item) outcome {
 		o.id = r.ID
 		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, display.Instant(r.RedeemedAt, s.shell.Now()), r.Status)
 	case existing != nil && existing.Busy():
-		o.text = user + " has redeemed it already; looking up when ..."
+		o.text = user + " has redeemed it already; loading the date ..."
 	case existing != nil && existing.Err != nil:
 		o.text = user + screen.Sentence(" has redeemed it already. The date was not loaded: ", existing.Err)
 	default:

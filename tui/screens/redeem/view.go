@@ -53,12 +53,12 @@ func (s *Screen) View() string {
 	for _, name := range form.Names() {
 		wanted += 2 + len(form.Problems(name))
 	}
-	room := max(0, s.height-max(4, min(wanted, (s.height+1)/2)))
-	if len(head) > room && room > 0 {
-		more := fmt.Sprintf("... and %s", display.Plural(len(head)-room+1, "more line", "more lines"))
-		head = append(head[:room-1:room-1], s.shell.Theme.Muted.Render(display.Cut(more, s.width)))
+	space := max(0, s.height-max(4, min(wanted, (s.height+1)/2)))
+	if len(head) > space && space > 0 {
+		more := fmt.Sprintf("... and %s", display.Plural(len(head)-space+1, "more line", "more lines"))
+		head = append(head[:space-1:space-1], s.shell.Theme.Muted.Render(display.Cut(more, s.width)))
 	}
-	head = head[:min(len(head), room)]
+	head = head[:min(len(head), space)]
 	s.formTop = len(head)
 	below := form.View(s.width, s.height-len(head))
 	return display.Crop(strings.Join(append(head, below), "\n"), s.width, s.height)
@@ -90,10 +90,10 @@ func (s *Screen) draw(lines []line) []string {
 			s.resultLines = append(s.resultLines, len(drawn))
 		}
 		indent := strings.Repeat(" ", min(l.indent, s.width/8))
-		style, room := styles[l.role], s.width-len(indent)
-		parts := []string{display.Cut(display.Line(l.text), room)}
+		style, space := styles[l.role], s.width-len(indent)
+		parts := []string{display.Cut(display.Line(l.text), space)}
 		if !l.cut {
-			parts = display.Wrap(display.Line(l.text), room)
+			parts = display.Wrap(display.Line(l.text), space)
 		}
 		for _, part := range parts {
 			drawn = append(drawn, indent+style.Render(part))
