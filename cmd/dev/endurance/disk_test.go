@@ -160,7 +160,7 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 	late := load.nextAttempt()
 	for n, s := range servers {
 		t.Logf("not ready %s after the disk was full", watches[n].becomes(false).Sub(full).Round(time.Millisecond))
-		s.WaitFor(t, "a disk of PostgreSQL is full, so changes are refused: make room on it")
+		s.WaitFor(t, "a disk of PostgreSQL is full, so changes are refused: free space on it")
 		requireRefusal(t, s, load.redeemer.token, late.user)
 		requireReads(t, s, load.redeemer.token)
 		if status := programs.StatusOf(t, s.URL+"/readyz", ""); status != http.StatusServiceUnavailable {
