@@ -31,7 +31,7 @@ func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 	full := time.Now()
 	t.Logf("not ready %s after the disk was full", ready.becomes(false).Sub(full).Round(time.Millisecond))
 	says := server.WaitFor(t, "the disk of the database is full")
-	if !strings.Contains(says, filepath.Join(disk.Folder, "perks.db")) || !strings.Contains(says, "make room on it") {
+	if !strings.Contains(says, filepath.Join(disk.Folder, "perks.db")) || !strings.Contains(says, "free space on it") {
 		t.Errorf("the log does not say where, or what to do: %s", says)
 	}
 	late := load.nextAttempt()
