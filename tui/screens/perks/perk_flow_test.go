@@ -113,7 +113,7 @@ func TestAPerkIsReadCopiedAndDrawn(t *testing.T) {
 	d.Press("i")
 	d.See("Fetch an image from 127.0.0.1:")
 	d.Press("y")
-	d.See("The image has 5000 x 4001 pixels; images of up to 20 megapixels are drawn here")
+	d.See("The image has 5000 x 4001 pixels, more than 20 megapixels")
 	d.Press("i")
 	d.See("Fetch an image from 127.0.0.1:")
 }
