@@ -82,10 +82,10 @@ func TestAKeyThatWasConfiguredAwayIsNamedByItsCommand(t *testing.T) {
 	unknown.Known = client.Unknown
 	for want, got := range map[string]string{
 		`"Save" in the command palette retries. It can't be redeemed twice.`: s.outcome(refused(http.StatusTooManyRequests, "")).next,
-		`"Redeem" in the command palette opens the form`:            s.outcome(refused(http.StatusUnprocessableEntity, api.CodeIdempotencyKeyReused)).next,
-		`"Go to the user" in the command palette shows`:                    s.outcome(refused(http.StatusConflict, api.CodeAlreadyRedeemed)).next,
-		`Log in ("Log in, or switch the profile" in the command palette)`:  s.outcome(refused(http.StatusForbidden, "")).next,
-		`"Check again" in the command palette check again, "Retry safely"`: s.outcome(unknown).next,
+		`"Redeem" in the command palette opens the form`:                     s.outcome(refused(http.StatusUnprocessableEntity, api.CodeIdempotencyKeyReused)).next,
+		`"Go to the user" in the command palette shows`:                      s.outcome(refused(http.StatusConflict, api.CodeAlreadyRedeemed)).next,
+		`Log in ("Log in, or switch the profile" in the command palette)`:    s.outcome(refused(http.StatusForbidden, "")).next,
+		`"Check again" in the command palette check again, "Retry safely"`:   s.outcome(unknown).next,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q, want %q in it", got, want)
