@@ -49,9 +49,9 @@ func (b batch) checkMark(mark uint32, path string) error {
 
 func (b batch) String() string { return uuid.UUID(b).String() }
 
-func markOf(command, server string) uint32 {
+func markOf(name, server string) uint32 {
 	hash := fnv.New32a()
-	hash.Write([]byte(command + "\x00" + server))
+	hash.Write([]byte(name + "\x00" + server))
 	return hash.Sum32()
 }
 

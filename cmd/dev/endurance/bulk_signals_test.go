@@ -53,7 +53,7 @@ func TestInterruptWhileTheServerAsksToWaitEndsTheRun(t *testing.T) {
 	eventually(t, atLast, "the run waits because the server asks for it", func() bool { return strings.Contains(p.stderr.String(), "asks to wait 1m0s") })
 	began := time.Now()
 	p.interrupt()
-	p.must(130).says("To go on")
+	p.must(130).says("To resume")
 	if took := time.Since(began); took > promptly {
 		t.Errorf("the run ended %s after the interrupt", took)
 	}
