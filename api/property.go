@@ -368,8 +368,8 @@ func (p PropertyPatch) Apply(to *Property) {
 	}
 }
 
-// IsHeldBy tells whether applying the patch to the property would change nothing, with prices compared as numbers.
-func (p PropertyPatch) IsHeldBy(held Property) bool {
+// IsAppliedTo tells whether applying the patch to the property would change nothing, with prices compared as numbers.
+func (p PropertyPatch) IsAppliedTo(held Property) bool {
 	return PropertyChanges(held, held.With(p)).IsEmpty()
 }
 
@@ -386,7 +386,7 @@ func MergePropertyChanges(before, theirs Property, mine PropertyPatch) (m Proper
 	for _, name := range PropertyPatchFields() {
 		one := mine.Only(name)
 		switch theirsToo := slices.Contains(changed, name); {
-		case theirsToo && !one.IsHeldBy(theirs):
+		case theirsToo && !one.IsAppliedTo(theirs):
 			m.Conflicts = append(m.Conflicts, name)
 		case theirsToo:
 			m.Theirs = append(m.Theirs, name)

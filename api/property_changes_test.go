@@ -73,7 +73,7 @@ func TestTextsAreReadBackWithoutLoss(t *testing.T) {
 			value = api.TextValue(texts[0])
 		}
 		patch, err := api.ParsePropertyPatch([]api.Member{{Name: field.Name, Value: value}})
-		if err != nil || !slices.Equal(patch.Fields(), []string{field.Name}) || !patch.IsHeldBy(p) {
+		if err != nil || !slices.Equal(patch.Fields(), []string{field.Name}) || !patch.IsAppliedTo(p) {
 			t.Errorf("%s: %+v, %v", field.Name, patch, err)
 		}
 	}

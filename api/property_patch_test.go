@@ -285,14 +285,14 @@ func TestPatchIsHeldBy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := patch.IsHeldBy(held); got != want {
+		if got := patch.IsAppliedTo(held); got != want {
 			t.Errorf("%s: %t", text, got)
 		}
 	}
 	whole, _ := api.ParsePrice("120")
 	bare := api.Property{PricePW: whole}
 	for text, want := range map[string]bool{`{"images":[]}`: true, `{"price_pw":"120.0"}`: true, `{"price_pw":"12"}`: false, `{"lat":0}`: false, `{"lat":null}`: true} {
-		if patch, err := patchJSON(t, text); err != nil || patch.IsHeldBy(bare) != want {
+		if patch, err := patchJSON(t, text); err != nil || patch.IsAppliedTo(bare) != want {
 			t.Errorf("bare: %s: %t, %v", text, !want, err)
 		}
 	}

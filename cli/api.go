@@ -79,7 +79,7 @@ func newAPI(s *session.Session) *cobra.Command {
 
 func callAPI(ctx context.Context, o *apiOptions) error {
 	if o.dryRun {
-		return o.session.Rehearse(ctx, func(c *client.Client) error {
+		return o.session.DryRun(ctx, func(c *client.Client) error {
 			_, err := c.Do(ctx, o.request)
 			return err
 		})
@@ -311,7 +311,7 @@ func parseHeaders(lines []string) (map[string]string, error) {
 // hint adds advice if a path was not found and begins with the path of the API's address, to which it is relative.
 func hint(err error, base, path string) error {
 	address, parseErr := url.Parse(base)
-	if parseErr != nil || address.Path == "" || !client.Missing(err) ||
+	if parseErr != nil || address.Path == "" || !client.IsNotFound(err) ||
 		!strings.HasPrefix("/"+strings.TrimLeft(path, "/")+"/", strings.TrimRight(address.Path, "/")+"/") {
 		return err
 	}

@@ -119,7 +119,7 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 func (a *accounts) session(env func(string) string, flags []string) *session.Session {
 	outer := a.command
 	s := session.New(&command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: a.messages, Quiet: outer.Flags.Quiet}, env, outer.Version)
-	s.Patience, s.Unasked, s.Open, s.Trace = patience, unasked, true, outer.Streams.Err
+	s.Patience, s.BackoffBudget, s.Open, s.Trace = patience, unasked, true, outer.Streams.Err
 	set := pflag.NewFlagSet("tui", pflag.ContinueOnError)
 	s.Bind(set)
 	_ = set.Parse(append(outer.TrustFlags(), flags...)) // fails only for flags and values that do not exist

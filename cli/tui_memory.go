@@ -92,8 +92,8 @@ func (m *memory) Draft(profile screen.Profile, name string) map[string]string {
 	return m.drafts.find(draftOf(profile, name)).Values
 }
 
-// KeepDraft saves the draft of a form; nil discards it.
-func (m *memory) KeepDraft(profile screen.Profile, name string, values map[string]string) error {
+// SaveDraft saves the draft of a form; nil discards it.
+func (m *memory) SaveDraft(profile screen.Profile, name string, values map[string]string) error {
 	if values == nil && m.drafts.path == "" {
 		return nil
 	}

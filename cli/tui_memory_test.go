@@ -71,14 +71,14 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("the place that was not visited for longest is still known: %q", ids)
 	}
 	for i := range maxDrafts + 1 {
-		if err := m.KeepDraft(live, fmt.Sprint("form", i), map[string]string{"title": "x"}); err != nil {
+		if err := m.SaveDraft(live, fmt.Sprint("form", i), map[string]string{"title": "x"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if first, last := m.Draft(live, "form0"), m.Draft(live, fmt.Sprint("form", maxDrafts)); first != nil || last == nil {
 		t.Errorf("the first draft is %v, the last %v", first, last)
 	}
-	if err := m.KeepDraft(live, "novel", map[string]string{"title": strings.Repeat("x", maxDraft)}); err == nil {
+	if err := m.SaveDraft(live, "novel", map[string]string{"title": strings.Repeat("x", maxDraft)}); err == nil {
 		t.Error("a draft of any length is kept")
 	}
 }
@@ -87,7 +87,7 @@ func TestDraftsAreSavedUntilTheyAreDiscarded(t *testing.T) {
 	folder := t.TempDir()
 	m := newMemory(folder, &bytes.Buffer{})
 	text := map[string]string{"title": "A flat\nby the 海", "price_pw": ""}
-	if err := m.KeepDraft(live, "property 42", text); err != nil {
+	if err := m.SaveDraft(live, "property 42", text); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(text, newMemory(folder, &bytes.Buffer{}).Draft(live, "property 42")); diff != "" {
@@ -97,7 +97,7 @@ func TestDraftsAreSavedUntilTheyAreDiscarded(t *testing.T) {
 		t.Errorf("the sandbox has the draft of the live property: %v", got)
 	}
 	for range 2 {
-		if err := m.KeepDraft(live, "property 42", nil); err != nil || m.Draft(live, "property 42") != nil {
+		if err := m.SaveDraft(live, "property 42", nil); err != nil || m.Draft(live, "property 42") != nil {
 			t.Errorf("dropping it: %v", err)
 		}
 	}
@@ -157,10 +157,10 @@ func TestWithoutAFolderNothingIsSaved(t *testing.T) {
 	if err := m.Remember(live, "user", "alice"); err != nil || m.Recent(live, "user") != nil {
 		t.Errorf("remembering: %v", err)
 	}
-	if err := m.KeepDraft(live, "form", nil); err != nil || m.Draft(live, "form") != nil {
+	if err := m.SaveDraft(live, "form", nil); err != nil || m.Draft(live, "form") != nil {
 		t.Errorf("dropping a draft: %v", err)
 	}
-	if err := m.KeepDraft(live, "form", map[string]string{"a": "b"}); err == nil || !strings.Contains(err.Error(), "PERKSCTL_CONFIG_DIR") {
+	if err := m.SaveDraft(live, "form", map[string]string{"a": "b"}); err == nil || !strings.Contains(err.Error(), "PERKSCTL_CONFIG_DIR") {
 		t.Errorf("a draft that is not kept: %v", err)
 	}
 }

@@ -131,7 +131,7 @@ func span[A, T any](ctx context.Context, s tracedStore, name string, call func(c
 	ctx, span := s.tracer.Start(ctx, "store."+name, trace.WithAttributes(attribute.String("perks.database", s.database)))
 	defer span.End()
 	if span.IsRecording() {
-		ctx = store.WithTurn(ctx, func() { span.AddEvent("turn") })
+		ctx = store.OnDequeued(ctx, func() { span.AddEvent("turn") })
 	}
 	result, err := call(ctx, argument)
 	if err != nil {

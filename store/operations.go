@@ -182,7 +182,7 @@ func EmptySandbox(tx Tx, by Actor, at time.Time) (Emptied, error) {
 	if err != nil {
 		return Emptied{}, err
 	}
-	if found.AreThere() {
+	if found.Any() {
 		return Emptied{}, NotASandbox(found)
 	}
 	emptied, err := tx.Empty()

@@ -291,9 +291,9 @@ func (m *BatchMeter) Stats() BatchStats {
 
 type dequeuedKey struct{}
 
-// WithTurn returns a context that makes a write call came when it leaves the queue: it has a connection, or is part of a transaction.
+// OnDequeued returns a context that makes a write call came when it leaves the queue: it has a connection, or is part of a transaction.
 // came may be called from another goroutine, once per try, even after the write was abandoned.
-func WithTurn(ctx context.Context, came func()) context.Context {
+func OnDequeued(ctx context.Context, came func()) context.Context {
 	return context.WithValue(ctx, dequeuedKey{}, came)
 }
 
@@ -307,8 +307,8 @@ func Dequeued(ctx context.Context) {
 // LiveRecords counts the records that a live database has and a sandbox never: clients, signing keys and properties.
 type LiveRecords struct{ Clients, SigningKeys, Properties int64 }
 
-// AreThere tells whether there are any.
-func (l LiveRecords) AreThere() bool { return l != LiveRecords{} }
+// Any tells whether there are any.
+func (l LiveRecords) Any() bool { return l != LiveRecords{} }
 
 // String is for example "1 client and 2 signing keys".
 func (l LiveRecords) String() string {

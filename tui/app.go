@@ -163,9 +163,9 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 
 func (a *App) broadcast(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
-	defer a.shell.Covered(false)
+	defer a.shell.SetCovered(false)
 	for _, s := range a.all() {
-		a.shell.Covered(s != a.Top() || a.Overlay() != nil)
+		a.shell.SetCovered(s != a.Top() || a.Overlay() != nil)
 		cmds = append(cmds, s.Update(msg))
 	}
 	return tea.Batch(cmds...)
@@ -242,9 +242,9 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 	return nil
 }
 
-// Keep saves the drafts of all screens. Call it when the program ends. A panic is ignored: after a crash, the first one is
+// SaveDrafts saves the drafts of all screens. Call it when the program ends. A panic is ignored: after a crash, the first one is
 // reported.
-func (a *App) Keep() {
+func (a *App) SaveDrafts() {
 	defer func() { _ = recover() }()
 	runAll(draftCommands(a.screens))
 }
@@ -252,8 +252,8 @@ func (a *App) Keep() {
 // draftCommands returns the commands that save the drafts of screens.
 func draftCommands(screens []screen.Screen) (cmds []tea.Cmd) {
 	for _, s := range screens {
-		if keeper, ok := s.(screen.Keeper); ok {
-			if keep := keeper.Keep(); keep != nil {
+		if keeper, ok := s.(screen.DraftSaver); ok {
+			if keep := keeper.SaveDraft(); keep != nil {
 				cmds = append(cmds, keep)
 			}
 		}

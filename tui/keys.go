@@ -98,7 +98,7 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	case form == nil:
 	case msg.Paste || form.Takes(key):
 		return a.write(form, msg)
-	case key == "enter" && form.EnterSends():
+	case key == "enter" && form.EnterSubmits():
 		return a.doOffered(actions.Submit)
 	case key == "enter":
 		form.Do(actions.NextField)
@@ -113,7 +113,7 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	if form == nil {
 		return a.explainElsewhere(key)
 	}
-	if offer, ok := a.shell.Keys.Find(key, true, actions.Able(actions.NextField, actions.PreviousField)); ok {
+	if offer, ok := a.shell.Keys.Find(key, true, actions.Enabled(actions.NextField, actions.PreviousField)); ok {
 		form.Do(offer.ID)
 		return nil
 	}
@@ -203,10 +203,10 @@ func (a *App) globals() []actions.Offer {
 		here = "Still connecting."
 	}
 	return append([]actions.Offer{
-		actions.If(actions.Back, bottom),
-		actions.If(actions.Perks, signedOut), actions.If(actions.User, signedOut), actions.If(actions.Property, signedOut),
-		actions.If(actions.Results, none), actions.If(actions.Refresh, signedOut), actions.If(actions.Login, here),
-	}, actions.Able(actions.Theme, actions.Mouse, actions.Messages, actions.Suspend, actions.Palette, actions.Help, actions.Quit)...)
+		actions.EnabledUnless(actions.Back, bottom),
+		actions.EnabledUnless(actions.Perks, signedOut), actions.EnabledUnless(actions.User, signedOut), actions.EnabledUnless(actions.Property, signedOut),
+		actions.EnabledUnless(actions.Results, none), actions.EnabledUnless(actions.Refresh, signedOut), actions.EnabledUnless(actions.Login, here),
+	}, actions.Enabled(actions.Theme, actions.Mouse, actions.Messages, actions.Suspend, actions.Palette, actions.Help, actions.Quit)...)
 }
 
 func (a *App) do(id actions.ID) tea.Cmd {
@@ -239,14 +239,14 @@ func (a *App) do(id actions.ID) tea.Cmd {
 		}
 		return tea.Batch(tea.DisableMouse, a.note("The mouse is the terminal's again: it selects text."))
 	case actions.Messages:
-		return a.openOverlay(screen.NewReading("Messages", a.status.history()))
+		return a.openOverlay(screen.NewTextDialog("Messages", a.status.history()))
 	case actions.Suspend:
 		keep := draftCommands(a.screens)
 		return func() tea.Msg { return append(runAll(keep), tea.Suspend) }
 	case actions.Palette:
 		return a.openOverlay(a.palette())
 	case actions.Help:
-		return a.openOverlay(screen.NewReading("Keys", a.help()))
+		return a.openOverlay(screen.NewTextDialog("Keys", a.help()))
 	case actions.Quit:
 		return a.leave(a.all(), "Quit?", "quit", func() tea.Cmd { return tea.Quit })
 	}
@@ -297,11 +297,11 @@ func (a *App) palette() screen.Overlay {
 // perform asks for an action after the palette has closed.
 type perform struct{ id actions.ID }
 
-func (a *App) help() []screen.Styled {
-	var lines []screen.Styled
+func (a *App) help() []screen.LabelledLine {
+	var lines []screen.LabelledLine
 	for _, offer := range a.Offers() {
 		action := a.shell.Keys.Action(offer.ID)
-		line := screen.Styled{Text: action.Name}
+		line := screen.LabelledLine{Text: action.Name}
 		for i, key := range action.Keys {
 			line.Word += strings.Repeat(" ", min(i, 1)) + actions.Spell(key)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 func TestAKeyDoesWhatTheScreenOffers(t *testing.T) {
-	p := &probe{offers: actions.Able(actions.Redeem)}
+	p := &probe{offers: actions.Enabled(actions.Redeem)}
 	d := probed(t, p)
 	d.Press("r")
 	if !p.has(actions.Redeem) {
@@ -27,7 +27,7 @@ func TestAKeyDoesWhatTheScreenOffers(t *testing.T) {
 }
 
 func TestADisabledActionSaysWhy(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.If(actions.Redeem, "It ended 2 days ago.")}}
+	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It ended 2 days ago.")}}
 	d := probed(t, p)
 	d.Press("r")
 	d.See("Redeem: not possible now. It ended 2 days ago.")
@@ -37,7 +37,7 @@ func TestADisabledActionSaysWhy(t *testing.T) {
 }
 
 func TestWhyAKeyDidNothingGoesWithTheNextOneThatDoesSomething(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.If(actions.Redeem, "It ended 2 days ago."), actions.If(actions.CopyID, "")}}
+	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It ended 2 days ago."), actions.EnabledUnless(actions.CopyID, "")}}
 	d := probed(t, p)
 	d.Press("r", "x")
 	d.See("It ended 2 days ago.")
@@ -52,7 +52,7 @@ func TestKeysOfTheConfigurationCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &probe{offers: actions.Able(actions.Redeem)}
+	p := &probe{offers: actions.Enabled(actions.Redeem)}
 	d := probed(t, p, func(o *tui.Options) { o.Keys = keys })
 	if d.Press("r"); p.has(actions.Redeem) {
 		t.Error("the former key still works")
@@ -63,7 +63,7 @@ func TestKeysOfTheConfigurationCount(t *testing.T) {
 }
 
 func TestTextIsTextAndNothingElse(t *testing.T) {
-	p := &probe{offers: actions.Able(actions.Submit, actions.Cancel, actions.Redeem, actions.Delete)}
+	p := &probe{offers: actions.Enabled(actions.Submit, actions.Cancel, actions.Redeem, actions.Delete)}
 	d := probed(t, p)
 	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "city", Label: "City"})
 	d.TypesEverywhere()
@@ -87,7 +87,7 @@ func TestTextIsTextInThePaletteToo(t *testing.T) {
 }
 
 func TestEnterGoesOnAndSendsAtTheEnd(t *testing.T) {
-	p := &probe{offers: actions.Able(actions.Submit)}
+	p := &probe{offers: actions.Enabled(actions.Submit)}
 	d := probed(t, p)
 	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "a", Label: "A"}, widget.Field{Name: "b", Label: "B"})
 	d.Press("enter")
@@ -101,7 +101,7 @@ func TestEnterGoesOnAndSendsAtTheEnd(t *testing.T) {
 }
 
 func TestPastedTextIsNeverAKey(t *testing.T) {
-	p := &probe{offers: actions.Able(actions.Redeem)}
+	p := &probe{offers: actions.Enabled(actions.Redeem)}
 	d := probed(t, p)
 	for _, text := range []string{"r", "rrr", "q"} {
 		d.Paste(text)
@@ -118,7 +118,7 @@ func TestPastedTextIsNeverAKey(t *testing.T) {
 }
 
 func TestKeysThatComeTogetherAreTakenOneByOne(t *testing.T) {
-	p := &probe{offers: append(widget.Moves(), actions.Able(actions.Filter)...)}
+	p := &probe{offers: append(widget.Moves(), actions.Enabled(actions.Filter)...)}
 	d := probed(t, p)
 	p.do = func(id actions.ID) tea.Cmd {
 		if id == actions.Filter {
@@ -193,7 +193,7 @@ func TestKeysTypedQuicklyMeetWhatEarlierOnesHaveOpened(t *testing.T) {
 		"key by key":   func(d *tuitest.Driver) { d.Type("uabc") },
 		"in one piece": func(d *tuitest.Driver) { d.Send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("uabc")}) },
 	} {
-		p := &probe{offers: actions.Able(actions.ForUser)}
+		p := &probe{offers: actions.Enabled(actions.ForUser)}
 		d := probed(t, p)
 		p.do = func(actions.ID) tea.Cmd {
 			return p.shell.Post(screen.Prompt{Title: "Which?", Field: widget.Field{Name: "which", Label: "Which"}, Then: func(string) tea.Cmd { return nil }})

@@ -49,7 +49,7 @@ func (p *probe) View() string            { return "the probe's text" }
 func (p *probe) Form() *widget.Form      { return p.form }
 func (p *probe) Unsaved() string         { return p.unsaved }
 func (p *probe) Reopens() bool           { return p.reopens }
-func (p *probe) Linear() string          { return "the probe's text" }
+func (p *probe) AccessibleText() string  { return "the probe's text" }
 
 func (p *probe) has(id actions.ID) bool {
 	for _, done := range p.done {
@@ -87,7 +87,7 @@ func probed(t *testing.T, p *probe, changes ...func(*tui.Options)) *tuitest.Driv
 
 func probedOver(t *testing.T, p *probe, service http.Handler, changes ...func(*tui.Options)) *tuitest.Driver {
 	t.Helper()
-	d := tuitest.StartOver(t, service, changes...)
+	d := tuitest.StartWithHandler(t, service, changes...)
 	d.Settle()
 	p.shell = d.App.Shell()
 	d.Do(d.App.Push(p))

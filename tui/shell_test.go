@@ -15,7 +15,7 @@ import (
 )
 
 func TestHelpListsEveryKeyAndWhyNot(t *testing.T) {
-	d := probed(t, &probe{offers: []actions.Offer{actions.If(actions.Redeem, "It ended.")}})
+	d := probed(t, &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It ended.")}})
 	d.Resize(80, 60)
 	d.Press("?")
 	d.See("r Redeem (not now: It ended.)", "q Quit", "ctrl+k : Find a command", "space")
@@ -24,7 +24,7 @@ func TestHelpListsEveryKeyAndWhyNot(t *testing.T) {
 }
 
 func TestPaletteFindsAndDoes(t *testing.T) {
-	p := &probe{offers: actions.Able(actions.Redeem, actions.CopyID)}
+	p := &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)}
 	d := probed(t, p)
 	d.Press(":")
 	d.See("Commands", "Redeem (r)")
@@ -60,7 +60,7 @@ func TestMessagesFadeAndCanBeReadAgain(t *testing.T) {
 func TestNoticesFromBesideTheScreensAreShown(t *testing.T) {
 	notices := make(chan string, 1)
 	t.Cleanup(func() { close(notices) })
-	d := tuitest.StartOver(t, emptyService, func(o *tui.Options) { o.Notices = notices })
+	d := tuitest.StartWithHandler(t, emptyService, func(o *tui.Options) { o.Notices = notices })
 	notices <- "Trying again in 2s: 503 Service Unavailable."
 	d.See("Trying again in 2s")
 }
@@ -142,7 +142,7 @@ func TestThemesChange(t *testing.T) {
 }
 
 func TestAProfileThatCannotConnectIsAskedToLogIn(t *testing.T) {
-	d := tuitest.StartOver(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
+	d := tuitest.StartWithHandler(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
 	d.See("the keyring is locked")
 }
 
@@ -155,7 +155,7 @@ func (broken) Connect(string) (screen.Account, error) {
 func (broken) Profiles() ([]screen.Profile, string, error) { return nil, "", nil }
 
 func TestEverySizeFits(t *testing.T) {
-	d := probed(t, &probe{offers: actions.Able(actions.Redeem, actions.CopyID)})
+	d := probed(t, &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)})
 	d.Send(screen.Toast{Kind: screen.Warning, Text: strings.Repeat("A long sentence 漢字 🙂. ", 20)})
 	d.Press("?")
 	d.EverySize()
@@ -165,7 +165,7 @@ func TestEverySizeFits(t *testing.T) {
 }
 
 func TestOverlaysLookAsTheyDid(t *testing.T) {
-	d := probed(t, &probe{offers: actions.Able(actions.Redeem, actions.CopyID)})
+	d := probed(t, &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)})
 	d.Press("?")
 	d.Golden("help", false)
 	d.Press("esc", ":")
@@ -179,7 +179,7 @@ func TestOverlaysLookAsTheyDid(t *testing.T) {
 }
 
 func TestTheLoginIsNotOpenedOverItself(t *testing.T) {
-	d := tuitest.StartOver(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
+	d := tuitest.StartWithHandler(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
 	d.Press("ctrl+k")
 	d.Type("log in, or")
 	d.See("not now: You are already there.")

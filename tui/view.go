@@ -108,7 +108,7 @@ func (a *App) footer() string {
 	var hints, last, more []actions.Offer
 	for _, offer := range a.Offers() {
 		action := a.shell.Keys.Action(offer.ID)
-		hint := offer.As(cmp.Or(offer.Hint, action.Hint))
+		hint := offer.WithHint(cmp.Or(offer.Hint, action.Hint))
 		shown := action.Typing
 		if !typing {
 			shown = offer.ID != actions.Palette // the help names it
@@ -152,7 +152,7 @@ func (a *App) keyNow(id actions.ID) string {
 	if form == nil {
 		return a.shell.Keys.Key(id)
 	}
-	if id == actions.Submit && form.EnterSends() {
+	if id == actions.Submit && form.EnterSubmits() {
 		return "enter"
 	}
 	for _, key := range a.shell.Keys.Action(id).Keys {
@@ -191,7 +191,7 @@ func (a *App) withOverlay(view string, height int) string {
 		box = append(box, border.Render(frame.Left)+" "+display.Pad(line, width)+" "+border.Render(frame.Right))
 	}
 	box = append(box, edge(frame.BottomLeft, frame.BottomRight))
-	return display.Over(view, strings.Join(box, "\n"), (a.width-width-4)/2, max(0, (height-len(box))/3))
+	return display.Overlay(view, strings.Join(box, "\n"), (a.width-width-4)/2, max(0, (height-len(box))/3))
 }
 
 // withToast draws the last message over the bottom of the screen, at most a third of it.
@@ -206,7 +206,7 @@ func (a *App) withToast(view string, height int) string {
 	for i := range lines {
 		lines[i] = style.Render(display.Pad(lines[i], a.width))
 	}
-	return display.Over(view, strings.Join(lines, "\n"), 0, height-len(lines))
+	return display.Overlay(view, strings.Join(lines, "\n"), 0, height-len(lines))
 }
 
 // mouseEvent passes a mouse event to the screen, relative to its corner. Overlays have no mouse.
@@ -287,13 +287,13 @@ func (a *App) listen() tea.Cmd {
 	}
 }
 
-func (s *status) history() []screen.Styled {
+func (s *status) history() []screen.LabelledLine {
 	if len(s.past) == 0 {
-		return []screen.Styled{{Text: "No messages yet."}}
+		return []screen.LabelledLine{{Text: "No messages yet."}}
 	}
-	var lines []screen.Styled
+	var lines []screen.LabelledLine
 	for _, past := range slices.Backward(s.past) {
-		lines = append(lines, screen.Styled{Word: past.at.Format("15:04:05"), Text: prefix(past.toast.Kind) + past.toast.Text})
+		lines = append(lines, screen.LabelledLine{Word: past.at.Format("15:04:05"), Text: prefix(past.toast.Kind) + past.toast.Text})
 	}
 	return lines
 }

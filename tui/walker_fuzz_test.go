@@ -266,7 +266,7 @@ func (w *walker) check() error {
 		}
 	}
 	if s := w.app.Top(); s != nil && chance(w, 20) {
-		for line := range strings.SplitSeq(s.Linear(), "\n") {
+		for line := range strings.SplitSeq(s.AccessibleText(), "\n") {
 			if r := control(strings.ReplaceAll(line, "\t", " ")); r >= 0 {
 				return fmt.Errorf("%U would be said: %q", r, line)
 			}

@@ -33,7 +33,7 @@ func TestUnaskedWaitsDoubleUntilPatienceEnds(t *testing.T) {
 func TestUnaskedWaitsHaveABoundOfTheirOwn(t *testing.T) {
 	p := &patient{}
 	script := slices.Concat(repeat(1, status(503, "Retry-After: 20")), repeat(9, status(503)))
-	_, err := serve(t, &troubled{script: script}, p.config, func(c *client.Config) { c.Unasked = 500 * time.Millisecond }).Perk(t.Context(), "p")
+	_, err := serve(t, &troubled{script: script}, p.config, func(c *client.Config) { c.BackoffBudget = 500 * time.Millisecond }).Perk(t.Context(), "p")
 	ms := time.Millisecond
 	if got := p.lengths(); err == nil || !slices.Equal(got, []time.Duration{20000 * ms, 100 * ms, 200 * ms, 200 * ms}) {
 		t.Errorf("waited %v: %v", got, err)
@@ -72,9 +72,9 @@ func TestRetryAfterIsObeyedExactlyOrNotAtAll(t *testing.T) {
 			}
 			continue
 		}
-		want := client.Wait{For: test.want, Asked: true, Why: "429 Too Many Requests"}
+		want := client.Wait{For: test.want, Requested: true, Why: "429 Too Many Requests"}
 		if test.want == 0 {
-			want.For, want.Asked = 100*time.Millisecond, false
+			want.For, want.Requested = 100*time.Millisecond, false
 		}
 		if err != nil || !slices.Equal(p.waits, []client.Wait{want}) {
 			t.Errorf("%s: waited %+v, want %+v: %v", name, p.waits, want, err)
@@ -122,7 +122,7 @@ func TestRequestsWaitTogetherWhenTheServerPutsThemOff(t *testing.T) {
 	var c *client.Client
 	server := &troubled{script: repeat(1, status(429, "Retry-After: 50"))}
 	c = serve(t, server, p.config, func(config *client.Config) {
-		config.Patience = 49 * time.Second
+		config.WaitBudget = 49 * time.Second
 	})
 	if err := calls["delete"](t.Context(), c); err == nil {
 		t.Fatal("a wait beyond patience succeeded")
@@ -134,7 +134,7 @@ func TestRequestsWaitTogetherWhenTheServerPutsThemOff(t *testing.T) {
 	if err := calls["update"](t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if want := []client.Wait{{For: 48 * time.Second, Asked: true, Why: "429 Too Many Requests"}}; !slices.Equal(p.waits, want) || server.count() != 3 {
+	if want := []client.Wait{{For: 48 * time.Second, Requested: true, Why: "429 Too Many Requests"}}; !slices.Equal(p.waits, want) || server.count() != 3 {
 		t.Errorf("waited %+v, want %+v; %d requests", p.waits, want, server.count())
 	}
 }
@@ -143,8 +143,8 @@ func TestInterruptEndsAWait(t *testing.T) {
 	for kind, call := range calls {
 		ctx, cancel := context.WithCancel(t.Context())
 		c := serve(t, &troubled{script: repeat(1, status(429, "Retry-After: 60"))}, func(c *client.Config) {
-			c.Patience = time.Hour
-			c.Waiting = func(client.Wait) { cancel() }
+			c.WaitBudget = time.Hour
+			c.OnWait = func(client.Wait) { cancel() }
 		})
 		err := call(ctx, c)
 		if !errors.Is(err, context.Canceled) || client.OutcomeUnknown(err) {
@@ -168,10 +168,10 @@ func TestEndOfWaitsLeavesWhatIsUnderWay(t *testing.T) {
 		server := &troubled{}
 		server.script = []http.HandlerFunc{server.proper, status(429, "Retry-After: 60")}
 		c := serve(t, server, func(c *client.Config) {
-			c.Patience = time.Hour
-			c.Waiting = func(client.Wait) { stop() }
+			c.WaitBudget = time.Hour
+			c.OnWait = func(client.Wait) { stop() }
 		})
-		ctx := client.WithWaits(t.Context(), until)
+		ctx := client.WithWaitContext(t.Context(), until)
 		if err := call(ctx, c); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}

@@ -36,10 +36,10 @@ type Config struct {
 	Deadline  time.Time     // for all requests; zero is none
 	UserAgent string        // empty is "perks-client"
 
-	Patience time.Duration // how long one request may wait between its attempts in total; zero never retries
-	Unasked  time.Duration // the part of it for waits that the server did not ask for; zero is all of it
-	Waiting  func(Wait)    // is called before each wait, by many goroutines at once; may be nil
-	Clock    *Clock        // for tests; nil is the real one
+	WaitBudget    time.Duration // how long one request may wait between its attempts in total; zero never retries
+	BackoffBudget time.Duration // the part of it for waits that the server did not ask for; zero is all of it
+	OnWait        func(Wait)    // is called before each wait, by many goroutines at once; may be nil
+	Clock         *Clock        // for tests; nil is the real one
 
 	// Roots are the certificate authorities to trust; nil is the system's. A Transport has its own.
 	Roots *x509.CertPool

@@ -33,8 +33,8 @@ func TestEverythingIsTriedAgainUntilThereIsAServer(t *testing.T) {
 			server := &troubled{}
 			waits := 0
 			c := dial(t, "http://"+address, (&patient{}).config, func(c *client.Config) {
-				c.Waiting = func(w client.Wait) {
-					if w.Asked || !strings.Contains(w.Why, "connection refused") {
+				c.OnWait = func(w client.Wait) {
+					if w.Requested || !strings.Contains(w.Why, "connection refused") {
 						t.Errorf("told of %+v", w)
 					}
 					if waits++; waits == 2 {
@@ -139,7 +139,7 @@ func TestWhatCannotPassIsNotTriedAgain(t *testing.T) {
 func TestAttemptsShareTheTimeout(t *testing.T) {
 	release := make(chan struct{})
 	server := &troubled{script: repeat(9, func(http.ResponseWriter, *http.Request) { <-release })}
-	c := serve(t, server, func(c *client.Config) { c.Timeout, c.Patience = 30*time.Millisecond, time.Hour })
+	c := serve(t, server, func(c *client.Config) { c.Timeout, c.WaitBudget = 30*time.Millisecond, time.Hour })
 	defer close(release)
 	err := calls["read"](t.Context(), c)
 	var unreachable *client.Unreachable
@@ -152,7 +152,7 @@ func TestLaterAttemptHasTheTimeThatIsLeft(t *testing.T) {
 	p := &patient{}
 	var left []time.Duration
 	c := serve(t, status(503), p.config, func(c *client.Config) {
-		c.Timeout, c.Unasked = 30*time.Second, time.Millisecond
+		c.Timeout, c.BackoffBudget = 30*time.Second, time.Millisecond
 		next := c.Transport
 		c.Transport = roundTrip(func(req *http.Request) (*http.Response, error) {
 			deadline, _ := req.Context().Deadline()

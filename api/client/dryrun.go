@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// ErrRehearsed is the error of every request that a Rehearsal records.
-var ErrRehearsed = errors.New("dry run: the request was not sent")
+// ErrDryRun is the error of every request that a Rehearsal records.
+var ErrDryRun = errors.New("dry run: the request was not sent")
 
-// Rehearsal is a Config.Transport for dry runs: it records each request instead of sending it, and fails with ErrRehearsed.
-type Rehearsal struct {
+// DryRun is a Config.Transport for dry runs: it records each request instead of sending it, and fails with ErrRehearsed.
+type DryRun struct {
 	mu       sync.Mutex
-	sketches []Sketch
+	sketches []RecordedRequest
 }
 
-// Sketch is a recorded request, with its secrets removed.
-type Sketch struct {
+// RecordedRequest is a recorded request, with its secrets removed.
+type RecordedRequest struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"`
@@ -27,8 +27,8 @@ type Sketch struct {
 }
 
 // RoundTrip records the request.
-func (r *Rehearsal) RoundTrip(req *http.Request) (*http.Response, error) {
-	recorded := Sketch{Method: req.Method, URL: redactURL(req.URL), Headers: map[string]string{}}
+func (r *DryRun) RoundTrip(req *http.Request) (*http.Response, error) {
+	recorded := RecordedRequest{Method: req.Method, URL: redactURL(req.URL), Headers: map[string]string{}}
 	header := redactHeader(req.Header)
 	for name := range header {
 		recorded.Headers[name] = header.Get(name)
@@ -49,11 +49,11 @@ func (r *Rehearsal) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sketches = append(r.sketches, recorded)
-	return nil, ErrRehearsed
+	return nil, ErrDryRun
 }
 
-// Sketches returns the recorded requests in order.
-func (r *Rehearsal) Sketches() []Sketch {
+// Requests returns the recorded requests in order.
+func (r *DryRun) Requests() []RecordedRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.sketches)

@@ -42,9 +42,9 @@ type Editing struct {
 	Lost    bool   // the reply was lost, and reading the property showed that the change was made
 	Err     error  // why the change was not made, or why that is unknown; nil if it was made
 
-	Now     Version // the property as read last, if Known
-	Known   bool    // the last read succeeded
-	LookErr error   // of the last read
+	Current    Version // the property as read last, if Known
+	HasCurrent bool    // the last read succeeded
+	ReadErr    error   // of the last read
 }
 
 // EditingOf returns an Editing that changes the version that was read.
@@ -69,10 +69,10 @@ func (e Editing) request(ctx context.Context, c *Client, ifMatch string) Editing
 // Send sends the change and finds out its outcome if the reply is lost or the version has changed. Without an ETag it first
 // reads the property and compares, which leaves a short race.
 func (e Editing) Send(ctx context.Context, c *Client) Editing {
-	e.Lost, e.Known, e.LookErr = false, false, nil
+	e.Lost, e.HasCurrent, e.ReadErr = false, false, nil
 	if e.Base != nil && e.ETag == "" {
-		if e = e.Read(ctx, c); e.LookErr != nil {
-			e.Err = e.LookErr
+		if e = e.Read(ctx, c); e.ReadErr != nil {
+			e.Err = e.ReadErr
 			return e
 		}
 		if !e.isUntouched() {
@@ -81,53 +81,53 @@ func (e Editing) Send(ctx context.Context, c *Client) Editing {
 		}
 	}
 	e = e.Try(ctx, c)
-	if e.Base != nil && Changed(e.Err) && IsWeak(e.ETag) {
+	if e.Base != nil && IsVersionConflict(e.Err) && IsWeak(e.ETag) {
 		// A server that compares strongly refuses every weak ETag, even if the property is unchanged.
 		if e = e.Read(ctx, c); e.isUntouched() {
 			e = e.request(ctx, c, "")
 		}
 	}
-	if OutcomeUnknown(e.Err) || e.Base != nil && Changed(e.Err) && !e.Known {
-		return e.Look(ctx, c)
+	if OutcomeUnknown(e.Err) || e.Base != nil && IsVersionConflict(e.Err) && !e.HasCurrent {
+		return e.Check(ctx, c)
 	}
 	return e
 }
 
 func (e Editing) isUntouched() bool {
-	return e.Known && Version{*e.Base, e.ETag}.Same(e.Now)
+	return e.HasCurrent && Version{*e.Base, e.ETag}.Same(e.Current)
 }
 
 // Read reads the property's current version.
 func (e Editing) Read(ctx context.Context, c *Client) Editing {
-	e.Now, e.LookErr = c.Version(ctx, e.ID)
-	e.Known = e.LookErr == nil
+	e.Current, e.ReadErr = c.Version(ctx, e.ID)
+	e.HasCurrent = e.ReadErr == nil
 	return e
 }
 
-// Look reads the property within 5 s, whatever the client's deadline, to resolve an unknown outcome. If the property does not
+// Check reads the property within 5 s, whatever the client's deadline, to resolve an unknown outcome. If the property does not
 // have the change, it may still arrive.
-func (e Editing) Look(ctx context.Context, c *Client) Editing {
+func (e Editing) Check(ctx context.Context, c *Client) Editing {
 	e = e.Read(ctx, c.Until(time.Now().Add(checkTimeout)))
-	if OutcomeUnknown(e.Err) && e.Holds() {
+	if OutcomeUnknown(e.Err) && e.IsApplied() {
 		e.Lost, e.Err = true, nil
 	}
 	return e
 }
 
-// Holds tells whether the property, as read last, is as the change wants it.
-func (e Editing) Holds() bool {
+// IsApplied tells whether the property, as read last, is as the change wants it.
+func (e Editing) IsApplied() bool {
 	if e.Delete {
-		return Missing(e.LookErr)
+		return IsNotFound(e.ReadErr)
 	}
-	return e.Known && e.Patch.IsHeldBy(e.Now.Property)
+	return e.HasCurrent && e.Patch.IsAppliedTo(e.Current.Property)
 }
 
 // IsDone tells whether nothing is left to do. That is also true of a version conflict if the property was read and is as the
 // change wants it: an earlier attempt whose reply was lost may have made the change.
-func (e Editing) IsDone() bool { return e.Err == nil || Changed(e.Err) && e.Holds() }
+func (e Editing) IsDone() bool { return e.Err == nil || IsVersionConflict(e.Err) && e.IsApplied() }
 
-// Changed tells whether err says that the property is no longer the version that the change was made for.
-func Changed(err error) bool {
+// IsVersionConflict tells whether err says that the property is no longer the version that the change was made for.
+func IsVersionConflict(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	return ok && refused.Status == http.StatusPreconditionFailed
 }

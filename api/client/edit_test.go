@@ -158,15 +158,15 @@ func outcome(e client.Editing) string {
 		words = "made"
 	case client.OutcomeUnknown(e.Err):
 		words = "unknown"
-	case client.Changed(e.Err):
+	case client.IsVersionConflict(e.Err):
 		words = "changed"
-	case client.Missing(e.Err):
+	case client.IsNotFound(e.Err):
 		words = "missing"
 	}
 	if e.Lost {
 		return words + " lost"
 	}
-	if e.Err != nil && e.Known {
+	if e.Err != nil && e.HasCurrent {
 		words += " read"
 		if e.IsDone() {
 			words += " done"
@@ -182,8 +182,8 @@ func TestEditingOfWhatChangedBeforeIsNotSentWithoutETags(t *testing.T) {
 	base, _ := c.Version(t.Context(), 42)
 	s.change(api.PropertyPatch{City: api.Some("York")})
 	e := client.EditingOf(42, base, api.PropertyPatch{Title: api.Some("Loft")}).Send(t.Context(), c)
-	if outcome(e) != "changed read" || api.CodeOf(e.Err) != api.CodePreconditionFailed || s.changes != 0 || e.Now.Property.City != "York" {
-		t.Errorf("%s, %d sent, %+v", outcome(e), s.changes, e.Now)
+	if outcome(e) != "changed read" || api.CodeOf(e.Err) != api.CodePreconditionFailed || s.changes != 0 || e.Current.Property.City != "York" {
+		t.Errorf("%s, %d sent, %+v", outcome(e), s.changes, e.Current)
 	}
 	s.property = nil
 	if e := e.Send(t.Context(), c); outcome(e) != "missing" || s.changes != 0 {
@@ -196,7 +196,7 @@ func TestALateChangeIsFoundByLookingAgain(t *testing.T) {
 	s.drop = true
 	e, c := edit(t, s, false)
 	s.change(s.late)
-	if e = e.Look(t.Context(), c); outcome(e) != "made lost" {
+	if e = e.Check(t.Context(), c); outcome(e) != "made lost" {
 		t.Error(outcome(e))
 	}
 }
@@ -215,7 +215,7 @@ func TestALateChangeIsNotSomebodyElses(t *testing.T) {
 		} else {
 			s.change(s.late)
 		}
-		if e = e.Send(t.Context(), c); !remove && (!client.Changed(e.Err) || !e.IsDone()) || remove && !client.Missing(e.Err) {
+		if e = e.Send(t.Context(), c); !remove && (!client.IsVersionConflict(e.Err) || !e.IsDone()) || remove && !client.IsNotFound(e.Err) {
 			t.Errorf("sent again it is %s", outcome(e))
 		}
 	}
@@ -226,7 +226,7 @@ func TestAnEditOfAnyVersionIsTriedOnce(t *testing.T) {
 	s.cut = true
 	c := serve(t, s)
 	e := client.Editing{ID: 42, Patch: api.PropertyPatch{Title: api.Some("Loft")}}.Try(t.Context(), c)
-	if !client.OutcomeUnknown(e.Err) || e.Known || s.changes != 1 {
+	if !client.OutcomeUnknown(e.Err) || e.HasCurrent || s.changes != 1 {
 		t.Errorf("%+v, %d sent", e, s.changes)
 	}
 	e = client.Editing{ID: 42, Patch: e.Patch, ETag: `"other"`}.Send(t.Context(), c)

@@ -33,8 +33,8 @@ type Error struct {
 	// RetryAfter is how long the server asks to wait; 0 if it does not say.
 	RetryAfter time.Duration
 
-	// Stray says that the body is no JSON object, so the response may not come from the service but from a proxy before it.
-	Stray bool
+	// NotFromService says that the body is no JSON object, so the response may not come from the service but from a proxy before it.
+	NotFromService bool
 
 	// OutcomeUnknown says that the request was to change something, and that the response does not tell whether it did.
 	OutcomeUnknown bool
@@ -92,10 +92,10 @@ func (u *Unreachable) Advice() string {
 // Unwrap returns the failure of the network or of the context.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// Missing tells whether the service itself says that there is no such record. A proxy's 404 does not count.
-func Missing(err error) bool {
+// IsNotFound tells whether the service itself says that there is no such record. A proxy's 404 does not count.
+func IsNotFound(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
-	return ok && refused.Code == api.CodeNotFound && !refused.Stray
+	return ok && refused.Code == api.CodeNotFound && !refused.NotFromService
 }
 
 // OutcomeUnknown tells whether err leaves open if a change was made.
@@ -151,11 +151,11 @@ func refusal(sent call, e *requestState, res *resty.Response) *Error {
 	var body errorBody
 	_ = json.Unmarshal(res.Body(), &body) // of anything but an object it stays nil
 	refused := &Error{
-		Status:    res.StatusCode(),
-		Code:      api.Code(body.text("code")),
-		Fields:    body.fields(),
-		RequestID: res.Header().Get("X-Request-Id"),
-		Stray:     body == nil,
+		Status:         res.StatusCode(),
+		Code:           api.Code(body.text("code")),
+		Fields:         body.fields(),
+		RequestID:      res.Header().Get("X-Request-Id"),
+		NotFromService: body == nil,
 
 		RetryAfter:     retryAfter(res.Header(), res.ReceivedAt()),
 		OutcomeUnknown: e.unresolved && sent.changes(),

@@ -46,19 +46,19 @@ func TestErrorBodies(t *testing.T) {
 		},
 		"plain text": {
 			429, "text/plain; charset=utf-8", "slow down\n",
-			client.Error{Code: api.CodeRateLimited, Message: "The server answered 429 Too Many Requests: slow down", Stray: true},
+			client.Error{Code: api.CodeRateLimited, Message: "The server answered 429 Too Many Requests: slow down", NotFromService: true},
 		},
 		"a web page": {
 			502, "text/html", "<html><h1>Bad Gateway</h1></html>",
-			client.Error{Code: api.CodeUnavailable, Message: "The server answered 502 Bad Gateway.", Stray: true},
+			client.Error{Code: api.CodeUnavailable, Message: "The server answered 502 Bad Gateway.", NotFromService: true},
 		},
 		"nothing": {
 			500, "", "",
-			client.Error{Code: api.CodeInternal, Message: "The server answered 500 Internal Server Error.", Stray: true},
+			client.Error{Code: api.CodeInternal, Message: "The server answered 500 Internal Server Error.", NotFromService: true},
 		},
 		"JSON that is no object": {
 			418, "application/json", `["no"]`,
-			client.Error{Code: api.CodeInternal, Message: "The server answered 418 I'm a teapot.", Stray: true},
+			client.Error{Code: api.CodeInternal, Message: "The server answered 418 I'm a teapot.", NotFromService: true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,12 +104,12 @@ func TestMissingIsTheServicesOwnWord(t *testing.T) {
 	}{
 		{&client.Error{Status: 404, Code: api.CodeNotFound}, true},
 		{fmt.Errorf("read it: %w", &client.Error{Status: 404, Code: api.CodeNotFound}), true},
-		{&client.Error{Status: 404, Code: api.CodeNotFound, Stray: true}, false},
+		{&client.Error{Status: 404, Code: api.CodeNotFound, NotFromService: true}, false},
 		{&client.Error{Status: 403, Code: api.CodeForbidden}, false},
 		{&client.Unreachable{Err: io.EOF}, false},
 		{nil, false},
 	} {
-		if got := client.Missing(test.err); got != test.want {
+		if got := client.IsNotFound(test.err); got != test.want {
 			t.Errorf("Missing(%v) is %t", test.err, got)
 		}
 	}

@@ -22,7 +22,7 @@ func BenchmarkRedeem(b *testing.B) {
 		"X-Request-Id": {"0195f3c2-8a51-7d2c-9b1f-3f6a2d1c4e5c"},
 	}
 	c, err := client.New(client.Config{
-		BaseURL: "http://127.0.0.1:8080/v2", Tokens: client.StaticToken("a.b.c"), Patience: time.Minute, Timeout: 30 * time.Second,
+		BaseURL: "http://127.0.0.1:8080/v2", Tokens: client.StaticToken("a.b.c"), WaitBudget: time.Minute, Timeout: 30 * time.Second,
 		Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
 			_, _ = io.Copy(io.Discard, req.Body)
 			_ = req.Body.Close()
@@ -35,7 +35,7 @@ func BenchmarkRedeem(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ctx := client.WithWaits(context.Background(), b.Context())
+	ctx := client.WithWaitContext(context.Background(), b.Context())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := c.Redeem(ctx, "hot-0001", api.RedeemRequest{UserID: "u-000001"}, key); err != nil {

@@ -16,9 +16,9 @@ import (
 // checkTimeout is how long resolving an unknown outcome may take. It ignores the client's deadline, which may have passed.
 const checkTimeout = 5 * time.Second
 
-// KeyLife is how long a key is relied on after its first use. The service keeps keys for 24 hours; the margin is for clocks
+// KeyLifetime is how long a key is relied on after its first use. The service keeps keys for 24 hours; the margin is for clocks
 // that differ and for requests under way.
-const KeyLife = 20 * time.Hour
+const KeyLifetime = 20 * time.Hour
 
 // Redeeming is an attempt to redeem a perk for a user, with all its retries under one idempotency key, and what is known of its
 // outcome. It is a value: its methods return an updated copy. Fill in PerkID, Request and Key, and keep them from the first
@@ -28,7 +28,7 @@ type Redeeming struct {
 	Request api.RedeemRequest
 	Key     string
 
-	Known      Known
+	Outcome    Outcome
 	Redemption api.Redemption // when Redeemed
 	Replayed   bool           // Redeemed earlier, under the same key, but by no attempt of this Redeeming
 	Earlier    bool           // Redeemed by an attempt whose reply was lost
@@ -37,17 +37,17 @@ type Redeeming struct {
 	// Candidate is a redemption found when Unknown. It matches the request, but may be somebody else's. Its ID is empty if there
 	// is none.
 	Candidate api.Redemption
-	LookErr   error // why checking failed; nil if it did not
+	CheckErr  error // why checking failed; nil if it did not
 
 	since time.Time // when the first attempt with an unknown outcome began, by the client's clock
 }
 
 // Known is what is known of the outcome.
-type Known int
+type Outcome int
 
 // The values of Known.
 const (
-	NotRedeemed Known = iota // nothing was sent, or certainly nothing was redeemed
+	NotRedeemed Outcome = iota // nothing was sent, or certainly nothing was redeemed
 	Redeemed
 	Unknown // an attempt may have been carried out, or still be
 )
@@ -55,10 +55,10 @@ const (
 // Send redeems, or retries under the same key. If the reply is lost, it tries to resolve the outcome at once. taken tells which
 // redemptions are known to be others'; it may be nil.
 func (r Redeeming) Send(ctx context.Context, c *Client, taken func(id string) bool) Redeeming {
-	if r.Known == Redeemed {
+	if r.Outcome == Redeemed {
 		return r
 	}
-	doubted := r.Known == Unknown
+	doubted := r.Outcome == Unknown
 	if !doubted {
 		r.since = c.retry.clock.Now()
 	}
@@ -71,28 +71,28 @@ func (r Redeeming) Send(ctx context.Context, c *Client, taken func(id string) bo
 	if !doubted && !OutcomeUnknown(err) {
 		return r
 	}
-	r.Known = Unknown
+	r.Outcome = Unknown
 	unused := r.keyIsYoung(c) && KeyUnused(err)
 	if unused && api.CodeOf(err) == api.CodeAlreadyRedeemed {
 		return r.refused(err) // by somebody else
 	}
-	r = r.Look(ctx, c, taken)
-	if r.Known == Unknown && r.LookErr == nil && unused {
+	r = r.Check(ctx, c, taken)
+	if r.Outcome == Unknown && r.CheckErr == nil && unused {
 		return r.refused(err)
 	}
 	return r
 }
 
-// Look tries to resolve an unknown outcome by reading what the user has redeemed. A match in that list may be somebody else's.
+// Check tries to resolve an unknown outcome by reading what the user has redeemed. A match in that list may be somebody else's.
 // So, if the service honours keys and still remembers this one, the request is repeated: a replay is ours, and then any other
 // match is not. Otherwise the outcome stays unknown, also when nothing is found: the redemption may still appear.
-func (r Redeeming) Look(ctx context.Context, c *Client, taken func(id string) bool) Redeeming {
-	if r.Known != Unknown {
+func (r Redeeming) Check(ctx context.Context, c *Client, taken func(id string) bool) Redeeming {
+	if r.Outcome != Unknown {
 		return r
 	}
 	c = c.Until(time.Now().Add(checkTimeout))
 	candidate, found, err := c.FindRedemption(ctx, r.PerkID, r.Request, r.since, taken)
-	if r.LookErr = err; err != nil {
+	if r.CheckErr = err; err != nil {
 		return r
 	}
 	r.Candidate = candidate
@@ -108,41 +108,43 @@ func (r Redeeming) Look(ctx context.Context, c *Client, taken func(id string) bo
 	case KeyUnused(err):
 		return r.refused(err)
 	}
-	r.LookErr = err
+	r.CheckErr = err
 	return r
 }
 
 // Failure is the error to show: why the outcome could not be resolved, or else why the attempt failed.
 func (r Redeeming) Failure() error {
-	if r.Known == Unknown && r.LookErr != nil {
-		return r.LookErr
+	if r.Outcome == Unknown && r.CheckErr != nil {
+		return r.CheckErr
 	}
 	return r.Err
 }
 
 // Since returns when the first attempt with an unknown outcome began; the zero time if there is none.
 func (r Redeeming) Since() time.Time {
-	if r.Known != Unknown {
+	if r.Outcome != Unknown {
 		return time.Time{}
 	}
 	return r.since
 }
 
 func (r Redeeming) redeemed(redemption api.Redemption, earlier bool) Redeeming {
-	r.Known, r.Redemption, r.Earlier = Redeemed, redemption, earlier
-	r.Candidate, r.Err, r.LookErr = api.Redemption{}, nil, nil
+	r.Outcome, r.Redemption, r.Earlier = Redeemed, redemption, earlier
+	r.Candidate, r.Err, r.CheckErr = api.Redemption{}, nil, nil
 	return r
 }
 
 // refused is the result of a refusal which also says that no attempt has redeemed anything.
 func (r Redeeming) refused(err error) Redeeming {
-	r.Known, r.Err = NotRedeemed, err
-	r.Candidate, r.LookErr = api.Redemption{}, nil
+	r.Outcome, r.Err = NotRedeemed, err
+	r.Candidate, r.CheckErr = api.Redemption{}, nil
 	return r
 }
 
 // keyIsYoung tells whether a service that honours keys still remembers the first attempt's.
-func (r Redeeming) keyIsYoung(c *Client) bool { return passed(r.since, c.retry.clock.Now()) < KeyLife }
+func (r Redeeming) keyIsYoung(c *Client) bool {
+	return passed(r.since, c.retry.clock.Now()) < KeyLifetime
+}
 
 const (
 	idempotencyKey = "Idempotency-Key"

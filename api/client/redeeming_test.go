@@ -53,7 +53,7 @@ func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 		list    http.Handler
 		taken   string
 		sends   int // 0 is one for each part
-		want    client.Known
+		want    client.Outcome
 		replay  bool
 		earlier bool
 		likely  bool // a candidate is named
@@ -104,10 +104,10 @@ func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 			for range cmp.Or(test.sends, len(test.script)) {
 				r = r.Send(t.Context(), c, func(id string) bool { return id == test.taken })
 			}
-			if r.Known != test.want || r.Replayed != test.replay || r.Earlier != test.earlier || (r.Candidate.ID != "") != test.likely || (r.LookErr != nil) != test.unread {
+			if r.Outcome != test.want || r.Replayed != test.replay || r.Earlier != test.earlier || (r.Candidate.ID != "") != test.likely || (r.CheckErr != nil) != test.unread {
 				t.Errorf("it is %+v", r)
 			}
-			if done := r.Known == client.Redeemed; done != (r.Failure() == nil) || done != (r.Redemption.ID == "ours") || (r.Known == client.Unknown) == r.Since().IsZero() {
+			if done := r.Outcome == client.Redeemed; done != (r.Failure() == nil) || done != (r.Redemption.ID == "ours") || (r.Outcome == client.Unknown) == r.Since().IsZero() {
 				t.Errorf("it is %+v", r)
 			}
 			if slices.ContainsFunc(service.keys, func(key string) bool { return key != "key" }) {
@@ -117,7 +117,7 @@ func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 				t.Errorf("%d requests to redeem, want %d", len(service.keys), len(test.script))
 			}
 			sent := len(service.keys)
-			if r.Known == client.Redeemed {
+			if r.Outcome == client.Redeemed {
 				r.Send(t.Context(), c, nil)
 			}
 			if len(service.keys) != sent {
@@ -154,12 +154,12 @@ func TestRedeemingLooksForWhatWasMadeSinceTheFirstDoubtfulAttempt(t *testing.T) 
 	} {
 		list := &redeemed{}
 		clock := &patient{}
-		c := serve(t, &counter{script: []http.HandlerFunc{test.first, cut}, list: list}, clock.config, func(c *client.Config) { c.Patience = 0 })
+		c := serve(t, &counter{script: []http.HandlerFunc{test.first, cut}, list: list}, clock.config, func(c *client.Config) { c.WaitBudget = 0 })
 		r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
 		began := clock.now
 		clock.now, list.ahead = clock.now.Add(time.Minute), time.Minute
 		list.items = []map[string]any{made("ours", "p", began.Add(time.Second), "")}
-		if r = r.Send(t.Context(), c, nil); r.Known != client.Unknown || r.Candidate.ID != test.likely {
+		if r = r.Send(t.Context(), c, nil); r.Outcome != client.Unknown || r.Candidate.ID != test.likely {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -168,12 +168,12 @@ func TestRedeemingLooksForWhatWasMadeSinceTheFirstDoubtfulAttempt(t *testing.T) 
 func TestRedeemingFoundLaterByLookingAgain(t *testing.T) {
 	c := serve(t, &counter{script: []http.HandlerFunc{cut, replay}, list: &late{empty: 2, then: asked(listOf(made("ours", "p", time.Now(), "")))}})
 	r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}
-	if r = r.Look(t.Context(), c, nil); r.Known != client.NotRedeemed {
+	if r = r.Check(t.Context(), c, nil); r.Outcome != client.NotRedeemed {
 		t.Fatalf("nothing was sent, and yet %+v", r)
 	}
 	r = r.Send(t.Context(), c, nil)
-	for _, want := range []client.Known{client.Unknown, client.Redeemed, client.Redeemed} {
-		if r = r.Look(t.Context(), c, nil); r.Known != want {
+	for _, want := range []client.Outcome{client.Unknown, client.Redeemed, client.Redeemed} {
+		if r = r.Check(t.Context(), c, nil); r.Outcome != want {
 			t.Fatalf("looked, and it is %+v", r)
 		}
 	}
@@ -184,22 +184,22 @@ func TestRedeemingUnderAKeyThatMayBeForgottenStaysUnknown(t *testing.T) {
 	for name, test := range map[string]struct {
 		age  time.Duration
 		sent int
-		want client.Known
+		want client.Outcome
 	}{
-		"young":  {client.KeyLife - time.Second, 2, client.NotRedeemed},
-		"at end": {client.KeyLife, 1, client.Unknown},
+		"young":  {client.KeyLifetime - time.Second, 2, client.NotRedeemed},
+		"at end": {client.KeyLifetime, 1, client.Unknown},
 	} {
 		clock := &patient{}
 		service := &counter{script: []http.HandlerFunc{cut, withKey(code(409, "already_redeemed")), withKey(code(409, "already_redeemed"))}, list: listOf()}
-		c := serve(t, service, clock.config, func(c *client.Config) { c.Patience = 0 })
+		c := serve(t, service, clock.config, func(c *client.Config) { c.WaitBudget = 0 })
 		r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
 		clock.now = clock.now.Add(test.age)
 		service.list = asked(listOf(made("someone's", "p", time.Now().Add(time.Hour), "")))
-		if r = r.Look(t.Context(), c, nil); r.Known != test.want || len(service.keys) != test.sent {
+		if r = r.Check(t.Context(), c, nil); r.Outcome != test.want || len(service.keys) != test.sent {
 			t.Errorf("%s: after %d requests %+v", name, len(service.keys), r)
 		}
 		if test.want == client.Unknown {
-			if r = r.Send(t.Context(), c, nil); r.Known != client.Unknown || r.Candidate.ID == "" {
+			if r = r.Send(t.Context(), c, nil); r.Outcome != client.Unknown || r.Candidate.ID == "" {
 				t.Errorf("%s: sent again, and it is %+v", name, r)
 			}
 		}
@@ -210,7 +210,7 @@ func TestRedeemingUnderAKeyThatMayBeForgottenStaysUnknown(t *testing.T) {
 func TestRedeemingLooksAfterTheDeadline(t *testing.T) {
 	c := serve(t, &counter{script: []http.HandlerFunc{cut, replay}, list: &late{empty: 1, then: asked(listOf(made("ours", "p", time.Now(), "")))}})
 	r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
-	if r = r.Look(t.Context(), c.Until(time.Now().Add(-time.Second)), nil); r.Known != client.Redeemed {
+	if r = r.Check(t.Context(), c.Until(time.Now().Add(-time.Second)), nil); r.Outcome != client.Redeemed {
 		t.Errorf("it is %+v", r)
 	}
 }

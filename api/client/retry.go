@@ -33,7 +33,7 @@ type retry struct {
 
 func newRetry(config Config) *retry {
 	r := &retry{Config: config, clock: realClock}
-	r.Timeout, r.Unasked = cmp.Or(r.Timeout, defaultTimeout), cmp.Or(r.Unasked, r.Patience)
+	r.Timeout, r.BackoffBudget = cmp.Or(r.Timeout, defaultTimeout), cmp.Or(r.BackoffBudget, r.WaitBudget)
 	if r.Clock != nil {
 		r.clock = *r.Clock
 	}
@@ -108,10 +108,10 @@ func (r *retry) nextWait(req *http.Request, e *requestState, res *http.Response,
 			r.throttle(asked)
 		}
 	}
-	if r.Patience == 0 || req.Context().Err() != nil || e.spent >= r.Timeout || !r.shouldRetry(req, e, res, err) {
+	if r.WaitBudget == 0 || req.Context().Err() != nil || e.spent >= r.Timeout || !r.shouldRetry(req, e, res, err) {
 		return Wait{}, false
 	}
-	w := Wait{For: asked, Asked: asked > 0}
+	w := Wait{For: asked, Requested: asked > 0}
 	switch {
 	case err != nil:
 		w.Why = reason(err)
@@ -120,8 +120,8 @@ func (r *retry) nextWait(req *http.Request, e *requestState, res *http.Response,
 	default:
 		w.Why = statusText(res.StatusCode)
 	}
-	if !w.Asked {
-		left := min(r.Patience-e.waited, r.Unasked-e.backedOff)
+	if !w.Requested {
+		left := min(r.WaitBudget-e.waited, r.BackoffBudget-e.backedOff)
 		if left <= 0 {
 			return Wait{}, false
 		}
@@ -133,19 +133,19 @@ func (r *retry) nextWait(req *http.Request, e *requestState, res *http.Response,
 
 func (r *retry) canWait(ctx context.Context, e *requestState, d time.Duration) bool {
 	deadline, ok := ctx.Deadline()
-	return d <= r.Patience-e.waited && (!ok || r.clock.Now().Add(d).Before(deadline))
+	return d <= r.WaitBudget-e.waited && (!ok || r.clock.Now().Add(d).Before(deadline))
 }
 
 func (r *retry) wait(ctx context.Context, e *requestState, w Wait) error {
 	e.waited += w.For
-	if !w.Asked {
+	if !w.Requested {
 		e.backedOff += w.For
 		e.backoffs++
 	}
-	if r.Waiting != nil {
-		r.Waiting(w)
+	if r.OnWait != nil {
+		r.OnWait(w)
 	}
-	waiting, stop := Waits(ctx)
+	waiting, stop := WaitContext(ctx)
 	defer stop()
 	return r.clock.Wait(waiting, w.For)
 }
@@ -163,7 +163,7 @@ func (r *retry) throttle(d time.Duration) {
 
 // waitForThrottle waits until the throttle has passed. If that is longer than the request can wait, it is sent at once.
 func (r *retry) waitForThrottle(ctx context.Context, e *requestState) error {
-	for r.Patience > 0 {
+	for r.WaitBudget > 0 {
 		until := r.notBefore.Load()
 		if until == nil {
 			return nil
@@ -176,7 +176,7 @@ func (r *retry) waitForThrottle(ctx context.Context, e *requestState) error {
 		if !r.canWait(ctx, e, d) {
 			return nil
 		}
-		if err := r.wait(ctx, e, Wait{For: d, Asked: true, Why: statusText(http.StatusTooManyRequests)}); err != nil {
+		if err := r.wait(ctx, e, Wait{For: d, Requested: true, Why: statusText(http.StatusTooManyRequests)}); err != nil {
 			return err
 		}
 	}

@@ -25,8 +25,8 @@ type patient struct {
 
 func (p *patient) config(c *client.Config) {
 	p.now = time.Now()
-	c.Patience = time.Minute
-	c.Waiting = func(w client.Wait) {
+	c.WaitBudget = time.Minute
+	c.OnWait = func(w client.Wait) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.waits = append(p.waits, w)

@@ -72,13 +72,13 @@ func TestTraceLeavesTheAnswerWhole(t *testing.T) {
 }
 
 func TestRehearsalSendsNothing(t *testing.T) {
-	rehearsal := &client.Rehearsal{}
+	rehearsal := &client.DryRun{}
 	c := dial(t, "http://127.0.0.1:1/v2", func(config *client.Config) { config.Transport = rehearsal })
 	_, _, err := c.Redeem(context.Background(), "p", api.RedeemRequest{UserID: "ann"}, "key")
-	if !errors.Is(err, client.ErrRehearsed) || client.OutcomeUnknown(err) {
+	if !errors.Is(err, client.ErrDryRun) || client.OutcomeUnknown(err) {
 		t.Errorf("got %v", err)
 	}
-	sketches := rehearsal.Sketches()
+	sketches := rehearsal.Requests()
 	if len(sketches) != 1 {
 		t.Fatalf("got %+v", sketches)
 	}

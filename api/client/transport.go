@@ -182,9 +182,9 @@ func writeBody(text *strings.Builder, prefix string, header http.Header, body []
 
 // Wait is a pause before another attempt.
 type Wait struct {
-	For   time.Duration
-	Asked bool   // the server said how long; otherwise it is a backoff
-	Why   string // such as "429 Too Many Requests"
+	For       time.Duration
+	Requested bool   // the server said how long; otherwise it is a backoff
+	Why       string // such as "429 Too Many Requests"
 }
 
 // Clock is a Client's source of time and randomness. Tests replace it by one that does not wait.
@@ -211,14 +211,14 @@ func wait(ctx context.Context, d time.Duration) error {
 
 type waitsKey struct{}
 
-// WithWaits lets requests under the context give up waiting for another attempt when until ends. An attempt that is under way
+// WithWaitContext lets requests under the context give up waiting for another attempt when until ends. An attempt that is under way
 // still completes: a person who interrupts a run wants to know its outcome.
-func WithWaits(ctx, until context.Context) context.Context {
+func WithWaitContext(ctx, until context.Context) context.Context {
 	return context.WithValue(ctx, waitsKey{}, until)
 }
 
-// Waits returns a context for waiting: it ends with ctx, or earlier with the context given to WithWaits.
-func Waits(ctx context.Context) (context.Context, context.CancelFunc) {
+// WaitContext returns a context for waiting: it ends with ctx, or earlier with the context given to WithWaits.
+func WaitContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	waiting, stop := context.WithCancel(ctx)
 	until, ok := ctx.Value(waitsKey{}).(context.Context)
 	if !ok {

@@ -45,12 +45,12 @@ func IsControl(r rune) bool {
 
 // JSON escapes the control characters in a JSON text that encoding/json leaves alone, such as C1. They occur only in strings.
 func JSON(text []byte) []byte {
-	if !bytes.ContainsFunc(text, IsLoose) {
+	if !bytes.ContainsFunc(text, IsUnsafe) {
 		return text
 	}
 	var out bytes.Buffer
 	for _, r := range string(text) {
-		if !IsLoose(r) {
+		if !IsUnsafe(r) {
 			out.WriteRune(r)
 			continue
 		}
@@ -61,8 +61,8 @@ func JSON(text []byte) []byte {
 	return out.Bytes()
 }
 
-// IsLoose tells whether a character is a control character other than the line feed, which lays out JSON and YAML.
-func IsLoose(r rune) bool { return IsControl(r) && r != '\n' }
+// IsUnsafe tells whether a character is a control character other than the line feed, which lays out JSON and YAML.
+func IsUnsafe(r rune) bool { return IsControl(r) && r != '\n' }
 
 // Writer returns a writer that passes everything through Text. It may be used concurrently.
 func Writer(w io.Writer) io.Writer {

@@ -32,8 +32,8 @@ func isASCII(line string) bool {
 	return true
 }
 
-// First returns the first grapheme cluster of a line with its width in cells, or the escape sequence at its start with 0.
-func First(line string) (text string, width int) {
+// FirstCharacter returns the first grapheme cluster of a line with its width in cells, or the escape sequence at its start with 0.
+func FirstCharacter(line string) (text string, width int) {
 	if line[0] == '\x1b' {
 		sequence, _, _, _ := ansi.DecodeSequence(line, ansi.NormalState, nil)
 		return sequence, 0
@@ -100,7 +100,7 @@ func clean(line string) string {
 			alone = false
 		case unicode.IsControl(r) && r != '\x1b', alone && needsBase(r):
 		default:
-			text, width := First(line)
+			text, width := FirstCharacter(line)
 			if r == '\x1b' && !isStyle(text) {
 				break // its other bytes show as what they are
 			}
@@ -162,7 +162,7 @@ func cut(line string, width int) (string, int) {
 // head returns how many bytes of a clean line fit into the width, and their width.
 func head(line string, width int) (size, at int) {
 	for size < len(line) {
-		text, cells := First(line[size:])
+		text, cells := FirstCharacter(line[size:])
 		if at+cells > width {
 			break
 		}
@@ -179,7 +179,7 @@ func sequences(line string) string {
 	}
 	var out strings.Builder
 	for len(line) > 0 {
-		text, _ := First(line)
+		text, _ := FirstCharacter(line)
 		if text[0] == '\x1b' {
 			out.WriteString(text)
 		}
@@ -219,9 +219,9 @@ func Crop(view string, width, height int) string {
 	return strings.Join(lines, "\n") + strings.Repeat("\n", height-len(lines))
 }
 
-// Over draws a box over a view, its corner at x and y. A wide character that it covers in part becomes a blank. Lines of the
+// Overlay draws a box over a view, its corner at x and y. A wide character that it covers in part becomes a blank. Lines of the
 // box outside the view are not drawn.
-func Over(view, box string, x, y int) string {
+func Overlay(view, box string, x, y int) string {
 	lines := strings.Split(view, "\n")
 	for i, line := range strings.Split(box, "\n") {
 		if at := y + i; at >= 0 && at < len(lines) {
@@ -247,7 +247,7 @@ func from(line string, cell int) string {
 		return ""
 	}
 	styles, rest := sequences(line[:size]), line[size:]
-	if text, width := First(rest); at < cell && width > 0 {
+	if text, width := FirstCharacter(rest); at < cell && width > 0 {
 		return styles + blanks(at+width-cell) + rest[len(text):]
 	}
 	return styles + rest

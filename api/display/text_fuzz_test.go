@@ -71,7 +71,7 @@ func checkFits(t *testing.T, line, box string, width, x int) {
 		}
 	}
 	line, box = display.Cut(line, 100), display.Cut(box, 20)
-	over := display.Over(line, box, x, 0)
+	over := display.Overlay(line, box, x, 0)
 	if got, most := display.Width(over), max(display.Width(line), max(0, x)+display.Width(box)); got > most {
 		t.Errorf("Over(%q, %q, %d) = %q is %d wide, more than %d", line, box, x, over, got, most)
 	}

@@ -141,7 +141,7 @@ func TestOverCoversExactlyItsCells(t *testing.T) {
 		"above and below":          {"ab\nab", "X\nX\nX\nX", 0, -1, "Xb\nXb"},
 		"below":                    {"ab", "X", 0, 3, "ab"},
 	} {
-		if got := display.Over(test.view, test.box, test.x, test.y); got != test.want {
+		if got := display.Overlay(test.view, test.box, test.x, test.y); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}

@@ -37,7 +37,7 @@ func (p piece) styles() bool { return p.text[0] == '\x1b' }
 func pieces(line string, width int) []piece {
 	all := make([]piece, 0, len(line))
 	for len(line) > 0 {
-		text, cells := First(line)
+		text, cells := FirstCharacter(line)
 		line = line[len(text):]
 		if cells > width {
 			text, cells = ellipsis, 1

@@ -128,7 +128,7 @@ func (r *run) lookUp(j *job) (Outcome, bool, error) {
 	}
 	outcome, done, err := j.task.Done(r.requests, since, r.results.taken)
 	var refused *client.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Stray {
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.NotFromService {
 		return Outcome{}, false, nil
 	}
 	return outcome, done, err
@@ -203,7 +203,7 @@ func (r *run) stopIfAboutRun(err error) {
 // batch. A clock that was set back by as long says nothing about their age.
 func (r *run) keysHonoured() bool {
 	r.noteKeys()
-	return r.task.HonoursKeys != nil && r.journal.keys.Load() && r.now().Sub(r.batch.began()).Abs() < client.KeyLife
+	return r.task.HonoursKeys != nil && r.journal.keys.Load() && r.now().Sub(r.batch.began()).Abs() < client.KeyLifetime
 }
 
 func (r *run) noteKeys() {

@@ -131,7 +131,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 // work processes the rows. The error is about the run, not about single rows.
 func (r *run) work(ctx context.Context) error {
 	r.running, r.stop = context.WithCancelCause(ctx)
-	r.requests = client.WithWaits(context.WithoutCancel(ctx), r.running)
+	r.requests = client.WithWaitContext(context.WithoutCancel(ctx), r.running)
 	defer r.stop(nil)
 	r.progress = command.NewProgress(r.streams, r.total, r.now)
 	defer r.progress.End()

@@ -165,7 +165,7 @@ func TestFaultsOfARow(t *testing.T) {
 		"lost, and what it was about cannot be found":  {[]fault{{err: broken, lookUp: nil}, {lookUp: &client.Error{Status: 404}}}, "slls", "2 ok a-1", 1, nil},
 		"lost, and reading fails":                      {[]fault{{err: broken}, {lookUp: long}}, "sl", "2 unknown outcome_unknown", 0, long},
 		"lost, and reading is not allowed":             {[]fault{{err: broken}, {lookUp: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
-		"lost, and a proxy says that there is nothing": {[]fault{{err: broken}, {lookUp: &client.Error{Status: 404, Stray: true}}}, "sl", "2 unknown outcome_unknown", 0, nil},
+		"lost, and a proxy says that there is nothing": {[]fault{{err: broken}, {lookUp: &client.Error{Status: 404, NotFromService: true}}}, "sl", "2 unknown outcome_unknown", 0, nil},
 		"lost, then refused, and reading fails":        {[]fault{{err: broken}, {err: refused}, {lookUp: long}}, "sllsl", "2 unknown outcome_unknown", 0, long},
 		"lost, then logged out":                        {[]fault{{err: broken}, {err: loggedOut}}, "slls", "2 unknown outcome_unknown", 0, loggedOut},
 		"lost, then the service is gone":               {[]fault{{err: broken}, {err: gone}}, "slls", "2 unknown outcome_unknown", 0, gone},

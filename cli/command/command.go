@@ -111,8 +111,8 @@ func valueFlag(cmd *cobra.Command, arg string) *pflag.Flag {
 	return flag
 }
 
-// Among names the one of several things that an error is about.
-func Among(count int, thing string, err error) error {
+// ErrorOf names the one of several things that an error is about.
+func ErrorOf(count int, thing string, err error) error {
 	if count == 1 {
 		return err
 	}
@@ -187,9 +187,9 @@ func Unknown(cmd *cobra.Command, word string) error {
 // needsNoQuotes are the characters that mean nothing to a shell.
 const needsNoQuotes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
 
-// Given returns the command's own flags that were given, as words of a command line: sorted, or as given if the command does not sort
+// GivenFlags returns the command's own flags that were given, as words of a command line: sorted, or as given if the command does not sort
 // its flags.
-func Given(cmd *cobra.Command) []string {
+func GivenFlags(cmd *cobra.Command) []string {
 	var words []string
 	own := cmd.LocalNonPersistentFlags()
 	cmd.Flags().Visit(func(flag *pflag.Flag) {

@@ -279,7 +279,7 @@ func (d *diagnosis) checkProfile(context.Context) finding {
 		return fail(command.Usagef("%s.", err), "")
 	}
 	d.connection, d.base = connection, base
-	found := "Commands go to " + connection.Place()
+	found := "Commands go to " + connection.Target()
 	if connection.ClientID != "" {
 		found += " as " + connection.ClientID
 	}

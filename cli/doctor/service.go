@@ -305,13 +305,13 @@ func (d *diagnosis) checkPerks(ctx context.Context) finding {
 	var refused *client.Error
 	switch {
 	case err == nil:
-		return fine("The perks of %s can be read.", d.connection.Place())
+		return fine("The perks of %s can be read.", d.connection.Target())
 	case !errors.As(err, &refused):
 		return fail(err, "")
 	case refused.Status == http.StatusUnauthorized && d.connection.HasToken():
 		return fail(err, session.EnvToken+" has expired or belongs elsewhere: set a new one, or unset it")
 	case refused.Status == http.StatusForbidden:
-		return warn("Ask the operator what this client may do", "This client may not read the perks of %s: %s", d.connection.Place(), sentence(refused.Message))
+		return warn("Ask the operator what this client may do", "This client may not read the perks of %s: %s", d.connection.Target(), sentence(refused.Message))
 	case refused.Status == http.StatusNotFound && d.connection.Sandbox:
 		return fail(command.Usagef("%s has no sandbox.", d.connection.APIURL), "Use live data: perksctl auth login --sandbox=false")
 	}

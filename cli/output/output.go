@@ -213,8 +213,8 @@ func (p *Printer[T]) One(ctx context.Context, item T) error {
 	return p.done(p.write(item, p.encoder(ctx, out).one), out.Flush())
 }
 
-// Few writes one record as One does, and any other number as List does.
-func (p *Printer[T]) Few(ctx context.Context, items []T) error {
+// OneOrList writes one record as One does, and any other number as List does.
+func (p *Printer[T]) OneOrList(ctx context.Context, items []T) error {
 	if len(items) == 1 {
 		return p.One(ctx, items[0])
 	}

@@ -312,7 +312,7 @@ func readNode(dec *json.Decoder) (*yaml.Node, error) {
 		return readNested(dec, token)
 	case string:
 		node := scalar("!!str", token)
-		if oldScalar().MatchString(token) || strings.ContainsFunc(token, display.IsLoose) { // which display.JSON escapes inside the quotes
+		if oldScalar().MatchString(token) || strings.ContainsFunc(token, display.IsUnsafe) { // which display.JSON escapes inside the quotes
 			node.Style = yaml.DoubleQuotedStyle
 		}
 		return node, nil

@@ -23,7 +23,7 @@ func shown[T any](t *testing.T, width int, view output.View, options output.Opti
 	if failed != nil {
 		t.Fatal(failed)
 	}
-	if failed := printer.Few(context.Background(), records); failed != nil {
+	if failed := printer.OneOrList(context.Background(), records); failed != nil {
 		t.Fatal(failed)
 	}
 	return out.String(), err.String()

@@ -82,10 +82,10 @@ func newGet(s *session.Session) *cobra.Command {
 			perks := make([]api.Perk, len(ids))
 			for i, id := range ids {
 				if perks[i], err = c.Perk(cmd.Context(), id); err != nil {
-					return command.Among(len(ids), "perk "+id, err)
+					return command.ErrorOf(len(ids), "perk "+id, err)
 				}
 			}
-			return printer.Few(cmd.Context(), perks)
+			return printer.OneOrList(cmd.Context(), perks)
 		},
 	}
 }

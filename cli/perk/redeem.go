@@ -59,7 +59,7 @@ func newRedeem(s *session.Session) *cobra.Command {
 				return runRedeemFile(cmd.Context(), s, *file, o.assumeMine)
 			}
 			cmd.Flags().SortFlags = false // in command.Given; the help has sorted them before
-			o.perkID, o.given = args[0], command.Given(cmd)
+			o.perkID, o.given = args[0], command.GivenFlags(cmd)
 			if o.userID == "" {
 				return command.Usagef("--user is missing. Give the id of the user who redeems the perk.")
 			}
@@ -98,7 +98,7 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	}
 	request := api.RedeemRequest{UserID: o.userID, Metadata: metadata}
 	if o.dryRun {
-		return s.RehearseWith(ctx, func(c *client.Client) error {
+		return s.PredictedDryRun(ctx, func(c *client.Client) error {
 			_, _, err := c.Redeem(ctx, o.perkID, request, o.key)
 			return err
 		}, func(c *client.Client, _ int) (string, []session.Change, error) {
@@ -111,7 +111,7 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 		return err
 	}
 	redeeming := client.Redeeming{PerkID: o.perkID, Request: request, Key: o.key}.Send(ctx, c, nil)
-	if redeeming.Known != client.Redeemed {
+	if redeeming.Outcome != client.Redeemed {
 		return o.failure(ctx, c, redeeming)
 	}
 	o.report(redeeming, connection)
@@ -129,11 +129,11 @@ func (o *redeemOptions) report(r client.Redeeming, connection session.Connection
 	}
 	switch r.Redemption.Status {
 	case api.StatusRejected:
-		s.Warn("The redemption of %s for %s was rejected at %s.", o.perkID, o.userID, connection.Place())
+		s.Warn("The redemption of %s for %s was rejected at %s.", o.perkID, o.userID, connection.Target())
 	case api.StatusPending:
-		s.Note("Redeemed %s for %s at %s; it is pending until someone approves it.", o.perkID, o.userID, connection.Place())
+		s.Note("Redeemed %s for %s at %s; it is pending until someone approves it.", o.perkID, o.userID, connection.Target())
 	default:
-		s.Note("Redeemed %s for %s at %s.", o.perkID, o.userID, connection.Place())
+		s.Note("Redeemed %s for %s at %s.", o.perkID, o.userID, connection.Target())
 	}
 }
 
@@ -187,7 +187,7 @@ func runRedeemFile(ctx context.Context, s *session.Session, flags bulk.Flags, as
 // failure says why nothing was redeemed, or that the outcome is unknown: the server may still process the request, and a
 // redemption in the user's list may be somebody else's. An interrupted command could not look for one.
 func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.Redeeming) error {
-	if r.Known == client.NotRedeemed {
+	if r.Outcome == client.NotRedeemed {
 		return r.Err
 	}
 	lost := r.Err

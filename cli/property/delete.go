@@ -84,7 +84,7 @@ func runDelete(ctx context.Context, s *session.Session, edits []client.Editing, 
 			if left := edits[i+1:]; len(left) > 0 {
 				advice = append(advice, "Not tried: "+names(left)+".")
 			}
-			failure = adviseReading(s, e.ID, command.Among(len(edits), name(e.ID), e.Err), advice...)
+			failure = adviseReading(s, e.ID, command.ErrorOf(len(edits), name(e.ID), e.Err), advice...)
 			break
 		}
 		deleted = append(deleted, done{e.ID, e.Message})

@@ -93,7 +93,7 @@ func (e *edit) run(ctx context.Context) error {
 	case !e.dryRun:
 		return printer.Done(ctx, done{e.id, sent.Message})
 	}
-	err = e.freshSession().Rehearse(ctx, func(c *client.Client) error {
+	err = e.freshSession().DryRun(ctx, func(c *client.Client) error {
 		if sent.Patch.IsEmpty() {
 			return nil
 		}
@@ -275,7 +275,7 @@ func (e *edit) editAndSend(ctx context.Context) (client.Editing, error) {
 			return client.Editing{}, err
 		}
 		change = send(ctx, e.session, c, connection, change)
-		if client.Changed(change.Err) && change.Holds() { // such as by our own attempt whose reply was lost
+		if client.IsVersionConflict(change.Err) && change.IsApplied() { // such as by our own attempt whose reply was lost
 			e.session.Streams.Note("Nothing to change: %s is already as you want it.", name(e.id))
 			change.Message, change.Err = nothingChanged, nil
 		}

@@ -24,14 +24,14 @@ func (e *edit) afterFailure(change client.Editing) error {
 	switch {
 	case client.OutcomeUnknown(err):
 		return adviseReading(e.session, e.id, err)
-	case client.Changed(err) && change.LookErr != nil:
-		return change.LookErr
-	case client.Changed(err):
-		isSame := change.Now.ETag == e.base.ETag && api.PropertyChanges(e.base.Property, change.Now.Property).IsEmpty()
+	case client.IsVersionConflict(err) && change.ReadErr != nil:
+		return change.ReadErr
+	case client.IsVersionConflict(err):
+		isSame := change.Current.ETag == e.base.ETag && api.PropertyChanges(e.base.Property, change.Current.Property).IsEmpty()
 		if e.merges++; isSame || e.merges > maxMerges && !e.session.Streams.CanAsk() {
 			return err
 		}
-		return e.merge(change.Patch, change.Now)
+		return e.merge(change.Patch, change.Current)
 	case !errors.As(err, &refused):
 	case refused.Status == http.StatusUnprocessableEntity, refused.Status == http.StatusBadRequest && len(refused.Fields) > 0:
 		n := notesOf(refused.Fields)

@@ -132,20 +132,20 @@ func runGet(ctx context.Context, s *session.Session, ids []int64) error {
 	for i, id := range ids {
 		property, etag, err := c.Property(ctx, id)
 		if err != nil {
-			return command.Among(len(ids), name(id), err)
+			return command.ErrorOf(len(ids), name(id), err)
 		}
 		properties[i], plain[i] = versioned{property, etag}, property
 		guarded = guarded || etag != ""
 	}
 	if guarded || slices.Contains(s.Output.Fields, etagColumn) {
-		return printer.Few(ctx, properties)
+		return printer.OneOrList(ctx, properties)
 	}
 	// Without ETags, leave the column out: empty cells would make every row of an update fail.
 	without, err := output.New[api.Property](s.Output, s.Streams, listView)
 	if err != nil {
 		return err
 	}
-	return without.Few(ctx, plain)
+	return without.OneOrList(ctx, plain)
 }
 
 func newUpdate(s *session.Session) *cobra.Command {
@@ -216,9 +216,9 @@ func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun
 
 // runDry shows the requests of the changes, and predicts the outcome of each.
 func runDry(ctx context.Context, s *session.Session, edits ...client.Editing) error {
-	return s.RehearseWith(ctx, func(c *client.Client) error {
+	return s.PredictedDryRun(ctx, func(c *client.Client) error {
 		for _, e := range edits {
-			if err := e.Try(ctx, c).Err; !errors.Is(err, client.ErrRehearsed) {
+			if err := e.Try(ctx, c).Err; !errors.Is(err, client.ErrDryRun) {
 				return err
 			}
 		}

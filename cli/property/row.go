@@ -170,10 +170,10 @@ func (t *task) Done(ctx context.Context, _ time.Time, _ func(string) bool) (bulk
 		return bulk.Outcome{}, false, err
 	}
 	now := t.Read(ctx, c)
-	if now.Holds() {
+	if now.IsApplied() {
 		return t.outcome(), true, nil
 	}
-	return bulk.Outcome{}, false, now.LookErr
+	return bulk.Outcome{}, false, now.ReadErr
 }
 
 func (t *task) outcome() bulk.Outcome { return bulk.Outcome{ID: t.Subject(), Status: http.StatusOK} }
@@ -185,10 +185,10 @@ func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
 		return "", nil, err
 	}
 	now := t.Read(ctx, c)
-	if now.LookErr != nil {
-		return "", nil, now.LookErr
+	if now.ReadErr != nil {
+		return "", nil, now.ReadErr
 	}
-	before, etag := now.Now.Property, now.Now.ETag
+	before, etag := now.Current.Property, now.Current.ETag
 	if t.isGuarded() && !strings.Contains(t.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list
 		return "", nil, api.Errorf(api.CodePreconditionFailed, "Property %d has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)
 	}

@@ -140,7 +140,7 @@ func FuzzParseUpdateRow(f *testing.F) {
 			}
 			var property api.Property
 			again.Apply(&property)
-			if !patch.IsHeldBy(property) {
+			if !patch.IsAppliedTo(property) {
 				t.Errorf("%+v is sent as %s, which is %+v", patch, body, property)
 			}
 		}

@@ -64,10 +64,10 @@ func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 	}
 	config := client.Config{
 		BaseURL: connection.APIURL, Sandbox: connection.Sandbox, Roots: roots, UserAgent: "perksctl/" + s.Version,
-		Timeout: s.Flags.Timeout, Deadline: s.deadline, Patience: s.Patience, Unasked: s.Unasked, Waiting: s.noteWaits(time.Now),
+		Timeout: s.Flags.Timeout, Deadline: s.deadline, WaitBudget: s.Patience, BackoffBudget: s.BackoffBudget, OnWait: s.noteWaits(time.Now),
 	}
 	if s.Patience == 0 {
-		config.Patience, config.Unasked = defaultPatience, defaultUnasked
+		config.WaitBudget, config.BackoffBudget = defaultPatience, defaultUnasked
 	}
 	switch {
 	case s.Flags.Debug && s.Trace != nil:
@@ -121,9 +121,9 @@ type Forecast struct {
 
 // The outcomes of a Forecast.
 const (
-	WouldWork  = "ok"
-	WouldFail  = "failed"
-	CannotTell = "unknown" // the service could not be read
+	WouldWork      = "ok"
+	WouldFail      = "failed"
+	WouldBeUnknown = "unknown" // the service could not be read
 )
 
 // Change is the old and the new value of a field.
@@ -142,7 +142,7 @@ func ForecastOf(message string, changes []Change, err error) Forecast {
 		return Forecast{Outcome: WouldWork, Message: message, Changes: changes}
 	}
 	report := command.NewReport(err)
-	f := Forecast{Outcome: CannotTell, Code: report.Code, Message: report.Sentence(), Changes: changes}
+	f := Forecast{Outcome: WouldBeUnknown, Code: report.Code, Message: report.Sentence(), Changes: changes}
 	switch command.ExitCode(err) {
 	case command.ExitUsage, command.ExitNotFound, command.ExitConflict, command.ExitFailed:
 		f.Outcome = WouldFail
@@ -150,8 +150,8 @@ func ForecastOf(message string, changes []Change, err error) Forecast {
 	return f
 }
 
-// Rehearse runs a change with a client that sends nothing, not even for a token, and writes the requests that the change would make.
-func (s *Session) Rehearse(ctx context.Context, change func(*client.Client) error) error {
+// DryRun runs a change with a client that sends nothing, not even for a token, and writes the requests that the change would make.
+func (s *Session) DryRun(ctx context.Context, change func(*client.Client) error) error {
 	connection, sketches, err := s.sketch(change)
 	if err != nil {
 		return err
@@ -160,9 +160,9 @@ func (s *Session) Rehearse(ctx context.Context, change func(*client.Client) erro
 	return writeRehearsal(ctx, s, sketches)
 }
 
-// RehearseWith also calls predict, which may only read, for what each request would do. It returns the error of the first that would
+// PredictedDryRun also calls predict, which may only read, for what each request would do. It returns the error of the first that would
 // fail.
-func (s *Session) RehearseWith(ctx context.Context, change func(*client.Client) error, predict func(c *client.Client, at int) (string, []Change, error)) error {
+func (s *Session) PredictedDryRun(ctx context.Context, change func(*client.Client) error, predict func(c *client.Client, at int) (string, []Change, error)) error {
 	connection, sketches, err := s.sketch(change)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (s *Session) RehearseWith(ctx context.Context, change func(*client.Client) 
 		return err
 	}
 	type forecast struct {
-		client.Sketch
+		client.RecordedRequest
 		Forecast Forecast `json:"forecast"`
 	}
 	records := make([]forecast, len(sketches))
@@ -191,22 +191,22 @@ func (s *Session) RehearseWith(ctx context.Context, change func(*client.Client) 
 	return errors.Join(first, writeRehearsal(ctx, s, records))
 }
 
-func (s *Session) sketch(change func(*client.Client) error) (Connection, []client.Sketch, error) {
+func (s *Session) sketch(change func(*client.Client) error) (Connection, []client.RecordedRequest, error) {
 	connection, err := s.Connection()
 	if err != nil {
 		return connection, nil, err
 	}
-	rehearsal := &client.Rehearsal{}
+	rehearsal := &client.DryRun{}
 	c, err := s.newClient(connection, func(config *client.Config) {
 		config.Tokens, config.Transport, config.Trace = client.StaticToken("none"), rehearsal, nil
 	})
 	if err == nil {
 		err = change(c)
 	}
-	if errors.Is(err, client.ErrRehearsed) {
+	if errors.Is(err, client.ErrDryRun) {
 		err = nil
 	}
-	return connection, rehearsal.Sketches(), err
+	return connection, rehearsal.Requests(), err
 }
 
 func writeRehearsal[T any](ctx context.Context, s *Session, records []T) error {
@@ -216,5 +216,5 @@ func writeRehearsal[T any](ctx context.Context, s *Session, records []T) error {
 	if err != nil {
 		return err
 	}
-	return printer.Few(ctx, records)
+	return printer.OneOrList(ctx, records)
 }

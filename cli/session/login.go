@@ -240,7 +240,7 @@ func (c *tokenCache) Replace(ctx context.Context, refused string) (string, error
 func (c *tokenCache) renew(ctx context.Context, refused string) error {
 	var lockErr error
 	if c.path != "" {
-		waiting, stop := client.Waits(ctx)
+		waiting, stop := client.WaitContext(ctx)
 		defer stop()
 		limited, cancel := context.WithTimeout(waiting, tokenLockTime)
 		defer cancel()

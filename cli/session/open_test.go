@@ -44,8 +44,8 @@ func TestTheTraceGoesBesideTheMessages(t *testing.T) {
 func TestPatienceOfACommandGoesBeforeTheUsual(t *testing.T) {
 	s, _, _ := command.BufferedStreams("")
 	usual := configOf(t, &Session{Streams: s})
-	chosen := configOf(t, &Session{Streams: s, Patience: time.Minute, Unasked: time.Second})
-	if usual.Patience != defaultPatience || usual.Unasked != defaultUnasked || chosen.Patience != time.Minute || chosen.Unasked != time.Second {
-		t.Errorf("usually %s and %s, chosen %s and %s", usual.Patience, usual.Unasked, chosen.Patience, chosen.Unasked)
+	chosen := configOf(t, &Session{Streams: s, Patience: time.Minute, BackoffBudget: time.Second})
+	if usual.WaitBudget != defaultPatience || usual.BackoffBudget != defaultUnasked || chosen.WaitBudget != time.Minute || chosen.BackoffBudget != time.Second {
+		t.Errorf("usually %s and %s, chosen %s and %s", usual.WaitBudget, usual.BackoffBudget, chosen.WaitBudget, chosen.BackoffBudget)
 	}
 }

@@ -46,7 +46,7 @@ type Session struct {
 
 	// Patience is how long one request may wait between its attempts, and Unasked the part of it for waits that no server asked
 	// for; zero is all of it. With a Patience of zero, both are those of a single command.
-	Patience, Unasked time.Duration
+	Patience, BackoffBudget time.Duration
 
 	Open  bool      // --timeout ends each request, not all of them together
 	Trace io.Writer // where --debug goes; nil is Streams.Err
@@ -188,8 +188,8 @@ func (c Connection) String() string {
 	return fmt.Sprintf("%s (%s)", c.APIURL, from)
 }
 
-// Place is String with the sandbox, for messages about perks and redemptions.
-func (c Connection) Place() string { return c.inSandbox(c.String()) }
+// Target is String with the sandbox, for messages about perks and redemptions.
+func (c Connection) Target() string { return c.inSandbox(c.String()) }
 
 // ProfileName returns the profile in use: that of the flag, of the environment, or the current one. It need not exist.
 func (s *Session) ProfileName(c Config) (name string, chosen bool) {
@@ -331,7 +331,7 @@ func (s *Session) noteWaits(now func() time.Time) func(client.Wait) {
 		}
 		why, notedAt = w.Why, at
 		length := w.For.Round(shortWait / 10)
-		if w.Asked {
+		if w.Requested {
 			s.Streams.Note("The server asks to wait %s (%s).", length, w.Why)
 		} else {
 			s.Streams.Note("Retrying in %s: %s.", length, w.Why)

@@ -227,7 +227,7 @@ func TestWaitForTheLockOfATokenIsInterrupted(t *testing.T) {
 	defer unlock()
 	until, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	if _, err := cache.Token(client.WithWaits(t.Context(), until)); !errors.Is(err, context.Canceled) {
+	if _, err := cache.Token(client.WithWaitContext(t.Context(), until)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,10 +14,10 @@ func TestWaitsAreNotedOnceAndOnlyIfTheyAreLong(t *testing.T) {
 	s.ErrTTY = true
 	note := (&Session{Streams: s}).noteWaits(time.Now)
 	for _, w := range []client.Wait{
-		{For: 999 * time.Millisecond, Asked: true, Why: "429 Too Many Requests"},
-		{For: 30 * time.Second, Asked: true, Why: "429 Too Many Requests"},
-		{For: 29 * time.Second, Asked: true, Why: "429 Too Many Requests"},
-		{For: 30 * time.Second, Asked: true, Why: "429 Too Many Requests"},
+		{For: 999 * time.Millisecond, Requested: true, Why: "429 Too Many Requests"},
+		{For: 30 * time.Second, Requested: true, Why: "429 Too Many Requests"},
+		{For: 29 * time.Second, Requested: true, Why: "429 Too Many Requests"},
+		{For: 30 * time.Second, Requested: true, Why: "429 Too Many Requests"},
 		{For: 40250 * time.Millisecond, Why: "connection \x1b[2Jrefused"},
 	} {
 		note(w)

@@ -133,7 +133,7 @@ func TestANewCertificateDropsNobody(t *testing.T) {
 
 	second := s.authority.Issue()
 	s.put(second)
-	s.HangUp()
+	s.SendSIGHUP()
 	s.WaitFor(t, "the certificate was reloaded")
 	s.visit(returning, second.Leaf.SerialNumber, false)
 	s.visit(s.visitor(), second.Leaf.SerialNumber, false)
@@ -145,7 +145,7 @@ func TestANewCertificateDropsNobody(t *testing.T) {
 	}
 
 	s.put(&servertest.Certificate{Cert: second.Cert, Key: first.Key})
-	s.HangUp()
+	s.SendSIGHUP()
 	if line := s.WaitFor(t, "the certificate was not reloaded"); !strings.Contains(line, s.keyFile) {
 		t.Errorf("the log does not name the file: %s", line)
 	}

@@ -44,7 +44,7 @@ func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s.TellToEnd()
+	s.SendSIGTERM()
 	s.WaitFor(t, "draining")
 	if _, err := io.WriteString(conn, body); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
 	if err := json.NewDecoder(response.Body).Decode(&made); err != nil || response.StatusCode != http.StatusCreated {
 		t.Errorf("status %d, %v", response.StatusCode, err)
 	}
-	s.AwaitEnd()
+	s.WaitForExit()
 	if kept := i.Redemptions(); len(kept) != 1 || kept[0].ID != made.ID {
 		t.Errorf("the redemption %s was answered, and kept are %v", made.ID, kept)
 	}
@@ -66,7 +66,7 @@ func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
 
 func TestSIGHUPWithoutACertificateIsNoEnd(t *testing.T) {
 	s := programs.Install(t).Start()
-	s.HangUp()
+	s.SendSIGHUP()
 	s.WaitFor(t, "SIGHUP reloads the certificate, but there is none")
 	if status := programs.StatusOf(t, s.URL+"/v2/health", ""); status != http.StatusOK {
 		t.Errorf("status %d", status)

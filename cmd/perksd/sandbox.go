@@ -153,7 +153,7 @@ func requireNotLive(ctx context.Context, sandbox database) error {
 		return err
 	}
 	found, err := sandbox.liveRecords(ctx)
-	if err == nil && found.AreThere() {
+	if err == nil && found.Any() {
 		err = usageError{fmt.Errorf("--sandbox-database names a live database, %s: it has %s, which a sandbox never has; "+
 			"if --database and --sandbox-database are swapped, swap them back, else give the sandbox a new database", sandbox.name(), found)}
 	}

@@ -27,7 +27,7 @@ var resetTests = []test{
 	{"an empty sandbox is reset as well", func(f *fixture) {
 		emptied := must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.equal("emptied", emptied, store.Emptied{})
-		f.equal("what only a live database has", must(f.LiveRecords(f.ctx))(f).AreThere(), false)
+		f.equal("what only a live database has", must(f.LiveRecords(f.ctx))(f).Any(), false)
 		f.equal("the log", f.actions(store.SandboxSubject), []string{store.ActionResetSandbox})
 	}},
 	{"what is counted of a query is counted anew", func(f *fixture) {
@@ -261,7 +261,7 @@ var healthTests = []test{
 		f.addPerks(perk("p"))
 		dequeued := 0
 		for _, user := range []string{"ann", "bob", "ann"} { // the last is refused
-			_, _ = f.Redeem(store.WithTurn(f.ctx, func() { dequeued++ }), attempt("p", user))
+			_, _ = f.Redeem(store.OnDequeued(f.ctx, func() { dequeued++ }), attempt("p", user))
 		}
 		f.equal("writes that left the queue", dequeued, 3)
 		f.equal("perks", len(collect(f, f.ExportPerks(f.ctx))), 1) // needs a connection that reads

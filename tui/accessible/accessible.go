@@ -35,7 +35,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.
 	options.Notices = nil // they are heard by the loop, which must know when nothing is under way
 	options.After = s.later
 	s.app = tui.New(options)
-	defer s.app.Keep()
+	defer s.app.SaveDrafts()
 	s.say("Perks. Type ? for commands; ctrl+c cancels a question.")
 	s.update(tea.WindowSizeMsg{Width: large, Height: large})
 	s.run(s.app.Init())

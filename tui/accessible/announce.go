@@ -65,7 +65,7 @@ func (s *session) news() (news []string, now announced) {
 		if o != s.announced.overlay {
 			news = append(news, o.Title())
 			if _, isPrompt := o.(*screen.PromptDialog); !isPrompt {
-				news = append(news, lines(o.Linear())...)
+				news = append(news, lines(o.AccessibleText())...)
 			}
 		}
 		return news, now
@@ -136,12 +136,12 @@ func (s *session) sayLines(lines []string) {
 
 // textBesideForm returns the text of a screen without the fields of an open form: they are asked one by one.
 func textBesideForm(top screen.Screen) []string {
-	all := lines(top.Linear())
+	all := lines(top.AccessibleText())
 	form := top.Form()
 	if form == nil {
 		return all
 	}
-	return added(all, lines(form.Linear()))
+	return added(all, lines(form.AccessibleText()))
 }
 
 func lines(text string) []string {
@@ -191,7 +191,7 @@ func (s *session) where() string {
 func (s *session) again() {
 	if top := s.app.Top(); top != nil {
 		s.say(display.Line(top.Title()) + ".")
-		s.sayLines(lines(top.Linear()))
+		s.sayLines(lines(top.AccessibleText()))
 	}
 }
 

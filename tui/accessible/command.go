@@ -53,7 +53,7 @@ func (s *session) question() question {
 			}
 			return s.handlePick(o, text)
 		}}
-	case *screen.Reading: // announce has read it out
+	case *screen.TextDialog: // announce has read it out
 		leave := func() tea.Cmd { return s.app.Attempt(actions.Back) }
 		return question{about: o, prompt: "Empty line continues: ", leave: leave, answer: func(string) tea.Cmd { return leave() }}
 	}

@@ -37,7 +37,7 @@ func TestHowFieldsAreAskedForAndRead(t *testing.T) {
 }
 
 func TestCommandsAreFoundByKeyNameAndBeginning(t *testing.T) {
-	offers := actions.Able(actions.Redeem, actions.SortReverse, actions.Sort, actions.Mark, actions.NextPage, actions.CopyID, actions.ForUser, actions.User)
+	offers := actions.Enabled(actions.Redeem, actions.SortReverse, actions.Sort, actions.Mark, actions.NextPage, actions.CopyID, actions.ForUser, actions.User)
 	for text, want := range map[string][]actions.ID{
 		"r": {actions.Redeem}, "redeem": {actions.Redeem}, "RED": {actions.Redeem}, "S": {actions.SortReverse}, "s": {actions.Sort},
 		"space": {actions.Mark}, "next-page": {actions.NextPage}, "copy": {actions.CopyID}, "record.redeem": {actions.Redeem},

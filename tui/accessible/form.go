@@ -195,7 +195,7 @@ func (s *session) nextField() tea.Cmd {
 		f.field = f.form.Focus()
 	case at+1 < len(names):
 		f.field = names[at+1]
-		f.form.FocusOn(at + 1)
+		f.form.FocusIndex(at + 1)
 	default:
 		return s.sendForm()
 	}

@@ -42,8 +42,8 @@ type Offer struct {
 
 func (o Offer) Enabled() bool { return o.Why == "" }
 
-// Able offers actions that can be done.
-func Able(ids ...ID) []Offer {
+// Enabled offers actions that can be done.
+func Enabled(ids ...ID) []Offer {
 	offers := make([]Offer, len(ids))
 	for i, id := range ids {
 		offers[i].ID = id
@@ -51,11 +51,11 @@ func Able(ids ...ID) []Offer {
 	return offers
 }
 
-// If offers an action that can be done unless there is a reason against it.
-func If(id ID, why string) Offer { return Offer{ID: id, Why: why} }
+// EnabledUnless offers an action that can be done unless there is a reason against it.
+func EnabledUnless(id ID, why string) Offer { return Offer{ID: id, Why: why} }
 
-// As sets what the footer calls the action here.
-func (o Offer) As(hint string) Offer {
+// WithHint sets what the footer calls the action here.
+func (o Offer) WithHint(hint string) Offer {
 	o.Hint = hint
 	return o
 }
@@ -126,13 +126,13 @@ const (
 	Profile       ID = "form.profile"
 	Recent        ID = "form.recent"
 	// Where a person has to decide.
-	Yes    ID = "confirm.yes"
-	No     ID = "confirm.no"
-	Mine   ID = "merge.mine"
-	Theirs ID = "merge.theirs"
-	Settle ID = "settle.look"
-	Retry  ID = "settle.retry"
-	GiveUp ID = "settle.give-up"
+	Yes          ID = "confirm.yes"
+	No           ID = "confirm.no"
+	Mine         ID = "merge.mine"
+	Theirs       ID = "merge.theirs"
+	CheckAgain   ID = "settle.look"
+	Retry        ID = "settle.retry"
+	StopChecking ID = "settle.give-up"
 )
 
 func all() []Action {
@@ -184,9 +184,9 @@ func all() []Action {
 		{No, []string{"n", "esc"}, "No", "no", false},
 		{Mine, []string{"m"}, "Keep mine", "mine", false},
 		{Theirs, []string{"t"}, "Take theirs", "theirs", false},
-		{Settle, []string{"s"}, "Check again", "check", false},
+		{CheckAgain, []string{"s"}, "Check again", "check", false},
 		{Retry, []string{"a"}, "Retry safely", "retry", false},
-		{GiveUp, []string{"x"}, "Stop checking", "stop", false},
+		{StopChecking, []string{"x"}, "Stop checking", "stop", false},
 
 		{Perks, []string{"1"}, "Perks", "", false},
 		{User, []string{"2"}, "Open user…", "", false},

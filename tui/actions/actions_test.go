@@ -62,7 +62,7 @@ func TestWhatIsDangerousIsNotEasy(t *testing.T) {
 
 func TestWhileTypingNoKeyThatPrintsDoesAnything(t *testing.T) {
 	registry := actions.Default()
-	offers := actions.Able(ids(registry)...)
+	offers := actions.Enabled(ids(registry)...)
 	keys := []string{"é", "ß", "漢", "ع", "ש", "🙂", "space"}
 	for r := ' '; r <= '~'; r++ {
 		keys = append(keys, string(r))
@@ -74,11 +74,11 @@ func TestWhileTypingNoKeyThatPrintsDoesAnything(t *testing.T) {
 	}
 	for _, a := range registry.Actions() {
 		for _, key := range a.Keys {
-			offer, ok := registry.Find(key, true, actions.Able(a.ID))
+			offer, ok := registry.Find(key, true, actions.Enabled(a.ID))
 			if ok != (a.Typing && !actions.Prints(key)) || ok && offer.ID != a.ID {
 				t.Errorf("while typing, %q of %s does %q", key, a.ID, offer.ID)
 			}
-			if offer, ok := registry.Find(key, false, actions.Able(a.ID)); !ok || offer.ID != a.ID {
+			if offer, ok := registry.Find(key, false, actions.Enabled(a.ID)); !ok || offer.ID != a.ID {
 				t.Errorf("%q of %s does %q", key, a.ID, offer.ID)
 			}
 		}
@@ -87,11 +87,11 @@ func TestWhileTypingNoKeyThatPrintsDoesAnything(t *testing.T) {
 
 func TestFindGoesByTheOrderOfTheOffers(t *testing.T) {
 	registry := actions.Default()
-	offer, ok := registry.Find("e", false, []actions.Offer{actions.If(actions.Edit, "It is not yours."), {ID: actions.Expired}})
+	offer, ok := registry.Find("e", false, []actions.Offer{actions.EnabledUnless(actions.Edit, "It is not yours."), {ID: actions.Expired}})
 	if !ok || offer.ID != actions.Edit || offer.Enabled() {
 		t.Errorf("%v, %t", offer, ok)
 	}
-	if _, ok := registry.Find("r", false, actions.Able(actions.Edit)); ok {
+	if _, ok := registry.Find("r", false, actions.Enabled(actions.Edit)); ok {
 		t.Error("a key does what is not offered")
 	}
 }
@@ -115,11 +115,11 @@ func TestKeysThatAPersonChose(t *testing.T) {
 	}
 	chosen[0] = "x"
 	for key, want := range map[string]bool{"f5": true, "alt+r": true, "é": true, "r": false, "x": false} {
-		if _, ok := registry.Find(key, false, actions.Able(actions.Redeem)); ok != want {
+		if _, ok := registry.Find(key, false, actions.Enabled(actions.Redeem)); ok != want {
 			t.Errorf("%q redeems: %t", key, ok)
 		}
 	}
-	if _, ok := registry.Find("q", false, actions.Able(actions.Quit)); ok || registry.Key(actions.Quit) != "" {
+	if _, ok := registry.Find("q", false, actions.Enabled(actions.Quit)); ok || registry.Key(actions.Quit) != "" {
 		t.Error("a key that was taken away still quits")
 	}
 	if registry.Actions()[0].Keys[0] != "k" || registry.Key(actions.Redeem) != "f5" {

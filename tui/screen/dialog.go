@@ -15,7 +15,7 @@ import (
 type Overlay interface {
 	// Title and Linear return in plain lines what View shows.
 	Title() string
-	Linear() string
+	AccessibleText() string
 	// View draws the inside of the box, at most in that size.
 	View(theme *widget.Theme, width, height int) string
 	// Offers returns all that can be done, the most useful first. The footer shows those with a Hint.
@@ -52,9 +52,9 @@ func (c Confirm) Overlay(shell *Shell) Overlay {
 	return d
 }
 
-func (c *ConfirmDialog) Title() string      { return display.Line(c.ask.Title) }
-func (c *ConfirmDialog) Linear() string     { return display.Text(c.ask.Text) }
-func (c *ConfirmDialog) Form() *widget.Form { return c.form }
+func (c *ConfirmDialog) Title() string          { return display.Line(c.ask.Title) }
+func (c *ConfirmDialog) AccessibleText() string { return display.Text(c.ask.Text) }
+func (c *ConfirmDialog) Form() *widget.Form     { return c.form }
 
 // Yes says what confirming does.
 func (c *ConfirmDialog) Yes() string { return display.Line(c.ask.Yes) }
@@ -80,14 +80,14 @@ func (c *ConfirmDialog) View(theme *widget.Theme, width, height int) string {
 	if c.form == nil {
 		answer := theme.Key.Render(c.keys.Key(actions.Yes)) + " " + theme.Bad.Render(c.Yes()) + "   " +
 			theme.Key.Render(c.keys.Key(actions.No)) + " " + theme.Text.Render("no")
-		lines := c.textAbove(c.Linear(), width, height)
+		lines := c.textAbove(c.AccessibleText(), width, height)
 		if len(lines) > 0 && c.hasMore() {
 			answer = display.Cut(answer, width) + "   " + theme.Key.Render(c.keys.Key(actions.Down)) + " more"
 		}
 		return strings.Join(append(lines, display.Cut(answer, width)), "\n")
 	}
 	c.form.SetTheme(theme)
-	label, text := c.Wanted()+": ", c.Linear()
+	label, text := c.Wanted()+": ", c.AccessibleText()
 	if display.Width(label)+minInputWidth > width {
 		label, text = "> ", c.Wanted()+".\n"+text
 	}
@@ -119,7 +119,7 @@ func (c *ConfirmDialog) hasMore() bool {
 // Yes and no have no hint, because the dialog shows their keys.
 func (c *ConfirmDialog) Offers() []actions.Offer {
 	if c.form == nil {
-		return append(actions.Able(actions.Yes, actions.No), widget.Moves()...)
+		return append(actions.Enabled(actions.Yes, actions.No), widget.Moves()...)
 	}
 	why, further := "", ""
 	if !c.Agrees(c.form.Value(wordField)) {
@@ -129,8 +129,8 @@ func (c *ConfirmDialog) Offers() []actions.Offer {
 		further = "more"
 	}
 	return []actions.Offer{
-		actions.If(actions.Submit, why).As(c.Yes()), actions.If(actions.Cancel, "").As("cancel"),
-		actions.If(actions.NextField, "").As(further), actions.If(actions.PreviousField, ""),
+		actions.EnabledUnless(actions.Submit, why).WithHint(c.Yes()), actions.EnabledUnless(actions.Cancel, "").WithHint("cancel"),
+		actions.EnabledUnless(actions.NextField, "").WithHint(further), actions.EnabledUnless(actions.PreviousField, ""),
 	}
 }
 
@@ -164,9 +164,9 @@ func (p Prompt) Overlay(shell *Shell) Overlay {
 	return &PromptDialog{ask: p, form: widget.NewForm(shell.Theme, p.Field)}
 }
 
-func (p *PromptDialog) Title() string      { return display.Line(p.ask.Title) }
-func (p *PromptDialog) Linear() string     { return p.form.Linear() }
-func (p *PromptDialog) Form() *widget.Form { return p.form }
+func (p *PromptDialog) Title() string          { return display.Line(p.ask.Title) }
+func (p *PromptDialog) AccessibleText() string { return p.form.AccessibleText() }
+func (p *PromptDialog) Form() *widget.Form     { return p.form }
 
 func (p *PromptDialog) View(theme *widget.Theme, width, height int) string {
 	p.form.SetTheme(theme)
@@ -174,14 +174,14 @@ func (p *PromptDialog) View(theme *widget.Theme, width, height int) string {
 }
 
 func (p *PromptDialog) Offers() []actions.Offer {
-	return []actions.Offer{actions.If(actions.Submit, "").As("ok"), actions.If(actions.Cancel, "").As("cancel")}
+	return []actions.Offer{actions.EnabledUnless(actions.Submit, "").WithHint("ok"), actions.EnabledUnless(actions.Cancel, "").WithHint("cancel")}
 }
 
 // Do submits the line if it breaks no rule.
 func (p *PromptDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
-		return cancelled(p.ask.Left), true
+		return cancelled(p.ask.OnCancel), true
 	case actions.Submit:
 		if p.form.Check() {
 			return p.ask.Then(p.form.Value(p.ask.Field.Name)), true
@@ -198,22 +198,24 @@ func cancelled(then func() tea.Cmd) tea.Cmd {
 	return then()
 }
 
-// Reading is a text to read, such as the help.
-type Reading struct {
+// TextDialog is a text to read, such as the help.
+type TextDialog struct {
 	title  string
-	lines  []Styled
+	lines  []LabelledLine
 	scroll widget.Scroll
 }
 
-// Styled is a line after a word that stands out, such as a key.
-type Styled struct{ Word, Text string }
+// LabelledLine is a line after a word that stands out, such as a key.
+type LabelledLine struct{ Word, Text string }
 
-func NewReading(title string, lines []Styled) *Reading { return &Reading{title: title, lines: lines} }
+func NewTextDialog(title string, lines []LabelledLine) *TextDialog {
+	return &TextDialog{title: title, lines: lines}
+}
 
-func (r *Reading) Title() string      { return r.title }
-func (r *Reading) Form() *widget.Form { return nil }
+func (r *TextDialog) Title() string      { return r.title }
+func (r *TextDialog) Form() *widget.Form { return nil }
 
-func (r *Reading) Linear() string {
+func (r *TextDialog) AccessibleText() string {
 	lines := make([]string, len(r.lines))
 	for i, line := range r.lines {
 		lines[i] = strings.TrimSpace(line.Word + " " + line.Text)
@@ -222,7 +224,7 @@ func (r *Reading) Linear() string {
 }
 
 // View draws the lines that fit, the words in a column of their own.
-func (r *Reading) View(theme *widget.Theme, width, height int) string {
+func (r *TextDialog) View(theme *widget.Theme, width, height int) string {
 	column := 0
 	for _, line := range r.lines {
 		column = max(column, display.Width(line.Word))
@@ -244,8 +246,8 @@ func (r *Reading) View(theme *widget.Theme, width, height int) string {
 }
 
 // Offers is to close and to scroll. The footer has the keys to where there is more.
-func (r *Reading) Offers() []actions.Offer {
-	offers := append([]actions.Offer{actions.If(actions.Back, "").As("close")}, widget.Moves()...)
+func (r *TextDialog) Offers() []actions.Offer {
+	offers := append([]actions.Offer{actions.EnabledUnless(actions.Back, "").WithHint("close")}, widget.Moves()...)
 	above, below := r.scroll.More()
 	for i, offer := range offers {
 		switch {
@@ -255,8 +257,8 @@ func (r *Reading) Offers() []actions.Offer {
 			offers[i].Hint += map[actions.ID]string{actions.Up: "up", actions.PageUp: "page up"}[offer.ID]
 		}
 	}
-	return append(offers, actions.Able(actions.Help, actions.Messages, actions.Quit)...)
+	return append(offers, actions.Enabled(actions.Help, actions.Messages, actions.Quit)...)
 }
 
 // Do scrolls; any other key closes.
-func (r *Reading) Do(id actions.ID) (tea.Cmd, bool) { return nil, !r.scroll.Do(id) }
+func (r *TextDialog) Do(id actions.ID) (tea.Cmd, bool) { return nil, !r.scroll.Do(id) }

@@ -29,7 +29,7 @@ func (s *Shell) Explain(err error) (what, next string) {
 		what += " Request id: " + display.Line(refused.RequestID) + "."
 	}
 	switch {
-	case refused.Stray:
+	case refused.NotFromService:
 		return what, "The reply may not be from the service. Check its address. " + retry
 	case refused.Status == http.StatusUnauthorized:
 		return what, s.Key(actions.Login) + " logs in."

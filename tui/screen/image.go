@@ -51,7 +51,7 @@ func (i *Image) Address() string { return i.address }
 func (i *Image) Toggle(shell *Shell, whose, address string) tea.Cmd {
 	switch {
 	case i.address != "":
-		i.TakeAway()
+		i.Hide()
 		return nil
 	case !isLocalImage(address):
 		return i.fetch(address)
@@ -78,18 +78,18 @@ func (i *Image) fetch(address string) tea.Cmd {
 
 // Put shows an image; nil if it is still on its way.
 func (i *Image) Put(address string, img image.Image) {
-	i.TakeAway()
+	i.Hide()
 	i.address, i.img = address, img
 }
 
-// Take handles a message if it is for this image. A failure is shown, and hides the image, so that the same key retries.
-func (i *Image) Take(msg tea.Msg) (cmd tea.Cmd, mine bool) {
+// Handle handles a message if it is for this image. A failure is shown, and hides the image, so that the same key retries.
+func (i *Image) Handle(msg tea.Msg) (cmd tea.Cmd, mine bool) {
 	fetched, ok := msg.(imageFetched)
 	switch {
 	case !ok || fetched.of != i || fetched.number != i.number:
 		return nil, ok && fetched.of == i
 	case fetched.err != nil:
-		i.TakeAway()
+		i.Hide()
 		return Tell(Failure, "%s", Sentence("", fetched.err)), true
 	}
 	i.cancel()
@@ -97,8 +97,8 @@ func (i *Image) Take(msg tea.Msg) (cmd tea.Cmd, mine bool) {
 	return nil, true
 }
 
-// TakeAway cancels the fetch, and hides the image.
-func (i *Image) TakeAway() {
+// Hide cancels the fetch, and hides the image.
+func (i *Image) Hide() {
 	if i.cancel != nil {
 		i.cancel()
 	}
@@ -118,19 +118,19 @@ func (i *Image) View(theme *widget.Theme, width, height int) []string {
 	case i.address == "" || width < 1 || height < 1:
 		return nil
 	case i.img == nil:
-		return say(i.Linear(), height)
+		return say(i.AccessibleText(), height)
 	case height < minImageHeight:
-		return say(i.Linear()+". Enlarge the window to see it.", height)
+		return say(i.AccessibleText()+". Enlarge the window to see it.", height)
 	}
 	if i.drawn.width != width || i.drawn.height != height || i.drawn.theme != theme {
-		lines := append(drawImage(i.img, width, height-1, theme), say(i.Linear(), 1)...)
+		lines := append(drawImage(i.img, width, height-1, theme), say(i.AccessibleText(), 1)...)
 		i.drawn = imageDrawn{lines, width, height, theme}
 	}
 	return i.drawn.lines
 }
 
-// Linear returns in words what View shows.
-func (i *Image) Linear() string {
+// AccessibleText returns in words what View shows.
+func (i *Image) AccessibleText() string {
 	host := display.Line(imageHost(i.address))
 	if i.img == nil {
 		return "Fetching the image from " + host + " ..."

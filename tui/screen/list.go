@@ -122,7 +122,7 @@ func (s *Shell) PickID(title string, ids []string, another string, other Prompt)
 	for _, id := range ids {
 		options = append(options, display.Line(id))
 	}
-	return s.Post(Pick{Title: title, Options: append(options, another), Other: &other, Left: other.Left, Then: func(index int) tea.Cmd {
+	return s.Post(Pick{Title: title, Options: append(options, another), Other: &other, OnCancel: other.OnCancel, Then: func(index int) tea.Cmd {
 		if index < len(ids) {
 			return other.Then(ids[index])
 		}

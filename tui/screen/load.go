@@ -87,9 +87,9 @@ func (l *Loader[T]) Reset() {
 // Put sets the value as if it had been loaded now.
 func (l *Loader[T]) Put(value T) { l.Value, l.Has, l.At, l.Err = value, true, l.shell.Now(), nil }
 
-// Take handles a message if it is of this loader. It returns the load that a pause delayed, and whether Value, Err or Busy
+// Handle handles a message if it is of this loader. It returns the load that a pause delayed, and whether Value, Err or Busy
 // changed.
-func (l *Loader[T]) Take(msg tea.Msg) (next tea.Cmd, changed bool) {
+func (l *Loader[T]) Handle(msg tea.Msg) (next tea.Cmd, changed bool) {
 	switch msg := msg.(type) {
 	case pauseEnded:
 		if msg.loader == any(l) && msg.number == l.number {
@@ -160,8 +160,8 @@ func (s *Sender[T]) Send(change Fetch[T]) tea.Cmd {
 
 func (s *Sender[T]) Busy() bool { return s.busy }
 
-// Take returns the result of the change if the message has it.
-func (s *Sender[T]) Take(msg tea.Msg) (Sent[T], bool) {
+// Handle returns the result of the change if the message has it.
+func (s *Sender[T]) Handle(msg tea.Msg) (Sent[T], bool) {
 	sent, ok := msg.(Sent[T])
 	if !ok || sent.sender != s || !s.busy {
 		return Sent[T]{}, false
@@ -212,8 +212,8 @@ func (m Marks) hidden(page []api.Perk) int {
 	return len(slices.DeleteFunc(slices.Clone(m), func(p api.Perk) bool { return shown[p.ID] }))
 }
 
-// Say counts the marks, and those not on the page: "3 marked, 1 not on this page"; "" without marks.
-func (m Marks) Say(page []api.Perk) string {
+// Summary counts the marks, and those not on the page: "3 marked, 1 not on this page"; "" without marks.
+func (m Marks) Summary(page []api.Perk) string {
 	text := display.Count(len(m)) + " marked"
 	switch hidden := m.hidden(page); {
 	case len(m) == 0:
@@ -231,9 +231,9 @@ func (m Marks) Say(page []api.Perk) string {
 // not.
 func (m Marks) Offer(why string) actions.Offer {
 	if len(m) == 0 {
-		return actions.If(actions.Redeem, why)
+		return actions.EnabledUnless(actions.Redeem, why)
 	}
-	return actions.If(actions.Redeem, "").As(fmt.Sprintf("redeem %d marked", len(m)))
+	return actions.EnabledUnless(actions.Redeem, "").WithHint(fmt.Sprintf("redeem %d marked", len(m)))
 }
 
 // Redeem opens the screen to redeem what is marked, or else the perk under the cursor. If marks are not on the page it asks first,
@@ -256,7 +256,7 @@ func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID str
 	if under != nil {
 		options = append(options, "Redeem only the one under the cursor: "+display.Line(under.Title))
 	}
-	return shell.Post(Pick{Title: m.Say(page), Options: options, Then: func(index int) tea.Cmd {
+	return shell.Post(Pick{Title: m.Summary(page), Options: options, Then: func(index int) tea.Cmd {
 		if index > 0 {
 			return open(*under)
 		}
@@ -284,8 +284,8 @@ func PhaseOf(perk *api.Perk, now time.Time) Phase {
 	return Running
 }
 
-// WhyNotNow says why the service would refuse to redeem a perk now; "" if it would not. Its clock decides in the end.
-func WhyNotNow(perk *api.Perk, now time.Time) string {
+// NotRedeemableReason says why the service would refuse to redeem a perk now; "" if it would not. Its clock decides in the end.
+func NotRedeemableReason(perk *api.Perk, now time.Time) string {
 	switch PhaseOf(perk, now) {
 	case Ended:
 		return "It " + display.Until(*perk.ValidTo, now) + "."

@@ -63,8 +63,8 @@ func (p *PickDialog) Takes(text string) (takes bool, why string) {
 	return why == "", why
 }
 
-// Linear lists the options. They are numbered unless the typed text can be chosen, such as the id 1.
-func (p *PickDialog) Linear() string {
+// AccessibleText lists the options. They are numbered unless the typed text can be chosen, such as the id 1.
+func (p *PickDialog) AccessibleText() string {
 	lines := make([]string, len(p.ask.Options))
 	for i, option := range p.ask.Options {
 		lines[i] = display.Line(option)
@@ -115,8 +115,8 @@ func (p *PickDialog) typed() string { return strings.TrimSpace(p.form.Value(find
 // Offers uses the keys of forms to move, because those of lists print letters.
 func (p *PickDialog) Offers() []actions.Offer {
 	return []actions.Offer{
-		actions.If(actions.Submit, "").As("choose"), actions.If(actions.NextField, "").As("next"), actions.If(actions.Cancel, "").As("cancel"),
-		actions.If(actions.PreviousField, ""),
+		actions.EnabledUnless(actions.Submit, "").WithHint("choose"), actions.EnabledUnless(actions.NextField, "").WithHint("next"), actions.EnabledUnless(actions.Cancel, "").WithHint("cancel"),
+		actions.EnabledUnless(actions.PreviousField, ""),
 	}
 }
 
@@ -151,7 +151,7 @@ func (p *PickDialog) Edited() {
 func (p *PickDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	switch id {
 	case actions.Cancel:
-		return cancelled(p.ask.Left), true
+		return cancelled(p.ask.OnCancel), true
 	case actions.NextField:
 		p.move(1)
 	case actions.PreviousField:

@@ -44,8 +44,8 @@ type Screen interface {
 	Form() *widget.Form
 	// Unsaved returns, as a sentence, what closing the screen would lose; "" if nothing.
 	Unsaved() string
-	// Linear returns what View shows as plain lines, for screen readers.
-	Linear() string
+	// AccessibleText returns what View shows as plain lines, for screen readers.
+	AccessibleText() string
 }
 
 // Chooser is a Screen with a list. The accessible mode chooses a row by its number, from 1.
@@ -53,11 +53,11 @@ type Chooser interface {
 	Choose(row int) bool
 }
 
-// Keeper is a Screen that saves a draft of unsaved text.
-type Keeper interface {
+// DraftSaver is a Screen that saves a draft of unsaved text.
+type DraftSaver interface {
 	// Keep returns the command that saves the draft; nil if there is none. It runs when the screen is closed, and before the
 	// program ends or is suspended.
-	Keep() tea.Cmd
+	SaveDraft() tea.Cmd
 }
 
 // Reopener is a Screen that can be reopened after it was closed. Until then it still gets messages.
@@ -107,9 +107,9 @@ func (s *Shell) Post(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Covered says whether the screen that gets the next message is covered. Its questions are dropped: they would get keys meant for
+// SetCovered says whether the screen that gets the next message is covered. Its questions are dropped: they would get keys meant for
 // what covers it. For the application only.
-func (s *Shell) Covered(covered bool) { s.covered = covered }
+func (s *Shell) SetCovered(covered bool) { s.covered = covered }
 
 func (s *Shell) Open(to Route) tea.Cmd { return s.Post(Go{To: to}) }
 
@@ -164,8 +164,8 @@ func (s *Shell) Remember(profile Profile, kind, id string) tea.Cmd {
 	}
 }
 
-// Roll does what one step of the mouse wheel does: an action three times.
-func Roll(do func(actions.ID) tea.Cmd, id actions.ID) tea.Cmd {
+// ScrollWheel does what one step of the mouse wheel does: an action three times.
+func ScrollWheel(do func(actions.ID) tea.Cmd, id actions.ID) tea.Cmd {
 	return tea.Batch(do(id), do(id), do(id))
 }
 
@@ -265,8 +265,8 @@ type Memory interface {
 	Remember(profile Profile, kind, id string) error
 	// Draft returns the draft of a form; nil if there is none.
 	Draft(profile Profile, name string) map[string]string
-	// KeepDraft saves the draft of a form; nil deletes it. It never gets secrets.
-	KeepDraft(profile Profile, name string, values map[string]string) error
+	// SaveDraft saves the draft of a form; nil deletes it. It never gets secrets.
+	SaveDraft(profile Profile, name string, values map[string]string) error
 }
 
 // Desktop is the clipboard and the browser. Call its methods outside of Update only.
@@ -327,19 +327,19 @@ type Confirm struct {
 
 // Pick asks the user to choose one of several things, found by typing.
 type Pick struct {
-	Title   string
-	Options []string
-	Current int // the option under the cursor at first
-	Then    func(index int) tea.Cmd
-	Other   *Prompt        // takes what was typed and is none of the options; nil where there is nothing else
-	OtherIs string         // a name for Other, as in "Open perk coffee", which then comes after the options that match instead of first
-	Left    func() tea.Cmd // runs if nothing is chosen; may be nil
+	Title    string
+	Options  []string
+	Current  int // the option under the cursor at first
+	Then     func(index int) tea.Cmd
+	Other    *Prompt        // takes what was typed and is none of the options; nil where there is nothing else
+	OtherIs  string         // a name for Other, as in "Open perk coffee", which then comes after the options that match instead of first
+	OnCancel func() tea.Cmd // runs if nothing is chosen; may be nil
 }
 
 // Prompt asks for one line of text.
 type Prompt struct {
-	Title string
-	Field widget.Field
-	Then  func(value string) tea.Cmd
-	Left  func() tea.Cmd // runs if nothing is given; may be nil
+	Title    string
+	Field    widget.Field
+	Then     func(value string) tea.Cmd
+	OnCancel func() tea.Cmd // runs if nothing is given; may be nil
 }

@@ -13,7 +13,7 @@ import (
 
 // desk is a computer on which perksctl is installed, and a service that it can reach.
 type desk struct {
-	programs.Stage
+	programs.Workspace
 	t       *testing.T
 	address string // of the API
 	id      string
@@ -22,7 +22,7 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{Stage: programs.Stage{Programs: binaries(t), Folder: t.TempDir()}, t: t, id: "demo"}
+	d := &desk{Workspace: programs.Workspace{Programs: binaries(t), Folder: t.TempDir()}, t: t, id: "demo"}
 	created, err := d.NewClient(t.Context(), d.id)
 	if err != nil {
 		t.Fatal(err)

@@ -76,9 +76,9 @@ func StartAs(t testing.TB, server Server, id, secret string, changes ...func(*tu
 // Noon is the time of StartOver.
 var Noon = time.Date(2026, time.March, 10, 12, 0, 0, 0, time.UTC)
 
-// StartOver runs the terminal UI over a handler instead of a service, at Noon: for golden files, and states that a real server is
+// StartWithHandler runs the terminal UI over a handler instead of a service, at Noon: for golden files, and states that a real server is
 // hard to bring into.
-func StartOver(t testing.TB, service http.Handler, changes ...func(*tui.Options)) *Driver {
+func StartWithHandler(t testing.TB, service http.Handler, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
 	accounts := NewAccounts(t, handlerTransport{service})
 	accounts.Add(screen.Profile{Name: "staging", APIURL: "https://perks.example/v2", ClientID: "acme"}, "a secret")
@@ -326,7 +326,7 @@ func (m *Memory) Draft(_ screen.Profile, name string) map[string]string {
 	return maps.Clone(draft)
 }
 
-func (m *Memory) KeepDraft(_ screen.Profile, name string, values map[string]string) error {
+func (m *Memory) SaveDraft(_ screen.Profile, name string, values map[string]string) error {
 	m.drafts.Store(name, maps.Clone(values))
 	return nil
 }

@@ -65,7 +65,7 @@ func (e *editor) typeable(text string) string {
 func characters(text string) []character {
 	all := make([]character, 0, len(text))
 	for len(text) > 0 {
-		c, width := display.First(text)
+		c, width := display.FirstCharacter(text)
 		if c == "\t" {
 			width = 1
 		}

@@ -68,7 +68,7 @@ func NewForm(theme *Theme, fields ...Field) *Form {
 	for _, field := range fields {
 		f.Add(field)
 	}
-	f.FocusOn(0)
+	f.FocusIndex(0)
 	return f
 }
 
@@ -159,8 +159,8 @@ func (f *Form) Focus() string {
 	return f.entries[f.focus].Name
 }
 
-// FocusOn moves the focus to a field by its index.
-func (f *Form) FocusOn(index int) { f.focus = max(0, min(index, len(f.entries)-1)) }
+// FocusIndex moves the focus to a field by its index.
+func (f *Form) FocusIndex(index int) { f.focus = max(0, min(index, len(f.entries)-1)) }
 
 // Do moves to the next or previous field, and tells whether the action was that.
 func (f *Form) Do(id actions.ID) bool {
@@ -168,13 +168,13 @@ func (f *Form) Do(id actions.ID) bool {
 	step, moves := map[actions.ID]int{actions.NextField: 1, actions.PreviousField: all - 1}[id]
 	if moves && all > 0 {
 		f.entries[f.focus].touched = true
-		f.FocusOn((f.focus + step) % all)
+		f.FocusIndex((f.focus + step) % all)
 	}
 	return moves
 }
 
-// EnterSends tells whether Enter submits the form: in the last field, unless that has several lines.
-func (f *Form) EnterSends() bool {
+// EnterSubmits tells whether Enter submits the form: in the last field, unless that has several lines.
+func (f *Form) EnterSubmits() bool {
 	return len(f.entries) > 0 && (f.submitAnywhere || f.focus == len(f.entries)-1) && f.entries[f.focus].Kind != Text
 }
 
@@ -238,7 +238,7 @@ func (f *Form) Insert(behind string, field Field) {
 	if index := f.index(behind); index >= 0 {
 		f.entries = slices.Insert(f.entries[:last:last], index+1, f.entries[last])
 	}
-	f.FocusOn(f.index(focus))
+	f.FocusIndex(f.index(focus))
 }
 
 // Remove removes a field. Its focus goes to the field behind it.
@@ -251,13 +251,13 @@ func (f *Form) Remove(name string) {
 	if f.focus > index {
 		f.focus--
 	}
-	f.FocusOn(f.focus)
+	f.FocusIndex(f.focus)
 }
 
 // FocusOnName moves the focus to a field by its name, if there is one.
 func (f *Form) FocusOnName(name string) {
 	if index := f.index(name); index >= 0 {
-		f.FocusOn(index)
+		f.FocusIndex(index)
 	}
 }
 
@@ -277,7 +277,7 @@ func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
 		}
 	}
 	if first := slices.IndexFunc(f.entries, func(e *entry) bool { return len(e.refused) > 0 && e.refusedValue == e.value() }); first >= 0 {
-		f.FocusOn(first)
+		f.FocusIndex(first)
 	}
 	return others
 }
@@ -288,7 +288,7 @@ func (f *Form) Check() bool {
 	for i, e := range f.entries {
 		e.touched = true
 		if right && len(e.problems()) > 0 {
-			f.FocusOn(i)
+			f.FocusIndex(i)
 			right = false
 		}
 	}
@@ -316,5 +316,5 @@ func (f *Form) Input(name string, width int) string {
 	return display.Pad(f.draw(f.entry(name), width, 1, name == f.Focus())[0], width)
 }
 
-// SendFromAnywhere makes Enter submit from every field of one line: for forms that apply while they are typed.
-func (f *Form) SendFromAnywhere() { f.submitAnywhere = true }
+// SubmitFromAnyField makes Enter submit from every field of one line: for forms that apply while they are typed.
+func (f *Form) SubmitFromAnyField() { f.submitAnywhere = true }

@@ -44,6 +44,6 @@ func TestNoKeysBreakAForm(t *testing.T) {
 			t.Fatalf("%s is %q after %q, and edited is %t", form.Field(form.Focus()).Name, after, before, edited)
 		}
 		checkSize(t, "the form", form.View(width, height), width, height)
-		display.Width(form.Linear())
+		display.Width(form.AccessibleText())
 	}
 }

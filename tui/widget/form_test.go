@@ -157,11 +157,11 @@ func TestAPasteOfAnySizeIsCutAndSaidSo(t *testing.T) {
 				t.Errorf("pasting %s: said so: %t", name, said)
 			}
 			press(t, form, "backspace")
-			if strings.Contains(form.Linear(), "at most 20,000") {
+			if strings.Contains(form.AccessibleText(), "at most 20,000") {
 				t.Errorf("it is still said after the text has been changed")
 			}
 			form.Update(typed("yz"))
-			if name == "letters" && !strings.Contains(form.Linear(), "at most 20,000") {
+			if name == "letters" && !strings.Contains(form.AccessibleText(), "at most 20,000") {
 				t.Errorf("nothing says that a letter did not fit")
 			}
 		}
@@ -190,7 +190,7 @@ func TestSeveralLines(t *testing.T) {
 	if !form.Takes("up") || !form.Takes("down") {
 		t.Error("the second row of a line is not reached")
 	}
-	if form.EnterSends() {
+	if form.EnterSubmits() {
 		t.Error("enter sends from a field of several lines")
 	}
 }
@@ -217,7 +217,7 @@ func TestASecretIsNeverShown(t *testing.T) {
 		if short.View(width, 5) != long.View(width, 5) {
 			t.Errorf("at width %d the length of a secret shows:\n%s\n%s", width, short.View(width, 5), long.View(width, 5))
 		}
-		if strings.Contains(short.View(width, 5)+short.Linear()+short.Input("field", width), "hunter2") {
+		if strings.Contains(short.View(width, 5)+short.AccessibleText()+short.Input("field", width), "hunter2") {
 			t.Errorf("the secret shows at width %d", width)
 		}
 	}
@@ -350,7 +350,7 @@ func TestAFormWithoutFields(t *testing.T) {
 	form.Update(typed("a"))
 	form.Do(actions.NextField)
 	form.View(80, 24)
-	if form.Focus() != "" || form.EnterSends() || form.Takes("enter") || !form.Check() || form.Linear() != "" {
+	if form.Focus() != "" || form.EnterSubmits() || form.Takes("enter") || !form.Check() || form.AccessibleText() != "" {
 		t.Error("it has something")
 	}
 }

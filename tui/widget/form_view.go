@@ -182,8 +182,8 @@ const mask = "********"
 // overflow is shown for a field that is full. The form can be sent anyway.
 var overflow = "at most " + display.Count(maxTyped) + " characters; the rest was cut"
 
-// Linear returns the fields and their errors, a line each.
-func (f *Form) Linear() string {
+// AccessibleText returns the fields and their errors, a line each.
+func (f *Form) AccessibleText() string {
 	var lines []string
 	for _, e := range f.entries {
 		value, refusedValue := display.Line(e.value()), e.problems()
@@ -242,8 +242,8 @@ func Pairs(theme *Theme, width int, pairs []Pair) []string {
 	return lines
 }
 
-// LinearPairs returns the same facts, a line each: "Label: value".
-func LinearPairs(pairs []Pair) []string {
+// AccessiblePairs returns the same facts, a line each: "Label: value".
+func AccessiblePairs(pairs []Pair) []string {
 	lines := make([]string, len(pairs))
 	for i, p := range pairs {
 		lines[i] = p.Label + ": " + strings.ReplaceAll(p.Value, "\n", " ")

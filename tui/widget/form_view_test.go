@@ -27,7 +27,7 @@ func TestFormGolden(t *testing.T) {
 	for place, name := range listing(plain).Names() {
 		golden(t, "form-"+name, func(look *widget.Theme, width, height int) string {
 			form := listing(look)
-			form.FocusOn(place)
+			form.FocusIndex(place)
 			return form.View(width, height)
 		})
 	}
@@ -37,7 +37,7 @@ func TestAFormFitsEverySizeAndShowsWhatIsTyped(t *testing.T) {
 	form := listing(plain)
 	form.Refuse(api.FieldErrors{"about": {"must not be about tea"}})
 	for place, name := range form.Names() {
-		form.FocusOn(place)
+		form.FocusIndex(place)
 		everySize(t, name, func(_ *widget.Theme, width, height int) string {
 			view := form.View(width, height)
 			if width < 8 || height < 1 {
@@ -110,7 +110,7 @@ Size: small
 	form := listing(plain)
 	form.Remove("about")
 	form.Remove("open")
-	if diff := cmp.Diff(want, form.Linear()); diff != "" {
+	if diff := cmp.Diff(want, form.AccessibleText()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -12,19 +12,19 @@ import (
 	"example.com/perks/api/display"
 )
 
-// Mood is what a Notice is about.
-type Mood int
+// NoticeKind is what a Notice is about.
+type NoticeKind int
 
 // The moods of a Notice.
 const (
-	Empty   Mood = iota // there is nothing, which is fine
-	Loading             // it is on its way
-	Failure             // it did not work; such a title has a mark before it
+	Empty   NoticeKind = iota // there is nothing, which is fine
+	Loading                   // it is on its way
+	Failure                   // it did not work; such a title has a mark before it
 )
 
 // Notice fills empty space with what happened and what to do next: in the middle, or in the corner if there is little room. Advice
 // that does not fit is cut.
-func Notice(theme *Theme, mood Mood, title, advice string, width, height int) string {
+func Notice(theme *Theme, mood NoticeKind, title, advice string, width, height int) string {
 	style := [...]lipgloss.Style{Empty: theme.Strong, Loading: theme.Muted, Failure: theme.Bad}[mood]
 	if mood == Failure {
 		title = "! " + title
@@ -84,8 +84,8 @@ func Cap(text string, width, most int) []string {
 	return lines
 }
 
-// LinearNotice returns what Notice shows.
-func LinearNotice(mood Mood, title, advice string) string {
+// AccessibleNotice returns what Notice shows.
+func AccessibleNotice(mood NoticeKind, title, advice string) string {
 	if mood == Failure {
 		title = "Problem: " + title
 	}
@@ -153,8 +153,8 @@ func TabAt(width int, names []string, current, column int) (tab int, ok bool) {
 	return 0, false
 }
 
-// LinearTabs returns what Tabs shows: "Tab Available 12, shown. Other tabs: Redeemed 3."
-func LinearTabs(names []string, current int) string {
+// AccessibleTabs returns what Tabs shows: "Tab Available 12, shown. Other tabs: Redeemed 3."
+func AccessibleTabs(names []string, current int) string {
 	if len(names) == 0 {
 		return ""
 	}

@@ -328,7 +328,7 @@ func (s *Scroll) Moves() []actions.Offer {
 	}
 	for i, offer := range offers {
 		if offer.ID == further {
-			offers[i] = offer.As(word)
+			offers[i] = offer.WithHint(word)
 		}
 	}
 	return offers
@@ -349,5 +349,5 @@ func Hidden(above, below int) string {
 
 // Moves offers to move in a list or a text.
 func Moves() []actions.Offer {
-	return actions.Able(actions.Up, actions.Down, actions.PageUp, actions.PageDown, actions.Top, actions.Bottom)
+	return actions.Enabled(actions.Up, actions.Down, actions.PageUp, actions.PageDown, actions.Top, actions.Bottom)
 }

@@ -35,7 +35,7 @@ func TestPairs(t *testing.T) {
 		return pairs(look, width, height)
 	})
 	want := []string{"Title: a b", "City: Paris"}
-	if diff := cmp.Diff(want, widget.LinearPairs([]widget.Pair{{"Title", "a\nb"}, {"City", "Paris"}})); diff != "" {
+	if diff := cmp.Diff(want, widget.AccessiblePairs([]widget.Pair{{"Title", "a\nb"}, {"City", "Paris"}})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -63,13 +63,13 @@ func TestTabs(t *testing.T) {
 	}
 	golden(t, "tabs", func(look *widget.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
 	everySize(t, "tabs", func(look *widget.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
-	if got := widget.Tabs(plain, 40, nil, 0) + widget.LinearTabs(nil, 0); got != "" {
+	if got := widget.Tabs(plain, 40, nil, 0) + widget.AccessibleTabs(nil, 0); got != "" {
 		t.Errorf("no tabs are %q", got)
 	}
-	if got := widget.LinearTabs(names, 1); got != "Tab Redeemed 3, shown. Other tabs: Available 12, 漢字." {
+	if got := widget.AccessibleTabs(names, 1); got != "Tab Redeemed 3, shown. Other tabs: Available 12, 漢字." {
 		t.Error(got)
 	}
-	if got := widget.LinearTabs(names[:1], 0); got != "Tab Available 12, shown." {
+	if got := widget.AccessibleTabs(names[:1], 0); got != "Tab Available 12, shown." {
 		t.Error(got)
 	}
 }
@@ -96,7 +96,7 @@ func TestNotice(t *testing.T) {
 	golden(t, "notice", func(look *widget.Theme, width, height int) string {
 		return widget.Notice(look, widget.Failure, title, advice, width, height)
 	})
-	for _, mood := range []widget.Mood{widget.Empty, widget.Loading, widget.Failure} {
+	for _, mood := range []widget.NoticeKind{widget.Empty, widget.Loading, widget.Failure} {
 		everySize(t, "the notice", func(look *widget.Theme, width, height int) string {
 			view := widget.Notice(look, mood, title, advice, width, height)
 			if width >= 30 && height >= 8 && (!strings.Contains(view, "The perks") || !strings.Contains(view, "administrator")) {
@@ -108,10 +108,10 @@ func TestNotice(t *testing.T) {
 			return view
 		})
 	}
-	if got := widget.LinearNotice(widget.Failure, "It is down.", "Wait."); got != "Problem: It is down.\nWait." {
+	if got := widget.AccessibleNotice(widget.Failure, "It is down.", "Wait."); got != "Problem: It is down.\nWait." {
 		t.Error(got)
 	}
-	if got := widget.LinearNotice(widget.Empty, "There are no perks.", ""); got != "There are no perks." {
+	if got := widget.AccessibleNotice(widget.Empty, "There are no perks.", ""); got != "There are no perks." {
 		t.Error(got)
 	}
 }

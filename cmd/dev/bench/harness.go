@@ -21,7 +21,7 @@ import (
 // harness is what the sections share: the programs they measure, as this checkout builds them, a temporary folder for what those
 // write, and how long to measure.
 type harness struct {
-	programs.Stage
+	programs.Workspace
 	options
 	clients  int
 	cleanups []func() error // what a section has started
@@ -33,7 +33,7 @@ func openHarness(ctx context.Context, o options) (*harness, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &harness{Stage: programs.Stage{Programs: filepath.Join(folder, "bin"), Folder: folder}, options: o}
+	l := &harness{Workspace: programs.Workspace{Programs: filepath.Join(folder, "bin"), Folder: folder}, options: o}
 	l.logf("building perksd and perksctl")
 	err = programs.Build(ctx, l.Programs, "-trimpath", "-ldflags", "-s -w", "./cmd/perksd", "./cmd/perksctl", "./cmd/dev/bench/testdata/hello")
 	if err != nil {

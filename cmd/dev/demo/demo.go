@@ -47,7 +47,7 @@ func run(ctx context.Context) (err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	show := &shell{programs.Stage{Programs: bin, Folder: folder}, os.Stdout}
+	show := &shell{programs.Workspace{Programs: bin, Folder: folder}, os.Stdout}
 
 	server, err := prepare(ctx, show)
 	if err != nil {
@@ -103,7 +103,7 @@ type step struct {
 
 // shell runs the steps with an environment of their own, so that nothing on the machine takes part in the tour.
 type shell struct {
-	programs.Stage
+	programs.Workspace
 	out *os.File
 }
 
@@ -123,7 +123,7 @@ func (s *shell) step(ctx context.Context, step step) error {
 
 // output runs a step and returns what it printed on both streams, in their order.
 func (s *shell) output(ctx context.Context, step step) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, programs.Patience)
+	ctx, cancel := context.WithTimeout(ctx, programs.Timeout)
 	defer cancel()
 	cmd := s.shell(ctx, step.command)
 	cmd.Stdin = strings.NewReader(step.input)
@@ -265,7 +265,7 @@ func terminalUI(ctx context.Context, s *shell) error {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, s.out, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it leaves the terminal as it was
-	cmd.WaitDelay = programs.Patience
+	cmd.WaitDelay = programs.Timeout
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w", line, err)
 	}

@@ -216,14 +216,14 @@ func (s *Server) Kill() {
 	}
 }
 
-// TellToEnd sends SIGTERM.
-func (s *Server) TellToEnd() { s.tell(syscall.SIGTERM) }
+// SendSIGTERM sends SIGTERM.
+func (s *Server) SendSIGTERM() { s.tell(syscall.SIGTERM) }
 
-// HangUp sends SIGHUP.
-func (s *Server) HangUp() { s.tell(syscall.SIGHUP) }
+// SendSIGHUP sends SIGHUP.
+func (s *Server) SendSIGHUP() { s.tell(syscall.SIGHUP) }
 
-// AwaitEnd returns when the server that was told to end has done so in good order.
-func (s *Server) AwaitEnd() {
+// WaitForExit returns when the server that was told to end has done so in good order.
+func (s *Server) WaitForExit() {
 	s.t.Helper()
 	if log := s.Rest(); s.err != nil {
 		s.t.Errorf("after SIGTERM the server ended with %v; its log is\n%s", s.err, log)
@@ -233,8 +233,8 @@ func (s *Server) AwaitEnd() {
 // Terminate tells the server to end, and returns when it has done so in good order.
 func (s *Server) Terminate() {
 	s.t.Helper()
-	s.TellToEnd()
-	s.AwaitEnd()
+	s.SendSIGTERM()
+	s.WaitForExit()
 }
 
 // Follow reads a log as it comes, to its end, so that whoever writes it never waits for a reader.

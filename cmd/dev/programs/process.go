@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// Patience is more than any command takes; one that hangs must not hang those who watch.
-const Patience = time.Minute
+// Timeout is more than any command takes; one that hangs must not hang those who watch.
+const Timeout = time.Minute
 
 // lookEvery is how often the log of a program is read that has not yet said what is waited for.
 const lookEvery = 10 * time.Millisecond
@@ -81,7 +81,7 @@ func launch(cmd *exec.Cmd, log *os.File) (*Process, error) {
 }
 
 func (p *Process) awaitURL() error {
-	giveUp, cancel := context.WithTimeout(context.Background(), Patience)
+	giveUp, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
 	line, err := p.await(giveUp, "listening on")
 	if err != nil {
@@ -94,15 +94,15 @@ func (p *Process) awaitURL() error {
 // PID is the program's process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ended is closed when the process is gone.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
+// Exited is closed when the process is gone.
+func (p *Process) Exited() <-chan struct{} { return p.ended }
 
 // Stop has the program drain, and fails if it does not end in good order.
 func (p *Process) Stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stopping %s: %w", p.cmd.Path, err)
 	}
-	kill := time.AfterFunc(Patience, func() { _ = p.cmd.Process.Kill() })
+	kill := time.AfterFunc(Timeout, func() { _ = p.cmd.Process.Kill() })
 	defer kill.Stop()
 	<-p.ended
 	if p.err != nil {

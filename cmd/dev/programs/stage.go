@@ -12,14 +12,14 @@ import (
 	"example.com/perks/api/client"
 )
 
-// Stage is where the programs work.
-type Stage struct {
+// Workspace is where the programs work.
+type Workspace struct {
 	Programs string // the folder of perksd and perksctl
 	Folder   string // the folder of everything that they write
 }
 
 // Env is the environment of both programs, but for what the terminal says of itself.
-func (s Stage) Env() []string {
+func (s Workspace) Env() []string {
 	return []string{
 		"PATH=" + s.Programs,
 		"HOME=" + s.Folder,
@@ -30,7 +30,7 @@ func (s Stage) Env() []string {
 }
 
 // Command is a command line of one of the programs.
-func (s Stage) Command(ctx context.Context, words ...string) *exec.Cmd {
+func (s Workspace) Command(ctx context.Context, words ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.Programs, words[0]), words[1:]...)
 	cmd.Dir = s.Folder
 	cmd.Env = append(s.Env(), "TERM="+os.Getenv("TERM"))
@@ -38,15 +38,15 @@ func (s Stage) Command(ctx context.Context, words ...string) *exec.Cmd {
 }
 
 // Run runs a command and returns what it printed. The error has what it complained of.
-func (s Stage) Run(ctx context.Context, words ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+func (s Workspace) Run(ctx context.Context, words ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	output, err := Output(s.Command(ctx, words...))
 	return output, errors.Join(err, ctx.Err())
 }
 
 // NewClient makes a client, with an id of one's choice and more flags if need be.
-func (s Stage) NewClient(ctx context.Context, id string, flags ...string) (client.Credentials, error) {
+func (s Workspace) NewClient(ctx context.Context, id string, flags ...string) (client.Credentials, error) {
 	output, err := s.Run(ctx, append([]string{"perksd", "client", "create", "--name", id, "--id", id, "-o", "json"}, flags...)...)
 	if err != nil {
 		return client.Credentials{}, err
@@ -68,7 +68,7 @@ func readClient(output string) (client.Credentials, error) {
 
 // Serve starts perksd on a free port of this computer, with more flags if need be, and returns once it listens. It ignores
 // the callers' contexts, so that an interrupted caller can still stop it in order.
-func (s Stage) Serve(flags ...string) (*Process, error) {
+func (s Workspace) Serve(flags ...string) (*Process, error) {
 	log, err := os.Create(filepath.Join(s.Folder, "perksd.log"))
 	if err != nil {
 		return nil, err

@@ -133,7 +133,7 @@ func (s *storm) work(ctx context.Context) error {
 			s.report(fmt.Sprintf("request %d (show it with -seed %[2]d -only %[1]d): %[3]s", number, s.options.seed, what))
 		}
 		select {
-		case <-s.target.server.Ended():
+		case <-s.target.server.Exited():
 			return errors.New("the server has ended; its log has why")
 		default:
 		}

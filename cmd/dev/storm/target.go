@@ -16,7 +16,7 @@ import (
 
 // target is a perksd over databases of its own, the live one and a sandbox, and who may call it.
 type target struct {
-	stage    programs.Stage
+	stage    programs.Workspace
 	server   *programs.Process
 	metrics  string // where they are read
 	fixtures fixtures
@@ -34,7 +34,7 @@ func openTarget(ctx context.Context) (_ *target, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{stage: programs.Stage{Programs: folder, Folder: folder}}
+	t := &target{stage: programs.Workspace{Programs: folder, Folder: folder}}
 	defer func() {
 		if err != nil {
 			t.close()

@@ -124,8 +124,8 @@ func (s *Screen) Offers() []actions.Offer {
 		stay = "There is no other screen; ctrl+c quits."
 	}
 	return append([]actions.Offer{
-		actions.If(actions.Submit, wait).As("log in"), actions.If(actions.Profile, alone), actions.If(actions.Cancel, stay),
-	}, actions.Able(actions.NextField, actions.PreviousField)...)
+		actions.EnabledUnless(actions.Submit, wait).WithHint("log in"), actions.EnabledUnless(actions.Profile, alone), actions.EnabledUnless(actions.Cancel, stay),
+	}, actions.Enabled(actions.NextField, actions.PreviousField)...)
 }
 
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
@@ -363,7 +363,7 @@ func (s *Screen) ended(msg attempt) tea.Cmd {
 		s.form.Set(secretField, "")
 		s.form.Check()
 		s.form.FocusOnName(secretField)
-	case errors.As(msg.err, &refused) && (refused.Status == http.StatusNotFound || refused.Stray):
+	case errors.As(msg.err, &refused) && (refused.Status == http.StatusNotFound || refused.NotFromService):
 		s.failAddress(msg.profile.APIURL, fmt.Sprintf("No perks API at this address (status %d). It ends with the version, such as /v2.", refused.Status))
 	default:
 		s.status = status{failed: true, text: screen.Sentence("", msg.err)}

@@ -91,7 +91,7 @@ func over(accounts screen.Accounts) func(*tui.Options) {
 
 // start shows the login as the first screen over scripted accounts.
 func start(t *testing.T, accounts *scripted) *tuitest.Driver {
-	d := tuitest.StartOver(t, http.NotFoundHandler(), over(accounts))
+	d := tuitest.StartWithHandler(t, http.NotFoundHandler(), over(accounts))
 	d.Settle()
 	return d
 }
@@ -170,7 +170,7 @@ func TestAnEndedSessionAsksForTheSecretAlone(t *testing.T) {
 	if form.Focus() != "secret" || form.Value("profile") != "trial" || form.Value("api_url") != trial.APIURL || form.Value("client_id") != trial.ClientID || form.Value("sandbox") != "yes" {
 		t.Errorf("the form has %v, the keyboard is in %s", form.Values(), form.Focus())
 	}
-	if text := top.Linear(); !strings.HasPrefix(text, "The session has ended. Log in again.\nSandbox. ") {
+	if text := top.AccessibleText(); !strings.HasPrefix(text, "The session has ended. Log in again.\nSandbox. ") {
 		t.Errorf("it is said as:\n%s", text)
 	}
 }

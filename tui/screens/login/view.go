@@ -110,7 +110,7 @@ func (s *Screen) message() (text string, urgent bool) {
 	return "", false
 }
 
-func (s *Screen) Linear() string {
+func (s *Screen) AccessibleText() string {
 	var lines []string
 	if s.reason != "" {
 		lines = append(lines, display.Line(s.reason))
@@ -120,7 +120,7 @@ func (s *Screen) Linear() string {
 	} else {
 		lines = append(lines, "Live. "+liveText)
 	}
-	lines = append(lines, s.form.Linear())
+	lines = append(lines, s.form.AccessibleText())
 	if message, _ := s.message(); message != "" {
 		if rest, failed := strings.CutPrefix(message, "! "); failed {
 			message = "Error: " + rest

@@ -24,12 +24,12 @@ const (
 
 func (s *List) Offers() []actions.Offer {
 	if s.typing {
-		submit := actions.If(actions.Submit, "").As("to the list")
+		submit := actions.EnabledUnless(actions.Submit, "").WithHint("to the list")
 		if s.typedID() != "" {
-			submit = submit.As("open perk")
+			submit = submit.WithHint("open perk")
 		}
-		leave := actions.If(actions.Cancel, "").As("leave")
-		return append([]actions.Offer{submit, leave}, actions.Able(actions.NextField, actions.PreviousField)...)
+		leave := actions.EnabledUnless(actions.Cancel, "").WithHint("leave")
+		return append([]actions.Offer{submit, leave}, actions.Enabled(actions.NextField, actions.PreviousField)...)
 	}
 	perk, marked, filtered, preview, redeem := "", "", "There is no filter.", "", noPerk
 	if len(s.shown) == 0 {
@@ -40,7 +40,7 @@ func (s *List) Offers() []actions.Offer {
 		open = ""
 	}
 	if current := s.current(); current != nil {
-		redeem = screen.WhyNotNow(current, s.shell.Now())
+		redeem = screen.NotRedeemableReason(current, s.shell.Now())
 	}
 	if len(s.marks) == 0 {
 		marked = "No perk is marked."
@@ -58,11 +58,11 @@ func (s *List) Offers() []actions.Offer {
 		back, on = noList, noList
 	}
 	return append([]actions.Offer{
-		actions.If(actions.Open, open), actions.If(actions.Filter, ""), s.marks.Offer(redeem), actions.If(actions.ClearFilter, filtered),
-		actions.If(actions.NextPage, on), actions.If(actions.Mark, s.whyNotMark()), actions.If(actions.Sort, ""), actions.If(actions.CopyID, perk),
-		actions.If(actions.Category, ""), actions.If(actions.SortReverse, ""), actions.If(actions.Expired, ""), actions.If(actions.ClearMarks, marked),
-		actions.If(actions.Preview, preview), actions.If(actions.PreviewDown, s.whyNotPreview()), actions.If(actions.PreviewUp, s.whyNotPreview()),
-		actions.If(actions.PreviousPage, back), actions.If(actions.FirstPage, back), actions.If(actions.LastPage, on),
+		actions.EnabledUnless(actions.Open, open), actions.EnabledUnless(actions.Filter, ""), s.marks.Offer(redeem), actions.EnabledUnless(actions.ClearFilter, filtered),
+		actions.EnabledUnless(actions.NextPage, on), actions.EnabledUnless(actions.Mark, s.whyNotMark()), actions.EnabledUnless(actions.Sort, ""), actions.EnabledUnless(actions.CopyID, perk),
+		actions.EnabledUnless(actions.Category, ""), actions.EnabledUnless(actions.SortReverse, ""), actions.EnabledUnless(actions.Expired, ""), actions.EnabledUnless(actions.ClearMarks, marked),
+		actions.EnabledUnless(actions.Preview, preview), actions.EnabledUnless(actions.PreviewDown, s.whyNotPreview()), actions.EnabledUnless(actions.PreviewUp, s.whyNotPreview()),
+		actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back), actions.EnabledUnless(actions.LastPage, on),
 	}, widget.Moves()...)
 }
 
@@ -106,7 +106,7 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 		s.scrollPreview(-1)
 	case actions.Redeem:
 		perk := s.current()
-		if perk != nil && screen.WhyNotNow(perk, s.shell.Now()) != "" {
+		if perk != nil && screen.NotRedeemableReason(perk, s.shell.Now()) != "" {
 			perk = nil
 		}
 		return s.marks.Redeem(s.shell, s.shown, perk, "")

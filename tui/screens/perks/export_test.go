@@ -14,5 +14,5 @@ func (s *Detail) PutImage(address string, img image.Image) {
 // Validity and WhyNotNow are the words about dates.
 var (
 	Validity  = validity
-	WhyNotNow = screen.WhyNotNow
+	WhyNotNow = screen.NotRedeemableReason
 )

@@ -28,7 +28,7 @@ func (s *List) newForm() *widget.Form {
 		}})
 	}
 	form := widget.NewForm(s.shell.Theme, fields...)
-	form.SendFromAnywhere()
+	form.SubmitFromAnyField()
 	return form
 }
 
@@ -68,7 +68,7 @@ func (s *List) applyFilter() tea.Cmd {
 
 func (s *List) openFilter() tea.Cmd {
 	s.typing = true
-	s.form.FocusOn(0)
+	s.form.FocusIndex(0)
 	s.layout()
 	return nil
 }

@@ -117,7 +117,7 @@ func TestAPerkIsOpenedByItsID(t *testing.T) {
 func TestAWrongFieldSendsNothingAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	perks := numbered(1000)
-	d := tuitest.StartOver(t, perks)
+	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 1,000")
 	d.Settle()
 	before := len(perks.queries())
@@ -157,7 +157,7 @@ func TestAWrongFieldSendsNothingAndSaysWhy(t *testing.T) {
 func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
 	t.Parallel()
 	perks := numbered(120)
-	d := tuitest.StartOver(t, perks)
+	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 120")
 	d.Settle()
 	refuses := func(status int) {
@@ -184,7 +184,7 @@ func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
 func TestATextThatIsTooLongForTheServiceIsNotSent(t *testing.T) {
 	t.Parallel()
 	perks := numbered(120)
-	d := tuitest.StartOver(t, perks)
+	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 120")
 	d.Settle()
 	before := len(perks.queries())
@@ -351,7 +351,7 @@ func redeemed(t *testing.T, d *tuitest.Driver) string {
 
 func TestThePreviewStandsBesideTheListWhereThereIsRoom(t *testing.T) {
 	t.Parallel()
-	d := tuitest.StartOver(t, numbered(1000))
+	d := tuitest.StartWithHandler(t, numbered(1000))
 	d.See("row 1 of 1,000")
 	d.Press("v")
 	d.See("Preview on/off: not possible now. The window is too narrow: 100 columns needed.")
@@ -437,7 +437,7 @@ func TestALongPreviewHidesNothing(t *testing.T) {
 
 func TestNoKeyDoesAnythingElseWhileTheFilterIsTyped(t *testing.T) {
 	t.Parallel()
-	d := tuitest.StartOver(t, numbered(1000))
+	d := tuitest.StartWithHandler(t, numbered(1000))
 	d.See("row 1 of 1,000")
 	d.Press("/")
 	for range 5 {

@@ -29,7 +29,7 @@ func crowded(t testing.TB, width, height int) *tuitest.Driver {
 		p.Description, p.Terms = strings.Repeat("Ein Brötchen, ein Ei und ein Kaffee. ", 200), text(strings.Repeat("Nur werktags. ", 500))
 		return p
 	}
-	d := tuitest.StartOver(t, perks, func(o *tui.Options) { o.Theme, o.Colours = widget.DarkTheme, termenv.TrueColor })
+	d := tuitest.StartWithHandler(t, perks, func(o *tui.Options) { o.Theme, o.Colours = widget.DarkTheme, termenv.TrueColor })
 	d.Resize(width, height)
 	d.See("of 1,000,000")
 	d.Settle()

@@ -25,7 +25,7 @@ func pagesOf(queries []string) string {
 func TestTheNextPageIsThereAtOnce(t *testing.T) {
 	t.Parallel()
 	perks := numbered(150)
-	d := tuitest.StartOver(t, perks)
+	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 150")
 	d.Settle()
 	hold := make(chan struct{})
@@ -72,7 +72,7 @@ func TestAPageThatIsOnItsWayIsWaitedForAndNotAskedForTwice(t *testing.T) {
 func TestKeysForRowsThatAreNotThereYetSkipNoPage(t *testing.T) {
 	t.Parallel()
 	perks := numbered(1000)
-	d := tuitest.StartOver(t, perks)
+	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 1,000")
 	d.Settle()
 	hold := make(chan struct{})
@@ -87,7 +87,7 @@ func TestKeysForRowsThatAreNotThereYetSkipNoPage(t *testing.T) {
 func TestAnOldPageIsShownAtOnceAndLoadedAgain(t *testing.T) {
 	t.Parallel()
 	perks := numbered(150)
-	d := tuitest.StartOver(t, perks)
+	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 150")
 	d.Settle()
 	d.Elapse(2 * time.Minute)
@@ -107,7 +107,7 @@ func TestAnOldPageIsShownAtOnceAndLoadedAgain(t *testing.T) {
 func TestAListThatHasBecomeShorterGoesToItsLastPage(t *testing.T) {
 	t.Parallel()
 	perks := numbered(1000)
-	d := tuitest.StartOver(t, perks)
+	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 1,000")
 	d.Settle()
 	perks.change(func() { perks.total = 120 })
@@ -122,7 +122,7 @@ func TestAListThatHasBecomeShorterGoesToItsLastPage(t *testing.T) {
 func TestTheRowUnderTheCursorStaysWhenTheListIsLoadedAgain(t *testing.T) {
 	t.Parallel()
 	perks := numbered(1000)
-	d := tuitest.StartOver(t, perks)
+	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 1,000")
 	d.Press("j", "j")
 	plain := perks.perk
@@ -133,7 +133,7 @@ func TestTheRowUnderTheCursorStaysWhenTheListIsLoadedAgain(t *testing.T) {
 
 func TestMarksAreKeptAcrossPagesUpToAHundred(t *testing.T) {
 	t.Parallel()
-	d := tuitest.StartOver(t, numbered(1000))
+	d := tuitest.StartWithHandler(t, numbered(1000))
 	d.See("row 1 of 1,000")
 	for range 100 {
 		d.Settle()
@@ -152,7 +152,7 @@ func TestMarksAreKeptAcrossPagesUpToAHundred(t *testing.T) {
 func TestAFailureKeepsTheRowsAndTheFilter(t *testing.T) {
 	t.Parallel()
 	perks := numbered(1000)
-	d := tuitest.StartOver(t, perks)
+	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 1,000")
 	d.Settle()
 	perks.change(func() { perks.status = http.StatusInternalServerError })
@@ -166,7 +166,7 @@ func TestAFailureKeepsTheRowsAndTheFilter(t *testing.T) {
 
 func TestTheMouseChoosesAndScrolls(t *testing.T) {
 	t.Parallel()
-	d := tuitest.StartOver(t, numbered(1000))
+	d := tuitest.StartWithHandler(t, numbered(1000))
 	d.See("row 1 of 1,000")
 	click := func(x, y int) {
 		d.Send(tea.MouseMsg{X: x, Y: y, Action: tea.MouseActionPress, Button: tea.MouseButtonLeft})
@@ -190,7 +190,7 @@ func TestLinearSaysEverything(t *testing.T) {
 	d.Press("k", " ", "/")
 	d.Type("c")
 	d.Settle()
-	linear := d.App.Top().Linear()
+	linear := d.App.Top().AccessibleText()
 	for _, want := range []string{
 		"Filter: words \"c\", expired ones too - newest first.", "Field Words has the focus.", "Words: c",
 		"2. 東京の朝食セット二人前. Discount: 半額. Merchant: 喫茶店. City: 東京都. Valid: no end. Id: cjk.",

@@ -75,7 +75,7 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 			s.known = nil
 			s.read.Reset()
 			s.reads++
-			s.image.TakeAway()
+			s.image.Hide()
 		}
 		return s.Init()
 	case screen.Revealed:
@@ -89,20 +89,20 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	}
-	if cmd, mine := s.image.Take(msg); mine {
+	if cmd, mine := s.image.Handle(msg); mine {
 		return cmd
 	}
-	cmd, changed := s.read.Take(msg)
+	cmd, changed := s.read.Handle(msg)
 	if changed {
 		s.reads++
 		if s.image.Address() != s.address() {
-			s.image.TakeAway() // nobody has asked for the new image
+			s.image.Hide() // nobody has asked for the new image
 		}
 	}
 	return cmd
 }
 
-func (s *Detail) isGone() bool { return client.Missing(s.read.Err) }
+func (s *Detail) isGone() bool { return client.IsNotFound(s.read.Err) }
 
 func (s *Detail) Resize(width, height int) { s.width, s.height = width, height }
 func (s *Detail) Form() *widget.Form       { return nil }
@@ -117,7 +117,7 @@ func (s *Detail) Offers() []actions.Offer {
 		}
 	}
 	return append([]actions.Offer{
-		actions.If(actions.Redeem, s.whyNotRedeem()), actions.If(actions.CopyID, ""), actions.If(actions.Picture, draw), actions.If(actions.OpenImage, open),
+		actions.EnabledUnless(actions.Redeem, s.whyNotRedeem()), actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Picture, draw), actions.EnabledUnless(actions.OpenImage, open),
 	}, widget.Moves()...)
 }
 
@@ -132,7 +132,7 @@ func (s *Detail) whyNotRedeem() string {
 	case perk == nil:
 		return "It was not loaded."
 	}
-	return screen.WhyNotNow(perk, s.shell.Now())
+	return screen.NotRedeemableReason(perk, s.shell.Now())
 }
 
 // address is the address of the image; "" if there is none.
@@ -159,21 +159,21 @@ func (s *Detail) Do(id actions.ID) tea.Cmd {
 	return nil
 }
 
-func (s *Detail) Linear() string {
+func (s *Detail) AccessibleText() string {
 	perk := s.perk()
 	if perk == nil {
-		return widget.LinearNotice(s.placeholder())
+		return widget.AccessibleNotice(s.placeholder())
 	}
 	var lines []string
 	if problem := s.problem(); problem != "" {
 		lines = append(lines, "Problem: "+problem)
 	}
 	lines = append(lines, "Title: "+display.Line(perk.Title), "Discount: "+display.Line(given(perk.DiscountText)), "Validity: "+validity(perk, s.shell.Now()))
-	lines = append(lines, widget.LinearPairs(merchantPairs(perk))...)
+	lines = append(lines, widget.AccessiblePairs(merchantPairs(perk))...)
 	lines = append(lines, "Description: "+display.Text(perk.Description), "Terms: "+display.Text(given(perk.Terms)))
-	lines = append(lines, widget.LinearPairs(s.details(perk))...)
+	lines = append(lines, widget.AccessiblePairs(s.details(perk))...)
 	if s.image.Address() != "" {
-		lines = append(lines, "Drawn image: "+s.image.Linear())
+		lines = append(lines, "Drawn image: "+s.image.AccessibleText())
 	}
 	return strings.Join(append(lines, "State: "+s.age()), "\n")
 }
@@ -337,7 +337,7 @@ func (s *Detail) timestamp(at *time.Time, none string) string {
 }
 
 // placeholder is shown instead of the facts.
-func (s *Detail) placeholder() (mood widget.Mood, title, advice string) {
+func (s *Detail) placeholder() (mood widget.NoticeKind, title, advice string) {
 	id := display.Line(s.id)
 	switch {
 	case s.isGone():

@@ -236,6 +236,6 @@ func TestAnImageThatIsTakenAwayBeforeItComesIsForgotten(t *testing.T) {
 
 func TestAnAnswerThatIsNotTheServicesSaysNothingOfThePerk(t *testing.T) {
 	proxy := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such host here", http.StatusNotFound) })
-	d := tuitest.StartOver(t, proxy, tuitest.Route(screen.ToPerk{ID: "coffee-for-two"}))
+	d := tuitest.StartWithHandler(t, proxy, tuitest.Route(screen.ToPerk{ID: "coffee-for-two"}))
 	d.See("Perk coffee-for-two was not loaded.", "The server answered 404 Not Found: no such host here.", "Check its address. R retries.")
 }

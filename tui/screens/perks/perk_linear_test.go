@@ -45,7 +45,7 @@ State: Loaded just now`,
 		"no-such": `Problem: There is no perk coffee-for-two.
 This is the live service. esc goes back. R retries.`,
 	} {
-		if diff := cmp.Diff(want, perkStates[name](t).App.Top().Linear()); diff != "" {
+		if diff := cmp.Diff(want, perkStates[name](t).App.Top().AccessibleText()); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
@@ -56,7 +56,7 @@ This is the live service. esc goes back. R retries.`,
 		"image":          "Drawn image: Image from images.test",
 		"image-fetching": "Drawn image: Fetching the image from images.test ...",
 	} {
-		if got := perkStates[name](t).App.Top().Linear(); !strings.Contains(got, want) {
+		if got := perkStates[name](t).App.Top().AccessibleText(); !strings.Contains(got, want) {
 			t.Errorf("%s: %q is not in\n%s", name, want, got)
 		}
 	}

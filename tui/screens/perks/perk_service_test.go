@@ -49,7 +49,7 @@ func (s *perkService) change(change func(*perkService)) {
 // open shows the perk of the service, which a list may have shown before.
 func (s *perkService) open(t testing.TB, known *api.Perk) *tuitest.Driver {
 	t.Helper()
-	return tuitest.StartOver(t, s, tuitest.Route(screen.ToPerk{ID: s.perk.ID, Known: known}))
+	return tuitest.StartWithHandler(t, s, tuitest.Route(screen.ToPerk{ID: s.perk.ID, Known: known}))
 }
 
 func pointerTo[T any](v T) *T { return &v }

@@ -111,15 +111,15 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 	case tea.MouseMsg:
 		return s.mouse(msg)
 	}
-	next, changed := s.list.Take(msg)
+	next, changed := s.list.Handle(msg)
 	if changed {
 		return s.handleLoaded()
 	}
-	prefetch, changed := s.prefetch.Take(msg)
+	prefetch, changed := s.prefetch.Handle(msg)
 	if changed {
 		return s.handlePrefetched()
 	}
-	categories, changed := s.categories.Take(msg)
+	categories, changed := s.categories.Handle(msg)
 	if changed {
 		return s.handleCategories()
 	}
@@ -143,7 +143,7 @@ func (s *List) reconnect(msg screen.Reconnected) tea.Cmd {
 const oldAfter = 5 * time.Minute
 
 // noRows says why there are no rows; none is false if there are some.
-func (s *List) noRows() (title, advice string, mood widget.Mood, none bool) {
+func (s *List) noRows() (title, advice string, mood widget.NoticeKind, none bool) {
 	switch {
 	case len(s.shown) > 0:
 		return "", "", widget.Empty, false
@@ -233,7 +233,7 @@ func (s *List) position(width int) string {
 	meta := s.list.Value.page.Meta
 	row := display.Count((meta.Page-1)*int64(meta.PerPage) + int64(s.table.Cursor()) + 1)
 	total, page, pages := display.Count(meta.Total), display.Count(meta.Page), display.Count(meta.TotalPages)
-	marks, age := s.marks.Say(s.shown), ""
+	marks, age := s.marks.Summary(s.shown), ""
 	if old := s.shell.Now().Sub(s.list.At); s.list.Has && old >= oldAfter {
 		age = "loaded " + display.Age(old)
 	}
@@ -271,16 +271,16 @@ func joined(between string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
 }
 
-func (s *List) Linear() string {
+func (s *List) AccessibleText() string {
 	lines := []string{s.want.summary() + "."}
 	if s.typing {
-		lines = append(lines, "The filter is open. Field "+s.form.Field(s.form.Focus()).Label+" has the focus.", s.form.Linear())
+		lines = append(lines, "The filter is open. Field "+s.form.Field(s.form.Focus()).Label+" has the focus.", s.form.AccessibleText())
 	}
 	if problem := s.problem(); problem != "" && len(s.shown) > 0 {
 		lines = append(lines, "Problem: "+problem)
 	}
 	if title, advice, mood, none := s.noRows(); none {
-		lines = append(lines, widget.LinearNotice(mood, title, advice))
+		lines = append(lines, widget.AccessibleNotice(mood, title, advice))
 	}
 	for i := range s.rows {
 		lines = append(lines, s.linearRow(i))
@@ -338,9 +338,9 @@ func (s *List) mouse(msg tea.MouseMsg) tea.Cmd {
 	case atPreview && msg.Button == tea.MouseButtonWheelDown:
 		s.scrollPreview(1)
 	case msg.Button == tea.MouseButtonWheelUp:
-		return screen.Roll(s.move, actions.Up)
+		return screen.ScrollWheel(s.move, actions.Up)
 	case msg.Button == tea.MouseButtonWheelDown:
-		return screen.Roll(s.move, actions.Down)
+		return screen.ScrollWheel(s.move, actions.Down)
 	}
 	return nil
 }

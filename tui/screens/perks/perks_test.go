@@ -33,17 +33,17 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		perks := numbered(1_000_000)
 		perks.hold = make(chan struct{})
 		t.Cleanup(func() { close(perks.hold) })
-		return tuitest.StartOver(t, perks)
+		return tuitest.StartWithHandler(t, perks)
 	},
 	"list": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartOver(t, numbered(1_000_000))
+		d := tuitest.StartWithHandler(t, numbered(1_000_000))
 		d.See("row 1 of 1,000,000")
 		d.Settle()
 		d.Press("j", " ", "j", "j", " ", "j")
 		return d
 	},
 	"strange": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartOver(t, strange())
+		d := tuitest.StartWithHandler(t, strange())
 		d.See("row 1 of 7")
 		d.Settle()
 		d.Press("e")
@@ -52,23 +52,23 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		return d
 	},
 	"strange-long": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartOver(t, strange())
+		d := tuitest.StartWithHandler(t, strange())
 		d.Settle()
 		return d
 	},
 	"strange-emoji": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartOver(t, strange())
+		d := tuitest.StartWithHandler(t, strange())
 		d.Settle()
 		d.Press("j", "j", "j")
 		return d
 	},
 	"empty": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartOver(t, numbered(0))
+		d := tuitest.StartWithHandler(t, numbered(0))
 		d.See("There are no perks yet.")
 		return d
 	},
 	"empty-filter": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartOver(t, numbered(1000))
+		d := tuitest.StartWithHandler(t, numbered(1000))
 		d.Settle()
 		d.Press("/")
 		d.Paste("nothing")
@@ -80,7 +80,7 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		return d
 	},
 	"filter": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartOver(t, numbered(1000))
+		d := tuitest.StartWithHandler(t, numbered(1000))
 		d.Settle()
 		d.Press("/")
 		d.Type("coffee")
@@ -90,7 +90,7 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		return d
 	},
 	"filter-wrong": func(t *testing.T) *tuitest.Driver {
-		d := tuitest.StartOver(t, numbered(1000))
+		d := tuitest.StartWithHandler(t, numbered(1000))
 		d.Settle()
 		d.Press("/", "tab", "tab", "tab")
 		d.Type("52.5,200")
@@ -102,7 +102,7 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 	},
 	"filter-refused": func(t *testing.T) *tuitest.Driver {
 		perks := numbered(1000)
-		d := tuitest.StartOver(t, perks)
+		d := tuitest.StartWithHandler(t, perks)
 		d.Settle()
 		perks.change(func() {
 			perks.status = http.StatusUnprocessableEntity
@@ -115,7 +115,7 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 	},
 	"filtered-stale": func(t *testing.T) *tuitest.Driver {
 		perks := numbered(1000)
-		d := tuitest.StartOver(t, perks)
+		d := tuitest.StartWithHandler(t, perks)
 		d.Settle()
 		hold := make(chan struct{})
 		t.Cleanup(func() { close(hold) })
@@ -129,13 +129,13 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 	"error": func(t *testing.T) *tuitest.Driver {
 		perks := numbered(1000)
 		perks.status = http.StatusInternalServerError
-		d := tuitest.StartOver(t, perks)
+		d := tuitest.StartWithHandler(t, perks)
 		d.See("R retries.")
 		return d
 	},
 	"error-stale": func(t *testing.T) *tuitest.Driver {
 		perks := numbered(1000)
-		d := tuitest.StartOver(t, perks)
+		d := tuitest.StartWithHandler(t, perks)
 		d.Settle()
 		perks.change(func() { perks.status = http.StatusInternalServerError })
 		d.Elapse(17 * time.Minute)

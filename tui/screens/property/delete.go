@@ -60,19 +60,19 @@ func (s *Screen) handleDelete(sent screen.Sent[client.Editing]) tea.Cmd {
 	switch {
 	case err == nil:
 		return s.finishDelete(done.Lost)
-	case client.Missing(err) || client.Changed(err) && done.Holds():
+	case client.IsNotFound(err) || client.IsVersionConflict(err) && done.IsApplied():
 		return s.finishDelete(true)
-	case client.Changed(err) && done.Known:
+	case client.IsVersionConflict(err) && done.HasCurrent:
 		before := s.record.Value.Property
-		s.setRecord(done.Now)
-		return s.confirmDelete("Not deleted: somebody else changed it. " + changesBetween(before, done.Now.Property))
-	case client.OutcomeUnknown(err) && done.Known:
-		s.setRecord(done.Now)
+		s.setRecord(done.Current)
+		return s.confirmDelete("Not deleted: somebody else changed it. " + changesBetween(before, done.Current.Property))
+	case client.OutcomeUnknown(err) && done.HasCurrent:
+		s.setRecord(done.Current)
 		s.note("Unknown outcome: property %d is not deleted yet. It may still be.", s.id)
 		return nil
 	case client.OutcomeUnknown(err):
 		s.unknown = true
-		s.note("Unknown outcome: property %d may be deleted. %s checks.", s.id, s.shell.Key(actions.Settle))
+		s.note("Unknown outcome: property %d may be deleted. %s checks.", s.id, s.shell.Key(actions.CheckAgain))
 		return nil
 	}
 	what, next := s.explain(err)

@@ -74,7 +74,7 @@ func (d *drafts) save(profile screen.Profile, values map[string]string) tea.Cmd 
 		if number <= d.written {
 			return nil
 		}
-		err := memory.KeepDraft(profile, d.name, values)
+		err := memory.SaveDraft(profile, d.name, values)
 		if err == nil {
 			d.written = number
 		}

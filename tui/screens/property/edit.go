@@ -67,7 +67,7 @@ func (e *edit) buildForm(shell *screen.Shell, patch api.PropertyPatch) {
 			e.form.Set(f.Name, withoutControls(f, f.text(after)))
 		}
 	}
-	e.form.FocusOn(0)
+	e.form.FocusIndex(0)
 }
 
 // problem says what is wrong with the text of a field. Text that was not changed is never wrong.
@@ -242,7 +242,7 @@ func (s *Screen) whyNoUndo() string {
 	switch {
 	case s.undo == nil:
 		return "Nothing was saved here yet."
-	case s.undo.back.IsHeldBy(s.record.Value.Property):
+	case s.undo.back.IsAppliedTo(s.record.Value.Property):
 		return fmt.Sprintf("The property already has its old values: %s.", labels(s.undo.back.Fields()))
 	}
 	return ""

@@ -262,7 +262,7 @@ func TestADraftIsKeptAtOnce(t *testing.T) {
 			o.Elapse(time.Second) // a question is read before it is answered
 			o.Press("y")
 		},
-		"at the end": func(o *office) { o.App.Keep() },
+		"at the end": func(o *office) { o.App.SaveDrafts() },
 	} {
 		o := begin(t, 42)
 		o.Press("e")

@@ -158,7 +158,7 @@ func (s *Screen) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-func (s *Screen) Keep() tea.Cmd {
+func (s *Screen) SaveDraft() tea.Cmd {
 	if s.drafts.dirty {
 		return s.saveDraft()
 	}
@@ -186,7 +186,7 @@ func (s *Screen) viewProperty() string {
 }
 
 // placeholder is shown instead of the property; the title is empty if the property can be shown.
-func (s *Screen) placeholder() (mood widget.Mood, title, advice string) {
+func (s *Screen) placeholder() (mood widget.NoticeKind, title, advice string) {
 	switch {
 	case s.inSandbox():
 		return widget.Failure, "The sandbox has no properties.", "Log in to the live service (" + s.shell.Key(actions.Login) + ")."
@@ -237,21 +237,21 @@ func facts(p api.Property) []widget.Pair {
 	return append(pairs, widget.Pair{Label: "Property id", Value: strconv.FormatInt(p.ID, 10)})
 }
 
-func (s *Screen) Linear() string {
+func (s *Screen) AccessibleText() string {
 	var lines []string
 	mood, title, advice := s.placeholder()
 	switch {
 	case s.mode == editing:
-		lines = append(linearNotes(s.notes), s.edit.form.Linear())
+		lines = append(linearNotes(s.notes), s.edit.form.AccessibleText())
 	case s.mode == reviewing:
 		s.seen = true // people who listen hear all of it
 		lines = slices.Concat(linearNotes(s.notes), s.reviewIntro(), linearDiffs(s.edit.reviewDiffs()))
 	case s.mode == merging:
 		lines = slices.Concat(linearNotes(s.notes), s.mergeIntro(), []string{s.mergeStatus()}, linearDiffs(s.edit.merge.fieldDiffs(s.edit)))
 	case title != "":
-		return widget.LinearNotice(mood, title, advice)
+		return widget.AccessibleNotice(mood, title, advice)
 	default:
-		lines = append(linearNotes(s.banner()), widget.LinearPairs(facts(s.record.Value.Property))...)
+		lines = append(linearNotes(s.banner()), widget.AccessiblePairs(facts(s.record.Value.Property))...)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -280,7 +280,7 @@ func (s *Screen) pickProperty(recent []string) tea.Cmd {
 			s.drafts = newDrafts(s.shell, s.id)
 			return s.load()
 		},
-		Left: s.close,
+		OnCancel: s.close,
 	})
 }
 

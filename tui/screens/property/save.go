@@ -21,7 +21,7 @@ func sendChange(e client.Editing) screen.Fetch[client.Editing] {
 	return func(ctx context.Context, c *client.Client) (client.Editing, error) {
 		e := e.Send(ctx, c)
 		if e.Err == nil && !e.Lost && !e.Delete {
-			e = e.Look(ctx, c)
+			e = e.Check(ctx, c)
 		}
 		return e, e.Err
 	}
@@ -40,17 +40,17 @@ func (s *Screen) handleSave(sent screen.Sent[client.Editing]) tea.Cmd {
 	s.unknown = client.OutcomeUnknown(err)
 	var refused *client.Error
 	switch {
-	case err == nil, client.Changed(err) && done.Holds():
+	case err == nil, client.IsVersionConflict(err) && done.IsApplied():
 		return s.finish(done)
-	case s.unknown && done.Known:
+	case s.unknown && done.HasCurrent:
 		s.note("Unknown outcome: the property is not changed yet. %s", s.safeToRetry())
 		return nil
 	case s.unknown:
-		s.note("Unknown outcome. %s Your text is kept. %s checks whether it was saved.", screen.Sentence("", err), s.shell.Key(actions.Settle))
+		s.note("Unknown outcome. %s Your text is kept. %s checks whether it was saved.", screen.Sentence("", err), s.shell.Key(actions.CheckAgain))
 		return nil
-	case client.Changed(err) && done.Known:
-		return s.startMerge(done.Now, thenSave)
-	case client.Changed(err):
+	case client.IsVersionConflict(err) && done.HasCurrent:
+		return s.startMerge(done.Current, thenSave)
+	case client.IsVersionConflict(err):
 		s.note("Not saved: somebody else changed the property, and it was not reloaded. %s.", s.retryHint("Retry"))
 		return nil
 	case errors.As(err, &refused) && len(refused.Fields) > 0 && s.edit.form != nil:
@@ -88,8 +88,8 @@ func (s *Screen) finish(done client.Editing) tea.Cmd {
 	// If the saved version was not read, it is computed, and compared with the next one that is read.
 	after := e.base.Property.With(e.patch)
 	s.undo = &undo{client.Version{Property: after}, api.PropertyChanges(after, e.base.Property)}
-	if done.Known && api.PropertyChanges(after, done.Now.Property).IsEmpty() {
-		s.undo.after = done.Now
+	if done.HasCurrent && api.PropertyChanges(after, done.Current.Property).IsEmpty() {
+		s.undo.after = done.Current
 	}
 	changed := labels(e.patch.Fields())
 	what := fmt.Sprintf("Saved property %d: %s.", s.id, changed)
@@ -103,8 +103,8 @@ func (s *Screen) finish(done client.Editing) tea.Cmd {
 		what = fmt.Sprintf("Property %d already has it: %s.", s.id, changed)
 	}
 	cmds := []tea.Cmd{screen.Tell(screen.Done, "%s", what), s.closeEdit()}
-	if done.Known {
-		s.setRecord(done.Now)
+	if done.HasCurrent {
+		s.setRecord(done.Current)
 	} else {
 		cmds = append(cmds, s.record.Again())
 	}
@@ -120,14 +120,14 @@ func (s *Screen) setRecord(now client.Version) {
 func (s *Screen) handleCheck() tea.Cmd {
 	now, err := s.record.Value, s.record.Err
 	switch {
-	case s.edit == nil && client.Missing(err):
+	case s.edit == nil && client.IsNotFound(err):
 		return s.finishDelete(true)
 	case s.edit == nil && err == nil:
 		s.unknown, s.notes = false, nil
 		s.note("Property %d is not deleted yet.", s.id)
 	case s.edit == nil:
-	case err == nil && s.edit.patch.IsHeldBy(now.Property):
-		return s.finish(client.Editing{Now: now, Known: true, Lost: true})
+	case err == nil && s.edit.patch.IsAppliedTo(now.Property):
+		return s.finish(client.Editing{Current: now, HasCurrent: true, Lost: true})
 	case err == nil:
 		s.notes = nil
 		s.note("Checked: the property is not changed yet. %s", s.safeToRetry())
@@ -142,7 +142,7 @@ func (s *Screen) handleCheck() tea.Cmd {
 // explain says what went wrong, and what to do next.
 func (s *Screen) explain(err error) (what, next string) {
 	what, next = s.shell.Explain(err)
-	if client.Missing(err) {
+	if client.IsNotFound(err) {
 		next = s.shell.Key(actions.Property) + " opens another property."
 	}
 	return what, next

@@ -59,13 +59,13 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
-	if sent, mine := s.sender.Take(msg); mine {
+	if sent, mine := s.sender.Handle(msg); mine {
 		if s.edit == nil {
 			return s.handleDelete(sent)
 		}
 		return s.handleSave(sent)
 	}
-	next, changed := s.record.Take(msg)
+	next, changed := s.record.Handle(msg)
 	switch {
 	case !changed:
 		return next
@@ -93,7 +93,7 @@ func (s *Screen) mouse(msg tea.MouseMsg) {
 	if form := s.Form(); form != nil {
 		index, ok := form.FieldAt(msg.Y - s.formTop)
 		if ok && msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress {
-			form.FocusOn(index)
+			form.FocusIndex(index)
 		}
 		return
 	}
@@ -112,17 +112,17 @@ func (s *Screen) Offers() []actions.Offer {
 	}
 	switch s.mode {
 	case editing:
-		return []actions.Offer{actions.If(actions.Submit, busy).As("review"), actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""), actions.If(actions.Cancel, busy)}
+		return []actions.Offer{actions.EnabledUnless(actions.Submit, busy).WithHint("review"), actions.EnabledUnless(actions.NextField, ""), actions.EnabledUnless(actions.PreviousField, ""), actions.EnabledUnless(actions.Cancel, busy)}
 	case reviewing:
 		word := map[bool]string{false: "save", true: "undo"}[s.edit.undoing]
 		unseen := s.whyUnseen()
-		offers := []actions.Offer{actions.If(actions.Submit, cmp.Or(busy, unseen)).As(word)}
+		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, cmp.Or(busy, unseen)).WithHint(word)}
 		if s.unknown {
-			offers = append(offers, actions.If(actions.Settle, busy))
+			offers = append(offers, actions.EnabledUnless(actions.CheckAgain, busy))
 		}
-		offers = append(append(offers, s.scroll.Moves()...), actions.If(actions.Back, busy))
+		offers = append(append(offers, s.scroll.Moves()...), actions.EnabledUnless(actions.Back, busy))
 		if s.isFoldable() {
-			offers = append(offers, actions.If(actions.Open, "").As(map[bool]string{false: "show all", true: "fold"}[s.unfolded]))
+			offers = append(offers, actions.EnabledUnless(actions.Open, "").WithHint(map[bool]string{false: "show all", true: "fold"}[s.unfolded]))
 		}
 		return offers
 	case merging:
@@ -134,8 +134,8 @@ func (s *Screen) Offers() []actions.Offer {
 			undecided = fmt.Sprintf("Decide first about: %s.", labels(names))
 		}
 		return append([]actions.Offer{
-			actions.If(actions.Mine, none), actions.If(actions.Theirs, none),
-			actions.If(actions.Submit, undecided).As("save"), actions.If(actions.Back, ""),
+			actions.EnabledUnless(actions.Mine, none), actions.EnabledUnless(actions.Theirs, none),
+			actions.EnabledUnless(actions.Submit, undecided).WithHint("save"), actions.EnabledUnless(actions.Back, ""),
 		}, s.scroll.Moves()...)
 	}
 	return s.viewingOffers()
@@ -146,7 +146,7 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	case s.deleted || s.inSandbox():
 		return nil
 	case s.id == 0:
-		return actions.Able(actions.Open)
+		return actions.Enabled(actions.Open)
 	}
 	why := ""
 	switch {
@@ -154,7 +154,7 @@ func (s *Screen) viewingOffers() []actions.Offer {
 		why = "It is being deleted."
 	case s.unknown:
 		why = "First check whether it was deleted."
-	case client.Missing(s.record.Err):
+	case client.IsNotFound(s.record.Err):
 		why = "There is no such property any more."
 	case !s.record.Has && s.record.Busy():
 		why = "It is being loaded."
@@ -173,10 +173,10 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	}
 	var offers []actions.Offer
 	if s.unknown {
-		offers = actions.Able(actions.Settle)
+		offers = actions.Enabled(actions.CheckAgain)
 	}
-	return append(append(offers, actions.If(actions.Edit, noEdit), actions.If(actions.Undo, noUndo), actions.If(actions.OpenImage, noImage),
-		actions.If(actions.CopyID, ""), actions.If(actions.Delete, why)), s.scroll.Moves()...)
+	return append(append(offers, actions.EnabledUnless(actions.Edit, noEdit), actions.EnabledUnless(actions.Undo, noUndo), actions.EnabledUnless(actions.OpenImage, noImage),
+		actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Delete, why)), s.scroll.Moves()...)
 }
 
 func (s *Screen) Do(id actions.ID) tea.Cmd {
@@ -202,7 +202,7 @@ func (s *Screen) doViewing(id actions.ID) tea.Cmd {
 		return s.startUndo()
 	case actions.Delete:
 		return s.confirmDelete("")
-	case actions.Settle:
+	case actions.CheckAgain:
 		return s.record.Again()
 	case actions.CopyID:
 		return s.shell.Copy(strconv.FormatInt(s.id, 10), "")
@@ -228,7 +228,7 @@ func (s *Screen) doReviewing(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Submit:
 		return s.send()
-	case actions.Settle:
+	case actions.CheckAgain:
 		return s.record.Again()
 	case actions.Open:
 		s.unfolded = !s.unfolded

@@ -64,7 +64,7 @@ func over(t testing.TB, s *service) *office {
 		s.property = flat()
 	}
 	s.etag = `"v1"`
-	o := &office{Driver: tuitest.StartOver(t, s)}
+	o := &office{Driver: tuitest.StartWithHandler(t, s)}
 	o.Settle()
 	o.Open(screen.ToProperty{ID: 42})
 	if !s.silent {
@@ -102,7 +102,7 @@ var states = map[string]func(t testing.TB) *office{
 		return o
 	},
 	"choosing": func(t testing.TB) *office {
-		o := &office{Driver: tuitest.StartOver(t, &service{}, tuitest.Route(screen.ToProperty{}))} // there is nothing to go back to
+		o := &office{Driver: tuitest.StartWithHandler(t, &service{}, tuitest.Route(screen.ToProperty{}))} // there is nothing to go back to
 		o.See("Open a property")
 		o.Press("esc")
 		return o
@@ -259,7 +259,7 @@ func TestEveryStateFits(t *testing.T) {
 // TestTheSandboxHasNoProperties holds a change that was meant for the sandbox away from the live property of the same id.
 func TestTheSandboxHasNoProperties(t *testing.T) {
 	asked := false
-	d := tuitest.StartOver(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = asked || strings.Contains(r.URL.Path, "property")
 		w.Write([]byte(`{"data":[]}`))
 	}))
@@ -312,7 +312,7 @@ func TestLinearSaysWhatIsShown(t *testing.T) {
 		"merge":         {"Title, changed by both: not decided (this is the one to decide)", "before: Bright flat", "theirs: Quiet flat", "mine: Bright and quiet flat", "new: Three rooms."},
 		"merge-decided": {"Title, changed by both: yours is kept", "kept: mine: Bright and quiet flat", "Description, changed by both: theirs is kept"},
 	} {
-		text := states[name](t).App.Top().Linear()
+		text := states[name](t).App.Top().AccessibleText()
 		for _, want := range wants {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: %q is missing in\n%s", name, want, text)

@@ -24,7 +24,7 @@ func redeem(d *tuitest.Driver, text string) {
 
 // asks waits for a question, whose text is whole however it is wrapped.
 func asks(d *tuitest.Driver, text string) {
-	d.Until(text, func() bool { return d.App.Overlay() != nil && d.App.Overlay().Linear() == text })
+	d.Until(text, func() bool { return d.App.Overlay() != nil && d.App.Overlay().AccessibleText() == text })
 }
 
 func (l *line) wants(sent, stored int) {
@@ -279,7 +279,7 @@ func TestOfSeveralItIsSaidWhatWaitsForApproval(t *testing.T) {
 	d.See("[redeemed] Coffee for two", "[redeemed] A pot of tea", "[pending] Spa day")
 	d.Settle()
 	summary := "bob: 2 redeemed, 1 waiting for approval."
-	if linear := d.App.Top().Linear(); !strings.HasPrefix(linear, summary+"\n") {
+	if linear := d.App.Top().AccessibleText(); !strings.HasPrefix(linear, summary+"\n") {
 		t.Errorf("it says\n%s", linear)
 	}
 	d.See("Done: " + summary) // the message is about all of them, not about the last

@@ -36,12 +36,12 @@ func (i *item) sameFor(other *item) bool {
 }
 
 // unresolved tells whether the outcome is unknown and still being checked.
-func (i *item) unresolved() bool { return i.Known == client.Unknown && !i.givenUp }
+func (i *item) unresolved() bool { return i.Outcome == client.Unknown && !i.givenUp }
 
 // isWaiting tells whether the item was confirmed, and is neither redeemed nor refused for good.
 func (i *item) isWaiting() bool {
 	stops, _ := classify(i)
-	return i.Known == client.NotRedeemed && (i.at.IsZero() || stops) || i.unresolved()
+	return i.Outcome == client.NotRedeemed && (i.at.IsZero() || stops) || i.unresolved()
 }
 
 // submission is the items that a person confirms together.
@@ -69,12 +69,12 @@ func filter(items []*item, holds func(*item) bool) []*item {
 func (s *submission) waiting() []*item { return s.where((*item).isWaiting) }
 
 func (s *submission) open() []*item {
-	return s.where(func(i *item) bool { return i.Known != client.Redeemed })
+	return s.where(func(i *item) bool { return i.Outcome != client.Redeemed })
 }
 
 // needsAttention tells whether the item has led to no new redemption that is approved or may still be.
 func (i *item) needsAttention() bool {
-	return i.Known != client.Redeemed || i.Replayed || i.Redemption.Status == api.StatusRejected
+	return i.Outcome != client.Redeemed || i.Replayed || i.Redemption.Status == api.StatusRejected
 }
 
 // counts says how many items have which outcome. One that waits for approval does not count as redeemed.
@@ -83,11 +83,11 @@ func (s *submission) counts() string {
 	for _, i := range s.items {
 		what := "redeemed"
 		switch {
-		case i.Known == client.Unknown:
+		case i.Outcome == client.Unknown:
 			what = "unknown"
 		case i.isWaiting():
 			what = "left"
-		case i.Known != client.Redeemed:
+		case i.Outcome != client.Redeemed:
 			what = "refused"
 		case i.Replayed:
 			what = "redeemed before"
@@ -122,7 +122,7 @@ func (s *submission) unresolved() *item {
 // out under two keys. So is what the present submission has redeemed for this user, which is not requested again.
 func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 	for _, i := range s.items() {
-		got := i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.Known == client.Redeemed
+		got := i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.Outcome == client.Redeemed
 		if got || i.is(perk.ID, request) && api.CodeOf(i.Err) != api.CodeIdempotencyKeyReused {
 			return i
 		}
@@ -143,14 +143,14 @@ func (s *Screen) isUnresolvedElsewhere(i *item) bool {
 	return slices.ContainsFunc(s.shell.Screens(), func(open screen.Screen) bool {
 		other, redeems := open.(*Screen)
 		return redeems && other != s && slices.ContainsFunc(slices.Concat(other.items(), other.abandoned), func(o *item) bool {
-			return (other.isSending(o) || o.Known == client.Unknown) && o.sameFor(i)
+			return (other.isSending(o) || o.Outcome == client.Unknown) && o.sameFor(i)
 		})
 	})
 }
 
 // isAbandonedWithOtherMetadata tells whether the same was sent under another key, and a person has stopped checking its outcome.
 func (s *Screen) isAbandonedWithOtherMetadata(i *item) bool {
-	return slices.ContainsFunc(s.abandoned, func(other *item) bool { return other != i && other.Known == client.Unknown && other.sameFor(i) })
+	return slices.ContainsFunc(s.abandoned, func(other *item) bool { return other != i && other.Outcome == client.Unknown && other.sameFor(i) })
 }
 
 // existingTimeout is how long the search for a user's existing redemption may take.
@@ -183,7 +183,7 @@ func (s *Screen) loadExisting(i *item) tea.Cmd {
 func (s *Screen) takeExisting(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, i := range s.sub.where(func(i *item) bool { return i.existing != nil }) {
-		next, changed := i.existing.Take(msg)
+		next, changed := i.existing.Handle(msg)
 		if changed && i.existing.Value != nil {
 			s.seen[i.existing.Value.ID] = true
 		}

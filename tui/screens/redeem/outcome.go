@@ -27,7 +27,7 @@ func classify(i *item) (stops bool, fields api.FieldErrors) {
 		return i.Err != nil && !errors.As(i.Err, &fault), nil // the client itself refuses ids that lead elsewhere
 	}
 	switch {
-	case refused.Stray, slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, refused.Status):
+	case refused.NotFromService, slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, refused.Status):
 		return true, nil
 	case refused.Code == api.CodeNotFound && isAboutUser(i, refused.Message):
 		return true, api.FieldErrors{userField: {"is not known: " + refused.Message}}
@@ -65,9 +65,9 @@ func (s *Screen) outcome(i *item) outcome {
 		return outcome{mark: "checking", role: muted, text: fmt.Sprintf("Checking %s's list: %s ...", i.Request.UserID, waited)}
 	case s.isSending(i):
 		return outcome{mark: "sending", role: muted, text: fmt.Sprintf("No reply yet: %s ...", waited)}
-	case i.Known == client.Redeemed:
+	case i.Outcome == client.Redeemed:
 		return s.redeemed(i)
-	case i.Known == client.Unknown:
+	case i.Outcome == client.Unknown:
 		return s.unknown(i)
 	case i.at.IsZero():
 		return outcome{mark: "waiting", role: muted, text: "Not sent yet."}
@@ -102,8 +102,8 @@ func (s *Screen) unknown(i *item) outcome {
 	user := i.Request.UserID
 	o := outcome{mark: "unknown", role: bad, text: "Unknown outcome. " + screen.Sentence("", i.Err)}
 	switch {
-	case i.LookErr != nil:
-		o.text += " " + screen.Sentence("The check failed: ", i.LookErr)
+	case i.CheckErr != nil:
+		o.text += " " + screen.Sentence("The check failed: ", i.CheckErr)
 	case i.Candidate.ID == "":
 		o.text += fmt.Sprintf(" At %s it was not in %s's list, but may still come.", i.at.Format("15:04:05"), user)
 	}
@@ -120,7 +120,7 @@ func (s *Screen) unknown(i *item) outcome {
 	if !s.canRetrySafely(i) {
 		retry = "retry (may redeem twice)"
 	}
-	o.next = fmt.Sprintf("%s check again, %s %s, %s stop checking", s.shell.Key(actions.Settle), s.shell.Key(actions.Retry), retry, s.shell.Key(actions.GiveUp))
+	o.next = fmt.Sprintf("%s check again, %s %s, %s stop checking", s.shell.Key(actions.CheckAgain), s.shell.Key(actions.Retry), retry, s.shell.Key(actions.StopChecking))
 	return o
 }
 
@@ -176,7 +176,7 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 		return outcome{mark: "not started", role: bad, text: notStarted + nothing}
 	case e.Code == api.CodeIdempotencyKeyReused:
 		return outcome{mark: "refused", role: bad, text: "Another request has used this idempotency key." + nothing, next: s.shell.Key(actions.Redeem) + " opens the form, and uses a new idempotency key."}
-	case e.Stray:
+	case e.NotFromService:
 		return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing, next: "The reply may not be from the service. " + again}
 	case e.Code == api.CodeNotFound && isAboutUser(i, e.Message):
 		return outcome{mark: "no such user", role: bad, text: screen.Sentence("", e) + nothing, next: "Correct the user."}

@@ -78,7 +78,7 @@ func (s *Screen) Title() string {
 func (s *Screen) Init() tea.Cmd { return nil }
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
-	if sent, mine := s.sender.Take(msg); mine {
+	if sent, mine := s.sender.Handle(msg); mine {
 		return s.handleReply(sent)
 	}
 	switch msg := msg.(type) {
@@ -114,11 +114,11 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 		return s.shell.Close()
 	case actions.Recent:
 		return s.shell.Recent(s, s.profile, "user")
-	case actions.Settle:
+	case actions.CheckAgain:
 		return s.checkNow()
 	case actions.Retry:
 		return s.retry()
-	case actions.GiveUp:
+	case actions.StopChecking:
 		return s.giveUp()
 	case actions.ForUser:
 		return s.shell.Open(screen.ToUser{ID: s.sub.request.UserID, Redeemed: true})
@@ -142,24 +142,24 @@ func (s *Screen) Offers() []actions.Offer {
 	switch {
 	case s.Form() != nil:
 		return []actions.Offer{
-			actions.If(actions.Submit, s.whyNot()).As("redeem"), actions.If(actions.Cancel, ""), actions.If(actions.Recent, ""),
-			actions.If(actions.NextField, ""), actions.If(actions.PreviousField, ""),
+			actions.EnabledUnless(actions.Submit, s.whyNot()).WithHint("redeem"), actions.EnabledUnless(actions.Cancel, ""), actions.EnabledUnless(actions.Recent, ""),
+			actions.EnabledUnless(actions.NextField, ""), actions.EnabledUnless(actions.PreviousField, ""),
 		}
 	case s.sub.unresolved() != nil:
 		why, busy := s.whyNotCheck(), ""
 		if s.sender.Busy() {
 			busy = why
 		}
-		offers := []actions.Offer{actions.If(actions.Settle, why), actions.If(actions.Retry, why), actions.If(actions.GiveUp, busy)}
-		return slices.Concat(offers, actions.Able(actions.ForUser, actions.OpenPerk), widget.Moves())
+		offers := []actions.Offer{actions.EnabledUnless(actions.CheckAgain, why), actions.EnabledUnless(actions.Retry, why), actions.EnabledUnless(actions.StopChecking, busy)}
+		return slices.Concat(offers, actions.Enabled(actions.ForUser, actions.OpenPerk), widget.Moves())
 	case s.sender.Busy():
-		return append([]actions.Offer{actions.If(actions.Submit, s.whyNot())}, widget.Moves()...)
+		return append([]actions.Offer{actions.EnabledUnless(actions.Submit, s.whyNot())}, widget.Moves()...)
 	}
 	none := ""
 	if i := s.chosen(); i == nil || i.Redemption.ID == "" {
 		none = "There is no redemption."
 	}
-	offers := []actions.Offer{actions.If(actions.ForUser, ""), actions.If(actions.CopyID, none), actions.If(actions.Redeem, ""), actions.If(actions.OpenPerk, "")}
+	offers := []actions.Offer{actions.EnabledUnless(actions.ForUser, ""), actions.EnabledUnless(actions.CopyID, none), actions.EnabledUnless(actions.Redeem, ""), actions.EnabledUnless(actions.OpenPerk, "")}
 	return append(offers, widget.Moves()...)
 }
 

@@ -60,7 +60,7 @@ func (s *Screen) begin(next *submission) tea.Cmd {
 			i.Key = s.shell.NewID()
 		}
 		i.givenUp = false
-		if i.Known == client.NotRedeemed {
+		if i.Outcome == client.NotRedeemed {
 			i.at = time.Time{}
 		}
 	}
@@ -92,8 +92,8 @@ func (s *Screen) attempt(i *item, checkOnly bool) tea.Cmd {
 	s.attempts++
 	return tea.Batch(s.shell.After(time.Second, tick{s, s.attempts}), s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
 		if checkOnly {
-			r = r.Look(ctx, c, taken)
-			return r, r.LookErr
+			r = r.Check(ctx, c, taken)
+			return r, r.CheckErr
 		}
 		r = r.Send(ctx, c, taken)
 		return r, r.Failure()
@@ -131,11 +131,11 @@ const (
 // would tell nothing new.
 func (s *Screen) checkLater() tea.Cmd {
 	i := s.sub.unresolved()
-	if i == nil || i.LookErr == nil && i.Candidate.ID != "" {
+	if i == nil || i.CheckErr == nil && i.Candidate.ID != "" {
 		return nil
 	}
 	pause := firstCheck
-	if i.LookErr == nil {
+	if i.CheckErr == nil {
 		pause = min(firstCheck<<min(s.checks, 10), lastCheck)
 	}
 	return s.shell.After(pause, dueCheck{s, s.attempts})
@@ -144,18 +144,18 @@ func (s *Screen) checkLater() tea.Cmd {
 // handleReply takes the outcome of an attempt. Only here does anything become redeemed.
 func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	i := s.current
-	wasUnknown := i.Known == client.Unknown
+	wasUnknown := i.Outcome == client.Unknown
 	i.at = s.shell.Now()
 	switch r := sent.Value; {
 	case r.Key == i.Key:
 		i.Redeeming = r
 	case wasUnknown:
-		i.LookErr = sent.Err // there was no client to ask with
+		i.CheckErr = sent.Err // there was no client to ask with
 	default:
 		i.Err = sent.Err
 	}
 	s.noteKeySupport()
-	switch i.Known {
+	switch i.Outcome {
 	case client.Redeemed:
 		s.seen[i.Redemption.ID] = true
 		served := screen.Send(screen.Redeemed{PerkID: i.perk.ID, UserID: i.Request.UserID})
@@ -183,7 +183,7 @@ func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 // announce tells the outcome of an item. Of several it counts the outcomes once all are sent: one message would hide the others.
 func (s *Screen) announce(i *item) tea.Cmd {
 	about, text := []*item{i}, fmt.Sprintf("%s for %s: %s.", quoted(i.perk), i.Request.UserID, s.outcome(i).mark)
-	if i.Known != client.Redeemed {
+	if i.Outcome != client.Redeemed {
 		text = "Not redeemed: " + text
 	}
 	if len(s.sub.items) > 1 {
@@ -233,7 +233,7 @@ func (s *Screen) retry() tea.Cmd {
 
 // canRetrySafely tells whether the service honours keys, and still remembers the item's. Later, the same key can redeem again.
 func (s *Screen) canRetrySafely(i *item) bool {
-	return s.honoursKeys && s.shell.Now().Sub(i.Since()) < client.KeyLife
+	return s.honoursKeys && s.shell.Now().Sub(i.Since()) < client.KeyLifetime
 }
 
 // giveUp stops checking, and unlocks the form although the outcome is unknown.

@@ -150,7 +150,7 @@ func (s state) start(t *testing.T) *tuitest.Driver {
 	if user == "" && s.do != nil && s.parts != nil || s.by != nil {
 		user = "alice"
 	}
-	d := tuitest.StartOver(t, service, tuitest.Route(screen.ToRedeem{Perks: s.perks, UserID: user}))
+	d := tuitest.StartWithHandler(t, service, tuitest.Route(screen.ToRedeem{Perks: s.perks, UserID: user}))
 	d.Settle()
 	if s.do != nil {
 		s.do(d)
@@ -161,7 +161,7 @@ func (s state) start(t *testing.T) *tuitest.Driver {
 // rest waits until the state is complete.
 func (s state) rest(d *tuitest.Driver) {
 	for _, text := range s.says {
-		d.Until(text, func() bool { return strings.Contains(d.App.Top().Linear(), text) })
+		d.Until(text, func() bool { return strings.Contains(d.App.Top().AccessibleText(), text) })
 	}
 	if !s.hangs {
 		d.Settle()
@@ -178,7 +178,7 @@ func TestEveryStateIsDrawnAndSaid(t *testing.T) {
 			d := s.start(t)
 			s.rest(d)
 			d.Golden(name, name == "several")
-			if linear := d.App.Top().Linear(); strings.ContainsAny(linear, "\x1b│╭╰─") {
+			if linear := d.App.Top().AccessibleText(); strings.ContainsAny(linear, "\x1b│╭╰─") {
 				t.Errorf("the linear form draws: %q", linear)
 			}
 		})

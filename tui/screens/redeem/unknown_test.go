@@ -236,7 +236,7 @@ func TestNothingIsSettledAtAnotherService(t *testing.T) {
 	l.disturb(func(l *line) { l.deaf = false })
 	d.App.Shell().Account.Profile.Sandbox = true
 	for _, offer := range d.App.Top().Offers() {
-		if (offer.ID == actions.Settle || offer.ID == actions.Retry) && !strings.Contains(offer.Why, "These perks are from "+l.url+" (LIVE)") {
+		if (offer.ID == actions.CheckAgain || offer.ID == actions.Retry) && !strings.Contains(offer.Why, "These perks are from "+l.url+" (LIVE)") {
 			t.Errorf("%s is offered: %q", offer.ID, offer.Why)
 		}
 	}

@@ -71,7 +71,7 @@ func (s *Screen) mouse(msg tea.MouseMsg) {
 	case msg.Action != tea.MouseActionPress:
 	case form != nil && msg.Button == tea.MouseButtonLeft:
 		if field, ok := form.FieldAt(msg.Y - s.formTop); ok {
-			form.FocusOn(field)
+			form.FocusIndex(field)
 		}
 	case form == nil && msg.Button == tea.MouseButtonWheelUp:
 		s.move(actions.Up)
@@ -187,7 +187,7 @@ func (s *Screen) locked() []line {
 	return lines
 }
 
-func (s *Screen) Linear() string {
+func (s *Screen) AccessibleText() string {
 	lines := s.lines()
 	if s.Form() == nil {
 		lines = append(lines, s.locked()...)
@@ -197,7 +197,7 @@ func (s *Screen) Linear() string {
 		parts = append(parts, display.Line(strings.TrimSpace(l.text)))
 	}
 	if form := s.Form(); form != nil {
-		parts = append(parts, form.Linear())
+		parts = append(parts, form.AccessibleText())
 	}
 	return strings.Join(parts, "\n")
 }

@@ -65,7 +65,7 @@ func TestAMessageIsAboutTheUserOrThePerkWhateverTheirIds(t *testing.T) {
 
 func TestAKeyThatWasConfiguredAwayIsNamedByItsCommand(t *testing.T) {
 	none := map[actions.ID][]string{}
-	for _, id := range []actions.ID{actions.Submit, actions.Settle, actions.Retry, actions.GiveUp, actions.ForUser, actions.Redeem, actions.Login} {
+	for _, id := range []actions.ID{actions.Submit, actions.CheckAgain, actions.Retry, actions.StopChecking, actions.ForUser, actions.Redeem, actions.Login} {
 		none[id] = []string{}
 	}
 	keys, err := actions.NewRegistry(none)
@@ -79,7 +79,7 @@ func TestAKeyThatWasConfiguredAwayIsNamedByItsCommand(t *testing.T) {
 		return i
 	}
 	unknown := &item{at: time.Now()}
-	unknown.Known = client.Unknown
+	unknown.Outcome = client.Unknown
 	for want, got := range map[string]string{
 		`"Save" in the command palette retries. It can't be redeemed twice.`: s.outcome(refused(http.StatusTooManyRequests, "")).next,
 		`"Redeem" in the command palette opens the form`:                     s.outcome(refused(http.StatusUnprocessableEntity, api.CodeIdempotencyKeyReused)).next,

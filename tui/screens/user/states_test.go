@@ -111,7 +111,7 @@ func full() *service { return &service{available: somePerks(), redemptions: some
 
 func start(t *testing.T, s http.Handler) *tuitest.Driver {
 	t.Helper()
-	return tuitest.StartOver(t, s, tuitest.Route(screen.ToUser{ID: "alice"}))
+	return tuitest.StartWithHandler(t, s, tuitest.Route(screen.ToUser{ID: "alice"}))
 }
 
 // states is every state of the screen, made anew.
@@ -157,7 +157,7 @@ func states() map[string]func(t *testing.T) *tuitest.Driver {
 			return d
 		},
 		"no user": func(t *testing.T) *tuitest.Driver {
-			d := tuitest.StartOver(t, full(), tuitest.Route(screen.ToUser{}))
+			d := tuitest.StartWithHandler(t, full(), tuitest.Route(screen.ToUser{}))
 			d.See("Which user?")
 			d.Press("esc")
 			return d
@@ -217,7 +217,7 @@ func TestWhatIsHeardIsWhatIsShown(t *testing.T) {
 			`Metadata: {   "till": 4,   "shop": "Mitte",   "tags": [     "a",     "b"   ],   "note": "two\nlines \u001b[31m" }`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := states()[name](t).App.Top().Linear(); got != want {
+			if got := states()[name](t).App.Top().AccessibleText(); got != want {
 				t.Errorf("it says\n%s\nwant\n%s", got, want)
 			}
 		})

@@ -66,7 +66,7 @@ func (t *tab) reload() tea.Cmd {
 
 func (t *tab) take(msg tea.Msg) tea.Cmd {
 	was, row := t.loader.Value, t.selected()
-	cmd, changed := t.loader.Take(msg)
+	cmd, changed := t.loader.Handle(msg)
 	if !changed || t.loader.Err != nil {
 		return cmd
 	}
@@ -259,10 +259,10 @@ func (t *titles) read(shell *screen.Shell, redemptions []api.Redemption) tea.Cmd
 // take takes the end of a read. After any failure but a missing perk, it reads no more until retry.
 func (t *titles) take(msg tea.Msg) {
 	for id, loader := range t.reading {
-		if _, changed := loader.Take(msg); changed {
+		if _, changed := loader.Handle(msg); changed {
 			delete(t.reading, id)
 			t.known[id] = loader.Value.Title
-			t.stopped = t.stopped || loader.Err != nil && !client.Missing(loader.Err)
+			t.stopped = t.stopped || loader.Err != nil && !client.IsNotFound(loader.Err)
 		}
 	}
 }

@@ -132,9 +132,9 @@ func (s *Screen) Unsaved() string    { return "" }
 func (s *Screen) Offers() []actions.Offer {
 	switch {
 	case s.detail != nil:
-		return append(actions.Able(actions.OpenPerk, actions.CopyID, actions.Back), widget.Moves()...)
+		return append(actions.Enabled(actions.OpenPerk, actions.CopyID, actions.Back), widget.Moves()...)
 	case s.id == "":
-		return actions.Able(actions.ForUser)
+		return actions.Enabled(actions.ForUser)
 	}
 	other, noRow, noSort := "redeemed", "There is no perk under the cursor.", ""
 	if s.tab == s.redeemed {
@@ -145,21 +145,21 @@ func (s *Screen) Offers() []actions.Offer {
 	} else if s.tab == s.available {
 		noSort = "There are no perks to sort."
 	}
-	row, rest := []actions.Offer{actions.If(actions.Open, noRow), actions.If(actions.OpenPerk, noRow)}, []actions.Offer{actions.If(actions.CopyID, noRow)}
+	row, rest := []actions.Offer{actions.EnabledUnless(actions.Open, noRow), actions.EnabledUnless(actions.OpenPerk, noRow)}, []actions.Offer{actions.EnabledUnless(actions.CopyID, noRow)}
 	if s.tab == s.available {
 		noMarks := ""
 		if len(s.marks) == 0 {
 			noMarks = "Nothing is marked."
 		}
-		row = []actions.Offer{s.marks.Offer(noRow), actions.If(actions.Open, noRow), actions.If(actions.Mark, noRow)}
-		rest = append(rest, actions.If(actions.ClearMarks, noMarks))
+		row = []actions.Offer{s.marks.Offer(noRow), actions.EnabledUnless(actions.Open, noRow), actions.EnabledUnless(actions.Mark, noRow)}
+		rest = append(rest, actions.EnabledUnless(actions.ClearMarks, noMarks))
 	}
 	back, on := s.tab.pages().WhyNot()
 	return slices.Concat(row, []actions.Offer{
-		actions.If(actions.NextTab, "").As(other),
-		actions.If(actions.NextPage, on), actions.If(actions.PreviousPage, back), actions.If(actions.FirstPage, back), actions.If(actions.LastPage, on),
+		actions.EnabledUnless(actions.NextTab, "").WithHint(other),
+		actions.EnabledUnless(actions.NextPage, on), actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back), actions.EnabledUnless(actions.LastPage, on),
 	}, rest, []actions.Offer{
-		actions.If(actions.ForUser, "").As("other user"), actions.If(actions.Sort, noSort), actions.If(actions.SortReverse, noSort),
+		actions.EnabledUnless(actions.ForUser, "").WithHint("other user"), actions.EnabledUnless(actions.Sort, noSort), actions.EnabledUnless(actions.SortReverse, noSort),
 	}, widget.Moves())
 }
 
@@ -258,9 +258,9 @@ func (s *Screen) Choose(row int) bool {
 func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 	switch {
 	case event.Button == tea.MouseButtonWheelDown:
-		return screen.Roll(s.Do, actions.Down)
+		return screen.ScrollWheel(s.Do, actions.Down)
 	case event.Button == tea.MouseButtonWheelUp:
-		return screen.Roll(s.Do, actions.Up)
+		return screen.ScrollWheel(s.Do, actions.Up)
 	case event.Button != tea.MouseButtonLeft || event.Action != tea.MouseActionPress || s.detail != nil || s.id == "":
 		return nil
 	}
@@ -296,7 +296,7 @@ func (s *Screen) pickUser(recent []string) tea.Cmd {
 			s.id, s.tab = id, s.available
 			return s.reset()
 		},
-		Left: func() tea.Cmd { // close the screen, unless it shows a user already
+		OnCancel: func() tea.Cmd { // close the screen, unless it shows a user already
 			if s.id != "" {
 				return nil
 			}

@@ -83,19 +83,19 @@ func (s *Screen) View() string {
 	return display.Crop(strings.Join(parts, "\n"), s.width, s.height)
 }
 
-func (s *Screen) Linear() string {
+func (s *Screen) AccessibleText() string {
 	if s.detail != nil {
-		return strings.Join(widget.LinearPairs(s.pairs()), "\n")
+		return strings.Join(widget.AccessiblePairs(s.pairs()), "\n")
 	}
 	var lines []string
 	if s.id != "" {
-		lines = append(lines, widget.LinearTabs(s.labels(), s.at()))
+		lines = append(lines, widget.AccessibleTabs(s.labels(), s.at()))
 	}
 	if errorBanner := s.errorBanner(); errorBanner != "" {
 		lines = append(lines, "Problem: "+errorBanner)
 	}
 	if mood, title, advice := s.notice(); title != "" {
-		return strings.Join(append(lines, widget.LinearNotice(mood, title, advice)), "\n")
+		return strings.Join(append(lines, widget.AccessibleNotice(mood, title, advice)), "\n")
 	}
 	for i, line := range s.tab.lines(s.tab.loader.Value) {
 		line = fmt.Sprintf("%d. %s", i+1, line)
@@ -118,7 +118,7 @@ func (s *Screen) at() int {
 }
 
 // notice is shown instead of rows: what happened, and what to do next. The title is empty if there are rows.
-func (s *Screen) notice() (mood widget.Mood, title, advice string) {
+func (s *Screen) notice() (mood widget.NoticeKind, title, advice string) {
 	user, list := display.Line(s.id), s.tab.loader
 	switch {
 	case s.id == "":
@@ -146,7 +146,7 @@ func (s *Screen) notice() (mood widget.Mood, title, advice string) {
 
 // isUnknown tells whether the service has no such user.
 func (s *Screen) isUnknown() bool {
-	return client.Missing(s.available.loader.Err) || client.Missing(s.redeemed.loader.Err)
+	return client.IsNotFound(s.available.loader.Err) || client.IsNotFound(s.redeemed.loader.Err)
 }
 
 // explain says what went wrong, and what to do next.
@@ -178,7 +178,7 @@ func (s *Screen) footer(named bool) string {
 		if parts[0] != "" && s.order != screen.DefaultOrder() {
 			parts = append(parts, screen.OrderWords(s.order))
 		}
-		parts = append(parts, s.marks.Say(s.available.loader.Value.perks))
+		parts = append(parts, s.marks.Summary(s.available.loader.Value.perks))
 	}
 	if s.tab.loader.Busy() && s.tab.loader.Has {
 		parts = append(parts, "loading ...")
