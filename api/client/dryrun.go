@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// ErrDryRun is the error of every request that a Rehearsal records.
+// ErrDryRun is the error of every request that a DryRun records.
 var ErrDryRun = errors.New("dry run: the request was not sent")
 
-// DryRun is a Config.Transport for dry runs: it records each request instead of sending it, and fails with ErrRehearsed.
+// DryRun is a Config.Transport for dry runs: it records each request instead of sending it, and fails with ErrDryRun.
 type DryRun struct {
 	mu       sync.Mutex
 	sketches []RecordedRequest

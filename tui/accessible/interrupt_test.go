@@ -107,7 +107,7 @@ func TestAnInterruptLeavesTheQuestionAndTwoQuit(t *testing.T) {
 // forgetful is a memory that keeps no draft.
 type forgetful struct{ *tuitest.Memory }
 
-func (forgetful) KeepDraft(screen.Profile, string, map[string]string) error {
+func (forgetful) SaveDraft(screen.Profile, string, map[string]string) error {
 	return errors.New("the disk is full")
 }
 

@@ -11,8 +11,8 @@ func (s *Detail) PutImage(address string, img image.Image) {
 	s.image.Put(address, img)
 }
 
-// Validity and WhyNotNow are the words about dates.
+// Validity and NotRedeemableReason are the words about dates.
 var (
 	Validity  = validity
-	WhyNotNow = screen.NotRedeemableReason
+	NotRedeemableReason = screen.NotRedeemableReason
 )

@@ -37,7 +37,7 @@ func TestDatesAreSaidInWords(t *testing.T) {
 		if got := perks.Validity(p, now); got != test.words {
 			t.Errorf("%s: %q, want %q", name, got, test.words)
 		}
-		if got := perks.WhyNotNow(p, now); got != test.whyNot {
+		if got := perks.NotRedeemableReason(p, now); got != test.whyNot {
 			t.Errorf("%s: it cannot be redeemed because %q, want %q", name, got, test.whyNot)
 		}
 	}

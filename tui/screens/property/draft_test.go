@@ -18,7 +18,7 @@ type diary struct {
 	err    error
 }
 
-func (d *diary) KeepDraft(_ screen.Profile, _ string, values map[string]string) error {
+func (d *diary) SaveDraft(_ screen.Profile, _ string, values map[string]string) error {
 	d.titles = append(d.titles, values["title"])
 	return d.err
 }

@@ -279,7 +279,7 @@ func TestADraftIsKeptAtOnce(t *testing.T) {
 // full is a memory on a disk that is full.
 type full struct{ screen.Memory }
 
-func (full) KeepDraft(screen.Profile, string, map[string]string) error {
+func (full) SaveDraft(screen.Profile, string, map[string]string) error {
 	return errors.New("the disk is full")
 }
 
