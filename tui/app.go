@@ -226,8 +226,8 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 	program := tea.NewProgram(guarded, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),
 		tea.WithAltScreen(), tea.WithoutSignalHandler())
 	_, err := program.Run()
-	if app, ok := model.(interface{ Keep() }); ok {
-		app.Keep()
+	if app, ok := model.(interface{ SaveDrafts() }); ok {
+		app.SaveDrafts()
 	}
 	switch {
 	case guarded.crash != nil:
