@@ -13,7 +13,7 @@ import (
 
 // Overlay is a dialog over the screen. It has the keyboard.
 type Overlay interface {
-	// Title and Linear return in plain lines what View shows.
+	// Title and AccessibleText return in plain lines what View shows.
 	Title() string
 	AccessibleText() string
 	// View draws the inside of the box, at most in that size.
