@@ -74,7 +74,7 @@ func cut(s string, letters int) string {
 	return s
 }
 
-const maxSlug = 56 // leaves room for a number within the 64 characters of an id
+const maxSlug = 56 // leaves space for a number within the 64 characters of an id
 
 // CategoryID makes the id of a category from its name: the slug of the name, with -2, -3 and so on if taken says that the id exists.
 func CategoryID(name string, taken func(id string) bool) string {

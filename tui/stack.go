@@ -38,9 +38,9 @@ func (a *App) make(to screen.Route) screen.Screen {
 }
 
 // open shows a screen. The list of perks is the bottom of the stack, so it is not opened twice.
-func (a *App) open(way screen.Go) tea.Cmd {
+func (a *App) open(request screen.Go) tea.Cmd {
 	var drafts tea.Cmd
-	switch way.To.(type) {
+	switch request.To.(type) {
 	case screen.ToPerks:
 		if len(a.screens) > 0 {
 			if _, isList := a.screens[0].(*perks.List); isList {
@@ -54,7 +54,7 @@ func (a *App) open(way screen.Go) tea.Cmd {
 		}
 		a.dropLogins()
 	}
-	return tea.Batch(drafts, a.push(a.make(way.To)))
+	return tea.Batch(drafts, a.push(a.make(request.To)))
 }
 
 func (a *App) push(s screen.Screen) tea.Cmd {

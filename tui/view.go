@@ -88,8 +88,8 @@ func (a *App) header() string {
 	line := strings.Join(left, " ")
 	if connected && a.width >= 60 {
 		right := display.Line(profile.Name + " · " + profile.ClientID + " at " + profile.APIURL)
-		if room := a.width - display.Width(right) - 2; display.Width(line) <= room {
-			return display.Pad(line, room) + "  " + theme.Muted.Render(right)
+		if space := a.width - display.Width(right) - 2; display.Width(line) <= space {
+			return display.Pad(line, space) + "  " + theme.Muted.Render(right)
 		}
 	}
 	return display.Cut(line, a.width)
@@ -132,16 +132,16 @@ func (a *App) footer() string {
 }
 
 // hints draws as many hints as fit, each with its key.
-func (a *App) hints(hints []actions.Offer, room int) string {
+func (a *App) hints(hints []actions.Offer, space int) string {
 	line := ""
 	for _, hint := range hints {
 		key := a.keyNow(hint.ID)
 		width := display.Width(key) + 1 + display.Width(hint.Hint) + 2
-		if key == "" || width-2 > room {
+		if key == "" || width-2 > space {
 			continue
 		}
 		line += a.shell.Theme.Key.Render(key) + " " + a.shell.Theme.Muted.Render(hint.Hint) + "  "
-		room -= width
+		space -= width
 	}
 	return line
 }
@@ -163,7 +163,7 @@ func (a *App) keyNow(id actions.ID) string {
 	return ""
 }
 
-// withOverlay draws the top overlay over the screen, in a box if there is room.
+// withOverlay draws the top overlay over the screen, in a box if there is space.
 func (a *App) withOverlay(view string, height int) string {
 	o := a.Overlay()
 	if o == nil {

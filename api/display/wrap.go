@@ -101,7 +101,7 @@ func fillLine(all []piece, width int) (first, end, next int) {
 		}
 		switch {
 		case before == "" && at+p.width > width:
-			first, at = i, 0 // blanks that leave no room for a word
+			first, at = i, 0 // blanks that leave no space for a word
 		case before != "" && blank:
 			breakEnd, breakNext = end, i
 		case before != "" && BreaksBetween(before, p.text):

@@ -229,9 +229,9 @@ func (e *tableEncoder) details(r record) []string {
 	if !beside {
 		indent = strings.Repeat(" ", min(len(gap), screen/8))
 	}
-	room := screen - len(indent)
+	space := screen - len(indent)
 	if screen <= 0 {
-		room = math.MaxInt
+		space = math.MaxInt
 	}
 	var lines []string
 	for _, field := range fields {
@@ -240,7 +240,7 @@ func (e *tableEncoder) details(r record) []string {
 		if at, err := time.Parse(time.RFC3339, text); e.times[field.name] && err == nil {
 			text = at.Local().Format("2006-01-02 15:04 MST") + ", " + display.Distance(at, e.now)
 		}
-		texts := display.Wrap(strings.TrimRight(display.Text(text), "\n"), room)
+		texts := display.Wrap(strings.TrimRight(display.Text(text), "\n"), space)
 		if beside {
 			lines = append(lines, e.streams.Heading(display.Pad(name, names))+gap+texts[0])
 			texts = texts[1:]

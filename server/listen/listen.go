@@ -92,7 +92,7 @@ type Limited struct {
 	changed sync.Cond
 	closed  bool
 	open    int
-	evicted int                        // connections that were closed to make room
+	evicted int                        // connections that were closed to make space
 	idle    *list.List                 // of net.Conn, longest first
 	entries map[net.Conn]*list.Element // of idle
 }
@@ -104,14 +104,14 @@ func Limit(l net.Listener, limit int) *Limited {
 	return limited
 }
 
-// Stats returns the open connections, their limit, and how many idle ones were closed to make room.
+// Stats returns the open connections, their limit, and how many idle ones were closed to make space.
 func (l *Limited) Stats() (open, limit, evicted int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open, l.limit, l.evicted
 }
 
-// Accept returns the next connection, once there is room for it.
+// Accept returns the next connection, once there is space for it.
 func (l *Limited) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {

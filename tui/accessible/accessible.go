@@ -32,7 +32,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.
 			err = tui.Crashed(reason, options.Crash)
 		}
 	}()
-	options.Notices = nil // they are heard by the loop, which must know when nothing is under way
+	options.Notices = nil // they are heard by the loop, which must know when nothing is running
 	options.After = s.later
 	s.app = tui.New(options)
 	defer s.app.SaveDrafts()
@@ -62,7 +62,7 @@ type session struct {
 	announced    announced
 	formProgress formProgress
 	interrupted  bool // interrupted, and no line has come since
-	stopWaiting  bool // interrupted while waiting: what is under way is not waited for until the next line
+	stopWaiting  bool // interrupted while waiting: what is running is not waited for until the next line
 }
 
 // message is a message for the model. That of a command ends it.
@@ -135,7 +135,7 @@ func (s *session) update(msg tea.Msg) {
 	s.run(cmd)
 }
 
-// longWait is after how long the user is told that something is still under way.
+// longWait is after how long the user is told that something is still running.
 const longWait = 5 * time.Second
 
 // waitForCommands waits until no command runs. An interrupt ends the wait, not the commands.

@@ -98,13 +98,13 @@ func (c *ConfirmDialog) View(theme *widget.Theme, width, height int) string {
 // textAbove draws as much of a text as fits above a last line.
 func (c *ConfirmDialog) textAbove(text string, width, height int) []string {
 	lines := display.Wrap(text, width)
-	room := max(0, height-1)
-	if len(lines) < room {
-		lines, room = append(lines, ""), len(lines)+1
+	space := max(0, height-1)
+	if len(lines) < space {
+		lines, space = append(lines, ""), len(lines)+1
 	}
-	c.scroll.Resize(width, room)
+	c.scroll.Resize(width, space)
 	c.scroll.Set(lines)
-	if room == 0 {
+	if space == 0 {
 		return nil
 	}
 	return strings.Split(c.scroll.View(), "\n")

@@ -138,15 +138,15 @@ func (i *Image) AccessibleText() string {
 	return "Image from " + host
 }
 
-// fit is the largest size within the room with the proportions of the image. It enlarges nothing.
-func fit(size, room image.Point) image.Point {
-	if size.X <= room.X && size.Y <= room.Y {
+// fit is the largest size within the space with the proportions of the image. It enlarges nothing.
+func fit(size, space image.Point) image.Point {
+	if size.X <= space.X && size.Y <= space.Y {
 		return size
 	}
-	if size.X*room.Y > size.Y*room.X {
-		return image.Pt(room.X, max(1, size.Y*room.X/size.X))
+	if size.X*space.Y > size.Y*space.X {
+		return image.Pt(space.X, max(1, size.Y*space.X/size.X))
 	}
-	return image.Pt(max(1, size.X*room.Y/size.Y), room.Y)
+	return image.Pt(max(1, size.X*space.Y/size.Y), space.Y)
 }
 
 // scaled draws an image on white, which merchants make transparent logos for.

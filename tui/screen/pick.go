@@ -79,9 +79,9 @@ func (p *PickDialog) AccessibleText() string {
 func (p *PickDialog) View(theme *widget.Theme, width, height int) string {
 	p.form.SetTheme(theme)
 	lines := []string{display.Cut(theme.Heading.Render("Find: ")+theme.Text.Render(p.form.Value(findField)+"▏"), width)}
-	room := max(1, height-1)
-	top := max(0, min(p.cursor-room/2, len(p.found)-room))
-	for at := top; at < min(len(p.found), top+room); at++ {
+	space := max(1, height-1)
+	top := max(0, min(p.cursor-space/2, len(p.found)-space))
+	for at := top; at < min(len(p.found), top+space); at++ {
 		line, style := "  "+p.name(p.found[at]), theme.Text
 		if at == p.cursor {
 			line, style = "> "+line[2:], theme.Selected

@@ -96,8 +96,8 @@ func joined(characters []character) string {
 
 // insert inserts text before the cursor, as much as fits.
 func (e *editor) insert(typed []rune, pasted bool) {
-	room := maxTyped - utf8.RuneCountInString(e.value())
-	text, rest := e.fitting(typed, room, pasted)
+	space := maxTyped - utf8.RuneCountInString(e.value())
+	text, rest := e.fitting(typed, space, pasted)
 	e.overflow = rest
 	if text == "" {
 		return
@@ -115,23 +115,23 @@ func (e *editor) insert(typed []rune, pasted bool) {
 }
 
 // fitting cleans typed text. It reads no more than fits, because a paste can be of any size.
-func (e *editor) fitting(typed []rune, room int, pasted bool) (text string, rest bool) {
+func (e *editor) fitting(typed []rune, space int, pasted bool) (text string, rest bool) {
 	if pasted && !e.multiline {
 		for len(typed) > 0 && (typed[len(typed)-1] == '\n' || typed[len(typed)-1] == '\r') {
 			typed = typed[:len(typed)-1]
 		}
 	}
 	var out []rune
-	for len(typed) > 0 && len(out) < room {
-		some := typed[:min(len(typed), 2*(room-len(out))+1)]
+	for len(typed) > 0 && len(out) < space {
+		some := typed[:min(len(typed), 2*(space-len(out))+1)]
 		if last := len(some) - 1; last > 0 && some[last] == '\r' {
 			some = some[:last] // a line feed may come next
 		}
 		typed = typed[len(some):]
 		out = append(out, []rune(e.typeable(string(some)))...)
 	}
-	if len(out) > max(0, room) {
-		return string(out[:max(0, room)]), true
+	if len(out) > max(0, space) {
+		return string(out[:max(0, space)]), true
 	}
 	return string(out), len(typed) > 0
 }
@@ -356,14 +356,14 @@ func (e *editor) viewLine(theme *Theme, width int, focused bool) string {
 	}
 	e.scroll(width)
 	lead, tail := "", ""
-	room := width - 1 // a cell is the cursor's
+	space := width - 1 // a cell is the cursor's
 	if e.left > 0 {
 		lead = "…"
-		room--
+		space--
 	}
-	end := e.fits(e.left, room)
+	end := e.fits(e.left, space)
 	if end < len(e.characters) {
-		tail, end = "…", e.fits(e.left, room-1)
+		tail, end = "…", e.fits(e.left, space-1)
 	}
 	return theme.Text.Render(lead) + drawRow(theme, e.characters[e.left:end], e.cursor-e.left) + theme.Text.Render(tail)
 }
@@ -381,19 +381,19 @@ func (e *editor) scroll(width int) {
 }
 
 // fits returns the end of the characters that fit, starting at one.
-func (e *editor) fits(from, room int) int {
-	for from < len(e.characters) && e.characters[from].width <= room {
-		room -= e.characters[from].width
+func (e *editor) fits(from, space int) int {
+	for from < len(e.characters) && e.characters[from].width <= space {
+		space -= e.characters[from].width
 		from++
 	}
 	return from
 }
 
 // reach returns the first of the characters that fit before an end.
-func (e *editor) reach(end, room int) int {
-	for end > 0 && e.characters[end-1].width <= room {
+func (e *editor) reach(end, space int) int {
+	for end > 0 && e.characters[end-1].width <= space {
 		end--
-		room -= e.characters[end].width
+		space -= e.characters[end].width
 	}
 	return end
 }
@@ -418,7 +418,7 @@ func (e *editor) viewRows(theme *Theme, width, height int, focused bool) []strin
 			cursor = e.cursor - r.from
 		}
 		if last := r.to - 1; cursor >= 0 && last > r.from && cells(e.characters[r.from:r.to]) >= width && !theme.Colours() {
-			r.to = last // the blank behind a full row makes room for the caret
+			r.to = last // the blank behind a full row makes space for the caret
 		}
 		lines[i] = display.Cut(drawRow(theme, e.characters[r.from:r.to], cursor), width)
 	}

@@ -10,7 +10,7 @@ import (
 // minBesideWidth is the least width for labels beside the values.
 const minBesideWidth = 60
 
-// View draws the fields that fit, the focused one among them. Labels are beside the values if there is room, else above.
+// View draws the fields that fit, the focused one among them. Labels are beside the values if there is space, else above.
 func (f *Form) View(width, height int) string {
 	if width <= 0 || height <= 0 {
 		return ""
@@ -67,7 +67,7 @@ func (f *Form) layout(width, height int) formLayout {
 	return l
 }
 
-// block draws a field: label, value and errors. The focused field leaves room for its label and its first error; in a single line
+// block draws a field: label, value and errors. The focused field leaves space for its label and its first error; in a single line
 // there is no label.
 func (f *Form) block(l formLayout, e *entry, focused bool) []string {
 	label := f.theme.Heading.Render("  " + e.Label)
@@ -75,20 +75,20 @@ func (f *Form) block(l formLayout, e *entry, focused bool) []string {
 		label = f.theme.Accent.Render("> " + e.Label)
 	}
 	beside := l.label > 0 && display.Width(e.Label) <= l.label
-	indent, room := display.Pad("", l.indent), l.width-l.indent
+	indent, space := display.Pad("", l.indent), l.width-l.indent
 	var wrong []string
 	for _, problem := range e.problems() {
-		wrong = append(wrong, Wrapped(f.theme.Bad, "! "+display.Line(problem), room)...)
+		wrong = append(wrong, Wrapped(f.theme.Bad, "! "+display.Line(problem), space)...)
 	}
 	if e.editor.overflow {
-		wrong = append(wrong, Wrapped(f.theme.Warn, "! "+overflow, room)...)
+		wrong = append(wrong, Wrapped(f.theme.Warn, "! "+overflow, space)...)
 	}
 	for i := range wrong {
 		wrong[i] = indent + wrong[i]
 	}
 	rows := 1
 	if e.Kind == Text { // its rows grow with it
-		e.editor.layOut(room)
+		e.editor.layOut(space)
 		rows = max(2, min(len(e.editor.rows), l.height/3, 10))
 		if l.height >= 16 {
 			rows = max(4, rows)
@@ -105,7 +105,7 @@ func (f *Form) block(l formLayout, e *entry, focused bool) []string {
 	if !beside && (!focused || l.height > 1) {
 		block = append(block, display.Cut(label, l.width))
 	}
-	for i, line := range f.draw(e, room, rows, focused) {
+	for i, line := range f.draw(e, space, rows, focused) {
 		lead := indent
 		if beside && i == 0 {
 			lead = display.Pad(label, l.indent)
@@ -210,7 +210,7 @@ type Pair struct{ Label, Value string }
 // minValueWidth is the least width for values beside their labels.
 const minValueWidth = 24
 
-// Pairs draws facts for Scroll.Set: values in a column beside their labels, or below if there is little room.
+// Pairs draws facts for Scroll.Set: values in a column beside their labels, or below if there is little space.
 func Pairs(theme *Theme, width int, pairs []Pair) []string {
 	widest := 0
 	for _, p := range pairs {

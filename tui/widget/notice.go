@@ -22,7 +22,7 @@ const (
 	Failure                   // it did not work; such a title has a mark before it
 )
 
-// Notice fills empty space with what happened and what to do next: in the middle, or in the corner if there is little room. Advice
+// Notice fills empty space with what happened and what to do next: in the middle, or in the corner if there is little space. Advice
 // that does not fit is cut.
 func Notice(theme *Theme, mood NoticeKind, title, advice string, width, height int) string {
 	style := [...]lipgloss.Style{Empty: theme.Strong, Loading: theme.Muted, Failure: theme.Bad}[mood]
@@ -30,16 +30,16 @@ func Notice(theme *Theme, mood NoticeKind, title, advice string, width, height i
 		title = "! " + title
 	}
 	middle := width >= 40 && height >= 8
-	room := width
+	space := width
 	if middle {
-		room = min(width-4, 72)
+		space = min(width-4, 72)
 	}
-	lines := Wrapped(style, title, room)
+	lines := Wrapped(style, title, space)
 	if advice != "" {
 		if len(lines)+1 < height {
 			lines = append(lines, "")
 		}
-		lines = append(lines, Wrapped(theme.Text, advice, room)...)
+		lines = append(lines, Wrapped(theme.Text, advice, space)...)
 	}
 	if !middle {
 		return display.Crop(strings.Join(lines, "\n"), width, height)

@@ -13,9 +13,9 @@ import (
 type Column struct {
 	Name  string
 	Min   int // the narrowest that still says something, in cells
-	Share int // its part of the room that is left over; 0 keeps it at Min
+	Share int // its part of the space that is left over; 0 keeps it at Min
 	Right bool
-	Drop  int // the column with the highest Drop leaves first when there is too little room; 0 stays
+	Drop  int // the column with the highest Drop leaves first when there is too little space; 0 stays
 }
 
 // Row is one row of a Table. Its cells must be single lines without styles and control characters.
@@ -65,10 +65,10 @@ func (t *Table) Cursor() int { return t.cursor }
 // SetCursor moves the cursor to a row, or to the nearest that exists.
 func (t *Table) SetCursor(row int) {
 	t.cursor = max(0, min(row, len(t.rows)-1))
-	room := max(1, t.height-1)
-	t.top = max(0, min(t.top, t.cursor, len(t.rows)-room))
-	if t.cursor >= t.top+room {
-		t.top = t.cursor - room + 1
+	space := max(1, t.height-1)
+	t.top = max(0, min(t.top, t.cursor, len(t.rows)-space))
+	if t.cursor >= t.top+space {
+		t.top = t.cursor - space + 1
 	}
 }
 
@@ -128,11 +128,11 @@ func (t *Table) widths() []int {
 		widths[leave] = 0
 	}
 	if left < 0 { // those that stay get what there is, the first ones first
-		room := t.width - gutter
+		space := t.width - gutter
 		for i := range widths {
-			widths[i] = max(0, min(widths[i], room))
+			widths[i] = max(0, min(widths[i], space))
 			if widths[i] > 0 {
-				room -= widths[i] + 1
+				space -= widths[i] + 1
 			}
 		}
 		return widths

@@ -16,10 +16,10 @@ import (
 
 // target is a perksd over databases of its own, the live one and a sandbox, and who may call it.
 type target struct {
-	stage    programs.Workspace
-	server   *programs.Process
-	metrics  string // where they are read
-	fixtures fixtures
+	workspace programs.Workspace
+	server    *programs.Process
+	metrics   string // where they are read
+	fixtures  fixtures
 }
 
 // What is in the databases before the storm.
@@ -34,7 +34,7 @@ func openTarget(ctx context.Context) (_ *target, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &target{stage: programs.Workspace{Programs: folder, Folder: folder}}
+	t := &target{workspace: programs.Workspace{Programs: folder, Folder: folder}}
 	defer func() {
 		if err != nil {
 			t.close()
@@ -50,7 +50,7 @@ func openTarget(ctx context.Context) (_ *target, err error) {
 	}
 	// Behind a proxy every request can have an address of its own, so that the limit of failed tokens is met by some of them
 	// and not by all.
-	t.server, err = t.stage.Serve("--sandbox-database", sandbox, "--behind-proxy", "--token-ttl", "24h", "--metrics-addr", "127.0.0.1:0")
+	t.server, err = t.workspace.Serve("--sandbox-database", sandbox, "--behind-proxy", "--token-ttl", "24h", "--metrics-addr", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +70,13 @@ func (t *target) fill(ctx context.Context, sandbox string) (map[string]client.Cr
 		"sandbox": {"--sandbox-only"},
 	} {
 		var err error
-		if credentials[id], err = t.stage.NewClient(ctx, id, flags...); err != nil {
+		if credentials[id], err = t.workspace.NewClient(ctx, id, flags...); err != nil {
 			return nil, err
 		}
 	}
 	sample := []string{"perksd", "demo-data", "--perks", fmt.Sprint(perks), "--users", fmt.Sprint(users)}
 	for _, flags := range [][]string{{"--properties", fmt.Sprint(properties), "--owner", "owner"}, {"--database", sandbox}} {
-		if _, err := t.stage.Run(ctx, append(sample, flags...)...); err != nil {
+		if _, err := t.workspace.Run(ctx, append(sample, flags...)...); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +88,7 @@ func (t *target) fill(ctx context.Context, sandbox string) (map[string]client.Cr
 }
 
 func (t *target) ids(ctx context.Context, kind, member string) ([]string, error) {
-	output, err := t.stage.Run(ctx, "perksd", "export", kind, "-o", "jsonl")
+	output, err := t.workspace.Run(ctx, "perksd", "export", kind, "-o", "jsonl")
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +148,8 @@ func (t *target) finish() (wrong []string) {
 
 // countRedemptions looks for a user who holds one perk twice.
 func (t *target) countRedemptions(database string) (wrong []string) {
-	path := "sqlite:" + filepath.Join(t.stage.Folder, database)
-	output, err := t.stage.Run(context.Background(), "perksd", "export", "redemptions", "-o", "jsonl", "--database", path)
+	path := "sqlite:" + filepath.Join(t.workspace.Folder, database)
+	output, err := t.workspace.Run(context.Background(), "perksd", "export", "redemptions", "-o", "jsonl", "--database", path)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -177,7 +177,7 @@ func (t *target) close() {
 	if t.server != nil {
 		err = t.server.Stop()
 	}
-	if err = errors.Join(err, os.RemoveAll(t.stage.Folder)); err != nil {
+	if err = errors.Join(err, os.RemoveAll(t.workspace.Folder)); err != nil {
 		fmt.Fprintln(os.Stderr, "storm:", err)
 	}
 }

@@ -115,7 +115,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 func (s *Screen) Offers() []actions.Offer {
 	wait, alone, stay := "", "", ""
 	if s.busy() {
-		wait = "The login is under way."
+		wait = "Logging in."
 	}
 	if len(s.profiles) == 0 {
 		alone = "This login creates the first profile."

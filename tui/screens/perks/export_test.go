@@ -13,6 +13,6 @@ func (s *Detail) PutImage(address string, img image.Image) {
 
 // Validity and NotRedeemableReason are the words about dates.
 var (
-	Validity  = validity
+	Validity            = validity
 	NotRedeemableReason = screen.NotRedeemableReason
 )

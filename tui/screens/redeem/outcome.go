@@ -262,7 +262,7 @@ func (s *Screen) question(next *submission) screen.Confirm {
 	if metadata := display.Line(string(next.request.Metadata)); metadata != "" {
 		with = ", with the metadata " + display.Cut(metadata, maxMetadata)
 	}
-	var lines []string // the risks first: where there is little room, the end is cut off
+	var lines []string // the risks first: where there is little space, the end is cut off
 	if again := filter(next.open(), s.isAbandonedWithOtherMetadata); len(again) > 0 {
 		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: the outcome of %s for %s with other metadata is unknown.", quotedList(again), user))
 	}

@@ -29,7 +29,7 @@ type line struct {
 	role   role
 	indent int
 	text   string
-	cut    bool // it is cut at the edge, so that a long title leaves room for the outcome
+	cut    bool // it is cut at the edge, so that a long title leaves space for the outcome
 	begins bool // it is the first line of a result
 }
 
