@@ -4,7 +4,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 60s
 SERVICE := ./server ./cmd/perksd
 # Both programs tell their commit, even where GOFLAGS keeps it out of other builds.
-BUILD := go build -buildvcs=auto -trimpath -ldflags '-s -w -X example.com/perks/api/build.version=$(VERSION)'
+BUILD := go build -buildvcs=auto -trimpath -ldflags '-s -w -X example.com/perks/api.version=$(VERSION)'
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"example.com/perks/api/build"
+	"example.com/perks/api"
 	"example.com/perks/cli/auth"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
@@ -54,7 +54,7 @@ func NewRoot(s *session.Session) *cobra.Command {
 
 // Main runs perksctl with the arguments behind its name and returns the exit code.
 func Main(args []string, s *command.Streams, env func(string) string) int {
-	run := session.New(s, completion.Environment(args, env), build.Read().Version)
+	run := session.New(s, completion.Environment(args, env), api.Build().Version)
 	root := NewRoot(run)
 	root.SetArgs(args)
 	help := bufio.NewWriter(s.Out)
@@ -217,14 +217,14 @@ func newVersion(s *session.Session) *cobra.Command {
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.Output.IsPlain() {
-				_, err := fmt.Fprintln(s.Streams.Out, build.Read().Line("perksctl"))
+				_, err := fmt.Fprintln(s.Streams.Out, api.Build().Line("perksctl"))
 				return err
 			}
-			printer, err := output.New[build.Info](s.Output, s.Streams, output.View{ID: "version"})
+			printer, err := output.New[api.BuildInfo](s.Output, s.Streams, output.View{ID: "version"})
 			if err != nil {
 				return err
 			}
-			return printer.One(cmd.Context(), build.Read())
+			return printer.One(cmd.Context(), api.Build())
 		},
 
 		// Replaces the root's, which prepares more than this command needs.

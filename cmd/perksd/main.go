@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
-	"example.com/perks/api/build"
+	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/usage"
 	"example.com/perks/store"
@@ -118,7 +118,7 @@ func (p *program) root() *cobra.Command {
 	)
 	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +
 		"The name in brackets after a flag is the environment variable that sets it; the flag wins.\n\n" + databaseHelp
-	root.Version = build.Read().Version
+	root.Version = api.Build().Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetIn(p.stdin)
@@ -289,7 +289,7 @@ func (p *program) manCommand() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true // it has today's date
-			return doc.GenManTree(root, &doc.GenManHeader{Section: "8", Date: &date, Source: "perksd " + build.Read().Version, Manual: "perksd"}, args[0])
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "8", Date: &date, Source: "perksd " + api.Build().Version, Manual: "perksd"}, args[0])
 		},
 	}
 }
@@ -304,9 +304,9 @@ func (p *program) versionCommand() *cobra.Command {
 	output := outputFlag(cmd, "text", "json")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if output.value == "json" {
-			return printJSON(p.stdout, build.Read())
+			return printJSON(p.stdout, api.Build())
 		}
-		_, err := fmt.Fprintln(p.stdout, build.Read().Line("perksd"))
+		_, err := fmt.Fprintln(p.stdout, api.Build().Line("perksd"))
 		return err
 	}
 	return cmd

@@ -18,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/perks/api/build"
+	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/usage"
 	"example.com/perks/server"
@@ -164,7 +164,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate, RateBurst: o.burst,
 		BehindProxy: o.behindProxy, TrustedProxies: o.proxies, CORSOrigins: o.origins,
 		Metrics: exports.Metrics, Tracer: exports.Tracer, TrustTraceparent: o.trustTraceparent,
-		Version: build.Read().Version, Logger: log, Now: p.now, NewID: p.newID,
+		Version: api.Build().Version, Logger: log, Now: p.now, NewID: p.newID,
 	})
 	if err != nil {
 		return err

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/build"
+	"example.com/perks/api"
 )
 
 func TestVersionIsToldForPeopleAndForPrograms(t *testing.T) {
 	o := newOperator(t)
 	equal(t, "perksd version", "perksd dev ("+runtime.Version()+", "+runtime.GOOS+"/"+runtime.GOARCH+")\n", o.must("version"))
-	var told build.Info
-	if err := json.Unmarshal([]byte(o.must("version", "-o", "json")), &told); err != nil || told != build.Read() {
+	var told api.BuildInfo
+	if err := json.Unmarshal([]byte(o.must("version", "-o", "json")), &told); err != nil || told != api.Build() {
 		t.Errorf("-o json tells %+v, %v", told, err)
 	}
 	o.refuses(exitUsage, `unexpected argument "2" (see 'perksd version --help')`, "version", "2")

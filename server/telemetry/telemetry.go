@@ -16,7 +16,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/perks/api/build"
+	"example.com/perks/api"
 	"example.com/perks/server/listen"
 )
 
@@ -53,7 +53,7 @@ func Start(ctx context.Context, metrics net.Listener, log *slog.Logger) (*Teleme
 	if metrics != nil {
 		t.purges.WithLabelValues(purgeDone)
 		t.purges.WithLabelValues(purgeFailed)
-		program := build.Read()
+		program := api.Build()
 		info := prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "perks_build_info", Help: "Always 1; the labels have the version.",
 			ConstLabels: prometheus.Labels{"version": program.Version, "commit": program.Commit, "goversion": program.Go},

@@ -20,7 +20,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"golang.org/x/time/rate"
 
-	"example.com/perks/api/build"
+	"example.com/perks/api"
 )
 
 // VariableError names an OpenTelemetry variable that is not valid.
@@ -46,7 +46,7 @@ func startTraces(ctx context.Context, failures *exportFailures) (*sdktrace.Trace
 	origin, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithHost(),
-		resource.WithAttributes(semconv.ServiceName("perksd"), semconv.ServiceVersion(build.Read().Version)),
+		resource.WithAttributes(semconv.ServiceName("perksd"), semconv.ServiceVersion(api.Build().Version)),
 		resource.WithFromEnv(), // last, so that it overrides the rest
 	)
 	if err != nil {

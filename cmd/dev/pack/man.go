@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"example.com/perks/api/build"
+	"example.com/perks/api"
 	"example.com/perks/cli"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
@@ -33,14 +33,14 @@ func writeManual(dir string, date time.Time) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	header := doc.GenManHeader{Section: "1", Date: &date, Source: "perksctl " + build.Read().Version, Manual: "perksctl"}
+	header := doc.GenManHeader{Section: "1", Date: &date, Source: "perksctl " + api.Build().Version, Manual: "perksctl"}
 	return doc.GenManTree(tree(), &header, dir)
 }
 
 // tree is the tree of commands, with what concerns every command in the page of the first.
 func tree() *cobra.Command {
 	s, _, _ := command.BufferedStreams("")
-	root := cli.NewRoot(session.New(s, func(string) string { return "" }, build.Read().Version))
+	root := cli.NewRoot(session.New(s, func(string) string { return "" }, api.Build().Version))
 	root.DisableAutoGenTag = true // it would say today's date
 	root.InitDefaultHelpCmd()
 	root.Long += section("ENVIRONMENT", cli.Environment()) + section("EXIT STATUS", cli.ExitCodes())

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/api/build"
+	"example.com/perks/api"
 	"example.com/perks/cmd/dev/programs"
 )
 
@@ -100,12 +100,12 @@ func TestBothProgramsTellTheCommitThatTheyWereBuiltFrom(t *testing.T) {
 		t.Helper()
 		return strings.TrimSpace(r.data(exec.Command("git", append([]string{"-C", repository}, args...)...)))
 	}
-	want := build.Info{Commit: git("rev-parse", "HEAD"), Modified: git("status", "--porcelain") != ""}
+	want := api.BuildInfo{Commit: git("rev-parse", "HEAD"), Modified: git("status", "--porcelain") != ""}
 	committed, err := time.Parse(time.RFC3339, git("log", "-1", "--format=%cI"))
 	r.must(err)
 	want.Date = committed.UTC().Format(time.RFC3339)
 	for _, program := range []string{"perksd", "perksctl"} {
-		var told build.Info
+		var told api.BuildInfo
 		r.must(json.Unmarshal([]byte(r.data(exec.Command(r.path("usr/bin/"+program), "version", "-o", "json"))), &told))
 		line := strings.TrimSpace(r.data(exec.Command(r.path("usr/bin/"+program), "version")))
 		if line != told.Line(program) || !strings.Contains(line, told.Commit[:12]) {

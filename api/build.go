@@ -1,5 +1,4 @@
-// Package build knows the version of a program, and from which commit and for which system it was built.
-package build
+package api
 
 import (
 	"runtime"
@@ -8,11 +7,11 @@ import (
 	"sync"
 )
 
-// version is set by the linker: -ldflags "-X example.com/perks/api/build.version=v1.2.3".
+// version is set by the linker: -ldflags "-X example.com/perks/api.version=v1.2.3".
 var version string
 
-// Info describes a build. What is unknown is empty.
-type Info struct {
+// BuildInfo describes a build. What is unknown is empty.
+type BuildInfo struct {
 	Version  string `json:"version"`  // "dev" if neither the linker nor the module sets it
 	Commit   string `json:"commit"`   // the full hash
 	Date     string `json:"date"`     // of the commit, RFC 3339 in UTC
@@ -22,18 +21,18 @@ type Info struct {
 	Arch     string `json:"arch"`
 }
 
-// Read returns the build of the running program.
-var Read = sync.OnceValue(func() Info {
+// Build returns the build of the running program.
+var Build = sync.OnceValue(func() BuildInfo {
 	built, ok := debug.ReadBuildInfo()
 	if !ok {
 		built = &debug.BuildInfo{}
 	}
-	return from(version, built)
+	return buildFrom(version, built)
 })
 
-// from prefers the linker's version to the module's.
-func from(linked string, built *debug.BuildInfo) Info {
-	i := Info{Version: linked, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+// buildFrom prefers the linker's version to the module's.
+func buildFrom(linked string, built *debug.BuildInfo) BuildInfo {
+	i := BuildInfo{Version: linked, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if i.Version == "" {
 		i.Version = built.Main.Version
 	}
@@ -57,7 +56,7 @@ func from(linked string, built *debug.BuildInfo) Info {
 const shortCommit = 12
 
 // Line describes the build of the named program in one line.
-func (i Info) Line(program string) string {
+func (i BuildInfo) Line(program string) string {
 	var details []string
 	if i.Commit != "" {
 		details = append(details, "commit "+i.Commit[:min(shortCommit, len(i.Commit))])

@@ -1,4 +1,4 @@
-package build
+package api
 
 import (
 	"os/exec"
@@ -30,7 +30,7 @@ func TestABuildIsToldInOneLine(t *testing.T) {
 		{"", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "perksd dev (" + here + ")"},
 		{"v1.2.3", &debug.BuildInfo{}, "perksd v1.2.3 (" + here + ")"},
 	} {
-		if got := from(test.linked, test.built).Line("perksd"); got != test.want {
+		if got := buildFrom(test.linked, test.built).Line("perksd"); got != test.want {
 			t.Errorf("it says %q, want %q", got, test.want)
 		}
 	}
