@@ -262,7 +262,13 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 func ExplainFailure(err error) error {
 	var failed *fs.PathError
 	if errors.As(err, &failed) && failed.Op == "write" && failed.Path == os.Stdout.Name() {
-		return fmt.Errorf("Standard output cannot be written: %w.", failed.Err)
+		return writeFailure{failed.Err}
 	}
 	return err
 }
+
+// writeFailure is the error of a write to standard output, as a sentence.
+type writeFailure struct{ cause error }
+
+func (f writeFailure) Error() string { return "Standard output cannot be written: " + f.cause.Error() + "." }
+func (f writeFailure) Unwrap() error { return f.cause }
