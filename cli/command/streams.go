@@ -270,5 +270,7 @@ func ExplainFailure(err error) error {
 // writeFailure is the error of a write to standard output, as a sentence.
 type writeFailure struct{ cause error }
 
-func (f writeFailure) Error() string { return "Standard output cannot be written: " + f.cause.Error() + "." }
+func (f writeFailure) Error() string {
+	return "Standard output cannot be written: " + f.cause.Error() + "."
+}
 func (f writeFailure) Unwrap() error { return f.cause }
