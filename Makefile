@@ -24,14 +24,16 @@ demo: build ## start a server over sample data and show what the client does wit
 # Most tests wait for a disk, a server or a clock now and then, so twice as many test programs run at once as there are processors.
 AT_ONCE ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 
+# The tests of package endurance measure times and memory under load, so nothing runs beside them.
 .PHONY: test
 test: test-programs lint ## run every check and every test
 	@$(MAKE) --no-print-directory -j 2 test-all test-postgres
+	go test -vet=off ./cmd/dev/endurance
 
 # go test need not vet again what lint has vetted.
 .PHONY: test-all
 test-all:
-	go test -vet=off -p $(AT_ONCE) ./...
+	go test -vet=off -p $(AT_ONCE) $$(go list ./... | grep -v /endurance$$)
 
 # What is proven of the service over SQLite is proven again over PostgreSQL, but for the page in the browser, which has no database. What
 # PgBouncer changes is between the driver and PostgreSQL, and is proven by the suite of the drivers, which runs behind it too; make

@@ -263,8 +263,7 @@ func (s *service) readyz(c echo.Context) error {
 		err = s.config.Sandbox.Ready(ctx)
 	}
 	if err != nil {
-		s.config.Logger.WarnContext(ctx, "not ready", "request_id", requestID(c), "error", err)
-		return api.Errorf(api.CodeUnavailable, "The database does not accept writes now.")
+		return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "The database does not accept writes now."), err) // for the log
 	}
 	return writeProbe(c, map[string]string{"status": "ready"})
 }
