@@ -42,6 +42,13 @@ func (s *listing) change(patch api.PropertyPatch) {
 	s.version++
 }
 
+// sent returns how many changes have arrived.
+func (s *listing) sent() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changes
+}
+
 func (s *listing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,12 +189,12 @@ func TestEditingOfWhatChangedBeforeIsNotSentWithoutETags(t *testing.T) {
 	base, _ := c.Version(t.Context(), 42)
 	s.change(api.PropertyPatch{City: api.Some("York")})
 	e := client.EditingOf(42, base, api.PropertyPatch{Title: api.Some("Loft")}).Send(t.Context(), c)
-	if outcome(e) != "changed read" || api.CodeOf(e.Err) != api.CodePreconditionFailed || s.changes != 0 || e.Current.Property.City != "York" {
-		t.Errorf("%s, %d sent, %+v", outcome(e), s.changes, e.Current)
+	if outcome(e) != "changed read" || api.CodeOf(e.Err) != api.CodePreconditionFailed || s.sent() != 0 || e.Current.Property.City != "York" {
+		t.Errorf("%s, %d sent, %+v", outcome(e), s.sent(), e.Current)
 	}
 	s.property = nil
-	if e := e.Send(t.Context(), c); outcome(e) != "missing" || s.changes != 0 {
-		t.Errorf("%s, %d sent", outcome(e), s.changes)
+	if e := e.Send(t.Context(), c); outcome(e) != "missing" || s.sent() != 0 {
+		t.Errorf("%s, %d sent", outcome(e), s.sent())
 	}
 }
 
@@ -226,8 +233,8 @@ func TestAnEditOfAnyVersionIsTriedOnce(t *testing.T) {
 	s.cut = true
 	c := serve(t, s)
 	e := client.Editing{ID: 42, Patch: api.PropertyPatch{Title: api.Some("Loft")}}.Try(t.Context(), c)
-	if !client.OutcomeUnknown(e.Err) || e.HasCurrent || s.changes != 1 {
-		t.Errorf("%+v, %d sent", e, s.changes)
+	if !client.OutcomeUnknown(e.Err) || e.HasCurrent || s.sent() != 1 {
+		t.Errorf("%+v, %d sent", e, s.sent())
 	}
 	e = client.Editing{ID: 42, Patch: e.Patch, ETag: `"other"`}.Send(t.Context(), c)
 	if outcome(e) != "changed" {

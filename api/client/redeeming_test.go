@@ -33,6 +33,13 @@ func (s *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	part(w, r)
 }
 
+// sent returns the keys of the requests that have arrived.
+func (s *counter) sent() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.keys)
+}
+
 func granted(w http.ResponseWriter, _ *http.Request) {
 	reply(w, 201, map[string]any{"id": "ours", "perk_id": "p", "user_id": "ann", "status": "approved"})
 }
@@ -110,17 +117,17 @@ func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 			if done := r.Outcome == client.Redeemed; done != (r.Failure() == nil) || done != (r.Redemption.ID == "ours") || (r.Outcome == client.Unknown) == r.Since().IsZero() {
 				t.Errorf("it is %+v", r)
 			}
-			if slices.ContainsFunc(service.keys, func(key string) bool { return key != "key" }) {
-				t.Errorf("the keys were %q", service.keys)
+			if slices.ContainsFunc(service.sent(), func(key string) bool { return key != "key" }) {
+				t.Errorf("the keys were %q", service.sent())
 			}
-			if len(service.keys) != len(test.script) {
-				t.Errorf("%d requests to redeem, want %d", len(service.keys), len(test.script))
+			if len(service.sent()) != len(test.script) {
+				t.Errorf("%d requests to redeem, want %d", len(service.sent()), len(test.script))
 			}
-			sent := len(service.keys)
+			sent := len(service.sent())
 			if r.Outcome == client.Redeemed {
 				r.Send(t.Context(), c, nil)
 			}
-			if len(service.keys) != sent {
+			if len(service.sent()) != sent {
 				t.Error("what is done was sent again")
 			}
 		})
@@ -195,8 +202,8 @@ func TestRedeemingUnderAKeyThatMayBeForgottenStaysUnknown(t *testing.T) {
 		r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
 		clock.now = clock.now.Add(test.age)
 		service.list = asked(listOf(made("someone's", "p", time.Now().Add(time.Hour), "")))
-		if r = r.Check(t.Context(), c, nil); r.Outcome != test.want || len(service.keys) != test.sent {
-			t.Errorf("%s: after %d requests %+v", name, len(service.keys), r)
+		if r = r.Check(t.Context(), c, nil); r.Outcome != test.want || len(service.sent()) != test.sent {
+			t.Errorf("%s: after %d requests %+v", name, len(service.sent()), r)
 		}
 		if test.want == client.Unknown {
 			if r = r.Send(t.Context(), c, nil); r.Outcome != client.Unknown || r.Candidate.ID == "" {
