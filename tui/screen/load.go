@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -413,4 +414,38 @@ func PickOrder(fields []string, now api.SortKey, note func(field string) string,
 		pick.Options = append(pick.Options, name)
 	}
 	return pick
+}
+
+// Explain says why a request failed, and what to do next.
+func (s *Shell) Explain(err error) (what, next string) {
+	retry := s.Key(actions.Refresh) + " retries."
+	var missing *NotLoggedIn
+	var unreachable *client.Unreachable
+	var refused *client.Error
+	switch {
+	case errors.As(err, &missing):
+		return display.Line(missing.Message), s.Key(actions.Login) + " logs in."
+	case errors.As(err, &unreachable):
+		return Sentence("", unreachable), retry + " It also reloads by itself."
+	case !errors.As(err, &refused):
+		return Sentence("", err), retry
+	}
+	what = Sentence("", refused)
+	if refused.RequestID != "" && refused.Status >= http.StatusInternalServerError {
+		what += " Request id: " + display.Line(refused.RequestID) + "."
+	}
+	switch {
+	case refused.NotFromService:
+		return what, "The reply may not be from the service. Check its address. " + retry
+	case refused.Status == http.StatusUnauthorized:
+		return what, s.Key(actions.Login) + " logs in."
+	case refused.Status == http.StatusForbidden:
+		return what, s.Key(actions.Login) + " switches to a profile that may."
+	}
+	return what, retry
+}
+
+// Age says when something was loaded that could not be loaded again: "Last loaded 5 min ago."
+func (s *Shell) Age(loaded time.Time) string {
+	return "Last loaded " + display.Age(s.Now().Sub(loaded)) + "."
 }
