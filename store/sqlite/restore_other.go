@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// lockFile fails: locks of this system are not implemented.
+// lockFile refuses: SQLite locks files in another way on this system, so that a restore could not see whether the database is in use.
 func (f file) lockFile() (locked *os.File, err error) {
 	return nil, errors.New("on this system stop the server, put the backup in place by hand, and delete the old database's -wal and -shm files")
 }
