@@ -161,6 +161,10 @@ func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
 	return created, changed, err
 }
 
+// ImportedPerkFields are the columns of perks that are copied from staged records, besides id, times of the record, words and stock.
+const ImportedPerkFields = `valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold, city_fold, ` +
+	`title, category, merchant_name, city, image_url, discount_text, description, terms`
+
 // partialPerks stages created_at and updated_at as null if the record lacks them.
 func (o Operations) partialPerks() partialKind[PerkRecord] {
 	return partialKind[PerkRecord]{

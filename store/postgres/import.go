@@ -126,10 +126,6 @@ func (db *DB) vacuum(ctx context.Context, tables string) {
 // stagedFoldColumns are those of foldedTexts.
 var stagedFoldColumns = []store.Column{{Name: "description_fold"}, {Name: "image_url_fold"}, {Name: "discount_text_fold"}, {Name: "terms_fold"}}
 
-// perkFields are the columns of perks that are copied from a record, after the id.
-const perkFields = `valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold, city_fold, ` +
-	`title, category, merchant_name, city, image_url, discount_text, description, terms`
-
 // mergePerks changes the stock last: nobody can redeem a perk from the change of its stock to the commit. Unchanged rows are neither
 // written nor locked.
 func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int64, err error) {
@@ -159,12 +155,12 @@ const auditPerks = `
 	WHERE (stock.stock, old.approval) IS DISTINCT FROM (new.stock, new.approval) ORDER BY new.seq`
 
 var (
-	updated  = perkFields + ", created_at, updated_at, words"
-	existing = store.Of("old", perkFields) + ", old.created_at, old.words"
-	incoming = store.Of("new", perkFields) + ", coalesce(new.created_at, old.created_at), array_to_tsvector(new.words)"
+	updated  = store.ImportedPerkFields + ", created_at, updated_at, words"
+	existing = store.Of("old", store.ImportedPerkFields) + ", old.created_at, old.words"
+	incoming = store.Of("new", store.ImportedPerkFields) + ", coalesce(new.created_at, old.created_at), array_to_tsvector(new.words)"
 
 	updatePerks = `
-		UPDATE perks AS old SET (` + updated + `) = ROW (` + store.Of("new", perkFields) + `,
+		UPDATE perks AS old SET (` + updated + `) = ROW (` + store.Of("new", store.ImportedPerkFields) + `,
 			coalesce(new.created_at, old.created_at), coalesce(new.updated_at, $1), array_to_tsvector(new.words))
 		FROM staged AS new JOIN perk_stock AS stock ON stock.perk_id = new.id
 		WHERE old.id = new.id AND (` + existing + `, old.updated_at, stock.stock)
@@ -172,7 +168,7 @@ var (
 
 	insertPerks = `
 		INSERT INTO perks (id, ` + updated + `)
-		SELECT new.id, ` + store.Of("new", perkFields) + `, coalesce(new.created_at, $1), coalesce(new.updated_at, $1), array_to_tsvector(new.words)
+		SELECT new.id, ` + store.Of("new", store.ImportedPerkFields) + `, coalesce(new.created_at, $1), coalesce(new.updated_at, $1), array_to_tsvector(new.words)
 		FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM perks AS old WHERE old.id = new.id)`
 )
 

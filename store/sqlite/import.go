@@ -71,10 +71,6 @@ func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(seq 
 	return s.script(`INSERT OR REPLACE INTO staged SELECT * FROM whole; DROP TABLE whole`)
 }
 
-// perkFields are the columns of perks that are copied from a record.
-const perkFields = `id, valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold, ` +
-	`city_fold, title, category, merchant_name, city, image_url, discount_text, description, terms`
-
 // mergePerks first deletes unchanged records from the staging table. The table "targets" maps the others to rows of perks.
 func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int64, err error) {
 	s := tx.(*session)
@@ -127,13 +123,13 @@ var (
 	dropUnchangedPerks = `
 		DELETE FROM staged AS new WHERE EXISTS (
 			SELECT 1 FROM perks AS old JOIN perk_stock AS stock ON stock.perk = old.row
-			WHERE old.id = new.id AND (` + store.Of("old", perkFields) + `, stock.stock) IS (` + store.Of("new", perkFields) + `, new.stock)
+			WHERE old.id = new.id AND (` + store.Of("old", store.ImportedPerkFields) + `, stock.stock) IS (` + store.Of("new", store.ImportedPerkFields) + `, new.stock)
 				AND old.created_at = ifnull(new.created_at, old.created_at) AND old.updated_at = ifnull(new.updated_at, old.updated_at))`
 
 	putPerks = `
-		INSERT INTO perks (row, created_at, updated_at, ` + perkFields + `)
-		SELECT targets.perk, coalesce(s.created_at, targets.created_at, $1), ifnull(s.updated_at, $1), ` + perkFields + `
+		INSERT INTO perks (row, id, ` + replacedFields + `)
+		SELECT targets.perk, id, coalesce(s.created_at, targets.created_at, $1), ifnull(s.updated_at, $1), ` + store.ImportedPerkFields + `
 		FROM staged AS s JOIN targets ON targets.staged = s.seq WHERE true
 		ON CONFLICT (row) DO UPDATE SET (` + replacedFields + `) = (` + store.Of("excluded", replacedFields) + `)`
-	replacedFields = "created_at, updated_at, " + strings.TrimPrefix(perkFields, "id, ")
+	replacedFields = "created_at, updated_at, " + store.ImportedPerkFields
 )
