@@ -18,7 +18,7 @@ var stamped = &debug.BuildInfo{
 	},
 }
 
-func TestABuildIsToldInOneLine(t *testing.T) {
+func TestBuildLine(t *testing.T) {
 	here := runtime.Version() + ", " + runtime.GOOS + "/" + runtime.GOARCH
 	for _, test := range []struct {
 		linked string
@@ -31,17 +31,17 @@ func TestABuildIsToldInOneLine(t *testing.T) {
 		{"v1.2.3", &debug.BuildInfo{}, "perksd v1.2.3 (" + here + ")"},
 	} {
 		if got := buildFrom(test.linked, test.built).Line("perksd"); got != test.want {
-			t.Errorf("it says %q, want %q", got, test.want)
+			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}
 }
 
-func TestItImportsNothingOfOurs(t *testing.T) {
+func TestAPIImportsNoOtherPerksPackage(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ours := strings.Count(string(out), "example.com/perks"); ours != 1 {
-		t.Errorf("of our packages it is built with:\n%s", out)
+		t.Errorf("imports:\n%s", out)
 	}
 }

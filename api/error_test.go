@@ -14,13 +14,13 @@ func TestCodeOf(t *testing.T) {
 		err  error
 		want api.Code
 	}{
-		"nothing":             {nil, ""},
-		"a coded error":       {api.Errorf(api.CodeSoldOut, "Sold out."), api.CodeSoldOut},
-		"a wrapped one":       {fmt.Errorf("redeeming: %w", api.Errorf(api.CodeSoldOut, "Sold out.")), api.CodeSoldOut},
-		"a joined one":        {errors.Join(errors.New("a"), api.Errorf(api.CodeNotFound, "No.")), api.CodeNotFound},
-		"an unforeseen one":   {errors.New("disk on fire"), api.CodeInternal},
-		"errors of fields":    {api.FieldErrors{"a": {"b"}}.Err(), api.CodeValidationFailed},
-		"no errors of fields": {api.FieldErrors{}.Err(), ""},
+		"nothing":           {nil, ""},
+		"a coded error":     {api.Errorf(api.CodeSoldOut, "Sold out."), api.CodeSoldOut},
+		"a wrapped one":     {fmt.Errorf("redeeming: %w", api.Errorf(api.CodeSoldOut, "Sold out.")), api.CodeSoldOut},
+		"a joined one":      {errors.Join(errors.New("a"), api.Errorf(api.CodeNotFound, "No.")), api.CodeNotFound},
+		"an unexpected one": {errors.New("unexpected"), api.CodeInternal},
+		"field errors":      {api.FieldErrors{"a": {"b"}}.Err(), api.CodeValidationFailed},
+		"no field errors":   {api.FieldErrors{}.Err(), ""},
 	} {
 		if got := api.CodeOf(c.err); got != c.want {
 			t.Errorf("%s has the code %q, want %q", name, got, c.want)
@@ -28,7 +28,7 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
-func TestErrorsReadAsOneSentencePerField(t *testing.T) {
+func TestErrorTextListsFields(t *testing.T) {
 	fields := api.FieldErrors{}
 	fields.Add("title", "must not be blank")
 	fields.Add("bedrooms", "must be at most %d", 5)
@@ -42,7 +42,7 @@ func TestErrorsReadAsOneSentencePerField(t *testing.T) {
 	}
 }
 
-func TestErrorsStayInProportionToWhatWasSent(t *testing.T) {
+func TestErrorsAreNotLongerThanTheRequest(t *testing.T) {
 	var body strings.Builder
 	for i := range 50_000 {
 		fmt.Fprintf(&body, `"%d":1,`, i)
@@ -53,19 +53,19 @@ func TestErrorsStayInProportionToWhatWasSent(t *testing.T) {
 	}
 	_, err = api.ParsePropertyPatch(members)
 	if got := len(err.Error()); got > body.Len() {
-		t.Errorf("a body of %d bytes is answered with %d", body.Len(), got)
+		t.Errorf("a body of %d bytes gives an error of %d", body.Len(), got)
 	}
 }
 
-// wantFault checks that one field alone of a value is wrong, and what is said of it.
+// wantFault checks that only one field of a value is wrong, and its message.
 func wantFault(t *testing.T, value string, err error, field, want string) {
 	t.Helper()
 	if api.CodeOf(err) != api.CodeValidationFailed {
-		t.Errorf("%.80s gives %v, want of %s that it %s", value, err, field, want)
+		t.Errorf("%.80s gives %v, want %s: %s", value, err, field, want)
 		return
 	}
 	fields := err.(*api.Error).Fields
 	if len(fields) != 1 || len(fields[field]) != 1 || !strings.Contains(fields[field][0], want) {
-		t.Errorf("%.80s gives %q, want of %s alone that it %s", value, fields, field, want)
+		t.Errorf("%.80s gives %q, want only %s: %s", value, fields, field, want)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"example.com/perks/api"
 )
 
-// everyFilter is a filter with every field set. It fails for a field that nobody has added here.
+// everyFilter returns a filter with every field set. It fails for a field that is missing here.
 func everyFilter(t *testing.T) api.PerkFilter {
 	t.Helper()
 	f := api.PerkFilter{Query: "free coffee", Category: "food & drink", City: "Zürich", Near: &api.Circle{Lat: 47.3769, Lng: -8.5, RadiusKM: 2.5}, IncludeExpired: true}
 	for i, value := range fieldsOf(f) {
 		if value.IsZero() {
-			t.Fatalf("%s is not set here", reflect.TypeFor[api.PerkFilter]().Field(i).Name)
+			t.Fatalf("set %s here", reflect.TypeFor[api.PerkFilter]().Field(i).Name)
 		}
 	}
 	return f
@@ -29,7 +29,7 @@ func fieldsOf(f api.PerkFilter) (fields []reflect.Value) {
 	return fields
 }
 
-func TestEachFieldOfAFilterChangesWhatAClientAsksFor(t *testing.T) {
+func TestEachFilterFieldIsSent(t *testing.T) {
 	all := everyFilter(t)
 	for i := range fieldsOf(all) {
 		without := all
@@ -41,7 +41,7 @@ func TestEachFieldOfAFilterChangesWhatAClientAsksFor(t *testing.T) {
 	}
 }
 
-func TestWhatAClientAsksForIsWhatTheServerReads(t *testing.T) {
+func TestFiltersSurviveTheWire(t *testing.T) {
 	for _, want := range []api.PerkFilter{{}, everyFilter(t), {Near: &api.Circle{RadiusKM: api.MaxRadiusKM}}} {
 		p := api.ParseParameters(want.Values().Encode())
 		if diff := cmp.Diff(want, p.PerkFilter()); diff != "" || len(p.Fields) > 0 {
@@ -50,7 +50,7 @@ func TestWhatAClientAsksForIsWhatTheServerReads(t *testing.T) {
 	}
 }
 
-func TestWhatAPersonTypesIsReadAndWrittenAlike(t *testing.T) {
+func TestFilterFieldsRoundTrip(t *testing.T) {
 	want, got := everyFilter(t), api.PerkFilter{}
 	for _, field := range api.PerkFilterFields {
 		if problem := field.Set(&got, field.Get(want)); problem != "" {
@@ -66,11 +66,11 @@ func TestWhatAPersonTypesIsReadAndWrittenAlike(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(api.PerkFilter{}, got); diff != "" {
-		t.Errorf("emptied: %s", diff)
+		t.Errorf("cleared: %s", diff)
 	}
 }
 
-func TestFiltersThatAreRefused(t *testing.T) {
+func TestRefusedFilters(t *testing.T) {
 	for _, test := range [][2]string{
 		{"q", strings.Repeat("é", 201)}, {"city", "\xff"}, {"category", "a\x00"}, {"include_expired", "yes"},
 		{"near", "1"}, {"near", "1,2,3"}, {"near", "x,y"}, {"near", "0x1p4,1"}, {"near", "90.1,0"}, {"near", "0,-181"}, {"near", "NaN,0"},
@@ -79,11 +79,11 @@ func TestFiltersThatAreRefused(t *testing.T) {
 		for _, field := range api.PerkFilterFields {
 			before := api.PerkFilter{Near: &api.Circle{Lat: 1, Lng: 2}}
 			if f := before; field.Name == test[0] && field.Set(&f, test[1]) == "" {
-				t.Errorf("%s takes %q", test[0], test[1])
+				t.Errorf("%s accepts %q", test[0], test[1])
 			}
 		}
 	}
 	if f := (api.PerkFilter{}); api.PerkFilterFields[4].Set(&f, "5") == "" {
-		t.Error("a radius without a point is taken")
+		t.Error("accepted a radius without a point")
 	}
 }

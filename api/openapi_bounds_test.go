@@ -11,24 +11,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-func TestDescribedPagesAreAsTheConstantsSay(t *testing.T) {
+func TestDescribedPagesMatchConstants(t *testing.T) {
 	document := describe(t)
 	perPage := document.Components.Parameters["per_page"].Value.Schema.Value
 	if *perPage.Min != 1 || *perPage.Max != MaxPerPage || perPage.Default != float64(DefaultPerPage) {
-		t.Errorf("per_page goes from %v to %v and is %v by default", *perPage.Min, *perPage.Max, perPage.Default)
+		t.Errorf("per_page is from %v to %v, default %v", *perPage.Min, *perPage.Max, perPage.Default)
 	}
 	page := document.Components.Parameters["page"].Value.Schema.Value
 	if *page.Min != 1 || *page.Max != MaxPage || page.Default != float64(1) {
-		t.Errorf("page goes from %v to %v and is %v by default", *page.Min, *page.Max, page.Default)
+		t.Errorf("page is from %v to %v, default %v", *page.Min, *page.Max, page.Default)
 	}
 	for _, list := range []string{"PerkPage", "RedemptionPage"} {
 		if most := document.Components.Schemas[list].Value.Properties["data"].Value.MaxItems; most == nil || *most != MaxPerPage {
-			t.Errorf("a %s does not hold at most %d items", list, MaxPerPage)
+			t.Errorf("%s allows more than %d items", list, MaxPerPage)
 		}
 	}
 }
 
-func TestDescribedOrdersAreAsTheFieldsSay(t *testing.T) {
+func TestDescribedSortFieldsMatch(t *testing.T) {
 	pattern := func(fields []string) string {
 		name := "[-+]?(" + strings.Join(fields, "|") + ")"
 		return fmt.Sprintf("^( *%s *(, *%s *){0,%d}(, *)?)?$", name, name, MaxSortKeys-1)
@@ -43,16 +43,16 @@ func TestDescribedOrdersAreAsTheFieldsSay(t *testing.T) {
 			t.Errorf("%s sorts by\n%s\nwant\n%s", path, got, want)
 		}
 		if !strings.Contains(sort.Description, fmt.Sprintf("At most %d different fields", MaxSortKeys)) {
-			t.Errorf("%s does not say that an order has at most %d fields", path, MaxSortKeys)
+			t.Errorf("%s does not limit sort to %d fields", path, MaxSortKeys)
 		}
 	}
 }
 
-func TestDescribedImageURLsAreAsTheRuleSays(t *testing.T) {
+func TestDescribedImageURLsMatchRule(t *testing.T) {
 	schemas := describe(t).Components.Schemas
 	image, perkImage := schemas["ImageURL"].Value.Pattern, schemas["Perk"].Value.Properties["image_url"].Value.Pattern
 	if image != perkImage {
-		t.Errorf("addresses of properties are\n%s\nand of perks\n%s", image, perkImage)
+		t.Errorf("image URLs of properties are\n%s\nand of perks\n%s", image, perkImage)
 	}
 	pattern := regexp.MustCompile(image)
 	for valid, addresses := range map[bool][]string{
@@ -78,7 +78,7 @@ func TestDescribedImageURLsAreAsTheRuleSays(t *testing.T) {
 	}
 }
 
-func TestDescribedLengthsAreAsTheRulesSay(t *testing.T) {
+func TestDescribedLengthsMatchRules(t *testing.T) {
 	for _, c := range []struct {
 		schema, property string
 		longest          int
@@ -134,7 +134,7 @@ func TestDescribedLengthsAreAsTheRulesSay(t *testing.T) {
 	}
 }
 
-func TestDescribedValuesAreAsTheRulesSay(t *testing.T) {
+func TestDescribedValuesMatchRules(t *testing.T) {
 	schemas := describe(t).Components.Schemas
 	price := schemas["Price"].Value
 	if price.Pattern != plainDecimal().String() || *price.MaxLength != maxPriceDigits {
@@ -156,7 +156,7 @@ func TestDescribedValuesAreAsTheRulesSay(t *testing.T) {
 		for _, name := range []string{"Property", "PropertyPatch"} {
 			s := property(t, name, field)
 			if rule(*s.Min) != "" || rule(*s.Min-1e-9) == "" || rule(*s.Max) != "" || rule(*s.Max+1e-9) == "" {
-				t.Errorf("%s.%s goes from %v to %v", name, field, *s.Min, *s.Max)
+				t.Errorf("%s.%s is from %v to %v", name, field, *s.Min, *s.Max)
 			}
 		}
 	}
@@ -175,8 +175,8 @@ func TestDescribedValuesAreAsTheRulesSay(t *testing.T) {
 	}
 }
 
-// TestNumbersKeepTheirDigits has generated clients use 64 bits: what has no format is a float of 32 bits to some of them,
-// which makes 123456790 of 123456789.01.
+// TestNumbersKeepTheirDigits makes generated clients use 64 bits: without a format, some use 32-bit floats, which turn
+// 123456789.01 into 123456790.
 func TestNumbersKeepTheirDigits(t *testing.T) {
 	var document any
 	if err := yaml.Unmarshal(OpenAPI(), &document); err != nil {
@@ -203,7 +203,7 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 	}
 	walk("", document)
 	if numbers == 0 {
-		t.Error("no number is described: nothing is proven")
+		t.Error("no number is described")
 	}
 }
 
@@ -216,7 +216,7 @@ func property(t *testing.T, schema, name string) *openapi3.Schema {
 	return ref.Value
 }
 
-func TestEveryOperationTellsWhatItNeeds(t *testing.T) {
+func TestEveryOperationIsComplete(t *testing.T) {
 	document := describe(t)
 	tags := map[string]bool{}
 	for _, tag := range document.Tags {
@@ -229,7 +229,7 @@ func TestEveryOperationTellsWhatItNeeds(t *testing.T) {
 			if operation.OperationID == "" || operation.Summary == "" || len(operation.Tags) != 1 || !tags[operation.Tags[0]] {
 				t.Errorf("%s needs an id, a summary and one known tag", name)
 			}
-			if operation.Security == nil { // then it needs a token, as the whole document says
+			if operation.Security == nil { // it needs a token by default
 				_, scope, _ := strings.Cut(operation.Description, "Scope: `")
 				scope, _, _ = strings.Cut(scope, "`.")
 				if parsed, err := ParseScopes(scope); err != nil || len(parsed) != 1 {
@@ -246,7 +246,7 @@ func TestEveryOperationTellsWhatItNeeds(t *testing.T) {
 	}
 	for _, scope := range AllScopes() {
 		if !scopes[string(scope)] {
-			t.Errorf("no operation asks for %s", scope)
+			t.Errorf("no operation needs %s", scope)
 		}
 		if !strings.Contains(document.Components.SecuritySchemes["accessToken"].Value.Description, "`"+string(scope)+"`") {
 			t.Errorf("the access token's description does not explain %s", scope)
@@ -264,7 +264,7 @@ func TestGeneratedNamesDoNotCollide(t *testing.T) {
 			}
 			generated = regexp.MustCompile(`[^a-z0-9]`).ReplaceAllString(strings.ToLower(generated), "")
 			if other, collides := taken[generated]; collides {
-				t.Errorf("%s has %q and %q, which generators call the same; give one an x-go-name", name, property, other)
+				t.Errorf("%s has %q and %q, whose generated names collide; give one an x-go-name", name, property, other)
 			}
 			taken[generated] = property
 		}

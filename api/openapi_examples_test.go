@@ -9,12 +9,11 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// TestEveryBodyHasAnExample sees that there are examples; TestDescriptionIsValidWithAllItsExamples holds them against their
-// schemas.
+// TestEveryBodyHasAnExample checks that examples exist; TestDescriptionIsValidWithAllItsExamples validates them.
 func TestEveryBodyHasAnExample(t *testing.T) {
 	bodies := 0
 	forEachOperation(t, func(name string, operation *openapi3.Operation) {
-		shown := func(what string, content openapi3.Content) {
+		check := func(what string, content openapi3.Content) {
 			for mediaType, media := range content {
 				bodies++
 				if len(media.Examples) == 0 {
@@ -31,18 +30,18 @@ func TestEveryBodyHasAnExample(t *testing.T) {
 			}
 		}
 		if operation.RequestBody != nil {
-			shown("the request", operation.RequestBody.Value.Content)
+			check("the request", operation.RequestBody.Value.Content)
 		}
 		for status, response := range operation.Responses.Map() {
-			shown("the answer "+status, response.Value.Content)
+			check("the response "+status, response.Value.Content)
 		}
 	})
 	if bodies < 80 {
-		t.Errorf("saw only %d bodies", bodies)
+		t.Errorf("found only %d bodies", bodies)
 	}
 }
 
-func TestEveryParameterTellsWhatToSend(t *testing.T) {
+func TestEveryParameterIsDescribed(t *testing.T) {
 	forEachOperation(t, func(name string, operation *openapi3.Operation) {
 		for _, ref := range operation.Parameters {
 			parameter := ref.Value
@@ -51,13 +50,13 @@ func TestEveryParameterTellsWhatToSend(t *testing.T) {
 				t.Errorf("%s does not describe %s", name, parameter.Name)
 			}
 			if parameter.Example == nil && schema.Default == nil && len(schema.Enum) == 0 {
-				t.Errorf("%s has neither an example, nor a default, nor a choice of values for %s", name, parameter.Name)
+				t.Errorf("%s has no example, default or enum for %s", name, parameter.Name)
 			}
 		}
 	})
 }
 
-func TestEveryOperationTellsHowItFails(t *testing.T) {
+func TestEveryOperationDescribesItsErrors(t *testing.T) {
 	forEachOperation(t, func(name string, operation *openapi3.Operation) {
 		if operation.Description == "" {
 			t.Errorf("%s has no description", name)
@@ -71,26 +70,26 @@ func TestEveryOperationTellsHowItFails(t *testing.T) {
 		}
 		for _, status := range want {
 			if operation.Responses.Value(strconv.Itoa(status)) == nil {
-				t.Errorf("%s does not describe the answer %d", name, status)
+				t.Errorf("%s does not describe status %d", name, status)
 			}
 		}
 	})
 }
 
-func TestTheWayInIsDescribed(t *testing.T) {
+func TestGettingStartedIsDescribed(t *testing.T) {
 	document := describe(t)
 	for _, c := range []struct{ where, text, want string }{
-		{"the beginning", document.Info.Description, `curl -sS -u "$CLIENT_ID:$CLIENT_SECRET" -X POST https://HOST/v2/auth/token`},
-		{"the beginning", document.Info.Description, `-H "Authorization: Bearer $TOKEN"`},
-		{"the beginning", document.Info.Description, "`Idempotency-Key`"},
-		{"the beginning", document.Info.Description, "`If-Match`"},
-		{"the beginning", document.Info.Description, "`X-Total-Count`"},
-		{"the beginning", document.Info.Description, "`Retry-After`"},
+		{"the introduction", document.Info.Description, `curl -sS -u "$CLIENT_ID:$CLIENT_SECRET" -X POST https://HOST/v2/auth/token`},
+		{"the introduction", document.Info.Description, `-H "Authorization: Bearer $TOKEN"`},
+		{"the introduction", document.Info.Description, "`Idempotency-Key`"},
+		{"the introduction", document.Info.Description, "`If-Match`"},
+		{"the introduction", document.Info.Description, "`X-Total-Count`"},
+		{"the introduction", document.Info.Description, "`Retry-After`"},
 		{"clientCredentials", document.Components.SecuritySchemes["clientCredentials"].Value.Description, "curl -u"},
 		{"accessToken", document.Components.SecuritySchemes["accessToken"].Value.Description, "`POST /auth/token`"},
 	} {
 		if !strings.Contains(c.text, c.want) {
-			t.Errorf("%s does not say %s", c.where, c.want)
+			t.Errorf("%s does not mention %s", c.where, c.want)
 		}
 	}
 	for _, tag := range document.Tags {

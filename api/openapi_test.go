@@ -46,7 +46,7 @@ func TestDescriptionListsTheCodes(t *testing.T) {
 		listed = append(listed, value.(string))
 	}
 	if !slices.Equal(listed, want) {
-		t.Errorf("the description lists\n%q\nthe constants are\n%q", listed, want)
+		t.Errorf("described\n%q\nconstants\n%q", listed, want)
 	}
 	for _, name := range want {
 		if !strings.Contains(code.Description, "| `"+name+"` |") {
@@ -55,8 +55,8 @@ func TestDescriptionListsTheCodes(t *testing.T) {
 	}
 }
 
-func TestEveryCodeThatACallerCanMeetHasAnExample(t *testing.T) {
-	shown := map[string]bool{string(CodeConflict): true} // only the operator's commands meet it
+func TestEveryErrorCodeHasAnExample(t *testing.T) {
+	shown := map[string]bool{string(CodeConflict): true} // only the operator's commands return it
 	for _, response := range describe(t).Components.Responses {
 		for _, media := range response.Value.Content {
 			for _, example := range media.Examples {
@@ -67,7 +67,7 @@ func TestEveryCodeThatACallerCanMeetHasAnExample(t *testing.T) {
 		}
 	}
 	if got, want := slices.Sorted(maps.Keys(shown)), slices.Sorted(slices.Values(declaredCodes(t))); !slices.Equal(got, want) {
-		t.Errorf("there are examples of\n%q\nthe constants are\n%q", got, want)
+		t.Errorf("examples of\n%q\nconstants\n%q", got, want)
 	}
 }
 
@@ -100,10 +100,10 @@ func declaredCodes(t *testing.T) []string {
 	return codes
 }
 
-func TestDescribedFieldsAreThoseOfTheTypes(t *testing.T) {
+func TestDescribedFieldsMatchTypes(t *testing.T) {
 	for _, c := range []struct {
 		value   any
-		schemas []string // together they have the fields of the value
+		schemas []string // their fields together are those of the value
 	}{
 		{Perk{}, []string{"Perk"}},
 		{Category{}, []string{"PerkCategory"}},
@@ -123,12 +123,12 @@ func TestDescribedFieldsAreThoseOfTheTypes(t *testing.T) {
 			described := map[string]bool{}
 			for _, name := range c.schemas {
 				for property := range describe(t).Components.Schemas[name].Value.Properties {
-					described[property] = !strings.HasPrefix(name, "PropertyPatch") || property != "propertyId" && property != "images[]" // which say no more
+					described[property] = !strings.HasPrefix(name, "PropertyPatch") || property != "propertyId" && property != "images[]" // not fields of a patch
 				}
 			}
 			maps.DeleteFunc(described, func(_ string, isField bool) bool { return !isField })
 			if got, want := slices.Sorted(maps.Keys(described)), jsonNames(c.value); !slices.Equal(got, want) {
-				t.Errorf("described are\n%q\nthe type has\n%q", got, want)
+				t.Errorf("described\n%q\nthe type has\n%q", got, want)
 			}
 		})
 	}
@@ -149,18 +149,18 @@ func TestResponsesAreDescribedStrictly(t *testing.T) {
 	schemas := describe(t).Components.Schemas
 	for _, name := range []string{"Perk", "PerkCategory", "PerkPage", "Redemption", "RedemptionPage", "PaginationMeta", "Property", "Token", "Message", "Error", "ValidationError", "Problem", "ValidationProblem"} {
 		schema := schemas[name].Value
-		isError := schema.Properties["response"] != nil // a client must not fail to read one because it says more than before
+		isError := schema.Properties["response"] != nil // clients must accept new fields in errors
 		if passes := schema.AdditionalProperties.Has == nil || *schema.AdditionalProperties.Has; passes != isError {
-			t.Errorf("%s lets other fields pass: %t, want %t", name, passes, isError)
+			t.Errorf("%s allows other fields: %t, want %t", name, passes, isError)
 		}
 		if got, want := slices.Sorted(slices.Values(schema.Required)), slices.Sorted(maps.Keys(schema.Properties)); !slices.Equal(got, want) {
-			t.Errorf("%s requires %q of %q", name, got, want)
+			t.Errorf("%s requires %q, has %q", name, got, want)
 		}
 	}
 }
 
-// TestWhatIsWrittenIsAsDescribed holds the JSON of real values against their schemas.
-func TestWhatIsWrittenIsAsDescribed(t *testing.T) {
+// TestWrittenJSONMatchesDescription validates the JSON of real values against their schemas.
+func TestWrittenJSONMatchesDescription(t *testing.T) {
 	at := time.Date(2026, 3, 2, 9, 0, 0, 123456000, time.UTC)
 	text, degrees := "text", -33.5
 	perk := Perk{ID: "a-1", Title: "A", Description: "A", City: "A", CreatedAt: at, UpdatedAt: at}
@@ -205,7 +205,7 @@ func TestWhatIsWrittenIsAsDescribed(t *testing.T) {
 				t.Fatal(err)
 			}
 			strict := *describe(t).Components.Schemas[c.schema].Value
-			strict.AdditionalProperties.Has = new(bool) // what is not described passes nowhere here, not even in errors
+			strict.AdditionalProperties.Has = new(bool) // allow no undescribed fields, not even in errors
 			if err := strict.VisitJSON(value, openapi3.MultiErrors()); err != nil {
 				t.Errorf("%s: %v", written, err)
 			}

@@ -12,11 +12,11 @@ func validPerk() api.Perk {
 	return api.Perk{Title: "Coffee", Description: "Two for one.", City: "Berlin"}
 }
 
-func TestPerkThatBreaksNoRule(t *testing.T) {
+func TestValidPerk(t *testing.T) {
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	to := from.Add(time.Microsecond)
 	for name, change := range map[string]func(*api.Perk){
-		"with what is required":  func(*api.Perk) {},
+		"required fields only":   func(*api.Perk) {},
 		"with an id":             func(p *api.Perk) { p.ID = "Coffee_2-1" },
 		"with the longest id":    func(p *api.Perk) { p.ID = strings.Repeat("a", 64) },
 		"with the longest title": func(p *api.Perk) { p.Title = strings.Repeat("é", 200) },
@@ -36,7 +36,7 @@ func TestPerkThatBreaksNoRule(t *testing.T) {
 	}
 }
 
-func TestPerkThatBreaksARule(t *testing.T) {
+func TestInvalidPerk(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		field, want string

@@ -27,7 +27,7 @@ func TestPriceKeepsItsDigits(t *testing.T) {
 	}
 }
 
-func TestPriceRefusesWhatIsNotPlainDigits(t *testing.T) {
+func TestPriceRefusesAnythingButPlainDigits(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                             "plain decimal digits",
 		"-1":                           "must not be negative",
@@ -68,7 +68,7 @@ func TestPriceInJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(`null`), &price); err != nil || price.String() != "7.00" {
-		t.Errorf("null makes the price %s, %v; it must leave it as it is", price, err)
+		t.Errorf("null changes the price to %s, %v", price, err)
 	}
 }
 

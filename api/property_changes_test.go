@@ -10,7 +10,7 @@ import (
 	"example.com/perks/api"
 )
 
-func aProperty(t testing.TB) api.Property {
+func testProperty(t testing.TB) api.Property {
 	lat := 53.8
 	return api.Property{
 		ID: 42, Title: "Flat", Description: "Two rooms.\n\n", Address: "1 Lane", City: "Leeds", Postcode: "LS1",
@@ -18,8 +18,8 @@ func aProperty(t testing.TB) api.Property {
 	}
 }
 
-// changedEach is every field of a property with another value.
-func changedEach(t testing.TB) api.PropertyPatch {
+// fullPatch changes every field of a property.
+func fullPatch(t testing.TB) api.PropertyPatch {
 	return api.PropertyPatch{
 		Title: api.Some("House"), Description: api.Some("Two rooms.\n"), Address: api.Some("2 Lane"), City: api.Some("York"),
 		Postcode: api.Some(""), Images: api.Some([]string{}), PricePW: api.Some(price(t, "120.51")), Bedrooms: api.Some(3),
@@ -27,9 +27,9 @@ func changedEach(t testing.TB) api.PropertyPatch {
 	}
 }
 
-// TestTableNamesTheFieldsOfTheStructs holds the table against what encoding/json reads and writes, and each field's access
-// against the field of that name.
-func TestTableNamesTheFieldsOfTheStructs(t *testing.T) {
+// TestPropertyFieldsMatchStructs checks the table against the JSON names of the structs, and that each entry accesses the
+// field with its name.
+func TestPropertyFieldsMatchStructs(t *testing.T) {
 	tags := func(of reflect.Type) (names []string) {
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
@@ -45,15 +45,15 @@ func TestTableNamesTheFieldsOfTheStructs(t *testing.T) {
 		t.Errorf("the property has %q, the table %q", got, names)
 	}
 	for i, field := range api.PropertyFields() {
-		one := changedEach(t).Only(field.Name)
-		before, after := reflect.ValueOf(aProperty(t)), reflect.ValueOf(aProperty(t).With(one))
+		one := fullPatch(t).Only(field.Name)
+		before, after := reflect.ValueOf(testProperty(t)), reflect.ValueOf(testProperty(t).With(one))
 		for j := range before.NumField() {
 			if same := reflect.DeepEqual(before.Field(j).Interface(), after.Field(j).Interface()); same == (j == i+1) {
-				t.Errorf("%s: field %d is the same: %t", field.Name, j, same)
+				t.Errorf("%s: field %d unchanged: %t", field.Name, j, same)
 			}
 		}
 		if held := reflect.ValueOf(one).Field(i).FieldByName("Set"); !held.Bool() {
-			t.Errorf("%s is another field of the patch", field.Name)
+			t.Errorf("%s accesses another field of the patch", field.Name)
 		}
 		if field.Label == "" || field.Help == "" {
 			t.Errorf("%s has no label, or a flag without help", field.Name)
@@ -61,8 +61,8 @@ func TestTableNamesTheFieldsOfTheStructs(t *testing.T) {
 	}
 }
 
-func TestTextsAreReadBackWithoutLoss(t *testing.T) {
-	p := aProperty(t)
+func TestTextsRoundTrip(t *testing.T) {
+	p := testProperty(t)
 	p.Deposit = 1e21
 	for _, field := range api.PropertyFields() {
 		value := api.NullValue()
@@ -79,13 +79,13 @@ func TestTextsAreReadBackWithoutLoss(t *testing.T) {
 	}
 }
 
-func TestChangesHoldEveryFieldThatDiffersAndNoOther(t *testing.T) {
-	all := changedEach(t)
+func TestPropertyChangesHoldsExactlyTheChangedFields(t *testing.T) {
+	all := fullPatch(t)
 	if !slices.Equal(all.Fields(), api.PropertyPatchFields()) {
-		t.Fatalf("a full patch holds %v", all.Fields())
+		t.Fatalf("the full patch has %v", all.Fields())
 	}
 	for _, name := range api.PropertyPatchFields() {
-		before, after := aProperty(t), aProperty(t)
+		before, after := testProperty(t), testProperty(t)
 		one := all.Only(name)
 		one.Apply(&after)
 		if got := api.PropertyChanges(before, after); !reflect.DeepEqual(got, one) {
@@ -93,13 +93,13 @@ func TestChangesHoldEveryFieldThatDiffersAndNoOther(t *testing.T) {
 		}
 		back := api.PropertyChanges(after, before)
 		if back.Apply(&after); !reflect.DeepEqual(after, before) {
-			t.Errorf("%s: the way back leads to %+v", name, after)
+			t.Errorf("%s: reverted to %+v", name, after)
 		}
 	}
 }
 
-func TestChangesOverlookHowAPriceIsWritten(t *testing.T) {
-	before, after := aProperty(t), aProperty(t)
+func TestPropertyChangesIgnoresNotation(t *testing.T) {
+	before, after := testProperty(t), testProperty(t)
 	after.PricePW = price(t, "120.500")
 	after.Images = slices.Clone(before.Images)
 	if got := api.PropertyChanges(before, after); !got.IsEmpty() {
@@ -112,27 +112,27 @@ func TestChangesOverlookHowAPriceIsWritten(t *testing.T) {
 	}
 	before.Images, after.Images = nil, []string{}
 	if got := api.PropertyChanges(before, after); !got.IsEmpty() {
-		t.Errorf("no images and an empty list of them: got %+v", got)
+		t.Errorf("nil and empty images: got %+v", got)
 	}
 }
 
-func TestConflictsAreWhatBothChangedDifferently(t *testing.T) {
-	before := aProperty(t)
+func TestMergeConflicts(t *testing.T) {
+	before := testProperty(t)
 	for name, test := range map[string]struct {
 		theirs, mine api.PropertyPatch
 		want         []string
 	}{
-		"nobody else":        {mine: api.PropertyPatch{Title: api.Some("A")}},
+		"no other changes":   {mine: api.PropertyPatch{Title: api.Some("A")}},
 		"other fields":       {theirs: api.PropertyPatch{City: api.Some("York")}, mine: api.PropertyPatch{Title: api.Some("A")}},
 		"the same value":     {theirs: api.PropertyPatch{Title: api.Some("A")}, mine: api.PropertyPatch{Title: api.Some("A")}},
 		"the same price":     {theirs: api.PropertyPatch{PricePW: api.Some(price(t, "9.0"))}, mine: api.PropertyPatch{PricePW: api.Some(price(t, "9"))}},
-		"one field of three": {changedEach(t).Only("title", "lat"), api.PropertyPatch{Lat: api.Some(new(1.0)), City: api.Some("York")}, []string{"lat"}},
-		"gone there, and other here": {
+		"one field of three": {fullPatch(t).Only("title", "lat"), api.PropertyPatch{Lat: api.Some(new(1.0)), City: api.Some("York")}, []string{"lat"}},
+		"removed there, changed here": {
 			theirs: api.PropertyPatch{Lat: api.Some[*float64](nil), Images: api.Some([]string{})},
 			mine:   api.PropertyPatch{Lat: api.Some(new(0.0)), Images: api.Some([]string{"https://a/3"})}, want: []string{"images", "lat"},
 		},
 	} {
-		theirs := aProperty(t)
+		theirs := testProperty(t)
 		test.theirs.Apply(&theirs)
 		got := api.MergePropertyChanges(before, theirs, test.mine)
 		if !slices.Equal(got.Conflicts, test.want) {
@@ -143,7 +143,7 @@ func TestConflictsAreWhatBothChangedDifferently(t *testing.T) {
 		slices.Sort(all)
 		slices.Sort(want)
 		if !slices.Equal(all, slices.Compact(want)) {
-			t.Errorf("%s: %v leave something out, or have it twice", name, all)
+			t.Errorf("%s: %v has missing or duplicate fields", name, all)
 		}
 	}
 }

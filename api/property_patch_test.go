@@ -101,10 +101,10 @@ func TestPatchReadsEveryFieldOfAForm(t *testing.T) {
 	}
 }
 
-// fault is one value that is refused, the field that is named for it and a part of what is said.
+// fault is a refused value, the field named in the error and part of the message.
 type fault struct{ text, field, want string }
 
-func TestPatchRefusesWhatBreaksARuleInJSON(t *testing.T) {
+func TestPatchRefusesInvalidJSON(t *testing.T) {
 	images := strings.Repeat(`"http://a/1",`, api.MaxImages) + `"http://a/1"`
 	faults := []fault{
 		{`{"title":""}`, "title", "must not be blank"},
@@ -153,7 +153,7 @@ func TestPatchRefusesWhatBreaksARuleInJSON(t *testing.T) {
 	checkFaults(t, faults, patchJSON)
 }
 
-func TestPatchRefusesWhatBreaksARuleInAForm(t *testing.T) {
+func TestPatchRefusesInvalidForms(t *testing.T) {
 	checkFaults(t, []fault{
 		{"title=", "title", "must not be blank"},
 		{"title=%FF", "title", "valid UTF-8"},
@@ -199,7 +199,7 @@ func checkFaults(t *testing.T, faults []fault, parse func(testing.TB, string) (a
 	}
 }
 
-func TestPatchNamesEveryFaultAtOnce(t *testing.T) {
+func TestPatchReportsAllErrorsAtOnce(t *testing.T) {
 	_, err := patchJSON(t, `{"title":"","bedrooms":-1,"lat":91,"color":"red","city":"Leeds","lng":7,"lng":8}`)
 	fields := err.(*api.Error).Fields
 	var got []string
@@ -208,18 +208,18 @@ func TestPatchNamesEveryFaultAtOnce(t *testing.T) {
 	}
 	slices.Sort(got)
 	if want := []string{"bedrooms", "color", "lat", "lng", "title"}; !slices.Equal(got, want) {
-		t.Errorf("named are %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-func TestPatchAppliesOnlyWhatItHolds(t *testing.T) {
+func TestPatchAppliesOnlyItsFields(t *testing.T) {
 	lat, lng := 1.0, 2.0
 	before := api.Property{ID: 7, Title: "A", Description: "B", Address: "C", City: "D", Postcode: "E", Images: []string{"http://a/1"},
 		PricePW: price(t, "1.50"), Bedrooms: 1, Bathrooms: 2, Lat: &lat, Lng: &lng, Deposit: 3}
 	after := before
 	(api.PropertyPatch{}).Apply(&after)
 	if !reflect.DeepEqual(after, before) {
-		t.Errorf("an empty patch made %+v", after)
+		t.Errorf("after an empty patch: %+v", after)
 	}
 
 	patch, err := patchJSON(t, `{"title":"N","images":[],"price_pw":"2.00","bedrooms":0,"lat":null,"lng":9,"deposit":0}`)
@@ -234,13 +234,13 @@ func TestPatchAppliesOnlyWhatItHolds(t *testing.T) {
 		t.Errorf("got %+v, want %+v", after, want)
 	}
 	if lat != 1 || lng != 2 {
-		t.Error("a position that others may hold was written over")
+		t.Error("Apply changed a shared position")
 	}
 }
 
 func TestPatchIsEmptyOnlyWithoutFields(t *testing.T) {
 	if !(api.PropertyPatch{}).IsEmpty() {
-		t.Error("a patch without fields is empty")
+		t.Error("IsEmpty is wrong for a patch without fields")
 	}
 	for _, field := range api.PropertyPatchFields() {
 		value := map[string]string{"images": `[]`, "price_pw": `0`, "bedrooms": `0`, "bathrooms": `0`, "lat": `null`, "lng": `null`, "deposit": `0`}[field]
@@ -249,7 +249,7 @@ func TestPatchIsEmptyOnlyWithoutFields(t *testing.T) {
 		}
 		patch, err := patchJSON(t, fmt.Sprintf(`{%q:%s}`, field, value))
 		if err != nil || patch.IsEmpty() {
-			t.Errorf("a patch of %s is empty, or %v", field, err)
+			t.Errorf("a patch of %s is empty: %v", field, err)
 		}
 		written, err := json.Marshal(patch)
 		if err != nil || !strings.HasPrefix(string(written), fmt.Sprintf(`{%q:`, field)) {
@@ -258,10 +258,10 @@ func TestPatchIsEmptyOnlyWithoutFields(t *testing.T) {
 	}
 }
 
-func TestPatchIsHeldBy(t *testing.T) {
+func TestPatchIsAppliedTo(t *testing.T) {
 	lat := 52.5
 	price, _ := api.ParsePrice("120.50")
-	held := api.Property{ID: 1, Title: "A", City: "B", Images: []string{"http://a/1", "http://a/2"}, PricePW: price, Bedrooms: 2, Lat: &lat, Deposit: 0.1}
+	current := api.Property{ID: 1, Title: "A", City: "B", Images: []string{"http://a/1", "http://a/2"}, PricePW: price, Bedrooms: 2, Lat: &lat, Deposit: 0.1}
 	for text, want := range map[string]bool{
 		`{}`: true,
 		`{"title":"A","city":"B","images":["http://a/1","http://a/2"],"bedrooms":2,"lat":52.5,"lng":null,"deposit":0.1}`: true,
@@ -285,7 +285,7 @@ func TestPatchIsHeldBy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := patch.IsAppliedTo(held); got != want {
+		if got := patch.IsAppliedTo(current); got != want {
 			t.Errorf("%s: %t", text, got)
 		}
 	}
@@ -296,8 +296,8 @@ func TestPatchIsHeldBy(t *testing.T) {
 			t.Errorf("bare: %s: %t, %v", text, !want, err)
 		}
 	}
-	if bare.Images != nil || bare.Lat != nil || held.PricePW.String() != "120.50" {
-		t.Error("the property was changed")
+	if bare.Images != nil || bare.Lat != nil || current.PricePW.String() != "120.50" {
+		t.Error("IsAppliedTo changed the property")
 	}
 }
 
@@ -332,7 +332,7 @@ func FuzzPropertyPatchForm(f *testing.F) {
 	})
 }
 
-// checkPatch proves what holds for every patch that is accepted: it survives the wire, and no property is broken by it.
+// checkPatch checks that an accepted patch survives the wire and keeps a property valid.
 func checkPatch(t *testing.T, patch api.PropertyPatch) {
 	t.Helper()
 	written, err := json.Marshal(patch)
@@ -345,7 +345,7 @@ func checkPatch(t *testing.T, patch api.PropertyPatch) {
 	property := api.Property{ID: 1, Title: "A", Images: []string{}}
 	patch.Apply(&property)
 	if err := property.Validate(); err != nil {
-		t.Fatalf("%s breaks a property: %v", written, err)
+		t.Fatalf("%s makes a property invalid: %v", written, err)
 	}
 	if _, err := json.Marshal(property); err != nil {
 		t.Fatalf("%s makes a property that cannot be written: %v", written, err)

@@ -9,14 +9,14 @@ import (
 	"example.com/perks/api"
 )
 
-func TestPropertyThatBreaksNoRule(t *testing.T) {
+func TestValidProperty(t *testing.T) {
 	for name, property := range map[string]api.Property{
-		"with what is required": {ID: 1, Title: "A"},
-		"with everything at its largest": {ID: math.MaxInt64, Title: strings.Repeat("é", 200), Description: strings.Repeat("é", 10_000),
+		"required fields only": {ID: 1, Title: "A"},
+		"largest values": {ID: math.MaxInt64, Title: strings.Repeat("é", 200), Description: strings.Repeat("é", 10_000),
 			Address: strings.Repeat("é", 500), City: strings.Repeat("é", 120), Postcode: strings.Repeat("é", 120),
 			Images:   slices.Repeat([]string{"https://a/" + strings.Repeat("b", 2038)}, api.MaxImages),
 			Bedrooms: math.MaxInt32, Bathrooms: math.MaxInt32, Lat: new(90.0), Lng: new(180.0), Deposit: math.MaxFloat64},
-		"with everything at its smallest": {ID: 1, Title: "A", Lat: new(-90.0), Lng: new(-180.0), Deposit: -math.MaxFloat64},
+		"smallest values": {ID: 1, Title: "A", Lat: new(-90.0), Lng: new(-180.0), Deposit: -math.MaxFloat64},
 	} {
 		if err := property.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -24,7 +24,7 @@ func TestPropertyThatBreaksNoRule(t *testing.T) {
 	}
 }
 
-func TestPropertyThatBreaksARule(t *testing.T) {
+func TestInvalidProperty(t *testing.T) {
 	for _, c := range []struct {
 		field, want string
 		change      func(*api.Property)

@@ -87,7 +87,7 @@ func FuzzRedeemRequest(f *testing.F) {
 	})
 }
 
-// rewrite sends a request over the wire as a client does that does not escape for HTML.
+// rewrite encodes a request without HTML escapes, as some clients do, and parses it again.
 func rewrite(request api.RedeemRequest) (api.RedeemRequest, error) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)

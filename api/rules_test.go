@@ -44,7 +44,7 @@ func TestPositionRules(t *testing.T) {
 		}
 		for _, wrong := range []float64{c.extreme + 1e-9, -c.extreme - 1e-9} {
 			if c.rule(wrong) == "" {
-				t.Errorf("%g is let through", wrong)
+				t.Errorf("%g is accepted", wrong)
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func checkRule(t *testing.T, rule func(string) string, right, wrong []string) {
 	}
 	for _, s := range wrong {
 		if rule(s) == "" {
-			t.Errorf("%.80q is let through", s)
+			t.Errorf("%.80q is accepted", s)
 		}
 	}
 }

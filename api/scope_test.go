@@ -23,7 +23,7 @@ func TestParseScopes(t *testing.T) {
 	}
 }
 
-func TestParseScopesNamesTheUnknownOneAndTheKnownOnes(t *testing.T) {
+func TestParseScopesErrorListsScopes(t *testing.T) {
 	for _, list := range []string{"perks:write", "perks:read PERKS:READ", "perks:read\tperks:redeem", "*"} {
 		_, err := api.ParseScopes(list)
 		if api.CodeOf(err) != api.CodeValidationFailed || !strings.Contains(err.Error(), "scope ") || !strings.Contains(err.Error(), api.AllScopes().String()) {
@@ -33,15 +33,15 @@ func TestParseScopesNamesTheUnknownOneAndTheKnownOnes(t *testing.T) {
 }
 
 func TestNoScopeImpliesAnother(t *testing.T) {
-	for _, held := range api.AllScopes() {
+	for _, scope := range api.AllScopes() {
 		for _, asked := range api.AllScopes() {
-			if got := (api.Scopes{held}).Has(asked); got != (held == asked) {
-				t.Errorf("%s holds %s: %v", held, asked, got)
+			if got := (api.Scopes{scope}).Has(asked); got != (scope == asked) {
+				t.Errorf("%s contains %s: %v", scope, asked, got)
 			}
 		}
 	}
 	both := api.Scopes{api.ScopePerksRead, api.ScopePropertiesRead}
 	if !both.Contains(api.Scopes{api.ScopePerksRead}) || !both.Contains(nil) || both.Contains(api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem}) {
-		t.Error("a set contains its parts and nothing else")
+		t.Error("Contains is wrong for a set")
 	}
 }

@@ -30,7 +30,7 @@ func TestParseSort(t *testing.T) {
 	}
 }
 
-func TestParseSortRefusesWhatCannotBeSortedBy(t *testing.T) {
+func TestParseSortRefusesOtherFields(t *testing.T) {
 	for text, want := range map[string]string{
 		"price":                               `cannot sort by "price"; the fields are id, perk_id, user_id, redeemed_at, status`,
 		"Status":                              `cannot sort by "Status"`,
@@ -61,7 +61,7 @@ func TestFormatSort(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	if got := api.FormatSort(nil); got != "" {
-		t.Errorf("no order is written as %q", got)
+		t.Errorf("an empty sort is written as %q", got)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"example.com/perks/api"
 )
 
-// jsonValue is a value as it comes out of a JSON object.
+// jsonValue parses a value in a JSON object.
 func jsonValue(t *testing.T, text string) api.Value {
 	t.Helper()
 	members, err := api.ParseObject([]byte(`{"v":` + text + `}`))
@@ -18,7 +18,7 @@ func jsonValue(t *testing.T, text string) api.Value {
 	return members[0].Value
 }
 
-func TestTimesAreRFC3339AndKeptInUTC(t *testing.T) {
+func TestTimesAreRFC3339AndConvertedToUTC(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-01-31T09:00:00Z":        "2026-01-31T09:00:00Z",
 		"2026-01-31T09:00:00+02:00":   "2026-01-31T07:00:00Z",
@@ -34,7 +34,7 @@ func TestTimesAreRFC3339AndKeptInUTC(t *testing.T) {
 			continue
 		}
 		if written, err := got.MarshalText(); err != nil || string(written) != want {
-			t.Errorf("%s is kept as %s, %v, want %s", text, written, err, want)
+			t.Errorf("%s is stored as %s, %v, want %s", text, written, err, want)
 		}
 		var fromJSON time.Time
 		if problem := jsonValue(t, `"`+text+`"`).Time(&fromJSON); problem != "" || fromJSON != got {
@@ -43,7 +43,7 @@ func TestTimesAreRFC3339AndKeptInUTC(t *testing.T) {
 	}
 }
 
-func TestTimesThatCannotBeWrittenAgainAreRefused(t *testing.T) {
+func TestTimesThatCannotBeWrittenAreRefused(t *testing.T) {
 	for _, text := range []string{
 		"", "null", "2026-01-31", "2026-01-31 09:00:00Z", "2026-01-31T09:00:00", "2026-02-30T00:00:00Z", "1767225600",
 		"0000-01-01T00:00:00Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "10000-01-01T00:00:00Z",
@@ -56,7 +56,7 @@ func TestTimesThatCannotBeWrittenAgainAreRefused(t *testing.T) {
 	}
 	var got time.Time
 	if jsonValue(t, `1767225600`).Time(&got) == "" {
-		t.Error("a JSON number is taken for a time")
+		t.Error("a JSON number is accepted as a time")
 	}
 }
 

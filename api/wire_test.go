@@ -11,7 +11,7 @@ import (
 	"example.com/perks/api"
 )
 
-func TestTimesHaveThreeDigitsOfTheSecond(t *testing.T) {
+func TestTimesHaveMilliseconds(t *testing.T) {
 	for nanoseconds, digits := range map[int]string{0: "000", 670_000_000: "670", 5_000_000: "005", 999_999_999: "999", 123_456_000: "123", 1: "000"} {
 		at := time.Date(2026, 1, 2, 5, 4, 5, nanoseconds, time.FixedZone("", 2*60*60))
 		perk := api.Perk{Title: "<a> & b", ValidFrom: &at, ValidTo: &at, CreatedAt: at, UpdatedAt: at}
@@ -36,16 +36,16 @@ func TestTimesHaveThreeDigitsOfTheSecond(t *testing.T) {
 	}
 }
 
-// What encoding/json writes of the types by itself.
+// The types without their own MarshalJSON.
 type (
 	barePerk       api.Perk
 	bareRedemption api.Redemption
 	bareToken      api.Token
 )
 
-// TestNoFieldIsLeftOut has every field in the JSON under the name and at the place that its type gives it, with its own value.
-// Of times in whole milliseconds that do not end in a zero, encoding/json writes three digits too.
-func TestNoFieldIsLeftOut(t *testing.T) {
+// TestEncodeJSONWritesAllFields compares names, order and values with encoding/json, which also writes three digits for
+// times in whole milliseconds that do not end in a zero.
+func TestEncodeJSONWritesAllFields(t *testing.T) {
 	for _, onlyTimes := range []bool{false, true} {
 		f := filler{t: t, onlyTimes: onlyTimes}
 		var perk barePerk
@@ -77,7 +77,7 @@ func TestNoFieldIsLeftOut(t *testing.T) {
 	}
 }
 
-// filler gives each field another value, or only those that are times.
+// filler gives each field a different value, or only the times.
 type filler struct {
 	t         *testing.T
 	onlyTimes bool
@@ -107,6 +107,6 @@ func (f *filler) fill(v reflect.Value) {
 	case v.CanInt():
 		v.SetInt(int64(f.n))
 	default:
-		f.t.Fatalf("there is no value here for a %s", v.Type())
+		f.t.Fatalf("no value for a %s", v.Type())
 	}
 }

@@ -10,7 +10,7 @@ type tripperFunc func(*http.Request) (*http.Response, error)
 
 func (f tripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-func TestTokenGoesToItsServerAlone(t *testing.T) {
+func TestTokenIsSentOnlyToItsServer(t *testing.T) {
 	origin, _ := url.Parse("https://perks.example/v2")
 	for address, want := range map[string]string{
 		"https://perks.example/v2/x":      "Bearer t",

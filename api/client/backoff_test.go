@@ -11,9 +11,9 @@ import (
 	"example.com/perks/api/client"
 )
 
-func TestUnaskedWaitsDoubleUntilPatienceEnds(t *testing.T) {
-	server := &troubled{script: repeat(100, status(503))}
-	p := &patient{}
+func TestBackoffDoublesUntilBudgetIsSpent(t *testing.T) {
+	server := &scriptedServer{script: repeat(100, status(503))}
+	p := &fakeClock{}
 	c := serve(t, server, p.config)
 	_, err := c.Perk(t.Context(), "p")
 	var refused *client.Error
@@ -26,48 +26,48 @@ func TestUnaskedWaitsDoubleUntilPatienceEnds(t *testing.T) {
 		t.Errorf("waited %v, want %v", got, want)
 	}
 	if p.waits[0] != (client.Wait{For: 100 * ms, Why: "503 Service Unavailable"}) {
-		t.Errorf("told of %+v", p.waits[0])
+		t.Errorf("reported %+v", p.waits[0])
 	}
 }
 
-func TestUnaskedWaitsHaveABoundOfTheirOwn(t *testing.T) {
-	p := &patient{}
+func TestBackoffHasItsOwnBudget(t *testing.T) {
+	p := &fakeClock{}
 	script := slices.Concat(repeat(1, status(503, "Retry-After: 20")), repeat(9, status(503)))
-	_, err := serve(t, &troubled{script: script}, p.config, func(c *client.Config) { c.BackoffBudget = 500 * time.Millisecond }).Perk(t.Context(), "p")
+	_, err := serve(t, &scriptedServer{script: script}, p.config, func(c *client.Config) { c.BackoffBudget = 500 * time.Millisecond }).Perk(t.Context(), "p")
 	ms := time.Millisecond
 	if got := p.lengths(); err == nil || !slices.Equal(got, []time.Duration{20000 * ms, 100 * ms, 200 * ms, 200 * ms}) {
 		t.Errorf("waited %v: %v", got, err)
 	}
 }
 
-func TestRetryAfterIsObeyedExactlyOrNotAtAll(t *testing.T) {
+func TestRetryAfterIsExactOrRefused(t *testing.T) {
 	const date = "Date: Mon, 02 Mar 2026 10:00:00 GMT"
 	s := time.Second
 	for name, test := range map[string]struct {
 		headers []string
-		want    time.Duration // 0: a guess
-		gives   time.Duration // what the error says if it gives up; 0: it does not
+		want    time.Duration // 0: the default backoff
+		refused time.Duration // in the error if it does not retry; 0: it retries
 	}{
-		"seconds":                        {[]string{"Retry-After: 17"}, 17 * s, 0},
-		"all patience":                   {[]string{"Retry-After: 60"}, 60 * s, 0},
-		"more than patience":             {[]string{"Retry-After: 61"}, 0, 61 * s},
-		"more than a number can hold":    {[]string{"Retry-After: 99999999999999999999999"}, 0, 100 * 365 * 24 * time.Hour},
-		"more than a duration can hold":  {[]string{"Retry-After: 9999999999999"}, 0, 100 * 365 * 24 * time.Hour},
-		"a date, by the server's clock":  {[]string{date, "Retry-After: Mon, 02 Mar 2026 10:00:05 GMT"}, 5 * s, 0},
-		"an old form of date":            {[]string{date, "Retry-After: Monday, 02-Mar-26 10:00:06 GMT"}, 6 * s, 0},
-		"a date beyond patience":         {[]string{date, "Retry-After: Mon, 02 Mar 2026 12:00:00 GMT"}, 0, 2 * time.Hour},
-		"now":                            {[]string{"Retry-After: 0"}, 0, 0},
-		"a date that has passed":         {[]string{date, "Retry-After: Mon, 02 Mar 2026 09:00:00 GMT"}, 0, 0},
-		"something that is not a length": {[]string{"Retry-After: soon"}, 0, 0},
-		"a negative length":              {[]string{"Retry-After: -5"}, 0, 0},
+		"seconds":                       {[]string{"Retry-After: 17"}, 17 * s, 0},
+		"whole budget":                  {[]string{"Retry-After: 60"}, 60 * s, 0},
+		"more than the budget":          {[]string{"Retry-After: 61"}, 0, 61 * s},
+		"more than an integer can hold": {[]string{"Retry-After: 99999999999999999999999"}, 0, 100 * 365 * 24 * time.Hour},
+		"more than a duration can hold": {[]string{"Retry-After: 9999999999999"}, 0, 100 * 365 * 24 * time.Hour},
+		"a date, by the server's clock": {[]string{date, "Retry-After: Mon, 02 Mar 2026 10:00:05 GMT"}, 5 * s, 0},
+		"an old date format":            {[]string{date, "Retry-After: Monday, 02-Mar-26 10:00:06 GMT"}, 6 * s, 0},
+		"a date beyond the budget":      {[]string{date, "Retry-After: Mon, 02 Mar 2026 12:00:00 GMT"}, 0, 2 * time.Hour},
+		"now":                           {[]string{"Retry-After: 0"}, 0, 0},
+		"a date in the past":            {[]string{date, "Retry-After: Mon, 02 Mar 2026 09:00:00 GMT"}, 0, 0},
+		"not a duration":                {[]string{"Retry-After: soon"}, 0, 0},
+		"a negative duration":           {[]string{"Retry-After: -5"}, 0, 0},
 	} {
-		p := &patient{}
-		server := &troubled{script: repeat(1, status(429, test.headers...))}
+		p := &fakeClock{}
+		server := &scriptedServer{script: repeat(1, status(429, test.headers...))}
 		c := serve(t, server, p.config)
 		err := calls["delete"](t.Context(), c)
-		if test.gives > 0 {
+		if test.refused > 0 {
 			var refused *client.Error
-			if !errors.As(err, &refused) || refused.RetryAfter != test.gives || len(p.waits) != 0 || server.count() != 1 {
+			if !errors.As(err, &refused) || refused.RetryAfter != test.refused || len(p.waits) != 0 || server.count() != 1 {
 				t.Errorf("%s: waited %v, %+v", name, p.waits, refused)
 			}
 			continue
@@ -82,7 +82,7 @@ func TestRetryAfterIsObeyedExactlyOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestWaitThatTheDeadlineWouldCutShortIsNotBegun(t *testing.T) {
+func TestNoWaitBeyondDeadline(t *testing.T) {
 	for name, bound := range map[string]func(context.Context, *client.Client) (*client.Client, context.Context){
 		"of the client": func(ctx context.Context, c *client.Client) (*client.Client, context.Context) {
 			return c.Until(time.Now().Add(10 * time.Second)), ctx
@@ -93,8 +93,8 @@ func TestWaitThatTheDeadlineWouldCutShortIsNotBegun(t *testing.T) {
 			return c, ctx
 		},
 	} {
-		p := &patient{}
-		server := &troubled{script: repeat(1, status(429, "Retry-After: 30"))}
+		p := &fakeClock{}
+		server := &scriptedServer{script: repeat(1, status(429, "Retry-After: 30"))}
 		c, ctx := bound(t.Context(), serve(t, server, p.config))
 		if _, err := c.Perk(ctx, "p"); err == nil || len(p.waits) != 0 {
 			t.Errorf("%s: waited %v, %v", name, p.waits, err)
@@ -102,9 +102,9 @@ func TestWaitThatTheDeadlineWouldCutShortIsNotBegun(t *testing.T) {
 	}
 }
 
-func TestWithoutPatienceNothingIsTriedAgain(t *testing.T) {
+func TestNoRetriesWithoutWaitBudget(t *testing.T) {
 	for kind, call := range calls {
-		server := &troubled{script: repeat(9, status(429, "Retry-After: 1"))}
+		server := &scriptedServer{script: repeat(9, status(429, "Retry-After: 1"))}
 		c := serve(t, server)
 		for range 2 {
 			if err := call(t.Context(), c); err == nil {
@@ -117,15 +117,15 @@ func TestWithoutPatienceNothingIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestRequestsWaitTogetherWhenTheServerPutsThemOff(t *testing.T) {
-	p := &patient{}
+func TestThrottledRequestsShareTheWait(t *testing.T) {
+	p := &fakeClock{}
 	var c *client.Client
-	server := &troubled{script: repeat(1, status(429, "Retry-After: 50"))}
+	server := &scriptedServer{script: repeat(1, status(429, "Retry-After: 50"))}
 	c = serve(t, server, p.config, func(config *client.Config) {
 		config.WaitBudget = 49 * time.Second
 	})
 	if err := calls["delete"](t.Context(), c); err == nil {
-		t.Fatal("a wait beyond patience succeeded")
+		t.Fatal("a wait beyond the budget succeeded")
 	}
 	p.now = p.now.Add(2 * time.Second)
 	if err := calls["update"](t.Context(), c); err != nil {
@@ -142,7 +142,7 @@ func TestRequestsWaitTogetherWhenTheServerPutsThemOff(t *testing.T) {
 func TestInterruptEndsAWait(t *testing.T) {
 	for kind, call := range calls {
 		ctx, cancel := context.WithCancel(t.Context())
-		c := serve(t, &troubled{script: repeat(1, status(429, "Retry-After: 60"))}, func(c *client.Config) {
+		c := serve(t, &scriptedServer{script: repeat(1, status(429, "Retry-After: 60"))}, func(c *client.Config) {
 			c.WaitBudget = time.Hour
 			c.OnWait = func(client.Wait) { cancel() }
 		})
@@ -153,20 +153,20 @@ func TestInterruptEndsAWait(t *testing.T) {
 	}
 }
 
-func TestSecondTokenSharesThePatience(t *testing.T) {
-	p := &patient{}
-	server := &troubled{script: []http.HandlerFunc{status(429, "Retry-After: 40"), status(401), status(429, "Retry-After: 40"), status(200)}}
-	c := serve(t, server, p.config, withTokens(&renewing{}))
+func TestSecondTokenSharesTheWaitBudget(t *testing.T) {
+	p := &fakeClock{}
+	server := &scriptedServer{script: []http.HandlerFunc{status(429, "Retry-After: 40"), status(401), status(429, "Retry-After: 40"), status(200)}}
+	c := serve(t, server, p.config, withTokens(&renewingTokens{}))
 	if err := calls["delete"](t.Context(), c); err == nil || server.count() != 3 || len(p.waits) != 1 {
 		t.Errorf("%d requests, waited %v: %v", server.count(), p.waits, err)
 	}
 }
 
-func TestEndOfWaitsLeavesWhatIsUnderWay(t *testing.T) {
+func TestWaitContextDoesNotCancelRequests(t *testing.T) {
 	for kind, call := range calls {
 		until, stop := context.WithCancel(t.Context())
-		server := &troubled{}
-		server.script = []http.HandlerFunc{server.proper, status(429, "Retry-After: 60")}
+		server := &scriptedServer{}
+		server.script = []http.HandlerFunc{server.normal, status(429, "Retry-After: 60")}
 		c := serve(t, server, func(c *client.Config) {
 			c.WaitBudget = time.Hour
 			c.OnWait = func(client.Wait) { stop() }

@@ -116,7 +116,7 @@ func TestCallsOnTheWire(t *testing.T) {
 	}
 }
 
-func TestIdsThatWouldBeOtherAddressesAreRefused(t *testing.T) {
+func TestIDsThatWouldChangeThePathAreRefused(t *testing.T) {
 	ctx := context.Background()
 	server := &recorder{body: `{}`}
 	c := serve(t, server)
@@ -132,7 +132,7 @@ func TestIdsThatWouldBeOtherAddressesAreRefused(t *testing.T) {
 		t.Errorf("UserPerks: %v", err)
 	}
 	if len(server.seen) != 0 {
-		t.Errorf("the server was asked %+v", server.seen)
+		t.Errorf("the server received %+v", server.seen)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestRawRequestsStayOnTheServer(t *testing.T) {
 	}
 	_, err = c.Do(context.Background(), client.Request{Method: "GET", Path: strings.TrimSuffix(c.BaseURL(), "/v2") + "/v2/health"})
 	if err != nil {
-		t.Errorf("a whole address on the server: %v", err)
+		t.Errorf("an absolute URL on the server: %v", err)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestRawChangesStayInTheSandbox(t *testing.T) {
 		}
 	}
 	if len(server.seen) != 0 {
-		t.Errorf("the server was asked %+v", server.seen)
+		t.Errorf("the server received %+v", server.seen)
 	}
 	for _, path := range []string{"partners/perks/p/redeem", "partners/perks/users/a..b%25zz?x=..", "partners/perks/..."} {
 		if _, err := c.Do(context.Background(), client.Request{Method: "POST", Path: path}); err != nil {
@@ -174,28 +174,28 @@ func TestRawChangesStayInTheSandbox(t *testing.T) {
 	}
 }
 
-func TestAnswersOfOtherServers(t *testing.T) {
+func TestResponsesOfOtherServers(t *testing.T) {
 	ctx := context.Background()
-	t.Run("a price that is a number, and no images", func(t *testing.T) {
+	t.Run("a numeric price and no images", func(t *testing.T) {
 		c := serve(t, &recorder{body: `{"propertyId":7,"title":"Flat","price_pw":120.50,"images":null}`})
 		property, etag, err := c.Property(ctx, 7)
 		if err != nil || property.PricePW.String() != "120.50" || property.Images == nil || etag != "" {
 			t.Errorf("got %+v, %q, %v", property, etag, err)
 		}
 	})
-	t.Run("a confirmation without a body", func(t *testing.T) {
+	t.Run("a deletion without a body", func(t *testing.T) {
 		c := serve(t, &recorder{status: 204})
 		if message, err := c.DeleteProperty(ctx, 7, ""); err != nil || message.Message != "" {
 			t.Errorf("got %+v, %v", message, err)
 		}
 	})
-	t.Run("a replay is told apart", func(t *testing.T) {
+	t.Run("a replay", func(t *testing.T) {
 		c := serve(t, &recorder{status: 201, body: `{"id":"r1"}`, header: map[string]string{"Idempotent-Replayed": "true"}})
 		if redemption, replayed, err := c.Redeem(ctx, "p", api.RedeemRequest{UserID: "u"}, "k"); err != nil || !replayed || redemption.ID != "r1" {
 			t.Errorf("got %+v, %t, %v", redemption, replayed, err)
 		}
 	})
-	t.Run("a success that is a web page", func(t *testing.T) {
+	t.Run("a web page with status 200", func(t *testing.T) {
 		c := serve(t, &recorder{status: 200, body: "<html>Log in to the WiFi</html>"})
 		_, _, err := c.Redeem(ctx, "p", api.RedeemRequest{UserID: "u"}, "k")
 		var refused *client.Error
@@ -205,7 +205,7 @@ func TestAnswersOfOtherServers(t *testing.T) {
 	})
 }
 
-func TestAWeakETagIsReturnedAsItIs(t *testing.T) {
+func TestWeakETagIsReturnedUnchanged(t *testing.T) {
 	for etag, want := range map[string]string{`"v1"`: `"v1"`, `W/"v1"`: `W/"v1"`, "": ""} {
 		c := serve(t, &recorder{body: `{"propertyId":1}`, header: map[string]string{"ETag": etag}})
 		if _, got, err := c.Property(t.Context(), 1); err != nil || got != want {

@@ -16,7 +16,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// serve starts a server that answers under /v2 and returns a client of it. change may adjust the client's config.
+// serve starts a server under /v2 and returns a client of it. change may adjust the client's config.
 func serve(t *testing.T, handler http.Handler, change ...func(*client.Config)) *client.Client {
 	t.Helper()
 	server := httptest.NewServer(http.StripPrefix("/v2", handler))
@@ -45,13 +45,13 @@ func reply(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// seen is what a server was asked.
+// seen is a request that a server received.
 type seen struct {
 	Method, URI, Body string
 	Header            http.Header
 }
 
-// recorder keeps every request and answers each with the same JSON.
+// recorder records every request and replies to each with the same JSON.
 type recorder struct {
 	mu     sync.Mutex
 	seen   []seen
@@ -103,15 +103,15 @@ func TestParseBaseURL(t *testing.T) {
 	}
 }
 
-// The open server could be the same computer: what was asked for in secret must not be asked for in the open.
-func TestNoRedirectLeadsOutOfTLS(t *testing.T) {
+// Requests made over TLS must never be repeated over plain HTTP, even to the same computer.
+func TestRedirectsStayOnTLS(t *testing.T) {
 	open := &recorder{body: `{"id":"p"}`}
 	plain := httptest.NewServer(open)
 	defer plain.Close()
 	authority := servertest.NewAuthority(t, "Our own")
 	for name, target := range map[string]string{
-		"to another port": plain.URL + "/v2/partners/perks/p",
-		"to the same":     "", // filled in below
+		"to another port":  plain.URL + "/v2/partners/perks/p",
+		"to the same port": "", // filled in below
 	} {
 		var asked []string
 		server := httptest.NewUnstartedServer(nil)
@@ -128,7 +128,7 @@ func TestNoRedirectLeadsOutOfTLS(t *testing.T) {
 		_, err := c.Perk(t.Context(), "p")
 		var refused *client.Error
 		if !errors.As(err, &refused) || refused.Status != http.StatusFound || len(asked) != 1 || len(open.seen) != 0 {
-			t.Errorf("%s: %v; asked %v, in the open %+v", name, err, asked, open.seen)
+			t.Errorf("%s: %v; over TLS %v, in plain text %+v", name, err, asked, open.seen)
 		}
 		server.Close()
 	}
@@ -139,7 +139,7 @@ func TestRedirectsStayOnTheServer(t *testing.T) {
 	elsewhere := httptest.NewServer(other)
 	defer elsewhere.Close()
 	mux := http.NewServeMux()
-	mux.HandleFunc("/partners/perks/away", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/partners/perks/moved", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere.URL+"/steal", http.StatusFound)
 	})
 	mux.HandleFunc("/partners/perks/old", func(w http.ResponseWriter, r *http.Request) {
@@ -160,11 +160,11 @@ func TestRedirectsStayOnTheServer(t *testing.T) {
 	if err != nil || perk.ID != "new" || perk.Title != "Bearer good" {
 		t.Errorf("within the server: %+v, %v", perk, err)
 	}
-	if _, err := c.Perk(context.Background(), "away"); err == nil {
+	if _, err := c.Perk(context.Background(), "moved"); err == nil {
 		t.Error("a redirect to another server was followed")
 	}
 	if len(other.seen) != 0 {
-		t.Errorf("the other server was asked %+v", other.seen)
+		t.Errorf("the other server received %+v", other.seen)
 	}
 	if _, err := c.DeleteProperty(context.Background(), 1, ""); err == nil {
 		t.Error("a redirected change succeeded")

@@ -15,7 +15,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// closedPort is an address at which nothing listens.
+// closedPort returns an address where nothing listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,16 +26,16 @@ func closedPort(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-func TestEverythingIsTriedAgainUntilThereIsAServer(t *testing.T) {
+func TestAllCallsRetryUntilServerStarts(t *testing.T) {
 	for kind, call := range calls {
 		t.Run(kind, func(t *testing.T) {
 			address := closedPort(t)
-			server := &troubled{}
+			server := &scriptedServer{}
 			waits := 0
-			c := dial(t, "http://"+address, (&patient{}).config, func(c *client.Config) {
+			c := dial(t, "http://"+address, (&fakeClock{}).config, func(c *client.Config) {
 				c.OnWait = func(w client.Wait) {
 					if w.Requested || !strings.Contains(w.Why, "connection refused") {
-						t.Errorf("told of %+v", w)
+						t.Errorf("reported %+v", w)
 					}
 					if waits++; waits == 2 {
 						start(t, address, server)
@@ -61,7 +61,7 @@ func start(t *testing.T, address string, handler http.Handler) {
 	t.Cleanup(server.Close)
 }
 
-func TestUnreachableTellsWhetherAnythingWasSent(t *testing.T) {
+func TestUnreachableReportsWhetherRequestWasSent(t *testing.T) {
 	wantNotSent := func(name string, err error, want bool) {
 		t.Helper()
 		var unreachable *client.Unreachable
@@ -70,31 +70,31 @@ func TestUnreachableTellsWhetherAnythingWasSent(t *testing.T) {
 		}
 	}
 	for kind, call := range calls {
-		wantNotSent("refused: "+kind, call(t.Context(), dial(t, "http://"+closedPort(t), (&patient{}).config)), true)
-		wantNotSent("cut: "+kind, call(t.Context(), serve(t, http.HandlerFunc(cut), (&patient{}).config)), false)
+		wantNotSent("refused: "+kind, call(t.Context(), dial(t, "http://"+closedPort(t), (&fakeClock{}).config)), true)
+		wantNotSent("connection closed: "+kind, call(t.Context(), serve(t, http.HandlerFunc(cut), (&fakeClock{}).config)), false)
 	}
 	gone := httptest.NewServer(nil)
-	script := &troubled{script: []http.HandlerFunc{withKey(status(200)), cut}}
-	c := serve(t, script, (&patient{}).config, func(c *client.Config) {
-		c.Transport = &vanishing{after: 2, address: strings.TrimPrefix(gone.URL, "http://")}
+	script := &scriptedServer{script: []http.HandlerFunc{withKey(status(200)), cut}}
+	c := serve(t, script, (&fakeClock{}).config, func(c *client.Config) {
+		c.Transport = &switchingTransport{after: 2, address: strings.TrimPrefix(gone.URL, "http://")}
 	})
 	gone.Close()
 	_ = calls["keyed redeem"](t.Context(), c)
 	err := calls["keyed redeem"](t.Context(), c)
 	wantNotSent("lost, then refused", err, false)
 	if !client.OutcomeUnknown(err) {
-		t.Errorf("an attempt that may have been carried out was forgotten: %v", err)
+		t.Errorf("outcome not unknown after a lost attempt: %v", err)
 	}
 }
 
-// vanishing sends requests to another address once a few have been sent.
-type vanishing struct {
+// switchingTransport sends requests to another address after the first few.
+type switchingTransport struct {
 	http.Transport
 	after   int
 	address string
 }
 
-func (v *vanishing) RoundTrip(req *http.Request) (*http.Response, error) {
+func (v *switchingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if v.after--; v.after < 0 {
 		req = req.Clone(req.Context())
 		req.URL.Host = v.address
@@ -103,16 +103,16 @@ func (v *vanishing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return v.Transport.RoundTrip(req)
 }
 
-func TestWhatCannotPassIsNotTriedAgain(t *testing.T) {
-	secure := httptest.NewTLSServer(&troubled{})
+func TestPermanentFailuresAreNotRetried(t *testing.T) {
+	secure := httptest.NewTLSServer(&scriptedServer{})
 	defer secure.Close()
-	plain := httptest.NewServer(&troubled{})
+	plain := httptest.NewServer(&scriptedServer{})
 	defer plain.Close()
 	for name, address := range map[string]string{
-		"a certificate that nobody vouches for": secure.URL,
-		"a server that does not speak TLS":      strings.Replace(plain.URL, "http:", "https:", 1),
+		"an untrusted certificate":         secure.URL,
+		"a server that does not speak TLS": strings.Replace(plain.URL, "http:", "https:", 1),
 	} {
-		p := &patient{}
+		p := &fakeClock{}
 		if err := calls["read"](t.Context(), dial(t, address, p.config)); err == nil || len(p.waits) != 0 {
 			t.Errorf("%s: waited %+v: %v", name, p.waits, err)
 		}
@@ -120,25 +120,25 @@ func TestWhatCannotPassIsNotTriedAgain(t *testing.T) {
 	authority := servertest.NewAuthority(t, "Our own")
 	modern := secured(t, authority.Issue(), func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
 	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots(), MaxVersion: tls.VersionTLS12}}
-	p := &patient{}
-	if err := calls["read"](t.Context(), dial(t, modern, p.config, over(old))); err == nil || len(p.waits) != 0 {
-		t.Errorf("a handshake that the server refuses: waited %+v: %v", p.waits, err)
+	p := &fakeClock{}
+	if err := calls["read"](t.Context(), dial(t, modern, p.config, withTransport(old))); err == nil || len(p.waits) != 0 {
+		t.Errorf("a refused handshake: waited %+v: %v", p.waits, err)
 	}
-	p = &patient{}
+	p = &fakeClock{}
 	c := dial(t, "http://nothing.invalid", p.config, func(c *client.Config) {
 		c.Transport = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "nothing.invalid", IsNotFound: true}}
 		}}
 	})
 	if err := calls["read"](t.Context(), c); err == nil || len(p.waits) != 0 {
-		t.Errorf("a name that does not exist: waited %+v: %v", p.waits, err)
+		t.Errorf("an unknown host name: waited %+v: %v", p.waits, err)
 	}
 }
 
-// The timeout is for all attempts together, so that a server that is slow to fail is not waited for again and again.
+// The timeout covers all attempts, so that a server that is slow to fail does not multiply it.
 func TestAttemptsShareTheTimeout(t *testing.T) {
 	release := make(chan struct{})
-	server := &troubled{script: repeat(9, func(http.ResponseWriter, *http.Request) { <-release })}
+	server := &scriptedServer{script: repeat(9, func(http.ResponseWriter, *http.Request) { <-release })}
 	c := serve(t, server, func(c *client.Config) { c.Timeout, c.WaitBudget = 30*time.Millisecond, time.Hour })
 	defer close(release)
 	err := calls["read"](t.Context(), c)
@@ -148,8 +148,8 @@ func TestAttemptsShareTheTimeout(t *testing.T) {
 	}
 }
 
-func TestLaterAttemptHasTheTimeThatIsLeft(t *testing.T) {
-	p := &patient{}
+func TestLaterAttemptHasTheRemainingTime(t *testing.T) {
+	p := &fakeClock{}
 	var left []time.Duration
 	c := serve(t, status(503), p.config, func(c *client.Config) {
 		c.Timeout, c.BackoffBudget = 30*time.Second, time.Millisecond

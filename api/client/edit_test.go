@@ -11,22 +11,22 @@ import (
 	"example.com/perks/api/client"
 )
 
-// listing is a service with one property. What goes wrong with it is counted down, change by change.
-type listing struct {
+// propertyServer is a service with one property and configurable faults.
+type propertyServer struct {
 	mu       sync.Mutex
 	property *api.Property // nil once it is deleted
 	version  int
-	changes  int // that were asked for
+	changes  int // received
 	made     int
 
-	noETags, weak, compares bool              // weak ETags, and a service whose ETags never match
-	drop, cut               bool              // a change does not arrive; its answer does not
-	blind                   bool              // reads fail from the first change on
-	between                 func(s *listing)  // what somebody else does before the next change arrives
-	late                    api.PropertyPatch // a change that was dropped, and may still come
+	noETags, weak, neverMatch bool                    // weak ETags; ETags that never match
+	drop, cut                 bool                    // a change is lost; its reply is lost
+	failReads                 bool                    // reads fail from the first change on
+	between                   func(s *propertyServer) // another client's change before the next one
+	late                      api.PropertyPatch       // a dropped change that may still arrive
 }
 
-func (s *listing) etag() string {
+func (s *propertyServer) etag() string {
 	switch tag := fmt.Sprintf(`"%d"`, s.version); {
 	case s.noETags:
 		return ""
@@ -37,27 +37,27 @@ func (s *listing) etag() string {
 	}
 }
 
-func (s *listing) change(patch api.PropertyPatch) {
+func (s *propertyServer) change(patch api.PropertyPatch) {
 	patch.Apply(s.property)
 	s.version++
 }
 
-// sent returns how many changes have arrived.
-func (s *listing) sent() int {
+// sent returns how many changes were received.
+func (s *propertyServer) sent() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changes
 }
 
-func (s *listing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *propertyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.Method == http.MethodGet {
 		switch {
-		case s.blind && s.changes > 0:
+		case s.failReads && s.changes > 0:
 			reply(w, 403, map[string]string{"response": "No.", "code": "forbidden"})
 		case s.property == nil:
-			reply(w, 404, map[string]string{"response": "There is none.", "code": "not_found"})
+			reply(w, 404, map[string]string{"response": "Not found.", "code": "not_found"})
 		default:
 			w.Header().Set("ETag", s.etag())
 			reply(w, 200, s.property)
@@ -78,9 +78,9 @@ func (s *listing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.late = patch
 		panic(http.ErrAbortHandler)
 	case s.property == nil:
-		reply(w, 404, map[string]string{"response": "There is none.", "code": "not_found"})
+		reply(w, 404, map[string]string{"response": "Not found.", "code": "not_found"})
 		return
-	case ifMatch != "" && (ifMatch != s.etag() || s.compares):
+	case ifMatch != "" && (ifMatch != s.etag() || s.neverMatch):
 		reply(w, 412, map[string]string{"response": "It has changed.", "code": "precondition_failed"})
 		return
 	case r.Method == http.MethodDelete:
@@ -95,12 +95,12 @@ func (s *listing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply(w, 200, api.Message{Message: "done"})
 }
 
-func house() *listing {
-	return &listing{property: &api.Property{ID: 42, Title: "Flat", City: "Leeds", Images: []string{}}, version: 1}
+func newPropertyServer() *propertyServer {
+	return &propertyServer{property: &api.Property{ID: 42, Title: "Flat", City: "Leeds", Images: []string{}}, version: 1}
 }
 
-// edit reads the property and sends a change of it, after which somebody may have done something.
-func edit(t *testing.T, s *listing, remove bool) (client.Editing, *client.Client) {
+// edit reads the property and sends a change of it.
+func edit(t *testing.T, s *propertyServer, remove bool) (client.Editing, *client.Client) {
 	t.Helper()
 	c := serve(t, s)
 	base, err := c.Version(t.Context(), 42)
@@ -114,34 +114,34 @@ func edit(t *testing.T, s *listing, remove bool) (client.Editing, *client.Client
 	return e.Send(t.Context(), c), c
 }
 
-func TestEditingFindsOutWhatBecameOfIt(t *testing.T) {
-	moved := func(s *listing) { s.change(api.PropertyPatch{City: api.Some("York")}) }
-	same := func(s *listing) { s.change(api.PropertyPatch{Title: api.Some("Loft")}) }
-	gone := func(s *listing) { s.property = nil }
+func TestEditingOutcomes(t *testing.T) {
+	moved := func(s *propertyServer) { s.change(api.PropertyPatch{City: api.Some("York")}) }
+	same := func(s *propertyServer) { s.change(api.PropertyPatch{Title: api.Some("Loft")}) }
+	gone := func(s *propertyServer) { s.property = nil }
 	for name, test := range map[string]struct {
-		change func(*listing)
-		want   string // of a patch, and of a deletion
+		change func(*propertyServer)
+		want   string // of a patch, of a deletion
 	}{
-		"answered":                        {func(*listing) {}, "made, made"},
-		"the answer is lost":              {func(s *listing) { s.cut = true }, "made lost, made lost"},
-		"the request is lost":             {func(s *listing) { s.drop = true }, "unknown read, unknown read"},
-		"nothing can be read":             {func(s *listing) { s.cut, s.blind = true, true }, "unknown, unknown"},
-		"somebody changed it":             {func(s *listing) { s.between = moved }, "changed read, changed read"},
-		"somebody did the same":           {func(s *listing) { s.between = same }, "changed read done, changed read"},
-		"somebody deleted it":             {func(s *listing) { s.between = gone }, "missing, missing"},
-		"changed, and nothing is read":    {func(s *listing) { s.between, s.blind = moved, true }, "changed, changed"},
-		"no ETags":                        {func(s *listing) { s.noETags = true }, "made, made"},
-		"no ETags, and the answer lost":   {func(s *listing) { s.noETags, s.cut = true, true }, "made lost, made lost"},
-		"strong ETags that never match":   {func(s *listing) { s.compares = true }, "changed read, changed read"},
-		"weak ETags":                      {func(s *listing) { s.weak = true }, "made, made"},
-		"weak ETags that never match":     {func(s *listing) { s.weak, s.compares = true, true }, "made, made"},
-		"never match, and changed":        {func(s *listing) { s.weak, s.compares, s.between = true, true, moved }, "changed read, changed read"},
-		"never match, the answer lost":    {func(s *listing) { s.weak, s.compares, s.cut = true, true, true }, "made lost, made lost"},
-		"never match, and not to be read": {func(s *listing) { s.weak, s.compares, s.blind = true, true, true }, "changed, changed"},
+		"changed":                         {func(*propertyServer) {}, "made, made"},
+		"reply lost":                      {func(s *propertyServer) { s.cut = true }, "made lost, made lost"},
+		"request lost":                    {func(s *propertyServer) { s.drop = true }, "unknown read, unknown read"},
+		"reads fail":                      {func(s *propertyServer) { s.cut, s.failReads = true, true }, "unknown, unknown"},
+		"changed by another":              {func(s *propertyServer) { s.between = moved }, "changed read, changed read"},
+		"same change by another":          {func(s *propertyServer) { s.between = same }, "changed read done, changed read"},
+		"deleted by another":              {func(s *propertyServer) { s.between = gone }, "missing, missing"},
+		"changed by another, reads fail":  {func(s *propertyServer) { s.between, s.failReads = moved, true }, "changed, changed"},
+		"no ETags":                        {func(s *propertyServer) { s.noETags = true }, "made, made"},
+		"no ETags, reply lost":            {func(s *propertyServer) { s.noETags, s.cut = true, true }, "made lost, made lost"},
+		"strong ETags that never match":   {func(s *propertyServer) { s.neverMatch = true }, "changed read, changed read"},
+		"weak ETags":                      {func(s *propertyServer) { s.weak = true }, "made, made"},
+		"weak ETags that never match":     {func(s *propertyServer) { s.weak, s.neverMatch = true, true }, "made, made"},
+		"never match, changed by another": {func(s *propertyServer) { s.weak, s.neverMatch, s.between = true, true, moved }, "changed read, changed read"},
+		"never match, reply lost":         {func(s *propertyServer) { s.weak, s.neverMatch, s.cut = true, true, true }, "made lost, made lost"},
+		"never match, reads fail":         {func(s *propertyServer) { s.weak, s.neverMatch, s.failReads = true, true, true }, "changed, changed"},
 	} {
 		var got string
 		for _, remove := range []bool{false, true} {
-			s := house()
+			s := newPropertyServer()
 			test.change(s)
 			e, _ := edit(t, s, remove)
 			if remove {
@@ -182,8 +182,8 @@ func outcome(e client.Editing) string {
 	return words
 }
 
-func TestEditingOfWhatChangedBeforeIsNotSentWithoutETags(t *testing.T) {
-	s := house()
+func TestEditIsNotSentWithoutETagsIfChanged(t *testing.T) {
+	s := newPropertyServer()
 	s.noETags = true
 	c := serve(t, s)
 	base, _ := c.Version(t.Context(), 42)
@@ -198,8 +198,8 @@ func TestEditingOfWhatChangedBeforeIsNotSentWithoutETags(t *testing.T) {
 	}
 }
 
-func TestALateChangeIsFoundByLookingAgain(t *testing.T) {
-	s := house()
+func TestCheckFindsLateChange(t *testing.T) {
+	s := newPropertyServer()
 	s.drop = true
 	e, c := edit(t, s, false)
 	s.change(s.late)
@@ -208,13 +208,13 @@ func TestALateChangeIsFoundByLookingAgain(t *testing.T) {
 	}
 }
 
-func TestALateChangeIsNotSomebodyElses(t *testing.T) {
+func TestLateChangeIsAConflictOnRetry(t *testing.T) {
 	for _, remove := range []bool{false, true} {
-		s := house()
+		s := newPropertyServer()
 		s.drop = true
 		e, c := edit(t, s, remove)
 		if e.IsDone() {
-			t.Errorf("%s is taken for done", outcome(e))
+			t.Errorf("%s counts as done", outcome(e))
 		}
 		s.drop = false
 		if remove {
@@ -223,13 +223,13 @@ func TestALateChangeIsNotSomebodyElses(t *testing.T) {
 			s.change(s.late)
 		}
 		if e = e.Send(t.Context(), c); !remove && (!client.IsVersionConflict(e.Err) || !e.IsDone()) || remove && !client.IsNotFound(e.Err) {
-			t.Errorf("sent again it is %s", outcome(e))
+			t.Errorf("retried: %s", outcome(e))
 		}
 	}
 }
 
-func TestAnEditOfAnyVersionIsTriedOnce(t *testing.T) {
-	s := house()
+func TestEditOfAnyVersionIsSentOnce(t *testing.T) {
+	s := newPropertyServer()
 	s.cut = true
 	c := serve(t, s)
 	e := client.Editing{ID: 42, Patch: api.PropertyPatch{Title: api.Some("Loft")}}.Try(t.Context(), c)
@@ -238,11 +238,11 @@ func TestAnEditOfAnyVersionIsTriedOnce(t *testing.T) {
 	}
 	e = client.Editing{ID: 42, Patch: e.Patch, ETag: `"other"`}.Send(t.Context(), c)
 	if outcome(e) != "changed" {
-		t.Errorf("a stranger's version: %s", outcome(e))
+		t.Errorf("another version: %s", outcome(e))
 	}
 }
 
-// FuzzEditing lets everything go wrong in any order: what is called made was made, once, to the version that was read.
+// FuzzEditing combines all faults: a change reported as made was made once, to the version that was read.
 func FuzzEditing(f *testing.F) {
 	for flags := range uint8(128) {
 		f.Add(flags, true)
@@ -250,21 +250,21 @@ func FuzzEditing(f *testing.F) {
 	f.Add(uint8(0), false)
 	f.Fuzz(func(t *testing.T, flags uint8, patch bool) {
 		on := func(bit int) bool { return flags>>bit&1 == 1 }
-		s := house()
-		s.noETags, s.weak, s.compares, s.drop, s.cut, s.blind = on(0), on(1), on(2), on(3), on(4), on(5)
+		s := newPropertyServer()
+		s.noETags, s.weak, s.neverMatch, s.drop, s.cut, s.failReads = on(0), on(1), on(2), on(3), on(4), on(5)
 		if on(6) {
-			s.between = func(s *listing) { s.change(api.PropertyPatch{City: api.Some("York")}) }
+			s.between = func(s *propertyServer) { s.change(api.PropertyPatch{City: api.Some("York")}) }
 		}
 		e, _ := edit(t, s, !patch)
 		switch {
 		case s.made > 1:
 			t.Errorf("made %d times", s.made)
 		case e.Err == nil && s.made != 1:
-			t.Errorf("not made, but taken for it: %+v", e)
+			t.Errorf("not made, but reported as made: %+v", e)
 		case e.Err != nil && s.made == 1 && !client.OutcomeUnknown(e.Err):
-			t.Errorf("made, but said not to be: %v", e.Err)
+			t.Errorf("made, but reported as failed: %v", e.Err)
 		case s.made == 1 && on(6) && !on(0) && !on(1):
-			t.Error("made to another version than the one that was read")
+			t.Error("changed a version that was not read")
 		}
 	})
 }

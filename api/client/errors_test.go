@@ -28,7 +28,7 @@ func TestErrorBodies(t *testing.T) {
 			422, "application/json", `{"response":"Some values are not valid.","code":"validation_failed","errors":{"lat":["must be between -90 and 90"]}}`,
 			client.Error{Code: api.CodeValidationFailed, Message: "Some values are not valid.", Fields: api.FieldErrors{"lat": {"must be between -90 and 90"}}},
 		},
-		"fields of a foreign server, with another status and one message each": {
+		"another server's fields, with another status and one message each": {
 			400, "application/json", `{"response":"Validation failed","errors":{"title":"is too long","city":[],"lat":null}}`,
 			client.Error{Code: api.CodeValidationFailed, Message: "Validation failed", Fields: api.FieldErrors{"title": {"is too long"}}},
 		},
@@ -56,7 +56,7 @@ func TestErrorBodies(t *testing.T) {
 			500, "", "",
 			client.Error{Code: api.CodeInternal, Message: "The server answered 500 Internal Server Error.", NotFromService: true},
 		},
-		"JSON that is no object": {
+		"JSON that is not an object": {
 			418, "application/json", `["no"]`,
 			client.Error{Code: api.CodeInternal, Message: "The server answered 418 I'm a teapot.", NotFromService: true},
 		},
@@ -84,7 +84,7 @@ func TestErrorBodies(t *testing.T) {
 	}
 }
 
-func TestServerFaultLeavesAChangeOpen(t *testing.T) {
+func TestOutcomeIsUnknownAfterServerError(t *testing.T) {
 	ctx := context.Background()
 	for status, want := range map[int]bool{400: false, 409: false, 500: true, 502: true, 503: true} {
 		c := serve(t, &recorder{status: status, body: `{"response":"no"}`})
@@ -97,7 +97,7 @@ func TestServerFaultLeavesAChangeOpen(t *testing.T) {
 	}
 }
 
-func TestMissingIsTheServicesOwnWord(t *testing.T) {
+func TestIsNotFoundNeedsServicesReply(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		want bool
@@ -110,7 +110,7 @@ func TestMissingIsTheServicesOwnWord(t *testing.T) {
 		{nil, false},
 	} {
 		if got := client.IsNotFound(test.err); got != test.want {
-			t.Errorf("Missing(%v) is %t", test.err, got)
+			t.Errorf("IsNotFound(%v) is %t", test.err, got)
 		}
 	}
 }

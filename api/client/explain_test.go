@@ -19,7 +19,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// failureOf is what a request to the address fails with.
+// failureOf returns the error of a request to the address.
 func failureOf(t *testing.T, address string, change ...func(*client.Config)) *client.Unreachable {
 	t.Helper()
 	_, err := dial(t, address+"/v2", change...).Perk(context.Background(), "p")
@@ -33,46 +33,46 @@ func failureOf(t *testing.T, address string, change ...func(*client.Config)) *cl
 	return unreachable
 }
 
-// wants compares what is said with "reason | advice".
-func wants(t *testing.T, got *client.Unreachable, want string) {
+// wantReason compares the error with "reason | advice".
+func wantReason(t *testing.T, err *client.Unreachable, want string) {
 	t.Helper()
-	if said := got.Reason() + " | " + got.Advice(); said != want {
-		t.Errorf("\n got %s\nwant %s", said, want)
+	if got := err.Reason() + " | " + err.Advice(); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }
 
-func TestFailuresOfTheNetworkAreSentences(t *testing.T) {
-	nobody := closedPort(t)
-	wants(t, failureOf(t, "http://"+nobody), "connection refused by "+nobody+" | Is the server running, and is the port right?")
-	wants(t, failureOf(t, "https://perks.invalid", throughProxy("http://"+nobody)),
-		"the proxy cannot be reached: connection refused by "+nobody+" | Does HTTPS_PROXY name the right proxy?")
+func TestNetworkFailuresAreExplained(t *testing.T) {
+	closed := closedPort(t)
+	wantReason(t, failureOf(t, "http://"+closed), "connection refused by "+closed+" | Is the server running, and is the port right?")
+	wantReason(t, failureOf(t, "https://perks.invalid", throughProxy("http://"+closed)),
+		"the proxy cannot be reached: connection refused by "+closed+" | Does HTTPS_PROXY name the right proxy?")
 
 	hungUp := onConnection(t, func(c net.Conn) { readRequest(c) })
-	wants(t, failureOf(t, "http://"+hungUp), "the server closed the connection without a response | ")
+	wantReason(t, failureOf(t, "http://"+hungUp), "the server closed the connection without a response | ")
 	reset := onConnection(t, func(c net.Conn) { readRequest(c); _ = c.(*net.TCPConn).SetLinger(0) })
-	wants(t, failureOf(t, "http://"+reset), "the server, or a proxy before it, reset the connection | ")
+	wantReason(t, failureOf(t, "http://"+reset), "the server, or a proxy before it, reset the connection | ")
 	broken := onConnection(t, func(c net.Conn) {
 		readRequest(c)
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
 	})
-	wants(t, failureOf(t, "http://"+broken), "the response was cut off: the connection closed too early | ")
+	wantReason(t, failureOf(t, "http://"+broken), "the response was cut off: the connection closed too early | ")
 
 	silent := onConnection(t, readToEnd)
-	wants(t, failureOf(t, "http://"+silent, func(c *client.Config) { c.Timeout = 20 * time.Millisecond }), "it took too long | ")
+	wantReason(t, failureOf(t, "http://"+silent, func(c *client.Config) { c.Timeout = 20 * time.Millisecond }), "it took too long | ")
 	const port = "Is the port right, and do proxies and firewalls let TLS through?"
-	wants(t, failureOf(t, "https://"+silent, over(&http.Transport{TLSHandshakeTimeout: 20 * time.Millisecond})), "the TLS handshake took too long | "+port)
+	wantReason(t, failureOf(t, "https://"+silent, withTransport(&http.Transport{TLSHandshakeTimeout: 20 * time.Millisecond})), "the TLS handshake took too long | "+port)
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
-	wants(t, failureOf(t, strings.Replace(plain.URL, "http:", "https:", 1)), "the server does not speak TLS on this port | Should the address begin with http://, or is the port wrong?")
+	wantReason(t, failureOf(t, strings.Replace(plain.URL, "http:", "https:", 1)), "the server does not speak TLS on this port | Should the address begin with http://, or is the port wrong?")
 
 	authority := servertest.NewAuthority(t, "Our own")
 	modern := secured(t, authority.Issue(), func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
 	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots(), MaxVersion: tls.VersionTLS12}}
-	wants(t, failureOf(t, modern, over(old)), "the server refused the TLS handshake (protocol version not supported) | "+port)
+	wantReason(t, failureOf(t, modern, withTransport(old)), "the server refused the TLS handshake (protocol version not supported) | "+port)
 }
 
-// The names are looked up by a name server of the test.
-func TestFailuresToFindTheServerAreSentences(t *testing.T) {
+// The test runs its own name server.
+func TestLookupFailuresAreExplained(t *testing.T) {
 	for code, want := range map[byte]string{
 		3: "the name perks.example is not known | Is the name right, and is this computer online?",
 		2: "the name perks.example cannot be looked up: server misbehaving | Is this computer online, and is its DNS server right?",
@@ -81,46 +81,46 @@ func TestFailuresToFindTheServerAreSentences(t *testing.T) {
 			return (&net.Dialer{}).DialContext(ctx, "udp", nameServer(t, code))
 		}}
 		dialer := &net.Dialer{Resolver: resolver}
-		wants(t, failureOf(t, "http://perks.example", over(&http.Transport{DialContext: dialer.DialContext})), want)
+		wantReason(t, failureOf(t, "http://perks.example", withTransport(&http.Transport{DialContext: dialer.DialContext})), want)
 	}
 }
 
-func TestTroubleWithACertificateIsASentence(t *testing.T) {
+func TestCertificateFailuresAreExplained(t *testing.T) {
 	authority := servertest.NewAuthority(t, "Our own")
 	now := time.Now()
 	day := func(at time.Time) string { return at.UTC().Format(time.DateOnly) }
-	ended, later := now.AddDate(0, 0, -3), now.AddDate(0, 0, 3)
+	expired, later := now.AddDate(0, 0, -3), now.AddDate(0, 0, 3)
 	for name, test := range map[string]struct {
 		certificate *servertest.Certificate
 		roots       *x509.CertPool
 		want        string
 	}{
-		"nobody that is trusted": {authority.Issue(), nil, "the server's certificate was issued by CN=Our own, which this computer does not trust | " +
+		"untrusted": {authority.Issue(), nil, "the server's certificate was issued by CN=Our own, which this computer does not trust | " +
 			"If that is your organisation's own authority, or its proxy's, pass its certificate with --ca-cert."},
-		"over": {authority.Issue(servertest.Valid(now.AddDate(0, 0, -9), ended)), authority.Roots(), "the server's certificate expired on " + day(ended) +
+		"expired": {authority.Issue(servertest.Valid(now.AddDate(0, 0, -9), expired)), authority.Roots(), "the server's certificate expired on " + day(expired) +
 			" | The server's operator must renew it. If it was renewed, is this computer's clock right?"},
-		"to come": {authority.Issue(servertest.Valid(later, now.AddDate(0, 0, 9))), authority.Roots(), "the server's certificate is not valid before " + day(later) +
+		"not yet valid": {authority.Issue(servertest.Valid(later, now.AddDate(0, 0, 9))), authority.Roots(), "the server's certificate is not valid before " + day(later) +
 			" | Is this computer's clock right?"},
-		"another's": {authority.Issue(servertest.Named("perks.example", "www.perks.example")), authority.Roots(),
+		"another host's": {authority.Issue(servertest.Named("perks.example", "www.perks.example")), authority.Roots(),
 			"the server's certificate is not for 127.0.0.1 but for perks.example, www.perks.example | Is the address right?"},
 		"many names": {authority.Issue(servertest.Named("a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example")), authority.Roots(),
 			"the server's certificate is not for 127.0.0.1 but for a.example, b.example, c.example, d.example, e.example and 2 more | Is the address right?"},
 		"another address": {authority.Issue(servertest.Named("perks.example"), func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }), authority.Roots(),
 			"the server's certificate is not for 127.0.0.1 but for perks.example, 10.0.0.1 | Is the address right?"},
-		"for clients": {authority.Issue(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), authority.Roots(),
+		"for clients only": {authority.Issue(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), authority.Roots(),
 			"the server's certificate is not valid: certificate specifies an incompatible key usage | "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := failureOf(t, secured(t, test.certificate), func(c *client.Config) { c.Transport, c.Roots = nil, test.roots })
-			wants(t, got, test.want)
+			wantReason(t, got, test.want)
 			if !got.NotSent {
-				t.Error("it is not told that nothing was sent")
+				t.Error("NotSent is false")
 			}
 		})
 	}
 }
 
-func TestRootsVouchForAServer(t *testing.T) {
+func TestOwnRootsAreTrusted(t *testing.T) {
 	authority := servertest.NewAuthority(t, "Our own")
 	address := secured(t, authority.Issue())
 	c := dial(t, address, func(c *client.Config) { c.Transport, c.Roots = nil, authority.Roots() })
@@ -129,7 +129,7 @@ func TestRootsVouchForAServer(t *testing.T) {
 	}
 }
 
-// secured is the address of a server with the certificate that answers everything with an empty list.
+// secured starts a server with the certificate that replies with an empty list, and returns its address.
 func secured(t *testing.T, certificate *servertest.Certificate, change ...func(*tls.Config)) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, []string{}) }))
@@ -143,15 +143,15 @@ func secured(t *testing.T, certificate *servertest.Certificate, change ...func(*
 	return server.URL
 }
 
-func over(transport *http.Transport) func(*client.Config) {
+func withTransport(transport *http.Transport) func(*client.Config) {
 	return func(c *client.Config) { c.Transport = transport }
 }
 
 func throughProxy(address string) func(*client.Config) {
-	return over(&http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(address) }})
+	return withTransport(&http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(address) }})
 }
 
-// onConnection takes connections, each of which ends when do returns, and returns its address.
+// onConnection listens and runs do for each connection, then closes it. It returns the address.
 func onConnection(t *testing.T, do func(net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -174,7 +174,7 @@ func onConnection(t *testing.T, do func(net.Conn)) string {
 	return listener.Addr().String()
 }
 
-// readRequest reads all of a request, so that closing the connection is no reset.
+// readRequest reads the whole request, so that closing the connection does not reset it.
 func readRequest(c net.Conn) {
 	var got strings.Builder
 	buffer := make([]byte, 1<<10)
@@ -189,7 +189,7 @@ func readRequest(c net.Conn) {
 
 func readToEnd(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 
-// nameServer answers every question with the code, as RFC 1035, section 4.1.1 has it.
+// nameServer answers every question with the response code (RFC 1035, section 4.1.1).
 func nameServer(t *testing.T, code byte) string {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -205,7 +205,7 @@ func nameServer(t *testing.T, code byte) string {
 				return
 			}
 			reply := append([]byte{}, packet[:n]...)
-			reply[2] |= 0x80 // it is a response
+			reply[2] |= 0x80 // this is a response
 			reply[3] = reply[3]&0xf0 | code
 			_, _ = server.WriteTo(reply, from)
 		}

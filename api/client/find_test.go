@@ -13,14 +13,14 @@ import (
 	"example.com/perks/api"
 )
 
-// redeemed is a server's list of what a user has redeemed, in the order and with the members that it chooses to give.
+// redeemed serves a list of what a user has redeemed, in its own order and with its own fields.
 type redeemed struct {
 	items    []map[string]any
-	links    bool          // pages are found by Link headers, and numbers are not given
+	links    bool          // has Link headers instead of page numbers
 	ahead    time.Duration // of the server's clock
-	perPage  int           // what the server makes of any wish; 0 heeds it
+	perPage  int           // overrides the client's per_page; 0 does not
 	requests []string
-	cached   bool // a request could have been answered by a cache
+	cached   bool // a request allowed a cached response
 }
 
 func (l *redeemed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -49,8 +49,8 @@ func (l *redeemed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply(w, 200, body)
 }
 
-// made is a redemption as a foreign server lists it: without a user, and with an offset of its own.
-func made(id, perk string, at time.Time, metadata string) map[string]any {
+// listItem returns a redemption as another server lists it: without a user, and in its own time zone.
+func listItem(id, perk string, at time.Time, metadata string) map[string]any {
 	item := map[string]any{"id": id, "perk_id": perk, "status": "approved"}
 	if !at.IsZero() {
 		item["redeemed_at"] = at.In(time.FixedZone("", -9*3600-1800)).Format(time.RFC3339)
@@ -71,54 +71,54 @@ func TestFindRedemption(t *testing.T) {
 	long := now.Add(-24 * time.Hour)
 	old := func(n int) (items []map[string]any) {
 		for i := range n {
-			items = append(items, made(fmt.Sprint("old-", i), "p", long.Add(-time.Duration(i)*time.Minute), ""))
+			items = append(items, listItem(fmt.Sprint("old-", i), "p", long.Add(-time.Duration(i)*time.Minute), ""))
 		}
 		return items
 	}
-	ours := func() map[string]any { return made("ours", "p", now, "") }
+	ours := func() map[string]any { return listItem("ours", "p", now, "") }
 	for name, test := range map[string]struct {
 		list     redeemed
 		metadata string
 		since    time.Duration // before now
 		taken    string
-		want     string // "" is not found
-		pages    int    // 0 is 1
+		want     string // "": not found
+		pages    int    // 0: one
 	}{
-		"nothing redeemed":                   {},
-		"found":                              {list: redeemed{items: []map[string]any{ours()}}, want: "ours"},
-		"another perk":                       {list: redeemed{items: []map[string]any{made("x", "q", now, "")}}},
-		"another user":                       {list: redeemed{items: []map[string]any{with(ours(), "user_id", "bob")}}},
-		"this user":                          {list: redeemed{items: []map[string]any{with(ours(), "user_id", "ann")}}, want: "ours"},
-		"rejected":                           {list: redeemed{items: []map[string]any{with(ours(), "status", "rejected")}}, want: "ours"},
-		"made before":                        {list: redeemed{items: old(3)}},
-		"made within the slack":              {list: redeemed{items: []map[string]any{made("ours", "p", now.Add(-500*time.Millisecond), "")}}, want: "ours"},
-		"made beyond the slack":              {list: redeemed{items: []map[string]any{made("x", "p", now.Add(-5*time.Second), "")}}},
-		"made before, looked for since then": {list: redeemed{items: old(3)}, since: 24*time.Hour + time.Second, want: "old-0"},
-		"belongs to another":                 {list: redeemed{items: []map[string]any{ours()}}, taken: "ours"},
-		"one of two belongs to another":      {list: redeemed{items: []map[string]any{made("theirs", "p", now, ""), ours()}}, taken: "theirs", want: "ours"},
+		"nothing redeemed":                {},
+		"found":                           {list: redeemed{items: []map[string]any{ours()}}, want: "ours"},
+		"another perk":                    {list: redeemed{items: []map[string]any{listItem("x", "q", now, "")}}},
+		"another user":                    {list: redeemed{items: []map[string]any{with(ours(), "user_id", "bob")}}},
+		"this user":                       {list: redeemed{items: []map[string]any{with(ours(), "user_id", "ann")}}, want: "ours"},
+		"rejected":                        {list: redeemed{items: []map[string]any{with(ours(), "status", "rejected")}}, want: "ours"},
+		"made before":                     {list: redeemed{items: old(3)}},
+		"made within the tolerance":       {list: redeemed{items: []map[string]any{listItem("ours", "p", now.Add(-500*time.Millisecond), "")}}, want: "ours"},
+		"made beyond the tolerance":       {list: redeemed{items: []map[string]any{listItem("x", "p", now.Add(-5*time.Second), "")}}},
+		"made before, searched from then": {list: redeemed{items: old(3)}, since: 24*time.Hour + time.Second, want: "old-0"},
+		"belongs to another":              {list: redeemed{items: []map[string]any{ours()}}, taken: "ours"},
+		"one of two belongs to another":   {list: redeemed{items: []map[string]any{listItem("theirs", "p", now, ""), ours()}}, taken: "theirs", want: "ours"},
 
 		"on the third page by numbers": {list: redeemed{items: append(old(250), ours())}, want: "ours", pages: 3},
 		"on the third page by links":   {list: redeemed{links: true, items: append(old(250), ours())}, want: "ours", pages: 3},
-		"on a page of the server's":    {list: redeemed{perPage: 2, items: append(old(4), ours())}, want: "ours", pages: 3},
-		"on none of three pages":       {list: redeemed{items: old(250)}, pages: 3},
+		"with the server's page size":  {list: redeemed{perPage: 2, items: append(old(4), ours())}, want: "ours", pages: 3},
+		"on no page":                   {list: redeemed{items: old(250)}, pages: 3},
 
-		"the server is an hour ahead":  {list: redeemed{ahead: time.Hour, items: []map[string]any{made("ours", "p", now.Add(time.Hour), "")}}, want: "ours"},
-		"the server is an hour behind": {list: redeemed{ahead: -time.Hour, items: []map[string]any{made("ours", "p", now.Add(-time.Hour), "")}}, want: "ours"},
-		"made before, by a server that is an hour ahead": {
-			list: redeemed{ahead: time.Hour, items: []map[string]any{made("x", "p", now.Add(time.Hour-5*time.Second), "")}}},
+		"the server is an hour ahead":  {list: redeemed{ahead: time.Hour, items: []map[string]any{listItem("ours", "p", now.Add(time.Hour), "")}}, want: "ours"},
+		"the server is an hour behind": {list: redeemed{ahead: -time.Hour, items: []map[string]any{listItem("ours", "p", now.Add(-time.Hour), "")}}, want: "ours"},
+		"made before, the server is an hour ahead": {
+			list: redeemed{ahead: time.Hour, items: []map[string]any{listItem("x", "p", now.Add(time.Hour-5*time.Second), "")}}},
 
 		"metadata empty and absent":      {list: redeemed{items: []map[string]any{ours()}}, metadata: `{}`, want: "ours"},
-		"metadata absent and null":       {list: redeemed{items: []map[string]any{made("ours", "p", now, `null`)}}, want: "ours"},
-		"metadata in another order":      {list: redeemed{items: []map[string]any{made("ours", "p", now, `{"b": [1, {"x": null}], "a": "é"}`)}}, metadata: `{"a":"\u00e9","b":[1,{"x":null}]}`, want: "ours"},
-		"a number written otherwise":     {list: redeemed{items: []map[string]any{made("ours", "p", now, `{"n":2.5,"m":100}`)}}, metadata: `{"n":2.50,"m":1e2}`, want: "ours"},
-		"a number too large for a float": {list: redeemed{items: []map[string]any{made("ours", "p", now, `{"n":1e999}`)}}, metadata: `{"n":1e999}`, want: "ours"},
-		"another number":                 {list: redeemed{items: []map[string]any{made("x", "p", now, `{"n":2.6}`)}}, metadata: `{"n":2.5}`},
-		"a number and its text":          {list: redeemed{items: []map[string]any{made("x", "p", now, `{"n":"2.5"}`)}}, metadata: `{"n":2.5}`},
-		"a member more":                  {list: redeemed{items: []map[string]any{made("x", "p", now, `{"n":1,"m":1}`)}}, metadata: `{"n":1}`},
-		"a member fewer":                 {list: redeemed{items: []map[string]any{made("x", "p", now, `{}`)}}, metadata: `{"n":null}`},
-		"an element more":                {list: redeemed{items: []map[string]any{made("x", "p", now, `{"n":[1,2]}`)}}, metadata: `{"n":[1]}`},
-		"metadata that is no object":     {list: redeemed{items: []map[string]any{made("x", "p", now, `["a"]`)}}},
-		"an empty map as PHP writes it":  {list: redeemed{items: []map[string]any{made("x", "p", now, `[]`)}}, want: "x"},
+		"metadata absent and null":       {list: redeemed{items: []map[string]any{listItem("ours", "p", now, `null`)}}, want: "ours"},
+		"metadata in another order":      {list: redeemed{items: []map[string]any{listItem("ours", "p", now, `{"b": [1, {"x": null}], "a": "é"}`)}}, metadata: `{"a":"\u00e9","b":[1,{"x":null}]}`, want: "ours"},
+		"a number in another notation":   {list: redeemed{items: []map[string]any{listItem("ours", "p", now, `{"n":2.5,"m":100}`)}}, metadata: `{"n":2.50,"m":1e2}`, want: "ours"},
+		"a number too large for a float": {list: redeemed{items: []map[string]any{listItem("ours", "p", now, `{"n":1e999}`)}}, metadata: `{"n":1e999}`, want: "ours"},
+		"another number":                 {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{"n":2.6}`)}}, metadata: `{"n":2.5}`},
+		"a number and its text":          {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{"n":"2.5"}`)}}, metadata: `{"n":2.5}`},
+		"an extra field":                 {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{"n":1,"m":1}`)}}, metadata: `{"n":1}`},
+		"a missing field":                {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{}`)}}, metadata: `{"n":null}`},
+		"an extra element":               {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{"n":[1,2]}`)}}, metadata: `{"n":[1]}`},
+		"metadata is not an object":      {list: redeemed{items: []map[string]any{listItem("x", "p", now, `["a"]`)}}},
+		"an empty PHP array":             {list: redeemed{items: []map[string]any{listItem("x", "p", now, `[]`)}}, want: "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, &test.list)
@@ -132,23 +132,23 @@ func TestFindRedemption(t *testing.T) {
 				t.Errorf("found %+v, %t, %v; want %q", got, found, err, test.want)
 			}
 			if test.list.cached {
-				t.Error("an old list would have done")
+				t.Error("a cached list was allowed")
 			}
 			if len(test.list.requests) != max(test.pages, 1) || !strings.HasPrefix(test.list.requests[0], "/partners/perks/users/ann?per_page=100&type=redeemed") {
-				t.Errorf("asked %q", test.list.requests)
+				t.Errorf("requested %q", test.list.requests)
 			}
 		})
 	}
 }
 
-func TestFindRedemptionThatCannotTellIsAnError(t *testing.T) {
+func TestFindRedemptionFailsWhenUncertain(t *testing.T) {
 	now := time.Now()
 	for name, list := range map[string]http.Handler{
-		"no such list":        status(404),
-		"one that may be it":  &redeemed{items: []map[string]any{made("x", "p", time.Time{}, "")}},
-		"a list with no end":  &recorder{body: `{"data":[{"id":"x","perk_id":"q"}]}`},
-		"not a list at all":   &recorder{body: `<html>`},
-		"a page that is lost": &troubled{script: []http.HandlerFunc{(&redeemed{items: make([]map[string]any, 101)}).ServeHTTP, status(503)}},
+		"no such list":    status(404),
+		"no time":         &redeemed{items: []map[string]any{listItem("x", "p", time.Time{}, "")}},
+		"an endless list": &recorder{body: `{"data":[{"id":"x","perk_id":"q"}]}`},
+		"not a list":      &recorder{body: `<html>`},
+		"a failed page":   &scriptedServer{script: []http.HandlerFunc{(&redeemed{items: make([]map[string]any, 101)}).ServeHTTP, status(503)}},
 	} {
 		got, found, err := serve(t, list).FindRedemption(t.Context(), "p", api.RedeemRequest{UserID: "ann"}, now, nil)
 		if err == nil || found {
@@ -157,21 +157,20 @@ func TestFindRedemptionThatCannotTellIsAnError(t *testing.T) {
 	}
 	c := serve(t, &redeemed{})
 	if _, _, err := c.FindRedemption(t.Context(), "p", api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{} {}`)}, now, nil); err == nil {
-		t.Error("metadata that cannot be read was looked for")
+		t.Error("searched for invalid metadata")
 	}
 }
 
-// Only a server that is known to follow the contract is believed about the order of its list, and only as long as the
-// list does not say otherwise.
-func TestFindRedemptionStopsEarlyOnlyWhenThatIsCertain(t *testing.T) {
+// Only a server known to follow the contract is trusted to sort its list, and only while the list is sorted.
+func TestFindRedemptionStopsEarlyOnlyInSortedLists(t *testing.T) {
 	now := time.Now()
 	list := func(newest string) (items []map[string]any) {
 		for i := range 300 {
-			items = append(items, made(fmt.Sprint(i), "p", now.Add(-time.Duration(i+10)*time.Hour), ""))
+			items = append(items, listItem(fmt.Sprint(i), "p", now.Add(-time.Duration(i+10)*time.Hour), ""))
 		}
 		if newest != "" {
 			at, _ := strconv.Atoi(newest)
-			items[at] = made("newer", "q", now, "")
+			items[at] = listItem("newer", "q", now, "")
 		}
 		return items
 	}
@@ -180,9 +179,9 @@ func TestFindRedemptionStopsEarlyOnlyWhenThatIsCertain(t *testing.T) {
 		honour bool
 		pages  int
 	}{
-		"a stranger":               {list(""), false, 3},
-		"a server of our contract": {list(""), true, 1},
-		"which orders otherwise":   {list("1"), true, 3},
+		"an unknown server":          {list(""), false, 3},
+		"a server with our contract": {list(""), true, 1},
+		"an unsorted list":           {list("1"), true, 3},
 	} {
 		l := &redeemed{items: test.items}
 		mux := http.NewServeMux()

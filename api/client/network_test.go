@@ -31,7 +31,7 @@ func wantUnreachable(t *testing.T, err error, outcomeUnknown bool) {
 	}
 }
 
-func TestRefusedConnectionLeavesNothingOpen(t *testing.T) {
+func TestOutcomeIsKnownAfterRefusedConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +42,7 @@ func TestRefusedConnectionLeavesNothingOpen(t *testing.T) {
 	wantUnreachable(t, redeem(c), false)
 }
 
-// hangUp answers the first request properly, so that its connection is kept, and breaks off every later one after it has
-// read it.
+// hangUp answers the first request and keeps the connection. It reads each later request and closes the connection.
 type hangUp struct{ requests atomic.Int32 }
 
 func (h *hangUp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +55,7 @@ func (h *hangUp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	connection.Close()
 }
 
-func TestChangeIsSentOnceWhenAKeptConnectionBreaks(t *testing.T) {
+func TestChangeIsSentOnceWhenConnectionBreaks(t *testing.T) {
 	server := &hangUp{}
 	c := serve(t, server)
 	if _, err := c.Categories(context.Background()); err != nil {
@@ -68,7 +67,7 @@ func TestChangeIsSentOnceWhenAKeptConnectionBreaks(t *testing.T) {
 	}
 }
 
-func TestBrokenAnswerToAChangeLeavesItOpen(t *testing.T) {
+func TestOutcomeIsUnknownAfterPartialResponse(t *testing.T) {
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		w.WriteHeader(http.StatusCreated)
@@ -91,12 +90,12 @@ func TestTimeoutAndDeadline(t *testing.T) {
 		err := redeem(dial(t, server.URL+"/v2", bound))
 		wantUnreachable(t, err, true)
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v is not the end of the time", name, err)
+			t.Errorf("%s: %v, want context.DeadlineExceeded", name, err)
 		}
 	}
 }
 
-func TestCancelledContextIsKept(t *testing.T) {
+func TestErrorWrapsCancellation(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cancel()
@@ -105,11 +104,11 @@ func TestCancelledContextIsKept(t *testing.T) {
 	_, err := c.DeleteProperty(ctx, 1, "")
 	wantUnreachable(t, err, true)
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v is not a cancellation", err)
+		t.Errorf("%v, want context.Canceled", err)
 	}
 }
 
-func TestEndlessAnswerIsCutOff(t *testing.T) {
+func TestEndlessResponseIsCutOff(t *testing.T) {
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		chunk := make([]byte, 1<<20)
 		for {

@@ -12,16 +12,16 @@ import (
 	"example.com/perks/api/client"
 )
 
-// shelf is a server with a number of perks, two to a page, that can misbehave.
-type shelf struct {
+// perkServer lists perks, two to a page, with configurable faults.
+type perkServer struct {
 	perks    int
-	link     func(r *http.Request, page, pages int) string // nil gives no Link
+	link     func(r *http.Request, page, pages int) string // nil: no Link header
 	failPage int
 	stuck    bool // answers every page number with page 1
 	noMeta   bool
 }
 
-func (s shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s perkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	page = max(page, 1)
 	if s.stuck {
@@ -59,7 +59,7 @@ func walkIDs(c *client.Client, options client.PerkListOptions) (string, error) {
 	return strings.Join(ids, " "), nil
 }
 
-// linkTo builds a Link header whose next is made by the function.
+// linkTo builds a Link header with the function's target as its next page.
 func linkTo(next func(r *http.Request, page int) string) func(*http.Request, int, int) string {
 	return func(r *http.Request, page, pages int) string {
 		link := `<http://x.example/first>; title="a, b"; rel=first`
@@ -77,37 +77,37 @@ func TestWalkOverAllPages(t *testing.T) {
 	relative := func(r *http.Request, page int) string { return fmt.Sprintf("?page=%d", page) }
 	foreign := func(r *http.Request, page int) string { return fmt.Sprintf("https://other.example/?page=%d", page) }
 	for name, test := range map[string]struct {
-		server shelf
+		server perkServer
 		from   int64
 		want   string
 		fails  string
 	}{
-		"by page numbers":                   {server: shelf{perks: 5}, want: "1 2 3 4 5"},
-		"from a later page":                 {server: shelf{perks: 5}, from: 2, want: "3 4 5"},
-		"of an empty list":                  {server: shelf{}, want: ""},
-		"by links":                          {server: shelf{perks: 5, link: linkTo(own), noMeta: true}, want: "1 2 3 4 5"},
-		"by relative links":                 {server: shelf{perks: 5, link: linkTo(relative)}, want: "1 2 3 4 5"},
-		"not by links to another server":    {server: shelf{perks: 5, link: linkTo(foreign)}, want: "1 2 3 4 5"},
-		"with a page that fails":            {server: shelf{perks: 7, failPage: 3}, want: "1 2 3 4", fails: "broken"},
-		"that would not end":                {server: shelf{perks: 5, stuck: true}, want: "1 2", fails: "would not end"},
-		"by links that would not end":       {server: shelf{perks: 5, stuck: true, noMeta: true, link: linkTo(relative)}, want: "1 2 1 2", fails: "would not end"},
-		"whose number of pages is not told": {server: shelf{perks: 5, noMeta: true}, want: "1 2", fails: "whether there are more pages"},
+		"by page numbers":                  {server: perkServer{perks: 5}, want: "1 2 3 4 5"},
+		"from a later page":                {server: perkServer{perks: 5}, from: 2, want: "3 4 5"},
+		"of an empty list":                 {server: perkServer{}, want: ""},
+		"by links":                         {server: perkServer{perks: 5, link: linkTo(own), noMeta: true}, want: "1 2 3 4 5"},
+		"by relative links":                {server: perkServer{perks: 5, link: linkTo(relative)}, want: "1 2 3 4 5"},
+		"ignoring links to another server": {server: perkServer{perks: 5, link: linkTo(foreign)}, want: "1 2 3 4 5"},
+		"with a failing page":              {server: perkServer{perks: 7, failPage: 3}, want: "1 2 3 4", fails: "broken"},
+		"endless":                          {server: perkServer{perks: 5, stuck: true}, want: "1 2", fails: "would not end"},
+		"by endless links":                 {server: perkServer{perks: 5, stuck: true, noMeta: true, link: linkTo(relative)}, want: "1 2 1 2", fails: "would not end"},
+		"without the number of pages":      {server: perkServer{perks: 5, noMeta: true}, want: "1 2", fails: "whether there are more pages"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, test.server)
 			got, err := walkIDs(c, client.PerkListOptions{ListOptions: client.ListOptions{Page: test.from}})
 			if got != test.want {
-				t.Errorf("walked over %q, want %q", got, test.want)
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 			if (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
-				t.Errorf("ended with %v, want %q", err, test.fails)
+				t.Errorf("got error %v, want %q", err, test.fails)
 			}
 		})
 	}
 }
 
 func TestWalkCanStop(t *testing.T) {
-	c := serve(t, shelf{perks: 100, failPage: 2})
+	c := serve(t, perkServer{perks: 100, failPage: 2})
 	for page, err := range c.PerkPages(context.Background(), client.PerkListOptions{}) {
 		if err != nil || len(page.Data) != 2 || page.Meta.Total != 100 {
 			t.Errorf("got %+v, %v", page, err)
@@ -120,7 +120,7 @@ func TestWalkOverRawItemsKeepsFilters(t *testing.T) {
 	var queries []string
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		queries = append(queries, r.URL.RawQuery)
-		shelf{perks: 3}.ServeHTTP(w, r)
+		perkServer{perks: 3}.ServeHTTP(w, r)
 	}))
 	count := 0
 	for page, err := range c.DoPages(context.Background(), client.Request{Method: "GET", Path: "partners/perks?city=Rome"}) {

@@ -18,7 +18,7 @@ import (
 	"example.com/perks/api/client"
 )
 
-// TestNoFormOfASecretIsTraced has a server that sends back what it was sent, in every way that it can think of.
+// TestNoFormOfASecretIsTraced has a server that echoes the secrets in many encodings.
 func TestNoFormOfASecretIsTraced(t *testing.T) {
 	const secret, bearer, later, bare = `p"ss/w<rd+& =ü`, "a/bearer+key7==", "issued/with+signs", "proof-without-a-scheme"
 	asJSON, _ := json.Marshal(secret)
@@ -36,8 +36,8 @@ func TestNoFormOfASecretIsTraced(t *testing.T) {
 		"base64 in a URL":      url.QueryEscape(basic),
 		"the bearer":           bearer,
 		"the bearer in a form": "t=" + url.QueryEscape(bearer),
-		"the token of before":  later,
-		"without a scheme":     bare,
+		"the issued token":     later,
+		"no scheme":            bare,
 	}
 	traces := map[string]string{}
 	for name, echo := range echoes {
@@ -69,23 +69,23 @@ func TestNoFormOfASecretIsTraced(t *testing.T) {
 			t.Errorf("%s: %q is traced:\n%s", name, hidden, trace)
 		}
 		if !strings.Contains(trace, "you sent ") || !strings.Contains(trace, " and that is wrong") {
-			t.Errorf("%s: the rest of the answer is missing:\n%s", name, trace)
+			t.Errorf("%s: the rest of the response is missing:\n%s", name, trace)
 		}
 	}
 }
 
-func TestBodiesThatNameSecretsAreNotTraced(t *testing.T) {
+func TestSecretsInBodiesAreNotTraced(t *testing.T) {
 	const hidden = "0123456789abcdef"
 	const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJlc2lnbmF0dXJl"
 	for name, body := range map[string]string{
-		"several JSON texts":     `{"token":"` + hidden + `"}` + "\n" + `{"a":{"Client-Secret":"` + hidden + `"}}`,
-		"JSON that was cut":      `{"id":1,"token":"` + hidden,
-		"names in other letters": `{"accessToken":"` + hidden + `","API_KEY":"` + hidden + `"}`,
-		"JSON in JSON":           `{"message":"{\"token\":\"` + hidden + `\"}"}`,
-		"a form":                 "id=1&token=" + hidden,
-		"a sentence":             "your token: " + hidden,
-		"a token in a sentence":  "use " + jwt + " instead",
-		"a long name":            "client_secret is " + hidden,
+		"several JSON values":   `{"token":"` + hidden + `"}` + "\n" + `{"a":{"Client-Secret":"` + hidden + `"}}`,
+		"truncated JSON":        `{"id":1,"token":"` + hidden,
+		"names in another case": `{"accessToken":"` + hidden + `","API_KEY":"` + hidden + `"}`,
+		"JSON in JSON":          `{"message":"{\"token\":\"` + hidden + `\"}"}`,
+		"a form":                "id=1&token=" + hidden,
+		"a sentence":            "your token: " + hidden,
+		"a token in a sentence": "use " + jwt + " instead",
+		"a long name":           "client_secret is " + hidden,
 	} {
 		var text bytes.Buffer
 		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,7 @@ func TestBodiesThatNameSecretsAreNotTraced(t *testing.T) {
 	}
 }
 
-func TestOrdinaryWordsStayInTheTrace(t *testing.T) {
+func TestOrdinaryTextIsTraced(t *testing.T) {
 	for _, body := range []string{
 		`{"error":"invalid_token","message":"The token has expired","token_type":"Bearer"}`,
 		"the password is wrong", "eyJ is how they begin", `{"id":"` + strings.Repeat("x", 200<<10) + `"}`,
@@ -117,7 +117,7 @@ func TestOrdinaryWordsStayInTheTrace(t *testing.T) {
 	}
 }
 
-func TestASecretThatIsAWordLeavesOurSentence(t *testing.T) {
+func TestOwnMessageIsKeptIfSecretIsAWord(t *testing.T) {
 	for _, secret := range []string{"wrong", "client", "secret", "disabled", "There", "failed", "again"} {
 		tooMany := api.TooManyAttempts + " Try again in "
 		for sentence, kept := range map[string]bool{
@@ -129,7 +129,7 @@ func TestASecretThatIsAWordLeavesOurSentence(t *testing.T) {
 			}))
 			_, err := c.Token(context.Background(), client.Credentials{ID: "c", Secret: secret})
 			if err == nil || strings.Contains(err.Error(), sentence) != kept {
-				t.Errorf("secret %q, %q became %v", secret, sentence, err)
+				t.Errorf("secret %q: %q became %v", secret, sentence, err)
 			}
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"example.com/perks/api/client"
 )
 
-// counter is a service that plays one part of its script for each redeem, and shows a list of what ann has redeemed.
-type counter struct {
+// redeemServer runs one handler of its script for each redeem, and lists what ann has redeemed.
+type redeemServer struct {
 	script []http.HandlerFunc
 	list   http.Handler
 
@@ -21,7 +21,7 @@ type counter struct {
 	keys []string
 }
 
-func (s *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *redeemServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		s.list.ServeHTTP(w, r)
 		return
@@ -33,8 +33,8 @@ func (s *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	part(w, r)
 }
 
-// sent returns the keys of the requests that have arrived.
-func (s *counter) sent() []string {
+// sent returns the idempotency keys of the requests received.
+func (s *redeemServer) sent() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.keys)
@@ -51,74 +51,74 @@ func replay(w http.ResponseWriter, r *http.Request) {
 
 func listOf(items ...map[string]any) http.Handler { return &redeemed{items: items} }
 
-func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
-	type parts = []http.HandlerFunc
-	ours, theirs := made("ours", "p", time.Now().Add(time.Hour), ""), made("theirs", "p", time.Now().Add(time.Hour), "")
+func TestRedeemingOutcomes(t *testing.T) {
+	type handlers = []http.HandlerFunc
+	ours, theirs := listItem("ours", "p", time.Now().Add(time.Hour), ""), listItem("theirs", "p", time.Now().Add(time.Hour), "")
 	soldOut, duplicate := code(409, "sold_out"), code(409, "already_redeemed")
 	for name, test := range map[string]struct {
-		script  parts
+		script  handlers
 		list    http.Handler
 		taken   string
-		sends   int // 0 is one for each part
+		sends   int // 0: one for each handler
 		want    client.Outcome
 		replay  bool
 		earlier bool
 		likely  bool // a candidate is named
 		unread  bool
 	}{
-		"answered":                                      {script: parts{granted}, want: client.Redeemed},
-		"answered with a replay":                        {script: parts{replay}, want: client.Redeemed, replay: true},
-		"refused":                                       {script: parts{soldOut}, want: client.NotRedeemed},
-		"refused, then answered":                        {script: parts{status(401), granted}, want: client.Redeemed},
-		"refused for its key":                           {script: parts{withKey(code(422, "idempotency_key_reused"))}, want: client.NotRedeemed},
-		"lost, and one like it in the list":             {script: parts{cut}, list: listOf(ours), want: client.Unknown, likely: true},
-		"failed, and one like it in the list":           {script: parts{status(500)}, list: listOf(ours), want: client.Unknown, likely: true},
-		"lost, and confirmed under its key":             {script: parts{cut, replay}, list: asked(listOf(ours)), sends: 1, want: client.Redeemed, earlier: true},
-		"lost, and confirmed without a word":            {script: parts{cut, granted}, list: asked(listOf(ours)), sends: 1, want: client.Redeemed, earlier: true},
-		"lost, and redeemed beside another's":           {script: parts{cut, granted}, list: asked(listOf(theirs)), sends: 1, want: client.Redeemed},
-		"lost, and another has it":                      {script: parts{cut, withKey(duplicate)}, list: asked(listOf(ours)), sends: 1, want: client.NotRedeemed},
-		"lost, and another had the last unit":           {script: parts{cut, withKey(soldOut)}, list: asked(listOf(theirs)), sends: 1, want: client.NotRedeemed},
-		"lost, and refused by something before":         {script: parts{cut, duplicate}, list: asked(listOf(ours)), sends: 1, want: client.Unknown, likely: true, unread: true},
-		"lost, and lost again while it is confirmed":    {script: parts{cut, cut}, list: asked(listOf(ours)), sends: 1, want: client.Unknown, likely: true, unread: true},
-		"lost, and not in the list of one that asks":    {script: parts{cut}, list: asked(listOf()), want: client.Unknown},
-		"lost, and another's in the list":               {script: parts{cut}, list: listOf(ours), taken: "ours", want: client.Unknown},
-		"lost, and not in the list":                     {script: parts{cut}, want: client.Unknown},
-		"lost, and the list too":                        {script: parts{cut}, list: status(503), want: client.Unknown, unread: true},
-		"lost, then answered with what it did":          {script: parts{cut, replay}, want: client.Redeemed, earlier: true},
-		"lost, then done":                               {script: parts{cut, granted}, want: client.Redeemed},
-		"lost twice":                                    {script: parts{cut, cut}, want: client.Unknown},
-		"lost, then not authorized":                     {script: parts{cut, status(401)}, want: client.Unknown},
-		"lost, then put off":                            {script: parts{cut, withKey(status(429))}, want: client.Unknown},
-		"lost, then no such perk":                       {script: parts{cut, withKey(code(404, "not_found"))}, want: client.Unknown},
-		"lost, then sold out":                           {script: parts{cut, withKey(soldOut)}, want: client.NotRedeemed},
-		"lost, then sold out, and the list is lost":     {script: parts{cut, withKey(soldOut)}, list: status(503), want: client.Unknown, unread: true},
-		"lost, then sold out at one that heeds no keys": {script: parts{cut, soldOut}, want: client.Unknown},
-		"lost, then a duplicate":                        {script: parts{cut, withKey(duplicate)}, want: client.NotRedeemed},
-		"lost, then a duplicate of another's": {script: parts{cut, withKey(duplicate)}, want: client.NotRedeemed,
-			list: &late{empty: 1, then: listOf(ours)}},
-		"lost, then a duplicate at one that heeds no keys": {script: parts{cut, duplicate}, want: client.Unknown, likely: true,
-			list: &late{empty: 1, then: listOf(ours)}},
-		"lost, then sold out, and made after that": {script: parts{cut, withKey(soldOut), replay}, sends: 2, want: client.Redeemed, earlier: true,
-			list: &late{empty: 1, then: listOf(ours)}},
+		"redeemed":                                  {script: handlers{granted}, want: client.Redeemed},
+		"replayed":                                  {script: handlers{replay}, want: client.Redeemed, replay: true},
+		"refused":                                   {script: handlers{soldOut}, want: client.NotRedeemed},
+		"refused, then redeemed":                    {script: handlers{status(401), granted}, want: client.Redeemed},
+		"idempotency key reused":                    {script: handlers{withKey(code(422, "idempotency_key_reused"))}, want: client.NotRedeemed},
+		"lost, similar redemption listed":           {script: handlers{cut}, list: listOf(ours), want: client.Unknown, likely: true},
+		"failed, similar redemption listed":         {script: handlers{status(500)}, list: listOf(ours), want: client.Unknown, likely: true},
+		"lost, confirmed by its key":                {script: handlers{cut, replay}, list: keyedList(listOf(ours)), sends: 1, want: client.Redeemed, earlier: true},
+		"lost, confirmed without the replay header": {script: handlers{cut, granted}, list: keyedList(listOf(ours)), sends: 1, want: client.Redeemed, earlier: true},
+		"lost, redeemed beside another client's":    {script: handlers{cut, granted}, list: keyedList(listOf(theirs)), sends: 1, want: client.Redeemed},
+		"lost, redeemed by another client":          {script: handlers{cut, withKey(duplicate)}, list: keyedList(listOf(ours)), sends: 1, want: client.NotRedeemed},
+		"lost, another client got the last unit":    {script: handlers{cut, withKey(soldOut)}, list: keyedList(listOf(theirs)), sends: 1, want: client.NotRedeemed},
+		"lost, refused by a proxy":                  {script: handlers{cut, duplicate}, list: keyedList(listOf(ours)), sends: 1, want: client.Unknown, likely: true, unread: true},
+		"lost, and lost again while confirming":     {script: handlers{cut, cut}, list: keyedList(listOf(ours)), sends: 1, want: client.Unknown, likely: true, unread: true},
+		"lost, not listed, keys honoured":           {script: handlers{cut}, list: keyedList(listOf()), want: client.Unknown},
+		"lost, another's redemption listed":         {script: handlers{cut}, list: listOf(ours), taken: "ours", want: client.Unknown},
+		"lost, not listed":                          {script: handlers{cut}, want: client.Unknown},
+		"lost, list unavailable":                    {script: handlers{cut}, list: status(503), want: client.Unknown, unread: true},
+		"lost, then replayed":                       {script: handlers{cut, replay}, want: client.Redeemed, earlier: true},
+		"lost, then redeemed":                       {script: handlers{cut, granted}, want: client.Redeemed},
+		"lost twice":                                {script: handlers{cut, cut}, want: client.Unknown},
+		"lost, then not authorized":                 {script: handlers{cut, status(401)}, want: client.Unknown},
+		"lost, then throttled":                      {script: handlers{cut, withKey(status(429))}, want: client.Unknown},
+		"lost, then no such perk":                   {script: handlers{cut, withKey(code(404, "not_found"))}, want: client.Unknown},
+		"lost, then sold out":                       {script: handlers{cut, withKey(soldOut)}, want: client.NotRedeemed},
+		"lost, then sold out, list unavailable":     {script: handlers{cut, withKey(soldOut)}, list: status(503), want: client.Unknown, unread: true},
+		"lost, then sold out, keys ignored":         {script: handlers{cut, soldOut}, want: client.Unknown},
+		"lost, then a duplicate":                    {script: handlers{cut, withKey(duplicate)}, want: client.NotRedeemed},
+		"lost, then a duplicate of another client's": {script: handlers{cut, withKey(duplicate)}, want: client.NotRedeemed,
+			list: &delayedList{empty: 1, then: listOf(ours)}},
+		"lost, then a duplicate, keys ignored": {script: handlers{cut, duplicate}, want: client.Unknown, likely: true,
+			list: &delayedList{empty: 1, then: listOf(ours)}},
+		"lost, then sold out, redeemed later": {script: handlers{cut, withKey(soldOut), replay}, sends: 2, want: client.Redeemed, earlier: true,
+			list: &delayedList{empty: 1, then: listOf(ours)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.list == nil {
 				test.list = listOf()
 			}
-			service := &counter{script: test.script, list: test.list}
+			service := &redeemServer{script: test.script, list: test.list}
 			c := serve(t, service)
 			r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}
 			for range cmp.Or(test.sends, len(test.script)) {
 				r = r.Send(t.Context(), c, func(id string) bool { return id == test.taken })
 			}
 			if r.Outcome != test.want || r.Replayed != test.replay || r.Earlier != test.earlier || (r.Candidate.ID != "") != test.likely || (r.CheckErr != nil) != test.unread {
-				t.Errorf("it is %+v", r)
+				t.Errorf("got %+v", r)
 			}
 			if done := r.Outcome == client.Redeemed; done != (r.Failure() == nil) || done != (r.Redemption.ID == "ours") || (r.Outcome == client.Unknown) == r.Since().IsZero() {
-				t.Errorf("it is %+v", r)
+				t.Errorf("got %+v", r)
 			}
 			if slices.ContainsFunc(service.sent(), func(key string) bool { return key != "key" }) {
-				t.Errorf("the keys were %q", service.sent())
+				t.Errorf("sent the keys %q", service.sent())
 			}
 			if len(service.sent()) != len(test.script) {
 				t.Errorf("%d requests to redeem, want %d", len(service.sent()), len(test.script))
@@ -128,22 +128,22 @@ func TestRedeemingIsCertainOrInDoubt(t *testing.T) {
 				r.Send(t.Context(), c, nil)
 			}
 			if len(service.sent()) != sent {
-				t.Error("what is done was sent again")
+				t.Error("a redemption was sent again")
 			}
 		})
 	}
 }
 
-// asked repeats the idempotency key of a reading, as a service does that honours keys.
-func asked(list http.Handler) http.Handler { return withKey(list.ServeHTTP) }
+// keyedList serves the list and echoes the idempotency key, as a service that honours keys does.
+func keyedList(list http.Handler) http.Handler { return withKey(list.ServeHTTP) }
 
-// late is an empty list for so many readings, and then another.
-type late struct {
+// delayedList serves an empty list a few times, then another one.
+type delayedList struct {
 	empty int
 	then  http.Handler
 }
 
-func (l *late) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *delayedList) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if l.empty--; l.empty >= 0 {
 		listOf().ServeHTTP(w, r)
 		return
@@ -151,73 +151,73 @@ func (l *late) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.then.ServeHTTP(w, r)
 }
 
-func TestRedeemingLooksForWhatWasMadeSinceTheFirstDoubtfulAttempt(t *testing.T) {
+func TestRedeemingChecksFromFirstUncertainAttempt(t *testing.T) {
 	for name, test := range map[string]struct {
 		first  http.HandlerFunc
 		likely string
 	}{
-		"after an attempt that was lost":    {cut, "ours"},
-		"after an attempt that was refused": {status(401), ""}, // somebody else has made it
+		"first attempt lost":    {cut, "ours"},
+		"first attempt refused": {status(401), ""}, // another client's redemption
 	} {
 		list := &redeemed{}
-		clock := &patient{}
-		c := serve(t, &counter{script: []http.HandlerFunc{test.first, cut}, list: list}, clock.config, func(c *client.Config) { c.WaitBudget = 0 })
+		clock := &fakeClock{}
+		c := serve(t, &redeemServer{script: []http.HandlerFunc{test.first, cut}, list: list}, clock.config, func(c *client.Config) { c.WaitBudget = 0 })
 		r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
 		began := clock.now
 		clock.now, list.ahead = clock.now.Add(time.Minute), time.Minute
-		list.items = []map[string]any{made("ours", "p", began.Add(time.Second), "")}
+		list.items = []map[string]any{listItem("ours", "p", began.Add(time.Second), "")}
 		if r = r.Send(t.Context(), c, nil); r.Outcome != client.Unknown || r.Candidate.ID != test.likely {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
 }
 
-func TestRedeemingFoundLaterByLookingAgain(t *testing.T) {
-	c := serve(t, &counter{script: []http.HandlerFunc{cut, replay}, list: &late{empty: 2, then: asked(listOf(made("ours", "p", time.Now(), "")))}})
+func TestCheckFindsLateRedemption(t *testing.T) {
+	c := serve(t, &redeemServer{script: []http.HandlerFunc{cut, replay}, list: &delayedList{empty: 2, then: keyedList(listOf(listItem("ours", "p", time.Now(), "")))}})
 	r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}
 	if r = r.Check(t.Context(), c, nil); r.Outcome != client.NotRedeemed {
-		t.Fatalf("nothing was sent, and yet %+v", r)
+		t.Fatalf("nothing sent, but got %+v", r)
 	}
 	r = r.Send(t.Context(), c, nil)
 	for _, want := range []client.Outcome{client.Unknown, client.Redeemed, client.Redeemed} {
 		if r = r.Check(t.Context(), c, nil); r.Outcome != want {
-			t.Fatalf("looked, and it is %+v", r)
+			t.Fatalf("checked: got %+v, want outcome %v", r, want)
 		}
 	}
 }
 
-// A service forgets keys after a day. What it says of an older one is no proof of anything, and sending again may redeem twice.
-func TestRedeemingUnderAKeyThatMayBeForgottenStaysUnknown(t *testing.T) {
+// A service forgets idempotency keys after a day. With an older key its replies prove nothing, and a retry may redeem twice.
+func TestRedeemingWithExpiredKeyStaysUnknown(t *testing.T) {
 	for name, test := range map[string]struct {
 		age  time.Duration
 		sent int
 		want client.Outcome
 	}{
-		"young":  {client.KeyLifetime - time.Second, 2, client.NotRedeemed},
-		"at end": {client.KeyLifetime, 1, client.Unknown},
+		"just valid": {client.KeyLifetime - time.Second, 2, client.NotRedeemed},
+		"expired":    {client.KeyLifetime, 1, client.Unknown},
 	} {
-		clock := &patient{}
-		service := &counter{script: []http.HandlerFunc{cut, withKey(code(409, "already_redeemed")), withKey(code(409, "already_redeemed"))}, list: listOf()}
+		clock := &fakeClock{}
+		service := &redeemServer{script: []http.HandlerFunc{cut, withKey(code(409, "already_redeemed")), withKey(code(409, "already_redeemed"))}, list: listOf()}
 		c := serve(t, service, clock.config, func(c *client.Config) { c.WaitBudget = 0 })
 		r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
 		clock.now = clock.now.Add(test.age)
-		service.list = asked(listOf(made("someone's", "p", time.Now().Add(time.Hour), "")))
+		service.list = keyedList(listOf(listItem("another's", "p", time.Now().Add(time.Hour), "")))
 		if r = r.Check(t.Context(), c, nil); r.Outcome != test.want || len(service.sent()) != test.sent {
-			t.Errorf("%s: after %d requests %+v", name, len(service.sent()), r)
+			t.Errorf("%s: %d requests, got %+v", name, len(service.sent()), r)
 		}
 		if test.want == client.Unknown {
 			if r = r.Send(t.Context(), c, nil); r.Outcome != client.Unknown || r.Candidate.ID == "" {
-				t.Errorf("%s: sent again, and it is %+v", name, r)
+				t.Errorf("%s: retried: got %+v", name, r)
 			}
 		}
 	}
 }
 
-// The time for the command may be over when its reply is lost: looking for it has a time of its own.
-func TestRedeemingLooksAfterTheDeadline(t *testing.T) {
-	c := serve(t, &counter{script: []http.HandlerFunc{cut, replay}, list: &late{empty: 1, then: asked(listOf(made("ours", "p", time.Now(), "")))}})
+// The deadline may have passed when the reply is lost, so checking has its own timeout.
+func TestRedeemingChecksAfterDeadline(t *testing.T) {
+	c := serve(t, &redeemServer{script: []http.HandlerFunc{cut, replay}, list: &delayedList{empty: 1, then: keyedList(listOf(listItem("ours", "p", time.Now(), "")))}})
 	r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
 	if r = r.Check(t.Context(), c.Until(time.Now().Add(-time.Second)), nil); r.Outcome != client.Redeemed {
-		t.Errorf("it is %+v", r)
+		t.Errorf("got %+v", r)
 	}
 }

@@ -35,7 +35,7 @@ func TestTokenSendsEncodedCredentials(t *testing.T) {
 	}
 }
 
-func TestTokenOfAServerThatDoesNotDecode(t *testing.T) {
+func TestTokenFromServerThatDoesNotDecode(t *testing.T) {
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, secret, _ := r.BasicAuth(); secret != oddSecret {
 			reply(w, 401, map[string]string{"response": "Bad credentials"})
@@ -48,7 +48,7 @@ func TestTokenOfAServerThatDoesNotDecode(t *testing.T) {
 	}
 }
 
-func TestTokenRefusedIsAskedForOnceWhenEncodingChangesNothing(t *testing.T) {
+func TestRefusedTokenIsRequestedOnceIfEncodingIsSame(t *testing.T) {
 	server := &recorder{status: 401, body: `{"response":"Bad credentials","error":"invalid_client"}`}
 	c := serve(t, server)
 	_, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: "plain"})
@@ -84,7 +84,7 @@ func TestTokenExpiry(t *testing.T) {
 	}
 }
 
-func TestTokenAnswerWithoutATokenIsAnError(t *testing.T) {
+func TestTokenResponseWithoutTokenIsAnError(t *testing.T) {
 	c := serve(t, &recorder{body: `{}`})
 	_, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: "s"})
 	if err == nil || client.OutcomeUnknown(err) {
@@ -92,16 +92,16 @@ func TestTokenAnswerWithoutATokenIsAnError(t *testing.T) {
 	}
 }
 
-// renewing hands out "old", and "new" once the old one is refused.
-type renewing struct {
+// renewingTokens returns "old", and "new" after a refusal.
+type renewingTokens struct {
 	mu       sync.Mutex
 	replaced int
 	err      error
 }
 
-func (r *renewing) Token(context.Context) (string, error) { return "old", nil }
+func (r *renewingTokens) Token(context.Context) (string, error) { return "old", nil }
 
-func (r *renewing) Replace(_ context.Context, refused string) (string, error) {
+func (r *renewingTokens) Replace(_ context.Context, refused string) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.replaced++
@@ -112,7 +112,7 @@ func withTokens(source client.TokenSource) func(*client.Config) {
 	return func(config *client.Config) { config.Tokens = source }
 }
 
-// accepting answers requests that carry the token and refuses all others.
+// accepting accepts requests with the token and refuses all others.
 func accepting(token string, bodies *[]string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -126,9 +126,9 @@ func accepting(token string, bodies *[]string) http.Handler {
 }
 
 func TestRefusedTokenIsReplacedOnce(t *testing.T) {
-	t.Run("and the request made again whole", func(t *testing.T) {
+	t.Run("request retried whole", func(t *testing.T) {
 		var bodies []string
-		source := &renewing{}
+		source := &renewingTokens{}
 		if err := redeem(serve(t, accepting("new", &bodies), withTokens(source))); err != nil {
 			t.Fatal(err)
 		}
@@ -136,24 +136,24 @@ func TestRefusedTokenIsReplacedOnce(t *testing.T) {
 			t.Errorf("%d replacements, bodies %q", source.replaced, bodies)
 		}
 	})
-	t.Run("and not twice", func(t *testing.T) {
+	t.Run("not twice", func(t *testing.T) {
 		var bodies []string
-		err := redeem(serve(t, accepting("another", &bodies), withTokens(&renewing{})))
+		err := redeem(serve(t, accepting("another", &bodies), withTokens(&renewingTokens{})))
 		if api.CodeOf(err) != api.CodeInvalidToken || len(bodies) != 2 {
 			t.Errorf("%d requests, %v", len(bodies), err)
 		}
 	})
-	t.Run("unless there is no other", func(t *testing.T) {
+	t.Run("not without another token", func(t *testing.T) {
 		var bodies []string
 		err := redeem(serve(t, accepting("another", &bodies), withTokens(client.StaticToken("old"))))
 		if api.CodeOf(err) != api.CodeInvalidToken || len(bodies) != 1 {
 			t.Errorf("%d requests, %v", len(bodies), err)
 		}
 	})
-	t.Run("and the reason why it cannot be is the error", func(t *testing.T) {
+	t.Run("error of the token source", func(t *testing.T) {
 		var bodies []string
 		reason := errors.New("not logged in")
-		err := redeem(serve(t, accepting("new", &bodies), withTokens(&renewing{err: reason})))
+		err := redeem(serve(t, accepting("new", &bodies), withTokens(&renewingTokens{err: reason})))
 		if err == nil || err.Error() != "not logged in" || !errors.Is(err, reason) {
 			t.Errorf("got %v", err)
 		}

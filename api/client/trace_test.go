@@ -56,7 +56,7 @@ func TestTraceShowsExchangesWithoutSecrets(t *testing.T) {
 	}
 }
 
-func TestTraceLeavesTheAnswerWhole(t *testing.T) {
+func TestTraceDoesNotTruncateResponse(t *testing.T) {
 	long := strings.Repeat("x", 300<<10)
 	var text bytes.Buffer
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,25 +64,25 @@ func TestTraceLeavesTheAnswerWhole(t *testing.T) {
 	}), func(config *client.Config) { config.Trace = &text })
 	perk, err := c.Perk(context.Background(), "p")
 	if err != nil || perk.Description != long {
-		t.Errorf("the answer arrived with %d characters, %v", len(perk.Description), err)
+		t.Errorf("got %d characters, %v", len(perk.Description), err)
 	}
 	if text.Len() > 2000 || !strings.Contains(text.String(), "a body of more than") {
-		t.Errorf("the trace has %d bytes", text.Len())
+		t.Errorf("traced %d bytes", text.Len())
 	}
 }
 
-func TestRehearsalSendsNothing(t *testing.T) {
-	rehearsal := &client.DryRun{}
-	c := dial(t, "http://127.0.0.1:1/v2", func(config *client.Config) { config.Transport = rehearsal })
+func TestDryRunSendsNothing(t *testing.T) {
+	dryRun := &client.DryRun{}
+	c := dial(t, "http://127.0.0.1:1/v2", func(config *client.Config) { config.Transport = dryRun })
 	_, _, err := c.Redeem(context.Background(), "p", api.RedeemRequest{UserID: "ann"}, "key")
 	if !errors.Is(err, client.ErrDryRun) || client.OutcomeUnknown(err) {
 		t.Errorf("got %v", err)
 	}
-	sketches := rehearsal.Requests()
-	if len(sketches) != 1 {
-		t.Fatalf("got %+v", sketches)
+	requests := dryRun.Requests()
+	if len(requests) != 1 {
+		t.Fatalf("got %+v", requests)
 	}
-	got := sketches[0]
+	got := requests[0]
 	if got.Method != "POST" || got.URL != "http://127.0.0.1:1/v2/partners/perks/p/redeem" || string(got.Body) != `{"user_id":"ann"}` ||
 		got.Headers["Idempotency-Key"] != "key" || got.Headers["Authorization"] != "[redacted]" {
 		t.Errorf("got %+v, body %s", got, got.Body)

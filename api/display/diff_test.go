@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDiffShowsChangesWithTheLinesAroundThem(t *testing.T) {
+func TestDiffShowsChangesInContext(t *testing.T) {
 	got := Diff("one\ntwo\nthree\nfour\nfive\nsix", "one\ntwo\nthree\n4\x1b\nfive\nsix\n")
 	want := []DiffLine{
 		{Omitted, ""}, {Kept, "two"}, {Kept, "three"}, {Removed, "four"}, {Added, Text("4\x1b")}, {Kept, "five"}, {Kept, "six"}, {Added, ""},

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 	"time"
-	_ "time/tzdata" // machines without zones run this too
+	_ "time/tzdata" // for machines without time zone data
 
 	"example.com/perks/api/display"
 )
@@ -52,7 +52,7 @@ func TestIn(t *testing.T) {
 		now.AddDate(1, 0, 0):   "in 365 days",
 	} {
 		if got := display.In(at, now); got != want {
-			t.Errorf("%v: %q, not %q", at, got, want)
+			t.Errorf("%v: %q, want %q", at, got, want)
 		}
 	}
 }
@@ -82,16 +82,16 @@ func TestUntil(t *testing.T) {
 		}
 	}
 	if got := display.Until(time.Time{}, now); got != "expired 106,751 days ago" {
-		t.Errorf("the year 1: %q", got)
+		t.Errorf("year 1: %q", got)
 	}
 }
 
-func TestDaysAreThoseOfTheCalendar(t *testing.T) {
+func TestDaysFollowTheCalendar(t *testing.T) {
 	paris, err := time.LoadLocation("Europe/Paris")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In the night to 29 March 2026 clocks were set forward, and in that to 25 October back.
+	// Clocks went forward on 29 March 2026 and back on 25 October.
 	for _, test := range []struct {
 		now, end, want string
 	}{
@@ -113,7 +113,7 @@ func TestDaysAreThoseOfTheCalendar(t *testing.T) {
 	}
 }
 
-func TestMomentsAreWrittenInTheZoneOfNow(t *testing.T) {
+func TestTimesAreShownInTheZoneOfNow(t *testing.T) {
 	tokyo := time.FixedZone("JST", 9*3600)
 	at, now := time.Date(2026, 12, 31, 20, 5, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, tokyo)
 	if got := display.Instant(at, now); got != "1 Jan 2027 05:05" {

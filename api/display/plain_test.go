@@ -30,7 +30,7 @@ func TestLineAndText(t *testing.T) {
 	}
 }
 
-func TestJSONMeansTheSameAndSteersNothing(t *testing.T) {
+func TestJSONKeepsItsMeaningWithoutControlCharacters(t *testing.T) {
 	const text = "a\u009b31m\u202eb\u007f\nç☕😀"
 	raw, err := json.Marshal(map[string]string{text: text})
 	if err != nil {
@@ -39,14 +39,14 @@ func TestJSONMeansTheSameAndSteersNothing(t *testing.T) {
 	clean := display.JSON(append(raw, '\n'))
 	var back map[string]string
 	if err := json.Unmarshal(clean, &back); err != nil || back[text] != text {
-		t.Errorf("%s means %q, %v", clean, back, err)
+		t.Errorf("%s decodes to %q, %v", clean, back, err)
 	}
 	if strings.ContainsFunc(strings.TrimSuffix(string(clean), "\n"), display.IsControl) {
 		t.Errorf("%q", clean)
 	}
 }
 
-func TestWriterCleansWhatPasses(t *testing.T) {
+func TestWriterRemovesControlCharacters(t *testing.T) {
 	var out strings.Builder
 	if n, err := display.Writer(&out).Write([]byte("a\x1bb\n")); n != 4 || err != nil || out.String() != "ab\n" {
 		t.Errorf("wrote %d, %v: %q", n, err, out.String())
@@ -59,19 +59,19 @@ func TestWriterCleansWhatPasses(t *testing.T) {
 		}
 	}
 	if want := "é☕😀\uFFFD\uFFFDx"; out.String() != want {
-		t.Errorf("byte by byte it wrote %q, want %q", out.String(), want)
+		t.Errorf("byte by byte: wrote %q, want %q", out.String(), want)
 	}
 }
 
-func FuzzNothingThatSteersIsLeft(f *testing.F) {
+func FuzzControlCharactersAreRemoved(f *testing.F) {
 	f.Add("\x1b[2J\u202eabc\u009b\xff")
 	f.Fuzz(func(t *testing.T, text string) {
 		line := display.Line(text)
 		if strings.ContainsFunc(line, display.IsControl) || !utf8.ValidString(line) || display.Line(line) != line {
 			t.Errorf("Line(%q) = %q", text, line)
 		}
-		if kept := display.Text(text); display.Text(kept) != kept || strings.Contains(kept, "\x1b") {
-			t.Errorf("Text(%q) = %q", text, kept)
+		if got := display.Text(text); display.Text(got) != got || strings.Contains(got, "\x1b") {
+			t.Errorf("Text(%q) = %q", text, got)
 		}
 	})
 }

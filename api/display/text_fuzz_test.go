@@ -9,16 +9,16 @@ import (
 	"example.com/perks/api/display"
 )
 
-// What makes widths hard: wide, joined, combining, joining to what follows, turned around, steering, and not a character.
+// Characters with difficult widths: wide, joined, combining, right-to-left, control and invalid ones.
 var hard = []string{
 	"a", "b", " ", "  ", "-", ".", "漢", "字", "。", "（", "か", "한", "\u1100", "\u1161", family, japan, "🇯", "👍🏽", "🏽", "❤\ufe0f", "1\ufe0f\u20e3",
 	"\u0301", "e\u0301", "\u200d", "\ufe0f", "\u200b", "\u00ad", "\u0600", "ש", "م", "นี้", "क्ष", "\t", "\n", "\r", "\x00", "\x7f", "\u009b", "\x80",
 	"\xff", "\ufffd", red, "\x1b[1;48;2;1;2;3m", reset, "\x1b", "\x1b[", "\x1b[2J", "\x1b]8;;https://example.com\x07", "\x1b]8;;\x07", "\x1b]8;", "…",
 }
 
-func TestEveryMixtureFits(t *testing.T) {
+func TestRandomTextFits(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	mixture := func(most int) string {
+	randomText := func(most int) string {
 		var line strings.Builder
 		for range random.IntN(most) {
 			line.WriteString(hard[random.IntN(len(hard))])
@@ -26,7 +26,7 @@ func TestEveryMixtureFits(t *testing.T) {
 		return line.String()
 	}
 	for range 3000 {
-		checkFits(t, mixture(30), mixture(6), random.IntN(24)-2, random.IntN(30)-5)
+		checkFits(t, randomText(30), randomText(6), random.IntN(24)-2, random.IntN(30)-5)
 		if t.Failed() {
 			return
 		}
@@ -43,17 +43,17 @@ func FuzzFitting(f *testing.F) {
 	})
 }
 
-// checkFits holds every function of fitting against what it promises.
+// checkFits checks the widths that the functions return.
 func checkFits(t *testing.T, line, box string, width, x int) {
 	t.Helper()
-	room := max(0, width)
-	if got := display.Cut(line, width); display.Width(got) > room || strings.Contains(got, "\n") {
+	cells := max(0, width)
+	if got := display.Cut(line, width); display.Width(got) > cells || strings.Contains(got, "\n") {
 		t.Errorf("Cut(%q, %d) = %q, %d wide", line, width, got, display.Width(got))
 	}
-	if got := display.Pad(line, width); display.Width(got) != room {
+	if got := display.Pad(line, width); display.Width(got) != cells {
 		t.Errorf("Pad(%q, %d) = %q, %d wide", line, width, got, display.Width(got))
 	}
-	if got := display.PadLeft(line, width); display.Width(got) != room {
+	if got := display.PadLeft(line, width); display.Width(got) != cells {
 		t.Errorf("PadLeft(%q, %d) = %q, %d wide", line, width, got, display.Width(got))
 	}
 	for _, wrapped := range display.Wrap(line, width) {
@@ -66,16 +66,16 @@ func checkFits(t *testing.T, line, box string, width, x int) {
 	}
 	cropped := strings.Split(display.Crop(line, width, 3), "\n")
 	for _, c := range cropped {
-		if len(cropped) != 3 || display.Width(c) > room {
+		if len(cropped) != 3 || display.Width(c) > cells {
 			t.Errorf("Crop(%q, %d, 3) = %q", line, width, cropped)
 		}
 	}
 	line, box = display.Cut(line, 100), display.Cut(box, 20)
-	over := display.Overlay(line, box, x, 0)
-	if got, most := display.Width(over), max(display.Width(line), max(0, x)+display.Width(box)); got > most {
-		t.Errorf("Over(%q, %q, %d) = %q is %d wide, more than %d", line, box, x, over, got, most)
+	overlay := display.Overlay(line, box, x, 0)
+	if got, most := display.Width(overlay), max(display.Width(line), max(0, x)+display.Width(box)); got > most {
+		t.Errorf("Overlay(%q, %q, %d) = %q is %d wide, more than %d", line, box, x, overlay, got, most)
 	}
-	if !utf8.ValidString(over) {
-		t.Errorf("Over(%q, %q, %d) = %q", line, box, x, over)
+	if !utf8.ValidString(overlay) {
+		t.Errorf("Overlay(%q, %q, %d) = %q", line, box, x, overlay)
 	}
 }

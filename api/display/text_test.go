@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	family = "👨‍👩‍👧‍👦" // four people joined to one character
+	family = "👨‍👩‍👧‍👦" // four people joined into one character
 	japan  = "🇯🇵"
 	red    = "\x1b[31m"
 	reset  = "\x1b[0m"
 )
 
-func TestCutKeepsCharactersAndStylesWhole(t *testing.T) {
+func TestCutKeepsCharactersAndStylesIntact(t *testing.T) {
 	for _, test := range []struct {
 		line  string
 		width int
@@ -71,7 +71,7 @@ func TestPadIsExact(t *testing.T) {
 	}
 }
 
-func TestCropMakesExactlySoManyLines(t *testing.T) {
+func TestCropReturnsTheHeight(t *testing.T) {
 	for _, test := range []struct {
 		view          string
 		width, height int
@@ -89,33 +89,33 @@ func TestCropMakesExactlySoManyLines(t *testing.T) {
 	}
 }
 
-func TestWrapBreaksWhereReadersExpectIt(t *testing.T) {
+func TestWrap(t *testing.T) {
 	for name, test := range map[string]struct {
 		text  string
 		width int
 		want  []string
 	}{
-		"between words":              {"two coffees for one", 11, []string{"two coffees", "for one"}},
-		"a word longer than a line":  {"a Donaudampfschiff b", 6, []string{"a", "Donaud", "ampfsc", "hiff b"}},
-		"after a hyphen":             {"two-for-one", 8, []string{"two-for-", "one"}},
-		"not within a minus":         {"from -12", 6, []string{"from", "-12"}},
-		"no blanks":                  {"漢字漢字漢字", 5, []string{"漢字", "漢字", "漢字"}},
-		"no stop begins a line":      {"漢字漢字。", 8, []string{"漢字漢", "字。"}},
-		"mixed":                      {"Tea お茶 free", 6, []string{"Tea お", "茶", "free"}},
-		"line feeds stay":            {"a\n\nb", 5, []string{"a", "", "b"}},
-		"several blanks at a break":  {"ab   cd", 3, []string{"ab", "cd"}},
-		"several blanks within":      {"ab   cd", 9, []string{"ab   cd"}},
-		"an indent stays":            {"  ab cd", 5, []string{"  ab", "cd"}},
-		"an indent too wide goes":    {"        ab", 4, []string{"ab"}},
-		"only blanks":                {"     ", 3, []string{""}},
-		"a wide character, one cell": {"a漢b", 1, []string{"a", "…", "b"}},
-		"a family stays together":    {"ab" + family, 3, []string{"ab", family}},
-		"tabs":                       {"a\tb", 9, []string{"a   b"}},
-		"a style goes on":            {red + "ab cd" + reset + " ef", 2, []string{red + "ab" + reset, red + "cd" + reset, "ef"}},
-		"a style over lines":         {red + "a\nb" + reset, 5, []string{red + "a" + reset, red + "b" + reset}},
-		"nothing":                    {"", 5, []string{""}},
-		"no room":                    {"ab", 0, nil},
-		"less than no room":          {"ab", -2, nil},
+		"between words":                       {"two coffees for one", 11, []string{"two coffees", "for one"}},
+		"a word longer than a line":           {"a Donaudampfschiff b", 6, []string{"a", "Donaud", "ampfsc", "hiff b"}},
+		"after a hyphen":                      {"two-for-one", 8, []string{"two-for-", "one"}},
+		"not after a minus":                   {"from -12", 6, []string{"from", "-12"}},
+		"no spaces":                           {"漢字漢字漢字", 5, []string{"漢字", "漢字", "漢字"}},
+		"no full stop at the start of a line": {"漢字漢字。", 8, []string{"漢字漢", "字。"}},
+		"mixed":                               {"Tea お茶 free", 6, []string{"Tea お", "茶", "free"}},
+		"line feeds are kept":                 {"a\n\nb", 5, []string{"a", "", "b"}},
+		"several spaces at a break":           {"ab   cd", 3, []string{"ab", "cd"}},
+		"several spaces within a line":        {"ab   cd", 9, []string{"ab   cd"}},
+		"an indent is kept":                   {"  ab cd", 5, []string{"  ab", "cd"}},
+		"too wide an indent is dropped":       {"        ab", 4, []string{"ab"}},
+		"only spaces":                         {"     ", 3, []string{""}},
+		"a wide character, one cell":          {"a漢b", 1, []string{"a", "…", "b"}},
+		"a family stays together":             {"ab" + family, 3, []string{"ab", family}},
+		"tabs":                                {"a\tb", 9, []string{"a   b"}},
+		"a style across wrapped lines":        {red + "ab cd" + reset + " ef", 2, []string{red + "ab" + reset, red + "cd" + reset, "ef"}},
+		"a style across line feeds":           {red + "a\nb" + reset, 5, []string{red + "a" + reset, red + "b" + reset}},
+		"nothing":                             {"", 5, []string{""}},
+		"no width":                            {"ab", 0, nil},
+		"a negative width":                    {"ab", -2, nil},
 	} {
 		if diff := cmp.Diff(test.want, display.Wrap(test.text, test.width)); diff != "" {
 			t.Errorf("%s: Wrap(%q, %d) (-want +got)\n%s", name, test.text, test.width, diff)
@@ -123,7 +123,7 @@ func TestWrapBreaksWhereReadersExpectIt(t *testing.T) {
 	}
 }
 
-func TestOverCoversExactlyItsCells(t *testing.T) {
+func TestOverlayCoversExactlyItsCells(t *testing.T) {
 	for name, test := range map[string]struct {
 		view, box string
 		x, y      int
@@ -133,11 +133,11 @@ func TestOverCoversExactlyItsCells(t *testing.T) {
 		"beyond the end of a line": {"ab", "XY", 4, 0, "ab  XY"},
 		"half a character, left":   {"漢字漢字", "XY", 1, 0, " XY 漢字"},
 		"half a character, right":  {"a漢字", "XY", 0, 0, "XY 字"},
-		"wide over wide":           {"漢字漢", "字", 2, 0, "漢字漢"},
+		"a wide box on wide text":  {"漢字漢", "字", 2, 0, "漢字漢"},
 		"styles around":            {red + "abcdef" + reset, "X", 2, 0, red + "ab" + reset + "X" + red + "def" + reset},
 		"left of the view":         {"abcdef", "XYZ", -1, 0, "YZcdef"},
 		"half of the box":          {"abcdef", "漢Y", -1, 0, " Ycdef"},
-		"wholly left of it":        {"abcdef", "XY", -5, 0, "abcdef"},
+		"entirely left of it":      {"abcdef", "XY", -5, 0, "abcdef"},
 		"above and below":          {"ab\nab", "X\nX\nX\nX", 0, -1, "Xb\nXb"},
 		"below":                    {"ab", "X", 0, 3, "ab"},
 	} {

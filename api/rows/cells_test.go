@@ -26,12 +26,12 @@ func TestNeutralise(t *testing.T) {
 			t.Errorf("Neutralise(%q) = %q, want %q", text, got, want)
 		}
 		if back := rows.Restore(got); back != text {
-			t.Errorf("%q came back from %q as %q", text, got, back)
+			t.Errorf("%q was restored from %q as %q", text, got, back)
 		}
 	}
 }
 
-func TestRestoreLeavesWhatNobodyNeutralised(t *testing.T) {
+func TestRestoreKeepsOtherCells(t *testing.T) {
 	for _, cell := range []string{"'", "'x", "'-3.5", "x;'=1", "'x;=1", "'tis =x", "=1", "-x"} {
 		if got := rows.Restore(cell); got != cell {
 			t.Errorf("Restore(%q) = %q", cell, got)
@@ -39,12 +39,11 @@ func TestRestoreLeavesWhatNobodyNeutralised(t *testing.T) {
 	}
 }
 
-// running finds a formula where a spreadsheet might begin a cell, other than a number.
-var running = regexp.MustCompile(`(?:^|[;|\t\r\n])[ "]*[=+\-@＝＋－＠]`)
+// formula matches a formula at each start of a cell in a spreadsheet. It also matches negative numbers.
+var formula = regexp.MustCompile(`(?:^|[;|\t\r\n])[ "]*[=+\-@＝＋－＠]`)
 
-// FuzzCellsComeBack proves for both ways to write CSV that each cell is read as it was, and for the one that is made for
-// spreadsheets that nothing in it could be run.
-func FuzzCellsComeBack(f *testing.F) {
+// FuzzCellsRoundTrip checks that cells survive both CSV variants, and that the one for spreadsheets has no formulas.
+func FuzzCellsRoundTrip(f *testing.F) {
 	for _, seed := range []string{"=1+1", "'=1+1", "''=1", "x;=1", "'x;'=1", "-3.5", "'-3.5", "\t'=1", "|'|=", "\"=1\"", "'\n'@", "a\r\n' -b"} {
 		f.Add(seed, "x")
 	}
@@ -71,19 +70,19 @@ func FuzzCellsComeBack(f *testing.F) {
 					got = append(got, row.Cells)
 				}
 				if diff := cmp.Diff([][]string{cells}, got); diff != "" {
-					t.Fatalf("raw %v: %q was written, and read as (-want +got):\n%s", raw, written, diff)
+					t.Fatalf("raw %v: wrote %q, read (-want +got):\n%s", raw, written, diff)
 				}
 			}
 		}
 		for _, part := range strings.FieldsFunc(rows.Neutralise(first), func(r rune) bool { return strings.ContainsRune(";|\t\r\n", r) }) {
-			if running.MatchString(part) && !regexp.MustCompile(`^\s*-\d+\.?\d*(e[-+]?\d+)?\s*$`).MatchString(part) {
-				t.Fatalf("%q can still run in %q", part, rows.Neutralise(first))
+			if formula.MatchString(part) && !regexp.MustCompile(`^\s*-\d+\.?\d*(e[-+]?\d+)?\s*$`).MatchString(part) {
+				t.Fatalf("%q is still a formula in %q", part, rows.Neutralise(first))
 			}
 		}
 	})
 }
 
-func TestCellsThatCouldBeSplitAreInQuotes(t *testing.T) {
+func TestCellsWithSeparatorsAreQuoted(t *testing.T) {
 	var file bytes.Buffer
 	w := rows.NewCellWriter(&file, false)
 	if err := w.Write([]string{"a", "x;=1+1;y", "tab\there", "a|b", "bare", ""}); err != nil {
@@ -96,7 +95,7 @@ func TestCellsThatCouldBeSplitAreInQuotes(t *testing.T) {
 	if file.String() != want {
 		t.Errorf("wrote %q, want %q", file.String(), want)
 	}
-	// In a country whose spreadsheets split at semicolons, whatever the quotes say.
+	// Spreadsheets in some locales split at semicolons even inside quotes.
 	split := csv.NewReader(strings.NewReader(file.String()))
 	split.Comma, split.LazyQuotes = ';', true
 	if cells, err := split.Read(); err != nil || cells[1] != "'=1+1" {

@@ -14,7 +14,7 @@ import (
 	"example.com/perks/api/rows"
 )
 
-// FuzzReader proves that a Reader keeps its promises about rows, whatever the bytes.
+// FuzzReader checks the rows of a Reader for arbitrary bytes.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("id,title\n1,\"a\nb\"\n2\n"))
 	f.Add([]byte("[{\"a\":1},\n{\"b\":2}]"))
@@ -22,22 +22,22 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		lines := 1 + bytes.Count(file, []byte("\n"))
 		for _, format := range []rows.Format{rows.CSV, rows.JSON, rows.JSONL} {
-			line, ended := 0, false
+			line, failed := 0, false
 			for row, err := range rows.NewReader(bytes.NewReader(file), format).Rows() {
-				if ended {
-					t.Fatalf("%s: something follows an error that ends the file", format)
+				if failed {
+					t.Fatalf("%s: rows after a final error", format)
 				}
 				var bad *rows.RowError
 				switch {
 				case errors.As(err, &bad):
 					row.Line = bad.Line
 				case err != nil:
-					ended = true
+					failed = true
 					continue
 				case row.Object != nil && (!json.Valid(row.Object) || row.Object[0] != '{'):
 					t.Fatalf("%s: %q is not an object", format, row.Object)
 				case row.Object == nil && len(row.Cells) != len(row.Header):
-					t.Fatalf("%s: %q has not the cells of %q", format, row.Cells, row.Header)
+					t.Fatalf("%s: cells %q do not match header %q", format, row.Cells, row.Header)
 				}
 				if row.Line < max(line, 1) || row.Line > lines {
 					t.Fatalf("%s: line %d follows line %d, of %d", format, row.Line, line, lines)
@@ -48,8 +48,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzCSVAgreesWithTheStandardLibrary proves that the scanner reads what encoding/csv reads. A carriage return is where
-// they differ on purpose, and so is what was neutralised.
+// FuzzCSVAgreesWithTheStandardLibrary checks that the scanner reads what encoding/csv reads, except carriage returns and
+// neutralised cells.
 func FuzzCSVAgreesWithTheStandardLibrary(f *testing.F) {
 	f.Add("a,b\n1,2\n\n\"x\"\"y\",\"\n\"\n")
 	f.Add("a\n\"\"\n")
@@ -83,7 +83,7 @@ func FuzzCSVAgreesWithTheStandardLibrary(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip proves that the Reader reads what the Writer wrote.
+// FuzzRoundTrip checks that the Reader reads what the Writer wrote.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add("plain", "with \"quotes\", commas\r\nand lines")
 	f.Add("", " ")

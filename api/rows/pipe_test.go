@@ -7,8 +7,8 @@ import (
 	"example.com/perks/api/rows"
 )
 
-// TestRowIsThereWhenItsLineHasEnded writes a row only when the one before it has been read.
-func TestRowIsThereWhenItsLineHasEnded(t *testing.T) {
+// TestRowIsReadAtTheEndOfItsLine writes a row only after the previous one was read.
+func TestRowIsReadAtTheEndOfItsLine(t *testing.T) {
 	in, out := io.Pipe()
 	lines := make(chan string, 1)
 	go func() {

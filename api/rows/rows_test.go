@@ -13,7 +13,7 @@ import (
 	"example.com/perks/api/rows"
 )
 
-// read writes down what a Reader yields, a line for each row and error.
+// read returns a line of text for each row and error of a Reader.
 func read(r io.Reader, format rows.Format) []string {
 	var got []string
 	for row, err := range rows.NewReader(r, format).Rows() {
@@ -40,49 +40,49 @@ func TestReader(t *testing.T) {
 		file   string
 		want   []string
 	}{
-		{"csv rows hold their header", rows.CSV, "id,title\n1,Tea\n2,\n", []string{`2 ["id" "title"] ["1" "Tea"]`, `3 ["id" "title"] ["2" ""]`}},
-		{"csv may lack the last line end", rows.CSV, "id\n1", []string{`2 ["id"] ["1"]`}},
+		{"csv rows have their header", rows.CSV, "id,title\n1,Tea\n2,\n", []string{`2 ["id" "title"] ["1" "Tea"]`, `3 ["id" "title"] ["2" ""]`}},
+		{"csv without a final newline", rows.CSV, "id\n1", []string{`2 ["id"] ["1"]`}},
 		{"csv with a byte order mark and CR LF", rows.CSV, "\ufeffid,t\r\n1,a\r\n", []string{`2 ["id" "t"] ["1" "a"]`}},
 		{"csv trims column names and keeps cells as they are", rows.CSV, " id , t\n 1 , a\n", []string{`2 ["id" "t"] [" 1 " " a"]`}},
-		{"csv counts line ends inside quotes", rows.CSV, "id,t\n1,\"a\nb\"\n2,c\n", []string{`2 ["id" "t"] ["1" "a\nb"]`, `4 ["id" "t"] ["2" "c"]`}},
+		{"csv counts newlines inside quotes", rows.CSV, "id,t\n1,\"a\nb\"\n2,c\n", []string{`2 ["id" "t"] ["1" "a\nb"]`, `4 ["id" "t"] ["2" "c"]`}},
 		{"csv keeps CR LF inside quotes", rows.CSV, "id\n\"a\r\nb\"\n", []string{`2 ["id"] ["a\r\nb"]`}},
 		{"csv reads doubled quotes and commas inside quotes", rows.CSV, "id,t\n\"\"\"1\"\"\",\"a,b\"\n", []string{`2 ["id" "t"] ["\"1\"" "a,b"]`}},
 		{"csv skips blank lines", rows.CSV, "\nid\n\n\r\n1\n\n", []string{`5 ["id"] ["1"]`}},
-		{"csv takes a lone CR as text", rows.CSV, "id\na\rb\n\rc\n", []string{`2 ["id"] ["a\rb"]`, `3 ["id"] ["\rc"]`}},
-		{"csv goes on behind a ragged row", rows.CSV, "a,b\n1\n1,2,3\n1,2\n", []string{
+		{"csv treats a lone CR as text", rows.CSV, "id\na\rb\n\rc\n", []string{`2 ["id"] ["a\rb"]`, `3 ["id"] ["\rc"]`}},
+		{"csv continues after a ragged row", rows.CSV, "a,b\n1\n1,2,3\n1,2\n", []string{
 			"bad line 2: has 1 cells, but the header names 2 columns", "bad line 3: has 3 cells, but the header names 2 columns", `4 ["a" "b"] ["1" "2"]`}},
-		{"csv goes on behind a bare quote", rows.CSV, "a,b\nx\"y,z\n1,2\n", []string{
+		{"csv continues after a bare quote", rows.CSV, "a,b\nx\"y,z\n1,2\n", []string{
 			"bad line 2: has a quote inside a cell that does not begin with one; put the cell in quotes and write the inner quote twice", `3 ["a" "b"] ["1" "2"]`}},
-		{"csv goes on behind text after a quote", rows.CSV, "a,b\n\"x\"y,z\n1,2\n", []string{
+		{"csv continues after text behind a quote", rows.CSV, "a,b\n\"x\"y,z\n1,2\n", []string{
 			"bad line 2: has text behind a closing quote; to write a quote inside quotes, write it twice", `3 ["a" "b"] ["1" "2"]`}},
-		{"csv points an open quote at its record", rows.CSV, "a\n1\n\"x\n2\n", []string{`2 ["a"] ["1"]`, "bad line 3: has a quote that is never closed"}},
-		{"csv without a line", rows.CSV, "", []string{"end the file is empty: its first line must name the columns"}},
+		{"csv reports an open quote at its record", rows.CSV, "a\n1\n\"x\n2\n", []string{`2 ["a"] ["1"]`, "bad line 3: has a quote that is never closed"}},
+		{"empty csv", rows.CSV, "", []string{"end the file is empty: its first line must name the columns"}},
 		{"csv with a column named twice", rows.CSV, "a,b,a\n1,2,3\n", []string{`end the header names the column "a" twice`}},
 		{"csv with a column without a name", rows.CSV, "a,,b\n1,2,3\n", []string{"end the header has no name for column 2"}},
 		{"csv with a broken header", rows.CSV, "a,\"b\n1,2\n", []string{"end line 1: has a quote that is never closed"}},
 		{"csv with an endless cell", rows.CSV, "a\n\"" + long + "\n", []string{"end line 2: the record that starts here is longer than 16 MiB; is a quote not closed?"}},
-		{"csv goes on behind an endless line with a bare quote", rows.CSV, "a\nx\"" + long + "x\n1\n", []string{
+		{"csv continues after an endless line with a bare quote", rows.CSV, "a\nx\"" + long + "x\n1\n", []string{
 			"bad line 2: has a quote inside a cell that does not begin with one; put the cell in quotes and write the inner quote twice", `3 ["a"] ["1"]`}},
 
 		{"jsonl skips blank lines", rows.JSONL, "{\"a\":1}\n\n  \r\n {\"b\":2} \n", []string{`1 {"a":1}`, `4 {"b":2}`}},
-		{"jsonl may lack the last line end and have a byte order mark", rows.JSONL, "\ufeff{\"a\":1}", []string{`1 {"a":1}`}},
-		{"jsonl without a line holds nothing", rows.JSONL, "", nil},
-		{"jsonl goes on behind what is not JSON", rows.JSONL, "{\"a\":\n{\"b\":2}\n", []string{"bad line 1: is not valid JSON: unexpected end of JSON input", `2 {"b":2}`}},
-		{"jsonl goes on behind what is not an object", rows.JSONL, "[1]\nnull\n{}\n", []string{
+		{"jsonl with a byte order mark and no final newline", rows.JSONL, "\ufeff{\"a\":1}", []string{`1 {"a":1}`}},
+		{"empty jsonl", rows.JSONL, "", nil},
+		{"jsonl continues after invalid JSON", rows.JSONL, "{\"a\":\n{\"b\":2}\n", []string{"bad line 1: is not valid JSON: unexpected end of JSON input", `2 {"b":2}`}},
+		{"jsonl continues after another value", rows.JSONL, "[1]\nnull\n{}\n", []string{
 			"bad line 1: is not a JSON object, in braces", "bad line 2: is not a JSON object, in braces", `3 {}`}},
-		{"jsonl goes on behind an endless line", rows.JSONL, long + "x\n{}\n", []string{"bad line 1: is longer than 16 MiB", `2 {}`}},
+		{"jsonl continues after an endless line", rows.JSONL, long + "x\n{}\n", []string{"bad line 1: is longer than 16 MiB", `2 {}`}},
 
 		{"json numbers each object by its first line", rows.JSON, "[\n  {\"a\":1},\n  {\n    \"b\": 2\n  }, {\"c\":3}\n]\n", []string{`2 {"a":1}`, "3 {\n    \"b\": 2\n  }", `5 {"c":3}`}},
-		{"json array without an object", rows.JSON, " [ ] ", nil},
-		{"json goes on behind what is not an object", rows.JSON, "[1,\nnull,\n{}]", []string{
+		{"empty json array", rows.JSON, " [ ] ", nil},
+		{"json continues after another value", rows.JSON, "[1,\nnull,\n{}]", []string{
 			"bad line 1: is not a JSON object, in braces", "bad line 2: is not a JSON object, in braces", `3 {}`}},
-		{"json ends where the array breaks", rows.JSON, "[{},\n\n{\"a\":x},\n{}]", []string{`1 {}`,
+		{"json stops at a syntax error", rows.JSON, "[{},\n\n{\"a\":x},\n{}]", []string{`1 {}`,
 			"end line 3: the record that starts here is not valid JSON, and what follows cannot be read: invalid character 'x' looking for beginning of value"}},
 		{"json without the closing bracket", rows.JSON, "[{}\n", []string{`1 {}`, "end the JSON array is not complete: the file ends before its closing bracket"}},
-		{"json that ends inside an object", rows.JSON, "[{},{\"a\"", []string{`1 {}`, "end the JSON array is not complete: the file ends before its closing bracket"}},
-		{"json with text behind the array", rows.JSON, "[{}]\n\n{}", []string{`1 {}`, "end line 3: there is more text behind the array"}},
+		{"json truncated in an object", rows.JSON, "[{},{\"a\"", []string{`1 {}`, "end the JSON array is not complete: the file ends before its closing bracket"}},
+		{"json with text after the array", rows.JSON, "[{}]\n\n{}", []string{`1 {}`, "end line 3: there is more text behind the array"}},
 		{"json that is one object", rows.JSON, "{\"a\":1}", []string{"end a JSON file must hold one array of objects, in brackets; with one object on each line the format is jsonl"}},
-		{"json without a character", rows.JSON, "", []string{"end a JSON file must hold one array of objects, in brackets; with one object on each line the format is jsonl"}},
+		{"empty json", rows.JSON, "", []string{"end a JSON file must hold one array of objects, in brackets; with one object on each line the format is jsonl"}},
 		{"json with an endless object", rows.JSON, "[{},\n{\"a\":\"" + long + long + "\"}]", []string{`1 {}`, "end line 2: the record that starts here is longer than 16 MiB"}},
 
 		{"utf-16 is named", rows.CSV, "\xff\xfei\x00d\x00", []string{"end the file is UTF-16; save it as UTF-8 and try again"}},
@@ -97,7 +97,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-func TestReaderIsIndifferentToHowBytesArrive(t *testing.T) {
+func TestReaderReadsByteByByte(t *testing.T) {
 	files := map[rows.Format]string{
 		rows.CSV:   "\ufeffid,t\r\n1,\"a\r\n\"\"b\"\r\n\r\nx\"\r\n2,c",
 		rows.JSON:  "[\n{\"a\":1},\n{\"b\":[2]}\n]",
@@ -111,8 +111,8 @@ func TestReaderIsIndifferentToHowBytesArrive(t *testing.T) {
 	}
 }
 
-func TestReaderPassesOnTheErrorOfItsSource(t *testing.T) {
-	broken := errors.New("the disk is gone")
+func TestReaderReturnsErrorOfItsSource(t *testing.T) {
+	broken := errors.New("read failed")
 	starts := map[rows.Format][]string{
 		rows.CSV:   {"", "id", "id\n1", "id\n\"1", "id\n\"1\"", "id\nx\"y"},
 		rows.JSON:  {"", "[", "[{}", "[{},{", "[{}]"},
@@ -126,13 +126,13 @@ func TestReaderPassesOnTheErrorOfItsSource(t *testing.T) {
 				last = err
 			}
 			if last == nil || !strings.Contains(last.Error(), broken.Error()) {
-				t.Errorf("%s behind %q: the last error is %v, want the source's", format, text, last)
+				t.Errorf("%s after %q: the last error is %v, want the source's", format, text, last)
 			}
 		}
 	}
 }
 
-func TestReaderStopsWhenItsConsumerDoes(t *testing.T) {
+func TestReaderStopsOnBreak(t *testing.T) {
 	files := map[rows.Format]string{rows.CSV: "a,b\n1\n1,2\n", rows.JSON: "[1,{}]", rows.JSONL: "1\n{}\n"}
 	for format, file := range files {
 		for stopAfter := 1; stopAfter <= 2; stopAfter++ {

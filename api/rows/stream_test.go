@@ -9,7 +9,7 @@ import (
 	"example.com/perks/api/rows"
 )
 
-// repeated reads a text over and over.
+// repeated reads a text again and again.
 type repeated struct {
 	text string
 	left int // bytes
@@ -26,7 +26,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// allocated is how many bytes f allocates, whether they are kept or not.
+// allocated returns how many bytes f allocates, freed or not.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -35,7 +35,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-func TestAFileMayBeLongerThanARecord(t *testing.T) {
+func TestFileMayBeLongerThanARecord(t *testing.T) {
 	const n = 3 << 20
 	for format, parts := range map[rows.Format][3]string{
 		rows.CSV:   {"a,b\n", "1,\"2\"\n", ""},
@@ -51,12 +51,12 @@ func TestAFileMayBeLongerThanARecord(t *testing.T) {
 			read++
 		}
 		if read < n {
-			t.Errorf("%s: %d rows were read, want %d", format, read, n)
+			t.Errorf("%s: read %d rows, want %d", format, read, n)
 		}
 	}
 }
 
-func TestAnEndlessRecordDoesNotFillTheMemory(t *testing.T) {
+func TestEndlessRecordUsesLittleMemory(t *testing.T) {
 	for format, start := range map[rows.Format]string{rows.CSV: "a\n\"", rows.JSON: `[{"a":"`, rows.JSONL: ""} {
 		file := io.MultiReader(strings.NewReader(start), &repeated{text: strings.Repeat("x", 4096), left: 32 * rows.MaxRecord})
 		used := allocated(func() {
@@ -67,7 +67,7 @@ func TestAnEndlessRecordDoesNotFillTheMemory(t *testing.T) {
 			}
 		})
 		if used > 16*rows.MaxRecord {
-			t.Errorf("%s: %d MiB were allocated for a record of %d MiB", format, used>>20, 32*rows.MaxRecord>>20)
+			t.Errorf("%s: allocated %d MiB for a record of %d MiB", format, used>>20, 32*rows.MaxRecord>>20)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-func TestWriterOfNothingStillNamesTheColumns(t *testing.T) {
+func TestWriterWithoutRowsWritesHeader(t *testing.T) {
 	var out bytes.Buffer
 	w, err := rows.NewWriter(&out, rows.CSV, []string{"id", "count"}, display.JSON)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestWriterOfNothingStillNamesTheColumns(t *testing.T) {
 	}
 }
 
-func TestWriterRefusesToLoseAMember(t *testing.T) {
+func TestWriterRefusesUnknownFields(t *testing.T) {
 	w, err := rows.NewWriter(&bytes.Buffer{}, rows.CSV, []string{"id", "count"}, display.JSON)
 	if err != nil {
 		t.Fatal(err)
@@ -73,13 +73,13 @@ func TestWriterRefusesToLoseAMember(t *testing.T) {
 		t.Errorf("Write = %v, want an error about tags", err)
 	}
 	if err := w.Write("text"); err == nil {
-		t.Error("a text was written as a record")
+		t.Error("wrote a string as a record")
 	}
 }
 
 func TestWriterRefusesOtherFormats(t *testing.T) {
 	if _, err := rows.NewWriter(&bytes.Buffer{}, rows.JSON, nil, display.JSON); err == nil {
-		t.Error("a JSON array can be written now: say so in the documentation")
+		t.Error("NewWriter accepts JSON now: document it")
 	}
 }
 
@@ -97,7 +97,7 @@ func TestWriterReportsAFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := w.Flush(); err == nil {
-			t.Errorf("%s: Flush hides that nothing was written", format)
+			t.Errorf("%s: Flush returns no error on a full disk", format)
 		}
 	}
 }
