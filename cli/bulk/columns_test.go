@@ -24,15 +24,15 @@ func known() *bulk.KnownColumns {
 func TestRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		file string
-		want string // column=name in the file, in alphabetical order
+		want string // column=name in the file, sorted
 	}{
-		"the first name":             {"perk_id,note\np,n\n", "note=note perk_id=perk_id"},
-		"another name":               {"perk\np\n", "perk_id=perk"},
-		"an empty cell":              {"perk,note\np,\n", "perk_id=perk"},
-		"one of the family":          {"perk,tag.a,tag.b\np,1,\n", "perk_id=perk tag.a=tag.a"},
-		"what exports have":          {"perk,status\np,approved\n", "perk_id=perk"},
-		"an object":                  {`{"perk":"p","status":1,"note":null}`, "note=note perk_id=perk"},
-		"a member that says nothing": {`{"perk":"p","status":1,"status":2}`, "perk_id=perk"},
+		"the main name":           {"perk_id,note\np,n\n", "note=note perk_id=perk_id"},
+		"an alias":                {"perk\np\n", "perk_id=perk"},
+		"an empty cell":           {"perk,note\np,\n", "perk_id=perk"},
+		"columns with the prefix": {"perk,tag.a,tag.b\np,1,\n", "perk_id=perk tag.a=tag.a"},
+		"an ignored column":       {"perk,status\np,approved\n", "perk_id=perk"},
+		"an object":               {`{"perk":"p","status":1,"note":null}`, "note=note perk_id=perk"},
+		"an ignored field":        {`{"perk":"p","status":1,"status":2}`, "perk_id=perk"},
 	} {
 		row, err := read(t, test.file)
 		if err != nil {
@@ -49,23 +49,23 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestProblemsNameTheirColumns(t *testing.T) {
+func TestErrorsNameTheirColumns(t *testing.T) {
 	for name, test := range map[string]struct {
 		file   string
-		want   string // the columns with their problems
-		header bool   // it is about every row
+		want   string // the error of each column
+		header bool   // the error is about the header
 	}{
-		"a column that is not known":    {"perk,colour\np,red\n", "colour is not a known column; the columns are perk_id, note, tag.KEY", true},
-		"two names for one":             {"perk_id,perk\np,\n", "perk means the same as perk_id; only one of them can be there", true},
-		"a column that must be there":   {"note\nn\n", "perk_id is missing; every row needs it", true},
-		"a family without a key":        {"perk,tag.\np,1\n", "tag. is not a known column; the columns are perk_id, note, tag.KEY", true},
-		"a broken name":                 {"perk,tag.\xff\np,1\n", "tag.\uFFFD must be valid UTF-8", true},
-		"a cell that must not be empty": {"perk,note\n,n\n", "perk is required", false},
-		"a broken cell":                 {"perk,status\np,\xff\n", "status must be valid UTF-8", false},
-		"a field that is not known":     {`{"perk":"p","tag.a":1}`, "tag.a is not a known field; the fields are perk_id, note", false},
-		"a field that must be there":    {`{"colour":1}`, "colour is not a known field; the fields are perk_id, note; perk_id is required", false},
-		"a field twice":                 {`{"perk":"p","perk":"q"}`, "perk is given more than once", false},
-		"two names in an object":        {`{"perk":"p","perk_id":"p"}`, "perk_id means the same as perk; only one of them can be there", false},
+		"an unknown column":      {"perk,colour\np,red\n", "colour is not a known column; the columns are perk_id, note, tag.KEY", true},
+		"a column and its alias": {"perk_id,perk\np,\n", "perk means the same as perk_id; only one of them can be there", true},
+		"a missing column":       {"note\nn\n", "perk_id is missing; every row needs it", true},
+		"a prefix without a key": {"perk,tag.\np,1\n", "tag. is not a known column; the columns are perk_id, note, tag.KEY", true},
+		"an invalid name":        {"perk,tag.\xff\np,1\n", "tag.\uFFFD must be valid UTF-8", true},
+		"an empty required cell": {"perk,note\n,n\n", "perk is required", false},
+		"an invalid cell":        {"perk,status\np,\xff\n", "status must be valid UTF-8", false},
+		"an unknown field":       {`{"perk":"p","tag.a":1}`, "tag.a is not a known field; the fields are perk_id, note", false},
+		"a missing field":        {`{"colour":1}`, "colour is not a known field; the fields are perk_id, note; perk_id is required", false},
+		"a duplicate field":      {`{"perk":"p","perk":"q"}`, "perk is given more than once", false},
+		"a field and its alias":  {`{"perk":"p","perk_id":"p"}`, "perk_id means the same as perk; only one of them can be there", false},
 	} {
 		_, err := read(t, test.file)
 		var usage *command.UsageError
@@ -114,6 +114,6 @@ func read(t *testing.T, file string) (bulk.Row, error) {
 		}
 		return known().Read(row)
 	}
-	t.Fatal("there is no row")
+	t.Fatal("no row")
 	return nil, nil
 }

@@ -12,7 +12,7 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// predict runs a dry run, and returns what it writes for each row.
+// predict does a dry run and returns its output for each row.
 func (d *fixture) predict() ([]string, error) {
 	d.t.Helper()
 	s, out, _ := command.BufferedStreams("")
@@ -32,7 +32,7 @@ func TestDryRunLimitsTheRateOfRequestsOnly(t *testing.T) {
 	d.must()
 	d.fields = []string{"row", "outcome", "code"}
 	d.write("a", "b", "bad", "bad", "bad", "c")
-	d.options.Rate = 1e-6 // one request, and then none for days
+	d.options.Rate = 1e-6 // one request, then none for days
 	lines, err := d.predict()
 	want := `{"row":2,"outcome":"ok","code":""}
 {"row":3,"outcome":"ok","code":""}
@@ -45,8 +45,8 @@ func TestDryRunLimitsTheRateOfRequestsOnly(t *testing.T) {
 	}
 }
 
-// TestDryRunEndsWhileRowsAreRead is for the race detector: enough rows are bad long before the last one is read.
-func TestDryRunEndsWhileRowsAreRead(t *testing.T) {
+// TestDryRunStopsWhileRowsAreRead is for the race detector: it reaches MaxErrors long before the last row is read.
+func TestDryRunStopsWhileRowsAreRead(t *testing.T) {
 	names := make([]string, 2000)
 	for i := range names {
 		names[i] = strconv.Itoa(i)
@@ -59,7 +59,7 @@ func TestDryRunEndsWhileRowsAreRead(t *testing.T) {
 	}
 }
 
-// TestDryRunReportsRepeatedRows has rows about one thing, of which only the first may come true in some work.
+// TestDryRunReportsRepeatedRows has rows about one record. If it can be made only once, the others fail.
 func TestDryRunReportsRepeatedRows(t *testing.T) {
 	for _, test := range []struct {
 		once bool

@@ -19,53 +19,53 @@ import (
 
 func TestRowsAboutOneSubjectRunInOrder(t *testing.T) {
 	s := newService()
-	s.entered, s.leave = make(chan string), make(chan struct{})
+	s.started, s.release = make(chan string), make(chan struct{})
 	d := newFixture(t, s, "a", "a", "b", "a", "c")
 	d.options.Concurrency = 3
-	ended := make(chan error)
+	done := make(chan error)
 	go func() {
 		_, err := d.run(t.Context())
-		ended <- err
+		done <- err
 	}()
-	first := []string{<-s.entered, <-s.entered, <-s.entered}
+	first := []string{<-s.started, <-s.started, <-s.started}
 	slices.Sort(first)
 	if got := strings.Join(first, ""); got != "abc" {
-		t.Errorf("%s are under way together", got)
+		t.Errorf("%s run concurrently, want abc", got)
 	}
-	close(s.leave)
+	close(s.release)
 	for range 2 {
-		if got := <-s.entered; got != "a" {
-			t.Errorf("%s came next", got)
+		if got := <-s.started; got != "a" {
+			t.Errorf("%s ran next, want a", got)
 		}
 	}
-	if err := <-ended; err != nil {
+	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	d.want("2 ok a-1", "3 ok a-2", "4 ok b-1", "5 ok a-3", "6 ok c-1")
 }
 
-// TestInterruptFinishesRowsInProgress ends a run while two rows are under way: they come to an end, and no other begins.
+// TestInterruptFinishesRowsInProgress interrupts a run during two rows: they finish, and no other starts.
 func TestInterruptFinishesRowsInProgress(t *testing.T) {
 	s := newService()
-	s.entered, s.leave = make(chan string), make(chan struct{})
+	s.started, s.release = make(chan string), make(chan struct{})
 	d := newFixture(t, s, "a", "b", "a", "c", "d")
 	d.options.Concurrency = 2
 	ctx, interrupt := context.WithCancel(t.Context())
-	ended := make(chan error)
+	done := make(chan error)
 	go func() {
 		_, err := d.run(ctx)
-		ended <- err
+		done <- err
 	}()
-	<-s.entered
-	<-s.entered
+	<-s.started
+	<-s.started
 	interrupt()
-	close(s.leave)
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the run ended with %v", err)
+	close(s.release)
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the run returned %v", err)
 	}
 	d.want("2 ok a-1", "3 ok b-1")
 	d.wantNoJournal()
-	s.entered = nil
+	s.started = nil
 	d.must()
 	d.want("2 ok a-1", "3 ok b-1", "4 ok a-2", "5 ok c-1", "6 ok d-1")
 }
@@ -85,13 +85,13 @@ func TestSilentInputDoesNotBlockAnInterrupt(t *testing.T) {
 	r.input.from = in
 	fmt.Fprintln(out, "name\na")
 	ctx, interrupt := context.WithCancel(t.Context())
-	s.entered = make(chan string)
-	ended := make(chan error)
-	go func() { ended <- r.work(ctx) }()
-	<-s.entered
+	s.started = make(chan string)
+	done := make(chan error)
+	go func() { done <- r.work(ctx) }()
+	<-s.started
 	interrupt()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the run ended with %v", err)
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the run returned %v", err)
 	}
 	if err := r.runState.close(); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestSilentInputDoesNotBlockAnInterrupt(t *testing.T) {
 	d.want("2 ok a-1")
 }
 
-// TestNoRowStartsAfterTheRunStopped has rows come in after a run was stopped: none of them may be sent, nor be in the journal.
+// TestNoRowStartsAfterTheRunStopped reads rows after a run was stopped: none may be sent or be in the journal.
 func TestNoRowStartsAfterTheRunStopped(t *testing.T) {
 	s := newService()
 	d := newFixture(t, s, "a")
@@ -109,9 +109,9 @@ func TestNoRowStartsAfterTheRunStopped(t *testing.T) {
 	}
 	r.running, r.stop = context.WithCancelCause(t.Context())
 	r.stop(errTooMany)
-	r.input.from = strings.NewReader("name\na\nb\nb\n") // what a silent input says at last
+	r.input.from = strings.NewReader("name\na\nb\nb\n") // late rows of a silent input
 	if err := r.dispatch(); err != nil || r.rowsRead > 0 || r.journal.upTo > 0 {
-		t.Errorf("%v after %d rows, of which %d may be sent", err, r.rowsRead, r.journal.upTo)
+		t.Errorf("%v after %d rows, up to %d allowed", err, r.rowsRead, r.journal.upTo)
 	}
 	if !r.slots.TryAcquire(1) || len(s.sent) > 0 {
 		t.Errorf("sent %v", s.sent)
@@ -138,10 +138,10 @@ func TestRowReadDuringTheStopIsNotStarted(t *testing.T) {
 			return parse(row)
 		}
 		if err := r.work(t.Context()); !errors.Is(err, errTooMany) {
-			t.Errorf("the run ended with %v", err)
+			t.Errorf("the run returned %v", err)
 		}
 		if got := len(s.sent); got > len(names)-1 {
-			t.Errorf("%d of %v were sent", got, names)
+			t.Errorf("sent %d of %v", got, names)
 		}
 		if err := r.runState.close(); err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestMaxErrorsStopsTheRun(t *testing.T) {
 	}
 }
 
-// mustUnlimited runs to the end without a bound on failures.
+// mustUnlimited runs to the end without a limit on failures.
 func (d *fixture) mustUnlimited() {
 	d.options.MaxErrors = 0
 	d.must()
@@ -194,7 +194,7 @@ func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 		for _, row := range []string{"b", `{"n" : "b"}`, `{"m":1e3,"failed_because":"before"}`} {
 			s.faults[row] = []fault{{err: refused}}
 		}
-		s.faults["c"] = []fault{{err: timedOut}} // unknown, which another run has to find out: it is no failure
+		s.faults["c"] = []fault{{err: timedOut}} // unknown, for another run to check: not a failure
 		d := newFixture(t, s)
 		d.options.File = filepath.Join(t.TempDir(), name)
 		d.options.Failed = d.options.File + ".failed"
@@ -209,13 +209,13 @@ func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 	}
 }
 
-// A row that could not be read cannot be read in the file of those that failed either, with the rows behind it as they are.
-func TestUnreadableRowsStayUnreadableAmongFailedRows(t *testing.T) {
+// A row that cannot be read stays unreadable in the file of failed rows, and does not affect the rows after it.
+func TestUnreadableRowsStayUnreadableInFailedRows(t *testing.T) {
 	d := newFixture(t, newService())
-	d.options.Failed = filepath.Join(t.TempDir(), "again.csv")
+	d.options.Failed = filepath.Join(t.TempDir(), "failed.csv")
 	for _, broken := range []string{"x,y", "q\"uote", "\"after\" it", "\"open", "\"open \"\"", "\"open\n\nb\"\"", "\"open,\"\"", ",,,\"\"\""} {
 		text := "name\nbad\n" + broken
-		for range 3 { // the rows that failed, as input, and once more
+		for range 3 { // then with the failed rows as input, twice
 			if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -237,14 +237,14 @@ func TestUnreadableRowsStayUnreadableAmongFailedRows(t *testing.T) {
 				t.Errorf("%q became %q, which has %v", text, got, outcomes)
 			}
 			if text != "name\nbad\n"+broken && withoutReason(text) != withoutReason(string(got)) {
-				t.Errorf("another run made %q of %q", got, text)
+				t.Errorf("another run wrote %q for %q", got, text)
 			}
 			text = string(got)
 		}
 	}
 }
 
-// withoutReason cuts off the reason of the last row, which can change.
+// withoutReason cuts off the reason of the last row, which may change.
 func withoutReason(text string) string { return text[:strings.LastIndex(text, `,"`)] }
 
 func TestFileWithoutRowsIsRefused(t *testing.T) {
@@ -259,7 +259,7 @@ func TestFileWithoutRowsIsRefused(t *testing.T) {
 		d.wantRefused("has no rows")
 		d.options.AllowEmpty = true
 		if _, err := d.run(t.Context()); err != nil {
-			t.Errorf("%q, which may be empty: %v", text, err)
+			t.Errorf("%q with AllowEmpty: %v", text, err)
 		}
 	}
 }
@@ -292,7 +292,7 @@ func TestUnreadableFileIsWrongUsage(t *testing.T) {
 	}
 }
 
-// socket is a path that is no regular file, and that does no harm if something is put in its place.
+// socket returns the path of a file that is not regular, and that a test may safely replace.
 func socket(t *testing.T) string {
 	folder, err := os.MkdirTemp("", "s") // the path of a socket is short
 	if err != nil {
@@ -319,20 +319,20 @@ func TestResultsNeedTheirOwnRegularFile(t *testing.T) {
 	}
 	defer file.Close()
 	if _, err := openRunState(Flags{Results: file.Name()}, file, 1, d.now); err == nil || !strings.Contains(err.Error(), "is standard output") {
-		t.Errorf("standard output by another name: %v", err)
+		t.Errorf("standard output under another name: %v", err)
 	}
 	d.options.Results, d.options.Failed = "", "-"
 	d.wantRefused("--failed needs a file")
-	d.options.Failed = filepath.Join(t.TempDir(), "again.jsonl")
+	d.options.Failed = filepath.Join(t.TempDir(), "failed.jsonl")
 	d.wantRefused("Name it " + strings.TrimSuffix(d.options.Failed, "jsonl") + "csv")
 }
 
-func TestRateLimitsRowsAboutOneSubjectToo(t *testing.T) {
+func TestRateLimitsRowsAboutOneSubject(t *testing.T) {
 	d := newFixture(t, newService(), "a", "a", "a", "a")
 	d.options.Rate = 100
-	began := time.Now()
+	start := time.Now()
 	d.must()
-	if took := time.Since(began); took < 30*time.Millisecond {
+	if took := time.Since(start); took < 30*time.Millisecond {
 		t.Errorf("four rows at 100 a second took %s", took)
 	}
 }
@@ -356,7 +356,7 @@ func TestFindFormat(t *testing.T) {
 	}
 }
 
-// TestFullQueueWaitsForARowWithoutSlot fills the room behind a row whose request was lost, so that no worker finds another.
+// TestFullQueueWaitsForARowWithoutSlot fills the queue behind a row whose request was lost, so that no worker finds another.
 func TestFullQueueWaitsForARowWithoutSlot(t *testing.T) {
 	s := newService()
 	s.faults["a"] = []fault{{err: broken}}
@@ -380,22 +380,22 @@ func TestFullQueueWaitsForARowWithoutSlot(t *testing.T) {
 	}
 }
 
-// TestRowIsHeldBackBehindAnUnknownOutcome loses what became of the first of two rows about one property.
+// TestRowIsHeldBackBehindAnUnknownOutcome loses the reply to the first of two rows about one record.
 func TestRowIsHeldBackBehindAnUnknownOutcome(t *testing.T) {
 	s := newService()
 	s.faults["a"] = []fault{{err: timedOut}}
 	d := newFixture(t, s, "a", "a", "b")
-	d.options.Failed = filepath.Join(t.TempDir(), "again.csv")
+	d.options.Failed = filepath.Join(t.TempDir(), "failed.csv")
 	d.must()
 	d.want("2 unknown outcome_unknown", "3 failed held_back", "4 ok b-1")
 	if text, err := os.ReadFile(d.options.Failed); len(text) > 0 || err != nil {
-		t.Errorf("a row that was held back is input for another batch: %q, %v", text, err)
+		t.Errorf("a row that was held back is in the failed rows: %q, %v", text, err)
 	}
 	d.must()
 	d.want("2 ok a-1", "3 ok a-2", "4 ok b-1")
 }
 
-func TestScanOfALongFileIsInterrupted(t *testing.T) {
+func TestScanOfLongFileIsInterrupted(t *testing.T) {
 	d := newFixture(t, newService(), slices.Repeat([]string{"a"}, 5000)...)
 	in, err := openInput(d.options, nil)
 	if err != nil {
@@ -405,6 +405,6 @@ func TestScanOfALongFileIsInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	if total, _, err := in.scan(ctx, streamResults(nil), &journal{}); !errors.Is(err, context.Canceled) || total >= 5000 {
-		t.Errorf("%d rows were read, %v", total, err)
+		t.Errorf("read %d rows, %v", total, err)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// TestInterruptedResumptionLeavesTheJournal kills a run whose row is done, and interrupts the next before it comes to that row.
-func TestInterruptedResumptionLeavesTheJournal(t *testing.T) {
+// TestInterruptedResumeKeepsTheJournal kills a run after its row was done, and interrupts the next run before that row.
+func TestInterruptedResumeKeepsTheJournal(t *testing.T) {
 	d := newFixture(t, newService(), "a", "b")
 	d.kill([]string{"a"})
 	interrupted, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	if _, err := d.run(interrupted); !errors.Is(err, context.Canceled) {
-		t.Errorf("the run ended with %v", err)
+		t.Errorf("the run returned %v", err)
 	}
 	d.must()
 	d.want("2 ok a-1", "3 ok b-1")
@@ -26,7 +26,7 @@ func TestInterruptedResumptionLeavesTheJournal(t *testing.T) {
 	}
 }
 
-// TestKilledRunMayHaveSentUntilNow resumes a run that had last written to its journal long before it was killed.
+// TestKilledRunMayHaveSentUntilNow resumes a run that last wrote its journal long before it was killed.
 func TestKilledRunMayHaveSentUntilNow(t *testing.T) {
 	d := newFixture(t, newService(), "a")
 	d.kill(nil)
@@ -36,12 +36,12 @@ func TestKilledRunMayHaveSentUntilNow(t *testing.T) {
 	}
 	d.must()
 	if len(d.waits) == 0 || slices.Max(d.waits) < settleDelay-time.Second {
-		t.Errorf("waited %v for what the killed run may have sent", d.waits)
+		t.Errorf("waited %v for requests of the killed run", d.waits)
 	}
 }
 
-// TestUnknownRowMayStillBeUnderWay runs again right behind a run that ended while it did not know a row's outcome.
-func TestUnknownRowMayStillBeUnderWay(t *testing.T) {
+// TestUnknownRowMayStillBeInProgress runs again right after a run that left a row's outcome unknown.
+func TestUnknownRowMayStillBeInProgress(t *testing.T) {
 	s := newService()
 	s.faults["a"] = []fault{{err: timedOut}}
 	d := newFixture(t, s, "a")
@@ -51,29 +51,29 @@ func TestUnknownRowMayStillBeUnderWay(t *testing.T) {
 	d.must()
 	d.want("2 ok a-1")
 	if len(d.waits) == 0 || slices.Max(d.waits) < settleDelay-time.Second {
-		t.Errorf("waited %v for what the run before may have sent", d.waits)
+		t.Errorf("waited %v for requests of the previous run", d.waits)
 	}
 }
 
-// TestKilledRunsOutcomeIsConfirmedByItsKey kills a run in the middle of a row, where others do the same work.
+// TestKilledRunsOutcomeIsConfirmedByItsKey kills a run during a row, with other clients that do the same work.
 func TestKilledRunsOutcomeIsConfirmedByItsKey(t *testing.T) {
 	for name, test := range map[string]struct {
 		done    []string // by the killed run
-		other   bool     // somebody else does the work meanwhile
+		other   bool     // another client does the work meanwhile
 		honours bool
 		known   bool // to the killed run
 		age     time.Duration
 		result  string
 	}{
-		"done, and keys count":                    {[]string{"a"}, false, true, true, 0, "2 ok a-1"},
-		"done, and reading shows that keys count": {[]string{"a"}, false, true, false, 0, "2 ok a-1"},
-		"done, and keys are too old":              {[]string{"a"}, false, true, true, 21 * time.Hour, "2 unknown ambiguous"},
-		"done, and a clock that was set back":     {[]string{"a"}, false, true, true, -21 * time.Hour, "2 unknown ambiguous"},
-		"done, and keys do not count":             {[]string{"a"}, false, false, false, 0, "2 unknown ambiguous"},
-		"another's, and keys count":               {nil, true, true, true, 0, "2 failed already_redeemed"},
-		"another's, and reading shows it":         {nil, true, true, false, 0, "2 failed already_redeemed"},
-		"another's, and keys do not count":        {nil, true, false, false, 0, "2 unknown ambiguous"},
-		"not done, and keys do not count":         {nil, false, false, false, 0, "2 ok a-1"},
+		"done, keys honoured":                            {[]string{"a"}, false, true, true, 0, "2 ok a-1"},
+		"done, keys honoured as a read shows":            {[]string{"a"}, false, true, false, 0, "2 ok a-1"},
+		"done, keys expired":                             {[]string{"a"}, false, true, true, 21 * time.Hour, "2 unknown ambiguous"},
+		"done, clock set back":                           {[]string{"a"}, false, true, true, -21 * time.Hour, "2 unknown ambiguous"},
+		"done, keys ignored":                             {[]string{"a"}, false, false, false, 0, "2 unknown ambiguous"},
+		"done by another, keys honoured":                 {nil, true, true, true, 0, "2 failed already_redeemed"},
+		"done by another, keys honoured as a read shows": {nil, true, true, false, 0, "2 failed already_redeemed"},
+		"done by another, keys ignored":                  {nil, true, false, false, 0, "2 unknown ambiguous"},
+		"not done, keys ignored":                         {nil, false, false, false, 0, "2 ok a-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService()
@@ -88,7 +88,7 @@ func TestKilledRunsOutcomeIsConfirmedByItsKey(t *testing.T) {
 			}
 			s.order = nil
 			d.now = d.now.Add(test.age)
-			for range 2 { // what is ambiguous stays so
+			for range 2 { // an ambiguous row stays ambiguous
 				d.must()
 				d.want(test.result)
 			}

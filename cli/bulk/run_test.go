@@ -21,14 +21,14 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// fixture runs rows in a test: it has a folder with an input, and a clock that stands still and ends every wait at once.
+// fixture runs a batch in a temporary folder, with a fixed clock that skips every wait.
 type fixture struct {
 	t       *testing.T
 	service *service
 	options Flags
 	now     time.Time
 	waits   []time.Duration
-	fields  []string // of predictions
+	fields  []string // of dry runs
 }
 
 func newFixture(t *testing.T, service *service, names ...string) *fixture {
@@ -45,7 +45,7 @@ func (d *fixture) write(names ...string) {
 	}
 }
 
-// run works through the input, as a process that ends in good order.
+// run processes the input and closes everything, as a process that exits normally.
 func (d *fixture) run(ctx context.Context) (*run, error) {
 	d.t.Helper()
 	r, err := d.open()
@@ -88,7 +88,7 @@ func (d *fixture) open() (*run, error) {
 	return r, nil
 }
 
-// results are the lines of the file, as "row outcome id-or-code".
+// results returns the lines of the results file as "row outcome id-or-code".
 func (d *fixture) results() []string {
 	d.t.Helper()
 	text, err := os.ReadFile(d.options.resultsPath())
@@ -112,14 +112,14 @@ func (d *fixture) want(results ...string) {
 	slices.Sort(got)
 	slices.Sort(results)
 	if diff := cmp.Diff(results, got); diff != "" {
-		d.t.Errorf("the results (-want +got):\n%s", diff)
+		d.t.Errorf("results (-want +got):\n%s", diff)
 	}
 }
 
 func (d *fixture) wantNoJournal() {
 	d.t.Helper()
 	if _, err := os.Stat(d.options.resultsPath() + ".journal"); !os.IsNotExist(err) {
-		d.t.Errorf("the journal is still there: %v", err)
+		d.t.Errorf("the journal still exists: %v", err)
 	}
 }
 
@@ -137,43 +137,43 @@ func TestEachRowIsDoneOnce(t *testing.T) {
 	sent := len(d.service.sent)
 	r, err := d.run(t.Context())
 	if err != nil || len(d.service.sent) != sent || r.counts.Skipped != 3 {
-		t.Errorf("again: %v, %v, %+v", err, d.service.sent, r.counts)
+		t.Errorf("second run: %v, %v, %+v", err, d.service.sent, r.counts)
 	}
 	d.want("2 ok a-1", "3 ok b-1", "4 failed invalid_row", "5 ok c-1")
 }
 
-// TestFaultsOfARow says for each faults what is asked of the service, and what the row's result is.
+// TestFaultsOfARow checks the requests and the result for each sequence of faults.
 func TestFaultsOfARow(t *testing.T) {
-	long := &client.Unreachable{Address: "http://s", Err: errors.New("connection refused")}
+	unavailable := &client.Unreachable{Address: "http://s", Err: errors.New("connection refused")}
 	for name, test := range map[string]struct {
 		left     []fault
-		requests string // s is a send, l a look
+		requests string // s: send, l: lookup
 		result   string
 		made     int
 		stopped  error
 	}{
-		"nothing":                                      {nil, "s", "2 ok a-1", 1, nil},
-		"a refusal":                                    {[]fault{{err: refused}}, "s", "2 failed already_redeemed", 0, nil},
-		"a lost answer to work that was done":          {[]fault{{err: broken, late: true}}, "sl", "2 ok a-1", 1, nil},
-		"a lost request":                               {[]fault{{err: broken}}, "slls", "2 ok a-1", 1, nil},
-		"two lost requests":                            {[]fault{{err: broken}, {err: broken}}, "sllslls", "2 ok a-1", 1, nil},
-		"requests lost for good":                       {[]fault{{err: broken}, {err: broken}, {err: broken}}, "sllsllsll", "2 unknown outcome_unknown", 0, nil},
-		"time is up, and the work was done":            {[]fault{{err: timedOut, late: true}}, "sl", "2 ok a-1", 1, nil},
-		"time is up, and nothing is to be seen":        {[]fault{{err: timedOut}}, "sll", "2 unknown outcome_unknown", 0, nil},
-		"lost, then refused because it came through":   {[]fault{{err: broken}, {err: refused, late: true}}, "sllsl", "2 ok a-1", 1, nil},
-		"lost, then refused":                           {[]fault{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0, nil},
-		"lost, and what it was about cannot be found":  {[]fault{{err: broken, lookUp: nil}, {lookUp: &client.Error{Status: 404}}}, "slls", "2 ok a-1", 1, nil},
-		"lost, and reading fails":                      {[]fault{{err: broken}, {lookUp: long}}, "sl", "2 unknown outcome_unknown", 0, long},
-		"lost, and reading is not allowed":             {[]fault{{err: broken}, {lookUp: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
-		"lost, and a proxy says that there is nothing": {[]fault{{err: broken}, {lookUp: &client.Error{Status: 404, NotFromService: true}}}, "sl", "2 unknown outcome_unknown", 0, nil},
-		"lost, then refused, and reading fails":        {[]fault{{err: broken}, {err: refused}, {lookUp: long}}, "sllsl", "2 unknown outcome_unknown", 0, long},
-		"lost, then logged out":                        {[]fault{{err: broken}, {err: loggedOut}}, "slls", "2 unknown outcome_unknown", 0, loggedOut},
-		"lost, then the service is gone":               {[]fault{{err: broken}, {err: gone}}, "slls", "2 unknown outcome_unknown", 0, gone},
-		"not sent":                                     {[]fault{{err: gone}}, "s", "", 0, gone},
-		"logged out":                                   {[]fault{{err: loggedOut}}, "s", "", 0, loggedOut},
-		"not logged in":                                {[]fault{{err: &command.NotLoggedIn{Message: "x"}}}, "s", "", 0, &command.NotLoggedIn{Message: "x"}},
-		"too many requests for too long":               {[]fault{{err: &client.Error{Status: 429, Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
-		"forbidden":                                    {[]fault{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "s", "2 failed forbidden", 0, nil},
+		"none":                                   {nil, "s", "2 ok a-1", 1, nil},
+		"refused":                                {[]fault{{err: refused}}, "s", "2 failed already_redeemed", 0, nil},
+		"reply lost":                             {[]fault{{err: broken, late: true}}, "sl", "2 ok a-1", 1, nil},
+		"request lost":                           {[]fault{{err: broken}}, "slls", "2 ok a-1", 1, nil},
+		"two requests lost":                      {[]fault{{err: broken}, {err: broken}}, "sllslls", "2 ok a-1", 1, nil},
+		"three requests lost":                    {[]fault{{err: broken}, {err: broken}, {err: broken}}, "sllsllsll", "2 unknown outcome_unknown", 0, nil},
+		"timeout, work done":                     {[]fault{{err: timedOut, late: true}}, "sl", "2 ok a-1", 1, nil},
+		"timeout, nothing found":                 {[]fault{{err: timedOut}}, "sll", "2 unknown outcome_unknown", 0, nil},
+		"lost, then refused because it was done": {[]fault{{err: broken}, {err: refused, late: true}}, "sllsl", "2 ok a-1", 1, nil},
+		"lost, then refused":                     {[]fault{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0, nil},
+		"lost, lookup finds no record":           {[]fault{{err: broken, lookUp: nil}, {lookUp: &client.Error{Status: 404}}}, "slls", "2 ok a-1", 1, nil},
+		"lost, lookup fails":                     {[]fault{{err: broken}, {lookUp: unavailable}}, "sl", "2 unknown outcome_unknown", 0, unavailable},
+		"lost, lookup forbidden":                 {[]fault{{err: broken}, {lookUp: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
+		"lost, lookup answered by a proxy":       {[]fault{{err: broken}, {lookUp: &client.Error{Status: 404, NotFromService: true}}}, "sl", "2 unknown outcome_unknown", 0, nil},
+		"lost, then refused, lookup fails":       {[]fault{{err: broken}, {err: refused}, {lookUp: unavailable}}, "sllsl", "2 unknown outcome_unknown", 0, unavailable},
+		"lost, then logged out":                  {[]fault{{err: broken}, {err: loggedOut}}, "slls", "2 unknown outcome_unknown", 0, loggedOut},
+		"lost, then service unreachable":         {[]fault{{err: broken}, {err: unreachable}}, "slls", "2 unknown outcome_unknown", 0, unreachable},
+		"not sent":                               {[]fault{{err: unreachable}}, "s", "", 0, unreachable},
+		"logged out":                             {[]fault{{err: loggedOut}}, "s", "", 0, loggedOut},
+		"not logged in":                          {[]fault{{err: &command.NotLoggedIn{Message: "x"}}}, "s", "", 0, &command.NotLoggedIn{Message: "x"}},
+		"throttled for too long":                 {[]fault{{err: &client.Error{Status: 429, Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
+		"forbidden":                              {[]fault{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "s", "2 failed forbidden", 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService()
@@ -181,7 +181,7 @@ func TestFaultsOfARow(t *testing.T) {
 			d := newFixture(t, s, "a")
 			_, err := d.run(t.Context())
 			if (err == nil) != (test.stopped == nil) || err != nil && !strings.Contains(err.Error(), test.stopped.Error()) {
-				t.Errorf("the run ended with %v, want %v", err, test.stopped)
+				t.Errorf("the run returned %v, want %v", err, test.stopped)
 			}
 			if test.result == "" {
 				d.want()
@@ -190,18 +190,18 @@ func TestFaultsOfARow(t *testing.T) {
 			}
 			for i, part := range strings.SplitAfter(test.requests, "ll")[1:] {
 				if i >= len(d.waits) || d.waits[i] != settleDelay {
-					t.Errorf("between two looks it waited %v, and then asked %s", d.waits, part)
+					t.Errorf("waited %v between two lookups, then sent %s", d.waits, part)
 				}
 			}
-			if got := s.asked(); got != test.requests || len(s.made["a"]) != test.made {
-				t.Errorf("asked %s, made %d; want %s, %d", got, len(s.made["a"]), test.requests, test.made)
+			if got := s.requests(); got != test.requests || len(s.made["a"]) != test.made {
+				t.Errorf("requests %s, made %d; want %s, %d", got, len(s.made["a"]), test.requests, test.made)
 			}
 			d.wantNoJournal()
 		})
 	}
 }
 
-// TestFoundOutcomeIsConfirmedByItsKey loses replies where others do the same work.
+// TestFoundOutcomeIsConfirmedByItsKey loses replies while other clients do the same work.
 func TestFoundOutcomeIsConfirmedByItsKey(t *testing.T) {
 	for name, test := range map[string]struct {
 		honours  bool
@@ -210,17 +210,17 @@ func TestFoundOutcomeIsConfirmedByItsKey(t *testing.T) {
 		result   string
 		made     int
 	}{
-		"its own, and keys count":                  {true, []fault{{err: broken, late: true}}, "sls", "2 ok a-1", 1},
-		"its own after time was up":                {true, []fault{{err: timedOut, late: true}}, "sls", "2 ok a-1", 1},
-		"another's, and keys count":                {true, []fault{{err: broken, other: true}}, "sls", "2 failed already_redeemed", 1},
-		"its own, and keys do not count":           {false, []fault{{err: broken, late: true}}, "sl", "2 unknown ambiguous", 1},
-		"another's, and keys do not count":         {false, []fault{{err: broken, other: true}}, "sl", "2 unknown ambiguous", 1},
-		"nothing, then refused, then another's":    {false, []fault{{err: broken}, {err: refused, other: true}}, "sllsl", "2 unknown ambiguous", 1},
-		"another's, and lost again and again":      {true, []fault{{err: broken, other: true}, {err: broken}, {err: broken}}, "slslsl", "2 unknown outcome_unknown", 1},
-		"nothing, and nobody else was there":       {false, []fault{{err: broken}}, "slls", "2 ok a-1", 1},
-		"lost, then refused under a key unused":    {true, []fault{{err: broken}, {err: taken}}, "slls", "2 failed already_redeemed", 0},
-		"nothing, then refused, and no keys count": {false, []fault{{err: broken}, {err: taken, other: true}}, "sllsl", "2 unknown ambiguous", 1},
-		"lost, then refused where no keys count":   {false, []fault{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0},
+		"reply lost, keys honoured":                      {true, []fault{{err: broken, late: true}}, "sls", "2 ok a-1", 1},
+		"timeout, keys honoured":                         {true, []fault{{err: timedOut, late: true}}, "sls", "2 ok a-1", 1},
+		"done by another, keys honoured":                 {true, []fault{{err: broken, other: true}}, "sls", "2 failed already_redeemed", 1},
+		"reply lost, keys ignored":                       {false, []fault{{err: broken, late: true}}, "sl", "2 unknown ambiguous", 1},
+		"done by another, keys ignored":                  {false, []fault{{err: broken, other: true}}, "sl", "2 unknown ambiguous", 1},
+		"lost, refused, then done by another":            {false, []fault{{err: broken}, {err: refused, other: true}}, "sllsl", "2 unknown ambiguous", 1},
+		"done by another, lost three times":              {true, []fault{{err: broken, other: true}, {err: broken}, {err: broken}}, "slslsl", "2 unknown outcome_unknown", 1},
+		"request lost, no other client":                  {false, []fault{{err: broken}}, "slls", "2 ok a-1", 1},
+		"lost, then refused with an unused key":          {true, []fault{{err: broken}, {err: keyUnused}}, "slls", "2 failed already_redeemed", 0},
+		"lost, refused with an unused key, keys ignored": {false, []fault{{err: broken}, {err: keyUnused, other: true}}, "sllsl", "2 unknown ambiguous", 1},
+		"lost, then refused, keys ignored":               {false, []fault{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService()
@@ -228,15 +228,15 @@ func TestFoundOutcomeIsConfirmedByItsKey(t *testing.T) {
 			d := newFixture(t, s, "a")
 			d.must()
 			d.want(test.result)
-			if got := s.asked(); got != test.requests || len(s.made["a"]) != test.made {
-				t.Errorf("asked %s, made %v; want %s, %d", got, s.made["a"], test.requests, test.made)
+			if got := s.requests(); got != test.requests || len(s.made["a"]) != test.made {
+				t.Errorf("requests %s, made %v; want %s, %d", got, s.made["a"], test.requests, test.made)
 			}
 			d.wantNoJournal()
 		})
 	}
 }
 
-// TestResume says for each state of the books what is asked of the service.
+// TestResume checks the requests for each state of the previous run.
 func TestResume(t *testing.T) {
 	for name, test := range map[string]struct {
 		before   func(d *fixture)
@@ -245,24 +245,24 @@ func TestResume(t *testing.T) {
 		results  []string
 		waits    bool
 	}{
-		"nothing": {func(*fixture) {}, false, "ss", []string{"2 ok a-1", "3 ok b-1"}, false},
-		"a failure in a run that ended": {func(d *fixture) {
+		"no previous run": {func(*fixture) {}, false, "ss", []string{"2 ok a-1", "3 ok b-1"}, false},
+		"a failure in a finished run": {func(d *fixture) {
 			d.service.faults["a"] = []fault{{err: refused}}
 			d.must()
 		}, false, "s", []string{"2 ok a-1", "3 ok b-1"}, false},
-		"an unknown outcome in a run that ended": {func(d *fixture) {
+		"an unknown outcome in a finished run": {func(d *fixture) {
 			d.service.faults["a"] = []fault{{err: timedOut}}
 			d.must()
 		}, false, "ls", []string{"2 ok a-1", "3 ok b-1"}, false},
-		"a kill before the first row": {func(d *fixture) { d.kill(nil) }, false, "lsls", []string{"2 ok a-1", "3 ok b-1"}, true},
-		"a kill while a row was under way that was done": {func(d *fixture) {
+		"killed before the first row": {func(d *fixture) { d.kill(nil) }, false, "lsls", []string{"2 ok a-1", "3 ok b-1"}, true},
+		"killed during a row that was done": {func(d *fixture) {
 			d.kill([]string{"a"})
 		}, false, "lls", []string{"2 ok a-1", "3 ok b-1"}, true},
-		"a kill, and keys that count": {func(d *fixture) {
+		"killed, keys honoured": {func(d *fixture) {
 			d.kill([]string{"a"})
 			d.append("keys")
 		}, true, "ss", []string{"2 ok a-1", "3 ok b-1"}, false},
-		"a kill, and keys that are too old": {func(d *fixture) {
+		"killed, keys expired": {func(d *fixture) {
 			d.kill([]string{"a"})
 			d.append("keys")
 			d.now = d.now.Add(21 * time.Hour)
@@ -277,9 +277,9 @@ func TestResume(t *testing.T) {
 			if _, err := d.run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			// While one row waits another goes on, so that their order is open here.
-			if got := strings.Count(s.asked(), "l"); got != strings.Count(test.requests, "l") || len(s.asked()) != len(test.requests) {
-				t.Errorf("asked %s, want %s", s.asked(), test.requests)
+			// While one row waits another one runs, so their order varies.
+			if got := strings.Count(s.requests(), "l"); got != strings.Count(test.requests, "l") || len(s.requests()) != len(test.requests) {
+				t.Errorf("requests %s, want %s", s.requests(), test.requests)
 			}
 			d.want(test.results...)
 			if got := s.all(); got != "a:1 b:1" {
@@ -293,7 +293,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// must runs to the end of the input.
+// must runs to the end of the input, and fails the test on an error.
 func (d *fixture) must() {
 	d.t.Helper()
 	if _, err := d.run(d.t.Context()); err != nil {
@@ -301,7 +301,7 @@ func (d *fixture) must() {
 	}
 }
 
-// kill leaves the books as a run does that is killed while the rows are under way: they are done, and no result says so.
+// kill leaves the state of a run that was killed during its rows: the given ones are done, without results.
 func (d *fixture) kill(done []string) {
 	d.t.Helper()
 	r, err := d.open()
@@ -323,7 +323,7 @@ func (d *fixture) kill(done []string) {
 	d.now = time.Now()
 }
 
-// row is the row of the input that has the name.
+// row returns the row of the input with the name.
 func (d *fixture) row(name string) rows.Row {
 	d.t.Helper()
 	file, err := os.Open(d.options.File)
@@ -336,11 +336,11 @@ func (d *fixture) row(name string) rows.Row {
 			return row
 		}
 	}
-	d.t.Fatalf("there is no row %s", name)
+	d.t.Fatalf("no row %s", name)
 	return rows.Row{}
 }
 
-// append writes to the journal that was left.
+// append adds an entry to the journal of a killed run.
 func (d *fixture) append(what string) {
 	d.t.Helper()
 	file, err := os.OpenFile(d.options.resultsPath()+".journal", os.O_APPEND|os.O_WRONLY, 0)
@@ -351,7 +351,7 @@ func (d *fixture) append(what string) {
 	fmt.Fprintf(file, "{%q:true}\n", what)
 }
 
-// TestNoTwoRowsShareAnOutcome loses the answers to two rows that ask for the same.
+// TestNoTwoRowsShareAnOutcome loses the replies to two equal rows.
 func TestNoTwoRowsShareAnOutcome(t *testing.T) {
 	s := newService()
 	s.faults["a"] = []fault{{err: broken, late: true}, {err: broken, late: true}}
@@ -360,7 +360,7 @@ func TestNoTwoRowsShareAnOutcome(t *testing.T) {
 	d.want("2 ok a-1", "3 ok a-2")
 }
 
-// TestWaitingRowFreesItsSlot loses a request on the only seat, and lets its wait end when the next row is done.
+// TestWaitingRowFreesItsSlot loses a request on the only slot, which waits until the next row is sent.
 func TestWaitingRowFreesItsSlot(t *testing.T) {
 	s := newService()
 	s.faults["a"] = []fault{{err: broken}}
@@ -369,9 +369,9 @@ func TestWaitingRowFreesItsSlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.entered = make(chan string, 3)
+	s.started = make(chan string, 3)
 	r.wait = func(context.Context, time.Duration) error {
-		for name := range s.entered {
+		for name := range s.started {
 			if name == "b" {
 				return nil
 			}
@@ -384,7 +384,7 @@ func TestWaitingRowFreesItsSlot(t *testing.T) {
 	d.want("2 ok a-1", "3 ok b-1")
 }
 
-// TestJournalIsOnDiskBeforeARowIsSent looks at each sending whether the mark that covers it is on the disk.
+// TestJournalIsOnDiskBeforeARowIsSent checks for each sent row that the journal on disk covers it.
 func TestJournalIsOnDiskBeforeARowIsSent(t *testing.T) {
 	s := newService()
 	var names []string
@@ -396,7 +396,7 @@ func TestJournalIsOnDiskBeforeARowIsSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var lasting, syncs atomic.Int64
+	var onDisk, syncs atomic.Int64
 	r.journal.sync = func() error {
 		syncs.Add(1)
 		text, err := os.ReadFile(r.journal.path)
@@ -407,39 +407,39 @@ func TestJournalIsOnDiskBeforeARowIsSent(t *testing.T) {
 				upTo = max(upTo, e.UpTo)
 			}
 		}
-		lasting.Store(int64(upTo))
+		onDisk.Store(int64(upTo))
 		return err
 	}
 	r.wait = nil
 	parse := r.task.Parse
 	r.task.Parse = func(row rows.Row) (Task, error) {
 		task, err := parse(row)
-		return &watched{task, func() {
-			if marked := lasting.Load(); int64(row.Line) > marked {
-				t.Errorf("row %d was sent, and only rows up to %d were marked", row.Line, marked)
+		return &observedTask{task, func() {
+			if marked := onDisk.Load(); int64(row.Line) > marked {
+				t.Errorf("sent row %d, but the journal allows up to %d", row.Line, marked)
 			}
 		}}, err
 	}
 	if err := errors.Join(r.work(t.Context()), r.runState.close()); err != nil {
 		t.Fatal(err)
 	}
-	if n := syncs.Load(); n > 3+1+1 { // a mark for each stretch of rows, the next one, and keys are noted once
-		t.Errorf("the disk was waited for %d times", n)
+	if n := syncs.Load(); n > 3+1+1 { // one for each block of rows, the next block, and the keys once
+		t.Errorf("%d disk syncs", n)
 	}
 }
 
-type watched struct {
+type observedTask struct {
 	Task
-	sending func()
+	onSend func()
 }
 
-func (w *watched) Do(ctx context.Context, key string) (Outcome, error) {
-	w.sending()
+func (w *observedTask) Do(ctx context.Context, key string) (Outcome, error) {
+	w.onSend()
 	return w.Task.Do(ctx, key)
 }
 
-// TestHeldBackRowMayStillBeUnknown resumes a killed run that may have sent two rows about one thing, and loses the first
-// of them again: the second must not pass for one that was never sent.
+// TestHeldBackRowMayStillBeUnknown resumes a killed run that may have sent two rows about one record. The outcome of the
+// first stays unknown, so the second must not count as never sent.
 func TestHeldBackRowMayStillBeUnknown(t *testing.T) {
 	s := newService()
 	d := newFixture(t, s, "a", "a")
@@ -450,7 +450,7 @@ func TestHeldBackRowMayStillBeUnknown(t *testing.T) {
 	if err := errors.Join(r.journal.allow(3), r.results.abandon(), r.journal.close(false)); err != nil {
 		t.Fatal(err)
 	}
-	s.made["a"] = []string{"a-1"} // by the row on line 3, which was sent when line 2 had been refused
+	s.made["a"] = []string{"a-1"} // by line 3, sent after line 2 was refused
 	s.faults["a"] = []fault{{lookUp: &client.Error{Status: 403, Code: api.CodeForbidden}}}
 	d.now = time.Now()
 	d.must()

@@ -21,10 +21,10 @@ func (d *fixture) wantRefused(says string) {
 	var usage *command.UsageError
 	var busy *command.Busy
 	if !errors.As(err, &usage) && !errors.As(err, &busy) || !strings.Contains(err.Error(), says) {
-		d.t.Errorf("got %v, want a refusal that says %q", err, says)
+		d.t.Errorf("got %v, want a usage error with %q", err, says)
 	}
 	if len(d.service.sent) != sent {
-		d.t.Errorf("rows were sent: %v", d.service.sent)
+		d.t.Errorf("sent rows: %v", d.service.sent)
 	}
 }
 
@@ -58,10 +58,10 @@ func TestResultsAreLocked(t *testing.T) {
 	d.want("2 ok a-1")
 }
 
-func TestForeignFilesAreRefused(t *testing.T) {
+func TestOtherFilesAreRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"text":                        "hello\n",
-		"text without a line end":     "hello",
+		"text without a newline":      "hello",
 		"JSON":                        `{"a":1}`,
 		"JSON lines":                  "{\"a\":1}\n{\"a\":2}\n",
 		"a result with a foreign key": `{"row":1,"key":"mine","outcome":"ok"}` + "\n",
@@ -71,7 +71,7 @@ func TestForeignFilesAreRefused(t *testing.T) {
 			d.writeResults(text)
 			d.wantRefused("--results FILE")
 			if got := d.readResults(); got != text {
-				t.Errorf("the file is %q now", got)
+				t.Errorf("the file is now %q", got)
 			}
 			d.wantNoJournal()
 		})
@@ -157,7 +157,7 @@ func TestHalfWrittenJournalAllowsNothing(t *testing.T) {
 		if err := os.WriteFile(path, append(whole[:len(whole):len(whole)], tail...), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		d.kill(nil) // what is written behind it has to be read, too
+		d.kill(nil) // entries after it must be read
 		d.must()
 		d.want("2 ok a-1", "3 ok b-1")
 		d.wantNoJournal()
@@ -175,7 +175,7 @@ func TestUnreadableJournalIsRefused(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 		if got, _ := os.ReadFile(path); string(got) != text || len(d.service.sent) > 0 {
-			t.Errorf("%q: the journal is %q now, and %v was sent", text, got, d.service.sent)
+			t.Errorf("%q: the journal is now %q, sent %v", text, got, d.service.sent)
 		}
 	}
 }
@@ -194,18 +194,18 @@ func TestNoFileOverwritesAnother(t *testing.T) {
 	}
 }
 
-// full is a disk with room for some bytes.
-type full struct {
-	room int
+// fullDisk writes some bytes, then fails once.
+type fullDisk struct {
+	free int
 	disk io.Writer
 }
 
-func (f *full) Write(p []byte) (int, error) {
-	n := min(f.room, len(p))
-	if f.room < len(p) {
-		defer func() { f.room = 1 << 20 }() // somebody makes room
+func (f *fullDisk) Write(p []byte) (int, error) {
+	n := min(f.free, len(p))
+	if f.free < len(p) {
+		defer func() { f.free = 1 << 20 }() // then there is space again
 	}
-	f.room -= n
+	f.free -= n
 	if _, err := f.disk.Write(p[:n]); err != nil {
 		return 0, err
 	}
@@ -215,20 +215,20 @@ func (f *full) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestRunStopsWhereResultsCannotBeWritten(t *testing.T) {
+func TestRunStopsIfResultsCannotBeWritten(t *testing.T) {
 	d := newFixture(t, newService(), "a", "b", "c", "d")
 	d.options.Concurrency = 2
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.results.out = &full{250, r.results.file}
+	r.results.out = &fullDisk{250, r.results.file}
 	err = r.work(t.Context())
 	if closeErr := r.runState.close(); err == nil || !strings.Contains(err.Error(), "no space left") || closeErr != nil {
-		t.Errorf("the run ended with %v, the books with %v", err, closeErr)
+		t.Errorf("the run returned %v, close %v", err, closeErr)
 	}
 	if _, err := os.Stat(d.options.resultsPath() + ".journal"); err != nil {
-		t.Errorf("the journal is gone: %v", err)
+		t.Errorf("the journal is missing: %v", err)
 	}
 	d.must()
 	d.want("2 ok a-1", "3 ok b-1", "4 ok c-1", "5 ok d-1")
@@ -237,17 +237,17 @@ func TestRunStopsWhereResultsCannotBeWritten(t *testing.T) {
 	}
 }
 
-func TestNoRowIsDoneTwiceAfterTheClockWasSetBack(t *testing.T) {
+func TestNoRowIsDoneTwiceIfClockWasSetBack(t *testing.T) {
 	d := newFixture(t, newService(), "a")
 	d.kill([]string{"a"})
 	d.now = d.now.Add(-time.Hour)
 	d.must()
 	if got := d.service.all(); got != "a:1" || slices.Max(d.waits) > settleDelay || !d.service.since.IsZero() {
-		t.Errorf("made %s, waited %v, looked since %s", got, d.waits, d.service.since)
+		t.Errorf("made %s, waited %v, searched since %s", got, d.waits, d.service.since)
 	}
 }
 
-func TestKeysTellBatchRowAndContent(t *testing.T) {
+func TestKeysHoldBatchRowAndContent(t *testing.T) {
 	began := time.UnixMilli(1_800_000_000_123)
 	b := newBatch(began, 7)
 	if !b.began().Equal(began) || b.mark() != 7 || b == newBatch(began, 7) {
@@ -259,12 +259,12 @@ func TestKeysTellBatchRowAndContent(t *testing.T) {
 	}
 	for _, key := range []string{"", "x", b.String(), b.String() + "-", b.key(0, 1), b.key(1, 1)[:40], b.String() + "-1-xyz"} {
 		if _, _, _, ok := parseKey(key); ok {
-			t.Errorf("%q passes for a key", key)
+			t.Errorf("%q is accepted as a key", key)
 		}
 	}
 }
 
-func TestResultsWithoutTheLastLineEndAreRead(t *testing.T) {
+func TestResultsWithoutFinalNewlineAreRead(t *testing.T) {
 	d := newFixture(t, newService(), "a", "b")
 	d.must()
 	d.writeResults(strings.TrimSuffix(d.readResults(), "\n"))
@@ -273,7 +273,7 @@ func TestResultsWithoutTheLastLineEndAreRead(t *testing.T) {
 	d.want("2 ok a-1", "3 ok b-1", "4 ok c-1")
 }
 
-// TestResultsThatAreMovedDuringTheRunKeepTheJournal moves them away as log rotation does.
+// TestResultsThatAreMovedDuringTheRunKeepTheJournal moves the results, as log rotation does.
 func TestResultsThatAreMovedDuringTheRunKeepTheJournal(t *testing.T) {
 	d := newFixture(t, newService(), "a", "b")
 	r, err := d.open()
@@ -287,7 +287,7 @@ func TestResultsThatAreMovedDuringTheRunKeepTheJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.runState.close(); err == nil || !strings.Contains(err.Error(), "was moved or replaced") {
-		t.Errorf("the books were closed with %v", err)
+		t.Errorf("close returned %v", err)
 	}
 	d.now = time.Now()
 	d.must()
@@ -297,7 +297,7 @@ func TestResultsThatAreMovedDuringTheRunKeepTheJournal(t *testing.T) {
 	}
 }
 
-// TestUnreadableResultIsLookedUp leaves what a power cut can leave: a part that was never written.
+// TestUnreadableResultIsLookedUp simulates a power cut that left a line of zero bytes.
 func TestUnreadableResultIsLookedUp(t *testing.T) {
 	d := newFixture(t, newService(), "a", "b", "c")
 	d.must()
@@ -315,7 +315,7 @@ func TestUnreadableResultIsLookedUp(t *testing.T) {
 	}
 }
 
-func TestUnknownRowMustNotBeCorrected(t *testing.T) {
+func TestUnknownRowCannotBeChanged(t *testing.T) {
 	d := newFixture(t, newService(), "a")
 	d.service.faults["a"] = []fault{{err: timedOut}}
 	d.must()
@@ -351,7 +351,7 @@ func TestJournalNeedsItsOwnFile(t *testing.T) {
 	}
 	d.wantRefused("the journal of --results are the same file")
 	if got, err := os.ReadFile(d.options.File); string(got) != text || err != nil {
-		t.Errorf("the input is %q, %v now", got, err)
+		t.Errorf("the input is now %q, %v", got, err)
 	}
 }
 
@@ -384,7 +384,7 @@ func TestFailedRowsDoNotOverwriteTheResults(t *testing.T) {
 	d.wantRefused("is not a regular file")
 }
 
-func TestNothingFollowsHalfALineInTheJournal(t *testing.T) {
+func TestJournalRefusesWritesAfterFailure(t *testing.T) {
 	d := newFixture(t, newService(), "a", "b")
 	r, err := d.open()
 	if err != nil {
@@ -393,7 +393,7 @@ func TestNothingFollowsHalfALineInTheJournal(t *testing.T) {
 	r.journal.sync = func() error { return errors.New("no space left on device") }
 	first, second := r.journal.allow(2), r.journal.noteKeys()
 	if first == nil || second == nil {
-		t.Errorf("the journal took %v, then %v", first, second)
+		t.Errorf("the journal returned %v, then %v", first, second)
 	}
 	if err := errors.Join(r.results.abandon(), r.journal.close(false)); err != nil {
 		t.Fatal(err)
@@ -404,7 +404,7 @@ func TestNothingFollowsHalfALineInTheJournal(t *testing.T) {
 
 func TestStoppedRunKeepsEarlierFailedRows(t *testing.T) {
 	d := newFixture(t, newService(), "a", "bad", "c")
-	d.options.Failed = filepath.Join(t.TempDir(), "again.csv")
+	d.options.Failed = filepath.Join(t.TempDir(), "failed.csv")
 	d.must()
 	before, err := os.ReadFile(d.options.Failed)
 	if err != nil || len(before) == 0 {
@@ -413,14 +413,14 @@ func TestStoppedRunKeepsEarlierFailedRows(t *testing.T) {
 	interrupted, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	if _, err := d.run(interrupted); !errors.Is(err, context.Canceled) {
-		t.Errorf("the run ended with %v", err)
+		t.Errorf("the run returned %v", err)
 	}
 	if after, err := os.ReadFile(d.options.Failed); string(after) != string(before) || err != nil {
 		t.Errorf("%q became %q, %v", before, after, err)
 	}
 }
 
-// TestEarlierRedemptionIsNotTheRowsOutcome appends a row a week after the batch began, and loses its answer.
+// TestEarlierRedemptionIsNotTheRowsOutcome appends a row a week after the batch began, and loses its reply.
 func TestEarlierRedemptionIsNotTheRowsOutcome(t *testing.T) {
 	d := newFixture(t, newService(), "a")
 	d.must()
@@ -429,6 +429,6 @@ func TestEarlierRedemptionIsNotTheRowsOutcome(t *testing.T) {
 	d.service.faults["b"] = []fault{{err: broken, late: true}}
 	d.must()
 	if back := d.now.Sub(d.service.since); back > time.Hour {
-		t.Errorf("what was made %s before passes for its outcome", back)
+		t.Errorf("a record made %s earlier counts as its outcome", back)
 	}
 }

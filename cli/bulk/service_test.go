@@ -16,48 +16,47 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// service is a service in memory that the rows of a test change. Each row has a name; what happens to it is up to the
-// faults that the test makes.
+// service is an in-memory service. Each row creates a record with its name, unless a fault prevents it.
 type service struct {
 	honours bool // idempotency keys
-	shared  bool // others make things too
-	once    bool // a dry run says that each name can be made once
+	shared  bool // with other clients
+	once    bool // each name can be made once, in a dry run
 
 	mu       sync.Mutex
-	made     map[string][]string // ids of what was made, by name
+	made     map[string][]string // ids by name
 	keys     map[string]string   // id by key
-	sent     []string            // names, in the order in which they came in
+	sent     []string            // names, in order of arrival
 	lookedUp []string
 	order    []string
-	since    time.Time          // of the last look-up
-	faults   map[string][]fault // by name, one after the other
-	entered  chan string        // gets the name of each row that is sent, if it is not nil
-	leave    chan struct{}      // keeps what is sent until it is closed, if it is not nil
+	since    time.Time          // of the last lookup
+	faults   map[string][]fault // by name, in order
+	started  chan string        // receives the name of each sent row, unless nil
+	release  chan struct{}      // blocks sent rows until closed, unless nil
 }
 
-// fault is what goes wrong with a request.
+// fault is the fault of one request.
 type fault struct {
 	err    error
-	late   bool // the work is done nevertheless
+	late   bool // the work is done anyway
 	lookUp error
-	other  bool // somebody else does the same work before it
+	other  bool // another client does the same work first
 }
 
 func newService() *service {
 	return &service{made: map[string][]string{}, keys: map[string]string{}, faults: map[string][]fault{}}
 }
 
-// The failures of a client, as api/client makes them.
+// Errors as api/client returns them.
 var (
-	broken    = &client.Unreachable{Address: "http://s", Err: errors.New("connection reset"), OutcomeUnknown: true}
-	timedOut  = &client.Unreachable{Address: "http://s", Err: context.DeadlineExceeded, OutcomeUnknown: true}
-	gone      = &client.Unreachable{Address: "http://s", Err: errors.New("connection refused"), NotSent: true}
-	refused   = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed."}
-	taken     = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed.", KeyUnused: true}
-	loggedOut = &client.Error{Status: 401, Code: api.CodeInvalidToken, Message: "No."}
+	broken      = &client.Unreachable{Address: "http://s", Err: errors.New("connection reset"), OutcomeUnknown: true}
+	timedOut    = &client.Unreachable{Address: "http://s", Err: context.DeadlineExceeded, OutcomeUnknown: true}
+	unreachable = &client.Unreachable{Address: "http://s", Err: errors.New("connection refused"), NotSent: true}
+	refused     = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed."}
+	keyUnused   = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed.", KeyUnused: true}
+	loggedOut   = &client.Error{Status: 401, Code: api.CodeInvalidToken, Message: "No."}
 )
 
-// work is the work over the service. A row is {"name":...} or a cell under the heading name.
+// work returns the work of the tests. A row is {"name":...} or a cell in the column name.
 func (s *service) work() Work {
 	return Work{
 		Name: "make",
@@ -85,11 +84,11 @@ func (t *task) Subject() string { return t.name }
 
 func (t *task) Do(_ context.Context, key string) (Outcome, error) {
 	s := t.service
-	if s.entered != nil {
-		s.entered <- t.name
+	if s.started != nil {
+		s.started <- t.name
 	}
-	if s.leave != nil {
-		<-s.leave
+	if s.release != nil {
+		<-s.release
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,8 +106,8 @@ func (t *task) Do(_ context.Context, key string) (Outcome, error) {
 	if now.err != nil && !now.late {
 		return Outcome{}, now.err
 	}
-	if len(s.made[t.name]) > 0 && s.shared && s.honours { // one place for each
-		return Outcome{}, taken
+	if len(s.made[t.name]) > 0 && s.shared && s.honours { // one unit for each name
+		return Outcome{}, keyUnused
 	}
 	id := fmt.Sprintf("%s-%d", t.name, len(s.made[t.name])+1)
 	s.made[t.name] = append(s.made[t.name], id)
@@ -136,7 +135,7 @@ func (t *task) Done(_ context.Context, since time.Time, taken func(string) bool)
 
 func (t *task) Check(context.Context) (string, []session.Change, error) {
 	if t.name == "missing" {
-		return "", nil, &client.Error{Status: 404, Code: api.CodeNotFound, Message: "There is no such thing."}
+		return "", nil, &client.Error{Status: 404, Code: api.CodeNotFound, Message: "Not found."}
 	}
 	return "It would be made.", nil, nil
 }
@@ -148,7 +147,7 @@ func (t *task) After(line int) error {
 	return nil
 }
 
-// all says what was made, each with how often.
+// all returns how often each name was made.
 func (s *service) all() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +158,8 @@ func (s *service) all() string {
 	return strings.Join(texts, " ")
 }
 
-// asked is what was asked of the service, in order: s for a send, l for a look.
-func (s *service) asked() string {
+// requests returns the requests in order: s for a send, l for a lookup.
+func (s *service) requests() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.order, "")

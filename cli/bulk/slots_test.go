@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRowWithoutSlotContinuesWhenTheQueueIsFull loses the first of more rows about one thing than may wait behind it: who
-// wants the next row has to wait for it, and must not have its seat.
+// TestRowWithoutSlotContinuesWhenTheQueueIsFull loses the first of more rows about one record than may wait behind it: the
+// reader of the next row has to wait for it, and must not take its slot.
 func TestRowWithoutSlotContinuesWhenTheQueueIsFull(t *testing.T) {
 	s := newService()
 	s.faults["a"] = []fault{{err: broken}}
@@ -27,17 +27,17 @@ func TestRowWithoutSlotContinuesWhenTheQueueIsFull(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	ctx, giveUp := context.WithTimeout(t.Context(), 20*time.Second)
-	defer giveUp()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
 	if err := errors.Join(r.work(ctx), r.runState.close()); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(s.made["a"]); got != rows {
-		t.Errorf("%d of %d rows were done", got, rows)
+		t.Errorf("%d of %d rows done", got, rows)
 	}
 }
 
-// isFull tells whether as many rows wait behind others as may.
+// isFull reports whether the queue of waiting rows is full.
 func (r *run) isFull() bool {
 	free := r.waiting.TryAcquire(1)
 	if free {
@@ -49,7 +49,7 @@ func (r *run) isFull() bool {
 func TestGCPercentFor(t *testing.T) {
 	for rows, want := range map[int64]int{0: 100, 1: 399, 20_000: 378, 1_000_000: 103, 100_000_000: 100} {
 		if got := gcPercentFor(rows); got != want {
-			t.Errorf("with %d rows there may be %d %% of garbage, want %d", rows, got, want)
+			t.Errorf("gcPercentFor(%d) = %d, want %d", rows, got, want)
 		}
 	}
 }
