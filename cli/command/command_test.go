@@ -41,7 +41,7 @@ func tree() *cobra.Command {
 	return root
 }
 
-func TestWrongUsageIsNamed(t *testing.T) {
+func TestUsageErrors(t *testing.T) {
 	for want, args := range map[string][]string{
 		`"thig" is not a command of prog. Did you mean "thing"? Run prog --help for the commands.`:                                                     {"thig"},
 		`"lis" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:                                           {"thing", "lis"},

@@ -15,7 +15,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-func answer(status int, code api.Code) error { return &client.Error{Status: status, Code: code} }
+func statusError(status int, code api.Code) error { return &client.Error{Status: status, Code: code} }
 
 func TestCode(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -24,30 +24,30 @@ func TestCode(t *testing.T) {
 	}{
 		"nothing":                        {nil, 0},
 		"anything else":                  {errors.New("disk full"), 1},
-		"refused for its values":         {answer(422, api.CodeValidationFailed), 1},
-		"rate limited":                   {answer(429, api.CodeRateLimited), 1},
-		"a fault of the server":          {answer(500, api.CodeInternal), 1},
+		"invalid values":                 {statusError(422, api.CodeValidationFailed), 1},
+		"rate limited":                   {statusError(429, api.CodeRateLimited), 1},
+		"server error":                   {statusError(500, api.CodeInternal), 1},
 		"wrong usage":                    {command.Usagef("no"), 2},
 		"a value refused locally":        {&api.Error{Code: api.CodeValidationFailed}, 2},
-		"the person said no":             {&command.Cancelled{}, 3},
-		"another run is at work":         {&command.Busy{}, 6},
+		"not confirmed":                  {&command.Cancelled{}, 3},
+		"another run is using the file":  {&command.Busy{}, 6},
 		"no such perk, found locally":    {&api.Error{Code: api.CodeNotFound}, 5},
 		"a stale version, found locally": {&api.Error{Code: api.CodePreconditionFailed}, 6},
 		"not logged in":                  {&command.NotLoggedIn{}, 4},
-		"401":                            {answer(401, api.CodeInvalidToken), 4},
-		"403":                            {answer(403, api.CodeForbidden), 4},
-		"404":                            {answer(404, api.CodeNotFound), 5},
-		"409":                            {answer(409, api.CodeAlreadyRedeemed), 6},
-		"412":                            {answer(412, api.CodePreconditionFailed), 6},
+		"401":                            {statusError(401, api.CodeInvalidToken), 4},
+		"403":                            {statusError(403, api.CodeForbidden), 4},
+		"404":                            {statusError(404, api.CodeNotFound), 5},
+		"409":                            {statusError(409, api.CodeAlreadyRedeemed), 6},
+		"412":                            {statusError(412, api.CodePreconditionFailed), 6},
 		"unreachable":                    {&client.Unreachable{Err: errors.New("refused")}, 8},
 		"outcome unknown":                {&client.Unreachable{Err: errors.New("reset"), OutcomeUnknown: true}, 8},
-		"a fault after a change":         {&client.Error{Status: 500, Code: api.CodeInternal, OutcomeUnknown: true}, 8},
-		"503":                            {answer(503, api.CodeUnavailable), 8},
-		"time is up":                     {&client.Unreachable{Err: context.DeadlineExceeded}, 8},
+		"server error after a change":    {&client.Error{Status: 500, Code: api.CodeInternal, OutcomeUnknown: true}, 8},
+		"503":                            {statusError(503, api.CodeUnavailable), 8},
+		"timeout":                        {&client.Unreachable{Err: context.DeadlineExceeded}, 8},
 		"interrupted":                    {context.Canceled, 130},
 		"a full disk":                    {command.ExplainFailure(&fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: syscall.ENOSPC}), 1},
 		"interrupted while waiting":      {&client.Unreachable{Err: context.Canceled, OutcomeUnknown: true}, 130},
-		"wrapped, and with some advice":  {&command.Advised{Err: fmt.Errorf("perk x: %w", answer(404, api.CodeNotFound))}, 5},
+		"wrapped with advice":            {&command.Advised{Err: fmt.Errorf("perk x: %w", statusError(404, api.CodeNotFound))}, 5},
 	} {
 		if got := command.ExitCode(test.err); got != test.want {
 			t.Errorf("%s: exit code %d, want %d", name, got, test.want)
@@ -55,7 +55,7 @@ func TestCode(t *testing.T) {
 	}
 }
 
-func TestTell(t *testing.T) {
+func TestWriteError(t *testing.T) {
 	refused := &client.Error{
 		Status: 422, Code: api.CodeValidationFailed, Message: "Some values are not valid.", RequestID: "r-1",
 		Fields: api.FieldErrors{"lat": {"must be between -90 and 90"}, "bedrooms": {"must not be\x1b[2J negative", "must be whole"}},
@@ -64,12 +64,12 @@ func TestTell(t *testing.T) {
 		err        error
 		text, json string
 	}{
-		"fields of the server": {
+		"field errors": {
 			refused,
 			"error: Some values are not valid.\n  bedrooms: must not be[2J negative\n  bedrooms: must be whole\n  lat: must be between -90 and 90\n  (request r-1)\n",
 			`{"error":{"code":"validation_failed","message":"Some values are not valid.","status":422,"errors":{"bedrooms":["must not be\u001b[2J negative","must be whole"],"lat":["must be between -90 and 90"]},"request_id":"r-1"}}` + "\n",
 		},
-		"what was being done comes first": {
+		"wrapped field errors": {
 			fmt.Errorf("property 7: %w", refused),
 			"error: property 7: Some values are not valid.\n  bedrooms: must not be[2J negative\n  bedrooms: must be whole\n  lat: must be between -90 and 90\n  (request r-1)\n",
 			`{"error":{"code":"validation_failed","message":"property 7: Some values are not valid.","status":422,"errors":{"bedrooms":["must not be\u001b[2J negative","must be whole"],"lat":["must be between -90 and 90"]},"request_id":"r-1"}}` + "\n",
@@ -84,17 +84,17 @@ func TestTell(t *testing.T) {
 			"error: No answer from http://h/v2: reset. The request may have been carried out.\nRun again:\n  perksctl x\n",
 			`{"error":{"code":"outcome_unknown","message":"No answer from http://h/v2: reset. The request may have been carried out. Run again: perksctl x"}}` + "\n",
 		},
-		"put off": {
+		"throttled": {
 			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast.", RetryAfter: 29500 * time.Millisecond},
 			"error: Too fast.\nTry again in 30s.\n",
 			`{"error":{"code":"rate_limited","message":"Too fast.","status":429,"retry_after":30}}` + "\n",
 		},
-		"put off by a server that says for how long": {
+		"throttled, with the time in the message": {
 			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast. Try again in 2 s.", RetryAfter: 2 * time.Second},
 			"error: Too fast. Try again in 2 s.\n",
 			`{"error":{"code":"rate_limited","message":"Too fast. Try again in 2 s.","status":429,"retry_after":2}}` + "\n",
 		},
-		"a change that may have been made is not simply tried again": {
+		"no retry advice for an unknown outcome": {
 			&client.Error{Status: 503, Code: api.CodeUnavailable, Message: "Busy.", RetryAfter: time.Second, OutcomeUnknown: true},
 			"error: Busy.\n",
 			`{"error":{"code":"unavailable","message":"Busy.","status":503,"retry_after":1}}` + "\n",
@@ -109,7 +109,7 @@ func TestTell(t *testing.T) {
 			"error: Interrupted.\n",
 			`{"error":{"code":"interrupted","message":"Interrupted."}}` + "\n",
 		},
-		"a message of several lines is one line of JSON": {
+		"a message of several lines": {
 			errors.New("first\nsecond"),
 			"error: first\nsecond\n",
 			`{"error":{"code":"failed","message":"first second"}}` + "\n",

@@ -10,7 +10,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-func TestExplainKnowsStandardOutput(t *testing.T) {
+func TestExplainFailureNamesStandardOutput(t *testing.T) {
 	write := func(path string, err error) error {
 		return fmt.Errorf("while writing: %w", &fs.PathError{Op: "write", Path: path, Err: err})
 	}
@@ -30,7 +30,7 @@ func TestExplainKnowsStandardOutput(t *testing.T) {
 	}
 }
 
-func TestColumnsAreThoseOfTheEnvironmentWhereNoTerminalTellsThem(t *testing.T) {
+func TestWidthFallsBackToEnvironment(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/no-terminal")
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func TestAFileStandsInPlaceOfArguments(t *testing.T) {
+func TestFileReplacesArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"42":                      "",
 		"42 --title":              "",

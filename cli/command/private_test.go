@@ -14,7 +14,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-func TestWrittenFilesAreForTheirOwnerAlone(t *testing.T) {
+func TestWrittenFilesArePrivate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "secrets")
 	for _, text := range []string{"first", "second"} {
 		if err := command.WritePrivate(path, []byte(text)); err != nil {
@@ -31,11 +31,11 @@ func TestWrittenFilesAreForTheirOwnerAlone(t *testing.T) {
 		}
 	}
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
-		t.Errorf("temporary files were left: %v", left)
+		t.Errorf("left temporary files: %v", left)
 	}
 }
 
-func TestFileThatOthersCanReadIsRefused(t *testing.T) {
+func TestFileReadableByOthersIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets")
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -45,13 +45,13 @@ func TestFileThatOthersCanReadIsRefused(t *testing.T) {
 	}
 }
 
-func TestMissingFileIsToldApart(t *testing.T) {
+func TestMissingFileIsErrNotExist(t *testing.T) {
 	if _, err := command.ReadPrivate(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestLockLetsChangesFollowOneAnother(t *testing.T) {
+func TestLockSerializesChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "count")
 	if err := command.WritePrivate(path, []byte("0")); err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestLockLetsChangesFollowOneAnother(t *testing.T) {
 	}
 }
 
-func TestLockEndsWithTheContext(t *testing.T) {
+func TestLockStopsWithTheContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	unlock, err := command.LockFile(context.Background(), path)
 	if err != nil {

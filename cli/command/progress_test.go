@@ -16,21 +16,21 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// clock is a time that only the test moves.
+// clock is a clock that only the test advances.
 type clock struct{ at time.Time }
 
 func newClock() *clock { return &clock{time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)} }
 
-func (c *clock) now() time.Time       { return c.at }
-func (c *clock) pass(d time.Duration) { c.at = c.at.Add(d) }
+func (c *clock) now() time.Time          { return c.at }
+func (c *clock) advance(d time.Duration) { c.at = c.at.Add(d) }
 
-// screen is what is to be seen after a terminal got the text.
+// screen returns what a terminal shows after the text.
 func screen(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
 		var row []byte
-		for over := range strings.SplitSeq(line, "\r") {
-			row = append([]byte(over), row[min(len(over), len(row)):]...)
+		for part := range strings.SplitSeq(line, "\r") {
+			row = append([]byte(part), row[min(len(part), len(row)):]...)
 		}
 		lines = append(lines, strings.TrimRight(string(row), " "))
 	}
@@ -47,41 +47,41 @@ func TestBarOnATerminal(t *testing.T) {
 	s, text := onTerminal(100)
 	c := newClock()
 	p := command.NewProgress(s, 10_000, c.now)
-	see := func(want string) {
+	wantScreen := func(want string) {
 		t.Helper()
 		if got := screen(text.String()); got != want {
-			t.Errorf("shown\n%q, want\n%q", got, want)
+			t.Errorf("the screen shows\n%q, want\n%q", got, want)
 		}
 	}
-	see("[........................................]    0%  0/10,000")
+	wantScreen("[........................................]    0%  0/10,000")
 	for done := int64(1); done <= 4500; done++ {
-		c.pass(2 * time.Millisecond)
+		c.advance(2 * time.Millisecond)
 		p.Update(command.Counts{Done: done, OK: done - min(3, done), Failed: min(3, done)})
 	}
-	see("[=================>......................]   45%  4,500/10,000  3 failed  500/s  11s left")
+	wantScreen("[=================>......................]   45%  4,500/10,000  3 failed  500/s  11s left")
 
-	c.pass(20 * time.Second)
+	c.advance(20 * time.Second)
 	p.Update(command.Counts{Done: 4501, OK: 4497, Failed: 3, Unknown: 1})
-	see("[============>.................]   45%  4,501/10,000  3 failed  1 unknown  143/s  38s left")
+	wantScreen("[============>.................]   45%  4,501/10,000  3 failed  1 unknown  143/s  38s left")
 
 	p.Update(command.Counts{Done: 10_000, OK: 9996, Failed: 3, Unknown: 1})
 	p.End()
-	ended := "[==============================]  100%  10,000/10,000  3 failed  1 unknown  345/s  took 29s\n"
-	see(ended)
+	final := "[==============================]  100%  10,000/10,000  3 failed  1 unknown  345/s  took 29s\n"
+	wantScreen(final)
 	p.End()
 	p.Update(command.Counts{Done: 1})
-	see(ended)
+	wantScreen(final)
 	if strings.Contains(text.String(), "\x1b") {
-		t.Error("an escape was written without colour")
+		t.Error("wrote an escape sequence without colour")
 	}
 }
 
-func TestFailuresAreRedWhereThereIsColour(t *testing.T) {
+func TestFailuresAreRed(t *testing.T) {
 	s, text := onTerminal(60)
 	s.Colour = true
 	c := newClock()
 	p := command.NewProgress(s, 10, c.now)
-	c.pass(time.Second)
+	c.advance(time.Second)
 	p.Update(command.Counts{Done: 2, OK: 1, Failed: 1})
 	p.End()
 	if !strings.Contains(text.String(), "  \x1b[31m1 failed\x1b[0m  ") {
@@ -89,25 +89,25 @@ func TestFailuresAreRedWhereThereIsColour(t *testing.T) {
 	}
 }
 
-func TestNoBarIsWiderThanTheScreen(t *testing.T) {
+func TestBarFitsTheScreen(t *testing.T) {
 	for width := range 201 {
 		for _, total := range []int64{0, 7, 12_345_678} {
 			s, text := onTerminal(width)
 			c := newClock()
 			p := command.NewProgress(s, total, c.now)
-			c.pass(90 * time.Minute)
+			c.advance(90 * time.Minute)
 			p.Update(command.Counts{Done: 1_234_567, OK: 1, Failed: 234_567, Unknown: 98_765, Skipped: 54_321})
 			p.End()
 			for drawn := range strings.FieldsFuncSeq(text.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {
-				if len(drawn) >= max(width, 1) { // the last column is left free: some terminals wrap there
-					t.Fatalf("%d columns, total %d: %q takes %d", width, total, drawn, len(drawn))
+				if len(drawn) >= max(width, 1) { // the last column stays empty: some terminals wrap there
+					t.Fatalf("%d columns, total %d: %q is %d wide", width, total, drawn, len(drawn))
 				}
 			}
 		}
 	}
 }
 
-func TestNarrowScreensKeepWhatMattersMost(t *testing.T) {
+func TestNarrowScreensDropDetails(t *testing.T) {
 	for width, want := range map[int]string{
 		120: "[=>......................................]    6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left  10 skipped",
 		90:  "[..........]    6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left  10 skipped",
@@ -122,7 +122,7 @@ func TestNarrowScreensKeepWhatMattersMost(t *testing.T) {
 		s, text := onTerminal(width)
 		c := newClock()
 		p := command.NewProgress(s, 1500, c.now)
-		c.pass(10 * time.Second)
+		c.advance(10 * time.Second)
 		p.Update(command.Counts{Done: 100, OK: 75, Failed: 13, Unknown: 2, Skipped: 10})
 		if got := screen(text.String()); got != want {
 			t.Errorf("%d columns:\n%q, want\n%q", width, got, want)
@@ -131,19 +131,19 @@ func TestNarrowScreensKeepWhatMattersMost(t *testing.T) {
 	}
 }
 
-// drawings counts writes.
-type drawings struct{ count int }
+// writeCounter counts writes.
+type writeCounter struct{ count int }
 
-func (d *drawings) Write(text []byte) (int, error) { d.count++; return len(text), nil }
+func (d *writeCounter) Write(text []byte) (int, error) { d.count++; return len(text), nil }
 
-func TestTheBarIsDrawnTenTimesASecondAtMost(t *testing.T) {
+func TestBarIsDrawnAtMostTenTimesASecond(t *testing.T) {
 	s, _ := onTerminal(80)
-	var drawn drawings
+	var drawn writeCounter
 	s.Err = &drawn
 	c := newClock()
 	p := command.NewProgress(s, 100_000, c.now)
 	for done := range int64(100_000) {
-		c.pass(100 * time.Microsecond)
+		c.advance(100 * time.Microsecond)
 		p.Update(command.Counts{Done: done})
 	}
 	p.End()
@@ -152,27 +152,27 @@ func TestTheBarIsDrawnTenTimesASecondAtMost(t *testing.T) {
 	}
 }
 
-func TestPlainLinesOffATerminal(t *testing.T) {
+func TestPlainLinesWithoutTerminal(t *testing.T) {
 	s, out, text := command.BufferedStreams("")
 	c := newClock()
 	p := command.NewProgress(s, 10_000, c.now)
 	for done := int64(1); done <= 2_500; done++ {
-		c.pass(10 * time.Millisecond)
+		c.advance(10 * time.Millisecond)
 		p.Update(command.Counts{Done: done, OK: done - min(done, 1500), Failed: min(done, 1200), Skipped: min(done, 300)})
 	}
 	p.End()
 	want := "1,000 of 10,000 done (10%), 1,000 failed, 78/s, 1m56s left, 300 skipped\n" +
 		"2,000 of 10,000 done (20%), 1,200 failed, 100/s, 1m20s left, 300 skipped\n"
 	if text.String() != want || out.Len() > 0 {
-		t.Errorf("told\n%swant\n%s", text.String(), want)
+		t.Errorf("got\n%swant\n%s", text.String(), want)
 	}
 }
 
-func TestAnUnknownTotalHasNeitherBarNorTimeLeft(t *testing.T) {
+func TestUnknownTotalHasNoBar(t *testing.T) {
 	s, text := onTerminal(80)
 	c := newClock()
 	p := command.NewProgress(s, 0, c.now)
-	c.pass(65 * time.Second)
+	c.advance(65 * time.Second)
 	p.Update(command.Counts{Done: 1300, OK: 1300})
 	if got, want := screen(text.String()), "1,300  20/s  1m05s"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -180,38 +180,38 @@ func TestAnUnknownTotalHasNeitherBarNorTimeLeft(t *testing.T) {
 	p.End()
 }
 
-func TestQuietTellsNothing(t *testing.T) {
+func TestQuietShowsNoProgress(t *testing.T) {
 	for _, terminal := range []bool{true, false} {
 		s, text := onTerminal(80)
 		s.ErrTTY, s.Quiet = terminal, true
 		c := newClock()
 		p := command.NewProgress(s, 10, c.now)
-		c.pass(time.Hour)
+		c.advance(time.Hour)
 		p.Update(command.Counts{Done: 5, Failed: 5})
 		p.Note("a note")
 		p.End()
 		if text.Len() > 0 {
-			t.Errorf("terminal %t: told %q", terminal, text)
+			t.Errorf("terminal %t: wrote %q", terminal, text)
 		}
 	}
 }
 
-func TestNotesStandAboveTheBar(t *testing.T) {
+func TestNotesAreAboveTheBar(t *testing.T) {
 	s, text := onTerminal(80)
 	c := newClock()
 	p := command.NewProgress(s, 10, c.now)
-	p.Note("row 3: it is\x1b[2J gone")
-	p.Note("row 4: so is this")
+	p.Note("row 3: is\x1b[2J missing")
+	p.Note("row 4: is missing")
 	p.End()
 	p.Note("after the end")
-	want := "row 3: it is[2J gone\nrow 4: so is this\n[........................................]    0%  0/10  took 0s\nafter the end\n"
+	want := "row 3: is[2J missing\nrow 4: is missing\n[........................................]    0%  0/10  took 0s\nafter the end\n"
 	if got := screen(text.String()); got != want {
 		t.Errorf("%q, want\n%q", got, want)
 	}
 }
 
-func TestTimePassesWhileNothingIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // its clock jumps, so nobody waits; it also fails if a goroutine is left over
+func TestTimeAdvancesWithoutUpdates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // a fake clock; it also fails if a goroutine leaks
 		s, text := onTerminal(80)
 		p := command.NewProgress(s, 0, time.Now)
 		time.Sleep(65*time.Second + time.Millisecond)
@@ -223,7 +223,7 @@ func TestTimePassesWhileNothingIsCounted(t *testing.T) {
 	})
 }
 
-func TestTheBarFollowsTheWindow(t *testing.T) {
+func TestBarFollowsWindowSize(t *testing.T) {
 	control, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestTheBarFollowsTheWindow(t *testing.T) {
 	read := make(chan string)
 	go func() {
 		text, err := io.ReadAll(control)
-		if pathErr := (*os.PathError)(nil); err != nil && !errors.As(err, &pathErr) { // how Linux tells that the other end is closed
+		if pathErr := (*os.PathError)(nil); err != nil && !errors.As(err, &pathErr) { // Linux's error when the other end is closed
 			text = fmt.Append(text, err)
 		}
 		read <- string(text)
@@ -247,7 +247,7 @@ func TestTheBarFollowsTheWindow(t *testing.T) {
 	resize(30)
 	p := command.NewProgress(s, 4, c.now)
 	resize(60)
-	c.pass(time.Second)
+	c.advance(time.Second)
 	p.Update(command.Counts{Done: 1})
 	tty.Close()
 	p.End()

@@ -8,7 +8,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-func TestShellReadsQuotedWordsBack(t *testing.T) {
+func TestQuoteForTheShell(t *testing.T) {
 	words := []string{"plain", "a=b", "it's me", `{"a": 1}`, "$HOME", "`x`", "two\nlines", "", "*", "-o"}
 	line := command.Quote(words)
 	got, err := exec.Command("sh", "-c", `for w in `+line+`; do printf '%s\0' "$w"; done`).Output()
@@ -16,6 +16,6 @@ func TestShellReadsQuotedWordsBack(t *testing.T) {
 		t.Errorf("the shell read %q from %s, %v", got, line, err)
 	}
 	if line := command.Quote([]string{"perksctl", "--idempotency-key", "a-1", "x@y:z"}); line != "perksctl --idempotency-key a-1 x@y:z" {
-		t.Errorf("plain words were quoted: %s", line)
+		t.Errorf("quoted plain words: %s", line)
 	}
 }

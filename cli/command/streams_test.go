@@ -32,7 +32,7 @@ func TestChooseColour(t *testing.T) {
 	}
 }
 
-func TestQuietSilencesAllButErrors(t *testing.T) {
+func TestQuietHidesNotesAndWarnings(t *testing.T) {
 	for quiet, want := range map[bool]string{false: "a note\nwarning: cut at 5[2J\n", true: ""} {
 		for _, json := range []bool{false, true} {
 			s, out, messages := command.BufferedStreams("")
@@ -50,7 +50,7 @@ func TestQuietSilencesAllButErrors(t *testing.T) {
 	}
 }
 
-func TestALineOfATraceIsAnObjectForPrograms(t *testing.T) {
+func TestTraceLinesAreJSON(t *testing.T) {
 	s, _, messages := command.BufferedStreams("")
 	s.JSON = true
 	to := s.Lines("debug")
@@ -64,7 +64,7 @@ func TestALineOfATraceIsAnObjectForPrograms(t *testing.T) {
 	}
 }
 
-func TestConfirmTakesOnlyYes(t *testing.T) {
+func TestConfirmAcceptsOnlyYes(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, " yes \r\n": true, "n\n": false, "\n": false, "": false, "yeah\n": false} {
 		s, _, _ := command.BufferedStreams(answer)
 		s.InTTY, s.ErrTTY = true, true
@@ -75,11 +75,11 @@ func TestConfirmTakesOnlyYes(t *testing.T) {
 	}
 }
 
-func TestQuestionsEndWithTheContext(t *testing.T) {
-	never, hold := io.Pipe()
-	defer hold.Close()
+func TestQuestionsStopWithTheContext(t *testing.T) {
+	silent, writer := io.Pipe()
+	defer writer.Close()
 	s, _, _ := command.BufferedStreams("")
-	s.In, s.InTTY, s.ErrTTY = never, true, true
+	s.In, s.InTTY, s.ErrTTY = silent, true, true
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := command.Confirm(ctx, s, false, "Sure?"); !errors.Is(err, context.Canceled) {
@@ -90,7 +90,7 @@ func TestQuestionsEndWithTheContext(t *testing.T) {
 	}
 }
 
-func TestLinesAreReadOneByOne(t *testing.T) {
+func TestReadPipedKeepsUnreadLines(t *testing.T) {
 	s, _, messages := command.BufferedStreams("first\nsecond\nrest\n")
 	first, _ := s.Ask(context.Background(), "1? ")
 	second, _ := s.Ask(context.Background(), "2? ")

@@ -16,79 +16,79 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// asker is a live that is asked one question again and again, at an instant and with an answer of the test's choice.
-type asker struct {
+// fixture asks for the same values repeatedly, with a fake clock and a configurable error.
+type fixture struct {
 	*values
-	t     *testing.T
-	clock time.Time
-	asked int
-	err   error
+	t        *testing.T
+	clock    time.Time
+	requests int
+	err      error
 }
 
-func newAsker(t *testing.T) *asker {
+func newFixture(t *testing.T) *fixture {
 	env := map[string]string{
 		session.EnvAPIURL: "http://127.0.0.1:1/v2", session.EnvToken: "t", session.EnvConfigDir: t.TempDir(), EnvTimeout: "30s",
 	}
 	s, _, _ := command.BufferedStreams("")
 	run := session.New(s, func(name string) string { return env[name] }, "test")
 	run.Bind(pflag.NewFlagSet("", pflag.ContinueOnError))
-	a := &asker{values: newValues(run), t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	a.now = func() time.Time { return a.clock }
-	return a
+	f := &fixture{values: newValues(run), t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	f.now = func() time.Time { return f.clock }
+	return f
 }
 
-// wants asks, and wants the answer that was given to the nth request, 0 for none.
-func (a *asker) wants(nth int) {
-	a.t.Helper()
-	got := a.ask("a question", func(context.Context, *client.Client) (reply, error) {
-		a.asked++
-		return reply{Items: []item{{ID: strconv.Itoa(a.asked)}}}, a.err
+// wantReply asks and wants the reply to the nth request, or none if n is 0.
+func (f *fixture) wantReply(nth int) {
+	f.t.Helper()
+	got := f.ask("a question", func(context.Context, *client.Client) (reply, error) {
+		f.requests++
+		return reply{Items: []item{{ID: strconv.Itoa(f.requests)}}}, f.err
 	})
 	var want []item
 	if nth > 0 {
 		want = []item{{ID: strconv.Itoa(nth)}}
 	}
 	if !slices.Equal(got.Items, want) {
-		a.t.Errorf("got %v, want %v", got.Items, want)
+		f.t.Errorf("got %v, want %v", got.Items, want)
 	}
 }
 
-func TestAnAnswerIsGivenAgainForAMinute(t *testing.T) {
-	a := newAsker(t)
-	a.wants(1)
-	a.clock = a.clock.Add(59 * time.Second)
-	a.wants(1)
-	a.clock = a.clock.Add(time.Second)
-	a.wants(2)
-	if a.asked != 2 {
-		t.Errorf("the service was asked %d times", a.asked)
+func TestRepliesAreCachedForAMinute(t *testing.T) {
+	f := newFixture(t)
+	f.wantReply(1)
+	f.clock = f.clock.Add(59 * time.Second)
+	f.wantReply(1)
+	f.clock = f.clock.Add(time.Second)
+	f.wantReply(2)
+	if f.requests != 2 {
+		t.Errorf("%d requests, want 2", f.requests)
 	}
 }
 
-func TestAnOldAnswerServesWhereNoNewOneIsToBeHad(t *testing.T) {
-	a := newAsker(t)
-	a.wants(1)
-	a.clock = a.clock.Add(time.Hour)
-	a.err = errors.New("unreachable")
-	a.wants(1)
-	a.deadline = time.Now().Add(-time.Second) // no time is left
-	a.wants(1)
+func TestCachedReplyIsUsedIfServiceIsUnreachable(t *testing.T) {
+	f := newFixture(t)
+	f.wantReply(1)
+	f.clock = f.clock.Add(time.Hour)
+	f.err = errors.New("unreachable")
+	f.wantReply(1)
+	f.deadline = time.Now().Add(-time.Second) // no time left
+	f.wantReply(1)
 }
 
-func TestARefusedLoginIsOfferedNothing(t *testing.T) {
-	a := newAsker(t)
-	a.wants(1)
-	a.clock = a.clock.Add(time.Hour)
-	a.err = &client.Error{Status: http.StatusForbidden}
-	a.wants(0)
+func TestNoCachedReplyAfterRefusal(t *testing.T) {
+	f := newFixture(t)
+	f.wantReply(1)
+	f.clock = f.clock.Add(time.Hour)
+	f.err = &client.Error{Status: http.StatusForbidden}
+	f.wantReply(0)
 }
 
-func TestWhatDoesNotHeedItsContextIsLeftBehind(t *testing.T) {
-	a := newAsker(t)
-	a.deadline = time.Now().Add(20 * time.Millisecond)
+func TestRequestThatIgnoresItsContextIsAbandoned(t *testing.T) {
+	f := newFixture(t)
+	f.deadline = time.Now().Add(20 * time.Millisecond)
 	release := make(chan struct{})
 	defer close(release)
-	got := a.ask("a question", func(context.Context, *client.Client) (reply, error) {
+	got := f.ask("a question", func(context.Context, *client.Client) (reply, error) {
 		<-release
 		return reply{}, nil
 	})
@@ -97,20 +97,20 @@ func TestWhatDoesNotHeedItsContextIsLeftBehind(t *testing.T) {
 	}
 }
 
-func TestTheCacheForgetsItsOldestAnswers(t *testing.T) {
-	kept := &cache{Replies: map[string]reply{}}
-	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+func TestCacheDropsOldestReplies(t *testing.T) {
+	c := &cache{Replies: map[string]reply{}}
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i := range maxReplies + 3 {
-		kept.add(strconv.Itoa(i), reply{At: begun.Add(time.Duration(i) * time.Second)})
+		c.add(strconv.Itoa(i), reply{At: start.Add(time.Duration(i) * time.Second)})
 	}
-	_, oldest := kept.Replies["2"]
-	_, next := kept.Replies["3"]
-	if len(kept.Replies) != maxReplies || oldest || !next {
-		t.Errorf("%d answers are kept; the oldest: %t, the next: %t", len(kept.Replies), oldest, next)
+	_, oldest := c.Replies["2"]
+	_, next := c.Replies["3"]
+	if len(c.Replies) != maxReplies || oldest || !next {
+		t.Errorf("%d replies cached; the oldest: %t, the next: %t", len(c.Replies), oldest, next)
 	}
 }
 
-func TestACompletionLeavesTheKeyringAlone(t *testing.T) {
+func TestCompletionDoesNotUseTheKeyring(t *testing.T) {
 	env := func(string) string { return "set" }
 	for _, args := range [][]string{{"__complete", "perk", ""}, {"__completeNoDesc", ""}} {
 		if got := Environment(args, env); got(session.EnvKeyring) != "off" || got("HOME") != "set" {
@@ -119,7 +119,7 @@ func TestACompletionLeavesTheKeyringAlone(t *testing.T) {
 	}
 	for _, args := range [][]string{{}, {"perk", "__complete"}} {
 		if Environment(args, env)(session.EnvKeyring) != "set" {
-			t.Errorf("%q switches the keyring off", args)
+			t.Errorf("%q disables the keyring", args)
 		}
 	}
 }

@@ -21,15 +21,15 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// patient is a computer on which perksctl is diagnosed: an environment, and a folder of its own.
-type patient struct {
+// fixture is an environment and a configuration folder for perksctl doctor.
+type fixture struct {
 	t   *testing.T
 	env map[string]string
 	dir string
 }
 
-func newPatient(t *testing.T, address string, pairs ...string) *patient {
-	p := &patient{t, map[string]string{}, t.TempDir()}
+func newFixture(t *testing.T, address string, pairs ...string) *fixture {
+	p := &fixture{t, map[string]string{}, t.TempDir()}
 	p.env[session.EnvConfigDir] = p.dir
 	p.env[session.EnvKeyring] = "off"
 	p.env[session.EnvAPIURL] = address
@@ -41,7 +41,7 @@ func newPatient(t *testing.T, address string, pairs ...string) *patient {
 	return p
 }
 
-func (p *patient) diagnosis(flags ...string) *diagnosis {
+func (p *fixture) diagnosis(flags ...string) *diagnosis {
 	p.t.Helper()
 	s, _, _ := command.BufferedStreams("")
 	run := session.New(s, func(name string) string { return p.env[name] }, "1.2.3")
@@ -55,7 +55,7 @@ func (p *patient) diagnosis(flags ...string) *diagnosis {
 	return d
 }
 
-// report is the findings by check, and the error that the command ends with.
+// report has the findings by check, and the command's error.
 type report struct {
 	t        *testing.T
 	findings map[string]finding
@@ -96,7 +96,7 @@ func (r report) wantCode(code int) {
 func TestHealthyService(t *testing.T) {
 	server := servertest.Start(t)
 	id, secret := server.Client()
-	p := newPatient(t, server.URL, session.EnvClientID, id, session.EnvClientSecret, secret)
+	p := newFixture(t, server.URL, session.EnvClientID, id, session.EnvClientSecret, secret)
 	r := diagnose(t, p.diagnosis("--sandbox"))
 	r.want("configuration", ok, "There is no "+filepath.Join(p.dir, "config.yaml"), "")
 	r.want("profile", ok, "Commands go to the sandbox of "+server.URL+" (from the environment) as "+id, "")
@@ -117,47 +117,47 @@ func TestCredentials(t *testing.T) {
 	server := servertest.Start(t)
 	reader, readerSecret := server.Client(api.ScopePerksRead)
 	writer, writerSecret := server.Client(api.ScopePropertiesWrite)
-	t.Run("wrong", func(t *testing.T) {
-		r := diagnose(t, newPatient(t, server.URL).diagnosis())
+	t.Run("wrong secret", func(t *testing.T) {
+		r := diagnose(t, newFixture(t, server.URL).diagnosis())
 		r.want("health", ok, "healthy", "")
 		r.want("credentials", failed, "", "perksctl auth login")
 		r.want("scopes", notChecked, "because the check of credentials did not succeed", "")
 		r.want("version", ok, "", "")
 		r.wantCode(command.ExitDenied)
 	})
-	t.Run("none", func(t *testing.T) {
-		r := diagnose(t, newPatient(t, server.URL, session.EnvClientSecret, "").diagnosis())
+	t.Run("no secret", func(t *testing.T) {
+		r := diagnose(t, newFixture(t, server.URL, session.EnvClientSecret, "").diagnosis())
 		r.want("secret", ok, "PERKSCTL_KEYRING is off. No secret is saved for this profile.", "")
 		r.want("credentials", failed, "PERKSCTL_CLIENT_ID is set, but no secret is known for it", "")
 		r.wantCode(command.ExitDenied)
 	})
-	t.Run("a token that is not one", func(t *testing.T) {
-		r := diagnose(t, newPatient(t, server.URL, session.EnvToken, "nonsense").diagnosis())
+	t.Run("invalid token", func(t *testing.T) {
+		r := diagnose(t, newFixture(t, server.URL, session.EnvToken, "nonsense").diagnosis())
 		r.want("credentials", ok, "The token comes from PERKSCTL_TOKEN", "")
 		r.want("scopes", notChecked, "scopes are unknown", "")
 		r.want("perks", failed, "", "PERKSCTL_TOKEN has expired or belongs elsewhere")
 		r.wantCode(command.ExitDenied)
 	})
-	t.Run("with few scopes", func(t *testing.T) {
-		r := diagnose(t, newPatient(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret, readerSecret).diagnosis())
+	t.Run("few scopes", func(t *testing.T) {
+		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret, readerSecret).diagnosis())
 		r.want("scopes", warning, "lacks perks:redeem (perk redeem); properties:read (property get, property edit); properties:write (property", "ask the operator")
 		r.want("perks", ok, "can be read", "")
 		r.wantCode(command.ExitOK)
 	})
-	t.Run("that may not read perks", func(t *testing.T) {
-		r := diagnose(t, newPatient(t, server.URL, session.EnvClientID, writer, session.EnvClientSecret, writerSecret).diagnosis())
+	t.Run("no scope for perks", func(t *testing.T) {
+		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, writer, session.EnvClientSecret, writerSecret).diagnosis())
 		r.want("perks", warning, "may not read the perks", "operator")
 		r.wantCode(command.ExitOK)
 	})
 }
 
-func TestNothingListens(t *testing.T) {
+func TestConnectionRefused(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	listener.Close()
-	r := diagnose(t, newPatient(t, "http://"+listener.Addr().String()+"/v2").diagnosis())
+	r := diagnose(t, newFixture(t, "http://"+listener.Addr().String()+"/v2").diagnosis())
 	r.want("network", failed, "Connection refused", "Is the server running")
 	for _, check := range []string{"tls", "health", "clock", "credentials", "scopes", "perks"} {
 		r.want(check, notChecked, "did not succeed", "")
@@ -166,14 +166,14 @@ func TestNothingListens(t *testing.T) {
 	r.wantCode(command.ExitUnreached)
 }
 
-func TestServerThatNeverAnswers(t *testing.T) {
+func TestServerNeverResponds(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0") // which nobody accepts from
+		listener, err := net.Listen("tcp", "127.0.0.1:0") // nothing accepts connections
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer listener.Close()
-		d := newPatient(t, scheme+"://"+listener.Addr().String()+"/v2").diagnosis()
+		d := newFixture(t, scheme+"://"+listener.Addr().String()+"/v2").diagnosis()
 		d.limit = 50 * time.Millisecond
 		r := diagnose(t, d)
 		r.want("network", ok, "", "")
@@ -184,7 +184,7 @@ func TestServerThatNeverAnswers(t *testing.T) {
 	}
 }
 
-func TestAddressThatIsNotTheAPI(t *testing.T) {
+func TestWrongAddress(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "<!doctype html><title>Welcome</title>")
 	}))
@@ -199,14 +199,14 @@ func TestAddressThatIsNotTheAPI(t *testing.T) {
 		real.URL + "/partners":     {"but " + real.URL + " is", "auth login --api-url " + real.URL},
 		real.Root() + "/v2/health": {"but " + real.URL + " is", "auth login --api-url " + real.URL},
 	} {
-		r := diagnose(t, newPatient(t, address).diagnosis())
+		r := diagnose(t, newFixture(t, address).diagnosis())
 		r.want("health", failed, want[0], want[1])
 		r.want("credentials", notChecked, "", "")
 		r.wantCode(command.ExitUsage)
 	}
 }
 
-func TestServiceWithoutAHealthCheckIsNoFailure(t *testing.T) {
+func TestMissingHealthCheckIsAWarning(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
@@ -220,17 +220,17 @@ func TestServiceWithoutAHealthCheckIsNoFailure(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	r := diagnose(t, newPatient(t, server.URL+"/v2").diagnosis())
+	r := diagnose(t, newFixture(t, server.URL+"/v2").diagnosis())
 	r.want("health", warning, "has no health check", "")
 	r.want("scopes", notChecked, "scopes are unknown", "")
 	r.want("perks", ok, "", "")
 	r.wantCode(command.ExitOK)
-	r = diagnose(t, newPatient(t, server.URL+"/v2").diagnosis("--sandbox"))
+	r = diagnose(t, newFixture(t, server.URL+"/v2").diagnosis("--sandbox"))
 	r.want("perks", failed, "has no sandbox", "--sandbox=false")
 	r.wantCode(command.ExitUsage)
 }
 
-func TestClockThatIsOff(t *testing.T) {
+func TestWrongClock(t *testing.T) {
 	for off, want := range map[time.Duration]string{
 		time.Hour: "behind", -time.Hour: "ahead of", 10 * time.Second: "", -10 * time.Second: "",
 	} {
@@ -239,37 +239,37 @@ func TestClockThatIsOff(t *testing.T) {
 			_, _ = io.WriteString(w, `{"status":"ok"}`)
 		}))
 		defer server.Close()
-		r := diagnose(t, newPatient(t, server.URL+"/v2").diagnosis())
+		r := diagnose(t, newFixture(t, server.URL+"/v2").diagnosis())
 		if want == "" {
 			r.want("clock", ok, "agree", "")
 			continue
 		}
 		r.want("clock", warning, want+" the server's", "Set your clock")
 		if found := r.findings["clock"].Found; !strings.Contains(found, "1h0m0s") && !strings.Contains(found, "59m59s") && !strings.Contains(found, "1h0m1s") {
-			t.Errorf("the difference is not told: %s", found)
+			t.Errorf("no difference in %s", found)
 		}
 	}
 }
 
-func TestProxyIsNamedWithoutItsPassword(t *testing.T) {
+func TestProxyIsShownWithoutItsPassword(t *testing.T) {
 	server := servertest.Start(t)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Host != "perks.invalid" {
-			http.Error(w, "not for me", http.StatusBadGateway)
+			http.Error(w, "unknown host", http.StatusBadGateway)
 			return
 		}
-		answer, err := http.Get(server.Root() + r.URL.Path)
+		response, err := http.Get(server.Root() + r.URL.Path)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
-		defer answer.Body.Close()
-		w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
-		w.WriteHeader(answer.StatusCode)
-		_, _ = io.Copy(w, answer.Body)
+		defer response.Body.Close()
+		w.Header().Set("Content-Type", response.Header.Get("Content-Type"))
+		w.WriteHeader(response.StatusCode)
+		_, _ = io.Copy(w, response.Body)
 	}))
 	defer proxy.Close()
-	p := newPatient(t, "", session.EnvAPIURL, "", "HTTP_PROXY", "set")
+	p := newFixture(t, "", session.EnvAPIURL, "", "HTTP_PROXY", "set")
 	yaml := "profiles:\n  default:\n    api-url: http://perks.invalid/v2\n    client-id: c\n    insecure-http: true\n"
 	if err := os.WriteFile(filepath.Join(p.dir, "config.yaml"), []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestProxyIsNamedWithoutItsPassword(t *testing.T) {
 	r := diagnose(t, d)
 	r.want("proxy", ok, "http://me:xxxxx@127.0.0.1", "")
 	r.want("proxy", ok, "as HTTP_PROXY says", "")
-	r.want("network", ok, "127.0.0.1 is 127.0.0.1", "") // the proxy; the name of the service is not this computer's to find
+	r.want("network", ok, "127.0.0.1 is 127.0.0.1", "") // the proxy; it looks up the name of the service
 	r.want("tls", warning, "anyone on the network can read", "https")
 	r.want("health", ok, "healthy", "")
 }
@@ -295,13 +295,13 @@ func TestConfiguration(t *testing.T) {
 		found          string
 		code           int
 	}{
-		"unreadable":      {"nonsense: 1\n", 0o600, nil, "configuration", failed, "field nonsense not found", command.ExitUsage},
-		"open to others":  {"profiles: {}\n", 0o666, nil, "configuration", warning, "can be changed by other users", command.ExitDenied},
-		"empty":           {"profiles: {}\n", 0o600, nil, "profile", failed, "no address of the API is known", command.ExitDenied},
-		"unknown profile": {"profiles: {a: {api-url: https://a, client-id: c}}\n", 0o600, []string{"--profile", "b"}, "profile", failed, `There is no profile "b"`, command.ExitUsage},
-		"far and plain":   {"profiles: {default: {api-url: http://192.0.2.1, client-id: c}}\n", 0o600, nil, "profile", failed, "unencrypted", command.ExitUsage},
+		"unreadable":         {"nonsense: 1\n", 0o600, nil, "configuration", failed, "field nonsense not found", command.ExitUsage},
+		"writable by others": {"profiles: {}\n", 0o666, nil, "configuration", warning, "can be changed by other users", command.ExitDenied},
+		"empty":              {"profiles: {}\n", 0o600, nil, "profile", failed, "no address of the API is known", command.ExitDenied},
+		"unknown profile":    {"profiles: {a: {api-url: https://a, client-id: c}}\n", 0o600, []string{"--profile", "b"}, "profile", failed, `There is no profile "b"`, command.ExitUsage},
+		"unencrypted":        {"profiles: {default: {api-url: http://192.0.2.1, client-id: c}}\n", 0o600, nil, "profile", failed, "unencrypted", command.ExitUsage},
 	} {
-		p := newPatient(t, "")
+		p := newFixture(t, "")
 		file := filepath.Join(p.dir, "config.yaml")
 		if err := os.WriteFile(file, []byte(test.yaml), 0o600); err != nil {
 			t.Fatal(err)
@@ -319,9 +319,9 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-func TestSecretFileThatOthersCanRead(t *testing.T) {
+func TestSecretFileReadableByOthers(t *testing.T) {
 	server := servertest.Start(t)
-	p := newPatient(t, server.URL, session.EnvClientSecret, "")
+	p := newFixture(t, server.URL, session.EnvClientSecret, "")
 	if err := os.WriteFile(filepath.Join(p.dir, "secrets.json"), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -331,15 +331,15 @@ func TestSecretFileThatOthersCanRead(t *testing.T) {
 	r.wantCode(command.ExitDenied)
 }
 
-func TestInterruptEndsTheExamination(t *testing.T) {
+func TestInterruptStopsDoctor(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := run(ctx, newPatient(t, "http://127.0.0.1:1/v2").diagnosis()); command.ExitCode(err) != command.ExitInterrupted {
+	if err := run(ctx, newFixture(t, "http://127.0.0.1:1/v2").diagnosis()); command.ExitCode(err) != command.ExitInterrupted {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestReportForPeopleFitsTheScreen(t *testing.T) {
+func TestReportFitsTheScreen(t *testing.T) {
 	s, out, _ := command.BufferedStreams("")
 	s.Width = 60
 	findings := func(yield func(finding, error) bool) {

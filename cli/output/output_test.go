@@ -21,7 +21,7 @@ import (
 	"example.com/perks/cli/output"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
 type item struct {
 	ID     int64           `json:"id"`
@@ -37,8 +37,8 @@ var view = output.View{Columns: []string{"id", "title", "city", "lat"}, ID: "id"
 
 func text(s string) *string { return &s }
 
-// items hold what trips formats up: what a terminal obeys, a spreadsheet runs, YAML takes for something else, and numbers
-// that a float would bend.
+// items have values that are difficult for formats: escape sequences, spreadsheet formulas, text that YAML reads as another
+// type, and numbers that a float would change.
 func items() []item {
 	return []item{
 		{1, "Coffee ☕ & cake", text("Zürich"), "120.50", -33.86, []string{"https://a.example/1.jpg", "https://a.example/2.jpg"}, json.RawMessage(`{"b":1.50,"a":[true,null]}`)},
@@ -58,7 +58,7 @@ func all(items []item) iter.Seq2[item, error] {
 	}
 }
 
-// run writes with a printer and returns what came out.
+// run writes with a printer and returns the output.
 func run(t *testing.T, options output.Options, terminal bool, use func(*output.Printer[item]) error) (string, error) {
 	t.Helper()
 	s, out, _ := command.BufferedStreams("")
@@ -148,8 +148,8 @@ func TestEmptyLists(t *testing.T) {
 	}
 }
 
-// TestFormatsKeepWhatJSONSays reads each format back.
-func TestFormatsKeepWhatJSONSays(t *testing.T) {
+// TestFormatsRoundTrip reads each format back.
+func TestFormatsRoundTrip(t *testing.T) {
 	wantRaw, err := json.Marshal(items())
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestFormatsKeepWhatJSONSays(t *testing.T) {
 	})
 }
 
-func TestYAMLStringsStayStringsForOldReaders(t *testing.T) {
+func TestYAMLStringsAreQuotedForOldReaders(t *testing.T) {
 	for title, want := range map[string]string{
 		"no": `"no"`, "Yes": `"Yes"`, "12:30": `"12:30"`, "true": `"true"`, "null": `"null"`, "1e3": `"1e3"`, "0x1F": `"0x1F"`, "": `""`,
 		"# x": `'# x'`, "a: b": `'a: b'`, "plain text": "plain text", "nobody": "nobody",
@@ -205,7 +205,7 @@ func TestYAMLStringsStayStringsForOldReaders(t *testing.T) {
 	}
 }
 
-func TestNothingThatSteersATerminalComesOut(t *testing.T) {
+func TestNoControlCharactersOnATerminal(t *testing.T) {
 	for _, format := range []string{"table", "json", "yaml", "jsonl"} {
 		got, err := run(t, output.Options{Format: format}, false, list(items()))
 		if err != nil || strings.ContainsAny(got, "\x1b\u202e\u009b") {
@@ -222,7 +222,7 @@ func TestNothingThatSteersATerminalComesOut(t *testing.T) {
 	}
 }
 
-func TestProgramsLoseNothing(t *testing.T) {
+func TestProgramsGetUnchangedText(t *testing.T) {
 	const title = "a\x1b[2J\u009b\u202eb\x7f"
 	for _, options := range []output.Options{
 		{JQ: ".[].title"}, {Template: "{{range .}}{{.title}}{{end}}"}, {Format: "csv", Fields: []string{"title"}}, {Format: "csv", Fields: []string{"title"}, Raw: true},
@@ -242,7 +242,7 @@ func TestProgramsLoseNothing(t *testing.T) {
 	}
 }
 
-func TestCSVCellsAreNotRun(t *testing.T) {
+func TestCSVCellsAreNoFormulas(t *testing.T) {
 	for cell, want := range map[string]string{"=1+1": "'=1+1", "'=1+1": "''=1+1", "x;=1": "'x;'=1", "-1": "-1"} {
 		for raw, want := range map[bool]string{false: want, true: strings.ReplaceAll(cell, "'", "''")} {
 			options := output.Options{Format: "csv", Fields: []string{"title", "lat"}, Raw: raw}
@@ -252,18 +252,18 @@ func TestCSVCellsAreNotRun(t *testing.T) {
 			}
 			cells, err := csv.NewReader(strings.NewReader(got)).ReadAll()
 			if err != nil || cells[1][0] != want || cells[1][1] != "-1e-7" {
-				t.Errorf("raw %v: %q became %q, %v; want %q and the number as it is", raw, cell, cells, err, want)
+				t.Errorf("raw %v: %q became %q, %v; want %q and an unchanged number", raw, cell, cells, err, want)
 			}
 			for row, err := range rows.NewReader(strings.NewReader(got), rows.CSV).Rows() {
 				if err != nil || row.Cells[0] != cell {
-					t.Errorf("raw %v: %q came back as %q, %v", raw, cell, row.Cells, err)
+					t.Errorf("raw %v: %q was read as %q, %v", raw, cell, row.Cells, err)
 				}
 			}
 		}
 	}
 }
 
-func TestListsInCSVCanBeToldApart(t *testing.T) {
+func TestListsInCSV(t *testing.T) {
 	for want, images := range map[string][]string{
 		"": {}, "https://a.example/1": {"https://a.example/1"}, "a,b": {"a", "b"}, `["https://a.example/1,2","b"]`: {"https://a.example/1,2", "b"},
 	} {
@@ -277,7 +277,7 @@ func TestListsInCSVCanBeToldApart(t *testing.T) {
 	}
 }
 
-func TestFailureInAListIsNotHidden(t *testing.T) {
+func TestListReportsFailure(t *testing.T) {
 	wrong := errors.New("page 2 failed")
 	broken := func(yield func(item, error) bool) {
 		if yield(items()[0], nil) {
@@ -290,13 +290,13 @@ func TestFailureInAListIsNotHidden(t *testing.T) {
 			t.Errorf("%s: %v", format, err)
 		}
 		if format == "json" && json.Valid([]byte(got)) {
-			t.Errorf("the part is valid JSON: %s", got)
+			t.Errorf("the partial list is valid JSON: %s", got)
 		}
 		if format == "yaml" && yaml.Unmarshal([]byte(got), new(any)) == nil {
-			t.Errorf("the part is valid YAML: %s", got)
+			t.Errorf("the partial list is valid YAML: %s", got)
 		}
 		if got == "" {
-			t.Errorf("%s: what came before the failure is missing", format)
+			t.Errorf("%s: the items before the failure are missing", format)
 		}
 	}
 	for _, options := range []output.Options{{Format: "csv"}, {JQ: "length"}, {Template: "{{len .}}"}} {
@@ -304,12 +304,12 @@ func TestFailureInAListIsNotHidden(t *testing.T) {
 			return p.List(context.Background(), func(yield func(item, error) bool) { yield(item{}, wrong) })
 		})
 		if got != "" || !errors.Is(err, wrong) {
-			t.Errorf("%+v: a list that failed at once is written as %q, %v", options, got, err)
+			t.Errorf("%+v: a list that fails at once is written as %q, %v", options, got, err)
 		}
 	}
 }
 
-func TestWrongOptionsAreRefusedBeforeAnythingIsDone(t *testing.T) {
+func TestInvalidOptionsAreRefused(t *testing.T) {
 	for want, options := range map[string]output.Options{
 		`"jsn" is not an output format. Did you mean "json"? The formats are table, json, yaml, csv, jsonl, id.`: {Format: "jsn"},
 		`Use --jq or --template, not both.`:                {JQ: ".", Template: "x"},
@@ -329,12 +329,12 @@ func TestWrongOptionsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 func TestFailingExpressionsAreErrors(t *testing.T) {
 	for _, options := range []output.Options{{JQ: ".[0].title.x"}, {Template: "{{.id}}"}} {
 		if _, err := run(t, options, false, list(items())); err == nil {
-			t.Errorf("%+v went through", options)
+			t.Errorf("%+v succeeded", options)
 		}
 	}
 }
 
-func TestHaltEndsQuietly(t *testing.T) {
+func TestHaltIsNoError(t *testing.T) {
 	for format, want := range map[string]string{"": "1\n", "jsonl": "1\n"} {
 		if got, err := run(t, output.Options{JQ: "1, halt, 2", Format: format}, false, list(items())); err != nil || got != want {
 			t.Errorf("-o %q: %q, %v", format, got, err)
@@ -345,24 +345,24 @@ func TestHaltEndsQuietly(t *testing.T) {
 	}
 }
 
-func TestTemplatesAreAdvisedAboutListsAlone(t *testing.T) {
+func TestTemplateAdviceIsOnlyAboutLists(t *testing.T) {
 	advised := func(text string, use func(*output.Printer[item]) error) bool {
 		_, err := run(t, output.Options{Template: text}, false, use)
 		if err == nil {
-			t.Errorf("%s went through", text)
+			t.Errorf("%s succeeded", text)
 		}
 		var advice *command.Advised
 		return errors.As(err, &advice)
 	}
 	if !advised("{{.id}}", list(items())) {
-		t.Error("nothing is said of a list that is taken for a record")
+		t.Error("no advice for a list used as a record")
 	}
 	if advised("{{.none}}", one(items()[0])) || advised("{{range .}}{{.none}}{{end}}", list(items())) || advised("{{range .title}}{{.x}}{{end}}", one(items()[0])) || advised("{{with .images}}{{.x}}{{end}}", one(items()[0])) {
-		t.Error("a list is blamed where there is none, or where it was ranged over")
+		t.Error("advice about a list without reason")
 	}
 }
 
-func TestLongTablesNeedNoMoreMemory(t *testing.T) {
+func TestLongTablesAreStreamed(t *testing.T) {
 	s, out, _ := command.BufferedStreams("")
 	s.OutTTY, s.Width = true, 60
 	printer, err := output.New[item](output.Options{}, s, view)
@@ -382,7 +382,7 @@ func TestLongTablesNeedNoMoreMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if seen == 0 {
-		t.Error("no row was written before the last one came")
+		t.Error("no row was written before the last one")
 	}
 	if lines := strings.Count(out.String(), "\n"); lines != 5001 {
 		t.Errorf("%d lines, want 5001", lines)

@@ -14,7 +14,7 @@ import (
 	"example.com/perks/cli/output"
 )
 
-// shown is what a person with a screen of so many columns sees.
+// shown returns the output on a terminal with the width.
 func shown[T any](t *testing.T, width int, view output.View, options output.Options, records ...T) (data, notes string) {
 	t.Helper()
 	s, out, err := command.BufferedStreams("")
@@ -35,11 +35,11 @@ func TestEveryLineFitsEveryScreen(t *testing.T) {
 		item{ID: 5, Title: "👩‍👩‍👧‍👦 family 🇩🇪 flag 👍🏽 thumbs é e\u0301 ｆｕｌｌ", City: text("서울특별시"), Extra: json.RawMessage(`"` + strings.Repeat("長い", 90) + `"`)},
 		item{ID: 6, Title: strings.Repeat("unbroken", 40), City: text("…"), Extra: json.RawMessage(`{}`)})
 	for width := 1; width <= 200; width++ {
-		for name, records := range map[string][]item{"a list": wide, "one": wide[4:5], "another": wide[5:], "one with line ends": wide[2:3]} {
+		for name, records := range map[string][]item{"a list": wide, "one": wide[4:5], "another": wide[5:], "one with newlines": wide[2:3]} {
 			data, _ := shown(t, width, view, output.Options{}, records...)
 			for line := range strings.SplitSeq(data, "\n") {
 				if columns := runewidth.StringWidth(line); columns > width {
-					t.Fatalf("%s on %d columns: %q takes %d", name, width, line, columns)
+					t.Fatalf("%s on %d columns: %q is %d wide", name, width, line, columns)
 				}
 			}
 		}
@@ -51,7 +51,7 @@ type offer struct {
 	Until                     *time.Time `json:"until"`
 }
 
-func TestNarrowScreensLoseTheLeastColumnsFirst(t *testing.T) {
+func TestNarrowScreensDropLeastColumnsFirst(t *testing.T) {
 	offers := output.View{Columns: []string{"ID", "Title", "Category", "City"}, Least: []string{"Category"}, ID: "ID"}
 	records := []offer{{"coffee-2for1", "Two coffees for the price of one", "Food & Drink", "Berlin", nil}, {"spa", "A day in the spa", "Wellness", "Bad Homburg", nil}}
 	for width, want := range map[int]string{
@@ -75,13 +75,13 @@ func TestNarrowScreensLoseTheLeastColumnsFirst(t *testing.T) {
 			t.Errorf("%d columns:\n%s\nwant\n%s", width, got, want)
 		}
 	}
-	_, told := shown(t, 24, offers, output.Options{}, records...)
-	if told != "The screen is too narrow for Category, City.\n" {
-		t.Errorf("told %q", told)
+	_, notes := shown(t, 24, offers, output.Options{}, records...)
+	if notes != "The screen is too narrow for Category, City.\n" {
+		t.Errorf("notes %q", notes)
 	}
 	got, _ := shown(t, 24, offers, output.Options{Fields: []string{"Category", "City", "Title"}}, records...)
 	if !strings.HasPrefix(got, "CATEGORY      CITY\n") {
-		t.Errorf("of chosen fields, the last ones go first:\n%s", got)
+		t.Errorf("the last of --fields must be dropped first:\n%s", got)
 	}
 }
 
@@ -105,13 +105,13 @@ func TestLongTextsAreWrapped(t *testing.T) {
 	}
 }
 
-func TestPeopleReadTimesAsDistances(t *testing.T) {
+func TestTablesShowRelativeTimes(t *testing.T) {
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
 	options := output.Options{Now: func() time.Time { return now }, Fields: []string{"until"}}
 	at := func(d time.Duration) *time.Time { moment := now.Add(d).In(time.FixedZone("", 5*3600)); return &moment }
 	const day = 24 * time.Hour
 	for _, test := range []struct {
-		away       time.Duration
+		distance   time.Duration
 		list, long string
 	}{
 		{20 * time.Second, "now", "now"},
@@ -123,13 +123,13 @@ func TestPeopleReadTimesAsDistances(t *testing.T) {
 		{-200 * day, "2029-10-22", "6 months ago"},
 		{5*365*day + 30*day, "2035-06-08", "in 5 years"},
 	} {
-		list, _ := shown(t, 80, view, options, offer{Until: at(test.away)}, offer{})
+		list, _ := shown(t, 80, view, options, offer{Until: at(test.distance)}, offer{})
 		if want := "UNTIL\n" + test.list + "\n\n"; list != want {
-			t.Errorf("%s away in a list: %q, want %q", test.away, list, want)
+			t.Errorf("%s in a list: %q, want %q", test.distance, list, want)
 		}
-		one, _ := shown(t, 80, view, options, offer{Until: at(test.away)})
-		if want := "until  " + at(test.away).Local().Format("2006-01-02 15:04 MST") + ", " + test.long + "\n"; one != want {
-			t.Errorf("%s away alone: %q, want %q", test.away, one, want)
+		one, _ := shown(t, 80, view, options, offer{Until: at(test.distance)})
+		if want := "until  " + at(test.distance).Local().Format("2006-01-02 15:04 MST") + ", " + test.long + "\n"; one != want {
+			t.Errorf("%s alone: %q, want %q", test.distance, one, want)
 		}
 	}
 }
@@ -152,11 +152,11 @@ func TestProgramsReadTimesInUTC(t *testing.T) {
 		}
 	}
 	if moment.Hour() != 1 {
-		t.Error("the record itself was changed")
+		t.Error("the record was changed")
 	}
 }
 
-func TestFieldsThatCannotBeRight(t *testing.T) {
+func TestInvalidFields(t *testing.T) {
 	for want, options := range map[string]output.Options{
 		`--fields names "id" twice.`:                          {Fields: []string{"id", " id"}},
 		`--fields has an empty name in it.`:                   {Fields: []string{"id", ""}},
@@ -170,17 +170,17 @@ func TestFieldsThatCannotBeRight(t *testing.T) {
 	}
 }
 
-func TestFieldsOfUnknownRecordsThatNoneHas(t *testing.T) {
+func TestUnknownFieldsOfRawRecords(t *testing.T) {
 	for name, test := range map[string]struct {
 		options output.Options
-		told    string
+		notes   string
 	}{
-		"one that is there": {output.Options{Format: "json", Fields: []string{"a"}}, ""},
-		"one that is not":   {output.Options{Format: "json", Fields: []string{"a", "zz", "y"}}, "warning: no record has a field named y, zz.\n"},
+		"known":   {output.Options{Format: "json", Fields: []string{"a"}}, ""},
+		"unknown": {output.Options{Format: "json", Fields: []string{"a", "zz", "y"}}, "warning: no record has a field named y, zz.\n"},
 	} {
-		_, told := shown(t, 80, view, test.options, json.RawMessage(`{"a":1}`), json.RawMessage(`{"b":1}`))
-		if told != test.told {
-			t.Errorf("%s: told %q", name, told)
+		_, notes := shown(t, 80, view, test.options, json.RawMessage(`{"a":1}`), json.RawMessage(`{"b":1}`))
+		if notes != test.notes {
+			t.Errorf("%s: notes %q", name, notes)
 		}
 	}
 	s, _, _ := command.BufferedStreams("")
@@ -189,11 +189,11 @@ func TestFieldsOfUnknownRecordsThatNoneHas(t *testing.T) {
 		err = printer.One(context.Background(), json.RawMessage(`{"name":"x"}`))
 	}
 	if err == nil || !strings.Contains(err.Error(), `no field "id"`) {
-		t.Errorf("an id that is not there: %v", err)
+		t.Errorf("missing id: %v", err)
 	}
 }
 
-func TestRawCSVIsNotRawForATerminal(t *testing.T) {
+func TestRawCSVIsSafeOnATerminal(t *testing.T) {
 	record := offer{ID: "=1", Title: "\x1b[31m"}
 	options := output.Options{Format: "csv", Raw: true, Fields: []string{"ID", "Title"}}
 	if got, _ := shown(t, 80, view, options, record); got != "ID,Title\n=1,[31m\n" {
@@ -201,6 +201,6 @@ func TestRawCSVIsNotRawForATerminal(t *testing.T) {
 	}
 	named, _ := shown(t, 80, view, output.Options{Format: "csv"}, json.RawMessage(`{"=cmd()":1,"a\u001b[2J":2}`))
 	if named != "'=cmd(),a[2J\n1,2\n" {
-		t.Errorf("names of a server: %q", named)
+		t.Errorf("column names: %q", named)
 	}
 }

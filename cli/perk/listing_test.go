@@ -18,7 +18,7 @@ import (
 	"example.com/perks/cli/perk"
 )
 
-// parse reads flags as a command would.
+// parse parses flags as a command does.
 func parse(t *testing.T, args string) (*perk.ListFlags, client.PerkListOptions, error) {
 	t.Helper()
 	flags := &perk.ListFlags{}
@@ -58,7 +58,7 @@ func TestFlagsBecomeOptions(t *testing.T) {
 	}
 }
 
-func TestFlagsThatAreRefused(t *testing.T) {
+func TestRefusedFlags(t *testing.T) {
 	for _, args := range []string{
 		"--page 0", "--page -1", "--per-page 0", "--per-page 101", "--limit 0", "--all --limit 1", "--all --page 1", "--limit 1 --page 1",
 		"--radius 5", "--near 1,2 --radius 0", "--near 1,2 --radius 501", "--near 0x1p4,1", "--near 1,2 --radius NaN", "--near 1", "--near 1,2,3", "--near x,y", "--near 90.1,0", "--near 0,181", "--near NaN,0",
@@ -69,11 +69,11 @@ func TestFlagsThatAreRefused(t *testing.T) {
 	}
 }
 
-// pages is a list of that many items, two to a page. With numbers, the server says how many there are.
-func pages(items int, numbers bool, asked *int) iter.Seq2[api.Page[json.RawMessage], error] {
+// pages returns a list of items, two to a page. With numbers, the server sends the total.
+func pages(items int, numbers bool, requests *int) iter.Seq2[api.Page[json.RawMessage], error] {
 	return func(yield func(api.Page[json.RawMessage], error) bool) {
 		for number := 1; number == 1 || (number-1)*2 < items; number++ {
-			*asked = number
+			*requests = number
 			page := api.Page[json.RawMessage]{}
 			if numbers {
 				page.Meta = api.NewPageMeta(int64(number), 2, int64(items))
@@ -88,38 +88,38 @@ func pages(items int, numbers bool, asked *int) iter.Seq2[api.Page[json.RawMessa
 	}
 }
 
-func TestListEndsWhereTheFlagsSay(t *testing.T) {
+func TestShowList(t *testing.T) {
 	for name, test := range map[string]struct {
-		args    string
-		items   int
-		unknown bool // the server tells no numbers
-		shown   int
-		asked   int
-		told    string
+		args     string
+		items    int
+		unknown  bool // the server sends no total
+		shown    int
+		requests int
+		notes    string
 	}{
-		"one page of several":               {"", 5, false, 2, 1, "Page 1 of 3, 5 in all. See more with --page, or everything with --all.\n"},
-		"one page that is all":              {"", 2, false, 2, 1, ""},
-		"nothing":                           {"", 0, false, 0, 1, "Nothing found.\n"},
-		"everything":                        {"--all", 5, false, 5, 3, ""},
-		"a limit within a page":             {"--limit 3", 5, false, 3, 2, "warning: --limit cut the list: 3 of 5 are shown.\n"},
-		"a limit at the end of a page":      {"--limit 4", 5, false, 4, 2, "warning: --limit cut the list: 4 of 5 are shown.\n"},
-		"a limit at the end of the list":    {"--limit 4", 4, false, 4, 2, ""},
-		"a limit beyond the list":           {"--limit 9", 5, false, 5, 3, ""},
-		"a limit where no numbers are told": {"--limit 4", 4, true, 4, 2, "warning: --limit cut the list after 4; there may be more.\n"},
+		"one page of several":            {"", 5, false, 2, 1, "Page 1 of 3, 5 in all. See more with --page, or everything with --all.\n"},
+		"only one page":                  {"", 2, false, 2, 1, ""},
+		"an empty list":                  {"", 0, false, 0, 1, "Nothing found.\n"},
+		"all":                            {"--all", 5, false, 5, 3, ""},
+		"a limit within a page":          {"--limit 3", 5, false, 3, 2, "warning: --limit cut the list: 3 of 5 are shown.\n"},
+		"a limit at the end of a page":   {"--limit 4", 5, false, 4, 2, "warning: --limit cut the list: 4 of 5 are shown.\n"},
+		"a limit at the end of the list": {"--limit 4", 4, false, 4, 2, ""},
+		"a limit beyond the list":        {"--limit 9", 5, false, 5, 3, ""},
+		"a limit without a total":        {"--limit 4", 4, true, 4, 2, "warning: --limit cut the list after 4; there may be more.\n"},
 	} {
 		flags, _, err := parse(t, test.args)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, out, told := command.BufferedStreams("")
+		s, out, notes := command.BufferedStreams("")
 		printer, err := output.New[json.RawMessage](output.Options{Format: "jsonl"}, s, output.View{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		asked := 0
-		err = perk.ShowList(context.Background(), s, printer, *flags, pages(test.items, !test.unknown, &asked))
-		if shown := strings.Count(out.String(), "\n"); err != nil || shown != test.shown || asked != test.asked || told.String() != test.told {
-			t.Errorf("%s: %d shown, %d pages asked for, %v, told %q; want %d, %d, %q", name, shown, asked, err, told, test.shown, test.asked, test.told)
+		requests := 0
+		err = perk.ShowList(context.Background(), s, printer, *flags, pages(test.items, !test.unknown, &requests))
+		if shown := strings.Count(out.String(), "\n"); err != nil || shown != test.shown || requests != test.requests || notes.String() != test.notes {
+			t.Errorf("%s: %d shown, %d pages requested, %v, notes %q; want %d, %d, %q", name, shown, requests, err, notes, test.shown, test.requests, test.notes)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// TestTheCommandToRunAgainHasEveryFlag loses the reply of a redemption, and compares the command that is advised.
-func TestTheCommandToRunAgainHasEveryFlag(t *testing.T) {
+// TestRetryCommandHasEveryFlag loses the reply of a redemption and checks the advised command.
+func TestRetryCommandHasEveryFlag(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }))
 	defer server.Close()
 	env := map[string]string{session.EnvAPIURL: server.URL, session.EnvToken: "token", session.EnvConfigDir: t.TempDir()}
@@ -44,17 +44,17 @@ func TestTheCommandToRunAgainHasEveryFlag(t *testing.T) {
 func TestParseMetadata(t *testing.T) {
 	for name, test := range map[string]struct {
 		entries []string
-		want    string // "" is refused
+		want    string // "": refused
 	}{
 		"pairs":                   {[]string{"a=1", "b=x=y", "c="}, `{"a":"1","b":"x=y","c":""}`},
-		"an object as it stands":  {[]string{`{"n": 2.50}`}, `{"n": 2.50}`},
-		"no pair":                 {[]string{"oops"}, ""},
+		"an object unchanged":     {[]string{`{"n": 2.50}`}, `{"n": 2.50}`},
+		"not a pair":              {[]string{"oops"}, ""},
 		"no key":                  {[]string{"=x"}, ""},
 		"a key twice":             {[]string{"a=1", "a=2"}, ""},
 		"an object and a pair":    {[]string{`{}`, "a=1"}, ""},
 		"a broken object":         {[]string{`{"a":`}, ""},
-		"something behind it":     {[]string{`{} {}`}, ""},
-		"text that is no object":  {[]string{`["a"]`}, ""},
+		"text after the object":   {[]string{`{} {}`}, ""},
+		"not an object":           {[]string{`["a"]`}, ""},
 		"an object after a pair":  {[]string{"a=1", `{"b":2}`}, ""},
 		"a pair whose value is {": {[]string{"a={"}, `{"a":"{"}`},
 	} {

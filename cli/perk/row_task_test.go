@@ -18,8 +18,8 @@ import (
 	"example.com/perks/store"
 )
 
-// newTestRedeemer is a server with the perk coffee, the users alice and bob, a perk and a user for each of the other ids, a redeemer at
-// it, and a count of the requests.
+// newTestRedeemer starts a server with the perk coffee, the users alice and bob, and a perk and a user for each other id. It
+// returns a redeemer for it and a counter of requests.
 func newTestRedeemer(t *testing.T, others ...string) (*redeemer, *counter) {
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "coffee"}})
@@ -36,9 +36,9 @@ func newTestRedeemer(t *testing.T, others ...string) (*redeemer, *counter) {
 	return newRedeemer(func() (*client.Client, error) { return c, nil }), requests
 }
 
-// counter counts the requests for perks, and fails those that are to fail.
+// counter counts the requests for perks. It can fail all requests.
 type counter struct {
-	perks   atomic.Int64 // apart from those of users
+	perks   atomic.Int64 // not of users
 	failing atomic.Bool
 }
 
@@ -47,7 +47,7 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.perks.Add(1)
 	}
 	if c.failing.Load() {
-		return nil, errors.New("the line is down")
+		return nil, errors.New("connection failed")
 	}
 	return http.DefaultTransport.RoundTrip(r)
 }
@@ -55,12 +55,12 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestRedemptionIsDoneAndFound(t *testing.T) {
 	r, _ := newTestRedeemer(t)
 	before := time.Now().Add(-time.Second)
-	nobody := func(string) bool { return false }
+	notTaken := func(string) bool { return false }
 	task := r.task(t, "perk,user,metadata.ticket\ncoffee,alice,4711\n")
 	if task.Subject() != "coffee\x00alice" {
 		t.Errorf("the subject is %q", task.Subject())
 	}
-	if _, done, err := task.Done(t.Context(), before, nobody); done || err != nil {
+	if _, done, err := task.Done(t.Context(), before, notTaken); done || err != nil {
 		t.Fatalf("before: %t, %v", done, err)
 	}
 	outcome, err := task.Do(t.Context(), "k-1")
@@ -70,11 +70,11 @@ func TestRedemptionIsDoneAndFound(t *testing.T) {
 	if again, err := task.Do(t.Context(), "k-1"); again != outcome || err != nil {
 		t.Errorf("under the same key: %+v, %v", again, err)
 	}
-	if found, done, err := task.Done(t.Context(), before, nobody); found != outcome || !done || err != nil {
+	if found, done, err := task.Done(t.Context(), before, notTaken); found != outcome || !done || err != nil {
 		t.Errorf("after: %+v, %t, %v", found, done, err)
 	}
 	if _, done, err := task.Done(t.Context(), before, func(id string) bool { return id == outcome.ID }); done || err != nil {
-		t.Errorf("what belongs to another row: %t, %v", done, err)
+		t.Errorf("taken by another row: %t, %v", done, err)
 	}
 	if _, err := task.Do(t.Context(), "k-2"); api.CodeOf(err) != api.CodeAlreadyRedeemed {
 		t.Errorf("under another key: %v", err)
@@ -104,7 +104,7 @@ func TestRedemptionIsFoundByUUIDsInAnotherCase(t *testing.T) {
 	}
 }
 
-func TestPerkIsFoundWithASpaceBeforeItsCity(t *testing.T) {
+func TestPerkIsFoundWithSpacesAroundItsCity(t *testing.T) {
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", City: " York "}})
 	server.ImportUsers("alice")
@@ -132,7 +132,7 @@ func TestEachPerkIsReadOnce(t *testing.T) {
 		})
 		checks.Go(func() {
 			if _, _, err := tea.Check(t.Context()); api.CodeOf(err) != api.CodeNotFound {
-				t.Errorf("a perk that is not there: %v", err)
+				t.Errorf("a missing perk: %v", err)
 			}
 		})
 	}
@@ -147,7 +147,7 @@ func TestFailureIsNotCached(t *testing.T) {
 	task := r.task(t, "perk,user\ncoffee,alice\n")
 	requests.failing.Store(true)
 	if _, _, err := task.Check(t.Context()); err == nil {
-		t.Fatal("the line is up")
+		t.Fatal("the check succeeded")
 	}
 	requests.failing.Store(false)
 	if _, _, err := task.Check(t.Context()); err != nil {
@@ -160,12 +160,12 @@ func TestCacheIsBounded(t *testing.T) {
 	for i := range maxKnownPerks + 1 {
 		r.perks.Add(fmt.Sprint(i), knownPerk{})
 	}
-	if kept := r.perks.Len(); kept != maxKnownPerks {
-		t.Errorf("%d answers are kept", kept)
+	if got := r.perks.Len(); got != maxKnownPerks {
+		t.Errorf("%d perks cached", got)
 	}
 }
 
-func TestATaskWithoutAConnectionFails(t *testing.T) {
+func TestTaskWithoutConnectionFails(t *testing.T) {
 	broken := errors.New("no connection")
 	r := newRedeemer(func() (*client.Client, error) { return nil, broken })
 	task := r.task(t, "perk,user\ncoffee,alice\n")
@@ -179,7 +179,7 @@ func TestATaskWithoutAConnectionFails(t *testing.T) {
 	}
 }
 
-// task is the task of a file's first row.
+// task returns the task of a file's first row.
 func (r *redeemer) task(t *testing.T, file string) bulk.Task {
 	t.Helper()
 	task, err := r.parse(firstRow(t, file))

@@ -15,22 +15,22 @@ func TestParseRedeemRow(t *testing.T) {
 		file string
 		want string // perk, user and metadata
 	}{
-		"csv":                         {"perk_id,user_id\ncoffee,alice\n", "coffee alice "},
-		"other names":                 {"user,perk\nalice,coffee\n", "coffee alice "},
-		"a user that is a number":     {"perk,user\ncoffee,007\n", "coffee 007 "},
-		"metadata in a cell":          {"perk,user,metadata\ncoffee,alice,\"{\"\"n\"\": 2.50}\"\n", `coffee alice {"n":2.50}`},
-		"metadata in columns":         {"perk,user,metadata.b,metadata.a.x\ncoffee,alice,<2>,Zoë\n", `coffee alice {"a.x":"Zoë","b":"<2>"}`},
-		"empty cells add nothing":     {"perk,user,metadata,metadata.a,metadata.b\ncoffee,alice,,,2\n", `coffee alice {"b":"2"}`},
-		"all cells empty":             {"perk,user,metadata,metadata.a\ncoffee,alice,,\n", "coffee alice "},
-		"an export of redemptions":    {"id,perk_id,user_id,redeemed_at,status,metadata\nr-1,coffee,alice,2026-01-31T09:00:00Z,approved,{}\n", "coffee alice {}"},
-		"an export by perksd":         {"id,perk_id,user_id,redeemed_at,status,metadata,client_id\nr-1,coffee,alice,2026-01-31T09:00:00Z,approved,{},c\n", "coffee alice {}"},
-		"json":                        {`{"perk_id": "coffee", "user_id": "alice"}`, "coffee alice "},
-		"json with metadata":          {`{"perk": "coffee", "user": "alice", "metadata": {"a": [1, null]}}`, `coffee alice {"a":[1,null]}`},
-		"metadata that is null":       {`{"perk": "coffee", "user": "alice", "metadata": null}`, "coffee alice "},
-		"an export as json":           {`{"id":"r-1","perk_id":"coffee","user_id":"alice","redeemed_at":"x","status":"pending","metadata":{}}`, "coffee alice {}"},
-		"metadata of the longest":     {`{"perk":"p","user":"u","metadata":{"a":"` + strings.Repeat("<", api.MaxMetadata-8) + `"}}`, `p u {"a":"` + strings.Repeat("<", api.MaxMetadata-8) + `"}`},
-		"blanks in it do not count":   {`{"perk":"p","user":"u","metadata":{` + strings.Repeat(" ", api.MaxMetadata) + `}}`, "p u {}"},
-		"a name that only looks like": {"perk,user\nCategories,alice\n", "Categories alice "},
+		"csv":                             {"perk_id,user_id\ncoffee,alice\n", "coffee alice "},
+		"aliases":                         {"user,perk\nalice,coffee\n", "coffee alice "},
+		"a numeric user":                  {"perk,user\ncoffee,007\n", "coffee 007 "},
+		"metadata in a cell":              {"perk,user,metadata\ncoffee,alice,\"{\"\"n\"\": 2.50}\"\n", `coffee alice {"n":2.50}`},
+		"metadata in columns":             {"perk,user,metadata.b,metadata.a.x\ncoffee,alice,<2>,Zoë\n", `coffee alice {"a.x":"Zoë","b":"<2>"}`},
+		"empty cells add nothing":         {"perk,user,metadata,metadata.a,metadata.b\ncoffee,alice,,,2\n", `coffee alice {"b":"2"}`},
+		"all cells empty":                 {"perk,user,metadata,metadata.a\ncoffee,alice,,\n", "coffee alice "},
+		"an export of redemptions":        {"id,perk_id,user_id,redeemed_at,status,metadata\nr-1,coffee,alice,2026-01-31T09:00:00Z,approved,{}\n", "coffee alice {}"},
+		"an export by perksd":             {"id,perk_id,user_id,redeemed_at,status,metadata,client_id\nr-1,coffee,alice,2026-01-31T09:00:00Z,approved,{},c\n", "coffee alice {}"},
+		"json":                            {`{"perk_id": "coffee", "user_id": "alice"}`, "coffee alice "},
+		"json with metadata":              {`{"perk": "coffee", "user": "alice", "metadata": {"a": [1, null]}}`, `coffee alice {"a":[1,null]}`},
+		"null metadata":                   {`{"perk": "coffee", "user": "alice", "metadata": null}`, "coffee alice "},
+		"an export as json":               {`{"id":"r-1","perk_id":"coffee","user_id":"alice","redeemed_at":"x","status":"pending","metadata":{}}`, "coffee alice {}"},
+		"longest metadata":                {`{"perk":"p","user":"u","metadata":{"a":"` + strings.Repeat("<", api.MaxMetadata-8) + `"}}`, `p u {"a":"` + strings.Repeat("<", api.MaxMetadata-8) + `"}`},
+		"spaces in metadata do not count": {`{"perk":"p","user":"u","metadata":{` + strings.Repeat(" ", api.MaxMetadata) + `}}`, "p u {}"},
+		"almost a reserved id":            {"perk,user\nCategories,alice\n", "Categories alice "},
 	} {
 		r, err := parseRedeemRow(redeemColumns(), firstRow(t, test.file))
 		if got := r.perkID + " " + r.request.UserID + " " + string(r.request.Metadata); got != test.want || err != nil {
@@ -39,24 +39,24 @@ func TestParseRedeemRow(t *testing.T) {
 	}
 }
 
-func TestRedeemRowsThatAreWrong(t *testing.T) {
+func TestInvalidRedeemRows(t *testing.T) {
 	const notAnID = "must be 1 to 64 characters of A-Z, a-z, 0-9, _ and -"
 	for name, test := range map[string]struct{ file, want string }{
-		"no perk":                    {"perk,user\n,alice\n", "perk is required"},
-		"no user":                    {"perk_id,user_id\ncoffee,\n", "user_id is required"},
-		"neither":                    {`{}`, "perk_id is required; user_id is required"},
-		"an id that cannot be":       {"perk,user\na perk,alice\n", "perk " + notAnID},
-		"a reserved id":              {"perk_id,user_id\nusers,alice\n", `perk_id must not be "users", which is an address of the service`},
-		"both are wrong":             {"perk,user\na/b,a/b\n", "perk " + notAnID + "; user must not contain blanks, slashes or control characters"},
-		"an id that is no text":      {`{"perk_id": 7, "user": null}`, "perk_id must be a string; user must be a string"},
-		"an empty id":                {`{"perk_id": "", "user_id": ""}`, "perk_id " + notAnID + "; user_id is required"},
-		"metadata that is no object": {"perk,user,metadata\np,u,[1]\n", "metadata must be a JSON object"},
-		"metadata that is no JSON":   {"perk,user,metadata\np,u,ticket=4711\n", "metadata must be a JSON object"},
-		"something behind it":        {"perk,user,metadata\np,u,\"{},\"\"user_id\"\":\"\"v\"\"\"\n", "metadata must be a JSON object"},
-		"a list of metadata":         {`{"perk":"p","user":"u","metadata":[]}`, "metadata must be a JSON object"},
-		"metadata that is too long":  {`{"perk":"p","user":"u","metadata":{"a":"` + strings.Repeat("x", api.MaxMetadata) + `"}}`, "metadata must be at most 16384 bytes"},
-		"columns that are too long":  {"perk,user,metadata.a\np,u," + strings.Repeat("x", api.MaxMetadata) + "\n", "metadata.KEY must be at most 16384 bytes"},
-		"metadata in two ways":       {"perk,user,metadata,metadata.a\np,u,{},1\n", "metadata must be empty if a column such as metadata.KEY has a value"},
+		"no perk":                         {"perk,user\n,alice\n", "perk is required"},
+		"no user":                         {"perk_id,user_id\ncoffee,\n", "user_id is required"},
+		"neither":                         {`{}`, "perk_id is required; user_id is required"},
+		"an invalid id":                   {"perk,user\na perk,alice\n", "perk " + notAnID},
+		"a reserved id":                   {"perk_id,user_id\nusers,alice\n", `perk_id must not be "users", which is an address of the service`},
+		"two invalid ids":                 {"perk,user\na/b,a/b\n", "perk " + notAnID + "; user must not contain blanks, slashes or control characters"},
+		"ids that are not strings":        {`{"perk_id": 7, "user": null}`, "perk_id must be a string; user must be a string"},
+		"an empty id":                     {`{"perk_id": "", "user_id": ""}`, "perk_id " + notAnID + "; user_id is required"},
+		"metadata is not an object":       {"perk,user,metadata\np,u,[1]\n", "metadata must be a JSON object"},
+		"metadata is not JSON":            {"perk,user,metadata\np,u,ticket=4711\n", "metadata must be a JSON object"},
+		"text after the object":           {"perk,user,metadata\np,u,\"{},\"\"user_id\"\":\"\"v\"\"\"\n", "metadata must be a JSON object"},
+		"a list as metadata":              {`{"perk":"p","user":"u","metadata":[]}`, "metadata must be a JSON object"},
+		"metadata that is too long":       {`{"perk":"p","user":"u","metadata":{"a":"` + strings.Repeat("x", api.MaxMetadata) + `"}}`, "metadata must be at most 16384 bytes"},
+		"columns that are too long":       {"perk,user,metadata.a\np,u," + strings.Repeat("x", api.MaxMetadata) + "\n", "metadata.KEY must be at most 16384 bytes"},
+		"metadata in a cell and a column": {"perk,user,metadata,metadata.a\np,u,{},1\n", "metadata must be empty if a column such as metadata.KEY has a value"},
 	} {
 		r, err := parseRedeemRow(redeemColumns(), firstRow(t, test.file))
 		var invalid *api.Error
@@ -66,7 +66,7 @@ func TestRedeemRowsThatAreWrong(t *testing.T) {
 	}
 }
 
-func TestRedeemHeadersThatAreWrong(t *testing.T) {
+func TestInvalidRedeemHeaders(t *testing.T) {
 	const columns = "; the columns are perk_id, user_id, metadata, metadata.KEY"
 	for file, want := range map[string]string{
 		"perk_id,userid\np,u\n":           "user_id is missing; every row needs it; userid is not a known column" + columns,
@@ -101,13 +101,13 @@ func FuzzParseRedeemRow(f *testing.F) {
 				t.Fatal(err)
 			}
 			if _, err := api.ParseRedeemRequest(body); err != nil || api.PerkIDRule(r.perkID) != "" {
-				t.Errorf("the service refuses what was taken, %q and %s: %v", r.perkID, body, err)
+				t.Errorf("the service refuses an accepted row, %q and %s: %v", r.perkID, body, err)
 			}
 		}
 	})
 }
 
-// firstRow reads the first row of a file, which is JSON lines if it begins with a brace.
+// firstRow reads the first row of a file: JSON lines if it begins with a brace, otherwise CSV.
 func firstRow(t *testing.T, file string) rows.Row {
 	t.Helper()
 	for row, err := range rows.NewReader(strings.NewReader(file), formatOf(file)).Rows() {
@@ -116,7 +116,7 @@ func firstRow(t *testing.T, file string) rows.Row {
 		}
 		return row
 	}
-	t.Fatal("there is no row")
+	t.Fatal("no row")
 	return rows.Row{}
 }
 

@@ -10,7 +10,7 @@ import (
 	"example.com/perks/cli/perk"
 )
 
-func TestSortIsCheckedBeforeAnythingIsSent(t *testing.T) {
+func TestCheckSort(t *testing.T) {
 	fields := []string{"title", "valid_to", "distance"}
 	const all = " The fields are title, valid_to, distance."
 	for sort, want := range map[string]string{
@@ -26,10 +26,10 @@ func TestSortIsCheckedBeforeAnythingIsSent(t *testing.T) {
 		"distance":          `--sort distance needs --near LAT,LNG.`,
 		"popularity,-title": "<nil> warning: \"popularity\" is not a sort field that perksctl knows; the server decides.\n",
 	} {
-		s, _, told := command.BufferedStreams("")
+		s, _, notes := command.BufferedStreams("")
 		flags := &perk.ListFlags{Sort: sort}
 		err := flags.CheckSort(s, fields, api.PerkFilter{})
-		if got := strings.TrimSpace(fmt.Sprint(err) + " " + told.String()); got != strings.TrimSpace(want) {
+		if got := strings.TrimSpace(fmt.Sprint(err) + " " + notes.String()); got != strings.TrimSpace(want) {
 			t.Errorf("%q:\n got %s\nwant %s", sort, got, want)
 		}
 	}

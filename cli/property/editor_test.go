@@ -13,7 +13,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// program puts a shell script on the PATH, which then holds nothing else.
+// program writes a shell script, and makes its folder the only one on the PATH.
 func program(t *testing.T, name, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -28,17 +28,17 @@ func TestFind(t *testing.T) {
 	path := program(t, "code", "")
 	for name, test := range map[string]struct {
 		visual, editor string
-		want           []string // nil for an editor that is refused
+		want           []string // nil: refused
 	}{
-		"an editor":                       {editor: "code", want: []string{"code"}},
-		"VISUAL comes first":              {visual: "code -v", editor: "no-such-editor", want: []string{"code", "-v"}},
-		"a blank VISUAL is none":          {visual: " ", editor: "code", want: []string{"code"}},
-		"arguments and quotes":            {editor: `code --wait "two words" 'it''s' a\ b`, want: []string{"code", "--wait", "two words", "its", "a b"}},
-		"a path":                          {editor: path, want: []string{path}},
-		"no such program":                 {editor: "no-such-editor -x"},
-		"a wrong VISUAL is wrong":         {visual: "no-such-editor", editor: "code"},
-		"a quote that stays open":         {editor: `code "`},
-		"nothing defaultEditors is there": {},
+		"an editor":                    {editor: "code", want: []string{"code"}},
+		"VISUAL comes first":           {visual: "code -v", editor: "no-such-editor", want: []string{"code", "-v"}},
+		"a blank VISUAL is ignored":    {visual: " ", editor: "code", want: []string{"code"}},
+		"arguments and quotes":         {editor: `code --wait "two words" 'it''s' a\ b`, want: []string{"code", "--wait", "two words", "its", "a b"}},
+		"a path":                       {editor: path, want: []string{path}},
+		"no such program":              {editor: "no-such-editor -x"},
+		"an unknown VISUAL is refused": {visual: "no-such-editor", editor: "code"},
+		"an open quote":                {editor: `code "`},
+		"no default editor":            {},
 	} {
 		env := map[string]string{"VISUAL": test.visual, "EDITOR": test.editor}
 		got, err := findEditor(func(name string) string { return env[name] })
@@ -69,13 +69,13 @@ func TestOpenReports(t *testing.T) {
 	} {
 		path := program(t, "ed", script)
 		ctx, interrupts, stop := handleInterrupts(t.Context())
-		s, _, _ := command.BufferedStreams("this is not for the editor")
+		s, _, _ := command.BufferedStreams("not for the editor")
 		err := textEditor{path}.Open(ctx, s, interrupts, file)
 		if got := strings.ReplaceAll(message(err), path, "PATH"); got != want {
 			t.Errorf("%s: %s", script, got)
 		}
 		if ctx.Err() != nil {
-			t.Errorf("%s: the context ended", script)
+			t.Errorf("%s: the context was cancelled", script)
 		}
 		stop()
 	}
@@ -91,14 +91,14 @@ func message(err error) string {
 	return err.Error()
 }
 
-// TestEditorGetsTheInterrupts sends signals to this process, which would end by them if nobody heeded them.
+// TestEditorGetsTheInterrupts sends signals to this process, which exits if they are not handled.
 func TestEditorGetsTheInterrupts(t *testing.T) {
-	outer, end := context.WithCancel(t.Context())
+	outer, cancel := context.WithCancel(t.Context())
 	ctx, interrupts, stop := handleInterrupts(outer)
 	defer stop()
-	end()
+	cancel()
 	if ctx.Err() != nil {
-		t.Fatal("it ends with what came before")
+		t.Fatal("cancelled with the outer context")
 	}
 	for range 100 {
 		resume := interrupts.suspend()
@@ -106,13 +106,13 @@ func TestEditorGetsTheInterrupts(t *testing.T) {
 		resume()
 	}
 	if ctx.Err() != nil {
-		t.Fatal("an interrupt for the editor ended the context")
+		t.Fatal("an interrupt for the editor cancelled the context")
 	}
 	interrupt(t)
 	<-ctx.Done()
 }
 
-// interrupt returns when the signal has come.
+// interrupt sends an interrupt to this process, and returns when it arrived.
 func interrupt(t *testing.T) {
 	t.Helper()
 	seen := make(chan os.Signal, 1)
@@ -154,18 +154,18 @@ func TestDraft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := d.Read(); err == nil {
-		t.Error("a text without end was read")
+		t.Error("read a text beyond the limit")
 	}
 	d.Discard()
 	if _, err := os.Stat(filepath.Dir(d.Path)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder is still there: %v", err)
+		t.Errorf("the folder still exists: %v", err)
 	}
 	if got, err := d.Read(); got != "" || err != nil {
-		t.Errorf("a file that is gone: %q, %v", got, err)
+		t.Errorf("a missing file: %q, %v", got, err)
 	}
 }
 
-func TestDiscardLeavesWhatItDidNotMake(t *testing.T) {
+func TestDiscardKeepsOtherFiles(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	for _, folder := range []string{temp, filepath.Join(temp, "perksctl-edit-mine"), filepath.Join(temp, "deeper", "perksctl-edit-1"), filepath.Join(temp, "other-1")} {

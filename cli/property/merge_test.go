@@ -18,29 +18,29 @@ func TestMerge(t *testing.T) {
 		mine, theirs func(*api.Property)
 		text         string
 		want         string // the merged title, city, price and bedrooms
-		changed      string // by them; those that I changed as well in capitals
+		changed      string // by them; conflicts in capitals
 	}{
-		"nobody changed it": {want: "Flat Leeds 250.00 1"},
-		"only mine":         {mine: func(p *api.Property) { p.Title = "Loft" }, want: "Loft Leeds 250.00 1"},
-		"only theirs":       {theirs: func(p *api.Property) { p.Title = "Loft" }, want: "Loft Leeds 250.00 1", changed: "title"},
-		"each another field": {
+		"unchanged":   {want: "Flat Leeds 250.00 1"},
+		"only mine":   {mine: func(p *api.Property) { p.Title = "Loft" }, want: "Loft Leeds 250.00 1"},
+		"only theirs": {theirs: func(p *api.Property) { p.Title = "Loft" }, want: "Loft Leeds 250.00 1", changed: "title"},
+		"different fields": {
 			mine: func(p *api.Property) { p.Title = "Loft" }, theirs: func(p *api.Property) { p.City, p.Bedrooms = "York", 2 },
 			want: "Loft York 250.00 2", changed: "city bedrooms",
 		},
-		"both the same": {
+		"the same change": {
 			mine: func(p *api.Property) { p.Title = "Loft" }, theirs: func(p *api.Property) { p.Title = "Loft" },
 			want: "Loft Leeds 250.00 1", changed: "title",
 		},
-		"both one field": {
+		"the same field": {
 			mine:   func(p *api.Property) { p.Title, p.City = "Loft", "York" },
 			theirs: func(p *api.Property) { p.Title, p.Bedrooms = "House", 3 },
 			want:   "Loft York 250.00 3", changed: "TITLE bedrooms",
 		},
-		"a price with other zeros": {
+		"a price in another notation": {
 			mine: func(p *api.Property) { p.PricePW = priceOf(t, "250") }, theirs: func(p *api.Property) { p.PricePW = priceOf(t, "300") },
 			want: "Flat Leeds 300 1", changed: "price_pw",
 		},
-		"fields taken out": {text: "title: Loft\n", theirs: func(p *api.Property) { p.City = "York" }, want: "Loft York 250.00 1", changed: "city"},
+		"removed fields": {text: "title: Loft\n", theirs: func(p *api.Property) { p.City = "York" }, want: "Loft York 250.00 1", changed: "city"},
 	} {
 		mine, theirs := before, before
 		if test.mine != nil {
@@ -69,7 +69,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-func TestNotesOfConflicts(t *testing.T) {
+func TestConflictNotes(t *testing.T) {
 	before, mine, theirs := api.Property{Title: "Flat"}, api.Property{Title: "Loft"}, api.Property{Title: "House\nof \x1bcards", City: "York"}
 	m := mergeOf(before, theirs, api.PropertyChanges(before, mine))
 	_, text, _ := strings.Cut(annotate(write("", m.merged), m.notes()), "\n\n")
@@ -83,13 +83,13 @@ description: ""
 	if !strings.HasPrefix(text, want) {
 		t.Errorf("got\n%s", text)
 	}
-	told := "  title\n    before: Flat\n    theirs: House of cards\n    yours:  Loft\n  city\n    before: (empty)\n    theirs: York\n"
-	if diff := cmp.Diff(told, m.String()); diff != "" {
+	summary := "  title\n    before: Flat\n    theirs: House of cards\n    yours:  Loft\n  city\n    before: (empty)\n    theirs: York\n"
+	if diff := cmp.Diff(summary, m.String()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestDiffShowsWhatChanges(t *testing.T) {
+func TestWriteDiff(t *testing.T) {
 	before := api.Property{Title: "Flat", Description: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", PricePW: priceOf(t, "1")}
 	after := readYAML("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\ndescription: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n")
 	patch, _ := after.changes(before)

@@ -29,8 +29,8 @@ func TestParseIDs(t *testing.T) {
 func TestChangesFromFlagsAndFile(t *testing.T) {
 	for args, ok := range map[string]bool{
 		"--city B --set lat= --from-file -":    true,
-		"--title A --set city=B --from-file -": false, // the file has a title too
-		"--images a,b":                         false, // no absolute addresses
+		"--title A --set city=B --from-file -": false, // the file also has a title
+		"--images a,b":                         false, // not absolute URLs
 		"--price-pw 1.10 --set price_pw=1.20":  false,
 		"":                                     false,
 	} {
@@ -58,7 +58,7 @@ func TestEveryFieldHasAFlagWithHelp(t *testing.T) {
 	c.bind(cmd)
 	for _, field := range api.PropertyPatchFields() {
 		if flag := cmd.Flags().Lookup(flagOf(field)); flag == nil || flag.Usage == "" {
-			t.Errorf("%s has no flag, or one without help", field)
+			t.Errorf("%s has no flag, or a flag without help", field)
 		}
 	}
 }

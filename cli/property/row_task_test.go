@@ -11,7 +11,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// newTestServer is a server with property 42, and a connection as its owner.
+// newTestServer starts a server with property 42, and returns a connection as its owner.
 func newTestServer(t *testing.T) connector {
 	server := servertest.Start(t)
 	owner, secret := server.Client()
@@ -94,13 +94,13 @@ func TestDeletionIsDoneAndFound(t *testing.T) {
 func TestETagGuardsTheProperty(t *testing.T) {
 	connect := newTestServer(t)
 	before := connect.version(t)
-	quoted := `"""` + before[1:len(before)-1] + `"""` // as CSV has it
+	quoted := `"""` + before[1:len(before)-1] + `"""` // as in CSV
 	first := connect.update(t, "id,title,if_match\n42,Loft,"+quoted+"\n")
 	second := connect.update(t, "id,title,if_match\n42,Barn,"+quoted+"\n")
 	deletion := connect.remove(t, "id,if_match\n42,"+quoted+"\n")
 	for _, task := range []bulk.Task{first, second, deletion} {
 		if _, _, err := task.Check(t.Context()); err != nil {
-			t.Errorf("a check before: %v", err)
+			t.Errorf("check before the update: %v", err)
 		}
 	}
 	if _, err := first.Do(t.Context(), "k"); err != nil {
@@ -108,16 +108,16 @@ func TestETagGuardsTheProperty(t *testing.T) {
 	}
 	for _, task := range []bulk.Task{second, deletion} {
 		if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodePreconditionFailed {
-			t.Errorf("a stale version: %v", err)
+			t.Errorf("stale version: %v", err)
 		}
 		if _, _, err := task.Check(t.Context()); api.CodeOf(err) != api.CodePreconditionFailed {
-			t.Errorf("a check of a stale version: %v", err)
+			t.Errorf("check of a stale version: %v", err)
 		}
 	}
 	for _, version := range []string{"*", connect.version(t), `"other", ` + connect.version(t)} {
 		task := task{client.Editing{ID: 42, Delete: true, ETag: version}, connect}
 		if _, _, err := task.Check(t.Context()); err != nil {
-			t.Errorf("a check of %s: %v", version, err)
+			t.Errorf("check of %s: %v", version, err)
 		}
 	}
 }
@@ -128,18 +128,18 @@ func TestMissingProperty(t *testing.T) {
 	deletion := connect.remove(t, "id\n7\n")
 	for _, task := range []bulk.Task{update, deletion} {
 		if _, _, err := task.Check(t.Context()); api.CodeOf(err) != api.CodeNotFound {
-			t.Errorf("a check: %v", err)
+			t.Errorf("check: %v", err)
 		}
 		if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodeNotFound {
 			t.Errorf("%v", err)
 		}
 	}
 	if _, done, err := update.Done(t.Context(), time.Now(), nil); done || api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("an update of nothing: %t, %v", done, err)
+		t.Errorf("update of a missing property: %t, %v", done, err)
 	}
 }
 
-func TestATaskWithoutAConnectionFails(t *testing.T) {
+func TestTaskWithoutConnectionFails(t *testing.T) {
 	broken := errors.New("no connection")
 	connect := connector(func() (*client.Client, error) { return nil, broken })
 	for _, task := range []bulk.Task{connect.update(t, "id,title\n42,Loft\n"), connect.remove(t, "id\n42\n")} {

@@ -18,10 +18,10 @@ func TestParseUpdateRow(t *testing.T) {
 		want string // id, version and patch
 	}{
 		"one field":                     {"propertyId,title\n42,Loft\n", `42  {"title":"Loft"}`},
-		"another name":                  {"title,property_id\nLoft,42\n", `42  {"title":"Loft"}`},
+		"an alias":                      {"title,property_id\nLoft,42\n", `42  {"title":"Loft"}`},
 		"an empty cell changes nothing": {"id,title,description,images,lat,deposit\n42,Loft,,,,\n", `42  {"title":"Loft"}`},
 		"null clears a position":        {"id,lat,lng\n42,null,null\n", `42  {"lat":null,"lng":null}`},
-		"null is a title like another":  {"id,title\n42,null\n", `42  {"title":"null"}`},
+		"null is a valid title":         {"id,title\n42,null\n", `42  {"title":"null"}`},
 		"numbers":                       {"id,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,120.50,2,1,-53.5,1.25,99.9\n", `42  {"price_pw":"120.50","bedrooms":2,"bathrooms":1,"lat":-53.5,"lng":1.25,"deposit":99.9}`},
 		"images with commas between":    {"id,images\n42,\"https://a.example/1.jpg, https://a.example/2.jpg\"\n", `42  {"images":["https://a.example/1.jpg","https://a.example/2.jpg"]}`},
 		"images as JSON":                {"id,images\n42,\"[\"\"https://a.example/1,2.jpg\"\"]\"\n", `42  {"images":["https://a.example/1,2.jpg"]}`},
@@ -42,26 +42,26 @@ func TestParseUpdateRow(t *testing.T) {
 	}
 }
 
-func TestUpdateRowsThatAreWrong(t *testing.T) {
+func TestInvalidUpdateRows(t *testing.T) {
 	const notAnID = "must be a whole number above 0"
 	for name, test := range map[string]struct{ file, want string }{
-		"no id":                         {"id,title\n,Loft\n", "id is required"},
-		"an id that is none":            {"property_id,title\nforty-two,Loft\n", "property_id " + notAnID},
-		"an id below 1":                 {`{"propertyId":0,"title":"Loft"}`, "propertyId " + notAnID},
-		"an id that is text":            {`{"propertyId":"42","title":"Loft"}`, "propertyId " + notAnID},
-		"values":                        {"id,bedrooms,lat,price_pw\n0,-1,91,1e3\n", "bedrooms must not be negative; id " + notAnID + "; lat must be between -90 and 90; price_pw must be plain decimal digits such as 120.50"},
-		"null where there is none":      {"id,bedrooms\n42,null\n", "bedrooms must be a whole number"},
-		"null in json":                  {`{"id":42,"title":null,"deposit":null}`, "deposit must not be null; title must not be null"},
-		"a version that breaks a line":  {`{"id":42,"title":"Loft","if_match":"a\r\nb"}`, "if_match must be printable ASCII"},
-		"a version that is null":        {`{"id":42,"title":"Loft","if_match":null}`, "if_match must be a string"},
-		"a version that is empty":       {`{"id":42,"title":"Loft","if_match":""}`, "if_match must not be empty; leave it out to accept any version"},
-		"a version whose cell is empty": {"id,title,if_match\n42,Loft,\n", "if_match must not be empty; leave it out to accept any version"},
-		"an empty exported version":     {"id,title,etag\n42,Loft,\n", "etag must not be empty; leave it out to accept any version"},
-		"one version of two is empty":   {"id,title,if_match,etag\n42,Loft,,abc\n", "if_match must not be empty; leave it out to accept any version"},
-		"two versions":                  {`{"id":42,"title":"Loft","if_match":"a","etag":"b"}`, "if_match differs from etag; leave one of them out"},
-		"a field twice":                 {`{"id":42,"title":"A","title":"B"}`, "title is given more than once"},
-		"images that are none":          {"id,images\n42,a.jpg\n", "images number 1 must be an absolute http or https URL"},
-		"an owner":                      {`{"id":42,"title":"A","owner":"me"}`, "owner is not a known field; the fields are propertyId, if_match, etag, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
+		"no id":                                  {"id,title\n,Loft\n", "id is required"},
+		"an invalid id":                          {"property_id,title\nforty-two,Loft\n", "property_id " + notAnID},
+		"an id below 1":                          {`{"propertyId":0,"title":"Loft"}`, "propertyId " + notAnID},
+		"an id as a string":                      {`{"propertyId":"42","title":"Loft"}`, "propertyId " + notAnID},
+		"values":                                 {"id,bedrooms,lat,price_pw\n0,-1,91,1e3\n", "bedrooms must not be negative; id " + notAnID + "; lat must be between -90 and 90; price_pw must be plain decimal digits such as 120.50"},
+		"null for a field that requires a value": {"id,bedrooms\n42,null\n", "bedrooms must be a whole number"},
+		"null in json":                           {`{"id":42,"title":null,"deposit":null}`, "deposit must not be null; title must not be null"},
+		"a version with a newline":               {`{"id":42,"title":"Loft","if_match":"a\r\nb"}`, "if_match must be printable ASCII"},
+		"a null version":                         {`{"id":42,"title":"Loft","if_match":null}`, "if_match must be a string"},
+		"an empty version":                       {`{"id":42,"title":"Loft","if_match":""}`, "if_match must not be empty; leave it out to accept any version"},
+		"an empty version cell":                  {"id,title,if_match\n42,Loft,\n", "if_match must not be empty; leave it out to accept any version"},
+		"an empty exported version":              {"id,title,etag\n42,Loft,\n", "etag must not be empty; leave it out to accept any version"},
+		"one version of two is empty":            {"id,title,if_match,etag\n42,Loft,,abc\n", "if_match must not be empty; leave it out to accept any version"},
+		"two versions":                           {`{"id":42,"title":"Loft","if_match":"a","etag":"b"}`, "if_match differs from etag; leave one of them out"},
+		"a field twice":                          {`{"id":42,"title":"A","title":"B"}`, "title is given more than once"},
+		"invalid images":                         {"id,images\n42,a.jpg\n", "images number 1 must be an absolute http or https URL"},
+		"an owner":                               {`{"id":42,"title":"A","owner":"me"}`, "owner is not a known field; the fields are propertyId, if_match, etag, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
 	} {
 		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
 		var invalid *api.Error
@@ -80,19 +80,19 @@ func TestUpdateRowsThatAreWrong(t *testing.T) {
 func TestParseDeleteRow(t *testing.T) {
 	for name, test := range map[string]struct {
 		file string
-		want string // id and version, or what is wrong
+		want string // id and version, or the error
 	}{
-		"ids alone":            {"id\n42\n", "42 "},
-		"a version":            {"propertyId,if_match\n42,abc\n", `42 "abc"`},
-		"an export":            {"propertyId,title,description,address,city,postcode,images,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,Loft,,,,,,x,,,,,\n", "42 "},
-		"an export by perksd":  {`{"propertyId":42,"title":"Loft","lat":null,"owner":"client"}`, "42 "},
-		"a misspelt version":   {"id,if_mach\n42,abc\n", "if_mach is not a known column; the columns are propertyId, if_match, etag"},
-		"an empty version":     {"id,if_match\n42,\n", "if_match must not be empty; leave it out to accept any version"},
-		"an exported version":  {"id,title,etag\n42,Loft,abc\n", `42 "abc"`},
-		"no id":                {"title\nLoft\n", "propertyId is missing; every row needs it"},
-		"perks":                {"id\ncoffee\n", "id must be a whole number above 0"},
-		"two ids":              {"id,propertyId\n42,43\n", "propertyId means the same as id; only one of them can be there"},
-		"an id that is not 42": {`{"id":42.5}`, "id must be a whole number above 0"},
+		"only ids":            {"id\n42\n", "42 "},
+		"a version":           {"propertyId,if_match\n42,abc\n", `42 "abc"`},
+		"an export":           {"propertyId,title,description,address,city,postcode,images,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,Loft,,,,,,x,,,,,\n", "42 "},
+		"an export by perksd": {`{"propertyId":42,"title":"Loft","lat":null,"owner":"client"}`, "42 "},
+		"a misspelt version":  {"id,if_mach\n42,abc\n", "if_mach is not a known column; the columns are propertyId, if_match, etag"},
+		"an empty version":    {"id,if_match\n42,\n", "if_match must not be empty; leave it out to accept any version"},
+		"an exported version": {"id,title,etag\n42,Loft,abc\n", `42 "abc"`},
+		"no id":               {"title\nLoft\n", "propertyId is missing; every row needs it"},
+		"perks":               {"id\ncoffee\n", "id must be a whole number above 0"},
+		"two ids":             {"id,propertyId\n42,43\n", "propertyId means the same as id; only one of them can be there"},
+		"a fractional id":     {`{"id":42.5}`, "id must be a whole number above 0"},
 	} {
 		e, err := parseDeleteRow(deleteColumns(), firstRow(t, test.file))
 		got := subject(e) + " " + e.ETag
@@ -136,7 +136,7 @@ func FuzzParseUpdateRow(f *testing.F) {
 			}
 			again, err := api.ParsePropertyPatch(members)
 			if err != nil {
-				t.Errorf("the service refuses what was taken, %s: %v", body, err)
+				t.Errorf("the service refuses an accepted row, %s: %v", body, err)
 			}
 			var property api.Property
 			again.Apply(&property)
@@ -160,7 +160,7 @@ func FuzzParseDeleteRow(f *testing.F) {
 	})
 }
 
-// readable returns the rows of a file up to the first that is broken. It is JSON lines if it begins with a brace.
+// readable returns the rows of a file before the first invalid one: JSON lines if it begins with a brace, otherwise CSV.
 func readable(file string) []rows.Row {
 	format := rows.CSV
 	if strings.HasPrefix(file, "{") {
@@ -180,7 +180,7 @@ func firstRow(t *testing.T, file string) rows.Row {
 	t.Helper()
 	all := readable(file)
 	if len(all) == 0 {
-		t.Fatalf("there is no row in %q", file)
+		t.Fatalf("no row in %q", file)
 	}
 	return all[0]
 }

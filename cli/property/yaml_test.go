@@ -20,14 +20,14 @@ func priceOf(t testing.TB, digits string) api.Price {
 	return p
 }
 
-// readBack writes the property and reads it again, alone and between notes.
+// readBack writes the property and reads it again, without and with notes.
 func readBack(t testing.TB, p api.Property) {
 	t.Helper()
-	plainly, want, n := write("Property 42 at http://x", p), map[string]api.Value{}, notes{}
+	plain, want, n := write("Property 42 at http://x", p), map[string]api.Value{}, notes{}
 	for _, field := range api.PropertyFields() {
 		want[field.Name], n[field.Name] = valueOf(field, p), []string{"is wrong", `description: "`}
 	}
-	for _, text := range []string{plainly, annotate(plainly, n)} {
+	for _, text := range []string{plain, annotate(plain, n)} {
 		read := readYAML(text)
 		if read.syntax != nil || len(read.wrong) > 0 {
 			t.Fatalf("%v %v\n%s", read.syntax, read.wrong, text)
@@ -36,8 +36,8 @@ func readBack(t testing.TB, p api.Property) {
 			t.Fatalf("%s\n%s", diff, text)
 		}
 	}
-	if back := withoutNotes(annotate(plainly, n)); back != plainly {
-		t.Fatalf("notes leave something behind:\n%s", back)
+	if back := withoutNotes(annotate(plain, n)); back != plain {
+		t.Fatalf("text without its notes differs:\n%s", back)
 	}
 }
 
@@ -50,7 +50,7 @@ var texts = []string{
 	strings.Repeat("long ", 40), strings.Repeat("long", 40), strings.Repeat("x", 2000) + ": y", " " + strings.Repeat("long ", 40), "price_pw: 1\ntitle: x",
 }
 
-func TestEveryTextIsReadBack(t *testing.T) {
+func TestTextsRoundTrip(t *testing.T) {
 	for _, text := range texts {
 		readBack(t, api.Property{Title: text, Description: text, Images: []string{text, text}, PricePW: priceOf(t, "0.10")})
 	}
@@ -100,7 +100,7 @@ func TestYAMLHasEveryField(t *testing.T) {
 	}
 }
 
-func TestWhatCountsAsAChange(t *testing.T) {
+func TestReadYAMLChanges(t *testing.T) {
 	lat := 1.5
 	before := api.Property{Title: "Flat", Images: []string{"https://a.example/1.jpg", "https://a.example/2.jpg"}, PricePW: priceOf(t, "250.00"), Bedrooms: 2, Lat: &lat}
 	for text, want := range map[string]string{
@@ -129,7 +129,7 @@ func TestAmbiguousValuesAreText(t *testing.T) {
 	}
 }
 
-func TestProblems(t *testing.T) {
+func TestReadYAMLErrors(t *testing.T) {
 	before := api.Property{Title: "Flat", Images: []string{"no address"}, PricePW: priceOf(t, "1")}
 	for text, want := range map[string]string{
 		"title:":                           "title must not be blank",
@@ -183,7 +183,7 @@ func TestAnnotate(t *testing.T) {
 		t.Error(diff)
 	}
 	if twice := annotate(once, n); twice != once {
-		t.Errorf("a second time:\n%s", twice)
+		t.Errorf("annotated twice:\n%s", twice)
 	}
 	if diff := cmp.Diff(text, annotate(once, notes{})); diff != "" {
 		t.Error(diff)
@@ -196,11 +196,11 @@ func TestAnnotate(t *testing.T) {
 	}
 	broken := annotate("title: [\n", both)
 	if broken != "#! y\n#! x\ntitle: [\n" {
-		t.Errorf("a text that is no YAML: %q", broken)
+		t.Errorf("invalid YAML: %q", broken)
 	}
 }
 
-func TestLineOfASyntaxErrorIsThatOfTheFile(t *testing.T) {
+func TestSyntaxErrorHasTheLineOfTheFile(t *testing.T) {
 	read := readYAML("title: a\ncity: b: c\n")
 	if got := read.sentence(1); read.line != 2 || !strings.HasPrefix(got, "line 3: ") {
 		t.Errorf("line %d: %s", read.line, got)
@@ -220,12 +220,12 @@ func FuzzYAMLRoundTrip(f *testing.F) {
 		p := api.Property{Title: text, Description: text + "\n" + image, City: image, Images: []string{image, text}, PricePW: price, Bedrooms: rooms, Lat: &lat, Deposit: lat}
 		readBack(t, p)
 		if patch, wrong := readYAML(write("", p)).changes(p); !patch.IsEmpty() || len(wrong) > 0 {
-			t.Errorf("reading back is a change: %+v %v", patch, wrong)
+			t.Errorf("the round trip changed fields: %+v %v", patch, wrong)
 		}
 	})
 }
 
-// FuzzReadYAML feeds what no sheet looks like: nothing may panic, and notes must not change what is read.
+// FuzzReadYAML reads arbitrary text: nothing may panic, and notes must not change the values.
 func FuzzReadYAML(f *testing.F) {
 	for _, text := range texts {
 		f.Add("title: " + text)
@@ -242,7 +242,7 @@ func FuzzReadYAML(f *testing.F) {
 		}
 		noted := readYAML(annotate(text, n))
 		if read.syntax == nil && (noted.syntax != nil || !cmp.Equal(read.values, noted.values, cmp.AllowUnexported(api.Value{}))) {
-			t.Errorf("notes change what is read:\n%s\n%s", text, annotate(text, n))
+			t.Errorf("notes change the values:\n%s\n%s", text, annotate(text, n))
 		}
 		read.changes(api.Property{})
 	})

@@ -45,14 +45,14 @@ func TestUpdateKeepsWhatItDoesNotChange(t *testing.T) {
 	}
 }
 
-func TestRemoveChoosesTheNextProfileOnlyWhereThereIsNoDoubt(t *testing.T) {
+func TestRemoveSelectsTheOnlyOtherProfile(t *testing.T) {
 	for _, test := range []struct {
 		profiles, current, remove, want string
 	}{
 		{"default a b", "a", "b", "a"},
 		{"default a b", "a", "a", "default"},
 		{"a b", "a", "a", "b"},
-		{"a b c", "a", "a", "default"}, // which there is not
+		{"a b c", "a", "a", "default"}, // which does not exist
 		{"a b", "", "a", "b"},
 		{"default b", "", "default", "b"},
 		{"a", "a", "a", "default"},
@@ -63,12 +63,12 @@ func TestRemoveChoosesTheNextProfileOnlyWhereThereIsNoDoubt(t *testing.T) {
 		}
 		c.Remove(test.remove)
 		if _, known := c.Profiles[test.remove]; known || c.CurrentName() != test.want {
-			t.Errorf("%+v: %s is current, want %s", test, c.CurrentName(), test.want)
+			t.Errorf("%+v: current is %s, want %s", test, c.CurrentName(), test.want)
 		}
 	}
 }
 
-func TestFailedChangeLeavesTheFile(t *testing.T) {
+func TestFailedChangeKeepsTheFile(t *testing.T) {
 	file := session.ConfigFile(filepath.Join(t.TempDir(), "config.yaml"))
 	wrong := errors.New("no")
 	_, err := file.Update(context.Background(), func(c *session.Config) error { c.Current = "x"; return wrong })
@@ -76,11 +76,11 @@ func TestFailedChangeLeavesTheFile(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(string(file)); !os.IsNotExist(err) {
-		t.Errorf("the file was written: %v", err)
+		t.Errorf("wrote the file: %v", err)
 	}
 }
 
-func TestChangesAtTheSameTimeAreAllKept(t *testing.T) {
+func TestConcurrentChangesAreKept(t *testing.T) {
 	file := session.ConfigFile(filepath.Join(t.TempDir(), "config.yaml"))
 	var group sync.WaitGroup
 	for i := range 8 {
@@ -119,7 +119,7 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsWrongIsExplainedInWords(t *testing.T) {
+func TestInvalidFileIsExplained(t *testing.T) {
 	for text, want := range map[string]string{
 		"profiles: 5\n": "line 1: \"5\" is not valid here",
 		"profiles:\n  a:\n    api-url: [1]\n  b: {x: 1}\n": "line 3: this is not valid here; line 4: field x not found",

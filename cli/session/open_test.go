@@ -18,18 +18,18 @@ func configOf(t *testing.T, s *Session) client.Config {
 	return config
 }
 
-func TestTheTimeoutOfAnOpenSessionIsThatOfEachRequest(t *testing.T) {
-	for open, ends := range map[bool]bool{false: true, true: false} {
+func TestOpenSessionHasNoDeadline(t *testing.T) {
+	for open, deadline := range map[bool]bool{false: true, true: false} {
 		s, _, _ := command.BufferedStreams("")
 		made := &Session{Streams: s, Flags: Flags{Timeout: time.Second}, Open: open}
 		config := configOf(t, made)
-		if config.Timeout != time.Second || config.Deadline.IsZero() == ends {
+		if config.Timeout != time.Second || config.Deadline.IsZero() == deadline {
 			t.Errorf("open %t: timeout %s, deadline %s", open, config.Timeout, config.Deadline)
 		}
 	}
 }
 
-func TestTheTraceGoesBesideTheMessages(t *testing.T) {
+func TestTraceIsSeparateFromMessages(t *testing.T) {
 	s, _, messages := command.BufferedStreams("")
 	var trace bytes.Buffer
 	made := &Session{Streams: s, Flags: Flags{Debug: true}, Trace: &trace}
@@ -37,15 +37,15 @@ func TestTheTraceGoesBesideTheMessages(t *testing.T) {
 	made.Trace = nil
 	_, _ = configOf(t, made).Trace.Write([]byte("> PUT\n"))
 	if trace.String() != "> GET\n" || messages.String() != "> PUT\n" {
-		t.Errorf("traced %q, told %q", &trace, messages)
+		t.Errorf("trace %q, messages %q", &trace, messages)
 	}
 }
 
-func TestPatienceOfACommandGoesBeforeTheUsual(t *testing.T) {
+func TestWaitBudgetOverridesDefault(t *testing.T) {
 	s, _, _ := command.BufferedStreams("")
 	usual := configOf(t, &Session{Streams: s})
 	chosen := configOf(t, &Session{Streams: s, Patience: time.Minute, BackoffBudget: time.Second})
 	if usual.WaitBudget != defaultPatience || usual.BackoffBudget != defaultUnasked || chosen.WaitBudget != time.Minute || chosen.BackoffBudget != time.Second {
-		t.Errorf("usually %s and %s, chosen %s and %s", usual.WaitBudget, usual.BackoffBudget, chosen.WaitBudget, chosen.BackoffBudget)
+		t.Errorf("default %s and %s, chosen %s and %s", usual.WaitBudget, usual.BackoffBudget, chosen.WaitBudget, chosen.BackoffBudget)
 	}
 }

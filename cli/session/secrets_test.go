@@ -12,12 +12,12 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// fakeKeyring is a keyring that works, unless err says otherwise or it hangs. It counts its calls.
+// fakeKeyring is a keyring that works, unless err is set or it hangs. It counts its calls.
 type fakeKeyring struct {
 	held  map[string]string
 	err   error
 	hangs bool
-	hung  chan struct{} // tells of a call that hangs
+	hung  chan struct{} // receives when a call hangs
 	calls int
 }
 
@@ -42,7 +42,7 @@ func (r *fakeKeyring) call(call keyringCall, name, secret string) (string, error
 	return held, nil
 }
 
-// secretsFixture is one computer: a keyring, and the file. Each run of perksctl there has Secrets of its own.
+// secretsFixture is a computer with a keyring and a file. Each run of perksctl has its own Secrets.
 type secretsFixture struct {
 	t       *testing.T
 	keyring *fakeKeyring
@@ -53,18 +53,18 @@ func newSecretsFixture(t *testing.T) *secretsFixture {
 	return &secretsFixture{t, &fakeKeyring{held: map[string]string{}}, filepath.Join(t.TempDir(), "secrets.json")}
 }
 
-// run is a run of perksctl in which the patience ends as soon as the keyring hangs, and never otherwise.
+// run returns the Secrets of a run of perksctl. The timeout expires only when the keyring hangs.
 func (f *secretsFixture) run() *Secrets {
 	keyring := &keyringClient{call: f.keyring.call}
 	hung := make(chan struct{}, 1)
 	f.keyring.hung = hung
 	keyring.after = func(time.Duration) <-chan time.Time {
-		over := make(chan time.Time)
+		timeout := make(chan time.Time)
 		go func() {
 			<-hung
-			close(over)
+			close(timeout)
 		}()
-		return over
+		return timeout
 	}
 	return &Secrets{f.file, keyring}
 }
@@ -98,21 +98,21 @@ func (f *secretsFixture) want(s *Secrets, want string) {
 	}
 }
 
-func TestSecretGoesIntoTheKeyringAndIntoNoFile(t *testing.T) {
+func TestSecretIsSavedOnlyInTheKeyring(t *testing.T) {
 	f := newSecretsFixture(t)
 	if saved := f.set(f.run(), "s3cret"); saved.String() != "The secret is saved in the keyring." {
 		t.Error(saved)
 	}
 	f.want(f.run(), "s3cret")
 	if strings.Contains(f.text(), "s3cret") {
-		t.Errorf("the file holds it:\n%s", f.text())
+		t.Errorf("the file has the secret:\n%s", f.text())
 	}
-	if place, _, err := f.run().Location(key); place != InKeyring || err != nil {
-		t.Errorf("the place is %q, %v", place, err)
+	if location, _, err := f.run().Location(key); location != InKeyring || err != nil {
+		t.Errorf("the location is %q, %v", location, err)
 	}
 }
 
-func TestSecretGoesIntoTheFileWhereNoKeyringAnswers(t *testing.T) {
+func TestSecretIsSavedInTheFileWithoutKeyring(t *testing.T) {
 	for name, test := range map[string]struct {
 		keyring fakeKeyring
 		want    string
@@ -136,7 +136,7 @@ func TestSecretGoesIntoTheFileWhereNoKeyringAnswers(t *testing.T) {
 	}
 }
 
-func TestKeyringThatIsSwitchedOffIsNotAsked(t *testing.T) {
+func TestDisabledKeyringIsNotCalled(t *testing.T) {
 	f := newSecretsFixture(t)
 	if saved := f.set(f.runWithout(), "s3cret"); !strings.HasPrefix(saved.String(), "The secret is saved in the file ") {
 		t.Error(saved)
@@ -150,7 +150,7 @@ func TestKeyringThatIsSwitchedOffIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestKeyringIsNotAskedForWhatItDoesNotHold(t *testing.T) {
+func TestKeyringIsNotCalledForUnknownSecrets(t *testing.T) {
 	f := newSecretsFixture(t)
 	f.want(f.run(), "")
 	if _, _, err := f.run().Delete(context.Background(), key); err != nil || f.keyring.calls != 0 {
@@ -169,12 +169,12 @@ func TestSilentKeyringCostsOneWait(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if f.keyring.calls != 2 { // one when it was set, one that hangs
+	if f.keyring.calls != 2 { // one to set it, one that hangs
 		t.Errorf("%d calls", f.keyring.calls)
 	}
 }
 
-func TestWaitingForTheKeyringEndsWithTheContext(t *testing.T) {
+func TestKeyringCallStopsWithTheContext(t *testing.T) {
 	f := newSecretsFixture(t)
 	f.set(f.run(), "s3cret")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -185,7 +185,7 @@ func TestWaitingForTheKeyringEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestSecretOfTheFileIsFoundWhenTheKeyringIsBack(t *testing.T) {
+func TestSecretInTheFileIsNewerThanInTheKeyring(t *testing.T) {
 	f := newSecretsFixture(t)
 	f.set(f.run(), "old")
 	f.keyring.hangs = true
@@ -195,11 +195,11 @@ func TestSecretOfTheFileIsFoundWhenTheKeyringIsBack(t *testing.T) {
 	f.set(f.run(), "newest")
 	f.want(f.run(), "newest")
 	if strings.Contains(f.text(), "new") {
-		t.Errorf("a copy was left in the file:\n%s", f.text())
+		t.Errorf("the file still has a copy:\n%s", f.text())
 	}
 }
 
-func TestSecretOfTheKeyringIsMissedWithAdvice(t *testing.T) {
+func TestUnavailableKeyringGivesAdvice(t *testing.T) {
 	for want, use := range map[string]func(f *secretsFixture) *Secrets{
 		"there is no keyring here. Unlock or start": func(f *secretsFixture) *Secrets { f.keyring.err = ErrNoKeyring; return f.run() },
 		"the collection is locked. Unlock or start": func(f *secretsFixture) *Secrets {
@@ -217,11 +217,11 @@ func TestSecretOfTheKeyringIsMissedWithAdvice(t *testing.T) {
 	}
 	f := newSecretsFixture(t)
 	f.set(f.run(), "s3cret")
-	clear(f.keyring.held) // by hand, in the keyring's own program
+	clear(f.keyring.held) // by another program
 	f.want(f.run(), "")
 }
 
-func TestKeyringThatRefusesASecretStopsTheLogin(t *testing.T) {
+func TestLoginFailsIfKeyringRefusesSecret(t *testing.T) {
 	f := newSecretsFixture(t)
 	f.keyring.err = errors.New("the collection is locked")
 	_, err := f.run().Set(context.Background(), key, "s3cret")
@@ -230,11 +230,11 @@ func TestKeyringThatRefusesASecretStopsTheLogin(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if strings.Contains(f.text(), "s3cret") {
-		t.Error("the secret was put into the file unasked")
+		t.Error("the secret was saved in the file")
 	}
 }
 
-func TestLoggingOutForgetsTheSecretInBothPlaces(t *testing.T) {
+func TestLogoutDeletesSecretFromKeyringAndFile(t *testing.T) {
 	f := newSecretsFixture(t)
 	f.set(f.run(), "old")
 	f.keyring.hangs = true
@@ -250,7 +250,7 @@ func TestLoggingOutForgetsTheSecretInBothPlaces(t *testing.T) {
 	f.want(f.run(), "")
 }
 
-func TestLoggingOutWithoutTheKeyringIsNotTakenForDone(t *testing.T) {
+func TestLogoutFailsIfKeyringHangs(t *testing.T) {
 	f := newSecretsFixture(t)
 	f.set(f.run(), "s3cret")
 	f.keyring.hangs = true
@@ -264,7 +264,7 @@ func TestLoggingOutWithoutTheKeyringIsNotTakenForDone(t *testing.T) {
 	}
 }
 
-func TestLoggingOutWithTheKeyringOffTellsWhatStays(t *testing.T) {
+func TestLogoutWithKeyringOffReportsSecretLeft(t *testing.T) {
 	f := newSecretsFixture(t)
 	f.set(f.run(), "s3cret")
 	if _, left, err := f.runWithout().Delete(context.Background(), key); !left || err != nil {
@@ -273,17 +273,17 @@ func TestLoggingOutWithTheKeyringOffTellsWhatStays(t *testing.T) {
 	f.want(f.run(), "")
 }
 
-func TestKeyringThatTakesASecretLateIsAskedToForgetIt(t *testing.T) {
+func TestLogoutDeletesSecretThatKeyringSavedLate(t *testing.T) {
 	f := newSecretsFixture(t)
 	f.keyring.hangs = true
 	f.set(f.run(), "s3cret")
-	f.keyring.hangs, f.keyring.held[key.String()] = false, "s3cret" // the person has unlocked it after all
+	f.keyring.hangs, f.keyring.held[key.String()] = false, "s3cret" // the user unlocked it late
 	if _, _, err := f.run().Delete(context.Background(), key); err != nil || len(f.keyring.held) > 0 {
 		t.Errorf("%v, held %v", err, f.keyring.held)
 	}
 }
 
-func TestSecretsAreKeptByProfileAddressAndClient(t *testing.T) {
+func TestSecretsBelongToProfileAddressAndClient(t *testing.T) {
 	f := newSecretsFixture(t)
 	f.set(f.runWithout(), "s3cret")
 	elsewhere := key

@@ -27,7 +27,7 @@ profiles:
     client-id: tester
 `
 
-// start makes a session over a folder with the configuration.
+// start creates a session with the configuration in a temporary folder.
 func start(t *testing.T, configuration string, env map[string]string, flags ...string) *session.Session {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func start(t *testing.T, configuration string, env map[string]string, flags ...s
 	return s
 }
 
-func TestConnectionWeighsFlagEnvironmentAndProfile(t *testing.T) {
+func TestConnectionPrecedence(t *testing.T) {
 	env := func(pairs ...string) map[string]string {
 		m := map[string]string{}
 		for i := 0; i < len(pairs); i += 2 {
@@ -69,22 +69,22 @@ func TestConnectionWeighsFlagEnvironmentAndProfile(t *testing.T) {
 		want  string // profile, client, sandbox, address
 	}{
 		"the current profile":                    {yaml, nil, nil, "work worker live https://work.example/v2"},
-		"a profile by the flag":                  {yaml, env("PROFILE", "work"), []string{"--profile", "test"}, "test tester sandbox http://10.1.2.3/v2"},
-		"a profile by the environment":           {yaml, env("PROFILE", "test"), nil, "test tester sandbox http://10.1.2.3/v2"},
+		"a profile from the flag":                {yaml, env("PROFILE", "work"), []string{"--profile", "test"}, "test tester sandbox http://10.1.2.3/v2"},
+		"a profile from the environment":         {yaml, env("PROFILE", "test"), nil, "test tester sandbox http://10.1.2.3/v2"},
 		"the environment before the profile":     {yaml, env("API_URL", "https://env.example", "CLIENT_ID", "envy"), nil, "work envy live https://env.example"},
 		"the environment alone":                  {"", env("API_URL", "http://[::1]:1/v2", "CLIENT_ID", "envy"), nil, " envy live http://[::1]:1/v2"},
 		"the flag for the sandbox":               {yaml, nil, []string{"--sandbox"}, "work worker sandbox https://work.example/v2"},
 		"the flag against the profile's sandbox": {yaml, nil, []string{"--profile=test", "--sandbox=false"}, "test tester live http://10.1.2.3/v2"},
 	} {
 		got, err := start(t, test.yaml, test.env, test.flags...).Connection()
-		place := map[bool]string{true: "sandbox", false: "live"}[got.Sandbox]
-		if joined := strings.Join([]string{got.ProfileName, got.ClientID, place, got.APIURL}, " "); err != nil || joined != test.want {
+		mode := map[bool]string{true: "sandbox", false: "live"}[got.Sandbox]
+		if joined := strings.Join([]string{got.ProfileName, got.ClientID, mode, got.APIURL}, " "); err != nil || joined != test.want {
 			t.Errorf("%s: %q, %v; want %q", name, joined, err, test.want)
 		}
 	}
 }
 
-func TestConnectionsThatAreRefused(t *testing.T) {
+func TestRefusedConnections(t *testing.T) {
 	for want, test := range map[string]struct {
 		yaml  string
 		env   map[string]string
@@ -105,7 +105,7 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestAllowedHTTPBelongsToItsAddress(t *testing.T) {
+func TestInsecureHTTPIsPerAddress(t *testing.T) {
 	for address, refused := range map[string]bool{
 		"http://10.1.2.3/v2": false, "http://10.1.2.3/v2/": false, "http://10.1.2.4/v2": true, "http://10.1.2.3:81/v2": true, "http://10.1.2.3/v3": true,
 	} {
@@ -116,13 +116,13 @@ func TestAllowedHTTPBelongsToItsAddress(t *testing.T) {
 	}
 }
 
-func TestNothingIsReadBeforeItIsAskedFor(t *testing.T) {
+func TestConfigurationIsReadLazily(t *testing.T) {
 	s := start(t, ": not YAML", nil)
 	if err := s.Prepare(); err != nil {
 		t.Errorf("Prepare read the configuration: %v", err)
 	}
 	if _, err := s.Connection(); err == nil {
-		t.Error("a broken configuration went unnoticed")
+		t.Error("no error for a broken configuration")
 	}
 }
 

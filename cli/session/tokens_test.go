@@ -16,13 +16,13 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// issuer hands out token-1, token-2 and so on, each for an hour of the clock.
+// issuer issues token-1, token-2 and so on, each valid for an hour.
 type issuer struct {
 	mu     sync.Mutex
 	issued int
 	now    time.Time
 	err    error
-	same   bool // always token-1, as a server in its hourly mode does
+	same   bool // always token-1, as a server with hourly tokens
 }
 
 func (i *issuer) obtain(context.Context) (api.Token, error) {
@@ -41,7 +41,7 @@ func (i *issuer) obtain(context.Context) (api.Token, error) {
 
 func newIssuer() *issuer { return &issuer{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
 
-// cache is what one process has; several with one path are several processes.
+// cache returns the token cache of one process. Caches with the same path are of several processes.
 func (i *issuer) cache(path string) *tokenCache {
 	return &tokenCache{path: path, obtain: i.obtain, warn: func(string, ...any) {}, now: func() time.Time { return i.now }}
 }
@@ -53,7 +53,7 @@ func wantToken(t *testing.T, cache *tokenCache, want string) {
 	}
 }
 
-func TestTokenIsKeptForLaterCommands(t *testing.T) {
+func TestTokenIsCachedForLaterCommands(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens", "x.json")
 	issuer := newIssuer()
 	wantToken(t, issuer.cache(path), "token-1")
@@ -63,7 +63,7 @@ func TestTokenIsKeptForLaterCommands(t *testing.T) {
 	}
 }
 
-func TestScopeIsKeptWithTheToken(t *testing.T) {
+func TestScopeIsCachedWithTheToken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
 	issuer := newIssuer()
 	cache := issuer.cache(path)
@@ -71,16 +71,16 @@ func TestScopeIsKeptWithTheToken(t *testing.T) {
 		return api.Token{AccessToken: "t", ExpiresIn: 3600, Scope: "perks:read perks:redeem"}, nil
 	}
 	wantToken(t, cache, "t")
-	kept, err := issuer.cache(path).token(context.Background())
-	if scopes := kept.Scopes(); len(scopes) != 2 || scopes[1] != "perks:redeem" || err != nil {
+	cached, err := issuer.cache(path).token(context.Background())
+	if scopes := cached.Scopes(); len(scopes) != 2 || scopes[1] != "perks:redeem" || err != nil {
 		t.Errorf("got %q, %v", scopes, err)
 	}
 	if (Token{Scope: " "}).Scopes() != nil {
-		t.Error("a server that does not tell is taken for one that gives no scope")
+		t.Error("an unknown scope is read as no scope")
 	}
 }
 
-func TestTokenIsReplacedHalfAMinuteBeforeItsEnd(t *testing.T) {
+func TestTokenIsReplacedBeforeItExpires(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
 	issuer := newIssuer()
 	cache := issuer.cache(path)
@@ -92,7 +92,7 @@ func TestTokenIsReplacedHalfAMinuteBeforeItsEnd(t *testing.T) {
 	wantToken(t, issuer.cache(path), "token-2")
 }
 
-func TestLifetimeCountsByThisComputersClock(t *testing.T) {
+func TestLifetimeIsMeasuredByOwnClock(t *testing.T) {
 	issuer := newIssuer()
 	cache := issuer.cache(filepath.Join(t.TempDir(), "x.json"))
 	cache.obtain = func(context.Context) (api.Token, error) {
@@ -100,7 +100,7 @@ func TestLifetimeCountsByThisComputersClock(t *testing.T) {
 	}
 	wantToken(t, cache, "t")
 	if !cache.fresh(cache.current) {
-		t.Error("a token that lives for an hour is taken for ended, because the server's clock is behind")
+		t.Error("a valid token counts as expired because the server's clock is behind")
 	}
 }
 
@@ -125,7 +125,7 @@ func TestRefusedToken(t *testing.T) {
 			}
 		}
 	})
-	t.Run("gives way to one that another process has obtained", func(t *testing.T) {
+	t.Run("is replaced by another process", func(t *testing.T) {
 		issuer := newIssuer()
 		path := filepath.Join(t.TempDir(), "x.json")
 		mine, other := issuer.cache(path), issuer.cache(path)
@@ -134,10 +134,10 @@ func TestRefusedToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, _ := mine.Replace(ctx, "token-1"); got != "token-2" || issuer.issued != 2 {
-			t.Errorf("got %q after %d were issued", got, issuer.issued)
+			t.Errorf("got %q, %d issued", got, issuer.issued)
 		}
 	})
-	t.Run("stands when the server issues the same again", func(t *testing.T) {
+	t.Run("is not replaced by the same token", func(t *testing.T) {
 		issuer := newIssuer()
 		issuer.same = true
 		cache := issuer.cache(filepath.Join(t.TempDir(), "x.json"))
@@ -157,7 +157,7 @@ func TestManyProcessesObtainOneToken(t *testing.T) {
 	}
 	group.Wait()
 	if issuer.issued != 1 {
-		t.Errorf("%d tokens were issued, want 1", issuer.issued)
+		t.Errorf("%d tokens issued, want 1", issuer.issued)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestTokenOfAnotherSecretIsNotUsed(t *testing.T) {
 	wantToken(t, right, "token-1")
 	issuer.err = errors.New("invalid_client")
 	if _, err := wrong.Token(context.Background()); err == nil {
-		t.Error("a wrong secret got a token that the right one had obtained")
+		t.Error("a wrong secret got the token of the right one")
 	}
 	wantToken(t, issuer.cacheWith(path, "right"), "token-1")
 }
@@ -180,7 +180,7 @@ func (i *issuer) cacheWith(path, secret string) *tokenCache {
 	return cache
 }
 
-func TestSpoiltFileOnlyCostsAToken(t *testing.T) {
+func TestCorruptCacheIsReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
 	if err := command.WritePrivate(path, []byte(`{"access_token":`)); err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestSpoiltFileOnlyCostsAToken(t *testing.T) {
 	wantToken(t, issuer.cache(path), "token-1")
 }
 
-func TestTokenWithoutAPlaceToKeepItIsStillUsed(t *testing.T) {
+func TestTokenWithoutCacheFileIsUsed(t *testing.T) {
 	issuer := newIssuer()
 	cache := issuer.cache("")
 	cache.warn = t.Errorf
@@ -201,7 +201,7 @@ func TestTokenWithoutAPlaceToKeepItIsStillUsed(t *testing.T) {
 	}
 }
 
-func TestTokenThatCannotBeKeptIsStillUsed(t *testing.T) {
+func TestTokenThatCannotBeSavedIsUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a-file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -217,8 +217,8 @@ func TestTokenThatCannotBeKeptIsStillUsed(t *testing.T) {
 	}
 }
 
-// TestWaitForTheLockOfATokenIsInterrupted has another process hold the lock, and a request that itself may go on.
-func TestWaitForTheLockOfATokenIsInterrupted(t *testing.T) {
+// TestWaitForTheTokenLockIsInterrupted cancels the wait while another process has the lock, but not the request.
+func TestWaitForTheTokenLockIsInterrupted(t *testing.T) {
 	cache := (&issuer{}).cache(filepath.Join(t.TempDir(), "token.json"))
 	unlock, err := command.LockFile(t.Context(), cache.path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-func TestCACertIsThatOfTheFlagTheEnvironmentOrTheProfile(t *testing.T) {
+func TestCACertPrecedence(t *testing.T) {
 	const yaml = "profiles:\n  default:\n    api-url: https://perks.example/v2\n    client-id: c\n    ca-cert: /profile.pem\n"
 	env := map[string]string{session.EnvCACert: "env.pem"}
 	for name, test := range map[string]struct {
@@ -23,7 +23,7 @@ func TestCACertIsThatOfTheFlagTheEnvironmentOrTheProfile(t *testing.T) {
 		"the profile":                        {nil, nil, "/profile.pem"},
 		"the environment before the profile": {env, nil, "env.pem"},
 		"the flag before both":               {env, []string{"--ca-cert", "flag.pem"}, "flag.pem"},
-		"a flag that wants none":             {env, []string{"--ca-cert", ""}, ""},
+		"an empty flag":                      {env, []string{"--ca-cert", ""}, ""},
 	} {
 		got, err := start(t, yaml, test.env, test.flags...).Connection()
 		if err != nil || got.CACert != test.want {
@@ -32,7 +32,7 @@ func TestCACertIsThatOfTheFlagTheEnvironmentOrTheProfile(t *testing.T) {
 	}
 }
 
-func TestCACertIsKeptByItsWholePath(t *testing.T) {
+func TestCACertIsSavedWithItsAbsolutePath(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -40,12 +40,12 @@ func TestCACertIsKeptByItsWholePath(t *testing.T) {
 	for given, want := range map[string]string{"": "", "ca.pem": filepath.Join(here, "ca.pem"), "/etc/ca.pem": "/etc/ca.pem"} {
 		got, err := start(t, "", nil).AbsoluteCACert(session.Profile{CACert: given})
 		if err != nil || got != want {
-			t.Errorf("%q is kept as %q, %v", given, got, err)
+			t.Errorf("%q is saved as %q, %v", given, got, err)
 		}
 	}
 }
 
-func TestRootsNameTheFileThatCannotBeTrusted(t *testing.T) {
+func TestInvalidRootsNameTheFile(t *testing.T) {
 	dir := t.TempDir()
 	authority := servertest.NewAuthority(t, "Our own")
 	certificate := authority.Issue()
@@ -105,14 +105,14 @@ func TestRootsReadAPipeOnce(t *testing.T) {
 	}
 }
 
-func TestRootsWithoutAFileAreTheSystems(t *testing.T) {
+func TestDefaultRootsAreTheSystems(t *testing.T) {
 	if roots, err := start(t, "", nil).Roots(""); err != nil || roots != nil {
 		t.Errorf("%v, %v", roots, err)
 	}
 }
 
-// An address that only looks like this computer's own must not get the secret in the open, wherever it is given.
-func TestPlainHTTPGoesToThisComputerAlone(t *testing.T) {
+// An address that only looks like loopback must not get the secret unencrypted.
+func TestPlainHTTPIsOnlyForLoopback(t *testing.T) {
 	for address, loopback := range map[string]bool{
 		"http://127.0.0.1:1/v2":               true,
 		"http://127.9.9.9/v2":                 true,

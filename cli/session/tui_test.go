@@ -48,7 +48,7 @@ func load(t *testing.T, text string) (session.Config, error) {
 	return session.ConfigFile(path).Load()
 }
 
-func TestAChangedProfileLeavesTheTerminalUIAsItWas(t *testing.T) {
+func TestUpdateKeepsTUISettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(path, []byte("tui: {theme: dark, keys: {record.redeem: [r, ' ']}}\n"), 0o600); err != nil {
 		t.Fatal(err)

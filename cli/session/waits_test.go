@@ -9,7 +9,7 @@ import (
 	"example.com/perks/cli/command"
 )
 
-func TestWaitsAreNotedOnceAndOnlyIfTheyAreLong(t *testing.T) {
+func TestLongWaitsAreNotedOnce(t *testing.T) {
 	s, _, err := command.BufferedStreams("")
 	s.ErrTTY = true
 	note := (&Session{Streams: s}).noteWaits(time.Now)
@@ -24,12 +24,12 @@ func TestWaitsAreNotedOnceAndOnlyIfTheyAreLong(t *testing.T) {
 	}
 	want := "The server asks to wait 30s (429 Too Many Requests).\nRetrying in 40.3s: connection [2Jrefused.\n"
 	if err.String() != want {
-		t.Errorf("noted\n%s\nwant\n%s", err, want)
+		t.Errorf("notes\n%s\nwant\n%s", err, want)
 	}
 }
 
-func TestTheSameWaitIsNotedOnceAMinuteOffATerminal(t *testing.T) {
-	for terminal, want := range map[bool]int{false: 6, true: 32} { // a file gets one at the start, one for each minute, and another reason at once
+func TestWaitsAreNotedOnceAMinuteWithoutTerminal(t *testing.T) {
+	for terminal, want := range map[bool]int{false: 6, true: 32} { // a file: at the start, each minute, and for a new reason
 		s, _, err := command.BufferedStreams("")
 		s.ErrTTY = terminal
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

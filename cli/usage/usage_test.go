@@ -27,7 +27,7 @@ func TestAboutFile(t *testing.T) {
 	for want, err := range map[string]error{
 		"--file cannot be read: " + missing + ": there is no such file": fmt.Errorf("--file cannot be read: %w", open),
 		"read " + folder + ": it is a folder":                           fmt.Errorf("read %s: %w", folder, read),
-		"nothing of a file":                                             fmt.Errorf("nothing of a file"),
+		"no file error":                                                 fmt.Errorf("no file error"),
 	} {
 		if got := usage.AboutFile(err); got != want {
 			t.Errorf("%q, want %q", got, want)
