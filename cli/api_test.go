@@ -10,7 +10,7 @@ func TestParseRequest(t *testing.T) {
 		args   string
 		fields []string
 		input  string
-		want   string // method, path, query, body; "" is refused
+		want   string // method, path, query, body; "": refused
 	}{
 		"a path":                   {"health", nil, "", "GET health  "},
 		"a method in any case":     {"delete x/1", nil, "", "DELETE x/1  "},
@@ -18,14 +18,14 @@ func TestParseRequest(t *testing.T) {
 		"fields of a body":         {"POST x", []string{"s=1", "n:=1.50", "o:={\"a\":[]}", "e="}, "", `POST x  {"e":"","n":1.50,"o":{"a":[]},"s":"1"}`},
 		"a body":                   {"PUT x", nil, "-", "PUT x  from stdin"},
 		"no path":                  {"", nil, "", ""},
-		"too much":                 {"GET a b", nil, "", ""},
-		"no method":                {"FETCH x", nil, "", ""},
+		"an extra argument":        {"GET a b", nil, "", ""},
+		"an unknown method":        {"FETCH x", nil, "", ""},
 		"a body for a read":        {"GET x", nil, "-", ""},
 		"a body and fields":        {"POST x", []string{"a=1"}, "-", ""},
 		"a field without =":        {"POST x", []string{"a"}, "", ""},
-		"a field that is no JSON":  {"POST x", []string{"a:=b"}, "", ""},
-		"a field twice":            {"POST x", []string{"a=1", "a:=1"}, "", ""},
-		"a file that is not there": {"POST x", nil, "/does/not/exist", ""},
+		"a field that is not JSON": {"POST x", []string{"a:=b"}, "", ""},
+		"a duplicate field":        {"POST x", []string{"a=1", "a:=1"}, "", ""},
+		"a missing file":           {"POST x", nil, "/does/not/exist", ""},
 	} {
 		r, err := parseRequest(strings.Fields(test.args), test.fields, test.input, strings.NewReader("from stdin"))
 		got := strings.Join([]string{r.Method, r.Path, r.Query.Encode(), string(r.Body)}, " ")
@@ -42,10 +42,10 @@ func TestParseHeaders(t *testing.T) {
 	}
 	for _, line := range []string{"If-Match", "If-Match:", "If-Match: ", ": x", "a b: c", "X: a\rb", "authorization: Bearer x", "Host: x"} {
 		if _, err := parseHeaders([]string{line}); err == nil {
-			t.Errorf("%q is taken", line)
+			t.Errorf("%q is accepted", line)
 		}
 	}
 	if _, err := parseHeaders([]string{"X: 1", "x: 2"}); err == nil {
-		t.Error("a header is taken twice")
+		t.Error("a duplicate header is accepted")
 	}
 }

@@ -19,21 +19,21 @@ import (
 	"example.com/perks/store"
 )
 
-// The directives of cobra's protocol, as its scripts read them.
+// Directives of cobra's completion protocol.
 const (
 	anyFile = ":0"
 	noSpace = ":6"  // and no file
 	noFile  = ":4"  //
-	byName  = ":8"  // files with the extensions that come before it
+	byName  = ":8"  // files with the listed extensions
 	inOrder = ":36" // and no file
-	inList  = ":38" // in this order, no space behind it, and no file
+	inList  = ":38" // in order, without a space after it, and no file
 )
 
-// offers asks for the completion of the last of the words, as a shell does.
-func (x *terminal) offers(words ...string) []string {
+// complete completes the last of the words, as a shell does.
+func (x *terminal) complete(words ...string) []string {
 	x.t.Helper()
 	if x.env[completion.EnvTimeout] == "" {
-		x.env[completion.EnvTimeout] = "30s" // the machine may have much else to do
+		x.env[completion.EnvTimeout] = "30s" // the machine may be busy
 	}
 	r := x.must(append([]string{"__complete"}, words...)...)
 	if rest, ok := strings.CutPrefix(r.err, "Completion ended with directive: "); !ok || strings.Count(rest, "\n") != 1 {
@@ -42,60 +42,60 @@ func (x *terminal) offers(words ...string) []string {
 	return strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
 }
 
-func TestScriptsAreThoseInTheFolder(t *testing.T) {
+func TestCompletionScriptsAreUpToDate(t *testing.T) {
 	x := newTerminal(t, nil)
 	for shell, file := range map[string]string{
 		"bash": "perksctl.bash", "zsh": "_perksctl", "fish": "perksctl.fish", "powershell": "perksctl.ps1",
 	} {
-		kept, err := os.ReadFile(filepath.Join("..", "completions", file))
-		if err != nil || string(kept) != x.must("completion", shell).out {
-			t.Errorf("completions/%s is not what perksctl completion %s prints; run make completions. %v", file, shell, err)
+		saved, err := os.ReadFile(filepath.Join("..", "completions", file))
+		if err != nil || string(saved) != x.must("completion", shell).out {
+			t.Errorf("completions/%s differs from perksctl completion %s; run make completions. %v", file, shell, err)
 		}
 	}
 }
 
-func TestWhatIsOffered(t *testing.T) {
+func TestCompletions(t *testing.T) {
 	x, facts := loggedIn(t)
 	perks := []string{"coffee\tCoffee for two", "museum\t=Museum night", "sold-out\tLast ticket", "spa-day\tSpa [31mday"}
 	profile := "default\t" + facts["API_URL"] + " as " + facts["CLIENT"]
 	for name, test := range map[string]struct {
-		words string // "_" stands for an empty word
+		words string // "_" is an empty word
 		want  []string
 	}{
 		"a command":                         {"pe", []string{"perk\tBrowse, read and redeem perks", noFile}},
 		"a command of a group":              {"perks cat", []string{"categories\tList the categories of perks", noFile}},
-		"behind a command that is not one":  {"prek _", []string{noFile}},
+		"after an unknown command":          {"prek _", []string{noFile}},
 		"help of a command":                 {"help profile us", []string{"use\tMake a profile the current one", noFile}},
 		"a flag":                            {"perk list --incl", []string{"--include-expired\talso show expired perks", noFile}},
 		"a flag's help without its quotes":  {"perk list --prof", []string{"--profile\tuse this profile (env PERKSCTL_PROFILE)", noFile}},
 		"perks":                             {"perk get _", append(slices.Clone(perks), inOrder)},
 		"a perk by its id":                  {"perk get co", []string{perks[0], inOrder}},
 		"a perk by words of its title":      {"perk get nig", []string{perks[1], inOrder}},
-		"a perk that is not there yet":      {"perk get coffee mus co", []string{inOrder}},
+		"perks that are not listed yet":     {"perk get coffee mus co", []string{inOrder}},
 		"one perk to redeem":                {"perk redeem spa", []string{perks[3], inOrder}},
-		"and no second one":                 {"perk redeem spa-day _", []string{noFile}},
+		"no second perk":                    {"perk redeem spa-day _", []string{noFile}},
 		"perks of the sandbox":              {"--sandbox perk get _", []string{"try-me\tOnly in the sandbox", inOrder}},
-		"perks of a profile that is not":    {"--profile nope perk get _", []string{inOrder}},
+		"perks of an unknown profile":       {"--profile nope perk get _", []string{inOrder}},
 		"categories":                        {"perk list --category _", []string{"arts\tArts", "food-drink\tFood & Drink", noFile}},
-		"a category by its name":            {"perk list --category Drin", []string{"food-drink\tFood & Drink", noFile}},
+		"a category by a word of its name":  {"perk list --category Drin", []string{"food-drink\tFood & Drink", noFile}},
 		"cities":                            {"perk list --city _", []string{"Berlin", "Paris", noFile}},
 		"profiles":                          {"--profile _", []string{profile, noFile}},
 		"a profile to use":                  {"profile use def", []string{profile, noFile}},
 		"formats":                           {"perk list -o js", []string{"json", "jsonl", inOrder}},
-		"a format behind an equals sign":    {"perk list --output=y", []string{"yaml", inOrder}},
+		"a format after an equals sign":     {"perk list --output=y", []string{"yaml", inOrder}},
 		"fields of the command's records":   {"perk list --fields t", []string{"title", "terms", inList}},
-		"further fields":                    {"perk list --fields title,id,ter", []string{"title,id,terms", inList}},
-		"no field twice":                    {"perk list --fields title,t", []string{"title,terms", inList}},
+		"more fields":                       {"perk list --fields title,id,ter", []string{"title,id,terms", inList}},
+		"no duplicate field":                {"perk list --fields title,t", []string{"title,terms", inList}},
 		"fields of another record":          {"user perks bob --type redeemed --fields perk", []string{"perk_id", inList}},
 		"sort keys":                         {"perk list --sort t", []string{"title", "terms", inList}},
 		"descending":                        {"perk list --sort=-ti", []string{"-title", inList}},
-		"both directions further on":        {"perk list --sort title,-c", []string{"title,-category", "title,-city", "title,-created_at", inList}},
-		"neither direction twice":           {"perk list --sort=-title,ti", []string{inList}},
+		"both directions of the next field": {"perk list --sort title,-c", []string{"title,-category", "title,-city", "title,-created_at", inList}},
+		"no duplicate in another direction": {"perk list --sort=-title,ti", []string{inList}},
 		"sort keys of redemptions":          {"user perks bob --type redeemed --sort _", []string{"redeemed_at", "-redeemed_at", "status", "-status", "perk_id", "-perk_id", "user_id", "-user_id", "id", "-id", inList}},
 		"types":                             {"user perks bob --type r", []string{"redeemed\twhat the user has redeemed", inOrder}},
 		"themes":                            {"tui --theme h", []string{"high-contrast", inOrder}},
 		"methods":                           {"api P", []string{"POST", "PUT", "PATCH", inOrder}},
-		"methods in small letters":          {"api pa", []string{"patch", inOrder}},
+		"methods in lower case":             {"api pa", []string{"patch", inOrder}},
 		"a path":                            {"api GET _", []string{noFile}},
 		"fields to set":                     {"property update 1 --set ti", []string{"title=", noSpace}},
 		"a property":                        {"property get _", []string{noFile}},
@@ -106,8 +106,8 @@ func TestWhatIsOffered(t *testing.T) {
 		"any file":                          {"api --input _", []string{anyFile}},
 		"a file to write":                   {"property update --results _", []string{anyFile}},
 		"shells":                            {"completion f", []string{"fish", noFile}},
-		"nothing behind --help":             {"perk get --help _", []string{noFile}},
-		"nothing behind what takes nothing": {"version _", []string{noFile}},
+		"nothing after --help":              {"perk get --help _", []string{noFile}},
+		"nothing for a command without arguments": {"version _", []string{noFile}},
 	} {
 		words := strings.Fields(test.words)
 		for i, word := range words {
@@ -116,7 +116,7 @@ func TestWhatIsOffered(t *testing.T) {
 				words[i] = word
 			}
 		}
-		got := x.offers(words...)
+		got := x.complete(words...)
 		if !strings.HasPrefix(test.words, "perk list --sort") {
 			slices.Sort(got[:len(got)-1])
 			slices.Sort(test.want[:len(test.want)-1])
@@ -127,7 +127,7 @@ func TestWhatIsOffered(t *testing.T) {
 	}
 }
 
-// TestFileFlagsCompleteFiles finds a flag that takes a file by its help.
+// TestFileFlagsCompleteFiles finds flags for files by their help.
 func TestFileFlagsCompleteFiles(t *testing.T) {
 	x := newTerminal(t, nil)
 	for path, cmd := range leaves(tree()) {
@@ -136,7 +136,7 @@ func TestFileFlagsCompleteFiles(t *testing.T) {
 			if !found || !strings.HasPrefix(flag, "--") {
 				continue
 			}
-			got := x.offers(append(strings.Fields(path), flag, "")...)
+			got := x.complete(append(strings.Fields(path), flag, "")...)
 			if last := got[len(got)-1]; last != anyFile && last != byName {
 				t.Errorf("perksctl %s %s completes %q", path, flag, got)
 			}
@@ -144,8 +144,8 @@ func TestFileFlagsCompleteFiles(t *testing.T) {
 	}
 }
 
-// TestListsOfValuesAreThoseOfTheCommands asks every command what it takes, by giving it what it cannot take.
-func TestListsOfValuesAreThoseOfTheCommands(t *testing.T) {
+// TestListedValuesMatchTheCommands reads the accepted values from the error for an invalid one.
+func TestListedValuesMatchTheCommands(t *testing.T) {
 	x, _ := loggedIn(t)
 	arguments := map[string]string{
 		"perk get": "x", "perk redeem": "x --user y", "user perks": "x", "profile use": "x", "profile delete": "x --yes",
@@ -157,25 +157,25 @@ func TestListsOfValuesAreThoseOfTheCommands(t *testing.T) {
 	}
 	for path := range leaves(tree()) {
 		words := strings.Fields(path)
-		offered := x.offers(append(words, "--fields", "")...)
+		offered := x.complete(append(words, "--fields", "")...)
 		offered = offered[:len(offered)-1]
 		r := x.run(append(words, strings.Fields(arguments[path]+" --fields no-such-field")...)...)
 		if path == "api" && len(offered) == 0 {
-			continue // what comes may have any fields
+			continue // a response may have any fields
 		}
 		if want := listed(r.err, "The fields are "); r.code != 2 || !slices.Equal(offered, want) {
-			t.Errorf("perksctl %s offers the fields\n%q but says\n%q\nThey are listed in completion/records.go.", path, offered, r.err)
+			t.Errorf("perksctl %s completes the fields\n%q but says\n%q\nThey are listed in completion/records.go.", path, offered, r.err)
 		}
 	}
-	if got, want := x.offers("-o", ""), listed(x.run("version", "-o", "no-such").err, "The formats are "); !slices.Equal(got[:len(got)-1], want) {
+	if got, want := x.complete("-o", ""), listed(x.run("version", "-o", "no-such").err, "The formats are "); !slices.Equal(got[:len(got)-1], want) {
 		t.Errorf("formats: got %q, want %q", got, want)
 	}
-	if got, want := x.offers("api", ""), listed(x.run("api", "NONE", "x").err, "The methods are "); !slices.Equal(got[:len(got)-1], want) {
+	if got, want := x.complete("api", ""), listed(x.run("api", "NONE", "x").err, "The methods are "); !slices.Equal(got[:len(got)-1], want) {
 		t.Errorf("methods: got %q, want %q", got, want)
 	}
 }
 
-func TestWhatAShellMightRunIsNotOffered(t *testing.T) {
+func TestUnsafeNamesAreNotCompleted(t *testing.T) {
 	server := servertest.Start(t)
 	id, secret := server.Client()
 	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id, session.EnvClientSecret: secret})
@@ -188,15 +188,15 @@ func TestWhatAShellMightRunIsNotOffered(t *testing.T) {
 	}
 	server.ImportPerks(records...)
 	want := []string{"Aix-en-Provence", "Frankfurt am Main", "Köln", "St. John's", "東京", noFile}
-	if got := x.offers("perk", "list", "--city", ""); !slices.Equal(got, want) {
+	if got := x.complete("perk", "list", "--city", ""); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := x.offers("perk", "get", "perk-a"); !slices.Equal(got, []string{"perk-a\tOne two three[2J :4", inOrder}) {
+	if got := x.complete("perk", "get", "perk-a"); !slices.Equal(got, []string{"perk-a\tOne two three[2J :4", inOrder}) {
 		t.Errorf("a title breaks the protocol: %q", got)
 	}
 }
 
-func TestPerksBeyondTheNewestAreFoundByWords(t *testing.T) {
+func TestOlderPerksAreFoundByWords(t *testing.T) {
 	server := servertest.Start(t)
 	id, secret := server.Client()
 	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id, session.EnvClientSecret: secret})
@@ -206,15 +206,15 @@ func TestPerksBeyondTheNewestAreFoundByWords(t *testing.T) {
 		many = append(many, store.PerkRecord{Perk: api.Perk{ID: "m-" + string(rune('a'+i/26)) + string(rune('a'+i%26))}})
 	}
 	server.ImportPerks(many...)
-	if got := x.offers("perk", "get", "zebra-r"); !slices.Equal(got, []string{"zebra-ride\tZebra ride", inOrder}) {
+	if got := x.complete("perk", "get", "zebra-r"); !slices.Equal(got, []string{"zebra-ride\tZebra ride", inOrder}) {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestValuesAreKeptForTheOwnerAlone(t *testing.T) {
+func TestCachedValuesArePrivate(t *testing.T) {
 	x, facts := loggedIn(t)
-	x.offers("perk", "get", "")
-	x.offers("--sandbox", "perk", "get", "")
+	x.complete("perk", "get", "")
+	x.complete("--sandbox", "perk", "get", "")
 	files, err := filepath.Glob(filepath.Join(x.env[session.EnvConfigDir], "cache", "completion-*.json"))
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%v, %v", files, err)
@@ -225,54 +225,54 @@ func TestValuesAreKeptForTheOwnerAlone(t *testing.T) {
 			t.Errorf("%v, %v", info.Mode(), err)
 		}
 		if text, _ := os.ReadFile(file); strings.Contains(string(text), facts["SECRET"]) || strings.Contains(string(text), "eyJ") {
-			t.Errorf("a secret or a token stands in %s:\n%s", file, text)
+			t.Errorf("%s has a secret or a token:\n%s", file, text)
 		}
 	}
 }
 
-func TestWhoIsNotLoggedInIsOfferedNothing(t *testing.T) {
-	nobody := newTerminal(t, nil)
-	if got := nobody.offers("perk", "get", ""); !slices.Equal(got, []string{inOrder}) {
+func TestNoCompletionsWithoutLogin(t *testing.T) {
+	loggedOut := newTerminal(t, nil)
+	if got := loggedOut.complete("perk", "get", ""); !slices.Equal(got, []string{inOrder}) {
 		t.Errorf("without a login: %q", got)
 	}
 	x, _ := loggedIn(t)
-	if got := x.offers("perk", "get", "cof"); len(got) != 2 {
+	if got := x.complete("perk", "get", "cof"); len(got) != 2 {
 		t.Errorf("with a login: %q", got)
 	}
 	x.must("auth", "logout")
-	if got := x.offers("perk", "get", "cof"); !slices.Equal(got, []string{inOrder}) {
+	if got := x.complete("perk", "get", "cof"); !slices.Equal(got, []string{inOrder}) {
 		t.Errorf("after a logout: %q", got)
 	}
 }
 
-func TestBrokenConfigurationIsNoMatterOfCompletions(t *testing.T) {
+func TestCompletionIgnoresBrokenConfiguration(t *testing.T) {
 	x := newTerminal(t, nil)
 	if err := os.WriteFile(filepath.Join(x.env[session.EnvConfigDir], "config.yaml"), []byte("profilse: {}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, words := range [][]string{{"perk", "get", ""}, {"--profile", ""}, {"--debug", "perk", "list", "--city", ""}} {
-		if got := x.offers(words...); len(got) != 1 {
+		if got := x.complete(words...); len(got) != 1 {
 			t.Errorf("%q: %q", words, got)
 		}
 	}
 }
 
-func TestSilentServerIsWaitedForNoLongerThanTheLimit(t *testing.T) {
+func TestCompletionTimeout(t *testing.T) {
 	release := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	t.Cleanup(silent.Close)
 	t.Cleanup(func() { close(release) })
 	x := newTerminal(t, map[string]string{session.EnvAPIURL: silent.URL, session.EnvToken: "t", completion.EnvTimeout: "40ms"})
-	begun := time.Now()
-	if got := x.offers("perk", "get", ""); !slices.Equal(got, []string{inOrder}) {
+	start := time.Now()
+	if got := x.complete("perk", "get", ""); !slices.Equal(got, []string{inOrder}) {
 		t.Errorf("got %q", got)
 	}
-	if took := time.Since(begun); took < 40*time.Millisecond || took > 10*time.Second {
+	if took := time.Since(start); took < 40*time.Millisecond || took > 10*time.Second {
 		t.Errorf("it took %s", took)
 	}
 }
 
-func TestOtherCommandsPayNothingForCompletions(t *testing.T) {
+func TestOtherCommandsDoNotPrepareCompletions(t *testing.T) {
 	s, _, _ := command.BufferedStreams("")
 	root := cli.NewRoot(session.New(s, os.Getenv, "test"))
 	root.SetArgs([]string{"version"})
@@ -281,10 +281,10 @@ func TestOtherCommandsPayNothingForCompletions(t *testing.T) {
 	}
 	for path, cmd := range leaves(root) {
 		if cmd.ValidArgsFunction != nil {
-			t.Errorf("perksctl version has prepared completions of %s", path)
+			t.Errorf("perksctl version prepared completions of %s", path)
 		}
 		if _, registered := cmd.GetFlagCompletionFunc("output"); registered {
-			t.Errorf("perksctl version has prepared completions of flags")
+			t.Errorf("perksctl version prepared completions of flags")
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAnExportedPropertyComesBackAsItWas exports a listing for a spreadsheet, changes it, and puts the exported file back.
-func TestAnExportedPropertyComesBackAsItWas(t *testing.T) {
+// TestExportedPropertyRoundTrips exports a property as CSV, changes it, and imports the file again.
+func TestExportedPropertyRoundTrips(t *testing.T) {
 	x, _ := loggedIn(t)
 	for i, title := range []string{"=1+1", "'=1+1", "''=1", "x;=1+1;y", "'x;'=1", "-3.5", "'-3.5", "+44 113", "a\r\n=b", `"=1"`} {
 		for _, raw := range [][]string{nil, {"--raw"}} {
@@ -21,7 +21,7 @@ func TestAnExportedPropertyComesBackAsItWas(t *testing.T) {
 			x.must("property", "update", "42", "--title", "T", "--description", "D", "--set", "images=")
 			x.must("property", "update", "--file", path)
 			if after := x.must("property", "get", "42", "-o", "json", "--quiet").out; after != before {
-				t.Errorf("%d: by way of\n%s\n%s\nbecame\n%s", i, exported, before, after)
+				t.Errorf("%d: exported\n%s\n%s\nbecame\n%s", i, exported, before, after)
 			}
 		}
 	}

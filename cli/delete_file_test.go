@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestDeletingAFileAsksOnATerminal(t *testing.T) {
+func TestDeleteFileAsksOnATerminal(t *testing.T) {
 	x, facts := loggedIn(t)
 	path := filepath.Join(t.TempDir(), "closed.csv")
 	write := func(path, text string) {
@@ -22,26 +22,26 @@ func TestDeletingAFileAsksOnATerminal(t *testing.T) {
 		t.Errorf("no: %+v", no)
 	}
 	if _, err := os.Stat(path + ".results.jsonl"); !os.IsNotExist(err) {
-		t.Errorf("there are results: %v", err)
+		t.Errorf("results exist: %v", err)
 	}
 	yes := x.typing("y\n", "property", "delete", "--file", path)
 	if yes.code != 0 || !strings.HasPrefix(yes.err, question) || !strings.Contains(yes.err, "2 rows: 2 done.") {
 		t.Errorf("yes: %+v", yes)
 	}
 	if r := x.run("property", "get", "42"); r.code != 5 {
-		t.Errorf("the property is still there: %+v", r)
+		t.Errorf("the property still exists: %+v", r)
 	}
 
-	// Rows that are not counted are not waited for.
+	// The question does not wait for an unknown number of rows.
 	unnamed := filepath.Join(t.TempDir(), "closed")
 	write(unnamed, "propertyId\n42\n")
 	if r := x.typing("n\n", "property", "delete", "--file", unnamed); !strings.HasPrefix(r.err, "Delete the properties in "+unnamed+" at ") {
-		t.Errorf("a file without a kind: %+v", r)
+		t.Errorf("a file without an extension: %+v", r)
 	}
 	if r := x.typing("n\n", "property", "delete", "--file", unnamed, "--format", "csv"); !strings.Contains(r.err, unnamed+" (1 row) at ") {
-		t.Errorf("a file whose kind is said: %+v", r)
+		t.Errorf("a file with --format: %+v", r)
 	}
 	if r := x.typing("y\n", "property", "delete", "--file", "-"); r.code != 2 || strings.Contains(r.err, "[y/N]") {
-		t.Errorf("standard input cannot hold both rows and an answer: %+v", r)
+		t.Errorf("rows and an answer from standard input: %+v", r)
 	}
 }

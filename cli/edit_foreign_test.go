@@ -17,15 +17,15 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// listing is a foreign server's one property: its price is a number, its title breaks our rules, and its ETag, if it has
-// one at all, is weak.
-type listing struct {
+// foreignProperty is the only property of another server: its price is a number, its title is invalid for us, and it has no
+// ETag or a weak one.
+type foreignProperty struct {
 	etag    string
 	city    atomic.Value
 	patched atomic.Value // the last body
 }
 
-func (l *listing) start(t *testing.T) *terminal {
+func (l *foreignProperty) start(t *testing.T) *terminal {
 	t.Helper()
 	l.city.Store("Leeds")
 	l.patched.Store("")
@@ -55,9 +55,9 @@ func (l *listing) start(t *testing.T) *terminal {
 	})
 }
 
-func TestEditAtAForeignServer(t *testing.T) {
+func TestEditOnForeignServer(t *testing.T) {
 	for _, etag := range []string{"", `W/"1"`} {
-		l := &listing{etag: etag}
+		l := &foreignProperty{etag: etag}
 		x := l.start(t)
 		read := x.edits("keep shown; put bedrooms 2; put price_pw 99.9")
 		r := x.typing("y\n", "property", "edit", "1", "-o", "json")
@@ -70,26 +70,26 @@ func TestEditAtAForeignServer(t *testing.T) {
 	}
 }
 
-func TestEditNoticesAChangeWithoutAnETag(t *testing.T) {
+func TestEditDetectsChangeWithoutStrongETag(t *testing.T) {
 	for _, etag := range []string{"", `W/"1"`} {
-		l := &listing{etag: etag}
+		l := &foreignProperty{etag: etag}
 		x := l.start(t)
 		x.edits("put bedrooms 2")
-		answers := &meanwhile{Reader: strings.NewReader("y\ny\n"), act: func() { l.city.Store("York") }}
-		r := x.typingFrom(answers, "property", "edit", "1")
+		input := &readerWithAction{Reader: strings.NewReader("y\ny\n"), act: func() { l.city.Store("York") }}
+		r := x.typingFrom(input, "property", "edit", "1")
 		if r.code != 0 || !strings.Contains(r.err, "  city\n    before: Leeds\n    theirs: York\n") || l.patched.Load() != `{"bedrooms":2}` {
 			t.Errorf("%q: %+v sent %s", etag, r, l.patched.Load())
 		}
 	}
 }
 
-// meanwhile is a person during whose first answer something happens.
-type meanwhile struct {
+// readerWithAction runs act before its first read.
+type readerWithAction struct {
 	io.Reader
 	act func()
 }
 
-func (m *meanwhile) Read(into []byte) (int, error) {
+func (m *readerWithAction) Read(into []byte) (int, error) {
 	if m.act != nil {
 		m.act()
 		m.act = nil
@@ -97,12 +97,12 @@ func (m *meanwhile) Read(into []byte) (int, error) {
 	return m.Reader.Read(into)
 }
 
-// behindACompressor is a terminal behind a proxy that makes ETags weak, as nginx does when it compresses. It calls before
-// for each request.
-func behindACompressor(t *testing.T, before func(*http.Request)) *terminal {
+// behindCompressor returns a terminal behind a proxy that weakens ETags, as nginx does when it compresses. The proxy calls
+// before for each request.
+func behindCompressor(t *testing.T, before func(*http.Request)) *terminal {
 	t.Helper()
 	server := servertest.Start(t)
-	facts := shop(server)
+	facts := seed(server)
 	address, err := url.Parse(server.Root())
 	if err != nil {
 		t.Fatal(err)
@@ -124,15 +124,15 @@ func behindACompressor(t *testing.T, before func(*http.Request)) *terminal {
 	})
 }
 
-func TestAnEditBehindACompressingProxyIsGuarded(t *testing.T) {
+func TestEditBehindCompressingProxyIsGuarded(t *testing.T) {
 	var other *terminal
 	var guards []string
-	x := behindACompressor(t, func(r *http.Request) {
+	x := behindCompressor(t, func(r *http.Request) {
 		if r.Method != http.MethodPatch {
 			return
 		}
 		guards = append(guards, r.Header.Get("If-Match"))
-		if len(guards) == 1 { // somebody else is a moment earlier
+		if len(guards) == 1 { // another client is faster
 			other.must("property", "update", "42", "--city", "York")
 		}
 	})
@@ -142,15 +142,15 @@ func TestAnEditBehindACompressingProxyIsGuarded(t *testing.T) {
 	x.edits("put city Bath")
 	r := x.typing("y\nn\n", "property", "edit", "42")
 	if city := x.property("42", "city"); city != "city\tYork" || !strings.Contains(r.err, "theirs: York") {
-		t.Errorf("the other's edit is lost: %s, guarded by %q\n%s", city, guards, r.err)
+		t.Errorf("the other edit was overwritten: %s, If-Match %q\n%s", city, guards, r.err)
 	}
 	if len(guards) == 0 || !strings.HasPrefix(guards[0], `W/"`) {
-		t.Errorf("the edits are guarded by %q", guards)
+		t.Errorf("the edits have If-Match %q", guards)
 	}
 }
 
-func TestWhatIsPrintedBehindACompressingProxyGuardsToo(t *testing.T) {
-	x := behindACompressor(t, func(*http.Request) {})
+func TestWeakETagsAreAcceptedAsIfMatch(t *testing.T) {
+	x := behindCompressor(t, func(*http.Request) {})
 	etag := strings.TrimSpace(x.must("property", "get", "42", "--jq", ".etag").out)
 	if !strings.HasPrefix(etag, `W/"`) {
 		t.Fatalf("the ETag is %q, want a weak one", etag)

@@ -18,7 +18,7 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// typingFrom runs a command for a person whose answers come from a reader.
+// typingFrom runs a command on a terminal with input from a reader.
 func (x *terminal) typingFrom(in io.Reader, args ...string) result {
 	s, out, err := command.BufferedStreams("")
 	s.In, s.InTTY, s.OutTTY, s.ErrTTY, s.Width = in, true, true, true, 100
@@ -26,23 +26,23 @@ func (x *terminal) typingFrom(in io.Reader, args ...string) result {
 	return result{code, out.String(), err.String()}
 }
 
-// ttySession is perksctl in a process of its own on a real terminal.
+// ttySession is a perksctl process on a real terminal.
 type ttySession struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	tty  *os.File
-	mu   sync.Mutex
-	cond *sync.Cond
-	text bytes.Buffer
-	end  bool
+	t      *testing.T
+	cmd    *exec.Cmd
+	tty    *os.File
+	mu     sync.Mutex
+	cond   *sync.Cond
+	text   bytes.Buffer
+	closed bool
 }
 
-// leader leads the session of the terminal, and stays until all of it has been read: when the leader ends, what is still on
-// its way to the other side is lost.
-const leader = `trap : INT QUIT TERM; "$@"; printf '<ended %d>' $? >/dev/tty; read -r line </dev/tty`
+// leader is the session leader of the terminal. It exits only after all output was read, because output that is still
+// buffered then is lost.
+const leader = `trap : INT QUIT TERM; "$@"; printf '<exit %d>' $? >/dev/tty; read -r line </dev/tty`
 
-// ended is how the leader says that its command has.
-var ended = regexp.MustCompile(`<ended (\d+)>`)
+// exitMarker matches the exit code that the leader prints.
+var exitMarker = regexp.MustCompile(`<exit (\d+)>`)
 
 func (x *terminal) onTTY(stdout io.Writer, args ...string) *ttySession {
 	x.t.Helper()
@@ -68,7 +68,7 @@ func (s *ttySession) read() {
 		n, err := s.tty.Read(part)
 		s.mu.Lock()
 		s.text.Write(part[:n])
-		s.end = err != nil // at the end of the process, the terminal has no other side any more
+		s.closed = err != nil // the read fails when the process has exited
 		s.cond.Broadcast()
 		s.mu.Unlock()
 		if err != nil {
@@ -77,41 +77,41 @@ func (s *ttySession) read() {
 	}
 }
 
-// shows waits until the text has been shown, and fails if the program ends without it.
-func (s *ttySession) shows(text string) {
+// waitFor waits until the text was shown, and fails if the program exits without it.
+func (s *ttySession) waitFor(text string) {
 	s.t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !strings.Contains(s.text.String(), text) {
-		if s.end || ended.Match(s.text.Bytes()) {
+		if s.closed || exitMarker.Match(s.text.Bytes()) {
 			s.t.Fatalf("%q was never shown in\n%s", text, s.text.String())
 		}
 		s.cond.Wait()
 	}
 }
 
-func (s *ttySession) types(text string) {
+func (s *ttySession) send(text string) {
 	s.t.Helper()
 	if _, err := s.tty.WriteString(text); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// ends waits for the exit code.
-func (s *ttySession) ends() (code int, shown string) {
+// wait waits for the exit code.
+func (s *ttySession) wait() (code int, shown string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for !s.end {
-		if found := ended.FindSubmatchIndex(s.text.Bytes()); found != nil {
+	for !s.closed {
+		if found := exitMarker.FindSubmatchIndex(s.text.Bytes()); found != nil {
 			code, _ = strconv.Atoi(string(s.text.Bytes()[found[2]:found[3]]))
 			shown = string(s.text.Bytes()[:found[0]])
-			s.types("\n")
+			s.send("\n")
 			_ = s.cmd.Wait()
 			return code, shown
 		}
 		s.cond.Wait()
 	}
-	s.t.Fatalf("the terminal ended before its command:\n%s", s.text.String())
+	s.t.Fatalf("the terminal was closed before its command exited:\n%s", s.text.String())
 	return 0, ""
 }
 
@@ -119,11 +119,11 @@ func TestEditorHasTheTerminal(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`[ -t 0 ] && [ -t 1 ] && [ -t 2 ] || exit 9; printf 'ready> '; read title; put title "$title"`)
 	s := x.onTTY(nil, "property", "edit", "42")
-	s.shows("ready> ")
-	s.types("Typed in\n")
-	s.shows("[n]o: ")
-	s.types("y\n")
-	code, shown := s.ends()
+	s.waitFor("ready> ")
+	s.send("Typed in\n")
+	s.waitFor("[n]o: ")
+	s.send("y\n")
+	code, shown := s.wait()
 	if code != 0 || !strings.Contains(shown, "\x1b[31m- title: Flat\x1b[0m\r\n\x1b[32m+ title: Typed in\x1b[0m\r\n") {
 		t.Errorf("%d\n%s", code, shown)
 	}
@@ -132,7 +132,7 @@ func TestEditorHasTheTerminal(t *testing.T) {
 	}
 }
 
-func TestEditorDrawsOnTheTerminalWhenOutputIsAFile(t *testing.T) {
+func TestEditorUsesTheTerminalWhenOutputIsAFile(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`[ -t 0 ] && [ -t 1 ] || exit 9; echo drawn; put title Loft`)
 	out, err := os.CreateTemp(t.TempDir(), "out")
@@ -140,9 +140,9 @@ func TestEditorDrawsOnTheTerminalWhenOutputIsAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := x.onTTY(out, "property", "edit", "42", "-o", "id")
-	s.shows("[n]o: ")
-	s.types("y\n")
-	if code, shown := s.ends(); code != 0 || !strings.Contains(shown, "drawn") {
+	s.waitFor("[n]o: ")
+	s.send("y\n")
+	if code, shown := s.wait(); code != 0 || !strings.Contains(shown, "drawn") {
 		t.Errorf("%d\n%s", code, shown)
 	}
 	if text, err := os.ReadFile(out.Name()); string(text) != "42\n" {
@@ -150,16 +150,16 @@ func TestEditorDrawsOnTheTerminalWhenOutputIsAFile(t *testing.T) {
 	}
 }
 
-// TestInterruptInTheEditorIsTheEditors types Ctrl-C, which a terminal sends to perksctl and the editor alike.
-func TestInterruptInTheEditorIsTheEditors(t *testing.T) {
+// TestInterruptIsHandledByTheEditor sends Ctrl-C, which a terminal passes to perksctl and the editor.
+func TestInterruptIsHandledByTheEditor(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`trap 'put title Caught; exit 0' INT; printf 'ready> '; read title; exit 9`)
 	s := x.onTTY(nil, "property", "edit", "42")
-	s.shows("ready> ")
-	s.types("\x03")
-	s.shows("[n]o: ")
-	s.types("y\n")
-	if code, shown := s.ends(); code != 0 {
+	s.waitFor("ready> ")
+	s.send("\x03")
+	s.waitFor("[n]o: ")
+	s.send("y\n")
+	if code, shown := s.wait(); code != 0 {
 		t.Errorf("%d\n%s", code, shown)
 	}
 	if got := x.property("42", "title"); got != "title\tCaught" {
@@ -167,38 +167,38 @@ func TestInterruptInTheEditorIsTheEditors(t *testing.T) {
 	}
 }
 
-func TestInterruptAtTheQuestionKeepsTheText(t *testing.T) {
+func TestInterruptAtTheQuestionKeepsTheDraft(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`kill -INT $PPID; kill -QUIT $PPID; put title Loft`)
 	s := x.onTTY(nil, "property", "edit", "42")
-	s.shows("[n]o: ")
-	s.types("\x03")
-	code, shown := s.ends()
-	if kept := keptTexts(t); code != 130 || len(kept) != 1 || !strings.Contains(shown, kept[0]) {
-		t.Errorf("%d %q\n%s", code, kept, shown)
+	s.waitFor("[n]o: ")
+	s.send("\x03")
+	code, shown := s.wait()
+	if drafts := savedDrafts(t); code != 130 || len(drafts) != 1 || !strings.Contains(shown, drafts[0]) {
+		t.Errorf("%d %q\n%s", code, drafts, shown)
 	}
 }
 
-func TestEditorThatAnInterruptEnds(t *testing.T) {
+func TestInterruptedEditor(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`put title Half; printf 'ready> '; read title`)
 	s := x.onTTY(nil, "property", "edit", "42")
-	s.shows("ready> ")
-	s.types("\x03")
-	code, shown := s.ends()
-	if kept := keptTexts(t); code != 130 || len(kept) != 1 || !strings.Contains(shown, "Interrupted.") || !strings.Contains(shown, "--resume") {
-		t.Errorf("%d %q\n%s", code, kept, shown)
+	s.waitFor("ready> ")
+	s.send("\x03")
+	code, shown := s.wait()
+	if drafts := savedDrafts(t); code != 130 || len(drafts) != 1 || !strings.Contains(shown, "Interrupted.") || !strings.Contains(shown, "--resume") {
+		t.Errorf("%d %q\n%s", code, drafts, shown)
 	}
 }
 
-// TestTerminationEndsTheEditorToo sends SIGTERM to perksctl alone.
-func TestTerminationEndsTheEditorToo(t *testing.T) {
+// TestTerminationStopsTheEditor sends SIGTERM only to perksctl.
+func TestTerminationStopsTheEditor(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits(`put title Half; printf 'ready> '; kill -TERM $PPID; read title`)
 	s := x.onTTY(nil, "property", "edit", "42")
-	code, shown := s.ends()
-	if kept := keptTexts(t); code != 130 || len(kept) != 1 || !strings.Contains(shown, kept[0]) {
-		t.Errorf("%d %q\n%s", code, kept, shown)
+	code, shown := s.wait()
+	if drafts := savedDrafts(t); code != 130 || len(drafts) != 1 || !strings.Contains(shown, drafts[0]) {
+		t.Errorf("%d %q\n%s", code, drafts, shown)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestEditorSeesNoSecret(t *testing.T) {
 	x.env[session.EnvClientSecret] = facts["SECRET"]
 	read := x.edits(`env > seen; echo "$` + session.EnvToken + `$` + session.EnvClientSecret + `" > values`)
 	s := x.onTTY(nil, "property", "edit", "42")
-	if code, shown := s.ends(); code != 0 || !strings.Contains(shown, "Nothing was changed.") {
+	if code, shown := s.wait(); code != 0 || !strings.Contains(shown, "Nothing was changed.") {
 		t.Errorf("%d\n%s", code, shown)
 	}
 	seen := read("seen")

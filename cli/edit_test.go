@@ -16,8 +16,8 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// edits makes shell scripts the editor, one for each time that it opens; the last stays. In a script, $1 is the file, and
-// `put FIELD VALUE` edits it, `keep NAME` copies it to where read finds it, and perksctl is another person's.
+// edits sets the editor to shell scripts, one for each time that it opens; the last one repeats. In a script, $1 is the
+// file, `put FIELD VALUE` edits it, `keep NAME` copies it for read, and perksctl acts as another client.
 func (x *terminal) edits(scripts ...string) (read func(name string) string) {
 	x.t.Helper()
 	dir := x.t.TempDir()
@@ -46,8 +46,8 @@ func (x *terminal) edits(scripts ...string) (read func(name string) string) {
 	}
 }
 
-// keptTexts returns the texts that perksctl left in files.
-func keptTexts(t *testing.T) []string {
+// savedDrafts returns the paths of the drafts that perksctl saved.
+func savedDrafts(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(os.TempDir(), "perksctl-edit-*", "*.yaml"))
 	if err != nil {
@@ -62,7 +62,7 @@ func (x *terminal) property(id, fields string) string {
 	return strings.ReplaceAll(strings.TrimSpace(x.must("property", "get", id, "--quiet", "--fields", fields).out), "\n", " ")
 }
 
-func TestEditAsksBeforeItSends(t *testing.T) {
+func TestEditAsksBeforeSending(t *testing.T) {
 	x, facts := loggedIn(t)
 	x.edits("put title Loft", "put city York")
 	question := "Change property 42 at " + facts["API_URL"] + " (profile default)? [y]es, [e]dit again, [n]o: "
@@ -75,24 +75,24 @@ func TestEditAsksBeforeItSends(t *testing.T) {
 	if got := x.property("42", "title,city"); got != "title\tLoft city\tYork" {
 		t.Error(got)
 	}
-	if kept := keptTexts(t); len(kept) != 0 {
-		t.Errorf("left behind: %q", kept)
+	if drafts := savedDrafts(t); len(drafts) != 0 {
+		t.Errorf("drafts left: %q", drafts)
 	}
 }
 
-func TestEditKeepsTheTextThatWasNotAgreedTo(t *testing.T) {
+func TestEditKeepsDraftAfterNo(t *testing.T) {
 	for _, answer := range []string{"n\n", ""} {
 		x, _ := loggedIn(t)
 		x.edits("put title Loft", "true")
 		r := x.typing(answer, "property", "edit", "42")
-		kept := keptTexts(t)
-		if r.code != 3 || len(kept) != 1 || !strings.Contains(r.err, "  perksctl property edit 42 --resume "+kept[0]+"\n") {
-			t.Fatalf("%+v %q", r, kept)
+		drafts := savedDrafts(t)
+		if r.code != 3 || len(drafts) != 1 || !strings.Contains(r.err, "  perksctl property edit 42 --resume "+drafts[0]+"\n") {
+			t.Fatalf("%+v %q", r, drafts)
 		}
 		if got := x.property("42", "title"); got != "title\tFlat" {
 			t.Error(got)
 		}
-		if r := x.typing("y\n", "property", "edit", "42", "--resume", kept[0]); r.code != 0 || len(keptTexts(t)) != 0 {
+		if r := x.typing("y\n", "property", "edit", "42", "--resume", drafts[0]); r.code != 0 || len(savedDrafts(t)) != 0 {
 			t.Errorf("%+v", r)
 		}
 		if got := x.property("42", "title"); got != "title\tLoft" {
@@ -101,7 +101,7 @@ func TestEditKeepsTheTextThatWasNotAgreedTo(t *testing.T) {
 	}
 }
 
-func TestEditOpensAgainForWhatIsWrong(t *testing.T) {
+func TestEditReopensInvalidDraft(t *testing.T) {
 	x, _ := loggedIn(t)
 	read := x.edits(`put bedrooms many; echo "colour: red" >> "$1"`, `keep wrong; put bedrooms "["`, "keep broken; put bedrooms 3", `keep still; sed '/^colour/d' still > "$1"`)
 	r := x.typing("y\n", "property", "edit", "42")
@@ -122,20 +122,20 @@ func TestEditOpensAgainForWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestEditGivesUpOnATextThatStaysWrong(t *testing.T) {
+func TestEditStopsIfDraftStaysInvalid(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits("put bedrooms many", "true")
-	if r := x.typing("", "property", "edit", "42"); r.code != 3 || len(keptTexts(t)) != 1 || !strings.Contains(r.err, "--resume") {
+	if r := x.typing("", "property", "edit", "42"); r.code != 3 || len(savedDrafts(t)) != 1 || !strings.Contains(r.err, "--resume") {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestEditMergesWhatOthersChangeMeanwhile(t *testing.T) {
+func TestEditMergesConcurrentChange(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits("put title Mine; perksctl property update 42 --city York --price-pw 300 2> log || exit 9")
 	r := x.typing("y\ny\n", "property", "edit", "42")
-	told := "warning: Somebody else changed property 42 meanwhile:\n  city\n    before: Leeds\n    theirs: York\n  price_pw\n    before: 250.00\n    theirs: 300\n"
-	if r.code != 0 || !strings.Contains(r.err, told) || strings.Count(r.err, "- title: Flat\n+ title: Mine\n") != 2 {
+	warning := "warning: Somebody else changed property 42 meanwhile:\n  city\n    before: Leeds\n    theirs: York\n  price_pw\n    before: 250.00\n    theirs: 300\n"
+	if r.code != 0 || !strings.Contains(r.err, warning) || strings.Count(r.err, "- title: Flat\n+ title: Mine\n") != 2 {
 		t.Errorf("%+v", r)
 	}
 	if got := x.property("42", "title,city,price_pw"); got != "title\tMine city\tYork price_pw\t300" {
@@ -143,7 +143,7 @@ func TestEditMergesWhatOthersChangeMeanwhile(t *testing.T) {
 	}
 }
 
-func TestEditOffATerminalMergesToo(t *testing.T) {
+func TestEditMergesWithoutTerminal(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits("put title Mine; perksctl property update 42 --city York 2> log || exit 9")
 	if r := x.run("property", "edit", "42", "--yes"); r.code != 0 || !strings.Contains(r.err, "theirs: York") {
@@ -154,7 +154,7 @@ func TestEditOffATerminalMergesToo(t *testing.T) {
 	}
 }
 
-func TestEditLetsAPersonDecideAboutAConflict(t *testing.T) {
+func TestEditAsksAboutConflict(t *testing.T) {
 	x, _ := loggedIn(t)
 	read := x.edits("put title Mine; perksctl property update 42 --title Theirs 2> log || exit 9", "keep conflict; put title Both")
 	r := x.typing("y\ny\n", "property", "edit", "42")
@@ -169,15 +169,15 @@ func TestEditLetsAPersonDecideAboutAConflict(t *testing.T) {
 	}
 }
 
-func TestEditCannotDecideAboutAConflictAlone(t *testing.T) {
+func TestEditFailsOnConflictWithoutTerminal(t *testing.T) {
 	x, _ := loggedIn(t)
 	read := x.edits("put title Mine; perksctl property update 42 --title Theirs --city York 2> log || exit 9", "keep resumed")
 	r := x.run("property", "edit", "42", "--yes")
-	kept := keptTexts(t)
-	if r.code != 6 || len(kept) != 1 || !strings.Contains(r.err, "Edit it on a terminal to decide about: title.\nYour draft is in "+kept[0]) {
-		t.Fatalf("%+v %q", r, kept)
+	drafts := savedDrafts(t)
+	if r.code != 6 || len(drafts) != 1 || !strings.Contains(r.err, "Edit it on a terminal to decide about: title.\nYour draft is in "+drafts[0]) {
+		t.Fatalf("%+v %q", r, drafts)
 	}
-	if r := x.typing("y\n", "property", "edit", "42", "--resume", kept[0]); r.code != 0 {
+	if r := x.typing("y\n", "property", "edit", "42", "--resume", drafts[0]); r.code != 0 {
 		t.Errorf("%+v", r)
 	}
 	if text := read("resumed"); !strings.Contains(text, "#!   title: Theirs\n") || !strings.Contains(text, "\ncity: York\n") {
@@ -188,19 +188,19 @@ func TestEditCannotDecideAboutAConflictAlone(t *testing.T) {
 	}
 }
 
-func TestEditOfWhatIsDeletedMeanwhile(t *testing.T) {
+func TestEditOfDeletedProperty(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits("put title Mine; perksctl property delete 42 --yes 2> log || exit 9")
 	r := x.typing("y\n", "property", "edit", "42")
-	if r.code != 5 || len(keptTexts(t)) != 1 || !strings.Contains(r.err, "There is no property 42") || !strings.Contains(r.err, "--resume") {
+	if r.code != 5 || len(savedDrafts(t)) != 1 || !strings.Contains(r.err, "There is no property 42") || !strings.Contains(r.err, "--resume") {
 		t.Errorf("%+v", r)
 	}
 }
 
-// behind is a terminal whose server is reached through something that may do as it likes with a change.
-func behind(t *testing.T, patch func(real http.Handler, w http.ResponseWriter, r *http.Request)) *terminal {
+// behindProxy returns a terminal behind a proxy that passes changes to patch.
+func behindProxy(t *testing.T, patch func(real http.Handler, w http.ResponseWriter, r *http.Request)) *terminal {
 	t.Helper()
-	facts := shop(servertest.Start(t))
+	facts := seed(servertest.Start(t))
 	address, err := url.Parse(strings.TrimSuffix(facts["API_URL"], "/v2"))
 	if err != nil {
 		t.Fatal(err)
@@ -224,16 +224,16 @@ func replaceBody(r *http.Request, body string) {
 	r.ContentLength = int64(len(body))
 }
 
-func breakOff(w http.ResponseWriter) {
+func closeConnection(w http.ResponseWriter) {
 	connection, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
 		connection.Close()
 	}
 }
 
-func TestEditShowsWhatTheServerRefuses(t *testing.T) {
+func TestEditShowsErrorsOfTheServer(t *testing.T) {
 	broken := true
-	x := behind(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) {
+	x := behindProxy(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) {
 		if broken {
 			replaceBody(r, `{"bedrooms":-1,"colour":"red"}`)
 			broken = false
@@ -252,27 +252,26 @@ func TestEditShowsWhatTheServerRefuses(t *testing.T) {
 	broken = true
 	x.edits("put bedrooms 4")
 	r = x.run("property", "edit", "42", "--yes")
-	if r.code != 1 || !strings.Contains(r.err, "  bedrooms: must not be negative\n") || len(keptTexts(t)) != 1 {
+	if r.code != 1 || !strings.Contains(r.err, "  bedrooms: must not be negative\n") || len(savedDrafts(t)) != 1 {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestEditLooksForAChangeWhoseAnswerIsLost(t *testing.T) {
-	x := behind(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) {
+func TestEditChecksIfReplyIsLost(t *testing.T) {
+	x := behindProxy(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) {
 		real.ServeHTTP(httptest.NewRecorder(), r)
-		breakOff(w)
+		closeConnection(w)
 	})
 	x.edits("put title Loft")
 	r := x.run("property", "edit", "42", "--yes")
-	if r.code != 0 || !strings.Contains(r.err, "The reply was lost, but the change to property 42 was made.") || len(keptTexts(t)) != 0 {
+	if r.code != 0 || !strings.Contains(r.err, "The reply was lost, but the change to property 42 was made.") || len(savedDrafts(t)) != 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// TestEditRecognizesItsOwnChange refuses the change with 412 after having made it, as the retry of an attempt whose
-// reply was lost is refused.
+// TestEditRecognizesItsOwnChange makes the change and replies with 412, as for a retry after a lost reply.
 func TestEditRecognizesItsOwnChange(t *testing.T) {
-	x := behind(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) {
+	x := behindProxy(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) {
 		real.ServeHTTP(httptest.NewRecorder(), r.Clone(r.Context()))
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusPreconditionFailed)
@@ -280,26 +279,26 @@ func TestEditRecognizesItsOwnChange(t *testing.T) {
 	})
 	x.edits("put title Loft")
 	r := x.run("property", "edit", "42", "--yes")
-	if r.code != 0 || strings.Contains(r.err, "Somebody else") || !strings.Contains(r.err, "property 42 is already as you want it") || len(keptTexts(t)) != 0 {
+	if r.code != 0 || strings.Contains(r.err, "Somebody else") || !strings.Contains(r.err, "property 42 is already as you want it") || len(savedDrafts(t)) != 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestEditSaysWhenNobodyKnows(t *testing.T) {
-	x := behind(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) { breakOff(w) })
+func TestEditWithUnknownOutcome(t *testing.T) {
+	x := behindProxy(t, func(real http.Handler, w http.ResponseWriter, r *http.Request) { closeConnection(w) })
 	x.edits("put title Loft")
 	r := x.run("property", "edit", "42", "--yes")
-	if r.code != 8 || !strings.Contains(r.err, "  perksctl property get 42\nYour draft is in ") || len(keptTexts(t)) != 1 {
+	if r.code != 8 || !strings.Contains(r.err, "  perksctl property get 42\nYour draft is in ") || len(savedDrafts(t)) != 1 {
 		t.Errorf("%+v", r)
 	}
 }
 
-func TestEditWithoutARightToChange(t *testing.T) {
+func TestEditWithoutPermission(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.edits("put title Mine")
 	r := x.typing("y\n", "property", "edit", "99")
-	kept := keptTexts(t)
-	if r.code != 4 || len(kept) != 1 || !strings.Contains(r.err, kept[0]) {
+	drafts := savedDrafts(t)
+	if r.code != 4 || len(drafts) != 1 || !strings.Contains(r.err, drafts[0]) {
 		t.Errorf("%+v", r)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// foreign is a service that is not ours: no codes, no idempotency keys, prices as numbers, a token with no more than it
-// must have. What follows a redeem is up to the test.
+// foreign is another implementation of the service: no error codes, no idempotency keys, prices as numbers, a token with
+// only the required fields. The test handles redeem.
 func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -41,7 +41,7 @@ func TestForeignServer(t *testing.T) {
 		_, _ = io.WriteString(w, `{"response":"Already redeemed"}`)
 	})
 	if r := x.must("property", "get", "1", "--jq", ".price_pw"); r.out != "99.90\n" || r.err != "" {
-		t.Errorf("a price that is a number: %+v", r)
+		t.Errorf("a numeric price: %+v", r)
 	}
 	for want, args := range map[string][]string{
 		`5 {"error":{"code":"not_found","message":"Property not found","status":404}}`:                                                 {"property", "get", "2"},
@@ -56,16 +56,16 @@ func TestForeignServer(t *testing.T) {
 	}
 }
 
-func TestUnknownOutcomeOfARedeemSaysHowToGoOn(t *testing.T) {
+func TestUnknownRedeemOutcomeAdvisesCommands(t *testing.T) {
 	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		connection, _, _ := w.(http.Hijacker).Hijack()
 		connection.Close()
 	})
 	r := x.run("perk", "redeem", "p", "--user", "it's me", "--metadata", `{"a": 1}`, "--idempotency-key", "k-1", "--sandbox=false")
-	again := `perksctl --sandbox=false perk redeem p --user 'it'\''s me' --metadata '{"a": 1}' --idempotency-key k-1` + "\n"
-	look := `perksctl --sandbox=false user perks 'it'\''s me' --type redeemed` + "\n"
-	if r.code != 8 || !strings.Contains(r.err, "may have been carried out") || !strings.Contains(r.err, again) || !strings.Contains(r.err, look) {
+	retry := `perksctl --sandbox=false perk redeem p --user 'it'\''s me' --metadata '{"a": 1}' --idempotency-key k-1` + "\n"
+	check := `perksctl --sandbox=false user perks 'it'\''s me' --type redeemed` + "\n"
+	if r.code != 8 || !strings.Contains(r.err, "may have been carried out") || !strings.Contains(r.err, retry) || !strings.Contains(r.err, check) {
 		t.Errorf("%+v", r)
 	}
 	r = x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
@@ -74,7 +74,7 @@ func TestUnknownOutcomeOfARedeemSaysHowToGoOn(t *testing.T) {
 	}
 }
 
-func TestTimeoutBoundsTheCommand(t *testing.T) {
+func TestTimeoutLimitsTheCommand(t *testing.T) {
 	release := make(chan struct{})
 	x := foreign(t, func(w http.ResponseWriter, r *http.Request) { <-release })
 	t.Cleanup(func() { close(release) })

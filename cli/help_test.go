@@ -17,9 +17,9 @@ import (
 	"example.com/perks/cli"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
-// everyCommand returns the root and all commands beneath it, groups too, in the order of the help.
+// everyCommand returns the root and all commands and groups, in the order of the help.
 func everyCommand() []*cobra.Command {
 	var all []*cobra.Command
 	var add func(cmd *cobra.Command)
@@ -35,7 +35,7 @@ func everyCommand() []*cobra.Command {
 	return all
 }
 
-// TestHelpOfEveryCommand lays the whole help before whoever reads a change.
+// TestHelpOfEveryCommand compares the whole help with a golden file, so that changes show in reviews.
 func TestHelpOfEveryCommand(t *testing.T) {
 	x := newTerminal(t, nil)
 	var text strings.Builder
@@ -54,7 +54,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text.String() != string(want) {
-		t.Errorf("the help has changed; look at it with go test ./cli -update, and at the difference. First changed: %s", firstDifference(text.String(), string(want)))
+		t.Errorf("the help has changed; run go test ./cli -update and review the diff. First change: %s", firstDifference(text.String(), string(want)))
 	}
 }
 
@@ -68,21 +68,21 @@ func firstDifference(got, want string) string {
 	return "lines are missing at the end"
 }
 
-// TestExamplesAreCommands parses every example as perksctl would: commands, flags, and the number of arguments.
+// TestExamplesAreCommands parses every example as perksctl does: commands, flags and number of arguments.
 func TestExamplesAreCommands(t *testing.T) {
 	for _, cmd := range everyCommand() {
 		for line := range strings.Lines(cmd.Example) {
 			commands := commandsIn(line)
 			if len(commands) == 0 {
-				t.Errorf("%s: no command of perksctl stands in %q", cmd.CommandPath(), line)
+				t.Errorf("%s: no perksctl command in %q", cmd.CommandPath(), line)
 			}
 			for _, words := range commands {
-				if err := understands(words); err != nil {
+				if err := checkUsage(words); err != nil {
 					t.Errorf("%s: %q: %v", cmd.CommandPath(), strings.TrimSpace(line), err)
 				}
 			}
 			if !strings.HasPrefix(line, "  ") {
-				t.Errorf("%s: the example %q is not indented by two blanks", cmd.CommandPath(), line)
+				t.Errorf("%s: the example %q is not indented by two spaces", cmd.CommandPath(), line)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func TestExamplesAreCommands(t *testing.T) {
 
 var substitution = regexp.MustCompile(`\$\(([^()]*)\)`)
 
-// commandsIn finds the words of each command of perksctl in a line of a shell.
+// commandsIn returns the words of each perksctl command in a shell line.
 func commandsIn(line string) [][]string {
 	var found [][]string
 	for _, inner := range substitution.FindAllStringSubmatch(line, -1) {
@@ -117,7 +117,7 @@ func commandsIn(line string) [][]string {
 	return found
 }
 
-func understands(words []string) error {
+func checkUsage(words []string) error {
 	root := tree()
 	root.InitDefaultHelpCmd()
 	cmd, rest, err := root.Find(words)
@@ -129,22 +129,22 @@ func understands(words []string) error {
 	}
 	args := cmd.Flags().Args()
 	if cmd.HasSubCommands() && len(args) > 0 {
-		return cmd.RunE(cmd, args) // says that there is no such command
+		return cmd.RunE(cmd, args) // returns the error for an unknown command
 	}
 	return cmd.ValidateArgs(args)
 }
 
-// otherMeaning are flags that mean something else in one command, and why that is well.
+// otherMeaning lists flags with another meaning in one command, and why that is fine.
 var otherMeaning = map[string]string{
-	"perksctl property update --city":     "the field of a property, where lists filter by it",
-	"perksctl property delete --dry-run":  "checks the rows of a file, too",
-	"perksctl property update --dry-run":  "checks the rows of a file, too",
-	"perksctl perk redeem --dry-run":      "checks the rows of a file, too",
-	"perksctl property delete --if-match": "says what the condition is for",
-	"perksctl property update --if-match": "says what the condition is for",
+	"perksctl property update --city":     "a field of a property, a filter in lists",
+	"perksctl property delete --dry-run":  "also checks the rows of a file",
+	"perksctl property update --dry-run":  "also checks the rows of a file",
+	"perksctl perk redeem --dry-run":      "also checks the rows of a file",
+	"perksctl property delete --if-match": "explains the condition",
+	"perksctl property update --if-match": "explains the condition",
 }
 
-// TestFlagMeansOneThing holds every flag against all others of its name or its letter.
+// TestFlagMeansOneThing compares each flag with all flags of the same name or letter.
 func TestFlagMeansOneThing(t *testing.T) {
 	type meaning struct{ where, name, kind, usage string }
 	byName, byLetter := map[string]meaning{}, map[string]meaning{}
@@ -172,12 +172,12 @@ func TestFlagMeansOneThing(t *testing.T) {
 	}
 	for where := range otherMeaning {
 		if !met[where] {
-			t.Errorf("%s is excepted, but does not exist", where)
+			t.Errorf("%s is an exception, but does not exist", where)
 		}
 	}
 }
 
-// TestEnvironmentIsExplained finds every variable that the code names in the help of the root.
+// TestEnvironmentIsExplained checks that the root's help explains each variable in the code.
 func TestEnvironmentIsExplained(t *testing.T) {
 	explained := map[string]bool{}
 	for _, variable := range cli.Environment() {
@@ -201,7 +201,7 @@ func TestEnvironmentIsExplained(t *testing.T) {
 	}
 }
 
-func TestMistypedCommandsAreAnswered(t *testing.T) {
+func TestMistypedCommands(t *testing.T) {
 	x := newTerminal(t, nil)
 	for line, want := range map[string]string{
 		"prek list":         `"prek" is not a command of perksctl. Did you mean "perk"?`,

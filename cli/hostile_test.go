@@ -21,17 +21,16 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// venom is text that recolours, moves and questions a terminal, turns writing around, breaks lines, is no UTF-8, is a
-// formula and does not end. Each part of it that could be obeyed is in it.
-var venom = "=cmd()\x1b[31m\x1b]0;title\a\x1b]52;c;ZXZpbA==\a\x1b[6n\x1b[2J\u009b31m\u0090q\u202egnp.exe\u202c\u2066\u200f\u061c\r\nforged: line\r\x00\b\x7f\t" +
+// hostileText is a long text with terminal escapes, bidi characters, line breaks, invalid UTF-8 and a formula.
+var hostileText = "=cmd()\x1b[31m\x1b]0;title\a\x1b]52;c;ZXZpbA==\a\x1b[6n\x1b[2J\u009b31m\u0090q\u202egnp.exe\u202c\u2066\u200f\u061c\r\nforged: line\r\x00\b\x7f\t" +
 	"\xff\x9b33m\xc3(\u2028\u2029" + strings.Repeat("very long ", 500)
 
-// spit is a JSON string with the venom in it. The bytes that are no UTF-8 stay; what JSON forbids raw is escaped.
-func spit() string {
+// hostileJSON returns hostileText as a JSON string. It keeps invalid UTF-8, and escapes what JSON requires.
+func hostileJSON() string {
 	var out strings.Builder
 	out.WriteByte('"')
-	for i := 0; i < len(venom); i++ {
-		switch b := venom[i]; {
+	for i := 0; i < len(hostileText); i++ {
+		switch b := hostileText[i]; {
 		case b == '"' || b == '\\':
 			out.WriteByte('\\')
 			out.WriteByte(b)
@@ -45,11 +44,10 @@ func spit() string {
 	return out.String()
 }
 
-// hostile is a server that answers every request with venom wherever text can stand. Its health says what it does next:
-// with fail, it refuses everything.
+// hostile starts a server that replies with hostileText in every text field, and with the status to all requests.
 func hostile(t *testing.T, status int) (*terminal, string) {
 	t.Helper()
-	v := spit()
+	v := hostileJSON()
 	perk := strings.ReplaceAll(`{"id":V,"title":V,"description":V,"category":V,"merchant_name":V,"image_url":V,"discount_text":V,"terms":V,"city":V,
 		"valid_from":null,"valid_to":"2035-01-01T00:00:00+09:00","created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-01T00:00:00Z",V:V}`, "V", v)
 	redemption := strings.ReplaceAll(`{"id":V,"perk_id":V,"user_id":V,"redeemed_at":"2025-01-01T00:00:00Z","status":V,"metadata":{V:V}}`, "V", v)
@@ -61,11 +59,11 @@ func hostile(t *testing.T, status int) (*terminal, string) {
 	bodies := map[string]string{
 		"/v2/partners/perks": page(perk), "/v2/partners/perks/x": perk, "/v2/partners/perks/categories": strings.ReplaceAll(`[{"id":V,"category_name":V}]`, "V", v),
 		"/v2/partners/perks/x/redeem": redemption, "/v2/get-property/42": property, "/v2/health": strings.ReplaceAll(`{"status":V,V:V}`, "V", v),
-		"/v2/text": venom, "/v2/list": strings.ReplaceAll(`[V,{V:V}]`, "V", v),
+		"/v2/text": hostileText, "/v2/list": strings.ReplaceAll(`[V,{V:V}]`, "V", v),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		header := inHeader(venom)
+		header := inHeader(hostileText)
 		for _, name := range []string{"X-Request-Id", "Location", "ETag", "Link", "Server", "X-Other", "Set-Cookie"} {
 			w.Header()[name] = []string{header}
 		}
@@ -79,7 +77,7 @@ func hostile(t *testing.T, status int) (*terminal, string) {
 			w.WriteHeader(status)
 			if body = refusal; status == 400 {
 				w.Header()["Content-Type"] = []string{"text/plain"}
-				body = strings.ReplaceAll(venom, "\n", "")[:150]
+				body = strings.ReplaceAll(hostileText, "\n", "")[:150]
 			}
 		case strings.HasSuffix(r.URL.Path, "/perks") && strings.Contains(r.URL.Path, "/users/"):
 			if body = page(perk); r.URL.Query().Get("type") == "redeemed" {
@@ -96,7 +94,7 @@ func hostile(t *testing.T, status int) (*terminal, string) {
 	}), server.URL
 }
 
-// inHeader leaves what net/http lets into a header: no C0, but C1, bidi marks and bytes that are no UTF-8.
+// inHeader keeps what net/http allows in a header: no C0, but C1, bidi characters and invalid UTF-8.
 func inHeader(text string) string {
 	var out []byte
 	for _, b := range []byte(text[:400]) {
@@ -107,7 +105,7 @@ func inHeader(text string) string {
 	return string(out)
 }
 
-var poisoned = []string{
+var hostileCommands = []string{
 	"perk list", "perk list --all", "perk list --limit 1", "perk get x", "perk get x x", "perk categories", "perk redeem x --user u",
 	"perk redeem x --user u --dry-run", "user perks u", "user perks u --type redeemed", "property get 42", "property get 42 42",
 	"property update 42 --title T", "property delete 42 --yes", "auth status", "api health", "api text", "api list", "api partners/perks --paginate",
@@ -115,29 +113,29 @@ var poisoned = []string{
 	"api list --jq .[0]", "api text --debug", "perk get x --debug", "perk redeem x --user u --debug",
 }
 
-// TestAHostileServerReachesNoTerminal has every command show what a hostile server says, in every format, on a terminal and
-// off one.
-func TestAHostileServerReachesNoTerminal(t *testing.T) {
+// TestHostileServerCannotControlTerminal runs every command in every format against a hostile server, with and without a
+// terminal.
+func TestHostileServerCannotControlTerminal(t *testing.T) {
 	for _, status := range []int{200, 302, 400, 401, 403, 404, 409, 422, 500} {
 		x, _ := hostile(t, status)
-		for _, line := range poisoned {
+		for _, line := range hostileCommands {
 			for _, format := range []string{"", "table", "json", "yaml", "csv", "csv --raw", "jsonl", "id"} {
 				if status != 200 && format != "" && format != "json" {
-					continue // refusals have no other formats
+					continue // errors have no other formats
 				}
 				args := strings.Fields(line)
 				if format != "" {
 					args = append(args, "-o")
 					args = append(args, strings.Fields(format)...)
 				}
-				onTerminal, out, told := x.colourful(args...)
+				onTerminal, out, messages := x.runWithColour(args...)
 				name := fmt.Sprintf("status %d: perksctl %s", status, strings.Join(args, " "))
 				checkClean(t, name+" on a terminal, stdout", out)
-				checkClean(t, name+" on a terminal, stderr", told)
+				checkClean(t, name+" on a terminal, stderr", messages)
 				r := x.run(args...)
 				checkClean(t, name+", stderr", r.err)
 				if r.code != onTerminal {
-					t.Errorf("%s: exit code %d on a terminal, %d off it", name, onTerminal, r.code)
+					t.Errorf("%s: exit code %d on a terminal, %d without", name, onTerminal, r.code)
 				}
 				if !asSent(format, line) {
 					checkClean(t, name+", stdout", r.out)
@@ -145,17 +143,17 @@ func TestAHostileServerReachesNoTerminal(t *testing.T) {
 				if r.code == 0 {
 					checkFormat(t, name, strings.TrimSuffix(format, " --raw"), line, r.out)
 				} else if format == "json" && !strings.Contains(line, "--debug") && !json.Valid([]byte(lastLine(r.err))) {
-					t.Errorf("%s: the error is no JSON: %.200q", name, r.err)
+					t.Errorf("%s: the error is not JSON: %.200q", name, r.err)
 				}
 				if t.Failed() {
-					return // one of several hundred is enough to read
+					return // one failure is enough to read
 				}
 			}
 		}
 	}
 }
 
-// asSent tells what gives a program texts as they were sent: what has no way to escape them.
+// asSent reports whether the output has texts unchanged: the format cannot escape them.
 func asSent(format, line string) bool {
 	if strings.Contains(line, "--jq") || strings.Contains(line, "--template") {
 		return format != "json" && format != "jsonl" || strings.Contains(line, "--template")
@@ -163,16 +161,16 @@ func asSent(format, line string) bool {
 	return strings.HasPrefix(format, "csv") || format == "id" || strings.HasPrefix(line, "api text")
 }
 
-// colourful runs a command on a terminal with colour, and takes its own colour out of what it wrote.
-func (x *terminal) colourful(args ...string) (code int, out, told string) {
+// runWithColour runs a command on a terminal with colour, and removes perksctl's own colours from its output.
+func (x *terminal) runWithColour(args ...string) (code int, out, messages string) {
 	s, o, e := command.BufferedStreams("")
 	s.InTTY, s.OutTTY, s.ErrTTY, s.Width = true, true, true, 90
 	code = cli.Main(args, s, func(name string) string { return x.env[name] })
-	ours := strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "", "\x1b[31merror: \x1b[0m", "error: ", "\x1b[33mwarning: \x1b[0m", "warning: ")
-	return code, ours.Replace(o.String()), ours.Replace(e.String())
+	own := strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "", "\x1b[31merror: \x1b[0m", "error: ", "\x1b[33mwarning: \x1b[0m", "warning: ")
+	return code, own.Replace(o.String()), own.Replace(e.String())
 }
 
-// checkClean fails if the text holds anything that a terminal obeys beside line ends and tabs.
+// checkClean fails if the text has control characters other than newlines and tabs.
 func checkClean(t *testing.T, name, text string) {
 	t.Helper()
 	for i, r := range text {
@@ -182,11 +180,11 @@ func checkClean(t *testing.T, name, text string) {
 		}
 	}
 	if !utf8.ValidString(text) {
-		t.Errorf("%s: it is no UTF-8", name)
+		t.Errorf("%s: not UTF-8", name)
 	}
 }
 
-// checkFormat reads data back.
+// checkFormat checks that the data is valid in its format.
 func checkFormat(t *testing.T, name, format, line, data string) {
 	t.Helper()
 	var err error
@@ -194,12 +192,12 @@ func checkFormat(t *testing.T, name, format, line, data string) {
 	case strings.Contains(line, "--jq") || strings.Contains(line, "--template") || strings.HasPrefix(line, "api text"):
 	case format == "json":
 		if !json.Valid([]byte(data)) {
-			err = errors.New("it is no JSON")
+			err = errors.New("not JSON")
 		}
 	case format == "jsonl":
 		for text := range strings.Lines(data) {
 			if !json.Valid([]byte(text)) {
-				err = fmt.Errorf("%.80q is no JSON", text)
+				err = fmt.Errorf("%.80q is not JSON", text)
 			}
 		}
 	case format == "yaml":

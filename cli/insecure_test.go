@@ -9,8 +9,8 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// TestAllowedHTTPDoesNotFollowAProfile has a profile that was allowed http at one address log in at another.
-func TestAllowedHTTPDoesNotFollowAProfile(t *testing.T) {
+// TestInsecureHTTPIsOnlyForItsAddress logs in at another address with a profile that allows http.
+func TestInsecureHTTPIsOnlyForItsAddress(t *testing.T) {
 	x := newTerminal(t, nil)
 	config := filepath.Join(x.env[session.EnvConfigDir], "config.yaml")
 	const before = "profiles:\n  old:\n    api-url: http://192.0.2.1:1/v2\n    client-id: c\n    insecure-http: true\n"
@@ -35,6 +35,6 @@ func TestAllowedHTTPDoesNotFollowAProfile(t *testing.T) {
 	}
 	x.env[session.EnvAPIURL] = ""
 	if r := x.run("profile", "show", "--profile", "old", "-o", "json"); !strings.Contains(r.out, `"insecure_http": true`) {
-		t.Errorf("what was allowed is gone: %+v", r)
+		t.Errorf("insecure-http was removed: %+v", r)
 	}
 }

@@ -18,19 +18,19 @@ import (
 	"example.com/perks/store"
 )
 
-// lossy is a proxy before the real server that loses what the first redeem through it was to do, or told.
+// lossy is a proxy that loses the first redeem: its request or its reply.
 type lossy struct {
 	*servertest.Server
-	to    http.Handler
-	first sync.Once
-	done  bool   // the work is done, and the reply is lost; otherwise the server never sees the request
-	mute  bool   // says nothing of idempotency keys, as a service that ignores them
-	meet  func() // happens when the request is lost
+	to          http.Handler
+	first       sync.Once
+	done        bool   // lose the reply; otherwise the request
+	ignoresKeys bool   // removes idempotency keys
+	onLoss      func() // called at the loss
 }
 
 func newLossy(t *testing.T) (*lossy, *terminal) {
 	t.Helper()
-	l := &lossy{Server: servertest.Start(t), meet: func() {}}
+	l := &lossy{Server: servertest.Start(t), onLoss: func() {}}
 	l.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "coffee"}})
 	l.ImportUsers("ann", "bob")
 	root, err := url.Parse(l.Root())
@@ -39,7 +39,7 @@ func newLossy(t *testing.T) (*lossy, *terminal) {
 	}
 	l.to = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(root)
-		if l.mute {
+		if l.ignoresKeys {
 			r.Out.Header.Del("Idempotency-Key")
 		}
 	}}
@@ -61,20 +61,20 @@ func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if l.done {
 		l.to.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	l.meet()
+	l.onLoss()
 	panic(http.ErrAbortHandler)
 }
 
-// another has another client redeem coffee for ann.
-func (l *lossy) another(t *testing.T) {
+// redeemByAnother redeems coffee for ann as another client.
+func (l *lossy) redeemByAnother(t *testing.T) {
 	t.Helper()
 	if status := l.Do(l.Request(l.Token(), http.MethodPost, l.LiveURL()+"/perks/coffee/redeem", `{"user_id":"ann"}`), nil); status != http.StatusCreated {
-		t.Errorf("another redeems: %d", status)
+		t.Errorf("redeem by another client: %d", status)
 	}
 }
 
-// made is the clients who have redeemed, and the id of the last redemption.
-func (l *lossy) made(t *testing.T) (by []string, id string) {
+// redeemedBy returns the clients that have redeemed, and the id of the last redemption.
+func (l *lossy) redeemedBy(t *testing.T) (by []string, id string) {
 	t.Helper()
 	for record, err := range l.Live.ExportRedemptions(t.Context(), "") {
 		if err != nil {
@@ -85,34 +85,34 @@ func (l *lossy) made(t *testing.T) (by []string, id string) {
 	return by, id
 }
 
-// TestALostRedeemIsNeverReportedAsAnothersRedemption loses a redeem on the way there or the way back, and has another client
-// redeem the same perk for the same user.
-func TestALostRedeemIsNeverReportedAsAnothersRedemption(t *testing.T) {
+// TestLostRedeemIsNotConfusedWithAnotherClients loses the request or the reply of a redeem, while another client redeems the
+// same perk for the same user.
+func TestLostRedeemIsNotConfusedWithAnotherClients(t *testing.T) {
 	const before, meanwhile, never = "before", "meanwhile", "never"
 	for _, test := range []struct {
-		another    string
-		done, mute bool
-		code       int // of the command; a run over rows that are not all done ends with 7
-		outcome    string
-		says       string
+		another           string
+		done, ignoresKeys bool
+		code              int // of the command; a bulk run with failed rows exits with 7
+		outcome           string
+		says              string
 	}{
 		{another: never, done: true, outcome: `"outcome":"ok"`, says: "The reply was lost; the service confirmed the redemption"},
 		{another: meanwhile, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`, says: "already"},
 		{another: before, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`, says: "already"},
-		{another: never, done: true, mute: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
-		{another: meanwhile, mute: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
-		{another: before, mute: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
+		{another: never, done: true, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
+		{another: meanwhile, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
+		{another: before, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
 	} {
 		for _, bulk := range []bool{false, true} {
-			t.Run(fmt.Sprintf("another redeems %s, done %t, mute %t, bulk %t", test.another, test.done, test.mute, bulk), func(t *testing.T) {
+			t.Run(fmt.Sprintf("another redeems %s, done %t, ignores keys %t, bulk %t", test.another, test.done, test.ignoresKeys, bulk), func(t *testing.T) {
 				t.Parallel()
 				l, x := newLossy(t)
-				l.done, l.mute = test.done, test.mute
+				l.done, l.ignoresKeys = test.done, test.ignoresKeys
 				switch test.another {
 				case before:
-					l.another(t)
+					l.redeemByAnother(t)
 				case meanwhile:
-					l.meet = func() { l.another(t) }
+					l.onLoss = func() { l.redeemByAnother(t) }
 				}
 				args, code := []string{"perk", "redeem", "coffee", "--user", "ann"}, test.code
 				file := filepath.Join(t.TempDir(), "rows.csv")
@@ -123,7 +123,7 @@ func TestALostRedeemIsNeverReportedAsAnothersRedemption(t *testing.T) {
 					args, code = []string{"perk", "redeem", "--file", file}, min(test.code, 1)*7
 				}
 				r := x.run(args...)
-				by, id := l.made(t)
+				by, id := l.redeemedBy(t)
 				if r.code != code || len(by) != 1 || (by[0] == x.env[session.EnvClientID]) != (test.another == never) {
 					t.Errorf("exit code %d, want %d; redeemed by %q\n%s", r.code, code, by, r.err)
 				}
@@ -137,9 +137,9 @@ func TestALostRedeemIsNeverReportedAsAnothersRedemption(t *testing.T) {
 				if err != nil || !strings.Contains(string(results), test.outcome) || test.code != 6 && !strings.Contains(string(results), id) {
 					t.Errorf("redemption %s: %v, %s", id, err, results)
 				}
-				if test.mute { // and so it stays, until somebody says that nobody else redeems
+				if test.ignoresKeys { // stays unknown without --assume-mine
 					if r := x.run(args...); r.code != 7 {
-						t.Errorf("run again, it ends with %d\n%s", r.code, r.err)
+						t.Errorf("second run: exit code %d\n%s", r.code, r.err)
 					}
 					x.must(append(args, "--assume-mine")...)
 				}

@@ -7,7 +7,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-func TestDeletingAsksOnATerminal(t *testing.T) {
+func TestDeleteAsksOnATerminal(t *testing.T) {
 	x, facts := loggedIn(t)
 	question := "Delete property 42 at " + facts["API_URL"] + " (profile default)? [y/N] "
 	no := x.typing("n\n", "property", "delete", "42")
@@ -15,7 +15,7 @@ func TestDeletingAsksOnATerminal(t *testing.T) {
 		t.Errorf("no: %+v", no)
 	}
 	if r := x.typing("", "property", "delete", "42", "-o", "json"); r.code != 3 || !strings.Contains(r.err, `{"error":{"code":"cancelled",`) {
-		t.Errorf("no answer: %+v", r)
+		t.Errorf("end of input: %+v", r)
 	}
 	x.must("property", "get", "42")
 	yes := x.typing("y\n", "property", "delete", "42")
@@ -23,12 +23,12 @@ func TestDeletingAsksOnATerminal(t *testing.T) {
 		t.Errorf("yes: %+v", yes)
 	}
 	if r := x.run("property", "get", "42"); r.code != 5 {
-		t.Errorf("the property is still there: %+v", r)
+		t.Errorf("the property still exists: %+v", r)
 	}
 }
 
 func TestLoginAsksOnATerminal(t *testing.T) {
-	facts := shop(servertest.Start(t))
+	facts := seed(servertest.Start(t))
 	x := newTerminal(t, nil)
 	r := x.typing(facts["API_URL"]+"/\n"+facts["CLIENT"]+"\n"+facts["SECRET"]+"\n", "login")
 	if r.code != 0 || !strings.Contains(r.err, "Logged in to "+facts["API_URL"]+" as "+facts["CLIENT"]) {
@@ -38,7 +38,7 @@ func TestLoginAsksOnATerminal(t *testing.T) {
 		t.Errorf("the secret was shown: %+v", r)
 	}
 	if again := x.typing(facts["SECRET"]+"\n", "login"); again.code != 0 || strings.Contains(again.err, "Address of the API") {
-		t.Errorf("a second login does not know the first: %+v", again)
+		t.Errorf("a second login asks for the address: %+v", again)
 	}
 	if empty := x.typing("\n", "login"); empty.code != 2 {
 		t.Errorf("an empty secret: %+v", empty)

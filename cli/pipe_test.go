@@ -13,9 +13,9 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// runs returns a command line of each command that asks the service or keeps something, and such as write data of their own.
-// They can be run in any number and order.
-func runs(facts map[string]string) [][]string {
+// commandLines returns command lines of the commands that call the service, save files or write data. They can run in any
+// order, repeatedly.
+func commandLines(facts map[string]string) [][]string {
 	lines := []string{
 		"auth login --api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"], "auth status", "profile list", "profile show",
 		"profile use default", "perk list", "perk list --all --sort title", "perk get coffee", "perk get coffee museum", "perk categories",
@@ -31,7 +31,7 @@ func runs(facts map[string]string) [][]string {
 	return all
 }
 
-// process is the command as a process of its own.
+// process returns perksctl as a separate process.
 func (x *terminal) process(args ...string) *exec.Cmd {
 	cmd := exec.Command("perksctl", args...)
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
@@ -41,15 +41,15 @@ func (x *terminal) process(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// withStdout runs the command with that standard output, and returns how it ended and what it told on standard error.
+// withStdout runs the command with the standard output, and returns its state and standard error.
 func (x *terminal) withStdout(stdout *os.File, cmd *exec.Cmd) (*os.ProcessState, string) {
 	x.t.Helper()
-	var told bytes.Buffer
-	cmd.Stdout, cmd.Stderr = stdout, &told
+	var message bytes.Buffer
+	cmd.Stdout, cmd.Stderr = stdout, &message
 	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 		x.t.Fatal(err)
 	}
-	return cmd.ProcessState, told.String()
+	return cmd.ProcessState, message.String()
 }
 
 // open opens a file until the end of the test.
@@ -63,36 +63,36 @@ func open(t *testing.T, path string, flag int) *os.File {
 	return file
 }
 
-func TestAFullDiskIsTold(t *testing.T) {
+func TestFullDiskIsReported(t *testing.T) {
 	x, facts := loggedIn(t)
 	x.env[session.EnvClientSecret] = facts["SECRET"]
 	full := open(t, "/dev/full", os.O_WRONLY)
-	const told = "Standard output cannot be written: no space left on device."
-	for _, args := range runs(facts) {
-		ended, stderr := x.withStdout(full, x.process(append(args, "-o", "json")...))
-		if ended.ExitCode() != 1 || strings.Count(stderr, told) != 1 || !strings.HasSuffix(stderr, `{"error":{"code":"failed","message":"`+told+`"}}`+"\n") {
-			t.Errorf("perksctl %s -o json: %s\n%s", strings.Join(args, " "), ended, stderr)
+	const message = "Standard output cannot be written: no space left on device."
+	for _, args := range commandLines(facts) {
+		state, stderr := x.withStdout(full, x.process(append(args, "-o", "json")...))
+		if state.ExitCode() != 1 || strings.Count(stderr, message) != 1 || !strings.HasSuffix(stderr, `{"error":{"code":"failed","message":"`+message+`"}}`+"\n") {
+			t.Errorf("perksctl %s -o json: %s\n%s", strings.Join(args, " "), state, stderr)
 		}
 	}
 	for _, line := range []string{
 		"help", "help perk redeem", "perk", "perk list --help", "auth token", "perk list -o yaml", "perk list -o csv", "perk list -o id",
 		"perk list --jq .[].id", "perk list --template {{.}}", "perk list", "perk get coffee", "api openapi.yaml",
 	} {
-		if ended, stderr := x.withStdout(full, x.process(strings.Fields(line)...)); ended.ExitCode() != 1 || stderr != "error: "+told+"\n" {
-			t.Errorf("perksctl %s: %s\n%s", line, ended, stderr)
+		if state, stderr := x.withStdout(full, x.process(strings.Fields(line)...)); state.ExitCode() != 1 || stderr != "error: "+message+"\n" {
+			t.Errorf("perksctl %s: %s\n%s", line, state, stderr)
 		}
 	}
 }
 
-func TestAReaderThatHasSeenEnoughIsNoError(t *testing.T) {
+func TestClosedPipeIsNoError(t *testing.T) {
 	x, facts := loggedIn(t)
 	x.env[session.EnvClientSecret] = facts["SECRET"]
-	for i, args := range append(runs(facts), strings.Fields("help perk"), strings.Fields("perk list --help")) {
+	for i, args := range append(commandLines(facts), strings.Fields("help perk"), strings.Fields("perk list --help")) {
 		if args[0] != "help" && args[len(args)-1] != "--help" {
 			args = append(args, "-o", "json")
 		}
 		cmd := x.process(args...)
-		if i%2 == 0 { // as under some supervisors and languages
+		if i%2 == 0 { // as some supervisors and languages do
 			cmd = exec.Command("bash", append([]string{"-c", `trap '' PIPE; exec perksctl "$@"`, "bash"}, args...)...)
 			cmd.Env = x.process().Env
 		}
@@ -101,21 +101,21 @@ func TestAReaderThatHasSeenEnoughIsNoError(t *testing.T) {
 			t.Fatal(err)
 		}
 		reader.Close()
-		ended, stderr := x.withStdout(writer, cmd)
+		state, stderr := x.withStdout(writer, cmd)
 		writer.Close()
-		status, ok := ended.Sys().(syscall.WaitStatus)
+		status, ok := state.Sys().(syscall.WaitStatus)
 		if !ok || !status.Signaled() || status.Signal() != syscall.SIGPIPE || strings.Contains(stderr, "error") || strings.Contains(stderr, "pipe") {
-			t.Errorf("perksctl %s: %s\n%s", strings.Join(args, " "), ended, stderr)
+			t.Errorf("perksctl %s: %s\n%s", strings.Join(args, " "), state, stderr)
 		}
 	}
 }
 
-// TestClosedStreamsDoNoHarm runs commands without standard streams at all. No file or connection may take their numbers and
-// get what was meant for them.
+// TestClosedStreamsDoNoHarm runs commands without standard streams. No file or connection may get their descriptors and
+// their output.
 func TestClosedStreamsDoNoHarm(t *testing.T) {
 	x, facts := loggedIn(t)
 	x.env[session.EnvClientSecret] = facts["SECRET"]
-	for _, args := range runs(facts) {
+	for _, args := range commandLines(facts) {
 		for _, closed := range []string{"<&-", ">&-", "2>&-", "<&- >&- 2>&-"} {
 			cmd := exec.Command("bash", append([]string{"-c", `exec perksctl "$@" ` + closed, "bash"}, args...)...)
 			cmd.Env = x.process().Env
@@ -127,11 +127,11 @@ func TestClosedStreamsDoNoHarm(t *testing.T) {
 		}
 	}
 	if r := x.must("profile", "show", "--jq", ".client_id"); r.out != facts["CLIENT"]+"\n" {
-		t.Errorf("the configuration has become\n%s", r.out)
+		t.Errorf("the configuration is now\n%s", r.out)
 	}
 }
 
-func TestACommandThatNeedsInputSaysSoWithoutOne(t *testing.T) {
+func TestMissingInputIsAnError(t *testing.T) {
 	x, _ := loggedIn(t)
 	for line, want := range map[string]string{
 		"login --secret-stdin --api-url http://127.0.0.1:1/v2 --client-id c": "error: ",

@@ -17,8 +17,8 @@ import (
 	"example.com/perks/store"
 )
 
-// onScreen runs the command with standard output on a terminal of so many columns, 0 for one that does not tell.
-func (x *terminal) onScreen(columns int, args ...string) (shown, told string, code int) {
+// onScreen runs the command with standard output on a terminal with the columns, 0 for an unknown size.
+func (x *terminal) onScreen(columns int, args ...string) (shown, messages string, code int) {
 	x.t.Helper()
 	screen, tty, err := pty.Open()
 	if err != nil {
@@ -45,7 +45,7 @@ func (x *terminal) onScreen(columns int, args ...string) (shown, told string, co
 
 func TestRealScreens(t *testing.T) {
 	server := servertest.Start(t)
-	facts := shop(server)
+	facts := seed(server)
 	wide := "Family 👩‍👩‍👧‍👦"
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{
 		ID: "sushi", Title: "寿司 for two at the long, long table by the window", Description: strings.Repeat("長い説明 and words ", 20), Category: &wide, City: "서울",
@@ -60,14 +60,14 @@ func TestRealScreens(t *testing.T) {
 		} {
 			for _, colour := range []string{"", "1"} {
 				x.env["NO_COLOR"] = colour
-				shown, told, code := x.onScreen(columns, strings.Fields(line)...)
+				shown, messages, code := x.onScreen(columns, strings.Fields(line)...)
 				if code != 0 || shown == "" || strings.Contains(shown, "\r") || colour != "" && strings.Contains(shown, "\x1b") {
-					t.Errorf("perksctl %s on %d columns: exit code %d, shown %q\n%s", line, columns, code, shown, told)
+					t.Errorf("perksctl %s on %d columns: exit code %d, shown %q\n%s", line, columns, code, shown, messages)
 				}
 				plain := strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "").Replace(shown)
 				for row := range strings.SplitSeq(plain, "\n") {
 					if width := runewidth.StringWidth(row); width > edge {
-						t.Errorf("perksctl %s on %d columns: %q takes %d", line, columns, row, width)
+						t.Errorf("perksctl %s on %d columns: %q is %d wide", line, columns, row, width)
 					}
 				}
 			}
@@ -75,7 +75,7 @@ func TestRealScreens(t *testing.T) {
 	}
 }
 
-func TestColumnsOfTheEnvironmentCountWhereTheTerminalTellsNone(t *testing.T) {
+func TestCOLUMNSIsUsedIfTerminalHasNoSize(t *testing.T) {
 	x, _ := loggedIn(t)
 	width := func(columns int, environment string) int {
 		x.env["COLUMNS"], x.env["NO_COLOR"] = environment, "1"
@@ -90,12 +90,12 @@ func TestColumnsOfTheEnvironmentCountWhereTheTerminalTellsNone(t *testing.T) {
 	if narrow > 30 || wide <= 30 {
 		t.Errorf("%d columns with COLUMNS=30, %d without", narrow, wide)
 	}
-	if told := width(60, "30"); told <= 30 {
-		t.Errorf("COLUMNS=30 goes before what the terminal tells: %d", told)
+	if got := width(60, "30"); got <= 30 {
+		t.Errorf("COLUMNS=30 overrides the terminal's size: %d", got)
 	}
 }
 
-func TestColourIsWhereItIsWanted(t *testing.T) {
+func TestColourSettings(t *testing.T) {
 	x, _ := loggedIn(t)
 	for _, test := range []struct {
 		env  string
@@ -116,6 +116,6 @@ func TestColourIsWhereItIsWanted(t *testing.T) {
 	}
 	x.env["CLICOLOR_FORCE"], x.env["NO_COLOR"] = "1", ""
 	if r := x.run("perk", "get", "nowhere"); !strings.HasPrefix(r.err, "\x1b[31merror: ") {
-		t.Errorf("forced off a terminal: %s", fmt.Sprintf("%q", r.err))
+		t.Errorf("forced without a terminal: %s", fmt.Sprintf("%q", r.err))
 	}
 }

@@ -26,26 +26,26 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs whole commands, as processes of their own, against the real server. Each script has a server to itself,
-// with what shop lays out, and these beside the commands of testscript:
+// TestScripts runs commands as separate processes against the real server. Each script has its own server with the data of
+// seed, and these commands in addition to those of testscript:
 //
-//	exits CODE command...   the command must end with this code
+//	exits CODE command...   the command must exit with this code
 //	log-in                  logs in as the owner of property 42
-//	stop-server             nothing answers at $API_URL any more
-//	no-secrets FILE...      neither $SECRET nor $OTHER_SECRET nor a token stands in the files
+//	stop-server             stops the server at $API_URL
+//	no-secrets FILE...      the files have neither $SECRET nor $OTHER_SECRET nor a token
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			server := servertest.Start(t)
 			env.Values["server"] = server
-			for name, value := range shop(server) {
+			for name, value := range seed(server) {
 				env.Setenv(name, value)
 			}
 			env.Setenv("PERKSCTL_CONFIG_DIR", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("CR", "\r")
-			env.Setenv("PERKSCTL_KEYRING", "off")     // no test touches the keyring of whoever runs it
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector would keep every process for a second
+			env.Setenv("PERKSCTL_KEYRING", "off")     // tests must not use the developer's keyring
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // the race detector delays every exit by a second
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -58,8 +58,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// shop fills a server and returns what a script needs to know of it.
-func shop(server *servertest.Server) map[string]string {
+// seed adds data to a server and returns the variables of scripts.
+func seed(server *servertest.Server) map[string]string {
 	owner, secret := server.Client()
 	other, otherSecret := server.Client()
 	reader, readerSecret := server.Client(api.ScopePerksRead)
@@ -73,15 +73,15 @@ func shop(server *servertest.Server) map[string]string {
 		store.PerkRecord{Perk: api.Perk{ID: "museum", Title: "=Museum night", Category: &arts, City: "Paris"}},
 		store.PerkRecord{Perk: api.Perk{ID: "spa-day", Title: "Spa \x1b[31mday", City: "Paris"}, Approval: store.ApprovalManual},
 		store.PerkRecord{Perk: api.Perk{ID: "sold-out", Title: "Last ticket"}, Stock: &none},
-		store.PerkRecord{Perk: api.Perk{ID: "ended", Title: "Old news", ValidTo: &past}},
+		store.PerkRecord{Perk: api.Perk{ID: "expired", Title: "Old news", ValidTo: &past}},
 	)
 	server.ImportSandboxPerks(store.PerkRecord{Perk: api.Perk{ID: "try-me", Title: "Only in the sandbox"}})
 	server.ImportUsers("alice", "bob")
 	price, _ := api.ParsePrice("250.00")
 	flat := api.Property{ID: 42, Title: "Flat", City: "Leeds", Postcode: "LS1", PricePW: price, Bedrooms: 1, Bathrooms: 1, Images: []string{}}
-	house := flat
-	house.ID, house.Title = 43, "House"
-	server.ImportProperties(owner, flat, house)
+	second := flat
+	second.ID, second.Title = 43, "House"
+	server.ImportProperties(owner, flat, second)
 	castle := flat
 	castle.ID, castle.Title = 99, "Castle"
 	server.ImportProperties(other, castle)
@@ -98,7 +98,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	if err != nil {
-		ts.Fatalf("%q is no exit code", args[0])
+		ts.Fatalf("%q is not an exit code", args[0])
 	}
 	got := 0
 	var failed *exec.ExitError
@@ -124,11 +124,11 @@ func noSecrets(ts *testscript.TestScript, _ bool, files []string) {
 		text := []byte(ts.ReadFile(file))
 		for _, secret := range []string{ts.Getenv("SECRET"), ts.Getenv("OTHER_SECRET")} {
 			if bytes.Contains(text, []byte(secret)) {
-				ts.Fatalf("a secret stands in %s", file)
+				ts.Fatalf("%s has a secret", file)
 			}
 		}
-		if bytes.Contains(text, []byte("eyJ")) { // how every JWT begins
-			ts.Fatalf("a token stands in %s:\n%s", file, text)
+		if bytes.Contains(text, []byte("eyJ")) { // the start of every JWT
+			ts.Fatalf("%s has a token:\n%s", file, text)
 		}
 	}
 }

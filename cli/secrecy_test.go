@@ -13,18 +13,18 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// secretForms returns how a secret could stand in a text.
+// secretForms returns encodings of a secret by name.
 func secretForms(secret string) map[string]string {
 	forms := map[string]string{"as it is": secret, "URL-encoded": url.QueryEscape(secret)}
 	for before, name := range []string{"in base64", "in base64, one behind", "in base64, two behind"} {
 		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
-		forms[name] = text[(before*8+5)/6 : (before+len(secret))*8/6] // without what depends on the neighbours
+		forms[name] = text[(before*8+5)/6 : (before+len(secret))*8/6] // without characters that depend on the surrounding text
 	}
 	return forms
 }
 
-// spill is a place where a secret stood.
-func spill(text string, secrets map[string]string) string {
+// findSecret returns which secret is in the text, or "".
+func findSecret(text string, secrets map[string]string) string {
 	for what, secret := range secrets {
 		for form, hidden := range secretForms(secret) {
 			if strings.Contains(text, hidden) {
@@ -35,22 +35,22 @@ func spill(text string, secrets map[string]string) string {
 	return ""
 }
 
-// spy is an editor that tells everything that it can see of perksctl, and changes the title.
-const spy = `#!/bin/sh
+// spyEditor is an editor that records everything it can see of perksctl, and changes the title.
+const spyEditor = `#!/bin/sh
 { env; cat /proc/[0-9]*/cmdline | tr '\0' ' '; cat "$1"; } > "$SPIED" 2>/dev/null
 sed -i 's/^title: .*/title: Edited by a spy/' "$1"
 `
 
-// TestSecretsStayWhereTheyBelong runs every command, with a trace and without, well and badly, and looks for the secret and
-// the tokens in everything that came of it.
-func TestSecretsStayWhereTheyBelong(t *testing.T) {
+// TestSecretsAreNotDisclosed runs every command with and without a trace, with success and failure, and searches all output
+// and files for the secret and the tokens.
+func TestSecretsAreNotDisclosed(t *testing.T) {
 	for _, from := range []string{"the file", "the environment", "a token"} {
 		t.Run(from, func(t *testing.T) {
-			facts := shop(servertest.Start(t))
+			facts := seed(servertest.Start(t))
 			work := t.TempDir()
 			x := newTerminal(t, map[string]string{
 				session.EnvClientSecret: facts["SECRET"], "HOME": work, "TMPDIR": work, "XDG_STATE_HOME": work, "XDG_CACHE_HOME": work,
-				"SPIED": filepath.Join(work, "spied"), "EDITOR": write(t, work, "spy", spy, 0o700), "VISUAL": "",
+				"SPIED": filepath.Join(work, "spied"), "EDITOR": write(t, work, "spy", spyEditor, 0o700), "VISUAL": "",
 			})
 			x.env[session.EnvConfigDir] = filepath.Join(work, "config")
 			x.must("login", "--api-url", facts["API_URL"], "--client-id", facts["CLIENT"])
@@ -64,7 +64,7 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 				x.env[session.EnvToken] = token
 			}
 
-			lines := runs(facts)
+			lines := commandLines(facts)
 			for _, line := range []string{
 				"perk get nowhere", "perk redeem nowhere --user nobody", "property get 7", "property delete 99 --yes", "property update 42 --title=", "api POST nowhere --field a=b",
 				"api GET auth/token", "perk list --timeout 1ns", "doctor", "property edit 42 --yes", "perk list --sort titel", "no-such-command", "auth status -o yaml",
@@ -78,11 +78,11 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 					return // needs the secret
 				}
 				cmd := x.process(args...)
-				var out, told strings.Builder
-				cmd.Stdout, cmd.Stderr = &out, &told
+				var out, messages strings.Builder
+				cmd.Stdout, cmd.Stderr = &out, &messages
 				_ = cmd.Run()
-				if told := spill(out.String()+told.String(), secrets); told != "" {
-					t.Errorf("perksctl %s shows %s", strings.Join(args, " "), told)
+				if found := findSecret(out.String()+messages.String(), secrets); found != "" {
+					t.Errorf("perksctl %s shows %s", strings.Join(args, " "), found)
 				}
 			}
 			for i, args := range lines {
@@ -94,14 +94,14 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 				}
 			}
 			if spied, err := os.ReadFile(x.env["SPIED"]); err != nil || !strings.Contains(string(spied), "perksctl property edit") {
-				t.Errorf("the spy saw nothing: %v\n%s", err, spied)
+				t.Errorf("the editor recorded nothing: %v\n%s", err, spied)
 			}
 			for _, wrong := range []string{"wrong-secret-of-some-length", facts["OTHER_SECRET"]} {
 				x.env[session.EnvClientSecret] = wrong
 				secrets["a wrong secret"] = wrong
 				delete(x.env, session.EnvToken)
 				for _, line := range []string{"login --api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"] + " --profile wrong", "perk list", "doctor"} {
-					args := append(strings.Fields(line), "--timeout", "2s") // after some failures the server lets nobody try for longer
+					args := append(strings.Fields(line), "--timeout", "2s") // the server throttles after some failures
 					check(append(args, "--debug"))
 					check(args)
 				}
@@ -111,7 +111,7 @@ func TestSecretsStayWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// checkFiles looks through all that was written but the two places that are there for secrets and tokens.
+// checkFiles searches all files except those for secrets and tokens.
 func checkFiles(t *testing.T, folder string, secrets map[string]string) {
 	t.Helper()
 	seen := 0
@@ -125,18 +125,18 @@ func checkFiles(t *testing.T, folder string, secrets map[string]string) {
 		}
 		seen++
 		name, _ := filepath.Rel(folder, path)
-		kept := name == filepath.Join("config", "secrets.json") || strings.HasPrefix(name, filepath.Join("config", "tokens")+string(filepath.Separator))
-		if told := spill(string(text), secrets); told != "" && !kept {
-			t.Errorf("%s holds %s", name, told)
+		allowed := name == filepath.Join("config", "secrets.json") || strings.HasPrefix(name, filepath.Join("config", "tokens")+string(filepath.Separator))
+		if found := findSecret(string(text), secrets); found != "" && !allowed {
+			t.Errorf("%s has %s", name, found)
 		}
 		info, err := entry.Info()
-		if kept && info.Mode().Perm()&0o077 != 0 {
+		if allowed && info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s can be read by others: %s", name, info.Mode())
 		}
 		return err
 	})
 	if err != nil || seen < 5 {
-		t.Errorf("%d files were searched, %v", seen, err)
+		t.Errorf("searched %d files, %v", seen, err)
 	}
 }
 

@@ -19,27 +19,26 @@ import (
 	"example.com/perks/store"
 )
 
-// TestShells presses TAB in the shells themselves, on a terminal, after the completion was installed in an empty home as
-// its help says.
+// TestShells presses TAB in real shells on a terminal, after installing the completion in an empty home as its help says.
 func TestShells(t *testing.T) {
 	for _, kind := range []shellKind{
 		{name: "bash", args: []string{"--noprofile", "-i"}, rc: ".bashrc", prompt: "PS1='ready> '\nbind 'set show-all-if-ambiguous on'\n. " + bashCompletion + "\n", patch: "pat"},
 		{name: "zsh", args: []string{"-i"}, rc: ".zshrc", prompt: "PS1='ready> '\n", patch: "pat"},
-		{name: "fish", rc: ".config/fish/config.fish", prompt: "function fish_prompt\n echo -n 'ready> '\nend\n", patch: "patch.j"}, // it completes every file
+		{name: "fish", rc: ".config/fish/config.fish", prompt: "function fish_prompt\n echo -n 'ready> '\nend\n", patch: "patch.j"}, // fish completes every file
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			home := newHome(t, kind)
 			first := home.open()
-			first.types(installLine(t, kind.name) + " && echo all-''well\r")
-			first.sees("all-well")
-			first.leaves()
+			first.send(installLine(t, kind.name) + " && echo all-''well\r")
+			first.waitFor("all-well")
+			first.exit()
 
 			second := home.open()
-			second.completes()
-			second.leaves()
+			second.testCompletion()
+			second.exit()
 			if _, err := os.Stat(filepath.Join(home.folder, "pwned")); err == nil {
-				t.Error("a city's name was run as a command")
+				t.Error("ran a city's name as a command")
 			}
 		})
 	}
@@ -50,71 +49,71 @@ const bashCompletion = "/usr/share/bash-completion/bash_completion"
 type shellKind struct {
 	name       string
 	args       []string
-	rc, prompt string // the file that is read at the start
-	patch      string // what is typed of patch.json, beside patch.md
+	rc, prompt string // the startup file
+	patch      string // the typed prefix of patch.json; patch.md also exists
 }
 
-// completes types lines with TABs in them and looks at what comes of each.
-func (s *openShell) completes() {
+// testCompletion types lines with TABs and checks the results.
+func (s *openShell) testCompletion() {
 	const tab, clear, enter = "\t", "\x15", "\r" // an interrupt might reach the completion instead of the shell
 
-	// The one perk that begins so is put onto the line, and the line runs.
-	s.types("perksctl perk get co" + tab + "--fields title" + enter)
-	s.sees("Coffee for two")
-	s.isReady()
+	// A unique prefix is completed, and the line runs.
+	s.send("perksctl perk get co" + tab + "--fields title" + enter)
+	s.waitFor("Coffee for two")
+	s.waitForPrompt()
 
-	// One that is found by a word of its title takes the place of the word; fish insists on beginnings.
+	// A perk found by a word of its title replaces the word; fish completes only prefixes.
 	if s.kind.name != "fish" {
-		s.types("perksctl perk get nig" + tab + "--fields title" + enter)
-		s.sees("Museum night")
-		s.isReady()
-		s.types("perksctl perk get host" + tab)
-		s.sees("h-")
-		s.types(clear + enter)
-		s.isReady()
+		s.send("perksctl perk get nig" + tab + "--fields title" + enter)
+		s.waitFor("Museum night")
+		s.waitForPrompt()
+		s.send("perksctl perk get host" + tab)
+		s.waitFor("h-")
+		s.send(clear + enter)
+		s.waitForPrompt()
 	}
 
-	// Several are listed, with their titles.
-	s.types("perksctl perk get " + tab)
-	s.sees("coffee", "Coffee for two", "odd", `Say "hi": it's 5 o'clock $(now)`, "museum")
-	s.types(clear + enter)
-	s.isReady()
+	// Several matches are listed with their titles.
+	s.send("perksctl perk get " + tab)
+	s.waitFor("coffee", "Coffee for two", "odd", `Say "hi": it's 5 o'clock $(now)`, "museum")
+	s.send(clear + enter)
+	s.waitForPrompt()
 
-	// Flags, and values of flags; also where the value is joined to the flag.
-	s.types("perksctl perk list --cit" + tab + "Pari" + tab + "--sort=-tit" + tab + " --output i" + tab + enter)
-	s.sees("spa-day", "museum")
-	s.isReady()
-	s.types("perksctl perk list --category fo" + tab + "-o id" + enter)
-	s.sees("coffee")
-	s.isReady()
-	s.types("perksctl --profile st" + tab + "profile show --fields name,cli" + tab + ",cur" + tab + enter)
-	s.sees("staging", "client-", "false")
-	s.isReady()
+	// Flags and their values, also after an equals sign.
+	s.send("perksctl perk list --cit" + tab + "Pari" + tab + "--sort=-tit" + tab + " --output i" + tab + enter)
+	s.waitFor("spa-day", "museum")
+	s.waitForPrompt()
+	s.send("perksctl perk list --category fo" + tab + "-o id" + enter)
+	s.waitFor("coffee")
+	s.waitForPrompt()
+	s.send("perksctl --profile st" + tab + "profile show --fields name,cli" + tab + ",cur" + tab + enter)
+	s.waitFor("staging", "client-", "false")
+	s.waitForPrompt()
 
-	// What the line says already counts.
-	s.types("perksctl --sandbox perk get tr" + tab + "--fields title" + enter)
-	s.sees("Only in the sandbox")
-	s.isReady()
+	// Flags earlier in the line are respected.
+	s.send("perksctl --sandbox perk get tr" + tab + "--fields title" + enter)
+	s.waitFor("Only in the sandbox")
+	s.waitForPrompt()
 
-	// Files where a file is meant, and nothing where nothing is known.
-	s.types("perksctl property update 42 --dry-run --output json --from-file " + s.kind.patch + tab + enter)
-	s.sees("From the patch")
-	s.isReady()
-	s.types("perksctl property get no" + tab + enter)
-	s.sees(`"no" is not the id of a property`)
-	s.isReady()
+	// Files for file flags, nothing for unknown values.
+	s.send("perksctl property update 42 --dry-run --output json --from-file " + s.kind.patch + tab + enter)
+	s.waitFor("From the patch")
+	s.waitForPrompt()
+	s.send("perksctl property get no" + tab + enter)
+	s.waitFor(`"no" is not the id of a property`)
+	s.waitForPrompt()
 
-	// Hostile names are not even shown.
-	s.types("perksctl perk list --city " + tab)
-	s.sees("Berlin", "Paris")
+	// Unsafe names are not shown.
+	s.send("perksctl perk list --city " + tab)
+	s.waitFor("Berlin", "Paris")
 	if strings.Contains(s.screen(), "pwned") {
-		s.t.Errorf("a city that is a command is offered:\n%s", s.screen())
+		s.t.Errorf("completed an unsafe city:\n%s", s.screen())
 	}
-	s.types(clear + enter)
-	s.isReady()
+	s.send(clear + enter)
+	s.waitForPrompt()
 }
 
-// home is a person's home with nothing in it but a prompt, and a login.
+// home is a home folder with a prompt and a login.
 type home struct {
 	t      *testing.T
 	kind   shellKind
@@ -124,13 +123,13 @@ type home struct {
 
 func newHome(t *testing.T, kind shellKind) *home {
 	if _, err := exec.LookPath(kind.name); err != nil {
-		t.Fatalf("%s is not installed here: run 'make test-programs' as root, or install it in your system's way.", kind.name)
+		t.Fatalf("%s is not installed here: run 'make test-programs' as root, or install its package.", kind.name)
 	}
 	if _, err := os.Stat(bashCompletion); kind.name == "bash" && err != nil {
-		t.Fatal("The package bash-completion is not installed here: run 'make test-programs' as root, or install it in your system's way.")
+		t.Fatal("The package bash-completion is not installed here: run 'make test-programs' as root, or install its package.")
 	}
 	server := servertest.Start(t)
-	facts := shop(server)
+	facts := seed(server)
 	server.ImportPerks(
 		store.PerkRecord{Perk: api.Perk{ID: "odd", Title: "Say \"hi\":\tit's 5 o'clock $(now)\n"}},
 		store.PerkRecord{Perk: api.Perk{ID: "h-1", Title: "Hostile", City: "$(touch ~/pwned)1"}},
@@ -145,12 +144,12 @@ func newHome(t *testing.T, kind shellKind) *home {
 	h := &home{t: t, kind: kind, folder: t.TempDir()}
 	h.write(kind.rc, kind.prompt)
 	h.write("patch.json", `{"title": "From the patch"}`)
-	h.write("patch.md", "no patch")
+	h.write("patch.md", "not a patch")
 	h.write("notes.txt", "")
-	h.write(".local/share/fish/generated_completions/.keep", "") // or fish goes through all manual pages first
+	h.write(".local/share/fish/generated_completions/.keep", "") // so that fish does not parse all manual pages
 	h.env = []string{
 		"HOME=" + h.folder, "PATH=" + os.Getenv("PATH"), "TERM=xterm", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0",
-		completion.EnvTimeout + "=30s", // the machine may have much else to do
+		completion.EnvTimeout + "=30s", // the machine may be busy
 	}
 	for name, value := range x.env {
 		h.env = append(h.env, name+"="+value)
@@ -168,7 +167,7 @@ func (h *home) write(name, text string) {
 	}
 }
 
-// installLine is what the help of the completion command says for the shell.
+// installLine returns the shell's install command from the help of the completion command.
 func installLine(t *testing.T, shell string) string {
 	for _, cmd := range tree().Commands() {
 		for line := range strings.Lines(cmd.Example) {
@@ -177,7 +176,7 @@ func installLine(t *testing.T, shell string) string {
 			}
 		}
 	}
-	t.Fatalf("the help does not say how to install the completion for %s", shell)
+	t.Fatalf("the help has no install command for %s", shell)
 	return ""
 }
 
@@ -187,11 +186,11 @@ type openShell struct {
 	kind shellKind
 	cmd  *exec.Cmd
 	tty  *os.File
-	news chan struct{} // something was shown
+	news chan struct{} // receives after output
 
-	mu    sync.Mutex
-	shown bytes.Buffer // since the last keys
-	ended bool
+	mu     sync.Mutex
+	shown  bytes.Buffer // since the last keys
+	exited bool
 }
 
 // open starts the shell and waits until it is ready.
@@ -210,7 +209,7 @@ func (h *home) open() *openShell {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	s.isReady()
+	s.waitForPrompt()
 	return s
 }
 
@@ -220,7 +219,7 @@ func (s *openShell) watch() {
 		n, err := s.tty.Read(chunk)
 		s.mu.Lock()
 		s.shown.Write(chunk[:n])
-		s.ended = err != nil
+		s.exited = err != nil
 		s.mu.Unlock()
 		select {
 		case s.news <- struct{}{}:
@@ -232,8 +231,8 @@ func (s *openShell) watch() {
 	}
 }
 
-// types sends keys and forgets what was on the screen before.
-func (s *openShell) types(keys string) {
+// send sends keys and clears the recorded screen.
+func (s *openShell) send(keys string) {
 	s.mu.Lock()
 	s.shown.Reset()
 	s.mu.Unlock()
@@ -242,19 +241,19 @@ func (s *openShell) types(keys string) {
 	}
 }
 
-var steering = regexp.MustCompile("\x1b\\[[0-9;?>=]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)|\x1b[()][A-Z0-9]|\x1b[=>78M]|[\x00-\x08\x0d-\x1f]")
+var controlSequence = regexp.MustCompile("\x1b\\[[0-9;?>=]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)|\x1b[()][A-Z0-9]|\x1b[=>78M]|[\x00-\x08\x0d-\x1f]")
 
-// screen is what was shown since the last keys, without what only steers the terminal.
+// screen returns the output since the last keys, without control sequences.
 func (s *openShell) screen() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return steering.ReplaceAllString(s.shown.String(), "")
+	return controlSequence.ReplaceAllString(s.shown.String(), "")
 }
 
-// sees waits until all the texts were shown.
-func (s *openShell) sees(texts ...string) {
+// waitFor waits until all the texts were shown.
+func (s *openShell) waitFor(texts ...string) {
 	s.t.Helper()
-	tooLong := time.After(time.Minute)
+	timeout := time.After(time.Minute)
 	for {
 		missing := ""
 		for _, text := range texts {
@@ -266,34 +265,34 @@ func (s *openShell) sees(texts ...string) {
 			return
 		}
 		s.mu.Lock()
-		ended := s.ended
+		exited := s.exited
 		s.mu.Unlock()
-		if ended {
-			s.t.Fatalf("the shell ended without showing %q:\n%s", missing, s.screen())
+		if exited {
+			s.t.Fatalf("the shell exited without showing %q:\n%s", missing, s.screen())
 		}
 		select {
 		case <-s.news:
-		case <-tooLong:
+		case <-timeout:
 			s.t.Fatalf("%q was never shown:\n%s", missing, s.screen())
 		}
 	}
 }
 
-// isReady waits for the next prompt. Lines are told from prompts by what is typed behind one: nothing yet.
-func (s *openShell) isReady() {
+// waitForPrompt waits for the next prompt.
+func (s *openShell) waitForPrompt() {
 	s.t.Helper()
-	s.sees("ready> ")
+	s.waitFor("ready> ")
 }
 
-// leaves ends the shell and waits for that.
-func (s *openShell) leaves() {
+// exit exits the shell and waits for it.
+func (s *openShell) exit() {
 	s.t.Helper()
-	s.types("exit\r")
+	s.send("exit\r")
 	done := make(chan error, 1)
 	go func() { done <- s.cmd.Wait() }()
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		s.t.Fatalf("the shell does not end:\n%s", s.screen())
+		s.t.Fatalf("the shell does not exit:\n%s", s.screen())
 	}
 }

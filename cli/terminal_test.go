@@ -10,7 +10,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// terminal is perksctl in this process, with an environment of its own and, if there is input, a person who types it.
+// terminal runs perksctl in this process, with its own environment and possibly typed input.
 type terminal struct {
 	t   *testing.T
 	env map[string]string
@@ -30,14 +30,14 @@ type result struct {
 	out, err string
 }
 
-// run runs a command off a terminal.
+// run runs a command without a terminal.
 func (x *terminal) run(args ...string) result {
 	s, out, err := command.BufferedStreams("")
 	code := cli.Main(args, s, func(name string) string { return x.env[name] })
 	return result{code, out.String(), err.String()}
 }
 
-// typing runs a command for a person who types the input.
+// typing runs a command on a terminal with typed input.
 func (x *terminal) typing(input string, args ...string) result {
 	s, out, err := command.BufferedStreams(input)
 	s.InTTY, s.OutTTY, s.ErrTTY, s.Width = true, true, true, 100
@@ -45,7 +45,7 @@ func (x *terminal) typing(input string, args ...string) result {
 	return result{code, out.String(), err.String()}
 }
 
-// must runs a command that has to succeed.
+// must runs a command and fails the test unless it succeeds.
 func (x *terminal) must(args ...string) result {
 	x.t.Helper()
 	r := x.run(args...)
@@ -55,10 +55,10 @@ func (x *terminal) must(args ...string) result {
 	return r
 }
 
-// loggedIn is a terminal that is logged in at the server as the owner of property 42.
+// loggedIn returns a terminal that is logged in as the owner of property 42.
 func loggedIn(t *testing.T) (*terminal, map[string]string) {
 	t.Helper()
-	facts := shop(servertest.Start(t))
+	facts := seed(servertest.Start(t))
 	x := newTerminal(t, nil)
 	x.env[session.EnvClientSecret] = facts["SECRET"]
 	x.must("auth", "login", "--api-url", facts["API_URL"], "--client-id", facts["CLIENT"])

@@ -15,7 +15,7 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// leaves returns every command that does something, with its path.
+// leaves returns every command that is not a group, by path.
 func leaves(root *cobra.Command) map[string]*cobra.Command {
 	found := map[string]*cobra.Command{}
 	for _, cmd := range root.Commands() {
@@ -44,7 +44,7 @@ func TestEveryCommandIsExplained(t *testing.T) {
 			t.Errorf("%s lacks a Short, or both Long and Example", cmd.CommandPath())
 		}
 		if strings.HasSuffix(cmd.Short, ".") {
-			t.Errorf("%s: the Short ends with a full stop", cmd.CommandPath())
+			t.Errorf("%s: Short ends with a full stop", cmd.CommandPath())
 		}
 		for _, member := range cmd.Commands() {
 			check(member)
@@ -53,7 +53,7 @@ func TestEveryCommandIsExplained(t *testing.T) {
 	check(tree())
 }
 
-// TestEveryCommandWritesJSON fails for a command that is not in its list, too.
+// TestEveryCommandWritesJSON also fails for a command that is not in its list.
 func TestEveryCommandWritesJSON(t *testing.T) {
 	x, facts := loggedIn(t)
 	x.env[session.EnvClientSecret] = facts["SECRET"]
@@ -99,11 +99,11 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	commands := leaves(tree())
 	for path := range commands {
 		if arguments[path] == nil {
-			t.Errorf("no arguments are listed for perksctl %s", path)
+			t.Errorf("add arguments for perksctl %s", path)
 		}
 	}
 	if len(order) != len(commands) {
-		t.Errorf("%d commands are run, but there are %d", len(order), len(commands))
+		t.Errorf("%d commands listed, want %d", len(order), len(commands))
 	}
 	for _, path := range order {
 		for _, rest := range arguments[path] {
@@ -115,19 +115,19 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 				t.Errorf("perksctl %s: %v\n%s", strings.Join(args, " "), err, r.out)
 			}
 			if _, err := dec.Token(); err != io.EOF {
-				t.Errorf("perksctl %s writes more than one JSON text:\n%s", strings.Join(args, " "), r.out)
+				t.Errorf("perksctl %s writes more than one JSON value:\n%s", strings.Join(args, " "), r.out)
 			}
 		}
 	}
 }
 
-func TestVersionReadsAndDialsNothing(t *testing.T) {
+func TestVersionNeedsNoFilesOrServer(t *testing.T) {
 	x := newTerminal(t, map[string]string{session.EnvAPIURL: "http://127.0.0.1:1/v2"})
 	x.env[session.EnvConfigDir] = filepath.Join(t.TempDir(), "missing")
 	if r := x.must("version"); r.err != "" || !strings.HasPrefix(r.out, "perksctl ") {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(x.env[session.EnvConfigDir]); !os.IsNotExist(err) {
-		t.Errorf("the folder of the configuration was made: %v", err)
+		t.Errorf("version created the configuration folder: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// tuiFixture is a computer with a configuration and an environment of its own.
+// tuiFixture has its own configuration folder and environment.
 type tuiFixture struct {
 	t        *testing.T
 	env      map[string]string
@@ -32,7 +32,7 @@ func newTUIFixture(t *testing.T) *tuiFixture {
 	return &tuiFixture{t: t, env: map[string]string{session.EnvConfigDir: t.TempDir(), session.EnvKeyring: "off"}}
 }
 
-// accounts is those of perksctl tui with these flags.
+// accounts returns the accounts of perksctl tui with the flags.
 func (d *tuiFixture) accounts(flags ...string) *accounts {
 	d.t.Helper()
 	s, _, _ := command.BufferedStreams("")
@@ -54,8 +54,8 @@ func (d *tuiFixture) config() session.Config {
 	return c
 }
 
-// works tells which perk an account sees: they differ between live and the sandbox.
-func works(t *testing.T, account screen.Account) string {
+// visiblePerk returns the perk that an account sees, which differs between live and the sandbox.
+func visiblePerk(t *testing.T, account screen.Account) string {
 	t.Helper()
 	list, err := account.Client.Perks(t.Context(), client.PerkListOptions{})
 	if err != nil || len(list.Data) != 1 {
@@ -72,7 +72,7 @@ func newCatalogue(t *testing.T) (server *servertest.Server, id, secret string) {
 	return server, id, secret
 }
 
-func TestALoginIsThatOfTheCommands(t *testing.T) {
+func TestLoginIsSharedWithCommands(t *testing.T) {
 	server, id, secret := newCatalogue(t)
 	d := newTUIFixture(t)
 	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
@@ -80,18 +80,18 @@ func TestALoginIsThatOfTheCommands(t *testing.T) {
 		t.Errorf("without any profile: %v", err)
 	}
 	account, note, err := d.accounts().Login(t.Context(), work, secret)
-	if err != nil || account.Profile != work || works(t, account) != "real" {
+	if err != nil || account.Profile != work || visiblePerk(t, account) != "real" {
 		t.Fatalf("%+v, %v", account.Profile, err)
 	}
 	if !strings.HasPrefix(note, "The secret is saved in the file ") {
 		t.Errorf("the note is %q", note)
 	}
 	if c := d.config(); c.Current != "work" || c.Profiles["work"] != (session.Profile{APIURL: server.URL, ClientID: id}) {
-		t.Errorf("kept %+v", c)
+		t.Errorf("saved %+v", c)
 	}
 	for _, name := range []string{"", "work"} {
 		account, err := d.accounts().Connect(name)
-		if err != nil || account.Profile != work || works(t, account) != "real" {
+		if err != nil || account.Profile != work || visiblePerk(t, account) != "real" {
 			t.Errorf("Connect(%q): %+v, %v", name, account.Profile, err)
 		}
 	}
@@ -106,7 +106,7 @@ func needsLogin(err error) bool {
 	return errors.As(err, &missing)
 }
 
-func TestWhoeverHasNoSecretHasToLogIn(t *testing.T) {
+func TestMissingSecretNeedsLogin(t *testing.T) {
 	server, id, secret := newCatalogue(t)
 	d := newTUIFixture(t)
 	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
@@ -121,7 +121,7 @@ func TestWhoeverHasNoSecretHasToLogIn(t *testing.T) {
 	}
 }
 
-func TestFailedLoginsKeepNothing(t *testing.T) {
+func TestFailedLoginSavesNothing(t *testing.T) {
 	server, id, secret := newCatalogue(t)
 	var refused *client.Error
 	var unreachable *client.Unreachable
@@ -135,10 +135,10 @@ func TestFailedLoginsKeepNothing(t *testing.T) {
 			func(err error) bool { return errors.As(err, &refused) && refused.Status == http.StatusUnauthorized }, ""},
 		"a wrong path": {screen.Profile{Name: "work", APIURL: server.URL + "9", ClientID: id}, secret,
 			func(err error) bool { return errors.As(err, &refused) && refused.Status == http.StatusNotFound }, "It ends with the path of the version, such as /v2."},
-		"nobody": {screen.Profile{Name: "work", APIURL: "http://127.0.0.1:1/v2", ClientID: id}, secret,
+		"unreachable": {screen.Profile{Name: "work", APIURL: "http://127.0.0.1:1/v2", ClientID: id}, secret,
 			func(err error) bool { return errors.As(err, &unreachable) }, "No answer from http://127.0.0.1:1/v2"},
-		"an open line": {screen.Profile{Name: "work", APIURL: "http://perks.example/v2", ClientID: id}, secret, nil, "unencrypted"},
-		"a bad name":   {screen.Profile{Name: "../work", APIURL: server.URL, ClientID: id}, secret, nil, "cannot name a profile"},
+		"unencrypted": {screen.Profile{Name: "work", APIURL: "http://perks.example/v2", ClientID: id}, secret, nil, "unencrypted"},
+		"a bad name":  {screen.Profile{Name: "../work", APIURL: server.URL, ClientID: id}, secret, nil, "cannot name a profile"},
 	} {
 		d := newTUIFixture(t)
 		account, _, err := d.accounts().Login(t.Context(), test.profile, test.secret)
@@ -146,23 +146,23 @@ func TestFailedLoginsKeepNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c := d.config(); len(c.Profiles) > 0 {
-			t.Errorf("%s: kept %+v", name, c)
+			t.Errorf("%s: saved %+v", name, c)
 		}
 	}
 }
 
-func TestALoginCanBeGivenUp(t *testing.T) {
+func TestLoginCanBeCancelled(t *testing.T) {
 	server, id, secret := newCatalogue(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	d := newTUIFixture(t)
 	_, _, err := d.accounts().Login(ctx, screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}, secret)
 	if !errors.Is(err, context.Canceled) || len(d.config().Profiles) > 0 {
-		t.Errorf("%v; kept %+v", err, d.config())
+		t.Errorf("%v; saved %+v", err, d.config())
 	}
 }
 
-func TestTheEnvironmentNeedsNoLoginAndCountsForWhatItChooses(t *testing.T) {
+func TestEnvironmentNeedsNoLogin(t *testing.T) {
 	server, id, secret := newCatalogue(t)
 	other, otherSecret := server.Client()
 	d := newTUIFixture(t)
@@ -171,7 +171,7 @@ func TestTheEnvironmentNeedsNoLoginAndCountsForWhatItChooses(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.env[session.EnvClientID], d.env[session.EnvClientSecret] = id, secret
-	if account, err := d.accounts().Connect(""); err != nil || account.Profile.ClientID != id || works(t, account) != "real" {
+	if account, err := d.accounts().Connect(""); err != nil || account.Profile.ClientID != id || visiblePerk(t, account) != "real" {
 		t.Errorf("the environment's client: %+v, %v", account.Profile, err)
 	}
 	d.env[session.EnvClientSecret], d.env[session.EnvToken] = "", "not a token"
@@ -183,16 +183,16 @@ func TestTheEnvironmentNeedsNoLoginAndCountsForWhatItChooses(t *testing.T) {
 	if _, err := account.Client.Categories(t.Context()); !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized {
 		t.Errorf("the environment's token is not used: %v", err)
 	}
-	if account, err := d.accounts().Connect("work"); err != nil || account.Profile != work || works(t, account) != "real" {
-		t.Errorf("a profile that was chosen on the screen: %+v, %v", account.Profile, err)
+	if account, err := d.accounts().Connect("work"); err != nil || account.Profile != work || visiblePerk(t, account) != "real" {
+		t.Errorf("a selected profile: %+v, %v", account.Profile, err)
 	}
 	d.env[session.EnvProfile] = "elsewhere"
 	if _, err := d.accounts().Connect(""); err == nil || !strings.Contains(err.Error(), `no profile "elsewhere"`) {
-		t.Errorf("a profile that does not exist: %v", err)
+		t.Errorf("an unknown profile: %v", err)
 	}
 }
 
-func TestWhatTheFlagSaysOfTheSandboxIsForThisRun(t *testing.T) {
+func TestSandboxFlagIsNotSaved(t *testing.T) {
 	server, id, secret := newCatalogue(t)
 	d := newTUIFixture(t)
 	work := screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}
@@ -201,21 +201,21 @@ func TestWhatTheFlagSaysOfTheSandboxIsForThisRun(t *testing.T) {
 	}
 	for _, name := range []string{"", "work"} {
 		account, err := d.accounts("--sandbox").Connect(name)
-		if err != nil || !account.Profile.Sandbox || works(t, account) != "trial" {
+		if err != nil || !account.Profile.Sandbox || visiblePerk(t, account) != "trial" {
 			t.Errorf("Connect(%q): %+v, %v", name, account.Profile, err)
 		}
 	}
 	again := work
-	again.Sandbox = true // as the screen has it from Connect
+	again.Sandbox = true // as returned by Connect
 	account, _, err := d.accounts("--sandbox").Login(t.Context(), again, secret)
-	if err != nil || works(t, account) != "trial" {
+	if err != nil || visiblePerk(t, account) != "trial" {
 		t.Errorf("another login in the sandbox: %v", err)
 	}
 	if d.config().Profiles["work"].Sandbox {
-		t.Error("--sandbox of one run has become the profile's")
+		t.Error("--sandbox was saved in the profile")
 	}
-	if account, _, err = d.accounts().Login(t.Context(), again, secret); err != nil || works(t, account) != "trial" || !d.config().Profiles["work"].Sandbox {
-		t.Errorf("the sandbox that was chosen on the screen is not kept: %v", err)
+	if account, _, err = d.accounts().Login(t.Context(), again, secret); err != nil || visiblePerk(t, account) != "trial" || !d.config().Profiles["work"].Sandbox {
+		t.Errorf("the selected sandbox is not saved: %v", err)
 	}
 }
 
@@ -235,6 +235,6 @@ func TestSessionMessagesBecomeNotices(t *testing.T) {
 		s.Streams.Note("again")
 	}
 	if len(texts) != maxNotices {
-		t.Errorf("%d messages wait", len(texts))
+		t.Errorf("%d queued messages, want the maximum", len(texts))
 	}
 }

@@ -29,7 +29,7 @@ func remember(t *testing.T, m *memory, p screen.Profile, kind string, ids ...str
 	}
 }
 
-func TestRecentIDsAreThoseOfTheirService(t *testing.T) {
+func TestRecentIDsArePerService(t *testing.T) {
 	folder := t.TempDir()
 	m := newMemory(folder, &bytes.Buffer{})
 	remember(t, m, live, "property", "1", "2", "3", "1")
@@ -52,7 +52,7 @@ func TestRecentIDsAreThoseOfTheirService(t *testing.T) {
 	}
 	info, err := os.Stat(filepath.Join(folder, "recent.json"))
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("others can read what was opened: %v, %v", info.Mode(), err)
+		t.Errorf("recent.json is readable by others: %v, %v", info.Mode(), err)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		remember(t, m, screen.Profile{ClientID: fmt.Sprint("c", i)}, "user", "u")
 	}
 	if ids := m.Recent(live, "user"); ids != nil {
-		t.Errorf("the place that was not visited for longest is still known: %q", ids)
+		t.Errorf("the least recently used list still exists: %q", ids)
 	}
 	for i := range maxDrafts + 1 {
 		if err := m.SaveDraft(live, fmt.Sprint("form", i), map[string]string{"title": "x"}); err != nil {
@@ -79,7 +79,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("the first draft is %v, the last %v", first, last)
 	}
 	if err := m.SaveDraft(live, "novel", map[string]string{"title": strings.Repeat("x", maxDraft)}); err == nil {
-		t.Error("a draft of any length is kept")
+		t.Error("saved a draft beyond the limit")
 	}
 }
 
@@ -98,24 +98,24 @@ func TestDraftsAreSavedUntilTheyAreDiscarded(t *testing.T) {
 	}
 	for range 2 {
 		if err := m.SaveDraft(live, "property 42", nil); err != nil || m.Draft(live, "property 42") != nil {
-			t.Errorf("dropping it: %v", err)
+			t.Errorf("discarding: %v", err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(folder, "drafts.json")); !os.IsNotExist(err) {
-		t.Errorf("the file of no drafts is still there: %v", err)
+		t.Errorf("drafts.json still exists without drafts: %v", err)
 	}
 }
 
-func TestADamagedFileIsReplacedWithOneWarning(t *testing.T) {
+func TestDamagedFileIsReplacedWithOneWarning(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		mode os.FileMode
 	}{
-		"half a file":     {`[{"kind":"user","ids":["al`, 0o600},
-		"another shape":   {`{"user": 7}`, 0o600},
-		"nothing":         {"", 0o600},
-		"not for others":  {"[]", 0o644},
-		"a wrong element": {`[{"kind":7}]`, 0o600},
+		"half a file":        {`[{"kind":"user","ids":["al`, 0o600},
+		"another shape":      {`{"user": 7}`, 0o600},
+		"nothing":            {"", 0o600},
+		"readable by others": {"[]", 0o644},
+		"a wrong element":    {`[{"kind":7}]`, 0o600},
 	} {
 		folder := t.TempDir()
 		path := filepath.Join(folder, "recent.json")
@@ -129,10 +129,10 @@ func TestADamagedFileIsReplacedWithOneWarning(t *testing.T) {
 		}
 		remember(t, m, live, "user", "alice", "bob")
 		if ids := m.Recent(live, "user"); !slices.Equal(ids, []string{"bob", "alice"}) {
-			t.Errorf("%s: %q is remembered", name, ids)
+			t.Errorf("%s: recent %q", name, ids)
 		}
 		if text, err := os.ReadFile(path + ".unreadable"); err != nil || string(text) != test.text {
-			t.Errorf("%s: what nobody could read was not put aside: %q, %v", name, text, err)
+			t.Errorf("%s: no copy of the unreadable file: %q, %v", name, text, err)
 		}
 		if lines := strings.Count(messages.String(), "\n"); lines != 1 || !strings.HasPrefix(messages.String(), "warning: recent.json cannot be read; starting a new one: ") {
 			t.Errorf("%s: messages %q", name, &messages)
@@ -148,7 +148,7 @@ func TestConcurrentSessionsShareTheMemory(t *testing.T) {
 	}
 	group.Wait()
 	if ids := newMemory(folder, &bytes.Buffer{}).Recent(live, "user"); len(ids) != 6 {
-		t.Errorf("only %q is remembered", ids)
+		t.Errorf("recent %q, want 6", ids)
 	}
 }
 
@@ -158,9 +158,9 @@ func TestWithoutAFolderNothingIsSaved(t *testing.T) {
 		t.Errorf("remembering: %v", err)
 	}
 	if err := m.SaveDraft(live, "form", nil); err != nil || m.Draft(live, "form") != nil {
-		t.Errorf("dropping a draft: %v", err)
+		t.Errorf("discarding a draft: %v", err)
 	}
 	if err := m.SaveDraft(live, "form", map[string]string{"a": "b"}); err == nil || !strings.Contains(err.Error(), "PERKSCTL_CONFIG_DIR") {
-		t.Errorf("a draft that is not kept: %v", err)
+		t.Errorf("saving a draft: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-func TestWhatATerminalSaysOfItsBackground(t *testing.T) {
+func TestParseTerminalBackground(t *testing.T) {
 	for answer, want := range map[string]string{
 		"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;4c": "light",
 		"\x1b]11;rgb:0000/0000/0000\a\x1b[?6c":        "dark",
@@ -43,7 +43,7 @@ func TestWhatATerminalSaysOfItsBackground(t *testing.T) {
 	}
 }
 
-// terminal is a terminal that answers as told once it is asked, and a command that runs on it.
+// terminal returns a session on a terminal that replies to the background query with the answer.
 func terminal(t *testing.T, answer string, env map[string]string) (s *session.Session, tty *os.File) {
 	t.Helper()
 	screen, tty, err := pty.Open()
@@ -52,14 +52,14 @@ func terminal(t *testing.T, answer string, env map[string]string) (s *session.Se
 	}
 	t.Cleanup(func() { tty.Close(); screen.Close() })
 	go func() {
-		asked := make([]byte, 64)
+		query := make([]byte, 64)
 		var all strings.Builder
 		for !strings.Contains(all.String(), queryKind) {
-			n, err := screen.Read(asked)
+			n, err := screen.Read(query)
 			if err != nil {
 				return
 			}
-			all.Write(asked[:n])
+			all.Write(query[:n])
 		}
 		_, _ = screen.Write([]byte(answer))
 	}()
@@ -69,7 +69,7 @@ func terminal(t *testing.T, answer string, env map[string]string) (s *session.Se
 	return session.New(streams, get, "test"), tty
 }
 
-func TestTheTerminalIsQueriedAndRestored(t *testing.T) {
+func TestTerminalIsQueriedAndRestored(t *testing.T) {
 	for answer, want := range map[string]bool{
 		"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62c": false,
 		"\x1b]11;rgb:1111/1111/1111\x1b\\\x1b[?62c": true,
@@ -82,15 +82,15 @@ func TestTheTerminalIsQueriedAndRestored(t *testing.T) {
 		}
 		after, _ := term.GetState(int(tty.Fd()))
 		if *before != *after {
-			t.Errorf("%q: the terminal is not as it was", answer)
+			t.Errorf("%q: the terminal was not restored", answer)
 		}
 	}
 }
 
-func TestASilentTerminalIsNotWaitedForLong(t *testing.T) {
+func TestSilentTerminalTimesOut(t *testing.T) {
 	_, tty := terminal(t, "", nil)
 	if got := queryTerminal(tty, tty, time.Millisecond); got != "" {
-		t.Errorf("it has said %q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -98,25 +98,25 @@ func TestThemeAndColours(t *testing.T) {
 	white := "\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62c"
 	none := "\x1b[?62c"
 	for name, test := range map[string]struct {
-		flag, kept widget.ThemeName
-		noColour   bool
-		env        string
-		answer     string
-		want       widget.ThemeName
+		flag, configured widget.ThemeName
+		noColour         bool
+		env              string
+		answer           string
+		want             widget.ThemeName
 	}{
-		"the terminal decides":            {answer: white, want: widget.LightTheme},
-		"auto asks too":                   {kept: widget.AutoTheme, answer: white, want: widget.LightTheme},
-		"dark is usual":                   {answer: none, want: widget.DarkTheme},
-		"the environment may know":        {answer: none, env: "COLORFGBG=0;default;15", want: widget.LightTheme},
-		"or not":                          {answer: none, env: "COLORFGBG=15;default", want: widget.DarkTheme},
-		"the configuration":               {kept: widget.HighContrastTheme, want: widget.HighContrastTheme},
-		"the flag before it":              {flag: widget.LightTheme, kept: widget.HighContrastTheme, want: widget.LightTheme},
-		"NO_COLOR":                        {env: "NO_COLOR=1", want: widget.NoTheme},
-		"the configuration before that":   {kept: widget.DarkTheme, env: "NO_COLOR=1", want: widget.DarkTheme},
-		"but not an automatic one":        {kept: widget.AutoTheme, env: "NO_COLOR=1", want: widget.NoTheme},
-		"--no-color before both":          {kept: widget.DarkTheme, noColour: true, want: widget.NoTheme},
-		"and a theme by flag before that": {flag: widget.LightTheme, noColour: true, want: widget.LightTheme},
-		"none at all":                     {flag: widget.NoTheme, want: widget.NoTheme},
+		"the terminal decides":                {answer: white, want: widget.LightTheme},
+		"auto queries the terminal":           {configured: widget.AutoTheme, answer: white, want: widget.LightTheme},
+		"dark by default":                     {answer: none, want: widget.DarkTheme},
+		"light in COLORFGBG":                  {answer: none, env: "COLORFGBG=0;default;15", want: widget.LightTheme},
+		"dark in COLORFGBG":                   {answer: none, env: "COLORFGBG=15;default", want: widget.DarkTheme},
+		"the configuration":                   {configured: widget.HighContrastTheme, want: widget.HighContrastTheme},
+		"the flag before the configuration":   {flag: widget.LightTheme, configured: widget.HighContrastTheme, want: widget.LightTheme},
+		"NO_COLOR":                            {env: "NO_COLOR=1", want: widget.NoTheme},
+		"the configuration before NO_COLOR":   {configured: widget.DarkTheme, env: "NO_COLOR=1", want: widget.DarkTheme},
+		"NO_COLOR before auto":                {configured: widget.AutoTheme, env: "NO_COLOR=1", want: widget.NoTheme},
+		"--no-color before the configuration": {configured: widget.DarkTheme, noColour: true, want: widget.NoTheme},
+		"the flag before --no-color":          {flag: widget.LightTheme, noColour: true, want: widget.LightTheme},
+		"no theme":                            {flag: widget.NoTheme, want: widget.NoTheme},
 	} {
 		env := map[string]string{}
 		if key, value, ok := strings.Cut(test.env, "="); ok {
@@ -124,7 +124,7 @@ func TestThemeAndColours(t *testing.T) {
 		}
 		command, _ := terminal(t, test.answer, env)
 		command.Flags.NoColour = test.noColour
-		chosen := test.kept
+		chosen := test.configured
 		if test.flag != "" {
 			chosen = test.flag
 		}

@@ -16,15 +16,15 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// A login on the screen, and every connection after it, trusts whom a command with the same flags would trust.
-func TestTheScreensTrustWhomTheCommandsTrust(t *testing.T) {
+// The terminal UI must trust the same authorities as a command with the same flags.
+func TestTUITrustsSameAuthoritiesAsCommands(t *testing.T) {
 	server, id, secret := newCatalogue(t)
 	authority := servertest.NewAuthority(t, "Our own")
 	root, err := url.Parse(server.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
-	secure := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(root)) // which ends TLS
+	secure := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(root)) // which terminates TLS
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.TLS = &tls.Config{Certificates: []tls.Certificate{authority.Issue().Pair(t)}}
 	secure.StartTLS()
@@ -37,16 +37,16 @@ func TestTheScreensTrustWhomTheCommandsTrust(t *testing.T) {
 		t.Errorf("without trust: %v", err)
 	}
 	account, _, err := d.accounts("--ca-cert", ca).Login(t.Context(), work, secret)
-	if err != nil || works(t, account) != "real" || d.config().Profiles["work"].CACert != ca {
-		t.Fatalf("%v; kept %+v", err, d.config())
+	if err != nil || visiblePerk(t, account) != "real" || d.config().Profiles["work"].CACert != ca {
+		t.Fatalf("%v; saved %+v", err, d.config())
 	}
 	for _, profile := range []string{"", "work"} {
-		if account, err := d.accounts().Connect(profile); err != nil || works(t, account) != "real" {
-			t.Errorf("by the profile %q: %v", profile, err)
+		if account, err := d.accounts().Connect(profile); err != nil || visiblePerk(t, account) != "real" {
+			t.Errorf("profile %q: %v", profile, err)
 		}
 	}
 	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil || d.config().Profiles["work"].CACert != ca {
-		t.Errorf("another login: %v; kept %+v", err, d.config())
+		t.Errorf("another login: %v; saved %+v", err, d.config())
 	}
 	if err := os.Remove(ca); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestTheScreensTrustWhomTheCommandsTrust(t *testing.T) {
 		t.Errorf("without the file: %v", err)
 	}
 	d.env[session.EnvCACert] = authority.File()
-	if account, err := d.accounts().Connect("work"); err != nil || works(t, account) != "real" {
-		t.Errorf("by the environment: %v", err)
+	if account, err := d.accounts().Connect("work"); err != nil || visiblePerk(t, account) != "real" {
+		t.Errorf("CA in the environment: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// The commands that TestUnreliableServer gives. The second redeem goes to a server that honours idempotency keys.
+// unreliableCommands are the commands of TestUnreliableServer. The server of the second redeem honours idempotency keys.
 var unreliableCommands = map[string][]string{
 	"read":   {"perk", "get", "p"},
 	"redeem": {"perk", "redeem", "p", "--user", "u"},
@@ -33,152 +33,152 @@ var unreliableCommands = map[string][]string{
 	"delete": {"property", "delete", "1", "--yes"},
 }
 
-// end is how a command ends on an unreliable server.
-type end struct {
-	requests int    // that reached the server; below 0: at least so many
-	looks    int    // at the user's redemptions, or at the property
-	code     int    // of the process
-	json     string // code of the error; "" for none
-	likely   bool   // a redemption is named that may be the one
+// outcome is the expected outcome of a command on an unreliable server.
+type outcome struct {
+	requests int    // received; negative: a minimum
+	lookups  int    // of the user's redemptions or the property
+	code     int    // exit code
+	json     string // error code, or ""
+	likely   bool   // names a redemption that may be the right one
 }
 
 func TestUnreliableServer(t *testing.T) {
 	var (
-		good     = end{requests: 1}
-		twice    = end{requests: 2}
-		searched = end{requests: 1, looks: 1, code: 8, json: "outcome_unknown"}
-		found    = end{requests: 1, looks: 1}
-		likely   = end{requests: 1, looks: 1, code: 8, json: "outcome_unknown", likely: true}
-		sure     = end{requests: 2, looks: 1}
-		down     = end{requests: 1, code: 8, json: "unavailable"}
-		downSeen = end{requests: 1, looks: 1, code: 8, json: "unavailable"}
-		putOff   = end{requests: 1, code: 1, json: "rate_limited"}
+		good      = outcome{requests: 1}
+		twice     = outcome{requests: 2}
+		searched  = outcome{requests: 1, lookups: 1, code: 8, json: "outcome_unknown"}
+		found     = outcome{requests: 1, lookups: 1}
+		likely    = outcome{requests: 1, lookups: 1, code: 8, json: "outcome_unknown", likely: true}
+		sure      = outcome{requests: 2, lookups: 1}
+		down      = outcome{requests: 1, code: 8, json: "unavailable"}
+		downSeen  = outcome{requests: 1, lookups: 1, code: 8, json: "unavailable"}
+		throttled = outcome{requests: 1, code: 1, json: "rate_limited"}
 	)
 	var runs []func()
 	checks := map[string]func(*testing.T){}
 	for name, test := range map[string]struct {
-		trouble func(*unreliable) http.HandlerFunc
-		times   int // that the trouble comes; 0 is for ever
+		failure func(*unreliable) http.HandlerFunc
+		times   int // number of failures; 0: always
 		flags   []string
-		ends    map[string]end
+		want    map[string]outcome
 	}{
 		"429 for a while, in seconds": {
-			answering(429, "Retry-After: 1"), 1, nil,
-			map[string]end{"read": twice, "redeem": twice, "keyed": twice, "update": twice, "delete": twice},
+			respondWith(429, "Retry-After: 1"), 1, nil,
+			map[string]outcome{"read": twice, "redeem": twice, "keyed": twice, "update": twice, "delete": twice},
 		},
-		"429 for a while, as a date of a clock of its own": {
-			answering(429, "Date: Mon, 02 Mar 2026 10:00:00 GMT", "Retry-After: Mon, 02 Mar 2026 10:00:01 GMT"), 1, nil,
-			map[string]end{"read": twice, "redeem": twice, "keyed": twice, "update": twice, "delete": twice},
+		"429 for a while, as a date of the server's clock": {
+			respondWith(429, "Date: Mon, 02 Mar 2026 10:00:00 GMT", "Retry-After: Mon, 02 Mar 2026 10:00:01 GMT"), 1, nil,
+			map[string]outcome{"read": twice, "redeem": twice, "keyed": twice, "update": twice, "delete": twice},
 		},
-		"429 for longer than anyone waits": {
-			answering(429, "Retry-After: 3600"), 0, nil,
-			map[string]end{"read": putOff, "redeem": putOff, "keyed": putOff, "update": putOff, "delete": putOff},
+		"429 beyond the wait budget": {
+			respondWith(429, "Retry-After: 3600"), 0, nil,
+			map[string]outcome{"read": throttled, "redeem": throttled, "keyed": throttled, "update": throttled, "delete": throttled},
 		},
 		"503 for a while": {
-			answering(503), 2, nil,
-			map[string]end{"read": {requests: 3}, "redeem": downSeen, "keyed": {requests: 3}, "update": downSeen, "delete": downSeen},
+			respondWith(503), 2, nil,
+			map[string]outcome{"read": {requests: 3}, "redeem": downSeen, "keyed": {requests: 3}, "update": downSeen, "delete": downSeen},
 		},
-		"503 for ever": {
-			answering(503), 0, []string{"--timeout", "500ms"},
-			map[string]end{
+		"503 always": {
+			respondWith(503), 0, []string{"--timeout", "500ms"},
+			map[string]outcome{
 				"read": {requests: -2, code: 8, json: "unavailable"}, "redeem": downSeen,
-				"keyed": {requests: -2, looks: 1, code: 8, json: "unavailable"}, "update": downSeen, "delete": downSeen,
+				"keyed": {requests: -2, lookups: 1, code: 8, json: "unavailable"}, "update": downSeen, "delete": downSeen,
 			},
 		},
-		"503 for longer than there is time": {
-			answering(503, "Retry-After: 1"), 0, []string{"--timeout", "500ms"},
-			map[string]end{"read": down, "redeem": downSeen, "keyed": downSeen, "update": downSeen, "delete": downSeen},
+		"503 beyond the timeout": {
+			respondWith(503, "Retry-After: 1"), 0, []string{"--timeout", "500ms"},
+			map[string]outcome{"read": down, "redeem": downSeen, "keyed": downSeen, "update": downSeen, "delete": downSeen},
 		},
 		"closed before the work": {
 			func(*unreliable) http.HandlerFunc { return hangUp }, 1, nil,
-			map[string]end{"read": twice, "redeem": searched, "keyed": searched, "update": searched, "delete": searched},
+			map[string]outcome{"read": twice, "redeem": searched, "keyed": searched, "update": searched, "delete": searched},
 		},
 		"closed after the work": {
 			func(u *unreliable) http.HandlerFunc {
 				return func(w http.ResponseWriter, r *http.Request) { u.work(httptest.NewRecorder(), r); hangUp(w, r) }
 			}, 1, nil,
-			map[string]end{"read": twice, "redeem": likely, "keyed": sure, "update": found, "delete": found},
+			map[string]outcome{"read": twice, "redeem": likely, "keyed": sure, "update": found, "delete": found},
 		},
-		"closed after the work, and a gateway that answers 404 for everything": {
+		"closed after the work, with a gateway's 404": {
 			func(u *unreliable) http.HandlerFunc {
 				u.gateway = true
 				return func(w http.ResponseWriter, r *http.Request) { u.work(httptest.NewRecorder(), r); hangUp(w, r) }
 			}, 1, nil,
-			map[string]end{"read": twice, "redeem": likely, "keyed": sure, "update": found, "delete": searched},
+			map[string]outcome{"read": twice, "redeem": likely, "keyed": sure, "update": found, "delete": searched},
 		},
-		"half a body": {
+		"partial body": {
 			func(u *unreliable) http.HandlerFunc {
 				return func(w http.ResponseWriter, r *http.Request) {
 					w.Header().Set("Content-Length", "9999")
 					u.work(w, r)
 				}
 			}, 1, nil,
-			map[string]end{"read": twice, "redeem": likely, "keyed": twice, "update": found, "delete": found},
+			map[string]outcome{"read": twice, "redeem": likely, "keyed": twice, "update": found, "delete": found},
 		},
-		"no answer": {
-			func(u *unreliable) http.HandlerFunc { return func(http.ResponseWriter, *http.Request) { <-u.ended } }, 0, []string{"--timeout", "400ms"},
-			map[string]end{
+		"no reply": {
+			func(u *unreliable) http.HandlerFunc { return func(http.ResponseWriter, *http.Request) { <-u.closed } }, 0, []string{"--timeout", "400ms"},
+			map[string]outcome{
 				"read": {requests: 1, code: 8, json: "unreachable"}, "redeem": searched, "keyed": searched, "update": searched, "delete": searched,
 			},
 		},
 		"no connection at first": {
 			nil, 0, nil,
-			map[string]end{"read": good, "redeem": good, "keyed": good, "update": good, "delete": good},
+			map[string]outcome{"read": good, "redeem": good, "keyed": good, "update": good, "delete": good},
 		},
 	} {
-		for kind, want := range test.ends {
+		for kind, want := range test.want {
 			u := newUnreliable(t, kind == "keyed", test.times)
-			if test.trouble != nil {
-				u.trouble = test.trouble(u)
+			if test.failure != nil {
+				u.failure = test.failure(u)
 			}
 			args := slices.Concat(unreliableCommands[kind], test.flags, []string{"-o", "json"})
-			run := func() { u.result = u.run(args, test.trouble == nil) }
+			run := func() { u.result = u.run(args, test.failure == nil) }
 			runs = append(runs, run)
 			checks[name+"/"+kind] = func(t *testing.T) { u.check(t, want) }
 		}
 	}
-	atOnce(16, runs) // most of the time is spent waiting
+	runConcurrently(16, runs) // most of the time is spent waiting
 	for name, check := range checks {
 		t.Run(name, check)
 	}
 }
 
-func atOnce(n int, runs []func()) {
+func runConcurrently(n int, runs []func()) {
 	var wait sync.WaitGroup
-	places := make(chan struct{}, n)
+	slots := make(chan struct{}, n)
 	for _, run := range runs {
-		places <- struct{}{}
-		wait.Go(func() { run(); <-places })
+		slots <- struct{}{}
+		wait.Go(func() { run(); <-slots })
 	}
 	wait.Wait()
 }
 
-// unreliable is a service over TCP that troubles befall: so many at first, or all of them, of the requests that are not looks.
+// unreliable is a service over TCP that fails the first requests, or all of them, except lookups.
 type unreliable struct {
 	t       *testing.T
 	port    *os.File
 	address string
-	trouble http.HandlerFunc
+	failure http.HandlerFunc
 	times   int
-	keys    bool // honours idempotency keys, and shows it
-	ended   chan struct{}
+	keys    bool // honours and echoes idempotency keys
+	closed  chan struct{}
 	result  result
 
-	mu              sync.Mutex
-	requests, looks int
-	done            int // changes that were carried out
-	deletes         bool
-	gateway         bool // what is not there is answered as by something before the service
+	mu                sync.Mutex
+	requests, lookups int
+	done              int // changes made
+	deletes           bool
+	gateway           bool // replies 404 without an error body
 }
 
 func newUnreliable(t *testing.T, keys bool, times int) *unreliable {
 	t.Helper()
-	u := &unreliable{t: t, keys: keys, times: times, ended: make(chan struct{})}
+	u := &unreliable{t: t, keys: keys, times: times, closed: make(chan struct{})}
 	u.port, u.address = bindPort(t)
 	return u
 }
 
-// bindPort returns a socket that has a port of its own and refuses connections, until it is listened on.
+// bindPort returns a socket with its own port. It refuses connections until listen is called.
 func bindPort(t *testing.T) (socket *os.File, address string) {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -212,17 +212,17 @@ func (u *unreliable) start() {
 	server.Listener.Close()
 	server.Listener = listener
 	server.Start()
-	u.t.Cleanup(func() { close(u.ended); server.Close() })
+	u.t.Cleanup(func() { close(u.closed); server.Close() })
 }
 
-// run runs a command, and starts the server before, or else when the command has met with no server.
+// run runs a command. It starts the server before, or, if late, after a refused connection.
 func (u *unreliable) run(args []string, late bool) result {
 	env := map[string]string{
 		session.EnvAPIURL: "http://" + u.address + "/v2", session.EnvToken: "t", session.EnvConfigDir: u.t.TempDir(),
 	}
 	s, out, stderr := command.BufferedStreams("")
 	if late {
-		s.Err = &seeing{to: stderr, text: "connection refused", then: sync.OnceFunc(u.start)}
+		s.Err = &triggerWriter{to: stderr, text: "connection refused", then: sync.OnceFunc(u.start)}
 		args = append(args, "--debug")
 	} else {
 		u.start()
@@ -231,14 +231,14 @@ func (u *unreliable) run(args []string, late bool) result {
 	return result{code, out.String(), stderr.String()}
 }
 
-// seeing does something when a text goes by.
-type seeing struct {
+// triggerWriter calls then when a text is written.
+type triggerWriter struct {
 	to   io.Writer
 	text string
 	then func()
 }
 
-func (s *seeing) Write(p []byte) (int, error) {
+func (s *triggerWriter) Write(p []byte) (int, error) {
 	if strings.Contains(string(p), s.text) {
 		s.then()
 	}
@@ -246,7 +246,7 @@ func (s *seeing) Write(p []byte) (int, error) {
 }
 
 func (u *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // or closing the connection would reset it
+	_, _ = io.Copy(io.Discard, r.Body) // so that closing the connection does not reset it
 	if strings.HasPrefix(r.URL.Path, "/v2/partners/perks/users/") {
 		if u.keys {
 			w.Header().Set("Idempotency-Key", r.Header.Get("Idempotency-Key"))
@@ -260,19 +260,19 @@ func (u *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	u.mu.Lock()
 	u.requests++
-	troubled := u.trouble != nil && (u.times == 0 || u.requests <= u.times)
+	fails := u.failure != nil && (u.times == 0 || u.requests <= u.times)
 	u.mu.Unlock()
 	if key := r.Header.Get("Idempotency-Key"); u.keys && key != "" {
 		w.Header().Set("Idempotency-Key", key)
 	}
-	if troubled {
-		u.trouble(w, r)
+	if fails {
+		u.failure(w, r)
 		return
 	}
 	u.work(w, r)
 }
 
-// work does what was asked for. A redeem is always under the same key here.
+// work performs the request. All redeems have the same key here.
 func (u *unreliable) work(w http.ResponseWriter, r *http.Request) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -302,7 +302,7 @@ func (u *unreliable) redemption() string {
 func (u *unreliable) list(w http.ResponseWriter) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.looks++
+	u.lookups++
 	items := ""
 	if u.done > 0 {
 		items = u.redemption()
@@ -310,11 +310,11 @@ func (u *unreliable) list(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, `{"data":[`+items+`],"meta":{"page":1,"per_page":100,"total":0,"total_pages":1}}`)
 }
 
-// property shows what a change made of it. A request that deletes has no body, and its command reads to find nothing.
+// property returns the property after a change, or 404 after a deletion.
 func (u *unreliable) property(w http.ResponseWriter) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.looks++
+	u.lookups++
 	switch {
 	case u.done > 0 && u.deletes:
 		w.WriteHeader(http.StatusNotFound)
@@ -328,38 +328,38 @@ func (u *unreliable) property(w http.ResponseWriter) {
 	}
 }
 
-func (u *unreliable) check(t *testing.T, want end) {
+func (u *unreliable) check(t *testing.T, want outcome) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	r := u.result
-	if u.requests != want.requests && (want.requests > 0 || u.requests < -want.requests) || u.looks != want.looks {
-		t.Errorf("%d requests and %d looks, want %d and %d", u.requests, u.looks, want.requests, want.looks)
+	if u.requests != want.requests && (want.requests > 0 || u.requests < -want.requests) || u.lookups != want.lookups {
+		t.Errorf("%d requests and %d lookups, want %d and %d", u.requests, u.lookups, want.requests, want.lookups)
 	}
 	if u.done > 1 {
-		t.Errorf("the change was carried out %d times", u.done)
+		t.Errorf("the change was made %d times", u.done)
 	}
-	var told struct {
+	var report struct {
 		Error struct{ Code string } `json:"error"`
 	}
 	for line := range strings.Lines(r.err) {
-		_ = json.Unmarshal([]byte(line), &told)
+		_ = json.Unmarshal([]byte(line), &report)
 	}
-	if r.code != want.code || told.Error.Code != want.json || (r.out == "") != (want.code != 0) {
+	if r.code != want.code || report.Error.Code != want.json || (r.out == "") != (want.code != 0) {
 		t.Errorf("%+v, want %+v", r, want)
 	}
-	if want.looks > 0 && want.code == 0 && !strings.Contains(r.err, "The reply was lost, but the change to property") && !strings.Contains(r.err, "The reply was lost; the service confirmed") {
-		t.Errorf("does not say how it knows: %+v", r)
+	if want.lookups > 0 && want.code == 0 && !strings.Contains(r.err, "The reply was lost, but the change to property") && !strings.Contains(r.err, "The reply was lost; the service confirmed") {
+		t.Errorf("no explanation of the confirmed outcome: %+v", r)
 	}
 	if strings.Contains(r.err, "u has redemption r1, made ") != want.likely {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 	if strings.Contains(r.err, "this key was used before") {
-		t.Errorf("tells its own attempt as another's: %+v", r)
+		t.Errorf("reports its own attempt as another's: %+v", r)
 	}
 }
 
-// answering is the trouble of an answer with a status and headers, which are given as "Name: value".
-func answering(status int, headers ...string) func(*unreliable) http.HandlerFunc {
+// respondWith replies with a status and headers given as "Name: value".
+func respondWith(status int, headers ...string) func(*unreliable) http.HandlerFunc {
 	return func(*unreliable) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			for _, header := range headers {
@@ -376,14 +376,14 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 	connection.Close()
 }
 
-// Who interrupts a command is not kept waiting while it looks for what it may have done.
-func TestInterruptEndsTheCommand(t *testing.T) {
+// An interrupted command exits at once, without checking the outcome.
+func TestInterruptStopsTheCommand(t *testing.T) {
 	u := newUnreliable(t, false, 0)
 	reached := make(chan struct{}, 1)
-	u.trouble = func(w http.ResponseWriter, r *http.Request) {
+	u.failure = func(w http.ResponseWriter, r *http.Request) {
 		u.work(httptest.NewRecorder(), r)
 		reached <- struct{}{}
-		<-u.ended
+		<-u.closed
 	}
 	u.start()
 	cmd := exec.Command("perksctl", "perk", "redeem", "p", "--user", "u", "--idempotency-key", "k-2")
@@ -398,7 +398,7 @@ func TestInterruptEndsTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(stderr.String(), "--idempotency-key k-2") || u.looks != 0 {
-		t.Errorf("exit code %d, %d looks\n%s", code, u.looks, stderr.String())
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(stderr.String(), "--idempotency-key k-2") || u.lookups != 0 {
+		t.Errorf("exit code %d, %d lookups\n%s", code, u.lookups, stderr.String())
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 const module = "example.com/perks/"
 
-// goPackage is what go list says of a package.
+// goPackage is the output of go list for a package.
 type goPackage struct {
 	ImportPath, Dir  string
 	Imports, GoFiles []string
@@ -24,22 +24,22 @@ type goPackage struct {
 
 func (p goPackage) name() string { return strings.TrimPrefix(p.ImportPath, module) }
 
-// row is a line of the table of packages in docs/architecture.md. Its patterns are those of path.Match.
+// row is a row of the table of packages in docs/architecture.md. Its patterns are for path.Match.
 type row struct {
 	pattern string
 	imports []string
-	seen    map[string]bool // the imports that some package has
+	seen    map[string]bool // imports that some package has
 }
 
 var (
-	tableRow = regexp.MustCompile("(?m)^\\| `([a-z/*]+)` \\|.*\\|([^|]*)\\|$")
-	quoted   = regexp.MustCompile("`([a-z/*]+)`")
-	crumb    = regexp.MustCompile("(?m)^- `([a-z/]+)` is small: ")
+	tableRow     = regexp.MustCompile("(?m)^\\| `([a-z/*]+)` \\|.*\\|([^|]*)\\|$")
+	quoted       = regexp.MustCompile("`([a-z/*]+)`")
+	smallPackage = regexp.MustCompile("(?m)^- `([a-z/]+)` is small: ")
 )
 
-// TestPackagesAreAsTheArchitectureSays holds each package to the imports that docs/architecture.md lists for it, and
-// the document to the packages that there are.
-func TestPackagesAreAsTheArchitectureSays(t *testing.T) {
+// TestPackagesMatchArchitecture checks that packages have only the imports listed in docs/architecture.md, and that the
+// document lists all packages and imports.
+func TestPackagesMatchArchitecture(t *testing.T) {
 	text, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)
@@ -76,21 +76,21 @@ func TestPackagesAreAsTheArchitectureSays(t *testing.T) {
 	}
 	for _, r := range table {
 		if !r.seen[""] {
-			t.Errorf("the table has %s, and there is no such package", r.pattern)
+			t.Errorf("%s in the table does not exist", r.pattern)
 		}
 		for _, imported := range r.imports {
 			if !r.seen[imported] {
-				t.Errorf("the table lets %s import %s, and it does not", r.pattern, imported)
+				t.Errorf("the table allows %s to import %s, but it does not", r.pattern, imported)
 			}
 		}
 	}
 	var explained []string
-	for _, match := range crumb.FindAllStringSubmatch(string(text), -1) {
+	for _, match := range smallPackage.FindAllStringSubmatch(string(text), -1) {
 		explained = append(explained, match[1])
 	}
 	for name, p := range packages {
 		if small := isSmall(t, p); small != slices.Contains(explained, name) {
-			t.Errorf("%s is one file of less than 60 lines: %t; that the document gives a reason for it: %t", name, small, !small)
+			t.Errorf("%s is one file of less than 60 lines: %t; the document explains it: %t", name, small, !small)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func matches(pattern, name string) bool {
 	return err == nil && matched
 }
 
-// isSmall tells whether a package is one file of less than 60 lines, besides its tests.
+// isSmall reports whether a package is one file of less than 60 lines, without its tests.
 func isSmall(t *testing.T, p goPackage) bool {
 	t.Helper()
 	if len(p.GoFiles) != 1 {
@@ -129,7 +129,7 @@ func ownPackages(t *testing.T) (packages []goPackage) {
 		}
 		if strings.HasPrefix(p.ImportPath, module) {
 			packages = append(packages, p)
-			// go test looks at what a test reads, and not at what go list does.
+			// go test caches results by the files that the test itself reads, not those of go list.
 			if _, err := os.ReadDir(p.Dir); err != nil {
 				t.Fatal(err)
 			}
@@ -137,8 +137,8 @@ func ownPackages(t *testing.T) (packages []goPackage) {
 	}
 }
 
-// TestTheClientDoesWithoutTheServersLibraries keeps it small and quick to start.
-func TestTheClientDoesWithoutTheServersLibraries(t *testing.T) {
+// TestClientDoesNotImportServerLibraries keeps perksctl small and quick to start.
+func TestClientDoesNotImportServerLibraries(t *testing.T) {
 	output, err := exec.Command("go", "list", "-deps", module+"cmd/perksctl").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"example.com/perks/tui"
 )
 
-// spyOnChildren is a program that takes its environment as perksctl does, and starts what the terminal UI starts.
+// spyOnChildren is a program that reads its environment as perksctl does, and starts the programs of the terminal UI.
 func spyOnChildren() {
 	env := session.Environment()
 	d := tui.NewDesktop(os.Stdout, env)
@@ -29,7 +29,7 @@ func spyOnChildren() {
 	fmt.Print(env(session.EnvClientSecret) + " " + env(session.EnvToken))
 }
 
-// TestChildrenInheritNoSecret has the clipboard and the browser write down their environment; what an editor sees is in the tests of cli.
+// TestChildrenInheritNoSecret records the environment of the clipboard and browser programs. The editor is tested in cli.
 func TestChildrenInheritNoSecret(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"xclip", "xdg-open"} {
@@ -53,9 +53,9 @@ func TestChildrenInheritNoSecret(t *testing.T) {
 	}
 }
 
-// TestWhatPerksctlStartsIsKnown finds in the source of the programs whatever starts a child. What is added here needs a look
-// at what it inherits; perksd starts none, so that its own secrets reach nobody.
-func TestWhatPerksctlStartsIsKnown(t *testing.T) {
+// TestStartedPrograms finds the source files that start child processes. Before you add one, check what it inherits. perksd
+// starts none, so its secrets are not inherited.
+func TestStartedPrograms(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}\t{{.Dir}}\t{{join .GoFiles \",\"}},{{join .IgnoredGoFiles \",\"}}{{end}}", ".", "../perksd")
 	out, err := list.Output()
 	if err != nil {
@@ -75,15 +75,15 @@ func TestWhatPerksctlStartsIsKnown(t *testing.T) {
 	}
 	slices.Sort(found)
 	if want := []string{"cli/property/editor.go", "tui/desktop.go"}; !slices.Equal(found, want) {
-		t.Errorf("children are started in %q, want %q", found, want)
+		t.Errorf("child processes are started in %q, want %q", found, want)
 	}
 	text, err := os.ReadFile("main.go")
 	if err != nil || strings.Contains(string(text), "os.Getenv") || !strings.Contains(string(text), "session.Environment()") {
-		t.Errorf("main does not take the secrets out of the environment: %s, %v", text, err)
+		t.Errorf("main does not remove the secrets from the environment: %s, %v", text, err)
 	}
 }
 
-// starts tells whether a file calls what starts a process.
+// starts reports whether a file starts a process.
 func starts(t *testing.T, path string) (found bool) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)

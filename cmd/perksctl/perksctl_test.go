@@ -20,9 +20,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(programs.Tests{Of: m}, map[string]func(){"perksctl": main, "spy-on-children": spyOnChildren})
 }
 
-// TestATerminalIsAskedNothing runs commands on a terminal that never answers. A library that asks for the background colour
-// when it is imported would wait for seconds here, and leave its question on the screen.
-func TestATerminalIsAskedNothing(t *testing.T) {
+// TestCommandsDoNotQueryTerminal runs commands on a terminal that never replies. A library that queries the background
+// colour on import would wait for seconds here, and leave its query on the screen.
+func TestCommandsDoNotQueryTerminal(t *testing.T) {
 	for _, test := range []struct {
 		args string
 		code int
@@ -33,14 +33,14 @@ func TestATerminalIsAskedNothing(t *testing.T) {
 	} {
 		quickest := time.Hour
 		for range 3 { // the machine may be busy with other tests
-			began := time.Now()
+			start := time.Now()
 			text, code := onSilentTerminal(t, strings.Fields(test.args)...)
-			quickest = min(quickest, time.Since(began))
+			quickest = min(quickest, time.Since(start))
 			if code != test.code || text == "" {
 				t.Errorf("perksctl %s: exit code %d, want %d:\n%s", test.args, code, test.code, text)
 			}
 			if strings.Contains(text, "\x1b") {
-				t.Fatalf("perksctl %s writes an escape: %q", test.args, text)
+				t.Fatalf("perksctl %s writes an escape sequence: %q", test.args, text)
 			}
 		}
 		if quickest > 500*time.Millisecond {
@@ -49,7 +49,7 @@ func TestATerminalIsAskedNothing(t *testing.T) {
 	}
 }
 
-// onSilentTerminal runs perksctl with all its streams on a terminal that shows colour but tells nothing of itself.
+// onSilentTerminal runs perksctl with all its streams on a terminal that supports colour but does not reply to queries.
 func onSilentTerminal(t *testing.T, args ...string) (text string, code int) {
 	t.Helper()
 	screen, tty, err := pty.Open()
@@ -63,7 +63,7 @@ func onSilentTerminal(t *testing.T, args ...string) (text string, code int) {
 	cmd := exec.Command("perksctl", args...)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // who runs in the background asks nothing anyway
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // a background process would not query the terminal
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

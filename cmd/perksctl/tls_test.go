@@ -23,8 +23,8 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// secured is perksd over TLS, with a certificate by an authority that nobody knows but who is told.
-type secured struct {
+// tlsServer is perksd over TLS, with a certificate of an authority that is not trusted by default.
+type tlsServer struct {
 	*programs.Server
 	t                 *testing.T
 	installation      *programs.Installation
@@ -33,37 +33,37 @@ type secured struct {
 	id, secret        string // of a client
 }
 
-func startSecured(t *testing.T, first func(*servertest.Authority) *servertest.Certificate) *secured {
+func startTLSServer(t *testing.T, first func(*servertest.Authority) *servertest.Certificate) *tlsServer {
 	t.Helper()
 	i := programs.Install(t)
 	i.ImportCSV("users", "id\nalice\n")
 	i.ImportCSV("perks", "id,title,description,city\ntea,Tea,Hot,Bath\n")
 	dir := t.TempDir()
-	s := &secured{t: t, installation: i, authority: servertest.NewAuthority(t, "Our own"), certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
+	s := &tlsServer{t: t, installation: i, authority: servertest.NewAuthority(t, "Our own"), certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
 	s.id, s.secret = i.Client("Test")
-	s.put(first(s.authority))
+	s.writeCertificate(first(s.authority))
 	s.Server = i.Start("--tls-cert", s.certFile, "--tls-key", s.keyFile)
 	return s
 }
 
-// put writes a certificate to where perksd reads it.
-func (s *secured) put(c *servertest.Certificate) {
+// writeCertificate writes the certificate files of perksd.
+func (s *tlsServer) writeCertificate(c *servertest.Certificate) {
 	s.t.Helper()
 	if err := errors.Join(os.WriteFile(s.certFile, c.Cert, 0o600), os.WriteFile(s.keyFile, c.Key, 0o600)); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func ordinary(a *servertest.Authority) *servertest.Certificate { return a.Issue() }
+func issue(a *servertest.Authority) *servertest.Certificate { return a.Issue() }
 
-// shell runs perksctl in a folder, with a configuration and an environment of its own.
+// shell runs perksctl in a folder, with its own configuration and environment.
 type shell struct {
 	t           *testing.T
 	dir, config string
 	env         []string
 }
 
-// run fails the test unless perksctl ends with the code.
+// run runs perksctl, and fails the test unless it exits with the code.
 func (s shell) run(code int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
 	cmd := exec.Command("perksctl", args...)
@@ -80,20 +80,20 @@ func (s shell) run(code int, args ...string) (stdout, stderr string) {
 	return out.String(), err.String()
 }
 
-func TestACertificateOfOnesOwnAuthorityIsTrustedWhenItIsNamed(t *testing.T) {
-	s := startSecured(t, ordinary)
+func TestOwnAuthorityIsTrustedWithCACert(t *testing.T) {
+	s := startTLSServer(t, issue)
 	address := s.URL + "/v2"
 	ca := s.authority.File()
 	here := shell{t, filepath.Dir(ca), t.TempDir(), []string{"PERKSCTL_CLIENT_SECRET=" + s.secret}}
 	login := []string{"auth", "login", "--api-url", address, "--client-id", s.id}
 
-	_, said := here.run(8, login...)
+	_, stderr := here.run(8, login...)
 	if want := "error: No answer from " + address + ": the server's certificate was issued by CN=Our own, which this computer does not trust. " +
-		"If that is your organisation's own authority, or its proxy's, pass its certificate with --ca-cert.\n"; said != want {
-		t.Errorf("\n got %swant %s", said, want)
+		"If that is your organisation's own authority, or its proxy's, pass its certificate with --ca-cert.\n"; stderr != want {
+		t.Errorf("\n got %swant %s", stderr, want)
 	}
-	if _, said := here.run(2, append(login, "--ca-cert", "nothing.pem")...); !strings.Contains(said, filepath.Join(here.dir, "nothing.pem")+", which --ca-cert names, does not exist.") {
-		t.Errorf("of a missing file it is said: %s", said)
+	if _, stderr := here.run(2, append(login, "--ca-cert", "nothing.pem")...); !strings.Contains(stderr, filepath.Join(here.dir, "nothing.pem")+", which --ca-cert names, does not exist.") {
+		t.Errorf("a missing file: %s", stderr)
 	}
 	here.run(0, append(login, "--ca-cert", filepath.Base(ca))...)
 
@@ -102,67 +102,67 @@ func TestACertificateOfOnesOwnAuthorityIsTrustedWhenItIsNamed(t *testing.T) {
 		t.Errorf("listed %q", listed)
 	}
 	elsewhere.run(0, "perk", "redeem", "tea", "--user", "alice")
-	if kept := s.installation.Redemptions(); len(kept) != 1 || kept[0].UserID != "alice" {
-		t.Errorf("redeemed %+v", kept)
+	if redeemed := s.installation.Redemptions(); len(redeemed) != 1 || redeemed[0].UserID != "alice" {
+		t.Errorf("redeemed %+v", redeemed)
 	}
 	if found, _ := elsewhere.run(0, "doctor", "--jq", `map(select(.check == "tls"))[0].found`); !strings.Contains(found, ca) {
-		t.Errorf("the doctor says %s", found)
+		t.Errorf("doctor reports %s", found)
 	}
 
 	other := servertest.NewAuthority(t, "Another").File()
-	misled := shell{t, elsewhere.dir, here.config, []string{"PERKSCTL_CA_CERT=" + other}}
-	misled.run(8, "perk", "list")
-	misled.run(8, "doctor")
-	misled.run(0, "perk", "list", "--ca-cert", ca)
-	here.run(0, login...) // again: the profile keeps what it has
+	wrongCA := shell{t, elsewhere.dir, here.config, []string{"PERKSCTL_CA_CERT=" + other}}
+	wrongCA.run(8, "perk", "list")
+	wrongCA.run(8, "doctor")
+	wrongCA.run(0, "perk", "list", "--ca-cert", ca)
+	here.run(0, login...) // the profile keeps its CA certificate
 	here.run(8, append(login, "--ca-cert", "")...)
 }
 
-func TestANewCertificateDropsNobody(t *testing.T) {
+func TestCertificateReloadKeepsConnections(t *testing.T) {
 	var first *servertest.Certificate
-	s := startSecured(t, func(a *servertest.Authority) *servertest.Certificate { first = a.Issue(); return first })
-	token := programs.TokenOf(t, s.visitor(), s.URL, s.id, s.secret).AccessToken
+	s := startTLSServer(t, func(a *servertest.Authority) *servertest.Certificate { first = a.Issue(); return first })
+	token := programs.TokenOf(t, s.newClient(), s.URL, s.id, s.secret).AccessToken
 
-	kept := s.visitor()
-	s.visit(kept, first.Leaf.SerialNumber, false)
-	returning := s.visitor() // connects anew each time, and takes up the former session if it may
+	persistent := s.newClient()
+	s.checkCertificate(persistent, first.Leaf.SerialNumber, false)
+	returning := s.newClient() // reconnects each time, and resumes the TLS session if possible
 	returning.Transport.(*http.Transport).DisableKeepAlives = true
 	returning.Transport.(*http.Transport).TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(1)
-	s.visit(returning, first.Leaf.SerialNumber, false)
-	slow := s.beginRedeeming(token)
+	s.checkCertificate(returning, first.Leaf.SerialNumber, false)
+	slow := s.beginRedeem(token)
 
 	second := s.authority.Issue()
-	s.put(second)
+	s.writeCertificate(second)
 	s.SendSIGHUP()
 	s.WaitFor(t, "the certificate was reloaded")
-	s.visit(returning, second.Leaf.SerialNumber, false)
-	s.visit(s.visitor(), second.Leaf.SerialNumber, false)
-	s.visit(kept, first.Leaf.SerialNumber, true)
+	s.checkCertificate(returning, second.Leaf.SerialNumber, false)
+	s.checkCertificate(s.newClient(), second.Leaf.SerialNumber, false)
+	s.checkCertificate(persistent, first.Leaf.SerialNumber, true)
 
-	made := slow.end()
+	made := slow.finish()
 	if redeemed := s.installation.Redemptions(); len(redeemed) != 1 || redeemed[0].ID != made.ID {
-		t.Errorf("the redemption %s was answered, and kept are %v", made.ID, redeemed)
+		t.Errorf("got redemption %s, saved %v", made.ID, redeemed)
 	}
 
-	s.put(&servertest.Certificate{Cert: second.Cert, Key: first.Key})
+	s.writeCertificate(&servertest.Certificate{Cert: second.Cert, Key: first.Key})
 	s.SendSIGHUP()
 	if line := s.WaitFor(t, "the certificate was not reloaded"); !strings.Contains(line, s.keyFile) {
 		t.Errorf("the log does not name the file: %s", line)
 	}
-	s.visit(s.visitor(), second.Leaf.SerialNumber, false)
-	s.visit(kept, first.Leaf.SerialNumber, true)
+	s.checkCertificate(s.newClient(), second.Leaf.SerialNumber, false)
+	s.checkCertificate(persistent, first.Leaf.SerialNumber, true)
 	s.Terminate()
 }
 
-// visitor keeps one connection.
-func (s *secured) visitor() *http.Client {
+// newClient returns a client that keeps its connection.
+func (s *tlsServer) newClient() *http.Client {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.authority.Roots()}}
 	s.t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, Timeout: 20 * time.Second}
 }
 
-// visit asks for the server's health, and looks which certificate the connection was made with.
-func (s *secured) visit(visitor *http.Client, serial *big.Int, again bool) {
+// checkCertificate requests the server's health, and checks the certificate of the connection.
+func (s *tlsServer) checkCertificate(client *http.Client, serial *big.Int, reuse bool) {
 	s.t.Helper()
 	request, err := http.NewRequest(http.MethodGet, s.URL+"/v2/health", nil)
 	if err != nil {
@@ -170,28 +170,28 @@ func (s *secured) visit(visitor *http.Client, serial *big.Int, again bool) {
 	}
 	reused := false
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
-	answer, err := visitor.Do(request.WithContext(httptrace.WithClientTrace(s.t.Context(), trace)))
+	response, err := client.Do(request.WithContext(httptrace.WithClientTrace(s.t.Context(), trace)))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_, _ = io.Copy(io.Discard, answer.Body)
-	answer.Body.Close()
-	if shown := answer.TLS.PeerCertificates[0].SerialNumber; answer.StatusCode != http.StatusOK || shown.Cmp(serial) != 0 || reused != again {
-		s.t.Errorf("over %s: status %d, certificate %s, want %s; reused %t, want %t", answer.Proto, answer.StatusCode, shown, serial, reused, again)
+	_, _ = io.Copy(io.Discard, response.Body)
+	response.Body.Close()
+	if shown := response.TLS.PeerCertificates[0].SerialNumber; response.StatusCode != http.StatusOK || shown.Cmp(serial) != 0 || reused != reuse {
+		s.t.Errorf("%s: status %d, certificate %s, want %s; reused %t, want %t", response.Proto, response.StatusCode, shown, serial, reused, reuse)
 	}
 }
 
-// redeeming is a request whose body has not been sent yet.
-type redeeming struct {
-	t       *testing.T
-	conn    *tls.Conn
-	answers *bufio.Reader
+// pendingRedeem is a redeem request whose body was not sent yet.
+type pendingRedeem struct {
+	t      *testing.T
+	conn   *tls.Conn
+	reader *bufio.Reader
 }
 
 const redemption = `{"user_id":"alice"}`
 
-// beginRedeeming returns when a handler waits for the body.
-func (s *secured) beginRedeeming(token string) *redeeming {
+// beginRedeem sends the headers, and returns when the handler waits for the body.
+func (s *tlsServer) beginRedeem(token string) *pendingRedeem {
 	s.t.Helper()
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.URL, "https://"), &tls.Config{RootCAs: s.authority.Roots()})
 	if err != nil {
@@ -203,29 +203,29 @@ func (s *secured) beginRedeeming(token string) *redeeming {
 	}
 	fmt.Fprintf(conn, "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", token, len(redemption))
-	answers := bufio.NewReader(conn)
-	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
-		s.t.Fatalf("the server answers %q, %v", line, err)
+	reader := bufio.NewReader(conn)
+	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		s.t.Fatalf("the server replied %q, %v", line, err)
 	}
-	if _, err := answers.ReadString('\n'); err != nil {
+	if _, err := reader.ReadString('\n'); err != nil {
 		s.t.Fatal(err)
 	}
-	return &redeeming{s.t, conn, answers}
+	return &pendingRedeem{s.t, conn, reader}
 }
 
-func (r *redeeming) end() api.Redemption {
+func (r *pendingRedeem) finish() api.Redemption {
 	r.t.Helper()
 	if _, err := io.WriteString(r.conn, redemption); err != nil {
 		r.t.Fatal(err)
 	}
-	answer, err := http.ReadResponse(r.answers, nil)
+	response, err := http.ReadResponse(r.reader, nil)
 	if err != nil {
-		r.t.Fatalf("the request under way was not answered: %v", err)
+		r.t.Fatalf("no reply to the pending request: %v", err)
 	}
-	defer answer.Body.Close()
+	defer response.Body.Close()
 	var made api.Redemption
-	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || answer.StatusCode != http.StatusCreated {
-		r.t.Errorf("status %d, %v", answer.StatusCode, err)
+	if err := json.NewDecoder(response.Body).Decode(&made); err != nil || response.StatusCode != http.StatusCreated {
+		r.t.Errorf("status %d, %v", response.StatusCode, err)
 	}
 	return made
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestTheBackgroundIsSettledBeforeAnybodyAsks holds the order in which packages are initialised: bubbletea asks the terminal
-// for its background when it is, unless that is settled by then.
-func TestTheBackgroundIsSettledBeforeAnybodyAsks(t *testing.T) {
+// TestBackgroundIsSetBeforeBubbletea checks the order of package initialisation: bubbletea queries the terminal's background
+// on import unless it is already set.
+func TestBackgroundIsSetBeforeBubbletea(t *testing.T) {
 	cmd := exec.Command("perksctl", "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1", "GORACE=atexit_sleep_ms=0")
 	var trace bytes.Buffer
@@ -22,21 +22,21 @@ func TestTheBackgroundIsSettledBeforeAnybodyAsks(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	settled := strings.Index(trace.String(), "init example.com/perks/tui/background ")
-	asked := strings.Index(trace.String(), "init github.com/charmbracelet/bubbletea ")
-	if settled < 0 || asked < 0 || settled > asked {
-		t.Errorf("the background is settled at %d and asked for at %d of\n%s", settled, asked, &trace)
+	background := strings.Index(trace.String(), "init example.com/perks/tui/background ")
+	bubbletea := strings.Index(trace.String(), "init github.com/charmbracelet/bubbletea ")
+	if background < 0 || bubbletea < 0 || background > bubbletea {
+		t.Errorf("background initialised at %d, bubbletea at %d of\n%s", background, bubbletea, &trace)
 	}
 }
 
-// The escapes by which a terminal shows the other screen, and its own again with the cursor.
+// Escape sequences for the alternate screen, the main screen and the cursor.
 const (
-	otherScreen = "\x1b[?1049h"
-	ownScreen   = "\x1b[?1049l"
-	showCursor  = "\x1b[?25h"
+	alternateScreen = "\x1b[?1049h"
+	mainScreen      = "\x1b[?1049l"
+	showCursor      = "\x1b[?25h"
 )
 
-func TestTheTerminalIsGivenBack(t *testing.T) {
+func TestTerminalIsRestored(t *testing.T) {
 	for name, test := range map[string]struct {
 		end  func(screen io.Writer, process *os.Process) error
 		code int
@@ -46,21 +46,21 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 	} {
 		cmd, screen := onTerminal(t, "tui")
 		shown := readUntil(screen, "Address of the API")
-		if !strings.Contains(shown, otherScreen) {
-			t.Errorf("%s: the terminal UI does not show the login on a screen of its own: %q", name, shown)
+		if !strings.Contains(shown, alternateScreen) {
+			t.Errorf("%s: the login is not on the alternate screen: %q", name, shown)
 		}
 		if err := test.end(screen, cmd.Process); err != nil {
 			t.Error(err)
 		}
 		rest, _ := io.ReadAll(screen) // ends with EIO when perksctl does
 		_ = cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(rest), ownScreen) || !strings.Contains(string(rest), showCursor) {
-			t.Errorf("%s: exit code %d, want %d; left behind: %q", name, code, test.code, rest)
+		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(rest), mainScreen) || !strings.Contains(string(rest), showCursor) {
+			t.Errorf("%s: exit code %d, want %d; remaining output: %q", name, code, test.code, rest)
 		}
 	}
 }
 
-func TestAnInterruptLeavesAQuestionAndTwoQuit(t *testing.T) {
+func TestInterruptCancelsQuestionThenQuits(t *testing.T) {
 	cmd, screen := onTerminal(t, "tui", "--accessible")
 	readUntil(screen, "Address of the API")
 	for range 2 {
@@ -68,7 +68,7 @@ func TestAnInterruptLeavesAQuestionAndTwoQuit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if shown := readUntil(screen, "Cancelled."); strings.Contains(shown, "\x1b") {
-			t.Errorf("what is said has an escape in it: %q", shown)
+			t.Errorf("the output has an escape sequence: %q", shown)
 		}
 	}
 	_ = cmd.Wait()
@@ -77,7 +77,7 @@ func TestAnInterruptLeavesAQuestionAndTwoQuit(t *testing.T) {
 	}
 }
 
-// onTerminal starts perksctl on a terminal of its own, which the second value is the other end of.
+// onTerminal starts perksctl on a new terminal, and returns the terminal's other end.
 func onTerminal(t *testing.T, args ...string) (*exec.Cmd, *os.File) {
 	t.Helper()
 	screen, tty, err := pty.Open()
@@ -99,7 +99,7 @@ func onTerminal(t *testing.T, args ...string) (*exec.Cmd, *os.File) {
 	return cmd, screen
 }
 
-// readUntil returns what is shown up to a text, or up to the end.
+// readUntil returns the output up to a text, or all output.
 func readUntil(screen io.Reader, text string) string {
 	var shown strings.Builder
 	part := make([]byte, 4096)

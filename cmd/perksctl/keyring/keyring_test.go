@@ -1,6 +1,6 @@
 //go:build keyring
 
-// These tests log in through a real keyring, over a bus and in a home folder of their own. `make keyring` runs them.
+// These tests log in with a real keyring, on their own bus and with their own home folder. `make keyring` runs them.
 package keyring_test
 
 import (
@@ -18,11 +18,11 @@ import (
 	"example.com/perks/store"
 )
 
-// ownBus names the variable that tells the path of perksctl to a test that has a bus of its own.
+// ownBus is the variable with the path of perksctl for a test that has its own bus.
 const ownBus = "PERKS_TEST_OWN_BUS"
 
-// underOwnBus runs the test once more in a process of its own, whose bus ends with it and whose home is empty, so that it
-// cannot find the keyring of whoever runs it. It is false where that has been done, and the test is to begin.
+// underOwnBus runs the test again in a process with its own bus and an empty home, so that it cannot find the developer's
+// keyring. It returns false in that process, where the test must run.
 func underOwnBus(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(ownBus) != "" {
@@ -48,7 +48,7 @@ func underOwnBus(t *testing.T) bool {
 	return true
 }
 
-// unlock starts the keyring with a password, which sets it up. The daemon ends with the bus.
+// unlock starts the keyring with a password, which sets it up. The daemon exits with the bus.
 func unlock(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command("gnome-keyring-daemon", "--unlock", "--components=secrets")
@@ -58,7 +58,7 @@ func unlock(t *testing.T) {
 	}
 }
 
-// computer is a configuration folder, and perksctl as people run it.
+// computer is a configuration folder with a perksctl program.
 type computer struct {
 	t       *testing.T
 	program string
@@ -70,7 +70,7 @@ func newComputer(t *testing.T) *computer {
 	return &computer{t, os.Getenv(ownBus), filepath.Join(t.TempDir(), "config"), nil}
 }
 
-// run returns what the command wrote and its exit code.
+// run returns the command's output and exit code.
 func (c *computer) run(input string, words ...string) (output string, code int) {
 	c.t.Helper()
 	cmd := exec.Command(c.program, words...)
@@ -84,7 +84,7 @@ func (c *computer) run(input string, words ...string) (output string, code int) 
 	return string(text), cmd.ProcessState.ExitCode()
 }
 
-// want runs a command that has to succeed and to write the texts.
+// want runs a command, and fails the test unless it succeeds and writes the texts.
 func (c *computer) want(input, command string, texts ...string) {
 	c.t.Helper()
 	output, code := c.run(input, strings.Fields(command)...)
@@ -98,7 +98,7 @@ func (c *computer) want(input, command string, texts ...string) {
 	}
 }
 
-// filesWith lists the files of the configuration that hold the text.
+// filesWith lists the configuration files that have the text.
 func (c *computer) filesWith(text string) []string {
 	c.t.Helper()
 	var found []string
@@ -136,7 +136,7 @@ func TestKeyring(t *testing.T) {
 	c := newComputer(t)
 	login := "auth login --secret-stdin --api-url " + server.URL + " --client-id " + id
 
-	// A secret of the file moves into the keyring.
+	// A secret in the file moves to the keyring.
 	c.env = []string{"PERKSCTL_KEYRING=off"}
 	c.want(secret, login, "The secret is saved in the file")
 	if len(c.filesWith(secret)) != 1 {
@@ -146,17 +146,17 @@ func TestKeyring(t *testing.T) {
 	c.want("", "auth status", "secret_in\tfile")
 	c.want(secret, login, "The secret is saved in the keyring.")
 	if files := c.filesWith(secret); len(files) > 0 {
-		t.Errorf("the secret stands in %s", files)
+		t.Errorf("the secret is in %s", files)
 	}
 
-	// Commands find it there.
+	// Commands read it from the keyring.
 	c.want("", "auth status", "secret_in\tkeyring", "api_url\t"+server.URL, "perks:redeem")
 	c.deleteTokens()
 	c.want("", "perk list --output id")
 	c.want("", "profile list", "\tkeyring")
 	c.want("", "doctor", "The keyring answers. The secret is in the keyring.")
 
-	// Without the bus, the kept token suffices; after it, the secret is missed.
+	// Without the bus, the saved token suffices; without the token, the secret is missing.
 	c.env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + filepath.Join(t.TempDir(), "none")}
 	c.want("", "perk list --output id")
 	c.deleteTokens()
@@ -172,11 +172,11 @@ func TestKeyring(t *testing.T) {
 	c.want(secret, login, "The secret is saved in the keyring.")
 	c.want("", "profile delete default --yes", "with the secret in the keyring and the token")
 	if files := c.filesWith(id); len(files) > 0 {
-		t.Errorf("the client stands in %s still", files)
+		t.Errorf("the client is still in %s", files)
 	}
 }
 
-func TestKeyringThatNobodyHasSetUp(t *testing.T) {
+func TestKeyringThatIsNotSetUp(t *testing.T) {
 	if underOwnBus(t) {
 		return
 	}
@@ -189,7 +189,7 @@ func TestKeyringThatNobodyHasSetUp(t *testing.T) {
 	c.want("", "auth logout", "deleted the secret in the file and the token")
 }
 
-// TestKeyringThatHangs has a bus that takes connections and then says nothing, as on computers without a screen.
+// TestKeyringThatHangs has a bus that accepts connections but never replies, as on computers without a screen.
 func TestKeyringThatHangs(t *testing.T) {
 	if underOwnBus(t) {
 		return
@@ -204,15 +204,15 @@ func TestKeyringThatHangs(t *testing.T) {
 	id, secret := server.Client()
 	c := newComputer(t)
 	c.env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + bus}
-	began := time.Now()
+	start := time.Now()
 	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id, "The keyring does not answer; the secret is saved in the file")
-	if took := time.Since(began); took < 3*time.Second || took > 5*time.Second {
-		t.Errorf("the login took %s, want the 3 s for the keyring and little more", took)
+	if took := time.Since(start); took < 3*time.Second || took > 5*time.Second {
+		t.Errorf("the login took %s, want 3 s to 5 s", took)
 	}
 	c.deleteTokens()
-	began = time.Now()
+	start = time.Now()
 	c.want("", "auth status", "secret_in\tfile")
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("the status took %s, though the secret is not in the keyring", took)
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("the status took %s, but the secret is not in the keyring", took)
 	}
 }
