@@ -17,7 +17,7 @@ import (
 // Accounts stores profiles and secrets in memory. Its tokens are real.
 type Accounts struct {
 	t         testing.TB
-	transport http.RoundTripper // of a handler, which accepts any token; nil is the network
+	transport http.RoundTripper // a handlerTransport accepts any token; nil is the network
 
 	mu       sync.Mutex
 	profiles []screen.Profile
@@ -25,7 +25,7 @@ type Accounts struct {
 	tokens   []*tokens
 }
 
-// NewAccounts makes an Accounts without profiles. A nil transport is the network.
+// NewAccounts returns an Accounts without profiles. A nil transport is the network.
 func NewAccounts(t testing.TB, transport http.RoundTripper) *Accounts {
 	return &Accounts{t: t, transport: transport, secrets: map[string]string{}}
 }
@@ -41,7 +41,7 @@ func (a *Accounts) Add(profile screen.Profile, secret string) {
 	}
 }
 
-// Expire expires every token, and forgets the secrets: only a login helps then.
+// Expire expires every token and forgets the secrets, so that a new login is needed.
 func (a *Accounts) Expire() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

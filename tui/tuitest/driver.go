@@ -1,4 +1,4 @@
-// Package tuitest drives the terminal UI in tests: it presses keys, reads the screen, and waits for what should appear. The model,
+// Package tuitest drives the terminal UI in tests: it presses keys, reads the screen, and waits for text. The model,
 // the client and, for flows, the server are the real ones.
 package tuitest
 
@@ -27,7 +27,7 @@ import (
 // waitTimeout is how long something may take to appear.
 const waitTimeout = time.Minute
 
-// shortPause is the longest pause that ends by itself; others end by Elapse.
+// shortPause is the longest pause that is skipped; longer ones end with Elapse.
 const shortPause = 500 * time.Millisecond
 
 // Driver is a running terminal UI. Only the goroutine of the test may call it.
@@ -39,7 +39,7 @@ type Driver struct {
 
 	t       testing.TB
 	msgs    chan tea.Msg
-	running int // commands whose message has not come yet
+	running int // commands that have not returned yet
 	stopped chan struct{}
 	quit    bool
 
@@ -65,7 +65,7 @@ func Start(t testing.TB, server Server, changes ...func(*tui.Options)) *Driver {
 	return StartAs(t, server, id, secret, changes...)
 }
 
-// StartAs does that as another client.
+// StartAs is Start as another client.
 func StartAs(t testing.TB, server Server, id, secret string, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
 	accounts := NewAccounts(t, nil)
@@ -73,11 +73,11 @@ func StartAs(t testing.TB, server Server, id, secret string, changes ...func(*tu
 	return start(t, accounts, time.Now(), changes)
 }
 
-// Noon is the time of StartOver.
+// Noon is the time of StartWithHandler.
 var Noon = time.Date(2026, time.March, 10, 12, 0, 0, 0, time.UTC)
 
-// StartWithHandler runs the terminal UI over a handler instead of a service, at Noon: for golden files, and states that a real server is
-// hard to bring into.
+// StartWithHandler runs the terminal UI over a handler instead of a service, at Noon: for golden files, and states that
+// are hard to reach with a real server.
 func StartWithHandler(t testing.TB, service http.Handler, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
 	accounts := NewAccounts(t, handlerTransport{service})
@@ -112,7 +112,7 @@ func start(t testing.TB, accounts *Accounts, now time.Time, changes []func(*tui.
 	return d
 }
 
-// Route starts with another screen than the list of perks.
+// Route starts on another screen than the list of perks.
 func Route(to screen.Route) func(*tui.Options) {
 	return func(o *tui.Options) { o.Start = to }
 }
@@ -125,7 +125,7 @@ func (d *Driver) after(pause time.Duration, msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// Elapse sets the clock forward, and ends the pauses that are due.
+// Elapse moves the clock forward, and ends the pauses that are due.
 func (d *Driver) Elapse(by time.Duration) {
 	d.t.Helper()
 	d.now = d.now.Add(by)
@@ -180,7 +180,7 @@ func (d *Driver) Until(what string, holds func() bool) {
 				d.Send(msg)
 			}
 		case <-deadline:
-			d.t.Fatalf("%s did not come. The screen:\n%s", what, d.Screen())
+			d.t.Fatalf("timed out waiting for %s. The screen:\n%s", what, d.Screen())
 		}
 	}
 }
@@ -188,7 +188,7 @@ func (d *Driver) Until(what string, holds func() bool) {
 // Settle waits until no command runs.
 func (d *Driver) Settle() {
 	d.t.Helper()
-	d.Until("rest", func() bool { return d.running == 0 })
+	d.Until("all commands", func() bool { return d.running == 0 })
 }
 
 func (d *Driver) Running() int { return d.running }
@@ -199,7 +199,7 @@ func (d *Driver) Quit() bool { return d.quit }
 // Screen returns the screen, without styles if the theme has none.
 func (d *Driver) Screen() string { return d.App.View() }
 
-// See waits until all texts are on the screen, whatever blanks and line breaks are between words.
+// See waits until all texts are on the screen, ignoring blanks and line breaks between words.
 func (d *Driver) See(texts ...string) {
 	d.t.Helper()
 	for _, text := range texts {
@@ -211,10 +211,10 @@ func (d *Driver) Shows(text string) bool {
 	return strings.Contains(collapse(d.Screen()), collapse(text))
 }
 
-// Gone waits until a text has left the screen.
+// Gone waits until a text is no longer on the screen.
 func (d *Driver) Gone(text string) {
 	d.t.Helper()
-	d.Until("the end of \""+text+"\"", func() bool { return !d.Shows(text) })
+	d.Until("\""+text+"\" to disappear", func() bool { return !d.Shows(text) })
 }
 
 func collapse(text string) string { return strings.Join(strings.Fields(text), " ") }
@@ -239,7 +239,7 @@ func (d *Driver) Posts(id actions.ID) tea.Msg {
 // Do starts a command.
 func (d *Driver) Do(cmd tea.Cmd) { d.run(cmd) }
 
-// keyTypes is the keys that print nothing, by bubbletea's names.
+// keyTypes maps bubbletea's names of keys that print nothing to their types.
 var keyTypes = func() map[string]tea.KeyType {
 	names := map[string]tea.KeyType{}
 	for t := tea.KeyType(-100); t < 128; t++ {
@@ -253,7 +253,7 @@ var keyTypes = func() map[string]tea.KeyType {
 	return names
 }()
 
-// Key makes the message of a key by its name, such as "j", "enter", "ctrl+s", "alt+x" or " ".
+// Key returns the message of a key by its name, such as "j", "enter", "ctrl+s", "alt+x" or " ".
 func Key(name string) tea.KeyMsg {
 	plain, alt := strings.CutPrefix(name, "alt+")
 	if t, ok := keyTypes[plain]; ok {
@@ -283,7 +283,7 @@ func (d *Driver) Type(text string) {
 	}
 }
 
-// Choose presses the key of a picker, sees what it offers, and chooses the option with that part of a name.
+// Choose presses the key of a picker, waits for its options, and chooses the one whose name contains part.
 func (d *Driver) Choose(key, part string, offered ...string) {
 	d.t.Helper()
 	d.Press(key)
@@ -334,12 +334,12 @@ func (m *Memory) SaveDraft(_ screen.Profile, name string, values map[string]stri
 // Desktop records what was copied and opened last.
 type Desktop struct{ copied, opened atomic.Pointer[string] }
 
-func (d *Desktop) Copy(text string) error    { return keepIn(&d.copied, text) }
-func (d *Desktop) Open(address string) error { return keepIn(&d.opened, address) }
+func (d *Desktop) Copy(text string) error    { return record(&d.copied, text) }
+func (d *Desktop) Open(address string) error { return record(&d.opened, address) }
 func (d *Desktop) Copied() string            { return *cmp.Or(d.copied.Load(), new(string)) }
 func (d *Desktop) Opened() string            { return *cmp.Or(d.opened.Load(), new(string)) }
 
-func keepIn(last *atomic.Pointer[string], text string) error {
+func record(last *atomic.Pointer[string], text string) error {
 	last.Store(&text)
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// faultyEnv makes the program of these tests a terminal UI that fails when it is told to. The shipped one has no such thing.
+// faultyEnv makes the test binary run a terminal UI that panics on certain keys.
 const faultyEnv = "PERKS_TEST_FAULTY"
 
 func faulty() int {
@@ -28,13 +28,13 @@ func faulty() int {
 	return command.ExitCode(err)
 }
 
-// faults is the terminal UI with keys that make it fail.
+// faults is the terminal UI with keys that make it panic.
 type faults struct {
 	tea.Model
 	inView bool
 }
 
-// The keys that make it fail, each in another place.
+// The keys that make it fail, each in another method.
 const (
 	failInUpdate  = "f5"
 	failInView    = "f6"

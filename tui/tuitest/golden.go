@@ -16,9 +16,9 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-var update = flag.Bool("update", false, "write the golden files of this package anew")
+var update = flag.Bool("update", false, "rewrite the golden files of this package")
 
-// The looks of golden files.
+// The themes of golden files.
 var (
 	plain = widget.NewTheme(widget.NoTheme, termenv.Ascii)
 	light = widget.NewTheme(widget.LightTheme, termenv.TrueColor)
@@ -70,10 +70,10 @@ func compare(t testing.TB, file, got string) {
 	}
 	want, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatalf("%v; write it with -update, and look at it", err)
+		t.Fatalf("%v; write it with -update, and review it", err)
 	}
 	if got != string(want) {
-		t.Errorf("the screen is not as %s has it:\n%s", file, got)
+		t.Errorf("the screen differs from %s:\n%s", file, got)
 	}
 }
 
@@ -99,7 +99,7 @@ func (d *Driver) fitting(width, height int) string {
 	}
 	for _, line := range lines {
 		if got := display.Width(line); got > width {
-			d.t.Fatalf("at %dx%d a line takes %d cells: %q", width, height, got, line)
+			d.t.Fatalf("at %dx%d a line has %d cells: %q", width, height, got, line)
 		}
 	}
 	return view
@@ -122,17 +122,17 @@ func (d *Driver) TypesEverywhere() {
 	}
 	form := typedInto()
 	if form == nil {
-		d.t.Fatalf("no text is being typed on this screen:\n%s", d.Screen())
+		d.t.Fatalf("this screen has no focused form:\n%s", d.Screen())
 	}
 	field := form.Focus()
 	for _, key := range keys {
 		before := form.Value(field)
 		d.Press(key)
 		if typedInto() != form || form.Focus() != field || d.Depth() != depth || d.quit {
-			d.t.Fatalf("the key %q did something else than type into %s:\n%s", key, field, d.Screen())
+			d.t.Fatalf("the key %q did not only type into %s:\n%s", key, field, d.Screen())
 		}
 		if got := form.Value(field); got != before+key {
-			d.t.Fatalf("the key %q made %q of %q in %s", key, got, before, field)
+			d.t.Fatalf("after the key %q, %s is %q, not %q", key, field, got, before+key)
 		}
 		d.Press("backspace")
 	}

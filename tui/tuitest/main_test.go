@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	_ "example.com/perks/cli"          // perksctl is made of it: when it changes, no result of these tests counts any more
-	_ "example.com/perks/server"       // perksd is made of it and of
-	_ "example.com/perks/store/sqlite" // this
+	_ "example.com/perks/cli"          // part of perksctl: go test must not cache results when it changes
+	_ "example.com/perks/server"       // part of perksd
+	_ "example.com/perks/store/sqlite" // part of perksd
 )
 
 // folder holds the programs while the tests run.
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// built is the folder of perksd and perksctl. Who asks first builds them.
+// built returns the folder of perksd and perksctl. The first call builds them.
 var built = sync.OnceValues(func() (string, error) {
 	output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", folder, "example.com/perks/cmd/perksd", "example.com/perks/cmd/perksctl").CombinedOutput()
 	if err != nil {
@@ -42,7 +42,7 @@ var built = sync.OnceValues(func() (string, error) {
 
 func binaries(t *testing.T) string {
 	t.Helper()
-	for _, source := range []string{"perksd", "perksctl"} { // go test looks at what a test reads, and not at what a compiler does
+	for _, source := range []string{"perksd", "perksctl"} { // go test caches by what a test reads, not by what the compiler reads
 		if _, err := os.ReadDir(filepath.Join("..", "..", "cmd", source)); err != nil {
 			t.Fatal(err)
 		}

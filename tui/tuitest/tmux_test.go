@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Options is what a terminal is to be like.
+// Options configures a terminal.
 type Options struct {
 	Width, Height int
 	Folder        string   // where its command starts
 	Env           []string // all of the command's environment, but for TERM and what tmux adds
 	Command       []string // what runs in it; a shell if it is empty
 
-	// Colours are what the terminal says when a program asks for its colours, such as "fg=#000000,bg=#ffffff". A terminal
-	// without them does not answer.
+	// Colours is what the terminal reports when a program asks for its colours, such as "fg=#000000,bg=#ffffff". If empty, it
+	// does not reply.
 	Colours string
 }
 
@@ -30,11 +30,11 @@ type Terminal struct {
 	folder string // holds its socket
 }
 
-// Start starts the terminal with its command.
+// StartTerminal starts a terminal with its command.
 func StartTerminal(ctx context.Context, o Options) (*Terminal, error) {
 	if _, err := exec.LookPath("tmux"); err != nil {
-		return nil, errors.New("tmux is not installed, and it is the terminal that the programs run in here; " +
-			"run 'apt-get install tmux' as root, or install it in your system's way")
+		return nil, errors.New("tmux is not installed, and these tests run the programs in it; " +
+			"run 'apt-get install tmux' as root, or install it as your system does")
 	}
 	folder, err := os.MkdirTemp("", "tmux-")
 	if err != nil {
@@ -60,7 +60,7 @@ func StartTerminal(ctx context.Context, o Options) (*Terminal, error) {
 	return t, nil
 }
 
-// Close takes the terminal away from under its program, as a window does that is closed. A second time it does nothing.
+// Close ends the terminal while its program runs, as closing a window does. A second call does nothing.
 func (t *Terminal) Close() error {
 	if _, err := os.Stat(t.folder); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -115,22 +115,22 @@ func (t *Terminal) Styled(ctx context.Context) (string, error) {
 	return t.run(ctx, "capture-pane", "-p", "-e", "-N")
 }
 
-// Tell returns what tmux knows by the names of its formats, such as "#{cursor_flag} #{pane_pid}".
+// Tell returns the values of tmux formats, such as "#{cursor_flag} #{pane_pid}".
 func (t *Terminal) Tell(ctx context.Context, format string) (string, error) {
 	text, err := t.run(ctx, "display-message", "-p", format)
 	return strings.TrimSpace(text), err
 }
 
 const (
-	often    = 15 * time.Millisecond // between two looks at the screen
-	lastSeen = 20 * time.Second      // by when anything is shown, however busy the machine is
+	pollInterval = 15 * time.Millisecond
+	waitFor      = 20 * time.Second // for a text to be shown, even on a busy machine
 )
 
-// Await looks at the screen until it is as wanted, and returns it.
+// Await reads the screen until it is as wanted, and returns it.
 func (t *Terminal) Await(ctx context.Context, what string, wanted func(screen string) bool) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, lastSeen)
+	ctx, cancel := context.WithTimeout(ctx, waitFor)
 	defer cancel()
-	next := time.NewTicker(often)
+	next := time.NewTicker(pollInterval)
 	defer next.Stop()
 	var last string
 	for {
@@ -151,7 +151,7 @@ func (t *Terminal) Await(ctx context.Context, what string, wanted func(screen st
 	}
 }
 
-// AwaitText looks at the screen until it shows all texts, and returns it.
+// AwaitText reads the screen until it shows all texts, and returns it.
 func (t *Terminal) AwaitText(ctx context.Context, texts ...string) (string, error) {
 	return t.Await(ctx, fmt.Sprintf("%q", texts), func(screen string) bool {
 		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(screen, text) })

@@ -7,13 +7,12 @@ import (
 	"example.com/perks/api/display"
 )
 
-// TestADay is what support staff and property managers do, one after the other, in one session: nothing is drawn that is left
-// over from before.
-func TestADay(t *testing.T) {
+// TestWholeSession does in one session what support staff and property managers do. Nothing of an earlier screen stays visible.
+func TestWholeSession(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newFixture(t)
 	w := d.window(t, 110, 32)
-	w.enter("perksctl tui; echo ended\\ with $?")
+	w.enter("perksctl tui; echo exited\\ with $?")
 
 	w.see("Log in", "Address of the API")
 	w.write(d.address)
@@ -40,7 +39,7 @@ func TestADay(t *testing.T) {
 	w.press("y")
 	w.see("Redeemed. Status approved")
 	if made := d.must("perksctl", "user", "perks", "alice", "--type", "redeemed"); !strings.Contains(made, "coffee-2for1") {
-		t.Errorf("alice has redeemed %s", made)
+		t.Errorf("alice redeemed %s, without coffee-2for1", made)
 	}
 	w.press("Escape")
 	w.see("Filter: words")
@@ -74,7 +73,7 @@ func TestADay(t *testing.T) {
 	w.see("Property 2:", "ctrl+x delete")
 	w.press("C-x")
 	w.see("Delete property 2?", "Type 2 or delete:")
-	w.press("Enter") // does nothing: what is deleted has to be typed
+	w.press("Enter") // does nothing: the id or "delete" has to be typed
 	w.write("2")
 	w.press("Enter")
 	w.see("eleted property 2")
@@ -83,17 +82,17 @@ func TestADay(t *testing.T) {
 	}
 
 	w.press("q")
-	w.see("ended with 0", prompt)
+	w.see("exited with 0", prompt)
 }
 
-// sizes resizes the window to each size, the last of which is the present one. Whatever the size, every line is drawn anew: the
-// header is in the first, the keys are in the last, and back at the first size all is as it was.
+// sizes resizes the window to each size; the last must be the current one. At every size the header must be the first line and the
+// keys the last. Back at the current size, the screen must be unchanged.
 func (w *window) sizes(sizes ...[2]int) {
 	w.t.Helper()
 	before := w.see("? keys")
 	for _, size := range sizes {
 		w.do(w.terminal.Resize(w.ctx, size[0], size[1]))
-		_, err := w.terminal.Await(w.ctx, "the header and the keys where they belong", func(screen string) bool {
+		_, err := w.terminal.Await(w.ctx, "the header in the first line and the keys in the last", func(screen string) bool {
 			lines := strings.Split(strings.TrimSuffix(screen, "\n"), "\n")
 			for _, line := range lines {
 				if display.Width(line) > size[0] {
@@ -107,7 +106,7 @@ func (w *window) sizes(sizes ...[2]int) {
 			w.t.Fatalf("at %dx%d %v", size[0], size[1], err)
 		}
 	}
-	if _, err := w.terminal.Await(w.ctx, "what it showed before", func(screen string) bool { return screen == before }); err != nil {
-		w.t.Errorf("%v\n\nbefore it was\n%s", err, before)
+	if _, err := w.terminal.Await(w.ctx, "the same screen as before", func(screen string) bool { return screen == before }); err != nil {
+		w.t.Errorf("%v\n\nwant\n%s", err, before)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// TestTheTerminalIsAsBefore ends the terminal UI in every way that leaves the terminal there, with the mouse in use.
-func TestTheTerminalIsAsBefore(t *testing.T) {
+// TestTerminalIsRestored ends the terminal UI by keys, signals and panics while it uses the mouse.
+func TestTerminalIsRestored(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newFixture(t)
 	d.logIn()
 	real, faulty := "perksctl tui --mouse", "env "+faultyEnv+"=1 "+os.Args[0]
 	key := func(name string) func(*window) { return func(w *window) { w.press(name) } }
@@ -35,15 +35,15 @@ func TestTheTerminalIsAsBefore(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			w := d.window(t, 100, 30)
-			w.enter("stty -a >before; sh -c 'echo $$ >pid; exec " + test.command + "'; echo ended\\ with $?")
+			w.enter("stty -a >before; sh -c 'echo $$ >pid; exec " + test.command + "'; echo exited\\ with $?")
 			w.see(test.shown)
 			w.awaitModes("cursor 0, other screen 1, mouse 1")
 			test.end(w)
-			screen := w.see("ended with ", test.said)
-			if !strings.Contains(screen, "ended with "+strconv.Itoa(test.code)) {
-				t.Errorf("it should have ended with %d:\n%s", test.code, screen)
+			screen := w.see("exited with ", test.said)
+			if !strings.Contains(screen, "exited with "+strconv.Itoa(test.code)) {
+				t.Errorf("want exit code %d:\n%s", test.code, screen)
 			}
-			w.isAsBefore()
+			w.checkRestored()
 			if report := test.said != ""; report && !strings.Contains(w.read("report.txt"), "goroutine ") {
 				t.Errorf("the report is %q", w.read("report.txt"))
 			}
@@ -59,7 +59,7 @@ func signal(s syscall.Signal) func(*window) {
 	}
 }
 
-// modes is what a program has changed of the terminal and tmux can tell.
+// modes returns the terminal modes that a program sets and tmux can report.
 func (w *window) modes() string {
 	w.t.Helper()
 	modes, err := w.terminal.Tell(w.ctx, "cursor #{cursor_flag}, other screen #{alternate_on}, mouse #{mouse_any_flag}")
@@ -74,63 +74,63 @@ func (w *window) awaitModes(wanted string) {
 	}
 }
 
-// isAsBefore makes sure that the shell has the terminal that it had. The line that tells is pasted, which a shell takes for other
-// keys while the terminal still marks what is pasted.
-func (w *window) isAsBefore() {
+// checkRestored checks that the shell has its terminal back. It pastes the command, because a shell misreads pasted text while
+// bracketed paste is still on.
+func (w *window) checkRestored() {
 	w.t.Helper()
 	w.do(w.terminal.Paste(w.ctx, "stty -a >after; echo the prompt' 'works\n"))
 	screen := w.see("the prompt works")
 	if before, after := w.read("before"), w.read("after"); before != after {
-		w.t.Errorf("the terminal was\n%s\nand is\n%s", before, after)
+		w.t.Errorf("stty printed\n%s\nbefore and\n%s\nafter", before, after)
 	}
 	if now := w.modes(); now != "cursor 1, other screen 0, mouse 0" {
-		w.t.Errorf("the terminal has %s", now)
+		w.t.Errorf("terminal modes: %s", now)
 	}
 	if strings.Contains(screen, "Address of the API") || strings.Contains(screen, "All valid perks") {
-		w.t.Errorf("the terminal UI is still to be seen:\n%s", screen)
+		w.t.Errorf("the terminal UI is still visible:\n%s", screen)
 	}
 }
 
-// TestAWindowThatIsClosedEndsIt waits for the process, which must not go on without a terminal. A shell that stays does not pass on
-// that the window is closed.
-func TestAWindowThatIsClosedEndsIt(t *testing.T) {
+// TestClosedWindowEndsProgram waits for the process, which must not keep running without a terminal. A shell that ignores SIGHUP does
+// not forward it.
+func TestClosedWindowEndsProgram(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newFixture(t)
 	d.logIn()
-	for name, first := range map[string]string{"and its shell ends": "true", "and its shell stays": "trap : HUP"} {
+	for name, first := range map[string]string{"shell exits": "true", "shell ignores SIGHUP": "trap : HUP"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := d.window(t, 100, 30)
 			alive := filepath.Join(w.folder, "alive")
 			w.do(syscall.Mkfifo(alive, 0o600))
 			w.enter(first + "; perksctl tui 3>alive")
-			pipe, err := os.Open(alive) // ends with the last process that has it open
+			pipe, err := os.Open(alive) // EOF when the last process that has it open exits
 			w.do(err)
 			defer pipe.Close()
 			w.see("All valid perks")
 			w.do(w.terminal.Close())
-			w.do(pipe.SetReadDeadline(time.Now().Add(atLast)))
+			w.do(pipe.SetReadDeadline(time.Now().Add(exitTimeout)))
 			if _, err := io.ReadAll(pipe); err != nil {
-				t.Errorf("it goes on: %v", err)
+				t.Errorf("it is still running: %v", err)
 			}
 		})
 	}
 }
 
-// TestTypedTextOutlivesTheProgram ends the program in every way right after a key, and reads what is kept.
-func TestTypedTextOutlivesTheProgram(t *testing.T) {
+// TestTypedTextIsKeptAfterExit ends the program right after a key, and reads the saved draft.
+func TestTypedTextIsKeptAfterExit(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newFixture(t)
 	d.logIn()
 	file := filepath.Join(d.Folder, "perksctl", "drafts.json")
 	for name, end := range map[string]func(*window){
 		"SIGTERM": signal(syscall.SIGTERM),
 		"SIGHUP":  signal(syscall.SIGHUP),
 		"ctrl+c":  func(w *window) { w.press("C-c", "C-c") },
-		"its window is closed": func(w *window) {
+		"window closed": func(w *window) {
 			w.do(w.terminal.Close())
 		},
-		"ctrl+z, and it is killed": func(w *window) {
+		"ctrl+z and SIGKILL": func(w *window) {
 			w.press("C-z")
 			w.see("Stopped")
 			signal(syscall.SIGKILL)(w)
@@ -141,7 +141,7 @@ func TestTypedTextOutlivesTheProgram(t *testing.T) {
 			alive := filepath.Join(w.folder, "alive")
 			w.do(syscall.Mkfifo(alive, 0o600))
 			w.enter("sh -c 'echo $$ >pid; exec perksctl tui 3>alive'")
-			pipe, err := os.Open(alive) // ends with the last process that has it open
+			pipe, err := os.Open(alive) // EOF when the last process that has it open exits
 			w.do(err)
 			defer pipe.Close()
 			w.see("All valid perks")
@@ -155,9 +155,9 @@ func TestTypedTextOutlivesTheProgram(t *testing.T) {
 			w.write(" " + name)
 			w.see(name)
 			end(w)
-			w.do(pipe.SetReadDeadline(time.Now().Add(atLast)))
+			w.do(pipe.SetReadDeadline(time.Now().Add(exitTimeout)))
 			if _, err := io.ReadAll(pipe); err != nil {
-				t.Fatalf("it goes on: %v", err)
+				t.Fatalf("it is still running: %v", err)
 			}
 			kept, err := os.ReadFile(file)
 			if err != nil || !strings.Contains(string(kept), "Sunny loft by the canal "+name) {

@@ -11,8 +11,8 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// desk is a computer on which perksctl is installed, and a service that it can reach.
-type desk struct {
+// fixture is a computer on which perksctl is installed, and a service that it can reach.
+type fixture struct {
 	programs.Workspace
 	t       *testing.T
 	address string // of the API
@@ -20,9 +20,9 @@ type desk struct {
 	secret  string
 }
 
-func newDesk(t *testing.T) *desk {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	d := &desk{Workspace: programs.Workspace{Programs: binaries(t), Folder: t.TempDir()}, t: t, id: "demo"}
+	d := &fixture{Workspace: programs.Workspace{Programs: binaries(t), Folder: t.TempDir()}, t: t, id: "demo"}
 	created, err := d.NewClient(t.Context(), d.id)
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +42,8 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// must runs a command that has to succeed.
-func (d *desk) must(words ...string) string {
+// must runs a command, and fails the test if it fails.
+func (d *fixture) must(words ...string) string {
 	d.t.Helper()
 	output, err := d.Run(d.t.Context(), words...)
 	if err != nil {
@@ -52,8 +52,8 @@ func (d *desk) must(words ...string) string {
 	return output
 }
 
-// logIn logs perksctl in by its command.
-func (d *desk) logIn() {
+// logIn logs in with perksctl auth login.
+func (d *fixture) logIn() {
 	d.t.Helper()
 	cmd := d.Command(d.t.Context(), "perksctl", "auth", "login", "--api-url", d.address, "--client-id", d.id, "--secret-stdin")
 	cmd.Stdin = strings.NewReader(d.secret)
@@ -72,10 +72,10 @@ type window struct {
 
 const prompt = "ready>"
 
-// atLast is by when anything has come about, however busy the machine is.
-const atLast = 20 * time.Second
+// exitTimeout is how long a program may take to exit, even on a busy machine.
+const exitTimeout = 20 * time.Second
 
-func (d *desk) window(t *testing.T, width, height int) *window {
+func (d *fixture) window(t *testing.T, width, height int) *window {
 	t.Helper()
 	w := &window{t: t, ctx: t.Context(), folder: t.TempDir()}
 	env := append(d.Env(), "PATH="+d.Programs+":"+os.Getenv("PATH"), "PS1="+prompt+" ", "COLORTERM=truecolor")
@@ -103,7 +103,7 @@ func (w *window) see(texts ...string) string {
 	return screen
 }
 
-// gone waits until the terminal does not show a text any more.
+// gone waits until the terminal no longer shows a text.
 func (w *window) gone(text string) {
 	w.t.Helper()
 	if _, err := w.terminal.Await(w.ctx, "no "+text, func(screen string) bool { return !strings.Contains(screen, text) }); err != nil {
