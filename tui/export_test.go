@@ -6,5 +6,5 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// Push lets tests of the shell lay a screen of their own on top.
+// Push lets tests of the shell push their own screens.
 func (a *App) Push(s screen.Screen) tea.Cmd { return tea.Batch(a.push(s), a.Deliver()) }

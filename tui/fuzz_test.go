@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestRandomSteps takes keys, pastes, clicks, sizes and answers as they come. Whatever comes, nothing panics, every line fits and
-// nothing but text and colours gets to the terminal.
+// TestRandomSteps sends random keys, pastes, clicks, sizes and responses. Nothing may panic, every line must fit, and only text and
+// colours may be written to the terminal.
 //
-// A failure names the seed; PERKS_FUZZ_SEED runs that walk alone. The short form takes 100,000 steps, the long one a million.
+// A failure names the seed; PERKS_FUZZ_SEED runs that walk alone. A short run takes 100,000 steps, a long one a million.
 func TestRandomSteps(t *testing.T) {
 	const walks = 20
 	steps := 5000
@@ -24,25 +24,25 @@ func TestRandomSteps(t *testing.T) {
 		walk(t, seed, steps)
 		return
 	}
-	var together sync.WaitGroup
+	var wg sync.WaitGroup
 	for seed := range uint64(walks) {
-		together.Go(func() { walk(t, seed, steps) })
+		wg.Go(func() { walk(t, seed, steps) })
 	}
-	together.Wait()
+	wg.Wait()
 }
 
 func walk(t *testing.T, seed uint64, steps int) {
 	w := newWalker(newSeeded(seed))
 	for n := range steps {
-		if err := careful(w); err != nil {
-			t.Errorf("seed %d, step %d: %v\n\nIts last steps:\n%s", seed, n, err, strings.Join(w.trail, "\n"))
+		if err := safeStep(w); err != nil {
+			t.Errorf("seed %d, step %d: %v\n\nLast steps:\n%s", seed, n, err, strings.Join(w.lastSteps, "\n"))
 			return
 		}
 	}
 }
 
-// careful takes a step and makes an error of a panic.
-func careful(w *walker) (err error) {
+// safeStep takes a step, and returns a panic as an error.
+func safeStep(w *walker) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = fmt.Errorf("panic: %v\n%s", reason, debug.Stack())
@@ -52,7 +52,7 @@ func careful(w *walker) (err error) {
 	return w.check()
 }
 
-// FuzzKeys takes the steps that its input decides on.
+// FuzzKeys takes steps that its input decides.
 func FuzzKeys(f *testing.F) {
 	f.Add([]byte("perks"))
 	for seed := range uint64(3) {
@@ -65,9 +65,9 @@ func FuzzKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		d := &scripted{input}
 		w := newWalker(d)
-		for !d.over() {
-			if err := careful(w); err != nil {
-				t.Fatalf("%v\n\nIts last steps:\n%s", err, strings.Join(w.trail, "\n"))
+		for !d.exhausted() {
+			if err := safeStep(w); err != nil {
+				t.Fatalf("%v\n\nLast steps:\n%s", err, strings.Join(w.lastSteps, "\n"))
 			}
 		}
 	})

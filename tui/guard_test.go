@@ -12,7 +12,7 @@ import (
 	"example.com/perks/tui"
 )
 
-// faulty fails where it is told to.
+// faulty panics in the given method or command.
 type faulty struct{ in string }
 
 func (f faulty) Init() tea.Cmd {
@@ -44,8 +44,8 @@ func (f faulty) View() string {
 	return "fine"
 }
 
-// TestAFaultRestoresTheTerminalAndIsReported runs the program with faults in every place that the shell's code runs in.
-func TestAFaultRestoresTheTerminalAndIsReported(t *testing.T) {
+// TestPanicRestoresTerminalAndIsReported runs the program with a panic in each method of its model and in commands.
+func TestPanicRestoresTerminalAndIsReported(t *testing.T) {
 	for _, in := range []string{"init", "update", "command", "batch", "view"} {
 		var out bytes.Buffer
 		var kept string
@@ -58,7 +58,7 @@ func TestAFaultRestoresTheTerminalAndIsReported(t *testing.T) {
 			t.Errorf("%s: %v", in, err)
 		}
 		if !strings.Contains(kept, "guard_test.go") {
-			t.Errorf("%s: the report holds no stack: %q", in, kept)
+			t.Errorf("%s: the report has no stack: %q", in, kept)
 		}
 		if text := out.String(); !strings.Contains(text, "\x1b[?1049l") || !strings.Contains(text, "\x1b[?25h") {
 			t.Errorf("%s: the terminal is not restored: %q", in, text)
@@ -66,11 +66,11 @@ func TestAFaultRestoresTheTerminalAndIsReported(t *testing.T) {
 	}
 }
 
-func TestAnEndedContextEndsTheProgram(t *testing.T) {
+func TestCanceledContextEndsProgram(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out bytes.Buffer
 	if err := tui.RunModel(ctx, strings.NewReader(""), &out, faulty{}, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("exited with %v", err)
 	}
 }

@@ -13,41 +13,41 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-func TestAKeyDoesWhatTheScreenOffers(t *testing.T) {
+func TestKeyRunsOfferedAction(t *testing.T) {
 	p := &probe{offers: actions.Enabled(actions.Redeem)}
 	d := probed(t, p)
 	d.Press("r")
 	if !p.has(actions.Redeem) {
 		t.Errorf("done: %v", p.done)
 	}
-	d.Press("y") // copies an id, where that is offered
+	d.Press("y") // copies an id if that is offered
 	if p.has(actions.CopyID) {
-		t.Error("a key did what is not offered")
+		t.Error("a key ran an action that is not offered")
 	}
 }
 
-func TestADisabledActionSaysWhy(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It ended 2 days ago.")}}
+func TestDisabledActionSaysWhy(t *testing.T) {
+	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It expired 2 days ago.")}}
 	d := probed(t, p)
 	d.Press("r")
-	d.See("Redeem: not possible now. It ended 2 days ago.")
+	d.See("Redeem: not possible now. It expired 2 days ago.")
 	if p.has(actions.Redeem) {
-		t.Error("it was done all the same")
+		t.Error("the disabled action ran")
 	}
 }
 
-func TestWhyAKeyDidNothingGoesWithTheNextOneThatDoesSomething(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It ended 2 days ago."), actions.EnabledUnless(actions.CopyID, "")}}
+func TestReasonDisappearsAfterNextAction(t *testing.T) {
+	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It expired 2 days ago."), actions.EnabledUnless(actions.CopyID, "")}}
 	d := probed(t, p)
 	d.Press("r", "x")
-	d.See("It ended 2 days ago.")
+	d.See("It expired 2 days ago.")
 	d.Press("y")
-	if d.Shows("It ended 2 days ago.") {
-		t.Errorf("it is still said:\n%s", d.Screen())
+	if d.Shows("It expired 2 days ago.") {
+		t.Errorf("the reason is still shown:\n%s", d.Screen())
 	}
 }
 
-func TestKeysOfTheConfigurationCount(t *testing.T) {
+func TestConfiguredKeysApply(t *testing.T) {
 	keys, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: {"f5"}})
 	if err != nil {
 		t.Fatal(err)
@@ -55,24 +55,24 @@ func TestKeysOfTheConfigurationCount(t *testing.T) {
 	p := &probe{offers: actions.Enabled(actions.Redeem)}
 	d := probed(t, p, func(o *tui.Options) { o.Keys = keys })
 	if d.Press("r"); p.has(actions.Redeem) {
-		t.Error("the former key still works")
+		t.Error("the default key still works")
 	}
 	if d.Press("f5"); !p.has(actions.Redeem) {
 		t.Error("the new key does not work")
 	}
 }
 
-func TestTextIsTextAndNothingElse(t *testing.T) {
+func TestTypedTextRunsNoActions(t *testing.T) {
 	p := &probe{offers: actions.Enabled(actions.Submit, actions.Cancel, actions.Redeem, actions.Delete)}
 	d := probed(t, p)
 	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "city", Label: "City"})
 	d.TypesEverywhere()
-	if len(p.done) > 0 || heard[screen.Edited](p) == 0 {
-		t.Errorf("done: %v; told of %d edits", p.done, heard[screen.Edited](p))
+	if len(p.done) > 0 || received[screen.Edited](p) == 0 {
+		t.Errorf("done: %v; received %d edits", p.done, received[screen.Edited](p))
 	}
 	d.Press("ctrl+x")
 	if p.has(actions.Delete) {
-		t.Error("a key that prints nothing did what does not work while typing")
+		t.Error("ctrl+x ran delete while typing")
 	}
 	d.Press("ctrl+s", "esc")
 	if !p.has(actions.Submit) || !p.has(actions.Cancel) {
@@ -80,19 +80,19 @@ func TestTextIsTextAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestTextIsTextInThePaletteToo(t *testing.T) {
+func TestPaletteTakesAnyText(t *testing.T) {
 	d := probed(t, &probe{})
 	d.Press("ctrl+k")
 	d.TypesEverywhere()
 }
 
-func TestEnterGoesOnAndSendsAtTheEnd(t *testing.T) {
+func TestEnterMovesToNextFieldAndSubmitsInLast(t *testing.T) {
 	p := &probe{offers: actions.Enabled(actions.Submit)}
 	d := probed(t, p)
 	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "a", Label: "A"}, widget.Field{Name: "b", Label: "B"})
 	d.Press("enter")
 	if p.form.Focus() != "b" || len(p.done) > 0 {
-		t.Fatalf("in field %s, done: %v", p.form.Focus(), p.done)
+		t.Fatalf("focus on field %s, done: %v", p.form.Focus(), p.done)
 	}
 	d.Press("enter")
 	if !p.has(actions.Submit) {
@@ -100,7 +100,7 @@ func TestEnterGoesOnAndSendsAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestPastedTextIsNeverAKey(t *testing.T) {
+func TestPastedTextRunsNoActions(t *testing.T) {
 	p := &probe{offers: actions.Enabled(actions.Redeem)}
 	d := probed(t, p)
 	for _, text := range []string{"r", "rrr", "q"} {
@@ -117,7 +117,7 @@ func TestPastedTextIsNeverAKey(t *testing.T) {
 	}
 }
 
-func TestKeysThatComeTogetherAreTakenOneByOne(t *testing.T) {
+func TestKeysInOneMessageAreHandledOneByOne(t *testing.T) {
 	p := &probe{offers: append(widget.Moves(), actions.Enabled(actions.Filter)...)}
 	d := probed(t, p)
 	p.do = func(id actions.ID) tea.Cmd {
@@ -132,38 +132,38 @@ func TestKeysThatComeTogetherAreTakenOneByOne(t *testing.T) {
 	}
 }
 
-func TestAQuestionIsNotAnsweredByKeysTypedBeforeItWasRead(t *testing.T) {
+func TestConfirmIgnoresKeysTypedAhead(t *testing.T) {
 	p := &probe{unsaved: "The title was changed."}
 	d := probed(t, p)
 	d.Send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("qy")})
 	d.See("Quit?", "The title was changed.")
 	if d.Quit() {
-		t.Fatal("it has quit")
+		t.Fatal("it quit without a confirmation")
 	}
 	d.Press("n")
 	d.Gone("Quit?")
 	d.Press("q", "y")
-	d.Until("the end", d.Quit)
+	d.Until("it to quit", d.Quit)
 }
 
-func TestConfirmTakesYAndNeverEnter(t *testing.T) {
+func TestConfirmNeedsY(t *testing.T) {
 	done := false
 	d := probed(t, &probe{})
-	ask := screen.Confirm{Title: "Delete property 42?", Text: "It goes.", Yes: "delete it", Then: func() tea.Cmd { done = true; return nil }}
+	ask := screen.Confirm{Title: "Delete property 42?", Text: "It goes offline now.", Yes: "delete it", Then: func() tea.Cmd { done = true; return nil }}
 	d.Send(ask)
-	d.See("Delete property 42?", "It goes.", "y delete it")
+	d.See("Delete property 42?", "It goes offline now.", "y delete it")
 	for _, key := range []string{"enter", " ", "j", "tab", "Y", "ctrl+s", "r"} {
 		if d.Press(key); done {
-			t.Fatalf("%s did it", key)
+			t.Fatalf("%s confirmed it", key)
 		}
 	}
 	d.Press("esc")
 	d.Gone("Delete property 42?")
 	d.Send(ask)
-	d.Elapse(time.Second) // no key has raised it
+	d.Elapse(time.Second) // keys are ignored at first
 	d.Press("y")
 	if !done {
-		t.Error("y did not do it")
+		t.Error("y did not confirm it")
 	}
 	d.Gone("Delete property 42?")
 }
@@ -171,27 +171,27 @@ func TestConfirmTakesYAndNeverEnter(t *testing.T) {
 func TestControlCQuits(t *testing.T) {
 	d := probed(t, &probe{})
 	d.Press("ctrl+c")
-	d.Until("the end", d.Quit)
+	d.Until("it to quit", d.Quit)
 }
 
-func TestControlCAsksOnceWhereSomethingWouldBeLost(t *testing.T) {
+func TestControlCAsksOnceIfSomethingIsUnsaved(t *testing.T) {
 	p := &probe{unsaved: "The title was changed."}
 	d := probed(t, p)
 	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "title", Label: "Title"})
 	d.Press("ctrl+c")
 	d.See("Quit?", "The title was changed.")
 	if d.Quit() {
-		t.Fatal("it has quit")
+		t.Fatal("it quit without a confirmation")
 	}
 	d.Press("ctrl+c")
-	d.Until("the end", d.Quit)
+	d.Until("it to quit", d.Quit)
 }
 
-// TestKeysTypedQuicklyMeetWhatEarlierOnesHaveOpened types without waiting for anything to be drawn, key by key and in one piece.
-func TestKeysTypedQuicklyMeetWhatEarlierOnesHaveOpened(t *testing.T) {
+// TestTypingAheadFillsTheOpenedPrompt types without waiting for a redraw, key by key and in one message.
+func TestTypingAheadFillsTheOpenedPrompt(t *testing.T) {
 	for name, typed := range map[string]func(*tuitest.Driver){
-		"key by key":   func(d *tuitest.Driver) { d.Type("uabc") },
-		"in one piece": func(d *tuitest.Driver) { d.Send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("uabc")}) },
+		"key by key":     func(d *tuitest.Driver) { d.Type("uabc") },
+		"in one message": func(d *tuitest.Driver) { d.Send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("uabc")}) },
 	} {
 		p := &probe{offers: actions.Enabled(actions.ForUser)}
 		d := probed(t, p)

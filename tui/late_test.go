@@ -10,14 +10,14 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// answer is what a screen has waited for.
-type answer struct{}
+// reply is a message that a screen waits for.
+type reply struct{}
 
-// asking is a probe that asks once its answer has come.
+// asking returns a probe that posts ask when it receives a reply.
 func asking(ask tea.Msg) *probe {
 	p := &probe{}
-	p.answer = func(msg tea.Msg) tea.Cmd {
-		if _, came := msg.(answer); came {
+	p.onMessage = func(msg tea.Msg) tea.Cmd {
+		if _, ok := msg.(reply); ok {
 			return p.shell.Post(ask)
 		}
 		return nil
@@ -25,36 +25,36 @@ func asking(ask tea.Msg) *probe {
 	return p
 }
 
-func TestAQuestionThatComesLateTakesNoKeysFromWhatLiesAbove(t *testing.T) {
+func TestLateDialogTakesNoKeys(t *testing.T) {
 	for name, ask := range map[string]tea.Msg{
-		"a confirmation": screen.Confirm{Title: "Late?", Yes: "do it"},
-		"a choice":       screen.Pick{Title: "Late?", Options: []string{"one"}},
-		"a line":         screen.Prompt{Title: "Late?"},
+		"confirm": screen.Confirm{Title: "Late?", Yes: "do it"},
+		"pick":    screen.Pick{Title: "Late?", Options: []string{"one"}},
+		"prompt":  screen.Prompt{Title: "Late?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := probed(t, asking(ask))
 			d.Press(":")
 			d.Type("ma")
-			d.Send(answer{})
+			d.Send(reply{})
 			d.Type("rk")
 			d.See("Find: mark")
 			d.Press("esc")
 			d.Open(screen.ToUser{ID: "alice"})
-			d.Send(answer{})
+			d.Send(reply{})
 			d.Settle()
 			if d.Shows("Late?") {
-				t.Errorf("it is asked over another screen:\n%s", d.Screen())
+				t.Errorf("the dialog covers another screen:\n%s", d.Screen())
 			}
 		})
 	}
 }
 
-func TestTheChoiceOfAProfileDoesNotTakeTheRestOfASecret(t *testing.T) {
+func TestProfilePickerTakesNoPartOfASecret(t *testing.T) {
 	d := probed(t, &probe{})
 	d.Accounts.Add(screen.Profile{Name: "other", APIURL: "https://other.example/v2", ClientID: "acme"}, "a secret")
 	d.Press("L")
 	d.Type("hunter")
-	d.Settle() // the profiles have been read
+	d.Settle() // profiles are loaded
 	d.Type("two")
 	d.Settle()
 	if d.Shows("Find:") || d.Shows("two") || d.App.Top().Form().Value("secret") != "huntertwo" {
@@ -62,31 +62,31 @@ func TestTheChoiceOfAProfileDoesNotTakeTheRestOfASecret(t *testing.T) {
 	}
 }
 
-func TestAQuestionThatNoKeyHasRaisedIsNotAnsweredUnread(t *testing.T) {
+func TestUnpromptedConfirmIgnoresTheFirstKey(t *testing.T) {
 	done := 0
-	ask := screen.Confirm{Title: "Delete it all the same?", Yes: "delete it", Then: func() tea.Cmd { done++; return nil }}
+	ask := screen.Confirm{Title: "Delete it anyway?", Yes: "delete it", Then: func() tea.Cmd { done++; return nil }}
 	d := probed(t, asking(ask))
-	d.Send(answer{})
+	d.Send(reply{})
 	d.Press("y")
-	d.See("Delete it all the same?")
+	d.See("Delete it anyway?")
 	if done != 0 {
-		t.Fatal("a key that was on its way when the question came has answered it")
+		t.Fatal("a key typed before the dialog appeared confirmed it")
 	}
 	d.Elapse(time.Second)
 	d.Press("y")
-	d.Gone("Delete it all the same?")
+	d.Gone("Delete it anyway?")
 	if done != 1 {
-		t.Errorf("done %d times", done)
+		t.Errorf("confirmed %d times", done)
 	}
 }
 
-func TestTextForAScreenThatIsStillToAskForItIsNoCommand(t *testing.T) {
+func TestTextTypedAheadRunsNoActions(t *testing.T) {
 	d := probed(t, &probe{})
 	d.Settle()
 	d.Send(tuitest.Key("2quentin"))
 	d.Settle()
 	d.See("Which user?")
 	if d.Quit() {
-		t.Error("the first letter of the user has quit")
+		t.Error("the first letter of the user id quit the program")
 	}
 }

@@ -14,25 +14,25 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// probe is a screen that notes what the shell does with it.
+// probe is a screen that records what the shell does with it.
 type probe struct {
-	shell   *screen.Shell
-	offers  []actions.Offer
-	form    *widget.Form
-	unsaved string
-	reopens bool
-	done    []actions.ID
-	heard   []tea.Msg
-	do      func(actions.ID) tea.Cmd
-	answer  func(tea.Msg) tea.Cmd
+	shell     *screen.Shell
+	offers    []actions.Offer
+	form      *widget.Form
+	unsaved   string
+	reopens   bool
+	done      []actions.ID
+	received  []tea.Msg
+	do        func(actions.ID) tea.Cmd
+	onMessage func(tea.Msg) tea.Cmd
 }
 
 func (p *probe) Title() string { return "Probe" }
 func (p *probe) Init() tea.Cmd { return nil }
 func (p *probe) Update(msg tea.Msg) tea.Cmd {
-	p.heard = append(p.heard, msg)
-	if p.answer != nil {
-		return p.answer(msg)
+	p.received = append(p.received, msg)
+	if p.onMessage != nil {
+		return p.onMessage(msg)
 	}
 	return nil
 }
@@ -60,8 +60,8 @@ func (p *probe) has(id actions.ID) bool {
 	return false
 }
 
-func heard[T tea.Msg](p *probe) (n int) {
-	for _, msg := range p.heard {
+func received[T tea.Msg](p *probe) (n int) {
+	for _, msg := range p.received {
 		if _, ok := msg.(T); ok {
 			n++
 		}
@@ -79,7 +79,7 @@ var emptyService = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request)
 	_, _ = w.Write([]byte(`{"data":[],"meta":{"page":1,"per_page":25,"total":0,"total_pages":0}}`))
 })
 
-// probed lays a probe over the list of perks of an empty service.
+// probed pushes a probe onto the list of perks of an empty service.
 func probed(t *testing.T, p *probe, changes ...func(*tui.Options)) *tuitest.Driver {
 	t.Helper()
 	return probedOver(t, p, emptyService, changes...)

@@ -16,21 +16,21 @@ import (
 	"example.com/perks/api"
 )
 
-// erratic is a service that answers as the dice fall: well, wrongly, with an error, or not at all. It is asked by one goroutine.
-type erratic struct {
+// erraticService replies at random: correctly, wrongly, with an error, or not at all. Only one goroutine may use it.
+type erraticService struct {
 	*world
 	now func() time.Time
 
-	asked   int // requests since the command began
-	deletes int // answered or not
+	requests int // since the command started
+	deletes  int // replied to or not
 }
 
-// maxAsked is more requests than any one command has a reason to make.
-const maxAsked = 400
+// maxRequests is more than a single command should send.
+const maxRequests = 400
 
 var errLost = errors.New("the connection was lost")
 
-func (e *erratic) RoundTrip(req *http.Request) (*http.Response, error) {
+func (e *erraticService) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
 	}
@@ -43,17 +43,17 @@ func (e *erratic) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodDelete {
 		e.deletes++
 	}
-	if e.asked++; e.asked > maxAsked {
-		panic("a single command asks the service again and again: " + req.Method + " " + req.URL.String())
+	if e.requests++; e.requests > maxRequests {
+		panic("a single command sent too many requests: " + req.Method + " " + req.URL.String())
 	}
 	change := req.Method != http.MethodGet
 	if e.rarely(5) || change && chance(e, 2) {
 		return e.failure(req)
 	}
-	return answered(req, http.StatusOK, encoded(e.answer(req.URL.Path, req.URL.Query().Get("type"))), "ETag", fmt.Sprintf(`"%d"`, e.n(4))), nil
+	return newResponse(req, http.StatusOK, toJSON(e.result(req.URL.Path, req.URL.Query().Get("type"))), "ETag", fmt.Sprintf(`"%d"`, e.n(4))), nil
 }
 
-func (e *erratic) failure(req *http.Request) (*http.Response, error) {
+func (e *erraticService) failure(req *http.Request) (*http.Response, error) {
 	switch e.n(8) {
 	case 0:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
@@ -62,12 +62,12 @@ func (e *erratic) failure(req *http.Request) (*http.Response, error) {
 	case 2:
 		return nil, context.DeadlineExceeded
 	case 3:
-		return answered(req, http.StatusOK, pick(e, []string{"", "{", "null", "[]", "{}", `{"data":null,"meta":null}`, "<html>Sign in</html>", `{"data":[{}]}`})), nil
+		return newResponse(req, http.StatusOK, pick(e, []string{"", "{", "null", "[]", "{}", `{"data":null,"meta":null}`, "<html>Sign in</html>", `{"data":[{}]}`})), nil
 	}
 	return e.refusal(req), nil
 }
 
-func answered(req *http.Request, status int, body string, header ...string) *http.Response {
+func newResponse(req *http.Request, status int, body string, header ...string) *http.Response {
 	res := &http.Response{
 		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: req,
@@ -78,15 +78,15 @@ func answered(req *http.Request, status int, body string, header ...string) *htt
 	return res
 }
 
-func encoded(answer any) string {
-	body, err := json.Marshal(answer)
+func toJSON(value any) string {
+	body, err := json.Marshal(value)
 	if err != nil {
 		panic(err)
 	}
 	return string(body)
 }
 
-// refusals are those that the service has, and some that it has not.
+// refusals are errors of the service, and some that it never returns.
 var refusals = []struct {
 	status int
 	code   api.Code
@@ -97,7 +97,7 @@ var refusals = []struct {
 	{503, api.CodeUnavailable}, {502, ""}, {302, ""}, {410, "never heard of"}, {418, ""},
 }
 
-func (e *erratic) refusal(req *http.Request) *http.Response {
+func (e *erraticService) refusal(req *http.Request) *http.Response {
 	refused := pick(e, refusals)
 	status := refused.status
 	body := api.ErrorBody{Response: e.text(), Status: status, Detail: e.text(), Code: refused.code}
@@ -108,10 +108,10 @@ func (e *erratic) refusal(req *http.Request) *http.Response {
 			body.Errors[field] = append(body.Errors[field], e.text())
 		}
 	}
-	return answered(req, status, encoded(body), "Retry-After", fmt.Sprint(e.n(90)), "X-Request-Id", "r-1")
+	return newResponse(req, status, toJSON(body), "Retry-After", fmt.Sprint(e.n(90)), "X-Request-Id", "r-1")
 }
 
-func (e *erratic) answer(path, kind string) any {
+func (e *erraticService) result(path, kind string) any {
 	_, path, _ = strings.Cut(path, "/v2/")
 	path = strings.TrimPrefix(path, "sandbox/")
 	switch {
@@ -142,7 +142,7 @@ func (e *erratic) answer(path, kind string) any {
 	return api.Message{Message: e.text()}
 }
 
-func page[T any](d *erratic, item func() T) api.Page[T] {
+func page[T any](d *erraticService, item func() T) api.Page[T] {
 	p := api.Page[T]{Data: make([]T, pick(d, []int{0, 1, 2, 5, 20})), Meta: api.PageMeta{Page: int64(d.n(5)), PerPage: d.n(60), Total: int64(d.n(200)), TotalPages: int64(d.n(5))}}
 	for i := range p.Data {
 		p.Data[i] = item()
@@ -153,7 +153,7 @@ func page[T any](d *erratic, item func() T) api.Page[T] {
 	return p
 }
 
-func (e *erratic) perk() api.Perk {
+func (e *erraticService) perk() api.Perk {
 	return api.Perk{
 		ID: pick(e, []string{"coffee-2for1", "spa-day", "last-ticket", e.text()}), Title: e.text(), Description: e.text(), City: e.text(),
 		Category: e.maybe(), MerchantName: e.maybe(), ImageURL: e.maybe(), DiscountText: e.maybe(), Terms: e.maybe(),
@@ -161,7 +161,7 @@ func (e *erratic) perk() api.Perk {
 	}
 }
 
-func (e *erratic) maybe() *string {
+func (e *erraticService) maybe() *string {
 	if chance(e, 4) {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (e *erratic) maybe() *string {
 	return &t
 }
 
-func (e *erratic) date() *time.Time {
+func (e *erraticService) date() *time.Time {
 	if chance(e, 4) {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (e *erratic) date() *time.Time {
 	return &at
 }
 
-func (e *erratic) redemption() api.Redemption {
+func (e *erraticService) redemption() api.Redemption {
 	metadata := map[string]any{}
 	for range e.n(4) {
 		metadata[e.text()] = e.text()
@@ -188,11 +188,11 @@ func (e *erratic) redemption() api.Redemption {
 	}
 	return api.Redemption{
 		ID: e.text() + "-r", PerkID: e.text(), UserID: e.text(), RedeemedAt: e.now().Add(-time.Duration(e.n(1000)) * time.Minute),
-		Status: pick(e, []api.RedemptionStatus{api.StatusApproved, api.StatusPending, api.StatusRejected, api.RedemptionStatus(e.text())}), Metadata: json.RawMessage(encoded(metadata)),
+		Status: pick(e, []api.RedemptionStatus{api.StatusApproved, api.StatusPending, api.StatusRejected, api.RedemptionStatus(e.text())}), Metadata: json.RawMessage(toJSON(metadata)),
 	}
 }
 
-func (e *erratic) property() api.Property {
+func (e *erraticService) property() api.Property {
 	price, err := api.ParsePrice(pick(e, []string{"0", "395.00", "410.5", "99999999.99"}))
 	if err != nil {
 		panic(err)
@@ -214,7 +214,7 @@ func (e *erratic) property() api.Property {
 	return p
 }
 
-// erraticDesktop fails as the dice fall.
+// erraticDesktop fails at random.
 type erraticDesktop struct{ *world }
 
 func (d erraticDesktop) Copy(string) error { return d.fail() }

@@ -14,16 +14,16 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-func TestHelpListsEveryKeyAndWhyNot(t *testing.T) {
-	d := probed(t, &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It ended.")}})
+func TestHelpListsKeysAndReasons(t *testing.T) {
+	d := probed(t, &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It expired.")}})
 	d.Resize(80, 60)
 	d.Press("?")
-	d.See("r Redeem (not now: It ended.)", "q Quit", "ctrl+k : Find a command", "space")
+	d.See("r Redeem (not now: It expired.)", "q Quit", "ctrl+k : Find a command", "space")
 	d.Press("esc")
 	d.Gone("Find a command")
 }
 
-func TestPaletteFindsAndDoes(t *testing.T) {
+func TestPaletteFindsAndRunsActions(t *testing.T) {
 	p := &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)}
 	d := probed(t, p)
 	d.Press(":")
@@ -36,7 +36,7 @@ func TestPaletteFindsAndDoes(t *testing.T) {
 	d.Gone("Commands")
 }
 
-func TestLeavingAsksWhereSomethingWouldBeLost(t *testing.T) {
+func TestLeavingAsksIfSomethingIsUnsaved(t *testing.T) {
 	d := probed(t, &probe{unsaved: "The title was changed."})
 	d.Press("esc")
 	d.See("Leave?", "The title was changed.")
@@ -44,7 +44,7 @@ func TestLeavingAsksWhereSomethingWouldBeLost(t *testing.T) {
 	d.Gone("the probe's text")
 }
 
-func TestMessagesFadeAndCanBeReadAgain(t *testing.T) {
+func TestToastsDisappearButStayInMessages(t *testing.T) {
 	d := probed(t, &probe{})
 	d.Send(screen.Toast{Kind: screen.Done, Text: "Redeemed.\x1b[2J"})
 	d.See("Done: Redeemed.[2J")
@@ -52,50 +52,50 @@ func TestMessagesFadeAndCanBeReadAgain(t *testing.T) {
 	d.Gone("Done: Redeemed.")
 	d.Send(screen.Toast{Kind: screen.Failure, Text: "It failed."})
 	d.Elapse(time.Minute)
-	d.See("Error: It failed.") // until something else is done
+	d.See("Error: It failed.") // until the next action
 	d.Press("!")
 	d.See("Messages", "Done: Redeemed.")
 }
 
-func TestNoticesFromBesideTheScreensAreShown(t *testing.T) {
+func TestNoticesAreShown(t *testing.T) {
 	notices := make(chan string, 1)
 	t.Cleanup(func() { close(notices) })
 	d := tuitest.StartWithHandler(t, emptyService, func(o *tui.Options) { o.Notices = notices })
-	notices <- "Trying again in 2s: 503 Service Unavailable."
-	d.See("Trying again in 2s")
+	notices <- "Retrying in 2s: 503 Service Unavailable."
+	d.See("Retrying in 2s")
 }
 
-// TestTheServiceGoesAndComesBack shows that the shell notices both by itself, and tells the screens.
-func TestTheServiceGoesAndComesBack(t *testing.T) {
-	var gone atomic.Bool
+// TestServiceGoesOfflineAndComesBack checks that the shell notices both by itself, and tells the screens.
+func TestServiceGoesOfflineAndComesBack(t *testing.T) {
+	var offline atomic.Bool
 	p := &probe{}
 	d := probedOver(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if gone.Load() {
+		if offline.Load() {
 			panic(http.ErrAbortHandler)
 		}
 		emptyService(w, r)
 	}))
-	gone.Store(true)
+	offline.Store(true)
 	d.Open(screen.ToPerk{ID: "x"})
 	d.See("OFFLINE")
 	for range 5 {
 		d.Elapse(time.Minute)
 		d.Settle()
 		if !d.Shows("OFFLINE") {
-			t.Fatal("it is said to be there")
+			t.Fatal("OFFLINE is gone, but the service is still down")
 		}
 	}
-	before := heard[screen.Reconnected](p)
-	gone.Store(false)
+	before := received[screen.Reconnected](p)
+	offline.Store(false)
 	d.Elapse(time.Minute)
 	d.See("Done: Back online.")
 	d.Gone("OFFLINE")
-	if heard[screen.Reconnected](p) != before+1 {
+	if received[screen.Reconnected](p) != before+1 {
 		t.Error("the screens were not told")
 	}
 }
 
-func TestAnExpiredSessionIsRenewedOverTheScreen(t *testing.T) {
+func TestExpiredSessionOpensLoginOverTheScreen(t *testing.T) {
 	p := &probe{unsaved: "The title was changed."}
 	d := probed(t, p)
 	d.Send(refused{})
@@ -105,17 +105,17 @@ func TestAnExpiredSessionIsRenewedOverTheScreen(t *testing.T) {
 	account := d.App.Shell().Account
 	d.Send(screen.LoggedIn{Account: account})
 	d.See("the probe's text")
-	if d.Depth() != depth-1 || heard[screen.Reconnected](p) != 1 {
-		t.Errorf("%d screens, told %d times", d.Depth(), heard[screen.Reconnected](p))
+	if d.Depth() != depth-1 || received[screen.Reconnected](p) != 1 {
+		t.Errorf("%d screens, Reconnected %d times", d.Depth(), received[screen.Reconnected](p))
 	}
 }
 
-// refused is an answer that only a login can help with.
+// refused is a response that requires a login.
 type refused struct{}
 
 func (refused) Outcome() (bool, error) { return true, &screen.NotLoggedIn{Message: "Not logged in."} }
 
-func TestAnotherAccountClosesTheScreensOfTheFormer(t *testing.T) {
+func TestSwitchingAccountsClosesScreens(t *testing.T) {
 	p := &probe{}
 	d := probed(t, p)
 	account := d.App.Shell().Account
@@ -125,14 +125,14 @@ func TestAnotherAccountClosesTheScreensOfTheFormer(t *testing.T) {
 	d.See("SANDBOX")
 }
 
-func TestSandboxAndLiveAreWords(t *testing.T) {
+func TestHeaderSaysSandboxOrLive(t *testing.T) {
 	d := probed(t, &probe{})
 	d.See("LIVE Probe", "staging · acme at https://perks.example/v2")
 	d.Resize(30, 8)
 	d.See("LIVE Probe")
 }
 
-func TestThemesChange(t *testing.T) {
+func TestThemeKeyChangesTheme(t *testing.T) {
 	d := probed(t, &probe{})
 	before := d.App.Shell().Theme.Name
 	d.Press("T")
@@ -141,7 +141,7 @@ func TestThemesChange(t *testing.T) {
 	}
 }
 
-func TestAProfileThatCannotConnectIsAskedToLogIn(t *testing.T) {
+func TestProfileThatCannotConnectOpensLogin(t *testing.T) {
 	d := tuitest.StartWithHandler(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
 	d.See("the keyring is locked")
 }
@@ -160,31 +160,31 @@ func TestEverySizeFits(t *testing.T) {
 	d.Press("?")
 	d.EverySize()
 	d.Press("esc")
-	d.Send(screen.Confirm{Title: "Delete 漢字漢字漢字漢字漢字漢字?", Text: strings.Repeat("It goes. ", 50), Yes: "delete it"})
+	d.Send(screen.Confirm{Title: "Delete 漢字漢字漢字漢字漢字漢字?", Text: strings.Repeat("It goes offline now. ", 50), Yes: "delete it"})
 	d.EverySize()
 }
 
-func TestOverlaysLookAsTheyDid(t *testing.T) {
+func TestOverlayGoldens(t *testing.T) {
 	d := probed(t, &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)})
 	d.Press("?")
 	d.Golden("help", false)
 	d.Press("esc", ":")
 	d.Golden("palette", true)
 	d.Press("esc")
-	d.Send(screen.Confirm{Title: "Delete property 42?", Text: "\"Canal house\" at 1 Canal Street goes from the listings at once.", Yes: "delete it"})
+	d.Send(screen.Confirm{Title: "Delete property 42?", Text: "\"Canal house\" at 1 Canal Street goes offline now.", Yes: "delete it"})
 	d.Golden("confirm", false)
 	d.Press("esc")
 	d.Send(screen.Toast{Kind: screen.Failure, Text: "No answer from https://perks.example/v2: connection refused. Nothing was sent."})
 	d.Golden("toast", false)
 }
 
-func TestTheLoginIsNotOpenedOverItself(t *testing.T) {
+func TestLoginIsNotOpenedTwice(t *testing.T) {
 	d := tuitest.StartWithHandler(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
 	d.Press("ctrl+k")
 	d.Type("log in, or")
 	d.See("not now: You are already there.")
 	d.Press("enter")
 	if d.Depth() != 1 {
-		t.Errorf("%d are open", d.Depth())
+		t.Errorf("%d screens are open", d.Depth())
 	}
 }

@@ -24,38 +24,38 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// walker uses the terminal UI without sense, in one goroutine, so that the same dice lead the same way. What the terminal UI wants to
-// have done waits until the dice have it done, and its answer may wait again, as over a slow network.
+// walker uses the terminal UI at random, in one goroutine, so that a seed repeats a walk. Commands wait in todo until the walker runs
+// one, and its result may wait in late, as over a slow network.
 type walker struct {
 	*world
 	app           *tui.App
-	service       *erratic
+	service       *erraticService
 	now           time.Time
 	width, height int
-	keys          []string // all keys that do something anywhere, and some that do not
+	keys          []string // the keys of all actions, and some others
 
 	todo []tea.Cmd
 	late []tea.Msg
 	quit bool
-	yes  int // questions that were answered with yes
+	yes  int // confirmed dialogs
 
-	trail []string // the last steps
+	lastSteps []string
 }
 
-func newWalker(d dice) *walker {
-	w := &walker{world: &world{dice: d}, now: tuitest.Noon, keys: []string{"ctrl+c", "enter", "esc", "backspace", "delete", "ctrl+w", "ctrl+u", "alt+x", "f1", "x", "7", "shift+tab"}}
+func newWalker(source randomSource) *walker {
+	w := &walker{world: &world{randomSource: source}, now: tuitest.Noon, keys: []string{"ctrl+c", "enter", "esc", "backspace", "delete", "ctrl+w", "ctrl+u", "alt+x", "f1", "x", "7", "shift+tab"}}
 	for _, action := range actions.Default().Actions() {
 		w.keys = append(w.keys, action.Keys...)
 	}
-	w.service = &erratic{world: w.world, now: func() time.Time { return w.now }}
+	w.service = &erraticService{world: w.world, now: func() time.Time { return w.now }}
 	w.start()
 	return w
 }
 
-// start begins a session.
+// start starts a session.
 func (w *walker) start() {
-	w.tame = chance(w, 2)
-	*w = walker{world: w.world, service: w.service, now: w.now, keys: w.keys, trail: append(w.trail, "start")}
+	w.realistic = chance(w, 2)
+	*w = walker{world: w.world, service: w.service, now: w.now, keys: w.keys, lastSteps: append(w.lastSteps, "start")}
 	w.service.deletes = 0
 	names := []widget.ThemeName{widget.DarkTheme, widget.LightTheme, widget.HighContrastTheme, widget.NoTheme}
 	keys := 0
@@ -67,11 +67,11 @@ func (w *walker) start() {
 		After: func(_ time.Duration, msg tea.Msg) tea.Cmd { return screen.Send(msg) },
 		NewID: func() string { keys++; return fmt.Sprint("key-", keys) },
 	})
-	w.want(w.app.Init())
+	w.enqueue(w.app.Init())
 	w.resize()
 }
 
-func (w *walker) want(cmd tea.Cmd) {
+func (w *walker) enqueue(cmd tea.Cmd) {
 	if cmd != nil {
 		w.todo = append(w.todo, cmd)
 	}
@@ -87,35 +87,35 @@ func (w *walker) send(msg tea.Msg) {
 		return
 	case tea.BatchMsg:
 		for _, cmd := range msg {
-			w.want(cmd)
+			w.enqueue(cmd)
 		}
 		return
 	}
 	if list := reflect.ValueOf(msg); list.Kind() == reflect.Slice && list.Type().Elem() == reflect.TypeFor[tea.Cmd]() { // tea.Sequence
 		for i := range list.Len() {
-			w.want(list.Index(i).Interface().(tea.Cmd))
+			w.enqueue(list.Index(i).Interface().(tea.Cmd))
 		}
 		return
 	}
 	_, cmd := w.app.Update(msg)
-	w.want(cmd)
+	w.enqueue(cmd)
 }
 
 // step does one thing.
 func (w *walker) step() {
 	switch n := w.n(100); {
 	case n < 34 && len(w.todo) > 0:
-		w.doOne()
+		w.runCommand()
 	case n < 38 && len(w.late) > 0:
 		at := w.n(len(w.late))
 		msg := w.late[at]
 		w.late = append(w.late[:at], w.late[at+1:]...)
-		w.note("late answer %T", msg)
+		w.note("late result %T", msg)
 		w.send(msg)
 	case n < 66:
-		w.useful()
-	case w.tame && n < 90:
-		w.useful()
+		w.pressUseful()
+	case w.realistic && n < 90:
+		w.pressUseful()
 	case n < 74:
 		w.press(pick(w, w.keys))
 	case n < 84 && w.typing():
@@ -123,7 +123,7 @@ func (w *walker) step() {
 	case n < 89:
 		w.resize()
 	case n < 94:
-		w.point()
+		w.mouse()
 	case n < 96:
 		w.now = w.now.Add(time.Duration(w.n(100)) * time.Minute)
 		w.note("it is %s", w.now.Format(time.DateTime))
@@ -135,24 +135,24 @@ func (w *walker) step() {
 	}
 }
 
-// doOne lets a command end. Over a slow network its answer comes later.
-func (w *walker) doOne() {
+// runCommand runs one of the commands in todo. Over a slow network, its result comes later.
+func (w *walker) runCommand() {
 	at := w.n(len(w.todo))
 	cmd := w.todo[at]
 	w.todo = append(w.todo[:at], w.todo[at+1:]...)
-	w.service.asked = 0
+	w.service.requests = 0
 	msg := cmd()
 	if chance(w, 5) && len(w.late) < 20 {
-		w.note("delayed answer %T", msg)
+		w.note("delayed result %T", msg)
 		w.late = append(w.late, msg)
 		return
 	}
-	w.note("answer %T", msg)
+	w.note("result %T", msg)
 	w.send(msg)
 }
 
-// useful presses a key that does something now, or types.
-func (w *walker) useful() {
+// pressUseful presses a key of an action that is offered now, or types.
+func (w *walker) pressUseful() {
 	offers := w.app.Offers()
 	if len(offers) == 0 || w.typing() && chance(w, 5) {
 		w.press(string(pick(w, []rune("abc 019.,-=:/{}\"@äß東👍"))))
@@ -172,7 +172,7 @@ func (w *walker) useful() {
 	}
 }
 
-// leaves tells whether an action goes away from where one is.
+// leaves tells whether an action leaves the screen.
 func leaves(id actions.ID) bool {
 	return id.Group() == "app" || id == actions.Cancel || id == actions.No
 }
@@ -213,7 +213,7 @@ func (w *walker) resize() {
 	w.send(tea.WindowSizeMsg{Width: w.width, Height: w.height})
 }
 
-func (w *walker) point() {
+func (w *walker) mouse() {
 	msg := tea.MouseMsg{
 		X: w.n(w.width+2) - 1, Y: w.n(w.height+2) - 1, Action: tea.MouseAction(w.n(3)), Button: tea.MouseButton(w.n(12)),
 		Ctrl: chance(w, 9), Shift: chance(w, 9),
@@ -222,7 +222,7 @@ func (w *walker) point() {
 	w.send(msg)
 }
 
-// open goes to a screen as another screen would.
+// open opens a screen as another screen would.
 func (w *walker) open() {
 	if w.app.Top() == nil || w.app.Overlay() != nil || w.app.Depth() > 8 {
 		return // no screen opens another then
@@ -242,40 +242,40 @@ func (w *walker) route() screen.Route {
 }
 
 func (w *walker) note(format string, args ...any) {
-	if w.trail = append(w.trail, fmt.Sprintf(format, args...)); len(w.trail) > 40 {
-		w.trail = w.trail[1:]
+	if w.lastSteps = append(w.lastSteps, fmt.Sprintf(format, args...)); len(w.lastSteps) > 40 {
+		w.lastSteps = w.lastSteps[1:]
 	}
 }
 
-// check draws, and returns what is wrong.
+// check draws the screen, and returns what is wrong with it.
 func (w *walker) check() error {
 	if w.service.deletes > w.yes {
-		return fmt.Errorf("%d deletions were sent, but only %d questions answered with yes", w.service.deletes, w.yes)
+		return fmt.Errorf("%d deletions were sent, but only %d dialogs confirmed", w.service.deletes, w.yes)
 	}
 	view := w.app.View()
 	lines := strings.Split(view, "\n")
 	if len(lines) > w.height {
-		return fmt.Errorf("%d lines where there is room for %d:\n%s", len(lines), w.height, view)
+		return fmt.Errorf("%d lines in a height of %d:\n%s", len(lines), w.height, view)
 	}
 	for _, line := range lines {
 		if width := ansi.StringWidth(line); width > w.width {
-			return fmt.Errorf("a line of %d cells where there is room for %d: %q", width, w.width, line)
+			return fmt.Errorf("a line of %d cells in a width of %d: %q", width, w.width, line)
 		}
 		if r := control(line); r >= 0 {
-			return fmt.Errorf("%U would get to the terminal: %q", r, line)
+			return fmt.Errorf("%U would be written to the terminal: %q", r, line)
 		}
 	}
 	if s := w.app.Top(); s != nil && chance(w, 20) {
 		for line := range strings.SplitSeq(s.AccessibleText(), "\n") {
 			if r := control(strings.ReplaceAll(line, "\t", " ")); r >= 0 {
-				return fmt.Errorf("%U would be said: %q", r, line)
+				return fmt.Errorf("%U would be in the accessible text: %q", r, line)
 			}
 		}
 	}
 	return nil
 }
 
-// control returns the first character that would steer the terminal, other than those that colour text; -1 if there is none.
+// control returns the first control character that is not part of an SGR escape; -1 if there is none.
 func control(line string) rune {
 	for i := 0; i < len(line); {
 		r, size := utf8.DecodeRuneInString(line[i:])
@@ -293,7 +293,7 @@ func control(line string) rune {
 	return -1
 }
 
-// styling returns the length of the SGR escape that a text begins with, 0 if there is none.
+// styling returns the length of the SGR escape at the start of a text; 0 if there is none.
 func styling(text string) int {
 	rest, ok := strings.CutPrefix(text, "\x1b[")
 	if !ok {
@@ -306,10 +306,10 @@ func styling(text string) int {
 	return len(text) - len(rest) + 1
 }
 
-// erraticAccounts has a login that works mostly.
+// erraticAccounts has a login that fails at random.
 type erraticAccounts struct {
 	*world
-	service *erratic
+	service *erraticService
 }
 
 func (a *erraticAccounts) Profiles() ([]screen.Profile, string, error) {

@@ -2,28 +2,28 @@ package tui_test
 
 import "math/rand/v2"
 
-// dice decides what happens next.
-type dice interface {
+// randomSource decides what happens next.
+type randomSource interface {
 	// n returns a number from 0 to below-1.
 	n(below int) int
-	// over tells that nothing is left to decide by.
-	over() bool
+	// exhausted tells that no input is left.
+	exhausted() bool
 }
 
-// chance tells whether something happens that does so once in so many times.
-func chance(d dice, in int) bool { return d.n(in) == in-1 }
+// chance is true once in so many calls.
+func chance(d randomSource, in int) bool { return d.n(in) == in-1 }
 
-func pick[T any](d dice, from []T) T { return from[d.n(len(from))] }
+func pick[T any](d randomSource, from []T) T { return from[d.n(len(from))] }
 
-// seeded is dice that fall the same way for the same seed.
+// seeded repeats its decisions for the same seed.
 type seeded struct{ *rand.Rand }
 
 func newSeeded(seed uint64) seeded { return seeded{rand.New(rand.NewPCG(seed, 0))} }
 
 func (s seeded) n(below int) int { return s.IntN(below) }
-func (s seeded) over() bool      { return false }
+func (s seeded) exhausted() bool { return false }
 
-// scripted is dice that fall as the bytes of a fuzz target's input say.
+// scripted takes its decisions from the input of a fuzz target.
 type scripted struct{ bytes []byte }
 
 func (s *scripted) n(below int) int {
@@ -35,7 +35,7 @@ func (s *scripted) n(below int) int {
 }
 
 func (s *scripted) next() byte {
-	if s.over() {
+	if s.exhausted() {
 		return 0
 	}
 	b := s.bytes[0]
@@ -43,7 +43,7 @@ func (s *scripted) next() byte {
 	return b
 }
 
-func (s *scripted) over() bool { return len(s.bytes) == 0 }
+func (s *scripted) exhausted() bool { return len(s.bytes) == 0 }
 
 // texts is what people, partners and attackers put into fields.
 var texts = []string{
@@ -56,19 +56,19 @@ var texts = []string{
 	"averyveryveryveryveryveryveryveryveryveryveryveryveryveryveryveryveryveryverylongword",
 }
 
-// sane is what an honest partner and a careful person put there.
-var sane = []string{"Coffee", "Berlin", "coffee-2for1", "spa-day", "alice", "Two coffees for one", "1", "3", "42", "120.50", "52.52,13.405", "https://images.example/1.jpg", "till", "7"}
+// realisticTexts is what honest partners and careful people put there.
+var realisticTexts = []string{"Coffee", "Berlin", "coffee-2for1", "spa-day", "alice", "Two coffees for one", "1", "3", "42", "120.50", "52.52,13.405", "https://images.example/1.jpg", "till", "7"}
 
-// world is what all parts of a walk share. A tame one is mostly sane, because what lies behind forms is not reached otherwise.
+// world is what all parts of a walk share. A realistic one mostly uses realisticTexts, because other texts rarely get past a form.
 type world struct {
-	dice
-	tame bool
+	randomSource
+	realistic bool
 }
 
-// text makes one of the texts, several of them, or a very long one.
+// text returns one of the texts, two of them joined, or a very long one.
 func (w *world) text() string {
-	if w.tame && !chance(w, 20) {
-		return pick(w, sane)
+	if w.realistic && !chance(w, 20) {
+		return pick(w, realisticTexts)
 	}
 	t := pick(w, texts)
 	switch {
@@ -82,9 +82,9 @@ func (w *world) text() string {
 	return t
 }
 
-// rarely tells whether something happens that does so once in so many times, and hardly ever in a tame world.
+// rarely is true once in so many calls, and eight times less often in a realistic world.
 func (w *world) rarely(in int) bool {
-	if w.tame {
+	if w.realistic {
 		in *= 8
 	}
 	return chance(w, in)
