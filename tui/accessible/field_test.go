@@ -8,12 +8,12 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-func TestHowFieldsAreAskedForAndRead(t *testing.T) {
+func TestFieldPromptsAndInput(t *testing.T) {
 	colours := []string{"red", "green"}
 	for _, test := range []struct {
 		field        widget.Field
-		holds        string
-		asked        string
+		current      string
+		prompt       string
 		typed, value string
 		problem      string
 	}{
@@ -27,16 +27,16 @@ func TestHowFieldsAreAskedForAndRead(t *testing.T) {
 		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red", "Colour: 1 red, 2 green (now red): ", "gre", "green", ""},
 		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red", "Colour: 1 red, 2 green (now red): ", "3", "", "The numbers go from 1 to 2."},
 	} {
-		if got := prompt(test.field, test.holds); got != test.asked {
-			t.Errorf("it asks %q, want %q", got, test.asked)
+		if got := prompt(test.field, test.current); got != test.prompt {
+			t.Errorf("prompt %q, want %q", got, test.prompt)
 		}
 		if value, problem := read(test.field, test.typed); value != test.value || problem != test.problem {
-			t.Errorf("%s: %q is read as %q, %q", test.field.Label, test.typed, value, problem)
+			t.Errorf("%s: read(%q) = %q, %q", test.field.Label, test.typed, value, problem)
 		}
 	}
 }
 
-func TestCommandsAreFoundByKeyNameAndBeginning(t *testing.T) {
+func TestFindCommandByKeyNameOrPrefix(t *testing.T) {
 	offers := actions.Enabled(actions.Redeem, actions.SortReverse, actions.Sort, actions.Mark, actions.NextPage, actions.CopyID, actions.ForUser, actions.User)
 	for text, want := range map[string][]actions.ID{
 		"r": {actions.Redeem}, "redeem": {actions.Redeem}, "RED": {actions.Redeem}, "S": {actions.SortReverse}, "s": {actions.Sort},
@@ -48,7 +48,7 @@ func TestCommandsAreFoundByKeyNameAndBeginning(t *testing.T) {
 			got = append(got, offer.ID)
 		}
 		if len(got) != len(want) || len(got) > 0 && got[0] != want[0] {
-			t.Errorf("%q is %v, want %v", text, got, want)
+			t.Errorf("find(%q) = %v, want %v", text, got, want)
 		}
 	}
 }

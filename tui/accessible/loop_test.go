@@ -11,32 +11,32 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-func TestBatchesAreRunToTheirEnd(t *testing.T) {
+func TestBatchesRunCompletely(t *testing.T) {
 	var out strings.Builder
 	s := &session{out: &out, messages: make(chan message), ended: make(chan struct{})}
 	defer close(s.ended)
 	s.app = tui.New(tui.Options{After: s.later})
-	sayMessages := func(text string) tea.Cmd { return screen.Tell(screen.Note, "%s", text) }
-	s.run(tea.Batch(sayMessages("first"), nil, tea.Batch(sayMessages("second"), sayMessages("third"))))
+	say := func(text string) tea.Cmd { return screen.Tell(screen.Note, "%s", text) }
+	s.run(tea.Batch(say("first"), nil, tea.Batch(say("second"), say("third"))))
 	if err := s.waitForCommands(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.sayMessages()
-	said := strings.Fields(out.String())
-	slices.Sort(said)
-	if !slices.Equal(said, []string{"first", "second", "third"}) {
-		t.Errorf("it said\n%s", out.String())
+	texts := strings.Fields(out.String())
+	slices.Sort(texts)
+	if !slices.Equal(texts, []string{"first", "second", "third"}) {
+		t.Errorf("got\n%s", out.String())
 	}
 }
 
-func TestAFaultIsAnErrorThatSaysSo(t *testing.T) {
+func TestPanicIsReportedAsError(t *testing.T) {
 	kept := ""
 	accounts := faulty{}
 	err := Run(t.Context(), strings.NewReader(""), &strings.Builder{}, nil, tui.Options{
 		Accounts: accounts, Crash: func(report string) (string, error) { kept = report; return "crash.txt", nil },
 	})
 	if err == nil || !strings.Contains(err.Error(), "crash.txt") || !strings.Contains(kept, "out of order") {
-		t.Errorf("it ended with %v, and kept %q", err, kept)
+		t.Errorf("Run returned %v, report %q", err, kept)
 	}
 }
 
@@ -44,14 +44,14 @@ type faulty struct{ screen.Accounts }
 
 func (faulty) Connect(string) (screen.Account, error) { panic("out of order") }
 
-func TestOnlyWhatHasChangedIsSaid(t *testing.T) {
+func TestOnlyChangesAreSaid(t *testing.T) {
 	before := []string{"1. a. Chosen.", "2. b.", "3. c."}
 	for name, test := range map[string]struct{ now, want []string }{
-		"nothing":         {before, nil},
-		"the cursor":      {[]string{"1. a.", "2. b. Chosen.", "3. c."}, []string{"2. b. Chosen."}},
-		"a line more":     {append([]string{"Problem."}, before...), []string{"Problem."}},
-		"the same twice":  {append([]string{"2. b."}, before...), []string{"2. b."}},
-		"another marking": {[]string{"1. a. Chosen.", "2. b. Marked.", "3. c."}, []string{"2. b. Marked."}},
+		"no change":      {before, nil},
+		"cursor":         {[]string{"1. a.", "2. b. Chosen.", "3. c."}, []string{"2. b. Chosen."}},
+		"new line":       {append([]string{"Problem."}, before...), []string{"Problem."}},
+		"duplicate line": {append([]string{"2. b."}, before...), []string{"2. b."}},
+		"new mark":       {[]string{"1. a. Chosen.", "2. b. Marked.", "3. c."}, []string{"2. b. Marked."}},
 	} {
 		if got := added(test.now, before); strings.Join(got, "|") != strings.Join(test.want, "|") {
 			t.Errorf("%s: %q", name, got)

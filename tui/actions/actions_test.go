@@ -17,19 +17,19 @@ func ids(registry *actions.Registry) []actions.ID {
 	return all
 }
 
-func TestEveryActionCanBeFoundAndRead(t *testing.T) {
+func TestActionNamesKeysAndHints(t *testing.T) {
 	registry := actions.Default()
 	names, known := map[string]actions.ID{}, map[actions.ID]bool{}
 	for _, a := range registry.Actions() {
 		if known[a.ID] {
-			t.Errorf("%s is there twice", a.ID)
+			t.Errorf("%s is defined twice", a.ID)
 		}
 		known[a.ID] = true
 		if other, ok := names[a.Name]; ok {
 			t.Errorf("%s and %s are both called %q", other, a.ID, a.Name)
 		}
 		names[a.Name] = a.ID
-		// Beside its key, the help of a terminal of 30 columns wraps a name into three lines at most.
+		// On a terminal of 30 columns, the help wraps a name into at most three lines.
 		if length := utf8.RuneCountInString(a.Name); length == 0 || length > 45 || strings.TrimSpace(a.Name) != a.Name {
 			t.Errorf("%s has a name of %d characters: %q", a.ID, length, a.Name)
 		}
@@ -44,11 +44,11 @@ func TestEveryActionCanBeFoundAndRead(t *testing.T) {
 		}
 	}
 	if a := registry.Action("no.such"); a.ID != "" || registry.Key("no.such") != "" {
-		t.Errorf("an action that is not there is %v", a)
+		t.Errorf("an unknown action is %v", a)
 	}
 }
 
-func TestWhatIsDangerousIsNotEasy(t *testing.T) {
+func TestDangerousActionsNeedDeliberateKeys(t *testing.T) {
 	registry := actions.Default()
 	if slices.Contains(registry.Action(actions.Yes).Keys, "enter") {
 		t.Error("enter confirms")
@@ -60,7 +60,7 @@ func TestWhatIsDangerousIsNotEasy(t *testing.T) {
 	}
 }
 
-func TestWhileTypingNoKeyThatPrintsDoesAnything(t *testing.T) {
+func TestPrintableKeysRunNothingWhileTyping(t *testing.T) {
 	registry := actions.Default()
 	offers := actions.Enabled(ids(registry)...)
 	keys := []string{"é", "ß", "漢", "ع", "ש", "🙂", "space"}
@@ -85,18 +85,18 @@ func TestWhileTypingNoKeyThatPrintsDoesAnything(t *testing.T) {
 	}
 }
 
-func TestFindGoesByTheOrderOfTheOffers(t *testing.T) {
+func TestFindFollowsTheOrderOfOffers(t *testing.T) {
 	registry := actions.Default()
 	offer, ok := registry.Find("e", false, []actions.Offer{actions.EnabledUnless(actions.Edit, "It is not yours."), {ID: actions.Expired}})
 	if !ok || offer.ID != actions.Edit || offer.Enabled() {
 		t.Errorf("%v, %t", offer, ok)
 	}
 	if _, ok := registry.Find("r", false, actions.Enabled(actions.Edit)); ok {
-		t.Error("a key does what is not offered")
+		t.Error("a key runs an action that is not offered")
 	}
 }
 
-func TestKeysAreSpeltForPeople(t *testing.T) {
+func TestSpell(t *testing.T) {
 	for key, want := range map[string]string{" ": "space", "up": "↑", "down": "↓", "left": "←", "right": "→", "pgdown": "pgdn", "ctrl+k": "ctrl+k", "G": "G"} {
 		if got := actions.Spell(key); got != want {
 			t.Errorf("%q is spelt %q", key, got)
@@ -107,7 +107,7 @@ func TestKeysAreSpeltForPeople(t *testing.T) {
 	}
 }
 
-func TestKeysThatAPersonChose(t *testing.T) {
+func TestConfiguredKeys(t *testing.T) {
 	chosen := []string{"f5", "alt+r", "é"}
 	registry, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: chosen, actions.Quit: {}, actions.Cancel: {"ctrl+g"}})
 	if err != nil {
@@ -120,14 +120,14 @@ func TestKeysThatAPersonChose(t *testing.T) {
 		}
 	}
 	if _, ok := registry.Find("q", false, actions.Enabled(actions.Quit)); ok || registry.Key(actions.Quit) != "" {
-		t.Error("a key that was taken away still quits")
+		t.Error("a removed key still quits")
 	}
 	if registry.Actions()[0].Keys[0] != "k" || registry.Key(actions.Redeem) != "f5" {
 		t.Error("other keys have changed")
 	}
 }
 
-func TestKeysThatCannotBe(t *testing.T) {
+func TestInvalidKeys(t *testing.T) {
 	for name, test := range map[string]struct {
 		id   actions.ID
 		keys []string
@@ -135,19 +135,19 @@ func TestKeysThatCannotBe(t *testing.T) {
 	}{
 		"an unknown action":     {"perks.fly", []string{"x"}, `there is no action "perks.fly"`},
 		"a conflict":            {actions.Redeem, []string{"y"}, `the key "y" is that of both record.redeem and record.copy-id`},
-		"one with everywhere":   {actions.Sort, []string{"q"}, `the key "q" is that of both perks.sort and app.quit`},
-		"in a question":         {actions.Yes, []string{"n"}, `the key "n" is that of both confirm.yes and confirm.no`},
-		"what always quits":     {actions.Redeem, []string{"ctrl+c"}, `record.redeem cannot have ctrl+c: that always quits`},
+		"with a global key":     {actions.Sort, []string{"q"}, `the key "q" is that of both perks.sort and app.quit`},
+		"conflict in a dialog":  {actions.Yes, []string{"n"}, `the key "n" is that of both confirm.yes and confirm.no`},
+		"ctrl+c":                {actions.Redeem, []string{"ctrl+c"}, `record.redeem cannot have ctrl+c: that always quits`},
 		"enter for yes":         {actions.Yes, []string{"y", "enter"}, `confirm.yes cannot have "enter": it is too easily pressed by accident to delete or redeem`},
-		"the blank for yes":     {actions.Yes, []string{" "}, `confirm.yes cannot have " ": it is too easily pressed by accident to delete or redeem`},
-		"nothing for yes":       {actions.Yes, []string{}, `confirm.yes needs a key: no command palette can answer a question`},
+		"space for yes":         {actions.Yes, []string{" "}, `confirm.yes cannot have " ": it is too easily pressed by accident to delete or redeem`},
+		"no key for yes":        {actions.Yes, []string{}, `confirm.yes needs a key: no command palette can answer a question`},
 		"an empty key":          {actions.Redeem, []string{""}, `record.redeem has an empty key; write the space bar as " "`},
 		"blanks":                {actions.Redeem, []string{"  "}, `record.redeem has an empty key; write the space bar as " "`},
-		"no key at all":         {actions.Redeem, []string{"Ctrl-R"}, `record.redeem cannot have "Ctrl-R": no such key; use names such as "x", "f5", "ctrl+x", "alt+x", "pgdown"`},
-		"another name of tab":   {actions.Redeem, []string{"ctrl+i"}, `record.redeem cannot have "ctrl+i": no such key; use names such as "x", "f5", "ctrl+x", "alt+x", "pgdown"`},
-		"text to send a form":   {actions.Submit, []string{"s"}, `form.submit cannot have "s": it types text in a form`},
-		"editing to leave it":   {actions.Cancel, []string{"backspace"}, `form.cancel cannot have "backspace": it edits text`},
-		"editing for a command": {actions.Palette, []string{"enter"}, `app.palette cannot have "enter": it edits text`},
+		"no such key":           {actions.Redeem, []string{"Ctrl-R"}, `record.redeem cannot have "Ctrl-R": no such key; use names such as "x", "f5", "ctrl+x", "alt+x", "pgdown"`},
+		"an alias of tab":       {actions.Redeem, []string{"ctrl+i"}, `record.redeem cannot have "ctrl+i": no such key; use names such as "x", "f5", "ctrl+x", "alt+x", "pgdown"`},
+		"printable in forms":    {actions.Submit, []string{"s"}, `form.submit cannot have "s": it types text in a form`},
+		"editing key in forms":  {actions.Cancel, []string{"backspace"}, `form.cancel cannot have "backspace": it edits text`},
+		"editing key elsewhere": {actions.Palette, []string{"enter"}, `app.palette cannot have "enter": it edits text`},
 	} {
 		_, err := actions.NewRegistry(map[actions.ID][]string{test.id: test.keys})
 		if err == nil || err.Error() != test.want {
@@ -155,6 +155,6 @@ func TestKeysThatCannotBe(t *testing.T) {
 		}
 	}
 	if _, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: {"w", "w"}}); err != nil {
-		t.Errorf("a key that is named twice: %v", err)
+		t.Errorf("a key that is listed twice: %v", err)
 	}
 }

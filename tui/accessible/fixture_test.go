@@ -26,14 +26,14 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// person answers each question with the next line of a script. What is said and answered ends up in one transcript.
-type person struct {
+// scriptedUser answers each question with the next line of a script. Output and answers are in one transcript.
+type scriptedUser struct {
 	mu     sync.Mutex
 	script []string
-	said   bytes.Buffer
+	text   bytes.Buffer
 }
 
-func (p *person) Read(into []byte) (int, error) {
+func (p *scriptedUser) Read(into []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.script) == 0 {
@@ -41,30 +41,30 @@ func (p *person) Read(into []byte) (int, error) {
 	}
 	answer := p.script[0] + "\n"
 	p.script = p.script[1:]
-	p.said.WriteString("«" + strings.TrimSuffix(answer, "\n") + "»\n")
+	p.text.WriteString("«" + strings.TrimSuffix(answer, "\n") + "»\n")
 	return copy(into, answer), nil
 }
 
-func (p *person) Write(text []byte) (int, error) {
+func (p *scriptedUser) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.said.Write(text)
+	return p.text.Write(text)
 }
 
-func (p *person) transcript() string {
+func (p *scriptedUser) transcript() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.said.String()
+	return p.text.String()
 }
 
-// world is a real server at Noon, and a client of it.
-type world struct {
+// testService is a real server at Noon, and the credentials of a client.
+type testService struct {
 	*servertest.Server
 	id, secret string
 }
 
 // service starts a server whose ids are the same in every run.
-func service(t *testing.T) *world {
+func service(t *testing.T) *testService {
 	t.Helper()
 	clock := servertest.NewClock(tuitest.Noon)
 	var n atomic.Int64
@@ -81,19 +81,19 @@ func service(t *testing.T) *world {
 		store.PerkRecord{Perk: api.Perk{ID: "evil", Title: "red \x1b[31m\u202etitle", City: "Berlin"}},
 	)
 	s.ImportProperties("acme", api.Property{ID: 7, Title: "Loft by the river", Address: "Uferstr. 1", City: "Berlin", Postcode: "10115", Bedrooms: 2, Bathrooms: 1})
-	return &world{s, id, secret}
+	return &testService{s, id, secret}
 }
 
-type setting struct {
+type settings struct {
 	ctx        context.Context
 	interrupts chan os.Signal
 	options    tui.Options
 }
 
-func defaults(t *testing.T) *setting {
+func defaults(t *testing.T) *settings {
 	t.Helper()
 	var n atomic.Int64
-	return &setting{ctx: t.Context(), options: tui.Options{
+	return &settings{ctx: t.Context(), options: tui.Options{
 		Memory: &tuitest.Memory{}, Desktop: &tuitest.Desktop{},
 		Theme: widget.NoTheme, Colours: termenv.Ascii,
 		Now:   func() time.Time { return tuitest.Noon },
@@ -102,10 +102,10 @@ func defaults(t *testing.T) *setting {
 	}}
 }
 
-// talk holds a whole talk, and returns its transcript. It checks that nothing in it steers a terminal.
-func talk(t *testing.T, change func(*setting), script ...string) string {
+// runScript runs a session, and returns its transcript. It fails if the transcript has control characters.
+func runScript(t *testing.T, change func(*settings), script ...string) string {
 	t.Helper()
-	p := &person{script: script}
+	p := &scriptedUser{script: script}
 	s := defaults(t)
 	change(s)
 	done := make(chan error, 1)
@@ -113,23 +113,23 @@ func talk(t *testing.T, change func(*setting), script ...string) string {
 	select {
 	case err := <-done:
 		if err != nil {
-			t.Fatalf("it ended with %v:\n%s", err, p.transcript())
+			t.Fatalf("Run returned %v:\n%s", err, p.transcript())
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatalf("it does not end:\n%s", p.transcript())
+		t.Fatalf("the session does not end:\n%s", p.transcript())
 	}
-	said := p.transcript()
-	for _, r := range said {
+	transcript := p.transcript()
+	for _, r := range transcript {
 		if r == 0x1b || r < ' ' && r != '\n' {
-			t.Fatalf("%q was said:\n%q", r, said)
+			t.Fatalf("the transcript has %q:\n%q", r, transcript)
 		}
 	}
-	return said
+	return transcript
 }
 
-// as logs in, and begins with another screen than the list of perks.
-func as(t *testing.T, w *world, start screen.Route) func(*setting) {
-	return func(s *setting) {
+// loggedIn logs in, and starts on the given screen.
+func loggedIn(t *testing.T, w *testService, start screen.Route) func(*settings) {
+	return func(s *settings) {
 		accounts := tuitest.NewAccounts(t, nil)
 		accounts.Add(screen.Profile{Name: "test", APIURL: w.URL, ClientID: w.id}, w.secret)
 		s.options.Accounts, s.options.Start = accounts, start

@@ -20,98 +20,100 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// live is a talk in which a test waits for what is said before it answers.
-type live struct {
-	t     *testing.T
-	input *io.PipeWriter
-	heard chan string
-	said  strings.Builder
-	from  int // where the next See looks
-	done  chan error
-	set   *setting
+// liveSession is a session in which a test waits for output before it types.
+type liveSession struct {
+	t          *testing.T
+	input      *io.PipeWriter
+	written    chan string
+	transcript strings.Builder
+	from       int // where the next see starts
+	done       chan error
+	set        *settings
 }
 
-type speaker struct{ heard chan string }
+type channelWriter struct{ written chan string }
 
-func (s speaker) Write(text []byte) (int, error) {
-	s.heard <- string(text)
+func (w channelWriter) Write(text []byte) (int, error) {
+	w.written <- string(text)
 	return len(text), nil
 }
 
-func begin(t *testing.T, change func(*setting)) *live {
+func startLive(t *testing.T, change func(*settings)) *liveSession {
 	t.Helper()
 	in, input := io.Pipe()
-	l := &live{t: t, input: input, heard: make(chan string, 10_000), done: make(chan error, 1)}
+	l := &liveSession{t: t, input: input, written: make(chan string, 10_000), done: make(chan error, 1)}
 	l.set = defaults(t)
 	l.set.interrupts = make(chan os.Signal, 1)
 	change(l.set)
-	go func() { l.done <- accessible.Run(l.set.ctx, in, speaker{l.heard}, l.set.interrupts, l.set.options) }()
+	go func() {
+		l.done <- accessible.Run(l.set.ctx, in, channelWriter{l.written}, l.set.interrupts, l.set.options)
+	}()
 	return l
 }
 
-func (l *live) see(texts ...string) {
+func (l *liveSession) see(texts ...string) {
 	l.t.Helper()
 	deadline := time.After(20 * time.Second)
 	for _, text := range texts {
 		for {
-			if at := strings.Index(l.said.String()[l.from:], text); at >= 0 {
+			if at := strings.Index(l.transcript.String()[l.from:], text); at >= 0 {
 				l.from += at + len(text)
 				break
 			}
 			select {
-			case more := <-l.heard:
-				l.said.WriteString(more)
+			case more := <-l.written:
+				l.transcript.WriteString(more)
 			case <-deadline:
-				l.t.Fatalf("%q was not said:\n%s", text, l.said.String())
+				l.t.Fatalf("missing %q:\n%s", text, l.transcript.String())
 			}
 		}
 	}
 }
 
-func (l *live) answer(line string) { _, _ = io.WriteString(l.input, line+"\n") }
+func (l *liveSession) enter(line string) { _, _ = io.WriteString(l.input, line+"\n") }
 
-func (l *live) interrupt() { l.set.interrupts <- os.Interrupt }
+func (l *liveSession) interrupt() { l.set.interrupts <- os.Interrupt }
 
-func (l *live) ends() error {
+func (l *liveSession) wait() error {
 	l.t.Helper()
 	select {
 	case err := <-l.done:
 		return err
 	case <-time.After(20 * time.Second):
-		l.t.Fatalf("it does not end:\n%s", l.said.String())
+		l.t.Fatalf("the session does not end:\n%s", l.transcript.String())
 		return nil
 	}
 }
 
-func TestAnInterruptLeavesTheQuestionAndTwoQuit(t *testing.T) {
-	l := begin(t, as(t, service(t), screen.ToProperty{ID: 7}))
+func TestInterruptCancelsQuestionAndTwoQuit(t *testing.T) {
+	l := startLive(t, loggedIn(t, service(t), screen.ToProperty{ID: 7}))
 	l.see("? for help: ")
-	l.answer("edit")
+	l.enter("edit")
 	l.see("Title (now")
 	l.interrupt()
 	l.see("Cancelled.", "Property 7: Loft by the river. Command, or ? for help: ")
-	l.answer("delete")
+	l.enter("delete")
 	l.see("Type 7 or delete to delete it.")
 	l.interrupt()
 	l.see("No.", "? for help: ")
-	l.answer("")
+	l.enter("")
 	l.see("Live, as acme", "? for help: ")
 	l.interrupt()
 	l.see("Nothing to cancel.", "? for help: ")
 	l.interrupt()
-	if err := l.ends(); err != nil {
+	if err := l.wait(); err != nil {
 		t.Error(err)
 	}
 }
 
-// forgetful is a memory that keeps no draft.
+// forgetful is a memory that cannot save drafts.
 type forgetful struct{ *tuitest.Memory }
 
 func (forgetful) SaveDraft(screen.Profile, string, map[string]string) error {
 	return errors.New("the disk is full")
 }
 
-func TestTheEndOfTheInputSaysWhatIsKeptAndWhatIsLost(t *testing.T) {
+func TestEndOfInputReportsDraftsAndLosses(t *testing.T) {
 	memory := &tuitest.Memory{}
 	for _, test := range []struct {
 		memory screen.Memory
@@ -125,9 +127,9 @@ func TestTheEndOfTheInputSaysWhatIsKeptAndWhatIsLost(t *testing.T) {
 		{memory, screen.ToPerk{ID: "coffee"}, []string{"redeem", "alice"}, "\nLost: What was typed was not sent.\n"},
 	} {
 		server := service(t)
-		said := talk(t, func(s *setting) { as(t, server, test.to)(s); s.options.Memory = test.memory }, test.script...)
-		if !strings.HasSuffix(said, test.want+"End of input.\n") {
-			t.Errorf("it ends so:\n%s", said)
+		transcript := runScript(t, func(s *settings) { loggedIn(t, server, test.to)(s); s.options.Memory = test.memory }, test.script...)
+		if !strings.HasSuffix(transcript, test.want+"End of input.\n") {
+			t.Errorf("wrong end of the session:\n%s", transcript)
 		}
 		if draft := memory.Draft(screen.Profile{}, "property-7"); draft["title"] != "A better loft" {
 			t.Errorf("the draft is %v", draft)
@@ -135,45 +137,45 @@ func TestTheEndOfTheInputSaysWhatIsKeptAndWhatIsLost(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheContextEndsTheTalk(t *testing.T) {
+func TestCanceledContextEndsSession(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	l := begin(t, func(s *setting) { as(t, service(t), nil)(s); s.ctx = ctx })
+	l := startLive(t, func(s *settings) { loggedIn(t, service(t), nil)(s); s.ctx = ctx })
 	l.see("? for help: ")
 	cancel()
-	if err := l.ends(); !errors.Is(err, context.Canceled) {
-		t.Errorf("it ended with %v", err)
+	if err := l.wait(); !errors.Is(err, context.Canceled) {
+		t.Errorf("Run returned %v", err)
 	}
 }
 
-func TestALoginIsAskedForWhereTheSessionHasExpired(t *testing.T) {
+func TestExpiredSessionAsksForLogin(t *testing.T) {
 	w := service(t)
 	var accounts *tuitest.Accounts
-	l := begin(t, func(s *setting) {
-		as(t, w, screen.ToUser{ID: "alice"})(s)
+	l := startLive(t, func(s *settings) {
+		loggedIn(t, w, screen.ToUser{ID: "alice"})(s)
 		accounts = s.options.Accounts.(*tuitest.Accounts)
 	})
 	l.see("Available 3", "? for help: ")
 	accounts.Expire()
-	l.answer("reload")
+	l.enter("reload")
 	l.see("Log in.", "Your session has expired.", "Secret (hidden): ")
-	l.answer(w.secret)
+	l.enter(w.secret)
 	l.see("User alice.", "? for help: ")
-	l.answer("q")
-	if err := l.ends(); err != nil {
+	l.enter("q")
+	if err := l.wait(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestAServiceThatIsAwayIsSaidAndThatItIsBack(t *testing.T) {
-	var gone sync.Map
-	var ring tea.Msg
-	rings := make(chan struct{})
-	l := begin(t, func(s *setting) {
+func TestOfflineAndBackOnlineAreAnnounced(t *testing.T) {
+	var state sync.Map
+	var ping tea.Msg
+	pings := make(chan struct{})
+	l := startLive(t, func(s *settings) {
 		accounts := tuitest.NewAccounts(t, transport(func(r *http.Request) (*http.Response, error) {
-			if _, away := gone.Load("away"); away {
+			if _, offline := state.Load("offline"); offline {
 				return nil, errors.New("connection refused")
 			}
-			return answerWith(r, `{"data":[],"meta":{"page":1,"per_page":50,"total":0,"total_pages":0}}`), nil
+			return jsonResponse(r, `{"data":[],"meta":{"page":1,"per_page":50,"total":0,"total_pages":0}}`), nil
 		}))
 		accounts.Add(screen.Profile{Name: "test", APIURL: "http://127.0.0.1:9/v2", ClientID: "acme"}, "secret")
 		s.options.Accounts, s.options.Start = accounts, screen.ToUser{ID: "alice"}
@@ -181,19 +183,19 @@ func TestAServiceThatIsAwayIsSaidAndThatItIsBack(t *testing.T) {
 			if pause != 2*time.Second {
 				return nil
 			}
-			ring = msg
-			return func() tea.Msg { <-rings; return ring }
+			ping = msg
+			return func() tea.Msg { <-pings; return ping }
 		}
 	})
 	l.see("alice can redeem nothing now.", "? for help: ")
-	gone.Store("away", true)
-	l.answer("reload")
+	state.Store("offline", true)
+	l.enter("reload")
 	l.see("Offline since 12:00:00", "Last loaded", "? for help: ")
-	gone.Delete("away")
-	rings <- struct{}{}
+	state.Delete("offline")
+	pings <- struct{}{}
 	l.see("Done: Back online.", "? for help: ")
 	_ = l.input.Close()
-	if err := l.ends(); err != nil {
+	if err := l.wait(); err != nil {
 		t.Error(err)
 	}
 }
@@ -202,42 +204,42 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func answerWith(r *http.Request, body string) *http.Response {
+func jsonResponse(r *http.Request, body string) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
 		Body: io.NopCloser(strings.NewReader(body)), ProtoMajor: 1, ProtoMinor: 1,
 	}
 }
 
-func TestASlowAnswerCanBeLeftAloneAndIsToldWhenItComes(t *testing.T) {
+func TestSlowRequestContinuesInBackground(t *testing.T) {
 	hold := make(chan struct{})
 	notices := make(chan string, 1)
-	l := begin(t, func(s *setting) {
+	l := startLive(t, func(s *settings) {
 		accounts := tuitest.NewAccounts(t, transport(func(r *http.Request) (*http.Response, error) {
 			select {
 			case <-hold:
 			case <-r.Context().Done():
 				return nil, r.Context().Err()
 			}
-			return answerWith(r, `{"data":[],"meta":{"page":1,"per_page":50,"total":0,"total_pages":0}}`), nil
+			return jsonResponse(r, `{"data":[],"meta":{"page":1,"per_page":50,"total":0,"total_pages":0}}`), nil
 		}))
 		accounts.Add(screen.Profile{Name: "test", APIURL: "http://127.0.0.1:9/v2", ClientID: "acme"}, "secret")
 		s.options.Accounts, s.options.Start, s.options.Notices = accounts, screen.ToUser{ID: "alice"}, notices
 	})
 	l.see("ctrl+c cancels a question.")
-	notices <- "The service asks for patience."
-	l.see("The service asks for patience.")
+	notices <- "The server asks to wait 2s."
+	l.see("The server asks to wait 2s.")
 	l.interrupt()
 	l.see("It continues; you will hear when it is done.", "Loading what alice can redeem", "? for help: ")
 	close(hold)
 	l.see("alice can redeem nothing now.", "? for help: ")
 	_ = l.input.Close()
-	if err := l.ends(); err != nil {
+	if err := l.wait(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestASecretIsNotShownOnATerminal(t *testing.T) {
+func TestSecretIsNotEchoed(t *testing.T) {
 	w := service(t)
 	terminal, line, err := pty.Open()
 	if err != nil {
@@ -260,7 +262,7 @@ func TestASecretIsNotShownOnATerminal(t *testing.T) {
 			shown <- string(buffer[:n])
 		}
 	}()
-	l := &live{t: t, heard: shown}
+	l := &liveSession{t: t, written: shown}
 	for _, step := range [][2]string{
 		{"Address of the API", w.URL}, {"Client id", w.id}, {"Sandbox, yes or no", ""}, {"Secret (hidden): ", w.secret}, {"? for help: ", "q"},
 	} {
@@ -272,7 +274,7 @@ func TestASecretIsNotShownOnATerminal(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if said := l.said.String(); strings.Contains(said, w.secret) || !strings.Contains(said, w.URL) {
-		t.Errorf("the terminal shows\n%s", said)
+	if transcript := l.transcript.String(); strings.Contains(transcript, w.secret) || !strings.Contains(transcript, w.URL) {
+		t.Errorf("the terminal shows\n%s", transcript)
 	}
 }
