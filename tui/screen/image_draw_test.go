@@ -13,7 +13,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// quarters is red, green, blue and white, from the upper left on.
+// quarters is an image of four quarters: red and green above blue and white.
 func quarters(width, height int) *image.RGBA {
 	img := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
@@ -33,7 +33,7 @@ func TestACellIsTwoPixels(t *testing.T) {
 	}
 }
 
-func TestAColourIsWrittenOnceForCellsBesideEachOther(t *testing.T) {
+func TestColourIsWrittenOnceForAdjacentCells(t *testing.T) {
 	got := drawImage(quarters(4, 4), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.ANSI256))
 	want := []string{
 		"\x1b[38;5;196m\x1b[48;5;196m▀▀\x1b[38;5;46m\x1b[48;5;46m▀▀\x1b[0m",
@@ -44,7 +44,7 @@ func TestAColourIsWrittenOnceForCellsBesideEachOther(t *testing.T) {
 	}
 }
 
-func TestFewColoursAreShades(t *testing.T) {
+func TestFewColoursAreDrawnAsShades(t *testing.T) {
 	fade := image.NewGray(image.Rect(0, 0, 5, 2))
 	for x := range 5 {
 		fade.SetGray(x, 0, color.Gray{uint8(x * 63)})
@@ -68,31 +68,31 @@ func TestFewColoursAreShades(t *testing.T) {
 func TestProportionsAreKept(t *testing.T) {
 	theme := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 	for name, test := range map[string]struct {
-		image, room, want image.Point // want is columns and lines
+		image, limit, want image.Point // limit and want are columns and lines
 	}{
-		"wide":                     {image.Pt(400, 100), image.Pt(40, 40), image.Pt(40, 5)},
-		"high":                     {image.Pt(100, 400), image.Pt(40, 10), image.Pt(5, 10)},
-		"smaller than the room":    {image.Pt(6, 4), image.Pt(40, 40), image.Pt(6, 2)},
-		"an odd number of pixels":  {image.Pt(3, 3), image.Pt(40, 40), image.Pt(3, 2)},
-		"a thread across":          {image.Pt(20000, 1), image.Pt(30, 10), image.Pt(30, 1)},
-		"a thread from top to toe": {image.Pt(1, 20000), image.Pt(30, 10), image.Pt(1, 10)},
-		"one cell":                 {image.Pt(640, 480), image.Pt(1, 1), image.Pt(1, 1)},
+		"wide":                    {image.Pt(400, 100), image.Pt(40, 40), image.Pt(40, 5)},
+		"tall":                    {image.Pt(100, 400), image.Pt(40, 10), image.Pt(5, 10)},
+		"smaller than the limit":  {image.Pt(6, 4), image.Pt(40, 40), image.Pt(6, 2)},
+		"an odd number of pixels": {image.Pt(3, 3), image.Pt(40, 40), image.Pt(3, 2)},
+		"one pixel high":          {image.Pt(20000, 1), image.Pt(30, 10), image.Pt(30, 1)},
+		"one pixel wide":          {image.Pt(1, 20000), image.Pt(30, 10), image.Pt(1, 10)},
+		"one cell":                {image.Pt(640, 480), image.Pt(1, 1), image.Pt(1, 1)},
 	} {
-		lines := drawImage(quarters(test.image.X, test.image.Y), test.room.X, test.room.Y, theme)
+		lines := drawImage(quarters(test.image.X, test.image.Y), test.limit.X, test.limit.Y, theme)
 		if got := image.Pt(ansi.StringWidth(lines[0]), len(lines)); got != test.want {
-			t.Errorf("%s: it takes %v, want %v", name, got, test.want)
+			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }
 
-func TestNothingIsDrawnOfNothingOrIntoNoRoom(t *testing.T) {
+func TestEmptyImageOrAreaDrawsNothing(t *testing.T) {
 	theme := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 	for name, lines := range map[string][]string{
-		"no image":   drawImage(nil, 10, 10, theme),
-		"an empty":   drawImage(image.NewRGBA(image.Rectangle{}), 10, 10, theme),
-		"no columns": drawImage(quarters(4, 4), 0, 10, theme),
-		"no lines":   drawImage(quarters(4, 4), 10, 0, theme),
-		"below zero": drawImage(quarters(4, 4), -3, -3, theme),
+		"no image":    drawImage(nil, 10, 10, theme),
+		"empty image": drawImage(image.NewRGBA(image.Rectangle{}), 10, 10, theme),
+		"no columns":  drawImage(quarters(4, 4), 0, 10, theme),
+		"no lines":    drawImage(quarters(4, 4), 10, 0, theme),
+		"below zero":  drawImage(quarters(4, 4), -3, -3, theme),
 	} {
 		if lines != nil {
 			t.Errorf("%s: %q", name, lines)
@@ -100,14 +100,14 @@ func TestNothingIsDrawnOfNothingOrIntoNoRoom(t *testing.T) {
 	}
 }
 
-func TestTransparentIsWhitePaper(t *testing.T) {
+func TestTransparentIsDrawnWhite(t *testing.T) {
 	lines := drawImage(image.NewNRGBA(image.Rect(0, 0, 1, 2)), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
 	if got := strings.Join(lines, "\n"); got != "\x1b[38;2;255;255;255m\x1b[48;2;255;255;255m▀\x1b[0m" {
 		t.Errorf("%q", got)
 	}
 }
 
-// The frame budget is 16 ms; half of the largest terminal that screens are made for must leave most of it.
+// The frame budget is 16 ms. Half of the largest supported terminal must take only a fraction of it.
 func BenchmarkDrawInALargeTerminal(b *testing.B) {
 	noise := image.NewRGBA(image.Rect(0, 0, 480, 360))
 	for i := range noise.Pix {

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// at serves bytes on loopback, whatever the path.
-func at(t *testing.T, raw []byte) (address string) {
+// serveBytes serves the bytes on loopback at every path.
+func serveBytes(t *testing.T, raw []byte) (address string) {
 	t.Helper()
 	return serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(raw) })
 }
@@ -68,7 +68,7 @@ func asWebP() []byte {
 	return []byte("RIFF\x1a\x00\x00\x00WEBPVP8L\x0d\x00\x00\x00\x2f\x00\x00\x00\x10\x07\x10\x11\x11\x88\x88\xfe\x07\x00")
 }
 
-// bomb is a PNG of a few bytes that claims to be as large as it is told.
+// bomb is a PNG of a few bytes that claims the given size.
 func bomb(width, height uint32) []byte {
 	var header, empty bytes.Buffer
 	_ = binary.Write(&header, binary.BigEndian, []uint32{width, height})
@@ -83,48 +83,48 @@ func bomb(width, height uint32) []byte {
 	return raw
 }
 
-func TestImagesOfAllKindsAreFetched(t *testing.T) {
+func TestFetchImageFormats(t *testing.T) {
 	for name, test := range map[string]struct {
 		raw  []byte
 		size image.Point
 		at   color.Color // in the upper left corner
 	}{
-		"PNG":                                {asPNG(t, quarters(30, 20)), image.Pt(30, 20), color.RGBA{255, 0, 0, 255}},
-		"GIF, first frame":                   {asGIF(t), image.Pt(8, 8), color.RGBA{255, 0, 0, 255}},
-		"JPEG":                               {asJPEG(t, image.NewGray(image.Rect(0, 0, 16, 16))), image.Pt(16, 16), color.RGBA{0, 0, 0, 255}},
-		"WebP":                               {asWebP(), image.Pt(1, 1), color.RGBA{255, 255, 255, 255}},
-		"large, made as large as a terminal": {asPNG(t, quarters(3000, 1500)), image.Pt(400, 200), color.RGBA{255, 0, 0, 255}},
+		"PNG":                         {asPNG(t, quarters(30, 20)), image.Pt(30, 20), color.RGBA{255, 0, 0, 255}},
+		"GIF, first frame":            {asGIF(t), image.Pt(8, 8), color.RGBA{255, 0, 0, 255}},
+		"JPEG":                        {asJPEG(t, image.NewGray(image.Rect(0, 0, 16, 16))), image.Pt(16, 16), color.RGBA{0, 0, 0, 255}},
+		"WebP":                        {asWebP(), image.Pt(1, 1), color.RGBA{255, 255, 255, 255}},
+		"large, scaled to a terminal": {asPNG(t, quarters(3000, 1500)), image.Pt(400, 200), color.RGBA{255, 0, 0, 255}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			img, err := fetchImage(t.Context(), at(t, test.raw))
+			img, err := fetchImage(t.Context(), serveBytes(t, test.raw))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if img.Bounds().Size() != test.size || img.At(0, 0) != test.at {
-				t.Errorf("it is %v and begins with %v, want %v and %v", img.Bounds().Size(), img.At(0, 0), test.size, test.at)
+				t.Errorf("size %v, first pixel %v; want %v and %v", img.Bounds().Size(), img.At(0, 0), test.size, test.at)
 			}
 		})
 	}
 }
 
-func TestWhatIsNoImageToDrawIsRefusedWithASentence(t *testing.T) {
+func TestFetchImageRefusals(t *testing.T) {
 	good := asPNG(t, quarters(30, 20))
 	for name, test := range map[string]struct {
 		raw  []byte
 		want string
 	}{
-		"a page":                {[]byte("<html><body>Not here"), "the reply is text/html; only PNG, JPEG, GIF and WebP can be drawn"},
-		"nothing":               {nil, "the reply is text/plain"},
-		"cut off":               {good[:len(good)/2], "the image is damaged"},
-		"a decompression bomb":  {bomb(100_000, 100_000), "the image has 100000 x 100000 pixels, more than 20 megapixels"},
-		"just too many pixels":  {bomb(5_000, 4_001), "the image has 5000 x 4001 pixels"},
-		"a thread":              {bomb(20_001, 1), "the image has 20001 x 1 pixels"},
-		"no pixels":             {bomb(0, 10), "the image is damaged"},
-		"less than it promises": {bomb(4_000, 4_000), "the image is damaged"},
-		"more than 5 MiB":       {append(good, make([]byte, 5<<20)...), "the image is larger than 5 MiB"},
+		"an HTML page":         {[]byte("<html><body>Not here"), "the reply is text/html; only PNG, JPEG, GIF and WebP can be drawn"},
+		"nothing":              {nil, "the reply is text/plain"},
+		"cut off":              {good[:len(good)/2], "the image is damaged"},
+		"a decompression bomb": {bomb(100_000, 100_000), "the image has 100000 x 100000 pixels, more than 20 megapixels"},
+		"just too many pixels": {bomb(5_000, 4_001), "the image has 5000 x 4001 pixels"},
+		"too wide":             {bomb(20_001, 1), "the image has 20001 x 1 pixels"},
+		"no pixels":            {bomb(0, 10), "the image is damaged"},
+		"data missing":         {bomb(4_000, 4_000), "the image is damaged"},
+		"more than 5 MiB":      {append(good, make([]byte, 5<<20)...), "the image is larger than 5 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantRefusal(t, t.Context(), at(t, test.raw), test.want)
+			wantRefusal(t, t.Context(), serveBytes(t, test.raw), test.want)
 		})
 	}
 }
@@ -133,11 +133,11 @@ func wantRefusal(t *testing.T, ctx context.Context, address, want string) {
 	t.Helper()
 	img, err := fetchImage(ctx, address)
 	if img != nil || err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%s gives an image: %v, and %v; want %q", address, img != nil, err, want)
+		t.Errorf("%s: got an image: %v, error %v; want %q", address, img != nil, err, want)
 	}
 }
 
-func TestALongBodyIsNotReadToItsEnd(t *testing.T) {
+func TestLongBodyIsNotReadCompletely(t *testing.T) {
 	written := make(chan int, 1)
 	address := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		total, block := 0, make([]byte, 1<<20)
@@ -152,18 +152,18 @@ func TestALongBodyIsNotReadToItsEnd(t *testing.T) {
 	})
 	wantRefusal(t, t.Context(), address, "larger than 5 MiB")
 	if total := <-written; total > 100<<20 {
-		t.Errorf("%d bytes were taken", total)
+		t.Errorf("the server could write %d bytes", total)
 	}
 }
 
-func TestAnswersThatAreNotGoodAreTold(t *testing.T) {
+func TestFetchErrors(t *testing.T) {
 	wantRefusal(t, t.Context(), serve(t, http.NotFound), "answered 404 Not Found instead of an image")
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	wantRefusal(t, t.Context(), gone.URL, "the image could not be fetched from 127.0.0.1:")
+	stopped := httptest.NewServer(nil)
+	stopped.Close()
+	wantRefusal(t, t.Context(), stopped.URL, "the image could not be fetched from 127.0.0.1:")
 }
 
-func TestASilentServerIsLeft(t *testing.T) {
+func TestSilentServerTimesOut(t *testing.T) {
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
 		w.(http.Flusher).Flush()
@@ -174,7 +174,7 @@ func TestASilentServerIsLeft(t *testing.T) {
 	wantRefusal(t, ctx, address, "took too long to send the image")
 }
 
-func TestNothingOfTheServiceGoesAlong(t *testing.T) {
+func TestFetchSendsNoCredentials(t *testing.T) {
 	var second http.Header
 	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/image" {
@@ -195,9 +195,9 @@ func TestNothingOfTheServiceGoesAlong(t *testing.T) {
 	}
 }
 
-func TestRedirectsEnd(t *testing.T) {
+func TestBadRedirectsAreRefused(t *testing.T) {
 	for name, test := range map[string]struct{ to, want string }{
-		"in a circle":      {"/image", "it redirects more than 3 times"},
+		"in a loop":        {"/image", "it redirects more than 3 times"},
 		"to a file":        {"file:///etc/passwd", "it redirects to something other than http or https"},
 		"with a password":  {"http://me:secret@127.0.0.1/", "it redirects to an address with a user name or password"},
 		"to this computer": {"http://localhost:1/", "localhost is on the local network ("},
@@ -212,7 +212,7 @@ func TestRedirectsEnd(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatIsNoneIsNotAsked(t *testing.T) {
+func TestInvalidAddressesAreRefused(t *testing.T) {
 	for address, want := range map[string]string{
 		"":                          "the address of the image must",
 		"images/coffee.png":         "the address of the image must be an absolute http or https URL",
@@ -222,7 +222,7 @@ func TestAnAddressThatIsNoneIsNotAsked(t *testing.T) {
 	} {
 		wantRefusal(t, t.Context(), address, want)
 		if got := CheckImage(address); got == nil || !strings.Contains(got.Error(), want) {
-			t.Errorf("Check(%q) is %v", address, got)
+			t.Errorf("CheckImage(%q) = %v", address, got)
 		}
 		if host := imageHost(address); host != "" {
 			t.Errorf("the host of %q is %q", address, host)
@@ -233,7 +233,7 @@ func TestAnAddressThatIsNoneIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestAddressesOfTheLocalNetworkAreKnown(t *testing.T) {
+func TestIsLocalImage(t *testing.T) {
 	for _, host := range []string{
 		"127.0.0.1", "127.9.9.9", "[::1]", "10.0.0.1", "172.16.0.1", "192.168.1.1:8080", "169.254.169.254", "0.0.0.0", "100.64.0.1",
 		"[fd00::1]", "[fe80::1]", "[::ffff:10.0.0.1]", "224.0.0.1", "localhost", "LOCALHOST.", "a.localhost", "printer.local",

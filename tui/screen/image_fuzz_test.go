@@ -10,7 +10,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-func FuzzWhateverComesIsDrawnOrRefused(f *testing.F) {
+func FuzzDecodeAndDraw(f *testing.F) {
 	for _, raw := range [][]byte{
 		asPNG(f, quarters(30, 20)), asJPEG(f, image.NewGray(image.Rect(0, 0, 16, 16))), asGIF(f), asWebP(),
 		bomb(100_000, 100_000), bomb(64, 64), []byte("RIFF\x1a\x00\x00\x00WEBPVP8 "), []byte("<svg/>"), nil,
@@ -24,15 +24,15 @@ func FuzzWhateverComesIsDrawnOrRefused(f *testing.F) {
 		}
 		img, err := decode(t.Context(), raw)
 		if (img == nil) == (err == nil) {
-			t.Fatalf("an image: %v, and %v", img != nil, err)
+			t.Fatalf("got an image: %v, error %v", img != nil, err)
 		}
 		lines := drawImage(img, int(width), int(height), widget.NewTheme(widget.LightTheme, termenv.Profile(colours%4)))
 		if len(lines) > int(height) {
-			t.Fatalf("%d lines in the room of %d", len(lines), height)
+			t.Fatalf("%d lines in a height of %d", len(lines), height)
 		}
 		for _, line := range lines {
 			if cells := ansi.StringWidth(line); cells > int(width) {
-				t.Fatalf("%d cells in the room of %d", cells, width)
+				t.Fatalf("%d cells in a width of %d", cells, width)
 			}
 		}
 	})

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-func TestOnlyTheLocalAddressThatAPersonHasSeenIsTrusted(t *testing.T) {
+func TestOnlyTheLocalAddressThatTheUserSawIsTrusted(t *testing.T) {
 	for name, test := range map[string]struct {
 		seen, host string
 		want       bool
 	}{
-		"the local address itself":          {"http://10.0.0.1/a.png", "10.0.0.1", true},
-		"another local address":             {"http://10.0.0.1/a.png", "10.0.0.2", false},
-		"a name, wherever it leads":         {"https://images.test/a.png", "images.test", false},
-		"this computer behind another name": {"https://images.test/a.png", "localhost", false},
+		"the same local address":        {"http://10.0.0.1/a.png", "10.0.0.1", true},
+		"another local address":         {"http://10.0.0.1/a.png", "10.0.0.2", false},
+		"a public name":                 {"https://images.test/a.png", "images.test", false},
+		"localhost behind another name": {"https://images.test/a.png", "localhost", false},
 	} {
 		seen, err := url.Parse(test.seen)
 		if err != nil {
@@ -31,7 +31,7 @@ func TestOnlyTheLocalAddressThatAPersonHasSeenIsTrusted(t *testing.T) {
 	}
 }
 
-func TestNoProxyIsAskedForAnImage(t *testing.T) {
+func TestImagesAreNotFetchedThroughAProxy(t *testing.T) {
 	target, err := url.Parse("http://images.test/a.png")
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestNoProxyIsAskedForAnImage(t *testing.T) {
 		return url.Parse("http://proxy.test:3128")
 	}
 	if proxy, err := g.proxy(&http.Request{URL: target}); proxy != nil || err != nil {
-		t.Errorf("a host that goes without: %v, %v", proxy, err)
+		t.Errorf("a host without proxy: %v, %v", proxy, err)
 	}
 	proxy, err := g.proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "other.test:444"}})
 	if err = failure(t.Context(), target, &url.Error{Err: err}); proxy != nil || !strings.Contains(err.Error(), "whether other.test is on the local network") {
@@ -52,7 +52,7 @@ func TestNoProxyIsAskedForAnImage(t *testing.T) {
 	}
 }
 
-// TestSpecialAddressesAreNotPublic has an address of each range in the registries of IANA, and neighbours of theirs.
+// TestSpecialAddressesAreNotPublic has an address of each range in the IANA registries, and addresses next to them.
 func TestSpecialAddressesAreNotPublic(t *testing.T) {
 	for want, list := range map[bool]string{
 		false: `0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 100.127.255.255 127.0.0.1 127.9.9.9 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.8 192.0.0.170
@@ -73,7 +73,7 @@ func TestSpecialAddressesAreNotPublic(t *testing.T) {
 	}
 }
 
-func TestANameThatLeadsIntoTheLocalNetworkIsRefused(t *testing.T) {
+func TestNameThatResolvesToALocalAddressIsRefused(t *testing.T) {
 	for resolved, refused := range map[string]bool{
 		"93.184.215.14:443": false, "[2001:4860:4860::8888]:443": false,
 		"127.0.0.1:80": true, "10.1.2.3:80": true, "169.254.169.254:80": true, "[::1]:80": true, "[fe80::1%eth0]:80": true, "?": true,
@@ -84,7 +84,7 @@ func TestANameThatLeadsIntoTheLocalNetworkIsRefused(t *testing.T) {
 	}
 }
 
-func TestADecoderThatStillReadsIsStopped(t *testing.T) {
+func TestReaderStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &reader{ctx, bytes.NewReader(make([]byte, 10))}
 	if n, err := r.Read(make([]byte, 4)); n != 4 || err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestEveryColourIsTheNearestOfThe256(t *testing.T) {
+func TestNearest256(t *testing.T) {
 	table := map[int][3]int{}
 	for i := range 216 {
 		table[16+i] = [3]int{levels[i/36], levels[i/6%6], levels[i%6]}

@@ -14,7 +14,7 @@ func TestSentence(t *testing.T) {
 		want   string
 	}{
 		{"", errors.New("the keyring is locked"), "The keyring is locked."},
-		{"", errors.New("No answer came. Try again."), "No answer came. Try again."},
+		{"", errors.New("The server did not reply. Try again."), "The server did not reply. Try again."},
 		{"", errors.New("no perk (request 7)"), "No perk (request 7)"},
 		{"The id was not copied: ", errors.New("this terminal has no clipboard"), "The id was not copied: this terminal has no clipboard."},
 		{"", errors.New("éclair\x1b[31m\nis out\n"), "Éclair[31m is out."},

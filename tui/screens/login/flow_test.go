@@ -11,7 +11,7 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// atService shows the terminal UI over real accounts of a real service, none of which is known at first.
+// atService starts a real service, and the terminal UI without profiles.
 func atService(t *testing.T) (d *tuitest.Driver, accounts *tuitest.Accounts, server *servertest.Server) {
 	server = servertest.Start(t)
 	accounts = tuitest.NewAccounts(t, nil)
@@ -36,7 +36,7 @@ func TestFirstLogin(t *testing.T) {
 	d.Press("enter")
 	d.See("! The service did not accept this id and secret.")
 	if form := d.App.Top().Form(); form.Focus() != "secret" || form.Value("secret") != "" {
-		t.Errorf("the keyboard is in %s; the wrong secret is still there: %t", form.Focus(), form.Value("secret") != "")
+		t.Errorf("focus on %s; the wrong secret is still there: %t", form.Focus(), form.Value("secret") != "")
 	}
 	d.Type(secret + "\n")
 	d.Until("the list of perks", func() bool { return !isLogin(d) })
@@ -69,11 +69,11 @@ func TestAddressesWithoutAService(t *testing.T) {
 	d.Press("ctrl+s")
 	d.See("! No answer from "+strings.TrimSuffix(server.URL, "/v2")+"/v9: connection refused by ", "Is the server running, and is the port right?")
 	if form := d.App.Top().Form(); form.Focus() != "api_url" || form.Value("secret") != secret {
-		t.Errorf("the keyboard is in %s; the secret is kept: %t", form.Focus(), form.Value("secret") == secret)
+		t.Errorf("focus on %s; the secret is kept: %t", form.Focus(), form.Value("secret") == secret)
 	}
 }
 
-func TestSwitchingTheProfile(t *testing.T) {
+func TestSwitchingProfiles(t *testing.T) {
 	d, accounts, server := atService(t)
 	id, secret := server.Client()
 	other, otherSecret := server.Client()
@@ -86,10 +86,10 @@ func TestSwitchingTheProfile(t *testing.T) {
 	d.Press("L")
 	d.See("Log in with which profile?", "till: "+id, "trial: "+other)
 	d.Type("trial\n")
-	d.Until("another account", func() bool { return d.App.Shell().Account.Profile.Name == "trial" })
+	d.Until("profile trial", func() bool { return d.App.Shell().Account.Profile.Name == "trial" })
 	d.Settle()
 	if isLogin(d) {
-		t.Errorf("a kept secret is asked for:\n%s", d.Screen())
+		t.Errorf("it asks for a stored secret:\n%s", d.Screen())
 	}
 
 	d.Press("L")
@@ -97,10 +97,10 @@ func TestSwitchingTheProfile(t *testing.T) {
 	d.Type("office\n")
 	d.See("No secret is stored for profile office: enter it.")
 	if form := d.App.Top().Form(); form.Focus() != "secret" || form.Value("client_id") != other || form.Value("sandbox") != "no" {
-		t.Errorf("the form has %v, the keyboard is in %s", form.Values(), form.Focus())
+		t.Errorf("the form has %v, focus on %s", form.Values(), form.Focus())
 	}
 	d.Type(otherSecret + "\n")
-	d.Until("the office", func() bool { return d.App.Shell().Account.Profile.Name == "office" })
+	d.Until("profile office", func() bool { return d.App.Shell().Account.Profile.Name == "office" })
 	d.Settle()
 
 	d.Press("L")
@@ -112,7 +112,7 @@ func TestSwitchingTheProfile(t *testing.T) {
 	d.Type("-2\n")
 	d.Settle()
 	if form := d.App.Top().Form(); form.Value("profile") != "till-2" || form.Value("api_url") != server.URL || form.Value("secret") != "" {
-		t.Errorf("a new profile begins with %v", form.Values())
+		t.Errorf("a new profile starts with %v", form.Values())
 	}
 	d.Press("esc")
 	d.Until("the list of perks", func() bool { return !isLogin(d) })
@@ -125,7 +125,7 @@ func must(account screen.Account, err error) screen.Account {
 	return account
 }
 
-func TestASessionThatHasEndedIsTakenUpAgain(t *testing.T) {
+func TestExpiredSessionIsResumedAfterLogin(t *testing.T) {
 	d, accounts, server := atService(t)
 	id, secret := server.Client()
 	accounts.Add(screen.Profile{Name: "till", APIURL: server.URL, ClientID: id}, secret)
@@ -133,14 +133,14 @@ func TestASessionThatHasEndedIsTakenUpAgain(t *testing.T) {
 	d.Settle()
 	below := d.App.Top()
 	accounts.Expire()
-	d.Send(screen.Sent[int]{Err: &screen.NotLoggedIn{Message: "The session has ended."}})
+	d.Send(screen.Sent[int]{Err: &screen.NotLoggedIn{Message: "Not logged in."}})
 	d.See("Log in again; your text is kept.")
 	if form := d.App.Top().Form(); form.Focus() != "secret" || form.Value("client_id") != id {
-		t.Errorf("the form has %v, the keyboard is in %s", form.Values(), form.Focus())
+		t.Errorf("the form has %v, focus on %s", form.Values(), form.Focus())
 	}
 	d.Type(secret + "\n")
 	d.Until("the screen below", func() bool { return !isLogin(d) })
 	if d.App.Top() != below {
-		t.Error("the screen below is not the one that was there")
+		t.Error("another screen is below")
 	}
 }

@@ -16,17 +16,17 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// scripted is Accounts that answer as a test wants.
+// scripted is Accounts that do what a test wants.
 type scripted struct {
-	profiles []screen.Profile
-	current  string
-	kept     map[string]bool // the profiles whose secret is kept
-	broken   error           // of Profiles
-	failure  error           // of Login
-	answer   chan error      // what Login waits for, if it is not nil; the end of its context ends the wait
-	deaf     bool            // not even that does
-	begun    chan screen.Profile
-	ended    chan error
+	profiles       []screen.Profile
+	current        string
+	kept           map[string]bool // the profiles with a stored secret
+	broken         error           // of Profiles
+	failure        error           // of Login
+	reply          chan error      // Login waits for it, or for its context, if it is not nil
+	ignoresContext bool
+	started        chan screen.Profile
+	finished       chan error
 }
 
 func (a *scripted) Profiles() ([]screen.Profile, string, error) {
@@ -43,19 +43,19 @@ func (a *scripted) Connect(name string) (screen.Account, error) {
 }
 
 func (a *scripted) Login(ctx context.Context, profile screen.Profile, _ string) (screen.Account, string, error) {
-	if a.answer != nil {
-		a.begun <- profile
+	if a.reply != nil {
+		a.started <- profile
 		var err error
-		given := ctx.Done()
-		if a.deaf {
-			given = nil
+		done := ctx.Done()
+		if a.ignoresContext {
+			done = nil
 		}
 		select {
-		case <-given:
+		case <-done:
 			err = ctx.Err()
-		case err = <-a.answer:
+		case err = <-a.reply:
 		}
-		a.ended <- err
+		a.finished <- err
 		if err != nil {
 			return screen.Account{}, "", err
 		}
@@ -68,35 +68,35 @@ func (a *scripted) Login(ctx context.Context, profile screen.Profile, _ string) 
 }
 
 func account(p screen.Profile) (screen.Account, error) {
-	c, err := client.New(client.Config{BaseURL: p.APIURL, Sandbox: p.Sandbox, Transport: bare{}})
+	c, err := client.New(client.Config{BaseURL: p.APIURL, Sandbox: p.Sandbox, Transport: notFound{}})
 	return screen.Account{Profile: p, Client: c}, err
 }
 
-// bare answers every request as a service does that has nothing.
-type bare struct{}
+// notFound answers every request with 404.
+type notFound struct{}
 
-func (bare) RoundTrip(req *http.Request) (*http.Response, error) {
+func (notFound) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: req}, nil
 }
 
 var (
-	shop  = screen.Profile{Name: "shop", APIURL: "https://perks.example/v2", ClientID: "acme"}
-	trial = screen.Profile{Name: "trial", APIURL: "https://perks.example/v2", ClientID: "acme-trial", Sandbox: true}
-	old   = screen.Profile{Name: "office", APIURL: "http://perks.internal:8080/v2", ClientID: "desk", InsecureHTTP: true}
+	work   = screen.Profile{Name: "work", APIURL: "https://perks.example/v2", ClientID: "acme"}
+	trial  = screen.Profile{Name: "trial", APIURL: "https://perks.example/v2", ClientID: "acme-trial", Sandbox: true}
+	office = screen.Profile{Name: "office", APIURL: "http://perks.internal:8080/v2", ClientID: "acme-office", InsecureHTTP: true}
 )
 
-func over(accounts screen.Accounts) func(*tui.Options) {
+func withAccounts(accounts screen.Accounts) func(*tui.Options) {
 	return func(o *tui.Options) { o.Accounts = accounts }
 }
 
-// start shows the login as the first screen over scripted accounts.
+// start starts the terminal UI with scripted accounts.
 func start(t *testing.T, accounts *scripted) *tuitest.Driver {
-	d := tuitest.StartWithHandler(t, http.NotFoundHandler(), over(accounts))
+	d := tuitest.StartWithHandler(t, http.NotFoundHandler(), withAccounts(accounts))
 	d.Settle()
 	return d
 }
 
-// enter fills in all fields, and leaves the keyboard in the last.
+// enter fills in all fields, and leaves the focus on the last.
 func enter(d *tuitest.Driver, name, address, id, secret string) {
 	form := d.App.Top().Form()
 	for field, value := range map[string]string{"profile": name, "api_url": address, "client_id": id} {
@@ -108,8 +108,8 @@ func enter(d *tuitest.Driver, name, address, id, secret string) {
 	d.Type(secret)
 }
 
-func TestStatesOfTheLogin(t *testing.T) {
-	profiles := []screen.Profile{shop, trial, old}
+func TestStates(t *testing.T) {
+	profiles := []screen.Profile{work, trial, office}
 	refused := &client.Error{Status: http.StatusUnauthorized, Code: api.CodeInvalidToken, Message: "Unknown client."}
 	for name, test := range map[string]struct {
 		accounts *scripted
@@ -131,12 +131,12 @@ func TestStatesOfTheLogin(t *testing.T) {
 			enter(d, "default", "https://perks.example/v2", "acme", "s")
 			d.Press("enter")
 		}},
-		"replacing": {&scripted{profiles: profiles, current: "shop"}, func(d *tuitest.Driver) {
+		"replacing": {&scripted{profiles: profiles, current: "work"}, func(d *tuitest.Driver) {
 			enter(d, "trial", "https://perks.example/v3", "somebody-else", "s")
 		}},
 		"long": {&scripted{}, func(d *tuitest.Driver) {
 			enter(d, strings.Repeat("a-very-long-name.", 5), "https://"+strings.Repeat("寿司.", 30)+"example/v2", "👩‍👩‍👧‍👦 مرحبا עולם", strings.Repeat("s", 300))
-			for range 6 { // around, past every field
+			for range 6 { // through every field
 				d.Press("shift+tab")
 			}
 		}},
@@ -146,10 +146,10 @@ func TestStatesOfTheLogin(t *testing.T) {
 			d.See("A new profile ...")
 			d.Type("new prof\n")
 			d.See("Its name")
-			d.Type("shop\n")
+			d.Type("work\n")
 		}},
-		"ended": {&scripted{profiles: profiles, current: "trial", kept: map[string]bool{"trial": true}}, func(d *tuitest.Driver) {
-			d.Send(screen.Sent[int]{Err: &screen.NotLoggedIn{Message: "The session has ended."}})
+		"expired": {&scripted{profiles: profiles, current: "trial", kept: map[string]bool{"trial": true}}, func(d *tuitest.Driver) {
+			d.Send(screen.Sent[int]{Err: &screen.NotLoggedIn{Message: "Not logged in."}})
 		}},
 		"unreadable": {&scripted{broken: errors.New("config.yaml cannot be read: line 3: field profilse not found")}, func(*tuitest.Driver) {}},
 	} {
@@ -162,28 +162,28 @@ func TestStatesOfTheLogin(t *testing.T) {
 	}
 }
 
-func TestAnEndedSessionAsksForTheSecretAlone(t *testing.T) {
-	accounts := &scripted{profiles: []screen.Profile{shop, trial}, current: "trial", kept: map[string]bool{"trial": true}}
+func TestExpiredSessionAsksOnlyForTheSecret(t *testing.T) {
+	accounts := &scripted{profiles: []screen.Profile{work, trial}, current: "trial", kept: map[string]bool{"trial": true}}
 	d := start(t, accounts)
-	top := login.New(d.App.Shell(), "The session has ended. Log in again.")
+	top := login.New(d.App.Shell(), "Your session has expired. Log in again.")
 	form := top.Form()
 	if form.Focus() != "secret" || form.Value("profile") != "trial" || form.Value("api_url") != trial.APIURL || form.Value("client_id") != trial.ClientID || form.Value("sandbox") != "yes" {
-		t.Errorf("the form has %v, the keyboard is in %s", form.Values(), form.Focus())
+		t.Errorf("the form has %v, focus on %s", form.Values(), form.Focus())
 	}
-	if text := top.AccessibleText(); !strings.HasPrefix(text, "The session has ended. Log in again.\nSandbox. ") {
-		t.Errorf("it is said as:\n%s", text)
+	if text := top.AccessibleText(); !strings.HasPrefix(text, "Your session has expired. Log in again.\nSandbox. ") {
+		t.Errorf("accessible text:\n%s", text)
 	}
 }
 
-func TestTheLoginFitsEverySize(t *testing.T) {
-	d := start(t, &scripted{profiles: []screen.Profile{shop, old}, current: "office", failure: errors.New("all went wrong, and it takes a long sentence to say so")})
+func TestEverySizeFits(t *testing.T) {
+	d := start(t, &scripted{profiles: []screen.Profile{work, office}, current: "office", failure: errors.New("everything failed, and the reason is a long sentence")})
 	d.Type("s")
 	d.Press("enter")
 	d.Settle()
 	d.EverySize()
 }
 
-func TestWhileTypingNoKeyDoesAnythingElse(t *testing.T) {
+func TestTypedTextRunsNoActions(t *testing.T) {
 	d := start(t, &scripted{})
 	for _, field := range []string{"profile", "api_url", "client_id", "secret"} {
 		d.App.Top().Form().FocusOnName(field)
@@ -192,60 +192,60 @@ func TestWhileTypingNoKeyDoesAnythingElse(t *testing.T) {
 	}
 }
 
-func TestASecondSubmitIsIgnoredAndLeavingEndsTheFirst(t *testing.T) {
-	accounts := &scripted{profiles: []screen.Profile{shop}, current: "shop", answer: make(chan error), begun: make(chan screen.Profile, 1), ended: make(chan error, 1)}
+func TestSecondSubmitIsIgnoredAndLeavingCancelsTheFirst(t *testing.T) {
+	accounts := &scripted{profiles: []screen.Profile{work}, current: "work", reply: make(chan error), started: make(chan screen.Profile, 1), finished: make(chan error, 1)}
 	d := start(t, accounts)
 	d.Type("secret")
 	d.Press("enter")
-	if got := <-accounts.begun; got != shop {
+	if got := <-accounts.started; got != work {
 		t.Errorf("logs in as %+v", got)
 	}
 	d.See("Logging in at https://perks.example/v2")
 	d.Press("enter", "ctrl+s")
-	if cmd := d.App.Top().Do(actions.Submit); cmd != nil || len(accounts.begun) > 0 {
-		t.Error("a second login began")
+	if cmd := d.App.Top().Do(actions.Submit); cmd != nil || len(accounts.started) > 0 {
+		t.Error("a second login started")
 	}
 	d.Press("esc")
-	if err := <-accounts.ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the login that was given up ended with %v", err)
+	if err := <-accounts.finished; !errors.Is(err, context.Canceled) {
+		t.Errorf("the cancelled login returned %v", err)
 	}
 	d.See("Cancelled.")
 	d.Press("enter")
-	<-accounts.begun
+	<-accounts.started
 	top := d.App.Top().(*login.Screen)
 	top.Close()
-	if err := <-accounts.ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the login of a screen that was closed ended with %v", err)
+	if err := <-accounts.finished; !errors.Is(err, context.Canceled) {
+		t.Errorf("the login of a closed screen returned %v", err)
 	}
 	d.Settle()
 	if d.App.Top() != top {
-		t.Error("a login that was given up has logged in")
+		t.Error("a cancelled login logged in")
 	}
 }
 
-func TestALoginThatWasGivenUpIsNotHeardOfAgain(t *testing.T) {
-	accounts := &scripted{profiles: []screen.Profile{shop}, current: "shop", deaf: true, answer: make(chan error), begun: make(chan screen.Profile, 1), ended: make(chan error, 1)}
+func TestCancelledLoginHasNoEffect(t *testing.T) {
+	accounts := &scripted{profiles: []screen.Profile{work}, current: "work", ignoresContext: true, reply: make(chan error), started: make(chan screen.Profile, 1), finished: make(chan error, 1)}
 	d := start(t, accounts)
 	top := d.App.Top()
 	d.Type("secret")
 	d.Press("enter")
-	<-accounts.begun
+	<-accounts.started
 	d.Press("esc")
-	accounts.answer <- nil
+	accounts.reply <- nil
 	d.Settle()
 	if d.App.Top() != top || !d.Shows("Cancelled.") {
-		t.Errorf("it has logged in all the same:\n%s", d.Screen())
+		t.Errorf("a cancelled login logged in:\n%s", d.Screen())
 	}
 }
 
-func TestHTTPIsAskedAboutOnlyWhereItMatters(t *testing.T) {
+func TestHTTPSwitchIsShownOnlyForRemoteHosts(t *testing.T) {
 	d := start(t, &scripted{})
 	form := d.App.Top().Form()
-	asked := func() bool { return form.Field("insecure_http").Name != "" }
+	shown := func() bool { return form.Field("insecure_http").Name != "" }
 	form.FocusOnName("api_url")
 	for _, test := range []struct {
 		typed string
-		asked bool
+		shown bool
 	}{
 		{"http://loc", false}, {"alhost:8080/v2", false},
 		{"http://127.", false}, {"0.0.1/v2", false},
@@ -258,8 +258,8 @@ func TestHTTPIsAskedAboutOnlyWhereItMatters(t *testing.T) {
 			d.Clear()
 		}
 		d.Type(test.typed)
-		if asked() != test.asked || form.Focus() != "api_url" {
-			t.Errorf("at %s it is asked: %t; the keyboard is in %s", form.Value("api_url"), asked(), form.Focus())
+		if shown() != test.shown || form.Focus() != "api_url" {
+			t.Errorf("at %s the switch is shown: %t; focus on %s", form.Value("api_url"), shown(), form.Focus())
 		}
 	}
 	d.Press("down", " ")
@@ -270,13 +270,13 @@ func TestHTTPIsAskedAboutOnlyWhereItMatters(t *testing.T) {
 	d.Clear()
 	d.Type("http://local")
 	d.Press("ctrl+s")
-	if !asked() {
-		t.Error("a host that only looks like the beginning of localhost is let through")
+	if !shown() {
+		t.Error("the switch is hidden for a prefix of localhost")
 	}
 }
 
 func TestHTTPIsAllowedForOneAddress(t *testing.T) {
-	accounts := &scripted{profiles: []screen.Profile{old}, current: "office"}
+	accounts := &scripted{profiles: []screen.Profile{office}, current: "office"}
 	d := start(t, accounts)
 	form := d.App.Top().Form()
 	allowed := func() string { return form.Value("insecure_http") }
@@ -300,22 +300,22 @@ func TestHTTPIsAllowedForOneAddress(t *testing.T) {
 	}
 }
 
-func TestAnErrorBesideTheAddressIsAboutThatAddress(t *testing.T) {
-	accounts := &scripted{profiles: []screen.Profile{shop}, current: "shop", answer: make(chan error), begun: make(chan screen.Profile, 1), ended: make(chan error, 1)}
+func TestLateErrorIsNotShownBesideANewAddress(t *testing.T) {
+	accounts := &scripted{profiles: []screen.Profile{work}, current: "work", reply: make(chan error), started: make(chan screen.Profile, 1), finished: make(chan error, 1)}
 	d := start(t, accounts)
 	d.Type("secret")
 	d.Press("enter")
-	<-accounts.begun
+	<-accounts.started
 	d.App.Top().Form().FocusOnName("api_url")
 	d.Type("x")
-	accounts.answer <- &client.Unreachable{Address: shop.APIURL, Err: errors.New("connection refused"), NotSent: true}
+	accounts.reply <- &client.Unreachable{Address: work.APIURL, Err: errors.New("connection refused"), NotSent: true}
 	d.See("! No answer from https://perks.example/v2: connection refused.")
 	if problems := d.App.Top().Form().Problems("api_url"); len(problems) > 0 {
-		t.Errorf("of another address it is said: %q", problems)
+		t.Errorf("problems of another address: %q", problems)
 	}
 }
 
-func TestNamesOfProfiles(t *testing.T) {
+func TestCheckName(t *testing.T) {
 	for name, right := range map[string]bool{"work": true, "a.b-c_9": true, "": false, "-x": false, "a/b": false, "..": false, "a b": false, strings.Repeat("a", 65): false} {
 		if problem := login.CheckName(name); (problem == "") != right {
 			t.Errorf("CheckName(%q) = %q", name, problem)
