@@ -6,12 +6,12 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// PutImage sets the drawn image as if it had been fetched from the address; nil is on its way.
+// PutImage sets the drawn image as if it had been fetched from the address; nil if it is still being fetched.
 func (s *Detail) PutImage(address string, img image.Image) {
 	s.image.Put(address, img)
 }
 
-// Validity and NotRedeemableReason are the words about dates.
+// Validity and NotRedeemableReason describe dates.
 var (
 	Validity            = validity
 	NotRedeemableReason = screen.NotRedeemableReason

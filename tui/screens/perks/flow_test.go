@@ -17,9 +17,9 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// stocked is a server with 120 perks: every third is for tea and in Wien, the others are for coffee and in Berlin. The first
-// two have a place, and one is over.
-func stocked(t *testing.T) *servertest.Server {
+// serverWithPerks starts a server with 120 valid perks: every third is for tea and in Wien, the others are for coffee and in Berlin.
+// The first two have a position. Another perk has expired.
+func serverWithPerks(t *testing.T) *servertest.Server {
 	t.Helper()
 	server := servertest.Start(t)
 	records := make([]store.PerkRecord, 120)
@@ -34,20 +34,20 @@ func stocked(t *testing.T) *servertest.Server {
 		lng := 13.4
 		records[i].Lat, records[i].Lng = &lat, &lng
 	}
-	over := tuitest.Noon.AddDate(-2, 0, 0)
-	records = append(records, store.PerkRecord{Perk: api.Perk{ID: "over", Title: "Over", ValidTo: &over}})
+	lastYear := tuitest.Noon.AddDate(-2, 0, 0)
+	records = append(records, store.PerkRecord{Perk: api.Perk{ID: "expired", Title: "Summer sale", ValidTo: &lastYear}})
 	server.ImportPerks(records...)
 	return server
 }
 
 func start(t *testing.T) *tuitest.Driver {
 	t.Helper()
-	d := tuitest.Start(t, stocked(t))
+	d := tuitest.Start(t, serverWithPerks(t))
 	d.See("row 1 of 120, page 1 of 3")
 	return d
 }
 
-func TestTheListFollowsTheFilter(t *testing.T) {
+func TestListFollowsTheFilter(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	d.Press("/")
@@ -73,8 +73,8 @@ func TestTheListFollowsTheFilter(t *testing.T) {
 	d.See("row 1 of 120")
 }
 
-// TestAPerkIsOpenedByItsID types ids into the filter and the palette, where one that belongs to no perk is said not to.
-func TestAPerkIsOpenedByItsID(t *testing.T) {
+// TestPerkIsOpenedByItsID types ids into the filter and the palette, also one that no perk has.
+func TestPerkIsOpenedByItsID(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "demo-009729", Title: "Coffee for two"}}, store.PerkRecord{Perk: api.Perk{ID: "sauna", Title: "An hour of heat"}})
@@ -105,7 +105,7 @@ func TestAPerkIsOpenedByItsID(t *testing.T) {
 	d.Press(":")
 	d.Type("no-such")
 	d.See("Open perk no-such")
-	d.Press("up", "enter") // the last, below the commands
+	d.Press("up", "enter") // the last option, below the commands
 	d.See("There is no perk no-such.", "R retries.")
 	d.Press(":")
 	d.Type("quit")
@@ -114,14 +114,14 @@ func TestAPerkIsOpenedByItsID(t *testing.T) {
 	d.See("Nothing here matches that.")
 }
 
-func TestAWrongFieldSendsNothingAndSaysWhy(t *testing.T) {
+func TestInvalidFilterIsExplainedAndNotSent(t *testing.T) {
 	t.Parallel()
 	perks := numbered(1000)
 	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 1,000")
 	d.Settle()
 	before := len(perks.queries())
-	d.Press("/", "tab", "tab", "tab", "tab", "shift+tab") // a field that has been left once says what is wrong at once
+	d.Press("/", "tab", "tab", "tab", "tab", "shift+tab") // a field that lost the focus once is checked at every key
 	for text, why := range map[string]string{
 		"52.5":    "Near must be latitude,longitude, such as 52.52,13.405",
 		"91,13":   "Near latitude must be between -90 and 90",
@@ -145,16 +145,16 @@ func TestAWrongFieldSendsNothingAndSaysWhy(t *testing.T) {
 	d.Settle()
 	for _, query := range perks.queries()[before:] {
 		if !strings.HasPrefix(query, "page=2&") {
-			t.Errorf("the service was asked for %s", query)
+			t.Errorf("the service received %s", query)
 		}
 	}
 	d.Press("esc")
 	if d.Press("/"); d.Shows("Radius km: 10 ") {
-		t.Error("a wrong value was kept where it does not count")
+		t.Error("an invalid value was kept")
 	}
 }
 
-func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
+func TestRefusedFilterIsShownBesideTheField(t *testing.T) {
 	t.Parallel()
 	perks := numbered(120)
 	d := tuitest.StartWithHandler(t, perks)
@@ -181,7 +181,7 @@ func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
 	d.See("row 1 of 120")
 }
 
-func TestATextThatIsTooLongForTheServiceIsNotSent(t *testing.T) {
+func TestTooLongFilterIsNotSent(t *testing.T) {
 	t.Parallel()
 	perks := numbered(120)
 	d := tuitest.StartWithHandler(t, perks)
@@ -195,12 +195,12 @@ func TestATextThatIsTooLongForTheServiceIsNotSent(t *testing.T) {
 	d.Settle()
 	for _, query := range perks.queries()[before:] {
 		if strings.Contains(query, "q=") {
-			t.Errorf("the service was asked for %s", query)
+			t.Errorf("the service received %s", query)
 		}
 	}
 }
 
-func TestSortingSaysTheOrder(t *testing.T) {
+func TestSorting(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	d.See("newest first")
@@ -220,7 +220,7 @@ func TestSortingSaysTheOrder(t *testing.T) {
 	d.See("All valid perks - newest first", "> Coffee 001")
 }
 
-func TestCategoriesAndExpiredOnes(t *testing.T) {
+func TestCategoriesAndExpiredPerks(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	d.Choose("c", "hot", "All categories", "Hot things")
@@ -228,9 +228,9 @@ func TestCategoriesAndExpiredOnes(t *testing.T) {
 	d.Choose("c", "all", "All categories")
 	d.See("row 1 of 120")
 	d.Press("e")
-	d.See("All perks, expired ones too", "row 1 of 121", "expired ", "Over")
+	d.See("All perks, expired ones too", "row 1 of 121", "expired ", "Summer sale")
 	d.Press("/")
-	d.Type("over\n")
+	d.Type("summer\n")
 	d.See("row 1 of 1,")
 	d.Press("r")
 	d.See("Redeem: not possible now. It expired ")
@@ -240,7 +240,7 @@ func TestCategoriesAndExpiredOnes(t *testing.T) {
 	d.See("row 1 of 120")
 }
 
-func TestPagesGoOnPastTheLastRowAndBack(t *testing.T) {
+func TestPagingPastTheLastRowAndBack(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	d.Press("G", "j")
@@ -267,14 +267,14 @@ func TestOpenCopyAndRedeem(t *testing.T) {
 	d.Press("y")
 	d.See("Done: Copied the id perk-001.")
 	if got := d.Desktop.Copied(); got != "perk-001" {
-		t.Errorf("%q was copied", got)
+		t.Errorf("copied %q", got)
 	}
 	open, _ := d.Posts(actions.Open).(screen.Go)
 	if to, ok := open.To.(screen.ToPerk); !ok || to.ID != "perk-001" || to.Known == nil || to.Known.Title != "Coffee 001" {
-		t.Errorf("opening went to %#v", open)
+		t.Errorf("Open posted %#v", open)
 	}
 	if ids := redeemed(t, d); ids != "perk-001" {
-		t.Errorf("without marks %s is redeemed", ids)
+		t.Errorf("without marks, it redeems %s", ids)
 	}
 
 	d.Elapse(time.Minute)
@@ -286,12 +286,12 @@ func TestOpenCopyAndRedeem(t *testing.T) {
 	d.Gone("marked")
 	d.Press(" ", "k", " ")
 	if ids := redeemed(t, d); ids != "perk-052 perk-051" {
-		t.Errorf("of the marks %s is redeemed", ids)
+		t.Errorf("with marks, it redeems %s", ids)
 	}
 }
 
-// TestMarksOutOfSightAreNamed filters the list after a mark.
-func TestMarksOutOfSightAreNamed(t *testing.T) {
+// TestRedeemNamesMarksThatAreNotVisible marks a perk, and filters it out.
+func TestRedeemNamesMarksThatAreNotVisible(t *testing.T) {
 	t.Parallel()
 	d := start(t)
 	d.Press(" ")
@@ -310,10 +310,10 @@ func TestMarksOutOfSightAreNamed(t *testing.T) {
 	d.See("Redeem Coffee 001", "> User")
 }
 
-// TestAMarkGoesOnceItsPerkIsRedeemed leaves the mark of the perk that was refused.
-func TestAMarkGoesOnceItsPerkIsRedeemed(t *testing.T) {
+// TestMarkIsClearedOnceItsPerkIsRedeemed also checks that the mark of a refused perk stays.
+func TestMarkIsClearedOnceItsPerkIsRedeemed(t *testing.T) {
 	t.Parallel()
-	server := stocked(t)
+	server := serverWithPerks(t)
 	server.ImportUsers("alice")
 	d := tuitest.Start(t, server)
 	d.See("row 1 of 120")
@@ -340,7 +340,7 @@ func redeemed(t *testing.T, d *tuitest.Driver) string {
 	opened, _ := d.Posts(actions.Redeem).(screen.Go)
 	to, ok := opened.To.(screen.ToRedeem)
 	if !ok {
-		t.Fatalf("redeeming went to %#v", opened)
+		t.Fatalf("Redeem posted %#v", opened)
 	}
 	var ids []string
 	for _, perk := range to.Perks {
@@ -349,7 +349,7 @@ func redeemed(t *testing.T, d *tuitest.Driver) string {
 	return strings.Join(ids, " ")
 }
 
-func TestThePreviewStandsBesideTheListWhereThereIsRoom(t *testing.T) {
+func TestPreviewNeedsAWideWindow(t *testing.T) {
 	t.Parallel()
 	d := tuitest.StartWithHandler(t, numbered(1000))
 	d.See("row 1 of 1,000")
@@ -363,8 +363,8 @@ func TestThePreviewStandsBesideTheListWhereThereIsRoom(t *testing.T) {
 	d.Gone("About:")
 }
 
-// TestALargerTerminalSaysMore looks at one perk in the list, beside its preview.
-func TestALargerTerminalSaysMore(t *testing.T) {
+// TestLargerTerminalShowsMore checks the row of a perk, beside its preview.
+func TestLargerTerminalShowsMore(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t)
 	title := "Treat yourself to a ticket for a matinee of your choice"
@@ -390,8 +390,8 @@ func TestALargerTerminalSaysMore(t *testing.T) {
 	}
 }
 
-// TestALongPreviewHidesNothing reads a long text to its end beside the list.
-func TestALongPreviewHidesNothing(t *testing.T) {
+// TestLongPreviewScrolls scrolls the preview of a long text to its end.
+func TestLongPreviewScrolls(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t)
 	about := make([]string, 80)
@@ -408,14 +408,14 @@ func TestALongPreviewHidesNothing(t *testing.T) {
 	d.See("Preview down: not possible now. The window is too narrow")
 	d.Resize(120, 30)
 	d.Choose("s", "title", "Sort by")
-	d.Until("A to Z", func() bool { return d.Shows("by title, A to Z") })
+	d.Until("the sorted list", func() bool { return d.Shows("by title, A to Z") })
 	d.Settle()
 	d.Press("g")
 	d.See("> A long text", "Line 1.", "On weekdays only.", "Not on holidays.", "…", "↓ J more")
 	for i := range about {
 		for presses := 0; !d.Shows(about[i]); presses++ {
 			if presses == 2 {
-				t.Fatalf("%q is skipped:\n%s", about[i], d.Screen())
+				t.Fatalf("scrolling skips %q:\n%s", about[i], d.Screen())
 			}
 			d.Press("J")
 		}
@@ -435,7 +435,7 @@ func TestALongPreviewHidesNothing(t *testing.T) {
 	d.Gone("J more")
 }
 
-func TestNoKeyDoesAnythingElseWhileTheFilterIsTyped(t *testing.T) {
+func TestTypedTextRunsNoActions(t *testing.T) {
 	t.Parallel()
 	d := tuitest.StartWithHandler(t, numbered(1000))
 	d.See("row 1 of 1,000")

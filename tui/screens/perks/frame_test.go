@@ -16,11 +16,11 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// oneFrame is how long what a key does may take to be seen: one picture of a screen that shows sixty in a second.
+// oneFrame is how long the effect of a key may take to be drawn: a frame at 60 Hz.
 const oneFrame = 16 * time.Millisecond
 
-// crowded is a page out of a million perks with long texts that are not all ASCII, in colour.
-func crowded(t testing.TB, width, height int) *tuitest.Driver {
+// longTexts shows a page of a million perks with long texts that are not all ASCII, in colour.
+func longTexts(t testing.TB, width, height int) *tuitest.Driver {
 	perks := numbered(1_000_000)
 	short := perks.perk
 	perks.perk = func(n int64) api.Perk {
@@ -36,27 +36,27 @@ func crowded(t testing.TB, width, height int) *tuitest.Driver {
 	return d
 }
 
-// stimuli is what the screen answers with a new frame, by name. Each begins with the state that it needs, and returns what
-// makes the next message.
+// stimuli are messages that lead to a new frame, by name. Each prepares the screen, and returns a function that makes the next
+// message.
 func stimuli(width, height int) map[string]func(d *tuitest.Driver) func() tea.Msg {
 	return map[string]func(d *tuitest.Driver) func() tea.Msg{
 		"key": func(d *tuitest.Driver) func() tea.Msg {
-			return inTurn(tuitest.Key("j"), tuitest.Key("k"))
+			return alternate(tuitest.Key("j"), tuitest.Key("k"))
 		},
 		"filter": func(d *tuitest.Driver) func() tea.Msg {
 			d.Press("/")
-			return inTurn(tuitest.Key("a"), tuitest.Key("backspace"))
+			return alternate(tuitest.Key("a"), tuitest.Key("backspace"))
 		},
 		"page": func(d *tuitest.Driver) func() tea.Msg {
 			return func() tea.Msg { return d.App.Top().Update(screen.Reconnected{})() }
 		},
 		"resize": func(d *tuitest.Driver) func() tea.Msg {
-			return inTurn(tea.WindowSizeMsg{Width: width - 1, Height: height}, tea.WindowSizeMsg{Width: width, Height: height})
+			return alternate(tea.WindowSizeMsg{Width: width - 1, Height: height}, tea.WindowSizeMsg{Width: width, Height: height})
 		},
 	}
 }
 
-func inTurn(msgs ...tea.Msg) func() tea.Msg {
+func alternate(msgs ...tea.Msg) func() tea.Msg {
 	next := 0
 	return func() tea.Msg {
 		next++
@@ -66,10 +66,10 @@ func inTurn(msgs ...tea.Msg) func() tea.Msg {
 
 func BenchmarkKeyToFrame(b *testing.B) {
 	for _, size := range [][2]int{{200, 60}, {80, 24}} {
-		for name, begin := range stimuli(size[0], size[1]) {
+		for name, prepare := range stimuli(size[0], size[1]) {
 			b.Run(fmt.Sprintf("%dx%d/%s", size[0], size[1], name), func(b *testing.B) {
-				d := crowded(b, size[0], size[1])
-				next := begin(d)
+				d := longTexts(b, size[0], size[1])
+				next := prepare(d)
 				b.ReportAllocs()
 				for b.Loop() {
 					b.StopTimer()
@@ -84,21 +84,21 @@ func BenchmarkKeyToFrame(b *testing.B) {
 	}
 }
 
-// The best of several tries is what the code takes; the others are what the machine does beside it.
+// The best of several tries counts: the others include other work of the machine.
 func TestAKeyIsSeenWithinAFrame(t *testing.T) {
-	for name, begin := range stimuli(200, 60) {
-		d := crowded(t, 200, 60)
-		next := begin(d)
+	for name, prepare := range stimuli(200, 60) {
+		d := longTexts(t, 200, 60)
+		next := prepare(d)
 		best := time.Hour
 		for range 20 {
 			msg := next()
-			began := time.Now()
+			started := time.Now()
 			d.App.Update(msg)
 			_ = d.App.View()
-			best = min(best, time.Since(began))
+			best = min(best, time.Since(started))
 		}
 		if best > oneFrame {
-			t.Errorf("%s: a frame took %s, which is more than %s", name, best, oneFrame)
+			t.Errorf("%s: a frame took %s, more than %s", name, best, oneFrame)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// pagesOf is the pages that were asked for.
+// pagesOf returns the numbers of the requested pages.
 func pagesOf(queries []string) string {
 	var pages []string
 	for _, query := range queries {
@@ -22,7 +22,7 @@ func pagesOf(queries []string) string {
 	return strings.Join(pages, " ")
 }
 
-func TestTheNextPageIsThereAtOnce(t *testing.T) {
+func TestNextPageIsPreloaded(t *testing.T) {
 	t.Parallel()
 	perks := numbered(150)
 	d := tuitest.StartWithHandler(t, perks)
@@ -32,11 +32,11 @@ func TestTheNextPageIsThereAtOnce(t *testing.T) {
 	perks.change(func() { perks.hold = hold })
 	d.Press("G", "j")
 	if !d.Shows("row 51 of 150, page 2 of 3") || d.Shows("loading") {
-		t.Errorf("the second page was not there:\n%s", d.Screen())
+		t.Errorf("the second page was not preloaded:\n%s", d.Screen())
 	}
 	d.Press("k")
 	if !d.Shows("row 50 of 150, page 1 of 3") {
-		t.Errorf("the first page was not there any more:\n%s", d.Screen())
+		t.Errorf("the first page was not kept:\n%s", d.Screen())
 	}
 	d.Press("j")
 	close(hold)
@@ -44,32 +44,32 @@ func TestTheNextPageIsThereAtOnce(t *testing.T) {
 	d.Press("n")
 	d.Settle()
 	if got := pagesOf(perks.queries()); !strings.HasSuffix(got, "3") || strings.Contains(got, "4") || strings.Count(got, "2") != 1 {
-		t.Errorf("pages %s were asked for", got)
+		t.Errorf("requested pages %s", got)
 	}
 }
 
-func TestAPageThatIsOnItsWayIsWaitedForAndNotAskedForTwice(t *testing.T) {
+func TestPageInFlightIsNotRequestedTwice(t *testing.T) {
 	t.Parallel()
-	gate, gated := newGate(t, stocked(t))
+	gate, gated := newGate(t, serverWithPerks(t))
 	d := tuitest.Start(t, gated)
 	d.See("row 1 of 120")
 	d.Settle()
-	gate.shut(true)
-	d.Press("n") // shows the second page, and asks for the third
-	gate.until(d, "the page ahead", func() bool { return len(gate.alive) == 1 })
+	gate.setClosed(true)
+	d.Press("n") // shows the second page, and requests the third
+	gate.await(d, "the preloaded page", func() bool { return len(gate.waiting) == 1 })
 	d.Press("G", "j")
 	if !d.Shows("loading ... - row 100 of 120, page 2 of 3") {
-		t.Errorf("it does not say that it waits:\n%s", d.Screen())
+		t.Errorf("it does not say that it is loading:\n%s", d.Screen())
 	}
-	gate.shut(false)
+	gate.setClosed(false)
 	d.See("row 101 of 120, page 3 of 3")
 	d.Settle()
-	if gate.asked != 1 {
-		t.Errorf("%d requests were made for one page", gate.asked)
+	if gate.requests != 1 {
+		t.Errorf("sent %d requests for one page", gate.requests)
 	}
 }
 
-func TestKeysForRowsThatAreNotThereYetSkipNoPage(t *testing.T) {
+func TestKeysWhileLoadingSkipNoPage(t *testing.T) {
 	t.Parallel()
 	perks := numbered(1000)
 	d := tuitest.StartWithHandler(t, perks)
@@ -84,7 +84,7 @@ func TestKeysForRowsThatAreNotThereYetSkipNoPage(t *testing.T) {
 	d.See("row 101 of 1,000, page 3 of 20")
 }
 
-func TestAnOldPageIsShownAtOnceAndLoadedAgain(t *testing.T) {
+func TestStalePageIsShownAndReloaded(t *testing.T) {
 	t.Parallel()
 	perks := numbered(150)
 	d := tuitest.StartWithHandler(t, perks)
@@ -95,16 +95,16 @@ func TestAnOldPageIsShownAtOnceAndLoadedAgain(t *testing.T) {
 	perks.change(func() { perks.hold = hold })
 	d.Press("n")
 	if !d.Shows("loading ... - row 51 of 150, page 2 of 3") {
-		t.Errorf("the old page is not shown:\n%s", d.Screen())
+		t.Errorf("the stale page is not shown:\n%s", d.Screen())
 	}
 	close(hold)
 	d.Settle()
 	if !d.Shows("row 51 of 150, page 2 of 3") || d.Shows("loading") {
-		t.Errorf("it was not loaded again:\n%s", d.Screen())
+		t.Errorf("it was not reloaded:\n%s", d.Screen())
 	}
 }
 
-func TestAListThatHasBecomeShorterGoesToItsLastPage(t *testing.T) {
+func TestShorterListGoesToItsLastPage(t *testing.T) {
 	t.Parallel()
 	perks := numbered(1000)
 	d := tuitest.StartWithHandler(t, perks)
@@ -119,19 +119,19 @@ func TestAListThatHasBecomeShorterGoesToItsLastPage(t *testing.T) {
 	d.See("There are no perks yet.")
 }
 
-func TestTheRowUnderTheCursorStaysWhenTheListIsLoadedAgain(t *testing.T) {
+func TestCursorStaysOnItsPerkAfterReload(t *testing.T) {
 	t.Parallel()
 	perks := numbered(1000)
 	d := tuitest.StartWithHandler(t, perks)
 	d.See("row 1 of 1,000")
 	d.Press("j", "j")
 	plain := perks.perk
-	perks.change(func() { perks.perk = func(n int64) api.Perk { return plain(n - 1) } }) // one was added before the others
+	perks.change(func() { perks.perk = func(n int64) api.Perk { return plain(n - 1) } }) // a new first perk
 	d.Press("R")
 	d.See("row 4 of 1,000", "> Perk number 3")
 }
 
-func TestMarksAreKeptAcrossPagesUpToAHundred(t *testing.T) {
+func TestAtMostAHundredMarksAcrossPages(t *testing.T) {
 	t.Parallel()
 	d := tuitest.StartWithHandler(t, numbered(1000))
 	d.See("row 1 of 1,000")
@@ -149,7 +149,7 @@ func TestMarksAreKeptAcrossPagesUpToAHundred(t *testing.T) {
 	d.See("99 marked")
 }
 
-func TestAFailureKeepsTheRowsAndTheFilter(t *testing.T) {
+func TestFailureKeepsTheRowsAndTheFilter(t *testing.T) {
 	t.Parallel()
 	perks := numbered(1000)
 	d := tuitest.StartWithHandler(t, perks)
@@ -157,10 +157,10 @@ func TestAFailureKeepsTheRowsAndTheFilter(t *testing.T) {
 	d.Settle()
 	perks.change(func() { perks.status = http.StatusInternalServerError })
 	d.Press("/", "c", "enter")
-	d.See("It is broken just now. Last loaded just now. R retries.", "Filter: words \"c\"", "> Perk number 1")
+	d.See("The server failed. Last loaded just now. R retries.", "Filter: words \"c\"", "> Perk number 1")
 	perks.change(func() { perks.status = 0 })
 	d.Press("R")
-	d.Gone("It is broken")
+	d.Gone("The server failed")
 	d.See("Filter: words \"c\"", "row 1 of 1,000")
 }
 
@@ -171,7 +171,7 @@ func TestTheMouseChoosesAndScrolls(t *testing.T) {
 	click := func(x, y int) {
 		d.Send(tea.MouseMsg{X: x, Y: y, Action: tea.MouseActionPress, Button: tea.MouseButtonLeft})
 	}
-	click(5, 7) // below the header, the filter and the names of the columns
+	click(5, 7) // below the header, the filter and the column names
 	d.See("row 5 of 1,000", "> Perk number 5")
 	d.Send(tea.MouseMsg{Y: 9, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelDown})
 	d.See("row 8 of 1,000")
@@ -184,25 +184,25 @@ func TestTheMouseChoosesAndScrolls(t *testing.T) {
 	d.Until("the perk", func() bool { return d.Depth() == 2 })
 }
 
-func TestLinearSaysEverything(t *testing.T) {
+func TestAccessibleTextOfTheList(t *testing.T) {
 	t.Parallel()
 	d := states["strange"](t)
 	d.Press("k", " ", "/")
 	d.Type("c")
 	d.Settle()
-	linear := d.App.Top().AccessibleText()
+	accessible := d.App.Top().AccessibleText()
 	for _, want := range []string{
 		"Filter: words \"c\", expired ones too - newest first.", "Field Words has the focus.", "Words: c",
 		"2. 東京の朝食セット二人前. Discount: 半額. Merchant: 喫茶店. City: 東京都. Valid: no end. Id: cjk.",
-		"6. Yesterday's soup. City: Bonn. Valid: expired 2 days ago. Id: over. Marked.",
+		"6. Yesterday's soup. City: Bonn. Valid: expired 2 days ago. Id: expired. Marked.",
 		"row 1 of 7, page 1 of 1 - 1 marked.",
 	} {
-		if !strings.Contains(linear, want) {
-			t.Errorf("it does not say %q:\n%s", want, linear)
+		if !strings.Contains(accessible, want) {
+			t.Errorf("missing %q:\n%s", want, accessible)
 		}
 	}
-	if strings.ContainsAny(linear, "│>…\x1b") {
-		t.Errorf("something in it is drawn:\n%s", linear)
+	if strings.ContainsAny(accessible, "│>…\x1b") {
+		t.Errorf("the text has drawing characters:\n%s", accessible)
 	}
 	chooser := d.App.Top().(interface{ Choose(int) bool })
 	if !chooser.Choose(7) || chooser.Choose(8) || chooser.Choose(0) {

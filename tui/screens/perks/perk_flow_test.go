@@ -17,16 +17,16 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// imagesOf serves images on loopback and counts how often it was asked.
-func imagesOf(t *testing.T, images map[string][]byte) (address string, asked *int) {
+// imagesOf serves images on loopback and counts requests.
+func imagesOf(t *testing.T, images map[string][]byte) (address string, requests *int) {
 	t.Helper()
-	asked = new(int)
+	requests = new(int)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*asked++
+		*requests++
 		_, _ = w.Write(images[r.URL.Path])
 	}))
 	t.Cleanup(server.Close)
-	return server.URL, asked
+	return server.URL, requests
 }
 
 func asPNG(t *testing.T, img image.Image) []byte {
@@ -38,10 +38,10 @@ func asPNG(t *testing.T, img image.Image) []byte {
 	return raw.Bytes()
 }
 
-// TestAPerkIsReadCopiedAndDrawn is one session with the real service.
-func TestAPerkIsReadCopiedAndDrawn(t *testing.T) {
-	images, asked := imagesOf(t, map[string][]byte{
-		"/coffee.png": asPNG(t, sunset()),
+// TestPerkIsShownCopiedAndDrawn is a session with a real service.
+func TestPerkIsShownCopiedAndDrawn(t *testing.T) {
+	images, requests := imagesOf(t, map[string][]byte{
+		"/coffee.png": asPNG(t, gradient()),
 		"/poster.png": asPNG(t, image.NewGray(image.Rect(0, 0, 5000, 4001))),
 	})
 	server := servertest.Start(t)
@@ -78,18 +78,18 @@ func TestAPerkIsReadCopiedAndDrawn(t *testing.T) {
 	d.Press("y")
 	d.See("Copied the id coffee.")
 	if d.Desktop.Copied() != "coffee" {
-		t.Errorf("on the clipboard: %q", d.Desktop.Copied())
+		t.Errorf("copied %q", d.Desktop.Copied())
 	}
 	d.Press("o")
 	d.See("Opened the image at 127.0.0.1:")
 	if d.Desktop.Opened() != images+"/coffee.png" {
-		t.Errorf("in the browser: %q", d.Desktop.Opened())
+		t.Errorf("opened %q", d.Desktop.Opened())
 	}
 
 	d.Press("i")
 	d.See("Fetch an image from 127.0.0.1:", "computer or your network")
-	if *asked != 0 {
-		t.Fatal("the image was fetched before anybody agreed")
+	if *requests != 0 {
+		t.Fatal("the image was fetched before the user agreed")
 	}
 	d.Press("y")
 	d.See("Image from 127.0.0.1:", "█", "░")
@@ -100,8 +100,8 @@ func TestAPerkIsReadCopiedAndDrawn(t *testing.T) {
 		}
 	}
 	d.Resize(80, 24)
-	if *asked != 1 {
-		t.Errorf("the image was fetched %d times", *asked)
+	if *requests != 1 {
+		t.Errorf("the image was fetched %d times", *requests)
 	}
 	d.Press("i")
 	d.Gone("Image from")
@@ -118,7 +118,7 @@ func TestAPerkIsReadCopiedAndDrawn(t *testing.T) {
 	d.See("Fetch an image from 127.0.0.1:")
 }
 
-// linesWithout counts the lines in which no shade is.
+// linesWithout counts the lines that have none of the shades.
 func linesWithout(text, shades string) int {
 	n := 0
 	for line := range strings.SplitSeq(text, "\n") {
@@ -129,11 +129,11 @@ func linesWithout(text, shades string) int {
 	return n
 }
 
-func TestTheImageOfAnotherAddressIsNotDrawnUnasked(t *testing.T) {
+func TestImageOfANewAddressIsNotDrawnUnasked(t *testing.T) {
 	s := &perkService{perk: coffee()}
 	d := s.open(t, nil)
 	d.Settle()
-	putImage(d, sunset())
+	putImage(d, gradient())
 	d.See("Image from images.test")
 	d.Press("R")
 	d.Settle()
@@ -144,7 +144,7 @@ func TestTheImageOfAnotherAddressIsNotDrawnUnasked(t *testing.T) {
 	d.Gone("Image from")
 }
 
-func TestAPerkThatGoesWhileItIsOpen(t *testing.T) {
+func TestPerkThatIsDeletedWhileOpen(t *testing.T) {
 	server := servertest.Start(t)
 	d := tuitest.Start(t, server)
 	d.Settle()
@@ -159,50 +159,50 @@ func TestAPerkThatGoesWhileItIsOpen(t *testing.T) {
 	d.Press("y")
 	d.See("Copied the id coffee-for-two.")
 
-	d.Open(screen.ToPerk{ID: "never-was"})
-	d.See("There is no perk never-was.", "This is the live service", "esc goes back.")
-	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "never-was", Title: "It is there now"}})
+	d.Open(screen.ToPerk{ID: "no-such"})
+	d.See("There is no perk no-such.", "This is the live service", "esc goes back.")
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "no-such", Title: "It exists now"}})
 	d.Press("R")
-	d.See("It is there now")
+	d.See("It exists now")
 }
 
-func TestWhatCannotBeDoneIsSaid(t *testing.T) {
+func TestImpossibleActionsSayWhy(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*api.Perk)
 		key    string
 		want   string
 	}{
-		"ended":              {func(p *api.Perk) { p.ValidTo = days(-2) }, "r", "It expired 2 days ago."},
+		"expired":            {func(p *api.Perk) { p.ValidTo = days(-2) }, "r", "It expired 2 days ago."},
 		"not started":        {func(p *api.Perk) { p.ValidFrom, p.ValidTo = days(4), nil }, "r", "It starts in 4 days."},
 		"no image to draw":   {func(p *api.Perk) { p.ImageURL = nil }, "i", "This perk has no image."},
 		"no image to open":   {func(p *api.Perk) { p.ImageURL = nil }, "o", "This perk has no image."},
 		"a file to open":     {func(p *api.Perk) { p.ImageURL = pointerTo("file:///etc/passwd") }, "o", "The address of the image must be an absolute http or https URL."},
 		"a file to draw":     {func(p *api.Perk) { p.ImageURL = pointerTo("file:///etc/passwd") }, "i", "The address of the image must be an absolute http or https URL."},
-		"a password to give": {func(p *api.Perk) { p.ImageURL = pointerTo("https://me:pw@images.test/") }, "i", "The address of the image has a user name or password"},
+		"a password to send": {func(p *api.Perk) { p.ImageURL = pointerTo("https://me:pw@images.test/") }, "i", "The address of the image has a user name or password"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := shown(changed(coffee(), test.change))(t)
 			d.Press(test.key)
 			d.See(test.want)
 			if d.Depth() != 1 || d.Desktop.Opened() != "" {
-				t.Errorf("something was done:\n%s", d.Screen())
+				t.Errorf("the action ran:\n%s", d.Screen())
 			}
 		})
 	}
 }
 
-func TestAnotherServiceShowsNothingOfTheFormer(t *testing.T) {
+func TestSwitchingServicesClearsThePerk(t *testing.T) {
 	s := &perkService{perk: coffee()}
 	known := coffee()
 	d := s.open(t, &known)
 	d.Settle()
-	putImage(d, sunset())
+	putImage(d, gradient())
 	s.change(func(s *perkService) { s.silent = true })
 	d.Send(screen.Reconnected{Other: true})
 	d.See("Loading perk coffee-for-two ...")
 	for _, text := range []string{"Coffee for two", "Café Anna", "Image from"} {
 		if d.Shows(text) {
-			t.Errorf("%q of the former service is shown", text)
+			t.Errorf("%q of the other service is still shown", text)
 		}
 	}
 	s.change(func(s *perkService) { s.silent = false })
@@ -213,10 +213,10 @@ func TestAnotherServiceShowsNothingOfTheFormer(t *testing.T) {
 	}
 }
 
-func TestAnImageThatIsTakenAwayBeforeItComesIsForgotten(t *testing.T) {
-	asked := make(chan struct{})
+func TestCancelledImageFetchIsNoFailure(t *testing.T) {
+	requested := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
+		requested <- struct{}{}
 		<-r.Context().Done()
 	}))
 	t.Cleanup(slow.Close)
@@ -225,16 +225,16 @@ func TestAnImageThatIsTakenAwayBeforeItComesIsForgotten(t *testing.T) {
 	d.See("Fetch an image from 127.0.0.1:")
 	d.Press("y")
 	d.See("Fetching the image from 127.0.0.1:")
-	<-asked
+	<-requested
 	d.Press("i")
 	d.Gone("Fetching the image")
 	d.Until("the end of the fetch", func() bool { return d.Running() == 0 })
 	if d.Shows("could not be fetched") {
-		t.Errorf("what was given up is told as a failure:\n%s", d.Screen())
+		t.Errorf("the cancelled fetch is reported as a failure:\n%s", d.Screen())
 	}
 }
 
-func TestAnAnswerThatIsNotTheServicesSaysNothingOfThePerk(t *testing.T) {
+func TestForeignReplySaysNothingAboutThePerk(t *testing.T) {
 	proxy := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such host here", http.StatusNotFound) })
 	d := tuitest.StartWithHandler(t, proxy, tuitest.Route(screen.ToPerk{ID: "coffee-for-two"}))
 	d.See("Perk coffee-for-two was not loaded.", "The server answered 404 Not Found: no such host here.", "Check its address. R retries.")

@@ -13,12 +13,12 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// perkService is the service with one perk.
+// perkService is a fake service with one perk.
 type perkService struct {
 	mu     sync.Mutex
 	perk   api.Perk
-	status int  // of all answers, unless it is 0
-	silent bool // nothing is answered
+	status int  // of all responses, unless it is 0
+	silent bool // never responds
 }
 
 func (s *perkService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func (s *perkService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	case status != 0:
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "The office is closed."})
+		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "Not allowed for this client."})
 	case !strings.HasSuffix(r.URL.Path, "/"+perk.ID):
 		w.WriteHeader(http.StatusNotFound)
 		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "There is no such perk.", Code: api.CodeNotFound})
@@ -46,7 +46,7 @@ func (s *perkService) change(change func(*perkService)) {
 	change(s)
 }
 
-// open shows the perk of the service, which a list may have shown before.
+// open opens the perk. known is what a list showed of it, or nil.
 func (s *perkService) open(t testing.TB, known *api.Perk) *tuitest.Driver {
 	t.Helper()
 	return tuitest.StartWithHandler(t, s, tuitest.Route(screen.ToPerk{ID: s.perk.ID, Known: known}))
@@ -56,7 +56,7 @@ func pointerTo[T any](v T) *T { return &v }
 
 func days(n int) *time.Time { return pointerTo(tuitest.Noon.AddDate(0, 0, n)) }
 
-// coffee is a perk that has everything.
+// coffee is a perk with all fields.
 func coffee() api.Perk {
 	return api.Perk{
 		ID:           "coffee-for-two",
@@ -75,7 +75,7 @@ func coffee() api.Perk {
 	}
 }
 
-// bare is a perk without anything that may be left out.
+// bare is a perk with only the required fields.
 func bare() api.Perk {
 	return api.Perk{ID: "bare", Title: "A walk", Description: "Along the river.", City: "Berlin", CreatedAt: *days(-60), UpdatedAt: *days(-60)}
 }

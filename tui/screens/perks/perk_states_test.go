@@ -14,8 +14,8 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// sunset is a picture in which each place looks different.
-func sunset() image.Image {
+// gradient is an image in which every pixel has another colour.
+func gradient() image.Image {
 	img := image.NewRGBA(image.Rect(0, 0, 80, 60))
 	for y := range 60 {
 		for x := range 80 {
@@ -29,16 +29,16 @@ func putImage(d *tuitest.Driver, img image.Image) {
 	d.App.Top().(*perks.Detail).PutImage("https://images.test/coffee.png", img)
 }
 
-// perkStates is every state of the screen, each brought about anew.
+// perkStates starts the screen in each of its states.
 var perkStates = map[string]func(t *testing.T) *tuitest.Driver{
 	"everything": shown(coffee()),
 	"bare":       shown(bare()),
 	"not-started": shown(changed(coffee(), func(p *api.Perk) {
 		p.ValidFrom, p.ValidTo = days(4), nil
 	})),
-	"ended": shown(changed(coffee(), func(p *api.Perk) { p.ValidTo = days(-2) })),
+	"expired": shown(changed(coffee(), func(p *api.Perk) { p.ValidTo = days(-2) })),
 	"long": shown(changed(coffee(), func(p *api.Perk) {
-		p.Title = strings.Repeat("A very long title that goes on ", 6)
+		p.Title = strings.Repeat("A very long title that continues ", 6)
 		p.ID = strings.Repeat("id", 60)
 		p.ImageURL = pointerTo("https://images.test/" + strings.Repeat("path/", 60))
 		p.Terms = pointerTo(strings.Repeat("No exception is made. ", 100))
@@ -59,7 +59,7 @@ var perkStates = map[string]func(t *testing.T) *tuitest.Driver{
 	"loading": func(t *testing.T) *tuitest.Driver {
 		return (&perkService{perk: coffee(), silent: true}).open(t, nil)
 	},
-	"reading-again": func(t *testing.T) *tuitest.Driver {
+	"reloading": func(t *testing.T) *tuitest.Driver {
 		return (&perkService{perk: coffee(), silent: true}).open(t, pointerTo(coffee()))
 	},
 	"no-such": func(t *testing.T) *tuitest.Driver {
@@ -69,7 +69,7 @@ var perkStates = map[string]func(t *testing.T) *tuitest.Driver{
 		return d
 	},
 	"gone": func(t *testing.T) *tuitest.Driver {
-		return afterwards(t, func(s *perkService) { s.perk.ID = "another" })
+		return reloaded(t, func(s *perkService) { s.perk.ID = "another" })
 	},
 	"failed": func(t *testing.T) *tuitest.Driver {
 		d := (&perkService{perk: coffee(), status: http.StatusForbidden}).open(t, nil)
@@ -77,9 +77,9 @@ var perkStates = map[string]func(t *testing.T) *tuitest.Driver{
 		return d
 	},
 	"failed-again": func(t *testing.T) *tuitest.Driver {
-		return afterwards(t, func(s *perkService) { s.status = http.StatusForbidden })
+		return reloaded(t, func(s *perkService) { s.status = http.StatusForbidden })
 	},
-	"image":          withImage(sunset()),
+	"image":          withImage(gradient()),
 	"image-fetching": withImage(nil),
 }
 
@@ -99,8 +99,8 @@ func withImage(img image.Image) func(*testing.T) *tuitest.Driver {
 	}
 }
 
-// afterwards reads the perk, and reads it again three minutes after the service has changed.
-func afterwards(t *testing.T, change func(*perkService)) *tuitest.Driver {
+// reloaded loads the perk, changes the service, and reloads three minutes later.
+func reloaded(t *testing.T, change func(*perkService)) *tuitest.Driver {
 	s := &perkService{perk: coffee()}
 	d := s.open(t, nil)
 	d.Settle()
@@ -111,7 +111,7 @@ func afterwards(t *testing.T, change func(*perkService)) *tuitest.Driver {
 	return d
 }
 
-func TestEveryStateLooksAsItShould(t *testing.T) {
+func TestPerkStates(t *testing.T) {
 	for name, state := range perkStates {
 		t.Run(name, func(t *testing.T) {
 			state(t).Golden("perk-"+name, name == "image")
@@ -119,7 +119,7 @@ func TestEveryStateLooksAsItShould(t *testing.T) {
 	}
 }
 
-// All parts at once: a problem above, wide characters, and an image that is always as wide as it may be.
+// All parts at once: a problem above, wide characters, and an image of the full width.
 func TestEverySizeOfAPerkFits(t *testing.T) {
 	s := &perkService{perk: coffee()}
 	s.perk.Title, s.perk.Description = "二名様用コーヒー", strings.Repeat("フィルターコーヒー二杯 ☕ ", 9)
@@ -132,7 +132,7 @@ func TestEverySizeOfAPerkFits(t *testing.T) {
 	d.EverySize()
 }
 
-// A frame of the longest perk that the service takes must leave most of the 16 ms to the rest.
+// A frame of the longest perk that the service accepts must take only a fraction of 16 ms.
 func BenchmarkViewOfTheLongestPerk(b *testing.B) {
 	s := &perkService{perk: coffee()}
 	s.perk.Description = strings.Repeat("Two cups of filter coffee. ", 370)
@@ -140,7 +140,7 @@ func BenchmarkViewOfTheLongestPerk(b *testing.B) {
 	d := s.open(b, nil)
 	d.Settle()
 	d.Resize(200, 60)
-	putImage(d, sunset())
+	putImage(d, gradient())
 	top := d.App.Top()
 	for b.Loop() {
 		top.Do(actions.Down)

@@ -12,7 +12,7 @@ import (
 
 func long(word string) string { return strings.TrimSpace(strings.Repeat(word+" ", 60)) }
 
-// strange is a list of texts that are hard to draw.
+// strange is a service with texts that are hard to draw.
 func strange() *service {
 	past, future := tuitest.Noon.Add(-50*time.Hour), tuitest.Noon.Add(30*24*time.Hour)
 	perks := []api.Perk{
@@ -21,13 +21,13 @@ func strange() *service {
 		{ID: "rtl", Title: "קפה לשניים", Description: "قهوة لشخصين في الصباح", City: "תל אביב", MerchantName: text("مقهى")},
 		{ID: "emoji", Title: "👩‍👩‍👧 Family ☕️ 🇩🇪 deal", Description: "🎉🎉🎉", City: "🏙️ Köln"},
 		{ID: "controls", Title: "\x1b[31mRed\x1b[0m\nand \u202eturned", Description: "a\tb\r\nc", City: "x\u0085y"},
-		{ID: "over", Title: "Yesterday's soup", Description: "Gone.", City: "Bonn", ValidTo: &past},
+		{ID: "expired", Title: "Yesterday's soup", Description: "Gone.", City: "Bonn", ValidTo: &past},
 		{ID: "later", Title: "Tomorrow's soup", Description: "Not yet.", City: "Bonn", ValidFrom: &future},
 	}
 	return &service{total: int64(len(perks)), perk: func(n int64) api.Perk { return perks[n-1] }}
 }
 
-// states is every state of the screen, by its name.
+// states starts the screen in each of its states.
 var states = map[string]func(t *testing.T) *tuitest.Driver{
 	"loading": func(t *testing.T) *tuitest.Driver {
 		perks := numbered(1_000_000)
@@ -146,7 +146,7 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 	},
 }
 
-func TestEveryStateIsDrawnAsItWas(t *testing.T) {
+func TestStates(t *testing.T) {
 	for name, start := range states {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,16 +13,16 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// service plays the service with as many perks as a test wants, which it makes up when they are asked for.
+// service is a fake service that generates its perks on request.
 type service struct {
 	total int64
 	perk  func(number int64) api.Perk // from 1
 
-	mu      sync.Mutex
-	asked   []string // the queries of the lists, in the order in which they came
-	status  int      // of all answers, unless it is 0
-	refusal api.FieldErrors
-	hold    chan struct{} // lists are answered once it is closed
+	mu       sync.Mutex
+	received []string // the queries of the lists, in order
+	status   int      // of all responses, unless it is 0
+	refusal  api.FieldErrors
+	hold     chan struct{} // lists wait until it is closed
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	s.asked = append(s.asked, r.URL.RawQuery)
+	s.received = append(s.received, r.URL.RawQuery)
 	hold, status, refusal, total := s.hold, s.status, s.refusal, s.total
 	s.mu.Unlock()
 	if hold != nil {
@@ -48,7 +48,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if status != 0 {
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "It is broken just now.", Errors: refusal})
+		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "The server failed.", Errors: refusal})
 		return
 	}
 	query := r.URL.Query()
@@ -68,21 +68,21 @@ func (s *service) page(number int64, per int, total int64) api.Page[api.Perk] {
 	return page
 }
 
-// change changes how the service answers from now on.
+// change changes how the service responds.
 func (s *service) change(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
 }
 
-// queries returns what lists were asked for.
+// queries returns the queries of the lists so far.
 func (s *service) queries() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.asked...)
+	return append([]string(nil), s.received...)
 }
 
-// numbered is a service of so many perks that tell their place in the list.
+// numbered returns a service of perks that have their number in the list.
 func numbered(total int64) *service {
 	return &service{total: total, perk: func(n int64) api.Perk {
 		end := tuitest.Noon.Add(time.Duration(n%90+1) * 24 * time.Hour)

@@ -2,7 +2,7 @@ package perks_test
 
 import "testing"
 
-// The state has the most parts: fields that are wrong, rows that are hard to draw, and the preview.
+// The state has the most parts: invalid fields, rows that are hard to draw, and the preview.
 func TestEverySizeFits(t *testing.T) {
 	t.Parallel()
 	d := states["strange"](t)

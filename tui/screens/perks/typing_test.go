@@ -19,16 +19,16 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// gate stands before a server. While it is shut, lists wait in it until they are given up or it is opened.
+// gate is a proxy to a server. While it is closed, requests of lists wait until they are cancelled or it is opened.
 type gate struct {
-	behind http.Handler
+	next http.Handler
 
-	mu     sync.Mutex
-	change *sync.Cond
-	isShut bool
-	counts bool     // it has been shut
-	asked  int      // lists since then
-	alive  []string // the words of those that wait
+	mu       sync.Mutex
+	change   *sync.Cond
+	closed   bool
+	counts   bool // whether requests are counted: it has been closed once
+	requests int
+	waiting  []string // the words of the waiting requests
 }
 
 func newGate(t *testing.T, server *servertest.Server) (*gate, *servertest.Server) {
@@ -37,15 +37,15 @@ func newGate(t *testing.T, server *servertest.Server) (*gate, *servertest.Server
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{behind: httputil.NewSingleHostReverseProxy(root)}
+	g := &gate{next: httputil.NewSingleHostReverseProxy(root)}
 	g.change = sync.NewCond(&g.mu)
-	before := httptest.NewServer(g)
+	proxy := httptest.NewServer(g)
 	t.Cleanup(func() {
-		g.shut(false)
-		before.Close()
+		g.setClosed(false)
+		proxy.Close()
 	})
 	gated := *server
-	gated.URL = before.URL + "/v2"
+	gated.URL = proxy.URL + "/v2"
 	return g, &gated
 }
 
@@ -54,7 +54,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.wait(r)
 	}
 	if r.Context().Err() == nil {
-		g.behind.ServeHTTP(w, r)
+		g.next.ServeHTTP(w, r)
 	}
 }
 
@@ -62,18 +62,18 @@ func (g *gate) wait(r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.counts {
-		g.asked++
+		g.requests++
 	}
-	if !g.isShut {
+	if !g.closed {
 		return
 	}
 	words := r.URL.Query().Get("q")
-	g.alive = append(g.alive, words)
+	g.waiting = append(g.waiting, words)
 	g.change.Broadcast()
 	defer func() {
-		for i := range g.alive {
-			if g.alive[i] == words {
-				g.alive = append(g.alive[:i], g.alive[i+1:]...)
+		for i := range g.waiting {
+			if g.waiting[i] == words {
+				g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
 				break
 			}
 		}
@@ -81,7 +81,7 @@ func (g *gate) wait(r *http.Request) {
 	}()
 	stop := make(chan struct{})
 	defer close(stop)
-	go func() { // a list that is given up wakes the wait below
+	go func() { // a cancelled request wakes the wait below
 		select {
 		case <-r.Context().Done():
 			g.mu.Lock()
@@ -90,20 +90,20 @@ func (g *gate) wait(r *http.Request) {
 		case <-stop:
 		}
 	}()
-	for g.isShut && r.Context().Err() == nil {
+	for g.closed && r.Context().Err() == nil {
 		g.change.Wait()
 	}
 }
 
-func (g *gate) shut(shut bool) {
+func (g *gate) setClosed(closed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.isShut, g.counts = shut, g.counts || shut
+	g.closed, g.counts = closed, g.counts || closed
 	g.change.Broadcast()
 }
 
-// until waits, while the driver goes on, until the gate has been in a state.
-func (g *gate) until(d *tuitest.Driver, what string, holds func() bool) {
+// await waits until the gate has been in a state, while the driver continues.
+func (g *gate) await(d *tuitest.Driver, what string, holds func() bool) {
 	var reached atomic.Bool
 	d.Do(func() tea.Msg {
 		g.mu.Lock()
@@ -117,12 +117,12 @@ func (g *gate) until(d *tuitest.Driver, what string, holds func() bool) {
 	d.Until(what, reached.Load)
 }
 
-func TestTenQuickChangesLeaveOneRequestAliveAndTheLastOnesRows(t *testing.T) {
+func TestFastTypingLeavesOneRequest(t *testing.T) {
 	t.Parallel()
 	const word = "breakfasts"
 	server := servertest.Start(t)
 	var perks []store.PerkRecord
-	for i := range word { // each change of the filter has rows of its own
+	for i := range word { // each change of the filter has other rows
 		perks = append(perks, store.PerkRecord{Perk: api.Perk{ID: fmt.Sprintf("p-%d", i), Title: word[:i+1]}})
 	}
 	server.ImportPerks(perks...)
@@ -131,54 +131,54 @@ func TestTenQuickChangesLeaveOneRequestAliveAndTheLastOnesRows(t *testing.T) {
 	d.See("row 1 of 10,")
 	d.Settle()
 
-	gate.shut(true)
+	gate.setClosed(true)
 	d.Press("/")
 	for i := range word {
 		d.Press(word[i : i+1])
-		gate.until(d, fmt.Sprintf("request %d", i+1), func() bool { return gate.asked == i+1 })
-		d.See("row 1 of 10,", "loading ...") // the rows from before stay
+		gate.await(d, fmt.Sprintf("request %d", i+1), func() bool { return gate.requests == i+1 })
+		d.See("row 1 of 10,", "loading ...") // the former rows stay
 	}
-	gate.until(d, "the end of the others", func() bool { return len(gate.alive) == 1 })
-	gate.until(d, "the last", func() bool { return gate.asked == len(word) && strings.Join(gate.alive, " ") == word })
+	gate.await(d, "the cancellation of the others", func() bool { return len(gate.waiting) == 1 })
+	gate.await(d, "the last request", func() bool { return gate.requests == len(word) && strings.Join(gate.waiting, " ") == word })
 
-	gate.shut(false)
+	gate.setClosed(false)
 	d.Settle()
 	if !d.Shows("row 1 of 1, page 1 of 1") || !d.Shows("> breakfasts") || d.Shows("loading") {
-		t.Errorf("these are not the rows of the last change:\n%s", d.Screen())
+		t.Errorf("want the rows of the last change:\n%s", d.Screen())
 	}
 }
 
-func TestAWrongChangeGivesTheRequestUpToo(t *testing.T) {
+func TestInvalidFilterCancelsTheRequest(t *testing.T) {
 	t.Parallel()
-	gate, gated := newGate(t, stocked(t))
+	gate, gated := newGate(t, serverWithPerks(t))
 	d := tuitest.Start(t, gated)
 	d.See("row 1 of 120")
 	d.Settle()
-	gate.shut(true)
+	gate.setClosed(true)
 	d.Press("/")
 	d.Paste("tea")
-	gate.until(d, "the request", func() bool { return len(gate.alive) == 1 })
+	gate.await(d, "the request", func() bool { return len(gate.waiting) == 1 })
 	d.Press("tab", "tab", "tab", "x")
-	gate.until(d, "its end", func() bool { return len(gate.alive) == 0 })
+	gate.await(d, "its cancellation", func() bool { return len(gate.waiting) == 0 })
 	d.See("filter incomplete", "row 1 of 120")
 	d.Press("esc")
-	gate.until(d, "the request again", func() bool { return strings.Join(gate.alive, " ") == "tea" })
-	gate.shut(false)
+	gate.await(d, "the request again", func() bool { return strings.Join(gate.waiting, " ") == "tea" })
+	gate.setClosed(false)
 	d.See("row 1 of 40,")
 }
 
-func TestTheNextPageIsNotLoadedAheadWhileTheFilterChanges(t *testing.T) {
+func TestFilterChangeCancelsPreloading(t *testing.T) {
 	t.Parallel()
-	gate, gated := newGate(t, stocked(t))
+	gate, gated := newGate(t, serverWithPerks(t))
 	d := tuitest.Start(t, gated)
 	d.See("row 1 of 120")
 	d.Settle()
-	gate.shut(true)
-	d.Press("n") // shows the second page, and asks for the third
-	gate.until(d, "the page ahead", func() bool { return len(gate.alive) == 1 })
+	gate.setClosed(true)
+	d.Press("n") // shows the second page, and requests the third
+	gate.await(d, "the preloaded page", func() bool { return len(gate.waiting) == 1 })
 	d.Press("/")
 	d.Paste("tea")
-	gate.until(d, "only the filter's request", func() bool { return strings.Join(gate.alive, " ") == "tea" && len(gate.alive) == 1 })
-	gate.shut(false)
+	gate.await(d, "only the filter's request", func() bool { return strings.Join(gate.waiting, " ") == "tea" && len(gate.waiting) == 1 })
+	gate.setClosed(false)
 	d.See("row 1 of 40,")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestEverythingIsSaidInLines(t *testing.T) {
+func TestAccessibleTextOfAPerk(t *testing.T) {
 	for name, want := range map[string]string{
 		"everything": `Title: Coffee for two
 Discount: -20 %
@@ -51,8 +51,8 @@ This is the live service. esc goes back. R retries.`,
 	}
 	for name, want := range map[string]string{
 		"gone":           "Problem: There is no perk coffee-for-two any more. Below is what it was.",
-		"failed-again":   "Problem: The office is closed. L switches to a profile that may.",
-		"reading-again":  "State: As in the list, loading ...",
+		"failed-again":   "Problem: Not allowed for this client. L switches to a profile that may.",
+		"reloading":      "State: As in the list, loading ...",
 		"image":          "Drawn image: Image from images.test",
 		"image-fetching": "Drawn image: Fetching the image from images.test ...",
 	} {
