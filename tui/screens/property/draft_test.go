@@ -11,21 +11,21 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// diary is a Memory that notes what is written, in its order.
-type diary struct {
+// recordingMemory is a Memory that records the titles of saved drafts.
+type recordingMemory struct {
 	screen.Memory
 	titles []string
 	err    error
 }
 
-func (d *diary) SaveDraft(_ screen.Profile, _ string, values map[string]string) error {
+func (d *recordingMemory) SaveDraft(_ screen.Profile, _ string, values map[string]string) error {
 	d.titles = append(d.titles, values["title"])
 	return d.err
 }
 
-func TestAnOlderDraftNeverReplacesANewerOne(t *testing.T) {
-	memory := &diary{}
-	shell := shellOfTest()
+func TestOlderDraftNeverReplacesANewerOne(t *testing.T) {
+	memory := &recordingMemory{}
+	shell := testShell()
 	shell.Memory = memory
 	d := newDrafts(shell, 42)
 	first := d.save(screen.Profile{}, map[string]string{"title": "one"})
@@ -35,22 +35,22 @@ func TestAnOlderDraftNeverReplacesANewerOne(t *testing.T) {
 		cmd()
 	}
 	if diff := cmp.Diff([]string{"two", ""}, memory.titles); diff != "" {
-		t.Error("written (-want +got):", diff)
+		t.Error("saved (-want +got):", diff)
 	}
 }
 
-func TestTextIsUnsavedForTwoSecondsAtMost(t *testing.T) {
+func TestDraftIsSavedWithinTwoSeconds(t *testing.T) {
 	var due []tea.Msg
-	shell := shellOfTest()
+	shell := testShell()
 	shell.After = func(pause time.Duration, msg tea.Msg) tea.Cmd {
 		if pause != 2*time.Second {
-			t.Errorf("it waits %s", pause)
+			t.Errorf("it waits %s, want 2s", pause)
 		}
 		due = append(due, msg)
 		return nil
 	}
 	d := newDrafts(shell, 42)
-	for range 5 { // somebody who types on and on
+	for range 5 { // continuous typing
 		d.edited()
 	}
 	if len(due) != 1 || due[0] != (draftDue{d, d.number}) {
@@ -63,19 +63,19 @@ func TestTextIsUnsavedForTwoSecondsAtMost(t *testing.T) {
 	}
 }
 
-func TestThatNoDraftCanBeKeptIsToldOnce(t *testing.T) {
-	shell := shellOfTest()
-	shell.Memory = &diary{err: errors.New("the disk is full")}
+func TestFailedDraftIsReportedOnce(t *testing.T) {
+	shell := testShell()
+	shell.Memory = &recordingMemory{err: errors.New("the disk is full")}
 	d := newDrafts(shell, 42)
-	told := 0
+	reported := 0
 	for range 3 {
 		handleSaved := d.save(screen.Profile{}, map[string]string{"title": "one"})().(draftSaved)
 		if cmd := d.handleSaved(handleSaved.err); cmd != nil {
-			told += toasts(cmd())
+			reported += toasts(cmd())
 		}
 	}
-	if told != 1 {
-		t.Errorf("told %d times", told)
+	if reported != 1 {
+		t.Errorf("reported %d times", reported)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-func TestAPropertyIsOpenedByIDAndThenFromTheRecentOnes(t *testing.T) {
-	o := begin(t, 0)
+func TestPropertyIsOpenedByIDAndFromRecentOnes(t *testing.T) {
+	o := start(t, 0)
 	o.See("Open a property", "Property id")
 	o.Type("4x\n")
 	o.See("must be a whole number above 0")
@@ -35,9 +35,9 @@ func TestAPropertyIsOpenedByIDAndThenFromTheRecentOnes(t *testing.T) {
 	}
 }
 
-// TestLeavingTheChoiceGoesBack leaves both questions, from the page that was there.
-func TestLeavingTheChoiceGoesBack(t *testing.T) {
-	o := begin(t, 42)
+// TestCancellingThePickerGoesBack cancels the picker and the prompt over an open property.
+func TestCancellingThePickerGoesBack(t *testing.T) {
+	o := start(t, 42)
 	for range 2 {
 		o.Press("3")
 		o.See("Which property?")
@@ -56,8 +56,8 @@ func TestLeavingTheChoiceGoesBack(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatWasChangedIsSaved(t *testing.T) {
-	o := begin(t, 42)
+func TestOnlyChangedFieldsAreSaved(t *testing.T) {
+	o := start(t, 42)
 	o.Press("e")
 	o.See("> Title")
 	o.fill("price_pw", "12,5")
@@ -69,36 +69,36 @@ func TestOnlyWhatWasChangedIsSaved(t *testing.T) {
 	o.Press("ctrl+s")
 	o.See("- 250.50", "+ 275.00", "- 53.8008", "+ (none)", "2 fields change: Price per week, Latitude", "Save this in property 42? ctrl+s save")
 	if o.App.Top().Unsaved() == "" {
-		t.Error("nothing warns of the changes")
+		t.Error("no warning of unsaved changes")
 	}
 	o.Press("esc")
 	o.See("> Latitude")
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Done: Saved property 42: price per week, latitude.", "Price per week 275.00", "latitude (none), longitude -1.5491")
-	if got, want := o.door.sent(), []string{`PATCH {"price_pw":"275.00","lat":null}`}; !slices.Equal(got, want) {
+	if got, want := o.proxy.sent(), []string{`PATCH {"price_pw":"275.00","lat":null}`}; !slices.Equal(got, want) {
 		t.Errorf("sent %q, want %q", got, want)
 	}
 	if p := o.stored(); p.PricePW.String() != "275.00" || p.Lat != nil || p.Description != flat().Description {
 		t.Errorf("stored %+v", p)
 	}
 	if o.App.Top().Unsaved() != "" {
-		t.Error("it still warns of changes")
+		t.Error("it still warns of unsaved changes")
 	}
 }
 
-// TestNothingIsSavedUnseen changes more than fits on the screen.
-func TestNothingIsSavedUnseen(t *testing.T) {
-	o := begin(t, 42)
+// TestLongChangesMustBeSeenBeforeSaving changes more than fits on the screen.
+func TestLongChangesMustBeSeenBeforeSaving(t *testing.T) {
+	o := start(t, 42)
 	o.Press("e")
 	o.See("> Title")
 	o.fill("description", "One room.")
-	o.Paste(strings.Repeat(" And much to be said of it.", 150))
+	o.Paste(strings.Repeat(" And there is more to tell.", 150))
 	o.fill("price_pw", "999.99")
 	o.fill("bedrooms", "3")
 	o.Press("ctrl+s")
 	o.See("3 fields change: Description, Price per week, Bedrooms", "(enter shows all)", "↓", "more lines", "pgdn more enter show all")
 	if o.Shows("+ 3") || o.Shows("ctrl+s save pg") {
-		t.Fatalf("it is seen to its end, or can be saved:\n%s", o.Screen())
+		t.Fatalf("the last change is visible, or can be saved:\n%s", o.Screen())
 	}
 	o.Press("ctrl+s")
 	o.See("not possible now. See all of it first:", "pgdn shows more.")
@@ -108,8 +108,8 @@ func TestNothingIsSavedUnseen(t *testing.T) {
 	o.See("See all of it first:")
 	o.Press("enter", "G")
 	o.See("+ 999.99", "+ 3", "ctrl+s save pgup")
-	if len(o.door.sent()) != 0 {
-		t.Fatalf("sent %q", o.door.sent())
+	if len(o.proxy.sent()) != 0 {
+		t.Fatalf("sent %q", o.proxy.sent())
 	}
 	o.Press("g", "ctrl+s")
 	o.See("Saved property 42: description, price per week, bedrooms.")
@@ -118,8 +118,8 @@ func TestNothingIsSavedUnseen(t *testing.T) {
 	}
 }
 
-func TestWithoutAChangeNothingIsSent(t *testing.T) {
-	o := begin(t, 42)
+func TestNothingIsSentWithoutAChange(t *testing.T) {
+	o := start(t, 42)
 	o.Press("e")
 	o.See("> Title")
 	o.fill("price_pw", "250.5")
@@ -129,13 +129,13 @@ func TestWithoutAChangeNothingIsSent(t *testing.T) {
 	o.Type("250.50")
 	o.Press("esc")
 	o.See("Property 42: Bright flat")
-	if len(o.door.sent()) != 0 {
-		t.Errorf("sent %q", o.door.sent())
+	if len(o.proxy.sent()) != 0 {
+		t.Errorf("sent %q", o.proxy.sent())
 	}
 }
 
-func TestLeavingTheFormAsks(t *testing.T) {
-	o := begin(t, 42)
+func TestLeavingTheFormAsksAboutChanges(t *testing.T) {
+	o := start(t, 42)
 	o.Press("e")
 	o.See("> Title")
 	o.Type("!")
@@ -144,7 +144,7 @@ func TestLeavingTheFormAsks(t *testing.T) {
 	o.Press("n")
 	o.See("> Title")
 	if o.value("title") != "Bright flat!" {
-		t.Errorf("the form holds %q", o.value("title"))
+		t.Errorf("the form has %q", o.value("title"))
 	}
 	o.Press("esc")
 	o.See("Discard your changes to title?")
@@ -152,9 +152,9 @@ func TestLeavingTheFormAsks(t *testing.T) {
 	o.See("Property id", "Bright flat")
 }
 
-func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
-	o := begin(t, 42)
-	o.door.answers(func(w http.ResponseWriter, r *http.Request) bool {
+func TestRefusedValueIsShownBesideTheField(t *testing.T) {
+	o := start(t, 42)
+	o.proxy.respond(func(w http.ResponseWriter, r *http.Request) bool {
 		if isPatch(r) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnprocessableEntity)
@@ -169,9 +169,9 @@ func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Not saved", "season is closed", "> City", "is outside of our region")
 	if o.value("city") != "Atlantis" || o.value("deposit") != "600" {
-		t.Errorf("the form holds %q and %q", o.value("city"), o.value("deposit"))
+		t.Errorf("the form has %q and %q", o.value("city"), o.value("deposit"))
 	}
-	o.door.answers(nil)
+	o.proxy.respond(nil)
 	o.fill("city", "York")
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Saved property 42: city, deposit.")
@@ -180,9 +180,9 @@ func TestWhatTheServiceRefusesStandsBesideTheField(t *testing.T) {
 	}
 }
 
-func TestAMergeLetsDecideAboutWhatBothChanged(t *testing.T) {
+func TestMergeOfAFieldThatBothChanged(t *testing.T) {
 	for _, test := range []struct{ key, title string }{{"m", "My flat"}, {"t", "Their flat"}} {
-		o := begin(t, 42)
+		o := start(t, 42)
 		o.Press("e")
 		o.See("> Title")
 		o.fill("title", "My flat")
@@ -204,8 +204,8 @@ func TestAMergeLetsDecideAboutWhatBothChanged(t *testing.T) {
 	}
 }
 
-func TestAMergeBeginsAgainAsOftenAsSomebodyIsFaster(t *testing.T) {
-	o := begin(t, 42)
+func TestMergeRestartsAfterAnotherChange(t *testing.T) {
+	o := start(t, 42)
 	o.Press("e")
 	o.See("> Title")
 	o.fill("title", "Mine")
@@ -218,7 +218,7 @@ func TestAMergeBeginsAgainAsOftenAsSomebodyIsFaster(t *testing.T) {
 	o.Press("esc")
 	o.See("> Title", "Not decided yet: title.")
 	if o.value("title") != "Mine" {
-		t.Errorf("the form holds %q", o.value("title"))
+		t.Errorf("the form has %q", o.value("title"))
 	}
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("> Title, changed by both")
@@ -234,7 +234,7 @@ func TestAMergeBeginsAgainAsOftenAsSomebodyIsFaster(t *testing.T) {
 }
 
 func TestTakingAllOfTheirsSendsNothing(t *testing.T) {
-	o := begin(t, 42)
+	o := start(t, 42)
 	o.Press("e")
 	o.See("> Title")
 	o.fill("title", "Mine")
@@ -243,13 +243,13 @@ func TestTakingAllOfTheirsSendsNothing(t *testing.T) {
 	o.See("changed by both")
 	o.Press("t", "ctrl+s")
 	o.See("Nothing to save", "Title Theirs")
-	if n := len(o.door.sent()); n != 1 {
-		t.Errorf("sent %q", o.door.sent())
+	if n := len(o.proxy.sent()); n != 1 {
+		t.Errorf("sent %q", o.proxy.sent())
 	}
 }
 
-func TestASavedEditIsUndone(t *testing.T) {
-	o := begin(t, 42)
+func TestUndo(t *testing.T) {
+	o := start(t, 42)
 	o.Press("z")
 	o.See("not possible now. Nothing was saved here yet.")
 	o.Press("e")
@@ -270,12 +270,12 @@ func TestASavedEditIsUndone(t *testing.T) {
 	}
 }
 
-func TestAnUndoKeepsWhatSomebodyElseDidSince(t *testing.T) {
+func TestUndoKeepsChangesOfOthers(t *testing.T) {
 	for name, undo := range map[string][]string{
-		"and is not shown yet": {"z", "ctrl+s"}, // the service tells
-		"and is shown":         {"R", "z"},
+		"not reloaded": {"z", "ctrl+s"}, // the service finds the conflict
+		"reloaded":     {"R", "z"},
 	} {
-		o := begin(t, 42)
+		o := start(t, 42)
 		o.Press("e")
 		o.See("> Title")
 		o.fill("title", "Mine")
@@ -300,8 +300,8 @@ func TestAnUndoKeepsWhatSomebodyElseDidSince(t *testing.T) {
 	}
 }
 
-// retitle loads the property again, and edits its title as far as the comparison.
-func (o *office) retitle() {
+// retitle reloads the property, and edits its title up to the comparison.
+func (o *fixture) retitle() {
 	o.t.Helper()
 	o.Press("R")
 	o.Settle()
@@ -311,16 +311,16 @@ func (o *office) retitle() {
 	o.Press("ctrl+s")
 }
 
-func TestWithoutETagsTheVersionsAreCompared(t *testing.T) {
-	o := begin(t, 42)
-	o.door.etags = false
+func TestVersionsAreComparedWithoutETags(t *testing.T) {
+	o := start(t, 42)
+	o.proxy.etags = false
 	o.retitle()
 	o.See("This service has no ETags")
 	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
 	o.Press("ctrl+s")
 	o.See("changed by both")
-	if len(o.door.sent()) != 0 {
-		t.Errorf("sent %q", o.door.sent())
+	if len(o.proxy.sent()) != 0 {
+		t.Errorf("sent %q", o.proxy.sent())
 	}
 	o.Press("m", "ctrl+s")
 	o.See("Saved property 42: title.")
@@ -329,13 +329,13 @@ func TestWithoutETagsTheVersionsAreCompared(t *testing.T) {
 	}
 }
 
-func TestAWeakETagGuardsWhatIsSaved(t *testing.T) {
-	o := begin(t, 42)
-	o.door.weak = true
+func TestWeakETagDetectsAConflict(t *testing.T) {
+	o := start(t, 42)
+	o.proxy.weak = true
 	o.retitle()
 	var once sync.Once
-	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
-		if isPatch(r) { // somebody else is a moment earlier
+	o.proxy.respond(func(_ http.ResponseWriter, r *http.Request) bool {
+		if isPatch(r) { // somebody else saves first
 			once.Do(func() { o.change(api.PropertyPatch{Title: api.Some("Theirs")}) })
 		}
 		return false
@@ -347,10 +347,10 @@ func TestAWeakETagGuardsWhatIsSaved(t *testing.T) {
 	}
 }
 
-func TestWhereAWeakETagNeverMatchesTheVersionsAreCompared(t *testing.T) {
-	o := begin(t, 42)
-	o.door.weak = true
-	o.door.answers(func(w http.ResponseWriter, r *http.Request) bool {
+func TestVersionsAreComparedIfWeakETagsNeverMatch(t *testing.T) {
+	o := start(t, 42)
+	o.proxy.weak = true
+	o.proxy.respond(func(w http.ResponseWriter, r *http.Request) bool {
 		strict := strings.HasPrefix(r.Header.Get("If-Match"), "W/")
 		if strict {
 			w.WriteHeader(http.StatusPreconditionFailed)
@@ -365,15 +365,15 @@ func TestWhereAWeakETagNeverMatchesTheVersionsAreCompared(t *testing.T) {
 	}
 }
 
-func TestNoPrintableKeyDoesAnythingButType(t *testing.T) {
-	o := begin(t, 42)
+func TestTypedTextRunsNoActions(t *testing.T) {
+	o := start(t, 42)
 	o.Press("e")
 	o.See("> Title")
 	for _, field := range o.App.Top().Form().Names() {
 		o.fill(field, "")
 		o.TypesEverywhere()
 	}
-	if strings.TrimSpace(o.value("title")) != "" || len(o.door.sent()) != 0 {
-		t.Errorf("sent %q", o.door.sent())
+	if strings.TrimSpace(o.value("title")) != "" || len(o.proxy.sent()) != 0 {
+		t.Errorf("sent %q", o.proxy.sent())
 	}
 }

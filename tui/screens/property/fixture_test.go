@@ -21,16 +21,15 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// office is a property manager at the terminal UI, before a real service, with a door between the two that a test can hold
-// shut.
-type office struct {
+// fixture is a terminal UI over a real service, with a proxy between the two that a test controls.
+type fixture struct {
 	*tuitest.Driver
-	t        *testing.T
-	door     *door
-	server   *servertest.Server
-	accounts *tuitest.Accounts
-	secret   string
-	someone  *client.Client // the same partner's colleague, who goes by another door
+	t         *testing.T
+	proxy     *proxy
+	server    *servertest.Server
+	accounts  *tuitest.Accounts
+	secret    string
+	colleague *client.Client // of the same partner, without the proxy
 }
 
 func flat() api.Property {
@@ -43,18 +42,18 @@ func flat() api.Property {
 	}
 }
 
-// begin opens a property, or the question for one with id 0.
-func begin(t *testing.T, id int64, changes ...func(*tui.Options)) *office {
+// start starts the terminal UI, and opens a property, or with id 0 the prompt for one.
+func start(t *testing.T, id int64, changes ...func(*tui.Options)) *fixture {
 	server := servertest.Start(t)
 	owner, secret := server.Client()
 	server.ImportProperties(owner, flat())
-	o := &office{t: t, server: server, secret: secret, door: openDoor(t, server), accounts: tuitest.NewAccounts(t, nil)}
-	o.accounts.Add(screen.Profile{Name: "test", APIURL: o.door.url, ClientID: owner}, secret)
-	someone, err := client.New(client.Config{BaseURL: server.URL, Tokens: token(server.TokenFor(owner, secret))})
+	o := &fixture{t: t, server: server, secret: secret, proxy: startProxy(t, server), accounts: tuitest.NewAccounts(t, nil)}
+	o.accounts.Add(screen.Profile{Name: "test", APIURL: o.proxy.url, ClientID: owner}, secret)
+	colleague, err := client.New(client.Config{BaseURL: server.URL, Tokens: token(server.TokenFor(owner, secret))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.someone = someone
+	o.colleague = colleague
 	o.Driver = tuitest.Start(t, server, append([]func(*tui.Options){
 		func(options *tui.Options) { options.Accounts = o.accounts }, tuitest.Route(screen.ToPerks{}),
 	}, changes...)...)
@@ -68,26 +67,26 @@ type token string
 func (t token) Token(context.Context) (string, error)           { return string(t), nil }
 func (t token) Replace(context.Context, string) (string, error) { return "", client.ErrNoOtherToken }
 
-// stored is the property as the service has it.
-func (o *office) stored() api.Property {
+// stored returns the property as the service has it.
+func (o *fixture) stored() api.Property {
 	o.t.Helper()
-	p, _, err := o.someone.Property(o.t.Context(), 42)
+	p, _, err := o.colleague.Property(o.t.Context(), 42)
 	if err != nil {
 		o.t.Fatal(err)
 	}
 	return p
 }
 
-// change is what somebody else does meanwhile.
-func (o *office) change(patch api.PropertyPatch) {
+// change changes the property as somebody else.
+func (o *fixture) change(patch api.PropertyPatch) {
 	o.t.Helper()
-	if _, err := o.someone.UpdateProperty(o.t.Context(), 42, patch, ""); err != nil {
+	if _, err := o.colleague.UpdateProperty(o.t.Context(), 42, patch, ""); err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-// fill types a text into a field of the form, in place of what is there.
-func (o *office) fill(field, text string) {
+// fill replaces the text of a field of the form.
+func (o *fixture) fill(field, text string) {
 	o.t.Helper()
 	form := o.App.Top().Form()
 	if form == nil {
@@ -104,30 +103,30 @@ func (o *office) fill(field, text string) {
 	o.Type(text)
 }
 
-func (o *office) value(field string) string { return o.App.Top().Form().Value(field) }
+func (o *fixture) value(field string) string { return o.App.Top().Form().Value(field) }
 
-// door passes requests on to the service. A rule of the test may answer in its place, or lose the answer.
-type door struct {
+// proxy forwards requests to the service. A test may let it respond itself, or lose replies.
+type proxy struct {
 	url string
 
 	mu      sync.Mutex
-	changes []string // the method and body of each change that came
+	changes []string // the method and body of each request that changes something
 	etags   bool
 	weak    bool // as behind a proxy that compresses; set before the first request
-	before  func(http.ResponseWriter, *http.Request) (answered bool)
+	before  func(http.ResponseWriter, *http.Request) (handled bool)
 	after   func(*http.Request) (lost bool)
 }
 
-func openDoor(t *testing.T, server *servertest.Server) *door {
+func startProxy(t *testing.T, server *servertest.Server) *proxy {
 	to, err := url.Parse(server.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &door{etags: true}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
-	proxy.ModifyResponse = func(res *http.Response) error {
-		_, after, etags := d.rules()
+	d := &proxy{etags: true}
+	forward := httputil.NewSingleHostReverseProxy(to)
+	forward.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+	forward.ModifyResponse = func(res *http.Response) error {
+		_, after, etags := d.hooks()
 		if !etags {
 			res.Header.Del("ETag")
 		}
@@ -139,18 +138,18 @@ func openDoor(t *testing.T, server *servertest.Server) *door {
 		}
 		return nil
 	}
-	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.note(r)
-		if before, _, _ := d.rules(); before == nil || !before(w, r) {
-			proxy.ServeHTTP(w, r)
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d.record(r)
+		if before, _, _ := d.hooks(); before == nil || !before(w, r) {
+			forward.ServeHTTP(w, r)
 		}
 	}))
-	t.Cleanup(outside.Close)
-	d.url = outside.URL + "/v2"
+	t.Cleanup(listener.Close)
+	d.url = listener.URL + "/v2"
 	return d
 }
 
-func (d *door) note(r *http.Request) {
+func (d *proxy) record(r *http.Request) {
 	if r.Method != http.MethodPatch && r.Method != http.MethodDelete {
 		return
 	}
@@ -161,40 +160,40 @@ func (d *door) note(r *http.Request) {
 	d.changes = append(d.changes, strings.TrimSpace(r.Method+" "+string(body)))
 }
 
-func (d *door) rules() (before func(http.ResponseWriter, *http.Request) bool, after func(*http.Request) bool, etags bool) {
+func (d *proxy) hooks() (before func(http.ResponseWriter, *http.Request) bool, after func(*http.Request) bool, etags bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.before, d.after, d.etags
 }
 
-// sent is what has come through so far.
-func (d *door) sent() []string {
+// sent returns the changes so far.
+func (d *proxy) sent() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.changes)
 }
 
-// answers lets a function answer in the service's place; nil leaves it to the service.
-func (d *door) answers(before func(http.ResponseWriter, *http.Request) bool) {
+// respond lets a function respond instead of the service; nil forwards every request.
+func (d *proxy) respond(before func(http.ResponseWriter, *http.Request) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.before = before
 }
 
-// loses lets a function say whose answers do not come back; nil loses none.
-func (d *door) loses(after func(*http.Request) bool) {
+// lose loses the replies to the requests that a function chooses; nil loses none.
+func (d *proxy) lose(after func(*http.Request) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.after = after
 }
 
-// shut lets nothing through, in either direction, until it is opened.
-func (d *door) shut(closed bool) {
-	if !closed {
-		d.answers(nil)
+// setDown lets every request fail until it is called with false.
+func (d *proxy) setDown(down bool) {
+	if !down {
+		d.respond(nil)
 		return
 	}
-	d.answers(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) })
+	d.respond(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) })
 }
 
 func isPatch(r *http.Request) bool  { return r.Method == http.MethodPatch }

@@ -13,29 +13,29 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// editing opens the form with another title.
-func editing(t *testing.T) *office {
-	o := begin(t, 42)
+// editing opens the form and changes the title.
+func editing(t *testing.T) *fixture {
+	o := start(t, 42)
 	o.Press("e")
 	o.See("> Title")
 	o.fill("title", "Mine")
 	return o
 }
 
-func TestALostAnswerIsLookedAfter(t *testing.T) {
+func TestLostReplyIsChecked(t *testing.T) {
 	o := editing(t)
-	o.door.loses(isPatch)
+	o.proxy.lose(isPatch)
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Saved property 42: title. The reply was lost; the property has your changes.", "Title Mine")
-	if n := len(o.door.sent()); n != 1 {
+	if n := len(o.proxy.sent()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
 }
 
-func TestASecondSubmitIsIgnoredWhileTheFirstIsUnderWay(t *testing.T) {
+func TestSecondSubmitIsIgnored(t *testing.T) {
 	o := editing(t)
 	held := make(chan struct{})
-	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+	o.proxy.respond(func(_ http.ResponseWriter, r *http.Request) bool {
 		if isPatch(r) {
 			<-held
 		}
@@ -49,14 +49,14 @@ func TestASecondSubmitIsIgnoredWhileTheFirstIsUnderWay(t *testing.T) {
 	close(held)
 	o.See("Saved property 42: title.")
 	o.Settle()
-	if n := len(o.door.sent()); n != 1 {
+	if n := len(o.proxy.sent()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
 }
 
-func TestARequestThatNeverArrivedCanBeSentAgain(t *testing.T) {
+func TestRequestThatNeverArrivedCanBeRetried(t *testing.T) {
 	o := editing(t)
-	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+	o.proxy.respond(func(_ http.ResponseWriter, r *http.Request) bool {
 		if isPatch(r) {
 			panic(http.ErrAbortHandler)
 		}
@@ -65,34 +65,34 @@ func TestARequestThatNeverArrivedCanBeSentAgain(t *testing.T) {
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Unknown outcome: the property is not changed yet.", "It can't overwrite other changes.")
 	if o.App.Top().Unsaved() == "" {
-		t.Error("nothing warns of what is not known")
+		t.Error("no warning of the unknown outcome")
 	}
-	o.door.answers(nil)
+	o.proxy.respond(nil)
 	o.Press("ctrl+s")
 	o.See("Done: Saved property 42: title.")
 }
 
-func TestAnUnknownOutcomeIsSettledOnceTheServiceIsBack(t *testing.T) {
+func TestUnknownOutcomeIsCheckedOnceTheServiceIsBack(t *testing.T) {
 	o := editing(t)
-	cut := false
-	o.door.loses(func(r *http.Request) bool { cut = cut || isPatch(r); return cut })
+	lost := false
+	o.proxy.lose(func(r *http.Request) bool { lost = lost || isPatch(r); return lost })
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Unknown outcome.", "s check", "OFFLINE")
 	o.Press("s")
 	o.See("Unknown outcome.")
 	o.Settle()
-	o.door.loses(nil)
+	o.proxy.lose(nil)
 	o.Elapse(3 * time.Second)
 	o.See("Saved property 42: title. The reply was lost", "Title Mine")
-	if n := len(o.door.sent()); n != 1 {
+	if n := len(o.proxy.sent()); n != 1 {
 		t.Errorf("sent %d times", n)
 	}
 }
 
-func TestALateChangeIsFoundWhenItIsSentAgain(t *testing.T) {
+func TestLateChangeIsFoundOnRetry(t *testing.T) {
 	o := editing(t)
 	lost := true
-	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+	o.proxy.respond(func(_ http.ResponseWriter, r *http.Request) bool {
 		if isPatch(r) && lost {
 			panic(http.ErrAbortHandler)
 		}
@@ -101,12 +101,12 @@ func TestALateChangeIsFoundWhenItIsSentAgain(t *testing.T) {
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("the property is not changed yet.")
 	lost = false
-	o.change(api.PropertyPatch{Title: api.Some("Mine")}) // it came
+	o.change(api.PropertyPatch{Title: api.Some("Mine")}) // the request arrives late
 	o.Press("ctrl+s")
 	o.See("Property 42 already has it: title.", "Title Mine")
 }
 
-func TestASessionThatEndsKeepsTheText(t *testing.T) {
+func TestExpiredSessionKeepsTheText(t *testing.T) {
 	o := editing(t)
 	o.accounts.Expire()
 	o.Press("ctrl+s", "ctrl+s")
@@ -124,19 +124,19 @@ func TestASessionThatEndsKeepsTheText(t *testing.T) {
 	}
 }
 
-func TestTextOutlivesAServiceThatIsGone(t *testing.T) {
+func TestTextIsKeptWhileTheServiceIsDown(t *testing.T) {
 	o := editing(t)
-	o.door.shut(true)
+	o.proxy.setDown(true)
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Unknown outcome.", "OFFLINE")
 	o.Press("esc")
 	o.See("> Title")
 	if o.value("title") != "Mine" {
-		t.Errorf("the form holds %q", o.value("title"))
+		t.Errorf("the form has %q", o.value("title"))
 	}
 	o.fill("city", "York")
 	o.Settle()
-	o.door.shut(false)
+	o.proxy.setDown(false)
 	o.Elapse(3 * time.Second)
 	o.See("Back online.")
 	o.Settle()
@@ -144,24 +144,24 @@ func TestTextOutlivesAServiceThatIsGone(t *testing.T) {
 	o.See("Saved property 42: title, city.")
 }
 
-func TestWhatIsShownTellsItsAge(t *testing.T) {
-	o := begin(t, 42)
-	o.door.shut(true)
+func TestStalePropertyShowsItsAge(t *testing.T) {
+	o := start(t, 42)
+	o.proxy.setDown(true)
 	o.Elapse(5 * time.Minute)
 	o.Press("R")
 	o.See("Last loaded 5 min ago.", "Bright flat")
 	o.Settle()
-	o.door.shut(false)
+	o.proxy.setDown(false)
 	o.change(api.PropertyPatch{Title: api.Some("New")})
 	o.Elapse(3 * time.Second)
 	o.See("Title New")
 	o.Gone("min ago")
 }
 
-func TestForbiddenEditsKeepTheirText(t *testing.T) {
-	server := begin(t, 42)
+func TestForbiddenEditKeepsItsText(t *testing.T) {
+	server := start(t, 42)
 	id, secret := server.server.Client()
-	server.accounts.Add(screen.Profile{Name: "other", APIURL: server.door.url, ClientID: id}, secret)
+	server.accounts.Add(screen.Profile{Name: "other", APIURL: server.proxy.url, ClientID: id}, secret)
 	account, err := server.accounts.Connect("other")
 	if err != nil {
 		t.Fatal(err)
@@ -175,13 +175,13 @@ func TestForbiddenEditsKeepTheirText(t *testing.T) {
 	o.See("Not saved. Property 42 belongs to another client", "Your text is kept.", "L switches to a profile that may.")
 	o.Press("esc")
 	if o.value("title") != "Mine" {
-		t.Errorf("the form holds %q", o.value("title"))
+		t.Errorf("the form has %q", o.value("title"))
 	}
 }
 
-func TestAnEditOfWhatIsGoneKeepsItsText(t *testing.T) {
+func TestEditOfADeletedPropertyKeepsItsText(t *testing.T) {
 	o := editing(t)
-	if _, err := o.someone.DeleteProperty(t.Context(), 42, ""); err != nil {
+	if _, err := o.colleague.DeleteProperty(t.Context(), 42, ""); err != nil {
 		t.Fatal(err)
 	}
 	o.Press("ctrl+s", "ctrl+s")
@@ -189,21 +189,21 @@ func TestAnEditOfWhatIsGoneKeepsItsText(t *testing.T) {
 	o.Elapse(3 * time.Second)
 	o.Settle()
 	if o.Memory.Draft(screen.Profile{}, "property-42")["title"] != "Mine" {
-		t.Error("no draft is kept")
+		t.Error("no draft is saved")
 	}
 }
 
-func TestADraftIsKeptAndTakenUp(t *testing.T) {
+func TestDraftIsSavedAndResumed(t *testing.T) {
 	o := editing(t)
 	o.fill("price_pw", "12,5")
 	o.Elapse(3 * time.Second)
 	o.Settle()
 	draft := o.Memory.Draft(screen.Profile{}, "property-42")
 	if draft["title"] != "Mine" || draft["price_pw"] != "12,5" {
-		t.Fatalf("kept %q", draft)
+		t.Fatalf("saved %q", draft)
 	}
 	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
-	o.Send(screen.Back{}) // the terminal was closed
+	o.Send(screen.Back{}) // the screen is closed
 	o.Settle()
 	o.Open(screen.ToProperty{ID: 42})
 	o.Settle()
@@ -215,22 +215,22 @@ func TestADraftIsKeptAndTakenUp(t *testing.T) {
 	o.Press("m", "ctrl+s")
 	o.See("> Title")
 	if o.value("title") != "Mine" || o.value("price_pw") != "12,5" {
-		t.Errorf("the form holds %q and %q", o.value("title"), o.value("price_pw"))
+		t.Errorf("the form has %q and %q", o.value("title"), o.value("price_pw"))
 	}
 	o.fill("price_pw", "12.5")
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Saved property 42: title, price per week.")
 	o.Settle()
 	if draft := o.Memory.Draft(screen.Profile{}, "property-42"); draft != nil {
-		t.Errorf("still kept: %q", draft)
+		t.Errorf("still saved: %q", draft)
 	}
 	o.Press("e")
 	o.See("> Title")
 }
 
-// TestADraftIsKeptWithoutAPause types on, at a key a second.
-func TestADraftIsKeptWithoutAPause(t *testing.T) {
-	o := begin(t, 42)
+// TestDraftIsSavedDuringContinuousTyping types a key a second.
+func TestDraftIsSavedDuringContinuousTyping(t *testing.T) {
+	o := start(t, 42)
 	o.Press("e")
 	o.See("> Title")
 	o.Press("ctrl+u")
@@ -240,18 +240,18 @@ func TestADraftIsKeptWithoutAPause(t *testing.T) {
 	}
 	o.Settle()
 	if draft := o.draft(); draft != "on" {
-		t.Errorf("kept after two seconds: %q", draft)
+		t.Errorf("saved after two seconds: %q", draft)
 	}
 }
 
-// TestADraftIsKeptAtOnce does what text must not be lost by, within the two seconds.
-func TestADraftIsKeptAtOnce(t *testing.T) {
-	for name, end := range map[string]func(o *office){
-		"on leaving the field":  func(o *office) { o.Press("tab") },
-		"on leaving the form":   func(o *office) { o.Press("ctrl+s") },
-		"on suspending":         func(o *office) { o.Press("ctrl+z") },
-		"on leaving the screen": func(o *office) { o.Send(screen.Back{}) },
-		"on another account": func(o *office) {
+// TestDraftIsSavedImmediately interrupts an edit within the two seconds before a draft is saved.
+func TestDraftIsSavedImmediately(t *testing.T) {
+	for name, end := range map[string]func(o *fixture){
+		"on leaving the field":  func(o *fixture) { o.Press("tab") },
+		"on leaving the form":   func(o *fixture) { o.Press("ctrl+s") },
+		"on suspending":         func(o *fixture) { o.Press("ctrl+z") },
+		"on leaving the screen": func(o *fixture) { o.Send(screen.Back{}) },
+		"on another account": func(o *fixture) {
 			other, err := o.accounts.Connect("test")
 			if err != nil {
 				t.Fatal(err)
@@ -259,32 +259,32 @@ func TestADraftIsKeptAtOnce(t *testing.T) {
 			other.Profile.ClientID = "other"
 			o.Send(screen.LoggedIn{Account: other})
 			o.See("Switch to profile")
-			o.Elapse(time.Second) // a question is read before it is answered
+			o.Elapse(time.Second) // keys are ignored at first
 			o.Press("y")
 		},
-		"at the end": func(o *office) { o.App.SaveDrafts() },
+		"on quitting": func(o *fixture) { o.App.SaveDrafts() },
 	} {
-		o := begin(t, 42)
+		o := start(t, 42)
 		o.Press("e")
 		o.See("> Title")
 		o.Type("!")
 		end(o)
 		o.Settle()
 		if draft := o.draft(); draft != "Bright flat!" {
-			t.Errorf("%s: kept %q", name, draft)
+			t.Errorf("%s: saved %q", name, draft)
 		}
 	}
 }
 
-// full is a memory on a disk that is full.
-type full struct{ screen.Memory }
+// fullDisk is a memory that cannot save drafts.
+type fullDisk struct{ screen.Memory }
 
-func (full) SaveDraft(screen.Profile, string, map[string]string) error {
+func (fullDisk) SaveDraft(screen.Profile, string, map[string]string) error {
 	return errors.New("the disk is full")
 }
 
-func TestADraftThatIsNotKeptOnSuspendingIsSaid(t *testing.T) {
-	o := begin(t, 42, func(options *tui.Options) { options.Memory = full{options.Memory} })
+func TestFailedDraftOnSuspendingIsReported(t *testing.T) {
+	o := start(t, 42, func(options *tui.Options) { options.Memory = fullDisk{options.Memory} })
 	o.Press("e")
 	o.See("> Title")
 	o.Type("!")
@@ -293,10 +293,10 @@ func TestADraftThatIsNotKeptOnSuspendingIsSaid(t *testing.T) {
 	o.See("The draft was not saved: the disk is full")
 }
 
-// draft is the title that is kept of an edit.
-func (o *office) draft() string { return o.Memory.Draft(screen.Profile{}, "property-42")["title"] }
+// draft returns the title of the saved draft.
+func (o *fixture) draft() string { return o.Memory.Draft(screen.Profile{}, "property-42")["title"] }
 
-func TestADraftIsThrownAway(t *testing.T) {
+func TestDraftIsDiscarded(t *testing.T) {
 	o := editing(t)
 	o.Elapse(3 * time.Second)
 	o.Send(screen.Back{})
@@ -310,12 +310,12 @@ func TestADraftIsThrownAway(t *testing.T) {
 	o.See("> Title")
 	o.Settle()
 	if o.value("title") != "Bright flat" || o.Memory.Draft(screen.Profile{}, "property-42") != nil {
-		t.Errorf("the form holds %q, and the draft %q", o.value("title"), o.Memory.Draft(screen.Profile{}, "property-42"))
+		t.Errorf("the form has %q, and the draft %q", o.value("title"), o.Memory.Draft(screen.Profile{}, "property-42"))
 	}
 }
 
-func TestDeletingAsks(t *testing.T) {
-	o := begin(t, 42)
+func TestDeletingNeedsConfirmation(t *testing.T) {
+	o := start(t, 42)
 	o.Press("ctrl+x")
 	o.See("Delete property 42?", "Bright flat", "1 Lane, Leeds LS1 4AP", "Property 42 at", "Type 42 or delete:", "esc cancel")
 	o.Press("enter", " ", "ctrl+x", "ctrl+s", "y", "enter")
@@ -326,13 +326,13 @@ func TestDeletingAsks(t *testing.T) {
 		o.Press("enter", "ctrl+s")
 		o.Settle()
 		if o.Shows("enter delete it") || !o.Shows("Delete property 42?") {
-			t.Errorf("%q is enough:\n%s", text, o.Screen())
+			t.Errorf("%q confirms:\n%s", text, o.Screen())
 		}
 	}
 	o.Press("esc")
 	o.Settle()
-	if len(o.door.sent()) != 0 {
-		t.Fatalf("sent %q", o.door.sent())
+	if len(o.proxy.sent()) != 0 {
+		t.Fatalf("sent %q", o.proxy.sent())
 	}
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
@@ -341,16 +341,16 @@ func TestDeletingAsks(t *testing.T) {
 	o.Press("enter", "enter")
 	o.See("Deleted property 42, Bright flat.", "perksd property restore 42")
 	o.Until("the list of perks", func() bool { return o.Depth() == 1 })
-	if got := o.door.sent(); !slices.Equal(got, []string{"DELETE"}) {
+	if got := o.proxy.sent(); !slices.Equal(got, []string{"DELETE"}) {
 		t.Errorf("sent %q", got)
 	}
-	if _, _, err := o.someone.Property(t.Context(), 42); api.CodeOf(err) != api.CodeNotFound {
+	if _, _, err := o.colleague.Property(t.Context(), 42); api.CodeOf(err) != api.CodeNotFound {
 		t.Errorf("it is still there: %v", err)
 	}
 }
 
-func TestDeletingAsksAgainAboutWhatSomebodyChanged(t *testing.T) {
-	o := begin(t, 42)
+func TestDeletingAsksAgainAfterAnotherChange(t *testing.T) {
+	o := start(t, 42)
 	price, _ := api.ParsePrice("900")
 	o.change(api.PropertyPatch{PricePW: api.Some(price)})
 	o.Press("ctrl+x")
@@ -360,7 +360,7 @@ func TestDeletingAsksAgainAboutWhatSomebodyChanged(t *testing.T) {
 	o.Press("esc")
 	o.See("Price per week 900")
 	if o.stored().PricePW.String() != "900" {
-		t.Error("it is not there")
+		t.Error("the price was not kept")
 	}
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
@@ -368,9 +368,9 @@ func TestDeletingAsksAgainAboutWhatSomebodyChanged(t *testing.T) {
 	o.See("Deleted property 42")
 }
 
-func TestALostAnswerToADeletionIsLookedAfter(t *testing.T) {
-	o := begin(t, 42)
-	o.door.loses(isDelete)
+func TestLostReplyToADeletionIsChecked(t *testing.T) {
+	o := start(t, 42)
+	o.proxy.lose(isDelete)
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
 	o.Type("42\n")
@@ -378,34 +378,34 @@ func TestALostAnswerToADeletionIsLookedAfter(t *testing.T) {
 	o.Until("the list of perks", func() bool { return o.Depth() == 1 })
 }
 
-func TestADeletionThatNobodyKnowsOfIsLookedAfterLater(t *testing.T) {
-	o := begin(t, 42)
-	cut := false
-	o.door.loses(func(r *http.Request) bool { cut = cut || isDelete(r); return cut })
+func TestUnknownDeletionIsCheckedLater(t *testing.T) {
+	o := start(t, 42)
+	lost := false
+	o.proxy.lose(func(r *http.Request) bool { lost = lost || isDelete(r); return lost })
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
 	o.Type("42\n")
 	o.See("Unknown outcome: property 42 may be deleted.", "s check")
 	o.Press("e")
 	o.See("First check whether it was deleted.")
-	o.door.loses(nil)
-	o.door.answers(func(w http.ResponseWriter, r *http.Request) bool {
+	o.proxy.lose(nil)
+	o.proxy.respond(func(w http.ResponseWriter, r *http.Request) bool {
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return true
 	})
 	o.Press("s")
 	o.See("Last loaded")
 	if o.Depth() != 2 {
-		t.Fatalf("a stranger's 404 was believed:\n%s", o.Screen())
+		t.Fatalf("a 404 of another server counts as deleted:\n%s", o.Screen())
 	}
-	o.door.answers(nil)
+	o.proxy.respond(nil)
 	o.Press("s")
 	o.See("Property 42 is gone.")
 }
 
-func TestADeletionThatNeverArrivedIsSeen(t *testing.T) {
-	o := begin(t, 42)
-	o.door.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+func TestDeletionThatNeverArrivedIsDetected(t *testing.T) {
+	o := start(t, 42)
+	o.proxy.respond(func(_ http.ResponseWriter, r *http.Request) bool {
 		if isDelete(r) {
 			panic(http.ErrAbortHandler)
 		}

@@ -16,11 +16,11 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-func shellOfTest() *screen.Shell {
+func testShell() *screen.Shell {
 	return &screen.Shell{Theme: widget.NewTheme(widget.NoTheme, termenv.Ascii)}
 }
 
-// someText is a text of pieces that have gone wrong somewhere before.
+// someText returns a text of pieces that caused bugs before.
 func someText(r *rand.Rand, lines bool) string {
 	pieces := []string{"flat", " ", "  ", "é", "漢字", "שלום", "🙂", "1,2", "null", "[", "\"", "-", "\\"}
 	if lines {
@@ -72,23 +72,23 @@ func someProperty(r *rand.Rand) api.Property {
 	return p
 }
 
-func TestAFormThatIsNotTouchedChangesNothing(t *testing.T) {
+func TestUntouchedFormChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		base := client.Version{Property: someProperty(r)}
-		e := newEdit(shellOfTest(), base)
+		e := newEdit(testShell(), base)
 		if patch, wrong := e.changes(); !patch.IsEmpty() || wrong != nil || len(e.typed()) > 0 {
 			t.Fatalf("%+v: changes %v, wrong %v, typed %q", base, patch.Fields(), wrong, e.typed())
 		}
 	}
 }
 
-func TestAFormMeansExactlyWhatItShows(t *testing.T) {
+func TestFormRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
 		before, after := someProperty(r), someProperty(r)
 		after.Description = withoutControls(fieldNamed("description"), after.Description)
-		e := newEdit(shellOfTest(), client.Version{Property: before})
+		e := newEdit(testShell(), client.Version{Property: before})
 		for _, f := range fields {
 			e.form.Set(f.Name, f.text(after))
 		}
@@ -108,35 +108,35 @@ func TestAFormMeansExactlyWhatItShows(t *testing.T) {
 			got.Description = after.Description
 		}
 		if !reflect.DeepEqual(got, after) {
-			t.Fatalf("of %+v\ncame %+v", after, got)
+			t.Fatalf("want %+v\ngot %+v", after, got)
 		}
 	}
 }
 
-// TestOneChangedLineLeavesTheOthers shows that what a form cannot hold is not lost with the first key.
-func TestOneChangedLineLeavesTheOthers(t *testing.T) {
+// TestOneChangedLineKeepsTheOthers checks that an edit keeps characters in other lines that a form cannot hold.
+func TestOneChangedLineKeepsTheOthers(t *testing.T) {
 	description := fieldNamed("description")
 	for name, test := range map[string]struct{ was, text, want string }{
 		"tabs":                    {"\ta\n\tb\nc", "\ta\n\tb\nC", "\ta\n\tb\nC"},
-		"line ends of DOS":        {"a\r\nb\r\n", "a\nb\nnew\n", "a\r\nb\r\nnew\n"},
-		"marks of direction":      {"\u200fשלום\nb", "שלום\nB", "\u200fשלום\nB"},
-		"a line taken out":        {"\x1ba\nb\n\x1bc", "a\nc", "\x1ba\n\x1bc"},
-		"the same line two ways":  {"\x1ba\na\nb", "a\na\nB", "\x1ba\na\nB"},
+		"CRLF":                    {"a\r\nb\r\n", "a\nb\nnew\n", "a\r\nb\r\nnew\n"},
+		"direction marks":         {"\u200fשלום\nb", "שלום\nB", "\u200fשלום\nB"},
+		"a removed line":          {"\x1ba\nb\n\x1bc", "a\nc", "\x1ba\n\x1bc"},
+		"two similar lines":       {"\x1ba\na\nb", "a\na\nB", "\x1ba\na\nB"},
 		"the marked line changed": {"\u200fa\nb", "A\nb", "A\nb"},
 		"blank lines at the end":  {"a\n\n\n", "A\n\n\n", "A\n\n\n"},
 	} {
 		if got := restored(description, test.text, test.was); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-		e := newEdit(shellOfTest(), client.Version{Property: api.Property{Title: "T", Description: test.was}})
+		e := newEdit(testShell(), client.Version{Property: api.Property{Title: "T", Description: test.was}})
 		e.form.Set("description", test.text)
 		if patch, _ := e.changes(); patch.Description.Value != test.want {
-			t.Errorf("%s: the form means %q, want %q", name, patch.Description.Value, test.want)
+			t.Errorf("%s: the patch has %q, want %q", name, patch.Description.Value, test.want)
 		}
 	}
 }
 
-func TestTextsOfFields(t *testing.T) {
+func TestFieldTexts(t *testing.T) {
 	lat, price := 1e-7, api.Price{}
 	p := api.Property{Images: []string{"https://a/1,2", "https://b"}, PricePW: price, Lat: &lat, Deposit: 1e6}
 	for name, want := range map[string]string{

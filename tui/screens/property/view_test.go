@@ -17,14 +17,14 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// service plays the service over one property.
+// service is a fake service with one property.
 type service struct {
 	mu       sync.Mutex
 	property api.Property
 	etag     string
-	status   int    // of every answer; 0 is as it should be
-	silent   bool   // reads are not answered
-	cut      string // a method whose answers are web pages, which tell nothing
+	status   int    // of every response, unless it is 0
+	silent   bool   // never responds
+	broken   string // a method that gets 502 without a body
 }
 
 func (s *service) set(change func(*service)) {
@@ -35,14 +35,14 @@ func (s *service) set(change func(*service)) {
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	property, etag, status, silent, cut := s.property, s.etag, s.status, s.silent, s.cut
+	property, etag, status, silent, broken := s.property, s.etag, s.status, s.silent, s.broken
 	s.mu.Unlock()
 	switch {
 	case !strings.Contains(r.URL.Path, "-property/"):
 		w.Write([]byte(`{"data":[]}`))
 	case silent:
 		<-r.Context().Done()
-	case cut == r.Method:
+	case broken == r.Method:
 		w.WriteHeader(http.StatusBadGateway)
 	case status != 0:
 		w.WriteHeader(status)
@@ -59,12 +59,12 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func over(t testing.TB, s *service) *office {
+func startFake(t testing.TB, s *service) *fixture {
 	if s.property.ID == 0 {
 		s.property = flat()
 	}
 	s.etag = `"v1"`
-	o := &office{Driver: tuitest.StartWithHandler(t, s)}
+	o := &fixture{Driver: tuitest.StartWithHandler(t, s)}
 	o.Settle()
 	o.Open(screen.ToProperty{ID: 42})
 	if !s.silent {
@@ -73,48 +73,48 @@ func over(t testing.TB, s *service) *office {
 	return o
 }
 
-// states is everything that the screen can show.
-var states = map[string]func(t testing.TB) *office{
-	"record": func(t testing.TB) *office { return over(t, &service{}) },
-	"plain-record": func(t testing.TB) *office {
-		return over(t, &service{property: api.Property{ID: 42, Title: "Only a title"}})
+// states starts the screen in each of its states.
+var states = map[string]func(t testing.TB) *fixture{
+	"record": func(t testing.TB) *fixture { return startFake(t, &service{}) },
+	"plain-record": func(t testing.TB) *fixture {
+		return startFake(t, &service{property: api.Property{ID: 42, Title: "Only a title"}})
 	},
-	"loading": func(t testing.TB) *office { return over(t, &service{silent: true}) },
-	"none":    func(t testing.TB) *office { return over(t, &service{status: http.StatusNotFound}) },
-	"long": func(t testing.TB) *office {
+	"loading": func(t testing.TB) *fixture { return startFake(t, &service{silent: true}) },
+	"none":    func(t testing.TB) *fixture { return startFake(t, &service{status: http.StatusNotFound}) },
+	"long": func(t testing.TB) *fixture {
 		p := flat()
 		p.Title = strings.Repeat("A long title ", 15)
 		p.Description = strings.Repeat("A long description of the flat. ", 100) + strings.Repeat("x", 300)
-		return over(t, &service{property: p})
+		return startFake(t, &service{property: p})
 	},
-	"scripts": func(t testing.TB) *office {
+	"scripts": func(t testing.TB) *fixture {
 		p := flat()
 		p.Title, p.Address, p.City = "明るいアパート、駅から徒歩五分の静かな場所", "شارع النيل ١٢، القاهرة", "🏠🇬🇧👨‍👩‍👧 Leeds"
 		p.Description = "דירה מוארת\u202e עם נוף\n東京の中心にある素敵な部屋です。すべての駅に近い。\n👍🏽 good\x1b[31m value\tfor money"
-		return over(t, &service{property: p})
+		return startFake(t, &service{property: p})
 	},
-	"offline": func(t testing.TB) *office {
+	"offline": func(t testing.TB) *fixture {
 		s := &service{}
-		o := over(t, s)
+		o := startFake(t, s)
 		s.set(func(s *service) { s.status = http.StatusNotFound })
 		o.Press("R")
 		o.See("Last loaded")
 		return o
 	},
-	"choosing": func(t testing.TB) *office {
-		o := &office{Driver: tuitest.StartWithHandler(t, &service{}, tuitest.Route(screen.ToProperty{}))} // there is nothing to go back to
+	"choosing": func(t testing.TB) *fixture {
+		o := &fixture{Driver: tuitest.StartWithHandler(t, &service{}, tuitest.Route(screen.ToProperty{}))} // no screen is below
 		o.See("Open a property")
 		o.Press("esc")
 		return o
 	},
-	"form": func(t testing.TB) *office {
-		o := over(t, &service{})
+	"form": func(t testing.TB) *fixture {
+		o := startFake(t, &service{})
 		o.Press("e")
 		o.See("> Title")
 		return o
 	},
-	"form-wrong": func(t testing.TB) *office {
-		o := over(t, &service{})
+	"form-wrong": func(t testing.TB) *fixture {
+		o := startFake(t, &service{})
 		o.Press("e")
 		o.See("> Title")
 		fillIn(o, "city", "Atlantis")
@@ -123,8 +123,8 @@ var states = map[string]func(t testing.TB) *office{
 		o.See("Fix first")
 		return o
 	},
-	"form-refused": func(t testing.TB) *office {
-		o := over(t, &service{})
+	"form-refused": func(t testing.TB) *fixture {
+		o := startFake(t, &service{})
 		o.Press("e")
 		o.See("> Title")
 		fillIn(o, "city", "Atlantis")
@@ -132,35 +132,35 @@ var states = map[string]func(t testing.TB) *office{
 		o.See("is outside of our region")
 		return o
 	},
-	"comparison": func(t testing.TB) *office {
-		o := over(t, &service{})
-		return o.comparing()
+	"comparison": func(t testing.TB) *fixture {
+		o := startFake(t, &service{})
+		return o.toComparison()
 	},
-	"saving": func(t testing.TB) *office {
+	"saving": func(t testing.TB) *fixture {
 		s := &service{}
-		o := over(t, s).comparing()
+		o := startFake(t, s).toComparison()
 		s.set(func(s *service) { s.silent = true })
 		o.Press("ctrl+s")
 		return o
 	},
-	"unguarded": func(t testing.TB) *office {
+	"unguarded": func(t testing.TB) *fixture {
 		s := &service{}
-		o := over(t, s)
+		o := startFake(t, s)
 		s.set(func(s *service) { s.etag = "" })
 		o.Press("R")
 		o.Settle()
-		return o.comparing()
+		return o.toComparison()
 	},
-	"unknown": func(t testing.TB) *office {
+	"unknown": func(t testing.TB) *fixture {
 		s := &service{}
-		o := over(t, s).comparing()
-		s.set(func(s *service) { s.cut = http.MethodPatch })
+		o := startFake(t, s).toComparison()
+		s.set(func(s *service) { s.broken = http.MethodPatch })
 		o.Press("ctrl+s")
 		o.See("Unknown outcome")
 		return o
 	},
-	"long-comparison": func(t testing.TB) *office {
-		o := over(t, &service{})
+	"long-comparison": func(t testing.TB) *fixture {
+		o := startFake(t, &service{})
 		o.Resize(80, 12)
 		o.Press("e")
 		o.See("> Title")
@@ -172,30 +172,30 @@ var states = map[string]func(t testing.TB) *office{
 		o.Press("ctrl+s")
 		o.See("3 fields change")
 		o.Resize(80, 24)
-		o.See("+ 3") // the end of it, so that it can be saved at every size
+		o.See("+ 3") // the end is visible, so that it can be saved at every size
 		return o
 	},
-	"merge": func(t testing.TB) *office {
+	"merge": func(t testing.TB) *fixture {
 		s := &service{}
-		o := over(t, s).comparing()
-		return o.meeting(s)
+		o := startFake(t, s).toComparison()
+		return o.toMerge(s)
 	},
-	"merge-decided": func(t testing.TB) *office {
+	"merge-decided": func(t testing.TB) *fixture {
 		s := &service{}
-		o := over(t, s).comparing().meeting(s)
+		o := startFake(t, s).toComparison().toMerge(s)
 		o.Press("m", "t")
 		o.See("All decided.")
 		return o
 	},
-	"delete": func(t testing.TB) *office {
-		o := over(t, &service{})
+	"delete": func(t testing.TB) *fixture {
+		o := startFake(t, &service{})
 		o.Press("ctrl+x")
 		o.See("Delete property 42?")
 		return o
 	},
 }
 
-func fillIn(o *office, field, text string) {
+func fillIn(o *fixture, field, text string) {
 	for form := o.App.Top().Form(); form.Focus() != field; {
 		o.Press("tab")
 	}
@@ -204,7 +204,7 @@ func fillIn(o *office, field, text string) {
 	o.Type(text)
 }
 
-func (o *office) comparing() *office {
+func (o *fixture) toComparison() *fixture {
 	o.Press("e")
 	o.See("> Title")
 	fillIn(o, "title", "Bright and quiet flat")
@@ -215,8 +215,8 @@ func (o *office) comparing() *office {
 	return o
 }
 
-// meeting saves what somebody else has changed meanwhile.
-func (o *office) meeting(s *service) *office {
+// toMerge saves after somebody else changed the same fields.
+func (o *fixture) toMerge(s *service) *fixture {
 	s.set(func(s *service) {
 		s.property.Title, s.property.Description, s.property.City = "Quiet flat", "Three rooms.\nA bath.\n\nA view.\n\n", "York"
 		s.etag = `"v2"`
@@ -256,11 +256,11 @@ func TestEveryStateFits(t *testing.T) {
 	}
 }
 
-// TestTheSandboxHasNoProperties holds a change that was meant for the sandbox away from the live property of the same id.
+// TestTheSandboxHasNoProperties checks that a change meant for the sandbox does not reach the live property of the same id.
 func TestTheSandboxHasNoProperties(t *testing.T) {
-	asked := false
+	requested := false
 	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = asked || strings.Contains(r.URL.Path, "property")
+		requested = requested || strings.Contains(r.URL.Path, "property")
 		w.Write([]byte(`{"data":[]}`))
 	}))
 	d.Settle()
@@ -271,26 +271,26 @@ func TestTheSandboxHasNoProperties(t *testing.T) {
 		d.Press("R", "e", "ctrl+x", "enter")
 		d.Settle()
 	}
-	if asked || d.App.Overlay() != nil {
-		t.Errorf("the service was asked:\n%s", d.Screen())
+	if requested || d.App.Overlay() != nil {
+		t.Errorf("a property was requested:\n%s", d.Screen())
 	}
 }
 
-func TestAClickGoesToAField(t *testing.T) {
+func TestClickFocusesAField(t *testing.T) {
 	o := states["form"](t)
 	lines := strings.Split(o.Screen(), "\n")
 	line := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "Postcode") })
 	o.Send(tea.MouseMsg{X: 5, Y: line, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress})
 	if got := o.App.Top().Form().Focus(); got != "postcode" {
-		t.Errorf("the keyboard is in %s", got)
+		t.Errorf("focus on %s", got)
 	}
 }
 
-func TestALongTextIsScrolled(t *testing.T) {
+func TestLongTextScrolls(t *testing.T) {
 	o := states["long"](t)
 	o.Resize(60, 12)
 	if o.Shows("Property id") {
-		t.Fatal("nothing has to be scrolled")
+		t.Fatal("everything fits without scrolling")
 	}
 	o.Press("G")
 	o.See("Property id")
@@ -302,7 +302,7 @@ func TestALongTextIsScrolled(t *testing.T) {
 	}
 }
 
-func TestLinearSaysWhatIsShown(t *testing.T) {
+func TestAccessibleText(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"record":        {"Title: Bright flat", "Price per week: 250.50", "Position: latitude 53.8008, longitude -1.5491", "Property id: 42"},
 		"none":          {"Problem: Property 42 was not loaded. There is no property 42."},
@@ -319,18 +319,18 @@ func TestLinearSaysWhatIsShown(t *testing.T) {
 			}
 		}
 		if strings.ContainsAny(text, "│╭─\x1b") {
-			t.Errorf("%s: something is drawn in\n%s", name, text)
+			t.Errorf("%s: drawing characters in\n%s", name, text)
 		}
 	}
 }
 
-func TestNothingOffersWhatItCannotDo(t *testing.T) {
+func TestOffersAreKnownAndUnique(t *testing.T) {
 	keys := actions.Default()
 	for name, state := range states {
 		seen := map[actions.ID]bool{}
 		for _, offer := range state(t).App.Top().Offers() {
 			if keys.Action(offer.ID).ID == "" || seen[offer.ID] {
-				t.Errorf("%s offers %s twice, or it is not known", name, offer.ID)
+				t.Errorf("%s offers %s twice, or the action is unknown", name, offer.ID)
 			}
 			seen[offer.ID] = true
 		}
