@@ -14,7 +14,7 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// redeem fills in the form, and says yes.
+// redeem fills in the form, and confirms.
 func redeem(d *tuitest.Driver, text string) {
 	d.Type(text)
 	d.Press("ctrl+s")
@@ -22,46 +22,46 @@ func redeem(d *tuitest.Driver, text string) {
 	d.Press("y")
 }
 
-// asks waits for a question, whose text is whole however it is wrapped.
-func asks(d *tuitest.Driver, text string) {
+// awaitDialog waits for a dialog with the text, which may be wrapped on the screen.
+func awaitDialog(d *tuitest.Driver, text string) {
 	d.Until(text, func() bool { return d.App.Overlay() != nil && d.App.Overlay().AccessibleText() == text })
 }
 
-func (l *line) wants(sent, stored int) {
+func (l *faultyServer) wantCounts(sent, stored int) {
 	l.t.Helper()
 	if got := l.sent(); len(got) != sent {
-		l.t.Errorf("%d requests to redeem went out, want %d: %q", len(got), sent, got)
+		l.t.Errorf("sent %d redeem requests, want %d: %q", len(got), sent, got)
 	}
 	if got := l.stored(); len(got) != stored {
-		l.t.Errorf("%d redemptions are stored, want %d: %+v", len(got), stored, got)
+		l.t.Errorf("stored %d redemptions, want %d: %+v", len(got), stored, got)
 	}
 }
 
-func TestARedemptionIsAskedAboutSentAndShown(t *testing.T) {
-	l := dial(t)
+func TestRedeemIsConfirmedSentAndShown(t *testing.T) {
+	l := startServer(t)
 	d := l.open("", "coffee")
 	d.Type("alice\nticket=4711\nchannel=phone\n")
 	d.Press("enter")
-	asks(d, `Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test, with the metadata {"channel":"phone","ticket":"4711"}.`)
+	awaitDialog(d, `Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test, with the metadata {"channel":"phone","ticket":"4711"}.`)
 	d.See("y redeem it")
 	d.Press("enter", "enter", " ")
 	d.Settle()
-	l.wants(0, 0)
+	l.wantCounts(0, 0)
 	d.Press("y")
 	d.See("[redeemed] Coffee for two", "Redeemed. Status approved, ", "Id ")
 	d.Settle()
-	l.wants(1, 1)
+	l.wantCounts(1, 1)
 	record := l.stored()[0]
 	if record.UserID != "alice" || record.PerkID != "coffee" || string(record.Metadata) != `{"channel":"phone","ticket":"4711"}` {
-		t.Errorf("stored is %+v", record)
+		t.Errorf("stored %+v", record)
 	}
 	if l.sent()[0] != `key-1-1 {"user_id":"alice","metadata":{"channel":"phone","ticket":"4711"}}` {
-		t.Errorf("sent was %q", l.sent())
+		t.Errorf("sent %q", l.sent())
 	}
 	d.Press("y")
 	d.See("Copied the id " + record.ID)
 	if d.Desktop.Copied() != record.ID {
-		t.Errorf("copied is %q", d.Desktop.Copied())
+		t.Errorf("copied %q", d.Desktop.Copied())
 	}
 
 	d.Press("r")
@@ -69,20 +69,20 @@ func TestARedemptionIsAskedAboutSentAndShown(t *testing.T) {
 	d.Press("ctrl+o")
 	d.See("Recent users", "alice")
 	d.Press("enter", "ctrl+s")
-	asks(d, `Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test.`)
+	awaitDialog(d, `Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test.`)
 	d.Press("y")
 	d.See("[already redeemed]", "alice redeemed it on", "status approved. Nothing was redeemed now.", "Id "+record.ID)
 	d.Settle()
-	l.wants(2, 1)
+	l.wantCounts(2, 1)
 	if l.sent()[1] != `key-1-2 {"user_id":"alice"}` {
-		t.Errorf("another submission was sent as %q", l.sent()[1])
+		t.Errorf("the second submission was sent as %q", l.sent()[1])
 	}
 	d.Press("u")
 	d.Until("the user's screen", func() bool { return strings.Contains(d.App.Top().Title(), "alice") })
 }
 
-func TestRefusalsAreSaidInPlainWords(t *testing.T) {
-	l := dial(t)
+func TestRefusalsAreExplained(t *testing.T) {
+	l := startServer(t)
 	for _, test := range []struct {
 		perk string
 		says []string
@@ -100,30 +100,30 @@ func TestRefusalsAreSaidInPlainWords(t *testing.T) {
 			t.Errorf("%s: the form is open", test.perk)
 		}
 	}
-	l.wants(4, 1)
+	l.wantCounts(4, 1)
 
 	d := l.open("bob", "tea")
-	l.disturb(func(l *line) {
+	l.set(func(l *faultyServer) {
 		l.refuse = func(w http.ResponseWriter) bool {
 			w.Header().Set("Retry-After", "7")
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusTooManyRequests)
-			_, _ = w.Write([]byte(`{"response":"Slowly.","code":"rate_limited"}`))
+			_, _ = w.Write([]byte(`{"response":"Too many requests.","code":"rate_limited"}`))
 			return true
 		}
 	})
 	redeem(d, "")
 	d.See("[throttled] A pot of tea", "Wait until ", "ctrl+s retries. It can't be redeemed twice.")
-	l.disturb(func(l *line) { l.refuse = nil })
+	l.set(func(l *faultyServer) { l.refuse = nil })
 	d.Press("ctrl+s")
 	d.See("[redeemed] A pot of tea")
 	if keys := keysOf(l.sent()[4:]); !slices.Equal(keys, []string{"key-5-1", "key-5-1"}) {
-		t.Errorf("the keys were %q", keys)
+		t.Errorf("sent the keys %q", keys)
 	}
 }
 
-func TestAKeyThatWasUsedForSomethingElseIsReplaced(t *testing.T) {
-	l := dial(t)
+func TestReusedKeyIsReplaced(t *testing.T) {
+	l := startServer(t)
 	d := l.open("alice", "coffee")
 	l.refuse = func(w http.ResponseWriter) bool {
 		w.WriteHeader(http.StatusUnprocessableEntity)
@@ -132,14 +132,14 @@ func TestAKeyThatWasUsedForSomethingElseIsReplaced(t *testing.T) {
 	}
 	redeem(d, "")
 	d.See("Another request has used this idempotency key", "r opens the form, and uses a new idempotency key.")
-	l.disturb(func(l *line) { l.refuse = nil })
+	l.set(func(l *faultyServer) { l.refuse = nil })
 	d.Press("r")
 	redeem(d, "")
 	d.See("[redeemed] Coffee for two")
 	d.Settle()
-	l.wants(2, 1)
+	l.wantCounts(2, 1)
 	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-2"}) {
-		t.Errorf("the keys were %q", keys)
+		t.Errorf("sent the keys %q", keys)
 	}
 }
 
@@ -151,13 +151,13 @@ func keysOf(sent []string) []string {
 	return keys
 }
 
-func TestAnUnknownUserIsSaidBesideTheField(t *testing.T) {
-	l := dial(t)
+func TestUnknownUserIsShownBesideTheField(t *testing.T) {
+	l := startServer(t)
 	d := l.open("", "coffee", "tea")
 	redeem(d, "alise\nticket=1")
 	d.See(`is not known: There is no user "alise".`, "[no such user] Coffee for two", "[waiting] A pot of tea")
 	d.Settle()
-	l.wants(1, 0)
+	l.wantCounts(1, 0)
 	form := d.App.Top().Form()
 	if form == nil || form.Focus() != "user_id" || form.Value("metadata") != "ticket=1" {
 		t.Fatalf("the form is %v", form)
@@ -166,38 +166,38 @@ func TestAnUnknownUserIsSaidBesideTheField(t *testing.T) {
 	redeem(d, "alice")
 	d.See("alice: 2 redeemed.")
 	d.Settle()
-	l.wants(3, 2)
+	l.wantCounts(3, 2)
 	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-3", "key-1-4"}) {
-		t.Errorf("the keys were %q", keys)
+		t.Errorf("sent the keys %q", keys)
 	}
 }
 
-func TestSeveralPerksGoOneAfterTheOtherAndARefusalStopsNone(t *testing.T) {
-	l := dial(t)
+func TestRefusalDoesNotStopTheOtherPerks(t *testing.T) {
+	l := startServer(t)
 	d := l.open("alice", "coffee", "gone", "tea")
 	d.Press("ctrl+s")
-	asks(d, `Redeem 3 perks ("Coffee for two", "All gone" and "A pot of tea") for alice at `+l.url+` (LIVE), profile test.`)
+	awaitDialog(d, `Redeem 3 perks ("Coffee for two", "All gone" and "A pot of tea") for alice at `+l.url+` (LIVE), profile test.`)
 	d.Press("y")
 	d.See("alice: 2 redeemed, 1 refused.", "[redeemed] Coffee for two", "[sold out] All gone", "[redeemed] A pot of tea")
 	d.Settle()
-	l.wants(3, 2)
+	l.wantCounts(3, 2)
 	d.Press("r", "ctrl+s")
-	asks(d, `Redeem "All gone" for alice at `+l.url+` (LIVE), profile test.`) // and not what is done
+	awaitDialog(d, `Redeem "All gone" for alice at `+l.url+` (LIVE), profile test.`) // without the redeemed perks
 	d.Press("n", "end")
 	d.Type("ticket=1")
 	d.Press("ctrl+s")
-	asks(d, `Redeem "All gone" for alice at `+l.url+` (LIVE), profile test, with the metadata {"ticket":"1"}.`)
+	awaitDialog(d, `Redeem "All gone" for alice at `+l.url+` (LIVE), profile test, with the metadata {"ticket":"1"}.`)
 	d.Press("n")
 	d.Settle()
-	l.wants(3, 2)
+	l.wantCounts(3, 2)
 }
 
-func TestASecondYesOrSendWhileBusySendsNothing(t *testing.T) {
-	l := dial(t)
+func TestSecondConfirmationWhileBusySendsNothing(t *testing.T) {
+	l := startServer(t)
 	hold := make(chan struct{})
 	release := sync.OnceFunc(func() { close(hold) })
 	t.Cleanup(release)
-	l.disturb(func(l *line) { l.hold = hold })
+	l.set(func(l *faultyServer) { l.hold = hold })
 	d := l.open("alice", "coffee")
 	top := d.App.Top()
 	d.Press("ctrl+s")
@@ -208,7 +208,7 @@ func TestASecondYesOrSendWhileBusySendsNothing(t *testing.T) {
 		d.Press("y", "ctrl+s", "enter", "a", "s")
 	}
 	if !strings.Contains(top.Unsaved(), `"Coffee for two" is being redeemed for alice`) {
-		t.Errorf("unsaved is %q", top.Unsaved())
+		t.Errorf("Unsaved() = %q", top.Unsaved())
 	}
 	d.Press("q")
 	d.See("Quit?", `"Coffee for two" is being redeemed for alice`)
@@ -216,30 +216,30 @@ func TestASecondYesOrSendWhileBusySendsNothing(t *testing.T) {
 	release()
 	d.See("[redeemed] Coffee for two")
 	d.Settle()
-	l.wants(1, 1)
+	l.wantCounts(1, 1)
 	if top.Unsaved() != "" {
-		t.Errorf("unsaved is %q", top.Unsaved())
+		t.Errorf("Unsaved() = %q", top.Unsaved())
 	}
 }
 
-func TestTwoQuestionsAreAnsweredOnce(t *testing.T) {
-	l := dial(t)
+func TestDialogIsConfirmedOnce(t *testing.T) {
+	l := startServer(t)
 	d := l.open("alice", "coffee")
 	d.Settle()
 	first, second := d.Posts(actions.Submit).(screen.Confirm), d.Posts(actions.Submit).(screen.Confirm)
 	if first.Then() != nil {
-		t.Error("a question that was asked anew can still be answered")
+		t.Error("a replaced dialog can still be confirmed")
 	}
 	d.Send(second.Then()())
 	if second.Then() != nil {
-		t.Error("a question can be answered twice")
+		t.Error("a dialog can be confirmed twice")
 	}
 	d.See("[redeemed]")
-	l.wants(1, 1)
+	l.wantCounts(1, 1)
 }
 
-func TestAnEndedSessionKeepsTheFormAndItsKey(t *testing.T) {
-	l := dial(t)
+func TestExpiredSessionKeepsTheFormAndItsKey(t *testing.T) {
+	l := startServer(t)
 	d := l.open("", "coffee")
 	d.Type("alice\nticket=4711")
 	d.Accounts.Expire()
@@ -251,47 +251,47 @@ func TestAnEndedSessionKeepsTheFormAndItsKey(t *testing.T) {
 	d.See("The session has expired. Nothing was redeemed.", "ctrl+s retries. It can't be redeemed twice.", "ticket=4711")
 	d.Settle()
 	if d.App.Top().Form() == nil || len(l.stored()) != 0 {
-		t.Fatalf("the form is closed, or something was sent by itself:\n%s", d.Screen())
+		t.Fatalf("the form is closed, or the request was retried automatically:\n%s", d.Screen())
 	}
 	d.Press("ctrl+s")
 	d.See("[redeemed] Coffee for two")
 	d.Settle()
-	l.wants(2, 1)
+	l.wantCounts(2, 1)
 	if keys := keysOf(l.sent()); keys[0] != keys[1] {
-		t.Errorf("the keys were %q", keys)
+		t.Errorf("sent the keys %q", keys)
 	}
 }
 
-func TestWhoMayNotRedeemIsToldWhatIsMissing(t *testing.T) {
-	l := dial(t)
+func TestMissingScopeIsNamed(t *testing.T) {
+	l := startServer(t)
 	l.id, l.secret = l.server.Client(api.ScopePerksRead)
 	d := l.open("alice", "coffee", "tea")
 	redeem(d, "")
 	d.See("[not allowed] Coffee for two", "lacks the scope perks:redeem", "Nothing was redeemed.", "[waiting] A pot of tea")
 	d.Settle()
-	l.wants(1, 0)
+	l.wantCounts(1, 0)
 }
 
-func TestOfSeveralItIsSaidWhatWaitsForApproval(t *testing.T) {
-	l := dial(t)
+func TestSummaryCountsPendingRedemptions(t *testing.T) {
+	l := startServer(t)
 	d := l.open("bob", "coffee", "tea", "spa")
 	redeem(d, "")
 	d.See("[redeemed] Coffee for two", "[redeemed] A pot of tea", "[pending] Spa day")
 	d.Settle()
 	summary := "bob: 2 redeemed, 1 waiting for approval."
-	if linear := d.App.Top().AccessibleText(); !strings.HasPrefix(linear, summary+"\n") {
-		t.Errorf("it says\n%s", linear)
+	if text := d.App.Top().AccessibleText(); !strings.HasPrefix(text, summary+"\n") {
+		t.Errorf("accessible text:\n%s", text)
 	}
-	d.See("Done: " + summary) // the message is about all of them, not about the last
-	l.wants(3, 3)
+	d.See("Done: " + summary) // the toast is about all perks, not only the last
+	l.wantCounts(3, 3)
 
 	d = l.open("bob", "coffee", "gone")
 	redeem(d, "")
 	d.See("bob: none of 2 redeemed.")
 }
 
-func TestTheChosenResultIsTheOneThatActionsAreAbout(t *testing.T) {
-	l := dial(t)
+func TestActionsUseTheChosenResult(t *testing.T) {
+	l := startServer(t)
 	d := l.open("alice", "coffee", "gone", "spa")
 	redeem(d, "")
 	d.See("> [redeemed] Coffee for two", "[sold out] All gone", "[pending] Spa day")
@@ -306,7 +306,7 @@ func TestTheChosenResultIsTheOneThatActionsAreAbout(t *testing.T) {
 	d.See("> [sold out] All gone")
 	for _, offer := range d.App.Top().Offers() {
 		if offer.ID == actions.CopyID && offer.Enabled() {
-			t.Error("the id of what was not redeemed can be copied")
+			t.Error("the id of a refused redemption can be copied")
 		}
 	}
 	d.Press("y", "G")
@@ -314,15 +314,15 @@ func TestTheChosenResultIsTheOneThatActionsAreAbout(t *testing.T) {
 	d.Press("y")
 	d.See("Copied the id " + ids["spa"] + `, of "Spa day".`)
 	if d.Desktop.Copied() != ids["spa"] {
-		t.Errorf("copied is %q", d.Desktop.Copied())
+		t.Errorf("copied %q", d.Desktop.Copied())
 	}
 	d.Press("k", "P")
 	d.Until("the chosen perk", func() bool { return d.App.Top().Title() == "Perk All gone" })
 }
 
-// On a small screen one result has more lines than there are: each of them is seen, and the chosen one never is out of sight.
+// On a small screen a result has more lines than fit. Scrolling must show them all, and keep the chosen result visible.
 func TestEveryResultIsReachedOnASmallScreen(t *testing.T) {
-	l := dial(t)
+	l := startServer(t)
 	d := l.open("alice", "coffee", "gone", "spa")
 	redeem(d, "")
 	d.See("[pending] Spa day")
@@ -338,13 +338,13 @@ func TestEveryResultIsReachedOnASmallScreen(t *testing.T) {
 		return ""
 	}
 	var down, up []string
-	note := func(into *[]string) {
+	record := func(into *[]string) {
 		if title := chosen(); title != "" && (len(*into) == 0 || (*into)[len(*into)-1] != title) {
 			*into = append(*into, title)
 		}
 	}
 	for range 40 {
-		note(&down)
+		record(&down)
 		d.Press("j")
 	}
 	if !d.Shows("For alice, at") && !d.Shows("r opens the form.") {
@@ -352,21 +352,21 @@ func TestEveryResultIsReachedOnASmallScreen(t *testing.T) {
 	}
 	for range 40 {
 		d.Press("k")
-		note(&up)
+		record(&up)
 	}
 	slices.Reverse(up)
 	want := []string{"[redeemed] Coffee for two", "[sold out] All gone", "[pending] Spa day"}
 	if !slices.Equal(down, want) || !slices.Equal(up, want) {
-		t.Errorf("down it was %q, up %q", down, up)
+		t.Errorf("chosen going down %q, going up %q", down, up)
 	}
 	d.Press("pgdown", "pgdown")
 	if s := chosen(); s == want[0] {
-		t.Errorf("a result out of sight is chosen:\n%s", d.Screen())
+		t.Errorf("a result that is not visible is chosen:\n%s", d.Screen())
 	}
 }
 
-func TestResultsAreReachedAgainAfterTheyWereLeft(t *testing.T) {
-	l := dial(t)
+func TestResultsCanBeReopened(t *testing.T) {
+	l := startServer(t)
 	d := l.open("", "coffee")
 	offered := func() bool {
 		return slices.ContainsFunc(d.App.Offers(), func(o actions.Offer) bool { return o.ID == actions.Results && o.Enabled() })
@@ -376,7 +376,7 @@ func TestResultsAreReachedAgainAfterTheyWereLeft(t *testing.T) {
 	d.See("> [redeemed] Coffee for two", "[sold out] All gone")
 	d.Settle()
 	if offered() {
-		t.Error("results that are on the screen can be opened again")
+		t.Error("results on the screen can be opened again")
 	}
 	d.Press("j", "esc")
 	d.Until("the screen below", func() bool { return d.App.Top().Title() == "Redeem Coffee for two" })
@@ -385,9 +385,9 @@ func TestResultsAreReachedAgainAfterTheyWereLeft(t *testing.T) {
 	d.Press("4")
 	d.See("alice: 1 redeemed, 1 refused.", "[redeemed] Coffee for two", "> [sold out] All gone")
 	if offered() {
-		t.Error("results that were opened again can be opened twice")
+		t.Error("reopened results can be opened twice")
 	}
-	l.wants(1+1, 1)
+	l.wantCounts(1+1, 1)
 	d.Press("esc")
 	d.Until("the user's screen", func() bool { return strings.Contains(d.App.Top().Title(), "bob") })
 	if !offered() {
@@ -395,10 +395,10 @@ func TestResultsAreReachedAgainAfterTheyWereLeft(t *testing.T) {
 	}
 }
 
-// What was left while nobody knew how it ended is found out all the same, and quitting asks about it.
-func TestWhatWasLeftInDoubtIsStillFoundOut(t *testing.T) {
-	l := dial(t)
-	l.disturb(func(l *line) { l.cut, l.deaf = 1, true })
+// Leaving the screen does not stop the check of an unknown outcome, and quitting asks about it.
+func TestUnknownOutcomeIsCheckedAfterLeaving(t *testing.T) {
+	l := startServer(t)
+	l.set(func(l *faultyServer) { l.loseReplies, l.failReads = 1, true })
 	d := l.open("bob", "tea")
 	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "alice"})
 	redeem(d, "")
@@ -411,10 +411,10 @@ func TestWhatWasLeftInDoubtIsStillFoundOut(t *testing.T) {
 	d.Press("ctrl+c")
 	d.See("Quit?", `whether "Coffee for two" was redeemed for alice`)
 	d.Press("n")
-	l.disturb(func(l *line) { l.deaf = false })
+	l.set(func(l *faultyServer) { l.failReads = false })
 	d.Elapse(4 * time.Second)
 	d.See(`Done: "Coffee for two" for alice: redeemed.`)
 	d.Settle()
-	l.wants(2, 1)
-	l.sameKey()
+	l.wantCounts(2, 1)
+	l.wantSameKey()
 }

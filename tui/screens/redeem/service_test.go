@@ -22,27 +22,27 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// line is a real server behind a way that can be disturbed.
-type line struct {
+// faultyServer is a real server behind a proxy that can fail.
+type faultyServer struct {
 	t      *testing.T
 	server *servertest.Server
-	secret string // of the client that the terminal UI is
+	secret string // of the client of the terminal UI
 	id     string
 	url    string
 
-	mu      sync.Mutex
-	redeems []string // the key and the body of each
-	cut     int      // so many answers to redeems get lost after the work is done
-	drop    int      // so many redeems get lost before anything is done
-	dropped string   // only of this perk, if it is not ""
-	deaf    bool     // nothing can be read
-	meet    func()   // happens when a redeem gets lost before anything is done
-	mute    bool     // the server gets no keys, as if it ignored them
-	refuse  func(http.ResponseWriter) bool
-	hold    chan struct{} // redeems wait for its end
-	arrived chan struct{} // a redeem has come, and waits
-	opened  int
-	lists   int // that were read
+	mu           sync.Mutex
+	redeems      []string // the key and the body of each
+	loseReplies  int      // of so many redeem requests
+	loseRequests int      // so many redeem requests
+	losePerk     string   // limits loseRequests to this perk, if it is not ""
+	failReads    bool
+	onLost       func() // runs when a request is lost
+	dropKeys     bool   // the server gets no keys, as if it ignored them
+	refuse       func(http.ResponseWriter) bool
+	hold         chan struct{} // redeem requests wait until it is closed
+	arrived      chan struct{} // a redeem request waits
+	opened       int
+	lists        int // requests of lists
 }
 
 var (
@@ -52,10 +52,10 @@ var (
 	none     = int64(0)
 )
 
-// dial starts a server with a perk of every kind, and the users alice and bob.
-func dial(t *testing.T, options ...func(*server.Config)) *line {
+// startServer starts a server with a perk of every kind, and the users alice and bob.
+func startServer(t *testing.T, options ...func(*server.Config)) *faultyServer {
 	t.Helper()
-	l := &line{t: t, server: servertest.Start(t, options...), arrived: make(chan struct{}, 1)}
+	l := &faultyServer{t: t, server: servertest.Start(t, options...), arrived: make(chan struct{}, 1)}
 	l.server.ImportUsers("alice", "bob")
 	l.server.ImportPerks(
 		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Coffee for two"}},
@@ -71,23 +71,23 @@ func dial(t *testing.T, options ...func(*server.Config)) *line {
 		t.Fatal(err)
 	}
 	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.pass(forward, w, r) }))
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.serve(forward, w, r) }))
 	t.Cleanup(proxy.Close)
 	l.url = proxy.URL + "/v2"
 	l.id, l.secret = l.server.Client()
 	return l
 }
 
-func (l *line) pass(forward http.Handler, w http.ResponseWriter, r *http.Request) {
+func (l *faultyServer) serve(forward http.Handler, w http.ResponseWriter, r *http.Request) {
 	redeems := strings.HasSuffix(r.URL.Path, "/redeem")
 	l.mu.Lock()
-	cut, deaf, refuse, hold := redeems && l.cut > 0, l.deaf && !redeems && !strings.HasSuffix(r.URL.Path, "/auth/token"), l.refuse, l.hold
-	drop := redeems && !cut && l.drop > 0 && strings.Contains(r.URL.Path, "/"+l.dropped)
-	if cut {
-		l.cut--
+	loseReply, failRead, refuse, hold := redeems && l.loseReplies > 0, l.failReads && !redeems && !strings.HasSuffix(r.URL.Path, "/auth/token"), l.refuse, l.hold
+	loseRequest := redeems && !loseReply && l.loseRequests > 0 && strings.Contains(r.URL.Path, "/"+l.losePerk)
+	if loseReply {
+		l.loseReplies--
 	}
-	if drop {
-		l.drop--
+	if loseRequest {
+		l.loseRequests--
 	}
 	if redeems {
 		body, _ := io.ReadAll(r.Body)
@@ -97,7 +97,7 @@ func (l *line) pass(forward http.Handler, w http.ResponseWriter, r *http.Request
 	if r.URL.Query().Get("type") == "redeemed" {
 		l.lists++
 	}
-	if l.mute {
+	if l.dropKeys {
 		r.Header.Del("Idempotency-Key")
 	}
 	l.mu.Unlock()
@@ -107,67 +107,67 @@ func (l *line) pass(forward http.Handler, w http.ResponseWriter, r *http.Request
 	}
 	switch {
 	case redeems && refuse != nil && refuse(w):
-	case cut:
-		forward.ServeHTTP(httptest.NewRecorder(), r) // the work is done
-		hangUp(w)
-	case deaf, drop:
-		if drop && l.meet != nil {
-			l.meet()
+	case loseReply:
+		forward.ServeHTTP(httptest.NewRecorder(), r) // only the reply is lost
+		breakConnection(w)
+	case failRead, loseRequest:
+		if loseRequest && l.onLost != nil {
+			l.onLost()
 		}
-		hangUp(w)
+		breakConnection(w)
 	default:
 		forward.ServeHTTP(w, r)
 	}
 }
 
-// another has another client redeem coffee for alice.
-func (l *line) another() {
+// redeemElsewhere redeems coffee for alice as another client.
+func (l *faultyServer) redeemElsewhere() {
 	request := l.server.Request(l.server.Token(), http.MethodPost, l.server.LiveURL()+"/perks/coffee/redeem", `{"user_id":"alice"}`)
 	if status := l.server.Do(request, nil); status != http.StatusCreated {
-		l.t.Errorf("another redeems: %d", status)
+		l.t.Errorf("another client redeems: status %d", status)
 	}
 }
 
-func hangUp(w http.ResponseWriter) {
+func breakConnection(w http.ResponseWriter) {
 	connection, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
 		connection.Close()
 	}
 }
 
-// disturb changes the line.
-func (l *line) disturb(change func(*line)) {
+// set changes how the server fails.
+func (l *faultyServer) set(change func(*faultyServer)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(l)
 }
 
 // sent returns the key and the body of each redeem so far.
-func (l *line) sent() []string {
+func (l *faultyServer) sent() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]string(nil), l.redeems...)
 }
 
-func (l *line) reads() int {
+func (l *faultyServer) reads() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lists
 }
 
-// arrive has the first redeem of coffee reach the server after all.
-func (l *line) arrive() {
+// deliver lets the first redeem request, of coffee, reach the server late.
+func (l *faultyServer) deliver() {
 	l.t.Helper()
 	key, body, _ := strings.Cut(l.sent()[0], " ")
 	request := l.server.Request(l.server.TokenFor(l.id, l.secret), http.MethodPost, l.server.LiveURL()+"/perks/coffee/redeem", body)
 	request.Header.Set("Idempotency-Key", key)
 	if status := l.server.Do(request, nil); status != http.StatusCreated {
-		l.t.Errorf("it arrived and was answered %d", status)
+		l.t.Errorf("the late request got status %d", status)
 	}
 }
 
-// stored returns what is redeemed in the server's store.
-func (l *line) stored() []store.RedemptionRecord {
+// stored returns the redemptions in the server's store.
+func (l *faultyServer) stored() []store.RedemptionRecord {
 	l.t.Helper()
 	var all []store.RedemptionRecord
 	for record, err := range l.server.Live.ExportRedemptions(context.Background(), "") {
@@ -179,8 +179,8 @@ func (l *line) stored() []store.RedemptionRecord {
 	return all
 }
 
-// perk returns what a list would give to the screen.
-func (l *line) perk(id string) api.Perk {
+// perk returns a perk as a list would pass it to the screen.
+func (l *faultyServer) perk(id string) api.Perk {
 	l.t.Helper()
 	perk, err := l.server.Live.Perk(context.Background(), id)
 	if err != nil {
@@ -189,8 +189,8 @@ func (l *line) perk(id string) api.Perk {
 	return perk
 }
 
-// open begins with the screen for the perks.
-func (l *line) open(userID string, perkIDs ...string) *tuitest.Driver {
+// open starts on the screen that redeems the perks.
+func (l *faultyServer) open(userID string, perkIDs ...string) *tuitest.Driver {
 	l.t.Helper()
 	to := screen.ToRedeem{UserID: userID}
 	for _, id := range perkIDs {

@@ -17,8 +17,8 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// sameKey checks that all requests for a perk went out under one key.
-func (l *line) sameKey() {
+// wantSameKey checks that all requests were equal, with one idempotency key.
+func (l *faultyServer) wantSameKey() {
 	l.t.Helper()
 	for _, sent := range l.sent() {
 		if sent != l.sent()[0] {
@@ -27,38 +27,38 @@ func (l *line) sameKey() {
 	}
 }
 
-func TestALostAnswerIsConfirmedUnderItsKey(t *testing.T) {
-	l := dial(t)
-	l.cut = 1
+func TestLostReplyIsConfirmedWithItsKey(t *testing.T) {
+	l := startServer(t)
+	l.loseReplies = 1
 	d := l.open("alice", "coffee", "tea")
 	redeem(d, "ticket=1")
 	d.See("alice: 2 redeemed.", "The reply was lost; the service confirmed it.", "[redeemed] A pot of tea")
 	d.Settle()
-	l.wants(3, 2) // the first twice, under one key
+	l.wantCounts(3, 2) // the first twice, with one key
 	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-1", "key-1-2"}) {
-		t.Errorf("the keys were %q", keys)
+		t.Errorf("sent the keys %q", keys)
 	}
 }
 
-// inDoubt brings the screen into doubt about coffee for alice, which the server has redeemed.
-func (l *line) inDoubt(perks ...string) *tuitest.Driver {
+// openUnknown redeems coffee for alice, and loses the reply.
+func (l *faultyServer) openUnknown(perks ...string) *tuitest.Driver {
 	l.t.Helper()
-	l.disturb(func(l *line) { l.cut, l.deaf = 1, true })
+	l.set(func(l *faultyServer) { l.loseReplies, l.failReads = 1, true })
 	d := l.open("", append([]string{"coffee"}, perks...)...)
 	redeem(d, "alice")
 	d.See("[unknown] Coffee for two", "Unknown outcome.", "The check failed: No answer from ")
 	d.Settle()
-	l.wants(1, 1)
+	l.wantCounts(1, 1)
 	return d
 }
 
-func TestADoubtLocksTheFormUntilLookingEndsIt(t *testing.T) {
-	l := dial(t)
-	d := l.inDoubt("tea")
+func TestUnknownOutcomeLocksTheFormUntilChecked(t *testing.T) {
+	l := startServer(t)
+	d := l.openUnknown("tea")
 	top := d.App.Top()
 	d.See("s check again, a retry (may redeem twice), x stop checking", "[waiting] A pot of tea")
 	if top.Form() != nil || !strings.Contains(top.Unsaved(), `It is unknown whether "Coffee for two" was redeemed for alice.`) {
-		t.Errorf("the form is %v, unsaved is %q", top.Form(), top.Unsaved())
+		t.Errorf("Form() = %v, Unsaved() = %q", top.Form(), top.Unsaved())
 	}
 	d.Press("ctrl+s", "enter", "r", "y")
 	d.Press("q")
@@ -66,143 +66,143 @@ func TestADoubtLocksTheFormUntilLookingEndsIt(t *testing.T) {
 	d.Press("n", "s")
 	d.Settle()
 	d.See("[unknown] Coffee for two")
-	l.disturb(func(l *line) { l.deaf = false })
+	l.set(func(l *faultyServer) { l.failReads = false })
 	d.Press("s")
 	d.See("[redeemed] Coffee for two", "alice: 1 redeemed, 1 left. ctrl+s continues.")
 	d.Settle()
-	l.wants(2, 1)
-	l.sameKey()
+	l.wantCounts(2, 1)
+	l.wantSameKey()
 	d.Press("ctrl+s")
 	d.See("alice: 2 redeemed.")
 	d.Settle()
-	l.wants(3, 2)
+	l.wantCounts(3, 2)
 }
 
-func TestADoubtIsEndedByItselfWhenTheServiceIsBack(t *testing.T) {
-	l := dial(t)
-	d := l.inDoubt()
-	l.disturb(func(l *line) { l.deaf = false })
+func TestUnknownOutcomeIsCheckedWhenBackOnline(t *testing.T) {
+	l := startServer(t)
+	d := l.openUnknown()
+	l.set(func(l *faultyServer) { l.failReads = false })
 	d.Elapse(time.Minute)
 	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
 	d.Settle()
-	l.wants(2, 1)
-	l.sameKey()
+	l.wantCounts(2, 1)
+	l.wantSameKey()
 }
 
-// The list does not say who redeemed: what another client did is never shown as done here.
-func TestWhatAnotherRedeemedMeanwhileIsNotShownAsOurs(t *testing.T) {
+// The list does not say who redeemed: a redemption of another client must not be shown as ours.
+func TestRedemptionOfAnotherClientIsNotShownAsOurs(t *testing.T) {
 	for _, test := range []struct {
-		before, mute bool
-		says         []string
-		sent         int
+		before, dropKeys bool
+		says             []string
+		sent             int
 	}{
 		{false, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
 		{true, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
 		{false, true, []string{"[unknown] Coffee for two", "this one or another.", "a retry (may redeem twice)"}, 1},
 		{true, true, []string{"[unknown] Coffee for two", "this one or another.", "a retry (may redeem twice)"}, 1},
 	} {
-		l := dial(t)
-		l.drop, l.mute = 1, test.mute
+		l := startServer(t)
+		l.loseRequests, l.dropKeys = 1, test.dropKeys
 		if test.before {
-			l.another()
+			l.redeemElsewhere()
 		} else {
-			l.meet = l.another
+			l.onLost = l.redeemElsewhere
 		}
 		d := l.open("alice", "coffee")
 		redeem(d, "")
 		d.See(test.says...)
 		d.Settle()
-		l.wants(test.sent, 1)
-		l.sameKey()
+		l.wantCounts(test.sent, 1)
+		l.wantSameKey()
 		if id := l.stored()[0].ID; !d.Shows(id) {
-			t.Errorf("redemption %s is not named:\n%s", id, d.Screen())
+			t.Errorf("redemption %s is not shown:\n%s", id, d.Screen())
 		}
 		if d.Shows("[redeemed]") {
-			t.Errorf("another's redemption is shown as redeemed:\n%s", d.Screen())
+			t.Errorf("the redemption of another client is shown as redeemed:\n%s", d.Screen())
 		}
 	}
 }
 
-func TestSendingAgainInDoubtUsesTheSameKey(t *testing.T) {
-	l := dial(t)
-	d := l.inDoubt()
+func TestRetryUsesTheSameKey(t *testing.T) {
+	l := startServer(t)
+	d := l.openUnknown()
 	d.Press("a")
 	d.See("Retry?", "This service has not shown that it honours idempotency keys.")
 	d.Press("n", "enter")
 	d.Settle()
-	l.wants(1, 1)
+	l.wantCounts(1, 1)
 	d.Press("a")
 	d.See("Retry?")
 	d.Press("y", "y")
 	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
 	d.Settle()
-	l.wants(2, 1)
-	l.sameKey()
+	l.wantCounts(2, 1)
+	l.wantSameKey()
 }
 
-func TestSendingAgainAsksNothingWhereKeysAreKnownToCount(t *testing.T) {
-	l := dial(t)
-	l.drop, l.dropped = 1, "tea"
+func TestRetryIsNotConfirmedIfTheServiceHonoursKeys(t *testing.T) {
+	l := startServer(t)
+	l.loseRequests, l.losePerk = 1, "tea"
 	d := l.open("alice", "coffee", "tea", "spa")
 	redeem(d, "")
 	d.See("alice: 1 redeemed, 1 unknown, 1 left.", "[unknown] A pot of tea", "[waiting] Spa day")
 	d.Settle()
-	l.wants(2, 1)
+	l.wantCounts(2, 1)
 	d.Press("a")
 	d.See("alice: 2 redeemed, 1 left. ctrl+s continues.", "[redeemed] A pot of tea")
 	d.Settle()
-	l.wants(3, 2)
+	l.wantCounts(3, 2)
 	d.Press("ctrl+s")
 	d.See("alice: 2 redeemed, 1 waiting for approval.", "[pending] Spa day")
 	d.Settle()
-	l.wants(4, 3)
+	l.wantCounts(4, 3)
 	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-2", "key-1-2", "key-1-3"}) {
-		t.Errorf("the keys were %q", keys)
+		t.Errorf("sent the keys %q", keys)
 	}
 }
 
-func TestWhatNeverArrivedStaysInDoubtUntilItIsSentAgain(t *testing.T) {
-	l := dial(t)
-	l.drop = 1
+func TestRequestThatNeverArrivedIsUnknownUntilRetried(t *testing.T) {
+	l := startServer(t)
+	l.loseRequests = 1
 	d := l.open("alice", "coffee")
 	redeem(d, "")
 	d.See("[unknown] Coffee for two", "it was not in alice's list, but may still come")
 	d.Settle()
-	l.wants(1, 0)
+	l.wantCounts(1, 0)
 	d.Press("s")
 	d.Settle()
 	d.See("[unknown] Coffee for two")
-	d.Press("a") // asks nothing: the list has shown that keys count
+	d.Press("a") // needs no confirmation: the list has shown that the service honours keys
 	d.See("[redeemed] Coffee for two")
 	d.Settle()
-	l.wants(2, 1)
-	l.sameKey()
+	l.wantCounts(2, 1)
+	l.wantSameKey()
 }
 
-func TestAnEndedSessionEndsNoDoubt(t *testing.T) {
-	l := dial(t)
-	l.drop = 1
+func TestExpiredSessionKeepsTheOutcomeUnknown(t *testing.T) {
+	l := startServer(t)
+	l.loseRequests = 1
 	d := l.open("alice", "coffee")
 	redeem(d, "")
 	d.See("[unknown] Coffee for two")
 	d.Settle()
 	d.Accounts.Expire()
-	d.Press("a") // asks nothing: the list has shown that keys count
+	d.Press("a") // needs no confirmation: the list has shown that the service honours keys
 	d.See("Log in again; your text is kept.")
 	d.Type(l.secret + "\n")
 	d.See("[unknown] Coffee for two")
 	d.Settle()
-	l.wants(2, 0)
-	d.Press("a") // asks nothing: the list has shown that keys count
+	l.wantCounts(2, 0)
+	d.Press("a") // needs no confirmation: the list has shown that the service honours keys
 	d.See("[redeemed] Coffee for two")
 	d.Settle()
-	l.wants(3, 1)
-	l.sameKey()
+	l.wantCounts(3, 1)
+	l.wantSameKey()
 }
 
-func TestGivingUpSaysWhatItRisks(t *testing.T) {
-	l := dial(t)
-	d := l.inDoubt()
+func TestStopCheckingWarnsOfRedeemingTwice(t *testing.T) {
+	l := startServer(t)
+	d := l.openUnknown()
 	d.Press("x")
 	d.See("Stop checking?", "may have been redeemed for alice")
 	d.Press("enter", "n")
@@ -213,7 +213,7 @@ func TestGivingUpSaysWhatItRisks(t *testing.T) {
 	d.See("Stop checking?")
 	d.Press("y")
 	d.See("[not checked] Coffee for two")
-	d.Press("ctrl+s") // with nothing changed the key stays
+	d.Press("ctrl+s") // unchanged input keeps its key
 	d.See("It keeps its idempotency key")
 	d.Press("n", "tab")
 	d.Type("ticket=1")
@@ -226,14 +226,14 @@ func TestGivingUpSaysWhatItRisks(t *testing.T) {
 	d.Press("y")
 	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
 	d.Settle()
-	l.wants(2, 1)
-	l.sameKey()
+	l.wantCounts(2, 1)
+	l.wantSameKey()
 }
 
-func TestNothingIsSettledAtAnotherService(t *testing.T) {
-	l := dial(t)
-	d := l.inDoubt()
-	l.disturb(func(l *line) { l.deaf = false })
+func TestNothingIsCheckedAtAnotherService(t *testing.T) {
+	l := startServer(t)
+	d := l.openUnknown()
+	l.set(func(l *faultyServer) { l.failReads = false })
 	d.App.Shell().Account.Profile.Sandbox = true
 	for _, offer := range d.App.Top().Offers() {
 		if (offer.ID == actions.CheckAgain || offer.ID == actions.Retry) && !strings.Contains(offer.Why, "These perks are from "+l.url+" (LIVE)") {
@@ -242,13 +242,13 @@ func TestNothingIsSettledAtAnotherService(t *testing.T) {
 	}
 	d.Press("s", "a", "y", "R")
 	d.Settle()
-	l.wants(1, 1)
+	l.wantCounts(1, 1)
 	d.See("[unknown] Coffee for two")
 }
 
-// The redemption that a moment ago was made and rejected must not pass for the one whose request has got lost since.
-func TestAnEarlierRedemptionDoesNotEndADoubt(t *testing.T) {
-	l := dial(t)
+// An earlier redemption, which was rejected, must not pass for the one whose request was lost.
+func TestEarlierRedemptionDoesNotResolveTheOutcome(t *testing.T) {
+	l := startServer(t)
 	d := l.open("alice", "spa")
 	redeem(d, "")
 	d.See("[pending] Spa day")
@@ -257,7 +257,7 @@ func TestAnEarlierRedemptionDoesNotEndADoubt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.disturb(func(l *line) { l.drop = 1 })
+	l.set(func(l *faultyServer) { l.loseRequests = 1 })
 	d.Press("r")
 	redeem(d, "alice")
 	d.See("[unknown] Spa day")
@@ -265,15 +265,15 @@ func TestAnEarlierRedemptionDoesNotEndADoubt(t *testing.T) {
 	d.Press("s")
 	d.Settle()
 	d.See("[unknown] Spa day")
-	l.wants(2, 1)
+	l.wantCounts(2, 1)
 	d.Press("a")
 	d.See("[pending] Spa day")
 	d.Settle()
-	l.wants(3, 2)
+	l.wantCounts(3, 2)
 }
 
-func TestAQuestionIsNoLongerAnsweredAtAnotherService(t *testing.T) {
-	l := dial(t)
+func TestConfirmationSendsNothingToAnotherService(t *testing.T) {
+	l := startServer(t)
 	d := l.open("alice", "coffee")
 	d.Press("ctrl+s")
 	d.See("Redeem for")
@@ -281,12 +281,12 @@ func TestAQuestionIsNoLongerAnsweredAtAnotherService(t *testing.T) {
 	d.Press("y")
 	d.See("Nothing was sent. These perks are from " + l.url + " (LIVE)")
 	d.Settle()
-	l.wants(0, 0)
+	l.wantCounts(0, 0)
 }
 
-func TestAnotherScreenSaysWhatIsInDoubtBelowIt(t *testing.T) {
-	l := dial(t)
-	d := l.inDoubt()
+func TestUnknownOutcomeOfTheScreenBelowIsShown(t *testing.T) {
+	l := startServer(t)
+	d := l.openUnknown()
 	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee"), l.perk("tea")}, UserID: "alice"})
 	d.Press("ctrl+s")
 	d.See("Redeem for alice?", "THIS CAN REDEEM TWICE: another screen has already sent ", "for alice", "and the outcome is unknown.")
@@ -296,14 +296,14 @@ func TestAnotherScreenSaysWhatIsInDoubtBelowIt(t *testing.T) {
 	d.Press("ctrl+s")
 	d.See("Redeem for bob?")
 	if d.Shows("TWICE") {
-		t.Errorf("what alice has is said to be in doubt for bob:\n%s", d.Screen())
+		t.Errorf("alice's unknown outcome is shown for bob:\n%s", d.Screen())
 	}
-	l.wants(1, 1)
+	l.wantCounts(1, 1)
 }
 
-// Nobody presses a key: the screen itself finds out, also when nothing else has noticed that the service is back.
-func TestAnUnknownOutcomeIsCheckedByItself(t *testing.T) {
-	l := dial(t)
+// No key is pressed: the screen checks by itself, even if the shell did not notice that the service is back.
+func TestUnknownOutcomeIsCheckedAutomatically(t *testing.T) {
+	l := startServer(t)
 	broken := true
 	l.refuse = func(w http.ResponseWriter) bool {
 		if broken {
@@ -315,67 +315,67 @@ func TestAnUnknownOutcomeIsCheckedByItself(t *testing.T) {
 	redeem(d, "")
 	d.See("[unknown] Coffee for two", "it was not in alice's list")
 	d.Settle()
-	l.wants(1, 0)
-	l.disturb(func(*line) { broken = false })
-	l.arrive() // what was on its way
+	l.wantCounts(1, 0)
+	l.set(func(*faultyServer) { broken = false })
+	l.deliver() // the first request arrives late
 	d.Elapse(3 * time.Second)
 	d.Settle()
 	d.See("[unknown] Coffee for two")
 	d.Elapse(time.Second)
 	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
 	d.Settle()
-	l.wants(2, 1)
-	l.sameKey()
+	l.wantCounts(2, 1)
+	l.wantSameKey()
 	d.Elapse(time.Hour)
 	d.Settle()
-	l.wants(2, 1)
+	l.wantCounts(2, 1)
 }
 
-// The pauses grow while the service answers, and stay short while it is away.
-func TestAnUnknownOutcomeIsCheckedSoonAfterTheServiceIsBack(t *testing.T) {
-	l := dial(t)
-	d := l.inDoubt()
+// The pauses grow while the service responds, and stay short while it is down.
+func TestUnknownOutcomeIsCheckedSoonAfterTheServiceIsBack(t *testing.T) {
+	l := startServer(t)
+	d := l.openUnknown()
 	for range 6 {
 		d.Elapse(4 * time.Second)
 		d.Settle()
 		d.See("[unknown] Coffee for two")
 	}
-	l.disturb(func(l *line) { l.deaf = false })
+	l.set(func(l *faultyServer) { l.failReads = false })
 	d.Elapse(4 * time.Second)
 	d.See("[redeemed] Coffee for two")
 	d.Settle()
-	l.wants(2, 1)
+	l.wantCounts(2, 1)
 }
 
-func TestACheckThatCanTellNothingNewIsNotRepeated(t *testing.T) {
-	l := dial(t)
-	l.drop, l.mute, l.meet = 1, true, l.another
+func TestUselessCheckIsNotRepeated(t *testing.T) {
+	l := startServer(t)
+	l.loseRequests, l.dropKeys, l.onLost = 1, true, l.redeemElsewhere
 	d := l.open("alice", "coffee")
 	redeem(d, "")
 	d.See("[unknown] Coffee for two", "this one or another.")
 	d.Settle()
-	d.Elapse(2 * time.Second) // the service is known to be there again
+	d.Elapse(2 * time.Second) // the service is known to be back
 	d.Settle()
 	before := l.reads()
 	d.Elapse(time.Hour)
 	d.Settle()
 	if after := l.reads(); after != before {
-		t.Errorf("the list was read %d times more", after-before)
+		t.Errorf("the list was read %d more times", after-before)
 	}
-	l.wants(1, 1)
+	l.wantCounts(1, 1)
 }
 
-func TestTheSecondsOfWhatIsUnderWayAreCounted(t *testing.T) {
-	l := dial(t)
+func TestSendingShowsTheSeconds(t *testing.T) {
+	l := startServer(t)
 	hold := make(chan struct{})
 	release := sync.OnceFunc(func() { close(hold) })
 	t.Cleanup(release)
-	l.disturb(func(l *line) { l.hold = hold })
+	l.set(func(l *faultyServer) { l.hold = hold })
 	d := l.open("alice", "coffee")
 	after, seconds := d.App.Shell().After, 0
 	d.App.Shell().After = func(pause time.Duration, msg tea.Msg) tea.Cmd {
 		if pause == time.Second {
-			seconds++ // the screen is drawn anew then
+			seconds++ // for a redraw
 		}
 		return after(pause, msg)
 	}
@@ -394,6 +394,6 @@ func TestTheSecondsOfWhatIsUnderWayAreCounted(t *testing.T) {
 	before := seconds
 	d.Elapse(time.Second)
 	if seconds != before {
-		t.Error("the seconds are counted on when the answer is there")
+		t.Error("the seconds are still counted after the reply")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-func TestPerksAreNamedInASentence(t *testing.T) {
+func TestQuotedList(t *testing.T) {
 	perk := func(id, title string) *item { return &item{perk: api.Perk{ID: id, Title: title}} }
 	var many []*item
 	for _, id := range strings.Split("abcdefghijkl", "") {
@@ -34,15 +34,15 @@ func TestPerksAreNamedInASentence(t *testing.T) {
 	}
 }
 
-func TestThePlaceTellsLiveFromSandbox(t *testing.T) {
-	for want, sandbox := range map[string]bool{"https://a.example/v2 (LIVE), profile shop": false, "https://a.example/v2 (SANDBOX), profile shop": true} {
-		if got := destination(screen.Profile{Name: "shop", APIURL: "https://a.example/v2", Sandbox: sandbox}); got != want {
+func TestDestination(t *testing.T) {
+	for want, sandbox := range map[string]bool{"https://a.example/v2 (LIVE), profile work": false, "https://a.example/v2 (SANDBOX), profile work": true} {
+		if got := destination(screen.Profile{Name: "work", APIURL: "https://a.example/v2", Sandbox: sandbox}); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
 
-func TestAMessageIsAboutTheUserOrThePerkWhateverTheirIds(t *testing.T) {
+func TestIsAboutUser(t *testing.T) {
 	for _, test := range []struct {
 		perkID, userID, message string
 		want                    bool
@@ -63,7 +63,7 @@ func TestAMessageIsAboutTheUserOrThePerkWhateverTheirIds(t *testing.T) {
 	}
 }
 
-func TestAKeyThatWasConfiguredAwayIsNamedByItsCommand(t *testing.T) {
+func TestActionsWithoutKeysAreNamedByTheirCommand(t *testing.T) {
 	none := map[actions.ID][]string{}
 	for _, id := range []actions.ID{actions.Submit, actions.CheckAgain, actions.Retry, actions.StopChecking, actions.ForUser, actions.Redeem, actions.Login} {
 		none[id] = []string{}
@@ -88,7 +88,7 @@ func TestAKeyThatWasConfiguredAwayIsNamedByItsCommand(t *testing.T) {
 		`"Check again" in the command palette check again, "Retry safely"`:   s.outcome(unknown).next,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q, want %q in it", got, want)
+			t.Errorf("%q, missing %q", got, want)
 		}
 	}
 }
