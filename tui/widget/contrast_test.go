@@ -8,14 +8,14 @@ import (
 	"github.com/muesli/termenv"
 )
 
-// The backgrounds that people have, of which a theme knows nothing.
+// Common backgrounds of terminals, which a theme does not know.
 var backgrounds = map[ThemeName][]string{
 	DarkTheme:         {"#000000", "#1e1e1e"},
 	LightTheme:        {"#ffffff", "#fafafa"},
 	HighContrastTheme: {"#000000"},
 }
 
-func TestEveryColourCanBeRead(t *testing.T) {
+func TestContrast(t *testing.T) {
 	for name, behind := range backgrounds {
 		p := palettes[name]
 		pairs := map[string][2]string{
@@ -33,17 +33,17 @@ func TestEveryColourCanBeRead(t *testing.T) {
 		for what, pair := range pairs {
 			for _, profile := range []termenv.Profile{termenv.TrueColor, termenv.ANSI256} {
 				if got := contrast(t, profile, pair[0], pair[1]); got < 4.5 {
-					t.Errorf("%s, %s (%s on %s) stands at %.2f to 1 in profile %d", name, what, pair[0], pair[1], got, profile)
+					t.Errorf("%s, %s (%s on %s) has a contrast of %.2f to 1 in profile %d", name, what, pair[0], pair[1], got, profile)
 				}
 			}
 		}
 	}
 	if p := palettes[HighContrastTheme]; p.behind != "#000000" {
-		t.Errorf("white text needs black behind it where the terminal is white; it has %q", p.behind)
+		t.Errorf("white text needs a black background on a white terminal; got %q", p.behind)
 	}
 }
 
-// contrast is that of WCAG 2.2 between a colour, as a terminal of so many colours shows it, and what is behind it.
+// contrast returns the WCAG 2.2 contrast between a colour, as a terminal with the profile shows it, and its background.
 func contrast(t *testing.T, profile termenv.Profile, colour, behind string) float64 {
 	t.Helper()
 	a, b := luminance(t, profile, colour), luminance(t, profile, behind)

@@ -10,16 +10,16 @@ import (
 	"example.com/perks/tui/actions"
 )
 
-// What makes widths hard: wide, joined, combining, joining to what follows, turned around, steering, and not a character.
+// Texts whose width is hard to measure: wide, joined, combining, right-to-left, control characters, escapes and invalid bytes.
 var hard = []string{
 	"a", "b", " ", "  ", "-", ".", "漢", "字", "。", "（", "か", "한", "\u1100", "\u1161", family, japan, "🇯", "👍🏽", "🏽", "❤\ufe0f", "1\ufe0f\u20e3",
 	"\u0301", "e\u0301", "\u200d", "\ufe0f", "\u200b", "\u00ad", "\u0600", "ש", "م", "นี้", "क्ष", "\t", "\n", "\r", "\x00", "\x7f", "\u009b", "\x80",
 	"\xff", "\ufffd", "\x1b[31m", "\x1b[1;48;2;1;2;3m", "\x1b[0m", "\x1b", "\x1b[", "\x1b[2J", "\x1b]8;;https://example.com\x07", "\x1b]8;;\x07", "\x1b]8;", "…",
 }
 
-func TestNoKeysBreakAForm(t *testing.T) {
+func TestRandomKeysInAForm(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	form := listing(plain)
+	form := perkForm(plain)
 	width, height := 40, 12
 	for range 2000 {
 		before := form.Value(form.Focus())

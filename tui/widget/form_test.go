@@ -19,7 +19,7 @@ func pasted(text string) tea.KeyMsg {
 	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(text), Paste: true}
 }
 
-// named makes the key that bubbletea calls so.
+// named returns the key with this bubbletea name.
 func named(t *testing.T, name string) tea.KeyMsg {
 	t.Helper()
 	for kind := tea.KeyType(-200); kind < 200; kind++ {
@@ -60,28 +60,28 @@ func TestEditingALine(t *testing.T) {
 		keys  []string
 		want  string
 	}{
-		"backspace":                     {"Coffee", []string{"backspace"}, "Coffe"},
-		"backspace at the start":        {"Coffee", []string{"home", "backspace"}, "Coffee"},
-		"delete":                        {"Coffee", []string{"home", "delete"}, "offee"},
-		"a family is one character":     {"a" + family, []string{"backspace"}, "a"},
-		"a flag is one character":       {japan + japan, []string{"left", "backspace"}, japan},
-		"an accent is of its character": {"e\u0301x", []string{"home", "right", "backspace"}, "x"},
-		"a word back":                   {"two coffees", []string{"ctrl+w"}, "two "},
-		"a word back over blanks":       {"two coffees  ", []string{"alt+backspace"}, "two "},
-		"a word on":                     {"two coffees", []string{"home", "alt+d"}, " coffees"},
-		"all before":                    {"two coffees", []string{"alt+b", "ctrl+u"}, "coffees"},
-		"word by word":                  {"a b c", []string{"ctrl+left", "ctrl+left", "ctrl+right", "backspace"}, "a  c"},
-		"right to left":                 {"שלום", []string{"backspace"}, "שלו"},
-		"up and down do nothing":        {"ab", []string{"home", "down", "up", "delete"}, "b"},
-		"the palette's key does not":    {"ab", []string{"home", "ctrl+k"}, "ab"},
-		"nor those that mean more":      {"ab", []string{"ctrl+p", "ctrl+n", "ctrl+s", "ctrl+z", "ctrl+v", "ctrl+t", "ctrl+y", "tab", "esc"}, "ab"},
-		"nor letters with alt":          {"ab", []string{"alt+x", "alt+u", "alt+é"}, "ab"},
-		"enter":                         {"ab", []string{"enter", "ctrl+j"}, "ab"},
+		"backspace":                  {"Coffee", []string{"backspace"}, "Coffe"},
+		"backspace at the start":     {"Coffee", []string{"home", "backspace"}, "Coffee"},
+		"delete":                     {"Coffee", []string{"home", "delete"}, "offee"},
+		"a family is one character":  {"a" + family, []string{"backspace"}, "a"},
+		"a flag is one character":    {japan + japan, []string{"left", "backspace"}, japan},
+		"an accent joins its letter": {"e\u0301x", []string{"home", "right", "backspace"}, "x"},
+		"a word back":                {"two coffees", []string{"ctrl+w"}, "two "},
+		"a word back over blanks":    {"two coffees  ", []string{"alt+backspace"}, "two "},
+		"a word forward":             {"two coffees", []string{"home", "alt+d"}, " coffees"},
+		"everything before":          {"two coffees", []string{"alt+b", "ctrl+u"}, "coffees"},
+		"word by word":               {"a b c", []string{"ctrl+left", "ctrl+left", "ctrl+right", "backspace"}, "a  c"},
+		"right to left":              {"שלום", []string{"backspace"}, "שלו"},
+		"up and down do nothing":     {"ab", []string{"home", "down", "up", "delete"}, "b"},
+		"the palette's key":          {"ab", []string{"home", "ctrl+k"}, "ab"},
+		"other keys with ctrl":       {"ab", []string{"ctrl+p", "ctrl+n", "ctrl+s", "ctrl+z", "ctrl+v", "ctrl+t", "ctrl+y", "tab", "esc"}, "ab"},
+		"letters with alt":           {"ab", []string{"alt+x", "alt+u", "alt+é"}, "ab"},
+		"enter":                      {"ab", []string{"enter", "ctrl+j"}, "ab"},
 	} {
 		form := one(widget.Field{Value: test.value})
 		press(t, form, test.keys...)
 		if got := form.Value("field"); got != test.want {
-			t.Errorf("%s: %v made %q of %q, want %q", name, test.keys, got, test.value, test.want)
+			t.Errorf("%s: %v gave %q from %q, want %q", name, test.keys, got, test.value, test.want)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestEveryPrintableKeyIsText(t *testing.T) {
 	}
 }
 
-func TestWhatIsTypedJoins(t *testing.T) {
+func TestTypedAccentsJoin(t *testing.T) {
 	form := one(widget.Field{Value: "x"})
 	press(t, form, "home")
 	form.Update(typed("e"))
@@ -116,7 +116,7 @@ func TestWhatIsTypedJoins(t *testing.T) {
 	}
 	press(t, form, "backspace", "backspace")
 	if got := form.Value("field"); got != "x" {
-		t.Errorf("after two characters were taken away: %q", got)
+		t.Errorf("after two deletions: %q", got)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestPaste(t *testing.T) {
 	}
 }
 
-func TestAPasteOfAnySizeIsCutAndSaidSo(t *testing.T) {
+func TestLongPasteIsCut(t *testing.T) {
 	for _, kind := range []widget.Kind{widget.Line, widget.Text} {
 		for name, text := range map[string]string{
 			"letters":  strings.Repeat("x", 10<<20),
@@ -151,36 +151,36 @@ func TestAPasteOfAnySizeIsCutAndSaidSo(t *testing.T) {
 			}
 			got := []rune(form.Value("field"))
 			if name != "controls" && len(got) != 20_000 {
-				t.Errorf("%d characters of %s were taken", len(got), name)
+				t.Errorf("kept %d characters of %s", len(got), name)
 			}
-			if said := strings.Contains(form.View(80, 24), "at most 20,000 characters"); said == (name == "controls") {
-				t.Errorf("pasting %s: said so: %t", name, said)
+			if warned := strings.Contains(form.View(80, 24), "at most 20,000 characters"); warned == (name == "controls") {
+				t.Errorf("pasting %s: warned: %t", name, warned)
 			}
 			press(t, form, "backspace")
 			if strings.Contains(form.AccessibleText(), "at most 20,000") {
-				t.Errorf("it is still said after the text has been changed")
+				t.Errorf("the warning stays after the text was changed")
 			}
 			form.Update(typed("yz"))
 			if name == "letters" && !strings.Contains(form.AccessibleText(), "at most 20,000") {
-				t.Errorf("nothing says that a letter did not fit")
+				t.Errorf("no warning that a letter did not fit")
 			}
 		}
 	}
 }
 
-func TestSeveralLines(t *testing.T) {
+func TestMultilineText(t *testing.T) {
 	form := one(widget.Field{Kind: widget.Text, Value: "one\ntwo three"})
 	form.View(14, 8) // eleven cells: "two three" takes one row, and so does "two! three"
 	if form.Takes("up") || !form.Takes("down") || !form.Takes("enter") || form.Takes("left") || form.Takes("tab") {
-		t.Error("on the first line it must take enter and down alone")
+		t.Error("on the first line it must take only enter and down")
 	}
 	press(t, form, "end", "down")
 	form.Update(typed("!"))
 	if got := form.Value("field"); got != "one\ntwo! three" {
-		t.Errorf("down has left the column: %q", got)
+		t.Errorf("down changed the column: %q", got)
 	}
 	if !form.Takes("up") || form.Takes("down") {
-		t.Error("on the last line it must take up, and not down")
+		t.Error("on the last line it must take the key up, and not down")
 	}
 	press(t, form, "enter", "ctrl+home", "ctrl+j", "ctrl+end", "home", "backspace")
 	if got := form.Value("field"); got != "\none\ntwo! three" {
@@ -191,7 +191,7 @@ func TestSeveralLines(t *testing.T) {
 		t.Error("the second row of a line is not reached")
 	}
 	if form.EnterSubmits() {
-		t.Error("enter sends from a field of several lines")
+		t.Error("enter submits a field of several lines")
 	}
 }
 
@@ -222,22 +222,22 @@ func TestASecretIsNeverShown(t *testing.T) {
 		}
 	}
 	if _, ok := short.Values()["field"]; ok || short.Field("field").Value != "" {
-		t.Error("the secret is among what is not secret")
+		t.Error("the secret is in Values or Field")
 	}
 	if short.Value("field") != "hunter2" {
 		t.Errorf("the secret is %q", short.Value("field"))
 	}
 	press(t, short, "home", "left", "ctrl+left", "backspace")
 	if short.Value("field") != "hunter" {
-		t.Errorf("the cursor went into a text that is not seen: %q", short.Value("field"))
+		t.Errorf("the cursor moved inside the hidden text: %q", short.Value("field"))
 	}
 	press(t, short, "ctrl+w")
 	if short.Value("field") != "" {
-		t.Errorf("a word of a secret is left: %q", short.Value("field"))
+		t.Errorf("ctrl+w left part of the secret: %q", short.Value("field"))
 	}
 }
 
-func TestAnEagerRuleSpeaksWithTheFirstKey(t *testing.T) {
+func TestEagerCheckRunsAtTheFirstKey(t *testing.T) {
 	form := widget.NewForm(plain, widget.Field{Name: "price", Value: "12", Eager: true, Check: func(value string) string {
 		if value != "12" {
 			return "must be 12"
@@ -250,14 +250,14 @@ func TestAnEagerRuleSpeaksWithTheFirstKey(t *testing.T) {
 	}
 }
 
-func TestSwitchesAndChoicesTakeTheBlankAlone(t *testing.T) {
+func TestSwitchesAndChoicesTakeOnlySpace(t *testing.T) {
 	form := widget.NewForm(plain,
 		widget.Field{Name: "sandbox", Kind: widget.Switch, Value: widget.No},
 		widget.Field{Name: "colour", Kind: widget.Choice, Options: []string{"red", "green", "blue"}, Value: "mauve"},
 		widget.Field{Name: "none", Kind: widget.Choice})
 	for r := '!'; r <= '~'; r++ {
 		if _, edited := form.Update(typed(string(r))); edited {
-			t.Errorf("%q has changed a switch", r)
+			t.Errorf("%q changed a switch", r)
 		}
 	}
 	var got []string
@@ -275,11 +275,11 @@ func TestSwitchesAndChoicesTakeTheBlankAlone(t *testing.T) {
 	}
 	form.Do(actions.NextField)
 	if _, edited := form.Update(typed(" ")); edited {
-		t.Error("a choice of nothing has changed")
+		t.Error("a choice without options changed")
 	}
 }
 
-func TestTheRuleOfAFieldSpeaksOnceItWasLeft(t *testing.T) {
+func TestCheckRunsOnceTheFieldLostFocus(t *testing.T) {
 	short := func(value string) string {
 		if len(value) < 3 {
 			return "is too short"
@@ -288,11 +288,11 @@ func TestTheRuleOfAFieldSpeaksOnceItWasLeft(t *testing.T) {
 	}
 	form := widget.NewForm(plain, widget.Field{Name: "title", Check: short}, widget.Field{Name: "city", Check: short})
 	if form.Problems("title") != nil {
-		t.Error("it speaks before anything was typed")
+		t.Error("there is a problem before anything was typed")
 	}
 	form.Update(typed("a"))
 	if form.Problems("title") != nil {
-		t.Error("it speaks while the first text is typed")
+		t.Error("there is a problem while the first text is typed")
 	}
 	form.Do(actions.NextField)
 	form.Do(actions.PreviousField)
@@ -301,38 +301,38 @@ func TestTheRuleOfAFieldSpeaksOnceItWasLeft(t *testing.T) {
 	}
 	form.Update(typed("bc"))
 	if form.Problems("title") != nil {
-		t.Error("it goes on when there is nothing wrong any more")
+		t.Error("the problem stays after the text became valid")
 	}
 	if form.Check() || form.Focus() != "city" || form.Problems("city") == nil {
-		t.Errorf("the check of everything went to %s", form.Focus())
+		t.Errorf("Check moved the focus to %s", form.Focus())
 	}
 	form.Do(actions.PreviousField)
 	form.Do(actions.PreviousField)
 	if form.Focus() != "city" {
-		t.Errorf("before the first field comes %s", form.Focus())
+		t.Errorf("the field before the first is %s", form.Focus())
 	}
 }
 
-func TestWhatTheServiceSaidStaysUntilTheValueChanges(t *testing.T) {
+func TestRefusalStaysUntilTheValueChanges(t *testing.T) {
 	form := widget.NewForm(plain, widget.Field{Name: "a"}, widget.Field{Name: "b", Value: "x"}, widget.Field{Name: "c"})
 	others := form.Refuse(api.FieldErrors{"c": {"is taken"}, "b": {"is odd", "is old"}, "z": {"is unknown"}})
 	if diff := cmp.Diff(api.FieldErrors{"z": {"is unknown"}}, others); diff != "" {
 		t.Error(diff)
 	}
 	if form.Focus() != "b" || len(form.Problems("b")) != 2 || len(form.Problems("c")) != 1 {
-		t.Errorf("%s has the keyboard; %v, %v", form.Focus(), form.Problems("b"), form.Problems("c"))
+		t.Errorf("focus on %s; %v, %v", form.Focus(), form.Problems("b"), form.Problems("c"))
 	}
 	form.Update(typed("y"))
 	if form.Problems("b") != nil || form.Problems("c") == nil {
-		t.Error("a change of one field must silence that one alone")
+		t.Error("an edit must clear only the problems of its field")
 	}
 	press(t, form, "backspace")
 	if form.Problems("b") == nil {
-		t.Error("the value that was refused is back, and nothing says so")
+		t.Error("the refused value is back without its problem")
 	}
 }
 
-func TestWhatCountsAsUnchanged(t *testing.T) {
+func TestChanged(t *testing.T) {
 	form := widget.NewForm(plain, widget.Field{Name: "a", Value: "1"}, widget.Field{Name: "s", Kind: widget.Switch, Value: widget.No})
 	form.Set("a", "2")
 	form.Set("s", widget.Yes)
@@ -351,7 +351,7 @@ func TestAFormWithoutFields(t *testing.T) {
 	form.Do(actions.NextField)
 	form.View(80, 24)
 	if form.Focus() != "" || form.EnterSubmits() || form.Takes("enter") || !form.Check() || form.AccessibleText() != "" {
-		t.Error("it has something")
+		t.Error("an empty form has a focus, text or problems")
 	}
 }
 

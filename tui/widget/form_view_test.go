@@ -10,7 +10,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-func listing(look *widget.Theme) *widget.Form {
+func perkForm(look *widget.Theme) *widget.Form {
 	form := widget.NewForm(look,
 		widget.Field{Name: "title", Label: "Title", Value: "Coffee for two at the harbour, with a view of the sea and of every ship in it, from noon until nine"},
 		widget.Field{Name: "city", Label: "City", Hint: "such as Paris"},
@@ -24,40 +24,40 @@ func listing(look *widget.Theme) *widget.Form {
 }
 
 func TestFormGolden(t *testing.T) {
-	for place, name := range listing(plain).Names() {
+	for index, name := range perkForm(plain).Names() {
 		golden(t, "form-"+name, func(look *widget.Theme, width, height int) string {
-			form := listing(look)
-			form.FocusIndex(place)
+			form := perkForm(look)
+			form.FocusIndex(index)
 			return form.View(width, height)
 		})
 	}
 }
 
-func TestAFormFitsEverySizeAndShowsWhatIsTyped(t *testing.T) {
-	form := listing(plain)
+func TestFormFitsEverySizeAndShowsItsCursor(t *testing.T) {
+	form := perkForm(plain)
 	form.Refuse(api.FieldErrors{"about": {"must not be about tea"}})
-	for place, name := range form.Names() {
-		form.FocusIndex(place)
+	for index, name := range form.Names() {
+		form.FocusIndex(index)
 		everySize(t, name, func(_ *widget.Theme, width, height int) string {
 			view := form.View(width, height)
 			if width < 8 || height < 1 {
 				return view
 			}
 			if kind := form.Field(name).Kind; kind != widget.Switch && kind != widget.Choice && !strings.Contains(view, "▏") {
-				t.Errorf("the cursor of %s is not seen at %dx%d:\n%s", name, width, height, view)
+				t.Errorf("the cursor of %s is not visible at %dx%d:\n%s", name, width, height, view)
 			}
 			if height > 3 && !strings.Contains(view, "> ") {
-				t.Errorf("the label of %s is not seen at %dx%d:\n%s", name, width, height, view)
+				t.Errorf("the label of %s is not visible at %dx%d:\n%s", name, width, height, view)
 			}
 			if height > 2 && len(form.Problems(name)) > 0 && !strings.Contains(view, "! ") {
-				t.Errorf("nothing says that %s is wrong at %dx%d:\n%s", name, width, height, view)
+				t.Errorf("the problem of %s is not visible at %dx%d:\n%s", name, width, height, view)
 			}
 			return view
 		})
 	}
 }
 
-func TestTheCursorIsSeenWhereverItIs(t *testing.T) {
+func TestCursorIsAlwaysVisible(t *testing.T) {
 	text := "漢字 a long " + family + " line, with  blanks " + strings.Repeat("x", 30) + "\nand\n\nanother\tone e\u0301"
 	for _, kind := range []widget.Kind{widget.Line, widget.Text} {
 		for _, look := range []*widget.Theme{plain, dark} {
@@ -71,7 +71,7 @@ func TestTheCursorIsSeenWhereverItIs(t *testing.T) {
 						view := form.View(width, 5)
 						checkSize(t, "the form", view, width, 5)
 						if seen := strings.Contains(view, "▏") || strings.Contains(view, "\x1b[7m"); !seen {
-							t.Fatalf("kind %d, width %d: the cursor is not seen:\n%s", kind, width, view)
+							t.Fatalf("kind %d, width %d: the cursor is not visible:\n%s", kind, width, view)
 						}
 					}
 				}
@@ -80,14 +80,14 @@ func TestTheCursorIsSeenWhereverItIs(t *testing.T) {
 	}
 }
 
-func TestAClickFindsItsField(t *testing.T) {
-	form := listing(plain)
+func TestFieldAt(t *testing.T) {
+	form := perkForm(plain)
 	lines := strings.Split(form.View(80, 24), "\n")
 	for name, label := range map[string]string{"title": "Title", "city": "City", "size": "Size"} {
 		for i, line := range lines {
 			if strings.HasPrefix(strings.TrimLeft(line, "> "), label) {
-				if place, ok := form.FieldAt(i); !ok || form.Names()[place] != name {
-					t.Errorf("line %d is of field %d, not of %s:\n%s", i, place, name, line)
+				if index, ok := form.FieldAt(i); !ok || form.Names()[index] != name {
+					t.Errorf("line %d is of field %d, not of %s:\n%s", i, index, name, line)
 				}
 			}
 		}
@@ -100,14 +100,14 @@ func TestAClickFindsItsField(t *testing.T) {
 	}
 }
 
-func TestAFormReadAloud(t *testing.T) {
+func TestFormAccessibleText(t *testing.T) {
 	want := `Title: Coffee for two at the harbour, with a view of the sea and of every ship in it, from noon until nine
   Title must not be longer than 100 characters
 City: (such as Paris)
 Client secret: (hidden)
 Size: small
   Size is not served in this city any more, which is a pity`
-	form := listing(plain)
+	form := perkForm(plain)
 	form.Remove("about")
 	form.Remove("open")
 	if diff := cmp.Diff(want, form.AccessibleText()); diff != "" {

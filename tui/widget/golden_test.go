@@ -20,15 +20,15 @@ const (
 	japan  = "🇯🇵"
 )
 
-var update = flag.Bool("update", false, "write the golden files of this package anew")
+var update = flag.Bool("update", false, "rewrite the golden files of this package")
 
 var (
-	plain = widget.NewTheme(widget.NoTheme, termenv.Ascii) // every mark must still be there
+	plain = widget.NewTheme(widget.NoTheme, termenv.Ascii) // every mark must still be visible
 	dark  = widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 )
 
-// golden holds a view without colours at the sizes that matter against testdata/golden/NAME.plain.txt, and in dark colours
-// at 80x24 against NAME.dark.txt.
+// golden compares a view without colours at four sizes to testdata/golden/NAME.plain.txt, and in dark colours at 80x24 to
+// NAME.dark.txt.
 func golden(t *testing.T, name string, view func(look *widget.Theme, width, height int) string) {
 	t.Helper()
 	for _, kept := range []struct {
@@ -60,7 +60,7 @@ func golden(t *testing.T, name string, view func(look *widget.Theme, width, heig
 		}
 		want, err := os.ReadFile(file)
 		if err != nil {
-			t.Fatalf("%v; write it with -update, and look at it", err)
+			t.Fatalf("%v; write it with -update, and review it", err)
 		}
 		if diff := cmp.Diff(string(want), text.String()); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", file, diff)

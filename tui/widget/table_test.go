@@ -16,12 +16,12 @@ func perks(look *widget.Theme) *widget.Table {
 		widget.Column{Name: "Perk", Min: 10, Share: 3},
 		widget.Column{Name: "City", Min: 8, Share: 1, Drop: 2},
 		widget.Column{Name: "Price", Min: 7, Right: true, Drop: 1},
-		widget.Column{Name: "Ends", Min: 12, Drop: 3},
+		widget.Column{Name: "Valid", Min: 12, Drop: 3},
 	)
 	rows := []widget.Row{
 		{Cells: []string{"Coffee for two", "Paris", "4.50", "3 days left"}},
-		{Cells: []string{"お茶と漢字の本をもう一冊", "東京都渋谷区", "1,200.00", "ended 2 days ago"}, Muted: true},
-		{Cells: []string{"קפה לשניים", "תל אביב", "0", "ends today"}, Marked: true},
+		{Cells: []string{"お茶と漢字の本をもう一冊", "東京都渋谷区", "1,200.00", "expired 2 days ago"}, Muted: true},
+		{Cells: []string{"קפה לשניים", "תל אביב", "0", "5 hours left"}, Marked: true},
 		{Cells: []string{family + " a day for the family " + japan, "e\u0301vian", "99.99"}, Marked: true, Muted: true},
 	}
 	for i := range 30 {
@@ -41,7 +41,7 @@ func TestTableGolden(t *testing.T) {
 	})
 }
 
-func TestATableFitsEverySizeAndShowsItsCursor(t *testing.T) {
+func TestTableFitsEverySizeAndShowsItsCursor(t *testing.T) {
 	table := perks(plain)
 	for _, at := range []int{0, 2, 33} {
 		table.SetCursor(at)
@@ -50,17 +50,17 @@ func TestATableFitsEverySizeAndShowsItsCursor(t *testing.T) {
 			table.Resize(width, height)
 			view := table.View()
 			if height > 1 && width > 0 && strings.Count(view, ">") != 1 {
-				t.Errorf("at %dx%d the cursor is not seen:\n%s", width, height, view)
+				t.Errorf("at %dx%d the cursor is not visible:\n%s", width, height, view)
 			}
 			return view
 		})
 	}
 }
 
-func TestColumnsLeaveByTheirDropAndShareTheRest(t *testing.T) {
+func TestColumnWidths(t *testing.T) {
 	for width, want := range map[int]string{
-		60: "   Perk                    City           Price Ends", // whose cells are cut gets more
-		48: "   Perk          City         Price Ends",
+		60: "   Perk                    City           Price Valid", // columns with cut cells get more
+		48: "   Perk          City         Price Valid",
 		42: "   Perk                City          Price",
 		30: "   Perk       City       Price",
 		29: "   Perk                 Price",
@@ -78,7 +78,7 @@ func TestColumnsLeaveByTheirDropAndShareTheRest(t *testing.T) {
 	}
 }
 
-func TestRoomGoesFirstToWhatIsCut(t *testing.T) {
+func TestSpareWidthGoesFirstToCutCells(t *testing.T) {
 	table := widget.NewTable(plain,
 		widget.Column{Name: "Perk", Min: 6, Share: 3},
 		widget.Column{Name: "Discount", Min: 10, Share: 2},
@@ -86,7 +86,7 @@ func TestRoomGoesFirstToWhatIsCut(t *testing.T) {
 	)
 	table.SetRows([]widget.Row{{Cells: []string{"A ticket for the matinee", "20 % off", "San Francisco"}}})
 	if got := table.Natural(); got != 2+25+11+14 {
-		t.Errorf("nothing is cut from %d cells on", got)
+		t.Errorf("Natural() = %d", got)
 	}
 	for width, want := range map[int]string{
 		26: ">  A tic… 20 % off   San …",
@@ -101,11 +101,11 @@ func TestRoomGoesFirstToWhatIsCut(t *testing.T) {
 	}
 	table.SetRows([]widget.Row{{Cells: []string{strings.Repeat("long ", 100), "", ""}}})
 	if got := table.Natural(); got > 100 {
-		t.Errorf("a long cell asks for %d", got)
+		t.Errorf("Natural() = %d with a long cell", got)
 	}
 }
 
-func TestTheSortedColumnIsMarkedEvenWhenItsNameIsCut(t *testing.T) {
+func TestSortedColumnIsMarkedEvenIfItsNameIsCut(t *testing.T) {
 	for name, want := range map[string]string{"Name": "   Name ▲", "A long name": "   A lo… ▲"} {
 		table := widget.NewTable(plain, widget.Column{Name: name, Min: 7})
 		table.Sort(0, false)
@@ -136,7 +136,7 @@ func TestMarksAreCharacters(t *testing.T) {
 	}
 }
 
-func TestMovingAboutInATable(t *testing.T) {
+func TestTableMoves(t *testing.T) {
 	table := perks(plain)
 	table.Resize(40, 11) // ten rows of 34
 	for _, step := range []struct {
@@ -155,22 +155,22 @@ func TestMovingAboutInATable(t *testing.T) {
 		}
 	}
 	if table.Do(actions.Redeem) {
-		t.Error("it has redeemed")
+		t.Error("Do handled redeem")
 	}
 	table.SetCursor(33)
 	table.SetRows(make([]widget.Row, 5))
 	if above, below := unseen(table); table.Cursor() != 4 || above != 0 || below != 0 || table.Len() != 5 {
-		t.Errorf("of five rows it shows row %d with %d above and %d below", table.Cursor(), above, below)
+		t.Errorf("with five rows: row %d with %d above and %d below", table.Cursor(), above, below)
 	}
 	table.SetRows(nil)
 	if table.Cursor() != 0 || table.Len() != 0 {
-		t.Errorf("of no rows it shows row %d", table.Cursor())
+		t.Errorf("with no rows: row %d", table.Cursor())
 	}
 	table.Do(actions.Down)
 	table.View()
 }
 
-func TestAClickFindsItsRow(t *testing.T) {
+func TestRowAt(t *testing.T) {
 	table := perks(plain)
 	table.Resize(40, 11)
 	table.SetCursor(20)
@@ -217,7 +217,7 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// unseen is how many rows are above and below those that are drawn.
+// unseen returns how many rows are above and below the drawn ones.
 func unseen(table *widget.Table) (above, below int) {
 	above, below = 0, table.Len()
 	for line := 1; ; line++ {

@@ -28,7 +28,7 @@ func styles(t *testing.T, look *widget.Theme) map[string]lipgloss.Style {
 	return found
 }
 
-func TestEveryThemeKeepsTheTextInEveryStyle(t *testing.T) {
+func TestStylesKeepTheText(t *testing.T) {
 	for _, name := range widget.ThemeNames() {
 		for _, profile := range []termenv.Profile{termenv.TrueColor, termenv.ANSI256, termenv.ANSI, termenv.Ascii} {
 			look := widget.NewTheme(name, profile)
@@ -39,17 +39,17 @@ func TestEveryThemeKeepsTheTextInEveryStyle(t *testing.T) {
 				}
 				colourless := name == widget.NoTheme || profile == termenv.Ascii
 				if colourless && strings.Contains(drawn, "\x1b") {
-					t.Errorf("%s, %s has no colours, and yet draws %q", name, role, drawn)
+					t.Errorf("%s, %s has no colours, but draws %q", name, role, drawn)
 				}
 				if look.Colours() == colourless {
-					t.Errorf("%s at profile %d: it tells that it has colours: %t", name, profile, look.Colours())
+					t.Errorf("%s at profile %d: Colours() = %t", name, profile, look.Colours())
 				}
 			}
 		}
 	}
 }
 
-// Golden files are kept in dark colours alone: what is bold or reversed there must be so in the light theme too.
+// Styled golden files use only the dark theme, so what is bold or reversed there must also be in the light theme.
 func TestLightAndDarkDifferInColoursOnly(t *testing.T) {
 	light := styles(t, widget.NewTheme(widget.LightTheme, termenv.TrueColor))
 	for role, dark := range styles(t, widget.NewTheme(widget.DarkTheme, termenv.TrueColor)) {
@@ -61,12 +61,12 @@ func TestLightAndDarkDifferInColoursOnly(t *testing.T) {
 	}
 }
 
-func TestWhatHasARoleLooksLikeIt(t *testing.T) {
+func TestRolesLookDifferent(t *testing.T) {
 	for _, name := range []widget.ThemeName{widget.LightTheme, widget.DarkTheme, widget.HighContrastTheme} {
 		all := styles(t, widget.NewTheme(name, termenv.TrueColor))
 		for _, role := range []string{"Strong", "Heading", "Accent", "Selected", "Cursor", "Good", "Bad", "Live", "Sandbox"} {
 			if drawn := all[role].Render("x"); drawn == all["Text"].Render("x") {
-				t.Errorf("%s of %s looks like any text: %q", role, name, drawn)
+				t.Errorf("%s of %s looks like plain text: %q", role, name, drawn)
 			}
 		}
 		if all["Live"].Render("x") == all["Sandbox"].Render("x") {
@@ -75,10 +75,10 @@ func TestWhatHasARoleLooksLikeIt(t *testing.T) {
 	}
 }
 
-func TestAutoIsDarkUnlessDecided(t *testing.T) {
+func TestAutoIsDarkByDefault(t *testing.T) {
 	auto, dark := widget.NewTheme(widget.AutoTheme, termenv.TrueColor), widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
 	if auto.Name != widget.DarkTheme || auto.Heading.Render("x") != dark.Heading.Render("x") {
-		t.Errorf("it is %s", auto.Name)
+		t.Errorf("auto is %s", auto.Name)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	if got, err := widget.ParseTheme(""); got != widget.AutoTheme || err != nil {
-		t.Errorf("nothing is %q, %v", got, err)
+		t.Errorf("the empty name is %q, %v", got, err)
 	}
 	_, err := widget.ParseTheme("solarized")
 	if want := `there is no theme "solarized"; the themes are auto, light, dark, high-contrast, none`; err == nil || err.Error() != want {

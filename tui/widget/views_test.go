@@ -64,7 +64,7 @@ func TestTabs(t *testing.T) {
 	golden(t, "tabs", func(look *widget.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
 	everySize(t, "tabs", func(look *widget.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
 	if got := widget.Tabs(plain, 40, nil, 0) + widget.AccessibleTabs(nil, 0); got != "" {
-		t.Errorf("no tabs are %q", got)
+		t.Errorf("without tabs: %q", got)
 	}
 	if got := widget.AccessibleTabs(names, 1); got != "Tab Redeemed 3, shown. Other tabs: Available 12, 漢字." {
 		t.Error(got)
@@ -74,7 +74,7 @@ func TestTabs(t *testing.T) {
 	}
 }
 
-func TestAClickFindsItsTab(t *testing.T) {
+func TestTabAt(t *testing.T) {
 	names := []string{"漢字", "b"}
 	for column, want := range map[int]int{0: 0, 5: 0, 6: 1, 8: 1} {
 		if got, ok := widget.TabAt(40, names, 0, column); !ok || got != want {
@@ -87,23 +87,23 @@ func TestAClickFindsItsTab(t *testing.T) {
 		}
 	}
 	if got, ok := widget.TabAt(8, names, 1, 3); !ok || got != 0 {
-		t.Errorf("where one tab is drawn, a click goes to %d, %t", got, ok)
+		t.Errorf("with one tab drawn, column 3 is tab %d, %t", got, ok)
 	}
 }
 
 func TestNotice(t *testing.T) {
-	const title, advice = "The perks could not be loaded: お茶 is not there.", "Press R to try again, or see with your administrator whether the service is down."
+	const title, advice = "The perks could not be loaded: お茶 is not there.", "Press R to retry, or ask your administrator whether the service is down."
 	golden(t, "notice", func(look *widget.Theme, width, height int) string {
 		return widget.Notice(look, widget.Failure, title, advice, width, height)
 	})
-	for _, mood := range []widget.NoticeKind{widget.Empty, widget.Loading, widget.Failure} {
+	for _, kind := range []widget.NoticeKind{widget.Empty, widget.Loading, widget.Failure} {
 		everySize(t, "the notice", func(look *widget.Theme, width, height int) string {
-			view := widget.Notice(look, mood, title, advice, width, height)
+			view := widget.Notice(look, kind, title, advice, width, height)
 			if width >= 30 && height >= 8 && (!strings.Contains(view, "The perks") || !strings.Contains(view, "administrator")) {
 				t.Errorf("at %dx%d something is missing:\n%s", width, height, view)
 			}
-			if width > 9 && height > 0 && strings.Contains(view, "!") != (mood == widget.Failure) {
-				t.Errorf("at %dx%d a failure is not told by its mark alone:\n%s", width, height, view)
+			if width > 9 && height > 0 && strings.Contains(view, "!") != (kind == widget.Failure) {
+				t.Errorf("at %dx%d only a failure must have a mark:\n%s", width, height, view)
 			}
 			return view
 		})
@@ -160,7 +160,7 @@ func TestScroll(t *testing.T) {
 		t.Errorf("fewer lines: %q", got)
 	}
 	if s.Do(actions.Redeem) {
-		t.Error("it has redeemed")
+		t.Error("Do handled redeem")
 	}
 	for _, size := range [][2]int{{0, 0}, {-1, -1}, {5, 0}, {0, 5}} {
 		s.Resize(size[0], size[1])

@@ -19,7 +19,7 @@ func record(id, title string) store.PerkRecord {
 	return store.PerkRecord{Perk: api.Perk{ID: id, Title: title, City: "Berlin", ValidTo: &end}}
 }
 
-func serve(t *testing.T) *servertest.Server {
+func startServer(t *testing.T) *servertest.Server {
 	t.Helper()
 	s := servertest.Start(t)
 	s.ImportUsers("alice", "bob")
@@ -27,8 +27,8 @@ func serve(t *testing.T) *servertest.Server {
 	return s
 }
 
-func TestBothTabsHaveTheirCountsBeforeAndAfterARedeem(t *testing.T) {
-	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+func TestTabsCountBeforeAndAfterARedemption(t *testing.T) {
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
 	d.See("User alice", "[Available 3]", "Redeemed 0", "3 days left", "1 to 3 of 3 perks")
 	redeem(t, d, "coffee", "alice")
 	d.Send(screen.Revealed{})
@@ -43,7 +43,7 @@ func TestBothTabsHaveTheirCountsBeforeAndAfterARedeem(t *testing.T) {
 	d.See("[Available 2]")
 }
 
-// redeem redeems behind the screen's back.
+// redeem redeems without the screen.
 func redeem(t *testing.T, d *tuitest.Driver, perk, user string) {
 	t.Helper()
 	c := d.App.Shell().Account.Client
@@ -52,12 +52,12 @@ func redeem(t *testing.T, d *tuitest.Driver, perk, user string) {
 	}
 }
 
-func TestAnUnknownUserIsSaidAndAnotherCanBeGiven(t *testing.T) {
-	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "nobody"}))
+func TestUnknownUserCanBeReplaced(t *testing.T) {
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "nobody"}))
 	d.See("There is no live user nobody.", "u opens another user")
 	d.Settle()
 	if recent := d.Memory.Recent(screen.Profile{}, "user"); len(recent) > 0 {
-		t.Errorf("%v are remembered", recent)
+		t.Errorf("recent users: %v", recent)
 	}
 	d.Press("u")
 	d.See("Which user?")
@@ -70,7 +70,7 @@ func TestAnUnknownUserIsSaidAndAnotherCanBeGiven(t *testing.T) {
 	d.See("User bob", "[Available 3]")
 	d.Settle()
 	if recent := d.Memory.Recent(screen.Profile{}, "user"); len(recent) != 1 || recent[0] != "bob" {
-		t.Errorf("%v are remembered", recent)
+		t.Errorf("recent users: %v", recent)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestRecentUsersAreOffered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{}), func(o *tui.Options) { o.Memory = memory })
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{}), func(o *tui.Options) { o.Memory = memory })
 	d.See("Which user?", "alice", "bob", "Another user ...")
 	d.Press("down", "enter")
 	d.See("User bob", "[Available 3]")
@@ -106,14 +106,14 @@ func TestRecentUsersAreOffered(t *testing.T) {
 	d.See("User bob", "[Available 3]")
 }
 
-func TestTheIdOfAUserTakesEveryKeyAsText(t *testing.T) {
-	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{}))
+func TestTypedTextRunsNoActions(t *testing.T) {
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{}))
 	d.See("Which user?")
 	d.TypesEverywhere()
 }
 
 func TestAnExpiredSessionKeepsTheUser(t *testing.T) {
-	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
 	d.See("[Available 3]")
 	d.Send(screen.Reconnected{})
 	d.See("[Available 3]", "Redeemed 0")
@@ -124,8 +124,8 @@ func TestAnExpiredSessionKeepsTheUser(t *testing.T) {
 	d.See("[Available 2]", "Redeemed 1")
 }
 
-func TestRedeemFromHere(t *testing.T) {
-	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+func TestRedeemMarkedPerks(t *testing.T) {
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
 	d.See("[Available 3]", "Redeemed 0")
 	d.Press(" ", " ")
 	d.See("2 marked")
@@ -134,7 +134,7 @@ func TestRedeemFromHere(t *testing.T) {
 	d.Press("ctrl+s")
 	d.See("Redeem for alice?")
 	d.Press("y")
-	d.Until("the answers", func() bool { return !d.Shows("Redeem for alice?") && d.App.Top().Form() == nil })
+	d.Until("the results", func() bool { return !d.Shows("Redeem for alice?") && d.App.Top().Form() == nil })
 	d.Settle()
 	d.Press("esc")
 	d.See("[Available 1]", "Redeemed 2")
@@ -143,9 +143,9 @@ func TestRedeemFromHere(t *testing.T) {
 	d.Gone("marked")
 }
 
-// TestWhatTheUserHasRedeemedIsShownFirst comes from a redemption that was refused.
-func TestWhatTheUserHasRedeemedIsShownFirst(t *testing.T) {
-	d := tuitest.Start(t, serve(t))
+// TestRedemptionsAreShownAfterADuplicate opens the user from a refused redemption.
+func TestRedemptionsAreShownAfterADuplicate(t *testing.T) {
+	d := tuitest.Start(t, startServer(t))
 	d.See("row 1 of 3")
 	redeem(t, d, "coffee", "alice")
 	d.Press("r")
@@ -159,9 +159,9 @@ func TestWhatTheUserHasRedeemedIsShownFirst(t *testing.T) {
 	d.See("User alice", "Available 2", "[Redeemed 1]", "coffee", "approved")
 }
 
-// TestLeavingTheChoiceGoesBack leaves the question from the list, and from another user.
-func TestLeavingTheChoiceGoesBack(t *testing.T) {
-	d := tuitest.Start(t, serve(t))
+// TestCancellingThePickerGoesBack cancels the picker over the list and over a user.
+func TestCancellingThePickerGoesBack(t *testing.T) {
+	d := tuitest.Start(t, startServer(t))
 	d.See("row 1 of 3")
 	d.Press("2")
 	d.See("Which user?")
@@ -183,9 +183,9 @@ func TestLeavingTheChoiceGoesBack(t *testing.T) {
 	}
 }
 
-// TestAKeyOfAnotherScreenSaysSo presses what narrows and sorts the list of perks.
+// TestAKeyOfAnotherScreenSaysSo presses keys of the list of perks.
 func TestAKeyOfAnotherScreenSaysSo(t *testing.T) {
-	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
 	d.See("[Available 3]")
 	for key, want := range map[string]string{
 		"/": "Filter: not on this screen. ? shows its keys.", "e": "Expired on/off: not on this screen.", "v": "Preview on/off: not on this screen.",
@@ -198,9 +198,9 @@ func TestAKeyOfAnotherScreenSaysSo(t *testing.T) {
 	}
 }
 
-// TestAvailablePerksAreSorted also sees that redemptions say why they are not.
+// TestAvailablePerksAreSorted also checks that redemptions say why they cannot be sorted.
 func TestAvailablePerksAreSorted(t *testing.T) {
-	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
 	d.See("[Available 3]")
 	d.Press("s")
 	d.See("Sort by", "When it was added (now)")
@@ -220,7 +220,7 @@ func TestAvailablePerksAreSorted(t *testing.T) {
 
 // TestMarksOfAnotherUserStay redeems one of two marked perks for somebody else.
 func TestMarksOfAnotherUserStay(t *testing.T) {
-	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
 	d.See("[Available 3]")
 	d.Press(" ", " ")
 	d.See("2 marked", "r redeem 2 marked")
@@ -230,20 +230,20 @@ func TestMarksOfAnotherUserStay(t *testing.T) {
 	d.See("1 marked", "r redeem 1 marked")
 }
 
-func TestAPerkThatWasOpenedFromHereIsRedeemedForThisUser(t *testing.T) {
-	d := tuitest.Start(t, serve(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+func TestPerkOpenedFromTheUserIsRedeemedForThem(t *testing.T) {
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
 	d.See("[Available 3]")
 	d.Press("enter")
 	d.See("Valid from")
 	d.Press("r")
 	d.Until("the form", func() bool { return d.Depth() == 3 && d.App.Top().Form() != nil })
 	if user := d.App.Top().Form().Value("user_id"); user != "alice" {
-		t.Errorf("it would be redeemed for %q", user)
+		t.Errorf("the form has the user %q", user)
 	}
 }
 
-func TestThePagesOfTheService(t *testing.T) {
-	s := serve(t)
+func TestPages(t *testing.T) {
+	s := startServer(t)
 	var more []store.PerkRecord
 	for i := range 60 {
 		more = append(more, record(fmt.Sprintf("perk-%d", i), fmt.Sprintf("Perk number %d", i)))

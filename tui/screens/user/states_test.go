@@ -18,12 +18,12 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// service plays the service for one user, and holds back or refuses what a test wants it to.
+// service is a fake service with one user. It can hold or refuse requests.
 type service struct {
 	available   []api.Perk
 	redemptions []api.Redemption
-	refuse      int           // the status of every answer, if not 0
-	hold        chan struct{} // answers wait until it is closed, if not nil
+	refuse      int           // the status of every response, if not 0
+	hold        chan struct{} // responses wait until it is closed, if not nil
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -42,17 +42,17 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if id := path.Base(r.URL.Path); path.Base(path.Dir(r.URL.Path)) == "perks" {
-		s.answerPerk(w, id)
+		s.writePerk(w, id)
 		return
 	}
 	if r.URL.Query().Get("type") == "redeemed" {
-		answer(w, r, s.redemptions)
+		writePage(w, r, s.redemptions)
 		return
 	}
-	answer(w, r, s.available)
+	writePage(w, r, s.available)
 }
 
-func (s *service) answerPerk(w http.ResponseWriter, id string) {
+func (s *service) writePerk(w http.ResponseWriter, id string) {
 	if at := slices.IndexFunc(s.available, func(p api.Perk) bool { return p.ID == id }); at >= 0 {
 		_ = json.NewEncoder(w).Encode(s.available[at])
 		return
@@ -61,7 +61,7 @@ func (s *service) answerPerk(w http.ResponseWriter, id string) {
 	_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "There is no such perk.", Code: api.CodeNotFound})
 }
 
-func answer[T any](w http.ResponseWriter, r *http.Request, all []T) {
+func writePage[T any](w http.ResponseWriter, r *http.Request, all []T) {
 	page, perPage := 1, 50
 	fmt.Sscan(r.URL.Query().Get("page"), &page)
 	first := min(len(all), (page-1)*perPage)
@@ -107,14 +107,14 @@ func someRedemptions() []api.Redemption {
 	}
 }
 
-func full() *service { return &service{available: somePerks(), redemptions: someRedemptions()} }
+func fullService() *service { return &service{available: somePerks(), redemptions: someRedemptions()} }
 
 func start(t *testing.T, s http.Handler) *tuitest.Driver {
 	t.Helper()
 	return tuitest.StartWithHandler(t, s, tuitest.Route(screen.ToUser{ID: "alice"}))
 }
 
-// states is every state of the screen, made anew.
+// states starts the screen in each of its states.
 func states() map[string]func(t *testing.T) *tuitest.Driver {
 	shown := func(s *service, then ...string) func(t *testing.T) *tuitest.Driver {
 		return func(t *testing.T) *tuitest.Driver {
@@ -126,28 +126,28 @@ func states() map[string]func(t *testing.T) *tuitest.Driver {
 		}
 	}
 	return map[string]func(t *testing.T) *tuitest.Driver{
-		"available":      shown(full(), "down"),
-		"marked":         shown(full(), " ", " "),
-		"redeemed":       shown(full(), "tab"),
-		"redemption":     shown(full(), "tab", "enter"),
+		"available":      shown(fullService(), "down"),
+		"marked":         shown(fullService(), " ", " "),
+		"redeemed":       shown(fullService(), "tab"),
+		"redemption":     shown(fullService(), "tab", "enter"),
 		"none available": shown(&service{redemptions: someRedemptions()}),
 		"none redeemed":  shown(&service{available: somePerks()}, "tab"),
 		"unknown user":   shown(&service{refuse: 404}),
 		"forbidden":      shown(&service{refuse: 403}),
 		"second page":    shown(&service{available: manyPerks(120)}, "n"),
 		"loading": func(t *testing.T) *tuitest.Driver {
-			return start(t, held(t, full()))
+			return start(t, block(t, fullService()))
 		},
 		"loading the next page": func(t *testing.T) *tuitest.Driver {
 			s := &service{available: manyPerks(120)}
 			d := start(t, s)
 			d.Settle()
-			held(t, s)
+			block(t, s)
 			d.Press("n")
 			return d
 		},
-		"old rows": func(t *testing.T) *tuitest.Driver {
-			s := full()
+		"stale rows": func(t *testing.T) *tuitest.Driver {
+			s := fullService()
 			d := start(t, s)
 			d.Settle()
 			s.refuse = 500
@@ -157,13 +157,13 @@ func states() map[string]func(t *testing.T) *tuitest.Driver {
 			return d
 		},
 		"no user": func(t *testing.T) *tuitest.Driver {
-			d := tuitest.StartWithHandler(t, full(), tuitest.Route(screen.ToUser{}))
+			d := tuitest.StartWithHandler(t, fullService(), tuitest.Route(screen.ToUser{}))
 			d.See("Which user?")
 			d.Press("esc")
 			return d
 		},
 		"asking": func(t *testing.T) *tuitest.Driver {
-			d := start(t, full())
+			d := start(t, fullService())
 			d.Settle()
 			if err := d.Memory.Remember(screen.Profile{}, "user", "bob"); err != nil {
 				t.Fatal(err)
@@ -175,7 +175,7 @@ func states() map[string]func(t *testing.T) *tuitest.Driver {
 	}
 }
 
-func held(t *testing.T, s *service) *service {
+func block(t *testing.T, s *service) *service {
 	s.hold = make(chan struct{})
 	t.Cleanup(func() { close(s.hold) })
 	return s
@@ -189,19 +189,19 @@ func manyPerks(n int) []api.Perk {
 	return perks
 }
 
-func TestEveryStateLooksAsItShould(t *testing.T) {
+func TestStates(t *testing.T) {
 	for name, reach := range states() {
 		t.Run(name, func(t *testing.T) { reach(t).Golden(strings.ReplaceAll(name, " ", "-"), name == "asking") })
 	}
 }
 
 func TestEveryStateFitsEverySize(t *testing.T) {
-	for _, name := range []string{"redemption", "old rows"} {
+	for _, name := range []string{"redemption", "stale rows"} {
 		t.Run(name, func(t *testing.T) { states()[name](t).EverySize() })
 	}
 }
 
-func TestWhatIsHeardIsWhatIsShown(t *testing.T) {
+func TestAccessibleText(t *testing.T) {
 	for name, want := range map[string]string{
 		"available": "Tab Available 5, shown. Other tabs: Redeemed 3.\n" +
 			"1. Coffee for two, 2 for 1, Café Schön, Berlin, 3 days left.\n" +
@@ -218,13 +218,13 @@ func TestWhatIsHeardIsWhatIsShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := states()[name](t).App.Top().AccessibleText(); got != want {
-				t.Errorf("it says\n%s\nwant\n%s", got, want)
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
 }
 
-func TestMovingPastTheEndOfAPageGoesOn(t *testing.T) {
+func TestMovingPastAPageLoadsTheNext(t *testing.T) {
 	d := start(t, &service{available: manyPerks(120)})
 	d.See("1 to 50 of 120 perks, page 1 of 3")
 	d.Press("G", "j")
@@ -241,7 +241,7 @@ func TestMovingPastTheEndOfAPageGoesOn(t *testing.T) {
 	d.See("> Perk number 1 ")
 }
 
-func TestAPageThatIsGoneLeadsToTheLastOne(t *testing.T) {
+func TestMissingPageLeadsToTheLastOne(t *testing.T) {
 	s := &service{available: manyPerks(120)}
 	d := start(t, s)
 	d.See("page 1 of 3")
@@ -251,7 +251,7 @@ func TestAPageThatIsGoneLeadsToTheLastOne(t *testing.T) {
 }
 
 func TestTheCursorStaysOnItsPerkWhenTheListChanges(t *testing.T) {
-	s := full()
+	s := fullService()
 	d := start(t, s)
 	d.See("1 to 5 of 5 perks")
 	d.Press("j", "j")
@@ -267,7 +267,7 @@ func click(d *tuitest.Driver, x, y int) {
 }
 
 func TestTheMouseScrollsAndChooses(t *testing.T) {
-	d := start(t, full())
+	d := start(t, fullService())
 	d.See("1 to 5 of 5")
 	d.Send(tea.MouseMsg{X: 3, Y: 9, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress})
 	d.Press("y")
@@ -287,13 +287,13 @@ func TestTheMouseScrollsAndChooses(t *testing.T) {
 }
 
 func TestRedeemTakesTheMarkedPerksOrTheOneUnderTheCursor(t *testing.T) {
-	d := start(t, full())
+	d := start(t, fullService())
 	d.See("1 to 5 of 5")
 	to := func() screen.ToRedeem {
 		t.Helper()
 		msg, ok := d.Posts(actions.Redeem).(screen.Go)
 		if !ok {
-			t.Fatal("it does not redeem")
+			t.Fatal("Redeem opens no screen")
 		}
 		return msg.To.(screen.ToRedeem)
 	}

@@ -20,37 +20,37 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// counted stands before a server and counts how often each perk is read.
-type counted struct {
-	behind http.Handler
-	gone   string        // a perk that the server is asked for by an id that it does not know
-	hold   chan struct{} // reads wait until it is closed, or they are given up
-	came   chan string   // the first ones
-	ended  chan string   // those that were given up
-	forbid atomic.Bool   // the client may not read perks
+// countingProxy is a proxy to a server that counts how often each perk is read.
+type countingProxy struct {
+	next      http.Handler
+	missing   string        // the id of a perk that the server is made not to find
+	hold      chan struct{} // reads wait until it is closed, or they are cancelled
+	arrived   chan string   // the first reads
+	cancelled chan string
+	forbid    atomic.Bool // the client may not read perks
 
-	mu    sync.Mutex
-	reads map[string]int
-	now   int
-	most  int // at the same time
+	mu      sync.Mutex
+	reads   map[string]int
+	current int
+	most    int // at the same time
 }
 
-func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *countingProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path.Base(path.Dir(r.URL.Path)) != "perks" {
-		c.behind.ServeHTTP(w, r)
+		c.next.ServeHTTP(w, r)
 		return
 	}
 	id := path.Base(r.URL.Path)
 	c.count(id, 1)
 	defer c.count(id, -1)
 	select {
-	case c.came <- id:
+	case c.arrived <- id:
 	default:
 	}
 	select {
 	case <-c.hold:
 	case <-r.Context().Done():
-		c.ended <- id
+		c.cancelled <- id
 		return
 	}
 	if c.forbid.Load() {
@@ -58,21 +58,21 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "The scope perks:read is missing.", Code: api.CodeForbidden})
 		return
 	}
-	if id == c.gone {
-		r.URL.Path += "-gone"
+	if id == c.missing {
+		r.URL.Path += "-missing"
 	}
-	c.behind.ServeHTTP(w, r)
+	c.next.ServeHTTP(w, r)
 }
 
-func (c *counted) count(id string, by int) {
+func (c *countingProxy) count(id string, by int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now += by
-	c.most = max(c.most, c.now)
+	c.current += by
+	c.most = max(c.most, c.current)
 	c.reads[id] += max(by, 0)
 }
 
-func (c *counted) total() (reads, perks, most int) {
+func (c *countingProxy) total() (reads, perks, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.reads {
@@ -81,8 +81,8 @@ func (c *counted) total() (reads, perks, most int) {
 	return reads, len(c.reads), c.most
 }
 
-// afterMany is the list of perks with somebody who has redeemed 60 of them.
-func afterMany(t *testing.T) (*tuitest.Driver, *counted) {
+// startCounting starts on the list of perks; alice has redeemed 60 of them.
+func startCounting(t *testing.T) (*tuitest.Driver, *countingProxy) {
 	t.Helper()
 	server := servertest.Start(t)
 	server.ImportUsers("alice")
@@ -95,14 +95,14 @@ func afterMany(t *testing.T) (*tuitest.Driver, *counted) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &counted{
-		behind: httputil.NewSingleHostReverseProxy(root), gone: "perk-59", hold: make(chan struct{}),
-		came: make(chan string, 4), ended: make(chan string, 4), reads: map[string]int{},
+	c := &countingProxy{
+		next: httputil.NewSingleHostReverseProxy(root), missing: "perk-59", hold: make(chan struct{}),
+		arrived: make(chan string, 4), cancelled: make(chan string, 4), reads: map[string]int{},
 	}
-	before := httptest.NewServer(c)
-	t.Cleanup(before.Close)
+	proxy := httptest.NewServer(c)
+	t.Cleanup(proxy.Close)
 	gated := *server
-	gated.URL = before.URL + "/v2"
+	gated.URL = proxy.URL + "/v2"
 	d := tuitest.Start(t, &gated)
 	for _, p := range perks {
 		if _, _, err := d.App.Shell().Account.Client.Redeem(context.Background(), p.ID, api.RedeemRequest{UserID: "alice"}, ""); err != nil {
@@ -112,25 +112,25 @@ func afterMany(t *testing.T) (*tuitest.Driver, *counted) {
 	return d, c
 }
 
-// show shows what was redeemed, up to where the first perks are being read.
-func (c *counted) show(d *tuitest.Driver) {
+// openTab opens the tab of redemptions, and waits for the first reads.
+func (c *countingProxy) openTab(d *tuitest.Driver) {
 	d.Press("tab")
-	d.Until("four reads", func() bool { return d.Running() == cap(c.came) })
-	for range cap(c.came) {
-		<-c.came
+	d.Until("four reads", func() bool { return d.Running() == cap(c.arrived) })
+	for range cap(c.arrived) {
+		<-c.arrived
 	}
 	d.See("[Redeemed 60]", "perk-60")
 }
 
-func TestRedeemedPerksAreReadOnceAndFewAtATime(t *testing.T) {
-	d, c := afterMany(t)
+func TestTitlesAreReadOnceAndFourAtATime(t *testing.T) {
+	d, c := startCounting(t)
 	d.Open(screen.ToUser{ID: "alice"})
 	d.See("Redeemed 60")
 	d.Settle()
 	if reads, _, _ := c.total(); reads != 0 {
 		t.Errorf("%d perks were read for a tab that is not shown", reads)
 	}
-	c.show(d)
+	c.openTab(d)
 	close(c.hold)
 	d.See("Title 60 perk-60")
 	d.Settle()
@@ -138,10 +138,10 @@ func TestRedeemedPerksAreReadOnceAndFewAtATime(t *testing.T) {
 		t.Errorf("%d requests for %d perks, %d at a time, for a page of 50", reads, perks, most)
 	}
 	if d.Shows("Title 59") || !d.Shows("perk-59 approved") {
-		t.Errorf("a perk that is gone has not its id alone:\n%s", d.Screen())
+		t.Errorf("a missing perk has more than its id:\n%s", d.Screen())
 	}
 	d.Press("n")
-	d.See("Title 05 perk-05") // not perk-10: of two that were redeemed in one millisecond, either may be on page 1
+	d.See("Title 05 perk-05") // not perk-10: of two redemptions in one millisecond, either may be on page 1
 	d.Settle()
 	d.Press("p", "tab", "tab", "n")
 	d.See("Title 05 perk-05")
@@ -153,18 +153,18 @@ func TestRedeemedPerksAreReadOnceAndFewAtATime(t *testing.T) {
 	d.See("Title 60 perk-60")
 	d.Press("R")
 	d.Settle()
-	if reads, _, _ := c.total(); reads != 61 || c.reads[c.gone] != 2 {
-		t.Errorf("%d requests after loading again, %d of them for the perk that is gone", reads, c.reads[c.gone])
+	if reads, _, _ := c.total(); reads != 61 || c.reads[c.missing] != 2 {
+		t.Errorf("%d requests after a reload, %d of them for the missing perk", reads, c.reads[c.missing])
 	}
 }
 
-func TestAClientThatMayNotReadPerksAsksForFewTitles(t *testing.T) {
-	d, c := afterMany(t)
+func TestForbiddenTitlesAreNotAllRequested(t *testing.T) {
+	d, c := startCounting(t)
 	d.Open(screen.ToUser{ID: "alice"})
 	d.See("Redeemed 60")
 	d.Settle()
 	c.forbid.Store(true)
-	c.show(d)
+	c.openTab(d)
 	close(c.hold)
 	d.Settle()
 	if reads, _, _ := c.total(); reads != 4 {
@@ -175,15 +175,15 @@ func TestAClientThatMayNotReadPerksAsksForFewTitles(t *testing.T) {
 	d.See("Title 60 perk-60")
 }
 
-func TestLeavingTheUserGivesUpTheTitles(t *testing.T) {
-	d, c := afterMany(t)
+func TestLeavingTheUserCancelsReadingTitles(t *testing.T) {
+	d, c := startCounting(t)
 	d.Open(screen.ToUser{ID: "alice"})
 	d.See("Redeemed 60")
 	d.Settle()
-	c.show(d)
+	c.openTab(d)
 	d.Press("esc")
-	for range cap(c.ended) {
-		<-c.ended
+	for range cap(c.cancelled) {
+		<-c.cancelled
 	}
 	d.Settle()
 	if reads, _, _ := c.total(); reads != 4 {
