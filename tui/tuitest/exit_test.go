@@ -22,7 +22,7 @@ func TestTerminalIsRestored(t *testing.T) {
 		name, command, shown string
 		end                  func(*window)
 		code                 int
-		said                 string
+		message              string
 	}{
 		{"q", real, "All valid perks", key("q"), 0, ""},
 		{"ctrl+c", real, "All valid perks", key("C-c"), 0, ""},
@@ -39,12 +39,12 @@ func TestTerminalIsRestored(t *testing.T) {
 			w.see(test.shown)
 			w.awaitModes("cursor 0, other screen 1, mouse 1")
 			test.end(w)
-			screen := w.see("exited with ", test.said)
+			screen := w.see("exited with ", test.message)
 			if !strings.Contains(screen, "exited with "+strconv.Itoa(test.code)) {
 				t.Errorf("want exit code %d:\n%s", test.code, screen)
 			}
 			w.checkRestored()
-			if report := test.said != ""; report && !strings.Contains(w.read("report.txt"), "goroutine ") {
+			if report := test.message != ""; report && !strings.Contains(w.read("report.txt"), "goroutine ") {
 				t.Errorf("the report is %q", w.read("report.txt"))
 			}
 		})

@@ -17,7 +17,7 @@ const faultyEnv = "PERKS_TEST_FAULTY"
 
 func faulty() int {
 	s := command.SystemStreams()
-	options := tui.Options{Accounts: nobody{}, Desktop: tui.NewDesktop(os.Stdout, os.Getenv), Mouse: true}
+	options := tui.Options{Accounts: noAccounts{}, Desktop: tui.NewDesktop(os.Stdout, os.Getenv), Mouse: true}
 	keep := func(report string) (string, error) {
 		return "report.txt", os.WriteFile("report.txt", []byte(report), 0o600)
 	}
@@ -63,15 +63,15 @@ func (f *faults) View() string {
 	return f.Model.View()
 }
 
-// nobody has no profiles.
-type nobody struct{}
+// noAccounts is Accounts without profiles.
+type noAccounts struct{}
 
-func (nobody) Profiles() ([]screen.Profile, string, error) { return nil, "", nil }
+func (noAccounts) Profiles() ([]screen.Profile, string, error) { return nil, "", nil }
 
-func (nobody) Connect(string) (screen.Account, error) {
+func (noAccounts) Connect(string) (screen.Account, error) {
 	return screen.Account{}, &screen.NotLoggedIn{Message: "Not logged in."}
 }
 
-func (nobody) Login(context.Context, screen.Profile, string) (screen.Account, string, error) {
-	return screen.Account{}, "", errors.New("nobody logs in here")
+func (noAccounts) Login(context.Context, screen.Profile, string) (screen.Account, string, error) {
+	return screen.Account{}, "", errors.New("no login in this test")
 }
