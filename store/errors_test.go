@@ -10,7 +10,7 @@ import (
 	"example.com/perks/store"
 )
 
-// TestFaultSaysWhetherAWriteMayHaveHappened keeps the two errors with CodeUnavailable apart: after one a retry is safe, after the other not.
+// TestFaultSaysWhetherAWriteMayHaveHappened tells the two errors with CodeUnavailable apart: a retry is safe only after one of them.
 func TestFaultSaysWhetherAWriteMayHaveHappened(t *testing.T) {
 	const unknown, notBegun = "The outcome is unknown", "Nothing was begun"
 	cause := errors.New("the disk failed")
@@ -21,10 +21,10 @@ func TestFaultSaysWhetherAWriteMayHaveHappened(t *testing.T) {
 		want               string // start of the message; "" for an error that is not public
 	}{
 		{"an unclear commit", &store.OutcomeUnknownError{Cause: cause}, false, true, unknown},
-		{"an unclear commit whose cause passes", &store.OutcomeUnknownError{Cause: cause}, true, true, unknown},
-		{"a failure that passes", cause, true, true, notBegun},
-		{"a failure of the database", cause, false, true, ""},
-		{"a context that ended", context.Canceled, false, false, ""},
+		{"an unclear commit with a transient cause", &store.OutcomeUnknownError{Cause: cause}, true, true, unknown},
+		{"a transient failure", cause, true, true, notBegun},
+		{"a database failure", cause, false, true, ""},
+		{"a cancelled context", context.Canceled, false, false, ""},
 	} {
 		err := store.Fault("write", test.err, test.passes, test.isDatabase)
 		var public *api.Error
@@ -34,10 +34,10 @@ func TestFaultSaysWhetherAWriteMayHaveHappened(t *testing.T) {
 			t.Errorf("%s: %s: %q, want %q", test.name, public.Code, public.Message, test.want)
 		}
 		if !errors.Is(err, test.err) || !strings.Contains(err.Error(), "write: ") {
-			t.Errorf("%s: the log says %v, want what was done and why it failed", test.name, err)
+			t.Errorf("%s: the log says %v, want the operation and the cause", test.name, err)
 		}
 	}
 	if err := store.Fault("write", cause, false, false); err != cause {
-		t.Errorf("an error that is not the database's became %v", err)
+		t.Errorf("an error from elsewhere became %v", err)
 	}
 }

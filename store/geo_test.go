@@ -20,7 +20,7 @@ func TestDistanceKM(t *testing.T) {
 		{"a degree of longitude at 60° is half as long", 60, 0, 60, 1, 55.597},
 		{"London to Paris", 51.5074, -0.1278, 48.8566, 2.3522, 343.557},
 		{"across the antimeridian", 0, 179.5, 0, -179.5, 111.195},
-		{"pole to pole is half the way round", 90, 0, -90, 0, 20015.115},
+		{"pole to pole is half the circumference", 90, 0, -90, 0, 20015.115},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := store.DistanceKM(test.lat1, test.lng1, test.lat2, test.lng2); math.Abs(got-test.want) > 0.001 {
@@ -91,7 +91,7 @@ func TestBoxIsTight(t *testing.T) {
 	}
 }
 
-// randomCircle favours the places where the grid has edges.
+// randomCircle favours circles at the edges of the grid.
 func randomCircle(random *rand.Rand) store.Circle {
 	circle := store.Circle{
 		Lat:      random.Float64()*180 - 90,
@@ -109,16 +109,16 @@ func randomCircle(random *rand.Rand) store.Circle {
 	return circle
 }
 
-// randomPointWithin goes from the centre in any direction, as far as the radius or up to it.
+// randomPointWithin returns a point inside the circle or on its edge.
 func randomPointWithin(random *rand.Rand, circle store.Circle) (lat, lng float64) {
-	way := circle.RadiusKM / store.EarthRadiusKM
+	angle := circle.RadiusKM / store.EarthRadiusKM
 	if random.IntN(2) == 0 {
-		way *= random.Float64()
+		angle *= random.Float64()
 	}
 	bearing := random.Float64() * 2 * math.Pi
 	lat1, lng1 := circle.Lat*math.Pi/180, circle.Lng*math.Pi/180
-	lat2 := math.Asin(math.Sin(lat1)*math.Cos(way) + math.Cos(lat1)*math.Sin(way)*math.Cos(bearing))
-	lng2 := lng1 + math.Atan2(math.Sin(bearing)*math.Sin(way)*math.Cos(lat1), math.Cos(way)-math.Sin(lat1)*math.Sin(lat2))
+	lat2 := math.Asin(math.Sin(lat1)*math.Cos(angle) + math.Cos(lat1)*math.Sin(angle)*math.Cos(bearing))
+	lng2 := lng1 + math.Atan2(math.Sin(bearing)*math.Sin(angle)*math.Cos(lat1), math.Cos(angle)-math.Sin(lat1)*math.Sin(lat2))
 	return lat2 * 180 / math.Pi, math.Remainder(lng2*180/math.Pi, 360)
 }
 
@@ -133,16 +133,16 @@ func timesCovered(circle store.Circle, cell int) int {
 }
 
 func TestHaversineOfARadius(t *testing.T) {
-	quarter := math.Pi / 2 * store.EarthRadiusKM // of the way round
+	quarter := math.Pi / 2 * store.EarthRadiusKM // of the circumference
 	for _, test := range []struct {
 		name     string
 		radiusKM float64
 		want     float64
 	}{
 		{"a point", 0, 0},
-		{"a quarter of the way round", quarter, 0.5},
-		{"half of the way round is everything", 2 * quarter, 1},
-		{"and more than that is no less", 3 * quarter, 1},
+		{"a quarter of the circumference", quarter, 0.5},
+		{"half the circumference covers everything", 2 * quarter, 1},
+		{"more than half covers no less", 3 * quarter, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := (store.Circle{RadiusKM: test.radiusKM}).Haversine(); math.Abs(got-test.want) > 1e-12 {

@@ -59,7 +59,7 @@ func TestParsePerkReadsEveryField(t *testing.T) {
 	}
 }
 
-func TestParsePerkFillsInWhatCanBeAbsent(t *testing.T) {
+func TestParsePerkFillsInDefaults(t *testing.T) {
 	want := store.PerkRecord{Perk: api.Perk{Title: "Tea", Description: "Hot", City: "Bath"}, Approval: store.ApprovalAuto}
 	for _, text := range []string{
 		`{"title":"Tea","description":"Hot","city":"Bath"}`,
@@ -98,11 +98,11 @@ func TestParsePropertyReadsEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, fromCSV, comparePrices); diff != "" {
-		t.Errorf("the same property from CSV, with the owner given beside it, differs (-want +got):\n%s", diff)
+		t.Errorf("the same property from CSV, with a default owner, differs (-want +got):\n%s", diff)
 	}
 }
 
-func TestParsePropertyFillsInWhatCanBeAbsent(t *testing.T) {
+func TestParsePropertyFillsInDefaults(t *testing.T) {
 	property, err := store.ParseProperty(object(t, `{"propertyId":7,"title":"Flat","price_pw":"120"}`), "acme")
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestParsePropertyFillsInWhatCanBeAbsent(t *testing.T) {
 	}
 }
 
-func TestARowLeavesOpenWhatItDoesNotName(t *testing.T) {
+func TestPerkRowKeepsAbsentFields(t *testing.T) {
 	from, to := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	known := store.PerkRecord{
 		Perk: api.Perk{ID: "tea", Title: "Tea", Description: "Hot", Category: pointerTo("Food"), MerchantName: pointerTo("Leaf"), Terms: pointerTo("One each"),
@@ -152,11 +152,11 @@ func TestARowLeavesOpenWhatItDoesNotName(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := row.FillFrom(known, row.Row.Absent); err == nil || !strings.Contains(err.Error(), "valid_to must be after valid_from") {
-		t.Errorf("an end before the beginning that stays: %v", err)
+		t.Errorf("valid_to before the stored valid_from: %v", err)
 	}
 }
 
-func TestAPropertysRowLeavesOpenWhatItDoesNotName(t *testing.T) {
+func TestPropertyRowKeepsAbsentFields(t *testing.T) {
 	known := store.PropertyRecord{
 		Property: api.Property{ID: 7, Title: "Flat", Description: "Bright", Address: "1 High St", City: "Bath", Postcode: "BA1",
 			Images: []string{"https://img.example/1.png"}, PricePW: price(t, "120.50"), Bedrooms: 2, Bathrooms: 1, Lat: pointerTo(51.38), Deposit: 99.5},
@@ -169,11 +169,11 @@ func TestAPropertysRowLeavesOpenWhatItDoesNotName(t *testing.T) {
 		row  []api.Member
 		want store.PropertyRecord
 	}{
-		"nothing but the id":        {object(t, `{"propertyId":7}`), known},
-		"empty cells":               {empty, cleared},
-		"the same as nulls":         {object(t, `{"propertyId":7,"description":null,"address":null,"city":null,"postcode":null,"images":null,"bedrooms":null,"bathrooms":null,"lat":null,"deposit":null}`), cleared},
-		"an owner beside the file":  {object(t, `{"propertyId":7}`), known},
-		"values that it has before": {object(t, `{"propertyId":7,"city":"Bath","owner":"acme"}`), known},
+		"nothing but the id":    {object(t, `{"propertyId":7}`), known},
+		"empty cells":           {empty, cleared},
+		"the same as nulls":     {object(t, `{"propertyId":7,"description":null,"address":null,"city":null,"postcode":null,"images":null,"bedrooms":null,"bathrooms":null,"lat":null,"deposit":null}`), cleared},
+		"another default owner": {object(t, `{"propertyId":7}`), known},
+		"values it already has": {object(t, `{"propertyId":7,"city":"Bath","owner":"acme"}`), known},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row, err := store.ParseProperty(test.row, "someone-else")
@@ -207,7 +207,7 @@ func parseCategory(m []api.Member) error { _, err := store.ParseCategory(m); ret
 func parseUser(m []api.Member) error     { _, err := store.ParseUser(m); return err }
 func parseProperty(m []api.Member) error { _, err := store.ParseProperty(m, ""); return err }
 
-func TestParseSaysEverythingThatIsWrong(t *testing.T) {
+func TestParseReportsEveryProblem(t *testing.T) {
 	const allPerkFields = "id, title, description, category, merchant_name, image_url, discount_text, terms, valid_from, valid_to, city, " +
 		"created_at, updated_at, lat, lng, stock, approval"
 	tests := []struct {
@@ -230,10 +230,10 @@ func TestParseSaysEverythingThatIsWrong(t *testing.T) {
 			"approval": {"must be auto or manual"}, "image_url": {"must be an absolute http or https URL"}, "valid_to": {"must be after valid_from"}}},
 		{"dates that are the same to the microsecond", parsePerk, `{"title":"T","description":"D","city":"C",
 			"valid_from":"2026-01-01T00:00:00.0000001Z","valid_to":"2026-01-01T00:00:00.0000002Z"}`, api.FieldErrors{"valid_to": {"must be after valid_from"}}},
-		{"a perk that may be known, with a required field that is empty", parsePerk, `{"id":"tea","title":null,"city":""}`,
+		{"a perk that may exist, with an empty required field", parsePerk, `{"id":"tea","title":null,"city":""}`,
 			api.FieldErrors{"title": {"is required"}, "city": {"must not be blank"}}},
-		{"a latitude alone of a perk that may be known", parsePerk, `{"id":"tea","lat":1}`, api.FieldErrors{"lng": {"is required with lat"}}},
-		{"a property that may be known, with required fields that are empty", parseProperty, `{"propertyId":7,"title":null,"price_pw":null,"owner":null}`,
+		{"a latitude alone of a perk that may exist", parsePerk, `{"id":"tea","lat":1}`, api.FieldErrors{"lng": {"is required with lat"}}},
+		{"a property that may exist, with empty required fields", parseProperty, `{"propertyId":7,"title":null,"price_pw":null,"owner":null}`,
 			api.FieldErrors{"title": {"is required"}, "price_pw": {"is required"}, "owner": {"is required"}}},
 		{"a latitude alone", parsePerk, `{"title":"T","description":"D","city":"C","lat":1}`, api.FieldErrors{"lng": {"is required with lat"}}},
 		{"a longitude alone", parsePerk, `{"title":"T","description":"D","city":"C","lng":1,"lat":null}`, api.FieldErrors{"lat": {"is required with lng"}}},
@@ -284,12 +284,12 @@ func TestFieldsAreTheMembersOfTheRecords(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%T is written with other fields than it is read with (-read +written):\n%s", test.record, diff)
+			t.Errorf("%T is written with different fields than it is read with (-read +written):\n%s", test.record, diff)
 		}
 	}
 }
 
-// FuzzParse proves that whatever file an operator imports, each of its rows is refused or gives a record that is valid.
+// FuzzParse checks that each row of any imported file is refused or gives a valid record.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("id,title,description,city,lat,lng,stock,valid_from\ntea,Tea,Hot,Bath,1,2,3,2026-01-01T00:00:00Z\n"))
 	f.Add([]byte(`[{"propertyId":1,"title":"Flat","price_pw":120.50,"images":"https://a.example, https://b.example","owner":"acme"}]`))

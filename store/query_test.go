@@ -7,7 +7,7 @@ import (
 	"example.com/perks/store"
 )
 
-func TestAWindowIsReadFromTheNearerEnd(t *testing.T) {
+func TestWindowIsReadFromTheNearerEnd(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		page  int64
@@ -24,7 +24,7 @@ func TestAWindowIsReadFromTheNearerEnd(t *testing.T) {
 		{"the last page, not full", 10, 10, 93, store.Fetch{FromEnd: true, Take: 3}},
 		{"the page before it", 9, 10, 93, store.Fetch{FromEnd: true, Skip: 3, Take: 10}},
 		{"a page past the end", 11, 10, 100, store.Fetch{}},
-		{"a page far past every end", math.MaxInt64, 100, math.MaxInt64 - 1, store.Fetch{}},
+		{"a page far past the end", math.MaxInt64, 100, math.MaxInt64 - 1, store.Fetch{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := (store.Window{Page: test.page, PerPage: test.per}).Fetch(test.total); got != test.want {

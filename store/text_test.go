@@ -9,7 +9,7 @@ import (
 	"example.com/perks/store"
 )
 
-func TestFoldMakesEqualWhatDiffersInCaseOrEncoding(t *testing.T) {
+func TestFoldIgnoresCaseAndEncoding(t *testing.T) {
 	for _, same := range [][]string{
 		{"coffee", "Coffee", "COFFEE"},
 		{"straße", "STRASSE", "Strasse"},
@@ -28,7 +28,7 @@ func TestFoldMakesEqualWhatDiffersInCaseOrEncoding(t *testing.T) {
 	}
 }
 
-func TestFoldKeepsApartWhatDiffers(t *testing.T) {
+func TestFoldKeepsDifferentTextsApart(t *testing.T) {
 	for _, different := range [][2]string{{"cafe", "café"}, {"o", "ö"}, {"a b", "a  b"}, {"1", "１"}} {
 		if store.Fold(different[0]) == store.Fold(different[1]) {
 			t.Errorf("%q and %q fold to the same", different[0], different[1])
@@ -43,7 +43,7 @@ func FuzzFold(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		folded := store.Fold(text)
 		if !utf8.ValidString(folded) || strings.Contains(folded, "\x00") {
-			t.Errorf("Fold(%q) = %q holds what a database cannot", text, folded)
+			t.Errorf("Fold(%q) = %q holds text a database cannot store", text, folded)
 		}
 		if again := store.Fold(folded); again != folded {
 			t.Errorf("Fold(%q) = %q, and folding that again gives %q", text, folded, again)
@@ -57,12 +57,12 @@ func TestWords(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"nothing but signs", " -- !? ", nil},
+		{"only punctuation", " -- !? ", nil},
 		{"folded, once each, in order of appearance", "Pizza & PASTA, pizza!", []string{"pizza", "pasta"}},
 		{"digits belong to words", "2for1 at 7-Eleven", []string{"2for1", "at", "7", "eleven"}},
-		{"an apostrophe parts", "Joe's", []string{"joe", "s"}},
-		{"marks stay upon their letters", "हिन्दी भाषा", []string{"हिन्दी", "भाषा"}},
-		{"long words are cut by characters", long + "x", []string{strings.Repeat("é", 40)}},
+		{"an apostrophe separates words", "Joe's", []string{"joe", "s"}},
+		{"marks stay on their letters", "हिन्दी भाषा", []string{"हिन्दी", "भाषा"}},
+		{"long words are truncated by characters", long + "x", []string{strings.Repeat("é", 40)}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := store.Words(test.text); !slices.Equal(got, test.want) {

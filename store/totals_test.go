@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// counter is a catalog in which something begins or ends at every full hour, and which counts how often it is counted.
+// counter is a catalog that changes at every full hour. It counts its own calls.
 type counter struct {
 	t       *testing.T
 	totals  *store.Totals
@@ -24,7 +24,7 @@ type counter struct {
 
 func newCounter(t *testing.T) *counter { return &counter{t: t, totals: store.NewTotals(), version: 1} }
 
-// count gives as many perks as it was called.
+// count returns as many perks as the number of its calls.
 func (c *counter) count(at time.Time) func() (store.Count, error) {
 	return func() (store.Count, error) {
 		c.counted++
@@ -34,7 +34,7 @@ func (c *counter) count(at time.Time) func() (store.Count, error) {
 	}
 }
 
-// wants asks for the total of a query, which is the number of counts so far when it is counted now.
+// wants checks the total of a query; a new count returns the number of counts so far.
 func (c *counter) wants(what string, query store.PerkQuery, want int64) {
 	c.t.Helper()
 	if query.At.IsZero() {
@@ -54,13 +54,13 @@ func TestATotalIsCountedOnceWhileNothingChanges(t *testing.T) {
 	c.wants("later in the hour", at(time.Hour-time.Microsecond), 1)
 	c.wants("earlier in the hour", at(0), 1)
 	c.wants("in the next hour", at(time.Hour), 2)
-	c.wants("in the hour before", at(-time.Nanosecond), 3) // which is kept, as all times, to the microsecond before noon
+	c.wants("in the hour before", at(-time.Nanosecond), 3) // times are stored to the microsecond
 	c.version++
 	c.wants("after an import", at(-time.Minute), 4)
 	c.wants("again after it", at(-time.Minute), 4)
 }
 
-func TestAnEarlierViewDoesNotReplaceALaterTotal(t *testing.T) {
+func TestAnOlderSnapshotDoesNotReplaceANewerTotal(t *testing.T) {
 	c := newCounter(t)
 	c.version = 2
 	c.wants("version 2", store.PerkQuery{}, 1)
@@ -95,7 +95,7 @@ func TestEachFilterHasItsOwnTotal(t *testing.T) {
 		c.wants("a query of its own", query, int64(i+1))
 		c.wants("the query again", query, int64(i+1))
 	}
-	c.wants("whoever it is for", store.PerkQuery{AvailableTo: "bob"}, 2)
+	c.wants("for another user", store.PerkQuery{AvailableTo: "bob"}, 2)
 	c.wants("the city in another case", store.PerkQuery{PerkFilter: api.PerkFilter{City: "LEEDS"}}, 3)
 	c.wants("the text in another case", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "-LEEDS-"}}, 4)
 	c.wants("in whichever order, on whichever page", store.PerkQuery{Window: store.Window{Page: 3, PerPage: 10}}, 1)
@@ -111,7 +111,7 @@ func TestCategoriesHaveTheirOwnTotals(t *testing.T) {
 	}
 }
 
-func TestAFailedCountIsNotRemembered(t *testing.T) {
+func TestAFailedCountIsNotCached(t *testing.T) {
 	c := newCounter(t)
 	broken := errors.New("broken")
 	_, err := c.totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) { return store.Count{}, broken })
@@ -121,7 +121,7 @@ func TestAFailedCountIsNotRemembered(t *testing.T) {
 	c.wants("after the failure", store.PerkQuery{}, 1)
 }
 
-func TestOfManyWhoNeedTheSameTotalOneCounts(t *testing.T) {
+func TestConcurrentCallersShareOneCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		totals, counting, counted := store.NewTotals(), make(chan struct{}), 0
 		results := make(chan int64, 8)
@@ -166,7 +166,7 @@ func TestWaitingForACountEndsWithTheCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := totals.Get(ctx, store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
-		t.Error("two count at once")
+		t.Error("two callers count at once")
 		return store.Count{}, nil
 	})
 	if !errors.Is(err, context.Canceled) {

@@ -13,15 +13,15 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// feed reads the audit log in turns.
-type feed struct {
+// follower polls the audit log.
+type follower struct {
 	t        *testing.T
 	db       *DB
 	position store.AuditPosition
 }
 
-// gives checks the subjects of the next turn.
-func (f *feed) gives(what string, want ...string) {
+// wants checks the subjects that the next poll returns.
+func (f *follower) wants(what string, want ...string) {
 	f.t.Helper()
 	var got []string
 	for entry, err := range f.db.AuditSince(f.t.Context(), store.AuditQuery{}, &f.position) {
@@ -51,12 +51,12 @@ const (
 		VALUES ($1, 'perk-0', $1, 'shop', now() - interval '1 hour', 'pending', 'pending', '{}')`
 )
 
-// TestEntriesOfALateCommitAreFollowedOnce has a transaction take its numbers and times first and commit last, after others
-// that began later have been read.
-func TestEntriesOfALateCommitAreFollowedOnce(t *testing.T) {
+// TestFollowersSeeALateCommitOnce has a transaction take its ids and times first and commit last, after newer ones
+// have been read.
+func TestFollowersSeeALateCommitOnce(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
-	f := &feed{t: t, db: db}
+	f := &follower{t: t, db: db}
 	execute(t, db.writes, addEntry, "before")
 	late, err := db.writes.Begin(t.Context())
 	if err != nil {
@@ -65,28 +65,28 @@ func TestEntriesOfALateCommitAreFollowedOnce(t *testing.T) {
 	defer late.Rollback(t.Context())
 	execute(t, late, addEntry, "late")
 	execute(t, late, addRedemption, "late")
-	f.gives("at first", "before")
+	f.wants("at first", "before")
 
 	execute(t, db.writes, addEntry, "early")
 	execute(t, db.writes, addRedemption, "early")
-	f.gives("while the other is under way", "redemption/early", "early")
-	f.gives("again")
+	f.wants("while another transaction is open", "redemption/early", "early")
+	f.wants("again")
 	execute(t, late, `SAVEPOINT part`)
 	execute(t, late, addEntry, "later")
 	execute(t, late, `RELEASE part`)
 	execute(t, db.writes, addEntry, "between")
-	f.gives("the other is still under way", "between")
+	f.wants("the other transaction is still open", "between")
 	if err := late.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	execute(t, db.writes, `UPDATE redemptions SET status = 'approved' WHERE id = 'early'`)
-	f.gives("after the late commit", "redemption/late", "late", "later")
-	f.gives("again")
+	f.wants("after the late commit", "redemption/late", "late", "later")
+	f.wants("again")
 }
 
-// TestARestoredCopyBringsNothingNew gives rows numbers of transactions that this server comes to only after them, as a copy
-// that was made at an older server has them. Transactions that are older and later are under way meanwhile.
-func TestARestoredCopyBringsNothingNew(t *testing.T) {
+// TestARestoredCopyRepeatsNoEntries gives rows transaction ids that this server has not reached yet, as a copy from another
+// server has. An older and a newer transaction are open meanwhile.
+func TestARestoredCopyRepeatsNoEntries(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	older, err := db.writes.Begin(t.Context())
@@ -98,26 +98,26 @@ func TestARestoredCopyBringsNothingNew(t *testing.T) {
 	execute(t, db.writes, `
 		INSERT INTO audit (at, actor, action, subject, arrived)
 		SELECT now(), 'operator', 'test', 'restored', (pg_current_xact_id()::text::bigint + n)::text::xid8 FROM generate_series(1, 60) AS n`)
-	f := &feed{t: t, db: db}
+	f := &follower{t: t, db: db}
 	for range f.db.AuditSince(t.Context(), store.AuditQuery{}, &f.position) {
 	}
 	for n := range 45 {
 		if n == 20 {
-			alsoUnderWay, err := db.writes.Begin(t.Context())
+			alsoOpen, err := db.writes.Begin(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer alsoUnderWay.Rollback(t.Context())
-			execute(t, alsoUnderWay, addEntry, "not yet")
+			defer alsoOpen.Rollback(t.Context())
+			execute(t, alsoOpen, addEntry, "not yet")
 		}
 		subject := fmt.Sprint("new ", n)
 		execute(t, db.writes, addEntry, subject)
-		f.gives("a turn", subject)
+		f.wants("a poll", subject)
 	}
 	f.position = "1:99999999:"
 	for _, err := range f.db.AuditSince(t.Context(), store.AuditQuery{}, &f.position) {
 		if err == nil {
-			t.Error("a position that lies ahead of the database was read on from")
+			t.Error("reading continued from a position ahead of the database")
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestTheAuditLogIsReadInTheOrderOfIndexes proves that entries come as they are read: sorted whole, ten million redemptions
-// would first fill the server's disk.
-func TestTheAuditLogIsReadInTheOrderOfIndexes(t *testing.T) {
+// TestTheAuditLogIsReadInIndexOrder checks that entries stream from an index: sorting ten million redemptions would
+// fill the server's disk.
+func TestTheAuditLogIsReadInIndexOrder(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 100, 1000)

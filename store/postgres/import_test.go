@@ -21,17 +21,17 @@ import (
 
 var importDay = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func TestAnImportIsWholeWhereverItsConnectionIsCut(t *testing.T) {
+func TestAnImportIsAtomicWhereverItsConnectionIsCut(t *testing.T) {
 	for _, mode := range []string{"cache_statement", "simple_protocol"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			address := storetest.PostgresDatabase(t)
 			proxy, through := startProxy(t, address)
 			direct, db := openAt(t, address), openAt(t, through+"&default_query_exec_mode="+mode)
-			importPerks(t, db, "p", "q") // whatever a connection does once is done
+			importPerks(t, db, "p", "q") // warms the connection up
 			for _, answered := range []bool{false, true} {
 				for message, came := 1, true; came; message++ {
-					at := moment{message: message, answered: answered}
+					at := cutPoint{message: message, answered: answered}
 					want := fmt.Sprint("As of ", at)
 					proxy.cutAt(at)
 					_, err := db.ImportPerks(t.Context(), titled(want, "p", "q"), nil, store.Operator, importDay)
@@ -41,7 +41,7 @@ func TestAnImportIsWholeWhereverItsConnectionIsCut(t *testing.T) {
 					case err == nil && slices.Equal(titles, []string{want, want}):
 					case errors.As(err, new(*store.OutcomeUnknownError)) && titles[0] == titles[1]: // the cut was at the commit
 					default:
-						t.Errorf("cut at %+v: the import ended with %v, and the titles are %q", at, err, titles)
+						t.Errorf("cut at %+v: the import returned %v, and the titles are %q", at, err, titles)
 					}
 				}
 			}
@@ -49,7 +49,7 @@ func TestAnImportIsWholeWhereverItsConnectionIsCut(t *testing.T) {
 	}
 }
 
-func TestImportsThatMeetOneAnotherLoseNothing(t *testing.T) {
+func TestConcurrentImportsLoseNothing(t *testing.T) {
 	t.Parallel()
 	const imports = 12
 	address := storetest.PostgresDatabase(t)
@@ -61,7 +61,7 @@ func TestImportsThatMeetOneAnotherLoseNothing(t *testing.T) {
 	for i := range imports {
 		db := replicas[i%2]
 		ids := []string{"a", "b", "c", "d", "e"}
-		if i%3 == 0 { // against the order of the others
+		if i%3 == 0 { // in reverse order
 			slices.Reverse(ids)
 		}
 		for _, take := range []func() (store.Imported, error){
@@ -96,11 +96,11 @@ func TestImportsThatMeetOneAnotherLoseNothing(t *testing.T) {
 		t.Errorf("the catalog has version %d after %d changes", version, 2*imports)
 	}
 	if titles := exportedTitles(t, replicas[1]); len(slices.Compact(titles)) != 1 {
-		t.Errorf("the perks are of several imports: %q", titles)
+		t.Errorf("the perks mix several imports: %q", titles)
 	}
 }
 
-func TestNothingIsOpenWhileRecordsArrive(t *testing.T) {
+func TestNoTransactionIsOpenWhileRecordsArrive(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	_, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) {
@@ -154,9 +154,9 @@ func TestAnImportLocksNoStockThatItDoesNotChange(t *testing.T) {
 	}
 }
 
-// TestAnImportKeepsWhatOthersChangeMeanwhile lets an import meet a transaction that changes the same record and has yet to
-// commit. What the row leaves open must be what that transaction made of it.
-func TestAnImportKeepsWhatOthersChangeMeanwhile(t *testing.T) {
+// TestAnImportKeepsConcurrentChanges runs an import beside an open transaction that changes the same record. Fields that the
+// row does not have must keep that transaction's values.
+func TestAnImportKeepsConcurrentChanges(t *testing.T) {
 	t.Parallel()
 	title, city := "Imported", "York"
 	tests := []struct {
@@ -172,7 +172,7 @@ func TestAnImportKeepsWhatOthersChangeMeanwhile(t *testing.T) {
 			row := store.PropertyRecord{Property: api.Property{ID: 1, City: city}, Row: store.Row{Absent: ^store.Fields(1 << 4)}}
 			return db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
 		}, `SELECT title || ', ' || city FROM properties WHERE id = 1`, "New, York"},
-		{"a property that another adds", lockNewProperties + `; INSERT INTO properties (` + store.PropertyColumns + `)
+		{"a property that another transaction adds", lockNewProperties + `; INSERT INTO properties (` + store.PropertyColumns + `)
 			SELECT 2, owner, 'Restored', description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit FROM properties`, func(db *DB) (store.Imported, error) {
 			row := store.PropertyRecord{Property: api.Property{ID: 2, City: city}, Row: store.Row{Absent: ^store.Fields(1 << 4)}}
 			return db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
@@ -201,7 +201,7 @@ func TestAnImportKeepsWhatOthersChangeMeanwhile(t *testing.T) {
 	}
 }
 
-func TestAPropertyThatIsDeletedMeanwhileIsNotImportedInPart(t *testing.T) {
+func TestAPropertyDeletedMeanwhileIsNotPartlyImported(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	withProperty(t, db)
@@ -215,14 +215,14 @@ func TestAPropertyThatIsDeletedMeanwhileIsNotImportedInPart(t *testing.T) {
 	waitForLock(t, db)
 	commit(t, other)
 	if err := <-imported; !errors.As(err, new(*store.RowsRefused)) {
-		t.Errorf("the import ended with %v, want that its row lacks what a new property needs", err)
+		t.Errorf("the import returned %v, want missing required fields", err)
 	}
 	if n := read[int](t, db, `SELECT count(*) FROM properties`); n > 0 {
 		t.Errorf("there are %d properties, want none", n)
 	}
 }
 
-func TestWhatIsRestoredWaitsForAnImportOfProperties(t *testing.T) {
+func TestRestoringAPropertyWaitsForAnImport(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	withProperty(t, db)
@@ -254,7 +254,7 @@ func withProperty(t *testing.T, db *DB) {
 	}
 }
 
-func TestWhatAnImportLeavesEqualIsNotWritten(t *testing.T) {
+func TestAnImportDoesNotRewriteUnchangedRows(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	foreign := newPerk("f", "Title")
@@ -267,7 +267,7 @@ func TestWhatAnImportLeavesEqualIsNotWritten(t *testing.T) {
 	before := read[string](t, db, versions)
 	take()
 	if after := read[string](t, db, versions); after != before {
-		t.Errorf("the rows were written anew: %s, and before %s", after, before)
+		t.Errorf("the rows were rewritten: %s, and before %s", after, before)
 	}
 	importRows(t, db, newPerk("p", "Another title"), newPerk("q", "Title"))
 	if after := read[string](t, db, versions); after == before {
@@ -290,18 +290,18 @@ func TestAnImportLeavesNoFileBehind(t *testing.T) {
 	if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) {
 		yield(store.PerkRecord{}, os.ErrInvalid)
 	}, nil, store.Operator, importDay); err != os.ErrInvalid {
-		t.Errorf("the import ended with %v, want the error of the rows", err)
+		t.Errorf("the import returned %v, want the error of the rows", err)
 	}
 	requireEmpty("after an import of nothing good")
 
 	t.Setenv("TMPDIR", filepath.Join(folder, "missing"))
 	_, err := db.ImportPerks(t.Context(), titled("Lost", "p"), nil, store.Operator, importDay)
 	if err == nil || !strings.Contains(err.Error(), "TMPDIR") {
-		t.Errorf("the import ended with %v, want a word about TMPDIR", err)
+		t.Errorf("the import returned %v, want an error that names TMPDIR", err)
 	}
 }
 
-func TestALargeImportIsTidiedUpAfter(t *testing.T) {
+func TestALargeImportIsVacuumedAndAnalyzed(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	if _, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
@@ -313,13 +313,13 @@ func TestALargeImportIsTidiedUpAfter(t *testing.T) {
 	}, store.Operator, importDay); err != nil {
 		t.Fatal(err)
 	}
-	if tidy := read[bool](t, db, `
-		SELECT reltuples = $1 AND relallvisible = relpages FROM pg_class WHERE oid = 'users'::regclass`, manyRecords); !tidy {
-		t.Error("the table was not counted, or its pages were not marked as visible to all")
+	if isVacuumed := read[bool](t, db, `
+		SELECT reltuples = $1 AND relallvisible = relpages FROM pg_class WHERE oid = 'users'::regclass`, manyRecords); !isVacuumed {
+		t.Error("the table was not analyzed, or its pages are not all visible")
 	}
 }
 
-// newPerk is a record that is equal whenever it is made.
+// newPerk returns equal records for equal arguments.
 func newPerk(id, title string) store.PerkRecord {
 	return store.PerkRecord{Perk: api.Perk{ID: id, Title: title, Description: "Hot", City: "Bath", CreatedAt: importDay, UpdatedAt: importDay}}
 }

@@ -93,7 +93,7 @@ func requireStatus(t *testing.T, address string, applied bool) {
 	}
 }
 
-func TestAnAddressIsNotToldInErrors(t *testing.T) {
+func TestErrorsDoNotShowThePassword(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
 	for _, address := range []string{

@@ -8,7 +8,7 @@ import (
 	"example.com/perks/store"
 )
 
-// everyPlanFindsTheSamePage compares what each way finds with the same part of the whole list.
+// everyPlanFindsTheSamePage compares the page that each plan finds with the same part of the whole list.
 func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
 		for _, sort := range []string{"-created_at", "valid_to", "-distance", "distance,title"} {
@@ -31,7 +31,7 @@ func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 	}
 }
 
-// wholeList is the ids of all that matches, in order, without the help of any index on what is asked for.
+// wholeList returns the ids of all matches in order, without an index on the filter.
 func wholeList(t *testing.T, v view, s *search) []string {
 	t.Helper()
 	order, err := newPageOrder(s.Query.Sort, false)
@@ -57,9 +57,9 @@ func requireSamePage(t *testing.T, v view, s *search, page int64, list []string)
 	}
 	offset := s.Query.Window.Offset()
 	want := list[offset : offset+reach.Take]
-	way, found := 0, 0
+	plan, found := 0, 0
 	for candidates := range s.plans(order.fetch, reach, int64(len(list))) {
-		way++
+		plan++
 		perks, err := store.All(v, store.ScanPerk, pageOf(candidates, order), s.values(reach)...)
 		if err != nil {
 			t.Fatal(err)
@@ -68,17 +68,17 @@ func requireSamePage(t *testing.T, v view, s *search, page int64, list []string)
 		for _, perk := range perks {
 			ids = append(ids, perk.ID)
 		}
-		// What a way has less than the page is missing at the end from which the page is reached.
+		// A plan that finds fewer perks than the page holds must find those it reaches first.
 		begin := want[:min(len(ids), len(want))]
 		if reach.FromEnd {
 			begin = want[len(want)-len(begin):]
 		}
 		found = len(ids)
 		if !slices.Equal(ids, begin) {
-			t.Errorf("%+v, sorted by %q, page %d, way %d: it is\n%q\nwant\n%q", s.Query, api.FormatSort(s.Query.Sort), page, way, ids, begin)
+			t.Errorf("%+v, sorted by %q, page %d, plan %d: it is\n%q\nwant\n%q", s.Query, api.FormatSort(s.Query.Sort), page, plan, ids, begin)
 		}
 	}
 	if found != len(want) {
-		t.Errorf("%+v, sorted by %q, page %d: the last way finds %d perks, want %d", s.Query, api.FormatSort(s.Query.Sort), page, found, len(want))
+		t.Errorf("%+v, sorted by %q, page %d: the last plan finds %d perks, want %d", s.Query, api.FormatSort(s.Query.Sort), page, found, len(want))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-func TestWhatLibpqKeepsToItselfIsNotSentToTheServer(t *testing.T) {
+func TestLibpqParametersAreNotSentToTheServer(t *testing.T) {
 	t.Parallel()
 	address := storetest.PostgresDatabase(t)
 	db := openAt(t, address+"&keepalives=1&keepalives_idle=5&keepalives_interval=5&keepalives_count=3&tcp_user_timeout=1000&load_balance_hosts=random&gssencmode=prefer"+
@@ -36,18 +36,18 @@ func TestTLSIsLimitedForEveryFallback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ways := []*tls.Config{config.ConnConfig.TLSConfig}
+	configs := []*tls.Config{config.ConnConfig.TLSConfig}
 	for _, other := range config.ConnConfig.Fallbacks {
 		if other.TLSConfig != nil {
-			ways = append(ways, other.TLSConfig)
+			configs = append(configs, other.TLSConfig)
 		}
 	}
-	if len(ways) != 2 {
-		t.Errorf("%d ways have TLS, want 2", len(ways))
+	if len(configs) != 2 {
+		t.Errorf("%d connection attempts use TLS, want 2", len(configs))
 	}
-	for _, way := range ways {
-		if way.MinVersion != tls.VersionTLS12 || way.MaxVersion != tls.VersionTLS13 {
-			t.Errorf("a way takes TLS from %x to %x", way.MinVersion, way.MaxVersion)
+	for _, config := range configs {
+		if config.MinVersion != tls.VersionTLS12 || config.MaxVersion != tls.VersionTLS13 {
+			t.Errorf("an attempt accepts TLS from %x to %x", config.MinVersion, config.MaxVersion)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestPerksThatManyAskForAtOnceAreReadTogether holds up the first queries, so that all others wait for the next.
-func TestPerksThatManyAskForAtOnceAreReadTogether(t *testing.T) {
+// TestConcurrentReadsOfPerksShareQueries blocks the first queries, so that all others wait for the next one.
+func TestConcurrentReadsOfPerksShareQueries(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 40, 1)
@@ -35,11 +35,11 @@ func TestPerksThatManyAskForAtOnceAreReadTogether(t *testing.T) {
 		ask(t.Context(), "perk-0")
 		waitForLock(t, db)
 	}
-	ctx, leave := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	ask(ctx, "perk-1")
-	leave()
-	if gone := <-answers; !errors.Is(gone.err, context.Canceled) {
-		t.Errorf("who left got %v, want %v", gone.err, context.Canceled)
+	cancel()
+	if a := <-answers; !errors.Is(a.err, context.Canceled) {
+		t.Errorf("the cancelled caller got %v, want %v", a.err, context.Canceled)
 	}
 	const asked = 200
 	for i := range asked {
@@ -53,17 +53,17 @@ func TestPerksThatManyAskForAtOnceAreReadTogether(t *testing.T) {
 		case api.CodeOf(a.err) == api.CodeNotFound:
 			missing++
 		case a.err != nil || a.got != a.asked:
-			t.Errorf("who asked for %s got %q, %v", a.asked, a.got, a.err)
+			t.Errorf("the caller that asked for %s got %q, %v", a.asked, a.got, a.err)
 		}
 	}
 	if want := asked / 50 * 10; missing != want {
-		t.Errorf("%d were told that the perk is not there, want those who asked for perk-40 to perk-49, %d", missing, want)
+		t.Errorf("%d callers got not found, want those that asked for perk-40 to perk-49, %d", missing, want)
 	}
 }
 
-// TestShortListsAreNotPlannedAnew lets one connection read and redeem one thing at a time, and looks at how its statements
-// were planned: five times for their values, as PostgreSQL does to compare, and from then on never again.
-func TestShortListsAreNotPlannedAnew(t *testing.T) {
+// TestShortListsAreNotReplanned reads and redeems one record at a time over one connection, and checks how its statements
+// were planned: five custom plans, which PostgreSQL makes to compare costs, and only the generic plan afterwards.
+func TestShortListsAreNotReplanned(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t)+"&pool_max_conns=1")
 	fill(t, db, 5000, 100) // enough that reading ten seems to cost more than reading one
@@ -96,7 +96,7 @@ func TestShortListsAreNotPlannedAnew(t *testing.T) {
 			}
 		}
 		if looked == 0 {
-			t.Error("no statement with a list was found")
+			t.Error("no statement takes a list")
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 const perPage = 25
 
-// thePage is how the perks of a page are read when their ids are known.
+// thePage is the scan that reads the perks of a page by id.
 const thePage = "Index Scan perks_pkey"
 
 func everyOrderIsWalked(t *testing.T, db *DB) {
@@ -30,7 +30,7 @@ func everyOrderIsWalked(t *testing.T, db *DB) {
 			query.Sort = sort
 			want := []string{index, thePage}
 			if sort[0].Field == "valid_to" && query.OnlyValid() {
-				want = []string{index, index, thePage} // those that end, and those that never do
+				want = []string{index, index, thePage} // perks that expire, and perks that never do
 			}
 			for plan := range pagePlans(t, db, query) {
 				plan.requireScans(t, want...)
@@ -86,7 +86,7 @@ func everyFilterIsLookedUp(t *testing.T, db *DB) {
 	}
 }
 
-// noFilterIsSearchedFor checks that no index is read from one end to the other to find what matches, nor the table itself.
+// noFilterIsSearchedFor checks that neither an index nor the table is read in full to find the matches.
 func noFilterIsSearchedFor(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
 		inSearch(t, db, filter.query, func(v view, s *search, total int64) {
@@ -156,14 +156,14 @@ func sortedBy(t *testing.T, text string) []api.SortKey {
 	return keys
 }
 
-// plan is how PostgreSQL would run a statement.
+// plan is the execution plan of a statement.
 type plan struct {
 	what, text string
 	isAtAnEnd  bool // of the list
-	isSure     bool // the last way to a page
+	isSure     bool // the last plan for a page
 }
 
-// scan is a step that reads perks, and the index it reads them by, in what EXPLAIN says.
+// scan matches a step of EXPLAIN's output that reads perks, and the index it uses.
 var scan = regexp.MustCompile(`(Seq Scan|Index Scan|Index Only Scan|Bitmap Heap Scan)(?: using (\S+))? on perks\b[^_]`)
 
 func (p plan) requireScans(t *testing.T, want ...string) {
@@ -205,7 +205,7 @@ func (p plan) requireWithout(t *testing.T, step string) {
 	}
 }
 
-// pagePlans are the plans of every way to the first page, to those beside the middle and to the last.
+// pagePlans returns every plan for the first page, the pages beside the middle and the last.
 func pagePlans(t *testing.T, db *DB, query store.PerkQuery) iter.Seq[plan] {
 	return func(yield func(plan) bool) {
 		inSearch(t, db, query, func(v view, s *search, total int64) {
@@ -220,7 +220,7 @@ func pagePlans(t *testing.T, db *DB, query store.PerkQuery) iter.Seq[plan] {
 				var plans []plan
 				for candidates := range s.plans(order.fetch, reach, total) {
 					plans = append(plans, plan{
-						what:      fmt.Sprintf("page %d of %d perks, sorted by %q, by way %d", page, total, api.FormatSort(query.Sort), len(plans)+1),
+						what:      fmt.Sprintf("page %d of %d perks, sorted by %q, plan %d", page, total, api.FormatSort(query.Sort), len(plans)+1),
 						text:      explain(t, v, pageOf(candidates, order), s.values(reach)...),
 						isAtAnEnd: page == 1 || page == pages,
 					})
@@ -248,7 +248,7 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, work func(view, *sear
 			return err
 		}
 		if total == 0 {
-			t.Errorf("nothing matches %+v: nothing is proven", query)
+			t.Errorf("nothing matches %+v, so this test shows nothing", query)
 		}
 		work(v, s, total)
 		return nil
@@ -264,5 +264,5 @@ func explain(t *testing.T, v view, text string, args ...any) string {
 	if err != nil {
 		t.Fatalf("explain %s: %v", text, err)
 	}
-	return strings.ReplaceAll(strings.Join(steps, "\n"), "Scan Backward", "Scan") // an index is as good from its end
+	return strings.ReplaceAll(strings.Join(steps, "\n"), "Scan Backward", "Scan") // an index can be read in either direction
 }

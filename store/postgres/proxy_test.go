@@ -11,29 +11,28 @@ import (
 	"testing"
 )
 
-// moment is when a proxy cuts a connection: at a client's message, counted from one, before the server gets it or after
-// the server has begun to answer it. In place of the answer the client gets nothing, or a FATAL error, which is what
-// PgBouncer says when it loses its server.
-type moment struct {
+// cutPoint is when a proxy cuts a connection: at a client's message, counted from one, before the server gets it or after
+// the server has begun to reply. The client gets no reply, or a FATAL error, which PgBouncer sends when it loses its server.
+type cutPoint struct {
 	message  int
 	answered bool
 	fatal    bool
 }
 
-// fatalError is an ErrorResponse of PostgreSQL's protocol (severity, SQLSTATE and message, each ended by a zero).
+// fatalError is an ErrorResponse of PostgreSQL's protocol (severity, SQLSTATE and message, each terminated by a zero).
 func fatalError() []byte {
 	fields := "SFATAL\x00VFATAL\x00C08P01\x00Mserver conn crashed?\x00\x00"
 	return append(binary.BigEndian.AppendUint32([]byte{'E'}, uint32(4+len(fields))), fields...)
 }
 
-// proxy stands between the driver and a server, and cuts one connection at a chosen moment.
+// proxy stands between the driver and a server, and cuts one connection at a cutPoint.
 type proxy struct {
 	t      *testing.T
 	server string // the path of the server's socket
 
 	mu   sync.Mutex
-	cut  moment
-	seen int // messages of clients since the moment was chosen
+	cut  cutPoint
+	seen int // messages of clients since cutAt
 	done bool
 }
 
@@ -71,29 +70,29 @@ func startProxy(t *testing.T, address string) (*proxy, string) {
 	return p, u.String()
 }
 
-// cutAt chooses the moment of the next cut.
-func (p *proxy) cutAt(m moment) {
+// cutAt sets the next cut.
+func (p *proxy) cutAt(c cutPoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut, p.seen, p.done = m, 0, false
+	p.cut, p.seen, p.done = c, 0, false
 }
 
-// endCut tells whether the chosen moment came. If not, it does not come any more.
+// endCut reports whether the cut was made, and cancels it if not.
 func (p *proxy) endCut() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	came := p.done
+	wasCut := p.done
 	p.done = true
-	return came
+	return wasCut
 }
 
-// isTheMoment counts a message of a client.
-func (p *proxy) isTheMoment() (now bool, cut moment) {
+// countMessage counts a message of a client, and reports whether to cut at it.
+func (p *proxy) countMessage() (now bool, cut cutPoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen++
 	if p.done || p.seen != p.cut.message {
-		return false, moment{}
+		return false, cutPoint{}
 	}
 	p.done = true
 	return true, p.cut
@@ -107,10 +106,10 @@ func (p *proxy) relay(client net.Conn) {
 		return
 	}
 	defer server.Close()
-	toClient := &valve{to: client}
+	toClient := &replyWriter{to: client}
 	go func() {
 		defer client.Close() // ends the loop below, too
-		if _, err := io.Copy(toClient, server); errors.Is(err, errShut) && toClient.fatal {
+		if _, err := io.Copy(toClient, server); errors.Is(err, errCut) && toClient.fatal {
 			_, _ = client.Write(fatalError())
 		}
 	}()
@@ -120,12 +119,12 @@ func (p *proxy) relay(client net.Conn) {
 		if err != nil {
 			return
 		}
-		now, cut := p.isTheMoment()
+		now, cut := p.countMessage()
 		if now && !cut.answered {
 			return
 		}
 		if now {
-			toClient.shut(cut.fatal) // the server may answer only what comes after, as CopyDone after CopyData
+			toClient.cut(cut.fatal) // the server may reply only to a later message, as with CopyDone after CopyData
 		}
 		if _, err := server.Write(buffer[:n]); err != nil {
 			return
@@ -133,27 +132,27 @@ func (p *proxy) relay(client net.Conn) {
 	}
 }
 
-// valve passes on what the server says until it is shut; then the server's next answer ends it.
-type valve struct {
+// replyWriter passes on the server's replies until it is cut; the next reply then fails with errCut.
+type replyWriter struct {
 	to    io.Writer
 	mu    sync.Mutex
-	ended bool
-	fatal bool // the client gets a FATAL error in place of that answer; read once that has come
+	isCut bool
+	fatal bool // the client gets a FATAL error instead of that reply; read once that has come
 }
 
-var errShut = errors.New("the connection is cut")
+var errCut = errors.New("the connection is cut")
 
-func (v *valve) shut(fatal bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.ended, v.fatal = true, fatal
+func (w *replyWriter) cut(fatal bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.isCut, w.fatal = true, fatal
 }
 
-func (v *valve) Write(b []byte) (int, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.ended {
-		return 0, errShut // ends the copying
+func (w *replyWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isCut {
+		return 0, errCut // ends the copying
 	}
-	return v.to.Write(b)
+	return w.to.Write(b)
 }

@@ -36,7 +36,7 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 						attempt.Key = &store.IdempotencyKey{Key: id}
 						keys++
 					}
-					cut := moment{message: message, answered: answered}
+					cut := cutPoint{message: message, answered: answered}
 					proxy.cutAt(cut)
 					result, err := db.Redeem(t.Context(), attempt)
 					if err != nil || result.Replayed || result.Redemption.ID != id {
@@ -54,7 +54,7 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 	}
 }
 
-// waitingFor gives each attempt, all of them at perk-0, a place among those that wait.
+// waitingFor takes a slot of the queue for each attempt, all of them at perk-0.
 func waitingFor(t *testing.T, r *redeemer, attempts ...store.RedeemAttempt) []*queuedAttempt {
 	t.Helper()
 	var batch []*queuedAttempt
@@ -66,7 +66,7 @@ func waitingFor(t *testing.T, r *redeemer, attempts ...store.RedeemAttempt) []*q
 	return batch
 }
 
-func TestAnAttemptThatTheDatabaseRefusesFailsNoOther(t *testing.T) {
+func TestAnAttemptThatTheDatabaseRejectsFailsNoOther(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
@@ -117,7 +117,7 @@ func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 	cutting, stop := context.WithCancel(t.Context())
 	defer stop()
 	var cutter sync.WaitGroup
-	cutter.Go(func() { cutAgainAndAgain(cutting, t, address) })
+	cutter.Go(func() { terminateSessions(cutting, t, address) })
 
 	var callers sync.WaitGroup
 	var mu sync.Mutex
@@ -141,8 +141,8 @@ func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 	requireExact(t, replicas[0], 0)
 }
 
-// cutAgainAndAgain ends sessions that are at work, over a connection that the driver knows nothing of.
-func cutAgainAndAgain(ctx context.Context, t *testing.T, address string) {
+// terminateSessions repeatedly terminates busy sessions, over a connection that the driver does not know.
+func terminateSessions(ctx context.Context, t *testing.T, address string) {
 	conn, err := pgx.Connect(context.Background(), address)
 	if err != nil {
 		t.Error(err)
@@ -236,7 +236,7 @@ func TestNothingIsAcknowledgedThatNoStandbyHas(t *testing.T) {
 	defer operator.Close(context.Background())
 	exec(t, operator, `ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
 	exec(t, operator, `SELECT pg_reload_conf()`)
-	// The server takes it up in its own time: when a write that is tried again and again waits.
+	// The server applies the setting with a delay: repeat a write until one waits.
 	go func() {
 		for db.Ready(t.Context()) == nil {
 		}
@@ -250,9 +250,9 @@ func TestNothingIsAcknowledgedThatNoStandbyHas(t *testing.T) {
 	waiting = waitForSyncRep(t, operator, waiting)
 	cancel()
 	if err := <-impatient; api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "The outcome is unknown") {
-		t.Errorf("who does not wait for the standby is told %v", err)
+		t.Errorf("the caller that does not wait for the standby got %v", err)
 	}
-	// The same again, as a client does that got no answer.
+	// Retry, as a client does whose reply was lost.
 	go func() { _, err := db.Redeem(t.Context(), attempt); patient <- err }()
 	for range 3 {
 		exec(t, operator, fmt.Sprintf(`SELECT pg_cancel_backend(%d)`, waiting.pid))
@@ -260,7 +260,7 @@ func TestNothingIsAcknowledgedThatNoStandbyHas(t *testing.T) {
 	}
 	select {
 	case err := <-patient:
-		t.Errorf("no standby has the redemption, and the answer is %v", err)
+		t.Errorf("no standby has the redemption, and the call returned %v", err)
 	default:
 	}
 	exec(t, operator, `ALTER SYSTEM SET synchronous_standby_names = ''`)
@@ -278,13 +278,13 @@ func exec(t *testing.T, conn *pgx.Conn, statement string) {
 	}
 }
 
-// serverSession is a session of the server at the statement that it began at an instant.
+// serverSession is a session of the server and the start of its statement.
 type serverSession struct {
 	pid   int
 	since time.Time
 }
 
-// waitForSyncRep returns the session that waits for the standby with another statement than the one that is given.
+// waitForSyncRep returns the session that waits for the standby with a later statement than the given one.
 func waitForSyncRep(t *testing.T, conn *pgx.Conn, other serverSession) (s serverSession) {
 	t.Helper()
 	within, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -340,8 +340,8 @@ func newUser(t *testing.T, db *DB, id string) string {
 	return id
 }
 
-// requireExact holds what is counted against what was made: the units held, and the keys kept, of which there must be so
-// many, each with a redemption of its own client.
+// requireExact compares the counters with the redemptions: the units held, and the idempotency keys, of which there must be
+// so many, each with a redemption of its own client.
 func requireExact(t *testing.T, db *DB, keys int) {
 	t.Helper()
 	var wrong int
@@ -351,7 +351,7 @@ func requireExact(t *testing.T, db *DB, keys int) {
 		t.Fatal(err)
 	}
 	if wrong > 0 {
-		t.Errorf("of %d perks the units held are not the redemptions made", wrong)
+		t.Errorf("for %d perks the units held differ from the redemptions", wrong)
 	}
 	if err := db.reads.QueryRow(t.Context(), `
 		SELECT count(*) FROM (SELECT FROM redemptions GROUP BY user_id, perk_id HAVING count(*) > 1) AS double`).Scan(&wrong); err != nil {
@@ -395,7 +395,7 @@ func TestAStoredFingerprintOfAnotherLengthIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesBeforeTheRedemptionIsWrittenHasNone(t *testing.T) {
+func TestACallCancelledBeforeItsWriteRedeemsNothing(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
@@ -408,17 +408,17 @@ func TestWhoLeavesBeforeTheRedemptionIsWrittenHasNone(t *testing.T) {
 		return answer
 	}
 	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
-	impatient, leave := context.WithCancel(t.Context())
+	impatient, cancel := context.WithCancel(t.Context())
 	left := redeem(impatient, "user-0")
 	waitForLock(t, db)
 	stayed := redeem(t.Context(), "user-1")
-	leave()
+	cancel()
 	if err := <-left; api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "Nothing was begun") {
-		t.Errorf("who left is told %v", err)
+		t.Errorf("the cancelled caller got %v", err)
 	}
 	commit(t, other)
 	if err := <-stayed; err != nil {
-		t.Errorf("who stayed is told %v", err)
+		t.Errorf("the other caller got %v", err)
 	}
 	if users := read[string](t, db, `SELECT string_agg(user_id, ' ') FROM redemptions`); users != "user-1" {
 		t.Errorf("there are redemptions of %s", users)
@@ -426,7 +426,7 @@ func TestWhoLeavesBeforeTheRedemptionIsWrittenHasNone(t *testing.T) {
 	requireExact(t, db, 0)
 }
 
-func TestAUniqueViolationThatLastsIsNotWaitedOut(t *testing.T) {
+func TestAPermanentUniqueViolationIsNotRetriedForLong(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
@@ -455,7 +455,7 @@ func TestAUniqueViolationThatLastsIsNotWaitedOut(t *testing.T) {
 			want = api.CodeInternal
 		}
 		if err := <-answer; api.CodeOf(err) != want {
-			t.Errorf("%s is told %v, want the code %q", user, err, want)
+			t.Errorf("%s got %v, want the code %q", user, err, want)
 		}
 	}
 	requireExact(t, db, 0)

@@ -6,7 +6,7 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestReferencedRowsAreProtected proves of whoever works on the database by hand what foreign keys would have proven.
+// TestReferencedRowsAreProtected checks that manual changes to the database meet the same rules as with foreign keys.
 func TestReferencedRowsAreProtected(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))

@@ -9,7 +9,7 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestAResetKeepsToOneSchema proves that a table which the sandbox's schema lacks is not taken from the next one.
+// TestAResetKeepsToOneSchema checks that a table which the sandbox's schema lacks is not taken from the next one.
 func TestAResetKeepsToOneSchema(t *testing.T) {
 	t.Parallel()
 	address := storetest.PostgresDatabase(t)
@@ -25,14 +25,14 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := both.Reset(t.Context(), store.Operator, importDay); !errors.Is(err, errSeveralSchemas) {
-		t.Errorf("the error is %v, want that the tables are scattered", err)
+		t.Errorf("the error is %v, want one about tables in several schemas", err)
 	}
 	if users := read[int](t, live, `SELECT count(*) FROM users`); users != 100 {
 		t.Errorf("the live schema has %d users, want its 100", users)
 	}
 }
 
-// TestReferencedRowsAreProtectedAfterAReset proves that the guards that a reset takes away are there again.
+// TestReferencedRowsAreProtectedAfterAReset checks that a reset puts back the guards that it removes.
 func TestReferencedRowsAreProtectedAfterAReset(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
@@ -53,9 +53,9 @@ func TestReferencedRowsAreProtectedAfterAReset(t *testing.T) {
 	}
 }
 
-// TestAResetWaitsForWhoRedeems holds a redemption up after each of its steps: the reset waits where the redemption began,
-// with nothing that the redemption still needs, and comes after all of it.
-func TestAResetWaitsForWhoRedeems(t *testing.T) {
+// TestAResetWaitsForARedemption pauses a redemption after each of its steps: the reset waits at its own first statement,
+// holds nothing that the redemption still needs, and runs after all of it.
+func TestAResetWaitsForARedemption(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	steps := []string{
@@ -83,16 +83,16 @@ func TestAResetWaitsForWhoRedeems(t *testing.T) {
 		waitForLock(t, db)
 		if waits := read[string](t, db, `SELECT string_agg(relation::regclass || ' ' || mode, ', ') 
 			FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); waits != "perk_stock ExclusiveLock" {
-			t.Errorf("held up after step %d: the reset waits for %q, and not before it has begun to delete", held, waits)
+			t.Errorf("paused after step %d: the reset waits for %q, and not before its first delete", held, waits)
 		}
 		for _, step := range steps[held+1:] {
 			if _, err := redeeming.Exec(t.Context(), step); err != nil {
-				t.Fatalf("held up after step %d: %v", held, err)
+				t.Fatalf("paused after step %d: %v", held, err)
 			}
 		}
 		commit(t, redeeming)
 		if emptied, want := <-reset, (store.Emptied{Perks: 1, Users: 100, Redemptions: 1, IdempotencyKeys: 1}); emptied != want {
-			t.Errorf("held up after step %d: the reset forgot %s, want %s", held, emptied, want)
+			t.Errorf("paused after step %d: the reset deleted %s, want %s", held, emptied, want)
 		}
 	}
 }

@@ -11,27 +11,27 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestLists is what is proven of lists of many perks, over one database that takes a while to fill.
+// TestLists tests lists of many perks over one shared database, because filling it takes a while.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fillWithMany(t, db)
 	for _, test := range []struct {
-		proves string
-		run    func(*testing.T, *DB)
+		name string
+		run  func(*testing.T, *DB)
 	}{
 		{"every order of all perks is walked on its index alone", everyOrderIsWalked},
 		{"every order by two fields is walked on an index of the first", everyPairIsWalked},
 		{"every filter is looked up in its index", everyFilterIsLookedUp},
 		{"filters together are looked up in the index of one of them at least", noFilterIsSearchedFor},
 		{"redemptions are looked up by their user", redemptionsAreLookedUp},
-		{"every way to a page leads to the same page", everyPlanFindsTheSamePage},
+		{"every plan for a page finds the same page", everyPlanFindsTheSamePage},
 	} {
-		t.Run(test.proves, func(t *testing.T) { test.run(t, db) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, db) })
 	}
 }
 
-// asOf is when the tests look: a fifth of the perks are over by then, and some have not begun.
+// asOf is the time of the queries: a fifth of the perks have expired by then, and some are not valid yet.
 var asOf = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // manyPerks are spread by remainders of primes, so that every value comes with every other. One in sixteen is in city 0, the

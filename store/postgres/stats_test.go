@@ -10,8 +10,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestTheFiguresOfTheQueue holds the perk's lock, so that the first attempt is under way and the others wait behind it.
-func TestTheFiguresOfTheQueue(t *testing.T) {
+// TestQueueStats holds the perk's lock, so that the first attempt runs and the others wait behind it.
+func TestQueueStats(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	commit(t, begin(t, db, addPerk+`; UPDATE perk_stock SET stock = 10; INSERT INTO users VALUES ('a'), ('b'), ('c')`))
@@ -30,7 +30,7 @@ func TestTheFiguresOfTheQueue(t *testing.T) {
 		runtime.Gosched()
 	}
 	if waiting := db.Stats().Queue.Waiting; waiting != 3 {
-		t.Errorf("%d attempts wait, want one that is under way and two behind it", waiting)
+		t.Errorf("%d attempts wait, want one that runs and two behind it", waiting)
 	}
 	if writes := db.Stats().Pools[1]; writes.InUse != 2 {
 		t.Errorf("%d connections of the pool of writes are in use, want the lock's and the redemption's", writes.InUse)

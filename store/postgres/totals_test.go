@@ -10,8 +10,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestTotalsArePurgedAfterAFailover proves that a standby which was promoted without the last import, and came to the
-// same version by another one, is not taken for the server that is gone.
+// TestTotalsArePurgedAfterAFailover checks that a standby which was promoted without the last import, and reached the
+// same version with another one, is not treated as the old server.
 func TestTotalsArePurgedAfterAFailover(t *testing.T) {
 	t.Parallel()
 	address := storetest.PostgresDatabase(t)

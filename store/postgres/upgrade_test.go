@@ -33,11 +33,11 @@ func olderDatabase(t *testing.T, address string) *pgxpool.Pool {
 	return older
 }
 
-// opened is a database that is being opened by another program.
+// opened is a database that another program is opening.
 type opened struct {
-	t     *testing.T
-	ended chan error
-	said  chan string // of what it waits for
+	t    *testing.T
+	done chan error
+	log  chan string // its lines about what it waits for
 }
 
 func openBeside(t *testing.T, address string) opened {
@@ -47,39 +47,39 @@ func openBeside(t *testing.T, address string) opened {
 		if err == nil {
 			err = db.Close()
 		}
-		o.ended <- err
+		o.done <- err
 	}()
 	return o
 }
 
 // Write takes a line of the log.
 func (o opened) Write(line []byte) (int, error) {
-	o.said <- string(line)
+	o.log <- string(line)
 	return len(line), nil
 }
 
-func (o opened) says(parts ...string) {
+func (o opened) wantLog(parts ...string) {
 	o.t.Helper()
 	select {
-	case line := <-o.said:
+	case line := <-o.log:
 		for _, part := range parts {
 			if !strings.Contains(line, part) {
-				o.t.Errorf("it says %q, want %q in it", line, part)
+				o.t.Errorf("it logged %q, want %q in it", line, part)
 			}
 		}
-	case err := <-o.ended:
-		o.t.Fatalf("it ended without a word: %v", err)
+	case err := <-o.done:
+		o.t.Fatalf("it returned without a log line: %v", err)
 	}
 }
 
-func (o opened) ends() {
+func (o opened) wait() {
 	o.t.Helper()
-	if err := <-o.ended; err != nil {
+	if err := <-o.done; err != nil {
 		o.t.Fatal(err)
 	}
 }
 
-// requireIndexes checks that every index that a migration makes is there and of use.
+// requireIndexes checks that every index of the migrations exists and is valid.
 func requireIndexes(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	for _, m := range knownMigrations() {
@@ -92,9 +92,9 @@ func requireIndexes(t *testing.T, pool *pgxpool.Pool) {
 	}
 }
 
-// TestRedeemingGoesOnWhileAMigrationWaits has somebody read for long, as pg_dump does. Whoever waits for a lock that the
-// reader keeps would have all others wait behind.
-func TestRedeemingGoesOnWhileAMigrationWaits(t *testing.T) {
+// TestRedemptionsContinueWhileAMigrationWaits has a long reader, such as pg_dump. A migration that queued for the reader's
+// lock would block everyone behind it.
+func TestRedemptionsContinueWhileAMigrationWaits(t *testing.T) {
 	for name, database := range map[string]func(testing.TB) string{
 		"directly": storetest.PostgresDatabase,
 		"behind PgBouncer": func(t testing.TB) string {
@@ -112,7 +112,7 @@ func TestRedeemingGoesOnWhileAMigrationWaits(t *testing.T) {
 			defer reader.Rollback(t.Context())
 			execute(t, reader, `LOCK TABLE redemptions IN ACCESS SHARE MODE`)
 			o := openBeside(t, address)
-			o.says("a migration waits for others to end their transactions", "migration=0002_audit", "perksd of ")
+			o.wantLog("a migration waits for others to end their transactions", "migration=0002_audit", "perksd of ")
 			for n := range 20 {
 				if err := pgx.BeginFunc(t.Context(), older, func(tx pgx.Tx) error {
 					execute(t, tx, `SET LOCAL lock_timeout = '5s'`)
@@ -127,16 +127,16 @@ func TestRedeemingGoesOnWhileAMigrationWaits(t *testing.T) {
 			if err := reader.Rollback(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			o.ends()
+			o.wait()
 			requireStatus(t, address, true)
 			requireIndexes(t, older)
 		})
 	}
 }
 
-// TestAMigrationThatWasKilledIsBegunAgain has the server end the connection that makes an index, as it would be after a
-// crash: what is left of the index is there and of no use.
-func TestAMigrationThatWasKilledIsBegunAgain(t *testing.T) {
+// TestAKilledMigrationIsRestarted terminates the connection that builds an index, as a crash would: what is left is an
+// invalid index.
+func TestAKilledMigrationIsRestarted(t *testing.T) {
 	t.Parallel()
 	address := storetest.PostgresDatabase(t)
 	older := olderDatabase(t, address)
@@ -147,25 +147,25 @@ func TestAMigrationThatWasKilledIsBegunAgain(t *testing.T) {
 	defer reader.Rollback(t.Context())
 	execute(t, reader, `SELECT FROM users`) // an index waits for the end of every older snapshot
 	o := openBeside(t, address)
-	o.says("a migration waits for others to end their transactions", "index=audit_by_arrival", "perksd of ")
-	ended, err := store.One(view{t.Context(), older}, store.ScanValue[int], `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+	o.wantLog("a migration waits for others to end their transactions", "index=audit_by_arrival", "perksd of ")
+	terminated, err := store.One(view{t.Context(), older}, store.ScanValue[int], `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 		WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY%'`)
-	if err != nil || ended != 1 {
-		t.Fatalf("%d processes made an index, %v", ended, err)
+	if err != nil || terminated != 1 {
+		t.Fatalf("%d connections built an index, %v", terminated, err)
 	}
-	if err := <-o.ended; err == nil {
-		t.Fatal("the database was opened all the same")
+	if err := <-o.done; err == nil {
+		t.Fatal("opening the database succeeded")
 	}
 	left, err := store.One(view{t.Context(), older}, store.ScanValue[string], `
 		SELECT coalesce(string_agg(relname, ' '), '') FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE NOT indisvalid`)
 	if err != nil || left != "audit_by_arrival" {
-		t.Fatalf("the indexes that are of no use are %q, %v, so that this test shows nothing", left, err)
+		t.Fatalf("the invalid indexes are %q, %v, so this test shows nothing", left, err)
 	}
 	if err := reader.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var group errgroup.Group
-	for range 3 { // several replicas, once more
+	for range 3 { // several replicas at once
 		group.Go(func() error {
 			db, err := Open(t.Context(), address, Options{})
 			if err != nil {
@@ -181,8 +181,8 @@ func TestAMigrationThatWasKilledIsBegunAgain(t *testing.T) {
 	requireIndexes(t, older)
 }
 
-// TestADatabaseIsMigratedBesideADecision has a server of the first version decide a redemption while a newer one starts.
-func TestADatabaseIsMigratedBesideADecision(t *testing.T) {
+// TestAMigrationRunsBesideADecision has a server of the first version decide a redemption while a newer one starts.
+func TestAMigrationRunsBesideADecision(t *testing.T) {
 	t.Parallel()
 	address := storetest.PostgresDatabase(t)
 	older := olderDatabase(t, address)
@@ -198,10 +198,10 @@ func TestADatabaseIsMigratedBesideADecision(t *testing.T) {
 	if err := decision.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	o.ends()
+	o.wait()
 }
 
-// TestOrdersAreRightAfterAnUpgrade has perks from before the table of folded texts.
+// TestOrdersAreRightAfterAnUpgrade has perks that are older than the table of folded texts.
 func TestOrdersAreRightAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
 	address := storetest.PostgresDatabase(t)
@@ -237,7 +237,7 @@ func TestOrdersAreRightAfterAnUpgrade(t *testing.T) {
 	}
 }
 
-// awaitLock returns when somebody waits for a lock of the database.
+// awaitLock returns when a session waits for a lock of the database.
 func awaitLock(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	for {

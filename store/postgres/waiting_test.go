@@ -12,9 +12,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestAWriteThatWaitedSeesWhatItWaitedFor lets each write meet another transaction that has done the same and has not yet
-// committed.
-func TestAWriteThatWaitedSeesWhatItWaitedFor(t *testing.T) {
+// TestAWriteThatWaitedSeesTheOtherCommit runs each write beside an open transaction that has made the same change.
+func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 	day := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
 		name   string
@@ -166,7 +165,7 @@ func waitForLock(t *testing.T, db *DB) {
 		var err error
 		if waits, err = store.One(view{within, db.reads}, store.ScanValue[bool], `
 			SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`); err != nil {
-			t.Fatalf("no one waits for a lock: %v", err)
+			t.Fatalf("no session waits for a lock: %v", err)
 		}
 	}
 }

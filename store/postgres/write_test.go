@@ -11,7 +11,7 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// What a write does is done once or, where its outcome is unknown, at most once: nothing else would notice a repetition.
+// A write happens once or, where its outcome is unknown, at most once: nothing else would notice a repetition.
 func TestAWriteIsDoneOnceWhereverItsConnectionIsCut(t *testing.T) {
 	t.Parallel()
 	proxy, address := startProxy(t, storetest.PostgresDatabase(t))
@@ -31,7 +31,7 @@ func TestAWriteIsDoneOnceWhereverItsConnectionIsCut(t *testing.T) {
 			case api.CodeOf(err) == api.CodeUnavailable && added <= 1:
 				unknown += added
 			default:
-				t.Fatalf("cut at %+v: the unit was added %d times, and the answer is %v", cut, added, err)
+				t.Fatalf("cut at %+v: the unit was added %d times, and the call returned %v", cut, added, err)
 			}
 			if !came {
 				break
@@ -51,7 +51,7 @@ func stockOf(t *testing.T, db *DB) (units int) {
 	return units
 }
 
-func TestACommitOfWhichTheServerIsNotSureIsNotRepeated(t *testing.T) {
+func TestACommitWithAnUnknownOutcomeIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, state := range []string{"40003", "08007"} {
 		db := openAt(t, storetest.PostgresDatabase(t))
@@ -66,7 +66,7 @@ func TestACommitOfWhichTheServerIsNotSureIsNotRepeated(t *testing.T) {
 		defer cancel()
 		err := db.CreateClient(within, store.Client{ID: "a", CreatedAt: time.Now()}, store.Operator)
 		if api.CodeOf(err) != api.CodeUnavailable || !errors.As(err, new(*store.OutcomeUnknownError)) {
-			t.Errorf("%s: %v, want that the outcome is unknown", state, err)
+			t.Errorf("%s: %v, want an unknown outcome", state, err)
 		}
 		if commits := read[int](t, db, `SELECT last_value FROM commits`); commits != 1 {
 			t.Errorf("%s: the write was tried %d times", state, commits)

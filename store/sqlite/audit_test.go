@@ -8,7 +8,7 @@ import (
 	"example.com/perks/store"
 )
 
-// TestTheAuditLogIsAppendOnly works by hand, as anybody may who can write to the file.
+// TestTheAuditLogIsAppendOnly changes rows by hand, as anyone can who may write to the file.
 func TestTheAuditLogIsAppendOnly(t *testing.T) {
 	db := openTemporary(t)
 	byHand := func(text string) error {
@@ -28,7 +28,7 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 	}
-	before := whole(t, db)
+	before := history(t, db)
 	for _, text := range []string{
 		`UPDATE audit SET actor = 'operator/somebody'`,
 		`UPDATE OR REPLACE audit SET row = 2 WHERE row = 1`,
@@ -57,12 +57,12 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 			t.Errorf("it is possible to %s", text)
 		}
 	}
-	if after := whole(t, db); after != before {
+	if after := history(t, db); after != before {
 		t.Errorf("the log was\n%s\nand is\n%s", before, after)
 	}
 }
 
-func TestAResetLeavesTheGuardOfRedemptions(t *testing.T) {
+func TestAResetKeepsTheRedemptionTriggers(t *testing.T) {
 	db := openTemporary(t)
 	guard := func() string {
 		text, err := store.One(db.latest(t.Context()), store.ScanValue[string], `SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`)
@@ -80,13 +80,13 @@ func TestAResetLeavesTheGuardOfRedemptions(t *testing.T) {
 	}
 }
 
-// What is in the tables that tell a sandbox from a live database can be taken out of them for as long as a transaction.
+// A transaction can move the rows that tell a live database from a sandbox aside, and back.
 const (
 	movedAside = `CREATE TEMP TABLE aside AS SELECT * FROM clients; DELETE FROM clients; DELETE FROM signing_keys; `
 	movedBack  = `INSERT INTO clients SELECT * FROM aside`
 )
 
-func whole(t *testing.T, db *DB) string {
+func history(t *testing.T, db *DB) string {
 	t.Helper()
 	lines, err := store.All(db.latest(t.Context()), store.ScanValue[string], `
 		SELECT concat_ws(' ', row, at, actor, action, subject) FROM audit UNION ALL
@@ -97,7 +97,7 @@ func whole(t *testing.T, db *DB) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestTheAuditLogIsReadOnIndexes proves that common questions neither sort nor read more than they have to.
+// TestTheAuditLogIsReadOnIndexes checks that common queries neither sort nor read more than necessary.
 func TestTheAuditLogIsReadOnIndexes(t *testing.T) {
 	db := openTemporary(t)
 	at := time.UnixMicro(1).UTC()
@@ -140,7 +140,7 @@ func TestTheAuditLogIsReadOnIndexes(t *testing.T) {
 	}
 }
 
-func TestAFollowerOfAnOlderCopyIsTold(t *testing.T) {
+func TestFollowingAnOlderCopyFails(t *testing.T) {
 	db := openTemporary(t)
 	position := store.AuditPosition("5.7")
 	for _, err := range db.AuditSince(t.Context(), store.AuditQuery{}, &position) {

@@ -14,7 +14,7 @@ import (
 	"example.com/perks/store/sqlite"
 )
 
-func TestABackupIsTheDatabaseAsOfOneMoment(t *testing.T) {
+func TestABackupIsASnapshot(t *testing.T) {
 	db := openAt(t, filepath.Join(t.TempDir(), "perks.db"))
 	importPerk(t, db, "p", 1)
 	path := filepath.Join(t.TempDir(), "o'copy?.db")
@@ -51,10 +51,10 @@ func TestABackupOverwritesNothing(t *testing.T) {
 func TestABackupThatFailsLeavesNoFile(t *testing.T) {
 	db := openAt(t, filepath.Join(t.TempDir(), "perks.db"))
 	path := filepath.Join(t.TempDir(), "copy.db")
-	over, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := db.Backup(over, path); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that it was cancelled", err)
+	if err := db.Backup(ctx, path); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want a cancellation", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the file is there (%v)", err)

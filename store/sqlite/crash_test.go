@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	for mode, do := range map[string]func(path string) error{
-		replaceWhenTold: replaceOnInput, commitTwo: commitTwoTogether, restoreBeside: restoreFromBeside,
+		replaceOnInputOf: replaceOnInput, commitTwo: commitTwoTogether, restoreBeside: restoreFromBeside,
 	} {
 		if path := os.Getenv(mode); path != "" {
 			fmt.Fprint(os.Stderr, do(path))
@@ -100,7 +100,7 @@ func importForCrash(t *testing.T, db *DB) {
 	}
 }
 
-// killAfter runs a process that redeems, kills it once it has acknowledged so many, and returns all that it did.
+// killAfter runs a process that redeems, kills it after so many acknowledged redemptions, and returns their ids.
 func killAfter(t *testing.T, path string, enough int) []string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
@@ -125,7 +125,7 @@ func killAfter(t *testing.T, path string, enough int) []string {
 		}
 	}
 	if err := command.Wait(); len(acknowledged) < enough {
-		t.Fatalf("the process ended (%v) after %d redemptions: %s", err, len(acknowledged), messages.String())
+		t.Fatalf("the process exited (%v) after %d redemptions: %s", err, len(acknowledged), messages.String())
 	}
 	return acknowledged
 }
@@ -147,7 +147,7 @@ func requireRedeemed(t *testing.T, path string, acknowledged []string) {
 	}
 	for _, id := range acknowledged {
 		if !there[id] {
-			t.Errorf("redemption %s was acknowledged and is lost", id)
+			t.Errorf("redemption %s was acknowledged, but is missing", id)
 		}
 	}
 	for what, text := range map[string]string{

@@ -17,29 +17,29 @@ import (
 )
 
 // Environment variables that turn this test program into one that works on the named database and says on standard output
-// what came of it.
+// how it went.
 const (
 	commitTwo     = "COMMIT_TWO"
 	restoreBeside = "RESTORE_BESIDE"
 )
 
-// whenNothingCanBeSynced runs this test program as the mode says, under an strace that fails each attempt to bring the
-// file to the disk, and returns what the program says.
-func whenNothingCanBeSynced(t *testing.T, file, mode, path string) string {
+// runWithFailingSync runs this test program in the mode under strace, which makes each fsync of the file fail, and returns
+// the program's output.
+func runWithFailingSync(t *testing.T, file, mode, path string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "strace", "--quiet=all", "-f", "-o", os.DevNull, "-P", file,
 		"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:error=EIO", os.Args[0])
 	cmd.Env = append(os.Environ(), mode+"="+path)
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	said, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("strace, which has to be installed and allowed to trace: %v: %s", err, &complaints)
+		t.Fatalf("strace, which has to be installed and allowed to trace: %v: %s", err, &stderr)
 	}
 	return string(said)
 }
 
-// commitTwoTogether commits two writes in one transaction, and says how often each was done and what it was told.
+// commitTwoTogether commits two writes in one transaction, and prints how often each ran and its error code.
 func commitTwoTogether(path string) error {
 	ctx := context.Background()
 	db, err := Open(ctx, path, Options{})
@@ -73,7 +73,7 @@ func commitTwoTogether(path string) error {
 	return nil
 }
 
-// What a failed fsync leaves in the log may survive: the write is not done again, and nobody is told that it failed.
+// What a failed fsync leaves in the log may survive: the write must neither be repeated nor reported as failed.
 func TestACommitThatCannotBeSyncedIsUnknown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	db, err := Open(t.Context(), path, Options{})
@@ -84,7 +84,7 @@ func TestACommitThatCannotBeSyncedIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Repeat(fmt.Sprintf("done 1 times: %s\n", api.CodeUnavailable), 2)
-	if said := whenNothingCanBeSynced(t, path+logSuffix, commitTwo, path); said != want {
+	if said := runWithFailingSync(t, path+logSuffix, commitTwo, path); said != want {
 		t.Errorf("two writes in one transaction:\n%swant\n%s", said, want)
 	}
 }
@@ -104,15 +104,15 @@ func TestARestoreThatCannotBeSyncedChangesNothing(t *testing.T) {
 	if err := errors.Join(db.write(t.Context(), "write", addUser("since")), db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if said := whenNothingCanBeSynced(t, path+".restoring", restoreBeside, path); !strings.Contains(said, "input/output error") {
-		t.Errorf("the restore ended with %q, want that the copy could not be brought to the disk", said)
+	if said := runWithFailingSync(t, path+".restoring", restoreBeside, path); !strings.Contains(said, "input/output error") {
+		t.Errorf("the restore returned %q, want a failed sync", said)
 	}
 	if db, err = Open(t.Context(), path, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	if got := users(t, db); !slices.Equal(got, []string{"since"}) {
-		t.Errorf("afterwards the users are %q, want those from before", got)
+		t.Errorf("afterwards the users are %q, want the old ones", got)
 	}
 }
 
@@ -123,11 +123,11 @@ func TestACommitIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	takeAway := func(s *session) error { return errors.Join(addUser("late")(s), os.Rename(path, path+".away")) }
-	if err := db.write(t.Context(), "write", takeAway); api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errReplaced) {
-		t.Errorf("a write during which the file was taken away: %v, want that it is unavailable because of that", err)
+	moveFile := func(s *session) error { return errors.Join(addUser("late")(s), os.Rename(path, path+".moved")) }
+	if err := db.write(t.Context(), "write", moveFile); api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errReplaced) {
+		t.Errorf("a write while the file was moved: %v, want unavailable because of that", err)
 	}
-	if err := os.Rename(path+".away", path); err != nil {
+	if err := os.Rename(path+".moved", path); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.write(t.Context(), "write", addUser("next")); err != nil {
@@ -142,20 +142,20 @@ func TestAnImportIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for when, take := range map[string]func(takeAway func() error) error{
-		"while rows arrive": func(takeAway func() error) error {
+	for when, take := range map[string]func(moveFile func() error) error{
+		"while rows arrive": func(moveFile func() error) error {
 			_, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
-				yield(store.User{ID: "ann"}, takeAway())
+				yield(store.User{ID: "ann"}, moveFile())
 			}, store.Operator, time.Now())
 			return err
 		},
-		"before the commit": func(takeAway func() error) error { return db.writer.doExclusive(t.Context(), takeAway) },
+		"before the commit": func(moveFile func() error) error { return db.writer.doExclusive(t.Context(), moveFile) },
 	} {
-		err := take(func() error { return os.Rename(path, path+".away") })
-		if begun := when == "before the commit"; api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errReplaced) || isNotBegun(err) == begun {
-			t.Errorf("the file was taken away %s: %v, want that it is unavailable because of that", when, err)
+		err := take(func() error { return os.Rename(path, path+".moved") })
+		if begun := when == "before the commit"; api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errReplaced) || isNotStarted(err) == begun {
+			t.Errorf("the file was moved %s: %v, want unavailable because of that", when, err)
 		}
-		if err := os.Rename(path+".away", path); err != nil {
+		if err := os.Rename(path+".moved", path); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"example.com/perks/api"
 )
 
-// linked makes a database in a folder of its own and returns the name of a link to it, and its own.
+// linked makes a database in its own folder and returns the path of a link to it, and its real path.
 func linked(t *testing.T) (link, path string) {
 	t.Helper()
 	folder, disk := t.TempDir(), t.TempDir()
@@ -25,25 +25,25 @@ func linked(t *testing.T) (link, path string) {
 	return link, path
 }
 
-func TestADatabaseBehindALinkTakesWrites(t *testing.T) {
+func TestADatabaseBehindALinkAcceptsWrites(t *testing.T) {
 	link, path := linked(t)
 	db, err := Open(t.Context(), link, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for range 2 { // what is checked of the log is known after the first
+	for range 2 { // the first call caches the identity of the log
 		if err := db.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Rename(path+"-wal", path+"-away"); err != nil {
+	if err := os.Rename(path+"-wal", path+"-moved"); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Ready(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("without its log: %v, want that it is unavailable", err)
+		t.Errorf("without its log: %v, want unavailable", err)
 	}
-	if err := os.Rename(path+"-away", path+"-wal"); err != nil {
+	if err := os.Rename(path+"-moved", path+"-wal"); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Ready(t.Context()); err != nil {
@@ -54,11 +54,11 @@ func TestADatabaseBehindALinkTakesWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := db.Ready(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("when the link leads elsewhere: %v, want that it is unavailable", err)
+		t.Errorf("when the link has another target: %v, want unavailable", err)
 	}
 }
 
-func TestRestoreBehindALinkReplacesWhatItLeadsTo(t *testing.T) {
+func TestRestoreBehindALinkReplacesItsTarget(t *testing.T) {
 	link, path := linked(t)
 	backup := filepath.Join(t.TempDir(), "backup.db")
 	db, err := Open(t.Context(), link, Options{})
@@ -77,13 +77,13 @@ func TestRestoreBehindALinkReplacesWhatItLeadsTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept, err := os.Lstat(former); err != nil || !os.SameFile(kept, before) {
-		t.Errorf("the former one is %v, %v, want the file itself", kept, err)
+		t.Errorf("the former database is %v, %v, want the file itself", kept, err)
 	}
 	is, err := os.Stat(path)
 	if err != nil || os.SameFile(is, before) {
-		t.Errorf("where the link leads to is the former one still, or %v", err)
+		t.Errorf("the link's target is still the former database, or %v", err)
 	}
 	if behind, err := os.Stat(link); err != nil || !os.SameFile(is, behind) {
-		t.Errorf("the link leads elsewhere, or %v", err)
+		t.Errorf("the link has another target, or %v", err)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"example.com/perks/store"
 )
 
-// TestAnImportLeavesEveryIndexWhole goes both ways of bringing perks in: making the indexes anew, which it does for the
-// first and the last number of perks, and changing entries.
-func TestAnImportLeavesEveryIndexWhole(t *testing.T) {
+// TestAnImportKeepsEveryIndexIntact imports in both modes: rebuilding the indexes, as the first and the last import do, and
+// updating their entries.
+func TestAnImportKeepsEveryIndexIntact(t *testing.T) {
 	db := openTemporary(t)
 	before := indexes(t, db)
 	for round, n := range []int{2600, 100, 3300} {

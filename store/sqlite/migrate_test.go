@@ -15,7 +15,7 @@ import (
 	"example.com/perks/store"
 )
 
-func TestOpenMakesAFileForItsOwnerAlone(t *testing.T) {
+func TestOpenMakesAFileOnlyItsOwnerCanRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?c#d%41&mode=ro.db")
 	db, err := Open(t.Context(), path, Options{})
 	if err != nil {
@@ -51,7 +51,7 @@ func TestEveryCommitIsOnTheDiskAndEveryReferenceIsChecked(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatLacksNothingIsOpenedBesideAWriter(t *testing.T) {
+func TestAMigratedDatabaseIsOpenedBesideAWriter(t *testing.T) {
 	db := openTemporary(t)
 	if err := db.write(t.Context(), "hold the write lock", func(*session) error {
 		beside, err := Open(context.Background(), db.file.path, Options{})
@@ -82,7 +82,7 @@ func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 	requireStatus(t, path, true)
 }
 
-func TestOpenRefusesWhatItDoesNotKnow(t *testing.T) {
+func TestOpenRefusesOtherFiles(t *testing.T) {
 	newer := filepath.Join(t.TempDir(), "newer.db")
 	db, err := Open(t.Context(), newer, Options{})
 	if err != nil {
@@ -111,7 +111,7 @@ func TestOpenRefusesWhatItDoesNotKnow(t *testing.T) {
 		})
 	}
 	if _, err := Status(t.Context(), newer); err == nil {
-		t.Error("the status of a newer database was told")
+		t.Error("Status succeeded on a newer database")
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"example.com/perks/store"
 )
 
-// aCounty holds all of the town and what is around it, enough not to be sorted whole.
+// aCounty holds the town and its surroundings, too many perks to sort them all.
 var aCounty = &api.Circle{Lat: aTown.Lat, Lng: aTown.Lng, RadiusKM: 60}
 
-func TestNarrowerCirclesLeadToTheSamePage(t *testing.T) {
+func TestNarrowerCirclesFindTheSamePage(t *testing.T) {
 	db := openTemporary(t)
 	fillCircles(t, db)
 	nearest, farthest := api.SortKey{Field: api.SortDistance}, api.SortKey{Field: api.SortDistance, Desc: true}
@@ -28,7 +28,7 @@ func TestNarrowerCirclesLeadToTheSamePage(t *testing.T) {
 		{"nearest first, then by city", all, []api.SortKey{nearest, byCity}, []int64{1, 2, 9}, []int64{-200, -1}},
 		{"farthest first", all, []api.SortKey{farthest}, []int64{-9, -2, -1}, []int64{1, 200}},
 		{"what ann can have", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty}, AvailableTo: "ann"}, []api.SortKey{nearest}, []int64{1, 2}, []int64{-1}},
-		{"too few to be worth it", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}, []api.SortKey{nearest}, nil, []int64{1, -1}},
+		{"too few perks for it", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}, []api.SortKey{nearest}, nil, []int64{1, -1}},
 		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty, IncludeExpired: true, Query: "every"}}, []api.SortKey{nearest}, nil, []int64{1, -1}},
 		{"another order", all, []api.SortKey{byCity, nearest}, nil, []int64{1, -1}},
 	} {

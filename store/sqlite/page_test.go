@@ -28,7 +28,7 @@ var circles = []struct {
 	query store.PerkQuery
 }{
 	{"a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}},
-	{"a town, with what is over", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, IncludeExpired: true}}},
+	{"a town, with expired perks", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, IncludeExpired: true}}},
 	{"a gulf", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aGulf}}},
 	{"a category in a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Category: "food"}}},
 	{"a word in a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Query: "half"}}},
@@ -44,7 +44,7 @@ func TestEveryPlanFindsTheSamePage(t *testing.T) {
 			list := wholeList(t, db, circle.query)
 			total := int64(len(list))
 			if total < 20*perPage {
-				t.Errorf("%s has %d perks: nothing is proven", circle.name, total)
+				t.Errorf("%s has %d perks, so this test shows nothing", circle.name, total)
 			}
 			pages := (total + perPage - 1) / perPage
 			for _, page := range []int64{1, 2, 9, pages / 2, pages/2 + 1, pages/2 + 2, pages - 1, pages} {
@@ -63,7 +63,7 @@ func TestEveryPlanFindsTheSamePage(t *testing.T) {
 	}
 }
 
-func TestACircleByTimeTakesFewOfEachCell(t *testing.T) {
+func TestACircleByTimeReadsFewPerksOfEachCell(t *testing.T) {
 	db := openTemporary(t)
 	fillCircles(t, db)
 	for _, circle := range circles {
@@ -80,7 +80,7 @@ func TestACircleByTimeTakesFewOfEachCell(t *testing.T) {
 					requireCellPlan(t, what, plan, circle.query)
 					n, err := store.One(v, store.ScanValue[int64], `SELECT count(*) FROM `+candidates, s.values(reach))
 					if most := store.Circle(*s.Query.Near).Cells() * perPage; err != nil || n < perPage || n > most {
-						t.Errorf("%s: a page of %d is found among %d perks (%v), want at most %d", what, perPage, n, err, most)
+						t.Errorf("%s: a page of %d reads %d perks (%v), want at most %d", what, perPage, n, err, most)
 					}
 				})
 			}
@@ -88,8 +88,8 @@ func TestACircleByTimeTakesFewOfEachCell(t *testing.T) {
 	}
 }
 
-// requireCellPlan checks that perks are read from their cells in order and found again there, and that only what was taken
-// of each cell is sorted.
+// requireCellPlan checks that perks are read from their cells in order and looked up by them, and that only the perks taken
+// from each cell are sorted.
 func requireCellPlan(t *testing.T, what, plan string, query store.PerkQuery) {
 	t.Helper()
 	found, read := "SEARCH p USING COVERING INDEX perks_in_cell (cell=? AND created_at=? AND id=?)\nCORRELATED LIST SUBQUERY", "SEARCH p USING COVERING INDEX perks_in_cell (cell=?)\n"
@@ -102,7 +102,7 @@ func requireCellPlan(t *testing.T, what, plan string, query store.PerkQuery) {
 	}
 }
 
-func TestTheCellsAreLeftWhenTheyGiveTooMany(t *testing.T) {
+func TestCellsAreNotUsedWhenTheyHoldTooMany(t *testing.T) {
 	db := openTemporary(t)
 	for _, test := range []struct {
 		name  string
@@ -132,7 +132,7 @@ func TestTheCellsAreLeftWhenTheyGiveTooMany(t *testing.T) {
 	}
 }
 
-// pageByEachPlan is the rows of a page as each way finds them, in the order in which they are shown.
+// pageByEachPlan returns the rows of a page as each plan finds them, in the order of the page.
 func pageByEachPlan(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch) map[string][]int64 {
 	t.Helper()
 	pages := map[string][]int64{}
@@ -151,7 +151,7 @@ func pageByEachPlan(t *testing.T, db *DB, query store.PerkQuery, reach store.Fet
 	return pages
 }
 
-// wholeList is the rows of all that matches, in order, without the help of any index.
+// wholeList returns the rows of all matches in order, without an index.
 func wholeList(t *testing.T, db *DB, query store.PerkQuery) (rows []int64) {
 	t.Helper()
 	inSearch(t, db, query, store.Fetch{}, func(v view, s *search, order string) {
@@ -190,8 +190,8 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, wo
 	}
 }
 
-// fillCircles lays perks over the circles and around them, spread by remainders of primes, so that every value comes with
-// every other. Several are made at each moment, under ids that do not follow their rows.
+// fillCircles adds perks in the circles and around them, spread by remainders of primes, so that every value comes with
+// every other. Several share each creation time, and their ids do not follow their rows.
 func fillCircles(t *testing.T, db *DB) {
 	t.Helper()
 	const perks = 4001

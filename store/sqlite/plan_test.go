@@ -77,7 +77,7 @@ func TestFiltersAreLookedUpInTheirIndexes(t *testing.T) {
 	}
 }
 
-// requirePlan checks the plans of the surest way to a page, from the beginning and from the end.
+// requirePlan checks the plans for a page of all matches, from the beginning and from the end.
 func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without string) {
 	t.Helper()
 	err := db.read(t.Context(), "explain", func(v view) error {

@@ -19,7 +19,7 @@ func TestAResetThatFailsLeavesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	if emptied, err := db.Reset(t.Context(), store.Operator, time.Now()); err == nil || emptied != (store.Emptied{}) {
-		t.Errorf("the reset ended with %+v, %v", emptied, err)
+		t.Errorf("the reset returned %+v, %v", emptied, err)
 	}
 	if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
 		t.Errorf("the users are %q", got)

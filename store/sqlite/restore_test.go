@@ -32,10 +32,10 @@ func backedUp(t *testing.T) (path, backup string) {
 	return path, backup
 }
 
-// carryNothing is for restores that are not about what outlasts them.
+// carryNothing is for tests where a restore carries nothing over.
 var carryNothing = CarryOver{Former: func(*DB, error) {}, Restored: func(*DB) error { return nil }}
 
-func TestOneRestoreWorksAtATimeWhereThereIsNoDatabaseYet(t *testing.T) {
+func TestOnlyOneRestoreRunsAtATimeWithoutADatabase(t *testing.T) {
 	path, backup := backedUp(t)
 	target, err := newFile(filepath.Join(filepath.Dir(path), "new.db"))
 	if err != nil {
@@ -67,8 +67,8 @@ func TestADatabaseIsNotRestoredFromItself(t *testing.T) {
 	}
 }
 
-// halfRestored makes a database whose restore ended between taking the log away and putting the backup in place. The log
-// alone has the entry of the actor "committed last".
+// halfRestored makes a database whose restore stopped after moving the log and before replacing the database. The entry of
+// the actor "committed last" is in the log alone.
 func halfRestored(t *testing.T) (left file, backup string) {
 	t.Helper()
 	path, backup := backedUp(t)
@@ -79,7 +79,7 @@ func halfRestored(t *testing.T) (left file, backup string) {
 	if err := db.AuditRestore(t.Context(), store.Restored{}, "committed last", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	// What a server leaves that was killed: what was committed last is in the log alone.
+	// What a killed server leaves: the last commit is in the log alone.
 	folder := t.TempDir()
 	left = file{path: filepath.Join(folder, "perks.db")}
 	for _, suffix := range []string{"", logSuffix} {
@@ -111,14 +111,14 @@ func halfRestored(t *testing.T) (left file, backup string) {
 func TestAnInterruptedRestoreIsResumed(t *testing.T) {
 	left, backup := halfRestored(t)
 	if _, err := Open(t.Context(), left.path, Options{}); !errors.Is(err, errHalfRestored) {
-		t.Fatalf("a server that starts then: %v, want %v", err, errHalfRestored)
+		t.Fatalf("a server that starts now: %v, want %v", err, errHalfRestored)
 	}
 	carried := carryNothing
 	carried.Former = func(former *DB, err error) {
 		if err != nil {
 			t.Errorf("the former database: %v", err)
 		} else if entries := actors(t, former); !slices.Contains(entries, "committed last") {
-			t.Errorf("the restore sees entries of %q, not the one that was committed last", entries)
+			t.Errorf("the restore sees entries of %q, want the last commit", entries)
 		}
 	}
 	former, err := Restore(t.Context(), backup, left.path, time.Now(), carried)
@@ -142,7 +142,7 @@ func TestAnInterruptedRestoreIsResumed(t *testing.T) {
 	}
 }
 
-func TestARestoreKeepsTheLogOfAnInterruptedOneBesideAnother(t *testing.T) {
+func TestARestoreKeepsTheLogOfAnInterruptedOne(t *testing.T) {
 	left, backup := halfRestored(t)
 	if err := os.WriteFile(left.path+logSuffix, []byte("of another program"), 0o600); err != nil {
 		t.Fatal(err)
@@ -163,18 +163,18 @@ func TestARestoreKeepsTheLogOfAnInterruptedOneBesideAnother(t *testing.T) {
 	}
 	defer db.Close()
 	if entries := actors(t, db); !slices.Contains(entries, "committed last") {
-		t.Errorf("the former database has entries of %q, not the one that was committed last", entries)
+		t.Errorf("the former database has entries of %q, want the last commit", entries)
 	}
 }
 
-func TestARestoreDoesNotPutADatabaseBesideALogThatStays(t *testing.T) {
+func TestARestoreStopsWhenItCannotRemoveTheLog(t *testing.T) {
 	path, backup := backedUp(t)
 	target := filepath.Join(filepath.Dir(path), "new.db")
 	if err := os.MkdirAll(filepath.Join(target+logSuffix, "not empty"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Restore(t.Context(), backup, target, time.Now(), carryNothing); err == nil {
-		t.Error("a log that could not be removed did not matter")
+		t.Error("the restore ignored a log that it could not remove")
 	}
 	if _, err := os.Stat(target); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the database is there (%v)", err)
@@ -192,9 +192,9 @@ func actors(t *testing.T, db *DB) (list []string) {
 	return list
 }
 
-// replaceWhenTold names the environment variable that turns this test program into one that locks the named database, says
-// so, and replaces it by the backup beside it when it is told to.
-const replaceWhenTold = "REPLACE_WHEN_TOLD"
+// replaceOnInputOf names the environment variable that turns this test program into one that locks the named database,
+// reports it, and replaces it by the backup beside it when it reads a line.
+const replaceOnInputOf = "REPLACE_ON_INPUT"
 
 func replaceOnInput(path string) error {
 	target, err := newFile(path)
@@ -214,10 +214,10 @@ func replaceOnInput(path string) error {
 	return err
 }
 
-func TestAServerThatStartsDuringARestoreOpensWhatWasRestored(t *testing.T) {
+func TestAServerThatStartsDuringARestoreOpensTheNewDatabase(t *testing.T) {
 	path, _ := backedUp(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), replaceWhenTold+"="+path)
+	cmd.Env = append(os.Environ(), replaceOnInputOf+"="+path)
 	said, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -226,8 +226,8 @@ func TestAServerThatStartsDuringARestoreOpensWhatWasRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var complaints strings.Builder
-	cmd.Stderr = &complaints
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -238,10 +238,10 @@ func TestAServerThatStartsDuringARestoreOpensWhatWasRestored(t *testing.T) {
 		db  *DB
 		err error
 	}
-	ended := make(chan outcome, 1)
+	opened := make(chan outcome, 1)
 	go func() {
 		db, err := Open(t.Context(), path, Options{})
-		ended <- outcome{db, err}
+		opened <- outcome{db, err}
 	}()
 	for !hasOpen(path) {
 		runtime.Gosched()
@@ -249,20 +249,20 @@ func TestAServerThatStartsDuringARestoreOpensWhatWasRestored(t *testing.T) {
 	if _, err := fmt.Fprintln(tell); err != nil {
 		t.Fatal(err)
 	}
-	o := <-ended
-	if err := cmd.Wait(); err != nil || complaints.String() != "<nil>" {
-		t.Fatalf("the other process: %v, %s", err, &complaints)
+	o := <-opened
+	if err := cmd.Wait(); err != nil || stderr.String() != "<nil>" {
+		t.Fatalf("the other process: %v, %s", err, &stderr)
 	}
 	if o.err != nil {
 		t.Fatal(o.err)
 	}
 	defer o.db.Close()
 	if err := o.db.Ready(t.Context()); err != nil {
-		t.Errorf("what was opened takes no writes: %v", err)
+		t.Errorf("the opened database accepts no writes: %v", err)
 	}
 }
 
-// hasOpen tells whether this process has the file open. Where that cannot be known it says yes.
+// hasOpen reports whether this process has the file open, or true where that is unknown.
 func hasOpen(path string) bool {
 	files, err := os.ReadDir("/proc/self/fd")
 	for _, f := range files {

@@ -6,14 +6,14 @@ import (
 	"example.com/perks/store"
 )
 
-func TestTheFiguresOfTheQueue(t *testing.T) {
+func TestQueueStats(t *testing.T) {
 	db := openTemporary(t)
 	before := db.Stats().Queue.Batches
 	release := holdWriter(t, db)
 	first := enqueue(t, db, t.Context(), addUser("first"))
 	second := enqueue(t, db, t.Context(), addUser("second"))
 	if waiting := db.Stats().Queue.Waiting; waiting != 3 {
-		t.Errorf("%d writes wait, want one that is under way and two behind it", waiting)
+		t.Errorf("%d writes wait, want one that runs and two behind it", waiting)
 	}
 	release()
 	for _, j := range []*job{first, second} {

@@ -23,7 +23,7 @@ func openTemporary(t *testing.T) *DB {
 	return db
 }
 
-// holdWriter makes the writer wait in a job until release is called, so that what is queued meanwhile is one batch.
+// holdWriter blocks the writer until release is called, so that the jobs queued meanwhile form one batch.
 func holdWriter(t *testing.T, db *DB) (release func()) {
 	t.Helper()
 	held, gate, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -89,7 +89,7 @@ func TestABatchKeepsWhatSucceedsAndDropsWhatFails(t *testing.T) {
 			panic("bug")
 		}, api.CodeInternal},
 		{"a statement that fails", addUser("first"), api.CodeInternal},
-		{"an error that ends the whole transaction", failing(func(s *session) error { return s.exec(`ROLLBACK`) }, errRefused), api.CodeUnavailable},
+		{"an error that rolls the whole transaction back", failing(func(s *session) error { return s.exec(`ROLLBACK`) }, errRefused), api.CodeUnavailable},
 		{"a constraint that fails at COMMIT", func(s *session) error {
 			return errors.Join(s.exec(`PRAGMA defer_foreign_keys = ON`), s.exec(`INSERT INTO perk_stock (perk) VALUES (77)`))
 		}, api.CodeUnavailable},
@@ -131,7 +131,7 @@ func TestAWriteReturnsAfterItsCommit(t *testing.T) {
 	second := enqueue(t, db, t.Context(), func(*session) error {
 		select {
 		case <-first.done:
-			t.Error("the first write of the batch was answered before the commit")
+			t.Error("the first write of the batch returned before the commit")
 		default:
 		}
 		return nil
@@ -142,18 +142,18 @@ func TestAWriteReturnsAfterItsCommit(t *testing.T) {
 	}
 }
 
-func TestAWriteWhoseCallerLeftIsNotBegun(t *testing.T) {
+func TestACancelledWriteIsNotStarted(t *testing.T) {
 	db := openTemporary(t)
 	release := holdWriter(t, db)
 	ctx, cancel := context.WithCancel(t.Context())
 	queued := enqueue(t, db, ctx, addUser("queued"))
 	cancel()
-	if err := db.write(ctx, "write", addUser("late")); !isNotBegun(err) {
-		t.Errorf("the caller who left got %v, want that nothing was begun", err)
+	if err := db.write(ctx, "write", addUser("late")); !isNotStarted(err) {
+		t.Errorf("the cancelled caller got %v, want nothing started", err)
 	}
 	release()
-	if err := <-queued.done; !isNotBegun(err) {
-		t.Errorf("the queued write ended with %v, want that nothing was begun", err)
+	if err := <-queued.done; !isNotStarted(err) {
+		t.Errorf("the queued write returned %v, want nothing started", err)
 	}
 	if err := db.Ready(t.Context()); err != nil {
 		t.Fatal(err)
@@ -163,24 +163,24 @@ func TestAWriteWhoseCallerLeftIsNotBegun(t *testing.T) {
 	}
 }
 
-// isNotBegun tells whether the caller is told that nothing was done, and not that the outcome is unknown.
-func isNotBegun(err error) bool {
+// isNotStarted reports whether the error says that nothing was done, rather than that the outcome is unknown.
+func isNotStarted(err error) bool {
 	return api.CodeOf(err) == api.CodeUnavailable && strings.Contains(err.Error(), "Nothing was begun")
 }
 
-func TestWhoLeavesBeforeTheirImportOrResetBeganIsNotWaitedFor(t *testing.T) {
+func TestACancelledImportOrResetIsNotStarted(t *testing.T) {
 	db := openTemporary(t)
 	defer holdWriter(t, db)()
-	ctx, leave := context.WithCancel(t.Context())
-	leave()
-	for range 20 { // each is queued or not, as chance has it
-		if err := db.writer.doExclusive(ctx, func() error { t.Error("it was begun"); return nil }); !isNotBegun(err) {
-			t.Errorf("it ended with %v, want that it was not begun", err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 { // whether each is queued is random
+		if err := db.writer.doExclusive(ctx, func() error { t.Error("it was started"); return nil }); !isNotStarted(err) {
+			t.Errorf("it returned %v, want nothing started", err)
 		}
 	}
 }
 
-func TestAWriteThatHasBegunIsFinished(t *testing.T) {
+func TestAStartedWriteIsFinished(t *testing.T) {
 	db := openTemporary(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	begun, gate := make(chan struct{}), make(chan struct{})
@@ -194,8 +194,8 @@ func TestAWriteThatHasBegunIsFinished(t *testing.T) {
 	}()
 	<-begun
 	cancel()
-	if err := <-answer; api.CodeOf(err) != api.CodeUnavailable || isNotBegun(err) || !errors.Is(err, context.Canceled) {
-		t.Errorf("the caller who left got %v, want an unknown outcome because of its context", err)
+	if err := <-answer; api.CodeOf(err) != api.CodeUnavailable || isNotStarted(err) || !errors.Is(err, context.Canceled) {
+		t.Errorf("the cancelled caller got %v, want an unknown outcome because of its context", err)
 	}
 	close(gate)
 	if err := db.Ready(t.Context()); err != nil {
@@ -206,7 +206,7 @@ func TestAWriteThatHasBegunIsFinished(t *testing.T) {
 	}
 }
 
-func TestACallerLeavesAFullQueue(t *testing.T) {
+func TestACancelledCallerLeavesAFullQueue(t *testing.T) {
 	db := openTemporary(t)
 	release := holdWriter(t, db)
 	var jobs []*job
@@ -229,13 +229,13 @@ func TestACallerLeavesAFullQueue(t *testing.T) {
 	}
 }
 
-func TestWorkThatRunsAloneSharesNoTransaction(t *testing.T) {
+func TestExclusiveWorkSharesNoTransaction(t *testing.T) {
 	db := openTemporary(t)
 	release := holdWriter(t, db)
 	before := enqueue(t, db, t.Context(), addUser("before"))
 	alone := &job{ctx: t.Context(), exclusive: true, done: make(chan error, 1), work: func(*session) error {
 		if got := users(t, db); !slices.Equal(got, []string{"before"}) {
-			t.Errorf("alone, the users are %q, want before", got)
+			t.Errorf("in exclusive work the users are %q, want before", got)
 		}
 		panic("bug")
 	}}
@@ -248,11 +248,11 @@ func TestWorkThatRunsAloneSharesNoTransaction(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-alone.done; err == nil {
-		t.Error("the panic was answered with success")
+		t.Error("the panic was reported as success")
 	}
 }
 
-func TestCloseFinishesWhatIsQueuedAndRefusesMore(t *testing.T) {
+func TestCloseFinishesTheQueueAndRefusesNewWrites(t *testing.T) {
 	db := openTemporary(t)
 	release := holdWriter(t, db)
 	queued := enqueue(t, db, t.Context(), addUser("ann"))
@@ -270,7 +270,7 @@ func TestCloseFinishesWhatIsQueuedAndRefusesMore(t *testing.T) {
 	}
 }
 
-// lockFile takes the write lock as another process would, until unlock is called.
+// lockOut takes the write lock as another process would, until unlock is called.
 func lockOut(t *testing.T, db *DB) (unlock func()) {
 	t.Helper()
 	other, err := db.file.session(t.Context())
@@ -287,7 +287,7 @@ func lockOut(t *testing.T, db *DB) (unlock func()) {
 	}
 }
 
-func TestAWriteIsNotBegunWhenItsCallerLeftWhileAnotherProcessWrote(t *testing.T) {
+func TestAWriteCancelledWhileAnotherProcessWritesIsNotStarted(t *testing.T) {
 	db := openTemporary(t)
 	unlock := lockOut(t, db)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -296,17 +296,17 @@ func TestAWriteIsNotBegunWhenItsCallerLeftWhileAnotherProcessWrote(t *testing.T)
 	stayed := enqueue(t, db, t.Context(), addUser("stayed"))
 	unlock()
 	if err := <-left.done; !errors.Is(err, store.ErrCallerGone) {
-		t.Errorf("got %v, want that the caller left", err)
+		t.Errorf("got %v, want a cancellation", err)
 	}
 	if err := <-stayed.done; err != nil {
-		t.Errorf("the caller who stayed got %v", err)
+		t.Errorf("the other caller got %v", err)
 	}
 	if got := users(t, db); !slices.Equal(got, []string{"stayed"}) {
 		t.Errorf("the users are %q, want stayed", got)
 	}
 }
 
-func TestALockThatIsNotToBeHadIsUnavailable(t *testing.T) {
+func TestABusyLockIsUnavailable(t *testing.T) {
 	db := openTemporary(t)
 	if err := db.write(t.Context(), "wait no longer", func(s *session) error { return s.script(`PRAGMA busy_timeout = 0`) }); err != nil {
 		t.Fatal(err)
@@ -321,7 +321,7 @@ func TestALockThatIsNotToBeHadIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestWorkThatRunsAloneIsWaitedForOnceItHasBegun(t *testing.T) {
+func TestStartedExclusiveWorkIsWaitedFor(t *testing.T) {
 	db := openTemporary(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	begun, gate, answer := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -337,18 +337,18 @@ func TestWorkThatRunsAloneIsWaitedForOnceItHasBegun(t *testing.T) {
 	cancel()
 	select {
 	case err := <-answer:
-		t.Fatalf("answered with %v before the end", err)
+		t.Fatalf("returned %v before the work finished", err)
 	default:
 	}
 	close(gate)
 	if err := <-answer; err != errOutcome {
-		t.Errorf("got %v, want the outcome of the work", err)
+		t.Errorf("got %v, want the error of the work", err)
 	}
 	err := db.writer.doExclusive(ctx, func() error {
-		t.Error("work ran for a caller who had left")
+		t.Error("work ran for a cancelled caller")
 		return nil
 	})
 	if api.CodeOf(err) != api.CodeUnavailable {
-		t.Errorf("a caller who had left got %v, want unavailable", err)
+		t.Errorf("a cancelled caller got %v, want unavailable", err)
 	}
 }

@@ -29,7 +29,7 @@ var auditTests = []test{
 			{At: now.Add(2 * time.Second), Actor: store.Operator, Action: store.ActionRestoreProperty, Before: asJSON(nil), After: asJSON(renamed)},
 		})
 	}},
-	{"a redemption is an entry as it was made, then as it was decided", func(f *fixture) {
+	{"a redemption has an entry when it is made, and one when it is decided", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p", manual))
 		made := f.redeem(attempt("p", "ann")).Redemption
@@ -52,19 +52,19 @@ var auditTests = []test{
 			text := string(asJSON(entry))
 			for _, hidden := range []string{"0123456789abcdef", "[48,49,50", "MDEyMzQ1Njc4OWFiY2RlZg", "30313233", "secret of", "c2VjcmV0IG9m"} {
 				if strings.Contains(text, hidden) {
-					f.Errorf("the entry %s shows a secret", text)
+					f.Errorf("the entry %s contains a secret", text)
 				}
 			}
 		}
 	}},
-	{"a restore is an entry with what was carried over", func(f *fixture) {
+	{"a restore is an entry that names what it kept", func(f *fixture) {
 		restored := store.Restored{RevocationsKnown: true, CarriedOver: []string{"client a stays disabled"}}
 		f.must(f.AuditRestore(f.ctx, restored, store.Operator, now))
 		f.sameEntries(store.DatabaseSubject, []store.AuditEntry{
 			{At: now, Actor: store.Operator, Action: store.ActionRestoreDatabase, Before: asJSON(nil), After: asJSON(restored)},
 		})
 	}},
-	{"an import is one entry with the number of records, unless that is none", func(f *fixture) {
+	{"an import of at least one record is one entry with the number of records", func(f *fixture) {
 		f.addClients("owner")
 		by := store.OperatorActor("ann")
 		must(f.ImportPerks(f.ctx, rows(perk("p"), perk("q")), f.noNewID, by, now))(f)
@@ -144,7 +144,7 @@ func asJSON(value any) json.RawMessage {
 }
 
 var auditReadTests = []test{
-	{"entries are found by subject, actor, action and time, and the last of them", func(f *fixture) {
+	{"entries are filtered by subject, actor, action and time, and limited to the last", func(f *fixture) {
 		f.fillAudit()
 		created, decided, updated := "client.create client/a", "redemption.approve redemption/m-ann", "property.update property/1"
 		made, other := "redemption.create redemption/m-ann", "redemption.create redemption/p-ann"
@@ -180,11 +180,11 @@ var auditReadTests = []test{
 		} {
 			f.equal(fmt.Sprintf("%+v", r.query), summaries(collect(f, f.Audit(f.ctx, r.query))), r.want)
 			var position store.AuditPosition
-			f.equal(fmt.Sprintf("%+v, to be followed", r.query), summaries(collect(f, f.AuditSince(f.ctx, r.query, &position))), r.want)
-			f.equal("what came since then", summaries(collect(f, f.AuditSince(f.ctx, r.query, &position))), []string{})
+			f.equal(fmt.Sprintf("%+v, followed", r.query), summaries(collect(f, f.AuditSince(f.ctx, r.query, &position))), r.want)
+			f.equal("since then", summaries(collect(f, f.AuditSince(f.ctx, r.query, &position))), []string{})
 		}
 	}},
-	{"a follower gets what is new, whatever its time, and repeats a read that was broken off", func(f *fixture) {
+	{"a follower gets every new entry, whatever its time, and repeats an interrupted read", func(f *fixture) {
 		f.fillAudit()
 		var position store.AuditPosition
 		query := store.AuditQuery{Last: 1}
@@ -202,11 +202,11 @@ var auditReadTests = []test{
 		nowhere := store.AuditPosition("nowhere")
 		for _, err := range f.AuditSince(f.ctx, query, &nowhere) {
 			if err == nil {
-				f.Error("a position that is none was read")
+				f.Error("an invalid position was accepted")
 			}
 		}
 	}},
-	{"who reads on amid writers misses nothing and sees nothing twice", func(f *fixture) {
+	{"a follower beside writers misses nothing and sees nothing twice", func(f *fixture) {
 		const writers, rounds = 8, 12
 		users := numbered("u", writers*rounds)
 		f.addUsers(users...)
@@ -256,7 +256,7 @@ var auditReadTests = []test{
 
 func hour(n int) time.Time { return now.Add(time.Duration(n) * time.Hour) }
 
-// fillAudit has something happen in each of five hours.
+// fillAudit makes an entry in each of five hours.
 func (f *fixture) fillAudit() {
 	f.Helper()
 	f.addClients("a")

@@ -19,19 +19,19 @@ var credentialTests = []test{
 			f.equal("client", must(f.Client(f.ctx, want.ID))(f), want)
 		}
 	}},
-	{"a client's id is taken once", func(f *fixture) {
+	{"a client's id is unique", func(f *fixture) {
 		f.addClients("a")
 		again := client("a")
 		again.Name = "Impostor"
 		f.fails("create", f.CreateClient(f.ctx, again, store.Operator), api.CodeConflict)
 		f.equal("client", must(f.Client(f.ctx, "a"))(f), client("a"))
 	}},
-	{"a client that is not there is not found", func(f *fixture) {
+	{"an unknown client is not found", func(f *fixture) {
 		f.fails("read", errOf(f.Client(f.ctx, "missing")), api.CodeNotFound)
 		f.fails("new secret", f.SetClientSecret(f.ctx, "missing", store.SecretHash{}, store.Operator, now), api.CodeNotFound)
 		f.fails("disable", f.SetClientDisabled(f.ctx, "missing", true, store.Operator, now), api.CodeNotFound)
 	}},
-	{"clients come by creation, then id", func(f *fixture) {
+	{"clients are sorted by creation, then id", func(f *fixture) {
 		for _, c := range []struct {
 			id string
 			at time.Time
@@ -63,12 +63,12 @@ var credentialTests = []test{
 		}
 		f.equal("audit", f.actions("client/a"), []string{store.ActionCreateClient, store.ActionDisableClient, store.ActionEnableClient})
 	}},
-	{"the first signing key stays the only one until it is rotated", func(f *fixture) {
+	{"the first signing key is the only one until a rotation", func(f *fixture) {
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("first", now)))
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("second", now.Add(time.Hour))))
 		f.equal("keys", f.signingKeys(now), []store.SigningKey{signingKey("first", now)})
 	}},
-	{"a rotation adds a key, and the old ones expire unless they expire before", func(f *fixture) {
+	{"a rotation adds a key, and the old ones expire no later than the overlap", func(f *fixture) {
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("a", now)))
 		f.must(f.RotateSigningKey(f.ctx, signingKey("b", now.Add(time.Hour)), now.Add(3*time.Hour), store.Operator))
 		f.must(f.RotateSigningKey(f.ctx, signingKey("c", now.Add(2*time.Hour)), now.Add(4*time.Hour), store.Operator))
@@ -85,7 +85,7 @@ var credentialTests = []test{
 		got := must(f.UpdateClient(f.ctx, "a", store.ClientChange{Scopes: want.Scopes}, store.Operator, now))(f)
 		f.equal("with other scopes", got, want)
 		want.Name = "Another"
-		for range 2 { // the second time there is nothing to do
+		for range 2 { // the second time nothing changes
 			got = must(f.UpdateClient(f.ctx, "a", store.ClientChange{Name: &want.Name}, store.Operator, now.Add(time.Second)))(f)
 			f.equal("with another name", got, want)
 		}
@@ -100,7 +100,7 @@ var credentialTests = []test{
 		}))
 		f.fails("missing", errOf(f.UpdateClient(f.ctx, "missing", store.ClientChange{}, store.Operator, now)), api.CodeNotFound)
 	}},
-	{"a dropped key is gone, and has a successor if it was the last that does not expire", func(f *fixture) {
+	{"a dropped key is gone, and is replaced if it was the last that does not expire", func(f *fixture) {
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("a", now)))
 		f.must(f.RotateSigningKey(f.ctx, signingKey("b", now.Add(time.Hour)), now.Add(3*time.Hour), store.Operator))
 		f.must(f.RotateSigningKey(f.ctx, signingKey("c", now.Add(2*time.Hour)), now.Add(4*time.Hour), store.Operator))
@@ -117,18 +117,18 @@ var credentialTests = []test{
 		f.equal("log of c", f.actions("key/c"), []string{store.ActionRotateSigningKey, store.ActionDropSigningKey})
 		f.equal("log of d", f.actions("key/d"), []string{store.ActionRotateSigningKey})
 	}},
-	{"keys are forgotten some time after they have expired", func(f *fixture) {
+	{"keys are deleted some time after they expire", func(f *fixture) {
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("a", now)))
 		f.must(f.RotateSigningKey(f.ctx, signingKey("b", now), now.Add(time.Hour), store.Operator))
 		for _, step := range []struct {
 			before time.Time
 			want   int64
 		}{{now.Add(time.Hour), 0}, {now.Add(time.Hour + time.Second), 1}, {now.Add(1000 * time.Hour), 0}} {
-			f.equal("forgotten", must(f.PurgeSigningKeys(f.ctx, step.before))(f), step.want)
+			f.equal("deleted", must(f.PurgeSigningKeys(f.ctx, step.before))(f), step.want)
 		}
 		f.equal("keys", f.signingKeys(now), []store.SigningKey{signingKey("b", now)})
 	}},
-	{"a key is made anew when all have expired", func(f *fixture) {
+	{"a new key is made when all have expired", func(f *fixture) {
 		old := signingKey("old", now)
 		old.ExpiresAt = now.Add(time.Hour)
 		f.must(f.EnsureSigningKey(f.ctx, old))

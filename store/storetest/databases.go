@@ -20,11 +20,11 @@ const namedServer = "PERKS_TEST_POSTGRES"
 
 var errAddress = errors.New(namedServer + " must hold an address of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 
-// patience bounds each thing that is done for a test beside the test itself.
+// patience bounds each step of setup and cleanup.
 const patience = time.Minute
 
-// PostgresDatabase returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, whoever
-// is still connected. All tests of a process share one server: the one that the environment variable PERKS_TEST_POSTGRES names
+// PostgresDatabase returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, even if
+// clients are still connected. All tests of a process share one server: the one that the environment variable PERKS_TEST_POSTGRES names
 // by the address of a database there, whose user may create others, or else one that the first call starts. If there is neither,
 // the test fails.
 func PostgresDatabase(t testing.TB) string {
@@ -36,7 +36,7 @@ func PostgresDatabase(t testing.TB) string {
 // PgBouncerDatabase is PostgresDatabase, reached through a PgBouncer in transaction mode that all tests of a process share.
 func PgBouncerDatabase(t testing.TB) string {
 	t.Helper()
-	_, name := emptyDatabase(t) // first, because a PgBouncer before a server that is not there lets its clients wait
+	_, name := emptyDatabase(t) // first, because a PgBouncer without its server lets its clients wait
 	return behindPgBouncer(t, name)
 }
 
@@ -57,7 +57,7 @@ func emptyDatabase(t testing.TB) (server *url.URL, name string) {
 	return server, name
 }
 
-// newDatabase makes a database. Its name is like no other: several processes may share the server.
+// newDatabase makes a database with a unique name: several processes may share the server.
 func newDatabase(t testing.TB) (server *url.URL, name string) {
 	t.Helper()
 	server, err := sharedServer()
@@ -82,8 +82,8 @@ func dropDatabase(t testing.TB, server *url.URL, name string) {
 	}
 }
 
-// MigratedDatabases lends databases to tests that use them through a driver alone. Creating and migrating one takes many
-// times as long as most of these tests, so a database that a test is done with is emptied and lent again.
+// MigratedDatabases provides databases for tests that use them through a driver alone. Creating and migrating one takes many
+// times as long as most of these tests, so a database is emptied after its test and used again.
 type MigratedDatabases struct {
 	Migrate func(ctx context.Context, address string) error // makes an empty database ready, and closes it
 
@@ -95,19 +95,19 @@ type MigratedDatabases struct {
 // that ends.
 func (m *MigratedDatabases) Direct(t testing.TB) string {
 	t.Helper()
-	server, name := m.lend(t)
+	server, name := m.acquire(t)
 	return inDatabase(server, name)
 }
 
 // BehindPgBouncer is Direct, reached through a PgBouncer in transaction mode that all tests of a process share.
 func (m *MigratedDatabases) BehindPgBouncer(t testing.TB) string {
 	t.Helper()
-	_, name := m.lend(t)
+	_, name := m.acquire(t)
 	return behindPgBouncer(t, name)
 }
 
-// lend makes a database where none is idle. One on a server that outlives this process is dropped after its test.
-func (m *MigratedDatabases) lend(t testing.TB) (server *url.URL, name string) {
+// acquire returns an idle database or makes one. On a server that outlives this process it is dropped after its test.
+func (m *MigratedDatabases) acquire(t testing.TB) (server *url.URL, name string) {
 	t.Helper()
 	server, err := sharedServer()
 	if err != nil {
@@ -159,8 +159,8 @@ DO $$ DECLARE name text; filled boolean; BEGIN
 	END LOOP;
 END $$`
 
-// restoreInitialRows makes the tables what they were, in spite of triggers that forbid it, and their identities begin anew. It
-// ends what a driver has left at work.
+// restoreInitialRows resets the tables and their identities, in spite of triggers that forbid it. It terminates sessions that
+// a driver left behind.
 const restoreInitialRows = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid();
 DO $$ DECLARE name text; filled boolean; names text[]; BEGIN
@@ -205,7 +205,7 @@ var sharedPgBouncer = sync.OnceValues(func() (*PgBouncer, error) {
 	return startPgBouncer(ctx, server.String())
 })
 
-// readAddress says nothing of an address that it cannot read: it may hold a password.
+// readAddress does not repeat an invalid address: it may hold a password.
 func readAddress(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
@@ -219,7 +219,7 @@ func inDatabase(server *url.URL, name string) string {
 	u := *server
 	u.Path = "/" + name
 	query := u.Query()
-	query.Del("dbname") // it would win over the path
+	query.Del("dbname") // it would override the path
 	u.RawQuery = query.Encode()
 	return u.String()
 }

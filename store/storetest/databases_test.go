@@ -32,9 +32,9 @@ func TestEachDatabaseIsNewAndEmptyAndDroppedAfterItsTest(t *testing.T) {
 				}
 				execute(t, conn, `CREATE TABLE rows (n int)`)
 				if other := database(t); other == address {
-					t.Errorf("%s was given twice", address)
+					t.Errorf("%s was used twice", address)
 				} else if n := one[int](t, connect(t, other), `SELECT count(*) FROM pg_class WHERE relname = 'rows'`); n != 0 {
-					t.Error("one database holds what was put into another")
+					t.Error("a database has the tables of another")
 				}
 			})
 			if one[bool](t, connect(t, storetest.PostgresDatabase(t)), `SELECT EXISTS (SELECT FROM pg_database WHERE datname = '`+dropped+`')`) {
@@ -44,7 +44,7 @@ func TestEachDatabaseIsNewAndEmptyAndDroppedAfterItsTest(t *testing.T) {
 	}
 }
 
-// TestReportServer is run by the tests below in a process of its own, because a process chooses its server once.
+// TestReportServer is run by the tests below in its own process, because a process chooses its server once.
 func TestReportServer(t *testing.T) {
 	for name, database := range databases {
 		t.Log(name, one[string](t, connect(t, database(t)), `SHOW unix_socket_directories`))
@@ -94,7 +94,7 @@ func TestATestFailsWithoutAServer(t *testing.T) {
 	}
 }
 
-func TestAMigratedDatabaseIsLentAgainAsItWas(t *testing.T) {
+func TestAMigratedDatabaseIsRestoredForReuse(t *testing.T) {
 	made := 0
 	databases := storetest.MigratedDatabases{Migrate: func(_ context.Context, address string) error {
 		made++
@@ -106,9 +106,9 @@ func TestAMigratedDatabaseIsLentAgainAsItWas(t *testing.T) {
 		return nil
 	}}
 	for range 2 {
-		for name, lend := range map[string]func(testing.TB) string{"directly": databases.Direct, "behind a bouncer": databases.BehindPgBouncer} {
+		for name, acquire := range map[string]func(testing.TB) string{"directly": databases.Direct, "behind a bouncer": databases.BehindPgBouncer} {
 			t.Run(name, func(t *testing.T) {
-				address := lend(t)
+				address := acquire(t)
 				conn := connect(t, address)
 				eventually(t, "the end of an earlier test's query", func() bool {
 					return one[int](t, conn, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%-- busy'`) == 0
@@ -122,10 +122,10 @@ func TestAMigratedDatabaseIsLentAgainAsItWas(t *testing.T) {
 				}
 				execute(t, conn, `INSERT INTO others VALUES (1)`)
 				if _, err := conn.Exec(t.Context(), `DELETE FROM rows`); code(err) != "P0001" {
-					t.Errorf("deleting rows ended with %v, want what the trigger raises", err)
+					t.Errorf("deleting rows returned %v, want the trigger's error", err)
 				}
-				if other := lend(t); other == address {
-					t.Errorf("%s was lent twice at once", address)
+				if other := acquire(t); other == address {
+					t.Errorf("%s was in use twice at once", address)
 				}
 				keepBusy(t, address)
 			})

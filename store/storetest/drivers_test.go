@@ -11,7 +11,7 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// migrated are databases for tests that leave the tables as they are.
+// migrated provides databases for tests that do not change the schema.
 var migrated = storetest.MigratedDatabases{Migrate: func(ctx context.Context, address string) error {
 	db, err := postgres.Open(ctx, address, postgres.Options{})
 	if err != nil {
@@ -20,8 +20,8 @@ var migrated = storetest.MigratedDatabases{Migrate: func(ctx context.Context, ad
 	return db.Close()
 }}
 
-// connections are the ways to reach a PostgreSQL database: with prepared statements, without them, and through a pooler of
-// transactions, which needs that.
+// connections are the modes to connect to PostgreSQL: with prepared statements, without them, and through PgBouncer in
+// transaction mode, which needs the latter.
 var connections = []struct {
 	name          string
 	migrated, new func(t testing.TB) string
@@ -51,7 +51,7 @@ func TestReopened(t *testing.T) { forEachDatabase(t, testReopened) }
 
 func TestClosedAmidWrites(t *testing.T) { forEachDatabase(t, testClosedAmidWrites) }
 
-// forEachDatabase runs a test over SQLite, and over PostgreSQL in every way. Each call of open opens the same database,
+// forEachDatabase runs a test over SQLite, and over PostgreSQL in every mode. Each call of open opens the same database,
 // which is empty at first.
 func forEachDatabase(t *testing.T, test func(t *testing.T, open func(t *testing.T) store.Store)) {
 	t.Run("sqlite", func(t *testing.T) {

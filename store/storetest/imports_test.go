@@ -51,7 +51,7 @@ var importTests = []test{
 		f.equal("created_at", got.CreatedAt, now.Add(time.Hour))
 		f.equal("updated_at", got.UpdatedAt, now.Add(time.Hour))
 	}},
-	{"a known perk is changed whole, but keeps when it was created and what is held of it", func(f *fixture) {
+	{"a known perk is replaced, but keeps its creation time and the units held", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(fullPerk("p"))
 		f.redeem(attempt("p", "ann"))
@@ -62,7 +62,7 @@ var importTests = []test{
 		f.equal("perk", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{record})
 		f.refuses("the one unit is held", attempt("p", "bob"), api.CodeSoldOut)
 	}},
-	{"of a perk that comes twice the last one stays", func(f *fixture) {
+	{"of two rows for one perk the last one counts", func(f *fixture) {
 		f.addPerks(perk("p", title("First")), perk("q"), perk("p", title("Second")))
 		f.equal("title", must(f.Perk(f.ctx, "p"))(f).Title, "Second")
 		f.finds("by text", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "first"}})
@@ -74,7 +74,7 @@ var importTests = []test{
 		f.equal("status", f.redeem(attempt("p", "ann")).Redemption.Status, api.StatusApproved)
 		f.equal("approval", collect(f, f.ExportPerks(f.ctx))[0].Approval, store.ApprovalAuto)
 	}},
-	{"unknown categories are made, their ids slugs of their names", func(f *fixture) {
+	{"unknown categories are made, with slugs of their names as ids", func(f *fixture) {
 		f.addCategories(api.Category{ID: "taken", Name: "Something"})
 		f.addPerks(perk("a", category("Food & Drink")), perk("b", category("Food: Drink")), perk("c", category("food & drink")),
 			perk("d", category("Taken")), perk("e", category("Categories")), perk("f", category("食")), perk("g", category("Something")), perk("h"))
@@ -88,7 +88,7 @@ var importTests = []test{
 	{"perks follow their category to a new name", func(f *fixture) {
 		f.addCategories(api.Category{ID: "food", Name: "Food"}, api.Category{ID: "fun", Name: "Fun"})
 		f.addPerks(perk("a", category("Food")), perk("b", category("Fun")), perk("c"))
-		f.addCategories(api.Category{ID: "food", Name: "Fun"}, api.Category{ID: "fun", Name: "Food"}) // they change places
+		f.addCategories(api.Category{ID: "food", Name: "Fun"}, api.Category{ID: "fun", Name: "Food"}) // the names are swapped
 		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{{ID: "food", Name: "Fun"}, {ID: "fun", Name: "Food"}})
 		f.finds("the old Food", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}, Sort: asc("category")}, "b", "a")
 		a := must(f.Perk(f.ctx, "a"))(f)
@@ -97,7 +97,7 @@ var importTests = []test{
 		f.finds("by the new name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "fun!"}}, "a")
 		f.finds("by the id, which is the other's name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}}, "a", "b")
 	}},
-	{"perks of a name that two categories have belong to the one with the lower id", func(f *fixture) {
+	{"perks whose category name is ambiguous belong to the category with the lower id", func(f *fixture) {
 		f.addCategories(api.Category{ID: "a", Name: "Food"}, api.Category{ID: "b", Name: "Food"})
 		f.addPerks(perk("p", category("Food")))
 		f.addCategories(api.Category{ID: "b", Name: "Drink"})
@@ -105,26 +105,26 @@ var importTests = []test{
 		f.addCategories(api.Category{ID: "a", Name: "Meals"})
 		f.finds("theirs is renamed", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "meals"}}, "p")
 	}},
-	{"users that are known stay", func(f *fixture) {
+	{"known users stay", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addUsers("bob", "eve", "eve")
 		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{{ID: "ann"}, {ID: "bob"}, {ID: "eve"}})
 	}},
-	{"a property that is known is changed whole, its owner too", func(f *fixture) {
+	{"a known property is replaced, its owner too", func(f *fixture) {
 		f.addClients("a", "b")
 		f.addProperties(property(1, "a"))
 		want := store.PropertyRecord{Property: api.Property{ID: 1, Title: "Only a title"}, Owner: "b"}
 		f.addProperties(want)
 		f.equal("property", f.property(1), want)
 	}},
-	{"a property needs an owner that is known", func(f *fixture) {
+	{"a property needs a known owner", func(f *fixture) {
 		f.addClients("a")
 		_, err := f.ImportProperties(f.ctx, rows(property(1, "a"), property(2, "nobody")), store.Operator, now)
 		f.fails("import", err, api.CodeNotFound)
 		f.equal("the message", err.Error(), store.ClientNotFound("nobody").Error())
 		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{})
 	}},
-	{"an error among the rows is returned as it is and leaves everything as it was", func(f *fixture) {
+	{"an error of the rows is returned as it is and changes nothing", func(f *fixture) {
 		f.addClients("owner")
 		f.addPerks(perk("p", category("Old")))
 		_, perks := f.ImportPerks(f.ctx, rowsThen(errBadRow, perk("p", title("Lost")), perk("q", category("Lost"))), f.noNewID, store.Operator, now)
@@ -141,7 +141,7 @@ var importTests = []test{
 		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{{ID: "old", Name: "Old"}})
 		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{})
 	}},
-	{"an error among the rows is not taken for one of the database, whatever it is like", func(f *fixture) {
+	{"an error of the rows is never treated as an error of the database", func(f *fixture) {
 		for _, want := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.Canceled, store.PerkNotFound("p")} {
 			if _, err := f.ImportPerks(f.ctx, rowsThen(want, perk("p")), f.noNewID, store.Operator, now); !errors.Is(err, want) || api.CodeOf(err) == api.CodeUnavailable {
 				f.Errorf("got %v, want the error of the rows, %v", err, want)
@@ -149,7 +149,7 @@ var importTests = []test{
 		}
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{})
 	}},
-	{"an import whose context ends leaves everything as it was", func(f *fixture) {
+	{"a cancelled import changes nothing", func(f *fixture) {
 		ctx, cancel := context.WithCancel(f.ctx)
 		asked := 0
 		_, err := f.ImportUsers(ctx, func(yield func(store.User, error) bool) {
@@ -163,11 +163,11 @@ var importTests = []test{
 			}
 		}, store.Operator, now)
 		if err == nil || asked > 500 {
-			f.Errorf("the import ended with %v after %d records", err, asked)
+			f.Errorf("the import returned %v after %d records", err, asked)
 		}
 		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{})
 	}},
-	{"others write and read while the rows of an import arrive", func(f *fixture) {
+	{"writes and reads continue while the rows of an import arrive", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		_, err := f.ImportPerks(f.ctx, func(yield func(store.PerkRecord, error) bool) {
@@ -182,9 +182,9 @@ var importTests = []test{
 		f.equal("redemptions", len(f.redemptions("ann")), 1)
 		f.finds("all", store.PerkQuery{Sort: asc("title")}, "p", "q")
 	}},
-	{"an export can be left early", func(f *fixture) {
+	{"an export can be stopped early", func(f *fixture) {
 		f.addUsers("a", "b", "c")
-		for range 50 { // whatever an export holds, it gives back
+		for range 50 { // an export must release its resources
 			for user, err := range f.ExportUsers(f.ctx) {
 				f.must(err)
 				f.equal("first", user.ID, "a")
@@ -192,7 +192,7 @@ var importTests = []test{
 			}
 		}
 	}},
-	{"thousands of records are taken and given in order", func(f *fixture) {
+	{"thousands of records are imported and exported in order", func(f *fixture) {
 		var perks []store.PerkRecord
 		for i := range 3000 {
 			perks = append(perks, perk(fmt.Sprintf("%x", i*7919%3000), category(fmt.Sprint("Category ", i%10))))
@@ -233,7 +233,7 @@ var partialImportTests = []test{
 		f.finds("by a word that is gone", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}})
 		f.finds("by where it was", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}})
 	}},
-	{"a perk that its row leaves equal is not touched, nor when it was updated", func(f *fixture) {
+	{"an unchanged perk keeps its update time", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
 		for _, row := range []string{`{"id":"p"}`, `{"id":"p","stock":7,"approval":"manual","category":"food & drink"}`, `{"id":"p","created_at":null,"updated_at":null}`} {
 			taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, row)), f.noNewID, store.Operator, now.Add(time.Hour)))(f)
@@ -242,7 +242,7 @@ var partialImportTests = []test{
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("p")})
 		f.equal("entries about it", f.actions("perk/p"), []string{})
 	}},
-	{"when a perk was created or updated can be imported alone", func(f *fixture) {
+	{"the creation or update time of a perk can be imported alone", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
 		want := fullPerk("p")
 		for _, test := range []struct {
@@ -281,7 +281,7 @@ var partialImportTests = []test{
 		users := must(f.ImportUsers(f.ctx, rows(store.User{ID: "ann"}, store.User{ID: "bob"}, store.User{ID: "bob"}), store.Operator, now))(f)
 		f.equal("users", users, store.Imported{Count: 2, Created: 1, Unchanged: 1})
 	}},
-	{"of two rows with one id the last counts, whatever it lacks", func(f *fixture) {
+	{"of two rows with one id the last counts, whatever fields it lacks", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
 		taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Lost","terms":null}`), f.perkRow(3, `{"id":"p","stock":8}`)), f.noNewID, store.Operator, now))(f)
 		f.equal("taken", taken, store.Imported{Count: 1, Changed: 1})
@@ -289,7 +289,7 @@ var partialImportTests = []test{
 		want.Stock, want.UpdatedAt = ptr[int64](8), now
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
 	}},
-	{"a new perk needs its required fields, and has the others as they start", func(f *fixture) {
+	{"a new perk needs its required fields, and gets defaults for the others", func(f *fixture) {
 		must(f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Perk p","description":"About it.","city":"Leeds","stock":3}`)), f.noNewID, store.Operator, now))(f)
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{perk("p", stock(3))})
 		_, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","stock":9}`), f.perkRow(3, `{"id":"q","stock":9,"category":"Lost"}`), f.perkRow(5, `{"id":"r","city":"Bath","title":"R"}`)), f.noNewID, store.Operator, now)
@@ -300,7 +300,7 @@ var partialImportTests = []test{
 		f.equal("perks after that", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{perk("p", stock(3))})
 		f.equal("categories after that", collect(f, f.ExportCategories(f.ctx)), []api.Category{})
 	}},
-	{"what a row and what it leaves break together is refused by its line", func(f *fixture) {
+	{"a row that is invalid together with the kept fields is refused by its line", func(f *fixture) {
 		f.addPerks(fullPerk("p"), fullPerk("q"))
 		_, err := f.ImportPerks(f.ctx, rows(
 			f.perkRow(2, `{"id":"p","valid_to":"2020-01-01T00:00:00Z"}`), f.perkRow(3, `{"id":"q","lat":null}`), f.perkRow(4, `{"id":"new"}`),
@@ -328,7 +328,7 @@ var partialImportTests = []test{
 		f.sameEntries("perk/d", entry(`{"stock":null,"approval":"auto"}`, `{"stock":0,"approval":"manual"}`))
 		f.sameEntries("perk/new", nil)
 	}},
-	{"what is changed while rows arrive stays where they have no value for it", func(f *fixture) {
+	{"changes made while rows arrive stay where the rows have no value", func(f *fixture) {
 		f.addClients("owner")
 		f.addUsers("ann")
 		f.addPerks(fullPerk("p"))
@@ -364,7 +364,7 @@ var partialImportTests = []test{
 		f.equal("price, images and position", f.property(1), property(1, "owner", func(p *store.PropertyRecord) { p.PricePW, p.Images, p.Lat = price, nil, nil }))
 		f.equal("owner", f.property(2), property(2, "other"))
 	}},
-	{"a new property needs its required fields, one that was deleted too", func(f *fixture) {
+	{"a new or deleted property needs its required fields", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
@@ -374,7 +374,7 @@ var partialImportTests = []test{
 		})
 		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{})
 	}},
-	{"categories are made in the order in which rows name them, whether these are whole or not", func(f *fixture) {
+	{"categories are made in the order of the rows, complete or not", func(f *fixture) {
 		f.addPerks(perk("p"), perk("s"))
 		f.addPerks(f.perkRow(2, `{"id":"p","category":"Food: Drink"}`), perk("q", category("Food & Drink")), perk("r", category("Food, Drink")),
 			f.perkRow(5, `{"id":"s","category":"Food. Drink"}`))
@@ -385,7 +385,7 @@ var partialImportTests = []test{
 			f.finds(id, store.PerkQuery{PerkFilter: api.PerkFilter{Category: id}}, []string{"p", "q", "r", "s"}[i])
 		}
 	}},
-	{"thousands of rows that are not whole are taken", func(f *fixture) {
+	{"thousands of incomplete rows are imported", func(f *fixture) {
 		const n = 2500
 		var perks, partly, want []store.PerkRecord
 		for i := range n {
@@ -405,7 +405,7 @@ var partialImportTests = []test{
 	}},
 }
 
-// perkRow is a perk as a line of a file has it.
+// perkRow parses a perk from a line of a file.
 func (f *fixture) perkRow(line int, object string) store.PerkRecord {
 	f.Helper()
 	members, err := api.ParseObject([]byte(object))
@@ -416,7 +416,7 @@ func (f *fixture) perkRow(line int, object string) store.PerkRecord {
 	return record
 }
 
-// propertyRow is a property as a line of a file has it.
+// propertyRow parses a property from a line of a file.
 func (f *fixture) propertyRow(line int, object string) store.PropertyRecord {
 	f.Helper()
 	members, err := api.ParseObject([]byte(object))
@@ -442,7 +442,7 @@ func (f *fixture) refusesRows(what string, err error, want map[int]string) {
 	f.equal(what+": how many", refused.Count, int64(len(want)))
 }
 
-// lastEntry is the last that the audit log has about a subject.
+// lastEntry is the last entry of the audit log about a subject.
 func (f *fixture) lastEntry(subject string) store.AuditEntry {
 	f.Helper()
 	entries := collect(f, f.Audit(f.ctx, store.AuditQuery{Subject: subject, Last: 1}))

@@ -22,13 +22,13 @@ const runServers = "RUN_SERVERS"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(runServers) != "" {
-		fmt.Fprintln(os.Stderr, runUntilTold())
+		fmt.Fprintln(os.Stderr, runUntilInput())
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
-func runUntilTold() error {
+func runUntilInput() error {
 	ctx := context.Background()
 	server, err := storetest.StartPostgres(ctx, storetest.PostgresOptions{})
 	if err != nil {
@@ -104,7 +104,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
@@ -160,9 +160,9 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 
 func TestNothingOutlivesAProcessThatIsKilledWhileAServerStarts(t *testing.T) {
 	for _, r := range []struct{ when, file string }{
-		{"its folder is there", "perks-pg-*"},
-		{"its files are made", "perks-pg-*/data/base"},
-		{"it begins to run", "perks-pg-*/data/postmaster.pid"},
+		{"its folder exists", "perks-pg-*"},
+		{"its files exist", "perks-pg-*/data/base"},
+		{"it starts to run", "perks-pg-*/data/postmaster.pid"},
 		{"it listens", "perks-pg-*/.s.PGSQL.*"},
 	} {
 		t.Run(r.when, func(t *testing.T) {

@@ -83,7 +83,7 @@ log_disconnections = 0
 `, upstream(server), b.folder.path, bouncerPort, PgBouncerPoolSize)
 }
 
-// upstream is where connections go, in the words of PgBouncer, which takes ” for a quote and never for an empty value.
+// upstream is the server in the syntax of PgBouncer, which takes ” for a quote and never for an empty value.
 func upstream(server *pgconn.Config) string {
 	var words []string
 	for _, word := range []struct{ name, value string }{
@@ -104,7 +104,7 @@ func (b *PgBouncer) DSN(database string) string {
 	})
 }
 
-// Stop ends the PgBouncer and removes its folder. Another call does nothing.
+// Stop stops the PgBouncer and removes its folder. Another call does nothing.
 func (b *PgBouncer) Stop() error {
 	if b.server != nil {
 		b.server.stop()

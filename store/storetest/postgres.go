@@ -1,5 +1,5 @@
 // Package storetest runs throwaway PostgreSQL servers for tests and benchmarks, from the installed programs. Its own tests
-// prove that every driver keeps the promises of store.Store.
+// check that every driver follows the contract of store.Store.
 //
 // A server lives in a temporary folder of its own, listens on a socket in it and nowhere else, and is gone with its folder when the process
 // that started it ends, even by kill -9. It can crash, recover, be followed by a synchronous standby and be reached through PgBouncer, so
@@ -21,9 +21,9 @@ import (
 	"sync"
 )
 
-// PostgresOptions is how a server differs from the usual one.
+// PostgresOptions changes a server's defaults.
 type PostgresOptions struct {
-	Settings map[string]string // settings of postgresql.conf by name; they win over all others
+	Settings map[string]string // settings of postgresql.conf by name; they override all others
 	Durable  bool              // a commit reaches the disk; without it one survives a crash of the server, but not of the machine
 }
 
@@ -43,8 +43,8 @@ const port = 5432
 const superuser = "postgres"
 
 // StartPostgres makes a new server and returns it once it takes connections. It runs until Stop or the end of this process. The
-// context bounds the starting only. Its text sorts as people in America expect: a production server may be set so, and what
-// leans on the order of bytes shows. ICU's locales are there whichever the machine has.
+// context bounds the start only. Its text sorts by an American locale, as on some production servers, so code that relies on
+// byte order fails here. ICU's locales exist on every machine.
 func StartPostgres(ctx context.Context, options PostgresOptions) (*PostgresServer, error) {
 	return startFilled(ctx, options, "make a PostgreSQL server", func(c *PostgresServer) error {
 		initial, err := initialData()
@@ -55,8 +55,8 @@ func StartPostgres(ctx context.Context, options PostgresOptions) (*PostgresServe
 	})
 }
 
-// initialData is a folder with the data of a server that never ran, until the end of this process. initdb takes several times as
-// long as copying what it makes.
+// initialData is a folder with the data of a server that never ran, until this process exits. initdb takes several times as
+// long as a copy.
 var initialData = sync.OnceValues(func() (*folder, error) {
 	programs, err := findPostgres()
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *PostgresServer) Restart(ctx context.Context) error {
 		"listen_addresses": "", "unix_socket_directories": c.folder.path, "port": strconv.Itoa(port),
 		"max_connections": "500", "shared_buffers": "64MB",
 		"dynamic_shared_memory_type": "mmap",           // files in the folder vanish with it; in /dev/shm they would outlive a crash
-		"timezone":                   "Asia/Kathmandu", // as the locale: what leans on UTC shows
+		"timezone":                   "Asia/Kathmandu", // as with the locale: code that relies on UTC fails
 	}
 	if !c.options.Durable {
 		settings["fsync"], settings["full_page_writes"] = "off", "off"
@@ -124,7 +124,7 @@ func (c *PostgresServer) Restart(ctx context.Context) error {
 	return server.awaitConnections(ctx, c.DSN(superuser))
 }
 
-// Kill ends the server and all its children at once, as a crash of its machine would. Its files stay for Restart.
+// Kill kills the server and all its children at once, as a crash of its machine would. Its files stay for Restart.
 func (c *PostgresServer) Kill() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func (c *PostgresServer) Kill() error {
 	return c.removePID()
 }
 
-// Stop ends the server at once and removes its folder. Another call does nothing. Standbys and PgBouncers of the server keep
+// Stop stops the server at once and removes its folder. Another call does nothing. Standbys and PgBouncers of the server keep
 // running and have a Stop of their own.
 func (c *PostgresServer) Stop() error {
 	c.mu.Lock()
@@ -168,10 +168,10 @@ func (c *PostgresServer) CreateDatabase(ctx context.Context, name string) error 
 	return createDatabase(ctx, c.DSN(superuser), name)
 }
 
-// account is who runs the servers. PostgreSQL and PgBouncer both refuse root.
+// account is the user that runs the servers. PostgreSQL and PgBouncer both refuse root.
 type account struct {
 	uid, gid int
-	other    bool // it is not who runs this process
+	other    bool // another user than that of this process
 }
 
 var errNoAccount = errors.New(`PostgreSQL refuses to run as root, and there is neither a user "postgres" nor "nobody" to run it instead`)
@@ -194,7 +194,7 @@ func unprivileged() (account, error) {
 	return account{}, errNoAccount
 }
 
-// own makes a file or folder the account's.
+// own gives a file or folder to the account.
 func (a account) own(path string) error {
 	if !a.other {
 		return nil
@@ -202,7 +202,7 @@ func (a account) own(path string) error {
 	return os.Chown(path, a.uid, a.gid)
 }
 
-// canEnter tries it: a folder above may be closed to the account in more ways than its mode shows.
+// canEnter tries it: a folder above may be closed to the account for reasons that its mode does not show.
 func (a account) canEnter(path string) bool {
 	enter := exec.Command("sh", "-c", `cd "$1"`, "enter", path)
 	enter.Dir, enter.SysProcAttr = "/", detached(a)

@@ -27,7 +27,7 @@ func start(t *testing.T, options storetest.PostgresOptions) *storetest.PostgresS
 	return c
 }
 
-// stopLater stops what the test started at its end.
+// stopLater stops a server at the end of the test.
 func stopLater(t *testing.T, started interface{ Stop() error }) {
 	t.Cleanup(func() {
 		if err := started.Stop(); err != nil {
@@ -42,7 +42,7 @@ func connect(t *testing.T, address string) *pgx.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // its server may be dead by then
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // its server may be gone by then
 	return conn
 }
 
@@ -72,7 +72,7 @@ func code(err error) string {
 	return ""
 }
 
-func TestAKilledServerComesBackWithItsData(t *testing.T) {
+func TestAKilledServerRestartsWithItsData(t *testing.T) {
 	t.Parallel()
 	c := start(t, storetest.PostgresOptions{})
 	if err := c.CreateDatabase(t.Context(), "d"); err != nil {
@@ -86,7 +86,7 @@ func TestAKilledServerComesBackWithItsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-busy; err == nil || code(err) != "" {
-		t.Errorf("a query that ran when the server was killed ended with %v, want a broken connection", err)
+		t.Errorf("a query running at the kill returned %v, want a broken connection", err)
 	}
 	if _, err := pgx.Connect(t.Context(), c.DSN("d")); err == nil {
 		t.Error("a killed server takes connections")
@@ -134,18 +134,18 @@ func segments(t *testing.T) []string {
 	return strings.Fields(string(list))
 }
 
-// keepBusy runs a query that never ends by itself, and returns how it ended.
+// keepBusy runs a query that never returns by itself, and returns a channel with its error.
 func keepBusy(t *testing.T, address string) <-chan error {
 	t.Helper()
 	conn, other := connect(t, address), connect(t, address)
-	ended := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
 		_, err := conn.Exec(context.Background(), `SELECT count(*) FROM generate_series(1, 1e12::bigint) WHERE sqrt(generate_series) < 0 -- busy`)
-		ended <- err
+		done <- err
 	}()
 	for !one[bool](t, other, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%-- busy' AND state = 'active' AND pid <> pg_backend_pid())`) {
 	}
-	return ended
+	return done
 }
 
 func TestAPromotedStandbyHasWhatWasCommitted(t *testing.T) {
@@ -158,7 +158,7 @@ func TestAPromotedStandbyHasWhatWasCommitted(t *testing.T) {
 	stopLater(t, standby)
 	execute(t, connect(t, primary.DSN("postgres")), `CREATE TABLE rows (n int)`, `INSERT INTO rows VALUES (42)`)
 	if _, err := connect(t, standby.DSN("postgres")).Exec(t.Context(), `CREATE TABLE other (n int)`); code(err) != "25006" {
-		t.Errorf("a standby answered a write with %v, want that it is read only", err)
+		t.Errorf("a standby returned %v for a write, want a read-only error", err)
 	}
 	if err := primary.Kill(); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestACommitWaitsForTheStandby(t *testing.T) {
 	for !one[bool](t, other, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep')`) {
 		select {
 		case err := <-committed:
-			t.Fatalf("a commit ended (%v) without the standby", err)
+			t.Fatalf("a commit returned (%v) without the standby", err)
 		default:
 		}
 	}
@@ -206,7 +206,7 @@ func TestACommitWaitsForTheStandby(t *testing.T) {
 	}
 }
 
-func TestPgBouncerLendsAConnectionForATransaction(t *testing.T) {
+func TestPgBouncerAssignsAConnectionPerTransaction(t *testing.T) {
 	t.Parallel()
 	c := start(t, storetest.PostgresOptions{})
 	b, err := c.StartPgBouncer(t.Context())
@@ -219,7 +219,7 @@ func TestPgBouncerLendsAConnectionForATransaction(t *testing.T) {
 	}
 	backends := map[int]bool{}
 	for range storetest.PgBouncerPoolSize + 1 {
-		conn := connect(t, b.DSN("d")) // stays open until the end
+		conn := connect(t, b.DSN("d")) // stays open
 		if database := one[string](t, conn, `SELECT current_database()`); database != "d" {
 			t.Fatalf("the database is %s, want d", database)
 		}
@@ -274,7 +274,7 @@ func TestStopRemovesTheFolder(t *testing.T) {
 	}
 }
 
-func TestAServerBeginsWithWhatAnotherSaved(t *testing.T) {
+func TestAServerStartsFromASavedOne(t *testing.T) {
 	t.Parallel()
 	first := start(t, storetest.PostgresOptions{})
 	if err := first.CreateDatabase(t.Context(), "saved"); err != nil {
@@ -285,7 +285,7 @@ func TestAServerBeginsWithWhatAnotherSaved(t *testing.T) {
 	if err := first.Save(t.Context(), saved); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second finds nothing of the first's
+	for range 2 { // the second must see nothing of the first
 		copied, err := storetest.StartPostgresFrom(t.Context(), saved, storetest.PostgresOptions{})
 		if err != nil {
 			t.Fatal(err)

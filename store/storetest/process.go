@@ -19,29 +19,29 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// process is a server program at work. It ends by stop or kill, by itself, or when this process is no more.
+// process is a running server program. It exits on stop or kill, by itself, or when this process exits.
 type process struct {
 	name     string
 	command  *exec.Cmd
-	lifeline *os.File // a pipe: when it is closed, also by the end of this process, a watcher ends the server
+	lifeline *os.File // a pipe: when it is closed, also by this process's exit, a watcher stops the server
 	output   *tail
-	ended    chan struct{} // closed once it and all its children are gone
+	done     chan struct{} // closed once it and all its children are gone
 }
 
-// watchScript becomes the server and leaves a watcher beside it, which ends the server at the end of its input. A line
-// of input dismisses it: then the server has ended before, and its id may be someone else's.
+// watchScript becomes the server and starts a watcher beside it, which stops the server when its input closes. A line
+// of input stops the watcher: then the server has exited, and another process may have its id.
 const watchScript = `signal=$1; shift
 { read -r line <&3 || kill -s "$signal" $$; } >/dev/null 2>&1 &
 exec "$@" 3<&-`
 
-// start starts a server in the folder that the signal, as kill names it, ends at once.
+// start starts a server in the folder; the signal, named as for kill, stops it at once.
 func (f *folder) start(signal, program string, args ...string) (*process, error) {
 	watched, lifeline, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer watched.Close()
-	p := &process{name: filepath.Base(program), lifeline: lifeline, output: &tail{}, ended: make(chan struct{})}
+	p := &process{name: filepath.Base(program), lifeline: lifeline, output: &tail{}, done: make(chan struct{})}
 	p.command = f.command("sh", append([]string{"-c", watchScript, "watch", signal, program}, args...)...)
 	p.command.ExtraFiles = append([]*os.File{watched}, p.command.ExtraFiles...) // the first is 3
 	p.command.Stdout, p.command.Stderr = p.output, p.output
@@ -54,31 +54,31 @@ func (f *folder) start(signal, program string, args ...string) (*process, error)
 
 // wait returns when the process and, because they share its output, all its children are gone.
 func (p *process) wait() {
-	_ = p.command.Wait() // how it ended is in its output
+	_ = p.command.Wait() // its output says how it exited
 	_, _ = p.lifeline.WriteString("\n")
 	_ = p.lifeline.Close()
-	close(p.ended)
+	close(p.done)
 }
 
-// stop ends the process and waits until it is gone.
+// stop stops the process and waits until it is gone.
 func (p *process) stop() {
-	_ = p.lifeline.Close() // an error means that it has ended already
-	<-p.ended
+	_ = p.lifeline.Close() // an error means that it has exited
+	<-p.done
 }
 
-// kill ends the process and its children without a chance to say or write anything, and waits until they are gone.
+// kill kills the process and its children, and waits until they are gone.
 func (p *process) kill() error {
 	if err := killFamily(p.command.Process); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill %s: %w", p.name, err)
 	}
-	<-p.ended
+	<-p.done
 	return nil
 }
 
 // connectEvery is how long to wait before the next try to connect to a server that is starting.
 const connectEvery = 10 * time.Millisecond
 
-// startLimit is when a server that takes no connections is given up. Recovery after a crash takes the longest.
+// startLimit bounds the start of a server. Recovery after a crash takes the longest.
 const startLimit = time.Minute
 
 // awaitConnections waits until the process lets a client connect to the address.
@@ -94,8 +94,8 @@ func (p *process) awaitConnections(ctx context.Context, address string) error {
 		}
 		select {
 		case <-next.C:
-		case <-p.ended:
-			return fmt.Errorf("%s ended while it was starting: %s", p.name, p.output)
+		case <-p.done:
+			return fmt.Errorf("%s exited while it was starting: %s", p.name, p.output)
 		case <-ctx.Done():
 			return fmt.Errorf("%s did not start in time: %w; its output: %s", p.name, err, p.output)
 		}
@@ -146,7 +146,7 @@ func findPgBouncer() (string, error) {
 	return "", errNoPgBouncer
 }
 
-// folder is a temporary folder that belongs to the account. It is removed when this process has ended in whatever way,
+// folder is a temporary folder that belongs to the account. It is removed when this process has exited in any way,
 // and so has every process that was started in it.
 type folder struct {
 	path    string
@@ -190,7 +190,7 @@ func newFolder() (*folder, error) {
 		parents[0], parents[1])
 }
 
-// guardFolder guards a folder that is not there yet, so that it is never there without its guard.
+// guardFolder guards a folder that is not there yet, so that it never exists without its guard.
 func guardFolder(path string, a account) (*folder, error) {
 	waiting, held, err := os.Pipe()
 	if err != nil {
@@ -198,7 +198,7 @@ func guardFolder(path string, a account) (*folder, error) {
 	}
 	defer waiting.Close()
 	f := &folder{path: path, account: a, held: held}
-	f.remove = sync.OnceValue(func() error { // returns once all who hold the folder have ended and it is removed
+	f.remove = sync.OnceValue(func() error { // returns once all processes that hold the folder have exited and it is removed
 		if err := errors.Join(f.held.Close(), f.guard.Wait()); err != nil {
 			return fmt.Errorf("remove the folder %s: %w", f.path, err)
 		}
@@ -207,7 +207,7 @@ func guardFolder(path string, a account) (*folder, error) {
 	f.guard = exec.Command("sh", "-c", guardScript, "guard", path)
 	f.guard.Dir = "/"
 	f.guard.Stdin = waiting
-	f.guard.SysProcAttr = detached(account{}) // whoever made the folder may remove it
+	f.guard.SysProcAttr = detached(account{}) // the user that made the folder may remove it
 	if err := f.guard.Start(); err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
@@ -215,7 +215,7 @@ func guardFolder(path string, a account) (*folder, error) {
 }
 
 // command makes a command that runs as the account and keeps the folder from being removed while it or a child of it
-// runs. It sees nothing of this process's environment that could turn PostgreSQL's programs elsewhere.
+// runs. It sees nothing of this process's environment that could redirect PostgreSQL's programs.
 func (f *folder) command(program string, args ...string) *exec.Cmd {
 	command := exec.Command(program, args...)
 	command.Dir = f.path
@@ -268,7 +268,7 @@ func (t *tail) String() string {
 }
 
 // Save copies the server with all its databases, as it is now, to a folder that is not there yet or is empty. The copy
-// belongs to whoever runs this process, and outlives it: StartPostgresFrom begins with it.
+// belongs to the user of this process, and outlives it: StartPostgresFrom begins with it.
 func (c *PostgresServer) Save(ctx context.Context, folder string) error {
 	copying := exec.CommandContext(ctx, c.programs.path("pg_basebackup"), "--dbname", c.DSN(""), "--pgdata", folder,
 		"--checkpoint", "fast", "--wal-method", "stream")
@@ -284,7 +284,7 @@ func StartPostgresFrom(ctx context.Context, folder string, options PostgresOptio
 	return startFilled(ctx, options, "make a PostgreSQL server of "+folder, func(c *PostgresServer) error { return c.copyFrom(folder) })
 }
 
-// copyFrom copies the files as whoever runs this process, who may read them, and gives them to the account.
+// copyFrom copies the files as the user of this process, who may read them, and gives them to the account.
 func (c *PostgresServer) copyFrom(folder string) error {
 	if err := os.CopyFS(c.data(), os.DirFS(folder)); err != nil {
 		return err

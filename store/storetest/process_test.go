@@ -13,7 +13,7 @@ import (
 func TestTheNewestPostgresIsUsed(t *testing.T) {
 	root := t.TempDir()
 	if _, err := newestPostgres(root); !errors.Is(err, errNoPostgres) {
-		t.Errorf("without any the error is %v", err)
+		t.Errorf("with no version installed the error is %v", err)
 	}
 	for _, version := range []string{"9.6", "17", "8.4", "15"} {
 		bin := filepath.Join(root, version, "bin")
@@ -21,7 +21,7 @@ func TestTheNewestPostgresIsUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if version == "17" {
-			continue // removed but for its folder
+			continue // removed except for its folder
 		}
 		if err := os.WriteFile(filepath.Join(bin, "postgres"), nil, 0o700); err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestTheNewestPostgresIsUsed(t *testing.T) {
 	}
 }
 
-func TestPgBouncerGetsTheServerInItsOwnSyntax(t *testing.T) {
+func TestPgBouncerGetsTheServerInItsSyntax(t *testing.T) {
 	for address, want := range map[string]string{
 		"postgres://postgres@/d?host=/tmp/x&port=5433&sslmode=disable": "host='/tmp/x' port='5433' user='postgres'",
 		"postgres://u:it's%20secret@db.example/d?sslmode=disable":      "host='db.example' port='5432' user='u' password='it''s secret'",

@@ -10,13 +10,13 @@ import (
 var errRefused = errors.New("refused")
 
 var propertyTests = []test{
-	{"a property is read as it was imported, every field of it", func(f *fixture) {
+	{"a property is read as imported, with every field", func(f *fixture) {
 		f.addClients("owner")
 		want := property(42, "owner")
 		f.addProperties(want)
 		f.equal("property", f.property(42), want)
 	}},
-	{"what a property lacks is null or empty, and images are never nil", func(f *fixture) {
+	{"missing fields of a property are null or empty, and images are never nil", func(f *fixture) {
 		f.addClients("owner")
 		bare := store.PropertyRecord{Property: api.Property{ID: 1, Title: "Bare"}, Owner: "owner"}
 		f.addProperties(bare)
@@ -39,13 +39,13 @@ var propertyTests = []test{
 			f.equal(digits, f.property(want.ID), want)
 		}
 	}},
-	{"what is not there is not found", func(f *fixture) {
+	{"an unknown property is not found", func(f *fixture) {
 		f.fails("read", errOf(f.Property(f.ctx, 1)), api.CodeNotFound)
 		f.fails("update", f.update(1, retitle("x")), api.CodeNotFound)
 		f.fails("delete", f.delete(1, nil), api.CodeNotFound)
 		f.fails("restore", errOf(f.RestoreProperty(f.ctx, 1, store.Operator, now)), api.CodeNotFound)
 	}},
-	{"an update stores what change made of the record", func(f *fixture) {
+	{"an update stores the changed record", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"), property(2, "owner"))
 		want := property(1, "owner", func(p *store.PropertyRecord) {
@@ -70,7 +70,7 @@ var propertyTests = []test{
 		f.equal("first image", f.property(1).Images[0], "https://example.com/new.png")
 		f.equal("lat", *f.property(1).Lat, 1.0)
 	}},
-	{"an error of change is returned as it is and leaves everything as it was", func(f *fixture) {
+	{"an error of change is returned as it is and changes nothing", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		err := f.update(1, func(p *store.PropertyRecord) error {
@@ -83,14 +83,14 @@ var propertyTests = []test{
 		f.equal("property", f.property(1), property(1, "owner"))
 		f.equal("audit", f.actions("property/1"), []string{})
 	}},
-	{"a record that change leaves equal is not written", func(f *fixture) {
+	{"an unchanged record is not written", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.update(1, func(p *store.PropertyRecord) error { return nil }))
 		f.must(f.update(1, retitle("Flat 1")))
 		f.equal("audit", f.actions("property/1"), []string{})
 	}},
-	{"a property is deleted if check lets it", func(f *fixture) {
+	{"a property is deleted if check allows it", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		err := f.delete(1, func(p store.PropertyRecord) error {
@@ -104,7 +104,7 @@ var propertyTests = []test{
 		f.must(f.delete(1, nil))
 		f.fails("read", errOf(f.Property(f.ctx, 1)), api.CodeNotFound)
 	}},
-	{"a deleted property comes back whole", func(f *fixture) {
+	{"a deleted property is restored in full", func(f *fixture) {
 		f.addClients("owner")
 		want := property(1, "owner", func(p *store.PropertyRecord) { p.Description = "“Ümlaut” <b>&\u2028" })
 		f.addProperties(want)
@@ -113,7 +113,7 @@ var propertyTests = []test{
 		f.equal("restored", restored, want)
 		f.equal("read", f.property(1), want)
 	}},
-	{"the last deleted record comes back", func(f *fixture) {
+	{"a restore brings the last deleted record back", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
@@ -122,7 +122,7 @@ var propertyTests = []test{
 		f.must(f.delete(1, nil))
 		f.equal("title", must(f.RestoreProperty(f.ctx, 1, store.Operator, now))(f).Title, "Second life")
 	}},
-	{"a property that is there cannot be restored", func(f *fixture) {
+	{"an existing property cannot be restored", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
@@ -130,7 +130,7 @@ var propertyTests = []test{
 		f.fails("restore", errOf(f.RestoreProperty(f.ctx, 1, store.Operator, now)), api.CodeConflict)
 		f.equal("title", f.property(1).Title, "Imported since")
 	}},
-	{"a panic in change is an error for its caller and for no one else", func(f *fixture) {
+	{"a panic in change is an error for its caller only", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		if err := f.update(1, func(p *store.PropertyRecord) error { panic("bug") }); err == nil {
@@ -150,7 +150,7 @@ func (f *fixture) update(id int64, change func(*store.PropertyRecord) error) err
 	return f.UpdateProperty(f.ctx, id, store.ClientActor("owner"), now, change)
 }
 
-// delete asks nothing when check is nil.
+// delete skips the check if it is nil.
 func (f *fixture) delete(id int64, check func(store.PropertyRecord) error) error {
 	if check == nil {
 		check = func(store.PropertyRecord) error { return nil }

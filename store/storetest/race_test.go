@@ -13,7 +13,7 @@ import (
 )
 
 var raceTests = []test{
-	{"of 100 users who each ask twice at once, 50 units go to 50 users", func(f *fixture) {
+	{"100 users redeem 50 units twice each at once: 50 users get one", func(f *fixture) {
 		const users, units = 100, 50
 		f.addPerks(perk("p", stock(units)))
 		f.addUsers(numbered("user", users)...)
@@ -31,9 +31,9 @@ var raceTests = []test{
 		f.equal("users who have one", len(held), units)
 		f.addPerks(perk("p", stock(units+1)))
 		_, total := f.list(store.PerkQuery{AvailableTo: f.userWithout(held, users)})
-		f.equal("one more unit is one more place", total, int64(1))
+		f.equal("perks available with one more unit", total, int64(1))
 	}},
-	{"users who redeem for the first time, of several perks at once, are made once each", func(f *fixture) {
+	{"new users who redeem several perks at once are created once each", func(f *fixture) {
 		const users, perks = 8, 6
 		for i := range perks {
 			f.addPerks(perk(strconv.Itoa(i)))
@@ -48,7 +48,7 @@ var raceTests = []test{
 			f.equal("redemptions", len(f.redemptions(fmt.Sprint("user", i))), perks)
 		}
 	}},
-	{"of 30 new users who want one of 5 units at once, 5 are made", func(f *fixture) {
+	{"30 new users redeem 5 units at once: 5 are created", func(f *fixture) {
 		f.addPerks(perk("p", stock(5)))
 		counts := f.atOnce(30, func(i int) error { return errOf(f.Redeem(f.ctx, creating(attempt("p", strconv.Itoa(i))))) })
 		f.equal("outcomes", counts, map[api.Code]int{"": 5, api.CodeSoldOut: 25})
@@ -62,7 +62,7 @@ var raceTests = []test{
 		slices.Sort(held)
 		f.equal("users", known, held)
 	}},
-	{"of 50 requests of one user one succeeds", func(f *fixture) {
+	{"50 requests of one user: one succeeds", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		counts := f.atOnce(50, func(i int) error {
@@ -72,7 +72,7 @@ var raceTests = []test{
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeAlreadyRedeemed: 49})
 	}},
-	{"of 50 requests under one key one redeems and the others are answered the same", func(f *fixture) {
+	{"50 requests with one idempotency key: one redeems, the others replay it", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p", stock(1)))
 		var answers sync.Map
@@ -99,7 +99,7 @@ var raceTests = []test{
 		f.equal("bedrooms", f.property(1).Bedrooms, 50)
 		f.equal("entries", len(f.actions("property/1")), 50)
 	}},
-	{"imports of one field of a property beside updates of another lose nothing", func(f *fixture) {
+	{"imports and updates of different fields of a property lose nothing", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner", func(p *store.PropertyRecord) { p.Bedrooms = 0 }))
 		counts := f.atOnce(40, func(i int) error {
@@ -114,7 +114,7 @@ var raceTests = []test{
 		f.equal("outcomes", counts, map[api.Code]int{"": 40})
 		f.equal("bedrooms", f.property(1).Bedrooms, 30)
 	}},
-	{"imports of one field of a perk beside imports of others and redemptions lose nothing", func(f *fixture) {
+	{"imports of different fields of a perk and redemptions lose nothing", func(f *fixture) {
 		const users = 20
 		f.addPerks(fullPerk("p"))
 		f.addPerks(f.perkRow(1, `{"id":"p","stock":20}`))
@@ -139,14 +139,14 @@ var raceTests = []test{
 		f.addUsers("late")
 		f.refuses("all units are held", attempt("p", "late"), api.CodeSoldOut)
 	}},
-	{"of 10 replicas that start at once one makes the signing key", func(f *fixture) {
+	{"10 replicas start at once: one creates the signing key", func(f *fixture) {
 		counts := f.atOnce(10, func(i int) error {
 			return f.EnsureSigningKey(f.ctx, signingKey(strconv.Itoa(i), now))
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 10})
 		f.equal("keys", len(f.signingKeys(now)), 1)
 	}},
-	{"of 10 rotations at once one key is left without an end", func(f *fixture) {
+	{"10 rotations at once: one key is left that does not expire", func(f *fixture) {
 		counts := f.atOnce(10, func(i int) error {
 			return f.RotateSigningKey(f.ctx, signingKey(strconv.Itoa(i), now), now.Add(time.Hour), store.Operator)
 		})
@@ -154,7 +154,7 @@ var raceTests = []test{
 		f.equal("keys", len(f.signingKeys(now)), 10)
 		f.equal("keys in the end", len(f.signingKeys(now.Add(time.Hour))), 1)
 	}},
-	{"of 10 restores of one property one succeeds", func(f *fixture) {
+	{"10 restores of one property: one succeeds", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
@@ -162,18 +162,18 @@ var raceTests = []test{
 		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeConflict: 9})
 		f.equal("entries", f.actions("property/1"), []string{store.ActionDeleteProperty, store.ActionRestoreProperty})
 	}},
-	{"of 10 who shut a client out at once one does", func(f *fixture) {
+	{"10 requests disable a client at once: one does", func(f *fixture) {
 		f.addClients("a")
 		counts := f.atOnce(10, func(int) error { return f.SetClientDisabled(f.ctx, "a", true, store.Operator, now) })
 		f.equal("outcomes", counts, map[api.Code]int{"": 10})
 		f.equal("entries", f.actions("client/a"), []string{store.ActionCreateClient, store.ActionDisableClient})
 	}},
-	{"of 10 who create a client at once one does", func(f *fixture) {
+	{"10 requests create a client at once: one does", func(f *fixture) {
 		counts := f.atOnce(10, func(int) error { return f.CreateClient(f.ctx, client("a"), store.Operator) })
 		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeConflict: 9})
 		f.equal("entries", f.actions("client/a"), []string{store.ActionCreateClient})
 	}},
-	{"purges at once count each key once", func(f *fixture) {
+	{"concurrent purges count each key once", func(f *fixture) {
 		const users = 60
 		f.addPerks(perk("p"))
 		f.addUsers(numbered("", users)...)
@@ -189,7 +189,7 @@ var raceTests = []test{
 		f.equal("outcomes", counts, map[api.Code]int{"": 5})
 		f.equal("purged", purged.Load(), int64(users))
 	}},
-	{"who redeems and who decides do not wait for each other in a circle", func(f *fixture) {
+	{"redemptions and decisions do not deadlock", func(f *fixture) {
 		const users = 40
 		f.addPerks(perk("p", manual, stock(users)))
 		f.addUsers(numbered("", users)...)
@@ -206,7 +206,7 @@ var raceTests = []test{
 		f.addPerks(perk("p", manual, stock(users/2)))
 		f.refuses("half of the units were given back, and no more are there now", keyed(attempt("p", "1"), "again", "key", 1), api.CodeSoldOut)
 	}},
-	{"of 20 decisions about one redemption one is taken", func(f *fixture) {
+	{"20 decisions about one redemption: one succeeds", func(f *fixture) {
 		f.addUsers("ann", "bob", "eve")
 		f.addPerks(perk("p", manual, stock(1)))
 		f.redeem(attempt("p", "ann"))
@@ -217,7 +217,7 @@ var raceTests = []test{
 		f.redeem(attempt("p", "bob"))
 		f.refuses("the unit came back once", attempt("p", "eve"), api.CodeSoldOut)
 	}},
-	{"imports of the same perks at once all succeed", func(f *fixture) {
+	{"concurrent imports of the same perks all succeed", func(f *fixture) {
 		counts := f.atOnce(6, func(i int) error {
 			return errOf(f.ImportPerks(f.ctx, rows(perk("a", category("New")), perk("b", category(fmt.Sprint("Of ", i)))), f.noNewID, store.Operator, now))
 		})

@@ -11,7 +11,7 @@ import (
 )
 
 var redeemTests = []test{
-	{"an auto perk is redeemed to approved", func(f *fixture) {
+	{"redeeming an auto perk is approved", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		a := attempt("p", "ann")
@@ -23,12 +23,12 @@ var redeemTests = []test{
 		f.equal("answer", f.redeem(a), want)
 		f.equal("list", f.redemptions("ann"), []api.Redemption{want.Redemption})
 	}},
-	{"a manual perk is redeemed to pending", func(f *fixture) {
+	{"redeeming a manual perk is pending", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p", manual))
 		f.equal("status", f.redeem(attempt("p", "ann")).Redemption.Status, api.StatusPending)
 	}},
-	{"a refusal says why and makes nothing", func(f *fixture) {
+	{"a refusal says why and changes nothing", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("open"), perk("early", from(now.Add(time.Microsecond))), perk("begun", from(now)), perk("late", to(now)),
 			perk("last", to(now.Add(time.Microsecond))), perk("empty", stock(0)), perk("one", stock(1)))
@@ -49,11 +49,11 @@ var redeemTests = []test{
 			a.ID += " again"
 			f.refuses(a.ID, a, test.want)
 		}
-		f.equal("what there is", len(collect(f, f.ExportRedemptions(f.ctx, ""))), 1)
+		f.equal("redemptions", len(collect(f, f.ExportRedemptions(f.ctx, ""))), 1)
 		f.redeem(attempt("begun", "ann"))
 		f.redeem(attempt("last", "ann"))
 	}},
-	{"a redemption that may make its user does, and an entry says so", func(f *fixture) {
+	{"a redemption may create its user, and an entry records it", func(f *fixture) {
 		f.addPerks(perk("p"), perk("q"))
 		a := creating(attempt("p", "ann"))
 		made := f.redeem(a)
@@ -68,7 +68,7 @@ var redeemTests = []test{
 		f.redeem(creating(attempt("p", "bob")))
 		f.equal("entries about who was known", f.actions("user/bob"), []string{})
 	}},
-	{"a redemption that is refused makes no user", func(f *fixture) {
+	{"a refused redemption creates no user", func(f *fixture) {
 		f.addPerks(perk("early", from(now.Add(time.Microsecond))), perk("late", to(now)), perk("empty", stock(0)), perk("p"))
 		f.addUsers("ann")
 		f.redeem(keyed(attempt("p", "ann"), "first", "key", 1))
@@ -79,11 +79,11 @@ var redeemTests = []test{
 				f.Errorf("%s was redeemed", a.PerkID)
 			}
 		}
-		f.refuses("without leave to make the user", attempt("p", "new"), api.CodeNotFound)
+		f.refuses("without permission to create the user", attempt("p", "new"), api.CodeNotFound)
 		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{{ID: "ann"}})
 		f.equal("entries", f.actions("user/new"), []string{})
 	}},
-	{"lists of any user take one who is not known for one with nothing", func(f *fixture) {
+	{"lists of any user treat an unknown user as one without redemptions", func(f *fixture) {
 		f.addPerks(perk("p"), perk("q"), perk("empty", stock(0)), perk("early", from(now.Add(time.Hour))))
 		f.redeem(creating(attempt("q", "ann")))
 		f.finds("available to someone new", store.PerkQuery{AvailableTo: "new", AnyUser: true}, "p", "q")
@@ -99,7 +99,7 @@ var redeemTests = []test{
 		_, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "new", Window: store.Window{Page: 1, PerPage: 10}})
 		f.fails("otherwise", err, api.CodeNotFound)
 	}},
-	{"of several reasons the first in order is returned", func(f *fixture) {
+	{"of several reasons the first is returned", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("gone", stock(1)), perk("odd", stock(0), to(now)), perk("both", stock(0), from(now.Add(time.Hour))))
 		f.redeem(keyed(attempt("gone", "ann"), "first", "key", 1))
@@ -121,14 +121,14 @@ var redeemTests = []test{
 		_, err := f.Redeem(f.ctx, attempt("missing", "nobody"))
 		f.equal("the unknown perk is named before the unknown user", err.Error(), store.PerkNotFound("missing").Error())
 	}},
-	{"stock is given to as many as there are units", func(f *fixture) {
+	{"there are as many redemptions as units", func(f *fixture) {
 		f.addUsers("a", "b", "c")
 		f.addPerks(perk("p", stock(2)))
 		f.redeem(attempt("p", "a"))
 		f.redeem(attempt("p", "b"))
 		f.refuses("third", attempt("p", "c"), api.CodeSoldOut)
 	}},
-	{"a rejected redemption gives its unit and the user's place back", func(f *fixture) {
+	{"a rejected redemption frees its unit, and the user may redeem again", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p", manual, stock(1)))
 		first := f.redeem(attempt("p", "ann")).Redemption
@@ -139,7 +139,7 @@ var redeemTests = []test{
 		f.redeem(again)
 		f.equal("redemptions", len(f.redemptions("ann")), 2)
 	}},
-	{"stock that is imported anew counts what is held already", func(f *fixture) {
+	{"newly imported stock counts the units already held", func(f *fixture) {
 		f.addUsers("a", "b", "c", "d")
 		f.addPerks(perk("p"))
 		f.redeem(attempt("p", "a"))
@@ -151,7 +151,7 @@ var redeemTests = []test{
 		f.addPerks(perk("p", stock(1)))
 		f.refuses("more are held than there are", attempt("p", "d"), api.CodeSoldOut)
 	}},
-	{"the same attempt tried again is recognised by its id", func(f *fixture) {
+	{"a retry of an attempt is recognised by its id", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p", stock(1)))
 		first := f.redeem(attempt("p", "ann"))
@@ -160,17 +160,17 @@ var redeemTests = []test{
 		withKey.Key = &store.IdempotencyKey{Key: "k"}
 		f.equal("redemptions", len(f.redemptions("ann")), 1)
 	}},
-	{"an id that another redemption has is an error, not an answer", func(f *fixture) {
+	{"the id of another redemption is an error", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p"))
 		first := f.redeem(attempt("p", "ann")).Redemption
 		other := attempt("p", "bob")
 		other.ID = first.ID
 		if _, err := f.Redeem(f.ctx, other); err == nil {
-			f.Error("bob was answered with ann's redemption")
+			f.Error("bob got ann's redemption")
 		}
 	}},
-	{"without metadata it is the empty object", func(f *fixture) {
+	{"missing metadata is an empty object", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		a := attempt("p", "ann")
@@ -186,7 +186,7 @@ func (f *fixture) redemptions(user string) []api.Redemption {
 }
 
 var idempotencyTests = []test{
-	{"the same request again gives the first answer", func(f *fixture) {
+	{"the same request again replays the first redemption", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p", stock(1)))
 		first := f.redeem(keyed(attempt("p", "ann"), "1", "key", 1))
@@ -196,13 +196,13 @@ var idempotencyTests = []test{
 		f.equal("again", f.redeem(later), store.RedeemResult{Redemption: first.Redemption, Replayed: true})
 		f.equal("redemptions", len(f.redemptions("ann")), 1)
 	}},
-	{"the same attempt under its key tried again is no replay", func(f *fixture) {
+	{"a retry of the same attempt with its key is no replay", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		a := keyed(attempt("p", "ann"), "1", "key", 1)
 		f.equal("again", f.redeem(a), f.redeem(a))
 	}},
-	{"another request under the key is refused", func(f *fixture) {
+	{"another request with the key is refused", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"), perk("q"))
 		f.redeem(keyed(attempt("p", "ann"), "1", "key", 1))
@@ -224,7 +224,7 @@ var idempotencyTests = []test{
 			f.equal("replayed", f.redeem(keyed(attempt(id, "ann"), id, key, byte(i))).Replayed, false)
 		}
 	}},
-	{"a key past its life is as if it were never used", func(f *fixture) {
+	{"an expired key can be used again", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p"))
 		f.redeem(keyed(attempt("p", "ann"), "1", "key", 1))
@@ -237,7 +237,7 @@ var idempotencyTests = []test{
 		other.ID, other.At = "4", other.At.Add(store.IdempotencyKeyLife)
 		f.equal("its new life begins with its new use", f.redeem(other), store.RedeemResult{Redemption: first.Redemption, Replayed: true})
 	}},
-	{"a refusal leaves its key free", func(f *fixture) {
+	{"a refusal does not use up its key", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p", stock(0)))
 		f.refuses("sold out", keyed(attempt("p", "ann"), "1", "key", 1), api.CodeSoldOut)
@@ -247,7 +247,7 @@ var idempotencyTests = []test{
 		f.addPerks(perk("q"))
 		f.equal("another request", f.redeem(keyed(attempt("q", "bob"), "4", "other", 3)).Replayed, false)
 	}},
-	{"a replay shows the status of the first answer, whatever was decided since", func(f *fixture) {
+	{"a replay has the first status, whatever was decided since", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p", manual))
 		for user, decision := range map[string]api.RedemptionStatus{"ann": api.StatusApproved, "bob": api.StatusRejected} {
@@ -257,7 +257,7 @@ var idempotencyTests = []test{
 			f.equal(user, again, store.RedeemResult{Redemption: first.Redemption, Replayed: true})
 		}
 	}},
-	{"purging forgets the keys first used before the instant, and no others", func(f *fixture) {
+	{"purging deletes only the keys first used before the given time", func(f *fixture) {
 		f.addUsers("ann")
 		for i, id := range []string{"a", "b", "c"} {
 			f.addPerks(perk(id))
@@ -270,13 +270,13 @@ var idempotencyTests = []test{
 		}
 		purge(2)
 		purge(0)
-		f.refuses("a forgotten key", keyed(attempt("b", "ann"), "b again", "b", 1), api.CodeAlreadyRedeemed)
+		f.refuses("a deleted key", keyed(attempt("b", "ann"), "b again", "b", 1), api.CodeAlreadyRedeemed)
 		f.equal("a stored key", f.redeem(keyed(attempt("c", "ann"), "c again", "c", 1)).Replayed, true)
 	}},
 }
 
 var redemptionTests = []test{
-	{"a user's redemptions are that user's alone, in every status", func(f *fixture) {
+	{"a user's list has only that user's redemptions, in every status", func(f *fixture) {
 		f.addUsers("ann", "bob", "eve")
 		f.addPerks(perk("a", manual), perk("b", manual), perk("c"), perk("d", manual))
 		for _, id := range []string{"a", "b", "c", "d"} {
@@ -355,7 +355,7 @@ var redemptionTests = []test{
 		f.equal("decided", f.decide(want.ID, api.StatusApproved), want)
 		f.equal("listed", f.redemptions("ann"), []api.Redemption{want})
 	}},
-	{"what is decided, or was approved at once, is final", func(f *fixture) {
+	{"a decision is final, and so is an automatic approval", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("a"), perk("m", manual), perk("n", manual, stock(1)))
 		f.redeem(attempt("a", "ann"))
@@ -372,10 +372,10 @@ var redemptionTests = []test{
 		f.redeem(attempt("n", "bob"))
 		f.refuses("the unit came back once", attempt("n", "eve"), api.CodeSoldOut)
 	}},
-	{"a decision about what is not there is not found", func(f *fixture) {
+	{"a decision about an unknown redemption is not found", func(f *fixture) {
 		f.fails("decide", errOf(f.DecideRedemption(f.ctx, "missing", api.StatusApproved, store.Operator, now)), api.CodeNotFound)
 	}},
-	{"nothing can be decided to be pending", func(f *fixture) {
+	{"a decision cannot be pending", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p", manual))
 		f.redeem(attempt("p", "ann"))
@@ -383,7 +383,7 @@ var redemptionTests = []test{
 			f.Error("a pending redemption was decided to be pending")
 		}
 	}},
-	{"an export of redemptions is by id, with the client, and keeps to a status", func(f *fixture) {
+	{"an export of redemptions is sorted by id, has the client, and can be limited to a status", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("b"), perk("a", manual))
 		b := store.RedemptionRecord{Redemption: f.redeem(attempt("b", "ann")).Redemption, ClientID: "shop"}

@@ -13,7 +13,7 @@ import (
 )
 
 var resetTests = []test{
-	{"a sandbox is empty afterwards, and the log has what was in it", func(f *fixture) {
+	{"a reset empties a sandbox, and its entry says what was in it", func(f *fixture) {
 		f.fillSandbox()
 		emptied := must(f.Reset(f.ctx, store.Operator, now.Add(time.Hour)))(f)
 		want := store.Emptied{Perks: 2, Categories: 1, Users: 2, Redemptions: 3, IdempotencyKeys: 1}
@@ -24,27 +24,27 @@ var resetTests = []test{
 		})
 		f.equal("the whole log", f.actions(""), []string{store.ActionImportUsers, store.ActionImportPerks, store.ActionReject, store.ActionResetSandbox})
 	}},
-	{"an empty sandbox is reset as well", func(f *fixture) {
+	{"an empty sandbox can be reset", func(f *fixture) {
 		emptied := must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.equal("emptied", emptied, store.Emptied{})
 		f.equal("what only a live database has", must(f.LiveRecords(f.ctx))(f).Any(), false)
 		f.equal("the log", f.actions(store.SandboxSubject), []string{store.ActionResetSandbox})
 	}},
-	{"what is counted of a query is counted anew", func(f *fixture) {
+	{"totals are counted again after a reset", func(f *fixture) {
 		f.addPerks(perk("p", title("Tea")), perk("q", title("Tea")))
 		query := store.PerkQuery{PerkFilter: api.PerkFilter{Query: "tea"}}
 		f.finds("before", query, "p", "q")
 		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.finds("after", query)
 	}},
-	{"what is brought in afterwards is not found by the words of before", func(f *fixture) {
+	{"perks imported after a reset are not found by the old words", func(f *fixture) {
 		f.addPerks(perk("p", title("Tea")), perk("q", title("Tea")))
 		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.addPerks(perk("p", title("Coffee")), perk("r", title("Coffee")), perk("s", title("Coffee")))
 		f.finds("the old word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "tea"}})
 		f.finds("the new word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}}, "p", "r", "s")
 	}},
-	{"a sandbox that is filled again knows nothing of before", func(f *fixture) {
+	{"a sandbox filled again has no old redemptions or keys", func(f *fixture) {
 		f.fillSandbox()
 		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.addUsers("ann", "bob")
@@ -56,7 +56,7 @@ var resetTests = []test{
 		list := must(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "ann", Window: store.Window{Page: 1, PerPage: 10}}))(f)
 		f.equal("redemptions", list.Total, int64(0))
 	}},
-	{"who follows the log misses nothing of a sandbox that is filled again at once", func(f *fixture) {
+	{"a follower misses nothing of a sandbox that is filled again at once", func(f *fixture) {
 		var position store.AuditPosition
 		news := func() []string { return summaries(collect(f, f.AuditSince(f.ctx, store.AuditQuery{}, &position))) }
 		f.fillSandbox()
@@ -64,10 +64,10 @@ var resetTests = []test{
 		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.fillSandbox()
 		before := news()
-		f.equal("of the reset and of as much as before", len(before), 1+2+3+1)
+		f.equal("entries of the reset and of filling it again", len(before), 1+2+3+1)
 		f.equal("and then", news(), []string{})
 	}},
-	{"a database with a client, a signing key or a property is left as it is", func(f *fixture) {
+	{"a database with a client, a signing key or a property is not reset", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		refuses := func(has string) {
@@ -86,7 +86,7 @@ var resetTests = []test{
 		f.addProperties(property(1, "owner"))
 		refuses("2 clients, 1 signing key and 1 property")
 	}},
-	{"a read that began before still sees what was there then", func(f *fixture) {
+	{"a read that started before a reset still sees all perks", func(f *fixture) {
 		const n = 3000 // more than the connection to the database buffers
 		var perks []store.PerkRecord
 		for i := range n {
@@ -104,11 +104,11 @@ var resetTests = []test{
 		f.equal("perks seen", seen, n)
 		f.isEmpty()
 	}},
-	{"each redemption goes before a reset or after it", func(f *fixture) {
+	{"each redemption happens before a reset or after it", func(f *fixture) {
 		const users, resets = 30, 5
 		f.addPerks(perk("p"))
 		f.addUsers(numbered("", users)...)
-		var made, found, forgotten atomic.Int64
+		var made, found, deleted atomic.Int64
 		var redeeming, resetting sync.WaitGroup
 		for i := range users {
 			redeeming.Go(func() {
@@ -129,19 +129,19 @@ var resetTests = []test{
 					f.Error(err)
 				}
 				if emptied.Redemptions != emptied.IdempotencyKeys {
-					f.Errorf("%d redemptions and %d keys were forgotten", emptied.Redemptions, emptied.IdempotencyKeys)
+					f.Errorf("%d redemptions and %d keys were deleted", emptied.Redemptions, emptied.IdempotencyKeys)
 				}
 				found.Add(emptied.Perks)
-				forgotten.Add(emptied.Redemptions)
+				deleted.Add(emptied.Redemptions)
 			})
 		}
 		redeeming.Wait()
 		resetting.Wait()
 		f.isEmpty()
 		f.equal("perks found", found.Load(), int64(1))
-		f.equal("redemptions forgotten of those made", forgotten.Load(), made.Load())
+		f.equal("redemptions deleted", deleted.Load(), made.Load())
 	}},
-	{"a reset and an import are whole beside one another", func(f *fixture) {
+	{"a reset and an import beside one another are atomic", func(f *fixture) {
 		var perks []store.PerkRecord
 		for i := range 50 {
 			perks = append(perks, perk(fmt.Sprint(i), category(fmt.Sprint("Of ", i%3)), stock(1)))
@@ -163,7 +163,7 @@ var resetTests = []test{
 	}},
 }
 
-// fillSandbox has two perks, a category, two users, and three redemptions, of which one has a key and one is rejected.
+// fillSandbox adds two perks, a category, two users, and three redemptions, of which one has a key and one is rejected.
 func (f *fixture) fillSandbox() {
 	f.Helper()
 	f.addUsers("ann", "bob")
@@ -183,7 +183,7 @@ func (f *fixture) isEmpty() {
 	f.equal("redemptions", len(collect(f, f.ExportRedemptions(f.ctx, ""))), 0)
 }
 
-// testReopened proves that what was acknowledged is there after the store was closed and opened again. Each call of open
+// testReopened checks that acknowledged writes are there after the store was closed and opened again. Each call of open
 // opens the same, at first empty, database.
 func testReopened(t *testing.T, open func(t *testing.T) store.Store) {
 	f := newFixture(t, open(t))
@@ -209,8 +209,8 @@ func testReopened(t *testing.T, open func(t *testing.T) store.Store) {
 	f.finds("by text", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "perk"}}, "new", "p")
 }
 
-// testClosedAmidWrites proves that Close waits for what is under way, and that every write that was acknowledged before
-// it is there afterwards. Each call of open opens the same, at first empty, database.
+// testClosedAmidWrites checks that Close waits for running writes, and that every write acknowledged before it is there
+// afterwards. Each call of open opens the same, at first empty, database.
 func testClosedAmidWrites(t *testing.T, open func(t *testing.T) store.Store) {
 	const users = 200
 	f := newFixture(t, open(t))
@@ -234,7 +234,7 @@ func testClosedAmidWrites(t *testing.T, open func(t *testing.T) store.Store) {
 	f.equal("redemptions", len(collect(f, f.ExportRedemptions(f.ctx, ""))), counts[""])
 }
 
-// snapshot is everything that can be read.
+// snapshot reads all records.
 func snapshot(f *fixture) map[string]any {
 	f.Helper()
 	clients := must(f.Clients(f.ctx))(f)
@@ -251,11 +251,11 @@ func snapshot(f *fixture) map[string]any {
 }
 
 var healthTests = []test{
-	{"a store that takes writes is ready, time and again", func(f *fixture) {
+	{"a store that accepts writes is ready, repeatedly", func(f *fixture) {
 		f.must(f.Ready(f.ctx))
 		f.must(f.Ready(f.ctx))
 	}},
-	{"the figures of the connections and of the queue are those of the work that was done", func(f *fixture) {
+	{"the statistics of the pools and the queue match the work done", func(f *fixture) {
 		before := f.Stats().Queue.Batches
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p"))
@@ -284,26 +284,28 @@ var healthTests = []test{
 			}
 		}
 	}},
-	{"a context that has ended ends every call, and writes nothing", func(f *fixture) {
+	{"a cancelled context stops every call, and nothing is written", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
-		ended, cancel := context.WithCancel(f.ctx)
+		cancelled, cancel := context.WithCancel(f.ctx)
 		cancel()
 		for what, call := range map[string]func() error{
-			"ready": func() error { return f.Ready(ended) },
-			"read":  func() error { return errOf(f.Perk(ended, "p")) },
+			"ready": func() error { return f.Ready(cancelled) },
+			"read":  func() error { return errOf(f.Perk(cancelled, "p")) },
 			"list": func() error {
-				return errOf(f.ListPerks(ended, store.PerkQuery{Window: store.Window{Page: 1, PerPage: 1}}))
+				return errOf(f.ListPerks(cancelled, store.PerkQuery{Window: store.Window{Page: 1, PerPage: 1}}))
 			},
-			"redeem": func() error { return errOf(f.Redeem(ended, attempt("p", "ann"))) },
+			"redeem": func() error { return errOf(f.Redeem(cancelled, attempt("p", "ann"))) },
 			"update": func() error {
-				return f.UpdateProperty(ended, 1, store.Operator, now, retitle("Lost"))
+				return f.UpdateProperty(cancelled, 1, store.Operator, now, retitle("Lost"))
 			},
-			"import": func() error { return errOf(f.ImportUsers(ended, rows(store.User{ID: "lost"}), store.Operator, now)) },
+			"import": func() error {
+				return errOf(f.ImportUsers(cancelled, rows(store.User{ID: "lost"}), store.Operator, now))
+			},
 			"export": func() error {
-				for _, err := range f.ExportUsers(ended) {
+				for _, err := range f.ExportUsers(cancelled) {
 					return err
 				}
 				return nil
@@ -313,8 +315,8 @@ var healthTests = []test{
 				f.Errorf("%s succeeded", what)
 			}
 		}
-		f.fails("a write that was given up", errOf(f.Redeem(ended, attempt("p", "ann"))), api.CodeUnavailable)
-		f.must(f.Ready(f.ctx)) // whatever was queued is past
+		f.fails("a cancelled write", errOf(f.Redeem(cancelled, attempt("p", "ann"))), api.CodeUnavailable)
+		f.must(f.Ready(f.ctx)) // the queue is empty now
 		f.equal("redemptions", len(f.redemptions("ann")), 0)
 		f.equal("title", f.property(1).Title, "Flat 1")
 		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{{ID: "ann"}})

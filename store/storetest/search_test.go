@@ -39,13 +39,13 @@ var filterTests = []test{
 		f.finds("words of a query language are words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee OR tea NOT"}})
 		f.finds("no word at all asks for nothing", store.PerkQuery{PerkFilter: api.PerkFilter{Query: " -* \"' "}}, "a", "b", "c")
 	}},
-	{"text follows a perk that is changed", func(f *fixture) {
+	{"text search follows changes of a perk", func(f *fixture) {
 		f.addPerks(perk("a", title("Coffee")), perk("b", title("Coffee")))
 		f.addPerks(perk("a", title("Tea")))
 		f.finds("the old word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}}, "b")
 		f.finds("the new word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "tea"}}, "a")
 	}},
-	{"a category goes by its name or its id, without regard to case", func(f *fixture) {
+	{"a category is found by name or id, in any case", func(f *fixture) {
 		f.addCategories(api.Category{ID: "Eat-1", Name: "Food & Drink"}, api.Category{ID: "fun", Name: "Fun"})
 		f.addPerks(perk("a", category("food & DRINK")), perk("b", category("Fun")), perk("c"))
 		f.finds("name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "FOOD & drink"}}, "a")
@@ -58,7 +58,7 @@ var filterTests = []test{
 		f.addPerks(perk("a", category("Games")), perk("b", category("Fun")), perk("c", category("Food")))
 		f.finds("both", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "fun"}}, "a", "b")
 	}},
-	{"a city matches whole and without regard to case", func(f *fixture) {
+	{"a city matches in full and in any case", func(f *fixture) {
 		f.addPerks(perk("a", city("São Paulo")), perk("b", city("Paulo")), perk("c", city("STRASSE")))
 		f.finds("case", store.PerkQuery{PerkFilter: api.PerkFilter{City: "SÃO PAULO"}}, "a")
 		f.finds("whole", store.PerkQuery{PerkFilter: api.PerkFilter{City: "paulo"}}, "b")
@@ -71,7 +71,7 @@ var filterTests = []test{
 		f.finds("a moment later", store.PerkQuery{At: now.Add(time.Microsecond)}, "a")
 		f.finds("a moment before", store.PerkQuery{At: now.Add(-time.Microsecond)}, "a", "b", "c")
 	}},
-	{"a perk that has not begun is listed", func(f *fixture) {
+	{"a perk that is not valid yet is listed", func(f *fixture) {
 		f.addPerks(perk("a", from(now.Add(time.Hour))))
 		f.finds("all", store.PerkQuery{}, "a")
 	}},
@@ -96,11 +96,11 @@ var filterTests = []test{
 		f.finds("north", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 89.95, Lng: 0, RadiusKM: 20}}}, "a", "b", "c")
 		f.finds("south", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -89.9, Lng: 120, RadiusKM: 20}}}, "d")
 	}},
-	{"filters go together", func(f *fixture) {
+	{"filters combine", func(f *fixture) {
 		match := []perkChange{title("Coffee"), city("Leeds"), category("Food"), position(53.8, -1.55)}
 		f.addPerks(perk("a", match...),
 			perk("city", append(match, city("York"))...), perk("category", append(match, category("Fun"))...),
-			perk("text", append(match, title("Tea"))...), perk("place", append(match, position(0, 0))...),
+			perk("text", append(match, title("Tea"))...), perk("position", append(match, position(0, 0))...),
 			perk("expired", append(match, to(now))...))
 		f.finds("all five", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee", City: "leeds", Category: "food", Near: &api.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: 1}}}, "a")
 	}},
@@ -132,7 +132,7 @@ var filterTests = []test{
 		_, err := f.ListPerks(f.ctx, store.PerkQuery{AvailableTo: "nobody", At: now, Window: store.Window{Page: 1, PerPage: 1}})
 		f.fails("list", err, api.CodeNotFound)
 	}},
-	{"an import shows in totals and pages at once", func(f *fixture) {
+	{"totals and pages show an import at once", func(f *fixture) {
 		f.addPerks(perk("a"))
 		f.finds("one", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}}, "a")
 		f.addPerks(perk("b"))
@@ -171,7 +171,7 @@ var filterTests = []test{
 }
 
 var orderTests = []test{
-	{"text sorts folded and by code point, nulls last in both directions, the id between equals", func(f *fixture) {
+	{"text sorts folded and by code point, nulls last in both directions, equal ones by id", func(f *fixture) {
 		f.addPerks(perk("b", merchant("apple")), perk("a", merchant("Apple")), perk("c", merchant("Éclair")), perk("d", merchant("Zoo")),
 			perk("e"), perk("f", merchant("eclair")), perk("0"), perk("g", merchant("straße")), perk("h", merchant("STRASSEN")))
 		f.finds("ascending", store.PerkQuery{Sort: asc("merchant_name")}, "a", "b", "f", "g", "h", "d", "c", "0", "e")
@@ -200,12 +200,12 @@ var orderTests = []test{
 		f.finds("ascending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance)}, "also-at", "at", "near", "far")
 		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: desc(api.SortDistance)}, "far", "near", "also-at", "at")
 	}},
-	{"a later key decides between equals of the former", func(f *fixture) {
+	{"the next key sorts equal values", func(f *fixture) {
 		f.addPerks(perk("a", title("x"), city("b")), perk("b", title("x"), city("a")), perk("c", title("w"), city("z")))
 		f.finds("title, then city", store.PerkQuery{Sort: []api.SortKey{{Field: "title"}, {Field: "city"}}}, "c", "b", "a")
 		f.finds("title down, then city up", store.PerkQuery{Sort: []api.SortKey{{Field: "title", Desc: true}, {Field: "city"}}}, "b", "a", "c")
 	}},
-	{"every order, filtered or not, is the same page by page as at once, and as sorting in memory", walkEveryOrder},
+	{"every order, filtered or not, is the same by page, at once, and sorted in memory", walkEveryOrder},
 }
 
 func asc(field string) []api.SortKey  { return []api.SortKey{{Field: field}} }
@@ -247,7 +247,7 @@ func walkEveryOrder(f *fixture) {
 	}
 }
 
-// everyOrder is each field alone and each with its neighbour, in all directions.
+// everyOrder returns each field alone and each with the next one, in all directions.
 func everyOrder(withDistance bool) (orders [][]api.SortKey) {
 	fields := api.PerkSortFields()
 	if !withDistance {
@@ -279,7 +279,7 @@ func (f *fixture) walk(query store.PerkQuery, perPage int) []string {
 	}
 }
 
-// manyEqualPerks takes each value from a short list, by steps that share no factor, so that all combinations come up.
+// manyEqualPerks picks each value from a short list, at steps without a common factor, so that all combinations occur.
 func manyEqualPerks(n int) (perks []store.PerkRecord) {
 	pick := func(i int, values ...string) *string {
 		if value := values[i%len(values)]; value != "" {
@@ -310,7 +310,7 @@ func manyEqualPerks(n int) (perks []store.PerkRecord) {
 	return perks
 }
 
-// sorted is what a list must give: the ids of the perks that match, by a plain sort.
+// sorted returns the ids that a list must have: the matching perks, by a plain sort.
 func sorted(perks []store.PerkRecord, match func(store.PerkRecord) bool, keys []api.SortKey, from *api.Circle) []string {
 	perks = slices.DeleteFunc(slices.Clone(perks), func(p store.PerkRecord) bool { return !match(p) })
 	slices.SortFunc(perks, func(a, b store.PerkRecord) int {
@@ -343,7 +343,7 @@ func compareField(key api.SortKey, a, b store.PerkRecord, from *api.Circle) int 
 	return strings.Compare(*x, *y)
 }
 
-// sortValue is a field as a text that compares as the field does, or nil for null.
+// sortValue returns a text that sorts like the field, or nil for null.
 func sortValue(field string, p store.PerkRecord, from *api.Circle) *string {
 	text := func(s *string) *string {
 		if s == nil {
@@ -391,21 +391,21 @@ func sortValue(field string, p store.PerkRecord, from *api.Circle) *string {
 }
 
 var catalogTests = []test{
-	{"a perk is read as it was imported, every field of it", func(f *fixture) {
+	{"a perk is read as imported, with every field", func(f *fixture) {
 		want := fullPerk("full")
 		f.addPerks(want)
 		got, err := f.Perk(f.ctx, "full")
 		f.must(err)
 		f.equal("perk", got, want.Perk)
 	}},
-	{"what a perk lacks is null, not empty", func(f *fixture) {
+	{"missing fields of a perk are null, not empty", func(f *fixture) {
 		want := perk("bare")
 		f.addPerks(want)
 		got, err := f.Perk(f.ctx, "bare")
 		f.must(err)
 		f.equal("perk", got, want.Perk)
 	}},
-	{"a perk that is not there is not found", func(f *fixture) {
+	{"an unknown perk is not found", func(f *fixture) {
 		_, err := f.Perk(f.ctx, "missing")
 		f.fails("read", err, api.CodeNotFound)
 	}},
@@ -424,7 +424,7 @@ var catalogTests = []test{
 		f.equal("valid_from", *got.ValidFrom, first)
 		f.equal("valid_to", *got.ValidTo, last)
 	}},
-	{"hostile text is text", func(f *fixture) {
+	{"hostile text is stored as text", func(f *fixture) {
 		hostile := `'); DROP TABLE perks; --" OR "1"="1 % _ \ {} 👾`
 		f.addPerks(perk("p", title(hostile), city(hostile), category(hostile)))
 		f.finds("by city", store.PerkQuery{PerkFilter: api.PerkFilter{City: hostile}}, "p")
@@ -439,7 +439,7 @@ var catalogTests = []test{
 			f.Errorf("got %#v, want an empty list", categories)
 		}
 	}},
-	{"categories come by folded name, then id", func(f *fixture) {
+	{"categories are sorted by folded name, then id", func(f *fixture) {
 		f.addCategories(api.Category{ID: "z", Name: "éclair"}, api.Category{ID: "c", Name: "apple"}, api.Category{ID: "b", Name: "Apple"},
 			api.Category{ID: "a", Name: "Zoo"}, api.Category{ID: "d", Name: "Banana"})
 		categories, err := f.Categories(f.ctx)

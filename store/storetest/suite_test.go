@@ -15,8 +15,8 @@ import (
 	"example.com/perks/store"
 )
 
-// testStore proves that what open returns keeps the promises of store.Store. Each call of open gives an empty store, which
-// open closes when its test ends; several are open at once.
+// testStore checks that the stores that open returns follow the contract of store.Store. Each call returns an empty store,
+// which open closes after its test; several are open at once.
 func testStore(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []struct {
 		name  string
@@ -41,7 +41,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store) {
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, test := range group.tests {
-				t.Run(test.proves, func(t *testing.T) {
+				t.Run(test.name, func(t *testing.T) {
 					t.Parallel() // each waits for its own disk
 					test.run(newFixture(t, open(t)))
 				})
@@ -50,13 +50,13 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store) {
 	}
 }
 
-// test is one promise and the steps that prove it.
+// test checks one rule of the contract, which is its name.
 type test struct {
-	proves string
-	run    func(*fixture)
+	name string
+	run  func(*fixture)
 }
 
-// fixture is an empty store, and the steps that tests have in common. A step that fails ends the test.
+// fixture is an empty store with steps that tests share. A failing step stops the test.
 type fixture struct {
 	*testing.T
 	store.Store
@@ -68,7 +68,7 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 }
 
 func (f *fixture) noNewID() string {
-	f.Error("an id was asked for though every record has one")
+	f.Error("a new id was requested, but every record has one")
 	return "unexpected"
 }
 
@@ -80,7 +80,7 @@ func (f *fixture) addPerks(perks ...store.PerkRecord) {
 		ids[p.ID] = true
 	}
 	if taken.Count != int64(len(ids)) {
-		f.Fatalf("%d of %d perks were taken", taken.Count, len(ids))
+		f.Fatalf("%d of %d perks were imported", taken.Count, len(ids))
 	}
 }
 
@@ -93,7 +93,7 @@ func (f *fixture) addUsers(ids ...string) {
 	must(f.ImportUsers(f.ctx, rows(users...), store.Operator, now))(f)
 }
 
-// numbered are so many ids.
+// numbered returns n ids.
 func numbered(prefix string, n int) (ids []string) {
 	for i := range n {
 		ids = append(ids, fmt.Sprint(prefix, i))
@@ -143,7 +143,7 @@ func (f *fixture) list(query store.PerkQuery) ([]string, int64) {
 	return ids, page.Total
 }
 
-// finds checks which perks a query gives, all of them on one page and in the order of their ids.
+// finds checks which perks a query returns, all on one page and in the order of their ids.
 func (f *fixture) finds(what string, query store.PerkQuery, want ...string) {
 	f.Helper()
 	ids, total := f.list(query)
@@ -158,7 +158,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// must returns what a call gave that must not fail.
+// must returns the value of a call that must not fail.
 func must[T any](value T, err error) func(*fixture) T {
 	return func(f *fixture) T {
 		f.Helper()
@@ -167,7 +167,7 @@ func must[T any](value T, err error) func(*fixture) T {
 	}
 }
 
-// errOf is the error of a call whose value does not matter.
+// errOf returns the error of a call and drops its value.
 func errOf[T any](_ T, err error) error { return err }
 
 // refuses checks why an attempt to redeem fails.
@@ -184,7 +184,7 @@ func (f *fixture) fails(what string, err error, want api.Code) {
 	}
 }
 
-// equal takes an empty list for nil.
+// equal treats an empty list as nil.
 func (f *fixture) equal(what string, got, want any) {
 	f.Helper()
 	same := []cmp.Option{cmpopts.EquateEmpty(), cmp.Comparer(func(a, b api.Price) bool { return a.String() == b.String() })}
@@ -204,12 +204,12 @@ func collect[T any](f *fixture, records iter.Seq2[T, error]) []T {
 	return list
 }
 
-// now is the instant at which the tests take place.
+// now is the time of the tests.
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func ptr[T any](value T) *T { return &value }
 
-// perk is a valid record with no more than it needs, changed by what comes with it.
+// perk returns a minimal valid record, with the given changes.
 func perk(id string, with ...func(*store.PerkRecord)) store.PerkRecord {
 	p := store.PerkRecord{
 		Perk:     api.Perk{ID: id, Title: "Perk " + id, Description: "About it.", City: "Leeds", CreatedAt: now, UpdatedAt: now},
@@ -247,7 +247,7 @@ func fullPerk(id string) store.PerkRecord {
 	return p
 }
 
-// property is a valid record of a client, changed by what comes with it.
+// property returns a valid record of a client, with the given changes.
 func property(id int64, owner string, with ...func(*store.PropertyRecord)) store.PropertyRecord {
 	price, err := api.ParsePrice("120.50")
 	if err != nil {
@@ -275,30 +275,30 @@ func signingKey(id string, at time.Time) store.SigningKey {
 	return store.SigningKey{ID: id, Secret: []byte("secret of " + id), CreatedAt: at}
 }
 
-// attempt is a request of client "shop" to redeem without a key; its id follows from perk and user.
+// attempt is a request of client "shop" to redeem without a key; its id is made of perk and user.
 func attempt(perkID, userID string) store.RedeemAttempt {
 	return store.RedeemAttempt{
 		ID: perkID + "-" + userID, PerkID: perkID, UserID: userID, ClientID: "shop", Metadata: json.RawMessage(`{}`), At: now,
 	}
 }
 
-// creating is the attempt with leave to make its user.
+// creating returns the attempt with permission to create its user.
 func creating(a store.RedeemAttempt) store.RedeemAttempt {
 	a.CreateUser = true
 	return a
 }
 
-// keyed is the attempt under an idempotency key, and under another id, as a client's repeated request has one.
+// keyed returns the attempt with an idempotency key and another id, as a client's retry has one.
 func keyed(a store.RedeemAttempt, id, key string, fingerprint byte) store.RedeemAttempt {
 	a.ID = id
 	a.Key = &store.IdempotencyKey{Key: key, Fingerprint: [32]byte{fingerprint}}
 	return a
 }
 
-// rows is the records as an importer takes them.
+// rows returns the records as an import takes them.
 func rows[T any](records ...T) iter.Seq2[T, error] { return rowsThen(nil, records...) }
 
-// rowsThen ends with an error after the records, unless it is nil.
+// rowsThen yields the error after the records, unless it is nil.
 func rowsThen[T any](err error, records ...T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, record := range records {
@@ -313,11 +313,11 @@ func rowsThen[T any](err error, records ...T) iter.Seq2[T, error] {
 	}
 }
 
-// foreignIDs are no text that every database can hold: NUL, and what is not UTF-8.
+// foreignIDs are texts that not every database can store: NUL, and invalid UTF-8.
 var foreignIDs = []string{"\x00", "p\x00", "p\x00q", "\xff", "p\xc3", "\xed\xa0\x80"}
 
 var idTests = []test{
-	{"an id that is no text is no one's", func(f *fixture) {
+	{"an id that is not valid text is not found", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		f.addClients("p")
@@ -346,7 +346,7 @@ var idTests = []test{
 			}
 		}
 	}},
-	{"a text filter that is no text finds nothing", func(f *fixture) {
+	{"a filter that is not valid text finds nothing", func(f *fixture) {
 		f.addPerks(perk("p", category("p"), city("p")))
 		for _, text := range foreignIDs {
 			f.finds(fmt.Sprintf("city %q", text), store.PerkQuery{PerkFilter: api.PerkFilter{City: text}})

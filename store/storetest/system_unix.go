@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// detached makes a process that runs as the account and that a terminal's Ctrl-C does not reach: it ends when this
-// process says so, or is no more.
+// detached makes a process that runs as the account and that a terminal's Ctrl-C does not reach: it exits when this
+// process stops it, or exits itself.
 func detached(a account) *syscall.SysProcAttr {
 	attributes := &syscall.SysProcAttr{Setsid: true}
 	if a.other {
@@ -21,13 +21,13 @@ func detached(a account) *syscall.SysProcAttr {
 }
 
 // killFamily kills a process and its children at once. A stopped parent makes no more children, and those it has not
-// waited for keep their ids. Where the system does not list children, they are left to notice that their parent is gone.
+// waited for keep their ids. Where the system does not list children, they notice by themselves that their parent is gone.
 func killFamily(parent *os.Process) error {
 	if err := parent.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
 	for _, child := range children(parent) {
-		_ = syscall.Kill(child, syscall.SIGKILL) // one that has ended meanwhile is as good
+		_ = syscall.Kill(child, syscall.SIGKILL) // an error means that it has exited
 	}
 	return parent.Kill()
 }
