@@ -9,14 +9,14 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// accessPoint is one route, with a request to it that succeeds for who may make it. Each has another property and user, so that
-// what is refused can be told from what is done.
+// accessPoint is one route, with a request that succeeds for an authorized caller. Each request has its own property and user,
+// so that the refused ones can be told from the others.
 type accessPoint struct {
 	route, column, body string
 }
 
-// place is what stands for the names in a route.
-type place struct {
+// routeParams are the values of the parameters of a route.
+type routeParams struct {
 	property   int
 	user, file string
 }
@@ -26,13 +26,13 @@ func (p accessPoint) method() string {
 	return method
 }
 
-func (p accessPoint) request(s *servertest.Server, token string, at place) *http.Request {
+func (p accessPoint) request(s *servertest.Server, token string, params routeParams) *http.Request {
 	_, path, _ := strings.Cut(p.route, " ")
-	path = strings.NewReplacer(":propertyId", fmt.Sprint(at.property), ":perkId", "tea", ":userId", at.user, ":file", at.file).Replace(path)
-	return s.Request(token, p.method(), s.Root()+path, strings.ReplaceAll(p.body, "USER", at.user))
+	path = strings.NewReplacer(":propertyId", fmt.Sprint(params.property), ":perkId", "tea", ":userId", params.user, ":file", params.file).Replace(path)
+	return s.Request(token, p.method(), s.Root()+path, strings.ReplaceAll(p.body, "USER", params.user))
 }
 
-// accessPoints has to name every route of the server.
+// accessPoints must list every route of the server.
 func accessPoints() []accessPoint {
 	points := []accessPoint{
 		{"POST /v2/auth/token", "token", ""},

@@ -20,14 +20,14 @@ import (
 	"example.com/perks/store"
 )
 
-// caller is somebody who asks, and what each group of addresses answers them: "in", or the status of the refusal.
+// caller is a kind of credentials, with the result for each group of routes: "in", or the status of the refusal.
 type caller struct {
 	name    string
-	present func(*http.Request) // what shows who they are; nil is nothing
+	present func(*http.Request) // adds the credentials; nil adds none
 	answers string
 }
 
-// Who gets in where. The columns are the groups of addresses in this order, as accessPoints has them.
+// accessColumns are the groups of routes of accessPoints, in the order of the results.
 var accessColumns = []string{"open", "token", "perks:read", "perks:redeem", "properties:read", "properties:write", "sandbox read", "sandbox redeem"}
 
 const (
@@ -35,13 +35,13 @@ const (
 	everyone = "in 401 in  in  in  in  in  in"
 )
 
-func (w *accessWorld) callers() []caller {
+func (w *accessFixture) callers() []caller {
 	good, key := w.good, w.key
 	claim := func(name string, value any) caller { return bearing("", good.with(name, value).signed(key), nobody) }
 	named := func(name string, c caller) caller { c.name = name; return c }
 	return []caller{
-		// Nothing that counts.
-		{"nothing", nil, nobody},
+		// No valid credentials.
+		{"no header", nil, nobody},
 		saying("an empty header", "", nobody),
 		saying("no token", "Bearer", nobody),
 		saying("an empty token", "Bearer ", nobody),
@@ -49,7 +49,7 @@ func (w *accessWorld) callers() []caller {
 		saying("two dots", "Bearer ..", nobody),
 		saying("another scheme", "Digest "+good.signed(key), nobody),
 		saying("the token alone", good.signed(key), nobody),
-		saying("a tab for the blank", "Bearer\t"+good.signed(key), nobody),
+		saying("a tab instead of the space", "Bearer\t"+good.signed(key), nobody),
 		saying("two tokens in one header", "Bearer "+good.signed(key)+", Bearer "+good.signed(key), nobody),
 		{"two headers", func(r *http.Request) {
 			r.Header["Authorization"] = []string{"Bearer " + good.signed(key), "Bearer " + good.signed(key)}
@@ -62,13 +62,13 @@ func (w *accessWorld) callers() []caller {
 
 		// Signatures.
 		bearing("the server's own token", w.issued, everyone),
-		bearing("the same, signed here", good.signed(key), everyone),
+		bearing("the same, signed by the test", good.signed(key), everyone),
 		bearing("a changed signature", changed(good.signed(key)), nobody),
 		bearing("no signature", good.withHeader("alg", "HS256").unsigned(), nobody),
 		bearing("alg none", good.withHeader("alg", "none").unsigned(), nobody),
 		bearing("alg None", good.withHeader("alg", "None").unsigned(), nobody),
 		bearing("alg none, signed", good.withHeader("alg", "none").signed(key), nobody),
-		bearing("alg in small letters", good.withHeader("alg", "hs256").signed(key), nobody),
+		bearing("alg in lower case", good.withHeader("alg", "hs256").signed(key), nobody),
 		bearing("no alg", good.withHeader("alg", nil).signed(key), nobody),
 		bearing("HS384", good.hmac("HS384", key), nobody),
 		bearing("HS512", good.hmac("HS512", key), nobody),
@@ -78,20 +78,20 @@ func (w *accessWorld) callers() []caller {
 		bearing("alg RS256, but signed with the key", good.withHeader("alg", "RS256").signed(key), nobody),
 		bearing("another secret under the key's id", good.signed([]byte("another secret")), nobody),
 		bearing("the empty secret", good.signed(nil), nobody),
-		bearing("the public description for a secret", good.signed(api.OpenAPI()), nobody),
-		bearing("the key's id for a secret", good.signed([]byte(good.header["kid"].(string))), nobody),
+		bearing("the public description as the secret", good.signed(api.OpenAPI()), nobody),
+		bearing("the key's id as the secret", good.signed([]byte(good.header["kid"].(string))), nobody),
 		bearing("an unknown key", good.withHeader("kid", "none").signed(key), nobody),
-		bearing("no key's name", good.withHeader("kid", nil).signed(key), nobody),
-		bearing("a number for the key's name", good.withHeader("kid", 1).signed(key), nobody),
+		bearing("no key id", good.withHeader("kid", nil).signed(key), nobody),
+		bearing("a number as the key id", good.withHeader("kid", 1).signed(key), nobody),
 		bearing("a key that has expired", good.withHeader("kid", w.expired.ID).signed(w.expired.Secret), nobody),
-		bearing("a key of its own in the header", good.withHeader("kid", nil).withHeader("jwk", w.ownKey()).signed([]byte("mine")), nobody),
-		bearing("a key at an address", good.withHeader("jku", w.elsewhere.URL).rsa(), nobody),
-		bearing("a certificate at an address", good.withHeader("x5u", w.elsewhere.URL).rsa(), nobody),
+		bearing("its own key in the header", good.withHeader("kid", nil).withHeader("jwk", w.ownKey()).signed([]byte("mine")), nobody),
+		bearing("a key at a URL", good.withHeader("jku", w.elsewhere.URL).rsa(), nobody),
+		bearing("a certificate at a URL", good.withHeader("x5u", w.elsewhere.URL).rsa(), nobody),
 
 		// Claims, signed with the server's key.
-		named("ends now", claim("exp", w.clock.Now().Unix())),
-		named("without an end", claim("exp", nil)),
-		named("an end that is no number", claim("exp", "tomorrow")),
+		named("expires now", claim("exp", w.clock.Now().Unix())),
+		named("without an expiry", claim("exp", nil)),
+		named("an expiry that is not a number", claim("exp", "tomorrow")),
 		named("not valid yet", claim("nbf", w.clock.Now().Unix()+1)),
 		named("another issuer", claim("iss", "someone")),
 		named("no issuer", claim("iss", nil)),
@@ -101,9 +101,9 @@ func (w *accessWorld) callers() []caller {
 		bearing("several audiences, ours among them", good.with("aud", []string{"someone", "perks"}).signed(key), everyone),
 		named("no client", claim("sub", nil)),
 		named("an unknown client", claim("sub", "someone")),
-		named("a client in other letters", claim("sub", strings.ToUpper(w.owner))),
+		named("a client in upper case", claim("sub", strings.ToUpper(w.owner))),
 		named("a disabled client", claim("sub", w.disabled)),
-		named("a scope that there is not", claim("scope", "perks:read everything")),
+		named("an unknown scope", claim("scope", "perks:read everything")),
 		bearing("a client whose secret has changed since", w.changedSecret, "in 401 in in in 403 in in"),
 
 		// Scopes. A token is for every owner's properties, but only the owner may change them.
@@ -119,15 +119,15 @@ func (w *accessWorld) callers() []caller {
 		bearing("another owner", w.other, "in 401 in in in 403 in in"),
 		bearing("sandbox only", w.sandboxOnly, "in 401 403 403 403 403 in in"),
 
-		// Ways of writing that mean the same.
-		saying("the scheme in small letters", "bearer "+good.signed(key), everyone),
-		saying("two blanks", "Bearer  "+good.signed(key), everyone),
+		// Other spellings.
+		saying("the scheme in lower case", "bearer "+good.signed(key), everyone),
+		saying("two spaces", "Bearer  "+good.signed(key), everyone),
 
 		// Ids and secrets.
 		basic("a client's id and secret", w.owner, w.ownerSecret, "in in 401 401 401 401 401 401"),
 		basic("a wrong secret", w.owner, w.ownerSecret+"x", nobody),
 		basic("an empty secret", w.owner, "", nobody),
-		basic("the hash for the secret", w.owner, string(w.ownerHash[:]), nobody),
+		basic("the hash instead of the secret", w.owner, string(w.ownerHash[:]), nobody),
 		basic("another client's secret", w.disabled, w.ownerSecret, nobody),
 		basic("an unknown client's secret", "someone", w.ownerSecret, nobody),
 		basic("a disabled client's secret", w.disabled, w.disabledSecret, nobody),
@@ -150,7 +150,7 @@ func basic(name, id, secret, answers string) caller {
 	return caller{name, func(r *http.Request) { r.SetBasicAuth(id, secret) }, answers}
 }
 
-// changed is the token with another signature of the same length.
+// changed returns the token with another signature of the same length.
 func changed(token string) string {
 	last := "A"
 	if strings.HasSuffix(token[:len(token)-5], "A") {
@@ -159,12 +159,12 @@ func changed(token string) string {
 	return token[:len(token)-6] + last + token[len(token)-5:]
 }
 
-// accessWorld is a server with all that callers could lay hands on.
-type accessWorld struct {
+// accessFixture is a server with everything that callers may present.
+type accessFixture struct {
 	t         *testing.T
 	server    *servertest.Server
 	clock     *servertest.Clock
-	elsewhere *httptest.Server // where nobody may ask for keys
+	elsewhere *httptest.Server // a key server that must not be asked
 	asked     atomic.Int64
 
 	good    forgery
@@ -180,12 +180,12 @@ type accessWorld struct {
 
 	file          string // of the reference
 	asks, records int
-	done          []doing
+	done          []accepted
 }
 
-func newAccessWorld(t *testing.T) *accessWorld {
+func newAccessFixture(t *testing.T) *accessFixture {
 	t.Helper()
-	w := &accessWorld{t: t, clock: clockAt(10)}
+	w := &accessFixture{t: t, clock: clockAt(10)}
 	w.server = servertest.Start(t, servertest.WithClock(w.clock))
 	s := w.server
 	w.elsewhere = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { w.asked.Add(1) }))
@@ -219,24 +219,24 @@ func newAccessWorld(t *testing.T) *accessWorld {
 	return w
 }
 
-// scoped is a token for the owner that has only these scopes.
-func (w *accessWorld) scoped(scopes ...api.Scope) string {
+// scoped returns a token for the owner with only these scopes.
+func (w *accessFixture) scoped(scopes ...api.Scope) string {
 	return w.good.with("scope", api.Scopes(scopes).String()).signed(w.key)
 }
 
-func (w *accessWorld) allBut(scope api.Scope) string {
+func (w *accessFixture) allBut(scope api.Scope) string {
 	return w.scoped(slices.DeleteFunc(api.AllScopes(), func(s api.Scope) bool { return s == scope })...)
 }
 
-func (w *accessWorld) ownKey() map[string]any {
+func (w *accessFixture) ownKey() map[string]any {
 	return map[string]any{"kty": "oct", "alg": "HS256", "k": encoded([]byte("mine"))}
 }
 
-// TestWhoGetsInWhere asks every address as every caller, and looks afterwards whether anything was done for who was refused.
-func TestWhoGetsInWhere(t *testing.T) {
-	w := newAccessWorld(t)
+// TestAccess requests every route as every caller, and then checks that refused requests changed nothing.
+func TestAccess(t *testing.T) {
+	w := newAccessFixture(t)
 	points, callers := accessPoints(), w.callers()
-	w.namesEveryRoute(points)
+	w.checkRoutes(points)
 	w.makeRecords(len(points) * len(callers))
 	for _, c := range callers {
 		t.Run(c.name, func(t *testing.T) {
@@ -246,13 +246,13 @@ func TestWhoGetsInWhere(t *testing.T) {
 			}
 		})
 	}
-	w.foundWhatWasDone()
+	w.checkRecords()
 	if asked := w.asked.Load(); asked > 0 {
 		t.Errorf("the server asked %d times for keys at an address that a token named", asked)
 	}
 }
 
-func (w *accessWorld) namesEveryRoute(points []accessPoint) {
+func (w *accessFixture) checkRoutes(points []accessPoint) {
 	w.t.Helper()
 	var named []string
 	for _, p := range points {
@@ -262,12 +262,12 @@ func (w *accessWorld) namesEveryRoute(points []accessPoint) {
 	slices.Sort(named)
 	slices.Sort(routes)
 	if diff := cmp.Diff(routes, named); diff != "" {
-		w.t.Fatalf("the server has (-) and this test asks (+) different addresses:\n%s", diff)
+		w.t.Fatalf("the routes of the server (-) and of this test (+) differ:\n%s", diff)
 	}
 }
 
-// makeRecords makes so many users and properties that each request has its own.
-func (w *accessWorld) makeRecords(n int) {
+// makeRecords makes enough users and properties for each request to have its own.
+func (w *accessFixture) makeRecords(n int) {
 	w.records = n
 	var properties []api.Property
 	var users []string
@@ -281,11 +281,11 @@ func (w *accessWorld) makeRecords(n int) {
 
 func userNumber(n int) string { return fmt.Sprintf("user-%d", n) }
 
-// ask makes one request and notes what it must and must not have done.
-func (w *accessWorld) ask(t *testing.T, c caller, p accessPoint, answer string) {
+// ask makes one request, checks the response and records whether it was accepted.
+func (w *accessFixture) ask(t *testing.T, c caller, p accessPoint, answer string) {
 	t.Helper()
 	w.asks++
-	request := p.request(w.server, "", place{property: w.asks, user: userNumber(w.asks), file: w.file})
+	request := p.request(w.server, "", routeParams{property: w.asks, user: userNumber(w.asks), file: w.file})
 	if c.present != nil {
 		c.present(request)
 	}
@@ -294,7 +294,7 @@ func (w *accessWorld) ask(t *testing.T, c caller, p accessPoint, answer string) 
 		if response.StatusCode >= 400 {
 			t.Errorf("%s: %d %s", p.route, response.StatusCode, body)
 		}
-		w.done = append(w.done, doing{p, w.asks})
+		w.done = append(w.done, accepted{p, w.asks})
 		return
 	}
 	if got := fmt.Sprint(response.StatusCode); got != answer {
@@ -315,7 +315,7 @@ func (w *accessWorld) ask(t *testing.T, c caller, p accessPoint, answer string) 
 	}
 }
 
-// challengeOf says what a refusal asks for (RFC 6750, section 3): who sent no token is not told what is wrong with it.
+// challengeOf returns the expected challenge (RFC 6750, section 3): it names no error if the request had no token.
 func challengeOf(p accessPoint, request *http.Request, answer string, response *http.Response) string {
 	given := len(request.Header["Authorization"]) == 1 && strings.HasPrefix(strings.ToLower(request.Header.Get("Authorization")), "bearer ") &&
 		request.Header.Get("Authorization") != "Bearer "
@@ -327,17 +327,17 @@ func challengeOf(p accessPoint, request *http.Request, answer string, response *
 	case answer == "401":
 		return `Bearer realm="perks"`
 	}
-	return response.Header.Get("WWW-Authenticate") // of the scope that is missing, if it is one
+	return response.Header.Get("WWW-Authenticate") // checked where a scope is missing
 }
 
-// doing is a request that was let in, with the number of its property and its user.
-type doing struct {
+// accepted is an accepted request, with the number of its property and its user.
+type accepted struct {
 	point  accessPoint
 	number int
 }
 
-// foundWhatWasDone compares the database with the requests that were let in.
-func (w *accessWorld) foundWhatWasDone() {
+// checkRecords compares the database with the accepted requests.
+func (w *accessFixture) checkRecords() {
 	w.t.Helper()
 	deleted, changed, redeemed := map[int64]bool{}, map[int64]bool{}, map[string]bool{}
 	for _, d := range w.done {
@@ -372,10 +372,10 @@ func (w *accessWorld) foundWhatWasDone() {
 		}
 	}
 	if found != len(redeemed) || len(deleted) == 0 || len(changed) == 0 || found == 0 {
-		w.t.Errorf("%d redemptions are there, %d were let in", found, len(redeemed))
+		w.t.Errorf("there are %d redemptions, want %d", found, len(redeemed))
 	}
 	if records := w.records; left != records {
-		w.t.Errorf("%d properties are there or were deleted by who may, want %d", left, records)
+		w.t.Errorf("%d properties exist or were deleted with permission, want %d", left, records)
 	}
-	w.t.Logf("%d requests; %d let in", w.asks, len(w.done))
+	w.t.Logf("%d requests, %d accepted", w.asks, len(w.done))
 }

@@ -27,7 +27,7 @@ func storeWithClient(t *testing.T) (*countingStore, store.Client) {
 	return db, client
 }
 
-// replica is a server's authority, whose clock is off by so much.
+// replica returns a server's authority whose clock is wrong by off.
 func replica(t *testing.T, db store.Store, clock *servertest.Clock, off, ttl time.Duration, hourly bool) *server.Authority {
 	t.Helper()
 	a, err := server.NewAuthority(t.Context(), server.Config{Live: db, TokenTTL: ttl, Hourly: hourly, Now: func() time.Time { return clock.Now().Add(off) }})
@@ -52,9 +52,9 @@ func newKey(t *testing.T, clock *servertest.Clock) store.SigningKey {
 	return key
 }
 
-// TestNoTokenDiesWithItsKey lives through three days and three rotations, on three replicas whose clocks differ, with the
-// longest tokens that there are: each is good on each replica until its end.
-func TestNoTokenDiesWithItsKey(t *testing.T) {
+// TestNoTokenBecomesInvalidByRotation simulates three days and three rotations, on three replicas whose clocks differ, with the
+// longest tokens possible: each is valid on each replica until it expires.
+func TestNoTokenBecomesInvalidByRotation(t *testing.T) {
 	for _, hourly := range []bool{false, true} {
 		t.Run(fmt.Sprintf("hourly %t", hourly), func(t *testing.T) {
 			db, client := storeWithClient(t)
@@ -71,7 +71,7 @@ func TestNoTokenDiesWithItsKey(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				for _, second := range []time.Duration{0, 4, 6, 11} { // amid the change to a new key
+				for _, second := range []time.Duration{0, 4, 6, 11} { // during the change to a new key
 					clock.Advance(second * time.Second)
 					tokens = append(tokens, issue(t, replicas[(step+int(second))%3], client))
 				}
@@ -85,7 +85,7 @@ func TestNoTokenDiesWithItsKey(t *testing.T) {
 					for i, r := range replicas {
 						tried++
 						if _, err := r.Verify(t.Context(), token.AccessToken); err != nil {
-							t.Fatalf("step %d: replica %d refuses a token that ends in %s: %v", step, i, token.ExpiresAt.Sub(clock.Now()), err)
+							t.Fatalf("step %d: replica %d refuses a token that expires in %s: %v", step, i, token.ExpiresAt.Sub(clock.Now()), err)
 						}
 					}
 				}
@@ -95,15 +95,15 @@ func TestNoTokenDiesWithItsKey(t *testing.T) {
 				}
 			}
 			if keys, err := db.SigningKeys(t.Context(), time.Time{}); err != nil || len(keys) != 1 {
-				t.Errorf("in the end there are %d keys (%v), want the last", len(keys), err)
+				t.Errorf("finally there are %d keys (%v), want the last", len(keys), err)
 			}
-			t.Logf("%d times was a token tried", tried)
+			t.Logf("%d tokens verified", tried)
 		})
 	}
 }
 
-// TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce drops the key that signs, while another replica has just read the keys.
-func TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce(t *testing.T) {
+// TestDroppingAKeyInvalidatesItsTokens drops the signing key when another replica has just read the keys. New tokens are valid at once.
+func TestDroppingAKeyInvalidatesItsTokens(t *testing.T) {
 	for _, hourly := range []bool{false, true} {
 		db, client := storeWithClient(t)
 		clock := servertest.NewClock(noon.Add(30 * time.Minute))
@@ -126,7 +126,7 @@ func TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce(t *testing.T) {
 		if err != nil || !succeeded {
 			t.Fatalf("a successor: %t, %v", succeeded, err)
 		}
-		clock.Advance(time.Second) // replica one reads the keys anew for its next token, replica two would not
+		clock.Advance(time.Second) // replica one reads the keys again for its next token, replica two would not
 		fresh := issue(t, one, client)
 		for i, a := range []*server.Authority{one, two} {
 			if err := verify(a, fresh); err != nil {
@@ -136,14 +136,14 @@ func TestADroppedKeysTokensDieAndNewOnesAreGoodAtOnce(t *testing.T) {
 		clock.Advance(4 * time.Second)
 		for i, a := range []*server.Authority{one, two} {
 			if err := verify(a, old); !errors.Is(err, server.ErrToken) {
-				t.Errorf("hourly %t: 5s after its key was dropped, replica %d says to a token: %v", hourly, i+1, err)
+				t.Errorf("hourly %t: 5s after its key was dropped, replica %d returns for a token: %v", hourly, i+1, err)
 			}
 		}
 	}
 }
 
-// TestMadeUpKeysDoNotKeepTheDatabaseBusy sends tokens whose keys are not known.
-func TestMadeUpKeysDoNotKeepTheDatabaseBusy(t *testing.T) {
+// TestUnknownKeysDoNotLoadTheDatabase sends tokens whose keys are not known.
+func TestUnknownKeysDoNotLoadTheDatabase(t *testing.T) {
 	db, client := storeWithClient(t)
 	clock := servertest.NewClock(noon)
 	a := replica(t, db, clock, 0, time.Hour, false)
@@ -152,15 +152,15 @@ func TestMadeUpKeysDoNotKeepTheDatabaseBusy(t *testing.T) {
 	for range 1000 {
 		clock.Advance(10 * time.Millisecond)
 		if _, err := a.Verify(t.Context(), stranger.AccessToken); !errors.Is(err, server.ErrToken) {
-			t.Fatalf("a stranger's token: %v", err)
+			t.Fatalf("an unknown key's token: %v", err)
 		}
 	}
 	if asked := db.keys.Load() - before; asked > 11 {
-		t.Errorf("in ten seconds the database was asked %d times", asked)
+		t.Errorf("in ten seconds there were %d queries", asked)
 	}
 }
 
-func TestAScopeThatIsTakenAwayIsGoneFromTokensThatWereGivenOut(t *testing.T) {
+func TestRemovingAScopeRemovesItFromIssuedTokens(t *testing.T) {
 	db, client := storeWithClient(t)
 	clock := servertest.NewClock(noon)
 	a := replica(t, db, clock, 0, time.Hour, false)
@@ -181,11 +181,11 @@ func TestAScopeThatIsTakenAwayIsGoneFromTokensThatWereGivenOut(t *testing.T) {
 	}
 	clock.Advance(5 * time.Second)
 	if got := scopes(); got != "perks:read" {
-		t.Errorf("after it was taken away it has %q", got)
+		t.Errorf("after the removal it has %q", got)
 	}
 }
 
-// TestEveryFailureTakesTheSameWork counts what is done for who is known, unknown and shut out, in both readings of a header.
+// TestEveryFailureTakesTheSameWork counts the queries for known, unknown and disabled clients, in both readings of a header.
 func TestEveryFailureTakesTheSameWork(t *testing.T) {
 	db, client := storeWithClient(t)
 	out := client
@@ -211,18 +211,18 @@ func TestEveryFailureTakesTheSameWork(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if reads := db.clients.Load() - before; reads != r.reads {
-			t.Errorf("%s: the database was asked %d times, want %d", name, reads, r.reads)
+			t.Errorf("%s: there were %d queries, want %d", name, reads, r.reads)
 		}
 	}
 }
 
-func TestATokenIsGoodWhereTheClockIsFiveSecondsBehind(t *testing.T) {
+func TestATokenIsValidWithAClockFiveSecondsBehind(t *testing.T) {
 	db, client := storeWithClient(t)
 	clock := servertest.NewClock(noon)
 	token := issue(t, replica(t, db, clock, 0, time.Hour, false), client)
 	for behind, want := range map[time.Duration]error{5 * time.Second: nil, 6 * time.Second: server.ErrToken} {
 		if _, err := replica(t, db, clock, -behind, time.Hour, false).Verify(t.Context(), token.AccessToken); !errors.Is(err, want) {
-			t.Errorf("%s behind it is answered %v, want %v", behind, err, want)
+			t.Errorf("%s behind it: %v, want %v", behind, err, want)
 		}
 	}
 }
@@ -241,26 +241,26 @@ func TestKeysSettleThenSignThenVerify(t *testing.T) {
 	}
 }
 
-func TestWithoutItsKeysAnAuthorityIssuesAndBelievesNothing(t *testing.T) {
+func TestWithoutKeysNoTokenIsIssuedOrAccepted(t *testing.T) {
 	db, client := storeWithClient(t)
 	clock := servertest.NewClock(noon)
 	a := replica(t, db, clock, 0, time.Hour, false)
 	token := issue(t, a, client)
 	clock.Advance(time.Minute)
-	over, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if token, err := a.Issue(over, client, nil); err == nil || token.AccessToken != "" {
+	if token, err := a.Issue(cancelled, client, nil); err == nil || token.AccessToken != "" {
 		t.Errorf("it issues %+v, %v", token, err)
 	}
-	if caller, err := a.Verify(over, token.AccessToken); err == nil || errors.Is(err, server.ErrToken) {
-		t.Errorf("it believes %+v, %v", caller, err)
+	if caller, err := a.Verify(cancelled, token.AccessToken); err == nil || errors.Is(err, server.ErrToken) {
+		t.Errorf("it accepts %+v, %v", caller, err)
 	}
 }
 
-// TestWhoIsShutOutAfterTheClockWasSetBackIsOutAtOnce reads client and key at a time that then lies in the future: they must not
-// be believed until the clock gets there again.
-func TestWhoIsShutOutAfterTheClockWasSetBackIsOutAtOnce(t *testing.T) {
-	for name, shutOut := range map[string]func(*countingStore, store.SigningKey, *servertest.Clock) error{
+// TestRevocationAfterTheClockWasSetBackWorksAtOnce reads client and key at a time that is then in the future: they must not be
+// cached until the clock reaches it again.
+func TestRevocationAfterTheClockWasSetBackWorksAtOnce(t *testing.T) {
+	for name, revoke := range map[string]func(*countingStore, store.SigningKey, *servertest.Clock) error{
 		"a disabled client": func(db *countingStore, _ store.SigningKey, clock *servertest.Clock) error {
 			return db.SetClientDisabled(t.Context(), "shop", true, store.Operator, clock.Now())
 		},
@@ -283,7 +283,7 @@ func TestWhoIsShutOutAfterTheClockWasSetBackIsOutAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		clock.Advance(-5 * time.Minute)
-		if err := shutOut(db, keys[0], clock); err != nil {
+		if err := revoke(db, keys[0], clock); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.Verify(t.Context(), token.AccessToken); !errors.Is(err, server.ErrToken) {

@@ -15,7 +15,7 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// watched is a store that tells when the signing keys are asked for.
+// watched is a store that signals reads of the signing keys.
 type watched struct {
 	store.Store
 	asked chan struct{}
@@ -30,9 +30,9 @@ func (w watched) SigningKeys(ctx context.Context, at time.Time) ([]store.Signing
 	return keys, err
 }
 
-// TestAChangeWaitsForADatabaseThatIsAway lets the time run out in which keys are believed, so that the token's have to be read
-// again from a database that is away.
-func TestAChangeWaitsForADatabaseThatIsAway(t *testing.T) {
+// TestAChangeWaitsForAnUnavailableDatabase lets the cached keys expire, so that they have to be read again from a database that
+// is unavailable.
+func TestAChangeWaitsForAnUnavailableDatabase(t *testing.T) {
 	machine, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestAChangeWaitsForADatabaseThatIsAway(t *testing.T) {
 
 	_, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), http.StatusServiceUnavailable, problemType, api.CodeUnavailable)
 	if !strings.Contains(body.Response, "Nothing was begun") {
-		t.Errorf("a read is told %q", body.Response)
+		t.Errorf("a read got %q", body.Response)
 	}
 	answered := make(chan int, 1)
 	go func() {
@@ -67,7 +67,7 @@ func TestAChangeWaitsForADatabaseThatIsAway(t *testing.T) {
 		select {
 		case <-asked:
 		case status := <-answered:
-			t.Fatalf("a redemption that should wait is answered with %d", status)
+			t.Fatalf("a redemption that should wait got %d", status)
 		}
 	}
 	if err := machine.Restart(t.Context()); err != nil {
@@ -78,7 +78,7 @@ func TestAChangeWaitsForADatabaseThatIsAway(t *testing.T) {
 		case <-asked:
 		case status = <-answered:
 			if status != http.StatusCreated {
-				t.Errorf("a redemption that waited is answered with %d", status)
+				t.Errorf("a redemption that waited got %d", status)
 			}
 		}
 	}

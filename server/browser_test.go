@@ -30,7 +30,7 @@ func TestInABrowser(t *testing.T) {
 	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "A pot of green tea", Category: new("Hot drinks")}})
 	browser := startChromium(t)
 
-	t.Run("every operation is listed, and a token that is pasted opens them", func(t *testing.T) {
+	t.Run("every operation is listed, and works with a pasted token", func(t *testing.T) {
 		page := openReference(t, browser, s.Root())
 		if got, want := ask[string](page, "document.title"), "Perks and properties: API reference"; got != want {
 			t.Errorf("the title is %q, want %q", got, want)
@@ -39,7 +39,7 @@ func TestInABrowser(t *testing.T) {
 		if want := described(t); !slices.Equal(slices.Sorted(slices.Values(listed)), want) {
 			t.Errorf("listed are\n%q\nthe description has\n%q", listed, want)
 		}
-		page.photograph("docs")
+		page.screenshot("docs")
 
 		page.authorize(s.Token(api.ScopePerksRead))
 		if status, body := page.try(listPerks); status != "200" || !strings.Contains(body, "A pot of green tea") {
@@ -47,7 +47,7 @@ func TestInABrowser(t *testing.T) {
 		}
 	})
 
-	t.Run("a wrong token and a wrong secret are refused, and the browser asks for nothing", func(t *testing.T) {
+	t.Run("a wrong token and a wrong secret are refused without a browser prompt", func(t *testing.T) {
 		page := openReference(t, browser, s.Root())
 		page.authorize("nonsense")
 		if status, body := page.try(listCategories); status != "401" || !strings.Contains(body, string(api.CodeInvalidToken)) {
@@ -63,7 +63,7 @@ func TestInABrowser(t *testing.T) {
 		page.expect("401")
 	})
 
-	t.Run("a token that is got on the page opens the API until the page is left", func(t *testing.T) {
+	t.Run("a token requested on the page works until the page is closed", func(t *testing.T) {
 		page := openReference(t, browser, s.Root())
 		page.signIn(s.Client(api.ScopePerksRead))
 		if status, body := page.try(issueToken); status != "200" || !strings.Contains(body, "access_token") {
@@ -73,11 +73,11 @@ func TestInABrowser(t *testing.T) {
 			t.Errorf("with the token answered with %s: %s", status, body)
 		}
 		if kept := ask[int](page, "localStorage.length + sessionStorage.length + document.cookie.length"); kept != 0 {
-			t.Error("the page has kept something in the browser")
+			t.Error("the page has stored something in the browser")
 		}
-		page.open(s.Root()) // anew, without the operation in the address
+		page.open(s.Root()) // again, without the operation in the address
 		if status, body := page.try(listCategories); status != "401" {
-			t.Errorf("after the page was left answered with %s: %s", status, body)
+			t.Errorf("after the page was closed: answered with %s: %s", status, body)
 		}
 		page.expect("401")
 	})
@@ -99,7 +99,7 @@ func TestInABrowser(t *testing.T) {
 		}
 	})
 
-	t.Run("on a telephone", func(t *testing.T) {
+	t.Run("on a phone", func(t *testing.T) {
 		page := openTab(t, browser, s.Root())
 		page.do("making the window small", chromedp.EmulateViewport(400, 800, chromedp.EmulateMobile))
 		page.open(s.Root())
@@ -107,7 +107,7 @@ func TestInABrowser(t *testing.T) {
 		if width := ask[int](page, "document.documentElement.scrollWidth"); width > 400 {
 			t.Errorf("the page is %d pixels wide and does not fit", width)
 		}
-		page.photograph("docs-narrow")
+		page.screenshot("docs-narrow")
 	})
 }
 
@@ -128,7 +128,7 @@ func described(t *testing.T) []string {
 	return ids
 }
 
-// openReference opens the page of the server at an address in a window for a desk.
+// openReference opens the page of the server at an address in a desktop-sized window.
 func openReference(t *testing.T, browser context.Context, address string) *tab {
 	t.Helper()
 	origin, err := url.Parse(address)
@@ -172,7 +172,7 @@ func (b *tab) signIn(id, secret string) {
 	)
 }
 
-// try opens an operation, carries it out with what is filled in, and returns the answer's status and body.
+// try opens an operation, executes it with the default values, and returns the response's status and body.
 func (b *tab) try(operation string) (status, body string) {
 	b.t.Helper()
 	b.do("trying out "+operation,

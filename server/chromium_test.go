@@ -19,10 +19,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserTime bounds everything that is done in the browser, with its start.
+// browserTime bounds all work in the browser, including its start.
 const browserTime = 3 * time.Minute
 
-// startChromium runs a headless Chromium that can reach nothing but loopback, until the test ends.
+// startChromium runs a headless Chromium that can reach only loopback, until the test ends.
 func startChromium(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), browserTime)
@@ -30,10 +30,10 @@ func startChromium(t *testing.T) context.Context {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromiumPath(t)),
 		chromedp.IgnoreCertErrors,                           // the certificate of a test
-		chromedp.Flag("proxy-server", "http://127.0.0.1:1"), // where nobody listens
+		chromedp.Flag("proxy-server", "http://127.0.0.1:1"), // where nothing listens
 		chromedp.Flag("proxy-bypass-list", "127.0.0.1"),     // the server of the test
-		chromedp.Flag("disable-component-update", true),     // together with the defaults it asks
-		chromedp.Flag("disable-domain-reliability", true),   // nobody for anything
+		chromedp.Flag("disable-component-update", true),     // these and the defaults stop
+		chromedp.Flag("disable-domain-reliability", true),   // its own requests
 		chromedp.Flag("no-pings", true),
 		chromedp.Flag("disable-gpu", true),
 	)
@@ -58,7 +58,7 @@ func chromiumPath(t *testing.T) string {
 	return ""
 }
 
-// tab is one page of the browser, with what it asked for and what it complained of.
+// tab is one page of the browser, with its requests and console messages.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -68,13 +68,12 @@ type tab struct {
 	complaints []string
 }
 
-// openTab opens a page of its own. When its test ends, whatever it asked of another origin and whatever stands in its
-// console fails the test.
+// openTab opens a new page. Requests to another origin and unexpected console messages fail the test at its end.
 func openTab(t *testing.T, browser context.Context, origin string) *tab {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(browser)
 	b := &tab{t: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
+	if err := chromedp.Listen(ctx, b.handle); err != nil {
 		t.Fatalf("opening a tab: %v", err)
 	}
 	t.Cleanup(func() {
@@ -87,11 +86,11 @@ func openTab(t *testing.T, browser context.Context, origin string) *tab {
 			case strings.HasPrefix(url, origin+"/"):
 				asked++
 			case !strings.HasPrefix(url, "data:"):
-				t.Errorf("the page asked another host: %s", url)
+				t.Errorf("the page requested another host: %s", url)
 			}
 		}
 		if asked == 0 {
-			t.Errorf("the page asked %s for nothing", origin)
+			t.Errorf("the page requested nothing from %s", origin)
 		}
 		for _, complaint := range b.complaints {
 			t.Errorf("the console says: %s", complaint)
@@ -100,8 +99,8 @@ func openTab(t *testing.T, browser context.Context, origin string) *tab {
 	return b
 }
 
-// hear runs for each event of the tab, before the next one is read.
-func (b *tab) hear(event any) {
+// handle runs for each event of the tab, before the next one is read.
+func (b *tab) handle(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
@@ -113,13 +112,13 @@ func (b *tab) hear(event any) {
 		b.complaints = append(b.complaints, fmt.Sprintf("console.%s: %s", e.Type, e.Args[0].Value))
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelVerbose || e.Entry.Level == log.EntryLevelInfo {
-			return // advice
+			return // a hint
 		}
 		b.complaints = append(b.complaints, fmt.Sprintf("%s from %s: %s %s", e.Entry.Level, e.Entry.Source, e.Entry.Text, e.Entry.URL))
 	}
 }
 
-// expect takes one complaint that has to be there, such as that of an answer which the test provoked.
+// expect removes one console message that must be there, such as that of a response which the test provoked.
 func (b *tab) expect(part string) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -138,7 +137,7 @@ func (b *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	ctx, cancel := context.WithTimeout(b.ctx, browserTime/4)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
-		b.photograph("failed")
+		b.screenshot("failed")
 		b.t.Fatalf("%s: %v", what, err)
 	}
 }
@@ -172,9 +171,9 @@ func ask[T any](b *tab, expression string) T {
 	return value
 }
 
-// photograph keeps a picture of the whole page in the folder that PERKS_ARTEFACTS names, if it names one. What a test leaves
-// in the checkout would be another input of its next run, which then has to do the work again.
-func (b *tab) photograph(name string) {
+// screenshot saves a picture of the whole page in the folder that PERKS_ARTEFACTS names, if any. A file in the checkout would
+// invalidate the cached result of the test.
+func (b *tab) screenshot(name string) {
 	b.t.Helper()
 	folder := os.Getenv("PERKS_ARTEFACTS")
 	if folder == "" {

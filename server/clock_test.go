@@ -17,7 +17,7 @@ import (
 	"example.com/perks/store"
 )
 
-// A clock that was wrong is set right in the middle of it all. These tests have it jump by an hour.
+// A wrong clock is set right while the server runs. These tests let it jump by an hour.
 
 // clockFixture is a server whose clock jumps, and a client of it.
 type clockFixture struct {
@@ -56,7 +56,7 @@ func (j *clockFixture) redeem(token, user, key string) (status int, id string, r
 	return response.StatusCode, made.ID, response.Header.Get("Idempotent-Replayed") == "true"
 }
 
-func TestTokensFromBeforeAJumpAreRefusedAndNewOnesWork(t *testing.T) {
+func TestTokensIssuedBeforeAJumpAreRefused(t *testing.T) {
 	for name, hourly := range map[string]bool{"usual": false, "hourly": true} {
 		t.Run(name, func(t *testing.T) {
 			j := newClockFixture(t, func(c *server.Config) { c.Hourly = hourly; c.TokenTTL = 20 * time.Minute })
@@ -64,11 +64,11 @@ func TestTokensFromBeforeAJumpAreRefusedAndNewOnesWork(t *testing.T) {
 			for _, jump := range []time.Duration{-time.Hour, 3 * time.Hour, -time.Hour} {
 				j.clock.Advance(jump)
 				if status := j.read(old); status != http.StatusUnauthorized {
-					t.Errorf("after a jump of %s a token from before is answered %d, want 401: it is not valid by the clock", jump, status)
+					t.Errorf("after a jump of %s a token from before got %d, want 401: it is not valid by the clock", jump, status)
 				}
 				fresh := j.token()
 				if status := j.read(fresh); status != http.StatusOK {
-					t.Errorf("after a jump of %s a token from after it is answered %d", jump, status)
+					t.Errorf("after a jump of %s a token from after it got %d", jump, status)
 				}
 				old = fresh
 			}
@@ -76,12 +76,12 @@ func TestTokensFromBeforeAJumpAreRefusedAndNewOnesWork(t *testing.T) {
 	}
 }
 
-func TestAKeyRotatedWhileTheClockWasWrongCostsNoToken(t *testing.T) {
+func TestAKeyRotatedWithAWrongClockInvalidatesNoToken(t *testing.T) {
 	for name, wrong := range map[string]time.Duration{"an hour early": -time.Hour, "an hour late": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			j := newClockFixture(t)
 			before := j.token()
-			key := server.NewSigningKey(j.clock.Now().Add(wrong)) // by an operator's machine
+			key := server.NewSigningKey(j.clock.Now().Add(wrong)) // on an operator's machine
 			if err := j.Live.RotateSigningKey(t.Context(), key, key.CreatedAt.Add(server.KeyOverlap), store.Operator); err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestAKeyRotatedWhileTheClockWasWrongCostsNoToken(t *testing.T) {
 				j.clock.Advance(server.KeyActivationDelay)
 				for _, token := range []string{before, j.token()} {
 					if status := j.read(token); status != http.StatusOK {
-						t.Errorf("a valid token is answered %d", status)
+						t.Errorf("a valid token got %d", status)
 					}
 				}
 			}
@@ -97,7 +97,7 @@ func TestAKeyRotatedWhileTheClockWasWrongCostsNoToken(t *testing.T) {
 	}
 }
 
-func TestAClientThatIsDisabledAfterAJumpIsOut(t *testing.T) {
+func TestAClientDisabledAfterAJumpIsRefused(t *testing.T) {
 	j := newClockFixture(t)
 	j.read(j.token())
 	j.clock.Advance(-time.Hour)
@@ -108,17 +108,17 @@ func TestAClientThatIsDisabledAfterAJumpIsOut(t *testing.T) {
 	}
 	j.clock.Advance(3 * time.Second)
 	if status := j.read(token); status != http.StatusUnauthorized {
-		t.Errorf("3 s after it was disabled a client is answered %d", status)
+		t.Errorf("3 s after it was disabled a client got %d", status)
 	}
 }
 
-func TestAKeyKeepsItsAnswerOverJumps(t *testing.T) {
+func TestIdempotencyKeysReplayAcrossJumps(t *testing.T) {
 	j := newClockFixture(t)
 	_, first, _ := j.redeem(j.token(), "alice", "monday")
 	for _, jump := range []time.Duration{-time.Hour, 2 * time.Hour, -time.Hour} {
 		j.clock.Advance(jump)
 		if status, id, replayed := j.redeem(j.token(), "alice", "monday"); status != http.StatusCreated || id != first || !replayed {
-			t.Errorf("after a jump of %s the same key is answered %d with %s (replayed %t), want %s again", jump, status, id, replayed, first)
+			t.Errorf("after a jump of %s the same key got %d with %s (replayed %t), want %s again", jump, status, id, replayed, first)
 		}
 		if _, err := j.Live.PurgeIdempotencyKeys(t.Context(), j.clock.Now().Add(-store.IdempotencyKeyLife)); err != nil {
 			t.Fatal(err)
@@ -126,8 +126,8 @@ func TestAKeyKeepsItsAnswerOverJumps(t *testing.T) {
 	}
 }
 
-// TestRedemptionsAreListedByTheClockOfTheirTime: what was made first has the later time, and is listed as the newer one.
-func TestRedemptionsAreListedByTheClockOfTheirTime(t *testing.T) {
+// TestRedemptionsAreListedByTheirRecordedTime: the first one made has the later time, and is listed as the newer one.
+func TestRedemptionsAreListedByTheirRecordedTime(t *testing.T) {
 	j := newClockFixture(t)
 	j.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "cake"}})
 	j.redeem(j.token(), "alice", "early")
@@ -143,12 +143,12 @@ func TestRedemptionsAreListedByTheClockOfTheirTime(t *testing.T) {
 	}
 }
 
-func TestAJumpNeitherShutsAClientOutNorLetsItAskForEver(t *testing.T) {
+func TestAJumpKeepsTheRateLimit(t *testing.T) {
 	j := newClockFixture(t, func(c *server.Config) { c.RateLimit = 5 })
 	untilLimited := func(token string) (passed int) {
 		for j.read(token) == http.StatusOK {
 			if passed++; passed > 100 {
-				t.Fatal("nothing limits the client")
+				t.Fatal("the client is not limited")
 			}
 		}
 		return passed
@@ -169,35 +169,35 @@ func TestAJumpNeitherShutsAClientOutNorLetsItAskForEver(t *testing.T) {
 	}
 }
 
-func TestAJumpNeitherShutsOutWhoMistypedASecretNorHelpsWhoGuesses(t *testing.T) {
+func TestAJumpKeepsTheThrottleOfFailedLogins(t *testing.T) {
 	j := newClockFixture(t)
-	guess := func(secret string) int {
+	login := func(secret string) int {
 		request := j.Request("", http.MethodPost, j.URL+"/auth/token", "")
 		request.SetBasicAuth(j.id, secret)
 		return j.Do(request, nil)
 	}
 	untilLimited := func() (passed int) {
-		for guess("wrong") == http.StatusUnauthorized {
+		for login("wrong") == http.StatusUnauthorized {
 			if passed++; passed > 100 {
-				t.Fatal("nothing limits who guesses")
+				t.Fatal("failed logins are not limited")
 			}
 		}
 		return passed
 	}
 	untilLimited()
 	j.clock.Advance(-time.Hour)
-	if status := guess("wrong"); status != http.StatusTooManyRequests {
-		t.Errorf("setting the clock back allows another guess: %d", status)
+	if status := login("wrong"); status != http.StatusTooManyRequests {
+		t.Errorf("setting the clock back allows another failed login: %d", status)
 	}
 	j.clock.Advance(6 * time.Second)
-	if status := guess(j.secret); status != http.StatusOK {
-		t.Errorf("6 s after the clock was set back the right secret is answered %d", status)
+	if status := login(j.secret); status != http.StatusOK {
+		t.Errorf("6 s after the clock was set back the right secret got %d", status)
 	}
 }
 
 var anyTime = regexp.MustCompile(`"([a-z]+_(?:at|from|to))":"([^"]*)"`)
 
-func TestEveryTimeThatIsShownHasThreeDigitsOfTheSecond(t *testing.T) {
+func TestTimesHaveMilliseconds(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 670_900_000, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock))
 	perk, err := store.ParsePerk(api.CellMembers(
@@ -232,11 +232,11 @@ func TestEveryTimeThatIsShownHasThreeDigitsOfTheSecond(t *testing.T) {
 	request := s.Request("", http.MethodPost, s.URL+"/auth/token", "")
 	request.SetBasicAuth(id, secret)
 	if _, raw := s.Send(request); !regexp.MustCompile(`"expires_at":"[0-9T:-]+\.000Z"`).Match(raw) {
-		t.Errorf("a token is answered with %s", raw)
+		t.Errorf("a token got %s", raw)
 	}
 }
 
-func TestWhatIsOrderedByTimeIsOrderedByTheTimeThatIsShown(t *testing.T) {
+func TestSortingByTimeUsesTheShownTime(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	for id, created := range map[string]string{"a": "2025-01-01T00:00:00.0019Z", "b": "2025-01-01T00:00:00.001Z", "c": "2025-01-01T00:00:00.0015Z"} {
 		perk, err := store.ParsePerk(api.CellMembers([]string{"id", "title", "description", "city", "created_at"}, []string{id, "T", "D", "C", created}))

@@ -14,7 +14,7 @@ func basic(credentials string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(credentials))
 }
 
-func TestBasicPairsReadsBothWaysOfWritingCredentials(t *testing.T) {
+func TestBasicPairsReadsRawAndEncodedCredentials(t *testing.T) {
 	rows := []struct {
 		name, header string
 		want         []Credentials
@@ -22,7 +22,7 @@ func TestBasicPairsReadsBothWaysOfWritingCredentials(t *testing.T) {
 		{"nothing", "", nil},
 		{"another scheme", "Bearer " + basic("id:secret")[6:], nil},
 		{"not base64", "Basic !!!", nil},
-		{"base64 up to there", basic("id:secret:::") + "!", nil},
+		{"base64 with a wrong end", basic("id:secret:::") + "!", nil},
 		{"no colon", basic("id"), nil},
 		{"no id", basic(":secret"), nil},
 		{"plain", basic("id:secret"), []Credentials{{"id", "secret"}}},
@@ -41,7 +41,7 @@ func TestBasicPairsReadsBothWaysOfWritingCredentials(t *testing.T) {
 	}
 }
 
-// FuzzBasicPairs proves that whatever id and secret are, sent raw or encoded, they are among the readings.
+// FuzzBasicPairs checks that any id and secret, sent raw or encoded, are among the readings.
 func FuzzBasicPairs(f *testing.F) {
 	f.Add("id", "s+e%c:r=t")
 	f.Add("i d", "%2B")

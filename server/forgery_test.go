@@ -18,8 +18,7 @@ import (
 	"testing"
 )
 
-// forgery is a token that can be made wrong in exactly one thing. It is written byte by byte, because a library would refuse
-// to write most of them.
+// forgery is a token with exactly one fault. It is built byte by byte, because a library would refuse most of them.
 type forgery struct {
 	t              *testing.T
 	header, claims map[string]any
@@ -41,7 +40,7 @@ func forgeryOf(t *testing.T, token string) forgery {
 	return f
 }
 
-// with is the token with another claim; nil takes it away.
+// with returns the token with another claim; nil removes it.
 func (f forgery) with(name string, value any) forgery {
 	f.claims = put(f.claims, name, value)
 	return f
@@ -69,7 +68,7 @@ func (f forgery) must(err error) {
 	}
 }
 
-// text is what a signature signs.
+// text is the signed part.
 func (f forgery) text() string {
 	header, err := json.Marshal(f.header)
 	f.must(err)

@@ -18,11 +18,11 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// patience is what the dearest request may take. All of these take a fraction of it.
+// patience bounds the most expensive request. All of these take a fraction of it.
 const patience = 3 * time.Second
 
-// TestTheDearestRequestsCostLittle sends what is as expensive to read as can be.
-func TestTheDearestRequestsCostLittle(t *testing.T) {
+// TestExpensiveRequestsAreBounded sends the most expensive input that the limits allow.
+func TestExpensiveRequestsAreBounded(t *testing.T) {
 	s := fixture(t)
 	owner, secret := s.Client()
 	s.ImportProperties(owner, api.Property{ID: 1})
@@ -53,7 +53,7 @@ func TestTheDearestRequestsCostLittle(t *testing.T) {
 		{"a fraction of a million digits", patch, "", `{"deposit":0.` + fill("1", mega) + `}`, 200},
 		{"a huge exponent", patch, "", `{"deposit":1e999999999,"price_pw":1e999999999,"bedrooms":1e999999999}`, 422},
 		{"a tiny exponent", patch, "", `{"deposit":1e-999999999,"price_pw":1e-999999999}`, 422},
-		{"huge numbers nobody reads", redeem, "", `{"user_id":"bob","metadata":{"a":1e999999999,"b":` + fill("9", 15000) + `}}`, 201},
+		{"huge numbers that are not parsed", redeem, "", `{"user_id":"bob","metadata":{"a":1e999999999,"b":` + fill("9", 15000) + `}}`, 201},
 		{"escapes", patch, "", `{"title":"` + fill(`\u0041`, mega) + `"}`, 422},
 		{"half surrogates", patch, "", `{"title":"` + fill(`\ud800`, mega) + `"}`, 400},
 		{"surrogate pairs", patch, "", `{"title":"` + fill(`\ud83d\ude00`, mega) + `"}`, 422},
@@ -98,7 +98,7 @@ func TestTheDearestRequestsCostLittle(t *testing.T) {
 	}
 }
 
-// begin says something to the server that no good client says, and returns its first answer.
+// begin sends malformed text to the server, and returns the first response.
 func begin(t *testing.T, s *servertest.Server, text string) (net.Conn, *http.Response) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.Root(), "http://"))
@@ -118,40 +118,40 @@ func begin(t *testing.T, s *servertest.Server, text string) (net.Conn, *http.Res
 	return conn, answer
 }
 
-// TestNothingIsSmuggledPastAProxy sends what a proxy and a server could take for different numbers of requests.
-func TestNothingIsSmuggledPastAProxy(t *testing.T) {
+// TestNoRequestSmuggling sends what a proxy and a server could read as different numbers of requests.
+func TestNoRequestSmuggling(t *testing.T) {
 	var logged bytes.Buffer
 	s := servertest.Start(t, servertest.LogTo(&logged))
 	const start, smuggled = "POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\n", "GET /smuggled HTTP/1.1\r\nHost: perks.example\r\n\r\n"
 	for name, text := range map[string]string{
-		"two lengths":                      start + "Content-Length: 0\r\nContent-Length: 55\r\n\r\n" + smuggled,
-		"a length and chunks":              start + fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 5+len(smuggled)) + smuggled,
-		"an unknown encoding":              start + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + smuggled,
-		"chunked twice":                    start + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
-		"a blank before the colon":         start + "Content-Length : 5\r\n\r\n" + smuggled,
-		"a folded line":                    start + "X-A: b\r\n c\r\nContent-Length: -1\r\n\r\n" + smuggled,
-		"a length with a sign":             start + "Content-Length: +5\r\n\r\n" + smuggled,
-		"a chunk that is not as long":      start + "Transfer-Encoding: chunked\r\n\r\n5\r\nab\r\n0\r\n\r\n" + smuggled,
-		"a chunk's length that is none":    start + "Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n" + smuggled,
-		"a line end without its beginning": start + "X-A: b\nContent-Length: zz\n\n" + smuggled,
-		"no host":                          "POST /v2/auth/token HTTP/1.1\r\n\r\n" + smuggled,
-		"two hosts":                        start + "Host: other.example\r\n\r\n" + smuggled,
+		"two lengths":                     start + "Content-Length: 0\r\nContent-Length: 55\r\n\r\n" + smuggled,
+		"a length and chunks":             start + fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 5+len(smuggled)) + smuggled,
+		"an unknown encoding":             start + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + smuggled,
+		"chunked twice":                   start + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
+		"a blank before the colon":        start + "Content-Length : 5\r\n\r\n" + smuggled,
+		"a folded line":                   start + "X-A: b\r\n c\r\nContent-Length: -1\r\n\r\n" + smuggled,
+		"a length with a sign":            start + "Content-Length: +5\r\n\r\n" + smuggled,
+		"a chunk shorter than its length": start + "Transfer-Encoding: chunked\r\n\r\n5\r\nab\r\n0\r\n\r\n" + smuggled,
+		"an invalid chunk length":         start + "Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n" + smuggled,
+		"a line feed alone":               start + "X-A: b\nContent-Length: zz\n\n" + smuggled,
+		"no host":                         "POST /v2/auth/token HTTP/1.1\r\n\r\n" + smuggled,
+		"two hosts":                       start + "Host: other.example\r\n\r\n" + smuggled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, answer := begin(t, s, text)
 			defer conn.Close()
 			if answer.StatusCode < 400 || !answer.Close {
-				t.Errorf("it is answered with %s, and the connection is closed: %t", answer.Status, answer.Close)
+				t.Errorf("got %s, and the connection is closed: %t", answer.Status, answer.Close)
 			}
 		})
 	}
 	s.Stop()
 	if strings.Contains(logged.String(), "/smuggled") {
-		t.Errorf("one was smuggled:\n%s", logged.String())
+		t.Errorf("a request was smuggled:\n%s", logged.String())
 	}
 }
 
-func TestABodyThatIsTooLongIsRefusedBeforeItIsSent(t *testing.T) {
+func TestAnOversizedBodyIsRefusedBeforeItIsSent(t *testing.T) {
 	s := fixture(t)
 	token := s.Token()
 	for _, expect := range []string{"", "Expect: 100-continue\r\n"} {
@@ -159,13 +159,13 @@ func TestABodyThatIsTooLongIsRefusedBeforeItIsSent(t *testing.T) {
 			"\r\nContent-Type: application/json\r\nContent-Length: 1048577\r\n"+expect+"\r\n")
 		defer conn.Close()
 		if answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close {
-			t.Errorf("with %q it is answered with %s, and the connection is closed: %t", expect, answer.Status, answer.Close)
+			t.Errorf("with %q: %s, and the connection is closed: %t", expect, answer.Status, answer.Close)
 		}
 	}
 }
 
-// TestWhoStillSendsIsToldThatItIsTooMuch sends far more than the buffers between the two hold before it reads the answer.
-func TestWhoStillSendsIsToldThatItIsTooMuch(t *testing.T) {
+// TestClientsThatStillSendGet413 sends far more than the buffers of the connection hold before it reads the response.
+func TestClientsThatStillSendGet413(t *testing.T) {
 	s := fixture(t)
 	start := "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer " + s.Token() + "\r\nContent-Type: application/json\r\n"
 	const size = 12 << 20
@@ -186,7 +186,7 @@ func TestWhoStillSendsIsToldThatItIsTooMuch(t *testing.T) {
 	}
 }
 
-func TestABodyIsTakenOnlyAsItIs(t *testing.T) {
+func TestEncodedBodiesAreRefused(t *testing.T) {
 	s := fixture(t)
 	token := s.Token()
 	var packed bytes.Buffer
@@ -206,11 +206,11 @@ func TestABodyIsTakenOnlyAsItIs(t *testing.T) {
 	request = s.Request(token, "POST", s.LiveURL()+"/perks/tea/redeem", `{"user_id":"alice"}`)
 	request.Header.Set("Content-Encoding", "Identity")
 	if got := s.Do(request, nil); got != http.StatusCreated {
-		t.Errorf("not encoded at all: %d", got)
+		t.Errorf("not encoded: %d", got)
 	}
 }
 
-func TestPagesOfNamedOriginsMayAsk(t *testing.T) {
+func TestCORSAllowsTheConfiguredOrigins(t *testing.T) {
 	const app = "https://app.example"
 	for _, test := range []struct {
 		name           string
@@ -250,7 +250,7 @@ func TestPagesOfNamedOriginsMayAsk(t *testing.T) {
 			preflight := ask("OPTIONS", "/perks/tea/redeem", "POST")
 			if test.allows == "" {
 				if exposed+refused+preflight.Get("Access-Control-Allow-Methods")+preflight.Get("Access-Control-Allow-Headers") != "" {
-					t.Errorf("it is told %q and %v", exposed, preflight)
+					t.Errorf("it got %q and %v", exposed, preflight)
 				}
 				return
 			}
@@ -273,12 +273,12 @@ func TestPagesOfNamedOriginsMayAsk(t *testing.T) {
 	}
 	for _, origin := range []string{"", "null", "app.example", "https://app.example/", "https://App.example", "https://app.example, https://b.example", "ftp://app.example", "https://*.example"} {
 		if server.CheckOrigin(origin) == nil {
-			t.Errorf("%q passes for an origin", origin)
+			t.Errorf("%q is accepted as an origin", origin)
 		}
 	}
 }
 
-func TestEveryAnswerTellsBrowsersToLeaveItAlone(t *testing.T) {
+func TestEveryResponseHasSecurityHeaders(t *testing.T) {
 	s := fixture(t)
 	token := s.Token()
 	for _, ask := range []struct {
@@ -328,6 +328,6 @@ func TestEveryAnswerTellsBrowsersToLeaveItAlone(t *testing.T) {
 	conn, answer := begin(t, s, "CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: elsewhere.example:443\r\n\r\n")
 	defer conn.Close()
 	if answer.StatusCode < 400 {
-		t.Errorf("CONNECT is answered with %s", answer.Status)
+		t.Errorf("CONNECT got %s", answer.Status)
 	}
 }

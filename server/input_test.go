@@ -18,7 +18,7 @@ const (
 	jsonType    = "application/json"
 )
 
-// fixture is a server with a perk, a user and a property in every place.
+// fixture is a server with a perk, a user and a property.
 func fixture(t *testing.T) *servertest.Server {
 	s := servertest.Start(t)
 	s.ImportUsers("alice", "bob")
@@ -47,12 +47,12 @@ func wantError(t *testing.T, s *servertest.Server, request *http.Request, status
 		t.Errorf("the body has no response: %s", raw)
 	}
 	if mediaType == problemType && (body.Type == "" || body.Title == "" || body.Status != status || body.Detail == "") {
-		t.Errorf("the body is not a whole problem: %s", raw)
+		t.Errorf("the body is not a complete problem: %s", raw)
 	}
 	return response, body
 }
 
-func TestNoDatabaseIsAskedForWhatCannotBeAPerksID(t *testing.T) {
+func TestInvalidPerkIDsAreNotLookedUp(t *testing.T) {
 	var db *countingStore
 	s := servertest.Start(t, func(c *server.Config) { db = &countingStore{Store: c.Live}; c.Live = db })
 	s.ImportUsers("alice")
@@ -62,11 +62,11 @@ func TestNoDatabaseIsAskedForWhatCannotBeAPerksID(t *testing.T) {
 		wantError(t, s, s.Request(token, "POST", s.LiveURL()+"/perks/"+id+"/redeem", `{"user_id":"alice"}`), 404, problemType, api.CodeNotFound)
 	}
 	if n := db.perks.Load(); n != 0 {
-		t.Errorf("the database was asked %d times", n)
+		t.Errorf("there were %d queries", n)
 	}
 }
 
-func TestANumberOutOfRangeIsToldItsBound(t *testing.T) {
+func TestANumberOutOfRangeNamesItsBound(t *testing.T) {
 	s := fixture(t)
 	for query, want := range map[string]string{
 		"page=99999999999999999999":     "must be at most 4611686018427387904",
@@ -80,7 +80,7 @@ func TestANumberOutOfRangeIsToldItsBound(t *testing.T) {
 	} {
 		_, body := wantError(t, s, s.Request(s.Token(), "GET", s.LiveURL()+"/perks?"+query, ""), http.StatusUnprocessableEntity, problemType, api.CodeValidationFailed)
 		if len(body.Errors) != 1 || !strings.HasSuffix(body.Errors.String(), " "+want) {
-			t.Errorf("%s is told %v, want that it %s", query, body.Errors, want)
+			t.Errorf("%s got %v, want that it %s", query, body.Errors, want)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 
 		{name: "bad type of user list", method: "GET", path: "/partners/perks/users/alice?type=used", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "type"},
 		{name: "perk filter on redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&city=Berlin", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "city"},
-		{name: "place by its long name on redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&latitude=52&longitude=13", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "longitude"},
+		{name: "position by its long name on redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&latitude=52&longitude=13", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "longitude"},
 		{name: "the usual order of perks on redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&sort=-created_at", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "sort"},
 		{name: "perk order of redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&sort=title", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "sort"},
 
@@ -200,7 +200,7 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 				t.Errorf("the errors do not name %q: %v", r.field, body.Errors)
 			}
 			if r.status != http.StatusUnprocessableEntity && r.field == "" && len(body.Errors) > 0 {
-				t.Errorf("errors on a failure that is not of a value: %v", body.Errors)
+				t.Errorf("field errors on another failure: %v", body.Errors)
 			}
 		})
 	}

@@ -107,7 +107,7 @@ func nullableTime(t *time.Time) (string, bool) {
 	return t.UTC().Format(time.RFC3339Nano), true
 }
 
-// sorted is the order that the service promises, worked out anew.
+// sorted computes the documented order independently.
 func sorted(perks []api.Perk, key func(api.Perk) (string, bool), desc bool) []string {
 	list := slices.Clone(perks)
 	slices.SortFunc(list, func(a, b api.Perk) int {
@@ -130,7 +130,7 @@ func sorted(perks []api.Perk, key func(api.Perk) (string, bool), desc bool) []st
 	return ids(list)
 }
 
-func TestWalkingNextYieldsEveryPerkOnceInOrder(t *testing.T) {
+func TestFollowingNextListsEveryPerkOnceInOrder(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	token := s.Token()
 	s.ImportPerks(manyPerks()...)
@@ -155,7 +155,7 @@ func TestWalkingNextYieldsEveryPerkOnceInOrder(t *testing.T) {
 			next, more := neighbours["next"]
 			if !more {
 				if address != last {
-					t.Errorf("the walk ended at %s, but last is %s", address, last)
+					t.Errorf("the last page reached is %s, but last is %s", address, last)
 				}
 				return seen
 			}
@@ -180,7 +180,7 @@ func TestWalkingNextYieldsEveryPerkOnceInOrder(t *testing.T) {
 			seen := walk(t, "lat=52&lng=13&radius=50&sort="+url.QueryEscape(order))
 			slices.Sort(seen)
 			if seen = slices.Compact(seen); len(seen) != 23 {
-				t.Errorf("the walk saw %d perks", len(seen))
+				t.Errorf("the pages have %d perks", len(seen))
 			}
 		})
 	}
@@ -206,7 +206,7 @@ func TestLinksKeepEveryOtherParameter(t *testing.T) {
 	}
 }
 
-func TestPageBehindTheEndIsEmptyAndLeadsBack(t *testing.T) {
+func TestPageBeyondTheEndIsEmptyAndLinksBack(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	token := s.Token()
 	s.ImportPerks(manyPerks()...)
@@ -290,7 +290,7 @@ func TestCategoriesAreAPlainArray(t *testing.T) {
 	}
 }
 
-func TestReadsAnswer304ToWhoHasThem(t *testing.T) {
+func TestReadsReturn304ForAMatchingETag(t *testing.T) {
 	s := fixture(t)
 	id, secret := s.Client()
 	s.ImportProperties(id, api.Property{ID: 1})

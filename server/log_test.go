@@ -20,7 +20,7 @@ import (
 	"example.com/perks/store"
 )
 
-// pathsInLog asks for paths and returns them as a server that logs JSON has logged them, a line for each.
+// pathsInLog requests paths and returns them as logged in JSON, one line each.
 func pathsInLog(t *testing.T, paths []string) []string {
 	t.Helper()
 	var logged bytes.Buffer
@@ -48,14 +48,14 @@ func pathsInLog(t *testing.T, paths []string) []string {
 	return found
 }
 
-func TestWhatCallersSendIsLoggedShortAndWithoutWhatSteersATerminal(t *testing.T) {
+func TestLoggedPathsAreSanitizedAndTruncated(t *testing.T) {
 	const secret = "q3ZxGxGmB0Jk7kS3nUoW9m1y6y2zVtYpLr8cDfEhAaB"
 	tests := []struct{ name, path, want string }{
-		{"a usual path", "/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11", "/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11"},
+		{"an ordinary path", "/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11", "/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11"},
 		{"a line of its own", "/a\nlevel=INFO msg=forged", "/a\uFFFDlevel=INFO msg=forged"},
 		{"an escape", "/\x1b[2J\u009b31m", "/\uFFFD[2J\uFFFD31m"},
-		{"turned around", "/a\u202eb\u2028c", "/a\uFFFDb\uFFFDc"},
-		{"no text", "/\xff\xfe", "/\uFFFD"},
+		{"bidirectional text", "/a\u202eb\u2028c", "/a\uFFFDb\uFFFDc"},
+		{"invalid UTF-8", "/\xff\xfe", "/\uFFFD"},
 		{"very long", "/" + strings.Repeat("a/", 30000), "/" + strings.Repeat("a/", 255) + "a... (60001 bytes)"},
 		{"a token", "/v2/partners/perks/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "/v2/partners/perks/[hidden]"},
 		{"a secret", "/v2/partners/perks/" + secret, "/v2/partners/perks/[hidden]"},
@@ -72,13 +72,13 @@ func TestWhatCallersSendIsLoggedShortAndWithoutWhatSteersATerminal(t *testing.T)
 	}
 }
 
-func TestARequestIDThatLooksLikeATokenIsNotTaken(t *testing.T) {
+func TestARequestIDThatLooksLikeATokenIsReplaced(t *testing.T) {
 	s := servertest.Start(t)
 	token := s.Token()
 	request := s.Request("", "GET", s.URL+"/health", "")
 	request.Header.Set("X-Request-Id", token[:min(len(token), 100)])
 	if response, _ := s.Send(request); response.Header.Get("X-Request-Id") == request.Header.Get("X-Request-Id") {
-		t.Error("it is the request's id")
+		t.Error("it is used as the request id")
 	}
 }
 
@@ -93,7 +93,7 @@ func TestAnErrorDoesNotRepeatASecret(t *testing.T) {
 	}
 }
 
-func TestTheLogTellsTheOperatorWhyATokenWasRefused(t *testing.T) {
+func TestTheLogSaysWhyATokenWasRefused(t *testing.T) {
 	var logged bytes.Buffer
 	s := servertest.Start(t, servertest.LogTo(&logged))
 	good := s.Token()
@@ -108,7 +108,7 @@ func TestTheLogTellsTheOperatorWhyATokenWasRefused(t *testing.T) {
 	}
 }
 
-func TestTheLogExplainsAnOutageAFewTimesAndCountsTheRest(t *testing.T) {
+func TestTheLogLimitsTheLinesOfAnOutage(t *testing.T) {
 	db := offline{broken{ready: errors.New("the database is down")}}
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

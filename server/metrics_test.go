@@ -21,7 +21,7 @@ import (
 	"example.com/perks/store"
 )
 
-// counted returns the counters and gauges of a registry, and how often its histograms were told something, by name and labels.
+// counted returns the counters and gauges of a registry, and the sample counts of its histograms, by name and labels.
 func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -57,7 +57,7 @@ func measured(registry *prometheus.Registry) func(*server.Config) {
 	return func(c *server.Config) { c.Metrics = registry }
 }
 
-func TestMetricsCountWhatWasDone(t *testing.T) {
+func TestMetricsCountRequests(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := servertest.Start(t, measured(registry), servertest.WithClock(clockAt(10)))
 	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
@@ -82,7 +82,7 @@ func TestMetricsCountWhatWasDone(t *testing.T) {
 	}
 	redeem(token, s.LiveURL(), "tea", "k")
 	redeem(token, s.LiveURL(), "tea", "k") // replayed
-	redeem(token, s.LiveURL(), "tea", "")  // once more
+	redeem(token, s.LiveURL(), "tea", "")  // a second time
 	redeem(token, s.LiveURL(), "spa", "")
 	redeem(token, s.LiveURL(), "none", "")
 	redeem(token, s.SandboxURL(), "tea", "")
@@ -128,7 +128,7 @@ func TestMetricsCountWhatWasDone(t *testing.T) {
 	}
 }
 
-func TestWhatCallersMakeUpMakesNoSeries(t *testing.T) {
+func TestUnknownPathsAndMethodsMakeNoSeries(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := servertest.Start(t, measured(registry))
 	for i := range 20 {
@@ -151,7 +151,7 @@ func TestWhatCallersMakeUpMakesNoSeries(t *testing.T) {
 	}
 }
 
-func TestLimitsPanicsAndADatabaseThatIsGoneAreCounted(t *testing.T) {
+func TestLimitsPanicsAndOutagesAreCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := servertest.Start(t, measured(registry), servertest.WithClock(clockAt(10)), func(c *server.Config) {
 		c.RateLimit = 1
@@ -179,7 +179,7 @@ func TestLimitsPanicsAndADatabaseThatIsGoneAreCounted(t *testing.T) {
 	}
 }
 
-func TestMetricsAreNamedAsPrometheusWantsThem(t *testing.T) {
+func TestMetricNamesFollowPrometheusConventions(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := servertest.Start(t, measured(registry))
 	s.Do(s.Request("", http.MethodGet, s.URL+"/health", ""), nil)

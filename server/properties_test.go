@@ -31,7 +31,7 @@ func listed(t *testing.T) (*servertest.Server, string) {
 	return s, s.TokenFor(id, secret)
 }
 
-// list puts the loft there as it was.
+// list imports the loft in its initial state.
 func list(t *testing.T, s *servertest.Server, owner string) {
 	t.Helper()
 	var property api.Property
@@ -60,7 +60,7 @@ func TestPropertyIsReadByEveryClientWithTheScope(t *testing.T) {
 	}
 }
 
-func TestPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
+func TestPatchChangesOnlyTheFieldsItNames(t *testing.T) {
 	rows := []struct{ name, json, form, from, to string }{
 		{"title", `{"title":"New"}`, "title=New", `"title":"Loft"`, `"title":"New"`},
 		{"description", `{"description":""}`, "description=", `"description":"Bright"`, `"description":""`},
@@ -69,9 +69,9 @@ func TestPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
 		{"postcode", `{"postcode":"50667"}`, "postcode=50667", `10115`, `50667`},
 		{"images as a list", `{"images":["https://x.example/a"]}`, "images=https://x.example/a", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a"]`},
 		{"images with commas", `{"images":"https://x.example/a, https://x.example/b"}`, "images=https://x.example/a,https://x.example/b", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b"]`},
-		{"images apart", `{"images":["https://x.example/a","https://x.example/b,c"]}`, "images[]=https://x.example/a&images%5B%5D=https://x.example/b,c", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b,c"]`},
-		{"images apart, by number", `{"images":["https://x.example/a","https://x.example/b"]}`, "images[1]=https://x.example/b&images[0]=https://x.example/a", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b"]`},
-		{"images again and again", `{"images":["https://x.example/a","https://x.example/b"]}`, "images=https://x.example/a&images=https://x.example/b", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b"]`},
+		{"images as separate fields", `{"images":["https://x.example/a","https://x.example/b,c"]}`, "images[]=https://x.example/a&images%5B%5D=https://x.example/b,c", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b,c"]`},
+		{"images as numbered fields", `{"images":["https://x.example/a","https://x.example/b"]}`, "images[1]=https://x.example/b&images[0]=https://x.example/a", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b"]`},
+		{"images as a repeated field", `{"images":["https://x.example/a","https://x.example/b"]}`, "images=https://x.example/a&images=https://x.example/b", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b"]`},
 		{"no images", `{"images":[]}`, "images=", `["https://img.example/1.jpg","https://img.example/2.jpg"]`, `[]`},
 		{"price as text", `{"price_pw":"99.90"}`, "price_pw=99.90", `"120.50"`, `"99.90"`},
 		{"price as a number", `{"price_pw":99.90}`, "price_pw=99.90", `"120.50"`, `"99.90"`},
@@ -84,7 +84,7 @@ func TestPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
 		{"nothing new", `{}`, "deposit=500", "", ""},
 		{"its own id", `{"propertyId":1,"title":"New"}`, "propertyId=1&title=New", `"title":"Loft"`, `"title":"New"`},
 		{"its own id alone", `{"propertyId":1.0}`, "propertyId=1", "", ""},
-		{"all that was read", strings.Replace(loft(), "Loft", "New", 1), "propertyId=1&title=New", `"title":"Loft"`, `"title":"New"`},
+		{"every field that was read", strings.Replace(loft(), "Loft", "New", 1), "propertyId=1&title=New", `"title":"Loft"`, `"title":"New"`},
 	}
 	s := servertest.Start(t)
 	owner, secret := s.Client()
@@ -145,7 +145,7 @@ func TestRefusedPatchNamesEveryFieldAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestIfMatchKeepsEditsFromBeingLost(t *testing.T) {
+func TestIfMatchPreventsLostEdits(t *testing.T) {
 	s, token := listed(t)
 	_, tag := readProperty(s, token)
 	first := patchRequest(s, token, "application/json", `{"title":"First"}`)
@@ -166,7 +166,7 @@ func TestIfMatchKeepsEditsFromBeingLost(t *testing.T) {
 		wantError(t, s, weak, http.StatusPreconditionFailed, jsonType, api.CodePreconditionFailed)
 	}
 	weak := patchRequest(s, token, "application/json", `{"title":"Third"}`)
-	weak.Header.Set("If-Match", "W/"+tag) // as a proxy makes it that compresses
+	weak.Header.Set("If-Match", "W/"+tag) // as a compressing proxy changes it
 	if got := s.Do(weak, nil); got != http.StatusOK {
 		t.Errorf("with the current tag, made weak: %d", got)
 	}
@@ -181,7 +181,7 @@ func TestIfMatchKeepsEditsFromBeingLost(t *testing.T) {
 	}
 }
 
-// Twenty people hold the same version and save at once: one wins, nineteen are told.
+// Twenty clients hold the same version and save at once: one succeeds, nineteen are refused.
 func TestOneOfManyConditionalEditsWins(t *testing.T) {
 	s, token := listed(t)
 	_, tag := readProperty(s, token)
@@ -205,7 +205,7 @@ func TestOneOfManyConditionalEditsWins(t *testing.T) {
 	}
 }
 
-func TestDeletedPropertyIsGoneAndCanBeRestored(t *testing.T) {
+func TestDeletedPropertyCanBeRestored(t *testing.T) {
 	s, token := listed(t)
 	response, raw := s.Send(s.Request(token, "DELETE", s.URL+"/delete-property/1", ""))
 	if response.StatusCode != http.StatusOK || strings.TrimSpace(string(raw)) != `{"message":"Property successfully deleted"}` {

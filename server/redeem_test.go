@@ -55,7 +55,7 @@ func TestRedeemAnswersWithTheRedemption(t *testing.T) {
 	}
 }
 
-func TestTheFirstRedemptionMakesItsUserWhereThatIsAllowed(t *testing.T) {
+func TestTheFirstRedemptionCreatesItsUserWhereAllowed(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)), func(c *server.Config) { c.CreateUsers = true })
 	perks := []store.PerkRecord{{Perk: api.Perk{ID: "tea"}}, {Perk: api.Perk{ID: "none"}, Stock: units(0)}}
 	s.ImportPerks(perks...)
@@ -84,7 +84,7 @@ func TestTheFirstRedemptionMakesItsUserWhereThatIsAllowed(t *testing.T) {
 		lists("redeemed", 0)
 		redeem("none", http.StatusConflict)
 		for user, err := range at.store.ExportUsers(t.Context()) {
-			t.Errorf("%s: a refusal made the user %q (%v)", name, user.ID, err)
+			t.Errorf("%s: a refusal created the user %q (%v)", name, user.ID, err)
 		}
 		redeem("tea", http.StatusCreated)
 		lists("available", 0)
@@ -93,13 +93,13 @@ func TestTheFirstRedemptionMakesItsUserWhereThatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestRefusedRedemptionsSayWhyAndLeaveNothing(t *testing.T) {
+func TestRefusedRedemptionsSayWhyAndChangeNothing(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	s.ImportUsers("alice", "bob")
 	s.ImportPerks(
 		store.PerkRecord{Perk: api.Perk{ID: "once"}},
 		store.PerkRecord{Perk: api.Perk{ID: "soon", ValidFrom: at(day(11))}},
-		store.PerkRecord{Perk: api.Perk{ID: "over", ValidTo: at(day(10))}},
+		store.PerkRecord{Perk: api.Perk{ID: "late", ValidTo: at(day(10))}},
 		store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)},
 		store.PerkRecord{Perk: api.Perk{ID: "last"}, Stock: units(1)},
 	)
@@ -118,7 +118,7 @@ func TestRefusedRedemptionsSayWhyAndLeaveNothing(t *testing.T) {
 		{"last", "bob", api.CodeSoldOut},
 		{"none", "bob", api.CodeSoldOut},
 		{"soon", "bob", api.CodePerkNotStarted},
-		{"over", "bob", api.CodePerkExpired},
+		{"late", "bob", api.CodePerkExpired},
 	} {
 		wantError(t, s, redeemRequest(s, token, r.perk, `{"user_id":"`+r.user+`"}`, ""), http.StatusConflict, problemType, r.code)
 	}
@@ -129,7 +129,7 @@ func TestRefusedRedemptionsSayWhyAndLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestSameKeyReplaysTheFirstAnswer(t *testing.T) {
+func TestSameKeyReplaysTheFirstResponse(t *testing.T) {
 	clock := clockAt(10)
 	s := servertest.Start(t, servertest.WithClock(clock))
 	s.ImportUsers("alice", "bob")
@@ -165,10 +165,10 @@ func TestSameKeyReplaysTheFirstAnswer(t *testing.T) {
 			wantError(t, s, request, http.StatusUnprocessableEntity, problemType, api.CodeIdempotencyKeyReused)
 		})
 	}
-	t.Run("another client's key is its own", func(t *testing.T) {
+	t.Run("another client may use the same key", func(t *testing.T) {
 		wantError(t, s, redeemRequest(s, s.Token(), "spa", `{"user_id":"alice","metadata":{"a":1,"b":2.50}}`, "k1"), http.StatusConflict, problemType, api.CodeAlreadyRedeemed)
 	})
-	t.Run("a key is forgotten after a day", func(t *testing.T) {
+	t.Run("a key expires after a day", func(t *testing.T) {
 		clock.Advance(time.Hour + time.Millisecond)
 		token := s.TokenFor(id, secret)
 		if got := s.Do(redeemRequest(s, token, "tea", `{"user_id":"bob"}`, "k1"), nil); got != http.StatusCreated {
@@ -177,7 +177,7 @@ func TestSameKeyReplaysTheFirstAnswer(t *testing.T) {
 	})
 }
 
-func TestEveryAnswerAfterTheKeyRepeatsIt(t *testing.T) {
+func TestResponsesRepeatTheIdempotencyKey(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	s.ImportUsers("alice")
 	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)})
@@ -213,7 +213,7 @@ func TestEveryAnswerAfterTheKeyRepeatsIt(t *testing.T) {
 	}
 }
 
-func TestRefusalFreesItsKey(t *testing.T) {
+func TestRefusalDoesNotUseUpItsKey(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	s.ImportUsers("alice")
 	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)})
@@ -225,7 +225,7 @@ func TestRefusalFreesItsKey(t *testing.T) {
 	}
 }
 
-func TestUserSeesAvailableAndRedeemedApart(t *testing.T) {
+func TestUserHasAvailableAndRedeemedPerks(t *testing.T) {
 	clock := clockAt(10)
 	s := servertest.Start(t, servertest.WithClock(clock))
 	s.ImportUsers("alice")
@@ -277,8 +277,8 @@ func TestUserSeesAvailableAndRedeemedApart(t *testing.T) {
 	}
 }
 
-// The promise that the product stands on: whatever 200 people do at once, a perk with 50 units is redeemed 50 times, by
-// 50 users, and every answer that said so is in the store.
+// The most important guarantee: whatever 200 clients do at once, a perk with 50 units is redeemed 50 times, by 50 users, and
+// every acknowledged redemption is in the store.
 func TestTwoHundredAtOnceRedeemExactlyTheStock(t *testing.T) {
 	const stock, users = 50, 100
 	s := servertest.Start(t)
@@ -302,7 +302,7 @@ func TestTwoHundredAtOnceRedeemExactlyTheStock(t *testing.T) {
 		done.Go(func() {
 			key := ""
 			if i%2 == 0 {
-				key = fmt.Sprintf("key-%d", i%users) // both tries of a user share it
+				key = fmt.Sprintf("key-%d", i%users) // both attempts of a user share it
 			}
 			request := redeemRequest(s, token, "hot", `{"user_id":"`+names[i%users]+`"}`, key)
 			<-start
@@ -364,7 +364,7 @@ func missing(names []string, holders map[string]bool) string {
 
 const lowUUID, highUUID = "0195b2c4-6f1e-7c3a-9d52-3b1f6e0c7a11", "0195B2C4-6F1E-7C3A-9D52-3B1F6E0C7A22"
 
-func TestAUUIDIsTheSameInAnyCase(t *testing.T) {
+func TestUUIDsIgnoreCase(t *testing.T) {
 	s := servertest.Start(t)
 	s.ImportUsers("alice", lowUUID, highUUID)
 	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: lowUUID}}, store.PerkRecord{Perk: api.Perk{ID: highUUID}}, store.PerkRecord{Perk: api.Perk{ID: "Tea"}})
@@ -418,23 +418,23 @@ func TestAUUIDIsTheSameInAnyCase(t *testing.T) {
 	}
 }
 
-// meeting lets the redemptions that would make a user begin only when all of them are there.
-type meeting struct {
+// barrier starts the redemptions that may create a user only when all of them have arrived.
+type barrier struct {
 	store.Store
 	all sync.WaitGroup
 }
 
-func (m *meeting) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
+func (b *barrier) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
 	if attempt.CreateUser {
-		m.all.Done()
-		m.all.Wait()
+		b.all.Done()
+		b.all.Wait()
 	}
-	return m.Store.Redeem(ctx, attempt)
+	return b.Store.Redeem(ctx, attempt)
 }
 
-func TestAUUIDIsOneUserInAnyCaseWhereRedemptionsMakeUsers(t *testing.T) {
+func TestUUIDsIgnoreCaseWhereRedemptionsCreateUsers(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) {
-		both := &meeting{Store: c.Live}
+		both := &barrier{Store: c.Live}
 		both.all.Add(2)
 		c.Live, c.CreateUsers = both, true
 	})
@@ -452,7 +452,7 @@ func TestAUUIDIsOneUserInAnyCaseWhereRedemptionsMakeUsers(t *testing.T) {
 			t.Errorf("%s in both cases at once: %v", id, statuses)
 		}
 	}
-	s.ImportUsers(strings.ToUpper(lowUUID)) // a list of users that spells them otherwise gives nobody a second redemption
+	s.ImportUsers(strings.ToUpper(lowUUID)) // importing another spelling allows no second redemption
 	for _, asked := range []string{strings.ToUpper(lowUUID), lowUUID} {
 		wantError(t, s, redeemRequest(s, token, "tea", `{"user_id":"`+asked+`"}`, ""), http.StatusConflict, problemType, api.CodeAlreadyRedeemed)
 	}

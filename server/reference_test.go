@@ -14,7 +14,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// get sends a request as it is: it follows nothing and unpacks nothing.
+// get sends a request without following redirects or decompressing.
 func get(t *testing.T, method, address string, header map[string]string) (*http.Response, []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, nil)
@@ -38,7 +38,7 @@ func get(t *testing.T, method, address string, header map[string]string) (*http.
 
 var link = regexp.MustCompile(`(?:href|src)="([^"]+)"`)
 
-// links returns what the page loads and links to, relative to /docs/.
+// referenceLinks returns what the page loads and links to, relative to /docs/.
 func referenceLinks(t *testing.T, s *servertest.Server) []string {
 	t.Helper()
 	_, page := get(t, "GET", s.Root()+"/docs/", nil)
@@ -52,7 +52,7 @@ func referenceLinks(t *testing.T, s *servertest.Server) []string {
 	return found
 }
 
-// named returns the address of the file whose name begins and ends so.
+// referenceNamed returns the address of the file with the prefix and suffix.
 func referenceNamed(t *testing.T, s *servertest.Server, prefix, suffix string) string {
 	t.Helper()
 	all := referenceLinks(t, s)
@@ -63,7 +63,7 @@ func referenceNamed(t *testing.T, s *servertest.Server, prefix, suffix string) s
 	return s.Root() + "/docs/" + all[i]
 }
 
-func TestThePageSaysWhatMayHappenOnIt(t *testing.T) {
+func TestThePageHasAContentSecurityPolicy(t *testing.T) {
 	s := servertest.Start(t)
 	for _, address := range []string{s.Root() + "/docs/", referenceNamed(t, s, "page.", ".js")} {
 		response, _ := get(t, "GET", address, nil)
@@ -99,7 +99,7 @@ func TestThePageSaysWhatMayHappenOnIt(t *testing.T) {
 	}
 }
 
-func TestEverythingThatThePageNamesIsThere(t *testing.T) {
+func TestEveryLinkOfThePageExists(t *testing.T) {
 	s := servertest.Start(t)
 	for _, name := range referenceLinks(t, s) {
 		if strings.Contains(name, ":") || strings.HasPrefix(name, "/") {
@@ -122,7 +122,7 @@ func get200(t *testing.T, method, address string, header map[string]string) (*ht
 	return response, body
 }
 
-func TestTheAddressWithoutASlashLeadsToThePage(t *testing.T) {
+func TestTheAddressWithoutASlashRedirectsToThePage(t *testing.T) {
 	s := servertest.Start(t)
 	response, _ := get(t, "GET", s.Root()+"/docs", nil)
 	if response.StatusCode != http.StatusPermanentRedirect || response.Header.Get("Location") != "docs/" {
@@ -130,7 +130,7 @@ func TestTheAddressWithoutASlashLeadsToThePage(t *testing.T) {
 	}
 }
 
-func TestAFileIsSentAsTheCallerCanReadIt(t *testing.T) {
+func TestAFileIsSentInAnAcceptedEncoding(t *testing.T) {
 	s := servertest.Start(t)
 	bundle := referenceNamed(t, s, "swagger-ui-bundle.", ".js")
 	_, plain := get200(t, "GET", bundle, nil)
@@ -150,13 +150,13 @@ func TestAFileIsSentAsTheCallerCanReadIt(t *testing.T) {
 			t.Errorf("%q: Vary is %q", accepted, got)
 		}
 		if response.ContentLength != int64(len(body)) {
-			t.Errorf("%q: the length is told as %d and is %d", accepted, response.ContentLength, len(body))
+			t.Errorf("%q: Content-Length is %d and the length %d", accepted, response.ContentLength, len(body))
 		}
 		if want == "gzip" {
 			body = unpack(t, body)
 		}
 		if !bytes.Equal(body, plain) {
-			t.Errorf("%q gets another content", accepted)
+			t.Errorf("%q gets different content", accepted)
 		}
 		head, none := get200(t, "HEAD", bundle, header)
 		if len(none) != 0 || head.ContentLength != response.ContentLength || head.Header.Get("Content-Encoding") != want || head.Header.Get("ETag") != response.Header.Get("ETag") {
@@ -178,7 +178,7 @@ func unpack(t *testing.T, packed []byte) []byte {
 	return content
 }
 
-func TestAFileIsAskedForOnce(t *testing.T) {
+func TestFilesAreCached(t *testing.T) {
 	s := servertest.Start(t)
 	for _, part := range [][2]string{{"swagger-ui-bundle.", ".js"}, {"swagger-ui.", ".css"}, {"page.", ".js"}, {"page.", ".css"}, {"icon.", ".png"}} {
 		address := referenceNamed(t, s, part[0], part[1])

@@ -18,22 +18,22 @@ import (
 	"example.com/perks/store"
 )
 
-// world is one of the two sets of perk addresses, and what lies behind it.
-type world struct {
+// environment is the live or the sandbox set of perk routes, with its store.
+type environment struct {
 	*servertest.Server
 	name, url string
 	store     store.Store
 	perks     func(...store.PerkRecord)
 }
 
-// worlds have the same perks, users and categories by id, and each its own content. Last is one in stock, spa is approved
-// by hand, and tea is in both.
-func worlds(t *testing.T, options ...func(*server.Config)) (live, sandbox world) {
+// environments have the same ids of perks, users and categories, with different content. Perk last has one unit, and spa is
+// approved by hand.
+func environments(t *testing.T, options ...func(*server.Config)) (live, sandbox environment) {
 	s := servertest.Start(t, options...)
-	live = world{s, "live", s.LiveURL(), s.Live, s.ImportPerks}
-	sandbox = world{s, "sandbox", s.SandboxURL(), s.Sandbox, s.ImportSandboxPerks}
+	live = environment{s, "live", s.LiveURL(), s.Live, s.ImportPerks}
+	sandbox = environment{s, "sandbox", s.SandboxURL(), s.Sandbox, s.ImportSandboxPerks}
 	s.ImportUsers("alice", "bob")
-	for _, w := range []world{live, sandbox} {
+	for _, w := range []environment{live, sandbox} {
 		one, food := int64(1), "Food "+w.name
 		perk := func(id string) store.PerkRecord {
 			return store.PerkRecord{Perk: api.Perk{ID: id, Title: id + " " + w.name, Category: &food}}
@@ -45,8 +45,8 @@ func worlds(t *testing.T, options ...func(*server.Config)) (live, sandbox world)
 	return live, sandbox
 }
 
-// seen is all that can be known of a world: what its addresses answer, and what its operator sees.
-func (w world) seen(t *testing.T, token string) map[string]string {
+// seen returns everything visible of an environment: the responses of its routes, and the records of its store.
+func (w environment) seen(t *testing.T, token string) map[string]string {
 	t.Helper()
 	seen := map[string]string{}
 	for _, path := range []string{
@@ -82,8 +82,8 @@ func exported[T any](t *testing.T, records func(func(T, error) bool)) string {
 	return string(text)
 }
 
-// redeem answers the status, the redemption's id, and whether it is a replay.
-func (w world) redeem(token, perk, user, key string) (status int, id string, replayed bool) {
+// redeem returns the status, the redemption's id, and whether it is a replay.
+func (w environment) redeem(token, perk, user, key string) (status int, id string, replayed bool) {
 	request := w.Request(token, "POST", w.url+"/perks/"+perk+"/redeem", fmt.Sprintf(`{"user_id":%q}`, user))
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
@@ -94,8 +94,8 @@ func (w world) redeem(token, perk, user, key string) (status int, id string, rep
 	return response.StatusCode, made.ID, response.Header.Get("Idempotent-Replayed") == "true"
 }
 
-// does everything that changes a world, over HTTP and as its operator.
-func (w world) changeEverything(t *testing.T, token string) {
+// changeEverything makes every kind of change, over HTTP and as the operator.
+func (w environment) changeEverything(t *testing.T, token string) {
 	t.Helper()
 	wants := func(want int, perk, user, key string) (id string) {
 		t.Helper()
@@ -125,53 +125,53 @@ func (w world) changeEverything(t *testing.T, token string) {
 	wants(http.StatusCreated, "new", "carol", "")
 }
 
-func TestNothingDoneInOneWorldIsSeenInTheOther(t *testing.T) {
+func TestLiveAndSandboxAreSeparate(t *testing.T) {
 	for _, name := range []string{"live", "sandbox"} {
-		t.Run("done in "+name, func(t *testing.T) {
-			changed, other := worlds(t)
+		t.Run("changes in "+name, func(t *testing.T) {
+			changed, other := environments(t)
 			if name == "sandbox" {
 				changed, other = other, changed
 			}
 			token := changed.Token()
 			if diff := cmp.Diff(changed.seen(t, token), other.seen(t, token)); diff == "" {
-				t.Fatal("the worlds are the same to begin with: no difference could be seen")
+				t.Fatal("both are the same initially, so this test shows nothing")
 			}
 			here, there := changed.seen(t, token), other.seen(t, token)
 			changed.changeEverything(t, token)
 			if diff := cmp.Diff(there, other.seen(t, token)); diff != "" {
-				t.Errorf("what was done in %s is seen in the other world (-before +after):\n%s", changed.name, diff)
+				t.Errorf("changes in %s are visible in the other environment (-before +after):\n%s", changed.name, diff)
 			}
 			for what, before := range changed.seen(t, token) {
 				if before == here[what] && slices.Contains([]string{"stock", "redemptions", "audit", "users", "/perks?sort=title", "/perks/users/alice"}, what) {
-					t.Errorf("%s: %s is as before: the test changes too little", changed.name, what)
+					t.Errorf("%s: %s is unchanged: the test changes too little", changed.name, what)
 				}
 			}
-			// The same perks, users and keys are free there: what is refused here, and replayed here, is not.
+			// The same perks, users and keys can be used there: what is refused and replayed here is not.
 			other.changeEverything(t, token)
 		})
 	}
 }
 
-func TestAKeyOfOneWorldReplaysNothingOfTheOther(t *testing.T) {
-	live, sandbox := worlds(t)
+func TestIdempotencyKeysOfLiveAndSandboxAreSeparate(t *testing.T) {
+	live, sandbox := environments(t)
 	token := live.Token()
 	ids := map[string]bool{}
-	for _, w := range []world{live, sandbox} {
+	for _, w := range []environment{live, sandbox} {
 		status, id, replayed := w.redeem(token, "tea", "alice", "nightly-1")
 		if status != http.StatusCreated || replayed || ids[id] {
 			t.Errorf("%s: status %d, id %s, replayed %t", w.name, status, id, replayed)
 		}
 		ids[id] = true
 	}
-	for _, w := range []world{live, sandbox} {
+	for _, w := range []environment{live, sandbox} {
 		if _, id, replayed := w.redeem(token, "tea", "alice", "nightly-1"); !replayed || !ids[id] {
 			t.Errorf("%s, again: id %s, replayed %t", w.name, id, replayed)
 		}
 	}
 }
 
-func TestResettingTheSandboxLeavesTheLiveWorldAlone(t *testing.T) {
-	live, sandbox := worlds(t)
+func TestResettingTheSandboxChangesNothingLive(t *testing.T) {
+	live, sandbox := environments(t)
 	token := live.Token()
 	live.changeEverything(t, token)
 	sandbox.changeEverything(t, token)
@@ -180,45 +180,45 @@ func TestResettingTheSandboxLeavesTheLiveWorldAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, live.seen(t, token)); diff != "" {
-		t.Errorf("the live world has changed (-before +after):\n%s", diff)
+		t.Errorf("the live environment has changed (-before +after):\n%s", diff)
 	}
 	var page api.Page[api.Perk]
 	if sandbox.Do(sandbox.Request(token, "GET", sandbox.url+"/perks", ""), &page); page.Meta.Total != 0 {
 		t.Errorf("the sandbox has %d perks", page.Meta.Total)
 	}
 	if status, _, _ := sandbox.redeem(token, "tea", "alice", "key"); status != http.StatusNotFound {
-		t.Errorf("redeeming what is gone, under a key that was used: status %d", status)
+		t.Errorf("redeeming a deleted perk with a used key: status %d", status)
 	}
 	if _, err := live.store.Reset(t.Context(), store.Operator, time.Now()); api.CodeOf(err) != api.CodeConflict {
-		t.Errorf("resetting the live world: %v", err)
+		t.Errorf("resetting the live environment: %v", err)
 	}
 }
 
 func TestAClientOfTheSandboxChangesNothingLive(t *testing.T) {
-	live, sandbox := worlds(t)
+	live, sandbox := environments(t)
 	everywhere := live.Token()
 	confined := live.TokenFor(live.ClientWith(func(c *store.Client) { c.SandboxOnly = true }))
 	before := live.seen(t, everywhere)
 	sandbox.changeEverything(t, confined)
 	if status, _, _ := live.redeem(confined, "tea", "alice", "key"); status != http.StatusForbidden {
-		t.Errorf("redeeming in the live world: status %d", status)
+		t.Errorf("redeeming in the live environment: status %d", status)
 	}
 	if diff := cmp.Diff(before, live.seen(t, everywhere)); diff != "" {
-		t.Errorf("the live world has changed (-before +after):\n%s", diff)
+		t.Errorf("the live environment has changed (-before +after):\n%s", diff)
 	}
 }
 
-func TestTheRateOfAClientIsCountedInEachWorld(t *testing.T) {
+func TestTheRateLimitsOfLiveAndSandboxAreSeparate(t *testing.T) {
 	clock := clockAt(10)
-	live, sandbox := worlds(t, servertest.WithClock(clock), func(c *server.Config) { c.RateLimit, c.RateBurst = 1, 2 })
+	live, sandbox := environments(t, servertest.WithClock(clock), func(c *server.Config) { c.RateLimit, c.RateBurst = 1, 2 })
 	token := live.Token()
-	ask := func(w world) int { return w.Do(w.Request(token, "GET", w.url+"/perks/tea", ""), nil) }
+	ask := func(w environment) int { return w.Do(w.Request(token, "GET", w.url+"/perks/tea", ""), nil) }
 	for _, step := range []struct {
-		in   world
+		in   environment
 		want int
 	}{
-		{sandbox, 200}, {sandbox, 200}, {sandbox, 429}, // a trial that asks too often
-		{live, 200}, {live, 200}, {live, 429}, // does not shut the tills out
+		{sandbox, 200}, {sandbox, 200}, {sandbox, 429}, // too many requests in the sandbox
+		{live, 200}, {live, 200}, {live, 429}, // do not limit the live ones
 	} {
 		if got := ask(step.in); got != step.want {
 			t.Errorf("%s: status %d, want %d", step.in.name, got, step.want)
@@ -226,7 +226,7 @@ func TestTheRateOfAClientIsCountedInEachWorld(t *testing.T) {
 	}
 }
 
-func TestWithoutASandboxItsAddressesAreNotThere(t *testing.T) {
+func TestWithoutASandboxItsRoutesAreNotFound(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) { c.Sandbox = nil })
 	s.ImportUsers("alice")
 	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
@@ -236,9 +236,9 @@ func TestWithoutASandboxItsAddressesAreNotThere(t *testing.T) {
 			continue
 		}
 		for _, token := range []string{"", s.Token(), confined} {
-			_, body := wantError(t, s, p.request(s, token, place{user: "alice"}), http.StatusNotFound, problemType, api.CodeNotFound)
+			_, body := wantError(t, s, p.request(s, token, routeParams{user: "alice"}), http.StatusNotFound, problemType, api.CodeNotFound)
 			if !strings.HasPrefix(body.Response, "There is no sandbox here") {
-				t.Errorf("%s: the answer does not say that there is no sandbox: %s", p.column, body.Response)
+				t.Errorf("%s: the response does not say that there is no sandbox: %s", p.column, body.Response)
 			}
 		}
 	}

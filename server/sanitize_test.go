@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestNoSecretIsPassedOverForSpeed(t *testing.T) {
+func TestTheFastPathHidesEverySecret(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	parts := []string{"a", "Z", "0", "-", "/", " ", "eyJ", ".", "漢", "abcdefgh", "ABCDEFGH", "aBcDeFgH12345678", "01a200ea-6b27-793f-833a-30f260f53b01"}
 	found := 0
@@ -28,8 +28,8 @@ func TestNoSecretIsPassedOverForSpeed(t *testing.T) {
 	}
 }
 
-func TestNoPartOfASecretIsLeftWhereATextIsCut(t *testing.T) {
-	const secret = "q7Zt0Xw3Lr9Kd2Vb6Nf1Hs8Jy4Gp5Mc-Ea_UoTiRxQw" // as long as those that perksd makes
+func TestTruncatingLeavesNoPartOfASecret(t *testing.T) {
+	const secret = "q7Zt0Xw3Lr9Kd2Vb6Nf1Hs8Jy4Gp5Mc-Ea_UoTiRxQw" // as long as perksd's secrets
 	for before := maxLogged - len(secret) - 1; before <= maxLogged; before++ {
 		shown := sanitize(strings.Repeat("/a", before)[:before-1] + "/" + secret + "/more")
 		for i := range len(secret) - 4 {

@@ -20,13 +20,13 @@ import (
 	"example.com/perks/store"
 )
 
-func TestRoutesAndDescriptionAreTheSame(t *testing.T) {
+func TestRoutesMatchTheDescription(t *testing.T) {
 	s := servertest.Start(t)
 	var routes []string
 	for _, route := range s.Routes() {
 		method, path, _ := strings.Cut(route, " ")
 		if method == http.MethodHead || path == "/" || strings.HasPrefix(strings.TrimPrefix(path, "/v2"), "/docs") {
-			continue // HEAD comes with every GET, and the page that shows the description, or what leads there, is no part of it
+			continue // every GET has a HEAD, and the reference page and its redirects are not described
 		}
 		routes = append(routes, route)
 	}
@@ -71,7 +71,7 @@ func TestProbesAnswerWithoutAToken(t *testing.T) {
 	}
 }
 
-func TestRequestIDIsTheCallersIfItIsSane(t *testing.T) {
+func TestValidRequestIDsOfCallersAreKept(t *testing.T) {
 	s := servertest.Start(t)
 	for given, kept := range map[string]bool{"abc-123": true, "": false, "a b": false, strings.Repeat("x", 200): false} {
 		request := s.Request("", "GET", s.URL+"/health", "")
@@ -79,7 +79,7 @@ func TestRequestIDIsTheCallersIfItIsSane(t *testing.T) {
 		response, _ := s.Send(request)
 		got := response.Header.Get("X-Request-Id")
 		if got == "" || (got == given) != kept {
-			t.Errorf("X-Request-Id %q came back as %q", given, got)
+			t.Errorf("X-Request-Id %q was returned as %q", given, got)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestForwardedAddressCountsOnlyBehindAProxy(t *testing.T) {
 	}
 }
 
-func TestAForwardedHostIsAHostAndNothingElse(t *testing.T) {
+func TestOnlyAValidForwardedHostIsUsed(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) { c.BehindProxy = true }, servertest.WithClock(clockAt(10)))
 	s.ImportPerks(manyPerks()...)
 	token := s.Token()
@@ -111,12 +111,12 @@ func TestAForwardedHostIsAHostAndNothingElse(t *testing.T) {
 		response, _ := s.Send(request)
 		address, err := url.Parse(links(response.Header)["first"])
 		if err != nil || (address.Host == host) != taken || strings.Contains(response.Header.Get("Link"), "evil") {
-			t.Errorf("%s leads to %s", host, response.Header.Get("Link"))
+			t.Errorf("%s gives %s", host, response.Header.Get("Link"))
 		}
 	}
 }
 
-func TestASlashAtTheEndChangesNothing(t *testing.T) {
+func TestATrailingSlashChangesNothing(t *testing.T) {
 	s := fixture(t)
 	owner, secret := s.Client()
 	s.ImportProperties(owner, api.Property{ID: 1}, api.Property{ID: 2})
@@ -150,7 +150,7 @@ func TestASlashAtTheEndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestPeopleAreLedToTheReferencePage(t *testing.T) {
+func TestBrowsersAreRedirectedToTheReferencePage(t *testing.T) {
 	s := servertest.Start(t)
 	for _, path := range []string{"/", "/docs", "/v2/docs", "/v2/docs/"} {
 		response, err := (&http.Transport{}).RoundTrip(s.Request("", "GET", s.Root()+path, ""))
@@ -159,14 +159,14 @@ func TestPeopleAreLedToTheReferencePage(t *testing.T) {
 		}
 		body, _ := io.ReadAll(response.Body)
 		response.Body.Close()
-		location, err := response.Location() // against the address that was asked for
+		location, err := response.Location() // relative to the requested address
 		if err != nil || location.Path != "/docs/" || strings.HasPrefix(response.Header.Get("Location"), "/") || !strings.Contains(string(body), `"docs":"`) {
 			t.Errorf("%s leads to %q: %v, %s", path, response.Header.Get("Location"), err, body)
 		}
 	}
 }
 
-func TestAByteOrderMarkBeforeJSONIsPassedOver(t *testing.T) {
+func TestAByteOrderMarkBeforeJSONIsIgnored(t *testing.T) {
 	s := fixture(t)
 	owner, secret := s.Client()
 	s.ImportProperties(owner, api.Property{ID: 1})
@@ -188,7 +188,7 @@ func TestAByteOrderMarkBeforeJSONIsPassedOver(t *testing.T) {
 	}
 }
 
-func TestLinksHoldNoHostThatIsNone(t *testing.T) {
+func TestLinksHaveNoInvalidHost(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	s.ImportPerks(manyPerks()...)
 	token := s.Token()
@@ -215,7 +215,7 @@ func TestLinksHoldNoHostThatIsNone(t *testing.T) {
 	}
 }
 
-// broken is a store that fails in the way that each test needs; everything else is the real store's.
+// broken is a store that fails as each test needs; everything else is the real store's.
 type broken struct {
 	store.Store
 	perk  func() error
@@ -225,7 +225,7 @@ type broken struct {
 func (b broken) Perk(context.Context, string) (api.Perk, error) { return api.Perk{}, b.perk() }
 func (b broken) Ready(context.Context) error                    { return b.ready }
 
-func TestFailuresInsideAreToldWithoutTheirInsides(t *testing.T) {
+func TestInternalErrorsDoNotReachTheClient(t *testing.T) {
 	const inside = "table perks at /var/lib/secret.db"
 	rows := []struct {
 		name   string
@@ -235,7 +235,7 @@ func TestFailuresInsideAreToldWithoutTheirInsides(t *testing.T) {
 	}{
 		{"panic", func() error { panic(inside) }, 500, api.CodeInternal},
 		{"unforeseen error", func() error { return errors.New(inside) }, 500, api.CodeInternal},
-		{"database gone", func() error { return store.Unavailable(errors.New(inside)) }, 503, api.CodeUnavailable},
+		{"database unavailable", func() error { return store.Unavailable(errors.New(inside)) }, 503, api.CodeUnavailable},
 		{"too slow", func() error { return context.DeadlineExceeded }, 503, api.CodeUnavailable},
 	}
 	for _, r := range rows {
@@ -246,7 +246,7 @@ func TestFailuresInsideAreToldWithoutTheirInsides(t *testing.T) {
 			response, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), r.status, problemType, r.code)
 			raw, _ := json.Marshal(body)
 			if strings.Contains(string(raw), inside) {
-				t.Errorf("the body tells %s", raw)
+				t.Errorf("the body is %s", raw)
 			}
 			if r.status == 503 && response.Header.Get("Retry-After") == "" {
 				t.Error("503 without Retry-After")
@@ -256,13 +256,13 @@ func TestFailuresInsideAreToldWithoutTheirInsides(t *testing.T) {
 			}
 			s.Stop()
 			if r.name != "too slow" && !strings.Contains(logged.String(), inside) {
-				t.Errorf("the log does not tell the operator:\n%s", logged.String())
+				t.Errorf("the log lacks the cause:\n%s", logged.String())
 			}
 		})
 	}
 }
 
-func TestACallerWhoLeavesIsNotLoggedAsAFault(t *testing.T) {
+func TestADisconnectedClientIsNotLoggedAsAnError(t *testing.T) {
 	var logged bytes.Buffer
 	left := func() error { return store.Unavailable(context.Canceled) }
 	s := servertest.Start(t, servertest.LogTo(&logged), func(c *server.Config) { c.Live = broken{Store: c.Live, perk: left} })
@@ -273,7 +273,7 @@ func TestACallerWhoLeavesIsNotLoggedAsAFault(t *testing.T) {
 	}
 }
 
-func TestNotReadyWhileTheDatabaseTakesNoWrites(t *testing.T) {
+func TestNotReadyWhileTheDatabaseIsReadOnly(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) { c.Live = broken{Store: c.Live, ready: errors.New("read only")} })
 	wantError(t, s, s.Request("", "GET", s.Root()+"/readyz", ""), http.StatusServiceUnavailable, jsonType, api.CodeUnavailable)
 	if got := s.Do(s.Request("", "GET", s.Root()+"/livez", ""), nil); got != http.StatusOK {

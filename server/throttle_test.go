@@ -20,7 +20,7 @@ import (
 	"example.com/perks/store"
 )
 
-// throttleFixture is a server with one client, and requests tokens from any address.
+// throttleFixture is a server with one client, and requests tokens from chosen addresses.
 type throttleFixture struct {
 	t      *testing.T
 	clock  *servertest.Clock
@@ -105,11 +105,11 @@ func (d *throttleFixture) exhaust(address, forwardedFor string) {
 func (d *throttleFixture) wantStatus(want int, address, forwardedFor string) {
 	d.t.Helper()
 	if got := d.requestToken(address, forwardedFor, rightID, rightSecret); got.Code != want {
-		d.t.Errorf("the right secret from %s, forwarded for %q, is answered with %d, want %d", address, forwardedFor, got.Code, want)
+		d.t.Errorf("the right secret from %s, forwarded for %q, got %d, want %d", address, forwardedFor, got.Code, want)
 	}
 }
 
-func TestGuessingEndsNeitherByWaitingShorterNorByGuessingOn(t *testing.T) {
+func TestRetryAfterIsEnforced(t *testing.T) {
 	d := newThrottleFixture(t)
 	d.exhaust("192.0.2.1", "")
 	for range 5 {
@@ -124,10 +124,10 @@ func TestGuessingEndsNeitherByWaitingShorterNorByGuessingOn(t *testing.T) {
 	}
 	d.clock.Advance(time.Nanosecond)
 	d.wantStatus(http.StatusOK, "192.0.2.1", "")
-	d.wantStatus(http.StatusOK, "192.0.2.1", "") // what succeeds costs nothing
+	d.wantStatus(http.StatusOK, "192.0.2.1", "") // a success is not counted
 }
 
-func TestGuessesFromOneNetworkDoNotShutTheClientOutAtAnother(t *testing.T) {
+func TestFailedLoginsAreCountedPerNetwork(t *testing.T) {
 	d := newThrottleFixture(t)
 	d.exhaust("192.0.2.1", "")
 	d.wantStatus(http.StatusTooManyRequests, "192.0.2.1", "")
@@ -139,21 +139,21 @@ func TestGuessesFromOneNetworkDoNotShutTheClientOutAtAnother(t *testing.T) {
 	d.wantStatus(http.StatusOK, "2001:db8:1:3::3", "")
 }
 
-func TestManyGuessesAtOnceAreNoMoreThanOneAfterTheOther(t *testing.T) {
+func TestConcurrentFailedLoginsAreLimited(t *testing.T) {
 	d := newThrottleFixture(t)
 	d.store.clients.Store(0)
-	var guessing sync.WaitGroup
+	var logins sync.WaitGroup
 	for range 300 {
-		guessing.Go(func() { d.requestToken("192.0.2.1", "", rightID, "wrong") })
+		logins.Go(func() { d.requestToken("192.0.2.1", "", rightID, "wrong") })
 	}
-	guessing.Wait()
+	logins.Wait()
 	if got := d.store.clients.Load(); got != 10 {
-		t.Errorf("%d of the guesses were looked at, want 10", got)
+		t.Errorf("%d of the failed logins were checked, want 10", got)
 	}
 }
 
-// A secret that can be read in two ways, as it is and URL-decoded, is one guess.
-func TestAGuessThatCanBeReadInTwoWaysIsOneGuess(t *testing.T) {
+// A secret with two readings, raw and URL-decoded, counts as one failed login.
+func TestASecretWithTwoReadingsCountsOnce(t *testing.T) {
 	d := newThrottleFixture(t)
 	for n := range 11 {
 		want := http.StatusUnauthorized
@@ -161,12 +161,12 @@ func TestAGuessThatCanBeReadInTwoWaysIsOneGuess(t *testing.T) {
 			want = http.StatusTooManyRequests
 		}
 		if got := d.requestToken("192.0.2.1", "", rightID, "wrong%41").Code; got != want {
-			t.Errorf("guess %d is answered with %d, want %d", n+1, got, want)
+			t.Errorf("failed login %d got %d, want %d", n+1, got, want)
 		}
 	}
 }
 
-func TestAClientIDsManySpellingsAreOneClient(t *testing.T) {
+func TestSpellingsOfAClientIDAreOneClient(t *testing.T) {
 	d := newThrottleFixture(t)
 	for which := range 10 {
 		spelling := ""
@@ -187,43 +187,43 @@ func (d *throttleFixture) exhaustedAtClient(address string) {
 	d.t.Helper()
 	d.wantStatus(http.StatusTooManyRequests, address, "")
 	if got := d.requestToken(address, "", "somebody-else", "wrong"); got.Code != http.StatusUnauthorized {
-		d.t.Errorf("a guess at another client is answered with %d", got.Code)
+		d.t.Errorf("a failed login at another client got %d", got.Code)
 	}
 }
 
-func TestMadeUpClientIDsFromOneAddressAreSlowedAndPushNobodyOut(t *testing.T) {
+func TestUnknownClientIDsAreThrottledByNetwork(t *testing.T) {
 	d := newThrottleFixture(t)
 	d.exhaust("192.0.2.1", "")
 	d.store.clients.Store(0)
-	for i := range 10_500 { // more than there is room for
+	for i := range 10_500 { // more than the throttle keeps
 		d.requestToken("192.0.2.1", "", fmt.Sprintf("made-up-%d-%s", i, strings.Repeat("x", i%1000)), "wrong")
 	}
 	if got := d.store.clients.Load(); got != 90 {
-		t.Errorf("%d of the guesses were looked at, want the 90 that were left of 100", got)
+		t.Errorf("%d of the failed logins were checked, want the remaining 90 of 100", got)
 	}
-	d.clock.Advance(time.Second) // there is room for one of the network again, and for none at the client
+	d.clock.Advance(time.Second) // one more is allowed for the network, and none for the client
 	d.exhaustedAtClient("192.0.2.1")
 }
 
-func TestWhoGuessesDoesNotShutOutClientsThatShareTheAddress(t *testing.T) {
+func TestFailedLoginsDoNotBlockClientsThatShareTheAddress(t *testing.T) {
 	d := newThrottleFixture(t)
 	d.wantStatus(http.StatusOK, "192.0.2.1", "")
-	guess := func() {
+	failLogins := func() {
 		for i := range 150 {
 			d.requestToken("192.0.2.1", "", fmt.Sprintf("made-up-%d", i), "wrong")
 		}
 	}
-	guess()
+	failLogins()
 	if got := d.requestToken("192.0.2.1", "", "somebody-else", "wrong"); got.Code != http.StatusTooManyRequests {
-		t.Errorf("another guess is answered with %d", got.Code)
+		t.Errorf("another failed login got %d", got.Code)
 	}
 	d.wantStatus(http.StatusOK, "192.0.2.1", "")
 
-	d.exhaust("192.0.2.1", "") // at the client itself
+	d.exhaust("192.0.2.1", "") // of the client itself
 	d.wantStatus(http.StatusTooManyRequests, "192.0.2.1", "")
 
 	d.clock.Advance(time.Hour)
-	guess()
+	failLogins()
 	d.wantStatus(http.StatusOK, "192.0.2.1", "")
 	for i := range 150 {
 		d.requestToken("192.0.2.2", "", fmt.Sprintf("made-up-%d", i), "wrong")
@@ -231,7 +231,7 @@ func TestWhoGuessesDoesNotShutOutClientsThatShareTheAddress(t *testing.T) {
 	d.wantStatus(http.StatusTooManyRequests, "192.0.2.2", "") // it never had a token there
 }
 
-func TestAWrongSecretAndAnUnknownClientAreTheSameWork(t *testing.T) {
+func TestAWrongSecretAndAnUnknownClientTakeTheSameWork(t *testing.T) {
 	d := newThrottleFixture(t)
 	looked := func(id string) int64 {
 		d.store.clients.Store(0)
@@ -243,7 +243,7 @@ func TestAWrongSecretAndAnUnknownClientAreTheSameWork(t *testing.T) {
 	}
 }
 
-func TestFailuresAreLoggedAndAFloodOfThemIsNot(t *testing.T) {
+func TestLogLinesOfFailedLoginsAreLimited(t *testing.T) {
 	d := newThrottleFixture(t)
 	d.exhaust("192.0.2.1", "")
 	for range 500 {
@@ -277,15 +277,15 @@ func TestFailuresAreLoggedAndAFloodOfThemIsNot(t *testing.T) {
 	}
 }
 
-func TestBehindAProxyTheCallerIsWhoTheProxySays(t *testing.T) {
+func TestTheProxyNamesTheClientAddress(t *testing.T) {
 	tests := []struct {
 		name    string
-		several bool // proxies, which are known
+		several bool // known proxies
 		peer    string
 		says    string
 		want    string
 	}{
-		{"no proxy's word", false, "10.0.0.1", "", "10.0.0.1"},
+		{"no X-Forwarded-For", false, "10.0.0.1", "", "10.0.0.1"},
 		{"one proxy", false, "10.0.0.1", "203.0.113.9", "203.0.113.9"},
 		{"the caller claims to be another", false, "10.0.0.1", "198.51.100.1, 203.0.113.9", "203.0.113.9"},
 		{"a caller in the private network claims to be another", false, "10.0.0.1", "198.51.100.1, 10.0.0.7", "10.0.0.7"},
@@ -297,7 +297,7 @@ func TestBehindAProxyTheCallerIsWhoTheProxySays(t *testing.T) {
 
 		{"two proxies", true, "10.0.0.1", "203.0.113.9, 10.0.0.2", "203.0.113.9"},
 		{"two proxies, and the caller claims to be a third", true, "10.0.0.1", "198.51.100.1, 203.0.113.9, 10.0.0.2", "203.0.113.9"},
-		{"round the proxy", true, "10.0.1.1", "203.0.113.9", "10.0.1.1"},
+		{"not through the proxy", true, "10.0.1.1", "203.0.113.9", "10.0.1.1"},
 		{"a proxy itself", true, "10.0.0.1", "10.0.0.2", "10.0.0.2"},
 		{"nonsense before a proxy", true, "10.0.0.1", "203.0.113.9, nonsense, 10.0.0.2", "10.0.0.2"},
 	}
@@ -322,7 +322,7 @@ func TestBehindAProxyTheCallerIsWhoTheProxySays(t *testing.T) {
 	}
 }
 
-func TestWithoutAProxyNobodyCanClaimAnotherAddress(t *testing.T) {
+func TestWithoutAProxyForwardedAddressesAreIgnored(t *testing.T) {
 	d := newThrottleFixture(t)
 	d.exhaust("192.0.2.1", "")
 	d.wantStatus(http.StatusTooManyRequests, "192.0.2.1", "203.0.113.9")

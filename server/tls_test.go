@@ -11,20 +11,20 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-func TestWhoCameOverTLSIsToldToStayWithIt(t *testing.T) {
+func TestHSTSIsSentOverTLS(t *testing.T) {
 	const promise = "max-age=31536000"
 	for name, test := range map[string]struct {
 		behindProxy, tls bool
 		forwarded, host  string
 		want             string
 	}{
-		"over TLS":                            {tls: true, want: promise},
-		"over TLS to a host that is none":     {tls: true, host: "a, b", want: promise},
-		"in the open":                         {},
-		"in the open, whatever a caller says": {forwarded: "https"},
-		"over TLS to a proxy":                 {behindProxy: true, forwarded: "https", want: promise},
-		"in the open to a proxy":              {behindProxy: true, forwarded: "http"},
-		"a proxy that does not say":           {behindProxy: true},
+		"over TLS":                               {tls: true, want: promise},
+		"over TLS with an invalid host":          {tls: true, host: "a, b", want: promise},
+		"plain HTTP":                             {},
+		"plain HTTP, whatever the client claims": {forwarded: "https"},
+		"over TLS to a proxy":                    {behindProxy: true, forwarded: "https", want: promise},
+		"plain HTTP to a proxy":                  {behindProxy: true, forwarded: "http"},
+		"a proxy that does not set the header":   {behindProxy: true},
 	} {
 		service, err := server.New(t.Context(), server.Config{Live: servertest.OpenStore(t), BehindProxy: test.behindProxy})
 		if err != nil {

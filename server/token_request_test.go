@@ -13,7 +13,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-func TestABodyThatNamesNothingIsIgnored(t *testing.T) {
+func TestABodyWithoutParametersIsIgnored(t *testing.T) {
 	s := servertest.Start(t)
 	id, secret := s.Client(api.ScopePerksRead)
 	for _, b := range []struct{ mediaType, body string }{
@@ -100,8 +100,8 @@ func TestTheSecretCanComeInAForm(t *testing.T) {
 	if status := s.Do(inJSON, nil); status != http.StatusUnauthorized {
 		t.Errorf("the secret in JSON: %d", status)
 	}
-	for range 8 { // with the two above ten are wrong
-		s.Do(post("", form("client_id", id, "client_secret", "guessed")), nil)
+	for range 8 { // ten failed logins with the two above
+		s.Do(post("", form("client_id", id, "client_secret", "wrong")), nil)
 	}
 	wantError(t, s, post("", form("client_id", id, "client_secret", secret)), http.StatusTooManyRequests, jsonType, api.CodeRateLimited)
 	wantError(t, s, tokenRequest(s, t, id, secret, "", ""), http.StatusTooManyRequests, jsonType, api.CodeRateLimited)
@@ -111,7 +111,7 @@ func TestTheSecretCanComeInAForm(t *testing.T) {
 	}
 }
 
-func TestAStandardClientFindsOutHowToGetAToken(t *testing.T) {
+func TestAuthorizationServerMetadata(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) { c.BehindProxy = true })
 	for path, issuer := range map[string]string{"": "https://perks.example", "/v2": "https://perks.example/v2"} {
 		request := s.Request("", "GET", s.Root()+"/.well-known/oauth-authorization-server"+path, "")

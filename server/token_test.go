@@ -31,7 +31,7 @@ func tokenRequest(s *servertest.Server, t *testing.T, id, secret, mediaType, bod
 	return request
 }
 
-func TestTokenAnswersWithEverythingAClientNeeds(t *testing.T) {
+func TestTokenResponse(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock))
 	id, secret := s.Client(api.ScopePerksRead, api.ScopePerksRedeem)
@@ -63,7 +63,7 @@ func TestTokenAnswersWithEverythingAClientNeeds(t *testing.T) {
 	}
 }
 
-func TestTokenCanBeNarrowedButNotWidened(t *testing.T) {
+func TestTokenScopeCanBeNarrowedButNotWidened(t *testing.T) {
 	s := servertest.Start(t)
 	id, secret := s.Client(api.ScopePerksRead, api.ScopePerksRedeem)
 
@@ -82,7 +82,7 @@ func TestTokenCanBeNarrowedButNotWidened(t *testing.T) {
 	}
 }
 
-func TestTokenErrorsCarryTheNamesOfRFC6749(t *testing.T) {
+func TestTokenErrorsFollowRFC6749(t *testing.T) {
 	s := servertest.Start(t)
 	id, secret := s.Client()
 	rows := []struct {
@@ -92,9 +92,9 @@ func TestTokenErrorsCarryTheNamesOfRFC6749(t *testing.T) {
 	}{
 		{"wrong secret", id, "wrong", "", 401, "invalid_client"},
 		{"unknown client", "nobody", secret, "", 401, "invalid_client"},
-		{"no such grant", id, secret, `{"grant_type":"password"}`, 400, "unsupported_grant_type"},
-		{"no such scope", id, secret, `{"scope":"all"}`, 400, "invalid_scope"},
-		{"no JSON", id, secret, `{`, 400, "invalid_request"},
+		{"an unknown grant type", id, secret, `{"grant_type":"password"}`, 400, "unsupported_grant_type"},
+		{"an unknown scope", id, secret, `{"scope":"all"}`, 400, "invalid_scope"},
+		{"invalid JSON", id, secret, `{`, 400, "invalid_request"},
 		{"scope is a list", id, secret, `{"scope":["perks:read"]}`, 400, "invalid_request"},
 		{"two scopes", id, secret, `{"scope":"perks:read","scope":null}`, 400, "invalid_request"},
 		{"two scopes, the first of them null", id, secret, `{"scope":null,"scope":"perks:read"}`, 400, "invalid_request"},
@@ -152,18 +152,18 @@ func TestStandardOAuth2ClientObtainsAndUsesAToken(t *testing.T) {
 	}
 }
 
-func TestTokenDiesAtItsEnd(t *testing.T) {
+func TestTokenExpires(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock))
 	token := s.Token()
 	list := func() int { return s.Do(s.Request(token, "GET", s.LiveURL()+"/perks", ""), nil) }
 	clock.Advance(time.Hour - time.Second)
 	if got := list(); got != http.StatusOK {
-		t.Errorf("a second before its end: %d", got)
+		t.Errorf("a second before it expires: %d", got)
 	}
 	clock.Advance(time.Second)
 	if got := list(); got != http.StatusUnauthorized {
-		t.Errorf("at its end: %d", got)
+		t.Errorf("when it expires: %d", got)
 	}
 }
 
@@ -179,14 +179,14 @@ func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 	first := one.TokenFor(id, secret)
 	clock.Advance(58*time.Minute + 59*time.Second) // 12:59:59
 	if second := two.TokenFor(id, secret); second != first {
-		t.Errorf("the second replica gave another token in the same hour:\n%s\n%s", first, second)
+		t.Errorf("the second replica issued another token in the same hour:\n%s\n%s", first, second)
 	}
 	_, claims := parse(t, first)
 	if got := int64(claims["iat"].(float64)); got != start.Unix() {
 		t.Errorf("iat is %d, want the start of the hour %d", got, start.Unix())
 	}
 	if got := int64(claims["exp"].(float64)); got != start.Add(2*time.Hour).Unix() {
-		t.Errorf("exp is %d, which does not leave the last caller of the hour a whole hour", got)
+		t.Errorf("exp is %d, less than an hour after the end of the issuing hour", got)
 	}
 	var narrowed api.Token
 	one.Do(tokenRequest(one, t, id, secret, "application/json", `{"scope":"perks:read"}`), &narrowed)
@@ -195,15 +195,15 @@ func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 	}
 	clock.Advance(time.Second) // 13:00:00
 	if next := one.TokenFor(id, secret); next == first {
-		t.Error("the next hour gave the same token")
+		t.Error("the next hour has the same token")
 	}
 	if got := two.Do(two.Request(first, "GET", two.LiveURL()+"/perks", ""), nil); got != http.StatusOK {
 		t.Errorf("the last hour's token on the other replica: %d", got)
 	}
 }
 
-// Just after a rotation one replica knows the new key and another does not, because it read the keys a moment before.
-func TestReplicasChangeToARotatedKeyTogether(t *testing.T) {
+// Just after a rotation one replica knows the new key and another does not, because it read the keys just before.
+func TestReplicasSwitchToARotatedKeyTogether(t *testing.T) {
 	for _, hourly := range []bool{false, true} {
 		clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 59, 58, 0, time.UTC))
 		config := func(c *server.Config) { c.Hourly = hourly }
@@ -218,14 +218,14 @@ func TestReplicasChangeToARotatedKeyTogether(t *testing.T) {
 				kids[i] = header.Header["kid"]
 				for _, verifier := range []*servertest.Server{one, two} {
 					if got := verifier.Do(verifier.Request(token, "GET", verifier.LiveURL()+"/perks", ""), nil); got != http.StatusOK {
-						t.Errorf("hourly %t, %s: a fresh token is answered with %d", hourly, clock.Now().Format(time.TimeOnly), got)
+						t.Errorf("hourly %t, %s: a fresh token got %d", hourly, clock.Now().Format(time.TimeOnly), got)
 					}
 				}
 			}
 			return kids
 		}
 		clock.Advance(-4 * time.Second)
-		one.TokenFor(id, secret) // reads the keys, and will read them again before the other does
+		one.TokenFor(id, secret) // reads the keys, and reads them again before the other does
 		clock.Advance(4 * time.Second)
 		two.TokenFor(id, secret)
 
@@ -243,7 +243,7 @@ func TestReplicasChangeToARotatedKeyTogether(t *testing.T) {
 	}
 }
 
-func TestRotatedKeyLetsValidTokensLive(t *testing.T) {
+func TestTokensStayValidAfterARotation(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock))
 	id, secret := s.Client()
@@ -274,7 +274,7 @@ func parse(t *testing.T, token string) (*jwt.Token, jwt.MapClaims) {
 	return parsed, claims
 }
 
-// rotate adds a signing key, and lets those before it verify for the overlap only.
+// rotate adds a signing key; the older ones verify during the overlap only.
 func rotate(t *testing.T, s *servertest.Server, clock *servertest.Clock, overlap time.Duration) store.SigningKey {
 	t.Helper()
 	key := server.NewSigningKey(clock.Now())
@@ -284,7 +284,7 @@ func rotate(t *testing.T, s *servertest.Server, clock *servertest.Clock, overlap
 	return key
 }
 
-func TestTokenInUseDiesWithItsKey(t *testing.T) {
+func TestTokensExpireWithTheirKey(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock))
 	token := s.Token()
@@ -295,11 +295,11 @@ func TestTokenInUseDiesWithItsKey(t *testing.T) {
 	rotate(t, s, clock, time.Minute)
 	clock.Advance(time.Minute)
 	if got := list(); got != http.StatusUnauthorized {
-		t.Errorf("after the key's end: %d", got)
+		t.Errorf("after the key expired: %d", got)
 	}
 }
 
-func TestDisabledClientIsOutWithinFiveSeconds(t *testing.T) {
+func TestDisabledClientIsRefusedWithinFiveSeconds(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock))
 	id, secret := s.Client()
@@ -327,14 +327,14 @@ func TestDisabledClientIsOutWithinFiveSeconds(t *testing.T) {
 	}
 }
 
-func TestGuessingSecretsIsSlowedEvenForTheRightGuess(t *testing.T) {
+func TestFailedLoginsThrottleTheRightSecretToo(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock))
 	id, secret := s.Client()
 	other, otherSecret := s.Client()
 	for i := range 10 {
 		if got := s.Do(tokenRequest(s, t, id, fmt.Sprint(i), "", ""), nil); got != http.StatusUnauthorized {
-			t.Fatalf("guess %d: %d", i, got)
+			t.Fatalf("failed login %d: %d", i, got)
 		}
 	}
 	response, _ := wantError(t, s, tokenRequest(s, t, id, secret, "", ""), http.StatusTooManyRequests, jsonType, api.CodeRateLimited)
@@ -350,7 +350,7 @@ func TestGuessingSecretsIsSlowedEvenForTheRightGuess(t *testing.T) {
 	}
 }
 
-func TestRateLimitIsEachClientsOwn(t *testing.T) {
+func TestRateLimitIsPerClient(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s := servertest.Start(t, servertest.WithClock(clock), func(c *server.Config) { c.RateLimit = 2 })
 	busy, calm := s.Token(), s.Token()

@@ -17,7 +17,7 @@ import (
 	"example.com/perks/store"
 )
 
-// traced keeps the spans of a server whose database fails to read perks.
+// traced starts a server whose database fails to read perks, and records its spans.
 func traced(t *testing.T, log *bytes.Buffer, trust bool, sampler trace.Sampler) (*servertest.Server, *tracetest.InMemoryExporter) {
 	t.Helper()
 	spans := tracetest.NewInMemoryExporter()
@@ -45,7 +45,7 @@ const (
 	notSampled   = "00-" + callersTrace + "-b7ad6b7169203331-00"
 )
 
-func TestOnlyTheServersOwnFailuresAreErrorsOfASpan(t *testing.T) {
+func TestOnlyServerErrorsAreErrorsOfASpan(t *testing.T) {
 	var log bytes.Buffer
 	s, spans := traced(t, &log, false, trace.AlwaysSample())
 	s.Do(s.Request(s.Token(), "GET", s.LiveURL()+"/perks/tea", ""), nil)
@@ -56,7 +56,7 @@ func TestOnlyTheServersOwnFailuresAreErrorsOfASpan(t *testing.T) {
 		t.Errorf("the failed request is %+v", failed)
 	}
 	if inside := named(t, spans, "store.Perk"); inside.Status != (trace.Status{Code: codes.Error, Description: "unavailable"}) {
-		t.Errorf("the database's part is %+v", inside)
+		t.Errorf("the database's span is %+v", inside)
 	}
 	if refused := named(t, spans, "GET /v2/partners/perks"); refused.Status.Code != codes.Unset {
 		t.Errorf("the refused request is %+v", refused)
@@ -72,22 +72,22 @@ func TestOnlyTheServersOwnFailuresAreErrorsOfASpan(t *testing.T) {
 	}
 }
 
-// TestWhoDecidesWhatIsRecorded sends what a caller wants, and says of it whether the request is recorded.
-func TestWhoDecidesWhatIsRecorded(t *testing.T) {
+// TestSampling sends a traceparent header, and checks whether the request is recorded.
+func TestSampling(t *testing.T) {
 	ours := trace.ParentBased(trace.NeverSample())
 	for _, test := range []struct {
 		name, given string
 		trust       bool
 		sampler     trace.Sampler
 		recorded    bool
-		trace       string // that the span belongs to, if it is not its own
+		trace       string // the span's trace, if not a new one
 		linked      string
 	}{
-		{"a stranger cannot have it recorded", sampled, false, ours, false, "", ""},
-		{"a stranger cannot prevent it", notSampled, false, trace.ParentBased(trace.AlwaysSample()), true, "", callersTrace},
-		{"who is trusted can have it recorded", sampled, true, ours, true, callersTrace, ""},
-		{"who is trusted can prevent it", notSampled, true, trace.ParentBased(trace.AlwaysSample()), false, "", ""},
-		{"nonsense begins a trace", "nonsense", true, trace.ParentBased(trace.AlwaysSample()), true, "", ""},
+		{"an untrusted caller cannot request recording", sampled, false, ours, false, "", ""},
+		{"an untrusted caller cannot prevent it", notSampled, false, trace.ParentBased(trace.AlwaysSample()), true, "", callersTrace},
+		{"a trusted caller can request recording", sampled, true, ours, true, callersTrace, ""},
+		{"a trusted caller can prevent it", notSampled, true, trace.ParentBased(trace.AlwaysSample()), false, "", ""},
+		{"an invalid header starts a trace", "nonsense", true, trace.ParentBased(trace.AlwaysSample()), true, "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var log bytes.Buffer

@@ -17,7 +17,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// folder returns what writes certificates to where they are read.
+// folder returns a function that writes a certificate's files to a folder.
 func folder(t *testing.T) (put func(*servertest.Certificate) (certFile, keyFile string)) {
 	path := t.TempDir()
 	certFile, keyFile := filepath.Join(path, "cert.pem"), filepath.Join(path, "key.pem")
@@ -32,8 +32,8 @@ func folder(t *testing.T) (put func(*servertest.Certificate) (certFile, keyFile 
 	}
 }
 
-// TestFilesThatAreNoCertificate holds for the start and for SIGHUP, which keeps what there was.
-func TestFilesThatAreNoCertificate(t *testing.T) {
+// TestInvalidCertificateFiles tests the start, and SIGHUP, which keeps the old certificate.
+func TestInvalidCertificateFiles(t *testing.T) {
 	put := folder(t)
 	authority := servertest.NewAuthority(t, "Our own")
 	good, other := authority.Issue(), authority.Issue()
@@ -42,16 +42,16 @@ func TestFilesThatAreNoCertificate(t *testing.T) {
 	old := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("secret")}))
 	const encrypted = ": the key in KEY is encrypted: store it without a passphrase"
 	for name, test := range map[string]struct{ cert, key, want string }{
-		"no file":                    {"", string(good.Key), ": CERT: there is no such file"},
-		"no key":                     {string(good.Cert), "", ": KEY: there is no such file"},
-		"another's key":              {string(good.Cert), string(other.Key), ": the certificate in CERT cannot be used with the key in KEY: private key does not match public key"},
-		"the two exchanged":          {string(good.Key), string(good.Cert), ": CERT holds no certificate in PEM"},
-		"garbage":                    {"\x00garbage", string(good.Key), ": CERT holds no certificate in PEM"},
-		"a certificate for a key":    {string(good.Cert), string(good.Cert), ": KEY holds no private key in PEM"},
-		"a certificate that is cut":  {string(good.Cert[:len(good.Cert)/2]), string(good.Key), ": CERT holds no certificate in PEM"},
-		"a key with a passphrase":    {string(good.Cert), locked, encrypted},
-		"one as it was done before":  {string(good.Cert), old, encrypted},
-		"a certificate of no length": {"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n", string(good.Key), ": the certificate in CERT cannot be used with the key in KEY: x509: malformed certificate"},
+		"no file":                             {"", string(good.Key), ": CERT: there is no such file"},
+		"no key":                              {string(good.Cert), "", ": KEY: there is no such file"},
+		"another certificate's key":           {string(good.Cert), string(other.Key), ": the certificate in CERT cannot be used with the key in KEY: private key does not match public key"},
+		"the two swapped":                     {string(good.Key), string(good.Cert), ": CERT holds no certificate in PEM"},
+		"garbage":                             {"\x00garbage", string(good.Key), ": CERT holds no certificate in PEM"},
+		"a certificate instead of the key":    {string(good.Cert), string(good.Cert), ": KEY holds no private key in PEM"},
+		"a certificate that is cut":           {string(good.Cert[:len(good.Cert)/2]), string(good.Key), ": CERT holds no certificate in PEM"},
+		"a key with a passphrase":             {string(good.Cert), locked, encrypted},
+		"a key with an old passphrase format": {string(good.Cert), old, encrypted},
+		"an empty certificate":                {"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n", string(good.Key), ": the certificate in CERT cannot be used with the key in KEY: x509: malformed certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			put(good)
@@ -84,7 +84,7 @@ func TestFilesThatAreNoCertificate(t *testing.T) {
 	}
 }
 
-func TestReloadTakesNoCertificateWhoseTimeIsNotNow(t *testing.T) {
+func TestReloadRefusesACertificateThatIsNotValidNow(t *testing.T) {
 	put := folder(t)
 	authority := servertest.NewAuthority(t, "Our own")
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
@@ -115,7 +115,7 @@ func TestReloadTakesNoCertificateWhoseTimeIsNotNow(t *testing.T) {
 	}
 }
 
-func TestTheEndOfACertificateIsToldBefore(t *testing.T) {
+func TestTheExpiryOfACertificateIsLoggedInAdvance(t *testing.T) {
 	put := folder(t)
 	authority := servertest.NewAuthority(t, "Our own")
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
@@ -145,14 +145,14 @@ func TestTheEndOfACertificateIsToldBefore(t *testing.T) {
 		}
 	}
 	if _, err := ReadCertificate(cert, key, c.now, usage.AboutFile); err != nil {
-		t.Errorf("a server with a certificate that is over does not start: %v", err)
+		t.Errorf("a server with an expired certificate does not start: %v", err)
 	}
 }
 
-func TestAKeyThatEverybodyCanReadIsToldOf(t *testing.T) {
+func TestAWorldReadableKeyIsLogged(t *testing.T) {
 	put := folder(t)
 	cert, key := put(servertest.NewAuthority(t, "Our own").Issue(servertest.Valid(time.Now(), time.Now().AddDate(0, 0, 90))))
-	for mode, told := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true} {
+	for mode, isLogged := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true} {
 		if err := os.Chmod(key, mode); err != nil {
 			t.Fatal(err)
 		}
@@ -161,29 +161,29 @@ func TestAKeyThatEverybodyCanReadIsToldOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := logged(func(log *slog.Logger) { c.LogDetails(log, "the certificate was read") })
-		if strings.Contains(log, `level=WARN msg="every user of this computer can read the key of the certificate: run chmod o-r `+key+`"`) != told {
+		if strings.Contains(log, `level=WARN msg="every user of this computer can read the key of the certificate: run chmod o-r `+key+`"`) != isLogged {
 			t.Errorf("with %o the log is\n%s", mode, log)
 		}
 	}
 }
 
-// afterHangUp is the log of a certificate that is reloaded.
+// afterHangUp returns the log of reloading a certificate.
 func afterHangUp(c *Certificate) string {
 	return watching(c, func(reloads chan os.Signal, _ chan time.Time) { reloads <- syscall.SIGHUP })
 }
 
-// watching is the log of a certificate that is watched while something is done.
+// watching returns the log of watching a certificate during do.
 func watching(c *Certificate, do func(reloads chan os.Signal, days chan time.Time)) string {
 	return logged(func(log *slog.Logger) {
 		ctx, cancel := context.WithCancel(context.Background())
-		reloads, days, ended := make(chan os.Signal), make(chan time.Time), make(chan struct{})
+		reloads, days, stopped := make(chan os.Signal), make(chan time.Time), make(chan struct{})
 		go func() {
-			defer close(ended)
+			defer close(stopped)
 			c.Watch(ctx, reloads, days, log)
 		}()
 		do(reloads, days)
-		cancel() // what was taken from a channel is done first
-		<-ended
+		cancel() // a received event is handled first
+		<-stopped
 	})
 }
 

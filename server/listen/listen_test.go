@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// visitor is a client with one connection.
-type visitor struct {
+// connection is a client with one connection.
+type connection struct {
 	t       *testing.T
 	conn    net.Conn
 	answers *bufio.Reader
 	idle    <-chan struct{} // the server has noticed that a connection is idle
 }
 
-// crowded is a server with room for so many.
-func crowded(t *testing.T, most int) (visit func() *visitor) {
+// limited starts a server that accepts so many connections.
+func limited(t *testing.T, most int) (connect func() *connection) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	bounded := Limit(server.Listener, most)
@@ -34,7 +34,7 @@ func crowded(t *testing.T, most int) (visit func() *visitor) {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	return func() *visitor {
+	return func() *connection {
 		t.Helper()
 		conn, err := net.Dial("tcp", server.Listener.Addr().String())
 		if err != nil {
@@ -44,44 +44,44 @@ func crowded(t *testing.T, most int) (visit func() *visitor) {
 		if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		return &visitor{t: t, conn: conn, answers: bufio.NewReader(conn), idle: idle}
+		return &connection{t: t, conn: conn, answers: bufio.NewReader(conn), idle: idle}
 	}
 }
 
-func (v *visitor) ask() {
-	v.t.Helper()
-	if _, err := io.WriteString(v.conn, "GET / HTTP/1.1\r\nHost: perks.example\r\n\r\n"); err != nil {
-		v.t.Fatal(err)
+func (c *connection) ask() {
+	c.t.Helper()
+	if _, err := io.WriteString(c.conn, "GET / HTTP/1.1\r\nHost: perks.example\r\n\r\n"); err != nil {
+		c.t.Fatal(err)
 	}
 }
 
-func (v *visitor) isAnswered() {
-	v.t.Helper()
-	response, err := http.ReadResponse(v.answers, nil)
+func (c *connection) isAnswered() {
+	c.t.Helper()
+	response, err := http.ReadResponse(c.answers, nil)
 	if err != nil {
-		v.t.Fatalf("there is no answer: %v", err)
+		c.t.Fatalf("there is no response: %v", err)
 	}
 	if body, err := io.ReadAll(response.Body); string(body) != "hello" {
-		v.t.Errorf("the answer is %q, %v", body, err)
+		c.t.Errorf("the answer is %q, %v", body, err)
 	}
-	<-v.idle
+	<-c.idle
 }
 
-func (v *visitor) isCutOff() {
-	v.t.Helper()
-	if _, err := v.answers.ReadByte(); !errors.Is(err, io.EOF) {
-		v.t.Errorf("the connection is not closed: %v", err)
+func (c *connection) isCutOff() {
+	c.t.Helper()
+	if _, err := c.answers.ReadByte(); !errors.Is(err, io.EOF) {
+		c.t.Errorf("the connection is not closed: %v", err)
 	}
 }
 
-func TestTheLongestIdleConnectionMakesRoom(t *testing.T) {
-	visit := crowded(t, 2)
-	first, second := visit(), visit()
-	for _, v := range []*visitor{second, first, second} {
-		v.ask()
-		v.isAnswered()
+func TestTheLongestIdleConnectionIsClosed(t *testing.T) {
+	connect := limited(t, 2)
+	first, second := connect(), connect()
+	for _, c := range []*connection{second, first, second} {
+		c.ask()
+		c.isAnswered()
 	}
-	third := visit()
+	third := connect()
 	third.ask()
 	third.isAnswered()
 	first.isCutOff()
@@ -89,15 +89,15 @@ func TestTheLongestIdleConnectionMakesRoom(t *testing.T) {
 	second.isAnswered()
 }
 
-func TestWhoComesWhenAllAreBusyWaitsAndIsServed(t *testing.T) {
-	for name, free := range map[string]func(*visitor){
-		"until one leaves":       func(v *visitor) { v.conn.Close() },
-		"until one becomes idle": func(v *visitor) { v.ask(); v.isAnswered(); v.isCutOff() },
+func TestANewConnectionWaitsWhileAllAreBusy(t *testing.T) {
+	for name, free := range map[string]func(*connection){
+		"until one closes":       func(c *connection) { c.conn.Close() },
+		"until one becomes idle": func(c *connection) { c.ask(); c.isAnswered(); c.isCutOff() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			visit := crowded(t, 2)
-			busy := []*visitor{visit(), visit()} // they have said nothing yet, so they are not idle
-			late := visit()
+			connect := limited(t, 2)
+			busy := []*connection{connect(), connect()} // new connections are not idle before their first request
+			late := connect()
 			late.ask()
 			free(busy[0])
 			late.isAnswered()
@@ -105,7 +105,7 @@ func TestWhoComesWhenAllAreBusyWaitsAndIsServed(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsFullCanBeClosed(t *testing.T) {
+func TestAFullServerCanBeClosed(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -132,6 +132,6 @@ func TestAServerThatIsFullCanBeClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-waiting; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("an Accept that waited for room: %v", err)
+		t.Errorf("an Accept that waited for a slot: %v", err)
 	}
 }

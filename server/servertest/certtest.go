@@ -24,7 +24,7 @@ type Authority struct {
 	signed      int64
 }
 
-// NewAuthority makes an authority that nobody trusts who does not use its Roots.
+// NewAuthority makes an authority that is trusted only through its Roots.
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	a := &Authority{t: t, certificate: &x509.Certificate{
@@ -71,7 +71,7 @@ func (a *Authority) File() string {
 	return path
 }
 
-// Roots trusts the authority alone.
+// Roots returns a pool with only the authority.
 func (a *Authority) Roots() *x509.CertPool {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.certificate)
@@ -116,7 +116,7 @@ func Named(names ...string) func(*x509.Certificate) {
 	return func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, names }
 }
 
-// Pair is the certificate as a server in the test takes it.
+// Pair returns the certificate as tls.Config takes it.
 func (c *Certificate) Pair(t testing.TB) tls.Certificate {
 	t.Helper()
 	pair, err := tls.X509KeyPair(c.Cert, c.Key)

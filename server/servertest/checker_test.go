@@ -13,7 +13,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// failures stands in for the test that a Checker would fail.
+// failures replaces the test that a Checker would fail.
 type failures struct {
 	testing.TB
 	messages []string
@@ -57,7 +57,7 @@ func (a answer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, a.body)
 }
 
-// exchange sends one request through a Checker and returns what the Checker had to say.
+// exchange sends one request through a Checker and returns the Checker's messages.
 func exchange(t *testing.T, a answer, method, path, mediaType, body string) []string {
 	t.Helper()
 	server := httptest.NewServer(a)
@@ -84,7 +84,7 @@ func exchange(t *testing.T, a answer, method, path, mediaType, body string) []st
 	return failed.messages
 }
 
-func TestCheckerPassesWhatIsDescribed(t *testing.T) {
+func TestCheckerAcceptsDescribedExchanges(t *testing.T) {
 	for _, c := range []struct {
 		name, method, path, mediaType, body string
 		answer                              answer
@@ -123,15 +123,15 @@ func TestCheckerPassesWhatIsDescribed(t *testing.T) {
 	}
 }
 
-func TestCheckerCatchesWhatIsNot(t *testing.T) {
+func TestCheckerReportsOtherExchanges(t *testing.T) {
 	for _, c := range []struct {
 		name, method, path, mediaType, body string
 		answer                              answer
 		want                                []string
 	}{
 		{"an unknown status", "GET", "/v2/partners/perks/a", "", "", answer{202, nil, perk}, []string{"GET /v2/partners/perks/a", "202", "status is not described"}},
-		{"a field too many", "GET", "/v2/partners/perks/a", "", "", answer{200, nil, strings.Replace(perk, "{", `{"stock":1,`, 1)}, []string{"stock"}},
-		{"a field too few", "GET", "/v2/partners/perks/a", "", "", answer{200, nil, strings.Replace(perk, `"city":"A",`, "", 1)}, []string{"city"}},
+		{"an extra field", "GET", "/v2/partners/perks/a", "", "", answer{200, nil, strings.Replace(perk, "{", `{"stock":1,`, 1)}, []string{"stock"}},
+		{"a missing field", "GET", "/v2/partners/perks/a", "", "", answer{200, nil, strings.Replace(perk, `"city":"A",`, "", 1)}, []string{"city"}},
 		{"a null that must not be", "GET", "/v2/partners/perks/a", "", "", answer{200, nil, strings.Replace(perk, `"city":"A"`, `"city":null`, 1)}, []string{"city"}},
 		{"a price as a number", "GET", "/v2/get-property/1", "", "", answer{200, nil, strings.Replace(listing, `"120.50"`, `120.50`, 1)}, []string{"price_pw"}},
 		{"a wrong media type", "GET", "/v2/partners/perks/a", "", "", answer{404, nil, `{"response":"No.","code":"not_found"}`}, []string{"application/json"}},
@@ -141,12 +141,12 @@ func TestCheckerCatchesWhatIsNot(t *testing.T) {
 		{"not modified without an ETag", "GET", "/v2/partners/perks/a", "", "", answer{304, map[string]string{"ETag": ""}, ""}, []string{"ETag"}},
 		{"HEAD without an ETag", "HEAD", "/v2/partners/perks/a", "", "", answer{200, map[string]string{"ETag": ""}, ""}, []string{"HEAD", "ETag"}},
 		{"a code of another status", "GET", "/v2/partners/perks/a", "", "", answer{404, map[string]string{"Content-Type": problemMedia}, fmt.Sprintf(problem, 404, "sold_out")}, []string{"code"}},
-		{"a member too many of an error", "GET", "/v2/get-property/1", "", "", answer{404, nil, `{"response":"No.","code":"not_found","stack":"main.go"}`}, []string{"stack"}},
-		{"a member too many of a problem", "GET", "/v2/partners/perks/a", "", "",
+		{"an extra member of an error", "GET", "/v2/get-property/1", "", "", answer{404, nil, `{"response":"No.","code":"not_found","stack":"main.go"}`}, []string{"stack"}},
+		{"an extra member of a problem", "GET", "/v2/partners/perks/a", "", "",
 			answer{404, map[string]string{"Content-Type": problemMedia}, strings.Replace(fmt.Sprintf(problem, 404, "not_found"), "{", `{"stack":"main.go",`, 1)}, []string{"stack"}},
-		{"a member too many of invalid values", "PATCH", "/v2/update-property/1", "application/json", `{"bedrooms":-1}`,
+		{"an extra member of invalid values", "PATCH", "/v2/update-property/1", "application/json", `{"bedrooms":-1}`,
 			answer{422, nil, `{"response":"No.","code":"validation_failed","errors":{"bedrooms":["is wrong"]},"stack":"main.go"}`}, []string{"stack"}},
-		{"a member too many of a token's error", "POST", "/v2/auth/token", "application/json", "{}",
+		{"an extra member of a token's error", "POST", "/v2/auth/token", "application/json", "{}",
 			answer{400, map[string]string{"Cache-Control": "no-store"}, `{"response":"No.","code":"invalid_json","error":"invalid_request","stack":"main.go"}`}, []string{"stack"}},
 		{"an unauthorized answer without a challenge", "GET", "/v2/get-property/1", "", "", answer{401, nil, `{"response":"No.","code":"invalid_token"}`}, []string{"WWW-Authenticate"}},
 		{"a bad request that is accepted", "PATCH", "/v2/update-property/1", "application/json", `{"bedrooms":-1}`,
@@ -155,9 +155,9 @@ func TestCheckerCatchesWhatIsNot(t *testing.T) {
 			answer{200, map[string]string{"X-Total-Count": "0"}, `{"data":[],"meta":{"page":1,"per_page":25,"total":0,"total_pages":0}}`}, []string{"request", "per_page"}},
 		{"an address that is not described", "GET", "/v2/nothing", "", "", answer{200, nil, "{}"}, []string{"/v2/nothing", "not in the description"}},
 		{"a method that is not described", "PUT", "/v2/health", "", "", answer{200, nil, "{}"}, []string{"PUT", "not described with this method"}},
-		{"an address that only begins like the page", "GET", "/docsen", "", "", answer{200, nil, "{}"}, []string{"/docsen", "not in the description"}},
-		{"a refusal beside the page that says nothing", "GET", "/docs/none", "", "", answer{404, nil, "{}"}, []string{"response"}},
-		{"a refusal that says nothing", "GET", "/v2/nothing", "", "", answer{404, nil, "{}"}, []string{"response"}},
+		{"an address with the page's name as a prefix", "GET", "/docsen", "", "", answer{200, nil, "{}"}, []string{"/docsen", "not in the description"}},
+		{"a refusal beside the page without a message", "GET", "/docs/none", "", "", answer{404, nil, "{}"}, []string{"response"}},
+		{"a refusal without a message", "GET", "/v2/nothing", "", "", answer{404, nil, "{}"}, []string{"response"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			messages := exchange(t, c.answer, c.method, c.path, c.mediaType, c.body)
@@ -166,14 +166,14 @@ func TestCheckerCatchesWhatIsNot(t *testing.T) {
 			}
 			for _, want := range c.want {
 				if !strings.Contains(messages[0], want) {
-					t.Errorf("the message %q does not tell of %q", messages[0], want)
+					t.Errorf("the message %q lacks %q", messages[0], want)
 				}
 			}
 		})
 	}
 }
 
-func TestPathsAreWrittenAsEchoWritesThem(t *testing.T) {
+func TestPathsHaveEchosSyntax(t *testing.T) {
 	want := []string{
 		"DELETE /v2/delete-property/:propertyId",
 		"GET /.well-known/oauth-authorization-server",
@@ -204,7 +204,7 @@ func TestPathsAreWrittenAsEchoWritesThem(t *testing.T) {
 	}
 }
 
-func TestABrokenOffResponseReachesTheCallerAsItIs(t *testing.T) {
+func TestAnInterruptedResponseIsReturnedUnchecked(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, `{"id":`)
@@ -219,9 +219,9 @@ func TestABrokenOffResponseReachesTheCallerAsItIs(t *testing.T) {
 	defer response.Body.Close()
 	got, err := io.ReadAll(response.Body)
 	if string(got) != `{"id":` || !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("read %q and %v, want what came and an unexpected end", got, err)
+		t.Errorf("read %q and %v, want the partial body and an unexpected EOF", got, err)
 	}
 	if len(failed.messages) > 0 {
-		t.Errorf("a response that is not whole was judged: %q", failed.messages)
+		t.Errorf("an incomplete response was checked: %q", failed.messages)
 	}
 }

@@ -22,9 +22,9 @@ import (
 	"example.com/perks/api"
 )
 
-// Checker is an http.RoundTripper that passes exchanges on and fails its test for each one that is not as described:
+// Checker is an http.RoundTripper that passes exchanges on and fails its test for each one that the description does not allow:
 // an address, method, status, header, media type or body that the description does not have. It checks a request only
-// if the server took it, and authorization never. It is safe for use by many goroutines.
+// if the server accepted it, and never checks authorization. It is safe for use by many goroutines.
 type Checker struct {
 	t    testing.TB
 	next http.RoundTripper
@@ -69,20 +69,20 @@ func (c *Checker) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// contract is the description of package api, ready to check exchanges against.
+// contract is the description of package api, prepared for checking exchanges.
 type contract struct {
 	document *openapi3.T
 	router   routers.Router
 }
 
-// described is the one contract. A description that cannot be read is a fault of this module, not of the test that runs.
+// described is the one contract. A description that cannot be read is a bug of this module, not of the running test.
 var described = sync.OnceValue(func() *contract {
 	document, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
 	if err != nil {
 		panic(fmt.Sprintf("reading the API description: %v", err))
 	}
 	for _, schema := range document.Components.Schemas {
-		if schema.Value.Properties["response"] != nil { // errors are open to clients, so that they can say more one day
+		if schema.Value.Properties["response"] != nil { // the schemas of errors are open, so that later versions can add members
 			schema.Value.AdditionalProperties.Has = new(bool)
 		}
 	}
@@ -117,7 +117,7 @@ func Paths() []string {
 }
 
 // Check checks one exchange against the description, as a Checker does. It returns what is not as described. The request's address must be whole; the bodies are given apart, because both have been read. What a client may send
-// is checked only where the server accepted it: a test that sends rubbish on purpose expects a refusal.
+// is checked only where the server accepted it: a test that sends invalid input expects a refusal.
 func Check(sent *http.Request, requestBody []byte, answer *http.Response, body []byte) error {
 	c := described()
 	refused := func(status int, why string) error {
@@ -127,11 +127,11 @@ func Check(sent *http.Request, requestBody []byte, answer *http.Response, body [
 		return c.checkResponse(sent, answer, body, c.document.Components.Responses["Refusal"].Value)
 	}
 	request := sent.Clone(context.Background())
-	request.Body = io.NopCloser(bytes.NewReader(bytes.TrimPrefix(requestBody, []byte("\ufeff")))) // which the service passes over
+	request.Body = io.NopCloser(bytes.NewReader(bytes.TrimPrefix(requestBody, []byte("\ufeff")))) // which the service ignores
 	if request.Method == http.MethodHead {
 		request.Method = http.MethodGet // the answer to HEAD is the answer to GET without its body
 	}
-	if path := request.URL.Path; len(path) > 1 && !strings.Contains(path, "//") { // a slash at the end changes nothing
+	if path := request.URL.Path; len(path) > 1 && !strings.Contains(path, "//") { // a trailing slash changes nothing
 		request.URL.Path, request.URL.RawPath = strings.TrimSuffix(path, "/"), strings.TrimSuffix(request.URL.RawPath, "/")
 	}
 	route, parameters, err := c.router.FindRoute(request)
@@ -164,14 +164,14 @@ func Check(sent *http.Request, requestBody []byte, answer *http.Response, body [
 	return errors.Join(problems...)
 }
 
-// isPage tells whether a path is that of the page which shows the description, or below it, or redirects there. The page is
-// no part of the API; only its refusals are like those of the API.
+// isPage reports whether a path belongs to the reference page or redirects there. The page is not part of the API; only its
+// refusals are like those of the API.
 func isPage(path string) bool {
 	return path == "/" || path == "/docs" || strings.TrimSuffix(path, "/") == "/v2/docs" || strings.HasPrefix(path, "/docs/")
 }
 
 // checkResponse compares headers, media type and body with the response that is described for the status. The filter is
-// given an operation that has only that response, because it would pass over a 304 otherwise.
+// given an operation that has only that response, because it would ignore a 304 otherwise.
 func (c *contract) checkResponse(sent *http.Request, answer *http.Response, body []byte, response *openapi3.Response) error {
 	operation := &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(http.StatusOK, &openapi3.ResponseRef{Value: response}))}
 	filter := options()
@@ -188,7 +188,7 @@ func (c *contract) checkResponse(sent *http.Request, answer *http.Response, body
 	return openapi3filter.ValidateResponse(context.Background(), input.SetBodyBytes(body))
 }
 
-// options has the filter change nothing, report every fault briefly, and leave tokens to the server.
+// options makes the filter change nothing, report every fault briefly, and skip authorization.
 func options() *openapi3filter.Options {
 	return &openapi3filter.Options{
 		AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,

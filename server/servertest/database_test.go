@@ -33,7 +33,7 @@ func TestTheEnvironmentChoosesTheDatabase(t *testing.T) {
 
 func is[T any](v any) bool { _, ok := v.(T); return ok }
 
-// TestADatabase is run by the test below in a process of its own: it has to fail.
+// TestADatabase is run by the test below in its own process: it has to fail.
 func TestADatabase(t *testing.T) { servertest.DatabaseAddress(t) }
 
 func TestAnUnknownDatabaseFailsTheTest(t *testing.T) {
@@ -41,6 +41,6 @@ func TestAnUnknownDatabaseFailsTheTest(t *testing.T) {
 	command.Env = append(os.Environ(), "PERKS_TEST_DATABASE=oracle")
 	output, err := command.CombinedOutput()
 	if want := `PERKS_TEST_DATABASE is "oracle", but only sqlite, postgres and pgbouncer can be chosen`; err == nil || !strings.Contains(string(output), want) {
-		t.Errorf("the test ended with %v: %s", err, output)
+		t.Errorf("the test returned %v: %s", err, output)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// chosenDatabase is the environment variable that says which database the tests of the programs run over.
+// chosenDatabase is the environment variable that selects the database of the programs' tests.
 const chosenDatabase = "PERKS_TEST_DATABASE"
 
 // kind is a kind of database that tests can run over.

@@ -56,8 +56,8 @@ func Start(t testing.TB, options ...func(*server.Config)) *Server {
 	return s.With(t)
 }
 
-// With returns the same server for another test, as the inside of a fuzz target needs. Whatever goes through Do and Send
-// is checked against the API description; what breaks it fails that test.
+// With returns the same server for another test, as the inside of a fuzz target needs. Exchanges through Do and Send
+// are checked against the API description, and faults fail that test.
 func (s *Server) With(t testing.TB) *Server {
 	with := *s
 	with.t = t
@@ -65,10 +65,10 @@ func (s *Server) With(t testing.TB) *Server {
 	return &with
 }
 
-// Routes lists what the server answers to, as server.Server.Routes does.
+// Routes lists the server's routes, as server.Server.Routes does.
 func (s *Server) Routes() []string { return s.handler.Routes() }
 
-// API returns URL, for those who take any server.
+// API returns URL, for helpers that take any server.
 func (s *Server) API() string { return s.URL }
 
 // Root is the server's address without the path of the API.
@@ -117,10 +117,10 @@ func (s *Server) TokenFor(id, secret string) string {
 	return token.AccessToken
 }
 
-// ImportPerks puts perks into the live store. A record without title, description, city or approval gets plain ones.
+// ImportPerks imports perks into the live store. A record without title, description, city or approval gets default ones.
 func (s *Server) ImportPerks(perks ...store.PerkRecord) { s.importPerks(s.Live, perks) }
 
-// ImportSandboxPerks puts perks into the sandbox.
+// ImportSandboxPerks imports perks into the sandbox.
 func (s *Server) ImportSandboxPerks(perks ...store.PerkRecord) { s.importPerks(s.Sandbox, perks) }
 
 func (s *Server) importPerks(into store.Store, perks []store.PerkRecord) {
@@ -151,7 +151,7 @@ func (s *Server) ImportUsers(ids ...string) {
 	}
 }
 
-// ImportProperties puts listings into the live store for their owner.
+// ImportProperties imports properties into the live store for their owner.
 func (s *Server) ImportProperties(owner string, properties ...api.Property) {
 	s.t.Helper()
 	records := make([]store.PropertyRecord, len(properties))

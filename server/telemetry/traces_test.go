@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestTracesAreSentOnlyWhereTheVariablesSay(t *testing.T) {
+func TestTracesAreSentOnlyWhenConfigured(t *testing.T) {
 	clear := func(t *testing.T) {
 		for _, name := range []string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
@@ -57,7 +57,7 @@ func TestTracesAreSentOnlyWhereTheVariablesSay(t *testing.T) {
 				t.Errorf("traces are sent: %t, %v", export != nil, err)
 			}
 			if export != nil {
-				_ = export.Shutdown(t.Context()) // nobody is there
+				_ = export.Shutdown(t.Context()) // no collector is running
 			}
 		})
 	}
