@@ -24,7 +24,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 		left   string // a query that is true afterwards
 	}{
 		{
-			name:  "a replica does not make a signing key beside another's",
+			name:  "a replica does not make a second signing key",
 			other: lockSigningKeys + `; INSERT INTO signing_keys VALUES ('theirs', '', now())`,
 			write: func(ctx context.Context, db *DB) error {
 				return db.EnsureSigningKey(ctx, store.SigningKey{ID: "mine", Secret: []byte{1}, CreatedAt: day})
@@ -32,7 +32,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 			left: `SELECT array_agg(id) = '{theirs}' FROM signing_keys`,
 		},
 		{
-			name:   "a client that another shut out is not shut out again",
+			name:   "a disabled client is not disabled again",
 			before: addClient,
 			other:  `UPDATE clients SET disabled = true`,
 			write: func(ctx context.Context, db *DB) error {
@@ -41,7 +41,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 			left: `SELECT count(*) = 0 FROM audit`,
 		},
 		{
-			name:  "a client's id is taken once",
+			name:  "a client's id is unique",
 			other: addClient,
 			write: func(ctx context.Context, db *DB) error {
 				return db.CreateClient(ctx, store.Client{ID: "a", CreatedAt: day}, store.Operator)
@@ -50,7 +50,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 			left: `SELECT count(*) = 0 FROM audit`,
 		},
 		{
-			name:   "a property that another deleted is not updated",
+			name:   "a property deleted meanwhile is not updated",
 			before: addClient + `;` + addProperty,
 			other:  `DELETE FROM properties`,
 			write: func(ctx context.Context, db *DB) error {
@@ -63,7 +63,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 			left: `SELECT count(*) = 0 FROM properties`,
 		},
 		{
-			name: "a property that another restored is not restored again",
+			name: "a property restored meanwhile is not restored again",
 			before: addClient + `; INSERT INTO audit (at, actor, action, subject, before)
 				VALUES (now(), 'operator', '` + store.ActionDeleteProperty + `', 'property/1', '{"propertyId":1,"price_pw":"1","owner":"a"}')`,
 			other: addProperty,
@@ -75,7 +75,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 			left: `SELECT count(*) = 1 FROM audit`,
 		},
 		{
-			name: "a redemption that another decided is not decided again",
+			name: "a redemption decided meanwhile is not decided again",
 			before: addPerk + `; INSERT INTO users VALUES ('u');
 				INSERT INTO redemptions VALUES ('r', 'p', 'u', 'shop', now(), 'pending', 'pending', '{}')`,
 			other: `SELECT 1 FROM perk_stock FOR UPDATE; UPDATE redemptions SET status = 'approved'`,

@@ -75,8 +75,8 @@ var credentialTests = []test{
 		a, b, c := signingKey("a", now), signingKey("b", now.Add(time.Hour)), signingKey("c", now.Add(2*time.Hour))
 		a.ExpiresAt, b.ExpiresAt = now.Add(3*time.Hour), now.Add(4*time.Hour)
 		f.equal("all three", f.signingKeys(now.Add(2*time.Hour)), []store.SigningKey{c, b, a})
-		f.equal("a key has expired at its last instant", f.signingKeys(now.Add(3*time.Hour)), []store.SigningKey{c, b})
-		f.equal("the newest stays", f.signingKeys(now.Add(1000*time.Hour)), []store.SigningKey{c})
+		f.equal("a key is expired at its expiry", f.signingKeys(now.Add(3*time.Hour)), []store.SigningKey{c, b})
+		f.equal("the newest one is kept", f.signingKeys(now.Add(1000*time.Hour)), []store.SigningKey{c})
 	}},
 	{"a client's name and scopes are changed, each alone", func(f *fixture) {
 		f.addClients("a", "b")

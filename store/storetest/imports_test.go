@@ -83,7 +83,7 @@ var importTests = []test{
 			{ID: "food-drink-2", Name: "Food: Drink"}, {ID: "taken", Name: "Something"}, {ID: "taken-2", Name: "Taken"},
 		})
 		got := must(f.Perk(f.ctx, "c"))(f)
-		f.equal("a perk has its category's name as the category writes it", *got.Category, "Food & Drink")
+		f.equal("a perk has the exact name of its category", *got.Category, "Food & Drink")
 	}},
 	{"perks follow their category to a new name", func(f *fixture) {
 		f.addCategories(api.Category{ID: "food", Name: "Food"}, api.Category{ID: "fun", Name: "Fun"})
@@ -95,7 +95,7 @@ var importTests = []test{
 		f.equal("a's category", *a.Category, "Fun")
 		f.addCategories(api.Category{ID: "food", Name: "FUN!"})
 		f.finds("by the new name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "fun!"}}, "a")
-		f.finds("by the id, which is the other's name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}}, "a", "b")
+		f.finds("by the id, which is another category's name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}}, "a", "b")
 	}},
 	{"perks whose category name is ambiguous belong to the category with the lower id", func(f *fixture) {
 		f.addCategories(api.Category{ID: "a", Name: "Food"}, api.Category{ID: "b", Name: "Food"})
@@ -103,7 +103,7 @@ var importTests = []test{
 		f.addCategories(api.Category{ID: "b", Name: "Drink"})
 		f.finds("the other is renamed", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "a"}}, "p")
 		f.addCategories(api.Category{ID: "a", Name: "Meals"})
-		f.finds("theirs is renamed", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "meals"}}, "p")
+		f.finds("their category is renamed", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "meals"}}, "p")
 	}},
 	{"known users stay", func(f *fixture) {
 		f.addUsers("ann", "bob")
@@ -175,7 +175,7 @@ var importTests = []test{
 				return
 			}
 			f.redeem(attempt("p", "ann"))
-			f.equal("title while it arrives", must(f.Perk(f.ctx, "p"))(f).Title, perk("p").Title)
+			f.equal("title during the import", must(f.Perk(f.ctx, "p"))(f).Title, perk("p").Title)
 			yield(perk("q"), nil)
 		}, f.noNewID, store.Operator, now)
 		f.must(err)
@@ -217,10 +217,10 @@ var partialImportTests = []test{
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("other"), want})
 		f.finds("by a word of the new title", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cocoa"}}, "p")
 		f.finds("by a word of the former title", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "free"}}, "other")
-		f.finds("by a word that stays", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}}, "other", "p")
-		f.finds("by where it is", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}}, "other", "p")
-		f.finds("by the category that stays", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food-drink"}}, "other", "p")
-		f.finds("by the city that stays", store.PerkQuery{PerkFilter: api.PerkFilter{City: "york"}}, "other", "p")
+		f.finds("by a kept word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}}, "other", "p")
+		f.finds("by its position", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}}, "other", "p")
+		f.finds("by the kept category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food-drink"}}, "other", "p")
+		f.finds("by the kept city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "york"}}, "other", "p")
 	}},
 	{"a known perk loses the fields that are empty in its row", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
@@ -230,8 +230,8 @@ var partialImportTests = []test{
 		want := perk("p", title("Free Coffee"), description("One cup, any size."), city("York"))
 		want.CreatedAt = fullPerk("p").CreatedAt
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
-		f.finds("by a word that is gone", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}})
-		f.finds("by where it was", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}})
+		f.finds("by a removed word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}})
+		f.finds("by its former position", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}})
 	}},
 	{"an unchanged perk keeps its update time", func(f *fixture) {
 		f.addPerks(fullPerk("p"))

@@ -152,7 +152,7 @@ var raceTests = []test{
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 10})
 		f.equal("keys", len(f.signingKeys(now)), 10)
-		f.equal("keys in the end", len(f.signingKeys(now.Add(time.Hour))), 1)
+		f.equal("keys at last", len(f.signingKeys(now.Add(time.Hour))), 1)
 	}},
 	{"10 restores of one property: one succeeds", func(f *fixture) {
 		f.addClients("owner")
@@ -204,7 +204,7 @@ var raceTests = []test{
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": users})
 		f.addPerks(perk("p", manual, stock(users/2)))
-		f.refuses("half of the units were given back, and no more are there now", keyed(attempt("p", "1"), "again", "key", 1), api.CodeSoldOut)
+		f.refuses("half of the units were freed, and none is left now", keyed(attempt("p", "1"), "again", "key", 1), api.CodeSoldOut)
 	}},
 	{"20 decisions about one redemption: one succeeds", func(f *fixture) {
 		f.addUsers("ann", "bob", "eve")
@@ -215,7 +215,7 @@ var raceTests = []test{
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeConflict: 19})
 		f.redeem(attempt("p", "bob"))
-		f.refuses("the unit came back once", attempt("p", "eve"), api.CodeSoldOut)
+		f.refuses("the unit was freed once", attempt("p", "eve"), api.CodeSoldOut)
 	}},
 	{"concurrent imports of the same perks all succeed", func(f *fixture) {
 		counts := f.atOnce(6, func(i int) error {

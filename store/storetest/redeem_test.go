@@ -60,13 +60,13 @@ var redeemTests = []test{
 		f.redeem(creating(attempt("q", "ann")))
 		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{{ID: "ann"}})
 		f.equal("list", len(f.redemptions("ann")), 2)
-		f.equal("asked again", f.redeem(a), made)
+		f.equal("a second time", f.redeem(a), made)
 		f.sameEntries("user/ann", []store.AuditEntry{{
 			At: now, Actor: "client/shop", Action: "user.create", Before: asJSON(nil), After: json.RawMessage(`{"id":"ann","redemption_id":"p-ann"}`),
 		}})
 		f.addUsers("bob")
 		f.redeem(creating(attempt("p", "bob")))
-		f.equal("entries about who was known", f.actions("user/bob"), []string{})
+		f.equal("entries about the known user", f.actions("user/bob"), []string{})
 	}},
 	{"a refused redemption creates no user", func(f *fixture) {
 		f.addPerks(perk("early", from(now.Add(time.Microsecond))), perk("late", to(now)), perk("empty", stock(0)), perk("p"))
@@ -235,7 +235,7 @@ var idempotencyTests = []test{
 		other.At = same.At
 		first := f.redeem(other)
 		other.ID, other.At = "4", other.At.Add(store.IdempotencyKeyLife)
-		f.equal("its new life begins with its new use", f.redeem(other), store.RedeemResult{Redemption: first.Redemption, Replayed: true})
+		f.equal("its lifetime starts again with its new use", f.redeem(other), store.RedeemResult{Redemption: first.Redemption, Replayed: true})
 	}},
 	{"a refusal does not use up its key", func(f *fixture) {
 		f.addUsers("ann", "bob")
@@ -370,7 +370,7 @@ var redemptionTests = []test{
 		}
 		f.addUsers("bob", "eve")
 		f.redeem(attempt("n", "bob"))
-		f.refuses("the unit came back once", attempt("n", "eve"), api.CodeSoldOut)
+		f.refuses("the unit was freed once", attempt("n", "eve"), api.CodeSoldOut)
 	}},
 	{"a decision about an unknown redemption is not found", func(f *fixture) {
 		f.fails("decide", errOf(f.DecideRedemption(f.ctx, "missing", api.StatusApproved, store.Operator, now)), api.CodeNotFound)

@@ -33,11 +33,11 @@ var filterTests = []test{
 		f.finds("an accent in another encoding", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cafe\u0301 RO\u0308ST"}}, "a")
 		f.finds("words of three fields", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "free morn röst"}}, "a")
 		f.finds("digits", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "2for"}}, "c")
-		f.finds("signs part words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "bean&co"}}, "b")
-		f.finds("an end of a word is no beginning", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "offee"}})
+		f.finds("punctuation separates words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "bean&co"}}, "b")
+		f.finds("the end of a word does not match", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "offee"}})
 		f.finds("one word of two is not enough", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee cocoa"}})
-		f.finds("words of a query language are words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee OR tea NOT"}})
-		f.finds("no word at all asks for nothing", store.PerkQuery{PerkFilter: api.PerkFilter{Query: " -* \"' "}}, "a", "b", "c")
+		f.finds("operators of a query language are words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee OR tea NOT"}})
+		f.finds("a text without words matches every perk", store.PerkQuery{PerkFilter: api.PerkFilter{Query: " -* \"' "}}, "a", "b", "c")
 	}},
 	{"text search follows changes of a perk", func(f *fixture) {
 		f.addPerks(perk("a", title("Coffee")), perk("b", title("Coffee")))
@@ -118,7 +118,7 @@ var filterTests = []test{
 		f.finds("ann", store.PerkQuery{AvailableTo: "ann"}, "begun", "rejected", "two")
 		f.finds("bob", store.PerkQuery{AvailableTo: "bob", PerkFilter: api.PerkFilter{IncludeExpired: true}}, "begun", "live", "pending", "rejected")
 		f.finds("ann, by text", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "two"}}, "two")
-		f.finds("ann, by text of what she has", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "live"}})
+		f.finds("ann, by the text of a redeemed perk", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "live"}})
 		f.finds("ann, by city", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{City: "leeds"}}, "begun", "rejected", "two")
 	}},
 	{"a redemption changes what is available at once", func(f *fixture) {

@@ -26,7 +26,7 @@ type sent struct {
 	Header                  http.Header
 }
 
-// keyForm stands for any key of its form: the batch, the row and a sum of what the row says.
+// keyForm matches an idempotency key: the batch, the row and a checksum of the row.
 var keyForm = regexp.MustCompile(`^[0-9a-f-]{36}-2-[0-9a-f]{8}$`)
 
 func read(t *testing.T, r *http.Request) sent {
@@ -40,7 +40,7 @@ func read(t *testing.T, r *http.Request) sent {
 	return sent{r.Method, r.Host, r.RequestURI, string(body), r.Header}
 }
 
-func TestTheLoadGeneratorSendsWhatPerksctlSends(t *testing.T) {
+func TestTheLoadGeneratorSendsTheSameAsPerksctl(t *testing.T) {
 	var mu sync.Mutex
 	var byPerksctl []sent
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func TestTheLoadGeneratorSendsWhatPerksctlSends(t *testing.T) {
 	code := cli.Main([]string{"perk", "redeem", "--file", file},
 		&command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &problems}, func(name string) string { return environment[name] })
 	if code != 0 || len(byPerksctl) != 1 {
-		t.Fatalf("perksctl ended with %d after %d requests: %s", code, len(byPerksctl), problems.String())
+		t.Fatalf("perksctl exited with %d after %d requests: %s", code, len(byPerksctl), problems.String())
 	}
 	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(fileRequest(s, "hot-07")(nil, 0))))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// inCheckout makes a folder with the files that decide what is in a filled database, and works there.
+// inCheckout changes to a new folder with the files that determine the content of a filled database.
 func inCheckout(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, pattern := range content("sqlite") {
@@ -27,7 +27,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func TestTheCacheFillsWhatIsMissingOrFromBefore(t *testing.T) {
+func TestTheCacheFillsMissingAndOutdatedDatabases(t *testing.T) {
 	inCheckout(t)
 	c := cache{"databases"}
 	filled := 0
@@ -56,7 +56,7 @@ func TestTheCacheFillsWhatIsMissingOrFromBefore(t *testing.T) {
 	small, large := get(10), get(100)
 	expect(2, "at first")
 	if get(10) != small || get(100) != large {
-		t.Error("the same database is elsewhere the second time")
+		t.Error("the same database has another path the second time")
 	}
 	expect(2, "the second time")
 
@@ -80,7 +80,7 @@ func TestTheCacheFillsWhatIsMissingOrFromBefore(t *testing.T) {
 	expect(4, "after months")
 }
 
-func TestTheCacheKeepsNothingThatIsHalfFilled(t *testing.T) {
+func TestTheCacheDropsHalfFilledDatabases(t *testing.T) {
 	inCheckout(t)
 	c := cache{"databases"}
 	full := errors.New("the disk is full")
@@ -95,7 +95,7 @@ func TestTheCacheKeepsNothingThatIsHalfFilled(t *testing.T) {
 	}
 }
 
-func TestAFingerprintTellsFilesApart(t *testing.T) {
+func TestFingerprintsOfDifferentFilesDiffer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var seen []string
 	for _, files := range []map[string]string{{"a": "1"}, {"a": "2"}, {"b": "2"}, {"a": "1", "b": "2"}} {
@@ -107,7 +107,7 @@ func TestAFingerprintTellsFilesApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if slices.Contains(seen, print) {
-			t.Errorf("%v have the fingerprint of others", files)
+			t.Errorf("%v have the fingerprint of other files", files)
 		}
 		seen = append(seen, print)
 		for name := range files {

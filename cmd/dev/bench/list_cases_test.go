@@ -8,7 +8,7 @@ import (
 	"example.com/perks/store"
 )
 
-func TestPathAsksForTheSameListAsTheQuery(t *testing.T) {
+func TestPathRequestsTheSameListAsTheQuery(t *testing.T) {
 	q := store.PerkQuery{PerkFilter: api.PerkFilter{Query: "red fox", City: "São Paulo", Near: &api.Circle{Lat: -23.5505, Lng: 46, RadiusKM: 10}}, Sort: []api.SortKey{{Field: "created_at", Desc: true}, {Field: "title"}}, Window: store.Window{Page: 40_000, PerPage: 25}}
 	const want = "/partners/perks?city=S%C3%A3o+Paulo&lat=-23.5505&lng=46&page=40000&per_page=25&q=red+fox&radius=10&sort=-created_at%2Ctitle"
 	if got := path(q); got != want {
@@ -19,7 +19,7 @@ func TestPathAsksForTheSameListAsTheQuery(t *testing.T) {
 	}
 }
 
-func TestListCasesAskForDifferentThings(t *testing.T) {
+func TestListCasesDiffer(t *testing.T) {
 	var paths []string
 	for _, c := range listCases {
 		for n := range 8 {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// counter is a server that remembers which requests came.
+// counter is a server that records its requests.
 type counter struct {
 	mu   sync.Mutex
 	seen []int
@@ -43,7 +43,7 @@ func numbered(buffer []byte, n int64) []byte {
 	return fmt.Appendf(buffer, "GET /?n=%d HTTP/1.1\r\nHost: test\r\n\r\n", n)
 }
 
-func TestRunSendsEachRequestOnceAndWaitsForEveryAnswer(t *testing.T) {
+func TestRunSendsEachRequestOnceAndWaitsForEveryResponse(t *testing.T) {
 	first, second := &counter{}, &counter{}
 	report, err := Run(t.Context(), Plan{
 		Addresses: []string{serve(t, first), serve(t, second)}, Connections: 8, Warmup: 50, Count: 400, Status: http.StatusCreated, Request: numbered,
@@ -69,7 +69,7 @@ func TestRunSendsEachRequestOnceAndWaitsForEveryAnswer(t *testing.T) {
 	}
 }
 
-func TestRunEndsWhenItsTimeIsUp(t *testing.T) {
+func TestRunStopsAfterItsTime(t *testing.T) {
 	c := &counter{}
 	report, err := Run(t.Context(), Plan{
 		Addresses: []string{serve(t, c)}, Connections: 2, Time: 20 * time.Millisecond, Status: http.StatusCreated, Request: numbered,
@@ -78,7 +78,7 @@ func TestRunEndsWhenItsTimeIsUp(t *testing.T) {
 		t.Errorf("%d requests came, %d got a response: %v", len(c.seen), report.Responses, err)
 	}
 	if report.Elapsed < 20*time.Millisecond {
-		t.Errorf("it ended after %s", report.Elapsed)
+		t.Errorf("it stopped after %s", report.Elapsed)
 	}
 }
 
@@ -104,8 +104,8 @@ func TestRunFails(t *testing.T) {
 	}{
 		{"when a response has another status", t.Context(), serve(t, &counter{}), http.StatusOK, "got status 201 instead of 200"},
 		{"when a connection breaks", t.Context(), serve(t, breaking), http.StatusCreated, "unexpected EOF"},
-		{"when no one listens", t.Context(), "127.0.0.1:1", http.StatusCreated, "refused"},
-		{"when the context ends", ctx, serve(t, stopping), http.StatusCreated, "enough"},
+		{"when nothing listens", t.Context(), "127.0.0.1:1", http.StatusCreated, "refused"},
+		{"when the context is cancelled", ctx, serve(t, stopping), http.StatusCreated, "enough"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestMachineIsReadFromWhatLinuxSays(t *testing.T) {
+func TestMachineIsReadFromProc(t *testing.T) {
 	if got := cpuModel([]byte("processor\t: 0\nmodel\t\t: 17\nmodel name\t: Fast 9000 \nprocessor\t: 1\nmodel name\t: Fast 9000\n")); got != "Fast 9000" {
 		t.Errorf("the processor is %q", got)
 	}
@@ -21,6 +21,6 @@ func TestMeasureSyncsCountsAndLeavesNothingBehind(t *testing.T) {
 		t.Errorf("the disk takes %v writes a second, %v", perSecond, err)
 	}
 	if left := files(t, folder); len(left) > 0 {
-		t.Errorf("it leaves %v", left)
+		t.Errorf("it leaves %v behind", left)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-func TestOptionsSayWhatIsMeasured(t *testing.T) {
+func TestOptionsSelectTheSections(t *testing.T) {
 	tests := []struct {
 		name string
 		args string
 		want []string
 	}{
-		{"nothing said", "", []string{"get", "redeem-hot", "redeem-sqlite", "lists", "replicas", "version", "all", "bulk", "bulk-million", "frames"}},
+		{"no options", "", []string{"get", "redeem-hot", "redeem-sqlite", "lists", "replicas", "version", "all", "bulk", "bulk-million", "frames"}},
 		{"a larger list", "-perks 10000000", []string{"get", "redeem-hot", "redeem-sqlite", "lists", "replicas", "version", "all", "bulk", "bulk-million", "frames", "queries"}},
 		{"some sections", "-only lists,get", []string{"get", "lists"}},
 		{"the queries alone", "-only queries -perks 10000000", []string{"queries"}},
@@ -38,7 +38,7 @@ func TestOptionsSayWhatIsMeasured(t *testing.T) {
 	}
 }
 
-func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
+func TestInvalidOptionsAreRefused(t *testing.T) {
 	for args, problem := range map[string]string{
 		"-only list":    `there is no section "list"`,
 		"-only queries": "needs -perks",

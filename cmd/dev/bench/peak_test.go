@@ -10,8 +10,8 @@ func TestPeakInReadsTheHighWaterMark(t *testing.T) {
 		name, status string
 		want         mebibytes
 	}{
-		{"a process at work", "Name:\tperksctl\nVmPeak:\t 1233456 kB\nVmSize:\t 1233392 kB\nVmHWM:\t   18432 kB\nVmRSS:\t   17100 kB\n", 18},
-		{"a process that has ended", "Name:\tperksctl\nState:\tZ (zombie)\nThreads:\t1\n", 0},
+		{"a running process", "Name:\tperksctl\nVmPeak:\t 1233456 kB\nVmSize:\t 1233392 kB\nVmHWM:\t   18432 kB\nVmRSS:\t   17100 kB\n", 18},
+		{"a process that has exited", "Name:\tperksctl\nState:\tZ (zombie)\nThreads:\t1\n", 0},
 		{"nothing", "", 0},
 	}
 	for _, test := range tests {
@@ -21,7 +21,7 @@ func TestPeakInReadsTheHighWaterMark(t *testing.T) {
 	}
 }
 
-func TestThePeakIsThatOfTheProcessAndNotOurs(t *testing.T) {
+func TestPeakMeasuresTheChildProcess(t *testing.T) {
 	ours := make([]byte, 64<<20)
 	for i := 0; i < len(ours); i += 4096 {
 		ours[i] = 1
@@ -42,7 +42,7 @@ func TestThePeakIsThatOfTheProcessAndNotOurs(t *testing.T) {
 	if _, err := input.Write(ours[:1]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := output.Read(ours[:1]); err != nil { // it is at work
+	if _, err := output.Read(ours[:1]); err != nil { // it is running
 		t.Fatal(err)
 	}
 	if err := input.Close(); err != nil {

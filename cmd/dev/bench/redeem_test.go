@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-func TestARushAsksEachUserOnce(t *testing.T) {
+func TestRedeemLoadUsesEachUserOnce(t *testing.T) {
 	seen := make([]bool, redeemUsers+1)
 	for n := range int64(redeemUsers) {
 		user := shuffled(n)
 		if user < 1 || user > redeemUsers || seen[user] {
-			t.Fatalf("request %d is for user %d, who is not there or was asked for before", n, user)
+			t.Fatalf("request %d is for user %d, who does not exist or was used before", n, user)
 		}
 		seen[user] = true
 	}
@@ -34,7 +34,7 @@ func TestARedeemRequestIsHTTP(t *testing.T) {
 				t.Errorf("the body is %s, %v", body, err)
 			}
 			if read.URL.Path != "/v2/partners/perks/hot-03/redeem" || read.Header.Get("Authorization") != "Bearer secret" {
-				t.Errorf("it asks for %s as %q", read.URL.Path, read.Header.Get("Authorization"))
+				t.Errorf("it requests %s as %q", read.URL.Path, read.Header.Get("Authorization"))
 			}
 			if key := read.Header.Get("Idempotency-Key"); (key != "") != withKeys {
 				t.Errorf("the key is %q", key)
@@ -43,7 +43,7 @@ func TestARedeemRequestIsHTTP(t *testing.T) {
 	}
 }
 
-func TestCountByCountsRecordsAndNotLines(t *testing.T) {
+func TestCountByCountsRecordsNotLines(t *testing.T) {
 	counts, err := countBy("perk_id", strings.NewReader("id,perk_id,metadata\n1,tea,\"{\n}\"\n2,cake,{}\n3,tea,{}\n"))
 	if err != nil || !maps.Equal(counts, map[string]int64{"tea": 2, "cake": 1}) {
 		t.Errorf("the counts are %v, %v", counts, err)

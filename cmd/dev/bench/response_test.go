@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestReadResponseFindsTheNextAnswer(t *testing.T) {
+func TestReadResponseReadsOneResponse(t *testing.T) {
 	const next = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
 	tests := []struct {
 		name     string
@@ -36,7 +36,7 @@ func TestReadResponseFindsTheNextAnswer(t *testing.T) {
 	}
 }
 
-func TestReadResponseSaysWhatIsWrong(t *testing.T) {
+func TestReadResponseErrors(t *testing.T) {
 	tests := []struct {
 		name, response, problem string
 	}{
@@ -57,7 +57,7 @@ func TestReadResponseSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestReadResponseNoticesThatTheConnectionEnded(t *testing.T) {
+func TestReadResponseNoticesAClosedConnection(t *testing.T) {
 	for _, whole := range []string{
 		"HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",

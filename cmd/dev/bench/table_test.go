@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTableSaysWhatIsReachedAndWhatIsMissed(t *testing.T) {
+func TestTableShowsReachedAndMissedTargets(t *testing.T) {
 	table := newTable("Zürich", "work", "ours")
 	table.add(0.8999, target{0.9, atLeast}, "get", "9/s")
 	table.add(1.0, target{1, atLeast}, "redeem", "12,000/s")
@@ -39,7 +39,7 @@ All of it on 2 cores.
 	}
 }
 
-func TestFiguresAreWrittenForPeople(t *testing.T) {
+func TestNumbersAreGrouped(t *testing.T) {
 	for value, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", 10_000_000: "10,000,000"} {
 		if got := grouped(value); got != want {
 			t.Errorf("grouped(%d) is %q, want %q", value, got, want)

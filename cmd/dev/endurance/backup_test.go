@@ -11,7 +11,7 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
+func TestABackupUnderLoadIsASnapshot(t *testing.T) {
 	parallel(t)
 	folder := t.TempDir()
 	i := programs.InstallOver(t, "sqlite:"+folder+"/perks.db")
@@ -25,7 +25,7 @@ func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	load.finish()
 	load.check(i)
 
-	// Over a database at work nothing is restored; over one whose server was killed, log and all, the copy takes its place.
+	// A database in use is not replaced. After its server is killed, the copy replaces it, with its log.
 	i.Refuses("is in use; stop the server", "restore", folder+"/copy.db")
 	server.Kill()
 	i.Must("", "restore", folder+"/copy.db")
@@ -33,7 +33,7 @@ func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	stored := copied.Redemptions()
 	before.check(t, stored, loadUsers)
 	if len(stored) > after+loadWorkers {
-		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was there", len(stored), after)
+		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was complete", len(stored), after)
 	}
 	former, err := filepath.Glob(folder + "/perks.db.before-*Z")
 	if err != nil || len(former) != 1 {
@@ -49,7 +49,7 @@ func TestABackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	servesFrom(t, copied, len(stored))
 }
 
-// servesFrom starts a server on what was restored, where so many of a perk were redeemed: a unit more can be, and no other.
+// servesFrom starts a server on the restored database, where so many units were redeemed: exactly one more can be.
 func servesFrom(t *testing.T, copied *programs.Installation, redeemed int) {
 	t.Helper()
 	copied.ImportCSV("perks", perkCSV("rush", redeemed+1))
@@ -58,13 +58,13 @@ func servesFrom(t *testing.T, copied *programs.Installation, redeemed int) {
 	for n, want := range []int{http.StatusCreated, http.StatusConflict} {
 		answer, err := redeemer.redeem(second.URL, attempt{perk: "rush", user: userNumber(loadUsers - 1 - n)})
 		if err != nil || answer.status != want {
-			t.Errorf("the copy, asked for unit %d of the one that is left: %+v, %v", n+1, answer, err)
+			t.Errorf("the copy, at redemption %d for one remaining unit: %+v, %v", n+1, answer, err)
 		}
 	}
 }
 
-// TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase runs the commands that perksd suggests.
-func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
+// TestAPostgresBackupUnderLoadIsASnapshot runs the commands that perksd suggests.
+func TestAPostgresBackupUnderLoadIsASnapshot(t *testing.T) {
 	parallel(t)
 	database := startPostgres(t)
 	i := programs.InstallOver(t, database.DSN("perks"))
@@ -83,18 +83,18 @@ func TestAPostgresBackupUnderLoadIsOneMomentOfTheDatabase(t *testing.T) {
 	stored := restored.Redemptions()
 	before.check(t, stored, loadUsers)
 	if len(stored) > after+loadWorkers {
-		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was there", len(stored), after)
+		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was complete", len(stored), after)
 	}
 	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it", before.count(), len(stored), after)
 	servesFrom(t, restored, len(stored))
 }
 
-// runSuggested runs the command line that perksd suggests instead of doing the work itself.
+// runSuggested runs the command line that perksd prints.
 func runSuggested(t *testing.T, i *programs.Installation, args ...string) {
 	t.Helper()
 	said, err := i.Command(args...).CombinedOutput()
 	if err == nil {
-		t.Fatalf("perksd %s does the work itself: %s", strings.Join(args, " "), said)
+		t.Fatalf("perksd %s prints no command: %s", strings.Join(args, " "), said)
 	}
 	_, line, _ := strings.Cut(strings.TrimSpace(string(said)), "with: ")
 	debian, err := filepath.Glob("/usr/lib/postgresql/*/bin")

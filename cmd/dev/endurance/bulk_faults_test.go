@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// TestKillsCostNothingHoweverRowsAndServersAre kills a run over few rows twice, at services that are not ours.
-func TestKillsCostNothingHoweverRowsAndServersAre(t *testing.T) {
+// TestKillsLoseNothingForAnyRowsAndServers kills a run over few rows twice, at other services than perksd.
+func TestKillsLoseNothingForAnyRowsAndServers(t *testing.T) {
 	t.Parallel()
 	const rows, few = 90, 3
-	many := repeatedRows(rows) // so many rows for each user that the list of what was redeemed has several pages
+	many := repeatedRows(rows) // enough rows for each user that the list of redemptions has several pages
 	many.who = among(few)
 	numbered := many
-	numbered.says = itsNumber
+	numbered.note = itsNumber
 	inCSV := many
 	inCSV.format, inCSV.suffix = csv, ".csv"
 
 	for name, test := range map[string]struct {
-		foreign *foreign // nil is one with nothing special
+		foreign *foreign // nil is the default one
 		rows    rowSet
 		stdin   bool
 		args    []string
 	}{
-		"rows that are the same, next to one another": {rows: rowSet{rows: rows, who: inPairs, format: csv, suffix: ".csv"}},
-		"rows of one user":                            {rows: rowSet{rows: rows / 2, who: among(1), format: csv, suffix: ".csv"}},
-		"rows with numbers":                           {rows: numbered},
-		"cells of several lines":                      {rows: rowSet{rows: rows, who: everyone, says: twoLines, format: csv, suffix: ".csv"}},
-		"a clock that is ahead":                       {foreign: &foreign{ahead: time.Hour}, rows: many},
-		"a clock that is behind":                      {foreign: &foreign{ahead: -time.Hour}, rows: many},
-		"pages that are linked":                       {foreign: &foreign{links: true}, rows: many},
-		"the oldest first, by numbers":                {foreign: &foreign{oldestFirst: true}, rows: many},
-		"the oldest first, linked":                    {foreign: &foreign{oldestFirst: true, links: true}, rows: many},
-		"CSV from a pipe":                             {rows: inCSV, stdin: true},
-		"JSON lines from a pipe":                      {rows: many, stdin: true},
-		"one row at a time":                           {rows: many, args: []string{"--concurrency", "1"}},
-		"many rows at a time":                         {rows: rowsOf(300), args: []string{"--concurrency", "24"}},
+		"adjacent rows that are equal": {rows: rowSet{rows: rows, who: inPairs, format: csv, suffix: ".csv"}},
+		"rows of one user":             {rows: rowSet{rows: rows / 2, who: among(1), format: csv, suffix: ".csv"}},
+		"rows with numbers":            {rows: numbered},
+		"cells of several lines":       {rows: rowSet{rows: rows, who: everyone, note: twoLines, format: csv, suffix: ".csv"}},
+		"a clock that is ahead":        {foreign: &foreign{ahead: time.Hour}, rows: many},
+		"a clock that is behind":       {foreign: &foreign{ahead: -time.Hour}, rows: many},
+		"linked pages":                 {foreign: &foreign{links: true}, rows: many},
+		"the oldest first, by numbers": {foreign: &foreign{oldestFirst: true}, rows: many},
+		"the oldest first, linked":     {foreign: &foreign{oldestFirst: true, links: true}, rows: many},
+		"CSV from a pipe":              {rows: inCSV, stdin: true},
+		"JSON lines from a pipe":       {rows: many, stdin: true},
+		"one row at a time":            {rows: many, args: []string{"--concurrency", "1"}},
+		"many rows at a time":          {rows: rowsOf(300), args: []string{"--concurrency", "24"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,13 +45,13 @@ func TestKillsCostNothingHoweverRowsAndServersAre(t *testing.T) {
 			if test.stdin {
 				j.fromStdin()
 			}
-			j.killAgainAndAgain(2, uint64(len(name)))
+			j.killRepeatedly(2, uint64(len(name)))
 		})
 	}
 }
 
-// TestKillsAndInterruptsInTurnCostNothing alternates between the ways to end a run.
-func TestKillsAndInterruptsInTurnCostNothing(t *testing.T) {
+// TestAlternatingKillsAndInterruptsLoseNothing stops every second run by a kill, and the others by an interrupt.
+func TestAlternatingKillsAndInterruptsLoseNothing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), repeatedRows(90))
 	j.proxy.loseEvery = 0
@@ -59,7 +59,7 @@ func TestKillsAndInterruptsInTurnCostNothing(t *testing.T) {
 	for round := range 4 {
 		p := j.start()
 		if round%2 == 0 {
-			j.proxy.injectAt(1+random.IntN(15), randomMoment(random), p.kill)
+			j.proxy.injectAt(1+random.IntN(15), randomFaultPoint(random), p.kill)
 			p.must(-1)
 			continue
 		}
@@ -70,8 +70,8 @@ func TestKillsAndInterruptsInTurnCostNothing(t *testing.T) {
 	j.check()
 }
 
-// TestKillRightBehindTheLastAnswerLeavesNothingToDo ends a run between the answer to its last row and its end.
-func TestKillRightBehindTheLastAnswerLeavesNothingToDo(t *testing.T) {
+// TestKillAfterTheLastReplyLeavesNothingToDo kills a run between the reply to its last row and its exit.
+func TestKillAfterTheLastReplyLeavesNothingToDo(t *testing.T) {
 	t.Parallel()
 	r := rowsOf(30)
 	foreign := foreignService(t, &foreign{})
@@ -93,16 +93,16 @@ func TestKillRightBehindTheLastAnswerLeavesNothingToDo(t *testing.T) {
 	}
 }
 
-// TestTokensThatEndDuringARunAreReplaced loses no answers: perksctl replaces a token once for each request, and a request that
-// is sent again and again outlives more tokens than one.
-func TestTokensThatEndDuringARunAreReplaced(t *testing.T) {
+// TestTokensThatExpireDuringARunAreReplaced loses no replies: perksctl replaces a token once for each request, and a request
+// with many retries would need more than one.
+func TestTokensThatExpireDuringARunAreReplaced(t *testing.T) {
 	t.Parallel()
 	f := &foreign{tokenUses: 40}
 	s := foreignService(t, f)
 	s.proxy.dropEvery, s.proxy.loseEvery = 0, 0
-	newJob(t, s, rowsOf(90)).killAgainAndAgain(1, 6)
+	newJob(t, s, rowsOf(90)).killRepeatedly(1, 6)
 	if f.tokens < 3 {
-		t.Errorf("%d tokens were given out for more than 100 requests", f.tokens)
+		t.Errorf("%d tokens were issued for more than 100 requests", f.tokens)
 	}
 }
 
@@ -115,10 +115,10 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 			t.Parallel()
 			s.proxy.t = t
 			j := newJob(t, s, r)
-			// A file that may not grow is what a test can have of a full disk.
+			// A limit of the file size simulates a full disk.
 			p := j.startBy("sh", "-c", `ulimit -f 16 && exec "$@"`, "sh", j.program).must(1)
-			p.says(refusal)
-			p.says("To resume, run the same command again")
+			p.wantStderr(refusal)
+			p.wantStderr("To resume, run the same command again")
 			if _, err := os.Stat(j.journal()); err != nil {
 				t.Errorf("the journal: %v", err)
 			}
@@ -129,10 +129,10 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 	}
 }
 
-func TestDiskWithoutAnyRoomSendsNothing(t *testing.T) {
+func TestRunOnAFullDiskSendsNothing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), rowsOf(30))
-	j.startBy("sh", "-c", `ulimit -f 0 && exec "$@"`, "sh", j.program).must(1).says("write the journal of the results")
+	j.startBy("sh", "-c", `ulimit -f 0 && exec "$@"`, "sh", j.program).must(1).wantStderr("write the journal of the results")
 	if _, requests, _ := j.proxy.counts(); requests > 0 {
 		t.Errorf("%d requests were made", requests)
 	}
@@ -140,7 +140,7 @@ func TestDiskWithoutAnyRoomSendsNothing(t *testing.T) {
 	j.check()
 }
 
-func TestServerThatRestartsCostsNoRow(t *testing.T) {
+func TestServerRestartLosesNoRow(t *testing.T) {
 	t.Parallel()
 	r := rowsOf(120)
 	for name, s := range map[string]service{"ours": ourService(t), "theirs": foreignService(t, &foreign{})} {
@@ -165,6 +165,6 @@ func (p *faultProxy) restart(after time.Duration) {
 		p.t.Error(err)
 	}
 	<-time.After(after)
-	// A connection to elsewhere may have begun at the port meanwhile, and ends soon.
+	// An outgoing connection may use the port meanwhile, and closes soon.
 	eventually(p.t, atLast, "the port is free again", func() bool { return p.listen() == nil })
 }

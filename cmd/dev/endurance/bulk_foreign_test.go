@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// foreign is a service that is not ours. It knows nothing of idempotency keys, lets everyone have everything as often as
-// they like, and says no more than it must.
+// foreign is another implementation of the API. It ignores idempotency keys, never refuses a redemption, and returns only the
+// required fields.
 type foreign struct {
-	ahead       time.Duration // of this computer's clock
-	links       bool          // tells of further pages by Link alone; otherwise by numbers alone
+	ahead       time.Duration // how far its clock is ahead
+	links       bool          // paginates by Link alone; otherwise by numbers alone
 	oldestFirst bool          // in the list of what a user has redeemed
-	tokenUses   int           // a token counts for so many requests; 0 is for ever
+	tokenUses   int           // a token is valid for so many requests; 0 is unlimited
 
 	mu     sync.Mutex
 	made   int
 	byUser map[string][]redemption
-	tokens int         // that were given out
+	tokens int         // issued so far
 	uses   map[int]int // by token
 }
 
-// redemption is what the service keeps and shows.
+// redemption is a stored redemption.
 type redemption struct {
 	ID         string          `json:"id"`
 	PerkID     string          `json:"perk_id"`
@@ -37,7 +37,7 @@ type redemption struct {
 	PricePW    float64         `json:"price_pw"`
 }
 
-// foreignPage is the most that a page has, whatever is asked for.
+// foreignPage is the maximum page size, whatever is requested.
 const foreignPage = 15
 
 func (f *foreign) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +73,7 @@ func (f *foreign) giveToken(w http.ResponseWriter, r *http.Request) {
 
 const foreignID, foreignSecret = "partner", "a secret"
 
-// knows tells whether a token is good, and uses it.
+// knows reports whether a token is valid, and counts its use.
 func (f *foreign) knows(authorization string) bool {
 	number, err := strconv.Atoi(strings.TrimPrefix(authorization, "Bearer token-"))
 	f.mu.Lock()
@@ -108,7 +108,7 @@ func (f *foreign) redeem(w http.ResponseWriter, r *http.Request, perk string) {
 	writeJSON(w, http.StatusCreated, made)
 }
 
-// remember makes a redemption of each of them a thing of the past, a minute ago.
+// remember adds a redemption for each of them, made a minute ago.
 func (f *foreign) remember(all []wanted) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +121,7 @@ func (f *foreign) remember(all []wanted) {
 	}
 }
 
-const past = "past" // begins the ids of what was there before
+const past = "past" // prefix of the ids of earlier redemptions
 
 func (f *foreign) list(w http.ResponseWriter, address *url.URL, user string) {
 	f.mu.Lock()
@@ -143,7 +143,7 @@ func (f *foreign) list(w http.ResponseWriter, address *url.URL, user string) {
 	writeJSON(w, http.StatusOK, body)
 }
 
-// link names the first page always, and the next if there is one.
+// link adds the first page, and the next if there is one.
 func (f *foreign) link(w http.ResponseWriter, address *url.URL, page, pages int) {
 	to := func(page int, relation string) {
 		query := address.Query()
@@ -163,10 +163,10 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // nobody may be there any more
+	_, _ = w.Write(text) // the client may be gone
 }
 
-// redemptions are those that were made during the test.
+// redemptions returns those made during the test.
 func (f *foreign) redemptions() map[string]wanted {
 	f.mu.Lock()
 	defer f.mu.Unlock()

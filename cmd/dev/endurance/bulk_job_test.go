@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// job is one file of rows and the folder in which perksctl works through it, as often as it takes.
+// job is one file of rows and the folder in which perksctl processes it, in one or more runs.
 type job struct {
 	*testing.T
 	service
@@ -23,7 +23,7 @@ type job struct {
 	folder  string
 	rows    rowSet
 	wanted  []wanted
-	lines   []int // of the file, on which the rows begin
+	lines   []int // of the file, where the rows start
 	text    string
 	input   string   // of --file
 	args    []string // further ones
@@ -47,7 +47,7 @@ func newJob(t *testing.T, s service, r rowSet, args ...string) *job {
 	return j
 }
 
-// fromStdin makes the program read the rows from a pipe, and write the results where those of the file would be.
+// fromStdin makes the program read the rows from a pipe, and write the results to the same file.
 func (j *job) fromStdin() *job {
 	j.args = append(j.args, "--results", j.results(), "--format", strings.TrimPrefix(j.rows.suffix, "."))
 	j.input = "-"
@@ -64,7 +64,7 @@ type process struct {
 	cmd    *exec.Cmd
 	stderr messages
 	stdout bytes.Buffer
-	ended  chan struct{}
+	done   chan struct{}
 }
 
 // messages can be read while they are written.
@@ -85,14 +85,14 @@ func (m *messages) String() string {
 	return m.text.String()
 }
 
-// start starts the command; whatever run there was before, it is the same one.
+// start starts the command, which is the same for every run.
 func (j *job) start() *process { return j.startBy(j.program) }
 
-// startBy starts the command through another, which runs what it is given.
+// startBy starts the command through a wrapper command.
 func (j *job) startBy(words ...string) *process {
 	j.Helper()
 	j.runs++
-	p := &process{T: j.T, ended: make(chan struct{})}
+	p := &process{T: j.T, done: make(chan struct{})}
 	words = append(words, "perk", "redeem", "--file", j.input)
 	p.cmd = exec.Command(words[0], append(words[1:], j.args...)...)
 	p.cmd.Env = []string{
@@ -107,21 +107,20 @@ func (j *job) startBy(words ...string) *process {
 		j.Fatal(err)
 	}
 	go func() {
-		defer close(p.ended)
-		_ = p.cmd.Wait() // how it ended is seen in its state
+		defer close(p.done)
+		_ = p.cmd.Wait() // its state has the exit code
 	}()
 	j.Cleanup(func() {
 		_ = p.cmd.Process.Kill() // whatever is still running
-		<-p.ended
+		<-p.done
 	})
 	return p
 }
 
-// kill ends the process without a chance to do anything more, and returns when it is gone. It may be called by a server at
-// work.
+// kill kills the process, and returns when it is gone. A handler of the server may call it.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended
-	<-p.ended
+	_ = p.cmd.Process.Kill() // it may have exited
+	<-p.done
 }
 
 func (p *process) interrupt() {
@@ -130,31 +129,31 @@ func (p *process) interrupt() {
 	}
 }
 
-// code waits for the end and returns the exit code, -1 for a process that was killed.
+// code waits for the process and returns its exit code, -1 if it was killed.
 func (p *process) code() int {
-	<-p.ended
+	<-p.done
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// must waits for the end and expects the exit code.
+// must waits for the process and expects the exit code.
 func (p *process) must(code int) *process {
 	p.Helper()
 	if got := p.code(); got != code {
-		p.Fatalf("perksctl ended with %d, want %d; it said\n%s", got, code, p.stderr.String())
+		p.Fatalf("perksctl exited with %d, want %d; it said\n%s", got, code, p.stderr.String())
 	}
 	return p
 }
 
-// says expects a text on stderr.
-func (p *process) says(text string) {
+// wantStderr expects a text on stderr.
+func (p *process) wantStderr(text string) {
 	p.Helper()
 	if !strings.Contains(p.stderr.String(), text) {
 		p.Errorf("perksctl did not say %q, but\n%s", text, p.stderr.String())
 	}
 }
 
-// check compares the rows with the server's redemptions and with the results, when everything is done: one redemption for
-// each row and no other, one result for each row that names that redemption, and nothing left to do.
+// check compares the rows with the server's redemptions and the results after a complete run: one redemption for each row
+// and no other, one result for each row that names that redemption, and nothing left to do.
 func (j *job) check() {
 	j.Helper()
 	j.proxy.awaitIdle()
@@ -167,7 +166,7 @@ func (j *job) check() {
 	j.checkNothingIsLeft()
 }
 
-// checkRedemptions counts for each content how many rows ask for it and how many redemptions there are.
+// checkRedemptions counts the rows and the redemptions for each distinct content.
 func (j *job) checkRedemptions(stored map[string]wanted) {
 	j.Helper()
 	balance := map[wanted]int{}
@@ -214,7 +213,7 @@ func (j *job) checkResults(stored map[string]wanted) {
 		delete(missing, r.Row)
 		switch got, isStored := stored[r.ID]; {
 		case !isMissing:
-			j.Errorf("there is no such row, or it has another result: %s", scanner.Text())
+			j.Errorf("the row does not exist, or has another result: %s", scanner.Text())
 		case r.Outcome != "ok":
 			j.Errorf("a row is not done: %s", scanner.Text())
 		case !isStored:
@@ -237,11 +236,11 @@ func (j *job) checkNothingIsLeft() {
 	_, before, _ := j.proxy.counts()
 	j.start().must(0)
 	if _, after, _ := j.proxy.counts(); after != before {
-		j.Errorf("a run over rows that are all done made %d requests", after-before)
+		j.Errorf("a run without rows left made %d requests", after-before)
 	}
 }
 
-// checkSoFar is check while not everything is done: nothing is there twice or without a row.
+// checkSoFar is check for an incomplete run: no redemption exists twice or without a row.
 func (j *job) checkSoFar() {
 	j.Helper()
 	left := map[wanted]int{}

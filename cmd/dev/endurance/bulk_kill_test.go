@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// scale is how much is done in the form of the tests that runs.
+// scale is the size of a test, for its long or its short form.
 type scale struct{ rows, kills int }
 
-// scaleOf returns the long form, or the small one. After each kill perksctl gives a service that does not know keys five
-// seconds, so that there are fewer kills of those.
+// scaleOf returns the long form or the small one. After each kill perksctl waits five seconds for a service without
+// idempotency keys, so there are fewer kills of those.
 func scaleOf(small scale) scale {
 	if isLong() {
 		return scale{20_000, 10}
@@ -18,35 +18,35 @@ func scaleOf(small scale) scale {
 	return small
 }
 
-func TestTenKillsCostNothingAtOurServer(t *testing.T) {
+func TestTenKillsLoseNothingAtPerksd(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{600, 10})
-	newJob(t, ourService(t), rowsOf(s.rows)).killAgainAndAgain(s.kills, 1)
+	newJob(t, ourService(t), rowsOf(s.rows)).killRepeatedly(s.kills, 1)
 }
 
-func TestTenKillsAndLostAnswersCostNothingAtOurServer(t *testing.T) {
+func TestTenKillsAndLostRepliesLoseNothingAtPerksd(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{300, 10})
 	ours := ourService(t)
 	ours.proxy.dropEvery, ours.proxy.loseEvery = 10, 50
-	newJob(t, ours, rowsOf(s.rows)).killAgainAndAgain(s.kills, 2)
+	newJob(t, ours, rowsOf(s.rows)).killRepeatedly(s.kills, 2)
 }
 
-func TestKillsCostNothingWhereNobodyKnowsKeys(t *testing.T) {
+func TestKillsLoseNothingWithoutIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{600, 3})
-	newJob(t, foreignService(t, &foreign{}), rowsOf(s.rows)).killAgainAndAgain(s.kills, 3)
+	newJob(t, foreignService(t, &foreign{}), rowsOf(s.rows)).killRepeatedly(s.kills, 3)
 }
 
-func TestKillsCostNothingWhereRowsAreTheSame(t *testing.T) {
+func TestKillsLoseNothingWithEqualRows(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{300, 3})
-	newJob(t, foreignService(t, &foreign{}), repeatedRows(s.rows)).killAgainAndAgain(s.kills, 4)
+	newJob(t, foreignService(t, &foreign{}), repeatedRows(s.rows)).killRepeatedly(s.kills, 4)
 }
 
-// TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys says at first to no run that nobody else redeems. No row is redeemed
-// twice then, and those whose reply was lost stay unknown until it is said.
-func TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys(t *testing.T) {
+// TestUnknownOutcomesAreNotAssumedMine runs without --assume-mine first. No row is redeemed twice then, and those whose reply
+// was lost stay unknown until the flag is given.
+func TestUnknownOutcomesAreNotAssumedMine(t *testing.T) {
 	t.Parallel()
 	s := foreignService(t, &foreign{})
 	assumeMine := s.args
@@ -56,7 +56,7 @@ func TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys(t *testing.T) {
 	j.proxy.injectAt(25, afterWork, p.kill)
 	p.must(-1)
 	for range 2 {
-		j.start().must(7).says("may be this row's or somebody else's")
+		j.start().must(7).wantStderr("may be this row's or somebody else's")
 		j.proxy.awaitIdle()
 		j.checkSoFar()
 	}
@@ -65,24 +65,23 @@ func TestWhatMayBeAnothersIsNotClaimedWhereNobodyKnowsKeys(t *testing.T) {
 	j.check()
 }
 
-func randomMoment(random *rand.Rand) moment { return moment(random.IntN(int(killMoments))) }
+func randomFaultPoint(random *rand.Rand) faultPoint { return faultPoint(random.IntN(int(killMoments))) }
 
-// killAgainAndAgain kills the program at moments that the seed chooses, and resumes it at once each time. Then it lets it
-// finish.
-func (j *job) killAgainAndAgain(kills int, seed uint64) {
+// killRepeatedly kills the program at random points, and resumes it at once each time. Then it lets the last run finish.
+func (j *job) killRepeatedly(kills int, seed uint64) {
 	j.Helper()
 	began := time.Now()
 	random := rand.New(rand.NewPCG(seed, 0))
 	atMost := j.rows.rows * 9 / 10 / kills
 	for range kills {
 		p := j.start()
-		j.proxy.injectAt(1+random.IntN(atMost), randomMoment(random), p.kill)
+		j.proxy.injectAt(1+random.IntN(atMost), randomFaultPoint(random), p.kill)
 		p.must(-1)
 	}
 	killed := time.Now()
 	j.start().must(0)
 	sent, all, _ := j.proxy.counts()
-	j.Logf("%d rows, %d kills: %d redeems came in and %d other requests; %s with the kills, %s after them",
+	j.Logf("%d rows, %d kills: %d redeems and %d other requests; %s with the kills, %s after them",
 		j.rows.rows, kills, sent, all-sent, killed.Sub(began).Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
 	j.check()
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // faultProxy forwards requests to a server, counts them, and injects faults into redeems: lost replies, broken connections,
-// the end of the program that sent them.
+// and kills of the program that sent them.
 type faultProxy struct {
 	t       *testing.T
 	to      http.Handler
@@ -28,34 +28,34 @@ type faultProxy struct {
 	loseEvery int // of so many redeems one is lost before the server has it
 
 	mu        sync.Mutex
-	redeems   int           // that came in
+	redeems   int           // received so far
 	requests  int           // of any kind
 	blocked   int           // redeems that wait for unblocked
-	working   int           // redeems that the server is at work on, or will be
+	working   int           // redeems that the server handles, or will
 	faults    map[int]fault // by the number of the redeem
 	unblocked chan struct{} // closed while redeems are forwarded
-	throttled int           // from this one on, redeems are told to retry in a minute; 0 is none
+	throttled int           // from this one on, redeems must retry in a minute; 0 is none
 }
 
 // fault is injected into one redeem.
 type fault struct {
-	moment moment
+	point  faultPoint
 	inject func()
 }
 
-// moment says when a fault is injected, and what the server does with the request then.
-type moment int
+// faultPoint says when a fault is injected, and what the server does with the request then.
+type faultPoint int
 
 const (
-	beforeWork  moment = iota // the request was sent, and is lost
-	lateWork                  // the request was sent, and the server begins with it when nobody waits for it any more
-	afterWork                 // the work is done, and the reply is lost
-	afterReply                // the reply was sent
-	killMoments               // the ones above
-	broken                    // the connection breaks, and the server begins with the request later
+	beforeWork  faultPoint = iota // the request was sent, and is lost
+	lateWork                      // the request was sent, and the server starts on it after the client is gone
+	afterWork                     // the work is done, and the reply is lost
+	afterReply                    // the reply was sent
+	killMoments                   // the ones above
+	broken                        // the connection breaks, and the server starts on the request later
 )
 
-// late is how long after its connection's end a server may begin with a request: it is less than perksctl allows for.
+// late is how long after its connection broke a server may start on a request: less than perksctl allows for.
 const late = 2 * time.Second
 
 // newFaultProxy listens until the test ends.
@@ -88,8 +88,8 @@ func (p *faultProxy) listen() error {
 // URL is {api_url}.
 func (p *faultProxy) URL() string { return "http://" + p.address + "/v2" }
 
-// injectAt injects a fault into a redeem that is still to come, 1 for the next.
-func (p *faultProxy) injectAt(ahead int, m moment, inject func()) {
+// injectAt injects a fault into a future redeem, 1 for the next.
+func (p *faultProxy) injectAt(ahead int, m faultPoint, inject func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults[p.redeems+ahead] = fault{m, inject}
@@ -104,7 +104,7 @@ func (p *faultProxy) block() (unblock func()) {
 	return func() { close(unblocked) }
 }
 
-// throttleFrom tells every redeem from that one on to retry in a minute; 0 ends that.
+// throttleFrom makes every redeem from that one on retry in a minute; 0 stops that.
 func (p *faultProxy) throttleFrom(number int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +138,7 @@ func (p *faultProxy) add(to *int, n int) {
 	*to += n
 }
 
-// awaitIdle returns when the server has handled every request that it was sent.
+// awaitIdle returns when the server has handled every request.
 func (p *faultProxy) awaitIdle() {
 	eventually(p.t, atLast, "the server has nothing to do any more", func() bool {
 		p.mu.Lock()
@@ -155,7 +155,7 @@ func (p *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		panic(http.ErrAbortHandler) // the program died while it sent this
+		panic(http.ErrAbortHandler) // the program was killed while it sent this
 	}
 	t := p.next()
 	p.add(&p.blocked, 1)
@@ -169,7 +169,7 @@ func (p *faultProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.redeem(w, r, body, t)
 }
 
-// read forwards what is no redeem; as many replies are lost as of redeems.
+// read forwards other requests than redeems; as many replies are lost.
 func (p *faultProxy) read(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	lost := every(p.requests-p.redeems, p.dropEvery)
@@ -182,7 +182,7 @@ func (p *faultProxy) read(w http.ResponseWriter, r *http.Request) {
 
 // redeem forwards a redeem, unless a fault prevents it.
 func (p *faultProxy) redeem(w http.ResponseWriter, r *http.Request, body []byte, t treatment) {
-	// A server does not stop its work because nobody waits for it any more.
+	// A server does not stop its work when the client is gone.
 	r = r.Clone(context.WithoutCancel(r.Context()))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	reply := httptest.NewRecorder()
@@ -213,7 +213,7 @@ func (p *faultProxy) redeem(w http.ResponseWriter, r *http.Request, body []byte,
 	t.injects(afterReply)
 }
 
-// drop loses a reply in one of three ways, one after the other.
+// drop loses a reply, alternating between three kinds of loss.
 func drop(w http.ResponseWriter, reply *httptest.ResponseRecorder, n int) {
 	switch n % 3 {
 	case 0:
@@ -226,7 +226,7 @@ func drop(w http.ResponseWriter, reply *httptest.ResponseRecorder, n int) {
 	}
 }
 
-// pass sends a reply's header and so much of its body; the client may be gone.
+// pass sends a reply's header and part of its body; the client may be gone.
 func pass(w http.ResponseWriter, reply *httptest.ResponseRecorder, size int) {
 	maps.Copy(w.Header(), reply.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(reply.Body.Len()))
@@ -235,9 +235,9 @@ func pass(w http.ResponseWriter, reply *httptest.ResponseRecorder, size int) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// injects injects the fault if this is its moment, and tells whether it was.
-func (t treatment) injects(m moment) bool {
-	if t.fault.inject == nil || t.fault.moment != m {
+// injects injects the fault if this is its point, and reports whether it was.
+func (t treatment) injects(m faultPoint) bool {
+	if t.fault.inject == nil || t.fault.point != m {
 		return false
 	}
 	t.fault.inject()

@@ -19,11 +19,11 @@ type service struct {
 	proxy       *faultProxy
 	id, secret  string
 	prepare     func([]wanted)           // before the rows are sent
-	redemptions func() map[string]wanted // what was made since, by id
+	redemptions func() map[string]wanted // those made since, by id
 	args        []string                 // that a run there needs
 }
 
-// ourService is perksd over a database. Each row needs a user and perk that no other has.
+// ourService is perksd over a database. Each row needs a unique pair of user and perk.
 func ourService(t *testing.T) service {
 	t.Helper()
 	server := servertest.Start(t)
@@ -48,8 +48,8 @@ func ourService(t *testing.T) service {
 	return s
 }
 
-// foreignService is a service that is not ours, at which everything was redeemed once before. One reply in ten is lost, and
-// one redeem in fifty. Only the run redeems there, which --assume-mine tells it: nothing else can.
+// foreignService is another implementation, where everything was redeemed once before. One reply in ten is lost, and one
+// redeem in fifty. Only the run redeems there, which it learns from --assume-mine.
 func foreignService(t *testing.T, f *foreign) service {
 	s := service{proxy: newFaultProxy(t, f), id: foreignID, secret: foreignSecret, args: []string{"--assume-mine"}}
 	s.proxy.dropEvery, s.proxy.loseEvery = 10, 50
@@ -57,29 +57,29 @@ func foreignService(t *testing.T, f *foreign) service {
 	return s
 }
 
-// rowsOf is n rows as they go to both: each for a user of its own, with a number.
+// rowsOf returns n rows for both services: each for its own user, with a number.
 func rowsOf(n int) rowSet {
-	return rowSet{rows: n, who: everyone, says: itsNumber, format: csv, suffix: ".csv"}
+	return rowSet{rows: n, who: everyone, note: itsNumber, format: csv, suffix: ".csv"}
 }
 
-// repeatedRows is n rows without metadata for few users, so that each is there many times.
+// repeatedRows returns n rows without metadata for few users, so that each occurs many times.
 func repeatedRows(n int) rowSet {
 	return rowSet{rows: n, who: among(max(n/40, 1)), format: jsonl, suffix: ".jsonl"}
 }
 
-// rowSet is the rows of one test: what they ask for and how they are formatted.
+// rowSet is the rows of one test: their content and their format.
 type rowSet struct {
 	rows int
-	// who says what a row is about. Rows about the same follow one another.
+	// who returns the perk and user of a row. Rows with the same pair are in order.
 	who func(n int) (perk, user int)
-	// says is what the metadata of a row holds, "" for rows without any: those of one perk and user are the same then.
-	says func(n int) string
-	// format writes the rows down.
+	// note returns the metadata of a row, or is nil: then rows of one perk and user are equal.
+	note func(n int) string
+	// format formats the rows.
 	format func(wanted []wanted) (text string, lines []int)
 	suffix string // of the file's name
 }
 
-// wanted is a redemption that a row asks for.
+// wanted is a redemption that a row requests.
 type wanted struct{ perk, user, metadata string }
 
 func (r rowSet) wanted() []wanted {
@@ -87,8 +87,8 @@ func (r rowSet) wanted() []wanted {
 	for n := range r.rows {
 		perk, user := r.who(n)
 		w := wanted{fmt.Sprintf("p%d", perk), fmt.Sprintf("u-%05d", user), "{}"}
-		if r.says != nil {
-			w.metadata = fmt.Sprintf(`{"row":%q}`, r.says(n))
+		if r.note != nil {
+			w.metadata = fmt.Sprintf(`{"row":%q}`, r.note(n))
 		}
 		all = append(all, w)
 	}
@@ -99,7 +99,7 @@ func everyone(n int) (perk, user int) { return n % 3, n }
 
 func inPairs(n int) (perk, user int) { return 0, n / 2 }
 
-// among gives each of few users one of three perks after the other, again and again.
+// among cycles through few users and three perks.
 func among(few int) func(n int) (perk, user int) {
 	return func(n int) (perk, user int) { return n / few % 3, n % few }
 }
@@ -109,7 +109,7 @@ func itsNumber(n int) string { return fmt.Sprint("number ", n) }
 // twoLines is a text that takes two lines of a file.
 func twoLines(n int) string { return fmt.Sprintf("number %d,\nthe \"best\" of all", n) }
 
-// csv writes each row's metadata in a cell of its own, and says on which lines the rows begin.
+// csv writes each row's metadata in its own cell, and returns the lines on which the rows start.
 func csv(all []wanted) (string, []int) {
 	var text strings.Builder
 	lines := make([]int, 0, len(all))
@@ -146,7 +146,7 @@ func jsonl(all []wanted) (string, []int) {
 	return text.String(), lines
 }
 
-// usersOf is everyone in the rows.
+// usersOf returns the users of the rows.
 func usersOf(all []wanted) []string {
 	var users []string
 	for _, w := range all {

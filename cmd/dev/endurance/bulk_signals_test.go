@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-func TestSecondInterruptEndsTheRunAtOnce(t *testing.T) {
+func TestSecondInterruptStopsTheRunAtOnce(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
 	unblock := j.proxy.block()
 	p := j.start()
-	eventually(t, atLast, "the run waits for answers", func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
-	eventually(t, atLast, "the run has ended", func() bool {
+	eventually(t, atLast, "the run waits for replies", func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
+	eventually(t, atLast, "the run has exited", func() bool {
 		p.interrupt()
 		select {
-		case <-p.ended:
+		case <-p.done:
 			return true
 		default:
 			return false
@@ -29,23 +29,23 @@ func TestSecondInterruptEndsTheRunAtOnce(t *testing.T) {
 	j.check()
 }
 
-// promptly is more than a run needs to end that has nothing to wait for, however busy the machine is.
+// promptly bounds the exit of a run that has nothing to wait for, on a busy machine.
 const promptly = 15 * time.Second
 
-func TestInterruptedRunSaysHowToGoOn(t *testing.T) {
+func TestInterruptedRunSaysHowToResume(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, ourService(t), rowsOf(100))
 	p := j.start()
 	j.proxy.injectAt(40, afterWork, p.interrupt)
-	p.must(130).says("To resume, run the same command again; it skips the rows that are done:\n  perksctl perk redeem --file " + j.input)
+	p.must(130).wantStderr("To resume, run the same command again; it skips the rows that are done:\n  perksctl perk redeem --file " + j.input)
 	if redeems, _, _ := j.proxy.counts(); redeems == 100 {
-		t.Error("the run went on to its end")
+		t.Error("the run was not interrupted")
 	}
 	j.start().must(0)
 	j.check()
 }
 
-func TestInterruptWhileTheServerAsksToWaitEndsTheRun(t *testing.T) {
+func TestInterruptDuringRetryAfterStopsTheRun(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, ourService(t), rowsOf(60))
 	j.proxy.throttleFrom(20)
@@ -53,18 +53,18 @@ func TestInterruptWhileTheServerAsksToWaitEndsTheRun(t *testing.T) {
 	eventually(t, atLast, "the run waits because the server asks for it", func() bool { return strings.Contains(p.stderr.String(), "asks to wait 1m0s") })
 	began := time.Now()
 	p.interrupt()
-	p.must(130).says("To resume")
+	p.must(130).wantStderr("To resume")
 	if took := time.Since(began); took > promptly {
-		t.Errorf("the run ended %s after the interrupt", took)
+		t.Errorf("the run exited %s after the interrupt", took)
 	}
 	j.proxy.throttleFrom(0)
 	j.start().must(0)
 	j.check()
 }
 
-// TestInterruptedResumptionForgetsNothing kills a run whose rows are done without its knowledge, and interrupts the next one
-// before that can find out.
-func TestInterruptedResumptionForgetsNothing(t *testing.T) {
+// TestInterruptedResumptionLosesNothing kills a run before it gets a reply, and interrupts the next one before it can check
+// the outcome.
+func TestInterruptedResumptionLosesNothing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), repeatedRows(40))
 	p := j.start()
@@ -72,14 +72,14 @@ func TestInterruptedResumptionForgetsNothing(t *testing.T) {
 	p.must(-1)
 
 	p = j.start()
-	eventually(t, atLast, "the second run is at work", func() bool { return j.begun() == 2 })
+	eventually(t, atLast, "the second run has started", func() bool { return j.begun() == 2 })
 	p.interrupt()
 	p.must(130)
 	j.start().must(0)
 	j.check()
 }
 
-// begun is how many runs the journal names.
+// begun returns the number of runs in the journal.
 func (j *job) begun() int {
 	text, err := os.ReadFile(j.journal())
 	if err != nil {
@@ -88,9 +88,9 @@ func (j *job) begun() int {
 	return bytes.Count(text, []byte(`"batch"`))
 }
 
-// TestRequestThatOutlivesItsRunIsNotSentAgain has a server begin with a request when the program that sent it is dead,
-// long after that last wrote to its journal.
-func TestRequestThatOutlivesItsRunIsNotSentAgain(t *testing.T) {
+// TestRequestThatOutlivesItsRunIsNotRepeated has a server start on a request after the program that sent it was killed, long
+// after its last entry in the journal.
+func TestRequestThatOutlivesItsRunIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
 	p := j.start()
@@ -104,9 +104,9 @@ func TestRequestThatOutlivesItsRunIsNotSentAgain(t *testing.T) {
 	j.check()
 }
 
-// TestInterruptWhileAnAnswerIsSoughtForgetsNothing interrupts a run that looks for an answer that was lost, and goes on before
-// the server has done what it was asked.
-func TestInterruptWhileAnAnswerIsSoughtForgetsNothing(t *testing.T) {
+// TestInterruptDuringAnUnknownOutcomeLosesNothing interrupts a run whose reply was lost, and resumes it before the server has
+// handled the request.
+func TestInterruptDuringAnUnknownOutcomeLosesNothing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
 	p := j.start()
@@ -116,14 +116,14 @@ func TestInterruptWhileAnAnswerIsSoughtForgetsNothing(t *testing.T) {
 	j.check()
 }
 
-func TestSecondRunAtOnceIsRefused(t *testing.T) {
+func TestConcurrentRunIsRefused(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, ourService(t), rowsOf(40))
 	unblock := j.proxy.block()
 	first := j.start()
-	eventually(t, atLast, "the first run waits for answers", func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
+	eventually(t, atLast, "the first run waits for replies", func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
 	_, before, _ := j.proxy.counts()
-	j.start().must(6).says("Another run is using")
+	j.start().must(6).wantStderr("Another run is using")
 	if _, after, _ := j.proxy.counts(); after != before {
 		t.Errorf("the second run made %d requests", after-before)
 	}

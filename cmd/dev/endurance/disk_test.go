@@ -15,9 +15,9 @@ import (
 // diskSize, in KiB, holds the database of a test several times.
 const diskSize = 32 << 10
 
-// TestAFullDiskRefusesChangesUntilThereIsRoom fills the disk of a SQLite database during redemptions, and then
+// TestAFullDiskRefusesChangesUntilThereIsSpace fills the disk of a SQLite database during redemptions, and then
 // frees it.
-func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
+func TestAFullDiskRefusesChangesUntilThereIsSpace(t *testing.T) {
 	parallel(t)
 	disk := programs.NewDisk(t, diskSize)
 	i := programs.InstallOn(t, disk)
@@ -54,7 +54,7 @@ func TestAFullDiskRefusesChangesUntilThereIsRoom(t *testing.T) {
 	requireShortLog(t, server)
 }
 
-// requireRefusal tries a redemption until it is refused, and checks that the refusal is as promised.
+// requireRefusal redeems until it is refused, and checks that the refusal is as documented.
 func requireRefusal(t *testing.T, server *programs.Server, token, user string) {
 	t.Helper()
 	eventually(t, atLast, "a redemption was refused", func() bool {
@@ -85,12 +85,12 @@ func requireRefusal(t *testing.T, server *programs.Server, token, user string) {
 	})
 }
 
-// requireReads reads one thing of each kind.
+// requireReads reads one record of each kind.
 func requireReads(t *testing.T, server *programs.Server, token string) {
 	t.Helper()
 	for _, path := range []string{"/perks", "/perks?sort=title&q=ru", "/perks/rush", "/perks/users/u-0000?type=redeemed", "/perks/users/u-0000?type=available"} {
 		if status := programs.StatusOf(t, server.URL+"/v2/partners"+path, token); status != http.StatusOK {
-			t.Errorf("%s is answered %d", path, status)
+			t.Errorf("%s got %d", path, status)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func requireUnchanged(t *testing.T, i *programs.Installation, disk *programs.Dis
 	}
 	i.Refuses(full, "import", "users", newcomers)
 	if now := strings.Count(i.Must("", "export", "users"), "\n"); now != users {
-		t.Errorf("there were %d users, and after an import that found the disk full there are %d", users, now)
+		t.Errorf("there were %d users, and after an import to a full disk there are %d", users, now)
 	}
 	files, err := os.ReadDir(disk.Path(""))
 	if err != nil {
@@ -121,7 +121,7 @@ func requireUnchanged(t *testing.T, i *programs.Installation, disk *programs.Dis
 	i.Refuses(full, "serve", "--addr", "127.0.0.1:0", "--database", "sqlite:"+filepath.Join(disk.Folder, "new.db"))
 }
 
-// requireShortLog checks that the log of a server that failed thousands of times is not full of it.
+// requireShortLog checks that thousands of failures leave few lines in the log.
 func requireShortLog(t *testing.T, server *programs.Server) {
 	t.Helper()
 	requests, others := 0, 0
@@ -134,12 +134,12 @@ func requireShortLog(t *testing.T, server *programs.Server) {
 	}
 	t.Logf("the log has %d lines for requests, and %d others", requests, others)
 	if others > 100 {
-		t.Errorf("the log has %d lines beside those for requests", others)
+		t.Errorf("the log has %d lines besides those for requests", others)
 	}
 }
 
-// TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom puts the tables of two servers on a disk that fills up.
-func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
+// TestAFullDiskOfPostgresRefusesChangesUntilThereIsSpace puts the tables of two servers on a disk that fills up.
+func TestAFullDiskOfPostgresRefusesChangesUntilThereIsSpace(t *testing.T) {
 	parallel(t)
 	database := startPostgres(t)
 	folder, _ := database.Host()
@@ -171,7 +171,7 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 	disk.Free()
 	freed := time.Now()
 	for n, s := range servers {
-		t.Logf("ready %s after there was room", watches[n].becomes(true).Sub(freed).Round(time.Millisecond))
+		t.Logf("ready %s after there was space", watches[n].becomes(true).Sub(freed).Round(time.Millisecond))
 		s.WaitFor(t, "PostgreSQL has free disk space again")
 	}
 	if err := load.redeemUntilReply(late, 0); err != nil {
@@ -187,8 +187,8 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-// TestALogWithoutRoomDoesNotStopTheServer writes stderr to a file on a full disk.
-func TestALogWithoutRoomDoesNotStopTheServer(t *testing.T) {
+// TestALogOnAFullDiskDoesNotStopTheServer writes stderr to a file on a full disk.
+func TestALogOnAFullDiskDoesNotStopTheServer(t *testing.T) {
 	parallel(t)
 	disk := programs.NewDisk(t, 64)
 	log, err := os.OpenFile(disk.Path("log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)

@@ -15,12 +15,12 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// backWithin is how long redemptions may be refused when the primary is lost.
+// backWithin is how long redemptions may be refused after the primary fails.
 const backWithin = 15 * time.Second
 
-// TestAFailoverLosesNothingThatWasAcknowledged has the primary die and the standby promoted while
-// redemptions go on.
-func TestAFailoverLosesNothingThatWasAcknowledged(t *testing.T) {
+// TestAFailoverLosesNoAcknowledgedRedemption kills the primary and promotes the standby while
+// redemptions continue.
+func TestAFailoverLosesNoAcknowledgedRedemption(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
 	load := startLoad(t, p.installed, p.servers...)
@@ -38,8 +38,8 @@ func TestAFailoverLosesNothingThatWasAcknowledged(t *testing.T) {
 	load.check(p.installed)
 }
 
-// TestServersLeaveADemotedPrimary has the primary live on but refuse writes, as after a switch-over: connections to it work and
-// lead nowhere.
+// TestServersLeaveADemotedPrimary has the primary refuse writes, as after a switch-over: connections to it work, but are of no
+// use.
 func TestServersLeaveADemotedPrimary(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
@@ -69,8 +69,8 @@ func (p *pair) awaitService(c *load, since time.Time) {
 	}
 }
 
-// TestWithoutItsStandbyNothingIsAcknowledged has the standby die: the primary waits for it, writes are answered with
-// unavailable and reads as ever, and service is complete when it is back.
+// TestWithoutItsStandbyNothingIsAcknowledged kills the standby: the primary waits for it, writes get unavailable,
+// reads work, and writes work again when it is back.
 func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
@@ -101,7 +101,7 @@ func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
 		}
 	})
 	if now := load.replies.count(); now != acknowledged {
-		t.Errorf("%d redemptions were acknowledged that no standby has", now-acknowledged)
+		t.Errorf("%d redemptions were acknowledged without the standby", now-acknowledged)
 	}
 
 	if err := p.standby.Restart(t.Context()); err != nil {
@@ -121,8 +121,8 @@ const (
 	connectionsEach = 2 * 16 // of a server to PostgreSQL: two pools
 )
 
-// readUntil reads from both servers, and counts their connections, until ended returns true.
-func (p *pair) readUntil(token string, ended func() bool) {
+// readUntil reads from both servers, and counts their connections, until stop returns true.
+func (p *pair) readUntil(token string, stop func() bool) {
 	p.Helper()
 	conn, err := pgx.Connect(p.Context(), p.primary.DSN("perks"))
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *pair) readUntil(token string, ended func() bool) {
 			for _, s := range p.servers {
 				begun := time.Now()
 				if status := programs.StatusOf(p.T, s.URL+"/v2/partners"+path, token); status != http.StatusOK {
-					p.Errorf("%s is answered %d", path, status)
+					p.Errorf("%s got %d", path, status)
 				}
 				slowest = max(slowest, time.Since(begun))
 			}
@@ -145,7 +145,7 @@ func (p *pair) readUntil(token string, ended func() bool) {
 			p.Fatal(err)
 		}
 		most = max(most, connections)
-		return ended()
+		return stop()
 	})
 	p.Logf("the slowest read took %s, and there were at most %d connections", slowest.Round(time.Millisecond), most)
 	if slowest > readWithin {
@@ -211,11 +211,11 @@ func bothAddresses(a, b *storetest.PostgresServer) string {
 	return (&url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/perks", RawQuery: query.Encode()}).String()
 }
 
-// become waits until both servers have become ready, or no longer ready, since something happened.
+// become waits until both servers have become ready, or no longer ready.
 func (p *pair) become(ready bool, since time.Time) {
 	p.Helper()
 	for n, w := range p.watches {
-		p.Logf("server %d says that ready is %t after %s", n, ready, w.becomes(ready).Sub(since).Round(time.Millisecond))
+		p.Logf("server %d reports ready %t after %s", n, ready, w.becomes(ready).Sub(since).Round(time.Millisecond))
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// TestNothingIsAcknowledgedIntoAFileThatIsGone removes or replaces the files of a SQLite database during redemptions. What was
-// acknowledged before is in the file, wherever it is now; what comes after is refused.
-func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
+// TestNothingIsAcknowledgedIntoALostFile removes or replaces the files of a SQLite database during redemptions. Those
+// acknowledged before are in the file, wherever it is now; later ones are refused.
+func TestNothingIsAcknowledgedIntoALostFile(t *testing.T) {
 	parallel(t)
 	t.Run("moved and put back", func(t *testing.T) {
 		g := newLostFile(t)
-		g.lose(func() { g.must(os.Rename(g.path, g.path+".away")) })
-		g.must(os.Rename(g.path+".away", g.path))
+		g.lose(func() { g.must(os.Rename(g.path, g.path+".moved")) })
+		g.must(os.Rename(g.path+".moved", g.path))
 		g.watch.becomes(true)
 		g.log("the database takes writes again")
 		g.checkServed()
@@ -40,7 +40,7 @@ func TestNothingIsAcknowledgedIntoAFileThatIsGone(t *testing.T) {
 		g := newLostFile(t)
 		g.lose(func() { g.must(os.Remove(g.path + "-wal")) })
 		g.watch.stop()
-		g.server.Kill() // what was only in the log has been brought into the file by now
+		g.server.Kill() // a checkpoint has moved the log into the file by now
 		g.restart()
 	})
 }
@@ -53,7 +53,7 @@ type lostFile struct {
 	server    *programs.Server
 	watch     *readinessWatch
 	load      *load
-	late      attempt // while the file was gone
+	late      attempt // made while the file was gone
 }
 
 func newLostFile(t *testing.T) *lostFile {
@@ -98,7 +98,7 @@ func (g *lostFile) restart() {
 	server.Terminate()
 }
 
-// checkServed checks that all attempts get a reply, also the one that was refused, and that the database has all of them.
+// checkServed checks that all attempts get a reply, even the refused one, and that the database has all of them.
 func (g *lostFile) checkServed() {
 	g.Helper()
 	g.must(g.load.redeemUntilReply(g.late, 0))
@@ -121,11 +121,11 @@ func TestDamageToAFileIsReportedAndDoesNotSpread(t *testing.T) {
 	server := i.Start()
 	redeemer := newRedeemer(t, i.Token(server.URL), 1)
 	if status := programs.StatusOf(t, server.URL+"/v2/get-property/7", redeemer.token); status != http.StatusInternalServerError {
-		t.Errorf("what is damaged is answered %d, want 500", status)
+		t.Errorf("a damaged table got %d, want 500", status)
 	}
 	server.WaitFor(t, "the database is damaged; restore a backup with 'perksd restore'")
 	if answer, err := redeemer.redeem(server.URL, attempt{perk: "rush", user: "u-0001"}); err != nil || answer.status != http.StatusCreated {
-		t.Errorf("what is whole is answered %+v, %v", answer, err)
+		t.Errorf("an intact table got %+v, %v", answer, err)
 	}
 	requireReads(t, server, redeemer.token)
 	server.Terminate()
@@ -142,7 +142,7 @@ func damage(t *testing.T, path, table string) {
 	if err := db.QueryRow(`SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = ?`, table).Scan(&page, &size); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil { // and with it the log
+	if err := db.Close(); err != nil { // removes the log
 		t.Fatal(err)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -155,7 +155,7 @@ func damage(t *testing.T, path, table string) {
 	}
 }
 
-// zeroes is without end.
+// zeroes is an endless reader.
 type zeroes struct{}
 
 func (zeroes) Read(into []byte) (int, error) {

@@ -10,12 +10,12 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// answeredWithin is how long a request may take, whatever the database does: 15 s for the work on it, and a little.
+// answeredWithin bounds a request, whatever the database does: the timeout of 15 s, and a margin.
 const answeredWithin = 17 * time.Second
 
-// TestADatabaseThatHangsHoldsNobodyUpForLong stops PostgreSQL where it is: connections stay open, and nothing is answered.
-// More ask than there are connections.
-func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
+// TestAHangingDatabaseDelaysRequestsBriefly suspends PostgreSQL: connections stay open, and queries get no reply. There are
+// more requests than connections.
+func TestAHangingDatabaseDelaysRequestsBriefly(t *testing.T) {
 	parallel(t)
 	database := startPostgres(t)
 	i := programs.InstallOver(t, database.DSN("perks"))
@@ -38,12 +38,12 @@ func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
 			if n%2 == 0 {
 				late := attempt{perk: "rush", user: userNumber(loadUsers - 1 - n)}
 				if _, err := many.redeem(server.URL, late); err == nil || !strings.Contains(err.Error(), "status 503") {
-					t.Errorf("a redemption is answered %v", err)
+					t.Errorf("a redemption got %v", err)
 				}
 				return
 			}
 			if status, err := programs.Get(server.URL+"/v2/partners/perks", load.redeemer.token); err != nil || status != http.StatusServiceUnavailable {
-				t.Errorf("a read is answered %d, %v", status, err)
+				t.Errorf("a read got %d, %v", status, err)
 			}
 		})
 	}
@@ -58,7 +58,7 @@ func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
 		t.Fatal(err)
 	}
 	thawed := time.Now()
-	t.Logf("ready %s after the database went on", ready.becomes(true).Sub(thawed).Round(time.Millisecond))
+	t.Logf("ready %s after the database resumed", ready.becomes(true).Sub(thawed).Round(time.Millisecond))
 	if err := load.redeemUntilReply(load.nextAttempt(), 0); err != nil {
 		t.Error(err)
 	}
@@ -70,7 +70,7 @@ func TestADatabaseThatHangsHoldsNobodyUpForLong(t *testing.T) {
 	server.Terminate()
 }
 
-// TestAServerWithoutItsDatabaseDoesNotStart leaves it to the supervisor to try again.
+// TestAServerWithoutItsDatabaseDoesNotStart: the supervisor restarts it.
 func TestAServerWithoutItsDatabaseDoesNotStart(t *testing.T) {
 	parallel(t)
 	database := startPostgres(t)

@@ -24,12 +24,12 @@ const (
 
 func TestNothingAcknowledgedIsLostInTwentyKillsOverSQLite(t *testing.T) {
 	parallel(t)
-	killAgainAndAgain(t, programs.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db")), 1)
+	killRepeatedly(t, programs.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db")), 1)
 }
 
 func TestNothingAcknowledgedIsLostInTwentyKillsOfTwoReplicas(t *testing.T) {
 	parallel(t)
-	killAgainAndAgain(t, programs.InstallOver(t, storetest.PostgresDatabase(t)), 2)
+	killRepeatedly(t, programs.InstallOver(t, storetest.PostgresDatabase(t)), 2)
 }
 
 // killTest redeems while servers are killed.
@@ -42,7 +42,7 @@ type killTest struct {
 	random    *rand.Rand
 }
 
-func killAgainAndAgain(t *testing.T, i *programs.Installation, servers int) {
+func killRepeatedly(t *testing.T, i *programs.Installation, servers int) {
 	i.ImportCSV("users", usersCSV(killRounds*usersPerRound))
 	i.ImportCSV("perks", perkCSV("rush", killStock))
 	k := &killTest{T: t, installed: i, servers: i.StartTogether(servers), replies: newReplies(), random: rand.New(rand.NewPCG(1, 2))}
@@ -61,7 +61,7 @@ func killAgainAndAgain(t *testing.T, i *programs.Installation, servers int) {
 	stored := i.Redemptions()
 	k.replies.check(t, stored, killStock)
 	if len(stored) != killStock {
-		t.Errorf("in the end %d redemptions are stored, want the whole stock of %d", len(stored), killStock)
+		t.Errorf("finally %d redemptions are stored, want the whole stock of %d", len(stored), killStock)
 	}
 	k.replies.onlyRefused(t, api.CodeAlreadyRedeemed, api.CodeSoldOut)
 	if unknown < killRounds {
@@ -73,7 +73,7 @@ func killAgainAndAgain(t *testing.T, i *programs.Installation, servers int) {
 	}
 }
 
-// attempts are those of a round's users: of every second one twice under one key, of the others twice without a key.
+// attempts returns a round's attempts: two for each user, every second user with one key, the others without.
 func (k *killTest) attempts(round int) []attempt {
 	var list []attempt
 	for n := range usersPerRound {
@@ -119,14 +119,14 @@ func (k *killTest) retry(attempts []attempt) {
 		right := made == "" || a.key == "" && answer.code == api.CodeAlreadyRedeemed || a.key != "" && answer.made.ID == made && answer.replayed
 		switch {
 		case err != nil:
-			k.Errorf("%+v, retried at servers that run: %v", a, err)
+			k.Errorf("%+v, retried at running servers: %v", a, err)
 		case !right:
-			k.Errorf("%+v, whose redemption is %s, was answered %+v", a, made, answer)
+			k.Errorf("%+v, whose redemption is %s, got %+v", a, made, answer)
 		}
 	})
 }
 
-// sendAll sends the attempts from several workers at once, to the servers in turn, and records the replies.
+// sendAll sends the attempts from several workers at once, round-robin to the servers, and records the replies.
 func (k *killTest) sendAll(attempts []attempt, then func(attempt, reply, error)) {
 	k.Helper()
 	type job struct {

@@ -67,13 +67,13 @@ func (l *load) work(worker int) {
 	}
 }
 
-// nextAttempt is for a user who has none yet.
+// nextAttempt returns an attempt for a user who has none yet.
 func (l *load) nextAttempt() attempt {
 	user := userNumber(int(l.begun.Add(1)) - 1)
 	return attempt{perk: "rush", user: user, key: "key-of-" + user}
 }
 
-// redeemUntilReply tries one server after the other, beginning with the one of that number.
+// redeemUntilReply tries the servers one by one, starting with the given one.
 func (l *load) redeemUntilReply(a attempt, first int) error {
 	pace := time.NewTicker(retryPace)
 	defer pace.Stop()
@@ -93,7 +93,7 @@ func (l *load) awaitReplies(more int) {
 	eventually(l.T, atLast, fmt.Sprintf("%d more redemptions were acknowledged", more), func() bool { return l.replies.count() >= target })
 }
 
-// finish begins no further attempt, and returns when all have a reply.
+// finish starts no further attempt, and returns when all have a reply.
 func (l *load) finish() {
 	close(l.stop)
 	l.working.Wait()
@@ -130,10 +130,10 @@ type redeemer struct {
 	token  string
 }
 
-// replyTimeout is longer than any server takes to reply, if only that it does not know.
+// replyTimeout is longer than any server takes to reply, even with an unknown outcome.
 const replyTimeout = 20 * time.Second
 
-// newRedeemer has so many connections to each server at once.
+// newRedeemer opens up to so many connections to each server.
 func newRedeemer(t *testing.T, token string, connections int) *redeemer {
 	transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -173,7 +173,7 @@ func (r *redeemer) redeem(url string, a attempt) (reply, error) {
 	return answer, err
 }
 
-// usersCSV is a file of the users u-0000 and on.
+// usersCSV returns a file of n users, from u-0000 on.
 func usersCSV(n int) string {
 	var text strings.Builder
 	text.WriteString("id\n")
@@ -185,12 +185,12 @@ func usersCSV(n int) string {
 
 func userNumber(n int) string { return fmt.Sprintf("u-%04d", n) }
 
-// perkCSV is a file of one perk of which there are so many.
+// perkCSV returns a file of one perk with the stock.
 func perkCSV(id string, stock int) string {
 	return fmt.Sprintf("id,title,description,city,stock\n%s,Rush,For the first,Bath,%d\n", id, stock)
 }
 
-// replies are recorded, to be compared with the database.
+// replies are recorded replies, for comparison with the database.
 type replies struct {
 	mu        sync.Mutex
 	made      map[string]string // the user by the redemption
@@ -202,7 +202,7 @@ func newReplies() *replies {
 	return &replies{made: map[string]string{}, underKeys: map[string]string{}, refused: map[api.Code]int{}}
 }
 
-// record adds a reply. One that cannot be true, whatever the database has, is an error.
+// record adds a reply. One that contradicts its request or an earlier reply is an error.
 func (r *replies) record(a attempt, answer reply) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,10 +211,10 @@ func (r *replies) record(a attempt, answer reply) error {
 		return nil
 	}
 	if answer.made.UserID != a.user || answer.made.PerkID != a.perk {
-		return fmt.Errorf("%+v was answered with %+v", a, answer.made)
+		return fmt.Errorf("%+v got %+v", a, answer.made)
 	}
 	if first := r.underKeys[a.key]; a.key != "" && first != "" && first != answer.made.ID {
-		return fmt.Errorf("the key %s was answered with redemption %s, and again with %s", a.key, first, answer.made.ID)
+		return fmt.Errorf("the key %s got redemption %s, and then %s", a.key, first, answer.made.ID)
 	}
 	if a.key != "" {
 		r.underKeys[a.key] = answer.made.ID
@@ -223,7 +223,7 @@ func (r *replies) record(a attempt, answer reply) error {
 	return nil
 }
 
-// copy is what has been recorded until now.
+// copy returns a copy of the replies so far.
 func (r *replies) copy() *replies {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -258,14 +258,14 @@ func (r *replies) check(t *testing.T, stored []store.RedemptionRecord, stock int
 		}
 	}
 	if len(lost) > 0 {
-		t.Errorf("%d redemptions were acknowledged and are lost, such as %s", len(lost), slices.Min(lost))
+		t.Errorf("%d redemptions were acknowledged, but are missing, such as %s", len(lost), slices.Min(lost))
 	}
 	if len(stored) > stock {
 		t.Errorf("%d redemptions of a stock of %d", len(stored), stock)
 	}
 }
 
-// onlyRefused checks that nobody was refused for another reason.
+// onlyRefused checks that no attempt was refused for another reason.
 func (r *replies) onlyRefused(t *testing.T, reasons ...api.Code) {
 	t.Helper()
 	for code, n := range r.refused {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	_ "example.com/perks/cli" // perksctl is made of it: when it changes, no result of these tests counts any more
+	_ "example.com/perks/cli" // perksctl is built from it: a change must invalidate cached results of these tests
 	"example.com/perks/cmd/dev/programs"
 )
 
@@ -20,7 +20,7 @@ var folder string
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(func() int {
-		// They wait for the most part, and not for the processor. serverSlots bounds those that measure times.
+		// They mostly wait, and not for the processor. serverSlots bounds those that measure times.
 		err := flag.Set("test.parallel", "32")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -40,7 +40,7 @@ var perksctl = sync.OnceValues(func() (path string, err error) {
 	return filepath.Join(folder, "perksctl"), programs.Build(context.Background(), folder, "example.com/perks/cmd/perksctl")
 })
 
-// serverSlots bounds how many tests of perksd run at once: they hold it, and a database, against limits of time.
+// serverSlots bounds how many tests of perksd run at once: they measure it, and a database, against time limits.
 var serverSlots = make(chan struct{}, 4)
 
 // parallel makes a test of perksd run beside others.
@@ -51,15 +51,15 @@ func parallel(t *testing.T) {
 	t.Cleanup(func() { <-serverSlots })
 }
 
-// isLong tells whether there is time for the long form of the tests.
+// isLong reports whether to run the long form of the tests.
 func isLong() bool { return os.Getenv("PERKS_ENDURANCE") == "long" }
 
 const (
 	pollInterval = 20 * time.Millisecond
-	atLast       = 30 * time.Second // by when anything has come about, however busy the machine is
+	atLast       = 30 * time.Second // bounds every wait, on a busy machine
 )
 
-// eventually polls until the condition is true, and returns how long that took. It fails the test when it takes too long.
+// eventually polls until the condition is true, and returns how long that took. It fails the test after the time limit.
 func eventually(t *testing.T, within time.Duration, what string, condition func() bool) time.Duration {
 	t.Helper()
 	begun := time.Now()

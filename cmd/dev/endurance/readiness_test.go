@@ -9,7 +9,7 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// TestReadinessFollowsTheDatabase has the database die and come back, while the server lives on.
+// TestReadinessFollowsTheDatabase kills and restarts the database while the server runs.
 func TestReadinessFollowsTheDatabase(t *testing.T) {
 	parallel(t)
 	database := startPostgres(t)
@@ -20,7 +20,7 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 	if err := database.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("not ready %s after the database died", readiness.becomes(false).Sub(died).Round(time.Millisecond))
+	t.Logf("not ready %s after the database was killed", readiness.becomes(false).Sub(died).Round(time.Millisecond))
 	if err := database.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -30,21 +30,21 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 	server.Terminate()
 }
 
-// readinessWatch asks a server again and again whether it is ready. The process has to be well all the while.
+// readinessWatch polls a server's readiness. The server must stay live all the time.
 type readinessWatch struct {
 	t       *testing.T
 	url     string
-	changes chan change // beginning with what was found first
+	changes chan change // starting with the first result
 	stop    func()
 }
 
-// change is what the server says from an instant on.
+// change is the readiness from a given time on.
 type change struct {
 	ready bool
 	at    time.Time
 }
 
-// watchReadiness watches until stop, at the latest until the end of the test.
+// watchReadiness watches until stop or the end of the test.
 func watchReadiness(t *testing.T, s *programs.Server) *readinessWatch {
 	stopped := make(chan struct{})
 	w := &readinessWatch{t: t, url: s.URL, changes: make(chan change, 100)}
@@ -69,7 +69,7 @@ func (w *readinessWatch) ask(stopped <-chan struct{}) {
 		case <-next.C:
 		}
 		if status, err := programs.Get(w.url+"/livez", ""); err != nil || status != http.StatusOK {
-			w.t.Errorf("/livez answers %d, %v", status, err)
+			w.t.Errorf("/livez: %d, %v", status, err)
 		}
 		status, err := programs.Get(w.url+"/readyz", "")
 		if err != nil {
@@ -96,7 +96,7 @@ func (w *readinessWatch) becomes(ready bool) time.Time {
 				return c.at
 			}
 		case <-late:
-			w.t.Fatalf("after %s /readyz still does not say that ready is %t", readyWithin, ready)
+			w.t.Fatalf("after %s /readyz still does not report ready %t", readyWithin, ready)
 		}
 	}
 }

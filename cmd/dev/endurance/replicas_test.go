@@ -19,9 +19,9 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestTwoReplicasGiveAwayWhatThereIsOnce has two servers start at the same moment on an empty database. Each user asks both
-// at the same moment, every second one under one key.
-func TestTwoReplicasGiveAwayWhatThereIsOnce(t *testing.T) {
+// TestTwoReplicasRedeemTheStockOnce starts two servers at the same time on an empty database. Each user redeems at both at the
+// same time, every second one with one key.
+func TestTwoReplicasRedeemTheStockOnce(t *testing.T) {
 	parallel(t)
 	const users, stock = 100, 50
 	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
@@ -65,7 +65,7 @@ func TestTwoReplicasGiveAwayWhatThereIsOnce(t *testing.T) {
 	}
 }
 
-// agree tells whether two replies to one user can both be true. With one key both show the redemption, which one of them
+// agree reports whether two replies to one user are consistent. With one key both show the redemption, which one of them
 // made; without a key the second is refused.
 func agree(underKey bool, a, b reply) bool {
 	if a.status != http.StatusCreated {
@@ -80,7 +80,7 @@ func agree(underKey bool, a, b reply) bool {
 	return b.code == api.CodeAlreadyRedeemed
 }
 
-func TestStockThatIsAddedIsThereOnEveryReplica(t *testing.T) {
+func TestAddedStockIsAvailableOnEveryReplica(t *testing.T) {
 	parallel(t)
 	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
 	replicas := i.StartTogether(2)
@@ -105,10 +105,10 @@ func TestStockThatIsAddedIsThereOnEveryReplica(t *testing.T) {
 	expect(1, 3, soldOut)
 }
 
-// refusedWithin is what is promised of clients that are disabled and of keys that are dropped.
+// refusedWithin is the documented limit for disabled clients and dropped keys.
 const refusedWithin = 5 * time.Second
 
-// refusedOn tells how long after do each of the servers last accepted a token. Meanwhile another client's is never refused.
+// refusedOn measures how long after do each server last accepted a token. Another client's token must never be refused.
 func refusedOn(t *testing.T, servers []*programs.Server, leaving, staying string, do func()) {
 	t.Helper()
 	status := func(s *programs.Server, token string) int {
@@ -116,7 +116,7 @@ func refusedOn(t *testing.T, servers []*programs.Server, leaving, staying string
 	}
 	for i, s := range servers {
 		if got := status(s, leaving); got != http.StatusOK {
-			t.Fatalf("server %d answers %d before", i, got)
+			t.Fatalf("server %d returns %d before", i, got)
 		}
 	}
 	begun := time.Now()
@@ -132,11 +132,11 @@ func refusedOn(t *testing.T, servers []*programs.Server, leaving, staying string
 				last[i], out = asked, false
 			case http.StatusUnauthorized:
 			default:
-				t.Fatalf("server %d answers %d", i, got)
+				t.Fatalf("server %d returns %d", i, got)
 			}
 			if staying != "" {
 				if got := status(s, staying); got != http.StatusOK {
-					t.Fatalf("another client is answered %d", got)
+					t.Fatalf("another client got %d", got)
 				}
 			}
 		}
@@ -156,8 +156,8 @@ func TestADisabledClientIsRefusedOnEveryReplica(t *testing.T) {
 		address  func(*testing.T) string
 		replicas int
 	}{
-		"three over PostgreSQL": {func(t *testing.T) string { return storetest.PostgresDatabase(t) }, 3},
-		"one over SQLite":       {func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "perks.db") }, 1},
+		"three on PostgreSQL": {func(t *testing.T) string { return storetest.PostgresDatabase(t) }, 3},
+		"one on SQLite":       {func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "perks.db") }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parallel(t)
@@ -171,7 +171,7 @@ func TestADisabledClientIsRefusedOnEveryReplica(t *testing.T) {
 	}
 }
 
-// TestADroppedKeyIsRefusedOnEveryReplica drops the one key that signs. What is issued once all know of it is good everywhere.
+// TestADroppedKeyIsRefusedOnEveryReplica drops the signing key. Tokens issued once all replicas know the new key are valid everywhere.
 func TestADroppedKeyIsRefusedOnEveryReplica(t *testing.T) {
 	parallel(t)
 	i := programs.InstallOver(t, storetest.PostgresDatabase(t))
@@ -186,7 +186,7 @@ func TestADroppedKeyIsRefusedOnEveryReplica(t *testing.T) {
 		fresh := token(issuer)
 		for _, s := range replicas {
 			if got := programs.StatusOf(t, s.URL+"/v2/partners/perks", fresh); got != http.StatusOK {
-				t.Errorf("a token of the new key is answered %d", got)
+				t.Errorf("a token of the new key got %d", got)
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func TestHourlyTokensAreTheSameOnEveryReplica(t *testing.T) {
 	id, secret := i.Client("Hourly")
 	here := programs.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret)
 	there := programs.TokenOf(t, http.DefaultClient, replicas[1].URL, id, secret)
-	if !here.ExpiresAt.Equal(there.ExpiresAt) { // an hour began between the two
+	if !here.ExpiresAt.Equal(there.ExpiresAt) { // a new hour started between the two
 		here = programs.TokenOf(t, http.DefaultClient, replicas[0].URL, id, secret)
 	}
 	if here.AccessToken != there.AccessToken {
@@ -236,13 +236,13 @@ func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
 			latest := []string{token}
 			if kind := key + r.URL; !kinds[kind] {
 				kinds[kind], keys[key] = true, true
-				tokens = append(tokens, token) // one of each key and replica is enough to try again and again
+				tokens = append(tokens, token) // one of each key and replica is enough
 			}
 			for _, token := range append(latest, tokens...) {
 				for _, other := range replicas {
 					tried++
 					if got := programs.StatusOf(t, other.URL+"/v2/partners/perks", token); got != http.StatusOK {
-						t.Fatalf("a token is answered %d", got)
+						t.Fatalf("a token got %d", got)
 					}
 				}
 			}
@@ -266,7 +266,7 @@ func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
 	}
 	i.Must("", "keys", "rotate")
 	waitForNewKey()
-	t.Logf("%d tokens of %d keys were issued, and tokens tried %d times", issued, len(keys), tried)
+	t.Logf("%d tokens of %d keys were issued, and verified %d times", issued, len(keys), tried)
 	if len(keys) < 2 {
 		t.Error("no other key signed")
 	}

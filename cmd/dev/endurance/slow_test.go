@@ -29,13 +29,13 @@ const (
 	memoryAllowed = 288 << 10 // KiB
 )
 
-// slowKind is a kind of connection that holds on to a server for as long as it lets it.
+// slowKind is a kind of connection that stays open as long as the server allows.
 type slowKind struct {
 	name    string
 	hello   string        // what is sent at once
-	drip    string        // what is sent after that, again and again, a byte at each tick
+	drip    string        // sent after that in a loop, a byte at each tick
 	reading bool          // the answer is read a few bytes at each tick
-	cutOff  time.Duration // when the server gives up; zero is later than this test
+	cutOff  time.Duration // when the server closes it; zero is after this test
 }
 
 // slowConnections are many connections of one kind.
@@ -44,12 +44,12 @@ type slowConnections struct {
 	conns   []net.Conn
 	opened  time.Time
 	cut     sync.WaitGroup
-	cutLast atomic.Int64 // nanoseconds after opened at which the last one ended
-	ended   atomic.Int64
+	cutLast atomic.Int64 // nanoseconds after opened at which the last one was cut off
+	closed  atomic.Int64
 }
 
-// TestSlowAndIdleConnectionsDoNotExhaustTheServer proves that 2,000 connections that want to cost much cost little: each is
-// cut off when its time is up, and a normal request meanwhile is answered at once.
+// TestSlowAndIdleConnectionsDoNotExhaustTheServer checks that 2,000 slow connections use few resources: each is cut off after
+// its timeout, and normal requests meanwhile are fast.
 func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 	allowManyFiles(t)
 	i := programs.Install(t)
@@ -99,7 +99,7 @@ func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 	}
 }
 
-// allowManyFiles lets this process, and the server that it starts, have so many connections.
+// allowManyFiles raises the limit of open files of this process and the server that it starts.
 func allowManyFiles(t *testing.T) {
 	t.Helper()
 	const needed = 5*connectionsPerKind + 500
@@ -117,7 +117,7 @@ func allowManyFiles(t *testing.T) {
 	}
 }
 
-// longPerks makes a page of perks an answer that does not go into the buffers of a connection.
+// longPerks returns perks so long that a page of them does not fit into a connection's buffers.
 func longPerks(n int) string {
 	var text strings.Builder
 	text.WriteString("id,title,description,city\n")
@@ -127,10 +127,10 @@ func longPerks(n int) string {
 	return text.String()
 }
 
-// open connects them all and sends what each says first.
+// open connects them all and sends hello.
 func (c *slowConnections) open(t *testing.T, address string) {
 	t.Helper()
-	// A small window is full soon: then the server has to wait for the reader.
+	// A small window fills up quickly, so the server has to wait for the reader.
 	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
 	}}
@@ -146,17 +146,17 @@ func (c *slowConnections) open(t *testing.T, address string) {
 		}
 		c.conns = append(c.conns, conn)
 		if !c.reading {
-			c.cut.Go(func() { c.awaitEnd(conn) })
+			c.cut.Go(func() { c.awaitClose(conn) })
 		}
 	}
 }
 
-// awaitEnd reads what the server says until it closes the connection.
-func (c *slowConnections) awaitEnd(conn net.Conn) {
+// awaitClose reads until the server closes the connection.
+func (c *slowConnections) awaitClose(conn net.Conn) {
 	if _, err := io.Copy(io.Discard, conn); errors.Is(err, net.ErrClosed) {
-		return // by the end of the test
+		return // closed by the test
 	}
-	c.ended.Add(1)
+	c.closed.Add(1)
 	c.cutLast.Store(int64(time.Since(c.opened)))
 }
 
@@ -185,12 +185,12 @@ func (c *slowConnections) keepBusy(stop <-chan struct{}) {
 func (c *slowConnections) check(t *testing.T) {
 	t.Helper()
 	last := time.Duration(c.cutLast.Load()).Round(10 * time.Millisecond)
-	ended := int(c.ended.Load())
+	closed := int(c.closed.Load())
 	switch {
-	case c.cutOff == 0 && ended > 0:
-		t.Errorf("%s: %d connections were cut off, the last after %s", c.name, ended, last)
-	case c.cutOff > 0 && (ended != connectionsPerKind || last < c.cutOff || last > c.cutOff+tolerance):
-		t.Errorf("%s: %d of %d connections were cut off, the last after %s, want %s", c.name, ended, connectionsPerKind, last, c.cutOff)
+	case c.cutOff == 0 && closed > 0:
+		t.Errorf("%s: %d connections were cut off, the last after %s", c.name, closed, last)
+	case c.cutOff > 0 && (closed != connectionsPerKind || last < c.cutOff || last > c.cutOff+tolerance):
+		t.Errorf("%s: %d of %d connections were cut off, the last after %s, want %s", c.name, closed, connectionsPerKind, last, c.cutOff)
 	}
 	if c.cutOff > 0 {
 		t.Logf("%s: cut off after %s at the latest", c.name, last)
@@ -241,7 +241,7 @@ func ask(url, token string) error {
 	return nil
 }
 
-// memory is the most that the process has had in memory until now, in KiB.
+// memory returns the peak memory of the process until now, in KiB.
 func memory(t *testing.T, s *programs.Server) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
@@ -257,6 +257,6 @@ func memory(t *testing.T, s *programs.Server) int {
 			return size
 		}
 	}
-	t.Fatal("the system does not say how much memory the server takes")
+	t.Fatal("the system does not report the server's memory")
 	return 0
 }

@@ -1,4 +1,4 @@
-// Command hello is the yardstick for the start of perksctl: a bare cobra program that prints one line.
+// Command hello is the baseline for the start time of perksctl: a minimal cobra program that prints one line.
 package main
 
 import (
