@@ -65,7 +65,7 @@ type tab struct {
 
 	mu         sync.Mutex
 	requested  []string
-	complaints []string
+	messages []string
 }
 
 // openTab opens a new page. Requests to another origin and unexpected console messages fail the test at its end.
@@ -92,8 +92,8 @@ func openTab(t *testing.T, browser context.Context, origin string) *tab {
 		if asked == 0 {
 			t.Errorf("the page requested nothing from %s", origin)
 		}
-		for _, complaint := range b.complaints {
-			t.Errorf("the console says: %s", complaint)
+		for _, message := range b.messages {
+			t.Errorf("the console says: %s", message)
 		}
 	})
 	return b
@@ -107,14 +107,14 @@ func (b *tab) handle(event any) {
 	case *network.EventRequestWillBeSent:
 		b.requested = append(b.requested, e.Request.URL)
 	case *runtime.EventExceptionThrown:
-		b.complaints = append(b.complaints, fmt.Sprintf("%s %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
+		b.messages = append(b.messages, fmt.Sprintf("%s %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
 	case *runtime.EventConsoleAPICalled:
-		b.complaints = append(b.complaints, fmt.Sprintf("console.%s: %s", e.Type, e.Args[0].Value))
+		b.messages = append(b.messages, fmt.Sprintf("console.%s: %s", e.Type, e.Args[0].Value))
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelVerbose || e.Entry.Level == log.EntryLevelInfo {
 			return // a hint
 		}
-		b.complaints = append(b.complaints, fmt.Sprintf("%s from %s: %s %s", e.Entry.Level, e.Entry.Source, e.Entry.Text, e.Entry.URL))
+		b.messages = append(b.messages, fmt.Sprintf("%s from %s: %s %s", e.Entry.Level, e.Entry.Source, e.Entry.Text, e.Entry.URL))
 	}
 }
 
@@ -123,13 +123,13 @@ func (b *tab) expect(part string) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, complaint := range b.complaints {
-		if strings.Contains(complaint, part) {
-			b.complaints = append(b.complaints[:i], b.complaints[i+1:]...)
+	for i, message := range b.messages {
+		if strings.Contains(message, part) {
+			b.messages = append(b.messages[:i], b.messages[i+1:]...)
 			return
 		}
 	}
-	b.t.Errorf("the console does not mention %q, but %q", part, b.complaints)
+	b.t.Errorf("the console does not mention %q, but %q", part, b.messages)
 }
 
 func (b *tab) do(what string, steps ...chromedp.Action[chromedp.Void]) {

@@ -63,24 +63,24 @@ func TestAuditRefuses(t *testing.T) {
 	o.refuses(exitUsage, "--follow shows future entries, --until past ones: use only one of them"+more, "audit", "-f", "--until", "1h")
 }
 
-func TestAuditFollowShowsWhatIsThereAndThenWhatComes(t *testing.T) {
+func TestAuditFollowShowsOldAndNewEntries(t *testing.T) {
 	o := withRedemptions(t)
 	o.ticks = make(chan time.Time)
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
 	out, in := io.Pipe()
 	var stderr bytes.Buffer
-	ended := make(chan int)
+	exited := make(chan int)
 	go func() {
 		code := o.program("", in, &stderr).run(ctx, []string{"audit", "--follow", "--limit", "2", "--action", "redemption.*"})
 		in.Close()
-		ended <- code
+		exited <- code
 	}()
 	lines := bufio.NewScanner(out)
 	next := func(want string) {
 		t.Helper()
 		if !lines.Scan() {
-			t.Fatalf("the output ended before %q: %s", want, stderr.String())
+			t.Fatalf("the output stopped before %q: %s", want, stderr.String())
 		}
 		equal(t, "line", want, lines.Text())
 	}
@@ -88,7 +88,7 @@ func TestAuditFollowShowsWhatIsThereAndThenWhatComes(t *testing.T) {
 	next("2026-06-15T12:02:00Z  client/acme               redemption.create      redemption/r-2")
 	next("2026-06-15T12:03:00Z  client/acme               redemption.create      redemption/r-3")
 	o.must("redemption", "approve", "r-1")
-	o.must("client", "disable", "acme") // which was not asked for
+	o.must("client", "disable", "acme") // filtered out
 	o.ticks <- testNow
 	next("2026-06-15T12:03:00Z  operator                  redemption.approve     redemption/r-1")
 	o.ticks <- testNow // with nothing new
@@ -96,15 +96,15 @@ func TestAuditFollowShowsWhatIsThereAndThenWhatComes(t *testing.T) {
 	o.ticks <- testNow
 	next("2026-06-15T12:03:00Z  operator                  redemption.reject      redemption/r-3")
 	interrupt()
-	if code := <-ended; code != exitDone || stderr.Len() > 0 {
-		t.Errorf("interrupted, it ended with %d and said %q", code, stderr.String())
+	if code := <-exited; code != exitDone || stderr.Len() > 0 {
+		t.Errorf("interrupted, it exited with %d and printed %q", code, stderr.String())
 	}
 }
 
-// unread is an output that nobody reads until released is closed.
+// unread is an output that blocks until released is closed.
 type unread struct {
 	bytes.Buffer
-	came     chan struct{} // gets something for each write
+	came     chan struct{} // receives once for each blocked write
 	released chan struct{}
 }
 
@@ -117,13 +117,13 @@ func (u *unread) Write(text []byte) (int, error) {
 	return u.Buffer.Write(text)
 }
 
-// TestAuditFollowHoldsNoTransactionWhileNobodyReads looks at the database while the first poll cannot be printed.
-func TestAuditFollowHoldsNoTransactionWhileNobodyReads(t *testing.T) {
+// TestAuditFollowHoldsNoTransactionWhileItsOutputBlocks checks the database while the first poll cannot be printed.
+func TestAuditFollowHoldsNoTransactionWhileItsOutputBlocks(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) (o *operator, readers func() int){
 		"sqlite": func(t *testing.T) (*operator, func() int) {
 			o := newSQLiteOperator(t)
 			return o, func() (busy int) {
-				o.must("client", "create", "--name", "Later", "--id", "later") // which a reader from before does not see
+				o.must("client", "create", "--name", "Later", "--id", "later") // which an older snapshot does not see
 				db, err := sql.Open("sqlite", o.path("perks.db"))
 				if err != nil {
 					t.Fatal(err)
@@ -160,23 +160,25 @@ func TestAuditFollowHoldsNoTransactionWhileNobodyReads(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			defer interrupt()
 			out := &unread{came: make(chan struct{}), released: make(chan struct{})}
-			ended := make(chan int)
-			go func() { ended <- o.program("", out, io.Discard).run(ctx, []string{"audit", "--follow", "-o", "jsonl"}) }()
+			exited := make(chan int)
+			go func() {
+				exited <- o.program("", out, io.Discard).run(ctx, []string{"audit", "--follow", "-o", "jsonl"})
+			}()
 			<-out.came
 			if n := readers(); n != 0 {
 				t.Errorf("%d transactions are open", n)
 			}
 			close(out.released)
-			o.ticks <- testNow // which is waited for once the first poll has ended
+			o.ticks <- testNow // received once the first poll is done
 			interrupt()
-			if code := <-ended; code != exitDone || strings.Count(out.String(), "A long name") < 25 || out.Len() < 2*4096 {
-				t.Errorf("it ended with %d and %d bytes: %s", code, out.Len(), out.String())
+			if code := <-exited; code != exitDone || strings.Count(out.String(), "A long name") < 25 || out.Len() < 2*4096 {
+				t.Errorf("it exited with %d and printed %d bytes: %s", code, out.Len(), out.String())
 			}
 		})
 	}
 }
 
-func TestAuditFollowOfTheRealProgramEndsWellWhenItIsTold(t *testing.T) {
+func TestAuditFollowExitsCleanlyOnSignals(t *testing.T) {
 	i := programs.Install(t)
 	i.Client("First")
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -191,22 +193,22 @@ func TestAuditFollowOfTheRealProgramEndsWellWhenItIsTold(t *testing.T) {
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 		lines := bufio.NewScanner(out)
 		if !lines.Scan() {
-			t.Fatal("nothing is shown of what is there")
+			t.Fatal("the existing entry is missing")
 		}
 		id, _ := i.Client("Second")
 		for !strings.Contains(lines.Text(), id) {
 			if !lines.Scan() {
-				t.Fatal("it ended before the new entry")
+				t.Fatal("it exited before the new entry")
 			}
 		}
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
 		if lines.Scan() {
-			t.Errorf("there is more: %s", lines.Text())
+			t.Errorf("there are more entries: %s", lines.Text())
 		}
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("after %s it ended with %v", signal, err)
+			t.Errorf("after %s it exited with %v", signal, err)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"example.com/perks/store"
 )
 
-// deleteProperty deletes a property as the server would for its owner.
+// deleteProperty deletes a property as its owner, like the server.
 func (o *operator) deleteProperty(id int64) {
 	o.t.Helper()
 	db := o.store()
@@ -20,7 +20,7 @@ func (o *operator) deleteProperty(id int64) {
 	}
 }
 
-func TestPropertyRestoreBringsItBackAsItWas(t *testing.T) {
+func TestPropertyRestore(t *testing.T) {
 	o := withClient(t)
 	o.must("import", "properties", o.file("odd.json", "["+odd["properties"]+"]"))
 	before := o.must("export", "properties", "-o", "jsonl")
@@ -37,7 +37,7 @@ func TestPropertyRestoreBringsItBackAsItWas(t *testing.T) {
 	o.refuses(exitUsage, `a property's id is a whole number above 0, not "one" (see 'perksd property restore --help')`, "property", "restore", "one")
 }
 
-func TestAuditShowsWhoDidWhat(t *testing.T) {
+func TestAuditShowsActorsAndActions(t *testing.T) {
 	o := withRedemptions(t)
 	o.must("import", "properties", o.file("properties.csv", importable["properties"]))
 	o.must("redemption", "approve", "r-1")

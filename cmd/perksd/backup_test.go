@@ -18,7 +18,7 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-func TestBackupOverwritesNothingAndMakesNoDatabase(t *testing.T) {
+func TestBackupOverwritesNothingAndCreatesNoDatabase(t *testing.T) {
 	o := newSQLiteOperator(t)
 	o.refuses(exitFailure, "perksd was never set up in the database "+o.path("perks.db")+"; name another with --database, or set this one up with 'perksd migrate'",
 		"backup", o.path("copy.db"))
@@ -32,7 +32,7 @@ func TestBackupOverwritesNothingAndMakesNoDatabase(t *testing.T) {
 	o.refuses(exitUsage, "FILE is missing (see 'perksd backup --help')", "backup")
 }
 
-func TestBackupOfPostgresSaysWhatToType(t *testing.T) {
+func TestBackupOfPostgresPrintsACommand(t *testing.T) {
 	authority := servertest.NewAuthority(t, "database").File()
 	tests := map[string]string{
 		"postgres://perks:hunter2@db.example:5433/perks":                                                      "postgres://perks@db.example:5433/perks",
@@ -47,22 +47,22 @@ func TestBackupOfPostgresSaysWhatToType(t *testing.T) {
 	}
 }
 
-func TestWhatBackupSaysToTypeWorks(t *testing.T) {
+func TestThePrintedBackupCommandWorks(t *testing.T) {
 	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	o.must("import", "users", o.file("users.csv", importable["users"]))
 	said := o.run("backup", o.path("copy.dump"))
 	_, line, _ := strings.Cut(strings.TrimSpace(said.stderr), "with: ")
 	if !regexp.MustCompile(`with a pg_dump of version (\d+) or newer, as the server is of version \d+, with: `).MatchString(said.stderr) {
-		t.Errorf("it does not say which pg_dump: %s", said.stderr)
+		t.Errorf("it does not name the version of pg_dump: %s", said.stderr)
 	}
-	o.types(line)
+	o.shell(line)
 	if dump, err := os.ReadFile(o.path("copy.dump")); err != nil || !bytes.HasPrefix(dump, []byte("PGDMP")) {
 		t.Errorf("%s makes no dump: %.10q, %v", line, dump, err)
 	}
 }
 
-// types has a shell run a command line, with PostgreSQL's own programs and perksd.
-func (o *operator) types(line string) string {
+// shell runs a command line in a shell, with PostgreSQL's programs and perksd.
+func (o *operator) shell(line string) string {
 	o.t.Helper()
 	config, err := pgconn.ParseConfig(o.env["PERKSD_DATABASE"])
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
+func TestARunningRequestIsFinishedAfterSIGTERM(t *testing.T) {
 	i := programs.Install(t)
 	i.ImportCSV("users", "id\nalice\n")
 	i.ImportCSV("perks", "id,title,description,city\ntea,Tea,Hot,Bath\n")
@@ -36,9 +36,9 @@ func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
 	fmt.Fprintf(conn, "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", token, len(body))
 	answers := bufio.NewReader(conn)
-	// The server asks for the body when a handler begins to read it: from here on the request is under way.
+	// The server asks for the body when a handler begins to read it: from here on the request is running.
 	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
-		t.Fatalf("the server answers %q, %v", line, err)
+		t.Fatalf("the server sends %q, %v", line, err)
 	}
 	if _, err := answers.ReadString('\n'); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
 	}
 	response, err := http.ReadResponse(answers, nil)
 	if err != nil {
-		t.Fatalf("the request under way was not answered: %v", err)
+		t.Fatalf("the running request got no response: %v", err)
 	}
 	defer response.Body.Close()
 	var made api.Redemption
@@ -60,11 +60,11 @@ func TestARequestUnderWayIsAnsweredAfterSIGTERM(t *testing.T) {
 	}
 	s.WaitForExit()
 	if kept := i.Redemptions(); len(kept) != 1 || kept[0].ID != made.ID {
-		t.Errorf("the redemption %s was answered, and kept are %v", made.ID, kept)
+		t.Errorf("redemption %s was returned, and the stored ones are %v", made.ID, kept)
 	}
 }
 
-func TestSIGHUPWithoutACertificateIsNoEnd(t *testing.T) {
+func TestSIGHUPWithoutACertificateKeepsServing(t *testing.T) {
 	s := programs.Install(t).Start()
 	s.SendSIGHUP()
 	s.WaitFor(t, "SIGHUP reloads the certificate, but there is none")
@@ -82,7 +82,7 @@ func TestExitCodesReachTheShell(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := cmd.ProcessState.ExitCode(); got != code {
-			t.Errorf("perksd %s ends with %d, want %d", strings.Join(args, " "), got, code)
+			t.Errorf("perksd %s exits with %d, want %d", strings.Join(args, " "), got, code)
 		}
 	}
 }

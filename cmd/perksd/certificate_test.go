@@ -12,7 +12,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// put writes a certificate to where perksd reads it.
+// put writes a certificate's files and returns their paths.
 func (o *operator) put(c *servertest.Certificate) (certFile, keyFile string) {
 	o.t.Helper()
 	return o.file("cert.pem", string(c.Cert)), o.file("key.pem", string(c.Key))
@@ -44,14 +44,14 @@ func TestServeWithACertificate(t *testing.T) {
 	}
 	defer open.Body.Close()
 	if said, _ := io.ReadAll(open.Body); open.StatusCode != http.StatusBadRequest || !strings.Contains(string(said), "HTTP request to an HTTPS server") {
-		t.Errorf("to a request in the open it says %d %s", open.StatusCode, said)
+		t.Errorf("a plain HTTP request got %d %s", open.StatusCode, said)
 	}
 	if code, log := stop(); code != exitDone {
 		t.Errorf("exit code %d; the log is\n%s", code, log)
 	}
 }
 
-func TestOnlyGoodTLSIsSpoken(t *testing.T) {
+func TestOnlySecureTLSIsOffered(t *testing.T) {
 	o := newOperator(t)
 	authority := servertest.NewAuthority(t, "Our own")
 	certFile, keyFile := o.put(authority.Issue())
@@ -72,7 +72,7 @@ func TestOnlyGoodTLSIsSpoken(t *testing.T) {
 	offers("TLS 1.3", true, &tls.Config{MinVersion: tls.VersionTLS13})
 }
 
-func TestOnlyHTTP1IsSpoken(t *testing.T) {
+func TestOnlyHTTP1IsOffered(t *testing.T) {
 	o := newOperator(t)
 	authority := servertest.NewAuthority(t, "Our own")
 	certFile, keyFile := o.put(authority.Issue())
@@ -89,11 +89,11 @@ func TestOnlyHTTP1IsSpoken(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said, _ := io.ReadAll(conn); !strings.HasPrefix(string(said), "HTTP/1.1 4") {
-		t.Errorf("to HTTP/2 it says %q", said)
+		t.Errorf("HTTP/2 got %q", said)
 	}
 }
 
-func TestHangUpWithoutACertificate(t *testing.T) {
+func TestServeIgnoresSIGHUPWithoutACertificate(t *testing.T) {
 	o := newOperator(t)
 	s, stop := o.serve()
 	o.reloads <- syscall.SIGHUP

@@ -12,7 +12,7 @@ import (
 	"example.com/perks/store"
 )
 
-// client reads a client from the database as the server would.
+// client reads a client from the database.
 func (o *operator) client(id string) store.Client {
 	o.t.Helper()
 	db := o.store()
@@ -44,7 +44,7 @@ func TestTheDatabaseHoldsOnlyAHashOfTheSecret(t *testing.T) {
 	}
 	kept := o.client(created.ID)
 	if kept.Secret != sha256.Sum256([]byte(created.Secret)) {
-		t.Error("the hash is not that of the secret")
+		t.Error("the hash does not match the secret")
 	}
 	hash, err := json.Marshal(kept.Secret)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestRotateSecretReplacesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := o.client("x").Secret; after == before || after != sha256.Sum256([]byte(rotated.Secret)) {
-		t.Error("the new secret is not the one that was printed")
+		t.Error("the new secret is not the printed one")
 	}
 	o.refuses(exitFailure, `There is no client "y".`, "client", "rotate-secret", "y")
 }
@@ -117,13 +117,13 @@ type noRandom struct{}
 
 func (noRandom) Read([]byte) (int, error) { return 0, errors.New("no entropy") }
 
-func TestWithoutRandomnessThereIsNoSecret(t *testing.T) {
+func TestSecretsNeedRandomness(t *testing.T) {
 	p := &program{random: noRandom{}}
 	if _, _, err := p.newSecret(); err == nil {
-		t.Error("a secret was made of nothing")
+		t.Error("a secret was made without randomness")
 	}
 	if _, err := newClientID("X", noRandom{}); err == nil {
-		t.Error("an id was made of nothing")
+		t.Error("an id was made without randomness")
 	}
 }
 
@@ -146,14 +146,14 @@ func TestClientUpdateChangesNameAndScope(t *testing.T) {
 	o.refuses(exitFailure, `There is no client "y".`, "client", "update", "y", "--name", "Y")
 }
 
-func TestAClientsIDDoesNotLookLikeAFlag(t *testing.T) {
+func TestAGeneratedClientIDDoesNotLookLikeAFlag(t *testing.T) {
 	o := newOperator(t)
 	o.refuses(exitUsage, `--id must not begin with '-', like a flag: "--help" (see 'perksd client create --help')`,
 		"client", "create", "--name", "X", "--id", "--help")
 	o.hasNoDatabase()
 }
 
-func TestWhatWasMeantIsSaid(t *testing.T) {
+func TestMistypedCommandsGetASuggestion(t *testing.T) {
 	o := newOperator(t)
 	o.refuses(exitUsage, `unknown flag: --nme: did you mean --name? (see 'perksd client create --help')`, "client", "create", "--nme", "X")
 	o.refuses(exitUsage, `there is no command "lst": did you mean "list"? The commands are create, disable, enable, list, rotate-secret, update (see 'perksd client --help')`, "client", "lst")

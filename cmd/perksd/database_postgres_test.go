@@ -16,8 +16,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestWhyThereIsNoConnection also proves that no message holds the password that is in each address.
-func TestWhyThereIsNoConnection(t *testing.T) {
+// TestConnectionErrors also checks that no message contains the password of the address.
+func TestConnectionErrors(t *testing.T) {
 	server := guardedServer(t)
 	executeIn(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN`)
 	folder, _ := server.Host()
@@ -32,19 +32,19 @@ func TestWhyThereIsNoConnection(t *testing.T) {
 			fmt.Sprintf(`there is no database "none" at %s; make it with: createdb --maintenance-db='postgres://postgres@/postgres?host=%s&port=5432' none`, folder, url.QueryEscape(folder))},
 		{"a wrong password", at("guarded", "postgres"),
 			fmt.Sprintf(`the password of "guarded" for the database "postgres" at %s is wrong or missing; give it in PGPASSWORD or in ~/.pgpass`, folder)},
-		{"a user who is not let in", at("nobody", "postgres"),
+		{"a user without access", at("nobody", "postgres"),
 			fmt.Sprintf(`PostgreSQL does not let "nobody" connect to the database "postgres" at %s: pg_hba.conf rejects connection for host "[local]", user "nobody", database "postgres", no encryption`, folder)},
-		{"a user who may not make tables", at("plain", "postgres"),
+		{"a user who may not create tables", at("plain", "postgres"),
 			fmt.Sprintf(`"plain" lacks a privilege in the database "postgres" at %s (permission denied for schema public); make it the owner of that database`, folder)},
-		{"a server that takes no writes", at("postgres", "postgres") + "&default_transaction_read_only=on", "PostgreSQL at " + folder + " is read-only; is it a standby? Name its primary"},
-		{"no server that takes writes", at("postgres", "postgres") + "&default_transaction_read_only=on&target_session_attrs=read-write",
+		{"a read-only server", at("postgres", "postgres") + "&default_transaction_read_only=on", "PostgreSQL at " + folder + " is read-only; is it a standby? Name its primary"},
+		{"no writable server", at("postgres", "postgres") + "&default_transaction_read_only=on&target_session_attrs=read-write",
 			"PostgreSQL at " + folder + " is read-only; is it a standby? Name its primary"},
-		{"nothing there", "postgres://perks:hunter2@127.0.0.1:" + freePort(t) + "/perks", "nothing listens at 127.0.0.1:PORT; is PostgreSQL running, and are host and port right?"},
-		{"no socket there", "postgres://perks:hunter2@/perks?host=/nowhere", "nothing listens at /nowhere; is PostgreSQL running, and are host and port right?"},
-		{"no such host", "postgres://perks:hunter2@db.invalid/perks", `there is no host "db.invalid"; is the name in the address of the database right?`},
+		{"a closed port", "postgres://perks:hunter2@127.0.0.1:" + freePort(t) + "/perks", "nothing listens at 127.0.0.1:PORT; is PostgreSQL running, and are host and port right?"},
+		{"a missing socket", "postgres://perks:hunter2@/perks?host=/nowhere", "nothing listens at /nowhere; is PostgreSQL running, and are host and port right?"},
+		{"an unknown host", "postgres://perks:hunter2@db.invalid/perks", `there is no host "db.invalid"; is the name in the address of the database right?`},
 		{"another program", "postgres://perks:hunter2@" + otherProgram(t, "220 mail.example ESMTP\r\n") + "/perks", "the server at 127.0.0.1:PORT is not PostgreSQL; are host and port right?"},
-		{"silence", "postgres://perks:hunter2@" + otherProgram(t, "") + "/perks?connect_timeout=1", "127.0.0.1:PORT did not respond in time; are host and port right, and does a firewall let perksd through?"},
-		{"a certificate that is not there", "postgres://perks:hunter2@db.example/perks?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
+		{"no reply", "postgres://perks:hunter2@" + otherProgram(t, "") + "/perks?connect_timeout=1", "127.0.0.1:PORT did not respond in time; are host and port right, and does a firewall let perksd through?"},
+		{"a missing certificate", "postgres://perks:hunter2@db.example/perks?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
 			"reading a file that the address of the database names: /nowhere/ca.pem: there is no such file"},
 	}
 	for _, test := range tests {
@@ -61,7 +61,7 @@ func TestWhyThereIsNoConnection(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatCannotBeReadIsNotShown(t *testing.T) {
+func TestAnInvalidAddressIsNotShown(t *testing.T) {
 	for _, address := range []string{
 		"postgres://perks:hunter2@db.example:many/perks", "postgres://perks:hunter2@[::1/perks", "postgres://perks:hun%ter2@db.example/perks",
 		"postgres://perks:hunter2@db.example/perks?sslmode=sometimes",
@@ -71,7 +71,7 @@ func TestAnAddressThatCannotBeReadIsNotShown(t *testing.T) {
 	}
 }
 
-func TestAServiceThatIsMissingIsNamed(t *testing.T) {
+func TestMissingFilesOfTheAddressAreNamed(t *testing.T) {
 	o := newOperatorOf(t, "")
 	file := o.file("services", "[other]\nhost=db.example\n")
 	t.Setenv("PGSERVICEFILE", file)
@@ -83,8 +83,8 @@ func TestAServiceThatIsMissingIsNamed(t *testing.T) {
 	o.refuses(exitUsage, "the address of the database has the parameter sslcrl: perksd reads no lists of revoked certificates", "migrate")
 }
 
-// TestWhatIsPrintedForPostgresIsReadAsItWasMeant has a blank in a parameter, for which libpq does not take a +.
-func TestWhatIsPrintedForPostgresIsReadAsItWasMeant(t *testing.T) {
+// TestPrintedAddressesEscapeSpaces has a space in a parameter, which libpq does not read from a +.
+func TestPrintedAddressesEscapeSpaces(t *testing.T) {
 	o := newOperatorOf(t, "postgres://perks:hunter2@db.example/perks?passfile=/etc/our%20own/pass&connect_timeout=1")
 	for _, args := range [][]string{{"backup", "x.dump"}, {"restore", "x.dump"}} {
 		said := o.run(args...)
@@ -94,7 +94,7 @@ func TestWhatIsPrintedForPostgresIsReadAsItWasMeant(t *testing.T) {
 	}
 }
 
-func TestForeignTablesAreLeftAlone(t *testing.T) {
+func TestOtherTablesAreNotChanged(t *testing.T) {
 	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	executeIn(t, o.env["PERKSD_DATABASE"], `CREATE TABLE migrations (id serial PRIMARY KEY, migration text, batch integer)`)
 	for _, args := range [][]string{{"migrate"}, {"migrate", "--status"}, {"client", "list"}, {"serve", "--addr", "127.0.0.1:0"}} {
@@ -115,7 +115,7 @@ func executeIn(t *testing.T, address, statement string) {
 	}
 }
 
-// guardedServer asks "guarded" for a password and lets "nobody" in by no means.
+// guardedServer asks user "guarded" for a password and refuses user "nobody".
 func guardedServer(t *testing.T) *storetest.PostgresServer {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "perks-hba-")
@@ -142,7 +142,7 @@ func guardedServer(t *testing.T) *storetest.PostgresServer {
 	return server
 }
 
-// freePort is a port on which nobody listens.
+// freePort returns a port on which nothing listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -157,7 +157,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// otherProgram is where a program listens that is not PostgreSQL: it greets, or says nothing.
+// otherProgram returns the address of a program that is not PostgreSQL: it sends a greeting, or nothing.
 func otherProgram(t *testing.T, greeting string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -180,7 +180,7 @@ func otherProgram(t *testing.T, greeting string) string {
 	return l.Addr().String()
 }
 
-// hostOf is the host and port of an address on loopback, or "".
+// hostOf returns the host and port of an address on loopback, or "".
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() != "127.0.0.1" {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDemoDataTwiceDoesNoHarm(t *testing.T) {
+func TestDemoDataCanRunTwice(t *testing.T) {
 	o := withClient(t)
 	args := []string{"demo-data", "--perks", "200", "--users", "20", "--properties", "10", "--owner", "acme"}
 	equal(t, "demo-data", "Imported 200 perks, 20 users and 10 properties.\n", o.must(args...))

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// inEnvironment is a value that differs from the default, and how the flag shows it.
+// inEnvironment returns a value that differs from the default, and how the flag shows it.
 func inEnvironment(f *pflag.Flag) (given, shown string) {
 	switch f.Value.Type() {
 	case "bool":
@@ -29,7 +29,7 @@ func inEnvironment(f *pflag.Flag) (given, shown string) {
 	return last, last
 }
 
-func TestEveryFlagOfTheServerHasAVariableThatItsHelpNames(t *testing.T) {
+func TestEveryFlagHasAVariableInItsHelp(t *testing.T) {
 	eachFlag(t, func(cmd *cobra.Command, f *pflag.Flag) {
 		given, shown := inEnvironment(f)
 		if err := readVariables(cmd, only(variable(f.Name), given), t.Output()); err != nil {
@@ -44,7 +44,7 @@ func TestEveryFlagOfTheServerHasAVariableThatItsHelpNames(t *testing.T) {
 	})
 }
 
-func TestAFlagBeatsItsVariable(t *testing.T) {
+func TestAFlagOverridesItsVariable(t *testing.T) {
 	eachFlag(t, func(cmd *cobra.Command, f *pflag.Flag) {
 		given, _ := inEnvironment(f)
 		if f.DefValue == "" && f.Value.Type() != "string" {
@@ -62,7 +62,7 @@ func TestAFlagBeatsItsVariable(t *testing.T) {
 	})
 }
 
-func TestAValueThatIsNotValidIsNamed(t *testing.T) {
+func TestInvalidVariablesAreNamed(t *testing.T) {
 	o := newOperator(t)
 	o.refuses(exitUsage, `invalid argument "x" for "--rate-burst" flag: it must be a whole number (see 'perksd serve --help')`, "serve", "--rate-burst", "x")
 	o.refuses(exitUsage, `invalid argument "5" for "--token-ttl" flag: it must be a number with a unit, such as 90s, 15m or 1h (see 'perksd serve --help')`,
@@ -76,8 +76,8 @@ func TestAValueThatIsNotValidIsNamed(t *testing.T) {
 		"it must be one of text, json (see 'perksd serve --help')", "serve")
 }
 
-// What one command is asked is not in the environment, where it would change, narrow or break others.
-func TestWhatIsAskedOfOneCommandIsNotInTheEnvironment(t *testing.T) {
+// Flags of one command have no variables, which would change, narrow or break other commands.
+func TestFlagsOfOneCommandHaveNoVariables(t *testing.T) {
 	o := newOperator(t)
 	o.must("client", "create", "--name", "Full", "--id", "full")
 	before := o.must("client", "list", "-o", "json")
@@ -107,20 +107,20 @@ func TestWhatIsAskedOfOneCommandIsNotInTheEnvironment(t *testing.T) {
 	})
 }
 
-func TestAVariableThatDoesNotCountIsToldOf(t *testing.T) {
+func TestAnIgnoredVariableIsReported(t *testing.T) {
 	o := newOperator(t)
-	var told strings.Builder
+	var messages strings.Builder
 	cmd, _, err := o.program("", nil, nil).root().Find([]string{"redemption", "list"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := readVariables(cmd, only("PERKSD_STATUS", "pending"), &told); err != nil {
+	if err := readVariables(cmd, only("PERKSD_STATUS", "pending"), &messages); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "what is told", "perksd: PERKSD_STATUS is ignored; use --status\n", told.String())
+	equal(t, "the message", "perksd: PERKSD_STATUS is ignored; use --status\n", messages.String())
 }
 
-func TestTheDatabaseCanBeGivenInTheEnvironmentOrByItsFlag(t *testing.T) {
+func TestTheDatabaseComesFromTheEnvironmentOrItsFlag(t *testing.T) {
 	o := newOperator(t)
 	o.must("client", "create", "--name", "In the environment", "--id", "environment")
 	other := "sqlite:" + o.path("other.db")
@@ -169,7 +169,7 @@ func eachFlagOf(t *testing.T, visit func(*cobra.Command, *pflag.Flag)) {
 	}
 }
 
-// flagsOf is a command with its own flags and those that it inherits.
+// flagsOf returns a command with its own and inherited flags.
 func flagsOf(o *operator, index int) *cobra.Command {
 	cmd := allCommands(o.program("", nil, nil).root())[index]
 	if err := cmd.ParseFlags(nil); err != nil {

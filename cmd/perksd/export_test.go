@@ -18,7 +18,7 @@ import (
 	"example.com/perks/store"
 )
 
-// odd is a record of each kind with texts that are easily broken on the way.
+// odd has records of each kind with texts that are easily corrupted.
 var odd = map[string]string{
 	"perks": `{"id":"odd","title":"=SUM(A1)","description":"two\r\nlines, \"quotes\" and a \\ \u0007","category":"Café & Bar","merchant_name":" x ","image_url":"https://img.example/a,b.png",
 		"discount_text":"-10%","terms":"<b>\u2028</b>","valid_from":"2026-01-01T00:00:00.000001Z","valid_to":"2026-12-31T23:59:59.999999Z","city":"Zürich",
@@ -30,7 +30,7 @@ var odd = map[string]string{
 		"price_pw":"120.50","bedrooms":2,"bathrooms":0,"lat":1.5,"lng":null,"deposit":-0.1,"owner":"acme"},{"propertyId":1,"title":"T","price_pw":120.50,"owner":"acme"}`,
 }
 
-func TestWhatImportReadsFromAnExportIsTheSame(t *testing.T) {
+func TestExportsCanBeImported(t *testing.T) {
 	for kind, objects := range odd {
 		for _, format := range []string{"csv", "jsonl"} {
 			t.Run(kind+" in "+format, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestWhatImportReadsFromAnExportIsTheSame(t *testing.T) {
 	}
 }
 
-func TestWhatPerksctlExportsOfPropertiesCanBeImported(t *testing.T) {
+func TestPropertiesExportedByPerksctlCanBeImported(t *testing.T) {
 	i := programs.Install(t)
 	id, _ := i.Client("Owner")
 	i.Must(strings.ReplaceAll("["+odd["properties"]+"]", "acme", id), "import", "properties", "--format", "json", "-")
@@ -65,11 +65,11 @@ func TestWhatPerksctlExportsOfPropertiesCanBeImported(t *testing.T) {
 		equal(t, "import from "+format, "Imported 2 properties: 2 changed.\n", i.Must(string(exported), "import", "properties", "--format", format, "-"))
 		equal(t, "the properties from "+format, kept, i.Must("", "export", "properties", "-o", "jsonl"))
 	}
-	i.Refuses("etag", "import", "users", newOperator(t).file("users.csv", "id,etag\nalice,x\n")) // which no export has
+	i.Refuses("etag", "import", "users", newOperator(t).file("users.csv", "id,etag\nalice,x\n")) // which only perksctl's exports of properties have
 }
 
-// TestTextsThatLookNeutralisedComeBack also imports what perksctl writes for spreadsheets.
-func TestTextsThatLookNeutralisedComeBack(t *testing.T) {
+// TestTextsThatLookEscapedAreKept also imports what perksctl writes for spreadsheets.
+func TestTextsThatLookEscapedAreKept(t *testing.T) {
 	o := withClient(t)
 	for _, name := range []string{"=1+1", "'=1+1", "''=1", "x;=1", "'x;'=1", "-3.5", "'-3.5", "\t=1"} {
 		text, err := json.Marshal(api.Category{ID: "odd", Name: name})
@@ -86,12 +86,12 @@ func TestTextsThatLookNeutralisedComeBack(t *testing.T) {
 		for _, exported := range []string{o.must("export", "categories"), safe.String()} {
 			o.must("import", "categories", o.file("other.jsonl", `{"id":"odd","category_name":"other"}`))
 			o.must("import", "categories", o.file("exported.csv", exported))
-			equal(t, "by way of "+exported, before, o.must("export", "categories", "-o", "jsonl"))
+			equal(t, "from "+exported, before, o.must("export", "categories", "-o", "jsonl"))
 		}
 	}
 }
 
-func TestExportWritesTheRecordsAsTheyAre(t *testing.T) {
+func TestExportWritesTheRecordsUnchanged(t *testing.T) {
 	o := withClient(t)
 	for kind, objects := range odd {
 		o.must("import", kind, o.file("odd.json", "["+objects+"]"))
@@ -102,7 +102,7 @@ func TestExportWritesTheRecordsAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestAnExportOfNothingStillNamesTheColumns(t *testing.T) {
+func TestAnEmptyExportHasTheHeader(t *testing.T) {
 	o := newOperator(t)
 	o.must("migrate")
 	for kind, want := range map[string]string{
@@ -113,7 +113,7 @@ func TestAnExportOfNothingStillNamesTheColumns(t *testing.T) {
 	}
 }
 
-func TestAnExportThatBreaksOffFails(t *testing.T) {
+func TestAnInterruptedExportFails(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	var records iter.Seq2[store.User, error] = func(yield func(store.User, error) bool) {
 		_ = yield(store.User{ID: "alice"}, nil) && yield(store.User{}, broken)
@@ -134,16 +134,16 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
-func TestOutputThatCannotBeWrittenFails(t *testing.T) {
+func TestWriteErrorsOfTheOutputFail(t *testing.T) {
 	list := table[store.User]{columns: []string{"ID"}, cells: func(u store.User) []string { return []string{u.ID} }}
 	for _, format := range []string{"table", "json", "jsonl"} {
 		if err := list.print(fullDisk{}, format, sequence([]store.User{{ID: "alice"}}, nil)); err == nil {
-			t.Errorf("%s: nobody noticed", format)
+			t.Errorf("%s: the error was ignored", format)
 		}
 	}
 }
 
-func TestAJSONListIsAnArrayAlsoWhenItIsEmpty(t *testing.T) {
+func TestAnEmptyJSONListIsAnArray(t *testing.T) {
 	var out strings.Builder
 	if err := printJSONArray(&out, sequence[store.User](nil, nil)); err != nil || out.String() != "[]\n" {
 		t.Errorf("an empty list is %q, %v", out.String(), err)

@@ -24,7 +24,7 @@ import (
 	"example.com/perks/store"
 )
 
-// envProgram has the binary of the tests be one of the programs.
+// envProgram makes the test binary run as one of the programs.
 const envProgram = "PERKS_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -37,16 +37,16 @@ func TestMain(m *testing.M) {
 	programs.Main(m)
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// testNow is when the commands of the tests run.
+// testNow is the time of the tests.
 var testNow = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
-// commandTime is more than any command of the tests takes.
+// commandTime bounds each command of the tests.
 const commandTime = 30 * time.Second
 
-// operator is a person at the command line, in a folder and with an empty database of their own. Time stands still there,
-// and ids and secrets are the same in every run.
+// operator runs commands in its own folder with its own empty database. Its clock stands still, and ids and secrets are the
+// same in every run.
 type operator struct {
 	t        *testing.T
 	folder   string
@@ -54,16 +54,16 @@ type operator struct {
 	now      time.Time
 	random   *rand.ChaCha8
 	operator store.Actor
-	ticks    chan time.Time // for who waits
+	ticks    chan time.Time // for polling commands
 	ids      int
 
-	reloads chan os.Signal // what SIGHUP would put there
+	reloads chan os.Signal // what SIGHUP would send
 }
 
-// newOperator has a database of the kind that PERKS_TEST_DATABASE names.
+// newOperator returns an operator with a database of the kind that PERKS_TEST_DATABASE names.
 func newOperator(t *testing.T) *operator { return newOperatorOf(t, servertest.DatabaseAddress(t)) }
 
-// newSQLiteOperator has the file perks.db, for what is about files.
+// newSQLiteOperator returns an operator with the file perks.db, for tests about files.
 func newSQLiteOperator(t *testing.T) *operator {
 	o := newOperatorOf(t, "")
 	o.env["PERKSD_DATABASE"] = "sqlite:" + o.path("perks.db")
@@ -75,7 +75,7 @@ func newOperatorOf(t *testing.T, address string) *operator {
 		operator: store.Operator, reloads: make(chan os.Signal)}
 }
 
-// store opens the database as the server would.
+// store opens the database like the server.
 func (o *operator) store() store.Store {
 	o.t.Helper()
 	opened, err := o.database().open(context.Background(), slog.New(slog.DiscardHandler))
@@ -94,7 +94,7 @@ func (o *operator) database() database {
 	return db
 }
 
-// hasNoDatabase tells that no command has set the database up.
+// hasNoDatabase checks that no command has set the database up.
 func (o *operator) hasNoDatabase() {
 	o.t.Helper()
 	o.refuses(exitFailure, "perksd was never set up in the database "+o.database().name()+
@@ -112,7 +112,7 @@ func (o *operator) file(name, content string) string {
 	return o.path(name)
 }
 
-// outcome is what a command left behind.
+// outcome is the result of a command.
 type outcome struct {
 	code           int
 	stdout, stderr string
@@ -122,7 +122,7 @@ func (o *operator) run(args ...string) outcome { return o.runWith("", args...) }
 
 // runWith gives the command an input.
 func (o *operator) runWith(stdin string, args ...string) outcome {
-	// A command that should have been refused must not serve for ever.
+	// A command that should have been refused must not serve forever.
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
@@ -143,7 +143,7 @@ func (o *operator) program(stdin string, stdout, stderr io.Writer) *program {
 	}
 }
 
-// must runs a command that has to succeed and say nothing on stderr, and returns what it printed.
+// must runs a command that has to succeed without messages on stderr, and returns its output.
 func (o *operator) must(args ...string) string {
 	o.t.Helper()
 	got := o.run(args...)

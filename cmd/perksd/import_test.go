@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// importable is a file of each kind that can be imported into a database with the client acme.
+// importable has a file of each kind for a database with the client acme.
 var importable = map[string]string{
 	"perks":      "id,title,description,city\ntea,Tea,Hot,Bath\ncake,Cake,Sweet,Bath\n",
 	"categories": "id,category_name\nfood,Food\nfun,Fun\n",
@@ -25,7 +25,7 @@ func withClient(t *testing.T) *operator {
 	return o
 }
 
-func TestImportTakesEveryKind(t *testing.T) {
+func TestImportReadsEveryKind(t *testing.T) {
 	o := withClient(t)
 	for kind, file := range importable {
 		equal(t, "import "+kind, "Imported 2 "+kind+": 2 created.\n", o.must("import", kind, o.file(kind+".csv", file)))
@@ -47,10 +47,10 @@ func TestImportReadsEveryFormat(t *testing.T) {
 	equal(t, "the users", "id\nfrom-csv\nfrom-json\nfrom-jsonl\nfrom-stdin\nfrom-txt\n", o.must("export", "users"))
 }
 
-func TestImportNamesEveryBadRowAndTakesNone(t *testing.T) {
+func TestImportNamesEveryBadRowAndImportsNone(t *testing.T) {
 	tests := []struct {
 		name, kind, file string
-		whole            bool // the file as a whole is wrong
+		whole            bool // the whole file is invalid
 	}{
 		{"perks.csv", "perks", "id,title,description,city,lat,lng,stock,valid_from\n" +
 			"tea,Tea,Hot,Bath,51.38,-2.36,,\n" +
@@ -87,7 +87,7 @@ func TestImportNamesEveryBadRowAndTakesNone(t *testing.T) {
 	}
 }
 
-// everything is what can be exported.
+// everything exports all records.
 func (o *operator) everything() string {
 	o.t.Helper()
 	var all strings.Builder
@@ -97,7 +97,7 @@ func (o *operator) everything() string {
 	return all.String()
 }
 
-func TestImportRefusesWhatItCannotRead(t *testing.T) {
+func TestImportRefusesUnreadableFiles(t *testing.T) {
 	o := newOperator(t)
 	const more = " (see 'perksd import users --help')"
 	o.refuses(exitUsage, "reading from stdin needs --format csv, json or jsonl"+more, "import", "users", "-")
@@ -108,7 +108,7 @@ func TestImportRefusesWhatItCannotRead(t *testing.T) {
 	o.hasNoDatabase()
 }
 
-// What is wrong with a file as a whole is wrong usage, found before anything was changed, and what is wrong with rows a failure.
+// An invalid file is wrong usage, and found before any change. Invalid rows are a failure.
 func TestTheExitCodeOfAnImport(t *testing.T) {
 	o := newOperator(t)
 	for name, test := range map[string]struct {
@@ -125,12 +125,12 @@ func TestTheExitCodeOfAnImport(t *testing.T) {
 		"a row without a header":  {file: "alice", code: 2},
 		"NUL bytes":               {file: strings.Repeat("\x00", 1000), code: 2},
 		"an unknown column":       {file: "id,colour\na,red\n", code: 2},
-		"a quote that stays open": {file: "\"id\na\n", code: 2},
+		"an unterminated quote":   {file: "\"id\na\n", code: 2},
 		"a row that is not valid": {file: "id\na b\n", code: 1},
 		"a ragged row":            {file: "id\na,b\n", code: 1},
 		"a row":                   {file: "id\na\n", code: 0},
-		"a header, which may be":  {file: "id\n", args: []string{"--allow-empty"}, code: 0},
-		"nothing, which may be":   {file: "", args: []string{"--allow-empty"}, code: 0},
+		"a header, allowed":       {file: "id\n", args: []string{"--allow-empty"}, code: 0},
+		"nothing, allowed":        {file: "", args: []string{"--allow-empty"}, code: 0},
 	} {
 		got := o.run(append([]string{"import", "users", o.file("users.csv", test.file)}, test.args...)...)
 		if got.code != test.code {
@@ -159,7 +159,7 @@ func TestImportingAPerkAgainUpdatesIt(t *testing.T) {
 		"tea,Green tea,Hot,Food,,,,,,,Bath,2026-06-15T12:00:00.000Z,2026-06-16T12:00:00.000Z,,,5,auto\n", o.must("export", "perks"))
 }
 
-func TestAnImportWithoutAColumnLeavesThatFieldAsItIs(t *testing.T) {
+func TestAnImportWithoutAColumnKeepsThatField(t *testing.T) {
 	o := withClient(t)
 	o.must("import", "perks", o.file("a.csv", "id,title,description,city,stock,approval,valid_to,terms\n"+
 		"tea,Tea,Hot,Bath,2,manual,2027-01-01T00:00:00Z,One each\ncake,Cake,Sweet,Bath,3,,,\nbun,Bun,Soft,Bath,4,,,\n"))
@@ -188,7 +188,7 @@ func TestAnImportWithoutAColumnLeavesThatFieldAsItIs(t *testing.T) {
 	}
 }
 
-func TestRowsThatDoNotFitTheDatabaseAreNamedByLine(t *testing.T) {
+func TestRowsThatConflictWithTheDatabaseAreNamedByLine(t *testing.T) {
 	o := newOperator(t)
 	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
 	before := o.everything()
@@ -216,7 +216,7 @@ func TestRowsThatDoNotFitTheDatabaseAreNamedByLine(t *testing.T) {
 	equal(t, "the database", before, o.everything())
 }
 
-func TestARequiredFieldCannotBeEmptied(t *testing.T) {
+func TestARequiredFieldCannotBeCleared(t *testing.T) {
 	o := withClient(t)
 	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
 	o.must("import", "properties", o.file("properties.csv", importable["properties"]))
@@ -235,12 +235,12 @@ func TestAPerkWithoutAnIDGetsOne(t *testing.T) {
 	equal(t, "the category that the perk names", "id,category_name\nhot-drinks,Hot Drinks\n", o.must("export", "categories"))
 }
 
-func TestAPropertyBelongsToItsOwnerOrToTheOneOfTheFlag(t *testing.T) {
+func TestTheOwnerComesFromTheRowOrTheFlag(t *testing.T) {
 	o := withClient(t)
 	o.must("client", "create", "--name", "Beta", "--id", "beta")
 	file := o.file("a.csv", "propertyId,title,price_pw,owner\n1,Flat,100,\n2,House,200,beta\n")
 	o.must("import", "properties", "--owner", "acme", file)
-	o.must("import", "properties", "--owner", "acme", o.file("b.csv", "propertyId,city\n2,Bath\n")) // beta's stays beta's
+	o.must("import", "properties", "--owner", "acme", o.file("b.csv", "propertyId,city\n2,Bath\n")) // the owner stays beta
 	o.must("import", "properties", "--owner", "acme", o.file("c.csv", "propertyId,title,price_pw\n3,Barn,300\n"))
 	exported := o.must("export", "properties", "-o", "jsonl")
 	for _, want := range []string{`"propertyId":1,"title":"Flat"`, `"owner":"acme"`, `"propertyId":2,"title":"House"`, `"city":"Bath"`, `"owner":"beta"`, `"propertyId":3,"title":"Barn"`} {
@@ -251,11 +251,11 @@ func TestAPropertyBelongsToItsOwnerOrToTheOneOfTheFlag(t *testing.T) {
 	o.refuses(exitFailure, `There is no client "gamma".`, "import", "properties", "--owner", "gamma", file)
 }
 
-func TestAnInterruptedImportTakesNothing(t *testing.T) {
+func TestAnInterruptedImportChangesNothing(t *testing.T) {
 	o := newOperator(t)
 	o.must("migrate")
 	ctx, interrupt := context.WithCancel(context.Background())
-	// One byte at a time, so that the interruption comes between two rows of one file.
+	// One byte at a time, so that the interrupt comes between two rows.
 	input := iotest.OneByteReader(&interrupting{Reader: strings.NewReader("id\nalice\nbob\ncarol\n"), after: 12, interrupt: interrupt})
 	var stdout, stderr bytes.Buffer
 	p := o.program("", &stdout, &stderr)
@@ -267,7 +267,7 @@ func TestAnInterruptedImportTakesNothing(t *testing.T) {
 	equal(t, "the users", "id\n", o.must("export", "users"))
 }
 
-// interrupting is an input during which somebody presses ctrl-c.
+// interrupting is an input that interrupts the command while it reads.
 type interrupting struct {
 	*strings.Reader
 	after     int

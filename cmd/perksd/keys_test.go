@@ -21,7 +21,7 @@ func (o *operator) keys() (keys []keyView) {
 	return keys
 }
 
-func TestKeysListSaysWhatEachIsFor(t *testing.T) {
+func TestKeysListShowsTheStateOfEachKey(t *testing.T) {
 	o := withClient(t)
 	equal(t, "without a key", "[]\n", o.must("keys", "list", "-o", "json"))
 	o.must("keys", "rotate")
@@ -42,7 +42,7 @@ func TestKeysListSaysWhatEachIsFor(t *testing.T) {
 	}
 }
 
-func TestKeysDropEndsAKey(t *testing.T) {
+func TestKeysDrop(t *testing.T) {
 	o := withClient(t)
 	o.must("keys", "rotate")
 	o.now = testNow.Add(time.Hour)
@@ -74,7 +74,7 @@ func (o *operator) dropped() string {
 	return list.String()
 }
 
-func TestBeforeAKeyIsDroppedItIsSaidWhatThatDoes(t *testing.T) {
+func TestKeysDropExplainsTheConsequences(t *testing.T) {
 	made, expires := testNow, testNow.Add(time.Hour)
 	for want, k := range map[string]keyView{
 		"Key k, made at 2026-06-15T12:00:00Z, is signing. All tokens that it signed become invalid at once, and clients have to get new ones. A new key will replace it.": {ID: "k", State: "signing", CreatedAt: made},
@@ -85,7 +85,7 @@ func TestBeforeAKeyIsDroppedItIsSaidWhatThatDoes(t *testing.T) {
 	}
 }
 
-// TestSecretsAreInNoDatabaseFile looks for what must not be there in the bytes of the file and of its log.
+// TestSecretsAreInNoDatabaseFile searches the bytes of the file and its log.
 func TestSecretsAreInNoDatabaseFile(t *testing.T) {
 	o := newSQLiteOperator(t)
 	var created clientView
@@ -95,7 +95,7 @@ func TestSecretsAreInNoDatabaseFile(t *testing.T) {
 	o.must("keys", "rotate")
 	o.must("keys", "rotate")
 	db := o.store()
-	defer db.Close() // holds the log open, so that it is there to be read
+	defer db.Close() // keeps the log on the disk, to be read
 	keys, err := db.SigningKeys(t.Context(), testNow)
 	if err != nil {
 		t.Fatal(err)
@@ -129,15 +129,15 @@ func TestSecretsAreInNoDatabaseFile(t *testing.T) {
 			t.Errorf("a client's secret is in %v", where)
 		}
 	}
-	older := keys[1] // which gets no successor in its place
+	older := keys[1] // which is not replaced when dropped
 	if len(holds(older.Secret)) == 0 {
-		t.Error("a signing key is in none of the files, so that this test would find nothing")
+		t.Error("a signing key is in none of the files, so this test shows nothing")
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	o.must("keys", "drop", older.ID, "--yes")
 	if where := holds(older.Secret); len(where) > 0 {
-		t.Errorf("the key that was dropped is still in %v", where)
+		t.Errorf("the dropped key is still in %v", where)
 	}
 }

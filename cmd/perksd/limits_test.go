@@ -10,7 +10,7 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-func TestServeRefusesLimitsThatMeanNothing(t *testing.T) {
+func TestServeRefusesInvalidLimits(t *testing.T) {
 	o := newOperator(t)
 	o.refuses(exitUsage, "--rate-burst needs --rate-limit", "serve", "--rate-burst", "5")
 	o.refuses(exitUsage, "--rate-burst must not be negative", "serve", "--rate-limit", "1/s", "--rate-burst", "-1")
@@ -50,7 +50,7 @@ func TestTheFlagsOfLimitsReachTheServer(t *testing.T) {
 	if statuses[2] != http.StatusOK || statuses[3] != http.StatusTooManyRequests {
 		t.Errorf("--rate-burst 3: the statuses are %v", statuses)
 	}
-	// The connection above is idle: with room for one, the next closes it.
+	// The connection above is idle: with a limit of one, the next closes it.
 	other, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -63,9 +63,9 @@ func TestTheFlagsOfLimitsReachTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := other.Read(make([]byte, 10)); n == 0 {
-		t.Errorf("the other connection is not answered: %v", err)
+		t.Errorf("the other connection got no response: %v", err)
 	}
 	if _, log := stop(); strings.Contains(log, "203.0.113.9") {
-		t.Errorf("who is no proxy was believed:\n%s", log)
+		t.Errorf("a header of an unknown proxy was trusted:\n%s", log)
 	}
 }

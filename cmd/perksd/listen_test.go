@@ -33,8 +33,8 @@ func listenAt(o serveOptions) (net.Listener, error) {
 	return l, err
 }
 
-// A name is what it is looked up as, whatever it looks like.
-func TestServeListensInTheOpenOnNamesOfLoopbackAlone(t *testing.T) {
+// The address counts to which a name resolves, not the name.
+func TestServeListensWithoutTLSOnlyOnNamesOfLoopback(t *testing.T) {
 	inside, outside := net.IPv4(127, 0, 0, 1), net.IPv4(192, 0, 2, 7)
 	lookUpAs(t, outside)
 	newOperator(t).refuses(exitUsage, "perksd does not serve plain HTTP on localhost.perks.example:0"+notWithoutTLS, "serve", "--addr", "localhost.perks.example:0")
@@ -46,7 +46,7 @@ func TestServeListensInTheOpenOnNamesOfLoopbackAlone(t *testing.T) {
 	l.Close()
 }
 
-// lookUpAs has a name server of the test answer every question with an address, until the test ends.
+// lookUpAs makes every name resolve to an address, until the test ends.
 func lookUpAs(t *testing.T, address net.IP) {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -21,7 +21,7 @@ func TestEveryCommandHasAManualPageWithItsFlags(t *testing.T) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".8"
 		page := o.read(filepath.Join("man", name))
 		if page != o.read(filepath.Join("again", name)) {
-			t.Errorf("%s is not the same when it is made twice", name)
+			t.Errorf("%s differs when it is made twice", name)
 		}
 		if !strings.Contains(page, ` "8" "Mar 2026" "perksd dev"`) {
 			t.Errorf("%s begins with %.80q", name, page)

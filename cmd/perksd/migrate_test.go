@@ -21,10 +21,10 @@ func TestMigrateStatusChangesNothing(t *testing.T) {
 	}
 	o.hasNoDatabase()
 	if made := o.must("migrate"); strings.Contains(made, "pending") {
-		t.Errorf("after migrate something is pending: %q", made)
+		t.Errorf("after migrate a migration is pending: %q", made)
 	}
 	if status := o.must("migrate", "--status"); strings.Contains(status, "pending") {
-		t.Errorf("the status says that something is pending: %q", status)
+		t.Errorf("the status shows a pending migration: %q", status)
 	}
 	if list := o.must("migrate", "--status", "-o", "json"); !strings.HasPrefix(list, "[\n  {\"version\":1,") {
 		t.Errorf("the status in JSON is %q", list)
@@ -39,12 +39,12 @@ func TestMigrateStatusMakesNoFile(t *testing.T) {
 	}
 }
 
-// TestMigrateSaysWhatItWaitsFor has somebody read what a database of the first version holds.
-func TestMigrateSaysWhatItWaitsFor(t *testing.T) {
+// TestMigrateLogsWhatItWaitsFor reads from a database of the first version in an open transaction.
+func TestMigrateLogsWhatItWaitsFor(t *testing.T) {
 	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	o.must("migrate")
 	address := o.env["PERKSD_DATABASE"]
-	executeIn(t, address, `DELETE FROM migrations WHERE version = 2`) // whose statements pass over what is there
+	executeIn(t, address, `DELETE FROM migrations WHERE version = 2`) // its statements skip existing objects
 	reader, err := pgx.Connect(t.Context(), address+"&application_name=pg_dump")
 	if err != nil {
 		t.Fatal(err)
@@ -56,23 +56,23 @@ func TestMigrateSaysWhatItWaitsFor(t *testing.T) {
 		}
 	}
 	stderr, out := io.Pipe()
-	ended := make(chan int, 1)
+	exited := make(chan int, 1)
 	go func() {
-		ended <- o.program("", io.Discard, out).run(context.Background(), []string{"migrate"})
+		exited <- o.program("", io.Discard, out).run(context.Background(), []string{"migrate"})
 		out.Close()
 	}()
 	lines := bufio.NewReader(stderr)
 	said, err := lines.ReadString('\n')
 	if want := "migration=0002_audit for=\"pg_dump of postgres, process "; err != nil || !strings.Contains(said, want) {
-		t.Errorf("it says %q, %v, want %q", said, err, want)
+		t.Errorf("it logs %q, %v, want %q", said, err, want)
 	}
 	if _, err := reader.Exec(t.Context(), `COMMIT`); err != nil {
 		t.Fatal(err)
 	}
 	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
-		t.Errorf("it goes on with %q, %v", rest, err)
+		t.Errorf("after that it logs %q, %v", rest, err)
 	}
-	if code := <-ended; code != exitDone {
+	if code := <-exited; code != exitDone {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -21,112 +21,112 @@ import (
 	"example.com/perks/store"
 )
 
-// venom is a text that recolours, renames and clears a terminal, turns writing around and forges a line. venomousID is as
-// much of it as the id of a user may have.
+// hostileText recolours, renames and clears a terminal, reverses text and forges a line. hostileID is the part of it that is
+// allowed in the id of a user.
 const (
-	venom      = "=owned()\x1b]0;owned\a\x1b[31m\u009b2J\u0090q\u202egnp\u2066\u200f\x7f\b\r\nforged: line"
-	venomousID = "owned\u202egnp.exe\u2066"
+	hostileText = "=owned()\x1b]0;owned\a\x1b[31m\u009b2J\u0090q\u202egnp\u2066\u200f\x7f\b\r\nforged: line"
+	hostileID   = "owned\u202egnp.exe\u2066"
 )
 
-// shown is a command line, whether what it prints must hold something of the venom, and what it is interrupted behind. In its
-// words V, U and ID are the texts above and the id of a pending redemption.
-type shown struct {
+// commandLine is a command line, whether its output must contain hostile text, and the output after which it is interrupted.
+// In it, V, U and ID stand for the texts above and the id of a pending redemption.
+type commandLine struct {
 	line  string
 	holds bool
 	until string
 	input string
 }
 
-func data(base string, formats ...string) (list []shown) {
+func data(base string, formats ...string) (list []commandLine) {
 	for _, format := range formats {
-		list = append(list, shown{line: base + " -o " + format, holds: true})
+		list = append(list, commandLine{line: base + " -o " + format, holds: true})
 	}
 	return list
 }
 
-func says(lines ...string) (list []shown) {
+func plain(lines ...string) (list []commandLine) {
 	for _, line := range lines {
-		list = append(list, shown{line: line})
+		list = append(list, commandLine{line: line})
 	}
 	return list
 }
 
-// commandsOfPerksd has every command of perksd.
-func commandsOfPerksd() map[string][]shown {
+// commandsOfPerksd returns every command of perksd.
+func commandsOfPerksd() map[string][]commandLine {
 	lists := []string{"table", "json", "jsonl"}
 	exports := []string{"csv", "jsonl"}
-	return map[string][]shown{
-		"audit": append(append(data("audit", lists[1:]...), says("audit")...), []shown{
+	return map[string][]commandLine{
+		"audit": append(append(data("audit", lists[1:]...), plain("audit")...), []commandLine{
 			{line: "audit --subject V"}, {line: "audit --follow", until: "import"}, {line: "audit --follow -o jsonl", until: "import"},
 		}...),
-		"backup":               says("backup V/b", "backup U/b"),
-		"client create":        says("client create --name V", "client create --name N --id V"),
-		"client disable":       says("client disable V"),
-		"client enable":        says("client enable V"),
-		"client list":          says("client list", "client list -o json", "client list V"),
-		"client rotate-secret": says("client rotate-secret V"),
-		"client update":        says("client update V --name N", "client update acme --name V"),
-		"completion":           says("completion V", "completion bash"),
-		"demo-data":            says("demo-data --perks 1 --users 1 --properties 1 --owner V"),
+		"backup":               plain("backup V/b", "backup U/b"),
+		"client create":        plain("client create --name V", "client create --name N --id V"),
+		"client disable":       plain("client disable V"),
+		"client enable":        plain("client enable V"),
+		"client list":          plain("client list", "client list -o json", "client list V"),
+		"client rotate-secret": plain("client rotate-secret V"),
+		"client update":        plain("client update V --name N", "client update acme --name V"),
+		"completion":           plain("completion V", "completion bash"),
+		"demo-data":            plain("demo-data --perks 1 --users 1 --properties 1 --owner V"),
 		"export categories":    data("export categories", exports...),
 		"export perks":         data("export perks", exports...),
 		"export properties":    data("export properties", exports...),
 		"export redemptions":   data("export redemptions", exports...),
 		"export users":         data("export users", exports...),
-		"import categories":    says("import categories bad.jsonl", "import categories V.csv"),
-		"import perks":         says("import perks bad.jsonl", "import perks bad.csv"),
-		"import properties":    says("import properties bad.jsonl", "import properties bad.jsonl --owner V"),
-		"import users":         says("import users bad.jsonl", "import users bad.json"),
-		"keys drop":            says("keys drop V --yes"),
-		"keys list":            says("keys list", "keys list -o V"),
-		"keys rotate":          says("keys rotate"),
-		"man":                  says("man V/m"),
-		"migrate":              says("migrate", "migrate --database sqlite:V/d"),
-		"property restore":     append(data("property restore 7", "json"), says("property restore V")...),
-		"redemption approve":   append(data("redemption approve ID", lists[:2]...), says("redemption approve V")...),
+		"import categories":    plain("import categories bad.jsonl", "import categories V.csv"),
+		"import perks":         plain("import perks bad.jsonl", "import perks bad.csv"),
+		"import properties":    plain("import properties bad.jsonl", "import properties bad.jsonl --owner V"),
+		"import users":         plain("import users bad.jsonl", "import users bad.json"),
+		"keys drop":            plain("keys drop V --yes"),
+		"keys list":            plain("keys list", "keys list -o V"),
+		"keys rotate":          plain("keys rotate"),
+		"man":                  plain("man V/m"),
+		"migrate":              plain("migrate", "migrate --database sqlite:V/d"),
+		"property restore":     append(data("property restore 7", "json"), plain("property restore V")...),
+		"redemption approve":   append(data("redemption approve ID", lists[:2]...), plain("redemption approve V")...),
 		"redemption list":      data("redemption list", lists...),
-		"redemption reject":    append(data("redemption reject ID", lists[:2]...), says("redemption reject V")...),
-		"restore":              says("restore V"),
-		"sandbox reset":        says("sandbox reset --yes", "sandbox reset --yes --sandbox-database sqlite:V"),
-		"serve":                says("serve --addr V", "serve --log-level V"), // and its logs, below
-		"version":              says("version", "version V"),
+		"redemption reject":    append(data("redemption reject ID", lists[:2]...), plain("redemption reject V")...),
+		"restore":              plain("restore V"),
+		"sandbox reset":        plain("sandbox reset --yes", "sandbox reset --yes --sandbox-database sqlite:V"),
+		"serve":                plain("serve --addr V", "serve --log-level V"), // and its logs, below
+		"version":              plain("version", "version V"),
 	}
 }
 
-// commandsOfPerksctl has every command of perksctl.
-func commandsOfPerksctl() map[string][]shown {
+// commandsOfPerksctl returns every command of perksctl.
+func commandsOfPerksctl() map[string][]commandLine {
 	all := []string{"table", "json", "yaml", "csv", "csv --raw", "jsonl"}
-	return map[string][]shown{
-		"api":                   append(data("api partners/perks", all...), says("api V", "api partners/perks --jq .data[].title", "api get-property/7 --debug")...),
+	return map[string][]commandLine{
+		"api":                   append(data("api partners/perks", all...), plain("api V", "api partners/perks --jq .data[].title", "api get-property/7 --debug")...),
 		"auth login":            {{line: "auth login --api-url API --client-id V --secret-stdin", input: "V"}, {line: "auth login --api-url V --client-id c --secret-stdin", input: "s"}},
-		"auth logout":           says("auth logout --profile V"),
-		"auth status":           says("auth status", "auth status --profile V"),
-		"auth token":            says("auth token --profile V"),
-		"completion bash":       says("completion bash"),
-		"completion fish":       says("completion fish"),
-		"completion powershell": says("completion powershell"),
-		"completion zsh":        says("completion zsh"),
-		"completion":            says("completion V", "__complete perk list --category ", "__complete perk get ", "__complete user perks U"),
-		"doctor":                says("doctor", "doctor --api-url V", "doctor -o json"),
+		"auth logout":           plain("auth logout --profile V"),
+		"auth status":           plain("auth status", "auth status --profile V"),
+		"auth token":            plain("auth token --profile V"),
+		"completion bash":       plain("completion bash"),
+		"completion fish":       plain("completion fish"),
+		"completion powershell": plain("completion powershell"),
+		"completion zsh":        plain("completion zsh"),
+		"completion":            plain("completion V", "__complete perk list --category ", "__complete perk get ", "__complete user perks U"),
+		"doctor":                plain("doctor", "doctor --api-url V", "doctor -o json"),
 		"login":                 {{line: "login --api-url API --client-id V --secret-stdin", input: "V"}},
 		"perk categories":       data("perk categories", all...),
-		"perk get":              append(append(data("perk get p", all...), data("perk get p p", all...)...), says("perk get V", "perk get p --debug")...),
-		"perk list": append(data("perk list", all...), []shown{
+		"perk get":              append(append(data("perk get p", all...), data("perk get p p", all...)...), plain("perk get V", "perk get p --debug")...),
+		"perk list": append(data("perk list", all...), []commandLine{
 			{line: "perk list --jq .[].title", holds: true}, {line: "perk list --template {{range.}}{{.title}}{{end}}", holds: true}, {line: "perk list --sort V"}, {line: "perk list -o V"},
 			{line: "perk list --jq error(.[0].title)", holds: true},
 		}...),
-		"perk redeem":     append(data("perk redeem q --user U --dry-run", "json"), says("perk redeem q --user U", "perk redeem V --user V", "perk redeem --file V", "perk redeem --file bad.jsonl --quiet")...),
-		"profile delete":  says("profile delete V --yes"),
-		"profile list":    says("profile list", "profile list -o json"),
-		"profile show":    says("profile show", "profile show --profile V"),
-		"profile use":     says("profile use V"),
-		"property delete": says("property delete V --yes", "property delete 9 --yes", "property delete --file bad.jsonl --yes --quiet"),
+		"perk redeem":     append(data("perk redeem q --user U --dry-run", "json"), plain("perk redeem q --user U", "perk redeem V --user V", "perk redeem --file V", "perk redeem --file bad.jsonl --quiet")...),
+		"profile delete":  plain("profile delete V --yes"),
+		"profile list":    plain("profile list", "profile list -o json"),
+		"profile show":    plain("profile show", "profile show --profile V"),
+		"profile use":     plain("profile use V"),
+		"property delete": plain("property delete V --yes", "property delete 9 --yes", "property delete --file bad.jsonl --yes --quiet"),
 		"property edit":   {{line: "property edit 7 --yes"}, {line: "property edit V"}},
 		"property get":    append(data("property get 7", all...), data("property get 7 7", all...)...),
-		"property update": append(data("property update 7 --title V --dry-run", "json"), says("property update 7 --title V", "property update 7 --set V=V", "property update --file bad.jsonl --quiet")...),
-		"tui":             says("tui --profile V", "tui --theme V"), // what its screens draw is held by its own tests
-		"user perks":      append(append(data("user perks U --type redeemed", all[1:]...), data("user perks U", all...)...), says("user perks V", "user perks U --type redeemed")...),
-		"version":         says("version", "version V"),
+		"property update": append(data("property update 7 --title V --dry-run", "json"), plain("property update 7 --title V", "property update 7 --set V=V", "property update --file bad.jsonl --quiet")...),
+		"tui":             plain("tui --profile V", "tui --theme V"), // its screens have their own tests
+		"user perks":      append(append(data("user perks U --type redeemed", all[1:]...), data("user perks U", all...)...), plain("user perks V", "user perks U --type redeemed")...),
+		"version":         plain("version", "version V"),
 	}
 }
 
@@ -142,14 +142,14 @@ func leavesOf(cmd *cobra.Command, above string) (paths []string) {
 	return paths
 }
 
-// TestNothingThatOthersWroteSteersATerminal has every command of both programs, as processes of their own over a real server
-// and database, show records that are poisonous wherever the rules let them be, on a terminal and off one.
-func TestNothingThatOthersWroteSteersATerminal(t *testing.T) {
-	x := poison(t)
+// TestOutputHasNoControlCharacters runs every command of both programs as a process, with a real server and database, on
+// records with hostile text in every field that allows it. The output goes to a terminal and to a pipe.
+func TestOutputHasNoControlCharacters(t *testing.T) {
+	x := newHostileFixture(t)
 	s, _, _ := command.BufferedStreams("")
 	for program, tree := range map[string]struct {
 		root     *cobra.Command
-		commands map[string][]shown
+		commands map[string][]commandLine
 	}{
 		"perksd":   {newOperator(t).program("", nil, nil).root(), commandsOfPerksd()},
 		"perksctl": {cli.NewRoot(session.New(s, os.Getenv, "test")), commandsOfPerksctl()},
@@ -167,27 +167,27 @@ func TestNothingThatOthersWroteSteersATerminal(t *testing.T) {
 			}
 		}
 	}
-	for _, end := range x.ends {
-		end()
+	for _, stop := range x.stops {
+		stop()
 	}
 	for name, log := range x.logs {
 		log := log.Rest()
 		if !strings.Contains(log, "owned") {
-			t.Errorf("nothing of the venom is in the log on %s: %s", name, log)
+			t.Errorf("the log in %s lacks the hostile text: %s", name, log)
 		}
 		requireNeutral(t, "the log on "+name, strings.ReplaceAll(log, "\r\n", "\n"))
 	}
 }
 
-// check runs a line and looks at what it printed.
-func (x *poisoned) check(program string, line shown, terminal bool) {
+// check runs a line and checks its output.
+func (x *hostileFixture) check(program string, line commandLine, terminal bool) {
 	x.t.Helper()
 	x.seed(line.line)
 	stdout, stderr := x.run(program, line, terminal)
 	where := map[bool]string{true: " on a terminal", false: ""}[terminal]
 	name := program + " " + line.line + where
 	if line.holds && !strings.Contains(stdout+stderr, "owned") {
-		x.t.Errorf("%s shows nothing of the venom:\n%s%s", name, stdout, stderr)
+		x.t.Errorf("%s does not show the hostile text:\n%s%s", name, stdout, stderr)
 	}
 	requireNeutral(x.t, name+", stderr", stderr)
 	if terminal || !asItIs(line.line) {
@@ -198,12 +198,12 @@ func (x *poisoned) check(program string, line shown, terminal bool) {
 	}
 }
 
-// asItIs tells which formats give programs texts as they are.
+// asItIs reports whether a format writes texts unchanged, for programs.
 func asItIs(line string) bool {
 	return regexp.MustCompile(`-o csv|export \w+$|--jq|--template`).MatchString(line)
 }
 
-// requireNeutral fails if the text holds what a terminal obeys.
+// requireNeutral fails if the text contains control characters.
 func requireNeutral(t *testing.T, name, text string) {
 	t.Helper()
 	for i, r := range text {
@@ -214,8 +214,8 @@ func requireNeutral(t *testing.T, name, text string) {
 	}
 }
 
-// requireWhole fails if a format for programs has lost any of the venom.
-func (x *poisoned) requireWhole(name, line, stdout string) {
+// requireWhole fails if a format for programs has lost any of the hostile text.
+func (x *hostileFixture) requireWhole(name, line, stdout string) {
 	x.t.Helper()
 	var texts []string
 	switch _, format, _ := strings.Cut(line, "-o "); format {
@@ -240,11 +240,11 @@ func (x *poisoned) requireWhole(name, line, stdout string) {
 		return
 	}
 	for _, text := range texts {
-		if strings.Contains(text, venom) || strings.Contains(text, venomousID) || strings.Contains(text, `=owned()\u001b]0;`) {
+		if strings.Contains(text, hostileText) || strings.Contains(text, hostileID) || strings.Contains(text, `=owned()\u001b]0;`) {
 			return
 		}
 	}
-	x.t.Errorf("%s: the venom is not whole in %q", name, stdout)
+	x.t.Errorf("%s: the hostile text is not complete in %q", name, stdout)
 }
 
 // textsIn returns all texts in a value of JSON.
@@ -264,14 +264,14 @@ func textsIn(value any) (texts []string) {
 	return texts
 }
 
-// seed prepares what a line uses up.
-func (x *poisoned) seed(line string) {
+// seed prepares the records that a line consumes.
+func (x *hostileFixture) seed(line string) {
 	x.t.Helper()
 	switch {
 	case strings.HasPrefix(line, "redemption "):
 		x.ids++
 		x.redemption = fmt.Sprintf("00000000-0000-7000-8000-%012d", x.ids)
-		user := venomousID + fmt.Sprint(x.ids)
+		user := hostileID + fmt.Sprint(x.ids)
 		x.must("import", "users", x.file("user.jsonl", `{"id":`+quoted(x.t, user)+`}`))
 		x.redeems(x.redemption, "p", user)
 	case strings.HasPrefix(line, "property restore 7"):
@@ -283,12 +283,12 @@ func (x *poisoned) seed(line string) {
 	}
 }
 
-// redeems makes a redemption as the server would.
-func (x *poisoned) redeems(id, perk, user string) {
+// redeems makes a redemption like the server.
+func (x *hostileFixture) redeems(id, perk, user string) {
 	x.t.Helper()
 	db := x.store()
 	defer db.Close()
-	metadata := json.RawMessage(`{` + quoted(x.t, venom) + `:` + quoted(x.t, venom) + `}`)
+	metadata := json.RawMessage(`{` + quoted(x.t, hostileText) + `:` + quoted(x.t, hostileText) + `}`)
 	if _, err := db.Redeem(x.t.Context(), store.RedeemAttempt{ID: id, PerkID: perk, UserID: user, ClientID: "till", Metadata: metadata, At: x.now}); err != nil {
 		x.t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestTheOperatorIsNamedByAccountAndSudo(t *testing.T) {
 	}
 }
 
-func TestTheOperatorIsWhoRunsTheProcess(t *testing.T) {
+func TestTheOperatorIsTheAccountOfTheProcess(t *testing.T) {
 	t.Setenv("USER", "somebody-else")
 	t.Setenv("LOGNAME", "somebody-else")
 	want := "uid-" + strconv.Itoa(os.Getuid())
@@ -56,7 +56,7 @@ func TestTheAuditLogNamesTheOperator(t *testing.T) {
 	o.must("demo-data", "--perks", "1", "--users", "1")
 	for line := range strings.Lines(o.must("audit", "-o", "jsonl")) {
 		if !strings.Contains(line, `"actor":"operator/root/alice"`) {
-			t.Errorf("an entry does not say who it was: %s", line)
+			t.Errorf("an entry does not name the operator: %s", line)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func TestWrongUsageEndsWithCode2AndSaysWhereToReadMore(t *testing.T) {
+func TestWrongUsageExitsWithCode2AndNamesTheHelp(t *testing.T) {
 	tests := []struct {
 		args []string
 		want string
@@ -29,7 +29,7 @@ func TestWrongUsageEndsWithCode2AndSaysWhereToReadMore(t *testing.T) {
 	}
 }
 
-func TestCommandsThatLookLeaveAnEmptyDatabaseAsItIs(t *testing.T) {
+func TestReadingCommandsDoNotSetUpADatabase(t *testing.T) {
 	o := newOperator(t)
 	message := "perksd was never set up in the database " + o.database().name() + "; name another with --database, or set this one up with 'perksd migrate'"
 	commands := [][]string{
@@ -44,7 +44,7 @@ func TestCommandsThatLookLeaveAnEmptyDatabaseAsItIs(t *testing.T) {
 	}
 }
 
-func TestEveryCommandExplainsItself(t *testing.T) {
+func TestEveryCommandHasHelp(t *testing.T) {
 	o := newOperator(t)
 	for _, cmd := range allCommands(o.program("", nil, nil).root()) {
 		path := strings.Fields(cmd.CommandPath())[1:]

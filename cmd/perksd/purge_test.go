@@ -11,7 +11,7 @@ import (
 	"example.com/perks/store"
 )
 
-// purging tells a test when a purge is over and how many keys it forgot.
+// purging reports when a purge is done and how many keys it deleted.
 type purging struct {
 	store.Store
 	purged chan int64
@@ -29,7 +29,7 @@ func (p purging) PurgeSigningKeys(ctx context.Context, before time.Time) (int64,
 	return n, err
 }
 
-func TestOldKeysAreForgottenAtEachTick(t *testing.T) {
+func TestOldKeysArePurgedAtEachTick(t *testing.T) {
 	o := withClient(t)
 	o.must("import", "users", o.file("users.csv", importable["users"]))
 	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
@@ -51,56 +51,56 @@ func TestOldKeysAreForgottenAtEachTick(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	watched := purging{Store: db, purged: make(chan int64)}
 	times, ticks := make(chan time.Time), make(chan time.Time)
-	ended := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
 		purge(ctx, []store.Store{watched}, func(int64, error) {}, func() time.Time { return <-times }, ticks, slog.New(slog.DiscardHandler))
-		close(ended)
+		close(stopped)
 	}()
 	times <- testNow.Add(store.IdempotencyKeyLife)
 	if n := <-watched.purged; n != 0 {
-		t.Errorf("at the start %d keys are forgotten that still live", n)
+		t.Errorf("at the start %d valid keys are purged", n)
 	}
 	if n := <-watched.purged; n != 0 {
-		t.Errorf("at the start %d signing keys are forgotten that expired less than an hour ago", n)
+		t.Errorf("at the start %d signing keys are purged that expired less than an hour ago", n)
 	}
 	ticks <- testNow
 	times <- testNow.Add(store.IdempotencyKeyLife + time.Second)
 	if n := <-watched.purged; n != 1 {
-		t.Errorf("at the tick %d keys are forgotten, want the one that is past its life", n)
+		t.Errorf("at the tick %d keys are purged, want the expired one", n)
 	}
 	if n := <-watched.purged; n != 1 {
-		t.Errorf("at the tick %d signing keys are forgotten, want the one that expired an hour ago", n)
+		t.Errorf("at the tick %d signing keys are purged, want the one that expired an hour ago", n)
 	}
 	cancel()
-	<-ended
+	<-stopped
 }
 
-// slow is a store in the middle of a purge when it is told to stop.
+// slow is a store whose purge lasts until it is cancelled.
 type slow struct {
 	store.Store
-	begun, over chan struct{}
+	begun, done chan struct{}
 }
 
 func (s slow) PurgeIdempotencyKeys(ctx context.Context, _ time.Time) (int64, error) {
 	close(s.begun)
 	<-ctx.Done()
-	runtime.Gosched() // for a stop that does not wait to return first
-	close(s.over)
+	runtime.Gosched() // lets a stop that does not wait return first
+	close(s.done)
 	return 0, ctx.Err()
 }
 
-func TestStoppingWaitsForThePurgeUnderWay(t *testing.T) {
+func TestStoppingWaitsForARunningPurge(t *testing.T) {
 	for range 100 {
-		s := slow{begun: make(chan struct{}), over: make(chan struct{})}
+		s := slow{begun: make(chan struct{}), done: make(chan struct{})}
 		stop := inBackground(func(ctx context.Context) {
 			purge(ctx, []store.Store{s}, func(int64, error) {}, time.Now, nil, slog.New(slog.DiscardHandler))
 		})
 		<-s.begun
 		stop()
 		select {
-		case <-s.over:
+		case <-s.done:
 		default:
-			t.Fatal("the store may be closed by now, and a purge is under way")
+			t.Fatal("stop returned during a purge")
 		}
 	}
 }

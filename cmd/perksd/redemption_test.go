@@ -11,7 +11,7 @@ import (
 	"example.com/perks/store"
 )
 
-// redeem makes a redemption as the server would.
+// redeem makes a redemption like the server.
 func (o *operator) redeem(id, perk, user string) {
 	o.t.Helper()
 	db := o.store()
@@ -22,7 +22,7 @@ func (o *operator) redeem(id, perk, user string) {
 	}
 }
 
-// withRedemptions has r-1 and r-3 pending and r-2 approved.
+// withRedemptions makes redemptions: r-1 and r-3 pending, r-2 approved.
 func withRedemptions(t *testing.T) *operator {
 	o := withClient(t)
 	o.must("import", "users", o.file("users.csv", importable["users"]))

@@ -13,14 +13,14 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// revoked is a database with a backup, and what was revoked and made after it.
+// revoked is a database with a backup, and later changes of its credentials.
 type revoked struct {
 	*operator
 	untouched, rotated, dropped string           // the keys of the backup
-	secret                      store.SecretHash // of the client that got a new one
+	secret                      store.SecretHash // the new one, made after the backup
 }
 
-// revokeAfter makes clients and keys, has them backed up, and then shuts some of them out.
+// revokeAfter makes clients and keys, backs them up, and then revokes some of them.
 func revokeAfter(o *operator, backUp func()) revoked {
 	o.t.Helper()
 	for _, id := range []string{"disabled", "leaked", "narrowed", "same"} {
@@ -29,7 +29,7 @@ func revokeAfter(o *operator, backUp func()) revoked {
 	o.must("keys", "rotate")
 	o.must("keys", "rotate")
 	o.must("keys", "rotate")
-	keys := o.keys() // newest first, or in any order of those of one instant
+	keys := o.keys() // newest first, in any order if made at the same time
 	r := revoked{operator: o}
 	for _, k := range keys {
 		switch {
@@ -64,7 +64,7 @@ func (o *operator) storedClient(id string) store.Client {
 	return client
 }
 
-// staysRevoked checks what a restore said, and the database that it left.
+// staysRevoked checks the output of a restore, and the database after it.
 func (r revoked) staysRevoked(said string) {
 	r.t.Helper()
 	_, report, _ := strings.Cut(said, "Different from the backup:\n")
@@ -99,10 +99,10 @@ func (r revoked) staysRevoked(said string) {
 		r.t.Errorf("the restore says %q, want %d sentences", lines, len(want))
 	}
 	if !r.storedClient("disabled").Disabled || r.storedClient("same").Disabled {
-		r.t.Error("the clients are not disabled and enabled as they were")
+		r.t.Error("the disabled clients have changed")
 	}
 	if r.storedClient("leaked").Secret != r.secret {
-		r.t.Error("the secret is the one from before it was rotated")
+		r.t.Error("the secret is the one before the rotation")
 	}
 	if scopes := r.storedClient("narrowed").Scopes.String(); scopes != "perks:read" {
 		r.t.Errorf("the scopes are %q", scopes)
@@ -114,32 +114,32 @@ func (r revoked) staysRevoked(said string) {
 		}
 	}
 	if log := r.must("audit", "--subject", "client/disabled"); !strings.Contains(log, store.ActionDisableClient) {
-		r.t.Errorf("the audit log has no entry of the client that was disabled:\n%s", log)
+		r.t.Errorf("the audit log has no entry of the disabled client:\n%s", log)
 	}
 	if dropped := r.operator.dropped(); !strings.Contains(dropped, r.dropped) {
-		r.t.Errorf("the audit log has no entry of the key that was dropped:\n%s", dropped)
+		r.t.Errorf("the audit log has no entry of the dropped key:\n%s", dropped)
 	}
 }
 
-func TestARestoreLetsNobodyBackIn(t *testing.T) {
+func TestARestoreKeepsRevocations(t *testing.T) {
 	o := newSQLiteOperator(t)
 	r := revokeAfter(o, func() { o.must("backup", o.path("copy.db")) })
 	r.staysRevoked(o.must("restore", o.path("copy.db")))
 
-	// A backup of another day, taken by mistake, lets nobody in either; and going back once more changes nothing.
+	// Restoring an older backup by mistake keeps them too, and restoring again changes nothing.
 	o.now = o.now.Add(time.Minute)
 	if said := o.must("restore", o.path("copy.db")); !strings.Contains(said, "client disabled stays disabled") {
 		t.Errorf("a second restore says %q", said)
 	}
 }
 
-// TestWhatRestoreOfPostgresSaysToTypeLetsNobodyBackIn types what backup and restore say.
-func TestWhatRestoreOfPostgresSaysToTypeLetsNobodyBackIn(t *testing.T) {
+// TestThePrintedRestoreCommandKeepsRevocations runs the commands that backup and restore print.
+func TestThePrintedRestoreCommandKeepsRevocations(t *testing.T) {
 	address := storetest.PostgresDatabase(t)
 	o := newOperatorOf(t, address)
 	r := revokeAfter(o, func() {
 		_, line, _ := strings.Cut(strings.TrimSpace(o.run("backup", o.path("copy.dump")).stderr), "with: ")
-		o.types(line)
+		o.shell(line)
 	})
 	said := o.run("restore", o.path("copy.dump"))
 	_, line, _ := strings.Cut(strings.TrimSpace(said.stderr), "with: ")
@@ -152,53 +152,53 @@ func TestWhatRestoreOfPostgresSaysToTypeLetsNobodyBackIn(t *testing.T) {
 	restored.Path = "/" + name
 	defer executeIn(t, address, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 
-	o.types(createAndFill)
+	o.shell(createAndFill)
 	o.env["PERKSD_DATABASE"] = restored.String()
 	o.refuses(exitUsage, "--former and --database name the same database", "restore", "--former", restored.String())
 	if said := o.run("restore", "--forget-revocations", "x"); said.code != exitUsage || !strings.Contains(said.stderr, "pg_restore") {
-		t.Errorf("a FILE is taken for what it is not: %+v", said)
+		t.Errorf("another file was accepted: %+v", said)
 	}
 	r.staysRevoked(o.must("restore", "--former", address))
 
-	// What the first attempt wrote is newer than the former database: a second one must not be talked into forgetting.
+	// The first attempt's entry is newer than the former database: a second attempt must not lose the revocations.
 	if again := o.run("restore", "--former", address); again.code != exitFailure || !strings.Contains(again.stderr, "drop the database "+o.database().name()+", make and fill it again") {
 		t.Errorf("a second attempt: %+v", again)
 	}
 
-	// The whole line, to the end.
+	// The complete command line.
 	executeIn(t, address, "DROP DATABASE "+name+" WITH (FORCE)")
-	if said := o.types(line); !strings.Contains(said, "client disabled stays disabled") || !o.storedClient("disabled").Disabled {
-		t.Errorf("the whole line says %q", said)
+	if said := o.shell(line); !strings.Contains(said, "client disabled stays disabled") || !o.storedClient("disabled").Disabled {
+		t.Errorf("the complete command line prints %q", said)
 	}
 }
 
-func TestARestoreThatCannotKnowWhatWasRevokedIsRefused(t *testing.T) {
+func TestARestoreWithUnknownRevocationsIsRefused(t *testing.T) {
 	tests := []struct {
 		name, why string
 		change    func(*testing.T, *operator)
 	}{
-		{"nothing there", "the database to be replaced is not there", func(t *testing.T, o *operator) {
+		{"no database", "the database to be replaced is not there", func(t *testing.T, o *operator) {
 			if err := os.Remove(o.path("perks.db")); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"a damaged one", "the database to be replaced cannot be read (it is not a SQLite database, or it is damaged: ", func(t *testing.T, o *operator) {
+		{"a damaged database", "the database to be replaced cannot be read (it is not a SQLite database, or it is damaged: ", func(t *testing.T, o *operator) {
 			o.file("perks.db", "damaged")
 		}},
-		{"a new one", `the database to be replaced is not a later state of the backup, because it lacks the client "acme"`, func(t *testing.T, o *operator) {
+		{"a new database", `the database to be replaced is not a later state of the backup, because it lacks the client "acme"`, func(t *testing.T, o *operator) {
 			if err := os.Remove(o.path("perks.db")); err != nil {
 				t.Fatal(err)
 			}
 			o.must("migrate")
 		}},
-		{"another one", `the database to be replaced is not a later state of the backup, because it lacks the client "acme"`, func(t *testing.T, o *operator) {
+		{"another database", `the database to be replaced is not a later state of the backup, because it lacks the client "acme"`, func(t *testing.T, o *operator) {
 			if err := os.Remove(o.path("perks.db")); err != nil {
 				t.Fatal(err)
 			}
 			o.now = o.now.Add(time.Hour)
 			o.must("client", "create", "--name", "Acme", "--id", "acme")
 		}},
-		{"an older one", "the database to be replaced is older than the backup, by the last entries of their audit logs", func(t *testing.T, o *operator) {
+		{"an older database", "the database to be replaced is older than the backup, by the last entries of their audit logs", func(t *testing.T, o *operator) {
 			content, err := os.ReadFile(o.path("first.db"))
 			if err != nil {
 				t.Fatal(err)
@@ -227,7 +227,7 @@ func TestARestoreThatCannotKnowWhatWasRevokedIsRefused(t *testing.T) {
 				t.Fatalf("%+v, want a refusal because %s", refused, test.why)
 			}
 			if after, _ := os.ReadFile(o.path("perks.db")); string(after) != string(before) {
-				t.Error("the database was changed all the same")
+				t.Error("the database was changed")
 			}
 			o.now = o.now.Add(time.Minute)
 			said := o.must("restore", "--forget-revocations", backup)
@@ -237,7 +237,7 @@ func TestARestoreThatCannotKnowWhatWasRevokedIsRefused(t *testing.T) {
 				}
 			}
 			if keys := o.keys(); len(keys) != 1 || keys[0].ID == key {
-				t.Errorf("the keys are %+v, want one that is new", keys)
+				t.Errorf("the keys are %+v, want one new key", keys)
 			}
 			if log := o.must("audit", "--action", "database.restore", "-o", "jsonl"); !strings.Contains(log, `"revocations_known":false`) {
 				t.Errorf("the audit log says %s", log)
@@ -251,6 +251,6 @@ func TestARestoreThatCannotKnowWhatWasRevokedIsRefused(t *testing.T) {
 	o.must("backup", o.path("copy.db"))
 	o.file("perks.db", "damaged")
 	if said := o.run("restore", o.path("copy.db")); said.code != exitFailure {
-		t.Errorf("a variable agrees to it: %+v", fmt.Sprint(said))
+		t.Errorf("a variable confirms it: %+v", fmt.Sprint(said))
 	}
 }

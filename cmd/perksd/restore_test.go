@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestRestoreTakesOnlyAWholeBackup(t *testing.T) {
+func TestRestoreRefusesIncompleteBackups(t *testing.T) {
 	o := newSQLiteOperator(t)
 	o.must("import", "users", o.file("users.csv", importable["users"]))
 	users := o.must("export", "users")
@@ -30,7 +30,7 @@ func TestRestoreTakesOnlyAWholeBackup(t *testing.T) {
 		}
 	}
 	if now := o.must("export", "users"); now != users {
-		t.Errorf("after restores that were refused the users are %q", now)
+		t.Errorf("after refused restores the users are %q", now)
 	}
 	files, err := os.ReadDir(o.folder)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestRestoreTakesOnlyAWholeBackup(t *testing.T) {
 	}
 }
 
-func TestRestoreGoesBackAndKeepsWhatWasThere(t *testing.T) {
+func TestRestoreKeepsTheFormerDatabase(t *testing.T) {
 	o := newSQLiteOperator(t)
 	o.must("import", "users", o.file("users.csv", importable["users"]))
 	then := o.must("export", "users")
@@ -68,11 +68,11 @@ func TestRestoreGoesBackAndKeepsWhatWasThere(t *testing.T) {
 	}
 	o.must("restore", o.path("copy.db"))
 	if now := o.must("export", "users"); now != then {
-		t.Errorf("in the place of a damaged one the users are %q", now)
+		t.Errorf("after replacing a damaged database the users are %q", now)
 	}
 }
 
-func TestRestoreOfPostgresSaysWhatToType(t *testing.T) {
+func TestRestoreOfPostgresPrintsACommand(t *testing.T) {
 	o := newOperatorOf(t, "postgres://perks:hunter2@db.example:5433/perks")
 	o.refuses(exitUsage, "perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. "+
 		"Stop all servers first; then create it, fill it, and copy clients and signing keys to it, with: "+

@@ -32,10 +32,10 @@ func redeemAt(base, token, perk, user, key string) (status int, err error) {
 	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
-// TestASandboxThatIsServedIsResetBesideItsServer has people redeem at a server, in the sandbox and live, while another
-// process empties the sandbox and fills it again.
-func TestASandboxThatIsServedIsResetBesideItsServer(t *testing.T) {
-	const people, users = 3, 60
+// TestTheSandboxOfARunningServerIsReset redeems at a server, in the sandbox and live, while another process empties the
+// sandbox and fills it again.
+func TestTheSandboxOfARunningServerIsReset(t *testing.T) {
+	const workers, users = 3, 60
 	i := programs.Install(t)
 	sandbox := "--sandbox-database=" + servertest.DatabaseAddress(t)
 	rows := "id\n"
@@ -55,11 +55,11 @@ func TestASandboxThatIsServedIsResetBesideItsServer(t *testing.T) {
 	liveURL, sandboxURL := s.URL+"/v2/partners", s.URL+"/v2/sandbox/partners"
 
 	var made, live atomic.Int64
-	var ended sync.WaitGroup
+	var redeeming sync.WaitGroup
 	stop := make(chan struct{})
-	for person := range people {
-		ended.Go(func() {
-			for n := person; ; n += people {
+	for worker := range workers {
+		redeeming.Go(func() {
+			for n := worker; ; n += workers {
 				select {
 				case <-stop:
 					return
@@ -81,28 +81,28 @@ func TestASandboxThatIsServedIsResetBesideItsServer(t *testing.T) {
 			}
 		})
 	}
-	var forgotten int64
+	var deleted int64
 	if said := i.Must("", "sandbox", "reset", "--yes", sandbox); !strings.HasPrefix(said, "Emptied the sandbox ") {
 		t.Errorf("reset says %q", said)
 	}
 	fill()
 	close(stop)
-	ended.Wait()
+	redeeming.Wait()
 	i.Must("", "sandbox", "reset", "--yes", sandbox)
 	for line := range strings.Lines(i.Must("", "audit", "--subject", "sandbox", "-o", "jsonl", "--sandbox", sandbox)) {
 		var entry struct{ Before struct{ Redemptions int64 } }
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatal(err)
 		}
-		forgotten += entry.Before.Redemptions
+		deleted += entry.Before.Redemptions
 	}
-	if forgotten == 0 || forgotten != made.Load() {
-		t.Errorf("%d redemptions were made in the sandbox, and its log tells of %d", made.Load(), forgotten)
+	if deleted == 0 || deleted != made.Load() {
+		t.Errorf("%d redemptions were made in the sandbox, and its audit log counts %d", made.Load(), deleted)
 	}
 	if kept := int64(len(i.Redemptions())); kept != live.Load() {
 		t.Errorf("%d redemptions were made live, and %d are kept", live.Load(), kept)
 	}
 	if status := programs.StatusOf(t, sandboxURL+"/perks/tea", token); status != http.StatusNotFound {
-		t.Errorf("a perk that is gone: status %d", status)
+		t.Errorf("a deleted perk: status %d", status)
 	}
 }

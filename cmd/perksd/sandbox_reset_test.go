@@ -10,7 +10,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// withTrials has two perks, a category, two users and a redemption in its sandbox.
+// withTrials fills the sandbox with two perks, a category, two users and a redemption.
 func withTrials(t *testing.T) *operator {
 	o := withSandbox(t)
 	o.must("import", "perks", "--sandbox", o.file("perks.csv", twoPerks))
@@ -34,17 +34,17 @@ func TestSandboxReset(t *testing.T) {
 	equal(t, "the live database", live, o.everything()+o.must("audit", "-o", "jsonl"))
 }
 
-// newOperatorLike has an empty database of the same kind.
+// newOperatorLike returns an operator with an empty database of the same kind.
 func newOperatorLike(o *operator) *operator {
 	fresh := newOperator(o.t)
 	fresh.must("migrate")
 	return fresh
 }
 
-func TestSandboxResetAsksNobodyWhoIsNotThere(t *testing.T) {
+func TestSandboxResetNeedsATerminalOrYes(t *testing.T) {
 	o := withTrials(t)
 	before := o.inSandbox().everything()
-	o.env["PERKSD_YES"] = "true" // is nobody's yes
+	o.env["PERKSD_YES"] = "true" // no variable confirms it
 	message := "perksd: cannot ask for confirmation without a terminal: add --yes to empty the sandbox (see 'perksd sandbox reset --help')\n"
 	if got := o.runWith("yes\n", "sandbox", "reset"); got.code != exitUsage || got.stderr != message || got.stdout != "" {
 		t.Errorf("%+v", got)
@@ -60,7 +60,7 @@ func TestSandboxResetAsksOnATerminal(t *testing.T) {
 	for _, answer := range []string{"\n", "y\n", "Yes\n", "yes please\n", "no\n", "\x04"} {
 		code, stdout, screen := o.atTerminal(t.Context(), answer, "sandbox", "reset")
 		if code != exitFailure || stdout != "" || !strings.Contains(screen, question) || !strings.HasSuffix(screen, "perksd: cancelled; nothing was changed\n") {
-			t.Errorf("to the answer %q: exit code %d, stdout %q, on the screen %q", answer, code, stdout, screen)
+			t.Errorf("with the answer %q: exit code %d, stdout %q, on the screen %q", answer, code, stdout, screen)
 		}
 	}
 	interrupted, interrupt := context.WithCancel(t.Context())
@@ -72,25 +72,25 @@ func TestSandboxResetAsksOnATerminal(t *testing.T) {
 
 	code, stdout, _ := o.atTerminal(t.Context(), "yes\n", "sandbox", "reset")
 	if want := "Emptied the sandbox " + name + " of 2 perks, 2 users and 1 redemption.\n"; code != exitDone || stdout != want {
-		t.Errorf("to yes: exit code %d, stdout %q", code, stdout)
+		t.Errorf("with yes: exit code %d, stdout %q", code, stdout)
 	}
 }
 
-// atTerminal runs a command at a terminal, where somebody types. It returns what was written to stdout, which is a pipe, and
-// what is on the screen.
+// atTerminal runs a command at a terminal, with typed as its input. It returns stdout, which is a pipe, and the text on the
+// screen.
 func (o *operator) atTerminal(ctx context.Context, typed string, args ...string) (code int, stdout, screen string) {
 	o.t.Helper()
-	person, terminal, err := pty.Open()
+	screenSide, terminal, err := pty.Open()
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	defer person.Close()
-	if _, err := io.WriteString(person, typed); err != nil {
+	defer screenSide.Close()
+	if _, err := io.WriteString(screenSide, typed); err != nil {
 		o.t.Fatal(err)
 	}
 	shown := make(chan string, 1)
 	go func() {
-		text, _ := io.ReadAll(person) // ends with an error when the terminal is closed
+		text, _ := io.ReadAll(screenSide) // returns an error when the terminal is closed
 		shown <- string(text)
 	}()
 	var out bytes.Buffer

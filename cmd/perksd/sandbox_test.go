@@ -14,7 +14,7 @@ const (
 	twoPerks  = "id,title,description,city,approval\nspa,Spa,Warm,Bath,manual\ntea,Tea,Hot,Bath,auto\n"
 )
 
-// withSandbox has a client, a perk and a user in the live database, and an empty sandbox.
+// withSandbox sets up a live database with a client, a perk and a user, and an empty sandbox.
 func withSandbox(t *testing.T) *operator {
 	o := withClient(t)
 	o.env["PERKSD_SANDBOX_DATABASE"] = servertest.DatabaseAddress(t)
@@ -23,7 +23,7 @@ func withSandbox(t *testing.T) *operator {
 	return o
 }
 
-// inSandbox is the operator to whom the sandbox is the only database.
+// inSandbox returns the operator with the sandbox as its only database.
 func (o *operator) inSandbox() *operator {
 	other := *o
 	other.env = map[string]string{"PERKSD_DATABASE": o.env["PERKSD_SANDBOX_DATABASE"]}
@@ -113,8 +113,8 @@ func TestSandboxIsRefusedWhereItWouldBeIgnored(t *testing.T) {
 		"(see 'perksd import users --help')", "import", "users", "--sandbox-database", "sqlite:other.db", "x.csv")
 }
 
-// TestEveryCommandKnowsWhatSandboxMeans goes through all there are: a new one must say whether it works on the sandbox.
-func TestEveryCommandKnowsWhatSandboxMeans(t *testing.T) {
+// TestEveryCommandHandlesSandbox lists all commands: a new one must be added with or without --sandbox.
+func TestEveryCommandHandlesSandbox(t *testing.T) {
 	takes := map[string]bool{}
 	for _, cmd := range allCommands(newOperator(t).program("", nil, nil).root()) {
 		if !cmd.HasSubCommands() {
@@ -130,12 +130,12 @@ func TestEveryCommandKnowsWhatSandboxMeans(t *testing.T) {
 	}
 	for path, does := range takes {
 		if does {
-			t.Errorf("%s takes --sandbox, and no test says why", path)
+			t.Errorf("%s takes --sandbox, and is not in the list of this test", path)
 		}
 	}
 }
 
-// everyCommandOfTheSandbox is a line for each kind of command that works on the sandbox, those that change it last.
+// everyCommandOfTheSandbox has a line for each kind of command that works on the sandbox, those that change it last.
 func everyCommandOfTheSandbox(o *operator) [][]string {
 	users := o.file("users.csv", "id\nmallory\n")
 	return [][]string{
@@ -145,7 +145,7 @@ func everyCommandOfTheSandbox(o *operator) [][]string {
 	}
 }
 
-func TestWithoutASandboxNothingWorksOnTheLiveDatabaseInstead(t *testing.T) {
+func TestWithoutASandboxTheLiveDatabaseIsNotUsed(t *testing.T) {
 	o := withClient(t)
 	before := o.everything()
 	for _, line := range everyCommandOfTheSandbox(o) {
@@ -154,7 +154,7 @@ func TestWithoutASandboxNothingWorksOnTheLiveDatabaseInstead(t *testing.T) {
 	equal(t, "the live database", before, o.everything())
 }
 
-// withLiveRecords has all that a live database has after its first day.
+// withLiveRecords adds what a live database has after its first day.
 func withLiveRecords(t *testing.T, o *operator) *operator {
 	t.Helper()
 	for _, kind := range []string{"users", "perks", "categories"} {
@@ -166,13 +166,13 @@ func withLiveRecords(t *testing.T, o *operator) *operator {
 	return o
 }
 
-// leavesLiveAlone runs every command of the sandbox where --sandbox-database leads to what is live.
+// leavesLiveAlone runs every sandbox command with --sandbox-database set to the live database.
 func (o *operator) leavesLiveAlone(live *operator, message string) {
 	o.t.Helper()
 	o.leaveLiveAlone(live, message, everyCommandOfTheSandbox(o)...)
 }
 
-// leaveLiveAlone runs these commands, and serve, where --sandbox-database leads to what is live.
+// leaveLiveAlone runs these commands, and serve, with --sandbox-database set to the live database.
 func (o *operator) leaveLiveAlone(live *operator, message string, lines ...[]string) {
 	o.t.Helper()
 	before := live.everything() + live.must("audit", "-o", "jsonl")
@@ -185,7 +185,7 @@ func (o *operator) leaveLiveAlone(live *operator, message string, lines ...[]str
 	equal(o.t, "the live database", before, live.everything()+live.must("audit", "-o", "jsonl"))
 }
 
-func TestTheLiveDatabaseIsNeverTheSandboxByAnotherName(t *testing.T) {
+func TestTheLiveFileIsRefusedAsTheSandbox(t *testing.T) {
 	o := withLiveRecords(t, newSQLiteOperator(t))
 	if err := os.Symlink(o.path("perks.db"), o.path("soft.db")); err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestTheLiveDatabaseIsNeverTheSandboxByAnotherName(t *testing.T) {
 	}
 }
 
-func TestALivePostgresDatabaseIsNeverTheSandboxByAnotherName(t *testing.T) {
+func TestALivePostgresDatabaseIsRefusedAsTheSandbox(t *testing.T) {
 	live := storetest.PostgresDatabase(t)
 	o := withLiveRecords(t, newOperatorOf(t, live))
 	for _, same := range []string{live, withParameter(t, live, "search_path", "nowhere,public")} {
@@ -208,7 +208,7 @@ func TestALivePostgresDatabaseIsNeverTheSandboxByAnotherName(t *testing.T) {
 	}
 }
 
-func TestSwappedDatabasesAreNoticed(t *testing.T) {
+func TestSwappedDatabasesAreRefused(t *testing.T) {
 	live := withLiveRecords(t, newOperator(t))
 	swapped := newOperatorOf(t, servertest.DatabaseAddress(t))
 	swapped.env["PERKSD_SANDBOX_DATABASE"] = live.env["PERKSD_DATABASE"]
@@ -217,7 +217,7 @@ func TestSwappedDatabasesAreNoticed(t *testing.T) {
 		": it has 1 client, 1 signing key and 2 properties, which a sandbox never has; if --database and --sandbox-database are swapped, swap them back")
 }
 
-func TestALiveDatabaseThatOnlyServedIsNoticed(t *testing.T) {
+func TestALiveDatabaseWithOnlyASigningKeyIsRefused(t *testing.T) {
 	live := newOperator(t)
 	_, stop := live.serve()
 	stop()
@@ -226,7 +226,7 @@ func TestALiveDatabaseThatOnlyServedIsNoticed(t *testing.T) {
 	o.leaveLiveAlone(live, "it has 1 signing key, which a sandbox never has", []string{"sandbox", "reset", "--yes"})
 }
 
-func TestASandboxInASchemaOfItsOwnIsApart(t *testing.T) {
+func TestASandboxInItsOwnSchemaIsSeparate(t *testing.T) {
 	address := storetest.PostgresDatabase(t)
 	o := withLiveRecords(t, newOperatorOf(t, address))
 	executeIn(t, address, `CREATE SCHEMA trials`)

@@ -11,7 +11,7 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-func TestASupervisorIsToldWhenRequestsAreAnsweredAndWhenItDrains(t *testing.T) {
+func TestTheSupervisorIsNotifiedOfReadinessAndDraining(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")
 	supervisor, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
@@ -26,7 +26,7 @@ func TestASupervisorIsToldWhenRequestsAreAnsweredAndWhenItDrains(t *testing.T) {
 		heard := make([]byte, 100)
 		n, err := supervisor.Read(heard)
 		if err != nil || string(heard[:n]) != want {
-			t.Fatalf("it is told %q, %v; want %q", heard[:n], err, want)
+			t.Fatalf("it got %q, %v; want %q", heard[:n], err, want)
 		}
 	}
 
@@ -35,15 +35,15 @@ func TestASupervisorIsToldWhenRequestsAreAnsweredAndWhenItDrains(t *testing.T) {
 	s, stop := o.serve()
 	hears("READY=1")
 	if status := programs.StatusOf(t, s.url+"/livez", ""); status != http.StatusOK {
-		t.Errorf("status %d when it is said to be ready", status)
+		t.Errorf("status %d after the notification of readiness", status)
 	}
 	stop()
 	hears("STOPPING=1")
 }
 
-func TestASupervisorThatIsGoneIsNoReasonNotToServe(t *testing.T) {
+func TestServeWorksWithoutItsSupervisor(t *testing.T) {
 	o := newOperator(t)
-	o.env["NOTIFY_SOCKET"] = o.path("nobody")
+	o.env["NOTIFY_SOCKET"] = o.path("missing")
 	_, stop := o.serve()
 	if code, log := stop(); code != exitDone || !strings.Contains(log, "cannot notify systemd") {
 		t.Errorf("exit code %d, log:\n%s", code, log)

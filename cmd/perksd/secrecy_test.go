@@ -18,16 +18,16 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// spy sends what is secret to where it belongs and to where it does not, and keeps what can be read of it afterwards.
-type spy struct {
+// leakCheck sends secrets to the right and the wrong parts of requests, and collects all output for a search.
+type leakCheck struct {
 	t       *testing.T
 	url     string
 	secrets map[string]string
 	read    bytes.Buffer
 }
 
-// send keeps the answer unless it is what was asked for.
-func (s *spy) send(what, method, path, body string, header http.Header) {
+// send collects the response if it is an error.
+func (s *leakCheck) send(what, method, path, body string, header http.Header) {
 	s.t.Helper()
 	request, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -47,12 +47,12 @@ func (s *spy) send(what, method, path, body string, header http.Header) {
 		s.t.Fatal(err)
 	}
 	if response.StatusCode >= 400 {
-		fmt.Fprintf(&s.read, "the answer to %s: %s\n", what, answer)
+		fmt.Fprintf(&s.read, "the response to %s: %s\n", what, answer)
 	}
 }
 
-// findsNothing looks for each secret in all spellings.
-func (s *spy) findsNothing() {
+// findsNothing searches the output for each secret in all encodings.
+func (s *leakCheck) findsNothing() {
 	s.t.Helper()
 	text := s.read.String()
 	for name, secret := range s.secrets {
@@ -66,26 +66,26 @@ func (s *spy) findsNothing() {
 			if at := strings.Index(text, hidden); at >= 0 {
 				line := text[strings.LastIndexByte(text[:at], '\n')+1:]
 				line, _, _ = strings.Cut(line, "\n")
-				s.t.Errorf("%s is there %s: %s", name, spelling, line)
+				s.t.Errorf("%s is in the output %s: %s", name, spelling, line)
 			}
 		}
 	}
 }
 
-func TestSecretsAndTokensAreNowhereToBeRead(t *testing.T) {
+func TestSecretsAndTokensAreInNoOutput(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		t.Run(format, func(t *testing.T) {
 			i := programs.Install(t)
 			i.ImportCSV("users", "id\nalice\n")
 			i.ImportCSV("perks", "id,title,description,city\ntea,Tea,Hot,Bath\n")
-			id, secret := i.Client("Spied on")
+			id, secret := i.Client("Leak check")
 			server := i.Start("--log-level", "debug", "--log-format", format)
 			token := programs.TokenOf(t, http.DefaultClient, server.URL, id, secret).AccessToken
 			parts := strings.Split(token, ".")
-			s := &spy{t: t, url: server.URL, secrets: map[string]string{
+			s := &leakCheck{t: t, url: server.URL, secrets: map[string]string{
 				"the secret": secret, "the token": token, "the token's signature": parts[2], "the token's claims": parts[1], "id and secret": id + ":" + secret,
 			}}
-			s.useRightly(id, secret, token)
+			s.useCorrectly(id, secret, token)
 			s.misuse(id, secret, token)
 
 			var rotated struct {
@@ -95,10 +95,10 @@ func TestSecretsAndTokensAreNowhereToBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.secrets["the new secret"] = rotated.Secret
-			s.useRightly(id, secret, token) // the secret is wrong now
+			s.useCorrectly(id, secret, token) // the secret is wrong now
 			i.Must("", "client", "disable", id)
 			s.send("a token of a disabled client", "GET", "/v2/partners/perks", "", bearerHeader(token))
-			s.useRightly(id, rotated.Secret, token)
+			s.useCorrectly(id, rotated.Secret, token)
 
 			server.Terminate()
 			s.read.WriteString(server.Rest())
@@ -118,15 +118,15 @@ func basicHeader(id, secret string) http.Header {
 	return http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))}}
 }
 
-func (s *spy) useRightly(id, secret, token string) {
+func (s *leakCheck) useCorrectly(id, secret, token string) {
 	s.send("a secret", "POST", "/v2/auth/token", "{}", basicHeader(id, secret))
 	s.send("an encoded secret", "POST", "/v2/auth/token", "{}", basicHeader(url.QueryEscape(id), strings.ReplaceAll(url.QueryEscape(secret), "-", "%2D")))
 	s.send("a list", "GET", "/v2/partners/perks", "", bearerHeader(token))
 	s.send("a redemption", "POST", "/v2/partners/perks/tea/redeem", `{"user_id":"alice"}`, bearerHeader(token))
 }
 
-// misuse puts secrets where people and programs put them by mistake.
-func (s *spy) misuse(id, secret, token string) {
+// misuse sends secrets in the wrong parts of requests, as people and programs do by mistake.
+func (s *leakCheck) misuse(id, secret, token string) {
 	s.send("a wrong secret", "POST", "/v2/auth/token", "{}", basicHeader(id, secret+"x"))
 	s.send("a secret for the id", "POST", "/v2/auth/token", "{}", basicHeader(secret, id))
 	s.send("a token for the id", "POST", "/v2/auth/token", "{}", basicHeader(token, secret))
@@ -155,10 +155,10 @@ func (s *spy) misuse(id, secret, token string) {
 	}
 }
 
-func TestBrokenHandshakesAndDatabasesTellNoSecrets(t *testing.T) {
+func TestFailedHandshakesAndDatabasesShowNoSecrets(t *testing.T) {
 	i := programs.Install(t)
 	certFile, keyFile := newOperator(t).put(servertest.NewAuthority(t, "Our own").Issue())
-	s := &spy{t: t, secrets: map[string]string{"the token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "the password": "pass-of-the-database"}}
+	s := &leakCheck{t: t, secrets: map[string]string{"the token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "the password": "pass-of-the-database"}}
 	server := i.Start("--log-level", "debug", "--tls-cert", certFile, "--tls-key", keyFile)
 	for _, hello := range []string{"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + s.secrets["the token"] + "\r\n\r\n", "\x16\x03\x01\x00\x2a" + s.secrets["the token"]} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "https://"))
@@ -171,7 +171,7 @@ func TestBrokenHandshakesAndDatabasesTellNoSecrets(t *testing.T) {
 		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
-		answer, _ := io.ReadAll(conn) // whatever it is
+		answer, _ := io.ReadAll(conn) // any response
 		s.read.Write(answer)
 		conn.Close()
 	}
@@ -190,9 +190,9 @@ func TestBrokenHandshakesAndDatabasesTellNoSecrets(t *testing.T) {
 	s.findsNothing()
 }
 
-func TestGuessingSecretsIsSlowedAndLogged(t *testing.T) {
+func TestFailedLoginsAreThrottledAndLogged(t *testing.T) {
 	i := programs.Install(t)
-	id, secret := i.Client("Guessed at")
+	id, secret := i.Client("Throttled")
 	server := i.Start("--log-format", "json")
 	ask := func(id, secret string) *http.Response {
 		request, err := http.NewRequest(http.MethodPost, server.URL+"/v2/auth/token", nil)
@@ -210,15 +210,15 @@ func TestGuessingSecretsIsSlowedAndLogged(t *testing.T) {
 	for who, reason := range map[string]string{id: "the secret is wrong", "nobody": "there is no such client"} {
 		refused := 0
 		for n := range 30 {
-			if response := ask(who, fmt.Sprint("a guess, number ", n)); response.StatusCode == http.StatusTooManyRequests {
+			if response := ask(who, fmt.Sprint("a wrong secret, number ", n)); response.StatusCode == http.StatusTooManyRequests {
 				refused++
 				if wait := response.Header.Get("Retry-After"); len(wait) != 1 || wait < "1" || wait > "5" {
 					t.Errorf("Retry-After is %q", wait)
 				}
 			}
 		}
-		if refused < 15 { // one more guess is looked at every 5 s
-			t.Errorf("of 30 guesses at %s only %d are refused", who, refused)
+		if refused < 15 { // one more is checked every 5 s
+			t.Errorf("of 30 failed logins of %s only %d are refused", who, refused)
 		}
 		var line struct{ Level, Client, Address, Reason string }
 		if err := json.Unmarshal([]byte(server.WaitFor(t, `"msg":"token refused"`)), &line); err != nil {
@@ -232,10 +232,10 @@ func TestGuessingSecretsIsSlowedAndLogged(t *testing.T) {
 		}
 	}
 	if response := ask(id, secret); response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusOK {
-		t.Errorf("the right secret is answered with %s", response.Status)
+		t.Errorf("the right secret got %s", response.Status)
 	}
 	server.Terminate()
-	if log := server.Rest(); strings.Contains(log, "a guess") || strings.Contains(log, secret) || strings.Count(log, "refused after too many failures") == 0 {
+	if log := server.Rest(); strings.Contains(log, "a wrong secret") || strings.Contains(log, secret) || strings.Count(log, "refused after too many failures") == 0 {
 		t.Errorf("the log is\n%s", log)
 	}
 }

@@ -42,7 +42,7 @@ func TestSecretsAreInNoTable(t *testing.T) {
 		dump.WriteString(text)
 	}
 	if !strings.Contains(dump.String(), "client.rotate-secret") {
-		t.Error("the rows that were read are not those of the log, so that this test would find nothing")
+		t.Error("the dump lacks the audit log, so this test shows nothing")
 	}
 	for _, secret := range []string{created.Secret, rotated.Secret} {
 		if strings.Contains(dump.String(), secret) {

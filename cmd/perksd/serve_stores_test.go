@@ -12,7 +12,7 @@ import (
 
 const sandboxIsLive = "the sandbox needs a database of its own: --sandbox-database names the same one as --database"
 
-func TestTheSandboxIsAFileOfItsOwn(t *testing.T) {
+func TestTheSandboxIsItsOwnFile(t *testing.T) {
 	o := newSQLiteOperator(t)
 	o.must("migrate")
 	if err := os.Symlink(o.path("perks.db"), o.path("linked.db")); err != nil {
@@ -23,14 +23,14 @@ func TestTheSandboxIsAFileOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestTheSandboxIsAPostgresDatabaseOfItsOwn(t *testing.T) {
+func TestTheSandboxIsItsOwnPostgresDatabase(t *testing.T) {
 	live := storetest.PostgresDatabase(t)
 	o := newOperatorOf(t, live)
 	for name, same := range map[string]string{
-		"the same address":                  live,
-		"the other scheme":                  "postgresql" + live[len("postgres"):],
-		"with another name of the program":  withParameter(t, live, "application_name", "sandbox"),
-		"by way of a schema without tables": withParameter(t, live, "search_path", "nowhere,public"),
+		"the same address":                live,
+		"the other scheme":                "postgresql" + live[len("postgres"):],
+		"with another application_name":   withParameter(t, live, "application_name", "sandbox"),
+		"through a schema without tables": withParameter(t, live, "search_path", "nowhere,public"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := *o
@@ -41,12 +41,12 @@ func TestTheSandboxIsAPostgresDatabaseOfItsOwn(t *testing.T) {
 
 	s, stop := o.serve("--sandbox-database", storetest.PostgresDatabase(t))
 	if status := programs.StatusOf(t, s.url+"/readyz", ""); status != 200 {
-		t.Errorf("over two databases of one server: status %d", status)
+		t.Errorf("with two databases of one server: status %d", status)
 	}
 	stop()
 }
 
-// TestSwappedAddressesAreRefusedBeforeAMigration has a live database that lacks a migration in the place of the sandbox.
+// TestSwappedAddressesAreRefusedBeforeAMigration uses a live database that lacks a migration as the sandbox.
 func TestSwappedAddressesAreRefusedBeforeAMigration(t *testing.T) {
 	address := storetest.PostgresDatabase(t)
 	live := newOperatorOf(t, address)

@@ -21,17 +21,17 @@ type served struct {
 	url string
 }
 
-// serve runs perksd serve within the test. The function that it returns has it drain, and returns its exit code and log;
-// the end of the test does so too.
+// serve runs perksd serve within the test. The returned function stops it, and returns its exit code and log; so does the
+// end of the test.
 func (o *operator) serve(args ...string) (s *served, stop func() (code int, log string)) {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	read, write := io.Pipe()
 	p := o.program("", io.Discard, write)
 	p.now = time.Now
-	ended := make(chan int, 1)
+	exited := make(chan int, 1)
 	go func() {
-		ended <- p.run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...))
+		exited <- p.run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...))
 		write.Close()
 	}()
 	s = &served{Log: programs.Follow(o.t, read)}
@@ -39,7 +39,7 @@ func (o *operator) serve(args ...string) (s *served, stop func() (code int, log 
 	stop = sync.OnceValues(func() (int, string) {
 		cancel()
 		log := s.Rest()
-		return <-ended, log
+		return <-exited, log
 	})
 	o.t.Cleanup(func() { stop() })
 	return s, stop
@@ -55,7 +55,7 @@ func (o *operator) newClient(id string) string {
 	return created.Secret
 }
 
-func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
+func TestServeAnswersUntilItIsStopped(t *testing.T) {
 	o := newOperator(t)
 	secret := o.newClient("acme")
 	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
@@ -65,7 +65,7 @@ func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 		t.Errorf("reading a perk: status %d", status)
 	}
 	if status := programs.StatusOf(t, s.url+"/v2/sandbox/partners/perks", token.AccessToken); status != http.StatusNotFound {
-		t.Errorf("the sandbox, which is not there: status %d", status)
+		t.Errorf("the missing sandbox: status %d", status)
 	}
 	code, log := stop()
 	if code != exitDone {
@@ -78,7 +78,7 @@ func TestServeAnswersUntilItIsToldToStop(t *testing.T) {
 		t.Errorf("the log lacks a request:\n%s", log)
 	}
 	if _, err := http.Get(s.url); err == nil {
-		t.Error("somebody still listens")
+		t.Error("the port is still open")
 	}
 }
 
@@ -96,20 +96,20 @@ func TestTheFlagsOfServeReachTheServer(t *testing.T) {
 		t.Error("--hourly: two tokens of one hour differ")
 	}
 	if token.ExpiresIn > int((65 * time.Minute).Seconds()) {
-		t.Errorf("PERKSD_TOKEN_TTL=5m: the token lives for %d s", token.ExpiresIn)
+		t.Errorf("PERKSD_TOKEN_TTL=5m: the token is valid for %d s", token.ExpiresIn)
 	}
 	if status := programs.StatusOf(t, s.url+"/v2/sandbox/partners/perks/tea", token.AccessToken); status != http.StatusOK {
 		t.Errorf("--sandbox-database: status %d", status)
 	}
 	if status := programs.StatusOf(t, s.url+"/v2/partners/perks/users/nobody", token.AccessToken); status != http.StatusOK {
-		t.Errorf("PERKSD_CREATE_USERS=true: status %d for a user who is not known", status)
+		t.Errorf("PERKSD_CREATE_USERS=true: status %d for an unknown user", status)
 	}
 	limited := false
 	for range 100 {
 		limited = limited || programs.StatusOf(t, s.url+"/v2/partners/perks", token.AccessToken) == http.StatusTooManyRequests
 	}
 	if !limited {
-		t.Error("--rate-limit: 100 requests at once are let through")
+		t.Error("--rate-limit: 100 requests at once are accepted")
 	}
 	code, log := stop()
 	if code != exitDone {
@@ -147,7 +147,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-func TestTheLogHasNothingBelowItsLevel(t *testing.T) {
+func TestLogLevel(t *testing.T) {
 	for level, want := range map[string]int{"info": 1, "warn": 0, "error": 0} {
 		s, stop := newOperator(t).serve("--log-format", "json", "--log-level", level)
 		programs.StatusOf(t, s.url+"/livez", "")

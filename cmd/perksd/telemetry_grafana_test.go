@@ -30,7 +30,7 @@ type panel struct {
 	}
 }
 
-// checkDashboard holds the dashboard against what a server shows: nothing on it is missing there, and the other way round.
+// checkDashboard compares the dashboard with a server's metrics: each has all of the other.
 func checkDashboard(t *testing.T, samples []shownMetric) {
 	var d dashboard
 	readFile(t, "../../docs/grafana/perks.json", json.Unmarshal, &d)
@@ -46,7 +46,7 @@ func checkDashboard(t *testing.T, samples []shownMetric) {
 		ids[p.ID] = true
 		for _, other := range d.Panels[:i] {
 			if a, b := p.GridPos, other.GridPos; a.X < b.X+b.W && b.X < a.X+a.W && a.Y < b.Y+b.H && b.Y < a.Y+a.H {
-				t.Errorf("%s lies over %s", p.Title, other.Title)
+				t.Errorf("%s overlaps %s", p.Title, other.Title)
 			}
 		}
 		if p.Type != "row" && len(p.Targets) == 0 {
@@ -54,12 +54,12 @@ func checkDashboard(t *testing.T, samples []shownMetric) {
 		}
 		for _, target := range p.Targets {
 			if p.Datasource.UID != "${datasource}" || target.Datasource.UID != "${datasource}" {
-				t.Errorf("%s is not of the data source that was chosen", p.Title)
+				t.Errorf("%s does not use the chosen data source", p.Title)
 			}
 			for _, use := range checkExpression(t, p.Title, target.Expr, samples) {
 				shown[use.name] = true
 				if !slices.Contains(use.matchers, matcher{"instance", "=~", "$instance"}) {
-					t.Errorf("%s: %s is not of the server that was chosen", p.Title, use.name)
+					t.Errorf("%s: %s is not limited to the chosen server", p.Title, use.name)
 				}
 			}
 		}
@@ -87,7 +87,7 @@ func checkAlerts(t *testing.T, samples []shownMetric) {
 	seen := map[string]bool{}
 	for _, rule := range file.Groups[0].Rules {
 		if len(checkExpression(t, rule.Alert, rule.Expr, samples)) == 0 {
-			t.Errorf("%s looks at nothing", rule.Alert)
+			t.Errorf("%s uses no metric", rule.Alert)
 		}
 		if seen[rule.Alert] || rule.Labels["severity"] == "" || !strings.HasSuffix(rule.Annotations["summary"], ".") || !strings.HasSuffix(rule.Annotations["description"], ".") {
 			t.Errorf("%q is there twice, or lacks a severity, a summary or a description", rule.Alert)
@@ -110,7 +110,7 @@ func readFile(t *testing.T, path string, decode func([]byte, any) error, into an
 	}
 }
 
-// use is a metric in an expression, with what is asked of its labels.
+// use is a metric in an expression, with its label matchers.
 type use struct {
 	name     string
 	matchers []matcher
@@ -128,11 +128,11 @@ var (
 
 var promQLFunctions = []string{"absent", "count", "histogram_quantile", "increase", "min", "rate", "sum", "time"}
 
-// ofPrometheus are the labels that are not the server's.
+// ofPrometheus are the labels that Prometheus adds.
 var ofPrometheus = []string{"instance", "job"}
 
-// checkExpression finds the metrics that an expression of PromQL names, and makes sure that a server shows them, with those
-// labels, and with the values that are asked for where they are words.
+// checkExpression finds the metrics of a PromQL expression, and checks that a server has them, with those labels, and with
+// the matched values where they are words.
 func checkExpression(t *testing.T, where, expression string, samples []shownMetric) []use {
 	t.Helper()
 	var uses []use
@@ -146,7 +146,7 @@ func checkExpression(t *testing.T, where, expression string, samples []shownMetr
 	for _, found := range word.FindAllStringSubmatch(grouping.ReplaceAllString(rest, " "), -1) {
 		if found[2] == "(" {
 			if !slices.Contains(promQLFunctions, found[1]) {
-				t.Errorf("%s: %q is no function that is known here", where, found[1])
+				t.Errorf("%s: %q is not a known function", where, found[1])
 			}
 			continue
 		}
@@ -162,7 +162,7 @@ func checkExpression(t *testing.T, where, expression string, samples []shownMetr
 	}
 	for _, label := range grouped {
 		if !slices.Contains(labels, label) {
-			t.Errorf("%s: nothing in it has the label %q", where, label)
+			t.Errorf("%s: no metric in it has the label %q", where, label)
 		}
 	}
 	return uses
@@ -186,7 +186,7 @@ func checkUse(t *testing.T, where string, u use, samples []shownMetric) (labels 
 		}
 	}
 	if labels == nil {
-		t.Errorf("%s: no server shows %s", where, u.name)
+		t.Errorf("%s: the server has no metric %s", where, u.name)
 	}
 	for _, m := range u.matchers {
 		if slices.Contains(ofPrometheus, m.label) {

@@ -15,13 +15,13 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// TestWhatPrometheusReads asks some of everything of a server with all that it can have, and looks at what is to be seen of it.
-func TestWhatPrometheusReads(t *testing.T) {
+// TestMetrics makes every kind of request to a server with all features, and checks its metrics.
+func TestMetrics(t *testing.T) {
 	s := startTLSFixture(t, "--metrics-addr", "127.0.0.1:0")
-	for _, world := range []string{"/v2/partners", "/v2/sandbox/partners"} {
-		s.ask("GET", world+"/perks/tea", s.token, "")
-		s.ask("GET", world+"/perks", s.token, "")
-		s.ask("POST", world+"/perks/tea/redeem", s.token, `{"user_id":"alice"}`)
+	for _, base := range []string{"/v2/partners", "/v2/sandbox/partners"} {
+		s.ask("GET", base+"/perks/tea", s.token, "")
+		s.ask("GET", base+"/perks", s.token, "")
+		s.ask("POST", base+"/perks/tea/redeem", s.token, `{"user_id":"alice"}`)
 	}
 	s.ask("GET", "/v2/partners/perks/tea", "", "")
 	s.ask("GET", "/nothing", "", "")
@@ -58,7 +58,7 @@ func TestWhatPrometheusReads(t *testing.T) {
 	})
 	t.Run("connections", func(t *testing.T) {
 		if strings.Contains(text, "perks_http_connections 0\n") {
-			t.Error("the connection by which all this was asked is not counted")
+			t.Error("the connection of these requests is not counted")
 		}
 	})
 	t.Run("dashboard", func(t *testing.T) { checkDashboard(t, samples) })
@@ -71,22 +71,22 @@ func TestWhatPrometheusReads(t *testing.T) {
 	})
 	t.Run("addresses", func(t *testing.T) {
 		if status, _ := s.ask("GET", "/metrics", "", ""); status != http.StatusNotFound {
-			t.Errorf("at the main address the metrics are answered with %d", status)
+			t.Errorf("at the main address the metrics got %d", status)
 		}
 		root := strings.TrimSuffix(s.MetricsURL(t), "/metrics")
 		if status, _, text := fetch(t, root+"/", ""); status != http.StatusOK || text != "Metrics for Prometheus are at /metrics.\n" {
-			t.Errorf("at / it says %d %q", status, text)
+			t.Errorf("/ got %d %q", status, text)
 		}
 		for _, path := range []string{"/v2/health", "/debug/pprof/", "/other"} {
 			if status, _, _ := fetch(t, root+path, ""); status != http.StatusNotFound {
-				t.Errorf("%s beside the metrics is answered with %d", path, status)
+				t.Errorf("%s at the metrics address got %d", path, status)
 			}
 		}
 	})
 	s.Terminate()
 }
 
-func TestMetricsAreToBeHadWhileTheServerDrains(t *testing.T) {
+func TestMetricsAreServedWhileTheServerDrains(t *testing.T) {
 	o := newOperator(t)
 	s, stop := o.serve("--metrics-addr", "127.0.0.1:0")
 	url := s.MetricsURL(t)
@@ -102,30 +102,30 @@ func TestMetricsAreToBeHadWhileTheServerDrains(t *testing.T) {
 	fmt.Fprintf(conn, "POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\nExpect: 100-continue\r\n"+
 		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n", len(body))
 	answers := bufio.NewReader(conn)
-	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") { // the request is under way
-		t.Fatalf("the server answers %q, %v", line, err)
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") { // the request is running
+		t.Fatalf("the server sends %q, %v", line, err)
 	}
-	ended := make(chan int, 1)
+	exited := make(chan int, 1)
 	go func() {
 		code, _ := stop()
-		ended <- code
+		exited <- code
 	}()
 	s.WaitFor(t, "draining")
 	if text, _ := scrape(t, url); !strings.Contains(text, "perks_http_requests_in_flight 1\n") {
-		t.Errorf("while one request is under way, the metrics are\n%s", text)
+		t.Errorf("while one request is running, the metrics are\n%s", text)
 	}
 	if _, err := io.WriteString(conn, body); err != nil {
 		t.Fatal(err)
 	}
-	if code := <-ended; code != exitDone {
+	if code := <-exited; code != exitDone {
 		t.Errorf("exit code %d", code)
 	}
 	if _, err := http.Get(url); err == nil {
-		t.Error("the metrics are to be had after the end")
+		t.Error("the metrics are served after the exit")
 	}
 }
 
-func TestWhereMetricsMayBeRead(t *testing.T) {
+func TestMetricsAddresses(t *testing.T) {
 	refusal := "perksd does not serve metrics on %s, which may be reachable from the internet: " +
 		"use a private address, or add --metrics-open if a firewall protects it"
 	o := newOperator(t)
@@ -141,10 +141,10 @@ func TestWhereMetricsMayBeRead(t *testing.T) {
 	if _, err := (&serveOptions{metrics: ":1", metricsOpen: true}).metricsAddress(); err != nil {
 		t.Errorf("--metrics-open: %v", err)
 	}
-	o.hasNoDatabase() // it was refused before anything was done
+	o.hasNoDatabase() // it was refused before any change
 }
 
-func TestMetricsNeedAnAddressThatIsFree(t *testing.T) {
+func TestMetricsNeedAFreeAddress(t *testing.T) {
 	o := newOperator(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -159,7 +159,7 @@ func TestMetricsNeedAnAddressThatIsFree(t *testing.T) {
 func TestWithoutAnAddressThereAreNoMetrics(t *testing.T) {
 	s, stop := newOperator(t).serve()
 	if status := programs.StatusOf(t, s.url+"/metrics", ""); status != http.StatusNotFound {
-		t.Errorf("/metrics is answered with %d", status)
+		t.Errorf("/metrics got %d", status)
 	}
 	if _, log := stop(); strings.Contains(log, "msg=metrics") {
 		t.Errorf("the log is\n%s", log)

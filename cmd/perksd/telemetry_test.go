@@ -31,7 +31,7 @@ func scrape(t *testing.T, url string) (text string, samples []shownMetric) {
 	t.Helper()
 	status, mediaType, text := fetch(t, url, "text/plain")
 	if status != http.StatusOK || !strings.HasPrefix(mediaType, "text/plain") {
-		t.Fatalf("the metrics are answered with %d, %s", status, mediaType)
+		t.Fatalf("the metrics got %d, %s", status, mediaType)
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
@@ -40,7 +40,7 @@ func scrape(t *testing.T, url string) (text string, samples []shownMetric) {
 		}
 		parts := sampleLine.FindStringSubmatch(line)
 		if parts == nil {
-			t.Fatalf("this is no metric: %s", line)
+			t.Fatalf("not a metric: %s", line)
 		}
 		s := shownMetric{name: parts[1], labels: map[string]string{}, value: parts[3]}
 		for _, pair := range labelPair.FindAllStringSubmatch(parts[2], -1) {
@@ -79,7 +79,7 @@ type fixture struct {
 	id, secret, token string
 }
 
-// startFixture starts one. What environment holds comes beside the database's address.
+// startFixture starts one, with the variables of environment besides the database's address.
 func startFixture(t *testing.T, client *http.Client, environment []string, args ...string) *fixture {
 	t.Helper()
 	i := programs.Install(t)
@@ -127,7 +127,7 @@ func (s *fixture) ask(method, path, token, body string, header ...string) (statu
 	return response.StatusCode, response.Header.Get("X-Request-Id")
 }
 
-// startTLSFixture has a certificate.
+// startTLSFixture starts one with a certificate.
 func startTLSFixture(t *testing.T, args ...string) *fixture {
 	t.Helper()
 	authority := servertest.NewAuthority(t, "Our own")

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// otlpReceiver is a collector of traces: it keeps what it is sent.
+// otlpReceiver is a collector that stores traces.
 type otlpReceiver struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -112,37 +112,37 @@ func TestTracesReachTheCollector(t *testing.T) {
 	}
 	if trace := hex.EncodeToString(read.TraceId); trace == strangers || len(read.ParentSpanId) != 0 ||
 		len(read.Links) != 1 || hex.EncodeToString(read.Links[0].TraceId) != strangers {
-		t.Errorf("a stranger's trace is to be linked to and not continued: %v", read)
+		t.Errorf("an untrusted trace must be linked and not continued: %v", read)
 	} else if log := s.Rest(); !strings.Contains(log, "trace_id="+trace) || strings.Count(log, "trace_id=") < 3 {
 		t.Errorf("the log does not name the trace %s:\n%s", trace, log)
 	}
 	if perk := receiver.one(t, "store.Perk"); !bytes.Equal(perk.ParentSpanId, read.SpanId) || attributes(perk.Attributes)["perks.database"] != "live" {
-		t.Errorf("the database's part is %v", perk)
+		t.Errorf("the database's span is %v", perk)
 	}
 	redeem := receiver.one(t, "store.Redeem")
 	if parent := receiver.one(t, "POST /v2/sandbox/partners/perks/:perkId/redeem"); !bytes.Equal(redeem.ParentSpanId, parent.SpanId) {
 		t.Errorf("the redemption is not part of its request: %v", redeem)
 	}
 	if len(redeem.Events) != 1 || redeem.Events[0].Name != "turn" || attributes(redeem.Attributes)["perks.database"] != "sandbox" {
-		t.Errorf("the redemption does not tell when its turn came: %v", redeem)
+		t.Errorf("the redemption's span lacks the event of its turn: %v", redeem)
 	}
 	if nothing := receiver.one(t, "GET"); attributes(nothing.Attributes)["http.response.status_code"] != "404" || nothing.Status.GetCode() == traces.Status_STATUS_CODE_ERROR {
-		t.Errorf("nothing at an address is %v", nothing)
+		t.Errorf("the span of an unknown route is %v", nothing)
 	}
 	if len(receiver.spans["GET /livez"]) != 0 || !receiver.services["perks-of-a-test"] || receiver.headers.Get("X-Tenant") != "our own" {
 		t.Errorf("probes: %v, services: %v, header: %v", receiver.spans["GET /livez"], receiver.services, receiver.headers)
 	}
 	for _, secret := range []string{s.token, s.secret, "quiet", "hush", "alice", "Bearer"} {
 		if bytes.Contains(receiver.raw.Bytes(), []byte(secret)) {
-			t.Errorf("what was sent holds %q", secret)
+			t.Errorf("the traces contain %q", secret)
 		}
 	}
 }
 
-func TestACollectorThatIsGoneHoldsNothingUp(t *testing.T) {
+func TestAnUnavailableCollectorDelaysNothing(t *testing.T) {
 	for name, address := range map[string]string{
-		"nobody listens":        "http://127.0.0.1:" + freePort(t),
-		"it says nothing":       "http://" + otherProgram(t, ""),
+		"nothing listens":       "http://127.0.0.1:" + freePort(t),
+		"it does not reply":     "http://" + otherProgram(t, ""),
 		"it is another program": "http://" + otherProgram(t, "220 mail.example ESMTP\r\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,13 +150,13 @@ func TestACollectorThatIsGoneHoldsNothingUp(t *testing.T) {
 			s := startFixture(t, http.DefaultClient, []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + address, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Basic%20hunter2"})
 			for range 20 {
 				if status, _ := s.ask("GET", "/v2/partners/perks/tea", s.token, ""); status != http.StatusOK {
-					t.Fatalf("a request is answered with %d", status)
+					t.Fatalf("a request got %d", status)
 				}
 			}
 			start := time.Now()
 			s.Terminate()
 			if took := time.Since(start); took > 6*time.Second {
-				t.Errorf("it took %s to end", took)
+				t.Errorf("it took %s to exit", took)
 			}
 			log := s.Rest()
 			if !strings.Contains(log, "traces cannot be sent") && !strings.Contains(log, "the last traces were not sent") || strings.Contains(log, "hunter2") {

@@ -10,12 +10,12 @@ import (
 	"example.com/perks/api"
 )
 
-func TestVersionIsToldForPeopleAndForPrograms(t *testing.T) {
+func TestVersionAsTextAndJSON(t *testing.T) {
 	o := newOperator(t)
 	equal(t, "perksd version", "perksd dev ("+runtime.Version()+", "+runtime.GOOS+"/"+runtime.GOARCH+")\n", o.must("version"))
-	var told api.BuildInfo
-	if err := json.Unmarshal([]byte(o.must("version", "-o", "json")), &told); err != nil || told != api.Build() {
-		t.Errorf("-o json tells %+v, %v", told, err)
+	var reported api.BuildInfo
+	if err := json.Unmarshal([]byte(o.must("version", "-o", "json")), &reported); err != nil || reported != api.Build() {
+		t.Errorf("-o json prints %+v, %v", reported, err)
 	}
 	o.refuses(exitUsage, `unexpected argument "2" (see 'perksd version --help')`, "version", "2")
 }
@@ -34,6 +34,6 @@ func TestCompletionScriptsLoad(t *testing.T) {
 	}
 	o.refuses(exitUsage, `there is no script for "sh"; the shells are bash, zsh, fish (see 'perksd completion --help')`, "completion", "sh")
 	if offered := o.run("__complete", "client", "list", "-o", "").stdout; !strings.HasPrefix(offered, "table\njson\njsonl\n") {
-		t.Errorf("behind -o is offered:\n%s", offered)
+		t.Errorf("after -o the completions are:\n%s", offered)
 	}
 }

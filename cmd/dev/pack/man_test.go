@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func TestEveryCommandHasAPageWithItsFlags(t *testing.T) {
+func TestEveryCommandHasAManualPageWithItsFlags(t *testing.T) {
 	dir := t.TempDir()
 	if err := writeManual(dir, day); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestEveryCommandHasAPageWithItsFlags(t *testing.T) {
 	check(tree())
 }
 
-func TestTheFirstPageHasWhatConcernsEveryCommand(t *testing.T) {
+func TestTheMainPageHasTheGlobalSections(t *testing.T) {
 	dir := t.TempDir()
 	if err := writeManual(dir, day); err != nil {
 		t.Fatal(err)
@@ -51,13 +51,13 @@ func TestTheFirstPageHasWhatConcernsEveryCommand(t *testing.T) {
 	}
 }
 
-func TestPagesAreTheSameWheneverTheyAreMade(t *testing.T) {
+func TestPagesAreReproducible(t *testing.T) {
 	date, err := dateOf("1772600767", time.Now())
 	if err != nil || !date.Equal(day) {
 		t.Fatalf("%v, %v", date, err)
 	}
 	if _, err := dateOf("yesterday", time.Now()); err == nil {
-		t.Error("a date that is no number is taken")
+		t.Error("a date that is not a number is accepted")
 	}
 	first, second := t.TempDir(), t.TempDir()
 	for _, dir := range []string{first, second} {
@@ -72,12 +72,12 @@ func TestPagesAreTheSameWheneverTheyAreMade(t *testing.T) {
 	for _, page := range pages {
 		text := read(t, page)
 		if text != read(t, filepath.Join(second, filepath.Base(page))) || strings.Contains(text, "Auto generated") {
-			t.Errorf("%s is not made the same twice", filepath.Base(page))
+			t.Errorf("%s differs when it is made twice", filepath.Base(page))
 		}
 	}
 }
 
-func TestPerksctlDoesNotCarryWhatMakesManualPages(t *testing.T) {
+func TestPerksctlDoesNotImportTheManualGenerator(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "example.com/perks/cmd/perksctl").Output()
 	if err != nil {
 		t.Fatal(err)

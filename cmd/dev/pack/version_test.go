@@ -8,8 +8,8 @@ import (
 
 var day = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// TestVersionsOfGitBecomeVersionsOfDebianInTheirOrder has each version after the one before.
-func TestVersionsOfGitBecomeVersionsOfDebianInTheirOrder(t *testing.T) {
+// TestGitVersionsBecomeDebianVersions checks that each version sorts after the one before.
+func TestGitVersionsBecomeDebianVersions(t *testing.T) {
 	before := ""
 	for _, test := range []struct {
 		git  string

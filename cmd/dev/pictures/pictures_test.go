@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	album         = "../../../docs/screenshots"
+	folder        = "../../../docs/screenshots"
 	width, height = 110, 32
 
-	// shown is the address that the pictures show: the same in each run, and as long as that of a free port.
+	// shown is the address in the pictures: the same in each run, and as long as one with a free port.
 	shown = "http://127.0.0.1:48080"
 )
 
-// counted ends the id of a redemption. How many requests there were before may differ.
+// counted matches the counter in the id of a redemption, which differs between runs.
 var counted = regexp.MustCompile(`b648-\d{12}`)
 
-// camera works with the terminal UI and takes pictures.
-type camera struct {
+// capture drives the terminal UI and takes pictures.
+type capture struct {
 	*tuitest.Driver
 	t       *testing.T
 	server  *servertest.Server
@@ -42,8 +42,8 @@ type camera struct {
 	id, secret string // the client's
 }
 
-// TestPictures holds the pictures in docs/screenshots against what the terminal UI shows over a server with sample data, and
-// draws them again with -update.
+// TestPictures compares the pictures in docs/screenshots with the terminal UI at a server with sample data, and draws them
+// again with -update.
 func TestPictures(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, time.November, 23, 9, 30, 0, 0, time.UTC))
 	ids := 0
@@ -66,30 +66,30 @@ func TestPictures(t *testing.T) {
 	if _, err := server.Live.ImportProperties(t.Context(), data.Properties(20, id), store.Operator, clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	accounts := tuitest.NewAccounts(t, nil) // without a profile, until somebody logs in
-	film := func(theme widget.ThemeName, colours Colours) *camera {
+	accounts := tuitest.NewAccounts(t, nil) // without a profile until the login
+	start := func(theme widget.ThemeName, colours Colours) *capture {
 		d := tuitest.StartAs(t, server, id, secret, func(o *tui.Options) {
 			o.Accounts, o.Theme, o.Colours, o.Now = accounts, theme, termenv.TrueColor, clock.Now
 		})
 		d.Resize(width, height)
-		return &camera{d, t, server, clock, colours, id, secret}
+		return &capture{d, t, server, clock, colours, id, secret}
 	}
 
-	c := film(widget.DarkTheme, Dark)
+	c := start(widget.DarkTheme, Dark)
 	c.logIn()
 	c.findAndRedeem()
 	c.lookAtUser()
 	c.editProperty()
 	c.findCommands()
 
-	c = film(widget.LightTheme, Light)
+	c = start(widget.LightTheme, Light)
 	c.See("All valid perks", "row 1 of ")
 	c.Press("down", "down", " ", "down", " ")
 	c.See("2 marked")
 	c.take("light")
 }
 
-func (c *camera) logIn() {
+func (c *capture) logIn() {
 	c.See("Address of the API")
 	c.Type(c.server.API())
 	c.Press("tab")
@@ -103,7 +103,7 @@ func (c *camera) logIn() {
 	c.take("perks")
 }
 
-func (c *camera) findAndRedeem() {
+func (c *capture) findAndRedeem() {
 	c.Press("/")
 	c.See("> Words")
 	c.Type("coffee")
@@ -128,8 +128,8 @@ func (c *camera) findAndRedeem() {
 	c.take("redeemed")
 }
 
-func (c *camera) lookAtUser() {
-	c.beside(http.MethodPost, "/partners/perks/spa-day/redeem", `{"user_id":"alice","metadata":{"till":"7"}}`)
+func (c *capture) lookAtUser() {
+	c.asOtherClient(http.MethodPost, "/partners/perks/spa-day/redeem", `{"user_id":"alice","metadata":{"till":"7"}}`)
 	c.Press("u")
 	c.See("User alice", "pending")
 	c.take("user-redeemed")
@@ -138,7 +138,7 @@ func (c *camera) lookAtUser() {
 	c.take("user")
 }
 
-func (c *camera) editProperty() {
+func (c *capture) editProperty() {
 	c.Press("3")
 	c.See("Open a property")
 	c.Type("1")
@@ -158,7 +158,7 @@ func (c *camera) editProperty() {
 	c.Press("ctrl+s")
 	c.See("- 395.00", "+ 410.50")
 	c.take("diff")
-	c.beside(http.MethodPatch, "/update-property/1", `{"price_pw":"450.00","title":"Sunny loft by the river"}`)
+	c.asOtherClient(http.MethodPatch, "/update-property/1", `{"price_pw":"450.00","title":"Sunny loft by the river"}`)
 	c.Press("ctrl+s")
 	c.See("1 to decide")
 	c.take("merge")
@@ -173,7 +173,7 @@ func (c *camera) editProperty() {
 	c.Gone("Delete property 1?")
 }
 
-func (c *camera) findCommands() {
+func (c *capture) findCommands() {
 	c.Press("1", "F")
 	c.Press("?")
 	c.See("Keys")
@@ -187,28 +187,28 @@ func (c *camera) findCommands() {
 	c.take("palette")
 }
 
-// beside does what somebody else does meanwhile.
-func (c *camera) beside(method, path, body string) {
+// asOtherClient makes a request of another client meanwhile.
+func (c *capture) asOtherClient(method, path, body string) {
 	c.t.Helper()
 	if status := c.server.Do(c.server.Request(c.server.TokenFor(c.id, c.secret), method, c.server.URL+path, body), nil); status >= 300 {
 		c.t.Fatalf("%s %s got status %d", method, path, status)
 	}
 }
 
-// Press presses keys once all has come that was asked for, so that each picture is the same every time.
-func (c *camera) Press(keys ...string) {
+// Press presses keys once all requests are done, so that every run has the same pictures.
+func (c *capture) Press(keys ...string) {
 	c.t.Helper()
 	c.Settle()
 	c.Driver.Press(keys...)
 }
 
-// take takes a picture, once what was told last has faded.
-func (c *camera) take(name string) {
+// take takes a picture, after the last message has disappeared.
+func (c *capture) take(name string) {
 	c.t.Helper()
 	c.Settle()
 	c.clock.Advance(10 * time.Second)
 	c.Elapse(10 * time.Second)
 	c.Gone("Done: ")
 	screen := counted.ReplaceAllString(strings.ReplaceAll(c.Screen(), c.server.Root(), shown), "b648-25d14cbbd87c")
-	golden(c.t, filepath.Join(album, name+".svg"), Read(screen, width, height).Draw("perksctl tui", c.colours))
+	golden(c.t, filepath.Join(folder, name+".svg"), Read(screen, width, height).Draw("perksctl tui", c.colours))
 }

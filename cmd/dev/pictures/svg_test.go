@@ -70,7 +70,7 @@ func golden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s is another picture than before; look at both, and run go test -update if it is right:\n%s", path, got)
+		t.Errorf("%s has changed; compare the pictures, and run go test -update if the new one is right:\n%s", path, got)
 	}
 }
 

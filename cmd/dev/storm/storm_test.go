@@ -14,20 +14,20 @@ func TestAShortStormFindsNothing(t *testing.T) {
 	}
 }
 
-// someWorld has what a generator chooses from.
-func someWorld() fixtures {
+// someFixtures returns the records that a generator chooses from.
+func someFixtures() fixtures {
 	names := map[string]string{"owner": "one.two.three", "other": "four.five.six", "reader": "7.8.9", "sandbox": "a.b.c"}
 	return fixtures{perks: []string{"tea", "spa"}, users: []string{"alice", "bob"}, properties: []string{"1", "2"}, secrets: names, tokens: names}
 }
 
-func TestARequestFollowsFromTheSeedAndItsNumber(t *testing.T) {
-	first, second := newGenerator(3, someWorld()), newGenerator(3, someWorld())
-	other := newGenerator(4, someWorld())
+func TestRequestsDependOnlyOnSeedAndNumber(t *testing.T) {
+	first, second := newGenerator(3, someFixtures()), newGenerator(3, someFixtures())
+	other := newGenerator(4, someFixtures())
 	same := 0
 	for number := range 2000 {
 		wire := first.request(number).bytes("perks.example")
 		if !bytes.Equal(wire, second.request(number).bytes("perks.example")) {
-			t.Fatalf("request %d differs from itself", number)
+			t.Fatalf("request %d differs for the same seed", number)
 		}
 		if bytes.Equal(wire, other.request(number).bytes("perks.example")) {
 			same++
@@ -38,18 +38,18 @@ func TestARequestFollowsFromTheSeedAndItsNumber(t *testing.T) {
 	}
 }
 
-func TestTheJudgeSeesWhatIsWrong(t *testing.T) {
+func TestWrongResponsesAreReported(t *testing.T) {
 	const id = "X-Request-Id: 1\r\n"
 	health := `{"status":"ok","version":"dev"}`
 	for name, c := range map[string]struct {
 		method, target, response, want string
 	}{
-		"as described":               {"GET", "/v2/health", "200 OK\r\n" + id + "Cache-Control: no-store\r\nContent-Type: application/json\r\n\r\n" + health, ""},
-		"a member that is not there": {"GET", "/v2/health", "200 OK\r\n" + id + "Cache-Control: no-store\r\nContent-Type: application/json\r\n\r\n{}", "against the API description"},
-		"a fault of the server's":    {"GET", "/v2/health", "500 Oops\r\n" + id + "Content-Type: application/json\r\n\r\n{}", "status 500"},
-		"no id":                      {"GET", "/v2/health", "200 OK\r\nContent-Type: application/json\r\n\r\n" + health, "without an X-Request-Id"},
-		"what is not there":          {"GET", "/v2/nothing", "200 OK\r\n" + id + "Content-Type: application/json\r\n\r\n{}", "must be 404"},
-		"Go's own refusal":           {"GET", "/v2/health", "400 Bad Request\r\nContent-Type: text/plain\r\n\r\nno", ""},
+		"as described":     {"GET", "/v2/health", "200 OK\r\n" + id + "Cache-Control: no-store\r\nContent-Type: application/json\r\n\r\n" + health, ""},
+		"a missing member": {"GET", "/v2/health", "200 OK\r\n" + id + "Cache-Control: no-store\r\nContent-Type: application/json\r\n\r\n{}", "against the API description"},
+		"a server error":   {"GET", "/v2/health", "500 Oops\r\n" + id + "Content-Type: application/json\r\n\r\n{}", "status 500"},
+		"no id":            {"GET", "/v2/health", "200 OK\r\nContent-Type: application/json\r\n\r\n" + health, "without an X-Request-Id"},
+		"an unknown route": {"GET", "/v2/nothing", "200 OK\r\n" + id + "Content-Type: application/json\r\n\r\n{}", "must be 404"},
+		"Go's own refusal": {"GET", "/v2/health", "400 Bad Request\r\nContent-Type: text/plain\r\n\r\nno", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := &request{method: c.method, target: c.target}
@@ -72,7 +72,7 @@ func parsed(t *testing.T, head, method string) *http.Response {
 	return response
 }
 
-func TestMemoryThatGrowsAllAlongIsSeen(t *testing.T) {
+func TestGrowingMemoryIsReported(t *testing.T) {
 	flat, heap, outside := make([]usage, 50), make([]usage, 50), make([]usage, 50)
 	for i := range flat {
 		flat[i] = usage{50<<10 + i*2<<10, 20 << 10} // the caches of SQLite fill
@@ -84,7 +84,7 @@ func TestMemoryThatGrowsAllAlongIsSeen(t *testing.T) {
 	}
 	for name, memory := range map[string][]usage{"the heap": heap, "all memory": outside} {
 		if growth(memory) == "" {
-			t.Errorf("that %s grows is not seen", name)
+			t.Errorf("growing %s is not reported", name)
 		}
 	}
 }

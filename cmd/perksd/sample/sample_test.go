@@ -13,7 +13,7 @@ import (
 	"example.com/perks/store"
 )
 
-var world = sample.Data{Seed: 1, Day: time.Date(2026, 6, 15, 13, 0, 0, 0, time.UTC)}
+var records = sample.Data{Seed: 1, Day: time.Date(2026, 6, 15, 13, 0, 0, 0, time.UTC)}
 
 func collect[R any](t *testing.T, records iter.Seq2[R, error]) []R {
 	t.Helper()
@@ -32,19 +32,19 @@ var comparePrices = cmp.Comparer(func(a, b api.Price) bool { return a.String() =
 func TestEveryRecordIsValidAndIDsAreUnique(t *testing.T) {
 	const n = 20_000
 	ids := map[any]bool{}
-	for _, perk := range collect(t, world.Perks(n)) {
+	for _, perk := range collect(t, records.Perks(n)) {
 		if err := perk.Validate(); err != nil {
 			t.Fatalf("perk %s: %v", perk.ID, err)
 		}
 		ids[perk.ID] = true
 	}
-	for _, user := range collect(t, world.Users(n)) {
+	for _, user := range collect(t, records.Users(n)) {
 		if problem := api.UserIDRule(user.ID); problem != "" {
 			t.Fatalf("user %q %s", user.ID, problem)
 		}
 		ids[user.ID] = true
 	}
-	for _, property := range collect(t, world.Properties(n, "acme")) {
+	for _, property := range collect(t, records.Properties(n, "acme")) {
 		if err := property.Validate(); err != nil || property.Owner != "acme" || property.Images == nil {
 			t.Fatalf("property %d of %q: %v", property.ID, property.Owner, err)
 		}
@@ -55,29 +55,29 @@ func TestEveryRecordIsValidAndIDsAreUnique(t *testing.T) {
 	}
 }
 
-func TestTheSameWorldIsTheSame(t *testing.T) {
-	sameDay := sample.Data{Seed: 1, Day: world.Day.Add(5 * time.Hour)}
-	if diff := cmp.Diff(collect(t, world.Perks(500)), collect(t, sameDay.Perks(500))); diff != "" {
+func TestTheSameSeedAndDayMakeTheSameRecords(t *testing.T) {
+	sameDay := sample.Data{Seed: 1, Day: records.Day.Add(5 * time.Hour)}
+	if diff := cmp.Diff(collect(t, records.Perks(500)), collect(t, sameDay.Perks(500))); diff != "" {
 		t.Errorf("perks of one seed and day differ:\n%s", diff)
 	}
-	if diff := cmp.Diff(collect(t, world.Properties(100, "a")), collect(t, sameDay.Properties(100, "a")), comparePrices); diff != "" {
+	if diff := cmp.Diff(collect(t, records.Properties(100, "a")), collect(t, sameDay.Properties(100, "a")), comparePrices); diff != "" {
 		t.Errorf("properties of one seed and day differ:\n%s", diff)
 	}
-	if diff := cmp.Diff(collect(t, world.Perks(100)), collect(t, world.Perks(500))[:100]); diff != "" {
+	if diff := cmp.Diff(collect(t, records.Perks(100)), collect(t, records.Perks(500))[:100]); diff != "" {
 		t.Errorf("the first perks depend on how many are made:\n%s", diff)
 	}
-	other := sample.Data{Seed: 2, Day: world.Day}
-	if cmp.Equal(collect(t, world.Perks(10)), collect(t, other.Perks(10))) {
+	other := sample.Data{Seed: 2, Day: records.Day}
+	if cmp.Equal(collect(t, records.Perks(10)), collect(t, other.Perks(10))) {
 		t.Error("another seed makes the same perks")
 	}
 }
 
-func TestNamedRecordsAreThere(t *testing.T) {
-	perks := collect(t, world.Perks(4))
+func TestTheDocumentedRecordsExist(t *testing.T) {
+	perks := collect(t, records.Perks(4))
 	coffee, spa, ticket := perks[0], perks[1], perks[2]
 	for _, perk := range perks[:3] {
-		if perk.ValidFrom.After(world.Day) || perk.ValidTo.Before(world.Day) {
-			t.Errorf("perk %s is valid from %s to %s, not on %s", perk.ID, perk.ValidFrom, perk.ValidTo, world.Day)
+		if perk.ValidFrom.After(records.Day) || perk.ValidTo.Before(records.Day) {
+			t.Errorf("perk %s is valid from %s to %s, not on %s", perk.ID, perk.ValidFrom, perk.ValidTo, records.Day)
 		}
 	}
 	if coffee.ID != "coffee-2for1" || coffee.Approval != store.ApprovalAuto || coffee.Stock != nil {
@@ -93,10 +93,10 @@ func TestNamedRecordsAreThere(t *testing.T) {
 		t.Errorf("the fourth perk is %s", perks[3].ID)
 	}
 	want := []store.User{{ID: "alice"}, {ID: "bob"}, {ID: "u-000001"}}
-	if diff := cmp.Diff(want, collect(t, world.Users(3))); diff != "" {
+	if diff := cmp.Diff(want, collect(t, records.Users(3))); diff != "" {
 		t.Errorf("the first users differ (-want +got):\n%s", diff)
 	}
-	if first := collect(t, world.Properties(1, "acme")); len(first) != 1 || first[0].ID != 1 {
+	if first := collect(t, records.Properties(1, "acme")); len(first) != 1 || first[0].ID != 1 {
 		t.Errorf("the first property is %+v", first)
 	}
 }
@@ -110,13 +110,13 @@ func TestPerksAreOfManyKinds(t *testing.T) {
 			seen[kind]++
 		}
 	}
-	for _, p := range collect(t, world.Perks(n)) {
+	for _, p := range collect(t, records.Perks(n)) {
 		cities[p.City] = true
 		if p.Category != nil {
 			categories[*p.Category] = true
 		}
-		count("over", p.ValidTo != nil && p.ValidTo.Before(world.Day))
-		count("not begun", p.ValidFrom != nil && p.ValidFrom.After(world.Day))
+		count("expired", p.ValidTo != nil && p.ValidTo.Before(records.Day))
+		count("not started", p.ValidFrom != nil && p.ValidFrom.After(records.Day))
 		count("without dates", p.ValidFrom == nil && p.ValidTo == nil)
 		count("without a position", p.Lat == nil)
 		count("without a category", p.Category == nil)
@@ -124,7 +124,7 @@ func TestPerksAreOfManyKinds(t *testing.T) {
 		count("manual", p.Approval == store.ApprovalManual)
 		count("near the middle of Berlin", p.City == "Berlin" && p.Lat != nil && math.Abs(*p.Lat-52.52) < 0.03)
 	}
-	for _, kind := range []string{"over", "not begun", "without dates", "without a position", "without a category", "with limited stock", "manual", "near the middle of Berlin"} {
+	for _, kind := range []string{"expired", "not started", "without dates", "without a position", "without a category", "with limited stock", "manual", "near the middle of Berlin"} {
 		if seen[kind] == 0 || seen[kind] > n/2 {
 			t.Errorf("%d of %d perks are %s", seen[kind], n, kind)
 		}

@@ -16,7 +16,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// TestTheServiceRunsUnderSystemd starts systemd in namespaces, over a copy of this machine that forgets what is done there.
+// TestTheServiceRunsUnderSystemd starts systemd in namespaces, on a temporary copy of this machine.
 func TestTheServiceRunsUnderSystemd(t *testing.T) {
 	r := &root{t, t.TempDir()}
 	r.copy(serverPackage(t), r.path("perksd.deb"))
@@ -59,6 +59,6 @@ func TestTheServiceRunsUnderSystemd(t *testing.T) {
 		"what is left: /etc/perksd/tls: fullchain.pem privkey.pem /var/lib/perksd: perks.db",
 	}
 	if diff := cmp.Diff(want, said); diff != "" {
-		t.Errorf("what is seen differs (-want +got):\n%s\n%s", diff, r.read("drive.log"))
+		t.Errorf("the steps differ (-want +got):\n%s\n%s", diff, r.read("drive.log"))
 	}
 }

@@ -18,9 +18,9 @@ import (
 func TestTheUnitIsValidAndHardened(t *testing.T) {
 	r := newRoot(t)
 	r.dpkg("-i", serverPackage(t))
-	// What a machine has anyway: targets to which the unit belongs, and kill.
+	// What every machine has: the unit's targets, and kill.
 	r.run(exec.Command("cp", "-a", "/lib/systemd/system/.", r.path("usr/lib/systemd/system")))
-	r.borrow("kill")
+	r.copyPrograms("kill")
 	unit := r.path("usr/lib/systemd/system/perksd.service")
 	if said := r.run(exec.Command("systemd-analyze", "verify", "--man=no", "--root="+r.folder, unit)); said != "" {
 		t.Errorf("systemd says of the unit:\n%s", said)
@@ -60,15 +60,15 @@ func TestManualPagesCanBeRead(t *testing.T) {
 	}
 	for _, page := range pages {
 		name := strings.SplitN(filepath.Base(page), ".", 2)[0]
-		text, complaints := rendered(t, page)
-		if !strings.Contains(text, "NAME") || !strings.Contains(text, name) || complaints != "" {
-			t.Errorf("%s reads\n%s\n%s", filepath.Base(page), text, complaints)
+		text, warnings := rendered(t, page)
+		if !strings.Contains(text, "NAME") || !strings.Contains(text, name) || warnings != "" {
+			t.Errorf("%s reads\n%s\n%s", filepath.Base(page), text, warnings)
 		}
 	}
 }
 
-// rendered is a page as a terminal shows it, and what is wrong with it.
-func rendered(t *testing.T, page string) (text, complaints string) {
+// rendered returns a page as a terminal shows it, and the warnings.
+func rendered(t *testing.T, page string) (text, warnings string) {
 	t.Helper()
 	cmd := exec.Command("man", "--warnings", "--local-file", "--pager=cat", page)
 	if _, err := exec.LookPath("man"); err != nil {
@@ -104,12 +104,12 @@ func TestEveryModuleOfTheProgramsHasItsLicence(t *testing.T) {
 			}
 		}
 		if modules < 20 || !strings.Contains(texts, "Go, its library and runtime go1.") || !strings.Contains(texts, "Permission is hereby granted") {
-			t.Errorf("%s is said to be built with %d modules; its copyright is\n%.500s", program, modules, texts)
+			t.Errorf("%s lists %d modules; its copyright is\n%.500s", program, modules, texts)
 		}
 	}
 }
 
-// hasTitle finds a module, or a package of it, among the lines that name whose licence follows.
+// hasTitle finds a module, or a package of it, among the headings of the licences.
 func hasTitle(texts, module, version string) bool {
 	for line := range strings.Lines(texts) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -120,7 +120,7 @@ func hasTitle(texts, module, version string) bool {
 	return false
 }
 
-func TestTheArchiveHasEverythingAndRunsWhereItIsUnpacked(t *testing.T) {
+func TestTheArchiveIsCompleteAndRunsInAnyFolder(t *testing.T) {
 	archive := built(t, "perks_*_linux_ARCH.tar.gz")
 	var names []string
 	eachFile(t, archive, func(h *tar.Header) {
@@ -130,7 +130,7 @@ func TestTheArchiveHasEverythingAndRunsWhereItIsUnpacked(t *testing.T) {
 		}
 	})
 	if !slices.IsSorted(names) {
-		t.Errorf("the files are in no order: %v", names)
+		t.Errorf("the files are not sorted: %v", names)
 	}
 	folder := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")
 	for _, name := range []string{
@@ -174,7 +174,7 @@ func eachFile(t *testing.T, archive string, look func(*tar.Header)) {
 	}
 }
 
-func TestTheSumsAreThoseOfTheFiles(t *testing.T) {
+func TestTheChecksumsMatchTheFiles(t *testing.T) {
 	cmd := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
 	cmd.Dir = filepath.Join(repository, "bin/package")
 	said, err := cmd.CombinedOutput()

@@ -16,7 +16,7 @@ func TestInstallingGivesEveryFileItsModeAndOwners(t *testing.T) {
 	r := newRoot(t)
 	said := r.dpkg("-i", serverPackage(t), clientPackage(t))
 	if !strings.Contains(said, "perksd is installed and does not run yet.") || !strings.Contains(said, "systemctl enable --now perksd") {
-		t.Errorf("it is not said what to do next:\n%s", said)
+		t.Errorf("the next step is missing:\n%s", said)
 	}
 	for name, want := range map[string]string{
 		settings:                                "0640 root:perksd",
@@ -41,14 +41,14 @@ func TestInstallingGivesEveryFileItsModeAndOwners(t *testing.T) {
 		}
 	}
 	if files := r.run(exec.Command("dpkg-deb", "--info", serverPackage(t), "conffiles")); files != "/"+settings+"\n" {
-		t.Errorf("the files to keep at an upgrade are %q", files)
+		t.Errorf("the configuration files are %q", files)
 	}
 	if r.exists("etc/systemd/system/multi-user.target.wants/perksd.service") {
-		t.Error("the service is enabled before anybody has set it up")
+		t.Error("the service is enabled before it is set up")
 	}
 }
 
-// older is the package as an earlier version of it, with other settings if any are given.
+// older returns the package as an earlier version, with other settings if given.
 func older(t *testing.T, r *root, version, changed string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -71,8 +71,8 @@ func older(t *testing.T, r *root, version, changed string) string {
 	return file
 }
 
-func TestAnUpgradeKeepsWhatTheOperatorHasSet(t *testing.T) {
-	for name, shipped := range map[string]string{"as the package brought it": "", "which the package brings anew": "PERKSD_ADDR=127.0.0.1:1\n"} {
+func TestAnUpgradeKeepsTheSettings(t *testing.T) {
+	for name, shipped := range map[string]string{"settings of the package": "", "new settings of the package": "PERKSD_ADDR=127.0.0.1:1\n"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoot(t)
 			r.dpkg("-i", older(t, r, "0~0", shipped))
@@ -89,7 +89,7 @@ func TestAnUpgradeKeepsWhatTheOperatorHasSet(t *testing.T) {
 				t.Errorf("the settings are %s", got)
 			}
 			if brought := r.exists(settings + ".dpkg-dist"); brought != (shipped != "") {
-				t.Errorf("new settings beside those of the operator: %t", brought)
+				t.Errorf("new settings beside the operator's: %t", brought)
 			}
 		})
 	}
@@ -117,11 +117,11 @@ func TestRemovingKeepsSettingsAndPurgingKeepsTheDatabase(t *testing.T) {
 		}
 	}
 	if !strings.Contains(said, "The data in /var/lib/perksd are left") {
-		t.Errorf("it is not said that data are left:\n%s", said)
+		t.Errorf("the message about the remaining data is missing:\n%s", said)
 	}
 }
 
-func TestPurgingLeavesNothingWhereNothingWasKept(t *testing.T) {
+func TestPurgingRemovesEverythingWithoutData(t *testing.T) {
 	r := newRoot(t)
 	r.dpkg("-i", serverPackage(t))
 	said := r.dpkg("--purge", "perksd")
@@ -131,6 +131,6 @@ func TestPurgingLeavesNothingWhereNothingWasKept(t *testing.T) {
 		}
 	}
 	if strings.Contains(said, "are left") {
-		t.Errorf("it says that data are left:\n%s", said)
+		t.Errorf("it reports remaining data:\n%s", said)
 	}
 }

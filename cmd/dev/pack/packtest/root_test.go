@@ -1,7 +1,7 @@
 //go:build package
 
-// Package packtest tries out the packages in bin/package: it installs them into a folder with dpkg, and works there with what
-// is installed. `make package-test` runs it, as root, because it gives files to a user of that folder.
+// Package packtest tests the packages in bin/package: it installs them into a folder with dpkg, and runs the installed
+// programs there. `make package-test` runs it, as root, because it gives files to a user of that folder.
 package packtest
 
 import (
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// root is a folder into which packages are installed, as if it were a machine.
+// root is a folder into which packages are installed, like the root of a machine.
 type root struct {
 	t      *testing.T
 	folder string
@@ -59,14 +59,14 @@ func (r *root) must(err error) {
 
 func (r *root) path(name string) string { return filepath.Join(r.folder, name) }
 
-// dpkg runs dpkg on the folder and returns what it says. The machine's systemd makes the user and gives it its files.
+// dpkg runs dpkg on the folder and returns its output. The machine's systemd makes the user and gives it its files.
 func (r *root) dpkg(args ...string) string {
 	r.t.Helper()
 	common := []string{"--root=" + r.folder, "--force-script-chrootless", "--ignore-depends=systemd"}
 	return r.run(exec.Command("dpkg", append(common, args...)...))
 }
 
-// run runs a command that has to succeed, and returns all that it says.
+// run runs a command that has to succeed, and returns all its output.
 func (r *root) run(cmd *exec.Cmd) string {
 	r.t.Helper()
 	said, err := cmd.CombinedOutput()
@@ -79,11 +79,11 @@ func (r *root) run(cmd *exec.Cmd) string {
 // data runs a command and returns what it prints on stdout alone.
 func (r *root) data(cmd *exec.Cmd) string {
 	r.t.Helper()
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		r.t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, complaints.String())
+		r.t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, stderr.String())
 	}
 	return string(out)
 }
@@ -97,7 +97,7 @@ func built(t *testing.T, pattern string) string {
 	}
 	found, err := filepath.Glob(filepath.Join(repository, "bin/package", strings.ReplaceAll(pattern, "ARCH", strings.TrimSpace(string(arch)))))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("in bin/package are %v for %s; 'make package' builds them anew", found, pattern)
+		t.Fatalf("in bin/package are %v for %s; 'make package' builds them", found, pattern)
 	}
 	return found[0]
 }
@@ -105,7 +105,7 @@ func built(t *testing.T, pattern string) string {
 func serverPackage(t *testing.T) string { return built(t, "perksd_*_ARCH.deb") }
 func clientPackage(t *testing.T) string { return built(t, "perksctl_*_ARCH.deb") }
 
-// inside makes a command of the folder that sees nothing outside of it, and is the user's.
+// inside makes a command that runs in the folder as its root, as the user.
 func (r *root) inside(uid, gid int, env []string, name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = env
@@ -114,7 +114,7 @@ func (r *root) inside(uid, gid int, env []string, name string, args ...string) *
 	return cmd
 }
 
-// account is the number that a user or a group has there.
+// account returns the id of a user or a group there.
 func (r *root) account(file, name string) int {
 	r.t.Helper()
 	text, err := os.ReadFile(r.path(file))
@@ -130,8 +130,8 @@ func (r *root) account(file, name string) int {
 	return 0
 }
 
-// borrow copies programs of this machine, and the libraries that they need, into the folder.
-func (r *root) borrow(programs ...string) {
+// copyPrograms copies programs of this machine, and their libraries, into the folder.
+func (r *root) copyPrograms(programs ...string) {
 	r.t.Helper()
 	for _, program := range programs {
 		found, err := exec.LookPath(program)
@@ -165,7 +165,7 @@ func (r *root) copy(from, to string) {
 	r.must(out.Close())
 }
 
-// owned says mode and owners of a file as ls would, such as "0640 root:perksd".
+// owned returns mode and owners of a file, such as "0640 root:perksd".
 func (r *root) owned(name string) string {
 	r.t.Helper()
 	info, err := os.Lstat(r.path(name))
@@ -195,7 +195,7 @@ func (r *root) read(name string) string {
 	return string(text)
 }
 
-// overwrite gives a file another content; it keeps its mode and owners.
+// overwrite replaces the content of a file, which keeps its mode and owners.
 func (r *root) overwrite(name, text string) {
 	r.t.Helper()
 	r.must(os.WriteFile(r.path(name), []byte(text), 0))

@@ -10,12 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPerksdOperateReadsSettingsAsSystemdDoes has env in the place of perksd, which prints what it is given. systemd's rules
+// TestPerksdOperateReadsSettingsAsSystemdDoes replaces perksd by env, which prints its variables. systemd's rules
 // are in systemd.exec(5), and in its parser of such files; drive.sh compares with the systemd of this machine.
 func TestPerksdOperateReadsSettingsAsSystemdDoes(t *testing.T) {
 	r := newRoot(t)
 	r.dpkg("-i", serverPackage(t))
-	r.borrow("sh", "id", "setpriv", "awk", "sed", "tail", "env")
+	r.copyPrograms("sh", "id", "setpriv", "awk", "sed", "tail", "env")
 	r.copy(r.path("bin/env"), r.path("usr/bin/perksd"))
 	tests := []struct {
 		name, text string
@@ -23,20 +23,20 @@ func TestPerksdOperateReadsSettingsAsSystemdDoes(t *testing.T) {
 	}{
 		{"a plain line", "A=postgres://u@h/d?a=1&b=$x#y;z", []string{"A=postgres://u@h/d?a=1&b=$x#y;z"}},
 		{"blanks around key and value", " \tA = v w \t\nB=x", []string{"A=v w", "B=x"}},
-		{"keys that are no names", "A b=c\n1A=x\nexport B=x\nA-B=x\n=x\nA.B=x\nC=1", []string{"C=1"}},
+		{"invalid keys", "A b=c\n1A=x\nexport B=x\nA-B=x\n=x\nA.B=x\nC=1", []string{"C=1"}},
 		{"a line without a value, and one without =", "A=\nB\nC=1", []string{"A=", "C=1"}},
 		{"comments", "# A=1\n;B=2\n  # C=3\nD=4 # no comment\n", []string{"D=4 # no comment"}},
 		{"the last one counts", "A=1\nA=2", []string{"A=2"}},
 		{"backslashes", `A=a\b\\c\ ` + "\nB=\\ x", []string{`A=ab\c `, "B= x"}},
-		{"a line that goes on", "A=one\\\ntwo\nB=\"three\\\nfour\"\nC=5", []string{"A=onetwo", "B=threefour", "C=5"}},
+		{"a continued line", "A=one\\\ntwo\nB=\"three\\\nfour\"\nC=5", []string{"A=onetwo", "B=threefour", "C=5"}},
 		{"double quotes", `A="a b" ` + "\n" + `B="\"\\\$\` + "`" + `\n"` + "\n" + `C="it's #1;"`, []string{"A=a b", "B=\"\\$`\\n", "C=it's #1;"}},
 		{"single quotes", `A='a "b" \c $d'`, []string{`A=a "b" \c $d`}},
-		{"quotes that follow one another", `A="a" 'b' c` + "\n" + `B=a"b"`, []string{"A=abc", `B=a"b"`}},
+		{"adjacent quotes", `A="a" 'b' c` + "\n" + `B=a"b"`, []string{"A=abc", `B=a"b"`}},
 		{"lines within quotes", "A='one\n two'\nB=3", []string{"A=one\n two", "B=3"}},
-		{"quotes that do not end", "A='one\nB=2", []string{"A=one\nB=2"}},
-		{"lines of other systems", "A=1\r\nB=2\r\n", []string{"A=1", "B=2"}},
-		{"what a shell would carry out", "A=$(id)`id`\nB='$(id)'", []string{"A=$(id)`id`", "B=$(id)"}},
-		{"a home of its own", "HOME=/elsewhere", []string{"HOME=/elsewhere"}},
+		{"unterminated quotes", "A='one\nB=2", []string{"A=one\nB=2"}},
+		{"CRLF line ends", "A=1\r\nB=2\r\n", []string{"A=1", "B=2"}},
+		{"shell substitutions", "A=$(id)`id`\nB='$(id)'", []string{"A=$(id)`id`", "B=$(id)"}},
+		{"another HOME", "HOME=/elsewhere", []string{"HOME=/elsewhere"}},
 		{"nothing", "", nil},
 	}
 	for _, test := range tests {

@@ -17,14 +17,14 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// nobody is a user who owns nothing.
+// nobody is an unprivileged user.
 const nobody = 65534
 
-// TestOneCanWorkWithWhatIsInstalled goes the way of an operator and of one who redeems, with the folder as the whole machine.
-func TestOneCanWorkWithWhatIsInstalled(t *testing.T) {
+// TestTheInstalledProgramsWork follows the steps of an operator and of a client, in the folder alone.
+func TestTheInstalledProgramsWork(t *testing.T) {
 	r := newRoot(t)
 	r.dpkg("-i", serverPackage(t), clientPackage(t))
-	r.borrow("sh", "id", "setpriv", "awk", "sed", "tail")
+	r.copyPrograms("sh", "id", "setpriv", "awk", "sed", "tail")
 	uid, gid := r.account("etc/passwd", "perksd"), r.account("etc/group", "perksd")
 
 	r.append(settings, "PERKSD_ADDR=127.0.0.1:0")
@@ -42,7 +42,7 @@ func TestOneCanWorkWithWhatIsInstalled(t *testing.T) {
 		t.Errorf("the database is %s", got)
 	}
 
-	// As perksd.service has it: the user, the folder, the variables, and where to say that it is ready.
+	// As in perksd.service: the user, the folder, the variables, and the socket for readiness.
 	supervisor, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: r.path("notify"), Net: "unixgram"})
 	r.must(err)
 	defer supervisor.Close()
@@ -59,14 +59,14 @@ func TestOneCanWorkWithWhatIsInstalled(t *testing.T) {
 	log, stderr := io.Pipe()
 	server.Stderr = stderr
 	r.must(server.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Wait(); stderr.Close() }()
+	done := make(chan error, 1)
+	go func() { done <- server.Wait(); stderr.Close() }()
 	t.Cleanup(func() { server.Process.Kill() })
 	said := programs.Follow(t, log)
 	url := said.WaitForURL(t)
 	ready := make([]byte, 100)
 	if n, err := supervisor.Read(ready); err != nil || string(ready[:n]) != "READY=1" {
-		t.Errorf("the supervisor is told %q, %v", ready[:n], err)
+		t.Errorf("the supervisor got %q, %v", ready[:n], err)
 	}
 
 	r.must(os.Mkdir(r.path("home"), 0o755))
@@ -88,12 +88,12 @@ func TestOneCanWorkWithWhatIsInstalled(t *testing.T) {
 	}
 
 	r.must(server.Process.Signal(syscall.SIGTERM))
-	if err := <-ended; err != nil {
-		t.Errorf("perksd ends with %v:\n%s", err, said.Rest())
+	if err := <-done; err != nil {
+		t.Errorf("perksd exits with %v:\n%s", err, said.Rest())
 	}
 }
 
-func TestBothProgramsTellTheCommitThatTheyWereBuiltFrom(t *testing.T) {
+func TestBothProgramsReportTheirCommit(t *testing.T) {
 	r := newRoot(t)
 	r.dpkg("-i", serverPackage(t), clientPackage(t))
 	git := func(args ...string) string {
@@ -105,15 +105,15 @@ func TestBothProgramsTellTheCommitThatTheyWereBuiltFrom(t *testing.T) {
 	r.must(err)
 	want.Date = committed.UTC().Format(time.RFC3339)
 	for _, program := range []string{"perksd", "perksctl"} {
-		var told api.BuildInfo
-		r.must(json.Unmarshal([]byte(r.data(exec.Command(r.path("usr/bin/"+program), "version", "-o", "json"))), &told))
+		var reported api.BuildInfo
+		r.must(json.Unmarshal([]byte(r.data(exec.Command(r.path("usr/bin/"+program), "version", "-o", "json"))), &reported))
 		line := strings.TrimSpace(r.data(exec.Command(r.path("usr/bin/"+program), "version")))
-		if line != told.Line(program) || !strings.Contains(line, told.Commit[:12]) {
-			t.Errorf("for people %s says %q, for programs %+v", program, line, told)
+		if line != reported.Line(program) || !strings.Contains(line, reported.Commit[:12]) {
+			t.Errorf("%s prints %q as text, and %+v as JSON", program, line, reported)
 		}
-		want.Version, want.Go, want.OS, want.Arch = told.Version, told.Go, told.OS, told.Arch
-		if told != want || told.Version == "" || told.Version == "dev" {
-			t.Errorf("%s tells %+v, want %+v", program, told, want)
+		want.Version, want.Go, want.OS, want.Arch = reported.Version, reported.Go, reported.OS, reported.Arch
+		if reported != want || reported.Version == "" || reported.Version == "dev" {
+			t.Errorf("%s reports %+v, want %+v", program, reported, want)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 //go:build vulnerabilities
 
-// Package vulntest tries out `make vulnerabilities` with a database of its own, in which one report of the echo framework was made
-// up. `make vulnerabilities-test` runs it.
+// Package vulntest tests `make vulnerabilities` with its own database, which has one invented report about the echo framework.
+// `make vulnerabilities-test` runs it.
 package vulntest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// database is one with a single report: everybody who calls echo.New before a version is in danger.
+// database returns a database with one report: calls of echo.New are vulnerable before a version.
 func database(t *testing.T, fixed string) (address string) {
 	t.Helper()
 	const day = "2026-01-02T03:04:05Z"
@@ -38,7 +38,7 @@ func database(t *testing.T, fixed string) (address string) {
 	return "file://" + folder
 }
 
-func TestAVulnerabilityThatIsCalledIsNamed(t *testing.T) {
+func TestACalledVulnerabilityIsReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		fixed     string
 		dangerous bool
@@ -52,7 +52,7 @@ func TestAVulnerabilityThatIsCalledIsNamed(t *testing.T) {
 			said, err := cmd.CombinedOutput()
 			named := strings.Contains(string(said), "GO-0000-0001") && strings.Contains(string(said), "calls echo.New")
 			if dangerous := err != nil; dangerous != test.dangerous || named != test.dangerous {
-				t.Errorf("make vulnerabilities ends with %v:\n%s", err, said)
+				t.Errorf("make vulnerabilities exits with %v:\n%s", err, said)
 			}
 		})
 	}

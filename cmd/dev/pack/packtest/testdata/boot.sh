@@ -1,16 +1,16 @@
 #!/bin/sh
-# boot.sh FOLDER, in namespaces of its own (unshare), starts systemd over a copy of this machine that forgets what is changed.
-# systemd runs FOLDER/drive.sh, which writes to FOLDER/drive.log, and ends.
+# boot.sh FOLDER, in namespaces of its own (unshare), starts systemd on a temporary copy of this machine.
+# systemd runs FOLDER/drive.sh, which writes to FOLDER/drive.log, and powers off.
 set -eu
 folder=$1
 
 mount --make-rprivate /
-over=$folder/over
-mkdir "$over"
-mount -t tmpfs tmpfs "$over"
-mkdir "$over/upper" "$over/work" "$over/machine"
-machine=$over/machine
-mount -t overlay overlay -o "lowerdir=/,upperdir=$over/upper,workdir=$over/work" "$machine"
+overlay=$folder/overlay
+mkdir "$overlay"
+mount -t tmpfs tmpfs "$overlay"
+mkdir "$overlay/upper" "$overlay/work" "$overlay/machine"
+machine=$overlay/machine
+mount -t overlay overlay -o "lowerdir=/,upperdir=$overlay/upper,workdir=$overlay/work" "$machine"
 mount -t proc proc "$machine/proc"
 mount -t tmpfs tmpfs "$machine/run"
 mount -t sysfs sysfs "$machine/sys"
@@ -19,7 +19,7 @@ mount --rbind /dev "$machine/dev"
 mkdir -p "$machine/media/drive"
 mount --bind "$folder" "$machine/media/drive"
 
-# Debian asks this file whether services may start; the tests of other programs say no there.
+# Debian asks this file whether services may start; tests of other programs may forbid it.
 rm -f "$machine/usr/sbin/policy-rc.d"
 cat >"$machine/etc/systemd/system/drive.service" <<'UNIT'
 [Unit]

@@ -21,42 +21,42 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// poisoned is an operator whose database is full of venom, behind two servers: one logs text to a terminal, one JSON to a
-// pipe.
-type poisoned struct {
+// hostileFixture is an operator whose database has hostile text in every field, with two servers: one logs text to a
+// terminal, one JSON to a pipe.
+type hostileFixture struct {
 	*operator
 	api        string
 	logs       map[string]*programs.Log
-	ends       []func() // the servers
+	stops      []func() // of the servers
 	redemption string   // an id that is pending
 }
 
-func poison(t *testing.T) *poisoned {
-	x := &poisoned{operator: withClient(t), logs: map[string]*programs.Log{}}
+func newHostileFixture(t *testing.T) *hostileFixture {
+	x := &hostileFixture{operator: withClient(t), logs: map[string]*programs.Log{}}
 	x.env["PERKSD_SANDBOX_DATABASE"] = servertest.DatabaseAddress(t)
 	x.must("migrate", "--sandbox")
 	var created clientView
 	if err := json.Unmarshal([]byte(x.must("client", "create", "--name", "Till", "--id", "till", "-o", "json")), &created); err != nil {
 		t.Fatal(err)
 	}
-	v, u := quoted(t, venom), quoted(t, venomousID)
+	v, u := quoted(t, hostileText), quoted(t, hostileID)
 	perk := strings.ReplaceAll(`{"title":V,"description":V,"category":V,"merchant_name":V,"discount_text":V,"terms":V,"city":V`, "V", v)
 	x.must("import", "categories", x.file("categories.jsonl", `{"id":"c","category_name":`+v+`}`))
 	x.must("import", "perks", x.file("perks.jsonl", perk+`,"id":"p","approval":"manual"}`+"\n"+perk+`,"id":"q"}`+"\n"+perk+`,"id":"r"}`))
 	x.must("import", "users", x.file("users.jsonl", `{"id":`+u+`}`))
 	x.must("import", "properties", x.file("properties.jsonl",
 		strings.ReplaceAll(`{"propertyId":7,"title":V,"description":V,"address":V,"city":V,"postcode":"P","price_pw":"1","owner":"till"}`, "V", v)))
-	x.redeems("00000000-0000-7000-8000-000000000000", "r", venomousID)
+	x.redeems("00000000-0000-7000-8000-000000000000", "r", hostileID)
 	if err := os.Mkdir(x.path("config"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	bad, err := json.Marshal(map[string]string{"id": venom, venom: venom, "propertyId": venom, "category_name": venom})
+	bad, err := json.Marshal(map[string]string{"id": hostileText, hostileText: hostileText, "propertyId": hostileText, "category_name": hostileText})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.file("bad.jsonl", string(bad)+"\n"+venom+"\n")
+	x.file("bad.jsonl", string(bad)+"\n"+hostileText+"\n")
 	x.file("bad.json", "["+string(bad)+"]")
-	x.file("bad.csv", `"`+venom+"\"\n\""+venom+"\"\n")
+	x.file("bad.csv", `"`+hostileText+"\"\n\""+hostileText+"\"\n")
 
 	var base string
 	for _, kind := range []string{"text", "json"} {
@@ -77,23 +77,23 @@ func poison(t *testing.T) *poisoned {
 		log := programs.Follow(t, from)
 		x.logs[kind] = log
 		base = log.WaitForURL(t)
-		for _, path := range []string{"/v2/partners/perks/" + url.PathEscape(venom), "/v2/auth/token", "/v2/" + url.PathEscape(venomousID)} {
+		for _, path := range []string{"/v2/partners/perks/" + url.PathEscape(hostileText), "/v2/auth/token", "/v2/" + url.PathEscape(hostileID)} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			request.SetBasicAuth(venom, venom)
-			request.Header["User-Agent"] = []string{venomousID}
-			request.Header["X-Request-Id"] = []string{venomousID}
+			request.SetBasicAuth(hostileText, hostileText)
+			request.Header["User-Agent"] = []string{hostileID}
+			request.Header["X-Request-Id"] = []string{hostileID}
 			response, err := http.DefaultClient.Do(request)
 			if err != nil {
 				t.Fatal(err)
 			}
 			_ = response.Body.Close()
 		}
-		t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, unless the test failed
+		t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has exited, unless the test failed
 		x.api = base + "/v2"
-		x.ends = append(x.ends, func() {
+		x.stops = append(x.stops, func() {
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 			log.Rest()
 			_ = cmd.Wait()
@@ -117,8 +117,8 @@ func quoted(t *testing.T, text string) string {
 	return string(raw)
 }
 
-// command is one of the programs in a process of its own.
-func (x *poisoned) command(program string, args ...string) *exec.Cmd {
+// command makes a command of one of the programs.
+func (x *hostileFixture) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(x.t.Context(), os.Args[0], args...)
 	cmd.Dir = x.folder
 	cmd.Env = []string{envProgram + "=" + program}
@@ -148,10 +148,10 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) io.Reader {
 	return screen
 }
 
-// run carries out a line and returns what it printed. On a terminal both streams are one.
-func (x *poisoned) run(program string, line shown, terminal bool) (stdout, stderr string) {
+// run runs a line and returns its output. On a terminal both streams are one.
+func (x *hostileFixture) run(program string, line commandLine, terminal bool) (stdout, stderr string) {
 	x.t.Helper()
-	fill := strings.NewReplacer("V", venom, "U", venomousID, "ID", x.redemption, "API", x.api)
+	fill := strings.NewReplacer("V", hostileText, "U", hostileID, "ID", x.redemption, "API", x.api)
 	args := strings.Fields(line.line)
 	for i, arg := range args {
 		switch {
@@ -165,12 +165,12 @@ func (x *poisoned) run(program string, line shown, terminal bool) (stdout, stder
 	}
 	cmd := x.command(program, args...)
 	cmd.Stdin = strings.NewReader(fill.Replace(line.input))
-	var out, told watched
+	var out, messages watched
 	out.until, out.reached = line.until, func() { _ = cmd.Process.Signal(syscall.SIGINT) }
 	if terminal {
-		_, _ = io.Copy(&out, onTerminal(x.t, cmd)) // it ends with an error when nobody has the terminal any more
+		_, _ = io.Copy(&out, onTerminal(x.t, cmd)) // returns an error when the terminal is closed
 	} else {
-		cmd.Stdout, cmd.Stderr = &out, &told
+		cmd.Stdout, cmd.Stderr = &out, &messages
 		if err := cmd.Start(); err != nil {
 			x.t.Fatal(err)
 		}
@@ -179,15 +179,15 @@ func (x *poisoned) run(program string, line shown, terminal bool) (stdout, stder
 		x.t.Fatal(err)
 	}
 	if code := cmd.ProcessState.ExitCode(); line.holds && code != 0 && !strings.Contains(line.line, "error(") {
-		x.t.Errorf("%s %s: exit code %d\n%s%s", program, line.line, code, out.String(), told.String())
+		x.t.Errorf("%s %s: exit code %d\n%s%s", program, line.line, code, out.String(), messages.String())
 	}
 	if terminal {
 		return strings.ReplaceAll(out.String(), "\r\n", "\n"), ""
 	}
-	return out.String(), told.String()
+	return out.String(), messages.String()
 }
 
-// watched keeps what is written, and tells when a text is in it.
+// watched is a buffer that calls reached when it contains a text.
 type watched struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
