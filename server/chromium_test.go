@@ -63,9 +63,9 @@ type tab struct {
 	t   *testing.T
 	ctx context.Context
 
-	mu         sync.Mutex
-	requested  []string
-	messages []string
+	mu        sync.Mutex
+	requested []string
+	messages  []string
 }
 
 // openTab opens a new page. Requests to another origin and unexpected console messages fail the test at its end.

@@ -17,7 +17,7 @@ func TestAWriteIsDoneOnceWhereverItsConnectionIsCut(t *testing.T) {
 	proxy, address := startProxy(t, storetest.PostgresDatabase(t))
 	db := openAt(t, address)
 	fill(t, db, 1, 0)
-	for _, cut := range []moment{{}, {answered: true}, {answered: true, fatal: true}} {
+	for _, cut := range []cutPoint{{}, {answered: true}, {answered: true, fatal: true}} {
 		acknowledged, unknown, done := 0, 0, stockOf(t, db)
 		for cut.message = 1; ; cut.message++ {
 			proxy.cutAt(cut)

@@ -152,7 +152,7 @@ var raceTests = []test{
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 10})
 		f.equal("keys", len(f.signingKeys(now)), 10)
-		f.equal("keys at last", len(f.signingKeys(now.Add(time.Hour))), 1)
+		f.equal("keys afterwards", len(f.signingKeys(now.Add(time.Hour))), 1)
 	}},
 	{"10 restores of one property: one succeeds", func(f *fixture) {
 		f.addClients("owner")

@@ -25,19 +25,19 @@ func TestKillsLoseNothingForAnyRowsAndServers(t *testing.T) {
 		stdin   bool
 		args    []string
 	}{
-		"adjacent rows that are equal": {rows: rowSet{rows: rows, who: inPairs, format: csv, suffix: ".csv"}},
-		"rows of one user":             {rows: rowSet{rows: rows / 2, who: among(1), format: csv, suffix: ".csv"}},
-		"rows with numbers":            {rows: numbered},
-		"cells of several lines":       {rows: rowSet{rows: rows, who: everyone, note: twoLines, format: csv, suffix: ".csv"}},
-		"a clock that is ahead":        {foreign: &foreign{ahead: time.Hour}, rows: many},
-		"a clock that is behind":       {foreign: &foreign{ahead: -time.Hour}, rows: many},
-		"linked pages":                 {foreign: &foreign{links: true}, rows: many},
-		"the oldest first, by numbers": {foreign: &foreign{oldestFirst: true}, rows: many},
-		"the oldest first, linked":     {foreign: &foreign{oldestFirst: true, links: true}, rows: many},
-		"CSV from a pipe":              {rows: inCSV, stdin: true},
-		"JSON lines from a pipe":       {rows: many, stdin: true},
-		"one row at a time":            {rows: many, args: []string{"--concurrency", "1"}},
-		"many rows at a time":          {rows: rowsOf(300), args: []string{"--concurrency", "24"}},
+		"rows that are the same, next to one another": {rows: rowSet{rows: rows, who: inPairs, format: csv, suffix: ".csv"}},
+		"rows of one user":                            {rows: rowSet{rows: rows / 2, who: among(1), format: csv, suffix: ".csv"}},
+		"rows with numbers":                           {rows: numbered},
+		"cells of several lines":                      {rows: rowSet{rows: rows, who: everyone, note: twoLines, format: csv, suffix: ".csv"}},
+		"a clock that is ahead":                       {foreign: &foreign{ahead: time.Hour}, rows: many},
+		"a clock that is behind":                      {foreign: &foreign{ahead: -time.Hour}, rows: many},
+		"pages that are linked":                       {foreign: &foreign{links: true}, rows: many},
+		"the oldest first, by numbers":                {foreign: &foreign{oldestFirst: true}, rows: many},
+		"the oldest first, linked":                    {foreign: &foreign{oldestFirst: true, links: true}, rows: many},
+		"CSV from a pipe":                             {rows: inCSV, stdin: true},
+		"JSON lines from a pipe":                      {rows: many, stdin: true},
+		"one row at a time":                           {rows: many, args: []string{"--concurrency", "1"}},
+		"many rows at a time":                         {rows: rowsOf(300), args: []string{"--concurrency", "24"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -65,7 +65,7 @@ func TestUnknownOutcomesAreNotAssumedMine(t *testing.T) {
 	j.check()
 }
 
-func randomFaultPoint(random *rand.Rand) faultPoint { return faultPoint(random.IntN(int(killMoments))) }
+func randomFaultPoint(random *rand.Rand) faultPoint { return faultPoint(random.IntN(int(killPoints))) }
 
 // killRepeatedly kills the program at random points, and resumes it at once each time. Then it lets the last run finish.
 func (j *job) killRepeatedly(kills int, seed uint64) {

@@ -47,12 +47,12 @@ type fault struct {
 type faultPoint int
 
 const (
-	beforeWork  faultPoint = iota // the request was sent, and is lost
-	lateWork                      // the request was sent, and the server starts on it after the client is gone
-	afterWork                     // the work is done, and the reply is lost
-	afterReply                    // the reply was sent
-	killMoments                   // the ones above
-	broken                        // the connection breaks, and the server starts on the request later
+	beforeWork faultPoint = iota // the request was sent, and is lost
+	lateWork                     // the request was sent, and the server starts on it after the client is gone
+	afterWork                    // the work is done, and the reply is lost
+	afterReply                   // the reply was sent
+	killPoints                   // the ones above
+	broken                       // the connection breaks, and the server starts on the request later
 )
 
 // late is how long after its connection broke a server may start on a request: less than perksctl allows for.
