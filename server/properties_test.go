@@ -83,7 +83,7 @@ func TestPatchChangesOnlyTheFieldsItNames(t *testing.T) {
 		{"deposit", `{"deposit":0.5}`, "deposit=0.5", `"deposit":500`, `"deposit":0.5`},
 		{"nothing new", `{}`, "deposit=500", "", ""},
 		{"its own id", `{"propertyId":1,"title":"New"}`, "propertyId=1&title=New", `"title":"Loft"`, `"title":"New"`},
-		{"its own id alone", `{"propertyId":1.0}`, "propertyId=1", "", ""},
+		{"only its own id", `{"propertyId":1.0}`, "propertyId=1", "", ""},
 		{"every field that was read", strings.Replace(loft(), "Loft", "New", 1), "propertyId=1&title=New", `"title":"Loft"`, `"title":"New"`},
 	}
 	s := servertest.Start(t)

@@ -279,7 +279,7 @@ func TestUserHasAvailableAndRedeemedPerks(t *testing.T) {
 
 // The most important guarantee: whatever 200 clients do at once, a perk with 50 units is redeemed 50 times, by 50 users, and
 // every acknowledged redemption is in the store.
-func TestTwoHundredAtOnceRedeemExactlyTheStock(t *testing.T) {
+func TestConcurrentRequestsRedeemExactlyTheStock(t *testing.T) {
 	const stock, users = 50, 100
 	s := servertest.Start(t)
 	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "hot"}, Stock: units(stock)})

@@ -201,7 +201,7 @@ func TestFilesAreCached(t *testing.T) {
 	}
 }
 
-func TestNothingElseIsServedThere(t *testing.T) {
+func TestNothingElseIsServedUnderDocs(t *testing.T) {
 	s := servertest.Start(t)
 	for _, path := range []string{
 		"/docs/none.js", "/docs/page.js", "/docs/page.html", "/docs/swagger-ui-bundle.js", "/docs/page/page.js",

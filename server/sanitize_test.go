@@ -24,7 +24,7 @@ func TestTheFastPathHidesEverySecret(t *testing.T) {
 		}
 	}
 	if found < 1000 {
-		t.Errorf("only %d of 50,000 texts hold a secret: the test looks at the wrong ones", found)
+		t.Errorf("only %d of 50,000 texts hold a secret: the test uses the wrong ones", found)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestServeRefusesInvalidLimits(t *testing.T) {
 	o.hasNoDatabase()
 }
 
-func TestTheFlagsOfLimitsReachTheServer(t *testing.T) {
+func TestLimitFlagsReachTheServer(t *testing.T) {
 	o := newOperator(t)
 	secret := o.newClient("acme")
 	s, stop := o.serve("--rate-limit", "0.01/s", "--rate-burst", "3", "--max-connections", "1", "--behind-proxy", "--trusted-proxies", "192.0.2.0/24")

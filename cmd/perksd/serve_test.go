@@ -82,7 +82,7 @@ func TestServeAnswersUntilItIsStopped(t *testing.T) {
 	}
 }
 
-func TestTheFlagsOfServeReachTheServer(t *testing.T) {
+func TestServeFlagsReachTheServer(t *testing.T) {
 	o := newOperator(t)
 	secret := o.newClient("acme")
 	sandbox := servertest.DatabaseAddress(t)

@@ -182,10 +182,10 @@ type Clock struct {
 	now time.Time
 }
 
-// NewClock makes a clock that stands at the instant.
+// NewClock makes a clock that shows the instant.
 func NewClock(at time.Time) *Clock { return &Clock{now: at} }
 
-// Now returns the instant at which the clock stands.
+// Now returns the instant that the clock shows.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

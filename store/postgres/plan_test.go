@@ -17,7 +17,7 @@ const perPage = 25
 // thePage is the scan that reads the perks of a page by id.
 const thePage = "Index Scan perks_pkey"
 
-func everyOrderIsWalked(t *testing.T, db *DB) {
+func everyOrderUsesItsIndex(t *testing.T, db *DB) {
 	for _, sort := range singleSorts() {
 		index := "Index Only Scan perks_" + sort[0].Field + "_asc"
 		switch {
@@ -39,7 +39,7 @@ func everyOrderIsWalked(t *testing.T, db *DB) {
 	}
 }
 
-func everyPairIsWalked(t *testing.T, db *DB) {
+func everyPairUsesAnIndex(t *testing.T, db *DB) {
 	for _, first := range singleSorts() {
 		for _, second := range singleSorts() {
 			if first[0].Field == second[0].Field {
@@ -86,8 +86,8 @@ func everyFilterIsLookedUp(t *testing.T, db *DB) {
 	}
 }
 
-// noFilterIsSearchedFor checks that neither an index nor the table is read in full to find the matches.
-func noFilterIsSearchedFor(t *testing.T, db *DB) {
+// combinedFiltersUseAnIndex checks that neither an index nor the table is read in full to find the matches.
+func combinedFiltersUseAnIndex(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
 		inSearch(t, db, filter.query, func(v view, s *search, total int64) {
 			count := plan{what: filter.name + ": the count", text: explain(t, v, s.countMatching(), customPlan, s.args)}

@@ -184,7 +184,7 @@ func TestOneKeyForTwoPerksAtOnceRedeemsOne(t *testing.T) {
 	requireExact(t, db, rounds)
 }
 
-func TestADemotedServerIsLeft(t *testing.T) {
+func TestADemotedServerIsNotUsed(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
@@ -220,7 +220,7 @@ func TestADemotedServerIsLeft(t *testing.T) {
 	requireExact(t, db, 0)
 }
 
-func TestNothingIsAcknowledgedThatNoStandbyHas(t *testing.T) {
+func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	t.Parallel()
 	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
 	if err != nil {
@@ -341,7 +341,7 @@ func newUser(t *testing.T, db *DB, id string) string {
 }
 
 // requireExact compares the counters with the redemptions: the units held, and the idempotency keys, of which there must be
-// so many, each with a redemption of its own client.
+// so many, each with a redemption of the same client.
 func requireExact(t *testing.T, db *DB, keys int) {
 	t.Helper()
 	var wrong int
@@ -370,7 +370,7 @@ func requireExact(t *testing.T, db *DB, keys int) {
 	}
 }
 
-func TestAStoredFingerprintOfAnotherLengthIsAnError(t *testing.T) {
+func TestAStoredFingerprintOfTheWrongLengthIsAnError(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)

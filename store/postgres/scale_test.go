@@ -20,10 +20,10 @@ func TestLists(t *testing.T) {
 		name string
 		run  func(*testing.T, *DB)
 	}{
-		{"every order of all perks is walked on its index alone", everyOrderIsWalked},
-		{"every order by two fields is walked on an index of the first", everyPairIsWalked},
+		{"every order of all perks reads only its index", everyOrderUsesItsIndex},
+		{"every order by two fields uses an index of the first", everyPairUsesAnIndex},
 		{"every filter is looked up in its index", everyFilterIsLookedUp},
-		{"filters together are looked up in the index of one of them at least", noFilterIsSearchedFor},
+		{"combined filters use the index of at least one of them", combinedFiltersUseAnIndex},
 		{"redemptions are looked up by their user", redemptionsAreLookedUp},
 		{"every plan for a page finds the same page", everyPlanFindsTheSamePage},
 	} {

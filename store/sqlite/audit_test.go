@@ -8,7 +8,7 @@ import (
 	"example.com/perks/store"
 )
 
-// TestTheAuditLogIsAppendOnly changes rows by hand, as anyone can who may write to the file.
+// TestTheAuditLogIsAppendOnly changes rows by hand, as anyone with write access can.
 func TestTheAuditLogIsAppendOnly(t *testing.T) {
 	db := openTemporary(t)
 	byHand := func(text string) error {

@@ -57,7 +57,7 @@ func TestABackupThatFailsLeavesNoFile(t *testing.T) {
 		t.Errorf("got %v, want a cancellation", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file is there (%v)", err)
+		t.Errorf("the file exists (%v)", err)
 	}
 }
 

@@ -130,7 +130,7 @@ func killAfter(t *testing.T, path string, enough int) []string {
 	return acknowledged
 }
 
-// requireRedeemed checks that every acknowledged redemption is there, with its key, and that the stock agrees.
+// requireRedeemed checks that every acknowledged redemption exists, with its key, and that the stock matches.
 func requireRedeemed(t *testing.T, path string, acknowledged []string) {
 	t.Helper()
 	db, err := Open(t.Context(), path, Options{})

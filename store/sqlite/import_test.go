@@ -80,7 +80,7 @@ func TestAnImportLeavesNothingOpen(t *testing.T) {
 	}
 }
 
-func TestAPerkWithoutWordsIsFoundByNone(t *testing.T) {
+func TestAPerkWithoutWordsMatchesNoWord(t *testing.T) {
 	db := openTemporary(t)
 	perk := store.PerkRecord{Perk: api.Perk{ID: "a", Title: "!!!", Description: "?", City: "Leeds"}}
 	if _, err := db.ImportPerks(t.Context(), withoutErrors(perk), nil, store.Operator, asOf); err != nil {

@@ -119,7 +119,7 @@ func TestStatusChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	requireStatus(t, path, false)
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the missing file is there now (%v)", err)
+		t.Errorf("the missing file exists now (%v)", err)
 	}
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 // SQLite has no statistics to plan by here, so a plan is the same for any number of perks.
 
-func TestEveryOrderOfAllPerksIsWalkedOnItsIndex(t *testing.T) {
+func TestEveryOrderOfAllPerksUsesItsIndex(t *testing.T) {
 	db := openTemporary(t)
 	for field := range indexedFields() {
 		for _, key := range []api.SortKey{{Field: field}, {Field: field, Desc: true}} {

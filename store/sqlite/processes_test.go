@@ -15,7 +15,7 @@ import (
 
 // Two DBs on one file share no memory that matters here, as two processes would.
 
-func TestTwoProcessesNeverGiveAUnitTwice(t *testing.T) {
+func TestTwoProcessesNeverRedeemAUnitTwice(t *testing.T) {
 	const users, units = 60, 40
 	path := filepath.Join(t.TempDir(), "perks.db")
 	processes := []*sqlite.DB{openAt(t, path), openAt(t, path)}
@@ -41,7 +41,7 @@ func TestTwoProcessesNeverGiveAUnitTwice(t *testing.T) {
 	}
 	wait.Wait()
 	if given.Load() != units {
-		t.Errorf("%d units were given, want %d", given.Load(), units)
+		t.Errorf("%d units were redeemed, want %d", given.Load(), units)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"example.com/perks/store"
 )
 
-func TestAStoredFingerprintOfAnotherLengthIsAnError(t *testing.T) {
+func TestAStoredFingerprintOfTheWrongLengthIsAnError(t *testing.T) {
 	db := openTemporary(t)
 	const tables = `
 		INSERT INTO users (id) VALUES ('alice');

@@ -8,7 +8,7 @@ import (
 	"example.com/perks/store"
 )
 
-func TestAResetThatFailsLeavesEverything(t *testing.T) {
+func TestAFailedResetChangesNothing(t *testing.T) {
 	db := openTemporary(t)
 	if err := db.write(t.Context(), "prepare", func(s *session) error {
 		if err := addUser("ann")(s); err != nil {

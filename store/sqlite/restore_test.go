@@ -177,7 +177,7 @@ func TestARestoreStopsWhenItCannotRemoveTheLog(t *testing.T) {
 		t.Error("the restore ignored a log that it could not remove")
 	}
 	if _, err := os.Stat(target); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the database is there (%v)", err)
+		t.Errorf("the database exists (%v)", err)
 	}
 }
 

@@ -76,7 +76,7 @@ func users(t *testing.T, db *DB) []string {
 	return ids
 }
 
-func TestABatchKeepsWhatSucceedsAndDropsWhatFails(t *testing.T) {
+func TestABatchCommitsOnlySuccessfulWrites(t *testing.T) {
 	errRefused := errors.New("refused")
 	for _, test := range []struct {
 		name string

@@ -38,7 +38,7 @@ func TestEachDatabaseIsNewAndEmptyAndDroppedAfterItsTest(t *testing.T) {
 				}
 			})
 			if one[bool](t, connect(t, storetest.PostgresDatabase(t)), `SELECT EXISTS (SELECT FROM pg_database WHERE datname = '`+dropped+`')`) {
-				t.Error("the database is there after its test")
+				t.Error("the database exists after its test")
 			}
 		})
 	}

@@ -163,7 +163,7 @@ const guardScript = `read -r line; rm -rf "$1"`
 // longestFolder leaves space for a socket's name in the 104 bytes that the narrowest system gives to its path.
 const longestFolder = 104 - len("/.s.PGSQL.5432") - 1
 
-// newFolder makes one where temporary files go, or in /tmp if those are out of reach of who runs the servers, or too far down.
+// newFolder makes one in the folder for temporary files, or in /tmp if the account cannot enter that or its path is too long.
 func newFolder() (*folder, error) {
 	a, err := unprivileged()
 	if err != nil {

@@ -48,7 +48,7 @@ func TestPgBouncerGetsTheServerInItsSyntax(t *testing.T) {
 	}
 }
 
-func TestAFolderIsWhereAServerCanUseIt(t *testing.T) {
+func TestFoldersAreUsableByTheServer(t *testing.T) {
 	usable, closed := t.TempDir(), t.TempDir()
 	far := filepath.Join(t.TempDir(), strings.Repeat("far", 30))
 	if err := os.Mkdir(far, 0o755); err != nil {

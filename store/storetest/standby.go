@@ -60,7 +60,7 @@ func (c *PostgresServer) awaitSynchronous(ctx context.Context) error {
 	return err
 }
 
-// Promote makes a standby a primary, and returns once it takes writes. The old primary must be dead by then: nothing else
+// Promote makes a standby a primary, and returns once it takes writes. The old primary must be stopped by then: nothing else
 // keeps it from taking writes too.
 func (c *PostgresServer) Promote(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, c.DSN(superuser))

@@ -69,9 +69,9 @@ func (p *pair) awaitService(c *load, since time.Time) {
 	}
 }
 
-// TestWithoutItsStandbyNothingIsAcknowledged kills the standby: the primary waits for it, writes get unavailable,
+// TestWithoutTheStandbyNothingIsAcknowledged kills the standby: the primary waits for it, writes get unavailable,
 // reads work, and writes work again when it is back.
-func TestWithoutItsStandbyNothingIsAcknowledged(t *testing.T) {
+func TestWithoutTheStandbyNothingIsAcknowledged(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
 	load := startLoad(t, p.installed, p.servers...)
