@@ -15,10 +15,10 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// How long a request waits between its attempts: not long, because the screen shows that the service is away, and when it is back.
+// How long a request waits between its attempts: briefly, because the screen shows when the service is unreachable and when it is back.
 const (
-	patience = 10 * time.Second
-	unasked  = 2 * time.Second
+	waitBudget    = 10 * time.Second
+	backoffBudget = 2 * time.Second
 )
 
 // accounts implements screen.Accounts with the profiles, secrets and tokens that all commands share. Each connection has a session
@@ -119,7 +119,7 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 func (a *accounts) session(env func(string) string, flags []string) *session.Session {
 	outer := a.command
 	s := session.New(&command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: a.messages, Quiet: outer.Flags.Quiet}, env, outer.Version)
-	s.Patience, s.BackoffBudget, s.Open, s.Trace = patience, unasked, true, outer.Streams.Err
+	s.WaitBudget, s.BackoffBudget, s.Open, s.Trace = waitBudget, backoffBudget, true, outer.Streams.Err
 	set := pflag.NewFlagSet("tui", pflag.ContinueOnError)
 	s.Bind(set)
 	_ = set.Parse(append(outer.TrustFlags(), flags...)) // fails only for flags and values that do not exist

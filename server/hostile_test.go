@@ -18,8 +18,8 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// patience bounds the most expensive request. All of these take a fraction of it.
-const patience = 3 * time.Second
+// maxDuration bounds the most expensive request. All of these take a fraction of it.
+const maxDuration = 3 * time.Second
 
 // TestExpensiveRequestsAreBounded sends the most expensive input that the limits allow.
 func TestExpensiveRequestsAreBounded(t *testing.T) {
@@ -90,7 +90,7 @@ func TestExpensiveRequestsAreBounded(t *testing.T) {
 			if err != nil || response.StatusCode != test.status {
 				t.Errorf("%d, want %d, %v: %.300s", response.StatusCode, test.status, err, answer)
 			}
-			if took > patience {
+			if took > maxDuration {
 				t.Errorf("it took %s", took)
 			}
 			t.Logf("%s, %d KiB answered", took.Round(time.Millisecond), len(answer)>>10)

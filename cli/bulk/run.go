@@ -27,14 +27,14 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// patience is how long a run waits for a server that is down or asks it to wait. A restart of the server should cost no row, and
+// waitBudget is how long a run waits for a server that is down or asks it to wait. A restart of the server should cost no row, and
 // a server that stays down should not keep the run going all night.
-const patience = 5 * time.Minute
+const waitBudget = 5 * time.Minute
 
 // Run works through the file. It returns nil when every row is done, and otherwise an error that says how many rows are not, and
 // how to resume.
 func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
-	s.Patience = patience
+	s.WaitBudget = waitBudget
 	in, err := openInput(f, s.Streams.In)
 	if err != nil {
 		return err

@@ -136,7 +136,7 @@ type diagnosis struct {
 }
 
 func newDiagnosis(s *session.Session) *diagnosis {
-	s.Patience = 1 // do not retry: a service that has to be asked twice is a finding
+	s.WaitBudget = 1 // do not retry: a service that has to be asked twice is a finding
 	return &diagnosis{session: s, limit: stepTime, now: time.Now, proxyFor: http.ProxyFromEnvironment}
 }
 

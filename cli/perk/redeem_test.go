@@ -21,7 +21,7 @@ func TestRetryCommandHasEveryFlag(t *testing.T) {
 	streams, _, _ := command.BufferedStreams("")
 	s := session.New(streams, func(name string) string { return env[name] }, "test")
 	s.Bind(pflag.NewFlagSet("root", pflag.ContinueOnError))
-	s.Patience = 1
+	s.WaitBudget = 1
 	for _, test := range []struct {
 		args []string
 		want string

@@ -14,11 +14,11 @@ import (
 	"example.com/perks/cli/output"
 )
 
-// How long a single command waits between the attempts of a request. It waits longer if the server asks for it: otherwise the server
-// may be away, and a person would rather know.
+// The budgets of a single command. It waits longer if the server asks for it: otherwise the server may be down, and a person should
+// know soon.
 const (
-	defaultPatience = 30 * time.Second
-	defaultUnasked  = 3 * time.Second
+	defaultWaitBudget    = 30 * time.Second
+	defaultBackoffBudget = 3 * time.Second
 )
 
 // Connect returns a client of the service and where it goes. Nothing is sent yet.
@@ -64,10 +64,10 @@ func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 	}
 	config := client.Config{
 		BaseURL: connection.APIURL, Sandbox: connection.Sandbox, Roots: roots, UserAgent: "perksctl/" + s.Version,
-		Timeout: s.Flags.Timeout, Deadline: s.deadline, WaitBudget: s.Patience, BackoffBudget: s.BackoffBudget, OnWait: s.noteWaits(time.Now),
+		Timeout: s.Flags.Timeout, Deadline: s.deadline, WaitBudget: s.WaitBudget, BackoffBudget: s.BackoffBudget, OnWait: s.noteWaits(time.Now),
 	}
-	if s.Patience == 0 {
-		config.WaitBudget, config.BackoffBudget = defaultPatience, defaultUnasked
+	if s.WaitBudget == 0 {
+		config.WaitBudget, config.BackoffBudget = defaultWaitBudget, defaultBackoffBudget
 	}
 	switch {
 	case s.Flags.Debug && s.Trace != nil:

@@ -44,9 +44,9 @@ type Session struct {
 	Flags   Flags
 	Output  output.Options
 
-	// Patience is how long one request may wait between its attempts, and Unasked the part of it for waits that no server asked
-	// for; zero is all of it. With a Patience of zero, both are those of a single command.
-	Patience, BackoffBudget time.Duration
+	// WaitBudget and BackoffBudget limit the waits between the attempts of a request, as in client.Config. A WaitBudget of zero
+	// chooses the defaults of a single command for both.
+	WaitBudget, BackoffBudget time.Duration
 
 	Open  bool      // --timeout ends each request, not all of them together
 	Trace io.Writer // where --debug goes; nil is Streams.Err

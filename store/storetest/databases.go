@@ -20,8 +20,8 @@ const namedServer = "PERKS_TEST_POSTGRES"
 
 var errAddress = errors.New(namedServer + " must hold an address of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 
-// patience bounds each step of setup and cleanup.
-const patience = time.Minute
+// stepTimeout bounds each step of setup and cleanup.
+const stepTimeout = time.Minute
 
 // PostgresDatabase returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, even if
 // clients are still connected. All tests of a process share one server: the one that the environment variable PERKS_TEST_POSTGRES names
@@ -65,7 +65,7 @@ func newDatabase(t testing.TB) (server *url.URL, name string) {
 		t.Fatal(err)
 	}
 	name = "perks_test_" + strings.ToLower(rand.Text())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	defer cancel()
 	if err := createDatabase(ctx, server.String(), name); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func newDatabase(t testing.TB) (server *url.URL, name string) {
 
 func dropDatabase(t testing.TB, server *url.URL, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 	if err := execute(ctx, "drop the database "+name, server.String(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
 		t.Error(err)
@@ -125,7 +125,7 @@ func (m *MigratedDatabases) acquire(t testing.TB) (server *url.URL, name string)
 			dropDatabase(t, server, name)
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 		defer cancel()
 		if err := execute(ctx, "empty the database "+name, inDatabase(server, name), restoreInitialRows); err != nil {
 			t.Error(err)
@@ -186,7 +186,7 @@ var sharedServer = sync.OnceValues(func() (*url.URL, error) {
 	if address := os.Getenv(namedServer); address != "" {
 		return readAddress(address)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 	c, err := StartPostgres(ctx, PostgresOptions{})
 	if err != nil {
@@ -200,7 +200,7 @@ var sharedPgBouncer = sync.OnceValues(func() (*PgBouncer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 	return startPgBouncer(ctx, server.String())
 })

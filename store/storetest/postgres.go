@@ -66,7 +66,7 @@ var initialData = sync.OnceValues(func() (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
 	err = folder.run(ctx, programs.path("initdb"), "--pgdata", folder.path+"/data", "--no-sync", "--auth", "trust", "--username", superuser,
 		"--encoding", "UTF8", "--locale", "C", "--locale-provider", "icu", "--icu-locale", "en-US")

@@ -140,11 +140,11 @@ func (w *wire) exchange(r *request, sent []byte, whole bool) (a reply, err error
 			w.close()
 		}
 	}()
-	patience := responseTimeout
+	timeout := responseTimeout
 	if !whole {
-		patience = corruptTimeout
+		timeout = corruptTimeout
 	}
-	if err := w.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := w.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return a, err
 	}
 	// A server may respond and close before it has read everything: then the response counts, not the failed write.
