@@ -136,7 +136,7 @@ func TestFailedLoginSavesNothing(t *testing.T) {
 		"a wrong path": {screen.Profile{Name: "work", APIURL: server.URL + "9", ClientID: id}, secret,
 			func(err error) bool { return errors.As(err, &refused) && refused.Status == http.StatusNotFound }, "It ends with the path of the version, such as /v2."},
 		"unreachable": {screen.Profile{Name: "work", APIURL: "http://127.0.0.1:1/v2", ClientID: id}, secret,
-			func(err error) bool { return errors.As(err, &unreachable) }, "No answer from http://127.0.0.1:1/v2"},
+			func(err error) bool { return errors.As(err, &unreachable) }, "No reply from http://127.0.0.1:1/v2"},
 		"unencrypted": {screen.Profile{Name: "work", APIURL: "http://perks.example/v2", ClientID: id}, secret, nil, "unencrypted"},
 		"a bad name":  {screen.Profile{Name: "../work", APIURL: server.URL, ClientID: id}, secret, nil, "cannot name a profile"},
 	} {

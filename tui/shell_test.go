@@ -174,7 +174,7 @@ func TestOverlayGoldens(t *testing.T) {
 	d.Send(screen.Confirm{Title: "Delete property 42?", Text: "\"Canal house\" at 1 Canal Street goes offline now.", Yes: "delete it"})
 	d.Golden("confirm", false)
 	d.Press("esc")
-	d.Send(screen.Toast{Kind: screen.Failure, Text: "No answer from https://perks.example/v2: connection refused. Nothing was sent."})
+	d.Send(screen.Toast{Kind: screen.Failure, Text: "No reply from https://perks.example/v2: connection refused. Nothing was sent."})
 	d.Golden("toast", false)
 }
 

@@ -70,7 +70,7 @@ func (u *Unreachable) TimedOut() bool {
 }
 
 func (u *Unreachable) Error() string {
-	text := fmt.Sprintf("No answer from %s: %s.", u.Address, u.Reason())
+	text := fmt.Sprintf("No reply from %s: %s.", u.Address, u.Reason())
 	if u.OutcomeUnknown {
 		text += " The request may have been carried out."
 	}

@@ -27,7 +27,7 @@ func failureOf(t *testing.T, address string, change ...func(*client.Config)) *cl
 	if !errors.As(err, &unreachable) {
 		t.Fatalf("got %T: %v, want *client.Unreachable", err, err)
 	}
-	if want := "No answer from " + address + "/v2: " + unreachable.Reason() + "."; !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), unreachable.Advice()) {
+	if want := "No reply from " + address + "/v2: " + unreachable.Reason() + "."; !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), unreachable.Advice()) {
 		t.Errorf("the error is %q", err)
 	}
 	return unreachable

@@ -81,8 +81,8 @@ func TestWriteError(t *testing.T) {
 		},
 		"advice": {
 			&command.Advised{Err: &client.Unreachable{Address: "http://h/v2", Err: errors.New("reset"), OutcomeUnknown: true}, Advice: "Run again:\n  perksctl x"},
-			"error: No answer from http://h/v2: reset. The request may have been carried out.\nRun again:\n  perksctl x\n",
-			`{"error":{"code":"outcome_unknown","message":"No answer from http://h/v2: reset. The request may have been carried out. Run again: perksctl x"}}` + "\n",
+			"error: No reply from http://h/v2: reset. The request may have been carried out.\nRun again:\n  perksctl x\n",
+			`{"error":{"code":"outcome_unknown","message":"No reply from http://h/v2: reset. The request may have been carried out. Run again: perksctl x"}}` + "\n",
 		},
 		"throttled": {
 			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast.", RetryAfter: 29500 * time.Millisecond},

@@ -88,7 +88,7 @@ func TestOwnAuthorityIsTrustedWithCACert(t *testing.T) {
 	login := []string{"auth", "login", "--api-url", address, "--client-id", s.id}
 
 	_, stderr := here.run(8, login...)
-	if want := "error: No answer from " + address + ": the server's certificate was issued by CN=Our own, which this computer does not trust. " +
+	if want := "error: No reply from " + address + ": the server's certificate was issued by CN=Our own, which this computer does not trust. " +
 		"If that is your organisation's own authority, or its proxy's, pass its certificate with --ca-cert.\n"; stderr != want {
 		t.Errorf("\n got %swant %s", stderr, want)
 	}

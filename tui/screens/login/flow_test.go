@@ -67,7 +67,7 @@ func TestAddressesWithoutAService(t *testing.T) {
 	d.See("! No perks API at this address (status 404). It ends with the version, such as /v2.")
 	server.Stop()
 	d.Press("ctrl+s")
-	d.See("! No answer from "+strings.TrimSuffix(server.URL, "/v2")+"/v9: connection refused by ", "Is the server running, and is the port right?")
+	d.See("! No reply from "+strings.TrimSuffix(server.URL, "/v2")+"/v9: connection refused by ", "Is the server running, and is the port right?")
 	if form := d.App.Top().Form(); form.Focus() != "api_url" || form.Value("secret") != secret {
 		t.Errorf("focus on %s; the secret is kept: %t", form.Focus(), form.Value("secret") == secret)
 	}

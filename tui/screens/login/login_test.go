@@ -309,7 +309,7 @@ func TestLateErrorIsNotShownBesideANewAddress(t *testing.T) {
 	d.App.Top().Form().FocusOnName("api_url")
 	d.Type("x")
 	accounts.reply <- &client.Unreachable{Address: work.APIURL, Err: errors.New("connection refused"), NotSent: true}
-	d.See("! No answer from https://perks.example/v2: connection refused.")
+	d.See("! No reply from https://perks.example/v2: connection refused.")
 	if problems := d.App.Top().Form().Problems("api_url"); len(problems) > 0 {
 		t.Errorf("problems of another address: %q", problems)
 	}

@@ -46,7 +46,7 @@ func (l *faultyServer) openUnknown(perks ...string) *tuitest.Driver {
 	l.set(func(l *faultyServer) { l.loseReplies, l.failReads = 1, true })
 	d := l.open("", append([]string{"coffee"}, perks...)...)
 	redeem(d, "alice")
-	d.See("[unknown] Coffee for two", "Unknown outcome.", "The check failed: No answer from ")
+	d.See("[unknown] Coffee for two", "Unknown outcome.", "The check failed: No reply from ")
 	d.Settle()
 	l.wantCounts(1, 1)
 	return d
