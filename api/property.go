@@ -251,7 +251,7 @@ var joinedURLs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // imageRule also refuses several addresses in one entry. A comma alone may be part of an address.
 func imageRule(address string) string {
 	if joinedURLs().MatchString(address) {
-		return "must be one URL; send each in an entry of its own"
+		return "must be one URL; send each in a separate entry"
 	}
 	return URLRule(address)
 }

@@ -121,7 +121,7 @@ func TestPatchRefusesInvalidJSON(t *testing.T) {
 		{`{"images":["http://a/1",null]}`, "images", "array of strings"},
 		{`{"images":"http://a/1,,http://a/2"}`, "images", "number 2 must not be blank"},
 		{`{"images":["http://a/1","/2"]}`, "images", "number 2 must be an absolute http or https URL"},
-		{`{"images":["http://a/0","http://a/1,https://a/2"]}`, "images", "number 2 must be one URL; send each in an entry of its own"},
+		{`{"images":["http://a/0","http://a/1,https://a/2"]}`, "images", "number 2 must be one URL; send each in a separate entry"},
 		{`{"images":["http://a/1, HTTP://a/2"]}`, "images", "number 1 must be one URL"},
 		{`{"images":["javascript:alert(1)"]}`, "images", "number 1 must be an absolute http or https URL"},
 		{`{"images":[` + images + `]}`, "images", "at most 50"},

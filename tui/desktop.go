@@ -77,7 +77,7 @@ func (d *Desktop) Copy(text string) error {
 		return fmt.Errorf("the text is too long to copy: %d bytes, and terminals take at most %d", len(text), maxCopied)
 	}
 	for _, command := range d.clipboards(text) {
-		// given up where it does not end, such as xclip where the display does not answer
+		// the time limit is for commands that hang, such as xclip if the display does not respond
 		ctx, cancel := context.WithTimeout(context.Background(), d.timeout)
 		err := d.runClipboard(ctx, text, command)
 		cancel()

@@ -139,8 +139,8 @@ func (i *input) scan(ctx context.Context, known *results, j *journal) (total int
 		unchanged = unchanged || total == j.rows && sum == j.sum
 	}
 	if !unchanged {
-		return total, sum, command.Usagef("%s has changed since a run over it was cut off, and perksctl knows by their lines which rows it had sent. "+
-			"Restore the file and run again; you may add rows at the end", i.name)
+		return total, sum, command.Usagef("%s changed since an interrupted run. perksctl matches rows to earlier requests by line number, "+
+			"so it cannot tell which rows were sent. Restore the file and run again; you may add rows at the end", i.name)
 	}
 	if err := i.checkRows(total); err != nil {
 		return total, sum, err

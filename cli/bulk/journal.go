@@ -122,7 +122,7 @@ func (j *journal) read() error {
 		whole += int64(len(line))
 		var e entry
 		if json.Unmarshal(line, &e) != nil {
-			return fmt.Errorf("%s cannot be read, so it is unknown which rows were sent. Check them by hand, or move the file away", j.path)
+			return fmt.Errorf("%s cannot be read, so it is unknown which rows were sent. Check them by hand, or rename the file", j.path)
 		}
 		if e.Batch != "" {
 			id, err := uuid.Parse(e.Batch)

@@ -332,7 +332,7 @@ func TestRowsInsertedAfterAKilledRunAreRefused(t *testing.T) {
 			d.append("keys")
 		}
 		d.write("n", "a")
-		d.wantRefused("has changed since a run over it was cut off")
+		d.wantRefused("changed since an interrupted run. perksctl matches rows to earlier requests by line number")
 		d.write("a", "n")
 		d.must()
 		if got := d.service.all(); got != "a:1 n:1" {

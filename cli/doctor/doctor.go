@@ -318,7 +318,7 @@ func (d *diagnosis) checkSecret(ctx context.Context) finding {
 	case off:
 		return fine("%s is off.%s", session.EnvKeyring, where)
 	case err == nil:
-		return fine("The keyring answers.%s", where)
+		return fine("The keyring responds.%s", where)
 	case location == session.InKeyring:
 		return fail(&command.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", err)}, advice+", and log in again")
 	case errors.Is(err, session.ErrNoKeyring):

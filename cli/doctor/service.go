@@ -97,7 +97,7 @@ func (d *diagnosis) askHealth(ctx context.Context, address string) (version stri
 	}
 	var body map[string]any
 	if json.Unmarshal(reply.Body, &body) != nil {
-		return "", seen, &client.Error{Status: reply.Status, Message: "The answer is not JSON."}
+		return "", seen, &client.Error{Status: reply.Status, Message: "The response is not JSON."}
 	}
 	version, _ = body["version"].(string)
 	return version, seen, nil
@@ -121,7 +121,7 @@ const skew = 30 * time.Second
 
 func (d *diagnosis) checkClock(context.Context) finding {
 	if d.health == nil || d.health.header == nil {
-		return skip("Not checked, because the server did not answer.")
+		return skip("Not checked, because the server did not respond.")
 	}
 	date, err := http.ParseTime(d.health.header.Get("Date"))
 	if err != nil {

@@ -103,7 +103,7 @@ func (f ConfigFile) Load() (Config, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
 	if err := dec.Decode(&c); err != nil && err != io.EOF {
-		return Config{}, command.Usagef("%s cannot be read: %s. Correct it, or move it away and log in again.", f, whatIsWrong(err))
+		return Config{}, command.Usagef("%s cannot be read: %s. Correct it, or rename it and log in again.", f, whatIsWrong(err))
 	}
 	return c, nil
 }

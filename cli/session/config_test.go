@@ -130,7 +130,7 @@ func TestInvalidFileIsExplained(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := session.ConfigFile(path).Load()
-		if err == nil || err.Error() != path+" cannot be read: "+want+". Correct it, or move it away and log in again." {
+		if err == nil || err.Error() != path+" cannot be read: "+want+". Correct it, or rename it and log in again." {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -28,7 +28,7 @@ const (
 	InEnvironment Location = "environment"
 )
 
-// Secrets saves client secrets in the keyring of the operating system, or in a private file if no keyring answers. The file also
+// Secrets saves client secrets in the keyring of the operating system, or in a private file if no keyring responds. The file also
 // says which secrets are in the keyring: the keyring is not asked in vain, and a secret that is in both is deleted in both.
 type Secrets struct {
 	path    string
@@ -55,7 +55,7 @@ func (p Profile) Key(name string) SecretKey { return SecretKey{name, p.APIURL, p
 // Key returns the name of the connection's secret.
 func (c Connection) Key() SecretKey { return c.Profile.Key(c.ProfileName) }
 
-// Secrets returns the same Secrets each time, so that a keyring that did not answer is not asked again.
+// Secrets returns the same Secrets each time, so that a keyring that did not respond is not asked again.
 func (s *Session) Secrets() (*Secrets, error) { return s.secrets() }
 
 func (s *Session) newSecrets() (*Secrets, error) {
@@ -108,7 +108,7 @@ func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (SavedS
 		return SavedSecret{Location: InKeyring}, s.update(ctx, key, func(saved *savedSecret) { *saved = savedSecret{Keyring: true} })
 	case ctx.Err() != nil:
 		return SavedSecret{}, err
-	case !errors.Is(err, ErrKeyringSilent) && !errors.Is(err, ErrNoKeyring): // it is the keyring's own reply
+	case !errors.Is(err, ErrKeyringTimeout) && !errors.Is(err, ErrNoKeyring): // it is the keyring's own reply
 		return SavedSecret{}, &command.Advised{
 			Err:    fmt.Errorf("the keyring refused the secret: %w", err),
 			Advice: "Unlock the keyring and log in again; or save the secret in a file: " + loginWithout,
@@ -117,7 +117,7 @@ func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (SavedS
 	inFile.why = err
 	return inFile, s.update(ctx, key, func(saved *savedSecret) {
 		saved.Secret = secret
-		saved.Keyring = saved.Keyring || errors.Is(err, ErrKeyringSilent) // it may save the secret later
+		saved.Keyring = saved.Keyring || errors.Is(err, ErrKeyringTimeout) // it may save the secret later
 	})
 }
 
@@ -135,8 +135,8 @@ func (s SavedSecret) String() string {
 	}
 	where := fmt.Sprintf("he secret is saved in the file %s, which only you can read.", s.File)
 	switch {
-	case errors.Is(s.why, ErrKeyringSilent):
-		return "The keyring does not answer; t" + where
+	case errors.Is(s.why, ErrKeyringTimeout):
+		return "The keyring does not respond; t" + where
 	case s.why != nil:
 		return "There is no keyring here; t" + where
 	}
@@ -157,8 +157,8 @@ func (s *Secrets) Location(key SecretKey) (Location, string, error) {
 	return "", "", nil
 }
 
-// Delete deletes the secret wherever it is, and returns the places that it was in. left says that the keyring still has it, because it
-// is switched off or does not answer.
+// Delete deletes the secret wherever it is, and returns where it was. left says that the keyring still has it, because it
+// is switched off or does not respond.
 func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Location, left bool, err error) {
 	saved, err := s.saved(key)
 	if err != nil || saved == (savedSecret{}) {
@@ -249,15 +249,15 @@ func (s *Secrets) load() (map[string]savedSecret, error) {
 		return nil, fmt.Errorf("read the saved secrets: %w", err)
 	}
 	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w. Move it away and log in again", s.path, err)
+		return nil, fmt.Errorf("%s cannot be read: %w. Rename it and log in again", s.path, err)
 	}
 	return all, nil
 }
 
 // Why a keyring is not used.
 var (
-	ErrKeyringSilent = errors.New("the keyring does not answer")
-	ErrNoKeyring     = errors.New("there is no keyring here")
+	ErrKeyringTimeout = errors.New("the keyring does not respond")
+	ErrNoKeyring      = errors.New("there is no keyring here")
 )
 
 // keyringService is the name under which people find the secrets in their keyring.
@@ -293,7 +293,7 @@ func callKeyring(call keyringCall, name, secret string) (found string, err error
 	return found, err
 }
 
-// keyringTime is how long a keyring may take. On a computer without a screen it often never answers.
+// keyringTime is how long a keyring may take. On a computer without a screen it often never responds.
 const keyringTime = 3 * time.Second
 
 // keyringClient waits for the keyring a limited time, and only once: a keyring that hangs delays a run once, however often it is used.
@@ -301,16 +301,16 @@ type keyringClient struct {
 	call  func(call keyringCall, name, secret string) (string, error)
 	after func(time.Duration) <-chan time.Time
 
-	mu     sync.Mutex
-	silent bool
+	mu       sync.Mutex
+	timedOut bool
 }
 
 // ask leaves a call that hangs to the end of the process.
 func (k *keyringClient) ask(ctx context.Context, call keyringCall, name, secret string) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.silent {
-		return "", ErrKeyringSilent
+	if k.timedOut {
+		return "", ErrKeyringTimeout
 	}
 	type reply struct {
 		secret string
@@ -325,8 +325,8 @@ func (k *keyringClient) ask(ctx context.Context, call keyringCall, name, secret 
 	case r := <-replies:
 		return r.secret, r.err
 	case <-k.after(keyringTime):
-		k.silent = true
-		return "", ErrKeyringSilent
+		k.timedOut = true
+		return "", ErrKeyringTimeout
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}

@@ -117,7 +117,7 @@ func TestSecretIsSavedInTheFileWithoutKeyring(t *testing.T) {
 		keyring fakeKeyring
 		want    string
 	}{
-		"hanging": {fakeKeyring{hangs: true}, "The keyring does not answer; the secret is saved in the file "},
+		"hanging": {fakeKeyring{hangs: true}, "The keyring does not respond; the secret is saved in the file "},
 		"absent":  {fakeKeyring{err: ErrNoKeyring}, "There is no keyring here; the secret is saved in the file "},
 	} {
 		f := newSecretsFixture(t)
@@ -165,7 +165,7 @@ func TestSilentKeyringCostsOneWait(t *testing.T) {
 	run := f.run()
 	for range 3 {
 		_, err := run.Get(context.Background(), key)
-		if err == nil || !strings.Contains(err.Error(), "does not answer") || command.ExitCode(err) != command.ExitDenied {
+		if err == nil || !strings.Contains(err.Error(), "does not respond") || command.ExitCode(err) != command.ExitDenied {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -154,7 +154,7 @@ func TestKeyring(t *testing.T) {
 	c.deleteTokens()
 	c.want("", "perk list --output id")
 	c.want("", "profile list", "\tkeyring")
-	c.want("", "doctor", "The keyring answers. The secret is in the keyring.")
+	c.want("", "doctor", "The keyring responds. The secret is in the keyring.")
 
 	// Without the bus, the saved token suffices; without the token, the secret is missing.
 	c.env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + filepath.Join(t.TempDir(), "none")}
@@ -205,7 +205,7 @@ func TestKeyringThatHangs(t *testing.T) {
 	c := newComputer(t)
 	c.env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + bus}
 	start := time.Now()
-	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id, "The keyring does not answer; the secret is saved in the file")
+	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id, "The keyring does not respond; the secret is saved in the file")
 	if took := time.Since(start); took < 3*time.Second || took > 5*time.Second {
 		t.Errorf("the login took %s, want 3 s to 5 s", took)
 	}
