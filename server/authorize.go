@@ -74,7 +74,7 @@ func (s *service) verify(r *http.Request, token string) (caller Caller, err erro
 		err = s.outage.retryWhileUnavailable(r.Context(), verify)
 	}
 	if api.CodeOf(err) == api.CodeUnavailable || errors.Is(err, context.DeadlineExceeded) {
-		err = store.NotBegun(err)
+		err = store.NotStarted(err)
 	}
 	return caller, err
 }

@@ -56,7 +56,7 @@ func TestAChangeWaitsForAnUnavailableDatabase(t *testing.T) {
 	clock.Advance(server.KeyActivationDelay)
 
 	_, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), http.StatusServiceUnavailable, problemType, api.CodeUnavailable)
-	if !strings.Contains(body.Response, "Nothing was begun") {
+	if !strings.Contains(body.Response, "Nothing was started") {
 		t.Errorf("a read got %q", body.Response)
 	}
 	answered := make(chan int, 1)

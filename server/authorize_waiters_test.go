@@ -10,7 +10,7 @@ import (
 )
 
 func TestWaitingRequestsAreLimited(t *testing.T) {
-	unavailable := store.NotBegun(errors.New("unavailable"))
+	unavailable := store.NotStarted(errors.New("unavailable"))
 	o := newOutage(1)
 	ctx, cancel := context.WithCancel(t.Context())
 	waits, left := make(chan struct{}, 10), make(chan error, 1)

@@ -126,12 +126,12 @@ type tracedStore struct {
 	database string
 }
 
-// span calls the store in a span. Its event "turn" marks the end of the time that a write spent in the queue.
+// span calls the store in a span. Its event "dequeued" marks when a write leaves the queue.
 func span[A, T any](ctx context.Context, s tracedStore, name string, call func(context.Context, A) (T, error), argument A) (T, error) {
 	ctx, span := s.tracer.Start(ctx, "store."+name, trace.WithAttributes(attribute.String("perks.database", s.database)))
 	defer span.End()
 	if span.IsRecording() {
-		ctx = store.OnDequeued(ctx, func() { span.AddEvent("turn") })
+		ctx = store.OnDequeued(ctx, func() { span.AddEvent("dequeued") })
 	}
 	result, err := call(ctx, argument)
 	if err != nil {

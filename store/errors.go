@@ -96,10 +96,10 @@ func Unavailable(cause error) error {
 	return &unavailable{public: public, cause: cause}
 }
 
-// NotBegun says that the database cannot be used now, and that nothing was or will be changed. The cause is logged and not part of the
+// NotStarted says that the database cannot be used now, and that nothing was or will be changed. The cause is logged and not part of the
 // message.
-func NotBegun(cause error) error {
-	public := api.Errorf(api.CodeUnavailable, "The service cannot do this now. Nothing was begun, so it is safe to retry.")
+func NotStarted(cause error) error {
+	public := api.Errorf(api.CodeUnavailable, "The service cannot do this now. Nothing was started, so it is safe to retry.")
 	return &unavailable{public: public, cause: cause}
 }
 
@@ -119,7 +119,7 @@ func (e *OutcomeUnknownError) Error() string {
 }
 func (e *OutcomeUnknownError) Unwrap() error { return e.Cause }
 
-// Causes of NotBegun.
+// Causes of NotStarted.
 var (
 	ErrClosed     = errors.New("the database is closed")
 	ErrCallerGone = errors.New("the caller left before the write began")
@@ -130,7 +130,7 @@ func IsContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Fault adds to a database's error what was being done. An unknown outcome becomes Unavailable, and a transient failure NotBegun. Errors
+// Fault adds to a database's error what was being done. An unknown outcome becomes Unavailable, and a transient failure NotStarted. Errors
 // that are not the database's own are returned unchanged.
 func Fault(doing string, err error, transient, isDatabase bool) error {
 	if err == nil {
@@ -141,7 +141,7 @@ func Fault(doing string, err error, transient, isDatabase bool) error {
 	case errors.As(err, new(*OutcomeUnknownError)):
 		return Unavailable(wrapped)
 	case transient:
-		return NotBegun(wrapped)
+		return NotStarted(wrapped)
 	case isDatabase, IsContextError(err):
 		return wrapped
 	}

@@ -12,7 +12,7 @@ import (
 
 // TestFaultSaysWhetherAWriteMayHaveHappened tells the two errors with CodeUnavailable apart: a retry is safe only after one of them.
 func TestFaultSaysWhetherAWriteMayHaveHappened(t *testing.T) {
-	const unknown, notBegun = "The outcome is unknown", "Nothing was begun"
+	const unknown, notStarted = "The outcome is unknown", "Nothing was started"
 	cause := errors.New("the disk failed")
 	for _, test := range []struct {
 		name               string
@@ -22,7 +22,7 @@ func TestFaultSaysWhetherAWriteMayHaveHappened(t *testing.T) {
 	}{
 		{"an unclear commit", &store.OutcomeUnknownError{Cause: cause}, false, true, unknown},
 		{"an unclear commit with a transient cause", &store.OutcomeUnknownError{Cause: cause}, true, true, unknown},
-		{"a transient failure", cause, true, true, notBegun},
+		{"a transient failure", cause, true, true, notStarted},
 		{"a database failure", cause, false, true, ""},
 		{"a cancelled context", context.Canceled, false, false, ""},
 	} {

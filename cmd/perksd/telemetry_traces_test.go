@@ -123,8 +123,8 @@ func TestTracesReachTheCollector(t *testing.T) {
 	if parent := receiver.one(t, "POST /v2/sandbox/partners/perks/:perkId/redeem"); !bytes.Equal(redeem.ParentSpanId, parent.SpanId) {
 		t.Errorf("the redemption is not part of its request: %v", redeem)
 	}
-	if len(redeem.Events) != 1 || redeem.Events[0].Name != "turn" || attributes(redeem.Attributes)["perks.database"] != "sandbox" {
-		t.Errorf("the redemption's span lacks the event of its turn: %v", redeem)
+	if len(redeem.Events) != 1 || redeem.Events[0].Name != "dequeued" || attributes(redeem.Attributes)["perks.database"] != "sandbox" {
+		t.Errorf("the redemption's span lacks the event dequeued: %v", redeem)
 	}
 	if nothing := receiver.one(t, "GET"); attributes(nothing.Attributes)["http.response.status_code"] != "404" || nothing.Status.GetCode() == traces.Status_STATUS_CODE_ERROR {
 		t.Errorf("the span of an unknown route is %v", nothing)

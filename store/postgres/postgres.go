@@ -134,7 +134,7 @@ func (db *DB) join() (leave func(), err error) {
 	db.closing.RLock()
 	defer db.closing.RUnlock()
 	if db.closed {
-		return nil, store.NotBegun(store.ErrClosed)
+		return nil, store.NotStarted(store.ErrClosed)
 	}
 	db.running.Add(1)
 	return db.running.Done, nil
@@ -194,7 +194,7 @@ func MajorVersion(ctx context.Context, address string) (int, error) {
 // disk full this one is large.
 func (db *DB) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return store.NotBegun(err)
+		return store.NotStarted(err)
 	}
 	// While a standby is down the check does not end. Concurrent checks would each leave a connection waiting at the server.
 	check := db.readiness.DoChan("", func() (any, error) {

@@ -154,7 +154,7 @@ func decide(attempts []store.RedeemAttempt, f batchState, begin func(int) bool) 
 	d := &decision{perkID: attempts[0].PerkID}
 	for i, attempt := range attempts {
 		if !begin(i) {
-			d.replies = append(d.replies, redeemReply{err: store.NotBegun(store.ErrCallerGone)})
+			d.replies = append(d.replies, redeemReply{err: store.NotStarted(store.ErrCallerGone)})
 			continue
 		}
 		d.replies = append(d.replies, d.decideOne(attempt, f.attempts[i], f.perk))

@@ -413,7 +413,7 @@ func TestACallCancelledBeforeItsWriteRedeemsNothing(t *testing.T) {
 	waitForLock(t, db)
 	stayed := redeem(t.Context(), "user-1")
 	cancel()
-	if err := <-left; api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "Nothing was begun") {
+	if err := <-left; api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "Nothing was started") {
 		t.Errorf("the cancelled caller got %v", err)
 	}
 	commit(t, other)

@@ -36,7 +36,7 @@ type queuedAttempt struct {
 
 func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.RedeemResult, error) {
 	if err := ctx.Err(); err != nil {
-		return store.RedeemResult{}, store.NotBegun(err)
+		return store.RedeemResult{}, store.NotStarted(err)
 	}
 	switch { // PostgreSQL would fail the whole batch
 	case store.IsUnstorable(attempt.PerkID):
@@ -60,7 +60,7 @@ func (r *redeemer) enqueue(w *queuedAttempt) error {
 	select {
 	case r.slots <- struct{}{}:
 	case <-w.ctx.Done():
-		return store.NotBegun(w.ctx.Err())
+		return store.NotStarted(w.ctx.Err())
 	}
 	leave, err := r.db.join()
 	if err != nil {

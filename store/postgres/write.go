@@ -22,11 +22,11 @@ import (
 	"example.com/perks/store"
 )
 
-// write runs work in a transaction and returns when it is durable. If the context ends first, it returns NotBegun and the work never runs,
+// write runs work in a transaction and returns when it is durable. If the context ends first, it returns NotStarted and the work never runs,
 // or Unavailable if the work has begun and continues. It retries the whole work if the server certainly rolled it back.
 func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
 	if err := ctx.Err(); err != nil {
-		return store.NotBegun(err)
+		return store.NotStarted(err)
 	}
 	leave, err := db.join()
 	if err != nil {
@@ -38,7 +38,7 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 		defer leave()
 		err := db.writeWithRetries(ctx, &claim, work)
 		if store.IsContextError(err) && !errors.As(err, new(*store.OutcomeUnknownError)) { // abandoned before its COMMIT, so rolled back
-			ended <- store.NotBegun(fmt.Errorf("%s: %w", doing, err))
+			ended <- store.NotStarted(fmt.Errorf("%s: %w", doing, err))
 			return
 		}
 		ended <- fault(doing, err)
@@ -56,23 +56,23 @@ type claim struct{ state atomic.Int32 }
 
 const (
 	claimOpen int32 = iota
-	claimBegun
+	claimStarted
 	claimOutcomeUnknown
 	claimAbandoned
 )
 
 // begin returns false after abandon. A retry calls it again.
 func (c *claim) begin() bool {
-	return c.state.CompareAndSwap(claimOpen, claimBegun) || c.state.Load() != claimAbandoned
+	return c.state.CompareAndSwap(claimOpen, claimStarted) || c.state.Load() != claimAbandoned
 }
 
 // failed records that a try failed: rolled back, so that the next may begin, or with an unknown outcome.
 func (c *claim) failed(err error) {
 	if errors.As(err, new(*store.OutcomeUnknownError)) {
-		c.state.CompareAndSwap(claimBegun, claimOutcomeUnknown)
+		c.state.CompareAndSwap(claimStarted, claimOutcomeUnknown)
 		return
 	}
-	c.state.CompareAndSwap(claimBegun, claimOpen)
+	c.state.CompareAndSwap(claimStarted, claimOpen)
 }
 
 func (c *claim) isOutcomeUnknown() bool { return c.state.Load() == claimOutcomeUnknown }
@@ -80,7 +80,7 @@ func (c *claim) isOutcomeUnknown() bool { return c.state.Load() == claimOutcomeU
 // abandon returns the error for a caller whose context has ended.
 func (c *claim) abandon(cause error) error {
 	if c.state.CompareAndSwap(claimOpen, claimAbandoned) {
-		return store.NotBegun(cause)
+		return store.NotStarted(cause)
 	}
 	return store.Unavailable(cause)
 }

@@ -110,7 +110,7 @@ func (db *DB) Close() error {
 // Ready returns nil only if a write is committed before the context ends, and no recent write found the disk full.
 func (db *DB) Ready(ctx context.Context) error {
 	if db.writer.health.isFull() {
-		return store.NotBegun(errFull)
+		return store.NotStarted(errFull)
 	}
 	return db.writer.do(&job{ctx: ctx, small: true, work: func(s *session) error {
 		return fault("check that the database takes writes", s.exec(`INSERT INTO readiness VALUES (1, CAST(unixepoch('subsec') * 1000000 AS INTEGER))

@@ -64,7 +64,7 @@ type job struct {
 // claim succeeds once: for the writer, which then runs the job, or for the caller, who then knows that it never runs.
 func (j *job) claim() bool { return j.claimed.CompareAndSwap(false, true) }
 
-// do runs the job in a transaction and returns after the commit. If the context ends first, it returns NotBegun and the job never runs, or
+// do runs the job in a transaction and returns after the commit. If the context ends first, it returns NotStarted and the job never runs, or
 // Unavailable if the job is running. An exclusive job that is running is waited for.
 func (w *writer) do(j *job) error {
 	j.done = make(chan error, 1) // buffered, so that the writer never blocks if the caller has gone
@@ -77,7 +77,7 @@ func (w *writer) do(j *job) error {
 	case <-j.ctx.Done():
 		switch {
 		case j.claim():
-			return store.NotBegun(j.ctx.Err())
+			return store.NotStarted(j.ctx.Err())
 		case j.exclusive:
 			return <-j.done
 		}
@@ -93,7 +93,7 @@ func (w *writer) enqueue(j *job) error {
 	w.closing.RLock()
 	defer w.closing.RUnlock()
 	if w.closed {
-		return store.NotBegun(store.ErrClosed)
+		return store.NotStarted(store.ErrClosed)
 	}
 	w.waiting.Add(1)
 	select {
@@ -101,7 +101,7 @@ func (w *writer) enqueue(j *job) error {
 		return nil
 	case <-j.ctx.Done():
 		w.waiting.Add(-1)
-		return store.NotBegun(j.ctx.Err())
+		return store.NotStarted(j.ctx.Err())
 	}
 }
 
@@ -142,7 +142,7 @@ func (w *writer) run() {
 // runExclusive checks the file before and after the job, whose own connection may have opened another one.
 func (w *writer) runExclusive(j *job) error {
 	if err := w.identity.check(); err != nil {
-		return store.NotBegun(err)
+		return store.NotStarted(err)
 	}
 	if err := w.runJob(j); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (w *writer) commit(batch []*job) {
 		case errors.As(err, new(*store.OutcomeUnknownError)):
 			j.err = store.Unavailable(err)
 		case err != nil:
-			j.err = store.NotBegun(err)
+			j.err = store.NotStarted(err)
 		}
 		w.reply(j, j.err)
 	}
@@ -262,7 +262,7 @@ func (w *writer) runInSavepoint(j *job) error {
 func (w *writer) runJob(j *job) (err error) {
 	if !j.started {
 		if j.ctx.Err() != nil || !j.claim() {
-			return store.NotBegun(store.ErrCallerGone)
+			return store.NotStarted(store.ErrCallerGone)
 		}
 		j.started = true
 		store.Dequeued(j.ctx)

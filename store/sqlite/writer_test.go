@@ -165,7 +165,7 @@ func TestACancelledWriteIsNotStarted(t *testing.T) {
 
 // isNotStarted reports whether the error says that nothing was done, rather than that the outcome is unknown.
 func isNotStarted(err error) bool {
-	return api.CodeOf(err) == api.CodeUnavailable && strings.Contains(err.Error(), "Nothing was begun")
+	return api.CodeOf(err) == api.CodeUnavailable && strings.Contains(err.Error(), "Nothing was started")
 }
 
 func TestACancelledImportOrResetIsNotStarted(t *testing.T) {
