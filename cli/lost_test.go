@@ -99,9 +99,9 @@ func TestLostRedeemIsNotConfusedWithAnotherClients(t *testing.T) {
 		{another: never, done: true, outcome: `"outcome":"ok"`, says: "The reply was lost; the service confirmed the redemption"},
 		{another: meanwhile, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`, says: "already"},
 		{another: before, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`, says: "already"},
-		{another: never, done: true, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
-		{another: meanwhile, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
-		{another: before, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may be this one or somebody else's."},
+		{another: never, done: true, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may belong to this request or to another."},
+		{another: meanwhile, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may belong to this request or to another."},
+		{another: before, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may belong to this request or to another."},
 	} {
 		for _, bulk := range []bool{false, true} {
 			t.Run(fmt.Sprintf("another redeems %s, done %t, ignores keys %t, bulk %t", test.another, test.done, test.ignoresKeys, bulk), func(t *testing.T) {

@@ -234,5 +234,5 @@ func (c databaseCollector) collect(ctx context.Context, out chan<- prometheus.Me
 	for i, size := range store.BatchSizes() {
 		upTo[float64(size)] = batches.UpTo[i]
 	}
-	out <- prometheus.MustNewConstHistogram(c.metrics["batch_writes"], batches.Ended, float64(batches.Writes), upTo, label)
+	out <- prometheus.MustNewConstHistogram(c.metrics["batch_writes"], batches.Finished, float64(batches.Writes), upTo, label)
 }

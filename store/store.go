@@ -250,10 +250,10 @@ type QueueStats struct {
 
 // BatchStats counts transactions by how many writes each replied to, refusals included.
 type BatchStats struct {
-	Ended  uint64   // transactions
-	Writes uint64   // in all of them
-	UpTo   []uint64 // transactions of at most BatchSizes()[i] writes
-	Failed uint64   // further transactions, which failed or whose outcome is unknown
+	Finished uint64   // transactions
+	Writes   uint64   // in all of them
+	UpTo     []uint64 // transactions of at most BatchSizes()[i] writes
+	Failed   uint64   // further transactions, which failed or whose outcome is unknown
 }
 
 // batchSizes are the upper bounds of the histogram. Neither driver makes larger batches.
@@ -269,8 +269,8 @@ type BatchMeter struct {
 	failed atomic.Uint64
 }
 
-// Ended counts a transaction of so many writes.
-func (m *BatchMeter) Ended(writes int) {
+// Finished counts a transaction of so many writes.
+func (m *BatchMeter) Finished(writes int) {
 	step, _ := slices.BinarySearch(batchSizes[:], writes)
 	m.sizes[min(step, len(batchSizes)-1)].Add(1)
 	m.writes.Add(uint64(writes)) // #nosec G115 -- a number of writes is not negative
@@ -283,8 +283,8 @@ func (m *BatchMeter) Failed() { m.failed.Add(1) }
 func (m *BatchMeter) Stats() BatchStats {
 	s := BatchStats{Writes: m.writes.Load(), Failed: m.failed.Load()}
 	for i := range m.sizes {
-		s.Ended += m.sizes[i].Load()
-		s.UpTo = append(s.UpTo, s.Ended)
+		s.Finished += m.sizes[i].Load()
+		s.UpTo = append(s.UpTo, s.Finished)
 	}
 	return s
 }

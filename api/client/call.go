@@ -252,7 +252,7 @@ func hasDotSegment(path string) bool {
 
 // FindRedemption looks for the result of a redeem whose reply was lost. Among what the user has redeemed it returns the one of
 // this perk and metadata that was made since then (by this computer's clock) and that taken, if given, does not claim. A
-// rejected redemption counts too, and it may be somebody else's. If none is found, one may still appear: the server may be at
+// rejected redemption counts too, and it may belong to another request. If none is found, one may still appear: the server may be at
 // work on it. The request also finds out whether the server honours idempotency keys; see HonoursKeys.
 func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.RedeemRequest, since time.Time, taken func(id string) bool) (api.Redemption, bool, error) {
 	call, err := c.userCall(request.UserID, "redeemed", ListOptions{PerPage: api.MaxPerPage}.values())

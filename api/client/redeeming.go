@@ -34,7 +34,7 @@ type Redeeming struct {
 	Earlier    bool           // Redeemed by an attempt whose reply was lost
 	Err        error          // what the last attempt has failed with; nil when Redeemed
 
-	// Candidate is a redemption found when Unknown. It matches the request, but may be somebody else's. Its ID is empty if there
+	// Candidate is a redemption found when Unknown. It matches the request, but may belong to another request. Its ID is empty if there
 	// is none.
 	Candidate api.Redemption
 	CheckErr  error // why checking failed; nil if it did not
@@ -74,7 +74,7 @@ func (r Redeeming) Send(ctx context.Context, c *Client, taken func(id string) bo
 	r.Outcome = Unknown
 	unused := r.keyIsYoung(c) && KeyUnused(err)
 	if unused && api.CodeOf(err) == api.CodeAlreadyRedeemed {
-		return r.refused(err) // by somebody else
+		return r.refused(err) // by another request
 	}
 	r = r.Check(ctx, c, taken)
 	if r.Outcome == Unknown && r.CheckErr == nil && unused {
@@ -83,7 +83,7 @@ func (r Redeeming) Send(ctx context.Context, c *Client, taken func(id string) bo
 	return r
 }
 
-// Check tries to resolve an unknown outcome by reading what the user has redeemed. A match in that list may be somebody else's.
+// Check tries to resolve an unknown outcome by reading what the user has redeemed. A match in that list may belong to another request.
 // So, if the service honours keys and still remembers this one, the request is repeated: a replay is ours, and then any other
 // match is not. Otherwise the outcome stays unknown, also when nothing is found: the redemption may still appear.
 func (r Redeeming) Check(ctx context.Context, c *Client, taken func(id string) bool) Redeeming {

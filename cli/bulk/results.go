@@ -319,7 +319,7 @@ const (
 const (
 	invalidRow = "invalid_row" // unreadable
 	heldBack   = "held_back"   // an earlier row changes the same record, and its outcome is unknown
-	ambiguous  = "ambiguous"   // the reply was lost, and what was found may be somebody else's
+	ambiguous  = "ambiguous"   // the reply was lost, and what was found may belong to another request
 )
 
 // failure describes an error as the result of a row. The code "" is that of the error.

@@ -169,12 +169,12 @@ func (r *run) refused(j *job, err, lost error) *Result {
 // keysConfirm tells whether a retry under the row's key tells who made what was found.
 func (r *run) keysConfirm() bool { return r.task.Shared && r.keysHonoured() }
 
-// accept takes what was found as the outcome of the row, unless it may be somebody else's.
+// accept takes what was found as the outcome of the row, unless it may belong to another request.
 func (r *run) accept(found Outcome) *Result {
 	if !r.task.Shared {
 		return ok(found)
 	}
-	return failure(Unknown, fmt.Errorf("the reply was lost, and %s may be this row's or somebody else's. "+
+	return failure(Unknown, fmt.Errorf("the reply was lost, and %s may belong to this row or to another request. "+
 		"If nobody else redeems for these users, run again with --assume-mine", found.ID), ambiguous)
 }
 

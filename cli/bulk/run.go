@@ -353,7 +353,7 @@ type Work struct {
 	// HonoursKeys tells whether the service has shown that it repeats its first response to an idempotency key. Nil means that the
 	// command does not use keys.
 	HonoursKeys func() bool
-	// Shared tells that what Done finds may be somebody else's: it counts as the row's only once the service has confirmed it under
+	// Shared tells that what Done finds may belong to another request: it counts as the row's only once the service has confirmed it under
 	// the row's key.
 	Shared bool
 }

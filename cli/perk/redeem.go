@@ -168,8 +168,8 @@ func parseMetadata(entries []string) (json.RawMessage, error) {
 const redeemFileHelp = "With --file, redeem every row of a CSV file or of JSON lines. The columns are perk_id and user_id, or perk and user,\n" +
 	"and either metadata, a JSON object, or columns such as metadata.ticket for single members. The other columns of an\n" +
 	"export of redemptions are ignored. Each row has its own idempotency key, so no row is redeemed twice. If the service\n" +
-	"ignores these keys, a redemption found after a lost reply may be somebody else's: the row stays unknown, unless\n" +
-	"--assume-mine says that nobody else redeems for these users.\n\n" + command.FileHelp
+	"ignores these keys, a redemption found after a lost reply may belong to another request: the row stays unknown,\n" +
+	"unless --assume-mine says that nobody else redeems for these users.\n\n" + command.FileHelp
 
 const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed again.csv\n" +
 	"  perksctl perk redeem --file winners.csv --dry-run\n" +
@@ -185,7 +185,7 @@ func runRedeemFile(ctx context.Context, s *session.Session, flags bulk.Flags, as
 }
 
 // failure says why nothing was redeemed, or that the outcome is unknown: the server may still process the request, and a
-// redemption in the user's list may be somebody else's. An interrupted command could not look for one.
+// redemption in the user's list may belong to another request. An interrupted command could not look for one.
 func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.Redeeming) error {
 	if r.Outcome == client.NotRedeemed {
 		return r.Err
@@ -199,7 +199,7 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 	advice := "Retry. It can't be redeemed twice:\n  " + command.Quote(again) +
 		"\nIf the server may ignore idempotency keys, check first whether it was redeemed:\n  " + command.Quote(list)
 	if found := r.Candidate; found.ID != "" {
-		advice = fmt.Sprintf("%s has redemption %s, made %s. It may be this one or somebody else's.\n",
+		advice = fmt.Sprintf("%s has redemption %s, made %s. It may belong to this request or to another.\n",
 			o.userID, found.ID, found.RedeemedAt.UTC().Format(time.RFC3339)) + advice
 	}
 	return &command.Advised{Err: lost, Advice: advice}

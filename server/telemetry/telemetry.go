@@ -128,7 +128,7 @@ func (t *Telemetry) Watch(connections *listen.Limited, certificate *listen.Certi
 		return float64(limit)
 	})
 	t.Metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "perks_http_connections_crowded_out_total", Help: "Idle connections that were closed to make space for others.",
+		Name: "perks_http_connections_evicted_total", Help: "Idle connections that were closed to make space for others.",
 	}, func() float64 {
 		_, _, evicted := connections.Stats()
 		return float64(evicted)

@@ -167,7 +167,7 @@ func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.Re
 	for backoff := newBackoff(); ; {
 		replies, err := r.db.redeemBatch(ctx, attempts, func(i int) bool { return batch[i].claim.begin() })
 		if err == nil {
-			r.batches.Ended(len(attempts))
+			r.batches.Finished(len(attempts))
 		} else {
 			r.batches.Failed()
 			for _, w := range batch {

@@ -42,7 +42,7 @@ func TestQueueStats(t *testing.T) {
 		}
 	}
 	queue := db.Stats().Queue
-	if queue.Waiting != 0 || queue.Batches.Ended != 2 || queue.Batches.Writes != 3 || queue.Batches.UpTo[0] != 1 || queue.Batches.Failed != 0 {
+	if queue.Waiting != 0 || queue.Batches.Finished != 2 || queue.Batches.Writes != 3 || queue.Batches.UpTo[0] != 1 || queue.Batches.Failed != 0 {
 		t.Errorf("%+v: want a transaction of one attempt and one of two", queue)
 	}
 }

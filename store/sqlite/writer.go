@@ -208,7 +208,7 @@ func (w *writer) attempt(batch []*job) (rolledBack bool, err error) {
 		if slices.ContainsFunc(batch, func(j *job) bool { return j.err == nil && !j.small }) {
 			w.health.recordSuccess()
 		}
-		w.batches.Ended(len(batch))
+		w.batches.Finished(len(batch))
 	}()
 	if err := w.identity.check(); err != nil {
 		return false, w.checkpointOrphan(err)

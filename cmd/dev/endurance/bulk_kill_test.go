@@ -56,7 +56,7 @@ func TestUnknownOutcomesAreNotAssumedMine(t *testing.T) {
 	j.proxy.injectAt(25, afterWork, p.kill)
 	p.must(-1)
 	for range 2 {
-		j.start().must(7).wantStderr("may be this row's or somebody else's")
+		j.start().must(7).wantStderr("may belong to this row or to another request")
 		j.proxy.awaitIdle()
 		j.checkSoFar()
 	}

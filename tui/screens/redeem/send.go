@@ -127,7 +127,7 @@ const (
 	lastCheck  = 30 * time.Second
 )
 
-// checkLater schedules a check of the unresolved item. If its list shows a redemption that may be somebody else's, reading the list again
+// checkLater schedules a check of the unresolved item. If its list shows a redemption that may belong to another request, reading the list again
 // would tell nothing new.
 func (s *Screen) checkLater() tea.Cmd {
 	i := s.sub.unresolved()
