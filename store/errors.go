@@ -125,7 +125,7 @@ var (
 	ErrCallerGone = errors.New("the caller left before the write began")
 )
 
-// IsContextError reports whether a context ended.
+// IsContextError reports whether a context was cancelled or timed out.
 func IsContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -271,16 +271,16 @@ func runAll(cmds []tea.Cmd) (batch tea.BatchMsg) {
 
 var errGone = errors.New("the terminal is gone")
 
-// watchedTerminal calls ended when its window is closed. Bubbletea would keep running without a keyboard.
+// watchedTerminal calls closed when its window is closed. Bubbletea would keep running without a keyboard.
 type watchedTerminal struct {
 	*os.File
-	ended func()
+	closed func()
 }
 
 func (w *watchedTerminal) Read(p []byte) (int, error) {
 	n, err := w.File.Read(p)
 	if err != nil {
-		w.ended()
+		w.closed()
 	}
 	return n, err
 }

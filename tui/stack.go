@@ -273,7 +273,7 @@ func (a *App) backOnline() tea.Cmd {
 	return tea.Batch(a.toast(screen.Toast{Kind: screen.Done, Text: "Back online."}), a.broadcast(screen.Reconnected{}))
 }
 
-// Crash is a bug that ended the terminal UI.
+// Crash is a bug that crashed the terminal UI.
 type Crash struct {
 	Panic string
 	Stack string
@@ -284,11 +284,11 @@ func (c *Crash) Error() string { return "the terminal UI failed: " + c.Panic }
 // NewCrash makes a Crash of what recover returned. Call it where the stack is still that of the panic.
 func NewCrash(reason any) *Crash { return &Crash{fmt.Sprint(reason), string(debug.Stack())} }
 
-// Guard keeps a panic from leaving the terminal unusable. It ends the program in the ordinary way, which restores the terminal,
+// Guard keeps a panic from leaving the terminal unusable. It quits as usual, which restores the terminal,
 // and keeps the crash. Without it, a panic in a command would end the process.
 type Guard struct {
 	model   tea.Model
-	crash   *Crash        // the fault that has ended the model; nil if there was none
+	crash   *Crash        // the fault that stopped the model; nil if there was none
 	crashed chan struct{} // closed by a fault in View, which can send no message
 }
 

@@ -34,7 +34,7 @@ type journal struct {
 	sum      uint64    // of them
 	opened   time.Time // by this run
 
-	marking     sync.Mutex // a row may still be read when the run has ended
+	marking     sync.Mutex // a row may still be read after the run is done
 	upTo        int        // rows up to this one may be sent by this run
 	pending     chan error // the outcome of the write of the next mark; nil if there is none
 	pendingUpTo int
@@ -67,7 +67,7 @@ func openJournal(resultsPath string) (*journal, error) {
 			return nil, &command.Busy{Message: fmt.Sprintf("Another run is using %s. Wait until it ends, or name another file: --results FILE", resultsPath)}
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o600)
-		if errors.Is(err, os.ErrNotExist) { // the other run ended between the two steps
+		if errors.Is(err, os.ErrNotExist) { // the other run finished in between
 			_ = lock.Close()
 			continue
 		}

@@ -147,10 +147,10 @@ func (e textEditor) Open(ctx context.Context, s *command.Streams, i *interruptHa
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var ended *exec.ExitError
-	if errors.As(err, &ended) {
-		status, known := ended.Sys().(syscall.WaitStatus)
-		if ended.ExitCode() == exitInterrupted || known && status.Signaled() && status.Signal() == syscall.SIGINT {
+	var exited *exec.ExitError
+	if errors.As(err, &exited) {
+		status, known := exited.Sys().(syscall.WaitStatus)
+		if exited.ExitCode() == exitInterrupted || known && status.Signaled() && status.Signal() == syscall.SIGINT {
 			return context.Canceled
 		}
 	}

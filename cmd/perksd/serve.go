@@ -329,7 +329,7 @@ func parseNetworks(text string) (list []netip.Prefix, err error) {
 	return list, nil
 }
 
-// inBackground starts all of the work. Stop ends it, and waits until it has ended.
+// inBackground starts all of the work. stop cancels it and waits until it is done.
 func inBackground(work ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -120,7 +120,7 @@ func lockMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (
 	}
 }
 
-// closeBriefly closes a connection, even if the caller's context has ended.
+// closeBriefly closes a connection, even if the caller's context is done.
 func closeBriefly(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()

@@ -213,8 +213,8 @@ func (db *DB) Ready(ctx context.Context) error {
 		return nil, err
 	})
 	select {
-	case ended := <-check:
-		return ended.Err
+	case result := <-check:
+		return result.Err
 	case <-ctx.Done():
 		return store.Unavailable(ctx.Err())
 	}

@@ -33,18 +33,18 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 		return err
 	}
 	var claim claim
-	ended := make(chan error, 1) // buffered, so that the work never blocks if the caller has gone
+	done := make(chan error, 1) // buffered, so that the work never blocks if the caller has gone
 	go func() {
 		defer leave()
 		err := db.writeWithRetries(ctx, &claim, work)
 		if store.IsContextError(err) && !errors.As(err, new(*store.OutcomeUnknownError)) { // abandoned before its COMMIT, so rolled back
-			ended <- store.NotStarted(fmt.Errorf("%s: %w", doing, err))
+			done <- store.NotStarted(fmt.Errorf("%s: %w", doing, err))
 			return
 		}
-		ended <- fault(doing, err)
+		done <- fault(doing, err)
 	}()
 	select {
-	case err := <-ended:
+	case err := <-done:
 		return err
 	case <-ctx.Done():
 		return claim.abandon(ctx.Err())
@@ -77,7 +77,7 @@ func (c *claim) failed(err error) {
 
 func (c *claim) isOutcomeUnknown() bool { return c.state.Load() == claimOutcomeUnknown }
 
-// abandon returns the error for a caller whose context has ended.
+// abandon returns the error for a caller whose context is done.
 func (c *claim) abandon(cause error) error {
 	if c.state.CompareAndSwap(claimOpen, claimAbandoned) {
 		return store.NotStarted(cause)

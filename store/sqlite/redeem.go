@@ -17,7 +17,7 @@ func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.Re
 		result, err = s.redeem(attempt)
 		return err
 	})
-	if err != nil { // the writer may still set the result if the context ended
+	if err != nil { // the writer may still set the result if the context is done
 		return store.RedeemResult{}, err
 	}
 	return result, nil

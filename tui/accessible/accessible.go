@@ -24,9 +24,9 @@ import (
 func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.Signal, options tui.Options) (err error) {
 	s := &session{
 		in: newInput(in), out: display.Writer(out), interrupts: interrupts, notices: options.Notices,
-		messages: make(chan message), ended: make(chan struct{}), after: options.After,
+		messages: make(chan message), done: make(chan struct{}), after: options.After,
 	}
-	defer close(s.ended)
+	defer close(s.done)
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = tui.Crashed(reason, options.Crash)
@@ -55,7 +55,7 @@ type session struct {
 	after      func(time.Duration, tea.Msg) tea.Cmd // of the options; nil is the clock
 
 	messages chan message
-	ended    chan struct{}
+	done     chan struct{}
 	running  int // commands whose message has not come yet
 	quit     bool
 
@@ -92,7 +92,7 @@ func (s *session) later(pause time.Duration, msg tea.Msg) tea.Cmd {
 func (s *session) send(a message) {
 	select {
 	case s.messages <- a:
-	case <-s.ended:
+	case <-s.done:
 	}
 }
 
@@ -204,7 +204,7 @@ func (s *session) awaitAnswer(ctx context.Context, q question) error {
 		case line := <-s.in.lines:
 			s.in.asked, s.in.savedState = false, nil
 			s.interrupted, s.stopWaiting = false, false
-			if line.ended {
+			if line.last {
 				s.say("")
 				s.sayUnsaved()
 				if line.err == nil {

@@ -18,18 +18,18 @@ type input struct {
 	lines chan line
 
 	wanted     chan bool // whether it is a secret
-	asked      bool      // a line is on its way
+	asked      bool      // a line is pending
 	reader     *bufio.Reader
 	terminal   *os.File // nil if there is none
 	savedState *term.State
 	echoed     chan bool // a secret is read that the terminal does show, because it was there already
 }
 
-// line is a line, or the end of the input. At the ordinary end there is no error.
+// line is a line, or the end of the input, whose err is nil unless reading failed.
 type line struct {
-	text  string
-	ended bool
-	err   error
+	text string
+	last bool
+	err  error
 }
 
 func newInput(in io.Reader) *input {
@@ -41,7 +41,7 @@ func newInput(in io.Reader) *input {
 	return i
 }
 
-// ask asks for a line, unless one is still on its way. When it returns, a terminal has stopped echoing if this is a secret: users
+// ask asks for a line, unless one is still pending. When it returns, a terminal has stopped echoing if this is a secret: users
 // may be quicker than the prompt.
 func (i *input) ask(secret bool) {
 	if i.asked {
@@ -96,7 +96,7 @@ func (i *input) read() {
 			if errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) {
 				err = nil
 			}
-			i.lines <- line{ended: true, err: err}
+			i.lines <- line{last: true, err: err}
 			return
 		}
 		i.lines <- line{text: strings.ToValidUTF8(strings.TrimRight(text, "\r\n"), string(utf8.RuneError))}

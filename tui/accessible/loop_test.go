@@ -13,8 +13,8 @@ import (
 
 func TestBatchesRunCompletely(t *testing.T) {
 	var out strings.Builder
-	s := &session{out: &out, messages: make(chan message), ended: make(chan struct{})}
-	defer close(s.ended)
+	s := &session{out: &out, messages: make(chan message), done: make(chan struct{})}
+	defer close(s.done)
 	s.app = tui.New(tui.Options{After: s.later})
 	say := func(text string) tea.Cmd { return screen.Tell(screen.Note, "%s", text) }
 	s.run(tea.Batch(say("first"), nil, tea.Batch(say("second"), say("third"))))

@@ -76,7 +76,7 @@ func (i *Image) fetch(address string) tea.Cmd {
 	}
 }
 
-// Put shows an image; nil if it is still on its way.
+// Put shows an image; nil while it is loading.
 func (i *Image) Put(address string, img image.Image) {
 	i.Hide()
 	i.address, i.img = address, img

@@ -28,17 +28,17 @@ func ReadPage[T any](number int64, read func(page int64) (api.Page[T], error)) (
 	return page, err
 }
 
-// Landing is where the cursor goes when a page comes.
+// Landing is where the cursor goes when a page is loaded.
 type Landing int
 
 // The landings.
 const (
-	OnSame Landing = iota // on the row that it is on, or at its place
+	OnSame Landing = iota // on the same row; at the same position if that row is gone
 	OnFirst
 	OnLast
 )
 
-// Land moves the cursor of a table that has got the rows of another page. same is the row that it was on; -1 if that has gone.
+// Land moves the cursor of a table that has got the rows of another page. same is the row that it was on; -1 if that is gone.
 func (l Landing) Land(table *widget.Table, same int) {
 	switch {
 	case l == OnFirst:
@@ -53,24 +53,24 @@ func (l Landing) Land(table *widget.Table, same int) {
 // Pages is the pages of a list, of which a table shows one.
 type Pages struct {
 	Table *widget.Table
-	At    int64 // the page that is shown, or on its way
+	At    int64 // the page that is shown or loading
 	Last  int64
-	Busy  bool // a page is on its way
-	Turn  func(page int64, to Landing) tea.Cmd
+	Busy  bool // a page is loading
+	Load  func(page int64, to Landing) tea.Cmd
 }
 
-// WhyNot says why one cannot go to the page before and to the next; "" if one can.
-func (p Pages) WhyNot() (back, on string) {
+// WhyNot says why there is no previous or next page; "" if there is.
+func (p Pages) WhyNot() (previous, next string) {
 	if p.At <= 1 {
-		back = "This is the first page."
+		previous = "This is the first page."
 	}
 	if p.At >= p.Last {
-		on = "This is the last page."
+		next = "This is the last page."
 	}
-	return back, on
+	return previous, next
 }
 
-// Do moves about, past the ends of a page to the next one and the one before, and tells whether the action is one of moving.
+// Do moves the cursor, past the ends of a page to the next or previous page, and tells whether the action is a move.
 func (p Pages) Do(id actions.ID) (cmd tea.Cmd, moves bool) {
 	page, to := p.At, OnFirst
 	switch id {
@@ -88,7 +88,7 @@ func (p Pages) Do(id actions.ID) (cmd tea.Cmd, moves bool) {
 			return nil, false
 		}
 		switch {
-		case p.Busy || p.Table.Cursor() != before: // keys that were meant for this page do not skip the one that is coming
+		case p.Busy || p.Table.Cursor() != before: // keys meant for this page do not skip the page that is loading
 		case id == actions.Down || id == actions.PageDown:
 			page++
 		case id == actions.Up || id == actions.PageUp:
@@ -98,7 +98,7 @@ func (p Pages) Do(id actions.ID) (cmd tea.Cmd, moves bool) {
 	if page == p.At || page < 1 || page > p.Last {
 		return nil, true
 	}
-	return p.Turn(page, to), true
+	return p.Load(page, to), true
 }
 
 // Recent tells a screen the ids that were opened last.

@@ -120,7 +120,7 @@ func (l *Loader[T]) run() tea.Cmd {
 	}
 }
 
-// pauseEnded says that the pause before a load is over.
+// pauseEnded says that the pause before a load has passed.
 type pauseEnded struct {
 	loader any
 	number int
@@ -265,20 +265,20 @@ func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID str
 	}})
 }
 
-// Phase is whether a perk can be redeemed yet or still. As for the service, the start counts as running, the end as ended.
+// Phase is whether a perk can be redeemed yet or still. As in the service, a perk is running from valid_from on, and expired from valid_to on.
 type Phase int
 
 // The phases.
 const (
 	Running Phase = iota
 	NotStarted
-	Ended
+	Expired
 )
 
 func PhaseOf(perk *api.Perk, now time.Time) Phase {
 	switch {
 	case perk.ValidTo != nil && !now.Before(*perk.ValidTo):
-		return Ended
+		return Expired
 	case perk.ValidFrom != nil && now.Before(*perk.ValidFrom):
 		return NotStarted
 	}
@@ -288,7 +288,7 @@ func PhaseOf(perk *api.Perk, now time.Time) Phase {
 // NotRedeemableReason says why the service would refuse to redeem a perk now; "" if it would not. Its clock decides in the end.
 func NotRedeemableReason(perk *api.Perk, now time.Time) string {
 	switch PhaseOf(perk, now) {
-	case Ended:
+	case Expired:
 		return "It " + display.Until(*perk.ValidTo, now) + "."
 	case NotStarted:
 		return "It starts " + display.In(*perk.ValidFrom, now) + "."
@@ -389,7 +389,7 @@ func OrderWords(key api.SortKey) string {
 	return cmp.Or(o.up, by+", A to Z")
 }
 
-// PerkOrders returns the fields to sort perks by, without distance: that needs a place to measure from.
+// PerkOrders returns the fields to sort perks by, without distance, which needs coordinates to measure from.
 func PerkOrders() (fields []string) {
 	for _, o := range orders[:len(orders)-1] {
 		fields = append(fields, o.field)

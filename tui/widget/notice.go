@@ -15,18 +15,18 @@ import (
 // NoticeKind is what a Notice is about.
 type NoticeKind int
 
-// The moods of a Notice.
+// The kinds of a Notice.
 const (
 	Empty   NoticeKind = iota // there is nothing, which is fine
-	Loading                   // it is on its way
+	Loading                   // a request is under way
 	Failure                   // it did not work; such a title has a mark before it
 )
 
 // Notice fills empty space with what happened and what to do next: in the middle, or in the corner if there is little space. Advice
 // that does not fit is cut.
-func Notice(theme *Theme, mood NoticeKind, title, advice string, width, height int) string {
-	style := [...]lipgloss.Style{Empty: theme.Strong, Loading: theme.Muted, Failure: theme.Bad}[mood]
-	if mood == Failure {
+func Notice(theme *Theme, kind NoticeKind, title, advice string, width, height int) string {
+	style := [...]lipgloss.Style{Empty: theme.Strong, Loading: theme.Muted, Failure: theme.Bad}[kind]
+	if kind == Failure {
 		title = "! " + title
 	}
 	middle := width >= 40 && height >= 8
@@ -85,8 +85,8 @@ func Cap(text string, width, most int) []string {
 }
 
 // AccessibleNotice returns what Notice shows.
-func AccessibleNotice(mood NoticeKind, title, advice string) string {
-	if mood == Failure {
+func AccessibleNotice(kind NoticeKind, title, advice string) string {
+	if kind == Failure {
 		title = "Problem: " + title
 	}
 	if advice == "" {

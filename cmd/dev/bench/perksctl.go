@@ -53,33 +53,32 @@ func (m mebibytes) String() string { return fmt.Sprintf("%.1f MiB", float64(m)) 
 
 const peakEvery = 5 * time.Millisecond
 
-// watchPeak follows the most memory that a process has had at any time, until the returned function is called. That has
-// to be when the process has ended. The system keeps the figure itself, so that only what is added in the last moment is
-// missed. What it tells of a process that has ended is of no use: there the memory of the process that started it counts
-// too, and that is ours.
+// watchPeak polls the peak memory of a process until the returned function is called, which must be after the process has
+// exited. The system keeps the peak itself, so only growth in the last moment is missed. The figure that it gives after the
+// exit is useless: it includes the memory of the parent process, which is this one.
 func watchPeak(pid int) (stop func() (mebibytes, error)) {
-	ended, last := make(chan struct{}), make(chan mebibytes)
+	exited, last := make(chan struct{}), make(chan mebibytes)
 	go func() {
 		var peak mebibytes
 		look := time.NewTicker(peakEvery)
 		defer look.Stop()
 		for {
-			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // a process that has just ended has none
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // a process that has just exited has none
 			peak = max(peak, peakIn(status))
 			select {
 			case <-look.C:
-			case <-ended:
+			case <-exited:
 				last <- peak
 				return
 			}
 		}
 	}()
 	return func() (mebibytes, error) {
-		close(ended)
+		close(exited)
 		if peak := <-last; peak > 0 {
 			return peak, nil
 		}
-		return 0, errors.New("this system does not tell how much memory a process has had")
+		return 0, errors.New("this system does not report the peak memory of a process")
 	}
 }
 

@@ -193,7 +193,7 @@ func (i *Installation) launch(log *os.File, args ...string) *Server {
 	}
 	i.t.Cleanup(func() {
 		_ = p.cmd.Process.Kill() // whatever is still running
-		<-p.ended
+		<-p.exited
 	})
 	return &Server{p, i.t}
 }
@@ -226,7 +226,7 @@ func (s *Server) SendSIGHUP() { s.tell(syscall.SIGHUP) }
 func (s *Server) WaitForExit() {
 	s.t.Helper()
 	if log := s.Rest(); s.err != nil {
-		s.t.Errorf("after SIGTERM the server ended with %v; its log is\n%s", s.err, log)
+		s.t.Errorf("after SIGTERM the server exited with %v; its log is\n%s", s.err, log)
 	}
 }
 
@@ -240,12 +240,12 @@ func (s *Server) Terminate() {
 // Follow reads a log as it comes, to its end, so that whoever writes it never waits for a reader.
 func Follow(t testing.TB, from io.Reader) *Log {
 	t.Helper()
-	file, ended := logFile(t), make(chan struct{})
+	file, done := logFile(t), make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(done)
 		_, _ = io.Copy(file, from) // what a terminal shows ends with an error
 	}()
-	return newLog(file, ended)
+	return newLog(file, done)
 }
 
 // logFile is a file that is gone with the test.

@@ -45,9 +45,9 @@ type Process struct {
 	*Log
 	URL string // such as http://127.0.0.1:8080
 
-	cmd   *exec.Cmd
-	ended chan struct{} // closed when it is gone; err is set before
-	err   error
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when it has exited; err is set before
+	err    error
 }
 
 // Start runs a program and returns when it says where it listens. Its log is a file, as an operator's would be: a reader in
@@ -58,8 +58,8 @@ func Start(cmd *exec.Cmd, log *os.File) (*Process, error) {
 		return nil, err
 	}
 	if err := p.awaitURL(); err != nil {
-		_ = cmd.Process.Kill() // it may have ended
-		<-p.ended
+		_ = cmd.Process.Kill() // it may have exited
+		<-p.exited
 		return nil, err
 	}
 	return p, nil
@@ -71,11 +71,11 @@ func launch(cmd *exec.Cmd, log *os.File) (*Process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
-	p := &Process{cmd: cmd, ended: make(chan struct{})}
-	p.Log = newLog(log, p.ended)
+	p := &Process{cmd: cmd, exited: make(chan struct{})}
+	p.Log = newLog(log, p.exited)
 	go func() {
 		p.err = cmd.Wait()
-		close(p.ended)
+		close(p.exited)
 	}()
 	return p, nil
 }
@@ -94,27 +94,27 @@ func (p *Process) awaitURL() error {
 // PID is the program's process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Exited is closed when the process is gone.
-func (p *Process) Exited() <-chan struct{} { return p.ended }
+// Exited is closed when the process has exited.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Stop has the program drain, and fails if it does not end in good order.
+// Stop has the program drain, and fails if it exits with an error.
 func (p *Process) Stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stopping %s: %w", p.cmd.Path, err)
 	}
 	kill := time.AfterFunc(Timeout, func() { _ = p.cmd.Process.Kill() })
 	defer kill.Stop()
-	<-p.ended
+	<-p.exited
 	if p.err != nil {
-		return fmt.Errorf("%s did not stop in good order: %w; its log ends with\n%s", p.cmd.Path, p.err, p.tail())
+		return fmt.Errorf("%s exited with an error: %w; its log ends with\n%s", p.cmd.Path, p.err, p.tail())
 	}
 	return nil
 }
 
 // Log is what a program writes to stderr.
 type Log struct {
-	file  *os.File
-	ended <-chan struct{} // closed when nothing more comes
+	file *os.File
+	done <-chan struct{} // closed when nothing more comes
 
 	mu    sync.Mutex
 	lines *bufio.Reader // from behind the line that was waited for last
@@ -122,8 +122,8 @@ type Log struct {
 }
 
 // newLog reads a file without moving the offset at which the program writes.
-func newLog(file *os.File, ended <-chan struct{}) *Log {
-	return &Log{file: file, ended: ended, lines: bufio.NewReader(io.NewSectionReader(file, 0, math.MaxInt64))}
+func newLog(file *os.File, done <-chan struct{}) *Log {
+	return &Log{file: file, done: done, lines: bufio.NewReader(io.NewSectionReader(file, 0, math.MaxInt64))}
 }
 
 // await waits for a line that holds the text, after the one that it returned before.
@@ -132,7 +132,7 @@ func (l *Log) await(ctx context.Context, text string) (string, error) {
 	defer l.mu.Unlock()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for over := false; ; {
+	for atEnd := false; ; {
 		for {
 			more, err := l.lines.ReadString('\n')
 			l.part += more
@@ -144,13 +144,13 @@ func (l *Log) await(ctx context.Context, text string) (string, error) {
 				return line, nil
 			}
 		}
-		if over {
-			return "", fmt.Errorf("the program ended before it said %q; its log ends with\n%s", text, l.tail())
+		if atEnd {
+			return "", fmt.Errorf("the program exited before it said %q; its log ends with\n%s", text, l.tail())
 		}
 		select {
 		case <-look.C:
-		case <-l.ended:
-			over = true // once more, for what it said in the end
+		case <-l.done:
+			atEnd = true // read once more what it wrote last
 		case <-ctx.Done():
 			return "", fmt.Errorf("the program does not say %q; its log ends with\n%s", text, l.tail())
 		}
@@ -173,7 +173,7 @@ func (l *Log) Metrics() (url string, err error) {
 
 // Rest waits until the log ends and returns it whole.
 func (l *Log) Rest() string {
-	<-l.ended
+	<-l.done
 	return strings.TrimSuffix(strings.ReplaceAll(l.soFar(), "\r\n", "\n"), "\n") // a terminal ends lines with both
 }
 

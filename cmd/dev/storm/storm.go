@@ -134,7 +134,7 @@ func (s *storm) work(ctx context.Context) error {
 		}
 		select {
 		case <-s.target.server.Exited():
-			return errors.New("the server has ended; its log has why")
+			return errors.New("the server exited; its log says why")
 		default:
 		}
 	}

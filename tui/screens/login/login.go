@@ -1,5 +1,5 @@
 // Package login is the screen to log in, and to switch the profile. It opens first if nobody is logged in, and over another screen when a
-// session has ended.
+// session has expired.
 package login
 
 import (
@@ -90,7 +90,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case profilesLoaded:
 		return s.handleProfiles(msg)
 	case attempt:
-		return s.ended(msg)
+		return s.handleAttempt(msg)
 	}
 	return nil
 }
@@ -332,8 +332,8 @@ func (s *Screen) submit() tea.Cmd {
 	return s.begin(profile, false, func(ctx context.Context) (screen.Account, string, error) { return accounts.Login(ctx, profile, secret) })
 }
 
-// ended takes the outcome of an attempt. It shows an error beside its field if it has one.
-func (s *Screen) ended(msg attempt) tea.Cmd {
+// handleAttempt takes the outcome of an attempt. It shows an error beside its field if it has one.
+func (s *Screen) handleAttempt(msg attempt) tea.Cmd {
 	if msg.screen != s || msg.number != s.number {
 		return nil
 	}

@@ -92,7 +92,7 @@ func (s *List) isBusy() bool { return s.list.Busy() || s.awaited }
 
 // pages has no last page while another list is shown than the one that is wanted.
 func (s *List) pages() screen.Pages {
-	pages := screen.Pages{Table: s.table, At: s.list.Value.page.Meta.Page, Busy: s.isBusy(), Turn: s.goTo}
+	pages := screen.Pages{Table: s.table, At: s.list.Value.page.Meta.Page, Busy: s.isBusy(), Load: s.goTo}
 	if pages.Busy {
 		pages.At = s.page
 	}
@@ -246,7 +246,7 @@ func (s *List) buildRows() {
 	s.rows = make([]widget.Row, len(s.shown))
 	for i := range s.shown {
 		p := &s.shown[i]
-		s.rows[i] = widget.Row{Cells: s.columns.Cells(p), Marked: s.marks.Has(p.ID), Muted: screen.PhaseOf(p, now) == screen.Ended}
+		s.rows[i] = widget.Row{Cells: s.columns.Cells(p), Marked: s.marks.Has(p.ID), Muted: screen.PhaseOf(p, now) == screen.Expired}
 	}
 	s.rowsAt = now
 	s.table.SetRows(s.rows)

@@ -183,7 +183,7 @@ func validity(perk *api.Perk, now time.Time) string {
 	// A perk that ends at midnight is valid until the day before.
 	until := func(end time.Time) string { return "until " + display.Day(end.Add(-time.Nanosecond), now) }
 	switch screen.PhaseOf(perk, now) {
-	case screen.Ended:
+	case screen.Expired:
 		return "Was valid " + until(*perk.ValidTo) + ", " + display.Until(*perk.ValidTo, now)
 	case screen.NotStarted:
 		from := "Valid from " + display.Day(*perk.ValidFrom, now)
@@ -203,8 +203,8 @@ const widthForBeside = 90
 
 func (s *Detail) View() string {
 	if s.perk() == nil {
-		mood, title, advice := s.placeholder()
-		return widget.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
+		kind, title, advice := s.placeholder()
+		return widget.Notice(s.shell.Theme, kind, title, advice, s.width, s.height)
 	}
 	lines, image, width := s.layOut()
 	body := strings.Split(s.scroll.View(), "\n")
@@ -260,7 +260,7 @@ func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
 	if perk.DiscountText != nil {
 		lines = append(lines, widget.Wrapped(theme.Accent, display.Line(*perk.DiscountText), width)...)
 	}
-	style := [...]lipgloss.Style{screen.Running: theme.Good, screen.NotStarted: theme.Warn, screen.Ended: theme.Bad}[screen.PhaseOf(perk, s.shell.Now())]
+	style := [...]lipgloss.Style{screen.Running: theme.Good, screen.NotStarted: theme.Warn, screen.Expired: theme.Bad}[screen.PhaseOf(perk, s.shell.Now())]
 	lines = append(lines, widget.Wrapped(style, of.validity, width)...)
 	lines = append(lines, "")
 	lines = append(lines, widget.Pairs(theme, width, merchantPairs(perk))...)
@@ -337,7 +337,7 @@ func (s *Detail) timestamp(at *time.Time, none string) string {
 }
 
 // placeholder is shown instead of the facts.
-func (s *Detail) placeholder() (mood widget.NoticeKind, title, advice string) {
+func (s *Detail) placeholder() (kind widget.NoticeKind, title, advice string) {
 	id := display.Line(s.id)
 	switch {
 	case s.isGone():

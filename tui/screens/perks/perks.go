@@ -143,7 +143,7 @@ func (s *List) reconnect(msg screen.Reconnected) tea.Cmd {
 const oldAfter = 5 * time.Minute
 
 // noRows says why there are no rows; none is false if there are some.
-func (s *List) noRows() (title, advice string, mood widget.NoticeKind, none bool) {
+func (s *List) noRows() (title, advice string, kind widget.NoticeKind, none bool) {
 	switch {
 	case len(s.shown) > 0:
 		return "", "", widget.Empty, false
@@ -279,8 +279,8 @@ func (s *List) AccessibleText() string {
 	if problem := s.problem(); problem != "" && len(s.shown) > 0 {
 		lines = append(lines, "Problem: "+problem)
 	}
-	if title, advice, mood, none := s.noRows(); none {
-		lines = append(lines, widget.AccessibleNotice(mood, title, advice))
+	if title, advice, kind, none := s.noRows(); none {
+		lines = append(lines, widget.AccessibleNotice(kind, title, advice))
 	}
 	for i := range s.rows {
 		lines = append(lines, s.linearRow(i))

@@ -57,8 +57,8 @@ func (s *List) middle(height int) []string {
 	if height <= 0 {
 		return nil
 	}
-	if title, advice, mood, none := s.noRows(); none {
-		return strings.Split(widget.Notice(s.shell.Theme, mood, title, advice, s.width, height), "\n")
+	if title, advice, kind, none := s.noRows(); none {
+		return strings.Split(widget.Notice(s.shell.Theme, kind, title, advice, s.width, height), "\n")
 	}
 	s.table.SetTheme(s.shell.Theme)
 	rows := strings.Split(s.table.View(), "\n")

@@ -174,8 +174,8 @@ func (s *Screen) saveDraft() tea.Cmd {
 }
 
 func (s *Screen) viewProperty() string {
-	if mood, title, advice := s.placeholder(); title != "" {
-		return widget.Notice(s.shell.Theme, mood, title, advice, s.width, s.height)
+	if kind, title, advice := s.placeholder(); title != "" {
+		return widget.Notice(s.shell.Theme, kind, title, advice, s.width, s.height)
 	}
 	lines := s.introLines(s.banner(), nil)
 	for _, text := range widget.Pairs(s.shell.Theme, s.width, facts(s.record.Value.Property)) {
@@ -186,7 +186,7 @@ func (s *Screen) viewProperty() string {
 }
 
 // placeholder is shown instead of the property; the title is empty if the property can be shown.
-func (s *Screen) placeholder() (mood widget.NoticeKind, title, advice string) {
+func (s *Screen) placeholder() (kind widget.NoticeKind, title, advice string) {
 	switch {
 	case s.inSandbox():
 		return widget.Failure, "The sandbox has no properties.", "Log in to the live service (" + s.shell.Key(actions.Login) + ")."
@@ -239,7 +239,7 @@ func facts(p api.Property) []widget.Pair {
 
 func (s *Screen) AccessibleText() string {
 	var lines []string
-	mood, title, advice := s.placeholder()
+	kind, title, advice := s.placeholder()
 	switch {
 	case s.mode == editing:
 		lines = append(linearNotes(s.notes), s.edit.form.AccessibleText())
@@ -249,7 +249,7 @@ func (s *Screen) AccessibleText() string {
 	case s.mode == merging:
 		lines = slices.Concat(linearNotes(s.notes), s.mergeIntro(), []string{s.mergeStatus()}, linearDiffs(s.edit.merge.fieldDiffs(s.edit)))
 	case title != "":
-		return widget.AccessibleNotice(mood, title, advice)
+		return widget.AccessibleNotice(kind, title, advice)
 	default:
 		lines = append(linearNotes(s.banner()), widget.AccessiblePairs(facts(s.record.Value.Property))...)
 	}

@@ -96,7 +96,7 @@ func (t *tab) pages() screen.Pages {
 	if t.loader.Busy() {
 		at = t.asked
 	}
-	return screen.Pages{Table: t.table, At: max(1, at), Last: t.loader.Value.meta.TotalPages, Busy: t.loader.Busy(), Turn: t.load}
+	return screen.Pages{Table: t.table, At: max(1, at), Last: t.loader.Value.meta.TotalPages, Busy: t.loader.Busy(), Load: t.load}
 }
 
 // count is how many rows there are in all.

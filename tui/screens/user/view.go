@@ -71,8 +71,8 @@ func (s *Screen) View() string {
 	if l.errorBanner > 0 {
 		parts = append(parts, widget.Capped(theme.Bad, "! "+s.errorBanner(), s.width, l.errorBanner)...)
 	}
-	if mood, title, advice := s.notice(); title != "" {
-		parts = append(parts, widget.Notice(theme, mood, title, advice, s.width, l.height))
+	if kind, title, advice := s.notice(); title != "" {
+		parts = append(parts, widget.Notice(theme, kind, title, advice, s.width, l.height))
 	} else {
 		s.tab.table.SetTheme(theme)
 		parts = append(parts, s.tab.table.View())
@@ -94,8 +94,8 @@ func (s *Screen) AccessibleText() string {
 	if errorBanner := s.errorBanner(); errorBanner != "" {
 		lines = append(lines, "Problem: "+errorBanner)
 	}
-	if mood, title, advice := s.notice(); title != "" {
-		return strings.Join(append(lines, widget.AccessibleNotice(mood, title, advice)), "\n")
+	if kind, title, advice := s.notice(); title != "" {
+		return strings.Join(append(lines, widget.AccessibleNotice(kind, title, advice)), "\n")
 	}
 	for i, line := range s.tab.lines(s.tab.loader.Value) {
 		line = fmt.Sprintf("%d. %s", i+1, line)
@@ -118,7 +118,7 @@ func (s *Screen) at() int {
 }
 
 // notice is shown instead of rows: what happened, and what to do next. The title is empty if there are rows.
-func (s *Screen) notice() (mood widget.NoticeKind, title, advice string) {
+func (s *Screen) notice() (kind widget.NoticeKind, title, advice string) {
 	user, list := display.Line(s.id), s.tab.loader
 	switch {
 	case s.id == "":
