@@ -71,9 +71,8 @@ type Edited struct{ Field string }
 // FieldLeft tells a screen that the user left a field of its form.
 type FieldLeft struct{}
 
-// Reconnected tells screens to reload, after a login or when the service can be reached again. Typed text stays. Other says that
-// it is another service, client or sandbox, so that nothing shown still holds.
-type Reconnected struct{ Other bool }
+// Reconnected tells screens to reload, after a login to the same account or when the service can be reached again. Typed text stays.
+type Reconnected struct{}
 
 // Revealed tells a screen that the one above it was closed.
 type Revealed struct{}

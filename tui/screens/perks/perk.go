@@ -70,15 +70,7 @@ func (s *Detail) Init() tea.Cmd {
 
 func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case screen.Reconnected:
-		if msg.Other {
-			s.known = nil
-			s.read.Reset()
-			s.reads++
-			s.image.Hide()
-		}
-		return s.Init()
-	case screen.Revealed:
+	case screen.Reconnected, screen.Revealed:
 		return s.Init()
 	case tea.MouseMsg:
 		switch msg.Button {

@@ -191,28 +191,6 @@ func TestImpossibleActionsSayWhy(t *testing.T) {
 	}
 }
 
-func TestSwitchingServicesClearsThePerk(t *testing.T) {
-	s := &perkService{perk: coffee()}
-	known := coffee()
-	d := s.open(t, &known)
-	d.Settle()
-	putImage(d, gradient())
-	s.change(func(s *perkService) { s.silent = true })
-	d.Send(screen.Reconnected{Other: true})
-	d.See("Loading perk coffee-for-two ...")
-	for _, text := range []string{"Coffee for two", "Café Anna", "Image from"} {
-		if d.Shows(text) {
-			t.Errorf("%q of the other service is still shown", text)
-		}
-	}
-	s.change(func(s *perkService) { s.silent = false })
-	d.Press("R")
-	d.See("Coffee for two")
-	if d.Shows("Image from") {
-		t.Errorf("the image is drawn unasked:\n%s", d.Screen())
-	}
-}
-
 func TestCancelledImageFetchIsNoFailure(t *testing.T) {
 	requested := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

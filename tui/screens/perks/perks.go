@@ -104,7 +104,7 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 	case screen.Edited:
 		return s.applyFilter()
 	case screen.Reconnected:
-		return s.reconnect(msg)
+		return s.reconnect()
 	case screen.Redeemed:
 		s.setMarks(s.marks.Without(msg.PerkID))
 		return nil
@@ -126,13 +126,7 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 	return tea.Batch(next, prefetch, categories)
 }
 
-func (s *List) reconnect(msg screen.Reconnected) tea.Cmd {
-	if msg.Other {
-		s.list.Reset()
-		s.categories.Reset()
-		s.marks, s.page = nil, 1
-		s.show()
-	}
+func (s *List) reconnect() tea.Cmd {
 	if s.categoriesWait = false; s.categories.Err != nil {
 		s.categories.Reset()
 	}

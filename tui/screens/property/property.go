@@ -55,15 +55,10 @@ const (
 )
 
 func New(shell *screen.Shell, route screen.ToProperty) *Screen {
-	s := &Screen{shell: shell, id: max(0, route.ID), drafts: newDrafts(shell, route.ID)}
-	s.reset()
-	return s
-}
-
-// reset drops everything that is being loaded or sent.
-func (s *Screen) reset() {
-	s.record = screen.NewLoader[client.Version](s.shell)
-	s.sender = screen.NewSender[client.Editing](s.shell)
+	return &Screen{
+		shell: shell, id: max(0, route.ID), drafts: newDrafts(shell, route.ID),
+		record: screen.NewLoader[client.Version](shell), sender: screen.NewSender[client.Editing](shell),
+	}
 }
 
 func (s *Screen) Title() string {

@@ -24,10 +24,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			return s.saveDraft()
 		}
 	case screen.Reconnected:
-		switch { // what was typed stays
-		case msg.Other:
-			return s.changeService()
-		case !s.deleted && !s.inSandbox():
+		if !s.deleted && !s.inSandbox() {
 			return s.record.Again()
 		}
 	case screen.Revealed:
@@ -76,16 +73,6 @@ func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
 		return s.shell.Remember(s.shell.Account.Profile, kind, strconv.FormatInt(s.id, 10))
 	}
 	return nil
-}
-
-// changeService starts over: at another service the same id is another property. The text becomes a draft of the former service.
-func (s *Screen) changeService() tea.Cmd {
-	save := s.saveDraft()
-	s.reset()
-	s.edit, s.undo, s.notes, s.unknown, s.deleted, s.remembered = nil, nil, nil, false, false, false
-	s.setMode(viewing)
-	s.drafts = newDrafts(s.shell, s.id)
-	return tea.Batch(save, s.Init())
 }
 
 // mouse scrolls with the wheel, and focuses the field that is clicked.

@@ -267,11 +267,11 @@ func (t *titles) take(msg tea.Msg) {
 	}
 }
 
-// retry forgets the perks that could not be read, so that they are read again. With all it forgets every perk, for another service.
-func (t *titles) retry(all bool) {
+// retry forgets the perks that could not be read, so that they are read again.
+func (t *titles) retry() {
 	t.cancel()
 	t.stopped = false
-	maps.DeleteFunc(t.known, func(_, title string) bool { return all || title == "" })
+	maps.DeleteFunc(t.known, func(_, title string) bool { return title == "" })
 }
 
 func (t *titles) cancel() {

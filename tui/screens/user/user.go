@@ -91,10 +91,7 @@ func (s *Screen) update(msg tea.Msg) tea.Cmd {
 	case screen.Revealed:
 		return s.eachTab((*tab).reload)
 	case screen.Reconnected:
-		s.titles.retry(msg.Other)
-		if msg.Other {
-			return s.reset()
-		}
+		s.titles.retry()
 		return s.eachTab((*tab).reload)
 	case tea.MouseMsg:
 		return s.mouse(msg)
