@@ -199,7 +199,3 @@ func LiveRecordsIn(q Querier) (LiveRecords, error) {
 	},
 		`SELECT (SELECT count(*) FROM clients), (SELECT count(*) FROM signing_keys), (SELECT count(*) FROM properties)`)
 }
-
-func (o Operations) LiveRecords(ctx context.Context) (LiveRecords, error) {
-	return Read(ctx, o.db, "count the live records", LiveRecordsIn)
-}

@@ -149,8 +149,6 @@ type Exporter interface {
 
 // Sandbox is the operations of a sandbox database.
 type Sandbox interface {
-	// LiveRecords counts the records that only a live database has.
-	LiveRecords(ctx context.Context) (LiveRecords, error)
 	// Reset atomically deletes all perks, categories, users, redemptions and idempotency keys, and returns how many there were. The audit
 	// log stays, and gets an entry. A database with a client, a signing key or a property is not a sandbox: the error is NotASandbox, and
 	// nothing changes.

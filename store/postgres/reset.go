@@ -43,7 +43,7 @@ func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 	return store.LiveRecordsIn(s)
 }
 
-// LiveRecordsAt is LiveRecords of the database at the address, which must be migrated. It changes nothing.
+// LiveRecordsAt counts the records that only a live database has in the one at the address, which must be migrated. It changes nothing.
 func LiveRecordsAt(ctx context.Context, address string) (store.LiveRecords, error) {
 	return readAt(ctx, "count the live records", address, func(q store.Querier) (store.LiveRecords, error) {
 		found, err := store.LiveRecordsIn(q)

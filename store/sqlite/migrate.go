@@ -106,7 +106,7 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 	return emptied, nil
 }
 
-// LiveRecordsAt is LiveRecords of the database at path, which must be migrated. It changes nothing.
+// LiveRecordsAt counts the records that only a live database has in the one at path, which must be migrated. It changes nothing.
 func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, err error) {
 	err = readAt(ctx, path, func(v view) (err error) {
 		found, err = store.LiveRecordsIn(v)
