@@ -97,10 +97,10 @@ func (s *session) eligibility(attempt store.RedeemAttempt) (eligibility, error) 
 		return o, r.Scan(&o.perk, &o.ValidFrom, &o.ValidTo, &o.Approval, &o.SoldOut, &o.UserKnown, &o.UserHasPerk)
 	}, `
 		SELECT p.row, p.valid_from, p.valid_to, p.approval, ifnull(s.held >= s.stock, 0),
-			EXISTS (SELECT 1 FROM users WHERE id = ?1),
-			EXISTS (SELECT 1 FROM redemptions AS r WHERE r.user_id = ?1 AND r.perk = p.row AND r.status <> 'rejected')
+			EXISTS (SELECT 1 FROM users WHERE id = $1),
+			EXISTS (SELECT 1 FROM redemptions AS r WHERE r.user_id = $1 AND r.perk = p.row AND r.status <> 'rejected')
 		FROM perks AS p JOIN perk_stock AS s ON s.perk = p.row
-		WHERE p.id = ?2`, attempt.UserID, attempt.PerkID)
+		WHERE p.id = $2`, attempt.UserID, attempt.PerkID)
 }
 
 func (s *session) makeRedemption(attempt store.RedeemAttempt, o eligibility) (api.Redemption, error) {
@@ -112,7 +112,7 @@ func (s *session) makeRedemption(attempt store.RedeemAttempt, o eligibility) (ap
 	}
 	row, err := s.insert(`
 		INSERT INTO redemptions (id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $6, $7)`,
 		made.ID, o.perk, made.UserID, attempt.ClientID, made.RedeemedAt, string(made.Status), string(made.Metadata))
 	if err != nil {
 		return made, err

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	driversqlite "modernc.org/sqlite"
@@ -26,7 +25,7 @@ type view struct {
 }
 
 func (v view) Query(text string, args ...any) (store.Rows, error) {
-	found, err := v.from.QueryContext(v.ctx, numbered(text), driverValues(args)...)
+	found, err := v.from.QueryContext(v.ctx, text, driverValues(args)...)
 	return rows{found}, err
 }
 
@@ -77,9 +76,6 @@ func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
 
 // row is one row of a result, to be scanned.
 type row = store.Scanner
-
-// numbered turns parameters $1, $2 and so on into SQLite's ?1, ?2.
-func numbered(text string) string { return strings.ReplaceAll(text, "$", "?") }
 
 // driverValues converts arguments: times are stored as microseconds, and lists as JSON.
 func driverValues(args []any) []any {
@@ -163,7 +159,7 @@ func (s *session) statement(text string) (*sql.Stmt, error) {
 	if statement, ok := s.prepared[text]; ok {
 		return statement, nil
 	}
-	statement, err := s.conn.PrepareContext(context.Background(), numbered(text))
+	statement, err := s.conn.PrepareContext(context.Background(), text)
 	if err == nil {
 		s.prepared[text] = statement
 	}
