@@ -134,7 +134,7 @@ type loaded[T any] struct {
 	givenUp bool
 }
 
-// Outcome tells the shell how the load ended. A cancelled load tells nothing.
+// Outcome tells the shell the result of the load. A cancelled load has none.
 func (l loaded[T]) Outcome() (known bool, err error) {
 	return !l.givenUp && !errors.Is(l.err, context.Canceled), l.err
 }
@@ -179,7 +179,7 @@ type Sent[T any] struct {
 	sender *Sender[T]
 }
 
-// Outcome tells the shell how the change ended.
+// Outcome tells the shell the result of the change.
 func (s Sent[T]) Outcome() (known bool, err error) { return true, s.Err }
 
 // Marks is the perks to redeem together, in the order in which they were marked.
@@ -305,6 +305,14 @@ func Valid(perk *api.Perk, now time.Time) string {
 		return "no end"
 	}
 	return display.Until(*perk.ValidTo, now)
+}
+
+// ShortenValid shortens a text of Valid for a narrow column.
+func ShortenValid(text string) string {
+	if strings.HasPrefix(text, "expired ") {
+		return "expired"
+	}
+	return strings.Replace(text, " days ", " d ", 1)
 }
 
 // Column is a column of a list: how to draw it, the field to sort by, and the text of its cells.

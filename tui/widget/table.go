@@ -3,6 +3,7 @@
 package widget
 
 import (
+	"slices"
 	"strings"
 
 	"example.com/perks/api/display"
@@ -13,9 +14,11 @@ import (
 type Column struct {
 	Name  string
 	Min   int // the narrowest that still says something, in cells
-	Share int // its part of the space that is left over; 0 keeps it at Min
+	Share int // its share of the remaining space; 0 keeps it at Min
 	Right bool
 	Drop  int // the column with the highest Drop leaves first when there is too little space; 0 stays
+
+	Shorten func(cell string) string // shortens a cell that does not fit; nil cuts it
 }
 
 // Row is one row of a Table. Its cells must be single lines without styles and control characters.
@@ -234,9 +237,20 @@ func (t *Table) View() string {
 		if i == t.cursor {
 			style, marks[0] = &t.theme.Selected, '>'
 		}
-		lines = append(lines, style.Render(t.line(string(marks), row.Cells, widths)))
+		lines = append(lines, style.Render(t.line(string(marks), t.shortened(row.Cells, widths), widths)))
 	}
 	return strings.Join(lines, "\n") + strings.Repeat("\n", t.height-len(lines))
+}
+
+// shortened returns the cells of a row, those that do not fit shortened if their column can.
+func (t *Table) shortened(cells []string, widths []int) []string {
+	for i, c := range t.columns {
+		if c.Shorten != nil && i < len(cells) && widths[i] > 0 && display.Width(cells[i]) > widths[i] {
+			cells = slices.Clone(cells)
+			cells[i] = c.Shorten(cells[i])
+		}
+	}
+	return cells
 }
 
 // line draws cells in columns, exactly as wide as the table.

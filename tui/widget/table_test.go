@@ -57,6 +57,17 @@ func TestTableFitsEverySizeAndShowsItsCursor(t *testing.T) {
 	}
 }
 
+func TestOnlyCellsThatDoNotFitAreShortened(t *testing.T) {
+	table := widget.NewTable(plain, widget.Column{Name: "Valid", Min: 4, Share: 1, Shorten: func(cell string) string { return cell[:1] + "." }})
+	table.SetRows([]widget.Row{{Cells: []string{"12345"}}, {Cells: []string{"1234"}}})
+	for width, want := range map[int]string{8: "Valid 12345 1234", 7: "Val… 1. 1234"} {
+		table.Resize(width, 3)
+		if got := strings.Join(strings.Fields(strings.ReplaceAll(table.View(), ">", "")), " "); got != want {
+			t.Errorf("at width %d: %q, want %q", width, got, want)
+		}
+	}
+}
+
 func TestColumnWidths(t *testing.T) {
 	for width, want := range map[int]string{
 		60: "   Perk                    City           Price Valid", // columns with cut cells get more

@@ -203,7 +203,7 @@ func (s *List) columnsFor(titleMin int) screen.Columns[*api.Perk] {
 		{Column: widget.Column{Name: "Merchant", Min: 14, Share: 3, Drop: 3}, Sort: "merchant_name", Cell: func(p *api.Perk) string { return screen.Optional(p.MerchantName) }},
 		{Column: widget.Column{Name: "City", Min: 10, Share: 1, Drop: 4}, Sort: "city", Cell: func(p *api.Perk) string { return display.Line(p.City) }},
 		{Column: widget.Column{Name: "Category", Min: 10, Share: 1, Drop: 5}, Sort: "category", Cell: func(p *api.Perk) string { return screen.Optional(p.Category) }},
-		{Column: widget.Column{Name: "Valid", Min: 13, Share: 1, Drop: 1}, Sort: "valid_to", Cell: func(p *api.Perk) string {
+		{Column: widget.Column{Name: "Valid", Min: 13, Share: 1, Drop: 1, Shorten: screen.ShortenValid}, Sort: "valid_to", Cell: func(p *api.Perk) string {
 			if screen.PhaseOf(p, s.shell.Now()) == screen.NotStarted {
 				return display.In(*p.ValidFrom, s.shell.Now()) // a date would be cut in a narrow column
 			}

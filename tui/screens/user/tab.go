@@ -137,7 +137,7 @@ func (s *Screen) availableTab() *tab {
 		{Column: widget.Column{Name: "Discount", Min: 10, Share: 1, Drop: 2}, Sort: "discount_text", Cell: func(p api.Perk) string { return screen.Optional(p.DiscountText) }},
 		{Column: widget.Column{Name: "Merchant", Min: 10, Share: 2, Drop: 3}, Sort: "merchant_name", Cell: func(p api.Perk) string { return screen.Optional(p.MerchantName) }},
 		{Column: widget.Column{Name: "City", Min: 8, Share: 1, Drop: 4}, Sort: "city", Cell: func(p api.Perk) string { return display.Line(p.City) }},
-		{Column: widget.Column{Name: "Valid", Min: 13, Drop: 1}, Sort: "valid_to", Cell: func(p api.Perk) string { return screen.Valid(&p, s.shell.Now()) }},
+		{Column: widget.Column{Name: "Valid", Min: 13, Drop: 1, Shorten: screen.ShortenValid}, Sort: "valid_to", Cell: func(p api.Perk) string { return screen.Valid(&p, s.shell.Now()) }},
 	}
 	s.columns = columns
 	return &tab{
