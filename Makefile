@@ -18,7 +18,7 @@ build: ## build perksd and perksctl into bin/
 	$(BUILD) -o bin/ ./cmd/perksd ./cmd/perksctl
 
 .PHONY: demo
-demo: build ## start a server over sample data and show what the client does with it
+demo: build ## start a server with sample data and show the client at work
 	@go run ./cmd/dev/demo
 
 # Most tests wait for a disk, a server or a clock now and then, so twice as many test programs run at once as there are processors.
@@ -35,9 +35,8 @@ test: test-programs lint ## run every check and every test
 test-all:
 	go test -vet=off -p $(AT_ONCE) $$(go list ./... | grep -v /endurance$$)
 
-# What is proven of the service over SQLite is proven again over PostgreSQL, but for the page in the browser, which has no database. What
-# PgBouncer changes is between the driver and PostgreSQL, and is proven by the suite of the drivers, which runs behind it too; make
-# databases runs everything over everything nevertheless.
+# The service's tests run again over PostgreSQL, except the page in the browser, which has no database. PgBouncer is covered by the
+# drivers' suite, which also runs behind it; make databases runs everything over every database.
 .PHONY: test-postgres
 test-postgres:
 	PERKS_TEST_DATABASE=postgres go test -vet=off -skip '^TestInABrowser$$' ./server

@@ -79,7 +79,7 @@ func (v Value) rooms(into *int) string {
 	if problem := v.Int(&n); problem != "" {
 		return problem
 	}
-	*into = int(max(math.MinInt, min(n, math.MaxInt))) // what an int cannot hold breaks the rule for rooms
+	*into = int(max(math.MinInt, min(n, math.MaxInt))) // numbers out of the range of int are out of the rule's range too
 	return ""
 }
 

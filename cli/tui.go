@@ -109,7 +109,7 @@ func (o *tuiOptions) checkTerminal(accessible bool) error {
 	case draws && s.Env("TERM") == "dumb":
 		return command.Usagef("This terminal (TERM=dumb) cannot be drawn on: use perksctl tui --accessible, which prints lines.")
 	case draws && s.Flags.Debug && s.Streams.ErrTTY:
-		return command.Usagef("--debug would write over the screen: send it to a file with 2>debug.log.")
+		return command.Usagef("--debug would corrupt the screen: send it to a file with 2>debug.log.")
 	case s.Output.Format != "" || s.Output.JQ != "" || s.Output.Template != "" || len(s.Output.Fields) > 0:
 		return command.Usagef("--output, --fields, --jq and --template need --list-keys.")
 	}
@@ -233,7 +233,7 @@ func bindings(keys *actions.Registry) []binding {
 	return list
 }
 
-// replaced returns a copy, empty rather than nil, with a key written in another way.
+// replaced returns a copy, empty rather than nil, with one key name replaced by another.
 func replaced(keys []string, from, to string) []string {
 	copied := append([]string{}, keys...)
 	for i, key := range copied {
@@ -247,7 +247,7 @@ func replaced(keys []string, from, to string) []string {
 // maxNotices is how many wait to be shown; more are dropped.
 const maxNotices = 32
 
-// newNotices returns a writer in place of standard error, which would write over the screen: each line becomes a notice of the
+// newNotices returns a writer in place of standard error, which would corrupt the screen: each line becomes a notice of the
 // terminal UI. It never fails and never blocks.
 func newNotices() (messages io.Writer, notices chan string) {
 	notices = make(chan string, maxNotices)

@@ -112,8 +112,8 @@ func (m *memory) SaveDraft(profile screen.Profile, name string, values map[strin
 // lockTime is how long another process may take that changes the same file.
 const lockTime = 3 * time.Second
 
-// listFile is a list in a private file, what was used last first. A file that cannot be read is an empty list, and is put aside
-// before a new one takes its place, because somebody may miss a draft.
+// listFile is a list in a private file, what was used last first. A file that cannot be read is an empty list, and is renamed
+// before a new one is written, because it may have a draft.
 type listFile[T any] struct {
 	path     string // "" if there is no folder
 	most     int

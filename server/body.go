@@ -61,7 +61,7 @@ func readBody(c echo.Context, most int64, allowed ...string) (body []byte, media
 		return nil, "", tooLarge
 	}
 	if err != nil {
-		return nil, "", api.Errorf(api.CodeInvalidJSON, "The body ended before it was complete.")
+		return nil, "", api.Errorf(api.CodeInvalidJSON, "The body is incomplete.")
 	}
 	return bytes.TrimPrefix(body, []byte(byteOrderMark)), mediaType, nil
 }

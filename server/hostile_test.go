@@ -55,7 +55,7 @@ func TestExpensiveRequestsAreBounded(t *testing.T) {
 		{"a tiny exponent", patch, "", `{"deposit":1e-999999999,"price_pw":1e-999999999}`, 422},
 		{"huge numbers that are not parsed", redeem, "", `{"user_id":"bob","metadata":{"a":1e999999999,"b":` + fill("9", 15000) + `}}`, 201},
 		{"escapes", patch, "", `{"title":"` + fill(`\u0041`, mega) + `"}`, 422},
-		{"half surrogates", patch, "", `{"title":"` + fill(`\ud800`, mega) + `"}`, 400},
+		{"lone surrogates", patch, "", `{"title":"` + fill(`\ud800`, mega) + `"}`, 400},
 		{"surrogate pairs", patch, "", `{"title":"` + fill(`\ud83d\ude00`, mega) + `"}`, 422},
 		{"escaped backslashes", "POST /partners/perks/tea/redeem", "", `{"user_id":"a","metadata":{"a":"` + fill(`\\`, mega) + `"}}`, 422},
 		{"as many images as fit", patch, "", `{"images":[` + fill(`"http://a",`, mega) + `"http://a"]}`, 422},

@@ -63,7 +63,7 @@ func (s *service) log(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// recover turns a panic into an internal error, except the one with which net/http aborts a response.
+// recover replaces a panic by an internal error, except the one with which net/http aborts a response.
 func (s *service) recover(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
@@ -213,7 +213,7 @@ func CheckOrigin(origin string) error {
 	return fmt.Errorf("%q is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins", origin)
 }
 
-// secureHeaders say that a response is data for programs: browsers must not run it, frame it, guess its type or give it to pages of
+// secureHeaders say that a response is data for programs: browsers must not run it, frame it, sniff its type or give it to pages of
 // other origins, except those that cors allows. The docs page sets its own.
 var secureHeaders = map[string][]string{
 	"Content-Security-Policy":      {"default-src 'none'; frame-ancestors 'none'"},

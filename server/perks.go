@@ -16,7 +16,7 @@ import (
 	"example.com/perks/store"
 )
 
-// perkHandlers are the perk endpoints over one store: live or sandbox.
+// perkHandlers are the perk endpoints of one store: live or sandbox.
 type perkHandlers struct {
 	*service
 	store   store.Store

@@ -1,4 +1,4 @@
-// Package server is the HTTP service: it authenticates callers, routes requests to handlers, enforces limits, and turns errors into
+// Package server is the HTTP service: it authenticates callers, routes requests to handlers, enforces limits, and maps errors to
 // statuses.
 //
 // It uses the database only through store.Store. Echo's types stay inside.

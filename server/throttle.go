@@ -103,7 +103,7 @@ const refusalLogInterval = time.Minute
 // tokenThrottle rate-limits failed token requests per network and client id, and with a larger budget per network, so that made-up
 // client ids don't help. A client that has had a token from a network before has only the first limit there, because an attacker may
 // share the address with a whole office. Failures from one network don't lock the client out at another: a secret is 256 random
-// bits, so that guessing from many networks is hopeless too.
+// bits, so trying secrets from many networks is hopeless too.
 type tokenThrottle struct {
 	byClient     *buckets[[sha256.Size]byte] // hashed, because a made-up client id can be very long
 	byNetwork    *buckets[string]

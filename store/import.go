@@ -188,7 +188,7 @@ func (o Operations) partialPerks() partialKind[PerkRecord] {
 	}
 }
 
-// stagedPerkColumns turns PerkColumns into columns of the staging table. $1 is the zero time, for a time that the record lacks.
+// stagedPerkColumns maps PerkColumns to columns of the staging table. $1 is the zero time, for a time that the record lacks.
 var stagedPerkColumns = strings.NewReplacer(
 	"p.created_at", "coalesce(new.created_at, $1)", "p.updated_at", "coalesce(new.updated_at, $1)", "p.", "new.")
 

@@ -164,7 +164,7 @@ func (o Order) By(keys []api.SortKey, fromEnd bool) (string, error) {
 	return strings.Join(append(terms, o.ID+o.direction(SortColumn{}, false, fromEnd)), `, `), nil
 }
 
-// direction names the place of nulls only if it is not the database's default: PostgreSQL uses an index only if its nulls are at the same
+// direction says where nulls sort only if that is not the database's default: PostgreSQL uses an index only if its nulls are at the same
 // end, and SQLite uses none if the default is spelled out.
 func (o Order) direction(column SortColumn, descending, fromEnd bool) string {
 	text, nullsFirst := ` ASC`, !o.NullsGreatest

@@ -1,4 +1,4 @@
-// Package tui is the shell of the terminal UI: it turns keys into actions, stacks screens, opens dialogs, and shows whether the
+// Package tui is the shell of the terminal UI: it maps keys to actions, stacks screens, opens dialogs, and shows whether the
 // service can be reached, and as whom.
 //
 // It knows the service only through api/client, and configuration, keyring and files only through its Options.

@@ -32,7 +32,7 @@ type Desktop struct {
 
 	runClipboard func(ctx context.Context, text string, command []string) error // runs a program that reads the text
 	browse       func(address string) error
-	muteBrowser  sync.Once // of the browser, which would write over the screen
+	muteBrowser  sync.Once // of the browser, whose output would corrupt the screen
 }
 
 // NewDesktop returns the desktop of a terminal. That must be the writer that the terminal UI draws on: what asks it to copy is
@@ -52,12 +52,12 @@ func runClipboard(ctx context.Context, text string, command []string) error {
 	return program.Run()
 }
 
-// isRemote tells whether the user sits at another computer.
+// isRemote tells whether the user is at another computer.
 func (d *Desktop) isRemote() bool { return d.has("SSH_TTY") || d.has("SSH_CONNECTION") }
 
 func (d *Desktop) has(name string) bool { return d.env(name) != "" }
 
-// hasWindows tells whether there is a desktop. Without one, a browser would take over the terminal.
+// hasWindows tells whether there is a desktop. Without one, a text browser would use the terminal.
 func (d *Desktop) hasWindows() bool {
 	return d.system == "darwin" || d.system == "windows" ||
 		d.has("DISPLAY") || d.has("WAYLAND_DISPLAY") || d.has("WSL_DISTRO_NAME") || d.has("TERMUX_VERSION")
@@ -67,7 +67,7 @@ func (d *Desktop) hasWindows() bool {
 const maxCopied = 74_000
 
 // Copy puts a text on the clipboard, in one line without control characters: a line feed pasted into a shell would run it. It uses
-// the clipboard of the system if the user sits here, else that of the terminal (OSC 52), which does not confirm.
+// the clipboard of the system if the user is at this computer, else that of the terminal (OSC 52), which does not confirm.
 func (d *Desktop) Copy(text string) error {
 	text = display.Line(text)
 	switch {

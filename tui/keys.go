@@ -56,7 +56,7 @@ func stepsBack(f target) bool {
 	return slices.ContainsFunc(f.Offers(), func(offer actions.Offer) bool { return offer.ID == actions.Back })
 }
 
-// key handles a message from the keyboard. Over a slow line several keys come as one message. They are handled one by one, except
+// key handles a message from the keyboard. On a slow connection several keys come as one message. They are handled one by one, except
 // those after a key that opens a dialog or a screen: they were typed before the user saw it.
 func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 	if msg.Type == tea.KeyCtrlC { // it quits; it asks if that would lose something, and the second time it quits anyway

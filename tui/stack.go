@@ -20,7 +20,7 @@ import (
 	"example.com/perks/tui/screens/user"
 )
 
-// make turns a route into a screen. Nothing else knows all screens.
+// make returns the screen for a route. Nothing else knows all screens.
 func (a *App) make(to screen.Route) screen.Screen {
 	switch to := to.(type) {
 	case screen.ToPerk:
@@ -194,7 +194,7 @@ type pong struct {
 	err   error
 }
 
-// outcome is a message that says how a request ended.
+// outcome is a message with the result of a request.
 type outcome interface {
 	Outcome() (known bool, err error)
 }
@@ -214,7 +214,7 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 		return a.pingLater()
 	case needsLogin(err):
 		a.dropLogins()
-		a.overlays = nil // a question over the login would look like its own
+		a.overlays = nil // a dialog above the login would look like its own
 		return a.push(login.New(a.shell, "Your session has expired. Log in again; your text is kept."))
 	case a.connectivity.isOffline():
 		return a.backOnline()

@@ -98,7 +98,7 @@ func (a *App) header() string {
 // widthForBack is the width from which the footer always shows Back.
 const widthForBack = 60
 
-// footer shows the keys of the most useful actions, and at its end those to leave.
+// footer shows the keys of the most useful actions, followed by those to leave.
 func (a *App) footer() string {
 	if o := a.Overlay(); o != nil {
 		offers := slices.DeleteFunc(o.Offers(), func(offer actions.Offer) bool { return offer.Hint == "" || !offer.Enabled() })

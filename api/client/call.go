@@ -103,14 +103,14 @@ func (c *Client) execute(ctx context.Context, e *requestState, call call) (*rest
 	return res.SetBody(e.reply), e.broken
 }
 
-// failure turns the lack of a complete response into an error.
+// failure returns the error for an incomplete or missing response.
 func (c *Client) failure(call call, e *requestState, res *resty.Response, err error) error {
 	var wire *networkError
 	switch {
 	case errors.As(err, &wire):
 		return &Unreachable{Address: c.BaseURL(), Err: wire.err, OutcomeUnknown: e.unresolved && call.changes(), NotSent: !e.sent}
 	case e.unresolved && call.changes() && (res == nil || res.RawResponse == nil):
-		return &Unreachable{Address: c.BaseURL(), Err: withoutURL(err), OutcomeUnknown: true} // an attempt was lost, and another cause ended the next
+		return &Unreachable{Address: c.BaseURL(), Err: withoutURL(err), OutcomeUnknown: true} // an attempt was lost, and the next failed for another reason
 	case res == nil || res.RawResponse == nil:
 		return withoutURL(err)
 	case errors.Is(err, resty.ErrResponseBodyTooLarge):

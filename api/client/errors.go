@@ -303,7 +303,7 @@ func explain(err error) (why, advice string) {
 	return err.Error(), ""
 }
 
-// isAlert tells whether the other side ended the TLS handshake with an alert. crypto/tls exports its type for QUIC only.
+// isAlert tells whether the other side aborted the TLS handshake with an alert. crypto/tls exports its type for QUIC only.
 func isAlert(err error) bool {
 	step, ok := errors.AsType[*net.OpError](err)
 	return ok && step.Op == "remote error"

@@ -64,8 +64,8 @@ func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, err
 	defer cancel() // the body is read by then
 	began := r.clock.Now()
 	res, err := r.next.RoundTrip(req.WithContext(ctx))
-	ended := r.clock.Now()
-	e.spent += ended.Sub(began)
+	received := r.clock.Now()
+	e.spent += received.Sub(began)
 	if err != nil {
 		e.failed(err)
 		return nil, err
@@ -73,7 +73,7 @@ func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, err
 	if !r.honoursKeys.Load() && (repeatsKey(req, res) || res.Header.Get(replayed) == "true") {
 		r.honoursKeys.Store(true)
 	}
-	e.seen = exchange{began, ended, res.Header}
+	e.seen = exchange{began, received, res.Header}
 	e.received(req, res)
 	return res, nil
 }
@@ -243,7 +243,7 @@ func (s *noResend) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// readBody reads at most one byte more than maxResponse. broken is why the body ended early.
+// readBody reads at most one byte more than maxResponse. broken is why the body is incomplete.
 func readBody(res *http.Response) (text []byte, broken error) {
 	defer res.Body.Close()
 	var body bytes.Buffer
@@ -263,7 +263,7 @@ type networkError struct {
 func (w *networkError) Error() string { return w.err.Error() }
 func (w *networkError) Unwrap() error { return w.err }
 
-// requestState is the state of one request over all its attempts. It travels in the request's context, because redirects and a
+// requestState is the state of one request over all its attempts. It is in the request's context, because redirects and a
 // second token pass through the RoundTrippers more than once.
 type requestState struct {
 	repeatable bool   // the request may be carried out twice, whatever its method
@@ -278,7 +278,7 @@ type requestState struct {
 
 	seen   exchange // the last one
 	reply  []byte   // the body of its response
-	broken error    // why that body ended early; nil if it is complete
+	broken error    // why that body is incomplete; nil if it is complete
 
 	sent       bool // a part of the request may have left this computer
 	lost       bool // the outcome of an attempt was unknown at some time

@@ -135,14 +135,14 @@ func withToken(req *http.Request, token string) *http.Request {
 const clockSlack = 2 * time.Second
 
 type exchange struct {
-	began, ended time.Time
-	header       http.Header // of the response
+	began, received time.Time
+	header          http.Header // of the response
 }
 
 // earliest converts a time of this computer's clock to the server's, and errs on the early side. The Date header was written at
 // some moment of the exchange. Without one, the clocks are taken to agree.
 func (x exchange) earliest(at time.Time) time.Time {
-	took := x.ended.Sub(x.began)
+	took := x.received.Sub(x.began)
 	date, err := http.ParseTime(x.header.Get("Date"))
 	if err != nil {
 		return at.Add(-clockSlack)

@@ -211,8 +211,8 @@ func wait(ctx context.Context, d time.Duration) error {
 
 type waitsKey struct{}
 
-// WithWaitContext lets requests under the context give up waiting for another attempt when until ends. An attempt that is under way
-// still completes: a person who interrupts a run wants to know its outcome.
+// WithWaitContext lets requests under the context give up waiting for another attempt when until is done. An attempt under way still
+// completes: a person who interrupts a run wants to know its outcome.
 func WithWaitContext(ctx, until context.Context) context.Context {
 	return context.WithValue(ctx, waitsKey{}, until)
 }

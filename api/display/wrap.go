@@ -89,7 +89,7 @@ func styleAfter(style, sequence string) string {
 func fillLine(all []piece, width int) (first, end, next int) {
 	at := 0                       // the width so far
 	before, blank := "", false    // the character before, and whether there are blanks since
-	breakEnd, breakNext := -1, -1 // where the line could have ended, and the next begun
+	breakEnd, breakNext := -1, -1 // the last possible line break: the end of the line, and the start of the next
 	for i, p := range all {
 		if p.styles() {
 			continue

@@ -93,7 +93,7 @@ func NewReader(r io.Reader, format Format) *Reader {
 // Rows yields every record in the order of the file. It can be ranged over once.
 //
 // A *RowError stands for one record that cannot be read, and the next records follow it. Any other error is the last
-// thing that is yielded: the file cannot be read, or it is broken in a way that hides where the next record begins.
+// thing that is yielded: the file cannot be read, or it is so damaged that the next record cannot be found.
 func (r *Reader) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if err := skipByteOrderMark(r.in); err != nil {

@@ -79,7 +79,7 @@ func (k *KnownColumns) readObject(object json.RawMessage) (Row, error) {
 	for i, m := range members {
 		names[i] = m.Name
 	}
-	columns, problems := k.resolve(names, "field", "") // an object nests what a prefix spreads over columns
+	columns, problems := k.resolve(names, "field", "") // objects are nested in JSON, and have a column for each member in CSV
 	values := Row{}
 	for i, m := range members {
 		if columns[i] == "" {

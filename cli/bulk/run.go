@@ -1,4 +1,4 @@
-// Package bulk makes one change for each row of a file, unattended: it resumes where an earlier run ended, however that ended,
+// Package bulk makes one change for each row of a file, unattended: it resumes where an earlier run stopped, for whatever reason,
 // does no row twice, and writes one result per row.
 //
 // It works with three files. The input is only read. The results file gets a line for each finished row, and is all that a later

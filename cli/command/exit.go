@@ -81,7 +81,7 @@ func (a *Advised) Error() string { return a.Err.Error() }
 // Unwrap returns the error without the advice.
 func (a *Advised) Unwrap() error { return a.Err }
 
-// ExitCode returns the exit code for the error that a command ended with.
+// ExitCode returns the exit code for the error of a command.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:

@@ -39,7 +39,7 @@ type Progress struct {
 	samples []sample  // of about the last ten seconds, the oldest first; never empty
 	next    time.Time // not drawn again before
 	shown   int       // columns that the bar on the screen takes
-	ended   bool
+	done    bool
 
 	stop, stopped chan struct{}
 }
@@ -101,7 +101,7 @@ func (p *Progress) Update(counts Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts = counts
-	if !p.ended {
+	if !p.done {
 		p.show()
 	}
 }
@@ -115,7 +115,7 @@ func (p *Progress) Note(text string) {
 		p.shown = 0
 	}
 	p.streams.Note("%s", text)
-	if !p.ended {
+	if !p.done {
 		p.drawIfShown()
 	}
 }
@@ -123,11 +123,11 @@ func (p *Progress) Note(text string) {
 // End draws the bar for the last time and leaves it on a line of its own. A second call does nothing.
 func (p *Progress) End() {
 	p.mu.Lock()
-	if p.ended {
+	if p.done {
 		p.mu.Unlock()
 		return
 	}
-	p.ended = true
+	p.done = true
 	if p.drawIfShown() {
 		fmt.Fprintln(p.streams.Err)
 		p.shown = 0
@@ -238,7 +238,7 @@ func (p *Progress) parts(now time.Time) (parts []part) {
 		}
 	}
 	took, rate := now.Sub(p.began.at), p.samples[0].rateUntil(p.latest)
-	if p.ended {
+	if p.done {
 		rate = p.began.rateUntil(sample{now, p.counts.worked()})
 	}
 	add(p.counts.Failed, " failed", 1, true)
@@ -263,7 +263,7 @@ func (p *Progress) percent() int64 { return min(p.counts.Done, p.total) * 100 / 
 // left says how much time is left, or at the end how much it took; "" if that cannot be known.
 func (p *Progress) left(took time.Duration, rate float64) string {
 	switch {
-	case p.ended:
+	case p.done:
 		return "took " + display.Duration(took)
 	case p.total == 0:
 		return display.Duration(took)

@@ -91,7 +91,7 @@ const installation = `  mkdir -p ~/.local/share/bash-completion/completions && p
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// generate returns cobra's script for a shell, corrected: pairs of what it has and of what takes its place.
+// generate returns cobra's script for a shell, corrected. pairs is what to replace, each followed by its replacement.
 func generate(root *cobra.Command, shell string) (string, error) {
 	var text strings.Builder
 	var err error

@@ -178,8 +178,8 @@ func newLayout(view View, rows [][]string, screen int) layout {
 		}
 		others[widest].width--
 	}
-	if over := l.width(math.MaxInt) - screen; over > 0 {
-		l.columns[0].width = max(0, l.columns[0].width-over)
+	if excess := l.width(math.MaxInt) - screen; excess > 0 {
+		l.columns[0].width = max(0, l.columns[0].width-excess)
 	}
 	return l
 }

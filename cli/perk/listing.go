@@ -30,8 +30,8 @@ func (f *ListFlags) Bind(cmd *cobra.Command, sortFields []string) {
 	flags := cmd.Flags()
 	flags.Int64Var(&f.Page, "page", 0, "show this page, from 1")
 	flags.IntVar(&f.PerPage, "per-page", 0, "items on a page, 1 to "+strconv.Itoa(api.MaxPerPage)+" (default "+strconv.Itoa(api.DefaultPerPage)+")")
-	flags.IntVar(&f.Limit, "limit", 0, "show the first `N` items, over as many pages as that takes")
-	flags.BoolVar(&f.All, "all", false, "show every item, over all pages")
+	flags.IntVar(&f.Limit, "limit", 0, "show the first `N` items, from as many pages as needed")
+	flags.BoolVar(&f.All, "all", false, "show all items, from all pages")
 	flags.StringVar(&f.Sort, "sort", "", "sort by these `fields`, comma-separated, a leading - for descending: "+strings.Join(sortFields, ", "))
 }
 

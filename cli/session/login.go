@@ -300,7 +300,7 @@ func (s *Session) tokenPath(key SecretKey) (string, error) {
 	return filepath.Join(dir, "tokens", hex.EncodeToString(sum[:16])+".json"), nil
 }
 
-// checkOf tells secrets from the environment apart without revealing them: two bytes of a hash do not confirm a guess. A token
+// checkOf tells secrets from the environment apart without revealing them: two bytes of a hash are too few to verify a secret. A token
 // obtained with one secret is not used with another, wrong one.
 func checkOf(secret string) string {
 	if secret == "" {

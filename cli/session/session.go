@@ -283,7 +283,7 @@ func CheckAddress(address string, insecure bool) error {
 }
 
 // CheckVariables refuses a control character in the environment, such as the carriage return of a file from Windows: no request can
-// carry it, and each would fail as if the service were away.
+// carry it, and each would fail as if the service were unreachable.
 func (s *Session) CheckVariables() error {
 	for _, name := range []string{EnvAPIURL, EnvClientID, EnvClientSecret, EnvToken, EnvProfile, EnvCACert} {
 		if at := strings.IndexFunc(s.env(name), unicode.IsControl); at >= 0 {

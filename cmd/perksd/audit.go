@@ -84,7 +84,7 @@ func (o *auditOptions) read(cmd *cobra.Command, now time.Time) (err error) {
 	}
 	for name, pattern := range map[string]string{"--actor": o.query.Actor, "--action": o.query.Action} {
 		if strings.Contains(strings.TrimSuffix(pattern, "*"), "*") {
-			return usagef(cmd, "%s allows * only at its end", name)
+			return usagef(cmd, "%s allows * only as the last character", name)
 		}
 	}
 	if o.query.Since, err = readTime(o.since, now); err != nil {

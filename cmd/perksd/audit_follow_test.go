@@ -58,7 +58,7 @@ func TestAuditRefuses(t *testing.T) {
 	o.refuses(exitUsage, `--since "yesterday"`+times+more, "audit", "--since", "yesterday")
 	o.refuses(exitUsage, `--until "-3h"`+times+more, "audit", "--until", "-3h")
 	o.refuses(exitUsage, "--limit must not be negative"+more, "audit", "--limit", "-1")
-	o.refuses(exitUsage, "--action allows * only at its end"+more, "audit", "--action", "*.create")
+	o.refuses(exitUsage, "--action allows * only as the last character"+more, "audit", "--action", "*.create")
 	o.refuses(exitUsage, "--follow never ends, so it cannot print a JSON array: use -o jsonl"+more, "audit", "-f", "-o", "json")
 	o.refuses(exitUsage, "--follow shows future entries, --until past ones: use only one of them"+more, "audit", "-f", "--until", "1h")
 }

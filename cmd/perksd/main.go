@@ -104,7 +104,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 
 // databaseHelp explains --database.
 const databaseHelp = "The database is a SQLite file, sqlite:PATH, or a PostgreSQL database, postgres://USER@HOST:PORT/DATABASE, which createdb has to create first.\n" +
-	"What a PostgreSQL address leaves out comes from the same places as for psql: PGHOST, PGUSER, PGPASSWORD, PGSSLROOTCERT and so on, and ~/.pgpass.\n" +
+	"What a PostgreSQL address leaves out comes from the same sources as for psql: PGHOST, PGUSER, PGPASSWORD, PGSSLROOTCERT and so on, and ~/.pgpass.\n" +
 	"Keep passwords there, because other users can read a command line. Name several hosts, HOST1,HOST2, to follow a failover;\n" +
 	"behind a transaction pooler such as PgBouncer, add ?default_query_exec_mode=simple_protocol.\n\n" +
 	"The commands serve, migrate, import, demo-data and client create set up an empty database, and migrate an older one to this program's version.\n" +

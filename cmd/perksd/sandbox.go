@@ -121,7 +121,7 @@ func (p *program) openStores(ctx context.Context, log *slog.Logger) (live, sandb
 	return live, sandbox, nil
 }
 
-// sandboxDatabase is the database of --sandbox-database. It can't be opened if it turns out to be live.
+// sandboxDatabase is the database of --sandbox-database. It can't be opened if it is a live database.
 type sandboxDatabase struct {
 	database
 	live database
@@ -189,7 +189,7 @@ func (p *program) sandboxResetCommand() *cobra.Command {
 	var refill bool
 	cmd := &cobra.Command{
 		Use:   "reset",
-		Short: "Empty the sandbox, to start over",
+		Short: "Empty the sandbox",
 		Long: "Delete all perks, categories, users, redemptions and idempotency keys of the sandbox, the database of --sandbox-database,\n" +
 			"also while servers use it. Its audit log is kept, and records who emptied it, when, and how much there was.\n\n" +
 			"It refuses the live database, by whatever name, and any database with a client, a signing key or a property.\n" +

@@ -7,8 +7,8 @@ const address = new URL(main.dataset.description, location.href).pathname;
 // goes before them, and what is tried out reaches the service that served the page.
 const folder = new URL("..", location.href).pathname.replace(/\/$/, "");
 
-function moveServers(place) {
-  for (const server of place.servers ?? []) {
+function moveServers(item) {
+  for (const server of item.servers ?? []) {
     if (server.url.startsWith("/")) {
       server.url = folder + server.url;
     }
@@ -56,7 +56,7 @@ const ui = SwaggerUIBundle({
   persistAuthorization: false,
   validatorUrl: null,
 
-  // Without this the browser would put its own question for a password over the page whenever a secret is wrong.
+  // Without this the browser would ask for a password in a dialog of its own whenever a secret is wrong.
   requestInterceptor(request) {
     if (!request.loadSpec) {
       request.credentials = "omit";

@@ -30,7 +30,7 @@ type Checker struct {
 	next http.RoundTripper
 }
 
-// NewChecker makes a Checker over a transport; nil is http.DefaultTransport.
+// NewChecker makes a Checker with a transport; nil is http.DefaultTransport.
 func NewChecker(t testing.TB, next http.RoundTripper) *Checker {
 	if next == nil {
 		next = http.DefaultTransport

@@ -17,7 +17,7 @@ import (
 // chosenDatabase is the environment variable that selects the database of the programs' tests.
 const chosenDatabase = "PERKS_TEST_DATABASE"
 
-// kind is a kind of database that tests can run over.
+// kind is a kind of database that tests can use.
 type kind struct {
 	address func(t testing.TB) string      // of a new, empty database as perksd takes it
 	open    func(t testing.TB) store.Store // opens a new store
@@ -47,7 +47,7 @@ func DatabaseAddress(t testing.TB) string {
 	return chosenKind(t).address(t)
 }
 
-// OpenStore opens an empty store over a database of the kind that DatabaseAddress chooses, until the test ends.
+// OpenStore opens an empty store in a database of the kind that DatabaseAddress chooses, until the test ends.
 func OpenStore(t testing.TB) store.Store {
 	t.Helper()
 	return chosenKind(t).open(t)

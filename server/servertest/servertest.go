@@ -1,4 +1,4 @@
-// Package servertest starts the real server over a real database on loopback, checks every exchange with it against the
+// Package servertest starts the real server with a real database on loopback, checks every exchange with it against the
 // OpenAPI description, and issues certificates. Only tests and cmd/dev import it.
 package servertest
 
@@ -37,7 +37,7 @@ type Server struct {
 	client  *http.Client
 }
 
-// Start runs a server over two new databases, of the kind that DatabaseAddress chooses. Each option may change its
+// Start runs a server with two new databases, of the kind that DatabaseAddress chooses. Each option may change its
 // configuration before it starts.
 func Start(t testing.TB, options ...func(*server.Config)) *Server {
 	t.Helper()

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUserTimeout lets a connection break when its host is gone while data is on the way to it: keep-alives are sent
+// setUserTimeout lets a connection break when its host disappears while data is sent to it: keep-alives are sent
 // only on a quiet connection, and without this limit the kernel tries for a quarter of an hour.
 func setUserTimeout(network, _ string, conn syscall.RawConn) error {
 	if network == "unix" {

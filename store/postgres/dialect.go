@@ -45,7 +45,7 @@ const lockSigningKeys = `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
 // lockNewProperties lets one transaction at a time add properties. Others can update and delete existing ones.
 const lockNewProperties = `LOCK TABLE properties IN SHARE UPDATE EXCLUSIVE MODE`
 
-// snapshot is the transactions that had ended at a moment: those below next that were not running.
+// snapshot is the transactions that were complete at a moment: those below next that were not running.
 type snapshot struct {
 	next    uint64
 	running string // numbers separated by commas

@@ -114,7 +114,7 @@ func inCells(ranges []store.CellRange) string {
 }
 
 // customPlan, before the arguments of a statement, makes PostgreSQL plan it for them. The generic plan of a prepared statement knows
-// neither how rare a word or a city is, nor how far away a page is. It works behind a pooler of transactions too.
+// neither how rare a word or a city is, nor how large an offset is. It works behind a transaction pooler too.
 const customPlan = pgx.QueryExecModeExec
 
 // values are the arguments of the search and of a page.

@@ -129,7 +129,7 @@ func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) er
 	return committed(tx.Commit(ctx), conn)
 }
 
-// perform turns a panic in work into an error: on this goroutine it would end the process.
+// perform returns a panic in work as an error: on this goroutine it would end the process.
 func (db *DB) perform(work func(*session) error, s *session) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -288,7 +288,7 @@ func (w *writer) discardSession() {
 }
 
 // health is what keeps the database from taking writes. The log says it once, and again now and then, however many writes
-// fail; and once when it is over.
+// fail; and once when the database has recovered.
 type writeHealth struct {
 	log  *slog.Logger
 	path string

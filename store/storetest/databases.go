@@ -230,7 +230,7 @@ func createDatabase(ctx context.Context, address, name string) error {
 	return execute(ctx, "create the database "+name, address, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
 }
 
-// execute runs statements one after the other over one new connection.
+// execute runs statements one after the other on a new connection.
 func execute(ctx context.Context, doing, address string, statements ...string) error {
 	conn, err := pgx.Connect(ctx, address)
 	if err != nil {

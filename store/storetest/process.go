@@ -146,8 +146,8 @@ func findPgBouncer() (string, error) {
 	return "", errNoPgBouncer
 }
 
-// folder is a temporary folder that belongs to the account. It is removed when this process has exited in any way,
-// and so has every process that was started in it.
+// folder is a temporary folder that belongs to the account. It is removed once this process and every process
+// that was started in it have exited.
 type folder struct {
 	path    string
 	account account

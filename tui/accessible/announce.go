@@ -28,7 +28,7 @@ type location struct {
 	title  string
 }
 
-// maxLocations is how many places are remembered before all are forgotten.
+// maxLocations is how many locations are remembered before all are dropped.
 const maxLocations = 32
 
 // say prints lines.

@@ -165,7 +165,7 @@ func (s *session) takeLine(text string) tea.Cmd {
 	return s.setField(value)
 }
 
-// setField sets a value as typing would, and goes on if it is right.
+// setField sets a value as typing would, and moves to the next field if it is valid.
 func (s *session) setField(value string) tea.Cmd {
 	form, name := s.formProgress.form, s.formProgress.field
 	s.formProgress.text = nil

@@ -11,7 +11,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Overlay is a dialog over the screen. It has the keyboard.
+// Overlay is a dialog above the screen. It has the focus.
 type Overlay interface {
 	// Title and AccessibleText return in plain lines what View shows.
 	Title() string
@@ -31,7 +31,7 @@ type Question interface {
 	Overlay(shell *Shell) Overlay
 }
 
-// ConfirmDialog is a text that scrolls, with the way to confirm it always below: a key, or a word to type.
+// ConfirmDialog is a text that scrolls, above a line that always says how to confirm: by a key, or by typing a word.
 type ConfirmDialog struct {
 	ask    Confirm
 	keys   *actions.Registry

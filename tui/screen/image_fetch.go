@@ -248,7 +248,7 @@ var formats = map[string]struct {
 // image that takes all memory.
 func decode(ctx context.Context, raw []byte) (img image.Image, err error) {
 	defer func() {
-		if recover() != nil { // a decoder that stumbles over a stranger's bytes must not end the session
+		if recover() != nil { // a decoder that panics on foreign bytes must not crash the program
 			img, err = nil, errDamaged
 		}
 	}()

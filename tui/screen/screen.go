@@ -22,7 +22,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Screen is one screen. It sees no keys: the shell turns them into actions, or into text of the form that is shown. One goroutine
+// Screen is one screen. It sees no keys: the shell maps them to actions, or types them into the form that is shown. One goroutine
 // calls all methods, and none of them blocks.
 type Screen interface {
 	// Title names the screen in the header, such as "Perk Coffee for two".

@@ -58,7 +58,7 @@ type Server interface {
 	Client(scopes ...api.Scope) (id, secret string)
 }
 
-// Start runs a terminal UI of 80x24 over a real server, as a client with all scopes. Each change may alter the options.
+// Start runs a terminal UI of 80x24 with a real server, as a client with all scopes. Each change may alter the options.
 func Start(t testing.TB, server Server, changes ...func(*tui.Options)) *Driver {
 	t.Helper()
 	id, secret := server.Client()
@@ -76,7 +76,7 @@ func StartAs(t testing.TB, server Server, id, secret string, changes ...func(*tu
 // Noon is the time of StartWithHandler.
 var Noon = time.Date(2026, time.March, 10, 12, 0, 0, 0, time.UTC)
 
-// StartWithHandler runs the terminal UI over a handler instead of a service, at Noon: for golden files, and states that
+// StartWithHandler runs the terminal UI with a handler instead of a service, at Noon: for golden files, and states that
 // are hard to reach with a real server.
 func StartWithHandler(t testing.TB, service http.Handler, changes ...func(*tui.Options)) *Driver {
 	t.Helper()

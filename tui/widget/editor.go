@@ -18,7 +18,7 @@ const maxTyped = 20_000
 // editor is text that is being typed, as characters, with the cursor before one of them.
 type editor struct {
 	multiline bool // it has several lines
-	masked    bool // it is not seen, so that the cursor stays at its end
+	masked    bool // it is not seen, so the cursor stays behind the last character
 
 	characters []character
 	cursor     int
@@ -154,7 +154,7 @@ func (e *editor) move(to int) {
 	e.cursor, e.goalColumn = max(0, min(to, len(e.characters))), -1
 }
 
-// from walks left, or right with a step of 1, over characters that are wanted.
+// from moves left, or right with a step of 1, past characters that are wanted.
 func (e *editor) from(at, step int, wanted func(text string) bool) int {
 	for next := at + min(step, 0); next >= 0 && next < len(e.characters) && wanted(e.characters[next].text); next += step {
 		at += step

@@ -18,8 +18,8 @@ const (
 	Line   Kind = iota // one line of text
 	Secret             // one line that is never shown
 	Text               // several lines; Enter begins a new one
-	Switch             // "yes" or "no"; the blank changes it
-	Choice             // one of Options; the blank goes on to the next
+	Switch             // "yes" or "no"; the space bar toggles it
+	Choice             // one of Options; the space bar selects the next
 )
 
 // Yes and No are the values of a Switch.
@@ -178,8 +178,8 @@ func (f *Form) EnterSubmits() bool {
 	return len(f.entries) > 0 && (f.submitAnywhere || f.focus == len(f.entries)-1) && f.entries[f.focus].Kind != Text
 }
 
-// Takes tells whether the focused field needs the key itself: Enter in several lines, and the arrows while there is a line to go
-// to.
+// Takes tells whether the focused field needs the key itself: Enter in a multi-line field, and the up and down keys while there is a line
+// in that direction.
 func (f *Form) Takes(key string) bool {
 	e := f.entry(f.Focus())
 	if e.Kind != Text {
@@ -206,7 +206,7 @@ func (f *Form) Update(msg tea.Msg) (cmd tea.Cmd, edited bool) {
 	return nil, edited
 }
 
-// cycle handles the blank and the arrows; other keys do nothing in such a field.
+// cycle handles the space bar and the left and right keys; other keys do nothing in such a field.
 func (e *entry) cycle(key string) (edited bool) {
 	options := e.options()
 	if len(options) == 0 || key != " " && key != "right" && key != "left" {

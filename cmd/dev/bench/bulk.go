@@ -18,7 +18,7 @@ const bulkRows = 10_000
 // bulkCases are how many rows are sent at once. Eight is perksctl's default.
 var bulkCases = []int{8, manyConnections}
 
-// measureBulk compares redeeming the rows of a file with the same requests by the load generator, over both stores.
+// measureBulk compares redeeming the rows of a file with the same requests by the load generator, on both stores.
 func measureBulk(ctx context.Context, l *harness) (*table, error) {
 	result := newTable("Redeeming from a file (`bulk`)", "`perksctl perk redeem --file`", "perksctl", "bare load generator")
 	if err := l.addBulk(ctx, result, "SQLite", "sqlite:"+filepath.Join(l.Folder, "bulk.db")); err != nil {
@@ -35,7 +35,7 @@ func measureBulk(ctx context.Context, l *harness) (*table, error) {
 	return result, nil
 }
 
-// addBulk is measureBulk over one database.
+// addBulk is measureBulk on one database.
 func (l *harness) addBulk(ctx context.Context, result *table, store, database string) error {
 	load, err := l.newRedeemLoad(ctx, database, redeemUsers, 1)
 	if err != nil {
@@ -43,7 +43,7 @@ func (l *harness) addBulk(ctx context.Context, result *table, store, database st
 	}
 	var spent []time.Duration // of processors, on a row
 	for _, atOnce := range bulkCases {
-		rates, err := load.alternate(ctx, fmt.Sprintf("bulk over %s at %d", store, atOnce),
+		rates, err := load.alternate(ctx, fmt.Sprintf("bulk on %s at %d", store, atOnce),
 			contender{"perksctl", load.fromFile(atOnce, &spent)},
 			contender{"load generator", load.fromGenerator(atOnce)},
 		)

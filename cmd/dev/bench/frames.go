@@ -20,7 +20,7 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// How the terminal UI is measured: over how many perks, behind how slow a service, and with how many keys of each kind.
+// How the terminal UI is measured: how many perks there are, how slow the service is, and how many keys of each kind are pressed.
 const (
 	framePerks  = 1_000_000
 	frameDelay  = 2 * time.Second
@@ -51,7 +51,7 @@ func measureFrames(ctx context.Context, l *harness) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.logf("frames: pressing keys over %s perks, each response takes %s", grouped(framePerks), frameDelay)
+	l.logf("frames: pressing keys with %s perks, each response takes %s", grouped(framePerks), frameDelay)
 	t := newTableOf("worst, ms", "From a key to its frame (`frames`)", "what", "frames", "p50", "p99")
 	all, err := direct.Perks(ctx, client.PerkListOptions{})
 	if err != nil {
@@ -182,14 +182,14 @@ func (s *tuiDriver) until(ctx context.Context, what string, holds func() bool) e
 
 // wait handles messages for a while.
 func (s *tuiDriver) wait(ctx context.Context, d time.Duration) error {
-	over := time.After(d)
+	timeout := time.After(d)
 	for {
 		select {
 		case msg := <-s.msgs:
 			s.send(msg)
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-over:
+		case <-timeout:
 			return nil
 		}
 	}

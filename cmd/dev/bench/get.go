@@ -28,7 +28,7 @@ var getTargets = []struct {
 	target      target
 }{{manyConnections, target{0.9, atLeast}}, {16, target{}}, {1, target{}}}
 
-// measureGet compares reading one perk, its token checked, with the bare handler over the same database.
+// measureGet compares reading one perk, its token checked, with the bare handler on the same database.
 func measureGet(ctx context.Context, l *harness) (*table, error) {
 	c, err := l.postgres(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func measureWithGenerator(ctx context.Context, s *service, path string, connecti
 	return report.Rate(), err
 }
 
-// serveBare is what perksd's reads are compared with: a handler over net/http and pgx that returns the same bytes for
+// serveBare is what perksd's reads are compared with: a handler with net/http and pgx that returns the same bytes for
 // GET /v2/partners/perks/{id}, without tokens, limits, conditional requests or a log. It listens on a free loopback port,
 // which it prints on stderr, until ctx ends.
 func serveBare(ctx context.Context, database string) error {

@@ -122,7 +122,7 @@ func (l *harness) postgres(ctx context.Context) (*storetest.PostgresServer, erro
 // service is a program that serves perks, and a token for it.
 type service struct{ address, token string }
 
-// serve starts perksd over a database, with a client that may do everything.
+// serve starts perksd on a database, with a client that may do everything.
 func (l *harness) serve(ctx context.Context, database string) (*service, error) {
 	l.clients++
 	credentials, err := l.NewClient(ctx, fmt.Sprintf("bench-%d", l.clients), "--database", database)
@@ -143,15 +143,15 @@ func (l *harness) serve(ctx context.Context, database string) (*service, error) 
 	return s, err
 }
 
-// client calls the service over a transport; nil is the network.
-func (s *service) client(over http.RoundTripper) (*client.Client, error) {
-	return client.New(client.Config{BaseURL: s.url(""), Tokens: client.StaticToken(s.token), Transport: over})
+// client calls the service through a transport; nil is the network.
+func (s *service) client(transport http.RoundTripper) (*client.Client, error) {
+	return client.New(client.Config{BaseURL: s.url(""), Tokens: client.StaticToken(s.token), Transport: transport})
 }
 
 // url is an address of the API, such as url("/partners/perks").
 func (s *service) url(path string) string { return "http://" + s.address + "/v2" + path }
 
-// get is a request for an address of the API, as it goes over the wire.
+// get is a request for an address of the API, as it is sent.
 func (s *service) get(path string) []byte {
 	return fmt.Appendf(nil, "GET /v2%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, s.address, s.token)
 }

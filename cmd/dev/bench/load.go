@@ -204,7 +204,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return bytes.TrimSuffix(line[:len(line)-1], []byte("\r")), nil
 }
 
-// whole turns the end of the connection into an error: there is always more to come.
+// whole makes the end of the connection an error: the response is incomplete.
 func whole(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

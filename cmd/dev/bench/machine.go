@@ -62,7 +62,7 @@ func memoryTotal(info []byte) string {
 	return unknown + " amount"
 }
 
-// measureSyncs writes the same 8 KiB of a file over and over, as a database writes its log, and waits for the disk each
+// measureSyncs writes the same 8 KiB of a file again and again, as a database writes its log, and waits for the disk each
 // time.
 func measureSyncs(folder string, lasting time.Duration) (perSecond float64, err error) {
 	file, err := os.CreateTemp(folder, "perks-sync-")

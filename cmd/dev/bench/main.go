@@ -37,7 +37,7 @@ var sections = []section{
 	{"all", "perksctl's memory for a list of 1,000,000 perks", measureAll},
 	{"bulk", "redeeming the rows of a file, against a bare load generator", measureBulk},
 	{"bulk-million", "perksctl's memory for a file of 1,000,000 rows", measureBulkMillion},
-	{"frames", "the terminal UI from a key to its frame, over 1,000,000 perks", measureFrames},
+	{"frames", "the terminal UI from a key to its frame, with 1,000,000 perks", measureFrames},
 	{"queries", "lists of -perks perks, without HTTP", measureQueries},
 }
 

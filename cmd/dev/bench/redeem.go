@@ -87,7 +87,7 @@ func measureRedeemSQLite(ctx context.Context, l *harness) (*table, error) {
 	return result, nil
 }
 
-// measureReplicas compares redeeming one hot perk at two servers over one database with the same at one of them.
+// measureReplicas compares redeeming one hot perk at two servers of one database with the same at one of them.
 func measureReplicas(ctx context.Context, l *harness) (*table, error) {
 	c, err := l.postgres(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func measureReplicas(ctx context.Context, l *harness) (*table, error) {
 	return result, nil
 }
 
-// newRedeemLoad fills a database with so many users and hot perks, and starts services over it.
+// newRedeemLoad fills a database with so many users and hot perks, and starts services on it.
 func (l *harness) newRedeemLoad(ctx context.Context, database string, users int64, services int) (*redeemLoad, error) {
 	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", "0", "--users", fmt.Sprint(users+2)); err != nil { // alice and bob come first
 		return nil, err

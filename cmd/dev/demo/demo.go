@@ -1,4 +1,4 @@
-// Command demo shows the product at work: it starts the real perksd over sample data, walks perksctl through a working
+// Command demo shows the product at work: it starts the real perksd with sample data, runs perksctl through a working
 // day, and prints each command with its real output. It exits 0 only if every step did what it should.
 //
 // It drives the two programs as a person would, through their command lines alone, and knows nothing of their insides.
@@ -255,7 +255,7 @@ func terminalUI(ctx context.Context, s *shell) error {
 		return nil
 	}
 	const line = "perksctl tui"
-	s.say("And all day long: the terminal UI, over the same server. ? shows its keys, q quits.")
+	s.say("And at any time: the terminal UI, with the same server. ? shows its keys, q quits.")
 	fmt.Fprintf(s.out, "$ %s\n", line)
 	cmd := s.shell(ctx, line)
 	for _, name := range []string{"COLORTERM", "NO_COLOR", "LANG", "LC_ALL", "TMUX", "TERM_PROGRAM"} {

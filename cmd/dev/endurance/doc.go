@@ -8,5 +8,5 @@
 // Its servers are perksd's own, and one that is not ours: it has never heard of idempotency keys and makes a redemption of
 // everything that it is sent. These tests are in the files whose names begin with bulk.
 //
-// PERKS_ENDURANCE=long runs the tests that kill over as many rows as make endurance does; without it they are small.
+// PERKS_ENDURANCE=long runs the killing tests with as many rows as make endurance does; without it they are small.
 package endurance

@@ -83,7 +83,7 @@ var (
 	allowed   = regexp.MustCompile(`^[A-Za-z0-9.+~]+$`)
 )
 
-// debianVersion turns a version of git describe into one that Debian sorts correctly: a candidate before its release (~), a
+// debianVersion converts a version of git describe to one that Debian sorts correctly: a candidate before its release (~), a
 // commit after a release behind it (+). Without a tag the commit's date decides.
 func debianVersion(version string, date time.Time) (string, error) {
 	rest, dirty := strings.CutSuffix(version, "-dirty")
@@ -227,7 +227,7 @@ func writeSums(folder string) error {
 
 const (
 	built   = "bin"         // make package has put the programs here, linux_ARCH/, and the manual pages, man/
-	staged  = "bin/stage"   // what is made of them on the way
+	staged  = "bin/stage"   // intermediate files
 	results = "bin/package" // what people install
 )
 

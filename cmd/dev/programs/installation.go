@@ -1,5 +1,5 @@
-// Package programs runs the real perksd and perksctl for tests, the demo, the benchmarks and the pictures: over databases of
-// their own, in an environment that nothing else on the machine reaches.
+// Package programs runs the real perksd and perksctl for tests, the demo, the benchmarks and the pictures: on databases of
+// their own, in an environment isolated from the rest of the machine.
 //
 // It knows the programs' command lines and HTTP addresses, and nothing of how either is made.
 package programs
@@ -57,7 +57,7 @@ var built = sync.OnceValues(func() (path string, err error) {
 	return path, Build(context.Background(), folder, "example.com/perks/cmd/perksd")
 })
 
-// Installation is perksd over one database.
+// Installation is perksd with one database.
 type Installation struct {
 	Environment []string // what its commands find beside the address of the database, each as NAME=VALUE
 
@@ -91,7 +91,7 @@ func InstallOn(t testing.TB, disk *Disk) *Installation {
 	return i
 }
 
-// Command is a command line of perksd over the database, with nothing in its environment but what it was given.
+// Command is a command line of perksd for the database, with nothing in its environment but what it was given.
 func (i *Installation) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(i.program, args...)
 	if i.disk != nil {
@@ -293,14 +293,14 @@ func (i *Installation) Token(url string) string {
 }
 
 // TokenOf gets a token for a client from the server at the address.
-func TokenOf(t testing.TB, over *http.Client, url, id, secret string) api.Token {
+func TokenOf(t testing.TB, through *http.Client, url, id, secret string) api.Token {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodPost, url+"/v2/auth/token", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.SetBasicAuth(id, secret)
-	response, err := over.Do(request)
+	response, err := through.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // header is one line of a request's head.
 type header struct{ name, value string }
 
-// request is one request before it goes over the wire.
+// request is one request before it is sent.
 type request struct {
 	number  int
 	method  string
@@ -27,7 +27,7 @@ type request struct {
 	corrupt func([]byte) []byte // what happens to the bytes on the wire; nil is nothing
 }
 
-// bytes is the request as it goes over the wire.
+// bytes is the request as it is sent.
 func (r *request) bytes(host string) []byte {
 	var wire bytes.Buffer
 	fmt.Fprintf(&wire, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.method, r.target, host)

@@ -3,7 +3,7 @@
 // if anything was redeemed twice.
 //
 // It sees the server from outside: bytes over a connection, the process's memory, its log and its database. A request
-// follows from the seed and its number alone, so that one that failed can be looked at again with -only.
+// follows from the seed and its number alone, so that a failed one can be repeated with -only.
 package main
 
 import (
@@ -114,7 +114,7 @@ func (s *storm) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// work sends one request after the other over a connection of its own.
+// work sends one request after the other on a connection of its own.
 func (s *storm) work(ctx context.Context) error {
 	w := &wire{address: s.target.address()}
 	defer w.close()
@@ -178,7 +178,7 @@ func (s *storm) report(things ...string) {
 	s.findings = append(s.findings, things[:min(len(things), maxFindings-len(s.findings))]...)
 }
 
-// print tells what has come of the storm, and what is wrong with what it has left behind.
+// print writes the results, and the problems found in the database afterwards.
 func (s *storm) print(out io.Writer, left []string) {
 	s.report(left...)
 	fmt.Fprintf(out, "%d requests in %s, seed %d\n", s.options.requests, time.Since(s.begun).Round(time.Second), s.options.seed)

@@ -14,7 +14,7 @@ import (
 	"example.com/perks/store"
 )
 
-// target is a perksd over databases of its own, the live one and a sandbox, and who may call it.
+// target is a perksd with its own live database and sandbox, and the clients that may call it.
 type target struct {
 	workspace programs.Workspace
 	server    *programs.Process

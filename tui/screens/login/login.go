@@ -1,5 +1,5 @@
-// Package login is the screen to log in, and to switch the profile. It opens first if nobody is logged in, and over another screen when a
-// session has expired.
+// Package login is the screen to log in, and to switch the profile. It opens first if nobody is logged in, and on top of another screen
+// when a session has expired.
 package login
 
 import (

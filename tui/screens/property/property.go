@@ -94,7 +94,7 @@ func (s *Screen) load() tea.Cmd {
 	)
 }
 
-// inSandbox keeps changes that are meant for the sandbox away from live data: the sandbox has no properties.
+// inSandbox tells whether the sandbox is used. It has no properties, and a change meant for it must not reach live data.
 func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }
 
 // Resize keeps the current conflict in sight.

@@ -16,11 +16,11 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// item is one perk that is redeemed for one user, over all attempts.
+// item is one perk that is redeemed for one user, with all its attempts.
 type item struct {
 	client.Redeeming
 	perk     api.Perk
-	at       time.Time                       // when the last attempt ended; zero if none has since it was confirmed
+	at       time.Time                       // when the last attempt since the confirmation was completed; zero before that
 	givenUp  bool                            // a person has stopped checking the outcome
 	existing *screen.Loader[*api.Redemption] // the user's redemption of the same perk, if the service refuses another; nil if none is found
 }

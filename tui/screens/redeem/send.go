@@ -81,7 +81,7 @@ func (s *Screen) step() tea.Cmd {
 	return s.attempt(next, false)
 }
 
-// attempt sends an item, or only checks what became of it. The reply goes to handleReply.
+// attempt sends an item, or only checks its outcome. The reply goes to handleReply.
 func (s *Screen) attempt(i *item, checkOnly bool) tea.Cmd {
 	if s.sender.Busy() {
 		return nil
