@@ -68,7 +68,7 @@ func invalidJSON(err error) error {
 	return Errorf(CodeInvalidJSON, "The JSON is not valid: %s.", err)
 }
 
-// FormMembers turns a decoded form into members, in alphabetical order.
+// FormMembers converts a decoded form to members, in alphabetical order.
 func FormMembers(form url.Values) []Member {
 	var members members
 	for name, values := range form {
@@ -124,7 +124,7 @@ func listNumber(name, list string) (int, bool) {
 	return number, isPrefixed && isClosed && err == nil && number >= 0 && strconv.Itoa(number) == text
 }
 
-// CellMembers turns a CSV row into members. An empty cell is null, which clears the field; a missing column keeps the field.
+// CellMembers converts a CSV row to members. An empty cell is null, which clears the field; a missing column keeps the field.
 func CellMembers(header, cells []string) []Member {
 	var members members
 	for i, text := range cells[:min(len(cells), len(header))] {

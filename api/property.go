@@ -325,7 +325,7 @@ func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
 	}))
 }
 
-// PropertyChanges returns the patch that turns before into after. Prices are compared as numbers: 250 equals 250.00.
+// PropertyChanges returns the patch that changes before to after. Prices are compared as numbers: 250 equals 250.00.
 func PropertyChanges(before, after Property) PropertyPatch {
 	var changes PropertyPatch
 	for _, field := range propertyFields {

@@ -126,7 +126,7 @@ func Environment() []Meaning {
 		{session.EnvAPIURL, "the address of the API"},
 		{session.EnvClientID, "the id of the client"},
 		{session.EnvClientSecret, "the secret of the client; with the two above no login is needed"},
-		{session.EnvToken, "a bearer token, in place of id and secret"},
+		{session.EnvToken, "a bearer token, instead of id and secret"},
 		{session.EnvProfile, "the profile to use"},
 		{session.EnvCACert, "a PEM file of certificates to trust as well"},
 		{session.EnvConfigDir, "the folder of the configuration"},

@@ -176,7 +176,7 @@ type Fetch struct {
 	Skip, Take int64
 }
 
-// Fetch returns the shorter way to read the window of a list of total items. It takes nothing if the window is past the end.
+// Fetch returns how to read the window of a list of total items from its nearer end. It takes nothing if the window is past the end.
 func (w Window) Fetch(total int64) Fetch {
 	skip := w.Offset()
 	if skip >= total {

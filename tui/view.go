@@ -163,7 +163,7 @@ func (a *App) keyNow(id actions.ID) string {
 	return ""
 }
 
-// withOverlay draws the top overlay over the screen, in a box if there is space.
+// withOverlay draws the top overlay on the screen, in a box if there is space.
 func (a *App) withOverlay(view string, height int) string {
 	o := a.Overlay()
 	if o == nil {
@@ -194,7 +194,7 @@ func (a *App) withOverlay(view string, height int) string {
 	return display.Overlay(view, strings.Join(box, "\n"), (a.width-width-4)/2, max(0, (height-len(box))/3))
 }
 
-// withToast draws the last message over the bottom of the screen, at most a third of it.
+// withToast draws the last message on the bottom of the screen, at most a third of it.
 func (a *App) withToast(view string, height int) string {
 	toast := a.status.shown
 	if toast == nil {

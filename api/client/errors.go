@@ -145,7 +145,7 @@ var codes = map[int]api.Code{
 	http.StatusGatewayTimeout:        api.CodeUnavailable,
 }
 
-// refusal turns an unsuccessful response into an Error. It reads the service's own bodies, problem details (RFC 9457), OAuth
+// refusal makes an Error of an unsuccessful response. It reads the service's own bodies, problem details (RFC 9457), OAuth
 // errors (RFC 6749, section 5.2) and short plain text.
 func refusal(sent call, e *requestState, res *resty.Response) *Error {
 	var body errorBody

@@ -214,7 +214,7 @@ func Restore(cell string) string {
 	return cell
 }
 
-// exact returns a cell that Restore turns into the text: the text itself, unless it looks neutralised.
+// exact returns a cell that Restore converts back to the text: the text itself, unless it looks neutralised.
 func exact(text string) string {
 	if Restore(text) == text {
 		return text

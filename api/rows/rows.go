@@ -90,7 +90,7 @@ func NewReader(r io.Reader, format Format) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, 64<<10), format: format}
 }
 
-// Rows yields every record in the order of the file. It can be ranged over once.
+// Rows yields every record in the order of the file. It can be iterated once.
 //
 // A *RowError stands for one record that cannot be read, and the next records follow it. Any other error is the last
 // thing that is yielded: the file cannot be read, or it is so damaged that the next record cannot be found.

@@ -42,7 +42,7 @@ func New(s *session.Session) *cobra.Command {
 		Use:   "auth",
 		Short: "Log in and out",
 		Long: "Log in with the id and secret of a client. With " + session.EnvAPIURL + ", " + session.EnvClientID + " and\n" +
-			session.EnvClientSecret + " set, or " + session.EnvToken + " in place of the last two, no login is needed.\n\n" +
+			session.EnvClientSecret + " set, or " + session.EnvToken + " instead of the last two, no login is needed.\n\n" +
 			"Secrets are saved in the keyring of the operating system; if none replies within 3 seconds, or with\n" +
 			session.EnvKeyring + "=off, in a file that only you can read.",
 		Example: "  perksctl auth login --api-url https://perks.example/v2 --client-id acme\n  perksctl auth status",

@@ -61,7 +61,7 @@ func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
 	return r.conclude(ctx, s, err)
 }
 
-// run is one run over the rows of an input.
+// run is one pass through the rows of an input.
 type run struct {
 	*runState
 	stats
@@ -239,8 +239,8 @@ func (r *run) next(j *job) *job {
 	return queue[0]
 }
 
-// gcPercentFor sets the garbage collector's target. A run over few rows has a small heap and would collect constantly, so it may
-// have as much garbage as a run over a million rows.
+// gcPercentFor sets the garbage collector's target. A run of few rows has a small heap and would collect constantly, so it may
+// have as much garbage as a run of a million rows.
 func gcPercentFor(rows int64) (percent int) {
 	const usual, garbage, heap, perRow = 100, 16 << 20, 4 << 20, 12
 	if rows == 0 { // unknown

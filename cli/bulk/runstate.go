@@ -21,7 +21,7 @@ type runState struct {
 	partial    bool        // the run stopped before the last row
 }
 
-// openRunState resumes from the files of earlier runs over the same rows, or creates new ones. It refuses the files of another
+// openRunState resumes from the files of earlier runs of the same rows, or creates new ones. It refuses the files of another
 // command or another server: their rows would count as done.
 func openRunState(f Flags, out io.Writer, mark uint32, now time.Time) (*runState, error) {
 	path, err := f.checkPaths(out)

@@ -138,7 +138,7 @@ func Confirm(ctx context.Context, s *Streams, yes bool, question string) error {
 	return nil
 }
 
-// OrFile allows --file, whose value file points to, in place of the arguments.
+// OrFile allows --file, whose value file points to, instead of the arguments.
 func OrFile(file *string, arguments cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if *file == "" {

@@ -301,7 +301,7 @@ func (e *yamlEncoder) write(r record, isItem bool) error {
 	return err
 }
 
-// readNode turns JSON into a YAML node, with members in their order and numbers as they are written.
+// readNode reads JSON as a YAML node, with members in their order and numbers as they are written.
 func readNode(dec *json.Decoder) (*yaml.Node, error) {
 	token, err := dec.Token()
 	if err != nil {

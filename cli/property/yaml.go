@@ -51,7 +51,7 @@ func write(heading string, p api.Property) string {
 	return text
 }
 
-// writeField writes one field with the line feed at its end.
+// writeField writes one field with its line feed.
 func writeField(field api.PropertyField, p api.Property) string {
 	text, texts := field.Name+":", field.Texts(p)
 	switch {

@@ -221,7 +221,7 @@ func (c *tokenCache) token(ctx context.Context) (Token, error) {
 	return c.current, err
 }
 
-// Replace obtains a token in place of a refused one, unless another process or goroutine has done so.
+// Replace obtains a token to replace a refused one, unless another process or goroutine has done so.
 func (c *tokenCache) Replace(ctx context.Context, refused string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

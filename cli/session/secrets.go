@@ -96,7 +96,7 @@ func (s *Secrets) Get(ctx context.Context, key SecretKey) (string, error) {
 
 const loginWithout = EnvKeyring + "=off perksctl auth login"
 
-// Set saves the secret in place of an earlier one: in the keyring, or in the file if there is no keyring.
+// Set saves the secret, replacing an earlier one: in the keyring, or in the file if there is no keyring.
 func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (SavedSecret, error) {
 	inFile := SavedSecret{Location: InFile, File: s.path}
 	if s.keyring == nil {

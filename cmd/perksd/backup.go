@@ -105,7 +105,7 @@ func (p *program) restoreCommand() *cobra.Command {
 // carryOver is the last step of restoring a PostgreSQL database, after pg_restore.
 func (p *program) carryOver(ctx context.Context, db database, address string, r *restoration) error {
 	if _, isFile := db.(sqliteFile); isFile {
-		return usageError{errors.New("name the backup: perksd restore FILE; over SQLite the former database is the file that is replaced")}
+		return usageError{errors.New("name the backup: perksd restore FILE; with SQLite the former database is the file that is replaced")}
 	}
 	if setUp, err := isSetUp(ctx, db); err != nil || !setUp {
 		return cmp.Or(err, fmt.Errorf("perksd was never set up in the database %s; fill it with pg_restore first, as 'perksd restore FILE' says", db.name()))
@@ -235,7 +235,7 @@ func (r *restoration) readFormer(ctx context.Context, former store.Store, err er
 	}
 }
 
-// applyTo changes the restored database. If it fails or is interrupted, start over from the backup: its own changes would make the backup
+// applyTo changes the restored database. If it fails or is interrupted, start again from the backup: its own changes would make the backup
 // look newer than the former database.
 func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 	backup, err := readCredentials(ctx, restored, r.at)

@@ -242,7 +242,7 @@ func (h postgresHost) String() string {
 }
 
 var errAddress = errors.New("the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE, " +
-	"with %XX in place of characters such as / and @ in a password")
+	"with %XX instead of characters such as / and @ in a password")
 
 // newPostgresDatabase parses the address as libpq does, with what the environment adds to it.
 func newPostgresDatabase(address string) (*postgresDatabase, error) {

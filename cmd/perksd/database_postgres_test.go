@@ -67,7 +67,7 @@ func TestAnInvalidAddressIsNotShown(t *testing.T) {
 		"postgres://perks:hunter2@db.example/perks?sslmode=sometimes",
 	} {
 		newOperatorOf(t, address).refuses(exitUsage, "the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE, "+
-			"with %XX in place of characters such as / and @ in a password", "migrate")
+			"with %XX instead of characters such as / and @ in a password", "migrate")
 	}
 }
 

@@ -245,7 +245,7 @@ func TestARestoreWithUnknownRevocationsIsRefused(t *testing.T) {
 		})
 	}
 	o := newSQLiteOperator(t)
-	o.refuses(exitUsage, "name the backup: perksd restore FILE; over SQLite the former database is the file that is replaced", "restore", "--forget-revocations")
+	o.refuses(exitUsage, "name the backup: perksd restore FILE; with SQLite the former database is the file that is replaced", "restore", "--forget-revocations")
 	o.env["PERKSD_FORGET_REVOCATIONS"] = "true"
 	o.must("client", "create", "--name", "Acme", "--id", "acme")
 	o.must("backup", o.path("copy.db"))

@@ -28,7 +28,7 @@ CREATE TABLE perks (
 );
 
 -- One index for each sort key and direction, because the id is ascending and nulls are last in both. Each also holds the
--- dates, so that a page of ids is found without reading the perks that are skipped, over or yet to begin.
+-- dates, so that a page of ids is found without reading the perks that are skipped, expired or not yet started.
 CREATE INDEX perks_title_asc          ON perks (title_fold, id) INCLUDE (valid_to, valid_from);
 CREATE INDEX perks_title_desc         ON perks (title_fold DESC, id) INCLUDE (valid_to, valid_from);
 CREATE INDEX perks_category_asc       ON perks (category_fold, id) INCLUDE (valid_to, valid_from);
@@ -54,8 +54,8 @@ CREATE INDEX perks_in_cell     ON perks (cell, created_at DESC, id) INCLUDE (lat
 CREATE INDEX perks_with_words  ON perks USING gin (words);
 
 -- Apart from perks, because every redemption rewrites it and a perk's row is long. Whoever changes what is held of a perk
--- locks its row here before anything else; the room left in each page keeps the new versions of a row beside the old. That
--- works while no index looks at held itself, not even in its condition: sold_out changes only with the last unit.
+-- locks its row here before anything else; the free space in each page keeps new versions of a row on the same page. That
+-- works only while no index covers held itself, not even in its condition: sold_out changes only with the last unit.
 CREATE TABLE perk_stock (
     perk_id  text COLLATE "C" PRIMARY KEY REFERENCES perks (id),
     stock    bigint, -- units in all; null is without limit

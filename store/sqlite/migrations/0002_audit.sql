@@ -1,8 +1,8 @@
 CREATE INDEX audit_by_actor ON audit (actor, at, row);
 CREATE INDEX audit_by_action ON audit (action, at, row);
 
--- REPLACE deletes what is in its way without a word to the triggers of deletion. New entries come last, which is also how
--- those who follow the log know them.
+-- REPLACE deletes conflicting rows without firing the triggers of deletion. New entries come last, which is also how
+-- followers of the log recognise them.
 CREATE TRIGGER audit_is_not_replaced BEFORE INSERT ON audit
 WHEN EXISTS (SELECT 1 FROM audit WHERE row = NEW.row)
 BEGIN SELECT raise(ABORT, 'the audit log is append-only'); END;

@@ -1,5 +1,5 @@
--- No rows elsewhere make an exception: they could be moved aside. Resetting a sandbox takes this trigger away while it
--- deletes, and puts it back.
+-- No exception depends on rows of other tables, because those could be moved. Resetting a sandbox drops this trigger
+-- while it deletes, and creates it again.
 DROP TRIGGER redemptions_stay;
 
 CREATE TRIGGER redemptions_stay BEFORE DELETE ON redemptions
