@@ -26,6 +26,7 @@ AT_ONCE ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 
 # The tests of package endurance measure times and memory under load, so nothing runs beside them.
 .PHONY: test
+test test-all test-postgres databases race: export TMPDIR := $(shell .ci/temporary-folder)
 test: test-programs lint ## run every check and every test
 	@$(MAKE) --no-print-directory -j 2 test-all test-postgres
 	go test -vet=off ./cmd/dev/endurance
@@ -73,7 +74,9 @@ storm: ## send a million generated requests to a running server, and check every
 race: test-programs ## run the tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./...
 
+# Collecting garbage less often takes a tenth less of the compiler's time, and a quarter less of vet's.
 .PHONY: lint
+lint: export GOGC := 400
 lint: ## check formatting, vet and staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then \
 		echo "These files are not formatted; run 'make fmt':"; echo "$$unformatted"; exit 1; fi

@@ -65,7 +65,7 @@ func TestAuditRefuses(t *testing.T) {
 
 func TestAuditFollowShowsOldAndNewEntries(t *testing.T) {
 	o := withRedemptions(t)
-	o.ticks = make(chan time.Time)
+	o.ticks = make(chan time.Time, 1) // so that a poll which already printed what comes next does not block the tick after it
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
 	out, in := io.Pipe()

@@ -20,14 +20,13 @@ var migrated = storetest.MigratedDatabases{Migrate: func(ctx context.Context, ad
 	return db.Close()
 }}
 
-// connections are the modes to connect to PostgreSQL: with prepared statements, without them, and through PgBouncer in
-// transaction mode, which needs the latter.
+// connections are the modes to connect to PostgreSQL: with prepared statements, and without them, through PgBouncer in transaction
+// mode. What holds there holds without PgBouncer, because the driver sends the same.
 var connections = []struct {
 	name          string
 	migrated, new func(t testing.TB) string
 }{
 	{"prepared", with("cache_statement", migrated.Direct), with("cache_statement", storetest.PostgresDatabase)},
-	{"simple", with("simple_protocol", migrated.Direct), with("simple_protocol", storetest.PostgresDatabase)},
 	{"pgbouncer", migrated.BehindPgBouncer, storetest.PgBouncerDatabase},
 }
 
