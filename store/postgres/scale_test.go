@@ -49,7 +49,7 @@ const manyPerks = `
 		lat, lng, floor((lat + 90) * 10)::int * 3600 + floor((lng + 180) * 10)::int, 'auto', 'Something for everyone',
 		array_to_tsvector(ARRAY['all', 't' || title, 'c' || city]
 			|| CASE WHEN i % 7 < 4 THEN ARRAY['half'] END || CASE WHEN i % 1000 = 3 THEN ARRAY['rare'] END)
-	FROM generate_series(1, 200000) AS i
+	FROM generate_series(1, 100000) AS i
 		CROSS JOIN LATERAL (SELECT i * 7 % 4999 AS title, nullif(i * 11 % 1999, 0) AS shop, nullif(i % 6, 0) AS category,
 			floor(300 * power(i * 13 % 10007 / 10007.0, 2))::int AS city) AS a
 		CROSS JOIN LATERAL (SELECT CASE WHEN i % 10 > 0 THEN 40 + city * 0.1 + (i % 101 - 50) / 250.0 END AS lat,

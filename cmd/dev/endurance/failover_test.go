@@ -129,8 +129,11 @@ func (p *pair) readUntil(token string, stop func() bool) {
 		p.Fatal(err)
 	}
 	defer conn.Close(p.Context())
+	pace := time.NewTicker(busyInterval)
+	defer pace.Stop()
 	slowest, most := time.Duration(0), 0
 	eventually(p.T, atLast, "a write was answered while the standby was down", func() bool {
+		<-pace.C
 		for _, path := range []string{"/perks", "/perks/rush", "/perks/users/u-0000?type=redeemed"} {
 			for _, s := range p.servers {
 				begun := time.Now()

@@ -252,7 +252,10 @@ func TestRotatedKeysRefuseNoTokenOnAnyReplica(t *testing.T) {
 	waitForNewKey := func() {
 		last := i.Must("", "keys", "list", "-o", "jsonl")
 		last = last[:strings.IndexByte(last, '\n')]
+		pace := time.NewTicker(busyInterval)
+		defer pace.Stop()
 		eventually(t, 3*server.KeyActivationDelay, "all replicas signed with the new key", func() bool {
+			<-pace.C
 			return !slices.ContainsFunc(issueAndTry(), func(key string) bool { return !strings.Contains(last, key) })
 		})
 	}
