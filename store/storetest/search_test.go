@@ -242,7 +242,7 @@ func walkEveryOrder(f *fixture) {
 			want := sorted(perks, filter.match, keys, circle)
 			what := fmt.Sprintf("%s, sorted by %q", filter.name, api.FormatSort(keys))
 			f.finds(what, query, want...)
-			f.equal(what+", page by page", f.walk(query, 7), want)
+			f.equal(what+", page by page", f.walk(query, 16), want)
 		}
 	}
 }
