@@ -54,7 +54,7 @@ test-programs:
 screenshots: ## make the pictures of the terminal UI in docs/screenshots
 	go test -count=1 -run '^TestPictures$$' ./cmd/dev/pictures -update
 
-# The short form of these tests is part of make test.
+# A short form of these tests is part of make test, except the one of slow connections.
 .PHONY: endurance
 endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a million random steps in the terminal UI
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/dev/endurance

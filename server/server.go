@@ -263,7 +263,7 @@ func (s *service) readyz(c echo.Context) error {
 		err = s.config.Sandbox.Ready(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "The database does not accept writes now."), err) // for the log
+		return fmt.Errorf("%w (%w)", api.Errorf(api.CodeUnavailable, "The database does not accept writes now."), err) // for the log
 	}
 	return writeProbe(c, map[string]string{"status": "ready"})
 }
