@@ -17,7 +17,7 @@ func (t wireTime) MarshalJSON() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(append(make([]byte, 0, len(timeLayout)), '"'), timeLayout+`"`), nil
 }
 
-// asWire returns the value that is encoded in place of the given one. encoding/json copies and checks what each MarshalJSON
+// asWire returns the value that is encoded instead of the given one. encoding/json copies and checks what each MarshalJSON
 // returns, which doubled the memory for a list of large records. It switches on the type instead of looking for a method,
 // because a type that embeds a Perk would have the method too.
 func asWire(value any) any {

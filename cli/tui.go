@@ -247,7 +247,7 @@ func replaced(keys []string, from, to string) []string {
 // maxNotices is how many wait to be shown; more are dropped.
 const maxNotices = 32
 
-// newNotices returns a writer in place of standard error, which would corrupt the screen: each line becomes a notice of the
+// newNotices returns a writer that replaces standard error, which would corrupt the screen: each line becomes a notice of the
 // terminal UI. It never fails and never blocks.
 func newNotices() (messages io.Writer, notices chan string) {
 	notices = make(chan string, maxNotices)

@@ -34,7 +34,7 @@ func (v Version) Same(other Version) bool {
 type Editing struct {
 	ID     int64
 	Patch  api.PropertyPatch
-	Delete bool          // in place of Patch
+	Delete bool          // instead of Patch
 	ETag   string        // the version to change; "" is any
 	Base   *api.Property // that version as it was read; nil if it was not
 

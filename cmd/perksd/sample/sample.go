@@ -150,7 +150,7 @@ func (d Data) namedPerks() []store.PerkRecord {
 func (d Data) perk(i int64) store.PerkRecord {
 	words := vocabulary()
 	random := d.random(perkStream, i)
-	trade, place := pick(random, words.Trades), pick(random, words.Cities)
+	trade, city := pick(random, words.Trades), pick(random, words.Cities)
 	merchant := pick(random, words.MerchantNames) + " " + pick(random, trade.Merchants)
 	what, discount := pick(random, trade.Offers), pick(random, words.Discounts)
 	id := fmt.Sprintf("demo-%06d", i)
@@ -159,13 +159,13 @@ func (d Data) perk(i int64) store.PerkRecord {
 		Perk: api.Perk{
 			ID:           id,
 			Title:        strings.ReplaceAll(pick(random, words.Titles), "{what}", what),
-			Description:  fmt.Sprintf("%s %s at %s in %s. %s", discount, what, merchant, place.Name, pick(random, words.Remarks)),
+			Description:  fmt.Sprintf("%s %s at %s in %s. %s", discount, what, merchant, city.Name, pick(random, words.Remarks)),
 			Category:     maybe(random, 5, trade.Category),
 			MerchantName: maybe(random, 5, merchant),
 			ImageURL:     maybe(random, 30, "https://images.example/perks/"+id+".jpg"),
 			DiscountText: maybe(random, 20, discount),
 			Terms:        maybe(random, 40, pick(random, words.Terms)),
-			City:         place.Name,
+			City:         city.Name,
 			CreatedAt:    created,
 			UpdatedAt:    created.Add(time.Duration(random.between(0, 60*24)) * time.Second),
 		},
@@ -173,7 +173,7 @@ func (d Data) perk(i int64) store.PerkRecord {
 	}
 	perk.Title = strings.ToUpper(perk.Title[:1]) + perk.Title[1:]
 	perk.ValidFrom, perk.ValidTo = d.dates(random)
-	if lat, lng := random.near(place); random.chance(90) {
+	if lat, lng := random.near(city); random.chance(90) {
 		perk.Lat, perk.Lng = &lat, &lng
 	}
 	if random.chance(25) {
@@ -226,15 +226,15 @@ func (d Data) Properties(n int64, owner string) iter.Seq2[store.PropertyRecord, 
 func (d Data) property(id int64) api.Property {
 	words := vocabulary()
 	random := d.random(propertyStream, id)
-	place, home := pick(random, words.Cities), pick(random, words.Homes)
+	city, home := pick(random, words.Cities), pick(random, words.Homes)
 	bedrooms := random.between(0, 5)
 	perWeek := 120 + 90*bedrooms + random.between(0, 200)
 	p := api.Property{
 		ID:          id,
 		Title:       fmt.Sprintf("%s %s %s", pick(random, words.HomeQualities), home, pick(random, words.HomePlaces)),
-		Description: fmt.Sprintf("A %s in %s. %s", home, place.Name, pick(random, words.HomeRemarks)),
+		Description: fmt.Sprintf("A %s in %s. %s", home, city.Name, pick(random, words.HomeRemarks)),
 		Address:     fmt.Sprintf("%d %s", random.between(1, 180), pick(random, words.Streets)),
-		City:        place.Name,
+		City:        city.Name,
 		Postcode:    strconv.Itoa(random.between(10000, 99999)),
 		Images:      []string{},
 		PricePW:     price(fmt.Sprintf("%d.%s", perWeek, pick(random, []string{"00", "50", "95"}))),
@@ -245,7 +245,7 @@ func (d Data) property(id int64) api.Property {
 	for n := range random.between(0, 4) {
 		p.Images = append(p.Images, fmt.Sprintf("https://images.example/properties/%d-%d.jpg", id, n+1))
 	}
-	if lat, lng := random.near(place); random.chance(90) {
+	if lat, lng := random.near(city); random.chance(90) {
 		p.Lat, p.Lng = &lat, &lng
 	}
 	return p
