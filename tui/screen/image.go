@@ -129,6 +129,37 @@ func (i *Image) View(theme *widget.Theme, width, height int) []string {
 	return i.drawn.lines
 }
 
+// widthForBeside is the least width of an area with the image beside the text.
+const widthForBeside = 90
+
+// Beside divides an area between a text and the image: the image is beside the text if the area is wide, otherwise below it, and takes at
+// most half of the height. It returns the size that is left for the text, and what adds the image to the text in that size.
+func (i *Image) Beside(theme *widget.Theme, width, height int) (textWidth, textHeight int, join func(text string) string) {
+	below := width < widthForBeside
+	imageWidth := width
+	if !below {
+		imageWidth = width * 2 / 5
+	}
+	lines := i.View(theme, imageWidth, height/2)
+	switch {
+	case len(lines) == 0:
+		return width, height, func(text string) string { return text }
+	case below:
+		return width, height - len(lines), func(text string) string { return text + "\n" + strings.Join(lines, "\n") }
+	}
+	textWidth = width - imageWidth - 2
+	return textWidth, height, func(text string) string {
+		joined := strings.Split(text, "\n")
+		for n, line := range lines {
+			if n == len(joined) {
+				joined = append(joined, "")
+			}
+			joined[n] = display.Pad(joined[n], textWidth) + "  " + line
+		}
+		return strings.Join(joined, "\n")
+	}
+}
+
 // AccessibleText returns in words what View shows.
 func (i *Image) AccessibleText() string {
 	host := display.Line(imageHost(i.address))

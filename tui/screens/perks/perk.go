@@ -94,6 +94,11 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
+func (s *Detail) Close() {
+	s.read.Cancel()
+	s.image.Hide()
+}
+
 func (s *Detail) isGone() bool { return client.IsNotFound(s.read.Err) }
 
 func (s *Detail) Resize(width, height int) { s.width, s.height = width, height }
@@ -190,23 +195,13 @@ func validity(perk *api.Perk, now time.Time) string {
 	return "Valid " + until(*perk.ValidTo) + ", " + display.Until(*perk.ValidTo, now)
 }
 
-// widthForBeside is the least width with the image beside the facts.
-const widthForBeside = 90
-
 func (s *Detail) View() string {
 	if s.perk() == nil {
 		kind, title, advice := s.placeholder()
 		return widget.Notice(s.shell.Theme, kind, title, advice, s.width, s.height)
 	}
-	lines, image, width := s.layOut()
-	body := strings.Split(s.scroll.View(), "\n")
-	if s.width >= widthForBeside {
-		for i, line := range image {
-			body[i] = display.Pad(body[i], width) + "  " + line
-		}
-		image = nil
-	}
-	lines = append(append(lines, body...), image...)
+	lines, join := s.layOut()
+	lines = append(lines, strings.Split(join(s.scroll.View()), "\n")...)
 	if s.height >= heightForStatus {
 		lines = append(lines, s.statusLine())
 	}
@@ -216,12 +211,11 @@ func (s *Detail) View() string {
 // heightForStatus is the least height with a status line.
 const heightForStatus = 4
 
-// layOut fills in the facts, and returns the problem above them, the image, and the width of the facts. The image gets at most half of
-// the height.
-func (s *Detail) layOut() (problem, image []string, width int) {
+// layOut fills in the facts, and returns the problem above them, and what adds the image to them.
+func (s *Detail) layOut() (problem []string, join func(facts string) string) {
 	perk := s.perk()
 	if perk == nil {
-		return nil, nil, 0
+		return nil, nil
 	}
 	if text := s.problem(); text != "" {
 		problem = widget.Capped(s.shell.Theme.Bad, "! "+text, s.width, s.height/3)
@@ -230,19 +224,13 @@ func (s *Detail) layOut() (problem, image []string, width int) {
 	if s.height >= heightForStatus {
 		height--
 	}
-	width = s.width
-	if most := min(s.height, height) / 2; s.width < widthForBeside {
-		image = s.image.View(s.shell.Theme, s.width, most)
-		height -= len(image)
-	} else if image = s.image.View(s.shell.Theme, s.width*2/5, most); len(image) > 0 {
-		width -= s.width*2/5 + 2
-	}
+	width, height, join := s.image.Beside(s.shell.Theme, s.width, height)
 	s.scroll.Resize(width, height)
 	if of := (factsOf{s.known, s.reads, validity(perk, s.shell.Now()), width, s.shell.Theme}); s.of != of {
 		s.facts, s.of = s.drawFacts(perk, of), of
 	}
 	s.scroll.Set(s.facts)
-	return problem, image, width
+	return problem, join
 }
 
 // drawFacts draws the perk: first what it is and whether it is valid, then the small print.

@@ -1,7 +1,11 @@
 package property_test
 
 import (
+	"bytes"
+	"image"
+	"image/png"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -376,4 +380,46 @@ func TestTypedTextRunsNoActions(t *testing.T) {
 	if strings.TrimSpace(o.value("title")) != "" || len(o.proxy.sent()) != 0 {
 		t.Errorf("sent %q", o.proxy.sent())
 	}
+}
+
+// TestAChosenImageIsDrawn draws one of two images of a property, hides it, and draws it again until the property no longer has it.
+func TestAChosenImageIsDrawn(t *testing.T) {
+	var photo bytes.Buffer
+	if err := png.Encode(&photo, image.NewGray(image.Rect(0, 0, 40, 30))); err != nil {
+		t.Fatal(err)
+	}
+	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/kitchen.png" {
+			_, _ = w.Write(photo.Bytes())
+		}
+	}))
+	t.Cleanup(images.Close)
+	o := start(t, 42)
+	o.change(api.PropertyPatch{Images: api.Some([]string{images.URL + "/garden.png", images.URL + "/kitchen.png"})})
+	o.Press("R")
+	o.See("kitchen.png")
+
+	draw := func() {
+		o.Press("i")
+		o.See("Which image?")
+		o.Press("down", "enter")
+		o.See("Fetch an image from 127.0.0.1:", "The property has its image at")
+		o.Press("y")
+		o.See("Image from 127.0.0.1:", "Bright flat")
+	}
+	draw()
+	for _, size := range [][2]int{{120, 40}, {60, 20}} {
+		o.Resize(size[0], size[1])
+		o.See("Image from 127.0.0.1:", "Bright flat")
+	}
+	if text := o.App.Top().(interface{ AccessibleText() string }).AccessibleText(); !strings.Contains(text, "Drawn image: Image from 127.0.0.1:") {
+		t.Errorf("the accessible text has no image: %s", text)
+	}
+	o.Press("i")
+	o.Gone("Image from")
+
+	draw()
+	o.change(api.PropertyPatch{Images: api.Some([]string{images.URL + "/garden.png"})})
+	o.Press("R")
+	o.Gone("Image from")
 }

@@ -26,6 +26,7 @@ type Screen struct {
 	id         int64 // 0 until one is chosen
 	remembered bool
 	record     *screen.Loader[client.Version]
+	image      screen.Image
 	notes      []string // messages above the property or its edit
 	scroll     scroll
 
@@ -113,7 +114,10 @@ func (s *Screen) Form() *widget.Form {
 	return nil
 }
 
-func (s *Screen) Close() { s.record.Cancel() }
+func (s *Screen) Close() {
+	s.record.Cancel()
+	s.image.Hide()
+}
 
 func (s *Screen) Unsaved() string {
 	switch {
@@ -172,12 +176,13 @@ func (s *Screen) viewProperty() string {
 	if kind, title, advice := s.placeholder(); title != "" {
 		return widget.Notice(s.shell.Theme, kind, title, advice, s.width, s.height)
 	}
-	lines := s.introLines(s.banner(), nil)
-	for _, text := range widget.Pairs(s.shell.Theme, s.width, facts(s.record.Value.Property)) {
+	width, height, join := s.image.Beside(s.shell.Theme, s.width, s.height)
+	lines := introLines(width, s.banner(), nil)
+	for _, text := range widget.Pairs(s.shell.Theme, width, facts(s.record.Value.Property)) {
 		lines = append(lines, line{asDrawn, text})
 	}
-	s.scroll.layout(lines, s.width, s.height)
-	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
+	s.scroll.layout(lines, width, height)
+	return join(s.scroll.draw(s.shell.Theme, lines, width, height))
 }
 
 // placeholder is shown instead of the property; the title is empty if the property can be shown.
@@ -247,6 +252,9 @@ func (s *Screen) AccessibleText() string {
 		return widget.AccessibleNotice(kind, title, advice)
 	default:
 		lines = append(linearNotes(s.banner()), widget.AccessiblePairs(facts(s.record.Value.Property))...)
+		if s.image.Address() != "" {
+			lines = append(lines, "Drawn image: "+s.image.AccessibleText())
+		}
 	}
 	return strings.Join(lines, "\n")
 }

@@ -3,6 +3,7 @@ package property
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -62,7 +63,13 @@ func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
 		}
 		return s.handleSave(sent)
 	}
+	if cmd, mine := s.image.Handle(msg); mine {
+		return cmd
+	}
 	next, changed := s.record.Handle(msg)
+	if changed && !slices.Contains(s.record.Value.Property.Images, s.image.Address()) {
+		s.image.Hide()
+	}
 	switch {
 	case !changed:
 		return next
@@ -148,22 +155,25 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	case !s.record.Has:
 		why = "It was not loaded."
 	}
-	noEdit, noUndo, noImage := why, why, ""
+	noEdit, noUndo, noImage, noPicture := why, why, "", ""
 	if why == "" {
 		noUndo = s.whyNoUndo()
 	}
 	if why == "" && !s.drafts.known {
 		noEdit = "Its draft is being loaded."
 	}
-	if len(s.record.Value.Property.Images) == 0 {
-		noImage = "It has no images."
+	switch images := s.record.Value.Property.Images; len(images) {
+	case 0:
+		noImage, noPicture = "It has no images.", "It has no images."
+	case 1:
+		noPicture = screen.Sentence("", screen.CheckImage(images[0]))
 	}
 	var offers []actions.Offer
 	if s.unknown {
 		offers = actions.Enabled(actions.CheckAgain)
 	}
 	return append(append(offers, actions.EnabledUnless(actions.Edit, noEdit), actions.EnabledUnless(actions.Undo, noUndo), actions.EnabledUnless(actions.OpenImage, noImage),
-		actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Delete, why)), s.scroll.Moves()...)
+		actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Delete, why), actions.EnabledUnless(actions.Picture, noPicture)), s.scroll.Moves()...)
 }
 
 func (s *Screen) Do(id actions.ID) tea.Cmd {
@@ -194,7 +204,13 @@ func (s *Screen) doViewing(id actions.ID) tea.Cmd {
 	case actions.CopyID:
 		return s.shell.Copy(strconv.FormatInt(s.id, 10), "")
 	case actions.OpenImage:
-		return s.openImage()
+		return s.pickImage(s.shell.Browse)
+	case actions.Picture:
+		if s.image.Address() != "" {
+			s.image.Hide()
+			return nil
+		}
+		return s.pickImage(func(address string) tea.Cmd { return s.image.Toggle(s.shell, "The property", address) })
 	}
 	s.scroll.Do(id)
 	return nil
@@ -253,14 +269,15 @@ func (s *Screen) doMerging(id actions.ID) tea.Cmd {
 	return nil
 }
 
-func (s *Screen) openImage() tea.Cmd {
+// pickImage asks which image is meant if there are several.
+func (s *Screen) pickImage(then func(address string) tea.Cmd) tea.Cmd {
 	images := s.record.Value.Property.Images
 	if len(images) == 1 {
-		return s.shell.Browse(images[0])
+		return then(images[0])
 	}
 	options := make([]string, len(images))
 	for i, address := range images {
 		options[i] = display.Line(address)
 	}
-	return s.shell.Post(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd { return s.shell.Browse(images[index]) }})
+	return s.shell.Post(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd { return then(images[index]) }})
 }

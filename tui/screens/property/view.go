@@ -29,7 +29,7 @@ func (s *Screen) layoutReview() []line {
 	if !s.unfolded {
 		diffs = fold(diffs, s.width, s.shell.Key(actions.Open))
 	}
-	lines := append(s.introLines(s.notes, s.reviewIntro()), diffs...)
+	lines := append(introLines(s.width, s.notes, s.reviewIntro()), diffs...)
 	s.scroll.layout(lines, s.width, s.height)
 	if _, below := s.scroll.More(); below == 0 {
 		s.seen = true
@@ -82,22 +82,22 @@ func (s *Screen) reviewIntro() []string {
 // viewEditing draws the form below the notes, which get a third of the height at most.
 func (s *Screen) viewEditing() string {
 	theme := s.shell.Theme
-	var introLines []string
-	for _, l := range s.introLines(s.notes, nil) {
+	var notes []string
+	for _, l := range introLines(s.width, s.notes, nil) {
 		if l.text != "" {
-			introLines = append(introLines, l.role.style(theme).Render(l.text))
+			notes = append(notes, l.role.style(theme).Render(l.text))
 		}
 	}
-	if most := s.height / 3; len(introLines) > most {
-		introLines = introLines[:most]
+	if most := s.height / 3; len(notes) > most {
+		notes = notes[:most]
 		if most > 0 {
-			introLines[most-1] = display.Cut(introLines[most-1]+" …", s.width)
+			notes[most-1] = display.Cut(notes[most-1]+" …", s.width)
 		}
 	}
-	s.formTop = len(introLines)
+	s.formTop = len(notes)
 	s.edit.form.SetTheme(theme)
-	form := s.edit.form.View(s.width, s.height-len(introLines))
-	return display.Crop(strings.Join(append(introLines, form), "\n"), s.width, s.height)
+	form := s.edit.form.View(s.width, s.height-len(notes))
+	return display.Crop(strings.Join(append(notes, form), "\n"), s.width, s.height)
 }
 
 // viewMerging draws both sides, and scrolls to the current conflict once it has changed.
@@ -108,7 +108,7 @@ func (s *Screen) viewMerging() string {
 		status = []string{theme.Strong.Render(display.Cut(s.mergeStatus(), s.width))}
 	}
 	height := s.height - len(status)
-	intro := s.introLines(s.notes, s.mergeIntro())
+	intro := introLines(s.width, s.notes, s.mergeIntro())
 	diffs, from, to := drawDiffs(s.edit.merge.fieldDiffs(s.edit), s.width)
 	lines := append(intro, diffs...)
 	s.scroll.layout(lines, s.width, height)
@@ -185,13 +185,13 @@ func (s *scroll) draw(theme *widget.Theme, lines []line, width, height int) stri
 }
 
 // introLines is the notes and the introduction, and an empty line below them.
-func (s *Screen) introLines(notes, intro []string) []line {
+func introLines(width int, notes, intro []string) []line {
 	var lines []line
 	for _, note := range notes {
-		lines = append(lines, marked(asWarning, "! ", display.Line(note), s.width)...)
+		lines = append(lines, marked(asWarning, "! ", display.Line(note), width)...)
 	}
 	for _, text := range intro {
-		lines = append(lines, marked(asText, "", display.Line(text), s.width)...)
+		lines = append(lines, marked(asText, "", display.Line(text), width)...)
 	}
 	if len(lines) > 0 {
 		lines = append(lines, line{})
