@@ -210,7 +210,10 @@ func halfBlocks(img *image.RGBA, indexed bool) []string {
 		var line strings.Builder
 		var present [2]string
 		for x := range size.X {
-			for half := range min(2, size.Y-y) {
+			for half := range present {
+				if y+half == size.Y {
+					break
+				}
 				c := img.RGBAAt(x, y+half)
 				layer, colour := [...]string{"38", "48"}[half], ""
 				if indexed {
