@@ -119,19 +119,6 @@ const RaiseVersion = `UPDATE catalog SET version = version + 1`
 // rowColumns are those of a record's Row, for kinds with partial records.
 var rowColumns = columns(Integer, "line, absent")
 
-var partialProperties = partialKind[PropertyRecord]{
-	kind: PropertyKind, table: `properties`,
-	columns: slices.Concat(rowColumns, columns(Integer, "id"), columns(Text, "owner, title, description, address, city, postcode"),
-		columns(Texts, "images"), columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"), columns(Number, "lat, lng, deposit")),
-	values: func(p PropertyRecord) []any {
-		return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, PropertyValues(p))
-	},
-	missing: fmt.Sprintf(`CASE WHEN owner = '' THEN absent ELSE absent & ~%d END`, OwnerField),
-	scan:    ScanProperty,
-	known: Of("new", PropertyColumns) + `, ` + Of("old", PropertyColumns) + `
-		FROM staged AS new CROSS JOIN properties AS old WHERE old.id = new.id AND new.absent <> 0`,
-}
-
 func (o Operations) ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time) (Imported, error) {
 	properties := newImport("properties", by, at, rows, partialProperties.columns, partialProperties.values)
 	properties.merge = o.mergeProperties
@@ -159,33 +146,6 @@ func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
 			SELECT ` + PropertyColumns + ` FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`},
 	)
 	return created, changed, err
-}
-
-// ImportedPerkFields are the columns of perks that are copied from staged records, besides id, times of the record, words and stock.
-const ImportedPerkFields = `valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold, city_fold, ` +
-	`title, category, merchant_name, city, image_url, discount_text, description, terms`
-
-// partialPerks stages created_at and updated_at as null if the record lacks them.
-func (o Operations) partialPerks() partialKind[PerkRecord] {
-	return partialKind[PerkRecord]{
-		kind: PerkKind, table: `perks`, missing: `absent`, scan: scanPerkRecord,
-		columns: slices.Concat(rowColumns, columns(Text, "id"), columns(Instant, "valid_from, valid_to, created_at, updated_at"),
-			columns(Number, "lat, lng"), columns(Integer, "cell"), columns(Text, "approval"),
-			columns(Text, "title_fold, category_fold, merchant_name_fold, city_fold, title, category, merchant_name, city"),
-			columns(Text, "image_url, discount_text, description, terms"), columns(Texts, "words"), columns(Integer, "stock"), o.db.PerkColumns),
-		values: func(p PerkRecord) []any {
-			keys := p.Keys()
-			return append([]any{
-				p.Row.Line, int64(p.Row.Absent), p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt),
-				p.Lat, p.Lng, keys.Cell, string(cmp.Or(p.Approval, ApprovalAuto)),
-				keys.Title, keys.Category, keys.MerchantName, keys.City, p.Title, p.Category, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms, keys.Words, p.Stock,
-			}, o.db.PerkValues(p)...)
-		},
-		known: `new.lat, new.lng, new.stock, new.approval, ` + stagedPerkColumns.Replace(PerkColumns) + `,
-			p.lat, p.lng, s.stock, p.approval, ` + PerkColumns + `
-			FROM staged AS new CROSS JOIN perks AS p ` + o.db.Stock + ` WHERE p.id = new.id AND new.absent <> 0`,
-		args: []any{time.Time{}},
-	}
 }
 
 // stagedPerkColumns maps PerkColumns to columns of the staging table. $1 is the zero time, for a time that the record lacks.

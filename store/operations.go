@@ -39,21 +39,6 @@ func lock(tx Tx, statement string) error {
 	return err
 }
 
-// PerkColumns are the columns of perks AS p that make an api.Perk.
-const PerkColumns = `p.id, p.title, p.description, p.category, p.merchant_name, p.image_url, p.discount_text, p.terms, p.valid_from,
-	p.valid_to, p.city, p.created_at, p.updated_at`
-
-// ScanPerk reads PerkColumns.
-func ScanPerk(r Scanner) (p api.Perk, err error) {
-	return p, r.Scan(&p.ID, &p.Title, &p.Description, &p.Category, &p.MerchantName, &p.ImageURL, &p.DiscountText, &p.Terms, &p.ValidFrom,
-		&p.ValidTo, &p.City, &p.CreatedAt, &p.UpdatedAt)
-}
-
-func scanPerkRecord(r Scanner) (record PerkRecord, err error) {
-	record.Perk, err = ScanPerk(ScanAfter(r, &record.Lat, &record.Lng, &record.Stock, &record.Approval))
-	return record, err
-}
-
 func scanCategory(r Scanner) (c api.Category, err error) { return c, r.Scan(&c.ID, &c.Name) }
 
 // ScanRedemption reads the dialect's RedemptionColumns.

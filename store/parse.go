@@ -93,26 +93,6 @@ type field[R any] struct {
 	read     func(*R, api.Value) string
 }
 
-var perkFields = []field[PerkRecord]{
-	{"id", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.ID })},
-	{"title", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.Title })},
-	{"description", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.Description })},
-	{"category", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.Category })},
-	{"merchant_name", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.MerchantName })},
-	{"image_url", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.ImageURL })},
-	{"discount_text", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.DiscountText })},
-	{"terms", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.Terms })},
-	{"valid_from", false, pointer(storedTime, func(p *PerkRecord) **time.Time { return &p.ValidFrom })},
-	{"valid_to", false, pointer(storedTime, func(p *PerkRecord) **time.Time { return &p.ValidTo })},
-	{"city", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.City })},
-	{"created_at", false, value(storedTime, func(p *PerkRecord) *time.Time { return &p.CreatedAt })},
-	{"updated_at", false, value(storedTime, func(p *PerkRecord) *time.Time { return &p.UpdatedAt })},
-	{"lat", false, pointer(api.Value.Float, func(p *PerkRecord) **float64 { return &p.Lat })},
-	{"lng", false, pointer(api.Value.Float, func(p *PerkRecord) **float64 { return &p.Lng })},
-	{"stock", false, pointer(api.Value.Int, func(p *PerkRecord) **int64 { return &p.Stock })},
-	{"approval", false, value(api.Value.Text, func(p *PerkRecord) *string { return (*string)(&p.Approval) })},
-}
-
 var categoryFields = []field[api.Category]{
 	{"id", true, value(api.Value.Text, func(c *api.Category) *string { return &c.ID })},
 	{"category_name", true, value(api.Value.Text, func(c *api.Category) *string { return &c.Name })},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,4 +135,17 @@ func (o Operations) RestoreProperty(ctx context.Context, id int64, by Actor, at 
 
 func (o Operations) ExportProperties(ctx context.Context) iter.Seq2[PropertyRecord, error] {
 	return stream(ctx, o.db, "export properties", ScanProperty, `SELECT `+PropertyColumns+` FROM properties ORDER BY id`)
+}
+
+var partialProperties = partialKind[PropertyRecord]{
+	kind: PropertyKind, table: `properties`,
+	columns: slices.Concat(rowColumns, columns(Integer, "id"), columns(Text, "owner, title, description, address, city, postcode"),
+		columns(Texts, "images"), columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"), columns(Number, "lat, lng, deposit")),
+	values: func(p PropertyRecord) []any {
+		return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, PropertyValues(p))
+	},
+	missing: fmt.Sprintf(`CASE WHEN owner = '' THEN absent ELSE absent & ~%d END`, OwnerField),
+	scan:    ScanProperty,
+	known: Of("new", PropertyColumns) + `, ` + Of("old", PropertyColumns) + `
+		FROM staged AS new CROSS JOIN properties AS old WHERE old.id = new.id AND new.absent <> 0`,
 }

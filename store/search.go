@@ -119,27 +119,6 @@ type SortColumn struct {
 	Nullable, Indexed bool // Indexed in either direction
 }
 
-// PerkOrder sorts perks AS p. fold returns the folded text of a column, and least is the function for the smaller of two numbers.
-func PerkOrder(fold func(field string) string, least string, nullsGreatest bool) Order {
-	millimetres := fmt.Sprintf(`CAST(round(%v * asin(%s(1, sqrt(%s)))) AS bigint)`, 2*EarthRadiusKM*1e6, least, haversine)
-	return Order{ID: `p.id`, NullsGreatest: nullsGreatest, Columns: map[string]SortColumn{
-		"id":             {`p.id`, false, true},
-		"title":          {`p.title_fold`, false, true},
-		"description":    {fold("description"), false, false},
-		"category":       {`p.category_fold`, true, true},
-		"merchant_name":  {`p.merchant_name_fold`, true, true},
-		"image_url":      {fold("image_url"), true, false},
-		"discount_text":  {fold("discount_text"), true, false},
-		"terms":          {fold("terms"), true, false},
-		"valid_from":     {`p.valid_from`, true, true},
-		"valid_to":       {`p.valid_to`, true, true},
-		"city":           {`p.city_fold`, false, true},
-		"created_at":     {`p.created_at`, false, true},
-		"updated_at":     {`p.updated_at`, false, true},
-		api.SortDistance: {millimetres, false, false},
-	}}
-}
-
 // RedemptionOrder sorts redemptions AS r. perkID is the column of the perk's id.
 func RedemptionOrder(perkID string) Order {
 	return Order{ID: `r.id`, Columns: map[string]SortColumn{

@@ -169,15 +169,19 @@ var (
 	stagedFolds = "new.description_fold, new.image_url_fold, new.discount_text_fold, new.terms_fold"
 )
 
-// foldTexts fills perk_folds for older perks. It locks the catalog's version, so imports wait.
+// foldTexts fills perk_folds for older perks. It locks the catalog's version, so imports wait. It names its columns itself, because those
+// that later migrations add to perks are not there yet.
 func foldTexts(ctx context.Context, tx pgx.Tx) error {
 	s := &session{ctx, tx}
 	if err := s.exec(store.RaiseVersion); err != nil {
 		return err
 	}
+	texts := func(r row) (p api.Perk, err error) {
+		return p, r.Scan(&p.ID, &p.Description, &p.ImageURL, &p.DiscountText, &p.Terms)
+	}
 	const atOnce = 1000
 	for last := ""; ; {
-		perks, err := store.All(s, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p
+		perks, err := store.All(s, texts, `SELECT p.id, p.description, p.image_url, p.discount_text, p.terms FROM perks AS p
 			WHERE p.id > $1 AND concat(p.description, p.image_url, p.discount_text, p.terms) ~ '[^\x01-\x7f]'
 			ORDER BY p.id LIMIT $2`, last, atOnce)
 		if err != nil {

@@ -1,0 +1,93 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// PerkColumns are the columns of perks AS p that make an api.Perk.
+const PerkColumns = `p.id, p.title, p.description, p.category, p.merchant_name, p.image_url, p.discount_text, p.terms, p.valid_from,
+	p.valid_to, p.city, p.created_at, p.updated_at`
+
+// ScanPerk reads PerkColumns.
+func ScanPerk(r Scanner) (p api.Perk, err error) {
+	return p, r.Scan(&p.ID, &p.Title, &p.Description, &p.Category, &p.MerchantName, &p.ImageURL, &p.DiscountText, &p.Terms, &p.ValidFrom,
+		&p.ValidTo, &p.City, &p.CreatedAt, &p.UpdatedAt)
+}
+
+func scanPerkRecord(r Scanner) (record PerkRecord, err error) {
+	record.Perk, err = ScanPerk(ScanAfter(r, &record.Lat, &record.Lng, &record.Stock, &record.Approval))
+	return record, err
+}
+
+var perkFields = []field[PerkRecord]{
+	{"id", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.ID })},
+	{"title", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.Title })},
+	{"description", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.Description })},
+	{"category", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.Category })},
+	{"merchant_name", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.MerchantName })},
+	{"image_url", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.ImageURL })},
+	{"discount_text", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.DiscountText })},
+	{"terms", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.Terms })},
+	{"valid_from", false, pointer(storedTime, func(p *PerkRecord) **time.Time { return &p.ValidFrom })},
+	{"valid_to", false, pointer(storedTime, func(p *PerkRecord) **time.Time { return &p.ValidTo })},
+	{"city", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.City })},
+	{"created_at", false, value(storedTime, func(p *PerkRecord) *time.Time { return &p.CreatedAt })},
+	{"updated_at", false, value(storedTime, func(p *PerkRecord) *time.Time { return &p.UpdatedAt })},
+	{"lat", false, pointer(api.Value.Float, func(p *PerkRecord) **float64 { return &p.Lat })},
+	{"lng", false, pointer(api.Value.Float, func(p *PerkRecord) **float64 { return &p.Lng })},
+	{"stock", false, pointer(api.Value.Int, func(p *PerkRecord) **int64 { return &p.Stock })},
+	{"approval", false, value(api.Value.Text, func(p *PerkRecord) *string { return (*string)(&p.Approval) })},
+}
+
+// ImportedPerkFields are the columns of perks that are copied from staged records, besides id, times of the record, words and stock.
+const ImportedPerkFields = `valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold, city_fold, ` +
+	`title, category, merchant_name, city, image_url, discount_text, description, terms`
+
+// partialPerks stages created_at and updated_at as null if the record lacks them.
+func (o Operations) partialPerks() partialKind[PerkRecord] {
+	return partialKind[PerkRecord]{
+		kind: PerkKind, table: `perks`, missing: `absent`, scan: scanPerkRecord,
+		columns: slices.Concat(rowColumns, columns(Text, "id"), columns(Instant, "valid_from, valid_to, created_at, updated_at"),
+			columns(Number, "lat, lng"), columns(Integer, "cell"), columns(Text, "approval"),
+			columns(Text, "title_fold, category_fold, merchant_name_fold, city_fold, title, category, merchant_name, city"),
+			columns(Text, "image_url, discount_text, description, terms"), columns(Texts, "words"), columns(Integer, "stock"), o.db.PerkColumns),
+		values: func(p PerkRecord) []any {
+			keys := p.Keys()
+			return append([]any{
+				p.Row.Line, int64(p.Row.Absent), p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt),
+				p.Lat, p.Lng, keys.Cell, string(cmp.Or(p.Approval, ApprovalAuto)),
+				keys.Title, keys.Category, keys.MerchantName, keys.City, p.Title, p.Category, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms, keys.Words, p.Stock,
+			}, o.db.PerkValues(p)...)
+		},
+		known: `new.lat, new.lng, new.stock, new.approval, ` + stagedPerkColumns.Replace(PerkColumns) + `,
+			p.lat, p.lng, s.stock, p.approval, ` + PerkColumns + `
+			FROM staged AS new CROSS JOIN perks AS p ` + o.db.Stock + ` WHERE p.id = new.id AND new.absent <> 0`,
+		args: []any{time.Time{}},
+	}
+}
+
+// PerkOrder sorts perks AS p. fold returns the folded text of a column, and least is the function for the smaller of two numbers.
+func PerkOrder(fold func(field string) string, least string, nullsGreatest bool) Order {
+	millimetres := fmt.Sprintf(`CAST(round(%v * asin(%s(1, sqrt(%s)))) AS bigint)`, 2*EarthRadiusKM*1e6, least, haversine)
+	return Order{ID: `p.id`, NullsGreatest: nullsGreatest, Columns: map[string]SortColumn{
+		"id":             {`p.id`, false, true},
+		"title":          {`p.title_fold`, false, true},
+		"description":    {fold("description"), false, false},
+		"category":       {`p.category_fold`, true, true},
+		"merchant_name":  {`p.merchant_name_fold`, true, true},
+		"image_url":      {fold("image_url"), true, false},
+		"discount_text":  {fold("discount_text"), true, false},
+		"terms":          {fold("terms"), true, false},
+		"valid_from":     {`p.valid_from`, true, true},
+		"valid_to":       {`p.valid_to`, true, true},
+		"city":           {`p.city_fold`, false, true},
+		"created_at":     {`p.created_at`, false, true},
+		"updated_at":     {`p.updated_at`, false, true},
+		api.SortDistance: {millimetres, false, false},
+	}}
+}
