@@ -25,7 +25,7 @@ demo: build ## start a server with sample data and show the client at work
 AT_ONCE ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: test
-test test-all test-postgres databases race: export TMPDIR := $(shell .ci/temporary-folder)
+test test-all test-postgres databases race: export TMPDIR = $(shell .ci/temporary-folder)
 test: test-programs lint ## run every check and every test
 	@$(MAKE) --no-print-directory -j 2 test-all test-postgres
 
