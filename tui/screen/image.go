@@ -6,10 +6,13 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
-	"strconv"
+	"net/url"
+	"slices"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 	scale "golang.org/x/image/draw"
 
@@ -21,24 +24,23 @@ import (
 // messages to Take, and draws the lines of View.
 type Image struct {
 	address string
-	number  int // of the last fetch; others are out of date
+	target  *url.URL // the address, parsed for one fetch
 	cancel  context.CancelFunc
 	img     image.Image // nil until it has come
 
-	drawn imageDrawn
+	drawn []string // what view drew last: it takes long enough to draw only when something changes
+	drawnFor
 }
 
-// imageDrawn caches the last drawing: it takes long enough to draw once for each size.
-type imageDrawn struct {
-	lines         []string
+type drawnFor struct {
 	width, height int
 	theme         *widget.Theme
+	fetched       bool
 }
 
 // imageFetched is the result of a fetch. It is no Outcome, because it tells nothing about the service.
 type imageFetched struct {
-	of     *Image
-	number int
+	target *url.URL
 	img    image.Image
 	err    error
 }
@@ -46,53 +48,54 @@ type imageFetched struct {
 // Address is where the image is from; "" if it is hidden.
 func (i *Image) Address() string { return i.address }
 
-// Toggle fetches the image at an address, or hides it. It asks before it fetches from the local network: a mere request could set
-// something off that the author of the address cannot reach. Whose names the record: "The perk".
+// Toggle fetches the image at an address that CheckImage permits, or hides it. It asks before it fetches from the local network: a
+// mere request could set something off that the author of the address cannot reach. Whose names the record: "The perk".
 func (i *Image) Toggle(shell *Shell, whose, address string) tea.Cmd {
+	target, err := imageURL(address)
 	switch {
 	case i.address != "":
 		i.Hide()
 		return nil
-	case !isLocalImage(address):
-		return i.fetch(address)
+	case err != nil:
+		return Tell(Failure, "%s", Sentence("", err))
+	case !isLocal(target.Hostname()):
+		return i.fetch(address, target)
 	}
 	return shell.Post(Confirm{
-		Title: "Fetch an image from " + display.Line(imageHost(address)) + "?",
+		Title: "Fetch an image from " + display.Line(target.Host) + "?",
 		Text: fmt.Sprintf("%s has its image at %s, on this computer or your network. Fetch it only if you know what is there.",
 			whose, display.Line(address)),
 		Yes:  "fetch it",
-		Then: func() tea.Cmd { return i.fetch(address) },
+		Then: func() tea.Cmd { return i.fetch(address, target) },
 	})
 }
 
-func (i *Image) fetch(address string) tea.Cmd {
+func (i *Image) fetch(address string, target *url.URL) tea.Cmd {
 	ctx, cancel := context.WithCancel(context.Background())
-	i.Put(address, nil)
+	i.Put(address, target, nil)
 	i.cancel = cancel
-	number := i.number
 	return func() tea.Msg {
-		img, err := fetchImage(ctx, address)
-		return imageFetched{i, number, img, err}
+		img, err := fetchImage(ctx, target)
+		return imageFetched{target, img, err}
 	}
 }
 
-// Put shows an image; nil while it is loading.
-func (i *Image) Put(address string, img image.Image) {
+// Put shows an image; nil while it is being fetched.
+func (i *Image) Put(address string, target *url.URL, img image.Image) {
 	i.Hide()
-	i.address, i.img = address, img
+	i.address, i.target, i.img = address, target, img
 }
 
 // Handle handles a message if it is for this image. A failure is shown, and hides the image, so that the same key retries.
 func (i *Image) Handle(msg tea.Msg) (cmd tea.Cmd, mine bool) {
 	fetched, ok := msg.(imageFetched)
-	switch {
-	case !ok || fetched.of != i || fetched.number != i.number:
-		return nil, ok && fetched.of == i
-	case fetched.err != nil:
+	if !ok || fetched.target != i.target {
+		return nil, false
+	}
+	if i.cancel(); fetched.err != nil {
 		i.Hide()
 		return Tell(Failure, "%s", Sentence("", fetched.err)), true
 	}
-	i.cancel()
 	i.img = fetched.img
 	return nil, true
 }
@@ -102,31 +105,31 @@ func (i *Image) Hide() {
 	if i.cancel != nil {
 		i.cancel()
 	}
-	*i = Image{number: i.number + 1}
+	*i = Image{}
 }
 
 // minImageHeight is the least height for an image with the line below it.
 const minImageHeight = 4
 
-// View draws the image with its host below, or how far it has come, at most in that size.
-func (i *Image) View(theme *widget.Theme, width, height int) []string {
-	say := func(text string, height int) []string {
-		lines := widget.Wrapped(theme.Muted, text, width)
-		return lines[:min(len(lines), height)]
-	}
-	switch {
-	case i.address == "" || width < 1 || height < 1:
+// view draws the image with its host below, or how far it has come, at most in that size.
+func (i *Image) view(theme *widget.Theme, width, height int) []string {
+	if i.address == "" || width < 1 || height < 1 {
 		return nil
-	case i.img == nil:
-		return say(i.AccessibleText(), height)
-	case height < minImageHeight:
-		return say(i.AccessibleText()+". Enlarge the window to see it.", height)
 	}
-	if i.drawn.width != width || i.drawn.height != height || i.drawn.theme != theme {
-		lines := append(drawImage(i.img, width, height-1, theme), say(i.AccessibleText(), 1)...)
-		i.drawn = imageDrawn{lines, width, height, theme}
+	if now := (drawnFor{width, height, theme, i.img != nil}); i.drawnFor != now {
+		text, imageHeight := i.AccessibleText(), 0
+		switch {
+		case i.img == nil:
+		case height < minImageHeight:
+			text += ". Enlarge the window to see it."
+		default:
+			imageHeight = height - 1
+		}
+		lines := widget.Wrapped(theme.Muted, text, width)
+		i.drawn = append(drawImage(i.img, width, imageHeight, theme), lines[:min(len(lines), height-imageHeight)]...)
+		i.drawnFor = now
 	}
-	return i.drawn.lines
+	return i.drawn
 }
 
 // widthForBeside is the least width of an area with the image beside the text.
@@ -140,7 +143,7 @@ func (i *Image) Beside(theme *widget.Theme, width, height int) (textWidth, textH
 	if !below {
 		imageWidth = width * 2 / 5
 	}
-	lines := i.View(theme, imageWidth, height/2)
+	lines := i.view(theme, imageWidth, height/2)
 	switch {
 	case len(lines) == 0:
 		return width, height, func(text string) string { return text }
@@ -149,24 +152,17 @@ func (i *Image) Beside(theme *widget.Theme, width, height int) (textWidth, textH
 	}
 	textWidth = width - imageWidth - 2
 	return textWidth, height, func(text string) string {
-		joined := strings.Split(text, "\n")
-		for n, line := range lines {
-			if n == len(joined) {
-				joined = append(joined, "")
-			}
-			joined[n] = display.Pad(joined[n], textWidth) + "  " + line
-		}
-		return strings.Join(joined, "\n")
+		text = lipgloss.PlaceHorizontal(textWidth+2, lipgloss.Left, text)
+		return lipgloss.JoinHorizontal(lipgloss.Top, text, strings.Join(lines, "\n"))
 	}
 }
 
-// AccessibleText returns in words what View shows.
+// AccessibleText returns in words what is shown.
 func (i *Image) AccessibleText() string {
-	host := display.Line(imageHost(i.address))
 	if i.img == nil {
-		return "Fetching the image from " + host + " ..."
+		return "Fetching the image from " + display.Line(i.target.Host) + " ..."
 	}
-	return "Image from " + host
+	return "Image from " + display.Line(i.target.Host)
 }
 
 // fit is the largest size within the space with the proportions of the image. It enlarges nothing.
@@ -181,10 +177,10 @@ func fit(size, space image.Point) image.Point {
 }
 
 // scaled draws an image on white, which merchants make transparent logos for.
-func scaled(img image.Image, size image.Point, scaler scale.Scaler) *image.RGBA {
+func scaled(img image.Image, size image.Point) *image.RGBA {
 	canvas := image.NewRGBA(image.Rectangle{Max: size})
 	draw.Draw(canvas, canvas.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
-	scaler.Scale(canvas, canvas.Bounds(), img, img.Bounds(), draw.Over, nil)
+	scale.BiLinear.Scale(canvas, canvas.Bounds(), img, img.Bounds(), draw.Over, nil)
 	return canvas
 }
 
@@ -195,85 +191,46 @@ func drawImage(img image.Image, width, height int, theme *widget.Theme) []string
 		return nil
 	}
 	size := fit(img.Bounds().Size(), image.Pt(width, 2*height)) // a cell is about twice as high as wide
+	size.Y += size.Y % 2
 	switch theme.Profile {
-	case termenv.TrueColor, termenv.ANSI256:
-		return halfBlocks(scaled(img, size, scale.BiLinear), theme.Profile == termenv.ANSI256)
+	case termenv.TrueColor:
+		return halfBlocks(scaled(img, size), func(c color.Color) ansi.Color { return c })
+	case termenv.ANSI256:
+		return halfBlocks(scaled(img, size), func(c color.Color) ansi.Color { return ansi.Convert256(c) })
 	}
-	return shades(scaled(img, image.Pt(size.X, (size.Y+1)/2), scale.BiLinear), theme.Name == widget.LightTheme)
+	return shades(scaled(img, image.Pt(size.X, size.Y/2)), theme.Name == widget.LightTheme)
 }
 
-// halfBlocks draws two pixels in each cell, by the colours of text and background. It writes a colour only where it changes.
-func halfBlocks(img *image.RGBA, indexed bool) []string {
-	size := img.Bounds().Size()
-	var lines []string
-	for y := 0; y < size.Y; y += 2 {
+// halfBlocks draws two pixels in each cell, by the colours of text and background. It writes them only where they change.
+func halfBlocks(img *image.RGBA, shown func(color.Color) ansi.Color) []string {
+	lines := make([]string, img.Rect.Dy()/2)
+	for row := range lines {
 		var line strings.Builder
-		var present [2]string
-		for x := range size.X {
-			for half := range present {
-				if y+half == size.Y {
-					break
-				}
-				c := img.RGBAAt(x, y+half)
-				layer, colour := [...]string{"38", "48"}[half], ""
-				if indexed {
-					colour = "\x1b[" + layer + ";5;" + strconv.Itoa(nearest256(c)) + "m"
-				} else {
-					colour = "\x1b[" + layer + ";2;" + strconv.Itoa(int(c.R)) + ";" + strconv.Itoa(int(c.G)) + ";" + strconv.Itoa(int(c.B)) + "m"
-				}
-				if colour != present[half] {
-					line.WriteString(colour)
-					present[half] = colour
-				}
+		var last [2]color.RGBA
+		for x := range img.Rect.Dx() {
+			if cell := [2]color.RGBA{img.RGBAAt(x, 2*row), img.RGBAAt(x, 2*row+1)}; cell != last {
+				line.WriteString(ansi.Style{}.ForegroundColor(shown(cell[0])).BackgroundColor(shown(cell[1])).String())
+				last = cell
 			}
 			line.WriteString("▀")
 		}
-		lines = append(lines, line.String()+"\x1b[0m")
+		lines[row] = line.String() + ansi.ResetStyle
 	}
 	return lines
-}
-
-// levels are the shades of each colour in the cube of 216 colours.
-var levels = [...]int{0, 95, 135, 175, 215, 255}
-
-// nearest256 returns the nearest of the 216 colours and 24 greys of the 256 colours. Libraries compare by perception, which takes
-// longer than all the rest.
-func nearest256(c color.RGBA) int {
-	r, g, b := int(c.R), int(c.G), int(c.B)
-	level := func(v int) int {
-		if v < 48 {
-			return 0
-		}
-		return max(1, (v-35)/40)
-	}
-	cr, cg, cb := level(r), level(g), level(b)
-	grey := max(0, min(((r+g+b)/3-3)/10, 23))
-	shade := 8 + 10*grey
-	if distance(r, g, b, shade, shade, shade) < distance(r, g, b, levels[cr], levels[cg], levels[cb]) {
-		return 232 + grey
-	}
-	return 16 + 36*cr + 6*cg + cb
-}
-
-func distance(r, g, b, r2, g2, b2 int) int {
-	return (r-r2)*(r-r2) + (g-g2)*(g-g2) + (b-b2)*(b-b2)
 }
 
 // shades draws bright pixels dense, in the colour of text. That is dark on a light background, so there it is reversed.
 func shades(img *image.RGBA, light bool) []string {
 	ramp := []rune(" ░▒▓█")
-	size := img.Bounds().Size()
-	lines := make([]string, size.Y)
-	for y := range size.Y {
-		line := make([]rune, size.X)
-		for x := range line {
-			bright := int(color.GrayModel.Convert(img.RGBAAt(x, y)).(color.Gray).Y) * len(ramp) / 256
-			if light {
-				bright = len(ramp) - 1 - bright
-			}
-			line[x] = ramp[bright]
+	if light {
+		slices.Reverse(ramp)
+	}
+	lines := make([]string, img.Rect.Dy())
+	for y := range lines {
+		for x := range img.Rect.Dx() {
+			bright := int(color.GrayModel.Convert(img.RGBAAt(x, y)).(color.Gray).Y)
+			lines[y] += string(ramp[bright*len(ramp)/256])
 		}
-		lines[y] = string(line)
 	}
 	return lines
 }

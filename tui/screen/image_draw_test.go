@@ -27,7 +27,7 @@ func quarters(width, height int) *image.RGBA {
 
 func TestACellIsTwoPixels(t *testing.T) {
 	got := drawImage(quarters(2, 2), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
-	want := []string{"\x1b[38;2;255;0;0m\x1b[48;2;0;0;255m▀\x1b[38;2;0;255;0m\x1b[48;2;255;255;255m▀\x1b[0m"}
+	want := []string{"\x1b[38;2;255;0;0;48;2;0;0;255m▀\x1b[38;2;0;255;0;48;2;255;255;255m▀\x1b[m"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -36,8 +36,8 @@ func TestACellIsTwoPixels(t *testing.T) {
 func TestColourIsWrittenOnceForAdjacentCells(t *testing.T) {
 	got := drawImage(quarters(4, 4), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.ANSI256))
 	want := []string{
-		"\x1b[38;5;196m\x1b[48;5;196m▀▀\x1b[38;5;46m\x1b[48;5;46m▀▀\x1b[0m",
-		"\x1b[38;5;21m\x1b[48;5;21m▀▀\x1b[38;5;231m\x1b[48;5;231m▀▀\x1b[0m",
+		"\x1b[38;5;196;48;5;196m▀▀\x1b[38;5;46;48;5;46m▀▀\x1b[m",
+		"\x1b[38;5;21;48;5;21m▀▀\x1b[38;5;231;48;5;231m▀▀\x1b[m",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -102,7 +102,7 @@ func TestEmptyImageOrAreaDrawsNothing(t *testing.T) {
 
 func TestTransparentIsDrawnWhite(t *testing.T) {
 	lines := drawImage(image.NewNRGBA(image.Rect(0, 0, 1, 2)), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
-	if got := strings.Join(lines, "\n"); got != "\x1b[38;2;255;255;255m\x1b[48;2;255;255;255m▀\x1b[0m" {
+	if got := strings.Join(lines, "\n"); got != "\x1b[38;2;255;255;255;48;2;255;255;255m▀\x1b[m" {
 		t.Errorf("%q", got)
 	}
 }

@@ -6,21 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/gif"
-	"image/jpeg"
-	"image/png"
+	_ "image/gif" // of an animation, the first frame
+	_ "image/jpeg"
+	_ "image/png"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
-	scale "golang.org/x/image/draw"
-	"golang.org/x/image/webp"
+	"code.dny.dev/ssrf"
+	_ "golang.org/x/image/webp"
 
 	"example.com/perks/api"
 )
@@ -38,18 +37,19 @@ const (
 const keptSide = 400
 
 // fetchImage gets the image at an address. Neither the address nor what it has can be trusted: everything is bounded, and no
-// token, cookie or Referer is sent. It fetches from the local network only if isLocalImage; ask first then. Its errors are
-// sentences.
-func fetchImage(ctx context.Context, address string) (image.Image, error) {
+// token, cookie or Referer is sent. It fetches from the local network only if the address isLocal; ask first then. Its errors
+// are sentences.
+func fetchImage(ctx context.Context, target *url.URL) (image.Image, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	target, err := imageURL(address)
-	if err != nil {
-		return nil, err
-	}
 	raw, err := download(ctx, target)
-	if err != nil {
-		return nil, err
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, fmt.Errorf("%s took too long to send the image; try again", target.Host)
+	case err != nil:
+		return nil, fmt.Errorf("the image could not be fetched from %s: %w", target.Host, err)
+	case len(raw) > maxBytes:
+		return nil, errors.New("the image is larger than 5 MiB; open it in a browser")
 	}
 	return decode(ctx, raw)
 }
@@ -65,97 +65,47 @@ func imageURL(address string) (*url.URL, error) {
 		return nil, fmt.Errorf("the address of the image %s", problem)
 	}
 	target, err := url.Parse(address)
-	if err != nil {
-		return nil, fmt.Errorf("the address of the image is invalid: %w", err)
+	if err == nil && target.User != nil {
+		err = fmt.Errorf("the address of the image has a user name or password, which would be sent to %s", target.Host)
 	}
-	if target.User != nil {
-		return nil, fmt.Errorf("the address of the image has a user name or password, which would be sent to %s", target.Host)
-	}
-	return target, nil
+	return target, err
 }
 
-// imageHost returns the host and port of an address; "" if the address is not valid.
-func imageHost(address string) string {
-	if target, err := imageURL(address); err == nil {
-		return target.Host
-	}
-	return ""
-}
-
-// download gets what is at an address. It uses a new client, so that no connection and no cookie stays.
+// download gets what is at an address, at most one byte more than maxBytes. It uses a new client, so that no connection and no
+// cookie stays.
 func download(ctx context.Context, target *url.URL) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("the address of the image is invalid: %w", err)
+		return nil, err
 	}
 	request.Header.Set("Accept", "image/webp, image/png, image/jpeg, image/gif")
 	request.Header.Set("User-Agent", "perksctl")
 	guard := &guard{target.Hostname(), http.ProxyFromEnvironment}
-	client := &http.Client{CheckRedirect: checkRedirect, Transport: &http.Transport{
-		Proxy: guard.proxy, DialContext: guard.dial, DisableKeepAlives: true, DisableCompression: true, ForceAttemptHTTP2: true,
-	}}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, failure(ctx, target, err)
+	transport := &http.Transport{Proxy: guard.proxy, DialContext: guard.dial, DisableKeepAlives: true, DisableCompression: true, ForceAttemptHTTP2: true}
+	response, err := (&http.Client{CheckRedirect: checkRedirect, Transport: transport}).Do(request)
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		return nil, wrapped.Err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answered %d %s instead of an image", target.Host, response.StatusCode, http.StatusText(response.StatusCode))
+		return nil, fmt.Errorf("the answer is %s", response.Status)
 	}
-	if response.ContentLength > maxBytes {
-		return nil, errTooLarge
-	}
-	raw, err := io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
-	switch {
-	case err != nil:
-		return nil, failure(ctx, target, err)
-	case len(raw) > maxBytes:
-		return nil, errTooLarge
-	}
-	return raw, nil
+	return io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
 }
 
 // checkRedirect runs before a redirect is followed. net/http has set Referer by then.
 func checkRedirect(next *http.Request, former []*http.Request) error {
 	next.Header.Del("Referer")
-	switch {
-	case len(former) > maxRedirects:
+	if len(former) > maxRedirects {
 		return fmt.Errorf("it redirects more than %d times", maxRedirects)
-	case next.URL.Scheme != "http" && next.URL.Scheme != "https":
-		return errors.New("it redirects to something other than http or https")
-	case next.URL.User != nil:
-		return errors.New("it redirects to an address with a user name or password")
+	}
+	if err := CheckImage(next.URL.String()); err != nil {
+		return fmt.Errorf("it redirects to an invalid address: %w", err)
 	}
 	return nil
 }
 
-// guarded is why the guard refused a connection, as a sentence.
-type guarded string
-
-func (g guarded) Error() string { return string(g) }
-
-// failure says why the download failed.
-func failure(ctx context.Context, target *url.URL, err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	var refused guarded
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%s took too long to send the image; try again", target.Host)
-	case errors.As(err, &refused):
-		return refused
-	}
-	return fmt.Errorf("the image could not be fetched from %s: %w", target.Host, err)
-}
-
-// isLocalImage tells whether an address names this computer or the local network.
-func isLocalImage(address string) bool {
-	target, err := imageURL(address)
-	return err == nil && isLocal(target.Hostname())
-}
-
+// isLocal tells whether a host is this computer or on the local network, as far as its name says.
 func isLocal(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return !isPublic(ip)
@@ -164,29 +114,15 @@ func isLocal(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.HasSuffix(host, ".local")
 }
 
-var (
-	// special are the ranges in IANA's registries of special-purpose addresses, and multicast. IPv6 networks only get addresses
-	// within global; there, special are protocols such as Teredo and 6to4 (which leads to the IPv4 address inside), documentation,
-	// and AS112.
-	special = strings.Fields(`0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
-		192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24
-		224.0.0.0/4 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20 2002::/16 2620:4f:8000::/48`)
-	global = netip.MustParsePrefix("2000::/3")
-	// translated are IPv4 addresses as IPv6-only networks write them (RFC 6052).
-	translated = netip.MustParsePrefix("64:ff9b::/96")
-)
-
-// isPublic tells whether an address is on the public internet.
+// isPublic tells whether IANA's registries assign an address to the internet. IPv6-only networks write an IPv4 address as one of
+// NAT64 (RFC 6052).
 func isPublic(ip netip.Addr) bool {
 	ip = ip.Unmap()
-	if translated.Contains(ip) {
+	if ssrf.IPv6NAT64Prefix.Contains(ip) {
 		bytes := ip.As16()
 		ip = netip.AddrFrom4([4]byte(bytes[12:]))
 	}
-	if ip.Is6() && !global.Contains(ip) {
-		return false
-	}
-	return ip.IsValid() && !slices.ContainsFunc(special, func(p string) bool { return netip.MustParsePrefix(p).Contains(ip) })
+	return ip.IsValid() && ssrf.New().SafeAddr(ip) == nil
 }
 
 // guard refuses connections into the local network unless the user has seen that the address names it. Otherwise a public name or
@@ -200,19 +136,15 @@ type guard struct {
 func (g *guard) proxy(request *http.Request) (*url.URL, error) {
 	proxy, err := g.environment(request)
 	if err == nil && proxy != nil {
-		err = guarded(fmt.Sprintf("Not fetched: behind a proxy, nothing can tell whether %s is on the local network. "+
-			"Open the image in a browser, or add the host to NO_PROXY.", request.URL.Hostname()))
+		err = fmt.Errorf("behind a proxy, nothing can tell whether %s is on the local network. "+
+			"Open the image in a browser, or add the host to NO_PROXY", request.URL.Hostname())
 	}
 	return nil, err
 }
 
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
 	dialer := net.Dialer{}
-	if !g.trusts(host) {
+	if host, _, _ := net.SplitHostPort(address); !g.trusts(host) {
 		dialer.Control = func(_, resolved string, _ syscall.RawConn) error { return refuseLocal(host, resolved) }
 	}
 	return dialer.DialContext(ctx, network, address)
@@ -222,27 +154,12 @@ func (g *guard) trusts(host string) bool { return host == g.seen && isLocal(host
 
 func refuseLocal(host, resolved string) error {
 	if to, err := netip.ParseAddrPort(resolved); err != nil || !isPublic(to.Addr()) {
-		return guarded(fmt.Sprintf("%s is on the local network (%s), so it was not fetched. If you trust it, open the image in a browser.", host, resolved))
+		return fmt.Errorf("%s is on the local network (%s). If you trust it, open the image in a browser", host, resolved)
 	}
 	return nil
 }
 
-var (
-	errTooLarge = errors.New("the image is larger than 5 MiB; open it in a browser")
-	errTooSlow  = errors.New("the image takes too long to decode; open it in a browser")
-	errDamaged  = errors.New("the image is damaged, or of an unsupported kind; open it in a browser")
-)
-
-// formats is how to read each kind. image.Decode would also read formats that other packages register.
-var formats = map[string]struct {
-	config func(io.Reader) (image.Config, error)
-	decode func(io.Reader) (image.Image, error) // of an animation, the first frame
-}{
-	"image/png":  {png.DecodeConfig, png.Decode},
-	"image/jpeg": {jpeg.DecodeConfig, jpeg.Decode},
-	"image/gif":  {gif.DecodeConfig, gif.Decode},
-	"image/webp": {webp.DecodeConfig, webp.Decode},
-}
+var errDamaged = errors.New("the image is damaged, or of an unsupported kind; open it in a browser")
 
 // decode reads an image. It goes by the bytes, not by the Content-Type. It reads the size first, because a few bytes can claim an
 // image that takes all memory.
@@ -252,34 +169,26 @@ func decode(ctx context.Context, raw []byte) (img image.Image, err error) {
 			img, err = nil, errDamaged
 		}
 	}()
-	kind, _, _ := strings.Cut(http.DetectContentType(raw), ";")
-	format, ok := formats[kind]
-	if !ok {
+	config, _, err := image.DecodeConfig(bytes.NewReader(raw))
+	if errors.Is(err, image.ErrFormat) {
+		kind, _, _ := strings.Cut(http.DetectContentType(raw), ";")
 		return nil, fmt.Errorf("the reply is %s; only PNG, JPEG, GIF and WebP can be drawn", kind)
-	}
-	config, err := format.config(bytes.NewReader(raw))
-	if err != nil {
-		return nil, errDamaged
 	}
 	if err := checkSize(image.Pt(config.Width, config.Height)); err != nil {
 		return nil, err
 	}
-	img, err = format.decode(reader{ctx, bytes.NewReader(raw)})
+	img, _, err = image.Decode(reader{ctx, bytes.NewReader(raw)})
 	switch {
 	case ctx.Err() != nil:
-		return nil, errTooSlow
+		return nil, errors.New("the image takes too long to decode; open it in a browser")
 	case err != nil:
 		return nil, errDamaged
 	}
 	size := img.Bounds().Size()
-	if err := checkSize(size); err != nil {
+	if err := checkSize(size); err != nil { // a WebP image can be larger than its header says
 		return nil, err
 	}
-	// The fast scaler leaves noise when it shrinks much, and the thorough one takes too long from many megapixels.
-	if max(size.X, size.Y) > 4*keptSide {
-		img = scaled(img, fit(size, image.Pt(4*keptSide, 4*keptSide)), scale.ApproxBiLinear)
-	}
-	return scaled(img, fit(img.Bounds().Size(), image.Pt(keptSide, keptSide)), scale.BiLinear), nil
+	return scaled(img, fit(size, image.Pt(keptSide, keptSide))), nil
 }
 
 func checkSize(size image.Point) error {

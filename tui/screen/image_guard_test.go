@@ -47,7 +47,7 @@ func TestImagesAreNotFetchedThroughAProxy(t *testing.T) {
 		t.Errorf("a host without proxy: %v, %v", proxy, err)
 	}
 	proxy, err := g.proxy(&http.Request{URL: &url.URL{Scheme: "https", Host: "other.test:444"}})
-	if err = failure(t.Context(), target, &url.Error{Err: err}); proxy != nil || !strings.Contains(err.Error(), "whether other.test is on the local network") {
+	if proxy != nil || err == nil || !strings.Contains(err.Error(), "whether other.test is on the local network") {
 		t.Errorf("a host behind the proxy: %v, %v", proxy, err)
 	}
 }

@@ -2,13 +2,18 @@ package perks
 
 import (
 	"image"
+	"net/url"
 
 	"example.com/perks/tui/screen"
 )
 
 // PutImage sets the drawn image as if it had been fetched from the address; nil if it is still being fetched.
 func (s *Detail) PutImage(address string, img image.Image) {
-	s.image.Put(address, img)
+	target, err := url.Parse(address)
+	if err != nil {
+		panic(err)
+	}
+	s.image.Put(address, target, img)
 }
 
 // Validity and NotRedeemableReason describe dates.
