@@ -125,13 +125,18 @@ func isClean(line string) bool {
 	return true
 }
 
-// isStyle tells whether an escape sequence sets a style or a link.
+// isStyle tells whether an escape sequence sets a style or a link. A link is printable ASCII.
 func isStyle(sequence string) bool {
 	if parameters, ok := strings.CutPrefix(sequence, "\x1b["); ok {
 		parameters, ok = strings.CutSuffix(parameters, "m")
 		return ok && strings.Trim(parameters, "0123456789;:") == ""
 	}
-	return strings.HasPrefix(sequence, "\x1b]8;") && (strings.HasSuffix(sequence, "\x07") || strings.HasSuffix(sequence, "\x1b\\"))
+	link, begun := strings.CutPrefix(sequence, "\x1b]8;")
+	link, ended := strings.CutSuffix(link, "\x07")
+	if !ended {
+		link, ended = strings.CutSuffix(link, "\x1b\\")
+	}
+	return begun && ended && isASCII(link)
 }
 
 // Cut shortens a line to the width, with an ellipsis if something is missing. It keeps styles and never splits a character.
