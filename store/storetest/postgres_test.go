@@ -138,8 +138,13 @@ func segments(t *testing.T) []string {
 func keepBusy(t *testing.T, address string) <-chan error {
 	t.Helper()
 	conn, other := connect(t, address), connect(t, address)
-	done := make(chan error, 1)
+	done, finished := make(chan error, 1), make(chan struct{})
+	t.Cleanup(func() { // without a word to the server, which goes on for a while
+		_ = conn.PgConn().Conn().Close()
+		<-finished
+	})
 	go func() {
+		defer close(finished)
 		_, err := conn.Exec(context.Background(), `SELECT count(*) FROM generate_series(1, 1e12::bigint) WHERE sqrt(generate_series) < 0 -- busy`)
 		done <- err
 	}()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,11 +47,10 @@ type capture struct {
 // again with -update.
 func TestPictures(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, time.November, 23, 9, 30, 0, 0, time.UTC))
-	ids := 0
+	var ids atomic.Int64
 	server := servertest.Start(t, servertest.WithClock(clock), func(c *server.Config) {
 		c.NewID = func() string {
-			ids++
-			return fmt.Sprintf("01a20084-729d-7d76-b648-%012d", ids)
+			return fmt.Sprintf("01a20084-729d-7d76-b648-%012d", ids.Add(1))
 		}
 	})
 	const id = "demo"
