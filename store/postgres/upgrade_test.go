@@ -237,6 +237,27 @@ func TestOrdersAreRightAfterAnUpgrade(t *testing.T) {
 	}
 }
 
+// TestTextsAreFoldedWithoutLaterColumns drops a column that folding does not need, and so stands for one that a later migration adds.
+func TestTextsAreFoldedWithoutLaterColumns(t *testing.T) {
+	t.Parallel()
+	older := olderDatabase(t, storetest.PostgresDatabase(t))
+	if _, err := older.Exec(t.Context(), `
+		ALTER TABLE perks DROP COLUMN merchant_name;
+		INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city, description, words)
+		VALUES ('p', now(), now(), 'auto', 't', 'c', 'T', 'C', 'ÄB', ''::tsvector)`, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range knownMigrations()[1:3] {
+		if err := upgrade(t.Context(), older, m, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatalf("%s: %v", m.Name, err)
+		}
+	}
+	folded, err := store.One(view{t.Context(), older}, store.ScanValue[string], `SELECT string_agg(concat_ws(' ', perk_id, description), ', ') FROM perk_folds`)
+	if err != nil || folded != "p äb" {
+		t.Errorf("folded is %q, %v, want %q", folded, err, "p äb")
+	}
+}
+
 // awaitLock returns when a session waits for a lock of the database.
 func awaitLock(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
