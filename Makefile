@@ -180,7 +180,7 @@ keyring: ## log in through a real keyring (needs dbus and gnome-keyring)
 
 .PHONY: golden
 golden: ## rewrite the golden files; read the diff before you commit it
-	go test $$(git grep -l 'flag.Bool("update"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
+	go test $$(git grep -lE 'flag.Bool\("update"|/tui/tuitest"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 .PHONY: clean
 clean: ## remove what was built, the demo's files and the bench's databases
