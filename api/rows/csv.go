@@ -238,7 +238,7 @@ func couldRun(part string) bool {
 	if start == "" || !strings.ContainsRune(signs, firstRune(start)) {
 		return false
 	}
-	return !numbers().MatchString(strings.TrimSpace(strings.TrimRight(part, separators)))
+	return !numbers().MatchString(strings.Trim(part, " "+separators))
 }
 
 func firstRune(text string) rune {
