@@ -26,8 +26,28 @@ import (
 	"example.com/perks/cli/session"
 )
 
+// members makes each command below the root.
+var members = []struct {
+	name string
+	make func(*session.Session) *cobra.Command
+}{
+	{"auth", auth.New}, {"login", auth.NewLogin}, {"profile", auth.NewProfile},
+	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"tui", newTUI},
+	{"api", newAPI}, {"doctor", doctor.New}, {"version", newVersion},
+}
+
 // NewRoot makes the tree of commands for one session.
-func NewRoot(s *session.Session) *cobra.Command {
+func NewRoot(s *session.Session) *cobra.Command { return newRoot(s, nil) }
+
+// newRoot makes what a run with these arguments needs of the tree. If the first one names a command, the others are not made,
+// because declaring their flags takes longer than running version. Help, completions and mistakes need the whole tree.
+func newRoot(s *session.Session, args []string) *cobra.Command {
+	needed := members
+	for i, m := range members {
+		if len(args) > 0 && args[0] == m.name {
+			needed = members[i : i+1]
+		}
+	}
 	root := command.Group(cobra.Command{
 		Use:   "perksctl",
 		Short: "Browse and redeem perks, and manage properties",
@@ -37,11 +57,10 @@ func NewRoot(s *session.Session) *cobra.Command {
 		Example:       "  perksctl auth login --api-url https://perks.example/v2\n  perksctl perk list --city Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
-	},
-		auth.New(s), auth.NewLogin(s), auth.NewProfile(s),
-		perk.New(s), perk.NewUser(s), property.New(s), newTUI(s),
-		newAPI(s), doctor.New(s), newVersion(s),
-	)
+	})
+	for _, m := range needed {
+		root.AddCommand(m.make(s))
+	}
 	completion.Attach(root, s)
 	explain(root)
 	root.SetFlagErrorFunc(command.FlagError)
@@ -55,7 +74,7 @@ func NewRoot(s *session.Session) *cobra.Command {
 // Main runs perksctl with the arguments behind its name and returns the exit code.
 func Main(args []string, s *command.Streams, env func(string) string) int {
 	run := session.New(s, completion.Environment(args, env), api.Build().Version)
-	root := NewRoot(run)
+	root := newRoot(run, args)
 	root.SetArgs(args)
 	help := bufio.NewWriter(s.Out)
 	root.SetOut(help)
