@@ -1,10 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,18 +16,40 @@ import (
 // TestBackgroundIsSetBeforeBubbletea checks the order of package initialisation: bubbletea queries the terminal's background
 // on import unless it is already set.
 func TestBackgroundIsSetBeforeBubbletea(t *testing.T) {
+	trace := initialisation(t)
+	background := strings.Index(trace, "init example.com/perks/tui/background ")
+	bubbletea := strings.Index(trace, "init github.com/charmbracelet/bubbletea ")
+	if background < 0 || bubbletea < 0 || background > bubbletea {
+		t.Errorf("background initialised at %d, bubbletea at %d of\n%s", background, bubbletea, trace)
+	}
+}
+
+// TestPackagesInitialiseLittle finds what every command pays for, even version: a regular expression that is compiled, or a table
+// that is filled, before main runs. The memory that it allocates tells it better than its time.
+func TestPackagesInitialiseLittle(t *testing.T) {
+	const most = 4 << 10
+	packages := regexp.MustCompile(`(?m)^init example\.com/perks/((?:api|cli|tui)(?:/\S+)?) .* (\d+) bytes`).FindAllStringSubmatch(initialisation(t), -1)
+	for _, p := range packages {
+		if bytes, err := strconv.Atoi(p[2]); err != nil || bytes > most {
+			t.Errorf("%s allocates %s bytes before main, want at most %d: use sync.OnceValue", p[1], p[2], most)
+		}
+	}
+	if len(packages) == 0 {
+		t.Error("no package of ours was traced")
+	}
+}
+
+// initialisation returns the runtime's trace of the packages that are initialised before main.
+func initialisation(t *testing.T) string {
+	t.Helper()
 	cmd := exec.Command("perksctl", "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1", "GORACE=atexit_sleep_ms=0")
-	var trace bytes.Buffer
+	var trace strings.Builder
 	cmd.Stderr = &trace
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
-	background := strings.Index(trace.String(), "init example.com/perks/tui/background ")
-	bubbletea := strings.Index(trace.String(), "init github.com/charmbracelet/bubbletea ")
-	if background < 0 || bubbletea < 0 || background > bubbletea {
-		t.Errorf("background initialised at %d, bubbletea at %d of\n%s", background, bubbletea, &trace)
-	}
+	return trace.String()
 }
 
 // Escape sequences for the alternate screen, the main screen and the cursor.
