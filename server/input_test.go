@@ -171,6 +171,7 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 	}
 	for _, bad := range []struct{ query, field string }{
 		{"page=0", "page"}, {"page=-1", "page"}, {"page=one", "page"}, {"page=", "page"}, {"page=1&page=2", "page"}, {"page=99999999999999999999", "page"}, {"page=4611686018427387905", "page"},
+		{"after=", "after"}, {"after=x", "after"}, {"after=WyJ0aXRsZSIsImJhbmFuYSIsInAxNiJd", "after"}, {"sort=title&after=WyJ0aXRsZSIsbnVsbCwicDE2IiwxXQ", "after"},
 		{"per_page=0", "per_page"}, {"per_page=101", "per_page"}, {"per_page=1.5", "per_page"},
 		{"sort=price", "sort"}, {"sort=title,title", "sort"}, {"sort=title,,city", "sort"}, {"sort=title,city,category,created_at,updated_at", "sort"}, {"sort=distance", "sort"}, {"sort=created_at,metadata", "sort"},
 		{"lat=52", "lng"}, {"lng=13", "lat"}, {"lat=91&lng=0", "lat"}, {"lat=0&lng=181", "lng"}, {"lat=NaN&lng=0", "lat"}, {"lat=x&lng=0", "lat"},

@@ -40,7 +40,7 @@ func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.
 	if err != nil {
 		return err
 	}
-	return writePage(h.service, c, list, perks.Window)
+	return writePage(h.service, c, list, perks.Window, afterCursor(perks, list))
 }
 
 func (h perkHandlers) get(c echo.Context) error {
@@ -88,7 +88,7 @@ func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID str
 	if err != nil {
 		return err
 	}
-	return writePage(h.service, c, list, redemptions.Window)
+	return writePage(h.service, c, list, redemptions.Window, afterNumber(redemptions.Window, list.Total))
 }
 
 // pathParameter returns a decoded path segment. Echo leaves it encoded if the path contains an encoded character that need not be.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -28,11 +29,17 @@ func perkQuery(p *api.Parameters, at time.Time) store.PerkQuery {
 	if query.Near == nil && slices.ContainsFunc(query.Sort, byDistance) {
 		p.Fields.Add("sort", "by %s needs lat and lng", api.SortDistance)
 	}
+	if text, given := p.Given("after"); given {
+		var err error
+		if query.After, err = store.ParseCursor(text, query.Sort); err != nil {
+			p.Fields.Add("after", "%s", err)
+		}
+	}
 	return query
 }
 
 func redemptionQuery(p *api.Parameters, userID string) store.RedemptionQuery {
-	for _, name := range api.PerkFilterParameters() {
+	for _, name := range append(api.PerkFilterParameters(), "after") {
 		if p.Values.Has(name) {
 			p.Fields.Add(name, "applies only to type=available")
 		}
@@ -40,39 +47,65 @@ func redemptionQuery(p *api.Parameters, userID string) store.RedemptionQuery {
 	return store.RedemptionQuery{UserID: userID, Sort: p.Sort("-redeemed_at", api.RedemptionSortFields()), Window: windowOf(p)}
 }
 
-// writePage responds with one page of a list, with the total in X-Total-Count and the other pages in Link.
-func writePage[T any](s *service, c echo.Context, list store.List[T], window store.Window) error {
+// writePage responds with one page of a list, with the total in X-Total-Count and the other pages in Link. next has the parameters of the
+// next page, and is nil if there is none.
+func writePage[T any](s *service, c echo.Context, list store.List[T], window store.Window, next url.Values) error {
 	page := api.Page[T]{Data: list.Items, Meta: api.NewPageMeta(window.Page, window.PerPage, list.Total)}
 	header := c.Response().Header()
 	header.Set("X-Total-Count", strconv.FormatInt(list.Total, 10))
-	if links := pageLinks(s.address(c.Request()), page.Meta); links != "" {
+	if links := pageLinks(s.address(c.Request()), page.Meta, next); links != "" {
 		header.Set("Link", links)
 	}
 	return writeCacheable(c, page)
 }
 
-// pageLinks returns the Link header (RFC 8288) of a page, or "" if there is only one. All parameters but page stay as requested. Past the
+// maxCursor is the longest cursor in a link, in bytes: URLs are limited, and texts that perks sort by are not.
+const maxCursor = 2 << 10
+
+// afterNumber are the parameters of the page after one that is known by its number alone; nil if that is the last.
+func afterNumber(window store.Window, total int64) url.Values {
+	if window.Page >= api.NewPageMeta(window.Page, window.PerPage, total).TotalPages {
+		return nil
+	}
+	return url.Values{"page": {strconv.FormatInt(window.Page+1, 10)}}
+}
+
+// afterCursor are the parameters of the page after one of perks; nil if that is the last. The number is what the page says of itself.
+func afterCursor(query store.PerkQuery, list store.List[api.Perk]) url.Values {
+	if list.Next == nil {
+		return nil
+	}
+	next := url.Values{"page": {strconv.FormatInt(query.Window.Page+1, 10)}}
+	if cursor := list.Next.Text(query.Sort); len(cursor) <= maxCursor {
+		next.Set("after", cursor)
+	}
+	return next
+}
+
+// pageLinks returns the Link header (RFC 8288) of a page, or "" if there is only one. All other parameters stay as requested. Past the
 // end, prev leads to the last page.
-func pageLinks(address url.URL, meta api.PageMeta) string {
-	if meta.TotalPages <= 1 {
+func pageLinks(address url.URL, meta api.PageMeta, next url.Values) string {
+	if meta.TotalPages <= 1 && next == nil {
 		return ""
 	}
 	var links []string
-	add := func(relation string, page int64) {
+	add := func(relation string, parameters url.Values) {
 		target := address
-		parameters := target.Query()
-		parameters.Set("page", strconv.FormatInt(page, 10))
-		target.RawQuery = parameters.Encode()
+		query := target.Query()
+		query.Del("after")
+		maps.Copy(query, parameters)
+		target.RawQuery = query.Encode()
 		links = append(links, "<"+target.String()+`>; rel="`+relation+`"`)
 	}
-	add("first", 1)
+	numbered := func(page int64) url.Values { return url.Values{"page": {strconv.FormatInt(page, 10)}} }
+	add("first", numbered(1))
 	if meta.Page > 1 {
-		add("prev", min(meta.Page-1, meta.TotalPages))
+		add("prev", numbered(min(meta.Page-1, max(1, meta.TotalPages))))
 	}
-	if meta.Page < meta.TotalPages {
-		add("next", meta.Page+1)
+	if next != nil {
+		add("next", next)
 	}
-	add("last", meta.TotalPages)
+	add("last", numbered(max(1, meta.TotalPages)))
 	return strings.Join(links, ", ")
 }
 

@@ -71,6 +71,35 @@ func (o Operations) partialPerks() partialKind[PerkRecord] {
 	}
 }
 
+// perkSortValues are what perks sort by, as PerkOrder has it in SQL; but for the distance, which a perk does not tell.
+var perkSortValues = map[string]func(*api.Perk) any{
+	"id":            func(p *api.Perk) any { return p.ID },
+	"title":         func(p *api.Perk) any { return Fold(p.Title) },
+	"description":   func(p *api.Perk) any { return Fold(p.Description) },
+	"category":      func(p *api.Perk) any { return orNil(foldOrNil(p.Category)) },
+	"merchant_name": func(p *api.Perk) any { return orNil(foldOrNil(p.MerchantName)) },
+	"image_url":     func(p *api.Perk) any { return orNil(foldOrNil(p.ImageURL)) },
+	"discount_text": func(p *api.Perk) any { return orNil(foldOrNil(p.DiscountText)) },
+	"terms":         func(p *api.Perk) any { return orNil(foldOrNil(p.Terms)) },
+	"valid_from":    func(p *api.Perk) any { return orNil(p.ValidFrom) },
+	"valid_to":      func(p *api.Perk) any { return orNil(p.ValidTo) },
+	"city":          func(p *api.Perk) any { return Fold(p.City) },
+	"created_at":    func(p *api.Perk) any { return p.CreatedAt },
+	"updated_at":    func(p *api.Perk) any { return p.UpdatedAt },
+}
+
+// perkSortKinds are the kinds of fields that are no texts.
+var perkSortKinds = map[string]ColumnType{
+	"valid_from": Instant, "valid_to": Instant, "created_at": Instant, "updated_at": Instant, api.SortDistance: Integer,
+}
+
+func orNil[T any](value *T) any {
+	if value == nil {
+		return nil
+	}
+	return *value
+}
+
 // PerkOrder sorts perks AS p. fold returns the folded text of a column, and least is the function for the smaller of two numbers.
 func PerkOrder(fold func(field string) string, least string, nullsGreatest bool) Order {
 	millimetres := fmt.Sprintf(`CAST(round(%v * asin(%s(1, sqrt(%s)))) AS bigint)`, 2*EarthRadiusKM*1e6, least, haversine)

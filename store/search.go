@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -127,9 +128,11 @@ func RedemptionOrder(perkID string) Order {
 	}}
 }
 
-// By returns the terms of ORDER BY, reversed if the list is read from its end. The same index serves both.
+// By returns the terms of ORDER BY, reversed if the list is read from its end. Equal ones are ordered by id, in the direction of the last
+// key: one index serves both directions.
 func (o Order) By(keys []api.SortKey, fromEnd bool) (string, error) {
 	var terms []string
+	descending := false
 	for _, key := range keys {
 		column, ok := o.Columns[key.Field]
 		if !ok {
@@ -139,8 +142,20 @@ func (o Order) By(keys []api.SortKey, fromEnd bool) (string, error) {
 		if column.Text == o.ID { // unique, so no further key matters
 			return strings.Join(terms, `, `), nil
 		}
+		descending = key.Desc
 	}
-	return strings.Join(append(terms, o.ID+o.direction(SortColumn{}, false, fromEnd)), `, `), nil
+	return strings.Join(append(terms, o.ID+o.direction(SortColumn{}, descending, fromEnd)), `, `), nil
+}
+
+// Within returns the terms of By for one of Ranges: there the first key is nowhere null, or everywhere, and an index serves the order.
+func (o Order) Within(keys []api.SortKey, fromEnd bool) (string, error) {
+	if len(keys) > 0 {
+		first := o.Columns[keys[0].Field]
+		first.Nullable = false
+		o.Columns = maps.Clone(o.Columns)
+		o.Columns[keys[0].Field] = first
+	}
+	return o.By(keys, fromEnd)
 }
 
 // direction says where nulls sort only if that is not the database's default: PostgreSQL uses an index only if its nulls are at the same

@@ -193,6 +193,7 @@ func (w Window) Fetch(total int64) Fetch {
 type List[T any] struct {
 	Items []T
 	Total int64
+	Next  *Cursor // after the last item, if there are more; only of perks
 }
 
 // PerkQuery says which perks, in which order, and which page of them. Zero filters match everything, except IncludeExpired.
@@ -202,9 +203,10 @@ type PerkQuery struct {
 	AnyUser        bool   // AvailableTo may be an unknown user, who has no redemptions
 	At             time.Time
 	// Sort has fields of api.PerkSortFields; distance only with Near. Folded text is compared by code point, nulls are last in both
-	// directions, and ties are ordered by ascending id.
+	// directions, and ties are ordered by id, in the direction of the last key.
 	Sort   []api.SortKey
 	Window Window
+	After  *Cursor // of a list with the same Sort: the page begins there, and the number of Window's page only counts
 }
 
 // OnlyValid tells whether perks that have expired at At are excluded.
@@ -217,7 +219,7 @@ func (q PerkQuery) OnlyStarted() bool { return q.AvailableTo != "" }
 type RedemptionQuery struct {
 	UserID  string
 	AnyUser bool          // UserID may be an unknown user, who has no redemptions
-	Sort    []api.SortKey // fields of api.RedemptionSortFields; ties are ordered by ascending id
+	Sort    []api.SortKey // fields of api.RedemptionSortFields; ties are ordered by id, in the direction of the last key
 	Window  Window
 }
 

@@ -29,12 +29,15 @@ type Count struct {
 type cachedTotal struct {
 	busy    chan struct{} // a lock that a context can cancel
 	version int64
-	count   Count
+	count   *Count
 }
 
 func (k *cachedTotal) isFresh(version int64, at time.Time) bool {
+	if k.version != version {
+		return false
+	}
 	since, till := k.count.Since, k.count.Till
-	return k.version == version && (since == nil || !at.Before(*since)) && (till == nil || at.Before(*till))
+	return (since == nil || !at.Before(*since)) && (till == nil || at.Before(*till))
 }
 
 // NewTotals returns an empty cache.
@@ -46,24 +49,28 @@ func NewTotals() *Totals {
 	return &Totals{cache: cached}
 }
 
-// Get returns how many perks match the query in that version of the catalog. categories are the folded names of the query's categories. If
-// several callers need the same count at once, one of them counts and the others wait for it.
-func (t *Totals) Get(ctx context.Context, query PerkQuery, categories []string, version int64, count func() (Count, error)) (int64, error) {
+// Get returns how many perks match the query in that version of the catalog, and the same Count for as long as that and the list stay true.
+// categories are the folded names of the query's categories. If several callers need the same count at once, one of them counts and the
+// others wait for it.
+func (t *Totals) Get(ctx context.Context, query PerkQuery, categories []string, version int64, count func() (Count, error)) (*Count, error) {
 	cached := t.entry(cacheKey(query, categories))
 	select {
 	case cached.busy <- struct{}{}:
 		defer func() { <-cached.busy }()
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return nil, ctx.Err()
 	}
 	if cached.isFresh(version, query.At.Truncate(time.Microsecond)) {
-		return cached.count.Matching, nil
+		return cached.count, nil
 	}
 	fresh, err := count()
-	if err == nil && version >= cached.version {
-		cached.version, cached.count = version, fresh
+	if err != nil {
+		return nil, err
 	}
-	return fresh.Matching, err
+	if version >= cached.version {
+		cached.version, cached.count = version, &fresh
+	}
+	return &fresh, nil
 }
 
 // Purge empties the cache, for a database that may have lost its last changes: it can reach the same version with others.

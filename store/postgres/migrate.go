@@ -231,11 +231,11 @@ const describeOthers = `
 		coalesce(to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'long')), '; ' ORDER BY xact_start), '')
 	FROM (SELECT DISTINCT application_name, usename, pid, xact_start FROM pg_stat_activity `
 
-// whoLocks describes who uses the tables that the migration locks.
+// whoLocks describes who uses the tables of the database: the migration locks some of them.
 func whoLocks(ctx context.Context, pool *pgxpool.Pool) string {
 	return describe(ctx, pool, describeOthers+`JOIN pg_locks USING (pid)
 		WHERE granted AND pid <> pg_backend_pid() AND relation IN (
-			SELECT oid FROM pg_class WHERE relname IN ('redemptions', 'audit') AND pg_table_is_visible(oid))) AS o`)
+			SELECT oid FROM pg_class WHERE relkind = 'r' AND pg_table_is_visible(oid) AND NOT starts_with(relname, 'pg_'))) AS o`)
 }
 
 // whoBlocks describes which transactions the build of an index waits for.

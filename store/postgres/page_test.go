@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 // everyPlanFindsTheSamePage compares the page that each plan finds with the same part of the whole list.
 func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
-		for _, sort := range []string{"-created_at", "valid_to", "-distance", "distance,title"} {
+		for _, sort := range []string{"-created_at", "valid_to", "-valid_to", "-merchant_name", "-distance", "distance,title"} {
 			query := filter.query
 			query.Sort = sortedBy(t, sort)
 			if query.Near == nil && query.Sort[0].Field == api.SortDistance {
@@ -23,6 +24,9 @@ func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 					t.Errorf("%s: the total is %d, want %d", filter.name, total, len(list))
 				}
 				pages := (total + perPage - 1) / perPage
+				if sort == "-valid_to" && query.AvailableTo == "" {
+					requireKeptPage(t, v, s, pages/2+1, list)
+				}
 				for _, page := range slices.Compact([]int64{1, min(20, pages), pages/2 + 1, max(pages-20, 1), pages}) {
 					requireSamePage(t, v, s, page, list)
 				}
@@ -78,7 +82,67 @@ func requireSamePage(t *testing.T, v view, s *search, page int64, list []string)
 			t.Errorf("%+v, sorted by %q, page %d, plan %d: it is\n%q\nwant\n%q", s.Query, api.FormatSort(s.Query.Sort), page, plan, ids, begin)
 		}
 	}
+	if offset > 0 {
+		requireSameAfter(t, v, s, offset, list)
+	}
 	if found != len(want) {
 		t.Errorf("%+v, sorted by %q, page %d: the last plan finds %d perks, want %d", s.Query, api.FormatSort(s.Query.Sort), page, found, len(want))
+	}
+}
+
+// requireKeptPage checks a page as it is read by every id of the list, and by some of them.
+func requireKeptPage(t *testing.T, v view, s *search, page int64, list []string) {
+	t.Helper()
+	s.Query.Window.Page = page
+	offset := s.Query.Window.Offset()
+	want := list[offset:min(offset+perPage, int64(len(list)))]
+	count, _, err := s.total(v, store.NewTotals())
+	if err != nil || count.Matching <= store.ShortList || offset < 100 {
+		return
+	}
+	for _, perList := range []int{len(list), len(list)/50 + 1} {
+		kept := store.NewKept[string](perList, len(list))
+		_, first := s.keptPage(v, kept, count)
+		perks, err := s.keptPage(v, kept, count)
+		if err := errors.Join(first, err); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, perk := range perks {
+			ids = append(ids, perk.ID)
+		}
+		if !slices.Equal(ids, want) {
+			t.Errorf("%+v, page %d by %d kept ids: it is\n%q\nwant\n%q", s.Query, page, perList, ids, want)
+		}
+	}
+}
+
+// requireSameAfter checks the page that follows the perk before the offset.
+func requireSameAfter(t *testing.T, v view, s *search, offset int64, list []string) {
+	t.Helper()
+	s.args["id"] = list[offset-1]
+	last, err := store.One(v, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.id = @id`, customPlan, s.args)
+	distance := int64(0)
+	if err == nil && s.Query.Near != nil {
+		distance, err = store.One(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`, customPlan, s.args)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Query.After = store.CursorOf(&last, s.Query.Sort, distance)
+	defer func() { s.Query.After = nil }()
+	perks, err := s.page(v, int64(len(list)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := list[offset:min(offset+perPage+1, int64(len(list)))]
+	for i, perk := range perks {
+		if i >= len(want) || perk.ID != want[i] {
+			t.Errorf("%+v, sorted by %q, after %d: perk %d is %s, want %q", s.Query, api.FormatSort(s.Query.Sort), offset, i, perk.ID, want)
+			return
+		}
+	}
+	if len(perks) != len(want) {
+		t.Errorf("%+v, sorted by %q, after %d: there are %d perks, want %d", s.Query, api.FormatSort(s.Query.Sort), offset, len(perks), len(want))
 	}
 }

@@ -20,17 +20,14 @@ const thePage = "Index Scan perks_pkey"
 func everyOrderUsesItsIndex(t *testing.T, db *DB) {
 	for _, sort := range singleSorts() {
 		index := "Index Only Scan perks_" + sort[0].Field + "_asc"
-		switch {
-		case sort[0].Field == "id":
+		if sort[0].Field == "id" {
 			index = "Index Only Scan perks_pkey"
-		case sort[0].Desc:
-			index = "Index Only Scan perks_" + sort[0].Field + "_desc"
 		}
 		for _, query := range []store.PerkQuery{{PerkFilter: api.PerkFilter{IncludeExpired: true}}, {}, {AvailableTo: "ann"}, {AvailableTo: "bob"}} {
 			query.Sort = sort
 			want := []string{index, thePage}
-			if sort[0].Field == "valid_to" && query.OnlyValid() {
-				want = []string{index, index, thePage} // perks that expire, and perks that never do
+			if sort[0].Field == "valid_to" && query.OnlyValid() || sort[0].Desc && perkOrder.Columns[sort[0].Field].Nullable {
+				want = []string{index, index, thePage} // perks with a value, and perks without
 			}
 			for plan := range pagePlans(t, db, query) {
 				plan.requireScans(t, want...)
@@ -49,7 +46,9 @@ func everyPairUsesAnIndex(t *testing.T, db *DB) {
 				plan.requireWithout(t, "Seq Scan on perks")
 				if plan.isAtAnEnd {
 					plan.requireSteps(t, " Scan using perks_")
-					plan.requireWithout(t, "->  Sort") // of more than a page
+					if !strings.Contains(plan.text, "Append") { // of the page with a value and the page without
+						plan.requireWithout(t, "->  Sort") // of more than a page
+					}
 				}
 			}
 		}
@@ -63,18 +62,18 @@ func everyFilterIsLookedUp(t *testing.T, db *DB) {
 		query store.PerkQuery
 		steps []string
 	}{
-		{"a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: newest}, []string{"Index Only Scan using perks_in_city"}},
-		{"a city, oldest first", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: sortedBy(t, "created_at")}, []string{"perks_in_city"}},
+		{"a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: newest}, []string{"Index Only Scan using perks_of_city"}},
+		{"a city, oldest first", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: sortedBy(t, "created_at")}, []string{"perks_of_city"}},
 		{"a city, by title", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: byTitle}, []string{"city_fold = 'city 0'"}},
-		{"a category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_in_category"}},
-		{"a category of a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0", Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_in_city"}},
-		{"a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: newest}, []string{"Index Only Scan using perks_in_cell"}},
-		{"a circle, nearest first", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: nearest}, []string{"Index Only Scan using perks_in_cell"}},
-		{"a wide circle, nearest first", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aState}, Sort: nearest}, []string{"Index Only Scan using perks_in_cell"}},
-		{"a circle, by title", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: byTitle}, []string{"Scan on perks_in_cell"}},
-		{"a category in a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_in_cell"}},
+		{"a category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_of_category"}},
+		{"a category of a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0", Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_of_city"}},
+		{"a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: newest}, []string{"Index Only Scan using perks_of_cell"}},
+		{"a circle, nearest first", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: nearest}, []string{"Index Only Scan using perks_of_cell"}},
+		{"a wide circle, nearest first", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aState}, Sort: nearest}, []string{"Index Only Scan using perks_of_cell"}},
+		{"a circle, by title", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: byTitle}, []string{"Scan on perks_of_cell"}},
+		{"a category in a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_of_cell"}},
 		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a rare"}, Sort: newest}, []string{"Bitmap Index Scan on perks_with_words"}},
-		{"words in a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", Near: aTown}, Sort: newest}, []string{"Bitmap Index Scan on perks_in_cell"}},
+		{"words in a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", Near: aTown}, Sort: newest}, []string{"Bitmap Index Scan on perks_of_cell"}},
 		{"rare words in a wide circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "rare", Near: aState}, Sort: nearest}, []string{"Bitmap Index Scan on perks_with_words"}},
 	} {
 		for plan := range pagePlans(t, db, test.query) {
@@ -243,7 +242,7 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, work func(view, *sear
 		if err != nil {
 			return err
 		}
-		total, err := s.total(v, db.totals)
+		_, total, err := s.total(v, db.totals)
 		if err != nil {
 			return err
 		}

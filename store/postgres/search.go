@@ -132,10 +132,18 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 		if err != nil || s.IsEmpty() {
 			return err
 		}
-		if list.Total, err = s.total(v, db.totals); err != nil {
+		count, total, err := s.total(v, db.totals)
+		if err != nil {
 			return err
 		}
-		list.Items, err = s.page(v, list.Total)
+		perks, err := s.keptPage(v, db.kept, count)
+		if err == nil && perks == nil {
+			perks, err = s.page(v, total)
+		}
+		if err != nil {
+			return err
+		}
+		list, err = query.Page(perks, total, func(id string) (int64, error) { return s.distance(v, id) })
 		return err
 	})
 	if err != nil {
@@ -144,10 +152,75 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 	return list, nil
 }
 
+func (s *search) distance(v view, id string) (millimetres int64, err error) {
+	if s.Query.Near == nil {
+		return 0, nil
+	}
+	s.args["id"] = id
+	return store.One(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`, customPlan, s.args)
+}
+
+// keptPage reads the perks of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
+func (s *search) keptPage(v view, kept *store.Kept[string], count *store.Count) ([]api.Perk, error) {
+	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
+	isDeep := s.Query.After == nil && reach.Skip >= store.FarInside
+	if s.Query.AvailableTo != "" || count.Matching <= store.ShortList || s.hasOrderedScan() && !isDeep || offset >= count.Matching {
+		return nil, nil
+	}
+	ids, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) ([]string, error) { return s.every(v, step, count.Matching) })
+	if err != nil || ids == nil {
+		return nil, err
+	}
+	switch {
+	case step == 1 && (s.Query.After == nil || offset > 0 && ids[offset-1] == s.Query.After.ID):
+		return perksOf(v, ids[offset:min(offset+reach.Take, int64(len(ids)))])
+	case s.Query.After != nil || offset < step:
+		return nil, nil
+	}
+	before := offset / step // kept ones that the page comes after
+	last, err := perksOf(v, ids[before-1:before])
+	if err != nil {
+		return nil, err
+	}
+	distance, err := s.distance(v, last[0].ID)
+	if err != nil {
+		return nil, err
+	}
+	order, err := newPageOrder(s.Query.Sort, false)
+	if err != nil {
+		return nil, err
+	}
+	s.Query.After = store.CursorOf(&last[0], s.Query.Sort, distance)
+	defer func() { s.Query.After = nil }()
+	reach = store.Fetch{Skip: offset - before*step, Take: reach.Take}
+	return store.All(v, store.ScanPerk, pageOf(s.following(reach, count.Matching), order), s.values(reach)...)
+}
+
+// every returns the ids of every step-th match, in order.
+func (s *search) every(v view, step, total int64) ([]string, error) {
+	order, err := perkOrder.By(s.Query.Sort, false)
+	if err != nil {
+		return nil, err
+	}
+	candidates := s.allMatches(total)
+	if s.hasOrderedScan() {
+		candidates = `perks AS p WHERE ` + s.Where()
+	}
+	s.args["step"] = step
+	return store.All(v, store.ScanValue[string], `SELECT id FROM (
+		SELECT p.id, row_number() OVER (ORDER BY `+order+`) AS n FROM `+candidates+`) AS list WHERE n % @step = 0 ORDER BY n`, customPlan, s.args)
+}
+
+// perksOf returns the perks with the ids, in their order.
+func perksOf(v view, ids []string) ([]api.Perk, error) {
+	return store.All(v, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM unnest($1::text[]) WITH ORDINALITY AS page (id, n)
+		JOIN perks AS p ON p.id = page.id ORDER BY page.n`, ids)
+}
+
 // page reads the perks of the window. A window past the middle is read from the end.
 func (s *search) page(v view, total int64) ([]api.Perk, error) {
 	perks := []api.Perk{}
-	reach := s.Query.Window.Fetch(total)
+	reach := s.Query.Reach(total)
 	if reach.Take == 0 {
 		return perks, nil
 	}
@@ -199,8 +272,11 @@ func (s *search) plans(order string, reach store.Fetch, total int64) iter.Seq[st
 	need := reach.Skip + reach.Take
 	return func(yield func(string) bool) {
 		switch {
+		case s.Query.After != nil:
+			yield(s.following(reach, total))
+			return
 		case s.hasOrderedScan():
-			yield(s.orderedScan(order) + ` WHERE ` + s.Where() + s.andAvailable(need))
+			yield(s.orderedScan(reach))
 			return
 		case s.isCircle() && s.SortsOnlyBy("created_at") && s.circle.Cells()*need < total/shortShare:
 			yield(s.fromEachCell(order, need))
@@ -233,13 +309,34 @@ func (s *search) hasOrderedScan() bool {
 	return len(s.Categories) <= 1 && s.SortsBy("created_at")
 }
 
-// orderedScan is all perks in the order of an index. Sorted by valid_to alone, expired perks are consecutive, and the index skips them.
-func (s *search) orderedScan(order string) string {
-	if !s.Query.OnlyValid() || !s.SortsOnlyBy("valid_to") {
-		return `perks AS p`
+// orderedScan is all matches in the order of an index, or what follows the query's cursor. Nulls are at one end of an index, and in a
+// descending list at the other, so the perks without a value are read by themselves. Expired perks are consecutive by valid_to, and the
+// index skips them.
+func (s *search) orderedScan(reach store.Fetch) string {
+	need := reach.Skip + reach.Take
+	where := s.Where() + s.andAvailable(need)
+	ranges := perkOrder.Ranges(s.Query.Sort, s.Query.After, s.args)
+	skipsExpired := s.SortsBy("valid_to") && s.Query.OnlyValid()
+	if s.Query.After == nil && !skipsExpired && (len(ranges) == 1 || !s.Query.Sort[0].Desc) {
+		return `perks AS p WHERE ` + where
 	}
-	return `((SELECT * FROM perks AS p WHERE p.valid_to > @at ORDER BY ` + order + `)
-		UNION ALL (SELECT * FROM perks AS p WHERE p.valid_to IS NULL ORDER BY ` + order + `)) AS p`
+	order, _ := perkOrder.Within(s.Query.Sort, reach.FromEnd)
+	s.args["most"] = need
+	for i, condition := range ranges {
+		if skipsExpired && !strings.HasPrefix(condition, `p.valid_to IS NULL`) {
+			condition += ` AND p.valid_to > @at`
+		}
+		ranges[i] = `(SELECT * FROM perks AS p WHERE ` + condition + ` AND ` + where + ` ORDER BY ` + order + ` LIMIT @most)`
+	}
+	return `(` + strings.Join(ranges, ` UNION ALL `) + `) AS p`
+}
+
+// following is what follows the query's cursor, or candidates for it.
+func (s *search) following(reach store.Fetch, total int64) string {
+	if total >= manyMatches && (len(s.Query.Sort) == 0 || perkOrder.Columns[s.Query.Sort[0].Field].Indexed) {
+		return s.orderedScan(reach)
+	}
+	return s.allMatches(total) + ` WHERE (` + strings.Join(perkOrder.Ranges(s.Query.Sort, s.Query.After, s.args), ` OR `) + `)`
 }
 
 // isIndexOrder reports whether an index has exactly the order of the list.
@@ -275,13 +372,16 @@ const unavailable = `(SELECT perk_id FROM perk_stock WHERE sold_out
 
 // total is how many perks match the search. Those that are unavailable to the user are few, and change with every redemption: they are
 // counted separately and not cached.
-func (s *search) total(v view, totals *store.Totals) (int64, error) {
-	matching, err := totals.Get(v.ctx, s.Query, s.Categories, s.version, func() (store.Count, error) { return s.count(v) })
-	if err != nil || s.Query.AvailableTo == "" {
-		return matching, err
+func (s *search) total(v view, totals *store.Totals) (count *store.Count, total int64, err error) {
+	count, err = totals.Get(v.ctx, s.Query, s.Categories, s.version, func() (store.Count, error) { return s.count(v) })
+	if err != nil {
+		return nil, 0, err
 	}
-	unavailable, err := store.One(v, store.ScanValue[int64], s.countUnavailable(matching), customPlan, s.args)
-	return matching - unavailable, err
+	if s.Query.AvailableTo == "" {
+		return count, count.Matching, nil
+	}
+	unavailable, err := store.One(v, store.ScanValue[int64], s.countUnavailable(count.Matching), customPlan, s.args)
+	return count, count.Matching - unavailable, err
 }
 
 func (s *search) count(v view) (store.Count, error) {

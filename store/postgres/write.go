@@ -163,7 +163,7 @@ func (db *DB) detach(ctx context.Context) (context.Context, context.CancelFunc) 
 }
 
 // resetIfBroken reports whether the error shows that the server died or was demoted. If so, it closes all connections, because idle ones
-// would fail one by one, and purges the totals, because a promoted standby may lack the last changes.
+// would fail one by one, and purges the totals and what is kept of lists, because a promoted standby may lack the last changes.
 func (db *DB) resetIfBroken(err error) bool {
 	var refused *pgconn.ConnectError
 	if err == nil || errors.As(err, &refused) || !isBroken(err) && sqlState(err) != stateReadOnly {
@@ -173,6 +173,7 @@ func (db *DB) resetIfBroken(err error) bool {
 	db.writes.Reset()
 	db.reads.Reset()
 	db.totals.Purge()
+	db.kept.Purge()
 	return true
 }
 

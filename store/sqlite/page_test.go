@@ -63,6 +63,95 @@ func TestEveryPlanFindsTheSamePage(t *testing.T) {
 	}
 }
 
+func TestACursorFindsThePageThatItsNumberDoes(t *testing.T) {
+	db := openTemporary(t)
+	fillCircles(t, db)
+	for _, filter := range []store.PerkQuery{
+		{}, {PerkFilter: api.PerkFilter{IncludeExpired: true}}, {PerkFilter: api.PerkFilter{City: "Leeds"}}, {PerkFilter: api.PerkFilter{Category: "food"}},
+		{PerkFilter: api.PerkFilter{Query: "half"}}, {PerkFilter: api.PerkFilter{Near: aCounty}}, {AvailableTo: "ann"},
+	} {
+		for field := range perkOrder.Columns {
+			for _, keys := range [][]api.SortKey{{{Field: field}}, {{Field: field, Desc: true}}, {{Field: field, Desc: true}, {Field: "title"}}} {
+				query := filter
+				if query.Sort = keys; field == api.SortDistance && query.Near == nil {
+					continue
+				}
+				list := wholeList(t, db, query)
+				if len(list) < 10*perPage {
+					t.Fatalf("%+v has %d perks, so this test shows nothing", query, len(list))
+				}
+				for _, offset := range []int{perPage, len(list) / 3 / perPage * perPage, (len(list)/perPage - 2) * perPage} {
+					perk, err := db.perkAt(t, list[offset-1])
+					if err != nil {
+						t.Fatal(err)
+					}
+					query.Window = store.Window{Page: 2, PerPage: perPage}
+					inSearch(t, db, query, store.Fetch{}, func(v view, s *search, _ string) {
+						distance := int64(0)
+						if s.Query.Near != nil {
+							s.Args["id"] = perk.ID
+							distance, err = store.One(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`, s.Args)
+							if err != nil {
+								t.Fatal(err)
+							}
+						}
+						s.Query.After = store.CursorOf(&perk, keys, distance)
+						rows, err := s.page(v, int64(len(list)))
+						if err != nil {
+							t.Fatal(err)
+						}
+						want := list[offset : offset+perPage+1]
+						if !slices.Equal(rows, want) {
+							t.Errorf("%+v, sorted by %q, after %d: it is\n%v\nwant\n%v", filter, api.FormatSort(keys), offset, rows, want)
+						}
+						requireKeptPages(t, v, s, offset, want)
+					})
+				}
+			}
+		}
+	}
+}
+
+// requireKeptPages checks the page at an offset as it is read by every id of the list, and by some of them.
+func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64) {
+	t.Helper()
+	if s.Query.AvailableTo != "" {
+		return
+	}
+	s.Query.Window.Page = int64(offset/perPage) + 1
+	count, _, err := s.total(v, store.NewTotals())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, perList := range []int{10_000, 70} {
+		for _, after := range []*store.Cursor{s.Query.After, nil} {
+			if s.Query.After = after; s.hasOrderedScan() && (after != nil || s.Query.Reach(count.Matching).Skip < store.FarInside) {
+				continue
+			}
+			kept := store.NewKept[int64](perList, 10_000)
+			if rows, err := s.keptPage(v, kept, count); err != nil || rows != nil && s.Query.Reach(count.Matching).Skip < store.FarInside {
+				t.Fatalf("the first time, rows are %v, %v", rows, err)
+			}
+			rows, err := s.keptPage(v, kept, count)
+			page := want
+			step := (count.Matching + int64(perList) - 1) / int64(perList)
+			if after == nil {
+				page = want[:perPage]
+			}
+			if after != nil && step > 1 || int64(offset) < step && step > 1 { // as fast without
+				page = nil
+			}
+			if err != nil || !slices.Equal(rows, page) {
+				t.Errorf("%+v, of %d ids, after: %t: the page at %d is\n%v (%v), want\n%v", s.Query, perList, after != nil, offset, rows, err, page)
+			}
+		}
+	}
+}
+
+func (db *DB) perkAt(t *testing.T, row int64) (api.Perk, error) {
+	return store.One(db.latest(t.Context()), store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.row = $1`, row)
+}
+
 func TestACircleByTimeReadsFewPerksOfEachCell(t *testing.T) {
 	db := openTemporary(t)
 	fillCircles(t, db)

@@ -126,17 +126,15 @@ func init() {
 	})
 }
 
-// sortIndex is the index that serves the order of all perks by the key, or "". SQLite sorts only ties by further keys.
-func sortIndex(key api.SortKey) string {
+// sortIndex is the index that serves the order of all perks by the field, or "". SQLite sorts only ties by further keys.
+func sortIndex(field string) string {
 	switch {
-	case key.Field == "id":
+	case field == "id":
 		return `sqlite_autoindex_perks_1`
-	case !perkOrder.Columns[key.Field].Indexed: // folded and sorted for each page
+	case !perkOrder.Columns[field].Indexed: // folded and sorted for each page
 		return ""
-	case key.Desc:
-		return `perks_` + key.Field + `_desc`
 	}
-	return `perks_` + key.Field + `_asc`
+	return `perks_` + field + `_asc`
 }
 
 // ListPerks reads the total and the page from one snapshot.
@@ -147,16 +145,27 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 		if err != nil || s.IsEmpty() {
 			return err
 		}
-		if list.Total, err = s.total(v, db.totals); err != nil {
-			return err
-		}
-		rows, err := s.page(v, list.Total)
+		count, total, err := s.total(v, db.totals)
 		if err != nil {
 			return err
 		}
-		list.Items, err = store.All(v, store.ScanPerk, `
+		rows, err := s.keptPage(v, db.kept, count)
+		if err == nil && rows == nil {
+			rows, err = s.page(v, total)
+		}
+		if err != nil {
+			return err
+		}
+		perks, err := store.All(v, store.ScanPerk, `
 			SELECT `+store.PerkColumns+` FROM json_each($1) AS page CROSS JOIN perks AS p ON p.row = page.value
 			ORDER BY page.key`, asJSON(rows))
+		if err != nil {
+			return err
+		}
+		list, err = query.Page(perks, total, func(id string) (int64, error) {
+			s.Args["id"] = id
+			return s.distance(v, id)
+		})
 		return err
 	})
 	if err != nil {
@@ -165,11 +174,84 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 	return list, nil
 }
 
+func (s *search) distance(v view, id string) (millimetres int64, err error) {
+	if s.Query.Near == nil {
+		return 0, nil
+	}
+	s.Args["id"] = id
+	return store.One(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`, s.Args)
+}
+
+// hasOrderedScan reports whether an index has the matches, and little else, in the order of the list.
+func (s *search) hasOrderedScan() bool {
+	switch {
+	case s.Query.Near != nil || s.HasWords() || len(s.Categories) > 1:
+		return false
+	case s.Query.City != "" || s.Query.Category != "":
+		return s.SortsBy("created_at")
+	}
+	return len(s.Query.Sort) == 0 || perkOrder.Columns[s.Query.Sort[0].Field].Indexed
+}
+
+// keptPage returns the row ids of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
+func (s *search) keptPage(v view, kept *store.Kept[int64], count *store.Count) ([]int64, error) {
+	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
+	isDeep := s.Query.After == nil && reach.Skip >= store.FarInside
+	if s.Query.AvailableTo != "" || count.Matching <= store.ShortList || s.hasOrderedScan() && !isDeep || offset >= count.Matching {
+		return nil, nil
+	}
+	rows, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) ([]int64, error) { return s.every(v, step) })
+	if err != nil || rows == nil {
+		return nil, err
+	}
+	part := rows[min(offset, int64(len(rows))):min(offset+reach.Take, int64(len(rows)))]
+	switch {
+	case step == 1 && s.Query.After == nil:
+		return part, nil
+	case step == 1: // the page begins at its number only if nothing has come before it since the last one
+		last, err := store.One(v, store.ScanValue[int64], `SELECT coalesce((SELECT row FROM perks WHERE id = $1), 0)`, s.Query.After.ID)
+		if err != nil || offset == 0 || rows[offset-1] != last {
+			return nil, err
+		}
+		return part, nil
+	case s.Query.After != nil || offset < step:
+		return nil, nil
+	}
+	before := offset / step // kept ones that the page comes after
+	last, err := store.One(v, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.row = $1`, rows[before-1])
+	if err != nil {
+		return nil, err
+	}
+	distance, err := s.distance(v, last.ID)
+	if err != nil {
+		return nil, err
+	}
+	s.Query.After = store.CursorOf(&last, s.Query.Sort, distance)
+	defer func() { s.Query.After = nil }()
+	skip := offset - before*step
+	rows, err = s.following(v, store.Fetch{Take: skip + reach.Take}, count.Matching)
+	return rows[min(skip, int64(len(rows))):], err
+}
+
+// every returns the row ids of every step-th match, in order.
+func (s *search) every(v view, step int64) ([]int64, error) {
+	order, err := perkOrder.By(s.Query.Sort, false)
+	if err != nil {
+		return nil, err
+	}
+	s.Args["step"] = step
+	return store.All(v, store.ScanValue[int64], `SELECT row FROM (
+		SELECT p.row, row_number() OVER (ORDER BY `+order+`) AS n FROM `+s.allMatches()+`) WHERE n % @step = 0 ORDER BY n`, s.Args)
+}
+
 // page finds the row ids of the window in indexes, without reading the perks before it. A window past the middle is read from the end.
 func (s *search) page(v view, total int64) ([]int64, error) {
-	reach := s.Query.Window.Fetch(total)
+	reach := s.Query.Reach(total)
 	if reach.Take == 0 {
 		return nil, nil
+	}
+	if s.Query.After != nil {
+		return s.following(v, reach, total)
 	}
 	rows, err := s.nearest(v, reach, total)
 	if err == nil && rows == nil {
@@ -188,6 +270,35 @@ func (s *search) find(v view, reach store.Fetch, total int64) ([]int64, error) {
 		return nil, err
 	}
 	return store.All(v, store.ScanValue[int64], pageOf(s.candidates(order, reach, total), order), s.values(reach))
+}
+
+// following finds the row ids after the query's cursor: range by range in the index of the order, or among all matches if they are few or
+// no index has the order. Words would be looked up for each range.
+func (s *search) following(v view, reach store.Fetch, total int64) (rows []int64, err error) {
+	index := "id"
+	if len(s.Query.Sort) > 0 {
+		index = s.Query.Sort[0].Field
+	}
+	ranges := perkOrder.Ranges(s.Query.Sort, s.Query.After, s.Args)
+	from, orderBy := s.from(``), perkOrder.Within
+	switch {
+	case total < manyMatches || s.HasWords() || !perkOrder.Columns[index].Indexed:
+		orderBy, ranges = perkOrder.By, []string{`(` + strings.Join(ranges, ` OR `) + `)`}
+	case s.Query.City == "" && s.Query.Category == "" || !s.SortsBy("created_at"): // otherwise the filter's index has the order
+		from = `perks AS p INDEXED BY ` + sortIndex(index)
+	}
+	order, err := orderBy(s.Query.Sort, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, condition := range ranges {
+		found, err := store.All(v, store.ScanValue[int64], pageOf(from+` WHERE `+condition+` AND `+s.whereAvailable(), order),
+			s.values(store.Fetch{Take: reach.Take - int64(len(rows))}))
+		if rows = append(rows, found...); err != nil || int64(len(rows)) == reach.Take {
+			return rows, err
+		}
+	}
+	return rows, nil
 }
 
 // values are the arguments of the search and of a page.
@@ -233,19 +344,19 @@ func (s *search) fromEachCell(order string) string {
 func (s *search) allMatches() string {
 	index := ""
 	if len(s.Query.Sort) > 0 {
-		index = sortIndex(s.Query.Sort[0])
+		index = sortIndex(s.Query.Sort[0].Field)
 	}
 	return s.from(index) + ` WHERE ` + s.whereAvailable()
 }
 
 // total is how many perks match the search. Those that are unavailable to the user are few, and change with every redemption: they are
 // counted separately and not cached.
-func (s *search) total(v view, totals *store.Totals) (int64, error) {
+func (s *search) total(v view, totals *store.Totals) (count *store.Count, total int64, err error) {
 	version, err := store.One(v, store.ScanValue[int64], `SELECT version FROM catalog`)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	matching, err := totals.Get(v.ctx, s.Query, s.Categories, version, func() (store.Count, error) {
+	count, err = totals.Get(v.ctx, s.Query, s.Categories, version, func() (store.Count, error) {
 		return store.One(v, func(r row) (c store.Count, err error) {
 			return c, r.Scan(&c.Matching, &c.Since, &c.Till)
 		}, `SELECT (SELECT count(*) FROM `+s.from(``)+` WHERE `+s.where()+`),
@@ -254,10 +365,13 @@ func (s *search) total(v view, totals *store.Totals) (int64, error) {
 			(SELECT min(at) FROM (SELECT min(valid_to) AS at FROM perks WHERE valid_to > @at
 				UNION ALL SELECT min(valid_from) FROM perks WHERE valid_from > @at))`, s.Args)
 	})
-	if err != nil || s.Query.AvailableTo == "" {
-		return matching, err
+	if err != nil {
+		return nil, 0, err
+	}
+	if s.Query.AvailableTo == "" {
+		return count, count.Matching, nil
 	}
 	unavailable, err := store.One(v, store.ScanValue[int64], `
 		SELECT count(*) FROM perks AS p WHERE p.row IN `+unavailable+` AND `+s.whereAnywhere(), s.Args)
-	return matching - unavailable, err
+	return count, count.Matching - unavailable, err
 }

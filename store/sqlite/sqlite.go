@@ -36,6 +36,7 @@ type DB struct {
 	readers *sql.DB
 	writer  *writer
 	totals  *store.Totals
+	kept    *store.Kept[int64]
 
 	close    sync.Once
 	closeErr error
@@ -73,7 +74,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, first.close())
 	}
-	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals()}
+	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[int64](100_000, 1_000_000)}
 	db.Operations = store.NewOperations(store.Database{
 		Dialect: dialect,
 		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {

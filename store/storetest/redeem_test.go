@@ -317,14 +317,14 @@ var redemptionTests = []test{
 		}{
 			{nil, []string{"0", "1", "2", "3"}},
 			{asc("redeemed_at"), []string{"0", "1", "2", "3"}},
-			{desc("redeemed_at"), []string{"2", "3", "0", "1"}},
+			{desc("redeemed_at"), []string{"3", "2", "1", "0"}},
 			{asc("status"), []string{"1", "3", "0", "2"}},
-			{desc("status"), []string{"0", "2", "1", "3"}},
+			{desc("status"), []string{"2", "0", "3", "1"}},
 			{asc("perk_id"), []string{"1", "3", "2", "0"}},
 			{desc("perk_id"), []string{"0", "2", "3", "1"}},
 			{asc("id"), []string{"0", "1", "2", "3"}},
 			{desc("id"), []string{"3", "2", "1", "0"}},
-			{desc("user_id"), []string{"0", "1", "2", "3"}},
+			{desc("user_id"), []string{"3", "2", "1", "0"}},
 			{[]api.SortKey{{Field: "user_id"}, {Field: "id", Desc: true}, {Field: "status"}}, []string{"3", "2", "1", "0"}},
 			{[]api.SortKey{{Field: "status"}, {Field: "redeemed_at", Desc: true}}, []string{"3", "1", "2", "0"}},
 		} {

@@ -171,11 +171,11 @@ var filterTests = []test{
 }
 
 var orderTests = []test{
-	{"text sorts folded and by code point, nulls last in both directions, equal ones by id", func(f *fixture) {
+	{"text sorts folded and by code point, nulls last in both directions, equal ones by id in the same direction", func(f *fixture) {
 		f.addPerks(perk("b", merchant("apple")), perk("a", merchant("Apple")), perk("c", merchant("Éclair")), perk("d", merchant("Zoo")),
 			perk("e"), perk("f", merchant("eclair")), perk("0"), perk("g", merchant("straße")), perk("h", merchant("STRASSEN")))
 		f.finds("ascending", store.PerkQuery{Sort: asc("merchant_name")}, "a", "b", "f", "g", "h", "d", "c", "0", "e")
-		f.finds("descending", store.PerkQuery{Sort: desc("merchant_name")}, "c", "d", "h", "g", "f", "a", "b", "0", "e")
+		f.finds("descending", store.PerkQuery{Sort: desc("merchant_name")}, "c", "d", "h", "g", "f", "b", "a", "e", "0")
 	}},
 	{"without a sort key the order is that of the ids", func(f *fixture) {
 		f.addPerks(perk("b"), perk("A"), perk("a"), perk("B"), perk("-"), perk("_"), perk("1"))
@@ -184,7 +184,7 @@ var orderTests = []test{
 	{"dates sort by instant, nulls last in both directions", func(f *fixture) {
 		f.addPerks(perk("a", to(now.Add(2*time.Hour))), perk("b"), perk("c", to(now.Add(time.Hour))), perk("d", to(now.Add(time.Hour))))
 		f.finds("ascending", store.PerkQuery{Sort: asc("valid_to")}, "c", "d", "a", "b")
-		f.finds("descending", store.PerkQuery{Sort: desc("valid_to")}, "a", "c", "d", "b")
+		f.finds("descending", store.PerkQuery{Sort: desc("valid_to")}, "a", "d", "c", "b")
 	}},
 	{"an order follows what an import changes", func(f *fixture) {
 		terms := func(text string) perkChange { return func(p *store.PerkRecord) { p.Terms = ptr(text) } }
@@ -198,13 +198,14 @@ var orderTests = []test{
 			perk("also-at", position(53.8, -1.5)), perk("nowhere"))
 		near := &api.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 50}
 		f.finds("ascending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance)}, "also-at", "at", "near", "far")
-		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: desc(api.SortDistance)}, "far", "near", "also-at", "at")
+		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: desc(api.SortDistance)}, "far", "near", "at", "also-at")
 	}},
 	{"the next key sorts equal values", func(f *fixture) {
 		f.addPerks(perk("a", title("x"), city("b")), perk("b", title("x"), city("a")), perk("c", title("w"), city("z")))
 		f.finds("title, then city", store.PerkQuery{Sort: []api.SortKey{{Field: "title"}, {Field: "city"}}}, "c", "b", "a")
 		f.finds("title down, then city up", store.PerkQuery{Sort: []api.SortKey{{Field: "title", Desc: true}, {Field: "city"}}}, "b", "a", "c")
 	}},
+	{"followed by cursor, a list has each perk that stays once, while others come and go", followWhileOthersWrite},
 	{"every order, filtered or not, is the same by page, at once, and sorted in memory", walkEveryOrder},
 }
 
@@ -243,6 +244,7 @@ func walkEveryOrder(f *fixture) {
 			what := fmt.Sprintf("%s, sorted by %q", filter.name, api.FormatSort(keys))
 			f.finds(what, query, want...)
 			f.equal(what+", page by page", f.walk(query, 16), want)
+			f.equal(what+", by cursor", f.follow(query, 16, func() {}), want)
 		}
 	}
 }
@@ -276,6 +278,58 @@ func (f *fixture) walk(query store.PerkQuery, perPage int) []string {
 			return ids
 		}
 		ids = append(ids, items...)
+	}
+}
+
+// followWhileOthersWrite adds perks before and after the place of each cursor, and has every fourth perk expire.
+func followWhileOthersWrite(f *fixture) {
+	some := func(i int, changes ...perkChange) store.PerkRecord {
+		return perk(fmt.Sprintf("p%02d", i), append(changes, title(fmt.Sprintf("m%02d", i*7%40)), city([]string{"York", "Leeds"}[i%2]))...)
+	}
+	orders := [][]api.SortKey{nil, asc("title"), desc("title"), asc("category"), desc("city"), asc("description"), {{Field: "city"}, {Field: "title", Desc: true}}}
+	for number, keys := range orders {
+		for i := range 40 {
+			f.addPerks(some(i))
+		}
+		n := 0
+		seen := map[string]int{}
+		for _, id := range f.follow(store.PerkQuery{Sort: keys}, 6, func() {
+			n++
+			for _, end := range []string{"a", "z"} {
+				f.addPerks(perk(fmt.Sprintf("%s%d-%d", end, number, n), title(end), city(end), category(end)))
+			}
+			f.addPerks(some(4*n%40, to(now)))
+		}) {
+			seen[id]++
+		}
+		for id, times := range seen {
+			if times > 1 {
+				f.Errorf("sorted by %q, %s comes %d times", api.FormatSort(keys), id, times)
+			}
+		}
+		for i := range 40 {
+			if id := some(i).ID; i%4 != 0 && seen[id] == 0 {
+				f.Errorf("sorted by %q, %s is missing", api.FormatSort(keys), id)
+			}
+		}
+	}
+}
+
+// follow walks a list by its cursors, which cross the wire as text. Between pages it calls between.
+func (f *fixture) follow(query store.PerkQuery, perPage int, between func()) (ids []string) {
+	f.Helper()
+	query.At, query.Window = now, store.Window{Page: 1, PerPage: perPage}
+	for {
+		page := must(f.ListPerks(f.ctx, query))(f)
+		for _, p := range page.Items {
+			ids = append(ids, p.ID)
+		}
+		if page.Next == nil {
+			return ids
+		}
+		query.After = must(store.ParseCursor(page.Next.Text(query.Sort), query.Sort))(f)
+		query.Window.Page++
+		between()
 	}
 }
 
@@ -318,6 +372,9 @@ func sorted(perks []store.PerkRecord, match func(store.PerkRecord) bool, keys []
 			if order := compareField(key, a, b, from); order != 0 {
 				return order
 			}
+		}
+		if len(keys) > 0 && keys[len(keys)-1].Desc {
+			return strings.Compare(b.ID, a.ID)
 		}
 		return strings.Compare(a.ID, b.ID)
 	})

@@ -1,0 +1,165 @@
+package store
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// Cursor is a place in a list of perks: right after the one with these values of the sort keys and this id. It stays where it is when that
+// perk changes.
+type Cursor struct {
+	Values []any // of each key: a folded text, a time, a whole number, or nil
+	ID     string
+}
+
+// ErrNoCursor says that a text is no cursor of a list in that order.
+var ErrNoCursor = errors.New("is not from a list with this sort")
+
+// CursorOf returns the place after a perk. distance is its distance in millimetres, if that is a key.
+func CursorOf(perk *api.Perk, keys []api.SortKey, distance int64) *Cursor {
+	c := &Cursor{ID: perk.ID}
+	for _, key := range keys {
+		value := any(distance)
+		if key.Field != api.SortDistance {
+			value = perkSortValues[key.Field](perk)
+		}
+		c.Values = append(c.Values, value)
+	}
+	return c
+}
+
+// Text returns the cursor of a list in that order as a URL can carry it.
+func (c *Cursor) Text(keys []api.SortKey) string {
+	parts := []any{api.FormatSort(keys)}
+	for _, value := range c.Values {
+		if at, ok := value.(time.Time); ok {
+			value = at.UnixMicro()
+		}
+		parts = append(parts, value)
+	}
+	text, err := json.Marshal(append(parts, c.ID))
+	if err != nil {
+		panic(err) // texts and numbers can always be written
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// ParseCursor reads what Text wrote for a list in the same order, or returns ErrNoCursor.
+func ParseCursor(text string, keys []api.SortKey) (*Cursor, error) {
+	var sort string
+	c := &Cursor{Values: make([]any, len(keys))}
+	parts := []any{&sort}
+	for i, key := range keys {
+		parts = append(parts, &cursorValue{&c.Values[i], key.Field})
+	}
+	parts = append(parts, &c.ID)
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || json.Unmarshal(raw, &parts) != nil || len(parts) != len(keys)+2 || sort != api.FormatSort(keys) || IsUnstorable(c.ID) {
+		return nil, ErrNoCursor
+	}
+	return c, nil
+}
+
+// cursorValue decodes a value as perkSortValues returns it for the field.
+type cursorValue struct {
+	into  *any
+	field string
+}
+
+func (v *cursorValue) UnmarshalJSON(raw []byte) error {
+	var err error
+	switch kind := perkSortKinds[v.field]; {
+	case string(raw) == "null":
+		*v.into = nil
+	case kind == Text:
+		var text string
+		if err = json.Unmarshal(raw, &text); IsUnstorable(text) {
+			err = ErrNoCursor
+		}
+		*v.into = text
+	default:
+		var number int64
+		err = json.Unmarshal(raw, &number)
+		if *v.into = number; kind == Instant {
+			*v.into = time.UnixMicro(number).UTC()
+		}
+	}
+	return err
+}
+
+// Ranges are conditions that divide a list, or what follows the cursor if there is one, and name its values in args. Each is a range of
+// the index of the first key, and they are in the order of the list.
+func (o Order) Ranges(keys []api.SortKey, after *Cursor, args Named) []string {
+	descending := false // the ids
+	for i, key := range keys {
+		descending = key.Desc
+		if o.Columns[key.Field].Text == o.ID { // unique, so no further key matters
+			keys = keys[:i]
+			break
+		}
+	}
+	switch {
+	case after == nil && len(keys) > 0 && o.Columns[keys[0].Field].Nullable:
+		first := o.Columns[keys[0].Field].Text
+		return []string{first + ` IS NOT NULL`, first + ` IS NULL`}
+	case after == nil:
+		return []string{`true`}
+	}
+	args["after_id"] = after.ID
+	ranges := []string{o.ID + beyond(descending) + `@after_id`}
+	for i, key := range slices.Backward(keys) {
+		ties := strings.Join(ranges, ` OR `)
+		column, name := o.Columns[key.Field], fmt.Sprintf(`after_%d`, i)
+		if value := after.Values[i]; value == nil {
+			ranges = []string{column.Text + ` IS NULL AND (` + ties + `)`}
+		} else {
+			args[name] = value
+			ranges = []string{column.Text + ` = @` + name + ` AND (` + ties + `)`, column.Text + beyond(key.Desc) + `@` + name}
+			if column.Nullable {
+				ranges = append(ranges, column.Text+` IS NULL`)
+			}
+		}
+	}
+	return ranges
+}
+
+func beyond(descending bool) string {
+	if descending {
+		return ` < `
+	}
+	return ` > `
+}
+
+// Reach says how to read the page of a list of total perks. After a cursor it takes one more, which tells whether there are more.
+func (q PerkQuery) Reach(total int64) Fetch {
+	if q.After != nil {
+		return Fetch{Take: int64(q.Window.PerPage) + 1}
+	}
+	return q.Window.Fetch(total)
+}
+
+// Page makes a list of what was read as Reach says. distanceOf returns the distance of a perk in millimetres.
+func (q PerkQuery) Page(perks []api.Perk, total int64, distanceOf func(id string) (int64, error)) (list List[api.Perk], err error) {
+	list = List[api.Perk]{Items: perks, Total: total}
+	isLast := q.Window.Offset() >= total-int64(len(perks))
+	if q.After != nil {
+		isLast = len(perks) <= q.Window.PerPage
+		list.Items = perks[:min(len(perks), q.Window.PerPage)]
+	}
+	if isLast {
+		return list, nil
+	}
+	last, distance := &list.Items[len(list.Items)-1], int64(0)
+	if slices.ContainsFunc(q.Sort, func(key api.SortKey) bool { return key.Field == api.SortDistance }) {
+		distance, err = distanceOf(last.ID)
+	}
+	list.Next = CursorOf(last, q.Sort, distance)
+	return list, err
+}

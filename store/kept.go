@@ -1,0 +1,109 @@
+package store
+
+import (
+	"context"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"example.com/perks/api"
+)
+
+// A list of few perks is sorted at once, and a page that is few perks from an end of its index is read there.
+const (
+	ShortList = 100
+	FarInside = 2000
+)
+
+// Kept has the order of lists that were asked for more than once, or far inside: the ids of their perks. A page is then read by them,
+// without searching and sorting again. The order is kept until the catalog changes, or a perk starts or expires.
+type Kept[ID comparable] struct {
+	mu      sync.Mutex
+	lists   *simplelru.LRU[keptKey, *keptList[ID]]
+	perList int
+	free    int // how many more ids there is room for
+}
+
+type keptKey struct {
+	filter totalKey
+	sort   string
+}
+
+// keptList is a list as of a count.
+type keptList[ID comparable] struct {
+	busy  chan struct{} // a lock that a context can cancel
+	count *Count
+	asked int
+	ids   []ID
+	gone  bool // from the cache, while a caller may hold it
+}
+
+// NewKept returns an empty cache for that many ids. Of a list that is longer than perList it keeps every second one or third, and so on.
+func NewKept[ID comparable](perList, ids int) *Kept[ID] {
+	k := &Kept[ID]{perList: perList, free: ids}
+	lists, err := simplelru.NewLRU(maxCachedTotals, func(_ keptKey, list *keptList[ID]) {
+		list.gone = true
+		k.free += len(list.ids)
+	})
+	if err != nil {
+		panic(err) // the size is a constant above 0
+	}
+	k.lists = lists
+	return k
+}
+
+// IDs returns the ids of every step-th perk of a list as of a count: with 3, of the third, the sixth and so on. It returns none the first
+// time that the list is asked for since it changed, unless isDeep: people look at many first pages just once. build reads the ids.
+func (k *Kept[ID]) IDs(ctx context.Context, query PerkQuery, categories []string, count *Count, isDeep bool, build func(step int64) ([]ID, error)) (ids []ID, step int64, err error) {
+	step = max(1, (count.Matching+int64(k.perList)-1)/int64(k.perList))
+	list := k.list(keptKey{cacheKey(query, categories), api.FormatSort(query.Sort)})
+	select {
+	case list.busy <- struct{}{}:
+		defer func() { <-list.busy }()
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
+	if list.count != count {
+		k.keep(list, nil)
+		list.count, list.asked = count, 0
+	}
+	if list.asked++; list.ids != nil || list.asked == 1 && !isDeep {
+		return list.ids, step, nil
+	}
+	if ids, err = build(step); err == nil {
+		k.keep(list, ids)
+	}
+	return ids, step, err
+}
+
+func (k *Kept[ID]) list(key keptKey) *keptList[ID] {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	list, ok := k.lists.Get(key)
+	if !ok {
+		list = &keptList[ID]{busy: make(chan struct{}, 1)}
+		k.lists.Add(key, list)
+	}
+	return list
+}
+
+// keep replaces the ids of a list, and forgets the lists that were not asked for the longest if there is no room.
+func (k *Kept[ID]) keep(list *keptList[ID], ids []ID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if list.gone {
+		return
+	}
+	k.free += len(list.ids) - len(ids)
+	list.ids = ids
+	for k.free < 0 {
+		k.lists.RemoveOldest()
+	}
+}
+
+// Purge empties the cache, as that of Totals.
+func (k *Kept[ID]) Purge() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lists.Purge()
+}

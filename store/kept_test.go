@@ -1,0 +1,96 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// keeper keeps lists of the numbers from 1, and counts how often one is built.
+type keeper struct {
+	t     *testing.T
+	kept  *store.Kept[int64]
+	built int
+}
+
+func (k *keeper) wants(what string, query store.PerkQuery, count *store.Count, isDeep bool, want []int64, built int) {
+	k.t.Helper()
+	ids, _, err := k.kept.IDs(k.t.Context(), query, nil, count, isDeep, func(step int64) (ids []int64, err error) {
+		k.built++
+		for id := step; id <= count.Matching; id += step {
+			ids = append(ids, id)
+		}
+		return ids, nil
+	})
+	if err != nil || !slices.Equal(ids, want) || k.built != built {
+		k.t.Errorf("%s: the ids are %v (%v), and lists were built %d times; want %v and %d", what, ids, err, k.built, want, built)
+	}
+}
+
+func TestAListIsKeptFromTheSecondTimeOnUntilItChanges(t *testing.T) {
+	k := &keeper{t: t, kept: store.NewKept[int64](3, 100)}
+	three, seven := &store.Count{Matching: 3}, &store.Count{Matching: 7}
+	byTitle := store.PerkQuery{Sort: []api.SortKey{{Field: "title"}}}
+	k.wants("the first time", byTitle, three, false, nil, 0)
+	k.wants("the second time", byTitle, three, false, []int64{1, 2, 3}, 1)
+	k.wants("the third time", byTitle, three, false, []int64{1, 2, 3}, 1)
+	k.wants("another order", store.PerkQuery{}, three, false, nil, 1)
+	k.wants("another filter", store.PerkQuery{PerkFilter: api.PerkFilter{City: "York"}, Sort: byTitle.Sort}, three, false, nil, 1)
+	k.wants("after a change", byTitle, &store.Count{Matching: 3}, false, nil, 1)
+	k.wants("a page far inside", byTitle, seven, true, []int64{3, 6}, 2)
+	k.wants("after a failover", byTitle, seven, false, []int64{3, 6}, 2)
+	k.kept.Purge()
+	k.wants("after the purge", byTitle, seven, false, nil, 2)
+}
+
+func TestListsThatWereNotAskedForTheLongestAreForgotten(t *testing.T) {
+	k := &keeper{t: t, kept: store.NewKept[int64](10, 20)}
+	ten := &store.Count{Matching: 10}
+	ids := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	in := func(city string) store.PerkQuery { return store.PerkQuery{PerkFilter: api.PerkFilter{City: city}} }
+	k.wants("one", in("one"), ten, true, ids, 1)
+	k.wants("two", in("two"), ten, true, ids, 2)
+	k.wants("one again", in("one"), ten, true, ids, 2)
+	k.wants("three, which takes the place of two", in("three"), ten, true, ids, 3)
+	k.wants("one once more", in("one"), ten, true, ids, 3)
+	k.wants("two again", in("two"), ten, true, ids, 4)
+}
+
+func TestAListThatCannotBeBuiltIsNotKept(t *testing.T) {
+	k := &keeper{t: t, kept: store.NewKept[int64](10, 20)}
+	broken := errors.New("broken")
+	count := &store.Count{Matching: 2}
+	if _, _, err := k.kept.IDs(t.Context(), store.PerkQuery{}, nil, count, true, func(int64) ([]int64, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("the error is %v, want %v", err, broken)
+	}
+	k.wants("after the failure", store.PerkQuery{}, count, false, []int64{1, 2}, 1)
+}
+
+func TestWaitingForAListEndsWithTheCaller(t *testing.T) {
+	kept, began, end := store.NewKept[int64](10, 20), make(chan struct{}), make(chan struct{})
+	first := make(chan error, 1)
+	build := func(int64) ([]int64, error) {
+		close(began)
+		<-end
+		return []int64{1}, nil
+	}
+	count := &store.Count{Matching: 1}
+	go func() {
+		_, _, err := kept.IDs(context.Background(), store.PerkQuery{}, nil, count, true, build)
+		first <- err
+	}()
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := kept.IDs(ctx, store.PerkQuery{}, nil, count, true, build); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v, want %v", err, context.Canceled)
+	}
+	close(end)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+}
