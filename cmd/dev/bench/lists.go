@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -66,22 +65,10 @@ func page(n int64) store.PerkQuery {
 
 // path is the address of a list, as the API's description has its parameters.
 func path(q store.PerkQuery) string {
-	parameters := url.Values{
-		"page":     {strconv.FormatInt(q.Window.Page, 10)},
-		"per_page": {strconv.Itoa(q.Window.PerPage)},
-		"sort":     {api.FormatSort(q.Sort)},
-	}
-	if q.City != "" {
-		parameters.Set("city", q.City)
-	}
-	if q.Query != "" {
-		parameters.Set("q", q.Query)
-	}
-	if q.Near != nil {
-		parameters.Set("lat", fmt.Sprint(q.Near.Lat))
-		parameters.Set("lng", fmt.Sprint(q.Near.Lng))
-		parameters.Set("radius", fmt.Sprint(q.Near.RadiusKM))
-	}
+	parameters := q.PerkFilter.Values()
+	parameters.Set("page", strconv.FormatInt(q.Window.Page, 10))
+	parameters.Set("per_page", strconv.Itoa(q.Window.PerPage))
+	parameters.Set("sort", api.FormatSort(q.Sort))
 	return "/partners/perks?" + parameters.Encode()
 }
 
@@ -102,16 +89,8 @@ var listSizes = []int64{10_000, 100_000, 1_000_000}
 func measureLists(ctx context.Context, l *harness) (*table, error) {
 	catalogs := make([][]catalog, 2) // PostgreSQL's and SQLite's
 	for _, perks := range listSizes {
-		cluster, err := l.postgresWith(ctx, perks)
-		if err != nil {
-			return nil, err
-		}
-		file, err := l.sqliteWith(ctx, perks)
-		if err != nil {
-			return nil, err
-		}
-		for i, database := range []string{address(cluster), file} {
-			s, err := l.serve(ctx, database)
+		for i, kind := range []string{"PostgreSQL", "SQLite"} {
+			s, err := l.serveList(ctx, kind, perks)
 			if err != nil {
 				return nil, err
 			}
@@ -123,7 +102,7 @@ func measureLists(ctx context.Context, l *harness) (*table, error) {
 			if err := json.Unmarshal(body, &first); err != nil {
 				return nil, fmt.Errorf("reading the first page: %w", err)
 			}
-			catalogs[i] = append(catalogs[i], catalog{[]string{"PostgreSQL", "SQLite"}[i], perks, first.Meta.TotalPages, s.askLists})
+			catalogs[i] = append(catalogs[i], catalog{kind, perks, first.Meta.TotalPages, s.askLists})
 		}
 	}
 	result, err := l.compareLists(ctx, "lists", "Lists (`lists`)", catalogs)

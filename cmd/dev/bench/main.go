@@ -32,6 +32,7 @@ var sections = []section{
 	{"redeem-hot", "redeeming one hot perk on PostgreSQL, against pgbench", measureRedeemHot},
 	{"redeem-sqlite", "redeeming on SQLite at 64 connections, against one", measureRedeemSQLite},
 	{"lists", "lists at 1,000,000 perks, against 10,000", measureLists},
+	{"orders", "every filter in every order, likewise", measureOrders},
 	{"replicas", "two replicas, against one", measureReplicas},
 	{"version", "the start of perksctl, against bare cobra programs", measureStart},
 	{"all", "perksctl's memory for a list of 1,000,000 perks", measureAll},
