@@ -52,6 +52,9 @@ func NewKept[ID comparable](perList, ids int) *Kept[ID] {
 	return k
 }
 
+// IsWhole tells whether every id of such a list is kept. Otherwise a page is read from the nearest one, which needs an index in that order.
+func (k *Kept[ID]) IsWhole(count *Count) bool { return count.Matching <= int64(k.perList) }
+
 // IDs returns the ids of every step-th perk of a list as of a count: with 3, of the third, the sixth and so on. It returns none the first
 // time that the list is asked for since it changed, unless isDeep: people look at many first pages just once. build reads the ids.
 func (k *Kept[ID]) IDs(ctx context.Context, query PerkQuery, categories []string, count *Count, isDeep bool, build func(step int64) ([]ID, error)) (ids []ID, step int64, err error) {

@@ -147,6 +147,11 @@ func (o Order) By(keys []api.SortKey, fromEnd bool) (string, error) {
 	return strings.Join(append(terms, o.ID+o.direction(SortColumn{}, descending, fromEnd)), `, `), nil
 }
 
+// Serves tells whether an index has the order, at least by its first key.
+func (o Order) Serves(keys []api.SortKey) bool {
+	return len(keys) == 0 || o.Columns[keys[0].Field].Indexed
+}
+
 // Within returns the terms of By for one of Ranges: there the first key is nowhere null, or everywhere, and an index serves the order.
 func (o Order) Within(keys []api.SortKey, fromEnd bool) (string, error) {
 	if len(keys) > 0 {

@@ -164,7 +164,9 @@ func (s *search) distance(v view, id string) (millimetres int64, err error) {
 func (s *search) keptPage(v view, kept *store.Kept[string], count *store.Count) ([]api.Perk, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
 	isDeep := s.Query.After == nil && reach.Skip >= store.FarInside
-	if s.Query.AvailableTo != "" || count.Matching <= store.ShortList || s.hasOrderedScan() && !isDeep || offset >= count.Matching {
+	switch {
+	case s.Query.AvailableTo != "", count.Matching <= store.ShortList, offset >= count.Matching,
+		s.hasOrderedScan() && !isDeep, !perkOrder.Serves(s.Query.Sort) && !kept.IsWhole(count):
 		return nil, nil
 	}
 	ids, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) ([]string, error) { return s.every(v, step, count.Matching) })
@@ -333,7 +335,7 @@ func (s *search) orderedScan(reach store.Fetch) string {
 
 // following is what follows the query's cursor, or candidates for it.
 func (s *search) following(reach store.Fetch, total int64) string {
-	if total >= manyMatches && (len(s.Query.Sort) == 0 || perkOrder.Columns[s.Query.Sort[0].Field].Indexed) {
+	if total >= manyMatches && perkOrder.Serves(s.Query.Sort) {
 		return s.orderedScan(reach)
 	}
 	return s.allMatches(total) + ` WHERE (` + strings.Join(perkOrder.Ranges(s.Query.Sort, s.Query.After, s.args), ` OR `) + `)`

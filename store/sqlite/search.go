@@ -190,14 +190,16 @@ func (s *search) hasOrderedScan() bool {
 	case s.Query.City != "" || s.Query.Category != "":
 		return s.SortsBy("created_at")
 	}
-	return len(s.Query.Sort) == 0 || perkOrder.Columns[s.Query.Sort[0].Field].Indexed
+	return perkOrder.Serves(s.Query.Sort)
 }
 
 // keptPage returns the row ids of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
 func (s *search) keptPage(v view, kept *store.Kept[int64], count *store.Count) ([]int64, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
 	isDeep := s.Query.After == nil && reach.Skip >= store.FarInside
-	if s.Query.AvailableTo != "" || count.Matching <= store.ShortList || s.hasOrderedScan() && !isDeep || offset >= count.Matching {
+	switch {
+	case s.Query.AvailableTo != "", count.Matching <= store.ShortList, offset >= count.Matching,
+		s.hasOrderedScan() && !isDeep, !perkOrder.Serves(s.Query.Sort) && !kept.IsWhole(count):
 		return nil, nil
 	}
 	rows, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) ([]int64, error) { return s.every(v, step) })
@@ -282,7 +284,7 @@ func (s *search) following(v view, reach store.Fetch, total int64) (rows []int64
 	ranges := perkOrder.Ranges(s.Query.Sort, s.Query.After, s.Args)
 	from, orderBy := s.from(``), perkOrder.Within
 	switch {
-	case total < manyMatches || s.HasWords() || !perkOrder.Columns[index].Indexed:
+	case total < manyMatches || s.HasWords() || !perkOrder.Serves(s.Query.Sort):
 		orderBy, ranges = perkOrder.By, []string{`(` + strings.Join(ranges, ` OR `) + `)`}
 	case s.Query.City == "" && s.Query.Category == "" || !s.SortsBy("created_at"): // otherwise the filter's index has the order
 		from = `perks AS p INDEXED BY ` + sortIndex(index)
