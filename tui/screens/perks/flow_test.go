@@ -18,7 +18,7 @@ import (
 )
 
 // serverWithPerks starts a server with 120 valid perks: every third is for tea and in Wien, the others are for coffee and in Berlin.
-// The first two have a position. Another perk has expired.
+// The first one is the newest. The first two have a position. Another perk has expired.
 func serverWithPerks(t *testing.T) *servertest.Server {
 	t.Helper()
 	server := servertest.Start(t)
@@ -26,6 +26,7 @@ func serverWithPerks(t *testing.T) *servertest.Server {
 	for i := range records {
 		p := &records[i]
 		p.ID, p.Title, p.Category = fmt.Sprintf("perk-%03d", i+1), fmt.Sprintf("Coffee %03d", i+1), text("Drinks")
+		p.CreatedAt = tuitest.Noon.Add(-time.Duration(i) * time.Hour) // the first is the newest
 		if i%3 == 2 {
 			p.Title, p.City, p.Category = fmt.Sprintf("Tea %03d", i+1), "Wien", text("Hot things")
 		}

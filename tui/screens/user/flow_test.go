@@ -23,7 +23,11 @@ func startServer(t *testing.T) *servertest.Server {
 	t.Helper()
 	s := servertest.Start(t)
 	s.ImportUsers("alice", "bob")
-	s.ImportPerks(record("coffee", "Coffee for two"), record("museum", "An hour in the museum"), record("tea", "A pot of tea"))
+	records := []store.PerkRecord{record("coffee", "Coffee for two"), record("museum", "An hour in the museum"), record("tea", "A pot of tea")}
+	for i := range records { // the first is the newest
+		records[i].CreatedAt = time.Now().Add(-time.Duration(i) * time.Hour)
+	}
+	s.ImportPerks(records...)
 	return s
 }
 
