@@ -153,6 +153,11 @@ func TestFollowingNextListsEveryPerkOnceInOrder(t *testing.T) {
 			if last == "" {
 				last = neighbours["last"]
 			}
+			for _, relation := range []string{"first", "prev", "last"} {
+				if strings.Contains(neighbours[relation], "after=") {
+					t.Errorf("page %d: %s has a cursor: %s", n, relation, neighbours[relation])
+				}
+			}
 			next, more := neighbours["next"]
 			if !more {
 				reached, _ := url.Parse(address)

@@ -114,6 +114,13 @@ func requireKeptPage(t *testing.T, v view, s *search, page int64, list []string)
 		if !slices.Equal(ids, want) {
 			t.Errorf("%+v, page %d by %d kept ids: it is\n%q\nwant\n%q", s.Query, page, perList, ids, want)
 		}
+		for at, isKept := range map[int64]bool{offset - 1: perList == len(list), offset: false} { // where the page before ended, or not
+			s.Query.After = &store.Cursor{ID: list[at]}
+			if perks, err := s.keptPage(v, kept, count); (perks != nil) != isKept || err != nil || isKept && perks[0].ID != want[0] {
+				t.Errorf("%+v, page %d by %d kept ids, after perk %d: there are %d perks, %v", s.Query, page, perList, at, len(perks), err)
+			}
+			s.Query.After = nil
+		}
 	}
 }
 

@@ -148,6 +148,12 @@ func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64)
 			if err != nil || !slices.Equal(rows, page) {
 				t.Errorf("%+v, of %d ids, after: %t: the page at %d is\n%v (%v), want\n%v", s.Query, perList, after != nil, offset, rows, err, page)
 			}
+			if s.Query.Window.Page++; after != nil {
+				if rows, err := s.keptPage(v, kept, count); rows != nil || err != nil {
+					t.Errorf("%+v: with a cursor of another page, the kept page is %v, %v", s.Query, rows, err)
+				}
+			}
+			s.Query.Window.Page--
 		}
 	}
 }
