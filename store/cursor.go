@@ -148,7 +148,7 @@ func (q PerkQuery) Reach(total int64) Fetch {
 // Page makes a list of what was read as Reach says. distanceOf returns the distance of a perk in millimetres.
 func (q PerkQuery) Page(perks []api.Perk, total int64, distanceOf func(id string) (int64, error)) (list List[api.Perk], err error) {
 	list = List[api.Perk]{Items: perks, Total: total}
-	isLast := q.Window.Offset() >= total-int64(len(perks))
+	isLast := len(perks) == 0 || q.Window.Offset() >= total-int64(len(perks))
 	if q.After != nil {
 		isLast = len(perks) <= q.Window.PerPage
 		list.Items = perks[:min(len(perks), q.Window.PerPage)]

@@ -11,8 +11,8 @@ import (
 
 // A list of few perks is sorted at once, and a page that is few perks from an end of its index is read there.
 const (
-	ShortList = 100
-	FarInside = 2000
+	shortList = 100
+	farInside = 2000
 )
 
 // Kept has the order of lists that were asked for more than once, or far inside: the ids of their perks. A page is then read by them,
@@ -52,8 +52,18 @@ func NewKept[ID comparable](perList, ids int) *Kept[ID] {
 	return k
 }
 
-// IsWhole tells whether every id of such a list is kept. Otherwise a page is read from the nearest one, which needs an index in that order.
-func (k *Kept[ID]) IsWhole(count *Count) bool { return count.Matching <= int64(k.perList) }
+// Helps tells whether kept ids lead to the query's page faster than a search, and whether the page is far inside the list. isScanned says
+// that an index has the list in its order. What one user can redeem changes with every redemption. Between kept ids an index must lead on.
+func (k *Kept[ID]) Helps(query PerkQuery, order Order, count *Count, isScanned bool) (helps, isDeep bool) {
+	isDeep = query.After == nil && query.Reach(count.Matching).Skip >= farInside
+	switch {
+	case query.AvailableTo != "", count.Matching <= shortList, query.Window.Offset() >= count.Matching:
+		return false, isDeep
+	case !order.Serves(query.Sort) && count.Matching > int64(k.perList):
+		return false, isDeep
+	}
+	return isDeep || !isScanned, isDeep
+}
 
 // IDs returns the ids of every step-th perk of a list as of a count: with 3, of the third, the sixth and so on. It returns none the first
 // time that the list is asked for since it changed, unless isDeep: people look at many first pages just once. build reads the ids.

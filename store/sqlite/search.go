@@ -196,10 +196,8 @@ func (s *search) hasOrderedScan() bool {
 // keptPage returns the row ids of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
 func (s *search) keptPage(v view, kept *store.Kept[int64], count *store.Count) ([]int64, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
-	isDeep := s.Query.After == nil && reach.Skip >= store.FarInside
-	switch {
-	case s.Query.AvailableTo != "", count.Matching <= store.ShortList, offset >= count.Matching,
-		s.hasOrderedScan() && !isDeep, !perkOrder.Serves(s.Query.Sort) && !kept.IsWhole(count):
+	helps, isDeep := kept.Helps(s.Query, perkOrder, count, s.hasOrderedScan())
+	if !helps {
 		return nil, nil
 	}
 	rows, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) ([]int64, error) { return s.every(v, step) })
