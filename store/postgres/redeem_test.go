@@ -284,19 +284,24 @@ type serverSession struct {
 	since time.Time
 }
 
-// waitForSyncRep returns the session that waits for the standby with a later statement than the given one.
-func waitForSyncRep(t *testing.T, conn *pgx.Conn, other serverSession) (s serverSession) {
+// waitForSyncRep returns the session that waits for the standby with a later statement than the given one. PostgreSQL reads wait_event after
+// the start of the statement, and the session may begin another in between, so that only two equal looks tell which statement waits.
+func waitForSyncRep(t *testing.T, conn *pgx.Conn, other serverSession) serverSession {
 	t.Helper()
 	within, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	for s.pid == 0 {
+	for last := (serverSession{}); ; {
+		var s serverSession
 		err := conn.QueryRow(within, `
 			SELECT pid, query_start FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query_start > $1`, other.since).Scan(&s.pid, &s.since)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			t.Fatal(err)
 		}
+		if s.pid != 0 && s == last {
+			return s
+		}
+		last = s
 	}
-	return s
 }
 
 func openAt(t *testing.T, address string) *DB {
