@@ -26,7 +26,7 @@ type redeemReply struct {
 //
 // It locks the perk's stock first, so that what it reads afterwards cannot change. A transaction with a lock also waits for the standby
 // when it commits, so that replayed redemptions are on the standby too before anyone is told of them.
-func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, begin func(int) bool) ([]redeemReply, error) {
+func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, begin func(int) bool) (*decision, error) {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -36,16 +36,13 @@ func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, b
 	if err != nil {
 		return nil, err
 	}
-	decision := decide(attempts, found, begin)
-	if len(decision.made) == 0 && !decision.replays { // refusals write nothing, and need not wait for the disk
+	d := decide(attempts, found, begin)
+	if len(d.made) == 0 && !d.replays { // refusals write nothing, and need not wait for the disk
 		_, err := conn.Exec(ctx, `ROLLBACK`)
-		return decision.replies, err
+		return d, err
 	}
 	takeWarning(conn.Conn().PgConn())
-	if err := committed(conn.SendBatch(ctx, decision.writes()).Close(), conn); err != nil {
-		return nil, err
-	}
-	return decision.replies, nil
+	return d, committed(conn.SendBatch(ctx, d.writes()).Close(), conn)
 }
 
 // batchState is the perk and the attempts as the database knows them.
@@ -141,28 +138,31 @@ func scanRedemptionOrNil(r row) (*api.Redemption, error) {
 // decision is the outcome of a batch.
 type decision struct {
 	perkID      string
+	perk        *eligibility // after the batch; nil if there is no such perk
 	replies     []redeemReply
 	made        []store.RedeemAttempt
 	redemptions []api.Redemption      // made by the attempts of made
 	newUsers    []store.RedeemAttempt // of made: those that create their user
 	expiredKeys []store.RedeemAttempt // of made: those with an expired key
 	replays     bool                  // there is a replay among the replies
+	refuses     bool                  // there is a refusal among the replies
 }
 
 // decide assigns what is left of the stock to the attempts, in their order.
 func decide(attempts []store.RedeemAttempt, f batchState, begin func(int) bool) *decision {
-	d := &decision{perkID: attempts[0].PerkID}
+	d := &decision{perkID: attempts[0].PerkID, perk: f.perk}
 	for i, attempt := range attempts {
 		if !begin(i) {
 			d.replies = append(d.replies, redeemReply{err: store.NotStarted(store.ErrCallerGone)})
 			continue
 		}
-		d.replies = append(d.replies, d.decideOne(attempt, f.attempts[i], f.perk))
+		reply := d.decideOne(attempt, f.attempts[i])
+		d.replies, d.refuses = append(d.replies, reply), d.refuses || reply.err != nil
 	}
 	return d
 }
 
-func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState, perk *eligibility) redeemReply {
+func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState) redeemReply {
 	if known.key != nil && !known.keyExpired {
 		if fits, err := attempt.Key.Matches(known.key); err != nil {
 			return redeemReply{err: err}
@@ -177,6 +177,7 @@ func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState, pe
 		d.replays = true
 		return redeemReply{result: store.RedeemResult{Redemption: *first, Replayed: first.ID != attempt.ID}}
 	}
+	perk := d.perk
 	if perk == nil {
 		return redeemReply{err: store.PerkNotFound(attempt.PerkID)}
 	}
@@ -235,11 +236,7 @@ func (d *decision) queueUsers(b *pgx.Batch) {
 }
 
 func (d *decision) queueRedemptions(b *pgx.Batch) {
-	c := columnsOf(d.made)
-	var statuses, metadata []string
-	for _, r := range d.redemptions {
-		statuses, metadata = append(statuses, string(r.Status)), append(metadata, string(r.Metadata))
-	}
+	c, statuses, metadata := d.columns()
 	b.Queue(`
 		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
 		SELECT id, $1::text, user_id, client_id, at, status, status, metadata
@@ -256,6 +253,14 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 			c.clients, c.keys, c.fingerprints, c.ids, c.times)
 	}
 	b.Queue(`UPDATE perk_stock SET held = held + $2 WHERE perk_id = $1`, d.perkID, len(d.made))
+}
+
+// columns is the redemptions made as columns.
+func (d *decision) columns() (c attemptColumns, statuses, metadata []string) {
+	for _, r := range d.redemptions {
+		statuses, metadata = append(statuses, string(r.Status)), append(metadata, string(r.Metadata))
+	}
+	return columnsOf(d.made), statuses, metadata
 }
 
 // attemptColumns is attempts as columns, for unnest.
@@ -278,6 +283,9 @@ func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
 			key, fingerprint, c.hasKeys = &a.Key.Key, a.Key.Fingerprint[:], true
 		}
 		c.keys, c.fingerprints = append(c.keys, key), append(c.fingerprints, fingerprint)
+	}
+	if !c.hasKeys { // unnest pads a missing column with nulls
+		c.keys, c.fingerprints = nil, nil
 	}
 	return c
 }

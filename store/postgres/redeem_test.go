@@ -74,7 +74,7 @@ func TestAnAttemptThatTheDatabaseRejectsFailsNoOther(t *testing.T) {
 		store.RedeemAttempt{ID: "1", UserID: "user-1"},
 		store.RedeemAttempt{ID: "2", UserID: "user-2", Key: &store.IdempotencyKey{Key: "no text of PostgreSQL's: \x00"}},
 		store.RedeemAttempt{ID: "3", UserID: "user-3"})
-	db.redeemer.process(batch)
+	db.redeemer.process(batch, nil)
 	for i, want := range []api.Code{"", api.CodeInternal, ""} {
 		if a := <-batch[i].reply; api.CodeOf(a.err) != want {
 			t.Errorf("attempt %d: %v, want code %q", i+1, a.err, want)

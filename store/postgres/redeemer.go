@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -78,8 +79,9 @@ func (r *redeemer) enqueue(w *queuedAttempt) error {
 	}
 	go func() {
 		defer leave()
+		var supposed *eligibility
 		for batch := r.next(perkID); batch != nil; batch = r.next(perkID) {
-			r.process(batch)
+			supposed = r.process(batch, supposed)
 		}
 	}()
 	return nil
@@ -122,26 +124,30 @@ func scopedKey(attempt store.RedeemAttempt) [2]string {
 }
 
 // process replies to every attempt of the batch. It retries transient failures while a caller waits. After a failure that a single attempt
-// may have caused, it runs each attempt by itself.
-func (r *redeemer) process(batch []*queuedAttempt) {
+// may have caused, it runs each attempt by itself. It returns the supposition for the next batch.
+func (r *redeemer) process(batch []*queuedAttempt, supposed *eligibility) *eligibility {
 	attempts := make([]store.RedeemAttempt, len(batch))
 	for i, w := range batch {
 		attempts[i] = w.attempt
 	}
-	replies, err := r.redeemWithRetries(batch, attempts)
+	d, err := r.redeemWithRetries(batch, attempts, supposed)
 	if err != nil && !isTransient(err) && len(batch) > 1 {
 		for i := range batch {
-			r.process(batch[i : i+1])
+			r.process(batch[i:i+1], nil)
 		}
-		return
+		return nil
 	}
 	for i, w := range batch {
 		if err != nil {
 			r.reply(w, redeemReply{err: w.fault(err)})
 			continue
 		}
-		r.reply(w, replies[i])
+		r.reply(w, d.replies[i])
 	}
+	if err != nil {
+		return nil
+	}
+	return d.supposition()
 }
 
 // fault is the error for the caller. An earlier try may have made the redemption.
@@ -159,20 +165,32 @@ func (r *redeemer) reply(w *queuedAttempt, a redeemReply) {
 
 // redeemWithRetries retries transient failures while a caller waits, even after an unknown outcome, because attempts are recognized by
 // their id. It retries a unique violation at once: the conflicting row is committed and will be read. If that persists, it has another
-// cause.
-func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.RedeemAttempt) ([]redeemReply, error) {
+// cause. Only the first try can suppose that the attempts are new. A single attempt is looked up, so that a refusal takes one transaction.
+func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.RedeemAttempt, supposed *eligibility) (*decision, error) {
 	ctx, cancel := r.db.detach(context.Background())
 	defer cancel()
+	begin := func(i int) bool { return batch[i].claim.begin() }
 	conflicts := 0
-	for backoff := newBackoff(); ; {
-		replies, err := r.db.redeemBatch(ctx, attempts, func(i int) bool { return batch[i].claim.begin() })
-		if err == nil {
-			r.batches.Finished(len(attempts))
+	for backoff := newBackoff(); ; supposed = nil {
+		var d *decision
+		var err error
+		if supposed != nil && len(batch) > 1 {
+			d, err = r.db.redeemNew(ctx, attempts, supposed, begin)
 		} else {
-			r.batches.Failed()
+			d, err = r.db.redeemBatch(ctx, attempts, begin)
+		}
+		if err != nil {
 			for _, w := range batch {
 				w.claim.failed(err)
 			}
+		}
+		switch {
+		case err == nil:
+			r.batches.Finished(len(attempts))
+		case errors.Is(err, errNotNew):
+			continue
+		default:
+			r.batches.Failed()
 		}
 		r.db.diskSpace.noteError(err)
 		if sqlState(err) == stateUniqueViolation {
@@ -181,7 +199,7 @@ func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.Re
 			}
 		}
 		if err == nil || !isRetryable(err) {
-			return replies, err
+			return d, err
 		}
 		r.db.resetIfBroken(err)
 		hasCaller := slices.ContainsFunc(batch, func(w *queuedAttempt) bool { return w.ctx.Err() == nil })

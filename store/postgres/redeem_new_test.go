@@ -1,0 +1,240 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"example.com/perks/store"
+	"example.com/perks/store/storetest"
+)
+
+// current is the perk as a batch that is looked up finds it.
+func current(t *testing.T, db *DB, batch []*queuedAttempt) *eligibility {
+	t.Helper()
+	conn, err := db.writes.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	found, err := lockAndRead(t.Context(), conn, []store.RedeemAttempt{batch[0].attempt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `ROLLBACK`); err != nil {
+		t.Fatal(err)
+	}
+	return found.perk
+}
+
+// redeemSupposed is redeemNew for a batch. It fails unless that finds out whether the attempts are new. Violations of a unique index would be
+// in the log of the server.
+func redeemSupposed(t *testing.T, db *DB, batch []*queuedAttempt, perk *eligibility, areNew, violates bool) {
+	t.Helper()
+	var attempts []store.RedeemAttempt
+	for _, w := range batch {
+		attempts = append(attempts, w.attempt)
+	}
+	_, err := db.redeemNew(t.Context(), attempts, perk, func(int) bool { return true })
+	if areNew != (err == nil) || violates != (sqlState(err) == stateUniqueViolation) || err != nil && !violates && !errors.Is(err, errNotNew) {
+		t.Errorf("%s: new %t: %v", batch[0].attempt.PerkID, areNew, err)
+	}
+	isMade := read[bool](t, db, `SELECT EXISTS (SELECT FROM redemptions WHERE id = $1)`, attempts[0].ID)
+	if isUnknown := errors.As(err, new(*store.OutcomeUnknownError)); isMade != (isUnknown || err == nil) {
+		t.Errorf("%s: made %t: %v", batch[0].attempt.PerkID, isMade, err)
+	}
+}
+
+// TestABatchSupposedToBeNewIsDecidedLikeOthers decides batches that are looked up, with a supposition from before the perk was changed, and
+// with one that is right, in a database each. In the fourth, redeemNew comes first, as if its reply were lost.
+func TestABatchSupposedToBeNewIsDecidedLikeOthers(t *testing.T) {
+	t.Parallel()
+	key := func(name string, fingerprint byte) *store.IdempotencyKey {
+		return &store.IdempotencyKey{Key: name, Fingerprint: [32]byte{fingerprint}}
+	}
+	two := []store.RedeemAttempt{{ID: "first", UserID: "user-10"}, {ID: "second", UserID: "user-11"}}
+	besides := func(another store.RedeemAttempt) []store.RedeemAttempt { return []store.RedeemAttempt{two[0], another} }
+	tests := []struct {
+		name   string
+		batch  []store.RedeemAttempt
+		before string // executed first; %[1]s is the perk
+		isNew  bool
+		fails  bool // with a unique violation
+	}{
+		{name: "all new", batch: two, isNew: true},
+		{name: "a key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11", Key: key("k", 1)}), isNew: true},
+		{name: "an unknown user", batch: besides(store.RedeemAttempt{ID: "second", UserID: "nobody"})},
+		{name: "a user to be created", batch: besides(store.RedeemAttempt{ID: "second", UserID: "another", CreateUser: true})},
+		{name: "a user who has it", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-0"})},
+		{name: "a user who has it, a new key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-0", Key: key("k", 1)})},
+		{name: "a user who was rejected", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-1"}), isNew: true},
+		{name: "an attempt made before", batch: besides(store.RedeemAttempt{ID: "made", UserID: "user-0"})},
+		{name: "the id of another attempt", batch: besides(store.RedeemAttempt{ID: "made", UserID: "user-11"}), fails: true},
+		{name: "a replay", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-0", Key: key("used", 1)})},
+		{name: "a reused key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11", Key: key("used", 2)})},
+		{name: "an expired key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11", Key: key("expired", 2)})},
+		{name: "another client's key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11", Key: key("foreign", 2)}), isNew: true},
+		{name: "one unit left", batch: two, before: `UPDATE perk_stock SET stock = held + 1 WHERE perk_id = '%[1]s'`},
+		{name: "two units left", batch: two, before: `UPDATE perk_stock SET stock = held + 2 WHERE perk_id = '%[1]s'`, isNew: true},
+		{name: "sold out", batch: two, before: `UPDATE perk_stock SET stock = held WHERE perk_id = '%[1]s'`},
+		{name: "unlimited", batch: two, before: `UPDATE perk_stock SET stock = NULL WHERE perk_id = '%[1]s'`, isNew: true},
+		{name: "expired", batch: two, before: `UPDATE perks SET valid_to = '2026-01-01' WHERE id = '%[1]s'`},
+		{name: "not started", batch: two, before: `UPDATE perks SET valid_from = '2100-01-01' WHERE id = '%[1]s'`},
+		{name: "manual approval", batch: two, before: `UPDATE perks SET approval = 'manual' WHERE id = '%[1]s'`, isNew: true},
+		{name: "within its dates", batch: two, before: `UPDATE perks SET valid_from = '2026-01-01', valid_to = '2100-01-01' WHERE id = '%[1]s'`, isNew: true},
+		{name: "an unknown perk", batch: two, before: `DELETE FROM perk_stock WHERE perk_id = '%[1]s'`},
+	}
+	modes := []string{"looked up", "outdated", "right", "repeated"}
+	outcomes := map[string][]string{}
+	for _, mode := range modes {
+		db := openAt(t, storetest.PostgresDatabase(t))
+		fill(t, db, len(tests), 10)
+		for i, test := range tests {
+			perk := fmt.Sprint("perk-", i)
+			commit(t, begin(t, db, fmt.Sprintf(`
+				INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata) VALUES
+					('%[1]s made', '%[1]s', 'user-0', 'client', '2026-01-01', 'pending', 'approved', '{}'),
+					('%[1]s rejected', '%[1]s', 'user-1', 'client', '2026-01-01', 'pending', 'rejected', '{}');
+				UPDATE perk_stock SET held = 1 WHERE perk_id = '%[1]s';
+				INSERT INTO idempotency_keys SELECT client, '%[1]s ' || key, decode('01' || repeat('00', 31), 'hex'), '%[1]s made', now() - age::interval
+					FROM (VALUES ('client', 'used', '0'), ('client', 'expired', '2 days'), ('another', 'foreign', '0')) AS k (client, key, age);
+				`+test.before, perk)))
+			batch := waitingFor(t, db.redeemer, test.batch...)
+			for _, w := range batch {
+				w.attempt.PerkID, w.attempt.ID = perk, perk+" "+w.attempt.ID
+				if w.attempt.Key != nil {
+					w.attempt.Key = &store.IdempotencyKey{Key: perk + " " + w.attempt.Key.Key, Fingerprint: w.attempt.Key.Fingerprint}
+				}
+			}
+			var supposed *eligibility
+			switch mode {
+			case "outdated":
+				supposed = &eligibility{Eligibility: store.Eligibility{Approval: store.ApprovalAuto}}
+			case "right":
+				supposed = current(t, db, batch)
+			case "repeated":
+				if perk := current(t, db, batch); perk != nil {
+					redeemSupposed(t, db, batch, perk, test.isNew, test.fails)
+				}
+			}
+			db.redeemer.process(batch, supposed)
+			outcome := ""
+			for _, w := range batch {
+				a := <-w.reply
+				outcome += fmt.Sprintln(a.result.Redemption.ID, a.result.Redemption.UserID, a.result.Redemption.Status, a.result.Replayed, a.err)
+			}
+			for _, query := range []string{
+				`SELECT string_agg(concat_ws(' ', id, user_id, client_id, first_status, status, metadata), ', ' ORDER BY id) FROM redemptions WHERE perk_id = $1`,
+				`SELECT string_agg(concat_ws(' ', client_id, key, fingerprint, redemption_id, created_at > now() - interval '1 day'), ', ' ORDER BY client_id, key)
+					FROM idempotency_keys WHERE starts_with(key, $1 || ' ')`,
+				`SELECT coalesce(string_agg(concat_ws(' ', held, sold_out), ', '), '') FROM perk_stock WHERE perk_id = $1`,
+				`SELECT coalesce(string_agg(concat_ws(' ', actor, action, subject, after), ', ' ORDER BY entry), '') FROM audit WHERE after LIKE '%' || $1 || ' %'`,
+			} {
+				outcome += read[string](t, db, query, perk) + "\n"
+			}
+			outcomes[mode] = append(outcomes[mode], outcome)
+		}
+	}
+	for i, test := range tests {
+		for _, mode := range modes {
+			if want, got := outcomes[modes[0]][i], outcomes[mode][i]; got != want {
+				t.Errorf("%s, %s:\n%s\n%s:\n%s", test.name, modes[0], want, mode, got)
+			}
+		}
+	}
+}
+
+func TestABatchSupposedToBeNewIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
+	for _, mode := range []string{"cache_statement", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			proxy, address := startProxy(t, storetest.PostgresDatabase(t))
+			db := openAt(t, address+"&default_query_exec_mode="+mode)
+			fill(t, db, 1, 1000)
+			cuts, keys := 0, 0
+			for variant := range 8 {
+				answered, keyed, isKnown := variant&1 == 1, variant&2 == 2, variant&4 == 0
+				for message := 1; ; message++ {
+					var attempts []store.RedeemAttempt
+					for n := range 3 {
+						id := fmt.Sprint(variant, "-", message, "-", n)
+						attempt := store.RedeemAttempt{ID: id, UserID: id, CreateUser: true}
+						if n < 2 || isKnown {
+							newUser(t, db, id)
+						}
+						if keyed {
+							attempt.Key = &store.IdempotencyKey{Key: id}
+							keys++
+						}
+						attempts = append(attempts, attempt)
+					}
+					batch := waitingFor(t, db.redeemer, attempts...)
+					cut := cutPoint{message: message, answered: answered}
+					supposed := current(t, db, batch)
+					proxy.cutAt(cut)
+					db.redeemer.process(batch, supposed)
+					for i, w := range batch {
+						if a := <-w.reply; a.err != nil || a.result.Replayed || a.result.Redemption.ID != attempts[i].ID {
+							t.Fatalf("cut at %+v: attempt %d: %+v, %v", cut, i, a.result, a.err)
+						}
+					}
+					cuts++
+					if !proxy.endCut() {
+						break
+					}
+				}
+			}
+			t.Logf("%d cuts", cuts)
+			requireExact(t, db, keys)
+		})
+	}
+}
+
+// TestACallerWhoLeavesABatchSupposedToBeNew leaves while the batch waits for the stock.
+func TestACallerWhoLeavesABatchSupposedToBeNew(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, storetest.PostgresDatabase(t))
+	fill(t, db, 1, 10)
+	batch := waitingFor(t, db.redeemer, store.RedeemAttempt{ID: "left", UserID: "user-0"}, store.RedeemAttempt{ID: "stayed", UserID: "user-1"})
+	supposed := current(t, db, batch)
+	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
+	go db.redeemer.process(batch, supposed)
+	waitForLock(t, db)
+	if err := batch[0].claim.abandon(context.Canceled); !strings.Contains(err.Error(), "Nothing was started") {
+		t.Errorf("the caller who left got %v", err)
+	}
+	commit(t, other)
+	if a := <-batch[1].reply; a.err != nil {
+		t.Errorf("the other caller got %v", a.err)
+	}
+	if made := read[string](t, db, `SELECT string_agg(id, ' ') FROM redemptions`); made != "stayed" {
+		t.Errorf("the redemptions are %s", made)
+	}
+	requireExact(t, db, 0)
+}
+
+// TestAKeyUsedForAnotherPerkMeanwhile has another transaction use a key of a batch that is supposed to be new.
+func TestAKeyUsedForAnotherPerkMeanwhile(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, storetest.PostgresDatabase(t))
+	fill(t, db, 2, 10)
+	batch := waitingFor(t, db.redeemer, store.RedeemAttempt{ID: "1", UserID: "user-1"}, store.RedeemAttempt{ID: "2", UserID: "user-2", Key: &store.IdempotencyKey{Key: "k"}})
+	supposed := current(t, db, batch)
+	other := begin(t, db, `
+		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata) VALUES
+			('first', 'perk-1', 'user-2', 'client', now(), 'approved', 'approved', '{}');
+		UPDATE perk_stock SET held = 1 WHERE perk_id = 'perk-1';
+		INSERT INTO idempotency_keys VALUES ('client', 'k', decode(repeat('00', 32), 'hex'), 'first', now())`)
+	go db.redeemer.process(batch, supposed)
+	waitForLock(t, db)
+	commit(t, other)
+	if a := <-batch[0].reply; a.err != nil || a.result.Redemption.ID != "1" {
+		t.Errorf("the attempt without the key: %+v, %v", a.result, a.err)
+	}
+	if a := <-batch[1].reply; a.err != nil || !a.result.Replayed || a.result.Redemption.ID != "first" {
+		t.Errorf("the attempt under the key: %+v, %v", a.result, a.err)
+	}
+	requireExact(t, db, 1)
+}
