@@ -61,7 +61,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 
 // apply runs a migration in a new database.
 func apply(ctx context.Context, tx pgx.Tx, m store.Migration) error {
-	if err := run(ctx, tx.Conn(), strings.ReplaceAll(m.Script, madeConcurrently, "CREATE INDEX ")); err != nil {
+	if err := run(ctx, tx.Conn(), strings.ReplaceAll(m.Script, madeConcurrently, "INDEX ")); err != nil {
 		return err
 	}
 	return record(ctx, tx, m)
@@ -263,24 +263,24 @@ type script struct {
 }
 
 // index is built outside a transaction, while others write to its table.
-type index struct{ name, definition string }
+type index struct{ create, name, definition string }
 
 func (i index) concurrently() string {
-	return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ` + i.name + ` ` + i.definition
+	return i.create + madeConcurrently + `IF NOT EXISTS ` + i.name + ` ` + i.definition
 }
 
-// madeConcurrently is the start of the line of such an index.
-const madeConcurrently = "CREATE INDEX CONCURRENTLY "
+// madeConcurrently is in the line of such an index, after CREATE or CREATE UNIQUE.
+const madeConcurrently = "INDEX CONCURRENTLY "
 
 func scriptOf(m store.Migration) (s script) {
 	for line := range strings.Lines(m.Script) {
-		rest, isIndex := strings.CutPrefix(line, madeConcurrently)
+		create, rest, isIndex := strings.Cut(line, madeConcurrently)
 		if !isIndex {
 			s.atOnce += line
 			continue
 		}
 		name, definition, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(rest), ";"), " ")
-		s.indexes = append(s.indexes, index{name, definition})
+		s.indexes = append(s.indexes, index{create, name, definition})
 	}
 	return s
 }

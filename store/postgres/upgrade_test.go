@@ -258,6 +258,42 @@ func TestTextsAreFoldedWithoutLaterColumns(t *testing.T) {
 	}
 }
 
+// TestAUserRedeemsAPerkOnceAfterAnUpgrade has a server of the first version go on after a newer one has replaced its indexes.
+func TestAUserRedeemsAPerkOnceAfterAnUpgrade(t *testing.T) {
+	t.Parallel()
+	address := storetest.PostgresDatabase(t)
+	older := olderDatabase(t, address)
+	redeem := func(id, status string) string {
+		_, err := older.Exec(t.Context(), `INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
+			VALUES ($1, 'p', 'u', 'c', now(), 'pending', $2, '{}')`, id, status)
+		return sqlState(err)
+	}
+	for id, status := range map[string]string{"r1": "rejected", "r2": "rejected", "live": "pending"} {
+		if state := redeem(id, status); state != "" {
+			t.Fatalf("%s: %s", id, state)
+		}
+	}
+	openAt(t, address)
+	for _, test := range []struct{ id, status, want string }{
+		{"second", "pending", stateUniqueViolation}, {"second", "approved", stateUniqueViolation}, {"r3", "rejected", ""},
+	} {
+		if state := redeem(test.id, test.status); state != test.want {
+			t.Errorf("a redemption %q that is %s: state %q, want %q", test.id, test.status, state, test.want)
+		}
+	}
+	if _, err := older.Exec(t.Context(), `UPDATE redemptions SET status = 'rejected' WHERE id = 'live'`); err != nil {
+		t.Fatal(err)
+	}
+	if state := redeem("second", "approved"); state != "" {
+		t.Errorf("after a rejection: state %q", state)
+	}
+	indexes, err := store.One(view{t.Context(), older}, store.ScanValue[string], `
+		SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes WHERE tablename = 'redemptions' AND indexdef LIKE '%(user_id%'`)
+	if err != nil || indexes != "redemptions_of_user_and_perk" {
+		t.Errorf("the indexes of users are %q, %v", indexes, err)
+	}
+}
+
 // awaitLock returns when a session waits for a lock of the database.
 func awaitLock(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
