@@ -36,7 +36,7 @@ const (
 func readBody(c echo.Context, most int64, allowed ...string) (body []byte, mediaType string, err error) {
 	r := c.Request()
 	mediaType = mediaJSON
-	if given := r.Header.Get("Content-Type"); given != "" {
+	if given := r.Header.Get("Content-Type"); given != "" && given != mediaJSON {
 		mediaType, _, err = mime.ParseMediaType(given)
 		if len(allowed) > 0 && (err != nil || !slices.Contains(allowed, mediaType)) {
 			return nil, "", api.Errorf(api.CodeUnsupportedMediaType, "The body must be %s, not %q.", strings.Join(allowed, " or "), given)
@@ -48,17 +48,17 @@ func readBody(c echo.Context, most int64, allowed ...string) (body []byte, media
 			header: http.Header{"Accept-Encoding": {"identity"}}, // RFC 9110, section 12.5.3
 		}
 	}
-	tooLarge := api.Errorf(api.CodeBodyTooLarge, "The body must be at most %d bytes.", most)
+	tooLarge := func() error { return api.Errorf(api.CodeBodyTooLarge, "The body must be at most %d bytes.", most) }
 	if r.ContentLength > most {
 		if r.Header.Get("Expect") == "" { // a client that expects 100 sends no body after this response
 			drainBody(c)
 		}
-		return nil, "", tooLarge
+		return nil, "", tooLarge()
 	}
 	body, err = io.ReadAll(io.LimitReader(r.Body, most+1))
 	if int64(len(body)) > most {
 		drainBody(c)
-		return nil, "", tooLarge
+		return nil, "", tooLarge()
 	}
 	if err != nil {
 		return nil, "", api.Errorf(api.CodeInvalidJSON, "The body is incomplete.")
