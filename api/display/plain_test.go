@@ -63,6 +63,19 @@ func TestWriterRemovesControlCharacters(t *testing.T) {
 	}
 }
 
+func TestWritersCleanEachCharacterAsTheirFunctionsDo(t *testing.T) {
+	for r := range rune(0x300) {
+		text := "a" + string(r) + "b"
+		var plain, escaped strings.Builder
+		if _, err := display.Writer(&plain).Write([]byte(text)); err != nil || plain.String() != display.Text(text) {
+			t.Errorf("of %q Writer wrote %q, %v", text, plain.String(), err)
+		}
+		if _, err := display.JSONWriter(&escaped).Write([]byte(text)); err != nil || escaped.String() != string(display.JSON([]byte(text))) {
+			t.Errorf("of %q JSONWriter wrote %q, %v", text, escaped.String(), err)
+		}
+	}
+}
+
 func FuzzControlCharactersAreRemoved(f *testing.F) {
 	f.Add("\x1b[2J\u202eabc\u009b\xff")
 	f.Fuzz(func(t *testing.T, text string) {
