@@ -60,7 +60,7 @@ func (l *harness) addBulk(ctx context.Context, result *table, store, database st
 // perksctl spent of the processors on a row.
 func (r *redeemLoad) fromFile(atOnce int, spent *[]time.Duration) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
-		perk := hotPerk(len(r.acknowledged))
+		perk := r.nextPerk()
 		file := filepath.Join(r.Folder, perk+".csv")
 		if err := writeRedemptions(file, perk, bulkRows, shuffled); err != nil {
 			return 0, err
@@ -78,7 +78,7 @@ func (r *redeemLoad) fromFile(atOnce int, spent *[]time.Duration) func(context.C
 // fromGenerator makes a measurement: each call of it sends what perksctl would send for the same file of the next perk.
 func (r *redeemLoad) fromGenerator(atOnce int) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
-		perk := hotPerk(len(r.acknowledged))
+		perk := r.nextPerk()
 		report, err := Run(ctx, Plan{
 			Addresses: []string{r.services[0].address}, Connections: atOnce, Count: bulkRows, Status: 201, Request: fileRequest(r.services[0], perk),
 		})
@@ -122,7 +122,7 @@ func measureBulkMillion(ctx context.Context, l *harness) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	perk, file := hotPerk(0), filepath.Join(l.Folder, "million.csv")
+	perk, file := load.nextPerk(), filepath.Join(l.Folder, "million.csv")
 	if err := writeRedemptions(file, perk, manyRows, func(n int64) int64 { return n + 1 }); err != nil {
 		return nil, err
 	}

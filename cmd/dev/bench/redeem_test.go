@@ -23,7 +23,7 @@ func TestRedeemLoadUsesEachUserOnce(t *testing.T) {
 
 func TestARedeemRequestIsHTTP(t *testing.T) {
 	for _, withKeys := range []bool{false, true} {
-		request := redeemRequest("secret", "hot-03", withKeys)
+		request := redeemRequest("secret", func(int64) string { return "hot-0003" }, withKeys)
 		for _, n := range []int64{0, 399_999} {
 			read, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request(nil, n))))
 			if err != nil {
@@ -33,7 +33,7 @@ func TestARedeemRequestIsHTTP(t *testing.T) {
 			if err != nil || !strings.HasPrefix(string(body), `{"user_id":"u-`) || !strings.HasSuffix(string(body), `"}`) {
 				t.Errorf("the body is %s, %v", body, err)
 			}
-			if read.URL.Path != "/v2/partners/perks/hot-03/redeem" || read.Header.Get("Authorization") != "Bearer secret" {
+			if read.URL.Path != "/v2/partners/perks/hot-0003/redeem" || read.Header.Get("Authorization") != "Bearer secret" {
 				t.Errorf("it requests %s as %q", read.URL.Path, read.Header.Get("Authorization"))
 			}
 			if key := read.Header.Get("Idempotency-Key"); (key != "") != withKeys {
