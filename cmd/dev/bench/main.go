@@ -30,7 +30,7 @@ type section struct {
 var sections = []section{
 	{"get", "one perk over HTTP, against a bare handler", measureGet},
 	{"redeem-hot", "redeeming one hot perk on PostgreSQL, against pgbench", measureRedeemHot},
-	{"redeem-sqlite", "redeeming on SQLite at 64 connections, against one", measureRedeemSQLite},
+	{"redeem-sqlite", "redeeming on SQLite at 64 connections, against one and against bare writes", measureRedeemSQLite},
 	{"lists", "lists at 1,000,000 perks, against 10,000", measureLists},
 	{"orders", "every filter in every order, likewise", measureOrders},
 	{"replicas", "two replicas, against one", measureReplicas},

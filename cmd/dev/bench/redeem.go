@@ -73,22 +73,32 @@ func measureRedeemHot(ctx context.Context, l *harness) (*table, error) {
 	return result, nil
 }
 
-// measureRedeemSQLite compares redeeming one hot perk over SQLite at many connections with the same at one.
+// measureRedeemSQLite compares redeeming one hot perk over SQLite at many connections with the same at one, and with writing the same
+// rows and nothing more.
 func measureRedeemSQLite(ctx context.Context, l *harness) (*table, error) {
 	file := "sqlite:" + filepath.Join(l.Folder, "redeem.db")
 	load, err := l.newRedeemLoad(ctx, file, redeemUsers, 1)
 	if err != nil {
 		return nil, err
 	}
-	rates, err := load.alternate(ctx, "redeem-sqlite",
-		contender{"64 connections", load.at(manyConnections, false, load.services[0])},
-		contender{"1 connection", load.at(1, false, load.services[0])},
-	)
+	bare, err := load.newGroupCommit(ctx)
 	if err != nil {
 		return nil, err
 	}
-	result := newTable("Redeeming on SQLite (`redeem-sqlite`)", "`synchronous=FULL`, one hot perk, limited stock", "64 connections", "1 connection")
-	result.add(rates[0]/rates[1], target{3, atLeast}, "`POST /perks/{id}/redeem`", rate(rates[0]), rate(rates[1]))
+	rates, err := load.alternate(ctx, "redeem-sqlite",
+		contender{"64 connections", load.at(manyConnections, false, load.services[0])},
+		contender{"1 connection", load.at(1, false, load.services[0])},
+		contender{"group commit", bare.run},
+	)
+	if err == nil {
+		err = bare.check(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := newTable("Redeeming on SQLite (`redeem-sqlite`)", "`synchronous=FULL`, one hot perk, limited stock", "perksd", "beside it")
+	result.add(rates[0]/rates[1], target{3, atLeast}, "64 connections, against 1 connection", rate(rates[0]), rate(rates[1]))
+	result.add(rates[0]/rates[2], target{0.7, atLeast}, "64 connections, against a bare group-commit loop of the same rows in Go", rate(rates[0]), rate(rates[2]))
 	result.note("%s", load.summary())
 	return result, nil
 }
