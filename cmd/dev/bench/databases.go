@@ -85,6 +85,18 @@ func fingerprint(patterns []string) (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)[:6]), nil
 }
 
+// databaseWith makes a database with so many sample perks, until the section ends, and returns its address.
+func (l *harness) databaseWith(ctx context.Context, kind string, perks int64) (string, error) {
+	if kind == "SQLite" {
+		return l.sqliteWith(ctx, perks)
+	}
+	c, err := l.postgresWith(ctx, perks)
+	if err != nil {
+		return "", err
+	}
+	return address(c), nil
+}
+
 // postgresWith starts a server with so many sample perks, until the section ends.
 func (l *harness) postgresWith(ctx context.Context, perks int64) (*storetest.PostgresServer, error) {
 	saved, err := l.cache.get("postgres", perks, func(path string) (err error) {

@@ -105,16 +105,9 @@ func (l *harness) compareOrders(ctx context.Context, services []*service, filter
 
 // serveList starts a server over a store with so many sample perks.
 func (l *harness) serveList(ctx context.Context, kind string, perks int64) (*service, error) {
-	if kind == "SQLite" {
-		file, err := l.sqliteWith(ctx, perks)
-		if err != nil {
-			return nil, err
-		}
-		return l.serve(ctx, file)
-	}
-	cluster, err := l.postgresWith(ctx, perks)
+	database, err := l.databaseWith(ctx, kind, perks)
 	if err != nil {
 		return nil, err
 	}
-	return l.serve(ctx, address(cluster))
+	return l.serve(ctx, database)
 }

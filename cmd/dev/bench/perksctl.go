@@ -28,6 +28,11 @@ type cost struct {
 func (l *harness) perksctl(ctx context.Context, s *service, output io.Writer, args ...string) (cost, error) {
 	command := l.Command(ctx, append([]string{"perksctl"}, args...)...)
 	command.Env = append(command.Env, "PERKSCTL_API_URL="+s.url(""), "PERKSCTL_TOKEN="+s.token)
+	return costOf(ctx, command, output)
+}
+
+// costOf runs a program to its end.
+func costOf(ctx context.Context, command *exec.Cmd, output io.Writer) (cost, error) {
 	var problems bytes.Buffer
 	command.Stdout, command.Stderr = output, &problems
 	begun := time.Now()
@@ -38,7 +43,7 @@ func (l *harness) perksctl(ctx context.Context, s *service, output io.Writer, ar
 	err := command.Wait()
 	took := time.Since(begun)
 	if err != nil {
-		return cost{}, errors.Join(ctx.Err(), fmt.Errorf("perksctl %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(problems.Bytes())))
+		return cost{}, errors.Join(ctx.Err(), fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, bytes.TrimSpace(problems.Bytes())))
 	}
 	most, err := peak()
 	return cost{took, processor(command), most}, err
@@ -193,35 +198,62 @@ const allPerks = 1_000_000
 // memoryLimit is what perksctl may take at most, however much it works through.
 var memoryLimit = target{64, atMost}
 
-// measureAll measures what it takes perksctl to write a list of a million perks.
+// measureAll compares what it takes perksctl to list a million perks, page by page, with perksd's export of the same database.
 func measureAll(ctx context.Context, l *harness) (*table, error) {
-	file, err := l.sqliteWith(ctx, allPerks)
-	if err != nil {
-		return nil, err
+	result := newTableOf("ratio, or MiB", "Listing all (`all`)", "`perksctl perk list --all -o jsonl`", "perksctl", "`perksd export perks`")
+	for _, kind := range []string{"SQLite", "PostgreSQL"} {
+		database, err := l.databaseWith(ctx, kind, allPerks)
+		if err != nil {
+			return nil, err
+		}
+		perksd, err := l.serve(ctx, database)
+		if err != nil {
+			return nil, err
+		}
+		var spent []time.Duration // by perksctl, of processors
+		var peak mebibytes
+		list := func(ctx context.Context) (float64, error) {
+			var written lines
+			cost, err := l.perksctl(ctx, perksd, &written, "perk", "list", "--all", "--include-expired", "--output", "jsonl")
+			spent, peak = append(spent, cost.cpu), max(peak, cost.peak)
+			return written.rate(cost), errors.Join(err, written.check())
+		}
+		export := func(ctx context.Context) (float64, error) {
+			var written lines
+			cost, err := costOf(ctx, l.Command(ctx, "perksd", "export", "perks", "--output", "jsonl", "--database", database), &written)
+			return written.rate(cost), errors.Join(err, written.check())
+		}
+		rates, err := l.alternate(ctx, "all on "+kind, contender{"perksctl", list}, contender{"export", export})
+		if err != nil {
+			return nil, err
+		}
+		result.add(rates[1]/rates[0], target{3, atMost}, kind+", time", seconds(timeAt(rates[0])), seconds(timeAt(rates[1])))
+		result.add(float64(peak), memoryLimit, kind+", peak memory", peak.String(), "")
+		result.note("%s: perksctl spent %s of the processors (median).", kind, seconds(median(spent)))
 	}
-	perksd, err := l.serve(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	l.logf("all: listing %s perks", grouped(allPerks))
-	var written lines
-	cost, err := l.perksctl(ctx, perksd, &written, "perk", "list", "--all", "--include-expired", "--output", "jsonl")
-	if err != nil {
-		return nil, err
-	}
-	if written.count != allPerks {
-		return nil, fmt.Errorf("the list of %d perks has %d lines", allPerks, written.count)
-	}
-	result := newTableOf("peak MiB", "Listing all (`all`)", "over SQLite", "lines", "bytes", "time", "processor's time")
-	result.add(float64(cost.peak), memoryLimit, "`perksctl perk list --all -o jsonl`", grouped(written.count), grouped(written.bytes), seconds(cost.time), seconds(cost.cpu))
+	result.note("%s perks each, read from a pipe; with `--include-expired`, as an export has them.", grouped(allPerks))
 	return result, nil
 }
 
-// lines counts what is written to it.
-type lines struct{ count, bytes int64 }
+// timeAt is how long all perks take at a rate.
+func timeAt(perSecond float64) time.Duration {
+	return time.Duration(allPerks / perSecond * float64(time.Second))
+}
+
+// lines counts those that are written to it.
+type lines struct{ count int64 }
 
 func (l *lines) Write(text []byte) (int, error) {
 	l.count += int64(bytes.Count(text, []byte{'\n'}))
-	l.bytes += int64(len(text))
 	return len(text), nil
+}
+
+func (l *lines) rate(cost cost) float64 { return float64(l.count) / cost.time.Seconds() }
+
+// check fails unless there is a line for each perk.
+func (l *lines) check() error {
+	if l.count != allPerks {
+		return fmt.Errorf("the list of %d perks has %d lines", allPerks, l.count)
+	}
+	return nil
 }
