@@ -51,7 +51,7 @@ func TestTheLoadGeneratorSendsTheSameAsPerksctl(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(api.Redemption{ID: "r-1", PerkID: "hot-07"})
 	}))
 	defer server.Close()
-	s := &service{strings.TrimPrefix(server.URL, "http://"), "secret"}
+	s := &service{address: strings.TrimPrefix(server.URL, "http://"), token: "secret"}
 	file := filepath.Join(t.TempDir(), "rows.csv")
 	if err := writeRedemptions(file, "hot-07", 1, shuffled); err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func measureGet(ctx context.Context, l *harness) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	bare := &service{bareAddress, perksd.token}
+	bare := &service{address: bareAddress, token: perksd.token}
 	ours, err := perksd.fetch(ctx, getPath)
 	if err != nil {
 		return nil, err

@@ -120,7 +120,10 @@ func (l *harness) postgres(ctx context.Context) (*storetest.PostgresServer, erro
 }
 
 // service is a program that serves perks, and a token for it.
-type service struct{ address, token string }
+type service struct {
+	address, token string
+	pid            int // 0 if it is not known
+}
 
 // serve starts perksd on a database, with a client that may do everything.
 func (l *harness) serve(ctx context.Context, database string) (*service, error) {
@@ -129,11 +132,12 @@ func (l *harness) serve(ctx context.Context, database string) (*service, error) 
 	if err != nil {
 		return nil, err
 	}
-	address, err := l.start(l.Command(context.Background(), "perksd", "serve", "--addr", "127.0.0.1:0", "--database", database))
+	command := l.Command(context.Background(), "perksd", "serve", "--addr", "127.0.0.1:0", "--database", database)
+	address, err := l.start(command)
 	if err != nil {
 		return nil, err
 	}
-	s := &service{address: address}
+	s := &service{address: address, pid: command.Process.Pid}
 	c, err := s.client(nil)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ var sections = []section{
 	{"replicas", "two replicas, against one", measureReplicas},
 	{"version", "the start of perksctl, against bare cobra programs", measureStart},
 	{"all", "perksctl's list of 1,000,000 perks, against perksd's export", measureAll},
+	{"memory", "perksd's memory over 1,000,000 perks", measureMemory},
 	{"bulk", "redeeming the rows of a file, against a bare load generator", measureBulk},
 	{"bulk-million", "perksctl's memory for a file of 1,000,000 rows", measureBulkMillion},
 	{"frames", "the terminal UI from a key to its frame, with 1,000,000 perks", measureFrames},

@@ -72,7 +72,7 @@ func watchPeak(pid int) (stop func() (mebibytes, error)) {
 		defer look.Stop()
 		for {
 			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // a process that has just exited has none
-			peak = max(peak, peakIn(status))
+			peak = max(peak, memoryIn(status, "VmHWM"))
 			select {
 			case <-look.C:
 			case <-exited:
@@ -90,13 +90,15 @@ func watchPeak(pid int) (stop func() (mebibytes, error)) {
 	}
 }
 
-var highWater = regexp.MustCompile(`(?m)^VmHWM:\s*([0-9]+) kB$`)
+var memoryField = regexp.MustCompile(`(?m)^(Vm[A-Z]+):\s*([0-9]+) kB$`)
 
-// peakIn reads Linux's /proc/PID/status. It is 0 where that tells nothing.
-func peakIn(status []byte) mebibytes {
-	if found := highWater.FindSubmatch(status); found != nil {
-		kilobytes, _ := strconv.ParseFloat(string(found[1]), 64) // digits alone
-		return mebibytes(kilobytes / 1024)
+// memoryIn reads a field of Linux's /proc/PID/status. It is 0 where that tells nothing.
+func memoryIn(status []byte, field string) mebibytes {
+	for _, found := range memoryField.FindAllSubmatch(status, -1) {
+		if string(found[1]) == field {
+			kilobytes, _ := strconv.ParseFloat(string(found[2]), 64) // digits alone
+			return mebibytes(kilobytes / 1024)
+		}
 	}
 	return 0
 }
