@@ -50,7 +50,7 @@ func (l *harness) addBulk(ctx context.Context, result *table, store, database st
 		if err != nil {
 			return err
 		}
-		result.add(rates[0]/rates[1], target{0.8, atLeast}, fmt.Sprintf("%s, %d at once", store, atOnce), rate(rates[0]), rate(rates[1]))
+		result.add(rates[0]/rates[1], target{0.9, atLeast}, fmt.Sprintf("%s, %d at once", store, atOnce), rate(rates[0]), rate(rates[1]))
 	}
 	result.note("%s: %s perksctl spent %d µs of the processors on a row (median).", store, load.summary(), median(spent).Microseconds())
 	return nil
