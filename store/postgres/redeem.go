@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,19 +21,23 @@ type redeemReply struct {
 	err    error
 }
 
-// redeemBatch decides attempts at one perk in one transaction. No two of them have the same user, or the same client and key. The replies
-// are durable when it returns. After an error nothing was written, or the outcome is unknown. It may be called again with the same attempts
-// in any case, because each is recognized by its id. It calls begin just before it decides an attempt, and skips it if begin returns false.
+// errLocked means that attempts were not decided, because others have locked what they need.
+var errLocked = errors.New("another transaction has the lock")
+
+// redeemBatch decides attempts in one transaction. No two of them have the same user, or the same client and key. The replies are durable
+// when it returns. After an error nothing was written, or the outcome is unknown. It may be called again with the same attempts in any
+// case, because each is recognized by its id. It calls begin just before it decides an attempt, and skips it if begin returns false.
 //
-// It locks the perk's stock first, so that what it reads afterwards cannot change. A transaction with a lock also waits for the standby
-// when it commits, so that replayed redemptions are on the standby too before anyone is told of them.
-func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, begin func(int) bool) (*decision, error) {
+// It locks the stock of the perks first, so that what it reads afterwards cannot change. Unless it waits for locks, the replies of
+// attempts at a perk that others have locked are errLocked, and it returns errLocked for all if a user or a key is locked for long. A transaction with a lock also waits for the standby when it commits, so
+// that replayed redemptions are on the standby too before anyone is told of them.
+func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, waits bool, begin func(int) bool) (*decision, error) {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Release() // closes a connection in a transaction, which rolls it back
-	found, err := lockAndRead(ctx, conn, attempts)
+	found, err := lockAndRead(ctx, conn, attempts, waits)
 	if err != nil {
 		return nil, err
 	}
@@ -42,19 +47,28 @@ func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, b
 		return d, err
 	}
 	takeWarning(conn.Conn().PgConn())
-	return d, committed(conn.SendBatch(ctx, d.writes()).Close(), conn)
+	return d, orLocked(committed(conn.SendBatch(ctx, d.writes()).Close(), conn), waits)
 }
 
-// batchState is the perk and the attempts as the database knows them.
+// orLocked is errLocked in place of the error after a brief wait.
+func orLocked(err error, waits bool) error {
+	if !waits && sqlState(err) == stateLockTimeout {
+		return errLocked
+	}
+	return err
+}
+
+// batchState is the perks and the attempts as the database knows them.
 type batchState struct {
-	perk     *eligibility   // nil if there is no such perk
-	attempts []attemptState // in the order of the attempts
+	perks    map[string]*eligibility // those that there are
+	attempts []attemptState          // in the order of the attempts
 }
 
 // eligibility is the perk's part of store.Eligibility, and how many units are left.
 type eligibility struct {
 	store.Eligibility
-	left *int64 // nil means unlimited
+	left   *int64 // nil means unlimited
+	locked bool   // by this transaction
 }
 
 type attemptState struct {
@@ -69,20 +83,21 @@ type attemptState struct {
 // second instead of several thousand.
 const onlyIndexes = `SET LOCAL enable_seqscan = off`
 
-const lockStock = `SELECT 1 FROM perk_stock WHERE perk_id = $1 FOR UPDATE`
+// lockStocks locks in an order, so that transactions cannot deadlock.
+const lockStocks = `SELECT perk_id FROM perk_stock WHERE perk_id = ANY((SELECT $1::text[])::text[]) ORDER BY perk_id FOR UPDATE`
 
 const readEligibility = `
-	SELECT p.valid_from, p.valid_to, p.approval, s.stock - s.held
-	FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id WHERE p.id = $1`
+	SELECT p.id, p.valid_from, p.valid_to, p.approval, s.stock - s.held
+	FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id WHERE p.id = ANY((SELECT $1::text[])::text[])`
 
 // readAttempts looks up each attempt separately. LIMIT 1 is redundant, but keeps the planner from reading a whole table. For the SELECT
 // around lists see readPerks.
 const readAttempts = `
 	SELECT k.fingerprint, coalesce(k.expired, false), (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
-		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = $1 AND r.status <> 'rejected') IS NOT NULL,
+		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = a.perk_id AND r.status <> 'rejected') IS NOT NULL,
 		f.id, f.perk_id, f.user_id, f.redeemed_at, f.first_status, f.metadata
-	FROM unnest((SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::text[]), (SELECT $6::timestamptz[])) WITH ORDINALITY
-		AS a (id, user_id, client_id, key, at, number)
+	FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::text[]), (SELECT $6::timestamptz[])) WITH ORDINALITY
+		AS a (perk_id, id, user_id, client_id, key, at, number)
 	LEFT JOIN LATERAL (
 		SELECT fingerprint, redemption_id, created_at < a.at - $7::interval AS expired
 		FROM idempotency_keys WHERE client_id = a.client_id AND key = a.key LIMIT 1) AS k ON true
@@ -90,25 +105,42 @@ const readAttempts = `
 		SELECT * FROM redemptions WHERE id = CASE WHEN NOT k.expired THEN k.redemption_id ELSE a.id END LIMIT 1) AS f ON true
 	ORDER BY a.number`
 
-func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.RedeemAttempt) (batchState, error) {
-	var f batchState
-	perkID := attempts[0].PerkID
+// waitBriefly limits waiting for a user or a key that another transaction has just created. Most commit within a millisecond; an import
+// may take minutes.
+const waitBriefly = `SET LOCAL lock_timeout = '100ms'`
+
+func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.RedeemAttempt, waits bool) (batchState, error) {
+	f := batchState{perks: map[string]*eligibility{}}
 	c := columnsOf(attempts)
+	perks := slices.Compact(slices.Sorted(slices.Values(c.perks)))
+	lock := lockStocks
+	if !waits {
+		lock += ` SKIP LOCKED`
+	}
+	locked := map[string]bool{}
 	b := &pgx.Batch{}
 	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	b.Queue(onlyIndexes)
-	b.Queue(lockStock, perkID)
-	b.Queue(readEligibility, perkID).Query(func(rows pgx.Rows) (err error) {
-		f.perk, err = pgx.CollectOneRow(rows, func(r pgx.CollectableRow) (*eligibility, error) {
-			var o eligibility
-			return &o, r.Scan(&o.ValidFrom, &o.ValidTo, &o.Approval, &o.left)
-		})
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
+	if !waits {
+		b.Queue(waitBriefly)
+	}
+	b.Queue(lock, perks).Query(func(rows pgx.Rows) error {
+		var id string
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { locked[id] = true; return nil })
 		return err
 	})
-	b.Queue(readAttempts, perkID, c.ids, c.users, c.clients, c.keys, c.times, store.IdempotencyKeyLife).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(readEligibility, perks).Query(func(rows pgx.Rows) error {
+		var id string
+		var read eligibility
+		_, err := pgx.ForEachRow(rows, []any{&id, &read.ValidFrom, &read.ValidTo, &read.Approval, &read.left}, func() error {
+			perk := read
+			perk.locked = locked[id]
+			f.perks[id] = &perk
+			return nil
+		})
+		return err
+	})
+	b.Queue(readAttempts, c.perks, c.ids, c.users, c.clients, c.keys, c.times, store.IdempotencyKeyLife).Query(func(rows pgx.Rows) (err error) {
 		f.attempts, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (f attemptState, err error) {
 			f.first, err = scanRedemptionOrNil(store.ScanAfter(r, &f.key, &f.keyExpired, &f.userKnown, &f.userHasPerk))
 			return f, err
@@ -137,8 +169,7 @@ func scanRedemptionOrNil(r row) (*api.Redemption, error) {
 
 // decision is the outcome of a batch.
 type decision struct {
-	perkID      string
-	perk        *eligibility // after the batch; nil if there is no such perk
+	perks       map[string]*eligibility // after the batch
 	replies     []redeemReply
 	made        []store.RedeemAttempt
 	redemptions []api.Redemption      // made by the attempts of made
@@ -146,12 +177,18 @@ type decision struct {
 	expiredKeys []store.RedeemAttempt // of made: those with an expired key
 	replays     bool                  // there is a replay among the replies
 	refuses     bool                  // there is a refusal among the replies
+	undecided   int                   // how many replies are errLocked
 }
 
-// decide assigns what is left of the stock to the attempts, in their order.
+// decide assigns what is left of the stocks to the attempts, in their order.
 func decide(attempts []store.RedeemAttempt, f batchState, begin func(int) bool) *decision {
-	d := &decision{perkID: attempts[0].PerkID, perk: f.perk}
+	d := &decision{perks: f.perks}
 	for i, attempt := range attempts {
+		if perk := f.perks[attempt.PerkID]; perk != nil && !perk.locked {
+			d.replies = append(d.replies, redeemReply{err: errLocked})
+			d.undecided++
+			continue
+		}
 		if !begin(i) {
 			d.replies = append(d.replies, redeemReply{err: store.NotStarted(store.ErrCallerGone)})
 			continue
@@ -177,7 +214,7 @@ func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState) re
 		d.replays = true
 		return redeemReply{result: store.RedeemResult{Redemption: *first, Replayed: first.ID != attempt.ID}}
 	}
-	perk := d.perk
+	perk := d.perks[attempt.PerkID]
 	if perk == nil {
 		return redeemReply{err: store.PerkNotFound(attempt.PerkID)}
 	}
@@ -239,10 +276,10 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 	c, statuses, metadata := d.columns()
 	b.Queue(`
 		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
-		SELECT id, $1::text, user_id, client_id, at, status, status, metadata
-		FROM unnest((SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::timestamptz[]), (SELECT $6::text[]), (SELECT $7::text[]))
-			AS a (id, user_id, client_id, at, status, metadata)`,
-		d.perkID, c.ids, c.users, c.clients, c.times, statuses, metadata)
+		SELECT id, perk_id, user_id, client_id, at, status, status, metadata
+		FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::timestamptz[]), (SELECT $6::text[]), (SELECT $7::text[]))
+			AS a (id, perk_id, user_id, client_id, at, status, metadata)`,
+		c.ids, c.perks, c.users, c.clients, c.times, statuses, metadata)
 	if c.hasKeys {
 		// Sorted, so that transactions cannot deadlock.
 		b.Queue(`
@@ -252,7 +289,9 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 			WHERE key IS NOT NULL ORDER BY client_id, key`,
 			c.clients, c.keys, c.fingerprints, c.ids, c.times)
 	}
-	b.Queue(`UPDATE perk_stock SET held = held + $2 WHERE perk_id = $1`, d.perkID, len(d.made))
+	b.Queue(`
+		UPDATE perk_stock AS s SET held = s.held + a.made
+		FROM (SELECT perk_id, count(*) AS made FROM unnest((SELECT $1::text[])) AS a (perk_id) GROUP BY perk_id) AS a WHERE s.perk_id = a.perk_id`, c.perks)
 }
 
 // columns is the redemptions made as columns.
@@ -265,17 +304,18 @@ func (d *decision) columns() (c attemptColumns, statuses, metadata []string) {
 
 // attemptColumns is attempts as columns, for unnest.
 type attemptColumns struct {
-	ids, users, clients []string
-	keys                []*string
-	fingerprints        [][]byte
-	times               []time.Time
-	hasKeys             bool
+	ids, perks, users, clients []string
+	keys                       []*string
+	fingerprints               [][]byte
+	times                      []time.Time
+	hasKeys                    bool
 }
 
 func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
 	var c attemptColumns
 	for _, a := range attempts {
-		c.ids, c.users, c.clients = append(c.ids, a.ID), append(c.users, a.UserID), append(c.clients, a.ClientID)
+		c.ids, c.perks = append(c.ids, a.ID), append(c.perks, a.PerkID)
+		c.users, c.clients = append(c.users, a.UserID), append(c.clients, a.ClientID)
 		c.times = append(c.times, a.At.UTC().Truncate(time.Microsecond))
 		var key *string
 		var fingerprint []byte
@@ -299,7 +339,7 @@ func (s *session) Redemption(id string) (api.Redemption, error) {
 	if err != nil {
 		return api.Redemption{}, err
 	}
-	if err := s.exec(lockStock, perkID); err != nil {
+	if err := s.exec(lockStocks, []string{perkID}); err != nil {
 		return api.Redemption{}, err
 	}
 	return store.OneOr(missing, s, store.ScanRedemption, `SELECT `+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)

@@ -19,14 +19,17 @@ var errNotNew = errors.New("an attempt is not new, or the perk has changed")
 
 // supposition is the perk that the next batch is supposed to find, or nil if that is to be looked up.
 func (d *decision) supposition() *eligibility {
-	if d.replays || d.refuses || len(d.newUsers) > 0 || len(d.expiredKeys) > 0 {
+	if d.replays || d.refuses || len(d.newUsers) > 0 || len(d.expiredKeys) > 0 || len(d.perks) != 1 {
 		return nil
 	}
-	return d.perk
+	for _, perk := range d.perks {
+		return perk
+	}
+	return nil
 }
 
-// redeemNew is redeemBatch for attempts that are supposed to be new, at the perk. After errNotNew nothing was written, unless it is the
-// cause of a store.OutcomeUnknownError: then some of the attempts are made.
+// redeemNew is redeemBatch for attempts that are supposed to be new, at the perk. After errNotNew or errLocked nothing was written, unless
+// it is the cause of a store.OutcomeUnknownError: then some of the attempts are made.
 //
 // It does not wait for the lock of the stock, because a caller who leaves meanwhile could not be told that nothing was started.
 func (db *DB) redeemNew(ctx context.Context, attempts []store.RedeemAttempt, perk *eligibility, begin func(int) bool) (*decision, error) {
@@ -35,7 +38,8 @@ func (db *DB) redeemNew(ctx context.Context, attempts []store.RedeemAttempt, per
 		return nil, err
 	}
 	defer conn.Release()
-	d := decide(attempts, batchState{perk: perk, attempts: slices.Repeat([]attemptState{{userKnown: true}}, len(attempts))}, begin)
+	perks := map[string]*eligibility{attempts[0].PerkID: perk}
+	d := decide(attempts, batchState{perks: perks, attempts: slices.Repeat([]attemptState{{userKnown: true}}, len(attempts))}, begin)
 	switch {
 	case d.refuses:
 		return nil, errNotNew
@@ -47,13 +51,14 @@ func (db *DB) redeemNew(ctx context.Context, attempts []store.RedeemAttempt, per
 	b := &pgx.Batch{}
 	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	b.Queue(onlyIndexes)
-	b.Queue(lockStock+` SKIP LOCKED`, d.perkID)
-	b.Queue(insertNew, d.perkID, c.ids, c.users, c.clients, c.times, metadata, c.keys, c.fingerprints, string(d.redemptions[0].Status),
+	b.Queue(waitBriefly)
+	b.Queue(lockStocks+` SKIP LOCKED`, c.perks[:1])
+	b.Queue(insertNew, c.perks[0], c.ids, c.users, c.clients, c.times, metadata, c.keys, c.fingerprints, string(d.redemptions[0].Status),
 		perk.ValidFrom, perk.ValidTo, string(perk.Approval), len(d.made),
 	).QueryRow(func(r pgx.Row) error { return r.Scan(&made) })
 	b.Queue(`COMMIT`)
 	takeWarning(conn.Conn().PgConn())
-	if err := committed(conn.SendBatch(ctx, b).Close(), conn); err != nil {
+	if err := orLocked(committed(conn.SendBatch(ctx, b).Close(), conn), false); err != nil {
 		return nil, err
 	}
 	switch made {

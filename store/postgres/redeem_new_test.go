@@ -19,14 +19,14 @@ func current(t *testing.T, db *DB, batch []*queuedAttempt) *eligibility {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	found, err := lockAndRead(t.Context(), conn, []store.RedeemAttempt{batch[0].attempt})
+	found, err := lockAndRead(t.Context(), conn, []store.RedeemAttempt{batch[0].attempt}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Exec(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
-	return found.perk
+	return found.perks[batch[0].attempt.PerkID]
 }
 
 // redeemSupposed is redeemNew for a batch. It fails unless that finds out whether the attempts are new. Violations of a unique index would be
@@ -111,7 +111,7 @@ func TestABatchSupposedToBeNewIsDecidedLikeOthers(t *testing.T) {
 			var supposed *eligibility
 			switch mode {
 			case "outdated":
-				supposed = &eligibility{Eligibility: store.Eligibility{Approval: store.ApprovalAuto}}
+				supposed = &eligibility{Eligibility: store.Eligibility{Approval: store.ApprovalAuto}, locked: true}
 			case "right":
 				supposed = current(t, db, batch)
 			case "repeated":
@@ -119,7 +119,7 @@ func TestABatchSupposedToBeNewIsDecidedLikeOthers(t *testing.T) {
 					redeemSupposed(t, db, batch, perk, test.isNew, test.fails)
 				}
 			}
-			db.redeemer.process(batch, supposed)
+			decideWaiting(db.redeemer, batch, supposed)
 			outcome := ""
 			for _, w := range batch {
 				a := <-w.reply
@@ -152,15 +152,18 @@ func TestABatchSupposedToBeNewIsMadeOnceWhereverItsConnectionIsCut(t *testing.T)
 			t.Parallel()
 			proxy, address := startProxy(t, storetest.PostgresDatabase(t))
 			db := openAt(t, address+"&default_query_exec_mode="+mode)
-			fill(t, db, 1, 1000)
+			fill(t, db, 3, 1000)
 			cuts, keys := 0, 0
-			for variant := range 8 {
-				answered, keyed, isKnown := variant&1 == 1, variant&2 == 2, variant&4 == 0
+			for variant := range 16 {
+				answered, keyed, isKnown, isMixed := variant&1 == 1, variant&2 == 2, variant&4 == 0, variant&8 == 8
 				for message := 1; ; message++ {
 					var attempts []store.RedeemAttempt
 					for n := range 3 {
 						id := fmt.Sprint(variant, "-", message, "-", n)
 						attempt := store.RedeemAttempt{ID: id, UserID: id, CreateUser: true}
+						if isMixed {
+							attempt.PerkID = fmt.Sprint("perk-", n)
+						}
 						if n < 2 || isKnown {
 							newUser(t, db, id)
 						}
@@ -172,9 +175,12 @@ func TestABatchSupposedToBeNewIsMadeOnceWhereverItsConnectionIsCut(t *testing.T)
 					}
 					batch := waitingFor(t, db.redeemer, attempts...)
 					cut := cutPoint{message: message, answered: answered}
-					supposed := current(t, db, batch)
+					var supposed *eligibility
+					if !isMixed {
+						supposed = current(t, db, batch)
+					}
 					proxy.cutAt(cut)
-					db.redeemer.process(batch, supposed)
+					decideWaiting(db.redeemer, batch, supposed)
 					for i, w := range batch {
 						if a := <-w.reply; a.err != nil || a.result.Replayed || a.result.Redemption.ID != attempts[i].ID {
 							t.Fatalf("cut at %+v: attempt %d: %+v, %v", cut, i, a.result, a.err)
@@ -200,7 +206,7 @@ func TestACallerWhoLeavesABatchSupposedToBeNew(t *testing.T) {
 	batch := waitingFor(t, db.redeemer, store.RedeemAttempt{ID: "left", UserID: "user-0"}, store.RedeemAttempt{ID: "stayed", UserID: "user-1"})
 	supposed := current(t, db, batch)
 	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
-	go db.redeemer.process(batch, supposed)
+	go decideWaiting(db.redeemer, batch, supposed)
 	waitForLock(t, db)
 	if err := batch[0].claim.abandon(context.Canceled); !strings.Contains(err.Error(), "Nothing was started") {
 		t.Errorf("the caller who left got %v", err)
@@ -227,7 +233,7 @@ func TestAKeyUsedForAnotherPerkMeanwhile(t *testing.T) {
 			('first', 'perk-1', 'user-2', 'client', now(), 'approved', 'approved', '{}');
 		UPDATE perk_stock SET held = 1 WHERE perk_id = 'perk-1';
 		INSERT INTO idempotency_keys VALUES ('client', 'k', decode(repeat('00', 32), 'hex'), 'first', now())`)
-	go db.redeemer.process(batch, supposed)
+	go decideWaiting(db.redeemer, batch, supposed)
 	waitForLock(t, db)
 	commit(t, other)
 	if a := <-batch[0].reply; a.err != nil || a.result.Redemption.ID != "1" {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,16 +55,26 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 	}
 }
 
-// waitingFor takes a slot of the queue for each attempt, all of them at perk-0.
+// waitingFor takes a slot of the queue for each attempt, at perk-0 if it names none.
 func waitingFor(t *testing.T, r *redeemer, attempts ...store.RedeemAttempt) []*queuedAttempt {
 	t.Helper()
 	var batch []*queuedAttempt
 	for _, attempt := range attempts {
-		attempt.PerkID, attempt.ClientID, attempt.At = "perk-0", "client", time.Now()
+		attempt.PerkID, attempt.ClientID, attempt.At = cmp.Or(attempt.PerkID, "perk-0"), "client", time.Now()
+		if _, err := r.db.join(); err != nil {
+			t.Fatal(err)
+		}
 		r.slots <- struct{}{}
 		batch = append(batch, &queuedAttempt{ctx: t.Context(), attempt: attempt, reply: make(chan redeemReply, 1)})
 	}
 	return batch
+}
+
+// decideWaiting decides a batch, and what is left of it because the stock was locked.
+func decideWaiting(r *redeemer, batch []*queuedAttempt, supposed *eligibility) {
+	if locked, _ := r.process(batch, supposed, false); len(locked) > 0 {
+		r.process(locked, nil, true)
+	}
 }
 
 func TestAnAttemptThatTheDatabaseRejectsFailsNoOther(t *testing.T) {
@@ -74,7 +85,7 @@ func TestAnAttemptThatTheDatabaseRejectsFailsNoOther(t *testing.T) {
 		store.RedeemAttempt{ID: "1", UserID: "user-1"},
 		store.RedeemAttempt{ID: "2", UserID: "user-2", Key: &store.IdempotencyKey{Key: "no text of PostgreSQL's: \x00"}},
 		store.RedeemAttempt{ID: "3", UserID: "user-3"})
-	db.redeemer.process(batch, nil)
+	decideWaiting(db.redeemer, batch, nil)
 	for i, want := range []api.Code{"", api.CodeInternal, ""} {
 		if a := <-batch[i].reply; api.CodeOf(a.err) != want {
 			t.Errorf("attempt %d: %v, want code %q", i+1, a.err, want)
@@ -88,14 +99,16 @@ func TestAttemptsOfOneUserOrUnderOneKeyShareNoTransaction(t *testing.T) {
 	db := openAt(t, storetest.PostgresDatabase(t))
 	key := &store.IdempotencyKey{Key: "key"}
 	r := db.redeemer
-	r.queues["perk-0"] = waitingFor(t, r,
+	queue := &perkQueue{perkID: "perk-0", attempts: waitingFor(t, r,
 		store.RedeemAttempt{ID: "1", UserID: "user-1", Key: key},
 		store.RedeemAttempt{ID: "2", UserID: "user-1"},
 		store.RedeemAttempt{ID: "3", UserID: "user-2"},
 		store.RedeemAttempt{ID: "4", UserID: "user-3", Key: key},
-		store.RedeemAttempt{ID: "5", UserID: "user-4"})
+		store.RedeemAttempt{ID: "5", UserID: "user-4"})}
 	var batches [][]string
-	for batch := r.next("perk-0"); batch != nil; batch = r.next("perk-0") {
+	for len(queue.attempts) > 0 {
+		r.ready = []*perkQueue{queue}
+		batch, _ := r.next()
 		var ids []string
 		for _, w := range batch {
 			ids = append(ids, w.attempt.ID)
@@ -106,6 +119,84 @@ func TestAttemptsOfOneUserOrUnderOneKeyShareNoTransaction(t *testing.T) {
 	if want := [][]string{{"1", "3", "5"}, {"2", "4"}}; !slices.EqualFunc(batches, want, slices.Equal) {
 		t.Errorf("the batches are %q, want %q", batches, want)
 	}
+}
+
+// TestAttemptsThatWaitForALockHoldUpNoOthers has another transaction lock the stock of some perks, and create the users of attempts at others.
+func TestAttemptsThatWaitForALockHoldUpNoOthers(t *testing.T) {
+	t.Parallel()
+	const blocked = 2 * (maxRunning + 1)
+	db := openAt(t, storetest.PostgresDatabase(t))
+	fill(t, db, blocked+1, 10)
+	var lock strings.Builder
+	for i := range blocked {
+		if i%2 == 0 {
+			fmt.Fprintf(&lock, `SELECT 1 FROM perk_stock WHERE perk_id = 'perk-%d' FOR UPDATE;`, i)
+		} else {
+			fmt.Fprintf(&lock, `INSERT INTO users VALUES ('new-%d');`, i)
+		}
+	}
+	other := begin(t, db, lock.String())
+	redeem := func(i int, user string) error {
+		_, err := db.Redeem(t.Context(), store.RedeemAttempt{
+			ID: "of-" + user, PerkID: fmt.Sprint("perk-", i), UserID: user, CreateUser: true, ClientID: "client", At: time.Now()})
+		return err
+	}
+	waiting := make(chan error, blocked)
+	for i := range blocked {
+		go func() { waiting <- redeem(i, fmt.Sprint("new-", i)) }()
+	}
+	for read[int](t, db, `SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`) < blocked {
+		runtime.Gosched()
+	}
+	for i := range 10 {
+		if err := redeem(blocked, fmt.Sprint("user-", i)); err != nil {
+			t.Errorf("at a perk that nobody has locked: %v", err)
+		}
+	}
+	select {
+	case err := <-waiting:
+		t.Errorf("an attempt did not wait: %v", err)
+	default:
+	}
+	commit(t, other)
+	for range blocked {
+		if err := <-waiting; err != nil {
+			t.Errorf("after waiting: %v", err)
+		}
+	}
+	requireExact(t, db, 0)
+}
+
+func TestABatchDecidesAttemptsAtUnlockedPerks(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, storetest.PostgresDatabase(t))
+	fill(t, db, 3, 2)
+	batch := waitingFor(t, db.redeemer,
+		store.RedeemAttempt{ID: "1", PerkID: "perk-0", UserID: "user-0"},
+		store.RedeemAttempt{ID: "2", PerkID: "perk-1", UserID: "user-1"},
+		store.RedeemAttempt{ID: "3", PerkID: "perk-2", UserID: "user-2"},
+		store.RedeemAttempt{ID: "4", PerkID: "perk-2", UserID: "user-3"},
+		store.RedeemAttempt{ID: "5", PerkID: "perk-2", UserID: "user-4"},
+		store.RedeemAttempt{ID: "6", PerkID: "gone", UserID: "user-5"})
+	other := begin(t, db, `SELECT 1 FROM perk_stock WHERE perk_id = 'perk-1' FOR UPDATE`)
+	locked, _ := db.redeemer.process(batch, nil, false)
+	if len(locked) != 1 || locked[0] != batch[1] {
+		t.Fatalf("%d attempts have to wait", len(locked))
+	}
+	commit(t, other)
+	db.redeemer.process(locked, nil, true)
+	for i, want := range []api.Code{"", "", "", "", api.CodeSoldOut, api.CodeNotFound} {
+		if a := <-batch[i].reply; api.CodeOf(a.err) != want || want == "" && a.result.Redemption.PerkID != batch[i].attempt.PerkID {
+			t.Errorf("attempt %d got %+v, %v", i+1, a.result, a.err)
+		}
+	}
+	all := waitingFor(t, db.redeemer,
+		store.RedeemAttempt{ID: "7", PerkID: "perk-0", UserID: "user-6"},
+		store.RedeemAttempt{ID: "8", PerkID: "perk-1", UserID: "user-7"})
+	if locked, supposed := db.redeemer.process(all, nil, false); locked != nil || supposed != nil {
+		t.Errorf("%d attempts have to wait, and of two perks %+v is supposed", len(locked), supposed)
+	}
+	requireExact(t, db, 0)
 }
 
 func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {

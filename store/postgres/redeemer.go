@@ -12,19 +12,31 @@ import (
 
 const (
 	maxBatch     = 64   // attempts in one transaction; larger batches gain little and delay the last attempt
+	maxRunning   = 2    // batches that do not wait for a lock; more make smaller batches, one leaves processors idle while it commits
 	maxWaiting   = 4096 // attempts in all queues; further callers block
 	maxConflicts = 3    // unique violations before the attempts of a batch run one by one
 )
 
-// redeemer runs attempts at the same perk in batches: attempts that are queued while a transaction commits share the next one. Each would
-// wait for the same lock anyway, and so they share one commit. An attempt at an idle perk runs at once.
+// redeemer runs attempts in batches: those that are queued while transactions commit share the next one. Attempts at the same perk would
+// wait for the same lock anyway, and so they share one commit; those at other perks share it too. A perk is in one batch at a time. An
+// attempt runs at once if less than maxRunning batches do.
 type redeemer struct {
 	db      *DB
 	slots   chan struct{} // a token for each attempt that is queued or running
 	batches store.BatchMeter
 
-	mu     sync.Mutex
-	queues map[string][]*queuedAttempt // by perk; each has a goroutine
+	mu      sync.Mutex
+	queues  map[string]*perkQueue
+	ready   []*perkQueue // not empty and in no batch, the oldest first
+	running int          // batches that do not wait for a lock
+}
+
+// perkQueue is the attempts that wait until those at the same perk are decided.
+type perkQueue struct {
+	perkID   string
+	attempts []*queuedAttempt
+	inBatch  bool
+	supposed *eligibility // what the next batch is supposed to find, see redeemNew
 }
 
 // queuedAttempt is an attempt whose caller waits for the reply.
@@ -63,56 +75,117 @@ func (r *redeemer) enqueue(w *queuedAttempt) error {
 	case <-w.ctx.Done():
 		return store.NotStarted(w.ctx.Err())
 	}
-	leave, err := r.db.join()
-	if err != nil {
+	if _, err := r.db.join(); err != nil { // reply leaves
 		<-r.slots
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	perkID := w.attempt.PerkID
-	queue, hasGoroutine := r.queues[perkID]
-	r.queues[perkID] = append(queue, w)
-	if hasGoroutine {
-		leave() // the goroutine has its own join, and runs until the queue is empty
-		return nil
+	queue := r.queues[perkID]
+	if queue == nil {
+		queue = &perkQueue{perkID: perkID}
+		r.queues[perkID] = queue
 	}
-	go func() {
-		defer leave()
-		var supposed *eligibility
-		for batch := r.next(perkID); batch != nil; batch = r.next(perkID) {
-			supposed = r.process(batch, supposed)
-		}
-	}()
+	if queue.attempts = append(queue.attempts, w); len(queue.attempts) == 1 && !queue.inBatch {
+		r.ready = append(r.ready, queue)
+	}
+	r.start()
 	return nil
 }
 
-// next takes the oldest attempts, but of several with the same user or key only the first, because it decides the outcome of the others. It
-// returns nil, and deletes the queue, if the queue is empty.
-func (r *redeemer) next(perkID string) []*queuedAttempt {
+// start runs batches of what is ready. It needs the mutex.
+func (r *redeemer) start() {
+	for r.running < maxRunning {
+		batch, perks := r.next()
+		if batch == nil {
+			return
+		}
+		r.running++
+		go r.run(batch, perks)
+	}
+}
+
+// run decides a batch. Attempts that have to wait for a lock do so with those at the same perk, so that they hold up no others.
+func (r *redeemer) run(batch []*queuedAttempt, perks []*perkQueue) {
+	var supposed *eligibility
+	if len(perks) == 1 && len(batch) > 1 { // a single attempt is looked up, so that a refusal takes one transaction
+		supposed = perks[0].supposed
+	}
+	locked, supposed := r.process(batch, supposed, false)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var batch, rest []*queuedAttempt
+	r.running--
+	for _, queue := range perks {
+		var own []*queuedAttempt
+		for _, w := range locked {
+			if w.attempt.PerkID == queue.perkID {
+				own = append(own, w)
+			}
+		}
+		if own == nil {
+			r.release(queue, supposed)
+			continue
+		}
+		go func() {
+			_, supposed := r.process(own, nil, true)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.release(queue, supposed)
+			r.start()
+		}()
+	}
+	r.start()
+}
+
+// release lets another batch have the perk. It needs the mutex.
+func (r *redeemer) release(queue *perkQueue, supposed *eligibility) {
+	queue.inBatch, queue.supposed = false, supposed
+	if len(queue.attempts) == 0 {
+		delete(r.queues, queue.perkID)
+		return
+	}
+	r.ready = append(r.ready, queue)
+}
+
+// next takes the oldest attempts, but of several with the same user or key only the first, because it decides the outcome of the others. It
+// returns nil if there are none. It needs the mutex.
+func (r *redeemer) next() (batch []*queuedAttempt, perks []*perkQueue) {
+	var notReached []*perkQueue
 	users, keys := map[string]bool{}, map[[2]string]bool{}
-	for _, w := range r.queues[perkID] {
-		user, key := w.attempt.UserID, scopedKey(w.attempt)
+	for i, queue := range r.ready {
+		if len(batch) == maxBatch {
+			notReached = append(notReached, r.ready[i:]...)
+			break
+		}
+		taken := len(batch)
+		var rest []*queuedAttempt
+		for _, w := range queue.attempts {
+			user, key := w.attempt.UserID, scopedKey(w.attempt)
+			switch {
+			case w.ctx.Err() != nil:
+				r.reply(w, redeemReply{err: w.claim.abandon(w.ctx.Err())})
+			case len(batch) == maxBatch || users[user] || key[1] != "" && keys[key]:
+				rest = append(rest, w)
+			default:
+				store.Dequeued(w.ctx)
+				batch = append(batch, w)
+				users[user], keys[key] = true, true
+			}
+		}
+		queue.attempts = rest
 		switch {
-		case w.ctx.Err() != nil:
-			r.reply(w, redeemReply{err: w.claim.abandon(w.ctx.Err())})
-		case len(batch) == maxBatch || users[user] || key[1] != "" && keys[key]:
-			rest = append(rest, w)
+		case len(batch) > taken:
+			queue.inBatch = true
+			perks = append(perks, queue)
+		case len(rest) > 0:
+			notReached = append(notReached, queue)
 		default:
-			store.Dequeued(w.ctx)
-			batch = append(batch, w)
-			users[user], keys[key] = true, true
+			delete(r.queues, queue.perkID)
 		}
 	}
-	if batch == nil {
-		delete(r.queues, perkID)
-		return nil
-	}
-	r.queues[perkID] = rest
-	return batch
+	r.ready = notReached
+	return batch, perks
 }
 
 // scopedKey is the attempt's idempotency key with its client; the key is "" if there is none.
@@ -123,31 +196,39 @@ func scopedKey(attempt store.RedeemAttempt) [2]string {
 	return [2]string{attempt.ClientID, attempt.Key.Key}
 }
 
-// process replies to every attempt of the batch. It retries transient failures while a caller waits. After a failure that a single attempt
-// may have caused, it runs each attempt by itself. It returns the supposition for the next batch.
-func (r *redeemer) process(batch []*queuedAttempt, supposed *eligibility) *eligibility {
+// process replies to every attempt of the batch, but for those that have to wait for a lock, unless it waits: it returns these. It
+// retries transient failures while a caller waits. After a failure that a single attempt may have caused, it runs each attempt by itself. It
+// also returns the supposition for the next batch of the same perk.
+func (r *redeemer) process(batch []*queuedAttempt, supposed *eligibility, waits bool) (locked []*queuedAttempt, next *eligibility) {
 	attempts := make([]store.RedeemAttempt, len(batch))
 	for i, w := range batch {
 		attempts[i] = w.attempt
 	}
-	d, err := r.redeemWithRetries(batch, attempts, supposed)
-	if err != nil && !isTransient(err) && len(batch) > 1 {
+	d, err := r.redeemWithRetries(batch, attempts, supposed, waits)
+	switch {
+	case errors.Is(err, errNotNew), errors.Is(err, errLocked):
+		return batch, nil
+	case err != nil && !isTransient(err) && len(batch) > 1:
 		for i := range batch {
-			r.process(batch[i:i+1], nil)
+			left, _ := r.process(batch[i:i+1], nil, waits)
+			locked = append(locked, left...)
 		}
-		return nil
+		return locked, nil
 	}
 	for i, w := range batch {
-		if err != nil {
+		switch {
+		case err != nil:
 			r.reply(w, redeemReply{err: w.fault(err)})
-			continue
+		case errors.Is(d.replies[i].err, errLocked):
+			locked = append(locked, w)
+		default:
+			r.reply(w, d.replies[i])
 		}
-		r.reply(w, d.replies[i])
 	}
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	return d.supposition()
+	return locked, d.supposition()
 }
 
 // fault is the error for the caller. An earlier try may have made the redemption.
@@ -161,12 +242,13 @@ func (w *queuedAttempt) fault(err error) error {
 func (r *redeemer) reply(w *queuedAttempt, a redeemReply) {
 	<-r.slots
 	w.reply <- a
+	r.db.running.Done()
 }
 
 // redeemWithRetries retries transient failures while a caller waits, even after an unknown outcome, because attempts are recognized by
 // their id. It retries a unique violation at once: the conflicting row is committed and will be read. If that persists, it has another
-// cause. Only the first try can suppose that the attempts are new. A single attempt is looked up, so that a refusal takes one transaction.
-func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.RedeemAttempt, supposed *eligibility) (*decision, error) {
+// cause. Only the first try can suppose that the attempts are new.
+func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.RedeemAttempt, supposed *eligibility, waits bool) (*decision, error) {
 	ctx, cancel := r.db.detach(context.Background())
 	defer cancel()
 	begin := func(i int) bool { return batch[i].claim.begin() }
@@ -174,10 +256,10 @@ func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.Re
 	for backoff := newBackoff(); ; supposed = nil {
 		var d *decision
 		var err error
-		if supposed != nil && len(batch) > 1 {
+		if supposed != nil {
 			d, err = r.db.redeemNew(ctx, attempts, supposed, begin)
 		} else {
-			d, err = r.db.redeemBatch(ctx, attempts, begin)
+			d, err = r.db.redeemBatch(ctx, attempts, waits, begin)
 		}
 		if err != nil {
 			for _, w := range batch {
@@ -186,9 +268,11 @@ func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.Re
 		}
 		switch {
 		case err == nil:
-			r.batches.Finished(len(attempts))
-		case errors.Is(err, errNotNew):
-			continue
+			if decided := len(attempts) - d.undecided; decided > 0 {
+				r.batches.Finished(decided)
+			}
+		case errors.Is(err, errNotNew), errors.Is(err, errLocked):
+			return nil, err
 		default:
 			r.batches.Failed()
 		}

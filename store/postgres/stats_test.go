@@ -50,5 +50,8 @@ func TestQueueStats(t *testing.T) {
 func queued(r *redeemer) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.queues["p"])
+	if queue := r.queues["p"]; queue != nil {
+		return len(queue.attempts)
+	}
+	return 0
 }

@@ -278,6 +278,7 @@ const (
 	stateReadOnly        = "25006" // a standby
 	stateUniqueViolation = "23505"
 	stateDiskFull        = "53100"
+	stateLockTimeout     = "55P03"
 )
 
 // unknownStates are those after which the server itself does not know whether it executed the statement.
@@ -289,9 +290,9 @@ var transientStates = []string{
 	"25006", // read only
 	"40",    // rolled back: serialization failure or deadlock
 	"53",    // no disk space, memory or connection left
-	"55P03", // lock not available
-	"57P",   // server shutting down or starting, or statement cancelled
-	"58",    // the operating system failed
+	stateLockTimeout,
+	"57P", // server shutting down or starting, or statement cancelled
+	"58",  // the operating system failed
 }
 
 // isTransient reports whether the same work may succeed later. If the outcome is unknown, only work that recognizes itself may be retried.
