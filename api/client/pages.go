@@ -33,25 +33,28 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 	return page, res.Header(), nil
 }
 
-// walk yields page after page, or err. A page that fails ends the walk: a list with a hole is not a list.
+// walk yields page after page, or err. A page that fails ends the walk: a list with a hole is not a list. Whoever asks for a second
+// page mostly wants them all: from then on the next page is requested while the caller works with one.
 func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2[api.Page[T], error] {
 	return func(yield func(api.Page[T], error) bool) {
 		if err != nil {
 			yield(api.Page[T]{}, err)
 			return
 		}
+		var requests sync.WaitGroup
+		defer requests.Wait()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
 		last := int64(0)
 		followed := map[string]bool{} // links to pages without numbers
-		for more := true; more; {
-			page, header, err := fetchPage[T](ctx, c, call)
+		next := func() (api.Page[T], http.Header, error) { return fetchPage[T](ctx, c, call) }
+		for isFirst, more := true, true; more; isFirst = false {
+			page, header, err := next()
 			if err == nil && last > 0 && page.Meta.Page > 0 && page.Meta.Page <= last {
 				err = fmt.Errorf("the server sent page %d after page %d: the list would not end", page.Meta.Page, last)
 			}
 			if err != nil {
 				yield(api.Page[T]{}, err)
-				return
-			}
-			if !yield(page, nil) {
 				return
 			}
 			last = page.Meta.Page
@@ -63,11 +66,33 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 				}
 				followed[to] = true
 			}
+			if err == nil && more && !isFirst {
+				next = fetchAhead[T](ctx, &requests, c, call)
+			}
+			if !yield(page, nil) {
+				return
+			}
 			if err != nil {
 				yield(api.Page[T]{}, err)
 				return
 			}
 		}
+	}
+}
+
+// fetchAhead requests a page now, and returns a function that waits for it.
+func fetchAhead[T any](ctx context.Context, requests *sync.WaitGroup, c *Client, call call) func() (api.Page[T], http.Header, error) {
+	var page api.Page[T]
+	var header http.Header
+	var err error
+	done := make(chan struct{})
+	requests.Go(func() {
+		defer close(done)
+		page, header, err = fetchPage[T](ctx, c, call)
+	})
+	return func() (api.Page[T], http.Header, error) {
+		<-done
+		return page, header, err
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -113,6 +114,40 @@ func TestWalkCanStop(t *testing.T) {
 			t.Errorf("got %+v, %v", page, err)
 		}
 		break
+	}
+}
+
+// TestWalkRequestsTheNextPageMeanwhile works with each page after the first until the next is requested.
+func TestWalkRequestsTheNextPageMeanwhile(t *testing.T) {
+	const perks = 9
+	requested := make(chan string, perks)
+	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requested <- r.URL.Query().Get("page")
+		perkServer{perks: perks}.ServeHTTP(w, r)
+	}))
+	for page, err := range c.PerkPages(t.Context(), client.PerkListOptions{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch page.Meta.Page {
+		case 1:
+			if first := <-requested; first != "" || len(requested) > 0 {
+				t.Errorf("page %q was requested first, and %d others", first, len(requested))
+			}
+		case page.Meta.TotalPages:
+		default:
+			if page.Meta.Page == 2 {
+				<-requested // of page 2 itself
+			}
+			select {
+			case next := <-requested:
+				if next != fmt.Sprint(page.Meta.Page+1) {
+					t.Errorf("page %s was requested after page %d", next, page.Meta.Page)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatalf("no page was requested while the caller worked with page %d", page.Meta.Page)
+			}
+		}
 	}
 }
 
