@@ -175,6 +175,7 @@ func (f file) readers() (*sql.DB, error) {
 	db, err := sql.Open("sqlite", f.dsn(url.Values{
 		"mode":          {"ro"},
 		"_query_only":   {"1"},
+		"_pragma":       {"cache_size(-1000)"},
 		"_busy_timeout": {busyTimeout},
 		"_dqs":          {"0"},
 	}))
@@ -241,7 +242,7 @@ func (f file) session(ctx context.Context) (*session, error) {
 		"_foreign_keys": {"1"},
 		"_busy_timeout": {busyTimeout},
 		"_dqs":          {"0"},
-		"_pragma":       {"cache_size(-32000)", "journal_size_limit(67108864)", "secure_delete(fast)"},
+		"_pragma":       {"cache_size(-16000)", "journal_size_limit(67108864)", "secure_delete(fast)"},
 	}))
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (r *redeemLoad) newGroupCommit(ctx context.Context) (*groupCommit, error) {
 	}
 	// As the connection of perksd that writes.
 	settings := url.Values{"mode": {"rw"}, "_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"},
-		"_pragma": {"cache_size(-32000)", "journal_size_limit(67108864)", "secure_delete(fast)"}}
+		"_pragma": {"cache_size(-16000)", "journal_size_limit(67108864)", "secure_delete(fast)"}}
 	pool, err := sql.Open("sqlite", "file:"+path+"?"+settings.Encode())
 	if err != nil {
 		return nil, err
