@@ -28,9 +28,10 @@ var errLocked = errors.New("another transaction has the lock")
 // when it returns. After an error nothing was written, or the outcome is unknown. It may be called again with the same attempts in any
 // case, because each is recognized by its id. It calls begin just before it decides an attempt, and skips it if begin returns false.
 //
-// It locks the stock of the perks first, so that what it reads afterwards cannot change. Unless it waits for locks, the replies of
-// attempts at a perk that others have locked are errLocked, and it returns errLocked for all if a user or a key is locked for long. A transaction with a lock also waits for the standby when it commits, so
-// that replayed redemptions are on the standby too before anyone is told of them.
+// It locks the stock of the perks first, so that what it reads afterwards cannot change. Unless it waits for locks, the replies of attempts
+// at a perk that others have locked are errLocked, and it returns errLocked if a user, a key or a table is locked for long. A transaction
+// with a lock also waits for the standby when it commits, so that replayed redemptions are on the standby too before anyone is told of
+// them.
 func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, waits bool, begin func(int) bool) (*decision, error) {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
@@ -39,7 +40,7 @@ func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, w
 	defer conn.Release() // closes a connection in a transaction, which rolls it back
 	found, err := lockAndRead(ctx, conn, attempts, waits)
 	if err != nil {
-		return nil, err
+		return nil, orLocked(err, waits)
 	}
 	d := decide(attempts, found, begin)
 	if len(d.made) == 0 && !d.replays { // refusals write nothing, and need not wait for the disk

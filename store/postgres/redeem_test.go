@@ -193,6 +193,11 @@ func TestABatchDecidesAttemptsAtUnlockedPerks(t *testing.T) {
 	all := waitingFor(t, db.redeemer,
 		store.RedeemAttempt{ID: "7", PerkID: "perk-0", UserID: "user-6"},
 		store.RedeemAttempt{ID: "8", PerkID: "perk-1", UserID: "user-7"})
+	reset := begin(t, db, `LOCK TABLE perk_stock IN EXCLUSIVE MODE`)
+	if locked, _ := db.redeemer.process(all, nil, false); len(locked) != len(all) {
+		t.Errorf("%d attempts have to wait for the table, want all", len(locked))
+	}
+	commit(t, reset)
 	if locked, supposed := db.redeemer.process(all, nil, false); locked != nil || supposed != nil {
 		t.Errorf("%d attempts have to wait, and of two perks %+v is supposed", len(locked), supposed)
 	}
