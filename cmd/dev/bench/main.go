@@ -40,6 +40,7 @@ var sections = []section{
 	{"bulk", "redeeming the rows of a file, against a bare load generator", measureBulk},
 	{"bulk-million", "perksctl's memory for a file of 1,000,000 rows", measureBulkMillion},
 	{"frames", "the terminal UI from a key to its frame, with 1,000,000 perks", measureFrames},
+	{"import", "importing 1,000,000 perks, against bare copies of them", measureImport},
 	{"queries", "lists of -perks perks, without HTTP", measureQueries},
 }
 
