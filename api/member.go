@@ -23,11 +23,20 @@ type Member struct {
 }
 
 // ParseObject reads exactly one JSON object in its order; anything else is CodeInvalidJSON. encoding/json would accept repeated
-// members and replace broken UTF-8 and lone surrogates, and so store what the caller did not mean.
+// members and replace broken UTF-8 and lone surrogates, and so store what the caller did not mean. The members refer to the text,
+// which must not change after.
 func ParseObject(text []byte) ([]Member, error) { return parseObject(text, "") }
 
 // parseObject is ParseObject, but does not check the surrogates of the member that unchecked names.
 func parseObject(text []byte, unchecked string) ([]Member, error) {
+	if members, isPlain := splitPlain(text); isPlain {
+		return members, nil
+	}
+	return splitWithEncodingJSON(text, unchecked)
+}
+
+// splitWithEncodingJSON says what is wrong with a text that is not valid.
+func splitWithEncodingJSON(text []byte, unchecked string) ([]Member, error) {
 	if !utf8.Valid(text) {
 		return nil, Errorf(CodeInvalidJSON, "The JSON is not valid UTF-8.")
 	}
@@ -137,11 +146,14 @@ func CellMembers(header, cells []string) []Member {
 	return members.list
 }
 
-// members is a list with an index of names: a linear search would be quadratic in what a caller sends.
+// members is a list with an index of names if it is long: a linear search would be quadratic in what a caller sends.
 type members struct {
 	list  []Member
-	index map[string]int
+	index map[string]int // nil for a short list
 }
+
+// maxShortList is how many names a linear search finds faster than an index does.
+const maxShortList = 32
 
 // JoinMembers concatenates the members of one record. A name in more than one list is repeated.
 func JoinMembers(lists ...[]Member) []Member {
@@ -153,15 +165,31 @@ func JoinMembers(lists ...[]Member) []Member {
 }
 
 func (m *members) add(member Member) {
-	if m.index == nil {
-		m.index = map[string]int{}
-	}
-	if i, seen := m.index[member.Name]; seen {
+	if i := m.find(member.Name); i >= 0 {
 		m.list[i].Repeated = true
 		return
 	}
-	m.index[member.Name] = len(m.list)
 	m.list = append(m.list, member)
+	switch {
+	case m.index != nil:
+		m.index[member.Name] = len(m.list) - 1
+	case len(m.list) > maxShortList:
+		m.index = map[string]int{}
+		for i, known := range m.list {
+			m.index[known.Name] = i
+		}
+	}
+}
+
+// find returns where the name is in the list, or -1.
+func (m *members) find(name string) int {
+	if m.index == nil {
+		return slices.IndexFunc(m.list, func(known Member) bool { return known.Name == name })
+	}
+	if i, seen := m.index[name]; seen {
+		return i
+	}
+	return -1
 }
 
 func (f FieldErrors) checkRepeated(m Member) {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -43,7 +44,14 @@ func (v Value) Text(into *string) string {
 		*into = v.raw
 		return ""
 	}
-	if v.json[0] != '"' || json.Unmarshal(v.json, into) != nil {
+	if v.json[0] != '"' {
+		return "must be a string"
+	}
+	if bytes.IndexByte(v.json, '\\') < 0 && utf8.Valid(v.json) {
+		*into = string(v.json[1 : len(v.json)-1])
+		return ""
+	}
+	if json.Unmarshal(v.json, into) != nil {
 		return "must be a string"
 	}
 	return ""

@@ -22,7 +22,7 @@ func ParsePerk(members []api.Member) (PerkRecord, error) {
 	if perk.ID != "" {
 		perk.Row.Absent = PerkKind.absent(members) &^ PerkKind.fields("created_at", "updated_at")
 	}
-	PerkKind.check(problems, perk.Row.Absent, given(members), perk.Validate())
+	PerkKind.check(problems, perk.Row.Absent, func(name string) bool { return isGiven(members, name) }, perk.Validate())
 	return perk, problems.Err()
 }
 
@@ -63,12 +63,16 @@ func ParseProperty(members []api.Member, owner string) (PropertyRecord, error) {
 	patch, err := api.ParsePropertyPatch(shared)
 	addNew(problems, err)
 	patch.Apply(&property.Property)
-	values := given(members)
-	if values["propertyId"] {
+	if isGiven(members, "propertyId") {
 		property.Row.Absent = PropertyKind.absent(members)
 	}
-	values["owner"] = property.Owner != ""
-	PropertyKind.check(problems, property.Row.Absent, values, property.Validate())
+	given := func(name string) bool {
+		if name == "owner" {
+			return property.Owner != ""
+		}
+		return isGiven(members, name)
+	}
+	PropertyKind.check(problems, property.Row.Absent, given, property.Validate())
 	return property, problems.Err()
 }
 
@@ -132,7 +136,6 @@ func storedTime(v api.Value, into *time.Time) string {
 
 func readFields[R any](record *R, fields []field[R], members []api.Member) api.FieldErrors {
 	problems := api.FieldErrors{}
-	values := given(members)
 	for _, m := range members {
 		i := slices.IndexFunc(fields, func(f field[R]) bool { return f.name == m.Name })
 		if i < 0 {
@@ -151,36 +154,34 @@ func readFields[R any](record *R, fields []field[R], members []api.Member) api.F
 	}
 	for _, f := range fields {
 		if f.required {
-			require(problems, f.name, values[f.name])
+			require(problems, f.name, isGiven(members, f.name))
 		}
 	}
 	return problems
 }
 
-// given returns the names of the members that are not null.
-func given(members []api.Member) map[string]bool {
-	names := map[string]bool{}
-	for _, m := range members {
-		names[m.Name] = !m.Value.IsNull()
-	}
-	return names
+// isGiven tells whether the members have the name, with a value that is not null.
+func isGiven(members []api.Member, name string) bool {
+	return slices.ContainsFunc(members, func(m api.Member) bool { return m.Name == name && !m.Value.IsNull() })
 }
 
 // absent returns the fields that have no member, not even a null.
 func (k Kind) absent(members []api.Member) Fields {
 	var named Fields
 	for _, m := range members {
-		named |= k.fields(m.Name)
+		if i := slices.Index(k.names, m.Name); i >= 0 {
+			named |= 1 << i
+		}
 	}
 	return (1<<len(k.names) - 1) &^ named
 }
 
 // check adds the problems of missing required fields, and those of the whole record. Absent fields are not checked here, because a known
 // record has them.
-func (k Kind) check(problems api.FieldErrors, absent Fields, given map[string]bool, whole error) {
+func (k Kind) check(problems api.FieldErrors, absent Fields, given func(name string) bool, whole error) {
 	for i, name := range k.names {
 		if k.needs.has(i) {
-			require(problems, name, given[name])
+			require(problems, name, given(name))
 		}
 	}
 	addNew(problems, whole)

@@ -70,6 +70,8 @@ func TestReader(t *testing.T) {
 		{"jsonl continues after invalid JSON", rows.JSONL, "{\"a\":\n{\"b\":2}\n", []string{"bad line 1: is not valid JSON: unexpected end of JSON input", `2 {"b":2}`}},
 		{"jsonl continues after another value", rows.JSONL, "[1]\nnull\n{}\n", []string{
 			"bad line 1: is not a JSON object, in braces", "bad line 2: is not a JSON object, in braces", `3 {}`}},
+		{"jsonl drops only the blanks of JSON around an object", rows.JSONL, " \t{\"a\":1} \r\n\u00a0{\"a\":1}\n", []string{
+			`1 {"a":1}`, "bad line 2: is not valid JSON: invalid character 'Â' looking for beginning of value"}},
 		{"jsonl continues after an endless line", rows.JSONL, long + "x\n{}\n", []string{"bad line 1: is longer than 16 MiB", `2 {}`}},
 
 		{"json numbers each object by its first line", rows.JSON, "[\n  {\"a\":1},\n  {\n    \"b\": 2\n  }, {\"c\":3}\n]\n", []string{`2 {"a":1}`, "3 {\n    \"b\": 2\n  }", `5 {"c":3}`}},
