@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	for mode, do := range map[string]func(path string) error{
-		replaceOnInputOf: replaceOnInput, commitTwo: commitTwoTogether, restoreBeside: restoreFromBeside,
+		replaceOnInputOf: replaceOnInput, commitTwo: commitTwoTogether, restoreBeside: restoreFromBeside, importLarge: importRound2,
 	} {
 		if path := os.Getenv(mode); path != "" {
 			fmt.Fprint(os.Stderr, do(path))

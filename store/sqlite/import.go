@@ -11,37 +11,76 @@ import (
 )
 
 // importRows collects the records in a temporary table, which locks nothing however slowly they arrive, and merges them in one transaction.
+// Others wait for that transaction, so many perks are merged before it, out of sight.
 func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Imported, err error) {
-	stage := func(s *session) error {
-		if err := s.script(stagingTable("staged", i.Columns) + `; BEGIN`); err != nil {
-			return err
+	var many *large
+	isMerging := false
+	prepare := func(s *session) error {
+		count, err := s.stage(ctx, i)
+		if err == nil {
+			err = db.beginMerging(ctx)
 		}
-		count := 0
-		for values, err := range i.Rows {
-			if err := cmp.Or(err, ctx.Err()); err != nil {
-				return err
-			}
-			count++
-			if err := s.put("staged", nil, values); err != nil {
-				return fmt.Errorf("take record %d: %w", count, err)
-			}
+		if isMerging = err == nil; isMerging && i.Records == "perks" && count > db.largeImport {
+			many, err = db.rehearse(ctx, s, i)
 		}
-		return s.script(`
-			CREATE INDEX temp.staged_by_id ON staged (id);
-			DELETE FROM staged AS s WHERE EXISTS (SELECT 1 FROM staged AS later WHERE later.id = s.id AND later.seq > s.seq);
-			COMMIT`)
+		return err
 	}
-	err = db.writeExclusive(ctx, "import "+i.Records, "an import", stage, func(s *session) error {
+	err = db.writeExclusive(ctx, "import "+i.Records, "an import", prepare, func(s *session) error {
+		if many != nil {
+			imported = many.imported
+			return many.publish()
+		}
 		count, err := store.One(s, store.ScanValue[int64], `SELECT count(*) FROM staged`)
 		if err == nil {
 			imported, err = i.Merge(s, count)
 		}
 		return err
 	})
+	if isMerging {
+		defer db.endMerging()
+	}
 	if err != nil {
+		if many != nil {
+			db.finishOrWarn(ctx, many.token)
+		}
 		return store.Imported{}, err
 	}
+	if i.Records == "perks" {
+		db.finishOrWarn(ctx, anyToken)
+	}
 	return imported, nil
+}
+
+// beginMerging waits for other imports and resets of this process. Those of other processes make one of both fail.
+func (db *DB) beginMerging(ctx context.Context) error {
+	select {
+	case db.merging <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return store.NotStarted(ctx.Err())
+	}
+}
+
+func (db *DB) endMerging() { <-db.merging }
+
+// stage collects the records in the table "staged", of several with one id the last. It returns how many there were.
+func (s *session) stage(ctx context.Context, i store.Import) (count int64, err error) {
+	if err := s.script(stagingTable("staged", i.Columns) + `; BEGIN`); err != nil {
+		return 0, err
+	}
+	for values, err := range i.Rows {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
+			return count, err
+		}
+		count++
+		if err := s.put("staged", nil, values); err != nil {
+			return count, fmt.Errorf("take record %d: %w", count, err)
+		}
+	}
+	return count, s.script(`
+		CREATE INDEX temp.staged_by_id ON staged (id);
+		DELETE FROM staged AS s WHERE EXISTS (SELECT 1 FROM staged AS later WHERE later.id = s.id AND later.seq > s.seq);
+		COMMIT`)
 }
 
 // stagingTable is the definition of a temporary table for records. Columns have the types that driverValues converts to.
@@ -61,7 +100,7 @@ func (s *session) put(table string, seq any, values []any) error {
 
 // replaceStaged collects the records in another table first, because write reads the staged ones meanwhile.
 func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(seq int64, values []any) error) error) error {
-	s := tx.(*session)
+	s, _ := sessionOf(tx)
 	if err := s.script(stagingTable("whole", columns)); err != nil {
 		return err
 	}
@@ -71,9 +110,17 @@ func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(seq 
 	return s.script(`INSERT OR REPLACE INTO staged SELECT * FROM whole; DROP TABLE whole`)
 }
 
-// mergePerks first deletes unchanged records from the staging table. The table "targets" maps the others to rows of perks.
+// mergePerks only plans in a rehearsal.
 func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int64, err error) {
-	s := tx.(*session)
+	s, isRehearsal := sessionOf(tx)
+	if created, changed, err = s.planPerks(by, at); err != nil || isRehearsal {
+		return created, changed, err
+	}
+	return created, changed, s.putPerks(at)
+}
+
+// planPerks deletes unchanged records from the staging table. The table "targets" maps the others to rows of perks.
+func (s *session) planPerks(by store.Actor, at time.Time) (created, changed int64, err error) {
 	var all int64
 	err = store.Run(s.Exec,
 		store.Step{Text: dropUnchangedPerks},
@@ -83,16 +130,23 @@ func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int
 			INSERT INTO targets
 				SELECT s.seq, ifnull(p.row, (SELECT ifnull(max(row), 0) FROM perks) + s.seq), p.row IS NOT NULL, p.created_at, s.stock
 				FROM staged AS s LEFT JOIN perks AS p ON p.id = s.id`},
-		store.Step{Count: &changed, Text: `DELETE FROM perk_words WHERE rowid IN (SELECT perk FROM targets WHERE known)`},
 	)
-	if err != nil {
-		return 0, 0, err
+	if err == nil {
+		changed, err = store.One(s, store.ScanValue[int64], `SELECT count(*) FROM targets WHERE known`)
+	}
+	return all - changed, changed, err
+}
+
+// putPerks writes the planned records.
+func (s *session) putPerks(at time.Time) error {
+	if err := s.exec(`DELETE FROM perk_words WHERE rowid IN (SELECT perk FROM targets WHERE known)`); err != nil {
+		return err
 	}
 	// Rebuild the indexes if most entries change: sorting entries is several times faster than inserting each.
 	put := func() error { return s.exec(putPerks, at) }
 	rebuild, err := store.One(s, store.ScanValue[bool], `SELECT 4 * (SELECT count(*) FROM staged) > (SELECT ifnull(max(row), 0) FROM perks) + 10000`)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	if rebuild {
 		err = s.withDropped(put, `type = 'index' AND tbl_name = 'perks' AND sql IS NOT NULL`)
@@ -100,16 +154,18 @@ func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int
 		err = put()
 	}
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	return all - changed, changed, store.Run(s.Exec,
-		store.Step{Text: `
-			INSERT INTO perk_stock (perk, stock) SELECT perk, stock FROM targets WHERE true
-			ON CONFLICT (perk) DO UPDATE SET stock = excluded.stock`},
+	return store.Run(s.Exec,
+		store.Step{Text: putStock},
 		// The words are a JSON list. To the tokenizer its punctuation only separates words.
 		store.Step{Text: `INSERT INTO perk_words (rowid, words) SELECT targets.perk, s.words FROM staged AS s JOIN targets ON targets.staged = s.seq`},
 	)
 }
+
+const putStock = `
+	INSERT INTO perk_stock (perk, stock) SELECT perk, stock FROM targets WHERE true
+	ON CONFLICT (perk) DO UPDATE SET stock = excluded.stock`
 
 // auditPerks records changes of the fields that redemptions depend on and the API does not show.
 const auditPerks = `
@@ -128,8 +184,13 @@ var (
 
 	putPerks = `
 		INSERT INTO perks (row, id, ` + replacedFields + `)
-		SELECT targets.perk, id, coalesce(s.created_at, targets.created_at, $1), ifnull(s.updated_at, $1), ` + store.ImportedPerkFields + `
+		SELECT ` + targetValues(`$1`) + `
 		FROM staged AS s JOIN targets ON targets.staged = s.seq WHERE true
 		ON CONFLICT (row) DO UPDATE SET (` + replacedFields + `) = (` + store.Of("excluded", replacedFields) + `)`
 	replacedFields = "created_at, updated_at, " + store.ImportedPerkFields
 )
+
+// targetValues are those of row, id and replacedFields.
+func targetValues(now string) string {
+	return "targets.perk, id, coalesce(s.created_at, targets.created_at, " + now + "), ifnull(s.updated_at, " + now + "), " + store.ImportedPerkFields
+}

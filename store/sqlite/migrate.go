@@ -94,6 +94,10 @@ func appliedMigrations(q store.Querier) ([]store.Migration, error) {
 // Reset uses a connection of its own without foreign keys: without checks of each row, SQLite deletes whole tables at once.
 func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Emptied, error) {
 	var emptied store.Emptied
+	if err := db.beginMerging(ctx); err != nil {
+		return store.Emptied{}, fault("empty the sandbox", err)
+	}
+	defer db.endMerging()
 	err := db.writeExclusive(ctx, "empty the sandbox", "a reset",
 		func(s *session) error { return s.script(`PRAGMA foreign_keys = OFF`) },
 		func(s *session) (err error) {

@@ -13,7 +13,10 @@ import (
 )
 
 // search is a store.Search in SQLite's dialect.
-type search struct{ store.Search }
+type search struct {
+	store.Search
+	endOfNames string // of all indexes of perks that are named in queries
+}
 
 const (
 	unavailable = `(SELECT perk FROM perk_stock WHERE held >= stock
@@ -40,7 +43,14 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 			return nil, err
 		}
 	}
-	s := &search{store.NewSearch(query, categories, inCategories)}
+	second, err := store.One(v, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM pragma_index_list('perks') WHERE name = 'perks_in_cell`+secondName+`')`)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{Search: store.NewSearch(query, categories, inCategories)}
+	if second {
+		s.endOfNames = secondName
+	}
 	if query.Near != nil {
 		s.Args["cells"] = asJSON(store.Circle(*query.Near).Cover())
 	}
@@ -55,14 +65,14 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 func (s *search) from(index string) string {
 	switch {
 	case s.Query.Near != nil:
-		return `json_each(@cells) AS run CROSS JOIN perks AS p INDEXED BY perks_in_cell
+		return `json_each(@cells) AS run CROSS JOIN perks AS p INDEXED BY ` + s.indexName(`perks_in_cell`) + `
 			ON p.cell BETWEEN run.value ->> 'First' AND run.value ->> 'Last'`
 	case s.HasWords():
 		return `perk_words CROSS JOIN perks AS p ON p.row = perk_words.rowid AND perk_words MATCH @words`
 	case s.Query.City != "" || s.Query.Category != "" || index == "":
 		return `perks AS p`
 	}
-	return `perks AS p INDEXED BY ` + index
+	return `perks AS p INDEXED BY ` + s.indexName(index)
 }
 
 // where is the conditions on candidates that are read from from.
@@ -135,6 +145,14 @@ func sortIndex(field string) string {
 		return ""
 	}
 	return `perks_` + field + `_asc`
+}
+
+// indexName is the present name of an index of perks, as otherName gives them. SQLite names its own.
+func (s *search) indexName(first string) string {
+	if strings.HasPrefix(first, "sqlite_") {
+		return first
+	}
+	return first + s.endOfNames
 }
 
 // ListPerks reads the total and the page from one snapshot.
@@ -285,7 +303,7 @@ func (s *search) following(v view, reach store.Fetch, total int64) (rows []int64
 	case total < manyMatches || s.HasWords() || !perkOrder.Serves(s.Query.Sort):
 		orderBy, ranges = perkOrder.By, []string{`(` + strings.Join(ranges, ` OR `) + `)`}
 	case s.Query.City == "" && s.Query.Category == "" || !s.SortsBy("created_at"): // otherwise the filter's index has the order
-		from = `perks AS p INDEXED BY ` + sortIndex(index)
+		from = `perks AS p INDEXED BY ` + s.indexName(sortIndex(index))
 	}
 	order, err := orderBy(s.Query.Sort, false)
 	if err != nil {
@@ -334,9 +352,9 @@ func (s *search) fromEachCell(order string) string {
 		}
 	}
 	s.Args["numbers"] = asJSON(numbers)
-	return `json_each(@numbers) AS cell CROSS JOIN perks AS p INDEXED BY perks_in_cell
+	return `json_each(@numbers) AS cell CROSS JOIN perks AS p INDEXED BY ` + s.indexName(`perks_in_cell`) + `
 		ON p.cell = cell.value AND (p.created_at, p.id) IN (
-			SELECT p.created_at, p.id FROM perks AS p INDEXED BY perks_in_cell
+			SELECT p.created_at, p.id FROM perks AS p INDEXED BY ` + s.indexName(`perks_in_cell`) + `
 			WHERE p.cell = cell.value AND ` + s.whereAvailable() + ` ORDER BY ` + order + ` LIMIT @limit + @offset)`
 }
 

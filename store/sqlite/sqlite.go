@@ -5,6 +5,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -26,6 +27,8 @@ import (
 // Options are optional settings of a DB.
 type Options struct {
 	Logger *slog.Logger // nil discards
+	// SliceRows is how many perks an import writes in one transaction. At 0 it is the usual number.
+	SliceRows int64
 }
 
 // DB is an open SQLite file. store.Store documents its methods.
@@ -37,6 +40,9 @@ type DB struct {
 	writer  *writer
 	totals  *store.Totals
 	kept    *store.Kept[int64]
+
+	largeImport, sliceRows int64
+	merging                chan struct{} // holds a value while an import or a reset writes
 
 	close    sync.Once
 	closeErr error
@@ -54,6 +60,10 @@ func Open(ctx context.Context, path string, options Options) (*DB, error) {
 	db, err := open(ctx, path, log)
 	if err != nil {
 		return nil, fmt.Errorf("open the database %s: %w", path, explainCode(err))
+	}
+	db.largeImport, db.sliceRows = cmp.Or(options.SliceRows, largeImport), cmp.Or(options.SliceRows, sliceRows)
+	if err := db.finishImports(ctx, ""); err != nil {
+		log.Warn("entries of an import were not moved to the audit log; the next import of perks does it", "error", err)
 	}
 	return db, nil
 }
@@ -74,7 +84,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, first.close())
 	}
-	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[int64](100_000, 1_000_000)}
+	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[int64](100_000, 1_000_000), merging: make(chan struct{}, 1)}
 	db.Operations = store.NewOperations(store.Database{
 		Dialect: dialect,
 		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {

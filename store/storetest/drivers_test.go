@@ -38,6 +38,14 @@ func TestSQLite(t *testing.T) {
 	testStore(t, func(t *testing.T) store.Store { return openSQLite(t, filepath.Join(t.TempDir(), "perks.db")) })
 }
 
+// TestSQLiteInSlices imports all but single perks as it otherwise imports very many.
+func TestSQLiteInSlices(t *testing.T) {
+	testStore(t, func(t *testing.T) store.Store {
+		db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{SliceRows: 1})
+		return closedLater(t, db, err)
+	}, "Order", "Import", "ImportPartly", "Reset", "Race")
+}
+
 func TestPostgres(t *testing.T) {
 	for _, connection := range connections {
 		t.Run(connection.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 )
 
 // testStore checks that the stores that open returns follow the contract of store.Store. Each call returns an empty store,
-// which open closes after its test; several are open at once.
-func testStore(t *testing.T, open func(t *testing.T) store.Store) {
+// which open closes after its test; several are open at once. Only the tests of some groups are run if any are named.
+func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...string) {
 	for _, group := range []struct {
 		name  string
 		tests []test
@@ -39,6 +40,9 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Race", raceTests},
 		{"Health", healthTests},
 	} {
+		if len(groups) > 0 && !slices.Contains(groups, group.name) {
+			continue
+		}
 		t.Run(group.name, func(t *testing.T) {
 			for _, test := range group.tests {
 				t.Run(test.name, func(t *testing.T) {

@@ -1,0 +1,246 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// manyPerks yields perks whose title and stock tell the round.
+func manyPerks(from, n int, round int64) iter.Seq2[store.PerkRecord, error] {
+	return func(yield func(store.PerkRecord, error) bool) {
+		for i := from; i < from+n; i++ {
+			category := fmt.Sprintf("Round %d", round)
+			if !yield(store.PerkRecord{Stock: &round, Approval: store.ApprovalAuto, Perk: api.Perk{
+				ID: fmt.Sprint(i), Title: fmt.Sprintf("Round%d of %d", round, i), Description: "Some words", City: "Leeds", Category: &category,
+			}}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func importMany(t *testing.T, db *DB, perks iter.Seq2[store.PerkRecord, error], want store.Imported) {
+	t.Helper()
+	if imported, err := db.ImportPerks(t.Context(), perks, nil, store.Operator, asOf); err != nil || imported != want {
+		t.Fatalf("the import returned %+v, %v, want %+v", imported, err, want)
+	}
+}
+
+func value[T any](t *testing.T, db *DB, text string) T {
+	t.Helper()
+	found, err := store.One(db.latest(t.Context()), store.ScanValue[T], text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func countOf(t *testing.T, db *DB, query string) int64 {
+	t.Helper()
+	list, err := db.ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: query}, At: asOf,
+		Sort: []api.SortKey{{Field: "title"}}, Window: store.Window{Page: 1, PerPage: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Total
+}
+
+// manyMore perks are several times fewRows, which is how many are written in one transaction of these tests.
+const (
+	fewRows  = 200
+	manyMore = 1100
+)
+
+// schemaOf is the schema without the differences that a large import makes.
+func schemaOf(t *testing.T, db *DB) string {
+	return value[string](t, db, `
+		SELECT group_concat(definition, char(10) ORDER BY definition)
+		FROM (SELECT replace(replace(replace(sql, '"', ''), '`+secondName+` ON', ' ON'), ' ', '') AS definition
+			FROM sqlite_schema WHERE name NOT GLOB 'perk_words_*')`)
+}
+
+// requireSound checks that the schema is as before a large import, and the file as SQLite wants it.
+func requireSound(t *testing.T, db *DB, schema string) {
+	t.Helper()
+	if after := schemaOf(t, db); after != schema {
+		t.Errorf("the schema is now\n%s\nand was\n%s", after, schema)
+	}
+	if broken := value[int64](t, db, `SELECT count(*) FROM pragma_foreign_key_check`); broken != 0 {
+		t.Errorf("%d references lead nowhere", broken)
+	}
+	if verdict := value[string](t, db, `PRAGMA integrity_check`); verdict != "ok" {
+		t.Errorf("SQLite finds: %s", verdict)
+	}
+	if err := db.write(t.Context(), "check the words", func(s *session) error {
+		return s.exec(`INSERT INTO perk_words (perk_words) VALUES ('integrity-check')`)
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestALargeImportIsAsASmallOne imports into an empty catalog, over all perks, over some, and beside them, from another process's view: a
+// second DB, whose connections know the schema from before.
+func TestALargeImportIsAsASmallOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	importing, serving := openPath(t, path), openPath(t, path)
+	schema := schemaOf(t, serving)
+	if _, err := serving.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, asOf); err != nil {
+		t.Fatal(err)
+	}
+	all := int64(manyMore)
+	for _, step := range []struct {
+		from    int
+		round   int64
+		want    store.Imported
+		entries int64 // about single perks, so far
+		counts  map[string]int64
+	}{
+		{0, 1, store.Imported{Count: all, Created: all}, 0, map[string]int64{"": all, "round1": all}},
+		{0, 1, store.Imported{Count: all, Unchanged: all}, 0, map[string]int64{"": all, "round1": all}},
+		{0, 2, store.Imported{Count: all, Changed: all}, all, map[string]int64{"": all, "round1": 0, "round2": all}},
+		{300, 3, store.Imported{Count: all, Created: 300, Changed: all - 300}, 2*all - 300, map[string]int64{"": all + 300, "round2": 300, "round3": all}},
+		{100_000, 4, store.Imported{Count: all, Created: all}, 2*all - 300, map[string]int64{"": 2*all + 300, "round2": 300, "round3": all, "round4": all, "round4 100000": 1}},
+	} {
+		importMany(t, importing, manyPerks(step.from, manyMore, step.round), step.want)
+		for query, want := range step.counts {
+			if got := countOf(t, serving, query); got != want {
+				t.Errorf("round %d: %q finds %d perks, want %d", step.round, query, got, want)
+			}
+		}
+		if got := value[int64](t, serving, `SELECT count(*) FROM audit WHERE action = 'perk.update'`); got != step.entries {
+			t.Errorf("round %d: there are %d entries about perks, want %d", step.round, got, step.entries)
+		}
+		if last := value[string](t, serving, `SELECT action FROM audit ORDER BY row DESC LIMIT 1`); last != store.ActionImportPerks {
+			t.Errorf("round %d: the last entry is %s", step.round, last)
+		}
+		if wrong := value[int64](t, serving, fmt.Sprintf(`SELECT count(*) FROM perks AS p LEFT JOIN perk_stock AS s ON s.perk = p.row
+			WHERE p.title LIKE 'Round%d %%' AND s.stock IS NOT %d`, step.round, step.round)); wrong > 0 {
+			t.Errorf("round %d: %d perks have another stock", step.round, wrong)
+		}
+		attempt := store.RedeemAttempt{ID: fmt.Sprint(step.round), PerkID: fmt.Sprint(step.from + int(step.round)), UserID: "ann", ClientID: "shop", At: asOf}
+		if _, err := serving.Redeem(t.Context(), attempt); err != nil && step.want.Unchanged == 0 {
+			t.Errorf("round %d: %v", step.round, err)
+		}
+		requireSound(t, serving, schema)
+	}
+	if held := value[int64](t, serving, `SELECT sum(held) FROM perk_stock`); held != 4 {
+		t.Errorf("%d units are held, want 4", held)
+	}
+}
+
+// TestOthersWriteDuringALargeImport redeems and appends to the audit log in the course of an import: its context says when it waits between
+// two slices.
+func TestOthersWriteDuringALargeImport(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	importing, serving := openPath(t, path), openPath(t, path)
+	importMany(t, importing, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
+	var users []store.User
+	for i := range 500 {
+		users = append(users, store.User{ID: fmt.Sprint(i)})
+	}
+	if _, err := serving.ImportUsers(t.Context(), withoutErrors(users...), store.Operator, asOf); err != nil {
+		t.Fatal(err)
+	}
+	var waits atomic.Int64
+	ctx := betweenSlices{t.Context(), func() {
+		slices := waits.Add(1)
+		attempt := store.RedeemAttempt{ID: fmt.Sprint(slices), PerkID: fmt.Sprint(slices), UserID: fmt.Sprint(slices), ClientID: "shop", At: asOf}
+		if _, err := serving.Redeem(t.Context(), attempt); err != nil {
+			t.Errorf("a redemption after slice %d: %v", slices, err)
+		}
+		client := store.Client{ID: fmt.Sprint("client ", slices), CreatedAt: asOf}
+		if err := serving.CreateClient(t.Context(), client, store.Operator); err != nil {
+			t.Errorf("a new client after slice %d: %v", slices, err)
+		}
+	}}
+	if _, err := importing.ImportPerks(ctx, manyPerks(0, manyMore, 2), nil, store.Operator, asOf); err != nil {
+		t.Fatal(err)
+	}
+	slices := waits.Load()
+	if slices < 20 {
+		t.Errorf("others could write %d times", slices)
+	}
+	for what, text := range map[string]string{
+		"redemptions": `SELECT count(*) FROM redemptions`, "units held": `SELECT sum(held) FROM perk_stock`,
+		"entries about clients": `SELECT count(*) FROM audit WHERE action = 'client.create'`,
+	} {
+		if got := value[int64](t, serving, text); got != slices {
+			t.Errorf("%d %s, want %d", got, what, slices)
+		}
+	}
+}
+
+// betweenSlices is a context that calls a function when somebody begins to wait for it, other than for the import's own writes.
+type betweenSlices struct {
+	context.Context
+	wait func()
+}
+
+func (c betweenSlices) Done() <-chan struct{} {
+	c.wait()
+	return c.Context.Done()
+}
+
+func TestALargeImportThatDiesLeavesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	db := openPath(t, path)
+	schema := schemaOf(t, db)
+	importMany(t, db, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
+	before := value[int64](t, db, `SELECT version FROM catalog`)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	var n atomic.Int64
+	if _, err := db.ImportPerks(betweenSlices{ctx, func() {
+		if n.Add(1) == 60 {
+			cancel()
+		}
+	}}, manyPerks(0, manyMore, 2), nil, store.Operator, asOf); err == nil {
+		t.Error("an import whose context ended succeeded")
+	}
+	requireSound(t, db, schema)
+	if after := value[int64](t, db, `SELECT version FROM catalog`); after != before || countOf(t, db, "round1") != manyMore {
+		t.Errorf("the import changed the catalog: its version was %d and is %d", before, after)
+	}
+	if err := db.write(t.Context(), "leave a table", func(s *session) error {
+		return s.exec(`CREATE TABLE next_dead_perks (row INTEGER PRIMARY KEY)`)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	importMany(t, db, manyPerks(0, manyMore, 3), store.Imported{Count: manyMore, Changed: manyMore})
+	requireSound(t, db, schema)
+}
+
+func TestALargeImportThatIsOvertakenChangesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	importing, serving := openPath(t, path), openPath(t, path)
+	var n atomic.Int64
+	_, err := importing.ImportPerks(betweenSlices{t.Context(), func() {
+		if n.Add(1) == 40 {
+			importMany(t, serving, manyPerks(5, 1, 9), store.Imported{Count: 1, Created: 1})
+		}
+	}}, manyPerks(0, manyMore, 1), nil, store.Operator, asOf)
+	if err == nil || !strings.Contains(err.Error(), errOvertaken.Error()) {
+		t.Errorf("the import returned %v", err)
+	}
+	if got := countOf(t, serving, ""); got != 1 {
+		t.Errorf("there are %d perks, want the one of the other import", got)
+	}
+}
+
+func openPath(t *testing.T, path string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), path, Options{SliceRows: fewRows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}

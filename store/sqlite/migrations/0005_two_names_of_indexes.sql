@@ -1,0 +1,3 @@
+-- From here on each index of perks has one of two names: its first, or that with _2 at the end. Which one alternates with large imports,
+-- because SQLite does not rename indexes. A migration that drops one names both, with IF EXISTS. Programs that know only the first names
+-- refuse the database, because this migration has been applied.
