@@ -40,15 +40,12 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 		defer db.endMerging()
 	}
 	if err != nil {
-		if many != nil {
-			db.finishOrWarn(ctx, many.token)
-		}
-		return store.Imported{}, err
+		imported = store.Imported{}
 	}
-	if i.Records == "perks" {
-		db.finishOrWarn(ctx, anyToken)
+	if many != nil {
+		db.finishOrWarn(context.WithoutCancel(ctx), many.token)
 	}
-	return imported, nil
+	return imported, err
 }
 
 // beginMerging waits for other imports and resets of this process. Those of other processes make one of both fail.

@@ -4,26 +4,30 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"example.com/perks/store"
 )
 
-// anyToken stands for those of all imports.
+// anyToken is a pattern that those of all imports match.
 const anyToken = "*"
 
+// deadAfter is how long an import that lives never pauses between two transactions.
+const deadAfter = 10 * time.Minute
+
 // finishOrWarn is finishImports where an error changes nothing of the outcome.
-func (db *DB) finishOrWarn(ctx context.Context, drop string) {
-	if err := db.finishImports(context.WithoutCancel(ctx), drop); err != nil {
-		db.log.Warn("tables that an import has left are still there; the next import of perks drops them", "error", err)
+func (db *DB) finishOrWarn(ctx context.Context, dead string) {
+	if err := db.finishImports(ctx, dead); err != nil {
+		db.log.Warn("an import has left tables that cannot be dropped now; the server tries again each hour, and when it starts", "error", err)
 	}
 }
 
-// finishImports does what large imports leave for later: it moves their entries to the audit log, and drops the tables that nobody reads
-// and whose token matches. Among those may be some that another process is building, whose import then fails. It uses a connection of its
-// own, because that of a failed import holds a lock.
-func (db *DB) finishImports(ctx context.Context, drop string) (err error) {
-	tables, err := store.All(db.latest(ctx), store.ScanValue[string], leftTables)
-	if err != nil || len(tables) == 0 {
+// finishImports does what large imports leave for later: it moves the entries of those that were published to the audit log, and drops the
+// tables that nobody reads. Of an import that was not published they stay while it may live, unless its token matches the pattern dead. It
+// uses a connection of its own, because that of a failed import holds a lock.
+func (db *DB) finishImports(ctx context.Context, dead string) (err error) {
+	since := time.Now().Add(-deadAfter)
+	if tables, err := leftTables(db.latest(ctx), dead, since); err != nil || len(tables) == 0 { // without a lock
 		return err
 	}
 	s, err := db.file.session(ctx)
@@ -34,12 +38,19 @@ func (db *DB) finishImports(ctx context.Context, drop string) (err error) {
 	if err := s.script(`PRAGMA foreign_keys = OFF; PRAGMA busy_timeout = ` + patience); err != nil { // they would be checked row by row
 		return err
 	}
+	if err := db.slice(ctx, s, func() error { // an import that lives after all must not publish what is being dropped
+		return s.exec(`DELETE FROM large_import WHERE token GLOB $1 OR written_at < $2`, dead, since)
+	}); err != nil {
+		return err
+	}
+	tables, err := leftTables(s, dead, since)
+	if err != nil {
+		return err
+	}
 	for _, table := range tables {
-		_, name, _ := strings.Cut(table, "_")
-		switch {
-		case strings.HasPrefix(table, unlogged):
+		if strings.HasPrefix(table, unlogged) {
 			err = db.logEntries(ctx, s, table)
-		case drop == anyToken || drop != "" && strings.HasPrefix(name, drop):
+		} else {
 			err = db.dropTable(ctx, s, table)
 		}
 		if err != nil {
@@ -49,10 +60,21 @@ func (db *DB) finishImports(ctx context.Context, drop string) (err error) {
 	return nil
 }
 
-const leftTables = `
-	SELECT name FROM sqlite_schema WHERE type = 'table'
-		AND (name GLOB '` + beingBuilt + `*' OR name GLOB '` + replaced + `*' OR name GLOB '` + unlogged + `*')
-		AND (name GLOB '*_perks' OR name GLOB '*_perk_stock' OR name GLOB '*_perk_words' OR name GLOB '*_audit')`
+// leftTables are those that finishImports moves or drops.
+func leftTables(q store.Querier, dead string, since time.Time) ([]string, error) {
+	return store.All(q, store.ScanValue[string], `
+		SELECT name FROM sqlite_schema WHERE type = 'table'
+			AND (name GLOB '`+beingBuilt+`*' OR name GLOB '`+replaced+`*' OR name GLOB '`+unlogged+`*')
+			AND (name GLOB '*_perks' OR name GLOB '*_perk_stock' OR name GLOB '*_perk_words' OR name GLOB '*_audit')
+			AND NOT EXISTS (SELECT 1 FROM large_import WHERE name GLOB '`+beingBuilt+`' || token || '*' AND NOT token GLOB $1 AND written_at >= $2)
+		ORDER BY name GLOB '`+unlogged+`*' DESC`, dead, since)
+}
+
+// PurgeIdempotencyKeys also finishes imports that died: a server calls it each hour.
+func (db *DB) PurgeIdempotencyKeys(ctx context.Context, before time.Time) (int64, error) {
+	db.finishOrWarn(ctx, "")
+	return db.Operations.PurgeIdempotencyKeys(ctx, before)
+}
 
 // logEntries moves the entries of a table to the audit log, and drops the table. Another process may be doing the same.
 func (db *DB) logEntries(ctx context.Context, s *session, table string) error {

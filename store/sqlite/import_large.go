@@ -15,13 +15,13 @@ import (
 
 // One transaction of a large import would keep others from writing for longer than they wait. So the catalog as it will be is built in tables
 // that nobody reads, in many transactions, between which others write. The last transaction renames these tables and those that they
-// replace. An import that dies before it leaves tables that the next import of perks drops.
+// replace. finishImports drops what an import leaves.
 
 const (
 	// largeImport is how many changed perks are too many to be written in one transaction.
 	largeImport = 10_000
 	// sliceRows is how many rows one transaction of many writes.
-	sliceRows = 25_000
+	sliceRows = 50_000
 	// maxGap is longer than SQLite's busy handler sleeps between two tries, so that a write that waits comes next.
 	maxGap = 110 * time.Millisecond
 	// patience is for how many milliseconds an import waits for the lock, which a busy server rarely leaves.
@@ -43,7 +43,7 @@ const entryColumns = ` (row INTEGER PRIMARY KEY, at INTEGER, actor TEXT, action 
 var replacedTables = []string{"perks", "perk_stock", "perk_words"}
 
 // errOvertaken says that what an import has built no longer follows from the catalog.
-var errOvertaken = errors.New("meanwhile another import or a migration has changed the catalog, and this import changed nothing; run it again")
+var errOvertaken = errors.New("another import, a reset or a migration came in between, so this import changed nothing; run it again")
 
 // rehearsal is a session in which a merge of perks changes nothing that others see: temporary tables hide those that it would change, and
 // only the targets are computed. What it reads is true until the version of the catalog rises.
@@ -64,9 +64,8 @@ type large struct {
 	at       time.Time
 	imported store.Imported
 	token    string
-	claim    string // a table that exists until another import begins; "" before it does
-	isBuilt  bool   // otherwise there is little to write, and the last transaction does
-	queued   bool   // the entries of the audit log are in a table too
+	isBuilt  bool // otherwise there is little to write, and the last transaction does
+	queued   bool // the entries of the audit log are in a table too
 }
 
 // rehearse merges the staged records but for the writing, and builds the tables.
@@ -78,7 +77,7 @@ func (db *DB) rehearse(ctx context.Context, s *session, i store.Import) (*large,
 	if err := s.script(`
 		PRAGMA foreign_keys = OFF; -- with these two, a table that is renamed takes no references along
 		PRAGMA legacy_alter_table = ON;
-		PRAGMA cache_size = -128000; -- indexes are sorted in it
+		PRAGMA cache_size = -64000; -- indexes are sorted in as much; it takes twice as much in all
 		PRAGMA busy_timeout = ` + patience + `;
 		BEGIN;
 		CREATE TEMP TABLE catalog AS SELECT * FROM main.catalog;
@@ -95,23 +94,22 @@ func (db *DB) rehearse(ctx context.Context, s *session, i store.Import) (*large,
 		return nil, err
 	}
 	l := &large{db: db, s: s, at: i.At, imported: imported, token: strings.ToLower(rand.Text()[:8]) + "_"}
-	if imported.Created+imported.Changed <= db.largeImport {
-		return l, nil
-	}
-	l.isBuilt = true
-	if err := db.finishImports(ctx, anyToken); err != nil {
+	if err := db.slice(ctx, s, l.claim); err != nil || imported.Created+imported.Changed <= db.largeImport {
 		return l, err
 	}
+	l.isBuilt = true
 	return l, l.build(ctx)
 }
 
 // build fills the tables. Indexes are made last: sorting entries is several times faster than inserting each.
 func (l *large) build(ctx context.Context) error {
+	if err := l.db.finishImports(ctx, ""); err != nil { // for the names of their indexes
+		return err
+	}
 	for _, table := range replacedTables {
 		if err := l.define(ctx, table); err != nil {
 			return err
 		}
-		l.claim = l.next(table)
 	}
 	for after := int64(0); ; {
 		until, err := l.sliceEnd(after)
@@ -159,13 +157,18 @@ func (db *DB) slice(ctx context.Context, s *session, work func() error) error {
 	}
 }
 
-// check returns errOvertaken if the tables no longer follow from the catalog, or another large import has dropped them.
+// claim makes this the large import that may publish.
+func (l *large) claim() error {
+	return l.s.exec(`INSERT OR REPLACE INTO large_import VALUES (1, $1, $2)`, l.token, time.Now())
+}
+
+// check returns errOvertaken if the tables no longer follow from the catalog, or others may drop them.
 func (l *large) check() error {
-	isValid, err := store.One(l.s, store.ScanValue[bool], `
-		SELECT (SELECT version + 1 FROM main.catalog) = (SELECT version FROM temp.catalog)
-			AND (SELECT max(version) FROM main.migrations) IS (SELECT migration FROM rehearsed)
-			AND ($1 = '' OR EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = $1))`, l.claim)
-	if err == nil && !isValid {
+	valid, err := l.s.Exec(`
+		UPDATE large_import SET written_at = $2 WHERE token = $1
+			AND (SELECT version + 1 FROM main.catalog) = (SELECT version FROM temp.catalog)
+			AND (SELECT max(version) FROM main.migrations) IS (SELECT migration FROM rehearsed)`, l.token, time.Now())
+	if err == nil && valid == 0 {
 		err = errOvertaken
 	}
 	return err
@@ -279,6 +282,7 @@ func (l *large) publish() error {
 	err := store.Run(l.s.Exec,
 		store.Step{Text: `UPDATE main.catalog SET version = version + 1`},
 		store.Step{Text: `INSERT INTO main.categories SELECT * FROM temp.categories WHERE id NOT IN (SELECT id FROM main.categories)`},
+		store.Step{Text: `DELETE FROM large_import`},
 	)
 	if err == nil && !l.queued {
 		err = l.s.exec(`INSERT INTO main.audit (at, actor, action, subject, before, after)

@@ -109,7 +109,8 @@ func (f file) prepare(ctx context.Context, change func(*DB) error) error {
 	if err != nil {
 		return explainCode(err)
 	}
-	if err := errors.Join(change(db), db.Close()); err != nil {
+	// The program whose import the backup caught does not go on in the copy.
+	if err := errors.Join(db.finishImports(ctx, anyToken), change(db), db.Close()); err != nil {
 		return explainCode(err)
 	}
 	if log, err := os.Stat(f.path + logSuffix); err == nil && log.Size() > 0 {

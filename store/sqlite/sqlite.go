@@ -62,9 +62,7 @@ func Open(ctx context.Context, path string, options Options) (*DB, error) {
 		return nil, fmt.Errorf("open the database %s: %w", path, explainCode(err))
 	}
 	db.largeImport, db.sliceRows = cmp.Or(options.SliceRows, largeImport), cmp.Or(options.SliceRows, sliceRows)
-	if err := db.finishImports(ctx, ""); err != nil {
-		log.Warn("entries of an import were not moved to the audit log; the next import of perks does it", "error", err)
-	}
+	db.finishOrWarn(ctx, "")
 	return db, nil
 }
 
@@ -84,7 +82,8 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, first.close())
 	}
-	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[int64](100_000, 1_000_000), merging: make(chan struct{}, 1)}
+	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[int64](100_000, 1_000_000),
+		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1)}
 	db.Operations = store.NewOperations(store.Database{
 		Dialect: dialect,
 		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {

@@ -1,0 +1,201 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/perks/store"
+)
+
+// leave writes what an import that died could have left.
+func leave(t *testing.T, db *DB, statements ...string) {
+	t.Helper()
+	if err := db.write(t.Context(), "leave tables", func(s *session) error {
+		for _, statement := range statements {
+			if err := s.script(statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// left is how many tables of imports there are.
+func left(t *testing.T, db *DB) int64 {
+	t.Helper()
+	return value[int64](t, db, `SELECT count(*) FROM sqlite_schema WHERE name GLOB 'next_*' OR name GLOB 'was_*' OR name GLOB 'pending_*'`)
+}
+
+// numbered are the entries of an import that died before it moved them to the audit log.
+const numbered = `CREATE TABLE pending_dead_audit` + entryColumns + `; WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+	INSERT INTO pending_dead_audit SELECT i, 1, 'operator', 'perk.update', 'perk/' || i, NULL, NULL FROM n`
+
+// requireNumbered checks that the log has the entries after the position once and in order.
+func requireNumbered(t *testing.T, db *DB, after store.AuditPosition) {
+	t.Helper()
+	n := 0
+	for entry, err := range db.AuditSince(t.Context(), store.AuditQuery{}, &after) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; entry.Subject != fmt.Sprint(store.PerkSubjectPrefix, n) {
+			t.Fatalf("entry %d is about %s", n, entry.Subject)
+		}
+	}
+	if n != 1000 {
+		t.Errorf("the log has %d entries, want 1000", n)
+	}
+}
+
+func TestTheNextProgramsMoveTheEntriesOfAnImportThatDied(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	db := openPath(t, path)
+	var before store.AuditPosition
+	for _, err := range db.AuditSince(t.Context(), store.AuditQuery{}, &before) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	schema := schemaOf(t, db)
+	leave(t, db, numbered)
+	var opening sync.WaitGroup
+	for range 3 {
+		opening.Go(func() { openPath(t, path) })
+	}
+	opening.Wait()
+	requireNumbered(t, db, before)
+	requireSound(t, db, schema)
+}
+
+func TestABackupKeepsTheEntriesOfAnImport(t *testing.T) {
+	folder := t.TempDir()
+	path, backup := filepath.Join(folder, "perks.db"), filepath.Join(folder, "backup.db")
+	db := openPath(t, path)
+	schema := schemaOf(t, db)
+	leave(t, db, numbered)
+	if err := db.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(folder, "restored.db")
+	restored := CarryOver{Former: func(*DB, error) {}, Restored: func(db *DB) error {
+		requireNumbered(t, db, "0.0")
+		return nil
+	}}
+	if _, err := Restore(t.Context(), backup, target, time.Now(), restored); err != nil {
+		t.Fatal(err)
+	}
+	requireSound(t, openPath(t, target), schema)
+}
+
+func TestARestoreDropsTheTablesOfAnImport(t *testing.T) {
+	folder := t.TempDir()
+	path, backup := filepath.Join(folder, "perks.db"), filepath.Join(folder, "backup.db")
+	db := openPath(t, path)
+	schema := schemaOf(t, db)
+	importMany(t, db, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
+	var n atomic.Int64
+	if _, err := db.ImportPerks(betweenSlices{t.Context(), func() {
+		if n.Add(1) == 60 {
+			if err := db.Backup(t.Context(), backup); err != nil {
+				t.Error(err)
+			}
+		}
+	}}, manyPerks(0, manyMore, 2), nil, store.Operator, asOf); err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(folder, "restored.db")
+	if _, err := Restore(t.Context(), backup, target, time.Now(), carryNothing); err != nil {
+		t.Fatal(err)
+	}
+	restored := openPath(t, target)
+	requireSound(t, restored, schema)
+	if got := countOf(t, restored, "round1"); got != manyMore {
+		t.Errorf("%d perks are as before, want %d", got, manyMore)
+	}
+}
+
+func TestTablesOfAnImportAreDroppedWhenItIsDead(t *testing.T) {
+	const (
+		building = `CREATE TABLE next_token_perks (row INTEGER PRIMARY KEY, id TEXT); CREATE INDEX perks_title_asc_2 ON next_token_perks (id)`
+		replaced = `CREATE TABLE was_token_perks (row INTEGER PRIMARY KEY)`
+		claim    = `INSERT INTO large_import VALUES (1, 'token', CAST(unixepoch('subsec') * 1000000 AS INTEGER) - `
+	)
+	for name, test := range map[string]struct {
+		tables []string
+		left   int64 // afterwards
+	}{
+		"replaced":  {[]string{replaced}, 0},
+		"overtaken": {[]string{building}, 0},
+		"silent":    {[]string{building, claim + `660000000)`}, 0},
+		"living":    {[]string{building, replaced, claim + `540000000)`}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for when, finish := range map[string]func(t *testing.T, db *DB, path string) error{
+				"at the start": func(t *testing.T, _ *DB, path string) error { openPath(t, path); return nil },
+				"each hour": func(t *testing.T, db *DB, _ string) error {
+					_, err := db.PurgeIdempotencyKeys(t.Context(), asOf)
+					return err
+				},
+			} {
+				path := filepath.Join(t.TempDir(), "perks.db")
+				db := openPath(t, path)
+				leave(t, db, test.tables...)
+				if err := finish(t, db, path); err != nil {
+					t.Fatal(err)
+				}
+				if got := left(t, db); got != test.left {
+					t.Errorf("%s: %d tables are left, want %d", when, got, test.left)
+				}
+				if claims := value[int64](t, db, `SELECT count(*) FROM large_import`); claims != test.left {
+					t.Errorf("%s: %d imports may publish, want %d", when, claims, test.left)
+				}
+			}
+		})
+	}
+}
+
+// TestOfTwoLargeImportsTheLaterIsDone begins a second import in the course of a first one. Even if the second ends early, the first may not
+// publish, because it has lost tables or indexes.
+func TestOfTwoLargeImportsTheLaterIsDone(t *testing.T) {
+	for _, first := range []int64{15, 85} { // when the second one begins
+		for _, second := range []int64{7, 13, 1000} { // when that is interrupted
+			path := filepath.Join(t.TempDir(), "perks.db")
+			one, other := openPath(t, path), openPath(t, path)
+			schema := schemaOf(t, one)
+			importMany(t, one, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
+			var n, m atomic.Int64
+			var otherErr error
+			_, err := one.ImportPerks(betweenSlices{t.Context(), func() {
+				if n.Add(1) != first {
+					return
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				_, otherErr = other.ImportPerks(betweenSlices{ctx, func() {
+					if m.Add(1) == second {
+						cancel()
+					}
+				}}, manyPerks(0, manyMore, 3), nil, store.Operator, asOf)
+			}}, manyPerks(0, manyMore, 2), nil, store.Operator, asOf)
+			if !isOvertaken(err) {
+				t.Errorf("%d, %d: the first import returned %v", first, second, err)
+			}
+			requireSound(t, one, schema)
+			rounds := [3]int64{countOf(t, one, "round1"), countOf(t, one, "round2"), countOf(t, one, "round3")}
+			want := [3]int64{0, 0, manyMore}
+			if otherErr != nil {
+				want = [3]int64{manyMore, 0, 0}
+			}
+			if rounds != want || (otherErr == nil) != (second == 1000) {
+				t.Errorf("%d, %d: the rounds have %d perks, want %d; the second import returned %v", first, second, rounds, want, otherErr)
+			}
+		}
+	}
+}
