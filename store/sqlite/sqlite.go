@@ -167,8 +167,8 @@ func (f file) create() error {
 	return handle.Close()
 }
 
-// busyTime is how long to wait for a write of another process.
-const busyTime = 5 * time.Second
+// busyTime is how long to wait for a write of another process. It leaves time to answer within the deadline of a request.
+const busyTime = 10 * time.Second
 
 var busyTimeout = fmt.Sprint(busyTime.Milliseconds())
 
