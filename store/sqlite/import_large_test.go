@@ -14,12 +14,13 @@ import (
 	"example.com/perks/store"
 )
 
-// manyPerks yields perks whose title and stock tell the round.
+// manyPerks yields perks whose title and stock tell the round. Every other one needs approval.
 func manyPerks(from, n int, round int64) iter.Seq2[store.PerkRecord, error] {
 	return func(yield func(store.PerkRecord, error) bool) {
 		for i := from; i < from+n; i++ {
 			category := fmt.Sprintf("Round %d", round)
-			if !yield(store.PerkRecord{Stock: &round, Approval: store.ApprovalAuto, Perk: api.Perk{
+			approval := [2]store.Approval{store.ApprovalAuto, store.ApprovalManual}[i%2]
+			if !yield(store.PerkRecord{Stock: &round, Approval: approval, Perk: api.Perk{
 				ID: fmt.Sprint(i), Title: fmt.Sprintf("Round%d of %d", round, i), Description: "Some words", City: "Leeds", Category: &category,
 			}}, nil) {
 				return
@@ -137,8 +138,8 @@ func TestALargeImportIsAsASmallOne(t *testing.T) {
 	}
 }
 
-// TestOthersWriteDuringALargeImport redeems and appends to the audit log in the course of an import: its context says when it waits between
-// two slices.
+// TestOthersWriteDuringALargeImport redeems, decides and appends to the audit log in the course of an import: its context says when it waits
+// between two slices.
 func TestOthersWriteDuringALargeImport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	importing, serving := openPath(t, path), openPath(t, path)
@@ -150,9 +151,19 @@ func TestOthersWriteDuringALargeImport(t *testing.T) {
 	if _, err := serving.ImportUsers(t.Context(), withoutErrors(users...), store.Operator, asOf); err != nil {
 		t.Fatal(err)
 	}
-	var waits atomic.Int64
+	var waits, rejected atomic.Int64
 	ctx := betweenSlices{t.Context(), func() {
 		slices := waits.Add(1)
+		if before := slices - 1; before%2 == 1 { // it waits for approval
+			status := api.StatusApproved
+			if before%4 == 1 {
+				status = api.StatusRejected
+				rejected.Add(1)
+			}
+			if _, err := serving.DecideRedemption(t.Context(), fmt.Sprint(before), status, store.Operator, asOf); err != nil {
+				t.Errorf("a decision after slice %d: %v", slices, err)
+			}
+		}
 		attempt := store.RedeemAttempt{ID: fmt.Sprint(slices), PerkID: fmt.Sprint(slices), UserID: fmt.Sprint(slices), ClientID: "shop", At: asOf}
 		if _, err := serving.Redeem(t.Context(), attempt); err != nil {
 			t.Errorf("a redemption after slice %d: %v", slices, err)
@@ -169,12 +180,16 @@ func TestOthersWriteDuringALargeImport(t *testing.T) {
 	if slices < 20 {
 		t.Errorf("others could write %d times", slices)
 	}
-	for what, text := range map[string]string{
-		"redemptions": `SELECT count(*) FROM redemptions`, "units held": `SELECT sum(held) FROM perk_stock`,
-		"entries about clients": `SELECT count(*) FROM audit WHERE action = 'client.create'`,
+	for what, test := range map[string]struct {
+		text string
+		want int64
+	}{
+		"redemptions":           {`SELECT count(*) FROM redemptions`, slices},
+		"units held":            {`SELECT sum(held) FROM perk_stock`, slices - rejected.Load()},
+		"entries about clients": {`SELECT count(*) FROM audit WHERE action = 'client.create'`, slices},
 	} {
-		if got := value[int64](t, serving, text); got != slices {
-			t.Errorf("%d %s, want %d", got, what, slices)
+		if got := value[int64](t, serving, test.text); got != test.want {
+			t.Errorf("%d %s, want %d", got, what, test.want)
 		}
 	}
 }
