@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"modernc.org/sqlite"
+	codes "modernc.org/sqlite/lib"
 
 	"example.com/perks/store"
 )
@@ -98,7 +100,10 @@ func (db *DB) rehearse(ctx context.Context, s *session, i store.Import) (*large,
 		return l, err
 	}
 	l.isBuilt = true
-	return l, l.build(ctx)
+	if err = l.build(ctx); resultCode(err) == codes.SQLITE_FULL {
+		err = fmt.Errorf("a large import needs as much space again as the perks take: %w", err)
+	}
+	return l, err
 }
 
 // build fills the tables. Indexes are made last: sorting entries is several times faster than inserting each.

@@ -1,6 +1,7 @@
 package endurance
 
 import (
+	"database/sql"
 	"io"
 	"net/http"
 	"os"
@@ -52,6 +53,36 @@ func TestAFullDiskRefusesChangesUntilThereIsSpace(t *testing.T) {
 	ready.stop()
 	server.Terminate()
 	requireShortLog(t, server)
+}
+
+// TestALargeImportOnAFullDiskLeavesNothing leaves too little space for the catalog that the import builds.
+func TestALargeImportOnAFullDiskLeavesNothing(t *testing.T) {
+	parallel(t)
+	disk := programs.NewDisk(t, 3*diskSize)
+	i := programs.InstallOn(t, disk)
+	i.Must("", "demo-data", "--perks", "12000")
+	export := i.Must("", "export", "perks", "-o", "jsonl")
+	changed := filepath.Join(t.TempDir(), "perks.jsonl")
+	if err := os.WriteFile(changed, []byte(strings.ReplaceAll(export, `"title":"`, `"title":"Again: `)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", disk.Path("perks.db")+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, space := range []int{1 << 10, 4 << 10} {
+		disk.Fill(space)
+		i.Refuses("the disk is full: a large import needs", "import", "perks", changed)
+		if i.Must("", "export", "perks", "-o", "jsonl") != export {
+			t.Errorf("with %d KiB left, the import changed perks", space)
+		}
+		var tables int
+		if err := db.QueryRow(`SELECT count(*) FROM sqlite_schema WHERE name GLOB 'next_*'`).Scan(&tables); err != nil || tables != 0 {
+			t.Errorf("with %d KiB left, %d tables of the import are left (%v)", space, tables, err)
+		}
+		disk.Free()
+	}
 }
 
 // requireRefusal redeems until it is refused, and checks that the refusal is as documented.
