@@ -107,7 +107,7 @@ func TestARestoreDropsTheTablesOfAnImport(t *testing.T) {
 				t.Error(err)
 			}
 		}
-	}}, manyPerks(0, manyMore, 2), nil, store.Operator, asOf); err != nil {
+	}}, manyPerks(300, manyMore, 2), nil, store.Operator, asOf); err != nil {
 		t.Fatal(err)
 	}
 	target := filepath.Join(folder, "restored.db")
