@@ -20,7 +20,7 @@ func manyPerks(from, n int, round int64) iter.Seq2[store.PerkRecord, error] {
 		for i := from; i < from+n; i++ {
 			category := fmt.Sprintf("Round %d", round)
 			approval := [2]store.Approval{store.ApprovalAuto, store.ApprovalManual}[i%2]
-			if !yield(store.PerkRecord{Stock: &round, Approval: approval, Perk: api.Perk{
+			if !yield(store.PerkRecord{Stock: &round, Approval: approval, Lat: &aTown.Lat, Lng: &aTown.Lng, Perk: api.Perk{
 				ID: fmt.Sprint(i), Title: fmt.Sprintf("Round%d of %d", round, i), Description: "Some words", City: "Leeds", Category: &category,
 			}}, nil) {
 				return
@@ -53,6 +53,24 @@ func countOf(t *testing.T, db *DB, query string) int64 {
 		t.Fatal(err)
 	}
 	return list.Total
+}
+
+// requireLists reads lists that name indexes, and the page after the first one.
+func requireLists(t *testing.T, db *DB) {
+	t.Helper()
+	for _, query := range []store.PerkQuery{
+		{Sort: []api.SortKey{{Field: "title"}}},
+		{Sort: []api.SortKey{{Field: "created_at"}}, PerkFilter: api.PerkFilter{Near: aTown}},
+	} {
+		query.At, query.Window = asOf, store.Window{Page: 1, PerPage: 1}
+		for range 2 {
+			list, err := db.ListPerks(t.Context(), query)
+			if err != nil || len(list.Items) != 1 {
+				t.Fatalf("a list by %s has %d perks (%v)", query.Sort[0].Field, len(list.Items), err)
+			}
+			query.After = list.Next
+		}
+	}
 }
 
 // manyMore perks are several times fewRows, which is how many are written in one transaction of these tests.
@@ -110,6 +128,7 @@ func TestALargeImportIsAsASmallOne(t *testing.T) {
 		{0, 2, store.Imported{Count: all, Changed: all}, all, map[string]int64{"": all, "round1": 0, "round2": all}},
 		{300, 3, store.Imported{Count: all, Created: 300, Changed: all - 300}, 2*all - 300, map[string]int64{"": all + 300, "round2": 300, "round3": all}},
 		{100_000, 4, store.Imported{Count: all, Created: all}, 2*all - 300, map[string]int64{"": 2*all + 300, "round2": 300, "round3": all, "round4": all, "round4 100000": 1}},
+		{100_000, 5, store.Imported{Count: all, Changed: all}, 3*all - 300, map[string]int64{"": 2*all + 300, "round4": 0, "round5": all}},
 	} {
 		importMany(t, importing, manyPerks(step.from, manyMore, step.round), step.want)
 		for query, want := range step.counts {
@@ -132,9 +151,10 @@ func TestALargeImportIsAsASmallOne(t *testing.T) {
 			t.Errorf("round %d: %v", step.round, err)
 		}
 		requireSound(t, serving, schema)
+		requireLists(t, serving)
 	}
-	if held := value[int64](t, serving, `SELECT sum(held) FROM perk_stock`); held != 4 {
-		t.Errorf("%d units are held, want 4", held)
+	if held := value[int64](t, serving, `SELECT sum(held) FROM perk_stock`); held != 5 {
+		t.Errorf("%d units are held, want 5", held)
 	}
 }
 
@@ -234,19 +254,38 @@ func TestALargeImportThatDiesLeavesNothing(t *testing.T) {
 }
 
 func TestALargeImportThatIsOvertakenChangesNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "perks.db")
-	importing, serving := openPath(t, path), openPath(t, path)
-	var n atomic.Int64
-	_, err := importing.ImportPerks(betweenSlices{t.Context(), func() {
-		if n.Add(1) == 40 {
-			importMany(t, serving, manyPerks(5, 1, 9), store.Imported{Count: 1, Created: 1})
-		}
-	}}, manyPerks(0, manyMore, 1), nil, store.Operator, asOf)
-	if !isOvertaken(err) {
-		t.Errorf("the import returned %v", err)
-	}
-	if got := countOf(t, serving, ""); got != 1 {
-		t.Errorf("there are %d perks, want the one of the other import", got)
+	for name, test := range map[string]struct {
+		overtake func(t *testing.T, db *DB)
+		left     int64 // perks
+	}{
+		"by a small import": {func(t *testing.T, db *DB) {
+			importMany(t, db, manyPerks(5, 1, 9), store.Imported{Count: 1, Created: 1})
+		}, 1},
+		"by a reset": {func(t *testing.T, db *DB) {
+			if _, err := db.Reset(t.Context(), store.Operator, asOf); err != nil {
+				t.Error(err)
+			}
+		}, 0},
+		"by a migration": {func(t *testing.T, db *DB) {
+			leave(t, db, `INSERT INTO migrations SELECT max(version) + 1, 'later', 0 FROM migrations`)
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "perks.db")
+			importing, serving := openPath(t, path), openPath(t, path)
+			var n atomic.Int64
+			_, err := importing.ImportPerks(betweenSlices{t.Context(), func() {
+				if n.Add(1) == 40 {
+					test.overtake(t, serving)
+				}
+			}}, manyPerks(0, manyMore, 1), nil, store.Operator, asOf)
+			if !isOvertaken(err) {
+				t.Errorf("the import returned %v", err)
+			}
+			if got := countOf(t, serving, ""); got != test.left {
+				t.Errorf("there are %d perks, want %d", got, test.left)
+			}
+		})
 	}
 }
 
