@@ -12,7 +12,7 @@ import (
 // anyToken is a pattern that those of all imports match.
 const anyToken = "*"
 
-// deadAfter is how long an import that lives never pauses between two transactions.
+// deadAfter is when an import is dead that has written nothing since.
 const deadAfter = 10 * time.Minute
 
 // finishOrWarn is finishImports where an error changes nothing of the outcome.

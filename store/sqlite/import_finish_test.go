@@ -161,6 +161,23 @@ func TestTablesOfAnImportAreDroppedWhenItIsDead(t *testing.T) {
 	}
 }
 
+// TestAnImportThatWritesIsAlive has another program open the file after a pause that was too long.
+func TestAnImportThatWritesIsAlive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	importing, serving := openPath(t, path), openPath(t, path)
+	var n atomic.Int64
+	if _, err := importing.ImportPerks(betweenSlices{t.Context(), func() {
+		switch n.Add(1) {
+		case 40:
+			leave(t, serving, `UPDATE large_import SET written_at = 0`)
+		case 50:
+			openPath(t, path)
+		}
+	}}, manyPerks(0, manyMore, 1), nil, store.Operator, asOf); err != nil || n.Load() < 50 {
+		t.Errorf("after %d pauses: %v", n.Load(), err)
+	}
+}
+
 // TestOfTwoLargeImportsTheLaterIsDone begins a second import in the course of a first one. Even if the second ends early, the first may not
 // publish, because it has lost tables or indexes.
 func TestOfTwoLargeImportsTheLaterIsDone(t *testing.T) {

@@ -79,7 +79,7 @@ func (db *DB) rehearse(ctx context.Context, s *session, i store.Import) (*large,
 	if err := s.script(`
 		PRAGMA foreign_keys = OFF; -- with these two, a table that is renamed takes no references along
 		PRAGMA legacy_alter_table = ON;
-		PRAGMA cache_size = -64000; -- indexes are sorted in as much; it takes twice as much in all
+		PRAGMA cache_size = -64000; -- KiB. Pages take twice that in memory, and indexes are sorted in as much again
 		PRAGMA busy_timeout = ` + patience + `;
 		BEGIN;
 		CREATE TEMP TABLE catalog AS SELECT * FROM main.catalog;
