@@ -287,7 +287,6 @@ func (l *large) publish() error {
 	err := store.Run(l.s.Exec,
 		store.Step{Text: `UPDATE main.catalog SET version = version + 1`},
 		store.Step{Text: `INSERT INTO main.categories SELECT * FROM temp.categories WHERE id NOT IN (SELECT id FROM main.categories)`},
-		store.Step{Text: `DELETE FROM large_import`},
 	)
 	if err == nil && !l.queued {
 		err = l.s.exec(`INSERT INTO main.audit (at, actor, action, subject, before, after)
