@@ -45,6 +45,23 @@ func TestTwoProcessesNeverRedeemAUnitTwice(t *testing.T) {
 	}
 }
 
+func TestAProcessSeesWhatAnotherRedeemed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	one, other := openAt(t, path), openAt(t, path)
+	importPerk(t, one, "p", 2)
+	importUsers(t, one, 3)
+	for i, redemption := range []struct {
+		by   *sqlite.DB
+		want api.Code
+	}{{one, ""}, {other, ""}, {one, api.CodeSoldOut}} {
+		user := fmt.Sprint(i)
+		_, err := redemption.by.Redeem(t.Context(), store.RedeemAttempt{ID: user, PerkID: "p", UserID: user, ClientID: "shop", At: time.Now()})
+		if api.CodeOf(err) != redemption.want {
+			t.Errorf("user %s: %v, want code %q", user, err, redemption.want)
+		}
+	}
+}
+
 func TestAProcessSeesWhatAnotherImported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	one, other := openAt(t, path), openAt(t, path)

@@ -48,7 +48,10 @@ func (db *DB) latest(ctx context.Context) view { return view{ctx, db.readers} }
 
 // write runs work in a transaction of the writer, and returns when it is durable.
 func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
-	return db.writer.do(&job{ctx: ctx, work: func(s *session) error { return fault(doing, work(s)) }})
+	return db.writer.do(&job{ctx: ctx, work: func(s *session) error {
+		clear(s.offers) // work may change the perks
+		return fault(doing, work(s))
+	}})
 }
 
 // writeExclusive runs prepare, which holds no lock, and then work in a transaction, during which this process writes nothing else. Both
@@ -153,6 +156,7 @@ type session struct {
 	pool     *sql.DB // of this connection alone
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt
+	offers   map[string]*eligibility // perks as the redemptions of the transaction leave them, by id; see redeem
 }
 
 func (s *session) statement(text string) (*sql.Stmt, error) {

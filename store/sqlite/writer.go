@@ -221,6 +221,7 @@ func (w *writer) attempt(batch []*job) (rolledBack bool, err error) {
 	if err := w.session.exec("BEGIN IMMEDIATE"); err != nil {
 		return false, err
 	}
+	w.session.offers = map[string]*eligibility{} // other processes may have changed the perks
 	for _, j := range batch {
 		if err := w.runInSavepoint(j); err != nil {
 			return true, err
