@@ -37,6 +37,21 @@ func TestRowWithoutSlotContinuesWhenTheQueueIsFull(t *testing.T) {
 	}
 }
 
+func TestNoGoroutineWaitsForRowsAfterARun(t *testing.T) {
+	r, err := newFixture(t, newService(), "a", "b", "c").open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(r.work(t.Context()), r.runState.close()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-r.idle:
+	default:
+		t.Error("a goroutine that has finished its row waits for ever for another")
+	}
+}
+
 // isFull reports whether the queue of waiting rows is full.
 func (r *run) isFull() bool {
 	free := r.waiting.TryAcquire(1)
