@@ -100,7 +100,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 	}
 	db.Operations = store.NewOperations(db.database)
 	db.lifetime, db.cancel = context.WithCancel(context.Background())
-	db.redeemer = &redeemer{db: db, slots: make(chan struct{}, maxWaiting), queues: map[string]*perkQueue{}}
+	db.redeemer = newRedeemer(db)
 	db.perkReader = &perkReader{db: db}
 	return db, nil
 }

@@ -68,8 +68,9 @@ type batchState struct {
 // eligibility is the perk's part of store.Eligibility, and how many units are left.
 type eligibility struct {
 	store.Eligibility
-	left   *int64 // nil means unlimited
-	locked bool   // by this transaction
+	left      *int64 // nil means unlimited
+	locked    bool   // by this transaction
+	hasOthers bool   // an attempt of the batch was not new, see redeemNew
 }
 
 type attemptState struct {
@@ -185,17 +186,23 @@ type decision struct {
 func decide(attempts []store.RedeemAttempt, f batchState, begin func(int) bool) *decision {
 	d := &decision{perks: f.perks}
 	for i, attempt := range attempts {
-		if perk := f.perks[attempt.PerkID]; perk != nil && !perk.locked {
+		perk := f.perks[attempt.PerkID]
+		if perk != nil && !perk.locked {
 			d.replies = append(d.replies, redeemReply{err: errLocked})
 			d.undecided++
+			perk.hasOthers = true
 			continue
 		}
 		if !begin(i) {
 			d.replies = append(d.replies, redeemReply{err: store.NotStarted(store.ErrCallerGone)})
 			continue
 		}
-		reply := d.decideOne(attempt, f.attempts[i])
+		known := f.attempts[i]
+		reply := d.decideOne(attempt, known)
 		d.replies, d.refuses = append(d.replies, reply), d.refuses || reply.err != nil
+		if perk != nil && (reply.err != nil || known.first != nil || known.keyExpired || !known.userKnown) {
+			perk.hasOthers = true
+		}
 	}
 	return d
 }

@@ -4,41 +4,66 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"example.com/perks/store"
 )
 
-// The attempts at a hot perk are nearly always alike: each is the first of a known user, under a new key. After a batch of such attempts the
-// next one is supposed to be alike, at a perk that has not changed. So it is decided without reading anything, and written by a statement
-// that checks the supposition, in one round trip with its COMMIT.
+// The attempts at a perk are nearly always alike: each is the first of a known user, under a new key. After such attempts the next one at the
+// perk is supposed to be alike, and the perk not to have changed. A batch of these is decided without reading anything, and written by a
+// statement that checks the supposition for each attempt, in one round trip with its COMMIT.
 
 // errNotNew means that the supposition was wrong, and that the attempts must be looked up.
 var errNotNew = errors.New("an attempt is not new, or the perk has changed")
 
-// supposition is the perk that the next batch is supposed to find, or nil if that is to be looked up.
-func (d *decision) supposition() *eligibility {
-	if d.replays || d.refuses || len(d.newUsers) > 0 || len(d.expiredKeys) > 0 || len(d.perks) != 1 {
-		return nil
+// maxSupposed is how many perks are remembered. Each takes some 300 bytes.
+const maxSupposed = 10_000
+
+// suppose remembers the perks of a batch at which all attempts were new, and forgets the others. Without a decision it forgets all.
+func (r *redeemer) suppose(attempts []store.RedeemAttempt, d *decision) {
+	if d == nil {
+		for _, attempt := range attempts {
+			r.supposed.Remove(attempt.PerkID)
+		}
+		return
 	}
-	for _, perk := range d.perks {
-		return perk
+	for id, perk := range d.perks {
+		if perk.hasOthers {
+			r.supposed.Remove(id)
+		} else {
+			r.supposed.Add(id, perk)
+		}
 	}
-	return nil
 }
 
-// redeemNew is redeemBatch for attempts that are supposed to be new, at the perk. After errNotNew or errLocked nothing was written, unless
-// it is the cause of a store.OutcomeUnknownError: then some of the attempts are made.
+// supposition is the perks as the batch is supposed to find them, or nil if it has to be looked up.
+func (r *redeemer) supposition(batch []*queuedAttempt, perks []*perkQueue) map[string]*eligibility {
+	if len(batch) == 1 { // so that a refusal takes one transaction
+		return nil
+	}
+	supposed := map[string]*eligibility{}
+	for _, queue := range perks {
+		perk, known := r.supposed.Get(queue.perkID)
+		if !known {
+			return nil
+		}
+		supposed[queue.perkID] = perk
+	}
+	return supposed
+}
+
+// redeemNew is redeemBatch for attempts that are supposed to be new, at perks as they are supposed to be. Replies are errLocked where that is
+// wrong, and for attempts at a perk that others have locked: nothing of these was written. After errNotNew or errLocked nothing was.
 //
 // It does not wait for the lock of the stock, because a caller who leaves meanwhile could not be told that nothing was started.
-func (db *DB) redeemNew(ctx context.Context, attempts []store.RedeemAttempt, perk *eligibility, begin func(int) bool) (*decision, error) {
+func (db *DB) redeemNew(ctx context.Context, attempts []store.RedeemAttempt, perks map[string]*eligibility, begin func(int) bool) (*decision, error) {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Release()
-	perks := map[string]*eligibility{attempts[0].PerkID: perk}
 	d := decide(attempts, batchState{perks: perks, attempts: slices.Repeat([]attemptState{{userKnown: true}}, len(attempts))}, begin)
 	switch {
 	case d.refuses:
@@ -46,47 +71,86 @@ func (db *DB) redeemNew(ctx context.Context, attempts []store.RedeemAttempt, per
 	case len(d.made) == 0: // all callers have left
 		return d, nil
 	}
-	c, _, metadata := d.columns()
-	made := 0
+	c, statuses, metadata := d.columns()
+	p := d.perkColumns()
+	var made []string
 	b := &pgx.Batch{}
 	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
 	b.Queue(onlyIndexes)
 	b.Queue(waitBriefly)
-	b.Queue(lockStocks+` SKIP LOCKED`, c.perks[:1])
-	b.Queue(insertNew, c.perks[0], c.ids, c.users, c.clients, c.times, metadata, c.keys, c.fingerprints, string(d.redemptions[0].Status),
-		perk.ValidFrom, perk.ValidTo, string(perk.Approval), len(d.made),
-	).QueryRow(func(r pgx.Row) error { return r.Scan(&made) })
+	b.Queue(lockStocks+` SKIP LOCKED`, p.ids)
+	b.Queue(insertNew, p.ids, p.attempts, p.approvals, p.from, p.to,
+		c.ids, c.perks, c.users, c.clients, c.times, statuses, metadata, c.keys, c.fingerprints,
+	).Query(func(rows pgx.Rows) (err error) {
+		made, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
 	b.Queue(`COMMIT`)
 	takeWarning(conn.Conn().PgConn())
 	if err := orLocked(committed(conn.SendBatch(ctx, b).Close(), conn), false); err != nil {
 		return nil, err
 	}
-	switch made {
-	case len(d.made):
-		return d, nil
-	case 0:
-		return nil, errNotNew
+	if len(made) < len(d.made) {
+		d.retract(attempts, made)
 	}
-	return nil, &store.OutcomeUnknownError{Cause: errNotNew}
+	return d, nil
 }
 
-// insertNew redeems what is new, all in one status, and returns how many those are. xmax shows that this transaction has the lock. It looks
-// up each attempt separately, because a join would read whole indexes. It sorts keys, so that transactions cannot deadlock.
+// retract replaces the replies to those attempts that are not made.
+func (d *decision) retract(attempts []store.RedeemAttempt, made []string) {
+	for i, attempt := range attempts {
+		if d.replies[i].err == nil && !slices.Contains(made, attempt.ID) {
+			d.replies[i] = redeemReply{err: errLocked}
+			d.undecided++
+			d.perks[attempt.PerkID].hasOthers = true
+		}
+	}
+}
+
+// perkColumns is what attempts suppose of their perks as columns, for unnest.
+type perkColumns struct {
+	ids, approvals []string
+	attempts       []int64
+	from, to       []*time.Time
+}
+
+func (d *decision) perkColumns() (c perkColumns) {
+	counts := map[string]int64{}
+	for _, attempt := range d.made {
+		counts[attempt.PerkID]++
+	}
+	for id, attempts := range counts {
+		perk := d.perks[id]
+		c.ids, c.attempts, c.approvals = append(c.ids, id), append(c.attempts, attempts), append(c.approvals, string(perk.Approval))
+		c.from, c.to = append(c.from, perk.ValidFrom), append(c.to, perk.ValidTo)
+	}
+	return c
+}
+
+// insertNew redeems what is new, and returns its ids. xmax shows that this transaction has the lock. It looks up each perk and attempt
+// separately, because a join would read whole indexes. It sorts keys, so that transactions cannot deadlock.
 const insertNew = `
-	WITH new AS MATERIALIZED (
-		SELECT * FROM unnest((SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::timestamptz[]), (SELECT $6::text[]),
-			(SELECT $7::text[]), (SELECT $8::bytea[])) AS a (id, user_id, client_id, at, metadata, key, fingerprint)
+	WITH unchanged AS MATERIALIZED (
+		SELECT b.id FROM unnest((SELECT $1::text[]), (SELECT $2::bigint[]), (SELECT $3::text[]), (SELECT $4::timestamptz[]), (SELECT $5::timestamptz[]))
+			AS b (id, attempts, approval, valid_from, valid_to)
 		WHERE (SELECT p.id FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id
-				WHERE p.id = $1 AND s.xmax = pg_current_xact_id_if_assigned()::xid AND (s.stock IS NULL OR s.stock - s.held >= $13::bigint)
-					AND p.approval = $12 AND p.valid_from IS NOT DISTINCT FROM $10::timestamptz AND p.valid_to IS NOT DISTINCT FROM $11::timestamptz) IS NOT NULL
+				WHERE p.id = b.id AND s.xmax = pg_current_xact_id_if_assigned()::xid AND (s.stock IS NULL OR s.stock - s.held >= b.attempts)
+					AND p.approval = b.approval AND p.valid_from IS NOT DISTINCT FROM b.valid_from AND p.valid_to IS NOT DISTINCT FROM b.valid_to) IS NOT NULL),
+	new AS MATERIALIZED (
+		SELECT * FROM unnest((SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::text[]), (SELECT $9::text[]), (SELECT $10::timestamptz[]),
+			(SELECT $11::text[]), (SELECT $12::text[]), (SELECT $13::text[]), (SELECT $14::bytea[]))
+			AS a (id, perk_id, user_id, client_id, at, status, metadata, key, fingerprint)
+		WHERE a.perk_id = ANY (ARRAY (SELECT id FROM unchanged))
 			AND (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL
-			AND (SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = $1 AND r.status <> 'rejected') IS NULL
+			AND (SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = a.perk_id AND r.status <> 'rejected') IS NULL
 			AND (SELECT k.key FROM idempotency_keys AS k WHERE k.client_id = a.client_id AND k.key = a.key) IS NULL),
 	made AS (
 		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
-		SELECT id, $1::text, user_id, client_id, at, $9::text, $9, metadata FROM new),
+		SELECT id, perk_id, user_id, client_id, at, status, status, metadata FROM new),
 	kept AS (
 		INSERT INTO idempotency_keys (client_id, key, fingerprint, redemption_id, created_at)
 		SELECT client_id, key, fingerprint, id, at FROM new WHERE key IS NOT NULL ORDER BY client_id, key),
-	taken AS (UPDATE perk_stock SET held = held + (SELECT count(*) FROM new) WHERE perk_id = $1 AND EXISTS (SELECT FROM new))
-	SELECT count(*) FROM new`
+	taken AS (
+		UPDATE perk_stock AS s SET held = s.held + n.made
+		FROM (SELECT perk_id, count(*) AS made FROM new GROUP BY perk_id) AS n WHERE s.perk_id = n.perk_id)
+	SELECT id FROM new`

@@ -4,46 +4,62 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"example.com/perks/api"
 	"example.com/perks/store"
 	"example.com/perks/store/storetest"
 )
 
-// current is the perk as a batch that is looked up finds it.
-func current(t *testing.T, db *DB, batch []*queuedAttempt) *eligibility {
+// current is the perks as a batch that is looked up finds them, or nil if there is an unknown one.
+func current(t *testing.T, db *DB, batch []*queuedAttempt) map[string]*eligibility {
 	t.Helper()
 	conn, err := db.writes.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Release()
-	found, err := lockAndRead(t.Context(), conn, []store.RedeemAttempt{batch[0].attempt}, true)
+	var attempts []store.RedeemAttempt
+	for _, w := range batch {
+		attempts = append(attempts, w.attempt)
+	}
+	found, err := lockAndRead(t.Context(), conn, attempts, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Exec(t.Context(), `ROLLBACK`); err != nil {
 		t.Fatal(err)
 	}
-	return found.perks[batch[0].attempt.PerkID]
+	for _, attempt := range attempts {
+		if found.perks[attempt.PerkID] == nil {
+			return nil
+		}
+	}
+	return found.perks
 }
 
 // redeemSupposed is redeemNew for a batch. It fails unless that finds out whether the attempts are new. Violations of a unique index would be
 // in the log of the server.
-func redeemSupposed(t *testing.T, db *DB, batch []*queuedAttempt, perk *eligibility, areNew, violates bool) {
+func redeemSupposed(t *testing.T, db *DB, batch []*queuedAttempt, supposed map[string]*eligibility, areNew, violates bool) {
 	t.Helper()
 	var attempts []store.RedeemAttempt
 	for _, w := range batch {
 		attempts = append(attempts, w.attempt)
 	}
-	_, err := db.redeemNew(t.Context(), attempts, perk, func(int) bool { return true })
-	if areNew != (err == nil) || violates != (sqlState(err) == stateUniqueViolation) || err != nil && !violates && !errors.Is(err, errNotNew) {
-		t.Errorf("%s: new %t: %v", batch[0].attempt.PerkID, areNew, err)
+	d, err := db.redeemNew(t.Context(), attempts, supposed, func(int) bool { return true })
+	if violates != (sqlState(err) == stateUniqueViolation) || err != nil && !violates && !errors.Is(err, errNotNew) {
+		t.Fatalf("%s: %v", attempts[0].PerkID, err)
 	}
-	isMade := read[bool](t, db, `SELECT EXISTS (SELECT FROM redemptions WHERE id = $1)`, attempts[0].ID)
-	if isUnknown := errors.As(err, new(*store.OutcomeUnknownError)); isMade != (isUnknown || err == nil) {
-		t.Errorf("%s: made %t: %v", batch[0].attempt.PerkID, isMade, err)
+	if areNew != (err == nil && d.undecided == 0) {
+		t.Errorf("%s: new %t: %v", attempts[0].PerkID, areNew, err)
+	}
+	for i, attempt := range attempts {
+		isMade := read[bool](t, db, `SELECT EXISTS (SELECT FROM redemptions WHERE id = $1 AND user_id = $2 AND client_id = $3)`, attempt.ID, attempt.UserID, "client")
+		if before := strings.HasSuffix(attempt.ID, " made"); !before && isMade != (err == nil && d.replies[i].err == nil) {
+			t.Errorf("%s: attempt %d is made %t: %v", attempt.PerkID, i, isMade, err)
+		}
 	}
 }
 
@@ -108,15 +124,15 @@ func TestABatchSupposedToBeNewIsDecidedLikeOthers(t *testing.T) {
 					w.attempt.Key = &store.IdempotencyKey{Key: perk + " " + w.attempt.Key.Key, Fingerprint: w.attempt.Key.Fingerprint}
 				}
 			}
-			var supposed *eligibility
+			var supposed map[string]*eligibility
 			switch mode {
 			case "outdated":
-				supposed = &eligibility{Eligibility: store.Eligibility{Approval: store.ApprovalAuto}, locked: true}
+				supposed = map[string]*eligibility{perk: {Eligibility: store.Eligibility{Approval: store.ApprovalAuto}, locked: true}}
 			case "right":
 				supposed = current(t, db, batch)
 			case "repeated":
-				if perk := current(t, db, batch); perk != nil {
-					redeemSupposed(t, db, batch, perk, test.isNew, test.fails)
+				if perks := current(t, db, batch); perks != nil {
+					redeemSupposed(t, db, batch, perks, test.isNew, test.fails)
 				}
 			}
 			decideWaiting(db.redeemer, batch, supposed)
@@ -144,6 +160,66 @@ func TestABatchSupposedToBeNewIsDecidedLikeOthers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestABatchSupposedToBeNewAtSeveralPerksWritesWhatIs has one perk changed, another locked, and a user who has a third.
+func TestABatchSupposedToBeNewAtSeveralPerksWritesWhatIs(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, storetest.PostgresDatabase(t))
+	r := db.redeemer
+	fill(t, db, 4, 10)
+	commit(t, begin(t, db, `
+		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
+			VALUES ('made', 'perk-1', 'user-3', 'client', now(), 'approved', 'approved', '{}');
+		UPDATE perk_stock SET held = 1 WHERE perk_id = 'perk-1'`))
+	batch := waitingFor(t, r,
+		store.RedeemAttempt{ID: "1", PerkID: "perk-0", UserID: "user-0"},
+		store.RedeemAttempt{ID: "2", PerkID: "perk-0", UserID: "user-1"},
+		store.RedeemAttempt{ID: "3", PerkID: "perk-1", UserID: "user-2"},
+		store.RedeemAttempt{ID: "4", PerkID: "perk-1", UserID: "user-3"},
+		store.RedeemAttempt{ID: "5", PerkID: "perk-2", UserID: "user-4"},
+		store.RedeemAttempt{ID: "6", PerkID: "perk-3", UserID: "user-5"})
+	supposed := current(t, db, batch)
+	commit(t, begin(t, db, `UPDATE perk_stock SET stock = 0 WHERE perk_id = 'perk-2'`))
+	other := begin(t, db, `SELECT 1 FROM perk_stock WHERE perk_id = 'perk-3' FOR UPDATE`)
+	before := r.batches.Stats()
+	left := r.process(batch, supposed, false)
+	if after := r.batches.Stats(); after.Finished != before.Finished+1 || after.Writes != before.Writes+3 {
+		t.Errorf("one transaction with three replies was expected: %+v, then %+v", before, after)
+	}
+	if !slices.Equal(left, batch[3:]) {
+		t.Fatalf("%d attempts are left, want the last three", len(left))
+	}
+	if got := fmt.Sprint(r.supposed.Keys()); got != "[perk-0]" {
+		t.Errorf("the next attempts at %s are supposed to be new, want only perk-0", got)
+	}
+	for _, test := range []struct {
+		attempts int
+		perks    []*perkQueue
+		want     bool
+	}{
+		{2, []*perkQueue{{perkID: "perk-0"}}, true},
+		{1, []*perkQueue{{perkID: "perk-0"}}, false},
+		{2, []*perkQueue{{perkID: "perk-0"}, {perkID: "perk-1"}}, false},
+	} {
+		if got := r.supposition(batch[:test.attempts], test.perks) != nil; got != test.want {
+			t.Errorf("%d attempts at %d perks are supposed to be new: %t, want %t", test.attempts, len(test.perks), got, test.want)
+		}
+	}
+	if err := batch[5].claim.abandon(context.Canceled); !strings.Contains(err.Error(), "Nothing was started") {
+		t.Errorf("the caller who left got %v", err)
+	}
+	commit(t, other)
+	r.process(left, nil, true)
+	for i, want := range []api.Code{"", "", "", api.CodeAlreadyRedeemed, api.CodeSoldOut} {
+		if a := <-batch[i].reply; api.CodeOf(a.err) != want || want == "" && a.result.Redemption.ID != batch[i].attempt.ID {
+			t.Errorf("attempt %d got %+v, %v, want code %q", i+1, a.result, a.err, want)
+		}
+	}
+	if made := read[string](t, db, `SELECT string_agg(id, ' ' ORDER BY id) FROM redemptions`); made != "1 2 3 made" {
+		t.Errorf("the redemptions are %s", made)
+	}
+	requireExact(t, db, 0)
 }
 
 func TestABatchSupposedToBeNewIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
@@ -175,8 +251,8 @@ func TestABatchSupposedToBeNewIsMadeOnceWhereverItsConnectionIsCut(t *testing.T)
 					}
 					batch := waitingFor(t, db.redeemer, attempts...)
 					cut := cutPoint{message: message, answered: answered}
-					var supposed *eligibility
-					if !isMixed {
+					var supposed map[string]*eligibility
+					if isKnown || !isMixed {
 						supposed = current(t, db, batch)
 					}
 					proxy.cutAt(cut)

@@ -71,8 +71,8 @@ func waitingFor(t *testing.T, r *redeemer, attempts ...store.RedeemAttempt) []*q
 }
 
 // decideWaiting decides a batch, and what is left of it because the stock was locked.
-func decideWaiting(r *redeemer, batch []*queuedAttempt, supposed *eligibility) {
-	if locked, _ := r.process(batch, supposed, false); len(locked) > 0 {
+func decideWaiting(r *redeemer, batch []*queuedAttempt, supposed map[string]*eligibility) {
+	if locked := r.process(batch, supposed, false); len(locked) > 0 {
 		r.process(locked, nil, true)
 	}
 }
@@ -179,7 +179,7 @@ func TestABatchDecidesAttemptsAtUnlockedPerks(t *testing.T) {
 		store.RedeemAttempt{ID: "5", PerkID: "perk-2", UserID: "user-4"},
 		store.RedeemAttempt{ID: "6", PerkID: "gone", UserID: "user-5"})
 	other := begin(t, db, `SELECT 1 FROM perk_stock WHERE perk_id = 'perk-1' FOR UPDATE`)
-	locked, _ := db.redeemer.process(batch, nil, false)
+	locked := db.redeemer.process(batch, nil, false)
 	if len(locked) != 1 || locked[0] != batch[1] {
 		t.Fatalf("%d attempts have to wait", len(locked))
 	}
@@ -194,12 +194,15 @@ func TestABatchDecidesAttemptsAtUnlockedPerks(t *testing.T) {
 		store.RedeemAttempt{ID: "7", PerkID: "perk-0", UserID: "user-6"},
 		store.RedeemAttempt{ID: "8", PerkID: "perk-1", UserID: "user-7"})
 	reset := begin(t, db, `LOCK TABLE perk_stock IN EXCLUSIVE MODE`)
-	if locked, _ := db.redeemer.process(all, nil, false); len(locked) != len(all) {
+	if locked := db.redeemer.process(all, nil, false); len(locked) != len(all) {
 		t.Errorf("%d attempts have to wait for the table, want all", len(locked))
 	}
 	commit(t, reset)
-	if locked, supposed := db.redeemer.process(all, nil, false); locked != nil || supposed != nil {
-		t.Errorf("%d attempts have to wait, and of two perks %+v is supposed", len(locked), supposed)
+	if locked := db.redeemer.process(all, nil, false); locked != nil {
+		t.Errorf("%d attempts have to wait, want none", len(locked))
+	}
+	if got, want := fmt.Sprint(db.redeemer.supposed.Keys()), "[perk-0 perk-1]"; got != want && got != "[perk-1 perk-0]" {
+		t.Errorf("attempts at %s are supposed to be new, want %s: perk-2 is sold out", got, want)
 	}
 	requireExact(t, db, 0)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"example.com/perks/store"
 )
 
@@ -21,9 +23,10 @@ const (
 // wait for the same lock anyway, and so they share one commit; those at other perks share it too. A perk is in one batch at a time. An
 // attempt runs at once if less than maxRunning batches do.
 type redeemer struct {
-	db      *DB
-	slots   chan struct{} // a token for each attempt that is queued or running
-	batches store.BatchMeter
+	db       *DB
+	slots    chan struct{} // a token for each attempt that is queued or running
+	batches  store.BatchMeter
+	supposed *lru.Cache[string, *eligibility] // perks by id, see redeemNew; only the batch that has the perk uses its entry
 
 	mu      sync.Mutex
 	queues  map[string]*perkQueue
@@ -31,12 +34,19 @@ type redeemer struct {
 	running int          // batches that do not wait for a lock
 }
 
+func newRedeemer(db *DB) *redeemer {
+	supposed, err := lru.New[string, *eligibility](maxSupposed)
+	if err != nil {
+		panic(err) // only a size below 1 is an error
+	}
+	return &redeemer{db: db, slots: make(chan struct{}, maxWaiting), queues: map[string]*perkQueue{}, supposed: supposed}
+}
+
 // perkQueue is the attempts that wait until those at the same perk are decided.
 type perkQueue struct {
 	perkID   string
 	attempts []*queuedAttempt
 	inBatch  bool
-	supposed *eligibility // what the next batch is supposed to find, see redeemNew
 }
 
 // queuedAttempt is an attempt whose caller waits for the reply.
@@ -108,11 +118,7 @@ func (r *redeemer) start() {
 
 // run decides a batch. Attempts that have to wait for a lock do so with those at the same perk, so that they hold up no others.
 func (r *redeemer) run(batch []*queuedAttempt, perks []*perkQueue) {
-	var supposed *eligibility
-	if len(perks) == 1 && len(batch) > 1 { // a single attempt is looked up, so that a refusal takes one transaction
-		supposed = perks[0].supposed
-	}
-	locked, supposed := r.process(batch, supposed, false)
+	locked := r.process(batch, r.supposition(batch, perks), false)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running--
@@ -124,14 +130,14 @@ func (r *redeemer) run(batch []*queuedAttempt, perks []*perkQueue) {
 			}
 		}
 		if own == nil {
-			r.release(queue, supposed)
+			r.release(queue)
 			continue
 		}
 		go func() {
-			_, supposed := r.process(own, nil, true)
+			r.process(own, nil, true)
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.release(queue, supposed)
+			r.release(queue)
 			r.start()
 		}()
 	}
@@ -139,8 +145,8 @@ func (r *redeemer) run(batch []*queuedAttempt, perks []*perkQueue) {
 }
 
 // release lets another batch have the perk. It needs the mutex.
-func (r *redeemer) release(queue *perkQueue, supposed *eligibility) {
-	queue.inBatch, queue.supposed = false, supposed
+func (r *redeemer) release(queue *perkQueue) {
+	queue.inBatch = false
 	if len(queue.attempts) == 0 {
 		delete(r.queues, queue.perkID)
 		return
@@ -196,39 +202,37 @@ func scopedKey(attempt store.RedeemAttempt) [2]string {
 	return [2]string{attempt.ClientID, attempt.Key.Key}
 }
 
-// process replies to every attempt of the batch, but for those that have to wait for a lock, unless it waits: it returns these. It
-// retries transient failures while a caller waits. After a failure that a single attempt may have caused, it runs each attempt by itself. It
-// also returns the supposition for the next batch of the same perk.
-func (r *redeemer) process(batch []*queuedAttempt, supposed *eligibility, waits bool) (locked []*queuedAttempt, next *eligibility) {
+// process replies to every attempt of the batch, but for those that have to wait for a lock or to be looked up, unless it waits: it returns
+// these. It retries transient failures while a caller waits. After a failure that a single attempt may have caused, it runs each attempt by
+// itself.
+func (r *redeemer) process(batch []*queuedAttempt, supposed map[string]*eligibility, waits bool) (locked []*queuedAttempt) {
 	attempts := make([]store.RedeemAttempt, len(batch))
 	for i, w := range batch {
 		attempts[i] = w.attempt
 	}
 	d, err := r.redeemWithRetries(batch, attempts, supposed, waits)
+	r.suppose(attempts, d)
 	switch {
-	case errors.Is(err, errNotNew), errors.Is(err, errLocked):
-		return batch, nil
+	case errors.Is(err, errLocked):
+		return batch
 	case err != nil && !isTransient(err) && len(batch) > 1:
 		for i := range batch {
-			left, _ := r.process(batch[i:i+1], nil, waits)
-			locked = append(locked, left...)
+			locked = append(locked, r.process(batch[i:i+1], nil, waits)...)
 		}
-		return locked, nil
+		return locked
 	}
 	for i, w := range batch {
 		switch {
 		case err != nil:
 			r.reply(w, redeemReply{err: w.fault(err)})
 		case errors.Is(d.replies[i].err, errLocked):
+			w.claim.failed(errLocked) // nothing of it was written, even if it has begun
 			locked = append(locked, w)
 		default:
 			r.reply(w, d.replies[i])
 		}
 	}
-	if err != nil {
-		return nil, nil
-	}
-	return locked, d.supposition()
+	return locked
 }
 
 // fault is the error for the caller. An earlier try may have made the redemption.
@@ -247,8 +251,8 @@ func (r *redeemer) reply(w *queuedAttempt, a redeemReply) {
 
 // redeemWithRetries retries transient failures while a caller waits, even after an unknown outcome, because attempts are recognized by
 // their id. It retries a unique violation at once: the conflicting row is committed and will be read. If that persists, it has another
-// cause. Only the first try can suppose that the attempts are new.
-func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.RedeemAttempt, supposed *eligibility, waits bool) (*decision, error) {
+// cause. Only the first try can suppose that the attempts are new. After an error there is no decision.
+func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.RedeemAttempt, supposed map[string]*eligibility, waits bool) (*decision, error) {
 	ctx, cancel := r.db.detach(context.Background())
 	defer cancel()
 	begin := func(i int) bool { return batch[i].claim.begin() }
@@ -271,7 +275,9 @@ func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.Re
 			if decided := len(attempts) - d.undecided; decided > 0 {
 				r.batches.Finished(decided)
 			}
-		case errors.Is(err, errNotNew), errors.Is(err, errLocked):
+		case errors.Is(err, errNotNew):
+			continue
+		case errors.Is(err, errLocked):
 			return nil, err
 		default:
 			r.batches.Failed()
@@ -282,8 +288,11 @@ func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.Re
 				continue
 			}
 		}
-		if err == nil || !isRetryable(err) {
-			return d, err
+		switch {
+		case err == nil:
+			return d, nil
+		case !isRetryable(err):
+			return nil, err
 		}
 		r.db.resetIfBroken(err)
 		hasCaller := slices.ContainsFunc(batch, func(w *queuedAttempt) bool { return w.ctx.Err() == nil })
