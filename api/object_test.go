@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -21,13 +20,7 @@ func FuzzPlainObjects(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if IsPlainObject(text) && (!json.Valid(text) || text[0] != '{') {
-			t.Fatalf("%q is not an object", text)
-		}
 		plain, isPlain := splitPlain(text)
-		if isPlain != IsPlainObject(bytes.Trim(text, " \t\r\n")) && !bytes.ContainsRune(text, '\\') {
-			t.Fatalf("%q is plain to one function alone", text)
-		}
 		if !isPlain {
 			return
 		}
@@ -55,7 +48,7 @@ func TestWhatIsUsualIsPlain(t *testing.T) {
 		`{ "a" : "Zürich", "b" : "é", "c" : { "d" : [ true , false ] } }`, `{}`,
 		`{"a":` + strings.Repeat("[", maxPlainDepth-1) + strings.Repeat("]", maxPlainDepth-1) + `}`,
 	} {
-		if _, isPlain := splitPlain([]byte(text)); !isPlain || !IsPlainObject([]byte(strings.TrimSpace(text))) {
+		if _, isPlain := splitPlain([]byte(text)); !isPlain {
 			t.Errorf("%s is not plain", text)
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"example.com/perks/api"
 )
 
 func readJSON(in io.Reader, yield func(Row, error) bool) {
@@ -148,9 +146,6 @@ func readLine(in *bufio.Reader, text []byte) ([]byte, error) {
 }
 
 func parseObject(line int, text []byte) (json.RawMessage, error) {
-	if plain := bytes.Trim(text, " \t\r\n"); api.IsPlainObject(plain) {
-		return plain, nil
-	}
 	var object json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil {
 		return nil, &RowError{Line: line, Err: fmt.Errorf("is not valid JSON: %w", err), Text: bytes.TrimSpace(text)}
