@@ -172,8 +172,11 @@ func otherProgram(t *testing.T, greeting string) string {
 				return
 			}
 			if greeting != "" {
-				_, _ = io.WriteString(conn, greeting)
-				conn.Close()
+				go func() {
+					_, _ = io.WriteString(conn, greeting)
+					_, _ = conn.Read(make([]byte, 1<<16)) // closing with unread bytes resets the connection, which may lose the greeting
+					conn.Close()
+				}()
 			}
 		}
 	}()
