@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/spf13/cobra"
 
 	"example.com/perks/store"
@@ -419,6 +420,7 @@ func (d *postgresDatabase) readOnlyError() error {
 // explainNotConnected explains an error without a reply from PostgreSQL.
 func (d *postgresDatabase) explainNotConnected(refused *pgconn.ConnectError) error {
 	var unknown *net.DNSError
+	var noMessage *pgproto3.ExceededMaxBodyLenErr
 	switch {
 	case errors.As(refused, &unknown):
 		return fmt.Errorf("there is no host %q; is the name in the address of the database right?", unknown.Name)
@@ -430,7 +432,7 @@ func (d *postgresDatabase) explainNotConnected(refused *pgconn.ConnectError) err
 		return fmt.Errorf("%s did not respond in time; are host and port right, and does a firewall let perksd through?", d.servers())
 	case errors.Is(refused, pgconn.ErrReadOnlyConnection):
 		return d.readOnlyError()
-	case errors.Is(refused, io.EOF), errors.Is(refused, io.ErrUnexpectedEOF), errors.Is(refused, syscall.ECONNRESET):
+	case errors.As(refused, &noMessage), errors.Is(refused, io.EOF), errors.Is(refused, io.ErrUnexpectedEOF), errors.Is(refused, syscall.ECONNRESET):
 		return fmt.Errorf("the server at %s is not PostgreSQL; are host and port right?", d.servers())
 	}
 	return fmt.Errorf("connecting to the database %s: %s", d.name(), strings.Join(strings.Fields(refused.Unwrap().Error()), " "))

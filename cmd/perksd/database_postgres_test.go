@@ -157,7 +157,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// otherProgram returns the address of a program that is not PostgreSQL: it sends a greeting, or nothing.
+// otherProgram returns the address of a program that is not PostgreSQL: it sends a greeting, which may be empty, and waits.
 func otherProgram(t *testing.T, greeting string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -171,13 +171,8 @@ func otherProgram(t *testing.T, greeting string) string {
 			if err != nil {
 				return
 			}
-			if greeting != "" {
-				go func() {
-					_, _ = io.WriteString(conn, greeting)
-					_, _ = conn.Read(make([]byte, 1<<16)) // closing with unread bytes resets the connection, which may lose the greeting
-					conn.Close()
-				}()
-			}
+			_, _ = io.WriteString(conn, greeting)
+			t.Cleanup(func() { conn.Close() })
 		}
 	}()
 	return l.Addr().String()

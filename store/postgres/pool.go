@@ -22,6 +22,8 @@ const (
 	// with a slow network.
 	defaultConnections = 16
 	connectTimeout     = 5 * time.Second // of each host, unless the address has connect_timeout
+	// maxMessage is far above the largest row, and below what the greeting of another program says as a length: pgx would allocate that much.
+	maxMessage = 128 << 20
 )
 
 // parseAddress parses a DSN. Its defaults follow a failover quickly.
@@ -51,6 +53,7 @@ func parseAddress(dsn string) (*pgxpool.Config, error) {
 	if conn.RuntimeParams["application_name"] == "" {
 		conn.RuntimeParams["application_name"] = "perksd"
 	}
+	conn.MaxProtocolMessageBodyLen = maxMessage
 	conn.OnNotice = rememberWarning
 	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { // pgx scans times in the machine's zone by default
 		codec := &pgtype.TimestamptzCodec{ScanLocation: time.UTC}
