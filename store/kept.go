@@ -17,12 +17,15 @@ const (
 
 // Kept has the order of lists that were asked for more than once, or far inside: the ids of their perks. A page is then read by them,
 // without searching and sorting again. The order is kept until the catalog changes, or a perk starts or expires.
-type Kept[ID comparable] struct {
+type Kept[IDs Sized] struct {
 	mu      sync.Mutex
-	lists   *simplelru.LRU[keptKey, *keptList[ID]]
+	lists   *simplelru.LRU[keptKey, *keptList[IDs]]
 	perList int
 	free    int // how many more ids there is room for
 }
+
+// Sized is a list of ids, of which an empty one is as if there were none.
+type Sized interface{ Len() int }
 
 type keptKey struct {
 	filter totalKey
@@ -30,20 +33,24 @@ type keptKey struct {
 }
 
 // keptList is a list as of a count.
-type keptList[ID comparable] struct {
+type keptList[IDs Sized] struct {
 	busy  chan struct{} // a lock that a context can cancel
 	count *Count
 	asked int
-	ids   []ID
+	ids   IDs
 	gone  bool // from the cache, while a caller may hold it
 }
 
-// NewKept returns an empty cache for that many ids. Of a list that is longer than perList it keeps every second one or third, and so on.
-func NewKept[ID comparable](perList, ids int) *Kept[ID] {
-	k := &Kept[ID]{perList: perList, free: ids}
-	lists, err := simplelru.NewLRU(maxCachedTotals, func(_ keptKey, list *keptList[ID]) {
+// sparseShare is how many times fewer ids are kept of a list that is longer than perList. An index leads on between them, past some fifty more
+// perks in a million, so these lists leave the room to those whose ids must all be kept.
+const sparseShare = 5
+
+// NewKept returns an empty cache for that many ids. It keeps all ids of a list that has at most perList, and of a longer one every so many.
+func NewKept[IDs Sized](perList, ids int) *Kept[IDs] {
+	k := &Kept[IDs]{perList: perList, free: ids}
+	lists, err := simplelru.NewLRU(maxCachedTotals, func(_ keptKey, list *keptList[IDs]) {
 		list.gone = true
-		k.free += len(list.ids)
+		k.free += list.ids.Len()
 	})
 	if err != nil {
 		panic(err) // the size is a constant above 0
@@ -54,7 +61,7 @@ func NewKept[ID comparable](perList, ids int) *Kept[ID] {
 
 // Helps tells whether kept ids lead to the query's page faster than a search, and whether the page is far inside the list. isScanned says
 // that an index has the list in its order. What one user can redeem changes with every redemption. Between kept ids an index must lead on.
-func (k *Kept[ID]) Helps(query PerkQuery, order Order, count *Count, isScanned bool) (helps, isDeep bool) {
+func (k *Kept[IDs]) Helps(query PerkQuery, order Order, count *Count, isScanned bool) (helps, isDeep bool) {
 	isDeep = query.After == nil && query.Reach(count.Matching).Skip >= farInside
 	switch {
 	case query.AvailableTo != "", count.Matching <= shortList, query.Window.Offset() >= count.Matching:
@@ -67,20 +74,20 @@ func (k *Kept[ID]) Helps(query PerkQuery, order Order, count *Count, isScanned b
 
 // IDs returns the ids of every step-th perk of a list as of a count: with 3, of the third, the sixth and so on. It returns none the first
 // time that the list is asked for since it changed, unless isDeep: people look at many first pages just once. build reads the ids.
-func (k *Kept[ID]) IDs(ctx context.Context, query PerkQuery, categories []string, count *Count, isDeep bool, build func(step int64) ([]ID, error)) (ids []ID, step int64, err error) {
-	step = max(1, (count.Matching+int64(k.perList)-1)/int64(k.perList))
+func (k *Kept[IDs]) IDs(ctx context.Context, query PerkQuery, categories []string, count *Count, isDeep bool, build func(step int64) (IDs, error)) (ids IDs, step int64, err error) {
+	step = k.Step(count.Matching)
 	list := k.list(keptKey{cacheKey(query, categories), api.FormatSort(query.Sort)})
 	select {
 	case list.busy <- struct{}{}:
 		defer func() { <-list.busy }()
 	case <-ctx.Done():
-		return nil, 0, ctx.Err()
+		return ids, 0, ctx.Err()
 	}
 	if list.count != count {
-		k.keep(list, nil)
+		k.keep(list, ids)
 		list.count, list.asked = count, 0
 	}
-	if list.asked++; list.ids != nil || list.asked == 1 && !isDeep {
+	if list.asked++; list.ids.Len() > 0 || list.asked == 1 && !isDeep {
 		return list.ids, step, nil
 	}
 	if ids, err = build(step); err == nil {
@@ -89,25 +96,34 @@ func (k *Kept[ID]) IDs(ctx context.Context, query PerkQuery, categories []string
 	return ids, step, err
 }
 
-func (k *Kept[ID]) list(key keptKey) *keptList[ID] {
+// Step is 1 for a list of which all ids are kept, and otherwise every how manyth is.
+func (k *Kept[IDs]) Step(matching int64) int64 {
+	perList := int64(k.perList)
+	if matching <= perList {
+		return 1
+	}
+	return (matching*sparseShare + perList - 1) / perList
+}
+
+func (k *Kept[IDs]) list(key keptKey) *keptList[IDs] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	list, ok := k.lists.Get(key)
 	if !ok {
-		list = &keptList[ID]{busy: make(chan struct{}, 1)}
+		list = &keptList[IDs]{busy: make(chan struct{}, 1)}
 		k.lists.Add(key, list)
 	}
 	return list
 }
 
 // keep replaces the ids of a list, and forgets the lists that were not asked for the longest if there is no room.
-func (k *Kept[ID]) keep(list *keptList[ID], ids []ID) {
+func (k *Kept[IDs]) keep(list *keptList[IDs], ids IDs) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if list.gone {
 		return
 	}
-	k.free += len(list.ids) - len(ids)
+	k.free += list.ids.Len() - ids.Len()
 	list.ids = ids
 	for k.free < 0 {
 		k.lists.RemoveOldest()
@@ -115,7 +131,7 @@ func (k *Kept[ID]) keep(list *keptList[ID], ids []ID) {
 }
 
 // Purge empties the cache, as that of Totals.
-func (k *Kept[ID]) Purge() {
+func (k *Kept[IDs]) Purge() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lists.Purge()

@@ -10,16 +10,20 @@ import (
 	"example.com/perks/store"
 )
 
+type numbers []int64
+
+func (n numbers) Len() int { return len(n) }
+
 // keeper keeps lists of the numbers from 1, and counts how often one is built.
 type keeper struct {
 	t     *testing.T
-	kept  *store.Kept[int64]
+	kept  *store.Kept[numbers]
 	built int
 }
 
 func (k *keeper) wants(what string, query store.PerkQuery, count *store.Count, isDeep bool, want []int64, built int) {
 	k.t.Helper()
-	ids, _, err := k.kept.IDs(k.t.Context(), query, nil, count, isDeep, func(step int64) (ids []int64, err error) {
+	ids, _, err := k.kept.IDs(k.t.Context(), query, nil, count, isDeep, func(step int64) (ids numbers, err error) {
 		k.built++
 		for id := step; id <= count.Matching; id += step {
 			ids = append(ids, id)
@@ -32,8 +36,8 @@ func (k *keeper) wants(what string, query store.PerkQuery, count *store.Count, i
 }
 
 func TestAListIsKeptFromTheSecondTimeOnUntilItChanges(t *testing.T) {
-	k := &keeper{t: t, kept: store.NewKept[int64](3, 100)}
-	three, seven := &store.Count{Matching: 3}, &store.Count{Matching: 7}
+	k := &keeper{t: t, kept: store.NewKept[numbers](10, 100)}
+	three, thirty := &store.Count{Matching: 3}, &store.Count{Matching: 30}
 	byTitle := store.PerkQuery{Sort: []api.SortKey{{Field: "title"}}}
 	k.wants("the first time", byTitle, three, false, nil, 0)
 	k.wants("the second time", byTitle, three, false, []int64{1, 2, 3}, 1)
@@ -41,14 +45,14 @@ func TestAListIsKeptFromTheSecondTimeOnUntilItChanges(t *testing.T) {
 	k.wants("another order", store.PerkQuery{}, three, false, nil, 1)
 	k.wants("another filter", store.PerkQuery{PerkFilter: api.PerkFilter{City: "York"}, Sort: byTitle.Sort}, three, false, nil, 1)
 	k.wants("after a change", byTitle, &store.Count{Matching: 3}, false, nil, 1)
-	k.wants("a page far inside", byTitle, seven, true, []int64{3, 6}, 2)
-	k.wants("after a failover", byTitle, seven, false, []int64{3, 6}, 2)
+	k.wants("a page far inside", byTitle, thirty, true, []int64{15, 30}, 2)
+	k.wants("after a failover", byTitle, thirty, false, []int64{15, 30}, 2)
 	k.kept.Purge()
-	k.wants("after the purge", byTitle, seven, false, nil, 2)
+	k.wants("after the purge", byTitle, thirty, false, nil, 2)
 }
 
 func TestListsThatWereNotAskedForTheLongestAreForgotten(t *testing.T) {
-	k := &keeper{t: t, kept: store.NewKept[int64](10, 20)}
+	k := &keeper{t: t, kept: store.NewKept[numbers](10, 20)}
 	ten := &store.Count{Matching: 10}
 	ids := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	in := func(city string) store.PerkQuery { return store.PerkQuery{PerkFilter: api.PerkFilter{City: city}} }
@@ -61,22 +65,22 @@ func TestListsThatWereNotAskedForTheLongestAreForgotten(t *testing.T) {
 }
 
 func TestAListThatCannotBeBuiltIsNotKept(t *testing.T) {
-	k := &keeper{t: t, kept: store.NewKept[int64](10, 20)}
+	k := &keeper{t: t, kept: store.NewKept[numbers](10, 20)}
 	broken := errors.New("broken")
 	count := &store.Count{Matching: 2}
-	if _, _, err := k.kept.IDs(t.Context(), store.PerkQuery{}, nil, count, true, func(int64) ([]int64, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, _, err := k.kept.IDs(t.Context(), store.PerkQuery{}, nil, count, true, func(int64) (numbers, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("the error is %v, want %v", err, broken)
 	}
 	k.wants("after the failure", store.PerkQuery{}, count, false, []int64{1, 2}, 1)
 }
 
 func TestWaitingForAListEndsWithTheCaller(t *testing.T) {
-	kept, began, end := store.NewKept[int64](10, 20), make(chan struct{}), make(chan struct{})
+	kept, began, end := store.NewKept[numbers](10, 20), make(chan struct{}), make(chan struct{})
 	first := make(chan error, 1)
-	build := func(int64) ([]int64, error) {
+	build := func(int64) (numbers, error) {
 		close(began)
 		<-end
-		return []int64{1}, nil
+		return numbers{1}, nil
 	}
 	count := &store.Count{Matching: 1}
 	go func() {

@@ -100,8 +100,8 @@ func requireKeptPage(t *testing.T, v view, s *search, page int64, list []string)
 	if err != nil || count.Matching <= 100 || offset < 100 {
 		return
 	}
-	for _, perList := range []int{len(list), len(list)/50 + 1} {
-		kept := store.NewKept[string](perList, len(list))
+	for _, perList := range []int{len(list), len(list)/10 + 1} {
+		kept := store.NewKept[perkIDs](perList, len(list))
 		_, first := s.keptPage(v, kept, count)
 		perks, err := s.keptPage(v, kept, count)
 		if err := errors.Join(first, err); err != nil {

@@ -32,7 +32,7 @@ type DB struct {
 	redeemer   *redeemer
 	perkReader *perkReader
 	totals     *store.Totals
-	kept       *store.Kept[string]
+	kept       *store.Kept[perkIDs]
 
 	readiness singleflight.Group // one check at a time
 	diskSpace diskSpace
@@ -79,7 +79,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		writes.Close()
 		return nil, err
 	}
-	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals(), kept: store.NewKept[string](100_000, 400_000), diskSpace: diskSpace{log: log}}
+	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals(), kept: store.NewKept[perkIDs](100_000, 1_000_000), diskSpace: diskSpace{log: log}}
 	db.database = store.Database{
 		Dialect: dialect,
 		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {

@@ -161,24 +161,24 @@ func (s *search) distance(v view, id string) (millimetres int64, err error) {
 }
 
 // keptPage reads the perks of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
-func (s *search) keptPage(v view, kept *store.Kept[string], count *store.Count) ([]api.Perk, error) {
+func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count) ([]api.Perk, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
 	helps, isDeep := kept.Helps(s.Query, perkOrder, count, s.hasOrderedScan())
 	if !helps {
 		return nil, nil
 	}
-	ids, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) ([]string, error) { return s.every(v, step, count.Matching) })
-	if err != nil || ids == nil {
+	ids, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) (perkIDs, error) { return s.every(v, step, count.Matching) })
+	if err != nil || ids.Len() == 0 {
 		return nil, err
 	}
 	switch {
-	case step == 1 && (s.Query.After == nil || offset > 0 && ids[offset-1] == s.Query.After.ID):
-		return perksOf(v, ids[offset:min(offset+reach.Take, int64(len(ids)))])
+	case step == 1 && (s.Query.After == nil || offset > 0 && ids.at(offset-1) == s.Query.After.ID):
+		return perksOf(v, ids.between(offset, min(offset+reach.Take, int64(ids.Len()))))
 	case s.Query.After != nil || offset < step:
 		return nil, nil
 	}
 	before := offset / step // kept ones that the page comes after
-	last, err := perksOf(v, ids[before-1:before])
+	last, err := perksOf(v, ids.between(before-1, before))
 	if err != nil {
 		return nil, err
 	}
@@ -197,18 +197,53 @@ func (s *search) keptPage(v view, kept *store.Kept[string], count *store.Count) 
 }
 
 // every returns the ids of every step-th match, in order.
-func (s *search) every(v view, step, total int64) ([]string, error) {
+func (s *search) every(v view, step, total int64) (ids perkIDs, err error) {
 	order, err := perkOrder.By(s.Query.Sort, false)
 	if err != nil {
-		return nil, err
+		return ids, err
 	}
 	candidates := s.allMatches(total)
 	if s.hasOrderedScan() {
 		candidates = `perks AS p WHERE ` + s.Where()
 	}
 	s.args["step"] = step
-	return store.All(v, store.ScanValue[string], `SELECT id FROM (
-		SELECT p.id, row_number() OVER (ORDER BY `+order+`) AS n FROM `+candidates+`) AS list WHERE n % @step = 0 ORDER BY n`, customPlan, s.args)
+	for id, err := range store.Each(v, store.ScanValue[string], `SELECT id FROM (
+		SELECT p.id, row_number() OVER (ORDER BY `+order+`) AS n FROM `+candidates+`) AS list WHERE n % @step = 0 ORDER BY n`, customPlan, s.args) {
+		if err != nil {
+			return perkIDs{}, err
+		}
+		ids.add(id)
+	}
+	return ids, nil
+}
+
+// perkIDs are ids without a pointer and an allocation each, which would take as much memory again.
+type perkIDs struct {
+	text []byte
+	ends []uint32 // of each id in the text
+}
+
+// Len is for store.Kept.
+func (p perkIDs) Len() int { return len(p.ends) }
+
+func (p *perkIDs) add(id string) {
+	p.text = append(p.text, id...)
+	p.ends = append(p.ends, uint32(len(p.text)))
+}
+
+func (p perkIDs) at(i int64) string {
+	start := uint32(0)
+	if i > 0 {
+		start = p.ends[i-1]
+	}
+	return string(p.text[start:p.ends[i]])
+}
+
+func (p perkIDs) between(from, to int64) (ids []string) {
+	for i := from; i < to; i++ {
+		ids = append(ids, p.at(i))
+	}
+	return ids
 }
 
 // perksOf returns the perks with the ids, in their order.

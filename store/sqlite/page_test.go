@@ -130,7 +130,7 @@ func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64)
 	for _, perList := range []int{10_000, 70} {
 		for _, after := range []*store.Cursor{s.Query.After, nil} {
 			s.Query.After = after
-			kept := store.NewKept[int64](perList, 10_000)
+			kept := store.NewKept[rowIDs](perList, 10_000)
 			helps, isDeep := kept.Helps(s.Query, perkOrder, count, s.hasOrderedScan())
 			if s.hasOrderedScan() && !helps {
 				continue
@@ -140,7 +140,7 @@ func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64)
 			}
 			rows, err := s.keptPage(v, kept, count)
 			page := want
-			step := (count.Matching + int64(perList) - 1) / int64(perList)
+			step := kept.Step(count.Matching)
 			if after == nil {
 				page = want[:perPage]
 			}

@@ -211,15 +211,20 @@ func (s *search) hasOrderedScan() bool {
 	return perkOrder.Serves(s.Query.Sort)
 }
 
+type rowIDs []int64
+
+// Len is for store.Kept.
+func (r rowIDs) Len() int { return len(r) }
+
 // keptPage returns the row ids of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
-func (s *search) keptPage(v view, kept *store.Kept[int64], count *store.Count) ([]int64, error) {
+func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count) ([]int64, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
 	helps, isDeep := kept.Helps(s.Query, perkOrder, count, s.hasOrderedScan())
 	if !helps {
 		return nil, nil
 	}
-	rows, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) ([]int64, error) { return s.every(v, step) })
-	if err != nil || rows == nil {
+	rows, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) (rowIDs, error) { return s.every(v, step) })
+	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	part := rows[min(offset, int64(len(rows))):min(offset+reach.Take, int64(len(rows)))]

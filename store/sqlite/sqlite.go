@@ -39,7 +39,7 @@ type DB struct {
 	readers *sql.DB
 	writer  *writer
 	totals  *store.Totals
-	kept    *store.Kept[int64]
+	kept    *store.Kept[rowIDs]
 
 	largeImport, sliceRows int64
 	merging                chan struct{} // holds a value while an import or a reset writes
@@ -82,7 +82,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, first.close())
 	}
-	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[int64](100_000, 1_000_000),
+	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[rowIDs](100_000, 1_000_000),
 		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1)}
 	db.Operations = store.NewOperations(store.Database{
 		Dialect: dialect,
