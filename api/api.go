@@ -20,15 +20,25 @@ type Scope string
 
 // The scopes of the service.
 const (
-	ScopePerksRead       Scope = "perks:read"
-	ScopePerksRedeem     Scope = "perks:redeem"
-	ScopePropertiesRead  Scope = "properties:read"
-	ScopePropertiesWrite Scope = "properties:write"
+	ScopePerksRead          Scope = "perks:read"
+	ScopePerksRedeem        Scope = "perks:redeem"
+	ScopePropertiesRead     Scope = "properties:read"
+	ScopePropertiesWrite    Scope = "properties:write"
+	ScopeRedemptionsDecide  Scope = "redemptions:decide"   // approve and reject those that the client may read
+	ScopeRedemptionsRead    Scope = "redemptions:read"     // the client's own
+	ScopeRedemptionsReadAll Scope = "redemptions:read-all" // those of all clients, with their metadata
+	ScopeRedemptionsVoid    Scope = "redemptions:void"     // take back approved ones that the client may read
 )
 
 // AllScopes returns every scope, in the order used everywhere.
 func AllScopes() Scopes {
-	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePropertiesRead, ScopePropertiesWrite}
+	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePropertiesRead, ScopePropertiesWrite,
+		ScopeRedemptionsDecide, ScopeRedemptionsRead, ScopeRedemptionsReadAll, ScopeRedemptionsVoid}
+}
+
+// DefaultScopes returns the scopes of a client for which none are named. They reach no record of another client that is not public.
+func DefaultScopes() Scopes {
+	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePropertiesRead, ScopePropertiesWrite, ScopeRedemptionsRead}
 }
 
 // Scopes is a set of scopes. ParseScopes returns it sorted and without duplicates.

@@ -3,8 +3,10 @@ package api
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -29,20 +31,20 @@ type PerkFilter struct {
 // Circle is the area within a distance of a point, in degrees. In a client's filter, a radius of 0 means the service's default.
 type Circle struct{ Lat, Lng, RadiusKM float64 }
 
-// FilterField is one field of a PerkFilter, as it appears in a flag, a form and a URL. In a URL, the point is two parameters.
-type FilterField struct {
+// FilterField is one field of a filter, as it appears in a flag, a form and a URL. In a URL, the point of a PerkFilter is two parameters.
+type FilterField[F any] struct {
 	Name        string // in a URL, and in a form
 	Flag, Usage string
 	Label, Hint string // in a form; "" for a field that forms do not have
 	IsSwitch    bool   // takes true and false alone
-	isText      bool
+	isSeparate  bool   // is read from a URL without regard to other fields
 
-	Get func(PerkFilter) string                    // "" where nothing is asked for
-	Set func(*PerkFilter, string) (problem string) // of "" it asks for nothing
+	Get func(F) string                    // "" where nothing is asked for
+	Set func(*F, string) (problem string) // of "" it asks for nothing
 }
 
 // PerkFilterFields is every field, in the order of a form. The radius must follow the point that it belongs to.
-var PerkFilterFields = []FilterField{
+var PerkFilterFields = []FilterField[PerkFilter]{
 	textFilter("q", "query", "Words", "(start of words)",
 		"only perks where each of these `words` starts a word of the title, merchant or description", func(f *PerkFilter) *string { return &f.Query }),
 	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PerkFilter) *string { return &f.City }),
@@ -67,30 +69,15 @@ var PerkFilterFields = []FilterField{
 		},
 		Set: setRadius,
 	},
-	{
-		Name: "include_expired", Flag: "include-expired", Usage: "also show expired perks", IsSwitch: true,
-		Get: func(f PerkFilter) string {
-			if !f.IncludeExpired {
-				return ""
-			}
-			return "true"
-		},
-		Set: func(f *PerkFilter, text string) string {
-			f.IncludeExpired = text == "true"
-			if !f.IncludeExpired && text != "" && text != "false" {
-				return "must be true or false"
-			}
-			return ""
-		},
-	},
+	switchFilter("include_expired", "include-expired", "also show expired perks", func(f *PerkFilter) *bool { return &f.IncludeExpired }),
 }
 
 // textFilter is a field with a text of one line.
-func textFilter(name, flag, label, hint, usage string, of func(*PerkFilter) *string) FilterField {
-	return FilterField{
-		Name: name, Flag: flag, Usage: usage, Label: label, Hint: hint, isText: true,
-		Get: func(f PerkFilter) string { return *of(&f) },
-		Set: func(f *PerkFilter, text string) string {
+func textFilter[F any](name, flag, label, hint, usage string, of func(*F) *string) FilterField[F] {
+	return FilterField[F]{
+		Name: name, Flag: flag, Usage: usage, Label: label, Hint: hint, isSeparate: true,
+		Get: func(f F) string { return *of(&f) },
+		Set: func(f *F, text string) string {
 			switch {
 			case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
 				return "must be valid UTF-8 text"
@@ -100,6 +87,51 @@ func textFilter(name, flag, label, hint, usage string, of func(*PerkFilter) *str
 			*of(f) = strings.TrimSpace(text)
 			return ""
 		},
+	}
+}
+
+// switchFilter is a field that is true or false.
+func switchFilter[F any](name, flag, usage string, of func(*F) *bool) FilterField[F] {
+	return FilterField[F]{
+		Name: name, Flag: flag, Usage: usage, IsSwitch: true, isSeparate: true,
+		Get: func(f F) string {
+			if !*of(&f) {
+				return ""
+			}
+			return "true"
+		},
+		Set: func(f *F, text string) string {
+			if text != "" && text != "true" && text != "false" {
+				return "must be true or false"
+			}
+			*of(f) = text == "true"
+			return ""
+		},
+	}
+}
+
+// filterValues returns a filter as URL parameters.
+func filterValues[F any](fields []FilterField[F], f F) url.Values {
+	values := url.Values{}
+	for _, field := range fields {
+		if text := field.Get(f); text != "" {
+			values.Set(field.Name, text)
+		}
+	}
+	return values
+}
+
+// readFilter sets the fields that are separate parameters.
+func readFilter[F any](p *Parameters, fields []FilterField[F], f *F) {
+	for _, field := range fields {
+		text, given := p.Given(field.Name)
+		switch {
+		case !given || !field.isSeparate:
+		case field.IsSwitch && text == "":
+			p.Fields.Add(field.Name, "must be true or false")
+		default:
+			p.Fields.check(field.Name, field.Set(f, text))
+		}
 	}
 }
 
@@ -155,12 +187,7 @@ func radiusRule(km float64) string {
 
 // Values returns the filter as URL parameters. Equal filters have equal values.
 func (f PerkFilter) Values() url.Values {
-	values := url.Values{}
-	for _, field := range PerkFilterFields {
-		if text := field.Get(f); text != "" {
-			values.Set(field.Name, text)
-		}
-	}
+	values := filterValues(PerkFilterFields, f)
 	if f.Near != nil {
 		values.Del("near")
 		values.Set("lat", decimal(f.Near.Lat))
@@ -182,13 +209,8 @@ func PerkFilterParameters() []string {
 
 // PerkFilter reads the parameters that select perks.
 func (p *Parameters) PerkFilter() PerkFilter {
-	f := PerkFilter{Near: p.circle(), IncludeExpired: p.boolean("include_expired")}
-	for _, field := range PerkFilterFields {
-		if field.isText {
-			text, _ := p.Given(field.Name)
-			p.Fields.check(field.Name, field.Set(&f, text))
-		}
-	}
+	f := PerkFilter{Near: p.circle()}
+	readFilter(p, PerkFilterFields, &f)
 	return f
 }
 
@@ -237,3 +259,80 @@ func (p *Parameters) degrees(rule func(float64) string, names ...string) (degree
 }
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// RedemptionFilter selects redemptions. The zero value selects all.
+type RedemptionFilter struct {
+	PerkID, UserID string
+	Status         RedemptionStatus // "" is every status
+	Since, Until   time.Time        // made at that instant or later, and before that instant; zero is without limit
+	Own            bool             // only those that the caller made
+}
+
+// RedemptionFilterFields is every field.
+var RedemptionFilterFields = []FilterField[RedemptionFilter]{
+	textFilter("perk", "perk", "Perk", "(id)", "only redemptions of this `perk`", func(f *RedemptionFilter) *string { return &f.PerkID }),
+	textFilter("user", "user", "User", "(id)", "the `id` of the user", func(f *RedemptionFilter) *string { return &f.UserID }),
+	{
+		Name: "status", Flag: "status", Label: "Status", Usage: "only redemptions with this `status`: " + listOf(RedemptionStatuses()), isSeparate: true,
+		Get: func(f RedemptionFilter) string { return string(f.Status) },
+		Set: func(f *RedemptionFilter, text string) string {
+			if text != "" && !slices.Contains(RedemptionStatuses(), RedemptionStatus(text)) {
+				return "must be " + listOf(RedemptionStatuses())
+			}
+			f.Status = RedemptionStatus(text)
+			return ""
+		},
+	},
+	timeFilter("since", "only redemptions made at this `TIME` or later, such as 2026-01-31 or 2026-01-31T09:00:00Z", func(f *RedemptionFilter) *time.Time { return &f.Since }),
+	timeFilter("until", "only redemptions made before this `TIME`", func(f *RedemptionFilter) *time.Time { return &f.Until }),
+	switchFilter("own", "own", "only redemptions made by the client that asks", func(f *RedemptionFilter) *bool { return &f.Own }),
+}
+
+// timeFilter is a field with an instant. A date is its start in UTC.
+func timeFilter[F any](name, usage string, of func(*F) *time.Time) FilterField[F] {
+	return FilterField[F]{
+		Name: name, Flag: name, Usage: usage, isSeparate: true,
+		Get: func(f F) string {
+			if of(&f).IsZero() {
+				return ""
+			}
+			return of(&f).UTC().Format(time.RFC3339Nano)
+		},
+		Set: func(f *F, text string) (problem string) {
+			*of(f) = time.Time{}
+			if text = strings.TrimSpace(text); text == "" {
+				return ""
+			}
+			if at, err := time.Parse(time.DateOnly, text); err == nil {
+				*of(f) = at
+				return ""
+			}
+			if problem := TextValue(text).Time(of(f)); problem != "" {
+				return problem + ", or a date such as 2026-01-31"
+			}
+			return ""
+		},
+	}
+}
+
+// listOf joins choices as a person would: "a, b or c".
+func listOf[T ~string](choices []T) string {
+	names := make([]string, len(choices))
+	for i, choice := range choices {
+		names[i] = string(choice)
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// Values returns the filter as URL parameters. Equal filters have equal values.
+func (f RedemptionFilter) Values() url.Values { return filterValues(RedemptionFilterFields, f) }
+
+// RedemptionFilter reads the parameters that select redemptions.
+func (p *Parameters) RedemptionFilter() (f RedemptionFilter) {
+	readFilter(p, RedemptionFilterFields, &f)
+	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
+		p.Fields.Add("until", "must be later than since")
+	}
+	return f
+}

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -50,9 +51,41 @@ func TestFiltersSurviveTheWire(t *testing.T) {
 	}
 }
 
+// ofRedemptions has a value in every field.
+var ofRedemptions = api.RedemptionFilter{PerkID: "spa", UserID: "ann", Status: api.StatusVoided, Own: true,
+	Since: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 3, 2, 9, 0, 0, 5000, time.UTC)}
+
+func TestRedemptionFiltersSurviveTheWire(t *testing.T) {
+	for _, want := range []api.RedemptionFilter{{}, ofRedemptions} {
+		p := api.ParseParameters(want.Values().Encode())
+		if diff := cmp.Diff(want, p.RedemptionFilter()); diff != "" || len(p.Fields) > 0 {
+			t.Errorf("%v: %v\n%s", want, p.Fields, diff)
+		}
+	}
+}
+
+func TestRefusedRedemptionFilters(t *testing.T) {
+	for query, field := range map[string]string{
+		"status=rejectedd": "status", "status=Pending": "status", "since=yesterday": "since", "since=2026-02-30": "since", "until=10:00": "until",
+		"since=2026-03-02&until=2026-03-02": "until", "since=2026-03-02&until=2026-03-01": "until", "own=yes": "own", "own=": "own", "perk=a%00": "perk",
+	} {
+		p := api.ParseParameters(query)
+		if p.RedemptionFilter(); len(p.Fields[field]) == 0 || len(p.Fields) > 1 {
+			t.Errorf("%s: %v, want a problem of %s", query, p.Fields, field)
+		}
+	}
+}
+
 func TestFilterFieldsRoundTrip(t *testing.T) {
-	want, got := everyFilter(t), api.PerkFilter{}
-	for _, field := range api.PerkFilterFields {
+	requireRoundTrip(t, api.PerkFilterFields, everyFilter(t))
+	requireRoundTrip(t, api.RedemptionFilterFields, ofRedemptions)
+}
+
+// requireRoundTrip sets every field of a filter as forms and flags do, and clears it again.
+func requireRoundTrip[F any](t *testing.T, fields []api.FilterField[F], want F) {
+	t.Helper()
+	var none, got F
+	for _, field := range fields {
 		if problem := field.Set(&got, field.Get(want)); problem != "" {
 			t.Errorf("%s: %s", field.Name, problem)
 		}
@@ -60,12 +93,12 @@ func TestFilterFieldsRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for _, field := range api.PerkFilterFields {
+	for _, field := range fields {
 		if problem := field.Set(&got, ""); problem != "" {
 			t.Errorf("%s: %s", field.Name, problem)
 		}
 	}
-	if diff := cmp.Diff(api.PerkFilter{}, got); diff != "" {
+	if diff := cmp.Diff(none, got); diff != "" {
 		t.Errorf("cleared: %s", diff)
 	}
 }

@@ -245,7 +245,7 @@ func TestEveryOperationIsComplete(t *testing.T) {
 		}
 	}
 	for _, scope := range AllScopes() {
-		if !scopes[string(scope)] {
+		if !scopes[string(scope)] && scope != ScopeRedemptionsReadAll { // which widens what other scopes reach
 			t.Errorf("no operation needs %s", scope)
 		}
 		if !strings.Contains(document.Components.SecuritySchemes["accessToken"].Value.Description, "`"+string(scope)+"`") {

@@ -114,9 +114,14 @@ func TestDescribedFieldsMatchTypes(t *testing.T) {
 		{PropertyPatch{}, []string{"PropertyPatchForm"}},
 		{Message{}, []string{"Message"}},
 		{Token{}, []string{"Token"}},
-		{PageMeta{}, []string{"PaginationMeta"}},
+		{RedemptionRecord{}, []string{"RedemptionRecord"}},
+		{DecisionRequest{}, []string{"DecisionRequest"}},
+		{DecisionRequest{}, []string{"ReasonedDecisionRequest"}},
+		{Eligibility{}, []string{"Eligibility"}},
+		{PageMeta{}, []string{"BoundedPaginationMeta"}},
 		{Page[Perk]{}, []string{"PerkPage"}},
 		{Page[Redemption]{}, []string{"RedemptionPage"}},
+		{Page[RedemptionRecord]{}, []string{"RedemptionRecordPage"}},
 		{ErrorBody{}, []string{"Error", "ValidationError", "TokenError", "Problem", "ValidationProblem"}},
 	} {
 		t.Run(strings.Join(c.schemas, "+"), func(t *testing.T) {
@@ -138,8 +143,9 @@ func TestDescribedFieldsMatchTypes(t *testing.T) {
 func jsonNames(value any) []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(value)) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		names = append(names, name)
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); !field.Anonymous {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names
@@ -147,7 +153,7 @@ func jsonNames(value any) []string {
 
 func TestResponsesAreDescribedStrictly(t *testing.T) {
 	schemas := describe(t).Components.Schemas
-	for _, name := range []string{"Perk", "PerkCategory", "PerkPage", "Redemption", "RedemptionPage", "PaginationMeta", "Property", "Token", "Message", "Error", "ValidationError", "Problem", "ValidationProblem"} {
+	for _, name := range []string{"Perk", "PerkCategory", "PerkPage", "Redemption", "RedemptionPage", "RedemptionRecord", "RedemptionRecordPage", "Eligibility", "PaginationMeta", "Property", "Token", "Message", "Error", "ValidationError", "Problem", "ValidationProblem"} {
 		schema := schemas[name].Value
 		isError := schema.Properties["response"] != nil // clients must accept new fields in errors
 		if passes := schema.AdditionalProperties.Has == nil || *schema.AdditionalProperties.Has; passes != isError {
@@ -169,6 +175,10 @@ func TestWrittenJSONMatchesDescription(t *testing.T) {
 	full.ImageURL = new("https://img.example.com/1.jpg")
 	full.ValidFrom, full.ValidTo = &at, &at
 	redemption := Redemption{ID: "r", PerkID: "a-1", UserID: "u", RedeemedAt: at, Status: StatusPending, Metadata: json.RawMessage(`{"a":[1]}`)}
+	record := RedemptionRecord{Redemption: redemption, ClientID: "desk"}
+	voided := RedemptionRecord{Redemption: redemption, ClientID: "desk", DecidedAt: &at, Reason: &text}
+	voided.Status = StatusVoided
+	soldOut := CodeSoldOut
 	property := Property{ID: 1, Title: "A", Images: []string{}}
 	located := property
 	located.Images, located.Lat, located.Lng, located.Deposit = []string{"http://a/1"}, &degrees, &degrees, 482.5
@@ -183,6 +193,14 @@ func TestWrittenJSONMatchesDescription(t *testing.T) {
 		{"PerkCategory", Category{ID: "a", Name: "A"}},
 		{"Redemption", redemption},
 		{"RedemptionPage", Page[Redemption]{Data: []Redemption{redemption}, Meta: NewPageMeta(1, 100, 1)}},
+		{"RedemptionRecordPage", Page[RedemptionRecord]{Data: []RedemptionRecord{record, voided}, Meta: NewPageMeta(1, 100, 2)}},
+		{"RedemptionRecordPage", Page[RedemptionRecord]{Data: []RedemptionRecord{}, Meta: PageMeta{Page: 11, PerPage: 100, MoreThan: 1000}}},
+		{"RedemptionRecord", record},
+		{"RedemptionRecord", voided},
+		{"DecisionRequest", DecisionRequest{}},
+		{"ReasonedDecisionRequest", DecisionRequest{Reason: text}},
+		{"Eligibility", Eligibility{PerkID: "a-1", UserID: "u", Eligible: true}},
+		{"Eligibility", Eligibility{PerkID: "a-1", UserID: "u", Code: &soldOut, Reason: &text}},
 		{"RedeemRequest", RedeemRequest{UserID: "u", Metadata: json.RawMessage(`{}`)}},
 		{"Property", property},
 		{"Property", located},

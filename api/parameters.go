@@ -100,11 +100,3 @@ func (p *Parameters) number(name string) (n float64, given bool) {
 	}
 	return n, true
 }
-
-func (p *Parameters) boolean(name string) bool {
-	value, given := p.Given(name)
-	if given && value != "true" && value != "false" {
-		p.Fields.Add(name, "must be true or false")
-	}
-	return value == "true"
-}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,6 +94,20 @@ type PageMeta struct {
 	PerPage    int   `json:"per_page"`
 	Total      int64 `json:"total"`
 	TotalPages int64 `json:"total_pages"`
+	MoreThan   int64 `json:"more_than,omitempty"` // instead of Total and TotalPages, which are then null: how many were counted
+}
+
+// MarshalJSON writes null for a total that is not known.
+func (m PageMeta) MarshalJSON() ([]byte, error) {
+	type fields PageMeta
+	if m.MoreThan == 0 {
+		return json.Marshal(fields(m))
+	}
+	return json.Marshal(struct {
+		fields
+		Total      *int64 `json:"total"`
+		TotalPages *int64 `json:"total_pages"`
+	}{fields: fields(m)})
 }
 
 // NewPageMeta calculates the number of pages.
@@ -124,10 +139,13 @@ func PerkSortFields() []string {
 	}
 }
 
-// RedemptionSortFields returns the fields that redemptions can be sorted by: all but metadata, which is an object.
+// RedemptionSortFields returns the fields that a user's redemptions can be sorted by: all but metadata, which is an object.
 func RedemptionSortFields() []string {
 	return []string{"id", "perk_id", "user_id", "redeemed_at", "status"}
 }
+
+// RedemptionRecordSortFields returns the fields that all redemptions can be sorted by.
+func RedemptionRecordSortFields() []string { return []string{"redeemed_at"} }
 
 // ParseSort reads comma-separated field names such as "title,-created_at", where "-" means descending. A leading "+" and a
 // trailing comma are accepted. The empty text is no order.

@@ -11,13 +11,20 @@ import (
 // RedemptionStatus is the state of a redemption.
 type RedemptionStatus string
 
-// The statuses of a redemption. Pending becomes approved or rejected, and both are final. A redemption that is not rejected
-// is live: it uses one unit of stock, and a user can have only one of a perk.
+// The statuses of a redemption. Pending becomes approved or rejected, and approved can become voided. A redemption that is approved or
+// pending is live: it uses one unit of stock, and a user can have only one of a perk. Only a RedemptionRecord is voided: a Redemption
+// knows the first three, and shows it as rejected.
 const (
 	StatusApproved RedemptionStatus = "approved"
 	StatusRejected RedemptionStatus = "rejected"
 	StatusPending  RedemptionStatus = "pending"
+	StatusVoided   RedemptionStatus = "voided"
 )
+
+// RedemptionStatuses returns every status of a RedemptionRecord.
+func RedemptionStatuses() []RedemptionStatus {
+	return []RedemptionStatus{StatusPending, StatusApproved, StatusRejected, StatusVoided}
+}
 
 // MaxMetadata is the longest metadata object of a redemption, in bytes of compact JSON.
 const MaxMetadata = 16 << 10
@@ -35,15 +42,45 @@ type Redemption struct {
 // MarshalJSON writes the time as wireTime does.
 func (r Redemption) MarshalJSON() ([]byte, error) { return EncodeJSON(r) }
 
-// wire repeats Status and Metadata to keep the order of the members.
-func (r Redemption) wire() any {
-	type fields Redemption
+type redemptionWire struct {
+	ID         string           `json:"id"`
+	PerkID     string           `json:"perk_id"`
+	UserID     string           `json:"user_id"`
+	RedeemedAt wireTime         `json:"redeemed_at"`
+	Status     RedemptionStatus `json:"status"`
+	Metadata   json.RawMessage  `json:"metadata"`
+}
+
+func (r Redemption) wire() redemptionWire {
+	return redemptionWire{r.ID, r.PerkID, r.UserID, wireTime(r.RedeemedAt), r.Status, r.Metadata}
+}
+
+// RedemptionRecord is a redemption with the client that made it and the last decision, as its own addresses show it.
+type RedemptionRecord struct {
+	Redemption
+	ClientID  string     `json:"client_id"`
+	DecidedAt *time.Time `json:"decided_at"` // nil if nobody has approved, rejected or voided it
+	Reason    *string    `json:"reason"`     // of that decision; nil if none was given
+}
+
+// Specified returns the redemption as the service's specification has it, which knows no voided ones: they are rejected.
+func (r RedemptionRecord) Specified() Redemption {
+	if r.Status == StatusVoided {
+		r.Status = StatusRejected
+	}
+	return r.Redemption
+}
+
+// MarshalJSON writes the times as wireTime does.
+func (r RedemptionRecord) MarshalJSON() ([]byte, error) { return EncodeJSON(r) }
+
+func (r RedemptionRecord) wire() any {
 	return struct {
-		fields
-		RedeemedAt wireTime         `json:"redeemed_at"`
-		Status     RedemptionStatus `json:"status"`
-		Metadata   json.RawMessage  `json:"metadata"`
-	}{fields(r), wireTime(r.RedeemedAt), r.Status, r.Metadata}
+		redemptionWire
+		ClientID  string    `json:"client_id"`
+		DecidedAt *wireTime `json:"decided_at"`
+		Reason    *string   `json:"reason"`
+	}{r.Redemption.wire(), r.ClientID, (*wireTime)(r.DecidedAt), r.Reason}
 }
 
 // RedeemRequest is the body of POST /perks/{perkId}/redeem.
@@ -97,4 +134,62 @@ func compactMetadata(raw json.RawMessage) (json.RawMessage, error) {
 		return nil, errors.New(problem)
 	}
 	return compact.Bytes(), nil
+}
+
+// MaxReason is the longest reason of a decision, in characters.
+const MaxReason = 500
+
+// DecisionRequest is the body of POST /redemptions/{redemptionId}/approve, reject and void.
+type DecisionRequest struct {
+	Reason string `json:"reason,omitempty"` // "" is none
+}
+
+// ParseDecisionRequest reads and checks the body of a decision. An empty body has no reason.
+func ParseDecisionRequest(body []byte, needsReason bool) (DecisionRequest, error) {
+	var req DecisionRequest
+	var members []Member
+	if len(bytes.TrimSpace(body)) > 0 {
+		var err error
+		if members, err = ParseObject(body); err != nil {
+			return req, err
+		}
+	}
+	fields := FieldErrors{}
+	for _, m := range members {
+		if m.Name == "reason" {
+			fields.check(m.Name, m.Value.Text(&req.Reason))
+		} else {
+			fields.Add(m.Name, "is not a field of this request; the only field is reason")
+		}
+		fields.checkRepeated(m)
+	}
+	if len(fields["reason"]) == 0 {
+		fields.check("reason", ReasonRule(req.Reason, needsReason))
+	}
+	return req, fields.Err()
+}
+
+// ReasonRule returns what is wrong with the reason of a decision, or "".
+func ReasonRule(reason string, isRequired bool) string {
+	if reason == "" && !isRequired {
+		return ""
+	}
+	return textRule(reason, 1, MaxReason)
+}
+
+// Eligibility is the response of GET /perks/{perkId}/eligibility.
+type Eligibility struct {
+	PerkID   string  `json:"perk_id"`
+	UserID   string  `json:"user_id"`
+	Eligible bool    `json:"eligible"` // a redemption now would be made
+	Code     *Code   `json:"code"`     // of the error that redeeming would respond with; nil if eligible
+	Reason   *string `json:"reason"`   // its message
+}
+
+// Refusal returns the error that redeeming would respond with, or nil.
+func (e Eligibility) Refusal() error {
+	if e.Eligible || e.Code == nil || e.Reason == nil {
+		return nil
+	}
+	return &Error{Code: *e.Code, Message: *e.Reason}
 }

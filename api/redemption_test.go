@@ -63,6 +63,36 @@ func TestParseRedeemRequestRefuses(t *testing.T) {
 	}
 }
 
+func TestParseDecisionRequest(t *testing.T) {
+	for body, want := range map[string]string{
+		"": "", " \n": "", "{}": "", `{"reason":""}`: "", `{"reason":"not a member"}`: "not a member", `{"reason":"` + strings.Repeat("é", api.MaxReason) + `"}`: strings.Repeat("é", api.MaxReason),
+	} {
+		got, err := api.ParseDecisionRequest([]byte(body), false)
+		if err != nil || got.Reason != want {
+			t.Errorf("%.80q gives %.80q, %v", body, got.Reason, err)
+		}
+		if _, err := api.ParseDecisionRequest([]byte(body), true); (err == nil) != (want != "") {
+			t.Errorf("%.80q where a reason is needed: %v", body, err)
+		}
+	}
+	for _, c := range []struct{ body, field, want string }{
+		{`{"reason":" "}`, "reason", "must not be blank"},
+		{`{"reason":7}`, "reason", "must be a string"},
+		{`{"reason":"a\u0000"}`, "reason", "NUL"},
+		{`{"reason":"` + strings.Repeat("é", api.MaxReason+1) + `"}`, "reason", "at most 500 characters"},
+		{`{"reason":"a","reason":"b"}`, "reason", "more than once"},
+		{`{"status":"approved"}`, "status", "is not a field of this request; the only field is reason"},
+	} {
+		_, err := api.ParseDecisionRequest([]byte(c.body), false)
+		wantFault(t, c.body, err, c.field, c.want)
+	}
+	for _, body := range []string{"[]", `{"reason":"a"`, "null"} {
+		if _, err := api.ParseDecisionRequest([]byte(body), false); api.CodeOf(err) != api.CodeInvalidJSON {
+			t.Errorf("%q gives %v, want %s", body, err, api.CodeInvalidJSON)
+		}
+	}
+}
+
 func FuzzRedeemRequest(f *testing.F) {
 	for _, seed := range []string{
 		`{"user_id":"alice"}`, `{"user_id":"alice","metadata":{"a":[1,{"b":null}]," ":"<>&\u2028"}}`, `{"user_id":"a","metadata":null}`,

@@ -26,6 +26,8 @@ func asWire(value any) any {
 		return value.wire()
 	case Redemption:
 		return value.wire()
+	case RedemptionRecord:
+		return value.wire()
 	case Token:
 		return value.wire()
 	case interface{ wirePage() Page[any] }:
@@ -49,4 +51,17 @@ func EncodeJSON(value any) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(asWire(value))
 	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), err
+}
+
+// JoinObjects encodes two values as one JSON object. Without it, MarshalJSON of the embedded type would drop the outer fields.
+func JoinObjects(inner, outer any) ([]byte, error) {
+	first, err := EncodeJSON(inner)
+	if err != nil {
+		return nil, err
+	}
+	second, err := EncodeJSON(outer)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(first[:len(first)-1], ','), second[1:]...), nil
 }

@@ -23,6 +23,7 @@ import (
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/perk"
 	"example.com/perks/cli/property"
+	"example.com/perks/cli/redemption"
 	"example.com/perks/cli/session"
 )
 
@@ -32,7 +33,7 @@ var members = []struct {
 	make func(*session.Session) *cobra.Command
 }{
 	{"auth", auth.New}, {"login", auth.NewLogin}, {"profile", auth.NewProfile},
-	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"tui", newTUI},
+	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"tui", newTUI},
 	{"api", newAPI}, {"doctor", doctor.New}, {"version", newVersion},
 }
 

@@ -57,6 +57,12 @@ func TestCompletionScriptsAreUpToDate(t *testing.T) {
 func TestCompletions(t *testing.T) {
 	x, facts := loggedIn(t)
 	perks := []string{"coffee\tCoffee for two", "museum\t=Museum night", "sold-out\tLast ticket", "spa-day\tSpa [31mday"}
+	redeem := func(perk, user string) string {
+		return strings.TrimSpace(x.must("perk", "redeem", perk, "--user", user, "--output", "id").out)
+	}
+	approved, pending := redeem("coffee", "alice"), redeem("spa-day", "bob")
+	listed := approved
+	approved, pending = approved+"\tcoffee by alice, approved", pending+"\tspa-day by bob, pending"
 	profile := "default\t" + facts["API_URL"] + " as " + facts["CLIENT"]
 	for name, test := range map[string]struct {
 		words string // "_" is an empty word
@@ -92,6 +98,15 @@ func TestCompletions(t *testing.T) {
 		"both directions of the next field": {"perk list --sort title,-c", []string{"title,-category", "title,-city", "title,-created_at", inList}},
 		"no duplicate in another direction": {"perk list --sort=-title,ti", []string{inList}},
 		"sort keys of redemptions":          {"user perks bob --type redeemed --sort _", []string{"redeemed_at", "-redeemed_at", "status", "-status", "perk_id", "-perk_id", "user_id", "-user_id", "id", "-id", inList}},
+		"sort keys of all redemptions":      {"redemption list --sort _", []string{"redeemed_at", "-redeemed_at", inList}},
+		"statuses":                          {"redemption list --status p", []string{"pending", inOrder}},
+		"a perk of redemptions":             {"redemption list --perk co", []string{perks[0], inOrder}},
+		"a perk that a user can redeem":     {"user can alice co", []string{perks[0], inOrder}},
+		"redemptions":                       {"redemption get _", []string{approved, pending, inOrder}},
+		"redemptions to approve":            {"redemption approve _", []string{pending, inOrder}},
+		"a redemption by its user":          {"redemption get ali", []string{approved, inOrder}},
+		"redemptions to void":               {"redemption void _", []string{approved, inOrder}},
+		"redemptions not listed yet":        {"redemption get APPROVED _", []string{pending, inOrder}},
 		"types":                             {"user perks bob --type r", []string{"redeemed\twhat the user has redeemed", inOrder}},
 		"themes":                            {"tui --theme h", []string{"high-contrast", inOrder}},
 		"methods":                           {"api P", []string{"POST", "PUT", "PATCH", inOrder}},
@@ -111,8 +126,8 @@ func TestCompletions(t *testing.T) {
 	} {
 		words := strings.Fields(test.words)
 		for i, word := range words {
-			words[i] = strings.ReplaceAll(word, "_", "")
-			if word != "_" {
+			words[i] = strings.NewReplacer("_", "", "APPROVED", listed).Replace(word)
+			if word != "_" && word != "APPROVED" {
 				words[i] = word
 			}
 		}
@@ -148,7 +163,8 @@ func TestFileFlagsCompleteFiles(t *testing.T) {
 func TestListedValuesMatchTheCommands(t *testing.T) {
 	x, _ := loggedIn(t)
 	arguments := map[string]string{
-		"perk get": "x", "perk redeem": "x --user y", "user perks": "x", "profile use": "x", "profile delete": "x --yes",
+		"perk get": "x", "perk redeem": "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
+		"redemption reject": "x --reason y", "redemption void": "x --reason y", "profile use": "x", "profile delete": "x --yes",
 		"property get": "1", "property update": "1 --title x", "property edit": "1", "property delete": "1 --yes", "completion": "bash",
 	}
 	listed := func(message, before string) []string {

@@ -27,6 +27,7 @@ func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
 	mux.HandleFunc("/v2/get-property/2", reply(404, `{"response":"Property not found"}`))
 	mux.HandleFunc("/v2/delete-property/1", reply(403, `{"response":"You do not own this"}`))
 	mux.HandleFunc("/v2/update-property/1", reply(422, `{"response":"Validation failed","errors":{"title":["is taken"]}}`))
+	mux.HandleFunc("/v2/partners/perks/p", reply(200, `{"id":"p","title":"P","description":"P","city":"York"}`))
 	mux.HandleFunc("/v2/partners/perks/p/redeem", redeem)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -53,6 +54,24 @@ func TestForeignServer(t *testing.T) {
 		if got := string(rune('0'+r.code)) + " " + strings.TrimSpace(r.err); got != want || r.out != "" {
 			t.Errorf("%q:\n got %s\nwant %s", args, got, want)
 		}
+	}
+}
+
+func TestAServerWithoutExtensionsIsSaidToLackThem(t *testing.T) {
+	x := foreign(t, http.NotFound)
+	for command, lacks := range map[string]string{
+		"redemption list": "list of redemptions", "redemption list --all": "list of redemptions", "redemption get r": "addresses of redemptions",
+		"redemption approve r": "addresses of redemptions", "redemption reject r --reason x": "addresses of redemptions",
+		"redemption void r --reason x --yes": "addresses of redemptions", "user can u p": "check of eligibility",
+	} {
+		r := x.run(strings.Fields(command)...)
+		want := "error: This service has no " + lacks + ": the specification does not ask for it, and the service is another one than perksd, or an older version.\n"
+		if r.code != 5 || r.err != want || r.out != "" {
+			t.Errorf("%s: exit code %d, %q, want 5 and %q", command, r.code, r.err, want)
+		}
+	}
+	if r := x.run("user", "can", "u", "missing"); r.code != 5 || strings.Contains(r.err, "has no check of eligibility") {
+		t.Errorf("an unknown perk: %+v", r)
 	}
 }
 

@@ -140,6 +140,7 @@ var otherMeaning = map[string]string{
 	"perksctl property delete --dry-run":  "also checks the rows of a file",
 	"perksctl property update --dry-run":  "also checks the rows of a file",
 	"perksctl perk redeem --dry-run":      "also checks the rows of a file",
+	"perksctl redemption list --sort":     "names other fields",
 	"perksctl property delete --if-match": "explains the condition",
 	"perksctl property update --if-match": "explains the condition",
 }

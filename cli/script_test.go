@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 //	exits CODE command...   the command must exit with this code
 //	log-in                  logs in as the owner of property 42
 //	stop-server             stops the server at $API_URL
+//	remember NAME           sets the variable to what the last command wrote to stdout
 //	no-secrets FILE...      the files have neither $SECRET nor $OTHER_SECRET nor a token
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -52,7 +54,10 @@ func TestScripts(t *testing.T) {
 			"exits":       exits,
 			"log-in":      logIn,
 			"stop-server": func(ts *testscript.TestScript, _ bool, _ []string) { ts.Value("server").(*servertest.Server).Stop() },
-			"no-secrets":  noSecrets,
+			"remember": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+			},
+			"no-secrets": noSecrets,
 		},
 		RequireUniqueNames: true,
 	})

@@ -66,34 +66,44 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		}
 		return "--file " + path
 	}
+	redeemed := func(user string) string {
+		return strings.TrimSpace(x.must("perk", "redeem", "spa-day", "--user", user, "--output", "id").out)
+	}
+	alices, bobs := redeemed("alice"), redeemed("bob")
 	arguments := map[string][]string{
-		"login":           {login},
-		"auth login":      {login + " --profile second"},
-		"auth status":     {""},
-		"auth token":      {""},
-		"auth logout":     {""},
-		"profile list":    {""},
-		"profile use":     {"default"},
-		"profile show":    {""},
-		"profile delete":  {"second --yes"},
-		"perk list":       {"", "--all", "--query nothing-like-it"},
-		"perk get":        {"coffee", "coffee museum"},
-		"perk categories": {""},
-		"perk redeem":     {"coffee --user alice --dry-run", "coffee --user alice", rows("winners.csv", "perk,user\nspa-day,alice\nspa-day,bob\n")},
-		"user perks":      {"alice", "alice --type redeemed", "bob --type redeemed"},
-		"property get":    {"42", "42 43"},
-		"property update": {"42 --title New --dry-run", "42 --title New", rows("prices.csv", "id,price_pw\n42,1.10\n")},
-		"property edit":   {"42 --yes", "42 --yes", "42 --dry-run"},
-		"property delete": {"42 43 --dry-run", "42 --yes", "43 99 --yes --dry-run", rows("closed.csv", "id\n43\n") + " --yes"},
-		"api":             {"health", "partners/perks --paginate", "HEAD health", "openapi.yaml", "POST partners/perks/museum/redeem --field user_id=bob"},
-		"completion":      {"bash", "zsh", "fish", "powershell"},
-		"doctor":          {""},
-		"tui":             {"--list-keys"},
-		"version":         {""},
+		"redemption list":    {"", "--status pending --all"},
+		"redemption get":     {alices, alices + " " + bobs},
+		"redemption approve": {alices + " --dry-run", alices},
+		"redemption void":    {alices + " --reason mistake --yes"},
+		"redemption reject":  {bobs + " --reason full"},
+		"user can":           {"alice museum"},
+		"login":              {login},
+		"auth login":         {login + " --profile second"},
+		"auth status":        {""},
+		"auth token":         {""},
+		"auth logout":        {""},
+		"profile list":       {""},
+		"profile use":        {"default"},
+		"profile show":       {""},
+		"profile delete":     {"second --yes"},
+		"perk list":          {"", "--all", "--query nothing-like-it"},
+		"perk get":           {"coffee", "coffee museum"},
+		"perk categories":    {""},
+		"perk redeem":        {"coffee --user alice --dry-run", "coffee --user alice", rows("winners.csv", "perk,user\nspa-day,alice\nspa-day,bob\n")},
+		"user perks":         {"alice", "alice --type redeemed", "bob --type redeemed"},
+		"property get":       {"42", "42 43"},
+		"property update":    {"42 --title New --dry-run", "42 --title New", rows("prices.csv", "id,price_pw\n42,1.10\n")},
+		"property edit":      {"42 --yes", "42 --yes", "42 --dry-run"},
+		"property delete":    {"42 43 --dry-run", "42 --yes", "43 99 --yes --dry-run", rows("closed.csv", "id\n43\n") + " --yes"},
+		"api":                {"health", "partners/perks --paginate", "HEAD health", "openapi.yaml", "POST partners/perks/museum/redeem --field user_id=bob"},
+		"completion":         {"bash", "zsh", "fish", "powershell"},
+		"doctor":             {""},
+		"tui":                {"--list-keys"},
+		"version":            {""},
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "auth token", "perk list", "perk get",
-		"perk categories", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "doctor", "tui", "version",
+		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption void", "redemption reject", "user can", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "doctor", "tui", "version",
 		"profile delete", "auth logout",
 	}
 	commands := leaves(tree())

@@ -28,9 +28,19 @@ func (p accessPoint) method() string {
 
 func (p accessPoint) request(s *servertest.Server, token string, params routeParams) *http.Request {
 	_, path, _ := strings.Cut(p.route, " ")
-	path = strings.NewReplacer(":propertyId", fmt.Sprint(params.property), ":perkId", "tea", ":userId", params.user, ":file", params.file).Replace(path)
+	redemption := fmt.Sprintf("pending-%d", params.property)
+	if strings.HasSuffix(path, "/void") {
+		redemption = fmt.Sprintf("approved-%d", params.property)
+	}
+	path = strings.NewReplacer(":redemptionId", redemption, ":propertyId", fmt.Sprint(params.property), ":perkId", "tea", ":userId", params.user, ":file", params.file).Replace(path)
+	if strings.HasSuffix(path, "/eligibility") {
+		path += "?user_id=" + params.user
+	}
 	return s.Request(token, p.method(), s.Root()+path, strings.ReplaceAll(p.body, "USER", params.user))
 }
+
+// inSandbox begins the columns of the sandbox.
+const inSandbox = "sandbox "
 
 // accessPoints must list every route of the server.
 func accessPoints() []accessPoint {
@@ -44,13 +54,19 @@ func accessPoints() []accessPoint {
 		"/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/v2"} {
 		points = append(points, accessPoint{"GET " + path, "open", ""})
 	}
-	for base, columns := range map[string][2]string{"/v2/partners": {"perks:read", "perks:redeem"}, "/v2/sandbox/partners": {"sandbox read", "sandbox redeem"}} {
+	for base, prefix := range map[string]string{"/v2/partners": "", "/v2/sandbox/partners": inSandbox} {
 		points = append(points,
-			accessPoint{"GET " + base + "/perks", columns[0], ""},
-			accessPoint{"GET " + base + "/perks/categories", columns[0], ""},
-			accessPoint{"GET " + base + "/perks/users/:userId", columns[0], ""},
-			accessPoint{"GET " + base + "/perks/:perkId", columns[0], ""},
-			accessPoint{"POST " + base + "/perks/:perkId/redeem", columns[1], `{"user_id":"USER"}`},
+			accessPoint{"GET " + base + "/perks", prefix + "perks:read", ""},
+			accessPoint{"GET " + base + "/perks/categories", prefix + "perks:read", ""},
+			accessPoint{"GET " + base + "/perks/users/:userId", prefix + "perks:read", ""},
+			accessPoint{"GET " + base + "/perks/:perkId", prefix + "perks:read", ""},
+			accessPoint{"GET " + base + "/perks/:perkId/eligibility", prefix + "perks:read", ""},
+			accessPoint{"POST " + base + "/perks/:perkId/redeem", prefix + "perks:redeem", `{"user_id":"USER"}`},
+			accessPoint{"GET " + base + "/redemptions", prefix + "redemptions:read", ""},
+			accessPoint{"GET " + base + "/redemptions/:redemptionId", prefix + "redemptions:read", ""},
+			accessPoint{"POST " + base + "/redemptions/:redemptionId/approve", prefix + "redemptions:decide", ""},
+			accessPoint{"POST " + base + "/redemptions/:redemptionId/reject", prefix + "redemptions:decide", `{"reason":"why"}`},
+			accessPoint{"POST " + base + "/redemptions/:redemptionId/void", prefix + "redemptions:void", `{"reason":"why"}`},
 		)
 	}
 	for _, p := range slices.Clone(points) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"example.com/perks/api"
 	"example.com/perks/server"
@@ -24,15 +25,55 @@ import (
 type caller struct {
 	name    string
 	present func(*http.Request) // adds the credentials; nil adds none
-	answers string
+	answers answers
 }
 
-// accessColumns are the groups of routes of accessPoints, in the order of the results.
-var accessColumns = []string{"open", "token", "perks:read", "perks:redeem", "properties:read", "properties:write", "sandbox read", "sandbox redeem"}
+// liveScopes and sandboxScopes are those that routes require.
+var (
+	liveScopes    = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopePropertiesRead, api.ScopePropertiesWrite, api.ScopeRedemptionsRead, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
+	sandboxScopes = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
+)
 
-const (
-	nobody   = "in 401 401 401 401 401 401 401"
-	everyone = "in 401 in  in  in  in  in  in"
+// answers are the results of each group of routes of accessPoints, which has the name of its scope.
+type answers map[string]string
+
+// answering returns one result for all routes that need a token.
+func answering(token, result string) answers {
+	a := answers{"open": "in", "token": token}
+	for _, scope := range liveScopes {
+		a[string(scope)] = result
+	}
+	for _, scope := range sandboxScopes {
+		a[inSandbox+string(scope)] = result
+	}
+	return a
+}
+
+// granted are the results of a token with these scopes alone.
+func granted(scopes ...api.Scope) answers {
+	a := answering("401", "403")
+	for _, scope := range scopes {
+		for _, column := range []string{string(scope), inSandbox + string(scope)} {
+			if a[column] != "" {
+				a[column] = "in"
+			}
+		}
+	}
+	return a
+}
+
+// but changes some results.
+func (a answers) but(result string, scopes ...api.Scope) answers {
+	for _, scope := range scopes {
+		a[string(scope)] = result
+	}
+	return a
+}
+
+var (
+	nobody   = answering("401", "401")
+	everyone = answering("401", "in")
+	known    = answering("in", "401") // by id and secret
 )
 
 func (w *accessFixture) callers() []caller {
@@ -104,27 +145,31 @@ func (w *accessFixture) callers() []caller {
 		named("a client in upper case", claim("sub", strings.ToUpper(w.owner))),
 		named("a disabled client", claim("sub", w.disabled)),
 		named("an unknown scope", claim("scope", "perks:read everything")),
-		bearing("a client whose secret has changed since", w.changedSecret, "in 401 in in in 403 in in"),
+		bearing("a client whose secret has changed since", w.changedSecret, granted(api.AllScopes()...).but("403", api.ScopePropertiesWrite)),
 
 		// Scopes. A token is for every owner's properties, but only the owner may change them.
-		bearing("no scope", good.with("scope", "").signed(key), "in 401 403 403 403 403 403 403"),
-		bearing("perks:read", w.scoped(api.ScopePerksRead), "in 401 in 403 403 403 in 403"),
-		bearing("perks:redeem", w.scoped(api.ScopePerksRedeem), "in 401 403 in 403 403 403 in"),
-		bearing("properties:read", w.scoped(api.ScopePropertiesRead), "in 401 403 403 in 403 403 403"),
-		bearing("properties:write", w.scoped(api.ScopePropertiesWrite), "in 401 403 403 403 in 403 403"),
-		bearing("all but perks:read", w.allBut(api.ScopePerksRead), "in 401 403 in in in 403 in"),
-		bearing("all but perks:redeem", w.allBut(api.ScopePerksRedeem), "in 401 in 403 in in in 403"),
-		bearing("all but properties:read", w.allBut(api.ScopePropertiesRead), "in 401 in in 403 in in in"),
-		bearing("all but properties:write", w.allBut(api.ScopePropertiesWrite), "in 401 in in in 403 in in"),
-		bearing("another owner", w.other, "in 401 in in in 403 in in"),
-		bearing("sandbox only", w.sandboxOnly, "in 401 403 403 403 403 in in"),
+		bearing("no scope", good.with("scope", "").signed(key), granted()),
+		bearing("perks:read", w.scoped(api.ScopePerksRead), granted(api.ScopePerksRead)),
+		bearing("perks:redeem", w.scoped(api.ScopePerksRedeem), granted(api.ScopePerksRedeem)),
+		bearing("properties:read", w.scoped(api.ScopePropertiesRead), granted(api.ScopePropertiesRead)),
+		bearing("properties:write", w.scoped(api.ScopePropertiesWrite), granted(api.ScopePropertiesWrite)),
+		bearing("redemptions:read", w.scoped(api.ScopeRedemptionsRead), granted(api.ScopeRedemptionsRead)),
+		bearing("redemptions:decide", w.scoped(api.ScopeRedemptionsDecide), granted(api.ScopeRedemptionsDecide)),
+		bearing("redemptions:void", w.scoped(api.ScopeRedemptionsVoid), granted(api.ScopeRedemptionsVoid)),
+		bearing("redemptions:read-all", w.scoped(api.ScopeRedemptionsReadAll), granted()),
+		bearing("all but perks:read", w.allBut(api.ScopePerksRead), granted(allBut(api.ScopePerksRead)...)),
+		bearing("all but perks:redeem", w.allBut(api.ScopePerksRedeem), granted(allBut(api.ScopePerksRedeem)...)),
+		bearing("all but properties:read", w.allBut(api.ScopePropertiesRead), granted(allBut(api.ScopePropertiesRead)...)),
+		bearing("all but properties:write", w.allBut(api.ScopePropertiesWrite), granted(allBut(api.ScopePropertiesWrite)...)),
+		bearing("another owner", w.other, granted(api.AllScopes()...).but("403", api.ScopePropertiesWrite)),
+		bearing("sandbox only", w.sandboxOnly, granted(api.AllScopes()...).but("403", liveScopes...)),
 
 		// Other spellings.
 		saying("the scheme in lower case", "bearer "+good.signed(key), everyone),
 		saying("two spaces", "Bearer  "+good.signed(key), everyone),
 
 		// Ids and secrets.
-		basic("a client's id and secret", w.owner, w.ownerSecret, "in in 401 401 401 401 401 401"),
+		basic("a client's id and secret", w.owner, w.ownerSecret, known),
 		basic("a wrong secret", w.owner, w.ownerSecret+"x", nobody),
 		basic("an empty secret", w.owner, "", nobody),
 		basic("the hash instead of the secret", w.owner, string(w.ownerHash[:]), nobody),
@@ -132,7 +177,7 @@ func (w *accessFixture) callers() []caller {
 		basic("an unknown client's secret", "someone", w.ownerSecret, nobody),
 		basic("a disabled client's secret", w.disabled, w.disabledSecret, nobody),
 		basic("a secret that was changed", w.rotated, w.rotatedSecret, nobody),
-		basic("a client of the sandbox alone", w.sandboxID, w.sandboxSecret, "in in 401 401 401 401 401 401"),
+		basic("a client of the sandbox alone", w.sandboxID, w.sandboxSecret, known),
 		{"id and secret in two headers", func(r *http.Request) {
 			r.SetBasicAuth(w.owner, w.ownerSecret)
 			r.Header["Authorization"] = append(r.Header["Authorization"], r.Header["Authorization"][0])
@@ -140,13 +185,15 @@ func (w *accessFixture) callers() []caller {
 	}
 }
 
-func saying(name, authorization, answers string) caller {
+func saying(name, authorization string, answers answers) caller {
 	return caller{name, func(r *http.Request) { r.Header.Set("Authorization", authorization) }, answers}
 }
 
-func bearing(name, token, answers string) caller { return saying(name, "Bearer "+token, answers) }
+func bearing(name, token string, answers answers) caller {
+	return saying(name, "Bearer "+token, answers)
+}
 
-func basic(name, id, secret, answers string) caller {
+func basic(name, id, secret string, answers answers) caller {
 	return caller{name, func(r *http.Request) { r.SetBasicAuth(id, secret) }, answers}
 }
 
@@ -214,8 +261,9 @@ func newAccessFixture(t *testing.T) *accessFixture {
 	}
 	_, page := s.Send(s.Request("", "GET", s.Root()+"/docs/", ""))
 	w.file = regexp.MustCompile(`page\.[^"]*css`).FindString(string(page))
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
-	s.ImportSandboxPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
+	perks := []store.PerkRecord{{Perk: api.Perk{ID: "tea"}}, {Perk: api.Perk{ID: "auto"}}, {Perk: api.Perk{ID: "manual"}, Approval: store.ApprovalManual}}
+	s.ImportPerks(perks...)
+	s.ImportSandboxPerks(perks...)
 	return w
 }
 
@@ -225,7 +273,11 @@ func (w *accessFixture) scoped(scopes ...api.Scope) string {
 }
 
 func (w *accessFixture) allBut(scope api.Scope) string {
-	return w.scoped(slices.DeleteFunc(api.AllScopes(), func(s api.Scope) bool { return s == scope })...)
+	return w.scoped(allBut(scope)...)
+}
+
+func allBut(scope api.Scope) []api.Scope {
+	return slices.DeleteFunc(api.AllScopes(), func(s api.Scope) bool { return s == scope })
 }
 
 func (w *accessFixture) ownKey() map[string]any {
@@ -240,9 +292,8 @@ func TestAccess(t *testing.T) {
 	w.makeRecords(len(points) * len(callers))
 	for _, c := range callers {
 		t.Run(c.name, func(t *testing.T) {
-			answers := strings.Fields(c.answers)
 			for _, p := range points {
-				w.ask(t, c, p, answers[slices.Index(accessColumns, p.column)])
+				w.ask(t, c, p, c.answers[p.column])
 			}
 		})
 	}
@@ -266,7 +317,7 @@ func (w *accessFixture) checkRoutes(points []accessPoint) {
 	}
 }
 
-// makeRecords makes enough users and properties for each request to have its own.
+// makeRecords makes enough users, properties and redemptions for each request to have its own.
 func (w *accessFixture) makeRecords(n int) {
 	w.records = n
 	var properties []api.Property
@@ -277,6 +328,27 @@ func (w *accessFixture) makeRecords(n int) {
 	}
 	w.server.ImportProperties(w.owner, properties...)
 	w.server.ImportUsers(users...)
+	for _, db := range []store.Store{w.server.Live, w.server.Sandbox} {
+		redeemAll(w.t, db, "auto", w.owner, "approved-", users)
+		redeemAll(w.t, db, "manual", w.owner, "pending-", users)
+	}
+}
+
+// redeemAll redeems a perk for all users at once. The ids are the prefix and the user's number from 1.
+func redeemAll(t *testing.T, db store.Store, perkID, clientID, prefix string, users []string) {
+	t.Helper()
+	var redeeming errgroup.Group
+	redeeming.SetLimit(64)
+	for i, user := range users {
+		attempt := store.RedeemAttempt{ID: fmt.Sprint(prefix, i+1), PerkID: perkID, UserID: user, ClientID: clientID, At: time.Now(), CreateUser: true}
+		redeeming.Go(func() error {
+			_, err := db.Redeem(t.Context(), attempt)
+			return err
+		})
+	}
+	if err := redeeming.Wait(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func userNumber(n int) string { return fmt.Sprintf("user-%d", n) }
@@ -339,7 +411,7 @@ type accepted struct {
 // checkRecords compares the database with the accepted requests.
 func (w *accessFixture) checkRecords() {
 	w.t.Helper()
-	deleted, changed, redeemed := map[int64]bool{}, map[int64]bool{}, map[string]bool{}
+	deleted, changed, redeemed, decided := map[int64]bool{}, map[int64]bool{}, map[string]bool{}, map[string]bool{}
 	for _, d := range w.done {
 		switch {
 		case strings.HasPrefix(d.point.route, "DELETE "):
@@ -348,6 +420,10 @@ func (w *accessFixture) checkRecords() {
 			changed[int64(d.number)] = true
 		case strings.HasSuffix(d.point.route, "/redeem"):
 			redeemed[userNumber(d.number)] = true
+		case strings.HasSuffix(d.point.route, "/approve"), strings.HasSuffix(d.point.route, "/reject"):
+			decided[fmt.Sprintf("pending-%d", d.number)] = true
+		case strings.HasSuffix(d.point.route, "/void"):
+			decided[fmt.Sprintf("approved-%d", d.number)] = true
 		}
 	}
 	left := len(deleted)
@@ -360,16 +436,26 @@ func (w *accessFixture) checkRecords() {
 			w.t.Errorf("property %d has the title %q", property.ID, property.Title)
 		}
 	}
-	found := 0
+	found, decisions := 0, 0
 	for _, db := range []store.Store{w.server.Live, w.server.Sandbox} {
 		for redemption, err := range db.ExportRedemptions(w.t.Context(), "") {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			if found++; !redeemed[redemption.UserID] {
-				w.t.Errorf("there is a redemption of %s", redemption.UserID)
+			switch isDecided := redemption.DecidedAt != nil; {
+			case redemption.PerkID == "tea":
+				if found++; !redeemed[redemption.UserID] {
+					w.t.Errorf("there is a redemption of %s", redemption.UserID)
+				}
+			case isDecided && !decided[redemption.ID]:
+				w.t.Errorf("the redemption %s is %s", redemption.ID, redemption.Status)
+			case isDecided:
+				decisions++
 			}
 		}
+	}
+	if decisions != len(decided) || decisions == 0 {
+		w.t.Errorf("%d redemptions were decided, want %d", decisions, len(decided))
 	}
 	if found != len(redeemed) || len(deleted) == 0 || len(changed) == 0 || found == 0 {
 		w.t.Errorf("there are %d redemptions, want %d", found, len(redeemed))

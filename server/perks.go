@@ -40,7 +40,7 @@ func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.
 	if err != nil {
 		return err
 	}
-	return writePage(h.service, c, list, perks.Window, afterCursor(perks, list))
+	return writePage(h.service, c, list, perks.Window, afterCursor(perks.Window, perks.Sort, list.Next))
 }
 
 func (h perkHandlers) get(c echo.Context) error {
@@ -74,19 +74,27 @@ func (h perkHandlers) listForUser(c echo.Context) error {
 }
 
 func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID string) error {
-	redemptions := redemptionQuery(q, userID)
+	redemptions := redeemedQuery(q, userID)
 	if err := q.Fields.Err(); err != nil {
 		return err
 	}
 	if key := c.Request().Header.Get(idempotencyHeader); key != "" && api.IdempotencyKeyRule(key) == "" {
 		c.Response().Header().Set(idempotencyHeader, key) // tells a client that lost a reply that keys are supported
 	}
-	list, err := withUserID(h.service, userID, func(userID string, anyUser bool) (store.List[api.Redemption], error) {
+	records, err := withUserID(h.service, userID, func(userID string, anyUser bool) (store.List[api.RedemptionRecord], error) {
 		redemptions.UserID, redemptions.AnyUser = userID, anyUser
 		return h.store.ListRedemptions(c.Request().Context(), redemptions)
 	})
 	if err != nil {
 		return err
+	}
+	list := store.List[api.Redemption]{Items: []api.Redemption{}, Total: records.Total}
+	for _, record := range records.Items {
+		redemption := record.Specified()
+		if !mayRead(callerOf(c), record) {
+			redemption.Metadata = json.RawMessage(`{}`)
+		}
+		list.Items = append(list.Items, redemption)
 	}
 	return writePage(h.service, c, list, redemptions.Window, afterNumber(redemptions.Window, list.Total))
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -51,7 +52,7 @@ func (s *service) updateProperty(c echo.Context) error {
 		if invalid != nil {
 			return invalid
 		}
-		if err := checkIfMatch(header, record.Property); err != nil {
+		if err := checkIfMatch(header, record.Property, fmt.Sprintf("Property %d", id)); err != nil {
 			return err
 		}
 		patch.Apply(&record.Property)
@@ -73,7 +74,7 @@ func (s *service) deleteProperty(c echo.Context) error {
 		if err := checkOwner(clientID, record); err != nil {
 			return err
 		}
-		return checkIfMatch(header, record.Property)
+		return checkIfMatch(header, record.Property, fmt.Sprintf("Property %d", id))
 	})
 	if err != nil {
 		return err
@@ -99,7 +100,7 @@ func checkOwner(clientID string, record store.PropertyRecord) error {
 }
 
 // checkIfMatch compares If-Match with the ETag that GET would return now.
-func checkIfMatch(header http.Header, current api.Property) error {
+func checkIfMatch(header http.Header, current any, what string) error {
 	wanted := header.Values("If-Match")
 	if len(wanted) == 0 {
 		return nil
@@ -109,7 +110,7 @@ func checkIfMatch(header http.Header, current api.Property) error {
 		return err
 	}
 	if !listsTag(wanted, entityTag(representation)) {
-		return api.Errorf(api.CodePreconditionFailed, "Property %d has changed since you read it. Read it again before you change it.", current.ID)
+		return api.Errorf(api.CodePreconditionFailed, "%s has changed since you read it. Read it again before you change it.", what)
 	}
 	return nil
 }

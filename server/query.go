@@ -29,30 +29,55 @@ func perkQuery(p *api.Parameters, at time.Time) store.PerkQuery {
 	if query.Near == nil && slices.ContainsFunc(query.Sort, byDistance) {
 		p.Fields.Add("sort", "by %s needs lat and lng", api.SortDistance)
 	}
-	if text, given := p.Given("after"); given {
-		var err error
-		if query.After, err = store.ParseCursor(text, query.Sort); err != nil {
-			p.Fields.Add("after", "%s", err)
-		}
+	query.After = cursorOf(p, query.Sort)
+	return query
+}
+
+func cursorOf(p *api.Parameters, sort []api.SortKey) *store.Cursor {
+	text, given := p.Given("after")
+	if !given {
+		return nil
+	}
+	cursor, err := store.ParseCursor(text, sort)
+	if err != nil {
+		p.Fields.Add("after", "%s", err)
+	}
+	return cursor
+}
+
+// redemptionQuery is for the redemptions that the caller may read.
+func redemptionQuery(p *api.Parameters, caller Caller) store.RedemptionQuery {
+	query := store.RedemptionQuery{RedemptionFilter: p.RedemptionFilter(), AnyUser: true, Window: windowOf(p),
+		Sort: p.Sort("-redeemed_at", api.RedemptionRecordSortFields())}
+	if query.Own || !caller.Scopes.Has(api.ScopeRedemptionsReadAll) {
+		query.ClientID = caller.ClientID
+	}
+	if query.After = cursorOf(p, query.Sort); query.After == nil && query.UserID == "" && query.Window.Offset() >= store.MaxCounted {
+		p.Fields.Add("page", "begins after the first %d redemptions; follow the Link header there, or narrow the list with since and until", store.MaxCounted)
 	}
 	return query
 }
 
-func redemptionQuery(p *api.Parameters, userID string) store.RedemptionQuery {
+// redeemedQuery is for the redemptions of one user.
+func redeemedQuery(p *api.Parameters, userID string) store.RedemptionQuery {
 	for _, name := range append(api.PerkFilterParameters(), "after") {
 		if p.Values.Has(name) {
 			p.Fields.Add(name, "applies only to type=available")
 		}
 	}
-	return store.RedemptionQuery{UserID: userID, Sort: p.Sort("-redeemed_at", api.RedemptionSortFields()), Window: windowOf(p)}
+	return store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: userID}, Sort: p.Sort("-redeemed_at", api.RedemptionSortFields()), Window: windowOf(p)}
 }
 
-// writePage responds with one page of a list, with the total in X-Total-Count and the other pages in Link. next has the parameters of the
-// next page, and is nil if there is none.
+// writePage responds with one page of a list, with the total in X-Total-Count, if it is known, and the other pages in Link. next has the
+// parameters of the next page, and is nil if there is none.
 func writePage[T any](s *service, c echo.Context, list store.List[T], window store.Window, next url.Values) error {
 	page := api.Page[T]{Data: list.Items, Meta: api.NewPageMeta(window.Page, window.PerPage, list.Total)}
 	header := c.Response().Header()
-	header.Set("X-Total-Count", strconv.FormatInt(list.Total, 10))
+	if list.IsMore {
+		page.Meta = api.PageMeta{Page: window.Page, PerPage: window.PerPage, MoreThan: list.Total}
+	} else {
+		header.Set("X-Total-Count", strconv.FormatInt(list.Total, 10))
+	}
 	if links := pageLinks(s.address(c.Request()), page.Meta, next); links != "" {
 		header.Set("Link", links)
 	}
@@ -70,13 +95,14 @@ func afterNumber(window store.Window, total int64) url.Values {
 	return url.Values{"page": {strconv.FormatInt(window.Page+1, 10)}}
 }
 
-// afterCursor are the parameters of the page after one of perks; nil if that is the last. The number is what the page says of itself.
-func afterCursor(query store.PerkQuery, list store.List[api.Perk]) url.Values {
-	if list.Next == nil {
+// afterCursor are the parameters of the page after one that ends at the cursor; nil if that is the last. The number is what the page says
+// of itself.
+func afterCursor(window store.Window, sort []api.SortKey, end *store.Cursor) url.Values {
+	if end == nil {
 		return nil
 	}
-	next := url.Values{"page": {strconv.FormatInt(query.Window.Page+1, 10)}}
-	if cursor := list.Next.Text(query.Sort); len(cursor) <= maxCursor {
+	next := url.Values{"page": {strconv.FormatInt(window.Page+1, 10)}}
+	if cursor := end.Text(sort); len(cursor) <= maxCursor {
 		next.Set("after", cursor)
 	}
 	return next
@@ -85,7 +111,7 @@ func afterCursor(query store.PerkQuery, list store.List[api.Perk]) url.Values {
 // pageLinks returns the Link header (RFC 8288) of a page, or "" if there is only one. All other parameters stay as requested. Past the
 // end, prev leads to the last page.
 func pageLinks(address url.URL, meta api.PageMeta, next url.Values) string {
-	if meta.TotalPages <= 1 && next == nil {
+	if meta.TotalPages <= 1 && meta.MoreThan == 0 && next == nil {
 		return ""
 	}
 	var links []string
@@ -99,13 +125,18 @@ func pageLinks(address url.URL, meta api.PageMeta, next url.Values) string {
 	}
 	numbered := func(page int64) url.Values { return url.Values{"page": {strconv.FormatInt(page, 10)}} }
 	add("first", numbered(1))
-	if meta.Page > 1 {
+	switch {
+	case meta.Page > 1 && meta.MoreThan == 0:
 		add("prev", numbered(min(meta.Page-1, max(1, meta.TotalPages))))
+	case meta.Page > 1 && (meta.Page-2)*int64(meta.PerPage) < meta.MoreThan:
+		add("prev", numbered(meta.Page-1))
 	}
 	if next != nil {
 		add("next", next)
 	}
-	add("last", numbered(max(1, meta.TotalPages)))
+	if meta.MoreThan == 0 {
+		add("last", numbered(max(1, meta.TotalPages)))
+	}
 	return strings.Join(links, ", ")
 }
 

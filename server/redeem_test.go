@@ -145,7 +145,7 @@ func TestSameKeyReplaysTheFirstResponse(t *testing.T) {
 	if err := json.Unmarshal(firstBody, &made); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Live.DecideRedemption(t.Context(), made.ID, api.StatusApproved, store.Operator, clock.Now()); err != nil {
+	if _, err := s.Live.DecideRedemption(t.Context(), made.ID, store.Decision{Status: api.StatusApproved}, store.Operator, clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	clock.Advance(23 * time.Hour)
@@ -252,7 +252,7 @@ func TestUserHasAvailableAndRedeemedPerks(t *testing.T) {
 	if diff := cmp.Diff([]string{"b"}, available()); diff != "" {
 		t.Errorf("after: %s", diff)
 	}
-	if _, err := s.Live.DecideRedemption(t.Context(), made[1].ID, api.StatusRejected, store.Operator, clock.Now()); err != nil {
+	if _, err := s.Live.DecideRedemption(t.Context(), made[1].ID, store.Decision{Status: api.StatusRejected}, store.Operator, clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	made[1].Status = api.StatusRejected

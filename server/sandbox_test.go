@@ -114,7 +114,7 @@ func (w environment) changeEverything(t *testing.T, token string) {
 	wants(http.StatusCreated, "last", "alice", "")
 	wants(http.StatusConflict, "last", "bob", "")
 	for user, decision := range map[string]api.RedemptionStatus{"alice": api.StatusApproved, "bob": api.StatusRejected} {
-		if _, err := w.store.DecideRedemption(t.Context(), wants(http.StatusCreated, "spa", user, ""), decision, store.Operator, time.Now()); err != nil {
+		if _, err := w.store.DecideRedemption(t.Context(), wants(http.StatusCreated, "spa", user, ""), store.Decision{Status: decision}, store.Operator, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -198,7 +198,13 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	get(e, path+"/perks/categories", h.categories, allow(api.ScopePerksRead))
 	get(e, path+"/perks/users/:userId", h.listForUser, allow(api.ScopePerksRead))
 	get(e, path+"/perks/:perkId", h.get, allow(api.ScopePerksRead))
+	get(e, path+"/perks/:perkId/eligibility", h.eligibility, allow(api.ScopePerksRead))
 	e.POST(path+"/perks/:perkId/redeem", h.redeem, allow(api.ScopePerksRedeem))
+	get(e, path+"/redemptions", h.listRedemptions, allow(api.ScopeRedemptionsRead))
+	get(e, path+"/redemptions/:redemptionId", h.getRedemption, allow(api.ScopeRedemptionsRead))
+	e.POST(path+"/redemptions/:redemptionId/approve", h.decide(api.StatusApproved), allow(api.ScopeRedemptionsDecide))
+	e.POST(path+"/redemptions/:redemptionId/reject", h.decide(api.StatusRejected), allow(api.ScopeRedemptionsDecide))
+	e.POST(path+"/redemptions/:redemptionId/void", h.decide(api.StatusVoided), allow(api.ScopeRedemptionsVoid))
 }
 
 // get also adds HEAD, as RFC 9110, section 9.3.2 expects; net/http omits the body.

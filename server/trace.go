@@ -168,8 +168,27 @@ func (s tracedStore) Redeem(ctx context.Context, attempt store.RedeemAttempt) (s
 	return span(ctx, s, "Redeem", redeem, attempt)
 }
 
-func (s tracedStore) ListRedemptions(ctx context.Context, q store.RedemptionQuery) (store.List[api.Redemption], error) {
+func (s tracedStore) CheckRedeem(ctx context.Context, attempt store.RedeemAttempt) error {
+	check := func(ctx context.Context, attempt store.RedeemAttempt) (any, error) {
+		return nil, s.Store.CheckRedeem(ctx, attempt)
+	}
+	_, err := span(ctx, s, "CheckRedeem", check, attempt)
+	return err
+}
+
+func (s tracedStore) Redemption(ctx context.Context, id string) (api.RedemptionRecord, error) {
+	return span(ctx, s, "Redemption", s.Store.Redemption, id)
+}
+
+func (s tracedStore) ListRedemptions(ctx context.Context, q store.RedemptionQuery) (store.List[api.RedemptionRecord], error) {
 	return span(ctx, s, "ListRedemptions", s.Store.ListRedemptions, q)
+}
+
+func (s tracedStore) DecideRedemption(ctx context.Context, id string, decision store.Decision, by store.Actor, at time.Time) (api.RedemptionRecord, error) {
+	decide := func(ctx context.Context, id string) (api.RedemptionRecord, error) {
+		return s.Store.DecideRedemption(ctx, id, decision, by, at)
+	}
+	return span(ctx, s, "DecideRedemption", decide, id)
 }
 
 func (s tracedStore) Property(ctx context.Context, id int64) (store.PropertyRecord, error) {

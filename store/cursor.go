@@ -12,8 +12,8 @@ import (
 	"example.com/perks/api"
 )
 
-// Cursor is a place in a list of perks: right after the one with these values of the sort keys and this id. It stays where it is when that
-// perk changes.
+// Cursor is a place in a list: right after the record with these values of the sort keys and this id. It stays where it is when that record
+// changes.
 type Cursor struct {
 	Values []any // of each key: a folded text, a time, a whole number, or nil
 	ID     string
@@ -67,7 +67,7 @@ func ParseCursor(text string, keys []api.SortKey) (*Cursor, error) {
 	return c, nil
 }
 
-// cursorValue decodes a value as perkSortValues returns it for the field.
+// cursorValue decodes a value as perkSortValues and redemptionSortValues return it for the field.
 type cursorValue struct {
 	into  *any
 	field string
@@ -75,7 +75,7 @@ type cursorValue struct {
 
 func (v *cursorValue) UnmarshalJSON(raw []byte) error {
 	var err error
-	switch kind := perkSortKinds[v.field]; {
+	switch kind := sortKinds[v.field]; {
 	case string(raw) == "null":
 		*v.into = nil
 	case kind == Text:

@@ -41,7 +41,7 @@ type Tx interface {
 	Exec(text string, args ...any) (int64, error)
 
 	// Redemption returns a redemption or RedemptionNotFound.
-	Redemption(id string) (api.Redemption, error)
+	Redemption(id string) (api.RedemptionRecord, error)
 	// GiveBack gives the redemption's unit back to the perk's stock.
 	GiveBack(redemption api.Redemption) error
 	// PurgeIdempotencyKeys deletes at most most of the keys first used before the instant.
@@ -61,8 +61,10 @@ type Dialect struct {
 	OnCommitDrop                   string // ends the definition of a temporary table
 	Stock                          string // joins perk_stock AS s to perks AS p
 	RedemptionColumns, Redemptions string // what ScanRedemption reads, and what follows FROM: redemptions AS r
-	// RedemptionPage reads RedemptionColumns of what user $1 has, $2 of them after $3.
-	RedemptionPage func(sort []api.SortKey) (string, error)
+	RedemptionsOfUser              string // Redemptions of user @user alone
+	RedemptionPerk, PerkKey        string // column of redemptions AS r, and the column of perks that it refers to
+	RedemptionOrder                Order
+	NoIndex                        string // before a column, keeps its indexes from being used
 
 	AuditRedemptions, AuditEntries     AuditSource
 	AuditID                            string // column of audit that numbers its rows

@@ -22,6 +22,15 @@ func UserNotFound(id string) error {
 // IsUserNotFound distinguishes UserNotFound from other errors with CodeNotFound, such as PerkNotFound.
 func IsUserNotFound(err error) bool { return errors.As(err, new(*userNotFound)) }
 
+// RefusalOf returns the error if it is one that Eligibility.Refusal returns.
+func RefusalOf(err error) (refusal *api.Error, isRefusal bool) {
+	switch code := api.CodeOf(err); {
+	case code == api.CodeAlreadyRedeemed, code == api.CodePerkNotStarted, code == api.CodePerkExpired, code == api.CodeSoldOut, IsUserNotFound(err):
+		isRefusal = errors.As(err, &refusal)
+	}
+	return refusal, isRefusal
+}
+
 type userNotFound struct{ public *api.Error }
 
 func (u *userNotFound) Error() string { return u.public.Error() }
@@ -65,9 +74,15 @@ func IdempotencyKeyReused(key string) error {
 	return api.Errorf(api.CodeIdempotencyKeyReused, "The idempotency key %q was used before with another request. Use a new key for a new request.", key)
 }
 
-// RedemptionDecided says that the redemption is not pending any more.
-func RedemptionDecided(id string, status api.RedemptionStatus) error {
-	return api.Errorf(api.CodeConflict, "Redemption %q is %s already; only a pending one can be decided.", id, status)
+// RedemptionDecided says that the redemption's status does not allow the decision.
+func RedemptionDecided(id string, status, wanted api.RedemptionStatus) error {
+	switch {
+	case wanted != api.StatusVoided:
+		return api.Errorf(api.CodeConflict, "Redemption %q is %s already; only a pending one can be decided.", id, status)
+	case status == api.StatusPending:
+		return api.Errorf(api.CodeConflict, "Redemption %q is pending; reject it instead.", id)
+	}
+	return api.Errorf(api.CodeConflict, "Redemption %q is %s already; only an approved one can be voided.", id, status)
 }
 
 // PropertyExists says that there is nothing to restore because the property is there.

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"iter"
 	"time"
 
@@ -41,14 +39,6 @@ func lock(tx Tx, statement string) error {
 
 func scanCategory(r Scanner) (c api.Category, err error) { return c, r.Scan(&c.ID, &c.Name) }
 
-// ScanRedemption reads the dialect's RedemptionColumns.
-func ScanRedemption(r Scanner) (redemption api.Redemption, err error) {
-	var metadata string
-	err = r.Scan(&redemption.ID, &redemption.PerkID, &redemption.UserID, &redemption.RedeemedAt, &redemption.Status, &metadata)
-	redemption.Metadata = json.RawMessage(metadata)
-	return redemption, err
-}
-
 func (o Operations) Categories(ctx context.Context) ([]api.Category, error) {
 	return Read(ctx, o.db, "read the categories", func(q Querier) ([]api.Category, error) {
 		return All(q, scanCategory, `SELECT id, name FROM categories ORDER BY name_fold, id`)
@@ -70,36 +60,6 @@ func (o Operations) ExportUsers(ctx context.Context) iter.Seq2[User, error] {
 	return stream(ctx, o.db, "export users", func(r Scanner) (u User, err error) { return u, r.Scan(&u.ID) }, `SELECT id FROM users ORDER BY id`)
 }
 
-func (o Operations) ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[RedemptionRecord, error] {
-	text, args := `SELECT r.client_id, `+o.db.RedemptionColumns+` FROM `+o.db.Redemptions, []any(nil)
-	if status != "" {
-		text, args = text+` WHERE r.status = $1`, []any{string(status)}
-	}
-	return stream(ctx, o.db, "export redemptions", func(r Scanner) (record RedemptionRecord, err error) {
-		record.Redemption, err = ScanRedemption(ScanAfter(r, &record.ClientID))
-		return record, err
-	}, text+` ORDER BY r.id`, args...)
-}
-
-func (o Operations) ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.Redemption], error) {
-	page, err := o.db.RedemptionPage(query.Sort)
-	if err != nil {
-		return List[api.Redemption]{}, err
-	}
-	return RetryRead(ctx, o.db, "list redemptions", func() (list List[api.Redemption], err error) {
-		err = o.db.Snapshot(ctx, func(q Querier) (err error) {
-			list.Total, err = OneOr(UserNotFound(query.UserID), q, ScanValue[int64], `
-				SELECT count(*) FROM redemptions WHERE user_id = $1
-				HAVING $2 OR EXISTS (SELECT 1 FROM users WHERE id = $1)`, query.UserID, query.AnyUser)
-			if err == nil {
-				list.Items, err = All(q, ScanRedemption, page, query.UserID, query.Window.PerPage, query.Window.Offset())
-			}
-			return err
-		})
-		return list, err
-	})
-}
-
 // Audit adds an entry to the audit log, with the records as JSON. A nil record is null.
 func Audit(tx Tx, at time.Time, by Actor, action, subject string, before, after any) error {
 	was, err := auditText(before)
@@ -118,33 +78,6 @@ func Audit(tx Tx, at time.Time, by Actor, action, subject string, before, after 
 func (o Operations) AuditRestore(ctx context.Context, restored Restored, by Actor, at time.Time) error {
 	return o.db.Write(ctx, "record that the database was restored", func(tx Tx) error {
 		return Audit(tx, at, by, ActionRestoreDatabase, DatabaseSubject, nil, restored)
-	})
-}
-
-func (o Operations) DecideRedemption(ctx context.Context, id string, status api.RedemptionStatus, by Actor, at time.Time) (api.Redemption, error) {
-	action, isDecision := map[api.RedemptionStatus]string{api.StatusApproved: ActionApprove, api.StatusRejected: ActionReject}[status]
-	if !isDecision {
-		return api.Redemption{}, fmt.Errorf("a redemption cannot be decided to be %q", status)
-	}
-	return writeFor(ctx, o, "decide a redemption", func(tx Tx) (api.Redemption, error) {
-		before, err := tx.Redemption(id)
-		if err != nil {
-			return before, err
-		}
-		if before.Status != api.StatusPending {
-			return before, RedemptionDecided(id, before.Status)
-		}
-		after := before
-		after.Status = status
-		if _, err := tx.Exec(`UPDATE redemptions SET status = $2 WHERE id = $1`, id, string(status)); err != nil {
-			return before, err
-		}
-		if status == api.StatusRejected {
-			if err := tx.GiveBack(after); err != nil {
-				return before, err
-			}
-		}
-		return after, Audit(tx, at, by, action, RedemptionSubject(id), before, after)
 	})
 }
 

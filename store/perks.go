@@ -88,9 +88,9 @@ var perkSortValues = map[string]func(*api.Perk) any{
 	"updated_at":    func(p *api.Perk) any { return p.UpdatedAt },
 }
 
-// perkSortKinds are the kinds of fields that are no texts.
-var perkSortKinds = map[string]ColumnType{
-	"valid_from": Instant, "valid_to": Instant, "created_at": Instant, "updated_at": Instant, api.SortDistance: Integer,
+// sortKinds are the kinds of fields that are no texts.
+var sortKinds = map[string]ColumnType{
+	"valid_from": Instant, "valid_to": Instant, "created_at": Instant, "updated_at": Instant, "redeemed_at": Instant, api.SortDistance: Integer,
 }
 
 func orNil[T any](value *T) any {

@@ -30,25 +30,12 @@ type PerkRecord struct {
 
 // MarshalJSON writes the fields of the perk, then those that only the operator sees.
 func (p PerkRecord) MarshalJSON() ([]byte, error) {
-	return joinObjects(p.Perk, struct {
+	return api.JoinObjects(p.Perk, struct {
 		Lat      *float64 `json:"lat"`
 		Lng      *float64 `json:"lng"`
 		Stock    *int64   `json:"stock"`
 		Approval Approval `json:"approval"`
 	}{p.Lat, p.Lng, p.Stock, p.Approval})
-}
-
-// joinObjects encodes two values as one JSON object. Without it, MarshalJSON of the embedded type would drop the outer fields.
-func joinObjects(inner, outer any) ([]byte, error) {
-	first, err := api.EncodeJSON(inner)
-	if err != nil {
-		return nil, err
-	}
-	second, err := api.EncodeJSON(outer)
-	if err != nil {
-		return nil, err
-	}
-	return append(append(first[:len(first)-1], ','), second[1:]...), nil
 }
 
 // User is someone who can redeem.
@@ -61,19 +48,6 @@ type PropertyRecord struct {
 	api.Property
 	Owner string `json:"owner"`
 	Row   Row    `json:"-"`
-}
-
-// RedemptionRecord is a redemption with the client that made it.
-type RedemptionRecord struct {
-	api.Redemption
-	ClientID string `json:"client_id"`
-}
-
-// MarshalJSON writes the fields of the redemption, and then the client.
-func (r RedemptionRecord) MarshalJSON() ([]byte, error) {
-	return joinObjects(r.Redemption, struct {
-		ClientID string `json:"client_id"`
-	}{r.ClientID})
 }
 
 // RedeemAttempt is one request to redeem. The caller chooses the id before the first try, so that a driver that retries after an unknown
@@ -182,6 +156,7 @@ const (
 	ActionRedeem           = "redemption.create"
 	ActionApprove          = "redemption.approve"
 	ActionReject           = "redemption.reject"
+	ActionVoid             = "redemption.void"
 	ActionCreateUser       = "user.create"
 	ActionUpdatePerk       = "perk.update"
 	ActionUpdateProperty   = "property.update"

@@ -120,14 +120,6 @@ type SortColumn struct {
 	Nullable, Indexed bool // Indexed in either direction
 }
 
-// RedemptionOrder sorts redemptions AS r. perkID is the column of the perk's id.
-func RedemptionOrder(perkID string) Order {
-	return Order{ID: `r.id`, Columns: map[string]SortColumn{
-		"redeemed_at": {`r.redeemed_at`, false, true}, "status": {`r.status`, false, false}, "perk_id": {perkID, false, false},
-		"user_id": {`r.user_id`, false, false}, "id": {`r.id`, false, false},
-	}}
-}
-
 // By returns the terms of ORDER BY, reversed if the list is read from its end. Equal ones are ordered by id, in the direction of the last
 // key: one index serves both directions.
 func (o Order) By(keys []api.SortKey, fromEnd bool) (string, error) {

@@ -56,11 +56,16 @@ type Redemptions interface {
 	// that the user has no live redemption of the perk (AlreadyRedeemed), the dates (PerkNotStarted, PerkExpired) and the stock (SoldOut).
 	// A refusal changes nothing and does not use up its key. Once begun, the work continues when ctx ends.
 	Redeem(ctx context.Context, attempt RedeemAttempt) (RedeemResult, error)
-	// ListRedemptions returns one page of a user's redemptions in every status, or UserNotFound unless AnyUser is set.
-	ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.Redemption], error)
-	// DecideRedemption approves or rejects a pending redemption. A rejected one returns its unit to the stock, and the user can redeem again.
-	// Errors: RedemptionNotFound, RedemptionDecided.
-	DecideRedemption(ctx context.Context, id string, status api.RedemptionStatus, by Actor, at time.Time) (api.Redemption, error)
+	// CheckRedeem returns nil if Redeem would make a redemption now, and otherwise its refusal. It ignores the attempt's key and id.
+	CheckRedeem(ctx context.Context, attempt RedeemAttempt) error
+	// Redemption returns one redemption or RedemptionNotFound.
+	Redemption(ctx context.Context, id string) (api.RedemptionRecord, error)
+	// ListRedemptions returns one page of the matching redemptions, or UserNotFound if UserID is unknown, unless AnyUser is set.
+	ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.RedemptionRecord], error)
+	// DecideRedemption approves or rejects a pending redemption, or voids an approved one. One that is rejected or voided returns its unit
+	// to the stock, and the user can redeem again. The same decision again changes nothing. Errors: RedemptionNotFound, RedemptionDecided,
+	// and those of the decision's check.
+	DecideRedemption(ctx context.Context, id string, decision Decision, by Actor, at time.Time) (api.RedemptionRecord, error)
 	// PurgeIdempotencyKeys deletes the keys first used before the instant and returns their number.
 	PurgeIdempotencyKeys(ctx context.Context, before time.Time) (int64, error)
 }
@@ -144,7 +149,7 @@ type Exporter interface {
 	ExportUsers(ctx context.Context) iter.Seq2[User, error]
 	ExportProperties(ctx context.Context) iter.Seq2[PropertyRecord, error]
 	// ExportRedemptions filters by status unless it is "".
-	ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[RedemptionRecord, error]
+	ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[api.RedemptionRecord, error]
 }
 
 // Sandbox is the operations of a sandbox database.
@@ -191,9 +196,10 @@ func (w Window) Fetch(total int64) Fetch {
 
 // List is the items of one window, never nil, and the length of the whole list.
 type List[T any] struct {
-	Items []T
-	Total int64
-	Next  *Cursor // after the last item, if there are more; only of perks
+	Items  []T
+	Total  int64
+	IsMore bool    // than Total, at which counting ended
+	Next   *Cursor // after the last item, if there are more
 }
 
 // PerkQuery says which perks, in which order, and which page of them. Zero filters match everything, except IncludeExpired.
@@ -215,12 +221,28 @@ func (q PerkQuery) OnlyValid() bool { return !q.IncludeExpired || q.AvailableTo 
 // OnlyStarted tells whether perks that have not started at At are excluded.
 func (q PerkQuery) OnlyStarted() bool { return q.AvailableTo != "" }
 
-// RedemptionQuery says which user's redemptions, in which order, and which page of them.
+// MaxCounted is how many redemptions are counted, unless they are one user's: to count a million of them takes longer than to read a page.
+const MaxCounted = 1000
+
+// RedemptionQuery says which redemptions, in which order, and which page of them.
 type RedemptionQuery struct {
-	UserID  string
-	AnyUser bool          // UserID may be an unknown user, who has no redemptions
-	Sort    []api.SortKey // fields of api.RedemptionSortFields; ties are ordered by id, in the direction of the last key
-	Window  Window
+	api.RedemptionFilter        // Own is ignored
+	ClientID             string // only those that this client made, unless it is ""
+	AnyUser              bool   // UserID may be an unknown user, who has no redemptions
+	// Sort has fields of api.RedemptionSortFields, and without UserID only redeemed_at: an index serves no other. Ties are ordered by id, in
+	// the direction of the last key.
+	Sort   []api.SortKey
+	Window Window
+	After  *Cursor // as in PerkQuery
+}
+
+// Decision is a change of a redemption's status.
+type Decision struct {
+	Status api.RedemptionStatus // approved or rejected, of a pending one; or voided, of an approved one
+	Reason string               // "" without one
+	// Check refuses the decision with its error, unless it is nil. It gets the redemption as it is, which nobody else can change meanwhile.
+	// It may be called more than once, as the change of UpdateProperty may.
+	Check func(api.RedemptionRecord) error
 }
 
 // Circle is an area on the earth. Perks without a position are in no circle.

@@ -28,6 +28,7 @@ type call struct {
 	body   []byte // nil sends none
 
 	repeatable bool      // may be carried out twice, whatever its method
+	isRead     bool      // changes nothing, whatever its method
 	seen       *exchange // receives the last exchange; nil is not told
 }
 
@@ -36,7 +37,7 @@ func get(path string, query url.Values) call {
 }
 
 // changes tells whether the call may change something.
-func (c call) changes() bool { return !safe(c.method) && !c.repeatable }
+func (c call) changes() bool { return !safe(c.method) && !c.isRead }
 
 // withJSON adds a JSON body. It does not escape < > &: that would make them six times as long, and metadata has a limit.
 func (c call) withJSON(body any) (call, error) {

@@ -107,11 +107,13 @@ func (c *Client) redirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func (c *Client) perksPath(rest string) string {
+func (c *Client) perksPath(rest string) string { return c.partnersPath("/perks" + rest) }
+
+func (c *Client) partnersPath(rest string) string {
 	if c.sandbox {
-		return "/sandbox/partners/perks" + rest
+		return "/sandbox/partners" + rest
 	}
-	return "/partners/perks" + rest
+	return "/partners" + rest
 }
 
 // safe tells whether a method changes nothing (RFC 9110, section 9.2.1).

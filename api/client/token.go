@@ -35,7 +35,7 @@ func (c *Client) token(ctx context.Context, credentials Credentials) (api.Token,
 	basic := base64.StdEncoding.EncodeToString([]byte(credentials.ID + ":" + credentials.Secret))
 	header := map[string]string{"Content-Type": "application/json", "Authorization": "Basic " + basic}
 	// A token that is issued but lost changes nothing.
-	call := call{method: http.MethodPost, path: "/auth/token", header: header, body: []byte("{}"), repeatable: true}
+	call := call{method: http.MethodPost, path: "/auth/token", header: header, body: []byte("{}"), repeatable: true, isRead: true}
 	var response tokenResponse
 	res, err := c.fetch(ctx, call, &response)
 	if err != nil {

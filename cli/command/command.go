@@ -225,3 +225,37 @@ func Quote(words []string) string {
 	}
 	return strings.Join(quoted, " ")
 }
+
+// IfMatchFlag is the flag with the ETag of the version that a change is for.
+const IfMatchFlag = "if-match"
+
+// IfMatchOf returns the ETag of --if-match with its quotes, "" without the flag. It refuses an empty one, which a script may
+// pass after a failed lookup: the change would be unguarded.
+func IfMatchOf(cmd *cobra.Command, tag string) (string, error) {
+	if !cmd.Flags().Changed(IfMatchFlag) {
+		return "", nil
+	}
+	if problem := EntityTagRule(tag); problem != "" {
+		return "", Usagef("--%s %s.", IfMatchFlag, problem)
+	}
+	return EntityTag(tag), nil
+}
+
+// EntityTag restores the quotes of an ETag (RFC 9110, section 8.8.3) that a shell has removed.
+func EntityTag(tag string) string {
+	if tag == "" || tag == "*" || tag[0] == '"' || len(tag) > 2 && tag[:2] == "W/" {
+		return tag
+	}
+	return `"` + tag + `"`
+}
+
+// EntityTagRule returns what is wrong with an ETag, or "". It refuses an empty one, whose author meant to guard the change.
+func EntityTagRule(tag string) string {
+	switch {
+	case tag == "":
+		return "must not be empty; leave it out to accept any version"
+	case strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' || r > '~' }):
+		return "must be printable ASCII"
+	}
+	return ""
+}

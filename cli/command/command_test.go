@@ -74,3 +74,11 @@ func TestUsageErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestEntityTag(t *testing.T) {
+	for tag, want := range map[string]string{"": "", "*": "*", "abc": `"abc"`, `"abc"`: `"abc"`, `W/"abc"`: `W/"abc"`} {
+		if got := command.EntityTag(tag); got != want {
+			t.Errorf("EntityTag(%q) = %q, want %q", tag, got, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"path/filepath"
@@ -79,6 +80,14 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 		return v.perks
 	case "perk redeem":
 		return first(v.perks)
+	case "user can":
+		return second(v.perks)
+	case "redemption get":
+		return v.redemptions("")
+	case "redemption approve", "redemption reject":
+		return v.redemptions(api.StatusPending)
+	case "redemption void":
+		return v.redemptions(api.StatusApproved)
 	case "profile use", "profile delete":
 		return first(v.profiles)
 	case "api":
@@ -106,6 +115,10 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return propertyFields
 	case "profile":
 		return v.profiles
+	case "perk":
+		return v.perks
+	case "status":
+		return Fixed("pending", "approved", "rejected", "voided")
 	case "category":
 		return v.categories
 	case "city":
@@ -130,6 +143,9 @@ func sortKeys(cmd *cobra.Command) []string {
 	if kind, err := cmd.Flags().GetString("type"); err == nil && kind == "redeemed" {
 		fields = api.RedemptionSortFields()
 	}
+	if path(cmd) == "redemption list" {
+		fields = api.RedemptionRecordSortFields()
+	}
 	var keys []string
 	for _, field := range fields {
 		keys = append(keys, field, "-"+field)
@@ -152,6 +168,15 @@ func first(complete cobra.CompletionFunc) cobra.CompletionFunc {
 			return cobra.NoFileCompletions(cmd, args, typed)
 		}
 		return complete(cmd, args, typed)
+	}
+}
+
+func second(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return cobra.NoFileCompletions(cmd, args, typed)
+		}
+		return complete(cmd, nil, typed)
 	}
 }
 
@@ -332,6 +357,26 @@ func (v *values) perks(_ *cobra.Command, args []string, typed string) ([]string,
 	return offer(ids), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
+// redemptions completes the ids of the newest redemptions with the status, or of all.
+func (v *values) redemptions(status api.RedemptionStatus) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		known := v.ask("redemptions "+string(status), func(ctx context.Context, c *client.Client) (r reply, err error) {
+			options := client.RedemptionListOptions{RedemptionFilter: api.RedemptionFilter{Status: status}, ListOptions: client.ListOptions{PerPage: api.MaxPerPage}}
+			for page, err := range c.RedemptionPages(ctx, options) {
+				for _, redemption := range page.Data {
+					r.Items = append(r.Items, item{ID: redemption.ID, Title: describe(fmt.Sprintf("%s by %s, %s", redemption.PerkID, redemption.UserID, redemption.Status))})
+				}
+				return r, err
+			}
+			return r, nil
+		})
+		found := slices.DeleteFunc(slices.Clone(known.Items), func(redemption item) bool {
+			return slices.Contains(args, redemption.ID) || !strings.HasPrefix(redemption.ID, typed) && !hasWords(redemption.Title, typed)
+		})
+		return offer(found), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
 // categories completes ids: unlike names, they have no characters that a shell interprets.
 func (v *values) categories(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	known := v.ask("categories", func(ctx context.Context, c *client.Client) (reply, error) {
@@ -394,6 +439,12 @@ func recordFields(cmd *cobra.Command) []string {
 		return output.FieldsOf(api.Category{})
 	case "perk redeem":
 		return output.FieldsOf(api.Redemption{})
+	case "redemption list", "redemption approve", "redemption reject", "redemption void":
+		return output.FieldsOf(api.RedemptionRecord{})
+	case "redemption get":
+		return append(output.FieldsOf(api.RedemptionRecord{}), "etag")
+	case "user can":
+		return output.FieldsOf(api.Eligibility{})
 	case "user perks":
 		if kind, err := cmd.Flags().GetString("type"); err == nil && kind == "redeemed" {
 			return output.FieldsOf(api.Redemption{})

@@ -9,6 +9,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/list"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -30,7 +31,7 @@ func New(s *session.Session) *cobra.Command {
 }
 
 func newList(s *session.Session) *cobra.Command {
-	var flags ListFlags
+	var flags list.Flags
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List perks",
@@ -41,28 +42,31 @@ func newList(s *session.Session) *cobra.Command {
 			"  perksctl perk list --all --output jsonl > perks.jsonl",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) pagesOf[api.Perk] {
+			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) list.Pages[api.Perk] {
 				return c.PerkPages(cmd.Context(), options)
 			})
 		},
 	}
 	flags.Bind(cmd, api.PerkSortFields())
-	BindFilters(cmd)
+	list.BindFilter(cmd, api.PerkFilterFields)
 	return cmd
 }
 
-func listPerks(cmd *cobra.Command, s *session.Session, flags ListFlags, pages func(*client.Client, client.PerkListOptions) pagesOf[api.Perk]) error {
+func listPerks(cmd *cobra.Command, s *session.Session, flags list.Flags, pages func(*client.Client, client.PerkListOptions) list.Pages[api.Perk]) error {
 	if err := flags.Check(cmd); err != nil {
 		return err
 	}
-	filter, err := ReadFilters(cmd)
+	if cmd.Flags().Changed("radius") && !cmd.Flags().Changed("near") {
+		return command.Usagef("--radius needs --near LAT,LNG.")
+	}
+	filter, err := list.ReadFilter(cmd, api.PerkFilterFields)
 	if err != nil {
 		return err
 	}
-	if err := flags.CheckSort(s.Streams, api.PerkSortFields(), filter); err != nil {
+	if err := flags.CheckSort(s.Streams, api.PerkSortFields(), filter.Near != nil); err != nil {
 		return err
 	}
-	return showPages(cmd, s, flags, listView, func(c *client.Client) pagesOf[api.Perk] {
+	return list.Connect(cmd, s, flags, listView, func(c *client.Client) list.Pages[api.Perk] {
 		return pages(c, client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter})
 	})
 }
@@ -116,8 +120,8 @@ func NewUser(s *session.Session) *cobra.Command {
 		Use:     "user",
 		Aliases: []string{"users"},
 		Short:   "See what users can redeem and have redeemed",
-		Example: "  perksctl user perks alice\n  perksctl user perks alice --type redeemed",
-	}, newPerks(s))
+		Example: "  perksctl user perks alice\n  perksctl user perks alice --type redeemed\n  perksctl user can alice spa-day",
+	}, newPerks(s), newCan(s))
 }
 
 const (
@@ -127,7 +131,7 @@ const (
 
 func newPerks(s *session.Session) *cobra.Command {
 	var kind string
-	var flags ListFlags
+	var flags list.Flags
 	cmd := &cobra.Command{
 		Use:   "perks USER",
 		Short: "List what a user can redeem, or has redeemed",
@@ -142,18 +146,18 @@ func newPerks(s *session.Session) *cobra.Command {
 			if kind == redeemed {
 				return listRedeemed(cmd, s, args[0], flags)
 			}
-			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) pagesOf[api.Perk] {
+			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) list.Pages[api.Perk] {
 				return c.UserPerkPages(cmd.Context(), args[0], options)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&kind, "type", available, "what to list: available or redeemed")
 	flags.Bind(cmd, api.PerkSortFields())
-	BindFilters(cmd)
+	list.BindFilter(cmd, api.PerkFilterFields)
 	return cmd
 }
 
-func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags ListFlags) error {
+func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags list.Flags) error {
 	for _, field := range api.PerkFilterFields {
 		if cmd.Flags().Changed(field.Flag) {
 			return command.Usagef("--%s filters perks, so it does not go with --type redeemed.", field.Flag)
@@ -162,11 +166,36 @@ func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags L
 	if err := flags.Check(cmd); err != nil {
 		return err
 	}
-	if err := flags.CheckSort(s.Streams, api.RedemptionSortFields(), api.PerkFilter{}); err != nil {
+	if err := flags.CheckSort(s.Streams, api.RedemptionSortFields(), false); err != nil {
 		return err
 	}
 	view := output.View{Columns: []string{"id", "perk_id", "status", "redeemed_at"}, ID: "id"}
-	return showPages(cmd, s, flags, view, func(c *client.Client) pagesOf[api.Redemption] {
+	return list.Connect(cmd, s, flags, view, func(c *client.Client) list.Pages[api.Redemption] {
 		return c.UserRedemptionPages(cmd.Context(), userID, flags.Options())
 	})
+}
+
+func newCan(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "can USER PERK",
+		Short: "Say whether a user can redeem a perk now, and if not, why",
+		Long: "Say whether a user can redeem a perk now, and if not, why, by the rules that redeeming uses. Nothing is redeemed.\n" +
+			"The exit code is 0 if the user can, 6 if not, and 5 if there is no such user or perk.",
+		Example: "  perksctl user can alice spa-day\n  perksctl user can alice spa-day --quiet && perksctl perk redeem spa-day --user alice",
+		Args:    command.Exactly("USER", "PERK"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			printer, c, err := session.Begin[api.Eligibility](s, output.View{ID: "perk_id"})
+			if err != nil {
+				return err
+			}
+			answer, err := c.Eligibility(cmd.Context(), args[1], args[0])
+			if err != nil {
+				return err
+			}
+			if err := printer.One(cmd.Context(), answer); err != nil || answer.Eligible {
+				return err
+			}
+			return answer.Refusal()
+		},
+	}
 }

@@ -27,7 +27,7 @@ func newDelete(s *session.Session) *cobra.Command {
 		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes\n" + deleteFileExample,
 		Args:    command.OrFile(&file.File, command.AtLeastOne("ID")),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := file.Check(cmd, ifMatchFlag); err != nil {
+			if err := file.Check(cmd, command.IfMatchFlag); err != nil {
 				return err
 			}
 			if file.File != "" {
@@ -37,7 +37,7 @@ func newDelete(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			tag, err := ifMatchOf(cmd, ifMatch)
+			tag, err := command.IfMatchOf(cmd, ifMatch)
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func newDelete(s *session.Session) *cobra.Command {
 			return runDelete(cmd.Context(), s, edits, yes, file.DryRun)
 		},
 	}
-	cmd.Flags().StringVar(&ifMatch, ifMatchFlag, "", "delete it only if this `ETag` is current")
+	cmd.Flags().StringVar(&ifMatch, command.IfMatchFlag, "", "delete it only if this `ETag` is current")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	file.Bind(cmd)
 	return cmd

@@ -72,28 +72,6 @@ func checkNotSandbox(s *session.Session) error {
 	return err
 }
 
-// entityTag restores the quotes of an ETag (RFC 9110, section 8.8.3) that a shell has removed.
-func entityTag(tag string) string {
-	if tag == "" || tag == "*" || tag[0] == '"' || len(tag) > 2 && tag[:2] == "W/" {
-		return tag
-	}
-	return `"` + tag + `"`
-}
-
-// ifMatchOf returns the ETag of --if-match with its quotes, "" without the flag. It refuses an empty one, which a script may
-// pass after a failed lookup: the change would be unguarded.
-func ifMatchOf(cmd *cobra.Command, tag string) (string, error) {
-	if !cmd.Flags().Changed(ifMatchFlag) {
-		return "", nil
-	}
-	if problem := entityTagRule(tag); problem != "" {
-		return "", command.Usagef("--%s %s.", ifMatchFlag, problem)
-	}
-	return entityTag(tag), nil
-}
-
-const ifMatchFlag = "if-match"
-
 // begin makes the printer of a command that changes properties, and checks that it may.
 func begin(s *session.Session) (*output.Printer[done], error) {
 	printer, err := output.New[done](s.Output, s.Streams, output.View{ID: "propertyId"})
@@ -163,7 +141,7 @@ func newUpdate(s *session.Session) *cobra.Command {
 			updateFileExample,
 		Args: command.OrFile(&file.File, command.Exactly("ID")),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			about := []string{"set", "from-file", ifMatchFlag}
+			about := []string{"set", "from-file", command.IfMatchFlag}
 			for _, field := range api.PropertyPatchFields() {
 				about = append(about, flagOf(field))
 			}
@@ -181,7 +159,7 @@ func newUpdate(s *session.Session) *cobra.Command {
 				return err
 			}
 			e.ID = ids[0]
-			if e.ETag, err = ifMatchOf(cmd, e.ETag); err != nil {
+			if e.ETag, err = command.IfMatchOf(cmd, e.ETag); err != nil {
 				return err
 			}
 			if err := changes.read(cmd, &e, s.Streams.In); err != nil {
@@ -191,7 +169,7 @@ func newUpdate(s *session.Session) *cobra.Command {
 		},
 	}
 	changes.bind(cmd)
-	cmd.Flags().StringVar(&e.ETag, ifMatchFlag, "", "change it only if this `ETag` is current")
+	cmd.Flags().StringVar(&e.ETag, command.IfMatchFlag, "", "change it only if this `ETag` is current")
 	file.Bind(cmd)
 	return cmd
 }

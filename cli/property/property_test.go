@@ -10,14 +10,6 @@ import (
 	"example.com/perks/api/client"
 )
 
-func TestEntityTag(t *testing.T) {
-	for tag, want := range map[string]string{"": "", "*": "*", "abc": `"abc"`, `"abc"`: `"abc"`, `W/"abc"`: `W/"abc"`} {
-		if got := entityTag(tag); got != want {
-			t.Errorf("entityTag(%q) = %q, want %q", tag, got, want)
-		}
-	}
-}
-
 func TestParseIDs(t *testing.T) {
 	for arg, ok := range map[string]bool{"1": true, "9223372036854775807": true, "0": false, "-1": false, "1.0": false, "x": false, "": false, "9223372036854775808": false} {
 		if _, err := parseIDs([]string{arg}); (err == nil) != ok {

@@ -17,6 +17,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
+	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
 
@@ -58,29 +59,18 @@ func readIfMatch(values bulk.Row, problems api.FieldErrors) string {
 		var tag string
 		problem := value.Text(&tag)
 		if problem == "" {
-			problem = entityTagRule(tag)
+			problem = command.EntityTagRule(tag)
 		}
 		if problem != "" {
 			problems.Add(value.Name, "%s", problem)
 			continue
 		}
-		tags[column] = entityTag(tag)
+		tags[column] = command.EntityTag(tag)
 	}
 	if len(tags) == 2 && tags[ifMatchColumn] != tags[etagColumn] {
 		problems.Add(ifMatchColumn, "differs from etag; leave one of them out")
 	}
 	return cmp.Or(tags[ifMatchColumn], tags[etagColumn])
-}
-
-// entityTagRule returns what is wrong with an ETag, or "". It refuses an empty one, whose author meant to guard the change.
-func entityTagRule(tag string) string {
-	switch {
-	case tag == "":
-		return "must not be empty; leave it out to accept any version"
-	case strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' || r > '~' }):
-		return "must be printable ASCII"
-	}
-	return ""
 }
 
 // updateColumns are the columns of a file of changes. None is ignored: an edited owner in an export must fail, as it cannot be

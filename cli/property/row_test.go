@@ -123,7 +123,7 @@ func FuzzParseUpdateRow(f *testing.F) {
 				continue
 			}
 			patch := e.Patch
-			if e.ID <= 0 || patch.IsEmpty() || e.ETag != "" && entityTagRule(e.ETag) != "" {
+			if e.ID <= 0 || patch.IsEmpty() || e.ETag != "" && command.EntityTagRule(e.ETag) != "" {
 				t.Errorf("%+v", e)
 			}
 			body, err := json.Marshal(patch)
@@ -153,7 +153,7 @@ func FuzzParseDeleteRow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file string) {
 		for _, row := range readable(file) {
 			e, err := parseDeleteRow(deleteColumns(), row)
-			if err == nil && (e.ID <= 0 || e.ETag != "" && entityTagRule(e.ETag) != "") {
+			if err == nil && (e.ID <= 0 || e.ETag != "" && command.EntityTagRule(e.ETag) != "") {
 				t.Errorf("%+v", e)
 			}
 		}

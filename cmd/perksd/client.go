@@ -71,7 +71,7 @@ func (p *program) clientCreateCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "the client's name (required)")
 	cmd.Flags().StringVar(&o.id, "id", "", "the client's id (default: derived from the name)")
-	cmd.Flags().StringVar(&o.scope, "scope", "", "the scopes of its tokens, separated by commas (default: all of "+strings.ReplaceAll(api.AllScopes().String(), " ", ",")+")")
+	cmd.Flags().StringVar(&o.scope, "scope", "", "the scopes of its tokens, separated by commas, of "+listed(api.AllScopes())+" (default "+listed(api.DefaultScopes())+")")
 	cmd.Flags().BoolVar(&o.sandboxOnly, "sandbox-only", false, "allow only the sandbox addresses")
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -104,11 +104,11 @@ func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (none
 		return none, usagef(cmd, "%w", err)
 	}
 	if len(scopes) == 0 {
-		// An empty variable in a script must not grant every scope.
+		// An empty variable in a script must not grant what it does not name.
 		if cmd.Flags().Changed("scope") {
-			return none, usagef(cmd, "--scope names no scope; leave it out for all of them")
+			return none, usagef(cmd, "--scope names no scope; leave it out for %s", listed(api.DefaultScopes()))
 		}
-		scopes = api.AllScopes()
+		scopes = api.DefaultScopes()
 	}
 	if o.id == "" {
 		if o.id, err = newClientID(o.name, random); err != nil {
@@ -123,6 +123,9 @@ func (o *clientCreateOptions) client(cmd *cobra.Command, random io.Reader) (none
 	}
 	return store.Client{ID: o.id, Name: o.name, Scopes: scopes, SandboxOnly: o.sandboxOnly}, nil
 }
+
+// listed writes scopes as the flag takes them.
+func listed(scopes api.Scopes) string { return strings.ReplaceAll(scopes.String(), " ", ",") }
 
 // clientNameProblem allows only names that can be printed on a terminal.
 func clientNameProblem(name string) string {

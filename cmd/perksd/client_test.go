@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -67,8 +68,8 @@ func TestClientCreateRefuses(t *testing.T) {
 	o.refuses(exitUsage, "--name must not contain control characters"+more, "client", "create", "--name", "left\u202eright")
 	o.refuses(exitUsage, "--name must be at most 120 characters long"+more, "client", "create", "--name", strings.Repeat("é", 121))
 	o.refuses(exitUsage, "--id must be 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'"+more, "client", "create", "--name", "X", "--id", "a:b")
-	o.refuses(exitUsage, "--scope names no scope; leave it out for all of them"+more, "client", "create", "--name", "X", "--scope", " ")
-	o.refuses(exitUsage, `Some values are not valid. (scope "perks:all" is not a scope; the scopes are perks:read perks:redeem properties:read properties:write)`+more,
+	o.refuses(exitUsage, "--scope names no scope; leave it out for perks:read,perks:redeem,properties:read,properties:write,redemptions:read"+more, "client", "create", "--name", "X", "--scope", " ")
+	o.refuses(exitUsage, `Some values are not valid. (scope "perks:all" is not a scope; the scopes are `+api.AllScopes().String()+`)`+more,
 		"client", "create", "--name", "X", "--scope", "perks:all")
 }
 

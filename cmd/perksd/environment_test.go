@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"example.com/perks/api"
 )
 
 // inEnvironment returns a value that differs from the default, and how the flag shows it.
@@ -87,7 +89,7 @@ func TestFlagsOfOneCommandHaveNoVariables(t *testing.T) {
 	} {
 		o.env["PERKSD_"+name] = value
 	}
-	for _, args := range [][]string{{"migrate"}, {"redemption", "list"}, {"export", "perks"}, {"client", "update", "full", "--scope", "perks:read perks:redeem properties:read properties:write"}} {
+	for _, args := range [][]string{{"migrate"}, {"redemption", "list"}, {"export", "perks"}, {"client", "update", "full", "--scope", api.DefaultScopes().String()}} {
 		if got := o.run(args...); got.code != exitDone {
 			t.Errorf("perksd %v: %+v", args, got)
 		}
@@ -126,7 +128,7 @@ func TestTheDatabaseComesFromTheEnvironmentOrItsFlag(t *testing.T) {
 	other := "sqlite:" + o.path("other.db")
 	o.must("client", "create", "--name", "By flag", "--id", "flag", "--database", other)
 	equal(t, "the database of the flag", `[
-  {"client_id":"flag","name":"By flag","scope":"perks:read perks:redeem properties:read properties:write","sandbox_only":false,"disabled":false,"created_at":"2026-06-15T12:00:00Z"}
+  {"client_id":"flag","name":"By flag","scope":"perks:read perks:redeem properties:read properties:write redemptions:read","sandbox_only":false,"disabled":false,"created_at":"2026-06-15T12:00:00Z"}
 ]
 `, o.must("client", "list", "-o", "json", "--database", other))
 }

@@ -106,7 +106,7 @@ func TestAnEmptyExportHasTheHeader(t *testing.T) {
 	o := newOperator(t)
 	o.must("migrate")
 	for kind, want := range map[string]string{
-		"users": "id\n", "categories": "id,category_name\n", "redemptions": "id,perk_id,user_id,redeemed_at,status,metadata,client_id\n",
+		"users": "id\n", "categories": "id,category_name\n", "redemptions": "id,perk_id,user_id,redeemed_at,status,metadata,client_id,decided_at,reason\n",
 	} {
 		equal(t, "export "+kind, want, o.must("export", kind))
 		equal(t, "export "+kind+" -o jsonl", "", o.must("export", kind, "-o", "jsonl"))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"example.com/perks/api"
 	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/servertest"
 )
@@ -36,7 +37,7 @@ func newHostileFixture(t *testing.T) *hostileFixture {
 	x.env["PERKSD_SANDBOX_DATABASE"] = servertest.DatabaseAddress(t)
 	x.must("migrate", "--sandbox")
 	var created clientView
-	if err := json.Unmarshal([]byte(x.must("client", "create", "--name", "Till", "--id", "till", "-o", "json")), &created); err != nil {
+	if err := json.Unmarshal([]byte(x.must("client", "create", "--name", "Till", "--id", "till", "--scope", listed(api.AllScopes()), "-o", "json")), &created); err != nil {
 		t.Fatal(err)
 	}
 	v, u := quoted(t, hostileText), quoted(t, hostileID)

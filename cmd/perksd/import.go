@@ -330,7 +330,7 @@ func printable(text string) string {
 }
 
 // redemptionColumns are the CSV columns of redemptions. Those of other records are the columns that import reads.
-var redemptionColumns = []string{"id", "perk_id", "user_id", "redeemed_at", "status", "metadata", "client_id"}
+var redemptionColumns = []string{"id", "perk_id", "user_id", "redeemed_at", "status", "metadata", "client_id", "decided_at", "reason"}
 
 func (p *program) exportCommand() *cobra.Command {
 	return group("export", "Export records to stdout",
@@ -338,7 +338,7 @@ func (p *program) exportCommand() *cobra.Command {
 		exportOf(p, "categories", store.CategoryFields(), store.Store.ExportCategories),
 		exportOf(p, "users", store.UserFields(), store.Store.ExportUsers),
 		exportOf(p, "properties", store.PropertyFields(), store.Store.ExportProperties),
-		exportOf(p, "redemptions", redemptionColumns, func(db store.Store, ctx context.Context) iter.Seq2[store.RedemptionRecord, error] {
+		exportOf(p, "redemptions", redemptionColumns, func(db store.Store, ctx context.Context) iter.Seq2[api.RedemptionRecord, error] {
 			return db.ExportRedemptions(ctx, api.RedemptionStatus(""))
 		}),
 	)

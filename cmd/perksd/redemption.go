@@ -11,28 +11,27 @@ import (
 	"example.com/perks/store"
 )
 
-var decidedTable = table[api.Redemption]{
-	columns: []string{"ID", "PERK", "USER", "STATUS", "REDEEMED_AT"},
-	cells: func(r api.Redemption) []string {
-		return []string{r.ID, r.PerkID, r.UserID, string(r.Status), timeText(r.RedeemedAt)}
+var redemptionTable = table[api.RedemptionRecord]{
+	columns: []string{"ID", "PERK", "USER", "STATUS", "REDEEMED_AT", "CLIENT"},
+	cells: func(r api.RedemptionRecord) []string {
+		return []string{r.ID, r.PerkID, r.UserID, string(r.Status), timeText(r.RedeemedAt), r.ClientID}
 	},
-}
-
-var redemptionTable = table[store.RedemptionRecord]{
-	columns: append(decidedTable.columns, "CLIENT"),
-	cells:   func(r store.RedemptionRecord) []string { return append(decidedTable.cells(r.Redemption), r.ClientID) },
 }
 
 func (p *program) redemptionCommand() *cobra.Command {
 	return group("redemption", "List and decide redemptions",
 		p.redemptionListCommand(),
-		p.redemptionDecideCommand("approve", "Approve a pending redemption", api.StatusApproved),
-		p.redemptionDecideCommand("reject", "Reject a pending redemption", api.StatusRejected),
+		p.redemptionDecideCommand("approve", "Approve a pending redemption", "", api.StatusApproved),
+		p.redemptionDecideCommand("reject", "Reject a pending redemption", freesAgain, api.StatusRejected),
+		p.redemptionDecideCommand("void", "Take back an approved redemption", freesAgain, api.StatusVoided),
 	)
 }
 
 func (p *program) redemptionListCommand() *cobra.Command {
-	status := &enumFlag{allowed: []string{string(api.StatusPending), string(api.StatusApproved), string(api.StatusRejected)}}
+	status := &enumFlag{}
+	for _, known := range api.RedemptionStatuses() {
+		status.allowed = append(status.allowed, string(known))
+	}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List redemptions, oldest first",
@@ -48,26 +47,36 @@ func (p *program) redemptionListCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) redemptionDecideCommand(verb, short string, status api.RedemptionStatus) *cobra.Command {
+// freesAgain is what follows from a redemption that is not live any more.
+const freesAgain = " That returns its unit to the stock, and the user can redeem again."
+
+func (p *program) redemptionDecideCommand(verb, short, effect string, status api.RedemptionStatus) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   verb + " ID",
 		Short: short,
-		Long:  short + ", and print it. A decision is final; rejecting frees the stock, and lets the user redeem again.",
+		Long:  short + ", and print it." + effect + "\nDoing it again changes nothing.",
 		Args:  arguments("ID"),
 	}
+	reason := cmd.Flags().String("reason", "", "why, for the audit log and those who may read the redemption")
 	output := outputFlag(cmd, "table", "json")
 	p.sandboxFlag(cmd)
-	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, args []string) error {
-		decided, err := db.DecideRedemption(ctx, api.LowerUUID(args[0]), status, p.operator, p.now())
+	decide := p.onStore(func(ctx context.Context, db store.Store, args []string) error {
+		decided, err := db.DecideRedemption(ctx, api.LowerUUID(args[0]), store.Decision{Status: status, Reason: *reason}, p.operator, p.now())
 		if err != nil {
 			return err
 		}
-		err = decidedTable.printOne(p.stdout, output.value, decided)
+		err = redemptionTable.printOne(p.stdout, output.value, decided)
 		if err == nil && p.sandbox && output.value == "table" {
 			_, err = fmt.Fprintln(p.stdout, "This was done in the sandbox.")
 		}
 		return err
 	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if problem := api.ReasonRule(*reason, false); problem != "" {
+			return usagef(cmd, "--reason %s", problem)
+		}
+		return decide(cmd, args)
+	}
 	return cmd
 }
 

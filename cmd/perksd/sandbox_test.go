@@ -49,8 +49,8 @@ func TestCommandsWorkOnTheSandbox(t *testing.T) {
 	equal(t, "export perks", o.inSandbox().must("export", "perks"), o.must("export", "perks", "--sandbox"))
 	equal(t, "export users", "id\nalice\nbob\n", o.must("export", "users", "--sandbox"))
 	equal(t, "redemption list", o.inSandbox().must("redemption", "list"), o.must("redemption", "list", "--sandbox"))
-	equal(t, "approve", `ID   PERK  USER   STATUS    REDEEMED_AT
-r-1  spa   alice  approved  2026-06-15T12:00:00Z
+	equal(t, "approve", `ID   PERK  USER   STATUS    REDEEMED_AT           CLIENT
+r-1  spa   alice  approved  2026-06-15T12:00:00Z  acme
 This was done in the sandbox.
 `, o.must("redemption", "approve", "r-1", "--sandbox"))
 	o.must("redemption", "reject", "r-2", "--sandbox", "-o", "json")
@@ -122,7 +122,7 @@ func TestEveryCommandHandlesSandbox(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"import perks", "import categories", "import users", "export perks", "export categories", "export users", "export redemptions",
-		"redemption list", "redemption approve", "redemption reject", "audit", "demo-data", "backup", "migrate"} {
+		"redemption list", "redemption approve", "redemption reject", "redemption void", "audit", "demo-data", "backup", "migrate"} {
 		if !takes["perksd "+path] {
 			t.Errorf("%s does not take --sandbox", path)
 		}

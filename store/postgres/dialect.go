@@ -17,7 +17,12 @@ var dialect = &store.Dialect{
 	Stock:             `JOIN perk_stock AS s ON s.perk_id = p.id`,
 	RedemptionColumns: redemptionColumns,
 	Redemptions:       `redemptions AS r`,
-	RedemptionPage:    redemptionPage,
+	// All redemptions of a user are sorted: they are few, because each is of another perk or not live. OFFSET 0 keeps PostgreSQL from
+	// searching an index of all redemptions.
+	RedemptionsOfUser: `(SELECT * FROM redemptions WHERE user_id = @user OFFSET 0) AS r`,
+	RedemptionPerk:    `r.perk_id`,
+	PerkKey:           `id`,
+	RedemptionOrder:   store.RedemptionOrder(`r.perk_id`),
 	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, 0::bigint AS entry, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,

@@ -119,11 +119,12 @@ func redemptionsAreLookedUp(t *testing.T, db *DB) {
 				if sort != "" {
 					keys = sortedBy(t, sort)
 				}
-				text, err := redemptionPage(keys)
+				query := store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: user}, Sort: keys, Window: store.Window{Page: 1, PerPage: perPage}}
+				parts, args, err := dialect.RedemptionPage(query)
 				if err != nil {
 					return err
 				}
-				p := plan{what: fmt.Sprintf("redemptions of %s, sorted by %q", user, sort), text: explain(t, v, text, customPlan, user, perPage, 0)}
+				p := plan{what: fmt.Sprintf("redemptions of %s, sorted by %q", user, sort), text: explain(t, v, parts[0], customPlan, args)}
 				p.requireSteps(t, "user_id = '"+user+"'")
 				p.requireWithout(t, "Seq Scan")
 				p.requireWithout(t, "Filter: (user_id")

@@ -126,6 +126,11 @@ type view struct {
 }
 
 func (v view) Query(text string, args ...any) (store.Rows, error) {
+	for i, arg := range args {
+		if named, ok := arg.(store.Named); ok {
+			args[i] = pgx.NamedArgs(named)
+		}
+	}
 	found, err := v.from.Query(v.ctx, text, args...)
 	return rows{found}, err
 }

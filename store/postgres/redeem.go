@@ -341,16 +341,16 @@ func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
 const redemptionColumns = `r.id, r.perk_id, r.user_id, r.redeemed_at, r.status, r.metadata`
 
 // Redemption locks the perk's stock, as redeeming does. The redemption's perk never changes, so it can be read before the lock.
-func (s *session) Redemption(id string) (api.Redemption, error) {
+func (s *session) Redemption(id string) (api.RedemptionRecord, error) {
 	missing := store.RedemptionNotFound(id)
 	perkID, err := store.OneOr(missing, s, store.ScanValue[string], `SELECT perk_id FROM redemptions WHERE id = $1`, id)
 	if err != nil {
-		return api.Redemption{}, err
+		return api.RedemptionRecord{}, err
 	}
 	if err := s.exec(lockStocks, []string{perkID}); err != nil {
-		return api.Redemption{}, err
+		return api.RedemptionRecord{}, err
 	}
-	return store.OneOr(missing, s, store.ScanRedemption, `SELECT `+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)
+	return store.OneOr(missing, s, store.ScanRedemptionRecord, `SELECT `+store.RecordColumns+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)
 }
 
 func (s *session) GiveBack(r api.Redemption) error {
@@ -364,17 +364,4 @@ func (s *session) PurgeIdempotencyKeys(before time.Time, most int) (int64, error
 			SELECT client_id, key FROM idempotency_keys
 			WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 		DELETE FROM idempotency_keys AS k USING old WHERE k.client_id = old.client_id AND k.key = old.key`, before, most)
-}
-
-var redemptionOrder = store.RedemptionOrder(`r.perk_id`)
-
-// redemptionPage reads a page of the redemptions of user $1, all of which are sorted: they are few, because each is of another perk or
-// rejected. OFFSET 0 keeps PostgreSQL from searching an index of all redemptions.
-func redemptionPage(sort []api.SortKey) (string, error) {
-	order, err := redemptionOrder.By(sort, false)
-	if err != nil {
-		return "", err
-	}
-	return `SELECT ` + redemptionColumns + ` FROM (SELECT * FROM redemptions WHERE user_id = $1 OFFSET 0) AS r
-		ORDER BY ` + order + ` LIMIT $2 OFFSET $3`, nil
 }

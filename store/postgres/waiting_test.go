@@ -80,7 +80,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 				INSERT INTO redemptions VALUES ('r', 'p', 'u', 'shop', now(), 'pending', 'pending', '{}')`,
 			other: `SELECT 1 FROM perk_stock FOR UPDATE; UPDATE redemptions SET status = 'approved'`,
 			write: func(ctx context.Context, db *DB) error {
-				_, err := db.DecideRedemption(ctx, "r", api.StatusRejected, store.Operator, day)
+				_, err := db.DecideRedemption(ctx, "r", store.Decision{Status: api.StatusRejected}, store.Operator, day)
 				return err
 			},
 			want: api.CodeConflict,

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"fmt"
 
-	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -12,17 +11,18 @@ var dialect = &store.Dialect{
 	Stock:             `CROSS JOIN perk_stock AS s ON s.perk = p.row`,
 	RedemptionColumns: redemptionColumns,
 	Redemptions:       `redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk`,
-	RedemptionPage: func(sort []api.SortKey) (string, error) {
-		order, err := redemptionOrder.By(sort, false)
-		return `SELECT ` + redemptionColumns + ` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk
-			WHERE r.user_id = $1 ORDER BY ` + order + ` LIMIT $2 OFFSET $3`, err
-	},
+	RedemptionsOfUser: `redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk`,
+	RedemptionPerk:    `r.perk`,
+	PerkKey:           `row`,
+	RedemptionOrder:   store.RedemptionOrder(`p.id`),
+	NoIndex:           `+`,
 	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, r.row AS seq, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,
 				r.id, p.id AS perk, r.user_id, r.client_id, r.first_status, r.metadata
 			FROM redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk`,
-		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `r.client_id`},
+		// The + keeps SQLite from reading all redemptions of a client, of which a follower wants the last.
+		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `+r.client_id`},
 	},
 	AuditEntries: store.AuditSource{
 		Select: `

@@ -180,7 +180,7 @@ func TestOthersWriteDuringALargeImport(t *testing.T) {
 				status = api.StatusRejected
 				rejected.Add(1)
 			}
-			if _, err := serving.DecideRedemption(t.Context(), fmt.Sprint(before), status, store.Operator, asOf); err != nil {
+			if _, err := serving.DecideRedemption(t.Context(), fmt.Sprint(before), store.Decision{Status: status}, store.Operator, asOf); err != nil {
 				t.Errorf("a decision after slice %d: %v", slices, err)
 			}
 		}

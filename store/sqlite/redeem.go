@@ -59,8 +59,6 @@ func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error
 	return store.RedeemResult{Redemption: made}, err
 }
 
-var redemptionOrder = store.RedemptionOrder(`p.id`)
-
 const redemptionColumns = `r.id, p.id, r.user_id, r.redeemed_at, r.status, r.metadata`
 
 // firstReplyColumns are those of a redemption as it was made. Only its status can have changed since.
@@ -166,9 +164,9 @@ func (s *session) createUser(attempt store.RedeemAttempt) error {
 		nil, store.CreatedUser{ID: attempt.UserID, RedemptionID: attempt.ID})
 }
 
-func (s *session) Redemption(id string) (api.Redemption, error) {
-	return store.OneOr(store.RedemptionNotFound(id), s, store.ScanRedemption, `
-		SELECT `+redemptionColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, id)
+func (s *session) Redemption(id string) (api.RedemptionRecord, error) {
+	return store.OneOr(store.RedemptionNotFound(id), s, store.ScanRedemptionRecord, `
+		SELECT `+store.RecordColumns+redemptionColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.id = ?`, id)
 }
 
 func (s *session) GiveBack(r api.Redemption) error {

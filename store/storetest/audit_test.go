@@ -33,10 +33,11 @@ var auditTests = []test{
 		f.addUsers("ann")
 		f.addPerks(perk("p", manual))
 		made := f.redeem(attempt("p", "ann")).Redemption
-		decided := must(f.DecideRedemption(f.ctx, made.ID, api.StatusRejected, store.Operator, now))(f)
+		before := must(f.Redemption(f.ctx, made.ID))(f)
+		decided := must(f.DecideRedemption(f.ctx, made.ID, store.Decision{Status: api.StatusRejected, Reason: "too late"}, store.Operator, now))(f)
 		f.sameEntries("redemption/"+made.ID, []store.AuditEntry{
 			{At: now, Actor: "client/shop", Action: store.ActionRedeem, Before: asJSON(nil), After: asJSON(made)},
-			{At: now, Actor: store.Operator, Action: store.ActionReject, Before: asJSON(made), After: asJSON(decided)},
+			{At: now, Actor: store.Operator, Action: store.ActionReject, Before: asJSON(before), After: asJSON(decided)},
 		})
 	}},
 	{"a client's entries hold no secret", func(f *fixture) {
@@ -91,7 +92,7 @@ var auditTests = []test{
 		early := attempt("m", "bob")
 		early.At = at(2)
 		f.redeem(early)
-		must(f.DecideRedemption(f.ctx, "m-bob", api.StatusApproved, store.Operator, at(3)))(f)
+		must(f.DecideRedemption(f.ctx, "m-bob", store.Decision{Status: api.StatusApproved}, store.Operator, at(3)))(f)
 		f.equal("actions", f.actions(""), []string{
 			store.ActionImportUsers, store.ActionImportPerks, store.ActionCreateClient, store.ActionImportProperties,
 			store.ActionRedeem, store.ActionApprove, store.ActionUpdateProperty, store.ActionRedeem,
@@ -269,7 +270,7 @@ func (f *fixture) fillAudit() {
 		f.redeem(a)
 	}
 	redeem("m", hour(1))
-	must(f.DecideRedemption(f.ctx, "m-ann", api.StatusApproved, store.OperatorActor("ann"), hour(2)))(f)
+	must(f.DecideRedemption(f.ctx, "m-ann", store.Decision{Status: api.StatusApproved}, store.OperatorActor("ann"), hour(2)))(f)
 	f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("a"), hour(3), retitle("New")))
 	redeem("p", hour(4))
 	f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("a"), hour(5), func(store.PropertyRecord) error { return nil }))

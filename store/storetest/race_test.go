@@ -199,23 +199,36 @@ var raceTests = []test{
 				return err
 			}
 			decision := []api.RedemptionStatus{api.StatusApproved, api.StatusRejected}[i%2]
-			_, err = f.DecideRedemption(f.ctx, made.Redemption.ID, decision, store.Operator, now)
+			_, err = f.DecideRedemption(f.ctx, made.Redemption.ID, store.Decision{Status: decision}, store.Operator, now)
 			return err
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": users})
 		f.addPerks(perk("p", manual, stock(users/2)))
 		f.refuses("half of the units were freed, and none is left now", keyed(attempt("p", "1"), "again", "key", 1), api.CodeSoldOut)
 	}},
-	{"20 decisions about one redemption: one succeeds", func(f *fixture) {
+	{"20 equal decisions about one redemption are one", func(f *fixture) {
 		f.addUsers("ann", "bob", "eve")
 		f.addPerks(perk("p", manual, stock(1)))
 		f.redeem(attempt("p", "ann"))
-		counts := f.atOnce(20, func(int) error {
-			return errOf(f.DecideRedemption(f.ctx, "p-ann", api.StatusRejected, store.Operator, now))
+		counts := f.atOnce(20, func(i int) error {
+			decision := store.Decision{Status: api.StatusRejected, Reason: strconv.Itoa(i)}
+			return errOf(f.DecideRedemption(f.ctx, "p-ann", decision, store.Operator, now))
 		})
-		f.equal("outcomes", counts, map[api.Code]int{"": 1, api.CodeConflict: 19})
+		f.equal("outcomes", counts, map[api.Code]int{"": 20})
+		f.equal("entries", f.actions("redemption/p-ann"), []string{store.ActionRedeem, store.ActionReject})
 		f.redeem(attempt("p", "bob"))
 		f.refuses("the unit was freed once", attempt("p", "eve"), api.CodeSoldOut)
+	}},
+	{"of 20 opposite decisions about one redemption, those of one kind succeed", func(f *fixture) {
+		f.addUsers("ann")
+		f.addPerks(perk("p", manual))
+		f.redeem(attempt("p", "ann"))
+		counts := f.atOnce(20, func(i int) error {
+			decision := store.Decision{Status: []api.RedemptionStatus{api.StatusApproved, api.StatusRejected}[i%2]}
+			return errOf(f.DecideRedemption(f.ctx, "p-ann", decision, store.Operator, now))
+		})
+		f.equal("outcomes", counts, map[api.Code]int{"": 10, api.CodeConflict: 10})
+		f.equal("entries", len(f.actions("redemption/p-ann")), 2)
 	}},
 	{"concurrent imports of the same perks all succeed", func(f *fixture) {
 		counts := f.atOnce(6, func(i int) error {

@@ -2,8 +2,6 @@ package storetest_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
 	"time"
 
 	"example.com/perks/api"
@@ -89,14 +87,14 @@ var redeemTests = []test{
 		f.finds("available to someone new", store.PerkQuery{AvailableTo: "new", AnyUser: true}, "p", "q")
 		f.finds("available to someone known", store.PerkQuery{AvailableTo: "ann", AnyUser: true}, "p")
 		for user, want := range map[string]int64{"new": 0, "ann": 1} {
-			list := must(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: user, AnyUser: true, Window: store.Window{Page: 1, PerPage: 10}}))(f)
+			list := must(f.ListRedemptions(f.ctx, store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: user}, AnyUser: true, Window: store.Window{Page: 1, PerPage: 10}}))(f)
 			f.equal("redeemed by "+user, list.Total, want)
 			f.equal("redemptions of "+user, int64(len(list.Items)), want)
 			if list.Items == nil {
 				f.Errorf("the redemptions of %s are nil, want a list", user)
 			}
 		}
-		_, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "new", Window: store.Window{Page: 1, PerPage: 10}})
+		_, err := f.ListRedemptions(f.ctx, redeemedBy("new", 10))
 		f.fails("otherwise", err, api.CodeNotFound)
 	}},
 	{"of several reasons the first is returned", func(f *fixture) {
@@ -133,7 +131,7 @@ var redeemTests = []test{
 		f.addPerks(perk("p", manual, stock(1)))
 		first := f.redeem(attempt("p", "ann")).Redemption
 		f.refuses("while it is pending", attempt("p", "bob"), api.CodeSoldOut)
-		must(f.DecideRedemption(f.ctx, first.ID, api.StatusRejected, store.Operator, now))(f)
+		must(f.DecideRedemption(f.ctx, first.ID, store.Decision{Status: api.StatusRejected}, store.Operator, now))(f)
 		again := attempt("p", "ann")
 		again.ID = "again"
 		f.redeem(again)
@@ -180,9 +178,18 @@ var redeemTests = []test{
 }
 
 // redemptions lists all that a user has, by id.
-func (f *fixture) redemptions(user string) []api.Redemption {
+func (f *fixture) redemptions(user string) (list []api.Redemption) {
 	f.Helper()
-	return must(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: user, Window: store.Window{Page: 1, PerPage: api.MaxPerPage}}))(f).Items
+	list = []api.Redemption{}
+	for _, record := range must(f.ListRedemptions(f.ctx, redeemedBy(user, api.MaxPerPage)))(f).Items {
+		list = append(list, record.Specified())
+	}
+	return list
+}
+
+// redeemedBy selects the first page of what a user has.
+func redeemedBy(user string, perPage int) store.RedemptionQuery {
+	return store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: user}, Window: store.Window{Page: 1, PerPage: perPage}}
 }
 
 var idempotencyTests = []test{
@@ -252,7 +259,7 @@ var idempotencyTests = []test{
 		f.addPerks(perk("p", manual))
 		for user, decision := range map[string]api.RedemptionStatus{"ann": api.StatusApproved, "bob": api.StatusRejected} {
 			first := f.redeem(keyed(attempt("p", user), user, user, 1))
-			must(f.DecideRedemption(f.ctx, first.Redemption.ID, decision, store.Operator, now))(f)
+			must(f.DecideRedemption(f.ctx, first.Redemption.ID, store.Decision{Status: decision}, store.Operator, now))(f)
 			again := f.redeem(keyed(attempt("p", user), user+" again", user, 1))
 			f.equal(user, again, store.RedeemResult{Redemption: first.Redemption, Replayed: true})
 		}
@@ -273,128 +280,4 @@ var idempotencyTests = []test{
 		f.refuses("a deleted key", keyed(attempt("b", "ann"), "b again", "b", 1), api.CodeAlreadyRedeemed)
 		f.equal("a stored key", f.redeem(keyed(attempt("c", "ann"), "c again", "c", 1)).Replayed, true)
 	}},
-}
-
-var redemptionTests = []test{
-	{"a user's list has only that user's redemptions, in every status", func(f *fixture) {
-		f.addUsers("ann", "bob", "eve")
-		f.addPerks(perk("a", manual), perk("b", manual), perk("c"), perk("d", manual))
-		for _, id := range []string{"a", "b", "c", "d"} {
-			f.redeem(attempt(id, "ann"))
-		}
-		f.redeem(attempt("a", "bob"))
-		f.decide("a-ann", api.StatusApproved)
-		f.decide("b-ann", api.StatusRejected)
-		statuses := map[string]api.RedemptionStatus{}
-		for _, r := range f.redemptions("ann") {
-			statuses[r.ID] = r.Status
-		}
-		f.equal("ann's", statuses, map[string]api.RedemptionStatus{
-			"a-ann": api.StatusApproved, "b-ann": api.StatusRejected, "c-ann": api.StatusApproved, "d-ann": api.StatusPending,
-		})
-		if none := f.redemptions("eve"); none == nil || len(none) != 0 {
-			f.Errorf("eve has %#v, want an empty list", none)
-		}
-	}},
-	{"the redemptions of an unknown user are not found", func(f *fixture) {
-		_, err := f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "nobody", Window: store.Window{Page: 1, PerPage: 1}})
-		f.fails("list", err, api.CodeNotFound)
-	}},
-	{"every order of redemptions, page by page", func(f *fixture) {
-		f.addUsers("ann")
-		for i, id := range []string{"d", "B", "c", "a"} {
-			f.addPerks(perk(id))
-			if i%2 == 0 {
-				f.addPerks(perk(id, manual))
-			}
-			a := attempt(id, "ann")
-			a.ID, a.At = fmt.Sprint(i), now.Add(time.Duration(i/2)*time.Second)
-			f.redeem(a)
-		}
-		for _, test := range []struct {
-			sort []api.SortKey
-			want []string
-		}{
-			{nil, []string{"0", "1", "2", "3"}},
-			{asc("redeemed_at"), []string{"0", "1", "2", "3"}},
-			{desc("redeemed_at"), []string{"3", "2", "1", "0"}},
-			{asc("status"), []string{"1", "3", "0", "2"}},
-			{desc("status"), []string{"2", "0", "3", "1"}},
-			{asc("perk_id"), []string{"1", "3", "2", "0"}},
-			{desc("perk_id"), []string{"0", "2", "3", "1"}},
-			{asc("id"), []string{"0", "1", "2", "3"}},
-			{desc("id"), []string{"3", "2", "1", "0"}},
-			{desc("user_id"), []string{"3", "2", "1", "0"}},
-			{[]api.SortKey{{Field: "user_id"}, {Field: "id", Desc: true}, {Field: "status"}}, []string{"3", "2", "1", "0"}},
-			{[]api.SortKey{{Field: "status"}, {Field: "redeemed_at", Desc: true}}, []string{"3", "1", "2", "0"}},
-		} {
-			var ids []string
-			for page := int64(1); page <= 3; page++ {
-				query := store.RedemptionQuery{UserID: "ann", Sort: test.sort, Window: store.Window{Page: page, PerPage: 3}}
-				list := must(f.ListRedemptions(f.ctx, query))(f)
-				f.equal("total", list.Total, int64(4))
-				for _, r := range list.Items {
-					ids = append(ids, r.ID)
-				}
-			}
-			f.equal(api.FormatSort(test.sort), ids, test.want)
-		}
-	}},
-	{"a page of redemptions past the end is empty and has the right total", func(f *fixture) {
-		f.addUsers("ann")
-		f.addPerks(perk("p"))
-		f.redeem(attempt("p", "ann"))
-		list := must(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "ann", Window: store.Window{Page: math.MaxInt64, PerPage: 100}}))(f)
-		f.equal("list", list, store.List[api.Redemption]{Items: []api.Redemption{}, Total: 1})
-	}},
-	{"a decision returns the redemption as it is now", func(f *fixture) {
-		f.addUsers("ann")
-		f.addPerks(perk("p", manual))
-		want := f.redeem(attempt("p", "ann")).Redemption
-		want.Status = api.StatusApproved
-		f.equal("decided", f.decide(want.ID, api.StatusApproved), want)
-		f.equal("listed", f.redemptions("ann"), []api.Redemption{want})
-	}},
-	{"a decision is final, and so is an automatic approval", func(f *fixture) {
-		f.addUsers("ann")
-		f.addPerks(perk("a"), perk("m", manual), perk("n", manual, stock(1)))
-		f.redeem(attempt("a", "ann"))
-		f.redeem(attempt("m", "ann"))
-		f.redeem(attempt("n", "ann"))
-		f.decide("m-ann", api.StatusApproved)
-		f.decide("n-ann", api.StatusRejected)
-		for _, id := range []string{"a-ann", "m-ann", "n-ann"} {
-			for _, status := range []api.RedemptionStatus{api.StatusApproved, api.StatusRejected} {
-				f.fails(id, errOf(f.DecideRedemption(f.ctx, id, status, store.Operator, now)), api.CodeConflict)
-			}
-		}
-		f.addUsers("bob", "eve")
-		f.redeem(attempt("n", "bob"))
-		f.refuses("the unit was freed once", attempt("n", "eve"), api.CodeSoldOut)
-	}},
-	{"a decision about an unknown redemption is not found", func(f *fixture) {
-		f.fails("decide", errOf(f.DecideRedemption(f.ctx, "missing", api.StatusApproved, store.Operator, now)), api.CodeNotFound)
-	}},
-	{"a decision cannot be pending", func(f *fixture) {
-		f.addUsers("ann")
-		f.addPerks(perk("p", manual))
-		f.redeem(attempt("p", "ann"))
-		if _, err := f.DecideRedemption(f.ctx, "p-ann", api.StatusPending, store.Operator, now); err == nil {
-			f.Error("a pending redemption was decided to be pending")
-		}
-	}},
-	{"an export of redemptions is sorted by id, has the client, and can be limited to a status", func(f *fixture) {
-		f.addUsers("ann")
-		f.addPerks(perk("b"), perk("a", manual))
-		b := store.RedemptionRecord{Redemption: f.redeem(attempt("b", "ann")).Redemption, ClientID: "shop"}
-		a := store.RedemptionRecord{Redemption: f.redeem(attempt("a", "ann")).Redemption, ClientID: "shop"}
-		f.equal("all", collect(f, f.ExportRedemptions(f.ctx, "")), []store.RedemptionRecord{a, b})
-		f.equal("pending", collect(f, f.ExportRedemptions(f.ctx, api.StatusPending)), []store.RedemptionRecord{a})
-		f.equal("rejected", collect(f, f.ExportRedemptions(f.ctx, api.StatusRejected)), []store.RedemptionRecord{})
-	}},
-}
-
-func (f *fixture) decide(id string, status api.RedemptionStatus) api.Redemption {
-	f.Helper()
-	return must(f.DecideRedemption(f.ctx, id, status, store.Operator, now.Add(time.Hour)))(f)
 }

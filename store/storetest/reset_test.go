@@ -52,7 +52,7 @@ var resetTests = []test{
 		made := f.redeem(again)
 		f.equal("replayed", made.Replayed, false)
 		f.refuses("one unit, as at first", attempt("one", "ann"), api.CodeSoldOut)
-		list := must(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: "ann", Window: store.Window{Page: 1, PerPage: 10}}))(f)
+		list := must(f.ListRedemptions(f.ctx, redeemedBy("ann", 10)))(f)
 		f.equal("redemptions", list.Total, int64(0))
 	}},
 	{"a follower misses nothing of a sandbox that is filled again at once", func(f *fixture) {

@@ -113,7 +113,7 @@ var filterTests = []test{
 		}
 		f.redeem(attempt("last", "bob"))
 		f.redeem(attempt("two", "bob"))
-		_, err := f.DecideRedemption(f.ctx, "rejected-ann", api.StatusRejected, store.Operator, now)
+		_, err := f.DecideRedemption(f.ctx, "rejected-ann", store.Decision{Status: api.StatusRejected}, store.Operator, now)
 		f.must(err)
 		f.finds("ann", store.PerkQuery{AvailableTo: "ann"}, "begun", "rejected", "two")
 		f.finds("bob", store.PerkQuery{AvailableTo: "bob", PerkFilter: api.PerkFilter{IncludeExpired: true}}, "begun", "live", "pending", "rejected")

@@ -336,9 +336,11 @@ var idTests = []test{
 					return errOf(f.ListPerks(f.ctx, store.PerkQuery{AvailableTo: id, At: now, Window: window}))
 				},
 				"redemptions": func() error {
-					return errOf(f.ListRedemptions(f.ctx, store.RedemptionQuery{UserID: id, Window: window}))
+					return errOf(f.ListRedemptions(f.ctx, store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: id}, Window: window}))
 				},
-				"decide":         func() error { return errOf(f.DecideRedemption(f.ctx, id, api.StatusApproved, store.Operator, now)) },
+				"decide": func() error {
+					return errOf(f.DecideRedemption(f.ctx, id, store.Decision{Status: api.StatusApproved}, store.Operator, now))
+				},
 				"read a client":  func() error { return errOf(f.Client(f.ctx, id)) },
 				"give a secret":  func() error { return f.SetClientSecret(f.ctx, id, store.SecretHash{}, store.Operator, now) },
 				"disable client": func() error { return f.SetClientDisabled(f.ctx, id, true, store.Operator, now) },

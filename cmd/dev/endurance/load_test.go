@@ -16,7 +16,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cmd/dev/programs"
-	"example.com/perks/store"
 )
 
 // load redeems the perk "rush" continuously from several workers, each time for another user. A worker that gets no reply
@@ -239,7 +238,7 @@ func (r *replies) count() int {
 
 // check compares the replies with the database: nothing acknowledged is lost, no user has two redemptions, and no more is
 // redeemed than the stock.
-func (r *replies) check(t *testing.T, stored []store.RedemptionRecord, stock int) {
+func (r *replies) check(t *testing.T, stored []api.RedemptionRecord, stock int) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()

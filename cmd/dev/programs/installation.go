@@ -21,7 +21,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
-	"example.com/perks/store"
 )
 
 // folder holds the program while Main runs.
@@ -139,11 +138,11 @@ func (i *Installation) Client(name string) (id, secret string) {
 }
 
 // Redemptions reads the database, beside servers that may be running.
-func (i *Installation) Redemptions() []store.RedemptionRecord {
+func (i *Installation) Redemptions() []api.RedemptionRecord {
 	i.t.Helper()
-	var all []store.RedemptionRecord
+	var all []api.RedemptionRecord
 	for line := range strings.Lines(i.Must("", "export", "redemptions", "-o", "jsonl")) {
-		var r store.RedemptionRecord
+		var r api.RedemptionRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			i.t.Fatal(err)
 		}

@@ -22,8 +22,8 @@ const jsonType = "application/json"
 
 // fixtures are what a generator knows of the target.
 type fixtures struct {
-	perks, users, properties []string
-	secrets, tokens          map[string]string // by client
+	perks, users, properties, redemptions []string
+	secrets, tokens                       map[string]string // by client
 }
 
 // generator makes requests. The same seed, fixtures and number make the same request.
@@ -164,10 +164,12 @@ func (g *generator) body(d random, schema *openapi3.Schema) map[string]any {
 // value makes one that the schema of a parameter or member allows, as a rule.
 func (g *generator) value(d random, name string, s *openapi3.Schema, example any) any {
 	switch name {
-	case "perkId":
+	case "perkId", "perk":
 		return pick(d, g.perks...)
-	case "userId", "user_id":
+	case "userId", "user_id", "user":
 		return pick(d, g.users...)
+	case "redemptionId":
+		return pick(d, g.redemptions...)
 	case "propertyId":
 		return pick(d, g.properties...)
 	case "Idempotency-Key":
@@ -256,7 +258,7 @@ func mutatePath(g *generator, d random, r *request) {
 	case 5:
 		segments[at] += pick(d, "/", "%00", "%20", ";a=b", "%", ".json", "'", "~")
 	case 6:
-		segments = append(segments, "redeem")
+		segments = append(segments, pick(d, "redeem", "eligibility", "approve", "void"))
 	case 7:
 		segments[len(segments)-1] = pick(d, g.perks...)
 	case 8:

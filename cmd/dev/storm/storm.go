@@ -247,7 +247,8 @@ func verify(r *request, sent []byte, a reply, host string) string {
 		return "" // the page for people is not part of the description
 	case asked.Method == http.MethodOptions && a.StatusCode == http.StatusNoContent && a.Header.Get("Allow") != "":
 		return "" // which methods an address has follows from the description
-	case strings.Count(asked.URL.Path, "/") != strings.Count(asked.URL.EscapedPath(), "/"), strings.HasSuffix(asked.URL.Path, "/perks/users/redeem"):
+	case strings.Count(asked.URL.Path, "/") != strings.Count(asked.URL.EscapedPath(), "/"), strings.HasSuffix(asked.URL.Path, "/perks/users/redeem"),
+		strings.HasSuffix(asked.URL.Path, "/perks/users/eligibility"):
 		return "" // the description's own reader cannot tell such a path from another: it takes the user "redeem" for the perk "users"
 	}
 	asked.URL.Scheme, asked.URL.Host, asked.URL.RawPath = "http", host, ""

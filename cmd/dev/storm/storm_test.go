@@ -17,7 +17,7 @@ func TestAShortStormFindsNothing(t *testing.T) {
 // someFixtures returns the records that a generator chooses from.
 func someFixtures() fixtures {
 	names := map[string]string{"owner": "one.two.three", "other": "four.five.six", "reader": "7.8.9", "sandbox": "a.b.c"}
-	return fixtures{perks: []string{"tea", "spa"}, users: []string{"alice", "bob"}, properties: []string{"1", "2"}, secrets: names, tokens: names}
+	return fixtures{perks: []string{"tea", "spa"}, users: []string{"alice", "bob"}, properties: []string{"1", "2"}, redemptions: []string{"r1", "r2"}, secrets: names, tokens: names}
 }
 
 func TestRequestsDependOnlyOnSeedAndNumber(t *testing.T) {

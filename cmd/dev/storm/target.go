@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cmd/dev/programs"
-	"example.com/perks/store"
 )
 
 // target is a perksd with its own live database and sandbox, and the clients that may call it.
@@ -57,15 +58,18 @@ func openTarget(ctx context.Context) (_ *target, err error) {
 	if t.metrics, err = t.server.Metrics(); err != nil {
 		return nil, err
 	}
-	return t, t.issueTokens(ctx, credentials)
+	if err := t.issueTokens(ctx, credentials); err != nil {
+		return nil, err
+	}
+	return t, t.redeem(ctx)
 }
 
 // fill makes the clients and the records, and reads which ids there are.
 func (t *target) fill(ctx context.Context, sandbox string) (map[string]client.Credentials, error) {
 	credentials := map[string]client.Credentials{}
 	for id, flags := range map[string][]string{
-		"owner":   nil,
-		"other":   nil,
+		"owner":   {"--scope", strings.ReplaceAll(api.AllScopes().String(), " ", ",")},
+		"other":   {"--scope", "perks:read,perks:redeem,properties:read,properties:write,redemptions:read,redemptions:decide,redemptions:void"},
 		"reader":  {"--scope", "perks:read,properties:read"},
 		"sandbox": {"--sandbox-only"},
 	} {
@@ -120,6 +124,27 @@ func (t *target) issueTokens(ctx context.Context, credentials map[string]client.
 	return nil
 }
 
+// redeem makes redemptions, live and in the sandbox. Perks that cannot be redeemed are left out.
+func (t *target) redeem(ctx context.Context) error {
+	for _, sandbox := range []bool{false, true} {
+		c, err := client.New(client.Config{BaseURL: t.server.URL + "/v2", Sandbox: sandbox, Tokens: client.StaticToken(t.fixtures.tokens["owner"])})
+		if err != nil {
+			return err
+		}
+		for i, perkID := range t.fixtures.perks {
+			made, _, err := c.Redeem(ctx, perkID, api.RedeemRequest{UserID: t.fixtures.users[i%len(t.fixtures.users)]}, "")
+			if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusConflict {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("redeeming %s: %w", perkID, err)
+			}
+			t.fixtures.redemptions = append(t.fixtures.redemptions, made.ID)
+		}
+	}
+	return nil
+}
+
 // address is the server's HOST:PORT.
 func (t *target) address() string { return strings.TrimPrefix(t.server.URL, "http://") }
 
@@ -155,9 +180,12 @@ func (t *target) countRedemptions(database string) (wrong []string) {
 	}
 	live := map[[2]string]bool{}
 	for line := range strings.Lines(output) {
-		var r store.RedemptionRecord
+		var r api.RedemptionRecord
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			return []string{err.Error()}
+		}
+		if r.Status == api.StatusRejected || r.Status == api.StatusVoided {
+			continue
 		}
 		slot := [2]string{r.PerkID, r.UserID}
 		if live[slot] {

@@ -33,8 +33,8 @@ func (s *List) newForm() *widget.Form {
 }
 
 // formFields returns the fields of the filter that are in the form.
-func formFields() []api.FilterField {
-	return slices.DeleteFunc(slices.Clone(api.PerkFilterFields), func(field api.FilterField) bool { return field.Label == "" })
+func formFields() []api.FilterField[api.PerkFilter] {
+	return slices.DeleteFunc(slices.Clone(api.PerkFilterFields), func(field api.FilterField[api.PerkFilter]) bool { return field.Label == "" })
 }
 
 // read returns the query of the form, and the fields that are not valid.

@@ -167,9 +167,9 @@ func (l *faultyServer) deliver() {
 }
 
 // stored returns the redemptions in the server's store.
-func (l *faultyServer) stored() []store.RedemptionRecord {
+func (l *faultyServer) stored() []api.RedemptionRecord {
 	l.t.Helper()
-	var all []store.RedemptionRecord
+	var all []api.RedemptionRecord
 	for record, err := range l.server.Live.ExportRedemptions(context.Background(), "") {
 		if err != nil {
 			l.t.Fatal(err)

@@ -253,7 +253,7 @@ func TestEarlierRedemptionDoesNotResolveTheOutcome(t *testing.T) {
 	redeem(d, "")
 	d.See("[pending] Spa day")
 	d.Settle()
-	_, err := l.server.Live.DecideRedemption(t.Context(), l.stored()[0].ID, api.StatusRejected, store.Operator, time.Now())
+	_, err := l.server.Live.DecideRedemption(t.Context(), l.stored()[0].ID, store.Decision{Status: api.StatusRejected}, store.Operator, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

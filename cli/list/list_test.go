@@ -1,4 +1,4 @@
-package perk_test
+package list_test
 
 import (
 	"context"
@@ -14,24 +14,24 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/list"
 	"example.com/perks/cli/output"
-	"example.com/perks/cli/perk"
 )
 
 // parse parses flags as a command does.
-func parse(t *testing.T, args string) (*perk.ListFlags, client.PerkListOptions, error) {
+func parse(t *testing.T, args string) (*list.Flags, client.PerkListOptions, error) {
 	t.Helper()
-	flags := &perk.ListFlags{}
+	flags := &list.Flags{}
 	cmd := &cobra.Command{Use: "list"}
 	flags.Bind(cmd, []string{"title"})
-	perk.BindFilters(cmd)
+	list.BindFilter(cmd, api.PerkFilterFields)
 	if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
 		t.Fatal(err)
 	}
 	if err := flags.Check(cmd); err != nil {
 		return flags, client.PerkListOptions{}, err
 	}
-	filter, err := perk.ReadFilters(cmd)
+	filter, err := list.ReadFilter(cmd, api.PerkFilterFields)
 	return flags, client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter}, err
 }
 
@@ -117,7 +117,7 @@ func TestShowList(t *testing.T) {
 			t.Fatal(err)
 		}
 		requests := 0
-		err = perk.ShowList(context.Background(), s, printer, *flags, pages(test.items, !test.unknown, &requests))
+		err = list.Show(context.Background(), s, printer, *flags, pages(test.items, !test.unknown, &requests))
 		if shown := strings.Count(out.String(), "\n"); err != nil || shown != test.shown || requests != test.requests || notes.String() != test.notes {
 			t.Errorf("%s: %d shown, %d pages requested, %v, notes %q; want %d, %d, %q", name, shown, requests, err, notes, test.shown, test.requests, test.notes)
 		}

@@ -1,13 +1,12 @@
-package perk_test
+package list_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"example.com/perks/api"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/perk"
+	"example.com/perks/cli/list"
 )
 
 func TestCheckSort(t *testing.T) {
@@ -27,14 +26,14 @@ func TestCheckSort(t *testing.T) {
 		"popularity,-title": "<nil> warning: \"popularity\" is not a sort field that perksctl knows; the server decides.\n",
 	} {
 		s, _, notes := command.BufferedStreams("")
-		flags := &perk.ListFlags{Sort: sort}
-		err := flags.CheckSort(s, fields, api.PerkFilter{})
+		flags := &list.Flags{Sort: sort}
+		err := flags.CheckSort(s, fields, false)
 		if got := strings.TrimSpace(fmt.Sprint(err) + " " + notes.String()); got != strings.TrimSpace(want) {
 			t.Errorf("%q:\n got %s\nwant %s", sort, got, want)
 		}
 	}
 	s, _, _ := command.BufferedStreams("")
-	if err := (&perk.ListFlags{Sort: "-distance"}).CheckSort(s, fields, api.PerkFilter{Near: &api.Circle{Lat: 1, Lng: 2}}); err != nil {
+	if err := (&list.Flags{Sort: "-distance"}).CheckSort(s, fields, true); err != nil {
 		t.Error(err)
 	}
 }

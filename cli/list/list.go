@@ -1,4 +1,5 @@
-package perk
+// Package list shows lists: their flags, filters and orders, and how much of one is shown.
+package list
 
 import (
 	"context"
@@ -16,8 +17,8 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// ListFlags choose how much of a list to show: one page, the first items, or everything.
-type ListFlags struct {
+// Flags choose how much of a list to show: one page, the first items, or everything.
+type Flags struct {
 	Page    int64
 	PerPage int
 	Limit   int
@@ -26,7 +27,7 @@ type ListFlags struct {
 }
 
 // Bind declares the flags. The help of --sort names the fields.
-func (f *ListFlags) Bind(cmd *cobra.Command, sortFields []string) {
+func (f *Flags) Bind(cmd *cobra.Command, sortFields []string) {
 	flags := cmd.Flags()
 	flags.Int64Var(&f.Page, "page", 0, "show this page, from 1")
 	flags.IntVar(&f.PerPage, "per-page", 0, "items on a page, 1 to "+strconv.Itoa(api.MaxPerPage)+" (default "+strconv.Itoa(api.DefaultPerPage)+")")
@@ -36,7 +37,7 @@ func (f *ListFlags) Bind(cmd *cobra.Command, sortFields []string) {
 }
 
 // Check refuses flags that exclude each other, and numbers out of range.
-func (f *ListFlags) Check(cmd *cobra.Command) error {
+func (f *Flags) Check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case f.All && changed("limit"):
@@ -57,7 +58,7 @@ func (f *ListFlags) Check(cmd *cobra.Command) error {
 
 // Options returns what to ask the server for. To save requests, --all and --limit ask for the largest pages unless --per-page
 // is given.
-func (f *ListFlags) Options() client.ListOptions {
+func (f *Flags) Options() client.ListOptions {
 	options := client.ListOptions{Page: f.Page, PerPage: f.PerPage, Sort: f.Sort}
 	if options.PerPage == 0 && f.All {
 		options.PerPage = api.MaxPerPage
@@ -68,9 +69,9 @@ func (f *ListFlags) Options() client.ListOptions {
 	return options
 }
 
-// BindFilters declares a flag for each field of api.PerkFilter.
-func BindFilters(cmd *cobra.Command) {
-	for _, field := range api.PerkFilterFields {
+// BindFilter declares a flag for each field of a filter.
+func BindFilter[F any](cmd *cobra.Command, fields []api.FilterField[F]) {
+	for _, field := range fields {
 		if field.IsSwitch {
 			cmd.Flags().Bool(field.Flag, false, field.Usage)
 		} else {
@@ -79,12 +80,9 @@ func BindFilters(cmd *cobra.Command) {
 	}
 }
 
-// ReadFilters returns the filter that the flags ask for.
-func ReadFilters(cmd *cobra.Command) (filter api.PerkFilter, err error) {
-	if cmd.Flags().Changed("radius") && !cmd.Flags().Changed("near") {
-		return filter, command.Usagef("--radius needs --near LAT,LNG.")
-	}
-	for _, field := range api.PerkFilterFields {
+// ReadFilter returns the filter that the flags ask for.
+func ReadFilter[F any](cmd *cobra.Command, fields []api.FilterField[F]) (filter F, err error) {
+	for _, field := range fields {
 		flag := cmd.Flags().Lookup(field.Flag)
 		if !flag.Changed {
 			continue
@@ -100,8 +98,8 @@ func ReadFilters(cmd *cobra.Command) (filter api.PerkFilter, err error) {
 }
 
 // CheckSort checks --sort before anything is sent. It refuses a name that is close to a known one as a typo. It warns of any other
-// unknown name, which a newer server may know, and others may silently ignore. Sorting by distance needs --near.
-func (f *ListFlags) CheckSort(s *command.Streams, fields []string, filter api.PerkFilter) error {
+// unknown name, which a newer server may know, and others may silently ignore. Sorting by distance needs a position.
+func (f *Flags) CheckSort(s *command.Streams, fields []string, hasPosition bool) error {
 	if f.Sort == "" {
 		return nil
 	}
@@ -113,7 +111,7 @@ func (f *ListFlags) CheckSort(s *command.Streams, fields []string, filter api.Pe
 			return command.Usagef("--sort has an empty name in it. The fields are %s.", strings.Join(fields, ", "))
 		case slices.Contains(seen, name):
 			return command.Usagef("--sort names %q twice.", name)
-		case name == api.SortDistance && filter.Near == nil && slices.Contains(fields, name):
+		case name == api.SortDistance && !hasPosition && slices.Contains(fields, name):
 			return command.Usagef("--sort %s needs --near LAT,LNG.", api.SortDistance)
 		case slices.Contains(fields, name):
 		case hint != "":
@@ -126,19 +124,20 @@ func (f *ListFlags) CheckSort(s *command.Streams, fields []string, filter api.Pe
 	return nil
 }
 
-type pagesOf[T any] = iter.Seq2[api.Page[T], error]
+// Pages are the pages of a list, as api/client returns them.
+type Pages[T any] = iter.Seq2[api.Page[T], error]
 
-// showPages connects to the service and shows a list.
-func showPages[T any](cmd *cobra.Command, s *session.Session, flags ListFlags, view output.View, pages func(*client.Client) pagesOf[T]) error {
+// Connect connects to the service and shows a list.
+func Connect[T any](cmd *cobra.Command, s *session.Session, flags Flags, view output.View, pages func(*client.Client) Pages[T]) error {
 	printer, c, err := session.Begin[T](s, view)
 	if err != nil {
 		return err
 	}
-	return ShowList(cmd.Context(), s.Streams, printer, flags, pages(c))
+	return Show(cmd.Context(), s.Streams, printer, flags, pages(c))
 }
 
-// ShowList writes as many items as the flags ask for, and notes on Err what it left out.
-func ShowList[T any](ctx context.Context, s *command.Streams, printer *output.Printer[T], flags ListFlags, pages pagesOf[T]) error {
+// Show writes as many items as the flags ask for, and notes on Err what it left out.
+func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printer[T], flags Flags, pages Pages[T]) error {
 	onePage := !flags.All && flags.Limit == 0
 	shown, cut := 0, false // --limit left items out
 	var meta api.PageMeta
@@ -179,6 +178,8 @@ func ShowList[T any](ctx context.Context, s *command.Streams, printer *output.Pr
 		s.Warn("--limit cut the list after %d; there may be more.", shown)
 	case onePage && meta.Page > meta.TotalPages && meta.TotalPages > 0:
 		s.Note("There is no page %d; the last one is %d.", meta.Page, meta.TotalPages)
+	case onePage && meta.MoreThan > 0:
+		s.Note("Page %d of a list of more than %d. See more with --page, or everything with --all.", meta.Page, meta.MoreThan)
 	case onePage && meta.TotalPages > 1:
 		s.Note("Page %d of %d, %d in all. See more with --page, or everything with --all.", meta.Page, meta.TotalPages, meta.Total)
 	case shown == 0:

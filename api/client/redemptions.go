@@ -1,0 +1,121 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"net/url"
+
+	"example.com/perks/api"
+)
+
+// RedemptionListOptions also chooses redemptions. A zero filter matches all.
+type RedemptionListOptions struct {
+	ListOptions
+	api.RedemptionFilter
+}
+
+// RedemptionPages returns the pages of matching redemptions, from options.Page on.
+func (c *Client) RedemptionPages(ctx context.Context, options RedemptionListOptions) iter.Seq2[api.Page[api.RedemptionRecord], error] {
+	query := options.RedemptionFilter.Values()
+	maps.Copy(query, options.ListOptions.values())
+	pages := walk[api.RedemptionRecord](ctx, c, get(c.redemptionsPath(), query), nil)
+	return func(yield func(api.Page[api.RedemptionRecord], error) bool) {
+		for page, err := range pages {
+			if IsMissing(err) {
+				err = unsupported("list of redemptions", err)
+			}
+			if !yield(page, err) {
+				return
+			}
+		}
+	}
+}
+
+// Redemption returns a redemption and its ETag.
+func (c *Client) Redemption(ctx context.Context, id string) (api.RedemptionRecord, string, error) {
+	path, err := c.redemptionPath(id, "")
+	if err != nil {
+		return api.RedemptionRecord{}, "", err
+	}
+	return c.redemption(ctx, get(path, nil), id)
+}
+
+// Decide approves, rejects or voids a redemption, with the ETag of ifMatch only while that is the current version. The same decision again
+// changes nothing, so a request whose response was lost is repeated.
+func (c *Client) Decide(ctx context.Context, id string, status api.RedemptionStatus, reason, ifMatch string) (api.RedemptionRecord, string, error) {
+	verb, ok := map[api.RedemptionStatus]string{api.StatusApproved: "approve", api.StatusRejected: "reject", api.StatusVoided: "void"}[status]
+	if !ok {
+		return api.RedemptionRecord{}, "", fmt.Errorf("a redemption cannot be decided to be %q", status)
+	}
+	path, err := c.redemptionPath(id, "/"+verb)
+	if err != nil {
+		return api.RedemptionRecord{}, "", err
+	}
+	call, err := call{method: http.MethodPost, path: path, repeatable: true}.withJSON(api.DecisionRequest{Reason: reason})
+	if err != nil {
+		return api.RedemptionRecord{}, "", err
+	}
+	return c.redemption(ctx, call.withHeader("If-Match", ifMatch), id)
+}
+
+func (c *Client) redemption(ctx context.Context, call call, id string) (record api.RedemptionRecord, etag string, err error) {
+	res, err := c.fetch(ctx, call, &record)
+	if IsMissing(err) && !c.lists(ctx, c.redemptionsPath()) {
+		err = unsupported("addresses of redemptions", err)
+	}
+	if err == nil && !api.SameID(cmp.Or(record.ID, id), id) {
+		err = c.unreadable(call, res, fmt.Errorf("it is the redemption %q", record.ID))
+	}
+	if err != nil {
+		return api.RedemptionRecord{}, "", err
+	}
+	return record, res.Header().Get("ETag"), nil
+}
+
+// Eligibility tells whether a user can redeem a perk now, and if not, why.
+func (c *Client) Eligibility(ctx context.Context, perkID, userID string) (answer api.Eligibility, err error) {
+	path, err := c.perkPath(perkID)
+	if err != nil {
+		return answer, err
+	}
+	_, err = c.fetch(ctx, get(path+"/eligibility", url.Values{"user_id": {userID}}), &answer)
+	if IsMissing(err) {
+		if _, failure := c.Perk(ctx, perkID); failure == nil {
+			err = unsupported("check of eligibility", err)
+		}
+	}
+	return answer, err
+}
+
+func (c *Client) redemptionsPath() string { return c.partnersPath("/redemptions") }
+
+func (c *Client) redemptionPath(id, rest string) (string, error) {
+	part, err := pathSegment("redemption_id", id)
+	return c.redemptionsPath() + "/" + part + rest, err
+}
+
+// IsMissing tells whether err may mean that the server does not have the address at all.
+func IsMissing(err error) bool {
+	refused, ok := errors.AsType[*Error](err)
+	return ok && (refused.Status == http.StatusNotFound || refused.Status == http.StatusMethodNotAllowed || refused.Status == http.StatusNotImplemented)
+}
+
+// lists tells whether the server has the list at the path, which a 404 of one of its records does not tell.
+func (c *Client) lists(ctx context.Context, path string) bool {
+	_, err := c.send(ctx, get(path, url.Values{"per_page": {"1"}}))
+	return !IsMissing(err)
+}
+
+// unsupported says that the server lacks what is beyond the service's specification.
+func unsupported(what string, err error) error {
+	refused, _ := errors.AsType[*Error](err)
+	lacking := *refused
+	lacking.Code, lacking.Status = api.CodeNotFound, http.StatusNotFound
+	lacking.Message = "This service has no " + what + ": the specification does not ask for it, and the service is another one than perksd, or an older version."
+	return &lacking
+}

@@ -1,0 +1,225 @@
+// Package redemption is the commands about redemptions: find, read and decide them.
+package redemption
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/list"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+var view = output.View{
+	Columns: []string{"id", "perk_id", "user_id", "status", "redeemed_at", "client_id"},
+	Least:   []string{"client_id", "redeemed_at"},
+	ID:      "id",
+}
+
+// New makes the group.
+func New(s *session.Session) *cobra.Command {
+	return command.Group(cobra.Command{
+		Use:     "redemption",
+		Aliases: []string{"redemptions"},
+		Short:   "Find, approve, reject and void redemptions",
+		Example: "  perksctl redemption list --status pending\n  perksctl redemption approve 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
+	}, newList(s), newGet(s), newDecide(s, approve), newDecide(s, reject), newDecide(s, void))
+}
+
+func newList(s *session.Session) *cobra.Command {
+	var flags list.Flags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List redemptions, the newest first",
+		Long: "List redemptions, the newest first: those that your client made, or with the scope redemptions:read-all those of all\n" +
+			"clients. More than 1,000 are not counted. --all shows all of them, however many there are.",
+		Example: "  perksctl redemption list --status pending --sort redeemed_at\n" +
+			"  perksctl redemption list --perk spa-day --since 2026-01-01 --until 2026-02-01 --all --output csv",
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := flags.Check(cmd); err != nil {
+				return err
+			}
+			filter, err := list.ReadFilter(cmd, api.RedemptionFilterFields)
+			if err != nil {
+				return err
+			}
+			if !filter.Since.IsZero() && !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
+				return command.Usagef("--until must be later than --since.")
+			}
+			if err := flags.CheckSort(s.Streams, api.RedemptionRecordSortFields(), false); err != nil {
+				return err
+			}
+			return list.Connect(cmd, s, flags, view, func(c *client.Client) list.Pages[api.RedemptionRecord] {
+				return c.RedemptionPages(cmd.Context(), client.RedemptionListOptions{ListOptions: flags.Options(), RedemptionFilter: filter})
+			})
+		},
+	}
+	flags.Bind(cmd, api.RedemptionRecordSortFields())
+	list.BindFilter(cmd, api.RedemptionFilterFields)
+	return cmd
+}
+
+// versioned is a redemption with its ETag, which guards a decision.
+type versioned struct {
+	api.RedemptionRecord
+	ETag string `json:"etag"`
+}
+
+// MarshalJSON adds the ETag, which that of the embedded type would drop.
+func (v versioned) MarshalJSON() ([]byte, error) {
+	return api.JoinObjects(v.RedemptionRecord, struct {
+		ETag string `json:"etag"`
+	}{v.ETag})
+}
+
+func newGet(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "get ID...",
+		Short: "Show redemptions by their ids",
+		Long: "Show one redemption, or several as a list. If one of them cannot be read, none is shown. The field etag names the version;\n" +
+			"with it as --if-match, a decision refuses any later one.",
+		Example: "  perksctl redemption get 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
+		Args:    command.AtLeastOne("ID"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			printer, c, err := session.Begin[versioned](s, view)
+			if err != nil {
+				return err
+			}
+			redemptions := make([]versioned, len(ids))
+			for i, id := range ids {
+				record, etag, err := c.Redemption(cmd.Context(), id)
+				if err != nil {
+					return command.ErrorOf(len(ids), "redemption "+id, err)
+				}
+				redemptions[i] = versioned{record, etag}
+			}
+			return printer.OneOrList(cmd.Context(), redemptions)
+		},
+	}
+}
+
+// verb is a decision as a command.
+type verb struct {
+	name, short, effect, example string
+	status                       api.RedemptionStatus
+	needsReason, asks            bool
+}
+
+const isFreeAgain = "The unit returns to the perk's stock, and the user can redeem it again."
+
+var (
+	approve = verb{name: "approve", short: "Approve pending redemptions", status: api.StatusApproved}
+	reject  = verb{name: "reject", short: "Reject pending redemptions", effect: isFreeAgain + "\n", status: api.StatusRejected,
+		example: " --reason 'not a member'", needsReason: true}
+	void = verb{name: "void", short: "Take back approved redemptions", status: api.StatusVoided,
+		effect:  isFreeAgain + "\nOn a terminal you are asked first; elsewhere --yes is needed. ",
+		example: " --reason 'redeemed for the wrong user'", needsReason: true, asks: true}
+)
+
+// decision is what the flags of a verb say.
+type decision struct {
+	verb
+	session         *session.Session
+	reason, ifMatch string
+	yes, dryRun     bool
+}
+
+func newDecide(s *session.Session, v verb) *cobra.Command {
+	d := &decision{verb: v, session: s}
+	cmd := &cobra.Command{
+		Use:   v.name + " ID...",
+		Short: v.short,
+		Long: v.short + ", in the order given. " + v.effect + "Doing it again changes nothing, so it is safe after a lost reply.\n" +
+			"The first failure ends the command, and the error says which were not tried.",
+		Example: "  perksctl redemption " + v.name + " 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33" + v.example,
+		Args:    command.AtLeastOne("ID"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if problem := api.ReasonRule(d.reason, v.needsReason); problem != "" && v.needsReason && !cmd.Flags().Changed("reason") {
+				return command.Usagef("--reason is missing. Say why, for those who look at the redemption later.")
+			} else if problem != "" {
+				return command.Usagef("--reason %s.", problem)
+			}
+			tag, err := command.IfMatchOf(cmd, d.ifMatch)
+			if err != nil {
+				return err
+			}
+			if d.ifMatch = tag; len(ids) > 1 && tag != "" {
+				return command.Usagef("--if-match names a version of one redemption, but %d are given.", len(ids))
+			}
+			return d.run(cmd.Context(), ids)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&d.reason, "reason", "", "why, for those who look at the redemption later")
+	flags.StringVar(&d.ifMatch, command.IfMatchFlag, "", "decide it only if this `ETag` is current")
+	flags.BoolVar(&d.dryRun, "dry-run", false, "show the request and send nothing")
+	if v.asks {
+		flags.BoolVarP(&d.yes, "yes", "y", false, "do not ask")
+	}
+	return cmd
+}
+
+func (d *decision) run(ctx context.Context, ids []string) error {
+	s := d.session
+	printer, err := output.New[api.RedemptionRecord](s.Output, s.Streams, view)
+	if err != nil {
+		return err
+	}
+	decide := func(c *client.Client, id string) (api.RedemptionRecord, error) {
+		record, _, err := c.Decide(ctx, id, d.status, d.reason, d.ifMatch)
+		return record, err
+	}
+	if d.dryRun {
+		return s.DryRun(ctx, func(c *client.Client) error {
+			for _, id := range ids {
+				if _, err := decide(c, id); err != nil && !errors.Is(err, client.ErrDryRun) {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	connection, err := s.Connection()
+	if err != nil {
+		return err
+	}
+	if d.asks {
+		question := fmt.Sprintf("Void redemption %s at %s?", strings.Join(ids, ", "), connection.Target())
+		if err := command.Confirm(ctx, s.Streams, d.yes, question); err != nil {
+			return err
+		}
+	}
+	c, connection, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	var failure error
+	decided := []api.RedemptionRecord{}
+	for i, id := range ids {
+		record, err := decide(c, id)
+		if err != nil { // the rest is not tried
+			failure = command.ErrorOf(len(ids), "redemption "+id, err)
+			if left := ids[i+1:]; len(left) > 0 {
+				failure = &command.Advised{Err: failure, Advice: "Not tried: " + strings.Join(left, ", ") + "."}
+			}
+			break
+		}
+		s.Streams.Note("Redemption %s of %s by %s is %s at %s.", record.ID, record.PerkID, record.UserID, record.Status, connection.Target())
+		decided = append(decided, record)
+	}
+	switch { // an object for one redemption, an array for several, even if only some were decided
+	case len(ids) > 1:
+		return errors.Join(failure, printer.DoneEach(ctx, decided))
+	case failure == nil:
+		return printer.Done(ctx, decided[0])
+	}
+	return failure
+}

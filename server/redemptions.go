@@ -1,0 +1,123 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// mayRead tells whether the caller may read all of a redemption. Of others, users' lists show anybody what the specification does, without
+// the metadata.
+func mayRead(caller Caller, record api.RedemptionRecord) bool {
+	return record.ClientID == caller.ClientID || caller.Scopes.Has(api.ScopeRedemptionsReadAll)
+}
+
+func (h perkHandlers) listRedemptions(c echo.Context) error {
+	q := api.ParseParameters(c.Request().URL.RawQuery)
+	query := redemptionQuery(q, callerOf(c))
+	if err := q.Fields.Err(); err != nil {
+		return err
+	}
+	list, err := h.redemptionsOf(c, query)
+	if err != nil {
+		return err
+	}
+	return writePage(h.service, c, list, query.Window, afterCursor(query.Window, query.Sort, list.Next))
+}
+
+// redemptionsOf tries all spellings of the perk's and the user's ids, see withPerkID.
+func (h perkHandlers) redemptionsOf(c echo.Context, query store.RedemptionQuery) (list store.List[api.RedemptionRecord], err error) {
+	for _, perkID := range api.UUIDSpellings(query.PerkID) {
+		for _, userID := range api.UUIDSpellings(query.UserID) {
+			query.PerkID, query.UserID = perkID, userID
+			list, err = h.store.ListRedemptions(c.Request().Context(), query)
+			if err != nil || list.Total > 0 {
+				return list, err
+			}
+		}
+	}
+	return list, err
+}
+
+func (h perkHandlers) getRedemption(c echo.Context) error {
+	id := pathParameter(c, "redemptionId")
+	record, err := h.store.Redemption(c.Request().Context(), api.LowerUUID(id))
+	if err != nil {
+		return err
+	}
+	if !mayRead(callerOf(c), record) {
+		return store.RedemptionNotFound(id)
+	}
+	return writeCacheable(c, record)
+}
+
+// decide approves, rejects or voids a redemption that the caller may read.
+func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		body, _, err := readBody(c, maxBody, mediaJSON)
+		if err != nil {
+			return err
+		}
+		request, err := api.ParseDecisionRequest(body, status != api.StatusApproved)
+		if err != nil {
+			return err
+		}
+		id := pathParameter(c, "redemptionId")
+		// The check may still run after the handler has returned and echo has reused its context.
+		caller, header, at := callerOf(c), c.Request().Header, h.now()
+		decision := store.Decision{Status: status, Reason: request.Reason, Check: func(record api.RedemptionRecord) error {
+			switch {
+			case !mayRead(caller, record):
+				return store.RedemptionNotFound(id)
+			case record.Status == status: // perhaps a retry, whose If-Match is of the redemption before the first try
+				return nil
+			}
+			return checkIfMatch(header, record, "Redemption "+record.ID)
+		}}
+		decided, err := h.store.DecideRedemption(c.Request().Context(), api.LowerUUID(id), decision, store.ClientActor(caller.ClientID), at)
+		if err != nil {
+			return err
+		}
+		if decided.DecidedAt == nil || !decided.DecidedAt.Equal(at) {
+			c.Response().Header().Set("Idempotent-Replayed", "true")
+		}
+		encoded, err := encode(decided)
+		if err != nil {
+			return err
+		}
+		c.Response().Header().Set("ETag", entityTag(encoded))
+		return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, encoded)
+	}
+}
+
+// eligibility says whether a user can redeem a perk now, by the rules of redeeming.
+func (h perkHandlers) eligibility(c echo.Context) error {
+	q := api.ParseParameters(c.Request().URL.RawQuery)
+	userID, _ := q.Given("user_id")
+	if problem := api.UserIDRule(userID); problem != "" {
+		q.Fields.Add("user_id", "%s", problem)
+	}
+	if err := q.Fields.Err(); err != nil {
+		return err
+	}
+	response := api.Eligibility{Eligible: true}
+	_, err := withPerkID(pathParameter(c, "perkId"), func(id string) (any, error) {
+		response.PerkID = id
+		return withUserID(h.service, userID, func(id string, anyUser bool) (any, error) {
+			response.UserID = id
+			attempt := store.RedeemAttempt{PerkID: response.PerkID, UserID: id, CreateUser: anyUser, At: h.now()}
+			return nil, h.store.CheckRedeem(c.Request().Context(), attempt)
+		})
+	})
+	if refusal, isRefusal := store.RefusalOf(err); isRefusal {
+		response.Eligible, response.Code, response.Reason = false, &refusal.Code, &refusal.Message
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return writeCacheable(c, response)
+}

@@ -1,0 +1,291 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/api"
+	"example.com/perks/server"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+)
+
+// desks is a server with two clients, each of which has redeemed the perks tea, approved at once, and spa, which is pending.
+type desks struct {
+	*servertest.Server
+	t      *testing.T
+	clock  *servertest.Clock
+	id     [2]string
+	tokens [2]string // with redemptions:read, decide and void
+	made   [2]map[string]api.Redemption
+}
+
+func newDesks(t *testing.T) *desks {
+	t.Helper()
+	d := &desks{t: t, clock: clockAt(10)}
+	d.Server = servertest.Start(t, servertest.WithClock(d.clock), func(c *server.Config) { c.CreateUsers = true })
+	d.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
+	for i := range d.id {
+		var secret string
+		d.id[i], secret = d.Client(api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid)
+		d.tokens[i] = d.TokenFor(d.id[i], secret)
+		d.made[i] = map[string]api.Redemption{}
+		for _, perk := range []string{"tea", "spa"} {
+			var r api.Redemption
+			d.Do(redeemRequest(d.Server, d.tokens[i], perk, fmt.Sprintf(`{"user_id":"user%d","metadata":{"desk":%d}}`, i, i), ""), &r)
+			d.made[i][perk] = r
+			d.clock.Advance(time.Minute)
+		}
+	}
+	return d
+}
+
+func (d *desks) list(token, query string) api.Page[api.RedemptionRecord] {
+	d.t.Helper()
+	var page api.Page[api.RedemptionRecord]
+	d.Do(d.Request(token, "GET", d.LiveURL()+"/redemptions"+query, ""), &page)
+	return page
+}
+
+// decide sends a decision, and returns the response with the redemption if there is one.
+func (d *desks) decide(token, id, verb, body, ifMatch string) (*http.Response, api.RedemptionRecord) {
+	d.t.Helper()
+	request := d.Request(token, "POST", d.LiveURL()+"/redemptions/"+id+"/"+verb, body)
+	if ifMatch != "" {
+		request.Header.Set("If-Match", ifMatch)
+	}
+	response, raw := d.Send(request)
+	var record api.RedemptionRecord
+	if response.StatusCode == http.StatusOK {
+		decode(d.t, raw, &record)
+	}
+	return response, record
+}
+
+func (d *desks) read(token, id string) (api.RedemptionRecord, string) {
+	d.t.Helper()
+	response, raw := d.Send(d.Request(token, "GET", d.LiveURL()+"/redemptions/"+id, ""))
+	var record api.RedemptionRecord
+	decode(d.t, raw, &record)
+	return record, response.Header.Get("ETag")
+}
+
+func recordIDs(page api.Page[api.RedemptionRecord]) []string {
+	ids := []string{}
+	for _, r := range page.Data {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func TestAClientSeesItsOwnRedemptionsUnlessItMayReadAll(t *testing.T) {
+	d := newDesks(t)
+	lead := d.Token(api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll, api.ScopePerksRead)
+	own := []string{d.made[0]["spa"].ID, d.made[0]["tea"].ID}
+	all := []string{d.made[1]["spa"].ID, d.made[1]["tea"].ID, own[0], own[1]}
+	for _, test := range []struct {
+		what, token, query string
+		want               []string
+	}{
+		{"one desk", d.tokens[0], "", own},
+		{"the lead", lead, "", all},
+		{"the lead's own", lead, "?own=true", []string{}},
+		{"the oldest first", lead, "?sort=redeemed_at&per_page=2", []string{own[1], own[0]}},
+		{"of a user of the other desk", d.tokens[0], "?user=user1", []string{}},
+		{"of a user", lead, "?user=user1", all[:2]},
+		{"of a perk", lead, "?perk=tea", []string{all[1], all[3]}},
+		{"of a status", lead, "?status=pending", []string{all[0], all[2]}},
+		{"of a time", lead, "?since=" + d.made[1]["tea"].RedeemedAt.Format(time.RFC3339), all[:2]},
+		{"before a time", lead, "?until=" + d.made[0]["spa"].RedeemedAt.Format(time.RFC3339), own[1:]},
+		{"after a date", lead, "?since=2999-01-01", []string{}},
+	} {
+		if diff := cmp.Diff(test.want, recordIDs(d.list(test.token, test.query))); diff != "" {
+			t.Errorf("%s: want (-), got (+):\n%s", test.what, diff)
+		}
+	}
+	foreign := d.made[1]["tea"].ID
+	if response, body := d.Send(d.Request(d.tokens[0], "GET", d.LiveURL()+"/redemptions/"+foreign, "")); response.StatusCode != http.StatusNotFound {
+		t.Errorf("another's redemption: %d %s", response.StatusCode, body)
+	}
+	if record, _ := d.read(lead, foreign); string(record.Metadata) != `{"desk":1}` || record.ClientID != d.id[1] {
+		t.Errorf("the lead reads %s of %s", record.Metadata, record.ClientID)
+	}
+	for token, want := range map[string]string{d.tokens[0]: `{}`, d.tokens[1]: `{"desk":1}`, lead: `{"desk":1}`} {
+		var page api.Page[api.Redemption]
+		d.Do(d.Request(token, "GET", d.LiveURL()+"/perks/users/user1?type=redeemed", ""), &page)
+		if len(page.Data) != 2 || string(page.Data[0].Metadata) != want {
+			t.Errorf("in the user's list: %+v, want the metadata %s", page.Data, want)
+		}
+	}
+}
+
+func TestAListOfRedemptionsIsWalkedByItsLinks(t *testing.T) {
+	d := newDesks(t)
+	lead := d.Token(api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll)
+	var seen []string
+	for at := d.LiveURL() + "/redemptions?per_page=1&sort=redeemed_at"; at != ""; {
+		response, raw := d.Send(d.Request(lead, "GET", at, ""))
+		var page api.Page[api.RedemptionRecord]
+		decode(t, raw, &page)
+		seen = append(seen, recordIDs(page)...)
+		at = links(response.Header)["next"]
+		if response.Header.Get("X-Total-Count") != "4" || (at == "") != (len(seen) == 4) {
+			t.Fatalf("after %d redemptions: %v", len(seen), response.Header)
+		}
+		if len(seen) == 2 { // whatever is decided meanwhile
+			d.decide(d.tokens[0], d.made[0]["spa"].ID, "approve", "", "")
+		}
+	}
+	if want := []string{d.made[0]["tea"].ID, d.made[0]["spa"].ID, d.made[1]["tea"].ID, d.made[1]["spa"].ID}; !slices.Equal(seen, want) {
+		t.Errorf("the walk has %q, want %q", seen, want)
+	}
+	for query, field := range map[string]string{
+		"?page=41": "page", "?per_page=101": "per_page", "?sort=status": "sort", "?status=open": "status", "?after=x": "after", "?since=x": "since", "?own=1": "own",
+	} {
+		response, body := d.Send(d.Request(lead, "GET", d.LiveURL()+"/redemptions"+query, ""))
+		if response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(body), `"errors":{"`+field+`"`) {
+			t.Errorf("%s: %d %s", query, response.StatusCode, body)
+		}
+	}
+}
+
+func TestAManyTimesRedeemedPerkIsNotCountedToTheEnd(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
+	id, secret := s.Client()
+	users := make([]string, store.MaxCounted+1)
+	for i := range users {
+		users[i] = userNumber(i)
+	}
+	redeemAll(t, s.Live, "tea", id, "r", users)
+	token := s.TokenFor(id, secret)
+	response, raw := s.Send(s.Request(token, "GET", s.LiveURL()+"/redemptions?per_page=100&page=10", ""))
+	var page api.Page[api.RedemptionRecord]
+	decode(t, raw, &page)
+	if want := (api.PageMeta{Page: 10, PerPage: 100, MoreThan: store.MaxCounted}); page.Meta != want || response.Header.Get("X-Total-Count") != "" {
+		t.Errorf("meta is %+v, and X-Total-Count %q", page.Meta, response.Header.Get("X-Total-Count"))
+	}
+	next := links(response.Header)
+	if next["last"] != "" || !strings.Contains(next["prev"], "page=9") || !strings.Contains(next["next"], "after=") {
+		t.Errorf("the links are %v", next)
+	}
+	response, raw = s.Send(s.Request(token, "GET", next["next"], ""))
+	decode(t, raw, &page)
+	if len(page.Data) != 1 || links(response.Header)["next"] != "" || !strings.Contains(links(response.Header)["prev"], "page=10") {
+		t.Errorf("the last page has %d redemptions, and the links %v", len(page.Data), links(response.Header))
+	}
+}
+
+func TestADecisionIsMadeOnceAndSeenByEverybody(t *testing.T) {
+	d := newDesks(t)
+	id := d.made[0]["spa"].ID
+	before, tag := d.read(d.tokens[0], id)
+	response, approved := d.decide(d.tokens[0], id, "approve", `{"reason":"of age"}`, tag)
+	if approved.Status != api.StatusApproved || approved.DecidedAt == nil || *approved.Reason != "of age" || response.Header.Get("Idempotent-Replayed") != "" {
+		t.Fatalf("%d %+v", response.StatusCode, approved)
+	}
+	after, newTag := d.read(d.tokens[0], id)
+	if diff := cmp.Diff(approved, after); diff != "" || newTag != response.Header.Get("ETag") || newTag == tag {
+		t.Errorf("read back with the tag %s after %s: %s", newTag, tag, diff)
+	}
+	d.clock.Advance(time.Minute)
+	response, again := d.decide(d.tokens[0], id, "approve", "", tag) // as a client that lost the first reply
+	if diff := cmp.Diff(approved, again); diff != "" || response.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("again, with %v: %s", response.Header, diff)
+	}
+	for _, refused := range []struct {
+		verb, body, tag string
+		status          int
+	}{
+		{"reject", `{"reason":"no"}`, "", http.StatusConflict},
+		{"void", `{"reason":"no"}`, tag, http.StatusPreconditionFailed},
+		{"void", ``, "", http.StatusUnprocessableEntity},
+		{"void", `{"reason":" "}`, "", http.StatusUnprocessableEntity},
+		{"void", `{"because":"no"}`, "", http.StatusUnprocessableEntity},
+		{"void", `{`, "", http.StatusBadRequest},
+	} {
+		if response, _ := d.decide(d.tokens[0], id, refused.verb, refused.body, refused.tag); response.StatusCode != refused.status {
+			t.Errorf("%s %s: %d, want %d", refused.verb, refused.body, response.StatusCode, refused.status)
+		}
+	}
+	if response, voided := d.decide(d.tokens[0], id, "void", `{"reason":"wrong user"}`, newTag); voided.Status != api.StatusVoided {
+		t.Errorf("voided: %d %+v", response.StatusCode, voided)
+	}
+	var page api.Page[api.Redemption]
+	d.Do(d.Request(d.tokens[0], "GET", d.LiveURL()+"/perks/users/user0?type=redeemed", ""), &page)
+	if page.Data[0].Status != api.StatusRejected {
+		t.Errorf("in the user's list it is %s", page.Data[0].Status)
+	}
+	if before.DecidedAt != nil || before.Reason != nil {
+		t.Errorf("before, it was decided: %+v", before)
+	}
+	if status := d.Do(redeemRequest(d.Server, d.tokens[0], "spa", `{"user_id":"user0"}`, ""), nil); status != http.StatusCreated {
+		t.Errorf("the user redeems again: %d", status)
+	}
+}
+
+func TestOnlyWhatAClientMayReadIsDecided(t *testing.T) {
+	d := newDesks(t)
+	id := d.made[0]["spa"].ID
+	if response, _ := d.decide(d.tokens[1], id, "approve", "", ""); response.StatusCode != http.StatusNotFound {
+		t.Errorf("by another desk: %d", response.StatusCode)
+	}
+	if record, _ := d.read(d.tokens[0], id); record.Status != api.StatusPending {
+		t.Errorf("it is %s", record.Status)
+	}
+	lead := d.Token(api.ScopeRedemptionsDecide, api.ScopeRedemptionsReadAll)
+	if response, record := d.decide(lead, strings.ToUpper(id), "reject", `{"reason":"full"}`, ""); record.Status != api.StatusRejected {
+		t.Errorf("by the lead: %d %+v", response.StatusCode, record)
+	}
+	if response, _ := d.decide(lead, "none", "approve", "", ""); response.StatusCode != http.StatusNotFound {
+		t.Errorf("an unknown one: %d", response.StatusCode)
+	}
+}
+
+func TestEligibilityIsWhatRedeemingSays(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	s.ImportUsers("alice")
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "had"}}, store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)},
+		store.PerkRecord{Perk: api.Perk{ID: "soon", ValidFrom: at(day(11))}}, store.PerkRecord{Perk: api.Perk{ID: "late", ValidTo: at(day(9))}})
+	token := s.Token()
+	s.Do(redeemRequest(s, token, "had", `{"user_id":"alice"}`, ""), nil)
+	for _, perk := range []string{"tea", "had", "none", "soon", "late"} {
+		for _, user := range []string{"alice", "bob"} {
+			var answer api.Eligibility
+			if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/"+perk+"/eligibility?user_id="+user, ""), &answer); status != http.StatusOK {
+				t.Fatalf("%s for %s: %d", perk, user, status)
+			}
+			response, raw := s.Send(redeemRequest(s, token, perk, `{"user_id":"`+user+`"}`, ""))
+			var refusal struct {
+				Code     api.Code
+				Response string
+			}
+			decode(t, raw, &refusal)
+			if answer.Eligible != (response.StatusCode == http.StatusCreated) {
+				t.Errorf("%s for %s: eligible is %t, and redeeming %d", perk, user, answer.Eligible, response.StatusCode)
+			}
+			if !answer.Eligible && (*answer.Code != refusal.Code || *answer.Reason != refusal.Response) {
+				t.Errorf("%s for %s: %s %q, and redeeming %s", perk, user, *answer.Code, *answer.Reason, raw)
+			}
+		}
+	}
+	for query, want := range map[string]int{"nothing/eligibility?user_id=alice": 404, "tea/eligibility": 422, "tea/eligibility?user_id=a%20b": 422, "tea/eligibility?user_id=a&user_id=b": 422} {
+		if response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/perks/"+query, "")); response.StatusCode != want {
+			t.Errorf("%s: %d %s", query, response.StatusCode, body)
+		}
+	}
+}
+
+func decode(t *testing.T, body []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(body, into); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+}

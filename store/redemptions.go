@@ -1,0 +1,258 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// ScanRedemption reads the dialect's RedemptionColumns.
+func ScanRedemption(r Scanner) (redemption api.Redemption, err error) {
+	var metadata string
+	err = r.Scan(&redemption.ID, &redemption.PerkID, &redemption.UserID, &redemption.RedeemedAt, &redemption.Status, &metadata)
+	redemption.Metadata = json.RawMessage(metadata)
+	return redemption, err
+}
+
+// RecordColumns are columns of redemptions AS r, which come before the dialect's RedemptionColumns in an api.RedemptionRecord. A voided
+// redemption is stored as rejected, because both are not live.
+const RecordColumns = `r.client_id, r.decided_at, r.reason, r.voided, `
+
+// ScanRedemptionRecord reads RecordColumns and RedemptionColumns.
+func ScanRedemptionRecord(r Scanner) (record api.RedemptionRecord, err error) {
+	var isVoided bool
+	record.Redemption, err = ScanRedemption(ScanAfter(r, &record.ClientID, &record.DecidedAt, &record.Reason, &isVoided))
+	if isVoided {
+		record.Status = api.StatusVoided
+	}
+	return record, err
+}
+
+// RedemptionOrder sorts redemptions AS r. perkID is the column of the perk's id.
+func RedemptionOrder(perkID string) Order {
+	return Order{ID: `r.id`, Columns: map[string]SortColumn{
+		"redeemed_at": {`r.redeemed_at`, false, true}, "status": {`r.status`, false, false}, "perk_id": {perkID, false, false},
+		"user_id": {`r.user_id`, false, false}, "id": {`r.id`, false, false},
+	}}
+}
+
+// redemptionSortValues are what redemptions sort by, as RedemptionOrder has it in SQL.
+var redemptionSortValues = map[string]func(api.RedemptionRecord) any{
+	"id":          func(r api.RedemptionRecord) any { return r.ID },
+	"perk_id":     func(r api.RedemptionRecord) any { return r.PerkID },
+	"user_id":     func(r api.RedemptionRecord) any { return r.UserID },
+	"redeemed_at": func(r api.RedemptionRecord) any { return r.RedeemedAt },
+	"status":      func(r api.RedemptionRecord) any { return string(r.Specified().Status) },
+}
+
+func (o Operations) CheckRedeem(ctx context.Context, attempt RedeemAttempt) error {
+	state, err := Read(ctx, o.db, "check whether a perk can be redeemed", func(q Querier) (e Eligibility, err error) {
+		return OneOr(PerkNotFound(attempt.PerkID), q, func(r Scanner) (e Eligibility, err error) {
+			return e, r.Scan(&e.ValidFrom, &e.ValidTo, &e.SoldOut, &e.UserKnown, &e.UserHasPerk)
+		}, `
+			SELECT p.valid_from, p.valid_to, coalesce(s.held >= s.stock, FALSE), EXISTS (SELECT 1 FROM users WHERE id = $2),
+				EXISTS (SELECT 1 FROM redemptions AS r WHERE r.user_id = $2 AND `+o.db.RedemptionPerk+` = p.`+o.db.PerkKey+` AND r.status <> 'rejected')
+			FROM perks AS p `+o.db.Stock+` WHERE p.id = $1`, attempt.PerkID, attempt.UserID)
+	})
+	if err != nil {
+		return err
+	}
+	return state.Refusal(attempt)
+}
+
+func (o Operations) Redemption(ctx context.Context, id string) (api.RedemptionRecord, error) {
+	return Read(ctx, o.db, "read a redemption", func(q Querier) (api.RedemptionRecord, error) {
+		return OneOr(RedemptionNotFound(id), q, ScanRedemptionRecord, o.db.selectRedemptions(o.db.Redemptions)+` WHERE r.id = $1`, id)
+	})
+}
+
+func (d *Dialect) selectRedemptions(from string) string {
+	return `SELECT ` + RecordColumns + d.RedemptionColumns + ` FROM ` + from
+}
+
+func (o Operations) ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[api.RedemptionRecord, error] {
+	where, _ := o.db.redemptionConditions(RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: status}})
+	return stream(ctx, o.db, "export redemptions", ScanRedemptionRecord, o.db.selectRedemptions(o.db.Redemptions)+` WHERE `+where+` ORDER BY r.id`)
+}
+
+// redemptionConditions are on redemptions AS r. SQLite, which knows no numbers of rows, is led to an index with the order of the list: that
+// of redemptions that are not approved, as those are few, or else the perk's, the client's or that of all. It uses the first only if the
+// statuses are literals, and its condition is repeated. Of = 'approved' it would expect few.
+func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, args Named) {
+	conditions, args := []string{`true`}, Named{}
+	add := func(condition, name string, value any) {
+		conditions, args[name] = append(conditions, condition), value
+	}
+	if query.UserID != "" {
+		add(`r.user_id = @user`, "user", query.UserID)
+	}
+	perk, client := d.NoIndex+d.RedemptionPerk, d.NoIndex+`r.client_id`
+	if query.Status == "" || query.Status == api.StatusApproved {
+		perk = d.RedemptionPerk
+		if query.PerkID == "" {
+			client = `r.client_id`
+		}
+	}
+	if query.PerkID != "" {
+		add(perk+` = (SELECT `+d.PerkKey+` FROM perks WHERE id = @perk)`, "perk", query.PerkID)
+	}
+	if query.ClientID != "" {
+		add(client+` = @client`, "client", query.ClientID)
+	}
+	if !query.Since.IsZero() {
+		add(`r.redeemed_at >= @since`, "since", query.Since)
+	}
+	if !query.Until.IsZero() {
+		add(`r.redeemed_at < @until`, "until", query.Until)
+	}
+	switch query.Status {
+	case "":
+	case api.StatusApproved:
+		status := d.NoIndex + `r.status`
+		conditions = append(conditions, status+` <> 'pending' AND `+status+` <> 'rejected'`)
+	case api.StatusVoided:
+		conditions = append(conditions, `r.status <> 'approved' AND r.status = 'rejected' AND r.voided = TRUE`)
+	default:
+		conditions = append(conditions, fmt.Sprintf(`r.status <> 'approved' AND r.status = '%s' AND r.voided = FALSE`, query.Status))
+	}
+	return strings.Join(conditions, ` AND `), args
+}
+
+func (o Operations) ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.RedemptionRecord], error) {
+	return RetryRead(ctx, o.db, "list redemptions", func() (list List[api.RedemptionRecord], err error) {
+		err = o.db.Snapshot(ctx, func(q Querier) (err error) {
+			list, err = o.listRedemptions(q, query)
+			return err
+		})
+		return list, err
+	})
+}
+
+func (o Operations) listRedemptions(q Querier, query RedemptionQuery) (list List[api.RedemptionRecord], err error) {
+	list.Items = []api.RedemptionRecord{}
+	switch {
+	case IsUnstorable(query.UserID) && !query.AnyUser:
+		return list, UserNotFound(query.UserID)
+	case IsUnstorable(query.UserID), IsUnstorable(query.PerkID):
+		return list, nil
+	}
+	if list.Total, list.IsMore, err = o.countRedemptions(q, query); err != nil {
+		return list, err
+	}
+	parts, args, err := o.db.RedemptionPage(query)
+	if err != nil {
+		return list, err
+	}
+	per := query.Window.PerPage
+	for i := 0; i < len(parts) && len(list.Items) <= per; i++ {
+		args["take"] = per + 1 - len(list.Items)
+		more, err := All(q, ScanRedemptionRecord, parts[i], args)
+		if err != nil {
+			return list, err
+		}
+		list.Items = append(list.Items, more...)
+	}
+	if len(list.Items) > per {
+		list.Items = list.Items[:per]
+		last := list.Items[per-1]
+		list.Next = &Cursor{ID: last.ID}
+		for _, key := range query.Sort {
+			list.Next.Values = append(list.Next.Values, redemptionSortValues[key.Field](last))
+		}
+	}
+	return list, nil
+}
+
+// countRedemptions looks for the user only where there is nothing to count.
+func (o Operations) countRedemptions(q Querier, query RedemptionQuery) (total int64, isMore bool, err error) {
+	most := int64(MaxCounted)
+	if query.UserID != "" {
+		most = math.MaxInt64 - 1
+	}
+	text, args := o.db.RedemptionCount(query, most+1)
+	total, err = One(q, ScanValue[int64], text, args)
+	if err != nil || total > 0 || query.UserID == "" || query.AnyUser {
+		return min(total, most), total > most, err
+	}
+	_, err = OneOr(UserNotFound(query.UserID), q, ScanValue[int64], `SELECT 1 FROM users WHERE id = $1`, query.UserID)
+	return 0, false, err
+}
+
+// RedemptionCount counts the matching redemptions, at most most of them.
+func (d *Dialect) RedemptionCount(query RedemptionQuery, most int64) (text string, args Named) {
+	where, args := d.redemptionConditions(query)
+	args["most"] = most
+	return `SELECT count(*) FROM (SELECT 1 FROM redemptions AS r WHERE ` + where + ` LIMIT @most) AS counted`, args
+}
+
+// RedemptionPage returns statements whose results, one after the other, are the page, and begin the next one if there are more. Each reads
+// @take redemptions.
+func (d *Dialect) RedemptionPage(query RedemptionQuery) (parts []string, args Named, err error) {
+	order, err := d.RedemptionOrder.By(query.Sort, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	where, args := d.redemptionConditions(query)
+	from := d.Redemptions
+	if query.UserID != "" {
+		from = d.RedemptionsOfUser
+	}
+	args["take"], args["skip"] = query.Window.PerPage+1, query.Window.Offset()
+	if query.After != nil {
+		args["skip"] = int64(0)
+	}
+	for _, part := range d.RedemptionOrder.Ranges(query.Sort, query.After, args) {
+		parts = append(parts, d.selectRedemptions(from)+` WHERE `+where+` AND (`+part+`) ORDER BY `+order+` LIMIT @take OFFSET @skip`)
+	}
+	return parts, args, nil
+}
+
+// decisions says what each decision needs, and its action in the audit log.
+var decisions = map[api.RedemptionStatus]struct {
+	of     api.RedemptionStatus
+	action string
+}{
+	api.StatusApproved: {api.StatusPending, ActionApprove},
+	api.StatusRejected: {api.StatusPending, ActionReject},
+	api.StatusVoided:   {api.StatusApproved, ActionVoid},
+}
+
+func (o Operations) DecideRedemption(ctx context.Context, id string, decision Decision, by Actor, at time.Time) (api.RedemptionRecord, error) {
+	known, isDecision := decisions[decision.Status]
+	if !isDecision {
+		return api.RedemptionRecord{}, fmt.Errorf("a redemption cannot be decided to be %q", decision.Status)
+	}
+	return writeFor(ctx, o, "decide a redemption", func(tx Tx) (api.RedemptionRecord, error) {
+		before, err := tx.Redemption(id)
+		if err == nil && decision.Check != nil {
+			err = decision.Check(before)
+		}
+		if err != nil || before.Status == decision.Status {
+			return before, err
+		}
+		if before.Status != known.of {
+			return before, RedemptionDecided(id, before.Status, decision.Status)
+		}
+		after, decidedAt := before, at.UTC().Truncate(time.Microsecond)
+		after.Status, after.DecidedAt, after.Reason = decision.Status, &decidedAt, nil
+		if decision.Reason != "" {
+			after.Reason = &decision.Reason
+		}
+		if _, err := tx.Exec(`UPDATE redemptions SET status = $2, voided = $3, decided_at = $4, reason = $5 WHERE id = $1`,
+			id, string(after.Specified().Status), after.Status == api.StatusVoided, decidedAt, after.Reason); err != nil {
+			return before, err
+		}
+		if decision.Status != api.StatusApproved {
+			if err := tx.GiveBack(after.Redemption); err != nil {
+				return before, err
+			}
+		}
+		return after, Audit(tx, at, by, known.action, RedemptionSubject(id), before, after)
+	})
+}
