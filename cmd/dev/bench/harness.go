@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store/storetest"
@@ -127,24 +128,30 @@ type service struct {
 
 // serve starts perksd on a database, with a client that may do everything.
 func (l *harness) serve(ctx context.Context, database string) (*service, error) {
-	l.clients++
-	credentials, err := l.NewClient(ctx, fmt.Sprintf("bench-%d", l.clients), "--database", database)
-	if err != nil {
-		return nil, err
-	}
 	command := l.Command(context.Background(), "perksd", "serve", "--addr", "127.0.0.1:0", "--database", database)
 	address, err := l.start(command)
 	if err != nil {
 		return nil, err
 	}
 	s := &service{address: address, pid: command.Process.Pid}
+	s.token, err = l.newToken(ctx, s, database)
+	return s, err
+}
+
+// newToken returns the token of a new client of the service.
+func (l *harness) newToken(ctx context.Context, s *service, database string) (string, error) {
+	l.clients++
+	scopes := strings.ReplaceAll(api.AllScopes().String(), " ", ",")
+	credentials, err := l.NewClient(ctx, fmt.Sprintf("bench-%d", l.clients), "--database", database, "--scope", scopes)
+	if err != nil {
+		return "", err
+	}
 	c, err := s.client(nil)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	token, err := c.Token(ctx, credentials)
-	s.token = token.AccessToken
-	return s, err
+	return token.AccessToken, err
 }
 
 // client calls the service through a transport; nil is the network.

@@ -33,6 +33,7 @@ var sections = []section{
 	{"redeem-sqlite", "redeeming on SQLite at 64 connections, against one and against bare writes", measureRedeemSQLite},
 	{"lists", "lists at 1,000,000 perks, against 10,000", measureLists},
 	{"orders", "every filter in every order, likewise", measureOrders},
+	{"redemptions", "lists of 1,000,000 redemptions, against 10,000", measureRedemptions},
 	{"replicas", "two replicas, against one", measureReplicas},
 	{"version", "the start of perksctl, against bare cobra programs", measureStart},
 	{"all", "perksctl's list of 1,000,000 perks, against perksd's export", measureAll},

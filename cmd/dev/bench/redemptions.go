@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/store"
+)
+
+// redemptionSizes is how many redemptions there are. The last is compared with the first.
+var redemptionSizes = []int64{10_000, 1_000_000}
+
+const (
+	listedPerks  = 20 // each has as many redemptions as the others
+	decidedShare = 100
+)
+
+// The perk that needs approval is one more than the hot ones.
+const manualPerk = "manual"
+
+// redemptionFilters are what lists of redemptions can be asked for. MIDDLE is a time when half of them were made.
+var redemptionFilters = []struct{ name, query string }{
+	{"none", ""}, {"own", "own=true"}, {"perk", "perk=" + hotPerk(hotPerks)}, {"user", "user=u-000001"},
+	{"pending", "status=pending"}, {"approved", "status=approved"}, {"rejected", "status=rejected"}, {"voided", "status=voided"},
+	{"since", "since=MIDDLE"}, {"until", "until=MIDDLE"}, {"own, pending", "own=true&status=pending"},
+	{"perk, approved", "perk=" + hotPerk(hotPerks) + "&status=approved"}, {"perk, pending", "perk=" + manualPerk + "&status=pending"},
+	{"own, perk, until", "own=true&until=MIDDLE&perk=" + hotPerk(hotPerks)},
+}
+
+// measureRedemptions compares pages of redemptions, with every filter in both orders, at a million with the same at ten thousand.
+func measureRedemptions(ctx context.Context, l *harness) (*table, error) {
+	t := newTable("Lists of redemptions (`redemptions`)", "filter", "store", "grows most", "10,000 redemptions", "1,000,000 redemptions")
+	for _, kind := range []string{"PostgreSQL", "SQLite"} {
+		var lists []*redemptionLists
+		for _, size := range redemptionSizes {
+			r, err := l.newRedemptionLists(ctx, kind, size)
+			if err != nil {
+				return nil, fmt.Errorf("making %s redemptions over %s: %w", grouped(size), kind, err)
+			}
+			lists = append(lists, r)
+		}
+		for _, filter := range redemptionFilters {
+			var worst float64
+			var cells []string
+			for _, place := range []string{"sort=redeemed_at", "sort=-redeemed_at", "sort=redeemed_at&after=MIDDLE", "sort=-redeemed_at&after=MIDDLE"} {
+				var p50s [2]time.Duration
+				var times [2][]time.Duration
+				for range l.rounds {
+					for i, r := range lists { // in turn, so that what else the machine does slows down both
+						took, err := r.ask(ctx, filter.query, place)
+						if err != nil {
+							return nil, fmt.Errorf("%s, %s over %s: %w", filter.name, place, kind, err)
+						}
+						times[i] = append(times[i], took...)
+					}
+				}
+				p50s[0], p50s[1] = percentile(times[0], 50), percentile(times[1], 50)
+				if ratio := float64(p50s[1]) / float64(p50s[0]); ratio > worst {
+					worst, cells = ratio, []string{filter.name, kind, strings.ReplaceAll(place, "&after=MIDDLE", ", far inside"), milliseconds(p50s[0]), milliseconds(p50s[1])}
+				}
+			}
+			t.add(worst, noSlower, cells...)
+			l.logf("redemptions: %s on %s grows %.2f times", filter.name, kind, worst)
+		}
+	}
+	t.note("Over HTTP, one connection, pages of %d, in both orders from the start and from the middle; p50 of %d requests each, alternating. Two clients "+
+		"made as many each; one of %d perks needs approval, and 1 of %d redemptions is rejected, and voided.", api.DefaultPerPage, l.rounds*listRequests, listedPerks, decidedShare)
+	return t, nil
+}
+
+// redemptionLists is a service with redemptions.
+type redemptionLists struct {
+	*service
+	middle time.Time // when half of them were made
+}
+
+func (l *harness) newRedemptionLists(ctx context.Context, kind string, size int64) (*redemptionLists, error) {
+	database := "sqlite:" + fmt.Sprintf("%s/redemptions-%d.db", l.Folder, size)
+	if kind == "PostgreSQL" {
+		c, err := l.postgres(ctx)
+		if err != nil {
+			return nil, err
+		}
+		database = address(c)
+	}
+	load, err := l.newRedeemLoad(ctx, database, redeemUsers, 1)
+	if err != nil {
+		return nil, err
+	}
+	perk := fmt.Sprintf(`{"id":%q,"title":"Manual","description":"To be approved","city":"Bath","approval":"manual"}`, manualPerk)
+	if _, err := l.runPerksd(ctx, database, strings.NewReader(perk), "import", "perks", "--format", "jsonl", "-"); err != nil {
+		return nil, err
+	}
+	s := load.services[0]
+	other, err := l.newToken(ctx, s, database)
+	if err != nil {
+		return nil, err
+	}
+	perks := []string{manualPerk}
+	for i := range listedPerks - 1 {
+		perks = append(perks, hotPerk(hotPerks+i))
+	}
+	begun := time.Now()
+	var r redemptionLists
+	for i, token := range []string{s.token, other} {
+		first := int64(i) * size / 2
+		request := redeemRequest(token, func(n int64) string { return perks[(n+n/redeemUsers)%listedPerks] }, false)
+		plan := Plan{Addresses: []string{s.address}, Connections: manyConnections, Count: size / 2, Status: http.StatusCreated,
+			Request: func(buffer []byte, n int64) []byte { return request(buffer, first+n) }}
+		if _, err := Run(ctx, plan); err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			r.middle = time.Now().UTC()
+		}
+	}
+	l.logf("made %s redemptions over %s in %s", grouped(size), kind, time.Since(begun).Round(time.Second))
+	r.service = s
+	return &r, errors.Join(r.decide(ctx, api.StatusPending, api.StatusRejected, size/decidedShare), r.decide(ctx, api.StatusApproved, api.StatusVoided, size/decidedShare))
+}
+
+// decide gives so many redemptions of one status another, with equal distances between them.
+func (r *redemptionLists) decide(ctx context.Context, of, to api.RedemptionStatus, count int64) error {
+	c, err := r.client(nil)
+	if err != nil {
+		return err
+	}
+	var decisions errgroup.Group
+	decisions.SetLimit(manyConnections)
+	options := client.RedemptionListOptions{RedemptionFilter: api.RedemptionFilter{Status: of}, ListOptions: client.ListOptions{PerPage: api.MaxPerPage}}
+	for page, err := range c.RedemptionPages(ctx, options) {
+		if err != nil {
+			return err
+		}
+		for _, redemption := range page.Data[:min(int64(len(page.Data)), count)] {
+			decisions.Go(func() error {
+				_, _, err := c.Decide(ctx, redemption.ID, to, "as a sample", "")
+				return err
+			})
+			count--
+		}
+		if count == 0 {
+			break
+		}
+	}
+	return decisions.Wait()
+}
+
+// ask requests a page several times over one connection.
+func (r *redemptionLists) ask(ctx context.Context, filter, place string) ([]time.Duration, error) {
+	sort, err := api.ParseSort(strings.TrimPrefix(strings.Split(place, "&")[0], "sort="), api.RedemptionRecordSortFields())
+	if err != nil {
+		return nil, err
+	}
+	cursor := (&store.Cursor{Values: []any{r.middle}}).Text(sort)
+	middle := url.QueryEscape(r.middle.Format(time.RFC3339Nano))
+	query := strings.ReplaceAll(place, "MIDDLE", cursor) + "&" + strings.ReplaceAll(filter, "MIDDLE", middle)
+	request := r.get("/partners/redemptions?" + query)
+	report, err := Run(ctx, Plan{
+		Addresses: []string{r.address}, Connections: 1, Warmup: 2, Count: listRequests, Status: http.StatusOK,
+		Request: func(buffer []byte, _ int64) []byte { return append(buffer, request...) },
+	})
+	return report.Latencies, err
+}
