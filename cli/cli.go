@@ -32,7 +32,7 @@ var members = []struct {
 	name string
 	make func(*session.Session) *cobra.Command
 }{
-	{"auth", auth.New}, {"login", auth.NewLogin}, {"profile", auth.NewProfile},
+	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile},
 	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"tui", newTUI},
 	{"api", newAPI}, {"doctor", doctor.New}, {"version", newVersion},
 }
@@ -74,6 +74,9 @@ func newRoot(s *session.Session, args []string) *cobra.Command {
 
 // Main runs perksctl with the arguments behind its name and returns the exit code.
 func Main(args []string, s *command.Streams, env func(string) string) int {
+	if len(args) > 0 && args[0] == "--version" { // as other programs have it
+		args = append([]string{"version"}, args[1:]...)
+	}
 	run := session.New(s, completion.Environment(args, env), api.Build().Version)
 	root := newRoot(run, args)
 	root.SetArgs(args)
@@ -163,7 +166,7 @@ func explain(root *cobra.Command) {
 	root.SetHelpCommandGroupID("other")
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
-		case "auth", "login", "profile":
+		case "auth", "login", "logout", "whoami", "profile":
 			cmd.GroupID = "access"
 		case "api", "completion", "doctor", "help", "version":
 			cmd.GroupID = "other"

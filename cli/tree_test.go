@@ -79,6 +79,8 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"user can":           {"alice museum"},
 		"login":              {login},
 		"auth login":         {login + " --profile second"},
+		"whoami":             {""},
+		"logout":             {""},
 		"auth status":        {""},
 		"auth token":         {""},
 		"auth logout":        {""},
@@ -102,9 +104,9 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"version":            {""},
 	}
 	order := []string{
-		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "auth token", "perk list", "perk get",
+		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
 		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption void", "redemption reject", "user can", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "doctor", "tui", "version",
-		"profile delete", "auth logout",
+		"profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())
 	for path := range commands {

@@ -46,7 +46,7 @@ func New(s *session.Session) *cobra.Command {
 			"Secrets are saved in the keyring of the operating system; if none replies within 3 seconds, or with\n" +
 			session.EnvKeyring + "=off, in a file that only you can read.",
 		Example: "  perksctl auth login --api-url https://perks.example/v2 --client-id acme\n  perksctl auth status",
-	}, NewLogin(s), newLogout(s), newStatus(s), newToken(s))
+	}, NewLogin(s), NewLogout(s), newStatus(s, "status"), newToken(s))
 }
 
 func instant(t time.Time) *time.Time {
@@ -193,7 +193,8 @@ func entered(text string, err error) (string, error) {
 	return text, nil
 }
 
-func newLogout(s *session.Session) *cobra.Command {
+// NewLogout makes the command logout, of the group auth and by itself.
+func NewLogout(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
 		Short: "Delete the saved secret and token",
@@ -230,9 +231,12 @@ func newLogout(s *session.Session) *cobra.Command {
 	}
 }
 
-func newStatus(s *session.Session) *cobra.Command {
+// NewWhoami makes the command whoami, which is auth status by another name.
+func NewWhoami(s *session.Session) *cobra.Command { return newStatus(s, "whoami") }
+
+func newStatus(s *session.Session, name string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "status",
+		Use:   name,
 		Short: "Show where you are logged in, and as whom",
 		Long: "Show where commands go and as whom, where the secret is saved, and the scopes and expiry of the token. It obtains a\n" +
 			"token if none is saved, and fails if it cannot.",

@@ -456,7 +456,7 @@ func recordFields(cmd *cobra.Command) []string {
 		return []string{"propertyId", "message"}
 	case "profile list", "profile use", "profile show", "profile delete":
 		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "ca_cert", "secret_in"}
-	case "login", "auth login", "auth status", "auth logout":
+	case "login", "auth login", "whoami", "auth status", "logout", "auth logout":
 		return []string{"profile", "api_url", "client_id", "sandbox", "logged_in", "secret_in", "secret_file", "scopes", "expires_at"}
 	case "auth token":
 		return []string{"access_token", "expires_at"}

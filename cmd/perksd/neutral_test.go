@@ -109,6 +109,8 @@ func commandsOfPerksctl() map[string][]commandLine {
 		"completion zsh":        plain("completion zsh"),
 		"completion":            plain("completion V", "__complete perk list --category ", "__complete perk get ", "__complete user perks U"),
 		"doctor":                plain("doctor", "doctor --api-url V", "doctor -o json"),
+		"logout":                plain("logout --profile V"),
+		"whoami":                plain("whoami", "whoami --profile V"),
 		"login":                 {{line: "login --api-url API --client-id V --secret-stdin", input: "V"}},
 		"perk categories":       data("perk categories", all...),
 		"perk get":              append(append(data("perk get p", all...), data("perk get p p", all...)...), plain("perk get V", "perk get p --debug")...),
