@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"time"
 
 	"example.com/perks/api"
 )
@@ -61,6 +62,25 @@ func (c *Client) Decide(ctx context.Context, id string, status api.RedemptionSta
 		return api.RedemptionRecord{}, "", err
 	}
 	return c.redemption(ctx, call.withHeader("If-Match", ifMatch), id)
+}
+
+// How long AwaitDecision pauses between two looks: at first, and at most.
+const (
+	firstLook   = time.Second
+	longestLook = 10 * time.Second
+)
+
+// AwaitDecision looks at a redemption until it is not pending any more.
+func (c *Client) AwaitDecision(ctx context.Context, id string) (api.RedemptionRecord, error) {
+	for pause := firstLook; ; pause = min(2*pause, longestLook) {
+		record, _, err := c.Redemption(ctx, id)
+		if err != nil || record.Status != api.StatusPending {
+			return record, err
+		}
+		if err := c.retry.clock.Wait(ctx, pause); err != nil {
+			return record, err
+		}
+	}
 }
 
 func (c *Client) redemption(ctx context.Context, call call, id string) (record api.RedemptionRecord, etag string, err error) {

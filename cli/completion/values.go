@@ -86,6 +86,8 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 		return v.redemptions("")
 	case "redemption approve", "redemption reject":
 		return v.redemptions(api.StatusPending)
+	case "redemption wait":
+		return first(v.redemptions(api.StatusPending))
 	case "redemption void":
 		return v.redemptions(api.StatusApproved)
 	case "profile use", "profile delete":
@@ -439,7 +441,7 @@ func recordFields(cmd *cobra.Command) []string {
 		return output.FieldsOf(api.Category{})
 	case "perk redeem":
 		return output.FieldsOf(api.Redemption{})
-	case "redemption list", "redemption approve", "redemption reject", "redemption void":
+	case "redemption list", "redemption approve", "redemption reject", "redemption void", "redemption wait":
 		return output.FieldsOf(api.RedemptionRecord{})
 	case "redemption get":
 		return append(output.FieldsOf(api.RedemptionRecord{}), "etag")

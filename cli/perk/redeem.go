@@ -3,6 +3,7 @@ package perk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
+	"example.com/perks/cli/redemption"
 	"example.com/perks/cli/session"
 )
 
@@ -29,6 +31,7 @@ type redeemOptions struct {
 	given    []string // the flags on the command line
 
 	assumeMine bool // with --file
+	wait       bool
 }
 
 func newRedeem(s *session.Session) *cobra.Command {
@@ -52,7 +55,7 @@ func newRedeem(s *session.Session) *cobra.Command {
 			if file.File == "" && cmd.Flags().Changed("assume-mine") {
 				return command.Usagef("--assume-mine needs --file.")
 			}
-			if err := file.Check(cmd, "user", "metadata"); err != nil {
+			if err := file.Check(cmd, "user", "metadata", "wait"); err != nil {
 				return err
 			}
 			if file.File != "" {
@@ -81,6 +84,7 @@ func newRedeem(s *session.Session) *cobra.Command {
 	flags.StringVarP(&o.userID, "user", "u", "", "the `id` of the user")
 	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil, "store this with the redemption: `key=value`, repeatable, or one JSON object")
 	flags.StringVar(&o.key, "idempotency-key", "", "retry an earlier request safely under its key (default a new UUID)")
+	flags.BoolVar(&o.wait, "wait", false, "if the redemption is pending, wait until it is decided; exit with 1 if it is not approved")
 	flags.BoolVar(&o.assumeMine, "assume-mine", false, "with --file: after a lost reply, count a redemption that is found as this run's, because nobody else redeems for these users")
 	file.Bind(cmd)
 	return cmd
@@ -115,7 +119,14 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 		return o.failure(ctx, c, redeeming)
 	}
 	o.report(redeeming, connection)
-	return printer.One(ctx, redeeming.Redemption)
+	if !o.wait || redeeming.Redemption.Status != api.StatusPending {
+		return printer.One(ctx, redeeming.Redemption)
+	}
+	decided, err := redemption.Await(ctx, s.Streams, c, redeeming.Redemption.ID)
+	if decided.ID != "" {
+		redeeming.Redemption = decided.Specified()
+	}
+	return errors.Join(err, printer.One(ctx, redeeming.Redemption))
 }
 
 func (o *redeemOptions) report(r client.Redeeming, connection session.Connection) {

@@ -30,7 +30,7 @@ func New(s *session.Session) *cobra.Command {
 		Aliases: []string{"redemptions"},
 		Short:   "Find, approve, reject and void redemptions",
 		Example: "  perksctl redemption list --status pending\n  perksctl redemption approve 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
-	}, newList(s), newGet(s), newDecide(s, approve), newDecide(s, reject), newDecide(s, void))
+	}, newList(s), newGet(s), newDecide(s, approve), newDecide(s, reject), newDecide(s, void), newWait(s))
 }
 
 func newList(s *session.Session) *cobra.Command {
@@ -104,6 +104,48 @@ func newGet(s *session.Session) *cobra.Command {
 			return printer.OneOrList(cmd.Context(), redemptions)
 		},
 	}
+}
+
+func newWait(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "wait ID",
+		Short: "Wait until a redemption is decided",
+		Long: "Wait until a redemption is decided, and show it. The exit code is 0 if it is approved, and 1 if it is rejected or voided.\n" +
+			"With --timeout, the command ends after that time with exit code 8 if it is still pending.",
+		Example: "  perksctl redemption wait 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33 --timeout 10m && echo approved",
+		Args:    command.Exactly("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			printer, c, err := session.Begin[api.RedemptionRecord](s, view)
+			if err != nil {
+				return err
+			}
+			record, err := Await(cmd.Context(), s.Streams, c, args[0])
+			if record.ID == "" {
+				return err
+			}
+			return errors.Join(err, printer.One(cmd.Context(), record))
+		},
+	}
+}
+
+// Await waits until a redemption is decided. It fails, with the redemption, if that is not approved.
+func Await(ctx context.Context, s *command.Streams, c *client.Client, id string) (api.RedemptionRecord, error) {
+	s.Note("Waiting until redemption %s is decided.", id)
+	record, err := c.AwaitDecision(ctx, id)
+	if unreachable, ok := errors.AsType[*client.Unreachable](err); ok && unreachable.TimedOut() {
+		return api.RedemptionRecord{}, &command.Advised{Err: err, Advice: "Wait on: perksctl redemption wait " + id}
+	}
+	if err != nil {
+		return api.RedemptionRecord{}, err
+	}
+	if record.Status == api.StatusApproved {
+		return record, nil
+	}
+	because := ""
+	if record.Reason != nil {
+		because = ": " + *record.Reason
+	}
+	return record, fmt.Errorf("redemption %s of %s by %s is %s%s", record.ID, record.PerkID, record.UserID, record.Status, because)
 }
 
 // verb is a decision as a command.
