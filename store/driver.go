@@ -63,8 +63,9 @@ type Dialect struct {
 	RedemptionColumns, Redemptions string // what ScanRedemption reads, and what follows FROM: redemptions AS r
 	RedemptionsOfUser              string // Redemptions of user @user alone
 	RedemptionPerk, PerkKey        string // column of redemptions AS r, and the column of perks that it refers to
-	RedemptionOrder                Order
-	NoIndex                        string // before a column, keeps its indexes from being used
+	IndexedPerk                    string // RedemptionPerk as an index of redemptions has it
+	// RedemptionOrder is that of all redemptions and of one user's, and FilteredOrder that of others, which only indexes for their filters have.
+	RedemptionOrder, FilteredOrder Order
 
 	AuditRedemptions, AuditEntries     AuditSource
 	AuditID                            string // column of audit that numbers its rows

@@ -34,10 +34,10 @@ func ScanRedemptionRecord(r Scanner) (record api.RedemptionRecord, err error) {
 	return record, err
 }
 
-// RedemptionOrder sorts redemptions AS r. perkID is the column of the perk's id.
-func RedemptionOrder(perkID string) Order {
+// RedemptionOrder sorts redemptions AS r. perkID is the column of the perk's id, and redeemedAt the time or what follows from it.
+func RedemptionOrder(perkID, redeemedAt string) Order {
 	return Order{ID: `r.id`, Columns: map[string]SortColumn{
-		"redeemed_at": {`r.redeemed_at`, false, true}, "status": {`r.status`, false, false}, "perk_id": {perkID, false, false},
+		"redeemed_at": {redeemedAt, false, true}, "status": {`r.status`, false, false}, "perk_id": {perkID, false, false},
 		"user_id": {`r.user_id`, false, false}, "id": {`r.id`, false, false},
 	}}
 }
@@ -77,51 +77,48 @@ func (d *Dialect) selectRedemptions(from string) string {
 }
 
 func (o Operations) ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[api.RedemptionRecord, error] {
-	where, _ := o.db.redemptionConditions(RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: status}})
+	where, _, _ := o.db.redemptionConditions(RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: status}})
 	return stream(ctx, o.db, "export redemptions", ScanRedemptionRecord, o.db.selectRedemptions(o.db.Redemptions)+` WHERE `+where+` ORDER BY r.id`)
 }
 
-// redemptionConditions are on redemptions AS r. SQLite, which knows no numbers of rows, is led to an index with the order of the list: that
-// of redemptions that are not approved, as those are few, or else the perk's, the client's or that of all. It uses the first only if the
-// statuses are literals, and its condition is repeated. Of = 'approved' it would expect few.
-func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, args Named) {
-	conditions, args := []string{`true`}, Named{}
+// redemptionConditions are on redemptions AS r, each of whose filters leads to an index with the order of the list. Few redemptions are not
+// approved, so those have indexes of their own, for all, a client and a perk. SQLite uses them only if the statuses are literals, and the
+// condition of the index is repeated. Of = 'approved' it would expect few, and sort them.
+func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, args Named, order Order) {
+	conditions, args, order := []string{`true`}, Named{}, d.FilteredOrder
 	add := func(condition, name string, value any) {
 		conditions, args[name] = append(conditions, condition), value
 	}
+	isLive := query.Status == "" || query.Status == api.StatusApproved
+	if query.UserID != "" || isLive && query.PerkID == "" && query.ClientID == "" {
+		order = d.RedemptionOrder
+	}
+	at := order.Columns["redeemed_at"].Text
 	if query.UserID != "" {
 		add(`r.user_id = @user`, "user", query.UserID)
 	}
-	perk, client := d.NoIndex+d.RedemptionPerk, d.NoIndex+`r.client_id`
-	if query.Status == "" || query.Status == api.StatusApproved {
-		perk = d.RedemptionPerk
-		if query.PerkID == "" {
-			client = `r.client_id`
-		}
-	}
 	if query.PerkID != "" {
-		add(perk+` = (SELECT `+d.PerkKey+` FROM perks WHERE id = @perk)`, "perk", query.PerkID)
+		add(d.IndexedPerk+` = (SELECT `+d.PerkKey+` FROM perks WHERE id = @perk)`, "perk", query.PerkID)
 	}
 	if query.ClientID != "" {
-		add(client+` = @client`, "client", query.ClientID)
+		add(`r.client_id = @client`, "client", query.ClientID)
 	}
 	if !query.Since.IsZero() {
-		add(`r.redeemed_at >= @since`, "since", query.Since)
+		add(at+` >= @since`, "since", query.Since.UTC())
 	}
 	if !query.Until.IsZero() {
-		add(`r.redeemed_at < @until`, "until", query.Until)
+		add(at+` < @until`, "until", query.Until.UTC())
 	}
 	switch query.Status {
 	case "":
 	case api.StatusApproved:
-		status := d.NoIndex + `r.status`
-		conditions = append(conditions, status+` <> 'pending' AND `+status+` <> 'rejected'`)
+		conditions = append(conditions, `r.status NOT IN ('pending', 'rejected')`)
 	case api.StatusVoided:
 		conditions = append(conditions, `r.status <> 'approved' AND r.status = 'rejected' AND r.voided = TRUE`)
 	default:
 		conditions = append(conditions, fmt.Sprintf(`r.status <> 'approved' AND r.status = '%s' AND r.voided = FALSE`, query.Status))
 	}
-	return strings.Join(conditions, ` AND `), args
+	return strings.Join(conditions, ` AND `), args, order
 }
 
 func (o Operations) ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.RedemptionRecord], error) {
@@ -186,7 +183,7 @@ func (o Operations) countRedemptions(q Querier, query RedemptionQuery) (total in
 
 // RedemptionCount counts the matching redemptions, at most most of them.
 func (d *Dialect) RedemptionCount(query RedemptionQuery, most int64) (text string, args Named) {
-	where, args := d.redemptionConditions(query)
+	where, args, _ := d.redemptionConditions(query)
 	args["most"] = most
 	return `SELECT count(*) FROM (SELECT 1 FROM redemptions AS r WHERE ` + where + ` LIMIT @most) AS counted`, args
 }
@@ -194,11 +191,11 @@ func (d *Dialect) RedemptionCount(query RedemptionQuery, most int64) (text strin
 // RedemptionPage returns statements whose results, one after the other, are the page, and begin the next one if there are more. Each reads
 // @take redemptions.
 func (d *Dialect) RedemptionPage(query RedemptionQuery) (parts []string, args Named, err error) {
-	order, err := d.RedemptionOrder.By(query.Sort, false)
+	where, args, order := d.redemptionConditions(query)
+	by, err := order.By(query.Sort, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	where, args := d.redemptionConditions(query)
 	from := d.Redemptions
 	if query.UserID != "" {
 		from = d.RedemptionsOfUser
@@ -207,8 +204,8 @@ func (d *Dialect) RedemptionPage(query RedemptionQuery) (parts []string, args Na
 	if query.After != nil {
 		args["skip"] = int64(0)
 	}
-	for _, part := range d.RedemptionOrder.Ranges(query.Sort, query.After, args) {
-		parts = append(parts, d.selectRedemptions(from)+` WHERE `+where+` AND (`+part+`) ORDER BY `+order+` LIMIT @take OFFSET @skip`)
+	for _, part := range order.Ranges(query.Sort, query.After, args) {
+		parts = append(parts, d.selectRedemptions(from)+` WHERE `+where+` AND (`+part+`) ORDER BY `+by+` LIMIT @take OFFSET @skip`)
 	}
 	return parts, args, nil
 }

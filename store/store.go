@@ -222,7 +222,7 @@ func (q PerkQuery) OnlyValid() bool { return !q.IncludeExpired || q.AvailableTo 
 func (q PerkQuery) OnlyStarted() bool { return q.AvailableTo != "" }
 
 // MaxCounted is how many redemptions are counted, unless they are one user's: to count a million of them takes longer than to read a page.
-const MaxCounted = 1000
+const MaxCounted = 200
 
 // RedemptionQuery says which redemptions, in which order, and which page of them.
 type RedemptionQuery struct {

@@ -39,7 +39,7 @@ func newList(s *session.Session) *cobra.Command {
 		Use:   "list",
 		Short: "List redemptions, the newest first",
 		Long: "List redemptions, the newest first: those that your client made, or with the scope redemptions:read-all those of all\n" +
-			"clients. More than 1,000 are not counted. --all shows all of them, however many there are.",
+			"clients. More than 200 are not counted. --all shows all of them, however many there are.",
 		Example: "  perksctl redemption list --status pending --sort redeemed_at\n" +
 			"  perksctl redemption list --perk spa-day --since 2026-01-01 --until 2026-02-01 --all --output csv",
 		Args: command.NoArgs,

@@ -22,7 +22,12 @@ var dialect = &store.Dialect{
 	RedemptionsOfUser: `(SELECT * FROM redemptions WHERE user_id = @user OFFSET 0) AS r`,
 	RedemptionPerk:    `r.perk_id`,
 	PerkKey:           `id`,
-	RedemptionOrder:   store.RedemptionOrder(`r.perk_id`),
+	// PostgreSQL supposes that what a filter matches is spread evenly over time, and would read all redemptions in their order until there are
+	// enough. And whether a user has a perk it would look up among all redemptions of the perk. So the indexes for filters have expressions
+	// that are only used here.
+	IndexedPerk:     `(r.perk_id || '')`,
+	RedemptionOrder: store.RedemptionOrder(`r.perk_id`, `r.redeemed_at`),
+	FilteredOrder:   store.RedemptionOrder(`r.perk_id`, `(r.redeemed_at AT TIME ZONE 'UTC')`),
 	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, 0::bigint AS entry, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,

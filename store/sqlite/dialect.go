@@ -14,8 +14,9 @@ var dialect = &store.Dialect{
 	RedemptionsOfUser: `redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk`,
 	RedemptionPerk:    `r.perk`,
 	PerkKey:           `row`,
-	RedemptionOrder:   store.RedemptionOrder(`p.id`),
-	NoIndex:           `+`,
+	IndexedPerk:       `r.perk`,
+	RedemptionOrder:   store.RedemptionOrder(`p.id`, `r.redeemed_at`),
+	FilteredOrder:     store.RedemptionOrder(`p.id`, `r.redeemed_at`),
 	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, r.row AS seq, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,

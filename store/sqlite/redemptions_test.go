@@ -26,8 +26,8 @@ func TestListsOfRedemptionsAreReadOnIndexes(t *testing.T) {
 		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{PerkID: "tea", Status: api.StatusApproved}}, "redemptions_of_perk (perk=?"},
 		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}}, "redemptions_not_approved (status=? AND voided=?"},
 		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: api.StatusVoided, Until: noon}}, "redemptions_not_approved (status=? AND voided=? AND redeemed_at"},
-		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{PerkID: "tea", Status: api.StatusRejected}}, "redemptions_not_approved (status=? AND voided=?"},
-		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}}, "redemptions_not_approved (status=? AND voided=?"},
+		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{PerkID: "tea", Status: api.StatusRejected}}, "redemptions_not_approved_of_perk (perk=? AND status=? AND voided=?"},
+		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}}, "redemptions_not_approved_of_client (client_id=? AND status=? AND voided=?"},
 	} {
 		query := test.query
 		query.Window = store.Window{Page: 1, PerPage: 25}

@@ -22,6 +22,7 @@ var redemptionSizes = []int64{10_000, 1_000_000}
 const (
 	listedPerks  = 20 // each has as many redemptions as the others
 	decidedShare = 100
+	decidedOf    = 4 // one of so many is decided, among those of its perk
 )
 
 // The perk that needs approval is one more than the hot ones.
@@ -128,7 +129,7 @@ func (l *harness) newRedemptionLists(ctx context.Context, kind string, size int6
 	return &r, errors.Join(r.decide(ctx, api.StatusPending, api.StatusRejected, size/decidedShare), r.decide(ctx, api.StatusApproved, api.StatusVoided, size/decidedShare))
 }
 
-// decide gives so many redemptions of one status another, with equal distances between them.
+// decide gives so many redemptions of one status another: of the first perk's, or the second's, one of each few, from the newest on.
 func (r *redemptionLists) decide(ctx context.Context, of, to api.RedemptionStatus, count int64) error {
 	c, err := r.client(nil)
 	if err != nil {
@@ -141,7 +142,10 @@ func (r *redemptionLists) decide(ctx context.Context, of, to api.RedemptionStatu
 		if err != nil {
 			return err
 		}
-		for _, redemption := range page.Data[:min(int64(len(page.Data)), count)] {
+		for i, redemption := range page.Data {
+			if i%decidedOf != 0 || count == 0 {
+				continue
+			}
 			decisions.Go(func() error {
 				_, _, err := c.Decide(ctx, redemption.ID, to, "as a sample", "")
 				return err

@@ -19,7 +19,10 @@ CREATE OR REPLACE TRIGGER redemptions_are_not_changed BEFORE UPDATE ON redemptio
             (OLD.id, OLD.perk_id, OLD.user_id, OLD.client_id, OLD.redeemed_at, OLD.first_status, OLD.metadata, OLD.arrived))
     EXECUTE FUNCTION redemptions_are_decided_once();
 
--- Lists of redemptions, the newest first. Every redemption writes the first two.
-CREATE INDEX CONCURRENTLY redemptions_of_client ON redemptions (client_id, redeemed_at);
-CREATE INDEX CONCURRENTLY redemptions_of_perk ON redemptions (perk_id, redeemed_at);
-CREATE INDEX CONCURRENTLY redemptions_not_approved ON redemptions (status, voided, redeemed_at) WHERE status <> 'approved';
+-- Lists of redemptions, the newest first. Every redemption writes the first two. The expressions keep other statements from using them:
+-- whether a user has a perk was looked up among all redemptions of the perk.
+CREATE INDEX CONCURRENTLY redemptions_of_client ON redemptions (client_id, (redeemed_at AT TIME ZONE 'UTC'));
+CREATE INDEX CONCURRENTLY redemptions_of_perk ON redemptions ((perk_id || ''), (redeemed_at AT TIME ZONE 'UTC'));
+CREATE INDEX CONCURRENTLY redemptions_not_approved ON redemptions (status, voided, (redeemed_at AT TIME ZONE 'UTC')) WHERE status <> 'approved';
+CREATE INDEX CONCURRENTLY redemptions_not_approved_of_client ON redemptions (client_id, status, voided, (redeemed_at AT TIME ZONE 'UTC')) WHERE status <> 'approved';
+CREATE INDEX CONCURRENTLY redemptions_not_approved_of_perk ON redemptions ((perk_id || ''), status, voided, (redeemed_at AT TIME ZONE 'UTC')) WHERE status <> 'approved';

@@ -15,5 +15,7 @@ BEGIN SELECT raise(ABORT, 'a redemption is part of the audit log: it changes onl
 -- Lists of redemptions, the newest first. Every redemption writes the first two.
 CREATE INDEX redemptions_of_client ON redemptions (client_id, redeemed_at);
 CREATE INDEX redemptions_of_perk ON redemptions (perk, redeemed_at);
-CREATE INDEX redemptions_not_approved ON redemptions (status, voided, redeemed_at, perk, client_id) WHERE status <> 'approved';
+CREATE INDEX redemptions_not_approved ON redemptions (status, voided, redeemed_at) WHERE status <> 'approved';
+CREATE INDEX redemptions_not_approved_of_client ON redemptions (client_id, status, voided, redeemed_at) WHERE status <> 'approved';
+CREATE INDEX redemptions_not_approved_of_perk ON redemptions (perk, status, voided, redeemed_at) WHERE status <> 'approved';
 DROP INDEX redemptions_pending;
