@@ -186,10 +186,13 @@ type Eligibility struct {
 	Reason   *string `json:"reason"`   // its message
 }
 
-// Refusal returns the error that redeeming would respond with, or nil.
+// Refusal returns the error that redeeming would respond with, or nil if the user is eligible.
 func (e Eligibility) Refusal() error {
-	if e.Eligible || e.Code == nil || e.Reason == nil {
+	switch {
+	case e.Eligible:
 		return nil
+	case e.Code == nil || e.Reason == nil: // from another service
+		return Errorf(CodeConflict, "User %q cannot redeem perk %q now. The service does not say why.", e.UserID, e.PerkID)
 	}
 	return &Error{Code: *e.Code, Message: *e.Reason}
 }

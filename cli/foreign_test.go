@@ -29,6 +29,7 @@ func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
 	mux.HandleFunc("/v2/update-property/1", reply(422, `{"response":"Validation failed","errors":{"title":["is taken"]}}`))
 	mux.HandleFunc("/v2/partners/perks/p", reply(200, `{"id":"p","title":"P","description":"P","city":"York"}`))
 	mux.HandleFunc("/v2/partners/perks/p/redeem", redeem)
+	mux.HandleFunc("/v2/partners/perks/silent/eligibility", reply(200, `{"perk_id":"silent","user_id":"u","eligible":false}`))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return newTerminal(t, map[string]string{
@@ -69,6 +70,9 @@ func TestAServerWithoutExtensionsIsSaidToLackThem(t *testing.T) {
 		if r.code != 5 || r.err != want || r.out != "" {
 			t.Errorf("%s: exit code %d, %q, want 5 and %q", command, r.code, r.err, want)
 		}
+	}
+	if r := x.run("user", "can", "u", "silent"); r.code != 6 || !strings.Contains(r.err, "The service does not say why.") {
+		t.Errorf("a service that gives no reason: %+v", r)
 	}
 	if r := x.run("user", "can", "u", "missing"); r.code != 5 || strings.Contains(r.err, "has no check of eligibility") {
 		t.Errorf("an unknown perk: %+v", r)

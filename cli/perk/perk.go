@@ -2,6 +2,7 @@
 package perk
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -192,10 +193,7 @@ func newCan(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := printer.One(cmd.Context(), answer); err != nil || answer.Eligible {
-				return err
-			}
-			return answer.Refusal()
+			return errors.Join(answer.Refusal(), printer.One(cmd.Context(), answer))
 		},
 	}
 }
