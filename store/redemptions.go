@@ -181,11 +181,12 @@ func (o Operations) countRedemptions(q Querier, query RedemptionQuery) (total in
 	return 0, false, err
 }
 
-// RedemptionCount counts the matching redemptions, at most most of them.
+// RedemptionCount counts the matching redemptions, at most most of them. Without an order, PostgreSQL would read the table from its start to
+// find some of the later half.
 func (d *Dialect) RedemptionCount(query RedemptionQuery, most int64) (text string, args Named) {
-	where, args, _ := d.redemptionConditions(query)
+	where, args, order := d.redemptionConditions(query)
 	args["most"] = most
-	return `SELECT count(*) FROM (SELECT 1 FROM redemptions AS r WHERE ` + where + ` LIMIT @most) AS counted`, args
+	return `SELECT count(*) FROM (SELECT 1 FROM redemptions AS r WHERE ` + where + ` ORDER BY ` + order.Columns["redeemed_at"].Text + ` LIMIT @most) AS counted`, args
 }
 
 // RedemptionPage returns statements whose results, one after the other, are the page, and begin the next one if there are more. Each reads
