@@ -81,6 +81,8 @@ type Database struct {
 	Latest func(ctx context.Context) Querier
 	// Snapshot runs work with a consistent view, in which each statement is planned for its arguments.
 	Snapshot func(ctx context.Context, work func(Querier) error) error
+	// SnapshotInOrder is Snapshot for work that an index has rows in order for: they are not collected and sorted, however few are expected.
+	SnapshotInOrder func(ctx context.Context, work func(Querier) error) error
 	// AuditAfter returns the current end of the audit log, and conditions for the rows added after the position.
 	AuditAfter func(q Querier, since AuditPosition) (now AuditPosition, redemptions, entries AuditFilter, err error)
 	// Import stages rows and merges them in one transaction.

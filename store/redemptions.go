@@ -123,7 +123,7 @@ func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, arg
 
 func (o Operations) ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.RedemptionRecord], error) {
 	return RetryRead(ctx, o.db, "list redemptions", func() (list List[api.RedemptionRecord], err error) {
-		err = o.db.Snapshot(ctx, func(q Querier) (err error) {
+		err = o.db.SnapshotInOrder(ctx, func(q Querier) (err error) {
 			list, err = o.listRedemptions(q, query)
 			return err
 		})
@@ -181,12 +181,11 @@ func (o Operations) countRedemptions(q Querier, query RedemptionQuery) (total in
 	return 0, false, err
 }
 
-// RedemptionCount counts the matching redemptions, at most most of them. Without an order, PostgreSQL would read the table from its start to
-// find some of the later half.
+// RedemptionCount counts the matching redemptions, at most most of them.
 func (d *Dialect) RedemptionCount(query RedemptionQuery, most int64) (text string, args Named) {
-	where, args, order := d.redemptionConditions(query)
+	where, args, _ := d.redemptionConditions(query)
 	args["most"] = most
-	return `SELECT count(*) FROM (SELECT 1 FROM redemptions AS r WHERE ` + where + ` ORDER BY ` + order.Columns["redeemed_at"].Text + ` LIMIT @most) AS counted`, args
+	return `SELECT count(*) FROM (SELECT 1 FROM redemptions AS r WHERE ` + where + ` LIMIT @most) AS counted`, args
 }
 
 // RedemptionPage returns statements whose results, one after the other, are the page, and begin the next one if there are more. Each reads

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -128,6 +129,43 @@ func redemptionsAreLookedUp(t *testing.T, db *DB) {
 				p.requireSteps(t, "user_id = '"+user+"'")
 				p.requireWithout(t, "Seq Scan")
 				p.requireWithout(t, "Filter: (user_id")
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// redemptionsAreReadInOrder checks lists that can be long.
+func redemptionsAreReadInOrder(t *testing.T, db *DB) {
+	someDay := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	err := db.readOnce(t.Context(), inOrder, func(v view) error {
+		for _, filter := range []api.RedemptionFilter{
+			{}, {Since: someDay}, {Until: someDay}, {PerkID: "p"}, {PerkID: "p", Since: someDay}, {PerkID: "p", Status: api.StatusPending}, {PerkID: "p", Status: api.StatusApproved},
+			{Status: api.StatusPending}, {Status: api.StatusRejected, Since: someDay}, {Status: api.StatusVoided}, {Status: api.StatusApproved},
+		} {
+			for _, clientID := range []string{"", "shop"} {
+				for _, sort := range []string{"-redeemed_at", "redeemed_at"} {
+					query := store.RedemptionQuery{RedemptionFilter: filter, ClientID: clientID, Sort: sortedBy(t, sort), Window: store.Window{Page: 1, PerPage: perPage}}
+					parts, args, err := dialect.RedemptionPage(query)
+					if err != nil {
+						return err
+					}
+					count, counted := dialect.RedemptionCount(query, store.MaxCounted)
+					for what, text := range map[string]string{
+						"page":  explain(t, v, parts[0], customPlan, args),
+						"count": explain(t, v, count, customPlan, counted),
+					} {
+						p := plan{what: fmt.Sprintf("the %s of %+v of %q, sorted by %s", what, filter, clientID, sort), text: text}
+						p.requireWithout(t, "Seq Scan on redemptions")
+						p.requireWithout(t, "Bitmap")
+						if filter.Status != "" && filter.Status != api.StatusApproved { // others end before the id, and the table is small
+							p.requireWithout(t, "->  Sort")
+						}
+					}
+				}
 			}
 		}
 		return nil

@@ -87,7 +87,10 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		},
 		Latest: func(ctx context.Context) store.Querier { return view{ctx, db.reads} },
 		Snapshot: func(ctx context.Context, work func(store.Querier) error) error {
-			return db.readOnce(ctx, func(v view) error { return work(customPlanView{v}) })
+			return db.readOnce(ctx, "", func(v view) error { return work(customPlanView{v}) })
+		},
+		SnapshotInOrder: func(ctx context.Context, work func(store.Querier) error) error {
+			return db.readOnce(ctx, inOrder, func(v view) error { return work(customPlanView{v}) })
 		},
 		AuditAfter:    auditAfter,
 		Import:        db.importRows,

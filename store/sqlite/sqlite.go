@@ -84,22 +84,24 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	}
 	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[rowIDs](100_000, 1_000_000),
 		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1)}
+	snapshot := func(ctx context.Context, work func(store.Querier) error) error {
+		return db.snapshot(ctx, func(v view) error { return work(v) })
+	}
 	db.Operations = store.NewOperations(store.Database{
 		Dialect: dialect,
 		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {
 			return db.write(ctx, doing, func(s *session) error { return work(s) })
 		},
-		Latest: func(ctx context.Context) store.Querier { return db.latest(ctx) },
-		Snapshot: func(ctx context.Context, work func(store.Querier) error) error {
-			return db.snapshot(ctx, func(v view) error { return work(v) })
-		},
-		AuditAfter:    auditAfter,
-		Import:        db.importRows,
-		ReplaceStaged: replaceStaged,
-		MergePerks:    mergePerks,
-		PerkValues:    func(store.PerkRecord) []any { return nil },
-		Retry:         func(error) bool { return false },
-		Fault:         fault,
+		Latest:          func(ctx context.Context) store.Querier { return db.latest(ctx) },
+		Snapshot:        snapshot,
+		SnapshotInOrder: snapshot,
+		AuditAfter:      auditAfter,
+		Import:          db.importRows,
+		ReplaceStaged:   replaceStaged,
+		MergePerks:      mergePerks,
+		PerkValues:      func(store.PerkRecord) []any { return nil },
+		Retry:           func(error) bool { return false },
+		Fault:           fault,
 	})
 	return db, nil
 }
