@@ -81,8 +81,8 @@ func (k SigningKey) Public() PublicSigningKey { return PublicSigningKey{k.ID, k.
 
 // AuditSource is a table that the audit log is read from.
 type AuditSource struct {
-	// Select reads the time, source (0 for a redemption made, or 1), a number, actor, action, subject, before and after, and of a
-	// redemption its id, perk, user, client, first status and metadata. The others are null.
+	// Select reads the time, source (0 for a redemption made, or 1), a number, actor, action, subject, before and after, of a redemption its
+	// id, perk, user, client, first status and metadata, and what the order of commits follows from. What does not apply is null.
 	Select  string
 	Columns map[string]string // by the fields of auditCondition
 }
@@ -97,11 +97,12 @@ func scanAuditEntry(r Scanner) (entry AuditEntry, err error) {
 	var source, number int64
 	var before, after, id, perkID, userID, clientID, status, metadata *string
 	err = r.Scan(&entry.At, &source, &number, &entry.Actor, &entry.Action, &entry.Subject, &before, &after,
-		&id, &perkID, &userID, &clientID, &status, &metadata)
-	entry.Before, entry.After = auditedRecord(before), auditedRecord(after)
+		&id, &perkID, &userID, &clientID, &status, &metadata, new(any))
+	entry.Before, entry.After, entry.Number = auditedRecord(before), auditedRecord(after), number
 	if err != nil || source != 0 {
 		return entry, err
 	}
+	entry.Number = 0
 	entry.Actor, entry.Action, entry.Subject = ClientActor(*clientID), ActionRedeem, RedemptionSubject(*id)
 	entry.After, err = json.Marshal(api.Redemption{
 		ID: *id, PerkID: *perkID, UserID: *userID, RedeemedAt: entry.At,
@@ -156,6 +157,18 @@ func (o Operations) readAudit(ctx context.Context, query AuditQuery, position *A
 
 // Statement returns a SELECT of the entries, or "" if nothing can match.
 func (q AuditQuery) Statement(d *Dialect, redemptions, entries AuditFilter) (text string, args []any) {
+	text, args = q.union(d, redemptions, entries)
+	if text != "" && q.Last > 0 {
+		text = `SELECT * FROM (` + text + d.AuditNewestFirst + fmt.Sprintf(` LIMIT %d`, q.Last) + `) AS entries`
+	}
+	if text != "" {
+		text += d.AuditOldestFirst
+	}
+	return text, args
+}
+
+// union returns a SELECT of the entries in no order, or "" if nothing can match.
+func (q AuditQuery) union(d *Dialect, redemptions, entries AuditFilter) (text string, args []any) {
 	if slices.ContainsFunc([]any{q.Subject, q.Actor, q.Action}, IsUnstorable) {
 		return "", nil
 	}
@@ -181,14 +194,7 @@ func (q AuditQuery) Statement(d *Dialect, redemptions, entries AuditFilter) (tex
 	if conditions, wanted := q.entryConditions(); wanted {
 		add(d.AuditEntries, entries, conditions)
 	}
-	text = strings.Join(parts, ` UNION ALL `)
-	if text != "" && q.Last > 0 {
-		text = `SELECT * FROM (` + text + d.AuditNewestFirst + fmt.Sprintf(` LIMIT %d`, q.Last) + `) AS entries`
-	}
-	if text != "" {
-		text += d.AuditOldestFirst
-	}
-	return text, args
+	return strings.Join(parts, ` UNION ALL `), args
 }
 
 // ErrOlderCopy means that an AuditPosition is later than the database.

@@ -70,6 +70,7 @@ type Dialect struct {
 	AuditRedemptions, AuditEntries     AuditSource
 	AuditID                            string // column of audit that numbers its rows
 	AuditOldestFirst, AuditNewestFirst string // ORDER BY for the union of AuditRedemptions and AuditEntries
+	AuditInCommitOrder                 string // the same; an entry comes after all that its transaction has seen
 }
 
 // Database is what Operations needs of a driver.
@@ -85,6 +86,10 @@ type Database struct {
 	SnapshotInOrder func(ctx context.Context, work func(Querier) error) error
 	// AuditAfter returns the current end of the audit log, and conditions for the rows added after the position.
 	AuditAfter func(q Querier, since AuditPosition) (now AuditPosition, redemptions, entries AuditFilter, err error)
+	// AuditEnd returns upTo, or the current end if it is "", or a position before it that is about most rows after since.
+	AuditEnd func(q Querier, since, upTo AuditPosition, most int) (AuditEnd, error)
+	// AuditRange returns conditions for the rows added after a position and not after until.
+	AuditRange func(q Querier, since, until AuditPosition) (redemptions, entries AuditFilter, err error)
 	// Import stages rows and merges them in one transaction.
 	Import func(ctx context.Context, i Import) (Imported, error)
 	// ReplaceStaged replaces staged records with those that write passes to put.

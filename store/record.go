@@ -149,6 +149,7 @@ type AuditEntry struct {
 	Subject string          `json:"subject"` // such as "property/42"
 	Before  json.RawMessage `json:"before"`
 	After   json.RawMessage `json:"after"`
+	Number  int64           `json:"-"` // identifies it among the entries; 0 for a redemption made, which its subject identifies
 }
 
 // The actions of the audit log.

@@ -120,6 +120,12 @@ type AuditLog interface {
 	// caller has read all of them without an error. Repeated calls return every entry exactly once, however late it is committed. Entries
 	// of one call are oldest first. Last applies only at the position "".
 	AuditSince(ctx context.Context, query AuditQuery, position *AuditPosition) iter.Seq2[AuditEntry, error]
+	// NextAudit returns the entries committed after a position and not after upTo, which is the current end if it is "". Of more than about
+	// most it returns the first ones. At the position "" it returns no entries, and where upTo is. The error of a position that the
+	// database does not have is AuditPositionUnknown.
+	NextAudit(ctx context.Context, since, upTo AuditPosition, most int) (AuditBatch, error)
+	// AuditBetween returns again what NextAudit returned between two positions, with the same most.
+	AuditBetween(ctx context.Context, since, until AuditPosition, most int) (AuditBatch, error)
 	// AuditRestore adds an entry for a database that was restored from a backup.
 	AuditRestore(ctx context.Context, restored Restored, by Actor, at time.Time) error
 }

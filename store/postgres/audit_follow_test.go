@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,9 +19,10 @@ type follower struct {
 	t        *testing.T
 	db       *DB
 	position store.AuditPosition
+	batched  store.AuditPosition // how far batches were read
 }
 
-// wants checks the subjects that the next poll returns.
+// wants checks the subjects that the next poll returns, and those of the next batches.
 func (f *follower) wants(what string, want ...string) {
 	f.t.Helper()
 	var got []string
@@ -32,6 +34,21 @@ func (f *follower) wants(what string, want ...string) {
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		f.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+	isFirst, batched := f.batched == "", []string{}
+	for isLast := false; !isLast; {
+		batch, err := f.db.NextAudit(f.t.Context(), f.batched, "", 1)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		for _, entry := range batch.Entries {
+			batched = append(batched, entry.Subject)
+		}
+		f.batched, isLast = batch.Until, batch.IsLast
+	}
+	slices.Sort(batched)
+	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), batched, cmpopts.EquateEmpty()); diff != "" && !isFirst {
+		f.t.Errorf("%s, in batches (-want +got):\n%s", what, diff)
 	}
 }
 
@@ -82,6 +99,30 @@ func TestFollowersSeeALateCommitOnce(t *testing.T) {
 	execute(t, db.writes, `UPDATE redemptions SET status = 'approved' WHERE id = 'early'`)
 	f.wants("after the late commit", "redemption/late", "late", "later")
 	f.wants("again")
+}
+
+// TestBatchesAreInTheOrderOfCommits has a server whose clock is late.
+func TestBatchesAreInTheOrderOfCommits(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, storetest.PostgresDatabase(t))
+	start, err := db.NextAudit(t.Context(), "", "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, db.writes, addEntry, "first")
+	execute(t, db.writes, addRedemption, "second, an hour earlier")
+	execute(t, db.writes, addEntry, "third")
+	batch, err := db.NextAudit(t.Context(), start.Until, "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range batch.Entries {
+		got = append(got, entry.Subject)
+	}
+	if want := []string{"first", "redemption/second, an hour earlier", "third"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // TestARestoredCopyRepeatsNoEntries gives rows transaction ids that this server has not reached yet, as a copy from another

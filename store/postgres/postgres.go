@@ -93,6 +93,8 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 			return db.readOnce(ctx, inOrder, func(v view) error { return work(customPlanView{v}) })
 		},
 		AuditAfter:    auditAfter,
+		AuditEnd:      auditEnd,
+		AuditRange:    auditRange,
 		Import:        db.importRows,
 		ReplaceStaged: replaceStaged,
 		MergePerks:    mergePerks,

@@ -96,6 +96,8 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		Snapshot:        snapshot,
 		SnapshotInOrder: snapshot,
 		AuditAfter:      auditAfter,
+		AuditEnd:        auditEnd,
+		AuditRange:      auditRange,
 		Import:          db.importRows,
 		ReplaceStaged:   replaceStaged,
 		MergePerks:      mergePerks,

@@ -35,6 +35,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"Import", importTests},
 		{"ImportPartly", partialImportTests},
 		{"Audit", auditTests},
+		{"Audit in batches", auditBatchTests},
 		{"AuditRead", auditReadTests},
 		{"Reset", resetTests},
 		{"Race", raceTests},

@@ -1,0 +1,148 @@
+package postgres
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"example.com/perks/store"
+)
+
+// Positions in the audit log are snapshots, because numbers of rows and times are not in the order of commits.
+
+// snapshot is the transactions that were complete at a moment: those below next that were not running.
+type snapshot struct {
+	next    uint64
+	running string // numbers separated by commas
+}
+
+// snapshotText is the text of a pg_snapshot: the first running transaction, the next one, and the running ones.
+var snapshotText = regexp.MustCompile(`^[0-9]{1,19}:([0-9]{1,19}):((?:[0-9]{1,19}(?:,[0-9]{1,19})*)?)$`)
+
+// maxPosition is the longest position, in bytes, with hundreds of running transactions.
+const maxPosition = 8 << 10
+
+// readSnapshot reads the text of a pg_snapshot, which may come from a caller.
+func readSnapshot(position store.AuditPosition) (s snapshot, err error) {
+	parts := snapshotText.FindStringSubmatch(string(position))
+	if parts == nil || len(position) > maxPosition {
+		return s, fmt.Errorf("%q: %w of PostgreSQL", position, store.ErrPosition)
+	}
+	s.next, err = strconv.ParseUint(parts[1], 10, 64)
+	s.running = parts[2]
+	return s, err
+}
+
+// before is the snapshot as it was when another transaction was the next one, if those have ended that had begun and are not running.
+func (s snapshot) before(next uint64) snapshot {
+	earlier := snapshot{next: next}
+	var running []string
+	for id := range strings.SplitSeq(s.running, ",") {
+		if n, err := strconv.ParseUint(id, 10, 64); err == nil && n < next {
+			running = append(running, id)
+		}
+	}
+	earlier.running = strings.Join(running, ",")
+	return earlier
+}
+
+func (s snapshot) position() store.AuditPosition {
+	first, _, _ := strings.Cut(s.running, ",")
+	return store.AuditPosition(fmt.Sprintf("%s:%d:%s", cmp.Or(first, fmt.Sprint(s.next)), s.next, s.running))
+}
+
+// newIn is the condition for rows of transactions that the snapshot does not include. After a restore to another server, rows have
+// transaction numbers of the old one, which the new one may reach later. The age of the row's xmin shows that they are not new.
+func (s snapshot) newIn(table string) store.AuditFilter {
+	arrived, age := table+`.arrived`, `age(`+table+`.xmin)`
+	next := fmt.Sprint(uint32(s.next)) // #nosec G115 -- an xid is the lower half of an xid8
+	later, args := arrived+` >= ?::xid8 AND `+age+` <= age(?::xid)`, []any{fmt.Sprint(s.next), next}
+	if s.running == "" {
+		return store.AuditFilter{Conditions: []string{later}, Args: args}
+	}
+	running := arrived + ` = ANY (?::xid8[]) AND ` + age + ` <= age(` + arrived + `::xid)`
+	return store.AuditFilter{Conditions: []string{`(` + later + ` OR ` + running + `)`}, Args: append(args, "{"+s.running+"}")}
+}
+
+// auditAfter uses snapshots as positions. It also disables sequential scans in the transaction, so that entries are read in index order
+// and the first is returned without a sort of all.
+func auditAfter(q store.Querier, position store.AuditPosition) (now store.AuditPosition, redemptions, entries store.AuditFilter, err error) {
+	now, err = store.One(q, func(r row) (now store.AuditPosition, err error) {
+		return now, r.Scan(&now, new(string))
+	}, `SELECT pg_current_snapshot()::text, set_config('enable_seqscan', 'off', true)`)
+	if err != nil || position == "" {
+		return now, redemptions, entries, err
+	}
+	since, _, err := readSnapshots(position, now)
+	return now, since.newIn(`r`), since.newIn(`a`), err
+}
+
+// readSnapshots reads two positions, of which the second must not be before the first.
+func readSnapshots(since, until store.AuditPosition) (from, to snapshot, err error) {
+	if from, err = readSnapshot(since); err != nil {
+		return from, to, err
+	}
+	if to, err = readSnapshot(until); err == nil && to.next < from.next {
+		err = store.ErrOlderCopy
+	}
+	return from, to, err
+}
+
+// auditEnd divides what is between two snapshots at a transaction, and so at a snapshot too: that of the moment when the transaction had not
+// begun, and all before it had ended that have ended by upTo.
+func auditEnd(q store.Querier, since, upTo store.AuditPosition, most int) (store.AuditEnd, error) {
+	now, err := store.One(q, store.ScanValue[string], `SELECT pg_current_snapshot()::text`)
+	end := store.AuditEnd{Position: cmp.Or(upTo, store.AuditPosition(now)), IsLast: true}
+	if err != nil || since == "" {
+		return end, err
+	}
+	if _, _, err := readSnapshots(end.Position, store.AuditPosition(now)); err != nil {
+		return end, err
+	}
+	from, to, err := readSnapshots(since, end.Position)
+	if err != nil {
+		return end, err
+	}
+	// It must advance, however large the first transaction is.
+	cut, err := store.All(q, store.ScanValue[string], firstAfterMost, fmt.Sprint(from.next), fmt.Sprint(to.next), most)
+	if err != nil || len(cut) == 0 {
+		return end, err
+	}
+	next, err := strconv.ParseUint(cut[0], 10, 64)
+	if next = max(next, from.next+1); err == nil && next < to.next {
+		end = store.AuditEnd{Position: to.before(next).position()}
+	}
+	return end, err
+}
+
+// firstAfterMost is the transaction of the first row that has $3 before it in its table.
+const firstAfterMost = `
+	SELECT number::text AS text FROM (
+		(SELECT arrived AS number FROM redemptions WHERE arrived >= $1::xid8 AND arrived < $2::xid8 ORDER BY arrived OFFSET $3 LIMIT 1)
+		UNION ALL
+		(SELECT arrived FROM audit WHERE arrived >= $1::xid8 AND arrived < $2::xid8 ORDER BY arrived OFFSET $3 LIMIT 1)
+	) AS rows ORDER BY number LIMIT 1`
+
+// auditRange also disables sequential scans in the transaction: the planner does not know how few rows are new.
+func auditRange(q store.Querier, since, until store.AuditPosition) (redemptions, entries store.AuditFilter, err error) {
+	from, to, err := readSnapshots(since, until)
+	if err != nil {
+		return redemptions, entries, err
+	}
+	_, err = store.One(q, store.ScanValue[string], `SELECT set_config('enable_seqscan', 'off', true)`)
+	return from.until(to, `r`), from.until(to, `a`), err
+}
+
+// until is newIn without the rows of transactions that another snapshot does not include.
+func (s snapshot) until(to snapshot, table string) store.AuditFilter {
+	filter := s.newIn(table)
+	filter.Conditions = append(filter.Conditions, table+`.arrived < ?::xid8`)
+	filter.Args = append(filter.Args, fmt.Sprint(to.next))
+	if to.running != "" {
+		filter.Conditions = append(filter.Conditions, table+`.arrived <> ALL (?::xid8[])`)
+		filter.Args = append(filter.Args, "{"+to.running+"}")
+	}
+	return filter
+}
