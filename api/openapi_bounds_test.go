@@ -232,7 +232,8 @@ func TestEveryOperationIsComplete(t *testing.T) {
 			if operation.Security == nil { // it needs a token by default
 				_, scope, _ := strings.Cut(operation.Description, "Scope: `")
 				scope, _, _ = strings.Cut(scope, "`.")
-				if parsed, err := ParseScopes(scope); err != nil || len(parsed) != 1 {
+				parsed, err := ParseScopes(scope)
+				if isAny := strings.HasSuffix(operation.Description, "Scope: any.\n"); !isAny && (err != nil || len(parsed) != 1) {
 					t.Errorf("%s does not name its scope", name)
 				}
 				scopes[scope] = true

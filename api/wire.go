@@ -30,6 +30,8 @@ func asWire(value any) any {
 		return value.wire()
 	case Token:
 		return value.wire()
+	case Event:
+		return value.wire()
 	case interface{ wirePage() Page[any] }:
 		return value.wirePage()
 	}

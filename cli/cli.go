@@ -20,6 +20,7 @@ import (
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/doctor"
+	"example.com/perks/cli/event"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/perk"
 	"example.com/perks/cli/property"
@@ -33,7 +34,7 @@ var members = []struct {
 	make func(*session.Session) *cobra.Command
 }{
 	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile},
-	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"tui", newTUI},
+	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"events", event.New}, {"tui", newTUI},
 	{"api", newAPI}, {"doctor", doctor.New}, {"version", newVersion},
 }
 

@@ -99,6 +99,7 @@ func TestCompletions(t *testing.T) {
 		"no duplicate in another direction": {"perk list --sort=-title,ti", []string{inList}},
 		"sort keys of redemptions":          {"user perks bob --type redeemed --sort _", []string{"redeemed_at", "-redeemed_at", "status", "-status", "perk_id", "-perk_id", "user_id", "-user_id", "id", "-id", inList}},
 		"sort keys of all redemptions":      {"redemption list --sort _", []string{"redeemed_at", "-redeemed_at", inList}},
+		"types of events":                   {"events --type perk", []string{"perk.changed", "perks.imported", inOrder}},
 		"statuses":                          {"redemption list --status p", []string{"pending", inOrder}},
 		"a perk of redemptions":             {"redemption list --perk co", []string{perks[0], inOrder}},
 		"a perk that a user can redeem":     {"user can alice co", []string{perks[0], inOrder}},

@@ -141,6 +141,8 @@ var otherMeaning = map[string]string{
 	"perksctl property update --dry-run":  "also checks the rows of a file",
 	"perksctl perk redeem --dry-run":      "also checks the rows of a file",
 	"perksctl redemption list --sort":     "names other fields",
+	"perksctl events --limit":             "events have no pages",
+	"perksctl events --type":              "a type of events",
 	"perksctl property delete --if-match": "explains the condition",
 	"perksctl property update --if-match": "explains the condition",
 }

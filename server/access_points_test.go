@@ -64,6 +64,7 @@ func accessPoints() []accessPoint {
 			accessPoint{"POST " + base + "/perks/:perkId/redeem", prefix + "perks:redeem", `{"user_id":"USER"}`},
 			accessPoint{"GET " + base + "/redemptions", prefix + "redemptions:read", ""},
 			accessPoint{"GET " + base + "/redemptions/:redemptionId", prefix + "redemptions:read", ""},
+			accessPoint{"GET " + base + "/events", prefix + anyScope, ""},
 			accessPoint{"POST " + base + "/redemptions/:redemptionId/approve", prefix + "redemptions:decide", ""},
 			accessPoint{"POST " + base + "/redemptions/:redemptionId/reject", prefix + "redemptions:decide", `{"reason":"why"}`},
 			accessPoint{"POST " + base + "/redemptions/:redemptionId/void", prefix + "redemptions:void", `{"reason":"why"}`},

@@ -80,11 +80,14 @@ func (s *service) recover(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// requestTime limits the work for one request. The listener has its own timeouts for reading and writing.
+// requestTime limits the work for one request, except a stream of events once it has begun. The listener has its own timeouts for reading and writing.
 const requestTime = 15 * time.Second
 
 func (s *service) limitTime(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
+		if wantsStream(c) {
+			c.Set(streamKey, c.Request().Context())
+		}
 		ctx, cancel := context.WithTimeout(c.Request().Context(), requestTime)
 		defer cancel()
 		c.SetRequest(c.Request().WithContext(ctx))
@@ -168,7 +171,7 @@ func networkOf(address string) string {
 // What pages of other origins may send, and which response headers they may read.
 const (
 	corsMethods         = "GET, HEAD, POST, PATCH, DELETE"
-	corsRequestHeaders  = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
+	corsRequestHeaders  = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id"
 	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Request-Id, X-Total-Count"
 	corsMaxAge          = "600" // seconds for which browsers cache a preflight
 )

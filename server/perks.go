@@ -21,6 +21,7 @@ type perkHandlers struct {
 	*service
 	store   store.Store
 	sandbox bool
+	feed    *eventFeed
 }
 
 func (h perkHandlers) list(c echo.Context) error {

@@ -60,6 +60,14 @@ type Config struct {
 type Server struct {
 	http.Handler
 	routes []string
+	feeds  []*eventFeed
+}
+
+// EndStreams ends the responses that would otherwise last until their callers leave. It must be called once at most.
+func (s *Server) EndStreams() {
+	for _, feed := range s.feeds {
+		feed.end()
+	}
 }
 
 // Routes lists the routes, each as "METHOD /path" with ":name" for a parameter.
@@ -78,6 +86,7 @@ type service struct {
 	tracer     trace.Tracer  // nil makes no spans
 	failures   *rate.Limiter // limits the log of unavailable databases
 	unlogged   atomic.Int64  // failures since the last such line
+	feeds      []*eventFeed
 }
 
 // New makes a server, and the first signing key if the database has no valid one.
@@ -114,7 +123,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 			metrics.routes[route.Path] = true
 		}
 	}
-	return &Server{Handler: e, routes: names}, nil
+	return &Server{Handler: e, routes: names, feeds: s.feeds}, nil
 }
 
 func (c *Config) complete() error {
@@ -192,7 +201,8 @@ func (s *service) routes() *echo.Echo {
 
 // perkRoutes adds the perk endpoints of one store below a path.
 func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandbox bool) {
-	h := perkHandlers{service: s, store: perks, sandbox: sandbox}
+	h := perkHandlers{service: s, store: perks, sandbox: sandbox, feed: newEventFeed(perks)}
+	s.feeds = append(s.feeds, h.feed)
 	allow := func(scope api.Scope) echo.MiddlewareFunc { return s.authorize(scope, sandbox) }
 	get(e, path+"/perks", h.list, allow(api.ScopePerksRead))
 	get(e, path+"/perks/categories", h.categories, allow(api.ScopePerksRead))
@@ -204,6 +214,7 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	get(e, path+"/redemptions/:redemptionId", h.getRedemption, allow(api.ScopeRedemptionsRead))
 	e.POST(path+"/redemptions/:redemptionId/approve", h.decide(api.StatusApproved), allow(api.ScopeRedemptionsDecide))
 	e.POST(path+"/redemptions/:redemptionId/reject", h.decide(api.StatusRejected), allow(api.ScopeRedemptionsDecide))
+	get(e, path+eventsPath, h.events, allow(anyScope))
 	e.POST(path+"/redemptions/:redemptionId/void", h.decide(api.StatusVoided), allow(api.ScopeRedemptionsVoid))
 }
 

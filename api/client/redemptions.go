@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"example.com/perks/api"
@@ -70,8 +71,25 @@ const (
 	longestLook = 10 * time.Second
 )
 
-// AwaitDecision looks at a redemption until it is not pending any more.
-func (c *Client) AwaitDecision(ctx context.Context, id string) (api.RedemptionRecord, error) {
+// AwaitDecision looks at a redemption until it is not pending any more: after each event about it, or again and again where there are no events.
+func (c *Client) AwaitDecision(ctx context.Context, id string) (record api.RedemptionRecord, err error) {
+	for page, failure := range c.FollowEvents(ctx, "", func(error) {}) {
+		isNews := func(e api.Event) bool { return e.Redemption != nil && api.SameID(e.Redemption.ID, id) }
+		switch {
+		case IsMissing(failure):
+			return c.pollDecision(ctx, id)
+		case failure != nil:
+			return record, failure
+		case record.ID == "" || slices.ContainsFunc(page.Data, isNews):
+			if record, _, err = c.Redemption(ctx, id); err != nil || record.Status != api.StatusPending {
+				return record, err
+			}
+		}
+	}
+	return record, ctx.Err()
+}
+
+func (c *Client) pollDecision(ctx context.Context, id string) (api.RedemptionRecord, error) {
 	for pause := firstLook; ; pause = min(2*pause, longestLook) {
 		record, _, err := c.Redemption(ctx, id)
 		if err != nil || record.Status != api.StatusPending {

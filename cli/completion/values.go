@@ -126,7 +126,7 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	case "city":
 		return v.cities
 	case "type":
-		return Fixed("available\twhat the user can redeem now", "redeemed\twhat the user has redeemed")
+		return types
 	case "format":
 		return Fixed("csv", "json", "jsonl")
 	case "file":
@@ -138,6 +138,17 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return files()
 	}
 	return nil
+}
+
+func types(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	names := []string{"available\twhat the user can redeem now", "redeemed\twhat the user has redeemed"}
+	if path(cmd) == "events" {
+		names = nil
+		for _, name := range api.EventTypes() {
+			names = append(names, string(name))
+		}
+	}
+	return Fixed(names...)(cmd, args, typed)
 }
 
 func sortKeys(cmd *cobra.Command) []string {
@@ -441,6 +452,8 @@ func recordFields(cmd *cobra.Command) []string {
 		return output.FieldsOf(api.Category{})
 	case "perk redeem":
 		return output.FieldsOf(api.Redemption{})
+	case "events":
+		return output.FieldsOf(api.Event{})
 	case "redemption list", "redemption approve", "redemption reject", "redemption void", "redemption wait":
 		return output.FieldsOf(api.RedemptionRecord{})
 	case "redemption get":

@@ -186,7 +186,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	defer stop()
 	p.announce(o.logFormat.value, log, scheme+listener.Addr().String())
 	p.notifySystemd(ctx, log)
-	answering := listen.Server{Handler: handler, Certificate: certificate, MaxHeader: 64 << 10, Drain: drainTime, Draining: "draining", Log: log}
+	answering := listen.Server{Handler: handler, Certificate: certificate, MaxHeader: 64 << 10, Drain: drainTime, Draining: "draining", OnDrain: handler.EndStreams, Log: log}
 	return answering.Serve(ctx, connections)
 }
 

@@ -39,6 +39,7 @@ type Server struct {
 	MaxHeader   int           // bytes of a request's header
 	Drain       time.Duration // how long requests may take to finish at the end
 	Draining    string        // logged when that begins, unless empty
+	OnDrain     func()        // called then, unless nil: it ends the requests that would not finish by themselves
 	Log         *slog.Logger
 }
 
@@ -72,6 +73,9 @@ func (s Server) Serve(ctx context.Context, l *Limited) error {
 	}
 	if s.Draining != "" {
 		s.Log.Info(s.Draining)
+	}
+	if s.OnDrain != nil {
+		s.OnDrain()
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Drain)
 	defer cancel()

@@ -61,8 +61,8 @@ func auditAfter(q store.Querier, since store.AuditPosition) (now store.AuditPosi
 	return now, redemptions, entries, err
 }
 
-// auditEnd ends after so many redemptions, and after the entries that are not later than the last of these: a decision must not come before
-// the redemption.
+// auditEnd ends after so many entries, and after the redemptions that were made before the next one; or else after so many redemptions, and
+// the entries that were added before the next of these.
 func auditEnd(q store.Querier, since, upTo store.AuditPosition, most int) (end store.AuditEnd, err error) {
 	now, err := auditNow(q)
 	end = store.AuditEnd{Position: cmp.Or(upTo, now.text()), IsLast: true}
@@ -73,22 +73,23 @@ func auditEnd(q store.Querier, since, upTo store.AuditPosition, most int) (end s
 		return end, err
 	}
 	from, to, areGone, err := readRange(q, since, end.Position)
-	if err != nil {
+	if areGone {
+		from.redemptions = to.redemptions
+	}
+	if err != nil || to.audit-from.audit <= int64(most) && to.redemptions-from.redemptions <= int64(most) {
 		return end, err
 	}
-	cut := position{min(to.redemptions, from.redemptions+int64(most)), min(to.audit, from.audit+int64(most))}
-	if areGone || to.redemptions < from.redemptions {
-		cut.redemptions = to.redemptions
+	cut := position{to.redemptions, min(to.audit, from.audit+int64(most))}
+	if cut.audit < to.audit {
+		cut.redemptions, err = store.One(q, store.ScanValue[int64], `SELECT ifnull(redemption, 0) FROM audit WHERE row = $1`, cut.audit+1)
+		cut.redemptions = min(max(cut.redemptions, from.redemptions), to.redemptions)
 	}
-	if cut.redemptions < to.redemptions {
-		cut.audit, err = store.One(q, store.ScanValue[int64], `
-			SELECT ifnull(max(row), $1) FROM audit WHERE row > $1 AND row <= $2 AND at <= (SELECT redeemed_at FROM redemptions WHERE row = $3)`,
+	if err == nil && cut.redemptions-from.redemptions > int64(most) {
+		cut.redemptions = from.redemptions + int64(most)
+		cut.audit, err = store.One(q, store.ScanValue[int64], `SELECT ifnull(max(row), $1) FROM audit WHERE row > $1 AND row <= $2 AND ifnull(redemption, 0) <= $3`,
 			from.audit, cut.audit, cut.redemptions)
 	}
-	if cut != to {
-		end = store.AuditEnd{Position: cut.text()}
-	}
-	return end, err
+	return store.AuditEnd{Position: cut.text()}, err
 }
 
 func auditRange(q store.Querier, since, until store.AuditPosition) (redemptions, entries store.AuditFilter, err error) {

@@ -16,7 +16,7 @@ var dialect = &store.Dialect{
 	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, r.row AS seq, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,
-				r.id, p.id AS perk, r.user_id, r.client_id, r.first_status, r.metadata, NULL
+				r.id, p.id AS perk, r.user_id, r.client_id, r.first_status, r.metadata, r.row AS redemption
 			FROM redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk`,
 		// The + keeps SQLite from reading all redemptions of a client, of which a follower wants the last.
 		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `+r.client_id`},
@@ -24,7 +24,7 @@ var dialect = &store.Dialect{
 	AuditEntries: store.AuditSource{
 		Select: `
 			SELECT a.at, 1 AS source, a.row AS seq, a.actor, a.action, a.subject, a.before, a.after,
-				NULL AS id, NULL AS perk, NULL AS user_id, NULL AS client_id, NULL AS first_status, NULL AS metadata, NULL
+				NULL AS id, NULL AS perk, NULL AS user_id, NULL AS client_id, NULL AS first_status, NULL AS metadata, a.redemption
 			FROM audit AS a`,
 		Columns: map[string]string{"at": `a.at`, "subject": `a.subject`, "actor": `a.actor`, "action": `a.action`},
 	},
@@ -32,6 +32,6 @@ var dialect = &store.Dialect{
 	// A redemption sorts before other entries of the same instant, because it is made before it is decided.
 	AuditOldestFirst: ` ORDER BY at, source, seq`,
 	AuditNewestFirst: ` ORDER BY at DESC, source DESC, seq DESC`,
-	// All times of a file are told by one clock, which is supposed not to be set back between a redemption and its decision.
-	AuditInCommitOrder: ` ORDER BY at, source, seq`,
+	// An entry comes after the last redemption that there was.
+	AuditInCommitOrder: ` ORDER BY redemption, source, seq`,
 }

@@ -21,11 +21,11 @@ var auditBatchTests = []test{
 		want := []string{}
 		for i, user := range users {
 			a := attempt("m", user)
-			a.At = hour(i)
+			a.At = hour(-i) // as if the clock were set back
 			made := f.redeem(a).Redemption
 			want = append(want, "redemption.create redemption/"+made.ID)
 			if i%3 == 0 {
-				must(f.DecideRedemption(f.ctx, made.ID, store.Decision{Status: api.StatusApproved}, store.Operator, hour(i)))(f)
+				must(f.DecideRedemption(f.ctx, made.ID, store.Decision{Status: api.StatusApproved}, store.Operator, hour(-i)))(f)
 				want = append(want, "redemption.approve redemption/"+made.ID)
 			}
 		}

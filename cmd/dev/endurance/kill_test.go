@@ -48,11 +48,14 @@ func killRepeatedly(t *testing.T, i *programs.Installation, servers int) {
 	k := &killTest{T: t, installed: i, servers: i.StartTogether(servers), replies: newReplies(), random: rand.New(rand.NewPCG(1, 2))}
 	k.redeemer = newRedeemer(t, i.Token(k.servers[0].URL), workersAtOnce)
 
+	events := followEvents(t, k.redeemer.token, k.servers)
+
 	unknown := 0
 	for round := range killRounds {
 		victim := round % servers
 		unreplied := k.redeemAndKill(victim, k.attempts(round))
 		k.servers[victim] = i.Start()
+		events.move(k.servers)
 		stored := i.Redemptions()
 		k.replies.check(t, stored, killStock)
 		k.retry(unreplied)
@@ -63,6 +66,7 @@ func killRepeatedly(t *testing.T, i *programs.Installation, servers int) {
 	if len(stored) != killStock {
 		t.Errorf("finally %d redemptions are stored, want the whole stock of %d", len(stored), killStock)
 	}
+	events.check(stored)
 	k.replies.onlyRefused(t, api.CodeAlreadyRedeemed, api.CodeSoldOut)
 	if unknown < killRounds {
 		t.Errorf("only %d attempts in %d rounds were without a reply: the servers were killed too late", unknown, killRounds)

@@ -25,6 +25,7 @@ type load struct {
 	servers  []*programs.Server
 	redeemer *redeemer
 	replies  *replies
+	events   *eventReaders
 
 	begun   atomic.Int64 // attempts, not counting retries
 	stop    chan struct{}
@@ -44,6 +45,7 @@ func startLoad(t *testing.T, i *programs.Installation, servers ...*programs.Serv
 	i.ImportCSV("users", usersCSV(loadUsers))
 	i.ImportCSV("perks", perkCSV("rush", loadUsers))
 	l := &load{T: t, servers: servers, redeemer: newRedeemer(t, i.Token(servers[0].URL), 2*loadWorkers), replies: newReplies(), stop: make(chan struct{})}
+	l.events = followEvents(t, l.redeemer.token, servers)
 	for n := range loadWorkers {
 		l.working.Go(func() { l.work(n) })
 	}
@@ -107,6 +109,7 @@ func (l *load) check(i *programs.Installation) {
 		l.Errorf("there were %d attempts, %d redemptions were acknowledged, and %d are in the database", begun, l.replies.count(), len(stored))
 	}
 	l.replies.onlyRefused(l.T)
+	l.events.check(stored)
 }
 
 // attempt is a request to redeem a perk.

@@ -1,0 +1,63 @@
+package api
+
+import "time"
+
+// EventType is what happened to a record.
+type EventType string
+
+// The types of events. Redemptions and properties come with the record as it was then. Imports change many records at once; who needs to
+// know which reads the list again.
+const (
+	EventRedemptionMade     EventType = "redemption.made"
+	EventRedemptionApproved EventType = "redemption.approved"
+	EventRedemptionRejected EventType = "redemption.rejected"
+	EventRedemptionVoided   EventType = "redemption.voided"
+	EventPropertyCreated    EventType = "property.created" // or restored
+	EventPropertyChanged    EventType = "property.changed"
+	EventPropertyDeleted    EventType = "property.deleted"
+	EventPropertiesImported EventType = "properties.imported"
+	EventPerkChanged        EventType = "perk.changed" // its stock, or whether it needs approval
+	EventPerksImported      EventType = "perks.imported"
+)
+
+// EventTypes returns every type.
+func EventTypes() []EventType {
+	return []EventType{EventRedemptionMade, EventRedemptionApproved, EventRedemptionRejected, EventRedemptionVoided, EventPropertyCreated,
+		EventPropertyChanged, EventPropertyDeleted, EventPropertiesImported, EventPerkChanged, EventPerksImported}
+}
+
+// Event is one change that was committed.
+type Event struct {
+	ID         string            `json:"id"` // the same for every listener
+	Type       EventType         `json:"type"`
+	At         time.Time         `json:"at"`
+	Subject    string            `json:"subject"`    // such as "redemption/ID", "property/42", "perk/ID" or "perks"
+	Redemption *RedemptionRecord `json:"redemption"` // nil unless the event is about one
+	Property   *Property         `json:"property"`   // likewise; of one that was deleted, as it was last
+	Cursor     string            `json:"cursor"`     // the position after the event; "" where no listener can begin
+}
+
+// MarshalJSON writes the time as wireTime does.
+func (e Event) MarshalJSON() ([]byte, error) { return EncodeJSON(e) }
+
+func (e Event) wire() any {
+	return struct {
+		ID         string            `json:"id"`
+		Type       EventType         `json:"type"`
+		At         wireTime          `json:"at"`
+		Subject    string            `json:"subject"`
+		Redemption *RedemptionRecord `json:"redemption"`
+		Property   *Property         `json:"property"`
+		Cursor     string            `json:"cursor"`
+	}{e.ID, e.Type, wireTime(e.At), e.Subject, e.Redemption, e.Property, e.Cursor}
+}
+
+// EventPage is the response of GET /events.
+type EventPage struct {
+	Data []Event `json:"data"` // the oldest first
+	Next string  `json:"next"` // the position after them, for the parameter after
+	More bool    `json:"more"` // more was committed already; otherwise the parameter wait helps
+}
+
+// MaxEventWait is the longest time, in seconds, that GET /events waits for an event.
+const MaxEventWait = 10

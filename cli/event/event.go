@@ -1,0 +1,199 @@
+// Package event is the command that shows what changes.
+package event
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+var view = output.View{
+	Columns: []string{"at", "type", "subject"},
+	ID:      "id",
+}
+
+const tail = "tail"
+
+// flags are those of the command.
+type flags struct {
+	after  string
+	last   int
+	limit  int
+	follow bool
+	types  []string
+}
+
+// New makes the command.
+func New(s *session.Session) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:     "events",
+		Aliases: []string{"event", tail},
+		Short:   "Show what changes: redemptions, properties, perks",
+		Long: "Show the newest changes that your client may see, the oldest of them first: redemptions made, approved, rejected and voided,\n" +
+			"properties created, changed and deleted, perks changed, and imports.\n\n" +
+			"With --follow, go on with each change as it is committed, until you interrupt the command; 'perksctl tail' does the same. The output\n" +
+			"survives restarts of the service, without a gap. Each event has a cursor: with it as --after, another run goes on behind that event.",
+		Example: "  perksctl events --follow\n" +
+			"  perksctl events --follow --type redemption.made --output jsonl\n" +
+			"  perksctl events --after 1204.88 --output jsonl",
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.follow = f.follow || cmd.CalledAs() == tail
+			return f.run(cmd, s)
+		},
+	}
+	cmd.Flags().StringVar(&f.after, "after", "", "show what was committed after the event with this `cursor`")
+	cmd.Flags().IntVar(&f.last, "last", 10, "how many of the newest changes to begin with, `N` from 0 to "+fmt.Sprint(api.MaxPerPage))
+	cmd.Flags().IntVar(&f.limit, "limit", 0, "end after `N` events")
+	cmd.Flags().BoolVar(&f.follow, "follow", false, "wait for more")
+	cmd.Flags().StringSliceVar(&f.types, "type", nil, "only events of this `type`; separate several by commas")
+	return cmd
+}
+
+func typeNames() []string {
+	var names []string
+	for _, name := range api.EventTypes() {
+		names = append(names, string(name))
+	}
+	return names
+}
+
+func (f *flags) check(cmd *cobra.Command, s *session.Session) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case f.last < 0 || f.last > api.MaxPerPage:
+		return command.Usagef("--last must be between 0 and %d.", api.MaxPerPage)
+	case changed("after") && f.after == "":
+		return command.Usagef("--after must not be empty. Leave it out to begin with the newest changes.")
+	case changed("after") && changed("last"):
+		return command.Usagef("--after says where to begin. Leave --last out.")
+	case changed("limit") && f.limit < 1:
+		return command.Usagef("--limit must be at least 1.")
+	case f.last == 0 && !f.follow:
+		return command.Usagef("--last 0 shows nothing without --follow.")
+	case f.follow && slices.Contains([]string{output.JSON, output.YAML, output.CSV}, s.Output.Format):
+		return command.Usagef("--follow has no end, which %s needs. Use --output jsonl.", s.Output.Format)
+	}
+	for _, name := range f.types {
+		if !slices.Contains(typeNames(), name) {
+			return command.Usagef("--type %q is not a type of events.%s The types are %s.", name, command.DidYouMean(name, typeNames()), strings.Join(typeNames(), ", "))
+		}
+	}
+	return nil
+}
+
+func (f *flags) run(cmd *cobra.Command, s *session.Session) error {
+	if err := f.check(cmd, s); err != nil {
+		return err
+	}
+	printer, c, err := session.Begin[api.Event](s, view)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	if !f.follow {
+		return printer.List(ctx, f.all(f.recorded(ctx, c)))
+	}
+	write := func(e api.Event) error { return printer.List(ctx, output.Each([]api.Event{e})) }
+	if s.Output.IsPlain() {
+		write = func(e api.Event) error { return writeLine(s.Streams, e) }
+	}
+	for e, err := range f.all(f.following(ctx, s.Streams, c)) {
+		if err == nil {
+			err = write(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all returns the events of pages, of the types and as many as the flags ask for.
+func (f *flags) all(pages iter.Seq2[api.EventPage, error]) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		shown := 0
+		for page, err := range pages {
+			if err != nil {
+				yield(api.Event{}, err)
+				return
+			}
+			for _, e := range page.Data {
+				if len(f.types) > 0 && !slices.Contains(f.types, string(e.Type)) {
+					continue
+				}
+				if shown++; !yield(e, nil) || shown == f.limit {
+					return
+				}
+			}
+		}
+	}
+}
+
+// recorded returns the pages of events until now.
+func (f *flags) recorded(ctx context.Context, c *client.Client) iter.Seq2[api.EventPage, error] {
+	return func(yield func(api.EventPage, error) bool) {
+		if f.after == "" {
+			yield(c.Events(ctx, "", f.last, 0))
+			return
+		}
+		for after := f.after; ; {
+			page, err := c.Events(ctx, after, api.MaxPerPage, 0)
+			if !yield(page, err) || err != nil || !page.More {
+				return
+			}
+			after = page.Next
+		}
+	}
+}
+
+// following returns the pages of events from the last ones on, without an end.
+func (f *flags) following(ctx context.Context, s *command.Streams, c *client.Client) iter.Seq2[api.EventPage, error] {
+	return func(yield func(api.EventPage, error) bool) {
+		after := f.after
+		if after == "" {
+			page, err := c.Events(ctx, "", max(1, f.last), 0)
+			if f.last == 0 {
+				page.Data = nil
+			}
+			if !yield(page, err) || err != nil {
+				return
+			}
+			after = page.Next
+		}
+		onOutage := func(err error) {
+			s.Warn("%s. The events resume without a gap when the service is back.", strings.TrimSuffix(err.Error(), "."))
+		}
+		for page, err := range c.FollowEvents(ctx, after, onOutage) {
+			if !yield(page, err) {
+				return
+			}
+		}
+	}
+}
+
+// writeLine has columns wide enough for every type, because future events are unknown. Programs get tabs.
+func writeLine(s *command.Streams, e api.Event) error {
+	format, at, about := "%s\t%s\t%s\n", e.At.UTC().Format(time.RFC3339), e.Subject
+	if s.OutTTY {
+		format, at = "%s  %-20s  %s\n", e.At.Local().Format(time.TimeOnly)
+	}
+	if e.Redemption != nil {
+		about = fmt.Sprintf("%s of %s by %s", e.Subject, e.Redemption.PerkID, e.Redemption.UserID)
+	}
+	_, err := fmt.Fprintf(s.Out, format, at, display.Line(string(e.Type)), display.Line(about))
+	return err
+}
