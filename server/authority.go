@@ -53,7 +53,7 @@ func NewAuthority(ctx context.Context, config Config) (*Authority, error) {
 		return nil, err
 	}
 	return &Authority{
-		config: config, keys: keyring{store: config.Live, now: config.Now},
+		config: config, keys: newKeyring(config.Live, config.Now),
 		clients: newLRU[string, cachedClient](), verified: newLRU[[sha256.Size]byte, verifiedToken](),
 	}, nil
 }

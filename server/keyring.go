@@ -5,10 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 
 	"example.com/perks/store"
 )
@@ -36,9 +37,17 @@ type keyring struct {
 	store store.Credentials
 	now   func() time.Time
 
-	mu     sync.Mutex
-	keys   []store.SigningKey // newest first
-	loaded time.Time
+	loaded  atomic.Pointer[loadedKeys]
+	loading *semaphore.Weighted // of 1; a mutex would keep requests waiting after their time
+}
+
+func newKeyring(s store.Credentials, now func() time.Time) keyring {
+	return keyring{store: s, now: now, loading: semaphore.NewWeighted(1)}
+}
+
+type loadedKeys struct {
+	keys []store.SigningKey // newest first
+	at   time.Time
 }
 
 // signing returns the key that signs at that time.
@@ -113,17 +122,32 @@ func (k *keyring) byID(ctx context.Context, id string) (store.SigningKey, bool, 
 	return store.SigningKey{}, false, nil
 }
 
-func (k *keyring) load(ctx context.Context, fresh time.Duration) ([]store.SigningKey, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	now := k.now()
-	if age := now.Sub(k.loaded); age >= 0 && age < fresh {
-		return k.keys, nil
+// fresh returns the keys if they were loaded so recently.
+func (k *keyring) fresh(within time.Duration) (keys []store.SigningKey, ok bool) {
+	loaded := k.loaded.Load()
+	if loaded == nil {
+		return nil, false
 	}
+	age := k.now().Sub(loaded.at)
+	return loaded.keys, age >= 0 && age < within
+}
+
+func (k *keyring) load(ctx context.Context, within time.Duration) ([]store.SigningKey, error) {
+	if keys, ok := k.fresh(within); ok {
+		return keys, nil
+	}
+	if err := k.loading.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("waiting for the signing keys: %w", err)
+	}
+	defer k.loading.Release(1)
+	if keys, ok := k.fresh(within); ok {
+		return keys, nil
+	}
+	now := k.now()
 	keys, err := k.store.SigningKeys(ctx, now)
 	if err != nil {
 		return nil, fmt.Errorf("reading the signing keys: %w", err)
 	}
-	k.keys, k.loaded = keys, now
+	k.loaded.Store(&loadedKeys{keys, now})
 	return keys, nil
 }
