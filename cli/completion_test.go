@@ -111,6 +111,7 @@ func TestCompletions(t *testing.T) {
 		"themes":                            {"tui --theme h", []string{"high-contrast", inOrder}},
 		"methods":                           {"api P", []string{"POST", "PUT", "PATCH", inOrder}},
 		"methods in lower case":             {"api pa", []string{"patch", inOrder}},
+		"a method of a flag":                {"api -X pu", []string{"put", inOrder}},
 		"a path":                            {"api GET _", []string{noFile}},
 		"fields to set":                     {"property update 1 --set ti", []string{"title=", noSpace}},
 		"a property":                        {"property get _", []string{noFile}},

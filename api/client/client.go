@@ -41,6 +41,10 @@ type Config struct {
 	OnWait        func(Wait)    // is called before each wait, by many goroutines at once; may be nil
 	Clock         *Clock        // for tests; nil is the real one
 
+	// Cache keeps responses to GET; nil keeps none. A kept response is used for CacheFor, and after that if the server still has its ETag.
+	Cache    Cache
+	CacheFor time.Duration
+
 	// Roots are the certificate authorities to trust; nil is the system's. A Transport has its own.
 	Roots *x509.CertPool
 

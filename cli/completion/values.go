@@ -2,8 +2,6 @@ package completion
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -93,15 +91,17 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 	case "profile use", "profile delete":
 		return first(v.profiles)
 	case "api":
-		return first(func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			methods := "GET HEAD POST PUT PATCH DELETE"
-			if typed != "" && typed == strings.ToLower(typed) {
-				methods = strings.ToLower(methods)
-			}
-			return Fixed(strings.Fields(methods)...)(cmd, args, typed)
-		})
+		return first(methods)
 	}
 	return nil
+}
+
+func methods(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	names := "GET HEAD POST PUT PATCH DELETE"
+	if typed != "" && typed == strings.ToLower(typed) {
+		names = strings.ToLower(names)
+	}
+	return Fixed(strings.Fields(names)...)(cmd, args, typed)
 }
 
 // ofFlag returns the completion of a flag's value, nil if there is none. A flag means the same in every command.
@@ -115,6 +115,8 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return list(sortKeys)
 	case "set":
 		return propertyFields
+	case "method":
+		return methods
 	case "profile":
 		return v.profiles
 	case "perk":
@@ -298,9 +300,8 @@ type cache struct {
 func loadCache(s *session.Session, c session.Connection) *cache {
 	loaded := &cache{}
 	if folder, err := s.Folder(); err == nil {
-		key := []string{c.ProfileName, c.APIURL, c.ClientID, s.Env(session.EnvToken), strconv.FormatBool(c.Sandbox)}
-		sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
-		loaded.path = filepath.Join(folder, "cache", "completion-"+hex.EncodeToString(sum[:16])+".json")
+		key := session.HashOf(c.ProfileName, c.APIURL, c.ClientID, s.Env(session.EnvToken), strconv.FormatBool(c.Sandbox))
+		loaded.path = filepath.Join(folder, "cache", "completion-"+key+".json")
 	}
 	if command.ReadPrivateJSON(loaded.path, loaded) != nil || loaded.Replies == nil {
 		loaded.Replies = map[string]reply{}

@@ -165,6 +165,12 @@ func newLayout(view View, rows [][]string, screen int) layout {
 			l.dropped = append(l.dropped, display.Line(name))
 		}
 	}
+	l.narrow(screen)
+	return l
+}
+
+// narrow takes from the widest columns until the row fits, as long as they have enough, and then from the first.
+func (l *layout) narrow(screen int) {
 	others := l.columns[1:]
 	for l.width(math.MaxInt) > screen && len(others) > 0 {
 		widest := 0
@@ -181,7 +187,6 @@ func newLayout(view View, rows [][]string, screen int) layout {
 	if excess := l.width(math.MaxInt) - screen; excess > 0 {
 		l.columns[0].width = max(0, l.columns[0].width-excess)
 	}
-	return l
 }
 
 // width is that of a row whose columns are at most so wide.

@@ -31,7 +31,12 @@ func (s *Session) Connect() (*client.Client, Connection, error) {
 	if err != nil {
 		return nil, Connection{}, err
 	}
-	c, err := s.newClient(connection, func(config *client.Config) { config.Tokens = tokens })
+	c, err := s.newClient(connection, func(config *client.Config) {
+		config.Tokens = tokens
+		if kept, err := s.responses(connection); err == nil && s.CacheFor > 0 {
+			config.Cache, config.CacheFor = kept, s.CacheFor
+		}
+	})
 	return c, connection, err
 }
 

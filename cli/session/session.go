@@ -48,6 +48,8 @@ type Session struct {
 	// chooses the defaults of a single command for both.
 	WaitBudget, BackoffBudget time.Duration
 
+	CacheFor time.Duration // for this long, use the saved response of an earlier command; 0 saves none
+
 	Open  bool      // --timeout ends each request, not all of them together
 	Trace io.Writer // where --debug goes; nil is Streams.Err
 
