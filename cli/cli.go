@@ -34,7 +34,7 @@ var members = []struct {
 }{
 	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile},
 	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"tui", newTUI},
-	{"api", newAPI}, {"doctor", doctor.New}, {"version", newVersion},
+	{"api", newAPI}, {"explain", newExplain}, {"doctor", doctor.New}, {"version", newVersion},
 }
 
 // NewRoot makes the tree of commands for one session.
@@ -168,7 +168,7 @@ func explain(root *cobra.Command) {
 		switch cmd.Name() {
 		case "auth", "login", "logout", "whoami", "profile":
 			cmd.GroupID = "access"
-		case "api", "completion", "doctor", "help", "version":
+		case "api", "completion", "doctor", "explain", "help", "version":
 			cmd.GroupID = "other"
 		default:
 			cmd.GroupID = "work"

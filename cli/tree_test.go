@@ -99,6 +99,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"property edit":      {"42 --yes", "42 --yes", "42 --dry-run"},
 		"property delete":    {"42 43 --dry-run", "42 --yes", "43 99 --yes --dry-run", rows("closed.csv", "id\n43\n") + " --yes"},
 		"api":                {"health", "partners/perks --paginate", "HEAD health", "openapi.yaml", "POST partners/perks/museum/redeem --field user_id=bob"},
+		"explain":            {"", "perk", "perk.valid_to"},
 		"completion":         {"bash", "zsh", "fish", "powershell"},
 		"doctor":             {""},
 		"tui":                {"--list-keys"},
@@ -106,7 +107,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
-		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "doctor", "tui", "version",
+		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "explain", "completion", "doctor", "tui", "version",
 		"profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())

@@ -465,6 +465,8 @@ func recordFields(cmd *cobra.Command) []string {
 		return []string{"access_token", "expires_at"}
 	case "doctor":
 		return []string{"check", "outcome", "found", "advice"}
+	case "explain":
+		return []string{"name", "type", "rule", "description", "example"}
 	case "version":
 		return []string{"version", "commit", "date", "modified", "go", "os", "arch"}
 	case "tui":
