@@ -43,7 +43,16 @@ type Options struct {
 	Template string
 	Raw      bool // CSV cells as they are
 
-	Now func() time.Time // nil is time.Now
+	Now     func() time.Time // nil is time.Now
+	Changes *Changes         // marks what has changed since the last round, and leaves the rest out of JSON lines; nil marks nothing
+}
+
+// Clock returns the time.
+func (o *Options) Clock() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
 }
 
 // Bind declares the flags.
@@ -229,7 +238,23 @@ func (p *Printer[T]) write(item T, to func(record) error) error {
 			delete(p.missing, name)
 		}
 	}
-	return to(r.only(p.options.Fields))
+	changes := p.options.Changes
+	if changes == nil {
+		return to(r.only(p.options.Fields))
+	}
+	id := r.fields().get(p.view.ID)
+	r = changes.see(id, r.only(p.options.Fields))
+	if p.options.Format != JSONL {
+		return to(r)
+	}
+	if r.same {
+		return nil
+	}
+	err = to(r)
+	if err == nil {
+		changes.sent(id, r)
+	}
+	return err
 }
 
 // done warns of a chosen field that no record had. It is no error, because a list can be empty.
@@ -292,7 +317,7 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) encoder {
 	case IDs:
 		return p.idEncoder(safe)
 	}
-	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.times.names, now: o.Now()}
+	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.times.names, now: o.Now(), marks: o.Changes != nil}
 }
 
 // Each makes a sequence for List.

@@ -23,7 +23,13 @@ import (
 )
 
 // record is one value as JSON. Only the formats that need its fields read them.
-type record struct{ raw json.RawMessage }
+type record struct {
+	raw json.RawMessage
+
+	mark string  // of Changes, "" without a change
+	was  *record // before the change; nil if the record is new
+	same bool    // as in the last round
+}
 
 type field struct {
 	name  string
@@ -37,7 +43,7 @@ func newRecord(value any) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("write a record: %w", err)
 	}
-	return record{raw}, nil
+	return record{raw: raw}, nil
 }
 
 // FieldsOf returns the names of a record's fields in their order.
@@ -66,7 +72,7 @@ func (r record) only(chosen []string) record {
 		separator = ','
 	}
 	text.WriteByte('}')
-	return record{text.Bytes()}
+	return record{raw: text.Bytes()}
 }
 
 func (r record) isObject() bool { return bytes.HasPrefix(r.raw, []byte("{")) }

@@ -57,6 +57,7 @@ type Session struct {
 	deadline time.Time // set with the first client, so that the time a person takes to reply does not count
 	secrets  func() (*Secrets, error)
 	roots    map[string]*x509.CertPool // by their file
+	watched  *watched                  // nil without Watch
 }
 
 // Flags is the global flags, apart from those of the output.
