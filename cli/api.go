@@ -111,7 +111,11 @@ func callAPI(ctx context.Context, o *apiOptions) error {
 	if err != nil {
 		return err
 	}
-	c, _, err := s.Connect()
+	connect := func(context.Context) (*client.Client, session.Connection, error) { return s.Connect() }
+	if o.request.Method != http.MethodGet && o.request.Method != http.MethodHead {
+		connect = s.ConnectToChange
+	}
+	c, _, err := connect(ctx)
 	if err != nil {
 		return err
 	}

@@ -88,6 +88,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"profile list":       {""},
 		"profile use":        {"default"},
 		"profile show":       {""},
+		"profile set":        {"second --protected"},
 		"profile delete":     {"second --yes"},
 		"perk list":          {"", "--all", "--query nothing-like-it"},
 		"perk get":           {"coffee", "coffee museum"},
@@ -108,7 +109,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
 		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "explain", "completion", "doctor", "tui", "version",
-		"profile delete", "auth logout", "logout",
+		"profile set", "profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())
 	for path := range commands {

@@ -63,8 +63,13 @@ func (c call) withHeader(name, value string) call {
 }
 
 // send makes the request and returns a successful response. Everything else is an *Error, which comes with its response, an
-// *Unreachable, or the error of the TokenSource.
+// *Unreachable, or the error of BeforeChange or the TokenSource.
 func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
+	if c.mayChange != nil && call.changes() {
+		if err := c.mayChange(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if !c.deadline.IsZero() { // the timeout is applied by retry: it excludes waits
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, c.deadline)

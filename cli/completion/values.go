@@ -88,7 +88,7 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 		return first(v.redemptions(api.StatusPending))
 	case "redemption void":
 		return v.redemptions(api.StatusApproved)
-	case "profile use", "profile delete":
+	case "profile use", "profile set", "profile delete":
 		return first(v.profiles)
 	case "api":
 		return first(methods)
@@ -117,7 +117,7 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return propertyFields
 	case "method":
 		return methods
-	case "profile":
+	case "profile", "confirm-profile":
 		return v.profiles
 	case "perk":
 		return v.perks
@@ -457,8 +457,8 @@ func recordFields(cmd *cobra.Command) []string {
 		return append(output.FieldsOf(api.Property{}), "etag")
 	case "property update", "property edit", "property delete":
 		return []string{"propertyId", "message"}
-	case "profile list", "profile use", "profile show", "profile delete":
-		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "ca_cert", "secret_in"}
+	case "profile list", "profile use", "profile show", "profile set", "profile delete":
+		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "ca_cert", "read_only", "protected", "secret_in"}
 	case "login", "auth login", "whoami", "auth status", "logout", "auth logout":
 		return []string{"profile", "api_url", "client_id", "sandbox", "logged_in", "secret_in", "secret_file", "scopes", "expires_at"}
 	case "auth token":

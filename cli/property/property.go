@@ -186,7 +186,7 @@ func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun
 	if dryRun {
 		return runDry(ctx, s, e)
 	}
-	c, connection, err := s.Connect()
+	c, connection, err := s.ConnectToChange(ctx)
 	if err != nil {
 		return err
 	}

@@ -247,7 +247,7 @@ func (d *decision) run(ctx context.Context, ids []string) error {
 			return err
 		}
 	}
-	c, connection, err := s.Connect()
+	c, connection, err := s.ConnectToChange(ctx)
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ func (s *Session) connect() (*client.Client, Connection, error) {
 	}
 	c, err := s.newClient(connection, func(config *client.Config) {
 		config.Tokens = tokens
+		config.BeforeChange = func(ctx context.Context) error { return s.mayChange(ctx, connection) }
 		if kept, err := s.responses(connection); err == nil && s.CacheFor > 0 {
 			config.Cache, config.CacheFor = kept, s.CacheFor
 		}

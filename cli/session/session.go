@@ -58,6 +58,7 @@ type Session struct {
 	secrets  func() (*Secrets, error)
 	roots    map[string]*x509.CertPool // by their file
 	watched  *watched                  // nil without Watch
+	asking   sync.Mutex                // for consent to a change
 }
 
 // Flags is the global flags, apart from those of the output.
@@ -69,6 +70,8 @@ type Flags struct {
 	Timeout  time.Duration
 	NoColour bool
 	Quiet    bool
+
+	ConfirmProfile string // the protected profile that may be changed without asking
 
 	set *pflag.FlagSet
 }
@@ -102,6 +105,7 @@ func (s *Session) Bind(flags *pflag.FlagSet) {
 	f.set = flags
 	flags.StringVar(&f.Profile, "profile", "", "use this `profile` (env "+EnvProfile+")")
 	flags.BoolVar(&f.Sandbox, "sandbox", false, "use the sandbox instead of live perks and redemptions")
+	flags.StringVar(&f.ConfirmProfile, "confirm-profile", "", "change live data of this protected `profile` without asking")
 	flags.StringVar(&f.CACert, caCertFlag, "", "also trust the certificates in this PEM `file` (env "+EnvCACert+")")
 	s.Output.Bind(flags)
 	flags.BoolVar(&f.Debug, "debug", false, "show requests and responses on standard error, without secrets")
