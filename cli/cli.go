@@ -32,9 +32,9 @@ var members = []struct {
 	name string
 	make func(*session.Session) *cobra.Command
 }{
-	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile},
+	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile}, {"config", newConfig},
 	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"tui", newTUI},
-	{"api", newAPI}, {"explain", newExplain}, {"doctor", doctor.New}, {"version", newVersion},
+	{"api", newAPI}, {"explain", newExplain}, {"open", newOpen}, {"doctor", doctor.New}, {"version", newVersion},
 }
 
 // NewRoot makes the tree of commands for one session.
@@ -166,9 +166,9 @@ func explain(root *cobra.Command) {
 	root.SetHelpCommandGroupID("other")
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
-		case "auth", "login", "logout", "whoami", "profile":
+		case "auth", "config", "login", "logout", "whoami", "profile":
 			cmd.GroupID = "access"
-		case "api", "completion", "doctor", "explain", "help", "version":
+		case "api", "completion", "doctor", "explain", "help", "open", "version":
 			cmd.GroupID = "other"
 		default:
 			cmd.GroupID = "work"

@@ -123,6 +123,11 @@ func TestCompletions(t *testing.T) {
 		"a file to write":                         {"property update --results _", []string{anyFile}},
 		"records to explain":                      {"explain pe", []string{"perk", noSpace}},
 		"fields to explain":                       {"explain property.ba", []string{"property.bathrooms\twhole number, 0 to 2147483647", noFile}},
+		"settings":                                {"config get tui.t", []string{"tui.theme", noFile}},
+		"settings to change":                      {"config set profiles.default.c", []string{"profiles.default.ca-cert", noFile}},
+		"keys of an action":                       {"config set tui.keys.record.red", []string{"tui.keys.record.redeem\tRedeem", noFile}},
+		"values of a setting":                     {"config set tui.theme l", []string{"light", noFile}},
+		"what to open":                            {"open co", []string{perks[0], inOrder}},
 		"shells":                                  {"completion f", []string{"fish", noFile}},
 		"nothing after --help":                    {"perk get --help _", []string{noFile}},
 		"nothing for a command without arguments": {"version _", []string{noFile}},
@@ -167,7 +172,7 @@ func TestListedValuesMatchTheCommands(t *testing.T) {
 	x, _ := loggedIn(t)
 	arguments := map[string]string{
 		"perk get": "x", "perk redeem": "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
-		"redemption wait": "x", "redemption reject": "x --reason y", "redemption void": "x --reason y", "profile use": "x", "profile set": "x --protected", "profile delete": "x --yes",
+		"redemption wait": "x", "redemption reject": "x --reason y", "redemption void": "x --reason y", "profile use": "x", "profile set": "x --protected", "config get": "x", "config set": "x y", "open": "x", "profile delete": "x --yes",
 		"property get": "1", "property update": "1 --title x", "property edit": "1", "property delete": "1 --yes", "completion": "bash",
 	}
 	listed := func(message, before string) []string {
@@ -299,7 +304,7 @@ func TestOtherCommandsDoNotPrepareCompletions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, cmd := range leaves(root) {
-		if cmd.ValidArgsFunction != nil && path != "explain" { // which has its own, as help does
+		if cmd.ValidArgsFunction != nil && !slices.Contains([]string{"explain", "config get", "config set"}, path) { // which has its own, as help does
 			t.Errorf("perksctl version prepared completions of %s", path)
 		}
 		if _, registered := cmd.GetFlagCompletionFunc("output"); registered {

@@ -88,6 +88,11 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"profile list":       {""},
 		"profile use":        {"default"},
 		"profile show":       {""},
+		"config list":        {""},
+		"config get":         {"current"},
+		"config set":         {"tui.mouse true"},
+		"config path":        {""},
+		"open":               {"docs --print", "docs"},
 		"profile set":        {"second --protected"},
 		"profile delete":     {"second --yes"},
 		"perk list":          {"", "--all", "--query nothing-like-it"},
@@ -108,7 +113,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
-		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "explain", "completion", "doctor", "tui", "version",
+		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "completion", "doctor", "tui", "version",
 		"profile set", "profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())

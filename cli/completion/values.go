@@ -76,7 +76,7 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 	switch path {
 	case "perk get":
 		return v.perks
-	case "perk redeem":
+	case "perk redeem", "open":
 		return first(v.perks)
 	case "user can":
 		return second(v.perks)
@@ -465,6 +465,12 @@ func recordFields(cmd *cobra.Command) []string {
 		return []string{"access_token", "expires_at"}
 	case "doctor":
 		return []string{"check", "outcome", "found", "advice"}
+	case "config list", "config get", "config set":
+		return []string{"key", "value"}
+	case "config path":
+		return []string{"path"}
+	case "open":
+		return []string{"url"}
 	case "explain":
 		return []string{"name", "type", "rule", "description", "example"}
 	case "version":
