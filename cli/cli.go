@@ -5,8 +5,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,7 +178,12 @@ func explain(root *cobra.Command) {
 	}
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		var text strings.Builder
+		out := cmd.OutOrStdout()
+		cmd.SetOut(&text)
 		help(cmd, args)
+		cmd.SetOut(out)
+		_, _ = io.WriteString(out, withPlaceholders(text.String(), cmd.Flags())) // Main reports what cannot be written
 		if cmd != root {
 			return
 		}
@@ -189,6 +196,26 @@ func explain(root *cobra.Command) {
 		}
 		list("Environment", Environment())
 		list("Exit codes", ExitCodes())
+	})
+}
+
+// withPlaceholders writes the values of all flags in a help the same way: in capitals, numbers as N, and text as TEXT.
+func withPlaceholders(help string, flags *pflag.FlagSet) string {
+	line := regexp.MustCompile(`(?m)^( +(?:-\w, +)?--([\w-]+) )(\S+?(?: \S+?)*?)((?:\[=\S+\])?   )`)
+	return line.ReplaceAllStringFunc(help, func(match string) string {
+		parts := line.FindStringSubmatch(match)
+		flag := flags.Lookup(parts[2])
+		if flag == nil {
+			return match
+		}
+		name := strings.ToUpper(parts[3])
+		switch kind := flag.Value.Type(); {
+		case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "float"):
+			name = "N"
+		case parts[3] == "string":
+			name = "TEXT"
+		}
+		return parts[1] + name + parts[4] + strings.Repeat(" ", len(parts[3])-len(name)) // none is longer than it was
 	})
 }
 

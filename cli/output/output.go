@@ -57,8 +57,8 @@ func (o *Options) Clock() time.Time {
 
 // Bind declares the flags.
 func (o *Options) Bind(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.Format, "output", "o", "", "write data as "+strings.Join(Formats(), ", ")+` (default "table")`)
-	flags.StringSliceVar(&o.Fields, "fields", nil, "show only these fields, in this order (`a,b,...`)")
+	flags.StringVarP(&o.Format, "output", "o", "", "the `format` of data: "+strings.Join(Formats(), ", ")+` (default "table")`)
+	flags.StringSliceVar(&o.Fields, "fields", nil, "show only these fields, in this order (`field,...`)")
 	flags.StringVar(&o.JQ, "jq", "", "filter the JSON with a jq `expression`")
 	flags.StringVar(&o.Template, "template", "", "write the JSON through a Go `template`, such as '{{range .}}{{.id}}{{\"\\n\"}}{{end}}'; perksctl api --help lists its functions")
 	flags.BoolVar(&o.Raw, "raw", false, "with --output csv, leave out the apostrophes that keep a spreadsheet from running cells")
