@@ -32,8 +32,9 @@ type fieldFlag struct {
 }
 
 func bindFields(flags *pflag.FlagSet, fields *apiFields) {
-	flags.VarP(&fieldFlag{fields, apiField{flag: "--field", typed: true}}, "field", "F", "add a field, whose value may be JSON or @FILE: `key=value`, repeatable")
-	flags.VarP(&fieldFlag{fields, apiField{flag: "--raw-field"}}, "raw-field", "f", "add a field, whose value is text: `key=value`, repeatable")
+	typed, text := &fieldFlag{fields, apiField{flag: "--field", typed: true}}, &fieldFlag{fields, apiField{flag: "--raw-field"}}
+	flags.VarP(typed, "field", "F", "add a field, whose value may be JSON or @FILE: `key=value`, repeatable")
+	flags.VarP(text, "raw-field", "f", "add a field, whose value is text: `key=value`, repeatable")
 }
 
 func (f *fieldFlag) Set(text string) error {

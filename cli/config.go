@@ -198,10 +198,11 @@ func newConfigGet(s *session.Session) *cobra.Command {
 
 func newConfigSet(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:               "set KEY VALUE",
-		Short:             "Change a setting",
-		Long:              "Change a setting. An empty value takes a theme, a certificate file or the keys of an action away again.",
-		Example:           "  perksctl config set tui.theme light\n  perksctl config set tui.keys.record.redeem r,f5\n  perksctl config set profiles.staging.sandbox true",
+		Use:   "set KEY VALUE",
+		Short: "Change a setting",
+		Long:  "Change a setting. An empty value takes a theme, a certificate file or the keys of an action away again.",
+		Example: "  perksctl config set tui.theme light\n  perksctl config set tui.keys.record.redeem r,f5\n" +
+			"  perksctl config set profiles.staging.sandbox true",
 		Args:              command.Exactly("KEY", "VALUE"),
 		ValidArgsFunction: completeSettings(s, true),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -77,7 +77,8 @@ func newExplain(s *session.Session) *cobra.Command {
 			i := slices.IndexFunc(fields, func(e explanation) bool { return e.Name == shortName(name)+"."+field })
 			if i < 0 {
 				names := withoutRecord(fields)
-				return command.Usagef("%s has no field %q.%s The fields are %s.", shortName(name), field, command.DidYouMean(field, names), strings.Join(names, ", "))
+				return command.Usagef("%s has no field %q.%s The fields are %s.",
+					shortName(name), field, command.DidYouMean(field, names), strings.Join(names, ", "))
 			}
 			return printer.One(cmd.Context(), fields[i])
 		},
@@ -305,7 +306,8 @@ func (d *description) ruleOf(s *schema) string {
 	} else if len(choices) > 1 {
 		rules = append(rules, "one of "+strings.Join(choices, ", "))
 	}
-	rules = append(rules, bounds(count(s.MinLength), count(s.MaxLength), " characters"), bounds(s.Minimum, s.Maximum, ""), bounds(count(s.MinItems), count(s.MaxItems), " entries"))
+	rules = append(rules, bounds(count(s.MinLength), count(s.MaxLength), " characters"), bounds(s.Minimum, s.Maximum, ""),
+		bounds(count(s.MinItems), count(s.MaxItems), " entries"))
 	if s.Pattern != "" && s.Format == "" {
 		rules = append(rules, "matches "+s.Pattern)
 	}

@@ -33,7 +33,8 @@ const (
 
 // Bind declares --watch.
 func (w *Watch) Bind(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&w.Interval, watchFlag, 0, "refresh every `INTERVAL` until ctrl+c and mark what changed; with --output jsonl, print only what is new or changed")
+	cmd.Flags().DurationVar(&w.Interval, watchFlag, 0,
+		"refresh every `INTERVAL` until ctrl+c and mark what changed; with --output jsonl, print only what is new or changed")
 	cmd.Flags().Lookup(watchFlag).NoOptDefVal = watchDefault
 }
 

@@ -35,7 +35,8 @@ func (s *Session) mayChange(ctx context.Context, c Connection) error {
 	name, confirmed := c.ProfileName, s.Flags.ConfirmProfile
 	switch {
 	case c.ReadOnly:
-		return &command.ReadOnly{Message: fmt.Sprintf("Profile %s is read-only, so nothing was sent. To change that: perksctl profile set %s --read-only=false", name, name)}
+		const refusal = "Profile %[1]s is read-only, so nothing was sent. To change that: perksctl profile set %[1]s --read-only=false"
+		return &command.ReadOnly{Message: fmt.Sprintf(refusal, name)}
 	case !c.Protected || c.Sandbox || confirmed == name:
 		return nil
 	case confirmed != "":
