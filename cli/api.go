@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -22,6 +23,7 @@ import (
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
+	"example.com/perks/cli/usage"
 )
 
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
@@ -36,23 +38,34 @@ type apiOptions struct {
 
 func newAPI(s *session.Session) *cobra.Command {
 	o := &apiOptions{session: s}
-	var fields, headers []string
-	var input string
+	fields := &apiFields{stdin: s.Streams.In}
+	var headers []string
+	var method, input string
 	cmd := &cobra.Command{
 		Use:   "api [METHOD] PATH",
 		Short: "Send any request to the service",
-		Long: "Send a request with your token and print the response. PATH is relative to the address of the API. METHOD is GET\n" +
-			"by default. With GET, fields become the query; with other methods they become a JSON object, where key=value is a\n" +
-			"string and key:=value is JSON. --header adds a header, such as If-Match or Idempotency-Key. --include shows the\n" +
-			"headers of the response: before the body, or with --output and --jq as status, headers and body.",
-		Example: "  perksctl api partners/perks --field city=Berlin\n" +
-			"  perksctl api PATCH update-property/42 --field title=Loft --field bedrooms:=2\n" +
+		Long: "Send a request with your token and print the response. PATH is relative to the address of the API, with or without\n" +
+			"a leading slash; perks and redemptions are short for partners/perks and partners/redemptions. A whole URL must be\n" +
+			"on the same server. METHOD is GET by default, also with fields.\n\n" +
+			"With GET and HEAD, and beside --input, fields become the query. Otherwise they become a JSON object, where\n" +
+			"a[b]=1 is a member of an object in it, a[]=1 an item of an array, and a[] an empty array.\n" +
+			"--field sends true, false, null and numbers as JSON, and for @FILE the text of the file, or of standard input\n" +
+			"for @-. --raw-field sends text always, as --field did in earlier versions. In both, key:=JSON is any JSON.\n\n" +
+			"--include shows the headers of the response, also of a refusal: before the body, or with --output and --jq as\n" +
+			"status, headers and body. --cache saves responses to GET in files that only you can read, for your profile and\n" +
+			"client alone. Logging out deletes them.\n\n" + output.TemplateHelp,
+		Example: "  perksctl api perks --field city=Berlin --cache 1h\n" +
+			"  perksctl api PATCH update-property/42 --field title=Loft --field bedrooms=2\n" +
+			"  perksctl api -X POST perks/spa-day/redeem --raw-field user_id=42 --field metadata[seats][]=7\n" +
 			"  perksctl api get-property/42 --include --jq .headers.Etag\n" +
 			"  perksctl api PATCH update-property/42 --header 'If-Match: \"1f2e3d\"' --field title=Loft\n" +
 			"  perksctl api partners/perks --paginate --output jsonl",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.request, err = parseRequest(args, fields, input, s.Streams.In); err != nil {
+			if method != "" {
+				args = append([]string{method}, args...)
+			}
+			if o.request, err = parseRequest(args, fields, input); err != nil {
 				return err
 			}
 			if o.request.Header, err = parseHeaders(headers); err != nil {
@@ -64,14 +77,19 @@ func newAPI(s *session.Session) *cobra.Command {
 			if o.paginate && o.request.Method != http.MethodGet {
 				return command.Usagef("--paginate needs GET.")
 			}
+			if cmd.Flags().Changed("cache") && (o.request.Method != http.MethodGet || s.CacheFor <= 0) {
+				return command.Usagef("--cache needs GET, and a time above 0.")
+			}
 			return callAPI(cmd.Context(), o)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&fields, "field", "f", nil, "add a field: `key=value` or key:=JSON, repeatable")
+	flags.StringVarP(&method, "method", "X", "", "the `METHOD`, if it is not the first argument")
+	bindFields(flags, fields)
 	flags.StringArrayVarP(&headers, "header", "H", nil, "send this header: `Name: value`, repeatable")
 	flags.BoolVarP(&o.include, "include", "i", false, "show the status and headers of the response too")
 	flags.StringVar(&input, "input", "", "send this `file` as the body, - for standard input")
+	flags.DurationVar(&s.CacheFor, "cache", 0, "for this `duration`, such as 10m, use the saved response of the same GET")
 	flags.BoolVar(&o.paginate, "paginate", false, "write the items of all pages as one list")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request and send nothing")
 	return cmd
@@ -93,7 +111,11 @@ func callAPI(ctx context.Context, o *apiOptions) error {
 	if err != nil {
 		return err
 	}
-	c, _, err := s.Connect()
+	connect := func(context.Context) (*client.Client, session.Connection, error) { return s.Connect() }
+	if o.request.Method != http.MethodGet && o.request.Method != http.MethodHead {
+		connect = s.ConnectToChange
+	}
+	c, _, err := connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -101,16 +123,17 @@ func callAPI(ctx context.Context, o *apiOptions) error {
 		return hint(printer.List(ctx, items(c.DoPages(ctx, o.request))), c.BaseURL(), o.request.Path)
 	}
 	reply, err := c.Do(ctx, o.request)
+	refused := hint(err, c.BaseURL(), o.request.Path)
 	switch {
-	case err != nil:
-		return hint(err, c.BaseURL(), o.request.Path)
+	case err != nil && (reply == nil || !o.include):
+		return refused
 	case !o.include:
 		return o.write(ctx, printer, reply.Body)
 	case s.Output.IsTable() && s.Output.Format == "":
 		if err := writeHead(s.Streams.Out, reply); err != nil {
 			return err
 		}
-		return o.write(ctx, printer, reply.Body)
+		return errors.Join(refused, o.write(ctx, printer, reply.Body))
 	}
 	withHead, err := output.New[replyRecord](options, s.Streams, output.View{ID: "status"})
 	if err != nil {
@@ -120,7 +143,7 @@ func callAPI(ctx context.Context, o *apiOptions) error {
 	for name := range reply.Header {
 		record.Headers[name] = strings.Join(reply.Header.Values(name), ", ")
 	}
-	return withHead.One(ctx, record)
+	return errors.Join(refused, withHead.One(ctx, record))
 }
 
 // replyRecord is a reply with --include and --output.
@@ -132,7 +155,7 @@ type replyRecord struct {
 
 func writeHead(out io.Writer, reply *client.Response) error {
 	var head strings.Builder
-	fmt.Fprintf(&head, "HTTP/1.1 %d %s\n", reply.Status, http.StatusText(reply.Status))
+	fmt.Fprintf(&head, "%s %d %s\n", reply.Protocol, reply.Status, http.StatusText(reply.Status))
 	for _, name := range slices.Sorted(maps.Keys(reply.Header)) {
 		for _, value := range reply.Header[name] {
 			fmt.Fprintf(&head, "%s: %s\n", name, display.Line(value))
@@ -192,7 +215,7 @@ func items(pages iter.Seq2[api.Page[json.RawMessage], error]) iter.Seq2[json.Raw
 	}
 }
 
-func parseRequest(args, fields []string, input string, stdin io.Reader) (client.Request, error) {
+func parseRequest(args []string, fields *apiFields, input string) (client.Request, error) {
 	request := client.Request{Method: http.MethodGet}
 	switch len(args) {
 	case 1:
@@ -206,18 +229,20 @@ func parseRequest(args, fields []string, input string, stdin io.Reader) (client.
 		return request, command.Usagef("%q is not a method.%s The methods are %s.", args[0], command.DidYouMean(request.Method, methods), strings.Join(methods, ", "))
 	}
 	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
-	if input != "" && (reads || len(fields) > 0) {
-		return request, command.Usagef("--input is the whole body: it cannot be combined with --field or %s.", request.Method)
+	if input != "" && reads {
+		return request, command.Usagef("--input is a body, which %s has not.", request.Method)
 	}
 	var err error
+	if reads || input != "" {
+		request.Query, err = fields.query()
+	}
 	switch {
+	case err != nil:
 	case input != "":
-		request.Body, err = readInput(input, stdin)
+		request.Body, err = fields.read("--input", input)
 		request.ContentType = "application/json"
-	case reads:
-		request.Query, err = query(fields)
-	case len(fields) > 0:
-		request.Body, err = object(fields)
+	case !reads && len(fields.given) > 0:
+		request.Body, err = fields.object()
 		request.ContentType = "application/json"
 	}
 	return request, err
@@ -226,57 +251,25 @@ func parseRequest(args, fields []string, input string, stdin io.Reader) (client.
 // maxInput bounds a body, which is in memory as a whole.
 const maxInput = 16 << 20
 
-// query makes a query of key=value fields, in which a key may be repeated.
-func query(fields []string) (url.Values, error) {
-	values := url.Values{}
-	for _, field := range fields {
-		key, value, ok := strings.Cut(field, "=")
-		if !ok || key == "" {
-			return nil, command.Usagef("--field %q must look like key=value.", field)
-		}
-		values.Add(key, value)
-	}
-	return values, nil
-}
-
-// object makes a JSON object of fields: key=value is a string, key:=value is JSON.
-func object(fields []string) ([]byte, error) {
-	members := map[string]json.RawMessage{}
-	for _, field := range fields {
-		key, value, ok := strings.Cut(field, "=")
-		if !ok || key == "" {
-			return nil, command.Usagef("--field %q must look like key=value or key:=JSON.", field)
-		}
-		raw, _ := json.Marshal(value) // a string always marshals
-		if name, isJSON := strings.CutSuffix(key, ":"); isJSON {
-			key, raw = name, []byte(value)
-			if !json.Valid(raw) {
-				return nil, command.Usagef("--field %q: %s is not JSON. Leave the colon out if it is a string.", field, value)
-			}
-		}
-		if _, twice := members[key]; twice {
-			return nil, command.Usagef("--field has %q twice.", key)
-		}
-		members[key] = raw
-	}
-	return json.Marshal(members)
-}
-
-func readInput(path string, stdin io.Reader) ([]byte, error) {
+// read reads a file that a flag names, or standard input, which can be read only once.
+func (a *apiFields) read(flag, path string) ([]byte, error) {
+	from := a.stdin
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, command.Usagef("--input cannot be read: %s.", err)
+			return nil, command.Usagef("%s cannot be read: %s.", flag, usage.AboutFile(err))
 		}
 		defer file.Close()
-		stdin = file
+		from = file
+	} else if a.stdin = nil; from == nil {
+		return nil, command.Usagef("%s: standard input can be used only once.", flag)
 	}
-	body, err := io.ReadAll(io.LimitReader(stdin, maxInput+1))
+	body, err := io.ReadAll(io.LimitReader(from, maxInput+1))
 	if err != nil {
-		return nil, fmt.Errorf("read --input: %w", err)
+		return nil, fmt.Errorf("read %s: %w", flag, err)
 	}
 	if len(body) > maxInput {
-		return nil, command.Usagef("--input is longer than %d bytes.", maxInput)
+		return nil, command.Usagef("%s is longer than %d bytes.", flag, maxInput)
 	}
 	return body, nil
 }

@@ -5,8 +5,10 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,9 +35,9 @@ var members = []struct {
 	name string
 	make func(*session.Session) *cobra.Command
 }{
-	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile},
+	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile}, {"config", newConfig},
 	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"events", event.New}, {"tui", newTUI},
-	{"api", newAPI}, {"doctor", doctor.New}, {"version", newVersion},
+	{"api", newAPI}, {"explain", newExplain}, {"open", newOpen}, {"doctor", doctor.New}, {"version", newVersion},
 }
 
 // NewRoot makes the tree of commands for one session.
@@ -167,9 +169,9 @@ func explain(root *cobra.Command) {
 	root.SetHelpCommandGroupID("other")
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
-		case "auth", "login", "logout", "whoami", "profile":
+		case "auth", "config", "login", "logout", "whoami", "profile":
 			cmd.GroupID = "access"
-		case "api", "completion", "doctor", "help", "version":
+		case "api", "completion", "doctor", "explain", "help", "open", "version":
 			cmd.GroupID = "other"
 		default:
 			cmd.GroupID = "work"
@@ -177,7 +179,12 @@ func explain(root *cobra.Command) {
 	}
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		var text strings.Builder
+		out := cmd.OutOrStdout()
+		cmd.SetOut(&text)
 		help(cmd, args)
+		cmd.SetOut(out)
+		_, _ = io.WriteString(out, withPlaceholders(text.String(), cmd.Flags())) // Main reports what cannot be written
 		if cmd != root {
 			return
 		}
@@ -190,6 +197,26 @@ func explain(root *cobra.Command) {
 		}
 		list("Environment", Environment())
 		list("Exit codes", ExitCodes())
+	})
+}
+
+// withPlaceholders writes the values of all flags in a help the same way: in capitals, numbers as N, and text as TEXT.
+func withPlaceholders(help string, flags *pflag.FlagSet) string {
+	line := regexp.MustCompile(`(?m)^( +(?:-\w, +)?--([\w-]+) )(\S+?(?: \S+?)*?)((?:\[=\S+\])?   )`)
+	return line.ReplaceAllStringFunc(help, func(match string) string {
+		parts := line.FindStringSubmatch(match)
+		flag := flags.Lookup(parts[2])
+		if flag == nil {
+			return match
+		}
+		name := strings.ToUpper(parts[3])
+		switch kind := flag.Value.Type(); {
+		case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "float"):
+			name = "N"
+		case parts[3] == "string":
+			name = "TEXT"
+		}
+		return parts[1] + name + parts[4] + strings.Repeat(" ", len(parts[3])-len(name)) // none is longer than it was
 	})
 }
 

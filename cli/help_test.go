@@ -58,6 +58,19 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	}
 }
 
+// TestPlaceholdersAreUniform reads the help of flags: the name of a value is in capitals, and a number is N.
+func TestPlaceholdersAreUniform(t *testing.T) {
+	help, err := os.ReadFile(filepath.Join("testdata", "help.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--[\w-]+ (\S.*?)(?:\[=\S+\])?   `).FindAllStringSubmatch(string(help), -1) {
+		if flag[1] != strings.ToUpper(flag[1]) || flag[1] == "INT" || flag[1] == "STRING" {
+			t.Errorf("the value %q in %q", flag[1], flag[0])
+		}
+	}
+}
+
 func firstDifference(got, want string) string {
 	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i, line := range gotLines {

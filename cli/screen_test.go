@@ -1,9 +1,11 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -117,5 +119,30 @@ func TestColourSettings(t *testing.T) {
 	x.env["CLICOLOR_FORCE"], x.env["NO_COLOR"] = "1", ""
 	if r := x.run("perk", "get", "nowhere"); !strings.HasPrefix(r.err, "\x1b[31merror: ") {
 		t.Errorf("forced without a terminal: %s", fmt.Sprintf("%q", r.err))
+	}
+}
+
+func TestInterruptEndsAWatch(t *testing.T) {
+	x, _ := loggedIn(t)
+	screen, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	cmd := x.process("property", "get", "42", "--watch")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close()
+	lines := bufio.NewScanner(screen)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "no change so far") {
+			_ = cmd.Process.Signal(os.Interrupt)
+		}
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d", code)
 	}
 }

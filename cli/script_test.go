@@ -68,6 +68,7 @@ func seed(server *servertest.Server) map[string]string {
 	owner, secret := server.Client()
 	other, otherSecret := server.Client()
 	reader, readerSecret := server.Client(api.ScopePerksRead)
+	image := "https://img.example.com/1.jpg"
 	food, arts := "Food & Drink", "Arts"
 	long := time.Date(2035, 6, 1, 0, 0, 0, 0, time.UTC)
 	past := time.Date(2020, 6, 1, 0, 0, 0, 0, time.UTC)
@@ -75,7 +76,7 @@ func seed(server *servertest.Server) map[string]string {
 	none := int64(0)
 	server.ImportPerks(
 		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Coffee for two", Category: &food, ValidTo: &long}, Lat: &lat, Lng: &lng},
-		store.PerkRecord{Perk: api.Perk{ID: "museum", Title: "=Museum night", Category: &arts, City: "Paris"}},
+		store.PerkRecord{Perk: api.Perk{ID: "museum", Title: "=Museum night", Category: &arts, ImageURL: &image, City: "Paris"}},
 		store.PerkRecord{Perk: api.Perk{ID: "spa-day", Title: "Spa \x1b[31mday", City: "Paris"}, Approval: store.ApprovalManual},
 		store.PerkRecord{Perk: api.Perk{ID: "sold-out", Title: "Last ticket"}, Stock: &none},
 		store.PerkRecord{Perk: api.Perk{ID: "expired", Title: "Old news", ValidTo: &past}},

@@ -89,6 +89,12 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"profile list":       {""},
 		"profile use":        {"default"},
 		"profile show":       {""},
+		"config list":        {""},
+		"config get":         {"current"},
+		"config set":         {"tui.mouse true"},
+		"config path":        {""},
+		"open":               {"docs --print", "docs"},
+		"profile set":        {"second --protected"},
 		"profile delete":     {"second --yes"},
 		"perk list":          {"", "--all", "--query nothing-like-it"},
 		"perk get":           {"coffee", "coffee museum"},
@@ -100,6 +106,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"property edit":      {"42 --yes", "42 --yes", "42 --dry-run"},
 		"property delete":    {"42 43 --dry-run", "42 --yes", "43 99 --yes --dry-run", rows("closed.csv", "id\n43\n") + " --yes"},
 		"api":                {"health", "partners/perks --paginate", "HEAD health", "openapi.yaml", "POST partners/perks/museum/redeem --field user_id=bob"},
+		"explain":            {"", "perk", "perk.valid_to"},
 		"completion":         {"bash", "zsh", "fish", "powershell"},
 		"doctor":             {""},
 		"tui":                {"--list-keys"},
@@ -107,8 +114,8 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
-		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "events", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "doctor", "tui", "version",
-		"profile delete", "auth logout", "logout",
+		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "events", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "completion", "doctor", "tui", "version",
+		"profile set", "profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())
 	for path := range commands {

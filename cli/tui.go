@@ -44,10 +44,7 @@ type tuiOptions struct {
 
 func newTUI(s *session.Session) *cobra.Command {
 	o := &tuiOptions{session: s}
-	var themes []string
-	for _, name := range widget.ThemeNames() {
-		themes = append(themes, string(name))
-	}
+	themes := themeNames()
 	cmd := &cobra.Command{
 		Use:   "tui",
 		Short: "Work in a terminal UI",
@@ -71,6 +68,13 @@ func newTUI(s *session.Session) *cobra.Command {
 	o.flags.BoolVar(&o.listKeys, "list-keys", false, "list the actions and their keys")
 	_ = cmd.RegisterFlagCompletionFunc("theme", completion.Fixed(themes...)) // fails only for a flag that does not exist
 	return cmd
+}
+
+func themeNames() (names []string) {
+	for _, name := range widget.ThemeNames() {
+		names = append(names, string(name))
+	}
+	return names
 }
 
 func runTUI(ctx context.Context, o *tuiOptions) error {

@@ -48,7 +48,7 @@ func (a *accounts) Profiles() ([]screen.Profile, string, error) {
 }
 
 func onScreen(name string, p session.Profile) screen.Profile {
-	return screen.Profile{Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP}
+	return screen.Profile{Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP, ReadOnly: p.ReadOnly}
 }
 
 // Connect returns a client of a profile that was chosen on the screen, whatever address and credentials the environment has; or,
@@ -103,7 +103,8 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 	if err != nil {
 		return screen.Account{}, "", err
 	}
-	saved := session.Profile{APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP, CACert: trusted}
+	saved := before
+	saved.APIURL, saved.ClientID, saved.Sandbox, saved.InsecureHTTP, saved.CACert = p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, trusted
 	if known && before.APIURL == p.APIURL && before.ClientID == p.ClientID && a.sandboxGiven && p.Sandbox == a.command.Flags.Sandbox {
 		saved.Sandbox = before.Sandbox
 	}
@@ -123,7 +124,7 @@ func (a *accounts) session(env func(string) string, flags []string) *session.Ses
 	set := pflag.NewFlagSet("tui", pflag.ContinueOnError)
 	s.Bind(set)
 	_ = set.Parse(append(outer.TrustFlags(), flags...)) // fails only for flags and values that do not exist
-	s.Flags.Timeout, s.Flags.Debug = outer.Flags.Timeout, outer.Flags.Debug
+	s.Flags.Timeout, s.Flags.Debug, s.Flags.ConfirmProfile = outer.Flags.Timeout, outer.Flags.Debug, outer.Flags.ConfirmProfile
 	return s
 }
 

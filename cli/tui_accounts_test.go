@@ -238,3 +238,52 @@ func TestSessionMessagesBecomeNotices(t *testing.T) {
 		t.Errorf("%d queued messages, want the maximum", len(texts))
 	}
 }
+
+func TestReadOnlyAndProtectedProfilesInTheTUI(t *testing.T) {
+	server, id, secret := newCatalogue(t)
+	server.ImportUsers("alice")
+	d := newTUIFixture(t)
+	profile := screen.Profile{Name: "prod", APIURL: server.URL, ClientID: id}
+	redeem := func(account screen.Account, err error) error {
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = account.Client.Redeem(t.Context(), visiblePerk(t, account), api.RedeemRequest{UserID: "alice"}, "")
+		return err
+	}
+	account, _, err := d.accounts().Login(t.Context(), profile, secret)
+	if err := redeem(account, err); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		set   func(*session.Profile)
+		flags []string
+		want  string
+	}{
+		{func(p *session.Profile) { p.ReadOnly = true }, nil, "Profile prod is read-only, so nothing was sent."},
+		{func(p *session.Profile) { p.ReadOnly, p.Protected = false, true }, nil, "Profile prod is protected, and there is no terminal to ask on."},
+		{func(*session.Profile) {}, []string{"--confirm-profile=prod"}, `User "alice" has already redeemed`},
+		{func(*session.Profile) {}, []string{"--sandbox"}, ""},
+	} {
+		_, err := session.ConfigFile(filepath.Join(d.env[session.EnvConfigDir], "config.yaml")).Update(t.Context(), func(c *session.Config) error {
+			p := c.Profiles["prod"]
+			test.set(&p)
+			c.Profiles["prod"] = p
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		account, err := d.accounts(test.flags...).Connect("prod")
+		if got := d.config().Profiles["prod"].ReadOnly; account.Profile.ReadOnly != got {
+			t.Errorf("read-only is shown as %t", !got)
+		}
+		if err := redeem(account, err); (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
+			t.Errorf("%v: %v, want %s", test.flags, err, test.want)
+		}
+	}
+	before := d.config().Profiles["prod"]
+	if _, _, err := d.accounts().Login(t.Context(), profile, secret); err != nil || d.config().Profiles["prod"] != before {
+		t.Errorf("a login changed the profile: %+v, %v", d.config().Profiles["prod"], err)
+	}
+}

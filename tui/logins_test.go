@@ -17,7 +17,7 @@ func TestSwitchingAccountsAsksIfSomethingIsUnsaved(t *testing.T) {
 	p := &probe{unsaved: "It is unknown whether it was redeemed."}
 	d := probed(t, p)
 	account := d.App.Shell().Account
-	account.Profile.Name, account.Profile.Sandbox = "trial", true
+	account.Profile.Name, account.Profile.Sandbox, account.Profile.ReadOnly = "trial", true, true
 	d.Send(refused{})
 	d.Send(screen.LoggedIn{Account: account})
 	d.See("Switch to profile trial?", "It is unknown whether it was redeemed.")
@@ -30,7 +30,7 @@ func TestSwitchingAccountsAsksIfSomethingIsUnsaved(t *testing.T) {
 	d.Elapse(time.Second)
 	d.Press("y")
 	d.Gone("Switch to profile trial?")
-	d.See("SANDBOX")
+	d.See("SANDBOX", "READ-ONLY")
 	if d.Depth() != 1 {
 		t.Errorf("%d screens", d.Depth())
 	}

@@ -64,7 +64,7 @@ func (a *App) View() string {
 	return display.Crop(strings.Join(lines, "\n"), a.width, a.height)
 }
 
-// header shows live or sandbox, whether the service can be reached, the screen, and the account.
+// header shows live or sandbox, whether changes are refused, whether the service can be reached, the screen, and the account.
 func (a *App) header() string {
 	theme := a.shell.Theme
 	var left []string
@@ -74,6 +74,9 @@ func (a *App) header() string {
 		left = append(left, theme.Sandbox.Render(" SANDBOX "))
 	case connected:
 		left = append(left, theme.Live.Render(" LIVE "))
+	}
+	if connected && profile.ReadOnly {
+		left = append(left, theme.Bad.Render(" READ-ONLY "))
 	}
 	if a.connectivity.isOffline() {
 		text := " OFFLINE "

@@ -62,9 +62,14 @@ func (c call) withHeader(name, value string) call {
 	return c
 }
 
-// send makes the request and returns a successful response. Everything else is an *Error, an *Unreachable, or the error of the
-// TokenSource.
+// send makes the request and returns a successful response. Everything else is an *Error, which comes with its response, an
+// *Unreachable, or the error of BeforeChange or the TokenSource.
 func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
+	if c.mayChange != nil && call.changes() {
+		if err := c.mayChange(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if !c.deadline.IsZero() { // the timeout is applied by retry: it excludes waits
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, c.deadline)
@@ -81,7 +86,7 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 	if res.IsSuccess() {
 		return res, nil
 	}
-	return nil, refusal(call, e, res)
+	return res, refusal(call, e, res)
 }
 
 // execute sends the request with resty, which leaves reading the response to noResend.
@@ -173,25 +178,26 @@ type Request struct {
 	Header      map[string]string // further headers
 }
 
-// Response is a successful response.
+// Response is a response as it came.
 type Response struct {
-	Status int
-	Header http.Header
-	Body   []byte
+	Protocol string // such as HTTP/1.1
+	Status   int
+	Header   http.Header
+	Body     []byte
 }
 
 // Do sends a request with the token. On a sandbox client the perks paths are those of the sandbox, and a change of anything
-// else is refused. A response that is not a success is an *Error.
+// else is refused. A response that is not a success is an *Error, and returned too.
 func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	call, err := c.rawCall(request)
 	if err != nil {
 		return nil, err
 	}
 	res, err := c.send(ctx, call)
-	if err != nil {
+	if res == nil {
 		return nil, err
 	}
-	return &Response{res.StatusCode(), res.Header(), res.Body()}, nil
+	return &Response{res.Proto(), res.StatusCode(), res.Header(), res.Body()}, err
 }
 
 // DoPages returns the pages of a list whose items can be anything.
@@ -231,6 +237,9 @@ func (c *Client) resolve(path string) (string, error) {
 		return target.String(), nil
 	}
 	relative := strings.TrimLeft(path, "/")
+	if first, _, _ := strings.Cut(target.Path, "/"); first == "perks" || first == "redemptions" {
+		relative = "partners/" + relative
+	}
 	if c.sandbox && (relative == "partners" || strings.HasPrefix(relative, "partners/")) {
 		relative = "sandbox/" + relative
 	}

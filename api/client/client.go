@@ -7,6 +7,7 @@ package client
 
 import (
 	"cmp"
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -41,6 +42,13 @@ type Config struct {
 	OnWait        func(Wait)    // is called before each wait, by many goroutines at once; may be nil
 	Clock         *Clock        // for tests; nil is the real one
 
+	// BeforeChange is called before each request that may change something, by many goroutines at once. Its error refuses the request.
+	BeforeChange func(context.Context) error
+
+	// Cache keeps responses to GET; nil keeps none. A kept response is used for CacheFor, and after that if the server still has its ETag.
+	Cache    Cache
+	CacheFor time.Duration
+
 	// Roots are the certificate authorities to trust; nil is the system's. A Transport has its own.
 	Roots *x509.CertPool
 
@@ -50,12 +58,13 @@ type Config struct {
 
 // Client calls one perks service. It is safe for use by many goroutines.
 type Client struct {
-	base     *url.URL
-	address  string // base as text
-	sandbox  bool
-	http     *resty.Client
-	retry    *retry
-	deadline time.Time
+	base      *url.URL
+	address   string // base as text
+	sandbox   bool
+	http      *resty.Client
+	retry     *retry
+	deadline  time.Time
+	mayChange func(context.Context) error
 }
 
 // New checks the address and makes a client. It opens no connection.
@@ -64,7 +73,7 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, address: base.String(), sandbox: config.Sandbox, retry: newRetry(config), deadline: config.Deadline}
+	c := &Client{base: base, address: base.String(), sandbox: config.Sandbox, retry: newRetry(config), deadline: config.Deadline, mayChange: config.BeforeChange}
 	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base, c.retry), CheckRedirect: c.redirect}).
 		SetHeader("User-Agent", cmp.Or(config.UserAgent, "perks-client")).
 		SetHeader("Accept", "application/json, application/problem+json")

@@ -26,6 +26,7 @@ import (
 //	trace      prints each attempt, redacted
 //	retry      retries; all attempts carry the same token
 //	authorize  adds the token, and retries once with another one after a 401
+//	reuse      answers with a kept response
 func (config Config) chain(base *url.URL, retry *retry) http.RoundTripper {
 	tripper := config.Transport
 	if tripper == nil {
@@ -39,6 +40,9 @@ func (config Config) chain(base *url.URL, retry *retry) http.RoundTripper {
 	tripper = retry
 	if config.Tokens != nil {
 		tripper = &authorize{next: tripper, tokens: config.Tokens, origin: base}
+	}
+	if config.Cache != nil {
+		tripper = &reuse{next: tripper, cache: config.Cache, freshFor: config.CacheFor, now: retry.clock.Now}
 	}
 	return tripper
 }

@@ -20,7 +20,9 @@ type entry struct {
 	ClientID     string `json:"client_id"`
 	Sandbox      bool   `json:"sandbox"`
 	InsecureHTTP bool   `json:"insecure_http"`
-	CACert       string `json:"ca_cert"`   // a file, "" if only the system's certificates are trusted
+	CACert       string `json:"ca_cert"` // a file, "" if only the system's certificates are trusted
+	ReadOnly     bool   `json:"read_only"`
+	Protected    bool   `json:"protected"`
 	SecretIn     string `json:"secret_in"` // keyring, file or unknown; "" if none is saved
 }
 
@@ -38,7 +40,7 @@ func begin[T any](s *session.Session, view output.View) (*output.Printer[T], ses
 
 func newEntry(s *session.Session, c session.Config, name string) entry {
 	p := c.Profiles[name]
-	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, p.CACert, secretIn(s, name, p)}
+	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, p.CACert, p.ReadOnly, p.Protected, secretIn(s, name, p)}
 }
 
 // secretIn is "unknown" if the file of secrets cannot be read: the rest of the profile is still useful.
@@ -59,8 +61,8 @@ func NewProfile(s *session.Session) *cobra.Command {
 		Short:   "Switch between services and clients",
 		Long: "A profile is the address of an API and a client id. perksctl auth login creates one. Commands use the current\n" +
 			"profile, unless --profile or " + session.EnvProfile + " names another.",
-		Example: "  perksctl auth login --profile staging\n  perksctl profile use staging",
-	}, newList(s), newUse(s), newShow(s), newDelete(s))
+		Example: "  perksctl auth login --profile staging\n  perksctl profile use staging\n  perksctl profile set prod --protected",
+	}, newList(s), newUse(s), newShow(s), newSet(s), newDelete(s))
 }
 
 func newList(s *session.Session) *cobra.Command {
@@ -144,6 +146,56 @@ func newUse(s *session.Session) *cobra.Command {
 func noteCurrent(s *session.Session, c session.Config, name string) {
 	p := c.Profiles[name]
 	s.Streams.Note("Profile %s is now current: %s as %s.", name, p, p.ClientID)
+}
+
+func newSet(s *session.Session) *cobra.Command {
+	var readOnly, protected bool
+	cmd := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Make a profile read-only or protected",
+		Long: "Make a profile read-only or protected, or with =false neither.\n\n" +
+			"With a read-only profile, perksctl refuses every request that could change something, also in the terminal UI.\n" +
+			"With a protected one, it asks for the profile's name before it changes live data: once for a file of rows, and not\n" +
+			"in the sandbox or with --dry-run. Where it cannot ask, --confirm-profile NAME is needed: off a terminal, and when\n" +
+			"the terminal UI starts. This is against slips, not against people: to limit a client, limit its scopes.",
+		Example: "  perksctl profile set prod --protected\n  perksctl profile set audit --read-only\n  perksctl profile set audit --read-only=false",
+		Args:    command.Exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := args[0]
+			printer, _, err := begin[entry](s, profileView)
+			if err != nil {
+				return err
+			}
+			flags := cmd.Flags()
+			if !flags.Changed("read-only") && !flags.Changed("protected") {
+				return command.Usagef("Nothing to set. Give --read-only or --protected, or one of them with =false.")
+			}
+			c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
+				p, known := c.Profiles[name]
+				if !known {
+					return session.UnknownProfile(name, *c)
+				}
+				if flags.Changed("read-only") {
+					p.ReadOnly = readOnly
+				}
+				if flags.Changed("protected") {
+					p.Protected = protected
+				}
+				c.Profiles[name] = p
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			says := map[bool]string{true: "is", false: "is not"}
+			p := c.Profiles[name]
+			s.Streams.Note("Profile %s %s read-only, and %s protected.", name, says[p.ReadOnly], says[p.Protected])
+			return printer.Done(cmd.Context(), newEntry(s, c, name))
+		},
+	}
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "refuse to change anything with this profile")
+	cmd.Flags().BoolVar(&protected, "protected", false, "ask for the profile's name before live data is changed")
+	return cmd
 }
 
 func newDelete(s *session.Session) *cobra.Command {

@@ -49,6 +49,9 @@ func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
 	if f.DryRun {
 		return r.dryRun(ctx, s, mark)
 	}
+	if err := s.MayChange(ctx); err != nil {
+		return err
+	}
 	state, err := openRunState(f, s.Streams.Out, mark, time.Now())
 	if err != nil {
 		return err

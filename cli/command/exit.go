@@ -70,6 +70,11 @@ func (n *NotLoggedIn) Error() string { return n.Message }
 // LoginNeeded is for the terminal UI, which does not import this package.
 func (n *NotLoggedIn) LoginNeeded() bool { return true }
 
+// ReadOnly says that perksctl itself refused to change something.
+type ReadOnly struct{ Message string }
+
+func (r *ReadOnly) Error() string { return r.Message }
+
 // Advised is an error with what to do about it. The advice may have several lines.
 type Advised struct {
 	Err    error
@@ -107,6 +112,8 @@ func classify(err error) (exit int, code string) {
 		return ExitConflict, "busy"
 	case errors.As(err, new(*NotLoggedIn)):
 		return ExitDenied, "not_logged_in"
+	case errors.As(err, new(*ReadOnly)):
+		return ExitFailed, "read_only"
 	case errors.As(err, new(*RowsFailed)):
 		return ExitSomeFailed, "rows_failed"
 	case errors.As(err, &unreachable) && unreachable.OutcomeUnknown:

@@ -56,6 +56,15 @@ func width(file *os.File) int {
 	return defaultWidth
 }
 
+// Size returns the columns and rows of the terminal behind Out as they are now; rows is 0 if they are not known.
+func (s *Streams) Size() (columns, rows int) {
+	if file, ok := s.Out.(*os.File); ok {
+		_, rows, _ = term.GetSize(int(file.Fd())) // 0 with an error
+		return width(file), rows
+	}
+	return s.Width, 0
+}
+
 // ErrWidth returns the columns of the terminal behind Err as they are now, for a bar that follows the window's size.
 func (s *Streams) ErrWidth() int {
 	if file, ok := s.Err.(*os.File); ok {

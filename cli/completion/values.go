@@ -2,8 +2,6 @@ package completion
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -78,7 +76,7 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 	switch path {
 	case "perk get":
 		return v.perks
-	case "perk redeem":
+	case "perk redeem", "open":
 		return first(v.perks)
 	case "user can":
 		return second(v.perks)
@@ -90,18 +88,20 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 		return first(v.redemptions(api.StatusPending))
 	case "redemption void":
 		return v.redemptions(api.StatusApproved)
-	case "profile use", "profile delete":
+	case "profile use", "profile set", "profile delete":
 		return first(v.profiles)
 	case "api":
-		return first(func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			methods := "GET HEAD POST PUT PATCH DELETE"
-			if typed != "" && typed == strings.ToLower(typed) {
-				methods = strings.ToLower(methods)
-			}
-			return Fixed(strings.Fields(methods)...)(cmd, args, typed)
-		})
+		return first(methods)
 	}
 	return nil
+}
+
+func methods(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	names := "GET HEAD POST PUT PATCH DELETE"
+	if typed != "" && typed == strings.ToLower(typed) {
+		names = strings.ToLower(names)
+	}
+	return Fixed(strings.Fields(names)...)(cmd, args, typed)
 }
 
 // ofFlag returns the completion of a flag's value, nil if there is none. A flag means the same in every command.
@@ -115,7 +115,9 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return list(sortKeys)
 	case "set":
 		return propertyFields
-	case "profile":
+	case "method":
+		return methods
+	case "profile", "confirm-profile":
 		return v.profiles
 	case "perk":
 		return v.perks
@@ -309,9 +311,8 @@ type cache struct {
 func loadCache(s *session.Session, c session.Connection) *cache {
 	loaded := &cache{}
 	if folder, err := s.Folder(); err == nil {
-		key := []string{c.ProfileName, c.APIURL, c.ClientID, s.Env(session.EnvToken), strconv.FormatBool(c.Sandbox)}
-		sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
-		loaded.path = filepath.Join(folder, "cache", "completion-"+hex.EncodeToString(sum[:16])+".json")
+		key := session.HashOf(c.ProfileName, c.APIURL, c.ClientID, s.Env(session.EnvToken), strconv.FormatBool(c.Sandbox))
+		loaded.path = filepath.Join(folder, "cache", "completion-"+key+".json")
 	}
 	if command.ReadPrivateJSON(loaded.path, loaded) != nil || loaded.Replies == nil {
 		loaded.Replies = map[string]reply{}
@@ -469,14 +470,22 @@ func recordFields(cmd *cobra.Command) []string {
 		return append(output.FieldsOf(api.Property{}), "etag")
 	case "property update", "property edit", "property delete":
 		return []string{"propertyId", "message"}
-	case "profile list", "profile use", "profile show", "profile delete":
-		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "ca_cert", "secret_in"}
+	case "profile list", "profile use", "profile show", "profile set", "profile delete":
+		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "ca_cert", "read_only", "protected", "secret_in"}
 	case "login", "auth login", "whoami", "auth status", "logout", "auth logout":
 		return []string{"profile", "api_url", "client_id", "sandbox", "logged_in", "secret_in", "secret_file", "scopes", "expires_at"}
 	case "auth token":
 		return []string{"access_token", "expires_at"}
 	case "doctor":
 		return []string{"check", "outcome", "found", "advice"}
+	case "config list", "config get", "config set":
+		return []string{"key", "value"}
+	case "config path":
+		return []string{"path"}
+	case "open":
+		return []string{"url"}
+	case "explain":
+		return []string{"name", "type", "rule", "description", "example"}
 	case "version":
 		return []string{"version", "commit", "date", "modified", "go", "os", "arch"}
 	case "tui":

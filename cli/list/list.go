@@ -1,4 +1,4 @@
-// Package list shows lists: their flags, filters and orders, and how much of one is shown.
+// Package list shows lists: their flags, filters and orders, how much of one is shown, and how a command watches what it shows.
 package list
 
 import (
@@ -24,6 +24,7 @@ type Flags struct {
 	Limit   int
 	All     bool
 	Sort    string
+	Watch   Watch
 }
 
 // Bind declares the flags. The help of --sort names the fields.
@@ -33,6 +34,7 @@ func (f *Flags) Bind(cmd *cobra.Command, sortFields []string) {
 	flags.IntVar(&f.PerPage, "per-page", 0, "items on a page, 1 to "+strconv.Itoa(api.MaxPerPage)+" (default "+strconv.Itoa(api.DefaultPerPage)+")")
 	flags.IntVar(&f.Limit, "limit", 0, "show the first `N` items, from as many pages as needed")
 	flags.BoolVar(&f.All, "all", false, "show all items, from all pages")
+	f.Watch.Bind(cmd)
 	flags.StringVar(&f.Sort, "sort", "", "sort by these `fields`, comma-separated, a leading - for descending: "+strings.Join(sortFields, ", "))
 }
 
@@ -127,13 +129,15 @@ func (f *Flags) CheckSort(s *command.Streams, fields []string, hasPosition bool)
 // Pages are the pages of a list, as api/client returns them.
 type Pages[T any] = iter.Seq2[api.Page[T], error]
 
-// Connect connects to the service and shows a list.
+// Connect connects to the service and shows a list, with --watch again and again.
 func Connect[T any](cmd *cobra.Command, s *session.Session, flags Flags, view output.View, pages func(*client.Client) Pages[T]) error {
-	printer, c, err := session.Begin[T](s, view)
-	if err != nil {
-		return err
-	}
-	return Show(cmd.Context(), s.Streams, printer, flags, pages(c))
+	return flags.Watch.Run(cmd, s, func() error {
+		printer, c, err := session.Begin[T](s, view)
+		if err != nil {
+			return err
+		}
+		return Show(cmd.Context(), s.Streams, printer, flags, pages(c))
+	})
 }
 
 // Show writes as many items as the flags ask for, and notes on Err what it left out.

@@ -6,14 +6,12 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
-	"text/template"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -45,15 +43,24 @@ type Options struct {
 	Template string
 	Raw      bool // CSV cells as they are
 
-	Now func() time.Time // nil is time.Now
+	Now     func() time.Time // nil is time.Now
+	Changes *Changes         // marks what has changed since the last round, and leaves the rest out of JSON lines; nil marks nothing
+}
+
+// Clock returns the time.
+func (o *Options) Clock() time.Time {
+	if o.Now == nil {
+		return time.Now()
+	}
+	return o.Now()
 }
 
 // Bind declares the flags.
 func (o *Options) Bind(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.Format, "output", "o", "", "write data as "+strings.Join(Formats(), ", ")+` (default "table")`)
-	flags.StringSliceVar(&o.Fields, "fields", nil, "show only these fields, in this order (`a,b,...`)")
+	flags.StringVarP(&o.Format, "output", "o", "", "the `format` of data: "+strings.Join(Formats(), ", ")+` (default "table")`)
+	flags.StringSliceVar(&o.Fields, "fields", nil, "show only these fields, in this order (`field,...`)")
 	flags.StringVar(&o.JQ, "jq", "", "filter the JSON with a jq `expression`")
-	flags.StringVar(&o.Template, "template", "", "write the JSON through a Go `template`, such as '{{range .}}{{.id}}{{\"\\n\"}}{{end}}'")
+	flags.StringVar(&o.Template, "template", "", "write the JSON through a Go `template`, such as '{{range .}}{{.id}}{{\"\\n\"}}{{end}}'; perksctl api --help lists its functions")
 	flags.BoolVar(&o.Raw, "raw", false, "with --output csv, leave out the apostrophes that keep a spreadsheet from running cells")
 }
 
@@ -86,7 +93,7 @@ func (o *Options) Check() error {
 	if _, err := compile(o.JQ); err != nil {
 		return command.Usagef("The --jq expression is not valid: %s.", err)
 	}
-	if _, err := parseTemplate(o.Template); err != nil {
+	if _, err := parseTemplate(o.Template, nil, nil); err != nil {
 		return command.Usagef("The --template is not valid: %s.", err)
 	}
 	return nil
@@ -114,25 +121,6 @@ func compile(expression string) (*gojq.Code, error) {
 	return gojq.Compile(query)
 }
 
-func parseTemplate(text string) (*template.Template, error) {
-	if text == "" {
-		return nil, nil
-	}
-	return template.New("--template").Funcs(template.FuncMap{
-		"json": func(value any) (string, error) {
-			text, err := marshal(value)
-			return string(text), err
-		},
-		"join": func(separator string, list []any) string {
-			texts := make([]string, len(list))
-			for i, entry := range list {
-				texts[i] = fmt.Sprint(entry)
-			}
-			return strings.Join(texts, separator)
-		},
-	}).Option("missingkey=error").Parse(text)
-}
-
 // View is how a kind of record is shown.
 type View struct {
 	Columns []string // the fields that a table of a list shows; empty is all
@@ -145,9 +133,9 @@ type Printer[T any] struct {
 	options Options
 	streams *command.Streams
 	view    View
-	jq      *gojq.Code         // nil without --jq
-	text    *template.Template // nil without --template
-	columns []string           // of a file, even without records; nil for those of its first record
+	jq      *gojq.Code // nil without --jq
+	sheet   *sheet     // of the --template
+	columns []string   // of a file, even without records; nil for those of its first record
 	times   times
 	missing map[string]bool // the chosen fields that no record has had yet, if the type does not tell
 }
@@ -169,7 +157,7 @@ func New[T any](options Options, s *command.Streams, view View) (*Printer[T], er
 	if p.jq, err = compile(options.JQ); err != nil {
 		return nil, err
 	}
-	if p.text, err = parseTemplate(options.Template); err != nil {
+	if p.sheet, err = parseTemplate(options.Template, s, options.Now); err != nil {
 		return nil, err
 	}
 	if sample.isObject() {
@@ -250,7 +238,23 @@ func (p *Printer[T]) write(item T, to func(record) error) error {
 			delete(p.missing, name)
 		}
 	}
-	return to(r.only(p.options.Fields))
+	changes := p.options.Changes
+	if changes == nil {
+		return to(r.only(p.options.Fields))
+	}
+	id := r.fields().get(p.view.ID)
+	r = changes.see(id, r.only(p.options.Fields))
+	if p.options.Format != JSONL {
+		return to(r)
+	}
+	if r.same {
+		return nil
+	}
+	err = to(r)
+	if err == nil {
+		changes.sent(id, r)
+	}
+	return err
 }
 
 // done warns of a chosen field that no record had. It is no error, because a list can be empty.
@@ -292,8 +296,11 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) encoder {
 	switch {
 	case p.jq != nil:
 		return &queryEncoder{each: o.Format == JSONL, items: []any{}, run: jqQuery(ctx, safe, p.jq, o.WantsJSON())}
-	case p.text != nil:
-		return &queryEncoder{each: o.Format == JSONL, items: []any{}, run: templateQuery(safe, p.text)}
+	case p.sheet.text != nil:
+		return &queryEncoder{each: o.Format == JSONL, items: []any{}, run: p.sheet.query(out), finish: func() error {
+			_, err := out.WriteString(p.sheet.render())
+			return err
+		}}
 	}
 	switch o.Format {
 	case JSON:
@@ -310,7 +317,7 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) encoder {
 	case IDs:
 		return p.idEncoder(safe)
 	}
-	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.times.names, now: o.Now()}
+	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.times.names, now: o.Now(), marks: o.Changes != nil}
 }
 
 // Each makes a sequence for List.

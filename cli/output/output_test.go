@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
@@ -68,6 +69,7 @@ func run(t *testing.T, options output.Options, terminal bool, use func(*output.P
 	if err := options.Check(); err != nil {
 		return "", err
 	}
+	options.Now = func() time.Time { return time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC) }
 	printer, err := output.New[item](options, s, view)
 	if err != nil {
 		return "", err
@@ -83,6 +85,9 @@ func list(items []item) func(*output.Printer[item]) error {
 func one(i item) func(*output.Printer[item]) error {
 	return func(p *output.Printer[item]) error { return p.One(context.Background(), i) }
 }
+
+const sheet = `{{range .}}{{tablerow .id (hyperlink "https://a.example/?q=1" .title) (truncate 3 .city) (timeago "2030-05-08T12:00:00Z")}}{{end}}` +
+	`{{tablerender}}{{join ", " (pluck "price" .)}}{{tablerow "one" "more"}}`
 
 func TestGolden(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -108,6 +113,9 @@ func TestGolden(t *testing.T) {
 		"jq-json":            {output.Options{JQ: `.[] | .title, .id`, Format: "json"}, false, list(items())},
 		"jq-each":            {output.Options{JQ: `select(.city == null) | {id}`, Format: "jsonl"}, false, list(items())},
 		"template":           {output.Options{Template: `{{range .}}{{.id}} {{.title}} {{json .extra}} {{join " " .images}}{{"\n"}}{{end}}`}, false, list(items()[:2])},
+		"template-table":     {output.Options{Template: sheet}, false, list(items())},
+		"template-terminal":  {output.Options{Template: sheet}, true, list(items())},
+		"template-rows":      {output.Options{Template: "{{tablerow .id .title}}", Format: "jsonl"}, true, list(items())},
 		"template-each":      {output.Options{Template: "{{.id}}\n", Format: "jsonl"}, false, list(items())},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/template"
 
 	"github.com/itchyny/gojq"
 	"go.yaml.in/yaml/v3"
@@ -24,7 +23,13 @@ import (
 )
 
 // record is one value as JSON. Only the formats that need its fields read them.
-type record struct{ raw json.RawMessage }
+type record struct {
+	raw json.RawMessage
+
+	mark string  // of Changes, "" without a change
+	was  *record // before the change; nil if the record is new
+	same bool    // as in the last round
+}
 
 type field struct {
 	name  string
@@ -38,7 +43,7 @@ func newRecord(value any) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("write a record: %w", err)
 	}
-	return record{raw}, nil
+	return record{raw: raw}, nil
 }
 
 // FieldsOf returns the names of a record's fields in their order.
@@ -67,7 +72,7 @@ func (r record) only(chosen []string) record {
 		separator = ','
 	}
 	text.WriteByte('}')
-	return record{text.Bytes()}
+	return record{raw: text.Bytes()}
 }
 
 func (r record) isObject() bool { return bytes.HasPrefix(r.raw, []byte("{")) }
@@ -379,33 +384,43 @@ func scalar(tag, value string) *yaml.Node {
 
 // queryEncoder runs a jq expression or a template: on a list as one array, or with each on every item.
 type queryEncoder struct {
-	each  bool
-	items []any // never nil, which would be null
-	run   func(value any) error
+	each   bool
+	items  []any // never nil, which would be null
+	run    func(value any) error
+	finish func() error // writes what is left at the end; may be nil
 }
 
 func (e *queryEncoder) one(r record) error {
 	value, err := r.value()
-	if err != nil {
-		return err
+	if err == nil {
+		err = e.run(value)
 	}
-	return e.run(value)
-}
-
-func (e *queryEncoder) item(r record) error {
-	if e.each {
-		return e.one(r)
+	if err == nil && e.finish != nil {
+		err = e.finish()
 	}
-	value, err := r.value()
-	e.items = append(e.items, value)
 	return err
 }
 
-func (e *queryEncoder) end(complete bool) error {
-	if e.each || !complete {
-		return nil
+func (e *queryEncoder) item(r record) error {
+	value, err := r.value()
+	switch {
+	case err != nil:
+		return err
+	case e.each:
+		return e.run(value)
 	}
-	return e.run(e.items)
+	e.items = append(e.items, value)
+	return nil
+}
+
+func (e *queryEncoder) end(complete bool) (err error) {
+	if !e.each && complete {
+		err = e.run(e.items)
+	}
+	if err == nil && complete && e.finish != nil {
+		err = e.finish()
+	}
+	return err
 }
 
 // jqQuery writes each result to a line: strings without quotes, as jq -r does, unless JSON was asked for.
@@ -438,20 +453,5 @@ func jqQuery(ctx context.Context, out io.Writer, code *gojq.Code, asJSON bool) f
 			}
 		}
 		return nil
-	}
-}
-
-func templateQuery(out io.Writer, text *template.Template) func(any) error {
-	return func(value any) error {
-		err := text.Execute(out, value)
-		if err == nil {
-			return nil
-		}
-		err = fmt.Errorf("the --template failed: %w", err)
-		// The library's text is all there is to recognize the mistake by.
-		if _, isList := value.([]any); isList && strings.Contains(err.Error(), "in type []interface {}") {
-			return &command.Advised{Err: err, Advice: "A list is an array: begin with {{range .}}."}
-		}
-		return err
 	}
 }

@@ -14,7 +14,7 @@ func TestFieldsOfARecord(t *testing.T) {
 		`{"a":{"b":[{},"}"]},"c":[]}`:          {{"a", json.RawMessage(`{"b":[{},"}"]}`)}, {"c", json.RawMessage(`[]`)}},
 		`{"\"a\\":"\\\",\"b\":","é\u009b":""}`: {{`"a\`, json.RawMessage(`"\\\",\"b\":"`)}, {"é\u009b", json.RawMessage(`""`)}},
 	} {
-		if got := (record{json.RawMessage(text)}).fields(); !reflect.DeepEqual(got, want) {
+		if got := (record{raw: json.RawMessage(text)}).fields(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s has the fields %q, want %q", text, got, want)
 		}
 	}

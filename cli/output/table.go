@@ -27,6 +27,7 @@ type tableEncoder struct {
 	view    View            // without columns, those of the first record
 	times   map[string]bool // the fields that are times
 	now     time.Time
+	marks   bool // leave space for the marks of Changes
 
 	waiting [][]string
 	begun   bool // the widths are chosen
@@ -58,6 +59,9 @@ func (e *tableEncoder) item(r record) error {
 	cells := make([]string, len(e.view.Columns))
 	for i, name := range e.view.Columns {
 		cells[i] = e.cell(name, textOf(fields.get(name)))
+	}
+	if e.marks {
+		cells[0] = markSpace(r.mark) + cells[0]
 	}
 	switch {
 	case !e.streams.OutTTY:
@@ -101,6 +105,9 @@ func (e *tableEncoder) begin() error {
 	heading := make([]string, len(e.view.Columns))
 	for i, name := range e.view.Columns {
 		heading[i] = strings.ToUpper(display.Line(name))
+	}
+	if e.marks {
+		heading[0] = markSpace("") + heading[0]
 	}
 	e.begun, e.layout = true, newLayout(e.view, append([][]string{heading}, e.waiting...), e.streams.Width)
 	cells := e.layout.pad(heading)
@@ -165,6 +172,12 @@ func newLayout(view View, rows [][]string, screen int) layout {
 			l.dropped = append(l.dropped, display.Line(name))
 		}
 	}
+	l.narrow(screen)
+	return l
+}
+
+// narrow takes from the widest columns until the row fits, as long as they have enough, and then from the first.
+func (l *layout) narrow(screen int) {
 	others := l.columns[1:]
 	for l.width(math.MaxInt) > screen && len(others) > 0 {
 		widest := 0
@@ -181,7 +194,6 @@ func newLayout(view View, rows [][]string, screen int) layout {
 	if excess := l.width(math.MaxInt) - screen; excess > 0 {
 		l.columns[0].width = max(0, l.columns[0].width-excess)
 	}
-	return l
 }
 
 // width is that of a row whose columns are at most so wide.
@@ -223,6 +235,9 @@ func (e *tableEncoder) details(r record) []string {
 	for _, field := range fields {
 		names = max(names, display.Width(display.Line(field.name)))
 	}
+	if e.marks {
+		names += len(markSpace(""))
+	}
 	screen := e.streams.Width
 	beside := screen <= 0 || screen >= names+len(gap)+legible
 	indent := strings.Repeat(" ", names) + gap
@@ -236,6 +251,9 @@ func (e *tableEncoder) details(r record) []string {
 	var lines []string
 	for _, field := range fields {
 		name := display.Line(field.name)
+		if e.marks {
+			name = markSpace(r.markOf(field)) + name
+		}
 		text := textOf(field.value)
 		if at, err := time.Parse(time.RFC3339, text); e.times[field.name] && err == nil {
 			text = at.Local().Format("2006-01-02 15:04 MST") + ", " + display.Distance(at, e.now)

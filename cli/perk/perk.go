@@ -2,6 +2,7 @@
 package perk
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -40,7 +41,8 @@ func newList(s *session.Session) *cobra.Command {
 			"With --all and --output jsonl, any number of perks needs little memory.",
 		Example: "  perksctl perk list --category \"Food & Drink\" --sort title\n" +
 			"  perksctl perk list --near 51.5072,-0.1276 --radius 5 --sort distance\n" +
-			"  perksctl perk list --all --output jsonl > perks.jsonl",
+			"  perksctl perk list --all --output jsonl > perks.jsonl\n" +
+			"  perksctl perk list --city Berlin --watch=10s",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) list.Pages[api.Perk] {
@@ -73,26 +75,33 @@ func listPerks(cmd *cobra.Command, s *session.Session, flags list.Flags, pages f
 }
 
 func newGet(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	var watch list.Watch
+	cmd := &cobra.Command{
 		Use:     "get ID...",
 		Short:   "Show perks by their ids",
 		Long:    "Show one perk, or several as a list. If one of them cannot be read, none is shown.",
 		Example: "  perksctl perk get coffee-2for1\n  perksctl perk get coffee-2for1 spa-day --output json",
 		Args:    command.AtLeastOne("ID"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			printer, c, err := session.Begin[api.Perk](s, listView)
-			if err != nil {
-				return err
-			}
-			perks := make([]api.Perk, len(ids))
-			for i, id := range ids {
-				if perks[i], err = c.Perk(cmd.Context(), id); err != nil {
-					return command.ErrorOf(len(ids), "perk "+id, err)
-				}
-			}
-			return printer.OneOrList(cmd.Context(), perks)
+			return watch.Run(cmd, s, func() error { return runGet(cmd.Context(), s, ids) })
 		},
 	}
+	watch.Bind(cmd)
+	return cmd
+}
+
+func runGet(ctx context.Context, s *session.Session, ids []string) error {
+	printer, c, err := session.Begin[api.Perk](s, listView)
+	if err != nil {
+		return err
+	}
+	perks := make([]api.Perk, len(ids))
+	for i, id := range ids {
+		if perks[i], err = c.Perk(ctx, id); err != nil {
+			return command.ErrorOf(len(ids), "perk "+id, err)
+		}
+	}
+	return printer.OneOrList(ctx, perks)
 }
 
 func newCategories(s *session.Session) *cobra.Command {

@@ -110,7 +110,7 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 			return (&redeemTask{r, redeemRow{o.perkID, request}}).Check(ctx) // as a row of a file
 		})
 	}
-	c, connection, err := s.Connect()
+	c, connection, err := s.ConnectToChange(ctx)
 	if err != nil {
 		return err
 	}

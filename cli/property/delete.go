@@ -72,7 +72,7 @@ func runDelete(ctx context.Context, s *session.Session, edits []client.Editing, 
 	if err := command.Confirm(ctx, s.Streams, yes, fmt.Sprintf("Delete %s at %s?", names(edits), connection)); err != nil {
 		return err
 	}
-	c, connection, err := s.Connect()
+	c, connection, err := s.ConnectToChange(ctx)
 	if err != nil {
 		return err
 	}

@@ -77,6 +77,11 @@ func (e *edit) run(ctx context.Context) error {
 	if !e.yes && !e.dryRun && !s.Streams.CanAsk() {
 		return command.Usagef("Without a terminal, perksctl cannot ask before it changes %s. Add --yes.", name(e.id))
 	}
+	if !e.dryRun {
+		if err := s.MayChange(ctx); err != nil { // before anybody edits in vain
+			return err
+		}
+	}
 	if e.editor, err = findEditor(s.Env); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/list"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -82,7 +83,8 @@ func begin(s *session.Session) (*output.Printer[done], error) {
 }
 
 func newGet(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	var watch list.Watch
+	cmd := &cobra.Command{
 		Use:   "get ID...",
 		Short: "Show properties by their ids",
 		Long: "Show one property, or several as a list. If one cannot be read, none is shown. The field etag names the version.\n" +
@@ -96,9 +98,11 @@ func newGet(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runGet(cmd.Context(), s, ids)
+			return watch.Run(cmd, s, func() error { return runGet(cmd.Context(), s, ids) })
 		},
 	}
+	watch.Bind(cmd)
+	return cmd
 }
 
 func runGet(ctx context.Context, s *session.Session, ids []int64) error {
@@ -182,7 +186,7 @@ func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun
 	if dryRun {
 		return runDry(ctx, s, e)
 	}
-	c, connection, err := s.Connect()
+	c, connection, err := s.ConnectToChange(ctx)
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ func newList(s *session.Session) *cobra.Command {
 		Long: "List redemptions, the newest first: those that your client made, or with the scope redemptions:read-all those of all\n" +
 			"clients. More than 200 are not counted. --all shows all of them, however many there are.",
 		Example: "  perksctl redemption list --status pending --sort redeemed_at\n" +
+			"  perksctl redemption list --status pending --watch --output jsonl\n" +
 			"  perksctl redemption list --perk spa-day --since 2026-01-01 --until 2026-02-01 --all --output csv",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -81,7 +82,8 @@ func (v versioned) MarshalJSON() ([]byte, error) {
 }
 
 func newGet(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	var watch list.Watch
+	cmd := &cobra.Command{
 		Use:   "get ID...",
 		Short: "Show redemptions by their ids",
 		Long: "Show one redemption, or several as a list. If one of them cannot be read, none is shown. The field etag names the version;\n" +
@@ -89,21 +91,27 @@ func newGet(s *session.Session) *cobra.Command {
 		Example: "  perksctl redemption get 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
 		Args:    command.AtLeastOne("ID"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			printer, c, err := session.Begin[versioned](s, view)
-			if err != nil {
-				return err
-			}
-			redemptions := make([]versioned, len(ids))
-			for i, id := range ids {
-				record, etag, err := c.Redemption(cmd.Context(), id)
-				if err != nil {
-					return command.ErrorOf(len(ids), "redemption "+id, err)
-				}
-				redemptions[i] = versioned{record, etag}
-			}
-			return printer.OneOrList(cmd.Context(), redemptions)
+			return watch.Run(cmd, s, func() error { return runGet(cmd.Context(), s, ids) })
 		},
 	}
+	watch.Bind(cmd)
+	return cmd
+}
+
+func runGet(ctx context.Context, s *session.Session, ids []string) error {
+	printer, c, err := session.Begin[versioned](s, view)
+	if err != nil {
+		return err
+	}
+	redemptions := make([]versioned, len(ids))
+	for i, id := range ids {
+		record, etag, err := c.Redemption(ctx, id)
+		if err != nil {
+			return command.ErrorOf(len(ids), "redemption "+id, err)
+		}
+		redemptions[i] = versioned{record, etag}
+	}
+	return printer.OneOrList(ctx, redemptions)
 }
 
 func newWait(s *session.Session) *cobra.Command {
@@ -239,7 +247,7 @@ func (d *decision) run(ctx context.Context, ids []string) error {
 			return err
 		}
 	}
-	c, connection, err := s.Connect()
+	c, connection, err := s.ConnectToChange(ctx)
 	if err != nil {
 		return err
 	}

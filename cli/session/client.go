@@ -21,8 +21,34 @@ const (
 	defaultBackoffBudget = 3 * time.Second
 )
 
+// watched is the client of all rounds of a watch, and what it has seen.
+type watched struct {
+	connect func() (*client.Client, Connection, error)
+	seen    client.Memory
+}
+
+// Watch prepares for a command that reads the same again and again: Connect returns one client from now on, which asks only for what
+// has changed, and --timeout ends each request.
+func (s *Session) Watch() {
+	s.Open, s.watched = true, &watched{}
+	s.watched.connect = func() (*client.Client, Connection, error) {
+		c, connection, err := s.connect()
+		if err == nil {
+			s.watched.connect = func() (*client.Client, Connection, error) { return c, connection, nil }
+		}
+		return c, connection, err
+	}
+}
+
 // Connect returns a client of the service and where it goes. Nothing is sent yet.
 func (s *Session) Connect() (*client.Client, Connection, error) {
+	if s.watched != nil {
+		return s.watched.connect()
+	}
+	return s.connect()
+}
+
+func (s *Session) connect() (*client.Client, Connection, error) {
 	connection, err := s.Connection()
 	if err != nil {
 		return nil, Connection{}, err
@@ -31,7 +57,16 @@ func (s *Session) Connect() (*client.Client, Connection, error) {
 	if err != nil {
 		return nil, Connection{}, err
 	}
-	c, err := s.newClient(connection, func(config *client.Config) { config.Tokens = tokens })
+	c, err := s.newClient(connection, func(config *client.Config) {
+		config.Tokens = tokens
+		config.BeforeChange = func(ctx context.Context) error { return s.mayChange(ctx, connection) }
+		if kept, err := s.responses(connection); err == nil && s.CacheFor > 0 {
+			config.Cache, config.CacheFor = kept, s.CacheFor
+		}
+		if s.watched != nil {
+			config.Cache = &s.watched.seen
+		}
+	})
 	return c, connection, err
 }
 

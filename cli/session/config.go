@@ -36,6 +36,8 @@ type Profile struct {
 	Sandbox      bool   `yaml:"sandbox,omitempty"`       // perks and redemptions of the sandbox
 	InsecureHTTP bool   `yaml:"insecure-http,omitempty"` // allow http to APIURL on another computer
 	CACert       string `yaml:"ca-cert,omitempty"`       // a file of certificates to trust beside the system's
+	ReadOnly     bool   `yaml:"read-only,omitempty"`     // refuse to change anything
+	Protected    bool   `yaml:"protected,omitempty"`     // ask for the profile's name before live data is changed
 }
 
 // AllowsHTTP reports whether plain http is allowed to this address: only to that of the profile.

@@ -114,6 +114,7 @@ func (s *Session) Logout(ctx context.Context, key SecretKey) (Deleted, error) {
 		return Deleted{}, err
 	}
 	removed := os.Remove(path)
+	_ = os.RemoveAll(responsesFolder(filepath.Dir(filepath.Dir(path)), key)) // like the token, they are of no use to anybody else
 	if removed != nil && !errors.Is(removed, fs.ErrNotExist) {
 		return Deleted{}, removed
 	}
@@ -296,8 +297,7 @@ func (s *Session) tokenPath(key SecretKey) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{key.Profile, key.APIURL, key.ClientID}, "\x00")))
-	return filepath.Join(dir, "tokens", hex.EncodeToString(sum[:16])+".json"), nil
+	return filepath.Join(dir, "tokens", HashOf(key.Profile, key.APIURL, key.ClientID)+".json"), nil
 }
 
 // checkOf tells secrets from the environment apart without revealing them: two bytes of a hash are too few to verify a secret. A token

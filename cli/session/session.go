@@ -48,6 +48,8 @@ type Session struct {
 	// chooses the defaults of a single command for both.
 	WaitBudget, BackoffBudget time.Duration
 
+	CacheFor time.Duration // for this long, use the saved response of an earlier command; 0 saves none
+
 	Open  bool      // --timeout ends each request, not all of them together
 	Trace io.Writer // where --debug goes; nil is Streams.Err
 
@@ -55,6 +57,8 @@ type Session struct {
 	deadline time.Time // set with the first client, so that the time a person takes to reply does not count
 	secrets  func() (*Secrets, error)
 	roots    map[string]*x509.CertPool // by their file
+	watched  *watched                  // nil without Watch
+	asking   sync.Mutex                // for consent to a change
 }
 
 // Flags is the global flags, apart from those of the output.
@@ -66,6 +70,8 @@ type Flags struct {
 	Timeout  time.Duration
 	NoColour bool
 	Quiet    bool
+
+	ConfirmProfile string // the protected profile that may be changed without asking
 
 	set *pflag.FlagSet
 }
@@ -99,6 +105,7 @@ func (s *Session) Bind(flags *pflag.FlagSet) {
 	f.set = flags
 	flags.StringVar(&f.Profile, "profile", "", "use this `profile` (env "+EnvProfile+")")
 	flags.BoolVar(&f.Sandbox, "sandbox", false, "use the sandbox instead of live perks and redemptions")
+	flags.StringVar(&f.ConfirmProfile, "confirm-profile", "", "change live data of this protected `profile` without asking")
 	flags.StringVar(&f.CACert, caCertFlag, "", "also trust the certificates in this PEM `file` (env "+EnvCACert+")")
 	s.Output.Bind(flags)
 	flags.BoolVar(&f.Debug, "debug", false, "show requests and responses on standard error, without secrets")

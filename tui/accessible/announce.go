@@ -125,6 +125,9 @@ func (s *session) profile() string {
 	if account.Profile.Sandbox {
 		kind = "Sandbox"
 	}
+	if account.Profile.ReadOnly {
+		kind += ", read-only"
+	}
 	return fmt.Sprintf("%s, as %s at %s.", kind, display.Line(account.Profile.ClientID), display.Line(account.Profile.APIURL))
 }
 

@@ -228,6 +228,7 @@ type Profile struct {
 	ClientID     string
 	Sandbox      bool
 	InsecureHTTP bool // allow http to other hosts than this computer
+	ReadOnly     bool // changes are refused; only shown
 }
 
 // Account is a profile with a client that is logged in.

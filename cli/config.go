@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/widget"
+)
+
+// setting is one value of the configuration file. None is a secret: those are elsewhere.
+type setting struct {
+	key     string
+	value   any
+	choices []string                                   // of its values; nil if any text may be one
+	set     func(c *session.Config, text string) error // nil if only a login sets it; the error is a UsageError
+}
+
+// settingRecord is a setting as commands write it.
+type settingRecord struct {
+	Key   string `json:"key"`
+	Value any    `json:"value"`
+}
+
+const (
+	keysPrefix     = "tui.keys."
+	profilesPrefix = "profiles."
+)
+
+// settings returns every setting that a configuration can have, except keys of actions that it does not change.
+func settings(s *session.Session, c session.Config) []setting {
+	all := []setting{
+		{"current", c.CurrentName(), c.Names(), func(c *session.Config, name string) error {
+			if _, known := c.Profiles[name]; !known {
+				return session.UnknownProfile(name, *c)
+			}
+			c.Current = name
+			return nil
+		}},
+		{"tui.theme", c.TUI.Theme, themeNames(), func(c *session.Config, theme string) error {
+			if _, err := widget.ParseTheme(theme); err != nil {
+				return command.Usagef("tui.theme: %s.", err)
+			}
+			c.TUI.Theme = theme
+			return nil
+		}},
+		toggle("tui.mouse", c.TUI.Mouse, func(c *session.Config, on bool) { c.TUI.Mouse = on }),
+		toggle("tui.accessible", c.TUI.Accessible, func(c *session.Config, on bool) { c.TUI.Accessible = on }),
+	}
+	for _, action := range slices.Sorted(maps.Keys(c.TUI.Keys)) {
+		all = append(all, keySetting(c, action))
+	}
+	for _, name := range c.Names() {
+		p := c.Profiles[name]
+		change := func(key string, on bool, set func(*session.Profile, bool)) setting {
+			return toggle(profilesPrefix+name+"."+key, on, func(c *session.Config, on bool) {
+				p := c.Profiles[name]
+				set(&p, on)
+				c.Profiles[name] = p
+			})
+		}
+		all = append(all,
+			setting{key: profilesPrefix + name + ".api-url", value: p.APIURL},
+			setting{key: profilesPrefix + name + ".client-id", value: p.ClientID},
+			setting{key: profilesPrefix + name + ".insecure-http", value: p.InsecureHTTP},
+			setting{key: profilesPrefix + name + ".ca-cert", value: p.CACert, set: func(c *session.Config, path string) error {
+				p := c.Profiles[name]
+				p.CACert = path
+				_, err := s.Roots(path)
+				c.Profiles[name] = p
+				return err
+			}},
+			change("sandbox", p.Sandbox, func(p *session.Profile, on bool) { p.Sandbox = on }),
+			change("read-only", p.ReadOnly, func(p *session.Profile, on bool) { p.ReadOnly = on }),
+			change("protected", p.Protected, func(p *session.Profile, on bool) { p.Protected = on }))
+	}
+	return all
+}
+
+func toggle(key string, on bool, set func(*session.Config, bool)) setting {
+	return setting{key, on, []string{"true", "false"}, func(c *session.Config, text string) error {
+		on, err := strconv.ParseBool(text)
+		if err != nil {
+			return command.Usagef("%s must be true or false, not %q.", key, text)
+		}
+		set(c, on)
+		return nil
+	}}
+}
+
+// keySetting is the keys of an action. Without any, it has its own again.
+func keySetting(c session.Config, action string) setting {
+	return setting{keysPrefix + action, strings.Join(c.TUI.Keys[action], ","), nil, func(c *session.Config, text string) error {
+		if c.TUI.Keys == nil {
+			c.TUI.Keys = map[string]session.KeySettings{}
+		}
+		if delete(c.TUI.Keys, action); text != "" {
+			c.TUI.Keys[action] = strings.Split(text, ",")
+		}
+		if _, problem := registry(c.TUI.Keys); problem != "" {
+			return command.Usagef("%s%s: %s See perksctl tui --list-keys.", keysPrefix, action, problem)
+		}
+		return nil
+	}}
+}
+
+// findSetting finds a setting by its key, also the keys of an action that has its own.
+func findSetting(s *session.Session, c session.Config, key string) (setting, error) {
+	var keys []string
+	for _, known := range settings(s, c) {
+		if known.key == key {
+			return known, nil
+		}
+		keys = append(keys, known.key)
+	}
+	for _, action := range actions.Default().Actions() {
+		if known := keySetting(c, string(action.ID)); known.key == key {
+			known.value = strings.Join(replaced(action.Keys, " ", spaceKey), ",")
+			return known, nil
+		}
+	}
+	return setting{}, command.Usagef("There is no setting %q.%s See perksctl config list.", key, command.DidYouMean(key, keys))
+}
+
+func newConfig(s *session.Session) *cobra.Command {
+	return command.Group(cobra.Command{
+		Use:   "config",
+		Short: "Read and change the settings in config.yaml",
+		Long: "Read and change the settings in config.yaml: the current profile, those of the terminal UI, and those of profiles.\n" +
+			"Secrets are not among them. tui.keys.ACTION has the keys of an action, with commas between them; the actions are in\n" +
+			"perksctl tui --list-keys. A login alone sets the address and the client of a profile, and whether it may use http.",
+		Example: "  perksctl config list\n  perksctl config set tui.theme light",
+	}, newConfigList(s), newConfigGet(s), newConfigSet(s), newConfigPath(s))
+}
+
+// beginConfig prepares a command about settings.
+func beginConfig(s *session.Session) (*output.Printer[settingRecord], session.Config, error) {
+	printer, err := output.New[settingRecord](s.Output, s.Streams, output.View{ID: "key"})
+	if err != nil {
+		return nil, session.Config{}, err
+	}
+	c, err := s.LoadConfig()
+	return printer, c, err
+}
+
+func newConfigList(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the settings with their values",
+		Example: "  perksctl config list\n  perksctl config list --output json",
+		Args:    command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			printer, c, err := beginConfig(s)
+			if err != nil {
+				return err
+			}
+			var records []settingRecord
+			for _, one := range settings(s, c) {
+				records = append(records, settingRecord{one.key, one.value})
+			}
+			return printer.List(cmd.Context(), output.Each(records))
+		},
+	}
+}
+
+func newConfigGet(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:               "get KEY",
+		Short:             "Print the value of a setting",
+		Example:           "  perksctl config get tui.theme\n  perksctl config get tui.keys.record.redeem",
+		Args:              command.Exactly("KEY"),
+		ValidArgsFunction: completeSettings(s, false),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			printer, c, err := beginConfig(s)
+			if err != nil {
+				return err
+			}
+			one, err := findSetting(s, c, args[0])
+			if err != nil {
+				return err
+			}
+			if s.Output.IsPlain() {
+				_, err := fmt.Fprintln(s.Streams.Out, one.value)
+				return err
+			}
+			return printer.One(cmd.Context(), settingRecord{one.key, one.value})
+		},
+	}
+}
+
+func newConfigSet(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "set KEY VALUE",
+		Short: "Change a setting",
+		Long:  "Change a setting. An empty value takes a theme, a certificate file or the keys of an action away again.",
+		Example: "  perksctl config set tui.theme light\n  perksctl config set tui.keys.record.redeem r,f5\n" +
+			"  perksctl config set profiles.staging.sandbox true",
+		Args:              command.Exactly("KEY", "VALUE"),
+		ValidArgsFunction: completeSettings(s, true),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			printer, _, err := beginConfig(s)
+			if err != nil {
+				return err
+			}
+			key, text := args[0], args[1]
+			c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
+				one, err := findSetting(s, *c, key)
+				if err == nil && one.set == nil {
+					name := strings.TrimPrefix(key[:strings.LastIndex(key, ".")], profilesPrefix)
+					return command.Usagef("%s is set by a login, because the secret belongs to it: perksctl auth login --profile %s", key, name)
+				}
+				if err == nil {
+					err = one.set(c, text)
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			one, err := findSetting(s, c, key)
+			if err != nil {
+				return err
+			}
+			s.Streams.Note("%s is now %q.", key, fmt.Sprint(one.value))
+			return printer.Done(cmd.Context(), settingRecord{one.key, one.value})
+		},
+	}
+}
+
+func newConfigPath(s *session.Session) *cobra.Command {
+	type location struct {
+		Path string `json:"path"`
+	}
+	return &cobra.Command{
+		Use:     "path",
+		Short:   "Print the path of config.yaml",
+		Example: "  perksctl config path\n  cat \"$(perksctl config path)\"",
+		Args:    command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			printer, err := output.New[location](s.Output, s.Streams, output.View{ID: "path"})
+			if err != nil {
+				return err
+			}
+			file, err := s.Config()
+			if err != nil {
+				return err
+			}
+			if s.Output.IsPlain() {
+				_, err := fmt.Fprintln(s.Streams.Out, string(file))
+				return err
+			}
+			return printer.One(cmd.Context(), location{string(file)})
+		},
+	}
+}
+
+// completeSettings completes a key, and then its values.
+func completeSettings(s *session.Session, values bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) (found []string, _ cobra.ShellCompDirective) {
+		c, err := s.LoadConfig()
+		switch {
+		case err != nil:
+		case len(args) == 0:
+			for _, one := range settings(s, c) {
+				if !values || one.set != nil {
+					found = append(found, one.key)
+				}
+			}
+			for _, action := range actions.Default().Actions() {
+				if key := keysPrefix + string(action.ID); strings.HasPrefix(typed, keysPrefix) && !slices.Contains(found, key) {
+					found = append(found, cobra.CompletionWithDesc(key, action.Name))
+				}
+			}
+		case len(args) == 1 && values:
+			one, _ := findSetting(s, c, args[0])
+			found = slices.Clone(one.choices)
+		}
+		return slices.DeleteFunc(found, func(text string) bool { return !strings.HasPrefix(text, typed) }), cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+	"example.com/perks/tui"
+)
+
+// address is what open opens.
+type address struct {
+	URL string `json:"url"`
+}
+
+const docsWord = "docs"
+
+func newOpen(s *session.Session) *cobra.Command {
+	var justPrint bool
+	cmd := &cobra.Command{
+		Use:   "open {PERK | docs}",
+		Short: "Open a perk's image, or the API's documentation, in a browser",
+		Long: "Open the image of a perk in a browser, or with docs the page of the service that documents its API.\n" +
+			"Where no browser can be opened, such as over SSH, the address is printed instead.",
+		Example: "  perksctl open coffee-2for1\n  perksctl open docs\n  perksctl open docs --print",
+		Args:    command.Exactly("PERK"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			printer, err := output.New[address](s.Output, s.Streams, output.View{ID: "url"})
+			if err != nil {
+				return err
+			}
+			target, err := addressOf(cmd, s, args[0])
+			if err != nil {
+				return err
+			}
+			if problem := api.URLRule(target); problem != "" {
+				return fmt.Errorf("the address %q is not opened: it %s", target, problem)
+			}
+			if !justPrint {
+				err := tui.NewDesktop(s.Streams.Err, s.Env).Open(target)
+				if err == nil {
+					s.Streams.Note("Opened %s.", target)
+					return printer.Done(cmd.Context(), address{target})
+				}
+				text := err.Error()
+				s.Streams.Note("%s.", strings.ToUpper(text[:1])+text[1:])
+			}
+			if s.Output.IsPlain() {
+				_, err := fmt.Fprintln(s.Streams.Out, target)
+				return err
+			}
+			return printer.One(cmd.Context(), address{target})
+		},
+	}
+	cmd.Flags().BoolVar(&justPrint, "print", false, "print the address and open nothing")
+	return cmd
+}
+
+func addressOf(cmd *cobra.Command, s *session.Session, what string) (string, error) {
+	if what == docsWord {
+		connection, err := s.Connection()
+		if err != nil {
+			return "", err
+		}
+		base, err := url.Parse(connection.APIURL)
+		if err != nil {
+			return "", err // not reached: the address was checked
+		}
+		return base.ResolveReference(&url.URL{Path: strings.TrimSuffix(strings.TrimRight(base.Path, "/"), "/v2") + "/docs/"}).String(), nil
+	}
+	c, _, err := s.Connect()
+	if err != nil {
+		return "", err
+	}
+	perk, err := c.Perk(cmd.Context(), what)
+	switch {
+	case err != nil:
+		return "", err
+	case perk.ImageURL == nil || *perk.ImageURL == "":
+		return "", fmt.Errorf("perk %s has no image to open", what)
+	}
+	return *perk.ImageURL, nil
+}
