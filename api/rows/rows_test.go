@@ -44,6 +44,12 @@ func TestReader(t *testing.T) {
 		{"csv without a final newline", rows.CSV, "id\n1", []string{`2 ["id"] ["1"]`}},
 		{"csv with a byte order mark and CR LF", rows.CSV, "\ufeffid,t\r\n1,a\r\n", []string{`2 ["id" "t"] ["1" "a"]`}},
 		{"csv trims column names and keeps cells as they are", rows.CSV, " id , t\n 1 , a\n", []string{`2 ["id" "t"] [" 1 " " a"]`}},
+		{"csv with semicolons", rows.CSV, "\"id\";\"t, u\"\n1;a,b\n\"2;\";\tc\n", []string{`2 ["id" "t, u"] ["1" "a,b"]`, `3 ["id" "t, u"] ["2;" "\tc"]`}},
+		{"csv with tabs", rows.CSV, "\ufeff id \t\"a;\"\t b\n1\t2\t3,4\n", []string{`2 ["id" "a;" "b"] ["1" "2" "3,4"]`}},
+		{"csv goes by the first separator of its header", rows.CSV, "id,t;u\n1,2;3\n", []string{`2 ["id" "t;u"] ["1" "2;3"]`}},
+		{"csv of one column has commas", rows.CSV, "id\n1;2\n1,2\n", []string{`2 ["id"] ["1;2"]`, "bad line 3: has 2 cells, but the header names 1 columns"}},
+		{"csv separators inside a quoted name separate nothing", rows.CSV, "\"a;b\",c\n1,2;3\n", []string{`2 ["a;b" "c"] ["1" "2;3"]`}},
+		{"tsv has tabs alone", rows.TSV, "a,b\n1;2\n1\t2\n", []string{`2 ["a,b"] ["1;2"]`, "bad line 3: has 2 cells, but the header names 1 columns"}},
 		{"csv counts newlines inside quotes", rows.CSV, "id,t\n1,\"a\nb\"\n2,c\n", []string{`2 ["id" "t"] ["1" "a\nb"]`, `4 ["id" "t"] ["2" "c"]`}},
 		{"csv keeps CR LF inside quotes", rows.CSV, "id\n\"a\r\nb\"\n", []string{`2 ["id"] ["a\r\nb"]`}},
 		{"csv reads doubled quotes and commas inside quotes", rows.CSV, "id,t\n\"\"\"1\"\"\",\"a,b\"\n", []string{`2 ["id" "t"] ["\"1\"" "a,b"]`}},
@@ -101,6 +107,7 @@ func TestReader(t *testing.T) {
 
 func TestReaderReadsByteByByte(t *testing.T) {
 	files := map[rows.Format]string{
+		rows.TSV:   "\ufeff\"i\"\tt\r\n1\t\"a\tb\"\r\n",
 		rows.CSV:   "\ufeffid,t\r\n1,\"a\r\n\"\"b\"\r\n\r\nx\"\r\n2,c",
 		rows.JSON:  "[\n{\"a\":1},\n{\"b\":[2]}\n]",
 		rows.JSONL: "{\"a\":1}\n\n{\"b\":2}",

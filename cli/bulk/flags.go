@@ -38,7 +38,7 @@ type Flags struct {
 // Bind declares the flags, and --dry-run.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	f.cmd, f.flags = cmd, pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.flags.StringVar(&f.Format, "format", "", "the format of --file: csv or jsonl (default by its name, or by how it begins)")
+	f.flags.StringVar(&f.Format, "format", "", "the format of --file: csv, tsv (with tabs) or jsonl (default by its name, or by how it begins)")
 	f.flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file`, - for standard output (default FILE.results.jsonl; for standard input, -)")
 	f.flags.StringVar(&f.Failed, "failed", "", "write the rows that failed, each with the reason, to this `file`, as input for another run")
 	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "process this many rows at once, 1 to "+strconv.Itoa(maxConcurrency))

@@ -209,6 +209,29 @@ func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 	}
 }
 
+// A spreadsheet may save the file with other separators between two runs, because a row is what its cells say.
+func TestSeparatorsDoNotChangeTheRows(t *testing.T) {
+	d := newFixture(t, newService())
+	write := func(text string) {
+		if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("name,note\na,\"1; 2\"\nb,\nbad,\n")
+	d.kill([]string{"a", "b"})
+	write("name;note\na;\"1; 2\"\nb;\nbad;\nx,y;z;w\n")
+	d.options.Failed = d.options.File + ".failed"
+	d.must()
+	d.want("2 ok a-1", "3 ok b-1", "4 failed invalid_row", "5 failed invalid_row")
+	if got := d.service.all(); got != "a:1 b:1" {
+		t.Error(got)
+	}
+	got, err := os.ReadFile(d.options.Failed)
+	if want := "name;note;failed_because\nbad;;The name is bad.\nx,y;z;w;\"has 3 cells, but the header names 2 columns\"\n"; string(got) != want || err != nil {
+		t.Errorf("failed rows %q, %v", got, err)
+	}
+}
+
 // A row that cannot be read stays unreadable in the file of failed rows, and does not affect the rows after it.
 func TestUnreadableRowsStayUnreadableInFailedRows(t *testing.T) {
 	d := newFixture(t, newService())

@@ -54,15 +54,15 @@ func (i *input) findFormat(f Flags) error {
 		name = strings.ToLower(strings.TrimPrefix(filepath.Ext(f.File), "."))
 	}
 	switch name {
-	case "csv":
-		i.format = rows.CSV
+	case "csv", "tsv":
+		i.format = rows.Format(name)
 	case "jsonl", "ndjson":
 		i.format = rows.JSONL
 	case "json":
 		return command.Usagef("%s would be read whole before the first row is sent. Write one object on each line, as jq -c '.[]' does: --format jsonl", i.name)
 	default:
 		if f.Format != "" {
-			return command.Usagef("--format is csv or jsonl, not %q.", f.Format)
+			return command.Usagef("--format is csv, tsv or jsonl, not %q.", f.Format)
 		}
 	}
 	if i.format != "" {
@@ -164,7 +164,7 @@ func (i *input) checkRows(n int64) error {
 	switch {
 	case n > 0 || i.allowEmpty:
 		return nil
-	case i.format == rows.CSV:
+	case i.format != rows.JSONL:
 		return command.Usagef("%s has no rows below its header, the first line. Add --allow-empty to accept that.", i.name)
 	}
 	return command.Usagef("%s has no rows. Add --allow-empty to accept that.", i.name)
