@@ -116,7 +116,7 @@ func TestCompletions(t *testing.T) {
 		"a property":                        {"property get _", []string{noFile}},
 		"a user":                            {"user perks _", []string{noFile}},
 		"a number":                          {"perk list --page _", []string{noFile}},
-		"rows":                              {"property update --file _", []string{"csv", "json", "jsonl", byName}},
+		"rows":                              {"property update --file _", []string{"csv", "tsv", "json", "jsonl", byName}},
 		"a patch":                           {"property update 1 --from-file _", []string{"json", byName}},
 		"any file":                          {"api --input _", []string{anyFile}},
 		"a file to write":                   {"property update --results _", []string{anyFile}},

@@ -24,6 +24,7 @@ type Flags struct {
 	File        string // "" for a command about one record; "-" is standard input
 	Format      string
 	Results     string
+	Job         string // "" if the file names the run
 	Failed      string
 	Concurrency int
 	Rate        float64
@@ -40,6 +41,7 @@ func (f *Flags) Bind(cmd *cobra.Command) {
 	f.cmd, f.flags = cmd, pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.flags.StringVar(&f.Format, "format", "", "the format of --file: csv, tsv (with tabs) or jsonl (default by its name, or by how it begins)")
 	f.flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file`, - for standard output (default FILE.results.jsonl; for standard input, -)")
+	f.flags.StringVar(&f.Job, "job", "", "name the files of this run, for a job that is run every night: `NAME`.results.jsonl beside the input, or in the folder --results")
 	f.flags.StringVar(&f.Failed, "failed", "", "write the rows that failed, each with the reason, to this `file`, as input for another run")
 	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "process this many rows at once, 1 to "+strconv.Itoa(maxConcurrency))
 	f.flags.Float64Var(&f.Rate, "rate", 0, "start at most this many rows per `second` (default unlimited)")
@@ -69,18 +71,10 @@ func (f *Flags) Check(cmd *cobra.Command, aboutOne ...string) (err error) {
 	case changed("max-errors") && f.MaxErrors < 1:
 		return command.Usagef("--max-errors must be at least 1.")
 	}
-	return command.NotWithFile(cmd, f.File, aboutOne...)
-}
-
-// resultsPath is the path of the results, "" for standard output, from where no run can resume.
-func (f Flags) resultsPath() string {
-	switch {
-	case f.Results == stdout || f.Results == "" && f.File == stdin:
-		return ""
-	case f.Results != "":
-		return f.Results
+	if err := f.checkJob(); err != nil {
+		return err
 	}
-	return f.File + ".results.jsonl"
+	return command.NotWithFile(cmd, f.File, aboutOne...)
 }
 
 const stdout = "-"
@@ -124,7 +118,7 @@ func (f Flags) checkSame(results string) error {
 	type file struct{ flag, path string }
 	files := []file{{"--file", f.File}, {"--failed", f.Failed}}
 	if results != "" {
-		files = append(files, file{"--results", results}, file{"the journal of --results", results + ".journal"})
+		files = append(files, file{"--results", results}, file{"the journal of --results", results + ".journal"}, file{"the record of --results", results + recordSuffix})
 	}
 	for i, a := range files {
 		for _, b := range files[:i] {

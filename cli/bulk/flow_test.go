@@ -270,6 +270,15 @@ func TestUnreadableRowsStayUnreadableInFailedRows(t *testing.T) {
 // withoutReason cuts off the reason of the last row, which may change.
 func withoutReason(text string) string { return text[:strings.LastIndex(text, `,"`)] }
 
+func TestShortenedFileIsRefused(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b", "bad")
+	d.must()
+	d.write("a", "b") // the last row failed
+	d.must()
+	d.write("a")
+	d.wantRefused("ends before line 3, and " + d.options.resultsPath() + " says that this row is done")
+}
+
 func TestFileWithoutRowsIsRefused(t *testing.T) {
 	for text, name := range map[string]string{
 		"": "rows.csv", "demo-000283,z1\n": "rows.csv", "foo,bar": "rows.csv", strings.Repeat("\x00", 1000): "rows.csv", "\n\n": "rows.jsonl", " ": "rows.jsonl",

@@ -117,6 +117,7 @@ func (f Flags) CountRows() (n int64, known bool, err error) {
 // deleted rows, others would be skipped or sent twice.
 func (i *input) scan(ctx context.Context, known *results, j *journal) (total int64, sum uint64, err error) {
 	unchanged := j.rows == 0
+	last := 0
 	for row, err := range rows.NewReader(i.from, i.format).Rows() {
 		total++
 		if total%1024 == 0 && ctx.Err() != nil {
@@ -130,17 +131,22 @@ func (i *input) scan(ctx context.Context, known *results, j *journal) (total int
 			if err := i.explain(err, total); errors.As(err, new(*command.UsageError)) {
 				return total, sum, err
 			}
-			break // the run reports it when it gets there
+			last = known.highest // it is not known where the file ends
+			break                // the run reports it when it gets there
 		}
 		if err := known.checkUnchanged(row, i.name); err != nil {
 			return total, sum, err
 		}
+		last = row.Line
 		sum = (sum^uint64(row.Line)<<32^uint64(contentOf(row)))*1099511628211 + 1 // #nosec G115 -- a sum may wrap
 		unchanged = unchanged || total == j.rows && sum == j.sum
 	}
 	if !unchanged {
 		return total, sum, command.Usagef("%s changed since an interrupted run. perksctl matches rows to earlier requests by line number, "+
 			"so it cannot tell which rows were sent. Restore the file and run again; you may add rows at the end", i.name)
+	}
+	if row := known.doneAfter(last); row > 0 {
+		return total, sum, command.Usagef("%s ends before line %d, and %s says that this row is done, or may be. Restore the file. %s", i.name, row, known.path, otherName)
 	}
 	if err := i.checkRows(total); err != nil {
 		return total, sum, err
@@ -181,7 +187,7 @@ func (r *results) checkUnchanged(row rows.Row, input string) error {
 			"you may correct it once it is known to have failed.", row.Line, input, r.path)
 	}
 	return command.Usagef("Line %d of %s has changed since %s was written, and that row is done. Restore the file: you may only correct "+
-		"rows that failed, and add rows at the end. For a new job, name a new file: --results FILE", row.Line, input, r.path)
+		"rows that failed, and add rows at the end. %s", row.Line, input, r.path, otherName)
 }
 
 func (i *input) close() error {

@@ -64,7 +64,7 @@ func openJournal(resultsPath string) (*journal, error) {
 			return nil, fmt.Errorf("lock the journal of the results: %w", err)
 		}
 		if !locked {
-			return nil, &command.Busy{Message: fmt.Sprintf("Another run is using %s. Wait until it ends, or name another file: --results FILE", resultsPath)}
+			return nil, &command.Busy{Message: fmt.Sprintf("Another run is using %s. Wait until it ends. %s", resultsPath, otherName)}
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o600)
 		if errors.Is(err, os.ErrNotExist) { // the other run finished in between

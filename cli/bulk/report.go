@@ -87,8 +87,7 @@ var outcomeWords = map[string]string{Failed: "failed", Unknown: "may have been d
 
 // exitError says why the run stopped, or that some rows are not done.
 func (r *run) exitError(s *session.Session, summary Summary, cause error) error {
-	cmd := r.options.cmd
-	again := "To resume, run the same command again; it skips the rows that are done:\n  " + command.Quote(append(s.CommandLine(strings.Fields(cmd.CommandPath())[1:]...), command.GivenFlags(cmd)...))
+	again := "To resume, run the same command again; it skips the rows that are done:\n  " + r.options.commandLine(s)
 	if r.results.file == nil {
 		again = "The results went to standard output, so no run can resume. They say which rows are done."
 	}

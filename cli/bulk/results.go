@@ -85,7 +85,7 @@ func (r *results) read() (end int64, err error) {
 		case err != nil && r.rows > 0:
 			return command.Usagef("Line %d of %s %s, unlike the lines above it. Correct that line. With another file, every row would be sent again", number, r.path, err)
 		case err != nil:
-			return command.Usagef("Line %d of %s %s. Name another file for the results: --results FILE", number, r.path, err)
+			return command.Usagef("Line %d of %s %s. %s", number, r.path, err, otherName)
 		default:
 			r.batch = of
 			r.note(result, content)
@@ -160,6 +160,16 @@ func (r *results) state(row int) (state uint64, content uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.states.get(row)
+}
+
+// doneAfter returns a row behind a line that is done or may be, 0 if there is none.
+func (r *results) doneAfter(line int) int {
+	for row := line + 1; row <= r.highest; row++ {
+		if state, _ := r.state(row); state >= unknown {
+			return row
+		}
+	}
+	return 0
 }
 
 // taken tells whether the id is the outcome of some row.

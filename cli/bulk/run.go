@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -45,7 +44,7 @@ func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
 		return err
 	}
 	r := newRun(f, w, in, s.Streams)
-	mark := markOf(w.Name, fmt.Sprint(connection.APIURL, connection.Sandbox))
+	mark := f.mark(w.Name, connection)
 	if f.DryRun {
 		return r.dryRun(ctx, s, mark)
 	}
@@ -54,7 +53,10 @@ func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
 		return err
 	}
 	r.runState = state
-	if err := r.begin(ctx); err != nil {
+	if err = r.begin(ctx); err == nil {
+		err = f.writeRecord(s)
+	}
+	if err != nil {
 		return errors.Join(err, state.abandon())
 	}
 	err = r.work(ctx)

@@ -40,7 +40,7 @@ func openRunState(f Flags, out io.Writer, mark uint32, now time.Time) (*runState
 	switch {
 	case err != nil:
 	case j.leftover && s.results.rows > 0 && s.results.batch != j.batch:
-		err = command.Usagef("%s and %s are of different runs. Name another file for the results: --results FILE", path, j.path)
+		err = command.Usagef("%s and %s are of different runs. %s", path, j.path, otherName)
 	case s.results.rows > 0:
 		s.batch = s.results.batch
 	case !j.leftover:

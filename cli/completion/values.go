@@ -128,9 +128,9 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	case "type":
 		return Fixed("available\twhat the user can redeem now", "redeemed\twhat the user has redeemed")
 	case "format":
-		return Fixed("csv", "json", "jsonl")
+		return Fixed("csv", "tsv", "json", "jsonl")
 	case "file":
-		return files("csv", "json", "jsonl")
+		return files("csv", "tsv", "json", "jsonl")
 	case "from-file":
 		return files("json")
 	}
