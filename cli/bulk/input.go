@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,7 @@ type input struct {
 	file   *os.File // nil for standard input
 
 	allowEmpty bool
+	made       iter.Seq2[rows.Row, error] // the rows themselves, instead of a file with them
 }
 
 const stdin = "-"
@@ -81,9 +83,25 @@ func (i *input) findFormat(f Flags) error {
 	return nil
 }
 
+// rows yields the rows. It can be iterated once, or again after a rewind.
+func (i *input) rows() iter.Seq2[rows.Row, error] {
+	if i.made != nil {
+		return i.made
+	}
+	return rows.NewReader(i.from, i.format).Rows()
+}
+
+// lineOf returns the line of a row, even of one that cannot be read. Any other error is returned.
+func lineOf(row rows.Row, err error) (int, error) {
+	if broken, isRow := errors.AsType[*rows.RowError](err); isRow {
+		return broken.Line, nil
+	}
+	return row.Line, err
+}
+
 func (i *input) canRewind() bool {
 	if i.file == nil {
-		return false
+		return i.made != nil
 	}
 	info, err := i.file.Stat()
 	return err == nil && info.Mode().IsRegular()
@@ -107,7 +125,7 @@ func (f Flags) CountRows() (n int64, known bool, err error) {
 		return 0, false, nil // the run itself says why
 	}
 	defer i.close()
-	for range rows.NewReader(i.from, i.format).Rows() {
+	for range i.rows() {
 		n++
 	}
 	return n, true, nil
@@ -118,15 +136,12 @@ func (f Flags) CountRows() (n int64, known bool, err error) {
 func (i *input) scan(ctx context.Context, known *results, j *journal) (total int64, sum uint64, err error) {
 	unchanged := j.rows == 0
 	last := 0
-	for row, err := range rows.NewReader(i.from, i.format).Rows() {
+	for row, err := range i.rows() {
 		total++
 		if total%1024 == 0 && ctx.Err() != nil {
 			return total, sum, context.Cause(ctx)
 		}
-		var broken *rows.RowError
-		if errors.As(err, &broken) {
-			row.Line = broken.Line
-		} else if err != nil {
+		if row.Line, err = lineOf(row, err); err != nil {
 			total--
 			if err := i.explain(err, total); errors.As(err, new(*command.UsageError)) {
 				return total, sum, err
@@ -150,6 +165,9 @@ func (i *input) scan(ctx context.Context, known *results, j *journal) (total int
 	}
 	if err := i.checkRows(total); err != nil {
 		return total, sum, err
+	}
+	if i.file == nil {
+		return total, sum, nil
 	}
 	i.from = i.file
 	_, err = i.file.Seek(0, io.SeekStart)

@@ -46,8 +46,8 @@ func (f Flags) resultsPath() string {
 	return f.File + resultsSuffix
 }
 
-// checkJob refuses a name that is no name of a file, and a job that has been run with another file.
-func (f Flags) checkJob() error {
+// checkName refuses a name that is no name of a file, and results that are no folder for it.
+func (f Flags) checkName() error {
 	if !f.flags.Changed("job") {
 		return nil
 	}
@@ -56,6 +56,14 @@ func (f Flags) checkJob() error {
 	}
 	if info, err := os.Stat(f.Results); f.Results != "" && (err != nil || !info.IsDir()) {
 		return command.Usagef("With --job, --results is the folder of %s, and %s is none.", f.Job+resultsSuffix, f.Results)
+	}
+	return nil
+}
+
+// checkJob refuses a job that has been run with another file.
+func (f Flags) checkJob() error {
+	if err := f.checkName(); err != nil || f.Job == "" {
+		return err
 	}
 	earlier, err := readRecord(f.resultsPath())
 	if err != nil || earlier.File == "" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -94,7 +95,7 @@ func (r *run) exitError(s *session.Session, summary Summary, cause error) error 
 	left := fmt.Sprintf("%d failed, %d unknown", summary.Failed, summary.Unknown)
 	var usage *command.UsageError
 	switch {
-	case errors.As(cause, &usage) && summary.Rows == summary.Skipped:
+	case errors.As(cause, &usage) && summary.Rows == summary.Skipped, client.IsUnsupported(cause):
 		return cause
 	case errors.Is(cause, errTooMany):
 		return &command.Advised{Err: &command.RowsFailed{Message: "Stopped, because too many rows are not done: " + left + "."}, Advice: again}

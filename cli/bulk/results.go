@@ -23,8 +23,9 @@ type results struct {
 	path           string
 	skipUnreadable bool
 	states         *rowStates
-	batch          batch     // of the lines, if there are any
-	written        time.Time // by earlier runs
+	batch          batch          // of the lines, if there are any
+	written        time.Time      // by earlier runs
+	codes          map[int]string // of the rows that are not done; nil if nobody asks
 
 	mu      sync.Mutex
 	out     io.Writer
@@ -133,6 +134,9 @@ func (r *results) note(result Result, content uint32) {
 		state = r.states.hash(result.ID)
 	case Failed:
 		state = failed
+	}
+	if delete(r.codes, result.Row); r.codes != nil && result.Outcome != OK {
+		r.codes[result.Row] = result.Code
 	}
 	r.states.set(result.Row, state, content)
 }
@@ -292,6 +296,16 @@ func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 	if err != nil {
 		return nil, err
 	}
+	r, err := readResults(path, nil)
+	if err == nil && r.rows > 0 {
+		err = r.batch.checkMark(mark, path)
+	}
+	return r, err
+}
+
+// readResults reads results, even while a run adds to them, and the codes of their rows if codes is not nil. If there are none, the
+// results have no file.
+func readResults(path string, codes map[int]string) (*results, error) {
 	file, err := os.Open(path)
 	if path == "" || errors.Is(err, fs.ErrNotExist) {
 		return streamResults(nil), nil
@@ -300,10 +314,8 @@ func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 		return nil, fmt.Errorf("open the results: %w", err)
 	}
 	defer file.Close()
-	r := &results{path: path, states: newRowStates(), file: file, skipUnreadable: true}
-	if _, err = r.read(); err == nil && r.rows > 0 {
-		err = r.batch.checkMark(mark, path)
-	}
+	r := &results{path: path, states: newRowStates(), file: file, skipUnreadable: true, codes: codes}
+	_, err = r.read()
 	return r, err
 }
 

@@ -33,12 +33,17 @@ const waitBudget = 5 * time.Minute
 // Run works through the file. It returns nil when every row is done, and otherwise an error that says how many rows are not, and
 // how to resume.
 func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
-	s.WaitBudget = waitBudget
 	in, err := openInput(f, s.Streams.In)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
+	return runRows(ctx, s, f, w, in)
+}
+
+// runRows works through rows.
+func runRows(ctx context.Context, s *session.Session, f Flags, w Work, in *input) error {
+	s.WaitBudget = waitBudget
 	connection, err := s.Connection()
 	if err != nil {
 		return err
@@ -170,7 +175,7 @@ func (r *run) work(ctx context.Context) error {
 // property wins, and two rows never claim the same outcome.
 func (r *run) dispatch() error {
 	defer close(r.idle)
-	for row, err := range rows.NewReader(r.input.from, r.input.format).Rows() {
+	for row, err := range r.input.rows() {
 		if r.running.Err() != nil {
 			return nil
 		}

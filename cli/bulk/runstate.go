@@ -4,7 +4,6 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
-	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -82,8 +81,7 @@ func (s *runState) abandon() error {
 	if s.results != nil {
 		err = s.results.abandon()
 	}
-	info, statErr := os.Stat(s.journal.path)
-	return errors.Join(err, s.journal.close(statErr == nil && info.Size() == 0))
+	return errors.Join(err, s.journal.release())
 }
 
 // rowStates holds the state of each row in 12 bytes: whether it is done, a hash of the outcome's id, and a hash of the row's
