@@ -163,7 +163,7 @@ func TestFileFlagsCompleteFiles(t *testing.T) {
 func TestListedValuesMatchTheCommands(t *testing.T) {
 	x, _ := loggedIn(t)
 	arguments := map[string]string{
-		"perk get": "x", "perk redeem": "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
+		"bulk status": "x", "bulk undo": "x --reason y", "perk get": "x", "perk redeem": "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
 		"redemption wait": "x", "redemption reject": "x --reason y", "redemption void": "x --reason y", "profile use": "x", "profile delete": "x --yes",
 		"property get": "1", "property update": "1 --title x", "property edit": "1", "property delete": "1 --yes", "completion": "bash",
 	}

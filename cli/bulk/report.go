@@ -27,6 +27,20 @@ type Summary struct {
 	Results string `json:"results"` // the file with a line for each row; "" if they went to standard output
 }
 
+// printer prints the outcome for programs.
+func printer(s *session.Session) (*output.Printer[Summary], error) {
+	return output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
+}
+
+// checkOutput refuses fields that the outcome does not have, before anything is sent. A dry run has others.
+func (f Flags) checkOutput(s *session.Session) error {
+	if f.DryRun {
+		return nil
+	}
+	_, err := printer(s)
+	return err
+}
+
 // conclude closes the files, shows the outcome, and returns the error that the command ends with.
 func (r *run) conclude(ctx context.Context, s *session.Session, cause error) error {
 	err := r.runState.close()
@@ -39,9 +53,9 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 	summary := Summary{counts.Done, counts.OK, counts.Failed, counts.Unknown, counts.Skipped, r.results.path}
 	r.show(summary)
 	if !errors.Is(cause, context.Canceled) && r.results.file != nil {
-		printer, printErr := output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
+		outcome, printErr := printer(s)
 		if printErr == nil {
-			printErr = printer.Done(ctx, summary)
+			printErr = outcome.Done(ctx, summary)
 		}
 		err = errors.Join(err, printErr)
 	}

@@ -33,6 +33,9 @@ const waitBudget = 5 * time.Minute
 // Run works through the file. It returns nil when every row is done, and otherwise an error that says how many rows are not, and
 // how to resume.
 func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
+	if err := f.checkOutput(s); err != nil {
+		return err
+	}
 	in, err := openInput(f, s.Streams.In)
 	if err != nil {
 		return err

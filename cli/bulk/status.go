@@ -40,11 +40,11 @@ func NewStatus(s *session.Session) *cobra.Command {
 			"every row is done, and 7 if rows failed, are unknown or are left.",
 		Example: "  perksctl bulk status winners.csv\n  perksctl bulk status --job winners-2026-01-31 --results /var/lib/perks -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.takeRun(cmd, args); err != nil {
-				return err
-			}
 			printer, err := output.New[Status](s.Output, s.Streams, output.View{ID: "results"})
 			if err != nil {
+				return err
+			}
+			if err := f.takeRun(cmd, args); err != nil {
 				return err
 			}
 			status, err := f.status(cmd.Context(), s.Streams)

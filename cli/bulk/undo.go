@@ -36,6 +36,9 @@ func (u *Undoing) Bind(cmd *cobra.Command) {
 // Run takes back each row that the run has done, as a run of its own: it resumes, and writes a result for each row. Rows that the run
 // did not do are left out, except those of which nobody knows.
 func (u Undoing) Run(ctx context.Context, s *session.Session, cmd *cobra.Command, args []string) (err error) {
+	if err := u.checkOutput(s); err != nil {
+		return err
+	}
 	if err := u.takeRun(cmd, args); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -456,6 +457,10 @@ func recordFields(cmd *cobra.Command) []string {
 		return append(output.FieldsOf(api.Property{}), "etag")
 	case "property update", "property edit", "property delete":
 		return []string{"propertyId", "message"}
+	case "bulk status":
+		return output.FieldsOf(bulk.Status{})
+	case "bulk undo":
+		return output.FieldsOf(bulk.Summary{})
 	case "profile list", "profile use", "profile show", "profile delete":
 		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "ca_cert", "secret_in"}
 	case "login", "auth login", "whoami", "auth status", "logout", "auth logout":
