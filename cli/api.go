@@ -266,7 +266,7 @@ func readInput(path string, stdin io.Reader) ([]byte, error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, command.Usagef("--input cannot be read: %s.", err)
+			return nil, command.FlagFile("input", err)
 		}
 		defer file.Close()
 		stdin = file

@@ -73,11 +73,13 @@ func TestReader(t *testing.T) {
 		{"jsonl skips blank lines", rows.JSONL, "{\"a\":1}\n\n  \r\n {\"b\":2} \n", []string{`1 {"a":1}`, `4 {"b":2}`}},
 		{"jsonl with a byte order mark and no final newline", rows.JSONL, "\ufeff{\"a\":1}", []string{`1 {"a":1}`}},
 		{"empty jsonl", rows.JSONL, "", nil},
-		{"jsonl continues after invalid JSON", rows.JSONL, "{\"a\":\n{\"b\":2}\n", []string{"bad line 1: is not valid JSON: unexpected end of JSON input", `2 {"b":2}`}},
+		{"jsonl continues after invalid JSON", rows.JSONL, "{\"a\":\n{\"b\":2}\n", []string{"bad line 1: is not valid JSON: it ends too early", `2 {"b":2}`}},
+		{"jsonl names the column", rows.JSONL, "{\"ä\": nul}\n{\"a\":1} x\n", []string{
+			`bad line 1: is not valid JSON: column 10 has an unexpected "}"`, `bad line 2: is not valid JSON: column 9 has an unexpected "x"`}},
 		{"jsonl continues after another value", rows.JSONL, "[1]\nnull\n{}\n", []string{
 			"bad line 1: is not a JSON object, in braces", "bad line 2: is not a JSON object, in braces", `3 {}`}},
 		{"jsonl drops only the blanks of JSON around an object", rows.JSONL, " \t{\"a\":1} \r\n\u00a0{\"a\":1}\n", []string{
-			`1 {"a":1}`, "bad line 2: is not valid JSON: invalid character 'Â' looking for beginning of value"}},
+			`1 {"a":1}`, `bad line 2: is not valid JSON: column 1 has an unexpected "\u00a0"`}},
 		{"jsonl continues after an endless line", rows.JSONL, long + "x\n{}\n", []string{"bad line 1: is longer than 16 MiB", `2 {}`}},
 
 		{"json numbers each object by its first line", rows.JSON, "[\n  {\"a\":1},\n  {\n    \"b\": 2\n  }, {\"c\":3}\n]\n", []string{`2 {"a":1}`, "3 {\n    \"b\": 2\n  }", `5 {"c":3}`}},
@@ -85,7 +87,7 @@ func TestReader(t *testing.T) {
 		{"json continues after another value", rows.JSON, "[1,\nnull,\n{}]", []string{
 			"bad line 1: is not a JSON object, in braces", "bad line 2: is not a JSON object, in braces", `3 {}`}},
 		{"json stops at a syntax error", rows.JSON, "[{},\n\n{\"a\":x},\n{}]", []string{`1 {}`,
-			"end line 3: the record that starts here is not valid JSON, and what follows cannot be read: invalid character 'x' looking for beginning of value"}},
+			"end line 3: the record that starts here is not valid JSON, and what follows cannot be read"}},
 		{"json without the closing bracket", rows.JSON, "[{}\n", []string{`1 {}`, "end the JSON array is not complete: the file ends before its closing bracket"}},
 		{"json truncated in an object", rows.JSON, "[{},{\"a\"", []string{`1 {}`, "end the JSON array is not complete: the file ends before its closing bracket"}},
 		{"json with text after the array", rows.JSON, "[{}]\n\n{}", []string{`1 {}`, "end line 3: there is more text behind the array"}},

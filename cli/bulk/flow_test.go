@@ -186,7 +186,7 @@ func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 		"rows.jsonl": {
 			"{\"n\":\"a\"}\n {\"n\" : \"b\"}\nno\n{\"m\":1e3,\"failed_because\":\"before\"}\n",
 			"{\"n\":\"b\",\"failed_because\":\"Already redeemed.\"}\n" +
-				"{\"unreadable_line\":\"no\",\"failed_because\":\"is not valid JSON: invalid character 'o' in literal null (expecting 'u')\"}\n" +
+				"{\"unreadable_line\":\"no\",\"failed_because\":\"is not valid JSON: column 2 has an unexpected \\\"o\\\"\"}\n" +
 				"{\"m\":1e3,\"failed_because\":\"Already redeemed.\"}\n",
 		},
 	} {

@@ -36,7 +36,7 @@ func openInput(f Flags, in io.Reader) (*input, error) {
 	} else {
 		file, err := os.Open(f.File)
 		if err != nil {
-			return nil, command.Usagef("--file cannot be read: %s.", err)
+			return nil, command.FlagFile("file", err)
 		}
 		if info, err := file.Stat(); err == nil && info.IsDir() {
 			return nil, errors.Join(command.Usagef("--file %s is a folder.", f.File), file.Close())
@@ -114,7 +114,7 @@ const maxCounted = 16 << 20
 func (f Flags) CountRows() (n int64, known bool, err error) {
 	info, err := os.Stat(f.File)
 	if err != nil {
-		return 0, false, command.Usagef("--file cannot be read: %s.", err)
+		return 0, false, command.FlagFile("file", err)
 	}
 	_, nameErr := rows.FormatOf(f.File)
 	if !info.Mode().IsRegular() || info.Size() > maxCounted || f.Format == "" && nameErr != nil {

@@ -114,7 +114,7 @@ func TestImportRefusesUnreadableFiles(t *testing.T) {
 	o.refuses(exitUsage, `cannot tell the format of "users.txt" from its name: it must end in .csv, .tsv, .json or .jsonl`+more, "import", "users", "users.txt")
 	o.refuses(exitUsage, `"xml" is not a format that can be read: it must be csv, tsv, json or jsonl`+more, "import", "users", "--format", "xml", "-")
 	o.refuses(exitUsage, "FILE is missing"+more, "import", "users")
-	o.refuses(exitUsage, o.path("none.csv")+": there is no such file", "import", "users", o.path("none.csv"))
+	o.refuses(exitUsage, o.path("none.csv")+" does not exist", "import", "users", o.path("none.csv"))
 	o.hasNoDatabase()
 }
 
