@@ -26,8 +26,8 @@ func TestAboutFile(t *testing.T) {
 	_, read := os.ReadFile(folder)
 	for want, err := range map[string]error{
 		"--file: " + missing + " does not exist": fmt.Errorf("--file: %w", open),
-		"read " + folder + ": it is a folder":                           fmt.Errorf("read %s: %w", folder, read),
-		"no file error":                                                 fmt.Errorf("no file error"),
+		"read " + folder + ": it is a folder":    fmt.Errorf("read %s: %w", folder, read),
+		"no file error":                          fmt.Errorf("no file error"),
 	} {
 		if got := usage.AboutFile(err); got != want {
 			t.Errorf("%q, want %q", got, want)
