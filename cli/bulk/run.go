@@ -62,6 +62,9 @@ func runRows(ctx context.Context, s *session.Session, f Flags, w Work, in *input
 	}
 	r.runState = state
 	if err = r.begin(ctx); err == nil {
+		if in.made != nil {
+			f.File = stdin // its lines are not the rows
+		}
 		err = f.writeRecord(s)
 	}
 	if err != nil {
