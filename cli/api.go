@@ -257,7 +257,7 @@ func (a *apiFields) read(flag, path string) ([]byte, error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, command.Usagef("%s cannot be read: %s.", flag, usage.AboutFile(err))
+			return nil, command.Usagef("%s: %s.", flag, usage.AboutFile(err))
 		}
 		defer file.Close()
 		from = file

@@ -19,6 +19,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cli/auth"
+	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/doctor"
@@ -36,7 +37,7 @@ var members = []struct {
 	make func(*session.Session) *cobra.Command
 }{
 	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile}, {"config", newConfig},
-	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"events", event.New}, {"tui", newTUI},
+	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"events", event.New}, {"bulk", newBulk}, {"tui", newTUI},
 	{"api", newAPI}, {"explain", newExplain}, {"open", newOpen}, {"doctor", doctor.New}, {"version", newVersion},
 }
 
@@ -258,6 +259,15 @@ func find(cmd *cobra.Command, words []string) (*cobra.Command, error) {
 		cmd = cmd.Commands()[i]
 	}
 	return cmd, nil
+}
+
+// newBulk makes the group of commands about runs with --file.
+func newBulk(s *session.Session) *cobra.Command {
+	return command.Group(cobra.Command{
+		Use:     "bulk",
+		Short:   "Show how far a run with --file is, or undo it",
+		Example: "  perksctl bulk status winners.csv\n  perksctl bulk undo winners.csv --reason 'sent to the wrong list'",
+	}, bulk.NewStatus(s), perk.NewUndo(s))
 }
 
 func newVersion(s *session.Session) *cobra.Command {

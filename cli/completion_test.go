@@ -118,7 +118,7 @@ func TestCompletions(t *testing.T) {
 		"a property":                              {"property get _", []string{noFile}},
 		"a user":                                  {"user perks _", []string{noFile}},
 		"a number":                                {"perk list --page _", []string{noFile}},
-		"rows":                                    {"property update --file _", []string{"csv", "json", "jsonl", byName}},
+		"rows":                                    {"property update --file _", []string{"csv", "tsv", "json", "jsonl", byName}},
 		"a patch":                                 {"property update 1 --from-file _", []string{"json", byName}},
 		"any file":                                {"api --input _", []string{anyFile}},
 		"a file to write":                         {"property update --results _", []string{anyFile}},
@@ -172,7 +172,7 @@ func TestFileFlagsCompleteFiles(t *testing.T) {
 func TestListedValuesMatchTheCommands(t *testing.T) {
 	x, _ := loggedIn(t)
 	arguments := map[string]string{
-		"perk get": "x", "perk redeem": "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
+		"bulk status": "x", "bulk undo": "x --reason y", "perk get": "x", "perk redeem": "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
 		"redemption wait": "x", "redemption reject": "x --reason y", "redemption void": "x --reason y", "profile use": "x", "profile set": "x --protected", "config get": "x", "config set": "x y", "open": "x", "profile delete": "x --yes",
 		"property get": "1", "property update": "1 --title x", "property edit": "1", "property delete": "1 --yes", "completion": "bash",
 	}

@@ -152,6 +152,7 @@ var otherMeaning = map[string]string{
 	"perksctl property update --city":     "a field of a property, a filter in lists",
 	"perksctl property delete --dry-run":  "also checks the rows of a file",
 	"perksctl property update --dry-run":  "also checks the rows of a file",
+	"perksctl bulk undo --dry-run":        "checks the rows of a run",
 	"perksctl perk redeem --dry-run":      "also checks the rows of a file",
 	"perksctl redemption list --sort":     "names other fields",
 	"perksctl events --limit":             "events have no pages",

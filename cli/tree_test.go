@@ -66,11 +66,14 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		}
 		return "--file " + path
 	}
+	winners := rows("winners.csv", "perk,user\nspa-day,alice\nspa-day,bob\n")
 	redeemed := func(user string) string {
 		return strings.TrimSpace(x.must("perk", "redeem", "spa-day", "--user", user, "--output", "id").out)
 	}
 	alices, bobs := redeemed("alice"), redeemed("bob")
 	arguments := map[string][]string{
+		"bulk status":        {strings.TrimPrefix(winners, "--file ")},
+		"bulk undo":          {strings.TrimPrefix(winners, "--file ") + " --reason mistake --yes"},
 		"redemption list":    {"", "--status pending --all"},
 		"redemption get":     {alices, alices + " " + bobs},
 		"redemption approve": {alices + " --dry-run", alices},
@@ -99,7 +102,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"perk list":          {"", "--all", "--query nothing-like-it"},
 		"perk get":           {"coffee", "coffee museum"},
 		"perk categories":    {""},
-		"perk redeem":        {"coffee --user alice --dry-run", "coffee --user alice", rows("winners.csv", "perk,user\nspa-day,alice\nspa-day,bob\n")},
+		"perk redeem":        {"coffee --user alice --dry-run", "coffee --user alice", winners},
 		"user perks":         {"alice", "alice --type redeemed", "bob --type redeemed"},
 		"property get":       {"42", "42 43"},
 		"property update":    {"42 --title New --dry-run", "42 --title New", rows("prices.csv", "id,price_pw\n42,1.10\n")},
@@ -114,7 +117,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
-		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "events", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "completion", "doctor", "tui", "version",
+		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "events", "perk redeem", "user perks", "bulk status", "bulk undo", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "completion", "doctor", "tui", "version",
 		"profile set", "profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())

@@ -87,7 +87,7 @@ func connect(s *session.Session) (screen.Account, error) {
 // Login obtains a token and then saves secret and profile, as perksctl auth login does. A --sandbox of this run does not become a
 // setting of the profile.
 func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (screen.Account, string, error) {
-	if err := session.CheckName(p.Name); err != nil {
+	if err := session.CheckName("profile", p.Name); err != nil {
 		return screen.Account{}, "", err
 	}
 	if err := session.CheckAddress(p.APIURL, p.InsecureHTTP); err != nil {

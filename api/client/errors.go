@@ -36,6 +36,9 @@ type Error struct {
 	// NotFromService says that the body is no JSON object, so the response may not come from the service but from a proxy before it.
 	NotFromService bool
 
+	// Unsupported says that the service lacks the endpoint, which is beyond the specification.
+	Unsupported bool
+
 	// OutcomeUnknown says that the request was to change something, and that the response does not tell whether it did.
 	OutcomeUnknown bool
 

@@ -143,6 +143,12 @@ func IsMissing(err error) bool {
 	return ok && (refused.Status == http.StatusNotFound || refused.Status == http.StatusMethodNotAllowed || refused.Status == http.StatusNotImplemented)
 }
 
+// IsUnsupported tells whether the service lacks what is beyond the specification.
+func IsUnsupported(err error) bool {
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.Unsupported
+}
+
 // lists tells whether the server has the list at the path, which a 404 of one of its records does not tell.
 func (c *Client) lists(ctx context.Context, path string) bool {
 	_, err := c.send(ctx, get(path, url.Values{"per_page": {"1"}}))
@@ -153,7 +159,7 @@ func (c *Client) lists(ctx context.Context, path string) bool {
 func unsupported(what string, err error) error {
 	refused, _ := errors.AsType[*Error](err)
 	lacking := *refused
-	lacking.Code, lacking.Status = api.CodeNotFound, http.StatusNotFound
+	lacking.Code, lacking.Status, lacking.Unsupported = api.CodeNotFound, http.StatusNotFound, true
 	lacking.Message = "This service has no " + what + ": the specification does not ask for it, and the service is another one than perksd, or an older version."
 	return &lacking
 }

@@ -14,10 +14,18 @@ import (
 	"unicode/utf8"
 )
 
-// readCSV reads a header and rows as in RFC 4180, with either line end. A row with wrong quotes or another number of cells than
+// The separators of cells. Spreadsheets write semicolons where a comma is the decimal sign.
+const (
+	comma      = ","
+	tab        = "\t"
+	recognized = comma + ";" + tab
+)
+
+// readCSV reads a header and rows as in RFC 4180, with either line end. The first of the separators behind a name of the header
+// separates all cells, so that the same file always has the same rows. A row with wrong quotes or another number of cells than
 // the header is a RowError. Blank lines are skipped, and what Neutralise did is undone.
-func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
-	s := csvScanner{in: in}
+func readCSV(in *bufio.Reader, separators string, yield func(Row, error) bool) {
+	s := csvScanner{in: in, separators: separators}
 	_, header, err := s.record()
 	switch _, isRow := err.(*RowError); {
 	case err == io.EOF:
@@ -31,6 +39,7 @@ func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 		yield(Row{}, err)
 		return
 	}
+	s.separators = s.separators[:1] // a header of one column has none
 	for {
 		line, cells, err := s.record()
 		if err == io.EOF {
@@ -39,10 +48,10 @@ func readCSV(in *bufio.Reader, yield func(Row, error) bool) {
 		if err == nil && len(cells) != len(header) {
 			err = s.rowError(line, fmt.Errorf("has %d cells, but the header names %d columns", len(cells), len(header)))
 		}
-		row := Row{Line: line, Header: header, Cells: cells}
+		row := Row{Line: line, Header: header, Cells: cells, Separator: s.separators}
 		bad, isRow := err.(*RowError)
 		if isRow {
-			bad.Header = header
+			bad.Header, bad.Separator = header, s.separators
 		}
 		if err != nil {
 			row = Row{}
@@ -73,9 +82,10 @@ func checkHeader(names []string) error {
 // csvScanner splits a file into records. encoding/csv does not do because it changes CR LF inside quotes to LF, so that a text
 // would not survive an export, and because an open quote makes it read the rest of the file into memory.
 type csvScanner struct {
-	in   *bufio.Reader
-	line int    // that was read last
-	raw  []byte // the record being read, as readLine leaves it; reused
+	in         *bufio.Reader
+	separators string // those that may be meant; one once it is known
+	line       int    // that was read last
+	raw        []byte // the record being read, as readLine leaves it; reused
 }
 
 var (
@@ -109,7 +119,10 @@ func (s *csvScanner) record() (line int, cells []string, err error) {
 			return line, nil, err
 		}
 		cells = append(cells, Restore(string(cell)))
-		at = end + len(",")
+		if len(s.separators) > 1 && end < len(s.text()) {
+			s.separators = string(s.raw[end])
+		}
+		at = end + 1
 	}
 	return line, cells, nil
 }
@@ -141,7 +154,10 @@ func (s *csvScanner) text() []byte {
 func (s *csvScanner) cell(start int) (cell []byte, end int, err error) {
 	rest := s.text()[start:]
 	if !bytes.HasPrefix(rest, []byte(`"`)) {
-		cell, _, _ = bytes.Cut(rest, []byte(","))
+		cell = rest
+		if end := bytes.IndexAny(rest, s.separators); end >= 0 {
+			cell = rest[:end]
+		}
 		if bytes.IndexByte(cell, '"') >= 0 {
 			err = errBareQuote
 		}
@@ -166,7 +182,7 @@ func (s *csvScanner) cell(start int) (cell []byte, end int, err error) {
 		}
 	}
 	cell = bytes.ReplaceAll(s.raw[start+1:end], []byte(`""`), []byte(`"`))
-	if end++; end < len(s.text()) && s.raw[end] != ',' {
+	if end++; end < len(s.text()) && !strings.Contains(s.separators, string(s.raw[end])) {
 		err = errAfterQuote
 	}
 	return cell, end, err
@@ -257,6 +273,8 @@ var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 // CellWriter writes CSV that a Reader reads back cell for cell. A cell that a program might split is quoted.
 type CellWriter struct {
+	Separator string // a comma, unless it is set to that of a Row
+
 	out  *bufio.Writer
 	cell func(string) string
 }
@@ -268,7 +286,7 @@ func NewCellWriter(w io.Writer, raw bool) *CellWriter {
 	if raw {
 		cell = exact
 	}
-	return &CellWriter{bufio.NewWriter(w), cell}
+	return &CellWriter{comma, bufio.NewWriter(w), cell}
 }
 
 // Write writes one row, perhaps only at the next Flush.
@@ -280,7 +298,7 @@ func (w *CellWriter) Write(cells []string) error {
 			written[i] = `"` + strings.ReplaceAll(written[i], `"`, `""`) + `"`
 		}
 	}
-	_, err := w.out.WriteString(strings.Join(written, ",") + "\n")
+	_, err := w.out.WriteString(strings.Join(written, w.Separator) + "\n")
 	return err
 }
 

@@ -17,11 +17,12 @@ import (
 // FuzzReader checks the rows of a Reader for arbitrary bytes.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("id,title\n1,\"a\nb\"\n2\n"))
+	f.Add([]byte("\"id\";title\n1;\"a;b\"\n2,3\n"))
 	f.Add([]byte("[{\"a\":1},\n{\"b\":2}]"))
 	f.Add([]byte("{\"a\":1}\n\n[]\n{\"b\":2}"))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		lines := 1 + bytes.Count(file, []byte("\n"))
-		for _, format := range []rows.Format{rows.CSV, rows.JSON, rows.JSONL} {
+		for _, format := range []rows.Format{rows.CSV, rows.TSV, rows.JSON, rows.JSONL} {
 			line, failed := 0, false
 			for row, err := range rows.NewReader(bytes.NewReader(file), format).Rows() {
 				if failed {

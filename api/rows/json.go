@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 func readJSON(in io.Reader, yield func(Row, error) bool) {
@@ -64,7 +65,7 @@ func brokenArray(line int, err error) error {
 	case !isAboutText(err):
 		return err
 	}
-	return fileErrorf("line %d: the record that starts here is not valid JSON, and what follows cannot be read: %w", line, err)
+	return fileErrorf("line %d: the record that starts here is not valid JSON, and what follows cannot be read", line)
 }
 
 // lineCounter finds the line of an offset. It keeps what was read since the last offset, as the decoder does.
@@ -145,10 +146,21 @@ func readLine(in *bufio.Reader, text []byte) ([]byte, error) {
 	}
 }
 
+// invalidJSON says where a text stops being JSON.
+func invalidJSON(text []byte, err error) error {
+	wrong, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok || wrong.Offset < 1 || len(bytes.TrimSpace(text[wrong.Offset-1:])) == 0 {
+		return errors.New("is not valid JSON: it ends too early")
+	}
+	before, rest := text[:wrong.Offset-1], text[wrong.Offset-1:]
+	character, _ := utf8.DecodeRune(rest)
+	return fmt.Errorf("is not valid JSON: column %d has an unexpected %q", utf8.RuneCount(before)+1, string(character))
+}
+
 func parseObject(line int, text []byte) (json.RawMessage, error) {
 	var object json.RawMessage
 	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, &RowError{Line: line, Err: fmt.Errorf("is not valid JSON: %w", err), Text: bytes.TrimSpace(text)}
+		return nil, &RowError{Line: line, Err: invalidJSON(text, err), Text: bytes.TrimSpace(text)}
 	}
 	if object[0] != '{' {
 		return nil, &RowError{Line: line, Err: errNotObject, Text: bytes.TrimSpace(text)}

@@ -19,7 +19,8 @@ type Format string
 
 // The formats that can be read; the writer has CSV and JSONL.
 const (
-	CSV   Format = "csv"
+	CSV   Format = "csv"  // the header shows whether commas, semicolons or tabs separate the cells
+	TSV   Format = "tsv"  // tabs do
 	JSON  Format = "json" // one array of objects
 	JSONL Format = "jsonl"
 )
@@ -27,21 +28,26 @@ const (
 // ParseFormat reads the name of a format.
 func ParseFormat(name string) (Format, error) {
 	switch format := Format(name); format {
-	case CSV, JSON, JSONL:
+	case CSV, TSV, JSON, JSONL:
 		return format, nil
 	}
-	return "", fmt.Errorf("%q is not a format that can be read: it must be csv, json or jsonl", name)
+	return "", fmt.Errorf("%q is not a format that can be read: it must be csv, tsv, json or jsonl", name)
 }
 
 // FormatOf tells the format from a file's name.
 func FormatOf(name string) (Format, error) {
 	switch ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), ".")); ext {
-	case "csv", "json", "jsonl":
+	case "csv", "tsv", "json", "jsonl":
 		return Format(ext), nil
 	case "ndjson":
 		return JSONL, nil
 	}
-	return "", fmt.Errorf("cannot tell the format of %q from its name: it must end in .csv, .json or .jsonl", name)
+	return "", fmt.Errorf("cannot tell the format of %q from its name: it must end in .csv, .tsv, .json or .jsonl", name)
+}
+
+// FoldName returns what names of columns have in common that people take for the same: "User ID", "user-id" and "user_id".
+func FoldName(name string) string {
+	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(name)))
 }
 
 // MaxRecord is the longest record that is read, in bytes. It keeps an unclosed quote or an endless line from filling memory.
@@ -49,18 +55,20 @@ const MaxRecord = 16 << 20
 
 // Row is one record: Object holds its JSON, or Header and Cells its CSV.
 type Row struct {
-	Line   int             // of the record's first character, from 1
-	Object json.RawMessage // one valid JSON object
-	Header []string        // shared by all rows of a file
-	Cells  []string        // as many as Header
+	Line      int             // of the record's first character, from 1
+	Object    json.RawMessage // one valid JSON object
+	Header    []string        // shared by all rows of a file
+	Cells     []string        // as many as Header
+	Separator string          // between the cells
 }
 
 // RowError is an error of one record. Reading continues after it.
 type RowError struct {
-	Line   int
-	Err    error
-	Text   []byte   // of the record without its line end, in CSV and JSONL; nil if it is longer than MaxRecord
-	Header []string // of a CSV file
+	Line      int
+	Err       error
+	Text      []byte   // of the record without its line end, in CSV and JSONL; nil if it is longer than MaxRecord
+	Header    []string // of a CSV file
+	Separator string   // of its cells
 }
 
 func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Err) }
@@ -102,7 +110,9 @@ func (r *Reader) Rows() iter.Seq2[Row, error] {
 		}
 		switch r.format {
 		case CSV:
-			readCSV(r.in, yield)
+			readCSV(r.in, recognized, yield)
+		case TSV:
+			readCSV(r.in, tab, yield)
 		case JSON:
 			readJSON(r.in, yield)
 		case JSONL:

@@ -44,6 +44,12 @@ func TestReader(t *testing.T) {
 		{"csv without a final newline", rows.CSV, "id\n1", []string{`2 ["id"] ["1"]`}},
 		{"csv with a byte order mark and CR LF", rows.CSV, "\ufeffid,t\r\n1,a\r\n", []string{`2 ["id" "t"] ["1" "a"]`}},
 		{"csv trims column names and keeps cells as they are", rows.CSV, " id , t\n 1 , a\n", []string{`2 ["id" "t"] [" 1 " " a"]`}},
+		{"csv with semicolons", rows.CSV, "\"id\";\"t, u\"\n1;a,b\n\"2;\";\tc\n", []string{`2 ["id" "t, u"] ["1" "a,b"]`, `3 ["id" "t, u"] ["2;" "\tc"]`}},
+		{"csv with tabs", rows.CSV, "\ufeff id \t\"a;\"\t b\n1\t2\t3,4\n", []string{`2 ["id" "a;" "b"] ["1" "2" "3,4"]`}},
+		{"csv goes by the first separator of its header", rows.CSV, "id,t;u\n1,2;3\n", []string{`2 ["id" "t;u"] ["1" "2;3"]`}},
+		{"csv of one column has commas", rows.CSV, "id\n1;2\n1,2\n", []string{`2 ["id"] ["1;2"]`, "bad line 3: has 2 cells, but the header names 1 columns"}},
+		{"csv separators inside a quoted name separate nothing", rows.CSV, "\"a;b\",c\n1,2;3\n", []string{`2 ["a;b" "c"] ["1" "2;3"]`}},
+		{"tsv has tabs alone", rows.TSV, "a,b\n1;2\n1\t2\n", []string{`2 ["a,b"] ["1;2"]`, "bad line 3: has 2 cells, but the header names 1 columns"}},
 		{"csv counts newlines inside quotes", rows.CSV, "id,t\n1,\"a\nb\"\n2,c\n", []string{`2 ["id" "t"] ["1" "a\nb"]`, `4 ["id" "t"] ["2" "c"]`}},
 		{"csv keeps CR LF inside quotes", rows.CSV, "id\n\"a\r\nb\"\n", []string{`2 ["id"] ["a\r\nb"]`}},
 		{"csv reads doubled quotes and commas inside quotes", rows.CSV, "id,t\n\"\"\"1\"\"\",\"a,b\"\n", []string{`2 ["id" "t"] ["\"1\"" "a,b"]`}},
@@ -67,11 +73,13 @@ func TestReader(t *testing.T) {
 		{"jsonl skips blank lines", rows.JSONL, "{\"a\":1}\n\n  \r\n {\"b\":2} \n", []string{`1 {"a":1}`, `4 {"b":2}`}},
 		{"jsonl with a byte order mark and no final newline", rows.JSONL, "\ufeff{\"a\":1}", []string{`1 {"a":1}`}},
 		{"empty jsonl", rows.JSONL, "", nil},
-		{"jsonl continues after invalid JSON", rows.JSONL, "{\"a\":\n{\"b\":2}\n", []string{"bad line 1: is not valid JSON: unexpected end of JSON input", `2 {"b":2}`}},
+		{"jsonl continues after invalid JSON", rows.JSONL, "{\"a\":\n{\"b\":2}\n", []string{"bad line 1: is not valid JSON: it ends too early", `2 {"b":2}`}},
+		{"jsonl names the column", rows.JSONL, "{\"ä\": nul}\n{\"a\":1} x\n", []string{
+			`bad line 1: is not valid JSON: column 10 has an unexpected "}"`, `bad line 2: is not valid JSON: column 9 has an unexpected "x"`}},
 		{"jsonl continues after another value", rows.JSONL, "[1]\nnull\n{}\n", []string{
 			"bad line 1: is not a JSON object, in braces", "bad line 2: is not a JSON object, in braces", `3 {}`}},
 		{"jsonl drops only the blanks of JSON around an object", rows.JSONL, " \t{\"a\":1} \r\n\u00a0{\"a\":1}\n", []string{
-			`1 {"a":1}`, "bad line 2: is not valid JSON: invalid character 'Â' looking for beginning of value"}},
+			`1 {"a":1}`, `bad line 2: is not valid JSON: column 1 has an unexpected "\u00a0"`}},
 		{"jsonl continues after an endless line", rows.JSONL, long + "x\n{}\n", []string{"bad line 1: is longer than 16 MiB", `2 {}`}},
 
 		{"json numbers each object by its first line", rows.JSON, "[\n  {\"a\":1},\n  {\n    \"b\": 2\n  }, {\"c\":3}\n]\n", []string{`2 {"a":1}`, "3 {\n    \"b\": 2\n  }", `5 {"c":3}`}},
@@ -79,7 +87,7 @@ func TestReader(t *testing.T) {
 		{"json continues after another value", rows.JSON, "[1,\nnull,\n{}]", []string{
 			"bad line 1: is not a JSON object, in braces", "bad line 2: is not a JSON object, in braces", `3 {}`}},
 		{"json stops at a syntax error", rows.JSON, "[{},\n\n{\"a\":x},\n{}]", []string{`1 {}`,
-			"end line 3: the record that starts here is not valid JSON, and what follows cannot be read: invalid character 'x' looking for beginning of value"}},
+			"end line 3: the record that starts here is not valid JSON, and what follows cannot be read"}},
 		{"json without the closing bracket", rows.JSON, "[{}\n", []string{`1 {}`, "end the JSON array is not complete: the file ends before its closing bracket"}},
 		{"json truncated in an object", rows.JSON, "[{},{\"a\"", []string{`1 {}`, "end the JSON array is not complete: the file ends before its closing bracket"}},
 		{"json with text after the array", rows.JSON, "[{}]\n\n{}", []string{`1 {}`, "end line 3: there is more text behind the array"}},
@@ -101,6 +109,7 @@ func TestReader(t *testing.T) {
 
 func TestReaderReadsByteByByte(t *testing.T) {
 	files := map[rows.Format]string{
+		rows.TSV:   "\ufeff\"i\"\tt\r\n1\t\"a\tb\"\r\n",
 		rows.CSV:   "\ufeffid,t\r\n1,\"a\r\n\"\"b\"\r\n\r\nx\"\r\n2,c",
 		rows.JSON:  "[\n{\"a\":1},\n{\"b\":[2]}\n]",
 		rows.JSONL: "{\"a\":1}\n\n{\"b\":2}",

@@ -130,7 +130,7 @@ func (o *loginOptions) profile(ctx context.Context) (name string, profile sessio
 		return "", profile, err
 	}
 	name, _ = s.ProfileName(c)
-	if err := session.CheckName(name); err != nil {
+	if err := session.CheckName("profile", name); err != nil {
 		return "", profile, command.Usagef("%s.", err)
 	}
 	profile = c.Profiles[name]

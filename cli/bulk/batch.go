@@ -44,7 +44,7 @@ func (b batch) checkMark(mark uint32, path string) error {
 	if b.mark() == mark {
 		return nil
 	}
-	return command.Usagef("%s holds the results of another command, server or sandbox. Name another file: --results FILE", path)
+	return command.Usagef("%s holds the results of another command, server, sandbox or job. %s", path, otherName)
 }
 
 func (b batch) String() string { return uuid.UUID(b).String() }

@@ -66,7 +66,7 @@ func (k *KnownColumns) Read(row rows.Row) (Row, error) {
 			values[name] = Value{api.TextValue(cell), header.names[i]}
 		}
 	}
-	k.requireValues(values, header.names, problems)
+	k.requireValues(values, header.names, header.columns, problems)
 	return values, problems.Err()
 }
 
@@ -79,7 +79,7 @@ func (k *KnownColumns) readObject(object json.RawMessage) (Row, error) {
 	for i, m := range members {
 		names[i] = m.Name
 	}
-	columns, problems := k.resolve(names, "field", "") // objects are nested in JSON, and have a column for each member in CSV
+	columns, problems := k.resolve(names, "field")
 	values := Row{}
 	for i, m := range members {
 		if columns[i] == "" {
@@ -90,15 +90,15 @@ func (k *KnownColumns) readObject(object json.RawMessage) (Row, error) {
 		}
 		values[columns[i]] = Value{m.Value, m.Name}
 	}
-	k.requireValues(values, names, problems)
+	k.requireValues(values, names, columns, problems)
 	return values, problems.Err()
 }
 
-func (k *KnownColumns) requireValues(values Row, names []string, problems api.FieldErrors) {
+func (k *KnownColumns) requireValues(values Row, names, columns []string, problems api.FieldErrors) {
 	for _, column := range k.Columns {
 		if _, there := values[column.Name]; column.Required && !there {
 			name := column.Name // unless the row has it by another one
-			if i := slices.IndexFunc(names, column.isCalled); i >= 0 {
+			if i := slices.Index(columns, column.Name); i >= 0 {
 				name = names[i]
 			}
 			problems.Add(name, "is required")
@@ -106,25 +106,34 @@ func (k *KnownColumns) requireValues(values Row, names []string, problems api.Fi
 	}
 }
 
-// resolve finds the column that each name stands for, "" if it is ignored, and what is wrong with the names.
-func (k *KnownColumns) resolve(names []string, kind, prefix string) (columns []string, problems api.FieldErrors) {
+// resolve finds the column that each name stands for, "" if it is ignored, and what is wrong with the names. People write the names of
+// columns and programs those of fields, which must be exact. Objects are nested in JSON, and have a column for each member in CSV.
+func (k *KnownColumns) resolve(names []string, kind string) (columns []string, problems api.FieldErrors) {
+	prefix, fold := "", func(name string) string { return name }
+	if kind == "column" {
+		prefix, fold = k.Prefix, rows.FoldName
+	}
 	columns, problems = make([]string, len(names)), api.FieldErrors{}
 	for i, name := range names {
-		column, known := k.column(name, prefix)
+		column, known := k.column(name, prefix, fold)
 		switch at := slices.Index(columns[:i], column); {
 		case !utf8.ValidString(name):
 			problems.Add(strings.ToValidUTF8(name, "\uFFFD"), "must be valid UTF-8")
 		case name == unreadableMember:
 			problems.Add(name, "could not be read; correct it and replace this object with it")
 		case !known:
-			var list []string
+			var list, candidates []string
 			for _, c := range k.Columns {
-				list = append(list, c.Name)
+				list, candidates = append(list, c.Name), append(append(candidates, c.Name), c.Aliases...)
 			}
+			meant := command.DidYouMean(fold(name), candidates)
 			if prefix != "" {
 				list = append(list, prefix+"KEY")
+				if word, key, _ := strings.Cut(name, "."); key != "" {
+					meant = command.DidYouMean(fold(word)+"."+key, []string{prefix + key})
+				}
 			}
-			problems.Add(name, "is not a known %s; the %ss are %s", kind, kind, strings.Join(list, ", "))
+			problems.Add(name, "is not a known %s.%s The %ss are %s", kind, meant, kind, strings.Join(list, ", "))
 		case column != "" && at >= 0:
 			problems.Add(name, "means the same as %s; only one of them can be there", names[at])
 		}
@@ -133,17 +142,16 @@ func (k *KnownColumns) resolve(names []string, kind, prefix string) (columns []s
 	return columns, problems
 }
 
-func (k *KnownColumns) column(name, prefix string) (column string, known bool) {
-	if i := slices.IndexFunc(k.Columns, func(c Column) bool { return c.isCalled(name) }); i >= 0 {
+func (k *KnownColumns) column(name, prefix string, fold func(string) string) (column string, known bool) {
+	is := func(other string) bool { return fold(name) == fold(other) }
+	if i := slices.IndexFunc(k.Columns, func(c Column) bool { return is(c.Name) || slices.ContainsFunc(c.Aliases, is) }); i >= 0 {
 		return k.Columns[i].Name, true
 	}
-	if prefix != "" && strings.HasPrefix(name, prefix) && name != prefix {
-		return name, true
+	if n := len(prefix); n > 0 && len(name) > n && strings.EqualFold(name[:n], prefix) { // what follows is the file's own
+		return prefix + name[n:], true
 	}
-	return "", name == reasonColumn || slices.Contains(k.Ignored, name)
+	return "", is(reasonColumn) || slices.ContainsFunc(k.Ignored, is)
 }
-
-func (c Column) isCalled(name string) bool { return name == c.Name || slices.Contains(c.Aliases, name) }
 
 // header is the first line of a CSV file with the columns that it names.
 type header struct {
@@ -157,10 +165,10 @@ func (k *KnownColumns) headerOf(names []string) *header {
 	if h := k.header.Load(); h != nil && len(h.names) == len(names) && &h.names[0] == &names[0] {
 		return h
 	}
-	columns, problems := k.resolve(names, "column", k.Prefix)
+	columns, problems := k.resolve(names, "column")
 	h := &header{names: names, columns: columns}
 	for _, column := range k.Columns {
-		if column.Required && !slices.ContainsFunc(names, column.isCalled) {
+		if column.Required && !slices.Contains(columns, column.Name) {
 			problems.Add(column.Name, "is missing; every row needs it")
 		}
 	}

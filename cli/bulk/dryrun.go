@@ -121,7 +121,7 @@ func (d *dryRun) predictions(ctx context.Context) iter.Seq2[Prediction, error] {
 // readAll starts a check of each row. The capacity of checks bounds how many run at once.
 func (d *dryRun) readAll(ctx context.Context) {
 	defer close(d.checks)
-	for row, err := range rows.NewReader(d.input.from, d.input.format).Rows() {
+	for row, err := range d.input.rows() {
 		if errors.Is(err, rows.ErrEmpty) {
 			return
 		}

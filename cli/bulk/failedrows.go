@@ -98,12 +98,12 @@ func textOf(broken *rows.RowError) string {
 // row writes the cells and then the reason. It writes an unreadable row as text, with the reason as one more cell in quotes:
 // the number of cells stays wrong, and so does a quote, because it stays misplaced or ends at the reason's own.
 func (r *failedRows) row(j *job, reason string) error {
-	header := j.raw.Header
+	header, separator := j.raw.Header, j.raw.Separator
 	if j.broken != nil {
-		header = j.broken.Header
+		header, separator = j.broken.Header, j.broken.Separator
 	}
 	if !r.begun {
-		r.begun = true
+		r.begun, r.cells.Separator = true, separator // another would give an unreadable row another number of cells
 		names := slices.DeleteFunc(slices.Clone(header), func(name string) bool { return name == reasonColumn })
 		if err := r.cells.Write(append(names, reasonColumn)); err != nil {
 			return err
@@ -121,10 +121,10 @@ func (r *failedRows) row(j *job, reason string) error {
 	}
 	text := textOf(j.broken)
 	last := len(header) - 1
-	if at := strings.LastIndex(text, `,"`); at >= 0 && last >= 0 && header[last] == reasonColumn {
+	if at := strings.LastIndex(text, separator+`"`); at >= 0 && last >= 0 && header[last] == reasonColumn {
 		text = text[:at] // the reason that an earlier run added
 	}
-	_, err := fmt.Fprintf(r.out, "%s,\"%s\"\n", text, strings.ReplaceAll(reason, `"`, `""`))
+	_, err := fmt.Fprintf(r.out, "%s%s\"%s\"\n", text, separator, strings.ReplaceAll(reason, `"`, `""`))
 	return err
 }
 

@@ -24,6 +24,7 @@ type Flags struct {
 	File        string // "" for a command about one record; "-" is standard input
 	Format      string
 	Results     string
+	Job         string // "" if the file names the run
 	Failed      string
 	Concurrency int
 	Rate        float64
@@ -37,17 +38,26 @@ type Flags struct {
 
 // Bind declares the flags, and --dry-run.
 func (f *Flags) Bind(cmd *cobra.Command) {
+	f.bind(cmd)
+	cmd.Flags().AddFlagSet(f.flags)
+	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
+}
+
+// bind declares some of the flags.
+func (f *Flags) bind(cmd *cobra.Command, names ...string) {
 	f.cmd, f.flags = cmd, pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.flags.StringVar(&f.Format, "format", "", "the format of --file: csv or jsonl (default by its name, or by how it begins)")
-	f.flags.StringVar(&f.Results, "results", "", "write the result of each row to this `file`, - for standard output (default FILE.results.jsonl; for standard input, -)")
+	f.flags.StringVar(&f.Format, "format", "", "the format of --file: csv, tsv (with tabs) or jsonl (default by its name, or by how it begins)")
+	f.flags.StringVar(&f.Results, "results", "", "the `file` with the result of each row, - for standard output (default FILE.results.jsonl; for standard input, -); with --job, its folder")
+	f.flags.StringVar(&f.Job, "job", "", "the `NAME` of the run's files, for a job that is run every night: NAME.results.jsonl beside the input, or in the folder --results")
 	f.flags.StringVar(&f.Failed, "failed", "", "write the rows that failed, each with the reason, to this `file`, as input for another run")
 	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "process this many rows at once, 1 to "+strconv.Itoa(maxConcurrency))
 	f.flags.Float64Var(&f.Rate, "rate", 0, "start at most this many rows per `second` (default unlimited)")
 	f.flags.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept a file without rows")
 	f.flags.IntVar(&f.MaxErrors, "max-errors", 0, "stop when this `many` rows have failed (default never)")
 	f.flags.StringVar(&f.File, "file", "", "process each row of this `file`, - for standard input")
-	cmd.Flags().AddFlagSet(f.flags)
-	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
+	for _, name := range names {
+		cmd.Flags().AddFlag(f.flags.Lookup(name))
+	}
 }
 
 // Check refuses bad values, the flags of a run without a file, and with one the flags that are about one record.
@@ -60,6 +70,17 @@ func (f *Flags) Check(cmd *cobra.Command, aboutOne ...string) (err error) {
 		})
 		return err
 	}
+	if err := f.checkValues(); err != nil {
+		return err
+	}
+	if err := f.checkJob(); err != nil {
+		return err
+	}
+	return command.NotWithFile(cmd, f.File, aboutOne...)
+}
+
+// checkValues refuses values that no run can have.
+func (f *Flags) checkValues() error {
 	changed := f.flags.Changed
 	switch {
 	case f.Concurrency < 1 || f.Concurrency > maxConcurrency:
@@ -69,18 +90,7 @@ func (f *Flags) Check(cmd *cobra.Command, aboutOne ...string) (err error) {
 	case changed("max-errors") && f.MaxErrors < 1:
 		return command.Usagef("--max-errors must be at least 1.")
 	}
-	return command.NotWithFile(cmd, f.File, aboutOne...)
-}
-
-// resultsPath is the path of the results, "" for standard output, from where no run can resume.
-func (f Flags) resultsPath() string {
-	switch {
-	case f.Results == stdout || f.Results == "" && f.File == stdin:
-		return ""
-	case f.Results != "":
-		return f.Results
-	}
-	return f.File + ".results.jsonl"
+	return nil
 }
 
 const stdout = "-"
@@ -124,7 +134,7 @@ func (f Flags) checkSame(results string) error {
 	type file struct{ flag, path string }
 	files := []file{{"--file", f.File}, {"--failed", f.Failed}}
 	if results != "" {
-		files = append(files, file{"--results", results}, file{"the journal of --results", results + ".journal"})
+		files = append(files, file{"--results", results}, file{"the journal of --results", results + ".journal"}, file{"the record of --results", results + recordSuffix})
 	}
 	for i, a := range files {
 		for _, b := range files[:i] {

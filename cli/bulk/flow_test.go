@@ -186,7 +186,7 @@ func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 		"rows.jsonl": {
 			"{\"n\":\"a\"}\n {\"n\" : \"b\"}\nno\n{\"m\":1e3,\"failed_because\":\"before\"}\n",
 			"{\"n\":\"b\",\"failed_because\":\"Already redeemed.\"}\n" +
-				"{\"unreadable_line\":\"no\",\"failed_because\":\"is not valid JSON: invalid character 'o' in literal null (expecting 'u')\"}\n" +
+				"{\"unreadable_line\":\"no\",\"failed_because\":\"is not valid JSON: column 2 has an unexpected \\\"o\\\"\"}\n" +
 				"{\"m\":1e3,\"failed_because\":\"Already redeemed.\"}\n",
 		},
 	} {
@@ -206,6 +206,29 @@ func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 		if string(got) != test.want || err != nil {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+// A spreadsheet may save the file with other separators between two runs, because a row is what its cells say.
+func TestSeparatorsDoNotChangeTheRows(t *testing.T) {
+	d := newFixture(t, newService())
+	write := func(text string) {
+		if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("name,note\na,\"1; 2\"\nb,\nbad,\n")
+	d.kill([]string{"a", "b"})
+	write("name;note\na;\"1; 2\"\nb;\nbad;\nx,y;z;w\n")
+	d.options.Failed = d.options.File + ".failed"
+	d.must()
+	d.want("2 ok a-1", "3 ok b-1", "4 failed invalid_row", "5 failed invalid_row")
+	if got := d.service.all(); got != "a:1 b:1" {
+		t.Error(got)
+	}
+	got, err := os.ReadFile(d.options.Failed)
+	if want := "name;note;failed_because\nbad;;The name is bad.\nx,y;z;w;\"has 3 cells, but the header names 2 columns\"\n"; string(got) != want || err != nil {
+		t.Errorf("failed rows %q, %v", got, err)
 	}
 }
 
@@ -246,6 +269,15 @@ func TestUnreadableRowsStayUnreadableInFailedRows(t *testing.T) {
 
 // withoutReason cuts off the reason of the last row, which may change.
 func withoutReason(text string) string { return text[:strings.LastIndex(text, `,"`)] }
+
+func TestShortenedFileIsRefused(t *testing.T) {
+	d := newFixture(t, newService(), "a", "b", "bad")
+	d.must()
+	d.write("a", "b") // the last row failed
+	d.must()
+	d.write("a")
+	d.wantRefused("ends before line 3, and " + d.options.resultsPath() + " says that this row is done")
+}
 
 func TestFileWithoutRowsIsRefused(t *testing.T) {
 	for text, name := range map[string]string{

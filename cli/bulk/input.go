@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,7 @@ type input struct {
 	file   *os.File // nil for standard input
 
 	allowEmpty bool
+	made       iter.Seq2[rows.Row, error] // the rows themselves, instead of a file with them
 }
 
 const stdin = "-"
@@ -34,7 +36,7 @@ func openInput(f Flags, in io.Reader) (*input, error) {
 	} else {
 		file, err := os.Open(f.File)
 		if err != nil {
-			return nil, command.Usagef("--file cannot be read: %s.", err)
+			return nil, command.FlagFile("file", err)
 		}
 		if info, err := file.Stat(); err == nil && info.IsDir() {
 			return nil, errors.Join(command.Usagef("--file %s is a folder.", f.File), file.Close())
@@ -54,15 +56,15 @@ func (i *input) findFormat(f Flags) error {
 		name = strings.ToLower(strings.TrimPrefix(filepath.Ext(f.File), "."))
 	}
 	switch name {
-	case "csv":
-		i.format = rows.CSV
+	case "csv", "tsv":
+		i.format = rows.Format(name)
 	case "jsonl", "ndjson":
 		i.format = rows.JSONL
 	case "json":
 		return command.Usagef("%s would be read whole before the first row is sent. Write one object on each line, as jq -c '.[]' does: --format jsonl", i.name)
 	default:
 		if f.Format != "" {
-			return command.Usagef("--format is csv or jsonl, not %q.", f.Format)
+			return command.Usagef("--format is csv, tsv or jsonl, not %q.", f.Format)
 		}
 	}
 	if i.format != "" {
@@ -81,9 +83,25 @@ func (i *input) findFormat(f Flags) error {
 	return nil
 }
 
+// rows yields the rows. It can be iterated once, or again after a rewind.
+func (i *input) rows() iter.Seq2[rows.Row, error] {
+	if i.made != nil {
+		return i.made
+	}
+	return rows.NewReader(i.from, i.format).Rows()
+}
+
+// lineOf returns the line of a row, even of one that cannot be read. Any other error is returned.
+func lineOf(row rows.Row, err error) (int, error) {
+	if broken, isRow := errors.AsType[*rows.RowError](err); isRow {
+		return broken.Line, nil
+	}
+	return row.Line, err
+}
+
 func (i *input) canRewind() bool {
 	if i.file == nil {
-		return false
+		return i.made != nil
 	}
 	info, err := i.file.Stat()
 	return err == nil && info.Mode().IsRegular()
@@ -96,7 +114,7 @@ const maxCounted = 16 << 20
 func (f Flags) CountRows() (n int64, known bool, err error) {
 	info, err := os.Stat(f.File)
 	if err != nil {
-		return 0, false, command.Usagef("--file cannot be read: %s.", err)
+		return 0, false, command.FlagFile("file", err)
 	}
 	_, nameErr := rows.FormatOf(f.File)
 	if !info.Mode().IsRegular() || info.Size() > maxCounted || f.Format == "" && nameErr != nil {
@@ -107,7 +125,7 @@ func (f Flags) CountRows() (n int64, known bool, err error) {
 		return 0, false, nil // the run itself says why
 	}
 	defer i.close()
-	for range rows.NewReader(i.from, i.format).Rows() {
+	for range i.rows() {
 		n++
 	}
 	return n, true, nil
@@ -117,24 +135,24 @@ func (f Flags) CountRows() (n int64, known bool, err error) {
 // deleted rows, others would be skipped or sent twice.
 func (i *input) scan(ctx context.Context, known *results, j *journal) (total int64, sum uint64, err error) {
 	unchanged := j.rows == 0
-	for row, err := range rows.NewReader(i.from, i.format).Rows() {
+	last := 0
+	for row, err := range i.rows() {
 		total++
 		if total%1024 == 0 && ctx.Err() != nil {
 			return total, sum, context.Cause(ctx)
 		}
-		var broken *rows.RowError
-		if errors.As(err, &broken) {
-			row.Line = broken.Line
-		} else if err != nil {
+		if row.Line, err = lineOf(row, err); err != nil {
 			total--
 			if err := i.explain(err, total); errors.As(err, new(*command.UsageError)) {
 				return total, sum, err
 			}
-			break // the run reports it when it gets there
+			last = known.highest // it is not known where the file ends
+			break                // the run reports it when it gets there
 		}
 		if err := known.checkUnchanged(row, i.name); err != nil {
 			return total, sum, err
 		}
+		last = row.Line
 		sum = (sum^uint64(row.Line)<<32^uint64(contentOf(row)))*1099511628211 + 1 // #nosec G115 -- a sum may wrap
 		unchanged = unchanged || total == j.rows && sum == j.sum
 	}
@@ -142,8 +160,14 @@ func (i *input) scan(ctx context.Context, known *results, j *journal) (total int
 		return total, sum, command.Usagef("%s changed since an interrupted run. perksctl matches rows to earlier requests by line number, "+
 			"so it cannot tell which rows were sent. Restore the file and run again; you may add rows at the end", i.name)
 	}
+	if row := known.doneAfter(last); row > 0 {
+		return total, sum, command.Usagef("%s ends before line %d, and %s says that this row is done, or may be. Restore the file. %s", i.name, row, known.path, otherName)
+	}
 	if err := i.checkRows(total); err != nil {
 		return total, sum, err
+	}
+	if i.file == nil {
+		return total, sum, nil
 	}
 	i.from = i.file
 	_, err = i.file.Seek(0, io.SeekStart)
@@ -164,7 +188,7 @@ func (i *input) checkRows(n int64) error {
 	switch {
 	case n > 0 || i.allowEmpty:
 		return nil
-	case i.format == rows.CSV:
+	case i.format != rows.JSONL:
 		return command.Usagef("%s has no rows below its header, the first line. Add --allow-empty to accept that.", i.name)
 	}
 	return command.Usagef("%s has no rows. Add --allow-empty to accept that.", i.name)
@@ -181,7 +205,7 @@ func (r *results) checkUnchanged(row rows.Row, input string) error {
 			"you may correct it once it is known to have failed.", row.Line, input, r.path)
 	}
 	return command.Usagef("Line %d of %s has changed since %s was written, and that row is done. Restore the file: you may only correct "+
-		"rows that failed, and add rows at the end. For a new job, name a new file: --results FILE", row.Line, input, r.path)
+		"rows that failed, and add rows at the end. %s", row.Line, input, r.path, otherName)
 }
 
 func (i *input) close() error {

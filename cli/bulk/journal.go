@@ -2,6 +2,8 @@ package bulk
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,12 +61,12 @@ func openJournal(resultsPath string) (*journal, error) {
 	path := resultsPath + ".journal"
 	for {
 		lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
-		locked, err := lock.TryLock()
+		locked, err := tryLock(lock)
 		if err != nil {
 			return nil, fmt.Errorf("lock the journal of the results: %w", err)
 		}
 		if !locked {
-			return nil, &command.Busy{Message: fmt.Sprintf("Another run is using %s. Wait until it ends, or name another file: --results FILE", resultsPath)}
+			return nil, &command.Busy{Message: fmt.Sprintf("Another run is using %s. Wait until it ends. %s", resultsPath, otherName)}
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o600)
 		if errors.Is(err, os.ErrNotExist) { // the other run finished in between
@@ -87,6 +89,17 @@ func openJournal(resultsPath string) (*journal, error) {
 		}
 		return j, nil
 	}
+}
+
+// tryLock waits a little, because bulk status has the lock for a moment.
+func tryLock(lock *flock.Flock) (locked bool, err error) {
+	waiting, stop := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer stop()
+	locked, err = lock.TryLockContext(waiting, 10*time.Millisecond)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return locked, err
 }
 
 // isCurrent tells whether the locked file still has that name: the run that had it may have removed it.
@@ -120,20 +133,51 @@ func (j *journal) read() error {
 			return fmt.Errorf("read the journal of the results: %w", err)
 		}
 		whole += int64(len(line))
-		var e entry
-		if json.Unmarshal(line, &e) != nil {
-			return fmt.Errorf("%s cannot be read, so it is unknown which rows were sent. Check them by hand, or rename the file", j.path)
+		if err := j.take(line); err != nil {
+			return err
 		}
-		if e.Batch != "" {
-			id, err := uuid.Parse(e.Batch)
-			if err != nil {
-				return fmt.Errorf("%s is not a journal of perksctl", j.path)
-			}
-			j.leftover, j.batch, j.rows, j.sum = true, batch(id), e.Rows, e.Sum
-		}
-		j.sent = max(j.sent, e.UpTo)
-		j.keys.Store(j.keys.Load() || e.Keys)
 	}
+}
+
+// take reads one line of a journal.
+func (j *journal) take(line []byte) error {
+	var e entry
+	if json.Unmarshal(line, &e) != nil {
+		return fmt.Errorf("%s cannot be read, so it is unknown which rows were sent. Check them by hand, or rename the file", j.path)
+	}
+	if e.Batch != "" {
+		id, err := uuid.Parse(e.Batch)
+		if err != nil {
+			return fmt.Errorf("%s is not a journal of perksctl", j.path)
+		}
+		j.leftover, j.batch, j.rows, j.sum = true, batch(id), e.Rows, e.Sum
+	}
+	j.sent = max(j.sent, e.UpTo)
+	j.keys.Store(j.keys.Load() || e.Keys)
+	return nil
+}
+
+// peekJournal reads the journal of the results without changing it, and whether a run has it. If there is none, it is empty.
+func peekJournal(resultsPath string) (j *journal, running bool, err error) {
+	j = &journal{path: resultsPath + ".journal"}
+	lock := flock.New(j.path, flock.SetFlag(os.O_RDONLY))
+	free, err := lock.TryRLock()
+	if errors.Is(err, os.ErrNotExist) {
+		return j, false, nil
+	}
+	if err := errors.Join(err, lock.Close()); err != nil {
+		return nil, false, fmt.Errorf("lock the journal of the results: %w", err)
+	}
+	text, err := os.ReadFile(j.path)
+	if errors.Is(err, os.ErrNotExist) { // the run finished in between
+		return j, false, nil
+	}
+	for line := range bytes.Lines(text) {
+		if bytes.HasSuffix(line, []byte("\n")) { // else it is still being written, or never was
+			err = errors.Join(err, j.take(line))
+		}
+	}
+	return j, !free, err
 }
 
 // begin records the start of a run. Earlier entries stay: they are true until a run reaches the last row.
@@ -211,6 +255,12 @@ func (j *journal) write(e entry) error {
 		return fmt.Errorf("write the journal of the results: %w", j.broken)
 	}
 	return nil
+}
+
+// release closes the journal as it is, and removes an empty one.
+func (j *journal) release() error {
+	info, err := os.Stat(j.path)
+	return j.close(err == nil && info.Size() == 0)
 }
 
 // close releases the journal. It removes it where the results say everything.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -26,6 +27,20 @@ type Summary struct {
 	Results string `json:"results"` // the file with a line for each row; "" if they went to standard output
 }
 
+// printer prints the outcome for programs.
+func printer(s *session.Session) (*output.Printer[Summary], error) {
+	return output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
+}
+
+// checkOutput refuses fields that the outcome does not have, before anything is sent. A dry run has others.
+func (f Flags) checkOutput(s *session.Session) error {
+	if f.DryRun {
+		return nil
+	}
+	_, err := printer(s)
+	return err
+}
+
 // conclude closes the files, shows the outcome, and returns the error that the command ends with.
 func (r *run) conclude(ctx context.Context, s *session.Session, cause error) error {
 	err := r.runState.close()
@@ -38,9 +53,9 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 	summary := Summary{counts.Done, counts.OK, counts.Failed, counts.Unknown, counts.Skipped, r.results.path}
 	r.show(summary)
 	if !errors.Is(cause, context.Canceled) && r.results.file != nil {
-		printer, printErr := output.New[Summary](s.Output, s.Streams, output.View{ID: "results"})
+		outcome, printErr := printer(s)
 		if printErr == nil {
-			printErr = printer.Done(ctx, summary)
+			printErr = outcome.Done(ctx, summary)
 		}
 		err = errors.Join(err, printErr)
 	}
@@ -87,15 +102,14 @@ var outcomeWords = map[string]string{Failed: "failed", Unknown: "may have been d
 
 // exitError says why the run stopped, or that some rows are not done.
 func (r *run) exitError(s *session.Session, summary Summary, cause error) error {
-	cmd := r.options.cmd
-	again := "To resume, run the same command again; it skips the rows that are done:\n  " + command.Quote(append(s.CommandLine(strings.Fields(cmd.CommandPath())[1:]...), command.GivenFlags(cmd)...))
+	again := "To resume, run the same command again; it skips the rows that are done:\n  " + r.options.commandLine(s)
 	if r.results.file == nil {
 		again = "The results went to standard output, so no run can resume. They say which rows are done."
 	}
 	left := fmt.Sprintf("%d failed, %d unknown", summary.Failed, summary.Unknown)
 	var usage *command.UsageError
 	switch {
-	case errors.As(cause, &usage) && summary.Rows == summary.Skipped:
+	case errors.As(cause, &usage) && summary.Rows == summary.Skipped, client.IsUnsupported(cause):
 		return cause
 	case errors.Is(cause, errTooMany):
 		return &command.Advised{Err: &command.RowsFailed{Message: "Stopped, because too many rows are not done: " + left + "."}, Advice: again}

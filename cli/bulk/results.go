@@ -23,8 +23,9 @@ type results struct {
 	path           string
 	skipUnreadable bool
 	states         *rowStates
-	batch          batch     // of the lines, if there are any
-	written        time.Time // by earlier runs
+	batch          batch          // of the lines, if there are any
+	written        time.Time      // by earlier runs
+	codes          map[int]string // of the rows that are not done; nil if nobody asks
 
 	mu      sync.Mutex
 	out     io.Writer
@@ -85,7 +86,7 @@ func (r *results) read() (end int64, err error) {
 		case err != nil && r.rows > 0:
 			return command.Usagef("Line %d of %s %s, unlike the lines above it. Correct that line. With another file, every row would be sent again", number, r.path, err)
 		case err != nil:
-			return command.Usagef("Line %d of %s %s. Name another file for the results: --results FILE", number, r.path, err)
+			return command.Usagef("Line %d of %s %s. %s", number, r.path, err, otherName)
 		default:
 			r.batch = of
 			r.note(result, content)
@@ -134,6 +135,9 @@ func (r *results) note(result Result, content uint32) {
 	case Failed:
 		state = failed
 	}
+	if delete(r.codes, result.Row); r.codes != nil && result.Outcome != OK {
+		r.codes[result.Row] = result.Code
+	}
 	r.states.set(result.Row, state, content)
 }
 
@@ -160,6 +164,16 @@ func (r *results) state(row int) (state uint64, content uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.states.get(row)
+}
+
+// doneAfter returns a row behind a line that is done or may be, 0 if there is none.
+func (r *results) doneAfter(line int) int {
+	for row := line + 1; row <= r.highest; row++ {
+		if state, _ := r.state(row); state >= unknown {
+			return row
+		}
+	}
+	return 0
 }
 
 // taken tells whether the id is the outcome of some row.
@@ -282,6 +296,16 @@ func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 	if err != nil {
 		return nil, err
 	}
+	r, err := readResults(path, nil)
+	if err == nil && r.rows > 0 {
+		err = r.batch.checkMark(mark, path)
+	}
+	return r, err
+}
+
+// readResults reads results, even while a run adds to them, and the codes of their rows if codes is not nil. If there are none, the
+// results have no file.
+func readResults(path string, codes map[int]string) (*results, error) {
 	file, err := os.Open(path)
 	if path == "" || errors.Is(err, fs.ErrNotExist) {
 		return streamResults(nil), nil
@@ -290,10 +314,8 @@ func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 		return nil, fmt.Errorf("open the results: %w", err)
 	}
 	defer file.Close()
-	r := &results{path: path, states: newRowStates(), file: file, skipUnreadable: true}
-	if _, err = r.read(); err == nil && r.rows > 0 {
-		err = r.batch.checkMark(mark, path)
-	}
+	r := &results{path: path, states: newRowStates(), file: file, skipUnreadable: true, codes: codes}
+	_, err = r.read()
 	return r, err
 }
 

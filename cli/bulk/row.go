@@ -187,7 +187,7 @@ func isAboutRun(err error) bool {
 		return true
 	case errors.As(err, &refused):
 		return refused.Status == http.StatusUnauthorized || refused.Status == http.StatusTooManyRequests ||
-			refused.Status == http.StatusServiceUnavailable || refused.Code == api.CodeInsufficientScope
+			refused.Status == http.StatusServiceUnavailable || refused.Unsupported || refused.Code == api.CodeInsufficientScope
 	}
 	return !errors.As(err, new(*api.Error))
 }

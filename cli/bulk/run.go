@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -34,18 +33,26 @@ const waitBudget = 5 * time.Minute
 // Run works through the file. It returns nil when every row is done, and otherwise an error that says how many rows are not, and
 // how to resume.
 func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
-	s.WaitBudget = waitBudget
+	if err := f.checkOutput(s); err != nil {
+		return err
+	}
 	in, err := openInput(f, s.Streams.In)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
+	return runRows(ctx, s, f, w, in)
+}
+
+// runRows works through rows.
+func runRows(ctx context.Context, s *session.Session, f Flags, w Work, in *input) error {
+	s.WaitBudget = waitBudget
 	connection, err := s.Connection()
 	if err != nil {
 		return err
 	}
 	r := newRun(f, w, in, s.Streams)
-	mark := markOf(w.Name, fmt.Sprint(connection.APIURL, connection.Sandbox))
+	mark := f.mark(w.Name, connection)
 	if f.DryRun {
 		return r.dryRun(ctx, s, mark)
 	}
@@ -57,7 +64,13 @@ func Run(ctx context.Context, s *session.Session, f Flags, w Work) (err error) {
 		return err
 	}
 	r.runState = state
-	if err := r.begin(ctx); err != nil {
+	if err = r.begin(ctx); err == nil {
+		if in.made != nil {
+			f.File = stdin // its lines are not the rows
+		}
+		err = f.writeRecord(s)
+	}
+	if err != nil {
 		return errors.Join(err, state.abandon())
 	}
 	err = r.work(ctx)
@@ -171,7 +184,7 @@ func (r *run) work(ctx context.Context) error {
 // property wins, and two rows never claim the same outcome.
 func (r *run) dispatch() error {
 	defer close(r.idle)
-	for row, err := range rows.NewReader(r.input.from, r.input.format).Rows() {
+	for row, err := range r.input.rows() {
 		if r.running.Err() != nil {
 			return nil
 		}

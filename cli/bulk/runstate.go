@@ -4,7 +4,6 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
-	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -40,7 +39,7 @@ func openRunState(f Flags, out io.Writer, mark uint32, now time.Time) (*runState
 	switch {
 	case err != nil:
 	case j.leftover && s.results.rows > 0 && s.results.batch != j.batch:
-		err = command.Usagef("%s and %s are of different runs. Name another file for the results: --results FILE", path, j.path)
+		err = command.Usagef("%s and %s are of different runs. %s", path, j.path, otherName)
 	case s.results.rows > 0:
 		s.batch = s.results.batch
 	case !j.leftover:
@@ -82,8 +81,7 @@ func (s *runState) abandon() error {
 	if s.results != nil {
 		err = s.results.abandon()
 	}
-	info, statErr := os.Stat(s.journal.path)
-	return errors.Join(err, s.journal.close(statErr == nil && info.Size() == 0))
+	return errors.Join(err, s.journal.release())
 }
 
 // rowStates holds the state of each row in 12 bytes: whether it is done, a hash of the outcome's id, and a hash of the row's

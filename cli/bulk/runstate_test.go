@@ -69,7 +69,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newFixture(t, newService(), "a")
 			d.writeResults(text)
-			d.wantRefused("--results FILE")
+			d.wantRefused("--job NAME")
 			if got := d.readResults(); got != text {
 				t.Errorf("the file is now %q", got)
 			}
@@ -85,7 +85,7 @@ func TestResultsOfAnotherCommandAreRefused(t *testing.T) {
 	s.options.Results = d.options.resultsPath()
 	lines := strings.SplitAfter(d.readResults(), "\n")
 	_, err := openRunState(s.options, nil, markOf("make", "elsewhere"), time.Now())
-	if err == nil || !strings.Contains(err.Error(), "of another command, server or sandbox") {
+	if err == nil || !strings.Contains(err.Error(), "of another command, server, sandbox or job") {
 		t.Errorf("got %v", err)
 	}
 	other := newFixture(t, newService(), "a", "b")

@@ -162,10 +162,13 @@ func NotWithFile(cmd *cobra.Command, file string, flags ...string) error {
 }
 
 // FileHelp is the help of --file, for every command that has it.
-const FileHelp = "Each row's result is written as the row finishes, by default to FILE.results.jsonl. Run the same command again to\n" +
-	"resume after any failure or interruption: it skips rows that are done, and first checks those with an unknown\n" +
-	"outcome. --failed saves the failed rows as input for another run. Exit code 7 says that some rows failed or are\n" +
-	"unknown, 8 that the server was not reached.\n\n" +
+const FileHelp = "Commas, semicolons or tabs separate the cells of CSV, as in its header. The names there may be in any case, with blanks\n" +
+	"or hyphens for underscores. Each row's result is written as the row finishes, by default to FILE.results.jsonl. Run\n" +
+	"the same command again to resume after any failure or interruption: it skips rows that are done, and first checks\n" +
+	"those with an unknown outcome. --failed saves the failed rows as input for another run. Exit code 7 says that some\n" +
+	"rows failed or are unknown, 8 that the server was not reached.\n\n" +
+	"--job NAME gives the run files of its own, so that tonight's rows in a file of the same name are not taken for\n" +
+	"yesterday's. To resume, give the same name and file; a name stands for one file, command and server.\n\n" +
 	"--dry-run predicts the outcome of each row, without changing anything or writing results; --output json lists every\n" +
 	"row. It cannot predict what others do meanwhile, whether earlier rows use up the stock, or whether you may change a\n" +
 	"record."

@@ -43,6 +43,9 @@ func Usagef(format string, args ...any) error {
 	return &UsageError{Message: fmt.Sprintf(format, args...)}
 }
 
+// FlagFile says that the file of a flag cannot be used.
+func FlagFile(flag string, err error) error { return Usagef("--%s: %s.", flag, usage.AboutFile(err)) }
+
 func (u *UsageError) Error() string {
 	return (&api.Error{Message: u.Message, Fields: u.Fields}).Error()
 }

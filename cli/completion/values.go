@@ -18,6 +18,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -130,9 +131,9 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	case "type":
 		return types
 	case "format":
-		return Fixed("csv", "json", "jsonl")
+		return Fixed("csv", "tsv", "json", "jsonl")
 	case "file":
-		return files("csv", "json", "jsonl")
+		return files("csv", "tsv", "json", "jsonl")
 	case "from-file":
 		return files("json")
 	}
@@ -470,6 +471,10 @@ func recordFields(cmd *cobra.Command) []string {
 		return append(output.FieldsOf(api.Property{}), "etag")
 	case "property update", "property edit", "property delete":
 		return []string{"propertyId", "message"}
+	case "bulk status":
+		return output.FieldsOf(bulk.Status{})
+	case "bulk undo":
+		return output.FieldsOf(bulk.Summary{})
 	case "profile list", "profile use", "profile show", "profile set", "profile delete":
 		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "ca_cert", "read_only", "protected", "secret_in"}
 	case "login", "auth login", "whoami", "auth status", "logout", "auth logout":

@@ -21,6 +21,9 @@ import (
 	"example.com/perks/cli/session"
 )
 
+// redeemRun names the work of a run.
+const redeemRun = "perk redeem"
+
 // redeemColumns are the columns of a file for perk redeem. It ignores what only the service decides, so that an export of
 // redemptions can be redeemed at another service.
 func redeemColumns() *bulk.KnownColumns {
@@ -84,7 +87,7 @@ func (r *redeemer) work() bulk.Work {
 		c, err := r.connect()
 		return err == nil && c.HonoursKeys()
 	}
-	return bulk.Work{Name: "perk redeem", Parse: r.parse, HonoursKeys: honoursKeys, Shared: !r.assumeMine}
+	return bulk.Work{Name: redeemRun, Parse: r.parse, HonoursKeys: honoursKeys, Shared: !r.assumeMine}
 }
 
 func (r *redeemer) parse(row rows.Row) (bulk.Task, error) {

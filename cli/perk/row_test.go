@@ -67,9 +67,9 @@ func TestInvalidRedeemRows(t *testing.T) {
 }
 
 func TestInvalidRedeemHeaders(t *testing.T) {
-	const columns = "; the columns are perk_id, user_id, metadata, metadata.KEY"
+	const columns = ". The columns are perk_id, user_id, metadata, metadata.KEY"
 	for file, want := range map[string]string{
-		"perk_id,userid\np,u\n":           "user_id is missing; every row needs it; userid is not a known column" + columns,
+		"perk_id,userid\np,u\n":           "user_id is missing; every row needs it; userid is not a known column. Did you mean \"user_id\"?" + columns[1:],
 		"id,title,city\ncoffee,Coffee,\n": "city is not a known column" + columns + "; perk_id is missing; every row needs it; title is not a known column" + columns + "; user_id is missing; every row needs it",
 		"perk,user,perk_id\np,u,\n":       "perk_id means the same as perk; only one of them can be there",
 	} {

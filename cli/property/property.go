@@ -363,7 +363,7 @@ func (c *changes) inFile(stdin io.Reader) ([]api.Member, error) {
 	default:
 		file, err := os.Open(c.file)
 		if err != nil {
-			return nil, command.Usagef("--from-file cannot be read: %s.", err)
+			return nil, command.FlagFile("from-file", err)
 		}
 		defer file.Close()
 		source, from = file, c.file

@@ -61,7 +61,7 @@ func TestInvalidUpdateRows(t *testing.T) {
 		"two versions":                           {`{"id":42,"title":"Loft","if_match":"a","etag":"b"}`, "if_match differs from etag; leave one of them out"},
 		"a field twice":                          {`{"id":42,"title":"A","title":"B"}`, "title is given more than once"},
 		"invalid images":                         {"id,images\n42,a.jpg\n", "images number 1 must be an absolute http or https URL"},
-		"an owner":                               {`{"id":42,"title":"A","owner":"me"}`, "owner is not a known field; the fields are propertyId, if_match, etag, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
+		"an owner":                               {`{"id":42,"title":"A","owner":"me"}`, "owner is not a known field. The fields are propertyId, if_match, etag, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
 	} {
 		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
 		var invalid *api.Error
@@ -86,7 +86,7 @@ func TestParseDeleteRow(t *testing.T) {
 		"a version":           {"propertyId,if_match\n42,abc\n", `42 "abc"`},
 		"an export":           {"propertyId,title,description,address,city,postcode,images,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,Loft,,,,,,x,,,,,\n", "42 "},
 		"an export by perksd": {`{"propertyId":42,"title":"Loft","lat":null,"owner":"client"}`, "42 "},
-		"a misspelt version":  {"id,if_mach\n42,abc\n", "if_mach is not a known column; the columns are propertyId, if_match, etag"},
+		"a misspelt version":  {"id,if_mach\n42,abc\n", "if_mach is not a known column. Did you mean \"if_match\"? The columns are propertyId, if_match, etag"},
 		"an empty version":    {"id,if_match\n42,\n", "if_match must not be empty; leave it out to accept any version"},
 		"an exported version": {"id,title,etag\n42,Loft,abc\n", `42 "abc"`},
 		"no id":               {"title\nLoft\n", "propertyId is missing; every row needs it"},

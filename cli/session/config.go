@@ -76,11 +76,11 @@ func (c *Config) Remove(name string) {
 
 const maxName = 64
 
-// CheckName refuses a name that cannot be a profile's. It uses no regular expression, because compiling one slows every start.
-func CheckName(name string) error {
+// CheckName refuses a name that cannot be that of a profile, or of another thing with files of its own. It uses no regular expression, because compiling one slows every start.
+func CheckName(thing, name string) error {
 	strange := strings.ContainsFunc(name, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("._-", r) })
 	if name == "" || len(name) > maxName || strange || !isAlphanumeric(rune(name[0])) {
-		return fmt.Errorf("%q cannot name a profile: use up to 64 letters, digits, dots, underscores and hyphens, a letter or digit first", name)
+		return fmt.Errorf("%q cannot name a %s: use up to 64 letters, digits, dots, underscores and hyphens, a letter or digit first", name, thing)
 	}
 	return nil
 }

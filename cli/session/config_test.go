@@ -113,7 +113,7 @@ func TestUnknownSettingIsNamed(t *testing.T) {
 
 func TestCheckName(t *testing.T) {
 	for name, ok := range map[string]bool{"work": true, "a.b-c_9": true, "": false, "-x": false, "a/b": false, "..": false, "a b": false} {
-		if err := session.CheckName(name); (err == nil) != ok {
+		if err := session.CheckName("profile", name); (err == nil) != ok {
 			t.Errorf("CheckName(%q) = %v", name, err)
 		}
 	}

@@ -3,7 +3,6 @@ package usage
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strconv"
@@ -115,15 +114,26 @@ func AboutFile(err error) string {
 	if !errors.As(err, &failed) {
 		return text
 	}
-	reason := failed.Err.Error()
+	reason := ": " + failed.Err.Error()
 	switch {
 	case errors.Is(failed, fs.ErrNotExist):
-		reason = "there is no such file"
+		reason = " does not exist"
+	case errors.Is(failed, fs.ErrExist):
+		reason = " exists already"
 	case errors.Is(failed, fs.ErrPermission):
-		reason = "permission denied"
+		reason = ": permission denied"
 	case errors.Is(failed, syscall.EISDIR):
-		reason = "it is a folder"
+		reason = " is a folder"
+	case errors.Is(failed, syscall.ENOTDIR):
+		reason = ": a part of this path is a file, not a folder"
+	case errors.Is(failed, syscall.ENOSPC):
+		reason = ": the disk is full"
+	case errors.Is(failed, syscall.EROFS):
+		reason = ": the disk is read-only"
 	}
-	text = strings.Replace(text, failed.Error(), failed.Path+": "+reason, 1)
-	return strings.Replace(text, fmt.Sprintf("%[1]s: %[1]s: ", failed.Path), failed.Path+": ", 1)
+	if strings.HasPrefix(reason, " ") { // the text may name the file before
+		text = strings.Replace(text, failed.Path+": "+failed.Error(), failed.Path+": it"+reason, 1)
+	}
+	text = strings.Replace(text, failed.Path+": "+failed.Error(), failed.Path+reason, 1)
+	return strings.Replace(text, failed.Error(), failed.Path+reason, 1)
 }

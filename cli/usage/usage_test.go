@@ -25,9 +25,9 @@ func TestAboutFile(t *testing.T) {
 	_, open := os.Open(missing)
 	_, read := os.ReadFile(folder)
 	for want, err := range map[string]error{
-		"--file cannot be read: " + missing + ": there is no such file": fmt.Errorf("--file cannot be read: %w", open),
-		"read " + folder + ": it is a folder":                           fmt.Errorf("read %s: %w", folder, read),
-		"no file error":                                                 fmt.Errorf("no file error"),
+		"--file: " + missing + " does not exist": fmt.Errorf("--file: %w", open),
+		"read " + folder + ": it is a folder":    fmt.Errorf("read %s: %w", folder, read),
+		"no file error":                          fmt.Errorf("no file error"),
 	} {
 		if got := usage.AboutFile(err); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -45,7 +45,7 @@ func TestConnectionErrors(t *testing.T) {
 		{"another program", "postgres://perks:hunter2@" + otherProgram(t, "220 mail.example ESMTP\r\n") + "/perks", "the server at 127.0.0.1:PORT is not PostgreSQL; are host and port right?"},
 		{"no reply", "postgres://perks:hunter2@" + otherProgram(t, "") + "/perks?connect_timeout=1", "127.0.0.1:PORT did not respond in time; are host and port right, and does a firewall let perksd through?"},
 		{"a missing certificate", "postgres://perks:hunter2@db.example/perks?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
-			"reading a file that the address of the database names: /nowhere/ca.pem: there is no such file"},
+			"reading a file that the address of the database names: /nowhere/ca.pem does not exist"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
+	"example.com/perks/cli/usage"
 	"example.com/perks/store"
 )
 
@@ -108,7 +109,8 @@ func importOf[R any](p *program, k recordKind[R]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   k.many + " FILE",
 		Short: "Import " + k.many,
-		Long: fmt.Sprintf("Import %s from a .csv, .json (one array) or .jsonl file, or from stdin if FILE is '-'.\n\n", k.many) +
+		Long: fmt.Sprintf("Import %s from a .csv, .tsv, .json (one array) or .jsonl file, or from stdin if FILE is '-'. "+
+			"Commas, semicolons or tabs separate\nthe cells of CSV, as in its header.\n\n", k.many) +
 			"It imports either all rows or none: if any row is invalid, it names each of these with its line, and changes nothing.\n" +
 			strings.TrimSpace("A record whose id exists updates the existing one. Of several rows with the same id, the last one counts.\n"+k.partly),
 		Example: fmt.Sprintf("  perksd import %s %s.csv\n  perksd import %s --format jsonl - < export.jsonl", k.many, k.many, k.many),
@@ -116,7 +118,7 @@ func importOf[R any](p *program, k recordKind[R]) *cobra.Command {
 	}
 	output := outputFlag(cmd, "text", "json")
 	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "accept a file without rows")
-	cmd.Flags().StringVar(&format, "format", "", "csv, json or jsonl, whatever the file's name; required for stdin")
+	cmd.Flags().StringVar(&format, "format", "", "csv, tsv (with tabs), json or jsonl, whatever the file's name; required for stdin")
 	if k.inSandbox {
 		p.sandboxFlag(cmd)
 	}
@@ -138,7 +140,7 @@ func importOf[R any](p *program, k recordKind[R]) *cobra.Command {
 // openImport opens the file that the argument names. If the format is empty, it is that of the file's name.
 func (p *program) openImport(cmd *cobra.Command, name, format string) (file io.ReadCloser, read rows.Format, err error) {
 	if name == "-" && format == "" {
-		return nil, "", usagef(cmd, "reading from stdin needs --format csv, json or jsonl")
+		return nil, "", usagef(cmd, "reading from stdin needs --format csv, tsv, json or jsonl")
 	}
 	if read, err = rows.FormatOf(name); format != "" {
 		read, err = rows.ParseFormat(format)
@@ -185,9 +187,9 @@ type importReader[R any] struct {
 	allowEmpty bool
 	report     io.Writer
 
-	rows, bad     int64
-	headerChecked bool
-	failure       error // why nothing may be imported
+	rows, bad int64
+	header    []string // of a CSV file, in the kind's own spelling
+	failure   error    // why nothing may be imported
 }
 
 func (r *importReader[R]) run(ctx context.Context, p *program, output string) error {
@@ -276,12 +278,9 @@ func (r *importReader[R]) read(ctx context.Context, row rows.Row, err error) (re
 	case err != nil:
 		return record, err
 	default:
-		if !r.headerChecked { // refuse an unknown column once, not for each row
-			r.headerChecked = true
-			for _, name := range row.Header {
-				if !slices.Contains(r.kind.fields, name) && !slices.Contains(r.kind.ignored, name) {
-					return record, &rows.FileError{Err: fmt.Errorf("the column %q is not known; the columns are %s", name, strings.Join(r.kind.fields, ", "))}
-				}
+		if r.header == nil && row.Header != nil { // refuse an unknown column once, not for each row
+			if r.header, err = r.kind.columns(row.Header); err != nil {
+				return record, &rows.FileError{Err: err}
 			}
 		}
 		record, err = r.parseRow(row)
@@ -294,8 +293,29 @@ func (r *importReader[R]) read(ctx context.Context, row rows.Row, err error) (re
 	return record, nil
 }
 
+// columns returns the field that each name of a header stands for.
+func (k recordKind[R]) columns(header []string) ([]string, error) {
+	known := slices.Concat(k.fields, k.ignored)
+	columns := make([]string, len(header))
+	for i, name := range header {
+		at := slices.IndexFunc(known, func(field string) bool { return rows.FoldName(field) == rows.FoldName(name) })
+		if at < 0 {
+			meant := usage.Closest(rows.FoldName(name), known)
+			if meant != "" {
+				meant = fmt.Sprintf(" Did you mean %q?", meant)
+			}
+			return nil, fmt.Errorf("the column %q is not known.%s The columns are %s", name, meant, strings.Join(k.fields, ", "))
+		}
+		if twin := slices.Index(columns[:i], known[at]); twin >= 0 {
+			return nil, fmt.Errorf("the columns %q and %q are the same; only one of them can be there", header[twin], name)
+		}
+		columns[i] = known[at]
+	}
+	return columns, nil
+}
+
 func (r *importReader[R]) parseRow(row rows.Row) (record R, err error) {
-	members := api.CellMembers(row.Header, row.Cells)
+	members := api.CellMembers(r.header, row.Cells)
 	if row.Object != nil {
 		if members, err = api.ParseObject(row.Object); err != nil {
 			return record, err

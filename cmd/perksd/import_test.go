@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -45,6 +46,15 @@ func TestImportReadsEveryFormat(t *testing.T) {
 		t.Errorf("importing from stdin: %+v", got)
 	}
 	equal(t, "the users", "id\nfrom-csv\nfrom-json\nfrom-jsonl\nfrom-stdin\nfrom-txt\n", o.must("export", "users"))
+}
+
+func TestImportReadsWhatSpreadsheetsWrite(t *testing.T) {
+	o := withClient(t)
+	o.must("import", "properties", o.file("semicolons.csv", "\ufeff\"PropertyID\";Title; PRICE-PW ;owner\r\n1;\"Flat; 2 rooms\";100;acme\r\n"))
+	o.must("import", "properties", o.file("tabs.tsv", "propertyid\ttitle\tprice pw\towner\n2\tHouse, big\t200\tacme\n"))
+	equal(t, "the titles", `"title":"Flat; 2 rooms","title":"House, big"`, strings.Join(regexp.MustCompile(`"title":"([^"]+)"`).FindAllString(o.must("export", "properties", "-o", "jsonl"), -1), ","))
+	o.refuses(exitUsage, o.path("a.csv")+`: the column "categori_name" is not known. Did you mean "category_name"? The columns are id, category_name; nothing was imported`, "import", "categories", o.file("a.csv", "id;categori_name\nfood;Food\n"))
+	o.refuses(exitUsage, o.path("b.csv")+`: the columns "id" and "ID" are the same; only one of them can be there; nothing was imported`, "import", "users", o.file("b.csv", "id,ID\na,b\n"))
 }
 
 func TestImportNamesEveryBadRowAndImportsNone(t *testing.T) {
@@ -100,11 +110,11 @@ func (o *operator) everything() string {
 func TestImportRefusesUnreadableFiles(t *testing.T) {
 	o := newOperator(t)
 	const more = " (see 'perksd import users --help')"
-	o.refuses(exitUsage, "reading from stdin needs --format csv, json or jsonl"+more, "import", "users", "-")
-	o.refuses(exitUsage, `cannot tell the format of "users.txt" from its name: it must end in .csv, .json or .jsonl`+more, "import", "users", "users.txt")
-	o.refuses(exitUsage, `"xml" is not a format that can be read: it must be csv, json or jsonl`+more, "import", "users", "--format", "xml", "-")
+	o.refuses(exitUsage, "reading from stdin needs --format csv, tsv, json or jsonl"+more, "import", "users", "-")
+	o.refuses(exitUsage, `cannot tell the format of "users.txt" from its name: it must end in .csv, .tsv, .json or .jsonl`+more, "import", "users", "users.txt")
+	o.refuses(exitUsage, `"xml" is not a format that can be read: it must be csv, tsv, json or jsonl`+more, "import", "users", "--format", "xml", "-")
 	o.refuses(exitUsage, "FILE is missing"+more, "import", "users")
-	o.refuses(exitUsage, o.path("none.csv")+": there is no such file", "import", "users", o.path("none.csv"))
+	o.refuses(exitUsage, o.path("none.csv")+" does not exist", "import", "users", o.path("none.csv"))
 	o.hasNoDatabase()
 }
 

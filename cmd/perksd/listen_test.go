@@ -101,7 +101,7 @@ func TestServeRefusesHalfACertificateAndABadAddress(t *testing.T) {
 	const both = "give both --tls-cert and --tls-key, or neither"
 	o.refuses(exitUsage, both, "serve", "--tls-cert", "cert.pem")
 	o.refuses(exitUsage, both, "serve", "--tls-key", "key.pem")
-	o.refuses(exitFailure, "reading the certificate: none.pem: there is no such file", "serve", "--addr", ":0", "--tls-cert", "none.pem", "--tls-key", "none.pem")
+	o.refuses(exitFailure, "reading the certificate: none.pem does not exist", "serve", "--addr", ":0", "--tls-cert", "none.pem", "--tls-key", "none.pem")
 	o.refuses(exitUsage, "--addr must be HOST:PORT: address nowhere: missing port in address", "serve", "--addr", "nowhere")
 	o.hasNoDatabase()
 }

@@ -113,7 +113,7 @@ const databaseHelp = "The database is a SQLite file, sqlite:PATH, or a PostgreSQ
 func (p *program) root() *cobra.Command {
 	root := group("perksd", "Serve perks and rental listings, and operate the service",
 		p.serveCommand(), p.migrateCommand(), p.clientCommand(), p.importCommand(), p.exportCommand(), p.redemptionCommand(),
-		p.propertyCommand(), p.auditCommand(), p.keysCommand(), p.demoDataCommand(), p.backupCommand(), p.restoreCommand(),
+		p.propertyCommand(), p.auditCommand(), p.keysCommand(), p.demoDataCommand(), p.devCommand(), p.backupCommand(), p.restoreCommand(),
 		p.sandboxCommand(), p.versionCommand(), p.completionCommand(), p.manCommand(),
 	)
 	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +

@@ -20,7 +20,7 @@ func TestRestoreRefusesIncompleteBackups(t *testing.T) {
 	text := o.file("text.db", strings.Repeat("perks ", 1000))
 	empty := o.file("empty.db", "")
 	for path, want := range map[string]string{
-		o.path("nowhere.db"): "restore from " + o.path("nowhere.db") + ": there is no such file",
+		o.path("nowhere.db"): "restore from " + o.path("nowhere.db") + ": it does not exist",
 		half:                 "restore from " + half + ": ",
 		text:                 "it is not a SQLite database",
 		empty:                "it is a database, but not of perksd",

@@ -27,6 +27,7 @@ var acceptSandboxFlag = []string{"perksd sandbox", "perksd version", "perksd com
 // sandboxRefusals are the reasons why commands, or groups of them, don't work on the sandbox. The last is for all others.
 var sandboxRefusals = []struct{ path, text string }{
 	{"perksd serve", "serve uses both databases"},
+	{"perksd dev", "dev has a sandbox of its own"},
 	{"perksd client", "clients are only in the live database, and may use the sandbox too"},
 	{"perksd keys", "signing keys are only in the live database, and sign tokens for the sandbox too"},
 	{"perksd property", "the sandbox has no properties"},

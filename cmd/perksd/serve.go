@@ -29,6 +29,7 @@ import (
 
 type serveOptions struct {
 	address           string
+	listener          net.Listener // instead of the address; nil if there is none yet
 	certFile, keyFile string
 	behindProxy       bool
 	proxies           []netip.Prefix
@@ -53,10 +54,7 @@ const telemetryHelp = "Prometheus reads metrics at --metrics-addr. Traces are se
 	"OpenTelemetry's other variables work too: OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS and so on."
 
 func (p *program) serveCommand() *cobra.Command {
-	o := serveOptions{
-		logFormat: enumFlag{value: "text", allowed: []string{"text", "json"}},
-		logLevel:  enumFlag{value: "info", allowed: []string{"debug", "info", "warn", "error"}},
-	}
+	o := serveDefaults(nil)
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API until SIGTERM or SIGINT",
@@ -72,7 +70,7 @@ func (p *program) serveCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.serve(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.address, "addr", "127.0.0.1:8080", "the `HOST:PORT` to listen on; port 0 picks a free one")
+	f.StringVar(&o.address, "addr", o.address, "the `HOST:PORT` to listen on; port 0 picks a free one")
 	f.StringVar(&o.certFile, "tls-cert", "", "a PEM `FILE` with the certificate and its chain; SIGHUP reloads it")
 	f.StringVar(&o.keyFile, "tls-key", "", "a PEM `FILE` with the certificate's key")
 	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy terminates TLS: serve plain HTTP on any address, and trust X-Forwarded-For, -Proto and -Host")
@@ -80,12 +78,12 @@ func (p *program) serveCommand() *cobra.Command {
 		func(text string) (err error) { o.proxies, err = parseNetworks(text); return err })
 	f.BoolVar(&o.hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
 	f.BoolVar(&o.newUsers, "create-users", false, "create a user on their first redemption; otherwise an unknown user is 404")
-	f.DurationVar(&o.tokenTTL, "token-ttl", time.Hour, "lifetime of a token, at most 24h")
+	f.DurationVar(&o.tokenTTL, "token-ttl", o.tokenTTL, "lifetime of a token, at most 24h")
 	f.StringSliceVar(&o.origins, "cors-origin", nil, "an `ORIGIN` whose web pages may call the API, such as https://app.example; separate several by commas, * is all (default none)")
 	f.Func("rate-limit", "maximum requests per second of each client, `N/s`; 0 is unlimited (default unlimited)",
 		func(text string) (err error) { o.rate, err = parseRate(text); return err })
 	f.IntVar(&o.burst, "rate-burst", 0, "how many requests at once --rate-limit allows an idle client; 0 is one second's worth")
-	f.IntVar(&o.connections, "max-connections", 10_000, "maximum open connections; needs a file limit of twice this. An idle connection uses about 20 KiB")
+	f.IntVar(&o.connections, "max-connections", o.connections, "maximum open connections; needs a file limit of twice this. An idle connection uses about 20 KiB")
 	f.Var(&o.logFormat, "log-format", "format of the log")
 	f.Var(&o.logLevel, "log-level", "minimum level to log: info has a line for each request, debug also why a token was refused")
 	f.StringVar(&o.metrics, "metrics-addr", "", "the `HOST:PORT` for Prometheus to read /metrics, on this machine or a private network (default none)")
@@ -93,6 +91,15 @@ func (p *program) serveCommand() *cobra.Command {
 	f.BoolVar(&o.trustTraceparent, "trust-traceparent", false,
 		"continue the trace that a request names, and record it if the caller does; otherwise start a trace that links to it")
 	return cmd
+}
+
+// serveDefaults are the options of a server without flags. The listener may be nil.
+func serveDefaults(listener net.Listener) serveOptions {
+	return serveOptions{
+		address: "127.0.0.1:8080", listener: listener, tokenTTL: time.Hour, connections: 10_000,
+		logFormat: enumFlag{value: "text", allowed: []string{"text", "json"}},
+		logLevel:  enumFlag{value: "info", allowed: []string{"debug", "info", "warn", "error"}},
+	}
 }
 
 // check rejects invalid flags, and flags that would have no effect.
@@ -192,6 +199,9 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 
 // listen reads the certificate, if any, and listens on the address.
 func (o *serveOptions) listen(now func() time.Time) (l net.Listener, certificate *listen.Certificate, err error) {
+	if o.listener != nil {
+		return o.listener, nil, nil
+	}
 	address, err := net.ResolveTCPAddr("tcp", o.address)
 	if err != nil {
 		return nil, nil, usageError{fmt.Errorf("--addr must be HOST:PORT: %w", err)}

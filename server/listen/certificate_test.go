@@ -42,8 +42,8 @@ func TestInvalidCertificateFiles(t *testing.T) {
 	old := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("secret")}))
 	const encrypted = ": the key in KEY is encrypted: store it without a passphrase"
 	for name, test := range map[string]struct{ cert, key, want string }{
-		"no file":                             {"", string(good.Key), ": CERT: there is no such file"},
-		"no key":                              {string(good.Cert), "", ": KEY: there is no such file"},
+		"no file":                             {"", string(good.Key), ": CERT does not exist"},
+		"no key":                              {string(good.Cert), "", ": KEY does not exist"},
 		"another certificate's key":           {string(good.Cert), string(other.Key), ": the certificate in CERT cannot be used with the key in KEY: private key does not match public key"},
 		"the two swapped":                     {string(good.Key), string(good.Cert), ": CERT holds no certificate in PEM"},
 		"garbage":                             {"\x00garbage", string(good.Key), ": CERT holds no certificate in PEM"},
@@ -69,7 +69,7 @@ func TestInvalidCertificateFiles(t *testing.T) {
 					}
 				}
 			}
-			why := strings.NewReplacer("CERT holds", cert+" holds", "CERT: there", cert+": there", "in CERT", "in "+cert, "KEY", key).Replace(test.want)
+			why := strings.NewReplacer("CERT holds", cert+" holds", "CERT does", cert+" does", "in CERT", "in "+cert, "KEY", key).Replace(test.want)
 			if _, err := ReadCertificate(cert, key, time.Now, usage.AboutFile); err == nil || usage.AboutFile(err) != "reading the certificate"+why {
 				t.Errorf("at the start the error is %v", err)
 			}

@@ -21,7 +21,7 @@ func Take(address *net.TCPAddr) (net.Listener, error) {
 	l, err := net.ListenTCP("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is already in use, perhaps by another perksd: stop that, or choose another address", address)
+		return nil, inUse{address}
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return nil, fmt.Errorf("this computer does not have the address %s", address.IP)
 	case errors.Is(err, fs.ErrPermission):
@@ -31,6 +31,15 @@ func Take(address *net.TCPAddr) (net.Listener, error) {
 	}
 	return l, nil
 }
+
+// inUse says that another program listens on the address.
+type inUse struct{ address *net.TCPAddr }
+
+func (u inUse) Error() string {
+	return u.address.String() + " is already in use, perhaps by another perksd: stop that, or choose another address"
+}
+
+func (u inUse) Unwrap() error { return syscall.EADDRINUSE }
 
 // Server configures how an address is served.
 type Server struct {

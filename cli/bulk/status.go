@@ -1,0 +1,182 @@
+package bulk
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+// Status is how far a run is, by its files.
+type Status struct {
+	Rows     int64            `json:"rows"` // of the input
+	OK       int64            `json:"ok"`
+	Failed   int64            `json:"failed"`
+	Unknown  int64            `json:"unknown"`
+	NotTried int64            `json:"not_tried"`
+	Codes    map[string]int64 `json:"codes"`   // of the rows that failed or are unknown
+	Running  bool             `json:"running"` // a run is at work
+	Results  string           `json:"results"`
+	Resume   string           `json:"resume"` // the command that resumes the run; "" if nothing is left, or if it is not recorded
+}
+
+// interrupted is the code of rows that a killed run may have sent, and that have no result.
+const interrupted = "interrupted"
+
+// NewStatus makes the command.
+func NewStatus(s *session.Session) *cobra.Command {
+	f := &Flags{}
+	cmd := &cobra.Command{
+		Use:   "status {FILE | --job NAME}",
+		Short: "Show how far a run with --file is",
+		Long: "Show how far a run with --file is: by its results and its journal, without asking the service. The exit code is 0 if\n" +
+			"every row is done, and 7 if rows failed, are unknown or are left.",
+		Example: "  perksctl bulk status winners.csv\n  perksctl bulk status --job winners-2026-01-31 --results /var/lib/perks -o json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			printer, err := output.New[Status](s.Output, s.Streams, output.View{ID: "results"})
+			if err != nil {
+				return err
+			}
+			if err := f.takeRun(cmd, args); err != nil {
+				return err
+			}
+			status, err := f.status(cmd.Context(), s.Streams)
+			if err != nil {
+				return err
+			}
+			if err := printer.One(cmd.Context(), status); err != nil {
+				return err
+			}
+			return status.exitError()
+		},
+	}
+	f.bind(cmd, "job", "results", "format")
+	return cmd
+}
+
+// takeRun reads which run is meant: that of the file in the arguments, or that of --job or --results.
+func (f *Flags) takeRun(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 && f.Job == "" && (f.Results == "" || f.Results == stdout) {
+		return command.Usagef("FILE is missing. Name the file of the run, or the run: --job NAME. Usage: %s", cmd.UseLine())
+	}
+	if len(args) > 0 {
+		f.File = args[0]
+		if err := command.Exactly("FILE")(cmd, args); err != nil {
+			return err
+		}
+	}
+	if err := f.checkName(); err != nil {
+		return err
+	}
+	if f.resultsPath() == "" {
+		return command.Usagef("The results went to standard output, so nothing is known about that run.")
+	}
+	return nil
+}
+
+func (f Flags) status(ctx context.Context, s *command.Streams) (Status, error) {
+	status := Status{Results: f.resultsPath(), Codes: map[string]int64{}}
+	known, err := readResults(status.Results, map[int]string{})
+	if err != nil {
+		return status, err
+	}
+	if _, missing := os.Stat(f.File); known.file == nil && missing != nil {
+		return status, noRun(status.Results)
+	}
+	made, err := readRecord(status.Results)
+	if err != nil {
+		return status, err
+	}
+	j, running, err := peekJournal(status.Results)
+	if err != nil {
+		return status, err
+	}
+	status.Running = running
+	count := func(row int) {
+		status.Rows++
+		switch state, _ := known.state(row); {
+		case state >= firstDone:
+			status.OK++
+		case state == failed:
+			status.Failed++
+			status.Codes[known.codes[row]]++
+		case state == unknown:
+			status.Unknown++
+			status.Codes[known.codes[row]]++
+		case j.leftover && !running && row <= j.sent:
+			status.Unknown++
+			status.Codes[interrupted]++
+		default:
+			status.NotTried++
+		}
+	}
+	f.File = cmp.Or(f.File, made.File)
+	if err := f.eachRow(ctx, count); err != nil {
+		return status, err
+	}
+	if info, err := os.Stat(f.File); err != nil || !info.Mode().IsRegular() { // such as standard input
+		s.Warn("The rows themselves cannot be read again, so only those with a result are counted.")
+		for row := 1; row <= known.highest; row++ {
+			if state, _ := known.state(row); state != untried {
+				count(row)
+			}
+		}
+	}
+	if status.OK < status.Rows && made.Command != "" {
+		status.Resume = made.Command
+		if folder, err := os.Getwd(); err == nil && folder != made.Folder {
+			status.Resume = "cd " + command.Quote([]string{made.Folder}) + " && " + status.Resume
+		}
+	}
+	return status, nil
+}
+
+// eachRow calls count with the line of each row of the file, if that can be read twice.
+func (f Flags) eachRow(ctx context.Context, count func(row int)) error {
+	info, err := os.Stat(f.File)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	in, err := openInput(f, nil)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	for row, err := range in.rows() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		line, err := lineOf(row, err)
+		if err != nil {
+			return in.explain(err, 0)
+		}
+		count(line)
+	}
+	return nil
+}
+
+func noRun(results string) error {
+	return api.Errorf(api.CodeNotFound, "There is no such run: %s does not exist.", results)
+}
+
+func (s Status) exitError() error {
+	switch {
+	case s.OK == s.Rows && !s.Running:
+		return nil
+	case s.Running:
+		return &command.RowsFailed{Message: "A run is at work."}
+	}
+	advice := "To resume:\n  " + s.Resume
+	if s.Resume == "" {
+		advice = "To resume, run the command again."
+	}
+	message := fmt.Sprintf("Not every row is done: %d failed, %d unknown, %d not tried.", s.Failed, s.Unknown, s.NotTried)
+	return &command.Advised{Err: &command.RowsFailed{Message: message}, Advice: advice}
+}

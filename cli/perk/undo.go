@@ -1,0 +1,157 @@
+package perk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/rows"
+	"example.com/perks/cli/bulk"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/session"
+)
+
+const propertiesStay = "Updates and deletions of properties cannot be undone: change the properties again, and ask the operator to bring " +
+	"deleted ones back, with perksd property restore ID."
+
+// NewUndo makes the command that takes back what perk redeem --file made.
+func NewUndo(s *session.Session) *cobra.Command {
+	var reason string
+	u := &bulk.Undoing{Of: redeemRun, Not: map[string]string{"property update": propertiesStay, "property delete": propertiesStay}}
+	cmd := &cobra.Command{
+		Use:   "undo {FILE | --job NAME}",
+		Short: "Take back what a run of perk redeem --file made",
+		Long: "Take back the redemptions that a run of perk redeem --file made, by its results: approved ones are voided, and pending ones\n" +
+			"rejected. The units return to the perks' stock, and the users can redeem again. Redemptions of other runs stay. On a\n" +
+			"terminal you are asked first; elsewhere --yes is needed.\n\n" +
+			"Each row's result is written to FILE.undo.results.jsonl. Run the same command again to resume. Exit code 7 says that\n" +
+			"some rows could not be taken back. The rows stay done for the run: to redeem them again, give a run another name,\n" +
+			"with --job. Updates and deletions of properties cannot be undone.",
+		Example: "  perksctl bulk undo winners.csv --reason 'sent to the wrong list' --dry-run\n" +
+			"  perksctl bulk undo --job winners-2026-01-31 --reason 'sent twice' --yes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if problem := api.ReasonRule(reason, true); !cmd.Flags().Changed("reason") {
+				return command.Usagef("--reason is missing. Say why, for those who look at the redemptions later.")
+			} else if problem != "" {
+				return command.Usagef("--reason %s.", problem)
+			}
+			connect := sync.OnceValues(func() (*client.Client, error) {
+				c, _, err := s.Connect()
+				return c, err
+			})
+			u.Work = bulk.Work{Name: "bulk undo", Parse: func(row rows.Row) (bulk.Task, error) {
+				t := &undoTask{connect: connect, reason: reason}
+				return t, json.Unmarshal(row.Object, &t.made) // a line of results always is one
+			}}
+			return u.Run(cmd.Context(), s, cmd, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&reason, "reason", "", "why, for those who look at the redemption later")
+	flags.BoolVar(&u.DryRun, "dry-run", false, "show what each row would do; change nothing")
+	flags.BoolVarP(&u.Yes, "yes", "y", false, "do not ask")
+	u.Bind(cmd)
+	return cmd
+}
+
+// undoTask takes back what a row of a run made.
+type undoTask struct {
+	connect func() (*client.Client, error)
+	made    bulk.Result
+	reason  string
+}
+
+// Subject is the redemption, or the row if nobody knows whether there is one.
+func (t *undoTask) Subject() string {
+	if t.made.Outcome == bulk.Unknown {
+		return t.made.Key
+	}
+	return api.LowerUUID(t.made.ID)
+}
+
+var errRowUnknown = api.Errorf(api.CodeConflict, "It is unknown whether this row was redeemed. Resume the run to find out, and undo again.")
+
+// Do voids the redemption, or rejects it if it is pending. Either changes nothing if it is repeated.
+func (t *undoTask) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
+	c, err := t.connect()
+	if err != nil {
+		return bulk.Outcome{}, err
+	}
+	if t.made.Outcome == bulk.Unknown {
+		return bulk.Outcome{}, errRowUnknown
+	}
+	_, _, err = c.Decide(ctx, t.made.ID, api.StatusVoided, t.reason, "")
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusConflict {
+		err = t.reject(ctx, c, err)
+	}
+	return t.outcome(), err
+}
+
+// reject rejects a redemption that could not be voided if it is pending.
+func (t *undoTask) reject(ctx context.Context, c *client.Client, failure error) error {
+	record, _, err := c.Redemption(ctx, t.made.ID)
+	switch {
+	case err != nil || isTakenBack(record):
+		return err
+	case record.Status != api.StatusPending:
+		return failure
+	}
+	_, _, err = c.Decide(ctx, t.made.ID, api.StatusRejected, t.reason, "")
+	if api.CodeOf(err) == api.CodeInsufficientScope { // which does not keep other rows from being voided
+		return api.Errorf(api.CodeForbidden, "It is pending, and your client may not reject it: that needs the scope %s.", api.ScopeRedemptionsDecide)
+	}
+	return err
+}
+
+func (t *undoTask) outcome() bulk.Outcome { return bulk.Outcome{ID: t.made.ID, Status: http.StatusOK} }
+
+func isTakenBack(record api.RedemptionRecord) bool {
+	return record.Status == api.StatusVoided || record.Status == api.StatusRejected
+}
+
+// Done tells whether the redemption is taken back, whoever did that.
+func (t *undoTask) Done(ctx context.Context, _ time.Time, _ func(string) bool) (bulk.Outcome, bool, error) {
+	record, err := t.read(ctx)
+	return t.outcome(), err == nil && isTakenBack(record), err
+}
+
+func (t *undoTask) read(ctx context.Context) (api.RedemptionRecord, error) {
+	c, err := t.connect()
+	if err != nil {
+		return api.RedemptionRecord{}, err
+	}
+	if t.made.Outcome == bulk.Unknown {
+		return api.RedemptionRecord{}, errRowUnknown
+	}
+	record, _, err := c.Redemption(ctx, t.made.ID)
+	return record, err
+}
+
+// Check tells what would become of the redemption.
+func (t *undoTask) Check(ctx context.Context) (string, []session.Change, error) {
+	record, err := t.read(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	after := api.StatusVoided
+	switch {
+	case isTakenBack(record):
+		return "Redemption " + record.ID + " is " + string(record.Status) + " already.", nil, nil
+	case record.Status == api.StatusPending:
+		after = api.StatusRejected
+	}
+	from, _ := json.Marshal(record.Status) // a string always marshals
+	to, _ := json.Marshal(after)
+	message := "Redemption " + record.ID + " of " + record.PerkID + " by " + record.UserID + " would be " + string(after) + "."
+	return message, []session.Change{{Field: "status", From: from, To: to}}, nil
+}
+
+// After allows a redemption to be taken back twice.
+func (t *undoTask) After(int) error { return nil }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"example.com/perks/cmd/dev/programs"
+)
+
+// develop starts perksd dev within the test, and returns what it printed and a function that interrupts it.
+func (o *operator) develop(args ...string) (said string, stop func()) {
+	o.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	read, write := io.Pipe()
+	var stdout bytes.Buffer
+	exited := make(chan int, 1)
+	go func() {
+		p := o.program("", &stdout, write)
+		exited <- p.run(ctx, append([]string{"dev"}, args...))
+		write.Close()
+	}()
+	log := programs.Follow(o.t, read)
+	log.WaitForURL(o.t) // it prints the rest before
+	return stdout.String(), func() {
+		o.t.Helper()
+		cancel()
+		log.Rest()
+		if code := <-exited; code != exitDone {
+			o.t.Errorf("perksd dev ended with %d", code)
+		}
+	}
+}
+
+// shell runs lines in a folder with perksd and perksctl in bin, and returns their output.
+func developersShell(t *testing.T, folder, script string) (string, error) {
+	t.Helper()
+	bin := filepath.Join(folder, "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range []string{"perksd", "perksctl"} {
+		text := fmt.Sprintf("#!/bin/sh\n%s=%s exec '%s' \"$@\"\n", envProgram, program, os.Args[0])
+		if err := os.WriteFile(filepath.Join(bin, program), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("sh", "-ec", script)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PERKSCTL_CONFIG_DIR="+filepath.Join(folder, "config"), "PERKSCTL_KEYRING=off")
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+// TestReadmesFirstRedemption runs the commands of the README as they stand, apart from the port if 8080 is in use.
+func TestReadmesFirstRedemption(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?s)\nRedeem your first perk:\n\n    make build\n    bin/perksd (dev \S+) [^\n]*\n(.*?\n)\n[^ ]`).FindStringSubmatch(string(readme))
+	if found == nil {
+		t.Fatal("the README does not show the first redemption")
+	}
+	o := newOperatorOf(t, "")
+	t.Chdir(o.folder)
+	said, stop := o.develop(strings.Fields(found[1])[1:]...)
+	defer stop()
+	address := regexp.MustCompile(`127\.0\.0\.1:[0-9]+`).FindString(said)
+	script := strings.ReplaceAll(found[2], "127.0.0.1:8080", address)
+	output, err := developersShell(t, o.folder, script)
+	if err != nil || !strings.Contains(output, "Redeemed coffee-2for1 for alice at ") {
+		t.Errorf("the commands\n%s\nprinted, with %v:\n%s", script, err, output)
+	}
+	if login := regexp.MustCompile(`login [^\n]+`).FindString(said); !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(script, "\\\n", "")), " "), login) {
+		t.Errorf("perksd dev says %q, and the README another line:\n%s", login, script)
+	}
+}
+
+func TestDevKeepsItsFolder(t *testing.T) {
+	o := newOperatorOf(t, "")
+	folder := o.path("a folder")
+	taken, err := net.Listen("tcp", "127.0.0.1:8080")
+	if err == nil { // else another program has the port
+		defer taken.Close()
+	}
+	first, stop := o.develop(folder)
+	for _, want := range []string{
+		"Port 8080 is in use, so this server has port 80", "Imported 500 perks, 100 users and 20 properties.", "into the sandbox",
+		" --client-id dev --secret-stdin < '" + folder + "/dev.secret'\n",
+	} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the first start lacks %q:\n%s", want, first)
+		}
+	}
+	commands := func(said string) string {
+		return strings.Join(regexp.MustCompile(`(?m)^  perksctl .*$`).FindAllString(said, -1), "\n")
+	}
+	output, err := developersShell(t, o.folder, commands(first)+"\nperksctl property update 1 --title Mine\nperksctl perk list --sandbox --limit 1")
+	if err != nil {
+		t.Errorf("the first start: %v\n%s", err, output)
+	}
+	stop()
+	if info, err := os.Stat(filepath.Join(folder, "dev.secret")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the secret: %v, %v", info, err)
+	}
+	second, stop := o.develop(folder)
+	if strings.Contains(second, "Imported") {
+		t.Errorf("the second start fills the databases again:\n%s", second)
+	}
+	output, err = developersShell(t, o.folder, commands(second))
+	if err == nil || !strings.Contains(output, `User "alice" has already redeemed perk "coffee-2for1".`) {
+		t.Errorf("the second start: %v\n%s", err, output)
+	}
+	stop()
+	got := o.run("dev", "a", "b")
+	if got.code != exitUsage || got.stderr != "perksd: unexpected argument \"b\" (see 'perksd dev --help')\n" {
+		t.Errorf("two folders: %+v", got)
+	}
+}
+
+func TestDevRemovesItsTemporaryFolder(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	said, stop := newOperatorOf(t, "").develop()
+	if made, _ := filepath.Glob(filepath.Join(os.TempDir(), "perksd-dev-*", devDatabase)); len(made) != 1 || !strings.Contains(said, made[0][:len(made[0])-len(devDatabase)]+devSecret) {
+		t.Errorf("made %v, and said\n%s", made, said)
+	}
+	stop()
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
