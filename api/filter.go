@@ -336,3 +336,77 @@ func (p *Parameters) RedemptionFilter() (f RedemptionFilter) {
 	}
 	return f
 }
+
+// PropertyFilter selects listings. The zero value selects all.
+type PropertyFilter struct {
+	Query                    string // words, each the beginning of one in title, description, address, city or postcode
+	City                     string // without regard to case
+	MinPrice, MaxPrice       *Price // for a week, both included
+	MinBedrooms, MaxBedrooms *int   // both included
+	Own                      bool   // only those of the caller
+}
+
+// PropertyFilterFields is every field.
+var PropertyFilterFields = []FilterField[PropertyFilter]{
+	textFilter("q", "query", "Words", "(start of words)",
+		"only listings where each of these `words` starts a word of the title, description, address, city or postcode", func(f *PropertyFilter) *string { return &f.Query }),
+	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PropertyFilter) *string { return &f.City }),
+	valueFilter("min_price", "min-price", "only listings that cost at least this `price` for a week, such as 120.50", Value.price, func(f *PropertyFilter) **Price { return &f.MinPrice }),
+	valueFilter("max_price", "max-price", "only listings that cost at most this `price` for a week", Value.price, func(f *PropertyFilter) **Price { return &f.MaxPrice }),
+	valueFilter("min_bedrooms", "min-bedrooms", "only listings with at least this `number` of bedrooms", bedrooms, func(f *PropertyFilter) **int { return &f.MinBedrooms }),
+	valueFilter("max_bedrooms", "max-bedrooms", "only listings with at most this `number` of bedrooms", bedrooms, func(f *PropertyFilter) **int { return &f.MaxBedrooms }),
+	switchFilter("own", "own", "only listings of the client that asks", func(f *PropertyFilter) *bool { return &f.Own }),
+}
+
+// valueFilter is a field with a value that parse reads.
+func valueFilter[F, T any](name, flag, usage string, parse func(Value, *T) string, of func(*F) **T) FilterField[F] {
+	return FilterField[F]{
+		Name: name, Flag: flag, Usage: usage, isSeparate: true,
+		Get: func(f F) string {
+			if *of(&f) == nil {
+				return ""
+			}
+			return fmt.Sprint(**of(&f))
+		},
+		Set: func(f *F, text string) (problem string) {
+			*of(f) = nil
+			if text = strings.TrimSpace(text); text == "" {
+				return ""
+			}
+			var value T
+			if problem := parse(TextValue(text), &value); problem != "" {
+				return problem
+			}
+			*of(f) = &value
+			return ""
+		},
+	}
+}
+
+func bedrooms(v Value, into *int) string {
+	if problem := v.rooms(into); problem != "" {
+		return problem
+	}
+	return roomsRule(*into)
+}
+
+// Problem returns the name of a parameter that contradicts another one, and what is wrong with it, or "".
+func (f PropertyFilter) Problem() (name, problem string) {
+	switch {
+	case f.MinPrice != nil && f.MaxPrice != nil && f.MinPrice.SortKey() > f.MaxPrice.SortKey():
+		return "max_price", "must not be below min_price"
+	case f.MinBedrooms != nil && f.MaxBedrooms != nil && *f.MinBedrooms > *f.MaxBedrooms:
+		return "max_bedrooms", "must not be below min_bedrooms"
+	}
+	return "", ""
+}
+
+// Values returns the filter as URL parameters. Equal filters have equal values.
+func (f PropertyFilter) Values() url.Values { return filterValues(PropertyFilterFields, f) }
+
+// PropertyFilter reads the parameters that select listings.
+func (p *Parameters) PropertyFilter() (f PropertyFilter) {
+	readFilter(p, PropertyFilterFields, &f)
+	p.Fields.check(f.Problem())
+	return f
+}

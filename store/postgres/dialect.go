@@ -28,6 +28,16 @@ var dialect = &store.Dialect{
 	IndexedPerk:     `(r.perk_id || '')`,
 	RedemptionOrder: store.RedemptionOrder(`r.perk_id`, `r.redeemed_at`),
 	FilteredOrder:   store.RedemptionOrder(`r.perk_id`, `(r.redeemed_at AT TIME ZONE 'UTC')`),
+	PropertyOrder:   store.PropertyOrder(propertyPriceKey),
+	WordsType:       `tsvector`,
+	HasWords: func(words []string, args store.Named) string {
+		args["words"] = queryOf(words)
+		return `p.words @@ @words::tsquery`
+	},
+	PropertiesWithWords: `properties AS p`,
+	ListSettings:        `SELECT ` + listSettings,
+	Indexed:             func(string) string { return `` },
+	Unlimited:           ` OFFSET 0`,
 	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, 0::bigint AS entry, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,
@@ -48,6 +58,10 @@ var dialect = &store.Dialect{
 	AuditOldestFirst: ` ORDER BY at, source, entry, redemption`,
 	AuditNewestFirst: ` ORDER BY at DESC, source DESC, entry DESC, redemption DESC`,
 }
+
+// propertyPriceKey is api.Price.SortKey, exactly as in the indexes.
+const propertyPriceKey = `((lpad((strpos(p.price_pw || '.', '.') - 1)::text, 2, '0')
+	|| CASE WHEN strpos(p.price_pw, '.') = 0 THEN p.price_pw ELSE rtrim(rtrim(p.price_pw, '0'), '.') END) COLLATE "C")`
 
 // lockSigningKeys allows reads. It locks the table, because two replicas could add a key at once, and there is no row to lock yet.
 const lockSigningKeys = `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
