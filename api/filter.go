@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -38,6 +39,7 @@ type FilterField[F any] struct {
 	Label, Hint string // in a form; "" for a field that forms do not have
 	IsSwitch    bool   // takes true and false alone
 	isSeparate  bool   // is read from a URL without regard to other fields
+	needsValue  string // what is wrong with an empty one in a URL; "" where that asks for nothing
 
 	Get func(F) string                    // "" where nothing is asked for
 	Set func(*F, string) (problem string) // of "" it asks for nothing
@@ -93,7 +95,7 @@ func textFilter[F any](name, flag, label, hint, usage string, of func(*F) *strin
 // switchFilter is a field that is true or false.
 func switchFilter[F any](name, flag, usage string, of func(*F) *bool) FilterField[F] {
 	return FilterField[F]{
-		Name: name, Flag: flag, Usage: usage, IsSwitch: true, isSeparate: true,
+		Name: name, Flag: flag, Usage: usage, IsSwitch: true, isSeparate: true, needsValue: "must be true or false",
 		Get: func(f F) string {
 			if !*of(&f) {
 				return ""
@@ -127,8 +129,8 @@ func readFilter[F any](p *Parameters, fields []FilterField[F], f *F) {
 		text, given := p.Given(field.Name)
 		switch {
 		case !given || !field.isSeparate:
-		case field.IsSwitch && text == "":
-			p.Fields.Add(field.Name, "must be true or false")
+		case text == "" && field.needsValue != "":
+			p.Fields.Add(field.Name, "%s", field.needsValue)
 		default:
 			p.Fields.check(field.Name, field.Set(f, text))
 		}
@@ -361,7 +363,7 @@ var PropertyFilterFields = []FilterField[PropertyFilter]{
 // valueFilter is a field with a value that parse reads.
 func valueFilter[F, T any](name, flag, usage string, parse func(Value, *T) string, of func(*F) **T) FilterField[F] {
 	return FilterField[F]{
-		Name: name, Flag: flag, Usage: usage, isSeparate: true,
+		Name: name, Flag: flag, Usage: usage, isSeparate: true, needsValue: "must have a value",
 		Get: func(f F) string {
 			if *of(&f) == nil {
 				return ""
@@ -369,8 +371,7 @@ func valueFilter[F, T any](name, flag, usage string, parse func(Value, *T) strin
 			return fmt.Sprint(**of(&f))
 		},
 		Set: func(f *F, text string) (problem string) {
-			*of(f) = nil
-			if text = strings.TrimSpace(text); text == "" {
+			if *of(f) = nil; text == "" {
 				return ""
 			}
 			var value T
@@ -383,11 +384,14 @@ func valueFilter[F, T any](name, flag, usage string, parse func(Value, *T) strin
 	}
 }
 
+// bedrooms reads a number as other parameters have them: only digits.
 func bedrooms(v Value, into *int) string {
-	if problem := v.rooms(into); problem != "" {
-		return problem
+	n, err := strconv.Atoi(v.raw) // of a number out of its range it returns the nearest
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return "must be a whole number"
 	}
-	return roomsRule(*into)
+	*into = n
+	return roomsRule(n)
 }
 
 // Problem returns the name of a parameter that contradicts another one, and what is wrong with it, or "".
