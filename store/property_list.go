@@ -44,11 +44,11 @@ func CheckPropertyCursor(c *Cursor) error {
 	return nil
 }
 
-// A listing is found in one of three ways, whichever is short: it is among the first listings of the order, or among the few that one
-// filter has, or matches are so many that there is one among every few hundred listings of the order.
+// A page is found in one of three ways, whichever is short: among the few listings that one filter has, or among the first listings of the
+// order, or else matches are so many that there is one among every few hundred listings of the order.
 const (
-	lookedAtFirst = 5000
-	fewProperties = 2000
+	lookedAtFirst = 2000
+	fewProperties = 1000
 
 	// maxBedroomNumbers is into how many lists one is divided, by the number of bedrooms. Beyond, it is not.
 	maxBedroomNumbers = 50
@@ -196,19 +196,22 @@ func (o Operations) listProperties(q Querier, query PropertyQuery) (list List[ap
 		}
 	}
 	s := o.newPropertySearch(q, query)
-	if list.Total, list.IsMore, err = s.count(); err != nil || list.Total == 0 {
+	found, err := s.count()
+	if err != nil {
 		return list, err
 	}
+	list.Total, list.IsMore = int64(min(len(found), MaxCounted)), len(found) > MaxCounted
 	per, skip := int64(query.Window.PerPage), query.Window.Offset()
 	if query.After != nil {
 		skip = 0
 	}
-	if !list.IsMore && skip >= list.Total {
-		return list, nil
-	}
-	found, err := s.find(skip + per + 1)
-	if err != nil {
-		return list, err
+	if list.IsMore {
+		if found, err = s.find(skip + per + 1); err != nil {
+			return list, err
+		}
+	} else {
+		found = slices.DeleteFunc(found, func(l listedProperty) bool { return !s.follows(l) })
+		s.arrange(found)
 	}
 	found = found[min(skip, int64(len(found))):]
 	if int64(len(found)) > per {
@@ -243,8 +246,8 @@ func (s propertySearch) read(found []listedProperty) ([]api.Property, error) {
 	return items, nil
 }
 
-// count counts the matches, at most MaxCounted of them, in the order that takes the least.
-func (s propertySearch) count() (total int64, isMore bool, err error) {
+// count returns all matches, or of more than MaxCounted one more, in the order that takes the least.
+func (s propertySearch) count() ([]listedProperty, error) {
 	s.after, s.anyOrder, s.sort = nil, true, api.SortKey{Field: "propertyId"}
 	switch {
 	case s.asksFor(inPrices):
@@ -252,8 +255,7 @@ func (s propertySearch) count() (total int64, isMore bool, err error) {
 	case s.asksFor(inBedrooms):
 		s.sort.Field = "bedrooms"
 	}
-	found, err := s.find(MaxCounted + 1)
-	return int64(min(len(found), MaxCounted)), len(found) > MaxCounted, err
+	return s.find(MaxCounted + 1)
 }
 
 // find returns the first matches after the cursor, in the order of the list.
@@ -266,13 +268,14 @@ func (s propertySearch) find(take int64) (found []listedProperty, err error) {
 		return s.findDivided(numbers, take)
 	}
 	hasAll := !slices.ContainsFunc(s.conditions, func(c propertyCondition) bool { return s.isUnordered(c.on) })
-	found, isWhole, err := s.walk(take, ` LIMIT @looked_at`)
-	if err != nil || hasAll || isWhole {
-		return found, err
-	}
-	for _, c := range s.conditions {
-		if c.on == ofNumber {
+	for _, c := range s.conditions { // words are the last ones: to look up many takes long
+		if c.on == ofNumber || hasAll {
 			continue
+		}
+		if c.on == inWords {
+			if found, isWhole, err := s.walk(take, ` LIMIT @looked_at`); err != nil || isWhole {
+				return found, err
+			}
 		}
 		if s.anyOrder && len(s.conditions) == 1 {
 			return s.collect(c, take)
@@ -372,20 +375,38 @@ func (s propertySearch) collect(c propertyCondition, take int64) ([]listedProper
 }
 
 // arrange sorts as the list is sorted.
-func (s propertySearch) arrange(found []listedProperty) {
-	slices.SortFunc(found, func(a, b listedProperty) int {
-		order := cmp.Compare(a.id, b.id)
-		switch s.sort.Field {
-		case "price_pw":
-			order = cmp.Or(strings.Compare(a.price, b.price), order)
-		case "bedrooms":
-			order = cmp.Or(cmp.Compare(a.bedrooms, b.bedrooms), order)
+func (s propertySearch) arrange(found []listedProperty) { slices.SortFunc(found, s.compare) }
+
+func (s propertySearch) compare(a, b listedProperty) int {
+	order := cmp.Compare(a.id, b.id)
+	switch s.sort.Field {
+	case "price_pw":
+		order = cmp.Or(strings.Compare(a.price, b.price), order)
+	case "bedrooms":
+		order = cmp.Or(cmp.Compare(a.bedrooms, b.bedrooms), order)
+	}
+	if s.sort.Desc {
+		return -order
+	}
+	return order
+}
+
+// follows tells whether a listing comes after the cursor, if there is one.
+func (s propertySearch) follows(l listedProperty) bool {
+	if s.after == nil {
+		return true
+	}
+	var last listedProperty
+	last.id, _ = strconv.ParseInt(s.after.ID, 10, 64) // checked by CheckPropertyCursor
+	for _, value := range s.after.Values {
+		switch value := value.(type) {
+		case string:
+			last.price = value
+		case int64:
+			last.bedrooms = value
 		}
-		if s.sort.Desc {
-			return -order
-		}
-		return order
-	})
+	}
+	return s.compare(l, last) > 0
 }
 
 // bedroomNumbers returns the numbers of bedrooms of all listings, or of those that are asked for, in the order of the list. The list is divided
