@@ -278,14 +278,14 @@ func (s propertySearch) find(take int64) (found []listedProperty, err error) {
 			}
 		}
 		if s.anyOrder && len(s.conditions) == 1 {
-			return s.collect(c, take)
+			return s.collect(c, take, take)
 		}
 		few, err := s.isFew(c)
 		if err != nil {
 			return nil, err
 		}
 		if few {
-			return s.collect(c, math.MaxInt64)
+			return s.collect(c, take, math.MaxInt64)
 		}
 	}
 	found, _, err = s.walk(take, s.Unlimited)
@@ -365,13 +365,13 @@ func (s propertySearch) isFew(c propertyCondition) (bool, error) {
 	return there <= fewProperties, err
 }
 
-// collect reads the listings of a condition, and sorts those that match.
-func (s propertySearch) collect(c propertyCondition, take int64) ([]listedProperty, error) {
-	s.args["take"] = take
+// collect reads the listings of a condition, at most most that match, sorts them, and returns the first.
+func (s propertySearch) collect(c propertyCondition, take, most int64) ([]listedProperty, error) {
+	s.args["take"] = most
 	found, err := s.listed(`(SELECT p.* FROM ` + s.of(c) + s.Unlimited + `) AS p WHERE ` +
 		s.where(func(propertyKey) bool { return true }, `(`+strings.Join(s.ranges(), ` OR `)+`)`) + ` LIMIT @take`)
 	s.arrange(found)
-	return found, err
+	return found[:min(take, int64(len(found)))], err
 }
 
 // arrange sorts as the list is sorted.

@@ -42,7 +42,7 @@ var propertyListTests = []test{
 		for i := range records {
 			p := &records[i]
 			if i >= many-late { // too many to be collected, and too late to be among the first
-				p.Title, p.PricePW, p.Bedrooms, p.City, p.Owner = "late", price(f, fmt.Sprint(10000+i/5)), 4+i%3, "Late", "none"
+				p.Title, p.PricePW, p.Bedrooms, p.City, p.Owner = "late", price(f, fmt.Sprint(10000+i/5)), 4+max(i%10-7, 0), "Late", "none"
 			}
 			if i >= many-20 {
 				p.Description = "rare"
