@@ -58,6 +58,7 @@ const (
 type propertySearch struct {
 	*Dialect
 	q          Querier
+	filter     api.PropertyFilter
 	sort       api.SortKey
 	after      *Cursor
 	anyOrder   bool // of what is found
@@ -85,7 +86,7 @@ const (
 )
 
 func (o Operations) newPropertySearch(q Querier, query PropertyQuery) propertySearch {
-	s := propertySearch{Dialect: o.db.Dialect, q: q, sort: api.SortKey{Field: "propertyId"}, after: query.After, args: Named{}}
+	s := propertySearch{Dialect: o.db.Dialect, q: q, filter: query.PropertyFilter, sort: api.SortKey{Field: "propertyId"}, after: query.After, args: Named{}}
 	if len(query.Sort) > 0 {
 		s.sort = query.Sort[0]
 	}
@@ -205,6 +206,9 @@ func (o Operations) listProperties(q Querier, query PropertyQuery) (list List[ap
 	if query.After != nil {
 		skip = 0
 	}
+	if list.IsMore && s.isAfterAll() {
+		return list, nil
+	}
 	if list.IsMore {
 		if found, err = s.find(skip + per + 1); err != nil {
 			return list, err
@@ -303,7 +307,7 @@ func (s propertySearch) listed(text string) ([]listedProperty, error) {
 func (s propertySearch) ranges() []string {
 	parts := s.PropertyOrder.Ranges([]api.SortKey{s.sort}, s.after, s.args)
 	if s.after != nil {
-		s.args["after_id"], _ = strconv.ParseInt(s.after.ID, 10, 64) // checked by CheckPropertyCursor
+		s.args["after_id"] = s.last().id
 	}
 	return parts
 }
@@ -393,20 +397,50 @@ func (s propertySearch) compare(a, b listedProperty) int {
 
 // follows tells whether a listing comes after the cursor, if there is one.
 func (s propertySearch) follows(l listedProperty) bool {
-	if s.after == nil {
-		return true
-	}
-	var last listedProperty
-	last.id, _ = strconv.ParseInt(s.after.ID, 10, 64) // checked by CheckPropertyCursor
+	return s.after == nil || s.compare(l, s.last()) > 0
+}
+
+// last is the listing of the cursor.
+func (s propertySearch) last() (l listedProperty) {
+	l.id, _ = strconv.ParseInt(s.after.ID, 10, 64) // checked by CheckPropertyCursor
 	for _, value := range s.after.Values {
 		switch value := value.(type) {
 		case string:
-			last.price = value
+			l.price = value
 		case int64:
-			last.bedrooms = value
+			l.bedrooms = value
 		}
 	}
-	return s.compare(l, last) > 0
+	return l
+}
+
+// isAfterAll tells whether the cursor is behind all that the filter of its field lets through, and forgets a cursor before all: PostgreSQL would
+// read the listings of its id in vain. The listing may have changed since.
+func (s *propertySearch) isAfterAll() bool {
+	if s.after == nil || s.sort.Field == "propertyId" {
+		return false
+	}
+	low, high := listedProperty{id: math.MinInt64, bedrooms: math.MinInt64}, listedProperty{id: math.MaxInt64, bedrooms: math.MaxInt64, price: "~"}
+	if s.filter.MinPrice != nil {
+		low.price = s.filter.MinPrice.SortKey()
+	}
+	if s.filter.MaxPrice != nil {
+		high.price = s.filter.MaxPrice.SortKey()
+	}
+	if s.filter.MinBedrooms != nil {
+		low.bedrooms = int64(*s.filter.MinBedrooms)
+	}
+	if s.filter.MaxBedrooms != nil {
+		high.bedrooms = int64(*s.filter.MaxBedrooms)
+	}
+	if s.sort.Desc {
+		low, high = high, low
+	}
+	last := s.last()
+	if s.compare(last, low) < 0 {
+		s.after = nil
+	}
+	return s.compare(last, high) > 0
 }
 
 // bedroomNumbers returns the numbers of bedrooms of all listings, or of those that are asked for, in the order of the list. The list is divided

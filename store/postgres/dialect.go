@@ -35,7 +35,7 @@ var dialect = &store.Dialect{
 		return `p.words @@ @words::tsquery`
 	},
 	PropertiesWithWords: `properties AS p`,
-	ListSettings:        `SELECT ` + listSettings,
+	ListSettings:        `SELECT concat(` + listSettings + `, set_config('enable_sort', 'off', true))`, // an index has each order, and all is not read
 	Indexed:             func(string) string { return `` },
 	Unlimited:           ` OFFSET 0`,
 	AuditRedemptions: store.AuditSource{

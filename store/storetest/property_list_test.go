@@ -37,7 +37,7 @@ var propertyListTests = []test{
 		}
 	}},
 	{"among many properties, a page is found however late its matches come", func(f *fixture) {
-		const many, late = 9000, 2500
+		const many, late = 5000, 2200
 		records := f.manyProperties(many)
 		for i := range records {
 			p := &records[i]
@@ -52,8 +52,8 @@ var propertyListTests = []test{
 		queries := map[string]store.PropertyQuery{}
 		for name, filter := range map[string]api.PropertyFilter{
 			"late": {Query: "late"}, "rare": {Query: "rare"}, "dear": {MinPrice: mustPrice("10000")}, "cheap": {MaxPrice: mustPrice("0.5")}, "large": {MinBedrooms: ptr(4)},
-			"late and dear": {Query: "late", MinPrice: mustPrice("11000")}, "rare and large": {Query: "rare", MinBedrooms: ptr(5)},
-			"dear and large": {MinPrice: mustPrice("11000"), MinBedrooms: ptr(5)}, "a city's dear": {City: "late", MinPrice: mustPrice("11000")},
+			"late and dear": {Query: "late", MinPrice: mustPrice("10700")}, "rare and large": {Query: "rare", MinBedrooms: ptr(5)},
+			"dear and large": {MinPrice: mustPrice("10700"), MinBedrooms: ptr(5)}, "a city's dear": {City: "late", MinPrice: mustPrice("10700")},
 		} {
 			queries[name] = store.PropertyQuery{PropertyFilter: filter}
 		}
@@ -64,6 +64,14 @@ var propertyListTests = []test{
 					want := selectedProperties(f, records, query)
 					for _, from := range []int{len(want) / 2, len(want) - 3} {
 						f.equal(fmt.Sprintf("%s by %s from %d", name, api.FormatSort(query.Sort), from), f.propertiesAfter(query, want[from-1], records), want[from:min(from+7, len(want))])
+					}
+					all, matches := selectedProperties(f, records, store.PropertyQuery{Sort: query.Sort}), map[string]bool{}
+					for _, id := range want {
+						matches[id] = true
+					}
+					for _, from := range []int{100, many - 100} { // wherever the filter's own begin
+						after := slices.DeleteFunc(slices.Clone(all[from:]), func(id string) bool { return !matches[id] })
+						f.equal(fmt.Sprintf("%s by %s after any %d", name, api.FormatSort(query.Sort), from), f.propertiesAfter(query, all[from-1], records), after[:min(7, len(after))])
 					}
 					query.Window, query.After = store.Window{Page: 2, PerPage: 7}, nil
 					f.equal(name+" on page 2 by "+api.FormatSort(query.Sort), idsOf(must(f.ListProperties(f.ctx, query))(f).Items), want[min(7, len(want)):min(14, len(want))])
