@@ -22,6 +22,7 @@ type Scope string
 const (
 	ScopePerksRead          Scope = "perks:read"
 	ScopePerksRedeem        Scope = "perks:redeem"
+	ScopePropertiesCreate   Scope = "properties:create" // add listings, and list the client's own
 	ScopePropertiesRead     Scope = "properties:read"
 	ScopePropertiesWrite    Scope = "properties:write"
 	ScopeRedemptionsDecide  Scope = "redemptions:decide"   // approve and reject those that the client may read
@@ -32,7 +33,7 @@ const (
 
 // AllScopes returns every scope, in the order used everywhere.
 func AllScopes() Scopes {
-	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePropertiesRead, ScopePropertiesWrite,
+	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePropertiesCreate, ScopePropertiesRead, ScopePropertiesWrite,
 		ScopeRedemptionsDecide, ScopeRedemptionsRead, ScopeRedemptionsReadAll, ScopeRedemptionsVoid}
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -38,6 +39,7 @@ type FilterField[F any] struct {
 	Label, Hint string // in a form; "" for a field that forms do not have
 	IsSwitch    bool   // takes true and false alone
 	isSeparate  bool   // is read from a URL without regard to other fields
+	needsValue  string // what is wrong with an empty one in a URL; "" where that asks for nothing
 
 	Get func(F) string                    // "" where nothing is asked for
 	Set func(*F, string) (problem string) // of "" it asks for nothing
@@ -93,7 +95,7 @@ func textFilter[F any](name, flag, label, hint, usage string, of func(*F) *strin
 // switchFilter is a field that is true or false.
 func switchFilter[F any](name, flag, usage string, of func(*F) *bool) FilterField[F] {
 	return FilterField[F]{
-		Name: name, Flag: flag, Usage: usage, IsSwitch: true, isSeparate: true,
+		Name: name, Flag: flag, Usage: usage, IsSwitch: true, isSeparate: true, needsValue: "must be true or false",
 		Get: func(f F) string {
 			if !*of(&f) {
 				return ""
@@ -127,8 +129,8 @@ func readFilter[F any](p *Parameters, fields []FilterField[F], f *F) {
 		text, given := p.Given(field.Name)
 		switch {
 		case !given || !field.isSeparate:
-		case field.IsSwitch && text == "":
-			p.Fields.Add(field.Name, "must be true or false")
+		case text == "" && field.needsValue != "":
+			p.Fields.Add(field.Name, "%s", field.needsValue)
 		default:
 			p.Fields.check(field.Name, field.Set(f, text))
 		}
@@ -334,5 +336,81 @@ func (p *Parameters) RedemptionFilter() (f RedemptionFilter) {
 	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
 		p.Fields.Add("until", "must be later than since")
 	}
+	return f
+}
+
+// PropertyFilter selects listings. The zero value selects all.
+type PropertyFilter struct {
+	Query                    string // words, each the beginning of one in title, description, address, city or postcode
+	City                     string // without regard to case
+	MinPrice, MaxPrice       *Price // for a week, both included
+	MinBedrooms, MaxBedrooms *int   // both included
+	Own                      bool   // only those of the caller
+}
+
+// PropertyFilterFields is every field.
+var PropertyFilterFields = []FilterField[PropertyFilter]{
+	textFilter("q", "query", "Words", "(start of words)",
+		"only listings where each of these `words` starts a word of the title, description, address, city or postcode", func(f *PropertyFilter) *string { return &f.Query }),
+	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PropertyFilter) *string { return &f.City }),
+	valueFilter("min_price", "min-price", "only listings that cost at least this `price` for a week, such as 120.50", Value.price, func(f *PropertyFilter) **Price { return &f.MinPrice }),
+	valueFilter("max_price", "max-price", "only listings that cost at most this `price` for a week", Value.price, func(f *PropertyFilter) **Price { return &f.MaxPrice }),
+	valueFilter("min_bedrooms", "min-bedrooms", "only listings with at least this `number` of bedrooms", bedrooms, func(f *PropertyFilter) **int { return &f.MinBedrooms }),
+	valueFilter("max_bedrooms", "max-bedrooms", "only listings with at most this `number` of bedrooms", bedrooms, func(f *PropertyFilter) **int { return &f.MaxBedrooms }),
+	switchFilter("own", "own", "only listings of the client that asks", func(f *PropertyFilter) *bool { return &f.Own }),
+}
+
+// valueFilter is a field with a value that parse reads.
+func valueFilter[F, T any](name, flag, usage string, parse func(Value, *T) string, of func(*F) **T) FilterField[F] {
+	return FilterField[F]{
+		Name: name, Flag: flag, Usage: usage, isSeparate: true, needsValue: "must have a value",
+		Get: func(f F) string {
+			if *of(&f) == nil {
+				return ""
+			}
+			return fmt.Sprint(**of(&f))
+		},
+		Set: func(f *F, text string) (problem string) {
+			if *of(f) = nil; text == "" {
+				return ""
+			}
+			var value T
+			if problem := parse(TextValue(text), &value); problem != "" {
+				return problem
+			}
+			*of(f) = &value
+			return ""
+		},
+	}
+}
+
+// bedrooms reads a number as other parameters have them: only digits.
+func bedrooms(v Value, into *int) string {
+	n, err := strconv.Atoi(v.raw) // of a number out of its range it returns the nearest
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return "must be a whole number"
+	}
+	*into = n
+	return roomsRule(n)
+}
+
+// Problem returns the name of a parameter that contradicts another one, and what is wrong with it, or "".
+func (f PropertyFilter) Problem() (name, problem string) {
+	switch {
+	case f.MinPrice != nil && f.MaxPrice != nil && f.MinPrice.SortKey() > f.MaxPrice.SortKey():
+		return "max_price", "must not be below min_price"
+	case f.MinBedrooms != nil && f.MaxBedrooms != nil && *f.MinBedrooms > *f.MaxBedrooms:
+		return "max_bedrooms", "must not be below min_bedrooms"
+	}
+	return "", ""
+}
+
+// Values returns the filter as URL parameters. Equal filters have equal values.
+func (f PropertyFilter) Values() url.Values { return filterValues(PropertyFilterFields, f) }
+
+// PropertyFilter reads the parameters that select listings.
+func (p *Parameters) PropertyFilter() (f PropertyFilter) {
+	readFilter(p, PropertyFilterFields, &f)
+	p.Fields.check(f.Problem())
 	return f
 }

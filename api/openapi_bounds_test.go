@@ -105,10 +105,20 @@ func TestDescribedLengthsMatchRules(t *testing.T) {
 		{"PropertyPatch", "city", maxShortText},
 		{"PropertyPatch", "postcode", maxShortText},
 		{"PropertyPatchForm", "title", maxTitle},
+		{"NewProperty", "title", maxTitle},
+		{"NewPropertyForm", "title", maxTitle},
 		{"PropertyPatchForm", "description", maxLongText},
+		{"NewProperty", "description", maxLongText},
+		{"NewPropertyForm", "description", maxLongText},
 		{"PropertyPatchForm", "address", maxAddress},
+		{"NewProperty", "address", maxAddress},
+		{"NewPropertyForm", "address", maxAddress},
 		{"PropertyPatchForm", "city", maxShortText},
+		{"NewProperty", "city", maxShortText},
+		{"NewPropertyForm", "city", maxShortText},
 		{"PropertyPatchForm", "postcode", maxShortText},
+		{"NewProperty", "postcode", maxShortText},
+		{"NewPropertyForm", "postcode", maxShortText},
 	} {
 		most := property(t, c.schema, c.property).MaxLength
 		if most == nil || *most != uint64(c.longest) {
@@ -145,7 +155,7 @@ func TestDescribedValuesMatchRules(t *testing.T) {
 			t.Errorf("the id of a %s is %s, want %s", name, got, perkID())
 		}
 	}
-	for _, name := range []string{"Property", "PropertyPatch", "PropertyPatchForm"} {
+	for _, name := range []string{"Property", "PropertyPatch", "PropertyPatchForm", "NewProperty", "NewPropertyForm"} {
 		for _, rooms := range []string{"bedrooms", "bathrooms"} {
 			if s := property(t, name, rooms); *s.Min != 0 || *s.Max != maxRooms || !s.Type.Is("integer") {
 				t.Errorf("%s.%s is a %v from %v to %v", name, rooms, s.Type, *s.Min, *s.Max)
@@ -153,7 +163,7 @@ func TestDescribedValuesMatchRules(t *testing.T) {
 		}
 	}
 	for field, rule := range map[string]func(float64) string{"lat": LatRule, "lng": LngRule} {
-		for _, name := range []string{"Property", "PropertyPatch"} {
+		for _, name := range []string{"Property", "PropertyPatch", "NewProperty"} {
 			s := property(t, name, field)
 			if rule(*s.Min) != "" || rule(*s.Min-1e-9) == "" || rule(*s.Max) != "" || rule(*s.Max+1e-9) == "" {
 				t.Errorf("%s.%s is from %v to %v", name, field, *s.Min, *s.Max)

@@ -89,6 +89,15 @@ func (p *Parameters) Sort(byDefault string, allowed []string) []SortKey {
 	return keys
 }
 
+// SortByOne is Sort for a list that is sorted by one field.
+func (p *Parameters) SortByOne(byDefault string, allowed []string) []SortKey {
+	keys := p.Sort(byDefault, allowed)
+	if len(keys) > 1 {
+		p.Fields.Add("sort", "must name one field")
+	}
+	return keys
+}
+
 func (p *Parameters) number(name string) (n float64, given bool) {
 	value, given := p.Given(name)
 	if !given {

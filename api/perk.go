@@ -147,6 +147,9 @@ func RedemptionSortFields() []string {
 // RedemptionRecordSortFields returns the fields that all redemptions can be sorted by.
 func RedemptionRecordSortFields() []string { return []string{"redeemed_at"} }
 
+// PropertySortFields returns the fields that listings can be sorted by, one at a time.
+func PropertySortFields() []string { return []string{"propertyId", "price_pw", "bedrooms"} }
+
 // ParseSort reads comma-separated field names such as "title,-created_at", where "-" means descending. A leading "+" and a
 // trailing comma are accepted. The empty text is no order.
 func ParseSort(text string, allowed []string) ([]SortKey, error) {

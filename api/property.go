@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -197,6 +198,30 @@ func (f PropertyField) isSame(a, b *Property) bool {
 		return withoutLastZeros(a.PricePW) == withoutLastZeros(b.PricePW)
 	}
 	return slices.Equal(f.texts(a), f.texts(b))
+}
+
+// ParseNewProperty reads a listing without its id, which the service chooses. It needs a title and a price; any other field can be absent.
+// The error is as that of ParsePropertyPatch.
+func ParseNewProperty(members []Member) (Property, error) {
+	fields, listing := FieldErrors{}, []Member{}
+	for _, m := range members {
+		if m.Name == "propertyId" {
+			fields.Add(m.Name, "is chosen by the service; leave it out")
+		} else {
+			listing = append(listing, m)
+		}
+	}
+	patch, err := ParsePropertyPatch(listing)
+	var invalid *Error
+	if errors.As(err, &invalid) {
+		maps.Copy(fields, invalid.Fields)
+	}
+	for name, given := range map[string]bool{"title": patch.Title.Set, "price_pw": patch.PricePW.Set} {
+		if !given && len(fields[name]) == 0 {
+			fields.Add(name, "is required")
+		}
+	}
+	return Property{Images: []string{}}.With(patch), fields.Err()
 }
 
 // Validate checks the rules of all fields, the id among them.
@@ -433,6 +458,13 @@ func (p Price) String() string {
 		return "0"
 	}
 	return p.digits
+}
+
+// SortKey returns a text by which prices sort as numbers, byte by byte: that of 120.50 equals that of 120.5. The number of digits before
+// the point comes first.
+func (p Price) SortKey() string {
+	whole, _, _ := strings.Cut(p.String(), ".")
+	return fmt.Sprintf("%02d", len(whole)) + withoutLastZeros(p)
 }
 
 // MarshalJSON writes the digits as a JSON string.

@@ -115,7 +115,12 @@ func TestCompletions(t *testing.T) {
 		"a method of a flag":                      {"api -X pu", []string{"put", inOrder}},
 		"a path":                                  {"api GET _", []string{noFile}},
 		"fields to set":                           {"property update 1 --set ti", []string{"title=", noSpace}},
-		"a property":                              {"property get _", []string{noFile}},
+		"properties":                              {"property get _", []string{"42\tFlat", "43\tHouse", "99\tCastle", inOrder}},
+		"a property by a word of its title":       {"property get cas", []string{"99\tCastle", inOrder}},
+		"own properties":                          {"property delete 42 _", []string{"43\tHouse", inOrder}},
+		"one property to edit":                    {"property edit _", []string{"42\tFlat", "43\tHouse", inOrder}},
+		"cities of properties":                    {"property list --city L", []string{"Leeds", noFile}},
+		"sort keys of properties":                 {"property list --sort=-p", []string{"-propertyId", "-price_pw", inList}},
 		"a user":                                  {"user perks _", []string{noFile}},
 		"a number":                                {"perk list --page _", []string{noFile}},
 		"rows":                                    {"property update --file _", []string{"csv", "tsv", "json", "jsonl", byName}},
@@ -174,7 +179,7 @@ func TestListedValuesMatchTheCommands(t *testing.T) {
 	arguments := map[string]string{
 		"bulk status": "x", "bulk undo": "x --reason y", "perk get": "x", "perk redeem": "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
 		"redemption wait": "x", "redemption reject": "x --reason y", "redemption void": "x --reason y", "profile use": "x", "profile set": "x --protected", "config get": "x", "config set": "x y", "open": "x", "profile delete": "x --yes",
-		"property get": "1", "property update": "1 --title x", "property edit": "1", "property delete": "1 --yes", "completion": "bash",
+		"property get": "1", "property create": "--title x --price-pw 1", "property update": "1 --title x", "property edit": "1", "property delete": "1 --yes", "completion": "bash",
 	}
 	listed := func(message, before string) []string {
 		_, list, _ := strings.Cut(message, before)

@@ -65,6 +65,7 @@ func TestAServerWithoutExtensionsIsSaidToLackThem(t *testing.T) {
 		"redemption approve r": "addresses of redemptions", "redemption reject r --reason x": "addresses of redemptions",
 		"redemption void r --reason x --yes": "addresses of redemptions", "user can u p": "check of eligibility",
 		"events": "events", "events --follow": "events", "events --after x": "events",
+		"property list": "list of properties", "property list --all": "list of properties", "property create --title x --price-pw 1": "creation of properties",
 	} {
 		r := x.run(strings.Fields(command)...)
 		want := "error: This service has no " + lacks + ": the specification does not ask for it, and the service is another one than perksd, or an older version.\n"
@@ -95,6 +96,24 @@ func TestUnknownRedeemOutcomeAdvisesCommands(t *testing.T) {
 	r = x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
 	if r.code != 8 || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, `"code":"outcome_unknown"`) || !strings.Contains(r.err, "--idempotency-key ") {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestUnknownOutcomeOfACreationAdvisesCommands(t *testing.T) {
+	creations := 0
+	loses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "POST" {
+			creations++
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(loses.Close)
+	x := newTerminal(t, map[string]string{session.EnvAPIURL: loses.URL + "/v2", session.EnvToken: "t"})
+	r := x.run("property", "create", "--title", "it's new", "--price-pw", "1", "--timeout", "5s")
+	retry, check := `property create --title 'it'\''s new' --price-pw 1 --idempotency-key `, "property list --own\n"
+	if r.code != 8 || creations != 1 || !strings.Contains(r.err, "may have been carried out") || !strings.Contains(r.err, retry) || !strings.Contains(r.err, check) {
+		t.Errorf("after %d requests: %+v", creations, r)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"example.com/perks/store"
 )
 
-// lossy is a proxy that loses the first redeem: its request or its reply.
+// lossy is a proxy that loses the first redeem or creation: its request or its reply.
 type lossy struct {
 	*servertest.Server
 	to          http.Handler
@@ -51,7 +51,7 @@ func newLossy(t *testing.T) (*lossy, *terminal) {
 
 func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	lost := false
-	if strings.HasSuffix(r.URL.Path, "/redeem") {
+	if strings.HasSuffix(r.URL.Path, "/redeem") || r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/properties") {
 		l.first.Do(func() { lost = true })
 	}
 	if !lost {
@@ -145,5 +145,32 @@ func TestLostRedeemIsNotConfusedWithAnotherClients(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestALostCreationIsRepeatedOnlyUnderAKeyThatCounts loses the request or the reply of a creation.
+func TestALostCreationIsRepeatedOnlyUnderAKeyThatCounts(t *testing.T) {
+	for _, test := range []struct {
+		done, ignoresKeys bool
+		code, made        int
+	}{
+		{done: true, made: 1}, {done: false, made: 1}, {done: true, ignoresKeys: true, code: 8, made: 1}, {ignoresKeys: true, code: 8, made: 0},
+	} {
+		t.Run(fmt.Sprintf("done %t, ignores keys %t", test.done, test.ignoresKeys), func(t *testing.T) {
+			t.Parallel()
+			l, x := newLossy(t)
+			l.done, l.ignoresKeys = test.done, test.ignoresKeys
+			r := x.run("property", "create", "--title", "Flat", "--price-pw", "1")
+			made := 0
+			for _, err := range l.Live.ExportProperties(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				made++
+			}
+			if r.code != test.code || made != test.made || strings.Contains(r.err, "Nothing was created now") || (test.code == 8) != strings.Contains(r.err, "Retry. It can't be created twice:") {
+				t.Errorf("%d were made: %+v", made, r)
+			}
+		})
 	}
 }

@@ -104,6 +104,8 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"perk categories":    {""},
 		"perk redeem":        {"coffee --user alice --dry-run", "coffee --user alice", winners},
 		"user perks":         {"alice", "alice --type redeemed", "bob --type redeemed"},
+		"property list":      {"", "--own --all"},
+		"property create":    {"--title New --price-pw 1 --dry-run", "--title New --price-pw 1"},
 		"property get":       {"42", "42 43"},
 		"property update":    {"42 --title New --dry-run", "42 --title New", rows("prices.csv", "id,price_pw\n42,1.10\n")},
 		"property edit":      {"42 --yes", "42 --yes", "42 --dry-run"},
@@ -117,7 +119,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
-		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "events", "perk redeem", "user perks", "bulk status", "bulk undo", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "completion", "doctor", "tui", "version",
+		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "events", "perk redeem", "user perks", "bulk status", "bulk undo", "property list", "property create", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "completion", "doctor", "tui", "version",
 		"profile set", "profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())

@@ -42,6 +42,9 @@ func (p accessPoint) request(s *servertest.Server, token string, params routePar
 // inSandbox begins the columns of the sandbox.
 const inSandbox = "sandbox "
 
+// ofProperties is the column of what any scope of properties allows.
+const ofProperties = "any scope of properties"
+
 // accessPoints must list every route of the server.
 func accessPoints() []accessPoint {
 	points := []accessPoint{
@@ -49,6 +52,8 @@ func accessPoints() []accessPoint {
 		{"GET /v2/get-property/:propertyId", "properties:read", ""},
 		{"PATCH /v2/update-property/:propertyId", "properties:write", `{"title":"Changed"}`},
 		{"DELETE /v2/delete-property/:propertyId", "properties:write", ""},
+		{"GET /v2/partners/properties", ofProperties, ""},
+		{"POST /v2/partners/properties", "properties:create", `{"title":"New","price_pw":"120.50"}`},
 	}
 	for _, path := range []string{"/livez", "/readyz", "/v2/livez", "/v2/readyz", "/v2/health", "/v2/openapi.json", "/v2/openapi.yaml", "/", "/docs", "/v2/docs", "/v2/docs/", "/docs/", "/docs/:file",
 		"/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/v2"} {

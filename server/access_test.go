@@ -30,7 +30,7 @@ type caller struct {
 
 // liveScopes and sandboxScopes are those that routes require.
 var (
-	liveScopes    = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopePropertiesRead, api.ScopePropertiesWrite, api.ScopeRedemptionsRead, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
+	liveScopes    = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopePropertiesCreate, ofProperties, api.ScopePropertiesRead, api.ScopePropertiesWrite, api.ScopeRedemptionsRead, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
 	sandboxScopes = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
 )
 
@@ -57,7 +57,11 @@ func granted(scopes ...api.Scope) answers {
 	a := answering("401", "403")
 	a[anyScope], a[inSandbox+anyScope] = "in", "in"
 	for _, scope := range scopes {
-		for _, column := range []string{string(scope), inSandbox + string(scope)} {
+		columns := []string{string(scope), inSandbox + string(scope)}
+		if strings.HasPrefix(string(scope), "properties:") {
+			columns = append(columns, ofProperties)
+		}
+		for _, column := range columns {
 			if a[column] != "" {
 				a[column] = "in"
 			}
@@ -155,6 +159,7 @@ func (w *accessFixture) callers() []caller {
 		bearing("no scope", good.with("scope", "").signed(key), granted()),
 		bearing("perks:read", w.scoped(api.ScopePerksRead), granted(api.ScopePerksRead)),
 		bearing("perks:redeem", w.scoped(api.ScopePerksRedeem), granted(api.ScopePerksRedeem)),
+		bearing("properties:create", w.scoped(api.ScopePropertiesCreate), granted(api.ScopePropertiesCreate)),
 		bearing("properties:read", w.scoped(api.ScopePropertiesRead), granted(api.ScopePropertiesRead)),
 		bearing("properties:write", w.scoped(api.ScopePropertiesWrite), granted(api.ScopePropertiesWrite)),
 		bearing("redemptions:read", w.scoped(api.ScopeRedemptionsRead), granted(api.ScopeRedemptionsRead)),
@@ -163,6 +168,7 @@ func (w *accessFixture) callers() []caller {
 		bearing("redemptions:read-all", w.scoped(api.ScopeRedemptionsReadAll), granted()),
 		bearing("all but perks:read", w.allBut(api.ScopePerksRead), granted(allBut(api.ScopePerksRead)...)),
 		bearing("all but perks:redeem", w.allBut(api.ScopePerksRedeem), granted(allBut(api.ScopePerksRedeem)...)),
+		bearing("all but properties:create", w.allBut(api.ScopePropertiesCreate), granted(allBut(api.ScopePropertiesCreate)...)),
 		bearing("all but properties:read", w.allBut(api.ScopePropertiesRead), granted(allBut(api.ScopePropertiesRead)...)),
 		bearing("all but properties:write", w.allBut(api.ScopePropertiesWrite), granted(allBut(api.ScopePropertiesWrite)...)),
 		bearing("another owner", w.other, granted(api.AllScopes()...).but("403", api.ScopePropertiesWrite)),
@@ -415,6 +421,7 @@ type accepted struct {
 // checkRecords compares the database with the accepted requests.
 func (w *accessFixture) checkRecords() {
 	w.t.Helper()
+	created := 0
 	deleted, changed, redeemed, decided := map[int64]bool{}, map[int64]bool{}, map[string]bool{}, map[string]bool{}
 	for _, d := range w.done {
 		switch {
@@ -422,6 +429,8 @@ func (w *accessFixture) checkRecords() {
 			deleted[int64(d.number)] = true
 		case strings.HasPrefix(d.point.route, "PATCH "):
 			changed[int64(d.number)] = true
+		case d.point.route == "POST /v2/partners/properties":
+			created++
 		case strings.HasSuffix(d.point.route, "/redeem"):
 			redeemed[userNumber(d.number)] = true
 		case strings.HasSuffix(d.point.route, "/approve"), strings.HasSuffix(d.point.route, "/reject"):
@@ -430,7 +439,7 @@ func (w *accessFixture) checkRecords() {
 			decided[fmt.Sprintf("approved-%d", d.number)] = true
 		}
 	}
-	left := len(deleted)
+	left := len(deleted) - created
 	for property, err := range w.server.Live.ExportProperties(w.t.Context()) {
 		if err != nil {
 			w.t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,9 +26,9 @@ func callerOf(c echo.Context) Caller {
 // anyScope lets every token in, for an address that shows each caller what its scopes allow.
 const anyScope api.Scope = ""
 
-// authorize requires a valid bearer token (RFC 6750) with the scope, of a client that may use these addresses and is within its rate
-// limit.
-func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
+// authorize requires a valid bearer token (RFC 6750) with the scope, or another that suffices, of a client that may use these addresses and is
+// within its rate limit.
+func (s *service) authorize(scope api.Scope, sandbox bool, others ...api.Scope) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			token, given := bearer(oneAuthorization(c.Request()))
@@ -47,7 +48,7 @@ func (s *service) authorize(scope api.Scope, sandbox bool) echo.MiddlewareFunc {
 				return err
 			}
 			c.Set(callerKey, caller)
-			if scope != anyScope && !caller.Scopes.Has(scope) {
+			if scope != anyScope && !caller.Scopes.Has(scope) && !slices.ContainsFunc(others, caller.Scopes.Has) {
 				s.metrics.refusals.WithLabelValues(tokenLacksScope).Inc()
 				err := api.Errorf(api.CodeInsufficientScope, "The access token lacks the scope %s.", scope)
 				return challenge(err, "Bearer realm=%q, error=%q, scope=%q", realm, "insufficient_scope", scope)

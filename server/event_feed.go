@@ -75,6 +75,7 @@ var eventTypes = map[string]api.EventType{
 	store.ActionApprove:          api.EventRedemptionApproved,
 	store.ActionReject:           api.EventRedemptionRejected,
 	store.ActionVoid:             api.EventRedemptionVoided,
+	store.ActionCreateProperty:   api.EventPropertyCreated,
 	store.ActionRestoreProperty:  api.EventPropertyCreated,
 	store.ActionUpdateProperty:   api.EventPropertyChanged,
 	store.ActionDeleteProperty:   api.EventPropertyDeleted,
@@ -123,7 +124,7 @@ func (e feedEvent) maySee(caller Caller) bool {
 	case e.Redemption != nil:
 		return can(api.ScopeRedemptionsRead) && (can(api.ScopeRedemptionsReadAll) || e.client == caller.ClientID)
 	case e.Property != nil:
-		return can(api.ScopePropertiesRead) || can(api.ScopePropertiesWrite) && e.client == caller.ClientID
+		return can(api.ScopePropertiesRead) || (can(api.ScopePropertiesWrite) || can(api.ScopePropertiesCreate)) && e.client == caller.ClientID
 	case e.Type == api.EventPropertiesImported:
 		return can(api.ScopePropertiesRead)
 	}

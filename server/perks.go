@@ -79,9 +79,7 @@ func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID str
 	if err := q.Fields.Err(); err != nil {
 		return err
 	}
-	if key := c.Request().Header.Get(idempotencyHeader); key != "" && api.IdempotencyKeyRule(key) == "" {
-		c.Response().Header().Set(idempotencyHeader, key) // tells a client that lost a reply that keys are supported
-	}
+	repeatKey(c)
 	records, err := withUserID(h.service, userID, func(userID string, anyUser bool) (store.List[api.RedemptionRecord], error) {
 		redemptions.UserID, redemptions.AnyUser = userID, anyUser
 		return h.store.ListRedemptions(c.Request().Context(), redemptions)
@@ -189,12 +187,9 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 	if err != nil {
 		return result, err
 	}
-	key, err := idempotencyKey(c.Request().Header, perkID, request)
+	key, err := idempotencyKey(c, func() ([32]byte, error) { return fingerprintOf(perkID, request) })
 	if err != nil {
 		return result, err
-	}
-	if key != nil {
-		c.Response().Header().Set(idempotencyHeader, key.Key) // tells the caller that keys are supported, whatever the result
 	}
 	attempt := store.RedeemAttempt{ID: h.config.NewID(), ClientID: callerOf(c).ClientID, Metadata: request.Metadata, At: h.now(), Key: key}
 	return withPerkID(perkID, func(id string) (store.RedeemResult, error) {
@@ -206,8 +201,10 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 	})
 }
 
-func idempotencyKey(header http.Header, perkID string, request api.RedeemRequest) (*store.IdempotencyKey, error) {
-	values := header.Values(idempotencyHeader)
+// idempotencyKey returns the key of a request, or nil without one. The response repeats it, whatever the result: that tells the caller that keys
+// are supported.
+func idempotencyKey(c echo.Context, fingerprint func() ([32]byte, error)) (*store.IdempotencyKey, error) {
+	values := c.Request().Header.Values(idempotencyHeader)
 	switch {
 	case len(values) == 0:
 		return nil, nil
@@ -221,8 +218,18 @@ func idempotencyKey(header http.Header, perkID string, request api.RedeemRequest
 		fields.Add(idempotencyHeader, "%s", problem)
 		return nil, fields.Err()
 	}
-	fingerprint, err := fingerprintOf(perkID, request)
-	return &store.IdempotencyKey{Key: values[0], Fingerprint: fingerprint}, err
+	print, err := fingerprint()
+	if err == nil {
+		c.Response().Header().Set(idempotencyHeader, values[0])
+	}
+	return &store.IdempotencyKey{Key: values[0], Fingerprint: print}, err
+}
+
+// repeatKey tells a client that lost a reply, and asks for a list under a key, that keys are supported.
+func repeatKey(c echo.Context) {
+	if key := c.Request().Header.Get(idempotencyHeader); key != "" && api.IdempotencyKeyRule(key) == "" {
+		c.Response().Header().Set(idempotencyHeader, key)
+	}
 }
 
 // badHeader responds with 400, not 422: the header was sent wrongly, whatever its value.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,6 +25,68 @@ func (s *service) getProperty(c echo.Context) error {
 	return writeCacheable(c, record.Property)
 }
 
+func (s *service) listProperties(c echo.Context) error {
+	q := api.ParseParameters(c.Request().URL.RawQuery)
+	query := propertyQuery(q, callerOf(c))
+	if err := q.Fields.Err(); err != nil {
+		return err
+	}
+	repeatKey(c)
+	list, err := s.config.Live.ListProperties(c.Request().Context(), query)
+	if err != nil {
+		return err
+	}
+	return writePage(s, c, list, query.Window, afterCursor(query.Window, query.Sort, list.Next))
+}
+
+// createProperty creates a listing of the caller.
+func (s *service) createProperty(c echo.Context) error {
+	members, err := propertyMembers(c)
+	if err != nil {
+		return err
+	}
+	property, err := api.ParseNewProperty(members)
+	if err != nil {
+		return err
+	}
+	creation := store.PropertyCreation{Property: property, Owner: callerOf(c).ClientID, At: s.now()}
+	if creation.Key, err = idempotencyKey(c, func() (print [32]byte, err error) {
+		canonical, err := api.EncodeJSON([]any{"property", property})
+		return sha256.Sum256(canonical), err
+	}); err != nil {
+		return err
+	}
+	created, err := s.config.Live.CreateProperty(c.Request().Context(), creation)
+	if err != nil {
+		return err
+	}
+	encoded, err := encode(created.Property)
+	if err != nil {
+		return err
+	}
+	address := s.address(c.Request())
+	address.Path, address.RawPath, address.RawQuery = fmt.Sprintf("%s/get-property/%d", apiPath, created.Property.ID), "", ""
+	header := c.Response().Header()
+	header.Set("Location", address.String())
+	header.Set("ETag", entityTag(encoded))
+	if created.Replayed {
+		header.Set("Idempotent-Replayed", "true")
+	}
+	return c.Blob(http.StatusCreated, echo.MIMEApplicationJSON, encoded)
+}
+
+// propertyMembers reads the fields of a listing, from JSON or a form.
+func propertyMembers(c echo.Context) ([]api.Member, error) {
+	body, mediaType, err := readBody(c, maxBody, mediaJSON, mediaForm)
+	if err != nil {
+		return nil, err
+	}
+	if mediaType == mediaForm && len(body) == 0 { // more likely lost than meant, like an empty JSON body
+		return nil, api.Errorf(api.CodeInvalidJSON, "The body is empty. Send the fields of the property.")
+	}
+	return readMembers(body, mediaType, func(form url.Values) []api.Member { return api.FormListMembers(form, "images") })
+}
+
 // updateProperty checks that the caller is the owner, then the patch, then If-Match (RFC 9110, section 13.2.2), all while nobody else can
 // write the record.
 func (s *service) updateProperty(c echo.Context) error {
@@ -31,14 +94,7 @@ func (s *service) updateProperty(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	body, mediaType, err := readBody(c, maxBody, mediaJSON, mediaForm)
-	if err != nil {
-		return err
-	}
-	if mediaType == mediaForm && len(body) == 0 { // more likely lost than meant, like an empty JSON body
-		return api.Errorf(api.CodeInvalidJSON, "The body is empty. Send the fields to change.")
-	}
-	members, err := readMembers(body, mediaType, func(form url.Values) []api.Member { return api.FormListMembers(form, "images") })
+	members, err := propertyMembers(c)
 	if err != nil {
 		return err
 	}

@@ -52,8 +52,29 @@ func redemptionQuery(p *api.Parameters, caller Caller) store.RedemptionQuery {
 	if query.Own || !caller.Scopes.Has(api.ScopeRedemptionsReadAll) {
 		query.ClientID = caller.ClientID
 	}
-	if query.After = cursorOf(p, query.Sort); query.After == nil && query.UserID == "" && query.Window.Offset() >= store.MaxCounted {
-		p.Fields.Add("page", "begins after the first %d redemptions; follow the Link header there, or narrow the list with since and until", store.MaxCounted)
+	if query.After = cursorOf(p, query.Sort); query.After == nil && query.UserID == "" {
+		checkCounted(p, query.Window, "redemptions; follow the Link header there, or narrow the list with since and until")
+	}
+	return query
+}
+
+// checkCounted refuses a page by its number behind what is counted of a list.
+func checkCounted(p *api.Parameters, window store.Window, what string) {
+	if window.Offset() >= store.MaxCounted {
+		p.Fields.Add("page", "begins after the first %d %s", store.MaxCounted, what)
+	}
+}
+
+// propertyQuery is for the listings that the caller may list.
+func propertyQuery(p *api.Parameters, caller Caller) store.PropertyQuery {
+	query := store.PropertyQuery{PropertyFilter: p.PropertyFilter(), Window: windowOf(p), Sort: p.SortByOne("-propertyId", api.PropertySortFields())}
+	if query.Own || !caller.Scopes.Has(api.ScopePropertiesRead) {
+		query.Owner = caller.ClientID
+	}
+	if query.After = cursorOf(p, query.Sort); query.After == nil {
+		checkCounted(p, query.Window, "properties; follow the Link header there, or narrow the list with filters")
+	} else if err := store.CheckPropertyCursor(query.After); err != nil {
+		p.Fields.Add("after", "%s", err)
 	}
 	return query
 }

@@ -192,6 +192,9 @@ func (s *service) routes() *echo.Echo {
 	e.PATCH(apiPath+"/update-property/:propertyId", s.updateProperty, s.authorize(api.ScopePropertiesWrite, false))
 	e.DELETE(apiPath+"/delete-property/:propertyId", s.deleteProperty, s.authorize(api.ScopePropertiesWrite, false))
 
+	get(e, livePath+"/properties", s.listProperties, s.authorize(api.ScopePropertiesRead, false, api.ScopePropertiesWrite, api.ScopePropertiesCreate))
+	e.POST(livePath+"/properties", s.createProperty, s.authorize(api.ScopePropertiesCreate, false))
+
 	s.perkRoutes(e, livePath, s.config.Live, false)
 	if s.config.Sandbox != nil {
 		s.perkRoutes(e, sandboxPath, s.config.Sandbox, true)

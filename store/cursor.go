@@ -67,7 +67,7 @@ func ParseCursor(text string, keys []api.SortKey) (*Cursor, error) {
 	return c, nil
 }
 
-// cursorValue decodes a value as perkSortValues and redemptionSortValues return it for the field.
+// cursorValue decodes a value as perkSortValues, redemptionSortValues and listedProperty.sortValue return it for the field.
 type cursorValue struct {
 	into  *any
 	field string

@@ -90,6 +90,11 @@ func PropertyExists(id int64) error {
 	return api.Errorf(api.CodeConflict, "Property %d exists; there is nothing to restore.", id)
 }
 
+// NoPropertyID says that no listing can be added, because the highest id is taken.
+func NoPropertyID() error {
+	return api.Errorf(api.CodeConflict, "There is no id left for a new property: the highest one is taken.")
+}
+
 // SigningKeyNotFound says that no signing key has the id.
 func SigningKeyNotFound(id string) error {
 	return api.Errorf(api.CodeNotFound, "There is no signing key %q. List the keys: perksd keys list", id)

@@ -137,13 +137,14 @@ func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
 		return 0, 0, cmp.Or(err, ClientNotFound(owner))
 	}
 	fields := strings.TrimPrefix(PropertyColumns, "id, ")
+	derived := `, new.city_fold, CAST(new.words AS ` + o.db.WordsType + `)`
 	err = Run(tx.Exec,
 		Step{Count: &changed, Text: `
-			UPDATE properties AS old SET (` + fields + `) = (` + Of("new", fields) + `)
+			UPDATE properties AS old SET (` + fields + `, ` + derivedPropertyColumns + `) = (` + Of("new", fields) + derived + `)
 			FROM staged AS new WHERE old.id = new.id AND (` + Of("old", fields) + `) IS DISTINCT FROM (` + Of("new", fields) + `)`},
 		Step{Count: &created, Text: `
-			INSERT INTO properties (` + PropertyColumns + `)
-			SELECT ` + PropertyColumns + ` FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`},
+			INSERT INTO properties (` + PropertyColumns + `, ` + derivedPropertyColumns + `)
+			SELECT ` + PropertyColumns + derived + ` FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`},
 	)
 	return created, changed, err
 }

@@ -91,6 +91,7 @@ var perkSortValues = map[string]func(*api.Perk) any{
 // sortKinds are the kinds of fields that are no texts.
 var sortKinds = map[string]ColumnType{
 	"valid_from": Instant, "valid_to": Instant, "created_at": Instant, "updated_at": Instant, "redeemed_at": Instant, api.SortDistance: Integer,
+	"propertyId": Integer, "bedrooms": Integer,
 }
 
 func orNil[T any](value *T) any {

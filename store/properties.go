@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +32,21 @@ func ScanProperty(r Scanner) (p PropertyRecord, err error) {
 	return p, nil
 }
 
+// derivedPropertyColumns are what lists match and the databases cannot derive.
+const derivedPropertyColumns = `city_fold, words`
+
+// derivedPropertyValues are a listing's values of derivedPropertyColumns. The words are as PostgreSQL writes a tsvector.
+func derivedPropertyValues(p api.Property) []any {
+	words := Words(strings.Join([]string{p.Title, p.Description, p.Address, p.City, p.Postcode}, " "))
+	for i, word := range words {
+		words[i] = `'` + word + `'`
+	}
+	return []any{cityKey(p.City), strings.Join(words, " ")}
+}
+
+// cityKey is by what a listing's city is found. Blanks around it do not count.
+func cityKey(city string) string { return Fold(strings.TrimSpace(city)) }
+
 // PropertyValues are a record's values in the order of PropertyColumns.
 func PropertyValues(p PropertyRecord) []any {
 	return []any{p.ID, p.Owner, p.Title, p.Description, p.Address, p.City, p.Postcode, append([]string{}, p.Images...), p.PricePW.String(),
@@ -38,8 +55,14 @@ func PropertyValues(p PropertyRecord) []any {
 
 const (
 	selectProperty = `SELECT ` + PropertyColumns + ` FROM properties WHERE id = $1`
-	insertProperty = `INSERT INTO properties (` + PropertyColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
+	insertProperty = `INSERT INTO properties (` + PropertyColumns + `, ` + derivedPropertyColumns + `) VALUES ` + storedProperty
+	storedProperty = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
 )
+
+// storedPropertyValues are those of storedProperty.
+func storedPropertyValues(p PropertyRecord) []any {
+	return append(PropertyValues(p), derivedPropertyValues(p.Property)...)
+}
 
 // Of qualifies columns with the name of a table.
 func Of(table, columns string) string {
@@ -54,6 +77,82 @@ func (o Operations) Property(ctx context.Context, id int64) (PropertyRecord, err
 
 func (o Operations) lockProperty(tx Tx, id int64) (PropertyRecord, error) {
 	return OneOr(PropertyNotFound(id), tx, ScanProperty, selectProperty+o.db.LockProperty, id)
+}
+
+func (o Operations) CreateProperty(ctx context.Context, creation PropertyCreation) (created CreatedProperty, err error) {
+	return writeFor(ctx, o, "create a property", func(tx Tx) (created CreatedProperty, err error) {
+		if err := lock(tx, o.db.LockNewProperties); err != nil {
+			return created, err
+		}
+		if creation.Key != nil {
+			if created.Property, err = o.firstReply(tx, creation); !errors.Is(err, ErrNoRow) {
+				created.Replayed = err == nil
+				return created, err
+			}
+		}
+		last, err := One(tx, ScanValue[int64], `
+			SELECT coalesce(max(id), 0) FROM (SELECT max(id) AS id FROM properties UNION ALL SELECT last FROM deleted_properties) AS known`)
+		if err != nil {
+			return created, err
+		}
+		if last == math.MaxInt64 {
+			return created, NoPropertyID()
+		}
+		record := PropertyRecord{Property: creation.Property, Owner: creation.Owner}
+		record.ID = last + 1
+		if creation.Key != nil {
+			if err := keepKey(tx, creation, record.ID); err != nil {
+				return created, err
+			}
+		}
+		if _, err := tx.Exec(insertProperty, storedPropertyValues(record)...); err != nil {
+			return created, err
+		}
+		created.Property = record.Property
+		return created, Audit(tx, creation.At, ClientActor(creation.Owner), ActionCreateProperty, PropertySubject(record.ID), nil, record)
+	})
+}
+
+// firstReply returns the listing as the first request with the creation's key made it, or ErrNoRow. It ignores expired keys.
+func (o Operations) firstReply(tx Tx, creation PropertyCreation) (api.Property, error) {
+	var fingerprint []byte
+	id, err := One(tx, func(r Scanner) (id *int64, err error) { return id, r.Scan(&fingerprint, &id) },
+		`SELECT fingerprint, property_id FROM idempotency_keys WHERE client_id = $1 AND key = $2 AND created_at >= $3`,
+		creation.Owner, creation.Key.Key, creation.At.Add(-IdempotencyKeyLife))
+	if err != nil {
+		return api.Property{}, err
+	}
+	fits, err := creation.Key.Matches(fingerprint)
+	if err != nil {
+		return api.Property{}, err
+	}
+	if !fits || id == nil {
+		return api.Property{}, IdempotencyKeyReused(creation.Key.Key)
+	}
+	var record PropertyRecord
+	encoded, err := OneOr(fmt.Errorf("the audit log lacks the creation of property %d", *id), tx, ScanValue[string], `
+		SELECT after FROM audit WHERE subject = $1 AND action = $2 ORDER BY `+o.db.AuditID+` DESC LIMIT 1`, PropertySubject(*id), ActionCreateProperty)
+	if err != nil {
+		return record.Property, err
+	}
+	if err := json.Unmarshal([]byte(encoded), &record); err != nil {
+		return record.Property, fmt.Errorf("read property %d as it was created: %w", *id, err)
+	}
+	return record.Property, nil
+}
+
+// keepKey replaces an expired key. Another transaction may have just redeemed under the same one.
+func keepKey(tx Tx, creation PropertyCreation, id int64) error {
+	if _, err := tx.Exec(`DELETE FROM idempotency_keys WHERE client_id = $1 AND key = $2 AND created_at < $3`,
+		creation.Owner, creation.Key.Key, creation.At.Add(-IdempotencyKeyLife)); err != nil {
+		return err
+	}
+	kept, err := tx.Exec(`INSERT INTO idempotency_keys (client_id, key, fingerprint, created_at, property_id) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (client_id, key) DO NOTHING`, creation.Owner, creation.Key.Key, creation.Key.Fingerprint[:], creation.At, id)
+	if err == nil && kept == 0 {
+		err = IdempotencyKeyReused(creation.Key.Key)
+	}
+	return err
 }
 
 func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at time.Time, change func(*PropertyRecord) error) error {
@@ -77,8 +176,8 @@ func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at t
 		if bytes.Equal(before, after) {
 			return nil
 		}
-		if _, err := tx.Exec(`UPDATE properties SET (`+PropertyColumns+`) = ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-			WHERE id = $1`, PropertyValues(property)...); err != nil {
+		if _, err := tx.Exec(`UPDATE properties SET (`+PropertyColumns+`, `+derivedPropertyColumns+`) = `+storedProperty+` WHERE id = $1`,
+			storedPropertyValues(property)...); err != nil {
 			return err
 		}
 		return Audit(tx, at, by, ActionUpdateProperty, PropertySubject(id), json.RawMessage(before), json.RawMessage(after))
@@ -122,7 +221,7 @@ func (o Operations) RestoreProperty(ctx context.Context, id int64, by Actor, at 
 		if err := json.Unmarshal([]byte(encoded), &deleted); err != nil {
 			return deleted, fmt.Errorf("read the deleted property %d: %w", id, err)
 		}
-		added, err := tx.Exec(insertProperty+` ON CONFLICT (id) DO NOTHING`, PropertyValues(deleted)...)
+		added, err := tx.Exec(insertProperty+` ON CONFLICT (id) DO NOTHING`, storedPropertyValues(deleted)...)
 		if err != nil {
 			return deleted, err
 		}
@@ -140,9 +239,10 @@ func (o Operations) ExportProperties(ctx context.Context) iter.Seq2[PropertyReco
 var partialProperties = partialKind[PropertyRecord]{
 	kind: PropertyKind, table: `properties`,
 	columns: slices.Concat(rowColumns, columns(Integer, "id"), columns(Text, "owner, title, description, address, city, postcode"),
-		columns(Texts, "images"), columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"), columns(Number, "lat, lng, deposit")),
+		columns(Texts, "images"), columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"), columns(Number, "lat, lng, deposit"),
+		columns(Text, derivedPropertyColumns)),
 	values: func(p PropertyRecord) []any {
-		return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, PropertyValues(p))
+		return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, storedPropertyValues(p))
 	},
 	missing: fmt.Sprintf(`CASE WHEN owner = '' THEN absent ELSE absent & ~%d END`, OwnerField),
 	scan:    ScanProperty,

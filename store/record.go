@@ -50,6 +50,20 @@ type PropertyRecord struct {
 	Row   Row    `json:"-"`
 }
 
+// PropertyCreation is one request to create a listing. The id of Property is ignored.
+type PropertyCreation struct {
+	Property api.Property
+	Owner    string // a client
+	At       time.Time
+	Key      *IdempotencyKey // nil without one
+}
+
+// CreatedProperty is the listing as the first reply showed it, and whether this is a replay of that reply.
+type CreatedProperty struct {
+	Property api.Property
+	Replayed bool
+}
+
 // RedeemAttempt is one request to redeem. The caller chooses the id before the first try, so that a driver that retries after an unknown
 // outcome recognizes its own row.
 type RedeemAttempt struct {
@@ -160,6 +174,7 @@ const (
 	ActionVoid             = "redemption.void"
 	ActionCreateUser       = "user.create"
 	ActionUpdatePerk       = "perk.update"
+	ActionCreateProperty   = "property.create"
 	ActionUpdateProperty   = "property.update"
 	ActionDeleteProperty   = "property.delete"
 	ActionRestoreProperty  = "property.restore"

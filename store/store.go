@@ -72,6 +72,11 @@ type Redemptions interface {
 
 // Properties is the rental listings.
 type Properties interface {
+	// ListProperties returns one page of the matching listings.
+	ListProperties(ctx context.Context, query PropertyQuery) (List[api.Property], error)
+	// CreateProperty adds a listing under a new id, higher than that of every other listing, also of deleted ones. It replays the first reply
+	// to the same idempotency key, or returns IdempotencyKeyReused if its fingerprint differs.
+	CreateProperty(ctx context.Context, creation PropertyCreation) (CreatedProperty, error)
 	// Property returns one listing or PropertyNotFound.
 	Property(ctx context.Context, id int64) (PropertyRecord, error)
 	// UpdateProperty locks the record, calls change with it, and stores the result with an audit entry. An error of change is returned
@@ -227,8 +232,18 @@ func (q PerkQuery) OnlyValid() bool { return !q.IncludeExpired || q.AvailableTo 
 // OnlyStarted tells whether perks that have not started at At are excluded.
 func (q PerkQuery) OnlyStarted() bool { return q.AvailableTo != "" }
 
-// MaxCounted is how many redemptions are counted, unless they are one user's: to count a million of them takes longer than to read a page.
+// MaxCounted is how many listings or redemptions are counted, unless they are one user's: to count a million takes longer than to read a page.
 const MaxCounted = 200
+
+// PropertyQuery says which listings, in which order, and which page of them.
+type PropertyQuery struct {
+	api.PropertyFilter        // Own is ignored
+	Owner              string // only those of this client, unless it is ""
+	// Sort has at most one field of api.PropertySortFields; none is propertyId. Ties are ordered by id, in the same direction.
+	Sort   []api.SortKey
+	Window Window
+	After  *Cursor // as in PerkQuery; CheckPropertyCursor has checked it
+}
 
 // RedemptionQuery says which redemptions, in which order, and which page of them.
 type RedemptionQuery struct {

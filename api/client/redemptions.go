@@ -25,17 +25,7 @@ type RedemptionListOptions struct {
 func (c *Client) RedemptionPages(ctx context.Context, options RedemptionListOptions) iter.Seq2[api.Page[api.RedemptionRecord], error] {
 	query := options.RedemptionFilter.Values()
 	maps.Copy(query, options.ListOptions.values())
-	pages := walk[api.RedemptionRecord](ctx, c, get(c.redemptionsPath(), query), nil)
-	return func(yield func(api.Page[api.RedemptionRecord], error) bool) {
-		for page, err := range pages {
-			if IsMissing(err) {
-				err = unsupported("list of redemptions", err)
-			}
-			if !yield(page, err) {
-				return
-			}
-		}
-	}
+	return orUnsupported("list of redemptions", walk[api.RedemptionRecord](ctx, c, get(c.redemptionsPath(), query), nil))
 }
 
 // Redemption returns a redemption and its ETag.

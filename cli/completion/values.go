@@ -81,6 +81,12 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 		return first(v.perks)
 	case "user can":
 		return second(v.perks)
+	case "property get":
+		return v.properties(false)
+	case "property delete":
+		return v.properties(true)
+	case "property update", "property edit":
+		return first(v.properties(true))
 	case "redemption get":
 		return v.redemptions("")
 	case "redemption approve", "redemption reject":
@@ -159,8 +165,11 @@ func sortKeys(cmd *cobra.Command) []string {
 	if kind, err := cmd.Flags().GetString("type"); err == nil && kind == "redeemed" {
 		fields = api.RedemptionSortFields()
 	}
-	if path(cmd) == "redemption list" {
+	switch path(cmd) {
+	case "redemption list":
 		fields = api.RedemptionRecordSortFields()
+	case "property list":
+		fields = api.PropertySortFields()
 	}
 	var keys []string
 	for _, field := range fields {
@@ -348,13 +357,40 @@ func (v *values) newest(word string) reply {
 	})
 }
 
+// newestProperties asks for the newest listings with the filter.
+func (v *values) newestProperties(filter api.PropertyFilter) reply {
+	return v.ask("properties "+filter.Values().Encode(), func(ctx context.Context, c *client.Client) (r reply, err error) {
+		options := client.PropertyListOptions{PropertyFilter: filter, ListOptions: client.ListOptions{PerPage: api.MaxPerPage}}
+		for page, err := range c.PropertyPages(ctx, options) {
+			for _, property := range page.Data {
+				r.Items = append(r.Items, item{strconv.FormatInt(property.ID, 10), describe(property.Title), property.City})
+			}
+			r.All = page.Meta.MoreThan == 0 && page.Meta.TotalPages <= 1
+			return r, err
+		}
+		return r, nil
+	})
+}
+
+// properties completes the ids of listings, or of the client's own, as perks does for perks.
+func (v *values) properties(own bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return v.byIDOrTitle(func(word string) reply { return v.newestProperties(api.PropertyFilter{Query: word, Own: own}) }, args, typed)
+	}
+}
+
 // perks completes the ids of perks; if none begins as typed, those whose titles have the typed words. It leaves out ids that are on the
 // line already.
 func (v *values) perks(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	known := v.newest("")
+	return v.byIDOrTitle(v.newest, args, typed)
+}
+
+// byIDOrTitle chooses among the newest items, or the newest in which a word begins as typed.
+func (v *values) byIDOrTitle(newest func(word string) reply, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	known := newest("")
 	items := known.Items
 	if all := words(typed); !known.All && len(all) > 0 {
-		items = append(slices.Clip(items), v.newest(all[0]).Items...)
+		items = append(slices.Clip(items), newest(all[0]).Items...)
 	}
 	var ids, titles []item
 	for _, perk := range items {
@@ -408,12 +444,16 @@ func (v *values) categories(_ *cobra.Command, _ []string, typed string) ([]strin
 	return offer(found), cobra.ShellCompDirectiveNoFileComp
 }
 
-// cities completes the cities of the newest perks.
-func (v *values) cities(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+// cities completes the cities of the newest perks, or of the newest listings.
+func (v *values) cities(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var found []item
-	for _, perk := range v.newest("").Items {
-		if strings.HasPrefix(perk.City, typed) {
-			found = append(found, item{ID: perk.City})
+	newest := v.newest
+	if path(cmd) == "property list" {
+		newest = func(string) reply { return v.newestProperties(api.PropertyFilter{}) }
+	}
+	for _, listed := range newest("").Items {
+		if strings.HasPrefix(listed.City, typed) {
+			found = append(found, item{ID: listed.City})
 		}
 	}
 	slices.SortFunc(found, func(a, b item) int { return strings.Compare(a.ID, b.ID) })
@@ -467,7 +507,9 @@ func recordFields(cmd *cobra.Command) []string {
 			return output.FieldsOf(api.Redemption{})
 		}
 		return output.FieldsOf(api.Perk{})
-	case "property get":
+	case "property list":
+		return output.FieldsOf(api.Property{})
+	case "property get", "property create":
 		return append(output.FieldsOf(api.Property{}), "etag")
 	case "property update", "property edit", "property delete":
 		return []string{"propertyId", "message"}

@@ -107,7 +107,7 @@ func TestHealthyService(t *testing.T) {
 	r.want("clock", ok, "agree", "")
 	r.want("secret", ok, "The environment has the credentials", "")
 	r.want("credentials", ok, ", valid until 20", "")
-	r.want("scopes", ok, "every scope: perks:read, perks:redeem, properties:read, properties:write", "")
+	r.want("scopes", ok, "every scope: perks:read, perks:redeem, properties:create, properties:read, properties:write", "")
 	r.want("perks", ok, "The perks of the sandbox of "+server.URL, "")
 	r.want("version", ok, "perksctl 1.2.3", "")
 	r.wantCode(command.ExitOK)

@@ -1,4 +1,4 @@
-// Package property is the commands about properties, the rental listings: read, update, delete.
+// Package property is the commands about properties, the rental listings: list, read, create, update, delete.
 package property
 
 import (
@@ -45,9 +45,9 @@ func New(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "property",
 		Aliases: []string{"properties"},
-		Short:   "Read, update and delete properties",
-		Example: "  perksctl property get 42\n  perksctl property update 42 --price-pw 295.50 --bedrooms 2",
-	}, newGet(s), newUpdate(s), newEdit(s), newDelete(s))
+		Short:   "List, create, update and delete properties",
+		Example: "  perksctl property list --city Leeds\n  perksctl property get 42\n  perksctl property update 42 --price-pw 295.50 --bedrooms 2",
+	}, newList(s), newGet(s), newCreate(s), newUpdate(s), newEdit(s), newDelete(s))
 }
 
 func parseIDs(args []string) ([]int64, error) {
@@ -287,16 +287,12 @@ func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }
 // read checks everything given, and sets the patch of the edit and the ETag that guards it. No field, a field given twice and
 // an invalid value are usage errors.
 func (c *changes) read(cmd *cobra.Command, e *client.Editing, stdin io.Reader) error {
-	members, err := c.typed(cmd)
-	if err != nil {
-		return err
-	}
-	object, err := c.inFile(stdin)
+	typed, object, err := c.given(cmd, stdin)
 	if err != nil {
 		return err
 	}
 	problems := api.FieldErrors{}
-	members = api.JoinMembers(members, takeTarget(object, e, problems))
+	members := api.JoinMembers(typed, takeTarget(object, e, problems))
 	if len(members) == 0 && len(problems) == 0 {
 		return command.Usagef("Nothing to change: give at least one field, such as --title, --set field=value or --from-file.")
 	}
@@ -308,6 +304,14 @@ func (c *changes) read(cmd *cobra.Command, e *client.Editing, stdin io.Reader) e
 		return &command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: problems}
 	}
 	return nil
+}
+
+// given returns what flags and the file say.
+func (c *changes) given(cmd *cobra.Command, stdin io.Reader) (typed, object []api.Member, err error) {
+	if typed, err = c.typed(cmd); err == nil {
+		object, err = c.inFile(stdin)
+	}
+	return typed, object, err
 }
 
 // takeTarget removes the id and the ETag of an exported property from the members. They must agree with the command line.

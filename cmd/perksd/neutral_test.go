@@ -129,6 +129,8 @@ func commandsOfPerksctl() map[string][]commandLine {
 		"property delete": plain("property delete V --yes", "property delete 9 --yes", "property delete --file bad.jsonl --yes --quiet"),
 		"property edit":   {{line: "property edit 7 --yes"}, {line: "property edit V"}},
 		"property get":    append(data("property get 7", all...), data("property get 7 7", all...)...),
+		"property list":   append(data("property list", all...), plain("property list --city V", "property list --query V --min-price V", "property list --sort V")...),
+		"property create": append(data("property create --title V --price-pw 1 --dry-run", "json"), plain("property create --title V --price-pw 1", "property create --set V=V", "property create --title V --price-pw 1 --idempotency-key V")...),
 		"property update": append(data("property update 7 --title V --dry-run", "json"), plain("property update 7 --title V", "property update 7 --set V=V", "property update --file bad.jsonl --quiet")...),
 		"events": append(append(data("events --last 100", "json", "jsonl", "csv"), plain("events", "events --after V", "events --type V")...),
 			commandLine{line: "events --follow --last 100", until: "redemption.made"}),

@@ -23,6 +23,16 @@ var dialect = &store.Dialect{
 	IndexedPerk:     `(r.perk_id || '')`,
 	RedemptionOrder: store.RedemptionOrder(`r.perk_id`, `r.redeemed_at`),
 	FilteredOrder:   store.RedemptionOrder(`r.perk_id`, `(r.redeemed_at AT TIME ZONE 'UTC')`),
+	PropertyOrder:   store.PropertyOrder(propertyPriceKey),
+	WordsType:       `tsvector`,
+	HasWords: func(words []string, args store.Named) string {
+		args["words"] = queryOf(words)
+		return `p.words @@ @words::tsquery`
+	},
+	PropertiesWithWords: `properties AS p`,
+	ListSettings:        `SELECT concat(` + listSettings + `, set_config('enable_sort', 'off', true))`, // an index has each order, and all is not read
+	Indexed:             func(string) string { return `` },
+	Unlimited:           ` OFFSET 0`,
 	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, 0::bigint AS entry, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,
@@ -45,6 +55,10 @@ var dialect = &store.Dialect{
 	// The times are those of many servers. A transaction gets its number when it first writes, after it has seen what it changes.
 	AuditInCommitOrder: ` ORDER BY arrived, at, source, entry, redemption`,
 }
+
+// propertyPriceKey is api.Price.SortKey, exactly as in the indexes.
+const propertyPriceKey = `((lpad((strpos(p.price_pw || '.', '.') - 1)::text, 2, '0')
+	|| CASE WHEN strpos(p.price_pw, '.') = 0 THEN p.price_pw ELSE rtrim(rtrim(p.price_pw, '0'), '.') END) COLLATE "C")`
 
 // lockSigningKeys allows reads. It locks the table, because two replicas could add a key at once, and there is no row to lock yet.
 const lockSigningKeys = `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`

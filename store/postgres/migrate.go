@@ -180,6 +180,14 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, m store.Migration, log *sl
 			return err
 		}
 	}
+	if strings.HasSuffix(m.Name, "_property_keys") {
+		err := store.KeyProperties(dialect, func(work func(store.Tx) error) error {
+			return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return work(&session{ctx, tx}) })
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if strings.HasSuffix(m.Name, "_texts_folded") { // SQL cannot fold these
 			if err := foldTexts(ctx, tx); err != nil {

@@ -60,12 +60,15 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if query.Near != nil {
 		s.setCircle(store.Circle(*query.Near))
 	}
-	if s.HasWords() { // only letters, digits and marks: nothing to escape
+	if s.HasWords() {
 		s.Require(withWords)
-		s.args["words"] = `'` + strings.Join(s.Words, `':* & '`) + `':*`
+		s.args["words"] = queryOf(s.Words)
 	}
 	return s, nil
 }
+
+// queryOf is a tsquery. Words have only letters, digits and marks: nothing to escape.
+func queryOf(words []string) string { return `'` + strings.Join(words, `':* & '`) + `':*` }
 
 // setCircle reads candidates from the circle, which is Near or lies within it.
 func (s *search) setCircle(around store.Circle) {

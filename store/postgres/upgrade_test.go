@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"example.com/perks/api"
 	"example.com/perks/store"
 	"example.com/perks/store/storetest"
 )
@@ -291,6 +292,72 @@ func TestAUserRedeemsAPerkOnceAfterAnUpgrade(t *testing.T) {
 		SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes WHERE tablename = 'redemptions' AND indexdef LIKE '%(user_id%'`)
 	if err != nil || indexes != "redemptions_of_user_and_perk" {
 		t.Errorf("the indexes of users are %q, %v", indexes, err)
+	}
+}
+
+// TestPropertiesOfAnOlderServerAreListed has a server of the first version write listings before and after a newer one has opened the database.
+func TestPropertiesOfAnOlderServerAreListed(t *testing.T) {
+	t.Parallel()
+	address := storetest.PostgresDatabase(t)
+	older := olderDatabase(t, address)
+	write := func(text string) {
+		t.Helper()
+		if _, err := older.Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`
+		INSERT INTO clients VALUES ('owner', 'Owner', '', '', false, false, now());
+		INSERT INTO audit (at, actor, action, subject) VALUES (now(), 'operator', 'property.delete', 'property/9000'), (now(), 'operator', 'property.delete', 'property/7');
+		INSERT INTO properties SELECT n, 'owner', 'Flat ' || n, '', '', 'Köln', '', '{}', '100.50', 1, 1, NULL, NULL, 0 FROM generate_series(1, 2100) AS n`)
+	db := openAt(t, address)
+	listed := func(filter api.PropertyFilter) (ids []int64) {
+		t.Helper()
+		list, err := db.ListProperties(t.Context(), store.PropertyQuery{PropertyFilter: filter, Window: store.Window{Page: 1, PerPage: 5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range list.Items {
+			ids = append(ids, p.ID)
+		}
+		return ids
+	}
+	requireIDs := func(what string, got, want []int64) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	unkeyed := func() int {
+		t.Helper()
+		n, err := store.One(view{t.Context(), older}, store.ScanValue[int], `SELECT count(*) FROM properties WHERE words IS NULL OR city_fold IS NULL`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := unkeyed(); n > 0 {
+		t.Errorf("the migration left %d listings without keys", n)
+	}
+	requireIDs("a city", listed(api.PropertyFilter{City: "KÖLN"}), []int64{1, 2, 3, 4, 5})
+	requireIDs("a word", listed(api.PropertyFilter{Query: "2099"}), []int64{2099})
+	write(`
+		UPDATE properties SET city = 'Ähren', title = 'Changed' WHERE id = 3;
+		UPDATE properties SET bedrooms = 5 WHERE id = 4;
+		INSERT INTO properties VALUES (8000, 'owner', 'Changed', '', '', 'ÄHREN', '', '{}', '100.50', 1, 1, NULL, NULL, 0)`)
+	if n := unkeyed(); n != 2 {
+		t.Errorf("the older server left %d listings without keys, want 2", n)
+	}
+	requireIDs("the older server's city", listed(api.PropertyFilter{City: "ähren"}), []int64{3, 8000})
+	requireIDs("the city it changed", listed(api.PropertyFilter{City: "köln"}), []int64{1, 2, 4, 5, 6})
+	requireIDs("its word", listed(api.PropertyFilter{Query: "changed"}), []int64{3, 8000})
+	created, err := db.CreateProperty(t.Context(), store.PropertyCreation{Property: api.Property{Title: "New"}, Owner: "owner", At: asOf})
+	if err != nil || created.Property.ID != 9001 {
+		t.Errorf("the new listing has the id %d, %v, want one above that of the deleted one", created.Property.ID, err)
+	}
+	write(`DELETE FROM properties WHERE id = 9001`)
+	if created, err = db.CreateProperty(t.Context(), store.PropertyCreation{Property: api.Property{Title: "New"}, Owner: "owner", At: asOf}); err != nil || created.Property.ID != 9002 {
+		t.Errorf("after the older server deleted the last listing, the next has the id %d, %v", created.Property.ID, err)
 	}
 }
 

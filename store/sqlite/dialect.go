@@ -1,6 +1,11 @@
 package sqlite
 
-import "example.com/perks/store"
+import (
+	"fmt"
+	"strings"
+
+	"example.com/perks/store"
+)
 
 // dialect has no locks, because SQLite has one writer at a time.
 var dialect = &store.Dialect{
@@ -13,6 +18,22 @@ var dialect = &store.Dialect{
 	IndexedPerk:       `r.perk`,
 	RedemptionOrder:   store.RedemptionOrder(`p.id`, `r.redeemed_at`),
 	FilteredOrder:     store.RedemptionOrder(`p.id`, `r.redeemed_at`),
+	PropertyOrder:     store.PropertyOrder(`p.price_key`),
+	WordsType:         `text`,
+	// Looking up each listing in the index of words takes longer than looking at its words.
+	HasWords: func(words []string, args store.Named) string {
+		args["words"] = queryOf(words)
+		var conditions []string
+		for i, word := range words {
+			name := fmt.Sprintf(`word_%d`, i)
+			args[name] = `'` + word
+			conditions = append(conditions, `instr(p.words, @`+name+`) > 0`)
+		}
+		return strings.Join(conditions, ` AND `)
+	},
+	PropertiesWithWords: `property_words CROSS JOIN properties AS p ON p.id = property_words.rowid AND property_words MATCH @words`,
+	Indexed:             func(index string) string { return ` INDEXED BY ` + index },
+	Unlimited:           ` LIMIT -1`,
 	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, r.row AS seq, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"example.com/perks/store"
@@ -79,6 +80,11 @@ func (s *session) nextPending() (*store.Migration, error) {
 func (s *session) apply(m store.Migration) error {
 	if err := s.script(m.Script); err != nil {
 		return fmt.Errorf("apply migration %s: %w", m.Name, err)
+	}
+	if strings.HasSuffix(m.Name, "_property_lists") { // SQL cannot derive these
+		if err := store.KeyProperties(dialect, func(work func(store.Tx) error) error { return work(s) }); err != nil {
+			return fmt.Errorf("apply migration %s: %w", m.Name, err)
+		}
 	}
 	if err := s.script(`CREATE TABLE IF NOT EXISTS migrations (
 		version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`); err != nil {

@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
@@ -168,5 +170,54 @@ func TestTheAuditLogCannotBeChanged(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "append-only") {
 			t.Errorf("%s: %v, want a refusal", text, err)
 		}
+	}
+}
+
+// TestPropertiesOfAnOlderFileAreListed migrates a file whose listings have no keys, and whose idempotency keys are in the old table.
+func TestPropertiesOfAnOlderFileAreListed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	given, err := newFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	older, err := given.session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range knownMigrations()[:6] {
+		if err := older.apply(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(older.script(`
+		INSERT INTO clients VALUES ('owner', 'Owner', x'', '', 0, 0, 0);
+		INSERT INTO audit (at, actor, action, subject) VALUES (1, 'operator', 'property.delete', 'property/70');
+		INSERT INTO properties VALUES (1, 'owner', 'Flat', '', '', 'Köln', '', '[]', '100.50', 1, 1, NULL, NULL, 0);
+		INSERT INTO perks (row, id, created_at, updated_at, approval, title_fold, city_fold, title, city, description) VALUES (1, 'p', 0, 0, 'auto', '', '', '', '', '');
+		INSERT INTO users VALUES ('ann');
+		INSERT INTO redemptions VALUES (1, 'r', 1, 'ann', 'owner', 0, 'approved', 'approved', '{}', 0, NULL, NULL);
+		INSERT INTO idempotency_keys VALUES ('owner', 'k', zeroblob(32), 1, 0)`), older.close()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, filter := range []api.PropertyFilter{{City: "KÖLN"}, {Query: "fla"}} {
+		list, err := db.ListProperties(t.Context(), store.PropertyQuery{PropertyFilter: filter, Window: store.Window{Page: 1, PerPage: 5}})
+		if err != nil || len(list.Items) != 1 {
+			t.Errorf("%+v lists %+v, %v", filter, list, err)
+		}
+	}
+	if created, err := db.CreateProperty(t.Context(), store.PropertyCreation{Owner: "owner"}); err != nil || created.Property.ID != 71 {
+		t.Errorf("the new listing has the id %d, %v, want one above that of the deleted one", created.Property.ID, err)
+	}
+	again, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: "r2", PerkID: "p", UserID: "ann", ClientID: "owner", Key: &store.IdempotencyKey{Key: "k"}, At: time.UnixMicro(1)})
+	if err != nil || again.Redemption.ID != "r" || !again.Replayed {
+		t.Errorf("the key from before replays %+v, %v", again, err)
 	}
 }

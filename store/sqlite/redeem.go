@@ -74,24 +74,25 @@ func (s *session) earlierTry(attempt store.RedeemAttempt) (api.Redemption, error
 	return first, err
 }
 
-// replyToKey ignores expired keys.
-func (s *session) replyToKey(attempt store.RedeemAttempt) (api.Redemption, error) {
+// replyToKey ignores expired keys. A key of something else has another fingerprint, and no redemption.
+func (s *session) replyToKey(attempt store.RedeemAttempt) (first api.Redemption, err error) {
 	var fingerprint []byte
-	first, err := store.One(s, func(r row) (api.Redemption, error) {
-		return store.ScanRedemption(store.ScanAfter(r, &fingerprint))
-	}, `
-		SELECT k.fingerprint, `+firstReplyColumns+`
-		FROM idempotency_keys AS k JOIN redemptions AS r ON r.row = k.redemption JOIN perks AS p ON p.row = r.perk
-		WHERE k.client_id = ? AND k.key = ? AND k.created_at >= ?`,
+	var redemption *int64
+	_, err = store.One(s, func(r row) (none any, err error) { return none, r.Scan(&fingerprint, &redemption) },
+		`SELECT fingerprint, redemption FROM idempotency_keys WHERE client_id = ? AND key = ? AND created_at >= ?`,
 		attempt.ClientID, attempt.Key.Key, attempt.At.Add(-store.IdempotencyKeyLife))
 	if err != nil {
 		return first, err
 	}
 	fits, err := attempt.Key.Matches(fingerprint)
-	if err == nil && !fits {
+	if err == nil && (!fits || redemption == nil) {
 		err = store.IdempotencyKeyReused(attempt.Key.Key)
 	}
-	return first, err
+	if err != nil {
+		return first, err
+	}
+	return store.One(s, store.ScanRedemption, `
+		SELECT `+firstReplyColumns+` FROM redemptions AS r JOIN perks AS p ON p.row = r.perk WHERE r.row = ?`, *redemption)
 }
 
 // eligibility is that of the attempt, with the row id of its perk.

@@ -54,11 +54,14 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if query.Near != nil {
 		s.Args["cells"] = asJSON(store.Circle(*query.Near).Cover())
 	}
-	if s.HasWords() { // only letters, digits and marks: nothing to escape
-		s.Args["words"] = `"` + strings.Join(s.Words, `"* "`) + `"*`
+	if s.HasWords() {
+		s.Args["words"] = queryOf(s.Words)
 	}
 	return s, nil
 }
+
+// queryOf is a query of FTS5. Words have only letters, digits and marks: nothing to escape.
+func queryOf(words []string) string { return `"` + strings.Join(words, `"* "`) + `"*` }
 
 // from is the tables that candidates are read from. CROSS JOIN makes SQLite look up the circle or the words first. The planner uses the
 // index of a city or a category. All perks are read in the order of index, unless it is "".

@@ -30,6 +30,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"Idempotency", idempotencyTests},
 		{"Redemptions", redemptionTests},
 		{"Properties", propertyTests},
+		{"PropertyLists", propertyListTests},
 		{"Credentials", credentialTests},
 		{"IDs", idTests},
 		{"Import", importTests},

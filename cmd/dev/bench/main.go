@@ -34,6 +34,7 @@ var sections = []section{
 	{"lists", "lists at 1,000,000 perks, against 10,000", measureLists},
 	{"orders", "every filter in every order, likewise", measureOrders},
 	{"redemptions", "lists of 1,000,000 redemptions, against 10,000", measureRedemptions},
+	{"properties", "lists of 1,000,000 properties, against 10,000", measureProperties},
 	{"replicas", "two replicas, against one", measureReplicas},
 	{"version", "the start of perksctl, against bare cobra programs", measureStart},
 	{"all", "perksctl's list of 1,000,000 perks, against perksd's export", measureAll},

@@ -28,8 +28,11 @@ const (
 // The perk that needs approval is one more than the hot ones.
 const manualPerk = "manual"
 
-// redemptionFilters are what lists of redemptions can be asked for. MIDDLE is a time when half of them were made.
-var redemptionFilters = []struct{ name, query string }{
+// listFilter is what lists can be asked for, as the query of their address.
+type listFilter struct{ name, query string }
+
+// redemptionFilters are those of redemptions. MIDDLE is a time when half of them were made.
+var redemptionFilters = []listFilter{
 	{"none", ""}, {"own", "own=true"}, {"perk", "perk=" + hotPerk(hotPerks)}, {"user", "user=u-000001"},
 	{"pending", "status=pending"}, {"approved", "status=approved"}, {"rejected", "status=rejected"}, {"voided", "status=voided"},
 	{"since", "since=MIDDLE"}, {"until", "until=MIDDLE"}, {"own, pending", "own=true&status=pending"},
@@ -41,41 +44,66 @@ var redemptionFilters = []struct{ name, query string }{
 func measureRedemptions(ctx context.Context, l *harness) (*table, error) {
 	t := newTable("Lists of redemptions (`redemptions`)", "filter", "store", "grows most", "10,000 redemptions", "1,000,000 redemptions")
 	for _, kind := range []string{"PostgreSQL", "SQLite"} {
-		var lists []*redemptionLists
+		var ask []askList
 		for _, size := range redemptionSizes {
 			r, err := l.newRedemptionLists(ctx, kind, size)
 			if err != nil {
 				return nil, fmt.Errorf("making %s redemptions over %s: %w", grouped(size), kind, err)
 			}
-			lists = append(lists, r)
+			ask = append(ask, r.ask)
 		}
-		for _, filter := range redemptionFilters {
-			var worst float64
-			var cells []string
-			for _, place := range []string{"sort=redeemed_at", "sort=-redeemed_at", "sort=redeemed_at&after=MIDDLE", "sort=-redeemed_at&after=MIDDLE"} {
-				var p50s [2]time.Duration
-				var times [2][]time.Duration
-				for range l.rounds {
-					for i, r := range lists { // in turn, so that what else the machine does slows down both
-						took, err := r.ask(ctx, filter.query, place)
-						if err != nil {
-							return nil, fmt.Errorf("%s, %s over %s: %w", filter.name, place, kind, err)
-						}
-						times[i] = append(times[i], took...)
-					}
-				}
-				p50s[0], p50s[1] = percentile(times[0], 50), percentile(times[1], 50)
-				if ratio := float64(p50s[1]) / float64(p50s[0]); ratio > worst {
-					worst, cells = ratio, []string{filter.name, kind, strings.ReplaceAll(place, "&after=MIDDLE", ", far inside"), milliseconds(p50s[0]), milliseconds(p50s[1])}
-				}
-			}
-			t.add(worst, noSlower, cells...)
-			l.logf("redemptions: %s on %s grows %.2f times", filter.name, kind, worst)
+		if err := l.compareFilters(ctx, t, kind, redemptionFilters, api.RedemptionRecordSortFields(), ask); err != nil {
+			return nil, err
 		}
 	}
 	t.note("Over HTTP, one connection, pages of %d, in both orders from the start and from the middle; p50 of %d requests each, alternating. Two clients "+
 		"made as many each; one of %d perks needs approval, and 1 of %d redemptions is rejected, and voided.", api.DefaultPerPage, l.rounds*listRequests, listedPerks, decidedShare)
 	return t, nil
+}
+
+// askList requests a page several times over one connection. MIDDLE in the place is the cursor of the list's middle.
+type askList func(ctx context.Context, filter, place string) ([]time.Duration, error)
+
+// compareFilters adds a row for each filter: where a page at the last size takes longest beside the same at the first. It asks for the first
+// page and one far inside, in each order by one of the fields.
+func (l *harness) compareFilters(ctx context.Context, t *table, kind string, filters []listFilter, fields []string, ask []askList) error {
+	var places []string
+	for _, field := range fields {
+		places = append(places, "sort="+field, "sort=-"+field, "sort="+field+"&after=MIDDLE", "sort=-"+field+"&after=MIDDLE")
+	}
+	for _, filter := range filters {
+		var worst float64
+		var cells []string
+		for _, place := range places {
+			times := make([][]time.Duration, len(ask))
+			for range l.rounds {
+				for i, ask := range ask { // in turn, so that what else the machine does slows down both
+					took, err := ask(ctx, filter.query, place)
+					if err != nil {
+						return fmt.Errorf("%s, %s over %s: %w", filter.name, place, kind, err)
+					}
+					times[i] = append(times[i], took...)
+				}
+			}
+			small, large := percentile(times[0], 50), percentile(times[len(ask)-1], 50)
+			if ratio := float64(large) / float64(small); ratio > worst {
+				worst, cells = ratio, []string{filter.name, kind, strings.ReplaceAll(place, "&after=MIDDLE", ", far inside"), milliseconds(small), milliseconds(large)}
+			}
+		}
+		t.add(worst, noSlower, cells...)
+		l.logf("%s on %s grows %.2f times", filter.name, kind, worst)
+	}
+	return nil
+}
+
+// askPage is askList at one address.
+func (s *service) askPage(ctx context.Context, path string) ([]time.Duration, error) {
+	request := s.get(path)
+	report, err := Run(ctx, Plan{
+		Addresses: []string{s.address}, Connections: 1, Warmup: 2, Count: listRequests, Status: http.StatusOK,
+		Request: func(buffer []byte, _ int64) []byte { return append(buffer, request...) },
+	})
+	return report.Latencies, err
 }
 
 // redemptionLists is a service with redemptions.
@@ -159,7 +187,6 @@ func (r *redemptionLists) decide(ctx context.Context, of, to api.RedemptionStatu
 	return decisions.Wait()
 }
 
-// ask requests a page several times over one connection.
 func (r *redemptionLists) ask(ctx context.Context, filter, place string) ([]time.Duration, error) {
 	sort, err := api.ParseSort(strings.TrimPrefix(strings.Split(place, "&")[0], "sort="), api.RedemptionRecordSortFields())
 	if err != nil {
@@ -168,10 +195,5 @@ func (r *redemptionLists) ask(ctx context.Context, filter, place string) ([]time
 	cursor := (&store.Cursor{Values: []any{r.middle}}).Text(sort)
 	middle := url.QueryEscape(r.middle.Format(time.RFC3339Nano))
 	query := strings.ReplaceAll(place, "MIDDLE", cursor) + "&" + strings.ReplaceAll(filter, "MIDDLE", middle)
-	request := r.get("/partners/redemptions?" + query)
-	report, err := Run(ctx, Plan{
-		Addresses: []string{r.address}, Connections: 1, Warmup: 2, Count: listRequests, Status: http.StatusOK,
-		Request: func(buffer []byte, _ int64) []byte { return append(buffer, request...) },
-	})
-	return report.Latencies, err
+	return r.askPage(ctx, "/partners/redemptions?"+query)
 }

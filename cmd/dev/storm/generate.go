@@ -43,7 +43,7 @@ type operation struct {
 // weights say how often operations are sent, beside defaultWeight for the others: more of those in which most can go wrong, and
 // little of the description itself, because to read its YAML takes longer than to check fifty other responses.
 var weights = map[string]int{
-	"listPerks": 12, "listUserPerks": 8, "redeemPerk": 16, "updateProperty": 24, "getProperty": 8, "deleteProperty": 8, "issueToken": 8,
+	"listPerks": 12, "listUserPerks": 8, "redeemPerk": 16, "updateProperty": 24, "listProperties": 12, "createProperty": 8, "getProperty": 8, "deleteProperty": 8, "issueToken": 8,
 	"getDescriptionJSON": 1, "getDescriptionYAML": 1,
 }
 

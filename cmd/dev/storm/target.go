@@ -69,7 +69,7 @@ func (t *target) fill(ctx context.Context, sandbox string) (map[string]client.Cr
 	credentials := map[string]client.Credentials{}
 	for id, flags := range map[string][]string{
 		"owner":   {"--scope", strings.ReplaceAll(api.AllScopes().String(), " ", ",")},
-		"other":   {"--scope", "perks:read,perks:redeem,properties:read,properties:write,redemptions:read,redemptions:decide,redemptions:void"},
+		"other":   {"--scope", "perks:read,perks:redeem,properties:create,properties:write,redemptions:read,redemptions:decide,redemptions:void"},
 		"reader":  {"--scope", "perks:read,properties:read"},
 		"sandbox": {"--sandbox-only"},
 	} {

@@ -1,0 +1,85 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"net/http"
+	"time"
+
+	"example.com/perks/api"
+)
+
+// PropertyListOptions also chooses listings. A zero filter matches all.
+type PropertyListOptions struct {
+	ListOptions
+	api.PropertyFilter
+}
+
+// propertiesPath is the same for a sandbox client: the sandbox has no properties.
+const propertiesPath = "/partners/properties"
+
+// PropertyPages returns the pages of matching listings, from options.Page on.
+func (c *Client) PropertyPages(ctx context.Context, options PropertyListOptions) iter.Seq2[api.Page[api.Property], error] {
+	query := options.PropertyFilter.Values()
+	maps.Copy(query, options.ListOptions.values())
+	return orUnsupported("list of properties", walk[api.Property](ctx, c, get(propertiesPath, query), nil))
+}
+
+// orUnsupported replaces the error of a list whose address the server does not have.
+func orUnsupported[T any](what string, pages iter.Seq2[api.Page[T], error]) iter.Seq2[api.Page[T], error] {
+	return func(yield func(api.Page[T], error) bool) {
+		for page, err := range pages {
+			if IsMissing(err) {
+				err = unsupported(what, err)
+			}
+			if !yield(page, err) {
+				return
+			}
+		}
+	}
+}
+
+// CreateProperty creates a listing with the fields of the patch, and returns it with its ETag. replay says that the server had processed the
+// idempotency key before. If the reply is lost, and the server honours keys, the request is sent again, which does not count as that.
+func (c *Client) CreateProperty(ctx context.Context, fields api.PropertyPatch, key string) (created Version, replay bool, err error) {
+	call, err := call{method: http.MethodPost, path: propertiesPath}.withJSON(fields)
+	if err != nil {
+		return Version{}, false, err
+	}
+	call = call.withHeader(idempotencyKey, key)
+	created, replay, err = c.createProperty(ctx, call)
+	if !OutcomeUnknown(err) || key == "" || ctx.Err() != nil {
+		return created, replay, err
+	}
+	soon := c.Until(time.Now().Add(checkTimeout))
+	if !c.HonoursKeys() {
+		_, _ = soon.send(ctx, get(propertiesPath, ListOptions{PerPage: 1}.values()).withHeader(idempotencyKey, probeKey))
+	}
+	if !c.HonoursKeys() {
+		return created, false, err
+	}
+	again, _, failure := soon.createProperty(ctx, call)
+	if failure == nil || KeyUnused(failure) {
+		return again, false, failure
+	}
+	return created, false, err
+}
+
+func (c *Client) createProperty(ctx context.Context, call call) (created Version, replay bool, err error) {
+	res, err := c.fetch(ctx, call, &created.Property)
+	switch {
+	case IsMissing(err):
+		return Version{}, false, unsupported("creation of properties", err)
+	case err != nil:
+		return Version{}, false, err
+	case created.Property.ID <= 0:
+		return Version{}, false, c.unreadable(call, res, errors.New("it has no propertyId"))
+	}
+	if created.Property.Images == nil {
+		created.Property.Images = []string{}
+	}
+	created.ETag = res.Header().Get("ETag")
+	return created, res.Header().Get(replayed) == "true" && !stateOf(res.Request.Context()).lost, nil
+}

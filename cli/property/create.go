@@ -1,0 +1,136 @@
+package property
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/list"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+func newList(s *session.Session) *cobra.Command {
+	var flags list.Flags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List properties, the newest first",
+		Long: "List properties, the newest first: those of all clients, or without the scope properties:read those of yours. More than\n" +
+			"200 are not counted. --all shows all of them, however many there are.",
+		Example: "  perksctl property list --city Berlin --max-price 400 --min-bedrooms 2 --sort price_pw\n" +
+			"  perksctl property list --own --all --output csv",
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := flags.Check(cmd); err != nil {
+				return err
+			}
+			filter, err := list.ReadFilter(cmd, api.PropertyFilterFields)
+			if err != nil {
+				return err
+			}
+			switch name, _ := filter.Problem(); name {
+			case "max_price":
+				return command.Usagef("--max-price must not be below --min-price.")
+			case "max_bedrooms":
+				return command.Usagef("--max-bedrooms must not be below --min-bedrooms.")
+			}
+			if err := flags.CheckSort(s.Streams, api.PropertySortFields(), false); err != nil {
+				return err
+			}
+			return list.Connect(cmd, s, flags, listView, func(c *client.Client) list.Pages[api.Property] {
+				return c.PropertyPages(cmd.Context(), client.PropertyListOptions{ListOptions: flags.Options(), PropertyFilter: filter})
+			})
+		},
+	}
+	flags.Bind(cmd, api.PropertySortFields())
+	list.BindFilter(cmd, api.PropertyFilterFields)
+	return cmd
+}
+
+func newCreate(s *session.Session) *cobra.Command {
+	var key string
+	var dryRun bool
+	fields := &changes{}
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Create a property",
+		Long: "Create a property that belongs to your client, and show it. It needs a title and a price; the service chooses its id. The\n" +
+			"request carries an idempotency key, so that running it again with the same key cannot create a second one. If the reply is\n" +
+			"lost, perksctl asks again under the key; if the outcome stays unknown, it exits with code 8 and shows the command to run.",
+		Example: "  perksctl property create --title 'Two rooms by the canal' --price-pw 295.50 --city Leeds --bedrooms 2\n" +
+			"  perksctl property create --from-file flat.json --set lat=53.8 --set lng=-1.55",
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.Flags().SortFlags = false // in command.Given; the help has sorted them before
+			given := command.GivenFlags(cmd)
+			if key == "" && cmd.Flags().Changed("idempotency-key") {
+				return command.Usagef("--idempotency-key must not be empty. Leave it out for a new one.")
+			}
+			if problem := api.IdempotencyKeyRule(key); problem != "" {
+				return command.Usagef("--idempotency-key %s.", problem)
+			}
+			if key == "" {
+				key = uuid.NewString()
+				given = append(given, "--idempotency-key", key)
+			}
+			typed, object, err := fields.given(cmd, s.Streams.In)
+			if err != nil {
+				return err
+			}
+			property, err := api.ParseNewProperty(api.JoinMembers(typed, object))
+			if invalid, ok := errors.AsType[*api.Error](err); ok {
+				return &command.UsageError{Message: "The property was not created, because some values are missing or not valid.", Fields: invalid.Fields}
+			}
+			return runCreate(cmd.Context(), s, property, key, given, dryRun)
+		},
+	}
+	fields.bind(cmd)
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "retry an earlier request safely under its key (default a new UUID)")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the request and send nothing")
+	return cmd
+}
+
+func runCreate(ctx context.Context, s *session.Session, property api.Property, key string, given []string, dryRun bool) error {
+	printer, err := output.New[versioned](s.Output, s.Streams, listView)
+	if err == nil {
+		err = checkNotSandbox(s)
+	}
+	if err != nil {
+		return err
+	}
+	fields := api.PropertyChanges(api.Property{}, property)
+	fields.PricePW = api.Some(property.PricePW) // required, also where it is 0
+	if dryRun {
+		return s.DryRun(ctx, func(c *client.Client) error {
+			_, _, err := c.CreateProperty(ctx, fields, key)
+			return err
+		})
+	}
+	c, connection, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	created, replay, err := c.CreateProperty(ctx, fields, key)
+	if ctx.Err() != nil && err != nil && !client.OutcomeUnknown(err) {
+		err = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
+	}
+	if client.OutcomeUnknown(err) {
+		again := append(s.CommandLine("property", "create"), given...)
+		return &command.Advised{Err: err, Advice: "Retry. It can't be created twice:\n  " + command.Quote(again) +
+			"\nIf the server may ignore idempotency keys, check first whether it was created:\n  " + command.Quote(s.CommandLine("property", "list", "--own"))}
+	}
+	if err != nil {
+		return err
+	}
+	if replay {
+		s.Streams.Warn("Nothing was created now: this key was used before, and this is the first response to it.")
+	} else {
+		s.Streams.Note("Created %s at %s.", name(created.Property.ID), connection)
+	}
+	return printer.One(ctx, versioned{created.Property, created.ETag})
+}
