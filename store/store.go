@@ -62,6 +62,9 @@ type Redemptions interface {
 	Redemption(ctx context.Context, id string) (api.RedemptionRecord, error)
 	// ListRedemptions returns one page of the matching redemptions, or UserNotFound if UserID is unknown, unless AnyUser is set.
 	ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.RedemptionRecord], error)
+	// ReportRedemptions counts the redemptions that were made from Since until before Until, as they are at one instant. It reads at most
+	// for Within; then the error is ReportTooLong.
+	ReportRedemptions(ctx context.Context, query ReportQuery) (api.Report, error)
 	// DecideRedemption approves or rejects a pending redemption, or voids an approved one. One that is rejected or voided returns its unit
 	// to the stock, and the user can redeem again. The same decision again changes nothing. Errors: RedemptionNotFound, RedemptionDecided,
 	// and those of the decision's check.

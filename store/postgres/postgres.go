@@ -89,14 +89,15 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		Snapshot: func(ctx context.Context, work func(store.Querier) error) error {
 			return db.readOnce(ctx, func(v view) error { return work(customPlanView{v}) })
 		},
-		AuditAfter:    auditAfter,
-		Import:        db.importRows,
-		ReplaceStaged: replaceStaged,
-		MergePerks:    mergePerks,
-		PerkColumns:   stagedFoldColumns,
-		PerkValues:    func(p store.PerkRecord) []any { return folds(p.Perk) },
-		Retry:         db.resetIfBroken,
-		Fault:         fault,
+		SnapshotWithin: db.snapshotWithin,
+		AuditAfter:     auditAfter,
+		Import:         db.importRows,
+		ReplaceStaged:  replaceStaged,
+		MergePerks:     mergePerks,
+		PerkColumns:    stagedFoldColumns,
+		PerkValues:     func(p store.PerkRecord) []any { return folds(p.Perk) },
+		Retry:          db.resetIfBroken,
+		Fault:          fault,
 	}
 	db.Operations = store.NewOperations(db.database)
 	db.lifetime, db.cancel = context.WithCancel(context.Background())

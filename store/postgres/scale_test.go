@@ -25,6 +25,7 @@ func TestLists(t *testing.T) {
 		{"every filter is looked up in its index", everyFilterIsLookedUp},
 		{"combined filters use the index of at least one of them", combinedFiltersUseAnIndex},
 		{"redemptions are looked up by their user", redemptionsAreLookedUp},
+		{"reports read only their time", reportsReadTheirTime},
 		{"every plan for a page finds the same page", everyPlanFindsTheSamePage},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, db) })

@@ -93,13 +93,14 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		Snapshot: func(ctx context.Context, work func(store.Querier) error) error {
 			return db.snapshot(ctx, func(v view) error { return work(v) })
 		},
-		AuditAfter:    auditAfter,
-		Import:        db.importRows,
-		ReplaceStaged: replaceStaged,
-		MergePerks:    mergePerks,
-		PerkValues:    func(store.PerkRecord) []any { return nil },
-		Retry:         func(error) bool { return false },
-		Fault:         fault,
+		SnapshotWithin: db.snapshotWithin,
+		AuditAfter:     auditAfter,
+		Import:         db.importRows,
+		ReplaceStaged:  replaceStaged,
+		MergePerks:     mergePerks,
+		PerkValues:     func(store.PerkRecord) []any { return nil },
+		Retry:          func(error) bool { return false },
+		Fault:          fault,
 	})
 	return db, nil
 }

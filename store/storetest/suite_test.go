@@ -29,6 +29,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"Redeem", redeemTests},
 		{"Idempotency", idempotencyTests},
 		{"Redemptions", redemptionTests},
+		{"Reports", reportTests},
 		{"Properties", propertyTests},
 		{"Credentials", credentialTests},
 		{"IDs", idTests},
