@@ -21,6 +21,14 @@ func ReportDimensions() []ReportBy {
 	return []ReportBy{ReportByDay, ReportByPerk, ReportByCity, ReportByStatus}
 }
 
+// ReportByRule returns what is wrong with what a report should count by, or "".
+func ReportByRule(by ReportBy) string {
+	if !slices.Contains(ReportDimensions(), by) {
+		return "must be " + listOf(ReportDimensions())
+	}
+	return ""
+}
+
 // The longest time that a report covers, the time by default, and the most rows of one.
 const (
 	MaxReportDays     = 92
@@ -101,12 +109,10 @@ func (p *Parameters) ReportMeta(at time.Time) (meta ReportMeta, own bool) {
 	}
 	var filter RedemptionFilter
 	readFilter(p, ReportFilterFields, &filter)
-	dimensions := ReportDimensions()
-	meta = ReportMeta{By: dimensions[0], Since: filter.Since, Until: filter.Until}
+	meta = ReportMeta{By: ReportByDay, Since: filter.Since, Until: filter.Until}
 	if by, given := p.Given("by"); given {
-		if meta.By = ReportBy(by); !slices.Contains(dimensions, meta.By) {
-			p.Fields.Add("by", "must be %s", listOf(dimensions))
-		}
+		meta.By = ReportBy(by)
+		p.Fields.check("by", ReportByRule(meta.By))
 	}
 	if meta.Until.IsZero() {
 		meta.Until = at

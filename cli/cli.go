@@ -33,7 +33,7 @@ var members = []struct {
 	make func(*session.Session) *cobra.Command
 }{
 	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile},
-	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"tui", newTUI},
+	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"report", redemption.NewReport}, {"tui", newTUI},
 	{"api", newAPI}, {"doctor", doctor.New}, {"version", newVersion},
 }
 

@@ -100,6 +100,7 @@ func TestCompletions(t *testing.T) {
 		"sort keys of redemptions":          {"user perks bob --type redeemed --sort _", []string{"redeemed_at", "-redeemed_at", "status", "-status", "perk_id", "-perk_id", "user_id", "-user_id", "id", "-id", inList}},
 		"sort keys of all redemptions":      {"redemption list --sort _", []string{"redeemed_at", "-redeemed_at", inList}},
 		"statuses":                          {"redemption list --status p", []string{"pending", inOrder}},
+		"what reports count by":             {"report redemptions --by p", []string{"perk", inOrder}},
 		"a perk of redemptions":             {"redemption list --perk co", []string{perks[0], inOrder}},
 		"a perk that a user can redeem":     {"user can alice co", []string{perks[0], inOrder}},
 		"redemptions":                       {"redemption get _", []string{approved, pending, inOrder}},

@@ -64,6 +64,7 @@ func TestAServerWithoutExtensionsIsSaidToLackThem(t *testing.T) {
 		"redemption list": "list of redemptions", "redemption list --all": "list of redemptions", "redemption get r": "addresses of redemptions",
 		"redemption approve r": "addresses of redemptions", "redemption reject r --reason x": "addresses of redemptions",
 		"redemption void r --reason x --yes": "addresses of redemptions", "user can u p": "check of eligibility",
+		"report redemptions": "reports",
 	} {
 		r := x.run(strings.Fields(command)...)
 		want := "error: This service has no " + lacks + ": the specification does not ask for it, and the service is another one than perksd, or an older version.\n"

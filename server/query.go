@@ -49,13 +49,19 @@ func cursorOf(p *api.Parameters, sort []api.SortKey) *store.Cursor {
 func redemptionQuery(p *api.Parameters, caller Caller) store.RedemptionQuery {
 	query := store.RedemptionQuery{RedemptionFilter: p.RedemptionFilter(), AnyUser: true, Window: windowOf(p),
 		Sort: p.Sort("-redeemed_at", api.RedemptionRecordSortFields())}
-	if query.Own || !caller.Scopes.Has(api.ScopeRedemptionsReadAll) {
-		query.ClientID = caller.ClientID
-	}
+	query.ClientID = clientToRead(caller, query.Own)
 	if query.After = cursorOf(p, query.Sort); query.After == nil && query.UserID == "" && query.Window.Offset() >= store.MaxCounted {
 		p.Fields.Add("page", "begins after the first %d redemptions; follow the Link header there, or narrow the list with since and until", store.MaxCounted)
 	}
 	return query
+}
+
+// clientToRead is the client whose redemptions the caller asks for, and may read; "" is all clients.
+func clientToRead(caller Caller, own bool) string {
+	if own || !caller.Scopes.Has(api.ScopeRedemptionsReadAll) {
+		return caller.ClientID
+	}
+	return ""
 }
 
 // redeemedQuery is for the redemptions of one user.

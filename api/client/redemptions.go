@@ -139,3 +139,18 @@ func unsupported(what string, err error) error {
 	lacking.Message = "This service has no " + what + ": the specification does not ask for it, and the service is another one than perksd, or an older version."
 	return &lacking
 }
+
+// Report counts redemptions of a time, at most api.MaxReportDays, or only those that the client made.
+func (c *Client) Report(ctx context.Context, by api.ReportBy, filter api.RedemptionFilter) (report api.Report, err error) {
+	query := filter.Values()
+	query.Set("by", string(by))
+	call := get(c.partnersPath("/reports/redemptions"), query)
+	res, err := c.fetch(ctx, call, &report)
+	switch {
+	case IsMissing(err):
+		err = unsupported("reports", err)
+	case err == nil && report.Data == nil:
+		err = c.unreadable(call, res, errors.New("it holds no report"))
+	}
+	return report, err
+}

@@ -119,6 +119,8 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return v.profiles
 	case "perk":
 		return v.perks
+	case "by":
+		return Fixed("day", "perk", "city", "status")
 	case "status":
 		return Fixed("pending", "approved", "rejected", "voided")
 	case "category":
