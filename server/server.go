@@ -278,6 +278,6 @@ func (s *service) readyz(c echo.Context) error {
 }
 
 func writeProbe(c echo.Context, body any) error {
-	c.Response().Header().Set("Cache-Control", "no-store")
+	c.Response().Header().Set("Cache-Control", noStore)
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, body)
 }
