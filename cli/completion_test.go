@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -68,61 +69,65 @@ func TestCompletions(t *testing.T) {
 		words string // "_" is an empty word
 		want  []string
 	}{
-		"a command":                         {"pe", []string{"perk\tBrowse, read and redeem perks", noFile}},
-		"a command of a group":              {"perks cat", []string{"categories\tList the categories of perks", noFile}},
-		"after an unknown command":          {"prek _", []string{noFile}},
-		"help of a command":                 {"help profile us", []string{"use\tMake a profile the current one", noFile}},
-		"a flag":                            {"perk list --incl", []string{"--include-expired\talso show expired perks", noFile}},
-		"a flag's help without its quotes":  {"perk list --prof", []string{"--profile\tuse this profile (env PERKSCTL_PROFILE)", noFile}},
-		"perks":                             {"perk get _", append(slices.Clone(perks), inOrder)},
-		"a perk by its id":                  {"perk get co", []string{perks[0], inOrder}},
-		"a perk by words of its title":      {"perk get nig", []string{perks[1], inOrder}},
-		"perks that are not listed yet":     {"perk get coffee mus co", []string{inOrder}},
-		"one perk to redeem":                {"perk redeem spa", []string{perks[3], inOrder}},
-		"no second perk":                    {"perk redeem spa-day _", []string{noFile}},
-		"perks of the sandbox":              {"--sandbox perk get _", []string{"try-me\tOnly in the sandbox", inOrder}},
-		"perks of an unknown profile":       {"--profile nope perk get _", []string{inOrder}},
-		"categories":                        {"perk list --category _", []string{"arts\tArts", "food-drink\tFood & Drink", noFile}},
-		"a category by a word of its name":  {"perk list --category Drin", []string{"food-drink\tFood & Drink", noFile}},
-		"cities":                            {"perk list --city _", []string{"Berlin", "Paris", noFile}},
-		"profiles":                          {"--profile _", []string{profile, noFile}},
-		"a profile to use":                  {"profile use def", []string{profile, noFile}},
-		"formats":                           {"perk list -o js", []string{"json", "jsonl", inOrder}},
-		"a format after an equals sign":     {"perk list --output=y", []string{"yaml", inOrder}},
-		"fields of the command's records":   {"perk list --fields t", []string{"title", "terms", inList}},
-		"more fields":                       {"perk list --fields title,id,ter", []string{"title,id,terms", inList}},
-		"no duplicate field":                {"perk list --fields title,t", []string{"title,terms", inList}},
-		"fields of another record":          {"user perks bob --type redeemed --fields perk", []string{"perk_id", inList}},
-		"sort keys":                         {"perk list --sort t", []string{"title", "terms", inList}},
-		"descending":                        {"perk list --sort=-ti", []string{"-title", inList}},
-		"both directions of the next field": {"perk list --sort title,-c", []string{"title,-category", "title,-city", "title,-created_at", inList}},
-		"no duplicate in another direction": {"perk list --sort=-title,ti", []string{inList}},
-		"sort keys of redemptions":          {"user perks bob --type redeemed --sort _", []string{"redeemed_at", "-redeemed_at", "status", "-status", "perk_id", "-perk_id", "user_id", "-user_id", "id", "-id", inList}},
-		"sort keys of all redemptions":      {"redemption list --sort _", []string{"redeemed_at", "-redeemed_at", inList}},
-		"statuses":                          {"redemption list --status p", []string{"pending", inOrder}},
-		"what reports count by":             {"report redemptions --by p", []string{"perk", inOrder}},
-		"a perk of redemptions":             {"redemption list --perk co", []string{perks[0], inOrder}},
-		"a perk that a user can redeem":     {"user can alice co", []string{perks[0], inOrder}},
-		"redemptions":                       {"redemption get _", []string{approved, pending, inOrder}},
-		"redemptions to approve":            {"redemption approve _", []string{pending, inOrder}},
-		"a redemption by its user":          {"redemption get ali", []string{approved, inOrder}},
-		"redemptions to void":               {"redemption void _", []string{approved, inOrder}},
-		"redemptions not listed yet":        {"redemption get APPROVED _", []string{pending, inOrder}},
-		"types":                             {"user perks bob --type r", []string{"redeemed\twhat the user has redeemed", inOrder}},
-		"themes":                            {"tui --theme h", []string{"high-contrast", inOrder}},
-		"methods":                           {"api P", []string{"POST", "PUT", "PATCH", inOrder}},
-		"methods in lower case":             {"api pa", []string{"patch", inOrder}},
-		"a path":                            {"api GET _", []string{noFile}},
-		"fields to set":                     {"property update 1 --set ti", []string{"title=", noSpace}},
-		"a property":                        {"property get _", []string{noFile}},
-		"a user":                            {"user perks _", []string{noFile}},
-		"a number":                          {"perk list --page _", []string{noFile}},
-		"rows":                              {"property update --file _", []string{"csv", "json", "jsonl", byName}},
-		"a patch":                           {"property update 1 --from-file _", []string{"json", byName}},
-		"any file":                          {"api --input _", []string{anyFile}},
-		"a file to write":                   {"property update --results _", []string{anyFile}},
-		"shells":                            {"completion f", []string{"fish", noFile}},
-		"nothing after --help":              {"perk get --help _", []string{noFile}},
+		"a command":                               {"pe", []string{"perk\tBrowse, read and redeem perks", noFile}},
+		"a command of a group":                    {"perks cat", []string{"categories\tList the categories of perks", noFile}},
+		"after an unknown command":                {"prek _", []string{noFile}},
+		"help of a command":                       {"help profile us", []string{"use\tMake a profile the current one", noFile}},
+		"a flag":                                  {"perk list --incl", []string{"--include-expired\talso show expired perks", noFile}},
+		"a flag's help without its quotes":        {"perk list --prof", []string{"--profile\tuse this profile (env PERKSCTL_PROFILE)", noFile}},
+		"perks":                                   {"perk get _", append(slices.Clone(perks), inOrder)},
+		"a perk by its id":                        {"perk get co", []string{perks[0], inOrder}},
+		"a perk by words of its title":            {"perk get nig", []string{perks[1], inOrder}},
+		"perks that are not listed yet":           {"perk get coffee mus co", []string{inOrder}},
+		"one perk to redeem":                      {"perk redeem spa", []string{perks[3], inOrder}},
+		"no second perk":                          {"perk redeem spa-day _", []string{noFile}},
+		"perks of the sandbox":                    {"--sandbox perk get _", []string{"try-me\tOnly in the sandbox", inOrder}},
+		"perks of an unknown profile":             {"--profile nope perk get _", []string{inOrder}},
+		"categories":                              {"perk list --category _", []string{"arts\tArts", "food-drink\tFood & Drink", noFile}},
+		"a category by a word of its name":        {"perk list --category Drin", []string{"food-drink\tFood & Drink", noFile}},
+		"cities":                                  {"perk list --city _", []string{"Berlin", "Paris", noFile}},
+		"profiles":                                {"--profile _", []string{profile, noFile}},
+		"a profile to use":                        {"profile use def", []string{profile, noFile}},
+		"formats":                                 {"perk list -o js", []string{"json", "jsonl", inOrder}},
+		"a format after an equals sign":           {"perk list --output=y", []string{"yaml", inOrder}},
+		"fields of the command's records":         {"perk list --fields t", []string{"title", "terms", inList}},
+		"more fields":                             {"perk list --fields title,id,ter", []string{"title,id,terms", inList}},
+		"no duplicate field":                      {"perk list --fields title,t", []string{"title,terms", inList}},
+		"fields of another record":                {"user perks bob --type redeemed --fields perk", []string{"perk_id", inList}},
+		"sort keys":                               {"perk list --sort t", []string{"title", "terms", inList}},
+		"descending":                              {"perk list --sort=-ti", []string{"-title", inList}},
+		"both directions of the next field":       {"perk list --sort title,-c", []string{"title,-category", "title,-city", "title,-created_at", inList}},
+		"no duplicate in another direction":       {"perk list --sort=-title,ti", []string{inList}},
+		"sort keys of redemptions":                {"user perks bob --type redeemed --sort _", []string{"redeemed_at", "-redeemed_at", "status", "-status", "perk_id", "-perk_id", "user_id", "-user_id", "id", "-id", inList}},
+		"sort keys of all redemptions":            {"redemption list --sort _", []string{"redeemed_at", "-redeemed_at", inList}},
+		"statuses":                                {"redemption list --status p", []string{"pending", inOrder}},
+		"what reports count by":                   {"report redemptions --by p", []string{"perk", inOrder}},
+		"a perk of redemptions":                   {"redemption list --perk co", []string{perks[0], inOrder}},
+		"a perk that a user can redeem":           {"user can alice co", []string{perks[0], inOrder}},
+		"redemptions":                             {"redemption get _", []string{approved, pending, inOrder}},
+		"redemptions to approve":                  {"redemption approve _", []string{pending, inOrder}},
+		"a redemption by its user":                {"redemption get ali", []string{approved, inOrder}},
+		"redemptions to void":                     {"redemption void _", []string{approved, inOrder}},
+		"redemptions not listed yet":              {"redemption get APPROVED _", []string{pending, inOrder}},
+		"types":                                   {"user perks bob --type r", []string{"redeemed\twhat the user has redeemed", inOrder}},
+		"themes":                                  {"tui --theme h", []string{"high-contrast", inOrder}},
+		"methods":                                 {"api P", []string{"POST", "PUT", "PATCH", inOrder}},
+		"methods in lower case":                   {"api pa", []string{"patch", inOrder}},
+		"a path":                                  {"api GET _", []string{noFile}},
+		"fields to set":                           {"property update 1 --set ti", []string{"title=", noSpace}},
+		"a property":                              {"property get _", []string{noFile}},
+		"users":                                   {"user perks _", []string{"alice", "bob", inOrder}},
+		"a user to redeem for":                    {"perk redeem tea --user b", []string{"bob", inOrder}},
+		"a user who can redeem":                   {"user can al", []string{"alice", inOrder}},
+		"no second user":                          {"user perks alice _", []string{noFile}},
+		"users of the sandbox":                    {"--sandbox redemption list --user b", []string{"bob", inOrder}},
+		"a number":                                {"perk list --page _", []string{noFile}},
+		"rows":                                    {"property update --file _", []string{"csv", "json", "jsonl", byName}},
+		"a patch":                                 {"property update 1 --from-file _", []string{"json", byName}},
+		"any file":                                {"api --input _", []string{anyFile}},
+		"a file to write":                         {"property update --results _", []string{anyFile}},
+		"shells":                                  {"completion f", []string{"fish", noFile}},
+		"nothing after --help":                    {"perk get --help _", []string{noFile}},
 		"nothing for a command without arguments": {"version _", []string{noFile}},
 	} {
 		words := strings.Fields(test.words)
@@ -210,6 +215,31 @@ func TestUnsafeNamesAreNotCompleted(t *testing.T) {
 	}
 	if got := x.complete("perk", "get", "perk-a"); !slices.Equal(got, []string{"perk-a\tOne two three[2J :4", inOrder}) {
 		t.Errorf("a title breaks the protocol: %q", got)
+	}
+}
+
+func TestUsersAreCompletedForThoseWhoMayListThem(t *testing.T) {
+	server := servertest.Start(t)
+	var users []string
+	for i := range api.MaxPerPage {
+		users = append(users, fmt.Sprintf("a%03d", i))
+	}
+	server.ImportUsers(append(users, "zoe@example.com", "zoe$(reboot)")...)
+	for _, test := range []struct {
+		scopes []api.Scope
+		typed  string
+		want   []string
+	}{
+		{nil, "zo", []string{"zoe@example.com", inOrder}},
+		{nil, "a09", append(slices.Clone(users[90:]), inOrder)},
+		{nil, "nobody", []string{inOrder}},
+		{[]api.Scope{api.ScopePerksRead, api.ScopeRedemptionsRead}, "zo", []string{inOrder}},
+	} {
+		id, secret := server.Client(test.scopes...)
+		x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id, session.EnvClientSecret: secret})
+		if got := x.complete("user", "perks", test.typed); !slices.Equal(got, test.want) {
+			t.Errorf("%q with the scopes %v: got %q, want %q", test.typed, test.scopes, got, test.want)
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func TestAServerWithoutExtensionsIsSaidToLackThem(t *testing.T) {
 	for command, lacks := range map[string]string{
 		"redemption list": "list of redemptions", "redemption list --all": "list of redemptions", "redemption get r": "addresses of redemptions",
 		"redemption approve r": "addresses of redemptions", "redemption reject r --reason x": "addresses of redemptions",
-		"redemption void r --reason x --yes": "addresses of redemptions", "user can u p": "check of eligibility",
+		"redemption void r --reason x --yes": "addresses of redemptions", "user can u p": "check of eligibility", "user list": "list of users", "user list --all": "list of users",
 		"report redemptions": "reports",
 	} {
 		r := x.run(strings.Fields(command)...)

@@ -78,6 +78,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"redemption void":    {alices + " --reason mistake --yes"},
 		"redemption reject":  {bobs + " --reason full"},
 		"report redemptions": {"", "--by perk --own"},
+		"user list":          {"", "--prefix a --all"},
 		"user can":           {"alice museum"},
 		"login":              {login},
 		"auth login":         {login + " --profile second"},
@@ -107,7 +108,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
-		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "report redemptions", "user can", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "doctor", "tui", "version",
+		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "report redemptions", "user list", "user can", "perk redeem", "user perks", "property get", "property update", "property edit", "property delete", "api", "completion", "doctor", "tui", "version",
 		"profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())

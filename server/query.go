@@ -50,10 +50,24 @@ func redemptionQuery(p *api.Parameters, caller Caller) store.RedemptionQuery {
 	query := store.RedemptionQuery{RedemptionFilter: p.RedemptionFilter(), AnyUser: true, Window: windowOf(p),
 		Sort: p.Sort("-redeemed_at", api.RedemptionRecordSortFields())}
 	query.ClientID = clientToRead(caller, query.Own)
-	if query.After = cursorOf(p, query.Sort); query.After == nil && query.UserID == "" && query.Window.Offset() >= store.MaxCounted {
-		p.Fields.Add("page", "begins after the first %d redemptions; follow the Link header there, or narrow the list with since and until", store.MaxCounted)
+	query.After = cursorOf(p, query.Sort)
+	if query.UserID == "" {
+		checkReach(p, query.Window, query.After, "redemptions", "since and until")
 	}
 	return query
+}
+
+func userQuery(p *api.Parameters) store.UserQuery {
+	query := store.UserQuery{UserFilter: p.UserFilter(), Window: windowOf(p), After: cursorOf(p, nil)}
+	checkReach(p, query.Window, query.After, "users", "prefix")
+	return query
+}
+
+// checkReach refuses the number of a page behind what is counted of a list: reading it would take the longer the higher it is.
+func checkReach(p *api.Parameters, window store.Window, after *store.Cursor, records, filters string) {
+	if after == nil && window.Offset() >= store.MaxCounted {
+		p.Fields.Add("page", "begins after the first %d %s; follow the Link header there, or narrow the list with %s", store.MaxCounted, records, filters)
+	}
 }
 
 // clientToRead is the client whose redemptions the caller asks for, and may read; "" is all clients.

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/api"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
 )
 
 func (d *desks) report(token, query string) api.Report {
@@ -87,4 +89,52 @@ func TestAReportIsOfTheLastThirtyDaysUnlessAskedOtherwise(t *testing.T) {
 
 func date(year int, month time.Month, day int) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+}
+
+func TestUsersAreListedByTheBeginningsOfTheirIDs(t *testing.T) {
+	s := servertest.Start(t)
+	users := make([]string, store.MaxCounted+1)
+	for i := range users {
+		users[i] = userNumber(i)
+	}
+	s.ImportUsers(append(users, "zoe", "zoë")...)
+	token := s.Token(api.ScopeRedemptionsReadAll)
+	list := func(address string) (*http.Response, api.Page[api.User]) {
+		t.Helper()
+		response, body := s.Send(s.Request(token, "GET", address, ""))
+		var page api.Page[api.User]
+		decode(t, body, &page)
+		return response, page
+	}
+	response, page := list(s.LiveURL() + "/users?prefix=zo&per_page=1")
+	if page.Data[0].ID != "zoe" || page.Meta.Total != 2 || response.Header.Get("X-Total-Count") != "2" {
+		t.Errorf("%+v with %v", page, response.Header)
+	}
+	if _, page = list(links(response.Header)["next"]); len(page.Data) != 1 || page.Data[0].ID != "zoë" || page.Meta.Page != 2 {
+		t.Errorf("the second page is %+v", page)
+	}
+	seen := 0
+	for at := s.LiveURL() + "/users?per_page=100"; at != ""; at = links(response.Header)["next"] {
+		if response, page = list(at); page.Meta.MoreThan != store.MaxCounted || response.Header.Get("X-Total-Count") != "" {
+			t.Errorf("%s: %+v", at, page.Meta)
+		}
+		seen += len(page.Data)
+	}
+	if seen != len(users)+2 {
+		t.Errorf("%d users were seen", seen)
+	}
+	if _, err := s.Sandbox.ImportUsers(t.Context(), servertest.Rows([]store.User{{ID: "only-here"}}), store.Operator, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for base, want := range map[string]int{s.LiveURL(): 0, s.SandboxURL(): 1} {
+		if _, page = list(base + "/users?prefix=only"); len(page.Data) != want {
+			t.Errorf("%s has %+v", base, page)
+		}
+	}
+	for query, field := range map[string]string{"?page=9": "page", "?after=x": "after", "?prefix=%00": "prefix", "?prefix=a&prefix=b": "prefix", "?per_page=0": "per_page"} {
+		response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/users"+query, ""))
+		if response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(body), `"errors":{"`+field+`"`) {
+			t.Errorf("%s: %d %s", query, response.StatusCode, body)
+		}
+	}
 }

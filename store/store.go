@@ -45,6 +45,8 @@ type Catalog interface {
 	ListPerks(ctx context.Context, query PerkQuery) (List[api.Perk], error)
 	// Perk returns one perk, whatever its dates and stock, or PerkNotFound.
 	Perk(ctx context.Context, id string) (api.Perk, error)
+	// ListUsers returns one page of the users with the prefix, in the order of their ids by code point. At most MaxCounted are counted.
+	ListUsers(ctx context.Context, query UserQuery) (List[User], error)
 	// Categories returns all categories in the order of their folded names, then ids. Never nil.
 	Categories(ctx context.Context) ([]api.Category, error)
 }
@@ -224,7 +226,7 @@ func (q PerkQuery) OnlyValid() bool { return !q.IncludeExpired || q.AvailableTo 
 // OnlyStarted tells whether perks that have not started at At are excluded.
 func (q PerkQuery) OnlyStarted() bool { return q.AvailableTo != "" }
 
-// MaxCounted is how many redemptions are counted, unless they are one user's: to count a million of them takes longer than to read a page.
+// MaxCounted is how many users are counted, and how many redemptions unless they are one user's: to count a million of them takes longer than to read a page.
 const MaxCounted = 200
 
 // RedemptionQuery says which redemptions, in which order, and which page of them.

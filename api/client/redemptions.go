@@ -24,17 +24,7 @@ type RedemptionListOptions struct {
 func (c *Client) RedemptionPages(ctx context.Context, options RedemptionListOptions) iter.Seq2[api.Page[api.RedemptionRecord], error] {
 	query := options.RedemptionFilter.Values()
 	maps.Copy(query, options.ListOptions.values())
-	pages := walk[api.RedemptionRecord](ctx, c, get(c.redemptionsPath(), query), nil)
-	return func(yield func(api.Page[api.RedemptionRecord], error) bool) {
-		for page, err := range pages {
-			if IsMissing(err) {
-				err = unsupported("list of redemptions", err)
-			}
-			if !yield(page, err) {
-				return
-			}
-		}
-	}
+	return extension(walk[api.RedemptionRecord](ctx, c, get(c.redemptionsPath(), query), nil), "list of redemptions")
 }
 
 // Redemption returns a redemption and its ETag.
@@ -153,4 +143,31 @@ func (c *Client) Report(ctx context.Context, by api.ReportBy, filter api.Redempt
 		err = c.unreadable(call, res, errors.New("it holds no report"))
 	}
 	return report, err
+}
+
+// UserListOptions also chooses users. A zero filter matches all.
+type UserListOptions struct {
+	ListOptions
+	api.UserFilter
+}
+
+// UserPages returns the pages of matching users, from options.Page on, in the order of their ids.
+func (c *Client) UserPages(ctx context.Context, options UserListOptions) iter.Seq2[api.Page[api.User], error] {
+	query := options.UserFilter.Values()
+	maps.Copy(query, options.ListOptions.values())
+	return extension(walk[api.User](ctx, c, get(c.partnersPath("/users"), query), nil), "list of users")
+}
+
+// extension says of a list that the server lacks that it is beyond the service's specification.
+func extension[T any](pages iter.Seq2[api.Page[T], error], what string) iter.Seq2[api.Page[T], error] {
+	return func(yield func(api.Page[T], error) bool) {
+		for page, err := range pages {
+			if IsMissing(err) {
+				err = unsupported(what, err)
+			}
+			if !yield(page, err) {
+				return
+			}
+		}
+	}
 }

@@ -26,13 +26,16 @@ type Flags struct {
 	Sort    string
 }
 
-// Bind declares the flags. The help of --sort names the fields.
+// Bind declares the flags. The help of --sort names the fields; without any, the list has one order.
 func (f *Flags) Bind(cmd *cobra.Command, sortFields []string) {
 	flags := cmd.Flags()
 	flags.Int64Var(&f.Page, "page", 0, "show this page, from 1")
 	flags.IntVar(&f.PerPage, "per-page", 0, "items on a page, 1 to "+strconv.Itoa(api.MaxPerPage)+" (default "+strconv.Itoa(api.DefaultPerPage)+")")
 	flags.IntVar(&f.Limit, "limit", 0, "show the first `N` items, from as many pages as needed")
 	flags.BoolVar(&f.All, "all", false, "show all items, from all pages")
+	if len(sortFields) == 0 {
+		return
+	}
 	flags.StringVar(&f.Sort, "sort", "", "sort by these `fields`, comma-separated, a leading - for descending: "+strings.Join(sortFields, ", "))
 }
 

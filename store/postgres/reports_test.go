@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"example.com/perks/api"
 	"example.com/perks/store"
 	"example.com/perks/store/storetest"
@@ -55,5 +57,30 @@ func TestAReportThatTakesTooLongIsEndedByTheServer(t *testing.T) {
 	}
 	if limit, err := store.One(db.database.Latest(t.Context()), store.ScanValue[string], `SELECT current_setting('statement_timeout')`); err != nil || limit != "0" {
 		t.Errorf("afterwards the connection has the limit %q: %v", limit, err)
+	}
+}
+
+func TestUsersAreReadOnOneRangeOfTheirIndex(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, storetest.PostgresDatabase(t))
+	for _, text := range []string{`INSERT INTO users SELECT 'user-' || i FROM generate_series(1, 20000) AS i`, `VACUUM ANALYZE users`} {
+		if _, err := db.writes.Exec(t.Context(), text, pgx.QueryExecModeExec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	query := store.UserQuery{UserFilter: api.UserFilter{Prefix: "user-1"}, Window: store.Window{Page: 1, PerPage: perPage}}
+	for _, query.After = range []*store.Cursor{nil, {ID: "user-12"}} {
+		count, page, args := store.UserTexts(query)
+		err := db.read(t.Context(), "look at users", func(v view) error {
+			for _, text := range []string{count, page} {
+				p := plan{what: text, text: explain(t, v, text, customPlan, args)}
+				p.requireSteps(t, "Index Only Scan using users_pkey", "Index Cond: ((id >", "(id < 'user-2'::text)")
+				p.requireWithout(t, "Sort")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

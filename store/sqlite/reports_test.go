@@ -42,3 +42,16 @@ func TestAReportThatTakesTooLongIsInterrupted(t *testing.T) {
 		t.Errorf("a report without time: %v", err)
 	}
 }
+
+func TestUsersAreReadOnOneRangeOfTheirIndex(t *testing.T) {
+	db := openTemporary(t)
+	query := store.UserQuery{UserFilter: api.UserFilter{Prefix: "ann"}, Window: store.Window{Page: 1, PerPage: 9}}
+	for _, query.After = range []*store.Cursor{nil, {ID: "anna"}} {
+		count, page, args := store.UserTexts(query)
+		for _, text := range []string{count, page} {
+			if plan := explained(t, db, text, args); !strings.Contains(plan, "SEARCH users USING PRIMARY KEY (id>? AND id<?)") || strings.Contains(plan, "B-TREE") {
+				t.Errorf("%s:\n%s", text, plan)
+			}
+		}
+	}
+}

@@ -30,6 +30,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"Idempotency", idempotencyTests},
 		{"Redemptions", redemptionTests},
 		{"Reports", reportTests},
+		{"Users", userTests},
 		{"Properties", propertyTests},
 		{"Credentials", credentialTests},
 		{"IDs", idTests},
