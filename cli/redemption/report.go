@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/list"
 	"example.com/perks/cli/output"
@@ -67,7 +68,8 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 				return err
 			}
 			meta := report.Meta
-			s.Streams.Note("%d redemptions from %s to %s: %d pending, %d approved, %d rejected, %d voided.", meta.Totals.Total,
+			s.Streams.Note("%s from %s to %s: %d pending, %d approved, %d rejected, %d voided.",
+				display.Plural(meta.Totals.Total, "redemption", "redemptions"),
 				meta.Since.UTC().Format(time.RFC3339), meta.Until.UTC().Format(time.RFC3339), meta.Totals.Pending, meta.Totals.Approved, meta.Totals.Rejected, meta.Totals.Voided)
 			if meta.IsMore {
 				s.Streams.Warn("there are more; only the first %d are shown. A shorter time has fewer.", len(report.Data))

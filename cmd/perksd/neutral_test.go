@@ -132,7 +132,7 @@ func commandsOfPerksctl() map[string][]commandLine {
 		"redemption list":    append(data("redemption list", all...), plain("redemption list --status V", "redemption list --perk V", "redemption list --since V")...),
 		"redemption reject":  plain("redemption reject ID --reason V", "redemption reject V --reason V"),
 		"user list":          append(data("user list", all...), plain("user list --prefix V")...),
-		"report redemptions": append(data("report redemptions", all...), plain("report redemptions --by V", "report redemptions --since V")...),
+		"report redemptions": append(data("report redemptions --by perk", all...), plain("report redemptions --by V", "report redemptions --since V")...),
 		"redemption wait":    plain("redemption wait V", "redemption wait ID --timeout 1ms"),
 		"redemption void":    plain("redemption void ID --reason V --yes", "redemption void V --reason V --yes", "redemption void V --reason V"),
 		"user can":           append(data("user can U p", "json"), plain("user can U p", "user can V V")...),
