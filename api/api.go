@@ -27,7 +27,7 @@ const (
 	ScopePropertiesWrite    Scope = "properties:write"
 	ScopeRedemptionsDecide  Scope = "redemptions:decide"   // approve and reject those that the client may read
 	ScopeRedemptionsRead    Scope = "redemptions:read"     // the client's own
-	ScopeRedemptionsReadAll Scope = "redemptions:read-all" // those of all clients, with their metadata
+	ScopeRedemptionsReadAll Scope = "redemptions:read-all" // those of all clients, with their metadata, and all users
 	ScopeRedemptionsVoid    Scope = "redemptions:void"     // take back approved ones that the client may read
 )
 

@@ -414,3 +414,22 @@ func (p *Parameters) PropertyFilter() (f PropertyFilter) {
 	p.Fields.check(f.Problem())
 	return f
 }
+
+// UserFilter selects users. The zero value selects all.
+type UserFilter struct {
+	Prefix string // of the id; cases differ
+}
+
+// UserFilterFields is every field.
+var UserFilterFields = []FilterField[UserFilter]{
+	textFilter("prefix", "prefix", "Prefix", "(start of id)", "only users whose ids begin with this `text`", func(f *UserFilter) *string { return &f.Prefix }),
+}
+
+// Values returns the filter as URL parameters.
+func (f UserFilter) Values() url.Values { return filterValues(UserFilterFields, f) }
+
+// UserFilter reads the parameters that select users.
+func (p *Parameters) UserFilter() (f UserFilter) {
+	readFilter(p, UserFilterFields, &f)
+	return f
+}

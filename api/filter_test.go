@@ -79,6 +79,7 @@ func TestRefusedRedemptionFilters(t *testing.T) {
 func TestFilterFieldsRoundTrip(t *testing.T) {
 	requireRoundTrip(t, api.PerkFilterFields, everyFilter(t))
 	requireRoundTrip(t, api.RedemptionFilterFields, ofRedemptions)
+	requireRoundTrip(t, api.UserFilterFields, api.UserFilter{Prefix: "ali"})
 }
 
 // requireRoundTrip sets every field of a filter as forms and flags do, and clears it again.

@@ -28,6 +28,20 @@ func TestDescribedPagesMatchConstants(t *testing.T) {
 	}
 }
 
+func TestDescribedReportsMatch(t *testing.T) {
+	document := describe(t)
+	if most := document.Components.Schemas["Report"].Value.Properties["data"].Value.MaxItems; most == nil || *most != MaxReportRows {
+		t.Errorf("a report does not have at most %d rows", MaxReportRows)
+	}
+	operation := document.Paths.Value("/partners/reports/redemptions").Get
+	if days := fmt.Sprintf("at most %d days, by default the last %d", MaxReportDays, DefaultReportDays); !strings.Contains(operation.Description, days) {
+		t.Errorf("the description lacks %q", days)
+	}
+	if by := operation.Parameters.GetByInAndName("query", "by").Schema.Value; by.Default != string(ReportByDay) || listOf(ReportDimensions()) != "day, perk, city or status" || len(by.Enum) != 4 {
+		t.Errorf("a report is by %v", by.Enum)
+	}
+}
+
 func TestDescribedSortFieldsMatch(t *testing.T) {
 	pattern := func(fields []string) string {
 		name := "[-+]?(" + strings.Join(fields, "|") + ")"

@@ -55,6 +55,11 @@ func (r Redemption) wire() redemptionWire {
 	return redemptionWire{r.ID, r.PerkID, r.UserID, wireTime(r.RedeemedAt), r.Status, r.Metadata}
 }
 
+// User is someone who can redeem.
+type User struct {
+	ID string `json:"id"`
+}
+
 // RedemptionRecord is a redemption with the client that made it and the last decision, as its own addresses show it.
 type RedemptionRecord struct {
 	Redemption

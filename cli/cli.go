@@ -37,7 +37,7 @@ var members = []struct {
 	make func(*session.Session) *cobra.Command
 }{
 	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile}, {"config", newConfig},
-	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"events", event.New}, {"bulk", newBulk}, {"tui", newTUI},
+	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"events", event.New}, {"bulk", newBulk}, {"report", redemption.NewReport}, {"tui", newTUI},
 	{"api", newAPI}, {"explain", newExplain}, {"open", newOpen}, {"doctor", doctor.New}, {"version", newVersion},
 }
 

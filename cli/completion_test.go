@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -121,7 +122,6 @@ func TestCompletions(t *testing.T) {
 		"one property to edit":                    {"property edit _", []string{"42\tFlat", "43\tHouse", inOrder}},
 		"cities of properties":                    {"property list --city L", []string{"Leeds", noFile}},
 		"sort keys of properties":                 {"property list --sort=-p", []string{"-propertyId", "-price_pw", inList}},
-		"a user":                                  {"user perks _", []string{noFile}},
 		"a number":                                {"perk list --page _", []string{noFile}},
 		"rows":                                    {"property update --file _", []string{"csv", "tsv", "json", "jsonl", byName}},
 		"a patch":                                 {"property update 1 --from-file _", []string{"json", byName}},
@@ -136,6 +136,12 @@ func TestCompletions(t *testing.T) {
 		"what to open":                            {"open co", []string{perks[0], inOrder}},
 		"shells":                                  {"completion f", []string{"fish", noFile}},
 		"nothing after --help":                    {"perk get --help _", []string{noFile}},
+		"what reports count by":                   {"report redemptions --by p", []string{"perk", inOrder}},
+		"users":                                   {"user perks _", []string{"alice", "bob", inOrder}},
+		"a user to redeem for":                    {"perk redeem tea --user b", []string{"bob", inOrder}},
+		"a user who can redeem":                   {"user can al", []string{"alice", inOrder}},
+		"no second user":                          {"user perks alice _", []string{noFile}},
+		"users of the sandbox":                    {"--sandbox redemption list --user b", []string{"bob", inOrder}},
 		"nothing for a command without arguments": {"version _", []string{noFile}},
 	} {
 		words := strings.Fields(test.words)
@@ -223,6 +229,31 @@ func TestUnsafeNamesAreNotCompleted(t *testing.T) {
 	}
 	if got := x.complete("perk", "get", "perk-a"); !slices.Equal(got, []string{"perk-a\tOne two three[2J :4", inOrder}) {
 		t.Errorf("a title breaks the protocol: %q", got)
+	}
+}
+
+func TestUsersAreCompletedForThoseWhoMayListThem(t *testing.T) {
+	server := servertest.Start(t)
+	var users []string
+	for i := range api.MaxPerPage {
+		users = append(users, fmt.Sprintf("a%03d", i))
+	}
+	server.ImportUsers(append(users, "zoe@example.com", "zoe$(reboot)")...)
+	for _, test := range []struct {
+		scopes []api.Scope
+		typed  string
+		want   []string
+	}{
+		{nil, "zo", []string{"zoe@example.com", inOrder}},
+		{nil, "a09", append(slices.Clone(users[90:]), inOrder)},
+		{nil, "nobody", []string{inOrder}},
+		{[]api.Scope{api.ScopePerksRead, api.ScopeRedemptionsRead}, "zo", []string{inOrder}},
+	} {
+		id, secret := server.Client(test.scopes...)
+		x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id, session.EnvClientSecret: secret})
+		if got := x.complete("user", "perks", test.typed); !slices.Equal(got, test.want) {
+			t.Errorf("%q with the scopes %v: got %q, want %q", test.typed, test.scopes, got, test.want)
+		}
 	}
 }
 

@@ -63,9 +63,10 @@ func TestAServerWithoutExtensionsIsSaidToLackThem(t *testing.T) {
 	for command, lacks := range map[string]string{
 		"redemption list": "list of redemptions", "redemption list --all": "list of redemptions", "redemption get r": "addresses of redemptions",
 		"redemption approve r": "addresses of redemptions", "redemption reject r --reason x": "addresses of redemptions",
-		"redemption void r --reason x --yes": "addresses of redemptions", "user can u p": "check of eligibility",
+		"redemption void r --reason x --yes": "addresses of redemptions", "user can u p": "check of eligibility", "user list": "list of users", "user list --all": "list of users",
 		"events": "events", "events --follow": "events", "events --after x": "events",
 		"property list": "list of properties", "property list --all": "list of properties", "property create --title x --price-pw 1": "creation of properties",
+		"report redemptions": "reports",
 	} {
 		r := x.run(strings.Fields(command)...)
 		want := "error: This service has no " + lacks + ": the specification does not ask for it, and the service is another one than perksd, or an older version.\n"

@@ -80,6 +80,8 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"redemption wait":    {alices},
 		"redemption void":    {alices + " --reason mistake --yes"},
 		"redemption reject":  {bobs + " --reason full"},
+		"report redemptions": {"", "--by perk --own"},
+		"user list":          {"", "--prefix a --all"},
 		"user can":           {"alice museum"},
 		"events":             {"", "--last 1 --type redemption.made"},
 		"login":              {login},
@@ -119,7 +121,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
-		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "user can", "events", "perk redeem", "user perks", "bulk status", "bulk undo", "property list", "property create", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "completion", "doctor", "tui", "version",
+		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "report redemptions", "user list", "user can", "events", "perk redeem", "user perks", "bulk status", "bulk undo", "property list", "property create", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "completion", "doctor", "tui", "version",
 		"profile set", "profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())

@@ -67,6 +67,8 @@ func accessPoints() []accessPoint {
 			accessPoint{"GET " + base + "/perks/:perkId", prefix + "perks:read", ""},
 			accessPoint{"GET " + base + "/perks/:perkId/eligibility", prefix + "perks:read", ""},
 			accessPoint{"POST " + base + "/perks/:perkId/redeem", prefix + "perks:redeem", `{"user_id":"USER"}`},
+			accessPoint{"GET " + base + "/users", prefix + "redemptions:read-all", ""},
+			accessPoint{"GET " + base + "/reports/redemptions", prefix + "redemptions:read", ""},
 			accessPoint{"GET " + base + "/redemptions", prefix + "redemptions:read", ""},
 			accessPoint{"GET " + base + "/redemptions/:redemptionId", prefix + "redemptions:read", ""},
 			accessPoint{"GET " + base + "/events", prefix + anyScope, ""},

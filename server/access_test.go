@@ -30,8 +30,8 @@ type caller struct {
 
 // liveScopes and sandboxScopes are those that routes require.
 var (
-	liveScopes    = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopePropertiesCreate, ofProperties, api.ScopePropertiesRead, api.ScopePropertiesWrite, api.ScopeRedemptionsRead, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
-	sandboxScopes = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
+	liveScopes    = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopePropertiesCreate, ofProperties, api.ScopePropertiesRead, api.ScopePropertiesWrite, api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
+	sandboxScopes = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
 )
 
 // anyScope is the column of the addresses that let every token in.
@@ -165,7 +165,7 @@ func (w *accessFixture) callers() []caller {
 		bearing("redemptions:read", w.scoped(api.ScopeRedemptionsRead), granted(api.ScopeRedemptionsRead)),
 		bearing("redemptions:decide", w.scoped(api.ScopeRedemptionsDecide), granted(api.ScopeRedemptionsDecide)),
 		bearing("redemptions:void", w.scoped(api.ScopeRedemptionsVoid), granted(api.ScopeRedemptionsVoid)),
-		bearing("redemptions:read-all", w.scoped(api.ScopeRedemptionsReadAll), granted()),
+		bearing("redemptions:read-all", w.scoped(api.ScopeRedemptionsReadAll), granted(api.ScopeRedemptionsReadAll)),
 		bearing("all but perks:read", w.allBut(api.ScopePerksRead), granted(allBut(api.ScopePerksRead)...)),
 		bearing("all but perks:redeem", w.allBut(api.ScopePerksRedeem), granted(allBut(api.ScopePerksRedeem)...)),
 		bearing("all but properties:create", w.allBut(api.ScopePropertiesCreate), granted(allBut(api.ScopePropertiesCreate)...)),

@@ -99,8 +99,8 @@ func newAPIDocs() (*apiDocs, error) {
 
 // routes serves the page at /docs/. The addresses that people try first redirect there.
 func (d *apiDocs) routes(e *echo.Echo) {
-	get(e, apiPath+"/openapi.json", func(c echo.Context) error { return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, d.inJSON) })
-	get(e, apiPath+"/openapi.yaml", func(c echo.Context) error { return c.Blob(http.StatusOK, "application/yaml", api.OpenAPI()) })
+	get(e, apiPath+"/openapi.json", packedOnce(echo.MIMEApplicationJSON, d.inJSON))
+	get(e, apiPath+"/openapi.yaml", packedOnce("application/yaml", api.OpenAPI()))
 	for _, path := range []string{"/", docsPath, apiPath + docsPath, apiPath + docsPath + "/"} {
 		get(e, path, func(c echo.Context) error {
 			// Relative, because a proxy may serve this below a path.
@@ -119,6 +119,21 @@ func (d *apiDocs) routes(e *echo.Echo) {
 	})
 }
 
+// packedOnce responds with a text that never changes, and is compressed once.
+func packedOnce(mediaType string, text []byte) echo.HandlerFunc {
+	packedText := sync.OnceValue(func() []byte {
+		p, _ := packers.Get().(*packer)
+		defer p.free()
+		return bytes.Clone(p.pack(text))
+	})
+	return func(c echo.Context) error {
+		if packed, _ := chooseForm(c, "", true); packed {
+			return writePacked(c, http.StatusOK, mediaType, packedText())
+		}
+		return c.Blob(http.StatusOK, mediaType, text)
+	}
+}
+
 type file struct {
 	mediaType string
 	content   []byte
@@ -134,54 +149,26 @@ func (f file) send(c echo.Context) (err error) {
 	header := c.Response().Header()
 	header.Set("Content-Security-Policy", policy)
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
-	packed := false
-	if f.unpack != nil {
-		header.Set("Vary", "Accept-Encoding")
-		packed = acceptsGzip(c.Request().Header.Values("Accept-Encoding"))
-	}
+	tag := ""
 	if f.hash == "" {
-		header.Set("Cache-Control", "no-store")
+		header.Set("Cache-Control", noStore)
 	} else {
-		tag := `"` + f.hash + `"`
-		if packed { // each encoding has its own tag (RFC 9110, section 8.8.3.3)
-			tag = `"` + f.hash + `-gzip"`
-		}
-		header.Set("ETag", tag)
+		tag = `"` + f.hash + `"`
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
-		if listsTag(c.Request().Header.Values("If-None-Match"), tag) {
-			return c.NoContent(http.StatusNotModified)
-		}
+	}
+	packed, known := chooseForm(c, tag, f.unpack != nil)
+	switch {
+	case known:
+		return c.NoContent(http.StatusNotModified)
+	case packed:
+		return writePacked(c, http.StatusOK, f.mediaType, f.content)
 	}
 	content := f.content
-	if packed {
-		header.Set("Content-Encoding", "gzip")
-	} else if f.unpack != nil {
+	if f.unpack != nil {
 		if content, err = f.unpack(); err != nil {
 			return fmt.Errorf("unpacking an embedded file: %w", err)
 		}
 	}
 	header.Set("Content-Length", strconv.Itoa(len(content)))
 	return c.Blob(http.StatusOK, f.mediaType, content)
-}
-
-// acceptsGzip reads an Accept-Encoding header (RFC 9110, section 12.5.3). An entry for gzip takes precedence over *.
-func acceptsGzip(header []string) bool {
-	accepts := false
-	for item := range strings.SplitSeq(strings.Join(header, ","), ",") {
-		coding, parameter, _ := strings.Cut(item, ";")
-		coding = strings.ToLower(strings.TrimSpace(coding))
-		if coding != "gzip" && coding != "*" {
-			continue
-		}
-		accepted := true // without a weight such as q=0.5
-		if name, value, given := strings.Cut(strings.TrimSpace(parameter), "="); given && strings.EqualFold(name, "q") {
-			weight, err := strconv.ParseFloat(value, 64)
-			accepted = err == nil && weight > 0
-		}
-		if coding == "gzip" {
-			return accepted
-		}
-		accepts = accepted
-	}
-	return accepts
 }

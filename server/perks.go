@@ -74,6 +74,19 @@ func (h perkHandlers) listForUser(c echo.Context) error {
 	return h.writePerks(c, q, perks)
 }
 
+func (h perkHandlers) listUsers(c echo.Context) error {
+	q := api.ParseParameters(c.Request().URL.RawQuery)
+	query := userQuery(q)
+	if err := q.Fields.Err(); err != nil {
+		return err
+	}
+	list, err := h.store.ListUsers(c.Request().Context(), query)
+	if err != nil {
+		return err
+	}
+	return writePage(h.service, c, list, query.Window, afterCursor(query.Window, nil, list.Next))
+}
+
 func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID string) error {
 	redemptions := redeemedQuery(q, userID)
 	if err := q.Fields.Err(); err != nil {

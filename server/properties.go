@@ -165,7 +165,7 @@ func checkIfMatch(header http.Header, current any, what string) error {
 	if err != nil {
 		return err
 	}
-	if !listsTag(wanted, entityTag(representation)) {
+	if _, isCurrent := listedTag(wanted, entityTag(representation)); !isCurrent {
 		return api.Errorf(api.CodePreconditionFailed, "%s has changed since you read it. Read it again before you change it.", what)
 	}
 	return nil

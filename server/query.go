@@ -49,20 +49,12 @@ func cursorOf(p *api.Parameters, sort []api.SortKey) *store.Cursor {
 func redemptionQuery(p *api.Parameters, caller Caller) store.RedemptionQuery {
 	query := store.RedemptionQuery{RedemptionFilter: p.RedemptionFilter(), AnyUser: true, Window: windowOf(p),
 		Sort: p.Sort("-redeemed_at", api.RedemptionRecordSortFields())}
-	if query.Own || !caller.Scopes.Has(api.ScopeRedemptionsReadAll) {
-		query.ClientID = caller.ClientID
-	}
-	if query.After = cursorOf(p, query.Sort); query.After == nil && query.UserID == "" {
-		checkCounted(p, query.Window, "redemptions; follow the Link header there, or narrow the list with since and until")
+	query.ClientID = clientToRead(caller, query.Own)
+	query.After = cursorOf(p, query.Sort)
+	if query.UserID == "" {
+		checkReach(p, query.Window, query.After, "redemptions", "since and until")
 	}
 	return query
-}
-
-// checkCounted refuses a page by its number behind what is counted of a list.
-func checkCounted(p *api.Parameters, window store.Window, what string) {
-	if window.Offset() >= store.MaxCounted {
-		p.Fields.Add("page", "begins after the first %d %s", store.MaxCounted, what)
-	}
 }
 
 // propertyQuery is for the listings that the caller may list.
@@ -71,12 +63,36 @@ func propertyQuery(p *api.Parameters, caller Caller) store.PropertyQuery {
 	if query.Own || !caller.Scopes.Has(api.ScopePropertiesRead) {
 		query.Owner = caller.ClientID
 	}
-	if query.After = cursorOf(p, query.Sort); query.After == nil {
-		checkCounted(p, query.Window, "properties; follow the Link header there, or narrow the list with filters")
-	} else if err := store.CheckPropertyCursor(query.After); err != nil {
+	query.After = cursorOf(p, query.Sort)
+	checkReach(p, query.Window, query.After, "properties", "filters")
+	if query.After == nil {
+		return query
+	}
+	if err := store.CheckPropertyCursor(query.After); err != nil {
 		p.Fields.Add("after", "%s", err)
 	}
 	return query
+}
+
+func userQuery(p *api.Parameters) store.UserQuery {
+	query := store.UserQuery{UserFilter: p.UserFilter(), Window: windowOf(p), After: cursorOf(p, nil)}
+	checkReach(p, query.Window, query.After, "users", "prefix")
+	return query
+}
+
+// checkReach refuses the number of a page behind what is counted of a list: reading it would take the longer the higher it is.
+func checkReach(p *api.Parameters, window store.Window, after *store.Cursor, records, filters string) {
+	if after == nil && window.Offset() >= store.MaxCounted {
+		p.Fields.Add("page", "begins after the first %d %s; follow the Link header there, or narrow the list with %s", store.MaxCounted, records, filters)
+	}
+}
+
+// clientToRead is the client whose redemptions the caller asks for, and may read; "" is all clients.
+func clientToRead(caller Caller, own bool) string {
+	if own || !caller.Scopes.Has(api.ScopeRedemptionsReadAll) {
+		return caller.ClientID
+	}
+	return ""
 }
 
 // redeemedQuery is for the redemptions of one user.

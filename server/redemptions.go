@@ -88,8 +88,7 @@ func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		c.Response().Header().Set("ETag", entityTag(encoded))
-		return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, encoded)
+		return writeText(c, http.StatusOK, echo.MIMEApplicationJSON, encoded, entityTag(encoded))
 	}
 }
 

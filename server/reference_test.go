@@ -138,7 +138,8 @@ func TestAFileIsSentInAnAcceptedEncoding(t *testing.T) {
 		t.Fatal("the bundle is not Swagger UI")
 	}
 	for accepted, want := range map[string]string{
-		"gzip": "gzip", "GZIP": "gzip", "gzip, deflate, br": "gzip", "br;q=1.0, gzip;q=0.8, *;q=0.1": "gzip", "*": "gzip", "*;q=0, gzip": "gzip",
+		"gzip": "gzip", "GZIP": "gzip", "gzip, deflate, br": "gzip", "br;q=1.0, gzip;q=0.8, *;q=0.1": "gzip", "*": "gzip", "*;q=0, gzip": "gzip", "x-gzip": "gzip", "gzip;q=0.5, identity;q=0.5": "gzip", "identity, *;q=0": "",
+		"gzip;q=0.5, identity;q=0.9": "", "identity;q=0, gzip;q=0.1": "gzip", "*;q=0.5, identity": "",
 		"": "", "identity": "", "br": "", "gzip;q=0": "", "gzip; q=0.000": "", "*;q=0": "", "gzip;q=0, *": "", "gzip;q=x": "",
 	} {
 		header := map[string]string{"Accept-Encoding": accepted}

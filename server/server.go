@@ -84,6 +84,7 @@ type service struct {
 	apiDocs    *apiDocs
 	metrics    *metrics
 	tracer     trace.Tracer  // nil makes no spans
+	reports    chan struct{} // holds one for each report that is running
 	failures   *rate.Limiter // limits the log of unavailable databases
 	unlogged   atomic.Int64  // failures since the last such line
 	feeds      []*eventFeed
@@ -112,6 +113,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		clientRate: newBuckets[rateKey](config.RateLimit, config.RateBurst, config.Now),
 		throttle:   newTokenThrottle(config.Now),
 		outage:     newOutage(outageWaiters),
+		reports:    make(chan struct{}, maxReports),
 		failures:   rate.NewLimiter(failureLogRate, failureLogBurst),
 		proxies:    proxies{enabled: config.BehindProxy, trusted: config.TrustedProxies},
 	}
@@ -213,6 +215,8 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	get(e, path+"/perks/:perkId", h.get, allow(api.ScopePerksRead))
 	get(e, path+"/perks/:perkId/eligibility", h.eligibility, allow(api.ScopePerksRead))
 	e.POST(path+"/perks/:perkId/redeem", h.redeem, allow(api.ScopePerksRedeem))
+	get(e, path+"/users", h.listUsers, allow(api.ScopeRedemptionsReadAll))
+	get(e, path+"/reports/redemptions", h.reportRedemptions, allow(api.ScopeRedemptionsRead))
 	get(e, path+"/redemptions", h.listRedemptions, allow(api.ScopeRedemptionsRead))
 	get(e, path+"/redemptions/:redemptionId", h.getRedemption, allow(api.ScopeRedemptionsRead))
 	e.POST(path+"/redemptions/:redemptionId/approve", h.decide(api.StatusApproved), allow(api.ScopeRedemptionsDecide))
@@ -289,6 +293,6 @@ func (s *service) readyz(c echo.Context) error {
 }
 
 func writeProbe(c echo.Context, body any) error {
-	c.Response().Header().Set("Cache-Control", "no-store")
+	c.Response().Header().Set("Cache-Control", noStore)
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, body)
 }

@@ -36,7 +36,7 @@ func (s *service) issueToken(c echo.Context) error {
 
 func (s *service) grant(c echo.Context) (token api.Token, err error) {
 	header := c.Response().Header()
-	header.Set("Cache-Control", "no-store")
+	header.Set("Cache-Control", noStore)
 	header.Set("Pragma", "no-cache")
 
 	request, err := readTokenRequest(c)

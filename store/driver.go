@@ -64,6 +64,8 @@ type Dialect struct {
 	RedemptionsOfUser              string // Redemptions of user @user alone
 	RedemptionPerk, PerkKey        string // column of redemptions AS r, and the column of perks that it refers to
 	IndexedPerk                    string // RedemptionPerk as an index of redemptions has it
+	RedemptionDay                  string // of redemptions AS r: the day in UTC, as a number since 1970
+	ByCodePoint                    string // follows a text, to compare it by code point
 	// RedemptionOrder is that of all redemptions and of one user's, and FilteredOrder that of others, which only indexes for their filters have.
 	RedemptionOrder, FilteredOrder Order
 
@@ -94,6 +96,8 @@ type Database struct {
 	Snapshot func(ctx context.Context, work func(Querier) error) error
 	// SnapshotInOrder is Snapshot for work that an index has rows in order for: they are not collected and sorted, however few are expected.
 	SnapshotInOrder func(ctx context.Context, work func(Querier) error) error
+	// SnapshotWithin is Snapshot in a single process of the database, and fails with ErrTimeLimit if that takes longer.
+	SnapshotWithin func(ctx context.Context, within time.Duration, work func(Querier) error) error
 	// AuditAfter returns the current end of the audit log, and conditions for the rows added after the position.
 	AuditAfter func(q Querier, since AuditPosition) (now AuditPosition, redemptions, entries AuditFilter, err error)
 	// AuditEnd returns upTo, or the current end if it is "", or a position before it that is about most rows after since.

@@ -57,7 +57,7 @@ func (o Operations) ExportCategories(ctx context.Context) iter.Seq2[api.Category
 }
 
 func (o Operations) ExportUsers(ctx context.Context) iter.Seq2[User, error] {
-	return stream(ctx, o.db, "export users", func(r Scanner) (u User, err error) { return u, r.Scan(&u.ID) }, `SELECT id FROM users ORDER BY id`)
+	return stream(ctx, o.db, "export users", scanUser, `SELECT id FROM users ORDER BY id`)
 }
 
 // Audit adds an entry to the audit log, with the records as JSON. A nil record is null.

@@ -39,9 +39,7 @@ func (p PerkRecord) MarshalJSON() ([]byte, error) {
 }
 
 // User is someone who can redeem.
-type User struct {
-	ID string `json:"id"`
-}
+type User = api.User
 
 // PropertyRecord is a listing with the client that may change it.
 type PropertyRecord struct {

@@ -45,6 +45,8 @@ type Catalog interface {
 	ListPerks(ctx context.Context, query PerkQuery) (List[api.Perk], error)
 	// Perk returns one perk, whatever its dates and stock, or PerkNotFound.
 	Perk(ctx context.Context, id string) (api.Perk, error)
+	// ListUsers returns one page of the users with the prefix, in the order of their ids by code point. At most MaxCounted are counted.
+	ListUsers(ctx context.Context, query UserQuery) (List[User], error)
 	// Categories returns all categories in the order of their folded names, then ids. Never nil.
 	Categories(ctx context.Context) ([]api.Category, error)
 }
@@ -62,6 +64,9 @@ type Redemptions interface {
 	Redemption(ctx context.Context, id string) (api.RedemptionRecord, error)
 	// ListRedemptions returns one page of the matching redemptions, or UserNotFound if UserID is unknown, unless AnyUser is set.
 	ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.RedemptionRecord], error)
+	// ReportRedemptions counts the redemptions that were made from Since until before Until, as they are at one instant. It reads at most
+	// for Within; then the error is ReportTooLong.
+	ReportRedemptions(ctx context.Context, query ReportQuery) (api.Report, error)
 	// DecideRedemption approves or rejects a pending redemption, or voids an approved one. One that is rejected or voided returns its unit
 	// to the stock, and the user can redeem again. The same decision again changes nothing. Errors: RedemptionNotFound, RedemptionDecided,
 	// and those of the decision's check.
@@ -232,7 +237,7 @@ func (q PerkQuery) OnlyValid() bool { return !q.IncludeExpired || q.AvailableTo 
 // OnlyStarted tells whether perks that have not started at At are excluded.
 func (q PerkQuery) OnlyStarted() bool { return q.AvailableTo != "" }
 
-// MaxCounted is how many listings or redemptions are counted, unless they are one user's: to count a million takes longer than to read a page.
+// MaxCounted is how many listings or users are counted, and how many redemptions unless they are one user's: to count a million takes longer than to read a page.
 const MaxCounted = 200
 
 // PropertyQuery says which listings, in which order, and which page of them.

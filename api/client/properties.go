@@ -27,20 +27,6 @@ func (c *Client) PropertyPages(ctx context.Context, options PropertyListOptions)
 	return orUnsupported("list of properties", walk[api.Property](ctx, c, get(propertiesPath, query), nil))
 }
 
-// orUnsupported replaces the error of a list whose address the server does not have.
-func orUnsupported[T any](what string, pages iter.Seq2[api.Page[T], error]) iter.Seq2[api.Page[T], error] {
-	return func(yield func(api.Page[T], error) bool) {
-		for page, err := range pages {
-			if IsMissing(err) {
-				err = unsupported(what, err)
-			}
-			if !yield(page, err) {
-				return
-			}
-		}
-	}
-}
-
 // CreateProperty creates a listing with the fields of the patch, and returns it with its ETag. replay says that the server had processed the
 // idempotency key before. If the reply is lost, and the server honours keys, the request is sent again, which does not count as that.
 func (c *Client) CreateProperty(ctx context.Context, fields api.PropertyPatch, key string) (created Version, replay bool, err error) {

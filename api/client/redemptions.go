@@ -145,6 +145,20 @@ func (c *Client) lists(ctx context.Context, path string) bool {
 	return !IsMissing(err)
 }
 
+// orUnsupported replaces the error of a list whose address the server does not have.
+func orUnsupported[T any](what string, pages iter.Seq2[api.Page[T], error]) iter.Seq2[api.Page[T], error] {
+	return func(yield func(api.Page[T], error) bool) {
+		for page, err := range pages {
+			if IsMissing(err) {
+				err = unsupported(what, err)
+			}
+			if !yield(page, err) {
+				return
+			}
+		}
+	}
+}
+
 // unsupported says that the server lacks what is beyond the service's specification.
 func unsupported(what string, err error) error {
 	refused, _ := errors.AsType[*Error](err)
@@ -152,4 +166,32 @@ func unsupported(what string, err error) error {
 	lacking.Code, lacking.Status, lacking.Unsupported = api.CodeNotFound, http.StatusNotFound, true
 	lacking.Message = "This service has no " + what + ": the specification does not ask for it, and the service is another one than perksd, or an older version."
 	return &lacking
+}
+
+// Report counts redemptions of a time, at most api.MaxReportDays, or only those that the client made.
+func (c *Client) Report(ctx context.Context, by api.ReportBy, filter api.RedemptionFilter) (report api.Report, err error) {
+	query := filter.Values()
+	query.Set("by", string(by))
+	call := get(c.partnersPath("/reports/redemptions"), query)
+	res, err := c.fetch(ctx, call, &report)
+	switch {
+	case IsMissing(err):
+		err = unsupported("reports", err)
+	case err == nil && report.Data == nil:
+		err = c.unreadable(call, res, errors.New("it holds no report"))
+	}
+	return report, err
+}
+
+// UserListOptions also chooses users. A zero filter matches all.
+type UserListOptions struct {
+	ListOptions
+	api.UserFilter
+}
+
+// UserPages returns the pages of matching users, from options.Page on, in the order of their ids.
+func (c *Client) UserPages(ctx context.Context, options UserListOptions) iter.Seq2[api.Page[api.User], error] {
+	query := options.UserFilter.Values()
+	maps.Copy(query, options.ListOptions.values())
+	return orUnsupported("list of users", walk[api.User](ctx, c, get(c.partnersPath("/users"), query), nil))
 }

@@ -79,8 +79,15 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 		return v.perks
 	case "perk redeem", "open":
 		return first(v.perks)
+	case "user perks":
+		return first(v.users)
 	case "user can":
-		return second(v.perks)
+		return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return v.users(cmd, args, typed)
+			}
+			return second(v.perks)(cmd, args, typed)
+		}
 	case "property get":
 		return v.properties(false)
 	case "property delete":
@@ -128,6 +135,10 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return v.profiles
 	case "perk":
 		return v.perks
+	case "user":
+		return v.users
+	case "by":
+		return Fixed("day", "perk", "city", "status")
 	case "status":
 		return Fixed("pending", "approved", "rejected", "voided")
 	case "category":
@@ -428,6 +439,29 @@ func (v *values) redemptions(status api.RedemptionStatus) cobra.CompletionFunc {
 	}
 }
 
+// users completes the ids of users, for a client that may list them.
+func (v *values) users(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	with := func(prefix string) reply {
+		return v.ask("users "+prefix, func(ctx context.Context, c *client.Client) (r reply, err error) {
+			options := client.UserListOptions{UserFilter: api.UserFilter{Prefix: prefix}, ListOptions: client.ListOptions{PerPage: api.MaxPerPage}}
+			for page, err := range c.UserPages(ctx, options) {
+				for _, user := range page.Data {
+					r.Items = append(r.Items, item{ID: user.ID})
+				}
+				r.All = page.Meta.Total > 0 && page.Meta.Total <= int64(len(page.Data))
+				return r, err
+			}
+			return r, nil
+		})
+	}
+	known := with("")
+	if !known.All && len(known.Items) > 0 && typed != "" {
+		known = with(typed)
+	}
+	found := slices.DeleteFunc(slices.Clone(known.Items), func(user item) bool { return !strings.HasPrefix(user.ID, typed) })
+	return offer(found), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
 // categories completes ids: unlike names, they have no characters that a shell interprets.
 func (v *values) categories(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	known := v.ask("categories", func(ctx context.Context, c *client.Client) (reply, error) {
@@ -500,6 +534,10 @@ func recordFields(cmd *cobra.Command) []string {
 		return output.FieldsOf(api.RedemptionRecord{})
 	case "redemption get":
 		return append(output.FieldsOf(api.RedemptionRecord{}), "etag")
+	case "report redemptions":
+		return output.FieldsOf(api.ReportRow{})
+	case "user list":
+		return output.FieldsOf(api.User{})
 	case "user can":
 		return output.FieldsOf(api.Eligibility{})
 	case "user perks":

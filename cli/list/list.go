@@ -27,7 +27,7 @@ type Flags struct {
 	Watch   Watch
 }
 
-// Bind declares the flags. The help of --sort names the fields.
+// Bind declares the flags. The help of --sort names the fields; without any, the list has one order.
 func (f *Flags) Bind(cmd *cobra.Command, sortFields []string) {
 	flags := cmd.Flags()
 	flags.Int64Var(&f.Page, "page", 0, "show this page, from 1")
@@ -35,6 +35,9 @@ func (f *Flags) Bind(cmd *cobra.Command, sortFields []string) {
 	flags.IntVar(&f.Limit, "limit", 0, "show the first `N` items, from as many pages as needed")
 	flags.BoolVar(&f.All, "all", false, "show all items, from all pages")
 	f.Watch.Bind(cmd)
+	if len(sortFields) == 0 {
+		return
+	}
 	flags.StringVar(&f.Sort, "sort", "", "sort by these `fields`, comma-separated, a leading - for descending: "+strings.Join(sortFields, ", "))
 }
 

@@ -126,6 +126,8 @@ type View struct {
 	Columns []string // the fields that a table of a list shows; empty is all
 	Least   []string // the columns that a narrow screen drops first, before those on the right
 	ID      string   // the field that --output id shows
+	Bar     string   // the number among the columns that a terminal also shows as a bar, if there is space
+	KeyName string   // the heading of the first column, if that is not the field's name
 }
 
 // Printer writes records of one type.

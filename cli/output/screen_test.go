@@ -204,3 +204,52 @@ func TestRawCSVIsSafeOnATerminal(t *testing.T) {
 		t.Errorf("column names: %q", named)
 	}
 }
+
+type counted struct {
+	Key   string `json:"key"`
+	Title string `json:"title"`
+	Total int    `json:"total"`
+	Other int    `json:"other"`
+}
+
+func TestATerminalShowsABarIfThereIsSpace(t *testing.T) {
+	bar := output.View{Columns: []string{"key", "title", "total", "other"}, Least: []string{"other"}, ID: "key", Bar: "total", KeyName: "perk"}
+	records := []counted{{"spa-day", "温泉の一日", 80, 1}, {"tea", "Tea", 21, 0}, {"one", "One", 1, 0}, {"none", "None", 0, 0}}
+	for width, want := range map[int]string{
+		80: "PERK     TITLE       TOTAL  OTHER\n" +
+			"spa-day  温泉の一日  80     1      ████████████████████████████████████████\n" +
+			"tea      Tea         21     0      ██████████▌\n" +
+			"one      One         1      0      ▌\n" +
+			"none     None        0      0\n",
+		45: "PERK     TITLE       TOTAL  OTHER\n" +
+			"spa-day  温泉の一日  80     1      ██████████\n" +
+			"tea      Tea         21     0      ██▋\n" +
+			"one      One         1      0      ▏\n" +
+			"none     None        0      0\n",
+		44: "PERK     TITLE       TOTAL  OTHER\n" +
+			"spa-day  温泉の一日  80     1\n" +
+			"tea      Tea         21     0\n" +
+			"one      One         1      0\n" +
+			"none     None        0      0\n",
+	} {
+		if data, _ := shown(t, width, bar, output.Options{}, records...); data != want {
+			t.Errorf("on %d columns:\n%swant\n%s", width, data, want)
+		}
+	}
+	for width := 1; width <= 100; width++ {
+		data, _ := shown(t, width, bar, output.Options{}, records...)
+		for line := range strings.SplitSeq(data, "\n") {
+			if columns := runewidth.StringWidth(line); columns > width {
+				t.Fatalf("on %d columns: %q is %d wide", width, line, columns)
+			}
+		}
+	}
+	s, out, _ := command.BufferedStreams("")
+	printer, err := output.New[counted](output.Options{}, s, bar)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := printer.List(t.Context(), output.Each(records)); err != nil || strings.Contains(out.String(), "█") {
+		t.Errorf("off a terminal: %v\n%s", err, out)
+	}
+}

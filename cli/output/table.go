@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type tableEncoder struct {
 	waiting [][]string
 	begun   bool // the widths are chosen
 	layout  layout
+	bars    bars
 }
 
 func (e *tableEncoder) one(r record) error {
@@ -68,7 +70,7 @@ func (e *tableEncoder) item(r record) error {
 		_, err := e.out.WriteString(strings.Join(cells, "\t") + "\n")
 		return err
 	case e.begun:
-		return e.aligned(e.layout.pad(cells))
+		return e.row(cells)
 	}
 	e.waiting = append(e.waiting, cells)
 	if len(e.waiting) < sampled {
@@ -109,7 +111,11 @@ func (e *tableEncoder) begin() error {
 	if e.marks {
 		heading[0] = markSpace("") + heading[0]
 	}
+	if e.view.KeyName != "" && e.view.Columns[0] == e.view.ID {
+		heading[0] = strings.ToUpper(e.view.KeyName)
+	}
 	e.begun, e.layout = true, newLayout(e.view, append([][]string{heading}, e.waiting...), e.streams.Width)
+	e.bars = newBars(slices.Index(e.view.Columns, e.view.Bar), e.waiting, e.streams.Width-e.layout.width(math.MaxInt)-len(gap))
 	cells := e.layout.pad(heading)
 	for i := range cells {
 		cells[i] = e.streams.Heading(cells[i])
@@ -118,7 +124,7 @@ func (e *tableEncoder) begin() error {
 		return err
 	}
 	for _, cells := range e.waiting {
-		if err := e.aligned(e.layout.pad(cells)); err != nil {
+		if err := e.row(cells); err != nil {
 			return err
 		}
 	}
@@ -126,9 +132,62 @@ func (e *tableEncoder) begin() error {
 	return nil
 }
 
+func (e *tableEncoder) row(cells []string) error {
+	padded := e.layout.pad(cells)
+	if bar := e.bars.of(cells); bar != "" {
+		last := len(padded) - 1
+		padded[last] = display.Pad(padded[last], e.layout.columns[last].width)
+		padded = append(padded, bar)
+	}
+	return e.aligned(padded)
+}
+
 func (e *tableEncoder) aligned(cells []string) error {
 	_, err := e.out.WriteString(strings.TrimRight(strings.Join(cells, gap), " ") + "\n")
 	return err
+}
+
+// bars draw a number of each row behind it. The largest that is known when the table begins fills the space.
+type bars struct {
+	at      int // among the cells of a row; -1 draws none
+	largest float64
+	space   int
+}
+
+// longestBar keeps a table together on a wide screen.
+const longestBar = 40
+
+func newBars(at int, rows [][]string, space int) bars {
+	b := bars{at: at, space: min(space, longestBar)}
+	for _, cells := range rows {
+		if at >= 0 {
+			b.largest = max(b.largest, number(cells[at]))
+		}
+	}
+	return b
+}
+
+// of returns the bar of a row, in eighths of a column. A number above 0 has at least one.
+func (b bars) of(cells []string) string {
+	if b.at < 0 || b.largest <= 0 || b.space < enough {
+		return ""
+	}
+	n := min(number(cells[b.at]), b.largest)
+	eighths := int(math.Ceil(n / b.largest * float64(8*b.space)))
+	bar := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		bar += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return bar
+}
+
+// number returns 0 for a cell that is none.
+func number(cell string) float64 {
+	n, err := strconv.ParseFloat(cell, 64)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }
 
 // enough is the least width that is useful: that of a date, or the beginning of a title. A table drops columns rather than make them

@@ -131,7 +131,34 @@ func NewUser(s *session.Session) *cobra.Command {
 		Aliases: []string{"users"},
 		Short:   "See what users can redeem and have redeemed",
 		Example: "  perksctl user perks alice\n  perksctl user perks alice --type redeemed\n  perksctl user can alice spa-day",
-	}, newPerks(s), newCan(s))
+	}, newUsers(s), newPerks(s), newCan(s))
+}
+
+func newUsers(s *session.Session) *cobra.Command {
+	var flags list.Flags
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List users by id",
+		Long: "List the ids of all users that the service knows, or those that begin with --prefix, in their order. More than 200 are\n" +
+			"not counted. It needs the scope redemptions:read-all, because users are those of all clients.",
+		Example: "  perksctl user list --prefix ali\n  perksctl user list --all --output id > users.txt",
+		Args:    command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := flags.Check(cmd); err != nil {
+				return err
+			}
+			filter, err := list.ReadFilter(cmd, api.UserFilterFields)
+			if err != nil {
+				return err
+			}
+			return list.Connect(cmd, s, flags, output.View{ID: "id"}, func(c *client.Client) list.Pages[api.User] {
+				return c.UserPages(cmd.Context(), client.UserListOptions{ListOptions: flags.Options(), UserFilter: filter})
+			})
+		},
+	}
+	flags.Bind(cmd, nil)
+	list.BindFilter(cmd, api.UserFilterFields)
+	return cmd
 }
 
 const (

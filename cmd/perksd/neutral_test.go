@@ -138,6 +138,8 @@ func commandsOfPerksctl() map[string][]commandLine {
 		"redemption get":     append(data("redemption get ID", all...), plain("redemption get V", "redemption get ID --debug")...),
 		"redemption list":    append(data("redemption list", all...), plain("redemption list --status V", "redemption list --perk V", "redemption list --since V")...),
 		"redemption reject":  plain("redemption reject ID --reason V", "redemption reject V --reason V"),
+		"user list":          append(data("user list", all...), plain("user list --prefix V")...),
+		"report redemptions": append(data("report redemptions --by perk", all...), plain("report redemptions --by V", "report redemptions --since V")...),
 		"redemption wait":    plain("redemption wait V", "redemption wait ID --timeout 1ms"),
 		"redemption void":    plain("redemption void ID --reason V --yes", "redemption void V --reason V --yes", "redemption void V --reason V"),
 		"user can":           append(data("user can U p", "json"), plain("user can U p", "user can V V")...),

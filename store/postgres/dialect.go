@@ -21,6 +21,8 @@ var dialect = &store.Dialect{
 	// enough. And whether a user has a perk it would look up among all redemptions of the perk. So the indexes for filters have expressions
 	// that are only used here.
 	IndexedPerk:     `(r.perk_id || '')`,
+	RedemptionDay:   `(r.redeemed_at AT TIME ZONE 'UTC')::date - DATE '1970-01-01'`,
+	ByCodePoint:     ` COLLATE "C"`,
 	RedemptionOrder: store.RedemptionOrder(`r.perk_id`, `r.redeemed_at`),
 	FilteredOrder:   store.RedemptionOrder(`r.perk_id`, `(r.redeemed_at AT TIME ZONE 'UTC')`),
 	PropertyOrder:   store.PropertyOrder(propertyPriceKey),

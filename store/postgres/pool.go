@@ -168,6 +168,22 @@ func (db *DB) readOnce(ctx context.Context, settings string, work func(view) err
 	})
 }
 
+// snapshotWithin leaves the limit to the server, because a context that ends costs the connection.
+func (db *DB) snapshotWithin(ctx context.Context, within time.Duration, work func(store.Querier) error) error {
+	err := db.readOnce(ctx, "", func(v view) error {
+		_, err := store.One(v, store.ScanValue[string], `
+			SELECT set_config('statement_timeout', $1, true) || set_config('max_parallel_workers_per_gather', '0', true)`, fmt.Sprint(max(1, within.Milliseconds())))
+		if err != nil {
+			return err
+		}
+		return work(customPlanView{v})
+	})
+	if sqlState(err) == stateCancelled {
+		return fmt.Errorf("%w: %w", store.ErrTimeLimit, err)
+	}
+	return err
+}
+
 // session is one transaction that writes.
 type session struct {
 	ctx context.Context // does not end with the caller's

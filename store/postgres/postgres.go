@@ -92,16 +92,17 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		SnapshotInOrder: func(ctx context.Context, work func(store.Querier) error) error {
 			return db.readOnce(ctx, inOrder, func(v view) error { return work(customPlanView{v}) })
 		},
-		AuditAfter:    auditAfter,
-		AuditEnd:      auditEnd,
-		AuditRange:    auditRange,
-		Import:        db.importRows,
-		ReplaceStaged: replaceStaged,
-		MergePerks:    mergePerks,
-		PerkColumns:   stagedFoldColumns,
-		PerkValues:    func(p store.PerkRecord) []any { return folds(p.Perk) },
-		Retry:         db.resetIfBroken,
-		Fault:         fault,
+		SnapshotWithin: db.snapshotWithin,
+		AuditAfter:     auditAfter,
+		AuditEnd:       auditEnd,
+		AuditRange:     auditRange,
+		Import:         db.importRows,
+		ReplaceStaged:  replaceStaged,
+		MergePerks:     mergePerks,
+		PerkColumns:    stagedFoldColumns,
+		PerkValues:     func(p store.PerkRecord) []any { return folds(p.Perk) },
+		Retry:          db.resetIfBroken,
+		Fault:          fault,
 	}
 	db.Operations = store.NewOperations(db.database)
 	db.lifetime, db.cancel = context.WithCancel(context.Background())

@@ -26,6 +26,7 @@ func TestLists(t *testing.T) {
 		{"combined filters use the index of at least one of them", combinedFiltersUseAnIndex},
 		{"redemptions are looked up by their user", redemptionsAreLookedUp},
 		{"long lists of redemptions are read in their order", redemptionsAreReadInOrder},
+		{"reports read only their time", reportsReadTheirTime},
 		{"every plan for a page finds the same page", everyPlanFindsTheSamePage},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, db) })

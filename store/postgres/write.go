@@ -279,6 +279,7 @@ const (
 	stateUniqueViolation = "23505"
 	stateDiskFull        = "53100"
 	stateLockTimeout     = "55P03"
+	stateCancelled       = "57014" // by its timeout, or by a person
 )
 
 // unknownStates are those after which the server itself does not know whether it executed the statement.

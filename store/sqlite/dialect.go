@@ -16,6 +16,7 @@ var dialect = &store.Dialect{
 	RedemptionPerk:    `r.perk`,
 	PerkKey:           `row`,
 	IndexedPerk:       `r.perk`,
+	RedemptionDay:     `r.redeemed_at / 86400000000`,
 	RedemptionOrder:   store.RedemptionOrder(`p.id`, `r.redeemed_at`),
 	FilteredOrder:     store.RedemptionOrder(`p.id`, `r.redeemed_at`),
 	PropertyOrder:     store.PropertyOrder(`p.price_key`),

@@ -43,6 +43,17 @@ func (db *DB) snapshot(ctx context.Context, work func(view) error) error {
 	return work(view{ctx, tx})
 }
 
+// snapshotWithin fails with store.ErrTimeLimit when its own time is over, and not when the caller's is.
+func (db *DB) snapshotWithin(ctx context.Context, within time.Duration, work func(store.Querier) error) error {
+	limited, cancel := context.WithTimeoutCause(ctx, within, store.ErrTimeLimit)
+	defer cancel()
+	err := db.snapshot(limited, func(v view) error { return work(v) })
+	if err != nil && context.Cause(limited) == store.ErrTimeLimit {
+		return store.ErrTimeLimit
+	}
+	return err
+}
+
 // latest returns a view for a single query.
 func (db *DB) latest(ctx context.Context) view { return view{ctx, db.readers} }
 

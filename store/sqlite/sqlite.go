@@ -95,6 +95,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		Latest:          func(ctx context.Context) store.Querier { return db.latest(ctx) },
 		Snapshot:        snapshot,
 		SnapshotInOrder: snapshot,
+		SnapshotWithin:  db.snapshotWithin,
 		AuditAfter:      auditAfter,
 		AuditEnd:        auditEnd,
 		AuditRange:      auditRange,

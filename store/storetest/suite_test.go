@@ -29,6 +29,8 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"Redeem", redeemTests},
 		{"Idempotency", idempotencyTests},
 		{"Redemptions", redemptionTests},
+		{"Reports", reportTests},
+		{"Users", userTests},
 		{"Properties", propertyTests},
 		{"PropertyLists", propertyListTests},
 		{"Credentials", credentialTests},

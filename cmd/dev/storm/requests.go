@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -158,7 +159,20 @@ func (w *wire) exchange(r *request, sent []byte, whole bool) (a reply, err error
 	if err != nil {
 		return a, fmt.Errorf("reading the response: %w", err)
 	}
+	if response.Header.Get("Content-Encoding") == "gzip" && len(body) > 0 {
+		if body, err = unpack(body); err != nil {
+			return a, fmt.Errorf("unpacking the response: %w", err)
+		}
+	}
 	return reply{response, body}, nil
+}
+
+func unpack(packed []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
 }
 
 func (w *wire) close() {

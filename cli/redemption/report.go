@@ -1,0 +1,83 @@
+package redemption
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/perks/api"
+	"example.com/perks/api/display"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/list"
+	"example.com/perks/cli/output"
+	"example.com/perks/cli/session"
+)
+
+// NewReport makes the group of commands that count.
+func NewReport(s *session.Session) *cobra.Command {
+	return command.Group(cobra.Command{
+		Use:     "report",
+		Aliases: []string{"reports"},
+		Short:   "Count redemptions",
+		Example: "  perksctl report redemptions --by perk --since 2026-01-01 --until 2026-02-01",
+	}, newReportRedemptions(s))
+}
+
+func newReportRedemptions(s *session.Session) *cobra.Command {
+	var by string
+	dimensions := make([]string, 0, len(api.ReportDimensions()))
+	for _, dimension := range api.ReportDimensions() {
+		dimensions = append(dimensions, string(dimension))
+	}
+	cmd := &cobra.Command{
+		Use:   "redemptions",
+		Short: "Count redemptions by day, perk, city or status",
+		Long: fmt.Sprintf("Count the redemptions that your client made, or with the scope redemptions:read-all those of all clients: of the last\n"+
+			"%d days, or of up to %d days with --since and --until. Days are in UTC. Perks and cities come with the most frequent\n"+
+			"first, at most %d of them. The totals are a note on standard error; the field key is the day, perk, city or status.",
+			api.DefaultReportDays, api.MaxReportDays, api.MaxReportRows),
+		Example: "  perksctl report redemptions\n" +
+			"  perksctl report redemptions --by perk --since 2026-01-01 --until 2026-02-01 --output csv\n" +
+			"  perksctl report redemptions --by city --own --jq '.[] | select(.total > 10) | .key'",
+		Args: command.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if problem := api.ReportByRule(api.ReportBy(by)); problem != "" {
+				return command.Usagef("--by %s, not %q.%s", problem, by, command.DidYouMean(by, dimensions))
+			}
+			filter, err := list.ReadFilter(cmd, api.ReportFilterFields)
+			if err != nil {
+				return err
+			}
+			view := output.View{Columns: []string{"key", "total", "pending", "approved", "rejected", "voided"}, ID: "key", KeyName: by, Bar: "total"}
+			if by == string(api.ReportByPerk) {
+				view.Columns = slices.Insert(view.Columns, 1, "title")
+			}
+			view.Least = []string{"voided", "rejected", "pending", "approved"}
+			printer, c, err := session.Begin[api.ReportRow](s, view)
+			if err != nil {
+				return err
+			}
+			report, err := c.Report(cmd.Context(), api.ReportBy(by), filter)
+			if err != nil {
+				return err
+			}
+			if err := printer.List(cmd.Context(), output.Each(report.Data)); err != nil {
+				return err
+			}
+			meta := report.Meta
+			s.Streams.Note("%s from %s to %s: %d pending, %d approved, %d rejected, %d voided.",
+				display.Plural(meta.Totals.Total, "redemption", "redemptions"),
+				meta.Since.UTC().Format(time.RFC3339), meta.Until.UTC().Format(time.RFC3339), meta.Totals.Pending, meta.Totals.Approved, meta.Totals.Rejected, meta.Totals.Voided)
+			if meta.IsMore {
+				s.Streams.Warn("there are more; only the first %d are shown. A shorter time has fewer.", len(report.Data))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&by, "by", dimensions[0], "what to count by: "+strings.Join(dimensions, ", "))
+	list.BindFilter(cmd, api.ReportFilterFields)
+	return cmd
+}
