@@ -194,3 +194,37 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 	}
 	return nil
 }
+
+// Kind is a list of records that a filter selects.
+type Kind[F, T any] struct {
+	Fields []api.FilterField[F]
+	Sort   []string // fields to sort by
+	View   output.View
+	Check  func(F) error // what the flags say together; nil is always right
+	Pages  func(ctx context.Context, c *client.Client, options client.ListOptions, filter F) Pages[T]
+}
+
+// Command adds to a command the flags of the list, and that it shows it.
+func (k Kind[F, T]) Command(s *session.Session, cmd cobra.Command) *cobra.Command {
+	var flags Flags
+	cmd.Args = command.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := flags.Check(cmd); err != nil {
+			return err
+		}
+		filter, err := ReadFilter(cmd, k.Fields)
+		if err == nil && k.Check != nil {
+			err = k.Check(filter)
+		}
+		if err == nil {
+			err = flags.CheckSort(s.Streams, k.Sort, false)
+		}
+		if err != nil {
+			return err
+		}
+		return Connect(cmd, s, flags, k.View, func(c *client.Client) Pages[T] { return k.Pages(cmd.Context(), c, flags.Options(), filter) })
+	}
+	flags.Bind(&cmd, k.Sort)
+	BindFilter(&cmd, k.Fields)
+	return &cmd
+}

@@ -135,30 +135,18 @@ func NewUser(s *session.Session) *cobra.Command {
 }
 
 func newUsers(s *session.Session) *cobra.Command {
-	var flags list.Flags
-	cmd := &cobra.Command{
+	return list.Kind[api.UserFilter, api.User]{
+		Fields: api.UserFilterFields, View: output.View{ID: "id"},
+		Pages: func(ctx context.Context, c *client.Client, options client.ListOptions, filter api.UserFilter) list.Pages[api.User] {
+			return c.UserPages(ctx, client.UserListOptions{ListOptions: options, UserFilter: filter})
+		},
+	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List users by id",
 		Long: "List the ids of all users that the service knows, or those that begin with --prefix, in their order. More than 200 are\n" +
 			"not counted. It needs the scope redemptions:read-all, because users are those of all clients.",
 		Example: "  perksctl user list --prefix ali\n  perksctl user list --all --output id > users.txt",
-		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flags.Check(cmd); err != nil {
-				return err
-			}
-			filter, err := list.ReadFilter(cmd, api.UserFilterFields)
-			if err != nil {
-				return err
-			}
-			return list.Connect(cmd, s, flags, output.View{ID: "id"}, func(c *client.Client) list.Pages[api.User] {
-				return c.UserPages(cmd.Context(), client.UserListOptions{ListOptions: flags.Options(), UserFilter: filter})
-			})
-		},
-	}
-	flags.Bind(cmd, nil)
-	list.BindFilter(cmd, api.UserFilterFields)
-	return cmd
+	})
 }
 
 const (

@@ -16,40 +16,28 @@ import (
 )
 
 func newList(s *session.Session) *cobra.Command {
-	var flags list.Flags
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List properties, the newest first",
-		Long: "List properties, the newest first: those of all clients, or without the scope properties:read those of yours. More than\n" +
-			"200 are not counted. --all shows all of them, however many there are.",
-		Example: "  perksctl property list --city Berlin --max-price 400 --min-bedrooms 2 --sort price_pw\n" +
-			"  perksctl property list --own --all --output csv",
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flags.Check(cmd); err != nil {
-				return err
-			}
-			filter, err := list.ReadFilter(cmd, api.PropertyFilterFields)
-			if err != nil {
-				return err
-			}
+	return list.Kind[api.PropertyFilter, api.Property]{
+		Fields: api.PropertyFilterFields, Sort: api.PropertySortFields(), View: listView,
+		Check: func(filter api.PropertyFilter) error {
 			switch name, _ := filter.Problem(); name {
 			case "max_price":
 				return command.Usagef("--max-price must not be below --min-price.")
 			case "max_bedrooms":
 				return command.Usagef("--max-bedrooms must not be below --min-bedrooms.")
 			}
-			if err := flags.CheckSort(s.Streams, api.PropertySortFields(), false); err != nil {
-				return err
-			}
-			return list.Connect(cmd, s, flags, listView, func(c *client.Client) list.Pages[api.Property] {
-				return c.PropertyPages(cmd.Context(), client.PropertyListOptions{ListOptions: flags.Options(), PropertyFilter: filter})
-			})
+			return nil
 		},
-	}
-	flags.Bind(cmd, api.PropertySortFields())
-	list.BindFilter(cmd, api.PropertyFilterFields)
-	return cmd
+		Pages: func(ctx context.Context, c *client.Client, options client.ListOptions, filter api.PropertyFilter) list.Pages[api.Property] {
+			return c.PropertyPages(ctx, client.PropertyListOptions{ListOptions: options, PropertyFilter: filter})
+		},
+	}.Command(s, cobra.Command{
+		Use:   "list",
+		Short: "List properties, the newest first",
+		Long: "List properties, the newest first: those of all clients, or without the scope properties:read those of yours. More than\n" +
+			"200 are not counted. --all shows all of them, however many there are.",
+		Example: "  perksctl property list --city Berlin --max-price 400 --min-bedrooms 2 --sort price_pw\n" +
+			"  perksctl property list --own --all --output csv",
+	})
 }
 
 func newCreate(s *session.Session) *cobra.Command {

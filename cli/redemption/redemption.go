@@ -34,8 +34,18 @@ func New(s *session.Session) *cobra.Command {
 }
 
 func newList(s *session.Session) *cobra.Command {
-	var flags list.Flags
-	cmd := &cobra.Command{
+	return list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
+		Fields: api.RedemptionFilterFields, Sort: api.RedemptionRecordSortFields(), View: view,
+		Check: func(filter api.RedemptionFilter) error {
+			if !filter.Since.IsZero() && !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
+				return command.Usagef("--until must be later than --since.")
+			}
+			return nil
+		},
+		Pages: func(ctx context.Context, c *client.Client, options client.ListOptions, filter api.RedemptionFilter) list.Pages[api.RedemptionRecord] {
+			return c.RedemptionPages(ctx, client.RedemptionListOptions{ListOptions: options, RedemptionFilter: filter})
+		},
+	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List redemptions, the newest first",
 		Long: "List redemptions, the newest first: those that your client made, or with the scope redemptions:read-all those of all\n" +
@@ -43,29 +53,7 @@ func newList(s *session.Session) *cobra.Command {
 		Example: "  perksctl redemption list --status pending --sort redeemed_at\n" +
 			"  perksctl redemption list --status pending --watch --output jsonl\n" +
 			"  perksctl redemption list --perk spa-day --since 2026-01-01 --until 2026-02-01 --all --output csv",
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flags.Check(cmd); err != nil {
-				return err
-			}
-			filter, err := list.ReadFilter(cmd, api.RedemptionFilterFields)
-			if err != nil {
-				return err
-			}
-			if !filter.Since.IsZero() && !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
-				return command.Usagef("--until must be later than --since.")
-			}
-			if err := flags.CheckSort(s.Streams, api.RedemptionRecordSortFields(), false); err != nil {
-				return err
-			}
-			return list.Connect(cmd, s, flags, view, func(c *client.Client) list.Pages[api.RedemptionRecord] {
-				return c.RedemptionPages(cmd.Context(), client.RedemptionListOptions{ListOptions: flags.Options(), RedemptionFilter: filter})
-			})
-		},
-	}
-	flags.Bind(cmd, api.RedemptionRecordSortFields())
-	list.BindFilter(cmd, api.RedemptionFilterFields)
-	return cmd
+	})
 }
 
 // versioned is a redemption with its ETag, which guards a decision.
