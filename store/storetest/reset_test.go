@@ -60,11 +60,26 @@ var resetTests = []test{
 		news := func() []string { return summaries(collect(f, f.AuditSince(f.ctx, store.AuditQuery{}, &position))) }
 		f.fillSandbox()
 		news()
+		batches := f.followBatches()
 		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.fillSandbox()
 		before := news()
 		f.equal("entries of the reset and of filling it again", len(before), 1+2+3+1)
 		f.equal("and then", news(), []string{})
+		batches.readAll()
+		batches.check(before)
+	}},
+	{"a batch of redemptions that a reset has deleted is empty, and not filled with others", func(f *fixture) {
+		f.fillSandbox()
+		batches := f.followBatches()
+		f.addUsers("late")
+		f.redeem(attempt("many", "late"))
+		batches.readAll()
+		f.equal("before", len(batches.batches[0].Entries), 2)
+		must(f.Reset(f.ctx, store.Operator, now))(f)
+		f.fillSandbox()
+		again := must(f.AuditBetween(f.ctx, batches.batches[0].Since, batches.batches[0].Until, fewEntries))(f)
+		f.equal("read again", summaries(again.Entries), []string{"users.import users"})
 	}},
 	{"a database with a client, a signing key or a property is not reset", func(f *fixture) {
 		f.addUsers("ann")
