@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,16 +13,79 @@ import (
 	"example.com/perks/store/sqlite"
 )
 
-// TestAListenerThatIsLateIsCutOff has one listener that reads every part, and one that reads none.
-func TestAListenerThatIsLateIsCutOff(t *testing.T) {
+func openStore(t *testing.T) store.Store {
+	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	if err := db.CreateClient(t.Context(), store.Client{ID: "c", Scopes: api.DefaultScopes(), CreatedAt: time.UnixMilli(1)}, store.Operator); err != nil {
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// change makes one event.
+func change(t *testing.T, db store.Store, title string) {
+	t.Helper()
+	perk := store.PerkRecord{Perk: api.Perk{ID: "p", Title: title, Description: "-", City: "Bath"}, Approval: store.ApprovalAuto}
+	rows := func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }
+	if _, err := db.ImportPerks(t.Context(), rows, func() string { return "p" }, store.Operator, time.Now()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// betweenStore has something happen just before a listener reads what it has missed.
+type betweenStore struct {
+	store.Store
+	happen func()
+}
+
+type listenerKey struct{}
+
+func (b *betweenStore) NextAudit(ctx context.Context, since, upTo store.AuditPosition, most int) (store.AuditBatch, error) {
+	if ctx.Value(listenerKey{}) != nil {
+		b.happen()
+	}
+	return b.Store.NextAudit(ctx, since, upTo, most)
+}
+
+func TestAListenerGetsWhatIsCommittedWhileItCatchesUpOnce(t *testing.T) {
+	db := openStore(t)
+	start, err := db.NextAudit(t.Context(), "", "", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newEventFeed(&betweenStore{db, sync.OnceFunc(func() { change(t, db, "while it catches up") })})
+	change(t, db, "before it comes")
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), listenerKey{}, true))
+	defer cancel()
+	seen := map[string]int{}
+	for part, err := range f.follow(ctx, eventCursor{since: start.Until}, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range part.events {
+			seen[e.ID]++
+		}
+		if len(seen) == 2 {
+			change(t, db, "afterwards")
+		} else if len(seen) == 3 {
+			break
+		}
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s came %d times", id, n)
+		}
+	}
+}
+
+// TestAListenerThatIsLateIsCutOff has one listener that reads every part, and one that reads none.
+func TestAListenerThatIsLateIsCutOff(t *testing.T) {
+	db := openStore(t)
 	f := newEventFeed(db)
 	late, err := f.listen(t.Context())
 	if err != nil {
@@ -32,12 +96,7 @@ func TestAListenerThatIsLateIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range feedQueue + 1 {
-		title := fmt.Sprint("Perk ", n)
-		perk := store.PerkRecord{Perk: api.Perk{ID: "p", Title: title, Description: "-", City: "Bath"}, Approval: store.ApprovalAuto}
-		rows := func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }
-		if _, err := db.ImportPerks(t.Context(), rows, func() string { return "p" }, store.Operator, time.UnixMilli(int64(n))); err != nil {
-			t.Fatal(err)
-		}
+		change(t, db, fmt.Sprint("Perk ", n))
 		f.wake <- struct{}{}
 		if part := <-quick.parts; len(part.events) != 1 || part.events[0].Type != api.EventPerksImported {
 			t.Fatalf("the part %d is %+v", n, part.events)
@@ -50,8 +109,13 @@ func TestAListenerThatIsLateIsCutOff(t *testing.T) {
 			t.Errorf("the late listener got %s", got)
 		}
 	}
-	if _, isOpen := <-late.parts; isOpen {
-		t.Error("the late listener was sent a part behind one that it missed")
+	select {
+	case _, isOpen := <-late.parts:
+		if isOpen {
+			t.Error("the late listener was sent a part behind one that it missed")
+		}
+	default:
+		t.Error("the late listener was not cut off")
 	}
 	f.leave(late)
 	f.leave(quick)
@@ -59,11 +123,7 @@ func TestAListenerThatIsLateIsCutOff(t *testing.T) {
 
 // TestTheFeedRestsWithoutListeners has a listener that gives up.
 func TestTheFeedRestsWithoutListeners(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openStore(t)
 	f := newEventFeed(db)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -83,9 +143,14 @@ func TestTheFeedRestsWithoutListeners(t *testing.T) {
 		f.mu.Unlock()
 	}
 	f.end()
-	for _, err := range f.follow(t.Context(), eventCursor{}, true) {
+	ended, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for _, err := range f.follow(ended, eventCursor{}, true) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+	if ended.Err() != nil {
+		t.Error("a listener stayed after the end")
 	}
 }
