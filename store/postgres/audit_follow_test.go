@@ -125,6 +125,34 @@ func TestBatchesAreInTheOrderOfCommits(t *testing.T) {
 	}
 }
 
+// TestWhatCommitsAfterADividedStretchIsRead has a transaction that began before entries that are read in several batches.
+func TestWhatCommitsAfterADividedStretchIsRead(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, storetest.PostgresDatabase(t))
+	f := &follower{t: t, db: db}
+	f.wants("at first")
+	late, err := db.writes.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Rollback(t.Context())
+	execute(t, late, addEntry, "late")
+	entries := []string{"one", "two", "three", "four", "five"}
+	for _, entry := range entries {
+		execute(t, db.writes, addEntry, entry)
+	}
+	batch, err := db.NextAudit(t.Context(), f.batched, "", 2)
+	if err != nil || batch.IsLast || len(batch.Entries) != 2 {
+		t.Fatalf("the first batch has %d entries, and is the last: %t, %v", len(batch.Entries), batch.IsLast, err)
+	}
+	if err := late.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.batched = batch.Until
+	f.position = batch.Until
+	f.wants("after a part of them", "late", "three", "four", "five")
+}
+
 // TestARestoredCopyRepeatsNoEntries gives rows transaction ids that this server has not reached yet, as a copy from another
 // server has. An older and a newer transaction are open meanwhile.
 func TestARestoredCopyRepeatsNoEntries(t *testing.T) {

@@ -17,9 +17,16 @@ var auditBatchTests = []test{
 		f.addPerks(perk("m", manual))
 		users := numbered("u", 40)
 		f.addUsers(users...)
+		f.addClients("a")
 		r := f.followBatches()
 		want := []string{}
 		for i, user := range users {
+			if i%15 == 14 {
+				for n := range 4 * fewEntries {
+					f.must(f.SetClientDisabled(f.ctx, "a", n%2 == 0, store.Operator, hour(-i)))
+					want = append(want, []string{"client.disable client/a", "client.enable client/a"}[n%2])
+				}
+			}
 			a := attempt("m", user)
 			a.At = hour(-i) // as if the clock were set back
 			made := f.redeem(a).Redemption
@@ -34,6 +41,11 @@ var auditBatchTests = []test{
 			f.Errorf("there are only %d batches", len(r.batches))
 		}
 		r.check(want)
+		got := []string{}
+		for _, batch := range r.batches {
+			got = append(got, summaries(batch.Entries)...)
+		}
+		f.equal("in the order of commits", got, want)
 	}},
 	{"batches end where they are told to", func(f *fixture) {
 		f.addClients("a", "b")
