@@ -12,11 +12,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/uuid"
 
 	"example.com/perks/cmd/dev/programs"
 )
 
-// develop starts perksd dev within the test, and returns what it printed and a function that interrupts it.
+// develop starts perksd dev within the test, with the time and the ids of a real server. It returns what it printed and a function that
+// interrupts it.
 func (o *operator) develop(args ...string) (said string, stop func()) {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -25,6 +29,7 @@ func (o *operator) develop(args ...string) (said string, stop func()) {
 	exited := make(chan int, 1)
 	go func() {
 		p := o.program("", &stdout, write)
+		p.now, p.newID = time.Now, func() string { return uuid.Must(uuid.NewV7()).String() }
 		exited <- p.run(ctx, append([]string{"dev"}, args...))
 		write.Close()
 	}()

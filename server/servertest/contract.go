@@ -116,6 +116,27 @@ func Paths() []string {
 	return operations
 }
 
+// Operations returns the id of every described operation, sorted.
+func Operations() []string {
+	var ids []string
+	for _, item := range described().document.Paths.Map() {
+		for _, operation := range item.Operations() {
+			ids = append(ids, operation.OperationID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// OperationOf returns the id of the described operation that a request asks for, or "".
+func OperationOf(request *http.Request) string {
+	route, _, err := described().router.FindRoute(request)
+	if err != nil {
+		return ""
+	}
+	return route.Operation.OperationID
+}
+
 // Check checks one exchange against the description, as a Checker does. It returns what is not as described. The request's address must be whole; the bodies are given apart, because both have been read. What a client may send
 // is checked only where the server accepted it: a test that sends invalid input expects a refusal.
 func Check(sent *http.Request, requestBody []byte, answer *http.Response, body []byte) error {
