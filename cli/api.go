@@ -23,7 +23,6 @@ import (
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/usage"
 )
 
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
@@ -230,7 +229,7 @@ func parseRequest(args []string, fields *apiFields, input string) (client.Reques
 	}
 	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
 	if input != "" && reads {
-		return request, command.Usagef("--input is a body, which %s has not.", request.Method)
+		return request, command.Usagef("--input is a body, and %s has none. Choose a method, such as POST, or leave --input out.", request.Method)
 	}
 	var err error
 	if reads || input != "" {
@@ -257,7 +256,7 @@ func (a *apiFields) read(flag, path string) ([]byte, error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, command.Usagef("%s: %s.", flag, usage.AboutFile(err))
+			return nil, command.BadFile(flag, err)
 		}
 		defer file.Close()
 		from = file
@@ -266,7 +265,7 @@ func (a *apiFields) read(flag, path string) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(from, maxInput+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", flag, err)
+		return nil, command.BadFile(flag, err)
 	}
 	if len(body) > maxInput {
 		return nil, command.Usagef("%s is longer than %d bytes.", flag, maxInput)

@@ -265,7 +265,7 @@ func find(cmd *cobra.Command, words []string) (*cobra.Command, error) {
 func newBulk(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:     "bulk",
-		Short:   "Show how far a run with --file is, or undo it",
+		Short:   "Show the progress of a run with --file, or undo it",
 		Example: "  perksctl bulk status winners.csv\n  perksctl bulk undo winners.csv --reason 'sent to the wrong list'",
 	}, bulk.NewStatus(s), perk.NewUndo(s))
 }

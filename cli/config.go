@@ -134,9 +134,9 @@ func newConfig(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:   "config",
 		Short: "Read and change the settings in config.yaml",
-		Long: "Read and change the settings in config.yaml: the current profile, those of the terminal UI, and those of profiles.\n" +
-			"Secrets are not among them. tui.keys.ACTION has the keys of an action, with commas between them; the actions are in\n" +
-			"perksctl tui --list-keys. A login alone sets the address and the client of a profile, and whether it may use http.",
+		Long: "Read and change the settings in config.yaml: the current profile, the terminal UI, and each profile. Secrets are stored\n" +
+			"elsewhere. tui.keys.ACTION holds the keys of an action, separated by commas; perksctl tui --list-keys lists the actions.\n" +
+			"Only a login sets a profile's address and client, and whether it may use http.",
 		Example: "  perksctl config list\n  perksctl config set tui.theme light",
 	}, newConfigList(s), newConfigGet(s), newConfigSet(s), newConfigPath(s))
 }
@@ -200,7 +200,7 @@ func newConfigSet(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change a setting",
-		Long:  "Change a setting. An empty value takes a theme, a certificate file or the keys of an action away again.",
+		Long:  "Change a setting. An empty value removes a theme, a certificate file or the keys of an action.",
 		Example: "  perksctl config set tui.theme light\n  perksctl config set tui.keys.record.redeem r,f5\n" +
 			"  perksctl config set profiles.staging.sandbox true",
 		Args:              command.Exactly("KEY", "VALUE"),

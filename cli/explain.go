@@ -36,8 +36,8 @@ func newExplain(s *session.Session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [RECORD[.FIELD]]",
 		Short: "Explain the fields of records: type, rule and example",
-		Long: "Explain a field by what the API's description says: its type, the rule that its values follow, and an example.\n" +
-			"With a record alone, list its fields; without an argument, list the records. The service is not asked.",
+		Long: "Explain a field, from the API's description: its type, the rule that its values follow, and an example.\n" +
+			"With a record alone, list its fields; without an argument, list the records. This needs no connection.",
 		Example: "  perksctl explain\n  perksctl explain perk\n  perksctl explain perk.valid_to\n  perksctl explain property --output csv",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

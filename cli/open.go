@@ -26,8 +26,8 @@ func newOpen(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "open {PERK | docs}",
 		Short: "Open a perk's image, or the API's documentation, in a browser",
-		Long: "Open the image of a perk in a browser, or with docs the page of the service that documents its API.\n" +
-			"Where no browser can be opened, such as over SSH, the address is printed instead.",
+		Long: "Open a perk's image in a browser, or with docs the service's API reference.\n" +
+			"Without a browser, such as over SSH, print the address instead.",
 		Example: "  perksctl open coffee-2for1\n  perksctl open docs\n  perksctl open docs --print",
 		Args:    command.Exactly("PERK"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,7 +40,7 @@ func newOpen(s *session.Session) *cobra.Command {
 				return err
 			}
 			if problem := api.URLRule(target); problem != "" {
-				return fmt.Errorf("the address %q is not opened: it %s", target, problem)
+				return fmt.Errorf("the address %q cannot be opened: it %s", target, problem)
 			}
 			if !justPrint {
 				err := tui.NewDesktop(s.Streams.Err, s.Env).Open(target)

@@ -33,7 +33,7 @@ func redeemed(t *testing.T, rows string, scopes ...api.Scope) (x *terminal, file
 
 func TestUndoAsksOnATerminal(t *testing.T) {
 	x, file := redeemed(t, "perk,user\ncoffee,alice\n", api.ScopeRedemptionsVoid)
-	question := "Take back 1 row of " + file + ".results.jsonl at " + x.env[session.EnvAPIURL]
+	question := "Undo 1 row of " + file + ".results.jsonl at " + x.env[session.EnvAPIURL]
 	no := x.typing("n\n", "bulk", "undo", file, "--reason", "mistake")
 	if no.code != 3 || !strings.HasPrefix(no.err, question) || !strings.Contains(no.err, "Cancelled; nothing was changed.") {
 		t.Errorf("no: %+v", no)
@@ -81,7 +81,7 @@ func TestUndoLooksAtTheJournalOfTheRun(t *testing.T) {
 	}
 	r := x.run("bulk", "undo", file, "--reason", "mistake", "--yes")
 	for _, want := range []string{
-		"The run was killed. Rows up to line 513 that have no result may have been done", "1 row: 1 done.", "Not everything may be taken back: the run was killed.",
+		"The run was killed. Rows up to line 513 without a result may have been redeemed", "1 row: 1 done.", "The run was killed, so some of its redemptions may remain.",
 	} {
 		if r.code != 7 || !strings.Contains(r.err, want) {
 			t.Errorf("exit code %d, %q lacks %q", r.code, r.err, want)

@@ -14,6 +14,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,12 +87,19 @@ func ParseBaseURL(address string) (*url.URL, error) {
 	switch {
 	case err != nil || base.Hostname() == "" || (base.Scheme != "http" && base.Scheme != "https"):
 		return nil, fmt.Errorf("%q is not an address of the API: it must look like https://perks.example/v2", address)
+	case base.Port() != "" && !isPort(base.Port()):
+		return nil, fmt.Errorf("%q is not an address of the API: a port is from 1 to 65535", address)
 	case base.User != nil:
 		return nil, errors.New("the address of the API must not hold a name or password")
 	case base.RawQuery != "" || base.Fragment != "":
 		return nil, fmt.Errorf("%q is not an address of the API: it must end with its path", address)
 	}
 	return base, nil
+}
+
+func isPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && port > 0
 }
 
 // BaseURL returns the address of the API without a trailing slash.

@@ -153,11 +153,11 @@ func newSet(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Make a profile read-only or protected",
-		Long: "Make a profile read-only or protected, or with =false neither.\n\n" +
+		Long: "Make a profile read-only or protected. =false undoes that.\n\n" +
 			"With a read-only profile, perksctl refuses every request that could change something, also in the terminal UI.\n" +
 			"With a protected one, it asks for the profile's name before it changes live data: once for a file of rows, and not\n" +
-			"in the sandbox or with --dry-run. Where it cannot ask, --confirm-profile NAME is needed: off a terminal, and when\n" +
-			"the terminal UI starts. This is against slips, not against people: to limit a client, limit its scopes.",
+			"in the sandbox or with --dry-run. Off a terminal, and to start the terminal UI, pass --confirm-profile NAME.\n" +
+			"This prevents slips. To limit what a client can do, limit its scopes.",
 		Example: "  perksctl profile set prod --protected\n  perksctl profile set audit --read-only\n  perksctl profile set audit --read-only=false",
 		Args:    command.Exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -48,7 +48,7 @@ func (f *Flags) bind(cmd *cobra.Command, names ...string) {
 	f.cmd, f.flags = cmd, pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.flags.StringVar(&f.Format, "format", "", "the format of --file: csv, tsv (with tabs) or jsonl (default by its name, or by how it begins)")
 	f.flags.StringVar(&f.Results, "results", "", "the `file` with the result of each row, - for standard output (default FILE.results.jsonl; for standard input, -); with --job, its folder")
-	f.flags.StringVar(&f.Job, "job", "", "the `NAME` of the run's files, for a job that is run every night: NAME.results.jsonl beside the input, or in the folder --results")
+	f.flags.StringVar(&f.Job, "job", "", "the `NAME` of a run, for nightly jobs: its results are in NAME.results.jsonl beside the input, or in the folder --results")
 	f.flags.StringVar(&f.Failed, "failed", "", "write the rows that failed, each with the reason, to this `file`, as input for another run")
 	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "process this many rows at once, 1 to "+strconv.Itoa(maxConcurrency))
 	f.flags.Float64Var(&f.Rate, "rate", 0, "start at most this many rows per `second` (default unlimited)")

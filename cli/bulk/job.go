@@ -55,7 +55,7 @@ func (f Flags) checkName() error {
 		return command.Usagef("--job %s.", err)
 	}
 	if info, err := os.Stat(f.Results); f.Results != "" && (err != nil || !info.IsDir()) {
-		return command.Usagef("With --job, --results is the folder of %s, and %s is none.", f.Job+resultsSuffix, f.Results)
+		return command.Usagef("With --job, --results names the folder for %s, and %s is not a folder.", f.Job+resultsSuffix, f.Results)
 	}
 	return nil
 }

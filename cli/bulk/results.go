@@ -42,7 +42,7 @@ type results struct {
 func openResults(path string, skipUnreadable bool) (*results, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the results: %w", err)
+		return nil, command.BadFile("The results cannot be opened", err)
 	}
 	r := &results{path: path, skipUnreadable: skipUnreadable, states: newRowStates(), out: file, file: file}
 	if info, err := file.Stat(); err == nil {
@@ -113,7 +113,7 @@ func eachLine(from io.Reader, f func(number int, line []byte) error) error {
 			}
 			return f(number, line) // an editor removed the line end
 		case err != nil:
-			return fmt.Errorf("read the results: %w", err)
+			return command.BadFile("The results cannot be read", err)
 		}
 		if err := f(number, line); err != nil {
 			return err
@@ -311,7 +311,7 @@ func readResults(path string, codes map[int]string) (*results, error) {
 		return streamResults(nil), nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the results: %w", err)
+		return nil, command.BadFile("The results cannot be opened", err)
 	}
 	defer file.Close()
 	r := &results{path: path, states: newRowStates(), file: file, skipUnreadable: true, codes: codes}

@@ -14,7 +14,7 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// Status is how far a run is, by its files.
+// Status is the progress of a run, from its files.
 type Status struct {
 	Rows     int64            `json:"rows"` // of the input
 	OK       int64            `json:"ok"`
@@ -35,9 +35,9 @@ func NewStatus(s *session.Session) *cobra.Command {
 	f := &Flags{}
 	cmd := &cobra.Command{
 		Use:   "status {FILE | --job NAME}",
-		Short: "Show how far a run with --file is",
-		Long: "Show how far a run with --file is: by its results and its journal, without asking the service. The exit code is 0 if\n" +
-			"every row is done, and 7 if rows failed, are unknown or are left.",
+		Short: "Show the progress of a run with --file",
+		Long: "Show the progress of a run with --file, from its results and its journal, without asking the service. The exit code is 0\n" +
+			"if every row is done, and 7 if rows failed, are unknown or were not tried.",
 		Example: "  perksctl bulk status winners.csv\n  perksctl bulk status --job winners-2026-01-31 --results /var/lib/perks -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			printer, err := output.New[Status](s.Output, s.Streams, output.View{ID: "results"})
@@ -71,12 +71,15 @@ func (f *Flags) takeRun(cmd *cobra.Command, args []string) error {
 		if err := command.Exactly("FILE")(cmd, args); err != nil {
 			return err
 		}
+		if info, err := os.Stat(f.File); err == nil && info.IsDir() {
+			return command.Usagef("%s is a folder. Name the file of the run, or the run: --job NAME.", f.File)
+		}
 	}
 	if err := f.checkName(); err != nil {
 		return err
 	}
 	if f.resultsPath() == "" {
-		return command.Usagef("The results went to standard output, so nothing is known about that run.")
+		return command.Usagef("The results went to standard output, so perksctl cannot tell about that run. Name a run with a results file.")
 	}
 	return nil
 }
@@ -122,7 +125,7 @@ func (f Flags) status(ctx context.Context, s *command.Streams) (Status, error) {
 		return status, err
 	}
 	if info, err := os.Stat(f.File); err != nil || !info.Mode().IsRegular() { // such as standard input
-		s.Warn("The rows themselves cannot be read again, so only those with a result are counted.")
+		s.Warn("The input cannot be read again, so this counts only rows with a result.")
 		for row := 1; row <= known.highest; row++ {
 			if state, _ := known.state(row); state != untried {
 				count(row)

@@ -64,20 +64,20 @@ func (u Undoing) Run(ctx context.Context, s *session.Session, cmd *cobra.Command
 	}
 	defer func() { err = errors.Join(err, done.file.Close()) }()
 	if !u.DryRun {
-		question := fmt.Sprintf("Take back %s at %s?", display.Plural(done.count, "row", "rows")+" of "+path, connection.Target())
+		question := fmt.Sprintf("Undo %s at %s?", display.Plural(done.count, "row", "rows")+" of "+path, connection.Target())
 		if err := command.Confirm(ctx, s.Streams, u.Yes, question); err != nil {
 			return err
 		}
 	}
 	if run.leftover {
-		s.Streams.Warn("The run was killed. Rows up to line %d that have no result may have been done, and stay so. Resume the run to find out.", run.sent)
+		s.Streams.Warn("The run was killed. Rows up to line %d without a result may have been redeemed, and this does not undo them. Resume the run to find out.", run.sent)
 	}
 	undo := u.Flags
 	undo.File, undo.Job, undo.Results = path, "", strings.TrimSuffix(path, resultsSuffix)+".undo"+resultsSuffix
 	in := &input{name: path, format: rows.JSONL, allowEmpty: true, made: done.rows()}
 	err = runRows(ctx, s, undo, u.Work, in)
 	if err == nil && run.leftover && !u.DryRun {
-		err = &command.RowsFailed{Message: "Not everything may be taken back: the run was killed."}
+		err = &command.RowsFailed{Message: "The run was killed, so some of its redemptions may remain."}
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func (u Undoing) open(path string, connection session.Connection) (*doneRows, er
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open the results: %w", err)
+		return nil, command.BadFile("The results cannot be opened", err)
 	}
 	d := &doneRows{file: file, lines: make([]span, known.highest+1)}
 	at := int64(0)
@@ -150,7 +150,7 @@ func (d *doneRows) rows() iter.Seq2[rows.Row, error] {
 			}
 			text := make(json.RawMessage, line.length)
 			if _, err := d.file.ReadAt(text, line.at); err != nil && !errors.Is(err, io.EOF) {
-				yield(rows.Row{}, fmt.Errorf("read the results: %w", err))
+				yield(rows.Row{}, command.BadFile("The results cannot be read", err))
 				return
 			}
 			if !yield(rows.Row{Line: row, Object: bytes.TrimSpace(text)}, nil) {

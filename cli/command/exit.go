@@ -43,8 +43,11 @@ func Usagef(format string, args ...any) error {
 	return &UsageError{Message: fmt.Sprintf(format, args...)}
 }
 
+// BadFile says why a file cannot be used.
+func BadFile(what string, err error) error { return Usagef("%s: %s.", what, usage.AboutFile(err)) }
+
 // FlagFile says that the file of a flag cannot be used.
-func FlagFile(flag string, err error) error { return Usagef("--%s: %s.", flag, usage.AboutFile(err)) }
+func FlagFile(flag string, err error) error { return BadFile("--"+flag, err) }
 
 func (u *UsageError) Error() string {
 	return (&api.Error{Message: u.Message, Fields: u.Fields}).Error()

@@ -42,10 +42,10 @@ func New(s *session.Session) *cobra.Command {
 		Use:     "events",
 		Aliases: []string{"event", tail},
 		Short:   "Show what changes: redemptions, properties, perks",
-		Long: "Show the newest changes that your client may see, the oldest of them first: redemptions made, approved, rejected and voided,\n" +
-			"properties created, changed and deleted, perks changed, and imports.\n\n" +
-			"With --follow, go on with each change as it is committed, until you interrupt the command; 'perksctl tail' does the same. The output\n" +
-			"survives restarts of the service, without a gap. Each event has a cursor: with it as --after, another run goes on behind that event.",
+		Long: "Show the newest changes that your client may see, oldest first: redemptions made, approved, rejected and voided, properties\n" +
+			"created, changed and deleted, perks changed, and imports.\n\n" +
+			"With --follow, or as 'perksctl tail', print each new change until you interrupt the command. If the service restarts, it reconnects\n" +
+			"and misses nothing. Each event has a cursor. To resume after an event, pass its cursor to --after.",
 		Example: "  perksctl events --follow\n" +
 			"  perksctl events --follow --type redemption.made --output jsonl\n" +
 			"  perksctl events --after 1204.88 --output jsonl",
@@ -55,9 +55,9 @@ func New(s *session.Session) *cobra.Command {
 			return f.run(cmd, s)
 		},
 	}
-	cmd.Flags().StringVar(&f.after, "after", "", "show what was committed after the event with this `cursor`")
-	cmd.Flags().IntVar(&f.last, "last", 10, "how many of the newest changes to begin with, `N` from 0 to "+fmt.Sprint(api.MaxPerPage))
-	cmd.Flags().IntVar(&f.limit, "limit", 0, "end after `N` events")
+	cmd.Flags().StringVar(&f.after, "after", "", "show the changes after the event with this `cursor`")
+	cmd.Flags().IntVar(&f.last, "last", 10, "begin with the newest `N` changes, 0 to "+fmt.Sprint(api.MaxPerPage))
+	cmd.Flags().IntVar(&f.limit, "limit", 0, "stop after `N` events")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "wait for more")
 	cmd.Flags().StringSliceVar(&f.types, "type", nil, "only events of this `type`; separate several by commas")
 	return cmd
@@ -79,13 +79,13 @@ func (f *flags) check(cmd *cobra.Command, s *session.Session) error {
 	case changed("after") && f.after == "":
 		return command.Usagef("--after must not be empty. Leave it out to begin with the newest changes.")
 	case changed("after") && changed("last"):
-		return command.Usagef("--after says where to begin. Leave --last out.")
+		return command.Usagef("--after and --last both say where to begin. Leave one of them out.")
 	case changed("limit") && f.limit < 1:
 		return command.Usagef("--limit must be at least 1.")
 	case f.last == 0 && !f.follow:
-		return command.Usagef("--last 0 shows nothing without --follow.")
+		return command.Usagef("--last 0 shows nothing. Add --follow.")
 	case f.follow && slices.Contains([]string{output.JSON, output.YAML, output.CSV}, s.Output.Format):
-		return command.Usagef("--follow has no end, which %s needs. Use --output jsonl.", s.Output.Format)
+		return command.Usagef("--follow never ends, so %s cannot be written. Use --output jsonl.", s.Output.Format)
 	}
 	for _, name := range f.types {
 		if !slices.Contains(typeNames(), name) {

@@ -143,8 +143,8 @@ func newUsers(s *session.Session) *cobra.Command {
 	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List users by id",
-		Long: "List the ids of all users that the service knows, or those that begin with --prefix, in their order. More than 200 are\n" +
-			"not counted. It needs the scope redemptions:read-all, because users are those of all clients.",
+		Long: "List the ids of all users, or of those that begin with --prefix, in the order of their ids. Counts stop at 200. It needs\n" +
+			"the scope redemptions:read-all, because all clients share the users.",
 		Example: "  perksctl user list --prefix ali\n  perksctl user list --all --output id > users.txt",
 	})
 }

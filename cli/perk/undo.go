@@ -27,13 +27,13 @@ func NewUndo(s *session.Session) *cobra.Command {
 	u := &bulk.Undoing{Of: redeemRun, Not: map[string]string{"property update": propertiesStay, "property delete": propertiesStay}}
 	cmd := &cobra.Command{
 		Use:   "undo {FILE | --job NAME}",
-		Short: "Take back what a run of perk redeem --file made",
-		Long: "Take back the redemptions that a run of perk redeem --file made, by its results: approved ones are voided, and pending ones\n" +
-			"rejected. The units return to the perks' stock, and the users can redeem again. Redemptions of other runs stay. On a\n" +
-			"terminal you are asked first; elsewhere --yes is needed.\n\n" +
-			"Each row's result is written to FILE.undo.results.jsonl. Run the same command again to resume. Exit code 7 says that\n" +
-			"some rows could not be taken back. The rows stay done for the run: to redeem them again, give a run another name,\n" +
-			"with --job. Updates and deletions of properties cannot be undone.",
+		Short: "Undo a run of perk redeem --file",
+		Long: "Undo a run of perk redeem --file: void the redemptions that are approved, and reject those that are pending. Their units\n" +
+			"return to the stock, and the users can redeem again. Redemptions of other runs stay. On a terminal, perksctl asks\n" +
+			"first; in a script, add --yes.\n\n" +
+			"FILE.undo.results.jsonl gets the result of each row. Run the same command again to resume. Exit code 7 says that some\n" +
+			"rows were not undone. The run still counts its rows as done: to redeem them again, name another run with --job.\n" +
+			"You cannot undo updates and deletions of properties.",
 		Example: "  perksctl bulk undo winners.csv --reason 'sent to the wrong list' --dry-run\n" +
 			"  perksctl bulk undo --job winners-2026-01-31 --reason 'sent twice' --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {

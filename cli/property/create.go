@@ -33,8 +33,8 @@ func newList(s *session.Session) *cobra.Command {
 	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List properties, the newest first",
-		Long: "List properties, the newest first: those of all clients, or without the scope properties:read those of yours. More than\n" +
-			"200 are not counted. --all shows all of them, however many there are.",
+		Long: "List properties, newest first: those of all clients, or without the scope properties:read, only your own. Counts stop at\n" +
+			"200; --all shows all properties.",
 		Example: "  perksctl property list --city Berlin --max-price 400 --min-bedrooms 2 --sort price_pw\n" +
 			"  perksctl property list --own --all --output csv",
 	})
@@ -48,8 +48,8 @@ func newCreate(s *session.Session) *cobra.Command {
 		Use:   "create",
 		Short: "Create a property",
 		Long: "Create a property that belongs to your client, and show it. It needs a title and a price; the service chooses its id. The\n" +
-			"request carries an idempotency key, so that running it again with the same key cannot create a second one. If the reply is\n" +
-			"lost, perksctl asks again under the key; if the outcome stays unknown, it exits with code 8 and shows the command to run.",
+			"request carries an idempotency key: a retry with the same key cannot create a second one. If the reply is\n" +
+			"lost, perksctl retries with the key; if the outcome stays unknown, it exits with code 8 and shows the command to run.",
 		Example: "  perksctl property create --title 'Two rooms by the canal' --price-pw 295.50 --city Leeds --bedrooms 2\n" +
 			"  perksctl property create --from-file flat.json --set lat=53.8 --set lng=-1.55",
 		Args: command.NoArgs,
@@ -116,7 +116,7 @@ func runCreate(ctx context.Context, s *session.Session, property api.Property, k
 		return err
 	}
 	if replay {
-		s.Streams.Warn("Nothing was created now: this key was used before, and this is the first response to it.")
+		s.Streams.Warn("Nothing was created now: this key was used before. This is the response from then.")
 	} else {
 		s.Streams.Note("Created %s at %s.", name(created.Property.ID), connection)
 	}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -374,7 +373,7 @@ func (c *changes) inFile(stdin io.Reader) ([]api.Member, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(source, maxPatchFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", from, err)
+		return nil, command.FlagFile("from-file", err)
 	}
 	if len(text) > maxPatchFile {
 		return nil, command.Usagef("%s is longer than %d bytes.", from, maxPatchFile)

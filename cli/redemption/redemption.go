@@ -48,8 +48,8 @@ func newList(s *session.Session) *cobra.Command {
 	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List redemptions, the newest first",
-		Long: "List redemptions, the newest first: those that your client made, or with the scope redemptions:read-all those of all\n" +
-			"clients. More than 200 are not counted. --all shows all of them, however many there are.",
+		Long: "List redemptions, newest first: those of your client, or of all clients with the scope redemptions:read-all. Counts stop\n" +
+			"at 200; --all shows all redemptions.",
 		Example: "  perksctl redemption list --status pending --sort redeemed_at\n" +
 			"  perksctl redemption list --status pending --watch --output jsonl\n" +
 			"  perksctl redemption list --perk spa-day --since 2026-01-01 --until 2026-02-01 --all --output csv",
@@ -129,7 +129,7 @@ func Await(ctx context.Context, s *command.Streams, c *client.Client, id string)
 	s.Note("Waiting until redemption %s is decided.", id)
 	record, err := c.AwaitDecision(ctx, id)
 	if unreachable, ok := errors.AsType[*client.Unreachable](err); ok && unreachable.TimedOut() {
-		return api.RedemptionRecord{}, &command.Advised{Err: err, Advice: "Wait on: perksctl redemption wait " + id}
+		return api.RedemptionRecord{}, &command.Advised{Err: err, Advice: "Keep waiting: perksctl redemption wait " + id}
 	}
 	if err != nil {
 		return api.RedemptionRecord{}, err

@@ -35,9 +35,9 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "redemptions",
 		Short: "Count redemptions by day, perk, city or status",
-		Long: fmt.Sprintf("Count the redemptions that your client made, or with the scope redemptions:read-all those of all clients: of the last\n"+
-			"%d days, or of up to %d days with --since and --until. Days are in UTC. Perks and cities come with the most frequent\n"+
-			"first, at most %d of them. The totals are a note on standard error; the field key is the day, perk, city or status.",
+		Long: fmt.Sprintf("Count the redemptions of your client, or of all clients with the scope redemptions:read-all: of the last %d days, or\n"+
+			"with --since and --until, of up to %d days. Days are in UTC. Perks and cities are sorted by their count, at most\n"+
+			"%d of them. The field key holds the day, perk, city or status. Standard error shows the totals.",
 			api.DefaultReportDays, api.MaxReportDays, api.MaxReportRows),
 		Example: "  perksctl report redemptions\n" +
 			"  perksctl report redemptions --by perk --since 2026-01-01 --until 2026-02-01 --output csv\n" +
@@ -72,7 +72,7 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 				display.Plural(meta.Totals.Total, "redemption", "redemptions"),
 				meta.Since.UTC().Format(time.RFC3339), meta.Until.UTC().Format(time.RFC3339), meta.Totals.Pending, meta.Totals.Approved, meta.Totals.Rejected, meta.Totals.Voided)
 			if meta.IsMore {
-				s.Streams.Warn("there are more; only the first %d are shown. A shorter time has fewer.", len(report.Data))
+				s.Streams.Warn("There are more; only the first %d are shown. Choose a shorter time with --since and --until.", len(report.Data))
 			}
 			return nil
 		},

@@ -99,7 +99,7 @@ func (f ConfigFile) Load() (Config, error) {
 		return Config{}, nil
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("read the configuration: %w", err)
+		return Config{}, command.BadFile("The configuration cannot be read", err)
 	}
 	var c Config
 	dec := yaml.NewDecoder(bytes.NewReader(text))

@@ -32,10 +32,9 @@ func (p *program) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev [FOLDER]",
 		Short: "Serve sample data on this computer, for development",
-		Long: "Serve sample data on this computer, for development: with a sandbox, and with a client that has every scope and owns the properties.\n\n" +
-			"It prints the command that logs perksctl in, and serves until Ctrl+C. Without FOLDER, the data are removed at the end. In FOLDER they are\n" +
-			"kept, and used again by the next start. If port 8080 is in use, it takes the next free one.\n" +
-			"It uses neither --database nor --sandbox-database.",
+		Long: "Serve sample data on this computer, for development: a sandbox too, and a client that has every scope and owns the properties.\n\n" +
+			"It prints the command that logs perksctl in, and serves until Ctrl+C. It keeps the data in FOLDER for the next start; without FOLDER, it\n" +
+			"removes them at the end. If port 8080 is in use, it takes the next free one. It ignores --database and --sandbox-database.",
 		Example: "  perksd dev\n  perksd dev .dev",
 		Args:    cobra.ArbitraryArgs,
 	}
@@ -48,9 +47,9 @@ func (p *program) devCommand() *cobra.Command {
 		}
 		folder, err := os.MkdirTemp("", "perksd-dev-*")
 		if err != nil {
-			return fmt.Errorf("make a temporary folder: %w", err)
+			return fmt.Errorf("no temporary folder can be made: %w", err)
 		}
-		fmt.Fprintln(p.stdout, "The data are removed at the end. To keep them, name a folder: perksd dev FOLDER")
+		fmt.Fprintln(p.stdout, "The data will be removed at the end. To keep them, name a folder: perksd dev FOLDER")
 		return errors.Join(p.dev(cmd.Context(), folder), os.RemoveAll(folder))
 	}
 	return cmd
@@ -58,7 +57,7 @@ func (p *program) devCommand() *cobra.Command {
 
 func (p *program) dev(ctx context.Context, folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
+		return fmt.Errorf("the folder cannot be made: %w", err)
 	}
 	listener, err := devListener()
 	if err != nil {

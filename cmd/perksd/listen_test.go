@@ -102,6 +102,8 @@ func TestServeRefusesHalfACertificateAndABadAddress(t *testing.T) {
 	o.refuses(exitUsage, both, "serve", "--tls-cert", "cert.pem")
 	o.refuses(exitUsage, both, "serve", "--tls-key", "key.pem")
 	o.refuses(exitFailure, "reading the certificate: none.pem does not exist", "serve", "--addr", ":0", "--tls-cert", "none.pem", "--tls-key", "none.pem")
-	o.refuses(exitUsage, "--addr must be HOST:PORT: address nowhere: missing port in address", "serve", "--addr", "nowhere")
+	o.refuses(exitUsage, "--addr must be HOST:PORT, such as 127.0.0.1:8080, not \"nowhere\"", "serve", "--addr", "nowhere")
+	o.refuses(exitUsage, "--addr must be HOST:PORT, such as 127.0.0.1:8080, not \"127.0.0.1:99999\"", "serve", "--addr", "127.0.0.1:99999")
+	o.refuses(exitUsage, "--addr: the host \"nowhere.invalid\" is not known", "serve", "--addr", "nowhere.invalid:80")
 	o.hasNoDatabase()
 }

@@ -204,7 +204,7 @@ func (o *serveOptions) listen(now func() time.Time) (l net.Listener, certificate
 	}
 	address, err := net.ResolveTCPAddr("tcp", o.address)
 	if err != nil {
-		return nil, nil, usageError{fmt.Errorf("--addr must be HOST:PORT: %w", err)}
+		return nil, nil, badAddress("--addr", o.address, err)
 	}
 	if o.certFile == "" && !o.behindProxy && !address.IP.IsLoopback() {
 		return nil, nil, usageError{fmt.Errorf("perksd does not serve plain HTTP on %s, because anyone on the network could read tokens and secrets: "+
@@ -243,12 +243,21 @@ func (o *serveOptions) telemetry(ctx context.Context, log *slog.Logger) (*teleme
 	return started, err
 }
 
+// badAddress says what is wrong with an address to listen on.
+func badAddress(flag, address string, err error) error {
+	var unknown *net.DNSError
+	if host, _, split := net.SplitHostPort(address); split == nil && errors.As(err, &unknown) && unknown.Name == host {
+		return usageError{fmt.Errorf("%s: the host %q is not known", flag, host)}
+	}
+	return usageError{fmt.Errorf("%s must be HOST:PORT, such as 127.0.0.1:8080, not %q", flag, address)}
+}
+
 // metricsAddress rejects addresses that may be public. Metrics contain no secrets, but they show how busy a business is, and show an
 // attacker what works.
 func (o *serveOptions) metricsAddress() (*net.TCPAddr, error) {
 	address, err := net.ResolveTCPAddr("tcp", o.metrics)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--metrics-addr must be HOST:PORT: %w", err)}
+		return nil, badAddress("--metrics-addr", o.metrics, err)
 	}
 	if o.metricsOpen || address.IP.IsLoopback() || address.IP.IsPrivate() || address.IP.IsLinkLocalUnicast() {
 		return address, nil

@@ -132,7 +132,7 @@ func TestMetricsAddresses(t *testing.T) {
 	for _, address := range []string{":9090", "0.0.0.0:9090", "[::]:9090", "192.0.2.1:9090", "[2001:db8::1]:9090"} {
 		o.refuses(exitUsage, fmt.Sprintf(refusal, address), "serve", "--addr", "127.0.0.1:0", "--metrics-addr", address)
 	}
-	o.refuses(exitUsage, "--metrics-addr must be HOST:PORT: address 9090: missing port in address", "serve", "--addr", "127.0.0.1:0", "--metrics-addr", "9090")
+	o.refuses(exitUsage, "--metrics-addr must be HOST:PORT, such as 127.0.0.1:8080, not \"9090\"", "serve", "--addr", "127.0.0.1:0", "--metrics-addr", "9090")
 	for _, address := range []string{"127.0.0.1:1", "[::1]:1", "10.1.2.3:1", "172.16.0.1:1", "192.168.1.1:1", "[fd00::1]:1"} {
 		if _, err := (&serveOptions{metrics: address}).metricsAddress(); err != nil {
 			t.Errorf("%s: %v", address, err)

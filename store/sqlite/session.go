@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	driversqlite "modernc.org/sqlite"
@@ -298,6 +299,9 @@ func explainCode(err error) error {
 		return fmt.Errorf("it is not a SQLite database, or it is damaged: %w", err)
 	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN:
 		return fmt.Errorf("this user cannot open and write the file or its folder: %w", err)
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return errors.New("a part of this path is a file, not a folder")
 	}
 	return err
 }
