@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/rows"
+	"example.com/perks/cli/command"
 )
 
 // failedRows writes the file of the rows that failed, each with the reason, as input for another run. The file appears as a
@@ -32,7 +34,11 @@ type failedRows struct {
 func openFailedRows(path string, format rows.Format) (*failedRows, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return nil, fmt.Errorf("open the file for the rows that fail: %w", err)
+		var failed *fs.PathError
+		if errors.As(err, &failed) {
+			failed.Path = filepath.Dir(path) // in place of a name that nobody gave
+		}
+		return nil, command.FlagFile("failed", err)
 	}
 	out := bufio.NewWriter(file)
 	return &failedRows{path: path, file: file, out: out, cells: rows.NewCellWriter(out, true), format: format}, nil

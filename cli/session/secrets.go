@@ -249,7 +249,7 @@ func (s *Secrets) load() (map[string]savedSecret, error) {
 		return nil, fmt.Errorf("read the saved secrets: %w", err)
 	}
 	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("%s cannot be read: %w. Rename it and log in again", s.path, err)
+		return nil, command.Usagef("%s is not valid JSON. Rename it and log in again.", s.path)
 	}
 	return all, nil
 }
