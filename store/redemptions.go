@@ -181,11 +181,16 @@ func (o Operations) countRedemptions(q Querier, query RedemptionQuery) (total in
 	return 0, false, err
 }
 
-// RedemptionCount counts the matching redemptions, at most most of them.
+// RedemptionCount counts the matching redemptions, at most most of them. The order makes PostgreSQL read the index of the filter: it would
+// look through any other one for enough of what it supposes to be spread evenly.
 func (d *Dialect) RedemptionCount(query RedemptionQuery, most int64) (text string, args Named) {
-	where, args, _ := d.redemptionConditions(query)
+	where, args, order := d.redemptionConditions(query)
 	args["most"] = most
-	return `SELECT count(*) FROM (SELECT 1 FROM redemptions AS r WHERE ` + where + ` LIMIT @most) AS counted`, args
+	by := ``
+	if query.UserID == "" {
+		by = ` ORDER BY ` + order.Columns["redeemed_at"].Text
+	}
+	return `SELECT count(*) FROM (SELECT 1 FROM redemptions AS r WHERE ` + where + by + ` LIMIT @most) AS counted`, args
 }
 
 // RedemptionPage returns statements whose results, one after the other, are the page, and begin the next one if there are more. Each reads

@@ -161,6 +161,7 @@ func redemptionsAreReadInOrder(t *testing.T, db *DB) {
 						p := plan{what: fmt.Sprintf("the %s of %+v of %q, sorted by %s", what, filter, clientID, sort), text: text}
 						p.requireWithout(t, "Seq Scan on redemptions")
 						p.requireWithout(t, "Bitmap")
+						p.requireWithout(t, "redemptions_of_user_and_perk")
 						if filter.Status != "" && filter.Status != api.StatusApproved { // others end before the id, and the table is small
 							p.requireWithout(t, "->  Sort")
 						}
