@@ -69,15 +69,16 @@ type Dialect struct {
 	// RedemptionOrder is that of all redemptions and of one user's, and FilteredOrder that of others, which only indexes for their filters have.
 	RedemptionOrder, FilteredOrder Order
 
-	// PropertyOrder sorts properties AS p. WordsType is the type of their words, HasWords the condition that they have all of some words, named
-	// in args, and PropertiesWithWords follows FROM: those that the index of words has for it.
-	PropertyOrder       Order
+	// WordsType is the type of a listing's words, HasWords the condition that properties AS p have all of some words, named in args, and
+	// PropertiesWithWords follows FROM: those that the index of words has for @words. AreCommonWords tells at once that very many listings have
+	// all of the words, as they are and not only as beginnings. Otherwise there may be few.
 	WordsType           string
 	HasWords            func(words []string, args Named) string
 	PropertiesWithWords string
-	ListSettings        string                    // a statement at the beginning of a list's snapshot, or ""
-	Indexed             func(index string) string // follows a table, which is then read by the index
-	Unlimited           string                    // ends a subquery that is read as it is written, row by row
+	AreCommonWords      func(q Querier, words []string, most int64) (bool, error) // of more than most listings
+	FewWithWords        int64                                                     // so many with some words are collected, not looked for in order
+	ListSettings        string                                                    // a statement at the beginning of a list's snapshot, or ""
+	Indexed             func(index string) string                                 // follows a table, which is then read by the index
 
 	AuditRedemptions, AuditEntries     AuditSource
 	AuditID                            string // column of audit that numbers its rows

@@ -33,7 +33,7 @@ func ScanProperty(r Scanner) (p PropertyRecord, err error) {
 }
 
 // derivedPropertyColumns are what lists match and the databases cannot derive.
-const derivedPropertyColumns = `city_fold, words`
+const derivedPropertyColumns = `city_fold, words, price_key`
 
 // derivedPropertyValues are a listing's values of derivedPropertyColumns. The words are as PostgreSQL writes a tsvector.
 func derivedPropertyValues(p api.Property) []any {
@@ -41,7 +41,7 @@ func derivedPropertyValues(p api.Property) []any {
 	for i, word := range words {
 		words[i] = `'` + word + `'`
 	}
-	return []any{cityKey(p.City), strings.Join(words, " ")}
+	return []any{cityKey(p.City), strings.Join(words, " "), p.PricePW.SortKey()}
 }
 
 // cityKey is by what a listing's city is found. Blanks around it do not count.
@@ -56,7 +56,7 @@ func PropertyValues(p PropertyRecord) []any {
 const (
 	selectProperty = `SELECT ` + PropertyColumns + ` FROM properties WHERE id = $1`
 	insertProperty = `INSERT INTO properties (` + PropertyColumns + `, ` + derivedPropertyColumns + `) VALUES ` + storedProperty
-	storedProperty = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
+	storedProperty = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
 )
 
 // storedPropertyValues are those of storedProperty.
@@ -248,4 +248,41 @@ var partialProperties = partialKind[PropertyRecord]{
 	scan:    ScanProperty,
 	known: Of("new", PropertyColumns) + `, ` + Of("old", PropertyColumns) + `
 		FROM staged AS new CROSS JOIN properties AS old WHERE old.id = new.id AND new.absent <> 0`,
+}
+
+// keyChunk is how many listings get their keys in one transaction.
+const keyChunk = 1000
+
+// deriveKeys derives the keys of listings that lack them.
+func (o Operations) deriveKeys(ctx context.Context) error {
+	lacking, err := Read(ctx, o.db, "look for properties without keys", func(q Querier) (bool, error) {
+		return One(q, ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM properties WHERE words IS NULL)`)
+	})
+	if err != nil || !lacking {
+		return err
+	}
+	return KeyProperties(o.db.Dialect, func(work func(Tx) error) error { return o.db.Write(ctx, "derive the keys of properties", work) })
+}
+
+// KeyProperties derives the keys of listings that lack them, some in each transaction.
+func KeyProperties(d *Dialect, write func(work func(Tx) error) error) error {
+	last := int64(math.MinInt64)
+	for {
+		var keyed []PropertyRecord
+		err := write(func(tx Tx) (err error) {
+			keyed, err = All(tx, ScanProperty,
+				`SELECT `+PropertyColumns+` FROM properties WHERE words IS NULL AND id > $1 ORDER BY id LIMIT $2`+d.LockProperty, last, keyChunk)
+			for _, p := range keyed {
+				if err == nil {
+					_, err = tx.Exec(`UPDATE properties SET (`+derivedPropertyColumns+`) = ($2, $3, $4) WHERE id = $1`,
+						append([]any{p.ID}, derivedPropertyValues(p.Property)...)...)
+				}
+			}
+			return err
+		})
+		if err != nil || len(keyed) < keyChunk {
+			return err
+		}
+		last = keyed[len(keyed)-1].ID
+	}
 }

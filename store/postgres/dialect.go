@@ -1,6 +1,11 @@
 package postgres
 
-import "example.com/perks/store"
+import (
+	"strconv"
+	"strings"
+
+	"example.com/perks/store"
+)
 
 // dialect is PostgreSQL's.
 var dialect = &store.Dialect{
@@ -25,16 +30,16 @@ var dialect = &store.Dialect{
 	ByCodePoint:     ` COLLATE "C"`,
 	RedemptionOrder: store.RedemptionOrder(`r.perk_id`, `r.redeemed_at`),
 	FilteredOrder:   store.RedemptionOrder(`r.perk_id`, `(r.redeemed_at AT TIME ZONE 'UTC')`),
-	PropertyOrder:   store.PropertyOrder(propertyPriceKey),
 	WordsType:       `tsvector`,
 	HasWords: func(words []string, args store.Named) string {
 		args["words"] = queryOf(words)
 		return `p.words @@ @words::tsquery`
 	},
-	PropertiesWithWords: `properties AS p`,
+	PropertiesWithWords: `properties AS p WHERE p.words @@ @words::tsquery`,
+	FewWithWords:        5000, // read from the table, all over it
+	AreCommonWords:      areCommonWords,
 	ListSettings:        `SELECT concat(` + listSettings + `, set_config('enable_sort', 'off', true))`, // an index has each order, and all is not read
 	Indexed:             func(string) string { return `` },
-	Unlimited:           ` OFFSET 0`,
 	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, 0::bigint AS entry, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,
@@ -58,12 +63,26 @@ var dialect = &store.Dialect{
 	AuditInCommitOrder: ` ORDER BY arrived, at, source, entry, redemption`,
 }
 
-// propertyPriceKey is api.Price.SortKey, exactly as in the indexes.
-const propertyPriceKey = `((lpad((strpos(p.price_pw || '.', '.') - 1)::text, 2, '0')
-	|| CASE WHEN strpos(p.price_pw, '.') = 0 THEN p.price_pw ELSE rtrim(rtrim(p.price_pw, '0'), '.') END) COLLATE "C")`
-
 // lockSigningKeys allows reads. It locks the table, because two replicas could add a key at once, and there is no row to lock yet.
 const lockSigningKeys = `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
 
 // lockNewProperties lets one transaction at a time add properties. Others can update and delete existing ones.
 const lockNewProperties = `LOCK TABLE properties IN SHARE UPDATE EXCLUSIVE MODE`
+
+// areCommonWords looks at about as many of the listings with a word as the limit says, chosen at random: the index would give all of them
+// before the first. It has no such limit for beginnings of words.
+func areCommonWords(q store.Querier, words []string, most int64) (bool, error) {
+	limit := func(listings int64) error {
+		_, err := store.One(q, store.ScanValue[string], `SELECT set_config('gin_fuzzy_search_limit', $1, true)`, strconv.FormatInt(listings, 10))
+		return err
+	}
+	if err := limit(10 * most); err != nil {
+		return false, err
+	}
+	there, err := store.One(q, store.ScanValue[int64], `
+		SELECT count(*) FROM (SELECT 1 FROM properties WHERE words @@ $1::tsquery LIMIT $2) AS counted`, `'`+strings.Join(words, `' & '`)+`'`, most+1)
+	if err != nil {
+		return false, err
+	}
+	return there > most, limit(0)
+}

@@ -355,11 +355,17 @@ func TestPropertiesOfAnOlderServerAreListed(t *testing.T) {
 	write(`
 		UPDATE properties SET city = 'Ähren', title = 'Changed' WHERE id = 3;
 		UPDATE properties SET bedrooms = 5 WHERE id = 4;
+		UPDATE properties SET price_pw = '7.50' WHERE id = 6;
 		INSERT INTO properties VALUES (8000, 'owner', 'Changed', '', '', 'ÄHREN', '', '{}', '100.50', 1, 1, NULL, NULL, 0)`)
-	if n := unkeyed(); n != 2 {
-		t.Errorf("the older server left %d listings without keys, want 2", n)
+	if n := unkeyed(); n != 3 {
+		t.Errorf("the older server left %d listings without keys, want 3", n)
 	}
-	requireIDs("the older server's city", listed(api.PropertyFilter{City: "ähren"}), []int64{3, 8000})
+	cheap, err := api.ParsePrice("10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireIDs("the older server's price", listed(api.PropertyFilter{MaxPrice: &cheap}), []int64{6})
+	requireIDs("its city", listed(api.PropertyFilter{City: "ähren"}), []int64{3, 8000})
 	requireIDs("the city it changed", listed(api.PropertyFilter{City: "köln"}), []int64{1, 2, 4, 5, 6})
 	requireIDs("its word", listed(api.PropertyFilter{Query: "changed"}), []int64{3, 8000})
 	created, err := db.CreateProperty(t.Context(), store.PropertyCreation{Property: api.Property{Title: "New"}, Owner: "owner", At: asOf})

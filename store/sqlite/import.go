@@ -31,10 +31,17 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 			return many.publish()
 		}
 		count, err := store.One(s, store.ScanValue[int64], `SELECT count(*) FROM staged`)
-		if err == nil {
-			imported, err = i.Merge(s, count)
+		if err != nil {
+			return err
 		}
-		return err
+		merge := func() (err error) {
+			imported, err = i.Merge(s, count)
+			return err
+		}
+		if i.Records == "properties" {
+			return s.withIndexesOf("properties", `SELECT count(*) FROM staged WHERE id NOT IN (SELECT id FROM properties)`, merge)
+		}
+		return merge()
 	})
 	if isMerging {
 		defer db.endMerging()
@@ -139,18 +146,7 @@ func (s *session) putPerks(at time.Time) error {
 	if err := s.exec(`DELETE FROM perk_words WHERE rowid IN (SELECT perk FROM targets WHERE known)`); err != nil {
 		return err
 	}
-	// Rebuild the indexes if most entries change: sorting entries is several times faster than inserting each.
-	put := func() error { return s.exec(putPerks, at) }
-	rebuild, err := store.One(s, store.ScanValue[bool], `SELECT 4 * (SELECT count(*) FROM staged) > (SELECT ifnull(max(row), 0) FROM perks) + 10000`)
-	if err != nil {
-		return err
-	}
-	if rebuild {
-		err = s.withDropped(put, `type = 'index' AND tbl_name = 'perks' AND sql IS NOT NULL`)
-	} else {
-		err = put()
-	}
-	if err != nil {
+	if err := s.withIndexesOf("perks", `SELECT count(*) FROM staged`, func() error { return s.exec(putPerks, at) }); err != nil {
 		return err
 	}
 	return store.Run(s.Exec,
@@ -158,6 +154,19 @@ func (s *session) putPerks(at time.Time) error {
 		// The words are a JSON list. To the tokenizer its punctuation only separates words.
 		store.Step{Text: `INSERT INTO perk_words (rowid, words) SELECT targets.perk, s.words FROM staged AS s JOIN targets ON targets.staged = s.seq`},
 	)
+}
+
+// withIndexesOf runs work, which writes as many records to the table as the query counts. It builds the indexes again if most of their entries
+// change: sorting entries is several times faster than inserting each.
+func (s *session) withIndexesOf(table, written string, work func() error) error {
+	rebuild, err := store.One(s, store.ScanValue[bool], `SELECT 4 * (`+written+`) > (SELECT count(*) FROM `+table+`) + 10000`)
+	if err != nil {
+		return err
+	}
+	if !rebuild {
+		return work()
+	}
+	return s.withDropped(work, `type = 'index' AND tbl_name = '`+table+`' AND sql IS NOT NULL`)
 }
 
 const putStock = `

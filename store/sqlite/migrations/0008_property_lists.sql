@@ -1,22 +1,21 @@
--- What lists of properties match and sort by. city_fold is store.Fold of the city without outer blanks, and words are those of title,
--- description, address, city and postcode, as store.Words splits them: 'one' 'two'. perksd derives both while it writes a listing, and
--- where they are null before the next list that needs them. price_key is api.Price.SortKey.
+-- What lists of properties match and sort by. city_fold is store.Fold of the city without outer blanks, words are those of title,
+-- description, address, city and postcode, as store.Words splits them: 'one' 'two', and price_key is api.Price.SortKey. perksd derives them
+-- while it writes a listing, and where they are null before the next list.
 ALTER TABLE properties ADD COLUMN city_fold TEXT;
 ALTER TABLE properties ADD COLUMN words TEXT;
-ALTER TABLE properties ADD COLUMN price_key TEXT AS (
-    substr('0' || (instr(price_pw || '.', '.') - 1), -2)
-    || CASE WHEN instr(price_pw, '.') = 0 THEN price_pw ELSE rtrim(rtrim(price_pw, '0'), '.') END) VIRTUAL;
+ALTER TABLE properties ADD COLUMN price_key TEXT;
 
--- An index for each order of all listings, a client's and a city's.
-CREATE INDEX properties_by_price              ON properties (price_key, id);
-CREATE INDEX properties_by_bedrooms           ON properties (bedrooms, id);
+-- An index for each order of all listings, a client's and a city's. The last columns are for filters: they spare reading the listings.
+CREATE INDEX properties_by_id                 ON properties (id, bedrooms, price_key);
+CREATE INDEX properties_by_price              ON properties (price_key, id, bedrooms);
+CREATE INDEX properties_by_bedrooms           ON properties (bedrooms, id, price_key);
 CREATE INDEX properties_by_bedrooms_and_price ON properties (bedrooms, price_key, id);
-CREATE INDEX properties_of_owner              ON properties (owner, id);
-CREATE INDEX properties_of_owner_by_price     ON properties (owner, price_key, id);
-CREATE INDEX properties_of_owner_by_bedrooms  ON properties (owner, bedrooms, id);
-CREATE INDEX properties_of_city               ON properties (city_fold, id);
-CREATE INDEX properties_of_city_by_price      ON properties (city_fold, price_key, id);
-CREATE INDEX properties_of_city_by_bedrooms   ON properties (city_fold, bedrooms, id);
+CREATE INDEX properties_of_owner              ON properties (owner, id, bedrooms, price_key);
+CREATE INDEX properties_of_owner_by_price     ON properties (owner, price_key, id, bedrooms);
+CREATE INDEX properties_of_owner_by_bedrooms  ON properties (owner, bedrooms, id, price_key);
+CREATE INDEX properties_of_city               ON properties (city_fold, id, bedrooms, price_key);
+CREATE INDEX properties_of_city_by_price      ON properties (city_fold, price_key, id, bedrooms);
+CREATE INDEX properties_of_city_by_bedrooms   ON properties (city_fold, bedrooms, id, price_key);
 CREATE INDEX properties_without_keys          ON properties (id) WHERE words IS NULL;
 
 -- rowid is properties.id. To the tokenizer, the quotes only separate words.

@@ -1,0 +1,91 @@
+package store_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+	"example.com/perks/store/sqlite"
+)
+
+// TestASearchThatUsesUpItsBudgetsFindsTheSame lists where matches are neither few nor among the first, so that a search walks to the end.
+func TestASearchThatUsesUpItsBudgetsFindsTheSame(t *testing.T) {
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", Name: "Owner"}, store.Operator); err != nil {
+		t.Fatal(err)
+	}
+	records := func(yield func(store.PropertyRecord, error) bool) {
+		for i := range 1000 {
+			p := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: int64(i + 1), Title: "Early", City: "Bath", Images: []string{}}}
+			p.Bedrooms = i % 7
+			if i >= 500 {
+				p.Title, p.City = "Late", "York"
+			}
+			p.PricePW = *searchedPrice(t, fmt.Sprint(100+i))
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+	if _, err := db.ImportProperties(t.Context(), records, store.Operator, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	two := 2
+	for _, query := range []store.PropertyQuery{
+		{PropertyFilter: api.PropertyFilter{Query: "late"}}, {PropertyFilter: api.PropertyFilter{MinPrice: searchedPrice(t, "700")}},
+		{PropertyFilter: api.PropertyFilter{MaxPrice: searchedPrice(t, "400")}}, {Owner: "owner", PropertyFilter: api.PropertyFilter{City: "york"}},
+		{PropertyFilter: api.PropertyFilter{MinPrice: searchedPrice(t, "700"), MinBedrooms: &two}},
+		{PropertyFilter: api.PropertyFilter{City: "york", Query: "la", MaxBedrooms: &two}},
+	} {
+		for _, field := range api.PropertySortFields() {
+			for _, descending := range []bool{false, true} {
+				query.Sort, query.Window = []api.SortKey{{Field: field, Desc: descending}}, store.Window{Page: 1, PerPage: 20}
+				t.Run(query.Values().Encode()+" by "+api.FormatSort(query.Sort), func(t *testing.T) {
+					want := propertyPages(t, db, query)
+					store.WithPropertyBudgets(t, 2, 30)
+					if got := propertyPages(t, db, query); !slices.Equal(got, want) {
+						t.Errorf("with small budgets: %v, want %v", got, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// propertyPages returns the total of a list and the ids on its first pages.
+func propertyPages(t *testing.T, db store.Store, query store.PropertyQuery) (pages []string) {
+	t.Helper()
+	for range 3 {
+		list, err := db.ListProperties(t.Context(), query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := []string{fmt.Sprint(list.Total, list.IsMore)}
+		for _, p := range list.Items {
+			page = append(page, fmt.Sprint(p.ID))
+		}
+		pages = append(pages, strings.Join(page, " "))
+		if query.After = list.Next; list.Next == nil {
+			break
+		}
+	}
+	return pages
+}
+
+func searchedPrice(t *testing.T, digits string) *api.Price {
+	t.Helper()
+	p, err := api.ParsePrice(digits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
