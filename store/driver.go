@@ -76,7 +76,6 @@ type Dialect struct {
 	HasWords            func(words []string, args Named) string
 	PropertiesWithWords string
 	AreCommonWords      func(q Querier, words []string, most int64) (bool, error) // of more than most listings
-	FewWithWords        int64                                                     // so many with some words are collected, not looked for in order
 	ListSettings        string                                                    // a statement at the beginning of a list's snapshot, or ""
 	Indexed             func(index string) string                                 // follows a table, which is then read by the index
 

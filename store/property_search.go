@@ -24,8 +24,9 @@ import (
 var propertyBudgets = []int64{200, 2000, 20_000}
 
 const (
-	// wordBudget is the first budget with which matches of words are looked up: their index finds all before it returns one.
-	wordBudget = 2000
+	// wordBudget is the first budget with which matches of words are looked up: their index finds all before it returns one. Then some more are
+	// collected, because a walk reads the words of each listing from the table.
+	wordBudget, fewWithWords = 2000, 5000
 	// maxDivisions is for how many numbers of bedrooms a search is divided.
 	maxDivisions = 50
 )
@@ -224,7 +225,7 @@ func (s propertySearch) find(take int64) (found []listedProperty, err error) {
 				if budget < wordBudget {
 					continue
 				}
-				few = max(budget, s.FewWithWords)
+				few = max(budget, fewWithWords)
 			}
 			if s.isCount && len(s.conditions) == 1 {
 				return s.listed(s.of(key)+` LIMIT @take`, "take", take)

@@ -36,7 +36,6 @@ var dialect = &store.Dialect{
 		return `p.words @@ @words::tsquery`
 	},
 	PropertiesWithWords: `properties AS p WHERE p.words @@ @words::tsquery`,
-	FewWithWords:        5000, // read from the table, all over it
 	AreCommonWords:      areCommonWords,
 	ListSettings:        `SELECT concat(` + listSettings + `, set_config('enable_sort', 'off', true))`, // an index has each order, and all is not read
 	Indexed:             func(string) string { return `` },

@@ -33,7 +33,6 @@ var dialect = &store.Dialect{
 	},
 	PropertiesWithWords: `property_words CROSS JOIN properties AS p INDEXED BY properties_by_id
 		ON p.id = property_words.rowid AND property_words MATCH @words`,
-	FewWithWords: 20_000, // read in the order of the index, without the table
 	// FTS5 finds whole words one after the other, but all with a beginning before the first.
 	AreCommonWords: func(q store.Querier, words []string, most int64) (bool, error) {
 		there, err := store.One(q, store.ScanValue[int64], `
