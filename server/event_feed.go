@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -159,12 +161,14 @@ func partOf(batch store.AuditBatch) (feedPart, error) {
 // eventFeed tells listeners what was committed to a database, by any server. One goroutine reads it for all of them, while there are any.
 type eventFeed struct {
 	store   store.Store
+	log     *slog.Logger
 	ended   chan struct{} // closed when the server ends
 	wake    chan struct{} // a listener has come
 	readers chan struct{} // one value for each listener that reads what it has missed
 
 	mu        sync.Mutex
 	isRunning bool
+	hasFailed bool // the last time that it was read, which is logged once
 	coming    []*listener
 	listeners map[*listener]bool
 	position  store.AuditPosition // all listeners have been sent what was committed until then
@@ -177,8 +181,8 @@ type listener struct {
 	ready chan error    // one value, after which start is valid if it is nil
 }
 
-func newEventFeed(s store.Store) *eventFeed {
-	return &eventFeed{store: s, ended: make(chan struct{}), wake: make(chan struct{}, 1),
+func newEventFeed(s store.Store, log *slog.Logger) *eventFeed {
+	return &eventFeed{store: s, log: log, ended: make(chan struct{}), wake: make(chan struct{}, 1),
 		readers: make(chan struct{}, feedReaders), listeners: map[*listener]bool{}}
 }
 
@@ -262,7 +266,12 @@ func (f *eventFeed) poll() error {
 			part, err = partOf(batch)
 		}
 		f.mu.Lock()
-		if api.CodeOf(err) == api.CodeValidationFailed { // the database was replaced by an older copy
+		if err != nil && !f.hasFailed {
+			f.log.Error("events cannot be read; this is tried again", "error", sanitize(err.Error()))
+		}
+		f.hasFailed = err != nil
+		if err != nil && api.CodeOf(err) != api.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
+			// The database was replaced by an older copy, or has an entry that cannot be read. Who comes back is told.
 			f.position = ""
 			for l := range f.listeners {
 				f.drop(l)

@@ -1,10 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,7 +62,7 @@ func TestAListenerGetsWhatIsCommittedWhileItCatchesUpOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newEventFeed(&betweenStore{db, sync.OnceFunc(func() { change(t, db, "while it catches up") })})
+	f := newEventFeed(&betweenStore{db, sync.OnceFunc(func() { change(t, db, "while it catches up") })}, slog.New(slog.DiscardHandler))
 	change(t, db, "before it comes")
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), listenerKey{}, true))
 	defer cancel()
@@ -86,7 +90,7 @@ func TestAListenerGetsWhatIsCommittedWhileItCatchesUpOnce(t *testing.T) {
 // TestAListenerThatIsLateIsCutOff has one listener that reads every part, and one that reads none.
 func TestAListenerThatIsLateIsCutOff(t *testing.T) {
 	db := openStore(t)
-	f := newEventFeed(db)
+	f := newEventFeed(db, slog.New(slog.DiscardHandler))
 	late, err := f.listen(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -121,10 +125,43 @@ func TestAListenerThatIsLateIsCutOff(t *testing.T) {
 	f.leave(quick)
 }
 
+// brokenStore has an entry that cannot be read.
+type brokenStore struct {
+	store.Store
+	isBroken atomic.Bool
+}
+
+func (b *brokenStore) NextAudit(ctx context.Context, since, upTo store.AuditPosition, most int) (store.AuditBatch, error) {
+	batch, err := b.Store.NextAudit(ctx, since, upTo, most)
+	if b.isBroken.Load() && since != "" {
+		batch.Entries = []store.AuditEntry{{Action: store.ActionApprove, Subject: "redemption/r", After: []byte("no JSON")}}
+	}
+	return batch, err
+}
+
+func TestAnEntryThatCannotBeReadIsLoggedAndEndsTheStreams(t *testing.T) {
+	db := &brokenStore{Store: openStore(t)}
+	var log bytes.Buffer
+	f := newEventFeed(db, slog.New(slog.NewTextHandler(&log, nil)))
+	l, err := f.listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.isBroken.Store(true)
+	if part, isOpen := <-l.parts; isOpen {
+		t.Errorf("the listener got %+v", part)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !strings.Contains(log.String(), "events cannot be read") {
+		t.Errorf("the log is %q", &log)
+	}
+}
+
 // TestTheFeedRestsWithoutListeners has a listener that gives up.
 func TestTheFeedRestsWithoutListeners(t *testing.T) {
 	db := openStore(t)
-	f := newEventFeed(db)
+	f := newEventFeed(db, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for part, err := range f.follow(ctx, eventCursor{}, true) {

@@ -132,9 +132,7 @@ func (h perkHandlers) streamEvents(c echo.Context, after eventCursor) error {
 	ctx, _ := c.Get(streamKey).(context.Context)
 	for part, err := range h.feed.follow(ctx, after, true) {
 		switch {
-		case err != nil && response.Committed: // the caller comes back, and is told then
-			return nil
-		case err != nil:
+		case err != nil: // is logged; a caller whose stream has begun comes back, and is told then
 			return err
 		case !response.Committed:
 			header := response.Header()

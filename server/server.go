@@ -206,7 +206,7 @@ func (s *service) routes() *echo.Echo {
 
 // perkRoutes adds the perk endpoints of one store below a path.
 func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandbox bool) {
-	h := perkHandlers{service: s, store: perks, sandbox: sandbox, feed: newEventFeed(perks)}
+	h := perkHandlers{service: s, store: perks, sandbox: sandbox, feed: newEventFeed(perks, s.config.Logger)}
 	s.feeds = append(s.feeds, h.feed)
 	allow := func(scope api.Scope) echo.MiddlewareFunc { return s.authorize(scope, sandbox) }
 	get(e, path+"/perks", h.list, allow(api.ScopePerksRead))
