@@ -32,14 +32,20 @@ type PerkFilter struct {
 // Circle is the area within a distance of a point, in degrees. In a client's filter, a radius of 0 means the service's default.
 type Circle struct{ Lat, Lng, RadiusKM float64 }
 
-// FilterField is one field of a filter, as it appears in a flag, a form and a URL. In a URL, the point of a PerkFilter is two parameters.
+// FilterField is one field of a filter, as it appears in a flag, a form, a query and a URL. In a URL, the point of a PerkFilter is two
+// parameters.
 type FilterField[F any] struct {
 	Name        string // in a URL, and in a form
 	Flag, Usage string
-	Label, Hint string // in a form; "" for a field that forms do not have
-	IsSwitch    bool   // takes true and false alone
-	isSeparate  bool   // is read from a URL without regard to other fields
-	needsValue  string // what is wrong with an empty one in a URL; "" where that asks for nothing
+	Label, Hint string   // in a form; "" for a field that forms do not have
+	Key         string   // before the colon in a query; "" for the words. Fields of one key are the lower and the upper end of a range
+	Values      []string // all that it takes, where these are fixed
+	IsSwitch    bool     // takes true and false alone
+	Unit        string   // of a distance, which a query may write as <5km
+	isPoint     bool     // is two numbers
+	needs       string   // the field without which it means nothing
+	isSeparate  bool     // is read from a URL without regard to other fields
+	needsValue  string   // what is wrong with an empty one in a URL; "" where that asks for nothing
 
 	Get func(F) string                    // "" where nothing is asked for
 	Set func(*F, string) (problem string) // of "" it asks for nothing
@@ -47,12 +53,13 @@ type FilterField[F any] struct {
 
 // PerkFilterFields is every field, in the order of a form. The radius must follow the point that it belongs to.
 var PerkFilterFields = []FilterField[PerkFilter]{
-	textFilter("q", "query", "Words", "(start of words)",
-		"only perks where each of these `words` starts a word of the title, merchant or description", func(f *PerkFilter) *string { return &f.Query }),
+	takesWords(textFilter("q", "query", "Words", "(start of words)",
+		"only perks where each of these `words` starts a word of the title, merchant or description; also takes filters, such as city:rome",
+		func(f *PerkFilter) *string { return &f.Query })),
 	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PerkFilter) *string { return &f.City }),
 	textFilter("category", "category", "Category", "(name or id)", "only this category, by name or id", func(f *PerkFilter) *string { return &f.Category }),
 	{
-		Name: "near", Flag: "near", Usage: "only perks near this position (`LAT,LNG` in degrees)", Label: "Near", Hint: "(lat,lng)",
+		Name: "near", Flag: "near", Usage: "only perks near this position (`LAT,LNG` in degrees)", Label: "Near", Hint: "(lat,lng)", Key: "near", isPoint: true,
 		Get: func(f PerkFilter) string {
 			if f.Near == nil {
 				return ""
@@ -63,6 +70,7 @@ var PerkFilterFields = []FilterField[PerkFilter]{
 	},
 	{
 		Name: "radius", Flag: "radius", Usage: "distance from --near in `km`", Label: "Radius km", Hint: fmt.Sprintf("(%d)", DefaultRadiusKM),
+		Key: "radius", Unit: "km", needs: "near",
 		Get: func(f PerkFilter) string {
 			if f.Near == nil || f.Near.RadiusKM == 0 {
 				return ""
@@ -74,10 +82,16 @@ var PerkFilterFields = []FilterField[PerkFilter]{
 	switchFilter("include_expired", "include-expired", "also show expired perks", func(f *PerkFilter) *bool { return &f.IncludeExpired }),
 }
 
+// takesWords makes a field the one for the words of a query.
+func takesWords[F any](field FilterField[F]) FilterField[F] {
+	field.Key = ""
+	return field
+}
+
 // textFilter is a field with a text of one line.
 func textFilter[F any](name, flag, label, hint, usage string, of func(*F) *string) FilterField[F] {
 	return FilterField[F]{
-		Name: name, Flag: flag, Usage: usage, Label: label, Hint: hint, isSeparate: true,
+		Name: name, Flag: flag, Usage: usage, Label: label, Hint: hint, Key: name, isSeparate: true,
 		Get: func(f F) string { return *of(&f) },
 		Set: func(f *F, text string) string {
 			switch {
@@ -95,7 +109,7 @@ func textFilter[F any](name, flag, label, hint, usage string, of func(*F) *strin
 // switchFilter is a field that is true or false.
 func switchFilter[F any](name, flag, usage string, of func(*F) *bool) FilterField[F] {
 	return FilterField[F]{
-		Name: name, Flag: flag, Usage: usage, IsSwitch: true, isSeparate: true, needsValue: "must be true or false",
+		Name: name, Flag: flag, Usage: usage, Key: strings.TrimPrefix(name, "include_"), IsSwitch: true, isSeparate: true, needsValue: "must be true or false",
 		Get: func(f F) string {
 			if !*of(&f) {
 				return ""
@@ -137,7 +151,7 @@ func readFilter[F any](p *Parameters, fields []FilterField[F], f *F) {
 	}
 }
 
-// setPoint reads a point such as "52.52,13.405", and keeps the radius.
+// setPoint reads a point such as "52.52,13.405" or "52.52 13.405", and keeps the radius.
 func setPoint(f *PerkFilter, text string) (problem string) {
 	if text = strings.TrimSpace(text); text == "" {
 		f.Near = nil
@@ -147,7 +161,10 @@ func setPoint(f *PerkFilter, text string) (problem string) {
 	if f.Near != nil {
 		at = *f.Near
 	}
-	lat, lng, _ := strings.Cut(text, ",")
+	lat, lng, hasComma := strings.Cut(text, ",")
+	if !hasComma {
+		lat, lng, _ = strings.Cut(text, " ")
+	}
 	if TextValue(strings.TrimSpace(lat)).Float(&at.Lat) != "" || TextValue(strings.TrimSpace(lng)).Float(&at.Lng) != "" {
 		return "must be latitude,longitude, such as 52.52,13.405"
 	}
@@ -274,26 +291,35 @@ type RedemptionFilter struct {
 var RedemptionFilterFields = []FilterField[RedemptionFilter]{
 	textFilter("perk", "perk", "Perk", "(id)", "only redemptions of this `perk`", func(f *RedemptionFilter) *string { return &f.PerkID }),
 	textFilter("user", "user", "User", "(id)", "the `id` of the user", func(f *RedemptionFilter) *string { return &f.UserID }),
-	{
-		Name: "status", Flag: "status", Label: "Status", Usage: "only redemptions with this `status`: " + listOf(RedemptionStatuses()), isSeparate: true,
-		Get: func(f RedemptionFilter) string { return string(f.Status) },
-		Set: func(f *RedemptionFilter, text string) string {
-			if text != "" && !slices.Contains(RedemptionStatuses(), RedemptionStatus(text)) {
-				return "must be " + listOf(RedemptionStatuses())
-			}
-			f.Status = RedemptionStatus(text)
-			return ""
-		},
-	},
+	choiceFilter("status", "Status", "only redemptions with this `status`: ", RedemptionStatuses(), func(f *RedemptionFilter) *RedemptionStatus { return &f.Status }),
 	timeFilter("since", "only redemptions made at this `TIME` or later, such as 2026-01-31 or 2026-01-31T09:00:00Z", func(f *RedemptionFilter) *time.Time { return &f.Since }),
 	timeFilter("until", "only redemptions made before this `TIME`", func(f *RedemptionFilter) *time.Time { return &f.Until }),
 	switchFilter("own", "own", "only redemptions made by the client that asks", func(f *RedemptionFilter) *bool { return &f.Own }),
 }
 
+// choiceFilter is a field with one of several values. The usage goes before their list.
+func choiceFilter[F any, T ~string](name, label, usage string, choices []T, of func(*F) *T) FilterField[F] {
+	field := FilterField[F]{
+		Name: name, Flag: name, Label: label, Usage: usage + listOf(choices), Key: name, isSeparate: true,
+		Get: func(f F) string { return string(*of(&f)) },
+		Set: func(f *F, text string) string {
+			if text != "" && !slices.Contains(choices, T(text)) {
+				return "must be " + listOf(choices)
+			}
+			*of(f) = T(text)
+			return ""
+		},
+	}
+	for _, choice := range choices {
+		field.Values = append(field.Values, string(choice))
+	}
+	return field
+}
+
 // timeFilter is a field with an instant. A date is its start in UTC.
 func timeFilter[F any](name, usage string, of func(*F) *time.Time) FilterField[F] {
 	return FilterField[F]{
-		Name: name, Flag: name, Usage: usage, isSeparate: true,
+		Name: name, Flag: name, Usage: usage, Key: name, isSeparate: true,
 		Get: func(f F) string {
 			if of(&f).IsZero() {
 				return ""
@@ -330,12 +356,18 @@ func listOf[T ~string](choices []T) string {
 // Values returns the filter as URL parameters. Equal filters have equal values.
 func (f RedemptionFilter) Values() url.Values { return filterValues(RedemptionFilterFields, f) }
 
+// Problem returns the name of a parameter that contradicts another one, and what is wrong with it, or "".
+func (f RedemptionFilter) Problem() (name, problem string) {
+	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
+		return "until", "must be later than since"
+	}
+	return "", ""
+}
+
 // RedemptionFilter reads the parameters that select redemptions.
 func (p *Parameters) RedemptionFilter() (f RedemptionFilter) {
 	readFilter(p, RedemptionFilterFields, &f)
-	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
-		p.Fields.Add("until", "must be later than since")
-	}
+	p.Fields.check(f.Problem())
 	return f
 }
 
@@ -350,8 +382,9 @@ type PropertyFilter struct {
 
 // PropertyFilterFields is every field.
 var PropertyFilterFields = []FilterField[PropertyFilter]{
-	textFilter("q", "query", "Words", "(start of words)",
-		"only listings where each of these `words` starts a word of the title, description, address, city or postcode", func(f *PropertyFilter) *string { return &f.Query }),
+	takesWords(textFilter("q", "query", "Words", "(start of words)",
+		"only listings where each of these `words` starts a word of the title, description, address, city or postcode; also takes filters, such as price:..400",
+		func(f *PropertyFilter) *string { return &f.Query })),
 	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PropertyFilter) *string { return &f.City }),
 	valueFilter("min_price", "min-price", "only listings that cost at least this `price` for a week, such as 120.50", Value.price, func(f *PropertyFilter) **Price { return &f.MinPrice }),
 	valueFilter("max_price", "max-price", "only listings that cost at most this `price` for a week", Value.price, func(f *PropertyFilter) **Price { return &f.MaxPrice }),
@@ -360,10 +393,11 @@ var PropertyFilterFields = []FilterField[PropertyFilter]{
 	switchFilter("own", "own", "only listings of the client that asks", func(f *PropertyFilter) *bool { return &f.Own }),
 }
 
-// valueFilter is a field with a value that parse reads.
+// valueFilter is an end of a range, with a value that parse reads. Its name is min_ or max_, and the key.
 func valueFilter[F, T any](name, flag, usage string, parse func(Value, *T) string, of func(*F) **T) FilterField[F] {
+	_, key, _ := strings.Cut(name, "_")
 	return FilterField[F]{
-		Name: name, Flag: flag, Usage: usage, isSeparate: true, needsValue: "must have a value",
+		Name: name, Flag: flag, Usage: usage, Key: key, isSeparate: true, needsValue: "must have a value",
 		Get: func(f F) string {
 			if *of(&f) == nil {
 				return ""
@@ -422,7 +456,7 @@ type UserFilter struct {
 
 // UserFilterFields is every field.
 var UserFilterFields = []FilterField[UserFilter]{
-	textFilter("prefix", "prefix", "Prefix", "(start of id)", "only users whose ids begin with this `text`", func(f *UserFilter) *string { return &f.Prefix }),
+	takesWords(textFilter("prefix", "prefix", "Prefix", "(start of id)", "only users whose ids begin with this `text`", func(f *UserFilter) *string { return &f.Prefix })),
 }
 
 // Values returns the filter as URL parameters.

@@ -107,7 +107,7 @@ func requireRoundTrip[F any](t *testing.T, fields []api.FilterField[F], want F) 
 func TestRefusedFilters(t *testing.T) {
 	for _, test := range [][2]string{
 		{"q", strings.Repeat("é", 201)}, {"city", "\xff"}, {"category", "a\x00"}, {"include_expired", "yes"},
-		{"near", "1"}, {"near", "1,2,3"}, {"near", "x,y"}, {"near", "0x1p4,1"}, {"near", "90.1,0"}, {"near", "0,-181"}, {"near", "NaN,0"},
+		{"near", "1"}, {"near", "1,2,3"}, {"near", "1 2 3"}, {"near", "1 , 2 3"}, {"near", "x,y"}, {"near", "0x1p4,1"}, {"near", "90.1,0"}, {"near", "0,-181"}, {"near", "NaN,0"},
 		{"radius", "0"}, {"radius", "-1"}, {"radius", "500.1"}, {"radius", "NaN"}, {"radius", "5e9"}, {"radius", "0x5"},
 	} {
 		for _, field := range api.PerkFilterFields {

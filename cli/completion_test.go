@@ -162,6 +162,33 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
+func TestCompletedQueries(t *testing.T) {
+	x, _ := loggedIn(t)
+	for _, test := range []struct {
+		command, query string
+		want           []string
+	}{
+		{"perk list", "", []string{"city:", "category:", "near:", "radius:", "expired:", inList}},
+		{"perk list", "coffee ci", []string{"coffee city:", inList}},
+		{"perk list", "coffee -e", []string{"coffee -expired", inList}},
+		{"perk list", "+expired city:B", []string{"+expired city:Berlin", inOrder}},
+		{"user perks alice", "cat:dri", []string{"cat:food-drink\tFood & Drink", inOrder}},
+		{"property list", `"a b" city:L`, []string{`"a b" city:Leeds`, inOrder}},
+		{"property list", "own:", []string{"own:yes", "own:no", inOrder}},
+		{"property list", "price:1", []string{inOrder}},
+		{"redemption list", "user:al", []string{"user:alice", inOrder}},
+		{"redemption list", "perk:spa", []string{"perk:spa-day\tSpa [31mday", inOrder}},
+		{"redemption list", "status:re", []string{"status:rejected", inOrder}},
+		{"redemption list", "pen", []string{"pending", inList}},
+		{"perk list", "$(reboot) ci", []string{inList}}, // would be run if the shell put it back without its quotes
+		{"perk list", "12:", []string{inList}},
+	} {
+		if got := x.complete(append(strings.Fields(test.command), "--query", test.query)...); !slices.Equal(got, test.want) {
+			t.Errorf("perksctl %s --query %q: got %q, want %q", test.command, test.query, got, test.want)
+		}
+	}
+}
+
 // TestFileFlagsCompleteFiles finds flags for files by their help.
 func TestFileFlagsCompleteFiles(t *testing.T) {
 	x := newTerminal(t, nil)
@@ -226,6 +253,9 @@ func TestUnsafeNamesAreNotCompleted(t *testing.T) {
 	want := []string{"Aix-en-Provence", "Frankfurt am Main", "Köln", "St. John's", "東京", noFile}
 	if got := x.complete("perk", "list", "--city", ""); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := x.complete("perk", "list", "--query", "city:Fr"); !slices.Equal(got, []string{`city:"Frankfurt am Main"`, inOrder}) {
+		t.Errorf("got %q", got)
 	}
 	if got := x.complete("perk", "get", "perk-a"); !slices.Equal(got, []string{"perk-a\tOne two three[2J :4", inOrder}) {
 		t.Errorf("a title breaks the protocol: %q", got)

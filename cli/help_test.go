@@ -158,6 +158,7 @@ var otherMeaning = map[string]string{
 	"perksctl property list --own":        "of other records",
 	"perksctl property list --query":      "of other records",
 	"perksctl property list --sort":       "names other fields",
+	"perksctl redemption list --query":    "of other records",
 	"perksctl redemption list --sort":     "names other fields",
 	"perksctl events --limit":             "events have no pages",
 	"perksctl events --type":              "a type of events",

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"example.com/perks/api"
 	"example.com/perks/cli/usage"
 )
 
@@ -27,6 +28,9 @@ func Group(group cobra.Command, members ...*cobra.Command) *cobra.Command {
 	group.AddCommand(members...)
 	return &group
 }
+
+// ValuesAnnotation annotates a flag that takes few values with them.
+const ValuesAnnotation = "values"
 
 // NoArgs refuses arguments.
 func NoArgs(cmd *cobra.Command, args []string) error { return Exactly()(cmd, args) }
@@ -71,7 +75,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 
 // DidYouMean returns a sentence, after a space, that names the candidate closest to the word, or "" if none is close.
 func DidYouMean(word string, candidates []string) string {
-	if meant := usage.Closest(word, candidates); meant != "" {
+	if meant := api.Closest(word, candidates); meant != "" {
 		return fmt.Sprintf(" Did you mean %q?", meant)
 	}
 	return ""

@@ -139,8 +139,8 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return v.users
 	case "by":
 		return Fixed("day", "perk", "city", "status")
-	case "status":
-		return Fixed("pending", "approved", "rejected", "voided")
+	case "query":
+		return v.query
 	case "category":
 		return v.categories
 	case "city":
@@ -153,6 +153,9 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return files("csv", "tsv", "json", "jsonl")
 	case "from-file":
 		return files("json")
+	}
+	if choices := flag.Annotations[command.ValuesAnnotation]; choices != nil {
+		return Fixed(choices...)
 	}
 	if value, _ := pflag.UnquoteUsage(flag); value == "file" {
 		return files()
@@ -492,6 +495,37 @@ func (v *values) cities(cmd *cobra.Command, _ []string, typed string) ([]string,
 	}
 	slices.SortFunc(found, func(a, b item) int { return strings.Compare(a.ID, b.ID) })
 	return offer(found), cobra.ShellCompDirectiveNoFileComp
+}
+
+// query completes the last part of a query: a key, or a value as the flag of its field does.
+func (v *values) query(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	switch path(cmd) {
+	case "property list":
+		return completeQuery(v, cmd, api.PropertyFilterFields, typed)
+	case "redemption list":
+		return completeQuery(v, cmd, api.RedemptionFilterFields, typed)
+	}
+	return completeQuery(v, cmd, api.PerkFilterFields, typed)
+}
+
+func completeQuery[F any](v *values, cmd *cobra.Command, fields []api.FilterField[F], typed string) ([]string, cobra.ShellCompDirective) {
+	c := api.CompleteQuery(fields, typed, len(typed))
+	choices, directive := c.Choices, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveKeepOrder
+	if c.Field == nil {
+		directive |= cobra.ShellCompDirectiveNoSpace // a value follows
+	} else if complete := v.ofFlag(cmd.Flags().Lookup(c.Field.Flag)); complete != nil && choices == nil {
+		choices, _ = complete(cmd, nil, c.Prefix)
+	}
+	before := typed[:c.From]
+	if !isInsertable(strings.TrimLeft(strings.ReplaceAll(before, `"`, ""), "+-") + "x") { // the shell puts it on the line again
+		return nil, directive
+	}
+	lines := make([]string, len(choices))
+	for i, choice := range choices {
+		value, title, _ := strings.Cut(choice, "\t")
+		lines[i] = cobra.CompletionWithDesc(before+api.QuoteQuery(value), title)
+	}
+	return lines, directive
 }
 
 func (v *values) profiles(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {

@@ -82,24 +82,41 @@ func BindFilter[F any](cmd *cobra.Command, fields []api.FilterField[F]) {
 		} else {
 			cmd.Flags().String(field.Flag, "", field.Usage)
 		}
+		if field.Values != nil {
+			_ = cmd.Flags().SetAnnotation(field.Flag, command.ValuesAnnotation, field.Values) // fails without the flag
+		}
 	}
 }
 
-// ReadFilter returns the filter that the flags ask for.
+// ReadFilter returns the filter that the flags ask for: those of the fields, and --query.
 func ReadFilter[F any](cmd *cobra.Command, fields []api.FilterField[F]) (filter F, err error) {
+	filter, parts, err := readQuery(cmd, fields)
+	if err != nil {
+		return filter, err
+	}
 	for _, field := range fields {
 		flag := cmd.Flags().Lookup(field.Flag)
-		if !flag.Changed {
+		if !flag.Changed || flag.Name == queryFlag {
 			continue
 		}
 		if strings.TrimSpace(flag.Value.String()) == "" {
-			return filter, command.Usagef("--%s must not be empty. Leave it out to list everything.", field.Flag)
+			return filter, mustNotBeEmpty(flag.Name)
 		}
+		queried := field.Get(filter)
 		if problem := field.Set(&filter, flag.Value.String()); problem != "" {
 			return filter, command.Usagef("--%s %q: %s.", field.Flag, flag.Value.String(), problem)
 		}
+		if field.Get(filter) != queried {
+			if err := disagreement(cmd, field, parts); err != nil {
+				return filter, err
+			}
+		}
 	}
 	return filter, nil
+}
+
+func mustNotBeEmpty(flag string) error {
+	return command.Usagef("--%s must not be empty. Leave it out to list everything.", flag)
 }
 
 // CheckSort checks --sort before anything is sent. It refuses a name that is close to a known one as a typo. It warns of any other
@@ -200,6 +217,7 @@ type Kind[F, T any] struct {
 	Fields []api.FilterField[F]
 	Sort   []string // fields to sort by
 	View   output.View
+	Query  string        // help of --query, where no field is for words; "" if there is no such flag
 	Check  func(F) error // what the flags say together; nil is always right
 	Pages  func(ctx context.Context, c *client.Client, options client.ListOptions, filter F) Pages[T]
 }
@@ -226,5 +244,8 @@ func (k Kind[F, T]) Command(s *session.Session, cmd cobra.Command) *cobra.Comman
 	}
 	flags.Bind(&cmd, k.Sort)
 	BindFilter(&cmd, k.Fields)
+	if k.Query != "" {
+		cmd.Flags().String(queryFlag, "", k.Query)
+	}
 	return &cmd
 }

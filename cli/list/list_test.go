@@ -38,15 +38,16 @@ func parse(t *testing.T, args string) (*list.Flags, client.PerkListOptions, erro
 func TestFlagsBecomeOptions(t *testing.T) {
 	page := func(number int64, per int) client.ListOptions { return client.ListOptions{Page: number, PerPage: per} }
 	for args, want := range map[string]client.PerkListOptions{
-		"":                        {},
-		"--page 2 --per-page 10":  {ListOptions: page(2, 10)},
-		"--all":                   {ListOptions: page(0, 100)},
-		"--all --per-page 7":      {ListOptions: page(0, 7)},
-		"--limit 30":              {ListOptions: page(0, 30)},
-		"--limit 3000":            {ListOptions: page(0, 100)},
-		"--limit 30 --per-page 9": {ListOptions: page(0, 9)},
-		"--sort -title":           {ListOptions: client.ListOptions{Sort: "-title"}},
-		"--near -33.87,151.21":    {PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -33.87, Lng: 151.21}}},
+		"":                           {},
+		"--page 2 --per-page 10":     {ListOptions: page(2, 10)},
+		"--all":                      {ListOptions: page(0, 100)},
+		"--all --per-page 7":         {ListOptions: page(0, 7)},
+		"--limit 30":                 {ListOptions: page(0, 30)},
+		"--limit 3000":               {ListOptions: page(0, 100)},
+		"--limit 30 --per-page 9":    {ListOptions: page(0, 9)},
+		"--sort -title":              {ListOptions: client.ListOptions{Sort: "-title"}},
+		"--query near:-33.87,151.21": {PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -33.87, Lng: 151.21}}},
+		"--near -33.87,151.21":       {PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -33.87, Lng: 151.21}}},
 		"--near=90,-180 --radius 0.5 --city Rome --category c --query q --include-expired": {
 			PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 90, Lng: -180, RadiusKM: 0.5}, City: "Rome", Category: "c", Query: "q", IncludeExpired: true},
 		},

@@ -38,9 +38,12 @@ func newList(s *session.Session) *cobra.Command {
 		Use:   "list",
 		Short: "List perks",
 		Long: "List perks: one page, or more with --limit or --all.\n\n" +
+			"--query takes words and filters: city: category: near: <5km +expired. Keys may be shortened (cat:arts). Quotes hold\n" +
+			"blanks (city:\"New York\").\n\n" +
 			"With --all and --output jsonl, any number of perks needs little memory.",
 		Example: "  perksctl perk list --category \"Food & Drink\" --sort title\n" +
 			"  perksctl perk list --near 51.5072,-0.1276 --radius 5 --sort distance\n" +
+			"  perksctl perk list --query 'coffee city:berlin near:52.52,13.405 <5km'\n" +
 			"  perksctl perk list --all --output jsonl > perks.jsonl\n" +
 			"  perksctl perk list --city Berlin --watch=10s",
 		Args: command.NoArgs,
@@ -59,7 +62,7 @@ func listPerks(cmd *cobra.Command, s *session.Session, flags list.Flags, pages f
 	if err := flags.Check(cmd); err != nil {
 		return err
 	}
-	if cmd.Flags().Changed("radius") && !cmd.Flags().Changed("near") {
+	if cmd.Flags().Changed("radius") && !cmd.Flags().Changed("near") && !cmd.Flags().Changed("query") {
 		return command.Usagef("--radius needs --near LAT,LNG.")
 	}
 	filter, err := list.ReadFilter(cmd, api.PerkFilterFields)
@@ -162,7 +165,7 @@ func newPerks(s *session.Session) *cobra.Command {
 		Short: "List what a user can redeem, or has redeemed",
 		Long: "List the perks that a user can redeem now, or with --type redeemed the user's redemptions in every status.\n" +
 			"Redemptions can be sorted by id, perk_id, user_id, redeemed_at and status; the filters are for perks alone.",
-		Example: "  perksctl user perks alice --near 52.52,13.405\n  perksctl user perks alice --type redeemed --output json",
+		Example: "  perksctl user perks alice --near 52.52,13.405\n  perksctl user perks alice --query 'tour city:rome'\n  perksctl user perks alice --type redeemed --output json",
 		Args:    command.Exactly("USER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if kinds := []string{available, redeemed}; !slices.Contains(kinds, kind) {

@@ -34,8 +34,11 @@ func newList(s *session.Session) *cobra.Command {
 		Use:   "list",
 		Short: "List properties, the newest first",
 		Long: "List properties, newest first: those of all clients, or without the scope properties:read, only your own. Counts stop at\n" +
-			"200; --all shows all properties.",
+			"200; --all shows all properties.\n\n" +
+			"--query takes words and filters: city: price: bedrooms: +own. A range is 2..5, 2.. or ..5, with its ends. Keys may be\n" +
+			"shortened (bed:2..). Quotes hold blanks (city:\"New York\").",
 		Example: "  perksctl property list --city Berlin --max-price 400 --min-bedrooms 2 --sort price_pw\n" +
+			"  perksctl property list --query 'garden city:rome price:100..250 bedrooms:2..'\n" +
 			"  perksctl property list --own --all --output csv",
 	})
 }

@@ -36,8 +36,9 @@ func New(s *session.Session) *cobra.Command {
 func newList(s *session.Session) *cobra.Command {
 	return list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		Fields: api.RedemptionFilterFields, Sort: api.RedemptionRecordSortFields(), View: view,
+		Query: "only redemptions that this `text` asks for, such as \"pending user:alice\"",
 		Check: func(filter api.RedemptionFilter) error {
-			if !filter.Since.IsZero() && !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
+			if _, problem := filter.Problem(); problem != "" {
 				return command.Usagef("--until must be later than --since.")
 			}
 			return nil
@@ -49,9 +50,11 @@ func newList(s *session.Session) *cobra.Command {
 		Use:   "list",
 		Short: "List redemptions, the newest first",
 		Long: "List redemptions, newest first: those of your client, or of all clients with the scope redemptions:read-all. Counts stop\n" +
-			"at 200; --all shows all redemptions.",
+			"at 200; --all shows all redemptions.\n\n" +
+			"--query takes filters in one line: perk: user: status: since: until: +own. A status needs no key.",
 		Example: "  perksctl redemption list --status pending --sort redeemed_at\n" +
 			"  perksctl redemption list --status pending --watch --output jsonl\n" +
+			"  perksctl redemption list --query 'pending user:alice since:2026-01-31'\n" +
 			"  perksctl redemption list --perk spa-day --since 2026-01-01 --until 2026-02-01 --all --output csv",
 	})
 }

@@ -9,16 +9,6 @@ import (
 	"example.com/perks/cli/usage"
 )
 
-func TestClosest(t *testing.T) {
-	for word, want := range map[string]string{
-		"xml": "", "tcsh": "", "jsn": "json", "jsno": "json", "tabel": "table", "json": "", "JSON": "json", "ya": "yaml", "": "", "t": "", "fihs": "fish", "powershel": "powershell",
-	} {
-		if got := usage.Closest(word, []string{"table", "json", "yaml", "bash", "fish", "powershell"}); got != want {
-			t.Errorf("Closest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestAboutFile(t *testing.T) {
 	folder := t.TempDir()
 	missing := filepath.Join(folder, "x.csv")

@@ -19,7 +19,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
-	"example.com/perks/cli/usage"
 	"example.com/perks/store"
 )
 
@@ -300,7 +299,7 @@ func (k recordKind[R]) columns(header []string) ([]string, error) {
 	for i, name := range header {
 		at := slices.IndexFunc(known, func(field string) bool { return rows.FoldName(field) == rows.FoldName(name) })
 		if at < 0 {
-			meant := usage.Closest(rows.FoldName(name), known)
+			meant := api.Closest(rows.FoldName(name), known)
 			if meant != "" {
 				meant = fmt.Sprintf(" Did you mean %q?", meant)
 			}

@@ -172,7 +172,7 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 			return usagef(cmd, "name one of the commands %s", strings.Join(names, ", "))
 		}
 		meant := "; the"
-		if closest := usage.Closest(args[0], names); closest != "" {
+		if closest := api.Closest(args[0], names); closest != "" {
 			meant = fmt.Sprintf(": did you mean %q? The", closest)
 		}
 		return usagef(cmd, "there is no command %q%s commands are %s", args[0], meant, strings.Join(names, ", "))
