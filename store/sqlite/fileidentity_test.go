@@ -4,10 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"example.com/perks/api"
+	"example.com/perks/store"
 )
 
 // linked makes a database in its own folder and returns the path of a link to it, and its real path.
@@ -55,6 +57,49 @@ func TestADatabaseBehindALinkAcceptsWrites(t *testing.T) {
 	}
 	if err := db.Ready(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("when the link has another target: %v, want unavailable", err)
+	}
+}
+
+// A read that needs another connection while another file is at the path would return what that file says.
+func TestReadsNeverSeeAnotherFile(t *testing.T) {
+	db := openTemporary(t)
+	path := db.file.path
+	if err := db.write(t.Context(), "write", addUser("ann")); err != nil {
+		t.Fatal(err)
+	}
+	another := func(doing string) {
+		t.Helper()
+		_, err := store.All(db.latest(t.Context()), store.ScanValue[string], `SELECT id FROM users`)
+		if err := fault("read", err); api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errReplaced) {
+			t.Errorf("with %s, a read of another connection returned %v, want unavailable because of that", doing, err)
+		}
+	}
+	err := db.snapshot(t.Context(), func(v view) error { // one connection is in use
+		if err := os.Rename(path, path+".moved"); err != nil {
+			return err
+		}
+		another("no file")
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			return err
+		}
+		another("another file")
+		if err := os.Rename(path+".moved", path); err != nil {
+			return err
+		}
+		if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
+			t.Errorf("with the file put back, the users are %q, want those of the file", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Rename(path+".moved", path)
+	if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
+		t.Errorf("on an open connection the users are %q, want those of the file", got)
 	}
 }
 

@@ -39,10 +39,7 @@ func readAt(ctx context.Context, path string, work func(view) error) error {
 	if err != nil {
 		return err
 	}
-	db, err := file.readers()
-	if err != nil {
-		return err
-	}
+	db := file.readers(nil)
 	defer db.Close()
 	return work(view{ctx, db})
 }

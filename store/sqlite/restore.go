@@ -155,10 +155,7 @@ func copyFile(source io.Reader, to string) (err error) {
 
 // verify reads the whole database, and returns an error if it is damaged.
 func (f file) verify(ctx context.Context) error {
-	db, err := f.readers()
-	if err != nil {
-		return err
-	}
+	db := f.readers(nil)
 	defer db.Close()
 	migrations, err := appliedMigrations(view{ctx, db})
 	if err != nil {

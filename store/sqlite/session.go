@@ -321,7 +321,7 @@ func isTransient(err error) bool {
 		codes.SQLITE_CANTOPEN, codes.SQLITE_NOMEM, codes.SQLITE_PROTOCOL, codes.SQLITE_INTERRUPT:
 		return true
 	}
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+	return errors.Is(err, errReplaced) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
 // isRolledBack tells whether a COMMIT that failed with the error has certainly written nothing: a constraint was violated, a lock timed

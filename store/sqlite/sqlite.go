@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,11 +79,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	readers, err := file.readers()
-	if err != nil {
-		return nil, errors.Join(err, first.close())
-	}
-	db := &DB{file: file, log: log, readers: readers, writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[rowIDs](100_000, 1_000_000),
+	db := &DB{file: file, log: log, readers: file.readers(opened), writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[rowIDs](100_000, 1_000_000),
 		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1)}
 	snapshot := func(ctx context.Context, work func(store.Querier) error) error {
 		return db.snapshot(ctx, func(v view) error { return work(v) })
@@ -185,21 +182,53 @@ func (f file) dsn(query url.Values) string {
 	return address.String()
 }
 
-func (f file) readers() (*sql.DB, error) {
-	db, err := sql.Open("sqlite", f.dsn(url.Values{
+// readers opens connections that only read, each when it is first needed. If opened is given, they read that file, or fail with
+// errReplaced.
+func (f file) readers(opened os.FileInfo) *sql.DB {
+	db := sql.OpenDB(readConnector{f.path, opened, f.dsn(url.Values{
 		"mode":          {"ro"},
 		"_query_only":   {"1"},
 		"_pragma":       {"cache_size(-1000)"},
 		"_busy_timeout": {busyTimeout},
 		"_dqs":          {"0"},
-	}))
+	})})
+	db.SetMaxOpenConns(maxReaders)
+	db.SetMaxIdleConns(maxReaders)
+	return db
+}
+
+// readConnector opens one of the readers.
+type readConnector struct {
+	path   string
+	opened os.FileInfo
+	dsn    string
+}
+
+func (c readConnector) Connect(context.Context) (driver.Conn, error) {
+	if err := checkSameFile(c.path, c.opened); err != nil { // SQLite would blame the rights of a missing file
+		return nil, err
+	}
+	conn, err := c.Driver().Open(c.dsn)
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(maxReaders)
-	db.SetMaxIdleConns(maxReaders)
-	return db, nil
+	if err := checkSameFile(c.path, c.opened); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
+
+func (readConnector) Driver() driver.Driver { return registered }
+
+// registered is the driver that has this package's functions.
+var registered = func() driver.Driver {
+	db, err := sql.Open("sqlite", "")
+	if err != nil {
+		panic(err) // it is imported
+	}
+	defer db.Close()
+	return db.Driver()
+}()
 
 // openMigrated opens a connection that writes, and migrates the schema. It retries where SQLite does not wait: while another process
 // creates or deletes the log, or a restore replaces the file. It also returns the file's identity.

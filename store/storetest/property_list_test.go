@@ -237,7 +237,8 @@ func TestPropertiesOfTwoReplicas(t *testing.T) {
 				})
 			}
 			group.Go(func() error {
-				_, err := f.ImportProperties(t.Context(), rows(property(int64(500+i), "owner")), store.Operator, now)
+				// Far apart: an id that was created between the two imports would be replaced by the second.
+				_, err := f.ImportProperties(t.Context(), rows(property(int64(500*(i+1)), "owner")), store.Operator, now)
 				return err
 			})
 		}

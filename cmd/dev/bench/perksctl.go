@@ -66,8 +66,9 @@ const peakEvery = 5 * time.Millisecond
 // exit is useless: it includes the memory of the parent process, which is this one.
 func watchPeak(pid int) (stop func() (mebibytes, error)) {
 	exited, last := make(chan struct{}), make(chan mebibytes)
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // before it can exit
 	go func() {
-		var peak mebibytes
+		peak := memoryIn(status, "VmHWM")
 		look := time.NewTicker(peakEvery)
 		defer look.Stop()
 		for {

@@ -116,11 +116,17 @@ func requireRefusal(t *testing.T, server *programs.Server, token, user string) {
 	})
 }
 
-// requireReads reads one record of each kind.
+// readPaths lead to one record or page of each kind.
+var readPaths = []string{
+	"/v2/partners/perks", "/v2/partners/perks?sort=title&q=ru", "/v2/partners/perks/rush",
+	"/v2/partners/perks/users/u-0000?type=redeemed", "/v2/partners/perks/users/u-0000?type=available",
+}
+
+// requireReads requires that all readPaths are served.
 func requireReads(t *testing.T, server *programs.Server, token string) {
 	t.Helper()
-	for _, path := range []string{"/perks", "/perks?sort=title&q=ru", "/perks/rush", "/perks/users/u-0000?type=redeemed", "/perks/users/u-0000?type=available"} {
-		if status := programs.StatusOf(t, server.URL+"/v2/partners"+path, token); status != http.StatusOK {
+	for _, path := range readPaths {
+		if status := programs.StatusOf(t, server.URL+path, token); status != http.StatusOK {
 			t.Errorf("%s got %d", path, status)
 		}
 	}
