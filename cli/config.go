@@ -13,7 +13,7 @@ import (
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 // setting is one value of the configuration file. None is a secret: those are elsewhere.
@@ -45,11 +45,11 @@ func settings(s *session.Session, c session.Config) []setting {
 			c.Current = name
 			return nil
 		}},
-		{"tui.theme", c.TUI.Theme, themeNames(), func(c *session.Config, theme string) error {
-			if _, err := widget.ParseTheme(theme); err != nil {
+		{"tui.theme", c.TUI.Theme, themeNames(), func(c *session.Config, name string) error {
+			if _, err := theme.Parse(name); err != nil {
 				return command.Usagef("tui.theme: %s.", err)
 			}
-			c.TUI.Theme = theme
+			c.TUI.Theme = name
 			return nil
 		}},
 		toggle("tui.mouse", c.TUI.Mouse, func(c *session.Config, on bool) { c.TUI.Mouse = on }),

@@ -30,7 +30,7 @@ import (
 	"example.com/perks/tui/accessible"
 	"example.com/perks/tui/actions"
 	_ "example.com/perks/tui/background" // before bubbletea, see there
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 type tuiOptions struct {
@@ -71,7 +71,7 @@ func newTUI(s *session.Session) *cobra.Command {
 }
 
 func themeNames() (names []string) {
-	for _, name := range widget.ThemeNames() {
+	for _, name := range theme.Names() {
 		names = append(names, string(name))
 	}
 	return names
@@ -131,7 +131,7 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 		Accounts: newAccounts(s, o.flags.Changed("sandbox"), messages),
 		Memory:   newMemory(folder, messages),
 		Desktop:  tui.NewDesktop(s.Streams.Out, s.Env),
-		Theme:    widget.NoTheme,
+		Theme:    theme.None,
 		Colours:  termenv.Ascii,
 		Keys:     settings.keys,
 		Mouse:    settings.mouse,
@@ -158,7 +158,7 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 
 // tuiSettings is what flags and configuration say. The theme is empty if neither names one.
 type tuiSettings struct {
-	theme      widget.ThemeName
+	theme      theme.Name
 	mouse      bool
 	accessible bool
 	keys       *actions.Registry
@@ -187,12 +187,12 @@ func (o *tuiOptions) settings() (tuiSettings, error) {
 		return chosen, command.Usagef("%s: the setting tui.keys is wrong: %s See perksctl tui --list-keys.", file, problem)
 	}
 	if saved.Theme != "" {
-		if chosen.theme, err = widget.ParseTheme(saved.Theme); err != nil {
+		if chosen.theme, err = theme.Parse(saved.Theme); err != nil {
 			return chosen, command.Usagef("%s: the setting tui.theme is wrong: %s.", file, err)
 		}
 	}
 	if o.theme != "" {
-		if chosen.theme, err = widget.ParseTheme(o.theme); err != nil {
+		if chosen.theme, err = theme.Parse(o.theme); err != nil {
 			return chosen, command.Usagef("--theme: %s.", err)
 		}
 	}
@@ -282,16 +282,16 @@ func saveCrash(folder, version, report string) (string, error) {
 
 // colours decides on theme and colours: first --theme, then --no-color, the configuration, NO_COLOR and the like. The terminal is
 // asked whether it is light or dark only if none of them decides.
-func (o *tuiOptions) colours(chosen widget.ThemeName) (widget.ThemeName, termenv.Profile) {
+func (o *tuiOptions) colours(chosen theme.Name) (theme.Name, termenv.Profile) {
 	s := o.session
-	open := chosen == "" || chosen == widget.AutoTheme && o.theme == ""
+	open := chosen == "" || chosen == theme.Auto && o.theme == ""
 	switch {
-	case o.theme == "" && s.Flags.NoColour, open && !s.Streams.ColourOut, chosen == widget.NoTheme:
-		return widget.NoTheme, termenv.Ascii
-	case open || chosen == widget.AutoTheme:
-		chosen = widget.LightTheme
+	case o.theme == "" && s.Flags.NoColour, open && !s.Streams.ColourOut, chosen == theme.None:
+		return theme.None, termenv.Ascii
+	case open || chosen == theme.Auto:
+		chosen = theme.Light
 		if o.isDark() {
-			chosen = widget.DarkTheme
+			chosen = theme.Dark
 		}
 	}
 	return chosen, termenv.NewOutput(s.Streams.Out).ColorProfile()

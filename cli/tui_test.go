@@ -14,7 +14,7 @@ import (
 
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 func TestParseTerminalBackground(t *testing.T) {
@@ -98,25 +98,25 @@ func TestThemeAndColours(t *testing.T) {
 	white := "\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62c"
 	none := "\x1b[?62c"
 	for name, test := range map[string]struct {
-		flag, configured widget.ThemeName
+		flag, configured theme.Name
 		noColour         bool
 		env              string
 		answer           string
-		want             widget.ThemeName
+		want             theme.Name
 	}{
-		"the terminal decides":                {answer: white, want: widget.LightTheme},
-		"auto queries the terminal":           {configured: widget.AutoTheme, answer: white, want: widget.LightTheme},
-		"dark by default":                     {answer: none, want: widget.DarkTheme},
-		"light in COLORFGBG":                  {answer: none, env: "COLORFGBG=0;default;15", want: widget.LightTheme},
-		"dark in COLORFGBG":                   {answer: none, env: "COLORFGBG=15;default", want: widget.DarkTheme},
-		"the configuration":                   {configured: widget.HighContrastTheme, want: widget.HighContrastTheme},
-		"the flag before the configuration":   {flag: widget.LightTheme, configured: widget.HighContrastTheme, want: widget.LightTheme},
-		"NO_COLOR":                            {env: "NO_COLOR=1", want: widget.NoTheme},
-		"the configuration before NO_COLOR":   {configured: widget.DarkTheme, env: "NO_COLOR=1", want: widget.DarkTheme},
-		"NO_COLOR before auto":                {configured: widget.AutoTheme, env: "NO_COLOR=1", want: widget.NoTheme},
-		"--no-color before the configuration": {configured: widget.DarkTheme, noColour: true, want: widget.NoTheme},
-		"the flag before --no-color":          {flag: widget.LightTheme, noColour: true, want: widget.LightTheme},
-		"no theme":                            {flag: widget.NoTheme, want: widget.NoTheme},
+		"the terminal decides":                {answer: white, want: theme.Light},
+		"auto queries the terminal":           {configured: theme.Auto, answer: white, want: theme.Light},
+		"dark by default":                     {answer: none, want: theme.Dark},
+		"light in COLORFGBG":                  {answer: none, env: "COLORFGBG=0;default;15", want: theme.Light},
+		"dark in COLORFGBG":                   {answer: none, env: "COLORFGBG=15;default", want: theme.Dark},
+		"the configuration":                   {configured: theme.HighContrast, want: theme.HighContrast},
+		"the flag before the configuration":   {flag: theme.Light, configured: theme.HighContrast, want: theme.Light},
+		"NO_COLOR":                            {env: "NO_COLOR=1", want: theme.None},
+		"the configuration before NO_COLOR":   {configured: theme.Dark, env: "NO_COLOR=1", want: theme.Dark},
+		"NO_COLOR before auto":                {configured: theme.Auto, env: "NO_COLOR=1", want: theme.None},
+		"--no-color before the configuration": {configured: theme.Dark, noColour: true, want: theme.None},
+		"the flag before --no-color":          {flag: theme.Light, noColour: true, want: theme.Light},
+		"no theme":                            {flag: theme.None, want: theme.None},
 	} {
 		env := map[string]string{}
 		if key, value, ok := strings.Cut(test.env, "="); ok {
@@ -129,7 +129,7 @@ func TestThemeAndColours(t *testing.T) {
 			chosen = test.flag
 		}
 		got, colours := (&tuiOptions{session: command, theme: string(test.flag)}).colours(chosen)
-		if got != test.want || got == widget.NoTheme && colours != termenv.Ascii {
+		if got != test.want || got == theme.None && colours != termenv.Ascii {
 			t.Errorf("%s: %s in %v, want %s", name, got, colours, test.want)
 		}
 	}
@@ -142,9 +142,9 @@ func TestFlagsOverrideTheSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line, want := range map[string]tuiSettings{
-		"": {theme: widget.LightTheme, mouse: true, accessible: true},
-		"--theme=dark --mouse=false --accessible=false": {theme: widget.DarkTheme},
-		"--mouse --accessible":                          {theme: widget.LightTheme, mouse: true, accessible: true},
+		"": {theme: theme.Light, mouse: true, accessible: true},
+		"--theme=dark --mouse=false --accessible=false": {theme: theme.Dark},
+		"--mouse --accessible":                          {theme: theme.Light, mouse: true, accessible: true},
 	} {
 		o := &tuiOptions{session: f.accounts().command, flags: pflag.NewFlagSet("tui", pflag.ContinueOnError)}
 		o.flags.StringVar(&o.theme, "theme", "", "")

@@ -21,6 +21,7 @@ import (
 	"example.com/perks/tui/actions"
 	_ "example.com/perks/tui/background" // before bubbletea, see there
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -59,7 +60,7 @@ func New(options Options) *App {
 		options: options,
 		mouse:   options.Mouse,
 		shell: &screen.Shell{
-			Theme: widget.NewTheme(options.Theme, options.Colours), Keys: options.Keys, Accounts: options.Accounts, Memory: options.Memory,
+			Theme: theme.New(options.Theme, options.Colours), Keys: options.Keys, Accounts: options.Accounts, Memory: options.Memory,
 			Desktop: options.Desktop, Now: options.Now, After: options.After, NewID: options.NewID,
 		},
 	}
@@ -194,7 +195,7 @@ type Options struct {
 	Desktop  screen.Desktop
 
 	Profile string // the profile to begin with; empty is the one that flags and environment choose
-	Theme   widget.ThemeName
+	Theme   theme.Name
 	Colours termenv.Profile
 	Keys    *actions.Registry // nil is the default keys
 	Mouse   bool              // use the mouse from the start

@@ -12,6 +12,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -229,9 +230,9 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	case actions.Refresh:
 		return a.Top().Update(screen.Reconnected{})
 	case actions.Theme:
-		names := []widget.ThemeName{widget.DarkTheme, widget.LightTheme, widget.HighContrastTheme, widget.NoTheme}
+		names := []theme.Name{theme.Dark, theme.Light, theme.HighContrast, theme.None}
 		next := names[(slices.Index(names, a.shell.Theme.Name)+1)%len(names)]
-		a.shell.Theme = widget.NewTheme(next, a.options.Colours)
+		a.shell.Theme = theme.New(next, a.options.Colours)
 		return a.note("The theme is " + string(next) + " now. To keep it, set tui.theme in the configuration.")
 	case actions.Mouse:
 		if a.mouse = !a.mouse; a.mouse {

@@ -20,8 +20,8 @@ import (
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/tuitest"
-	"example.com/perks/tui/widget"
 )
 
 // walker uses the terminal UI at random, in one goroutine, so that a seed repeats a walk. Commands wait in todo until the walker runs
@@ -57,7 +57,7 @@ func (w *walker) start() {
 	w.realistic = chance(w, 2)
 	*w = walker{world: w.world, service: w.service, now: w.now, keys: w.keys, lastSteps: append(w.lastSteps, "start")}
 	w.service.deletes = 0
-	names := []widget.ThemeName{widget.DarkTheme, widget.LightTheme, widget.HighContrastTheme, widget.NoTheme}
+	names := []theme.Name{theme.Dark, theme.Light, theme.HighContrast, theme.None}
 	keys := 0
 	w.app = tui.New(tui.Options{
 		Accounts: &erraticAccounts{w.world, w.service}, Memory: &tuitest.Memory{}, Desktop: erraticDesktop{w.world},

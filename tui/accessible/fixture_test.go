@@ -22,8 +22,8 @@ import (
 	"example.com/perks/tui"
 	"example.com/perks/tui/accessible"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/tuitest"
-	"example.com/perks/tui/widget"
 )
 
 // scriptedUser answers each question with the next line of a script. Output and answers are in one transcript.
@@ -95,7 +95,7 @@ func defaults(t *testing.T) *settings {
 	var n atomic.Int64
 	return &settings{ctx: t.Context(), options: tui.Options{
 		Memory: &tuitest.Memory{}, Desktop: &tuitest.Desktop{},
-		Theme: widget.NoTheme, Colours: termenv.Ascii,
+		Theme: theme.None, Colours: termenv.Ascii,
 		Now:   func() time.Time { return tuitest.Noon },
 		After: func(time.Duration, tea.Msg) tea.Cmd { return nil },
 		NewID: func() string { return fmt.Sprintf("key-%d", n.Add(1)) },

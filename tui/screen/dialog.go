@@ -8,6 +8,7 @@ import (
 
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -17,7 +18,7 @@ type Overlay interface {
 	Title() string
 	AccessibleText() string
 	// View draws the inside of the box, at most in that size.
-	View(theme *widget.Theme, width, height int) string
+	View(theme *theme.Theme, width, height int) string
 	// Offers returns all that can be done, the most useful first. The footer shows those with a Hint.
 	Offers() []actions.Offer
 	// Do does an action. closed says that the dialog is done.
@@ -76,7 +77,7 @@ func (c *ConfirmDialog) Agrees(text string) bool {
 func (c *ConfirmDialog) IsGrave() bool { return c.form != nil }
 
 // View draws the text, and always below it the keys, or the line to type in.
-func (c *ConfirmDialog) View(theme *widget.Theme, width, height int) string {
+func (c *ConfirmDialog) View(theme *theme.Theme, width, height int) string {
 	if c.form == nil {
 		answer := theme.Key.Render(c.keys.Key(actions.Yes)) + " " + theme.Bad.Render(c.Yes()) + "   " +
 			theme.Key.Render(c.keys.Key(actions.No)) + " " + theme.Text.Render("no")
@@ -168,7 +169,7 @@ func (p *PromptDialog) Title() string          { return display.Line(p.ask.Title
 func (p *PromptDialog) AccessibleText() string { return p.form.AccessibleText() }
 func (p *PromptDialog) Form() *widget.Form     { return p.form }
 
-func (p *PromptDialog) View(theme *widget.Theme, width, height int) string {
+func (p *PromptDialog) View(theme *theme.Theme, width, height int) string {
 	p.form.SetTheme(theme)
 	return strings.TrimRight(p.form.View(width, min(height, 4)), "\n ")
 }
@@ -224,7 +225,7 @@ func (r *TextDialog) AccessibleText() string {
 }
 
 // View draws the lines that fit, the words in a column of their own.
-func (r *TextDialog) View(theme *widget.Theme, width, height int) string {
+func (r *TextDialog) View(theme *theme.Theme, width, height int) string {
 	column := 0
 	for _, line := range r.lines {
 		column = max(column, display.Width(line.Word))

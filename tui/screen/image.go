@@ -17,6 +17,7 @@ import (
 	scale "golang.org/x/image/draw"
 
 	"example.com/perks/api/display"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -34,7 +35,7 @@ type Image struct {
 
 type drawnFor struct {
 	width, height int
-	theme         *widget.Theme
+	theme         *theme.Theme
 	fetched       bool
 }
 
@@ -112,7 +113,7 @@ func (i *Image) Hide() {
 const minImageHeight = 4
 
 // view draws the image with its host below, or how far it has come, at most in that size.
-func (i *Image) view(theme *widget.Theme, width, height int) []string {
+func (i *Image) view(theme *theme.Theme, width, height int) []string {
 	if i.address == "" || width < 1 || height < 1 {
 		return nil
 	}
@@ -137,7 +138,7 @@ const widthForBeside = 90
 
 // Beside divides an area between a text and the image: the image is beside the text if the area is wide, otherwise below it, and takes at
 // most half of the height. It returns the size that is left for the text, and what adds the image to the text in that size.
-func (i *Image) Beside(theme *widget.Theme, width, height int) (textWidth, textHeight int, join func(text string) string) {
+func (i *Image) Beside(theme *theme.Theme, width, height int) (textWidth, textHeight int, join func(text string) string) {
 	below := width < widthForBeside
 	imageWidth := width
 	if !below {
@@ -186,19 +187,19 @@ func scaled(img image.Image, size image.Point) *image.RGBA {
 
 // drawImage draws an image at most in that size. With 256 colours or more a cell is two pixels, else a shade. It takes some
 // milliseconds for a large terminal, so cache the result.
-func drawImage(img image.Image, width, height int, theme *widget.Theme) []string {
+func drawImage(img image.Image, width, height int, look *theme.Theme) []string {
 	if img == nil || width < 1 || height < 1 || img.Bounds().Empty() {
 		return nil
 	}
 	size := fit(img.Bounds().Size(), image.Pt(width, 2*height)) // a cell is about twice as high as wide
 	size.Y += size.Y % 2
-	switch theme.Profile {
+	switch look.Profile {
 	case termenv.TrueColor:
 		return halfBlocks(scaled(img, size), func(c color.Color) ansi.Color { return c })
 	case termenv.ANSI256:
 		return halfBlocks(scaled(img, size), func(c color.Color) ansi.Color { return ansi.Convert256(c) })
 	}
-	return shades(scaled(img, image.Pt(size.X, size.Y/2)), theme.Name == widget.LightTheme)
+	return shades(scaled(img, image.Pt(size.X, size.Y/2)), look.Name == theme.Light)
 }
 
 // halfBlocks draws two pixels in each cell, by the colours of text and background. It writes them only where they change.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/muesli/termenv"
 
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 // quarters is an image of four quarters: red and green above blue and white.
@@ -26,7 +26,7 @@ func quarters(width, height int) *image.RGBA {
 }
 
 func TestACellIsTwoPixels(t *testing.T) {
-	got := drawImage(quarters(2, 2), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
+	got := drawImage(quarters(2, 2), 10, 10, theme.New(theme.Dark, termenv.TrueColor))
 	want := []string{"\x1b[38;2;255;0;0;48;2;0;0;255m▀\x1b[38;2;0;255;0;48;2;255;255;255m▀\x1b[m"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -34,7 +34,7 @@ func TestACellIsTwoPixels(t *testing.T) {
 }
 
 func TestColourIsWrittenOnceForAdjacentCells(t *testing.T) {
-	got := drawImage(quarters(4, 4), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.ANSI256))
+	got := drawImage(quarters(4, 4), 10, 10, theme.New(theme.Dark, termenv.ANSI256))
 	want := []string{
 		"\x1b[38;5;196;48;5;196m▀▀\x1b[38;5;46;48;5;46m▀▀\x1b[m",
 		"\x1b[38;5;21;48;5;21m▀▀\x1b[38;5;231;48;5;231m▀▀\x1b[m",
@@ -51,13 +51,13 @@ func TestFewColoursAreDrawnAsShades(t *testing.T) {
 		fade.SetGray(x, 1, color.Gray{uint8(x * 63)})
 	}
 	for name, test := range map[string]struct {
-		theme *widget.Theme
+		theme *theme.Theme
 		want  string
 	}{
-		"no colours":                  {widget.NewTheme(widget.NoTheme, termenv.TrueColor), " ░▒▓█"},
-		"16 colours on dark":          {widget.NewTheme(widget.DarkTheme, termenv.ANSI), " ░▒▓█"},
-		"16 colours on light":         {widget.NewTheme(widget.LightTheme, termenv.ANSI), "█▓▒░ "},
-		"high contrast on 16 colours": {widget.NewTheme(widget.HighContrastTheme, termenv.ANSI), " ░▒▓█"},
+		"no colours":                  {theme.New(theme.None, termenv.TrueColor), " ░▒▓█"},
+		"16 colours on dark":          {theme.New(theme.Dark, termenv.ANSI), " ░▒▓█"},
+		"16 colours on light":         {theme.New(theme.Light, termenv.ANSI), "█▓▒░ "},
+		"high contrast on 16 colours": {theme.New(theme.HighContrast, termenv.ANSI), " ░▒▓█"},
 	} {
 		if diff := cmp.Diff([]string{test.want}, drawImage(fade, 10, 10, test.theme)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
@@ -66,7 +66,7 @@ func TestFewColoursAreDrawnAsShades(t *testing.T) {
 }
 
 func TestProportionsAreKept(t *testing.T) {
-	theme := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
+	theme := theme.New(theme.Dark, termenv.TrueColor)
 	for name, test := range map[string]struct {
 		image, limit, want image.Point // limit and want are columns and lines
 	}{
@@ -86,7 +86,7 @@ func TestProportionsAreKept(t *testing.T) {
 }
 
 func TestEmptyImageOrAreaDrawsNothing(t *testing.T) {
-	theme := widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
+	theme := theme.New(theme.Dark, termenv.TrueColor)
 	for name, lines := range map[string][]string{
 		"no image":    drawImage(nil, 10, 10, theme),
 		"empty image": drawImage(image.NewRGBA(image.Rectangle{}), 10, 10, theme),
@@ -101,7 +101,7 @@ func TestEmptyImageOrAreaDrawsNothing(t *testing.T) {
 }
 
 func TestTransparentIsDrawnWhite(t *testing.T) {
-	lines := drawImage(image.NewNRGBA(image.Rect(0, 0, 1, 2)), 10, 10, widget.NewTheme(widget.DarkTheme, termenv.TrueColor))
+	lines := drawImage(image.NewNRGBA(image.Rect(0, 0, 1, 2)), 10, 10, theme.New(theme.Dark, termenv.TrueColor))
 	if got := strings.Join(lines, "\n"); got != "\x1b[38;2;255;255;255;48;2;255;255;255m▀\x1b[m" {
 		t.Errorf("%q", got)
 	}
@@ -113,10 +113,10 @@ func BenchmarkDrawInALargeTerminal(b *testing.B) {
 	for i := range noise.Pix {
 		noise.Pix[i] = byte(i * i * 31)
 	}
-	for name, theme := range map[string]*widget.Theme{
-		"truecolour": widget.NewTheme(widget.DarkTheme, termenv.TrueColor),
-		"256":        widget.NewTheme(widget.DarkTheme, termenv.ANSI256),
-		"shades":     widget.NewTheme(widget.NoTheme, termenv.Ascii),
+	for name, theme := range map[string]*theme.Theme{
+		"truecolour": theme.New(theme.Dark, termenv.TrueColor),
+		"256":        theme.New(theme.Dark, termenv.ANSI256),
+		"shades":     theme.New(theme.None, termenv.Ascii),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

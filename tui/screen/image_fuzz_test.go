@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 func FuzzDecodeAndDraw(f *testing.F) {
@@ -26,7 +26,7 @@ func FuzzDecodeAndDraw(f *testing.F) {
 		if (img == nil) == (err == nil) {
 			t.Fatalf("got an image: %v, error %v", img != nil, err)
 		}
-		lines := drawImage(img, int(width), int(height), widget.NewTheme(widget.LightTheme, termenv.Profile(colours%4)))
+		lines := drawImage(img, int(width), int(height), theme.New(theme.Light, termenv.Profile(colours%4)))
 		if len(lines) > int(height) {
 			t.Fatalf("%d lines in a height of %d", len(lines), height)
 		}

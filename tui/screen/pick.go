@@ -10,6 +10,7 @@ import (
 
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -76,7 +77,7 @@ func (p *PickDialog) AccessibleText() string {
 }
 
 // View draws the line to type in, and the options that fit, with the one under the cursor.
-func (p *PickDialog) View(theme *widget.Theme, width, height int) string {
+func (p *PickDialog) View(theme *theme.Theme, width, height int) string {
 	p.form.SetTheme(theme)
 	lines := []string{display.Cut(theme.Heading.Render("Find: ")+theme.Text.Render(p.form.Value(findField)+"▏"), width)}
 	space := max(1, height-1)

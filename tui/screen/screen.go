@@ -19,6 +19,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -79,7 +80,7 @@ type Revealed struct{}
 
 // Shell is what every screen is given. The application changes Account and Theme in its Update; screens must not copy them.
 type Shell struct {
-	Theme    *widget.Theme
+	Theme    *theme.Theme
 	Keys     *actions.Registry
 	Account  Account // its Client is nil before a login
 	Accounts Accounts

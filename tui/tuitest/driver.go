@@ -15,13 +15,14 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
 	"example.com/perks/api"
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 // waitTimeout is how long something may take to appear.
@@ -93,7 +94,7 @@ func start(t testing.TB, accounts *Accounts, now time.Time, changes []func(*tui.
 	}
 	options := tui.Options{
 		Accounts: d.Accounts, Memory: d.Memory, Desktop: d.Desktop,
-		Theme: widget.NoTheme, Colours: termenv.Ascii,
+		Theme: theme.None, Colours: termenv.Ascii,
 		Now: func() time.Time { return d.now }, After: d.after,
 	}
 	keys := 0 // idempotency keys are the same in every run
@@ -197,9 +198,9 @@ func (d *Driver) Running() int { return d.running }
 func (d *Driver) Quit() bool { return d.quit }
 
 // Screen returns the screen, without styles if the theme has none.
-func (d *Driver) Screen() string { return d.App.View() }
+func (d *Driver) Screen() string { return ansi.Strip(d.App.View()) }
 
-// See waits until all texts are on the screen, ignoring blanks and line breaks between words.
+// See waits until all texts are on the screen, ignoring blanks, borders and line breaks between words.
 func (d *Driver) See(texts ...string) {
 	d.t.Helper()
 	for _, text := range texts {
@@ -217,7 +218,10 @@ func (d *Driver) Gone(text string) {
 	d.Until("\""+text+"\" to disappear", func() bool { return !d.Shows(text) })
 }
 
-func collapse(text string) string { return strings.Join(strings.Fields(text), " ") }
+// borders are drawn between words that belong together where a text is wrapped.
+var borders = strings.NewReplacer("│", " ", "┃", " ", "║", " ", "▎", " ")
+
+func collapse(text string) string { return strings.Join(strings.Fields(borders.Replace(text)), " ") }
 
 func (d *Driver) Open(to screen.Route) {
 	d.t.Helper()

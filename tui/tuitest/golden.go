@@ -13,6 +13,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"example.com/perks/api/display"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -20,9 +21,9 @@ var update = flag.Bool("update", false, "rewrite the golden files of this packag
 
 // The themes of golden files.
 var (
-	plain = widget.NewTheme(widget.NoTheme, termenv.Ascii)
-	light = widget.NewTheme(widget.LightTheme, termenv.TrueColor)
-	dark  = widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
+	plain = theme.New(theme.None, termenv.Ascii)
+	light = theme.New(theme.Light, termenv.TrueColor)
+	dark  = theme.New(theme.Dark, termenv.TrueColor)
 )
 
 // Golden compares the screen at 30x8, 60x20, 80x24 and 120x40 without colours to testdata/golden/NAME.plain.txt, and if styled, in
@@ -30,8 +31,8 @@ var (
 func (d *Driver) Golden(name string, styled bool) {
 	d.t.Helper()
 	shell := d.App.Shell()
-	defer func(before *widget.Theme) { shell.Theme = before }(shell.Theme)
-	drawn := func(theme *widget.Theme, width, height int) string {
+	defer func(before *theme.Theme) { shell.Theme = before }(shell.Theme)
+	drawn := func(theme *theme.Theme, width, height int) string {
 		shell.Theme = theme
 		d.Resize(width, height)
 		return d.fitting(width, height)
@@ -39,7 +40,7 @@ func (d *Driver) Golden(name string, styled bool) {
 	var text strings.Builder
 	for _, size := range [][2]int{{30, 8}, {60, 20}, {80, 24}, {120, 40}} {
 		width, height := size[0], size[1]
-		fmt.Fprintf(&text, "== %dx%d\n%s\n", width, height, drawn(plain, width, height))
+		fmt.Fprintf(&text, "== %dx%d\n%s\n", width, height, ansi.Strip(drawn(plain, width, height)))
 		inLight, inDark := ansi.Strip(drawn(light, width, height)), ansi.Strip(drawn(dark, width, height))
 		if inLight != inDark {
 			d.t.Errorf("%s at %dx%d reads differently in light:\n%s\nand in dark:\n%s", name, width, height, inLight, inDark)

@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/display"
+	"example.com/perks/tui/theme"
 )
 
 // maxTyped is how many code points fit into a field: more than any field of the service takes, and few enough that keys stay
@@ -346,7 +347,7 @@ func cells(characters []character) int {
 const caret = "▏"
 
 // viewLine draws a single line; if focused, the part around the cursor. An ellipsis marks what is cut.
-func (e *editor) viewLine(theme *Theme, width int, focused bool) string {
+func (e *editor) viewLine(theme *theme.Theme, width int, focused bool) string {
 	if !focused {
 		e.left = 0
 		return theme.Text.Render(display.Cut(shown(e.characters[:min(len(e.characters), width+1)]), width))
@@ -399,7 +400,7 @@ func (e *editor) reach(end, space int) int {
 }
 
 // viewRows draws so many rows; if focused, the one with the cursor among them.
-func (e *editor) viewRows(theme *Theme, width, height int, focused bool) []string {
+func (e *editor) viewRows(theme *theme.Theme, width, height int, focused bool) []string {
 	e.layOut(width)
 	at := e.at()
 	switch {
@@ -426,7 +427,7 @@ func (e *editor) viewRows(theme *Theme, width, height int, focused bool) []strin
 }
 
 // drawRow draws characters with the cursor at one, behind the last, or (-1) nowhere.
-func drawRow(theme *Theme, row []character, cursor int) string {
+func drawRow(theme *theme.Theme, row []character, cursor int) string {
 	if cursor < 0 {
 		return theme.Text.Render(shown(row))
 	}

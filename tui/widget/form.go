@@ -8,6 +8,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/theme"
 )
 
 // Kind is how a field is filled in.
@@ -45,7 +46,7 @@ type Field struct {
 
 // Form is fields to fill in. One of them has the focus.
 type Form struct {
-	theme   *Theme
+	theme   *theme.Theme
 	entries []*entry
 	focus   int
 
@@ -63,7 +64,7 @@ type entry struct {
 }
 
 // NewForm makes a form, with the focus on the first field.
-func NewForm(theme *Theme, fields ...Field) *Form {
+func NewForm(theme *theme.Theme, fields ...Field) *Form {
 	f := &Form{theme: theme}
 	for _, field := range fields {
 		f.Add(field)
@@ -101,7 +102,7 @@ func (e *entry) value() string {
 // isChoice tells whether the value is one of several instead of text.
 func (e *entry) isChoice() bool { return e.Kind == Switch || e.Kind == Choice }
 
-func (f *Form) SetTheme(theme *Theme) { f.theme = theme }
+func (f *Form) SetTheme(theme *theme.Theme) { f.theme = theme }
 
 // Names returns the names of the fields in order.
 func (f *Form) Names() []string {

@@ -3,10 +3,12 @@ package widget
 import (
 	"strings"
 	"testing"
+
+	"example.com/perks/tui/theme"
 )
 
 func TestInsertAndRemoveKeepTheFocus(t *testing.T) {
-	form := NewForm(NewTheme(NoTheme, 0), Field{Name: "a", Value: "1"}, Field{Name: "c", Value: "3"})
+	form := NewForm(theme.New(theme.None, 0), Field{Name: "a", Value: "1"}, Field{Name: "c", Value: "3"})
 	form.FocusOnName("c")
 	form.Insert("a", Field{Name: "b", Value: "2"})
 	if names := strings.Join(form.Names(), " "); names != "a b c" || form.Focus() != "c" || form.Value("c") != "3" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"example.com/perks/api/display"
+	"example.com/perks/tui/theme"
 )
 
 // minBesideWidth is the least width for labels beside the values.
@@ -211,7 +212,7 @@ type Pair struct{ Label, Value string }
 const minValueWidth = 24
 
 // Pairs draws facts for Scroll.Set: values in a column beside their labels, or below if there is little space.
-func Pairs(theme *Theme, width int, pairs []Pair) []string {
+func Pairs(theme *theme.Theme, width int, pairs []Pair) []string {
 	widest := 0
 	for _, p := range pairs {
 		widest = max(widest, display.Width(p.Label))

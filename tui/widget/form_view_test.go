@@ -7,10 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/api"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
-func perkForm(look *widget.Theme) *widget.Form {
+func perkForm(look *theme.Theme) *widget.Form {
 	form := widget.NewForm(look,
 		widget.Field{Name: "title", Label: "Title", Value: "Coffee for two at the harbour, with a view of the sea and of every ship in it, from noon until nine"},
 		widget.Field{Name: "city", Label: "City", Hint: "such as Paris"},
@@ -25,7 +26,7 @@ func perkForm(look *widget.Theme) *widget.Form {
 
 func TestFormGolden(t *testing.T) {
 	for index, name := range perkForm(plain).Names() {
-		golden(t, "form-"+name, func(look *widget.Theme, width, height int) string {
+		golden(t, "form-"+name, func(look *theme.Theme, width, height int) string {
 			form := perkForm(look)
 			form.FocusIndex(index)
 			return form.View(width, height)
@@ -38,7 +39,7 @@ func TestFormFitsEverySizeAndShowsItsCursor(t *testing.T) {
 	form.Refuse(api.FieldErrors{"about": {"must not be about tea"}})
 	for index, name := range form.Names() {
 		form.FocusIndex(index)
-		everySize(t, name, func(_ *widget.Theme, width, height int) string {
+		everySize(t, name, func(_ *theme.Theme, width, height int) string {
 			view := form.View(width, height)
 			if width < 8 || height < 1 {
 				return view
@@ -60,7 +61,7 @@ func TestFormFitsEverySizeAndShowsItsCursor(t *testing.T) {
 func TestCursorIsAlwaysVisible(t *testing.T) {
 	text := "漢字 a long " + family + " line, with  blanks " + strings.Repeat("x", 30) + "\nand\n\nanother\tone e\u0301"
 	for _, kind := range []widget.Kind{widget.Line, widget.Text} {
-		for _, look := range []*widget.Theme{plain, dark} {
+		for _, look := range []*theme.Theme{plain, dark} {
 			form := one(widget.Field{Kind: kind, Value: text})
 			form.SetTheme(look)
 			for width := 5; width < 40; width++ {

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 	"github.com/muesli/termenv"
 
 	"example.com/perks/api/display"
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 const (
@@ -23,17 +24,17 @@ const (
 var update = flag.Bool("update", false, "rewrite the golden files of this package")
 
 var (
-	plain = widget.NewTheme(widget.NoTheme, termenv.Ascii) // every mark must still be visible
-	dark  = widget.NewTheme(widget.DarkTheme, termenv.TrueColor)
+	plain = theme.New(theme.None, termenv.Ascii) // every mark must still be visible
+	dark  = theme.New(theme.Dark, termenv.TrueColor)
 )
 
 // golden compares a view without colours at four sizes to testdata/golden/NAME.plain.txt, and in dark colours at 80x24 to
 // NAME.dark.txt.
-func golden(t *testing.T, name string, view func(look *widget.Theme, width, height int) string) {
+func golden(t *testing.T, name string, view func(look *theme.Theme, width, height int) string) {
 	t.Helper()
 	for _, kept := range []struct {
 		look  string
-		theme *widget.Theme
+		theme *theme.Theme
 		sizes [][2]int
 	}{
 		{"plain", plain, [][2]int{{30, 8}, {60, 20}, {80, 24}, {120, 40}}},
@@ -42,6 +43,9 @@ func golden(t *testing.T, name string, view func(look *widget.Theme, width, heig
 		var text strings.Builder
 		for _, size := range kept.sizes {
 			drawn := view(kept.theme, size[0], size[1])
+			if kept.theme == plain {
+				drawn = ansi.Strip(drawn)
+			}
 			checkSize(t, name, drawn, size[0], size[1])
 			fmt.Fprintf(&text, "== %dx%d\n", size[0], size[1])
 			for line := range strings.SplitSeq(strings.TrimRight(drawn, "\n"), "\n") {
@@ -69,7 +73,7 @@ func golden(t *testing.T, name string, view func(look *widget.Theme, width, heig
 }
 
 // everySize draws a view at sizes from 1x1 to 200x60, at every one of the small ones, and checks that it fits.
-func everySize(t *testing.T, name string, view func(look *widget.Theme, width, height int) string) {
+func everySize(t *testing.T, name string, view func(look *theme.Theme, width, height int) string) {
 	t.Helper()
 	for width := 1; width <= 200; width += 1 + width/30 {
 		for height := 1; height <= 60; height += 1 + height/8 {

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api/display"
+	"example.com/perks/tui/theme"
 )
 
 // NoticeKind is what a Notice is about.
@@ -24,7 +25,7 @@ const (
 
 // Notice fills empty space with what happened and what to do next: in the middle, or in the corner if there is little space. Advice
 // that does not fit is cut.
-func Notice(theme *Theme, kind NoticeKind, title, advice string, width, height int) string {
+func Notice(theme *theme.Theme, kind NoticeKind, title, advice string, width, height int) string {
 	style := [...]lipgloss.Style{Empty: theme.Strong, Loading: theme.Muted, Failure: theme.Bad}[kind]
 	if kind == Failure {
 		title = "! " + title
@@ -105,7 +106,7 @@ func LoadingTitle(what string, elapsed time.Duration) string {
 
 // Tabs draws tabs on one line, the current one in brackets: "[Available 12]  Redeemed 3". If they do not fit, it draws the current
 // one with its number: "[Available 12] 1/2".
-func Tabs(theme *Theme, width int, names []string, current int) string {
+func Tabs(theme *theme.Theme, width int, names []string, current int) string {
 	if len(names) == 0 {
 		return ""
 	}

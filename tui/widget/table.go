@@ -8,6 +8,7 @@ import (
 
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/theme"
 )
 
 // Column is one column of a Table.
@@ -30,7 +31,7 @@ type Row struct {
 
 // Table shows rows in columns that fit, with a cursor. Cursor and marks are characters too, not only colours.
 type Table struct {
-	theme         *Theme
+	theme         *theme.Theme
 	columns       []Column
 	rows          []Row
 	content       []int // the widest cell of each column
@@ -40,11 +41,11 @@ type Table struct {
 	descending    bool
 }
 
-func NewTable(theme *Theme, columns ...Column) *Table {
+func NewTable(theme *theme.Theme, columns ...Column) *Table {
 	return &Table{theme: theme, columns: columns, content: make([]int, len(columns)), sorted: -1}
 }
 
-func (t *Table) SetTheme(theme *Theme) { t.theme = theme }
+func (t *Table) SetTheme(theme *theme.Theme) { t.theme = theme }
 
 // SetRows replaces the rows. The cursor keeps its index as far as it can.
 func (t *Table) SetRows(rows []Row) {

@@ -5,10 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -20,13 +22,13 @@ var facts = []widget.Pair{
 	{Label: "Link", Value: "https://example.com/" + strings.Repeat("x", 60)},
 }
 
-func pairs(look *widget.Theme, width, height int) string {
+func pairs(look *theme.Theme, width, height int) string {
 	return display.Crop(strings.Join(widget.Pairs(look, width, facts), "\n"), width, height)
 }
 
 func TestPairs(t *testing.T) {
 	golden(t, "pairs", pairs)
-	everySize(t, "pairs", func(look *widget.Theme, width, height int) string {
+	everySize(t, "pairs", func(look *theme.Theme, width, height int) string {
 		for _, line := range widget.Pairs(look, width, facts) {
 			if display.Width(line) > max(0, width) {
 				t.Fatalf("at width %d: %q", width, line)
@@ -57,12 +59,12 @@ func TestTabs(t *testing.T) {
 		{1, 2, "…"},
 		{0, 0, ""},
 	} {
-		if got := widget.Tabs(plain, test.width, names, test.current); got != test.want {
+		if got := ansi.Strip(widget.Tabs(plain, test.width, names, test.current)); got != test.want {
 			t.Errorf("at width %d: %q, want %q", test.width, got, test.want)
 		}
 	}
-	golden(t, "tabs", func(look *widget.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
-	everySize(t, "tabs", func(look *widget.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
+	golden(t, "tabs", func(look *theme.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
+	everySize(t, "tabs", func(look *theme.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
 	if got := widget.Tabs(plain, 40, nil, 0) + widget.AccessibleTabs(nil, 0); got != "" {
 		t.Errorf("without tabs: %q", got)
 	}
@@ -93,11 +95,11 @@ func TestTabAt(t *testing.T) {
 
 func TestNotice(t *testing.T) {
 	const title, advice = "The perks could not be loaded: お茶 is not there.", "Press R to retry, or ask your administrator whether the service is down."
-	golden(t, "notice", func(look *widget.Theme, width, height int) string {
+	golden(t, "notice", func(look *theme.Theme, width, height int) string {
 		return widget.Notice(look, widget.Failure, title, advice, width, height)
 	})
 	for _, kind := range []widget.NoticeKind{widget.Empty, widget.Loading, widget.Failure} {
-		everySize(t, "the notice", func(look *widget.Theme, width, height int) string {
+		everySize(t, "the notice", func(look *theme.Theme, width, height int) string {
 			view := widget.Notice(look, kind, title, advice, width, height)
 			if width >= 30 && height >= 8 && (!strings.Contains(view, "The perks") || !strings.Contains(view, "administrator")) {
 				t.Errorf("at %dx%d something is missing:\n%s", width, height, view)

@@ -16,8 +16,8 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/tuitest"
-	"example.com/perks/tui/widget"
 )
 
 // How the terminal UI is measured: how many perks there are, how slow the service is, and how many keys of each kind are pressed.
@@ -131,7 +131,7 @@ type tuiDriver struct {
 // newTUIDriver begins at 200x60, in colour.
 func newTUIDriver(account screen.Account) *tuiDriver {
 	s := &tuiDriver{msgs: make(chan tea.Msg, 1000)}
-	s.app = tui.New(tui.Options{Accounts: singleAccount{account}, Memory: &tuitest.Memory{}, Theme: widget.DarkTheme, Colours: termenv.TrueColor})
+	s.app = tui.New(tui.Options{Accounts: singleAccount{account}, Memory: &tuitest.Memory{}, Theme: theme.Dark, Colours: termenv.TrueColor})
 	s.send(tea.WindowSizeMsg{Width: 200, Height: 60})
 	s.run(s.app.Init())
 	return s

@@ -18,7 +18,7 @@ import (
 	"example.com/perks/store"
 	"example.com/perks/tui"
 	"example.com/perks/tui/tuitest"
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 const (
@@ -67,7 +67,7 @@ func TestPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	accounts := tuitest.NewAccounts(t, nil) // without a profile until the login
-	start := func(theme widget.ThemeName, colours Colours) *capture {
+	start := func(theme theme.Name, colours Colours) *capture {
 		d := tuitest.StartAs(t, server, id, secret, func(o *tui.Options) {
 			o.Accounts, o.Theme, o.Colours, o.Now = accounts, theme, termenv.TrueColor, clock.Now
 		})
@@ -75,14 +75,14 @@ func TestPictures(t *testing.T) {
 		return &capture{d, t, server, clock, colours, id, secret}
 	}
 
-	c := start(widget.DarkTheme, Dark)
+	c := start(theme.Dark, Dark)
 	c.logIn()
 	c.findAndRedeem()
 	c.lookAtUser()
 	c.editProperty()
 	c.findCommands()
 
-	c = start(widget.LightTheme, Light)
+	c = start(theme.Light, Light)
 	c.See("All valid perks", "row 1 of ")
 	c.Press("down", "down", " ", "down", " ")
 	c.See("2 marked")

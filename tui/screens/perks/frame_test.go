@@ -12,8 +12,8 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/tuitest"
-	"example.com/perks/tui/widget"
 )
 
 // oneFrame is how long the effect of a key may take to be drawn: a frame at 60 Hz.
@@ -29,7 +29,7 @@ func longTexts(t testing.TB, width, height int) *tuitest.Driver {
 		p.Description, p.Terms = strings.Repeat("Ein Brötchen, ein Ei und ein Kaffee. ", 200), text(strings.Repeat("Nur werktags. ", 500))
 		return p
 	}
-	d := tuitest.StartWithHandler(t, perks, func(o *tui.Options) { o.Theme, o.Colours = widget.DarkTheme, termenv.TrueColor })
+	d := tuitest.StartWithHandler(t, perks, func(o *tui.Options) { o.Theme, o.Colours = theme.Dark, termenv.TrueColor })
 	d.Resize(width, height)
 	d.See("of 1,000,000")
 	d.Settle()

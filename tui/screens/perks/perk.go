@@ -14,6 +14,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -39,7 +40,7 @@ type factsOf struct {
 	reads    int
 	validity string // it changes with time
 	width    int
-	theme    *widget.Theme
+	theme    *theme.Theme
 }
 
 // NewDetail makes the screen. It shows the perk as the list has it until it is read.

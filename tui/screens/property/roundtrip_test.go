@@ -13,11 +13,11 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 func testShell() *screen.Shell {
-	return &screen.Shell{Theme: widget.NewTheme(widget.NoTheme, termenv.Ascii)}
+	return &screen.Shell{Theme: theme.New(theme.None, termenv.Ascii)}
 }
 
 // someText returns a text of pieces that caused bugs before.

@@ -8,6 +8,7 @@ import (
 
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -143,7 +144,7 @@ const (
 	asDrawn // it is styled already
 )
 
-func (r role) style(theme *widget.Theme) lipgloss.Style {
+func (r role) style(theme *theme.Theme) lipgloss.Style {
 	return [...]lipgloss.Style{
 		asText: theme.Text, asWarning: theme.Warn, asHeading: theme.Heading, asCurrent: theme.Accent, asRemoved: theme.Bad, asAdded: theme.Good, asKept: theme.Strong,
 	}[r]
@@ -168,7 +169,7 @@ func (s *scroll) layout(lines []line, width, height int) {
 // minHeightForMore is the least height with a line that says how many lines are hidden.
 const minHeightForMore = 3
 
-func (s *scroll) draw(theme *widget.Theme, lines []line, width, height int) string {
+func (s *scroll) draw(theme *theme.Theme, lines []line, width, height int) string {
 	above, below := s.More()
 	var seen []string
 	for _, l := range lines[above:min(len(lines), above+s.visible)] {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 func TestMetadataIsReadFromRows(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRowProblem(t *testing.T) {
 }
 
 func TestOneBlankRowIsKept(t *testing.T) {
-	f := newFields(widget.NewTheme(widget.NoTheme, 0), "")
+	f := newFields(theme.New(theme.None, 0), "")
 	rows := func(want int) {
 		t.Helper()
 		f.keepOneBlankRow()

@@ -12,7 +12,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
-	"example.com/perks/tui/widget"
+	"example.com/perks/tui/theme"
 )
 
 func TestQuotedList(t *testing.T) {
@@ -72,7 +72,7 @@ func TestActionsWithoutKeysAreNamedByTheirCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(&screen.Shell{Theme: widget.NewTheme(widget.NoTheme, termenv.Ascii), Keys: keys, Now: time.Now}, screen.ToRedeem{})
+	s := New(&screen.Shell{Theme: theme.New(theme.None, termenv.Ascii), Keys: keys, Now: time.Now}, screen.ToRedeem{})
 	refused := func(status int, code api.Code) *item {
 		i := &item{at: time.Now()}
 		i.Err = &client.Error{Status: status, Code: code, Message: "No."}

@@ -18,6 +18,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -253,7 +254,7 @@ const (
 // fields is the form: the user, and the metadata in rows.
 type fields struct{ *widget.Form }
 
-func newFields(theme *widget.Theme, userID string) fields {
+func newFields(theme *theme.Theme, userID string) fields {
 	f := fields{widget.NewForm(theme, widget.Field{
 		Name: userField, Label: "User", Value: userID, Hint: "the id of the user",
 		Check: func(text string) string { return api.UserIDRule(strings.TrimSpace(text)) },

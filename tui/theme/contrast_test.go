@@ -1,4 +1,4 @@
-package widget
+package theme
 
 import (
 	"math"
@@ -9,10 +9,10 @@ import (
 )
 
 // Common backgrounds of terminals, which a theme does not know.
-var backgrounds = map[ThemeName][]string{
-	DarkTheme:         {"#000000", "#1e1e1e"},
-	LightTheme:        {"#ffffff", "#fafafa"},
-	HighContrastTheme: {"#000000"},
+var backgrounds = map[Name][]string{
+	Dark:         {"#000000", "#1e1e1e"},
+	Light:        {"#ffffff", "#fafafa"},
+	HighContrast: {"#000000"},
 }
 
 func TestContrast(t *testing.T) {
@@ -20,11 +20,12 @@ func TestContrast(t *testing.T) {
 		p := palettes[name]
 		pairs := map[string][2]string{
 			"the selected row":  {p.onSelected, p.selected},
+			"a field":           {p.onInput, p.input},
 			"the live badge":    {p.onBadge, p.bad},
 			"the sandbox badge": {p.onBadge, p.good},
 		}
 		for _, background := range behind {
-			for role, colour := range map[string]string{"text": p.text, "muted": p.muted, "heading": p.heading, "accent": p.accent, "good": p.good, "warn": p.warn, "bad": p.bad} {
+			for role, colour := range map[string]string{"text": p.text, "muted": p.muted, "heading": p.heading, "accent": p.accent, "good": p.good, "warn": p.warn, "bad": p.bad, "match": p.match} {
 				if colour != "" { // the terminal's own
 					pairs[role+" on "+background] = [2]string{colour, background}
 				}
@@ -38,7 +39,7 @@ func TestContrast(t *testing.T) {
 			}
 		}
 	}
-	if p := palettes[HighContrastTheme]; p.behind != "#000000" {
+	if p := palettes[HighContrast]; p.behind != "#000000" {
 		t.Errorf("white text needs a black background on a white terminal; got %q", p.behind)
 	}
 }

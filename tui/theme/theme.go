@@ -1,0 +1,169 @@
+// Package theme has the colours of the terminal UI: one style for each role, in every theme and for every terminal.
+package theme
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
+)
+
+// Theme is a set of styles, each for a single line of text. Without colours, bold and reverse stay.
+type Theme struct {
+	Name    Name
+	Profile termenv.Profile // how many colours there are, for what is drawn without a style
+
+	Text     lipgloss.Style // what is read
+	Strong   lipgloss.Style // what matters most of it
+	Muted    lipgloss.Style // what matters least: labels, hints, what is behind a dialog
+	Heading  lipgloss.Style // names of columns, fields and parts
+	Accent   lipgloss.Style // where the keyboard is
+	Selected lipgloss.Style // the row under the cursor, which has a mark too
+	Match    lipgloss.Style // the part of a text that was searched for
+	Input    lipgloss.Style // a field to type in
+	Cursor   lipgloss.Style // the character at which text is typed; without colours draw a mark instead
+	Key      lipgloss.Style // keys in hints
+	Good     lipgloss.Style
+	Warn     lipgloss.Style
+	Bad      lipgloss.Style
+	Info     lipgloss.Style
+	Live     lipgloss.Style // the badge of the live service
+	Sandbox  lipgloss.Style // the badge of the sandbox
+	Border   lipgloss.Style
+	Focus    lipgloss.Style // the border of what has the keyboard
+}
+
+// Name names a theme as the configuration and --theme do.
+type Name string
+
+// The themes. Auto is light or dark as the terminal is; None has no colours, as NO_COLOR asks.
+const (
+	Auto         Name = "auto"
+	Light        Name = "light"
+	Dark         Name = "dark"
+	HighContrast Name = "high-contrast"
+	None         Name = "none"
+)
+
+func Names() []Name { return []Name{Auto, Light, Dark, HighContrast, None} }
+
+// Parse reads the name of a theme; "" is Auto.
+func Parse(text string) (Name, error) {
+	if text == "" {
+		return Auto, nil
+	}
+	if name := Name(text); slices.Contains(Names(), name) {
+		return name, nil
+	}
+	var known []string
+	for _, name := range Names() {
+		known = append(known, string(name))
+	}
+	return "", fmt.Errorf("there is no theme %q; the themes are %s", text, strings.Join(known, ", "))
+}
+
+// New makes a theme for a terminal. Auto should be decided by then; it is taken for dark.
+func New(name Name, profile termenv.Profile) *Theme {
+	if name == None {
+		profile = termenv.Ascii
+	}
+	if name == Auto {
+		name = Dark
+	}
+	r, p, colourless := lipgloss.NewRenderer(io.Discard), palettes[name], profile == termenv.Ascii
+	r.SetHasDarkBackground(name != Light)
+	if r.SetColorProfile(profile); colourless {
+		p = palette{}
+		r.SetColorProfile(termenv.ANSI) // at Ascii it would drop bold and reverse
+	}
+	in := func(colour string) lipgloss.Style { return coloured(r.NewStyle(), colour, p.behind) }
+	badge := func(colour string) lipgloss.Style {
+		return coloured(r.NewStyle().Bold(true), p.onBadge, colour).Reverse(colourless)
+	}
+	return &Theme{
+		Name:     name,
+		Profile:  profile,
+		Text:     in(p.text),
+		Strong:   in(p.text).Bold(true),
+		Muted:    in(p.muted),
+		Heading:  in(p.heading).Bold(true),
+		Accent:   in(p.accent).Bold(true),
+		Selected: coloured(r.NewStyle().Bold(true), p.onSelected, p.selected).Reverse(colourless),
+		Match:    in(p.match).Bold(true),
+		Input:    coloured(r.NewStyle(), p.onInput, p.input),
+		Cursor:   in(p.text).Reverse(true),
+		Key:      in(p.accent),
+		Good:     in(p.good),
+		Warn:     in(p.warn),
+		Bad:      in(p.bad).Bold(true),
+		Info:     in(p.accent),
+		Live:     badge(p.bad),
+		Sandbox:  badge(p.good),
+		Border:   in(p.border),
+		Focus:    in(p.accent),
+	}
+}
+
+// coloured sets colours; "" is the terminal's own.
+func coloured(style lipgloss.Style, text, behind string) lipgloss.Style {
+	if text != "" {
+		style = style.Foreground(lipgloss.Color(text))
+	}
+	if behind != "" {
+		style = style.Background(lipgloss.Color(behind))
+	}
+	return style
+}
+
+// Colours tells whether there are any.
+func (t *Theme) Colours() bool { return t.Profile != termenv.Ascii }
+
+// Tone is what a word says about a record besides what it reads.
+type Tone int
+
+// The tones.
+const (
+	Plain   Tone = iota
+	Quiet        // over, or of no concern
+	Good         // it can be used, or went well
+	Warning      // it ends soon, or waits for somebody
+	Bad          // it cannot be used, or went wrong
+	Info         // it has not begun
+)
+
+// In returns the style of a tone.
+func (t *Theme) In(tone Tone) *lipgloss.Style {
+	return [...]*lipgloss.Style{Plain: &t.Text, Quiet: &t.Muted, Good: &t.Good, Warning: &t.Warn, Bad: &t.Bad, Info: &t.Info}[tone]
+}
+
+// palette is the colours of a theme, as #RRGGBB; "" is the colour of the terminal.
+type palette struct {
+	text, muted, heading, accent, border string
+	selected, onSelected                 string
+	input, onInput                       string
+	good, warn, bad, match, onBadge      string
+	behind                               string // "" is the terminal's own
+}
+
+// Each colour has a contrast of 4.5 to 1 or more against the usual background of its theme (WCAG 2.2, criterion 1.4.3); borders
+// are exempt.
+var palettes = map[Name]palette{
+	Dark: {
+		text: "", muted: "#9a9a9a", heading: "#8fb8ff", accent: "#7fd7ff", border: "#6c6c6c",
+		selected: "#264f78", onSelected: "#ffffff", input: "#303030", onInput: "#ffffff",
+		good: "#87d787", warn: "#ffd75f", bad: "#ff8787", match: "#ffaf5f", onBadge: "#000000",
+	},
+	Light: {
+		text: "", muted: "#5f5f5f", heading: "#1f4e9e", accent: "#005f87", border: "#9e9e9e",
+		selected: "#cfe3ff", onSelected: "#000000", input: "#e4e4e4", onInput: "#000000",
+		good: "#00692b", warn: "#7a4b00", bad: "#b00020", match: "#8a2be2", onBadge: "#ffffff",
+	},
+	HighContrast: {
+		text: "#ffffff", muted: "#ffffff", heading: "#ffff00", accent: "#00ffff", border: "#ffffff",
+		selected: "#ffff00", onSelected: "#000000", input: "#0000af", onInput: "#ffffff",
+		good: "#00ff00", warn: "#ffff00", bad: "#ff8080", match: "#00ffff", onBadge: "#000000", behind: "#000000",
+	},
+}
