@@ -30,7 +30,7 @@ func TestSwitchingAccountsAsksIfSomethingIsUnsaved(t *testing.T) {
 	d.Elapse(time.Second)
 	d.Press("y")
 	d.Gone("Switch to profile trial?")
-	d.See("SANDBOX", "READ-ONLY")
+	d.See("sandbox read-only")
 	if d.Depth() != 1 {
 		t.Errorf("%d screens", d.Depth())
 	}
@@ -110,9 +110,9 @@ func TestOnePingAtATime(t *testing.T) {
 	}))
 	offline.Store(true)
 	d.Open(screen.ToUser{ID: "alice"})
-	d.See("OFFLINE")
+	d.See("offline")
 	d.Send(screen.LoggedIn{Account: d.App.Shell().Account})
-	d.See("OFFLINE")
+	d.See("offline")
 	d.Settle()
 	before := pings.Load()
 	d.Elapse(2 * time.Second)

@@ -77,19 +77,19 @@ func TestServiceGoesOfflineAndComesBack(t *testing.T) {
 	}))
 	offline.Store(true)
 	d.Open(screen.ToPerk{ID: "x"})
-	d.See("OFFLINE")
+	d.See("offline")
 	for range 5 {
 		d.Elapse(time.Minute)
 		d.Settle()
-		if !d.Shows("OFFLINE") {
-			t.Fatal("OFFLINE is gone, but the service is still down")
+		if !d.Shows("offline") {
+			t.Fatal("offline is gone, but the service is still down")
 		}
 	}
 	before := received[screen.Reconnected](p)
 	offline.Store(false)
 	d.Elapse(time.Minute)
 	d.See("Done: Back online.")
-	d.Gone("OFFLINE")
+	d.Gone("offline")
 	if received[screen.Reconnected](p) != before+1 {
 		t.Error("the screens were not told")
 	}
@@ -122,14 +122,14 @@ func TestSwitchingAccountsClosesScreens(t *testing.T) {
 	account.Profile.Sandbox = true
 	d.Send(screen.LoggedIn{Account: account})
 	d.Gone("the probe's text")
-	d.See("SANDBOX")
+	d.See("sandbox")
 }
 
 func TestHeaderSaysSandboxOrLive(t *testing.T) {
 	d := probed(t, &probe{})
-	d.See("LIVE Probe", "staging · acme at https://perks.example/v2")
+	d.See("Probe", "● live · staging · acme")
 	d.Resize(30, 8)
-	d.See("LIVE Probe")
+	d.See("Probe", "● live")
 }
 
 func TestThemeKeyChangesTheme(t *testing.T) {

@@ -33,10 +33,27 @@ func (a *App) body() (top, height int) {
 	return top, max(1, height)
 }
 
+// widthForMargin is the width from which a blank separates text from the border around it.
+const widthForMargin = 60
+
+// inner returns the size of a screen, and how far it is from the corner of the body.
+func (a *App) inner(s screen.Screen) (width, height, left, top int) {
+	_, height = a.body()
+	if _, framed := s.(screen.Framed); framed {
+		return max(1, a.width), height, 0, 0
+	}
+	top = widget.Corner(a.width, height)
+	width, height = widget.Inner(a.width, height)
+	if left = top; left > 0 && a.width >= widthForMargin {
+		left, width = left+1, width-2
+	}
+	return max(1, width), height, left, top
+}
+
 func (a *App) resize() {
-	_, height := a.body()
 	for _, s := range a.screens {
-		s.Resize(max(1, a.width), height)
+		width, height, _, _ := a.inner(s)
+		s.Resize(width, height)
 	}
 }
 
@@ -49,6 +66,10 @@ func (a *App) View() string {
 	view := a.shell.Theme.Muted.Render(display.Cut("Starting ...", a.width))
 	if s := a.Top(); s != nil {
 		view = s.View()
+		if _, _, left, corner := a.inner(s); corner > 0 {
+			panel := widget.Panel{Title: s.Title(), Focused: a.Overlay() == nil}
+			view = panel.View(a.shell.Theme, widget.Indented(view, left-corner), a.width, height)
+		}
 	}
 	body := append(strings.Split(view, "\n"), make([]string, height)...) // Crop cuts the lines
 	view = a.withToast(strings.Join(body[:height], "\n"), height)
@@ -64,38 +85,60 @@ func (a *App) View() string {
 	return display.Crop(strings.Join(lines, "\n"), a.width, a.height)
 }
 
-// header shows live or sandbox, whether changes are refused, whether the service can be reached, the screen, and the account.
+// header shows the path to the screen, whether changes are real or refused, and whether the service can be reached, by whom.
 func (a *App) header() string {
-	theme := a.shell.Theme
-	var left []string
+	look := a.shell.Theme
 	profile, connected := a.shell.Account.Profile, a.shell.Account.Client != nil
+	edge, dot, state := look.Muted, look.Muted.Render("○"), ""
 	switch {
 	case connected && profile.Sandbox:
-		left = append(left, theme.Sandbox.Render(" SANDBOX "))
+		edge, dot, state = look.Good, look.Good.Render("●"), look.Good.Render(" sandbox")
 	case connected:
-		left = append(left, theme.Live.Render(" LIVE "))
-	}
-	if connected && profile.ReadOnly {
-		left = append(left, theme.Bad.Render(" READ-ONLY "))
+		edge, dot, state = look.Bad, look.Good.Render("●"), look.Bad.Render(" live")
 	}
 	if a.connectivity.isOffline() {
-		text := " OFFLINE "
+		dot = look.Bad.Render("○ offline")
 		if a.width >= 60 {
-			text = " OFFLINE since " + a.connectivity.offlineSince.Format("15:04:05") + ", retrying "
-		}
-		left = append(left, theme.Bad.Render(text))
-	}
-	if s := a.Top(); s != nil {
-		left = append(left, theme.Strong.Render(display.Line(s.Title())))
-	}
-	line := strings.Join(left, " ")
-	if connected && a.width >= 60 {
-		right := display.Line(profile.Name + " · " + profile.ClientID + " at " + profile.APIURL)
-		if space := a.width - display.Width(right) - 2; display.Width(line) <= space {
-			return display.Pad(line, space) + "  " + theme.Muted.Render(right)
+			dot += look.Bad.Render(" since " + a.connectivity.offlineSince.Format("15:04:05") + ", retrying")
 		}
 	}
-	return display.Cut(line, a.width)
+	if connected && profile.ReadOnly {
+		state += look.Warn.Render(" read-only")
+	}
+	right := dot + state
+	if names := joined(" · ", display.Line(profile.Name), display.Line(profile.ClientID)); connected && a.width >= 80 && names != "" {
+		if a.width >= 140 {
+			names += " at " + display.Line(profile.APIURL)
+		}
+		right += look.Muted.Render(" · " + names)
+	}
+	space := a.width - 3 - display.Width(right)
+	if space < 8 {
+		return display.Cut(right, a.width)
+	}
+	return edge.Render("▎") + display.Pad(a.crumbs(space), space) + " " + right + " "
+}
+
+// crumbs is the path to the screen, without its beginning if it's too long.
+func (a *App) crumbs(width int) string {
+	if a.Top() == nil {
+		return ""
+	}
+	look := a.shell.Theme
+	top := display.Line(a.Top().Title())
+	path, left := "", width-display.Width(top)
+	for i := len(a.screens) - 2; i >= 0; i-- {
+		title := display.Line(a.screens[i].Title()) + " › "
+		if left -= display.Width(title); left < 0 {
+			break
+		}
+		path = title + path
+	}
+	return look.Muted.Render(path) + look.Strong.Render(display.Cut(top, width))
+}
+
+func joined(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
 }
 
 // widthForBack is the width from which the footer always shows Back.
@@ -180,21 +223,20 @@ func (a *App) withOverlay(view string, height int) string {
 		}
 		return display.Crop(inside, a.width, height)
 	}
-	width := min(a.width-4, 76)
-	inside := o.View(theme, width, height-3)
-	frame, border := lipgloss.RoundedBorder(), theme.Border
+	width := min(a.width-6, 78)
+	panel := widget.Panel{Title: o.Title(), Focused: true}
 	if grave, ok := o.(interface{ IsGrave() bool }); ok && grave.IsGrave() {
-		frame, border = lipgloss.DoubleBorder(), theme.Bad
+		panel.Grave = true
 	}
-	edge := func(left, right string) string {
-		return border.Render(left + strings.Repeat(frame.Top, width+2) + right)
+	if _, asks := o.(*screen.ConfirmDialog); asks && a.shell.Account.Client != nil && !a.shell.Account.Profile.Sandbox {
+		panel.Note = theme.Live.Render(" LIVE ")
 	}
-	box := []string{edge(frame.TopLeft, frame.TopRight)}
-	for line := range strings.SplitSeq(theme.Strong.Render(display.Pad(o.Title(), width))+"\n"+inside, "\n") {
-		box = append(box, border.Render(frame.Left)+" "+display.Pad(line, width)+" "+border.Render(frame.Right))
+	inside := o.View(theme, width-4, height-2)
+	if scrolled, scrolls := o.(interface{ Bar() widget.Bar }); scrolls {
+		panel.Bar = scrolled.Bar()
 	}
-	box = append(box, edge(frame.BottomLeft, frame.BottomRight))
-	return display.Overlay(view, strings.Join(box, "\n"), (a.width-width-4)/2, max(0, (height-len(box))/3))
+	box := panel.Box(theme, widget.Indented(inside, 1), width, strings.Count(inside, "\n")+3)
+	return display.Overlay(widget.Behind(theme, view), box, (a.width-width)/2, max(0, (height-strings.Count(box, "\n")-1)/3))
 }
 
 // withToast draws the last message on the bottom of the screen, at most a third of it.
@@ -214,9 +256,13 @@ func (a *App) withToast(view string, height int) string {
 
 // mouseEvent passes a mouse event to the screen, relative to its corner. Overlays have no mouse.
 func (a *App) mouseEvent(msg tea.MouseMsg) tea.Cmd {
-	top, height := a.body()
-	msg.Y -= top
-	if a.Overlay() != nil || a.Top() == nil || msg.Y < 0 || msg.Y >= height {
+	top, _ := a.body()
+	if a.Overlay() != nil || a.Top() == nil {
+		return nil
+	}
+	width, height, left, corner := a.inner(a.Top())
+	msg.X, msg.Y = msg.X-left, msg.Y-top-corner
+	if msg.X < 0 || msg.X >= width || msg.Y < 0 || msg.Y >= height {
 		return nil
 	}
 	return a.Top().Update(msg)

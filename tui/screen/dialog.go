@@ -76,6 +76,9 @@ func (c *ConfirmDialog) Agrees(text string) bool {
 // IsGrave gives the box a border that no other has.
 func (c *ConfirmDialog) IsGrave() bool { return c.form != nil }
 
+// Bar is which part of the text View has drawn.
+func (c *ConfirmDialog) Bar() widget.Bar { return c.scroll.Bar() }
+
 // View draws the text, and always below it the keys, or the line to type in.
 func (c *ConfirmDialog) View(theme *theme.Theme, width, height int) string {
 	if c.form == nil {
@@ -215,6 +218,7 @@ func NewTextDialog(title string, lines []LabelledLine) *TextDialog {
 
 func (r *TextDialog) Title() string      { return r.title }
 func (r *TextDialog) Form() *widget.Form { return nil }
+func (r *TextDialog) Bar() widget.Bar    { return r.scroll.Bar() }
 
 func (r *TextDialog) AccessibleText() string {
 	lines := make([]string, len(r.lines))

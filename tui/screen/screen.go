@@ -49,6 +49,9 @@ type Screen interface {
 	AccessibleText() string
 }
 
+// Framed is a Screen that draws panels of its own. The shell draws one around every other.
+type Framed interface{ Framed() }
+
 // Chooser is a Screen with a list. The accessible mode chooses a row by its number, from 1.
 type Chooser interface {
 	Choose(row int) bool

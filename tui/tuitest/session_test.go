@@ -22,7 +22,7 @@ func TestWholeSession(t *testing.T) {
 	w.write(d.secret)
 	w.see("> Secret", "****")
 	w.press("Enter")
-	w.see("All valid perks", "LIVE", "Logged in.")
+	w.see("All valid perks", "live", "Logged in.")
 
 	w.press("/")
 	w.see("> Words")
@@ -99,8 +99,8 @@ func (w *window) sizes(sizes ...[2]int) {
 					return false
 				}
 			}
-			return len(lines) == size[1] && strings.HasPrefix(lines[0], " LIVE  Perks") && strings.HasSuffix(lines[len(lines)-1], "? keys") &&
-				strings.Count(screen, "LIVE") == 1 && strings.Count(screen, "? keys") == 1
+			return len(lines) == size[1] && strings.HasPrefix(lines[0], "▎Perks") && strings.HasSuffix(lines[len(lines)-1], "? keys") &&
+				strings.Count(screen, "● live") == 1 && strings.Count(screen, "? keys") == 1
 		})
 		if err != nil {
 			w.t.Fatalf("at %dx%d %v", size[0], size[1], err)

@@ -326,6 +326,9 @@ func (s *Scroll) More() (above, below int) {
 	return s.top, max(0, len(s.lines)-s.top-s.height)
 }
 
+// Bar is which part is visible.
+func (s *Scroll) Bar() Bar { return Bar{First: s.top, Shown: s.height, All: len(s.lines)} }
+
 func (s *Scroll) View() string {
 	end := min(len(s.lines), s.top+max(0, s.height))
 	return display.Crop(strings.Join(s.lines[min(s.top, end):end], "\n"), s.width, s.height)

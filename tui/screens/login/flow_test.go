@@ -55,7 +55,7 @@ func TestLoginToTheSandbox(t *testing.T) {
 	d.See("SANDBOX Redemptions are only tests.")
 	d.Type("\n" + secret + "\n")
 	d.Until("the list of perks", func() bool { return !isLogin(d) })
-	if !d.App.Shell().Account.Profile.Sandbox || !d.Shows("SANDBOX") {
+	if !d.App.Shell().Account.Profile.Sandbox || !d.Shows("● sandbox") {
 		t.Errorf("not in the sandbox:\n%s", d.Screen())
 	}
 }

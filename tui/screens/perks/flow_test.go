@@ -382,7 +382,7 @@ func TestLargerTerminalShowsMore(t *testing.T) {
 		{200, 60}: {title, "20% off", "Wild Rose Gallery", "San Francisco", "Food & Drink", "demo-009729"},
 	} {
 		d.Resize(size[0], size[1])
-		row := strings.Split(strings.Split(d.Screen(), "\n")[3], "│")[0]
+		row := strings.Split(strings.Split(d.Screen(), "\n")[4], "│")[1]
 		for _, want := range wanted {
 			if !strings.Contains(row, want) {
 				t.Errorf("at %dx%d %q is missing: %q", size[0], size[1], want, row)

@@ -171,16 +171,16 @@ func TestTheMouseChoosesAndScrolls(t *testing.T) {
 	click := func(x, y int) {
 		d.Send(tea.MouseMsg{X: x, Y: y, Action: tea.MouseActionPress, Button: tea.MouseButtonLeft})
 	}
-	click(5, 7) // below the header, the filter and the column names
+	click(5, 8) // below the header, the border, the filter and the column names
 	d.See("row 5 of 1,000", "> Perk number 5")
-	d.Send(tea.MouseMsg{Y: 9, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelDown})
+	d.Send(tea.MouseMsg{X: 5, Y: 9, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelDown})
 	d.See("row 8 of 1,000")
-	d.Send(tea.MouseMsg{Y: 9, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelUp})
+	d.Send(tea.MouseMsg{X: 5, Y: 9, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelUp})
 	d.See("row 5 of 1,000")
 	d.Resize(120, 24)
 	click(100, 9) // into the preview
 	d.See("row 5 of 1,000")
-	click(5, 7)
+	click(5, 8)
 	d.Until("the perk", func() bool { return d.Depth() == 2 })
 }
 

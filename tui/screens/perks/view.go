@@ -36,7 +36,7 @@ func (s *List) layout() (top, bottom []string) {
 // The least width of the preview in a narrow window, and beside long titles.
 const (
 	leastPreview = 37
-	goodPreview  = 50
+	goodPreview  = 46
 )
 
 const previewEdge = " │ "
@@ -176,7 +176,7 @@ func (s *List) problemLines(name string) []string {
 }
 
 // previewFrom is the least width with a preview.
-const previewFrom = 100
+const previewFrom = 96
 
 // facts is labels and values, the most important first. The title has no label.
 func (s *List) facts(p *api.Perk) [][2]string {

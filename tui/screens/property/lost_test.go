@@ -77,7 +77,7 @@ func TestUnknownOutcomeIsCheckedOnceTheServiceIsBack(t *testing.T) {
 	lost := false
 	o.proxy.lose(func(r *http.Request) bool { lost = lost || isPatch(r); return lost })
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("Unknown outcome.", "s check", "OFFLINE")
+	o.See("Unknown outcome.", "s check", "offline")
 	o.Press("s")
 	o.See("Unknown outcome.")
 	o.Settle()
@@ -128,7 +128,7 @@ func TestTextIsKeptWhileTheServiceIsDown(t *testing.T) {
 	o := editing(t)
 	o.proxy.setDown(true)
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("Unknown outcome.", "OFFLINE")
+	o.See("Unknown outcome.", "offline")
 	o.Press("esc")
 	o.See("> Title")
 	if o.value("title") != "Mine" {

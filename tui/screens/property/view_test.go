@@ -171,7 +171,7 @@ var states = map[string]func(t testing.TB) *fixture{
 		fillIn(o, "bedrooms", "3")
 		o.Press("ctrl+s")
 		o.See("3 fields change")
-		o.Resize(80, 24)
+		o.Resize(80, 26)
 		o.See("+ 3") // the end is visible, so that it can be saved at every size
 		return o
 	},

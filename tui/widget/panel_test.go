@@ -1,0 +1,85 @@
+package widget_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
+)
+
+func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
+	panel := widget.Panel{Title: "Perks 18,040", Note: "newest first", Foot: "1 of 18,040"}
+	inside := "one\ntwo\nthree\nfour, which is longer than the panel is wide"
+	for _, test := range []struct {
+		name   string
+		change func(p *widget.Panel)
+		width  int
+		want   string
+	}{
+		{"all of it", func(*widget.Panel) {}, 40, `
+╭─ Perks 18,040 · newest first ────────╮
+│one                                   │
+│two                                   │
+│three                                 │
+│four, which is longer than the panel …│
+│                                      │
+╰─ 1 of 18,040 ────────────────────────╯`},
+		{"a note without space", func(p *widget.Panel) { p.Note = "nearest first, within 10 km" }, 30, `
+╭─ Perks 18,040 · nearest f… ╮
+│one                         │
+│two                         │
+│three                       │
+│four, which is longer than …│
+│                            │
+╰─ 1 of 18,040 ──────────────╯`},
+		{"no words", func(p *widget.Panel) { *p = widget.Panel{Grave: true} }, 30, `
+╔════════════════════════════╗
+║one                         ║
+║two                         ║
+║three                       ║
+║four, which is longer than …║
+║                            ║
+╚════════════════════════════╝`},
+		{"more below", func(p *widget.Panel) { p.Bar = widget.Bar{Shown: 5, All: 10} }, 30, `
+╭─ Perks 18,040 · newest fi… ╮
+│one                         ┃
+│two                         ┃
+│three                       │
+│four, which is longer than …│
+│                            │
+╰─ 1 of 18,040 ──────────────╯`},
+		{"the end, below a line that stays", func(p *widget.Panel) { p.Bar = widget.Bar{First: 96, Shown: 4, All: 100, Above: 1} }, 30, `
+╭─ Perks 18,040 · newest fi… ╮
+│one                         │
+│two                         │
+│three                       │
+│four, which is longer than …│
+│                            ┃
+╰─ 1 of 18,040 ──────────────╯`},
+	} {
+		changed := panel
+		test.change(&changed)
+		if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), ansi.Strip(changed.View(plain, inside, test.width, 7))); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", test.name, diff)
+		}
+	}
+	everySize(t, "panel", func(look *theme.Theme, width, height int) string { return panel.View(look, inside, width, height) })
+	golden(t, "panel", func(look *theme.Theme, width, height int) string {
+		focused := panel
+		focused.Focused = true
+		return focused.View(look, inside, width, height)
+	})
+}
+
+func TestSmallPanelsHaveNoBorder(t *testing.T) {
+	for _, size := range [][2]int{{29, 7}, {30, 6}, {1, 1}} {
+		width, height := widget.Inner(size[0], size[1])
+		if got := (widget.Panel{Title: "Perks"}).View(plain, "one", size[0], size[1]); strings.ContainsAny(got, "╭│") || width != size[0] || height != size[1] {
+			t.Errorf("at %v the inside is %dx%d: %q", size, width, height, got)
+		}
+	}
+}
