@@ -29,7 +29,7 @@ func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
 │                                      │
 ╰─ 1 of 18,040 ────────────────────────╯`},
 		{"a note without space", func(p *widget.Panel) { p.Note = "nearest first, within 10 km" }, 30, `
-╭─ Perks 18,040 · nearest f… ╮
+╭─ Perks 18,040 · nearest … ─╮
 │one                         │
 │two                         │
 │three                       │
@@ -45,7 +45,7 @@ func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
 ║                            ║
 ╚════════════════════════════╝`},
 		{"more below", func(p *widget.Panel) { p.Bar = widget.Bar{Shown: 5, All: 10} }, 30, `
-╭─ Perks 18,040 · newest fi… ╮
+╭─ Perks 18,040 · newest f… ─╮
 │one                         ┃
 │two                         ┃
 │three                       │
@@ -53,7 +53,7 @@ func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
 │                            │
 ╰─ 1 of 18,040 ──────────────╯`},
 		{"the end, below a line that stays", func(p *widget.Panel) { p.Bar = widget.Bar{First: 96, Shown: 4, All: 100, Above: 1} }, 30, `
-╭─ Perks 18,040 · newest fi… ╮
+╭─ Perks 18,040 · newest f… ─╮
 │one                         │
 │two                         │
 │three                       │
