@@ -141,8 +141,8 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 		return a.toast(msg)
 	case screen.Question:
 		return a.openOverlay(msg.Overlay(a.shell))
-	case perform:
-		return a.doOffered(msg.id)
+	case screen.Perform:
+		return a.doOffered(msg.ID)
 	case notice:
 		return tea.Batch(a.note(string(msg)), a.listen())
 	case toastExpired:

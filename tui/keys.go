@@ -283,7 +283,7 @@ func (a *App) palette() screen.Overlay {
 		}
 	}
 	pick := screen.Pick{Title: "Commands", Options: names, Then: func(index int) tea.Cmd {
-		return a.shell.Post(perform{offers[index].ID})
+		return a.shell.Post(screen.Perform{ID: offers[index].ID})
 	}}
 	if a.shell.Account.Client != nil {
 		pick.OtherIs = "Open perk"
@@ -294,9 +294,6 @@ func (a *App) palette() screen.Overlay {
 	}
 	return pick.Overlay(a.shell)
 }
-
-// perform asks for an action after the palette has closed.
-type perform struct{ id actions.ID }
 
 func (a *App) help() []screen.LabelledLine {
 	var lines []screen.LabelledLine

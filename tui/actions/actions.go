@@ -100,6 +100,8 @@ const (
 	FirstPage    ID = "perks.first-page"
 	LastPage     ID = "perks.last-page"
 	Mark         ID = "perks.mark"
+	MarkRange    ID = "perks.mark-range"
+	MarkAll      ID = "perks.mark-all"
 	ClearMarks   ID = "perks.clear-marks"
 	Preview      ID = "perks.preview"
 	PreviewDown  ID = "perks.preview-down"
@@ -156,6 +158,8 @@ func all() []Action {
 		{FirstPage, []string{"{"}, "First page", "", false},
 		{LastPage, []string{"}"}, "Last page", "", false},
 		{Mark, []string{" "}, "Mark", "mark", false},
+		{MarkRange, []string{"V"}, "Mark to here", "", false},
+		{MarkAll, []string{"A"}, "Mark all on the page", "", false},
 		{ClearMarks, []string{"X"}, "Clear marks", "", false},
 		{Preview, []string{"v"}, "Preview on/off", "", false},
 		{PreviewDown, []string{"J", "shift+down"}, "Preview down", "", false},

@@ -16,6 +16,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -213,15 +214,18 @@ func (m Marks) hidden(page []api.Perk) int {
 	return len(slices.DeleteFunc(slices.Clone(m), func(p api.Perk) bool { return shown[p.ID] }))
 }
 
-// Summary counts the marks, and those not on the page: "3 marked, 1 not on this page"; "" without marks.
-func (m Marks) Summary(page []api.Perk) string {
-	text := display.Count(len(m)) + " marked"
-	switch hidden := m.hidden(page); {
-	case len(m) == 0:
+// Summary counts the marks, and those not on the page.
+func (m Marks) Summary(page []api.Perk) string { return MarkSummary(len(m), m.hidden(page)) }
+
+// MarkSummary counts marks, and those not on the page: "3 marked, 1 not on this page"; "" without marks.
+func MarkSummary(marked, hidden int) string {
+	text := display.Count(marked) + " marked"
+	switch {
+	case marked == 0:
 		return ""
 	case hidden == 0:
 		return text
-	case hidden == len(m):
+	case hidden == marked:
 		return text + ", not on this page"
 	default:
 		return text + ", " + display.Count(hidden) + " not on this page"
@@ -307,6 +311,22 @@ func Valid(perk *api.Perk, now time.Time) string {
 	return display.Until(*perk.ValidTo, now)
 }
 
+// endsSoon is how soon a perk must end to stand out.
+const endsSoon = 3 * 24 * time.Hour
+
+// ValidTone is how Valid is meant.
+func ValidTone(perk *api.Perk, now time.Time) theme.Tone {
+	switch phase := PhaseOf(perk, now); {
+	case phase == Expired:
+		return theme.Quiet
+	case phase == NotStarted:
+		return theme.Info
+	case perk.ValidTo != nil && perk.ValidTo.Sub(now) < endsSoon:
+		return theme.Warning
+	}
+	return theme.Good
+}
+
 // ShortenValid shortens a text of Valid for a narrow column.
 func ShortenValid(text string) string {
 	if strings.HasPrefix(text, "expired ") {
@@ -320,6 +340,7 @@ type Column[T any] struct {
 	widget.Column
 	Sort string
 	Cell func(T) string
+	Tone func(T) theme.Tone // nil where all cells are alike
 }
 
 type Columns[T any] []Column[T]
@@ -340,6 +361,20 @@ func (c Columns[T]) Cells(row T) []string {
 		cells[i] = c[i].Cell(row)
 	}
 	return cells
+}
+
+// Tones returns the tones of the cells of a row; nil if all are plain.
+func (c Columns[T]) Tones(row T) (tones []theme.Tone) {
+	for i := range c {
+		if c[i].Tone == nil {
+			continue
+		}
+		if tones == nil {
+			tones = make([]theme.Tone, len(c))
+		}
+		tones[i] = c[i].Tone(row)
+	}
+	return tones
 }
 
 // Sorted returns the column that a list is sorted by; -1 if none shows that.
@@ -375,6 +410,10 @@ var orders = []order{
 	{"valid_to", "When it ends", false, "ending soonest first", "ending last first"},
 	{"created_at", "When it was added", true, "oldest first", "newest first"},
 	{"updated_at", "When it was changed", true, "changed longest ago first", "changed last first"},
+	{"redeemed_at", "When it was redeemed", true, "oldest first", "newest first"},
+	{"price_pw", "Price per week", false, "cheapest first", "dearest first"},
+	{"bedrooms", "Bedrooms", true, "fewest bedrooms first", "most bedrooms first"},
+	{"propertyId", "Id", true, "by id, lowest first", "by id, highest first"},
 	{api.SortDistance, "Distance", false, "nearest first", "farthest first"},
 }
 
@@ -398,17 +437,19 @@ func OrderWords(key api.SortKey) string {
 }
 
 // PerkOrders returns the fields to sort perks by, without distance, which needs coordinates to measure from.
-func PerkOrders() (fields []string) {
-	for _, o := range orders[:len(orders)-1] {
-		fields = append(fields, o.field)
-	}
-	return fields
+func PerkOrders() []string {
+	return []string{"title", "category", "merchant_name", "city", "valid_from", "valid_to", "created_at", "updated_at"}
+}
+
+// FirstOrder returns the order that people mean at first by a field.
+func FirstOrder(field string) api.SortKey {
+	return api.SortKey{Field: field, Desc: orderOf(field).desc}
 }
 
 // PickOrder asks which field to sort perks by. The note, which may be nil, is added to the name of a field.
 func PickOrder(fields []string, now api.SortKey, note func(field string) string, then func(api.SortKey) tea.Cmd) Pick {
 	pick := Pick{Title: "Sort by", Then: func(index int) tea.Cmd {
-		return then(api.SortKey{Field: fields[index], Desc: orderOf(fields[index]).desc})
+		return then(FirstOrder(fields[index]))
 	}}
 	for i, field := range fields {
 		name := orderOf(field).name

@@ -314,6 +314,9 @@ type Toast struct {
 	Text string
 }
 
+// Perform asks the application to do an action if it is offered.
+type Perform struct{ ID actions.ID }
+
 // Tell is the command that shows a message.
 func Tell(kind Kind, format string, args ...any) tea.Cmd {
 	return Send(Toast{kind, fmt.Sprintf(format, args...)})

@@ -24,10 +24,10 @@ func TestTerminalIsRestored(t *testing.T) {
 		code                 int
 		message              string
 	}{
-		{"q", real, "All valid perks", key("q"), 0, ""},
-		{"ctrl+c", real, "All valid perks", key("C-c"), 0, ""},
-		{"SIGTERM", real, "All valid perks", signal(syscall.SIGTERM), 130, ""},
-		{"SIGHUP", real, "All valid perks", signal(syscall.SIGHUP), 130, ""},
+		{"q", real, "find: words", key("q"), 0, ""},
+		{"ctrl+c", real, "find: words", key("C-c"), 0, ""},
+		{"SIGTERM", real, "find: words", signal(syscall.SIGTERM), 130, ""},
+		{"SIGHUP", real, "find: words", signal(syscall.SIGHUP), 130, ""},
 		{"a fault in Update", faulty, "Address of the API", key("F5"), 1, "the terminal UI failed: a fault in Update."},
 		{"a fault in View", faulty, "Address of the API", key("F6"), 1, "the terminal UI failed: a fault in View."},
 		{"a fault in a command", faulty, "Address of the API", key("F7"), 1, "the terminal UI failed: a fault in a command."},
@@ -86,7 +86,7 @@ func (w *window) checkRestored() {
 	if now := w.modes(); now != "cursor 1, other screen 0, mouse 0" {
 		w.t.Errorf("terminal modes: %s", now)
 	}
-	if strings.Contains(screen, "Address of the API") || strings.Contains(screen, "All valid perks") {
+	if strings.Contains(screen, "Address of the API") || strings.Contains(screen, "find: words") {
 		w.t.Errorf("the terminal UI is still visible:\n%s", screen)
 	}
 }
@@ -107,7 +107,7 @@ func TestClosedWindowEndsProgram(t *testing.T) {
 			pipe, err := os.Open(alive) // EOF when the last process that has it open exits
 			w.do(err)
 			defer pipe.Close()
-			w.see("All valid perks")
+			w.see("find: words")
 			w.do(w.terminal.Close())
 			w.do(pipe.SetReadDeadline(time.Now().Add(exitTimeout)))
 			if _, err := io.ReadAll(pipe); err != nil {
@@ -144,7 +144,7 @@ func TestTypedTextIsKeptAfterExit(t *testing.T) {
 			pipe, err := os.Open(alive) // EOF when the last process that has it open exits
 			w.do(err)
 			defer pipe.Close()
-			w.see("All valid perks")
+			w.see("find: words")
 			w.press("3")
 			w.see("property")
 			w.write("1")

@@ -167,7 +167,10 @@ func (f *Form) FocusIndex(index int) { f.focus = max(0, min(index, len(f.entries
 func (f *Form) Do(id actions.ID) bool {
 	all := len(f.entries)
 	step, moves := map[actions.ID]int{actions.NextField: 1, actions.PreviousField: all - 1}[id]
-	if moves && all > 0 {
+	if all < 2 { // the screen may have a meaning for these keys
+		return false
+	}
+	if moves {
 		f.entries[f.focus].touched = true
 		f.FocusIndex((f.focus + step) % all)
 	}

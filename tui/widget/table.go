@@ -5,6 +5,9 @@ package widget
 import (
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
@@ -19,12 +22,15 @@ type Column struct {
 	Right bool
 	Drop  int // the column with the highest Drop leaves first when there is too little space; 0 stays
 
+	Matches bool // words that are searched for are highlighted
+
 	Shorten func(cell string) string // shortens a cell that does not fit; nil cuts it
 }
 
 // Row is one row of a Table. Its cells must be single lines without styles and control characters.
 type Row struct {
 	Cells  []string
+	Tones  []theme.Tone // of the cells; nil if all are plain
 	Marked bool
 	Muted  bool // such as an expired perk; a cell should say why
 }
@@ -39,6 +45,7 @@ type Table struct {
 	width, height int
 	sorted        int // the column that the rows are sorted by; -1 if none
 	descending    bool
+	words         []string // that are highlighted, in lower case
 }
 
 func NewTable(theme *theme.Theme, columns ...Column) *Table {
@@ -60,6 +67,31 @@ func (t *Table) SetRows(rows []Row) {
 
 // Sort marks the column that the rows are sorted by with "▲" or "▼"; -1 marks none. It does not sort them.
 func (t *Table) Sort(column int, descending bool) { t.sorted, t.descending = column, descending }
+
+// Highlight marks the beginnings of words in the columns that match.
+func (t *Table) Highlight(words []string) {
+	t.words = t.words[:0]
+	for _, word := range words {
+		t.words = append(t.words, strings.ToLower(word))
+	}
+}
+
+// Visible returns the first row that is drawn, and how many fit.
+func (t *Table) Visible() (first, rows int) { return t.top, max(0, t.height-1) }
+
+// ColumnAt returns the column at a cell of a line of View.
+func (t *Table) ColumnAt(x int) (column int, ok bool) {
+	at := gutter
+	for i, width := range t.widths() {
+		if width > 0 && x >= at && x < at+width {
+			return i, true
+		}
+		if width > 0 {
+			at += width + 1
+		}
+	}
+	return 0, false
+}
 
 func (t *Table) Len() int { return len(t.rows) }
 
@@ -114,8 +146,8 @@ const gutter = 3
 // widths returns the width of each column; 0 for those that are dropped. They fit with a blank between them.
 func (t *Table) widths() []int {
 	widths := make([]int, len(t.columns))
-	for i, c := range t.columns {
-		widths[i] = max(1, c.Min)
+	for i := range t.columns {
+		widths[i] = t.least(i)
 	}
 	left := t.width - t.totalWidth(widths)
 	for left < 0 {
@@ -145,6 +177,18 @@ func (t *Table) widths() []int {
 	return widths
 }
 
+// least is the width of a column that is not given more: what its cells need, at most its Min. One without any cell leaves if it may.
+func (t *Table) least(i int) int {
+	c := t.columns[i]
+	switch {
+	case len(t.rows) == 0:
+		return max(1, c.Min)
+	case t.content[i] == 0 && c.Drop > 0:
+		return 0
+	}
+	return max(1, min(c.Min, max(t.content[i], display.Width(c.Name)+2)))
+}
+
 // totalWidth is the width that columns need.
 func (t *Table) totalWidth(widths []int) int {
 	sum := gutter - 1
@@ -160,7 +204,9 @@ func (t *Table) totalWidth(widths []int) int {
 func (t *Table) Natural() int {
 	widths := make([]int, len(t.columns))
 	for i, c := range t.columns {
-		widths[i] = max(1, c.Min, min(t.content[i], longestCell))
+		if widths[i] = t.least(i); widths[i] > 0 {
+			widths[i] = max(widths[i], c.Min*min(1, c.Share), min(t.content[i], longestCell))
+		}
 	}
 	return t.totalWidth(widths)
 }
@@ -238,7 +284,11 @@ func (t *Table) View() string {
 		if i == t.cursor {
 			style, marks[0] = &t.theme.Selected, '>'
 		}
-		lines = append(lines, style.Render(t.line(string(marks), t.shortened(row.Cells, widths), widths)))
+		tones := row.Tones
+		if row.Muted || i == t.cursor {
+			tones = nil
+		}
+		lines = append(lines, t.styled(style, string(marks), t.shortened(row.Cells, widths), tones, widths))
 	}
 	return strings.Join(lines, "\n") + strings.Repeat("\n", t.height-len(lines))
 }
@@ -256,11 +306,26 @@ func (t *Table) shortened(cells []string, widths []int) []string {
 
 // line draws cells in columns, exactly as wide as the table.
 func (t *Table) line(marks string, cells []string, widths []int) string {
-	if t.width < gutter {
-		return marks[:t.width]
+	return t.styled(nil, marks, cells, nil, widths)
+}
+
+// styled is line in styles: one for the row, others for cells with a tone and for words that match.
+func (t *Table) styled(style *lipgloss.Style, marks string, cells []string, tones []theme.Tone, widths []int) string {
+	render := func(style *lipgloss.Style, text string) string {
+		if style == nil || text == "" {
+			return text
+		}
+		return style.Render(text)
 	}
-	var line strings.Builder
+	if t.width < gutter {
+		return render(style, marks[:max(0, t.width)])
+	}
+	var out, line strings.Builder // line is what has the style of the row
 	line.Grow(2 * t.width)
+	flush := func() {
+		out.WriteString(render(style, line.String()))
+		line.Reset()
+	}
 	line.WriteString(marks)
 	at := len(marks)
 	for i, width := range widths {
@@ -274,13 +339,52 @@ func (t *Table) line(marks string, cells []string, widths []int) string {
 		line.WriteByte(' ')
 		at += 1 + width
 		if t.columns[i].Right {
-			line.WriteString(display.PadLeft(cell, width))
+			cell = display.PadLeft(cell, width)
 		} else {
-			line.WriteString(display.Pad(cell, width))
+			cell = display.Pad(cell, width)
+		}
+		switch {
+		case i < len(tones) && tones[i] != theme.Plain:
+			flush()
+			out.WriteString(render(t.theme.In(tones[i]), cell))
+		case style == &t.theme.Text && t.columns[i].Matches && len(t.words) > 0:
+			rest := 0
+			for _, match := range t.matches(cell) {
+				line.WriteString(cell[rest:match[0]])
+				flush()
+				rest = match[1]
+				out.WriteString(t.theme.Match.Render(cell[match[0]:rest]))
+			}
+			line.WriteString(cell[rest:])
+		default:
+			line.WriteString(cell)
 		}
 	}
 	line.WriteString(display.Pad("", t.width-at))
-	return line.String()
+	flush()
+	return out.String()
+}
+
+// matches returns where the words of a cell begin like those that are searched for, in bytes.
+func (t *Table) matches(cell string) (found [][2]int) {
+	lower := strings.ToLower(cell)
+	if len(lower) != len(cell) { // a character that takes more bytes in lower case
+		return nil
+	}
+	isWord := false
+	for at, r := range lower {
+		begins := !isWord
+		if isWord = unicode.IsLetter(r) || unicode.IsDigit(r); !isWord || !begins {
+			continue
+		}
+		for _, word := range t.words {
+			if strings.HasPrefix(lower[at:], word) {
+				found = append(found, [2]int{at, at + len(word)})
+				break
+			}
+		}
+	}
+	return found
 }
 
 // Scroll shows the part of a text that fits.
@@ -325,6 +429,9 @@ func (s *Scroll) Reveal(line int) {
 func (s *Scroll) More() (above, below int) {
 	return s.top, max(0, len(s.lines)-s.top-s.height)
 }
+
+// Height is how many lines are visible.
+func (s *Scroll) Height() int { return s.height }
 
 // Bar is which part is visible.
 func (s *Scroll) Bar() Bar { return Bar{First: s.top, Shown: s.height, All: len(s.lines)} }

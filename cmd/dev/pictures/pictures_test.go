@@ -17,8 +17,8 @@ import (
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 	"example.com/perks/tui"
-	"example.com/perks/tui/tuitest"
 	"example.com/perks/tui/theme"
+	"example.com/perks/tui/tuitest"
 )
 
 const (
@@ -83,7 +83,7 @@ func TestPictures(t *testing.T) {
 	c.findCommands()
 
 	c = start(theme.Light, Light)
-	c.See("All valid perks", "row 1 of ")
+	c.See("find: words", "row 1 of ")
 	c.Press("down", "down", " ", "down", " ")
 	c.See("2 marked")
 	c.take("light")
@@ -99,21 +99,19 @@ func (c *capture) logIn() {
 	c.See("***")
 	c.take("login")
 	c.Press("enter")
-	c.See("All valid perks", "Logged in.")
+	c.See("find: words", "Logged in.")
 	c.take("perks")
 }
 
 func (c *capture) findAndRedeem() {
 	c.Press("/")
-	c.See("> Words")
-	c.Type("coffee")
-	c.Press("tab")
-	c.Type("Berlin")
+	c.See("category:  near:")
+	c.Type("coffee city:ber")
 	c.See("Two coffees for one")
 	c.Gone("Helsinki")
 	c.take("filter")
 	c.Press("enter")
-	c.See("Filter: ")
+	c.See("/ coffee city:")
 	c.Press("enter")
 	c.See("Bring a friend")
 	c.take("perk")

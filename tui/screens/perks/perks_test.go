@@ -71,10 +71,8 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		d := tuitest.StartWithHandler(t, numbered(1000))
 		d.Settle()
 		d.Press("/")
-		d.Paste("nothing")
-		d.Press("tab")
-		d.Type("Berlin")
-		d.Press("esc")
+		d.Paste("nothing city:Berlin")
+		d.Press("enter")
 		d.See("No perk matches")
 		d.Settle()
 		return d
@@ -83,20 +81,15 @@ var states = map[string]func(t *testing.T) *tuitest.Driver{
 		d := tuitest.StartWithHandler(t, numbered(1000))
 		d.Settle()
 		d.Press("/")
-		d.Type("coffee")
-		d.Press("tab")
-		d.Type("Ber")
+		d.Type("coffee city:Ber")
 		d.Settle()
 		return d
 	},
 	"filter-wrong": func(t *testing.T) *tuitest.Driver {
 		d := tuitest.StartWithHandler(t, numbered(1000))
 		d.Settle()
-		d.Press("/", "tab", "tab", "tab")
-		d.Type("52.5,200")
-		d.Press("tab")
-		d.Type("501")
-		d.Press("shift+tab", "tab")
+		d.Press("/")
+		d.Type("near:52.5,200 <501km")
 		d.Settle()
 		return d
 	},

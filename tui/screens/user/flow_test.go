@@ -168,7 +168,7 @@ func TestCancellingThePickerGoesBack(t *testing.T) {
 	d.Press("2")
 	d.See("Which user?")
 	d.Press("esc")
-	d.See("All valid perks", "row 1 of 3")
+	d.See("find: words", "row 1 of 3")
 	d.Open(screen.ToUser{ID: "alice"})
 	d.See("[Available 3]")
 	d.Press("u")

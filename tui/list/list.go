@@ -1,0 +1,381 @@
+// Package list is a list of records that is found by one line, sorted, paged, marked and previewed, for screens to build upon.
+package list
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
+)
+
+// Kind is what a list shows: records T that a filter F selects.
+type Kind[F, T any] struct {
+	One, Many string // "perk", "perks"
+	Fields    []api.FilterField[F]
+	Orders    func(F) []string    // what such a list can be sorted by
+	Order     func(F) api.SortKey // of a list that nobody has sorted
+	Fetch     func(ctx context.Context, c *client.Client, filter F, options client.ListOptions) (api.Page[T], error)
+
+	ID      func(*T) string
+	Title   func(*T) string // "" if it's the id
+	Columns screen.Columns[*T]
+	Facts   func(*T) []widget.Pair // for the preview; a long one has no label
+	Muted   func(*T) bool
+
+	// Values returns the values of a field that completion offers, as far as they are known; nil without any.
+	Values func(field string) []string
+	// IDRule says why a text is no id; nil if no id can be typed.
+	IDRule func(text string) string
+	// Empty says what to do if there are none at all.
+	Empty string
+}
+
+// List is the list.
+type List[F, T any] struct {
+	Kind[F, T]
+	shell         *screen.Shell
+	width, height int
+
+	line   *widget.Form // to type the query in
+	typing bool         // it is open
+	before string       // the query when it was opened
+
+	want      query[F] // what the list should show: what is typed, unless that makes no sense
+	page      int64    // the page that it should show
+	landing   screen.Landing
+	loader    *screen.Loader[loadedPage[F, T]]
+	since     time.Time // the load began
+	prefetch  *screen.Loader[loadedPage[F, T]]
+	ahead     int64 // the page that prefetch loads
+	awaited   bool  // that page is shown as soon as it is loaded
+	loadEnded bool  // what is wanted was loaded, or that failed
+	known     map[int64]cachedPage[F, T]
+
+	table     *widget.Table
+	shown     []T // the records in the rows
+	rows      []widget.Row
+	rowsAt    time.Time // when the rows were made: they say how many days are left
+	seen      map[string][]string
+	marked    []T // in the order in which they were marked
+	lastMark  string
+	preview   bool
+	facts     widget.Scroll // of the preview
+	factsOf   string        // its record
+	factsIn   int           // its width
+	tableSize [2]int        // of the panel with the table, and where it begins
+	top       int
+}
+
+// query is what a list is asked for.
+type query[F any] struct {
+	_      [0]func() // forbids ==, which would compare pointers in the filter; use isSame
+	text   string    // as it was typed
+	filter F
+	order  api.SortKey // zero for the usual one
+}
+
+// loadedPage is a page and its query.
+type loadedPage[F, T any] struct {
+	query query[F]
+	page  api.Page[T]
+}
+
+type cachedPage[F, T any] struct {
+	loadedPage[F, T]
+	at time.Time
+}
+
+const (
+	// pause is how long nothing must be typed before the list is loaded.
+	pause = 150 * time.Millisecond
+	// cacheFresh is how long a cached page is shown without loading it again.
+	cacheFresh = time.Minute
+	// cacheRadius is how many pages before and after the current one are cached.
+	cacheRadius = 4
+	// oldAfter is the age from which on the list says when it was loaded.
+	oldAfter = 5 * time.Minute
+)
+
+// New makes a list. It loads nothing before Init.
+func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
+	l := &List[F, T]{
+		Kind: kind, shell: shell, page: 1, preview: true, seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{},
+		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewLoader[loadedPage[F, T]](shell),
+		table: widget.NewTable(shell.Theme, kind.Columns.Drawn()...),
+		line:  widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
+	}
+	return l
+}
+
+func (l *List[F, T]) Framed() {}
+
+func (l *List[F, T]) Init() tea.Cmd { return l.Reload() }
+
+func (l *List[F, T]) Close() {
+	l.loader.Cancel()
+	l.prefetch.Cancel()
+}
+
+func (l *List[F, T]) Resize(width, height int) {
+	l.width, l.height = width, height
+	l.arrange()
+}
+
+// Form returns the line while a query is typed.
+func (l *List[F, T]) Form() *widget.Form {
+	if l.typing {
+		return l.line
+	}
+	return nil
+}
+
+// Unsaved ignores marks: they are quickly made again.
+func (l *List[F, T]) Unsaved() string { return "" }
+
+// Current is the record under the cursor; nil if there is none.
+func (l *List[F, T]) Current() *T {
+	if at := l.table.Cursor(); at < len(l.shown) {
+		return &l.shown[at]
+	}
+	return nil
+}
+
+// Shown returns the records of the page.
+func (l *List[F, T]) Shown() []T { return l.shown }
+
+// Choose moves the cursor to a row of the page, from 1.
+func (l *List[F, T]) Choose(row int) bool {
+	if row < 1 || row > len(l.rows) {
+		return false
+	}
+	l.table.SetCursor(row - 1)
+	return true
+}
+
+func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case screen.Edited:
+		return l.typed()
+	case screen.Reconnected:
+		return l.Reload()
+	case tea.MouseMsg:
+		return l.mouse(msg)
+	}
+	next, changed := l.loader.Handle(msg)
+	if changed {
+		return l.handleLoaded()
+	}
+	prefetch, changed := l.prefetch.Handle(msg)
+	if changed {
+		return l.handlePrefetched()
+	}
+	return tea.Batch(next, prefetch)
+}
+
+// isSame tells whether two queries ask for the same rows in the same order.
+func (l *List[F, T]) isSame(a, b query[F]) bool {
+	return l.effective(a) == l.effective(b) && api.FormatQuery(l.Fields, a.filter) == api.FormatQuery(l.Fields, b.filter)
+}
+
+// effective is the order of a query that the service has: to sort by distance needs a position, say.
+func (l *List[F, T]) effective(q query[F]) api.SortKey {
+	if slices.Contains(l.Orders(q.filter), q.order.Field) {
+		return q.order
+	}
+	return l.Order(q.filter)
+}
+
+func (l *List[F, T]) fetch(q query[F], number int64) screen.Fetch[loadedPage[F, T]] {
+	order, read := l.effective(q), l.Fetch
+	return func(ctx context.Context, c *client.Client) (loadedPage[F, T], error) {
+		page, err := screen.ReadPage(number, func(number int64) (api.Page[T], error) {
+			return read(ctx, c, q.filter, client.ListOptions{Page: number, PerPage: screen.PerPage, Sort: api.FormatSort([]api.SortKey{order})})
+		})
+		return loadedPage[F, T]{q, page}, err
+	}
+}
+
+func (l *List[F, T]) load(q query[F], number int64) tea.Cmd {
+	l.since = l.shell.Now()
+	return l.loader.Load(l.fetch(q, number))
+}
+
+// show shows the first page of a query.
+func (l *List[F, T]) show(q query[F]) tea.Cmd {
+	l.want = q
+	l.reset()
+	return l.load(q, 1)
+}
+
+// showAfter shows a query after a pause, unless another one comes first. It does not load again what is shown already.
+func (l *List[F, T]) showAfter(d time.Duration, q query[F]) tea.Cmd {
+	if l.isSame(q, l.want) && (l.IsBusy() || l.loadEnded) {
+		l.want = q
+		return nil
+	}
+	l.cancelLoads()
+	l.want = q
+	if l.loader.Has && l.loader.Err == nil && l.isSame(l.loader.Value.query, q) {
+		l.page, l.loadEnded = l.loader.Value.page.Meta.Page, true
+		l.keep(l.loader.Value, l.loader.At)
+		return l.prefetchNext()
+	}
+	l.reset()
+	l.since = l.shell.Now()
+	return l.loader.LoadAfter(d, l.fetch(q, 1))
+}
+
+func (l *List[F, T]) reset() {
+	l.cancelLoads()
+	clear(l.known)
+	l.page, l.landing = 1, screen.OnFirst
+}
+
+// Reload loads the page again.
+func (l *List[F, T]) Reload() tea.Cmd {
+	l.cancelLoads()
+	clear(l.known)
+	if l.landing = screen.OnSame; !l.loader.Has {
+		l.landing = screen.OnFirst
+	}
+	return l.load(l.want, l.page)
+}
+
+func (l *List[F, T]) cancelLoads() {
+	l.loader.Cancel()
+	l.prefetch.Cancel()
+	l.awaited, l.loadEnded = false, false
+}
+
+// IsBusy tells whether what is wanted is loading.
+func (l *List[F, T]) IsBusy() bool { return l.loader.Busy() || l.awaited }
+
+// pages has no last page while another list is shown than the one that is wanted.
+func (l *List[F, T]) pages() screen.Pages {
+	pages := screen.Pages{Table: l.table, At: l.loader.Value.page.Meta.Page, Busy: l.IsBusy(), Load: l.goTo}
+	if pages.Busy {
+		pages.At = l.page
+	}
+	if l.isWanted() {
+		pages.Last = l.loader.Value.page.Meta.TotalPages
+	}
+	return pages
+}
+
+// isWanted tells whether the list that is shown is the one that is wanted.
+func (l *List[F, T]) isWanted() bool { return l.loader.Has && l.isSame(l.loader.Value.query, l.want) }
+
+// goTo shows a page of the wanted list, at once if it is cached.
+func (l *List[F, T]) goTo(page int64, land screen.Landing) tea.Cmd {
+	l.page, l.landing = page, land
+	if known, ok := l.known[page]; ok {
+		return l.showCached(page, known)
+	}
+	if l.prefetch.Busy() && l.ahead == page {
+		l.loader.Cancel()
+		l.awaited = true
+		return nil
+	}
+	l.cancelLoads()
+	return l.load(l.want, page)
+}
+
+// showCached shows a cached page, and reloads it if it is old.
+func (l *List[F, T]) showCached(page int64, known cachedPage[F, T]) tea.Cmd {
+	l.cancelLoads()
+	l.loader.Put(known.loadedPage)
+	l.loader.At = known.at
+	cmd := l.handleLoaded()
+	if l.shell.Now().Sub(known.at) < cacheFresh {
+		return cmd
+	}
+	return tea.Batch(cmd, l.load(l.want, page))
+}
+
+// handleLoaded shows the loaded page, or why it was not loaded.
+func (l *List[F, T]) handleLoaded() tea.Cmd {
+	if l.loadEnded = true; l.loader.Err != nil {
+		l.arrange()
+		return nil
+	}
+	l.showPage()
+	l.keep(l.loader.Value, l.loader.At)
+	return l.prefetchNext()
+}
+
+// handlePrefetched caches the prefetched page, or shows it if it is awaited. If that failed, it loads the page again, which shows the error.
+func (l *List[F, T]) handlePrefetched() tea.Cmd {
+	awaited := l.awaited
+	l.awaited = false
+	if l.prefetch.Err == nil {
+		l.keep(l.prefetch.Value, l.prefetch.At)
+	}
+	if awaited {
+		return l.goTo(l.page, l.landing)
+	}
+	return nil
+}
+
+func (l *List[F, T]) keep(p loadedPage[F, T], at time.Time) {
+	l.known[p.page.Meta.Page] = cachedPage[F, T]{p, at}
+	for number := range l.known {
+		if number < l.page-cacheRadius || number > l.page+cacheRadius {
+			delete(l.known, number)
+		}
+	}
+}
+
+// prefetchNext loads the next page unless it is cached. It waits until nothing is typed, to save the service needless requests.
+func (l *List[F, T]) prefetchNext() tea.Cmd {
+	next := l.page + 1
+	if _, ok := l.known[next]; ok || next > l.loader.Value.page.Meta.TotalPages {
+		return nil
+	}
+	l.ahead = next
+	return l.prefetch.LoadAfter(pause, l.fetch(l.want, next))
+}
+
+func (l *List[F, T]) showPage() {
+	under := ""
+	if current := l.Current(); current != nil {
+		under = l.ID(current)
+	}
+	l.page = l.loader.Value.page.Meta.Page
+	l.makeRows()
+	l.landing.Land(l.table, slices.IndexFunc(l.shown, func(record T) bool { return under != "" && l.ID(&record) == under }))
+	l.landing = screen.OnSame
+	l.arrange()
+}
+
+// makeRows makes the rows once, not for each frame.
+func (l *List[F, T]) makeRows() {
+	l.shown = l.loader.Value.page.Data
+	l.rows = make([]widget.Row, len(l.shown))
+	for i := range l.shown {
+		record := &l.shown[i]
+		l.rows[i] = widget.Row{Cells: l.Columns.Cells(record), Tones: l.Columns.Tones(record), Muted: l.Muted != nil && l.Muted(record), Marked: l.isMarked(l.ID(record))}
+	}
+	l.rowsAt = l.shell.Now()
+	l.table.SetRows(l.rows)
+	l.factsOf = ""
+	l.note()
+}
+
+// problem says why the last load failed, and what to do next.
+func (l *List[F, T]) problem() (what, next string) {
+	var refused *client.Error
+	if errors.As(l.loader.Err, &refused) && len(refused.Fields) > 0 {
+		return "The service refuses this: " + screen.Sentence("", refused), l.shell.Key(actions.Filter) + " changes it, " + l.clearedBy()
+	}
+	return l.shell.Explain(l.loader.Err)
+}
+
+func (l *List[F, T]) clearedBy() string { return l.shell.Key(actions.ClearFilter) + " clears it." }

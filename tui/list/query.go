@@ -1,0 +1,190 @@
+package list
+
+import (
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/screen"
+)
+
+// maxSeen is how many values of a column are kept for completion.
+const maxSeen = 500
+
+// note keeps the values on the page for completion.
+func (l *List[F, T]) note() {
+	for _, field := range l.Fields {
+		at := l.Columns.Sorted(field.Name)
+		if at < 0 || field.Key == "" {
+			continue
+		}
+		for i := range l.rows {
+			if value := l.rows[i].Cells[at]; value != "" && len(l.seen[field.Name]) < maxSeen && !slices.Contains(l.seen[field.Name], value) {
+				l.seen[field.Name] = append(l.seen[field.Name], value)
+			}
+		}
+	}
+}
+
+// text is what is typed.
+func (l *List[F, T]) text() string { return l.line.Value("query") }
+
+// completion is the rest of what is typed at the end of the line, of which the first is the most likely, and where that begins.
+func (l *List[F, T]) completion() (from int, choices []string) {
+	text := l.text()
+	c := api.CompleteQuery(l.Fields, text, len(text))
+	if c.Field == nil || c.Choices != nil {
+		return c.From, c.Choices
+	}
+	values := slices.Clone(l.seen[c.Field.Name])
+	if l.Values != nil {
+		values = append(values, l.Values(c.Field.Name)...)
+	}
+	slices.Sort(values)
+	for _, value := range slices.Compact(values) {
+		if len(value) >= len(c.Prefix) && strings.EqualFold(value[:len(c.Prefix)], c.Prefix) {
+			choices = append(choices, api.QuoteQuery(value))
+		}
+	}
+	return c.From, choices
+}
+
+// complete types the first of the completions.
+func (l *List[F, T]) complete() tea.Cmd {
+	from, choices := l.completion()
+	if len(choices) == 0 {
+		return nil
+	}
+	next := choices[0]
+	if !strings.HasSuffix(next, ":") {
+		next += " "
+	}
+	l.line.Set("query", l.text()[:from]+next)
+	return l.typed()
+}
+
+// read returns the query that is typed. A value that is begun counts as the first that begins so.
+func (l *List[F, T]) read() (q query[F], problems []api.QueryProblem) {
+	text := l.text()
+	if c := api.CompleteQuery(l.Fields, text, len(text)); c.Field != nil && c.Prefix != "" {
+		if from, choices := l.completion(); len(choices) > 0 && !slices.ContainsFunc(choices, func(choice string) bool { return strings.EqualFold(choice, text[from:]) }) {
+			text = text[:from] + choices[0]
+		}
+	}
+	q = query[F]{text: strings.TrimSpace(text), order: l.want.order}
+	q.filter, problems = api.ParseQuery(l.Fields, text)
+	return q, problems
+}
+
+// typed shows the list of what is typed. What makes no sense keeps the list as it is.
+func (l *List[F, T]) typed() tea.Cmd {
+	q, problems := l.read()
+	if len(problems) > 0 {
+		l.cancelLoads()
+		return nil
+	}
+	return l.showAfter(pause, q)
+}
+
+// mistake is the first problem of what is typed; "" if there is none.
+func (l *List[F, T]) mistake() (text string, isIncomplete bool) {
+	if _, problems := l.read(); l.typing && len(problems) > 0 {
+		return problems[0].Text, problems[0].Incomplete
+	}
+	return "", false
+}
+
+func (l *List[F, T]) open() tea.Cmd {
+	l.typing, l.before = true, l.want.text
+	text := l.before
+	if text != "" {
+		text += " "
+	}
+	l.line.Set("query", text)
+	l.arrange()
+	return nil
+}
+
+// leave closes the line. Without apply, the list is as it was before.
+func (l *List[F, T]) leave(apply bool) tea.Cmd {
+	if mistake, _ := l.mistake(); apply && mistake != "" {
+		return nil
+	}
+	if !apply {
+		l.line.Set("query", l.before)
+	}
+	cmd := l.typed()
+	l.typing = false
+	l.arrange()
+	return cmd
+}
+
+// Find shows what a query finds.
+func (l *List[F, T]) Find(text string) tea.Cmd {
+	filter, _ := api.ParseQuery(l.Fields, text)
+	return l.show(query[F]{text: strings.TrimSpace(text), filter: filter, order: l.want.order})
+}
+
+// Filter returns what the list selects.
+func (l *List[F, T]) Filter() F { return l.want.filter }
+
+// TypedID is the query if nothing matches and it can be an id; "" otherwise.
+func (l *List[F, T]) TypedID() string {
+	if len(l.shown) > 0 || !l.loadEnded || l.loader.Err != nil || l.IDRule == nil || l.want.text == "" || l.IDRule(l.want.text) != "" {
+		return ""
+	}
+	return api.LowerUUID(l.want.text)
+}
+
+// words are what a row is searched for.
+func (l *List[F, T]) words() []string {
+	for _, field := range l.Fields {
+		if field.Key == "" {
+			return strings.Fields(field.Get(l.want.filter))
+		}
+	}
+	return nil
+}
+
+// summary is the query and the order in one line.
+func (l *List[F, T]) summary() string {
+	order := screen.OrderWords(l.effective(l.want))
+	if l.want.text == "" {
+		return order
+	}
+	return display.Line(l.want.text) + ", " + order
+}
+
+// chooseOrder asks what to sort by.
+func (l *List[F, T]) chooseOrder() tea.Cmd {
+	return l.shell.Post(screen.PickOrder(l.Orders(l.want.filter), l.effective(l.want), nil, l.sortBy))
+}
+
+func (l *List[F, T]) sortBy(order api.SortKey) tea.Cmd {
+	changed := l.want
+	changed.order = order
+	return l.show(changed)
+}
+
+func (l *List[F, T]) reverse() tea.Cmd {
+	order := l.effective(l.want)
+	return l.sortBy(api.SortKey{Field: order.Field, Desc: !order.Desc})
+}
+
+// whyNotClear says why there is no query to clear; "" if there is.
+func (l *List[F, T]) whyNotClear() string {
+	if l.want.text == "" {
+		return "There is no filter."
+	}
+	return ""
+}
+
+// With returns the query with a field of another value, such as of a category.
+func (l *List[F, T]) With(set func(*F)) string {
+	filter := l.want.filter
+	set(&filter)
+	return api.FormatQuery(l.Fields, filter)
+}

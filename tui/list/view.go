@@ -1,0 +1,262 @@
+package list
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
+)
+
+const (
+	// previewFrom is the least width with a preview.
+	previewFrom  = 100
+	leastPreview = 36
+	goodPreview  = 46 // beside long cells
+	// heightForLine is the least height with the line of the query while nothing is typed.
+	heightForLine = 4
+)
+
+func (l *List[F, T]) showsPreview() bool {
+	return l.preview && l.width >= previewFrom && len(l.shown) > 0 && l.Facts != nil
+}
+
+// arrange lays out the parts, before each frame.
+func (l *List[F, T]) arrange() (above, below []string) {
+	above, below = l.above(), l.below()
+	l.top = len(above)
+	height := max(0, l.height-len(above))
+	width := l.width
+	if l.showsPreview() {
+		// three fifths of the width, or more if cells would be cut
+		width = max(l.width*3/5, min(l.table.Natural()+2, l.width-goodPreview))
+		width = min(width, l.width-leastPreview)
+	}
+	l.tableSize = [2]int{width, height}
+	innerWidth, innerHeight := widget.Inner(width, height)
+	order := l.effective(l.loader.Value.query)
+	l.table.Sort(l.Columns.Sorted(order.Field), order.Desc)
+	l.table.Highlight(l.words())
+	l.table.Resize(innerWidth, max(0, innerHeight-len(below)))
+	return above, below
+}
+
+func (l *List[F, T]) View() string {
+	if l.loader.Has && l.shell.Now().Sub(l.rowsAt) >= time.Minute {
+		l.makeRows() // they hold how many days are left
+	}
+	above, below := l.arrange()
+	width, height := l.tableSize[0], l.tableSize[1]
+	if height <= 0 {
+		return strings.Join(above, "\n")
+	}
+	look := l.shell.Theme
+	innerWidth, innerHeight := widget.Inner(width, height)
+	var inside string
+	if kind, title, advice, none := l.noRows(); none {
+		inside = widget.Notice(look, kind, title, advice, innerWidth, innerHeight-len(below))
+	} else {
+		l.table.SetTheme(look)
+		inside = l.table.View()
+	}
+	if len(below) > 0 {
+		inside = display.Crop(inside, innerWidth, innerHeight-len(below)) + "\n" + strings.Join(below, "\n")
+	}
+	first, shown := l.table.Visible()
+	panel := widget.Panel{
+		Title: l.heading(), Note: screen.OrderWords(l.effective(l.want)), Foot: l.position(width - 6), Focused: true,
+		Bar: widget.Bar{First: first, Shown: shown, All: l.table.Len(), Above: 1},
+	}
+	view := panel.View(look, inside, width, height)
+	if l.showsPreview() {
+		view = widget.Beside(view, width, l.previewPanel(l.width-width, height))
+	}
+	return strings.Join(append(above, view), "\n")
+}
+
+// heading is what the list has: "Perks 18,040".
+func (l *List[F, T]) heading() string {
+	name := strings.ToUpper(l.Many[:1]) + l.Many[1:]
+	if l.isWanted() {
+		name += " " + display.Count(l.loader.Value.page.Meta.Total)
+	}
+	return name
+}
+
+// above is the line with the query, and while it is typed a line with completions or what is wrong with it.
+func (l *List[F, T]) above() []string {
+	look := l.shell.Theme
+	if l.typing {
+		l.line.SetTheme(look)
+		lines := []string{look.Accent.Render(" / ") + l.line.Input("query", max(1, l.width-4))}
+		mistake, isIncomplete := l.mistake()
+		_, choices := l.completion()
+		switch {
+		case l.height < heightForLine:
+		case mistake != "" && !isIncomplete:
+			lines = append(lines, "   "+look.Bad.Render(display.Cut("! "+mistake, l.width-4)))
+		case len(choices) > 0:
+			lines = append(lines, "   "+look.Muted.Render(display.Cut(strings.Join(choices, "  "), l.width-4)))
+		default:
+			lines = append(lines, "   "+look.Muted.Render(display.Cut(mistake, l.width-4)))
+		}
+		return lines
+	}
+	if l.height < heightForLine {
+		return nil
+	}
+	key := " " + l.shell.Key(actions.Filter) + " "
+	if l.want.text == "" {
+		var names []string
+		for _, field := range l.Fields {
+			switch {
+			case field.Key == "":
+				names = append(names, "words")
+			case field.IsSwitch:
+				names = append(names, "+"+field.Key)
+			case !slices.Contains(names, field.Key+":"):
+				names = append(names, field.Key+":")
+			}
+		}
+		return []string{look.Key.Render(key) + look.Muted.Render(display.Cut("find: "+strings.Join(names, " "), l.width-4))}
+	}
+	return []string{look.Key.Render(key) + look.Accent.Render(display.Cut(display.Line(l.want.text), l.width-4))}
+}
+
+// below says inside the panel, under old rows, why there are no newer ones.
+func (l *List[F, T]) below() []string {
+	if l.IsBusy() || l.loader.Err == nil || len(l.shown) == 0 || l.height < 6 {
+		return nil
+	}
+	what, next := l.problem()
+	return widget.Capped(l.shell.Theme.Bad, "! "+what+" "+l.shell.Age(l.loader.At)+" "+next, max(1, l.tableSize[0]-2), max(1, min(3, (l.height-4)/2)))
+}
+
+// noRows says why there are no rows; none is false if there are some.
+func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, none bool) {
+	switch {
+	case len(l.shown) > 0:
+		return widget.Empty, "", "", false
+	case l.IsBusy():
+		return widget.Loading, widget.LoadingTitle(l.Many, l.shell.Now().Sub(l.since)), "", true
+	case l.loader.Err != nil:
+		what, next := l.problem()
+		return widget.Failure, what, next, true
+	case !l.loader.Has:
+		return widget.Empty, "Nothing was loaded.", l.shell.Key(actions.Refresh) + " loads the list.", true
+	case l.want.text != "":
+		advice := l.clearedBy()
+		if id := l.TypedID(); id != "" {
+			key := l.shell.Key(actions.Open)
+			if l.typing {
+				key = actions.Spell("enter")
+			}
+			advice = fmt.Sprintf("%s opens the %s with the id %q. ", key, l.One, id) + advice
+		}
+		return widget.Empty, fmt.Sprintf("No %s matches %s.", l.One, display.Line(l.want.text)), advice, true
+	}
+	return widget.Empty, "There are no " + l.Many + " yet.", l.Kind.Empty, true
+}
+
+// position says which row and page is shown, in a narrow window in figures only.
+func (l *List[F, T]) position(width int) string {
+	meta := l.loader.Value.page.Meta
+	row := display.Count((meta.Page-1)*int64(meta.PerPage) + int64(l.table.Cursor()) + 1)
+	total, page, pages := display.Count(meta.Total), display.Count(meta.Page), display.Count(meta.TotalPages)
+	activity, marks, age := "", l.Summary(), ""
+	if l.IsBusy() && len(l.shown) > 0 {
+		activity = "loading ..."
+	}
+	if old := l.shell.Now().Sub(l.loader.At); l.loader.Has && old >= oldAfter {
+		age = "loaded " + display.Age(old)
+	}
+	if len(l.shown) == 0 {
+		return display.Cut(joined(" - ", activity, marks), width)
+	}
+	long := joined(" - ", activity, fmt.Sprintf("row %s of %s, page %s of %s", row, total, page, pages), marks, age)
+	if display.Width(long) <= width {
+		return long
+	}
+	if marks != "" {
+		marks = fmt.Sprintf("%d*", len(l.marked))
+	}
+	return display.Cut(joined(" ", activity, fmt.Sprintf("%s/%s p%s/%s", row, total, page, pages), marks, strings.TrimPrefix(age, "loaded ")), width)
+}
+
+func joined(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
+}
+
+// previewPanel shows all of the record under the cursor.
+func (l *List[F, T]) previewPanel(width, height int) string {
+	record, look := l.Current(), l.shell.Theme
+	innerWidth, innerHeight := widget.Inner(width, height)
+	if of := l.ID(record) + string(look.Name); l.factsOf != of || l.factsIn != innerWidth {
+		l.factsOf, l.factsIn, l.facts = of, innerWidth, widget.Scroll{}
+		var lines []string
+		for _, fact := range l.Facts(record) {
+			switch {
+			case fact.Value == "":
+			case fact.Label == "":
+				lines = append(lines, widget.Wrapped(look.Text, fact.Value, innerWidth-2)...)
+			default:
+				lines = append(lines, widget.Pairs(look, innerWidth-2, []widget.Pair{{Label: display.Pad(fact.Label, 9), Value: fact.Value}})...)
+			}
+		}
+		l.facts.Set(lines)
+	}
+	l.facts.Resize(innerWidth-2, innerHeight)
+	panel := widget.Panel{Title: l.Title(record), Bar: l.facts.Bar()}
+	return panel.View(look, widget.Indented(l.facts.View(), 1), width, height)
+}
+
+// rowsRead is how many rows are read out at once.
+const rowsRead = 10
+
+// AccessibleText returns the query, ten rows around the cursor, and the position.
+func (l *List[F, T]) AccessibleText() string {
+	lines := []string{l.heading() + ", " + l.summary() + "."}
+	if l.typing {
+		lines = append(lines, "The filter is open.", l.line.AccessibleText())
+		if mistake, _ := l.mistake(); mistake != "" {
+			lines = append(lines, "Problem: "+mistake)
+		}
+	}
+	if !l.IsBusy() && l.loader.Err != nil && len(l.shown) > 0 {
+		what, next := l.problem()
+		lines = append(lines, "Problem: "+joined(" ", what, l.shell.Age(l.loader.At), next))
+	}
+	if kind, title, advice, none := l.noRows(); none {
+		lines = append(lines, widget.AccessibleNotice(kind, title, advice))
+	}
+	first := l.table.Cursor() / rowsRead * rowsRead
+	for i := first; i < min(len(l.rows), first+rowsRead); i++ {
+		lines = append(lines, l.spoken(i))
+	}
+	if position := l.position(1000); position != "" {
+		lines = append(lines, position+".")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// spoken is a row with the name of each column.
+func (l *List[F, T]) spoken(i int) string {
+	var line strings.Builder
+	fmt.Fprintf(&line, "%d. %s.", i+1, l.rows[i].Cells[0])
+	for c, column := range l.Columns {
+		if cell := l.rows[i].Cells[c]; c > 0 && cell != "" {
+			fmt.Fprintf(&line, " %s: %s.", column.Name, cell)
+		}
+	}
+	if l.rows[i].Marked {
+		line.WriteString(" Marked.")
+	}
+	if i == l.table.Cursor() {
+		line.WriteString(" Chosen.")
+	}
+	return line.String()
+}
