@@ -30,9 +30,11 @@ type App struct {
 	shell   *screen.Shell
 	options Options
 
-	screens    []screen.Screen  // the last is on top
-	reopenable screen.Screen    // closed; nil if there is none
-	overlays   []screen.Overlay // likewise
+	screens    []screen.Screen    // of the tab that is shown; the last is on top
+	tab        int                // its index in tabs
+	parked     [4][]screen.Screen // those of the other tabs
+	reopenable screen.Screen      // closed; nil if there is none
+	overlays   []screen.Overlay   // likewise
 
 	width, height int
 	mouse         bool
@@ -247,7 +249,7 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 // reported.
 func (a *App) SaveDrafts() {
 	defer func() { _ = recover() }()
-	runAll(draftCommands(a.screens))
+	runAll(draftCommands(a.all()))
 }
 
 // draftCommands returns the commands that save the drafts of screens.

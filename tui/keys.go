@@ -122,7 +122,7 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 }
 
 // otherScreenGroups is the groups of actions that users may try on the wrong screen.
-var otherScreenGroups = []string{"list", "perks", "record", "property"}
+var otherScreenGroups = []string{"list", "perks", "record", "redemption", "property"}
 
 // explainElsewhere says that a key works on other screens only. It says nothing while a dialog is open.
 func (a *App) explainElsewhere(key string) tea.Cmd {
@@ -205,7 +205,7 @@ func (a *App) globals() []actions.Offer {
 	}
 	return append([]actions.Offer{
 		actions.EnabledUnless(actions.Back, bottom),
-		actions.EnabledUnless(actions.Perks, signedOut), actions.EnabledUnless(actions.User, signedOut), actions.EnabledUnless(actions.Property, signedOut),
+		actions.EnabledUnless(actions.Perks, signedOut), actions.EnabledUnless(actions.User, signedOut), actions.EnabledUnless(actions.Property, signedOut), actions.EnabledUnless(actions.Redemptions, signedOut),
 		actions.EnabledUnless(actions.Results, none), actions.EnabledUnless(actions.Refresh, signedOut), actions.EnabledUnless(actions.Login, here),
 	}, actions.Enabled(actions.Theme, actions.Mouse, actions.Messages, actions.Suspend, actions.Palette, actions.Help, actions.Quit)...)
 }
@@ -216,11 +216,13 @@ func (a *App) do(id actions.ID) tea.Cmd {
 		top := a.Top()
 		return a.leave(a.screens[len(a.screens)-1:], "Leave?", "leave", func() tea.Cmd { return a.shell.Post(screen.Back{From: top}) })
 	case actions.Perks:
-		return a.leave(a.screens[min(1, len(a.screens)):], "Leave?", "leave", func() tea.Cmd { return a.shell.Open(screen.ToPerks{}) })
+		return a.selectTab(0)
 	case actions.User:
-		return a.shell.Open(screen.ToUser{})
+		return a.selectTab(1)
 	case actions.Property:
-		return a.shell.Open(screen.ToProperty{})
+		return a.selectTab(2)
+	case actions.Redemptions:
+		return a.selectTab(3)
 	case actions.Results:
 		a.screens, a.reopenable = append(a.screens, a.reopenable), nil
 		a.resize()

@@ -39,7 +39,7 @@ func TestDisabledActionSaysWhy(t *testing.T) {
 func TestReasonDisappearsAfterNextAction(t *testing.T) {
 	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It expired 2 days ago."), actions.EnabledUnless(actions.CopyID, "")}}
 	d := probed(t, p)
-	d.Press("r", "x")
+	d.Press("r", "#")
 	d.See("It expired 2 days ago.")
 	d.Press("y")
 	if d.Shows("It expired 2 days ago.") {

@@ -85,7 +85,7 @@ func TestTextTypedAheadRunsNoActions(t *testing.T) {
 	d.Settle()
 	d.Send(tuitest.Key("2quentin"))
 	d.Settle()
-	d.See("Which user?")
+	d.See("Users")
 	if d.Quit() {
 		t.Error("the first letter of the user id quit the program")
 	}

@@ -59,7 +59,7 @@ func TestLastRedemptionIsOfTheTopmostScreen(t *testing.T) {
 	older, newer := &probe{reopens: true}, &probe{reopens: true}
 	d := probed(t, older)
 	d.Do(d.App.Push(newer))
-	d.Press("1", "4")
+	d.Press("1", "5")
 	if d.App.Top() != newer {
 		t.Error("the older of two screens was reopened")
 	}

@@ -17,6 +17,7 @@ import (
 	"example.com/perks/tui/screens/perks"
 	"example.com/perks/tui/screens/property"
 	"example.com/perks/tui/screens/redeem"
+	"example.com/perks/tui/screens/redemptions"
 	"example.com/perks/tui/screens/user"
 )
 
@@ -33,28 +34,28 @@ func (a *App) make(to screen.Route) screen.Screen {
 		return property.New(a.shell, to)
 	case screen.ToLogin:
 		return login.New(a.shell, "")
+	case screen.ToUsers:
+		return user.NewList(a.shell)
+	case screen.ToProperties:
+		return property.NewList(a.shell)
+	case screen.ToRedemptions:
+		return redemptions.NewList(a.shell)
 	}
 	return perks.NewList(a.shell)
 }
 
-// open shows a screen. The list of perks is the bottom of the stack, so it is not opened twice.
+// open shows a screen. That of a tab is the bottom of its stack, so it is not opened twice.
 func (a *App) open(request screen.Go) tea.Cmd {
-	var drafts tea.Cmd
-	switch request.To.(type) {
-	case screen.ToPerks:
-		if len(a.screens) > 0 {
-			if _, isList := a.screens[0].(*perks.List); isList {
-				return a.closeDownTo(1)
-			}
-		}
-		drafts = a.drop(len(a.screens))
-	case screen.ToLogin:
+	if tab, isTab := tabOf(request.To); isTab {
+		return a.showTab(tab)
+	}
+	if _, isLogin := request.To.(screen.ToLogin); isLogin {
 		if a.isLoggingIn() {
 			return nil
 		}
 		a.dropLogins()
 	}
-	return tea.Batch(drafts, a.push(a.make(request.To)))
+	return a.push(a.make(request.To))
 }
 
 func (a *App) push(s screen.Screen) tea.Cmd {
@@ -79,12 +80,12 @@ func (a *App) drop(n int) tea.Cmd {
 	return tea.Batch(drafts...)
 }
 
-// all returns the open screens, and below them the one that can be reopened.
-func (a *App) all() []screen.Screen {
-	if a.reopenable == nil {
-		return a.screens
+// all returns the open screens, below them those of other tabs, and the one that can be reopened.
+func (a *App) all() (all []screen.Screen) {
+	if a.reopenable != nil {
+		all = append(all, a.reopenable)
 	}
-	return slices.Concat([]screen.Screen{a.reopenable}, a.screens)
+	return append(append(all, slices.Concat(a.parked[:]...)...), a.screens...)
 }
 
 // close closes the top screen, unless it is the only one.
@@ -119,7 +120,7 @@ type connected struct {
 func (a *App) begin(msg connected) tea.Cmd {
 	if msg.err == nil {
 		a.shell.Account = msg.account
-		return a.push(a.make(a.options.Start))
+		return a.begins()
 	}
 	if missing := (*screen.NotLoggedIn)(nil); errors.As(msg.err, &missing) {
 		return a.push(login.New(a.shell, ""))
@@ -153,8 +154,12 @@ func (a *App) useAccount(account screen.Account) tea.Cmd {
 	a.dropLogins()
 	if len(a.screens) == 0 || other {
 		drafts := a.drop(len(a.screens))
+		for tab := range a.parked {
+			a.screens, a.parked[tab] = a.parked[tab], nil
+			drafts = tea.Batch(drafts, a.drop(len(a.screens)))
+		}
 		a.overlays, a.reopenable = nil, nil
-		return tea.Batch(drafts, a.push(a.make(a.options.Start)))
+		return tea.Batch(drafts, a.begins())
 	}
 	a.resize()
 	return a.broadcast(screen.Reconnected{})

@@ -85,8 +85,19 @@ func (a *App) View() string {
 	return display.Crop(strings.Join(lines, "\n"), a.width, a.height)
 }
 
-// header shows the path to the screen, whether changes are real or refused, and whether the service can be reached, by whom.
+// header shows the tabs, the path to the screen, and whether the service can be reached, by whom, and with what effect.
 func (a *App) header() string {
+	right, edge := a.connection()
+	space := a.width - 3 - display.Width(right)
+	if space < 8 {
+		return display.Cut(right, a.width)
+	}
+	tabs := a.tabs()
+	return edge.Render("▎") + tabs + display.Pad(a.crumbs(space-display.Width(tabs), tabs != ""), space-display.Width(tabs)) + " " + right + " "
+}
+
+// connection is the right end of the header, and the style of its edge.
+func (a *App) connection() (right string, edge lipgloss.Style) {
 	look := a.shell.Theme
 	profile, connected := a.shell.Account.Profile, a.shell.Account.Client != nil
 	edge, dot, state := look.Muted, look.Muted.Render("○"), ""
@@ -105,41 +116,50 @@ func (a *App) header() string {
 	if connected && profile.ReadOnly {
 		state += look.Warn.Render(" read-only")
 	}
-	right := dot + state
-	if names := joined(" · ", display.Line(profile.Name), display.Line(profile.ClientID)); connected && a.width >= 80 && names != "" {
+	right = dot + state
+	if names := joined(" · ", display.Line(profile.Name), display.Line(profile.ClientID)); connected && a.width >= widthForNames && names != "" {
 		if a.width >= 140 {
 			names += " at " + display.Line(profile.APIURL)
 		}
 		right += look.Muted.Render(" · " + names)
 	}
-	space := a.width - 3 - display.Width(right)
-	if space < 8 {
-		return display.Cut(right, a.width)
-	}
-	return edge.Render("▎") + display.Pad(a.crumbs(space), space) + " " + right + " "
+	return right, edge
 }
 
-// crumbs is the path to the screen, without its beginning if it's too long.
-func (a *App) crumbs(width int) string {
-	if a.Top() == nil {
+// crumbs is the path to the screen, without its beginning if it's too long, or if the tabs say it.
+func (a *App) crumbs(width int, hasTabs bool) string {
+	screens, look := a.screens, a.shell.Theme
+	if hasTabs && len(screens) > 0 && isTab(screens[0]) {
+		screens = screens[1:]
+	}
+	if len(screens) == 0 {
 		return ""
 	}
-	look := a.shell.Theme
-	top := display.Line(a.Top().Title())
+	if hasTabs {
+		width -= 2
+	}
+	top := display.Line(screens[len(screens)-1].Title())
 	path, left := "", width-display.Width(top)
-	for i := len(a.screens) - 2; i >= 0; i-- {
-		title := display.Line(a.screens[i].Title()) + " › "
+	for _, s := range slices.Backward(screens[:len(screens)-1]) {
+		title := display.Line(s.Title()) + " › "
 		if left -= display.Width(title); left < 0 {
 			break
 		}
 		path = title + path
 	}
-	return look.Muted.Render(path) + look.Strong.Render(display.Cut(top, width))
+	line := look.Muted.Render(path) + look.Strong.Render(display.Cut(top, width))
+	if hasTabs {
+		return look.Muted.Render("› ") + line
+	}
+	return line
 }
 
 func joined(between string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
 }
+
+// widthForNames is the width from which the header names the profile: the tabs come first.
+const widthForNames = 100
 
 // widthForBack is the width from which the footer always shows Back.
 const widthForBack = 60
@@ -259,6 +279,9 @@ func (a *App) mouseEvent(msg tea.MouseMsg) tea.Cmd {
 	top, _ := a.body()
 	if a.Overlay() != nil || a.Top() == nil {
 		return nil
+	}
+	if tab, ok := a.tabAt(msg.X); ok && msg.Y < top && msg.Action == tea.MouseActionPress {
+		return a.selectTab(tab)
 	}
 	width, height, left, corner := a.inner(a.Top())
 	msg.X, msg.Y = msg.X-left, msg.Y-top-corner

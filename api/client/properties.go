@@ -20,6 +20,11 @@ type PropertyListOptions struct {
 // propertiesPath is the same for a sandbox client: the sandbox has no properties.
 const propertiesPath = "/partners/properties"
 
+// Properties returns one page of the matching listings.
+func (c *Client) Properties(ctx context.Context, options PropertyListOptions) (api.Page[api.Property], error) {
+	return onePage(c.PropertyPages(ctx, options))
+}
+
 // PropertyPages returns the pages of matching listings, from options.Page on.
 func (c *Client) PropertyPages(ctx context.Context, options PropertyListOptions) iter.Seq2[api.Page[api.Property], error] {
 	query := options.PropertyFilter.Values()

@@ -21,6 +21,11 @@ type RedemptionListOptions struct {
 	api.RedemptionFilter
 }
 
+// Redemptions returns one page of the matching redemptions.
+func (c *Client) Redemptions(ctx context.Context, options RedemptionListOptions) (api.Page[api.RedemptionRecord], error) {
+	return onePage(c.RedemptionPages(ctx, options))
+}
+
 // RedemptionPages returns the pages of matching redemptions, from options.Page on.
 func (c *Client) RedemptionPages(ctx context.Context, options RedemptionListOptions) iter.Seq2[api.Page[api.RedemptionRecord], error] {
 	query := options.RedemptionFilter.Values()
@@ -187,6 +192,11 @@ func (c *Client) Report(ctx context.Context, by api.ReportBy, filter api.Redempt
 type UserListOptions struct {
 	ListOptions
 	api.UserFilter
+}
+
+// Users returns one page of the matching users.
+func (c *Client) Users(ctx context.Context, options UserListOptions) (api.Page[api.User], error) {
+	return onePage(c.UserPages(ctx, options))
 }
 
 // UserPages returns the pages of matching users, from options.Page on, in the order of their ids.

@@ -68,20 +68,21 @@ func Prints(key string) bool {
 // The actions.
 const (
 	// Everywhere.
-	Quit     ID = "app.quit"
-	Help     ID = "app.help"
-	Palette  ID = "app.palette"
-	Back     ID = "app.back"
-	Refresh  ID = "app.refresh"
-	Perks    ID = "app.perks"
-	User     ID = "app.user"
-	Property ID = "app.property"
-	Login    ID = "app.login"
-	Mouse    ID = "app.mouse"
-	Theme    ID = "app.theme"
-	Messages ID = "app.messages"
-	Results  ID = "app.results"
-	Suspend  ID = "app.suspend"
+	Quit        ID = "app.quit"
+	Help        ID = "app.help"
+	Palette     ID = "app.palette"
+	Back        ID = "app.back"
+	Refresh     ID = "app.refresh"
+	Perks       ID = "app.perks"
+	User        ID = "app.user"
+	Property    ID = "app.property"
+	Redemptions ID = "app.redemptions"
+	Login       ID = "app.login"
+	Mouse       ID = "app.mouse"
+	Theme       ID = "app.theme"
+	Messages    ID = "app.messages"
+	Results     ID = "app.results"
+	Suspend     ID = "app.suspend"
 	// In lists and in texts that are longer than the screen.
 	Up       ID = "list.up"
 	Down     ID = "list.down"
@@ -116,6 +117,10 @@ const (
 	Picture   ID = "record.picture"
 	ForUser   ID = "record.user"
 	OpenPerk  ID = "record.perk"
+	// With a redemption.
+	Approve ID = "redemption.approve"
+	Reject  ID = "redemption.reject"
+	Void    ID = "redemption.void"
 	// With a property.
 	Edit   ID = "property.edit"
 	Delete ID = "property.delete"
@@ -173,6 +178,10 @@ func all() []Action {
 		{ForUser, []string{"u"}, "Go to the user", "user", false},
 		{OpenPerk, []string{"P"}, "Go to the perk", "perk", false},
 
+		{Approve, []string{"a"}, "Approve", "approve", false},
+		{Reject, []string{"x"}, "Reject", "reject", false},
+		{Void, []string{"ctrl+x"}, "Void", "void", false},
+
 		{Edit, []string{"e"}, "Edit", "edit", false},
 		{Delete, []string{"ctrl+x"}, "Delete", "delete", false},
 		{Undo, []string{"z"}, "Undo the last saved edit", "undo", false},
@@ -193,9 +202,10 @@ func all() []Action {
 		{StopChecking, []string{"x"}, "Stop checking", "stop", false},
 
 		{Perks, []string{"1"}, "Perks", "", false},
-		{User, []string{"2"}, "Open user…", "", false},
-		{Property, []string{"3"}, "Open property…", "", false},
-		{Results, []string{"4"}, "Last redemption", "", false},
+		{User, []string{"2"}, "Users", "", false},
+		{Property, []string{"3"}, "Properties", "", false},
+		{Redemptions, []string{"4"}, "Redemptions", "", false},
+		{Results, []string{"5"}, "Last redemption", "", false},
 		{Login, []string{"L"}, "Log in, or switch the profile", "", false},
 		{Refresh, []string{"R", "ctrl+r"}, "Reload", "", false},
 		{Theme, []string{"T"}, "Next theme", "", false},
@@ -212,7 +222,7 @@ func all() []Action {
 // contexts is which groups of actions can meet, and so must not share a key.
 var contexts = [][]string{
 	{"confirm"},
-	{"list", "perks", "record", "app"},
+	{"list", "perks", "record", "redemption", "app"},
 	{"list", "record", "property", "app"},
 	{"list", "record", "settle", "app"},
 	{"list", "merge", "app"},

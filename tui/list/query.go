@@ -100,7 +100,10 @@ func (l *List[F, T]) mistake() (text string, isIncomplete bool) {
 func (l *List[F, T]) open() tea.Cmd {
 	l.typing, l.before = true, l.want.text
 	text := l.before
-	if text != "" {
+	switch {
+	case len(l.Fields) == 1: // another value takes its place
+		text = ""
+	case text != "":
 		text += " "
 	}
 	l.line.Set("query", text)
@@ -133,10 +136,18 @@ func (l *List[F, T]) Filter() F { return l.want.filter }
 
 // TypedID is the query if nothing matches and it can be an id; "" otherwise.
 func (l *List[F, T]) TypedID() string {
-	if len(l.shown) > 0 || !l.loadEnded || l.loader.Err != nil || l.IDRule == nil || l.want.text == "" || l.IDRule(l.want.text) != "" {
+	if len(l.shown) > 0 || !l.loadEnded || l.IDRule == nil || l.want.text == "" || l.IDRule(l.want.text) != "" {
 		return ""
 	}
 	return api.LowerUUID(l.want.text)
+}
+
+// Typed is what is typed while the line is open, without blanks around it.
+func (l *List[F, T]) Typed() string {
+	if !l.typing {
+		return ""
+	}
+	return strings.TrimSpace(l.text())
 }
 
 // words are what a row is searched for.

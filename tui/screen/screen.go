@@ -185,8 +185,11 @@ type Route interface{ route() }
 
 // The routes.
 type (
-	// ToPerks shows the list of perks.
-	ToPerks struct{}
+	// ToPerks, ToUsers, ToProperties and ToRedemptions show the list of a tab.
+	ToPerks       struct{}
+	ToUsers       struct{}
+	ToProperties  struct{}
+	ToRedemptions struct{}
 	// ToPerk shows a perk. Known may be the perk as a list has it; it is loaded again anyway. UserID may be empty.
 	ToPerk struct {
 		ID     string
@@ -209,12 +212,15 @@ type (
 	ToLogin struct{}
 )
 
-func (ToPerks) route()    {}
-func (ToPerk) route()     {}
-func (ToRedeem) route()   {}
-func (ToUser) route()     {}
-func (ToProperty) route() {}
-func (ToLogin) route()    {}
+func (ToPerks) route()       {}
+func (ToUsers) route()       {}
+func (ToProperties) route()  {}
+func (ToRedemptions) route() {}
+func (ToPerk) route()        {}
+func (ToRedeem) route()      {}
+func (ToUser) route()        {}
+func (ToProperty) route()    {}
+func (ToLogin) route()       {}
 
 // Go opens a screen.
 type Go struct{ To Route }

@@ -146,7 +146,7 @@ func TestTypedTextIsKeptAfterExit(t *testing.T) {
 			defer pipe.Close()
 			w.see("find: words")
 			w.press("3")
-			w.see("property")
+			w.see("price:")
 			w.write("1")
 			w.press("Enter")
 			w.see("Property 1: Sunny loft by the canal")

@@ -138,7 +138,7 @@ func (c *capture) lookAtUser() {
 
 func (c *capture) editProperty() {
 	c.Press("3")
-	c.See("Open a property")
+	c.See("price:")
 	c.Type("1")
 	c.Press("enter")
 	c.See("Property 1: Sunny loft", "395.00")

@@ -40,24 +40,26 @@ func TestPropertyIsOpenedByIDAndFromRecentOnes(t *testing.T) {
 	}
 }
 
-// TestCancellingThePickerGoesBack cancels the picker and the prompt over an open property.
-func TestCancellingThePickerGoesBack(t *testing.T) {
-	o := start(t, 42)
-	for range 2 {
-		o.Press("3")
-		o.See("Which property?")
-		o.Press("esc")
-		o.See("Property 42: Bright flat", "Price per week 250.50")
-		o.Gone("No property is open.")
-	}
+// TestATabIsAsItWasLeft goes to the list of properties and back.
+func TestATabIsAsItWasLeft(t *testing.T) {
+	o := start(t, 42) // above the list of perks
 	o.Press("3")
-	o.See("Which property?")
-	o.Press("up", "enter")
-	o.See("Open a property")
-	o.Press("esc")
+	o.See("Properties", "price:")
+	o.Type("42\n")
+	o.See("Properties", "Property 42: Bright flat")
+	o.Press("1")
+	o.See("1 Perks", "Property 42: Bright flat")
+	o.Press("1")
+	o.See("find: words city: category:")
+	o.Press("3")
 	o.See("Property 42: Bright flat", "Price per week 250.50")
 	if o.Depth() != 2 {
 		t.Errorf("%d screens are open", o.Depth())
+	}
+	o.Press("3")
+	o.Gone("Price per week 250.50")
+	if o.Depth() != 1 {
+		t.Errorf("%d screens are open, want the list", o.Depth())
 	}
 }
 

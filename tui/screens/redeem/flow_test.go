@@ -382,7 +382,7 @@ func TestResultsCanBeReopened(t *testing.T) {
 	d.Until("the screen below", func() bool { return d.App.Top().Title() == "Redeem Coffee for two" })
 	d.Open(screen.ToUser{ID: "bob"})
 	d.Settle()
-	d.Press("4")
+	d.Press("5")
 	d.See("alice: 1 redeemed, 1 refused.", "[redeemed] Coffee for two", "> [sold out] All gone")
 	if offered() {
 		t.Error("reopened results can be opened twice")

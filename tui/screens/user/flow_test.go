@@ -161,23 +161,36 @@ func TestRedemptionsAreShownAfterADuplicate(t *testing.T) {
 	d.See("User alice", "Available 2", "[Redeemed 1]", "coffee", "approved")
 }
 
-// TestCancellingThePickerGoesBack cancels the picker over the list and over a user.
-func TestCancellingThePickerGoesBack(t *testing.T) {
+// TestAUserIsFoundByTheStartOfTheID opens a user by a row, by the whole id, and one that the list does not have.
+func TestAUserIsFoundByTheStartOfTheID(t *testing.T) {
 	d := tuitest.Start(t, startServer(t))
 	d.See("row 1 of 3")
 	d.Press("2")
-	d.See("Which user?")
-	d.Press("esc")
-	d.See("find: words", "row 1 of 3")
+	d.See("Users", "alice")
+	d.Type("ali")
+	d.See("row 1 of 1")
+	d.Press("enter", "enter")
+	d.See("User alice", "[Available 3]")
+	d.Press("esc", "/")
+	d.Type("bob")
+	d.See("row 1 of 1")
+	d.Press("enter")
+	d.See("User bob", "[Available")
+	d.Press("2", "/")
+	d.Type("nobody")
+	d.See("No user matches nobody.")
+	d.Press("enter")
+	d.See("There is no live user nobody.")
+}
+
+// TestCancellingThePickerGoesBack cancels the picker over a user.
+func TestCancellingThePickerGoesBack(t *testing.T) {
+	d := tuitest.Start(t, startServer(t))
+	d.See("row 1 of 3")
 	d.Open(screen.ToUser{ID: "alice"})
 	d.See("[Available 3]")
 	d.Press("u")
 	d.See("Which user?")
-	d.Press("esc")
-	d.See("User alice", "[Available 3]")
-	d.Settle()
-	d.Press("2")
-	d.See("Which user?", "alice")
 	d.Press("esc")
 	d.See("User alice", "[Available 3]")
 	if d.Depth() != 2 {

@@ -1,0 +1,103 @@
+package property
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/list"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
+)
+
+// List is the screen of the listings that the client may see.
+type List struct {
+	*list.List[api.PropertyFilter, api.Property]
+	shell *screen.Shell
+}
+
+func NewList(shell *screen.Shell) *List {
+	return &List{shell: shell, List: list.New(shell, list.Kind[api.PropertyFilter, api.Property]{
+		One: "property", Many: "properties", Fields: api.PropertyFilterFields, Empty: "Add one: perksctl property create", IDRule: idRule,
+		Orders: func(api.PropertyFilter) []string { return api.PropertySortFields() },
+		Order:  func(api.PropertyFilter) api.SortKey { return api.SortKey{Field: "propertyId"} },
+		Fetch: func(ctx context.Context, c *client.Client, f api.PropertyFilter, options client.ListOptions) (api.Page[api.Property], error) {
+			return c.Properties(ctx, client.PropertyListOptions{ListOptions: options, PropertyFilter: f})
+		},
+		ID:    func(p *api.Property) string { return fmt.Sprint(p.ID) },
+		Title: func(p *api.Property) string { return display.Line(p.Title) },
+		Columns: screen.Columns[*api.Property]{
+			{Column: widget.Column{Name: "Id", Min: 4, Right: true}, Sort: "propertyId", Cell: func(p *api.Property) string { return fmt.Sprint(p.ID) }},
+			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Title) }},
+			{Column: widget.Column{Name: "Price", Min: 8, Right: true}, Sort: "price_pw", Cell: func(p *api.Property) string { return p.PricePW.String() }},
+			{Column: widget.Column{Name: "Beds", Min: 4, Right: true, Drop: 2}, Sort: "bedrooms", Cell: func(p *api.Property) string { return fmt.Sprint(p.Bedrooms) }},
+			{Column: widget.Column{Name: "City", Min: 10, Share: 2, Drop: 1, Matches: true}, Sort: "city", Cell: func(p *api.Property) string { return display.Line(p.City) }},
+			{Column: widget.Column{Name: "Address", Min: 14, Share: 3, Drop: 3, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Address) }},
+			{Column: widget.Column{Name: "Postcode", Min: 8, Share: 1, Drop: 4, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Postcode) }},
+		},
+		Facts: func(p *api.Property) []widget.Pair {
+			return []widget.Pair{
+				{Label: "Price", Value: p.PricePW.String() + " per week"},
+				{Label: "Deposit", Value: strconv.FormatFloat(p.Deposit, 'f', -1, 64)},
+				{Label: "Bedrooms", Value: fmt.Sprint(p.Bedrooms)},
+				{Label: "Bathrooms", Value: fmt.Sprint(p.Bathrooms)},
+				{Label: "Address", Value: display.Line(p.Address)},
+				{Label: "City", Value: display.Line(p.Postcode + " " + p.City)},
+				{Label: "About", Value: display.Text(p.Description)},
+				{Label: "Images", Value: display.Text(strings.Join(p.Images, "\n"))},
+				{Label: "Id", Value: fmt.Sprint(p.ID)},
+			}
+		},
+	})}
+}
+
+func (s *List) Title() string { return "Properties" }
+
+// idRule says why a text is no id of a property.
+func idRule(text string) string {
+	_, problem := parseID(text)
+	return problem
+}
+
+// Init opens the line at once: people come with an id or an address.
+func (s *List) Init() tea.Cmd { return tea.Batch(s.List.Init(), s.List.Do(actions.Filter)) }
+
+// Update also reads the list again when a property above it was closed.
+func (s *List) Update(msg tea.Msg) tea.Cmd {
+	if _, revealed := msg.(screen.Revealed); revealed {
+		return s.Reload()
+	}
+	return s.List.Update(msg)
+}
+
+func (s *List) Offers() []actions.Offer { return s.List.Offers() }
+
+func (s *List) Do(id actions.ID) tea.Cmd {
+	switch id {
+	case actions.Open:
+		if typed := s.TypedID(); typed != "" {
+			return s.openID(typed)
+		}
+		if current := s.Current(); current != nil {
+			return s.shell.Open(screen.ToProperty{ID: current.ID})
+		}
+		return nil
+	case actions.Submit: // with an id there is nothing to choose
+		if typed := s.Typed(); typed != "" && idRule(typed) == "" {
+			return tea.Batch(s.List.Do(actions.Submit), s.openID(typed))
+		}
+	}
+	return s.List.Do(id)
+}
+
+func (s *List) openID(text string) tea.Cmd {
+	id, _ := strconv.ParseInt(text, 10, 64)
+	return s.shell.Open(screen.ToProperty{ID: id})
+}

@@ -1,0 +1,114 @@
+package redemptions_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+// pending has three redemptions that wait for approval, of ann, bob and cid, and an approved one of dan.
+func pending(t *testing.T) *servertest.Server {
+	t.Helper()
+	server := servertest.Start(t)
+	server.ImportUsers("ann", "bob", "cid", "dan")
+	server.ImportPerks(
+		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "A day at the spa"}, Approval: store.ApprovalManual},
+		store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "Tea for two"}},
+	)
+	return server
+}
+
+func redeem(t *testing.T, d *tuitest.Driver, perk string, users ...string) {
+	t.Helper()
+	for _, user := range users {
+		if _, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), perk, api.RedeemRequest{UserID: user}, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func start(t *testing.T) *tuitest.Driver {
+	t.Helper()
+	d := tuitest.Start(t, pending(t))
+	d.See("Perks 2")
+	redeem(t, d, "tea", "dan")
+	redeem(t, d, "spa", "ann", "bob", "cid")
+	d.Press("4")
+	d.See("Redemptions 4", "cid", "pending", "dan", "approved")
+	return d
+}
+
+func TestPendingOnesAreApprovedTogether(t *testing.T) {
+	d := start(t)
+	d.Press("tab", "A", "a")
+	d.See("/ status:pending", "Approve 3 redemptions?", "spa for ann")
+	d.Press("y")
+	d.See("Done: 3 redemptions approved.", "No redemption matches status:pending.")
+	d.Press("tab")
+	d.See("Redemptions 4")
+	d.Gone("spa pending")
+}
+
+func TestRejectingAndVoidingNeedAReason(t *testing.T) {
+	d := start(t)
+	d.Press("x")
+	d.See("Reject 1 redemption?", "Reason")
+	d.Press("enter")
+	d.See("! is required")
+	d.Type("left early")
+	d.Press("enter")
+	d.See("Done: 1 redemption rejected.", "rejected", "left early")
+	d.Press("a")
+	d.See("Approve: not possible now. It is rejected.")
+	d.Press("G")
+	d.See("row 4 of 4")
+	d.Press("ctrl+x")
+	d.See("Void 1 redemption?")
+	d.Type("a mistake")
+	d.Press("enter")
+	d.See("Done: 1 redemption voided.", "voided")
+}
+
+func TestWhatWasDecidedElsewhereIsNotDecidedTwice(t *testing.T) {
+	d := start(t)
+	d.Press("A")
+	made := d.App.Top().(interface{ Marked() []api.RedemptionRecord }).Marked()[0]
+	if _, _, err := d.App.Shell().Account.Client.Decide(t.Context(), made.ID, api.StatusRejected, "no", ""); err != nil {
+		t.Fatal(err)
+	}
+	d.Press("a")
+	d.See("Approve 3 redemptions?")
+	d.Press("y")
+	d.See("Error: 2 redemptions approved.", "1 of 3 were not:")
+}
+
+func TestNewRedemptionsAppearByThemselves(t *testing.T) {
+	d := start(t)
+	d.Settle()
+	redeem(t, d, "tea", "ann")
+	d.Elapse(10 * time.Second)
+	d.See("Redemptions 5")
+}
+
+func TestARowLeadsToItsUserAndPerk(t *testing.T) {
+	d := start(t)
+	d.Press("P")
+	d.See("Perk A day at the spa")
+	d.Press("esc", "enter")
+	d.See("User cid", "[Redeemed 1]")
+}
+
+func TestAClientThatMayNotSeeThemIsTold(t *testing.T) {
+	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }), tuitest.Route(screen.ToRedemptions{}))
+	d.See("This service has no list of redemptions")
+}
+
+func TestEverySizeFits(t *testing.T) {
+	start(t).EverySize()
+}

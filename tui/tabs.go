@@ -1,0 +1,139 @@
+package tui
+
+import (
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/screens/perks"
+	"example.com/perks/tui/screens/property"
+	"example.com/perks/tui/screens/redemptions"
+	"example.com/perks/tui/screens/user"
+)
+
+// tabs are the lists that everything else is opened from. Each keeps its own stack of screens.
+var tabs = [...]struct {
+	route  screen.Route
+	action actions.ID
+}{
+	{screen.ToPerks{}, actions.Perks},
+	{screen.ToUsers{}, actions.User},
+	{screen.ToProperties{}, actions.Property},
+	{screen.ToRedemptions{}, actions.Redemptions},
+}
+
+// tabOf returns the tab whose list a route shows.
+func tabOf(to screen.Route) (tab int, isTab bool) {
+	for i := range tabs {
+		if tabs[i].route == to {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// homeOf returns the tab that a screen belongs to if nothing is open yet.
+func homeOf(to screen.Route) int {
+	switch to.(type) {
+	case screen.ToUser:
+		return 1
+	case screen.ToProperty:
+		return 2
+	}
+	tab, _ := tabOf(to)
+	return tab
+}
+
+// isTab tells whether a screen is the list of a tab.
+func isTab(s screen.Screen) bool {
+	switch s.(type) {
+	case *perks.List, *user.List, *property.List, *redemptions.List:
+		return true
+	}
+	return false
+}
+
+// begins shows the first screen.
+func (a *App) begins() tea.Cmd {
+	a.tab = homeOf(a.options.Start)
+	return a.push(a.make(a.options.Start))
+}
+
+// selectTab shows a tab as it was left. If it is shown already, it shows its list, and asks first if that would lose something.
+func (a *App) selectTab(tab int) tea.Cmd {
+	if tab != a.tab || len(a.screens) == 0 {
+		return a.showTab(tab)
+	}
+	lost := a.screens
+	if isTab(lost[0]) {
+		lost = lost[1:]
+	}
+	return a.leave(lost, "Leave?", "leave", func() tea.Cmd { return a.shell.Open(tabs[tab].route) })
+}
+
+// showTab shows a tab. If it is shown already, it shows its list.
+func (a *App) showTab(tab int) tea.Cmd {
+	var drafts tea.Cmd
+	switch {
+	case tab != a.tab:
+		a.dropLogins()
+		a.parked[a.tab], a.screens, a.tab = a.screens, a.parked[tab], tab
+		a.parked[tab] = nil
+		if len(a.screens) > 0 {
+			a.resize()
+			return a.Top().Update(screen.Revealed{})
+		}
+	case len(a.screens) > 0 && isTab(a.screens[0]):
+		return a.closeDownTo(1)
+	default:
+		drafts = a.drop(len(a.screens))
+	}
+	return tea.Batch(drafts, a.push(a.make(tabs[tab].route)))
+}
+
+// tabNames are what the header calls the tabs.
+func (a *App) tabNames() (names []string) {
+	for _, tab := range tabs {
+		action := a.shell.Keys.Action(tab.action)
+		name := " " + action.Name + " "
+		if len(action.Keys) > 0 {
+			name = " " + actions.Spell(action.Keys[0]) + name
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// tabs draws the names of the tabs, if they fit and somebody is logged in.
+func (a *App) tabs() (line string) {
+	look, names := a.shell.Theme, a.tabNames()
+	right, _ := a.connection()
+	if a.shell.Account.Client == nil || display.Width(joined("", names...)) > a.width-3-display.Width(right) {
+		return ""
+	}
+	for i, name := range names {
+		style := look.Muted
+		if i == a.tab {
+			style = look.Accent
+		}
+		line += style.Render(name)
+	}
+	return line
+}
+
+// tabAt returns the tab at a column of the header, for a click.
+func (a *App) tabAt(column int) (tab int, ok bool) {
+	names := a.tabNames()
+	if a.tabs() == "" {
+		return 0, false
+	}
+	column-- // the edge
+	tab = slices.IndexFunc(names, func(name string) bool {
+		column -= display.Width(name)
+		return column < 0
+	})
+	return tab, tab >= 0
+}
