@@ -1,5 +1,5 @@
 // Package redeem is the screen that redeems perks for one user, and shows the outcomes. Nothing counts as redeemed before the service
-// has said so. Nothing is sent without a y. What may have been redeemed is never sent under another key without asking.
+// has said so. Nothing is sent that no y has confirmed. What may have been redeemed is never sent under another key without asking.
 package redeem
 
 import (

@@ -204,14 +204,16 @@ func TestStates(t *testing.T) {
 }
 
 func TestEverySizeFits(t *testing.T) {
-	s := states()["several"]
-	d := s.start(t)
-	s.settle(d)
-	d.EverySize()
+	for _, name := range []string{"several", "all-failed"} {
+		s := states()[name]
+		d := s.start(t)
+		s.settle(d)
+		d.EverySize()
+	}
 }
 
 func TestHardTextsFit(t *testing.T) {
-	for _, name := range []string{"long", "strange"} {
+	for _, name := range []string{"long", "strange", "several", "sending", "not-eligible"} {
 		s := states()[name]
 		d := s.start(t)
 		s.settle(d)
