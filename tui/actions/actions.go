@@ -132,6 +132,9 @@ const (
 	Cancel        ID = "form.cancel"
 	Profile       ID = "form.profile"
 	Recent        ID = "form.recent"
+	Complete      ID = "form.complete"
+	ScrollDown    ID = "form.scroll-down"
+	ScrollUp      ID = "form.scroll-up"
 	// Where a person has to decide.
 	Yes          ID = "confirm.yes"
 	No           ID = "confirm.no"
@@ -192,6 +195,9 @@ func all() []Action {
 		{Cancel, []string{"esc"}, "Cancel", "cancel", true},
 		{Profile, []string{"ctrl+p"}, "Choose a profile", "profile", true},
 		{Recent, []string{"ctrl+o"}, "Choose a recent one", "recent", true},
+		{Complete, []string{"right", "end"}, "Complete", "complete", true},
+		{ScrollDown, []string{"pgdown"}, "Scroll down", "", true},
+		{ScrollUp, []string{"pgup"}, "Scroll up", "", true},
 
 		{Yes, []string{"y"}, "Yes", "yes", false},
 		{No, []string{"n", "esc"}, "No", "no", false},
@@ -335,7 +341,7 @@ func checkKey(a Action, key string) error {
 		return fmt.Errorf("%s cannot have %q: no such key; use names such as \"x\", \"f5\", \"ctrl+x\", \"alt+x\", \"pgdown\"", a.ID, key)
 	case a.ID.Group() == "form" && Prints(key):
 		return fmt.Errorf("%s cannot have %q: it types text in a form", a.ID, key)
-	case a.Typing && slices.Contains(editingKeys, key):
+	case a.Typing && slices.Contains(editingKeys, key) && (a.ID != Complete || key != "right" && key != "end"): // there is nothing to the right of the cursor then
 		return fmt.Errorf("%s cannot have %q: it edits text", a.ID, key)
 	}
 	return nil

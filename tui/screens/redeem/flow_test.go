@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"example.com/perks/api"
+	"example.com/perks/store"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
@@ -87,7 +90,7 @@ func TestRefusalsAreExplained(t *testing.T) {
 		perk string
 		says []string
 	}{
-		{"spa", []string{"[pending] Spa day", "waiting for approval", "Status pending, "}},
+		{"spa", []string{"[waiting for approval] Spa day", "waiting for approval", "Status pending, "}},
 		{"gone", []string{"[sold out] All gone", "Sold out. Nothing was redeemed."}},
 		{"old", []string{"[expired] Old soup", "valid until 3 Nov 2025", "Nothing was redeemed."}},
 		{"new", []string{"[not started] New soup", "valid from", "Nothing was redeemed."}},
@@ -155,7 +158,7 @@ func TestUnknownUserIsShownBesideTheField(t *testing.T) {
 	l := startServer(t)
 	d := l.open("", "coffee", "tea")
 	redeem(d, "alise\nticket=1")
-	d.See(`is not known: There is no user "alise".`, "[no such user] Coffee for two", "[waiting] A pot of tea")
+	d.See("! No such user.", "None of 2 redeemed: no user \"alise\". Correct the id, then ctrl+s.", "[no such user] Coffee for two", "[not sent] A pot of tea")
 	d.Settle()
 	l.wantCounts(1, 0)
 	form := d.App.Top().Form()
@@ -178,7 +181,7 @@ func TestRefusalDoesNotStopTheOtherPerks(t *testing.T) {
 	d.Press("ctrl+s")
 	awaitDialog(d, `Redeem 3 perks ("Coffee for two", "All gone" and "A pot of tea") for alice at `+l.url+` (LIVE), profile test.`)
 	d.Press("y")
-	d.See("alice: 2 redeemed, 1 refused.", "[redeemed] Coffee for two", "[sold out] All gone", "[redeemed] A pot of tea")
+	d.See("alice: 2 redeemed, 1 sold out.", "[redeemed] Coffee for two", "[sold out] All gone", "[redeemed] A pot of tea")
 	d.Settle()
 	l.wantCounts(3, 2)
 	d.Press("r", "ctrl+s")
@@ -267,7 +270,7 @@ func TestMissingScopeIsNamed(t *testing.T) {
 	l.id, l.secret = l.server.Client(api.ScopePerksRead)
 	d := l.open("alice", "coffee", "tea")
 	redeem(d, "")
-	d.See("[not allowed] Coffee for two", "lacks the scope perks:redeem", "Nothing was redeemed.", "[waiting] A pot of tea")
+	d.See("[not allowed] Coffee for two", "lacks the scope perks:redeem", "Nothing was redeemed.", "[not sent] A pot of tea")
 	d.Settle()
 	l.wantCounts(1, 0)
 }
@@ -276,7 +279,7 @@ func TestSummaryCountsPendingRedemptions(t *testing.T) {
 	l := startServer(t)
 	d := l.open("bob", "coffee", "tea", "spa")
 	redeem(d, "")
-	d.See("[redeemed] Coffee for two", "[redeemed] A pot of tea", "[pending] Spa day")
+	d.See("[redeemed] Coffee for two", "[redeemed] A pot of tea", "[waiting for approval] Spa day")
 	d.Settle()
 	summary := "bob: 2 redeemed, 1 waiting for approval."
 	if text := d.App.Top().AccessibleText(); !strings.HasPrefix(text, summary+"\n") {
@@ -287,14 +290,14 @@ func TestSummaryCountsPendingRedemptions(t *testing.T) {
 
 	d = l.open("bob", "coffee", "gone")
 	redeem(d, "")
-	d.See("bob: none of 2 redeemed.")
+	d.See("bob: none of 2 redeemed: 1 already redeemed, 1 sold out.")
 }
 
 func TestActionsUseTheChosenResult(t *testing.T) {
 	l := startServer(t)
 	d := l.open("alice", "coffee", "gone", "spa")
 	redeem(d, "")
-	d.See("> [redeemed] Coffee for two", "[sold out] All gone", "[pending] Spa day")
+	d.See("> [redeemed] Coffee for two", "[sold out] All gone", "[waiting for approval] Spa day")
 	d.Settle()
 	ids := map[string]string{}
 	for _, r := range l.stored() {
@@ -310,14 +313,18 @@ func TestActionsUseTheChosenResult(t *testing.T) {
 		}
 	}
 	d.Press("y", "G")
-	d.See("> [pending] Spa day")
+	d.See("> [waiting for approval] Spa day")
 	d.Press("y")
 	d.See("Copied the id " + ids["spa"] + `, of "Spa day".`)
 	if d.Desktop.Copied() != ids["spa"] {
 		t.Errorf("copied %q", d.Desktop.Copied())
 	}
-	d.Press("k", "P")
-	d.Until("the chosen perk", func() bool { return d.App.Top().Title() == "Perk All gone" })
+	for _, key := range []string{"P", "enter"} {
+		d.Press("k", "j", key)
+		d.Until("the chosen perk", func() bool { return d.App.Top().Title() == "Perk Spa day" })
+		d.Settle()
+		d.Press("esc")
+	}
 }
 
 // On a small screen a result has more lines than fit. Scrolling must show them all, and keep the chosen result visible.
@@ -325,14 +332,14 @@ func TestEveryResultIsReachedOnASmallScreen(t *testing.T) {
 	l := startServer(t)
 	d := l.open("alice", "coffee", "gone", "spa")
 	redeem(d, "")
-	d.See("[pending] Spa day")
+	d.See("[waiting for approval] Spa day")
 	d.Settle()
 	d.Elapse(20 * time.Second)
 	d.Resize(30, 8)
 	chosen := func() string {
 		for _, text := range strings.Split(d.Screen(), "\n") {
 			if title, is := strings.CutPrefix(strings.TrimSpace(text), "> "); is {
-				return title
+				return strings.Join(strings.Fields(title), " ")
 			}
 		}
 		return ""
@@ -355,13 +362,15 @@ func TestEveryResultIsReachedOnASmallScreen(t *testing.T) {
 		record(&up)
 	}
 	slices.Reverse(up)
-	want := []string{"[redeemed] Coffee for two", "[sold out] All gone", "[pending] Spa day"}
+	want := []string{"[redeemed] Coffee for…", "[sold out] All gone", "[waiting for a… Spa day"}
 	if !slices.Equal(down, want) || !slices.Equal(up, want) {
 		t.Errorf("chosen going down %q, going up %q", down, up)
 	}
-	d.Press("pgdown", "pgdown")
-	if s := chosen(); s == want[0] {
-		t.Errorf("a result that is not visible is chosen:\n%s", d.Screen())
+	d.Press("pgdown")
+	d.See("Redeemed. Status approved")
+	d.Press("j")
+	if s := chosen(); s != want[1] {
+		t.Errorf("chosen %q after scrolling", s)
 	}
 }
 
@@ -383,7 +392,7 @@ func TestResultsCanBeReopened(t *testing.T) {
 	d.Open(screen.ToUser{ID: "bob"})
 	d.Settle()
 	d.Press("5")
-	d.See("alice: 1 redeemed, 1 refused.", "[redeemed] Coffee for two", "> [sold out] All gone")
+	d.See("alice: 1 redeemed, 1 sold out.", "[redeemed] Coffee for two", "> [sold out] All gone")
 	if offered() {
 		t.Error("reopened results can be opened twice")
 	}
@@ -417,4 +426,97 @@ func TestUnknownOutcomeIsCheckedAfterLeaving(t *testing.T) {
 	d.Settle()
 	l.wantCounts(2, 1)
 	l.wantSameKey()
+}
+
+func TestRetryOfWhatFailedUsesTheSameKeys(t *testing.T) {
+	l := startServer(t)
+	d := l.open("alice", "coffee", "gone", "old", "tea")
+	redeem(d, "")
+	d.See("alice: 2 redeemed, 1 sold out, 1 expired.", "a retries what failed, r opens the form.")
+	d.Settle()
+	l.server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "gone", Title: "All gone"}, Stock: &one})
+	d.Press("a")
+	d.See("alice: 3 redeemed, 1 expired.")
+	d.Settle()
+	l.wantCounts(6, 3)
+	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-2", "key-1-3", "key-1-4", "key-1-2", "key-1-3"}) {
+		t.Errorf("sent the keys %q", keys)
+	}
+	for _, offer := range d.App.Top().Offers() {
+		if offer.ID == actions.Retry && !offer.Enabled() {
+			t.Errorf("what expired cannot be retried: %s", offer.Why)
+		}
+	}
+	d = l.open("alice", "coffee")
+	redeem(d, "")
+	d.See("[already redeemed] Coffee for two", "alice redeemed it on")
+	d.Settle()
+	d.Press("a")
+	d.See("Nothing failed.")
+	d.Press("y")
+	d.See("Copied the id " + l.stored()[0].ID)
+	l.wantCounts(7, 3)
+}
+
+// The same may have been redeemed by another screen under another key since.
+func TestRetryOfWhatFailedAsksIfItCanRedeemTwice(t *testing.T) {
+	l := startServer(t)
+	l.refuse = func(w http.ResponseWriter) bool {
+		w.WriteHeader(http.StatusConflict)
+		_, _ = w.Write([]byte(`{"response":"No.","code":"sold_out"}`))
+		return true
+	}
+	d := l.open("alice", "coffee")
+	redeem(d, "")
+	d.See("[sold out] Coffee for two")
+	d.Settle()
+	l.set(func(l *faultyServer) { l.refuse, l.loseReplies, l.failReads = nil, 1, true })
+	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "alice"})
+	redeem(d, "")
+	d.See("[unknown] Coffee for two")
+	d.Settle()
+	d.Press("esc")
+	d.See("Leave?")
+	d.Press("y")
+	d.See("[sold out] Coffee for two")
+	d.Press("a")
+	d.See("THIS CAN REDEEM TWICE")
+	d.Press("n")
+	d.Settle()
+	l.wantCounts(2, 1)
+}
+
+func TestQuestionIsLoudAboutItsService(t *testing.T) {
+	l := startServer(t)
+	d := l.open("alice", "coffee")
+	d.Press("ctrl+s")
+	d.See("Redeem for alice? · LIVE", "(LIVE)")
+	d.Press("n")
+	d.App.Shell().Account.Profile.Sandbox = true
+	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "alice"})
+	d.See("Redeem Coffee for two · SANDBOX")
+	d.Press("ctrl+s")
+	d.See("SANDBOX: this is a test.", "(SANDBOX)")
+}
+
+func TestLeavingATypedFormAsks(t *testing.T) {
+	l := startServer(t)
+	d := l.open("", "coffee")
+	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}})
+	d.Type("al")
+	d.Press("esc")
+	d.See("Discard this redemption?", "y discard")
+	d.Press("y")
+	d.Until("the screen below", func() bool { return d.Depth() == 1 })
+}
+
+func TestClickChoosesAResult(t *testing.T) {
+	l := startServer(t)
+	d := l.open("alice", "coffee", "gone", "spa")
+	redeem(d, "")
+	d.See("> [redeemed] Coffee for two")
+	d.Settle()
+	d.Screen()
+	d.App.Top().Update(tea.MouseMsg{Action: tea.MouseActionPress, Button: tea.MouseButtonLeft, X: 9, Y: 4})
+	d.See("> [sold out] All gone")
 }

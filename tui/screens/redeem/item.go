@@ -3,16 +3,13 @@ package redeem
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 )
 
@@ -68,6 +65,14 @@ func filter(items []*item, holds func(*item) bool) []*item {
 
 func (s *submission) waiting() []*item { return s.where((*item).isWaiting) }
 
+// failed is what was refused, or not sent, and can be retried under its idempotency key.
+func (s *Screen) failed() []*item {
+	return s.sub.where(func(i *item) bool {
+		code := api.CodeOf(i.Err)
+		return i.Outcome == client.NotRedeemed && i.Key != "" && code != api.CodeAlreadyRedeemed && code != api.CodeIdempotencyKeyReused
+	})
+}
+
 func (s *submission) open() []*item {
 	return s.where(func(i *item) bool { return i.Outcome != client.Redeemed })
 }
@@ -75,40 +80,6 @@ func (s *submission) open() []*item {
 // needsAttention tells whether the item has led to no new redemption that is approved or may still be.
 func (i *item) needsAttention() bool {
 	return i.Outcome != client.Redeemed || i.Replayed || i.Redemption.Status == api.StatusRejected
-}
-
-// counts says how many items have which outcome. One that waits for approval does not count as redeemed.
-func (s *submission) counts() string {
-	counts := map[string]int{}
-	for _, i := range s.items {
-		what := "redeemed"
-		switch {
-		case i.Outcome == client.Unknown:
-			what = "unknown"
-		case i.isWaiting():
-			what = "left"
-		case i.Outcome != client.Redeemed:
-			what = "refused"
-		case i.Replayed:
-			what = "redeemed before"
-		case i.Redemption.Status == api.StatusPending:
-			what = "waiting for approval"
-		case i.Redemption.Status == api.StatusRejected:
-			what = "rejected"
-		}
-		counts[what]++
-	}
-	user := display.Line(s.request.UserID)
-	if counts["refused"]+counts["left"] == len(s.items) {
-		return fmt.Sprintf("%s: none of %d redeemed.", user, len(s.items))
-	}
-	var parts []string
-	for _, what := range []string{"redeemed", "waiting for approval", "redeemed before", "rejected", "refused", "unknown", "left"} {
-		if counts[what] > 0 {
-			parts = append(parts, fmt.Sprint(counts[what], " ", what))
-		}
-	}
-	return user + ": " + strings.Join(parts, ", ") + "."
 }
 
 func (s *submission) unresolved() *item {
@@ -163,20 +134,25 @@ func (s *Screen) loadExisting(i *item) tea.Cmd {
 	}
 	perkID, userID := i.PerkID, i.Request.UserID
 	return i.existing.Load(func(ctx context.Context, c *client.Client) (*api.Redemption, error) {
-		ctx, cancel := context.WithTimeout(ctx, existingTimeout)
-		defer cancel()
-		for page, err := range c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}) {
-			if err != nil {
-				return nil, err
-			}
-			for _, r := range page.Data {
-				if r.PerkID == perkID && r.Status != api.StatusRejected {
-					return &r, nil
-				}
+		return findExisting(ctx, c, perkID, userID)
+	})
+}
+
+// findExisting reads the redemption because of which a user cannot redeem a perk again; nil if there is none.
+func findExisting(ctx context.Context, c *client.Client, perkID, userID string) (*api.Redemption, error) {
+	ctx, cancel := context.WithTimeout(ctx, existingTimeout)
+	defer cancel()
+	for page, err := range c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}) {
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Data {
+			if r.PerkID == perkID && r.Status != api.StatusRejected {
+				return &r, nil
 			}
 		}
-		return nil, nil
-	})
+	}
+	return nil, nil
 }
 
 // takeExisting takes the end of such a search.
@@ -202,20 +178,4 @@ func (s *Screen) reconnected() tea.Cmd {
 		cmds = append(cmds, i.existing.Again())
 	}
 	return tea.Batch(cmds...)
-}
-
-// offerRecent lets one of the recent users be chosen into the form.
-func (s *Screen) offerRecent(recent screen.Recent) tea.Cmd {
-	if recent.Of != s || s.Form() == nil {
-		return nil
-	}
-	if len(recent.IDs) == 0 {
-		return screen.Tell(screen.Note, "No recent users.")
-	}
-	return s.shell.Post(screen.Pick{Title: "Recent users", Options: recent.IDs, Then: func(index int) tea.Cmd {
-		if s.Form() != nil {
-			s.fields.Set(userField, recent.IDs[index])
-		}
-		return nil
-	}})
 }

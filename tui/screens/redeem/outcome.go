@@ -16,6 +16,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 )
 
 // classify tells whether an item's failure also stops the items after it, because it is not about this perk, or about fields of the form.
@@ -29,8 +30,8 @@ func classify(i *item) (stops bool, fields api.FieldErrors) {
 	switch {
 	case refused.NotFromService, slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, refused.Status):
 		return true, nil
-	case refused.Code == api.CodeNotFound && isAboutUser(i, refused.Message):
-		return true, api.FieldErrors{userField: {"is not known: " + refused.Message}}
+	case refused.Code == api.CodeNotFound && isAboutUser(refused.Message, i.PerkID, i.Request.UserID):
+		return true, api.FieldErrors{userField: {"No such user."}}
 	case refused.Code == api.CodeValidationFailed:
 		own := maps.Clone(refused.Fields)
 		maps.DeleteFunc(own, func(name string, problems []string) bool {
@@ -42,50 +43,87 @@ func classify(i *item) (stops bool, fields api.FieldErrors) {
 }
 
 // isAboutUser tells whether a message is about a missing user. It ignores the ids, which may contain any words.
-func isAboutUser(i *item, message string) bool {
-	for _, id := range []string{i.PerkID, i.Request.UserID} {
+func isAboutUser(message string, ids ...string) bool {
+	for _, id := range ids {
 		message = strings.ReplaceAll(message, strconv.Quote(id), "")
 	}
 	message = strings.ToLower(message)
 	return strings.Contains(message, "user") && !strings.Contains(message, "perk")
 }
 
+// counts says how many items have which outcome. One that waits for approval does not count as redeemed.
+func (s *Screen) counts() string {
+	user, counts := display.Line(s.sub.request.UserID), map[string]int{}
+	marks := []string{"redeemed", "waiting for approval"} // the good news first, then as they come
+	all, none := len(s.sub.items), true
+	for _, i := range s.sub.items {
+		mark := s.outcome(i).mark
+		if counts[mark]++; !slices.Contains(marks, mark) {
+			marks = append(marks, mark)
+		}
+		none = none && i.Outcome == client.NotRedeemed && !s.isSending(i)
+	}
+	var parts []string
+	for _, mark := range marks {
+		if counts[mark] > 0 {
+			parts = append(parts, fmt.Sprint(counts[mark], " ", mark))
+		}
+	}
+	text := strings.Join(parts, ", ") + "."
+	switch {
+	case none && counts[noSuchUser] > 0:
+		return fmt.Sprintf("None of %d redeemed: no user %q. Correct the id, then %s.", all, user, s.shell.Key(actions.Submit))
+	case none:
+		text = fmt.Sprintf("none of %d redeemed: %s", all, text)
+	}
+	return user + ": " + text
+}
+
+const noSuchUser = "no such user"
+
 // outcome is the state of an item in words.
 type outcome struct {
 	mark string // the state in a word or two
-	role role
+	tone theme.Tone
 	text string // what has happened
 	next string // what to do now; "" for nothing
 	id   string // of the redemption; it has a line of its own, where it can be selected whole
+
+	spinner string // before the text, for the eye only
 }
 
 func (s *Screen) outcome(i *item) outcome {
-	switch waited := s.shell.Now().Sub(s.sentAt).Truncate(time.Second); {
+	waited := s.shell.Now().Sub(s.sentAt)
+	passed := "."
+	if waited >= beat {
+		passed = ": " + waited.Truncate(time.Second).String() + " ..."
+	}
+	switch {
 	case s.isSending(i) && s.checking:
-		return outcome{mark: "checking", role: muted, text: fmt.Sprintf("Checking %s's list: %s ...", i.Request.UserID, waited)}
+		return outcome{mark: "checking", tone: theme.Info, text: "Checking " + i.Request.UserID + "'s list" + passed, spinner: spinner(waited)}
 	case s.isSending(i):
-		return outcome{mark: "sending", role: muted, text: fmt.Sprintf("No reply yet: %s ...", waited)}
+		return outcome{mark: "sending", tone: theme.Info, text: "No reply yet" + passed, spinner: spinner(waited)}
 	case i.Outcome == client.Redeemed:
 		return s.redeemed(i)
 	case i.Outcome == client.Unknown:
 		return s.unknown(i)
 	case i.at.IsZero():
-		return outcome{mark: "waiting", role: muted, text: "Not sent yet."}
+		return outcome{mark: "not sent", tone: theme.Quiet, text: "Not sent yet."}
 	}
 	return s.notRedeemed(i)
 }
 
 func (s *Screen) redeemed(i *item) outcome {
 	r := i.Redemption
-	o := outcome{mark: "redeemed", role: good, text: "Redeemed. ", id: r.ID}
+	o := outcome{mark: "redeemed", tone: theme.Good, text: "Redeemed. ", id: r.ID}
 	switch {
 	case i.Replayed:
-		o.mark, o.role, o.text = "redeemed before", warn, "Redeemed earlier: the service repeats its reply. "
+		o.mark, o.tone, o.text = "redeemed before", theme.Warning, "Redeemed earlier: the service repeats its reply. "
 	case r.Status == api.StatusRejected:
-		o.mark, o.role, o.text = "rejected", bad, "Redeemed, then rejected. "
+		o.mark, o.tone, o.text = "rejected", theme.Bad, "Redeemed, then rejected. "
 		o.next = "It cannot be used."
 	case r.Status == api.StatusPending:
-		o.mark, o.role, o.text = "pending", warn, "Redeemed, waiting for approval. "
+		o.mark, o.tone, o.text = "waiting for approval", theme.Warning, "Redeemed, waiting for approval. "
 	}
 	if i.Earlier {
 		o.text += "The reply was lost; the service confirmed it. "
@@ -100,7 +138,7 @@ func (s *Screen) redeemed(i *item) outcome {
 
 func (s *Screen) unknown(i *item) outcome {
 	user := i.Request.UserID
-	o := outcome{mark: "unknown", role: bad, text: "Unknown outcome. " + screen.Sentence("", i.Err)}
+	o := outcome{mark: "unknown", tone: theme.Bad, text: "Unknown outcome. " + screen.Sentence("", i.Err)}
 	switch {
 	case i.CheckErr != nil:
 		o.text += " " + screen.Sentence("The check failed: ", i.CheckErr)
@@ -112,7 +150,7 @@ func (s *Screen) unknown(i *item) outcome {
 		o.text += fmt.Sprintf(" %s has a redemption of %s: this one or another.", user, display.Instant(r.RedeemedAt, s.shell.Now()))
 	}
 	if i.givenUp {
-		o.mark, o.role = "not checked", warn
+		o.mark, o.tone = "not checked", theme.Warning
 		o.next = s.shell.Key(actions.ForUser) + " shows " + user + "'s redemptions."
 		return o
 	}
@@ -132,14 +170,14 @@ func (s *Screen) notRedeemed(i *item) outcome {
 	case errors.As(i.Err, &refused):
 		return s.refused(i, refused)
 	case errors.As(i.Err, &missing):
-		return outcome{mark: "not sent", role: warn, text: "Not sent: nobody is logged in.", next: "Log in. Then " + again}
+		return outcome{mark: "not sent", tone: theme.Warning, text: "Not sent: nobody is logged in.", next: "Log in. Then " + again}
 	}
 	var unreachable *client.Unreachable
-	text := "Not redeemed: "
+	mark, text := "failed", "Not redeemed: "
 	if errors.As(i.Err, &unreachable) && unreachable.NotSent {
-		text = "Not sent: "
+		mark, text = "not sent", "Not sent: "
 	}
-	return outcome{mark: "not sent", role: warn, text: text + screen.Sentence("", i.Err), next: again}
+	return outcome{mark: mark, tone: theme.Warning, text: text + screen.Sentence("", i.Err), next: again}
 }
 
 func (s *Screen) refused(i *item, e *client.Error) outcome {
@@ -155,44 +193,44 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 	again := s.shell.Key(actions.Submit) + " retries. It can't be redeemed twice."
 	switch {
 	case e.Status == http.StatusUnauthorized:
-		return outcome{mark: "not sent", role: warn, text: "The session has expired." + nothing, next: "Log in. Then " + again}
+		return outcome{mark: "not sent", tone: theme.Warning, text: "The session has expired." + nothing, next: "Log in. Then " + again}
 	case e.Status == http.StatusTooManyRequests:
 		when := "Wait a little. "
 		if e.RetryAfter > 0 {
 			when = "Wait until " + i.at.Add(e.RetryAfter).Format("15:04:05") + ". "
 		}
-		return outcome{mark: "throttled", role: warn, text: "The service gets too many requests." + nothing, next: when + again}
+		return outcome{mark: "throttled", tone: theme.Warning, text: "The service gets too many requests." + nothing, next: when + again}
 	case e.Code == api.CodeInsufficientScope:
-		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") as a client with the scope " + string(api.ScopePerksRedeem) + "."}
+		return outcome{mark: "not allowed", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") as a client with the scope " + string(api.ScopePerksRedeem) + "."}
 	case e.Status == http.StatusForbidden:
-		return outcome{mark: "not allowed", role: bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") with a profile that may redeem."}
+		return outcome{mark: "not allowed", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") with a profile that may redeem."}
 	case e.Code == api.CodeAlreadyRedeemed:
 		return s.duplicate(i)
 	case e.Code == api.CodeSoldOut:
-		return outcome{mark: "sold out", role: bad, text: "Sold out." + nothing, next: "Try another perk for " + user + "."}
+		return outcome{mark: "sold out", tone: theme.Bad, text: "Sold out." + nothing, next: "Try another perk for " + user + "."}
 	case e.Code == api.CodePerkExpired:
-		return outcome{mark: "expired", role: bad, text: expired + nothing, next: "Try another perk for " + user + "."}
+		return outcome{mark: "expired", tone: theme.Bad, text: expired + nothing, next: "Try another perk for " + user + "."}
 	case e.Code == api.CodePerkNotStarted:
-		return outcome{mark: "not started", role: bad, text: notStarted + nothing}
+		return outcome{mark: "not started", tone: theme.Bad, text: notStarted + nothing}
 	case e.Code == api.CodeIdempotencyKeyReused:
-		return outcome{mark: "refused", role: bad, text: "Another request has used this idempotency key." + nothing, next: s.shell.Key(actions.Redeem) + " opens the form, and uses a new idempotency key."}
+		return outcome{mark: "failed", tone: theme.Bad, text: "Another request has used this idempotency key." + nothing, next: s.shell.Key(actions.Redeem) + " opens the form, and uses a new idempotency key."}
 	case e.NotFromService:
-		return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing, next: "The reply may not be from the service. " + again}
-	case e.Code == api.CodeNotFound && isAboutUser(i, e.Message):
-		return outcome{mark: "no such user", role: bad, text: screen.Sentence("", e) + nothing, next: "Correct the user."}
+		return outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "The reply may not be from the service. " + again}
+	case e.Code == api.CodeNotFound && isAboutUser(e.Message, i.PerkID, i.Request.UserID):
+		return outcome{mark: noSuchUser, tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "Correct the user."}
 	case e.Code == api.CodeNotFound:
-		return outcome{mark: "no such perk", role: bad, text: screen.Sentence("", e) + nothing, next: "Reload the list of perks."}
+		return outcome{mark: "no such perk", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "Reload the list of perks."}
 	}
 	if stops, _ := classify(i); stops {
-		return outcome{mark: "refused", role: bad, text: "Some values are not valid." + nothing, next: "Correct them."}
+		return outcome{mark: "failed", tone: theme.Bad, text: "Some values are not valid." + nothing, next: "Correct them."}
 	}
-	return outcome{mark: "refused", role: bad, text: screen.Sentence("", e) + nothing}
+	return outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e) + nothing}
 }
 
 // duplicate shows the user's existing redemption, once it was read.
 func (s *Screen) duplicate(i *item) outcome {
 	user := i.Request.UserID
-	o := outcome{mark: "already redeemed", role: bad, next: s.shell.Key(actions.ForUser) + " shows " + user + "'s redemptions."}
+	o := outcome{mark: "already redeemed", tone: theme.Bad, next: s.shell.Key(actions.ForUser) + " shows " + user + "'s redemptions."}
 	switch existing := i.existing; {
 	case existing != nil && existing.Value != nil:
 		r := existing.Value
@@ -263,6 +301,9 @@ func (s *Screen) question(next *submission) screen.Confirm {
 		with = ", with the metadata " + display.Cut(metadata, maxMetadata)
 	}
 	var lines []string // the risks first: where there is little space, the end is cut off
+	if s.profile.Sandbox {
+		lines = append(lines, "SANDBOX: this is a test.")
+	}
 	if again := filter(next.open(), s.isAbandonedWithOtherMetadata); len(again) > 0 {
 		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: the outcome of %s for %s with other metadata is unknown.", quotedList(again), user))
 	}

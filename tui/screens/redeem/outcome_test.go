@@ -55,9 +55,7 @@ func TestIsAboutUser(t *testing.T) {
 		{"coffee", "alice", `Not found.`, false},
 		{"coffee", "alice", `User not found`, true},
 	} {
-		i := &item{}
-		i.PerkID, i.Request.UserID = test.perkID, test.userID
-		if got := isAboutUser(i, test.message); got != test.want {
+		if got := isAboutUser(test.message, test.perkID, test.userID); got != test.want {
 			t.Errorf("%q: %t", test.message, got)
 		}
 	}

@@ -1,5 +1,5 @@
 // Package redeem is the screen that redeems perks for one user, and shows the outcomes. Nothing counts as redeemed before the service
-// has said so. Nothing is sent without a y. What may have been redeemed is never sent under another key without asking.
+// has said so. Nothing is sent that no y has confirmed. What may have been redeemed is never sent under another key without asking.
 package redeem
 
 import (
@@ -45,17 +45,23 @@ type Screen struct {
 
 	honoursKeys bool // the service has shown that it honours idempotency keys
 
+	eligibility *screen.Loader[eligibility]
+	unanswered  bool     // the service or the scope does not let this client ask for eligibility
+	recent      []string // ids of users
+	picking     bool     // the recent users are chosen from once they are read
+
 	width, height int
-	scroll        widget.Scroll
-	cursor        int   // the result that actions are about
-	resultLines   []int // the lines on which the results were drawn last
-	formTop       int   // the line on which the form was drawn last
+	cursor        int           // the result that actions are about
+	table         *widget.Table // of several results, as drawn last
+	tableTop      int           // the line on which it begins
+	scroll, aside widget.Scroll // of the results, and of the other panel
 }
 
 func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 	s := &Screen{
 		shell: shell, profile: shell.Account.Profile, editing: true, seen: map[string]bool{},
 		sender: screen.NewSender[client.Redeeming](shell), fields: newFields(shell.Theme, route.UserID),
+		eligibility: screen.NewLoader[eligibility](shell),
 	}
 	for _, perk := range route.Perks {
 		if !slices.ContainsFunc(s.perks, func(p api.Perk) bool { return p.ID == perk.ID }) {
@@ -75,22 +81,36 @@ func (s *Screen) Title() string {
 	return "Redeem " + display.Plural(len(s.perks), "perk", "perks")
 }
 
-// Init loads nothing: the perks came with the route.
-func (s *Screen) Init() tea.Cmd { return nil }
+// Framed says that the screen draws its own panels.
+func (s *Screen) Framed() {}
+
+// Init loads no perks: they came with the route.
+func (s *Screen) Init() tea.Cmd {
+	return tea.Batch(s.shell.Recent(s, s.profile, "user"), s.checkEligibility())
+}
+
+func (s *Screen) Close() { s.eligibility.Cancel() }
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	if sent, mine := s.sender.Handle(msg); mine {
 		return s.handleReply(sent)
 	}
+	if next, changed := s.eligibility.Handle(msg); next != nil || changed {
+		s.unanswered = s.unanswered || s.eligibility.Value.unanswered
+		return next
+	}
 	switch msg := msg.(type) {
 	case screen.Edited:
 		s.fields.keepOneBlankRow()
+		if msg.Field == userField {
+			return s.checkEligibility()
+		}
 		return nil
 	case screen.Reconnected:
 		return s.reconnected()
 	case tick:
 		if msg.of == s && msg.attempt == s.attempts && s.sender.Busy() {
-			return s.shell.After(time.Second, msg)
+			return s.shell.After(beat, msg)
 		}
 		return nil
 	case dueCheck:
@@ -99,7 +119,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		s.mouse(msg)
 		return nil
 	case screen.Recent:
-		return s.offerRecent(msg)
+		return s.takeRecent(msg)
 	}
 	return s.takeExisting(msg)
 }
@@ -109,12 +129,24 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.Submit:
 		return s.submit()
 	case actions.Cancel:
-		if lost := s.Unsaved(); lost != "" {
-			return s.shell.Post(screen.Confirm{Title: "Leave?", Text: lost, Yes: "leave", Then: s.shell.Close})
+		question := screen.Confirm{Title: "Leave?", Text: s.Unsaved(), Yes: "leave", Then: s.shell.Close}
+		switch question.Text {
+		case "":
+			return s.shell.Close()
+		case typedOnly:
+			question.Title, question.Yes = "Discard this redemption?", "discard"
 		}
-		return s.shell.Close()
+		return s.shell.Post(question)
 	case actions.Recent:
+		s.picking = true
 		return s.shell.Recent(s, s.profile, "user")
+	case actions.Complete:
+		s.fields.Set(userField, s.fields.Value(userField)+s.completion())
+		return s.checkEligibility()
+	case actions.ScrollDown:
+		s.aside.Do(actions.PageDown)
+	case actions.ScrollUp:
+		s.aside.Do(actions.PageUp)
 	case actions.CheckAgain:
 		return s.checkNow()
 	case actions.Retry:
@@ -123,13 +155,13 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 		return s.giveUp()
 	case actions.ForUser:
 		return s.shell.Open(screen.ToUser{ID: s.sub.request.UserID, Redeemed: true})
-	case actions.OpenPerk:
+	case actions.OpenPerk, actions.Open:
 		if i := s.chosen(); i != nil {
 			return s.shell.Open(screen.ToPerk{ID: i.perk.ID, Known: &i.perk})
 		}
 	case actions.CopyID:
-		if i := s.chosen(); i != nil && i.Redemption.ID != "" {
-			return s.shell.Copy(i.Redemption.ID, ", of "+quoted(i.perk))
+		if i := s.chosen(); i != nil && s.outcome(i).id != "" {
+			return s.shell.Copy(s.outcome(i).id, ", of "+quoted(i.perk))
 		}
 	case actions.Redeem:
 		s.reopenForm()
@@ -142,10 +174,12 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 func (s *Screen) Offers() []actions.Offer {
 	switch {
 	case s.Form() != nil:
-		return []actions.Offer{
-			actions.EnabledUnless(actions.Submit, s.whyNot()).WithHint("redeem"), actions.EnabledUnless(actions.Cancel, ""), actions.EnabledUnless(actions.Recent, ""),
-			actions.EnabledUnless(actions.NextField, ""), actions.EnabledUnless(actions.PreviousField, ""),
+		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, s.whyNot()).WithHint("redeem")}
+		if s.completion() != "" && s.endsInCursor(s.fields.Input(userField, 2*maxUserWidth)) {
+			offers = actions.Enabled(actions.Complete)
+			offers = append(offers, actions.EnabledUnless(actions.Submit, s.whyNot()).WithHint("redeem"))
 		}
+		return append(offers, actions.Enabled(actions.Cancel, actions.Recent, actions.NextField, actions.PreviousField, actions.ScrollDown, actions.ScrollUp)...)
 	case s.sub.unresolved() != nil:
 		why, busy := s.whyNotCheck(), ""
 		if s.sender.Busy() {
@@ -156,12 +190,15 @@ func (s *Screen) Offers() []actions.Offer {
 	case s.sender.Busy():
 		return append([]actions.Offer{actions.EnabledUnless(actions.Submit, s.whyNot())}, widget.Moves()...)
 	}
-	none := ""
-	if i := s.chosen(); i == nil || i.Redemption.ID == "" {
+	none, nothing := "", "Nothing failed."
+	if i := s.chosen(); i == nil || s.outcome(i).id == "" {
 		none = "There is no redemption."
 	}
-	offers := []actions.Offer{actions.EnabledUnless(actions.ForUser, ""), actions.EnabledUnless(actions.CopyID, none), actions.EnabledUnless(actions.Redeem, ""), actions.EnabledUnless(actions.OpenPerk, "")}
-	return append(offers, widget.Moves()...)
+	if len(s.failed()) > 0 {
+		nothing = s.whyNot()
+	}
+	offers := []actions.Offer{actions.EnabledUnless(actions.Retry, nothing), actions.EnabledUnless(actions.ForUser, ""), actions.EnabledUnless(actions.CopyID, none)}
+	return slices.Concat(offers, actions.Enabled(actions.Redeem, actions.Open, actions.OpenPerk), widget.Moves())
 }
 
 // Form returns the form unless it is locked: while something is sent, while an outcome is unknown, and once all outcomes are shown.
@@ -232,10 +269,13 @@ func (s *Screen) Unsaved() string {
 		return fmt.Sprintf("%s %s not redeemed for %s yet.", quotedList(waiting), verb, s.sub.request.UserID)
 	}
 	if s.Form() != nil && len(s.fields.Changed()) > 0 && !s.sub.is(s.fields.request()) {
-		return "What was typed was not sent."
+		return typedOnly
 	}
 	return ""
 }
+
+// typedOnly is what is lost where nothing was sent.
+const typedOnly = "What was typed was not sent."
 
 // items is everything that the last submission asked for.
 func (s *Screen) items() []*item {
@@ -257,7 +297,12 @@ type fields struct{ *widget.Form }
 func newFields(theme *theme.Theme, userID string) fields {
 	f := fields{widget.NewForm(theme, widget.Field{
 		Name: userField, Label: "User", Value: userID, Hint: "the id of the user",
-		Check: func(text string) string { return api.UserIDRule(strings.TrimSpace(text)) },
+		Check: func(text string) string {
+			if strings.TrimSpace(text) == "" {
+				return "Enter a user id."
+			}
+			return api.UserIDRule(strings.TrimSpace(text))
+		},
 	})}
 	f.addRow()
 	return f

@@ -64,6 +64,7 @@ func (s *Screen) begin(next *submission) tea.Cmd {
 			i.at = time.Time{}
 		}
 	}
+	s.eligibility.Reset()
 	next.agreed = true
 	s.sub, s.queue = next, next.open()
 	return s.step()
@@ -90,7 +91,7 @@ func (s *Screen) attempt(i *item, checkOnly bool) tea.Cmd {
 	r, seen := i.Redeeming, maps.Clone(s.seen)
 	taken := func(id string) bool { return seen[id] } // it belongs to another request
 	s.attempts++
-	return tea.Batch(s.shell.After(time.Second, tick{s, s.attempts}), s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
+	return tea.Batch(s.shell.After(beat, tick{s, s.attempts}), s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
 		if checkOnly {
 			r = r.Check(ctx, c, taken)
 			return r, r.CheckErr
@@ -101,7 +102,7 @@ func (s *Screen) attempt(i *item, checkOnly bool) tea.Cmd {
 }
 
 type (
-	// tick redraws the seconds that an attempt has taken.
+	// tick redraws the spinner and the seconds that an attempt has taken.
 	tick struct {
 		of      *Screen
 		attempt int
@@ -119,6 +120,17 @@ func (s *Screen) autoCheck(c dueCheck) tea.Cmd {
 	}
 	s.checks++
 	return s.checkNow()
+}
+
+// beat is how long each picture of the spinner stays. There is none before the first beat, because most replies come sooner.
+const beat = 600 * time.Millisecond
+
+// spinner returns the picture after a time; "" before the first beat.
+func spinner(waited time.Duration) string {
+	if waited < beat {
+		return ""
+	}
+	return [...]string{"⠋", "⠙", "⠸", "⠴", "⠦", "⠇"}[waited/beat%6]
 }
 
 // The pause before an automatic check doubles from the first to the last. It stays short while the service cannot be reached.
@@ -190,7 +202,7 @@ func (s *Screen) announce(i *item) tea.Cmd {
 		if len(s.queue) > 0 {
 			return nil
 		}
-		about, text = s.sub.items, s.sub.counts()
+		about, text = s.sub.items, s.counts()
 	}
 	kind := screen.Done
 	if slices.ContainsFunc(about, (*item).needsAttention) {
@@ -207,11 +219,14 @@ func (s *Screen) checkNow() tea.Cmd {
 	return nil
 }
 
-// retry sends the unresolved item again under its key. Where that can redeem twice, it asks first.
+// retry sends the unresolved item again under its key, or else what failed. Where that can redeem twice, it asks first.
 func (s *Screen) retry() tea.Cmd {
 	i := s.sub.unresolved()
-	if i == nil || s.whyNotCheck() != "" {
+	if s.whyNotCheck() != "" {
 		return nil
+	}
+	if i == nil {
+		return s.retryFailed()
 	}
 	s.noteKeySupport()
 	if s.canRetrySafely(i) {
@@ -229,6 +244,22 @@ func (s *Screen) retry() tea.Cmd {
 		}
 		return s.attempt(i, false)
 	})
+}
+
+// retryFailed sends what failed again, each under its key. It was confirmed for this user already.
+func (s *Screen) retryFailed() tea.Cmd {
+	failed := s.failed()
+	send := func() tea.Cmd {
+		for _, i := range failed {
+			i.at = time.Time{}
+		}
+		s.queue = failed
+		return s.step()
+	}
+	if slices.ContainsFunc(failed, s.isAbandonedWithOtherMetadata) || slices.ContainsFunc(failed, s.isUnresolvedElsewhere) {
+		return s.ask(s.question(&submission{request: s.sub.request, items: failed}), s.whyNot, send)
+	}
+	return send()
 }
 
 // canRetrySafely tells whether the service honours keys, and still remembers the item's. Later, the same key can redeem again.

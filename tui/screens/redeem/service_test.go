@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +43,10 @@ type faultyServer struct {
 	hold         chan struct{} // redeem requests wait until it is closed
 	arrived      chan struct{} // a redeem request waits
 	opened       int
-	lists        int // requests of lists
+	lists        int      // requests of lists
+	asked        []string // the users of requests of eligibility
+	unsupported  bool     // there is no eligibility
+	holdAnswers  chan struct{}
 }
 
 var (
@@ -97,6 +101,10 @@ func (l *faultyServer) serve(forward http.Handler, w http.ResponseWriter, r *htt
 	if r.URL.Query().Get("type") == "redeemed" {
 		l.lists++
 	}
+	asks, unsupported, holdAnswers := strings.HasSuffix(r.URL.Path, "/eligibility"), l.unsupported, l.holdAnswers
+	if asks {
+		l.asked = append(l.asked, r.URL.Query().Get("user_id"))
+	}
 	if l.dropKeys {
 		r.Header.Del("Idempotency-Key")
 	}
@@ -105,7 +113,12 @@ func (l *faultyServer) serve(forward http.Handler, w http.ResponseWriter, r *htt
 		l.arrived <- struct{}{}
 		<-hold
 	}
+	if asks && holdAnswers != nil {
+		<-holdAnswers
+	}
 	switch {
+	case asks && unsupported:
+		http.NotFound(w, r)
 	case redeems && refuse != nil && refuse(w):
 	case loseReply:
 		forward.ServeHTTP(httptest.NewRecorder(), r) // only the reply is lost
@@ -147,6 +160,13 @@ func (l *faultyServer) sent() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]string(nil), l.redeems...)
+}
+
+// questions returns the users whose eligibility was asked for.
+func (l *faultyServer) questions() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.asked)
 }
 
 func (l *faultyServer) reads() int {

@@ -19,8 +19,9 @@ import (
 
 // fakeService replies to each redeem request by its perk, and lists what the user has redeemed.
 type fakeService struct {
-	replies map[string]http.HandlerFunc
-	list    string // the data of the list; "" fails
+	replies     map[string]http.HandlerFunc
+	eligibility map[string]string // by perk; without any, the scope does not allow it
+	list        string            // the data of the list; "" fails
 }
 
 func (p *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -28,6 +29,16 @@ func (p *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		parts := strings.Split(r.URL.Path, "/")
 		p.replies[parts[len(parts)-2]](w, r)
+		return
+	}
+	if strings.HasSuffix(r.URL.Path, "/eligibility") {
+		parts := strings.Split(r.URL.Path, "/")
+		reply := p.eligibility[parts[len(parts)-2]]
+		if reply == "" {
+			fails(403, "insufficient_scope", "No.")(w, r)
+			return
+		}
+		fmt.Fprint(w, reply)
 		return
 	}
 	if p.list == "" {
@@ -69,6 +80,7 @@ type state struct {
 	reply   http.HandlerFunc            // for every perk
 	replies map[string]http.HandlerFunc // by perk
 	list    string
+	can     map[string]string // the eligibility by perk
 	user    string
 	do      func(*tuitest.Driver)
 	says    []string
@@ -91,6 +103,7 @@ func states() map[string]state {
 	expired.ValidTo, notStarted.ValidFrom = &past, &future
 	rich := coffee()
 	rich.DiscountText, rich.MerchantName, rich.ValidTo = text("2 for 1"), text("Café Mitte"), &future
+	rich.Terms, rich.Description = text("Weekdays until noon."), "Two cups of filter coffee in the heart of Berlin."
 	strange := []api.Perk{
 		{ID: "cjk", Title: "東京の朝食セット二人前", City: "東京都"},
 		{ID: "rtl", Title: "קפה לשניים", City: "תל אביב"},
@@ -106,7 +119,7 @@ func states() map[string]state {
 			says: []string{"must not contain blanks", `has the key "ticket" a second time`}},
 		"question":          {perks: several[:2], user: "alice", do: func(d *tuitest.Driver) { d.Type("ticket=4711"); d.Press("ctrl+s"); d.See("Redeem for") }, says: []string{"ticket=4711"}},
 		"approved":          {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusApproved), do: confirm, says: []string{"[redeemed]", "Status approved, 10 Mar 2026 12:00.", "Id 0199-7a3c"}},
-		"pending":           {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusPending), do: confirm, says: []string{"[pending]", "waiting for approval"}},
+		"pending":           {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusPending), do: confirm, says: []string{"[waiting for approval]", "waiting for approval"}},
 		"rejected":          {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusRejected), do: confirm, says: []string{"[rejected]", "It cannot be used."}},
 		"replay":            {perks: []api.Perk{coffee()}, reply: replays, do: confirm, says: []string{"[redeemed before]", "Redeemed earlier: the service repeats its reply."}},
 		"duplicate":         {perks: []api.Perk{coffee()}, reply: fails(409, "already_redeemed", "No."), list: earlier, do: confirm, says: []string{"[already redeemed]", "alice redeemed it on 1 Feb 2026 09:30, status approved. Nothing was redeemed now.", "Id 0198-11aa"}},
@@ -115,22 +128,27 @@ func states() map[string]state {
 		"not-started":       {perks: []api.Perk{notStarted}, reply: fails(409, "perk_not_started", "No."), do: confirm, says: []string{"Not started: valid from 22 Mar 2026 12:00."}},
 		"start-unknown":     {perks: []api.Perk{coffee()}, reply: fails(409, "perk_not_started", `Perk "coffee" cannot be redeemed before 2027.`), do: confirm, says: []string{`Not started. Perk "coffee" cannot be redeemed before 2027.`}},
 		"no-perk":           {perks: []api.Perk{coffee()}, reply: fails(404, "not_found", `There is no perk "coffee".`), do: confirm, says: []string{"[no such perk]", "Reload the list of perks"}},
-		"no-user":           {perks: []api.Perk{coffee()}, reply: fails(404, "not_found", `There is no user "alice".`), do: confirm, says: []string{"[no such user]", `is not known: There is no user "alice".`}},
+		"no-user":           {perks: []api.Perk{coffee()}, reply: fails(404, "not_found", `There is no user "alice".`), do: confirm, says: []string{"[no such user]", "User No such user."}},
 		"key-reused":        {perks: []api.Perk{coffee()}, reply: fails(422, "idempotency_key_reused", "No."), do: confirm, says: []string{"has used this idempotency key", "a new idempotency key"}},
 		"forbidden":         {perks: []api.Perk{coffee()}, reply: fails(403, "forbidden", "Only the sandbox."), do: confirm, says: []string{"[not allowed]", "Only the sandbox. Nothing was redeemed."}},
 		"throttled":         {perks: []api.Perk{coffee()}, reply: fails(429, "rate_limited", "Too many requests."), do: confirm, says: []string{"[throttled]", "Wait until 12:00:30. ctrl+s retries."}},
 		"foreign-reply":     {perks: []api.Perk{coffee()}, reply: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, do: confirm, says: []string{"may not be from the service"}},
-		"unexpected-status": {perks: []api.Perk{coffee()}, reply: fails(418, "", "I am a teapot"), do: confirm, says: []string{"[refused]", "I am a teapot. Nothing was redeemed."}},
+		"unexpected-status": {perks: []api.Perk{coffee()}, reply: fails(418, "", "I am a teapot"), do: confirm, says: []string{"[failed]", "I am a teapot. Nothing was redeemed."}},
 		"unknown":           {perks: []api.Perk{coffee()}, reply: fails(500, "internal", "The server failed."), list: earlier, do: confirm, says: []string{"[unknown]", "Unknown outcome. The server failed. At 12:00:00 it was not in alice's list"}},
 		"check-failed":      {perks: []api.Perk{coffee()}, reply: fails(500, "internal", "The server failed."), do: confirm, says: []string{"[unknown]", "The check failed: The service could not finish this."}},
 		"invalid": {perks: []api.Perk{coffee()}, reply: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(422)
 			fmt.Fprint(w, `{"code":"validation_failed","response":"No.","errors":{"metadata":["must have a ticket"]}}`)
 		}, do: confirm, says: []string{"Some values are not valid. Nothing was redeemed.", "must have a ticket"}},
+		"eligible": {perks: []api.Perk{rich}, user: "alice", can: map[string]string{"coffee": `{"perk_id":"coffee","user_id":"alice","eligible":true}`},
+			do: func(d *tuitest.Driver) { d.See("✓ can redeem") }},
+		"not-eligible": {perks: several[1:3], user: "alice", can: map[string]string{"spa": `{"perk_id":"spa","user_id":"alice","eligible":true}`,
+			"gone": `{"perk_id":"gone","user_id":"alice","eligible":false,"code":"sold_out","reason":"No unit is left."}`}, says: []string{"[sold out] All gone", "alice: can redeem 1 of 2: 1 sold out"}},
+		"all-failed": {perks: several[1:3], reply: fails(409, "sold_out", "No."), do: confirm, says: []string{"alice: none of 2 redeemed: 2 sold out.", "a retries what failed, r opens the form."}},
 		"several": {perks: several, replies: handlers{"coffee": succeeds(api.StatusApproved), "spa": succeeds(api.StatusPending), "gone": fails(409, "sold_out", "No."), "later": fails(429, "rate_limited", "No.")}, do: confirm,
-			says: []string{"alice: 1 redeemed, 1 waiting for approval, 1 refused, 1 left. ctrl+s continues.", "[redeemed] Coffee for two", "[sold out] All gone", "[throttled] Not sent"}},
+			says: []string{"alice: 1 redeemed, 1 waiting for approval, 1 sold out, 1 throttled. ctrl+s continues.", "[redeemed] Coffee for two", "[sold out] All gone", "[throttled] Not sent"}},
 		"sending": {perks: several, replies: handlers{"coffee": succeeds(api.StatusApproved), "spa": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}, do: func(d *tuitest.Driver) { confirm(d); d.See("[sending] Spa day") },
-			says: []string{"[redeemed] Coffee for two", "[sending] Spa day", "[waiting] All gone"}, hangs: true},
+			says: []string{"[redeemed] Coffee for two", "[sending] Spa day", "[not sent] All gone"}, hangs: true},
 		"strange": {perks: strange, reply: fails(409, "sold_out", "No."), user: "ﻋﻠﻲ漢字🙂", do: confirm, says: []string{"[sold out] 東京の朝食セット二人前"}},
 		"long": {perks: []api.Perk{{ID: "long", Title: long("Breakfast"), City: long("Berlin")}}, reply: fails(400, "invalid_json", long("Broken")), user: strings.Repeat("u", 128),
 			do: func(d *tuitest.Driver) { d.Type("a=" + long("value")); confirm(d) }, says: []string{"Broken Broken"}},
@@ -139,7 +157,7 @@ func states() map[string]state {
 
 func (s state) start(t *testing.T) *tuitest.Driver {
 	t.Helper()
-	service := &fakeService{replies: s.replies, list: s.list}
+	service := &fakeService{replies: s.replies, list: s.list, eligibility: s.can}
 	if s.reply != nil {
 		service.replies = map[string]http.HandlerFunc{}
 		for _, perk := range s.perks {
@@ -177,7 +195,7 @@ func TestStates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := s.start(t)
 			s.settle(d)
-			d.Golden(name, name == "several")
+			d.Golden(name, name == "several" || name == "all-failed" || name == "eligible")
 			if text := d.App.Top().AccessibleText(); strings.ContainsAny(text, "\x1b│╭╰─") {
 				t.Errorf("the accessible text has drawing characters: %q", text)
 			}
@@ -186,14 +204,16 @@ func TestStates(t *testing.T) {
 }
 
 func TestEverySizeFits(t *testing.T) {
-	s := states()["several"]
-	d := s.start(t)
-	s.settle(d)
-	d.EverySize()
+	for _, name := range []string{"several", "all-failed"} {
+		s := states()[name]
+		d := s.start(t)
+		s.settle(d)
+		d.EverySize()
+	}
 }
 
 func TestHardTextsFit(t *testing.T) {
-	for _, name := range []string{"long", "strange"} {
+	for _, name := range []string{"long", "strange", "several", "sending", "not-eligible"} {
 		s := states()[name]
 		d := s.start(t)
 		s.settle(d)
@@ -220,7 +240,7 @@ func TestTypedTextRunsNoActions(t *testing.T) {
 func TestTheMouseChoosesAFieldAndScrolls(t *testing.T) {
 	d := state{perks: []api.Perk{coffee()}}.start(t)
 	d.Screen()
-	d.Send(tea.MouseMsg{Action: tea.MouseActionPress, Button: tea.MouseButtonLeft, X: 4, Y: 2 + 4})
+	d.Send(tea.MouseMsg{Action: tea.MouseActionPress, Button: tea.MouseButtonLeft, X: 4, Y: 2 + 1})
 	if focus := d.App.Top().Form().Focus(); focus != "metadata" {
 		t.Errorf("the click focused %s", focus)
 	}
@@ -230,7 +250,7 @@ func TestTheMouseChoosesAFieldAndScrolls(t *testing.T) {
 	d.Resize(30, 8)
 	d.Screen()
 	d.Send(tea.MouseMsg{Action: tea.MouseActionPress, Button: tea.MouseButtonWheelDown, Y: 3})
-	if strings.Contains(d.Screen(), "[refused]") {
+	if strings.Contains(d.Screen(), "[failed]") {
 		t.Errorf("the wheel did not scroll:\n%s", d.Screen())
 	}
 }

@@ -56,7 +56,7 @@ func TestUnknownOutcomeLocksTheFormUntilChecked(t *testing.T) {
 	l := startServer(t)
 	d := l.openUnknown("tea")
 	top := d.App.Top()
-	d.See("s check again, a retry (may redeem twice), x stop checking", "[waiting] A pot of tea")
+	d.See("s check again, a retry (may redeem twice), x stop checking", "[not sent] A pot of tea")
 	if top.Form() != nil || !strings.Contains(top.Unsaved(), `It is unknown whether "Coffee for two" was redeemed for alice.`) {
 		t.Errorf("Form() = %v, Unsaved() = %q", top.Form(), top.Unsaved())
 	}
@@ -68,7 +68,7 @@ func TestUnknownOutcomeLocksTheFormUntilChecked(t *testing.T) {
 	d.See("[unknown] Coffee for two")
 	l.set(func(l *faultyServer) { l.failReads = false })
 	d.Press("s")
-	d.See("[redeemed] Coffee for two", "alice: 1 redeemed, 1 left. ctrl+s continues.")
+	d.See("[redeemed] Coffee for two", "alice: 1 redeemed, 1 not sent. ctrl+s continues.")
 	d.Settle()
 	l.wantCounts(2, 1)
 	l.wantSameKey()
@@ -145,15 +145,15 @@ func TestRetryIsNotConfirmedIfTheServiceHonoursKeys(t *testing.T) {
 	l.loseRequests, l.losePerk = 1, "tea"
 	d := l.open("alice", "coffee", "tea", "spa")
 	redeem(d, "")
-	d.See("alice: 1 redeemed, 1 unknown, 1 left.", "[unknown] A pot of tea", "[waiting] Spa day")
+	d.See("alice: 1 redeemed, 1 unknown, 1 not sent.", "[unknown] A pot of tea", "[not sent] Spa day")
 	d.Settle()
 	l.wantCounts(2, 1)
 	d.Press("a")
-	d.See("alice: 2 redeemed, 1 left. ctrl+s continues.", "[redeemed] A pot of tea")
+	d.See("alice: 2 redeemed, 1 not sent. ctrl+s continues.", "[redeemed] A pot of tea")
 	d.Settle()
 	l.wantCounts(3, 2)
 	d.Press("ctrl+s")
-	d.See("alice: 2 redeemed, 1 waiting for approval.", "[pending] Spa day")
+	d.See("alice: 2 redeemed, 1 waiting for approval.", "[waiting for approval] Spa day")
 	d.Settle()
 	l.wantCounts(4, 3)
 	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-2", "key-1-2", "key-1-3"}) {
@@ -251,7 +251,7 @@ func TestEarlierRedemptionDoesNotResolveTheOutcome(t *testing.T) {
 	l := startServer(t)
 	d := l.open("alice", "spa")
 	redeem(d, "")
-	d.See("[pending] Spa day")
+	d.See("[waiting for approval] Spa day")
 	d.Settle()
 	_, err := l.server.Live.DecideRedemption(t.Context(), l.stored()[0].ID, store.Decision{Status: api.StatusRejected}, store.Operator, time.Now())
 	if err != nil {
@@ -267,7 +267,7 @@ func TestEarlierRedemptionDoesNotResolveTheOutcome(t *testing.T) {
 	d.See("[unknown] Spa day")
 	l.wantCounts(2, 1)
 	d.Press("a")
-	d.See("[pending] Spa day")
+	d.See("[waiting for approval] Spa day")
 	d.Settle()
 	l.wantCounts(3, 2)
 }
@@ -335,7 +335,7 @@ func TestUnknownOutcomeIsCheckedAutomatically(t *testing.T) {
 func TestUnknownOutcomeIsCheckedSoonAfterTheServiceIsBack(t *testing.T) {
 	l := startServer(t)
 	d := l.openUnknown()
-	for range 6 {
+	for range 25 { // 100 seconds
 		d.Elapse(4 * time.Second)
 		d.Settle()
 		d.See("[unknown] Coffee for two")
@@ -365,35 +365,38 @@ func TestUselessCheckIsNotRepeated(t *testing.T) {
 	l.wantCounts(1, 1)
 }
 
-func TestSendingShowsTheSeconds(t *testing.T) {
+func TestSendingShowsASpinnerAndTheSeconds(t *testing.T) {
 	l := startServer(t)
 	hold := make(chan struct{})
 	release := sync.OnceFunc(func() { close(hold) })
 	t.Cleanup(release)
 	l.set(func(l *faultyServer) { l.hold = hold })
 	d := l.open("alice", "coffee")
-	after, seconds := d.App.Shell().After, 0
+	after, pictures := d.App.Shell().After, 0
 	d.App.Shell().After = func(pause time.Duration, msg tea.Msg) tea.Cmd {
-		if pause == time.Second {
-			seconds++ // for a redraw
+		if pause == 600*time.Millisecond {
+			pictures++ // of the spinner
 		}
 		return after(pause, msg)
 	}
 	redeem(d, "")
 	<-l.arrived
-	for n, text := range []string{"No reply yet: 0s ...", "No reply yet: 1s ...", "No reply yet: 2s ..."} {
+	for n, text := range []string{"No reply yet.", "⠙ No reply yet: 0s ...", "⠸ No reply yet: 1s ...", "⠴ No reply yet: 1s ...", "⠦ No reply yet: 2s ..."} {
 		d.See("[sending] Coffee for two", text)
-		if seconds != n+1 {
-			t.Errorf("%q after %d seconds", text, seconds)
+		if pictures != n+1 {
+			t.Errorf("%q after %d pictures", text, pictures)
 		}
-		d.Elapse(time.Second)
+		if text := d.App.Top().AccessibleText(); strings.ContainsAny(text, "⠋⠙⠸⠴⠦⠇") {
+			t.Errorf("the accessible text has a spinner: %q", text)
+		}
+		d.Elapse(600 * time.Millisecond)
 	}
 	release()
 	d.See("[redeemed] Coffee for two")
 	d.Settle()
-	before := seconds
+	before := pictures
 	d.Elapse(time.Second)
-	if seconds != before {
-		t.Error("the seconds are still counted after the reply")
+	if pictures != before {
+		t.Error("the spinner turns after the reply")
 	}
 }

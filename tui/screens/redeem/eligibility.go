@@ -1,0 +1,214 @@
+package redeem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
+)
+
+// eligibility is whether a user can redeem the perks. It is advice: what it says never prevents sending.
+type eligibility struct {
+	userID     string
+	answers    []api.Eligibility // of the first perks
+	redeemedAt time.Time         // when the user redeemed the only perk; zero if that is unknown
+	unanswered bool              // asking again would give no answer either
+}
+
+const (
+	typingPause        = 300 * time.Millisecond
+	eligibilityTimeout = 5 * time.Second
+	maxAnswers         = 10 // each perk takes a request
+)
+
+// checkEligibility asks about the typed user, once nothing was typed for a while.
+func (s *Screen) checkEligibility() tea.Cmd {
+	s.eligibility.Cancel()
+	userID := strings.TrimSpace(s.fields.Value(userField))
+	if s.unanswered || s.Form() == nil || len(s.perks) == 0 || api.UserIDRule(userID) != "" || s.shell.Account.Client == nil || s.whyOtherAccount() != "" {
+		return nil
+	}
+	perks := s.perks[:min(len(s.perks), maxAnswers)]
+	return s.eligibility.LoadAfter(typingPause, func(ctx context.Context, c *client.Client) (eligibility, error) {
+		return askEligibility(ctx, c, perks, userID)
+	})
+}
+
+// askEligibility returns an error only if the service cannot be reached. Others are not worth a message while text is typed.
+func askEligibility(ctx context.Context, c *client.Client, perks []api.Perk, userID string) (eligibility, error) {
+	ctx, cancel := context.WithTimeout(ctx, eligibilityTimeout)
+	defer cancel()
+	e := eligibility{userID: userID}
+	for _, perk := range perks {
+		answer, err := c.Eligibility(ctx, perk.ID, userID)
+		var refused *client.Error
+		switch {
+		case ctx.Err() != nil: // slow is not unreachable
+			return e, context.Canceled
+		case errors.As(err, &refused):
+			return eligibility{userID: userID, unanswered: refused.Unsupported || refused.Status == http.StatusForbidden}, nil
+		case err != nil:
+			return e, err
+		}
+		e.answers = append(e.answers, answer)
+	}
+	if only := e.answers[0]; len(perks) == 1 && api.CodeOf(only.Refusal()) == api.CodeAlreadyRedeemed {
+		if r, err := findExisting(ctx, c, perks[0].ID, userID); err == nil && r != nil {
+			e.redeemedAt = r.RedeemedAt
+		}
+	}
+	return e, nil
+}
+
+// answers returns what is known of the user in the form.
+func (s *Screen) answers() []api.Eligibility {
+	if known := s.eligibility.Value; s.Form() != nil && known.userID == strings.TrimSpace(s.fields.Value(userField)) {
+		return known.answers
+	}
+	return nil
+}
+
+// whyNotEligible says in a few words why a user cannot redeem; "" if they can.
+func whyNotEligible(e api.Eligibility) string {
+	refusal := e.Refusal()
+	switch code := api.CodeOf(refusal); {
+	case refusal == nil:
+		return ""
+	case code == api.CodeNotFound && isAboutUser(refusal.Error(), e.PerkID, e.UserID):
+		return noSuchUser
+	case code == api.CodeNotFound:
+		return "no such perk"
+	case slices.Contains([]api.Code{api.CodeAlreadyRedeemed, api.CodeSoldOut, api.CodePerkExpired, api.CodePerkNotStarted}, code):
+		return strings.ReplaceAll(strings.TrimPrefix(string(code), "perk_"), "_", " ")
+	}
+	return "not possible"
+}
+
+// verdict says whether the typed user can redeem; "" if that is not known.
+func (s *Screen) verdict() (words string, tone theme.Tone) {
+	answers, able := s.answers(), 0
+	var reasons []string
+	counts := map[string]int{}
+	for _, e := range answers {
+		why := whyNotEligible(e)
+		switch {
+		case why == noSuchUser:
+			return why, theme.Bad
+		case why == "":
+			able++
+			continue
+		case counts[why] == 0:
+			reasons = append(reasons, why)
+		}
+		counts[why]++
+	}
+	switch all := len(answers); {
+	case all == 0:
+		return "", theme.Plain
+	case all == 1 && able == 1:
+		return "✓ can redeem", theme.Good
+	case all == able && all < len(s.perks):
+		return fmt.Sprintf("✓ can redeem the first %d", all), theme.Good
+	case all == able:
+		return fmt.Sprintf("✓ can redeem all %d", all), theme.Good
+	case all == 1 && !s.eligibility.Value.redeemedAt.IsZero():
+		return reasons[0] + " on " + display.Day(s.eligibility.Value.redeemedAt, s.shell.Now()), theme.Warning
+	case all == 1:
+		return reasons[0], theme.Warning
+	}
+	for i, why := range reasons {
+		reasons[i] = fmt.Sprint(counts[why], " ", why)
+	}
+	return fmt.Sprintf("can redeem %d of %d: %s", able, len(answers), strings.Join(reasons, ", ")), theme.Warning
+}
+
+// maxUserWidth is more cells than a user id has.
+const maxUserWidth = 300
+
+// completion is the rest of the recent user id that the typed text begins; "" if there is none.
+func (s *Screen) completion() string {
+	typed := s.fields.Value(userField)
+	if typed == "" || s.fields.Focus() != userField {
+		return ""
+	}
+	for _, id := range s.recent {
+		if rest, found := strings.CutPrefix(id, typed); found && rest != "" {
+			return display.Line(rest)
+		}
+	}
+	return ""
+}
+
+// endsInCursor tells whether the cursor is behind the text of a drawn field, where a completion belongs.
+func (s *Screen) endsInCursor(field string) bool {
+	look, cursor := s.shell.Theme, "▏"
+	if look.Colours() {
+		cursor = look.Cursor.Render(" ")
+	}
+	field = strings.ReplaceAll(field, look.Text.Render(""), "") // the empty text behind the cursor has styles in some themes
+	return strings.HasSuffix(strings.TrimRight(field, " "), cursor)
+}
+
+// withAdvice adds the completion and the verdict behind the user's id in a drawn form. rest is the verdict if it does not fit there.
+func (s *Screen) withAdvice(form string, width int) (view, rest string) {
+	look, user := s.shell.Theme, s.fields.Value(userField)
+	words, tone := s.verdict()
+	if words == noSuchUser && s.completion() != "" {
+		words = "" // the id is half typed
+	}
+	rest = look.In(tone).Render(words)
+	lines := strings.Split(form, "\n")
+	for i := len(lines) - 1; i >= 0 && words+s.completion() != ""; i-- {
+		field, known := s.fields.FieldAt(i)
+		if !known || field != 0 || !strings.HasSuffix(strings.TrimRight(ansi.Strip(lines[i]), " ▏"), user) {
+			continue
+		}
+		line := strings.TrimRight(lines[i], " ")
+		if more := s.completion(); more != "" && s.endsInCursor(line) {
+			if !look.Colours() {
+				more = "(" + more + ")"
+			}
+			line += look.Muted.Render(more)
+		}
+		if full := line + "  " + rest; display.Width(full) <= width {
+			line, rest = full, ""
+		}
+		lines[i] = display.Cut(line, width)
+		break
+	}
+	return strings.Join(lines, "\n"), rest
+}
+
+// takeRecent takes the recent users, and lets one be chosen into the form if that was asked for.
+func (s *Screen) takeRecent(recent screen.Recent) tea.Cmd {
+	if recent.Of != s {
+		return nil
+	}
+	picks := s.picking && s.Form() != nil
+	s.recent, s.picking = recent.IDs, false
+	switch {
+	case !picks:
+		return nil
+	case len(recent.IDs) == 0:
+		return screen.Tell(screen.Note, "No recent users.")
+	}
+	return s.shell.Post(screen.Pick{Title: "Recent users", Options: recent.IDs, Then: func(index int) tea.Cmd {
+		if s.Form() == nil {
+			return nil
+		}
+		s.fields.Set(userField, recent.IDs[index])
+		return s.checkEligibility()
+	}})
+}

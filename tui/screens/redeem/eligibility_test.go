@@ -1,0 +1,167 @@
+package redeem_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/muesli/termenv"
+
+	"example.com/perks/api"
+	"example.com/perks/api/display"
+	"example.com/perks/store"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
+)
+
+func TestTypedUserIsCheckedAfterAPause(t *testing.T) {
+	l := startServer(t)
+	d := l.open("", "coffee")
+	d.Settle()
+	after, pauses := d.App.Shell().After, 0
+	d.App.Shell().After = func(pause time.Duration, msg tea.Msg) tea.Cmd {
+		if pause == 300*time.Millisecond {
+			pauses++
+		}
+		return after(pause, msg)
+	}
+	d.Type("alice")
+	d.See("alice▏ ✓ can redeem")
+	d.Settle()
+	if asked := l.questions(); pauses != 5 || !slices.Equal(asked, []string{"alice"}) {
+		t.Errorf("asked about %q, after %d pauses", asked, pauses)
+	}
+	d.Type("x")
+	d.See("alicex▏ no such user")
+	l.redeemElsewhere()
+	d.Press("backspace")
+	d.See("alice▏ already redeemed on " + display.Day(l.stored()[0].RedeemedAt, d.App.Shell().Now()))
+	d.Type(" x") // no id: not asked for
+	d.Settle()
+	if d.Shows("redeemed on") || len(l.questions()) != 3 {
+		t.Errorf("asked about %q:\n%s", l.questions(), d.Screen())
+	}
+}
+
+func TestEligibilityForSeveralPerksIsCounted(t *testing.T) {
+	l := startServer(t)
+	d := l.open("alice", "coffee", "gone", "old")
+	d.See("alice  can redeem 1 of 3: 1 sold out, 1 expired", "[sold out] All gone", "[expired] Old soup")
+	d = l.open("alice", "coffee", "tea")
+	d.See("✓ can redeem all 2")
+	d.Press("shift+tab")
+	d.Type("x")
+	if d.Shows("can redeem") {
+		t.Errorf("the advice about alice is still shown:\n%s", d.Screen())
+	}
+	d.See("no such user")
+}
+
+func TestEligibilityThatIsNotOfferedIsAskedForOnce(t *testing.T) {
+	for name, lacks := range map[string]func(*faultyServer){
+		"service": func(l *faultyServer) { l.unsupported = true },
+		"scope":   func(l *faultyServer) { l.id, l.secret = l.server.Client(api.ScopePerksRedeem) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := startServer(t)
+			lacks(l)
+			d := l.open("", "coffee")
+			for _, r := range "alice" {
+				d.Type(string(r))
+				d.Settle()
+			}
+			if asked := l.questions(); len(asked) != 1 {
+				t.Errorf("asked about %q", asked)
+			}
+			if _, said := d.App.MessagesSince(0); len(said) > 0 {
+				t.Errorf("said %q", said)
+			}
+			redeem(d, "")
+			d.See("[redeemed] Coffee for two")
+		})
+	}
+}
+
+func TestEligibilityNeverDelaysOrPreventsSending(t *testing.T) {
+	l := startServer(t)
+	hold := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hold) })
+	t.Cleanup(release)
+	l.set(func(l *faultyServer) { l.holdAnswers = hold })
+	d := l.open("", "coffee")
+	redeem(d, "alice")
+	d.See("[redeemed] Coffee for two")
+	release()
+	d.Settle()
+
+	d = l.open("", "gone")
+	d.Type("alice")
+	d.See("sold out")
+	stock := int64(1)
+	l.server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "gone", Title: "All gone"}, Stock: &stock})
+	redeem(d, "") // the advice is out of date
+	d.See("[redeemed] All gone")
+}
+
+func TestRecentUserIsCompleted(t *testing.T) {
+	l := startServer(t)
+	d := l.open("", "tea")
+	for _, user := range []string{"bob", "alfons", "alice"} {
+		if err := d.Memory.Remember(screen.Profile{}, "user", user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []theme.Name{theme.None, theme.Dark, theme.Light, theme.HighContrast} {
+		for _, key := range []string{"right", "end"} {
+			look := theme.New(name, termenv.TrueColor)
+			d.App.Shell().Theme = look
+			d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}})
+			d.Settle()
+			user := func() string { return d.App.Top().Form().Value("user_id") }
+			d.Type("al")
+			if name == theme.None {
+				d.See("al▏(ice)") // the latest of two
+			} else if !strings.Contains(strings.ReplaceAll(d.App.View(), look.Text.Render(""), ""), look.Cursor.Render(" ")+look.Muted.Render("ice")) {
+				t.Errorf("%s shows no completion:\n%s", name, d.Screen())
+			}
+			d.Settle()
+			if d.Shows("no such user") {
+				t.Error("a half typed user is called unknown")
+			}
+			d.Press("left", key) // inside the text the key moves
+			if user() != "al" {
+				t.Errorf("%s completed %q inside the text", key, user())
+			}
+			d.Press(key)
+			if user() != "alice" {
+				t.Errorf("%s completed %q", key, user())
+			}
+			d.See("✓ can redeem")
+			d.Press(key)
+			d.Type("x")
+			if user() != "alicex" {
+				t.Errorf("typed %q", user())
+			}
+			d.Settle()
+		}
+	}
+}
+
+func TestOnePerkIsRedeemedWithThreeKeys(t *testing.T) {
+	l := startServer(t)
+	d := l.open("", "coffee")
+	d.Open(screen.ToPerk{ID: "coffee"})
+	d.See("Coffee for two")
+	d.Settle()
+	keys := []string{"r", "ctrl+s", "y"}
+	d.Press(keys[0])
+	d.Type("alice")
+	d.Press(keys[1])
+	d.See("Redeem for alice?")
+	d.Press(keys[2])
+	d.See("[redeemed] Coffee for two")
+	l.wantCounts(1, 1)
+}
