@@ -115,13 +115,15 @@ const (
 	ForUser   ID = "record.user"
 	OpenPerk  ID = "record.perk"
 	// With a property.
-	Edit   ID = "property.edit"
-	Delete ID = "property.delete"
-	Undo   ID = "property.undo"
+	Edit      ID = "property.edit"
+	EditField ID = "property.field"
+	Delete    ID = "property.delete"
+	Undo      ID = "property.undo"
 	// In forms.
 	NextField     ID = "form.next"
 	PreviousField ID = "form.previous"
 	Submit        ID = "form.submit"
+	Editor        ID = "form.editor"
 	Cancel        ID = "form.cancel"
 	Profile       ID = "form.profile"
 	Recent        ID = "form.recent"
@@ -169,13 +171,15 @@ func all() []Action {
 		{ForUser, []string{"u"}, "Go to the user", "user", false},
 		{OpenPerk, []string{"P"}, "Go to the perk", "perk", false},
 
-		{Edit, []string{"e"}, "Edit", "edit", false},
+		{Edit, []string{"e"}, "Edit", "", false},
+		{EditField, []string{"/", "f"}, "Edit a field…", "", false},
 		{Delete, []string{"ctrl+x"}, "Delete", "delete", false},
 		{Undo, []string{"z"}, "Undo the last saved edit", "undo", false},
 
 		{NextField, []string{"tab", "down"}, "Next field", "next", true},
 		{PreviousField, []string{"shift+tab", "up"}, "Previous field", "", true},
 		{Submit, []string{"ctrl+s"}, "Save", "send", true},
+		{Editor, []string{"ctrl+e"}, "Edit in $EDITOR", "editor", true},
 		{Cancel, []string{"esc"}, "Cancel", "cancel", true},
 		{Profile, []string{"ctrl+p"}, "Choose a profile", "profile", true},
 		{Recent, []string{"ctrl+o"}, "Choose a recent one", "recent", true},
