@@ -67,6 +67,10 @@ func (t *textEditor) SetStderr(io.Writer) {}
 // Run writes the text to a private file, runs the editor on it, and reads it back. Editors end the last line, so that the file has a
 // line feed more than the text.
 func (t *textEditor) Run() error {
+	// An interrupt on the keyboard is meant for the editor, and not to end perksctl. It is caught, because the editor would inherit
+	// that it is ignored. Outside of the editor, ctrl+c is a key and no signal.
+	signal.Ignore(os.Interrupt, syscall.SIGQUIT)
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGQUIT)
 	file, err := os.CreateTemp("", "perksctl-*.txt") // made with mode 0600
 	if err != nil {
 		return err
@@ -76,10 +80,6 @@ func (t *textEditor) Run() error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	// An interrupt on the keyboard is meant for the editor, and not to end perksctl. It is caught, because the editor would inherit
-	// that it is ignored. Outside of the editor, ctrl+c is a key and no signal.
-	signal.Ignore(os.Interrupt, syscall.SIGQUIT)
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGQUIT)
 	cmd := exec.Command(t.command[0], append(t.command[1:], t.path)...) // #nosec G204 -- the person's own editor
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err = cmd.Run()
