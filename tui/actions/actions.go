@@ -122,13 +122,15 @@ const (
 	Reject  ID = "redemption.reject"
 	Void    ID = "redemption.void"
 	// With a property.
-	Edit   ID = "property.edit"
-	Delete ID = "property.delete"
-	Undo   ID = "property.undo"
+	Edit      ID = "property.edit"
+	EditField ID = "property.field"
+	Delete    ID = "property.delete"
+	Undo      ID = "property.undo"
 	// In forms.
 	NextField     ID = "form.next"
 	PreviousField ID = "form.previous"
 	Submit        ID = "form.submit"
+	Editor        ID = "form.editor"
 	Cancel        ID = "form.cancel"
 	Profile       ID = "form.profile"
 	Recent        ID = "form.recent"
@@ -185,13 +187,15 @@ func all() []Action {
 		{Reject, []string{"x"}, "Reject", "reject", false},
 		{Void, []string{"ctrl+x"}, "Void", "void", false},
 
-		{Edit, []string{"e"}, "Edit", "edit", false},
+		{Edit, []string{"e"}, "Edit", "", false},
+		{EditField, []string{"/", "f"}, "Edit a field…", "", false},
 		{Delete, []string{"ctrl+x"}, "Delete", "delete", false},
 		{Undo, []string{"z"}, "Undo the last saved edit", "undo", false},
 
 		{NextField, []string{"tab", "down"}, "Next field", "next", true},
 		{PreviousField, []string{"shift+tab", "up"}, "Previous field", "", true},
 		{Submit, []string{"ctrl+s"}, "Save", "send", true},
+		{Editor, []string{"ctrl+e"}, "Edit in $EDITOR", "editor", true},
 		{Cancel, []string{"esc"}, "Cancel", "cancel", true},
 		{Profile, []string{"ctrl+p"}, "Choose a profile", "profile", true},
 		{Recent, []string{"ctrl+o"}, "Choose a recent one", "recent", true},

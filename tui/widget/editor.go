@@ -30,9 +30,10 @@ type editor struct {
 
 	rows       []row // as laid out for rowsWidth
 	rowsWidth  int
-	goalColumn int // the column that going up and down keeps to; -1 if none
-	top        int // the first row that is seen
-	left       int // the first character that is seen of a single line
+	goalColumn int    // the column that going up and down keeps to; -1 if none
+	top        int    // the first row that is seen
+	left       int    // the first character that is seen of a single line
+	rest       string // the likely rest of the text, drawn behind it
 }
 
 // character is a grapheme cluster with its width in cells.
@@ -44,14 +45,11 @@ type character struct {
 // row is one row on the screen, from a character to before another.
 type row struct{ from, to int }
 
-// set replaces the text. The cursor goes to its end, in several lines to its beginning.
+// set replaces the text. The cursor goes to its end.
 func (e *editor) set(text string) {
 	e.characters = characters(e.typeable(text))
 	e.changed()
-	e.cursor, e.top, e.left, e.overflow = 0, 0, 0, false
-	if !e.multiline {
-		e.cursor = len(e.characters)
-	}
+	e.cursor, e.top, e.left, e.overflow = len(e.characters), 0, 0, false
 }
 
 // typeable drops what a field cannot hold. Terminals paste line ends as carriage returns.
@@ -179,7 +177,7 @@ func (e *editor) line(step int) int {
 func isBlank(character string) bool { return strings.TrimSpace(character) == "" }
 
 // press handles a key, and tells whether the text changed. The keys are those of shells, except ctrl+k, ctrl+p, ctrl+s and ctrl+z,
-// which are actions.
+// which are actions, as ctrl+e is where an editor can be opened.
 func (e *editor) press(key tea.KeyMsg) (edited bool) {
 	before := len(e.value())
 	switch name := key.String(); {
@@ -350,7 +348,7 @@ const caret = "▏"
 func (e *editor) viewLine(theme *theme.Theme, width int, focused bool) string {
 	if !focused {
 		e.left = 0
-		return theme.Text.Render(display.Cut(shown(e.characters[:min(len(e.characters), width+1)]), width))
+		return inField(theme, theme.Input.Render(display.Cut(shown(e.characters[:min(len(e.characters), width+1)]), width)), width)
 	}
 	if width < 3 {
 		return theme.Cursor.Render(display.Pad("", width))
@@ -366,7 +364,22 @@ func (e *editor) viewLine(theme *theme.Theme, width int, focused bool) string {
 	if end < len(e.characters) {
 		tail, end = "…", e.fits(e.left, space-1)
 	}
-	return theme.Text.Render(lead) + drawRow(theme, e.characters[e.left:end], e.cursor-e.left) + theme.Text.Render(tail)
+	line := theme.Input.Render(lead) + drawRow(theme, e.characters[e.left:end], e.cursor-e.left) + theme.Input.Render(tail)
+	if rest := e.rest; rest != "" && e.cursor == len(e.characters) {
+		if !theme.Colours() {
+			rest = "(" + rest + ")"
+		}
+		line += theme.Muted.Render(display.Cut(rest, width-display.Width(line)))
+	}
+	return inField(theme, line, width)
+}
+
+// inField makes a drawn row as wide as its field.
+func inField(theme *theme.Theme, row string, width int) string {
+	if space := width - display.Width(row); space > 0 {
+		row += theme.Input.Render(display.Pad("", space))
+	}
+	return row
 }
 
 // scroll moves the visible part to the cursor, with a cell for an ellipsis at either side.
@@ -423,13 +436,16 @@ func (e *editor) viewRows(theme *theme.Theme, width, height int, focused bool) [
 		}
 		lines[i] = display.Cut(drawRow(theme, e.characters[r.from:r.to], cursor), width)
 	}
+	for i, line := range lines {
+		lines[i] = inField(theme, line, width)
+	}
 	return lines
 }
 
 // drawRow draws characters with the cursor at one, behind the last, or (-1) nowhere.
 func drawRow(theme *theme.Theme, row []character, cursor int) string {
 	if cursor < 0 {
-		return theme.Text.Render(shown(row))
+		return theme.Input.Render(shown(row))
 	}
 	cursor = min(cursor, len(row))
 	before, after := shown(row[:cursor]), shown(row[cursor:])
@@ -440,7 +456,7 @@ func drawRow(theme *theme.Theme, row []character, cursor int) string {
 	if cursor < len(row) {
 		under, after = shown(row[cursor:cursor+1]), shown(row[cursor+1:])
 	}
-	return theme.Text.Render(before) + theme.Cursor.Render(under) + theme.Text.Render(after)
+	return theme.Input.Render(before) + theme.Cursor.Render(under) + theme.Input.Render(after)
 }
 
 // shown draws a tab as one cell.

@@ -2,6 +2,7 @@ package widget
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -36,8 +37,11 @@ type Field struct {
 	Kind    Kind
 	Value   string                    // at first
 	Options []string                  // of a Choice
+	Limit   int                       // how many characters it takes; 0 for any number
 	Hint    string                    // shown while the field is empty, or beside a Switch: what belongs here, such as "such as 120.50"
 	Check   func(value string) string // what is wrong with a value, "" for nothing; nil takes all
+	// Complete returns the likely rest of a value, which is shown behind the cursor; nil without any.
+	Complete func(value string) string
 
 	// Eager checks a value with the first key: for values to correct. Otherwise the check waits until the field is left, because
 	// half a new value breaks most rules.
@@ -51,12 +55,14 @@ type Form struct {
 	focus   int
 
 	submitAnywhere bool  // Enter sends from every field
+	marksChanges   bool  // fields that are not as at first are marked
 	lineFields     []int // the index of the field on each line of the last View
 }
 
 type entry struct {
 	Field
 	editor       editor
+	rows         int      // how many rows the last View had for the text
 	first        string   // the value that counts as unchanged
 	touched      bool     // its own rule speaks up
 	refused      []string // the errors of the service for refusedValue
@@ -141,16 +147,30 @@ func (f *Form) Values() map[string]string {
 	return values
 }
 
+// Completion returns the likely rest of the focused value; "" if there is none, or the cursor is not at its end.
+func (f *Form) Completion() string {
+	e := f.entry(f.Focus())
+	if e.Complete == nil || e.editor.cursor < len(e.editor.characters) {
+		return ""
+	}
+	return e.Complete(e.value())
+}
+
 // Changed returns the fields whose value is not the first one.
 func (f *Form) Changed() []string {
 	var changed []string
 	for _, e := range f.entries {
-		if e.value() != e.first {
+		if e.isChanged() {
 			changed = append(changed, e.Name)
 		}
 	}
 	return changed
 }
+
+func (e *entry) isChanged() bool { return e.value() != e.first }
+
+// MarkChanges marks the fields that are not as at first.
+func (f *Form) MarkChanges() { f.marksChanges = true }
 
 // Focus returns the field with the focus.
 func (f *Form) Focus() string {
@@ -301,7 +321,9 @@ func (f *Form) Check() bool {
 
 func (e *entry) problems() []string {
 	var problems []string
-	if e.touched && e.Check != nil {
+	if count := e.count(); e.Limit > 0 && count > e.Limit {
+		problems = append(problems, e.counter(count))
+	} else if e.touched && e.Check != nil {
 		if problem := e.Check(e.value()); problem != "" {
 			problems = append(problems, problem)
 		}
@@ -310,6 +332,13 @@ func (e *entry) problems() []string {
 		problems = append(problems, e.refused...)
 	}
 	return problems
+}
+
+// count returns how many characters the value has.
+func (e *entry) count() int { return utf8.RuneCountInString(e.value()) }
+
+func (e *entry) counter(count int) string {
+	return display.Count(count) + " of " + display.Plural(e.Limit, "character", "characters")
 }
 
 // Input draws the value of a field in a single line, for screens with a layout of their own.

@@ -171,6 +171,10 @@ func TestLongPasteIsCut(t *testing.T) {
 func TestMultilineText(t *testing.T) {
 	form := one(widget.Field{Kind: widget.Text, Value: "one\ntwo three"})
 	form.View(14, 8) // eleven cells: "two three" takes one row, and so does "two! three"
+	if !form.Takes("up") || form.Takes("down") {
+		t.Error("the cursor is not at the end at first")
+	}
+	press(t, form, "ctrl+home")
 	if form.Takes("up") || !form.Takes("down") || !form.Takes("enter") || form.Takes("left") || form.Takes("tab") {
 		t.Error("on the first line it must take only enter and down")
 	}
@@ -197,7 +201,7 @@ func TestMultilineText(t *testing.T) {
 
 func TestGoingUpAndDownKeepsTheColumn(t *testing.T) {
 	form := one(widget.Field{Kind: widget.Text, Value: "abcdef\nab\n漢字漢字\n"})
-	press(t, form, "right", "right", "right", "right", "right", "down", "down")
+	press(t, form, "ctrl+home", "right", "right", "right", "right", "right", "down", "down")
 	form.Update(typed("X"))
 	if got := form.Value("field"); got != "abcdef\nab\n漢字X漢字\n" {
 		t.Errorf("%q", got)

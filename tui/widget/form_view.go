@@ -20,8 +20,7 @@ func (f *Form) View(width, height int) string {
 	var lines []string
 	f.lineFields = f.lineFields[:0]
 	first, last := 0, 0 // lines of the field that has the keyboard
-	for i, e := range f.entries {
-		block := f.block(l, e, i == f.focus)
+	for i, block := range f.blocks(l) {
 		if i == f.focus {
 			first, last = len(lines), len(lines)+len(block)-1
 		}
@@ -39,6 +38,28 @@ func (f *Form) View(width, height int) string {
 	above, _ := scroll.More()
 	f.lineFields = f.lineFields[min(above, len(f.lineFields)):]
 	return scroll.View()
+}
+
+// blocks draws the fields. Long texts grow into the lines that are left, first the one that has the keyboard.
+func (f *Form) blocks(l formLayout) [][]string {
+	all := make([][]string, len(f.entries))
+	free, order := l.height, []int{f.focus}
+	for i, e := range f.entries {
+		all[i] = f.block(l, e, i == f.focus, 0)
+		free -= len(all[i])
+		order = append(order, i)
+	}
+	for _, i := range order {
+		if i >= len(all) || f.entries[i].Kind != Text {
+			continue
+		}
+		e := f.entries[i]
+		if more := min(free, max(4, len(e.editor.rows)+min(e.Limit, 1))-e.rows); more > 0 {
+			all[i] = f.block(l, e, i == f.focus, more)
+			free -= more
+		}
+	}
+	return all
 }
 
 // FieldAt returns the index of the field that View drew on a line, for a click.
@@ -68,12 +89,15 @@ func (f *Form) layout(width, height int) formLayout {
 	return l
 }
 
-// block draws a field: label, value and errors. The focused field leaves space for its label and its first error; in a single line
-// there is no label.
-func (f *Form) block(l formLayout, e *entry, focused bool) []string {
-	label := f.theme.Heading.Render("  " + e.Label)
+// block draws a field: label, value and errors, with more rows for a long text. The focused field leaves space for its label and its
+// first error; in a single line there is no label.
+func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
+	style, mark, label := f.theme.Heading, " ", " "+e.Label
 	if focused {
-		label = f.theme.Accent.Render("> " + e.Label)
+		style, mark = f.theme.Accent, ">"
+	}
+	if label = style.Render(mark + label); f.marksChanges && e.isChanged() {
+		label = style.Render(mark) + f.theme.Warn.Render("*") + style.Render(e.Label)
 	}
 	beside := l.label > 0 && display.Width(e.Label) <= l.label
 	indent, space := display.Pad("", l.indent), l.width-l.indent
@@ -90,10 +114,7 @@ func (f *Form) block(l formLayout, e *entry, focused bool) []string {
 	rows := 1
 	if e.Kind == Text { // its rows grow with it
 		e.editor.layOut(space)
-		rows = max(2, min(len(e.editor.rows), l.height/3, 10))
-		if l.height >= 16 {
-			rows = max(4, rows)
-		}
+		rows = max(2, min(len(e.editor.rows), l.height/3, 10)) + more
 	}
 	if focused {
 		least := min(1, len(wrong))
@@ -102,6 +123,7 @@ func (f *Form) block(l formLayout, e *entry, focused bool) []string {
 		}
 		rows = max(1, min(rows, l.height-least))
 	}
+	e.rows = rows
 	var block []string
 	if !beside && (!focused || l.height > 1) {
 		block = append(block, display.Cut(label, l.width))
@@ -119,15 +141,21 @@ func (f *Form) block(l formLayout, e *entry, focused bool) []string {
 // draw draws the value of a field in exactly so many rows.
 func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	if !e.isChoice() && e.value() == "" && e.Hint != "" {
-		line := f.theme.Muted.Render(bracketed(e.Hint))
+		line := f.theme.Input.Foreground(f.theme.Muted.GetForeground()).Render(bracketed(e.Hint))
 		if focused {
 			line = drawRow(f.theme, nil, 0) + line
 		}
 		lines := make([]string, rows)
 		lines[0] = display.Cut(line, width)
+		for i, line := range lines {
+			lines[i] = inField(f.theme, line, width)
+		}
 		return lines
 	}
 	shown := &e.editor
+	if shown.rest = ""; focused {
+		shown.rest = f.Completion()
+	}
 	switch e.Kind {
 	case Text:
 		return f.drawText(e, width, rows, focused)
@@ -138,6 +166,13 @@ func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 		if e.value() != "" {
 			shown.set(mask)
 		}
+	}
+	counter := ""
+	if count := e.count(); focused && e.Limit > 0 && count <= e.Limit {
+		counter = f.theme.Muted.Render(" (" + display.Count(count) + " of " + display.Count(e.Limit) + ")")
+	}
+	if space := width - display.Width(counter); space >= minValueWidth {
+		return []string{shown.viewLine(f.theme, space, focused) + counter}
 	}
 	return []string{shown.viewLine(f.theme, width, focused)}
 }
@@ -153,13 +188,20 @@ func bracketed(hint string) string {
 
 func (f *Form) drawText(e *entry, width, rows int, focused bool) []string {
 	e.editor.layOut(width)
-	all := len(e.editor.rows)
-	if all <= rows || rows < 3 {
+	all, count := len(e.editor.rows), e.count()
+	counts := focused && e.Limit > 0 && count <= e.Limit
+	if all <= rows && !counts || rows < 3 {
 		return e.editor.viewRows(f.theme, width, rows, focused)
 	}
 	lines := e.editor.viewRows(f.theme, width, rows-1, focused)
-	where := fmt.Sprintf("(lines %d to %d of %d)", e.editor.top+1, e.editor.top+len(lines), all)
-	return append(lines, f.theme.Muted.Render(display.Cut(where, width)))
+	var says []string
+	if all >= rows {
+		says = append(says, fmt.Sprintf("lines %d to %d of %d", e.editor.top+1, e.editor.top+len(lines), all))
+	}
+	if counts {
+		says = append(says, e.counter(count))
+	}
+	return append(lines, f.theme.Muted.Render(display.Cut("("+strings.Join(says, ", ")+")", width)))
 }
 
 func (f *Form) drawChoice(e *entry, width int, focused bool) string {
@@ -197,7 +239,11 @@ func (f *Form) AccessibleText() string {
 		if e.editor.overflow {
 			refusedValue = append(refusedValue, overflow)
 		}
-		lines = append(lines, e.Label+": "+value)
+		label := e.Label
+		if f.marksChanges && e.isChanged() {
+			label += " (changed)"
+		}
+		lines = append(lines, label+": "+value)
 		for _, text := range refusedValue {
 			lines = append(lines, "  "+e.Label+" "+display.Line(text))
 		}

@@ -4,9 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/api"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
@@ -113,5 +115,60 @@ Size: small
 	form.Remove("open")
 	if diff := cmp.Diff(want, form.AccessibleText()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestLongTextGrowsIntoFreeRows draws a text of twelve lines between two fields: all of it where there is space, and with the end in
+// sight where there is not.
+func TestLongTextGrowsIntoFreeRows(t *testing.T) {
+	text := "1st\n" + strings.Repeat("line\n", 10) + "last"
+	form := widget.NewForm(plain, widget.Field{Name: "a", Label: "A"}, widget.Field{Name: "t", Label: "T", Kind: widget.Text, Value: text}, widget.Field{Name: "z", Label: "Z"})
+	form.FocusOnName("t")
+	for height, all := range map[int]bool{14: true, 13: false, 30: true} {
+		view := form.View(80, height)
+		if strings.Contains(view, "1st") != all || !strings.Contains(view, "last▏") || !strings.Contains(view, "  Z") {
+			t.Errorf("in %d lines:\n%s", height, view)
+		}
+	}
+}
+
+func TestALimitCountsTheCharacters(t *testing.T) {
+	for _, kind := range []widget.Kind{widget.Line, widget.Text} {
+		form := widget.NewForm(plain, widget.Field{Name: "a", Label: "A", Kind: kind, Value: strings.Repeat("é", 9), Limit: 10}, widget.Field{Name: "b", Label: "B"})
+		if view := form.View(80, 10); !strings.Contains(view, "(9 of 10") {
+			t.Errorf("kind %d is not counted:\n%s", kind, view)
+		}
+		form.Update(typed("éé"))
+		if view := form.View(80, 10); !strings.Contains(view, "! 11 of 10 characters") || strings.Contains(view, "(11 of") || form.Check() {
+			t.Errorf("kind %d may be too long:\n%s", kind, view)
+		}
+		form.Do(actions.NextField)
+		press(t, form, "shift+tab")
+		if view := form.View(80, 10); !strings.Contains(view, "! 11 of 10 characters") {
+			t.Errorf("kind %d is too long, which is not said without the keyboard:\n%s", kind, view)
+		}
+	}
+}
+
+func TestChangedFieldsAreMarked(t *testing.T) {
+	form := widget.NewForm(plain, widget.Field{Name: "a", Label: "Alpha", Value: "x"}, widget.Field{Name: "b", Label: "Beta"})
+	form.Update(typed("y"))
+	if strings.Contains(form.View(80, 4), "*") || strings.Contains(form.AccessibleText(), "changed") {
+		t.Error("a form marks changes that nobody asked to mark")
+	}
+	form.MarkChanges()
+	if view := ansi.Strip(form.View(80, 4)); !strings.Contains(view, ">*Alpha") || !strings.Contains(view, "  Beta") || !strings.HasPrefix(form.AccessibleText(), "Alpha (changed): xy\nBeta: ") {
+		t.Errorf("the changed field is not marked alone:\n%s\n%s", view, form.AccessibleText())
+	}
+	press(t, form, "backspace")
+	if view := form.View(80, 4); strings.Contains(view, "*") {
+		t.Errorf("a field that is as before is marked:\n%s", view)
+	}
+}
+
+func TestFieldsToTypeInHaveABackground(t *testing.T) {
+	form := widget.NewForm(dark, widget.Field{Name: "a", Label: "A", Value: "x"}, widget.Field{Name: "b", Label: "B", Kind: widget.Text, Value: "y"})
+	if got := strings.Count(form.View(20, 6), "\x1b[38;2;255;255;255;48;2;48;48;48m"); got < 5 {
+		t.Errorf("%d of at least 5 rows have the background of a field:\n%q", got, form.View(20, 6))
 	}
 }

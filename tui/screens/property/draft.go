@@ -111,11 +111,11 @@ func (e *edit) draft() map[string]string {
 	return values
 }
 
-// startEdit opens the form, or lets a person resume a draft.
-func (s *Screen) startEdit() tea.Cmd {
+// startEdit opens the form at a field, or lets a person resume a draft.
+func (s *Screen) startEdit(field string) tea.Cmd {
 	base, typed := readDraft(s.drafts.values, s.record.Value)
 	if len(typed) == 0 {
-		s.openForm(newEdit(s.shell, s.record.Value))
+		s.openForm(newEdit(s.shell, s.record.Value), field)
 		return nil
 	}
 	return s.shell.Post(screen.Pick{
@@ -126,9 +126,9 @@ func (s *Screen) startEdit() tea.Cmd {
 			case s.mode != viewing || !s.record.Has || s.sender.Busy():
 				return nil
 			case index == 0:
-				return s.resume(base, typed)
+				return s.resume(base, typed, field)
 			}
-			s.openForm(newEdit(s.shell, s.record.Value))
+			s.openForm(newEdit(s.shell, s.record.Value), field)
 			return s.drafts.save(s.shell.Account.Profile, nil)
 		},
 	})
@@ -148,12 +148,12 @@ func readDraft(values map[string]string, now client.Version) (base client.Versio
 }
 
 // resume opens the form with a draft, and saves it again to learn whether that works. If the property has changed since, it merges first.
-func (s *Screen) resume(base client.Version, typed map[string]string) tea.Cmd {
+func (s *Screen) resume(base client.Version, typed map[string]string, field string) tea.Cmd {
 	e := newEdit(s.shell, base)
 	for name, value := range typed {
 		e.form.Set(name, value)
 	}
-	s.openForm(e)
+	s.openForm(e, field)
 	e.patch, _ = e.changes()
 	handleSaved := s.saveDraft()
 	if base.Same(s.record.Value) {

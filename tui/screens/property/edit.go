@@ -13,6 +13,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
@@ -26,17 +27,25 @@ type edit struct {
 	undoing bool
 	profile screen.Profile // that the draft belongs to
 
-	compared   map[[3]string][]display.DiffLine // by field, before and after: comparing long texts for each key is too slow
-	drawn      []line                           // the review: wrapping it for each frame is too slow
-	drawnWidth int                              // 0 if the review has changed
+	compared map[[3]string][]display.DiffLine // by field, before and after: comparing long texts for each key is too slow
+	drawn    map[drawing][]line               // the review: wrapping it for each frame is too slow; nil if it has changed
 }
 
-func (e *edit) drawReview(width int) []line {
-	if e.drawnWidth != width {
-		e.drawn, _, _ = drawDiffs(e.reviewDiffs(), width)
-		e.drawnWidth = width
+// drawing is how the review is drawn.
+type drawing struct {
+	look     *theme.Theme
+	width    int
+	unfolded bool
+}
+
+func (e *edit) drawReview(d drawing) []line {
+	if e.drawn == nil {
+		e.drawn = map[drawing][]line{}
 	}
-	return e.drawn
+	if _, known := e.drawn[d]; !known {
+		e.drawn[d], _, _ = drawDiffs(e.reviewDiffs(), d)
+	}
+	return e.drawn[d]
 }
 
 func newEdit(shell *screen.Shell, base client.Version) *edit {
@@ -59,7 +68,7 @@ func (e *edit) buildForm(shell *screen.Shell, patch api.PropertyPatch) {
 			label += ", one per line"
 		}
 		e.form.Add(widget.Field{
-			Name: f.Name, Label: label, Kind: kind, Hint: f.Hint, Eager: true, Value: withoutControls(f, f.text(e.base.Property)),
+			Name: f.Name, Label: label, Kind: kind, Hint: f.Hint, Eager: true, Value: withoutControls(f, f.text(e.base.Property)), Limit: limits[f.Name],
 			Check: func(value string) string { return e.problem(f, value) },
 		})
 		e.initial[f.Name] = e.form.Value(f.Name)
@@ -68,7 +77,11 @@ func (e *edit) buildForm(shell *screen.Shell, patch api.PropertyPatch) {
 		}
 	}
 	e.form.FocusIndex(0)
+	e.form.MarkChanges()
 }
+
+// limits are how many characters the service takes.
+var limits = map[string]int{"title": 200, "description": 10_000, "address": 500, "city": 120, "postcode": 120}
 
 // problem says what is wrong with the text of a field. Text that was not changed is never wrong.
 func (e *edit) problem(f field, value string) string {
@@ -115,7 +128,7 @@ func (e *edit) changes() (patch api.PropertyPatch, wrong []string) {
 // rebase makes the edit a change of another version. Text that is not valid stays as it was typed.
 func (e *edit) rebase(shell *screen.Shell, base client.Version, patch api.PropertyPatch) {
 	before := *e
-	e.base, e.patch, e.merge, e.drawnWidth = base, patch, nil, 0
+	e.base, e.patch, e.merge, e.drawn = base, patch, nil, nil
 	if e.form == nil {
 		return
 	}
@@ -136,7 +149,7 @@ func (s *Screen) review() tea.Cmd {
 	patch, wrong := e.changes()
 	if len(wrong) > 0 {
 		e.form.FocusOnName(wrong[0])
-		s.note("Fix first: %s.", labels(wrong))
+		s.refused = true
 		return nil
 	}
 	if patch.IsEmpty() {
@@ -145,6 +158,18 @@ func (s *Screen) review() tea.Cmd {
 	e.patch = patch
 	s.setMode(reviewing)
 	return nil
+}
+
+// fixFirst says what is not valid now, after it was tried to save it; "" if nothing.
+func (s *Screen) fixFirst() string {
+	if !s.refused {
+		return ""
+	}
+	_, wrong := s.edit.changes()
+	if len(wrong) == 0 {
+		return ""
+	}
+	return "Fix first: " + labels(wrong) + "."
 }
 
 func (s *Screen) discard() tea.Cmd {
@@ -176,6 +201,7 @@ func (s *Screen) closeEdit() tea.Cmd {
 	}
 	if s.edit.form != nil {
 		drop = s.drafts.save(s.edit.profile, nil)
+		s.cursorOn(s.edit.form.Focus())
 	}
 	s.edit, s.notes, s.unknown = nil, nil, false
 	s.setMode(viewing)

@@ -79,7 +79,7 @@ func TestOnlyChangedFieldsAreSaved(t *testing.T) {
 		t.Error("no warning of unsaved changes")
 	}
 	o.Press("esc")
-	o.See("> Latitude")
+	o.See(">*Latitude")
 	o.Press("ctrl+s", "ctrl+s")
 	o.See("Done: Saved property 42: price per week, latitude.", "Price per week 275.00", "latitude (none), longitude -1.5491")
 	if got, want := o.proxy.sent(), []string{`PATCH {"price_pw":"275.00","lat":null}`}; !slices.Equal(got, want) {
@@ -149,7 +149,7 @@ func TestLeavingTheFormAsksAboutChanges(t *testing.T) {
 	o.Press("esc")
 	o.See("Discard your changes to title?", "Property 42 stays as it was.", "y discard")
 	o.Press("n")
-	o.See("> Title")
+	o.See(">*Title")
 	if o.value("title") != "Bright flat!" {
 		t.Errorf("the form has %q", o.value("title"))
 	}
@@ -174,7 +174,7 @@ func TestRefusedValueIsShownBesideTheField(t *testing.T) {
 	o.fill("city", "Atlantis")
 	o.fill("deposit", "600")
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("Not saved", "season is closed", "> City", "is outside of our region")
+	o.See("Not saved", "season is closed", ">*City", "is outside of our region")
 	if o.value("city") != "Atlantis" || o.value("deposit") != "600" {
 		t.Errorf("the form has %q and %q", o.value("city"), o.value("deposit"))
 	}
@@ -223,7 +223,7 @@ func TestMergeRestartsAfterAnotherChange(t *testing.T) {
 	o.Press("ctrl+s")
 	o.See("> Title, changed by both", "theirs: Theirs", "mine: Mine")
 	o.Press("esc")
-	o.See("> Title", "Not decided yet: title.")
+	o.See(">*Title", "Not decided yet: title.")
 	if o.value("title") != "Mine" {
 		t.Errorf("the form has %q", o.value("title"))
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -31,9 +32,12 @@ type Screen struct {
 	scroll     scroll
 
 	mode    mode
+	cursor  int   // the field of the page that the keyboard is at
+	ends    []int // behind the last line of each fact of the page, as drawn last
 	formTop int   // the line on which the form begins
-	reveal  bool  // scroll to the current conflict
+	reveal  bool  // scroll to the cursor or the current conflict
 	edit    *edit // nil while the property is only read
+	refused bool  // something in the form was not valid when it was sent
 
 	seen     bool // the review was scrolled to its end
 	unfolded bool // long texts of the review are shown whole
@@ -142,14 +146,17 @@ func (s *Screen) isDeleting() bool { return s.sender.Busy() && s.edit == nil }
 
 func (s *Screen) setMode(to mode) {
 	s.mode = to
-	s.scroll, s.seen, s.unfolded = scroll{}, false, false
+	s.scroll, s.seen, s.unfolded, s.refused = scroll{}, false, false, false
+	s.reveal = true
 	if s.edit != nil {
-		s.edit.drawnWidth = 0
+		s.edit.drawn = nil
 	}
 }
 
-func (s *Screen) openForm(e *edit) {
+// openForm opens the form, with the keyboard in a field.
+func (s *Screen) openForm(e *edit, field string) {
 	s.edit, s.notes = e, nil
+	e.form.FocusOnName(field)
 	s.setMode(editing)
 }
 
@@ -178,11 +185,102 @@ func (s *Screen) viewProperty() string {
 	}
 	width, height, join := s.image.Beside(s.shell.Theme, s.width, s.height)
 	lines := introLines(width, s.banner(), nil)
-	for _, text := range widget.Pairs(s.shell.Theme, width, facts(s.record.Value.Property)) {
-		lines = append(lines, line{asDrawn, text})
-	}
+	lines = append(lines, s.drawFacts(width, len(lines))...)
 	s.scroll.layout(lines, width, height)
+	if s.reveal {
+		s.reveal = false
+		first, end := s.linesAt(s.cursor)
+		s.scroll.Reveal(end - 1)
+		s.scroll.Reveal(first)
+	}
 	return join(s.scroll.draw(s.shell.Theme, lines, width, height))
+}
+
+// drawFacts draws the property with a mark at the cursor, below so many lines.
+func (s *Screen) drawFacts(width, above int) (lines []line) {
+	pairs, widest, gutter := facts(s.record.Value.Property), 0, len(fitMark("> ", width))
+	for _, p := range pairs {
+		widest = max(widest, display.Width(p.Label))
+	}
+	s.ends = s.ends[:0]
+	for i, p := range pairs {
+		look, mark := *s.shell.Theme, display.Pad("", gutter)
+		if i == s.cursor {
+			look.Heading, mark = look.Accent, look.Accent.Render(fitMark("> ", width))
+		}
+		p.Label = display.Pad(p.Label, widest)
+		for _, text := range widget.Pairs(&look, width-gutter, []widget.Pair{p}) {
+			lines = append(lines, line{role: asText, text: mark + text, drawn: true})
+			mark = display.Pad("", gutter)
+		}
+		s.ends = append(s.ends, above+len(lines))
+	}
+	return lines
+}
+
+// linesAt returns the first line of a fact of the page, and the one behind its last. The first has what is above it, the last what is
+// below.
+func (s *Screen) linesAt(row int) (first, end int) {
+	if row > 0 && row < len(s.ends) {
+		first = s.ends[row-1]
+	}
+	if row == len(pageFields())-1 {
+		row++ // the id, which is no field
+	}
+	if row < len(s.ends) {
+		end = s.ends[row]
+	}
+	return first, end
+}
+
+// move moves the cursor to another field, or scrolls in a field that is longer than the screen.
+func (s *Screen) move(id actions.ID) {
+	first, end := s.linesAt(s.cursor)
+	above, below := s.scroll.More()
+	switch {
+	case id == actions.Down && below > 0 && end > above+s.scroll.visible, id == actions.Up && above > first:
+		s.scroll.Do(id)
+		return
+	case id == actions.Down:
+		s.cursor++
+	case id == actions.Up:
+		s.cursor--
+	case id == actions.Top:
+		s.cursor = 0
+	case id == actions.Bottom:
+		s.cursor = len(pageFields()) - 1
+	default:
+		s.scroll.Do(id)
+		s.cursor = s.fieldAt(s.cursor)
+		return
+	}
+	s.cursor, s.reveal = max(0, min(s.cursor, len(pageFields())-1)), true
+}
+
+// fieldAt returns the field nearest to one that is visible.
+func (s *Screen) fieldAt(row int) int {
+	above, _ := s.scroll.More()
+	for row < len(pageFields())-1 && row < len(s.ends) && s.ends[row] <= above {
+		row++
+	}
+	for first, _ := s.linesAt(row); row > 0 && first >= above+s.scroll.visible; first, _ = s.linesAt(row) {
+		row--
+	}
+	return row
+}
+
+// pageFields are the fields with a row of their own: a position has one.
+var pageFields = sync.OnceValue(func() []field {
+	return slices.DeleteFunc(slices.Clone(fields), func(f field) bool { return f.Name == "lng" })
+})
+
+// cursorOn moves the cursor to a field.
+func (s *Screen) cursorOn(name string) {
+	if name == "lng" {
+		name = "lat"
+	}
+	s.cursor = max(0, slices.IndexFunc(pageFields(), func(f field) bool { return f.Name == name }))
+	s.reveal = true
 }
 
 // placeholder is shown instead of the property; the title is empty if the property can be shown.
@@ -242,7 +340,11 @@ func (s *Screen) AccessibleText() string {
 	kind, title, advice := s.placeholder()
 	switch {
 	case s.mode == editing:
-		lines = append(linearNotes(s.notes), s.edit.form.AccessibleText())
+		notes := slices.Clone(s.notes)
+		if text := s.fixFirst(); text != "" {
+			notes = append(notes, text)
+		}
+		lines = append(linearNotes(notes), s.edit.form.AccessibleText())
 	case s.mode == reviewing:
 		s.seen = true // people who listen hear all of it
 		lines = slices.Concat(linearNotes(s.notes), s.reviewIntro(), linearDiffs(s.edit.reviewDiffs()))

@@ -18,6 +18,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
 		if s.edit != nil && s.edit.form != nil {
+			s.refused = s.fixFirst() != ""
 			return s.drafts.edited()
 		}
 	case screen.FieldLeft:
@@ -25,6 +26,13 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			return s.saveDraft()
 		}
 	case screen.Reconnected:
+		switch { // what failed may succeed now
+		case s.unknown || len(s.notes) == 0:
+		case s.mode == viewing:
+			s.notes = nil
+		case s.mode == reviewing:
+			s.notes = []string{"Not saved. Your text is kept."}
+		}
 		if !s.deleted && !s.inSandbox() {
 			return s.record.Again()
 		}
@@ -48,8 +56,10 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		if msg.drafts == s.drafts && !s.drafts.known {
 			s.drafts.values, s.drafts.known = msg.values, true
 		}
+	case editedText:
+		return s.handleEditor(msg)
 	case tea.MouseMsg:
-		s.mouse(msg)
+		return s.mouse(msg)
 	default:
 		return s.handleEnd(msg)
 	}
@@ -82,21 +92,30 @@ func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// mouse scrolls with the wheel, and focuses the field that is clicked.
-func (s *Screen) mouse(msg tea.MouseMsg) {
-	if form := s.Form(); form != nil {
-		index, ok := form.FieldAt(msg.Y - s.formTop)
-		if ok && msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress {
+// mouse scrolls with the wheel, and moves to the field that is clicked. A click on the field under the cursor edits it.
+func (s *Screen) mouse(msg tea.MouseMsg) tea.Cmd {
+	clicked := msg.Button == tea.MouseButtonLeft && msg.Action == tea.MouseActionPress
+	switch form := s.Form(); {
+	case form != nil:
+		if index, ok := form.FieldAt(msg.Y - s.formTop); ok && clicked {
 			form.FocusIndex(index)
 		}
-		return
-	}
-	switch msg.Button {
-	case tea.MouseButtonWheelUp:
+	case msg.Button == tea.MouseButtonWheelUp:
 		s.scroll.Do(actions.Up)
-	case tea.MouseButtonWheelDown:
+	case msg.Button == tea.MouseButtonWheelDown:
 		s.scroll.Do(actions.Down)
+	case clicked && s.mode == viewing:
+		above, _ := s.scroll.More()
+		row := slices.IndexFunc(s.ends, func(end int) bool { return end > above+msg.Y })
+		switch {
+		case row < 0 || row >= len(pageFields()):
+		case row == s.cursor && s.whyNoEdit() == "":
+			return s.startEdit(pageFields()[row].Name)
+		default:
+			s.cursor = row
+		}
 	}
+	return nil
 }
 
 func (s *Screen) Offers() []actions.Offer {
@@ -106,7 +125,11 @@ func (s *Screen) Offers() []actions.Offer {
 	}
 	switch s.mode {
 	case editing:
-		return []actions.Offer{actions.EnabledUnless(actions.Submit, busy).WithHint("review"), actions.EnabledUnless(actions.NextField, ""), actions.EnabledUnless(actions.PreviousField, ""), actions.EnabledUnless(actions.Cancel, busy)}
+		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, busy).WithHint("save"), actions.EnabledUnless(actions.NextField, ""), actions.EnabledUnless(actions.PreviousField, ""), actions.EnabledUnless(actions.Cancel, busy)}
+		if fieldNamed(s.edit.form.Focus()).isMultiline() {
+			offers = slices.Insert(offers, 1, actions.EnabledUnless(actions.Editor, whyNoEditor()))
+		}
+		return offers
 	case reviewing:
 		word := map[bool]string{false: "save", true: "undo"}[s.edit.undoing]
 		unseen := s.whyUnseen()
@@ -142,26 +165,8 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	case s.id == 0:
 		return actions.Enabled(actions.Open)
 	}
-	why := ""
-	switch {
-	case s.isDeleting():
-		why = "It is being deleted."
-	case s.unknown:
-		why = "First check whether it was deleted."
-	case client.IsNotFound(s.record.Err):
-		why = "There is no such property any more."
-	case !s.record.Has && s.record.Busy():
-		why = "It is being loaded."
-	case !s.record.Has:
-		why = "It was not loaded."
-	}
-	noEdit, noUndo, noImage, noPicture := why, why, "", ""
-	if why == "" {
-		noUndo = s.whyNoUndo()
-	}
-	if why == "" && !s.drafts.known {
-		noEdit = "Its draft is being loaded."
-	}
+	why, noEdit := s.whyNoChange(), s.whyNoEdit()
+	noUndo, noImage, noPicture := cmp.Or(why, s.whyNoUndo()), "", ""
 	switch images := s.record.Value.Property.Images; len(images) {
 	case 0:
 		noImage, noPicture = "It has no images.", "It has no images."
@@ -172,8 +177,34 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	if s.unknown {
 		offers = actions.Enabled(actions.CheckAgain)
 	}
-	return append(append(offers, actions.EnabledUnless(actions.Edit, noEdit), actions.EnabledUnless(actions.Undo, noUndo), actions.EnabledUnless(actions.OpenImage, noImage),
-		actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Delete, why), actions.EnabledUnless(actions.Picture, noPicture)), s.scroll.Moves()...)
+	return append(append(offers, actions.EnabledUnless(actions.Open, noEdit).WithHint("edit"), actions.EnabledUnless(actions.Edit, noEdit),
+		actions.EnabledUnless(actions.Undo, noUndo), actions.EnabledUnless(actions.OpenImage, noImage),
+		actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Delete, why),
+		actions.EnabledUnless(actions.EditField, noEdit).WithHint("field"), actions.EnabledUnless(actions.Picture, noPicture)), s.scroll.Moves()...)
+}
+
+// whyNoChange says why the property can't be changed now; "" if it can.
+func (s *Screen) whyNoChange() string {
+	switch {
+	case s.isDeleting():
+		return "It is being deleted."
+	case s.unknown:
+		return "First check whether it was deleted."
+	case client.IsNotFound(s.record.Err):
+		return "There is no such property any more."
+	case !s.record.Has && s.record.Busy():
+		return "It is being loaded."
+	case !s.record.Has:
+		return "It was not loaded."
+	}
+	return ""
+}
+
+func (s *Screen) whyNoEdit() string {
+	if why := s.whyNoChange(); why != "" || s.drafts.known {
+		return why
+	}
+	return "Its draft is being loaded."
 }
 
 func (s *Screen) Do(id actions.ID) tea.Cmd {
@@ -189,11 +220,15 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 }
 
 func (s *Screen) doViewing(id actions.ID) tea.Cmd {
-	switch id {
-	case actions.Open:
+	switch {
+	case id == actions.Open && s.id == 0:
 		return s.shell.Recent(s, s.shell.Account.Profile, kind)
-	case actions.Edit:
-		return s.startEdit()
+	case id == actions.Open || id == actions.Edit:
+		return s.startEdit(pageFields()[s.cursor].Name)
+	}
+	switch id {
+	case actions.EditField:
+		return s.pickField()
 	case actions.Undo:
 		s.notes = nil
 		return s.startUndo()
@@ -212,8 +247,22 @@ func (s *Screen) doViewing(id actions.ID) tea.Cmd {
 		}
 		return s.pickImage(func(address string) tea.Cmd { return s.image.Toggle(s.shell, "The property", address) })
 	}
-	s.scroll.Do(id)
+	s.move(id)
 	return nil
+}
+
+// pickField asks which field to edit.
+func (s *Screen) pickField() tea.Cmd {
+	pick := screen.Pick{Title: "Edit which field?", Current: s.cursor, Then: func(index int) tea.Cmd {
+		if s.mode != viewing || s.whyNoEdit() != "" {
+			return nil
+		}
+		return s.startEdit(fields[index].Name)
+	}}
+	for _, f := range fields {
+		pick.Options = append(pick.Options, f.Label)
+	}
+	return s.shell.Post(pick)
 }
 
 func (s *Screen) doEditing(id actions.ID) tea.Cmd {
@@ -222,6 +271,8 @@ func (s *Screen) doEditing(id actions.ID) tea.Cmd {
 		return s.review()
 	case actions.Cancel:
 		return s.discard()
+	case actions.Editor:
+		return s.openEditor()
 	}
 	s.edit.form.Do(id)
 	return nil
@@ -239,6 +290,9 @@ func (s *Screen) doReviewing(id actions.ID) tea.Cmd {
 	case actions.Back:
 		if s.edit.form == nil {
 			return s.closeEdit()
+		}
+		if !s.unknown {
+			s.notes = nil
 		}
 		s.setMode(editing)
 		return nil

@@ -2,6 +2,7 @@ package property
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/lipgloss"
@@ -26,10 +27,7 @@ func (s *Screen) View() string {
 
 // layoutReview returns the lines of the review, and notes whether the last of them is visible.
 func (s *Screen) layoutReview() []line {
-	diffs := s.edit.drawReview(s.width)
-	if !s.unfolded {
-		diffs = fold(diffs, s.width, s.shell.Key(actions.Open))
-	}
+	diffs := s.drawReview(s.unfolded)
 	lines := append(introLines(s.width, s.notes, s.reviewIntro()), diffs...)
 	s.scroll.layout(lines, s.width, s.height)
 	if _, below := s.scroll.More(); below == 0 {
@@ -40,8 +38,15 @@ func (s *Screen) layoutReview() []line {
 
 // isFoldable tells whether some text of the review is long enough to be folded.
 func (s *Screen) isFoldable() bool {
-	lines := s.edit.drawReview(s.width)
-	return len(fold(lines, s.width, "")) < len(lines)
+	return !slices.Equal(s.drawReview(true), s.drawReview(false))
+}
+
+func (s *Screen) drawReview(unfolded bool) []line {
+	lines := s.edit.drawReview(drawing{s.shell.Theme, s.width, unfolded})
+	if unfolded {
+		return lines
+	}
+	return fold(lines, s.width, s.shell.Key(actions.Open))
 }
 
 // whyUnseen says that all of the review has to be seen before it can be saved; "" if it was seen.
@@ -80,7 +85,7 @@ func (s *Screen) reviewIntro() []string {
 	return lines
 }
 
-// viewEditing draws the form below the notes, which get a third of the height at most.
+// viewEditing draws the form below the notes, which get a third of the height at most, and above the status.
 func (s *Screen) viewEditing() string {
 	theme := s.shell.Theme
 	var notes []string
@@ -97,8 +102,29 @@ func (s *Screen) viewEditing() string {
 	}
 	s.formTop = len(notes)
 	s.edit.form.SetTheme(theme)
-	form := s.edit.form.View(s.width, s.height-len(notes))
-	return display.Crop(strings.Join(append(notes, form), "\n"), s.width, s.height)
+	height, status := s.height-len(notes), ""
+	if height >= minHeightForStatus {
+		height--
+		status = display.Cut(s.formStatus(), s.width)
+	}
+	form := display.Crop(s.edit.form.View(s.width, height), s.width, height)
+	return display.Crop(strings.Join(append(notes, form, status), "\n"), s.width, s.height)
+}
+
+// minHeightForStatus is the least height of a form with its status below.
+const minHeightForStatus = 4
+
+// formStatus says what is not valid, or else what is changed. It has a line of its own, so that the form never moves.
+func (s *Screen) formStatus() string {
+	theme := s.shell.Theme
+	if text := s.fixFirst(); text != "" {
+		return theme.Bad.Render("! " + text)
+	}
+	typed := typedNames(s.edit.typed())
+	if len(typed) == 0 {
+		return ""
+	}
+	return theme.Warn.Render(fmt.Sprintf("%d changed: %s", len(typed), labels(typed)))
 }
 
 // viewMerging draws both sides, and scrolls to the current conflict once it has changed.
@@ -110,7 +136,7 @@ func (s *Screen) viewMerging() string {
 	}
 	height := s.height - len(status)
 	intro := introLines(s.width, s.notes, s.mergeIntro())
-	diffs, from, to := drawDiffs(s.edit.merge.fieldDiffs(s.edit), s.width)
+	diffs, from, to := drawDiffs(s.edit.merge.fieldDiffs(s.edit), drawing{theme, s.width, true})
 	lines := append(intro, diffs...)
 	s.scroll.layout(lines, s.width, height)
 	if s.reveal && to > 0 {
@@ -124,10 +150,11 @@ func (s *Screen) viewMerging() string {
 	return strings.Join(append(status, s.scroll.draw(theme, lines, s.width, height)), "\n")
 }
 
-// line is a line that fits the width. It is styled when it is drawn: a review can have thousands of lines.
+// line is a line that fits the width. Most are styled when they are drawn: a review can have thousands.
 type line struct {
-	role role
-	text string
+	role  role
+	text  string
+	drawn bool // it is styled already
 }
 
 // role decides the style of a line.
@@ -141,7 +168,6 @@ const (
 	asRemoved
 	asAdded
 	asKept
-	asDrawn // it is styled already
 )
 
 func (r role) style(theme *theme.Theme) lipgloss.Style {
@@ -173,7 +199,7 @@ func (s *scroll) draw(theme *theme.Theme, lines []line, width, height int) strin
 	above, below := s.More()
 	var seen []string
 	for _, l := range lines[above:min(len(lines), above+s.visible)] {
-		if l.role == asDrawn {
+		if l.drawn {
 			seen = append(seen, l.text)
 			continue
 		}
@@ -206,7 +232,7 @@ func marked(as role, mark, text string, width int) []line {
 	before := mark
 	var lines []line
 	for _, wrapped := range display.Wrap(text, width-len(mark)) {
-		lines = append(lines, line{as, before + wrapped})
+		lines = append(lines, line{role: as, text: before + wrapped})
 		before = strings.Repeat(" ", len(mark))
 	}
 	return lines
@@ -250,7 +276,8 @@ func fold(lines []line, width int, key string) []line {
 }
 
 // drawDiffs draws the fields of a review or a merge, and returns the lines of the current conflict.
-func drawDiffs(fields []fieldDiff, width int) (lines []line, from, to int) {
+func drawDiffs(fields []fieldDiff, d drawing) (lines []line, from, to int) {
+	width := d.width
 	for i, p := range fields {
 		if i > 0 {
 			lines = append(lines, line{})
@@ -264,10 +291,17 @@ func drawDiffs(fields []fieldDiff, width int) (lines []line, from, to int) {
 			mark = "  "
 		}
 		lines = append(lines, marked(as, mark, p.title, width)...)
-		for _, l := range p.diff { // the mark is repeated on wrapped lines
-			as, mark := map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(string(l.Mark))], fitMark(string(l.Mark), width)
-			for _, wrapped := range display.Wrap(l.Text, width-len(mark)) {
-				lines = append(lines, line{as, mark + wrapped})
+		styled := d.words(p.diff)
+		for i, l := range p.diff { // the mark is repeated on wrapped lines
+			as, mark := roleOf(l), fitMark(string(l.Mark), width)
+			text, drawn := styled[i]
+			if drawn {
+				mark = as.style(d.look).Render(mark)
+			} else {
+				text = l.Text
+			}
+			for _, wrapped := range display.Wrap(text, width-display.Width(mark)) {
+				lines = append(lines, line{as, mark + wrapped, drawn})
 			}
 		}
 		if p.current {

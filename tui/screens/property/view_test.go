@@ -307,7 +307,7 @@ func TestAccessibleText(t *testing.T) {
 		"record":        {"Title: Bright flat", "Price per week: 250.50", "Position: latitude 53.8008, longitude -1.5491", "Property id: 42"},
 		"none":          {"Problem: Property 42 was not loaded. There is no property 42."},
 		"offline":       {"Last loaded just now.", "Title: Bright flat"},
-		"form-refused":  {"Note: Not saved", "City: Atlantis", "City is outside of our region"},
+		"form-refused":  {"Note: Not saved", "City (changed): Atlantis", "City is outside of our region"},
 		"comparison":    {"Save this in property 42? ctrl+s save", "Title\n  removed: Bright flat\n  new: Bright and quiet flat", "removed: A bath.", "removed: (empty line)", "new: (none)"},
 		"merge":         {"Title, changed by both: not decided (this is the one to decide)", "before: Bright flat", "theirs: Quiet flat", "mine: Bright and quiet flat", "new: Three rooms."},
 		"merge-decided": {"Title, changed by both: yours is kept", "kept: mine: Bright and quiet flat", "Description, changed by both: theirs is kept"},

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/ansi"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -134,61 +133,23 @@ func (s *Screen) verdict() (words string, tone theme.Tone) {
 	return fmt.Sprintf("can redeem %d of %d: %s", able, len(answers), strings.Join(reasons, ", ")), theme.Warning
 }
 
-// maxUserWidth is more cells than a user id has.
-const maxUserWidth = 300
-
-// completion is the rest of the recent user id that the typed text begins; "" if there is none.
-func (s *Screen) completion() string {
-	typed := s.fields.Value(userField)
-	if typed == "" || s.fields.Focus() != userField {
-		return ""
-	}
+// restOf is the rest of the recent user id that a text begins; "" if there is none.
+func (s *Screen) restOf(typed string) string {
 	for _, id := range s.recent {
-		if rest, found := strings.CutPrefix(id, typed); found && rest != "" {
+		if rest, found := strings.CutPrefix(id, typed); typed != "" && found && rest != "" {
 			return display.Line(rest)
 		}
 	}
 	return ""
 }
 
-// endsInCursor tells whether the cursor is behind the text of a drawn field, where a completion belongs.
-func (s *Screen) endsInCursor(field string) bool {
-	look, cursor := s.shell.Theme, "▏"
-	if look.Colours() {
-		cursor = look.Cursor.Render(" ")
-	}
-	field = strings.ReplaceAll(field, look.Text.Render(""), "") // the empty text behind the cursor has styles in some themes
-	return strings.HasSuffix(strings.TrimRight(field, " "), cursor)
-}
-
-// withAdvice adds the completion and the verdict behind the user's id in a drawn form. rest is the verdict if it does not fit there.
-func (s *Screen) withAdvice(form string, width int) (view, rest string) {
-	look, user := s.shell.Theme, s.fields.Value(userField)
+// advice is the verdict as it is drawn below the fields.
+func (s *Screen) advice() string {
 	words, tone := s.verdict()
-	if words == noSuchUser && s.completion() != "" {
-		words = "" // the id is half typed
+	if words == noSuchUser && s.fields.Completion() != "" { // the id is half typed
+		return ""
 	}
-	rest = look.In(tone).Render(words)
-	lines := strings.Split(form, "\n")
-	for i := len(lines) - 1; i >= 0 && words+s.completion() != ""; i-- {
-		field, known := s.fields.FieldAt(i)
-		if !known || field != 0 || !strings.HasSuffix(strings.TrimRight(ansi.Strip(lines[i]), " ▏"), user) {
-			continue
-		}
-		line := strings.TrimRight(lines[i], " ")
-		if more := s.completion(); more != "" && s.endsInCursor(line) {
-			if !look.Colours() {
-				more = "(" + more + ")"
-			}
-			line += look.Muted.Render(more)
-		}
-		if full := line + "  " + rest; display.Width(full) <= width {
-			line, rest = full, ""
-		}
-		lines[i] = display.Cut(line, width)
-		break
-	}
-	return strings.Join(lines, "\n"), rest
+	return s.shell.Theme.In(tone).Render(words)
 }
 
 // takeRecent takes the recent users, and lets one be chosen into the form if that was asked for.

@@ -65,7 +65,7 @@ func TestRowProblem(t *testing.T) {
 }
 
 func TestOneBlankRowIsKept(t *testing.T) {
-	f := newFields(theme.New(theme.None, 0), "")
+	f := newFields(theme.New(theme.None, 0), "", nil)
 	rows := func(want int) {
 		t.Helper()
 		f.keepOneBlankRow()

@@ -60,9 +60,10 @@ type Screen struct {
 func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 	s := &Screen{
 		shell: shell, profile: shell.Account.Profile, editing: true, seen: map[string]bool{},
-		sender: screen.NewSender[client.Redeeming](shell), fields: newFields(shell.Theme, route.UserID),
+		sender:      screen.NewSender[client.Redeeming](shell),
 		eligibility: screen.NewLoader[eligibility](shell),
 	}
+	s.fields = newFields(shell.Theme, route.UserID, s.restOf)
 	for _, perk := range route.Perks {
 		if !slices.ContainsFunc(s.perks, func(p api.Perk) bool { return p.ID == perk.ID }) {
 			s.perks = append(s.perks, perk)
@@ -141,7 +142,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 		s.picking = true
 		return s.shell.Recent(s, s.profile, "user")
 	case actions.Complete:
-		s.fields.Set(userField, s.fields.Value(userField)+s.completion())
+		s.fields.Set(userField, s.fields.Value(userField)+s.fields.Completion())
 		return s.checkEligibility()
 	case actions.ScrollDown:
 		s.aside.Do(actions.PageDown)
@@ -175,7 +176,7 @@ func (s *Screen) Offers() []actions.Offer {
 	switch {
 	case s.Form() != nil:
 		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, s.whyNot()).WithHint("redeem")}
-		if s.completion() != "" && s.endsInCursor(s.fields.Input(userField, 2*maxUserWidth)) {
+		if s.fields.Completion() != "" {
 			offers = actions.Enabled(actions.Complete)
 			offers = append(offers, actions.EnabledUnless(actions.Submit, s.whyNot()).WithHint("redeem"))
 		}
@@ -249,7 +250,7 @@ func (s *Screen) reopenForm() {
 	}
 	if len(s.sub.open()) == 0 {
 		s.sub = nil
-		s.fields = newFields(s.shell.Theme, "")
+		s.fields = newFields(s.shell.Theme, "", s.restOf)
 	}
 	s.editing = true
 }
@@ -294,9 +295,9 @@ const (
 // fields is the form: the user, and the metadata in rows.
 type fields struct{ *widget.Form }
 
-func newFields(theme *theme.Theme, userID string) fields {
+func newFields(theme *theme.Theme, userID string, complete func(string) string) fields {
 	f := fields{widget.NewForm(theme, widget.Field{
-		Name: userField, Label: "User", Value: userID, Hint: "the id of the user",
+		Name: userField, Label: "User", Value: userID, Hint: "the id of the user", Complete: complete,
 		Check: func(text string) string {
 			if strings.TrimSpace(text) == "" {
 				return "Enter a user id."

@@ -144,12 +144,10 @@ func (s *Screen) formHeight(width int) int {
 }
 
 func (s *Screen) drawForm(width, height int) (string, widget.Bar) {
-	view, rest := s.withAdvice(s.fields.View(width, height), width)
-	if rest != "" && height > 2 {
-		view, _ = s.withAdvice(s.fields.View(width, height-1), width)
-		view += "\n" + display.Cut(rest, width)
+	if advice := s.advice(); advice != "" && height > 2 {
+		return s.fields.View(width, height-1) + "\n" + display.Cut(advice, width), widget.Bar{}
 	}
-	return view, widget.Bar{}
+	return s.fields.View(width, height), widget.Bar{}
 }
 
 // mouse scrolls with the wheel, and chooses the field or the result that is clicked.

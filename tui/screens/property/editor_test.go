@@ -1,0 +1,76 @@
+package property
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// edits runs an editor, a shell script, on a text, in an empty folder for temporary files.
+func edits(t *testing.T, script, text string) (*textEditor, error) {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("VISUAL", "")
+	t.Setenv("EDITOR", "sh -c '"+script+"' editor")
+	run := &textEditor{command: editorCommand(), text: text}
+	return run, run.Run()
+}
+
+func TestTheEditorReturnsTheText(t *testing.T) {
+	for _, text := range []string{"", "a", "a\n", "a\n\nb\n\n"} {
+		seen := filepath.Join(t.TempDir(), "mode")
+		run, err := edits(t, `stat -c %a "$1" >`+seen+`; printf "more\n" >>"$1"`, text)
+		if err != nil || run.text != text+"\nmore" {
+			t.Errorf("%q became %q, %v", text, run.text, err)
+		}
+		if mode, err := os.ReadFile(seen); err != nil || strings.TrimSpace(string(mode)) != "600" {
+			t.Errorf("the file has mode %s, %v", mode, err)
+		}
+		if run, err := edits(t, "true", text); err != nil || run.text != text {
+			t.Errorf("%q became %q, %v", text, run.text, err)
+		}
+	}
+}
+
+// TestAFailedEditorLosesNoText checks that the file stays if the editor saved it and failed then, and only then.
+func TestAFailedEditorLosesNoText(t *testing.T) {
+	for script, want := range map[string]string{
+		"exit 3":                       "",
+		`echo saved >"$1"; exit 3`:     "saved\n",
+		`echo saved >"$1"; kill -9 $$`: "saved\n",
+	} {
+		run, err := edits(t, script, "typed")
+		if err == nil || run.text != "typed" {
+			t.Errorf("%s: %q, %v", script, run.text, err)
+		}
+		kept, _ := os.ReadFile(run.path)
+		if string(kept) != want {
+			t.Errorf("%s: the file has %q", script, kept)
+		}
+		if files, _ := os.ReadDir(os.TempDir()); want == "" && len(files) > 0 {
+			t.Errorf("%s: %v is left", script, files)
+		}
+	}
+	run := &textEditor{command: []string{"no-such-editor"}, text: "typed"}
+	if err := run.Run(); err == nil || run.path != "" {
+		t.Errorf("%q, %v", run.path, err)
+	}
+}
+
+func TestTooLongTextOfAnEditorStaysInItsFile(t *testing.T) {
+	run, err := edits(t, `head -c 2000000 /dev/zero >"$1"`, "typed")
+	if err == nil || run.text != "typed" || run.path == "" {
+		t.Errorf("%v, %q", err, run.path)
+	}
+}
+
+func TestVISUALComesBeforeEDITOR(t *testing.T) {
+	for _, test := range []struct{ visual, editor, want string }{{"vim -f", "ed", "vim|-f"}, {" ", "ed", "ed"}, {"", `"my editor" x`, "my editor|x"}, {"", "", ""}} {
+		t.Setenv("VISUAL", test.visual)
+		t.Setenv("EDITOR", test.editor)
+		if got := strings.Join(editorCommand(), "|"); got != test.want || (whyNoEditor() == "") != (got != "") {
+			t.Errorf("%q: %q, %q", test, got, whyNoEditor())
+		}
+	}
+}
