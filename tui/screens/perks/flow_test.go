@@ -105,8 +105,8 @@ func TestPerkIsOpenedByItsID(t *testing.T) {
 	d.See("Perk An hour of heat")
 	d.Press(":")
 	d.Type("no-such")
-	d.See("Open perk no-such")
-	d.Press("up", "enter") // the last option, below the commands
+	d.See("> Open perk no-such")
+	d.Press("enter")
 	d.See("There is no perk no-such.", "R retries.")
 	d.Press(":")
 	d.Type("quit")
