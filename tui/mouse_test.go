@@ -3,6 +3,7 @@ package tui_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -42,7 +43,9 @@ func TestClickOnAFooterHintRunsIt(t *testing.T) {
 		t.Fatalf("done: %v", p.done)
 	}
 	d.Send(tea.MouseMsg{X: 79, Y: 23, Action: tea.MouseActionPress, Button: tea.MouseButtonLeft}) // beside the hints
-	click(t, d, "? keys")
+	lines := strings.Split(d.Screen(), "\n")
+	last := display.Width(strings.TrimRight(lines[23], " ")) - 1 // the end of "? keys"
+	d.Send(tea.MouseMsg{X: last, Y: 23, Action: tea.MouseActionPress, Button: tea.MouseButtonLeft})
 	d.See("Find: ")
 	click(t, d, "esc cancel")
 	d.Gone("Find: ")
@@ -169,6 +172,19 @@ func TestHintIsShownOnce(t *testing.T) {
 	if d.Memory.Setting(screen.SettingHint) != "" || d.Shows("ctrl+k finds everything") {
 		t.Error("the hint is shown over the login")
 	}
+	account := tuitest.StartWithHandler(t, emptyService).App.Shell().Account
+	for _, failure := range []string{"It failed.", ""} {
+		d = tuitest.StartWithHandler(t, emptyService, withHint, func(o *tui.Options) { o.Accounts = broken{} })
+		d.Send(screen.LoggedIn{Account: account})
+		if failure != "" {
+			d.Send(screen.Toast{Kind: screen.Failure, Text: failure})
+		}
+		d.Elapse(time.Minute)
+		d.Settle()
+		if kept := d.Memory.Setting(screen.SettingHint); (kept == "") != (failure != "") {
+			t.Errorf("after a login and %q the hint is %q", failure, kept)
+		}
+	}
 }
 
 func TestHelpIsSearchedAndRunsAnAction(t *testing.T) {
@@ -176,6 +192,9 @@ func TestHelpIsSearchedAndRunsAnAction(t *testing.T) {
 	d := probed(t, p)
 	d.Press("?")
 	d.See("List", "s Sort by…", "Perk", "r Redeem (not now: It expired.)", "Property", "e Edit", "Everywhere")
+	if text := d.Screen(); strings.Index(text, "List") > strings.Index(text, "r                  Redeem") {
+		t.Errorf("the list does not come first:\n%s", text)
+	}
 	d.Type("copy")
 	d.See("> y Copy the id")
 	d.Press("enter")
