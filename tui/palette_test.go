@@ -3,7 +3,7 @@ package tui_test
 import (
 	"net/http"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -112,8 +112,8 @@ func (m *slowMemory) Recent(_ screen.Profile, kind string) []string {
 
 // TestLateTitlesOfFormerWordsAreDropped holds the reply for "co" until "coffee" was typed.
 func TestLateTitlesOfFormerWordsAreDropped(t *testing.T) {
-	var held atomic.Bool
-	release := make(chan struct{})
+	held, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
 	d := probedOver(t, &probe{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query().Get("q")
 		if query == "" {
@@ -121,7 +121,7 @@ func TestLateTitlesOfFormerWordsAreDropped(t *testing.T) {
 			return
 		}
 		if query == "co" {
-			held.Store(true)
+			once.Do(func() { close(held) })
 			<-release
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -129,7 +129,15 @@ func TestLateTitlesOfFormerWordsAreDropped(t *testing.T) {
 	}))
 	d.Press("ctrl+k")
 	d.Type("co")
-	d.Until("the first search", held.Load)
+	d.Do(func() tea.Msg { <-held; return nil }) // wakes the driver
+	d.Until("the first search", func() bool {
+		select {
+		case <-held:
+			return true
+		default:
+			return false
+		}
+	})
 	d.Type("ffee")
 	d.See("Perk: Found for coffee")
 	close(release)
