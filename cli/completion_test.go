@@ -110,6 +110,8 @@ func TestCompletions(t *testing.T) {
 		"redemptions to void":                     {"redemption void _", []string{approved, inOrder}},
 		"redemptions not listed yet":              {"redemption get APPROVED _", []string{pending, inOrder}},
 		"types":                                   {"user perks bob --type r", []string{"redeemed\twhat the user has redeemed", inOrder}},
+		"a kind to start with":                    {"tui us", []string{"user", inOrder}},
+		"no id to start with":                     {"tui user _", []string{noFile}},
 		"themes":                                  {"tui --theme h", []string{"high-contrast", inOrder}},
 		"methods":                                 {"api P", []string{"POST", "PUT", "PATCH", inOrder}},
 		"methods in lower case":                   {"api pa", []string{"patch", inOrder}},
@@ -371,7 +373,7 @@ func TestOtherCommandsDoNotPrepareCompletions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, cmd := range leaves(root) {
-		if cmd.ValidArgsFunction != nil && !slices.Contains([]string{"explain", "config get", "config set"}, path) { // which has its own, as help does
+		if cmd.ValidArgsFunction != nil && !slices.Contains([]string{"explain", "config get", "config set", "tui"}, path) { // which has its own, as help does
 			t.Errorf("perksctl version prepared completions of %s", path)
 		}
 		if _, registered := cmd.GetFlagCompletionFunc("output"); registered {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,7 +53,7 @@ func settings(s *session.Session, c session.Config) []setting {
 			c.TUI.Theme = name
 			return nil
 		}},
-		toggle("tui.mouse", c.TUI.Mouse, func(c *session.Config, on bool) { c.TUI.Mouse = on }),
+		toggle("tui.mouse", c.TUI.Mouse == nil || *c.TUI.Mouse, func(c *session.Config, on bool) { c.TUI.Mouse = &on }),
 		toggle("tui.accessible", c.TUI.Accessible, func(c *session.Config, on bool) { c.TUI.Accessible = on }),
 	}
 	for _, action := range slices.Sorted(maps.Keys(c.TUI.Keys)) {
@@ -98,14 +99,16 @@ func toggle(key string, on bool, set func(*session.Config, bool)) setting {
 
 // keySetting is the keys of an action. Without any, it has its own again.
 func keySetting(c session.Config, action string) setting {
-	return setting{keysPrefix + action, strings.Join(c.TUI.Keys[action], ","), nil, func(c *session.Config, text string) error {
+	return setting{keysPrefix + action, strings.Join(c.TUI.Keys[action].Keys, ","), nil, func(c *session.Config, text string) error {
 		if c.TUI.Keys == nil {
 			c.TUI.Keys = map[string]session.KeySettings{}
 		}
+		takes := c.TUI.Keys[action].Override
 		if delete(c.TUI.Keys, action); text != "" {
-			c.TUI.Keys[action] = strings.Split(text, ",")
+			c.TUI.Keys[action] = session.KeySettings{Keys: strings.Split(text, ","), Override: takes}
 		}
-		if _, problem := registry(c.TUI.Keys); problem != "" {
+		_, clashes, problem := registry(c.TUI)
+		if problem = cmp.Or(problem, clashes); problem != "" {
 			return command.Usagef("%s%s: %s See perksctl tui --list-keys.", keysPrefix, action, problem)
 		}
 		return nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ import (
 	"example.com/perks/tui/accessible"
 	"example.com/perks/tui/actions"
 	_ "example.com/perks/tui/background" // before bubbletea, see there
+	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
 )
 
@@ -40,30 +42,65 @@ type tuiOptions struct {
 	mouse      bool
 	accessible bool
 	listKeys   bool
+	start      screen.Route // nil is the list of perks
+}
+
+// routeTo returns the screen of a record.
+func routeTo(kind, id string) (screen.Route, error) {
+	if !slices.Contains(tui.Kinds(), kind) {
+		return nil, command.Usagef("There is no %q to start with.%s Use %s, with an id.", kind, command.DidYouMean(kind, tui.Kinds()), strings.Join(tui.Kinds(), ", "))
+	}
+	to, why := tui.RouteTo(kind, id)
+	if why != "" {
+		return nil, command.Usagef("The id %q of a %s %s.", id, kind, why)
+	}
+	return to, nil
+}
+
+func completeRecord(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completion.Fixed(tui.Kinds()...)(cmd, args, typed)
 }
 
 func newTUI(s *session.Session) *cobra.Command {
 	o := &tuiOptions{session: s}
 	themes := themeNames()
 	cmd := &cobra.Command{
-		Use:   "tui",
+		Use:   "tui [KIND ID]",
 		Short: "Work in a terminal UI",
 		Long: "Work in a terminal UI: find and redeem perks, and edit properties, with the profiles and secrets of all other\n" +
-			"commands. ? shows the keys, ctrl+k finds a command, ctrl+c quits.\n\n" +
+			"commands. ? shows the keys, ctrl+k finds everything, ctrl+c quits. KIND is perk, user or property, to start there.\n\n" +
 			"--accessible prints lines instead of drawing, for screen readers and braille displays.\n\n" +
-			"You can set these flags, and the keys, in config.yaml too:\n\n" +
-			"  tui:\n    theme: light\n    mouse: true\n    accessible: false\n    keys:\n      record.redeem: [r, f5]\n\n" +
+			"Theme, mouse and preview stay as you left them. Flags and config.yaml win. It can also change keys and add commands:\n\n" +
+			"  tui:\n    theme: light\n    mouse: false\n    accessible: false\n    keys:\n      record.redeem: [r, f5]\n" +
+			"      perks.sort: {keys: [o], override: true}   # take o from the action that has it\n    commands:\n" +
+			"      - {key: ctrl+g, name: Open ticket, command: [open, \"https://tickets.example/{{.ID}}\"]}   # .ID, .Kind, .Profile\n\n" +
 			"--list-keys lists the actions and their keys. --timeout limits each request, not the whole session.",
-		Example: "  perksctl tui\n  perksctl tui --profile staging --theme high-contrast\n  perksctl tui --list-keys",
-		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runTUI(cmd.Context(), o) },
+		Example: "  perksctl tui\n  perksctl tui --profile staging --theme high-contrast\n  perksctl tui user alice\n  perksctl tui --list-keys",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return command.Exactly("KIND", "ID")(cmd, args)
+		},
+		ValidArgsFunction: completeRecord,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if len(args) > 0 {
+				if o.start, err = routeTo(args[0], args[1]); err != nil {
+					return err
+				}
+			}
+			return runTUI(cmd.Context(), o)
+		},
 
 		// Replaces the root's, which cancels the command on an interrupt.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	}
 	o.flags = cmd.Flags()
 	o.flags.StringVar(&o.theme, "theme", "", "use this `theme`: "+strings.Join(themes, ", ")+` (default "auto")`)
-	o.flags.BoolVar(&o.mouse, "mouse", false, "use the mouse, which then cannot select text")
+	o.flags.BoolVar(&o.mouse, "mouse", false, "use the mouse; shift selects text then (default true)")
 	o.flags.BoolVar(&o.accessible, "accessible", false, "print lines instead of drawing")
 	o.flags.BoolVar(&o.listKeys, "list-keys", false, "list the actions and their keys")
 	_ = cmd.RegisterFlagCompletionFunc("theme", completion.Fixed(themes...)) // fails only for a flag that does not exist
@@ -87,6 +124,9 @@ func runTUI(ctx context.Context, o *tuiOptions) error {
 	if o.listKeys {
 		if err != nil {
 			s.Streams.Warn("%s These are the keys without that setting.", err)
+		}
+		if settings.clashes != "" {
+			s.Streams.Warn("%s", settings.clashes)
 		}
 		return printer.List(ctx, output.Each(bindings(settings.keys)))
 	}
@@ -127,14 +167,19 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 	if err != nil {
 		folder = "" // nothing is saved
 	}
+	memory := newMemory(folder, messages)
+	if settings.clashes != "" {
+		fmt.Fprintln(messages, "warning: "+settings.clashes)
+	}
 	ui := tui.Options{
 		Accounts: newAccounts(s, o.flags.Changed("sandbox"), messages),
-		Memory:   newMemory(folder, messages),
+		Memory:   memory,
 		Desktop:  tui.NewDesktop(s.Streams.Out, s.Env),
 		Theme:    theme.None,
 		Colours:  termenv.Ascii,
 		Keys:     settings.keys,
-		Mouse:    settings.mouse,
+		Commands: settings.commands,
+		Start:    o.start,
 		Notices:  notices,
 		Crash:    func(report string) (string, error) { return saveCrash(folder, s.Version, report) },
 	}
@@ -150,7 +195,9 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 		defer signal.Stop(interrupts)
 		return accessible.Run(ctx, s.Streams.In, s.Streams.Out, interrupts, ui)
 	}
-	ui.Theme, ui.Colours = o.colours(settings.theme)
+	ui.Theme, ui.Colours = o.colours(settings.theme, memory.Setting(screen.SettingTheme))
+	ui.Mouse = usesMouse(settings.mouse, memory.Setting(screen.SettingMouse))
+	ui.Hint = memory.Setting(screen.SettingHint) == ""
 	ctx, stop := signal.NotifyContext(ctx, append(signals, os.Interrupt)...)
 	defer stop()
 	return tui.Run(ctx, s.Streams.In, s.Streams.Out, ui)
@@ -159,14 +206,24 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 // tuiSettings is what flags and configuration say. The theme is empty if neither names one.
 type tuiSettings struct {
 	theme      theme.Name
-	mouse      bool
+	mouse      *bool // nil if neither says
 	accessible bool
 	keys       *actions.Registry
+	clashes    string // a sentence; "" if there are none
+	commands   []*tui.Command
+}
+
+// usesMouse decides on the mouse: what flags or configuration say, or as it was last. At first it is on.
+func usesMouse(chosen *bool, remembered string) bool {
+	if chosen != nil {
+		return *chosen
+	}
+	return remembered != screen.Off
 }
 
 // settings reads the configuration, which a process without a home folder does not have. The keys are valid even with an error.
 func (o *tuiOptions) settings() (tuiSettings, error) {
-	chosen := tuiSettings{mouse: o.mouse, accessible: o.accessible, keys: actions.Default()}
+	chosen := tuiSettings{accessible: o.accessible, keys: actions.Default()}
 	file, err := o.session.Config()
 	if err != nil {
 		file = ""
@@ -176,15 +233,19 @@ func (o *tuiOptions) settings() (tuiSettings, error) {
 		return chosen, err
 	}
 	saved := c.TUI
-	if !o.flags.Changed("mouse") {
-		chosen.mouse = saved.Mouse
+	if chosen.mouse = saved.Mouse; o.flags.Changed("mouse") {
+		chosen.mouse = &o.mouse
 	}
 	if !o.flags.Changed("accessible") {
 		chosen.accessible = saved.Accessible
 	}
-	keys, problem := registry(saved.Keys)
+	keys, clashes, problem := registry(saved)
 	if problem != "" {
 		return chosen, command.Usagef("%s: the setting tui.keys is wrong: %s See perksctl tui --list-keys.", file, problem)
+	}
+	commands, err := newCommands(saved.Commands)
+	if err != nil {
+		return chosen, command.Usagef("%s: the setting tui.commands is wrong: %s.", file, err)
 	}
 	if saved.Theme != "" {
 		if chosen.theme, err = theme.Parse(saved.Theme); err != nil {
@@ -196,31 +257,53 @@ func (o *tuiOptions) settings() (tuiSettings, error) {
 			return chosen, command.Usagef("--theme: %s.", err)
 		}
 	}
-	chosen.keys = keys
+	chosen.keys, chosen.clashes, chosen.commands = keys, clashes, commands
 	return chosen, nil
 }
 
 // spaceKey is how the space bar is written, which would not be seen as " ".
 const spaceKey = "space"
 
-// registry gives the actions their keys. problem is a sentence.
-func registry(saved map[string]session.KeySettings) (keys *actions.Registry, problem string) {
+// registry gives the actions their keys. clashes and problem are sentences.
+func registry(saved session.TUISettings) (keys *actions.Registry, clashes, problem string) {
 	var known []string
 	for _, action := range actions.Default().Actions() {
 		known = append(known, string(action.ID))
 	}
-	overrides := map[actions.ID][]string{}
-	for _, id := range slices.Sorted(maps.Keys(saved)) {
+	overrides := map[actions.ID]actions.Override{}
+	for _, id := range slices.Sorted(maps.Keys(saved.Keys)) {
 		if !slices.Contains(known, id) {
-			return nil, fmt.Sprintf("there is no action %q.%s", id, command.DidYouMean(id, known))
+			return nil, "", fmt.Sprintf("there is no action %q.%s", id, command.DidYouMean(id, known))
 		}
-		overrides[actions.ID(id)] = replaced(saved[id], spaceKey, " ")
+		overrides[actions.ID(id)] = actions.Override{Keys: replaced(saved.Keys[id].Keys, spaceKey, " "), Takes: saved.Keys[id].Override}
 	}
-	keys, err := actions.NewRegistry(overrides)
+	var commands []actions.Action
+	for n, c := range saved.Commands {
+		commands = append(commands, actions.Command(n, replaced([]string{c.Key}, spaceKey, " ")[0], c.Name))
+	}
+	keys, twice, err := actions.Configure(overrides, commands...)
 	if err != nil {
-		return nil, err.Error() + "."
+		return nil, "", err.Error() + "."
 	}
-	return keys, ""
+	if twice != nil {
+		clashes = "In tui.keys, " + strings.Join(twice, "; ") + ". These actions have their default keys."
+	}
+	return keys, clashes, ""
+}
+
+// newCommands reads the user's own commands.
+func newCommands(saved []session.CommandSettings) (commands []*tui.Command, err error) {
+	for _, c := range saved {
+		read, err := tui.NewCommand(c.Command)
+		if strings.TrimSpace(c.Name) == "" {
+			err = errors.New("it has no name")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", cmp.Or(c.Name, c.Key), err)
+		}
+		commands = append(commands, read)
+	}
+	return commands, nil
 }
 
 type binding struct {
@@ -280,14 +363,16 @@ func saveCrash(folder, version, report string) (string, error) {
 	return path, command.WritePrivate(path, []byte(text))
 }
 
-// colours decides on theme and colours: first --theme, then --no-color, the configuration, NO_COLOR and the like. The terminal is
-// asked whether it is light or dark only if none of them decides.
-func (o *tuiOptions) colours(chosen theme.Name) (theme.Name, termenv.Profile) {
+// colours decides on theme and colours: first --theme, then --no-color, the configuration, NO_COLOR and the like, and the theme that is
+// remembered. The terminal is asked whether it is light or dark only if none of them decides.
+func (o *tuiOptions) colours(chosen theme.Name, remembered string) (theme.Name, termenv.Profile) {
 	s := o.session
 	open := chosen == "" || chosen == theme.Auto && o.theme == ""
 	switch {
 	case o.theme == "" && s.Flags.NoColour, open && !s.Streams.ColourOut, chosen == theme.None:
 		return theme.None, termenv.Ascii
+	case chosen == "" && slices.Contains(themeNames(), remembered):
+		chosen = theme.Name(remembered)
 	case open || chosen == theme.Auto:
 		chosen = theme.Light
 		if o.isDark() {

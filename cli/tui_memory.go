@@ -24,12 +24,15 @@ const (
 	maxLists  = 60      // lists of recent ids
 	maxDrafts = 30      // of all services
 	maxDraft  = 1 << 18 // bytes of one draft
+
+	maxSettings = 30
 )
 
-// memory implements screen.Memory with two files beside the configuration.
+// memory implements screen.Memory with files beside the configuration.
 type memory struct {
-	recent listFile[recent]
-	drafts listFile[draft]
+	recent   listFile[recent]
+	drafts   listFile[draft]
+	settings listFile[kept]
 }
 
 // service is what one client sees of one address, live or in the sandbox: elsewhere the same id is another record.
@@ -53,11 +56,21 @@ type draft struct {
 	Values map[string]string `json:"values"`
 }
 
+// kept is a setting that the terminal UI keeps by itself.
+type kept struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
 // newMemory uses files in the folder; with "" nothing is saved.
 func newMemory(folder string, messages io.Writer) *memory {
-	m := &memory{listFile[recent]{messages: messages, most: maxLists}, listFile[draft]{messages: messages, most: maxDrafts}}
+	m := &memory{
+		listFile[recent]{messages: messages, most: maxLists}, listFile[draft]{messages: messages, most: maxDrafts},
+		listFile[kept]{messages: messages, most: maxSettings},
+	}
 	if folder != "" {
 		m.recent.path, m.drafts.path = filepath.Join(folder, "recent.json"), filepath.Join(folder, "drafts.json")
+		m.settings.path = filepath.Join(folder, "tui.json")
 	}
 	return m
 }
@@ -107,6 +120,19 @@ func (m *memory) SaveDraft(profile screen.Profile, name string, values map[strin
 	return m.drafts.update(draftOf(profile, name), func(draft) (draft, bool) {
 		return draft{serviceOf(profile), name, maps.Clone(values)}, values != nil
 	})
+}
+
+// Setting returns a setting that was kept.
+func (m *memory) Setting(name string) string {
+	return m.settings.find(func(k kept) bool { return k.Name == name }).Value
+}
+
+// KeepSetting saves a setting. Without a folder it does nothing, like Remember.
+func (m *memory) KeepSetting(name, value string) error {
+	if m.settings.path == "" {
+		return nil
+	}
+	return m.settings.update(func(k kept) bool { return k.Name == name }, func(kept) (kept, bool) { return kept{name, value}, true })
 }
 
 // lockTime is how long another process may take that changes the same file.

@@ -56,6 +56,25 @@ func TestRecentIDsArePerService(t *testing.T) {
 	}
 }
 
+func TestSettingsAreKeptForTheNextSession(t *testing.T) {
+	folder := t.TempDir()
+	for _, value := range []string{"light", "dark"} {
+		if err := newMemory(folder, &bytes.Buffer{}).KeepSetting("theme", value); err != nil {
+			t.Fatal(err)
+		}
+		if got := newMemory(folder, &bytes.Buffer{}).Setting("theme"); got != value {
+			t.Errorf("the theme is %q, want %q", got, value)
+		}
+	}
+	if got := newMemory(folder, &bytes.Buffer{}).Setting("mouse"); got != "" {
+		t.Errorf("the mouse is %q", got)
+	}
+	none := newMemory("", &bytes.Buffer{})
+	if err := none.KeepSetting("theme", "dark"); err != nil || none.Setting("theme") != "" {
+		t.Errorf("without a folder: %v", err)
+	}
+}
+
 func TestMemoryIsBounded(t *testing.T) {
 	m := newMemory(t.TempDir(), &bytes.Buffer{})
 	for i := range maxRecent + 5 {

@@ -14,6 +14,8 @@ import (
 
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
 )
 
@@ -99,6 +101,7 @@ func TestThemeAndColours(t *testing.T) {
 	none := "\x1b[?62c"
 	for name, test := range map[string]struct {
 		flag, configured theme.Name
+		remembered       theme.Name
 		noColour         bool
 		env              string
 		answer           string
@@ -117,6 +120,12 @@ func TestThemeAndColours(t *testing.T) {
 		"--no-color before the configuration": {configured: theme.Dark, noColour: true, want: theme.None},
 		"the flag before --no-color":          {flag: theme.Light, noColour: true, want: theme.Light},
 		"no theme":                            {flag: theme.None, want: theme.None},
+		"as it was last":                      {remembered: theme.Light, answer: none, want: theme.Light},
+		"the configuration before the last":   {configured: theme.Dark, remembered: theme.Light, want: theme.Dark},
+		"auto before the last":                {configured: theme.Auto, remembered: theme.Dark, answer: white, want: theme.Light},
+		"the flag before the last":            {flag: theme.Dark, remembered: theme.Light, want: theme.Dark},
+		"NO_COLOR before the last":            {remembered: theme.Light, env: "NO_COLOR=1", want: theme.None},
+		"a damaged memory":                    {remembered: "pink", answer: white, want: theme.Light},
 	} {
 		env := map[string]string{}
 		if key, value, ok := strings.Cut(test.env, "="); ok {
@@ -128,7 +137,7 @@ func TestThemeAndColours(t *testing.T) {
 		if test.flag != "" {
 			chosen = test.flag
 		}
-		got, colours := (&tuiOptions{session: command, theme: string(test.flag)}).colours(chosen)
+		got, colours := (&tuiOptions{session: command, theme: string(test.flag)}).colours(chosen, string(test.remembered))
 		if got != test.want || got == theme.None && colours != termenv.Ascii {
 			t.Errorf("%s: %s in %v, want %s", name, got, colours, test.want)
 		}
@@ -141,10 +150,11 @@ func TestFlagsOverrideTheSettings(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.env[session.EnvConfigDir], "config.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	on, off := true, false
 	for line, want := range map[string]tuiSettings{
-		"": {theme: theme.Light, mouse: true, accessible: true},
-		"--theme=dark --mouse=false --accessible=false": {theme: theme.Dark},
-		"--mouse --accessible":                          {theme: theme.Light, mouse: true, accessible: true},
+		"": {theme: theme.Light, mouse: &on, accessible: true},
+		"--theme=dark --mouse=false --accessible=false": {theme: theme.Dark, mouse: &off},
+		"--mouse --accessible":                          {theme: theme.Light, mouse: &on, accessible: true},
 	} {
 		o := &tuiOptions{session: f.accounts().command, flags: pflag.NewFlagSet("tui", pflag.ContinueOnError)}
 		o.flags.StringVar(&o.theme, "theme", "", "")
@@ -154,8 +164,68 @@ func TestFlagsOverrideTheSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := o.settings()
-		if err != nil || got.theme != want.theme || got.mouse != want.mouse || got.accessible != want.accessible {
+		if err != nil || got.theme != want.theme || got.mouse == nil || *got.mouse != *want.mouse || got.accessible != want.accessible {
 			t.Errorf("%q: %+v, %v; want %+v", line, got, err, want)
 		}
+	}
+}
+
+func TestTheMouseIsOnUnlessItWasSwitchedOff(t *testing.T) {
+	on, off := true, false
+	for name, test := range map[string]struct {
+		chosen     *bool
+		remembered string
+		want       bool
+	}{
+		"the first time":        {nil, "", true},
+		"switched off last":     {nil, screen.Off, false},
+		"switched on last":      {nil, screen.On, true},
+		"configuration on":      {&on, screen.Off, true},
+		"configuration off":     {&off, screen.On, false},
+		"configuration off too": {&off, "", false},
+	} {
+		if got := usesMouse(test.chosen, test.remembered); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestStartingWithARecord(t *testing.T) {
+	for words, want := range map[string]screen.Route{
+		"perk 0A1B2C3D-0000-4000-8000-00000000000F": screen.ToPerk{ID: "0a1b2c3d-0000-4000-8000-00000000000f"},
+		"user alice": screen.ToUser{ID: "alice"}, "property 4": screen.ToProperty{ID: 4},
+	} {
+		kind, id, _ := strings.Cut(words, " ")
+		if got, err := routeTo(kind, id); err != nil || got != want {
+			t.Errorf("%s: %v, %v", words, got, err)
+		}
+	}
+	for words, want := range map[string]string{
+		"users alice":  `There is no "users" to start with. Did you mean "user"? Use perk, user, property, with an id.`,
+		"property 0":   `The id "0" of a property must be a whole number above 0.`,
+		"perk a/b":     `The id "a/b" of a perk must be 1 to 64 characters`,
+		"user a b":     `The id "a b" of a user must`,
+		"property one": `The id "one" of a property must be a whole number above 0.`,
+	} {
+		kind, id, _ := strings.Cut(words, " ")
+		if _, err := routeTo(kind, id); command.ExitCode(err) != 2 || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v (exit %d)", words, err, command.ExitCode(err))
+		}
+	}
+}
+
+func TestAllKeyClashesAreNamed(t *testing.T) {
+	keys, clashes, problem := registry(session.TUISettings{
+		Keys:     map[string]session.KeySettings{"record.redeem": {Keys: []string{"j"}}, "perks.sort": {Keys: []string{"q"}}},
+		Commands: []session.CommandSettings{{Key: "space", Name: "Open ticket"}},
+	})
+	want := "In tui.keys, space is bound twice: perks.mark, command.1; j is bound twice: list.down, record.redeem; " +
+		"q is bound twice: perks.sort, app.quit. These actions have their default keys."
+	if problem != "" || clashes != want || keys.Key(actions.Redeem) != "r" {
+		t.Errorf("%q, %q", clashes, problem)
+	}
+	keys, clashes, problem = registry(session.TUISettings{Keys: map[string]session.KeySettings{"record.redeem": {Keys: []string{"j"}, Override: true}}})
+	if problem != "" || clashes != "" || keys.Key(actions.Redeem) != "j" || keys.Key(actions.Down) != "↓" {
+		t.Errorf("with override: %q, %q", clashes, problem)
 	}
 }

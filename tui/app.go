@@ -38,8 +38,10 @@ type App struct {
 
 	width, height int
 	mouse         bool
-	fromKey       bool      // the message being handled is a key
-	raisedAt      time.Time // when a reply raised the last overlay; zero if a key did
+	dialogX       int       // where the inside of the top overlay is drawn
+	dialogY       int       // likewise
+	byUser        bool      // the message being handled is a key or a click
+	raisedAt      time.Time // when a reply raised the last overlay; zero if the user did
 	status        status
 	connectivity  connectivity
 }
@@ -54,6 +56,9 @@ func New(options Options) *App {
 		options.After = func(d time.Duration, msg tea.Msg) tea.Cmd {
 			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 		}
+	}
+	if options.Exec == nil {
+		options.Exec = runInTerminal
 	}
 	if options.NewID == nil {
 		options.NewID = uuid.NewString
@@ -74,21 +79,19 @@ func (a *App) Shell() *screen.Shell { return a.shell }
 
 // Init connects, and then opens the first screen.
 func (a *App) Init() tea.Cmd {
-	accounts, profile := a.shell.Accounts, a.options.Profile
+	accounts, memory, profile := a.shell.Accounts, a.shell.Memory, a.options.Profile
 	connect := func() tea.Msg {
 		account, err := accounts.Connect(profile)
-		return connected{account, err}
+		return connected{account, err, map[string]string{screen.SettingPreview: memory.Setting(screen.SettingPreview)}}
 	}
-	cmds := []tea.Cmd{connect, a.listen()}
-	if a.mouse {
-		cmds = append(cmds, tea.EnableMouseCellMotion)
-	}
-	return tea.Batch(cmds...)
+	return tea.Batch(connect, a.listen(), a.captureMouse())
 }
 
 // Update handles a message, and those that screens post because of it.
 func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	_, a.fromKey = msg.(tea.KeyMsg)
+	_, isKey := msg.(tea.KeyMsg)
+	_, isMouse := msg.(tea.MouseMsg)
+	a.byUser = isKey || isMouse
 	form, field := a.typingIn()
 	cmd := tea.Batch(a.take(msg), a.Deliver())
 	if now, next := a.typingIn(); form != nil && (now != form || next != field) {
@@ -146,7 +149,13 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 	case screen.Perform:
 		return a.doOffered(msg.ID)
 	case notice:
-		return tea.Batch(a.note(string(msg)), a.listen())
+		return tea.Batch(a.toast(noticeToast(string(msg))), a.listen())
+	case showHint:
+		return a.showHint()
+	case commandEnded:
+		return a.endCommand(msg)
+	case tea.ResumeMsg:
+		return a.captureMouse() // bubbletea does not
 	case toastExpired:
 		if msg.number == a.status.number {
 			a.status.shown = nil
@@ -160,6 +169,11 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 	cmds := []tea.Cmd{a.observe(msg)}
 	if form := a.target().Form(); form != nil { // its field may await the message
 		cmds = append(cmds, a.write(form, msg))
+	}
+	for _, o := range a.overlays {
+		if pick, isPick := o.(*screen.PickDialog); isPick {
+			cmds = append(cmds, pick.Update(msg))
+		}
 	}
 	return tea.Batch(append(cmds, a.broadcast(msg))...)
 }
@@ -201,7 +215,11 @@ type Options struct {
 	Colours termenv.Profile
 	Keys    *actions.Registry // nil is the default keys
 	Mouse   bool              // use the mouse from the start
+	Hint    bool              // show once how to begin
 	Start   screen.Route      // the first screen; nil is the list of perks
+
+	// Commands are the user's own. The actions of Keys have their names and keys, in the same order.
+	Commands []*Command
 
 	// Notices are sentences from outside the screens, such as that a request waits. May be nil.
 	Notices <-chan string
@@ -211,6 +229,7 @@ type Options struct {
 	Now   func() time.Time                           // nil is the clock
 	After func(d time.Duration, msg tea.Msg) tea.Cmd // nil is the clock
 	NewID func() string                              // nil makes UUIDs
+	Exec  func([]string, tea.ExecCallback) tea.Cmd   // runs a program; nil gives it the terminal
 }
 
 // Run shows the terminal UI until the user quits or the context ends, and always restores the terminal. If the program fails, the

@@ -9,7 +9,6 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"example.com/perks/api"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
@@ -143,7 +142,7 @@ func (a *App) write(form *widget.Form, msg tea.Msg) tea.Cmd {
 	switch pick, isPick := a.Overlay().(*screen.PickDialog); {
 	case !edited:
 	case isPick:
-		pick.Edited()
+		return tea.Batch(cmd, pick.Edited())
 	case a.Overlay() == nil:
 		return tea.Batch(cmd, a.Top().Update(screen.Edited{Field: form.Focus()}))
 	}
@@ -179,6 +178,9 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	if offer.ID.Group() == "app" && (offer.ID != actions.Back || !stepsBack(a.target())) {
 		return a.do(offer.ID)
 	}
+	if offer.ID.Group() == "command" {
+		return a.runCommand(offer.ID)
+	}
 	if form := a.target().Form(); form != nil && form.Do(offer.ID) {
 		return nil
 	}
@@ -203,11 +205,11 @@ func (a *App) globals() []actions.Offer {
 	case a.Top() == nil:
 		here = "Still connecting."
 	}
-	return append([]actions.Offer{
+	return append(append(a.commandOffers(),
 		actions.EnabledUnless(actions.Back, bottom),
 		actions.EnabledUnless(actions.Perks, signedOut), actions.EnabledUnless(actions.User, signedOut), actions.EnabledUnless(actions.Property, signedOut), actions.EnabledUnless(actions.Redemptions, signedOut),
 		actions.EnabledUnless(actions.Results, none), actions.EnabledUnless(actions.Refresh, signedOut), actions.EnabledUnless(actions.Login, here),
-	}, actions.Enabled(actions.Theme, actions.Mouse, actions.Messages, actions.Suspend, actions.Palette, actions.Help, actions.Quit)...)
+	), actions.Enabled(actions.Theme, actions.Mouse, actions.Messages, actions.Suspend, actions.Palette, actions.Help, actions.Quit)...)
 }
 
 func (a *App) do(id actions.ID) tea.Cmd {
@@ -235,12 +237,14 @@ func (a *App) do(id actions.ID) tea.Cmd {
 		names := []theme.Name{theme.Dark, theme.Light, theme.HighContrast, theme.None}
 		next := names[(slices.Index(names, a.shell.Theme.Name)+1)%len(names)]
 		a.shell.Theme = theme.New(next, a.options.Colours)
-		return a.note("The theme is " + string(next) + " now. To keep it, set tui.theme in the configuration.")
+		return tea.Batch(a.note("Theme: "+string(next)+"."), a.shell.Keep(screen.SettingTheme, string(next)))
 	case actions.Mouse:
-		if a.mouse = !a.mouse; a.mouse {
-			return tea.Batch(tea.EnableMouseCellMotion, a.note("The mouse scrolls and chooses now. To select text with it, switch that off."))
+		a.mouse = !a.mouse
+		keep, capture, text := a.shell.Keep(screen.SettingMouse, screen.Switch(a.mouse)), tea.Cmd(tea.DisableMouse), "Mouse: off. It selects text again."
+		if a.mouse {
+			capture, text = tea.EnableMouseCellMotion, "Mouse: on. Hold shift to select text."
 		}
-		return tea.Batch(tea.DisableMouse, a.note("The mouse is the terminal's again: it selects text."))
+		return tea.Batch(capture, keep, a.note(text))
 	case actions.Messages:
 		return a.openOverlay(screen.NewTextDialog("Messages", a.status.history()))
 	case actions.Suspend:
@@ -249,7 +253,7 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	case actions.Palette:
 		return a.openOverlay(a.palette())
 	case actions.Help:
-		return a.openOverlay(screen.NewTextDialog("Keys", a.help()))
+		return a.openOverlay(a.help())
 	case actions.Quit:
 		return a.leave(a.all(), "Quit?", "quit", func() tea.Cmd { return tea.Quit })
 	}
@@ -270,45 +274,52 @@ func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.
 	return a.openOverlay(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}.Overlay(a.shell))
 }
 
-// palette finds actions by name, those that can be done first. It also opens a perk by its id.
-func (a *App) palette() screen.Overlay {
-	offers := slices.DeleteFunc(a.Offers(), func(o actions.Offer) bool { return o.ID == actions.Palette || o.ID.Group() == "list" })
-	slices.SortStableFunc(offers, func(o, other actions.Offer) int { return cmp.Compare(min(len(o.Why), 1), min(len(other.Why), 1)) })
-	names := make([]string, len(offers))
-	for i, offer := range offers {
-		names[i] = a.shell.Keys.Action(offer.ID).Name
-		if key := a.keyNow(offer.ID); key != "" {
-			names[i] += "  (" + key + ")"
-		}
-		if !offer.Enabled() {
-			names[i] += " - not now: " + offer.Why
-		}
+// showHint tells once how to begin. It leaves any other message to be read first, until the next start.
+type showHint struct{}
+
+func (a *App) showHint() tea.Cmd {
+	if !a.options.Hint || a.status.shown != nil {
+		return nil
 	}
-	pick := screen.Pick{Title: "Commands", Options: names, Then: func(index int) tea.Cmd {
-		return a.shell.Post(screen.Perform{ID: offers[index].ID})
-	}}
-	if a.shell.Account.Client != nil {
-		pick.OtherIs = "Open perk"
-		pick.Other = &screen.Prompt{
-			Field: widget.Field{Label: "Perk id", Check: api.PerkIDRule},
-			Then:  func(id string) tea.Cmd { return a.shell.Open(screen.ToPerk{ID: api.LowerUUID(id)}) },
-		}
-	}
-	return pick.Overlay(a.shell)
+	a.options.Hint = false
+	hint := fmt.Sprintf("%s shows the keys. %s finds everything.", a.shell.Key(actions.Help), a.shell.Key(actions.Palette))
+	return tea.Batch(a.note(hint), a.shell.Keep(screen.SettingHint, screen.On))
 }
 
-func (a *App) help() []screen.LabelledLine {
-	var lines []screen.LabelledLine
-	for _, offer := range a.Offers() {
+// pickAction asks to choose one of the actions.
+func (a *App) pickAction(title string, offers []actions.Offer) screen.Pick {
+	return screen.Pick{Title: title, Options: make([]string, len(offers)), Then: func(index int) tea.Cmd {
+		return a.shell.Post(screen.Perform{ID: offers[index].ID})
+	}}
+}
+
+// helpHeadings is where the actions belong, by their groups, in the order of the help.
+var helpHeadings = []struct{ groups, name string }{
+	{"list perks", "List"}, {"record settle", "Perk"}, {"redemption", "Redemption"}, {"property merge", "Property"}, {"form", "Form"}, {"command", "Your commands"}, {"app", "Everywhere"},
+}
+
+func helpHeading(id actions.ID) int {
+	return slices.IndexFunc(helpHeadings, func(h struct{ groups, name string }) bool {
+		return slices.Contains(strings.Fields(h.groups), id.Group())
+	})
+}
+
+// help lists the actions with their keys, and does the chosen one.
+func (a *App) help() screen.Overlay {
+	offers := a.Offers()
+	slices.SortStableFunc(offers, func(o, other actions.Offer) int { return cmp.Compare(helpHeading(o.ID), helpHeading(other.ID)) })
+	pick := a.pickAction("Keys", offers)
+	for i, offer := range offers {
 		action := a.shell.Keys.Action(offer.ID)
-		line := screen.LabelledLine{Text: action.Name}
-		for i, key := range action.Keys {
-			line.Word += strings.Repeat(" ", min(i, 1)) + actions.Spell(key)
+		var keys []string
+		for _, key := range action.Keys {
+			keys = append(keys, actions.Spell(key))
 		}
-		if !offer.Enabled() {
-			line.Text += " (not now: " + offer.Why + ")"
+		if pick.Options[i] = action.Name; !offer.Enabled() {
+			pick.Options[i] += " (not now: " + offer.Why + ")"
 		}
-		lines = append(lines, line)
+		pick.Labels = append(pick.Labels, strings.Join(keys, " "))
+		pick.Headings = append(pick.Headings, helpHeadings[max(0, helpHeading(offer.ID))].name)
 	}
-	return lines
+	return pick.Overlay(a.shell)
 }

@@ -103,24 +103,29 @@ func (a *App) closeDownTo(left int) tea.Cmd {
 
 func (a *App) openOverlay(o screen.Overlay) tea.Cmd {
 	a.overlays = append(a.overlays, o)
-	if a.raisedAt = (time.Time{}); !a.fromKey {
+	if a.raisedAt = (time.Time{}); !a.byUser {
 		a.raisedAt = a.shell.Now()
 	}
 	a.status.interrupted = false
+	if pick, isPick := o.(*screen.PickDialog); isPick {
+		return pick.Init()
+	}
 	return nil
 }
 
 // connected is the result of the first connection.
 type connected struct {
-	account screen.Account
-	err     error
+	account  screen.Account
+	err      error
+	settings map[string]string
 }
 
 // begin opens the first screen, or a login before it.
 func (a *App) begin(msg connected) tea.Cmd {
+	a.shell.Settings = msg.settings
 	if msg.err == nil {
 		a.shell.Account = msg.account
-		return a.begins()
+		return tea.Batch(a.begins(), a.showHint())
 	}
 	if missing := (*screen.NotLoggedIn)(nil); errors.As(msg.err, &missing) {
 		return a.push(login.New(a.shell, ""))
@@ -159,7 +164,7 @@ func (a *App) useAccount(account screen.Account) tea.Cmd {
 			drafts = tea.Batch(drafts, a.drop(len(a.screens)))
 		}
 		a.overlays, a.reopenable = nil, nil
-		return tea.Batch(drafts, a.begins())
+		return tea.Batch(drafts, a.begins(), a.shell.After(noteTime, showHint{})) // after that of the login
 	}
 	a.resize()
 	return a.broadcast(screen.Reconnected{})

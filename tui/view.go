@@ -236,7 +236,9 @@ func (a *App) withOverlay(view string, height int) string {
 		return view
 	}
 	theme := a.shell.Theme
+	top, _ := a.body()
 	if a.width < 40 || height < 10 {
+		a.dialogX, a.dialogY = 0, top+1
 		inside := theme.Strong.Render(display.Cut(o.Title(), a.width))
 		if height > 1 {
 			inside += "\n" + o.View(theme, a.width, height-1)
@@ -256,7 +258,9 @@ func (a *App) withOverlay(view string, height int) string {
 		panel.Bar = scrolled.Bar()
 	}
 	box := panel.Box(theme, widget.Indented(inside, 1), width, strings.Count(inside, "\n")+3)
-	return display.Overlay(widget.Behind(theme, view), box, (a.width-width)/2, max(0, (height-strings.Count(box, "\n")-1)/3))
+	left, above := (a.width-width)/2, max(0, (height-strings.Count(box, "\n")-1)/3)
+	a.dialogX, a.dialogY = left+2, top+above+1
+	return display.Overlay(widget.Behind(theme, view), box, left, above)
 }
 
 // withToast draws the last message on the bottom of the screen, at most a third of it.
@@ -274,11 +278,11 @@ func (a *App) withToast(view string, height int) string {
 	return display.Overlay(view, strings.Join(lines, "\n"), 0, height-len(lines))
 }
 
-// mouseEvent passes a mouse event to the screen, relative to its corner. Overlays have no mouse.
+// mouseEvent passes a mouse event to the screen, relative to its corner, unless it is for the shell.
 func (a *App) mouseEvent(msg tea.MouseMsg) tea.Cmd {
 	top, _ := a.body()
-	if a.Overlay() != nil || a.Top() == nil {
-		return nil
+	if cmd, handled := a.shellMouse(msg); handled || a.Top() == nil {
+		return cmd
 	}
 	if tab, ok := a.tabAt(msg.X); ok && msg.Y < top && msg.Action == tea.MouseActionPress {
 		return a.selectTab(tab)
@@ -317,6 +321,14 @@ type pastToast struct {
 type toastExpired struct{ number int }
 
 type notice string
+
+// noticeToast shows a notice as what it says it is.
+func noticeToast(text string) screen.Toast {
+	if warning, ok := strings.CutPrefix(text, prefix(screen.Warning)); ok {
+		return screen.Toast{Kind: screen.Warning, Text: warning}
+	}
+	return screen.Toast{Kind: screen.Note, Text: text}
+}
 
 // toast shows a message for a while.
 func (a *App) toast(toast screen.Toast) tea.Cmd {

@@ -158,22 +158,51 @@ func (f ConfigFile) Update(ctx context.Context, change func(*Config) error) (Con
 	return c, nil
 }
 
-// TUISettings is the settings of the terminal UI, which itself checks themes and keys.
+// TUISettings is the settings of the terminal UI, which itself checks themes, keys and commands.
 type TUISettings struct {
 	Theme      string                 `yaml:"theme,omitempty"`
-	Mouse      bool                   `yaml:"mouse,omitempty"`      // use the mouse from the start
+	Mouse      *bool                  `yaml:"mouse,omitempty"`      // nil is as it was last
 	Accessible bool                   `yaml:"accessible,omitempty"` // print lines instead of drawing
 	Keys       map[string]KeySettings `yaml:"keys,omitempty"`       // by the action
+	Commands   []CommandSettings      `yaml:"commands,omitempty"`
 }
 
-// KeySettings is the keys of an action. A single one needs no brackets.
-type KeySettings []string
+// CommandSettings is a program of the user's own, and the key that runs it.
+type CommandSettings struct {
+	Key     string   `yaml:"key,omitempty"`
+	Name    string   `yaml:"name"`
+	Command []string `yaml:"command"` // the program and its arguments, each a template
+}
 
-// UnmarshalYAML reads a list of keys, or one.
+// KeySettings is the keys of an action: a list, or one without brackets.
+type KeySettings struct {
+	Keys     []string `yaml:"keys"`
+	Override bool     `yaml:"override,omitempty"` // take them from the actions that have them
+}
+
+// UnmarshalYAML reads a list of keys, one key, or both settings.
 func (k *KeySettings) UnmarshalYAML(node *yaml.Node) error {
-	if node.Kind != yaml.ScalarNode {
-		return node.Decode((*[]string)(k))
+	switch node.Kind {
+	case yaml.ScalarNode:
+		k.Keys = []string{""}
+		return node.Decode(&k.Keys[0])
+	case yaml.MappingNode:
+		type both KeySettings
+		for i := 0; i < len(node.Content); i += 2 {
+			if name := node.Content[i].Value; name != "keys" && name != "override" {
+				return fmt.Errorf("line %d: a key setting has keys and override, not %q", node.Content[i].Line, name)
+			}
+		}
+		return node.Decode((*both)(k))
 	}
-	*k = KeySettings{""}
-	return node.Decode(&(*k)[0])
+	return node.Decode(&k.Keys)
+}
+
+// MarshalYAML writes a list where that says all.
+func (k KeySettings) MarshalYAML() (any, error) {
+	type both KeySettings
+	if k.Override {
+		return both(k), nil
+	}
+	return k.Keys, nil
 }

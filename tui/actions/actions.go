@@ -6,6 +6,7 @@ package actions
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -229,14 +230,39 @@ func all() []Action {
 	}
 }
 
-// contexts is which groups of actions can meet, and so must not share a key.
+// contexts is the actions, or whole groups of them, that can be offered at the same time, and so must not share a key.
 var contexts = [][]string{
-	{"confirm"},
-	{"list", "perks", "record", "redemption", "app"},
-	{"list", "record", "property", "app"},
-	{"list", "record", "settle", "app"},
-	{"list", "merge", "app"},
-	{"form", "app"},
+	{"confirm", "list.up", "list.down", "list.page-up", "list.page-down", "list.top", "list.bottom"},
+	{"list", "perks", "record", "app", "command"},
+	{"list", "perks", "record.user", "record.perk", "record.copy-id", "redemption", "app", "command"},
+	{"list", "record", "property", "app", "command"},
+	{"list", "settle", "record.user", "record.perk", "form.submit", "app", "command"},
+	{"list", "merge", "form.submit", "app", "command"},
+	{"form", "app.palette", "app.suspend"}, // no other works while text is typed
+}
+
+func isIn(context []string, id ID) bool {
+	return slices.Contains(context, id.Group()) || slices.Contains(context, string(id))
+}
+
+// meet tells whether two actions can be offered at the same time.
+func meet(id, other ID) bool {
+	return slices.ContainsFunc(contexts, func(context []string) bool { return isIn(context, id) && isIn(context, other) })
+}
+
+// Command makes the action of the n-th command of the user's own, counted from 0. Key may be "".
+func Command(n int, key, name string) Action {
+	a := Action{ID: ID(fmt.Sprintf("command.%d", n+1)), Name: name}
+	if key != "" {
+		a.Keys = []string{key}
+	}
+	return a
+}
+
+// Override gives an action other keys; without any, only the command palette has it. With Takes, other actions lose these keys.
+type Override struct {
+	Keys  []string
+	Takes bool
 }
 
 // Registry is the actions with the keys of this user.
@@ -245,32 +271,84 @@ type Registry struct {
 	byID    map[ID]Action
 }
 
-// NewRegistry makes the registry. Each override replaces the keys of an action; without any, only the command palette has it. The
-// error names an unknown action, an invalid key, or two actions that conflict.
+// NewRegistry makes the registry with other keys for some actions. The error also names keys that are bound twice.
 func NewRegistry(overrides map[ID][]string) (*Registry, error) {
-	r := &Registry{actions: all(), byID: map[ID]Action{}}
+	all := map[ID]Override{}
+	for id, keys := range overrides {
+		all[id] = Override{Keys: keys}
+	}
+	r, clashes, err := Configure(all)
+	if err == nil && clashes != nil {
+		err = errors.New(strings.Join(clashes, "; "))
+	}
+	return r, err
+}
+
+// Configure makes the registry with other keys for some actions, and with the user's own commands. The error names an unknown
+// action or an invalid key. Where a key is bound twice, its actions have their default keys, and clashes say so.
+func Configure(overrides map[ID]Override, commands ...Action) (r *Registry, clashes []string, err error) {
+	overrides, commands = maps.Clone(overrides), slices.Clone(commands)
+	if r, err = configure(overrides, commands); err != nil {
+		return nil, nil, err
+	}
+	for {
+		clashing := r.clashing()
+		if len(clashing) == 0 {
+			return r, clashes, nil
+		}
+		for _, key := range slices.Sorted(maps.Keys(clashing)) {
+			names := ""
+			for _, id := range clashing[key] {
+				names += ", " + string(id)
+				delete(overrides, id)
+				for i := range commands {
+					if commands[i].ID == id {
+						commands[i].Keys = nil
+					}
+				}
+			}
+			clashes = append(clashes, Spell(key)+" is bound twice: "+names[2:])
+		}
+		if r, err = configure(overrides, commands); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+func configure(overrides map[ID]Override, commands []Action) (*Registry, error) {
+	r := &Registry{actions: append(all(), commands...), byID: map[ID]Action{}}
 	for i := range r.actions {
 		a := &r.actions[i]
-		if keys, ok := overrides[a.ID]; ok {
-			a.Keys = slices.Clone(keys)
+		own, overridden := overrides[a.ID]
+		if overridden {
+			a.Keys = slices.Clone(own.Keys)
 		}
-		r.byID[a.ID] = *a
-	}
-	for _, id := range slices.Sorted(maps.Keys(overrides)) {
-		a, known := r.byID[id]
-		if !known {
-			return nil, fmt.Errorf("there is no action %q", id)
-		}
-		if len(a.Keys) == 0 && a.ID.Group() == "confirm" {
+		a.Keys = slices.DeleteFunc(slices.Clone(a.Keys), func(key string) bool { return !own.Takes && taken(overrides, a.ID, key) })
+		if r.byID[a.ID] = *a; len(a.Keys) == 0 && a.ID.Group() == "confirm" {
 			return nil, fmt.Errorf("%s needs a key: no command palette can answer a question", a.ID)
 		}
 		for _, key := range a.Keys {
-			if err := checkKey(a, key); err != nil {
+			if err := checkKey(*a, key); err != nil && (overridden || a.ID.Group() == "command") {
 				return nil, err
 			}
 		}
 	}
-	return r, r.checkConflicts()
+	for _, id := range slices.Sorted(maps.Keys(overrides)) {
+		if _, known := r.byID[id]; !known {
+			return nil, fmt.Errorf("there is no action %q", id)
+		}
+	}
+	return r, nil
+}
+
+// taken tells whether an override takes a key away from an action.
+func taken(overrides map[ID]Override, from ID, key string) bool {
+	for id, o := range overrides {
+		if o.Takes && id != from && slices.Contains(o.Keys, key) && meet(id, from) {
+			return true
+		}
+	}
+	return false
 }
 
 func Default() *Registry {
@@ -281,23 +359,24 @@ func Default() *Registry {
 	return r
 }
 
-func (r *Registry) checkConflicts() error {
-	for _, context := range contexts {
-		taken := map[string]ID{}
-		for _, a := range r.actions {
-			if !slices.Contains(context, a.ID.Group()) {
-				continue
-			}
+// clashing returns the keys of several actions that can be offered at the same time.
+func (r *Registry) clashing() map[string][]ID {
+	found := map[string][]ID{}
+	for i, a := range r.actions {
+		for _, other := range r.actions[i+1:] {
 			for _, key := range a.Keys {
-				other, ok := taken[key]
-				if leaves := other == Cancel && a.ID == Back; ok && other != a.ID && !leaves { // a form is left by the key that goes back
-					return fmt.Errorf("the key %q is that of both %s and %s", key, other, a.ID)
+				if !slices.Contains(other.Keys, key) || !meet(a.ID, other.ID) {
+					continue
 				}
-				taken[key] = a.ID
+				for _, id := range []ID{a.ID, other.ID} {
+					if !slices.Contains(found[key], id) {
+						found[key] = append(found[key], id)
+					}
+				}
 			}
 		}
 	}
-	return nil
+	return found
 }
 
 // Actions returns all actions in the order of the help.

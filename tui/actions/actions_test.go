@@ -134,9 +134,9 @@ func TestInvalidKeys(t *testing.T) {
 		want string
 	}{
 		"an unknown action":     {"perks.fly", []string{"x"}, `there is no action "perks.fly"`},
-		"a conflict":            {actions.Redeem, []string{"y"}, `the key "y" is that of both record.redeem and record.copy-id`},
-		"with a global key":     {actions.Sort, []string{"q"}, `the key "q" is that of both perks.sort and app.quit`},
-		"conflict in a dialog":  {actions.Yes, []string{"n"}, `the key "n" is that of both confirm.yes and confirm.no`},
+		"a conflict":            {actions.Redeem, []string{"y"}, `y is bound twice: record.redeem, record.copy-id`},
+		"with a global key":     {actions.Sort, []string{"q"}, `q is bound twice: perks.sort, app.quit`},
+		"conflict in a dialog":  {actions.Yes, []string{"n"}, `n is bound twice: confirm.yes, confirm.no`},
 		"ctrl+c":                {actions.Redeem, []string{"ctrl+c"}, `record.redeem cannot have ctrl+c: that always quits`},
 		"enter for yes":         {actions.Yes, []string{"y", "enter"}, `confirm.yes cannot have "enter": it is too easily pressed by accident to delete or redeem`},
 		"space for yes":         {actions.Yes, []string{" "}, `confirm.yes cannot have " ": it is too easily pressed by accident to delete or redeem`},
@@ -156,5 +156,66 @@ func TestInvalidKeys(t *testing.T) {
 	}
 	if _, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: {"w", "w"}}); err != nil {
 		t.Errorf("a key that is listed twice: %v", err)
+	}
+}
+
+func TestAllClashesAreReportedAndKeepTheirDefaultKeys(t *testing.T) {
+	registry, clashes, err := actions.Configure(map[actions.ID]actions.Override{
+		actions.Redeem: {Keys: []string{"j"}}, actions.Sort: {Keys: []string{"q"}}, actions.CopyID: {Keys: []string{"Y"}},
+	}, actions.Command(0, "/", "Open ticket"))
+	want := []string{"/ is bound twice: perks.filter, command.1, property.field", "j is bound twice: list.down, record.redeem", "q is bound twice: perks.sort, app.quit"}
+	if err != nil || !slices.Equal(clashes, want) {
+		t.Fatalf("%q, %v; want %q", clashes, err, want)
+	}
+	for id, key := range map[actions.ID]string{actions.Redeem: "r", actions.Sort: "s", actions.CopyID: "Y", actions.Down: "j", "command.1": ""} {
+		if got := registry.Key(id); got != key {
+			t.Errorf("%s has the key %q, want %q", id, got, key)
+		}
+	}
+}
+
+// TestDefaultKeyOfOneIsTheChosenKeyOfAnother swaps keys badly: giving one its default key again makes the next clash.
+func TestDefaultKeyOfOneIsTheChosenKeyOfAnother(t *testing.T) {
+	registry, clashes, err := actions.Configure(map[actions.ID]actions.Override{
+		actions.Redeem: {Keys: []string{"q"}}, actions.CopyID: {Keys: []string{"r"}},
+	})
+	if err != nil || len(clashes) != 2 || registry.Key(actions.Redeem) != "r" || registry.Key(actions.CopyID) != "y" {
+		t.Errorf("%q, %v", clashes, err)
+	}
+}
+
+func TestOverrideTakesTheKeyAway(t *testing.T) {
+	registry, clashes, err := actions.Configure(map[actions.ID]actions.Override{actions.Redeem: {Keys: []string{"up", "y"}, Takes: true}})
+	if err != nil || clashes != nil {
+		t.Fatal(clashes, err)
+	}
+	if keys := registry.Action(actions.Up).Keys; !slices.Equal(keys, []string{"k"}) || registry.Key(actions.CopyID) != "" {
+		t.Errorf("up has %q, copy id %q", keys, registry.Key(actions.CopyID))
+	}
+	if keys := registry.Action(actions.Yes).Keys; !slices.Equal(keys, []string{"y"}) {
+		t.Errorf("yes, which is never offered beside redeem, has %q", keys)
+	}
+	_, clashes, err = actions.Configure(map[actions.ID]actions.Override{actions.Redeem: {Keys: []string{"y"}, Takes: true}, actions.Sort: {Keys: []string{"y"}, Takes: true}})
+	if err != nil || len(clashes) != 1 {
+		t.Errorf("two that take the same key: %q, %v", clashes, err)
+	}
+	if _, _, err = actions.Configure(map[actions.ID]actions.Override{actions.Yes: {Keys: []string{"n", "esc"}, Takes: true}}); err == nil {
+		t.Error("no is left without a key")
+	}
+}
+
+func TestOnlyActionsThatMeetClash(t *testing.T) {
+	for id, keys := range map[actions.ID][]string{
+		actions.Redeem: {"x"}, // of settle.give-up, where nothing can be redeemed
+		actions.Edit:   {"s"}, // of perks.sort
+	} {
+		if _, err := actions.NewRegistry(map[actions.ID][]string{id: keys}); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+	for id, keys := range map[actions.ID][]string{actions.Yes: {"j"}, actions.ForUser: {"x"}, actions.Cancel: {"ctrl+k"}} {
+		if _, err := actions.NewRegistry(map[actions.ID][]string{id: keys}); err == nil || !strings.Contains(err.Error(), "is bound twice") {
+			t.Errorf("%s %q: %v", id, keys, err)
+		}
 	}
 }

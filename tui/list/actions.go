@@ -91,6 +91,7 @@ func (l *List[F, T]) Do(id actions.ID) tea.Cmd {
 	case actions.Preview:
 		l.preview = !l.preview
 		l.arrange()
+		return l.shell.Keep(screen.SettingPreview, screen.Switch(l.preview))
 	case actions.PreviewDown:
 		l.scrollPreview(1)
 	case actions.PreviewUp:

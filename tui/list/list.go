@@ -107,7 +107,7 @@ const (
 // New makes a list. It loads nothing before Init.
 func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 	l := &List[F, T]{
-		Kind: kind, shell: shell, page: 1, preview: true, seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{},
+		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off, seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{},
 		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewLoader[loadedPage[F, T]](shell),
 		table: widget.NewTable(shell.Theme, kind.Columns.Drawn()...),
 		line:  widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
@@ -146,6 +146,14 @@ func (l *List[F, T]) Current() *T {
 		return &l.shown[at]
 	}
 	return nil
+}
+
+// Selected returns the record under the cursor, for commands of the user's own.
+func (l *List[F, T]) Selected() (kind, id string) {
+	if current := l.Current(); current != nil {
+		return l.One, l.ID(current)
+	}
+	return "", ""
 }
 
 // Shown returns the records of the page.

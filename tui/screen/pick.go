@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/sahilm/fuzzy"
@@ -18,20 +19,62 @@ import (
 type PickDialog struct {
 	ask    Pick
 	form   *widget.Form
-	found  []int // into the options, the best first; asTyped among them
-	cursor int   // into found
+	recent []Choice
+	search *Loader[[]Choice]
+	found  []entry // the best first
+	cursor int     // into found
+
+	rows []int // what each line shows, into found; noEntry for a heading and the like
+	bar  widget.Bar
 }
 
-const findField = "find"
+// entry is something to choose: an option, or else a Choice.
+type entry struct {
+	Choice
+	option int // noEntry if it is none
+}
 
-// asTyped stands for the typed text itself.
-const asTyped = -1
+const (
+	findField   = "find"
+	noEntry     = -1
+	searchPause = 200 * time.Millisecond
+)
 
 func (p Pick) Overlay(shell *Shell) Overlay {
-	d := &PickDialog{ask: p, form: widget.NewForm(shell.Theme, widget.Field{Name: findField, Label: "Find"})}
-	d.Edited()
+	form := widget.NewForm(shell.Theme, widget.Field{Name: findField, Label: "Find"})
+	d := &PickDialog{ask: p, form: form, search: NewLoader[[]Choice](shell)}
+	d.find()
 	d.cursor = max(0, min(p.Current, len(d.found)-1))
 	return d
+}
+
+// recentRead is no Outcome: it says nothing about the service.
+type recentRead struct {
+	by      *PickDialog
+	choices []Choice
+}
+
+// Init reads what comes first.
+func (p *PickDialog) Init() tea.Cmd {
+	if p.ask.More == nil {
+		return nil
+	}
+	return func() tea.Msg { return recentRead{p, p.ask.More.Recent()} }
+}
+
+// Update adds what was read or found. A cursor that was moved stays on the same option.
+func (p *PickDialog) Update(msg tea.Msg) tea.Cmd {
+	cmd, changed := p.search.Handle(msg)
+	if read, ok := msg.(recentRead); ok && read.by == p {
+		p.recent, changed = read.choices, true
+		if p.cursor > 0 && p.typed() == "" {
+			p.cursor += len(read.choices)
+		}
+	}
+	if changed {
+		p.find()
+	}
+	return cmd
 }
 
 func (p *PickDialog) Title() string { return display.Line(p.ask.Title) }
@@ -41,7 +84,16 @@ func (p *PickDialog) Options() []string { return p.ask.Options }
 // Point puts the cursor on an option.
 func (p *PickDialog) Point(index int) {
 	p.Type("")
-	p.cursor = index
+	p.cursor = max(0, slices.IndexFunc(p.found, func(e entry) bool { return e.option == index }))
+}
+
+// PointAt puts the cursor on what a line of the view shows, if that can be chosen.
+func (p *PickDialog) PointAt(line int) bool {
+	if line < 0 || line >= len(p.rows) || p.rows[line] == noEntry {
+		return false
+	}
+	p.cursor = p.rows[line]
+	return true
 }
 
 // Type types a text. If the dialog Takes it, the cursor is on it.
@@ -77,38 +129,67 @@ func (p *PickDialog) AccessibleText() string {
 }
 
 // View draws the line to type in, and the options that fit, with the one under the cursor.
-func (p *PickDialog) View(theme *theme.Theme, width, height int) string {
-	p.form.SetTheme(theme)
-	lines := []string{display.Cut(theme.Heading.Render("Find: ")+theme.Text.Render(p.form.Value(findField)+"▏"), width)}
+func (p *PickDialog) View(look *theme.Theme, width, height int) string {
+	p.form.SetTheme(look)
+	lines, rows := p.lines(look, width)
 	space := max(1, height-1)
-	top := max(0, min(p.cursor-space/2, len(p.found)-space))
-	for at := top; at < min(len(p.found), top+space); at++ {
-		line, style := "  "+p.name(p.found[at]), theme.Text
-		if at == p.cursor {
-			line, style = "> "+line[2:], theme.Selected
-		}
-		lines = append(lines, style.Render(display.Pad(line, width)))
-	}
-	if len(p.found) == 0 {
-		nothing := "Nothing here matches that."
-		if _, why := p.Takes(p.typed()); why != "" && p.ask.OtherIs == "" {
-			nothing = fmt.Sprintf("%s %q %s.", p.ask.Other.Field.Label, display.Line(p.typed()), why)
-		}
-		for _, line := range widget.Wrapped(theme.Muted, nothing, max(1, width-2)) {
-			lines = append(lines, "  "+line)
-		}
-	}
-	return display.Crop(strings.Join(lines, "\n"), width, min(height, len(lines)))
+	top := max(0, min(slices.Index(rows, p.cursor)-space/2, len(lines)-space))
+	end := min(len(lines), top+space)
+	p.rows = append([]int{noEntry}, rows[top:end]...)
+	p.bar = widget.Bar{First: top, Shown: end - top, All: len(lines), Above: 1}
+	find := display.Cut(look.Heading.Render("Find: ")+look.Text.Render(p.form.Value(findField)+"▏"), width)
+	return display.Crop(strings.Join(append([]string{find}, lines[top:end]...), "\n"), width, min(height, end-top+1))
 }
 
-func (p *PickDialog) name(at int) string {
-	if at == asTyped && p.ask.OtherIs != "" {
-		return p.ask.OtherIs + " " + display.Line(p.typed())
+// Bar is which part of the options View has drawn.
+func (p *PickDialog) Bar() widget.Bar { return p.bar }
+
+// lines draws all that was found, and returns what is on which line.
+func (p *PickDialog) lines(look *theme.Theme, width int) (lines []string, rows []int) {
+	column := 0
+	for _, label := range p.ask.Labels {
+		column = min(max(column, display.Width(label)+2), width/2)
 	}
-	if at == asTyped {
-		return display.Line(p.typed()) + " (as typed)"
+	heading := ""
+	for at, e := range p.found {
+		label, parts := "", []string{e.Name}
+		if e.option != noEntry && p.ask.Headings != nil && p.typed() == "" && p.ask.Headings[e.option] != heading {
+			heading = p.ask.Headings[e.option]
+			lines, rows = append(lines, look.Heading.Render(display.Cut(heading, width))), append(rows, noEntry)
+		}
+		if e.option != noEntry && column > 0 {
+			label, parts = p.ask.Labels[e.option], display.Wrap(e.Name, max(1, width-2-column))
+		}
+		for i, part := range parts {
+			mark, key := "  ", display.Pad(label, column)
+			if at == p.cursor && i == 0 {
+				mark = "> "
+			}
+			label = "" // only before the first line
+			line := mark + look.Text.Render(part)
+			if column > 0 {
+				line = mark + look.Key.Render(key) + look.Text.Render(part)
+			}
+			if at == p.cursor {
+				line = look.Selected.Render(display.Pad(mark+key+part, width))
+			}
+			lines, rows = append(lines, display.Cut(line, width)), append(rows, at)
+		}
 	}
-	return display.Line(p.ask.Options[at])
+	if len(p.found) > 0 {
+		return lines, rows
+	}
+	nothing := "Nothing here matches that."
+	switch _, why := p.Takes(p.typed()); {
+	case p.search.Busy():
+		nothing = "Searching ..."
+	case why != "":
+		nothing = fmt.Sprintf("%s %q %s.", p.ask.Other.Field.Label, display.Line(p.typed()), why)
+	}
+	for _, line := range widget.Wrapped(look.Muted, nothing, max(1, width-2)) {
+		lines, rows = append(lines, "  "+line), append(rows, noEntry)
+	}
+	return lines, rows
 }
 
 func (p *PickDialog) typed() string { return strings.TrimSpace(p.form.Value(findField)) }
@@ -123,54 +204,88 @@ func (p *PickDialog) Offers() []actions.Offer {
 
 func (p *PickDialog) Form() *widget.Form { return p.form }
 
-// Edited finds the options that match. If the typed text can be chosen it comes first, because an id means no other. If it has a
-// name of its own it comes last: "quit" among commands means the command.
-func (p *PickDialog) Edited() {
+// Edited finds what matches, and searches for more after a pause.
+func (p *PickDialog) Edited() tea.Cmd {
+	p.search.Reset()
+	p.cursor = 0
+	var cmd tea.Cmd
+	if text := p.typed(); text != "" && p.ask.More != nil {
+		if fetch := p.ask.More.Search(text); fetch != nil {
+			cmd = p.search.LoadAfter(searchPause, fetch)
+		}
+	}
+	p.find()
+	return cmd
+}
+
+// find finds what matches. A text that Other takes comes first, because an id means no other. What was searched comes last, so that
+// nothing moves when it arrives.
+func (p *PickDialog) find() {
 	text := p.typed()
-	p.found, p.cursor = p.found[:0], 0
+	p.found = nil
 	if text == "" {
+		p.add(p.recent)
 		for i := range p.ask.Options {
-			p.found = append(p.found, i)
+			p.found = append(p.found, p.option(i))
 		}
 		return
 	}
-	exact := slices.Index(p.ask.Options, text) // asTyped if it is none of them
+	exact := slices.Index(p.ask.Options, text)
+	if takes, _ := p.Takes(text); exact < 0 && takes {
+		p.add([]Choice{{text + " (as typed)", func() tea.Cmd { return p.ask.Other.Then(text) }}})
+	} else if exact >= 0 {
+		p.found = append(p.found, p.option(exact))
+	}
+	var typed []Choice
+	typedFirst := false
+	if p.ask.More != nil {
+		typed, typedFirst = p.ask.More.Typed(text)
+	}
+	if typedFirst {
+		p.add(typed)
+	}
 	for _, match := range fuzzy.Find(text, p.ask.Options) {
 		if match.Index != exact {
-			p.found = append(p.found, match.Index)
+			p.found = append(p.found, p.option(match.Index))
 		}
 	}
-	switch takes, _ := p.Takes(text); {
-	case exact == asTyped && !takes:
-	case exact == asTyped && p.ask.OtherIs != "":
-		p.found = append(p.found, asTyped)
-	default:
-		p.found = slices.Insert(p.found, 0, exact)
+	if !typedFirst {
+		p.add(typed)
+	}
+	p.add(p.search.Value)
+}
+
+func (p *PickDialog) add(choices []Choice) {
+	for _, c := range choices {
+		p.found = append(p.found, entry{Choice{display.Line(c.Name), c.Then}, noEntry})
 	}
 }
 
-func (p *PickDialog) Do(id actions.ID) (tea.Cmd, bool) {
+func (p *PickDialog) option(i int) entry {
+	return entry{Choice{display.Line(p.ask.Options[i]), func() tea.Cmd { return p.ask.Then(i) }}, i}
+}
+
+// Do chooses, cancels or moves: by a key in a circle, by the wheel to an end.
+func (p *PickDialog) Do(id actions.ID) (cmd tea.Cmd, closed bool) {
+	n := len(p.found)
 	switch id {
 	case actions.Cancel:
-		return cancelled(p.ask.OnCancel), true
-	case actions.NextField:
-		p.move(1)
-	case actions.PreviousField:
-		p.move(-1)
+		cmd, closed = cancelled(p.ask.OnCancel), true
 	case actions.Submit:
-		switch {
-		case len(p.found) == 0:
-		case p.found[p.cursor] == asTyped:
-			return p.ask.Other.Then(p.typed()), true
-		default:
-			return p.ask.Then(p.found[p.cursor]), true
+		if n > 0 {
+			cmd, closed = p.found[p.cursor].Then(), true
 		}
+	case actions.NextField:
+		p.cursor = (p.cursor + 1) % max(1, n)
+	case actions.PreviousField:
+		p.cursor = (p.cursor - 1 + n) % max(1, n)
+	case actions.Down:
+		p.cursor = max(0, min(p.cursor+1, n-1))
+	case actions.Up:
+		p.cursor = max(0, p.cursor-1)
 	}
-	return nil, false
-}
-
-func (p *PickDialog) move(by int) {
-	if n := len(p.found); n > 0 {
-		p.cursor = (p.cursor + by + n) % n
+	if closed {
+		p.search.Cancel()
 	}
+	return cmd, closed
 }

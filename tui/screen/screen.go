@@ -57,6 +57,12 @@ type Chooser interface {
 	Choose(row int) bool
 }
 
+// Selected is a Screen with a record that the user's own commands work on.
+type Selected interface {
+	// Selected returns the kind and the id of the record: "perk", "user", "property" or "redemption"; "" if there is none.
+	Selected() (kind, id string)
+}
+
 // DraftSaver is a Screen that saves a draft of unsaved text.
 type DraftSaver interface {
 	// Keep returns the command that saves the draft; nil if there is none. It runs when the screen is closed, and before the
@@ -95,6 +101,8 @@ type Shell struct {
 	NewID func() string                              // a new idempotency key
 
 	Screens func() []Screen // those that are open or can be opened again, the topmost last
+
+	Settings map[string]string // what was remembered when the program started or has been since; change it with Keep
 
 	posted  []tea.Msg
 	covered bool // whoever posts now does not have the keyboard
@@ -162,6 +170,43 @@ func (s *Shell) Remember(profile Profile, kind, id string) tea.Cmd {
 	return func() tea.Msg {
 		if err := memory.Remember(profile, kind, id); err != nil {
 			return Toast{Warning, Sentence("This "+kind+" was not added to the recent ones: ", err)}
+		}
+		return nil
+	}
+}
+
+// The settings that are remembered.
+const (
+	SettingTheme   = "theme"
+	SettingMouse   = "mouse"   // On or Off
+	SettingPreview = "preview" // On or Off
+	SettingHint    = "hint"    // On once the first hint was shown
+)
+
+// The values of settings that are switches.
+const (
+	On  = "on"
+	Off = "off"
+)
+
+// Switch returns the value of a setting.
+func Switch(on bool) string {
+	if on {
+		return On
+	}
+	return Off
+}
+
+// Keep remembers a setting. Only a failure is shown.
+func (s *Shell) Keep(name, value string) tea.Cmd {
+	if s.Settings == nil {
+		s.Settings = map[string]string{}
+	}
+	s.Settings[name] = value
+	memory := s.Memory
+	return func() tea.Msg {
+		if err := memory.KeepSetting(name, value); err != nil {
+			return Toast{Warning, Sentence("The "+name+" setting was not saved: ", err)}
 		}
 		return nil
 	}
@@ -277,6 +322,10 @@ type Memory interface {
 	Draft(profile Profile, name string) map[string]string
 	// SaveDraft saves the draft of a form; nil deletes it. It never gets secrets.
 	SaveDraft(profile Profile, name string, values map[string]string) error
+	// Setting returns a setting of this user, for all profiles; "" if there is none.
+	Setting(name string) string
+	// KeepSetting saves a setting.
+	KeepSetting(name, value string) error
 }
 
 // Desktop is the clipboard and the browser. Call its methods outside of Update only.
@@ -342,11 +391,29 @@ type Confirm struct {
 type Pick struct {
 	Title    string
 	Options  []string
-	Current  int // the option under the cursor at first
+	Labels   []string // a word before each option, such as its key; may be nil
+	Headings []string // above the options that have the same, until something is typed; may be nil
+	Current  int      // the option under the cursor at first
 	Then     func(index int) tea.Cmd
 	Other    *Prompt        // takes what was typed and is none of the options; nil where there is nothing else
-	OtherIs  string         // a name for Other, as in "Open perk coffee", which then comes after the options that match instead of first
+	More     *More          // choices beside the options; may be nil
 	OnCancel func() tea.Cmd // runs if nothing is chosen; may be nil
+}
+
+// More is the choices that a Pick has beside its options.
+type More struct {
+	// Recent reads the choices that come first until something is typed.
+	Recent func() []Choice
+	// Typed makes choices of what is typed, and tells whether these come before the options that match.
+	Typed func(text string) (choices []Choice, first bool)
+	// Search returns what finds the choices that come last, once nothing was typed for a moment; nil if nothing is worth a search.
+	Search func(text string) Fetch[[]Choice]
+}
+
+// Choice is one thing to choose.
+type Choice struct {
+	Name string
+	Then func() tea.Cmd
 }
 
 // Prompt asks for one line of text.

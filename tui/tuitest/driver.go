@@ -310,7 +310,7 @@ func (d *Driver) Clear() {
 	}
 }
 
-type Memory struct{ recent, drafts sync.Map }
+type Memory struct{ recent, drafts, settings sync.Map }
 
 func (m *Memory) Recent(_ screen.Profile, kind string) []string {
 	ids, _ := m.recent.Load(kind)
@@ -332,6 +332,17 @@ func (m *Memory) Draft(_ screen.Profile, name string) map[string]string {
 
 func (m *Memory) SaveDraft(_ screen.Profile, name string, values map[string]string) error {
 	m.drafts.Store(name, maps.Clone(values))
+	return nil
+}
+
+func (m *Memory) Setting(name string) string {
+	value, _ := m.settings.Load(name)
+	text, _ := value.(string)
+	return text
+}
+
+func (m *Memory) KeepSetting(name, value string) error {
+	m.settings.Store(name, value)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
+	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
@@ -127,8 +128,8 @@ func TestPerkIsOpenedByItsID(t *testing.T) {
 	d.See("Perk An hour of heat")
 	d.Press(":")
 	d.Type("no-such")
-	d.See("Open perk no-such")
-	d.Press("up", "enter") // the last option, below the commands
+	d.See("> Open perk no-such")
+	d.Press("enter")
 	d.See("There is no perk no-such.", "R retries.")
 	d.Press(":")
 	d.Type("quit")
@@ -378,6 +379,11 @@ func TestPreviewNeedsAWideWindow(t *testing.T) {
 	d.See("Id perk-0000002")
 	d.Press("v")
 	d.Gone("About")
+	d.Settle()
+	again := tuitest.StartWithHandler(t, numbered(1000), func(o *tui.Options) { o.Memory = d.Memory })
+	again.See("row 1 of 1,000")
+	again.Resize(100, 24)
+	again.Gone("About")
 }
 
 // TestLargerTerminalShowsMore checks the row of a perk, beside its preview.

@@ -1,0 +1,182 @@
+package tui_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+	"example.com/perks/tui"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+func serviceWithPerks(t *testing.T) *servertest.Server {
+	t.Helper()
+	s := servertest.Start(t)
+	s.ImportUsers("alice", "bob")
+	end := time.Now().Add(72 * time.Hour)
+	for id, title := range map[string]string{"demo-009729": "Coffee for two", "museum": "An hour in the museum", "spa": "A day at the spa"} {
+		s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: id, Title: title, City: "Berlin", ValidTo: &end}})
+	}
+	return s
+}
+
+// TestPerkOpensByItsIDInTwoKeys presses ctrl+k and Enter beside the id.
+func TestPerkOpensByItsIDInTwoKeys(t *testing.T) {
+	d := tuitest.Start(t, serviceWithPerks(t))
+	d.Settle()
+	d.Press("ctrl+k")
+	d.Type("demo-009729")
+	d.See("> Open perk demo-009729", "  Open user demo-009729")
+	d.Press("enter")
+	d.See("Perk Coffee for two")
+}
+
+func TestPaletteOpensWhatWordsName(t *testing.T) {
+	d := tuitest.Start(t, serviceWithPerks(t))
+	for words, title := range map[string]string{"user alice": "User alice", "User  bob": "User bob", "perk spa": "Perk A day at the spa", "property 4": "Property 4"} {
+		d.Settle()
+		d.Press("ctrl+k")
+		d.Type(words + "\n")
+		d.See(title)
+	}
+	d.Press("ctrl+k")
+	d.Type("property x/y")
+	d.See("Nothing here matches that.")
+}
+
+func TestPaletteFindsPerksByTitle(t *testing.T) {
+	d := tuitest.Start(t, serviceWithPerks(t))
+	d.Press("ctrl+k")
+	d.Type("hour in")
+	d.See("> Perk: An hour in the museum")
+	d.Press("enter")
+	d.See("Perk An hour in the museum", "Berlin")
+}
+
+// TestCommandsComeBeforeIDs types words that can be ids as well.
+func TestCommandsComeBeforeIDs(t *testing.T) {
+	d := tuitest.Start(t, serviceWithPerks(t))
+	d.Settle()
+	d.Press("ctrl+k")
+	d.Type("quit")
+	d.See("> Quit (q)", "Open perk quit")
+	d.Press("esc", "ctrl+k")
+	d.Type("4")
+	d.See("> Open perk 4", "Open user 4", "Open property 4", "Redemptions (4)")
+}
+
+func TestPaletteBeginsWithRecentRecords(t *testing.T) {
+	memory := &tuitest.Memory{}
+	for _, id := range []string{"u1", "u2", "u3", "u4"} {
+		_ = memory.Remember(screen.Profile{}, "user", id)
+	}
+	_ = memory.Remember(screen.Profile{}, "property", "7")
+	d := probed(t, &probe{offers: actions.Enabled(actions.Redeem)}, func(o *tui.Options) { o.Memory = memory })
+	d.Press("ctrl+k")
+	d.See("> Open user u4", "Open user u3", "Open user u2", "Open property 7", "Redeem (r)")
+	if d.Shows("Open user u1") {
+		t.Error("the fourth user is offered")
+	}
+	d.Press("down", "down", "down", "enter")
+	d.See("Property 7")
+}
+
+// TestCursorStaysWhenRecentRecordsArrive moves it before they were read.
+func TestCursorStaysWhenRecentRecordsArrive(t *testing.T) {
+	release := make(chan struct{})
+	d := probed(t, &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)}, func(o *tui.Options) { o.Memory = &slowMemory{Memory: &tuitest.Memory{}, release: release} })
+	d.Press("ctrl+k", "down")
+	d.See("> Copy the id")
+	close(release)
+	d.See("Open user alice", "> Copy the id")
+}
+
+type slowMemory struct {
+	*tuitest.Memory
+	release chan struct{}
+}
+
+func (m *slowMemory) Recent(_ screen.Profile, kind string) []string {
+	<-m.release
+	return map[string][]string{"user": {"alice"}}[kind]
+}
+
+// TestLateTitlesOfFormerWordsAreDropped holds the reply for "co" until "coffee" was typed.
+func TestLateTitlesOfFormerWordsAreDropped(t *testing.T) {
+	held, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	d := probedOver(t, &probe{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query().Get("q")
+		if query == "" {
+			emptyService(w, r)
+			return
+		}
+		if query == "co" {
+			once.Do(func() { close(held) })
+			<-release
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"data":[{"id":"x","title":"Found for ` + query + `"}],"meta":{"page":1,"per_page":5,"total":1,"total_pages":1}}`))
+	}))
+	d.Press("ctrl+k")
+	d.Type("co")
+	d.Do(func() tea.Msg { <-held; return nil }) // wakes the driver
+	d.Until("the first search", func() bool {
+		select {
+		case <-held:
+			return true
+		default:
+			return false
+		}
+	})
+	d.Type("ffee")
+	d.See("Perk: Found for coffee")
+	close(release)
+	d.Settle()
+	if !d.Shows("Found for coffee") || strings.Count(d.Screen(), "Perk: ") != 1 {
+		t.Errorf("the screen has titles of former words:\n%s", d.Screen())
+	}
+}
+
+// TestTitlesAreSearchedAfterAPause types three letters; none of the pauses before the last ends in a search.
+func TestTitlesAreSearchedAfterAPause(t *testing.T) {
+	var due []tea.Msg
+	d := probed(t, &probe{}, func(o *tui.Options) {
+		o.After = func(pause time.Duration, msg tea.Msg) tea.Cmd {
+			if pause == 200*time.Millisecond {
+				due = append(due, msg)
+			}
+			return nil
+		}
+	})
+	d.Press("ctrl+k")
+	d.Settle()
+	d.Type("cof")
+	d.Settle()
+	if len(due) != 3 {
+		t.Fatalf("%d pauses for three keys", len(due))
+	}
+	for i, msg := range due {
+		d.Send(msg)
+		if running := d.Running(); (running > 0) != (i == 2) {
+			t.Errorf("pause %d: %d searches", i, running)
+		}
+		d.Settle()
+	}
+}
+
+func TestPaletteBeforeALoginHasOnlyCommands(t *testing.T) {
+	d := tuitest.StartWithHandler(t, emptyService, func(o *tui.Options) { o.Accounts = broken{} })
+	d.Press("ctrl+k")
+	d.Type("user alice")
+	d.See("Nothing here matches that.")
+}
