@@ -60,9 +60,9 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, error) {
+	began := r.clock.Now() // before the time limit begins: what is measured must not be less than the limit when that is over
 	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout-e.spent)
 	defer cancel() // the body is read by then
-	began := r.clock.Now()
 	res, err := r.next.RoundTrip(req.WithContext(ctx))
 	received := r.clock.Now()
 	e.spent += received.Sub(began)
