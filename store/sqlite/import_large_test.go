@@ -6,6 +6,7 @@ import (
 	"iter"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -301,4 +302,39 @@ func openPath(t *testing.T, path string) *DB {
 	}
 	t.Cleanup(func() { db.Close() })
 	return db
+}
+
+// TestReadsSurviveChangesOfTheSchema searches while another process creates and drops tables, as a large import does. SQLite refuses a table
+// of words that is first used at such a moment.
+func TestReadsSurviveChangesOfTheSchema(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	reading, changing := openPath(t, path), openPath(t, path)
+	done := make(chan struct{})
+	var searches sync.WaitGroup
+	for range 2 {
+		searches.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := store.One(reading.latest(t.Context()), store.ScanValue[int64],
+					`SELECT count(*) FROM property_words WHERE property_words MATCH 'loft'`); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 300 {
+		if err := changing.write(t.Context(), "change the schema", func(s *session) error {
+			return s.script(`CREATE TABLE passing (a); DROP TABLE passing`)
+		}); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(done)
+	searches.Wait()
 }

@@ -25,9 +25,17 @@ type view struct {
 	}
 }
 
+// schemaTries is how often a query begins while a large import of another connection changes the schema. SQLite itself tries twice, and no
+// query needed more than 8 while it changed all the time.
+const schemaTries = 20
+
 func (v view) Query(text string, args ...any) (store.Rows, error) {
-	found, err := v.from.QueryContext(v.ctx, text, driverValues(args)...)
-	return rows{found}, err
+	for tries := 1; ; tries++ {
+		found, err := v.from.QueryContext(v.ctx, text, driverValues(args)...)
+		if resultCode(err) != codes.SQLITE_SCHEMA || tries == schemaTries {
+			return rows{found}, err
+		}
+	}
 }
 
 // read runs work with a consistent view.
@@ -318,7 +326,7 @@ func resultCode(err error) int {
 func isTransient(err error) bool {
 	switch resultCode(err) {
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED, codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_READONLY,
-		codes.SQLITE_CANTOPEN, codes.SQLITE_NOMEM, codes.SQLITE_PROTOCOL, codes.SQLITE_INTERRUPT:
+		codes.SQLITE_CANTOPEN, codes.SQLITE_NOMEM, codes.SQLITE_PROTOCOL, codes.SQLITE_INTERRUPT, codes.SQLITE_SCHEMA:
 		return true
 	}
 	return errors.Is(err, errReplaced) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
