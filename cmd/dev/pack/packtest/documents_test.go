@@ -70,10 +70,9 @@ func TestManualPagesCanBeRead(t *testing.T) {
 // rendered returns a page as a terminal shows it, and the warnings.
 func rendered(t *testing.T, page string) (text, warnings string) {
 	t.Helper()
-	// A line is never adjusted around a word that is nearly as long, such as a list of scopes.
-	cmd := exec.Command("man", "--warnings=w,!break", "--local-file", "--pager=cat", page)
+	cmd := exec.Command("man", "--warnings", "--local-file", "--pager=cat", page)
 	if _, err := exec.LookPath("man"); err != nil {
-		cmd = exec.Command("sh", "-c", `zcat "$1" | groff -man -Tutf8 -ww -W break`, "sh", page)
+		cmd = exec.Command("sh", "-c", `zcat "$1" | groff -man -Tutf8 -ww`, "sh", page)
 	}
 	var out, wrong strings.Builder
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80", "MAN_KEEP_FORMATTING=")
@@ -81,7 +80,12 @@ func rendered(t *testing.T, page string) (text, warnings string) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s: %v %s", page, err, wrong.String())
 	}
-	return out.String(), wrong.String()
+	for warning := range strings.Lines(wrong.String()) {
+		if !strings.Contains(warning, "cannot adjust line") { // around a word that is nearly as long, such as a list of scopes
+			warnings += warning
+		}
+	}
+	return out.String(), warnings
 }
 
 // TestEveryModuleOfTheProgramsHasItsLicence reads from the programs themselves what they were built with.
