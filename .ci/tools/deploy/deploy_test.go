@@ -1,0 +1,155 @@
+// Package deploy checks what is in the folder deploy against the schemas of those who read it.
+package deploy
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+)
+
+const folder = "../../../deploy"
+
+// manifests are those of Kubernetes by their kind.
+func manifests(t *testing.T) map[string]any {
+	t.Helper()
+	files, err := filepath.Glob(folder + "/kubernetes/*.yaml*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	read := map[string]any{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kind metav1.TypeMeta
+		if err := yaml.Unmarshal(text, &kind); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		object := map[string]any{
+			"apps/v1 Deployment": new(appsv1.Deployment), "batch/v1 Job": new(batchv1.Job), "policy/v1 PodDisruptionBudget": new(policyv1.PodDisruptionBudget),
+			"v1 ConfigMap": new(corev1.ConfigMap), "v1 Secret": new(corev1.Secret), "v1 Service": new(corev1.Service),
+		}[kind.APIVersion+" "+kind.Kind]
+		if object == nil || read[kind.Kind] != nil {
+			t.Fatalf("%s is a further %s of %s", file, kind.Kind, kind.APIVersion)
+		}
+		if err := yaml.UnmarshalStrict(text, object); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		read[kind.Kind] = object
+	}
+	return read
+}
+
+func TestTheManifestsOfKubernetesFitTogether(t *testing.T) {
+	all := manifests(t)
+	deployment, job := all["Deployment"].(*appsv1.Deployment), all["Job"].(*batchv1.Job)
+	service, budget := all["Service"].(*corev1.Service), all["PodDisruptionBudget"].(*policyv1.PodDisruptionBudget)
+	pods := deployment.Spec.Template
+	set := labels.Set(pods.Labels)
+	if !labels.SelectorFromSet(deployment.Spec.Selector.MatchLabels).Matches(set) || !labels.SelectorFromSet(service.Spec.Selector).Matches(set) ||
+		!labels.SelectorFromSet(budget.Spec.Selector.MatchLabels).Matches(set) {
+		t.Errorf("a selector does not match the pods' labels %v", set)
+	}
+	if labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(job.Spec.Template.Labels)) {
+		t.Error("the service sends requests to the job")
+	}
+	serving, migrating := pods.Spec.Containers[0], job.Spec.Template.Spec.Containers[0]
+	if serving.Image != migrating.Image {
+		t.Errorf("the job runs %s, and the deployment %s", migrating.Image, serving.Image)
+	}
+	ports := map[string]bool{}
+	for _, p := range serving.Ports {
+		ports[p.Name] = true
+	}
+	for name, probe := range map[string]*corev1.Probe{"startup": serving.StartupProbe, "liveness": serving.LivenessProbe, "readiness": serving.ReadinessProbe} {
+		if probe == nil || probe.HTTPGet == nil || !ports[probe.HTTPGet.Port.StrVal] {
+			t.Errorf("the probe of %s is %v", name, probe)
+		}
+	}
+	if !ports[service.Spec.Ports[0].TargetPort.StrVal] {
+		t.Errorf("the service's port leads to %v", service.Spec.Ports[0].TargetPort)
+	}
+	// What the pods take their variables from is there under that name.
+	names := []string{all["ConfigMap"].(*corev1.ConfigMap).Name, all["Secret"].(*corev1.Secret).Name}
+	for _, c := range []corev1.Container{serving, migrating} {
+		for _, from := range c.EnvFrom {
+			if from.ConfigMapRef != nil && from.ConfigMapRef.Name != names[0] || from.SecretRef != nil && from.SecretRef.Name != names[1] {
+				t.Errorf("%v is not there", from)
+			}
+		}
+	}
+}
+
+// TestPodsRunWithoutRights holds them to the profile "restricted" of Kubernetes' pod security standards.
+func TestPodsRunWithoutRights(t *testing.T) {
+	all := manifests(t)
+	for name, pod := range map[string]corev1.PodSpec{"deployment": all["Deployment"].(*appsv1.Deployment).Spec.Template.Spec, "job": all["Job"].(*batchv1.Job).Spec.Template.Spec} {
+		s := pod.SecurityContext
+		if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser != 65532 || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+			t.Errorf("the %s runs with %+v", name, s)
+		}
+		for _, c := range pod.Containers {
+			s := c.SecurityContext
+			if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem ||
+				s.Capabilities == nil || !slices.Contains(s.Capabilities.Drop, "ALL") || len(s.Capabilities.Add) > 0 {
+				t.Errorf("the container of the %s runs with %+v", name, s)
+			}
+			if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
+				t.Errorf("the container of the %s has no bounds: %+v", name, c.Resources)
+			}
+		}
+	}
+}
+
+// TestDockerComposeReadsItsFile checks it by the schema of Compose, with its variables.
+func TestDockerComposeReadsItsFile(t *testing.T) {
+	load := func(env ...string) (*types.Project, error) {
+		options, err := cli.NewProjectOptions([]string{folder + "/docker-compose.yml"}, cli.WithEnv(env))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return options.LoadProject(t.Context())
+	}
+	project, err := load("PERKSD_VERSION=1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	perksd, database := project.Services["perksd"], project.Services["database"]
+	if perksd.Image != "perksd:1.0.0" || perksd.DependsOn["database"].Condition != types.ServiceConditionHealthy || !perksd.ReadOnly || perksd.Privileged {
+		t.Errorf("perksd is %+v", perksd)
+	}
+	for name, s := range project.Services {
+		if s.HealthCheck == nil || len(s.HealthCheck.Test) < 2 {
+			t.Errorf("%s has no health check", name)
+		}
+		for _, secret := range s.Secrets {
+			if project.Secrets[secret.Source].File == "" {
+				t.Errorf("%s uses the secret %s, which is not there", name, secret.Source)
+			}
+		}
+		for _, port := range s.Ports {
+			if port.HostIP != "127.0.0.1" {
+				t.Errorf("%s can be reached from other machines: %+v", name, port)
+			}
+		}
+	}
+	if len(database.Volumes) != 1 || len(project.Volumes) != 1 {
+		t.Errorf("the volumes are %v", project.Volumes)
+	}
+	if _, err := load(); err == nil || !strings.Contains(err.Error(), "name the version of the image that was loaded") {
+		t.Errorf("without a version: %v", err)
+	}
+}
