@@ -329,8 +329,15 @@ func (d *diagnosis) checkSecret(ctx context.Context) finding {
 
 func (d *diagnosis) checkVersion(context.Context) finding {
 	found := fmt.Sprintf("perksctl %s (%s, %s/%s)", d.session.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if d.server != "" {
-		found += "; the server is version " + d.server
+	if d.server == "" {
+		return fine("%s.", found)
+	}
+	found += "; the server is version " + d.server
+	switch age := ageOf(d.server, d.session.Version); age {
+	case tooOld:
+		return warn("Ask the operator to upgrade it; until then, commands may ask for what it does not have", "The server is too old for this perksctl: %s.", found)
+	case tooNew:
+		return warn("Install perksctl "+d.server+" or newer", "The server is too new for this perksctl: %s.", found)
 	}
 	return fine("%s.", found)
 }
