@@ -39,7 +39,7 @@ func main() {
 
 func run(args []string, epoch string) error {
 	if len(args) < 4 {
-		return errors.New("usage: image VERSION FILE LICENCES ARCH=PERKSD...")
+		return errors.New("usage: image VERSION FILE LICENCES ARCH=PERKSD [ARCH=PERKSD]")
 	}
 	seconds, err := strconv.ParseInt(epoch, 10, 64)
 	if err != nil {
