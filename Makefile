@@ -145,8 +145,9 @@ release-test: ## install what is in bin/release/ into folders, redeem there, and
 .PHONY: reproducible
 reproducible: ## make the release of the last commit twice, and compare
 	@rm -rf bin/once bin/once-more
+	@for folder in bin/once bin/once-more; do git clone -q . $$folder/perks || exit 1; done
 	@for folder in bin/once bin/once-more; do \
-		git clone -q . $$folder/perks && $(MAKE) -C $$folder/perks --no-print-directory release VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' || exit 1; \
+		$(MAKE) -C $$folder/perks --no-print-directory release VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' || exit 1; \
 	done
 	@diff bin/once/perks/bin/release/SHA256SUMS bin/once-more/perks/bin/release/SHA256SUMS
 	@rm -rf bin/once bin/once-more
