@@ -38,7 +38,7 @@ func release(ctx context.Context, v versions, date time.Time, platforms []platfo
 	if err := errors.Join(os.RemoveAll(staged), os.RemoveAll(results)); err != nil {
 		return err
 	}
-	if err := stage(ctx, platforms); err != nil {
+	if err := stage(ctx, date, platforms); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(results, 0o755); err != nil {
@@ -76,7 +76,7 @@ func release(ctx context.Context, v versions, date time.Time, platforms []platfo
 }
 
 // stage prepares the files that several packages share.
-func stage(ctx context.Context, platforms []platform) error {
+func stage(ctx context.Context, date time.Time, platforms []platform) error {
 	for _, section := range []string{"man1", "man8"} {
 		if err := compressAll(filepath.Join(built, "man", section), filepath.Join(staged, "man", section)); err != nil {
 			return err
@@ -91,6 +91,9 @@ func stage(ctx context.Context, platforms []platform) error {
 			return err
 		}
 	}
+	if err := stageScripts(date); err != nil {
+		return err
+	}
 	for _, p := range platforms {
 		for _, program := range p.programs() {
 			file := licencesOf(program, p.os)
@@ -104,6 +107,25 @@ func stage(ctx context.Context, platforms []platform) error {
 			if err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// stageScripts copies the scripts of Alpine's package, because nfpm gives them the times of their files.
+func stageScripts(date time.Time) error {
+	scripts, err := filepath.Glob("cmd/perksd/package/alpine/*-*")
+	if err != nil {
+		return err
+	}
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(staged, "alpine", filepath.Base(script))
+		if err := errors.Join(write(to, string(text)), os.Chtimes(to, date, date)); err != nil {
+			return err
 		}
 	}
 	return nil
