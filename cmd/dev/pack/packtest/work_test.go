@@ -42,8 +42,10 @@ func TestAFirstRedemptionAfterEachWayToInstall(t *testing.T) {
 			}
 			m.append(settings, "PERKSD_ADDR=127.0.0.1:0")
 			account := setUp(t, operate)
-			if got := m.owned("var/lib/perksd/perks.db"); got != "0600 perksd:perksd" {
-				t.Errorf("the database is %s", got)
+			for name, want := range map[string]string{settings: "0640 root:perksd", "etc/perksd/tls": "0750 root:perksd", "var/lib/perksd/perks.db": "0600 perksd:perksd"} {
+				if got := m.owned(name); got != want {
+					t.Errorf("/%s is %s, want %s", name, got, want)
+				}
 			}
 			said, stop := m.start()
 			env = append(account.environment(said.WaitForURL(t)), "HOME=/home", "PERKSCTL_CONFIG_DIR=/home/perksctl")
