@@ -46,6 +46,15 @@ databases: test-programs ## run the tests of both programs over PostgreSQL, and 
 	PERKS_TEST_DATABASE=postgres go test $(SERVICE) ./cli/...
 	PERKS_TEST_DATABASE=pgbouncer go test $(SERVICE) ./cli/...
 
+# The nodes' networks are namespaces of this one, and end with the first process in it.
+HA ?= -ha.for 10m -ha.seed 1
+.PHONY: ha
+ha: test-programs ## kill, freeze and cut off nodes of a PostgreSQL cluster with Patroni for ten minutes (needs root)
+	go vet -tags ha ./cmd/dev/endurance
+	go test -tags ha -c -o bin/ha.test ./cmd/dev/endurance
+	cd cmd/dev/endurance && unshare --net --mount --pid --fork --kill-child --mount-proc \
+		sh -c 'mount -t tmpfs none /run && ip link set lo up && ../../../bin/ha.test -test.run "^TestAClusterLosesNothingWhileNodesFail$$" -test.v -test.timeout 60m $(HA); exit $$?'
+
 .PHONY: test-programs
 test-programs:
 	@.ci/test-programs
