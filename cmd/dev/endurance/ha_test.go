@@ -6,6 +6,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,6 +47,8 @@ func TestAClusterLosesNothingWhileNodesFail(t *testing.T) {
 	defer pace.Stop()
 	h.pace = pace.C
 	wait := h.start(*haSeed)
+	stop := sync.OnceFunc(func() { close(h.stop) })
+	t.Cleanup(stop) // if the cluster does not recover
 
 	random := rand.New(rand.NewPCG(*haSeed, 0))
 	var faults []haFault
@@ -56,7 +59,7 @@ func TestAClusterLosesNothingWhileNodesFail(t *testing.T) {
 		last = f.kind
 		faults = append(faults, f.run(h))
 	}
-	close(h.stop)
+	stop()
 	wait()
 	h.check()
 
