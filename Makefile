@@ -46,6 +46,18 @@ databases: test-programs ## run the tests of both programs over PostgreSQL, and 
 	PERKS_TEST_DATABASE=postgres go test $(SERVICE) ./cli/...
 	PERKS_TEST_DATABASE=pgbouncer go test $(SERVICE) ./cli/...
 
+# The drivers' suite also runs behind PgBouncer. The first run downloads the versions that Debian has not installed.
+POSTGRES_VERSIONS ?= 14 15 16 17 18
+.PHONY: postgres-versions
+postgres-versions: export TMPDIR = $(shell .ci/temporary-folder)
+postgres-versions: test-programs ## run the driver's and the service's tests on each PostgreSQL, from 14 to 18
+	@for version in $(POSTGRES_VERSIONS); do \
+		PERKS_TEST_POSTGRES_BIN=$$(.ci/postgresql $$version) || exit 1; export PERKS_TEST_POSTGRES_BIN; \
+		$$PERKS_TEST_POSTGRES_BIN/postgres --version; \
+		go test -vet=off ./store/postgres ./store/storetest && \
+			PERKS_TEST_DATABASE=postgres go test -vet=off -skip '^TestInABrowser$$' ./server || exit 1; \
+	done
+
 .PHONY: test-programs
 test-programs:
 	@.ci/test-programs

@@ -44,7 +44,7 @@ const superuser = "postgres"
 
 // StartPostgres makes a new server and returns it once it takes connections. It runs until Stop or the end of this process. The
 // context bounds the start only. Its text sorts by an American locale, as on some production servers, so code that relies on
-// byte order fails here. ICU's locales exist on every machine.
+// byte order fails here, except on PostgreSQL 14. ICU's locales exist on every machine.
 func StartPostgres(ctx context.Context, options PostgresOptions) (*PostgresServer, error) {
 	return startFilled(ctx, options, "make a PostgreSQL server", func(c *PostgresServer) error {
 		initial, err := initialData()
@@ -68,9 +68,15 @@ var initialData = sync.OnceValues(func() (*folder, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	err = folder.run(ctx, programs.path("initdb"), "--pgdata", folder.path+"/data", "--no-sync", "--auth", "trust", "--username", superuser,
-		"--encoding", "UTF8", "--locale", "C", "--locale-provider", "icu", "--icu-locale", "en-US")
-	return folder, err
+	args := []string{"--pgdata", folder.path + "/data", "--no-sync", "--auth", "trust", "--username", superuser, "--encoding", "UTF8", "--locale", "C"}
+	major, err := programs.major()
+	if err != nil {
+		return nil, err
+	}
+	if major >= 15 { // a database of an older one cannot sort by ICU's locales
+		args = append(args, "--locale-provider", "icu", "--icu-locale", "en-US")
+	}
+	return folder, folder.run(ctx, programs.path("initdb"), args...)
 })
 
 // startFilled starts a server whose data folder fill makes.
