@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // PostgresOptions changes a server's defaults.
@@ -172,6 +174,16 @@ func (c *PostgresServer) Host() (socketFolder string, number int) { return c.fol
 // CreateDatabase makes a new, empty database.
 func (c *PostgresServer) CreateDatabase(ctx context.Context, name string) error {
 	return createDatabase(ctx, c.DSN(superuser), name)
+}
+
+// CreateSchema makes a role, and a schema of the same name in the database. The role owns nothing else, and has only the rights that
+// everybody has. The address returned is for that role, in its schema.
+func (c *PostgresServer) CreateSchema(ctx context.Context, database, name string) (address string, err error) {
+	quoted := pgx.Identifier{name}.Sanitize()
+	err = execute(ctx, "create the schema "+name, c.DSN(database), "CREATE ROLE "+quoted+" LOGIN", "CREATE SCHEMA "+quoted+" AUTHORIZATION "+quoted)
+	u := url.URL{Scheme: "postgres", User: url.User(name), Path: "/" + database}
+	u.RawQuery = url.Values{"host": {c.folder.path}, "port": {strconv.Itoa(port)}, "search_path": {name}}.Encode()
+	return u.String(), err
 }
 
 // account is the user that runs the servers. PostgreSQL and PgBouncer both refuse root.
