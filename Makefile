@@ -71,6 +71,7 @@ screenshots: ## make the pictures of the terminal UI in docs/screenshots
 endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a million random steps in the terminal UI
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/dev/endurance
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestRandomSteps$$' ./tui
+	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m ./cmd/dev/leases
 
 .PHONY: reference
 reference: test-programs ## open the reference page in Chromium and keep pictures of it in bin/artefacts
