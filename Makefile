@@ -55,6 +55,18 @@ ha: test-programs ## kill, freeze and cut off nodes of a PostgreSQL cluster with
 	cd cmd/dev/endurance && unshare --net --mount --pid --fork --kill-child --mount-proc \
 		sh -c 'mount -t tmpfs none /run && ip link set lo up && ../../../bin/ha.test -test.run "^TestAClusterLosesNothingWhileNodesFail$$" -test.v -test.timeout 60m $(HA); exit $$?'
 
+# The drivers' suite also runs behind PgBouncer. The first run downloads the versions that Debian has not installed.
+POSTGRES_VERSIONS ?= 14 15 16 17 18
+.PHONY: postgres-versions
+postgres-versions: export TMPDIR = $(shell .ci/temporary-folder)
+postgres-versions: test-programs ## run the driver's and the service's tests on each PostgreSQL, from 14 to 18
+	@for version in $(POSTGRES_VERSIONS); do \
+		PERKS_TEST_POSTGRES_BIN=$$(.ci/postgresql $$version) || exit 1; export PERKS_TEST_POSTGRES_BIN; \
+		$$PERKS_TEST_POSTGRES_BIN/postgres --version; \
+		go test -vet=off ./store/postgres ./store/storetest && \
+			PERKS_TEST_DATABASE=postgres go test -vet=off -skip '^TestInABrowser$$' ./server || exit 1; \
+	done
+
 .PHONY: test-programs
 test-programs:
 	@.ci/test-programs
@@ -68,6 +80,7 @@ screenshots: ## make the pictures of the terminal UI in docs/screenshots
 endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a million random steps in the terminal UI
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/dev/endurance
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestRandomSteps$$' ./tui
+	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m ./cmd/dev/leases
 
 .PHONY: reference
 reference: test-programs ## open the reference page in Chromium and keep pictures of it in bin/artefacts
