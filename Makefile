@@ -137,34 +137,39 @@ man: build ## write the manual pages into bin/man/
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); export SOURCE_DATE_EPOCH; rm -rf bin/man; \
 		bin/pack man bin/man/man1 && bin/perksd man bin/man/man8
 
-# The same commit makes the same bytes, wherever and whenever. ARCHS='amd64 arm64' is for more than this machine's kind.
-ARCHS ?= $(shell go env GOARCH)
+# The same commit makes the same bytes, wherever and whenever. PLATFORMS=linux/amd64 is for one of them.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: release
+release: man ## make packages, archives, an image, lists of what is in them and sums, for all platforms, in bin/release/
+	@for platform in $(PLATFORMS); do \
+		programs=./cmd/perksctl; case $$platform in linux/*) programs="./cmd/perksd $$programs" ;; esac; \
+		folder=bin/$$(echo $$platform | tr / _); rm -rf $$folder; \
+		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(BUILD) -o $$folder/ $$programs || exit 1; \
+	done
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) bin/pack release '$(VERSION)' $(PLATFORMS)
+	@cat bin/release/SHA256SUMS
 
 .PHONY: package
-package: packages ## make Debian packages and an archive in bin/package/, and try them out
-	@$(MAKE) --no-print-directory package-test
+package: ## the same for this machine alone, and try it out
+	@$(MAKE) --no-print-directory release PLATFORMS=linux/$$(go env GOARCH)
+	@$(MAKE) --no-print-directory release-test
 
-.PHONY: packages
-packages: man
-	@for arch in $(ARCHS); do \
-		GOOS=linux GOARCH=$$arch $(BUILD) -o bin/linux_$$arch/ ./cmd/perksd ./cmd/perksctl || exit 1; \
-	done
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) go run ./cmd/dev/pack packages '$(VERSION)' $(ARCHS)
-	@cat bin/package/SHA256SUMS
-
-.PHONY: package-test
-package-test: ## install the packages of bin/package/ into a folder, and work with what is installed there (as root)
+.PHONY: release-test
+release-test: ## install what is in bin/release/ into folders, redeem there, and check deploy/ (as root)
+	@.ci/test-programs packages
 	go vet -tags package ./cmd/dev/pack/packtest
 	go test -tags package -count=1 -timeout 5m ./cmd/dev/pack/packtest
+	cd .ci/tools && gofmt -l . && go vet ./... && go test ./...
 
 # Two clones in two folders, so that neither a path nor a time can be in what is made.
 .PHONY: reproducible
-reproducible: ## build the packages of the last commit twice, and compare them
+reproducible: ## make the release of the last commit twice, and compare
 	@rm -rf bin/once bin/once-more
 	@for folder in bin/once bin/once-more; do \
-		git clone -q . $$folder/perks && $(MAKE) -C $$folder/perks --no-print-directory packages VERSION='$(VERSION)' ARCHS='$(ARCHS)' || exit 1; \
+		git clone -q . $$folder/perks && $(MAKE) -C $$folder/perks --no-print-directory release VERSION='$(VERSION)' PLATFORMS='$(PLATFORMS)' || exit 1; \
 	done
-	@diff bin/once/perks/bin/package/SHA256SUMS bin/once-more/perks/bin/package/SHA256SUMS
+	@diff bin/once/perks/bin/release/SHA256SUMS bin/once-more/perks/bin/release/SHA256SUMS
 	@rm -rf bin/once bin/once-more
 
 .PHONY: licences

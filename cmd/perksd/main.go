@@ -112,7 +112,7 @@ const databaseHelp = "The database is a SQLite file, sqlite:PATH, or a PostgreSQ
 
 func (p *program) root() *cobra.Command {
 	root := group("perksd", "Serve perks and rental listings, and operate the service",
-		p.serveCommand(), p.migrateCommand(), p.clientCommand(), p.importCommand(), p.exportCommand(), p.redemptionCommand(),
+		p.serveCommand(), p.healthCommand(), p.migrateCommand(), p.clientCommand(), p.importCommand(), p.exportCommand(), p.redemptionCommand(),
 		p.propertyCommand(), p.auditCommand(), p.keysCommand(), p.demoDataCommand(), p.devCommand(), p.backupCommand(), p.restoreCommand(),
 		p.sandboxCommand(), p.versionCommand(), p.completionCommand(), p.manCommand(),
 	)
@@ -199,8 +199,8 @@ func variable(flag string) string {
 	return "PERKSD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hasVariable reports whether the environment may set the flag: those of serve, and those that choose the database. A variable for any
-// other flag would change or break every command with a flag of that name.
+// hasVariable reports whether the environment may set the flag: those of serve, also where health has them, and those that choose the
+// database. A variable for any other flag would change or break every command with a flag of that name.
 func hasVariable(cmd *cobra.Command, f *pflag.Flag) bool {
 	switch f.Name {
 	case "help", "version":
@@ -208,7 +208,7 @@ func hasVariable(cmd *cobra.Command, f *pflag.Flag) bool {
 	case "database", "sandbox-database", sandboxFlagName:
 		return true
 	}
-	return cmd.CommandPath() == "perksd serve"
+	return cmd.CommandPath() == "perksd serve" || cmd.CommandPath() == "perksd health"
 }
 
 // nameVariables adds the variables to the help of flags, before cobra adds flags of its own, such as --help, which have none.

@@ -18,9 +18,15 @@ import (
 // shipped are the programs that people get.
 var shipped = []string{"perksd", "perksctl"}
 
+// systems are the operating systems for which programs are shipped.
+var systems = []string{"linux", "darwin", "windows"}
+
 // allowedLicences ask for no more than their text beside the program. MPL-2.0 also asks that changes to its files are published:
 // there are none, and the text says where the files are.
 var allowedLicences = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
+
+// inReadme are modules that name their licence in their README alone, where no tool looks.
+var inReadme = map[string]string{"github.com/mattn/go-localereader": "MIT"}
 
 // part is something that a program is built with.
 type part struct {
@@ -29,8 +35,23 @@ type part struct {
 	file          string // that holds it
 }
 
-// partsOf finds what a program for Linux is built with. What is ours is not among it.
-func partsOf(ctx context.Context, program string) ([]part, error) {
+// known are the parts of the programs by their name and their operating system: looking for them takes seconds.
+var known = map[[2]string][]part{}
+
+// partsOf finds what a program for an operating system is built with. What is ours is not among it.
+func partsOf(ctx context.Context, program, system string) ([]part, error) {
+	key := [2]string{program, system}
+	if known[key] == nil {
+		parts, err := findParts(ctx, program, system)
+		if err != nil {
+			return nil, err
+		}
+		known[key] = parts
+	}
+	return known[key], nil
+}
+
+func findParts(ctx context.Context, program, system string) ([]part, error) {
 	template, err := os.CreateTemp("", "licences-")
 	if err != nil {
 		return nil, err
@@ -44,7 +65,7 @@ func partsOf(ctx context.Context, program string) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 	list, err := programs.Output(cmd)
 	if err != nil {
 		return nil, err
@@ -55,20 +76,32 @@ func partsOf(ctx context.Context, program string) ([]part, error) {
 	}
 	for line := range strings.Lines(list) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		parts = append(parts, part{fields[0], fields[1], fields[2], fields[3]})
+		found := part{fields[0], fields[1], fields[2], fields[3]}
+		if licence := inReadme[found.name]; licence != "" {
+			folder, err := programs.Output(exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", found.name))
+			if err != nil {
+				return nil, err
+			}
+			found.licence, found.file = licence, filepath.Join(strings.TrimSpace(folder), "README.md")
+		}
+		parts = append(parts, found)
 	}
 	return withSwaggerUI(parts), nil
 }
 
+const swaggerUIModule = "github.com/swaggest/swgui"
+
 // withSwaggerUI adds what a module brings that is not Go, and which no tool finds. Its licence has the same text wherever it is.
 func withSwaggerUI(parts []part) []part {
-	packed := slices.IndexFunc(parts, func(p part) bool { return strings.HasPrefix(p.name, "github.com/swaggest/swgui") })
+	packed := slices.IndexFunc(parts, func(p part) bool { return strings.HasPrefix(p.name, swaggerUIModule) })
 	text := slices.IndexFunc(parts, func(p part) bool { return p.name == "github.com/spf13/cobra" && p.licence == "Apache-2.0" })
 	if packed < 0 || text < 0 {
 		return parts
 	}
 	return append(parts, part{"Swagger UI (Copyright SmartBear Software Inc.), as packed by " + parts[packed].name, parts[packed].version, "Apache-2.0", parts[text].file})
 }
+
+const goName = "Go, its library and runtime"
 
 // goItself is the standard library, which go-licenses leaves out.
 func goItself(ctx context.Context) ([]part, error) {
@@ -77,23 +110,27 @@ func goItself(ctx context.Context) ([]part, error) {
 		return nil, err
 	}
 	root, version, _ := strings.Cut(strings.TrimSpace(said), "\n")
-	return []part{{"Go, its library and runtime", version, "BSD-3-Clause", filepath.Join(root, "LICENSE")}}, nil
+	return []part{{goName, version, "BSD-3-Clause", filepath.Join(root, "LICENSE")}}, nil
 }
 
 // listLicences prints what each program is built with, and fails where a licence is not allowed.
 func listLicences(ctx context.Context) error {
 	users := map[part][]string{}
 	var all []part
-	for _, program := range shipped {
-		parts, err := partsOf(ctx, program)
-		if err != nil {
-			return err
-		}
-		for _, p := range parts {
-			if users[p] == nil {
-				all = append(all, p)
+	for _, system := range systems {
+		for _, program := range (platform{os: system}).programs() {
+			parts, err := partsOf(ctx, program, system)
+			if err != nil {
+				return err
 			}
-			users[p] = append(users[p], program)
+			for _, p := range parts {
+				if users[p] == nil {
+					all = append(all, p)
+				}
+				if !slices.Contains(users[p], program) {
+					users[p] = append(users[p], program)
+				}
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name+a.licence, b.name+b.licence) })
@@ -123,8 +160,8 @@ func refuse(parts []part) error {
 var licenceFiles = regexp.MustCompile(`(?i)^(.*licen[cs]e.*|notice|copying|copyright|patents)(\.(txt|md))?$`)
 
 // copyright is the text that comes with a program: what it is built with, and under which terms, each text once.
-func copyright(ctx context.Context, program string) (string, error) {
-	parts, err := partsOf(ctx, program)
+func copyright(ctx context.Context, program, system string) (string, error) {
+	parts, err := partsOf(ctx, program, system)
 	if err != nil {
 		return "", err
 	}

@@ -70,9 +70,10 @@ func TestManualPagesCanBeRead(t *testing.T) {
 // rendered returns a page as a terminal shows it, and the warnings.
 func rendered(t *testing.T, page string) (text, warnings string) {
 	t.Helper()
-	cmd := exec.Command("man", "--warnings", "--local-file", "--pager=cat", page)
+	// A line is never adjusted around a word that is nearly as long, such as a list of scopes.
+	cmd := exec.Command("man", "--warnings=w,!break", "--local-file", "--pager=cat", page)
 	if _, err := exec.LookPath("man"); err != nil {
-		cmd = exec.Command("sh", "-c", `zcat "$1" | groff -man -Tutf8 -ww`, "sh", page)
+		cmd = exec.Command("sh", "-c", `zcat "$1" | groff -man -Tutf8 -ww -W break`, "sh", page)
 	}
 	var out, wrong strings.Builder
 	cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80", "MAN_KEEP_FORMATTING=")
@@ -134,7 +135,7 @@ func TestTheArchiveIsCompleteAndRunsInAnyFolder(t *testing.T) {
 	}
 	folder := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")
 	for _, name := range []string{
-		"README.md", "bin/perksd", "bin/perksctl", "completions/_perksd", "completions/perksctl.fish", "docs/operating.md", "docs/security.md", "etc/perksd/perksd.env",
+		"CHANGELOG.md", "README.md", "bin/perksd", "bin/perksctl", "completions/_perksd", "completions/perksctl.fish", "docs/operating.md", "docs/security.md", "etc/perksd/perksd.env",
 		"licences/perksd", "licences/perksctl", "man/man1/perksctl.1.gz", "man/man8/perksd-serve.8.gz", "systemd/perksd.service", "systemd/sysusers.d/perksd.conf",
 	} {
 		if !slices.Contains(names, folder+"/"+name) {
@@ -176,7 +177,7 @@ func eachFile(t *testing.T, archive string, look func(*tar.Header)) {
 
 func TestTheChecksumsMatchTheFiles(t *testing.T) {
 	cmd := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
-	cmd.Dir = filepath.Join(repository, "bin/package")
+	cmd.Dir = filepath.Join(repository, "bin/release")
 	said, err := cmd.CombinedOutput()
 	if err != nil || strings.Count(string(said), ": OK\n") < 3 {
 		t.Errorf("%v:\n%s", err, said)

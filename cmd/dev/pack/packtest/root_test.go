@@ -1,7 +1,7 @@
 //go:build package
 
-// Package packtest tests the packages in bin/package: it installs them into a folder with dpkg, and runs the installed
-// programs there. `make package-test` runs it, as root, because it gives files to a user of that folder.
+// Package packtest tests what is in bin/release: it installs each kind of package into a folder, and runs the installed programs
+// there. `make release-test` runs it, as root, because it gives files to a user of that folder.
 package packtest
 
 import (
@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -88,16 +89,14 @@ func (r *root) data(cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// built is the path of a package for this machine, or of its archive.
+// built is the path of a file for this machine. ARCH in the pattern is how Go calls its processor, MACHINE how the kernel does.
 func built(t *testing.T, pattern string) string {
 	t.Helper()
-	arch, err := exec.Command("go", "env", "GOARCH").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := filepath.Glob(filepath.Join(repository, "bin/package", strings.ReplaceAll(pattern, "ARCH", strings.TrimSpace(string(arch)))))
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	pattern = strings.NewReplacer("ARCH", runtime.GOARCH, "MACHINE", machine).Replace(pattern)
+	found, err := filepath.Glob(filepath.Join(repository, "bin/release", pattern))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("in bin/package are %v for %s; 'make package' builds them", found, pattern)
+		t.Fatalf("in bin/release are %v for %s; 'make release' builds them", found, pattern)
 	}
 	return found[0]
 }

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// readyTimeout is how long the server may take to say that it is ready: it waits for a write for up to 2 s.
+const readyTimeout = 5 * time.Second
+
+// healthCommand is for containers, in whose image there is no other program that could ask the server.
+func (p *program) healthCommand() *cobra.Command {
+	address, certFile := serveDefaults(nil).address, ""
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask the server on this machine whether it is ready",
+		Long: "Ask the server on this machine whether it is ready: whether a write to its databases succeeded just now.\n\n" +
+			"It exits with 0 if the server is ready, and otherwise with 1. It finds the server by the variables that 'perksd serve' reads.",
+		Example: "  perksd health\n" +
+			"  perksd health --addr :8443 --tls-cert cert.pem",
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := askWhetherReady(cmd.Context(), address, certFile != ""); err != nil {
+				return err
+			}
+			fmt.Fprintln(p.stdout, "ready")
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&address, "addr", address, "the `HOST:PORT` on which the server listens")
+	cmd.Flags().StringVar(&certFile, "tls-cert", "", "the server's certificate, a `FILE`; with one, it speaks TLS")
+	return cmd
+}
+
+// askWhetherReady fails unless the server at an address of this machine is ready.
+func askWhetherReady(ctx context.Context, address string, overTLS bool) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	scheme := "http"
+	if overTLS {
+		scheme = "https"
+	}
+	through := &http.Transport{
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address) // an address without a host is this machine's
+		},
+		// #nosec G402 -- nothing secret is sent, and the certificate names a host under which this machine need not be reachable from within
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
+		DisableKeepAlives: true,
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://localhost/readyz", nil)
+	if err != nil {
+		return err
+	}
+	response, err := through.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("the server on %s does not respond: %w", address, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		var said struct{ Response string }
+		_ = json.NewDecoder(io.LimitReader(response.Body, 1<<10)).Decode(&said) // whatever else listens there may say nothing
+		return fmt.Errorf("the server on %s is not ready: %s", address, cmp.Or(said.Response, response.Status))
+	}
+	return nil
+}
