@@ -111,9 +111,7 @@ completions: ## rewrite completions/, the scripts that shells load
 
 .PHONY: man
 man: build ## write the manual pages into bin/man/
-	@$(BUILD) -o bin/pack ./cmd/dev/pack
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); export SOURCE_DATE_EPOCH; rm -rf bin/man; \
-		bin/pack man bin/man/man1 && bin/perksd man bin/man/man8
+	@rm -rf bin/man; bin/perksctl --quiet man --dir bin/man/man1 && bin/perksd man bin/man/man8
 
 # The same commit makes the same bytes, wherever and whenever. ARCHS='amd64 arm64' is for more than this machine's kind.
 ARCHS ?= $(shell go env GOARCH)

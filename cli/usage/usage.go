@@ -4,6 +4,7 @@ package usage
 import (
 	"errors"
 	"io/fs"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,6 +54,35 @@ func Flag(err error, flags *pflag.FlagSet) string {
 		return "--" + name
 	}
 	return ""
+}
+
+// ValueName returns the name of a flag's value as people read it, in capitals, numbers as N and text as TEXT, and what the flag does. A
+// list of choices, such as text|json, stays as it is. The name of a switch is "".
+func ValueName(flag *pflag.Flag) (name, does string) {
+	name, does = pflag.UnquoteUsage(flag)
+	switch kind := flag.Value.Type(); {
+	case name == "", strings.ContainsAny(name, "|/"):
+		return name, does
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "float"):
+		return "N", does
+	case name == "string":
+		return "TEXT", does
+	}
+	return strings.ToUpper(name), does
+}
+
+// WithPlaceholders names the values of all flags in a help as ValueName does.
+func WithPlaceholders(help string, flags *pflag.FlagSet) string {
+	line := regexp.MustCompile(`(?m)^( +(?:-\w, +)?--([\w-]+) )(\S+?(?: \S+?)*?)((?:\[=\S+\])?   )`)
+	return line.ReplaceAllStringFunc(help, func(match string) string {
+		parts := line.FindStringSubmatch(match)
+		flag := flags.Lookup(parts[2])
+		if flag == nil {
+			return match
+		}
+		name, _ := ValueName(flag)
+		return parts[1] + name + parts[4] + strings.Repeat(" ", max(0, len(parts[3])-len(name)))
+	})
 }
 
 // AboutFile returns the text of an error, with plainer words for the system's about a file.
