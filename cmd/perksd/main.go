@@ -94,7 +94,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(p.stderr, "perksd:", display.Text(usage.AboutFile(err)))
+	fmt.Fprintln(p.stderr, "perksd:", display.Text(usage.Plain(err)))
 	if errors.As(err, new(usageError)) {
 		return exitUsage
 	}
