@@ -133,9 +133,7 @@ completions: ## rewrite completions/, the scripts that shells load
 
 .PHONY: man
 man: build ## write the manual pages into bin/man/
-	@$(BUILD) -o bin/pack ./cmd/dev/pack
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); export SOURCE_DATE_EPOCH; rm -rf bin/man; \
-		bin/pack man bin/man/man1 && bin/perksd man bin/man/man8
+	@rm -rf bin/man; bin/perksctl --quiet man --dir bin/man/man1 && bin/perksd man bin/man/man8
 
 # The same commit makes the same bytes, wherever and whenever. PLATFORMS=linux/amd64 is for one of them.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
@@ -147,6 +145,7 @@ release: man ## make packages, archives, an image, lists of what is in them and 
 		folder=bin/$$(echo $$platform | tr / _); rm -rf $$folder; \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(BUILD) -o $$folder/ $$programs || exit 1; \
 	done
+	@$(BUILD) -o bin/pack ./cmd/dev/pack
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) bin/pack release '$(VERSION)' $(PLATFORMS)
 	@cat bin/release/SHA256SUMS
 

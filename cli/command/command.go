@@ -61,16 +61,15 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if word := cmd.Flags().Arg(0); word != "" && cmd.HasSubCommands() {
 		return Unknown(cmd, word)
 	}
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		text := usage.WhatFlagTakes(err).Error()
-		return Usagef("%s. Run %s --help for the flags.", strings.ToUpper(text[:1])+text[1:], cmd.CommandPath())
+	text := usage.WhatFlagTakes(err).Error()
+	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
+		text = cmd.CommandPath() + " has no flag " + strings.TrimPrefix(text, "there is no flag ")
 	}
 	meant := usage.Flag(err, cmd.Flags())
 	if meant != "" {
 		meant = fmt.Sprintf(" Did you mean %s?", meant)
 	}
-	return Usagef("%s has no flag --%s.%s Run %s --help for the flags.", cmd.CommandPath(), unknown.GetSpecifiedName(), meant, cmd.CommandPath())
+	return Usagef("%s.%s Run %s --help for the flags.", text, meant, cmd.CommandPath())
 }
 
 // DidYouMean returns a sentence, after a space, that names the candidate closest to the word, or "" if none is close.
