@@ -101,8 +101,10 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	case key == "enter" && form.EnterSubmits():
 		return a.doOffered(actions.Submit)
 	case key == "enter":
-		form.Do(actions.NextField)
+		form.NextToTypeIn()
 		return nil
+	case actions.Prints(key) && key != " " && form.Switches():
+		return a.explain("Text is not typed here. Space switches it.")
 	}
 	if offer, ok := a.shell.Keys.Find(key, form != nil, a.Offers()); ok {
 		if offer.ID == actions.Yes && a.shell.Now().Sub(a.raisedAt) < readingTime {
