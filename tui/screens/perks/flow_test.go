@@ -270,7 +270,7 @@ func TestPagingPastTheLastRowAndBack(t *testing.T) {
 	d.Press("p", "p")
 	d.See("row 1 of 120, page 1 of 3")
 	d.Press("}")
-	d.See("row 101 of 120, page 3 of 3")
+	d.See("row 120 of 120, page 3 of 3")
 	d.Press("G", "j", "n")
 	d.See("This is the last page.")
 	d.Elapse(time.Minute)
