@@ -164,6 +164,9 @@ func (a *App) doOffered(id actions.ID) tea.Cmd {
 func (a *App) Attempt(id actions.ID) tea.Cmd { return tea.Batch(a.doOffered(id), a.Deliver()) }
 
 func (a *App) attempt(offer actions.Offer) tea.Cmd {
+	if leaves := offer.ID == actions.Back && !stepsBack(a.target()) || offer.ID == actions.Cancel && a.isLoggingIn(); leaves && !offer.Enabled() {
+		return a.explain(offer.Why) // it says that there is nothing to go back to
+	}
 	if !offer.Enabled() {
 		return a.explain(fmt.Sprintf("%s: not possible now. %s", a.shell.Keys.Action(offer.ID).Name, offer.Why))
 	}
@@ -196,7 +199,7 @@ func (a *App) globals() []actions.Offer {
 		none = "Nothing has been redeemed yet."
 	}
 	if len(a.screens) < 2 {
-		bottom = "This is the first screen; " + a.shell.Key(actions.Quit) + " quits."
+		bottom = "This is the first screen. " + a.shell.Key(actions.Quit) + " quits."
 	}
 	if a.shell.Account.Client == nil {
 		signedOut = "Log in first."

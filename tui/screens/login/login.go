@@ -122,7 +122,7 @@ func (s *Screen) Offers() []actions.Offer {
 		alone = "This login creates the first profile."
 	}
 	if s.shell.Account.Client == nil && !s.busy() {
-		stay = "There is no other screen; ctrl+c quits."
+		stay = "Nothing to go back to. ctrl+c quits."
 	}
 	return append([]actions.Offer{
 		actions.EnabledUnless(actions.Submit, wait).WithHint("log in"), actions.EnabledUnless(actions.Profile, alone), actions.EnabledUnless(actions.Cancel, stay),

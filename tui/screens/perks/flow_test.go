@@ -235,7 +235,7 @@ func TestSorting(t *testing.T) {
 	d.Choose("s", "distance", "Sort by")
 	d.See("nearest first", "> Coffee 002")
 	d.Press("F")
-	d.See("Perks 120 · newest first", "> Coffee 001")
+	d.See("Perks 120 · by title, Z to A", "> Tea 120")
 }
 
 func TestCategoriesAndExpiredPerks(t *testing.T) {
