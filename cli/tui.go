@@ -151,7 +151,7 @@ func (o *tuiOptions) checkTerminal(accessible bool) error {
 		return command.Usagef("The terminal UI needs a terminal. In scripts, use commands such as perksctl perk list, " +
 			"perksctl perk redeem and perksctl property update.")
 	case draws && s.Env("TERM") == "dumb":
-		return command.Usagef("This terminal (TERM=dumb) cannot be drawn on: use perksctl tui --accessible, which prints lines.")
+		return command.Usagef("TERM=dumb cannot show the terminal UI. Try perksctl tui --accessible.")
 	case draws && s.Flags.Debug && s.Streams.ErrTTY:
 		return command.Usagef("--debug would corrupt the screen: send it to a file with 2>debug.log.")
 	case s.Output.Format != "" || s.Output.JQ != "" || s.Output.Template != "" || len(s.Output.Fields) > 0:

@@ -26,7 +26,7 @@ const (
 	maxDrafts = 30      // of all services
 	maxDraft  = 1 << 18 // bytes of one draft
 
-	maxSettings = 30
+	maxSettings = 100
 )
 
 // memory implements screen.Memory with files beside the configuration.
@@ -126,6 +126,16 @@ func (m *memory) SaveDraft(profile screen.Profile, name string, values map[strin
 // Setting returns a setting that was kept.
 func (m *memory) Setting(name string) string {
 	return m.settings.find(func(k kept) bool { return k.Name == name }).Value
+}
+
+// Settings returns all settings that were kept.
+func (m *memory) Settings() map[string]string {
+	settings := map[string]string{}
+	all, _ := m.settings.read()
+	for _, k := range all {
+		settings[k.Name] = k.Value
+	}
+	return settings
 }
 
 // KeepSetting saves a setting. Without a folder it does nothing, like Remember.

@@ -139,7 +139,7 @@ func (a *App) loggedIn(account screen.Account) tea.Cmd {
 	if !a.isOther(account.Profile) {
 		return a.useAccount(account)
 	}
-	return a.leave(a.all(), "Switch to profile "+account.Profile.Name+"?", "close all and switch", func() tea.Cmd {
+	return a.leave(a.all(), "Switch to profile "+account.Profile.Name+"?", "switch", func() tea.Cmd {
 		return a.shell.Post(switchAccount{account})
 	})
 }

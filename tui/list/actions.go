@@ -51,7 +51,7 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 		actions.EnabledUnless(actions.NextPage, next), actions.EnabledUnless(actions.CopyID, row), actions.EnabledUnless(actions.SortReverse, ""),
 		actions.EnabledUnless(actions.MarkRange, row), actions.EnabledUnless(actions.MarkAll, row), actions.EnabledUnless(actions.ClearMarks, marked),
 		actions.EnabledUnless(actions.Preview, l.whyNotPreview(false)), actions.EnabledUnless(actions.PreviewDown, l.whyNotPreview(true)), actions.EnabledUnless(actions.PreviewUp, l.whyNotPreview(true)),
-		actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back), actions.EnabledUnless(actions.LastPage, next),
+		actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back), actions.EnabledUnless(actions.LastPage, next), actions.EnabledUnless(actions.Columns, l.whyNoColumns()),
 	), widget.Moves()...)
 }
 
@@ -80,6 +80,8 @@ func (l *List[F, T]) Do(id actions.ID) tea.Cmd {
 		return l.chooseOrder()
 	case actions.SortReverse:
 		return l.reverse()
+	case actions.Columns:
+		return l.chooseColumns(0)
 	case actions.Mark:
 		return l.mark()
 	case actions.MarkRange:

@@ -59,6 +59,8 @@ type List[F, T any] struct {
 	loadEnded bool  // what is wanted was loaded, or that failed
 	known     map[int64]cachedPage[F, T]
 
+	all       screen.Columns[*T] // also those that are hidden
+	kept      api.SortKey        // how the list was sorted last; zero if it never was
 	table     *widget.Table
 	shown     []T // the records in the rows
 	rows      []widget.Row
@@ -109,9 +111,9 @@ func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 	l := &List[F, T]{
 		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off, seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{},
 		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewLoader[loadedPage[F, T]](shell),
-		table: widget.NewTable(shell.Theme, kind.Columns.Drawn()...),
-		line:  widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
+		line: widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
 	}
+	l.recall()
 	return l
 }
 
@@ -197,6 +199,9 @@ func (l *List[F, T]) isSame(a, b query[F]) bool {
 func (l *List[F, T]) effective(q query[F]) api.SortKey {
 	if slices.Contains(l.Orders(q.filter), q.order.Field) {
 		return q.order
+	}
+	if q.text == "" && slices.Contains(l.Orders(q.filter), l.kept.Field) {
+		return l.kept
 	}
 	return l.Order(q.filter)
 }

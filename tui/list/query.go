@@ -177,7 +177,7 @@ func (l *List[F, T]) chooseOrder() tea.Cmd {
 func (l *List[F, T]) sortBy(order api.SortKey) tea.Cmd {
 	changed := l.want
 	changed.order = order
-	return l.show(changed)
+	return tea.Batch(l.keepOrder(order), l.show(changed))
 }
 
 func (l *List[F, T]) reverse() tea.Cmd {

@@ -322,8 +322,8 @@ type Memory interface {
 	Draft(profile Profile, name string) map[string]string
 	// SaveDraft saves the draft of a form; nil deletes it. It never gets secrets.
 	SaveDraft(profile Profile, name string, values map[string]string) error
-	// Setting returns a setting of this user, for all profiles; "" if there is none.
-	Setting(name string) string
+	// Settings returns the settings of this user, for all profiles, by their names.
+	Settings() map[string]string
 	// KeepSetting saves a setting.
 	KeepSetting(name, value string) error
 }

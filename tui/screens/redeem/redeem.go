@@ -316,7 +316,7 @@ func (f fields) addRow() {
 		Check: func(string) string { return rowProblem(f.rows(), at) },
 	}
 	if at > 0 {
-		row.Name, row.Label, row.Hint = firstRow+strconv.Itoa(at+1), "Metadata "+strconv.Itoa(at+1), "another key=value, or nothing"
+		row.Name, row.Label, row.Hint = firstRow+strconv.Itoa(at+1), "Metadata "+strconv.Itoa(at+1), "key=value, or nothing"
 	}
 	f.Add(row)
 }
