@@ -241,10 +241,12 @@ type (
 		Known  *api.Perk
 		UserID string
 	}
-	// ToRedeem redeems perks for one user. UserID may be empty.
+	// ToRedeem redeems perks for one user. UserID may be empty. With Asks it asks at once, and closes again once the only perk is
+	// redeemed.
 	ToRedeem struct {
 		Perks  []api.Perk
 		UserID string
+		Asks   bool
 	}
 	// ToUser shows what a user can redeem, or first what they have redeemed.
 	ToUser struct {

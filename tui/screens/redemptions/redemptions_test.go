@@ -101,7 +101,7 @@ func TestARowLeadsToItsUserAndPerk(t *testing.T) {
 	d.Press("P")
 	d.See("Perk A day at the spa")
 	d.Press("esc", "enter")
-	d.See("User cid", "[Redeemed 1]")
+	d.See("User cid", "Redeemed 1")
 }
 
 func TestAClientThatMayNotSeeThemIsTold(t *testing.T) {
