@@ -175,6 +175,20 @@ func (s *Shell) Remember(profile Profile, kind, id string) tea.Cmd {
 	}
 }
 
+// titleMark is between the id and the title of a recent record; no id has one.
+const titleMark = "\t"
+
+// RememberTitled is Remember for a record that people know by its title.
+func (s *Shell) RememberTitled(profile Profile, kind, id, title string) tea.Cmd {
+	return s.Remember(profile, kind, id+titleMark+display.Line(title))
+}
+
+// RecentTitle returns the id of a recent record, and its title if that is known.
+func RecentTitle(recent string) (id, title string) {
+	id, title, _ = strings.Cut(recent, titleMark)
+	return id, title
+}
+
 // The settings that are remembered.
 const (
 	SettingTheme   = "theme"
@@ -253,6 +267,8 @@ type (
 		ID       string
 		Redeemed bool
 	}
+	// ToRedemption shows a redemption, above those of its user.
+	ToRedemption struct{ ID string }
 	// ToProperty shows a property; 0 asks which.
 	ToProperty struct{ ID int64 }
 	// ToLogin logs in, or switches the profile.
@@ -266,6 +282,7 @@ func (ToRedemptions) route() {}
 func (ToPerk) route()        {}
 func (ToRedeem) route()      {}
 func (ToUser) route()        {}
+func (ToRedemption) route()  {}
 func (ToProperty) route()    {}
 func (ToLogin) route()       {}
 

@@ -88,7 +88,9 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	}
 	cmd, changed := s.read.Handle(msg)
 	if changed {
-		s.reads++
+		if s.reads++; s.reads == 1 && s.read.Has {
+			cmd = tea.Batch(cmd, s.shell.RememberTitled(s.shell.Account.Profile, "perk", s.read.Value.ID, s.read.Value.Title))
+		}
 		if s.image.Address() != s.address() {
 			s.image.Hide() // nobody has asked for the new image
 		}

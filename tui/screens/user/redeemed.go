@@ -104,13 +104,13 @@ func (s *Screen) pairs() []widget.Pair {
 	r := s.detail
 	when := "not known"
 	if !r.RedeemedAt.IsZero() {
-		when = display.Instant(r.RedeemedAt, s.shell.Now()) + ", " + s.redeemed.when(r)
+		when = display.Instant(r.RedeemedAt, s.shell.Now()) + ", " + s.redeemed.when(&r.Redemption)
 	}
 	perk := display.Line(r.PerkID)
 	if title := s.redeemed.titles.Of(r.PerkID); title != "" {
 		perk = title + " (" + perk + ")"
 	}
-	return []widget.Pair{
+	pairs := []widget.Pair{
 		{Label: "Redemption", Value: display.Line(r.ID)},
 		{Label: "Perk", Value: perk},
 		{Label: "User", Value: display.Line(cmp.Or(r.UserID, s.id))},
@@ -118,6 +118,16 @@ func (s *Screen) pairs() []widget.Pair {
 		{Label: "Status", Value: statusText(r.Status)},
 		{Label: "Metadata", Value: metadataIndented(r.Metadata)},
 	}
+	if r.DecidedAt != nil {
+		pairs = append(pairs, widget.Pair{Label: "Decided", Value: display.Instant(*r.DecidedAt, s.shell.Now())})
+	}
+	if r.Reason != nil {
+		pairs = append(pairs, widget.Pair{Label: "Reason", Value: display.Line(*r.Reason)})
+	}
+	if r.ClientID != "" {
+		pairs = append(pairs, widget.Pair{Label: "Client", Value: display.Line(r.ClientID)})
+	}
+	return pairs
 }
 
 // statusText says what a status means to the user.
@@ -125,6 +135,7 @@ func statusText(status api.RedemptionStatus) string {
 	return cmp.Or(map[api.RedemptionStatus]string{
 		api.StatusApproved: "approved: the user has the perk",
 		api.StatusPending:  "pending: waiting for approval",
+		api.StatusVoided:   "voided: the user does not have the perk any more, and can redeem it again",
 		api.StatusRejected: "rejected: the user does not have the perk, and can redeem it again",
 		"":                 "not known",
 	}[status], display.Line(string(status)))

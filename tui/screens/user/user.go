@@ -2,6 +2,7 @@
 package user
 
 import (
+	"context"
 	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -26,8 +27,11 @@ type Screen struct {
 	available  *available
 	isAbove    bool // the redemptions have the keyboard
 
-	detail *api.Redemption // shown with all its fields; nil while the lists are shown
-	scroll widget.Scroll   // of the detail
+	detail *api.RedemptionRecord // shown with all its fields; nil while the lists are shown
+	scroll widget.Scroll         // of the detail
+
+	sought string // the redemption whose user is to be shown
+	record *screen.Loader[api.RedemptionRecord]
 }
 
 // panel is what the two lists have in common.
@@ -50,10 +54,40 @@ type panel interface {
 
 // New makes the screen. Without an id it asks for one.
 func New(shell *screen.Shell, route screen.ToUser) *Screen {
-	s := &Screen{shell: shell}
+	s := &Screen{shell: shell, record: screen.NewLoader[api.RedemptionRecord](shell)}
 	s.begin(route.ID)
 	s.focus(route.Redeemed)
 	return s
+}
+
+// NewRedemption makes the screen for the user of a redemption, and shows that first.
+func NewRedemption(shell *screen.Shell, route screen.ToRedemption) *Screen {
+	s := New(shell, screen.ToUser{Redeemed: true})
+	s.sought = route.ID
+	return s
+}
+
+// seek reads the redemption that is sought.
+func (s *Screen) seek() tea.Cmd {
+	id := s.sought
+	return s.record.Load(func(ctx context.Context, c *client.Client) (api.RedemptionRecord, error) {
+		record, _, err := c.Redemption(ctx, id)
+		return record, err
+	})
+}
+
+// found shows the redemption that was sought.
+func (s *Screen) found() tea.Cmd {
+	if s.record.Err != nil {
+		return nil
+	}
+	record := s.record.Value
+	s.Close()
+	s.begin(record.UserID)
+	s.focus(true)
+	s.sought, s.detail = "", &record
+	remember := s.shell.RememberTitled(s.shell.Account.Profile, s.redeemed.One, record.ID, record.PerkID+" for "+record.UserID)
+	return tea.Batch(s.Init(), remember, s.redeemed.titles.Read(record.PerkID))
 }
 
 // begin makes the lists of a user.
@@ -89,6 +123,8 @@ func (s *Screen) Framed() {}
 
 func (s *Screen) Title() string {
 	switch {
+	case s.sought != "":
+		return "Redemption " + display.Line(s.sought)
 	case s.id == "":
 		return "User"
 	case s.detail != nil:
@@ -98,13 +134,17 @@ func (s *Screen) Title() string {
 }
 
 func (s *Screen) Init() tea.Cmd {
-	if s.id == "" {
+	switch {
+	case s.sought != "":
+		return s.seek()
+	case s.id == "":
 		return s.askUser()
 	}
 	return s.eachPanel(panel.Init)
 }
 
 func (s *Screen) Close() {
+	s.record.Cancel()
 	for _, p := range s.panels() {
 		p.Close()
 	}
@@ -125,6 +165,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	case screen.Revealed, screen.Reconnected:
+		if s.sought != "" {
+			return s.seek()
+		}
 		if s.id == "" {
 			return nil
 		}
@@ -133,6 +176,12 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return s.eachPanel(panel.Reload)
 	case tea.MouseMsg:
 		return s.mouse(msg)
+	}
+	if _, changed := s.record.Handle(msg); changed {
+		return s.found()
+	}
+	if s.id == "" {
+		return nil
 	}
 	before := s.redeemed.LoadedAt()
 	cmd := s.eachPanel(func(p panel) tea.Cmd { return p.Update(msg) })
@@ -187,7 +236,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	defer s.arrange()
 	switch {
 	case s.detail != nil:
-		return s.doWithRedemption(s.detail, id)
+		return s.doWithRedemption(&s.detail.Redemption, id)
 	case id == actions.NextTab && s.Form() == nil:
 		s.focus(!s.isAbove)
 		return nil
@@ -211,7 +260,7 @@ func (s *Screen) doWithRedemption(r *api.Redemption, id actions.ID) tea.Cmd {
 	case id == actions.CopyID:
 		return s.shell.Copy(r.ID, "")
 	case s.detail == nil:
-		s.detail, s.scroll = r, widget.Scroll{}
+		s.detail, s.scroll = &api.RedemptionRecord{Redemption: *r}, widget.Scroll{}
 	case id == actions.Back:
 		s.detail = nil
 	default:

@@ -3,6 +3,7 @@ package user
 import (
 	"strings"
 
+	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/widget"
@@ -51,13 +52,13 @@ func (s *Screen) arrange() {
 func (s *Screen) View() string {
 	s.arrange()
 	look := s.shell.Theme
-	if title, advice := s.notice(); title != "" || s.detail != nil {
+	if kind, title, advice := s.notice(); title != "" || s.detail != nil {
 		width, height := widget.Inner(s.width, s.height)
 		panel, inside := widget.Panel{Title: s.Title(), Focused: true}, ""
 		if s.detail != nil {
 			inside, panel.Bar = s.scroll.View(), s.scroll.Bar()
 		} else {
-			inside = widget.Notice(look, widget.Failure, title, advice, width, height)
+			inside = widget.Notice(look, kind, title, advice, width, height)
 		}
 		return panel.View(look, inside, s.width, s.height)
 	}
@@ -78,8 +79,8 @@ func (s *Screen) AccessibleText() string {
 	if s.detail != nil {
 		return strings.Join(widget.AccessiblePairs(s.pairs()), "\n")
 	}
-	if title, advice := s.notice(); title != "" {
-		return widget.AccessibleNotice(widget.Failure, title, advice)
+	if kind, title, advice := s.notice(); title != "" {
+		return widget.AccessibleNotice(kind, title, advice)
 	}
 	return widget.AccessibleTabs(s.labels(), s.at()) + "\n" + s.focused().AccessibleText()
 }
@@ -95,17 +96,25 @@ func (s *Screen) at() int {
 }
 
 // notice is shown instead of both lists; the title is empty if they are shown.
-func (s *Screen) notice() (title, advice string) {
-	user := display.Line(s.id)
-	switch {
+func (s *Screen) notice() (kind widget.NoticeKind, title, advice string) {
+	user, redemption := display.Line(s.id), display.Line(s.sought)
+	kind = widget.Failure
+	switch err := s.record.Err; {
+	case redemption != "" && err == nil:
+		return widget.Loading, widget.LoadingTitle("redemption "+redemption, 0), ""
+	case redemption != "" && client.IsNotFound(err) && !client.IsUnsupported(err):
+		return kind, "There is no redemption " + redemption + ".", "Check the id, and whether it is live or in the sandbox."
+	case redemption != "":
+		title, advice = s.shell.Explain(err)
 	case s.id == "":
-		return "No user is chosen.", s.shell.Key(actions.ForUser) + " chooses one."
+		return widget.Empty, "No user is chosen.", s.shell.Key(actions.ForUser) + " chooses one."
 	case s.isUnknown() && s.shell.Account.Profile.Sandbox:
 		title = "There is no user " + user + " in the sandbox."
 	case s.isUnknown():
 		title = "There is no live user " + user + "."
-	default:
-		return "", ""
 	}
-	return title, "Check the id; capitals count. " + s.shell.Key(actions.ForUser) + " opens another user."
+	if title != "" && advice == "" {
+		advice = "Check the id; capitals count. " + s.shell.Key(actions.ForUser) + " opens another user."
+	}
+	return kind, title, advice
 }
