@@ -30,6 +30,8 @@ func (a *App) make(to screen.Route) screen.Screen {
 		return redeem.New(a.shell, to)
 	case screen.ToUser:
 		return user.New(a.shell, to)
+	case screen.ToRedemption:
+		return user.NewRedemption(a.shell, to)
 	case screen.ToProperty:
 		return property.New(a.shell, to)
 	case screen.ToLogin:
