@@ -133,6 +133,13 @@ func TestEveryCommandAtAServerWithoutExtensions(t *testing.T) {
 	}
 }
 
+func TestAServerWithoutSandboxGetsAdvice(t *testing.T) {
+	r := foreign(t, http.NotFound).run("perk", "list", "--sandbox")
+	if r.code != 5 || !strings.HasSuffix(r.err, "\nThis is about the sandbox. Whether there is one: perksctl doctor --sandbox\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestAServerThatDoesNotSayWhy(t *testing.T) {
 	x := foreign(t, http.NotFound)
 	if r := x.run("user", "can", "u", "silent"); r.code != 6 || !strings.Contains(r.err, "The service does not say why.") {

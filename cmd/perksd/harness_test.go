@@ -114,7 +114,7 @@ func (o *operator) file(name, content string) string {
 }
 
 // librariesWords is how Go and its libraries speak of their own functions and types, which no operator should read.
-var librariesWords = regexp.MustCompile(`strconv\.|(^| )(yaml|json|template|x509|tls|csv|flag|exec|fs):|dial (tcp|unix)|net/http|fork/exec|%!|\b(open|read|write|stat|mkdir) [^ ]+:|` +
+var librariesWords = regexp.MustCompile(`strconv\.|(^| )(yaml|json|template|x509|tls|csv|exec|fs):|dial (tcp|unix)|net/http|fork/exec|%!|\b(open|read|write|stat|mkdir) [^ ]*/[^ ]*: |` +
 	`parsing time|invalid character|unexpected EOF|cannot unmarshal|Go value|interface \{\}|unknown flag|shorthand|invalid argument "|no such (host|file)|exit status|is a directory|context (deadline|canceled)`)
 
 // outcome is the result of a command.
