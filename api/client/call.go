@@ -233,19 +233,19 @@ func (c *Client) resolve(path string) (string, error) {
 		if escape, isEscape := errors.AsType[url.EscapeError](err); isEscape {
 			why = api.Plain(escape)
 		}
-		return "", fmt.Errorf("%q is not a path: %s", path, why)
+		return "", api.Errorf(api.CodeValidationFailed, "%q is not a path: %s.", path, why)
 	}
 	if hasDotSegment(target.EscapedPath()) {
-		return "", fmt.Errorf("%q has a part . or .. in its path, which a server or a proxy may take for another path: write the path without it", path)
+		return "", api.Errorf(api.CodeValidationFailed, "%q has a part . or .. in its path, which a server or a proxy may take for another path. Write the path without it.", path)
 	}
 	if target.Host != "" {
 		if !sameOrigin(target, c.base) {
-			return "", fmt.Errorf("%s is not on %s: the token goes to no other server", target.Redacted(), c.base.Host)
+			return "", api.Errorf(api.CodeValidationFailed, "%s is not on %s. The token goes to no other server.", target.Redacted(), c.base.Host)
 		}
 		return target.String(), nil
 	}
 	relative := strings.TrimLeft(path, "/")
-	if first, _, _ := strings.Cut(target.Path, "/"); first == "perks" || first == "redemptions" {
+	if first, _, _ := strings.Cut(strings.TrimLeft(target.Path, "/"), "/"); first == "perks" || first == "redemptions" {
 		relative = "partners/" + relative
 	}
 	if c.sandbox && (relative == "partners" || strings.HasPrefix(relative, "partners/")) {

@@ -152,7 +152,7 @@ func usagef(cmd *cobra.Command, format string, args ...any) error {
 // flagError explains an error of the flags, and suggests the right spelling of one.
 func flagError(cmd *cobra.Command, err error) error {
 	if meant := usage.Flag(err, cmd.Flags()); meant != "" {
-		return usagef(cmd, "%w: did you mean %s?", err, meant)
+		return usagef(cmd, "%w; did you mean %s?", usage.WhatFlagTakes(err), meant)
 	}
 	return usagef(cmd, "%w", usage.WhatFlagTakes(err))
 }
