@@ -46,6 +46,27 @@ databases: test-programs ## run the tests of both programs over PostgreSQL, and 
 	PERKS_TEST_DATABASE=postgres go test $(SERVICE) ./cli/...
 	PERKS_TEST_DATABASE=pgbouncer go test $(SERVICE) ./cli/...
 
+# The nodes' networks are namespaces of this one, and end with the first process in it.
+HA ?= -ha.for 10m -ha.seed 1
+.PHONY: ha
+ha: test-programs ## kill, freeze and cut off nodes of a PostgreSQL cluster with Patroni for ten minutes (needs root)
+	go vet -tags ha ./cmd/dev/endurance
+	go test -tags ha -c -o bin/ha.test ./cmd/dev/endurance
+	cd cmd/dev/endurance && unshare --net --mount --pid --fork --kill-child --mount-proc \
+		sh -c 'mount -t tmpfs none /run && ip link set lo up && ../../../bin/ha.test -test.run "^TestAClusterLosesNothingWhileNodesFail$$" -test.v -test.timeout 60m $(HA); exit $$?'
+
+# The drivers' suite also runs behind PgBouncer. The first run downloads the versions that Debian has not installed.
+POSTGRES_VERSIONS ?= 14 15 16 17 18
+.PHONY: postgres-versions
+postgres-versions: export TMPDIR = $(shell .ci/temporary-folder)
+postgres-versions: test-programs ## run the driver's and the service's tests on each PostgreSQL, from 14 to 18
+	@for version in $(POSTGRES_VERSIONS); do \
+		PERKS_TEST_POSTGRES_BIN=$$(.ci/postgresql $$version) || exit 1; export PERKS_TEST_POSTGRES_BIN; \
+		$$PERKS_TEST_POSTGRES_BIN/postgres --version; \
+		go test -vet=off ./store/postgres ./store/storetest && \
+			PERKS_TEST_DATABASE=postgres go test -vet=off -skip '^TestInABrowser$$' ./server || exit 1; \
+	done
+
 .PHONY: test-programs
 test-programs:
 	@.ci/test-programs
@@ -59,6 +80,7 @@ screenshots: ## make the pictures of the terminal UI in docs/screenshots
 endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a million random steps in the terminal UI
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/dev/endurance
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestRandomSteps$$' ./tui
+	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m ./cmd/dev/leases
 
 .PHONY: reference
 reference: test-programs ## open the reference page in Chromium and keep pictures of it in bin/artefacts
@@ -111,9 +133,7 @@ completions: ## rewrite completions/, the scripts that shells load
 
 .PHONY: man
 man: build ## write the manual pages into bin/man/
-	@$(BUILD) -o bin/pack ./cmd/dev/pack
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); export SOURCE_DATE_EPOCH; rm -rf bin/man; \
-		bin/pack man bin/man/man1 && bin/perksd man bin/man/man8
+	@rm -rf bin/man; bin/perksctl --quiet man --dir bin/man/man1 && bin/perksd man bin/man/man8
 
 # The same commit makes the same bytes, wherever and whenever. PLATFORMS=linux/amd64 is for one of them.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
@@ -125,6 +145,7 @@ release: man ## make packages, archives, an image, lists of what is in them and 
 		folder=bin/$$(echo $$platform | tr / _); rm -rf $$folder; \
 		GOOS=$${platform%/*} GOARCH=$${platform#*/} $(BUILD) -o $$folder/ $$programs || exit 1; \
 	done
+	@$(BUILD) -o bin/pack ./cmd/dev/pack
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) bin/pack release '$(VERSION)' $(PLATFORMS)
 	@cat bin/release/SHA256SUMS
 

@@ -71,10 +71,7 @@ func splitWithEncodingJSON(text []byte, unchecked string) ([]Member, error) {
 }
 
 func invalidJSON(err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return Errorf(CodeInvalidJSON, "The JSON is not valid: it ends too early.")
-	}
-	return Errorf(CodeInvalidJSON, "The JSON is not valid: %s.", err)
+	return Errorf(CodeInvalidJSON, "The JSON is not valid: %s.", Plain(err))
 }
 
 // FormMembers converts a decoded form to members, in alphabetical order.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,11 +23,13 @@ import (
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/doctor"
 	"example.com/perks/cli/event"
+	"example.com/perks/cli/manual"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/perk"
 	"example.com/perks/cli/property"
 	"example.com/perks/cli/redemption"
 	"example.com/perks/cli/session"
+	"example.com/perks/cli/usage"
 )
 
 // members makes each command below the root.
@@ -38,18 +39,18 @@ var members = []struct {
 }{
 	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile}, {"config", newConfig},
 	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"events", event.New}, {"bulk", newBulk}, {"report", redemption.NewReport}, {"tui", newTUI},
-	{"api", newAPI}, {"explain", newExplain}, {"open", newOpen}, {"doctor", doctor.New}, {"version", newVersion},
+	{"api", newAPI}, {"explain", newExplain}, {"open", newOpen}, {"doctor", doctor.New}, {manName, newMan}, {"version", newVersion},
 }
 
 // NewRoot makes the tree of commands for one session.
 func NewRoot(s *session.Session) *cobra.Command { return newRoot(s, nil) }
 
 // newRoot makes what a run with these arguments needs of the tree. If the first one names a command, the others are not made,
-// because declaring their flags takes longer than running version. Help, completions and mistakes need the whole tree.
+// because declaring their flags takes longer than running version. Help, manual, completions and mistakes need the whole tree.
 func newRoot(s *session.Session, args []string) *cobra.Command {
 	needed := members
 	for i, m := range members {
-		if len(args) > 0 && args[0] == m.name {
+		if len(args) > 0 && args[0] == m.name && m.name != manName {
 			needed = members[i : i+1]
 		}
 	}
@@ -127,39 +128,38 @@ func asksForJSON(args []string) bool {
 	return o.WantsJSON()
 }
 
-// Meaning is what an exit code or a variable of the environment means.
-type Meaning struct{ Name, Text string }
+func meaning(name, text string) manual.Term { return manual.Term{Name: name, Text: text} }
 
 // ExitCodes returns what each exit code says.
-func ExitCodes() []Meaning {
+func ExitCodes() []manual.Term {
 	code := strconv.Itoa
-	return []Meaning{
-		{code(command.ExitOK), "done"},
-		{code(command.ExitFailed), "refused or failed"},
-		{code(command.ExitUsage), "wrong usage, or a file that cannot be used; nothing was sent"},
-		{code(command.ExitCancelled), "cancelled"},
-		{code(command.ExitDenied), "not logged in, or not allowed"},
-		{code(command.ExitNotFound), "not found"},
-		{code(command.ExitConflict), "conflict: already redeemed, changed meanwhile, or another run is using the results file"},
-		{code(command.ExitSomeFailed), "some rows failed or are unknown, or in a dry run would fail"},
-		{code(command.ExitUnreached), "the server was not reached, or the outcome is unknown"},
-		{code(command.ExitInterrupted), "interrupted"},
+	return []manual.Term{
+		meaning(code(command.ExitOK), "done"),
+		meaning(code(command.ExitFailed), "refused or failed"),
+		meaning(code(command.ExitUsage), "wrong usage, or a file that cannot be used; nothing was sent"),
+		meaning(code(command.ExitCancelled), "cancelled"),
+		meaning(code(command.ExitDenied), "not logged in, or not allowed"),
+		meaning(code(command.ExitNotFound), "not found"),
+		meaning(code(command.ExitConflict), "conflict: already redeemed, changed meanwhile, or another run is using the results file"),
+		meaning(code(command.ExitSomeFailed), "some rows failed or are unknown, or in a dry run would fail"),
+		meaning(code(command.ExitUnreached), "the server was not reached, or the outcome is unknown"),
+		meaning(code(command.ExitInterrupted), "interrupted"),
 	}
 }
 
 // Environment returns the variables that perksctl reads.
-func Environment() []Meaning {
-	return []Meaning{
-		{session.EnvAPIURL, "the address of the API"},
-		{session.EnvClientID, "the id of the client"},
-		{session.EnvClientSecret, "the secret of the client; with the two above no login is needed"},
-		{session.EnvToken, "a bearer token, instead of id and secret"},
-		{session.EnvProfile, "the profile to use"},
-		{session.EnvCACert, "a PEM file of certificates to trust as well"},
-		{session.EnvConfigDir, "the folder of the configuration"},
-		{session.EnvKeyring, "off saves secrets in a file instead of the keyring"},
-		{completion.EnvTimeout, "how long a completion in the shell may take"},
-		{"NO_COLOR", "if set, write no colour; CLICOLOR_FORCE=1 writes it even off a terminal"},
+func Environment() []manual.Term {
+	return []manual.Term{
+		meaning(session.EnvAPIURL, "the address of the API"),
+		meaning(session.EnvClientID, "the id of the client"),
+		meaning(session.EnvClientSecret, "the secret of the client; with the two above no login is needed"),
+		meaning(session.EnvToken, "a bearer token, instead of id and secret"),
+		meaning(session.EnvProfile, "the profile to use"),
+		meaning(session.EnvCACert, "a PEM file of certificates to trust as well"),
+		meaning(session.EnvConfigDir, "the folder of the configuration"),
+		meaning(session.EnvKeyring, "off saves secrets in a file instead of the keyring"),
+		meaning(completion.EnvTimeout, "how long a completion in the shell may take"),
+		meaning("NO_COLOR", "if set, write no colour; CLICOLOR_FORCE=1 writes it even off a terminal"),
 	}
 }
 
@@ -172,7 +172,7 @@ func explain(root *cobra.Command) {
 		switch cmd.Name() {
 		case "auth", "config", "login", "logout", "whoami", "profile":
 			cmd.GroupID = "access"
-		case "api", "completion", "doctor", "explain", "help", "open", "version":
+		case "api", "completion", "doctor", "explain", "help", "man", "open", "version":
 			cmd.GroupID = "other"
 		default:
 			cmd.GroupID = "work"
@@ -185,39 +185,19 @@ func explain(root *cobra.Command) {
 		cmd.SetOut(&text)
 		help(cmd, args)
 		cmd.SetOut(out)
-		_, _ = io.WriteString(out, withPlaceholders(text.String(), cmd.Flags())) // Main reports what cannot be written
+		_, _ = io.WriteString(out, usage.WithPlaceholders(text.String(), cmd.Flags())) // Main reports what cannot be written
 		if cmd != root {
 			return
 		}
-		list := func(heading string, meanings []Meaning) {
+		list := func(heading string, meanings []manual.Term) {
 			fmt.Fprintf(cmd.OutOrStdout(), "\n%s:\n", heading)
-			width := len(slices.MaxFunc(meanings, func(a, b Meaning) int { return len(a.Name) - len(b.Name) }).Name)
+			width := len(slices.MaxFunc(meanings, func(a, b manual.Term) int { return len(a.Name) - len(b.Name) }).Name)
 			for _, m := range meanings {
 				fmt.Fprintf(cmd.OutOrStdout(), "  %-*s  %s\n", width, m.Name, m.Text)
 			}
 		}
 		list("Environment", Environment())
 		list("Exit codes", ExitCodes())
-	})
-}
-
-// withPlaceholders writes the values of all flags in a help the same way: in capitals, numbers as N, and text as TEXT.
-func withPlaceholders(help string, flags *pflag.FlagSet) string {
-	line := regexp.MustCompile(`(?m)^( +(?:-\w, +)?--([\w-]+) )(\S+?(?: \S+?)*?)((?:\[=\S+\])?   )`)
-	return line.ReplaceAllStringFunc(help, func(match string) string {
-		parts := line.FindStringSubmatch(match)
-		flag := flags.Lookup(parts[2])
-		if flag == nil {
-			return match
-		}
-		name := strings.ToUpper(parts[3])
-		switch kind := flag.Value.Type(); {
-		case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "float"):
-			name = "N"
-		case parts[3] == "string":
-			name = "TEXT"
-		}
-		return parts[1] + name + parts[4] + strings.Repeat(" ", len(parts[3])-len(name)) // none is longer than it was
 	})
 }
 
@@ -236,17 +216,20 @@ func newHelp() *cobra.Command {
 			found.InitDefaultHelpFlag()
 			return found.Help()
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
-			if found, err := find(cmd.Root(), args); err == nil {
-				for _, member := range found.Commands() {
-					if member.IsAvailableCommand() && strings.HasPrefix(member.Name(), typed) {
-						names = append(names, cobra.CompletionWithDesc(member.Name(), member.Short))
-					}
-				}
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: completeCommands,
 	}
+}
+
+// completeCommands completes the words of a command.
+func completeCommands(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+	if found, err := find(cmd.Root(), args); err == nil {
+		for _, member := range found.Commands() {
+			if member.IsAvailableCommand() && strings.HasPrefix(member.Name(), typed) {
+				names = append(names, cobra.CompletionWithDesc(member.Name(), member.Short))
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // find returns the command that the words name.

@@ -1,9 +1,14 @@
 package cli_test
 
 import (
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +34,23 @@ func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
 	mux.HandleFunc("/v2/update-property/1", reply(422, `{"response":"Validation failed","errors":{"title":["is taken"]}}`))
 	mux.HandleFunc("/v2/partners/perks/p", reply(200, `{"id":"p","title":"P","description":"P","city":"York"}`))
 	mux.HandleFunc("/v2/partners/perks/p/redeem", redeem)
+	const page = `{"data":[%s],"meta":{"page":1,"per_page":25,"total":1,"total_pages":1}}`
+	perk, redemption := `{"id":"p","title":"P","description":"P","city":"York","image_url":"https://a.example/p.jpg"}`, `{"id":"r","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z","status":"pending","metadata":{}}`
+	mux.HandleFunc("/v2/partners/perks", reply(200, fmt.Sprintf(page, perk)))
+	mux.HandleFunc("/v2/partners/perks/categories", reply(200, `[{"id":"1","category_name":"Food"}]`))
+	mux.HandleFunc("/v2/partners/perks/users/u", func(w http.ResponseWriter, r *http.Request) {
+		records := perk
+		if r.URL.Query().Get("type") == "redeemed" {
+			records = redemption
+		}
+		reply(200, fmt.Sprintf(page, records))(w, r)
+	})
+	mux.HandleFunc("/v2/partners/perks/q/redeem", reply(201, strings.Replace(redemption, `"p"`, `"q"`, 1)))
+	mux.HandleFunc("/v2/partners/perks/q", reply(200, strings.Replace(perk, `"p"`, `"q"`, 1)))
+	mux.HandleFunc("/v2/health", reply(200, `{"status":"ok"}`))
+	mux.HandleFunc("/v2/get-property/3", reply(200, `{"propertyId":3,"title":"Flat","price_pw":"99.90","images":[]}`))
+	mux.HandleFunc("/v2/update-property/3", reply(200, `{"response":"Updated"}`))
+	mux.HandleFunc("/v2/delete-property/3", reply(200, `{"response":"Deleted"}`))
 	mux.HandleFunc("/v2/partners/perks/silent/eligibility", reply(200, `{"perk_id":"silent","user_id":"u","eligible":false}`))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -58,22 +80,68 @@ func TestForeignServer(t *testing.T) {
 	}
 }
 
-func TestAServerWithoutExtensionsIsSaidToLackThem(t *testing.T) {
+// atOthers is every command at a server that has what the specification asks for and nothing else: what that server lacks for it, or "" if
+// it works there.
+var atOthers = map[string]string{
+	"redemption list": "list of redemptions", "redemption list --all": "list of redemptions", "redemption list --watch --output jsonl": "list of redemptions", "redemption get r": "addresses of redemptions",
+	"redemption approve r": "addresses of redemptions", "redemption reject r --reason x": "addresses of redemptions",
+	"redemption void r --reason x --yes": "addresses of redemptions", "redemption wait r": "addresses of redemptions", "perk redeem q --user u --wait": "addresses of redemptions",
+	"bulk undo FILE --reason x --yes": "addresses of redemptions", "user can u p": "check of eligibility", "user list": "list of users", "user list --all": "list of users",
+	"events": "events", "events --follow": "events", "events --after x": "events",
+	"property list": "list of properties", "property list --all": "list of properties", "property list --watch --output jsonl": "list of properties",
+	"property create --title x --price-pw 1": "creation of properties", "report redemptions": "reports",
+
+	"perk list": "", "perk list --all": "", "perk get p": "", "perk categories": "", "perk redeem q --user u": "", "perk redeem p --user u --dry-run": "", "perk redeem --file FILE": "",
+	"bulk status FILE": "", "user perks u": "", "user perks u --type redeemed": "", "property get 1": "", "property update 3 --title x": "", "property edit 3 --yes": "",
+	"property delete 3 --yes": "", "api health": "", "explain perk": "", "open q --print": "", "doctor": "", "whoami": "", "auth status": "", "auth token": "",
+	"login": "-", "auth login": "-", "logout": "-", "auth logout": "-", "tui": "-", // without a terminal or a profile they fail at every server
+	"profile list": "", "profile use": "-", "profile show": "-", "profile set": "-", "profile delete": "-",
+	"config list": "", "config get current": "", "config set tui.theme light": "", "config path": "", "completion bash": "", "man": "-", "version": "",
+}
+
+// TestEveryCommandAtAServerWithoutExtensions also fails for a command that is not in its list.
+func TestEveryCommandAtAServerWithoutExtensions(t *testing.T) {
 	x := foreign(t, http.NotFound)
-	for command, lacks := range map[string]string{
-		"redemption list": "list of redemptions", "redemption list --all": "list of redemptions", "redemption get r": "addresses of redemptions",
-		"redemption approve r": "addresses of redemptions", "redemption reject r --reason x": "addresses of redemptions",
-		"redemption void r --reason x --yes": "addresses of redemptions", "user can u p": "check of eligibility", "user list": "list of users", "user list --all": "list of users",
-		"events": "events", "events --follow": "events", "events --after x": "events",
-		"property list": "list of properties", "property list --all": "list of properties", "property create --title x --price-pw 1": "creation of properties",
-		"report redemptions": "reports",
-	} {
-		r := x.run(strings.Fields(command)...)
-		want := "error: This service has no " + lacks + ": the specification does not ask for it, and the service is another one than perksd, or an older version.\n"
-		if r.code != 5 || r.err != want || r.out != "" {
-			t.Errorf("%s: exit code %d, %q, want 5 and %q", command, r.code, r.err, want)
+	x.env["EDITOR"] = "sed -i s/Flat/Loft/"
+	file := filepath.Join(t.TempDir(), "winners.csv")
+	if err := os.WriteFile(file, []byte("perk,user\nq,u\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.must("perk", "redeem", "--file", file)
+	tried := map[string]bool{}
+	paths := slices.Collect(maps.Keys(leaves(tree())))
+	for line, lacks := range atOthers {
+		for _, path := range paths {
+			tried[path] = tried[path] || strings.HasPrefix(line+" ", path+" ")
+		}
+		if lacks == "-" {
+			continue
+		}
+		r := x.run(strings.Fields(strings.ReplaceAll(line, "FILE", file))...)
+		want, code := "This service has no "+lacks+": the specification does not ask for it, and the service is another one than perksd, or an older version.", 5
+		if lacks == "" {
+			want, code = "", 0
+		}
+		if r.code != code || !strings.Contains(r.err, want) || strings.Count(r.err, "error") != min(code, 1) {
+			t.Errorf("%s: exit code %d, %q, want %d and %q", line, r.code, r.err, code, want)
 		}
 	}
+	for _, path := range paths {
+		if !tried[path] {
+			t.Errorf("say in atOthers what perksctl %s does at a server without extensions", path)
+		}
+	}
+}
+
+func TestAServerWithoutSandboxGetsAdvice(t *testing.T) {
+	r := foreign(t, http.NotFound).run("perk", "list", "--sandbox")
+	if r.code != 5 || !strings.HasSuffix(r.err, "\nThis is about the sandbox. Whether there is one: perksctl doctor --sandbox\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAServerThatDoesNotSayWhy(t *testing.T) {
+	x := foreign(t, http.NotFound)
 	if r := x.run("user", "can", "u", "silent"); r.code != 6 || !strings.Contains(r.err, "The service does not say why.") {
 		t.Errorf("a service that gives no reason: %+v", r)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"example.com/perks/cli"
 	"example.com/perks/cli/command"
@@ -99,6 +100,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"config set":         {"tui.mouse true"},
 		"config path":        {""},
 		"open":               {"docs --print", "docs"},
+		"man":                {"", "perk redeem", "--dir " + t.TempDir()},
 		"profile set":        {"second --protected"},
 		"profile delete":     {"second --yes"},
 		"perk list":          {"", "--all", "--query nothing-like-it"},
@@ -121,7 +123,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
-		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "report redemptions", "user list", "user can", "events", "perk redeem", "user perks", "bulk status", "bulk undo", "property list", "property create", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "completion", "doctor", "tui", "version",
+		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "report redemptions", "user list", "user can", "events", "perk redeem", "user perks", "bulk status", "bulk undo", "property list", "property create", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "man", "completion", "doctor", "tui", "version",
 		"profile set", "profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())
@@ -157,5 +159,16 @@ func TestVersionNeedsNoFilesOrServer(t *testing.T) {
 	}
 	if _, err := os.Stat(x.env[session.EnvConfigDir]); !os.IsNotExist(err) {
 		t.Errorf("version created the configuration folder: %v", err)
+	}
+}
+
+func TestEveryCommandHasAManualPageWithItsFlags(t *testing.T) {
+	for _, cmd := range everyCommand() {
+		page := cli.Manual().Page(cmd).Text
+		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+			if name := `\fB` + strings.ReplaceAll("--"+flag.Name, "-", `\-`) + `\fR`; !flag.Hidden && !strings.Contains(page, name) {
+				t.Errorf("the page of %s lacks --%s", cmd.CommandPath(), flag.Name)
+			}
+		})
 	}
 }

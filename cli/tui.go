@@ -71,7 +71,7 @@ func newTUI(s *session.Session) *cobra.Command {
 		Use:   "tui [KIND ID]",
 		Short: "Work in a terminal UI",
 		Long: "Work in a terminal UI: find and redeem perks, and edit properties, with the profiles and secrets of all other\n" +
-			"commands. ? shows the keys, ctrl+k finds everything, ctrl+c quits. KIND is perk, user or property, to start there.\n\n" +
+			"commands. ? shows the keys, ctrl+k finds everything, ctrl+c quits. KIND is perk, user, property or redemption, to start there.\n\n" +
 			"--accessible prints lines instead of drawing, for screen readers and braille displays.\n\n" +
 			"Theme, mouse and preview stay as you left them. Flags and config.yaml win. It can also change keys and add commands:\n\n" +
 			"  tui:\n    theme: light\n    mouse: false\n    accessible: false\n    keys:\n      record.redeem: [r, f5]\n" +
@@ -151,7 +151,7 @@ func (o *tuiOptions) checkTerminal(accessible bool) error {
 		return command.Usagef("The terminal UI needs a terminal. In scripts, use commands such as perksctl perk list, " +
 			"perksctl perk redeem and perksctl property update.")
 	case draws && s.Env("TERM") == "dumb":
-		return command.Usagef("This terminal (TERM=dumb) cannot be drawn on: use perksctl tui --accessible, which prints lines.")
+		return command.Usagef("TERM=dumb cannot show the terminal UI. Try perksctl tui --accessible.")
 	case draws && s.Flags.Debug && s.Streams.ErrTTY:
 		return command.Usagef("--debug would corrupt the screen: send it to a file with 2>debug.log.")
 	case s.Output.Format != "" || s.Output.JQ != "" || s.Output.Template != "" || len(s.Output.Fields) > 0:

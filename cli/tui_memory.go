@@ -15,6 +15,7 @@ import (
 
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
+	"example.com/perks/cli/usage"
 	"example.com/perks/tui/screen"
 )
 
@@ -25,7 +26,7 @@ const (
 	maxDrafts = 30      // of all services
 	maxDraft  = 1 << 18 // bytes of one draft
 
-	maxSettings = 30
+	maxSettings = 100
 )
 
 // memory implements screen.Memory with files beside the configuration.
@@ -127,6 +128,16 @@ func (m *memory) Setting(name string) string {
 	return m.settings.find(func(k kept) bool { return k.Name == name }).Value
 }
 
+// Settings returns all settings that were kept.
+func (m *memory) Settings() map[string]string {
+	settings := map[string]string{}
+	all, _ := m.settings.read()
+	for _, k := range all {
+		settings[k.Name] = k.Value
+	}
+	return settings
+}
+
 // KeepSetting saves a setting. Without a folder it does nothing, like Remember.
 func (m *memory) KeepSetting(name, value string) error {
 	if m.settings.path == "" {
@@ -155,7 +166,7 @@ func (l *listFile[T]) read() (list []T, readable bool) {
 	}
 	if err != nil {
 		l.warned.Do(func() {
-			fmt.Fprintf(l.messages, "warning: %s cannot be read; starting a new one: %s.\n", filepath.Base(l.path), err)
+			fmt.Fprintf(l.messages, "warning: %s cannot be read; starting a new one: %s.\n", filepath.Base(l.path), usage.Plain(err))
 		})
 		return nil, false
 	}

@@ -193,7 +193,7 @@ func TestTheMouseIsOnUnlessItWasSwitchedOff(t *testing.T) {
 func TestStartingWithARecord(t *testing.T) {
 	for words, want := range map[string]screen.Route{
 		"perk 0A1B2C3D-0000-4000-8000-00000000000F": screen.ToPerk{ID: "0a1b2c3d-0000-4000-8000-00000000000f"},
-		"user alice": screen.ToUser{ID: "alice"}, "property 4": screen.ToProperty{ID: 4},
+		"user alice": screen.ToUser{ID: "alice"}, "property 4": screen.ToProperty{ID: 4}, "redemption r-1": screen.ToRedemption{ID: "r-1"},
 	} {
 		kind, id, _ := strings.Cut(words, " ")
 		if got, err := routeTo(kind, id); err != nil || got != want {
@@ -201,7 +201,7 @@ func TestStartingWithARecord(t *testing.T) {
 		}
 	}
 	for words, want := range map[string]string{
-		"users alice":  `There is no "users" to start with. Did you mean "user"? Use perk, user, property, with an id.`,
+		"users alice":  `There is no "users" to start with. Did you mean "user"? Use perk, user, property, redemption, with an id.`,
 		"property 0":   `The id "0" of a property must be a whole number above 0.`,
 		"perk a/b":     `The id "a/b" of a perk must be 1 to 64 characters`,
 		"user a b":     `The id "a b" of a user must`,

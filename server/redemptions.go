@@ -123,8 +123,8 @@ func (h perkHandlers) eligibility(c echo.Context) error {
 	return writeCacheable(c, response)
 }
 
-// Reports read many redemptions, so few run at once, and each for a limited time. Together a report's waiting and reading are below
-// requestTime.
+// Reports read many redemptions, so few run at once, of each client one, and each for a limited time. Together a report's waiting and reading
+// are below requestTime.
 const (
 	maxReports = 2
 	reportWait = 3 * time.Second
@@ -141,10 +141,11 @@ func (h perkHandlers) reportRedemptions(c echo.Context) error {
 	}
 	query := store.ReportQuery{By: meta.By, Since: meta.Since, Until: meta.Until, Within: reportTime, ClientID: clientToRead(callerOf(c), own)}
 	ctx := c.Request().Context()
-	if err := h.beginReport(ctx); err != nil {
+	end, err := h.beginReport(ctx, callerOf(c).ClientID)
+	if err != nil {
 		return err
 	}
-	defer func() { <-h.reports }()
+	defer end()
 	report, err := h.store.ReportRedemptions(ctx, query)
 	if err != nil {
 		return err
@@ -152,19 +153,25 @@ func (h perkHandlers) reportRedemptions(c echo.Context) error {
 	return writeCacheable(c, report)
 }
 
-// beginReport waits until fewer than maxReports are running.
-func (s *service) beginReport(ctx context.Context) error {
-	select {
-	case s.reports <- struct{}{}:
-		return nil
-	default:
-	}
+// beginReport waits until the client has no other report running, and others fewer than maxReports. end must be called after the report.
+func (s *service) beginReport(ctx context.Context, clientID string) (end func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, reportWait, tooManyReports)
 	defer cancel()
-	select {
-	case s.reports <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	own, _ := s.reporting.LoadOrStore(clientID, make(chan struct{}, 1))
+	var begun []chan struct{}
+	end = func() {
+		for _, running := range begun {
+			<-running
+		}
 	}
+	for _, running := range []chan struct{}{own.(chan struct{}), s.reports} {
+		select {
+		case running <- struct{}{}:
+			begun = append(begun, running)
+		case <-ctx.Done():
+			end()
+			return nil, context.Cause(ctx)
+		}
+	}
+	return end, nil
 }

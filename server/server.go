@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +86,7 @@ type service struct {
 	metrics    *metrics
 	tracer     trace.Tracer  // nil makes no spans
 	reports    chan struct{} // holds one for each report that is running
+	reporting  sync.Map      // by the id of a client: a channel that holds one while a report of the client is running
 	failures   *rate.Limiter // limits the log of unavailable databases
 	unlogged   atomic.Int64  // failures since the last such line
 	feeds      []*eventFeed

@@ -69,15 +69,17 @@ type Dialect struct {
 	// RedemptionOrder is that of all redemptions and of one user's, and FilteredOrder that of others, which only indexes for their filters have.
 	RedemptionOrder, FilteredOrder Order
 
-	// WordsType is the type of a listing's words, HasWords the condition that properties AS p have all of some words, named in args, and
-	// PropertiesWithWords follows FROM: those that the index of words has for @words. AreCommonWords tells at once that very many listings have
-	// all of the words, as they are and not only as beginnings. Otherwise there may be few.
+	// WordsType is the type of a listing's words, HasWords the condition that properties AS w have all of some words, named in args, and
+	// PropertiesWithWords follows FROM: those that the index of words has for @words, of which it finds all before the first. AreCommonWords tells
+	// at once that more than most listings have all of the words, as they are and not only as beginnings, and meet the others' conditions, unless
+	// they are "". Otherwise there may be few, or many that come late.
 	WordsType           string
 	HasWords            func(words []string, args Named) string
 	PropertiesWithWords string
-	AreCommonWords      func(q Querier, words []string, most int64) (bool, error) // of more than most listings
-	ListSettings        string                                                    // a statement at the beginning of a list's snapshot, or ""
-	Indexed             func(index string) string                                 // follows a table, which is then read by the index
+	AreCommonWords      func(q Querier, words []string, others string, args Named, most int64) (bool, error)
+	StreamsWords        bool                      // AreCommonWords takes no longer if very many have them
+	ListSettings        string                    // a statement at the beginning of a list's snapshot, or ""
+	Indexed             func(index string) string // follows a table, which is then read by the index
 
 	AuditRedemptions, AuditEntries     AuditSource
 	AuditID                            string // column of audit that numbers its rows

@@ -137,7 +137,7 @@ func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
 		return 0, 0, cmp.Or(err, ClientNotFound(owner))
 	}
 	fields := strings.TrimPrefix(PropertyColumns, "id, ")
-	derived := `, new.city_fold, CAST(new.words AS ` + o.db.WordsType + `), new.price_key`
+	derived := `, new.city_fold, CAST(new.words AS ` + o.db.WordsType + `), new.price_key, new.word_bits`
 	err = Run(tx.Exec,
 		Step{Count: &changed, Text: `
 			UPDATE properties AS old SET (` + fields + `, ` + derivedPropertyColumns + `) = (` + Of("new", fields) + derived + `)

@@ -33,15 +33,16 @@ func ScanProperty(r Scanner) (p PropertyRecord, err error) {
 }
 
 // derivedPropertyColumns are what lists match and the databases cannot derive.
-const derivedPropertyColumns = `city_fold, words, price_key`
+const derivedPropertyColumns = `city_fold, words, price_key, word_bits`
 
 // derivedPropertyValues are a listing's values of derivedPropertyColumns. The words are as PostgreSQL writes a tsvector.
 func derivedPropertyValues(p api.Property) []any {
 	words := Words(strings.Join([]string{p.Title, p.Description, p.Address, p.City, p.Postcode}, " "))
+	bits := wordBits(words)
 	for i, word := range words {
 		words[i] = `'` + word + `'`
 	}
-	return []any{cityKey(p.City), strings.Join(words, " "), p.PricePW.SortKey()}
+	return []any{cityKey(p.City), strings.Join(words, " "), p.PricePW.SortKey(), bits}
 }
 
 // cityKey is by what a listing's city is found. Blanks around it do not count.
@@ -56,7 +57,7 @@ func PropertyValues(p PropertyRecord) []any {
 const (
 	selectProperty = `SELECT ` + PropertyColumns + ` FROM properties WHERE id = $1`
 	insertProperty = `INSERT INTO properties (` + PropertyColumns + `, ` + derivedPropertyColumns + `) VALUES ` + storedProperty
-	storedProperty = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`
+	storedProperty = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 )
 
 // storedPropertyValues are those of storedProperty.
@@ -240,7 +241,7 @@ var partialProperties = partialKind[PropertyRecord]{
 	kind: PropertyKind, table: `properties`,
 	columns: slices.Concat(rowColumns, columns(Integer, "id"), columns(Text, "owner, title, description, address, city, postcode"),
 		columns(Texts, "images"), columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"), columns(Number, "lat, lng, deposit"),
-		columns(Text, derivedPropertyColumns)),
+		columns(Text, "city_fold, words, price_key"), columns(Integer, "word_bits")),
 	values: func(p PropertyRecord) []any {
 		return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, storedPropertyValues(p))
 	},
@@ -256,7 +257,7 @@ const keyChunk = 1000
 // deriveKeys derives the keys of listings that lack them.
 func (o Operations) deriveKeys(ctx context.Context) error {
 	lacking, err := Read(ctx, o.db, "look for properties without keys", func(q Querier) (bool, error) {
-		return One(q, ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM properties WHERE words IS NULL)`)
+		return One(q, ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM properties`+o.db.Indexed(`properties_without_keys`)+` WHERE word_bits IS NULL)`)
 	})
 	if err != nil || !lacking {
 		return err
@@ -271,10 +272,10 @@ func KeyProperties(d *Dialect, write func(work func(Tx) error) error) error {
 		var keyed []PropertyRecord
 		err := write(func(tx Tx) (err error) {
 			keyed, err = All(tx, ScanProperty,
-				`SELECT `+PropertyColumns+` FROM properties WHERE words IS NULL AND id > $1 ORDER BY id LIMIT $2`+d.LockProperty, last, keyChunk)
+				`SELECT `+PropertyColumns+` FROM properties WHERE word_bits IS NULL AND id > $1 ORDER BY id LIMIT $2`+d.LockProperty, last, keyChunk)
 			for _, p := range keyed {
 				if err == nil {
-					_, err = tx.Exec(`UPDATE properties SET (`+derivedPropertyColumns+`) = ($2, $3, $4) WHERE id = $1`,
+					_, err = tx.Exec(`UPDATE properties SET (`+derivedPropertyColumns+`) = ($2, $3, $4, $5) WHERE id = $1`,
 						append([]any{p.ID}, derivedPropertyValues(p.Property)...)...)
 				}
 			}

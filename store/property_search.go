@@ -8,25 +8,27 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"example.com/perks/api"
 )
 
-// There is an index for each order of all listings, of a client's, of a city's, and of those with one number of bedrooms. No index has every
-// filter in every order. A filter that the index does not have lets many listings of the order through, or few, or many that come late. So a
+// There is an index for each order of all listings, of a client's and of a city's, and of those of them with one number of bedrooms. No index has
+// every filter in every order. A filter that the index does not have lets many listings of the order through, or few, or many that come late. So a
 // search tries two ways in turn, each time for longer, until one has found enough, and can be divided:
 //
 //   - walk: read the index of the order, and compare each listing with the filters
 //   - collect: read all listings of one filter, compare each with the others, and sort
 //   - divide: search among the listings with each number of bedrooms, because the price follows from it: the cheapest large homes come late
+//
+// Where a filter's listings are spread evenly over a million, a page is among the first 5,000 of the order, or the filter has no more than that.
 
 // propertyBudgets are how many listings a search looks at in each way before it tries the next one. Then it walks to the end.
-var propertyBudgets = []int64{200, 2000, 20_000}
+var propertyBudgets = []int64{500, 5000, 50_000}
 
 const (
-	// wordBudget is the first budget with which matches of words are looked up: their index finds all before it returns one. Then some more are
-	// collected, because a walk reads the words of each listing from the table.
-	wordBudget, fewWithWords = 2000, 5000
+	// wordBudget is the first budget with which matches of words are looked up: their index finds all before it returns one.
+	wordBudget = 5000
 	// maxDivisions is for how many numbers of bedrooms a search is divided.
 	maxDivisions = 50
 )
@@ -41,6 +43,7 @@ type propertySearch struct {
 	isCount    bool // then any of what matches will do
 	conditions []propertyCondition
 	words      []string
+	areCommon  func() (bool, error) // more than MaxCounted listings have all of the words, as they are; asked once
 	args       Named
 }
 
@@ -50,14 +53,14 @@ type propertyCondition struct {
 	text string
 }
 
-// propertyKey is what a filter is about. An index begins with the first of ofNumber, ofCity and ofOwner that the query asks for.
+// propertyKey is what a filter is about. An index begins with the first of ofCity and ofOwner that the query asks for, and then with ofNumber.
 type propertyKey int
 
 const (
-	ofNumber propertyKey = iota // one number of bedrooms, of a search that is divided
-	ofCity
+	ofCity propertyKey = iota
 	ofOwner
-	ofAll // the key of no filter
+	ofAll    // the key of no filter
+	ofNumber // one number of bedrooms, of a search that is divided
 	fromBedrooms
 	toBedrooms
 	fromPrice
@@ -110,8 +113,10 @@ func (o Operations) newPropertySearch(q Querier, query PropertyQuery) propertySe
 		high.bedrooms = int64(*query.MaxBedrooms)
 		s.require(toBedrooms, `p.bedrooms <= @max_bedrooms`, "max_bedrooms", high.bedrooms)
 	}
-	if s.words = QueryWords(query.Query); len(s.words) > 0 {
-		s.conditions = append(s.conditions, propertyCondition{inWords, s.HasWords(s.words, s.args)})
+	s.words = QueryWords(query.Query)
+	s.areCommon = sync.OnceValues(func() (bool, error) { return o.db.AreCommonWords(q, s.words, ``, Named{}, MaxCounted) })
+	if len(s.words) > 0 {
+		s.require(inWords, `p.word_bits & @bits = @bits AND (SELECT `+s.HasWords(s.words, s.args)+` FROM properties AS w WHERE w.id = p.id)`, "bits", wordBits(s.words))
 	}
 	if s.after != nil && s.sort.Field != "propertyId" { // its listing may have changed since
 		if s.sort.Desc {
@@ -148,7 +153,7 @@ func (s propertySearch) where(keep func(propertyKey) bool, others ...string) str
 
 // lead is the key that the index of the order begins with.
 func (s propertySearch) lead() propertyKey {
-	for key := ofNumber; key < ofAll; key++ {
+	for key := ofCity; key < ofAll; key++ {
 		if s.asksFor(key) {
 			return key
 		}
@@ -158,7 +163,7 @@ func (s propertySearch) lead() propertyKey {
 
 // isOrdered tells whether the index of the order leads past all that does not match the key.
 func (s propertySearch) isOrdered(key propertyKey) bool {
-	return key == s.lead() || key == sides[s.sort.Field].low || key == sides[s.sort.Field].high
+	return key == s.lead() || key == ofNumber || key == sides[s.sort.Field].low || key == sides[s.sort.Field].high
 }
 
 func (s propertySearch) isUnordered(key propertyKey) bool { return !s.isOrdered(key) }
@@ -168,17 +173,18 @@ var sides = map[string]struct{ low, high propertyKey }{
 	"propertyId": {ofAll, ofAll}, "price_pw": {fromPrice, toPrice}, "bedrooms": {fromBedrooms, toBedrooms},
 }
 
-// indexed follows properties AS p, and leads to the index that begins with the key and has the order.
+// indexed follows properties AS p, and leads to the index that begins with the key, and the number of bedrooms of a divided search, and has the
+// order.
 func (s propertySearch) indexed(key propertyKey, field string) string {
-	if key == ofNumber {
-		return s.Indexed(map[string]string{"propertyId": `properties_by_bedrooms`, "price_pw": `properties_by_bedrooms_and_price`}[field])
-	}
 	name := map[propertyKey]string{ofCity: `properties_of_city`, ofOwner: `properties_of_owner`, ofAll: `properties`}[key]
+	isNumber := s.asksFor(ofNumber)
 	switch {
-	case field != "propertyId":
-		name += map[string]string{"price_pw": `_by_price`, "bedrooms": `_by_bedrooms`}[field]
-	case key == ofAll && s.asksFor(inWords): // which only the table has
-		return ``
+	case isNumber && field == "price_pw":
+		name += `_by_bedrooms_and_price`
+	case isNumber, field == "bedrooms":
+		name += `_by_bedrooms`
+	case field == "price_pw":
+		name += `_by_price`
 	case key == ofAll:
 		name += `_by_id`
 	}
@@ -189,46 +195,81 @@ func (s propertySearch) indexed(key propertyKey, field string) string {
 func (s propertySearch) count() (all []listedProperty, isMore bool, err error) {
 	s.after, s.isCount, s.sort = nil, true, api.SortKey{Field: "propertyId"}
 	switch {
-	case len(s.words) > 0 && len(s.conditions) == 1:
-		if isMore, err = s.AreCommonWords(s.q, s.words, MaxCounted); err != nil || isMore {
-			return nil, isMore, err
-		}
 	case s.asksFor(fromPrice, toPrice):
 		s.sort.Field = "price_pw"
 	case s.asksFor(fromBedrooms, toBedrooms):
 		s.sort.Field = "bedrooms"
 	}
+	if s.asksFor(inWords) {
+		if isMore, err = s.countWords(); err != nil || isMore {
+			return nil, isMore, err
+		}
+	}
 	all, err = s.find(MaxCounted + 1)
 	return all, len(all) > MaxCounted, err
 }
 
+// countWords tells that more than MaxCounted match, if whole words say so or other filters have a short way there.
+func (s propertySearch) countWords() (isMore bool, err error) {
+	if len(s.conditions) == 1 && s.StreamsWords {
+		return s.areCommon()
+	}
+	found, err := s.walk(MaxCounted+1, propertyBudgets[0])
+	if err != nil || len(found) > MaxCounted || !isVain(found, MaxCounted+1, 0) {
+		return len(found) > MaxCounted, err
+	}
+	if len(s.conditions) == 1 {
+		return s.areCommon()
+	}
+	return s.AreCommonWords(s.q, s.words, s.where(func(key propertyKey) bool { return key != inWords }), s.args, MaxCounted)
+}
+
+// isVain tells that a walk with the budget after the i-th would not find enough either, if it goes on as that one.
+func isVain(found []listedProperty, take int64, i int) bool {
+	next := propertyBudgets[min(i+1, len(propertyBudgets)-1)]
+	return int64(len(found))*next < take*propertyBudgets[i]
+}
+
 // find returns the first matches after the cursor, in the order of the list.
 func (s propertySearch) find(take int64) (found []listedProperty, err error) {
-	numbers, isDivided, err := s.divisions()
+	divisions, isDivided, err := s.divisions()
 	if err != nil {
 		return nil, err
 	}
 	if isDivided {
-		return s.divide(numbers, take)
+		return s.divide(divisions, take)
 	}
 	filters := s.unorderedFilters()
 	if len(filters) == 0 {
 		return s.walk(take, math.MaxInt64)
 	}
-	for _, budget := range propertyBudgets {
-		if found, err := s.walk(take, budget); err != nil || int64(len(found)) == take {
+	for i, budget := range propertyBudgets {
+		found, err := s.walk(take, budget)
+		if err != nil || int64(len(found)) == take {
 			return found, err
 		}
+		few := budget
+		if isVain(found, take, i) {
+			few = propertyBudgets[min(i+1, len(propertyBudgets)-1)]
+		}
+		if lead := s.lead(); lead != ofAll {
+			if isAll, err := s.isFew(lead, budget); err != nil || isAll {
+				return found, err
+			}
+		}
 		for _, key := range filters {
-			few := budget
-			if key == inWords {
-				if budget < wordBudget {
-					continue
-				}
-				few = max(budget, fewWithWords)
+			if key == inWords && few < wordBudget {
+				continue
 			}
 			if s.isCount && len(s.conditions) == 1 {
 				return s.listed(s.of(key)+` LIMIT @take`, "take", take)
+			}
+			if key == inWords && i < len(propertyBudgets)-1 {
+				if areCommon, err := s.areCommon(); err != nil {
+					return nil, err
+				} else if areCommon {
+					continue
+				}
 			}
 			isFew, err := s.isFew(key, few)
 			if err != nil {
@@ -248,7 +289,7 @@ const listedColumns = `p.id, p.bedrooms, p.price_key`
 // all columns from the table.
 func (s propertySearch) comparing(from string, want func(propertyKey) bool) string {
 	columns := listedColumns
-	for key, column := range [...]string{ofCity: `, p.city_fold`, ofOwner: `, p.owner`, inWords: `, p.words`} {
+	for key, column := range [...]string{ofCity: `, p.city_fold`, ofOwner: `, p.owner`, inWords: `, p.word_bits`} {
 		if key := propertyKey(key); s.asksFor(key) && want(key) {
 			columns += column
 		}
@@ -334,7 +375,7 @@ func (s propertySearch) of(filter propertyKey) string {
 	if filter == inWords {
 		return s.PropertiesWithWords
 	}
-	isThis := func(key propertyKey) bool { return key == filter }
+	isThis := func(key propertyKey) bool { return key == filter || key == ofNumber }
 	return `properties AS p` + s.indexed(filter, "propertyId") + ` WHERE ` + s.where(isThis) + ` ORDER BY p.id`
 }
 
@@ -348,7 +389,7 @@ func (s propertySearch) isFew(filter propertyKey, most int64) (bool, error) {
 // collect reads the listings of a filter, of which there are few, and sorts those that match.
 func (s propertySearch) collect(filter propertyKey, take, few int64) ([]listedProperty, error) {
 	s.args["few"] = few
-	isOther := func(key propertyKey) bool { return key != filter }
+	isOther := func(key propertyKey) bool { return key != filter && (key != ofNumber || filter == inWords) }
 	after := ` AND (` + strings.Join(s.ranges(), ` OR `) + `)`
 	return s.listed(s.comparing(s.of(filter)+` LIMIT @few`, isOther)+after+s.order()+` LIMIT @take`, "take", take)
 }
@@ -382,36 +423,53 @@ func (s propertySearch) last() (l listedProperty) {
 	return l
 }
 
-// divisions returns the numbers of bedrooms of all listings, or of those that are asked for, in the order of the list, if a search is divided
-// by them: that is where prices and bedrooms meet.
-func (s propertySearch) divisions() (numbers []int64, isDivided bool, err error) {
-	byBedrooms := s.sort.Field == "bedrooms"
-	meet := byBedrooms && s.asksFor(fromPrice, toPrice) || !byBedrooms && s.asksFor(fromBedrooms, toBedrooms)
-	if s.lead() != ofAll || !meet {
+// division is a part of a search: the listings with one number of bedrooms.
+type division struct {
+	number  int64
+	matches int64 // of the price, up to MaxCounted and one more, if the query asks for prices
+}
+
+// divisions returns the parts of a search, in the order of the list, if it is divided: that is where prices and bedrooms meet. They have all
+// numbers of bedrooms that are asked for.
+func (s propertySearch) divisions() (parts []division, isDivided bool, err error) {
+	byBedrooms, hasPrice := s.sort.Field == "bedrooms", s.asksFor(fromPrice, toPrice)
+	if !(byBedrooms && hasPrice || !byBedrooms && s.asksFor(fromBedrooms, toBedrooms)) || s.asksFor(ofNumber) {
 		return nil, false, nil
 	}
-	where := s.where(func(key propertyKey) bool { return key == fromBedrooms || key == toBedrooms })
-	numbers, err = All(s.q, ScanValue[int64], fmt.Sprintf(`
+	inLead := func(key propertyKey) bool { return key == s.lead() || key == fromBedrooms || key == toBedrooms }
+	matches := fmt.Sprint(MaxCounted + 1)
+	if hasPrice {
+		part := s.part(0)
+		inPart := func(key propertyKey) bool { return key == part.lead() || key == fromPrice || key == toPrice }
+		matches = `(SELECT count(*) FROM (SELECT 1 FROM properties AS p` + part.indexed(part.lead(), "price_pw") +
+			` WHERE ` + part.where(inPart, `p.bedrooms = n`) + ` LIMIT ` + matches + `) AS counted)`
+	}
+	parts, err = All(s.q, func(r Scanner) (d division, err error) { return d, r.Scan(&d.number, &d.matches) }, fmt.Sprintf(`
 		WITH RECURSIVE numbers (n) AS (
 			SELECT (SELECT min(p.bedrooms) FROM properties AS p WHERE %[1]s)
 			UNION ALL SELECT (SELECT min(p.bedrooms) FROM properties AS p WHERE p.bedrooms > n AND %[1]s) FROM numbers WHERE n IS NOT NULL
-		) SELECT n FROM numbers WHERE n IS NOT NULL LIMIT %[2]d`, where, maxDivisions+1), s.args)
+		) SELECT n, %[2]s FROM numbers WHERE n IS NOT NULL LIMIT %[3]d`, s.where(inLead), matches, maxDivisions+1), s.args)
 	if byBedrooms && s.sort.Desc {
-		slices.Reverse(numbers)
+		slices.Reverse(parts)
 	}
-	return numbers, len(numbers) <= maxDivisions, err
+	return parts, len(parts) <= maxDivisions, err
+}
+
+// part is the search among the listings with one number of bedrooms.
+func (s propertySearch) part(number int64) propertySearch {
+	s.args = maps.Clone(s.args)
+	s.conditions = slices.DeleteFunc(slices.Clone(s.conditions), func(c propertyCondition) bool {
+		return c.on == fromBedrooms || c.on == toBedrooms
+	})
+	s.require(ofNumber, `p.bedrooms = @number`, "number", number)
+	return s
 }
 
 // divide is find among the listings with each number of bedrooms.
-func (s propertySearch) divide(numbers []int64, take int64) (found []listedProperty, err error) {
+func (s propertySearch) divide(divisions []division, take int64) (found []listedProperty, err error) {
 	byBedrooms := s.sort.Field == "bedrooms" // then one part of the list comes after the other
-	for _, number := range numbers {
-		part, wanted := s, take
-		part.args = maps.Clone(s.args)
-		part.conditions = slices.DeleteFunc(slices.Clone(s.conditions), func(c propertyCondition) bool {
-			return c.on == fromBedrooms || c.on == toBedrooms
-		})
-		part.require(ofNumber, `p.bedrooms = @number`, "number", number)
+	for _, d := range divisions {
+		part, wanted := s.part(d.number), take
 		if byBedrooms || s.isCount {
 			wanted -= int64(len(found))
 		}
@@ -419,7 +477,7 @@ func (s propertySearch) divide(numbers []int64, take int64) (found []listedPrope
 			part.sort.Field = "propertyId"
 		}
 		if byBedrooms && s.after != nil {
-			switch order := cmp.Compare(number, s.last().bedrooms); {
+			switch order := cmp.Compare(d.number, s.last().bedrooms); {
 			case s.sort.Desc && order > 0, !s.sort.Desc && order < 0:
 				continue
 			case order != 0:
@@ -429,7 +487,16 @@ func (s propertySearch) divide(numbers []int64, take int64) (found []listedPrope
 		if wanted == 0 {
 			break
 		}
-		more, err := part.find(wanted)
+		more := []listedProperty{}
+		switch {
+		case d.matches == 0:
+		case d.matches <= MaxCounted && part.isUnordered(fromPrice):
+			more, err = part.collect(fromPrice, wanted, d.matches)
+		case d.matches <= MaxCounted:
+			more, err = part.walk(wanted, d.matches)
+		default:
+			more, err = part.find(wanted)
+		}
 		if err != nil {
 			return nil, err
 		}

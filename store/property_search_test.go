@@ -44,7 +44,8 @@ func TestASearchThatUsesUpItsBudgetsFindsTheSame(t *testing.T) {
 		{PropertyFilter: api.PropertyFilter{Query: "late"}}, {PropertyFilter: api.PropertyFilter{MinPrice: searchedPrice(t, "700")}},
 		{PropertyFilter: api.PropertyFilter{MaxPrice: searchedPrice(t, "400")}}, {Owner: "owner", PropertyFilter: api.PropertyFilter{City: "york"}},
 		{PropertyFilter: api.PropertyFilter{MinPrice: searchedPrice(t, "700"), MinBedrooms: &two}},
-		{PropertyFilter: api.PropertyFilter{City: "york", Query: "la", MaxBedrooms: &two}},
+		{PropertyFilter: api.PropertyFilter{City: "york", Query: "la", MaxBedrooms: &two}}, {PropertyFilter: api.PropertyFilter{Query: "late yor"}},
+		{Owner: "owner", PropertyFilter: api.PropertyFilter{MinPrice: searchedPrice(t, "700"), Query: "late"}},
 	} {
 		for _, field := range api.PropertySortFields() {
 			for _, descending := range []bool{false, true} {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"hash/fnv"
 	"strconv"
 	"strings"
 	"unicode"
@@ -45,6 +46,20 @@ func Words(s string) []string { return firstWords(s, maxWords) }
 
 // QueryWords returns the first 32 words of a search. A text matches if each of them is a prefix of one of its Words.
 func QueryWords(s string) []string { return firstWords(s, maxQueryWords) }
+
+// wordBits has a bit for the beginning of each word. A text has those of all words that any of its Words begins with. The bits are stored, so
+// they must stay the same. Of one or two letters there is none: most texts have such a beginning.
+func wordBits(words []string) (bits int64) {
+	const letters = 3
+	for _, word := range words {
+		if beginning := cut(word, letters); utf8.RuneCountInString(beginning) == letters {
+			hash := fnv.New32a()
+			hash.Write([]byte(beginning))
+			bits |= 1 << (hash.Sum32() % 64)
+		}
+	}
+	return bits
+}
 
 func firstWords(s string, most int) []string {
 	words := []string{} // never null in a database

@@ -82,7 +82,7 @@ func (a *App) Init() tea.Cmd {
 	accounts, memory, profile := a.shell.Accounts, a.shell.Memory, a.options.Profile
 	connect := func() tea.Msg {
 		account, err := accounts.Connect(profile)
-		return connected{account, err, map[string]string{screen.SettingPreview: memory.Setting(screen.SettingPreview)}}
+		return connected{account, err, memory.Settings()}
 	}
 	return tea.Batch(connect, a.listen(), a.captureMouse())
 }

@@ -101,8 +101,10 @@ func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	case key == "enter" && form.EnterSubmits():
 		return a.doOffered(actions.Submit)
 	case key == "enter":
-		form.Do(actions.NextField)
+		form.NextToTypeIn()
 		return nil
+	case actions.Prints(key) && key != " " && form.Switches():
+		return a.explain("Text is not typed here. Space switches it.")
 	}
 	if offer, ok := a.shell.Keys.Find(key, form != nil, a.Offers()); ok {
 		if offer.ID == actions.Yes && a.shell.Now().Sub(a.raisedAt) < readingTime {
@@ -162,6 +164,9 @@ func (a *App) doOffered(id actions.ID) tea.Cmd {
 func (a *App) Attempt(id actions.ID) tea.Cmd { return tea.Batch(a.doOffered(id), a.Deliver()) }
 
 func (a *App) attempt(offer actions.Offer) tea.Cmd {
+	if leaves := offer.ID == actions.Back && !stepsBack(a.target()) || offer.ID == actions.Cancel && a.isLoggingIn(); leaves && !offer.Enabled() {
+		return a.explain(offer.Why) // it says that there is nothing to go back to
+	}
 	if !offer.Enabled() {
 		return a.explain(fmt.Sprintf("%s: not possible now. %s", a.shell.Keys.Action(offer.ID).Name, offer.Why))
 	}
@@ -194,7 +199,7 @@ func (a *App) globals() []actions.Offer {
 		none = "Nothing has been redeemed yet."
 	}
 	if len(a.screens) < 2 {
-		bottom = "This is the first screen; " + a.shell.Key(actions.Quit) + " quits."
+		bottom = "This is the first screen. " + a.shell.Key(actions.Quit) + " quits."
 	}
 	if a.shell.Account.Client == nil {
 		signedOut = "Log in first."

@@ -3,11 +3,14 @@ package tui
 import (
 	"cmp"
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/google/uuid"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -15,7 +18,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// palette finds actions by name, those that can be done first, and records: by their ids, and perks by their titles.
+// palette finds actions by name, those that can be done first, and records by their ids and titles.
 func (a *App) palette() screen.Overlay {
 	offers := slices.DeleteFunc(a.Offers(), func(o actions.Offer) bool { return o.ID == actions.Palette || o.ID.Group() == "list" })
 	slices.SortStableFunc(offers, func(o, other actions.Offer) int { return cmp.Compare(min(len(o.Why), 1), min(len(other.Why), 1)) })
@@ -31,13 +34,13 @@ func (a *App) palette() screen.Overlay {
 		pick.Options[i] = name
 	}
 	if a.shell.Account.Client != nil {
-		pick.More = &screen.More{Recent: a.recentRecords(), Typed: a.typedRecords, Search: a.searchPerks}
+		pick.More = &screen.More{Recent: a.recentRecords(), Typed: a.typedRecords, Search: a.searchRecords}
 	}
 	return pick.Overlay(a.shell)
 }
 
 // Kinds is the kinds of records that can be opened by id.
-func Kinds() []string { return []string{"perk", "user", "property"} }
+func Kinds() []string { return []string{"perk", "user", "property", "redemption"} }
 
 // RouteTo returns the screen of a record, and what is wrong with its kind or id; "" if there can be one.
 func RouteTo(kind, id string) (to screen.Route, why string) {
@@ -52,8 +55,10 @@ func RouteTo(kind, id string) (to screen.Route, why string) {
 			why = "must be a whole number above 0"
 		}
 		return screen.ToProperty{ID: number}, why
+	case "redemption":
+		return screen.ToRedemption{ID: api.LowerUUID(id)}, api.PerkIDRule(id) // a service may have other ids than UUIDs, but not other characters
 	}
-	return nil, "must be that of a perk, user or property"
+	return nil, "must be that of a perk, user, property or redemption"
 }
 
 // openRecord is the choice to open a record, if the text can be its id.
@@ -65,16 +70,21 @@ func (a *App) openRecord(kind, id string) (choices []screen.Choice) {
 	return []screen.Choice{{Name: "Open " + kind + " " + id, Then: func() tea.Cmd { return a.shell.Open(to) }}}
 }
 
-// mostRecent is how many users and properties the palette begins with.
+// mostRecent is how many of each kind the palette begins with.
 const mostRecent = 3
 
 func (a *App) recentRecords() func() []screen.Choice {
 	memory, profile := a.shell.Memory, a.shell.Account.Profile
 	return func() (choices []screen.Choice) {
-		for _, kind := range []string{"user", "property"} {
-			ids := memory.Recent(profile, kind)
-			for _, id := range ids[:min(len(ids), mostRecent)] {
-				choices = append(choices, a.openRecord(kind, id)...)
+		for _, kind := range []string{"user", "perk", "property", "redemption"} {
+			recent := memory.Recent(profile, kind)
+			for _, one := range recent[:min(len(recent), mostRecent)] {
+				id, title := screen.RecentTitle(one)
+				opened := a.openRecord(kind, id)
+				if title != "" && len(opened) > 0 {
+					opened[0].Name += ", " + title
+				}
+				choices = append(choices, opened...)
 			}
 		}
 		return choices
@@ -93,26 +103,57 @@ func (a *App) typedRecords(text string) (choices []screen.Choice, first bool) {
 		return choices, true
 	}
 	for _, kind := range Kinds() {
+		if kind == "redemption" && uuid.Validate(text) != nil {
+			continue
+		}
 		choices = append(choices, a.openRecord(kind, text)...)
 	}
 	return choices, strings.ContainsAny(text, "0123456789-_")
 }
 
-// mostTitles is how many perks a search in the palette shows.
-const mostTitles = 5
+// mostFound is how many perks a search in the palette shows; half as many users and properties.
+const mostFound = 6
 
-func (a *App) searchPerks(text string) screen.Fetch[[]screen.Choice] {
+// searchRecords finds perks and properties by their words, and users by the beginning of their ids.
+func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 	if a.named(text) != nil {
 		return nil
 	}
+	open := func(kind, name string, to screen.Route) screen.Choice {
+		return screen.Choice{Name: kind + ": " + name, Then: func() tea.Cmd { return a.shell.Open(to) }}
+	}
 	return func(ctx context.Context, c *client.Client) (choices []screen.Choice, err error) {
-		options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: mostTitles}, PerkFilter: api.PerkFilter{Query: text}}
-		page, err := c.Perks(ctx, options)
-		for _, perk := range page.Data {
-			choices = append(choices, screen.Choice{Name: "Perk: " + perk.Title, Then: func() tea.Cmd {
-				return a.shell.Open(screen.ToPerk{ID: perk.ID, Known: &perk})
-			}})
+		few := client.ListOptions{Page: 1, PerPage: mostFound}
+		found, err := c.Perks(ctx, client.PerkListOptions{ListOptions: few, PerkFilter: api.PerkFilter{Query: text}})
+		for _, perk := range found.Data {
+			choices = append(choices, open("Perk", perk.Title, screen.ToPerk{ID: perk.ID, Known: &perk}))
+		}
+		if err != nil {
+			return choices, err
+		}
+		few.PerPage = mostFound / 2
+		if api.UserIDRule(text) == "" {
+			users, failure := c.Users(ctx, client.UserListOptions{ListOptions: few, UserFilter: api.UserFilter{Prefix: text}})
+			for _, user := range users.Data {
+				choices = append(choices, open("User", user.ID, screen.ToUser{ID: user.ID}))
+			}
+			err = orLacking(failure)
+		}
+		if err == nil {
+			listed, failure := c.Properties(ctx, client.PropertyListOptions{ListOptions: few, PropertyFilter: api.PropertyFilter{Query: text}})
+			for _, property := range listed.Data {
+				choices = append(choices, open("Property", property.Title, screen.ToProperty{ID: property.ID}))
+			}
+			err = orLacking(failure)
 		}
 		return choices, err
 	}
+}
+
+// orLacking returns the error unless the service refuses the list: another one may have none, or a client no right to it.
+func orLacking(err error) error {
+	if refused := (*client.Error)(nil); errors.As(err, &refused) && refused.Status != http.StatusUnauthorized {
+		return nil
+	}
+	return err
 }

@@ -62,6 +62,54 @@ func TestPaletteFindsPerksByTitle(t *testing.T) {
 	d.See("Perk An hour in the museum", "Berlin")
 }
 
+// TestPaletteFindsRecordsOfEveryKind types the beginning of a user's id, words of a listing, and the id of a redemption.
+func TestPaletteFindsRecordsOfEveryKind(t *testing.T) {
+	server := serviceWithPerks(t)
+	id, secret := server.Client()
+	server.ImportProperties(id, api.Property{ID: 7, Title: "Attic by the canal", Address: "Canal 1", City: "Berlin"})
+	d := tuitest.StartAs(t, server, id, secret)
+	d.See("Perks 3")
+	made, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), "spa", api.RedeemRequest{UserID: "alice"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string][]string{
+		"ali":                   {"User: alice", "User alice", "Available 2"},
+		"canal":                 {"Property: Attic by the canal", "Property 7", "Attic"},
+		made.ID:                 {"Open redemption " + made.ID, "approved: the user has the perk", "A day at the spa (spa)"},
+		"redemption " + made.ID: {"Open redemption " + made.ID, "approved: the user has the perk"},
+		"redemption r-1":        {"Open redemption r-1", "There is no redemption r-1."},
+	} {
+		d.Settle()
+		d.Press("ctrl+k")
+		d.Type(typed)
+		d.See(want[0])
+		for range 20 {
+			if d.Shows("> " + want[0]) {
+				break
+			}
+			d.Press("down")
+		}
+		d.Press("enter")
+		d.See(want[1:]...)
+	}
+	d.Press("ctrl+k")
+	d.See("Open user alice", "Open redemption "+made.ID+", spa for alice")
+}
+
+// TestRecentPerksAreCalledByTheirTitles opens two perks.
+func TestRecentPerksAreCalledByTheirTitles(t *testing.T) {
+	d := tuitest.Start(t, serviceWithPerks(t))
+	for _, id := range []string{"spa", "museum"} {
+		d.Open(screen.ToPerk{ID: id})
+		d.Settle()
+	}
+	d.Press("ctrl+k")
+	d.See("> Open perk museum, An hour in the museum Open perk spa, A day at the spa")
+	d.Press("down", "enter")
+	d.See("Perk A day at the spa")
+}
+
 // TestCommandsComeBeforeIDs types words that can be ids as well.
 func TestCommandsComeBeforeIDs(t *testing.T) {
 	d := tuitest.Start(t, serviceWithPerks(t))

@@ -30,6 +30,8 @@ func (a *App) make(to screen.Route) screen.Screen {
 		return redeem.New(a.shell, to)
 	case screen.ToUser:
 		return user.New(a.shell, to)
+	case screen.ToRedemption:
+		return user.NewRedemption(a.shell, to)
 	case screen.ToProperty:
 		return property.New(a.shell, to)
 	case screen.ToLogin:
@@ -139,7 +141,7 @@ func (a *App) loggedIn(account screen.Account) tea.Cmd {
 	if !a.isOther(account.Profile) {
 		return a.useAccount(account)
 	}
-	return a.leave(a.all(), "Switch to profile "+account.Profile.Name+"?", "close all and switch", func() tea.Cmd {
+	return a.leave(a.all(), "Switch to profile "+account.Profile.Name+"?", "switch", func() tea.Cmd {
 		return a.shell.Post(switchAccount{account})
 	})
 }

@@ -42,6 +42,8 @@ func homeOf(to screen.Route) int {
 		return 1
 	case screen.ToProperty:
 		return 2
+	case screen.ToRedemption:
+		return 3
 	}
 	tab, _ := tabOf(to)
 	return tab

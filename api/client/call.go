@@ -115,6 +115,10 @@ func (c *Client) failure(call call, e *requestState, res *resty.Response, err er
 	switch {
 	case errors.As(err, &wire):
 		return &Unreachable{Address: c.BaseURL(), Err: wire.err, OutcomeUnknown: e.unresolved && call.changes(), NotSent: !e.sent}
+	case errors.Is(err, errRedirects):
+		return &Unreachable{Address: c.BaseURL(), Err: errRedirects}
+	case strings.Contains(err.Error(), "failed to parse Location header"): // net/http has no type for it
+		return &Unreachable{Address: c.BaseURL(), Err: errors.New("the server redirects to what is no address"), OutcomeUnknown: call.changes()}
 	case e.unresolved && call.changes() && (res == nil || res.RawResponse == nil):
 		return &Unreachable{Address: c.BaseURL(), Err: withoutURL(err), OutcomeUnknown: true} // an attempt was lost, and the next failed for another reason
 	case res == nil || res.RawResponse == nil:
@@ -127,7 +131,7 @@ func (c *Client) failure(call call, e *requestState, res *resty.Response, err er
 
 // unreadable is the error for a success that is not what the endpoint promises, such as a proxy's log-in page.
 func (c *Client) unreadable(call call, res *resty.Response, err error) error {
-	message := fmt.Sprintf("The server answered %d, but not with what was asked for: %s. Is %s the address of the API?", res.StatusCode(), err, c.BaseURL())
+	message := fmt.Sprintf("The server answered %d, but not with what was asked for: %s. Is %s the address of the API?", res.StatusCode(), api.Plain(err), c.BaseURL())
 	return &Error{
 		Status: res.StatusCode(), Code: api.CodeInternal, Message: message,
 		RequestID: res.Header().Get("X-Request-Id"), OutcomeUnknown: call.changes(),
@@ -225,19 +229,23 @@ func (c *Client) rawCall(request Request) (call, error) {
 func (c *Client) resolve(path string) (string, error) {
 	target, err := url.Parse(path)
 	if err != nil {
-		return "", fmt.Errorf("%q is not a path: %w", path, err)
+		why := "it must look like partners/perks, with special characters escaped"
+		if escape, isEscape := errors.AsType[url.EscapeError](err); isEscape {
+			why = api.Plain(escape)
+		}
+		return "", api.Errorf(api.CodeValidationFailed, "%q is not a path: %s.", path, why)
 	}
 	if hasDotSegment(target.EscapedPath()) {
-		return "", fmt.Errorf("%q has a part . or .. in its path, which a server or a proxy may take for another path: write the path without it", path)
+		return "", api.Errorf(api.CodeValidationFailed, "%q has a part . or .. in its path, which a server or a proxy may take for another path. Write the path without it.", path)
 	}
 	if target.Host != "" {
 		if !sameOrigin(target, c.base) {
-			return "", fmt.Errorf("%s is not on %s: the token goes to no other server", target.Redacted(), c.base.Host)
+			return "", api.Errorf(api.CodeValidationFailed, "%s is not on %s. The token goes to no other server.", target.Redacted(), c.base.Host)
 		}
 		return target.String(), nil
 	}
 	relative := strings.TrimLeft(path, "/")
-	if first, _, _ := strings.Cut(target.Path, "/"); first == "perks" || first == "redemptions" {
+	if first, _, _ := strings.Cut(strings.TrimLeft(target.Path, "/"), "/"); first == "perks" || first == "redemptions" {
 		relative = "partners/" + relative
 	}
 	if c.sandbox && (relative == "partners" || strings.HasPrefix(relative, "partners/")) {

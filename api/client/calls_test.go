@@ -139,7 +139,7 @@ func TestIDsThatWouldChangeThePathAreRefused(t *testing.T) {
 func TestRawRequestsStayOnTheServer(t *testing.T) {
 	c := serve(t, &recorder{body: `{}`})
 	_, err := c.Do(context.Background(), client.Request{Method: "GET", Path: "https://other.example/v2/perks"})
-	if err == nil || !strings.Contains(err.Error(), "the token goes to no other server") {
+	if err == nil || !strings.Contains(err.Error(), "The token goes to no other server") {
 		t.Errorf("another server: %v", err)
 	}
 	_, err = c.Do(context.Background(), client.Request{Method: "GET", Path: strings.TrimSuffix(c.BaseURL(), "/v2") + "/v2/health"})

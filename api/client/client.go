@@ -112,6 +112,8 @@ func (c *Client) Until(deadline time.Time) *Client {
 	return &until
 }
 
+var errRedirects = fmt.Errorf("the server redirects more than %d times", maxRedirects)
+
 // redirect follows redirects of reads within the same server. A change is never sent to a second address, and no request
 // leaves the server: the redirect itself becomes the error.
 func (c *Client) redirect(next *http.Request, via []*http.Request) error {
@@ -119,7 +121,7 @@ func (c *Client) redirect(next *http.Request, via []*http.Request) error {
 		return http.ErrUseLastResponse
 	}
 	if len(via) > maxRedirects {
-		return fmt.Errorf("%s redirects more than %d times", c.base.Host, maxRedirects)
+		return errRedirects
 	}
 	return nil
 }

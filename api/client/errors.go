@@ -303,7 +303,32 @@ func explain(err error) (why, advice string) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection closed too early", ""
 	}
-	return err.Error(), ""
+	return unknown(err)
+}
+
+// unknown is for errors without a type. What net/http says of a response is about its own code; what the system says is not.
+func unknown(err error) (why, advice string) {
+	text := err.Error()
+	for _, broken := range []string{"malformed ", "bad Content-Length", "transfer encoding", "chunk length", "transport connection broken", "unexpected EOF"} {
+		if strings.Contains(text, broken) {
+			return "what came back is not HTTP", "Is the port right?"
+		}
+	}
+	for status := http.StatusBadRequest; status < 600; status++ {
+		if text == http.StatusText(status) { // all that net/http says of a proxy's refusal
+			return "the proxy refused the connection: " + text, "Does HTTPS_PROXY name the right proxy?"
+		}
+	}
+	if step, isStep := errors.AsType[*net.OpError](err); isStep {
+		if number, isNumber := errors.AsType[syscall.Errno](err); isNumber {
+			text = number.Error()
+		}
+		if step.Op == "dial" {
+			return "no connection is possible: " + text, "Is the address right?"
+		}
+		return "the connection broke: " + text, ""
+	}
+	return strings.TrimPrefix(text, "net/http: "), ""
 }
 
 // isAlert tells whether the other side aborted the TLS handshake with an alert. crypto/tls exports its type for QUIC only.

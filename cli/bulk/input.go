@@ -73,7 +73,7 @@ func (i *input) findFormat(f Flags) error {
 	in := bufio.NewReader(i.from)
 	start, err := in.Peek(512)
 	if err != nil && err != io.EOF {
-		return fmt.Errorf("read %s: %w", i.name, err)
+		return fmt.Errorf("%s cannot be read: %w", i.name, err)
 	}
 	i.format = rows.CSV
 	if bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("{")) {

@@ -42,12 +42,22 @@ func Exactly(names ...string) cobra.PositionalArgs {
 		case len(args) < len(names):
 			return Usagef("%s is missing. Usage: %s", names[len(args)], cmd.UseLine())
 		case len(args) > len(names) && len(names) == 0:
-			return Usagef("%s takes no argument, but got %q.", cmd.CommandPath(), args[0])
+			return Usagef("%s takes no argument, but got %q.%s", cmd.CommandPath(), args[0], forFlag(cmd, args[0]))
 		case len(args) > len(names):
-			return Usagef("%s takes %s and no more, but got %q.", cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
+			return Usagef("%s takes %s and no more, but got %q.%s", cmd.CommandPath(), strings.Join(names, " "), args[len(names)], forFlag(cmd, args[len(names)]))
 		}
 		return nil
 	}
+}
+
+// forFlag says how to give an argument to the flag that was probably meant: one that also works without a value, such as --watch.
+func forFlag(cmd *cobra.Command, arg string) (hint string) {
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if flag.NoOptDefVal != "" && flag.Value.Type() != "bool" {
+			hint = fmt.Sprintf(" If it is for --%s, write --%s=%s", flag.Name, flag.Name, Quote([]string{arg}))
+		}
+	})
+	return hint
 }
 
 // AtLeastOne asks for one or more arguments of a kind.
@@ -61,16 +71,15 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if word := cmd.Flags().Arg(0); word != "" && cmd.HasSubCommands() {
 		return Unknown(cmd, word)
 	}
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		text := usage.WhatFlagTakes(err).Error()
-		return Usagef("%s. Run %s --help for the flags.", strings.ToUpper(text[:1])+text[1:], cmd.CommandPath())
+	text := usage.WhatFlagTakes(err).Error()
+	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
+		text = cmd.CommandPath() + " has no flag " + strings.TrimPrefix(text, "there is no flag ")
 	}
 	meant := usage.Flag(err, cmd.Flags())
 	if meant != "" {
 		meant = fmt.Sprintf(" Did you mean %s?", meant)
 	}
-	return Usagef("%s has no flag --%s.%s Run %s --help for the flags.", cmd.CommandPath(), unknown.GetSpecifiedName(), meant, cmd.CommandPath())
+	return Usagef("%s.%s Run %s --help for the flags.", text, meant, cmd.CommandPath())
 }
 
 // DidYouMean returns a sentence, after a space, that names the candidate closest to the word, or "" if none is close.

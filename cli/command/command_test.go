@@ -43,20 +43,20 @@ func tree() *cobra.Command {
 
 func TestUsageErrors(t *testing.T) {
 	for want, args := range map[string][]string{
-		`"thig" is not a command of prog. Did you mean "thing"? Run prog --help for the commands.`:                                                     {"thig"},
-		`"lis" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:                                           {"thing", "lis"},
-		`"lst" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:                                           {"thing", "lst", "--pge", "3"},
-		`ID is missing. Usage: prog thing get ID... [flags]`:                                                                                           {"thing", "get"},
-		`NAME is missing. Usage: prog thing use NAME [flags]`:                                                                                          {"thing", "use"},
-		`prog thing use takes NAME and no more, but got "b".`:                                                                                          {"thing", "use", "a", "b"},
-		`prog thing list takes no argument, but got "x".`:                                                                                              {"thing", "list", "x"},
-		`prog thing use has no flag --pge. Did you mean --page? Run prog thing use --help for the flags.`:                                              {"thing", "use", "a", "--pge", "1"},
-		`Invalid argument "x" for "--page" flag: it must be a whole number. Run prog thing use --help for the flags.`:                                  {"thing", "use", "--page", "x"},
-		`Invalid argument "x" for "--rate" flag: it must be a number, such as 2.5. Run prog thing use --help for the flags.`:                           {"thing", "use", "--rate", "x"},
-		`Invalid argument "x" for "--all" flag: it must be true or false. Run prog thing use --help for the flags.`:                                    {"thing", "use", "--all=x"},
-		`Invalid argument "5" for "--timeout" flag: it must be a number with a unit, such as 90s, 15m or 1h. Run prog thing use --help for the flags.`: {"thing", "use", "--timeout", "5"},
-		`Invalid argument "99999999999999999999" for "--page" flag: the number is too large or too small. Run prog thing use --help for the flags.`:    {"thing", "use", "--page", "99999999999999999999"},
-		`Unknown shorthand flag: 'z' in -z. Run prog thing list --help for the flags.`:                                                                 {"thing", "list", "-z"},
+		`"thig" is not a command of prog. Did you mean "thing"? Run prog --help for the commands.`:                         {"thig"},
+		`"lis" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:               {"thing", "lis"},
+		`"lst" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:               {"thing", "lst", "--pge", "3"},
+		`ID is missing. Usage: prog thing get ID... [flags]`:                                                               {"thing", "get"},
+		`NAME is missing. Usage: prog thing use NAME [flags]`:                                                              {"thing", "use"},
+		`prog thing use takes NAME and no more, but got "b".`:                                                              {"thing", "use", "a", "b"},
+		`prog thing list takes no argument, but got "x".`:                                                                  {"thing", "list", "x"},
+		`prog thing use has no flag --pge. Did you mean --page? Run prog thing use --help for the flags.`:                  {"thing", "use", "a", "--pge", "1"},
+		`--page "x": it must be a whole number. Run prog thing use --help for the flags.`:                                  {"thing", "use", "--page", "x"},
+		`--rate "x": it must be a number, such as 2.5. Run prog thing use --help for the flags.`:                           {"thing", "use", "--rate", "x"},
+		`--all "x": it must be true or false. Run prog thing use --help for the flags.`:                                    {"thing", "use", "--all=x"},
+		`--timeout "5": it must be a number with a unit, such as 90s, 15m or 1h. Run prog thing use --help for the flags.`: {"thing", "use", "--timeout", "5"},
+		`--page "99999999999999999999": the number is too large or too small. Run prog thing use --help for the flags.`:    {"thing", "use", "--page", "99999999999999999999"},
+		`prog thing list has no flag -z. Run prog thing list --help for the flags.`:                                        {"thing", "list", "-z"},
 	} {
 		root := tree()
 		root.SetArgs(args)

@@ -44,7 +44,7 @@ func Usagef(format string, args ...any) error {
 }
 
 // BadFile says why a file cannot be used.
-func BadFile(what string, err error) error { return Usagef("%s: %s.", what, usage.AboutFile(err)) }
+func BadFile(what string, err error) error { return Usagef("%s: %s.", what, usage.Plain(err)) }
 
 // FlagFile says that the file of a flag cannot be used.
 func FlagFile(flag string, err error) error { return BadFile("--"+flag, err) }
@@ -176,7 +176,7 @@ type Report struct {
 
 // NewReport describes an error.
 func NewReport(err error) Report {
-	r := Report{Message: usage.AboutFile(err), advice: advice(err)}
+	r := Report{Message: usage.Plain(err), advice: advice(err)}
 	_, r.Code = classify(err)
 	var wrong *UsageError
 	var refused *client.Error

@@ -79,7 +79,7 @@ func LockFile(ctx context.Context, path string) (unlock func(), err error) {
 	}
 	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
-		return nil, fmt.Errorf("wait for the lock of %s: %w", path, err)
+		return nil, fmt.Errorf("%s cannot be locked: %w", path, err)
 	}
 	return func() { _ = lock.Unlock() }, nil
 }

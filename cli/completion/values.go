@@ -601,6 +601,8 @@ func recordFields(cmd *cobra.Command) []string {
 		return []string{"key", "value"}
 	case "config path":
 		return []string{"path"}
+	case "man":
+		return []string{"name", "file", "text"}
 	case "open":
 		return []string{"url"}
 	case "explain":

@@ -26,6 +26,7 @@ import (
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
+	"example.com/perks/cli/usage"
 )
 
 // New makes the command.
@@ -100,7 +101,7 @@ func warn(advice, format string, args ...any) finding {
 }
 
 func fail(err error, advice string) finding {
-	return finding{Outcome: failed, Found: sentence(err.Error()), Advice: advice, err: err}
+	return finding{Outcome: failed, Found: sentence(usage.Plain(err)), Advice: advice, err: err}
 }
 
 func skip(format string, args ...any) finding {
@@ -251,7 +252,7 @@ func wrap(text string, width int) []string {
 func (d *diagnosis) checkConfiguration(context.Context) finding {
 	file, err := d.session.Config()
 	if err != nil {
-		return warn("", "%s", sentence(err.Error()))
+		return warn("", "%s", sentence(usage.Plain(err)))
 	}
 	path := string(file)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -259,7 +260,7 @@ func (d *diagnosis) checkConfiguration(context.Context) finding {
 	}
 	c, err := file.Load()
 	if err != nil {
-		return fail(command.Usagef("%s.", err), "")
+		return fail(err, "")
 	}
 	for _, each := range []string{path, filepath.Dir(path)} {
 		if info, err := os.Stat(each); err == nil && info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows" {
@@ -301,7 +302,7 @@ func (d *diagnosis) checkSecret(ctx context.Context) finding {
 	}
 	location, file, err := secrets.Location(d.connection.Key())
 	if err != nil {
-		return fail(&command.NotLoggedIn{Message: sentence(err.Error())}, "")
+		return fail(&command.NotLoggedIn{Message: sentence(usage.Plain(err))}, "")
 	}
 	where := ""
 	switch {
@@ -320,11 +321,11 @@ func (d *diagnosis) checkSecret(ctx context.Context) finding {
 	case err == nil:
 		return fine("The keyring responds.%s", where)
 	case location == session.InKeyring:
-		return fail(&command.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", err)}, advice+", and log in again")
+		return fail(&command.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", usage.Plain(err))}, advice+", and log in again")
 	case errors.Is(err, session.ErrNoKeyring):
 		return fine("There is no keyring here; secrets are saved in a file.%s", where)
 	}
-	return warn(advice, "%s%s", sentence(err.Error()), where)
+	return warn(advice, "%s%s", sentence(usage.Plain(err)), where)
 }
 
 func (d *diagnosis) checkVersion(context.Context) finding {

@@ -295,7 +295,7 @@ func TestConfiguration(t *testing.T) {
 		found          string
 		code           int
 	}{
-		"unreadable":         {"nonsense: 1\n", 0o600, nil, "configuration", failed, "field nonsense not found", command.ExitUsage},
+		"unreadable":         {"nonsense: 1\n", 0o600, nil, "configuration", failed, "\"nonsense\" is not known", command.ExitUsage},
 		"writable by others": {"profiles: {}\n", 0o666, nil, "configuration", warning, "can be changed by other users", command.ExitDenied},
 		"empty":              {"profiles: {}\n", 0o600, nil, "profile", failed, "no address of the API is known", command.ExitDenied},
 		"unknown profile":    {"profiles: {a: {api-url: https://a, client-id: c}}\n", 0o600, []string{"--profile", "b"}, "profile", failed, `There is no profile "b"`, command.ExitUsage},

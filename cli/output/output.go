@@ -20,6 +20,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/usage"
 )
 
 // The formats of --output.
@@ -91,10 +92,10 @@ func (o *Options) Check() error {
 		return command.Usagef("--jq and --template need JSON, not --output %s.", o.Format)
 	}
 	if _, err := compile(o.JQ); err != nil {
-		return command.Usagef("The --jq expression is not valid: %s.", err)
+		return command.Usagef("The --jq expression is not valid: %s.", usage.JQ(err))
 	}
 	if _, err := parseTemplate(o.Template, nil, nil); err != nil {
-		return command.Usagef("The --template is not valid: %s.", err)
+		return err
 	}
 	return nil
 }

@@ -324,7 +324,7 @@ func TestInvalidOptionsAreRefused(t *testing.T) {
 		`--jq and --template need JSON, not --output csv.`: {JQ: ".", Format: "csv"},
 		`"titel" is not a field here. Did you mean "title"? The fields are id, title, city, price, lat, images, extra.`: {Fields: []string{"id", "titel"}},
 		`The --jq expression is not valid: unexpected token "|".`:                                                       {JQ: "|"},
-		`The --template is not valid: template: --template:1: unclosed action.`:                                         {Template: "{{"},
+		`The --template is not valid: a {{ is not closed by }}.`:                                                        {Template: "{{"},
 	} {
 		_, err := run(t, options, false, list(nil))
 		var usage *command.UsageError

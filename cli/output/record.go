@@ -20,6 +20,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/usage"
 )
 
 // record is one value as JSON. Only the formats that need its fields read them.
@@ -438,7 +439,7 @@ func jqQuery(ctx context.Context, out io.Writer, code *gojq.Code, asJSON bool) f
 					halted = true
 					return nil
 				}
-				return fmt.Errorf("the --jq expression failed: %w", err)
+				return fmt.Errorf("The --jq expression failed: %s.", usage.JQ(err))
 			}
 			text, isText := result.(string)
 			if !isText || asJSON {

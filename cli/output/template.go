@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -12,6 +14,7 @@ import (
 
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/usage"
 )
 
 // TemplateHelp is what a --template can call, for the help.
@@ -40,7 +43,18 @@ func parseTemplate(text string, s *command.Streams, now func() time.Time) (*shee
 		return t, nil
 	}
 	var err error
-	t.text, err = template.New("--template").Funcs(template.FuncMap{
+	if t.text, err = template.New("--template").Funcs(t.functions()).Option("missingkey=error").Parse(text); err != nil {
+		return nil, command.Usagef("The --template is not valid: %s.", t.problem(err))
+	}
+	return t, nil
+}
+
+func (t *sheet) problem(err error) string {
+	return usage.Template(err, slices.Sorted(maps.Keys(t.functions())))
+}
+
+func (t *sheet) functions() template.FuncMap {
+	return template.FuncMap{
 		"json": func(value any) (string, error) {
 			text, err := marshal(value)
 			return string(text), err
@@ -68,8 +82,7 @@ func parseTemplate(text string, s *command.Streams, now func() time.Time) (*shee
 		"hyperlink":   t.hyperlink,
 		"tablerow":    func(cells ...any) string { t.add(cells); return "" },
 		"tablerender": t.render,
-	}).Option("missingkey=error").Parse(text)
-	return t, err
+	}
 }
 
 // cellText is a value for people: nothing for null, JSON for what has members.
@@ -157,12 +170,15 @@ func (t *sheet) query(out io.Writer) func(any) error {
 		if err == nil {
 			return nil
 		}
-		err = fmt.Errorf("the --template failed: %w", err)
-		// The library's text is all there is to recognize the mistake by.
-		if _, isList := value.([]any); isList && strings.Contains(err.Error(), "in type []interface {}") {
-			return &command.Advised{Err: err, Advice: "A list is an array: begin with {{range .}}."}
+		var failed template.ExecError
+		if !errors.As(err, &failed) { // the output cannot be written
+			return err
 		}
-		return err
+		problem := fmt.Errorf("The --template failed: %s.", t.problem(failed))
+		if _, isList := value.([]any); isList && strings.Contains(problem.Error(), "a list has no field") {
+			return &command.Advised{Err: problem, Advice: "A list is an array: begin with {{range .}}."}
+		}
+		return problem
 	}
 }
 

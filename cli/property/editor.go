@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/usage"
 )
 
 // maxText is the size of the longest text that is read back from an editor.
@@ -31,7 +32,7 @@ type draftFile struct{ Path string }
 func newDraftFile(name, text string) (*draftFile, error) {
 	folder, err := os.MkdirTemp("", draftFolderPrefix) // made with mode 0700
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for the editor: %w", err)
+		return nil, fmt.Errorf("No folder for the editor can be made: %w", err)
 	}
 	d := &draftFile{filepath.Join(folder, name)}
 	if err := d.Write(text); err != nil {
@@ -53,7 +54,7 @@ func (d *draftFile) Read() (string, error) {
 		text, err = io.ReadAll(io.LimitReader(file, maxText+1))
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the edited text: %w", err)
+		return "", fmt.Errorf("The edited text cannot be read: %w", err)
 	}
 	if len(text) > maxText {
 		return "", fmt.Errorf("the edited text is longer than %d bytes", maxText)
@@ -64,7 +65,7 @@ func (d *draftFile) Read() (string, error) {
 // Write replaces the text atomically.
 func (d *draftFile) Write(text string) error {
 	if err := command.WritePrivate(d.Path, []byte(text)); err != nil {
-		return fmt.Errorf("write the text to edit: %w", err)
+		return fmt.Errorf("The text to edit cannot be written: %w", err)
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func findEditor(env func(string) string) (textEditor, error) {
 			return nil, command.Usagef("%s=%q is not a command line. Check its quotes.", name, line)
 		}
 		if _, err := exec.LookPath(words[0]); err != nil {
-			return nil, command.Usagef("The editor in %s cannot run: %s. Set %s to another one, with quotes around spaces in its path.", name, err, name)
+			return nil, command.Usagef("The editor in %s cannot run: %s. Set %s to another one, with quotes around spaces in its path.", name, usage.Plain(err), name)
 		}
 		return words, nil
 	}

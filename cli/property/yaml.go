@@ -18,6 +18,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
+	"example.com/perks/cli/usage"
 )
 
 // valueOf is the value of a field as YAML has it. Numbers and prices are digits, so that they stay as written.
@@ -323,9 +324,9 @@ func (r reading) changes(before api.Property) (api.PropertyPatch, api.FieldError
 
 func (r reading) isEmpty() bool { return r.syntax == nil && len(r.lines) == 0 }
 
-// sentence is the syntax error without the library's name, with its line moved down by shift.
+// sentence is the syntax error in plain words, with its line moved down by shift.
 func (r reading) sentence(shift int) string {
-	text := strings.TrimPrefix(r.syntax.Error(), "yaml: ")
+	text := usage.YAML(r.syntax)
 	if r.line > 0 {
 		text = strings.Replace(text, fmt.Sprintf("line %d", r.line), fmt.Sprintf("line %d", r.line+shift), 1)
 	}

@@ -11,12 +11,12 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/usage"
 )
 
 // DefaultProfile is the current profile if the configuration names none.
@@ -105,30 +105,9 @@ func (f ConfigFile) Load() (Config, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
 	if err := dec.Decode(&c); err != nil && err != io.EOF {
-		return Config{}, command.Usagef("%s cannot be read: %s. Correct it, or rename it and log in again.", f, whatIsWrong(err))
+		return Config{}, command.Usagef("%s cannot be read: %s. Correct it, or rename it and log in again.", f, usage.YAML(err))
 	}
 	return c, nil
-}
-
-// whatIsWrong says what is wrong with the YAML, without the names of Go's types.
-func whatIsWrong(err error) string {
-	var mistyped *yaml.TypeError
-	if !errors.As(err, &mistyped) {
-		return strings.TrimPrefix(err.Error(), "yaml: ")
-	}
-	problems := make([]string, len(mistyped.Errors))
-	for i, problem := range mistyped.Errors {
-		problem, _, _ = strings.Cut(problem, " in type ")
-		if line, value, found := strings.Cut(problem, ": cannot unmarshal "); found {
-			what := "this"
-			if parts := strings.SplitN(value, "`", 3); len(parts) > 1 {
-				what = strconv.Quote(parts[1])
-			}
-			problem = line + ": " + what + " is not valid here"
-		}
-		problems[i] = problem
-	}
-	return strings.Join(problems, "; ")
 }
 
 // Update changes the file under a lock, and returns what is in it then.
@@ -153,7 +132,7 @@ func (f ConfigFile) Update(ctx context.Context, change func(*Config) error) (Con
 		err = command.WritePrivate(string(f), text)
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("write the configuration: %w", err)
+		return Config{}, fmt.Errorf("The configuration cannot be written: %w", err)
 	}
 	return c, nil
 }

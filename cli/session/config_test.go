@@ -122,8 +122,8 @@ func TestCheckName(t *testing.T) {
 func TestInvalidFileIsExplained(t *testing.T) {
 	for text, want := range map[string]string{
 		"profiles: 5\n": "line 1: \"5\" is not valid here",
-		"profiles:\n  a:\n    api-url: [1]\n  b: {x: 1}\n": "line 3: this is not valid here; line 4: field x not found",
-		"profiles: {\n": "line 1: did not find expected node content",
+		"profiles:\n  a:\n    api-url: [1]\n  b: {x: 1}\n": "line 3: this is not valid here; line 4: \"x\" is not known",
+		"profiles: {\n": "line 1: a value is not complete",
 	} {
 		path := filepath.Join(t.TempDir(), "config.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

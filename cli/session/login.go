@@ -17,6 +17,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/usage"
 )
 
 // LoggedIn is what a login has obtained and saved.
@@ -69,7 +70,7 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 	if old := before.Key(name); before != (Profile{}) && old != connection.Key() {
 		deleted, err := s.Logout(ctx, old)
 		if err != nil { // the login itself is done
-			s.Streams.Warn("From the earlier login: %s.", err)
+			s.Streams.Warn("From the earlier login: %s.", usage.Plain(err))
 		} else {
 			deleted.Warn(s.Streams)
 		}

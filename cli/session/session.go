@@ -300,10 +300,15 @@ func (s *Session) CheckVariables() error {
 	return nil
 }
 
-// Advise adds advice to a refusal of credentials from the environment: a login would not help.
+// Advise adds advice to a refusal of credentials from the environment, where a login would not help, and to what is missing with --sandbox.
 func (s *Session) Advise(err error) error {
 	var refused *client.Error
-	if !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized || errors.As(err, new(*command.Advised)) {
+	switch {
+	case !errors.As(err, &refused), errors.As(err, new(*command.Advised)):
+		return err
+	case s.Flags.Sandbox && client.IsMissing(err) && !client.IsUnsupported(err):
+		return &command.Advised{Err: err, Advice: "This is about the sandbox. Whether there is one: perksctl doctor --sandbox"}
+	case refused.Status != http.StatusUnauthorized:
 		return err
 	}
 	for _, name := range []string{EnvToken, EnvClientSecret} {

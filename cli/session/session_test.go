@@ -96,7 +96,7 @@ func TestRefusedConnections(t *testing.T) {
 		`no profile "wrok". Did you mean "work"?`: {yaml, nil, []string{"--profile", "wrok"}, command.ExitUsage},
 		"would send the secret unencrypted":       {yaml, nil, []string{"--profile", "plain"}, command.ExitUsage},
 		"is not an address of the API":            {yaml, map[string]string{session.EnvAPIURL: "perks"}, nil, command.ExitUsage},
-		"line 1: field nonsense not found":        {"nonsense: 1\n", nil, nil, command.ExitUsage},
+		`line 1: "nonsense" is not known`:         {"nonsense: 1\n", nil, nil, command.ExitUsage},
 	} {
 		_, err := start(t, test.yaml, test.env, test.flags...).Connection()
 		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != test.code {

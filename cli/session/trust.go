@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/usage"
 )
 
 const caCertFlag = "ca-cert"
@@ -95,14 +96,13 @@ func readCertificates(path string) (certificates []*x509.Certificate, problem st
 	if err == nil {
 		text, err = io.ReadAll(io.LimitReader(file, maxCertificates))
 	}
-	var failed *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, "does not exist"
-	case errors.As(err, &failed):
-		return nil, "cannot be read: " + failed.Err.Error()
+	case errors.Is(err, fs.ErrPermission):
+		return nil, "cannot be read: permission denied"
 	case err != nil:
-		return nil, "cannot be read: " + err.Error()
+		return nil, "cannot be read: " + usage.Plain(err)
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	rest, others := text, ""

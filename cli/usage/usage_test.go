@@ -9,7 +9,7 @@ import (
 	"example.com/perks/cli/usage"
 )
 
-func TestAboutFile(t *testing.T) {
+func TestPlainNamesAFileOnce(t *testing.T) {
 	folder := t.TempDir()
 	missing := filepath.Join(folder, "x.csv")
 	_, open := os.Open(missing)
@@ -19,7 +19,7 @@ func TestAboutFile(t *testing.T) {
 		"read " + folder + ": it is a folder":    fmt.Errorf("read %s: %w", folder, read),
 		"no file error":                          fmt.Errorf("no file error"),
 	} {
-		if got := usage.AboutFile(err); got != want {
+		if got := usage.Plain(err); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

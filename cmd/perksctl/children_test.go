@@ -74,7 +74,7 @@ func TestStartedPrograms(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	if want := []string{"cli/property/editor.go", "tui/command.go", "tui/desktop.go", "tui/screens/property/editor.go"}; !slices.Equal(found, want) {
+	if want := []string{"cli/man.go", "cli/property/editor.go", "tui/command.go", "tui/desktop.go", "tui/screens/property/editor.go"}; !slices.Equal(found, want) {
 		t.Errorf("child processes are started in %q, want %q", found, want)
 	}
 	text, err := os.ReadFile("main.go")

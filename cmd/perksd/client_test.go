@@ -156,6 +156,6 @@ func TestAGeneratedClientIDDoesNotLookLikeAFlag(t *testing.T) {
 
 func TestMistypedCommandsGetASuggestion(t *testing.T) {
 	o := newOperator(t)
-	o.refuses(exitUsage, `unknown flag: --nme: did you mean --name? (see 'perksd client create --help')`, "client", "create", "--nme", "X")
+	o.refuses(exitUsage, `there is no flag --nme; did you mean --name? (see 'perksd client create --help')`, "client", "create", "--nme", "X")
 	o.refuses(exitUsage, `there is no command "lst": did you mean "list"? The commands are create, disable, enable, list, rotate-secret, update (see 'perksd client --help')`, "client", "lst")
 }

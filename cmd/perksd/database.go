@@ -315,12 +315,12 @@ func (d *postgresDatabase) sameAs(ctx context.Context, other database) (bool, er
 	if !isPostgres {
 		return false, nil
 	}
-	a, err := postgres.Identity(ctx, d.address)
+	a, err := postgres.IdentityOf(ctx, d.address)
 	if err != nil {
 		return false, d.explain(err)
 	}
-	b, err := postgres.Identity(ctx, otherDatabase.address)
-	return a == b, otherDatabase.explain(err)
+	b, err := postgres.IdentityOf(ctx, otherDatabase.address)
+	return a.IsSame(b), otherDatabase.explain(err)
 }
 
 func (d *postgresDatabase) liveRecords(ctx context.Context) (store.LiveRecords, error) {

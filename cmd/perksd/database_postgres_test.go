@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,13 +14,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store/storetest"
 )
 
 // TestConnectionErrors also checks that no message contains the password of the address.
 func TestConnectionErrors(t *testing.T) {
 	server := guardedServer(t)
-	executeIn(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN`)
+	executeIn(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC`) // as from version 15
+	executeIn(t, server.DSN("postgres"), `CREATE SCHEMA old; CREATE FUNCTION old.current_setting(text) RETURNS text LANGUAGE sql AS $$ SELECT '130022' $$`)
 	folder, _ := server.Host()
 	at := func(user, dbname string) string {
 		return fmt.Sprintf("postgres://%s:hunter2@/%s?host=%s", user, dbname, folder)
@@ -36,6 +39,8 @@ func TestConnectionErrors(t *testing.T) {
 			fmt.Sprintf(`PostgreSQL does not let "nobody" connect to the database "postgres" at %s: pg_hba.conf rejects connection for host "[local]", user "nobody", database "postgres", no encryption`, folder)},
 		{"a user who may not create tables", at("plain", "postgres"),
 			fmt.Sprintf(`"plain" lacks a privilege in the database "postgres" at %s (permission denied for schema public); make it the owner of that database`, folder)},
+		{"an old server", at("postgres", "postgres") + "&search_path=old,pg_catalog",
+			fmt.Sprintf(`open the database "postgres" at %s: it runs on PostgreSQL 13, and perksd needs PostgreSQL 14 or newer: upgrade the server, or name another`, folder)},
 		{"a read-only server", at("postgres", "postgres") + "&default_transaction_read_only=on", "PostgreSQL at " + folder + " is read-only; is it a standby? Name its primary"},
 		{"no writable server", at("postgres", "postgres") + "&default_transaction_read_only=on&target_session_attrs=read-write",
 			"PostgreSQL at " + folder + " is read-only; is it a standby? Name its primary"},
@@ -58,6 +63,44 @@ func TestConnectionErrors(t *testing.T) {
 				t.Errorf("exit code %d, stdout %q", got.code, got.stdout)
 			}
 		})
+	}
+}
+
+// TestRolesWithOnlyASchemaAreEnough has two roles, of the live database and of the sandbox, with nothing but a schema each in a database
+// of a third. They may not ask for the number by which PostgreSQL tells servers apart.
+func TestRolesWithOnlyASchemaAreEnough(t *testing.T) {
+	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	executeIn(t, server.DSN("postgres"), `REVOKE CREATE ON SCHEMA public FROM PUBLIC; REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
+	schema := func(name string) string {
+		address, err := server.CreateSchema(t.Context(), "postgres", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return address
+	}
+	live := schema("live")
+	o := withLiveRecords(t, newOperatorOf(t, live))
+	o.env["PERKSD_SANDBOX_DATABASE"] = live
+	o.leaveLiveAlone(o, sandboxIsLive, []string{"sandbox", "reset", "--yes"})
+	o.env["PERKSD_SANDBOX_DATABASE"] = schema("trials")
+	o.must("demo-data", "--sandbox", "--perks", "3", "--users", "2")
+	s, stop := o.serve()
+	if status := programs.StatusOf(t, s.url+"/readyz", ""); status != http.StatusOK {
+		t.Errorf("/readyz: status %d", status)
+	}
+	if code, log := stop(); code != exitDone || strings.Contains(log, "level=WARN") || strings.Contains(log, "level=ERROR") {
+		t.Errorf("exit code %d, and the log has warnings or errors:\n%s", code, log)
+	}
+	if said := o.must("sandbox", "reset", "--yes"); !strings.Contains(said, " of 3 perks, ") {
+		t.Errorf("reset says %q", said)
 	}
 }
 

@@ -34,7 +34,7 @@ func (p *program) devCommand() *cobra.Command {
 		Short: "Serve sample data on this computer, for development",
 		Long: "Serve sample data on this computer, for development: a sandbox too, and a client that has every scope and owns the properties.\n\n" +
 			"It prints the command that logs perksctl in, and serves until Ctrl+C. It keeps the data in FOLDER for the next start; without FOLDER, it\n" +
-			"removes them at the end. If port 8080 is in use, it takes the next free one. It ignores --database and --sandbox-database.",
+			"deletes the data when it stops. If port 8080 is in use, it takes the next free one. It ignores --database and --sandbox-database.",
 		Example: "  perksd dev\n  perksd dev .dev",
 		Args:    cobra.ArbitraryArgs,
 	}
@@ -49,7 +49,7 @@ func (p *program) devCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("no temporary folder can be made: %w", err)
 		}
-		fmt.Fprintln(p.stdout, "The data will be removed at the end. To keep them, name a folder: perksd dev FOLDER")
+		fmt.Fprintln(p.stdout, "The data will be deleted when the server stops. To keep it, name a folder: perksd dev FOLDER")
 		return errors.Join(p.dev(cmd.Context(), folder), os.RemoveAll(folder))
 	}
 	return cmd

@@ -66,15 +66,15 @@ func TestAFlagOverridesItsVariable(t *testing.T) {
 
 func TestInvalidVariablesAreNamed(t *testing.T) {
 	o := newOperator(t)
-	o.refuses(exitUsage, `invalid argument "x" for "--rate-burst" flag: it must be a whole number (see 'perksd serve --help')`, "serve", "--rate-burst", "x")
-	o.refuses(exitUsage, `invalid argument "5" for "--token-ttl" flag: it must be a number with a unit, such as 90s, 15m or 1h (see 'perksd serve --help')`,
+	o.refuses(exitUsage, `--rate-burst "x": it must be a whole number (see 'perksd serve --help')`, "serve", "--rate-burst", "x")
+	o.refuses(exitUsage, `--token-ttl "5": it must be a number with a unit, such as 90s, 15m or 1h (see 'perksd serve --help')`,
 		"serve", "--token-ttl", "5")
 	o.env["PERKSD_HOURLY"] = "perhaps"
-	o.refuses(exitUsage, `the environment variable PERKSD_HOURLY is not valid: invalid argument "perhaps" for "--hourly" flag: it must be true or false (see 'perksd serve --help')`,
+	o.refuses(exitUsage, `the environment variable PERKSD_HOURLY is not valid: --hourly "perhaps": it must be true or false (see 'perksd serve --help')`,
 		"serve")
 	delete(o.env, "PERKSD_HOURLY")
 	o.env["PERKSD_LOG_FORMAT"] = "xml"
-	o.refuses(exitUsage, `the environment variable PERKSD_LOG_FORMAT is not valid: invalid argument "xml" for "--log-format" flag: `+
+	o.refuses(exitUsage, `the environment variable PERKSD_LOG_FORMAT is not valid: --log-format "xml": `+
 		"it must be one of text, json (see 'perksd serve --help')", "serve")
 }
 

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -112,6 +113,10 @@ func (o *operator) file(name, content string) string {
 	return o.path(name)
 }
 
+// librariesWords is how Go and its libraries speak of their own functions and types, which no operator should read.
+var librariesWords = regexp.MustCompile(`strconv\.|(^| )(yaml|json|template|x509|tls|csv|exec|fs):|dial (tcp|unix)|net/http|fork/exec|%!|\b(open|read|write|stat|mkdir) [^ ]*/[^ ]*: |` +
+	`parsing time|invalid character|unexpected EOF|cannot unmarshal|Go value|interface \{\}|unknown flag|shorthand|invalid argument "|no such (host|file)|exit status|is a directory|context (deadline|canceled)`)
+
 // outcome is the result of a command.
 type outcome struct {
 	code           int
@@ -127,6 +132,9 @@ func (o *operator) runWith(stdin string, args ...string) outcome {
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	code := o.program(stdin, &stdout, &stderr).run(ctx, args)
+	if found := librariesWords.FindString(stderr.String()); found != "" {
+		o.t.Errorf("perksd %q says %q in %q", args, found, stderr.String())
+	}
 	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 

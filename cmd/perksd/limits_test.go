@@ -19,7 +19,7 @@ func TestServeRefusesInvalidLimits(t *testing.T) {
 	o.refuses(exitUsage, `--cors-origin: "https://app.example/" is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins`,
 		"serve", "--cors-origin", "https://other.example,https://app.example/")
 	o.refuses(exitUsage, "--trusted-proxies needs --behind-proxy", "serve", "--trusted-proxies", "10.0.0.1")
-	o.refuses(exitUsage, `invalid argument "proxy" for "--trusted-proxies" flag: "proxy" is neither an IP address nor a range of them such as 10.1.0.0/16 (see 'perksd serve --help')`,
+	o.refuses(exitUsage, `--trusted-proxies "proxy": "proxy" is neither an IP address nor a range of them such as 10.1.0.0/16 (see 'perksd serve --help')`,
 		"serve", "--trusted-proxies", "proxy")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense")
 	o.refuses(exitUsage, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://127.0.0.1:4318", "serve", "--addr", "127.0.0.1:0")

@@ -12,18 +12,17 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
+	"example.com/perks/cli/manual"
 	"example.com/perks/cli/usage"
 	"example.com/perks/store"
 )
@@ -95,7 +94,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintln(p.stderr, "perksd:", display.Text(usage.AboutFile(err)))
+	fmt.Fprintln(p.stderr, "perksd:", display.Text(usage.Plain(err)))
 	if errors.As(err, new(usageError)) {
 		return exitUsage
 	}
@@ -125,6 +124,7 @@ func (p *program) root() *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(flagError)
+	nameValues(root)
 	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db", "the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
 	root.PersistentFlags().StringVar(&p.sandboxDatabase, "sandbox-database", "", "the `ADDRESS` of the sandbox's database; without one there is no sandbox")
 	p.addHiddenSandboxFlag(root)
@@ -152,7 +152,7 @@ func usagef(cmd *cobra.Command, format string, args ...any) error {
 // flagError explains an error of the flags, and suggests the right spelling of one.
 func flagError(cmd *cobra.Command, err error) error {
 	if meant := usage.Flag(err, cmd.Flags()); meant != "" {
-		return usagef(cmd, "%w: did you mean %s?", err, meant)
+		return usagef(cmd, "%w; did you mean %s?", usage.WhatFlagTakes(err), meant)
 	}
 	return usagef(cmd, "%w", usage.WhatFlagTakes(err))
 }
@@ -225,6 +225,19 @@ func nameVariables(cmd *cobra.Command) {
 	}
 }
 
+// nameValues names the values of flags in every help as perksctl does.
+func nameValues(root *cobra.Command) {
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		var text strings.Builder
+		out := cmd.OutOrStdout()
+		cmd.SetOut(&text)
+		help(cmd, args)
+		cmd.SetOut(out)
+		fmt.Fprint(out, usage.WithPlaceholders(text.String(), cmd.Flags()))
+	})
+}
+
 // readVariables sets each flag that isn't on the command line from its variable. It warns of a variable that it ignores, because somebody
 // may rely on it.
 func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.Writer) error {
@@ -275,21 +288,7 @@ func (p *program) manCommand() *cobra.Command {
 		Args:   arguments("FOLDER"),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// SOURCE_DATE_EPOCH makes builds reproducible.
-			date := p.now().UTC()
-			if epoch := p.getenv("SOURCE_DATE_EPOCH"); epoch != "" {
-				seconds, err := strconv.ParseInt(epoch, 10, 64)
-				if err != nil {
-					return fmt.Errorf("SOURCE_DATE_EPOCH %q is not a number of seconds", epoch)
-				}
-				date = time.Unix(seconds, 0).UTC()
-			}
-			if err := os.MkdirAll(args[0], 0o750); err != nil {
-				return err
-			}
-			root := cmd.Root()
-			root.DisableAutoGenTag = true // it has today's date
-			return doc.GenManTree(root, &doc.GenManHeader{Section: "8", Date: &date, Source: "perksd " + api.Build().Version, Manual: "perksd"}, args[0])
+			return manual.Write(args[0], manual.Book{Section: 8, Build: api.Build()}.Pages(cmd.Root()))
 		},
 	}
 }

@@ -11,29 +11,22 @@ import (
 
 func TestEveryCommandHasAManualPageWithItsFlags(t *testing.T) {
 	o := newOperator(t)
-	o.env["SOURCE_DATE_EPOCH"] = "1772600767"
 	o.must("man", o.path("man"))
-	o.must("man", o.path("again"))
 	for _, cmd := range allCommands(o.program("", nil, nil).root()) {
 		if cmd.Hidden {
 			continue
 		}
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".8"
 		page := o.read(filepath.Join("man", name))
-		if page != o.read(filepath.Join("again", name)) {
-			t.Errorf("%s differs when it is made twice", name)
-		}
-		if !strings.Contains(page, ` "8" "Mar 2026" "perksd dev"`) {
+		if !strings.HasPrefix(page, `.TH "`+strings.ToUpper(strings.TrimSuffix(name, ".8"))+`" "8" `) {
 			t.Errorf("%s begins with %.80q", name, page)
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && !strings.Contains(page, `\fB--`+f.Name+`\fP`) {
+			if !f.Hidden && !strings.Contains(page, `\fB`+strings.ReplaceAll("--"+f.Name, "-", `\-`)+`\fR`) {
 				t.Errorf("%s lacks --%s", name, f.Name)
 			}
 		})
 	}
-	o.env["SOURCE_DATE_EPOCH"] = "yesterday"
-	o.refuses(exitFailure, `SOURCE_DATE_EPOCH "yesterday" is not a number of seconds`, "man", o.path("never"))
 }
 
 func (o *operator) read(name string) string {

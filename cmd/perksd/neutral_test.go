@@ -129,6 +129,7 @@ func commandsOfPerksctl() map[string][]commandLine {
 		"config path":     plain("config path"),
 		"config set":      plain("config set V V", "config set tui.theme V"),
 		"explain":         plain("explain", "explain V", "explain perk.V"),
+		"man":             plain("man perk --dir V/m", "man V"),
 		"open":            plain("open V --print", "open docs --print"),
 		"profile set":     plain("profile set V --protected"),
 		"profile show":    plain("profile show", "profile show --profile V"),

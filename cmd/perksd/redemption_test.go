@@ -52,7 +52,7 @@ r-1,spa,alice,2026-06-15T12:01:00.000Z,pending,"{""till"":7}",acme,,
 r-2,tea,alice,2026-06-15T12:02:00.000Z,approved,"{""till"":7}",acme,,
 r-3,spa,bob,2026-06-15T12:03:00.000Z,pending,"{""till"":7}",acme,,
 `, o.must("export", "redemptions"))
-	o.refuses(exitUsage, `invalid argument "done" for "--status" flag: it must be one of pending, approved, rejected, voided (see 'perksd redemption list --help')`,
+	o.refuses(exitUsage, `--status "done": it must be one of pending, approved, rejected, voided (see 'perksd redemption list --help')`,
 		"redemption", "list", "--status", "done")
 }
 

@@ -211,7 +211,7 @@ func (o *serveOptions) listen(now func() time.Time) (l net.Listener, certificate
 			"use --tls-cert and --tls-key, or --behind-proxy if a proxy in front terminates TLS", o.address)}
 	}
 	if o.certFile != "" {
-		if certificate, err = listen.ReadCertificate(o.certFile, o.keyFile, now, usage.AboutFile); err != nil {
+		if certificate, err = listen.ReadCertificate(o.certFile, o.keyFile, now, usage.Plain); err != nil {
 			return nil, nil, err
 		}
 	}

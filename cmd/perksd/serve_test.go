@@ -125,7 +125,7 @@ func TestServeFlagsReachTheServer(t *testing.T) {
 func TestServeRefusesToStart(t *testing.T) {
 	o := newOperator(t)
 	o.refuses(exitUsage, "--token-ttl must be between 1s and 24h0m0s, not 25h0m0s", "serve", "--addr", "127.0.0.1:0", "--token-ttl", "25h")
-	o.refuses(exitUsage, `invalid argument "fast" for "--rate-limit" flag: it must be a number of requests a second, such as 50/s (see 'perksd serve --help')`,
+	o.refuses(exitUsage, `--rate-limit "fast": it must be a number of requests a second, such as 50/s (see 'perksd serve --help')`,
 		"serve", "--rate-limit", "fast")
 	s, _ := newOperator(t).serve()
 	taken := strings.TrimPrefix(s.url, "http://")

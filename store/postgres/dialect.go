@@ -33,7 +33,7 @@ var dialect = &store.Dialect{
 	WordsType:       `tsvector`,
 	HasWords: func(words []string, args store.Named) string {
 		args["words"] = queryOf(words)
-		return `p.words @@ @words::tsquery`
+		return `w.words @@ @words::tsquery`
 	},
 	PropertiesWithWords: `properties AS p WHERE p.words @@ @words::tsquery`,
 	AreCommonWords:      areCommonWords,
@@ -69,19 +69,25 @@ const lockSigningKeys = `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
 const lockNewProperties = `LOCK TABLE properties IN SHARE UPDATE EXCLUSIVE MODE`
 
 // areCommonWords looks at about as many of the listings with a word as the limit says, chosen at random: the index would give all of them
-// before the first. It has no such limit for beginnings of words.
-func areCommonWords(q store.Querier, words []string, most int64) (bool, error) {
+// before the first. It has no such limit for beginnings of words, and of several words the chosen listings would differ.
+func areCommonWords(q store.Querier, words []string, others string, args store.Named, most int64) (bool, error) {
 	limit := func(listings int64) error {
 		_, err := store.One(q, store.ScanValue[string], `SELECT set_config('gin_fuzzy_search_limit', $1, true)`, strconv.FormatInt(listings, 10))
 		return err
 	}
-	if err := limit(10 * most); err != nil {
-		return false, err
+	if len(words) == 1 {
+		if err := limit(10 * most); err != nil {
+			return false, err
+		}
 	}
-	there, err := store.One(q, store.ScanValue[int64], `
-		SELECT count(*) FROM (SELECT 1 FROM properties WHERE words @@ $1::tsquery LIMIT $2) AS counted`, `'`+strings.Join(words, `' & '`)+`'`, most+1)
-	if err != nil {
-		return false, err
+	from := `properties WHERE words @@ @whole::tsquery`
+	if others != "" { // OFFSET 0 keeps PostgreSQL from searching their indexes
+		from = `(SELECT * FROM ` + from + ` OFFSET 0) AS p WHERE ` + others
 	}
-	return there > most, limit(0)
+	args["whole"], args["most"] = `'`+strings.Join(words, `' & '`)+`'`, most+1
+	there, err := store.One(q, store.ScanValue[int64], `SELECT count(*) FROM (SELECT 1 FROM `+from+` LIMIT @most) AS counted`, args)
+	if err == nil && len(words) == 1 {
+		err = limit(0)
+	}
+	return there > most, err
 }

@@ -70,7 +70,11 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, writes, log); err != nil {
+	err = checkVersion(view{ctx, writes}, log)
+	if err == nil {
+		err = migrate(ctx, writes, log)
+	}
+	if err != nil {
 		writes.Close()
 		return nil, err
 	}
@@ -178,23 +182,6 @@ func readAt[T any](ctx context.Context, doing, address string, work func(store.Q
 		return result, fmt.Errorf("%s of %s: %w", doing, name(config), err)
 	}
 	return result, nil
-}
-
-// Identity is equal for two addresses if they lead to the same tables of the same server or its standbys, however they are written. The
-// database must be migrated.
-func Identity(ctx context.Context, address string) (string, error) {
-	return readAt(ctx, "read the identity", address, func(q store.Querier) (string, error) {
-		return store.One(q, store.ScanValue[string], `
-			SELECT concat_ws('/', c.system_identifier, d.oid, 'migrations'::regclass::oid)
-			FROM pg_control_system() AS c, pg_database AS d WHERE d.datname = current_database()`)
-	})
-}
-
-// MajorVersion is that of the server at the address, for example 15.
-func MajorVersion(ctx context.Context, address string) (int, error) {
-	return readAt(ctx, "read the version", address, func(q store.Querier) (int, error) {
-		return store.One(q, store.ScanValue[int], `SELECT current_setting('server_version_num')::integer / 10000`)
-	})
 }
 
 // Ready returns nil only if a write is committed, also on a synchronous standby, before the context ends. After a write that found the

@@ -341,7 +341,7 @@ func TestPropertiesOfAnOlderServerAreListed(t *testing.T) {
 	}
 	unkeyed := func() int {
 		t.Helper()
-		n, err := store.One(view{t.Context(), older}, store.ScanValue[int], `SELECT count(*) FROM properties WHERE words IS NULL OR city_fold IS NULL`)
+		n, err := store.One(view{t.Context(), older}, store.ScanValue[int], `SELECT count(*) FROM properties WHERE words IS NULL OR city_fold IS NULL OR word_bits IS NULL`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,6 +368,14 @@ func TestPropertiesOfAnOlderServerAreListed(t *testing.T) {
 	requireIDs("its city", listed(api.PropertyFilter{City: "ähren"}), []int64{3, 8000})
 	requireIDs("the city it changed", listed(api.PropertyFilter{City: "köln"}), []int64{1, 2, 4, 5, 6})
 	requireIDs("its word", listed(api.PropertyFilter{Query: "changed"}), []int64{3, 8000})
+	// A server of the version that knew words, but not their bits.
+	write(`UPDATE properties SET title = 'Renamed', words = '''renamed''' WHERE id = 5;
+		INSERT INTO properties SELECT 8001, owner, 'Renamed', description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit,
+			city_fold, '''renamed''', price_key FROM properties WHERE id = 1`)
+	if n := unkeyed(); n != 2 {
+		t.Errorf("the server before left %d listings without bits, want 2", n)
+	}
+	requireIDs("its new words", listed(api.PropertyFilter{Query: "renam"}), []int64{5, 8001})
 	created, err := db.CreateProperty(t.Context(), store.PropertyCreation{Property: api.Property{Title: "New"}, Owner: "owner", At: asOf})
 	if err != nil || created.Property.ID != 9001 {
 		t.Errorf("the new listing has the id %d, %v, want one above that of the deleted one", created.Property.ID, err)

@@ -27,19 +27,24 @@ var dialect = &store.Dialect{
 		for i, word := range words {
 			name := fmt.Sprintf(`word_%d`, i)
 			args[name] = `'` + word
-			conditions = append(conditions, `instr(p.words, @`+name+`) > 0`)
+			conditions = append(conditions, `instr(w.words, @`+name+`) > 0`)
 		}
 		return strings.Join(conditions, ` AND `)
 	},
 	PropertiesWithWords: `property_words CROSS JOIN properties AS p INDEXED BY properties_by_id
 		ON p.id = property_words.rowid AND property_words MATCH @words`,
 	// FTS5 finds whole words one after the other, but all with a beginning before the first.
-	AreCommonWords: func(q store.Querier, words []string, most int64) (bool, error) {
-		there, err := store.One(q, store.ScanValue[int64], `
-			SELECT count(*) FROM (SELECT 1 FROM property_words WHERE property_words MATCH $1 LIMIT $2)`, `"`+strings.Join(words, `" "`)+`"`, most+1)
+	AreCommonWords: func(q store.Querier, words []string, others string, args store.Named, most int64) (bool, error) {
+		from := `property_words WHERE property_words MATCH @whole`
+		if others != "" {
+			from = `(SELECT rowid FROM ` + from + ` LIMIT 2 * @most) AS found CROSS JOIN properties AS p ON p.id = found.rowid WHERE ` + others
+		}
+		args["whole"], args["most"] = `"`+strings.Join(words, `" "`)+`"`, most+1
+		there, err := store.One(q, store.ScanValue[int64], `SELECT count(*) FROM (SELECT 1 FROM `+from+` LIMIT @most)`, args)
 		return there > most, err
 	},
-	Indexed: func(index string) string { return ` INDEXED BY ` + index },
+	StreamsWords: true,
+	Indexed:      func(index string) string { return ` INDEXED BY ` + index },
 	AuditRedemptions: store.AuditSource{
 		Select: `
 			SELECT r.redeemed_at AS at, 0 AS source, r.row AS seq, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,

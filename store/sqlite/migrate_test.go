@@ -173,9 +173,30 @@ func TestTheAuditLogCannotBeChanged(t *testing.T) {
 	}
 }
 
-// TestPropertiesOfAnOlderFileAreListed migrates a file whose listings have no keys, and whose idempotency keys are in the old table.
-func TestPropertiesOfAnOlderFileAreListed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "perks.db")
+// TestListingsWithoutWordBitsAreListed migrates a file of the version that knew words, but not their bits.
+func TestListingsWithoutWordBitsAreListed(t *testing.T) {
+	path := fileOfVersion(t, 8, `
+		INSERT INTO clients VALUES ('owner', 'Owner', x'', '', 0, 0, 0);
+		INSERT INTO properties VALUES (1, 'owner', 'Flat', '', '', 'Köln', '', '[]', '100.50', 1, 1, NULL, NULL, 0, 'köln', '''flat'' ''köln''', '3100.5')`)
+	db, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	unkeyed, err := store.One(db.latest(t.Context()), store.ScanValue[int], `SELECT count(*) FROM properties WHERE word_bits IS NULL`)
+	if err != nil || unkeyed != 0 {
+		t.Errorf("the migration left %d listings without bits, %v", unkeyed, err)
+	}
+	list, err := db.ListProperties(t.Context(), store.PropertyQuery{PropertyFilter: api.PropertyFilter{Query: "flat köl"}, Window: store.Window{Page: 1, PerPage: 5}})
+	if err != nil || len(list.Items) != 1 {
+		t.Errorf("it lists %+v, %v", list, err)
+	}
+}
+
+// fileOfVersion makes a file with the first migrations, and runs a script there.
+func fileOfVersion(t *testing.T, version int, script string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "perks.db")
 	given, err := newFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -187,21 +208,27 @@ func TestPropertiesOfAnOlderFileAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range knownMigrations()[:6] {
+	for _, m := range knownMigrations()[:version] {
 		if err := older.apply(m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(older.script(`
+	if err := errors.Join(older.script(script), older.close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestPropertiesOfAnOlderFileAreListed migrates a file whose listings have no keys, and whose idempotency keys are in the old table.
+func TestPropertiesOfAnOlderFileAreListed(t *testing.T) {
+	path := fileOfVersion(t, 6, `
 		INSERT INTO clients VALUES ('owner', 'Owner', x'', '', 0, 0, 0);
 		INSERT INTO audit (at, actor, action, subject) VALUES (1, 'operator', 'property.delete', 'property/70');
 		INSERT INTO properties VALUES (1, 'owner', 'Flat', '', '', 'Köln', '', '[]', '100.50', 1, 1, NULL, NULL, 0);
 		INSERT INTO perks (row, id, created_at, updated_at, approval, title_fold, city_fold, title, city, description) VALUES (1, 'p', 0, 0, 'auto', '', '', '', '', '');
 		INSERT INTO users VALUES ('ann');
 		INSERT INTO redemptions VALUES (1, 'r', 1, 'ann', 'owner', 0, 'approved', 'approved', '{}', 0, NULL, NULL);
-		INSERT INTO idempotency_keys VALUES ('owner', 'k', zeroblob(32), 1, 0)`), older.close()); err != nil {
-		t.Fatal(err)
-	}
+		INSERT INTO idempotency_keys VALUES ('owner', 'k', zeroblob(32), 1, 0)`)
 	db, err := Open(t.Context(), path, Options{})
 	if err != nil {
 		t.Fatal(err)

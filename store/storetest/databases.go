@@ -92,11 +92,11 @@ type MigratedDatabases struct {
 }
 
 // Direct returns the address of a database that is as Migrate leaves an empty one, a postgres:// URL. It is the test's until
-// that ends.
+// that ends. On a server that was started for the tests the user owns the database, as production's does, and may do nothing else.
 func (m *MigratedDatabases) Direct(t testing.TB) string {
 	t.Helper()
 	server, name := m.acquire(t)
-	return inDatabase(server, name)
+	return inDatabase(asOwner(server), name)
 }
 
 // BehindPgBouncer is Direct, reached through a PgBouncer in transaction mode that all tests of a process share.
@@ -115,7 +115,10 @@ func (m *MigratedDatabases) acquire(t testing.TB) (server *url.URL, name string)
 	}
 	if name = m.takeIdle(); name == "" {
 		server, name = newDatabase(t)
-		err = m.Migrate(t.Context(), inDatabase(server, name))
+		owner := asOwner(server)
+		if err = execute(t.Context(), "give the database to its owner", server.String(), "ALTER DATABASE "+name+" OWNER TO "+pgx.Identifier{owner.User.Username()}.Sanitize()); err == nil {
+			err = m.Migrate(t.Context(), inDatabase(owner, name))
+		}
 		if err == nil {
 			err = execute(t.Context(), "keep the rows of a new database", inDatabase(server, name), keepInitialRows)
 		}
@@ -192,8 +195,24 @@ var sharedServer = sync.OnceValues(func() (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := execute(ctx, "make the role "+ownerRole, c.DSN(superuser), "CREATE ROLE "+ownerRole+" LOGIN"); err != nil {
+		return nil, err
+	}
 	return readAddress(c.DSN(superuser))
 })
+
+// ownerRole has no right but to log in.
+const ownerRole = "owner_of_databases"
+
+// asOwner is the server's address for the user that owns migrated databases. On a named server there is only the one that is named.
+func asOwner(server *url.URL) *url.URL {
+	if os.Getenv(namedServer) != "" {
+		return server
+	}
+	u := *server
+	u.User = url.User(ownerRole)
+	return &u
+}
 
 var sharedPgBouncer = sync.OnceValues(func() (*PgBouncer, error) {
 	server, err := sharedServer()

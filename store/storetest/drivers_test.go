@@ -2,7 +2,9 @@ package storetest_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"example.com/perks/store"
@@ -52,6 +54,21 @@ func TestPostgres(t *testing.T) {
 			testStore(t, func(t *testing.T) store.Store { return openPostgres(t, connection.migrated(t)) })
 		})
 	}
+}
+
+// TestPostgresInASchema has, for each test, a role with nothing but a schema in a database of another role, which is what a managed
+// service may leave one with. The groups are those that lock, alter or ask PostgreSQL about itself.
+func TestPostgresInASchema(t *testing.T) {
+	server := start(t, storetest.PostgresOptions{})
+	execute(t, connect(t, server.DSN("postgres")), `REVOKE CREATE ON SCHEMA public FROM PUBLIC`, `REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
+	var made atomic.Int64
+	testStore(t, func(t *testing.T) store.Store {
+		address, err := server.CreateSchema(t.Context(), "postgres", fmt.Sprint("schema", made.Add(1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return openPostgres(t, address)
+	}, "Redeem", "Idempotency", "Redemptions", "Import", "Audit in batches", "AuditRead", "Reset", "Race", "Health")
 }
 
 func TestReopened(t *testing.T) { forEachDatabase(t, testReopened) }

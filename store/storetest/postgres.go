@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // PostgresOptions changes a server's defaults.
@@ -44,7 +46,7 @@ const superuser = "postgres"
 
 // StartPostgres makes a new server and returns it once it takes connections. It runs until Stop or the end of this process. The
 // context bounds the start only. Its text sorts by an American locale, as on some production servers, so code that relies on
-// byte order fails here. ICU's locales exist on every machine.
+// byte order fails here, except on PostgreSQL 14. ICU's locales exist on every machine.
 func StartPostgres(ctx context.Context, options PostgresOptions) (*PostgresServer, error) {
 	return startFilled(ctx, options, "make a PostgreSQL server", func(c *PostgresServer) error {
 		initial, err := initialData()
@@ -68,9 +70,15 @@ var initialData = sync.OnceValues(func() (*folder, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	err = folder.run(ctx, programs.path("initdb"), "--pgdata", folder.path+"/data", "--no-sync", "--auth", "trust", "--username", superuser,
-		"--encoding", "UTF8", "--locale", "C", "--locale-provider", "icu", "--icu-locale", "en-US")
-	return folder, err
+	args := []string{"--pgdata", folder.path + "/data", "--no-sync", "--auth", "trust", "--username", superuser, "--encoding", "UTF8", "--locale", "C"}
+	major, err := programs.major()
+	if err != nil {
+		return nil, err
+	}
+	if major >= 15 { // a database of an older one cannot sort by ICU's locales
+		args = append(args, "--locale-provider", "icu", "--icu-locale", "en-US")
+	}
+	return folder, folder.run(ctx, programs.path("initdb"), args...)
 })
 
 // startFilled starts a server whose data folder fill makes.
@@ -166,6 +174,16 @@ func (c *PostgresServer) Host() (socketFolder string, number int) { return c.fol
 // CreateDatabase makes a new, empty database.
 func (c *PostgresServer) CreateDatabase(ctx context.Context, name string) error {
 	return createDatabase(ctx, c.DSN(superuser), name)
+}
+
+// CreateSchema makes a role, and a schema of the same name in the database. The role owns nothing else, and has only the rights that
+// everybody has. The address returned is for that role, in its schema.
+func (c *PostgresServer) CreateSchema(ctx context.Context, database, name string) (address string, err error) {
+	quoted := pgx.Identifier{name}.Sanitize()
+	err = execute(ctx, "create the schema "+name, c.DSN(database), "CREATE ROLE "+quoted+" LOGIN", "CREATE SCHEMA "+quoted+" AUTHORIZATION "+quoted)
+	u := url.URL{Scheme: "postgres", User: url.User(name), Path: "/" + database}
+	u.RawQuery = url.Values{"host": {c.folder.path}, "port": {strconv.Itoa(port)}, "search_path": {name}}.Encode()
+	return u.String(), err
 }
 
 // account is the user that runs the servers. PostgreSQL and PgBouncer both refuse root.

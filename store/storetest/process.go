@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,7 +102,7 @@ func (p *process) awaitConnections(ctx context.Context, address string) error {
 }
 
 var errNoPostgres = errors.New("PostgreSQL's server programs were found neither on the PATH nor in /usr/lib/postgresql; " +
-	"install PostgreSQL 15 or newer (apt-get install postgresql), or let " + namedServer + " hold the address of a running server")
+	"install PostgreSQL 14 or newer (apt-get install postgresql), or let " + namedServer + " hold the address of a running server")
 
 var errNoPgBouncer = errors.New("pgbouncer was found neither on the PATH nor in /usr/sbin; " +
 	"install PgBouncer (apt-get install pgbouncer)")
@@ -112,7 +111,20 @@ var errNoPgBouncer = errors.New("pgbouncer was found neither on the PATH nor in 
 // names on the PATH, which choose a version by themselves.
 type programs string
 
+// namedPrograms is the environment variable that holds the folder of the programs to use, for tests on another version.
+const namedPrograms = "PERKS_TEST_POSTGRES_BIN"
+
 func findPostgres() (programs, error) {
+	if named := os.Getenv(namedPrograms); named != "" {
+		account, err := unprivileged()
+		if err != nil {
+			return "", err
+		}
+		if !account.canEnter(named) {
+			return "", fmt.Errorf("%s must name a folder that every user can enter, as PostgreSQL does not run as root: %s", namedPrograms, named)
+		}
+		return programs(named), nil
+	}
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			return programs(filepath.Dir(path)), nil
@@ -136,6 +148,15 @@ func newestPostgres(root string) (programs, error) {
 }
 
 func (p programs) path(name string) string { return filepath.Join(string(p), name) }
+
+// major is the version of the programs, such as 15.
+func (p programs) major() (int, error) {
+	said, err := exec.Command(p.path("postgres"), "--version").Output()
+	if err != nil {
+		return 0, fmt.Errorf("ask %s for its version: %w", p.path("postgres"), err)
+	}
+	return majorVersion(strings.TrimPrefix(string(said), "postgres (PostgreSQL) ")), nil
+}
 
 func findPgBouncer() (string, error) {
 	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
@@ -265,40 +286,4 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.text)
-}
-
-// Save copies the server with all its databases, as it is now, to a folder that is not there yet or is empty. The copy
-// belongs to the user of this process, and outlives it: StartPostgresFrom begins with it.
-func (c *PostgresServer) Save(ctx context.Context, folder string) error {
-	copying := exec.CommandContext(ctx, c.programs.path("pg_basebackup"), "--dbname", c.DSN(""), "--pgdata", folder,
-		"--checkpoint", "fast", "--wal-method", "stream")
-	if output, err := copying.CombinedOutput(); err != nil {
-		return errors.Join(ctx.Err(), fmt.Errorf("copy the PostgreSQL server to %s: %w: %s", folder, err, output))
-	}
-	return nil
-}
-
-// StartPostgresFrom is Start for a server that begins as a copy of the one that was saved in the folder. What is saved stays as it
-// is. It must come from a server of the same major version.
-func StartPostgresFrom(ctx context.Context, folder string, options PostgresOptions) (*PostgresServer, error) {
-	return startFilled(ctx, options, "make a PostgreSQL server of "+folder, func(c *PostgresServer) error { return c.copyFrom(folder) })
-}
-
-// copyFrom copies the files as the user of this process, who may read them, and gives them to the account.
-func (c *PostgresServer) copyFrom(folder string) error {
-	if err := os.CopyFS(c.data(), os.DirFS(folder)); err != nil {
-		return err
-	}
-	if err := os.Chmod(c.data(), 0o700); err != nil { // the server insists
-		return err
-	}
-	if !c.folder.account.other {
-		return nil
-	}
-	return filepath.WalkDir(c.data(), func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, c.folder.account.uid, c.folder.account.gid)
-	})
 }

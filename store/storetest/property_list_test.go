@@ -51,12 +51,14 @@ var propertyListTests = []test{
 		f.addProperties(records...)
 		queries := map[string]store.PropertyQuery{}
 		for name, filter := range map[string]api.PropertyFilter{
-			"late": {Query: "late"}, "rare": {Query: "rare"}, "dear": {MinPrice: mustPrice("10000")}, "cheap": {MaxPrice: mustPrice("0.5")}, "large": {MinBedrooms: ptr(4)},
+			"late": {Query: "late"}, "late, its beginning": {Query: "lat"}, "late and rare": {Query: "late rare"}, "rare": {Query: "rare"}, "dear": {MinPrice: mustPrice("10000")}, "cheap": {MaxPrice: mustPrice("0.5")}, "large": {MinBedrooms: ptr(4)},
 			"late and dear": {Query: "late", MinPrice: mustPrice("10700")}, "rare and large": {Query: "rare", MinBedrooms: ptr(5)},
 			"dear and large": {MinPrice: mustPrice("10700"), MinBedrooms: ptr(5)}, "a city's dear": {City: "late", MinPrice: mustPrice("10700")},
 		} {
 			queries[name] = store.PropertyQuery{PropertyFilter: filter}
 		}
+		queries["an owner's dear"] = store.PropertyQuery{Owner: "none", PropertyFilter: api.PropertyFilter{MinPrice: mustPrice("10700")}}
+		queries["an owner's dear and large"] = store.PropertyQuery{Owner: "none", PropertyFilter: api.PropertyFilter{MinPrice: mustPrice("10700"), MinBedrooms: ptr(5)}}
 		queries["an owner's late in a city"] = store.PropertyQuery{Owner: "none", PropertyFilter: api.PropertyFilter{City: "Late", Query: "late"}}
 		for name, query := range queries {
 			for _, field := range api.PropertySortFields() {

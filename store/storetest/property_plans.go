@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,19 +44,29 @@ type PropertyStatement struct {
 	HasWords   bool // the list does
 }
 
+// mostStatements is how many statements a list takes, of listings with five numbers of bedrooms.
+const mostStatements = 16
+
 // PropertyStatements runs lists of the properties that AddListings has added: each filter, and some together, in every order, from the start and
-// from the middle. It shows each statement before it is run.
+// from the middle. It shows each statement before it is run, and fails if a list takes many, or reads all listings of an order.
 func PropertyStatements(t *testing.T, d *store.Dialect, latest store.Querier, snapshot func(func(store.Querier) error) error,
 	show func(PropertyStatement)) {
 	t.Helper()
 	var shown PropertyStatement
+	var count int
 	operations := store.NewOperations(store.Database{
 		Dialect: d,
 		Latest:  func(context.Context) store.Querier { return latest },
 		Snapshot: func(_ context.Context, work func(store.Querier) error) error {
 			return snapshot(func(q store.Querier) error {
 				shown.Querier = q
-				return work(shownQuerier{q, &shown, show})
+				return work(shownQuerier{q, &shown, func(s PropertyStatement) {
+					count++
+					if strings.Contains(s.Text, "@budget") && s.Args[0].(store.Named)["budget"] == int64(math.MaxInt64) {
+						t.Errorf("a list with %s reads all:\n%s", s.List, s.Text)
+					}
+					show(s)
+				}})
 			})
 		},
 		Retry: func(error) bool { return false },
@@ -64,8 +76,8 @@ func PropertyStatements(t *testing.T, d *store.Dialect, latest store.Querier, sn
 	for _, filter := range []api.PropertyFilter{
 		{}, {City: "City 1"}, {MinPrice: listingPrice(t, "110")}, {MaxPrice: listingPrice(t, "110")}, {MinPrice: listingPrice(t, "195")},
 		{MinBedrooms: &three}, {MaxBedrooms: &one}, {MinBedrooms: &one, MaxPrice: listingPrice(t, "110")},
-		{City: "City 1", MaxPrice: listingPrice(t, "150")}, {City: "City 1", MinBedrooms: &one}, {City: "City 1", Query: "sunny"},
-		{Query: "sunny"}, {Query: "su"}, {Query: "rare"},
+		{City: "City 1", MaxPrice: listingPrice(t, "150")}, {City: "City 1", MinBedrooms: &one, MaxPrice: listingPrice(t, "150")}, {City: "City 1", MinBedrooms: &one}, {City: "City 1", Query: "sunny"},
+		{Query: "sunny"}, {Query: "su"}, {Query: "sunny loft"}, {Query: "rare"}, {Query: "sunny", MaxPrice: listingPrice(t, "110")},
 	} {
 		for _, owner := range []string{"", "owner"} {
 			for _, field := range api.PropertySortFields() {
@@ -76,8 +88,12 @@ func PropertyStatements(t *testing.T, d *store.Dialect, latest store.Querier, sn
 					for _, query.After = range []*store.Cursor{nil, {Values: []any{middle}, ID: "300"}} {
 						shown = PropertyStatement{HasWords: filter.Query != ""}
 						shown.List = fmt.Sprintf("%s of %q by %s after %v", filter.Values().Encode(), owner, api.FormatSort(query.Sort), query.After)
+						count = 0
 						if _, err := operations.ListProperties(t.Context(), query); err != nil {
 							t.Fatalf("%s: %v", shown.List, err)
+						}
+						if count > mostStatements {
+							t.Errorf("a list with %s takes %d statements, want at most %d", shown.List, count, mostStatements)
 						}
 					}
 				}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,10 +17,23 @@ import (
 // Standby makes a server that follows this one, and returns once every commit here waits for it. A server has one standby
 // at most. The standby answers queries and refuses writes until Promote.
 func (c *PostgresServer) Standby(ctx context.Context) (*PostgresServer, error) {
-	standby, err := startFilled(ctx, c.options, "make a standby", func(standby *PostgresServer) error {
+	options := PostgresOptions{Durable: c.options.Durable, Settings: map[string]string{
+		"primary_conninfo": c.DSN(""), "primary_slot_name": "standby",
+	}}
+	maps.Copy(options.Settings, c.options.Settings)
+	standby, err := startFilled(ctx, options, "make a standby", func(standby *PostgresServer) error {
 		// The slot keeps what the standby has not yet read, also while it is down.
-		return standby.folder.run(ctx, c.programs.path("pg_basebackup"), "--dbname", c.DSN(""), "--pgdata", standby.data(), "--no-sync",
-			"--checkpoint", "fast", "--wal-method", "stream", "--write-recovery-conf", "--create-slot", "--slot", "standby")
+		err := execute(ctx, "make the standby's slot", c.DSN(superuser), `SELECT pg_create_physical_replication_slot('standby', true)`)
+		if err != nil {
+			return err
+		}
+		if err := c.backUp(ctx, standby.data()); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(standby.data(), "standby.signal"), nil, 0o600); err != nil {
+			return err
+		}
+		return standby.ownData()
 	})
 	if err != nil {
 		return nil, err

@@ -230,7 +230,7 @@ func TestSlowRequestContinuesInBackground(t *testing.T) {
 	notices <- "The server asks to wait 2s."
 	l.see("The server asks to wait 2s.")
 	l.interrupt()
-	l.see("It continues; you will hear when it is done.", "Loading what alice can redeem", "? for help: ")
+	l.see("It continues; you will hear when it is done.", "Loading perks", "? for help: ")
 	close(hold)
 	l.see("alice can redeem nothing now.", "? for help: ")
 	_ = l.input.Close()

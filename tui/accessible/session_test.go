@@ -22,8 +22,8 @@ func TestWholeSession(t *testing.T) {
 		w.URL, "acme", "", "wrong", w.secret,
 		// find a perk, open it, and redeem it
 		"filter", "coffee", ":send", "1", "redeem", "alice", "shop=Mitte", "", "no", "send", "yes",
-		// the user's two tabs
-		"back", "user", "alice", "switch tab", "1", "back", "redee", "switch tab", "redeem 2", "", "yes", "back",
+		// the user's two lists
+		"back", "user", "alice", "switch tab", "1", "back", "redee", "switch tab", "redeem 2", "yes",
 		// edit a property, with a mistake, and delete it
 		"open property", "7", "edit", ":bedrooms", "many", "3", ":send", "send", "", "delete", "", "delete", "yes", "delete", "7",
 		"what", "", "q")

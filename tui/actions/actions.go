@@ -97,6 +97,7 @@ const (
 	ClearFilter  ID = "perks.clear-filter"
 	Sort         ID = "perks.sort"
 	SortReverse  ID = "perks.sort-reverse"
+	Columns      ID = "perks.columns"
 	NextPage     ID = "perks.next-page"
 	PreviousPage ID = "perks.previous-page"
 	FirstPage    ID = "perks.first-page"
@@ -163,6 +164,7 @@ func all() []Action {
 		{Category, []string{"c"}, "Choose a category", "", false},
 		{Sort, []string{"s"}, "Sort by…", "sort", false},
 		{SortReverse, []string{"S"}, "Reverse the order", "", false},
+		{Columns, []string{"C"}, "Show or hide columns…", "", false},
 		{Expired, []string{"e"}, "Expired on/off", "", false},
 		{NextPage, []string{"n", "]"}, "Next page", "next page", false},
 		{PreviousPage, []string{"p", "["}, "Previous page", "", false},
@@ -421,7 +423,7 @@ func checkKey(a Action, key string) error {
 	case a.ID == Yes && (key == "enter" || key == " "):
 		return fmt.Errorf("%s cannot have %q: it is too easily pressed by accident to delete or redeem", a.ID, key)
 	case !isKey(key):
-		return fmt.Errorf("%s cannot have %q: no such key; use names such as \"x\", \"f5\", \"ctrl+x\", \"alt+x\", \"pgdown\"", a.ID, key)
+		return fmt.Errorf("%s: %q is not a key; write keys like x, f5, ctrl+x, alt+x, pgdown", a.ID, key)
 	case a.ID.Group() == "form" && Prints(key):
 		return fmt.Errorf("%s cannot have %q: it types text in a form", a.ID, key)
 	case a.Typing && slices.Contains(editingKeys, key) && (a.ID != Complete || key != "right" && key != "end"): // there is nothing to the right of the cursor then

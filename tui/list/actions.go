@@ -41,17 +41,31 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	if current := l.Current(); mark == "" && len(l.marked) >= MaxMarks && !l.isMarked(l.ID(current)) {
 		mark = fmt.Sprintf("At most %d can be marked.", MaxMarks)
 	}
+	sort := ""
+	if len(l.Orders(l.want.filter)) < 2 {
+		sort = "This list has one order."
+	}
 	open := row
 	if l.TypedID() != "" {
 		open = ""
 	}
-	offers := append([]actions.Offer{actions.EnabledUnless(actions.Open, open), actions.EnabledUnless(actions.Filter, "")}, own...)
+	offers := []actions.Offer{actions.EnabledUnless(actions.Open, open)}
+	if l.Fields != nil {
+		offers = append(offers, actions.EnabledUnless(actions.Filter, ""))
+	}
+	offers = append(offers, own...)
+	if l.Fields != nil {
+		offers = append(offers, actions.EnabledUnless(actions.ClearFilter, l.whyNotClear()))
+	}
+	if !l.NoMarks {
+		offers = append(offers, actions.EnabledUnless(actions.Mark, mark), actions.EnabledUnless(actions.MarkRange, row), actions.EnabledUnless(actions.MarkAll, row), actions.EnabledUnless(actions.ClearMarks, marked))
+	}
+	if l.Facts != nil {
+		offers = append(offers, actions.EnabledUnless(actions.Preview, l.whyNotPreview(false)), actions.EnabledUnless(actions.PreviewDown, l.whyNotPreview(true)), actions.EnabledUnless(actions.PreviewUp, l.whyNotPreview(true)))
+	}
 	return append(append(offers,
-		actions.EnabledUnless(actions.ClearFilter, l.whyNotClear()), actions.EnabledUnless(actions.Mark, mark), actions.EnabledUnless(actions.Sort, ""),
-		actions.EnabledUnless(actions.NextPage, next), actions.EnabledUnless(actions.CopyID, row), actions.EnabledUnless(actions.SortReverse, ""),
-		actions.EnabledUnless(actions.MarkRange, row), actions.EnabledUnless(actions.MarkAll, row), actions.EnabledUnless(actions.ClearMarks, marked),
-		actions.EnabledUnless(actions.Preview, l.whyNotPreview(false)), actions.EnabledUnless(actions.PreviewDown, l.whyNotPreview(true)), actions.EnabledUnless(actions.PreviewUp, l.whyNotPreview(true)),
-		actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back), actions.EnabledUnless(actions.LastPage, next),
+		actions.EnabledUnless(actions.Sort, sort), actions.EnabledUnless(actions.NextPage, next), actions.EnabledUnless(actions.CopyID, row), actions.EnabledUnless(actions.SortReverse, ""),
+		actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back), actions.EnabledUnless(actions.LastPage, next), actions.EnabledUnless(actions.Columns, l.whyNoColumns()),
 	), widget.Moves()...)
 }
 
@@ -80,6 +94,8 @@ func (l *List[F, T]) Do(id actions.ID) tea.Cmd {
 		return l.chooseOrder()
 	case actions.SortReverse:
 		return l.reverse()
+	case actions.Columns:
+		return l.chooseColumns(0)
 	case actions.Mark:
 		return l.mark()
 	case actions.MarkRange:

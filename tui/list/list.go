@@ -18,10 +18,11 @@ import (
 
 // Kind is what a list shows: records T that a filter F selects.
 type Kind[F, T any] struct {
-	One, Many string // "perk", "perks"
-	Fields    []api.FilterField[F]
-	Orders    func(F) []string    // what such a list can be sorted by
-	Order     func(F) api.SortKey // of a list that nobody has sorted
+	One, Many string               // "perk", "perks"
+	Called    func(F) string       // what the border calls those that are shown; nil for Many
+	Fields    []api.FilterField[F] // nil if nothing is searched for
+	Orders    func(F) []string     // what such a list can be sorted by
+	Order     func(F) api.SortKey  // of a list that nobody has sorted
 	Fetch     func(ctx context.Context, c *client.Client, filter F, options client.ListOptions) (api.Page[T], error)
 
 	ID      func(*T) string
@@ -32,10 +33,14 @@ type Kind[F, T any] struct {
 
 	// Values returns the values of a field that completion offers, as far as they are known; nil without any.
 	Values func(field string) []string
+	// Begun is the fields whose values may be cut short, as names may be and ids may not.
+	Begun []string
 	// IDRule says why a text is no id; nil if no id can be typed.
 	IDRule func(text string) string
-	// Empty says what to do if there are none at all.
-	Empty string
+	// None says that there are none at all, and Empty what to do then. Elsewhere says what else to try if nothing matches.
+	None, Empty, Elsewhere string
+	// NoMarks is for a list of which nothing is done with several records.
+	NoMarks bool
 }
 
 // List is the list.
@@ -43,6 +48,7 @@ type List[F, T any] struct {
 	Kind[F, T]
 	shell         *screen.Shell
 	width, height int
+	unfocused     bool // another list on the screen has the keyboard
 
 	line   *widget.Form // to type the query in
 	typing bool         // it is open
@@ -59,6 +65,8 @@ type List[F, T any] struct {
 	loadEnded bool  // what is wanted was loaded, or that failed
 	known     map[int64]cachedPage[F, T]
 
+	all       screen.Columns[*T] // also those that are hidden
+	kept      api.SortKey        // how the list was sorted last; zero if it never was
 	table     *widget.Table
 	shown     []T // the records in the rows
 	rows      []widget.Row
@@ -109,9 +117,9 @@ func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 	l := &List[F, T]{
 		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off, seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{},
 		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewLoader[loadedPage[F, T]](shell),
-		table: widget.NewTable(shell.Theme, kind.Columns.Drawn()...),
-		line:  widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
+		line: widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
 	}
+	l.recall()
 	return l
 }
 
@@ -136,6 +144,22 @@ func (l *List[F, T]) Form() *widget.Form {
 	}
 	return nil
 }
+
+// Focus says whether the list has the keyboard, which it has at first.
+func (l *List[F, T]) Focus(has bool) { l.unfocused = !has }
+
+// Failure is why the last load failed; nil if it did not, or another one has begun.
+func (l *List[F, T]) Failure() error {
+	if l.IsBusy() {
+		return nil
+	}
+	return l.loader.Err
+}
+
+// Has tells whether something was loaded, if only that there is nothing, and LoadedAt when that was.
+func (l *List[F, T]) Has() bool { return l.loader.Has }
+
+func (l *List[F, T]) LoadedAt() time.Time { return l.loader.At }
 
 // Unsaved ignores marks: they are quickly made again.
 func (l *List[F, T]) Unsaved() string { return "" }
@@ -198,6 +222,9 @@ func (l *List[F, T]) effective(q query[F]) api.SortKey {
 	if slices.Contains(l.Orders(q.filter), q.order.Field) {
 		return q.order
 	}
+	if q.text == "" && slices.Contains(l.Orders(q.filter), l.kept.Field) {
+		return l.kept
+	}
 	return l.Order(q.filter)
 }
 
@@ -251,7 +278,7 @@ func (l *List[F, T]) reset() {
 func (l *List[F, T]) Reload() tea.Cmd {
 	l.cancelLoads()
 	clear(l.known)
-	if l.landing = screen.OnSame; !l.loader.Has {
+	if l.landing = screen.OnSame; !l.isWanted() {
 		l.landing = screen.OnFirst
 	}
 	return l.load(l.want, l.page)
@@ -377,10 +404,27 @@ func (l *List[F, T]) makeRows() {
 	l.note()
 }
 
+// Redraw makes the rows again, because something else is known of the records.
+func (l *List[F, T]) Redraw() {
+	if l.loader.Has {
+		l.makeRows()
+		l.arrange()
+	}
+}
+
+// Visible returns the records that the window has room for.
+func (l *List[F, T]) Visible() []T {
+	first, rows := l.table.Visible()
+	return l.shown[min(first, len(l.shown)):min(first+rows, len(l.shown))]
+}
+
 // problem says why the last load failed, and what to do next.
 func (l *List[F, T]) problem() (what, next string) {
 	var refused *client.Error
 	if errors.As(l.loader.Err, &refused) && len(refused.Fields) > 0 {
+		if l.want.text == "" {
+			return "The service refuses this: " + screen.Sentence("", refused), ""
+		}
 		return "The service refuses this: " + screen.Sentence("", refused), l.shell.Key(actions.Filter) + " changes it, " + l.clearedBy()
 	}
 	return l.shell.Explain(l.loader.Err)

@@ -39,17 +39,22 @@ func (l *List[F, T]) completion() (from int, choices []string) {
 	if c.Field == nil || c.Choices != nil {
 		return c.From, c.Choices
 	}
-	values := slices.Clone(l.seen[c.Field.Name])
-	if l.Values != nil {
-		values = append(values, l.Values(c.Field.Name)...)
-	}
-	slices.Sort(values)
-	for _, value := range slices.Compact(values) {
-		if len(value) >= len(c.Prefix) && strings.EqualFold(value[:len(c.Prefix)], c.Prefix) {
-			choices = append(choices, api.QuoteQuery(value))
-		}
+	for _, value := range l.valuesBeginning(c.Field.Name, c.Prefix) {
+		choices = append(choices, api.QuoteQuery(value))
 	}
 	return c.From, choices
+}
+
+// valuesBeginning returns the known values of a field that begin so, without regard to case.
+func (l *List[F, T]) valuesBeginning(field, prefix string) []string {
+	values := slices.Clone(l.seen[field])
+	if l.Values != nil {
+		values = append(values, l.Values(field)...)
+	}
+	slices.Sort(values)
+	return slices.DeleteFunc(slices.Compact(values), func(value string) bool {
+		return len(value) < len(prefix) || !strings.EqualFold(value[:len(prefix)], prefix)
+	})
 }
 
 // complete types the first of the completions.
@@ -66,17 +71,41 @@ func (l *List[F, T]) complete() tea.Cmd {
 	return l.typed()
 }
 
-// read returns the query that is typed. A value that is begun counts as the first that begins so.
+// read returns the query that is typed. A name that is begun counts as the first that begins so, and a choice that is begun at the end
+// as the first of its field.
 func (l *List[F, T]) read() (q query[F], problems []api.QueryProblem) {
 	text := l.text()
-	if c := api.CompleteQuery(l.Fields, text, len(text)); c.Field != nil && c.Prefix != "" {
-		if from, choices := l.completion(); len(choices) > 0 && !slices.ContainsFunc(choices, func(choice string) bool { return strings.EqualFold(choice, text[from:]) }) {
-			text = text[:from] + choices[0]
-		}
+	if c := api.CompleteQuery(l.Fields, text, len(text)); c.Field != nil && c.Prefix != "" && len(c.Choices) > 0 && !slices.Contains(c.Choices, strings.ToLower(c.Prefix)) {
+		text = text[:c.From] + c.Choices[0]
 	}
 	q = query[F]{text: strings.TrimSpace(text), order: l.want.order}
 	q.filter, problems = api.ParseQuery(l.Fields, text)
+	for _, field := range l.Fields {
+		value := field.Get(q.filter)
+		if value == "" || !slices.Contains(l.Begun, field.Name) {
+			continue
+		}
+		known := l.valuesBeginning(field.Name, value)
+		if len(known) > 0 && !slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, value) }) && field.Set(&q.filter, known[0]) == "" {
+			q.text = api.FormatQuery(l.Fields, q.filter)
+		}
+	}
 	return q, problems
+}
+
+// chips are the words of the query, and its fields.
+func (l *List[F, T]) chips() (chips []string) {
+	text, before := api.FormatQuery(l.Fields, l.want.filter), api.QueryField
+	for _, part := range api.QueryParts(l.Fields, text) {
+		chip := display.Line(text[part.From:part.To])
+		if part.Kind == api.QueryWord && before == api.QueryWord {
+			chips[len(chips)-1] += " " + chip
+		} else {
+			chips = append(chips, chip)
+		}
+		before = part.Kind
+	}
+	return chips
 }
 
 // typed shows the list of what is typed. What makes no sense keeps the list as it is.
@@ -177,7 +206,7 @@ func (l *List[F, T]) chooseOrder() tea.Cmd {
 func (l *List[F, T]) sortBy(order api.SortKey) tea.Cmd {
 	changed := l.want
 	changed.order = order
-	return l.show(changed)
+	return tea.Batch(l.keepOrder(order), l.show(changed))
 }
 
 func (l *List[F, T]) reverse() tea.Cmd {

@@ -1,6 +1,7 @@
 package list
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func (l *List[F, T]) View() string {
 	}
 	first, shown := l.table.Visible()
 	panel := widget.Panel{
-		Title: l.heading(), Note: screen.OrderWords(l.effective(l.want)), Foot: l.position(width - 6), Focused: true,
+		Title: l.Heading(), Note: screen.OrderWords(l.effective(l.want)), Foot: l.position(width - 6), Focused: !l.unfocused,
 		Bar: widget.Bar{First: first, Shown: shown, All: l.table.Len(), Above: 1},
 	}
 	view := panel.View(look, inside, width, height)
@@ -78,9 +79,12 @@ func (l *List[F, T]) View() string {
 	return strings.Join(append(above, view), "\n")
 }
 
-// heading is what the list has: "Perks 18,040".
-func (l *List[F, T]) heading() string {
+// Heading is what the list has: "Perks 18,040".
+func (l *List[F, T]) Heading() string {
 	name := strings.ToUpper(l.Many[:1]) + l.Many[1:]
+	if l.Called != nil {
+		name = l.Called(l.want.filter)
+	}
 	if l.isWanted() {
 		name += " " + display.Count(l.loader.Value.page.Meta.Total)
 	}
@@ -100,13 +104,14 @@ func (l *List[F, T]) above() []string {
 		case mistake != "" && !isIncomplete:
 			lines = append(lines, "   "+look.Bad.Render(display.Cut("! "+mistake, l.width-4)))
 		case len(choices) > 0:
-			lines = append(lines, "   "+look.Muted.Render(display.Cut(strings.Join(choices, "  "), l.width-4)))
+			key := actions.Spell("tab") + " "
+			lines = append(lines, "   "+look.Key.Render(key)+look.Muted.Render(display.Cut(strings.Join(choices, "  "), l.width-4-len(key))))
 		default:
 			lines = append(lines, "   "+look.Muted.Render(display.Cut(mistake, l.width-4)))
 		}
 		return lines
 	}
-	if l.height < heightForLine {
+	if l.height < heightForLine || l.Fields == nil {
 		return nil
 	}
 	key := " " + l.shell.Key(actions.Filter) + " "
@@ -124,7 +129,18 @@ func (l *List[F, T]) above() []string {
 		}
 		return []string{look.Key.Render(key) + look.Muted.Render(display.Cut("find: "+strings.Join(names, " "), l.width-4))}
 	}
-	return []string{look.Key.Render(key) + look.Accent.Render(display.Cut(display.Line(l.want.text), l.width-4))}
+	style, left := look.Input, l.width-len(key)-1
+	if !look.Colours() {
+		style = look.Cursor
+	}
+	var line strings.Builder
+	for _, chip := range l.chips() {
+		chip = display.Cut(" "+chip+" ", left)
+		if left -= display.Width(chip) + 1; chip != "" {
+			line.WriteString(style.Render(chip) + " ")
+		}
+	}
+	return []string{look.Key.Render(key) + line.String()}
 }
 
 // below says inside the panel, under old rows, why there are no newer ones.
@@ -145,6 +161,9 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 		return widget.Loading, widget.LoadingTitle(l.Many, l.shell.Now().Sub(l.since)), "", true
 	case l.loader.Err != nil:
 		what, next := l.problem()
+		if l.loader.Has {
+			what += " " + l.shell.Age(l.loader.At)
+		}
 		return widget.Failure, what, next, true
 	case !l.loader.Has:
 		return widget.Empty, "Nothing was loaded.", l.shell.Key(actions.Refresh) + " loads the list.", true
@@ -157,9 +176,12 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 			}
 			advice = fmt.Sprintf("%s opens the %s with the id %q. ", key, l.One, id) + advice
 		}
+		if l.Elsewhere != "" {
+			advice = l.Elsewhere + " " + advice
+		}
 		return widget.Empty, fmt.Sprintf("No %s matches %s.", l.One, display.Line(l.want.text)), advice, true
 	}
-	return widget.Empty, "There are no " + l.Many + " yet.", l.Kind.Empty, true
+	return widget.Empty, cmp.Or(l.None, "There are no "+l.Many+" yet."), l.Kind.Empty, true
 }
 
 // position says which row and page is shown, in a narrow window in figures only.
@@ -219,7 +241,7 @@ const rowsRead = 10
 
 // AccessibleText returns the query, ten rows around the cursor, and the position.
 func (l *List[F, T]) AccessibleText() string {
-	lines := []string{l.heading() + ", " + l.summary() + "."}
+	lines := []string{l.Heading() + ", " + l.summary() + "."}
 	if l.typing {
 		lines = append(lines, "The filter is open.", l.line.AccessibleText())
 		if mistake, _ := l.mistake(); mistake != "" {

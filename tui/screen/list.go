@@ -80,8 +80,8 @@ func (p Pages) Do(id actions.ID) (cmd tea.Cmd, moves bool) {
 		page--
 	case actions.FirstPage:
 		page = 1
-	case actions.LastPage:
-		page = p.Last
+	case actions.LastPage: // and to its end: the last row is what people want to see there
+		page, to = p.Last, OnLast
 	default:
 		before := p.Table.Cursor()
 		if !p.Table.Do(id) {

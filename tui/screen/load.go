@@ -244,7 +244,9 @@ func (m Marks) Offer(why string) actions.Offer {
 // Redeem opens the screen to redeem what is marked, or else the perk under the cursor. If marks are not on the page it asks first,
 // because users forget those.
 func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID string) tea.Cmd {
-	open := func(perks ...api.Perk) tea.Cmd { return shell.Open(ToRedeem{Perks: perks, UserID: userID}) }
+	open := func(perks ...api.Perk) tea.Cmd {
+		return shell.Open(ToRedeem{Perks: perks, UserID: userID, Asks: userID != ""})
+	}
 	switch {
 	case len(m) == 0 && under == nil:
 		return nil
@@ -329,8 +331,10 @@ func ValidTone(perk *api.Perk, now time.Time) theme.Tone {
 
 // ShortenValid shortens a text of Valid for a narrow column.
 func ShortenValid(text string) string {
-	if strings.HasPrefix(text, "expired ") {
-		return "expired"
+	for _, word := range []string{"expired", "redeemed"} {
+		if strings.HasPrefix(text, word+" ") {
+			return word
+		}
 	}
 	return strings.Replace(text, " days ", " d ", 1)
 }

@@ -175,6 +175,20 @@ func (s *Shell) Remember(profile Profile, kind, id string) tea.Cmd {
 	}
 }
 
+// titleMark is between the id and the title of a recent record; no id has one.
+const titleMark = "\t"
+
+// RememberTitled is Remember for a record that people know by its title.
+func (s *Shell) RememberTitled(profile Profile, kind, id, title string) tea.Cmd {
+	return s.Remember(profile, kind, id+titleMark+display.Line(title))
+}
+
+// RecentTitle returns the id of a recent record, and its title if that is known.
+func RecentTitle(recent string) (id, title string) {
+	id, title, _ = strings.Cut(recent, titleMark)
+	return id, title
+}
+
 // The settings that are remembered.
 const (
 	SettingTheme   = "theme"
@@ -241,16 +255,20 @@ type (
 		Known  *api.Perk
 		UserID string
 	}
-	// ToRedeem redeems perks for one user. UserID may be empty.
+	// ToRedeem redeems perks for one user. UserID may be empty. With Asks it asks at once, and closes again once the only perk is
+	// redeemed.
 	ToRedeem struct {
 		Perks  []api.Perk
 		UserID string
+		Asks   bool
 	}
 	// ToUser shows what a user can redeem, or first what they have redeemed.
 	ToUser struct {
 		ID       string
 		Redeemed bool
 	}
+	// ToRedemption shows a redemption, above those of its user.
+	ToRedemption struct{ ID string }
 	// ToProperty shows a property; 0 asks which.
 	ToProperty struct{ ID int64 }
 	// ToLogin logs in, or switches the profile.
@@ -264,6 +282,7 @@ func (ToRedemptions) route() {}
 func (ToPerk) route()        {}
 func (ToRedeem) route()      {}
 func (ToUser) route()        {}
+func (ToRedemption) route()  {}
 func (ToProperty) route()    {}
 func (ToLogin) route()       {}
 
@@ -322,8 +341,8 @@ type Memory interface {
 	Draft(profile Profile, name string) map[string]string
 	// SaveDraft saves the draft of a form; nil deletes it. It never gets secrets.
 	SaveDraft(profile Profile, name string, values map[string]string) error
-	// Setting returns a setting of this user, for all profiles; "" if there is none.
-	Setting(name string) string
+	// Settings returns the settings of this user, for all profiles, by their names.
+	Settings() map[string]string
 	// KeepSetting saves a setting.
 	KeepSetting(name, value string) error
 }

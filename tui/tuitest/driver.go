@@ -335,6 +335,15 @@ func (m *Memory) SaveDraft(_ screen.Profile, name string, values map[string]stri
 	return nil
 }
 
+func (m *Memory) Settings() map[string]string {
+	settings := map[string]string{}
+	m.settings.Range(func(name, value any) bool {
+		settings[name.(string)] = value.(string)
+		return true
+	})
+	return settings
+}
+
 func (m *Memory) Setting(name string) string {
 	value, _ := m.settings.Load(name)
 	text, _ := value.(string)

@@ -28,7 +28,7 @@ func TestWholeSession(t *testing.T) {
 	w.see("category:  near:")
 	w.write("two coffees")
 	w.press("Enter")
-	w.see("/ two coffees", "Corner Roast")
+	w.see("/  two coffees", "Corner Roast")
 	w.gone("A family ticket")
 	w.press("r")
 	w.see("> User")
@@ -42,7 +42,7 @@ func TestWholeSession(t *testing.T) {
 		t.Errorf("alice redeemed %s, without coffee-2for1", made)
 	}
 	w.press("Escape")
-	w.see("/ two coffees")
+	w.see("/  two coffees")
 
 	w.sizes([2]int{60, 20}, [2]int{30, 8}, [2]int{140, 40}, [2]int{110, 32})
 

@@ -197,6 +197,16 @@ func (f *Form) Do(id actions.ID) bool {
 	return moves
 }
 
+// NextToTypeIn moves to the next field that text is typed in, or to the last field. Switches have a value already.
+func (f *Form) NextToTypeIn() {
+	for f.Do(actions.NextField); f.Switches() && f.focus < len(f.entries)-1; {
+		f.Do(actions.NextField)
+	}
+}
+
+// Switches tells whether the focused field takes one of several values instead of text.
+func (f *Form) Switches() bool { return len(f.entries) > 0 && f.entries[f.focus].isChoice() }
+
 // EnterSubmits tells whether Enter submits the form: in the last field, unless that has several lines.
 func (f *Form) EnterSubmits() bool {
 	return len(f.entries) > 0 && (f.submitAnywhere || f.focus == len(f.entries)-1) && f.entries[f.focus].Kind != Text

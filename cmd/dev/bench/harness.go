@@ -120,6 +120,18 @@ func (l *harness) postgres(ctx context.Context) (*storetest.PostgresServer, erro
 	return c, err
 }
 
+// newDatabase is the address of an empty database, until the section ends.
+func (l *harness) newDatabase(ctx context.Context, kind, name string) (string, error) {
+	if kind == "SQLite" {
+		return fmt.Sprintf("sqlite:%s/%s.db", l.Folder, name), nil
+	}
+	c, err := l.postgres(ctx)
+	if err != nil {
+		return "", err
+	}
+	return address(c), nil
+}
+
 // service is a program that serves perks, and a token for it.
 type service struct {
 	address, token string

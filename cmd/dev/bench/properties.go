@@ -34,7 +34,7 @@ func measureProperties(ctx context.Context, l *harness) (*table, error) {
 			}
 			ask = append(ask, lists.ask)
 		}
-		if err := l.compareFilters(ctx, t, kind, propertyFilters, api.PropertySortFields(), ask); err != nil {
+		if err := l.compareFilters(ctx, t, kind, propertyFilters, everyOrder(api.PropertySortFields()), ask); err != nil {
 			return nil, err
 		}
 	}
@@ -50,13 +50,9 @@ type propertyLists struct {
 }
 
 func (l *harness) newPropertyLists(ctx context.Context, kind string, size int64) (*propertyLists, error) {
-	database := "sqlite:" + fmt.Sprintf("%s/properties-%d.db", l.Folder, size)
-	if kind == "PostgreSQL" {
-		c, err := l.postgres(ctx)
-		if err != nil {
-			return nil, err
-		}
-		database = address(c)
+	database, err := l.newDatabase(ctx, kind, fmt.Sprintf("properties-%d", size))
+	if err != nil {
+		return nil, err
 	}
 	s, err := l.serve(ctx, database)
 	if err != nil {

@@ -45,32 +45,48 @@ func measureRedemptions(ctx context.Context, l *harness) (*table, error) {
 	t := newTable("Lists of redemptions (`redemptions`)", "filter", "store", "grows most", "10,000 redemptions", "1,000,000 redemptions")
 	for _, kind := range []string{"PostgreSQL", "SQLite"} {
 		var ask []askList
+		var lists []*redemptionLists
 		for _, size := range redemptionSizes {
 			r, err := l.newRedemptionLists(ctx, kind, size)
 			if err != nil {
 				return nil, fmt.Errorf("making %s redemptions over %s: %w", grouped(size), kind, err)
 			}
-			ask = append(ask, r.ask)
+			ask, lists = append(ask, r.ask), append(lists, r)
 		}
-		if err := l.compareFilters(ctx, t, kind, redemptionFilters, api.RedemptionRecordSortFields(), ask); err != nil {
+		if err := l.compareFilters(ctx, t, kind, redemptionFilters, everyOrder(api.RedemptionRecordSortFields()), ask); err != nil {
+			return nil, err
+		}
+		if err := l.compareReports(ctx, t, kind, lists); err != nil {
+			return nil, err
+		}
+		if err := l.compareBesideReports(ctx, t, kind, lists[len(lists)-1]); err != nil {
 			return nil, err
 		}
 	}
 	t.note("Over HTTP, one connection, pages of %d, in both orders from the start and from the middle; p50 of %d requests each, alternating. Two clients "+
-		"made as many each; one of %d perks needs approval, and 1 of %d redemptions is rejected, and voided.", api.DefaultPerPage, l.rounds*listRequests, listedPerks, decidedShare)
+		"made as many each; one of %d perks needs approval, and 1 of %d redemptions is rejected, and voided. Beside reports, %d connections redeem.", api.DefaultPerPage,
+		l.rounds*listRequests, listedPerks, decidedShare, besideReports)
 	return t, nil
 }
 
 // askList requests a page several times over one connection. MIDDLE in the place is the cursor of the list's middle.
 type askList func(ctx context.Context, filter, place string) ([]time.Duration, error)
 
-// compareFilters adds a row for each filter: where a page at the last size takes longest beside the same at the first. It asks for the first
-// page and one far inside, in each order by one of the fields.
-func (l *harness) compareFilters(ctx context.Context, t *table, kind string, filters []listFilter, fields []string, ask []askList) error {
-	var places []string
+// everyOrder is the first page and one far inside, in each order by one of the fields.
+func everyOrder(fields []string) (places []string) {
 	for _, field := range fields {
 		places = append(places, "sort="+field, "sort=-"+field, "sort="+field+"&after=MIDDLE", "sort=-"+field+"&after=MIDDLE")
 	}
+	return places
+}
+
+// compareFilters is compareAs for lists that may not take longer.
+func (l *harness) compareFilters(ctx context.Context, t *table, kind string, filters []listFilter, places []string, ask []askList) error {
+	return l.compareAs(ctx, t, noSlower, kind, filters, places, ask)
+}
+
+// compareAs adds a row for each filter: the place where a page at the last size takes longest beside the same at the first.
+func (l *harness) compareAs(ctx context.Context, t *table, wanted target, kind string, filters []listFilter, places []string, ask []askList) error {
 	for _, filter := range filters {
 		var worst float64
 		var cells []string
@@ -90,7 +106,7 @@ func (l *harness) compareFilters(ctx context.Context, t *table, kind string, fil
 				worst, cells = ratio, []string{filter.name, kind, strings.ReplaceAll(place, "&after=MIDDLE", ", far inside"), milliseconds(small), milliseconds(large)}
 			}
 		}
-		t.add(worst, noSlower, cells...)
+		t.add(worst, wanted, cells...)
 		l.logf("%s on %s grows %.2f times", filter.name, kind, worst)
 	}
 	return nil
@@ -109,17 +125,14 @@ func (s *service) askPage(ctx context.Context, path string) ([]time.Duration, er
 // redemptionLists is a service with redemptions.
 type redemptionLists struct {
 	*service
-	middle time.Time // when half of them were made
+	// when the first were made, and soon reportedRedemptions, and half of them
+	begun, early, middle time.Time
 }
 
 func (l *harness) newRedemptionLists(ctx context.Context, kind string, size int64) (*redemptionLists, error) {
-	database := "sqlite:" + fmt.Sprintf("%s/redemptions-%d.db", l.Folder, size)
-	if kind == "PostgreSQL" {
-		c, err := l.postgres(ctx)
-		if err != nil {
-			return nil, err
-		}
-		database = address(c)
+	database, err := l.newDatabase(ctx, kind, fmt.Sprintf("redemptions-%d", size))
+	if err != nil {
+		return nil, err
 	}
 	load, err := l.newRedeemLoad(ctx, database, redeemUsers, 1)
 	if err != nil {
@@ -138,21 +151,23 @@ func (l *harness) newRedemptionLists(ctx context.Context, kind string, size int6
 	for i := range listedPerks - 1 {
 		perks = append(perks, hotPerk(hotPerks+i))
 	}
-	begun := time.Now()
-	var r redemptionLists
-	for i, token := range []string{s.token, other} {
-		first := int64(i) * size / 2
-		request := redeemRequest(token, func(n int64) string { return perks[(n+n/redeemUsers)%listedPerks] }, false)
-		plan := Plan{Addresses: []string{s.address}, Connections: manyConnections, Count: size / 2, Status: http.StatusCreated,
-			Request: func(buffer []byte, n int64) []byte { return request(buffer, first+n) }}
-		if _, err := Run(ctx, plan); err != nil {
-			return nil, err
+	r := redemptionLists{begun: time.Now().UTC()}
+	for _, part := range []struct {
+		token       string
+		first, last int64
+		end         *time.Time
+	}{{s.token, 0, reportedRedemptions, &r.early}, {s.token, reportedRedemptions, size / 2, &r.middle}, {other, size / 2, size, new(time.Time)}} {
+		request := redeemRequest(part.token, func(n int64) string { return perks[(n+n/redeemUsers)%listedPerks] }, false)
+		if part.first < part.last {
+			plan := Plan{Addresses: []string{s.address}, Connections: manyConnections, Count: part.last - part.first, Status: http.StatusCreated,
+				Request: func(buffer []byte, n int64) []byte { return request(buffer, part.first+n) }}
+			if _, err := Run(ctx, plan); err != nil {
+				return nil, err
+			}
 		}
-		if i == 0 {
-			r.middle = time.Now().UTC()
-		}
+		*part.end = time.Now().UTC()
 	}
-	l.logf("made %s redemptions over %s in %s", grouped(size), kind, time.Since(begun).Round(time.Second))
+	l.logf("made %s redemptions over %s in %s", grouped(size), kind, time.Since(r.begun).Round(time.Second))
 	r.service = s
 	return &r, errors.Join(r.decide(ctx, api.StatusPending, api.StatusRejected, size/decidedShare), r.decide(ctx, api.StatusApproved, api.StatusVoided, size/decidedShare))
 }

@@ -65,6 +65,10 @@ type history struct {
 	redeemer  *redeemer
 	rounds    int
 	began     time.Time
+	pace      <-chan time.Time // a client sends a request whenever it gets something from here
+	stop      chan struct{}    // closed when the clients send no more
+
+	databaseFails bool // so that a command of the operator may fail
 
 	begun, ended atomic.Int64       // requests of the clients
 	crashes      map[int64]struct{} // a server crashes when so many requests have ended
@@ -85,12 +89,26 @@ type replica struct {
 // checkHistory has clients redeem, list and reject while servers crash, and checks every response. In every third round it is the
 // database that crashes, unless it is nil.
 func checkHistory(t *testing.T, i *programs.Installation, replicas int, database *storetest.PostgresServer) {
-	h := &history{T: t, installed: i, database: database, rounds: 3, began: time.Now(), pending: make(chan request, 1),
-		crashes: map[int64]struct{}{}, perks: map[string][]porcupine.Operation{}, outcomes: map[api.Code]int{}}
+	rounds := 3
 	if isLong() {
-		h.rounds = 45
+		rounds = 45
 	}
-	t.Logf("seed %d, %d rounds", historySeed, h.rounds)
+	h := newHistory(t, i, replicas, rounds)
+	h.database, h.databaseFails = database, database != nil
+	h.run()
+	h.check()
+	for _, r := range h.replicas {
+		r.Terminate()
+	}
+}
+
+// newHistory starts servers with all that so many rounds need.
+func newHistory(t *testing.T, i *programs.Installation, replicas, rounds int) *history {
+	t.Helper()
+	always := make(chan time.Time)
+	close(always)
+	h := &history{T: t, installed: i, rounds: rounds, pace: always, stop: make(chan struct{}), pending: make(chan request, 1),
+		crashes: map[int64]struct{}{}, perks: map[string][]porcupine.Operation{}, outcomes: map[api.Code]int{}}
 	i.ImportCSV("users", usersCSV(h.rounds*historyUsers))
 	i.ImportCSV("perks", h.perksCSV())
 	for _, server := range i.StartTogether(replicas) {
@@ -99,31 +117,19 @@ func checkHistory(t *testing.T, i *programs.Installation, replicas int, database
 	// Over a connection that was used before, net/http repeats a request that has a key by itself.
 	transport := &http.Transport{DisableKeepAlives: true}
 	h.redeemer = &redeemer{client: &http.Client{Transport: transport, Timeout: replyTimeout}, token: i.Token(h.replicas[0].URL)}
-
-	h.run()
-	for n := range h.rounds * historyUsers {
-		h.send(0, request{verb: listing, attempt: attempt{user: userNumber(n)}, round: n / historyUsers})
-	}
-	h.check()
-	for _, r := range h.replicas {
-		r.Terminate()
-	}
+	return h
 }
 
 // run has the clients send all their requests, and crashes a server in each round.
 func (h *history) run() {
 	h.Helper()
 	random := rand.New(rand.NewPCG(historySeed, historyClients))
+	h.Logf("seed %d, %d rounds", historySeed, h.rounds)
 	for round := range int64(h.rounds) {
 		h.crashes[round*historyRequests+historyRequests/4+random.Int64N(historyRequests/2)] = struct{}{}
 	}
 	h.crash = make(chan struct{}, h.rounds)
-	var clients, operator sync.WaitGroup
-	for n := range historyClients {
-		clients.Go(func() { h.request(n, rand.New(rand.NewPCG(historySeed, uint64(n)))) })
-	}
-	operator.Go(h.rejectPending)
-	h.Cleanup(clients.Wait)
+	wait := h.start(historySeed)
 	for round := range h.rounds {
 		select {
 		case <-h.crash:
@@ -136,9 +142,27 @@ func (h *history) run() {
 			h.replicas[round%len(h.replicas)].crash(h.installed)
 		}
 	}
-	clients.Wait()
-	close(h.pending)
-	operator.Wait()
+	wait()
+}
+
+// start starts the clients. The returned function waits until they have sent all their requests, or were stopped, and then lists the
+// redemptions of all users.
+func (h *history) start(seed uint64) (wait func()) {
+	h.began = time.Now()
+	var clients, operator sync.WaitGroup
+	for n := range historyClients {
+		clients.Go(func() { h.request(n, rand.New(rand.NewPCG(seed, uint64(n)))) })
+	}
+	operator.Go(h.rejectPending)
+	h.Cleanup(clients.Wait)
+	return func() {
+		clients.Wait()
+		close(h.pending)
+		operator.Wait()
+		for n := range min(int(h.begun.Load())/historyRequests+1, h.rounds) * historyUsers {
+			h.send(0, request{verb: listing, attempt: attempt{user: userNumber(n)}, round: n / historyUsers})
+		}
+	}
 }
 
 func (h *history) perksCSV() string {
@@ -186,6 +210,11 @@ func (h *history) url(n int64) string {
 func (h *history) request(client int, random *rand.Rand) {
 	var repeated *request
 	for n := h.begun.Add(1); n <= int64(h.rounds*historyRequests); n = h.begun.Add(1) {
+		select {
+		case <-h.stop:
+			return
+		case <-h.pace:
+		}
 		r := h.choose(random, int(n-1))
 		if repeated != nil {
 			r, repeated = *repeated, nil
@@ -250,7 +279,7 @@ func (h *history) send(client int, r request) (got response) {
 	case listing:
 		got.listed, err = h.redeemer.list(url, r.user)
 	case rejecting:
-		if _, err = programs.Output(h.installed.Command("redemption", "reject", r.id)); err != nil && h.database != nil {
+		if _, err = programs.Output(h.installed.Command("redemption", "reject", r.id)); err != nil && h.databaseFails {
 			err = errors.Join(errNoReply, err)
 		}
 	}

@@ -1,4 +1,4 @@
-// Command pack makes of built programs what people install: manual pages, packages, archives, the image of a container, lists of
+// Command pack makes of built programs what people install: packages, archives, the image of a container, lists of
 // what is in them, and the sums to check them by. It also knows under which licences everything may be used that the programs are
 // built with.
 //
@@ -13,13 +13,14 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"time"
 
 	"example.com/perks/cmd/dev/programs"
 )
 
-const usage = "usage: pack man DIR | pack release VERSION OS/ARCH... | pack licences"
+const usage = "usage: pack release VERSION OS/ARCH... | pack licences"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -34,18 +35,9 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 1 && args[0] == "licences":
 		return listLicences(ctx)
-	case len(args) == 2 && args[0] == "man":
-		date, err := dateOf(os.Getenv("SOURCE_DATE_EPOCH"), time.Now())
-		if err != nil {
-			return err
-		}
-		return writeManual(args[1], date)
 	case len(args) > 2 && args[0] == "release":
 		// Every file has the time of the commit, so that one commit always makes the same bytes.
-		date, err := dateOf(os.Getenv("SOURCE_DATE_EPOCH"), time.Time{})
-		if err == nil && date.IsZero() {
-			err = errors.New("SOURCE_DATE_EPOCH must be the commit's date in seconds since 1970")
-		}
+		date, err := dateOf(os.Getenv("SOURCE_DATE_EPOCH"))
 		if err != nil {
 			return err
 		}
@@ -60,6 +52,15 @@ func run(ctx context.Context, args []string) error {
 		return release(ctx, v, date, platforms)
 	}
 	return errors.New(usage)
+}
+
+// dateOf reads the commit's date from SOURCE_DATE_EPOCH.
+func dateOf(epoch string) (time.Time, error) {
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH must be the commit's date in seconds since 1970, not %q", epoch)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
 }
 
 // tool is a command line of a tool whose version .ci/tools keeps, which go builds when it is not there yet.

@@ -111,17 +111,21 @@ func (w *wire) send(r *request) (sent []byte, a reply, err error) {
 // maxHead is how long the head of a request may be; of a longer one the server reads no more.
 const maxHead = 64 << 10
 
+// isRequest tells whether all that was sent is one request. When Go's server refuses bytes after it, it resets the connection, and the
+// response to the request may be lost.
 func isRequest(sent []byte) bool {
 	head, _, _ := bytes.Cut(sent, []byte("\r\n\r\n"))
 	if len(head) > maxHead {
 		return false
 	}
-	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
+	reader := bufio.NewReader(bytes.NewReader(sent))
+	request, err := http.ReadRequest(reader)
 	if err != nil {
 		return false
 	}
 	_, err = io.Copy(io.Discard, request.Body)
-	return err == nil
+	_, more := reader.Peek(1)
+	return err == nil && more == io.EOF
 }
 
 func isClosed(err error) bool {

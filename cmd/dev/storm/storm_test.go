@@ -63,6 +63,21 @@ func TestWrongResponsesAreReported(t *testing.T) {
 	}
 }
 
+func TestBytesAfterARequestNeedNoResponse(t *testing.T) {
+	for sent, want := range map[string]bool{
+		"GET / HTTP/1.1\r\nHost: a\r\n\r\n":                                 true,
+		"GET / HTTP/1.1\r\nHost: a\r\n\r\n[[":                               false,
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n[]":         true,
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n[":          false,
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n[]":         false,
+		"GET / HTTP/1.1\r\nX: " + strings.Repeat("a", maxHead) + "\r\n\r\n": false,
+	} {
+		if got := isRequest([]byte(sent)); got != want {
+			t.Errorf("%.80q is one request: %t, want %t", sent, got, want)
+		}
+	}
+}
+
 func parsed(t *testing.T, head, method string) *http.Response {
 	t.Helper()
 	response, err := http.ReadResponse(bufio.NewReader(strings.NewReader("HTTP/1.1 "+head+"\r\n\r\n")), &http.Request{Method: method})

@@ -28,8 +28,10 @@ func isLogin(d *tuitest.Driver) bool {
 func TestFirstLogin(t *testing.T) {
 	d, _, server := atService(t)
 	id, secret := server.Client()
-	d.See("LIVE Redemptions are real.", "Profile", "default", "Address of the API", "Client id", "Sandbox", "Secret")
-	d.Type(server.URL + "/\n" + id + "\n\n" + "wrong")
+	d.See("Ask your operator for these.", "Profile", "default", "Address of the API", "Client id", "Sandbox", "Secret")
+	d.Type(server.URL + "/\n")
+	d.See("LIVE Redemptions are real.")
+	d.Type(id + "\nwrong")
 	if d.Shows("wrong") {
 		t.Fatalf("the secret is shown:\n%s", d.Screen())
 	}
@@ -50,7 +52,9 @@ func TestFirstLogin(t *testing.T) {
 func TestLoginToTheSandbox(t *testing.T) {
 	d, _, server := atService(t)
 	id, secret := server.Client()
-	d.Type(server.URL + "\n" + id + "\n")
+	d.Type(server.URL + "\n" + id)
+	d.Press("tab", "y")
+	d.See("Space switches it.")
 	d.Press(" ")
 	d.See("SANDBOX Redemptions are only tests.")
 	d.Type("\n" + secret + "\n")
@@ -63,13 +67,32 @@ func TestLoginToTheSandbox(t *testing.T) {
 func TestAddressesWithoutAService(t *testing.T) {
 	d, _, server := atService(t)
 	id, secret := server.Client()
-	d.Type(strings.TrimSuffix(server.URL, "/v2") + "/v9\n" + id + "\n\n" + secret + "\n")
-	d.See("! No perks API at this address (status 404). It ends with the version, such as /v2.")
+	d.Type(strings.TrimSuffix(server.URL, "/v2") + "/v9\n" + id + "\n" + secret + "\n")
+	d.See("! No Perks API here (404). The address ends in /v2.")
 	server.Stop()
 	d.Press("ctrl+s")
 	d.See("! No reply from "+strings.TrimSuffix(server.URL, "/v2")+"/v9: connection refused by ", "Is the server running, and is the port right?")
 	if form := d.App.Top().Form(); form.Focus() != "api_url" || form.Value("secret") != secret {
 		t.Errorf("focus on %s; the secret is kept: %t", form.Focus(), form.Value("secret") == secret)
+	}
+}
+
+// TestAddressNeedsNoSchemeAndNoVersion logs in with what people have: a host and a port, or the address of the website.
+func TestAddressNeedsNoSchemeAndNoVersion(t *testing.T) {
+	for _, cut := range []func(string) string{
+		func(url string) string { return strings.TrimSuffix(url, "/v2") },
+		func(url string) string { return strings.TrimPrefix(url, "http://") },
+		func(url string) string { return strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/v2") + "/" },
+	} {
+		d, _, server := atService(t)
+		id, secret := server.Client()
+		d.Type(cut(server.URL) + "\n" + id + "\nwrong\n")
+		d.See("! The service did not accept this id and secret.")
+		d.Type(secret + "\n")
+		d.Until("the list of perks", func() bool { return !isLogin(d) })
+		if got := d.App.Shell().Account.Profile.APIURL; got != server.URL {
+			t.Errorf("after %s, the profile has %s", cut(server.URL), got)
+		}
 	}
 }
 

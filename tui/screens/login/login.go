@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -121,7 +122,7 @@ func (s *Screen) Offers() []actions.Offer {
 		alone = "This login creates the first profile."
 	}
 	if s.shell.Account.Client == nil && !s.busy() {
-		stay = "There is no other screen; ctrl+c quits."
+		stay = "Nothing to go back to. ctrl+c quits."
 	}
 	return append([]actions.Offer{
 		actions.EnabledUnless(actions.Submit, wait).WithHint("log in"), actions.EnabledUnless(actions.Profile, alone), actions.EnabledUnless(actions.Cancel, stay),
@@ -180,7 +181,30 @@ func (s *Screen) goToMissing() {
 
 func (s *Screen) value(name string) string { return strings.TrimSpace(s.form.Value(name)) }
 
-func (s *Screen) address() string { return strings.TrimRight(s.value(addressField), "/") }
+// address is what is typed, with a scheme if that is left out: http on this computer, https elsewhere.
+func (s *Screen) address() string {
+	typed := strings.TrimRight(s.value(addressField), "/")
+	if typed == "" || strings.Contains(typed, ":/") {
+		return typed
+	}
+	if plain := "http://" + typed; !isPlainHTTP(plain) {
+		return plain
+	}
+	return "https://" + typed
+}
+
+// version is what the path of the API ends with.
+const version = "/v2"
+
+// addresses are where to look for the API: an address can leave out the version.
+func addresses(typed string) []string {
+	if base, err := client.ParseBaseURL(typed); err == nil && !endsInVersion.MatchString(base.Path) {
+		return []string{typed + version, typed}
+	}
+	return []string{typed}
+}
+
+var endsInVersion = regexp.MustCompile(`/v[0-9]+$`)
 
 func (s *Screen) entered() screen.Profile {
 	address := s.address()
@@ -257,10 +281,10 @@ func isAlphanumeric(r rune) bool {
 }
 
 func (s *Screen) checkAddress(address string) string {
-	address = strings.TrimSpace(address)
-	if address == "" {
+	if strings.TrimSpace(address) == "" {
 		return "Enter the address of the API, such as https://perks.example/v2."
 	}
+	address = s.address()
 	if _, err := client.ParseBaseURL(address); err != nil {
 		return screen.Sentence("", err)
 	}
@@ -325,11 +349,28 @@ func (s *Screen) submit() tea.Cmd {
 	s.form.Refuse(api.FieldErrors{addressField: nil}) // the service may be reachable now
 	s.askAboutHTTP(true)
 	if !s.form.Check() {
+		if s.form.Focus() == addressField && s.asksAboutHTTP() && !s.allows() {
+			s.form.FocusOnName(httpField)
+		}
 		return nil
 	}
 	profile, secret := s.entered(), s.value(secretField)
 	accounts := s.shell.Accounts
-	return s.begin(profile, false, func(ctx context.Context) (screen.Account, string, error) { return accounts.Login(ctx, profile, secret) })
+	return s.begin(profile, false, func(ctx context.Context) (account screen.Account, note string, err error) {
+		at := profile
+		for _, at.APIURL = range addresses(profile.APIURL) {
+			if account, note, err = accounts.Login(ctx, at, secret); !isElsewhere(err) {
+				break
+			}
+		}
+		return account, note, err
+	})
+}
+
+// isElsewhere tells whether an error says that there is no API at an address.
+func isElsewhere(err error) bool {
+	var refused *client.Error
+	return errors.As(err, &refused) && refused.Status != http.StatusUnauthorized && (refused.Status == http.StatusNotFound || refused.NotFromService)
 }
 
 // handleAttempt takes the outcome of an attempt. It shows an error beside its field if it has one.
@@ -363,8 +404,8 @@ func (s *Screen) handleAttempt(msg attempt) tea.Cmd {
 		s.form.Set(secretField, "")
 		s.form.Check()
 		s.form.FocusOnName(secretField)
-	case errors.As(msg.err, &refused) && (refused.Status == http.StatusNotFound || refused.NotFromService):
-		s.failAddress(msg.profile.APIURL, fmt.Sprintf("No perks API at this address (status %d). It ends with the version, such as /v2.", refused.Status))
+	case isElsewhere(msg.err) && errors.As(msg.err, &refused):
+		s.failAddress(msg.profile.APIURL, fmt.Sprintf("No Perks API here (%d). The address ends in %s.", refused.Status, version))
 	default:
 		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	}

@@ -43,9 +43,12 @@ func (s *Screen) View() string {
 
 	var badge []string
 	if space > 0 {
-		mark := theme.Live.Render(" LIVE ") + " " + theme.Text.Render(liveText)
-		if s.sandbox() {
+		mark := theme.Muted.Render(emptyText)
+		switch {
+		case s.sandbox():
 			mark = theme.Sandbox.Render(" SANDBOX ") + " " + theme.Text.Render(sandboxText)
+		case s.address() != "":
+			mark = theme.Live.Render(" LIVE ") + " " + theme.Text.Render(liveText)
 		}
 		badge = []string{display.Cut(mark, width)}
 		space--
@@ -86,6 +89,7 @@ func (s *Screen) View() string {
 }
 
 const (
+	emptyText   = "Ask your operator for these."
 	liveText    = "Redemptions are real."
 	sandboxText = "Redemptions are only tests."
 )
@@ -115,9 +119,10 @@ func (s *Screen) AccessibleText() string {
 	if s.reason != "" {
 		lines = append(lines, display.Line(s.reason))
 	}
-	if s.sandbox() {
+	switch {
+	case s.sandbox():
 		lines = append(lines, "Sandbox. "+sandboxText)
-	} else {
+	case s.address() != "":
 		lines = append(lines, "Live. "+liveText)
 	}
 	lines = append(lines, s.form.AccessibleText())

@@ -4,6 +4,7 @@ import (
 	"image"
 	"net/url"
 
+	"example.com/perks/tui/list"
 	"example.com/perks/tui/screen"
 )
 
@@ -18,6 +19,6 @@ func (s *Detail) PutImage(address string, img image.Image) {
 
 // Validity and NotRedeemableReason describe dates.
 var (
-	Validity            = validity
+	Validity            = list.Validity
 	NotRedeemableReason = screen.NotRedeemableReason
 )

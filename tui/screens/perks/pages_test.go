@@ -112,7 +112,7 @@ func TestShorterListGoesToItsLastPage(t *testing.T) {
 	d.Settle()
 	perks.change(func() { perks.total = 120 })
 	d.Press("}")
-	d.See("row 101 of 120, page 3 of 3")
+	d.See("row 120 of 120, page 3 of 3")
 	d.Settle()
 	perks.change(func() { perks.total = 0 })
 	d.Press("R")

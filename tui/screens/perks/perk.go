@@ -13,6 +13,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/list"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
@@ -87,7 +88,9 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	}
 	cmd, changed := s.read.Handle(msg)
 	if changed {
-		s.reads++
+		if s.reads++; s.reads == 1 && s.read.Has {
+			cmd = tea.Batch(cmd, s.shell.RememberTitled(s.shell.Account.Profile, "perk", s.read.Value.ID, s.read.Value.Title))
+		}
 		if s.image.Address() != s.address() {
 			s.image.Hide() // nobody has asked for the new image
 		}
@@ -166,7 +169,7 @@ func (s *Detail) AccessibleText() string {
 	if problem := s.problem(); problem != "" {
 		lines = append(lines, "Problem: "+problem)
 	}
-	lines = append(lines, "Title: "+display.Line(perk.Title), "Discount: "+display.Line(given(perk.DiscountText)), "Validity: "+validity(perk, s.shell.Now()))
+	lines = append(lines, "Title: "+display.Line(perk.Title), "Discount: "+display.Line(given(perk.DiscountText)), "Validity: "+list.Validity(perk, s.shell.Now()))
 	lines = append(lines, widget.AccessiblePairs(merchantPairs(perk))...)
 	lines = append(lines, "Description: "+display.Text(perk.Description), "Terms: "+display.Text(given(perk.Terms)))
 	lines = append(lines, widget.AccessiblePairs(s.details(perk))...)
@@ -174,26 +177,6 @@ func (s *Detail) AccessibleText() string {
 		lines = append(lines, "Drawn image: "+s.image.AccessibleText())
 	}
 	return strings.Join(append(lines, "State: "+s.age()), "\n")
-}
-
-// validity says when the perk can be redeemed, seen from now: "Valid until 3 Dec 2026, 12 days left".
-func validity(perk *api.Perk, now time.Time) string {
-	// A perk that ends at midnight is valid until the day before.
-	until := func(end time.Time) string { return "until " + display.Day(end.Add(-time.Nanosecond), now) }
-	switch screen.PhaseOf(perk, now) {
-	case screen.Expired:
-		return "Was valid " + until(*perk.ValidTo) + ", " + display.Until(*perk.ValidTo, now)
-	case screen.NotStarted:
-		from := "Valid from " + display.Day(*perk.ValidFrom, now)
-		if perk.ValidTo != nil {
-			from += " " + until(*perk.ValidTo)
-		}
-		return from + ", starts " + display.In(*perk.ValidFrom, now)
-	}
-	if perk.ValidTo == nil {
-		return "Valid, no end date"
-	}
-	return "Valid " + until(*perk.ValidTo) + ", " + display.Until(*perk.ValidTo, now)
 }
 
 func (s *Detail) View() string {
@@ -227,7 +210,7 @@ func (s *Detail) layOut() (problem []string, join func(facts string) string) {
 	}
 	width, height, join := s.image.Beside(s.shell.Theme, s.width, height)
 	s.scroll.Resize(width, height)
-	if of := (factsOf{s.known, s.reads, validity(perk, s.shell.Now()), width, s.shell.Theme}); s.of != of {
+	if of := (factsOf{s.known, s.reads, list.Validity(perk, s.shell.Now()), width, s.shell.Theme}); s.of != of {
 		s.facts, s.of = s.drawFacts(perk, of), of
 	}
 	s.scroll.Set(s.facts)

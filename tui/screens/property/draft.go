@@ -9,14 +9,18 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
 )
 
 // draftPause is how long text stays unsaved. It counts from the first key, so that typing without a pause loses no more than that.
 const draftPause = 2 * time.Second
 
-// baseOfDraft is the name under which a draft has its base version. No field has this name.
-const baseOfDraft = "(base)"
+// The names under which a draft has its base version, and when it was typed. No field has these names.
+const (
+	baseOfDraft = "(base)"
+	timeOfDraft = "(time)"
+)
 
 // drafts keeps the unsaved text of one property.
 type drafts struct {
@@ -97,8 +101,8 @@ type draftLoaded struct {
 	values map[string]string
 }
 
-// draft is the changed text of an edit with its base version; nil if nothing is changed.
-func (e *edit) draft() map[string]string {
+// draft is the changed text of an edit with its base version and the time; nil if nothing is changed.
+func (e *edit) draft(now time.Time) map[string]string {
 	values := e.typed()
 	if len(values) == 0 {
 		return nil
@@ -107,7 +111,7 @@ func (e *edit) draft() map[string]string {
 	if err != nil {
 		return values // not reached: a property that came as JSON goes as JSON
 	}
-	values[baseOfDraft] = string(base)
+	values[baseOfDraft], values[timeOfDraft] = string(base), now.Format(time.RFC3339)
 	return values
 }
 
@@ -119,7 +123,7 @@ func (s *Screen) startEdit(field string) tea.Cmd {
 		return nil
 	}
 	return s.shell.Post(screen.Pick{
-		Title:   "Unsaved draft: " + labels(typedNames(typed)),
+		Title:   "Unsaved draft: " + labels(typedNames(typed)) + s.draftAge(),
 		Options: []string{"Resume", "Discard"},
 		Then: func(index int) tea.Cmd {
 			switch {
@@ -132,6 +136,15 @@ func (s *Screen) startEdit(field string) tea.Cmd {
 			return s.drafts.save(s.shell.Account.Profile, nil)
 		},
 	})
+}
+
+// draftAge says when the draft was typed: ", 2 minutes ago"; "" if it does not say.
+func (s *Screen) draftAge() string {
+	typed, err := time.Parse(time.RFC3339, s.drafts.values[timeOfDraft])
+	if err != nil {
+		return ""
+	}
+	return ", " + display.Age(s.shell.Now().Sub(typed))
 }
 
 // readDraft returns the text of a draft and its base, which is the present version if the draft has none.

@@ -1,6 +1,7 @@
 package property
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -88,7 +89,26 @@ func (e *edit) problem(f field, value string) string {
 	if value == e.initial[f.Name] {
 		return ""
 	}
-	return problemWith(f, restored(f, value, f.text(e.base.Property)))
+	if why := problemWith(f, restored(f, value, f.text(e.base.Property))); why != "" {
+		return cmp.Or(howToPutRight(f, value), why)
+	}
+	return ""
+}
+
+// howToPutRight says what to write instead, for the usual mistakes; "" for others. The rule alone does not name the line, or the sign.
+func howToPutRight(f field, value string) string {
+	if point := strings.Replace(strings.TrimSpace(value), ",", ".", 1); f.Name == "price_pw" && strings.Contains(value, ",") && problemWith(f, point) == "" {
+		return "Use a point: " + point
+	}
+	if f.Kind != api.ListField {
+		return ""
+	}
+	for i, line := range strings.Split(value, "\n") {
+		if line = strings.TrimSpace(line); line != "" && api.URLRule(line) != "" {
+			return fmt.Sprintf("Line %d: enter a full URL, such as https://…", i+1)
+		}
+	}
+	return ""
 }
 
 // problemWith says which rule a text breaks; "" if none.

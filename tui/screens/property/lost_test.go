@@ -305,7 +305,7 @@ func TestDraftIsDiscarded(t *testing.T) {
 	o.Settle()
 	o.See("Title Bright flat")
 	o.Press("e")
-	o.See("Unsaved draft: title")
+	o.See("Unsaved draft: title, just now")
 	o.Press("down", "enter")
 	o.See("> Title")
 	o.Settle()

@@ -176,7 +176,7 @@ func (s *Screen) saveDraft() tea.Cmd {
 	if s.edit == nil || s.edit.form == nil {
 		return nil
 	}
-	return s.drafts.save(s.edit.profile, s.edit.draft())
+	return s.drafts.save(s.edit.profile, s.edit.draft(s.shell.Now()))
 }
 
 func (s *Screen) viewProperty() string {

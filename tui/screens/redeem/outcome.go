@@ -312,7 +312,7 @@ func (s *Screen) question(next *submission) screen.Confirm {
 	}
 	for _, i := range items {
 		if i.givenUp {
-			lines = append(lines, fmt.Sprintf("The outcome of %s is unknown. It keeps its idempotency key: a service that honours keys redeems it once.", quoted(i.perk)))
+			lines = append(lines, fmt.Sprintf("The outcome of %s is unknown. It keeps its idempotency key: a service that honours it redeems once.", quoted(i.perk)))
 		}
 	}
 	lines = append(lines, fmt.Sprintf("Redeem %s for %s at %s%s.", what, user, destination(s.profile), with))

@@ -27,6 +27,7 @@ type Screen struct {
 	shell   *screen.Shell
 	profile screen.Profile // the service that the perks are from, and that everything is sent to
 	perks   []api.Perk
+	asks    bool // at once
 	fields  fields
 
 	editing   bool            // the form is open, unless something is being sent or is unresolved
@@ -59,7 +60,7 @@ type Screen struct {
 
 func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 	s := &Screen{
-		shell: shell, profile: shell.Account.Profile, editing: true, seen: map[string]bool{},
+		shell: shell, profile: shell.Account.Profile, editing: true, asks: route.Asks, seen: map[string]bool{},
 		sender:      screen.NewSender[client.Redeeming](shell),
 		eligibility: screen.NewLoader[eligibility](shell),
 	}
@@ -87,7 +88,11 @@ func (s *Screen) Framed() {}
 
 // Init loads no perks: they came with the route.
 func (s *Screen) Init() tea.Cmd {
-	return tea.Batch(s.shell.Recent(s, s.profile, "user"), s.checkEligibility())
+	var question tea.Cmd
+	if s.asks {
+		question = s.submit()
+	}
+	return tea.Batch(s.shell.Recent(s, s.profile, "user"), s.checkEligibility(), question)
 }
 
 func (s *Screen) Close() { s.eligibility.Cancel() }
@@ -316,7 +321,7 @@ func (f fields) addRow() {
 		Check: func(string) string { return rowProblem(f.rows(), at) },
 	}
 	if at > 0 {
-		row.Name, row.Label, row.Hint = firstRow+strconv.Itoa(at+1), "Metadata "+strconv.Itoa(at+1), "another key=value, or nothing"
+		row.Name, row.Label, row.Hint = firstRow+strconv.Itoa(at+1), "Metadata "+strconv.Itoa(at+1), "key=value, or nothing"
 	}
 	f.Add(row)
 }

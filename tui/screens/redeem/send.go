@@ -170,6 +170,9 @@ func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	switch i.Outcome {
 	case client.Redeemed:
 		s.seen[i.Redemption.ID] = true
+		if s.asks && len(s.sub.items) == 1 {
+			s.shell.Post(screen.Back{From: s})
+		}
 		served := screen.Send(screen.Redeemed{PerkID: i.perk.ID, UserID: i.Request.UserID})
 		return tea.Batch(served, s.announce(i), s.shell.Remember(s.profile, "user", i.Request.UserID), s.step())
 	case client.Unknown:

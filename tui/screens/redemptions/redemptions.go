@@ -2,6 +2,7 @@
 package redemptions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 type List struct {
 	*list.List[api.RedemptionFilter, api.RedemptionRecord]
 	shell    *screen.Shell
+	titles   list.Titles
 	decider  *screen.Sender[decided]
 	events   *screen.Loader[api.EventPage]
 	position string // of the last event that was seen
@@ -31,7 +33,7 @@ type List struct {
 }
 
 func NewList(shell *screen.Shell) *List {
-	s := &List{shell: shell, decider: screen.NewSender[decided](shell), events: screen.NewLoader[api.EventPage](shell)}
+	s := &List{shell: shell, titles: list.NewTitles(shell), decider: screen.NewSender[decided](shell), events: screen.NewLoader[api.EventPage](shell)}
 	s.List = list.New(shell, list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		One: "redemption", Many: "redemptions", Fields: api.RedemptionFilterFields,
 		Orders: func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
@@ -40,18 +42,19 @@ func NewList(shell *screen.Shell) *List {
 			return c.Redemptions(ctx, client.RedemptionListOptions{ListOptions: options, RedemptionFilter: f})
 		},
 		ID:    func(r *api.RedemptionRecord) string { return r.ID },
-		Title: func(r *api.RedemptionRecord) string { return display.Line(r.UserID + ", " + r.PerkID) },
+		Title: func(r *api.RedemptionRecord) string { return s.title(r) + " for " + display.Line(r.UserID) },
 		Muted: func(r *api.RedemptionRecord) bool {
 			return r.Status == api.StatusRejected || r.Status == api.StatusVoided
 		},
 		Columns: screen.Columns[*api.RedemptionRecord]{
 			{Column: widget.Column{Name: "User", Min: 12, Share: 2}, Sort: "user", Cell: func(r *api.RedemptionRecord) string { return display.Line(r.UserID) }},
-			{Column: widget.Column{Name: "Perk", Min: 12, Share: 3}, Sort: "perk", Cell: func(r *api.RedemptionRecord) string { return display.Line(r.PerkID) }},
+			{Column: widget.Column{Name: "Title", Min: 18, Share: 6}, Cell: s.title},
 			{Column: widget.Column{Name: "Status", Min: 9}, Cell: func(r *api.RedemptionRecord) string { return display.Line(string(r.Status)) }, Tone: tone},
 			{Column: widget.Column{Name: "When", Min: 12, Drop: 1}, Sort: "redeemed_at", Cell: func(r *api.RedemptionRecord) string { return display.Age(shell.Now().Sub(r.RedeemedAt)) }},
 			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 2}, Cell: func(r *api.RedemptionRecord) string { return screen.Optional(r.Reason) }},
-			{Column: widget.Column{Name: "Client", Min: 10, Share: 1, Drop: 3}, Cell: func(r *api.RedemptionRecord) string { return display.Line(r.ClientID) }},
-			{Column: widget.Column{Name: "Id", Min: 12, Share: 1, Drop: 4}, Cell: func(r *api.RedemptionRecord) string { return display.Line(r.ID) }},
+			{Column: widget.Column{Name: "Perk", Min: 10, Share: 2, Drop: 3}, Sort: "perk", Cell: func(r *api.RedemptionRecord) string { return display.Line(r.PerkID) }},
+			{Column: widget.Column{Name: "Client", Min: 10, Share: 1, Drop: 4}, Cell: func(r *api.RedemptionRecord) string { return display.Line(r.ClientID) }},
+			{Column: widget.Column{Name: "Id", Min: 12, Share: 1, Drop: 5}, Cell: func(r *api.RedemptionRecord) string { return display.Line(r.ID) }},
 		},
 		Facts: func(r *api.RedemptionRecord) []widget.Pair {
 			facts := []widget.Pair{
@@ -70,6 +73,20 @@ func NewList(shell *screen.Shell) *List {
 	return s
 }
 
+// title is that of the perk, or its id until that is known.
+func (s *List) title(r *api.RedemptionRecord) string {
+	return cmp.Or(s.titles.Of(r.PerkID), display.Line(r.PerkID))
+}
+
+// readTitles reads the titles of the perks on the page.
+func (s *List) readTitles() tea.Cmd {
+	var perks []string
+	for _, r := range s.Shown() {
+		perks = append(perks, r.PerkID)
+	}
+	return s.titles.Read(perks...)
+}
+
 // tone is how a status is meant.
 func tone(r *api.RedemptionRecord) theme.Tone {
 	return map[api.RedemptionStatus]theme.Tone{api.StatusPending: theme.Warning, api.StatusApproved: theme.Good}[r.Status]
@@ -81,6 +98,7 @@ func (s *List) Init() tea.Cmd { return tea.Batch(s.List.Init(), s.listen()) }
 
 func (s *List) Close() {
 	s.List.Close()
+	s.titles.Cancel()
 	s.events.Cancel()
 }
 
@@ -88,6 +106,8 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Revealed:
 		return s.Reload()
+	case screen.Reconnected:
+		s.titles.Retry()
 	case listenAgain:
 		if msg.s == s {
 			return s.listen()
@@ -101,7 +121,10 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 	if changed {
 		return s.heard()
 	}
-	return tea.Batch(events, s.List.Update(msg))
+	if s.titles.Take(msg) {
+		s.Redraw()
+	}
+	return tea.Batch(events, s.List.Update(msg), s.readTitles())
 }
 
 // eventPause is how long to wait before asking for events again. The list itself is read only if there are some.
@@ -211,7 +234,7 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 		}
 		return s.shell.Open(screen.ToPerk{ID: current.PerkID})
 	}
-	return s.List.Do(id)
+	return tea.Batch(s.List.Do(id), s.readTitles())
 }
 
 // decision is what to do with some redemptions.
@@ -236,7 +259,7 @@ func (s *List) decide(verb string, from, to api.RedemptionStatus) tea.Cmd {
 	for _, r := range s.chosen() {
 		if r.Status == from {
 			d.ids = append(d.ids, r.ID)
-			names = append(names, display.Line(r.PerkID+" for "+r.UserID))
+			names = append(names, s.title(&r)+" for "+display.Line(r.UserID))
 		}
 	}
 	if len(d.ids) == 0 || s.decider.Busy() {

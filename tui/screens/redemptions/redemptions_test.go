@@ -1,6 +1,7 @@
 package redemptions_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -46,13 +47,16 @@ func start(t *testing.T) *tuitest.Driver {
 
 func TestPendingOnesAreApprovedTogether(t *testing.T) {
 	d := start(t)
-	d.Press("tab", "A", "a")
-	d.See("/ status:pending", "Approve 3 redemptions?", "spa for ann")
+	d.Press("tab")
+	d.See("Redemptions 3")
+	d.Settle()
+	d.Press("A", "a")
+	d.See("/ status:pending", "Approve 3 redemptions?", "A day at the spa for ann")
 	d.Press("y")
 	d.See("Done: 3 redemptions approved.", "No redemption matches status:pending.")
 	d.Press("tab")
 	d.See("Redemptions 4")
-	d.Gone("spa pending")
+	d.Gone("A day at the spa pending")
 }
 
 func TestRejectingAndVoidingNeedAReason(t *testing.T) {
@@ -73,6 +77,44 @@ func TestRejectingAndVoidingNeedAReason(t *testing.T) {
 	d.Type("a mistake")
 	d.Press("enter")
 	d.See("Done: 1 redemption voided.", "voided")
+}
+
+// TestTwentyPendingOnesAreClearedWithFourKeys counts the keys of a lead.
+func TestTwentyPendingOnesAreClearedWithFourKeys(t *testing.T) {
+	server := pending(t)
+	var users []string
+	for i := range 20 {
+		users = append(users, fmt.Sprintf("user-%d", i))
+	}
+	server.ImportUsers(users...)
+	d := tuitest.Start(t, server)
+	d.See("Perks 2")
+	redeem(t, d, "tea", "dan")
+	redeem(t, d, "spa", users...)
+	d.Press("4")
+	d.See("Redemptions 21")
+	d.Press("tab")
+	d.See("Redemptions 20")
+	d.Settle()
+	d.Press("A", "a")
+	d.See("Approve 20 redemptions?", "A day at the spa for user-19")
+	d.Press("y")
+	d.See("Done: 20 redemptions approved.", "No redemption matches status:pending.")
+	d.Gone("marked")
+}
+
+// TestRowsHaveTheTitlesOfPerks also finds the redemptions of a user, with the same language as everywhere.
+func TestRowsHaveTheTitlesOfPerks(t *testing.T) {
+	d := start(t)
+	d.See("cid A day at the spa pending", "dan Tea for two approved")
+	d.Press("/")
+	d.Type("us")
+	d.See("tab user:")
+	d.Press("tab")
+	d.Type("an")
+	d.See("tab ann")
+	d.Press("tab", "enter")
+	d.See("/ user:ann", "Redemptions 1", "ann A day at the spa pending")
 }
 
 func TestWhatWasDecidedElsewhereIsNotDecidedTwice(t *testing.T) {
@@ -101,7 +143,7 @@ func TestARowLeadsToItsUserAndPerk(t *testing.T) {
 	d.Press("P")
 	d.See("Perk A day at the spa")
 	d.Press("esc", "enter")
-	d.See("User cid", "[Redeemed 1]")
+	d.See("User cid", "Redeemed 1")
 }
 
 func TestAClientThatMayNotSeeThemIsTold(t *testing.T) {

@@ -3,6 +3,7 @@ package user_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,20 +32,24 @@ func startServer(t *testing.T) *servertest.Server {
 	return s
 }
 
-func TestTabsCountBeforeAndAfterARedemption(t *testing.T) {
+// TestRedemptionsAreAboveWhatIsAvailable looks at both lists before and after a redemption, and at one redemption.
+func TestRedemptionsAreAboveWhatIsAvailable(t *testing.T) {
 	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("User alice", "[Available 3]", "Redeemed 0", "3 days left", "1 to 3 of 3 perks")
+	d.See("Redeemed 0", "alice has redeemed nothing yet.", "Available 3", "3 days left", "row 1 of 3, page 1 of 1")
 	redeem(t, d, "coffee", "alice")
 	d.Send(screen.Revealed{})
-	d.See("[Available 2]", "Redeemed 1")
-	d.Press("tab")
-	d.See("[Redeemed 1]", "coffee", "approved", "just now")
-	d.Press("enter")
-	d.See("approved: the user has the perk", "shop")
+	d.See("Available 2", "Redeemed 1", "just now Coffee for two approved coffee")
+	if shown := d.Screen(); strings.Index(shown, "Redeemed 1") > strings.Index(shown, "Available 2") {
+		t.Errorf("the redemptions are below:\n%s", shown)
+	}
+	d.Press("tab", "enter")
+	d.See("approved: the user has the perk", "Coffee for two (coffee)", "shop")
 	d.Press("y")
 	d.See("Copied the id")
+	d.Press("esc", "P")
+	d.See("Perk Coffee for two")
 	d.Press("esc", "tab")
-	d.See("[Available 2]")
+	d.See("> An hour in the museum")
 }
 
 // redeem redeems without the screen.
@@ -71,7 +76,7 @@ func TestUnknownUserCanBeReplaced(t *testing.T) {
 	d.Press("backspace", "backspace", "backspace")
 	d.Type("bob")
 	d.Press("enter")
-	d.See("User bob", "[Available 3]")
+	d.See("User bob", "Available 3")
 	d.Settle()
 	if recent := d.Memory.Recent(screen.Profile{}, "user"); len(recent) != 1 || recent[0] != "bob" {
 		t.Errorf("recent users: %v", recent)
@@ -88,13 +93,13 @@ func TestRecentUsersAreOffered(t *testing.T) {
 	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{}), func(o *tui.Options) { o.Memory = memory })
 	d.See("Which user?", "alice", "bob", "Another user ...")
 	d.Press("down", "enter")
-	d.See("User bob", "[Available 3]")
+	d.See("User bob", "Available 3")
 	d.Press("u")
 	d.See("alice")
 	d.Type("ali")
 	d.See("> ali (as typed)", "  alice")
 	d.Press("down", "enter")
-	d.See("User alice", "[Available 3]")
+	d.See("User alice", "Available 3")
 	d.Press("u")
 	d.See("Which user?")
 	d.Type("a b")
@@ -107,7 +112,7 @@ func TestRecentUsersAreOffered(t *testing.T) {
 	d.Press("u")
 	d.See("Which user?")
 	d.Type("bob\n")
-	d.See("User bob", "[Available 3]")
+	d.See("User bob", "Available 3")
 }
 
 func TestTypedTextRunsNoActions(t *testing.T) {
@@ -118,30 +123,28 @@ func TestTypedTextRunsNoActions(t *testing.T) {
 
 func TestAnExpiredSessionKeepsTheUser(t *testing.T) {
 	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("[Available 3]")
+	d.See("Available 3")
 	d.Send(screen.Reconnected{})
-	d.See("[Available 3]", "Redeemed 0")
+	d.See("Available 3", "Redeemed 0")
 	redeem(t, d, "tea", "alice")
 	d.Press("R")
-	d.See("[Available 2]", "Redeemed 1")
+	d.See("Available 2", "Redeemed 1")
 }
 
 func TestRedeemMarkedPerks(t *testing.T) {
 	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("[Available 3]", "Redeemed 0")
+	d.See("Available 3", "Redeemed 0")
 	d.Press(" ", " ")
 	d.See("2 marked")
 	d.Press("r")
-	d.Until("the form", func() bool { return d.Depth() == 2 && d.App.Top().Form() != nil })
-	d.Press("ctrl+s")
 	d.See("Redeem for alice?")
 	d.Press("y")
 	d.Until("the results", func() bool { return !d.Shows("Redeem for alice?") && d.App.Top().Form() == nil })
 	d.Settle()
 	d.Press("esc")
-	d.See("[Available 1]", "Redeemed 2")
+	d.See("Available 1", "Redeemed 2")
 	d.Elapse(time.Minute)
-	d.See("1 of 1 perk")
+	d.See("row 1 of 1")
 	d.Gone("marked")
 }
 
@@ -158,7 +161,7 @@ func TestRedemptionsAreShownAfterADuplicate(t *testing.T) {
 	d.Press("y")
 	d.See("u shows alice's redemptions.")
 	d.Press("u")
-	d.See("User alice", "Available 2", "[Redeemed 1]", "coffee", "approved")
+	d.See("User alice", "Available 2", "Redeemed 1", "coffee", "approved")
 }
 
 // TestAUserIsFoundByTheStartOfTheID opens a user by a row, by the whole id, and one that the list does not have.
@@ -170,12 +173,12 @@ func TestAUserIsFoundByTheStartOfTheID(t *testing.T) {
 	d.Type("ali")
 	d.See("row 1 of 1")
 	d.Press("enter", "enter")
-	d.See("User alice", "[Available 3]")
+	d.See("User alice", "Available 3")
 	d.Press("esc", "/")
 	d.Type("bob")
 	d.See("row 1 of 1")
 	d.Press("enter")
-	d.See("User bob", "[Available")
+	d.See("User bob", "Available")
 	d.Press("2", "/")
 	d.Type("nobody")
 	d.See("No user matches nobody.")
@@ -188,55 +191,89 @@ func TestCancellingThePickerGoesBack(t *testing.T) {
 	d := tuitest.Start(t, startServer(t))
 	d.See("row 1 of 3")
 	d.Open(screen.ToUser{ID: "alice"})
-	d.See("[Available 3]")
+	d.See("Available 3")
 	d.Press("u")
 	d.See("Which user?")
 	d.Press("esc")
-	d.See("User alice", "[Available 3]")
+	d.See("User alice", "Available 3")
 	if d.Depth() != 2 {
 		t.Errorf("%d screens are open", d.Depth())
 	}
 }
 
-// TestAKeyOfAnotherScreenSaysSo presses keys of the list of perks.
-func TestAKeyOfAnotherScreenSaysSo(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("[Available 3]")
-	for key, want := range map[string]string{
-		"/": "Filter: not on this screen. ? shows its keys.", "e": "Expired on/off: not on this screen.", "v": "Preview on/off: not on this screen.",
-		"c": "Choose a category: not on this screen.", "P": "Go to the perk: not on this screen.",
-	} {
-		d.Press(key)
-		d.See(want)
-		d.Press("j")
-		d.Gone("not on this screen")
-	}
-}
-
-// TestAvailablePerksAreSorted also checks that redemptions say why they cannot be sorted.
-func TestAvailablePerksAreSorted(t *testing.T) {
-	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("[Available 3]")
+// TestAvailablePerksAreFoundAndSorted uses the keys of the list of perks, also while the redemptions have the keyboard.
+func TestAvailablePerksAreFoundAndSorted(t *testing.T) {
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice", Redeemed: true}))
+	d.See("Available 3", "Redeemed 0")
+	d.Press("s")
+	d.See("Sort by…: not possible now. This list has one order.")
+	d.Press("/")
+	d.Type("coffee city:ber")
+	d.See("Available 1", "> Coffee for two", "tab Berlin")
+	d.Press("enter")
+	d.See("/ coffee city:Berlin", "Available 1")
+	d.Press("F")
+	d.See("Available 3")
 	d.Press("s")
 	d.See("Sort by", "When it was added (now)")
 	d.Gone("Distance")
-	d.Type("title")
-	d.Press("enter")
-	d.See("Title ▲", "3 perks, by title, A to Z", "> A pot of tea")
-	d.Press("S")
+	d.Type("title\n")
+	d.See("Title ▲", "by title, A to Z", "> A pot of tea")
+	d.Press("S", "R")
 	d.See("Title ▼", "by title, Z to A", "> Coffee for two")
-	d.Press("R")
-	d.See("by title, Z to A", "> Coffee for two")
-	d.Press("tab", "s")
-	d.See("Sort by…: not possible now. Redemptions are always shown newest first.")
-	d.Press("S")
-	d.See("Reverse the order: not possible now. Redemptions are always shown newest first.")
+}
+
+// TestARowSaysWhyAPerkCannotBeHad lists all perks for a user who has redeemed one; others are sold out, expired and not begun.
+func TestARowSaysWhyAPerkCannotBeHad(t *testing.T) {
+	s := startServer(t)
+	one, past, later := int64(1), time.Now().Add(-48*time.Hour), time.Now().Add(48*time.Hour)
+	sold, over, next, manual := record("sold", "Sold"), record("over", "Over"), record("next", "Next"), record("manual", "Manual")
+	sold.Stock, over.ValidTo, next.ValidFrom, manual.Approval = &one, &past, &later, store.ApprovalManual
+	s.ImportPerks(sold, over, next, manual)
+	d := tuitest.Start(t, s)
+	d.See("Perks 6")
+	redeem(t, d, "coffee", "alice")
+	redeem(t, d, "sold", "bob")
+	redeem(t, d, "manual", "alice")
+	d.Open(screen.ToUser{ID: "alice"})
+	d.See("Available 2", "Redeemed 2")
+	d.Press("/")
+	d.Type("sold")
+	d.See("No perk matches sold. e looks among all perks.")
+	d.Press("esc", "e")
+	d.See("All perks 7", "Coffee for two Berlin redeemed just now", "Sold Berlin sold out", "Over Berlin expired 2 days ago", "Next Berlin from", "Manual Berlin pending approval", "A pot of tea Berlin 3 days left", "e available")
+	d.Press("s")
+	d.Type("title\n")
+	d.See("> A pot of tea")
+	d.Press("G")
+	d.See("> Sold Berlin sold out")
+	d.Press("r")
+	d.See("Redeem: not possible now. Not for alice: sold out.")
+	d.Press("e")
+	d.See("Available 2")
+}
+
+// TestRedeemInPlace redeems with two keys, after which the user is shown again.
+func TestRedeemInPlace(t *testing.T) {
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
+	d.See("Available 3", "Redeemed 0")
+	d.Press("r")
+	d.See("Redeem for alice?", "Coffee for two")
+	d.Press("y")
+	d.See(`Done: "Coffee for two" for alice: redeemed`, "Redeemed 1", "just now Coffee for two approved", "Available 2")
+	if d.Depth() != 1 {
+		t.Errorf("%d screens are open", d.Depth())
+	}
+	d.Press("r", "esc") // the form, for metadata
+	d.Until("the form", func() bool { return d.Depth() == 2 && d.App.Top().Form() != nil })
+	d.Press("esc")
+	d.See("User alice", "Redeemed 1")
 }
 
 // TestMarksOfAnotherUserStay redeems one of two marked perks for somebody else.
 func TestMarksOfAnotherUserStay(t *testing.T) {
 	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("[Available 3]")
+	d.See("Available 3")
 	d.Press(" ", " ")
 	d.See("2 marked", "r redeem 2 marked")
 	d.Send(screen.Redeemed{PerkID: "coffee", UserID: "bob"})
@@ -247,7 +284,7 @@ func TestMarksOfAnotherUserStay(t *testing.T) {
 
 func TestPerkOpenedFromTheUserIsRedeemedForThem(t *testing.T) {
 	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("[Available 3]")
+	d.See("Available 3")
 	d.Press("enter")
 	d.See("Valid from")
 	d.Press("r")
@@ -265,9 +302,9 @@ func TestPages(t *testing.T) {
 	}
 	s.ImportPerks(more...)
 	d := tuitest.Start(t, s, tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("[Available 63]", "1 to 50 of 63 perks, page 1 of 2")
+	d.See("Available 63", "row 1 of 63, page 1 of 2")
 	d.Press("n")
-	d.See("51 to 63 of 63 perks, page 2 of 2")
+	d.See("row 51 of 63, page 2 of 2")
 	d.Press("p")
-	d.See("1 to 50 of 63 perks")
+	d.See("row 1 of 63, page 1 of 2")
 }

@@ -59,17 +59,17 @@ func (s *List) openExact() tea.Cmd {
 	}
 	s.opens = false
 	if rows := s.Shown(); len(rows) > 0 && rows[0].ID == s.Filter().Prefix || s.TypedID() != "" {
-		return s.shell.Open(screen.ToUser{ID: s.Filter().Prefix})
+		return s.shell.Open(screen.ToUser{ID: s.Filter().Prefix, Redeemed: true})
 	}
 	return nil
 }
 
 func (s *List) open() tea.Cmd {
 	if id := s.TypedID(); id != "" {
-		return s.shell.Open(screen.ToUser{ID: id})
+		return s.shell.Open(screen.ToUser{ID: id, Redeemed: true})
 	}
 	if current := s.Current(); current != nil {
-		return s.shell.Open(screen.ToUser{ID: current.ID})
+		return s.shell.Open(screen.ToUser{ID: current.ID, Redeemed: true})
 	}
 	return nil
 }

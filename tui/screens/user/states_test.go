@@ -132,6 +132,8 @@ func states() map[string]func(t *testing.T) *tuitest.Driver {
 		"redemption":     shown(fullService(), "tab", "enter"),
 		"none available": shown(&service{redemptions: someRedemptions()}),
 		"none redeemed":  shown(&service{available: somePerks()}, "tab"),
+		"all perks":      shown(fullService(), "e"),
+		"searched":       shown(fullService(), "/", "t", "e", "a", "enter"),
 		"unknown user":   shown(&service{refuse: 404}),
 		"forbidden":      shown(&service{refuse: 403}),
 		"second page":    shown(&service{available: manyPerks(120)}, "n"),
@@ -203,15 +205,15 @@ func TestEveryStateFitsEverySize(t *testing.T) {
 
 func TestAccessibleText(t *testing.T) {
 	for name, want := range map[string]string{
-		"available": "Tab Available 5, shown. Other tabs: Redeemed 3.\n" +
-			"1. Coffee for two, 2 for 1, Café Schön, Berlin, 3 days left.\n" +
-			"2. A quiet hour in the museum before it opens, with a guide, -50 %, Museum, Hamburg, 1 hour left. Chosen.\n" +
-			"3. ラーメン一杯無料 🍜, 無料, 一蘭, 東京, 400 days left.\n" +
-			"4. كوب شاي مجاني, بيت الشاي, القاهرة, no end.\n" +
-			"5. red [31mtitle of two lines, 10 €, Berlin, 1 minute left.\n" +
-			"1 to 5 of 5 perks",
-		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nalice has redeemed nothing yet.\ntab shows available perks.",
-		"unknown user":  "Tab Available, shown. Other tabs: Redeemed.\nProblem: There is no live user alice.\nCheck the id; capitals count. u opens another user.",
+		"available": "Tab Available 5, shown. Other tabs: Redeemed 3.\nAvailable 5, newest first.\n" +
+			"1. Coffee for two. Discount: 2 for 1. Merchant: Café Schön. City: Berlin. Valid: 3 days left. Id: coffee.\n" +
+			"2. A quiet hour in the museum before it opens, with a guide. Discount: -50 %. Merchant: Museum. City: Hamburg. Valid: 1 hour left. Id: museum. Chosen.\n" +
+			"3. ラーメン一杯無料 🍜. Discount: 無料. Merchant: 一蘭. City: 東京. Valid: 400 days left. Id: ramen.\n" +
+			"4. كوب شاي مجاني. Merchant: بيت الشاي. City: القاهرة. Valid: no end. Id: tea.\n" +
+			"5. red [31mtitle of two lines. Discount: 10 €. City: Berlin. Valid: 1 minute left. Id: evil.\n" +
+			"row 2 of 5, page 1 of 1.",
+		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nRedeemed 0, newest first.\nalice has redeemed nothing yet.",
+		"unknown user":  "Problem: There is no live user alice.\nCheck the id; capitals count. u opens another user.",
 		"redemption": "Redemption: 3f1c7f0e-0000-4000-8000-000000000001\nPerk: Coffee for two (coffee)\nUser: alice\nRedeemed: 10 Mar 2026 11:59, 40 s ago\n" +
 			"Status: pending: waiting for approval\n" +
 			`Metadata: {   "till": 4,   "shop": "Mitte",   "tags": [     "a",     "b"   ],   "note": "two\nlines \u001b[31m" }`,
@@ -224,71 +226,43 @@ func TestAccessibleText(t *testing.T) {
 	}
 }
 
-func TestMovingPastAPageLoadsTheNext(t *testing.T) {
-	d := start(t, &service{available: manyPerks(120)})
-	d.See("1 to 50 of 120 perks, page 1 of 3")
-	d.Press("G", "j")
-	d.See("51 to 100 of 120", "> Perk number 51")
-	d.Press("k")
-	d.See("1 to 50 of 120", "> Perk number 50")
-	d.Press("}")
-	d.See("101 to 120 of 120 perks, page 3 of 3")
-	d.Press("n")
-	d.See("This is the last page.")
-	d.Press("p")
-	d.See("> Perk number 51")
-	d.Press("{")
-	d.See("> Perk number 1 ")
-}
-
-func TestMissingPageLeadsToTheLastOne(t *testing.T) {
-	s := &service{available: manyPerks(120)}
-	d := start(t, s)
-	d.See("page 1 of 3")
-	s.available = manyPerks(60)
-	d.Press("}")
-	d.See("51 to 60 of 60 perks, page 2 of 2")
-}
-
-func TestTheCursorStaysOnItsPerkWhenTheListChanges(t *testing.T) {
-	s := fullService()
-	d := start(t, s)
-	d.See("1 to 5 of 5 perks")
-	d.Press("j", "j")
-	s.available = s.available[1:]
-	d.Press("R")
-	d.See("1 to 4 of 4 perks")
-	d.Press("y")
-	d.See("Copied the id ramen.")
-}
-
 func click(d *tuitest.Driver, x, y int) {
 	d.Send(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress})
 }
 
-func TestTheMouseScrollsAndChooses(t *testing.T) {
+func lineOf(d *tuitest.Driver, text string) int {
+	return slices.IndexFunc(strings.Split(d.Screen(), "\n"), func(line string) bool { return strings.Contains(line, text) })
+}
+
+func TestAClickGivesTheKeyboardToItsList(t *testing.T) {
 	d := start(t, fullService())
-	d.See("1 to 5 of 5")
-	d.Send(tea.MouseMsg{X: 3, Y: 9, Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress})
+	d.See("Available 5", "Redeemed 3")
+	d.Settle()
+	d.Send(tea.MouseMsg{X: 3, Y: lineOf(d, "ラーメン"), Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress})
 	d.Press("y")
 	d.See("Copied the id tea.")
-	click(d, 10, 6)
+	click(d, 10, lineOf(d, "ラーメン"))
 	d.Press("y")
 	d.See("Copied the id ramen.")
-	click(d, 22, 2)
-	d.See("[Redeemed 3]")
-	click(d, 10, 4)
-	d.See("waiting for approval")
+	click(d, 10, lineOf(d, "approved"))
+	d.Press("y")
+	d.See("Copied the id 3f1c7f0e-0000-4000-8000-000000000002.")
+	click(d, 10, lineOf(d, "approved"))
+	d.See("approved: the user has the perk")
 	d.Press("esc")
-	d.See("[Redeemed 3]")
-	if got := d.Depth(); got != 1 {
-		t.Errorf("%d screens are open", got)
-	}
+	click(d, 3, lineOf(d, " / find:"))
+	d.See("enter apply")
+	d.Type("tea\n")
+	d.See("/ tea")
+	d.Resize(80, 12)
+	d.See("[Available 5] Redeemed 3")
+	click(d, 22, 1)
+	d.See("[Redeemed 3]", "pending")
 }
 
 func TestRedeemTakesTheMarkedPerksOrTheOneUnderTheCursor(t *testing.T) {
 	d := start(t, fullService())
-	d.See("1 to 5 of 5")
+	d.See("row 1 of 5")
 	to := func() screen.ToRedeem {
 		t.Helper()
 		msg, ok := d.Posts(actions.Redeem).(screen.Go)

@@ -1,50 +1,130 @@
-// Package user is the screen of a user: the perks that they can redeem, and their redemptions.
+// Package user has two screens: the list of users, and a user with their redemptions and, below, the perks that they can redeem.
 package user
 
 import (
+	"context"
 	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
 
-// Screen is the screen.
+// Screen is the screen of a user.
 type Screen struct {
 	shell         *screen.Shell
 	width, height int
+	layout        layout
 
 	id         string // of the user; "" until one is chosen
 	remembered bool
-	available  *tab
-	redeemed   *tab
-	tab        *tab // the one that is shown
-	columns    screen.Columns[api.Perk]
-	order      api.SortKey // of the perks that can be redeemed
-	marks      screen.Marks
-	titles     titles // of the perks that were redeemed
-	layout     layout
+	redeemed   *redeemed
+	available  *available
+	isAbove    bool // the redemptions have the keyboard
 
-	detail *api.Redemption // shown with all its fields; nil while the tabs are shown
-	scroll widget.Scroll   // of the detail
+	detail *api.RedemptionRecord // shown with all its fields; nil while the lists are shown
+	scroll widget.Scroll         // of the detail
+
+	sought string // the redemption whose user is to be shown
+	record *screen.Loader[api.RedemptionRecord]
+}
+
+// panel is what the two lists have in common.
+type panel interface {
+	Init() tea.Cmd
+	Update(msg tea.Msg) tea.Cmd
+	Do(id actions.ID) tea.Cmd
+	Reload() tea.Cmd
+	Close()
+	Resize(width, height int)
+	View() string
+	AccessibleText() string
+	Heading() string
+	Focus(has bool)
+	Has() bool
+	Failure() error
+	Choose(row int) bool
+	Selected() (kind, id string)
 }
 
 // New makes the screen. Without an id it asks for one.
 func New(shell *screen.Shell, route screen.ToUser) *Screen {
-	s := &Screen{shell: shell, id: route.ID, titles: newTitles(), order: screen.DefaultOrder()}
-	s.available, s.redeemed = s.availableTab(), s.redeemedTab()
-	if s.tab = s.available; route.Redeemed {
-		s.tab = s.redeemed
-	}
+	s := &Screen{shell: shell, record: screen.NewLoader[api.RedemptionRecord](shell)}
+	s.begin(route.ID)
+	s.focus(route.Redeemed)
 	return s
 }
 
+// NewRedemption makes the screen for the user of a redemption, and shows that first.
+func NewRedemption(shell *screen.Shell, route screen.ToRedemption) *Screen {
+	s := New(shell, screen.ToUser{Redeemed: true})
+	s.sought = route.ID
+	return s
+}
+
+// seek reads the redemption that is sought.
+func (s *Screen) seek() tea.Cmd {
+	id := s.sought
+	return s.record.Load(func(ctx context.Context, c *client.Client) (api.RedemptionRecord, error) {
+		record, _, err := c.Redemption(ctx, id)
+		return record, err
+	})
+}
+
+// found shows the redemption that was sought.
+func (s *Screen) found() tea.Cmd {
+	if s.record.Err != nil {
+		return nil
+	}
+	record := s.record.Value
+	s.Close()
+	s.begin(record.UserID)
+	s.focus(true)
+	s.sought, s.detail = "", &record
+	remember := s.shell.RememberTitled(s.shell.Account.Profile, s.redeemed.One, record.ID, record.PerkID+" for "+record.UserID)
+	return tea.Batch(s.Init(), remember, s.redeemed.titles.Read(record.PerkID))
+}
+
+// begin makes the lists of a user.
+func (s *Screen) begin(id string) {
+	s.id, s.detail, s.remembered = id, nil, false
+	s.redeemed = newRedeemed(s.shell, id)
+	s.available = newAvailable(s.shell, id, s.redeemed)
+	s.focus(false)
+}
+
+// focus gives the keyboard to the redemptions, or to the perks below.
+func (s *Screen) focus(above bool) {
+	s.isAbove = above
+	s.redeemed.Focus(above)
+	s.available.Focus(!above)
+}
+
+func (s *Screen) panels() []panel { return []panel{s.redeemed, s.available} }
+
+// focused is the panel that has the keyboard.
+func (s *Screen) focused() panel {
+	if s.isAbove {
+		return s.redeemed
+	}
+	return s.available
+}
+
+func (s *Screen) eachPanel(do func(panel) tea.Cmd) tea.Cmd {
+	return tea.Batch(do(s.redeemed), do(s.available))
+}
+
+func (s *Screen) Framed() {}
+
 func (s *Screen) Title() string {
 	switch {
+	case s.sought != "":
+		return "Redemption " + display.Line(s.sought)
 	case s.id == "":
 		return "User"
 	case s.detail != nil:
@@ -53,229 +133,182 @@ func (s *Screen) Title() string {
 	return "User " + display.Line(s.id)
 }
 
-// Init loads both tabs, so that both counts are known.
 func (s *Screen) Init() tea.Cmd {
-	if s.id == "" {
+	switch {
+	case s.sought != "":
+		return s.seek()
+	case s.id == "":
 		return s.askUser()
 	}
-	return s.eachTab((*tab).start)
+	return s.eachPanel(panel.Init)
 }
 
-func (s *Screen) eachTab(do func(*tab) tea.Cmd) tea.Cmd {
-	return tea.Batch(do(s.available), do(s.redeemed))
-}
-
-func (s *Screen) Update(msg tea.Msg) tea.Cmd { return s.afterUpdate(s.update(msg)) }
-
-// afterUpdate lays out what has changed. While the redemptions are shown, it reads the titles of their perks.
-func (s *Screen) afterUpdate(cmd tea.Cmd) tea.Cmd {
-	if s.tab == s.redeemed {
-		cmd = tea.Batch(cmd, s.titles.read(s.shell, s.redeemed.loader.Value.redemptions))
+func (s *Screen) Close() {
+	s.record.Cancel()
+	for _, p := range s.panels() {
+		p.Close()
 	}
-	s.arrange()
-	return cmd
 }
 
-func (s *Screen) update(msg tea.Msg) tea.Cmd {
+func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Recent:
 		if msg.Of == s {
 			return s.pickUser(msg.IDs)
 		}
 		return nil
+	case screen.Edited:
+		return s.available.Update(msg)
 	case screen.Redeemed:
 		if msg.UserID == s.id {
-			s.marks = s.marks.Without(msg.PerkID)
+			s.available.Unmark(msg.PerkID)
 		}
 		return nil
-	case screen.Revealed:
-		return s.eachTab((*tab).reload)
-	case screen.Reconnected:
-		s.titles.retry()
-		return s.eachTab((*tab).reload)
+	case screen.Revealed, screen.Reconnected:
+		if s.sought != "" {
+			return s.seek()
+		}
+		if s.id == "" {
+			return nil
+		}
+		s.redeemed.titles.Retry()
+		s.available.forget()
+		return s.eachPanel(panel.Reload)
 	case tea.MouseMsg:
 		return s.mouse(msg)
 	}
-	s.titles.take(msg)
-	cmd := s.eachTab(func(t *tab) tea.Cmd { return t.take(msg) })
-	if s.remembered || !s.available.loader.Has && !s.redeemed.loader.Has {
+	if _, changed := s.record.Handle(msg); changed {
+		return s.found()
+	}
+	if s.id == "" {
+		return nil
+	}
+	before := s.redeemed.LoadedAt()
+	cmd := s.eachPanel(func(p panel) tea.Cmd { return p.Update(msg) })
+	if s.redeemed.LoadedAt() != before {
+		s.available.Redraw() // rows may say that the user has the perk
+	}
+	s.arrange()
+	cmd = tea.Batch(cmd, s.available.askWhy()) // of what is visible now
+	if s.remembered || !s.available.Has() && !s.redeemed.Has() {
 		return cmd
 	}
 	s.remembered = true // only now do we know that the user exists
 	return tea.Batch(cmd, s.shell.Remember(s.shell.Account.Profile, kind, s.id))
 }
 
-func (s *Screen) reset() tea.Cmd {
-	for _, t := range []*tab{s.available, s.redeemed} {
-		t.loader.Reset()
-		t.asked = 0
-	}
-	s.marks, s.detail, s.remembered = nil, nil, false
-	if s.id == "" {
+func (s *Screen) Form() *widget.Form {
+	if s.isAbove || s.detail != nil {
 		return nil
 	}
-	return s.eachTab((*tab).start)
+	return s.available.Form()
 }
 
-func (s *Screen) Close() {
-	s.available.loader.Cancel()
-	s.redeemed.loader.Cancel()
-	s.titles.cancel()
-}
+func (s *Screen) Unsaved() string { return "" }
 
-func (s *Screen) Form() *widget.Form { return nil }
-func (s *Screen) Unsaved() string    { return "" }
+// Selected is the perk or redemption under the cursor.
+func (s *Screen) Selected() (kind, id string) {
+	if s.detail != nil {
+		return s.redeemed.One, s.detail.ID
+	}
+	return s.focused().Selected()
+}
 
 func (s *Screen) Offers() []actions.Offer {
 	switch {
 	case s.detail != nil:
 		return append(actions.Enabled(actions.OpenPerk, actions.CopyID, actions.Back), widget.Moves()...)
-	case s.id == "":
+	case s.id == "" || s.isUnknown():
 		return actions.Enabled(actions.ForUser)
+	case s.isAbove:
+		row := s.redeemed.WhyNoRow()
+		return s.redeemed.Offers(actions.EnabledUnless(actions.OpenPerk, row), actions.EnabledUnless(actions.NextTab, "").WithHint("perks"),
+			actions.EnabledUnless(actions.Filter, "").WithHint("find"), actions.EnabledUnless(actions.ForUser, "").WithHint("other user"))
 	}
-	other, noRow, noSort := "redeemed", "There is no perk under the cursor.", ""
-	if s.tab == s.redeemed {
-		other, noRow, noSort = "available", "There is no redemption here.", "Redemptions are always shown newest first."
+	offers := s.available.offers()
+	if s.Form() != nil {
+		return offers
 	}
-	if s.tab.selected() >= 0 {
-		noRow = ""
-	} else if s.tab == s.available {
-		noSort = "There are no perks to sort."
-	}
-	row, rest := []actions.Offer{actions.EnabledUnless(actions.Open, noRow), actions.EnabledUnless(actions.OpenPerk, noRow)}, []actions.Offer{actions.EnabledUnless(actions.CopyID, noRow)}
-	if s.tab == s.available {
-		noMarks := ""
-		if len(s.marks) == 0 {
-			noMarks = "Nothing is marked."
-		}
-		row = []actions.Offer{s.marks.Offer(noRow), actions.EnabledUnless(actions.Open, noRow), actions.EnabledUnless(actions.Mark, noRow)}
-		rest = append(rest, actions.EnabledUnless(actions.ClearMarks, noMarks))
-	}
-	back, on := s.tab.pages().WhyNot()
-	return slices.Concat(row, []actions.Offer{
-		actions.EnabledUnless(actions.NextTab, "").WithHint(other),
-		actions.EnabledUnless(actions.NextPage, on), actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back), actions.EnabledUnless(actions.LastPage, on),
-	}, rest, []actions.Offer{
-		actions.EnabledUnless(actions.ForUser, "").WithHint("other user"), actions.EnabledUnless(actions.Sort, noSort), actions.EnabledUnless(actions.SortReverse, noSort),
-	}, widget.Moves())
+	return slices.Insert(offers, min(4, len(offers)), actions.EnabledUnless(actions.NextTab, "").WithHint("redemptions"), actions.EnabledUnless(actions.ForUser, "").WithHint("other user"))
 }
 
-func (s *Screen) Do(id actions.ID) tea.Cmd { return s.afterUpdate(s.do(id)) }
-
-func (s *Screen) do(id actions.ID) tea.Cmd {
-	if s.detail != nil {
-		return s.doWithRedemption(id)
-	}
-	switch id {
-	case actions.NextTab:
-		s.switchTab()
-		return nil
-	case actions.ForUser:
-		return s.askUser()
-	}
-	if cmd, moves := s.tab.pages().Do(id); moves {
-		return cmd
-	}
-	if s.tab == s.redeemed {
-		return s.doWithRedemption(id)
-	}
-	return s.doWithPerk(id)
-}
-
-// switchTab shows the other tab.
-func (s *Screen) switchTab() {
-	if s.tab == s.available {
-		s.tab = s.redeemed
-	} else {
-		s.tab = s.available
-	}
-}
-
-func (s *Screen) doWithPerk(id actions.ID) tea.Cmd {
-	var perk *api.Perk
-	if row := s.available.selected(); row >= 0 {
-		perk = &s.available.loader.Value.perks[row]
-	}
+func (s *Screen) Do(id actions.ID) tea.Cmd {
+	defer s.arrange()
 	switch {
-	case id == actions.Sort:
-		return s.shell.Post(screen.PickOrder(screen.PerkOrders(), s.order, nil, s.sortBy))
-	case id == actions.SortReverse:
-		return s.sortBy(api.SortKey{Field: s.order.Field, Desc: !s.order.Desc})
-	case id == actions.ClearMarks:
-		s.marks = nil
-	case id == actions.Redeem:
-		return s.marks.Redeem(s.shell, s.available.loader.Value.perks, perk, s.id)
-	case perk == nil:
-	case id == actions.Open:
-		return s.shell.Open(screen.ToPerk{ID: perk.ID, Known: perk, UserID: s.id})
-	case id == actions.CopyID:
-		return s.shell.Copy(perk.ID, "")
-	case id == actions.Mark:
-		s.marks = s.marks.Toggled(*perk)
-		s.available.table.Do(actions.Down)
+	case s.detail != nil:
+		return s.doWithRedemption(&s.detail.Redemption, id)
+	case id == actions.NextTab && s.Form() == nil:
+		s.focus(!s.isAbove)
+		return nil
+	case id == actions.ForUser:
+		return s.askUser()
+	case id == actions.Filter:
+		s.focus(false)
+	case s.isAbove && (id == actions.Open || id == actions.OpenPerk):
+		return s.doWithRedemption(s.redeemed.Current(), id)
 	}
-	return nil
-}
-
-func (s *Screen) sortBy(order api.SortKey) tea.Cmd {
-	s.order = order
-	return s.available.start()
+	cmd := s.focused().Do(id)
+	return tea.Batch(cmd, s.available.askWhy())
 }
 
 // doWithRedemption is about the redemption in the detail, or under the cursor.
-func (s *Screen) doWithRedemption(id actions.ID) tea.Cmd {
-	redemption := s.detail
-	if row := s.redeemed.selected(); redemption == nil && row >= 0 {
-		redemption = &s.redeemed.loader.Value.redemptions[row]
-	}
+func (s *Screen) doWithRedemption(r *api.Redemption, id actions.ID) tea.Cmd {
 	switch {
-	case redemption == nil:
+	case r == nil:
 	case id == actions.OpenPerk:
-		return s.shell.Open(screen.ToPerk{ID: redemption.PerkID})
+		return s.shell.Open(screen.ToPerk{ID: r.PerkID, UserID: s.id})
 	case id == actions.CopyID:
-		return s.shell.Copy(redemption.ID, "")
-	case s.detail == nil && id == actions.Open:
-		s.detail, s.scroll = redemption, widget.Scroll{}
-	case s.detail != nil && id == actions.Back:
+		return s.shell.Copy(r.ID, "")
+	case s.detail == nil:
+		s.detail, s.scroll = &api.RedemptionRecord{Redemption: *r}, widget.Scroll{}
+	case id == actions.Back:
 		s.detail = nil
-	case s.detail != nil:
+	default:
 		s.scroll.Do(id)
 	}
 	return nil
 }
 
-func (s *Screen) Choose(row int) bool {
-	if s.detail != nil || row < 1 || row > s.tab.loader.Value.len() {
-		return false
-	}
-	s.tab.table.SetCursor(row - 1)
-	return true
-}
+// Choose moves the cursor of the list that has the keyboard.
+func (s *Screen) Choose(row int) bool { return s.detail == nil && s.focused().Choose(row) }
 
+// mouse gives the keyboard to the list that is clicked on.
 func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 	switch {
-	case event.Button == tea.MouseButtonWheelDown:
+	case s.detail != nil && event.Button == tea.MouseButtonWheelDown:
 		return screen.ScrollWheel(s.Do, actions.Down)
-	case event.Button == tea.MouseButtonWheelUp:
+	case s.detail != nil && event.Button == tea.MouseButtonWheelUp:
 		return screen.ScrollWheel(s.Do, actions.Up)
-	case event.Button != tea.MouseButtonLeft || event.Action != tea.MouseActionPress || s.detail != nil || s.id == "":
+	case s.detail != nil, s.id == "", s.isUnknown():
 		return nil
 	}
-	if event.Y == 0 && s.layout.tabs > 0 {
-		if at, ok := widget.TabAt(s.width, s.labels(), s.at(), event.X); ok && at != s.at() {
-			s.switchTab()
+	above := s.layout.below > 0 && event.Y < s.layout.below
+	if s.layout.tabs > 0 && event.Y == 0 {
+		if at, ok := widget.TabAt(s.width, s.labels(), s.at(), event.X); ok && event.Button == tea.MouseButtonLeft && event.Action == tea.MouseActionPress {
+			s.focus(at == 1)
 		}
 		return nil
 	}
-	row, ok := s.tab.table.RowAt(event.Y - s.layout.body)
-	if !ok || s.tab.loader.Value.len() == 0 {
-		return nil
+	switch {
+	case s.layout.tabs > 0:
+		event.Y--
+		above = s.isAbove
+	case !above:
+		event.Y -= s.layout.below
 	}
-	if row == s.tab.table.Cursor() {
-		return s.Do(actions.Open)
+	if event.Button == tea.MouseButtonLeft && event.Action == tea.MouseActionPress && above != s.isAbove && s.Form() == nil {
+		s.focus(above)
 	}
-	s.tab.table.SetCursor(row)
-	return nil
+	defer s.arrange()
+	if above {
+		return s.redeemed.Update(event)
+	}
+	return tea.Batch(s.available.Update(event), s.available.askWhy())
+}
+
+// isUnknown tells whether the service has no such user.
+func (s *Screen) isUnknown() bool {
+	return client.IsNotFound(s.available.Failure()) || client.IsNotFound(s.redeemed.Failure())
 }
 
 // kind is the kind of the ids that are remembered.
@@ -290,8 +323,10 @@ func (s *Screen) pickUser(recent []string) tea.Cmd {
 		Title: "Which user?",
 		Field: widget.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.UserIDRule},
 		Then: func(id string) tea.Cmd {
-			s.id, s.tab = id, s.available
-			return s.reset()
+			s.Close()
+			s.begin(id)
+			s.arrange()
+			return s.Init()
 		},
 		OnCancel: func() tea.Cmd { // close the screen, unless it shows a user already
 			if s.id != "" {

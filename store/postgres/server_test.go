@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/perks/store/storetest"
+)
+
+// pretend makes the server at the address say that it is of another version, and returns the address where it does.
+func pretend(t *testing.T, address string, version int) string {
+	t.Helper()
+	executeAt(t, address, `CREATE SCHEMA pretended`, fmt.Sprintf(`CREATE FUNCTION pretended.current_setting(text) RETURNS text LANGUAGE sql AS $$
+		SELECT CASE $1 WHEN 'server_version_num' THEN '%d' ELSE pg_catalog.current_setting($1) END $$`, version))
+	return address + "&search_path=" + url.QueryEscape("public,pretended,pg_catalog")
+}
+
+func executeAt(t *testing.T, address string, statements ...string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	for _, statement := range statements {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+func TestAServerThatIsTooOldIsRefused(t *testing.T) {
+	t.Parallel()
+	address := storetest.PostgresDatabase(t)
+	_, err := Open(t.Context(), pretend(t, address, 130022), Options{})
+	const want = "it runs on PostgreSQL 13, and perksd needs PostgreSQL 14 or newer: upgrade the server, or name another"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("opening it: %v, want %q", err, want)
+	}
+	requireStatus(t, address, false)
+}
+
+func TestAServerThatIsNewerThanTestedIsLogged(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[int]string{
+		140000: "", 189999: "",
+		190000: `level=WARN msg="this PostgreSQL is newer than the versions that perksd was tested with" version=19 tested="14 to 18"`,
+	} {
+		var log bytes.Buffer
+		db, err := Open(t.Context(), pretend(t, storetest.PostgresDatabase(t), version), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		if said := log.String(); !strings.Contains(said, want) || want == "" && said != "" {
+			t.Errorf("version %d: the log is %q, want %q", version, said, want)
+		}
+	}
+}
+
+// TestTheVersionsAreTheSameEverywhere compares what is documented, and what make postgres-versions runs, with the code.
+func TestTheVersionsAreTheSameEverywhere(t *testing.T) {
+	span := fmt.Sprintf("%d to %d", oldestVersion, newestVersion)
+	var all []string
+	for version := oldestVersion; version <= newestVersion; version++ {
+		all = append(all, fmt.Sprint(version))
+	}
+	for file, want := range map[string]string{
+		"docs/postgresql.md": `PostgreSQL ` + span, "README.md": `PostgreSQL ` + span, "docs/contributing.md": `PostgreSQL ` + span,
+		"Makefile": `POSTGRES_VERSIONS \?= ` + strings.Join(all, " ") + "\n",
+	} {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !regexp.MustCompile(want).Match(text) {
+			t.Errorf("%s lacks %q", file, want)
+		}
+	}
+}
+
+// TestTheIdentityNeedsNoPrivilege has a role that may not ask for the server's number, as on managed services.
+func TestTheIdentityNeedsNoPrivilege(t *testing.T) {
+	t.Parallel()
+	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	address := server.DSN("postgres")
+	restricted, err := server.CreateSchema(t.Context(), "postgres", "restricted")
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity := func(address string) Identity {
+		t.Helper()
+		i, err := IdentityOf(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+	openAt(t, restricted)
+	openAt(t, address) // the other tables of the database
+	executeAt(t, address, `REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
+	known, unknown := identity(address+"&search_path=restricted"), identity(restricted)
+	if known.server == "" || unknown.server != "" {
+		t.Fatalf("the server's number is %q for the superuser and %q for a role that may not read it", known.server, unknown.server)
+	}
+	for _, a := range []Identity{known, unknown} {
+		for _, b := range []Identity{known, unknown} {
+			if !a.IsSame(b) {
+				t.Errorf("%+v and %+v are of the same tables", a, b)
+			}
+		}
+		if other := identity(address); a.IsSame(other) {
+			t.Errorf("%+v and %+v are of two schemas", a, other)
+		}
+	}
+	if elsewhere := (Identity{server: known.server + "1", tables: known.tables}); known.IsSame(elsewhere) {
+		t.Errorf("%+v and %+v are of two servers", known, elsewhere)
+	}
+}

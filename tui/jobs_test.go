@@ -1,0 +1,171 @@
+package tui_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+	"example.com/perks/tui"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+// job is something that people do, as the keys that they press. Texts in quotes are typed, and do not count.
+type job struct {
+	name   string
+	before int // keys in the first version of the screens; 0 if it was impossible
+	now    int
+	start  screen.Route // nil is the list of perks
+	keys   string
+	ends   []string // what is shown at the end
+}
+
+var jobs = []job{
+	{"log in", 4, 3, nil, `"ADDRESS" enter "ID" enter "SECRET" enter`, []string{"Perks 62", "Logged in."}},
+	{"coffee nearby, nearest first", 7, 2, nil, `/ "coffee near:52.52,13.405" enter`, []string{"Perks 2 · nearest first", "> Coffee in Berlin"}},
+	{"perks of a city", 3, 2, nil, `/ "city:berlin" enter`, []string{"Perks 1", "Coffee in Berlin"}},
+	{"the last row", 2, 1, nil, `}`, []string{"row 62 of 62"}},
+	{"redeem a perk", 3, 3, screen.ToPerk{ID: "berlin"}, `r "alice" ctrl+s y`, []string{"[redeemed] Coffee in Berlin"}},
+	{"redeem three perks", 8, 6, nil, `space space space r "alice" ctrl+s y`, []string{"alice: 3 redeemed."}},
+	{"what a user has redeemed", 3, 2, nil, `2 "bob" enter`, []string{"Redeemed 1", "hamburg", "approved"}},
+	{"open a property", 2, 2, nil, `3 "1" enter`, []string{"Property 1: Flat 1"}},
+	{"change a price, and save it", 10, 5, screen.ToProperty{ID: 2}, `/ "price" enter ctrl+u "999.99" ctrl+s ctrl+s`, []string{"Saved property 2: price per week.", "999.99"}},
+	{"merge with a colleague's price", 2, 2, screen.ToProperty{ID: 3}, `MERGE m ctrl+s`, []string{"Saved property 3: price per week.", "111"}},
+	{"undo that", 2, 2, screen.ToProperty{ID: 4}, `SAVE z ctrl+s`, []string{"Undone in property 4: price per week.", "400"}},
+	{"delete a property", 2, 2, screen.ToProperty{ID: 5}, `ctrl+x "delete" enter`, []string{"Deleted property 5"}},
+	{"open a perk by its id", 0, 2, nil, `ctrl+k "hamburg" enter`, []string{"Perk Coffee in Hamburg"}},
+}
+
+// TestKeysForEachJob counts the keys that each job takes on a real service: never more than in the first version, and a third fewer in all.
+func TestKeysForEachJob(t *testing.T) {
+	table, before, now := "", 0, 0
+	for _, job := range jobs {
+		was := fmt.Sprint(job.before)
+		if job.before == 0 {
+			was = "impossible"
+		} else {
+			before, now = before+job.before, now+job.now
+		}
+		table += fmt.Sprintf("| %-30s | %10s | %3d |\n", job.name, was, job.now)
+		t.Run(job.name, func(t *testing.T) {
+			if pressed := do(t, job); pressed != job.now || job.before > 0 && pressed > job.before {
+				t.Errorf("it took %d keys, not %d; before, %d", pressed, job.now, job.before)
+			}
+		})
+	}
+	t.Logf("keys before and now\n%s| %-30s | %10d | %3d |", table, "all that were possible", before, now)
+	if 3*now > 2*before {
+		t.Errorf("%d keys instead of %d is not a third fewer", now, before)
+	}
+}
+
+// do does a job on a service of its own, and returns how many keys it pressed.
+func do(t *testing.T, job job) (pressed int) {
+	server, owner := catalogueOf62(t)
+	d := tuitest.StartAs(t, server, owner.id, owner.secret, tuitest.Route(screen.ToPerks{}), func(o *tui.Options) {
+		if job.name == "log in" {
+			o.Accounts = tuitest.NewAccounts(t, nil)
+		}
+	})
+	d.Settle()
+	if job.start != nil {
+		d.Open(job.start)
+		d.Settle()
+	}
+	texts := strings.NewReplacer("ADDRESS", server.API(), "ID", owner.id, "SECRET", owner.secret)
+	for rest := job.keys; rest != ""; {
+		if text, isText := strings.CutPrefix(rest, `"`); isText {
+			text, rest, _ = strings.Cut(text, `"`)
+			d.Type(texts.Replace(text))
+		} else {
+			rest = strings.TrimLeft(rest, " ")
+			step, after, _ := strings.Cut(rest, " ")
+			rest = after
+			switch step {
+			case "MERGE":
+				edit(d, "111", func() { change(t, server, owner, 3, "222") })
+			case "SAVE":
+				edit(d, "444", func() {})
+			default:
+				d.Press(strings.ReplaceAll(step, "space", " "))
+				pressed++
+			}
+		}
+		rest = strings.TrimLeft(rest, " ")
+		d.Settle()
+	}
+	d.See(job.ends...)
+	return pressed
+}
+
+// edit saves another price, after what happens just before that.
+func edit(d *tuitest.Driver, price string, meanwhile func()) {
+	d.Press("/")
+	d.Type("price\n")
+	d.Press("ctrl+u")
+	d.Type(price)
+	meanwhile()
+	d.Press("ctrl+s", "ctrl+s")
+}
+
+type account struct{ id, secret string }
+
+// change changes the price of a property as somebody else.
+func change(t *testing.T, server *servertest.Server, owner account, property int64, price string) {
+	t.Helper()
+	c, err := client.New(client.Config{BaseURL: server.API(), Tokens: fixedToken(server.TokenFor(owner.id, owner.secret))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := api.ParsePropertyPatch([]api.Member{{Name: "price_pw", Value: api.TextValue(price)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.UpdateProperty(t.Context(), property, patch, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// catalogueOf62 has 62 perks, two of them for coffee, five properties, and a perk that bob has redeemed.
+func catalogueOf62(t *testing.T) (*servertest.Server, account) {
+	t.Helper()
+	server := servertest.Start(t)
+	id, secret := server.Client()
+	owner := account{id, secret}
+	server.ImportUsers("alice", "bob")
+	place := func(id, city string, lat, lng float64) store.PerkRecord {
+		return store.PerkRecord{Perk: api.Perk{ID: id, Title: "Coffee in " + city, City: city}, Lat: &lat, Lng: &lng}
+	}
+	perks := []store.PerkRecord{place("berlin", "Berlin", 52.52, 13.405), place("hamburg", "Hamburg", 52.55, 13.45)}
+	for n := range 60 {
+		perks = append(perks, store.PerkRecord{Perk: api.Perk{ID: fmt.Sprintf("perk-%d", n), Title: fmt.Sprintf("Matinee %d", n), City: "Leeds"}})
+	}
+	server.ImportPerks(perks...)
+	var properties []api.Property
+	for n := range int64(5) {
+		price, _ := api.ParsePrice(fmt.Sprint(100 * (n + 1)))
+		properties = append(properties, api.Property{
+			ID: n + 1, Title: fmt.Sprintf("Flat %d", n+1), Description: "Two rooms.", Address: "1 Lane", City: "Leeds", Postcode: "LS1 4AP", PricePW: price,
+		})
+	}
+	server.ImportProperties(id, properties...)
+	c, err := client.New(client.Config{BaseURL: server.API(), Tokens: fixedToken(server.TokenFor(id, secret))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := c.Redeem(t.Context(), "hamburg", api.RedeemRequest{UserID: "bob"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	return server, owner
+}
+
+// fixedToken is the token of a client that has just logged in.
+type fixedToken string
+
+func (t fixedToken) Token(context.Context) (string, error)         { return string(t), nil }
+func (fixedToken) Replace(context.Context, string) (string, error) { return "", client.ErrNoOtherToken }

@@ -1,0 +1,98 @@
+package list
+
+import (
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
+)
+
+// The settings of a list, before its name.
+const (
+	settingSort    = "sort "
+	settingColumns = "hidden columns "
+)
+
+// recall takes the order and the columns as they were left. An order that was kept is for the list without a query: what is searched for
+// has one that suits it.
+func (l *List[F, T]) recall() {
+	var none F
+	if keys, err := api.ParseSort(l.shell.Settings[settingSort+l.Many], l.Orders(none)); err == nil && len(keys) > 0 {
+		l.kept = keys[0]
+	}
+	l.all = l.Columns
+	l.hide(strings.Split(l.shell.Settings[settingColumns+l.Many], ","))
+}
+
+// keepOrder remembers an order, unless it needs a query, such as by distance.
+func (l *List[F, T]) keepOrder(order api.SortKey) tea.Cmd {
+	var none F
+	if !slices.Contains(l.Orders(none), order.Field) {
+		return nil
+	}
+	l.kept = order
+	return l.shell.Keep(settingSort+l.Many, api.FormatSort([]api.SortKey{order}))
+}
+
+// hide leaves columns out. The first one stays: it says what a row is.
+func (l *List[F, T]) hide(names []string) {
+	l.Columns = slices.DeleteFunc(slices.Clone(l.all), func(c screen.Column[*T]) bool {
+		return c.Name != l.all[0].Name && slices.Contains(names, c.Name)
+	})
+	cursor := 0
+	if l.table != nil {
+		cursor = l.table.Cursor()
+	}
+	l.table = widget.NewTable(l.shell.Theme, l.Columns.Drawn()...)
+	if l.loader.Has {
+		l.makeRows()
+		l.table.SetCursor(cursor)
+	}
+	l.arrange()
+}
+
+// hidden returns the names of the columns that are left out.
+func (l *List[F, T]) hidden() (names []string) {
+	for _, c := range l.all {
+		if !slices.ContainsFunc(l.Columns, func(shown screen.Column[*T]) bool { return shown.Name == c.Name }) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// whyNoColumns says why no columns can be chosen; "" if they can.
+func (l *List[F, T]) whyNoColumns() string {
+	if len(l.all) < 2 {
+		return "This list has one column."
+	}
+	return ""
+}
+
+// chooseColumns shows or hides one column after the other, until it is cancelled.
+func (l *List[F, T]) chooseColumns(current int) tea.Cmd {
+	pick := screen.Pick{Title: "Show which columns?", Current: current}
+	hidden := l.hidden()
+	for _, c := range l.all[1:] {
+		mark := "[x] "
+		if slices.Contains(hidden, c.Name) {
+			mark = "[ ] "
+		}
+		pick.Options = append(pick.Options, mark+c.Name)
+	}
+	pick.Then = func(index int) tea.Cmd {
+		name, left := l.all[index+1].Name, slices.Clone(hidden)
+		if at := slices.Index(left, name); at >= 0 {
+			left = slices.Delete(left, at, at+1)
+		} else {
+			left = append(left, name)
+		}
+		l.hide(left)
+		return tea.Batch(l.shell.Keep(settingColumns+l.Many, strings.Join(left, ",")), l.chooseColumns(index))
+	}
+	return l.shell.Post(pick)
+}

@@ -1,0 +1,262 @@
+package list
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
+)
+
+// Perks is a list of perks, of all or of those of a user.
+type Perks struct {
+	*List[api.PerkFilter, api.Perk]
+	shell          *screen.Shell
+	categories     *screen.Loader[[]api.Category]
+	cities         *screen.Loader[[]string] // of the newest perks
+	categoriesWait bool                     // choose a category as soon as they are loaded
+}
+
+// PerksOf is what differs between lists of perks.
+type PerksOf struct {
+	None, Empty, Elsewhere string // as in Kind
+
+	Called func(api.PerkFilter) string
+	Fetch  func(ctx context.Context, c *client.Client, options client.PerkListOptions) (api.Page[api.Perk], error)
+	// Valid says whether a perk can be redeemed, or why not; nil says what its dates say.
+	Valid func(*api.Perk) (text string, tone theme.Tone)
+}
+
+// NewPerks makes a list of perks.
+func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
+	s := &Perks{shell: shell, categories: screen.NewLoader[[]api.Category](shell), cities: screen.NewLoader[[]string](shell)}
+	says := of.Valid != nil
+	if !says {
+		of.Valid = func(p *api.Perk) (string, theme.Tone) {
+			return screen.Valid(p, shell.Now()), screen.ValidTone(p, shell.Now())
+		}
+	}
+	s.List = New(shell, Kind[api.PerkFilter, api.Perk]{
+		One: "perk", Many: "perks", Called: of.Called, Fields: api.PerkFilterFields, Begun: []string{"city", "category"}, IDRule: api.PerkIDRule,
+		None: of.None, Empty: of.Empty, Elsewhere: of.Elsewhere,
+		Orders: func(f api.PerkFilter) []string {
+			if f.Near == nil {
+				return screen.PerkOrders()
+			}
+			return append(screen.PerkOrders(), api.SortDistance)
+		},
+		Order: func(f api.PerkFilter) api.SortKey {
+			if f.Near != nil {
+				return api.SortKey{Field: api.SortDistance}
+			}
+			return screen.DefaultOrder()
+		},
+		Fetch: func(ctx context.Context, c *client.Client, f api.PerkFilter, options client.ListOptions) (api.Page[api.Perk], error) {
+			return of.Fetch(ctx, c, client.PerkListOptions{ListOptions: options, PerkFilter: f})
+		},
+		ID:      func(p *api.Perk) string { return p.ID },
+		Title:   func(p *api.Perk) string { return display.Line(p.Title) },
+		Columns: perkColumns(of.Valid, says),
+		Facts:   func(p *api.Perk) []widget.Pair { return perkFacts(p, shell.Now()) },
+		Muted:   func(p *api.Perk) bool { return screen.PhaseOf(p, shell.Now()) == screen.Expired },
+		Values:  s.values,
+	})
+	return s
+}
+
+// perkColumns are the columns. In a narrow window they leave from the id on; title and discount stay, and validity where that says why a
+// perk cannot be redeemed.
+func perkColumns(valid func(*api.Perk) (string, theme.Tone), validStays bool) screen.Columns[*api.Perk] {
+	titleWidth, validWidth, validDrop := 34, 13, 1
+	if validStays {
+		titleWidth, validWidth, validDrop = 24, 16, 0
+	}
+	return screen.Columns[*api.Perk]{
+		{Column: widget.Column{Name: "Title", Min: titleWidth, Share: 12, Matches: true}, Sort: "title", Cell: func(p *api.Perk) string { return display.Line(p.Title) }},
+		{Column: widget.Column{Name: "Discount", Min: 9, Share: 2}, Sort: "discount_text", Cell: func(p *api.Perk) string { return screen.Optional(p.DiscountText) }},
+		{Column: widget.Column{Name: "Merchant", Min: 12, Share: 3, Drop: 2, Matches: true}, Sort: "merchant_name", Cell: func(p *api.Perk) string { return screen.Optional(p.MerchantName) }},
+		{Column: widget.Column{Name: "City", Min: 9, Share: 1, Drop: 3}, Sort: "city", Cell: func(p *api.Perk) string { return display.Line(p.City) }},
+		{Column: widget.Column{Name: "Category", Min: 10, Share: 1, Drop: 4}, Sort: "category", Cell: func(p *api.Perk) string { return screen.Optional(p.Category) }},
+		{Column: widget.Column{Name: "Valid", Min: validWidth, Share: 1, Drop: validDrop, Shorten: screen.ShortenValid}, Sort: "valid_to",
+			Cell: func(p *api.Perk) string { text, _ := valid(p); return text },
+			Tone: func(p *api.Perk) theme.Tone { _, tone := valid(p); return tone }},
+		{Column: widget.Column{Name: "Id", Min: 10, Share: 1, Drop: 5}, Cell: func(p *api.Perk) string { return display.Line(p.ID) }},
+	}
+}
+
+// perkFacts is all of a perk, for the preview.
+func perkFacts(p *api.Perk, now time.Time) []widget.Pair {
+	return []widget.Pair{
+		{Label: "Discount", Value: screen.Optional(p.DiscountText)},
+		{Label: "Valid", Value: Validity(p, now)},
+		{Label: "Merchant", Value: screen.Optional(p.MerchantName)},
+		{Label: "City", Value: display.Line(p.City)},
+		{Label: "Category", Value: screen.Optional(p.Category)},
+		{Label: "About", Value: display.Text(p.Description)},
+		{Label: "Terms", Value: strings.TrimSpace(display.Text(termsOf(p)))},
+		{Label: "Id", Value: display.Line(p.ID)},
+	}
+}
+
+func termsOf(p *api.Perk) string {
+	if p.Terms == nil {
+		return "none"
+	}
+	return *p.Terms
+}
+
+// Validity says when a perk can be redeemed, seen from now: "Valid until 3 Dec 2026, 12 days left".
+func Validity(perk *api.Perk, now time.Time) string {
+	// A perk that ends at midnight is valid until the day before.
+	until := func(end time.Time) string { return "until " + display.Day(end.Add(-time.Nanosecond), now) }
+	switch screen.PhaseOf(perk, now) {
+	case screen.Expired:
+		return "Was valid " + until(*perk.ValidTo) + ", " + display.Until(*perk.ValidTo, now)
+	case screen.NotStarted:
+		from := "Valid from " + display.Day(*perk.ValidFrom, now)
+		if perk.ValidTo != nil {
+			from += " " + until(*perk.ValidTo)
+		}
+		return from + ", starts " + display.In(*perk.ValidFrom, now)
+	}
+	if perk.ValidTo == nil {
+		return "Valid, no end date"
+	}
+	return "Valid " + until(*perk.ValidTo) + ", " + display.Until(*perk.ValidTo, now)
+}
+
+func (s *Perks) Close() {
+	s.List.Close()
+	s.categories.Cancel()
+	s.cities.Cancel()
+}
+
+func (s *Perks) Update(msg tea.Msg) tea.Cmd {
+	switch msg.(type) {
+	case screen.Reconnected:
+		if s.categoriesWait = false; s.categories.Err != nil {
+			s.categories.Reset()
+		}
+		if s.cities.Err != nil {
+			s.cities.Reset()
+		}
+	case screen.Edited:
+		return tea.Batch(s.List.Update(msg), s.loadCities())
+	}
+	if _, changed := s.categories.Handle(msg); changed {
+		return s.handleCategories()
+	}
+	if _, changed := s.cities.Handle(msg); changed {
+		return s.retype()
+	}
+	return s.List.Update(msg)
+}
+
+// Offers is List.Offers, with what every list of perks can do.
+func (s *Perks) Offers(own ...actions.Offer) []actions.Offer {
+	return s.List.Offers(append(own, actions.EnabledUnless(actions.Category, ""))...)
+}
+
+// Do no longer waits for categories that were requested before.
+func (s *Perks) Do(id actions.ID) tea.Cmd {
+	s.categoriesWait = false
+	switch id {
+	case actions.Filter: // completion offers them
+		return tea.Batch(s.loadCategories(), s.List.Do(id))
+	case actions.Category:
+		if s.categories.Has {
+			return s.pickCategory()
+		}
+		s.categoriesWait = true
+		return s.loadCategories()
+	case actions.Expired:
+		return s.Find(s.With(func(f *api.PerkFilter) { f.IncludeExpired = !f.IncludeExpired }))
+	}
+	return s.List.Do(id)
+}
+
+// values are the names for completion.
+func (s *Perks) values(field string) (found []string) {
+	switch field {
+	case "category":
+		for _, category := range s.categories.Value {
+			found = append(found, display.Line(category.Name))
+		}
+	case "city":
+		found = s.cities.Value
+	}
+	return found
+}
+
+// loadCategories loads them once.
+func (s *Perks) loadCategories() tea.Cmd {
+	if s.categories.Has || s.categories.Busy() {
+		return nil
+	}
+	return s.categories.Load(func(ctx context.Context, c *client.Client) ([]api.Category, error) { return c.Categories(ctx) })
+}
+
+// loadCities loads those of the newest perks once, when the first one is typed.
+func (s *Perks) loadCities() tea.Cmd {
+	if text := s.text(); s.cities.Has || s.cities.Busy() || s.cities.Err != nil || !isValueOf(api.CompleteQuery(s.Fields, text, len(text)), "city") {
+		return nil
+	}
+	return s.cities.Load(func(ctx context.Context, c *client.Client) (cities []string, err error) {
+		newest, err := c.Perks(ctx, client.PerkListOptions{ListOptions: client.ListOptions{Page: 1, PerPage: api.MaxPerPage}})
+		for _, perk := range newest.Data {
+			if city := display.Line(perk.City); city != "" && !slices.Contains(cities, city) {
+				cities = append(cities, city)
+			}
+		}
+		return cities, err
+	})
+}
+
+func isValueOf[F any](c api.QueryCompletion[F], field string) bool {
+	return c.Field != nil && c.Field.Name == field
+}
+
+// retype reads what is typed again, because a name that is begun there may be known now.
+func (s *Perks) retype() tea.Cmd {
+	if s.Form() == nil {
+		return nil
+	}
+	return s.typed()
+}
+
+func (s *Perks) handleCategories() tea.Cmd {
+	wait := s.categoriesWait
+	s.categoriesWait = false
+	switch {
+	case !wait || s.Form() != nil:
+		return s.retype()
+	case s.categories.Err != nil:
+		return screen.Tell(screen.Failure, "%s", screen.Sentence("The categories were not loaded: ", s.categories.Err))
+	}
+	return s.pickCategory()
+}
+
+func (s *Perks) pickCategory() tea.Cmd {
+	chosen := []string{""}
+	pick := screen.Pick{Title: "Category", Options: []string{"All categories"}}
+	for _, category := range s.categories.Value {
+		if now := s.Filter().Category; now != "" && (strings.EqualFold(category.Name, now) || category.ID == now) {
+			pick.Current = len(chosen)
+		}
+		chosen = append(chosen, category.Name)
+		pick.Options = append(pick.Options, display.Line(category.Name))
+	}
+	pick.Then = func(index int) tea.Cmd {
+		return s.Find(s.With(func(f *api.PerkFilter) { f.Category = chosen[index] }))
+	}
+	return s.shell.Post(pick)
+}
