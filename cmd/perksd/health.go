@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,8 +64,15 @@ func askWhetherReady(ctx context.Context, address string, overTLS bool) error {
 		return err
 	}
 	response, err := through.RoundTrip(request)
-	if err != nil {
-		return fmt.Errorf("the server on %s does not respond: %w", address, err)
+	switch operation, _ := errors.AsType[*net.OpError](err); {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no server listens on %s", address)
+	case ctx.Err() != nil:
+		return fmt.Errorf("the server on %s does not respond within %s", address, readyTimeout)
+	case operation != nil:
+		return fmt.Errorf("asking the server on %s: %w", address, operation.Err)
+	case err != nil:
+		return fmt.Errorf("asking the server on %s: %w", address, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
