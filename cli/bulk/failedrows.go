@@ -53,7 +53,7 @@ func (r *failedRows) add(j *job, reason string) error {
 		write = r.object
 	}
 	if err := write(j, reason); err != nil {
-		return fmt.Errorf("The rows that failed cannot be written: %w", err)
+		return fmt.Errorf("the rows that failed cannot be written: %w", err)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (r *failedRows) finish(partial bool) error {
 		err = os.Rename(r.file.Name(), r.path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("The rows that failed cannot be written: %w", err), os.Remove(r.file.Name()))
+		return errors.Join(fmt.Errorf("the rows that failed cannot be written: %w", err), os.Remove(r.file.Name()))
 	}
 	return syncFolder(r.path)
 }

@@ -63,7 +63,7 @@ func openJournal(resultsPath string) (*journal, error) {
 		lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 		locked, err := tryLock(lock)
 		if err != nil {
-			return nil, fmt.Errorf("The journal of the results cannot be locked: %w", err)
+			return nil, fmt.Errorf("the journal of the results cannot be locked: %w", err)
 		}
 		if !locked {
 			return nil, &command.Busy{Message: fmt.Sprintf("Another run is using %s. Wait until it ends. %s", resultsPath, otherName)}
@@ -74,7 +74,7 @@ func openJournal(resultsPath string) (*journal, error) {
 			continue
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("The journal of the results cannot be opened: %w", err), lock.Close())
+			return nil, errors.Join(fmt.Errorf("the journal of the results cannot be opened: %w", err), lock.Close())
 		}
 		j := &journal{path: path, lock: lock, file: file, sync: file.Sync}
 		if same, err := j.isCurrent(); err != nil || !same {
@@ -106,7 +106,7 @@ func tryLock(lock *flock.Flock) (locked bool, err error) {
 func (j *journal) isCurrent() (bool, error) {
 	locked, err := j.lock.Stat()
 	if err != nil {
-		return false, fmt.Errorf("The journal of the results cannot be locked: %w", err)
+		return false, fmt.Errorf("the journal of the results cannot be locked: %w", err)
 	}
 	named, err := os.Stat(j.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -114,7 +114,7 @@ func (j *journal) isCurrent() (bool, error) {
 	}
 	opened, openErr := j.file.Stat()
 	if err := errors.Join(err, openErr); err != nil {
-		return false, fmt.Errorf("The journal of the results cannot be locked: %w", err)
+		return false, fmt.Errorf("the journal of the results cannot be locked: %w", err)
 	}
 	return os.SameFile(locked, named) && os.SameFile(opened, named), nil
 }
@@ -130,7 +130,7 @@ func (j *journal) read() error {
 			return j.file.Truncate(whole)
 		}
 		if err != nil {
-			return fmt.Errorf("The journal of the results cannot be read: %w", err)
+			return fmt.Errorf("the journal of the results cannot be read: %w", err)
 		}
 		whole += int64(len(line))
 		if err := j.take(line); err != nil {
@@ -166,7 +166,7 @@ func peekJournal(resultsPath string) (j *journal, running bool, err error) {
 		return j, false, nil
 	}
 	if err := errors.Join(err, lock.Close()); err != nil {
-		return nil, false, fmt.Errorf("The journal of the results cannot be locked: %w", err)
+		return nil, false, fmt.Errorf("the journal of the results cannot be locked: %w", err)
 	}
 	text, err := os.ReadFile(j.path)
 	if errors.Is(err, os.ErrNotExist) { // the run finished in between
@@ -252,7 +252,7 @@ func (j *journal) write(e entry) error {
 		}
 	}
 	if j.broken != nil {
-		return fmt.Errorf("The journal of the results cannot be written: %w", j.broken)
+		return fmt.Errorf("the journal of the results cannot be written: %w", j.broken)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (j *journal) close(remove bool) (err error) {
 	j.marking.Unlock()
 	if remove {
 		if err := os.Remove(j.path); err != nil {
-			return fmt.Errorf("The journal of the results cannot be removed: %w", err)
+			return fmt.Errorf("the journal of the results cannot be removed: %w", err)
 		}
 		err = syncFolder(j.path)
 	}

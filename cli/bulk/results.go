@@ -154,7 +154,7 @@ func (r *results) add(result Result, content uint32) error {
 		_, r.broken = r.out.Write(append(line, '\n'))
 	}
 	if r.broken != nil { // no line may follow half a line
-		return fmt.Errorf("The results cannot be written: %w", r.broken)
+		return fmt.Errorf("the results cannot be written: %w", r.broken)
 	}
 	return nil
 }
@@ -193,11 +193,11 @@ func (r *results) finish() error {
 	}
 	if r.lines > r.rows {
 		if err := r.compact(); err != nil {
-			return fmt.Errorf("The results cannot be compacted: %w", err)
+			return fmt.Errorf("the results cannot be compacted: %w", err)
 		}
 	}
 	if err := errors.Join(r.file.Sync(), r.file.Close()); err != nil {
-		return fmt.Errorf("The results cannot be written: %w", err)
+		return fmt.Errorf("the results cannot be written: %w", err)
 	}
 	return nil
 }

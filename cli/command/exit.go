@@ -197,10 +197,23 @@ func NewReport(err error) Report {
 		r.Errors = local.Fields
 		r.Message = strings.TrimSuffix(r.Message, local.Error()) + local.Message
 	}
+	r.Message = sentence(r.Message)
 	if errors.Is(err, context.Canceled) && !client.OutcomeUnknown(err) {
 		r.Code, r.Message = "interrupted", "Interrupted."
 	}
 	return r
+}
+
+// sentence completes an error that begins with what it is about. Others begin with a name, or are sentences.
+func sentence(text string) string {
+	rest, found := strings.CutPrefix(text, "the ")
+	if !found {
+		return text
+	}
+	if !strings.HasSuffix(rest, ".") && !strings.HasSuffix(rest, "?") {
+		rest += "."
+	}
+	return "The " + rest
 }
 
 // Sentence is the message and the errors of the fields, on one line.

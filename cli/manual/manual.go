@@ -161,12 +161,12 @@ func options(page *strings.Builder, title string, flags *pflag.FlagSet) {
 
 func heading(page *strings.Builder, title string) { fmt.Fprintf(page, ".SH %s\n", title) }
 
-// term writes a term, which is roff already, with its meaning.
+// term writes a term, which is roff already, with its meaning. A long list without blanks can break behind each comma.
 func term(page *strings.Builder, name, meaning string) {
 	if !strings.HasPrefix(name, `\f`) {
 		name = `\fB` + name + `\fR`
 	}
-	fmt.Fprintf(page, ".TP\n%s\n%s\n", name, line(meaning))
+	fmt.Fprintf(page, ".TP\n%s\n%s\n", name, strings.ReplaceAll(line(meaning), ",", `,\:`))
 }
 
 // text writes paragraphs, which blank lines separate. Indented lines stay as they are.

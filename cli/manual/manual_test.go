@@ -23,7 +23,7 @@ func example() (root, send *cobra.Command) {
 		Example: "  mail send 'the boss'",
 	}
 	send.Flags().Int("tries", 3, "try this often")
-	send.Flags().String("from", "", "the `address` of the sender")
+	send.Flags().String("from", "", "the `address` of the sender, such as a@b")
 	send.Flags().Lookup("from").NoOptDefVal = "me"
 	send.Flags().Bool("secret", false, "not for everybody")
 	send.Flags().Lookup("secret").Hidden = true
@@ -61,7 +61,7 @@ The end.
 .SH OPTIONS
 .TP
 \fB\-\-from\fR[=\fIADDRESS\fR]
-the address of the sender
+the address of the sender,\: such as a@b
 .TP
 \fB\-h\fR, \fB\-\-help\fR
 help for send

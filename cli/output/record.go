@@ -439,7 +439,7 @@ func jqQuery(ctx context.Context, out io.Writer, code *gojq.Code, asJSON bool) f
 					halted = true
 					return nil
 				}
-				return fmt.Errorf("The --jq expression failed: %s.", usage.JQ(err))
+				return fmt.Errorf("the --jq expression failed: %s", usage.JQ(err))
 			}
 			text, isText := result.(string)
 			if !isText || asJSON {

@@ -174,7 +174,7 @@ func (t *sheet) query(out io.Writer) func(any) error {
 		if !errors.As(err, &failed) { // the output cannot be written
 			return err
 		}
-		problem := fmt.Errorf("The --template failed: %s.", t.problem(failed))
+		problem := fmt.Errorf("the --template failed: %s", t.problem(failed))
 		if _, isList := value.([]any); isList && strings.Contains(problem.Error(), "a list has no field") {
 			return &command.Advised{Err: problem, Advice: "A list is an array: begin with {{range .}}."}
 		}

@@ -162,7 +162,7 @@ func (e *edit) resumeDraft(ctx context.Context) error {
 		err = json.Unmarshal(known, &before)
 	}
 	if err != nil {
-		return fmt.Errorf("The version that the draft changes cannot be read: %w", err)
+		return fmt.Errorf("the version that the draft changes cannot be read: %w", err)
 	}
 	if before.ID != e.id || before.APIURL != e.connection.APIURL {
 		return command.Usagef("The draft in %s is of %s at %s.", e.resume, name(before.ID), before.APIURL)

@@ -32,7 +32,7 @@ type draftFile struct{ Path string }
 func newDraftFile(name, text string) (*draftFile, error) {
 	folder, err := os.MkdirTemp("", draftFolderPrefix) // made with mode 0700
 	if err != nil {
-		return nil, fmt.Errorf("No folder for the editor can be made: %w", err)
+		return nil, fmt.Errorf("no folder for the editor can be made: %w", err)
 	}
 	d := &draftFile{filepath.Join(folder, name)}
 	if err := d.Write(text); err != nil {
@@ -54,7 +54,7 @@ func (d *draftFile) Read() (string, error) {
 		text, err = io.ReadAll(io.LimitReader(file, maxText+1))
 	}
 	if err != nil {
-		return "", fmt.Errorf("The edited text cannot be read: %w", err)
+		return "", fmt.Errorf("the edited text cannot be read: %w", err)
 	}
 	if len(text) > maxText {
 		return "", fmt.Errorf("the edited text is longer than %d bytes", maxText)
@@ -65,7 +65,7 @@ func (d *draftFile) Read() (string, error) {
 // Write replaces the text atomically.
 func (d *draftFile) Write(text string) error {
 	if err := command.WritePrivate(d.Path, []byte(text)); err != nil {
-		return fmt.Errorf("The text to edit cannot be written: %w", err)
+		return fmt.Errorf("the text to edit cannot be written: %w", err)
 	}
 	return nil
 }

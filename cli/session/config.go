@@ -132,7 +132,7 @@ func (f ConfigFile) Update(ctx context.Context, change func(*Config) error) (Con
 		err = command.WritePrivate(string(f), text)
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("The configuration cannot be written: %w", err)
+		return Config{}, fmt.Errorf("the configuration cannot be written: %w", err)
 	}
 	return c, nil
 }

@@ -234,7 +234,7 @@ func (s *Secrets) update(ctx context.Context, key SecretKey, change func(*savedS
 		delete(all, key.String())
 	}
 	if err := command.WritePrivateJSON(s.path, all); err != nil {
-		return fmt.Errorf("The secret cannot be saved: %w", err)
+		return fmt.Errorf("the secret cannot be saved: %w", err)
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (s *Secrets) load() (map[string]savedSecret, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return all, nil
 	case err != nil:
-		return nil, fmt.Errorf("The saved secrets cannot be read: %w", err)
+		return nil, fmt.Errorf("the saved secrets cannot be read: %w", err)
 	}
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, command.Usagef("%s is not valid JSON. Rename it and log in again.", s.path)
