@@ -215,7 +215,11 @@ func (s propertySearch) countWords() (isMore bool, err error) {
 		return s.areCommon()
 	}
 	found, err := s.walk(MaxCounted+1, propertyBudgets[0])
-	if err != nil || len(found) > MaxCounted || !isVain(found, MaxCounted+1, 0) {
+	if err == nil && len(found) <= MaxCounted && !isVain(found, MaxCounted+1, 0) {
+		found, err = s.walk(MaxCounted+1, propertyBudgets[1])
+		return len(found) > MaxCounted, err
+	}
+	if err != nil || len(found) > MaxCounted {
 		return len(found) > MaxCounted, err
 	}
 	if len(s.conditions) == 1 {
