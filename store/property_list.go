@@ -71,11 +71,7 @@ func (o Operations) listProperties(q Querier, query PropertyQuery) (list List[ap
 	found = found[min(skip, int64(len(found))):]
 	if int64(len(found)) > per {
 		found = found[:per]
-		last := found[per-1]
-		list.Next = &Cursor{ID: strconv.FormatInt(last.id, 10)}
-		for _, key := range query.Sort {
-			list.Next.Values = append(list.Next.Values, last.sortValue(key.Field))
-		}
+		list.Next = found[per-1].cursor(query.Sort...)
 	}
 	list.Items, err = s.read(found)
 	return list, err

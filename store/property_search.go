@@ -29,6 +29,8 @@ var propertyBudgets = []int64{500, 5000, 50_000}
 const (
 	// wordBudget is the first budget with which matches of words are looked up: their index finds all before it returns one.
 	wordBudget = 5000
+	// wordSample is how many listings are compared with words to tell whether many have them.
+	wordSample = 200
 	// maxDivisions is for how many numbers of bedrooms a search is divided.
 	maxDivisions = 50
 )
@@ -44,6 +46,7 @@ type propertySearch struct {
 	conditions []propertyCondition
 	words      []string
 	areCommon  func() (bool, error) // more than MaxCounted listings have all of the words, as they are; asked once
+	sampled    *int64               // how many of wordSample listings match, or -1
 	args       Named
 }
 
@@ -84,8 +87,17 @@ func (l listedProperty) sortValue(field string) any {
 	return l.id
 }
 
+// cursor is the place after the listing.
+func (l listedProperty) cursor(keys ...api.SortKey) *Cursor {
+	c := &Cursor{ID: strconv.FormatInt(l.id, 10)}
+	for _, key := range keys {
+		c.Values = append(c.Values, l.sortValue(key.Field))
+	}
+	return c
+}
+
 func (o Operations) newPropertySearch(q Querier, query PropertyQuery) propertySearch {
-	s := propertySearch{Dialect: o.db.Dialect, q: q, after: query.After, sort: api.SortKey{Field: "propertyId"}, args: Named{}}
+	s := propertySearch{Dialect: o.db.Dialect, q: q, after: query.After, sort: api.SortKey{Field: "propertyId"}, args: Named{}, sampled: new(int64)}
 	if len(query.Sort) > 0 {
 		s.sort = query.Sort[0]
 	}
@@ -114,6 +126,7 @@ func (o Operations) newPropertySearch(q Querier, query PropertyQuery) propertySe
 		s.require(toBedrooms, `p.bedrooms <= @max_bedrooms`, "max_bedrooms", high.bedrooms)
 	}
 	s.words = QueryWords(query.Query)
+	*s.sampled = -1
 	s.areCommon = sync.OnceValues(func() (bool, error) { return o.db.AreCommonWords(q, s.words, ``, Named{}, MaxCounted) })
 	if len(s.words) > 0 {
 		s.require(inWords, `p.word_bits & @bits = @bits AND (SELECT `+s.HasWords(s.words, s.args)+` FROM properties AS w WHERE w.id = p.id)`, "bits", wordBits(s.words))
@@ -214,13 +227,15 @@ func (s propertySearch) countWords() (isMore bool, err error) {
 	if len(s.conditions) == 1 && s.StreamsWords {
 		return s.areCommon()
 	}
-	found, err := s.walk(MaxCounted+1, propertyBudgets[0])
-	if err == nil && len(found) <= MaxCounted && !isVain(found, MaxCounted+1, 0) {
-		found, err = s.walk(MaxCounted+1, propertyBudgets[1])
-		return len(found) > MaxCounted, err
+	found, err := s.walk(wordSample, wordSample)
+	if err != nil {
+		return false, err
 	}
-	if err != nil || len(found) > MaxCounted {
-		return len(found) > MaxCounted, err
+	*s.sampled = int64(len(found))
+	if more := MaxCounted + 1 - *s.sampled; !isVain(*s.sampled, wordSample, more, propertyBudgets[1]) {
+		s.after = found[len(found)-1].cursor(s.sort)
+		found, err = s.walk(more, propertyBudgets[1])
+		return int64(len(found)) == more, err
 	}
 	if len(s.conditions) == 1 {
 		return s.areCommon()
@@ -228,11 +243,8 @@ func (s propertySearch) countWords() (isMore bool, err error) {
 	return s.AreCommonWords(s.q, s.words, s.where(func(key propertyKey) bool { return key != inWords }), s.args, MaxCounted)
 }
 
-// isVain tells that a walk with the budget after the i-th would not find enough either, if it goes on as that one.
-func isVain(found []listedProperty, take int64, i int) bool {
-	next := propertyBudgets[min(i+1, len(propertyBudgets)-1)]
-	return int64(len(found))*next < take*propertyBudgets[i]
-}
+// isVain tells that a walk with the next budget would not find enough either, if it goes on as one that found so many with its budget.
+func isVain(found, budget, take, next int64) bool { return found*next < take*budget }
 
 // find returns the first matches after the cursor, in the order of the list.
 func (s propertySearch) find(take int64) (found []listedProperty, err error) {
@@ -248,13 +260,17 @@ func (s propertySearch) find(take int64) (found []listedProperty, err error) {
 		return s.walk(take, math.MaxInt64)
 	}
 	for i, budget := range propertyBudgets {
+		next := propertyBudgets[min(i+1, len(propertyBudgets)-1)]
+		if i == 0 && *s.sampled >= 0 && isVain(*s.sampled, wordSample, take, budget) && !isVain(*s.sampled, wordSample, take, next) {
+			continue
+		}
 		found, err := s.walk(take, budget)
 		if err != nil || int64(len(found)) == take {
 			return found, err
 		}
 		few := budget
-		if isVain(found, take, i) {
-			few = propertyBudgets[min(i+1, len(propertyBudgets)-1)]
+		if isVain(int64(len(found)), budget, take, next) {
+			few = next
 		}
 		if lead := s.lead(); lead != ofAll {
 			if isAll, err := s.isFew(lead, budget); err != nil || isAll {
