@@ -231,7 +231,7 @@ func typedKey(keys []string, numbersAreRows bool) string {
 }
 
 // fullScreenOnly is the actions that only the full screen needs.
-var fullScreenOnly = []actions.ID{actions.Help, actions.Palette, actions.Mouse, actions.Theme, actions.Suspend, actions.Editor}
+var fullScreenOnly = []actions.ID{actions.Help, actions.Mouse, actions.Theme, actions.Suspend, actions.Editor}
 
 // offers returns what can be done, each once.
 func (s *session) offers() []actions.Offer {

@@ -43,7 +43,10 @@ func (s *session) question() question {
 		}}
 	case *screen.PickDialog:
 		prompt := "Number, or part of the name; empty line cancels: "
-		if o.IsOpen() {
+		switch {
+		case o.Searches():
+			prompt = "Number, or what to find; empty line cancels: "
+		case o.IsOpen():
 			prompt = "One of these, or another; empty line cancels: "
 		}
 		leave := func() tea.Cmd { return s.leave("Cancelled.", actions.Cancel) }
@@ -96,6 +99,17 @@ func (s *session) handleCommand(text string) tea.Cmd {
 	case "again":
 		s.again()
 		return nil
+	case "more":
+		if s.hasRows() {
+			return s.more()
+		}
+	}
+	if text, finds := strings.CutPrefix(text, ":"); finds && text != "" {
+		opened := s.app.Attempt(actions.Palette)
+		if o, ok := s.app.Overlay().(*screen.PickDialog); ok {
+			return tea.Batch(opened, o.Search(text))
+		}
+		return opened
 	}
 	keys, offers := s.app.Shell().Keys, s.offers()
 	_, isKey := keys.Find(text, false, offers)
@@ -124,6 +138,18 @@ func (s *session) handleCommand(text string) tea.Cmd {
 	return nil
 }
 
+// rowsRead is how many rows a list reads out at once.
+const rowsRead = 10
+
+// more moves to the rows after those that were read out, and past the last row to the next page.
+func (s *session) more() tea.Cmd {
+	var cmds []tea.Cmd
+	for range rowsRead {
+		cmds = append(cmds, s.app.Attempt(actions.Down))
+	}
+	return tea.Batch(cmds...)
+}
+
 func (s *session) choose(row int) bool {
 	chooser, hasRows := s.app.Top().(screen.Chooser)
 	switch {
@@ -150,7 +176,9 @@ func (s *session) help() {
 	s.sayCommands(append(offers, moves...))
 	if s.hasRows() {
 		s.say("A number opens that row. A command with a number, such as \"copy the id 3\", acts on that row.")
+		s.say("\"more\" reads the next ten rows.")
 	}
+	s.say("A colon finds what follows: \":coffee\" perks, \":user alice\" a user.")
 	s.say("Type a command's key, its name, or how that begins. \"again\" repeats the screen; an empty line says where you are.")
 }
 
@@ -159,6 +187,9 @@ func (s *session) handlePick(o *screen.PickDialog, text string) tea.Cmd {
 	choose := func(at int) tea.Cmd {
 		o.Point(at)
 		return s.app.Attempt(actions.Submit)
+	}
+	if o.Searches() {
+		return s.search(o, text)
 	}
 	options := o.Options()
 	found := matching(options, text)
@@ -192,6 +223,15 @@ func (s *session) handlePick(o *screen.PickDialog, text string) tea.Cmd {
 		}
 	}
 	return nil
+}
+
+// search chooses what was read out by its number, or searches for more.
+func (s *session) search(o *screen.PickDialog, text string) tea.Cmd {
+	if n, err := strconv.Atoi(text); err == nil && o.ChooseRead(n) {
+		return s.app.Attempt(actions.Submit)
+	}
+	s.announced.overlay = nil // what is found is read out as if the dialog had opened now
+	return o.Search(text)
 }
 
 // matching returns the options with that name, or else those whose names contain it.

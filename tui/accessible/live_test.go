@@ -154,7 +154,7 @@ func TestExpiredSessionAsksForLogin(t *testing.T) {
 		loggedIn(t, w, screen.ToUser{ID: "alice"})(s)
 		accounts = s.options.Accounts.(*tuitest.Accounts)
 	})
-	l.see("Available 3", "? for help: ")
+	l.see("Available 4", "? for help: ")
 	accounts.Expire()
 	l.enter("reload")
 	l.see("Log in.", "Your session has expired.", "Secret (hidden): ")

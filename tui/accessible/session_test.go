@@ -2,12 +2,15 @@ package accessible_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"example.com/perks/api"
+	"example.com/perks/store"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )
@@ -22,11 +25,14 @@ func TestWholeSession(t *testing.T) {
 		w.URL, "acme", "", "wrong", w.secret,
 		// find a perk, open it, and redeem it
 		"filter", "coffee", ":send", "1", "redeem", "alice", "shop=Mitte", "", "no", "send", "yes",
-		// the user's two lists
-		"back", "user", "alice", "switch tab", "1", "back", "redee", "switch tab", "redeem 2", "yes",
+		// the user's two lists, of which one has perks to redeem
+		"back", "user", "alice", "switch tab", "1", "back", "redee", "switch tab", "redeem 2", "yes", "redeem 1", "yes",
+		// approve a redemption, and void another with a reason
+		"redemptions", "filter", "status:pending", "approve", "yes", "clear filter", "void 2", "a mistake", "reject 1",
+		// find by title, by id and by name
+		":coffee", "1", ":user bob", "1", ":", "next", "",
 		// edit a property, with a mistake, and delete it
-		"open property", "7", "edit", ":bedrooms", "many", "3", ":send", "send", "", "delete", "", "delete", "yes", "delete", "7",
-		"what", "", "q")
+		"properties", "7", "edit", ":bedrooms", "many", "3", ":send", "send", "delete", "yes", "delete", "7", "what", "", "q")
 	transcript = strings.ReplaceAll(transcript, w.URL, "http://service/v2")
 	transcript = strings.ReplaceAll(transcript, w.secret, "the secret")
 	transcript = imported.ReplaceAllString(transcript, "$1: when the test ran")
@@ -69,5 +75,31 @@ func TestEveryActionIsListedInHelp(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestListReadsTenRowsAtATime reads what is before the first prompt of a page of fifty, and then goes on to its end and to the next page.
+func TestListReadsTenRowsAtATime(t *testing.T) {
+	w := service(t)
+	for n := range 60 {
+		w.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: fmt.Sprintf("perk-%02d", n), Title: fmt.Sprintf("Matinee %02d", n), City: "Leeds"}})
+	}
+	transcript := runScript(t, loggedIn(t, w, screen.ToPerks{}), "filter", "matinee", "clear filter", "more", "more", "more", "more", "more", "more", "q")
+	row := regexp.MustCompile(`(?m)^(\d+)\. `)
+	var read []string
+	for _, told := range strings.Split(transcript, "or ? for help: ") {
+		var rows []string
+		for _, found := range row.FindAllStringSubmatch(told, -1) {
+			rows = append(rows, found[1])
+		}
+		if len(rows) > 10 {
+			t.Errorf("%d rows are read out before a prompt:\n%s", len(rows), told)
+		}
+		if len(rows) > 0 {
+			read = append(read, rows[0]+"-"+rows[len(rows)-1])
+		}
+	}
+	if want := "1-10 1-10 11-20 21-30 31-40 41-50 1-10 11-14"; strings.Join(read, " ") != want {
+		t.Errorf("read rows %s, want %s:\n%s", strings.Join(read, " "), want, transcript)
 	}
 }

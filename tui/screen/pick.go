@@ -116,8 +116,47 @@ func (p *PickDialog) Takes(text string) (takes bool, why string) {
 	return why == "", why
 }
 
+// Searches tells whether there are choices beside the options, so that only what was found is read out.
+func (p *PickDialog) Searches() bool { return p.ask.More != nil }
+
+// Search types a text, and searches for it.
+func (p *PickDialog) Search(text string) tea.Cmd {
+	p.form.Set(findField, text)
+	return p.Edited()
+}
+
+// mostRead is how many choices are read out at once.
+const mostRead = 10
+
+// ChooseRead puts the cursor on one of the choices that were read out, from 1, and tells whether there is such a one.
+func (p *PickDialog) ChooseRead(number int) bool {
+	if number < 1 || number > min(len(p.found), mostRead) {
+		return false
+	}
+	p.cursor = number - 1
+	return true
+}
+
+// accessibleFound lists what was found.
+func (p *PickDialog) accessibleFound() string {
+	if len(p.found) == 0 {
+		return "Nothing here matches that."
+	}
+	var lines []string
+	for i, e := range p.found[:min(len(p.found), mostRead)] {
+		lines = append(lines, fmt.Sprintf("%d: %s", i+1, e.Name))
+	}
+	if more := len(p.found) - mostRead; more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more.", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // AccessibleText lists the options. They are numbered unless the typed text can be chosen, such as the id 1.
 func (p *PickDialog) AccessibleText() string {
+	if p.Searches() {
+		return p.accessibleFound()
+	}
 	lines := make([]string, len(p.ask.Options))
 	for i, option := range p.ask.Options {
 		lines[i] = display.Line(option)
