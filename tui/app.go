@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/muesli/termenv"
 
+	"example.com/perks/api"
 	"example.com/perks/tui/actions"
 	_ "example.com/perks/tui/background" // before bubbletea, see there
 	"example.com/perks/tui/screen"
@@ -44,6 +45,7 @@ type App struct {
 	raisedAt      time.Time // when a reply raised the last overlay; zero if the user did
 	status        status
 	connectivity  connectivity
+	live          live
 }
 
 // New makes the terminal UI. It reads and sends nothing before Init.
@@ -72,6 +74,7 @@ func New(options Options) *App {
 		},
 	}
 	a.shell.Screens = a.all
+	a.live.events = screen.NewLoader[api.EventPage](a.shell)
 	return a
 }
 
@@ -152,6 +155,8 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 		return tea.Batch(a.toast(noticeToast(string(msg))), a.listen())
 	case showHint:
 		return a.showHint()
+	case eventsDue:
+		return a.askForEvents(msg)
 	case commandEnded:
 		return a.endCommand(msg)
 	case tea.ResumeMsg:
@@ -166,7 +171,7 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 	case pong:
 		return a.pong(msg)
 	}
-	cmds := []tea.Cmd{a.observe(msg)}
+	cmds := []tea.Cmd{a.observe(msg), a.hear(msg)}
 	if form := a.target().Form(); form != nil { // its field may await the message
 		cmds = append(cmds, a.write(form, msg))
 	}

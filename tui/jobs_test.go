@@ -115,18 +115,24 @@ func edit(d *tuitest.Driver, price string, meanwhile func()) {
 
 type account struct{ id, secret string }
 
-// change changes the price of a property as somebody else.
-func change(t *testing.T, server *servertest.Server, owner account, property int64, price string) {
+// colleague is another client of the same service.
+func colleague(t *testing.T, server *servertest.Server, as account) *client.Client {
 	t.Helper()
-	c, err := client.New(client.Config{BaseURL: server.API(), Tokens: fixedToken(server.TokenFor(owner.id, owner.secret))})
+	c, err := client.New(client.Config{BaseURL: server.API(), Tokens: fixedToken(server.TokenFor(as.id, as.secret))})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+// change changes the price of a property as somebody else.
+func change(t *testing.T, server *servertest.Server, owner account, property int64, price string) {
+	t.Helper()
 	patch, err := api.ParsePropertyPatch([]api.Member{{Name: "price_pw", Value: api.TextValue(price)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.UpdateProperty(t.Context(), property, patch, ""); err != nil {
+	if _, err := colleague(t, server, owner).UpdateProperty(t.Context(), property, patch, ""); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -154,11 +160,7 @@ func catalogueOf62(t *testing.T) (*servertest.Server, account) {
 		})
 	}
 	server.ImportProperties(id, properties...)
-	c, err := client.New(client.Config{BaseURL: server.API(), Tokens: fixedToken(server.TokenFor(id, secret))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := c.Redeem(t.Context(), "hamburg", api.RedeemRequest{UserID: "bob"}, ""); err != nil {
+	if _, _, err := colleague(t, server, owner).Redeem(t.Context(), "hamburg", api.RedeemRequest{UserID: "bob"}, ""); err != nil {
 		t.Fatal(err)
 	}
 	return server, owner

@@ -127,7 +127,7 @@ func (a *App) begin(msg connected) tea.Cmd {
 	a.shell.Settings = msg.settings
 	if msg.err == nil {
 		a.shell.Account = msg.account
-		return tea.Batch(a.begins(), a.showHint())
+		return tea.Batch(a.begins(), a.showHint(), a.watch())
 	}
 	if missing := (*screen.NotLoggedIn)(nil); errors.As(msg.err, &missing) {
 		return a.push(login.New(a.shell, ""))
@@ -166,10 +166,10 @@ func (a *App) useAccount(account screen.Account) tea.Cmd {
 			drafts = tea.Batch(drafts, a.drop(len(a.screens)))
 		}
 		a.overlays, a.reopenable = nil, nil
-		return tea.Batch(drafts, a.begins(), a.shell.After(noteTime, showHint{})) // after that of the login
+		return tea.Batch(drafts, a.begins(), a.watch(), a.shell.After(noteTime, showHint{})) // after that of the login
 	}
 	a.resize()
-	return a.broadcast(screen.Reconnected{})
+	return tea.Batch(a.watch(), a.broadcast(screen.Reconnected{}))
 }
 
 // dropLogins closes every login, also one that a screen from the palette covers.

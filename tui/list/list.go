@@ -39,6 +39,8 @@ type Kind[F, T any] struct {
 	IDRule func(text string) string
 	// None says that there are none at all, and Empty what to do then. Elsewhere says what else to try if nothing matches.
 	None, Empty, Elsewhere string
+	// Changes tells whether an event changes the list; nil if none does.
+	Changes func(api.Event) bool
 	// NoMarks is for a list of which nothing is done with several records.
 	NoMarks bool
 }
@@ -145,6 +147,12 @@ func (l *List[F, T]) Form() *widget.Form {
 	return nil
 }
 
+// Watches tells whether an event changes the list.
+func (l *List[F, T]) Watches(event api.Event) bool { return l.Changes != nil && l.Changes(event) }
+
+// WatchesWhileTyping is false: a list that moves under a query that is being typed would confuse.
+func (l *List[F, T]) WatchesWhileTyping() bool { return false }
+
 // Focus says whether the list has the keyboard, which it has at first.
 func (l *List[F, T]) Focus(has bool) { l.unfocused = !has }
 
@@ -196,7 +204,7 @@ func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
 		return l.typed()
-	case screen.Reconnected:
+	case screen.Reconnected, screen.Changed:
 		return l.Reload()
 	case tea.MouseMsg:
 		return l.mouse(msg)

@@ -69,6 +69,7 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 		Facts:   func(p *api.Perk) []widget.Pair { return perkFacts(p, shell.Now()) },
 		Muted:   func(p *api.Perk) bool { return screen.PhaseOf(p, shell.Now()) == screen.Expired },
 		Values:  s.values,
+		Changes: func(e api.Event) bool { return e.Type == api.EventPerkChanged || e.Type == api.EventPerksImported },
 	})
 	return s
 }

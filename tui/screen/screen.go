@@ -63,6 +63,17 @@ type Selected interface {
 	Selected() (kind, id string)
 }
 
+// Watcher is a Screen that shows what others can change.
+type Watcher interface {
+	// Watches tells whether an event is about what the screen shows. It then gets a Changed.
+	Watches(event api.Event) bool
+	// WatchesWhileTyping tells whether it wants to know while a form of it is filled in.
+	WatchesWhileTyping() bool
+}
+
+// Changed tells a Watcher what others have changed.
+type Changed struct{ Events []api.Event }
+
 // DraftSaver is a Screen that saves a draft of unsaved text.
 type DraftSaver interface {
 	// Keep returns the command that saves the draft; nil if there is none. It runs when the screen is closed, and before the

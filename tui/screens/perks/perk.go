@@ -72,7 +72,7 @@ func (s *Detail) Init() tea.Cmd {
 
 func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case screen.Reconnected, screen.Revealed:
+	case screen.Reconnected, screen.Revealed, screen.Changed:
 		return s.Init()
 	case tea.MouseMsg:
 		switch msg.Button {
@@ -97,6 +97,12 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	}
 	return cmd
 }
+
+func (s *Detail) Watches(event api.Event) bool {
+	return event.Subject == "perk/"+s.id || event.Type == api.EventPerksImported
+}
+
+func (s *Detail) WatchesWhileTyping() bool { return false }
 
 func (s *Detail) Close() {
 	s.read.Cancel()

@@ -31,8 +31,9 @@ func NewList(shell *screen.Shell) *List {
 		Fetch: func(ctx context.Context, c *client.Client, f api.PropertyFilter, options client.ListOptions) (api.Page[api.Property], error) {
 			return c.Properties(ctx, client.PropertyListOptions{ListOptions: options, PropertyFilter: f})
 		},
-		ID:    func(p *api.Property) string { return fmt.Sprint(p.ID) },
-		Title: func(p *api.Property) string { return display.Line(p.Title) },
+		Changes: func(e api.Event) bool { return e.Property != nil || e.Type == api.EventPropertiesImported },
+		ID:      func(p *api.Property) string { return fmt.Sprint(p.ID) },
+		Title:   func(p *api.Property) string { return display.Line(p.Title) },
 		Columns: screen.Columns[*api.Property]{
 			{Column: widget.Column{Name: "Id", Min: 4, Right: true}, Sort: "propertyId", Cell: func(p *api.Property) string { return fmt.Sprint(p.ID) }},
 			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Title) }},

@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
@@ -36,6 +37,8 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		if !s.deleted && !s.inSandbox() {
 			return s.record.Again()
 		}
+	case screen.Changed:
+		return s.changedByOthers(msg)
 	case screen.Revealed:
 		if s.deleted {
 			return s.close()
@@ -62,6 +65,28 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return s.mouse(msg)
 	default:
 		return s.handleEnd(msg)
+	}
+	return nil
+}
+
+func (s *Screen) Watches(event api.Event) bool {
+	return event.Property != nil && event.Property.ID == s.id
+}
+
+func (s *Screen) WatchesWhileTyping() bool { return true }
+
+// changedByOthers reads the property again, or says in the form that saving will merge.
+func (s *Screen) changedByOthers(msg screen.Changed) tea.Cmd {
+	switch {
+	case s.deleted || s.unknown || s.sender.Busy():
+	case s.mode == viewing && s.image.Address() == "":
+		return s.record.Again()
+	case s.mode == editing:
+		now := *msg.Events[len(msg.Events)-1].Property
+		if changed := api.PropertyChanges(s.edit.base.Property, now).Fields(); len(changed) > 0 {
+			s.notes = nil
+			s.note("Somebody else changed: %s. Saving merges.", labels(changed))
+		}
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -24,16 +23,13 @@ import (
 // List is the screen.
 type List struct {
 	*list.List[api.RedemptionFilter, api.RedemptionRecord]
-	shell    *screen.Shell
-	titles   list.Titles
-	decider  *screen.Sender[decided]
-	events   *screen.Loader[api.EventPage]
-	position string // of the last event that was seen
-	isQuiet  bool   // the service tells no events
+	shell   *screen.Shell
+	titles  list.Titles
+	decider *screen.Sender[decided]
 }
 
 func NewList(shell *screen.Shell) *List {
-	s := &List{shell: shell, titles: list.NewTitles(shell), decider: screen.NewSender[decided](shell), events: screen.NewLoader[api.EventPage](shell)}
+	s := &List{shell: shell, titles: list.NewTitles(shell), decider: screen.NewSender[decided](shell)}
 	s.List = list.New(shell, list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		One: "redemption", Many: "redemptions", Fields: api.RedemptionFilterFields,
 		Orders: func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
@@ -41,8 +37,9 @@ func NewList(shell *screen.Shell) *List {
 		Fetch: func(ctx context.Context, c *client.Client, f api.RedemptionFilter, options client.ListOptions) (api.Page[api.RedemptionRecord], error) {
 			return c.Redemptions(ctx, client.RedemptionListOptions{ListOptions: options, RedemptionFilter: f})
 		},
-		ID:    func(r *api.RedemptionRecord) string { return r.ID },
-		Title: func(r *api.RedemptionRecord) string { return s.title(r) + " for " + display.Line(r.UserID) },
+		Changes: func(e api.Event) bool { return e.Redemption != nil },
+		ID:      func(r *api.RedemptionRecord) string { return r.ID },
+		Title:   func(r *api.RedemptionRecord) string { return s.title(r) + " for " + display.Line(r.UserID) },
 		Muted: func(r *api.RedemptionRecord) bool {
 			return r.Status == api.StatusRejected || r.Status == api.StatusVoided
 		},
@@ -94,69 +91,25 @@ func tone(r *api.RedemptionRecord) theme.Tone {
 
 func (s *List) Title() string { return "Redemptions" }
 
-func (s *List) Init() tea.Cmd { return tea.Batch(s.List.Init(), s.listen()) }
-
 func (s *List) Close() {
 	s.List.Close()
 	s.titles.Cancel()
-	s.events.Cancel()
 }
 
 func (s *List) Update(msg tea.Msg) tea.Cmd {
-	switch msg := msg.(type) {
+	switch msg.(type) {
 	case screen.Revealed:
 		return s.Reload()
 	case screen.Reconnected:
 		s.titles.Retry()
-	case listenAgain:
-		if msg.s == s {
-			return s.listen()
-		}
-		return nil
 	}
 	if sent, mine := s.decider.Handle(msg); mine {
 		return s.tell(sent)
 	}
-	events, changed := s.events.Handle(msg)
-	if changed {
-		return s.heard()
-	}
 	if s.titles.Take(msg) {
 		s.Redraw()
 	}
-	return tea.Batch(events, s.List.Update(msg), s.readTitles())
-}
-
-// eventPause is how long to wait before asking for events again. The list itself is read only if there are some.
-const eventPause = 3 * time.Second
-
-type listenAgain struct{ s *List }
-
-// listen asks for the events since the last ones, or for the position of now.
-func (s *List) listen() tea.Cmd {
-	after := s.position
-	return s.events.Load(func(ctx context.Context, c *client.Client) (api.EventPage, error) {
-		return c.Events(ctx, after, api.MaxPerPage, 0)
-	})
-}
-
-func (s *List) heard() tea.Cmd {
-	var refused *client.Error
-	if errors.As(s.events.Err, &refused) && refused.Status/100 == 4 && refused.Status != 429 {
-		s.isQuiet = true // the service has none for this client
-		return nil
-	}
-	cmd := s.shell.After(eventPause, listenAgain{s})
-	if s.events.Err != nil {
-		return cmd
-	}
-	s.position = s.events.Value.Next
-	for _, event := range s.events.Value.Data {
-		if event.Redemption != nil && s.Form() == nil {
-			return tea.Batch(cmd, s.Reload())
-		}
-	}
-	return cmd
+	return tea.Batch(s.List.Update(msg), s.readTitles())
 }
 
 // chosen returns what is marked, or else the redemption under the cursor.

@@ -164,7 +164,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 			s.available.Unmark(msg.PerkID)
 		}
 		return nil
-	case screen.Revealed, screen.Reconnected:
+	case screen.Revealed, screen.Reconnected, screen.Changed:
 		if s.sought != "" {
 			return s.seek()
 		}
@@ -205,6 +205,12 @@ func (s *Screen) Form() *widget.Form {
 }
 
 func (s *Screen) Unsaved() string { return "" }
+
+func (s *Screen) Watches(event api.Event) bool {
+	return event.Redemption != nil && event.Redemption.UserID == s.id
+}
+
+func (s *Screen) WatchesWhileTyping() bool { return false }
 
 // Selected is the perk or redemption under the cursor.
 func (s *Screen) Selected() (kind, id string) {

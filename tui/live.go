@@ -1,0 +1,101 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/tui/screen"
+)
+
+// eventPause is how long to wait before asking what others have changed.
+const eventPause = 3 * time.Second
+
+// live is what is known of changes by others.
+type live struct {
+	events   *screen.Loader[api.EventPage]
+	position string // of the last event that was seen; "" before the first answer
+	round    int    // an eventsDue of an earlier login is out of date
+	missed   map[screen.Screen][]api.Event
+}
+
+type eventsDue struct{ round int }
+
+// watch begins to ask for changes. It asks for the position at once, so that nothing is missed from now on.
+func (a *App) watch() tea.Cmd {
+	a.live.events.Cancel()
+	a.live = live{events: a.live.events, round: a.live.round + 1, missed: map[screen.Screen][]api.Event{}}
+	return screen.Send(eventsDue{a.live.round})
+}
+
+func (a *App) watchLater() tea.Cmd {
+	return a.shell.After(eventPause, eventsDue{a.live.round})
+}
+
+// askForEvents asks for the events since the last ones, or for the position of now, if a screen shows what others change.
+func (a *App) askForEvents(due eventsDue) tea.Cmd {
+	if due.round != a.live.round {
+		return nil
+	}
+	cmd := a.tellChanges()
+	isWatcher := func(s screen.Screen) bool { _, watches := s.(screen.Watcher); return watches }
+	if a.connectivity.isOffline() || a.isLoggingIn() || !slices.ContainsFunc(a.all(), isWatcher) {
+		return tea.Batch(cmd, a.watchLater())
+	}
+	after := a.live.position
+	return tea.Batch(cmd, a.live.events.Load(func(ctx context.Context, c *client.Client) (api.EventPage, error) {
+		return c.Events(ctx, after, api.MaxPerPage, 0)
+	}))
+}
+
+// hear takes the events. A service that has none for this client is not asked again.
+func (a *App) hear(msg tea.Msg) tea.Cmd {
+	if _, changed := a.live.events.Handle(msg); !changed {
+		return nil
+	}
+	var refused *client.Error
+	if err := a.live.events.Err; err != nil {
+		if errors.As(err, &refused) && refused.Status/100 == 4 && refused.Status != http.StatusTooManyRequests {
+			return nil
+		}
+		return a.watchLater()
+	}
+	page, isFirst := a.live.events.Value, a.live.position == ""
+	a.live.position = page.Next
+	if isFirst {
+		return a.watchLater()
+	}
+	for _, s := range a.all() {
+		if watcher, watches := s.(screen.Watcher); watches {
+			for _, event := range page.Data {
+				if watcher.Watches(event) {
+					a.live.missed[s] = append(a.live.missed[s], event)
+				}
+			}
+		}
+	}
+	return tea.Batch(a.tellChanges(), a.watchLater())
+}
+
+// tellChanges tells the top screen what it has missed. It waits until the screen is seen, and nothing is asked or searched for.
+func (a *App) tellChanges() tea.Cmd {
+	for s := range a.live.missed {
+		if !slices.Contains(a.all(), s) {
+			delete(a.live.missed, s)
+		}
+	}
+	top := a.Top()
+	watcher, watches := top.(screen.Watcher)
+	if !watches || a.Overlay() != nil || top.Form() != nil && !watcher.WatchesWhileTyping() || len(a.live.missed[top]) == 0 {
+		return nil
+	}
+	changed := screen.Changed{Events: a.live.missed[top]}
+	delete(a.live.missed, top)
+	return top.Update(changed)
+}
