@@ -42,6 +42,7 @@ type App struct {
 	dialogX       int       // where the inside of the top overlay is drawn
 	dialogY       int       // likewise
 	byUser        bool      // the message being handled is a key or a click
+	openedAt      time.Time // when the last overlay was
 	raisedAt      time.Time // when a reply raised the last overlay; zero if the user did
 	status        status
 	connectivity  connectivity

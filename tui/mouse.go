@@ -11,6 +11,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/widget"
 )
 
 // captureMouse asks the terminal for mouse events, unless the mouse is off.
@@ -21,10 +22,17 @@ func (a *App) captureMouse() tea.Cmd {
 	return nil
 }
 
-// shellMouse handles a mouse event on the footer, or while a dialog is open. Of a dialog that asks, only keys confirm.
+// shellMouse handles a mouse event on a scrollbar or the footer, or while a dialog is open. What needs a word is confirmed by that alone.
 func (a *App) shellMouse(msg tea.MouseMsg) (cmd tea.Cmd, handled bool) {
 	o, clicked := a.Overlay(), msg.Action == tea.MouseActionPress && msg.Button == tea.MouseButtonLeft
 	pick, isPick := o.(*screen.PickDialog)
+	confirm, asks := o.(*screen.ConfirmDialog)
+	if clicked || msg.Action == tea.MouseActionMotion && msg.Button == tea.MouseButtonLeft {
+		inFront := o == nil || msg.X >= a.dialogX && msg.X <= a.width-a.dialogX+1
+		if b, ok := a.scrollbarAt(msg.X, msg.Y); ok && inFront {
+			return a.scrollTowards(msg, b), true
+		}
+	}
 	switch {
 	case a.height >= heightForFooter && msg.Y == a.height-1:
 		if clicked {
@@ -38,8 +46,97 @@ func (a *App) shellMouse(msg tea.MouseMsg) (cmd tea.Cmd, handled bool) {
 		cmd = scrollDialog(o, actions.Up)
 	case isPick && clicked && msg.X >= a.dialogX && msg.X < a.width-a.dialogX && pick.PointAt(msg.Y-a.dialogY):
 		cmd = a.doOffered(actions.Submit)
+	case asks && clicked && !confirm.IsGrave():
+		cmd = a.clickAnswer(confirm, msg)
 	}
 	return cmd, true
+}
+
+// clickAnswer answers a question by a click on what it offers. To confirm it must have been open for a moment: the click may be the second of
+// two that opened it.
+func (a *App) clickAnswer(o *screen.ConfirmDialog, msg tea.MouseMsg) tea.Cmd {
+	line := a.lineAt(msg.Y)
+	isOn := func(text string) bool {
+		before, _, found := strings.Cut(line, text)
+		from := display.Width(before)
+		return found && msg.X >= from && msg.X < from+display.Width(text)
+	}
+	yes, no := a.shell.Keys.Key(actions.Yes)+" "+o.Yes(), a.shell.Keys.Key(actions.No)+" no"
+	if !strings.Contains(line, yes+"   "+no) {
+		return nil
+	}
+	switch {
+	case isOn(no):
+		return a.doOffered(actions.No)
+	case isOn(yes) && a.shell.Now().Sub(a.openedAt) >= readingTime:
+		return a.doOffered(actions.Yes)
+	}
+	return nil
+}
+
+// lineAt is a line of what is drawn, without styles.
+func (a *App) lineAt(y int) string {
+	if lines := strings.Split(ansi.Strip(a.View()), "\n"); y >= 0 && y < len(lines) {
+		return lines[y]
+	}
+	return ""
+}
+
+// columnAt is a column of what is drawn, without styles.
+func (a *App) columnAt(x int) (cells []string) {
+	for line := range strings.SplitSeq(ansi.Strip(a.View()), "\n") {
+		cells = append(cells, ansi.Cut(line, x, x+1))
+	}
+	return cells
+}
+
+// bar is a scrollbar as it is drawn, in lines: the right border of a panel, and the thumb in it.
+type bar struct{ top, bottom, first, last int }
+
+// scrollbarAt finds the scrollbar at a cell.
+func (a *App) scrollbarAt(x, y int) (b bar, found bool) {
+	column := a.columnAt(x)
+	isBar := func(y int) bool {
+		return y >= 0 && y < len(column) && (column[y] == widget.Track || column[y] == widget.Thumb)
+	}
+	if !isBar(y) {
+		return bar{}, false
+	}
+	for b.top = y; isBar(b.top - 1); b.top-- {
+	}
+	for b.bottom = y; isBar(b.bottom + 1); b.bottom++ {
+	}
+	for row := b.top; row <= b.bottom; row++ {
+		if column[row] != widget.Thumb {
+			continue
+		}
+		if b.last = row; !found {
+			b.first, found = row, true
+		}
+	}
+	return b, found
+}
+
+// scrollTowards scrolls what is left of a scrollbar as the wheel would, until the thumb is there, or has moved by its length.
+func (a *App) scrollTowards(msg tea.MouseMsg, b bar) tea.Cmd {
+	wheel := tea.MouseMsg{X: msg.X - 1, Y: msg.Y, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelDown, Ctrl: true}
+	if msg.Y < b.first {
+		wheel.Button = tea.MouseButtonWheelUp
+	}
+	if msg.Y >= b.first && msg.Y <= b.last {
+		return nil
+	}
+	var cmds []tea.Cmd
+	for range 3 * (b.bottom - b.top) { // a cursor may first have to cross what is visible
+		cmds = append(cmds, a.mouseEvent(wheel))
+		now, found := a.scrollbarAt(msg.X, msg.Y)
+		isAtEnd := now.last == now.bottom && msg.Y > b.last || now.first == now.top && msg.Y < b.first
+		isThere := msg.Y >= now.first && msg.Y <= now.last || max(now.first-b.first, b.first-now.first) > b.last-b.first
+		if !found || isAtEnd || isThere {
+			break
+		}
+	}
+	return tea.Batch(cmds...)
 }
 
 func scrollDialog(o screen.Overlay, id actions.ID) tea.Cmd {

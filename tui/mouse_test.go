@@ -108,19 +108,101 @@ func TestWheelScrollsDialogs(t *testing.T) {
 	d.See("> last")
 }
 
-// TestClickAnswersNoQuestion clicks all over a question: only keys answer it.
-func TestClickAnswersNoQuestion(t *testing.T) {
+// TestClickAnswersAQuestion clicks on what a dialog offers. A click that comes with the one that opened it confirms nothing, and where a word
+// has to be typed, none does.
+func TestClickAnswersAQuestion(t *testing.T) {
 	d := probed(t, &probe{})
-	yes := false
-	d.Send(screen.Confirm{Title: "Delete it?", Text: "It goes offline now.", Yes: "delete", Then: func() tea.Cmd { yes = true; return nil }})
-	for y := range 24 {
+	yes := 0
+	ask := screen.Confirm{Title: "Delete it?", Text: "It goes offline now.", Yes: "delete", Then: func() tea.Cmd { yes++; return nil }}
+	d.Send(ask)
+	click(t, d, "y delete")
+	if yes > 0 || d.App.Overlay() == nil {
+		t.Fatal("a second click confirmed it")
+	}
+	d.Elapse(time.Second)
+	click(t, d, "It goes offline")
+	if yes > 0 || d.App.Overlay() == nil {
+		t.Fatal("a click on the text answered it")
+	}
+	click(t, d, "delete   n no")
+	if yes != 1 || d.App.Overlay() != nil {
+		t.Fatalf("confirmed %d times", yes)
+	}
+	d.Send(ask)
+	click(t, d, "n no")
+	if yes != 1 || d.App.Overlay() != nil {
+		t.Errorf("confirmed %d times", yes)
+	}
+	ask.Words = []string{"delete"}
+	d.Send(ask)
+	d.Elapse(time.Second)
+	for y := range 23 {
 		for x := range 80 {
 			d.Send(tea.MouseMsg{X: x, Y: y, Action: tea.MouseActionPress, Button: tea.MouseButtonLeft})
 		}
 	}
-	if yes || d.App.Overlay() == nil {
-		t.Error("a click answered it")
+	if yes != 1 || d.App.Overlay() == nil {
+		t.Errorf("clicks answered it")
 	}
+}
+
+// scrollbar returns where the scrollbar is drawn: its column, and the first and last line of its thumb.
+func scrollbar(t *testing.T, d *tuitest.Driver) (x, first, last int) {
+	t.Helper()
+	first = -1
+	for y, line := range strings.Split(d.Screen(), "\n") {
+		if before, _, found := strings.Cut(line, widget.Thumb); found {
+			if x, last = display.Width(before), y; first < 0 {
+				first = y
+			}
+		}
+	}
+	if first < 0 {
+		t.Fatalf("there is no scrollbar:\n%s", d.Screen())
+	}
+	return x, first, last
+}
+
+// TestClickOnAScrollbarScrolls clicks beside the thumb of a list and of a dialog, and drags it.
+func TestClickOnAScrollbarScrolls(t *testing.T) {
+	server, owner := catalogueOf62(t)
+	d := tuitest.StartAs(t, server, owner.id, owner.secret)
+	d.See("row 1 of 62")
+	d.Settle()
+	press := func(x, y int, action tea.MouseAction) {
+		d.Send(tea.MouseMsg{X: x, Y: y, Action: action, Button: tea.MouseButtonLeft})
+	}
+	x, first, last := scrollbar(t, d)
+	press(x, first, tea.MouseActionPress)
+	d.See("row 1 of 62")
+	press(x, last+3, tea.MouseActionPress)
+	if _, now, until := scrollbar(t, d); now > last+3 || until < last+3 {
+		t.Errorf("the thumb is at %d to %d, not at %d:\n%s", now, until, last+3, d.Screen())
+	}
+	press(x, 21, tea.MouseActionMotion)
+	press(x, 21, tea.MouseActionMotion)
+	if _, _, until := scrollbar(t, d); until != 21 || !d.Shows("page 1 of 2") {
+		t.Errorf("the thumb is not at the end:\n%s", d.Screen())
+	}
+	for range 3 {
+		press(x, first, tea.MouseActionPress)
+	}
+	if _, now, _ := scrollbar(t, d); now != first || !d.Shows("page 1 of 2") {
+		t.Errorf("the thumb is not at the beginning:\n%s", d.Screen())
+	}
+
+	d.Press("?")
+	d.See("> enter l →")
+	press(x, 20, tea.MouseActionPress) // that of the list is behind the dialog
+	d.See("> enter l →")
+	x -= 3
+	press(x, 20, tea.MouseActionPress)
+	press(x, 20, tea.MouseActionPress)
+	d.Gone("enter l →")
+	for range 5 {
+		press(x, 3, tea.MouseActionPress)
+	}
+	d.See("enter l →")
 }
 
 func TestThemeAndMouseAreRemembered(t *testing.T) {

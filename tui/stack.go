@@ -105,8 +105,9 @@ func (a *App) closeDownTo(left int) tea.Cmd {
 
 func (a *App) openOverlay(o screen.Overlay) tea.Cmd {
 	a.overlays = append(a.overlays, o)
+	a.openedAt = a.shell.Now()
 	if a.raisedAt = (time.Time{}); !a.byUser {
-		a.raisedAt = a.shell.Now()
+		a.raisedAt = a.openedAt
 	}
 	a.status.interrupted = false
 	if pick, isPick := o.(*screen.PickDialog); isPick {

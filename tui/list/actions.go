@@ -241,6 +241,10 @@ func (l *List[F, T]) mouse(msg tea.MouseMsg) tea.Cmd {
 		l.facts.Do(actions.Up)
 	case atPreview && msg.Button == tea.MouseButtonWheelDown:
 		l.facts.Do(actions.Down)
+	case msg.Button == tea.MouseButtonWheelUp && msg.Ctrl: // by a line, as a scrollbar needs it
+		return l.move(actions.Up)
+	case msg.Button == tea.MouseButtonWheelDown && msg.Ctrl:
+		return l.move(actions.Down)
 	case msg.Button == tea.MouseButtonWheelUp:
 		return screen.ScrollWheel(l.move, actions.Up)
 	case msg.Button == tea.MouseButtonWheelDown:

@@ -20,6 +20,12 @@ type Panel struct {
 	Bar     Bar
 }
 
+// The characters of the right border of a panel, of which the thumb marks what is shown.
+const (
+	Track = "│"
+	Thumb = "┃"
+)
+
 // Bar is which part of something is shown: Shown lines from First on of All, below Above lines that stay.
 type Bar struct{ First, Shown, All, Above int }
 
@@ -60,7 +66,7 @@ func (p Panel) Box(look *theme.Theme, inside string, width, height int) string {
 	case p.Focused:
 		border = look.Focus
 	}
-	left, right, thumb := border.Render(frame.Left), border.Render(frame.Right), border.Render("┃")
+	left, right, thumb := border.Render(frame.Left), border.Render(frame.Right), border.Render(Thumb)
 	lines := make([]string, 0, height)
 	lines = append(lines, p.edge(border, frame.TopLeft, frame.Top, frame.TopRight, p.words(look, width-6), width))
 	first, end := p.Bar.thumb(height - 2)
