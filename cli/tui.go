@@ -73,7 +73,7 @@ func newTUI(s *session.Session) *cobra.Command {
 		Long: "Work in a terminal UI: find and redeem perks, and edit properties, with the profiles and secrets of all other\n" +
 			"commands. ? shows the keys, ctrl+k finds everything, ctrl+c quits. KIND is perk, user, property or redemption, to start there.\n\n" +
 			"--accessible prints lines instead of drawing, for screen readers and braille displays.\n\n" +
-			"Theme, mouse and preview stay as you left them. Flags and config.yaml win. It can also change keys and add commands:\n\n" +
+			"Theme, mouse, preview, order and columns stay as you left them. Flags and config.yaml win. It can also change keys and add commands:\n\n" +
 			"  tui:\n    theme: light\n    mouse: false\n    accessible: false\n    keys:\n      record.redeem: [r, f5]\n" +
 			"      perks.sort: {keys: [o], override: true}   # take o from the action that has it\n    commands:\n" +
 			"      - {key: ctrl+g, name: Open ticket, command: [open, \"https://tickets.example/{{.ID}}\"]}   # .ID, .Kind, .Profile\n\n" +
