@@ -85,6 +85,14 @@ func Distance(at, now time.Time) string {
 // Instant writes a time for people, in the zone of now.
 func Instant(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 2006 15:04") }
 
+// End is Instant for what ends then: midnight is 24:00 of the day that is the last.
+func End(at, now time.Time) string {
+	if local := at.In(now.Location()); local.Hour() == 0 && local.Minute() == 0 {
+		return Day(local.Add(-time.Minute), now) + " 24:00"
+	}
+	return Instant(at, now)
+}
+
 // Day writes a day for people, in the zone of now.
 func Day(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 2006") }
 

@@ -57,6 +57,21 @@ func TestIn(t *testing.T) {
 	}
 }
 
+func TestMidnightEndsTheDayBefore(t *testing.T) {
+	warsaw := time.FixedZone("CET", 3600)
+	now := time.Date(2026, 3, 10, 12, 0, 0, 0, warsaw)
+	for at, want := range map[time.Time]string{
+		time.Date(2026, 12, 31, 23, 0, 0, 0, time.UTC):  "31 Dec 2026 24:00",
+		time.Date(2026, 12, 31, 23, 0, 59, 0, time.UTC): "31 Dec 2026 24:00",
+		time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC):     "1 Jan 2027 01:00",
+		time.Date(2026, 12, 31, 22, 59, 0, 0, time.UTC): "31 Dec 2026 23:59",
+	} {
+		if got := display.End(at, now); got != want {
+			t.Errorf("%s: %q, want %q", at, got, want)
+		}
+	}
+}
+
 func TestUntil(t *testing.T) {
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	for d, want := range map[time.Duration]string{

@@ -273,7 +273,7 @@ func merchantPairs(perk *api.Perk) []widget.Pair {
 func (s *Detail) details(perk *api.Perk) []widget.Pair {
 	return []widget.Pair{
 		{Label: "Valid from", Value: s.timestamp(perk.ValidFrom, "any time")},
-		{Label: "Valid to", Value: s.timestamp(perk.ValidTo, "no end date")},
+		{Label: "Valid to", Value: s.validTo(perk.ValidTo)},
 		{Label: "Id", Value: s.perkID()},
 		{Label: "Image", Value: display.Line(given(perk.ImageURL))},
 		{Label: "Created", Value: s.timestamp(&perk.CreatedAt, "")},
@@ -296,6 +296,15 @@ func given(text *string) string {
 }
 
 // timestamp is a time with its zone, that of the user.
+// validTo is the end of a validity. The day is the one that the page names above.
+func (s *Detail) validTo(at *time.Time) string {
+	if at == nil || at.IsZero() {
+		return s.timestamp(at, "no end date")
+	}
+	zoned := at.In(s.shell.Zone())
+	return display.End(zoned, zoned) + zoned.Format(" MST")
+}
+
 func (s *Detail) timestamp(at *time.Time, none string) string {
 	switch {
 	case at == nil:

@@ -5,7 +5,12 @@ import (
 	"time"
 
 	"example.com/perks/api"
+	"example.com/perks/server/servertest"
+	"example.com/perks/store"
+	"example.com/perks/tui"
+	"example.com/perks/tui/screen"
 	"example.com/perks/tui/screens/perks"
+	"example.com/perks/tui/tuitest"
 )
 
 func TestValidity(t *testing.T) {
@@ -41,4 +46,16 @@ func TestValidity(t *testing.T) {
 			t.Errorf("%s: reason %q, want %q", name, got, test.whyNot)
 		}
 	}
+}
+
+// TestDatesOfAPerkNameTheSameDay opens a perk that ends at midnight.
+func TestDatesOfAPerkNameTheSameDay(t *testing.T) {
+	server := servertest.Start(t)
+	midnight := time.Now().Truncate(24 * time.Hour).Add(10 * 24 * time.Hour)
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "Tea for two", ValidTo: &midnight}})
+	d := tuitest.Start(t, server, tuitest.Route(screen.ToPerk{ID: "tea"}), func(o *tui.Options) {
+		o.Now = func() time.Time { return time.Now().UTC() }
+	})
+	last := midnight.Add(-time.Hour).UTC().Format("2 Jan 2006")
+	d.See("Valid until "+last, "Valid to "+last+" 24:00 UTC")
 }

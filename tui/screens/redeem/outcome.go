@@ -186,7 +186,7 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 	expired, notStarted := "Expired. "+screen.Sentence("", e), "Not started. "+screen.Sentence("", e)
 	switch screen.PhaseOf(&i.perk, now) {
 	case screen.Expired:
-		expired = "Expired: valid until " + display.Instant(*i.perk.ValidTo, now) + "."
+		expired = "Expired: valid until " + display.End(*i.perk.ValidTo, now) + "."
 	case screen.NotStarted:
 		notStarted = "Not started: valid from " + display.Instant(*i.perk.ValidFrom, now) + "."
 	}
