@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -27,6 +28,16 @@ type PerkFilter struct {
 	City           string // without regard to case
 	Near           *Circle
 	IncludeExpired bool
+}
+
+// HasWords tells whether the filter searches for words, of which punctuation alone has none.
+func (f PerkFilter) HasWords() bool {
+	return strings.ContainsFunc(f.Query, func(r rune) bool { return unicode.In(r, unicode.L, unicode.Nd, unicode.M) })
+}
+
+// CanSortBy tells whether perks that the filter selects can be sorted by a field: distance needs a position, relevance needs words.
+func (f PerkFilter) CanSortBy(field string) bool {
+	return (field != SortDistance || f.Near != nil) && (field != SortRelevance || f.HasWords())
 }
 
 // Circle is the area within a distance of a point, in degrees. In a client's filter, a radius of 0 means the service's default.

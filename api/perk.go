@@ -128,14 +128,18 @@ type SortKey struct {
 // MaxSortKeys is the most fields that an order can name.
 const MaxSortKeys = 4
 
-// SortDistance is the sort field of perks that needs a position.
-const SortDistance = "distance"
+// The sort fields of perks that are none of a perk. Distance needs a position, relevance needs words: perks whose titles contain all of
+// them come before the others.
+const (
+	SortDistance  = "distance"
+	SortRelevance = "relevance"
+)
 
-// PerkSortFields returns the fields that perks can be sorted by: all of a perk, and the distance.
+// PerkSortFields returns the fields that perks can be sorted by: all of a perk, the distance, and the relevance.
 func PerkSortFields() []string {
 	return []string{
 		"id", "title", "description", "category", "merchant_name", "image_url", "discount_text", "terms", "valid_from", "valid_to",
-		"city", "created_at", "updated_at", SortDistance,
+		"city", "created_at", "updated_at", SortDistance, SortRelevance,
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,9 +24,10 @@ func windowOf(p *api.Parameters) store.Window {
 
 func perkQuery(p *api.Parameters, at time.Time) store.PerkQuery {
 	query := store.PerkQuery{PerkFilter: p.PerkFilter(), At: at, Sort: p.Sort("-created_at", api.PerkSortFields()), Window: windowOf(p)}
-	byDistance := func(key api.SortKey) bool { return key.Field == api.SortDistance }
-	if query.Near == nil && slices.ContainsFunc(query.Sort, byDistance) {
-		p.Fields.Add("sort", "by %s needs lat and lng", api.SortDistance)
+	for _, key := range query.Sort {
+		if !query.CanSortBy(key.Field) {
+			p.Fields.Add("sort", "by %s needs %s", key.Field, map[string]string{api.SortDistance: "lat and lng", api.SortRelevance: "words in q"}[key.Field])
+		}
 	}
 	query.After = cursorOf(p, query.Sort)
 	return query

@@ -22,12 +22,16 @@ type Cursor struct {
 // ErrNoCursor says that a text is no cursor of a list in that order.
 var ErrNoCursor = errors.New("is not from a list with this sort")
 
-// CursorOf returns the place after a perk. distance is its distance in millimetres, if that is a key.
-func CursorOf(perk *api.Perk, keys []api.SortKey, distance int64) *Cursor {
+// CursorOf returns the place after a perk in the query's list. distance is its distance in millimetres, if that is a key.
+func (q PerkQuery) CursorOf(perk *api.Perk, distance int64) *Cursor {
 	c := &Cursor{ID: perk.ID}
-	for _, key := range keys {
+	for _, key := range q.Sort {
 		value := any(distance)
-		if key.Field != api.SortDistance {
+		switch key.Field {
+		case api.SortDistance:
+		case api.SortRelevance:
+			value = relevance(perk.Title, QueryWords(q.Query))
+		default:
 			value = perkSortValues[key.Field](perk)
 		}
 		c.Values = append(c.Values, value)
@@ -160,6 +164,6 @@ func (q PerkQuery) Page(perks []api.Perk, total int64, distanceOf func(id string
 	if slices.ContainsFunc(q.Sort, func(key api.SortKey) bool { return key.Field == api.SortDistance }) {
 		distance, err = distanceOf(last.ID)
 	}
-	list.Next = CursorOf(last, q.Sort, distance)
+	list.Next = q.CursorOf(last, distance)
 	return list, err
 }

@@ -17,7 +17,7 @@ func TestACursorIsReadAsItWasWritten(t *testing.T) {
 	for _, perk := range []api.Perk{full, {ID: "bare"}} {
 		for _, field := range api.PerkSortFields() {
 			for _, keys := range [][]api.SortKey{nil, {{Field: field}}, {{Field: field, Desc: true}, {Field: "city"}}} {
-				cursor := store.CursorOf(&perk, keys, 1_500_000)
+				cursor := store.PerkQuery{PerkFilter: api.PerkFilter{Query: "strasse"}, Sort: keys}.CursorOf(&perk, 1_500_000)
 				got, err := store.ParseCursor(cursor.Text(keys), keys)
 				if err != nil {
 					t.Fatalf("%s: %v", api.FormatSort(keys), err)

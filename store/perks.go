@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
@@ -71,7 +72,7 @@ func (o Operations) partialPerks() partialKind[PerkRecord] {
 	}
 }
 
-// perkSortValues are what perks sort by, as PerkOrder has it in SQL; but for the distance, which a perk does not tell.
+// perkSortValues are what perks sort by, as PerkOrder has it in SQL; but for distance and relevance, which a perk alone does not tell.
 var perkSortValues = map[string]func(*api.Perk) any{
 	"id":            func(p *api.Perk) any { return p.ID },
 	"title":         func(p *api.Perk) any { return Fold(p.Title) },
@@ -90,7 +91,7 @@ var perkSortValues = map[string]func(*api.Perk) any{
 
 // sortKinds are the kinds of fields that are no texts.
 var sortKinds = map[string]ColumnType{
-	"valid_from": Instant, "valid_to": Instant, "created_at": Instant, "updated_at": Instant, "redeemed_at": Instant, api.SortDistance: Integer,
+	"valid_from": Instant, "valid_to": Instant, "created_at": Instant, "updated_at": Instant, "redeemed_at": Instant, api.SortDistance: Integer, api.SortRelevance: Integer,
 	"propertyId": Integer, "bedrooms": Integer,
 }
 
@@ -99,6 +100,16 @@ func orNil[T any](value *T) any {
 		return nil
 	}
 	return *value
+}
+
+// relevance is what perks are sorted by for words, as Search.Order has it in SQL: 0 if the folded title contains all of them, otherwise 1.
+// A perk matches if its words begin so, but a condition on beginnings would be slower than sorting, and hardly ever differs.
+func relevance(title string, words []string) int64 {
+	title = Fold(title)
+	if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(title, word) }) {
+		return 1
+	}
+	return 0
 }
 
 // PerkOrder sorts perks AS p. fold returns the folded text of a column, and least is the function for the smaller of two numbers.

@@ -102,6 +102,24 @@ func (s *Search) SortsBy(field string) bool {
 // SortsOnlyBy reports whether the field is the only key of the order.
 func (s *Search) SortsOnlyBy(field string) bool { return len(s.Query.Sort) == 1 && s.SortsBy(field) }
 
+// Order adds the relevance to an order. position is the function that finds a text in another one, from 1.
+func (s *Search) Order(o Order, position string) Order {
+	o.Columns = maps.Clone(o.Columns)
+	o.Columns[api.SortRelevance] = SortColumn{`CASE WHEN ` + s.InTitle(position) + ` THEN 0 ELSE 1 END`, false, false}
+	return o
+}
+
+// InTitle is the condition that the title of a perk contains all words.
+func (s *Search) InTitle(position string) string {
+	conditions := []string{`true`}
+	for i, word := range s.Words {
+		name := fmt.Sprintf("word_%d", i)
+		s.Args[name] = word
+		conditions = append(conditions, position+`(p.title_fold, @`+name+`) > 0`)
+	}
+	return strings.Join(conditions, ` AND `)
+}
+
 // IsNearest reports whether the page is read from the centre of the circle outwards.
 func (s *Search) IsNearest(fromEnd bool) bool {
 	return s.SortsBy(api.SortDistance) && s.Query.Sort[0].Desc == fromEnd

@@ -120,8 +120,8 @@ func mustNotBeEmpty(flag string) error {
 }
 
 // CheckSort checks --sort before anything is sent. It refuses a name that is close to a known one as a typo. It warns of any other
-// unknown name, which a newer server may know, and others may silently ignore. Sorting by distance needs a position.
-func (f *Flags) CheckSort(s *command.Streams, fields []string, hasPosition bool) error {
+// unknown name, which a newer server may know, and others may silently ignore. Sorting by distance needs a position, and by relevance words.
+func (f *Flags) CheckSort(s *command.Streams, fields []string, filter api.PerkFilter) error {
 	if f.Sort == "" {
 		return nil
 	}
@@ -133,8 +133,8 @@ func (f *Flags) CheckSort(s *command.Streams, fields []string, hasPosition bool)
 			return command.Usagef("--sort has an empty name in it. The fields are %s.", strings.Join(fields, ", "))
 		case slices.Contains(seen, name):
 			return command.Usagef("--sort names %q twice.", name)
-		case name == api.SortDistance && !hasPosition && slices.Contains(fields, name):
-			return command.Usagef("--sort %s needs --near LAT,LNG.", api.SortDistance)
+		case !filter.CanSortBy(name) && slices.Contains(fields, name):
+			return command.Usagef("--sort %s needs %s.", name, map[string]string{api.SortDistance: "--near LAT,LNG", api.SortRelevance: "words in --query"}[name])
 		case slices.Contains(fields, name):
 		case hint != "":
 			return command.Usagef("%q is not a field to sort by.%s The fields are %s.", name, hint, strings.Join(fields, ", "))
@@ -235,7 +235,7 @@ func (k Kind[F, T]) Command(s *session.Session, cmd cobra.Command) *cobra.Comman
 			err = k.Check(filter)
 		}
 		if err == nil {
-			err = flags.CheckSort(s.Streams, k.Sort, false)
+			err = flags.CheckSort(s.Streams, k.Sort, api.PerkFilter{})
 		}
 		if err != nil {
 			return err

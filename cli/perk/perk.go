@@ -69,7 +69,7 @@ func listPerks(cmd *cobra.Command, s *session.Session, flags list.Flags, pages f
 	if err != nil {
 		return err
 	}
-	if err := flags.CheckSort(s.Streams, api.PerkSortFields(), filter.Near != nil); err != nil {
+	if err := flags.CheckSort(s.Streams, api.PerkSortFields(), filter); err != nil {
 		return err
 	}
 	return list.Connect(cmd, s, flags, listView, func(c *client.Client) list.Pages[api.Perk] {
@@ -194,7 +194,7 @@ func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags l
 	if err := flags.Check(cmd); err != nil {
 		return err
 	}
-	if err := flags.CheckSort(s.Streams, api.RedemptionSortFields(), false); err != nil {
+	if err := flags.CheckSort(s.Streams, api.RedemptionSortFields(), api.PerkFilter{}); err != nil {
 		return err
 	}
 	view := output.View{Columns: []string{"id", "perk_id", "status", "redeemed_at"}, ID: "id"}

@@ -12,10 +12,10 @@ import (
 // everyPlanFindsTheSamePage compares the page that each plan finds with the same part of the whole list.
 func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
-		for _, sort := range []string{"-created_at", "valid_to", "-valid_to", "-merchant_name", "-distance", "distance,title"} {
+		for _, sort := range []string{"-created_at", "valid_to", "-valid_to", "-merchant_name", "-distance", "distance,title", "relevance,-created_at", "-relevance"} {
 			query := filter.query
 			query.Sort = sortedBy(t, sort)
-			if query.Near == nil && query.Sort[0].Field == api.SortDistance {
+			if !query.CanSortBy(query.Sort[0].Field) {
 				continue
 			}
 			inSearch(t, db, query, func(v view, s *search, total int64) {
@@ -38,7 +38,7 @@ func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 // wholeList returns the ids of all matches in order, without an index on the filter.
 func wholeList(t *testing.T, v view, s *search) []string {
 	t.Helper()
-	order, err := newPageOrder(s.Query.Sort, false)
+	order, err := s.pageOrder(s.Query.Sort, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func requireSamePage(t *testing.T, v view, s *search, page int64, list []string)
 	t.Helper()
 	s.Query.Window.Page = page
 	reach := s.Query.Window.Fetch(int64(len(list)))
-	order, err := newPageOrder(s.Query.Sort, reach.FromEnd)
+	order, err := s.pageOrder(s.Query.Sort, reach.FromEnd)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func requireSameAfter(t *testing.T, v view, s *search, offset int64, list []stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Query.After = store.CursorOf(&last, s.Query.Sort, distance)
+	s.Query.After = s.Query.CursorOf(&last, distance)
 	defer func() { s.Query.After = nil }()
 	perks, err := s.page(v, int64(len(list)))
 	if err != nil {

@@ -252,7 +252,7 @@ func pagePlans(t *testing.T, db *DB, query store.PerkQuery) iter.Seq[plan] {
 			for _, page := range slices.Compact([]int64{1, (pages + 1) / 2, pages/2 + 1, pages}) {
 				s.Query.Window.Page = page
 				reach := s.Query.Window.Fetch(total)
-				order, err := newPageOrder(s.Query.Sort, reach.FromEnd)
+				order, err := s.pageOrder(s.Query.Sort, reach.FromEnd)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -38,12 +38,12 @@ var asOf = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // manyPerks are spread by remainders of primes, so that every value comes with every other. One in sixteen is in city 0, the
 // centre of which is at 40° north, 0° east, and half as many are in city 1; one in six is in category 1. The word "all" is
-// in all of them, "half" in a little more than half and "rare" in every thousandth. Each fiftieth is sold out, and ann has redeemed
+// in all of them, "half" in a little more than half, and in the titles of some of them, and "rare" in every thousandth. Each fiftieth is sold out, and ann has redeemed
 // another fiftieth.
 const manyPerks = `
 	INSERT INTO perks (id, title, title_fold, merchant_name, merchant_name_fold, category, category_fold, city, city_fold,
 		created_at, updated_at, valid_from, valid_to, lat, lng, cell, approval, description, words)
-	SELECT 'perk-' || lpad(i::text, 6, '0'), 'Title ' || title, 'title ' || title, 'Shop ' || shop, 'shop ' || shop,
+	SELECT 'perk-' || lpad(i::text, 6, '0'), half || 'Title ' || title, lower(half) || 'title ' || title, 'Shop ' || shop, 'shop ' || shop,
 		'Category ' || category, 'category ' || category, 'City ' || city, 'city ' || city,
 		$1::timestamptz - i * interval '1 minute', $1::timestamptz - i % 997 * interval '1 hour',
 		CASE WHEN i % 3 > 0 THEN $1::timestamptz + (i % 991 - 900) * interval '1 hour' END,
@@ -53,6 +53,7 @@ const manyPerks = `
 			|| CASE WHEN i % 7 < 4 THEN ARRAY['half'] END || CASE WHEN i % 1000 = 3 THEN ARRAY['rare'] END)
 	FROM generate_series(1, 100000) AS i
 		CROSS JOIN LATERAL (SELECT i * 7 % 4999 AS title, nullif(i * 11 % 1999, 0) AS shop, nullif(i % 6, 0) AS category,
+			CASE WHEN i % 4 = 1 THEN 'Half ' ELSE '' END AS half,
 			floor(300 * power(i * 13 % 10007 / 10007.0, 2))::int AS city) AS a
 		CROSS JOIN LATERAL (SELECT CASE WHEN i % 10 > 0 THEN 40 + city * 0.1 + (i % 101 - 50) / 250.0 END AS lat,
 			CASE WHEN i % 10 > 0 THEN city * 0.3 + (i % 103 - 50) / 250.0 END AS lng) AS b`

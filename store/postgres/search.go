@@ -19,6 +19,7 @@ type search struct {
 	unavailable int64        // how many perks are unavailable to the user, whether they match or not
 	circle      store.Circle // of candidates, if the query has Near
 	args        pgx.NamedArgs
+	order       store.Order // of the list
 }
 
 const (
@@ -56,6 +57,7 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 		return nil, err
 	}
 	s.Search = store.NewSearch(query, categories, inCategories)
+	s.order = s.Order(perkOrder, `strpos`)
 	s.args = s.Args
 	if query.Near != nil {
 		s.setCircle(store.Circle(*query.Near))
@@ -166,7 +168,7 @@ func (s *search) distance(v view, id string) (millimetres int64, err error) {
 // keptPage reads the perks of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
 func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count) ([]api.Perk, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
-	helps, isDeep := kept.Helps(s.Query, perkOrder, count, s.hasOrderedScan())
+	helps, isDeep := kept.Helps(s.Query, s.order, count, s.hasOrderedScan())
 	if !helps {
 		return nil, nil
 	}
@@ -189,11 +191,11 @@ func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count)
 	if err != nil {
 		return nil, err
 	}
-	order, err := newPageOrder(s.Query.Sort, false)
+	order, err := s.pageOrder(s.Query.Sort, false)
 	if err != nil {
 		return nil, err
 	}
-	s.Query.After = store.CursorOf(&last[0], s.Query.Sort, distance)
+	s.Query.After = s.Query.CursorOf(&last[0], distance)
 	defer func() { s.Query.After = nil }()
 	reach = store.Fetch{Skip: offset - before*step, Take: reach.Take}
 	return store.All(v, store.ScanPerk, pageOf(s.following(reach, count.Matching), order), s.values(reach)...)
@@ -201,7 +203,7 @@ func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count)
 
 // every returns the ids of every step-th match, in order.
 func (s *search) every(v view, step, total int64) (ids perkIDs, err error) {
-	order, err := perkOrder.By(s.Query.Sort, false)
+	order, err := s.order.By(s.Query.Sort, false)
 	if err != nil {
 		return ids, err
 	}
@@ -262,7 +264,7 @@ func (s *search) page(v view, total int64) ([]api.Perk, error) {
 	if reach.Take == 0 {
 		return perks, nil
 	}
-	order, err := newPageOrder(s.Query.Sort, reach.FromEnd)
+	order, err := s.pageOrder(s.Query.Sort, reach.FromEnd)
 	if err != nil {
 		return nil, err
 	}
@@ -285,11 +287,11 @@ func pageOf(candidates string, order pageOrder) string {
 // pageOrder is the order in which a page is read, perhaps from the end, and in which it is shown.
 type pageOrder struct{ fetch, show string }
 
-func newPageOrder(keys []api.SortKey, fromEnd bool) (o pageOrder, err error) {
-	if o.fetch, err = perkOrder.By(keys, fromEnd); err != nil {
+func (s *search) pageOrder(keys []api.SortKey, fromEnd bool) (o pageOrder, err error) {
+	if o.fetch, err = s.order.By(keys, fromEnd); err != nil {
 		return o, err
 	}
-	o.show, err = perkOrder.By(keys, false)
+	o.show, err = s.order.By(keys, false)
 	return o, err
 }
 
@@ -327,6 +329,10 @@ func (s *search) plans(order string, reach store.Fetch, total int64) iter.Seq[st
 				}
 			}
 			s.setCircle(store.Circle(*s.Query.Near))
+		case s.isRelevantFirst() && !reach.FromEnd && total > manyMatches && need < total/shortShare:
+			if !yield(s.indexPrefix(`p.created_at DESC, p.id DESC`, total/shortShare) + ` AND ` + s.InTitle(`strpos`)) {
+				return
+			}
 		case s.isIndexOrder() && total > manyMatches && need < total/shortShare:
 			if !yield(s.indexPrefix(order, total/shortShare)) {
 				return
@@ -353,12 +359,12 @@ func (s *search) hasOrderedScan() bool {
 func (s *search) orderedScan(reach store.Fetch) string {
 	need := reach.Skip + reach.Take
 	where := s.Where() + s.andAvailable(need)
-	ranges := perkOrder.Ranges(s.Query.Sort, s.Query.After, s.args)
+	ranges := s.order.Ranges(s.Query.Sort, s.Query.After, s.args)
 	skipsExpired := s.SortsBy("valid_to") && s.Query.OnlyValid()
 	if s.Query.After == nil && !skipsExpired && (len(ranges) == 1 || !s.Query.Sort[0].Desc) {
 		return `perks AS p WHERE ` + where
 	}
-	order, _ := perkOrder.Within(s.Query.Sort, reach.FromEnd)
+	order, _ := s.order.Within(s.Query.Sort, reach.FromEnd)
 	s.args["most"] = need
 	for i, condition := range ranges {
 		if skipsExpired && !strings.HasPrefix(condition, `p.valid_to IS NULL`) {
@@ -371,15 +377,21 @@ func (s *search) orderedScan(reach store.Fetch) string {
 
 // following is what follows the query's cursor, or candidates for it.
 func (s *search) following(reach store.Fetch, total int64) string {
-	if total >= manyMatches && perkOrder.Serves(s.Query.Sort) {
+	if total >= manyMatches && s.order.Serves(s.Query.Sort) {
 		return s.orderedScan(reach)
 	}
-	return s.allMatches(total) + ` WHERE (` + strings.Join(perkOrder.Ranges(s.Query.Sort, s.Query.After, s.args), ` OR `) + `)`
+	return s.allMatches(total) + ` WHERE (` + strings.Join(s.order.Ranges(s.Query.Sort, s.Query.After, s.args), ` OR `) + `)`
 }
 
 // isIndexOrder reports whether an index has exactly the order of the list.
 func (s *search) isIndexOrder() bool {
 	return len(s.Query.Sort) == 0 || len(s.Query.Sort) == 1 && perkOrder.Columns[s.Query.Sort[0].Field].Indexed
+}
+
+// isRelevantFirst reports whether the list is sorted by relevance, and the most relevant newest first: the page may be among these.
+func (s *search) isRelevantFirst() bool {
+	keys := s.Query.Sort
+	return len(keys) == 2 && keys[0] == api.SortKey{Field: api.SortRelevance} && keys[1] == api.SortKey{Field: "created_at", Desc: true}
 }
 
 // indexPrefix is the matches among the first perks of the order.

@@ -77,7 +77,7 @@ func TestACursorFindsThePageThatItsNumberDoes(t *testing.T) {
 			}
 			for _, keys := range orders {
 				query := filter
-				if query.Sort = keys; field == api.SortDistance && query.Near == nil {
+				if query.Sort = keys; !query.CanSortBy(field) {
 					continue
 				}
 				list := wholeList(t, db, query)
@@ -99,7 +99,7 @@ func TestACursorFindsThePageThatItsNumberDoes(t *testing.T) {
 								t.Fatal(err)
 							}
 						}
-						s.Query.After = store.CursorOf(&perk, keys, distance)
+						s.Query.After = s.Query.CursorOf(&perk, distance)
 						rows, err := s.page(v, int64(len(list)))
 						if err != nil {
 							t.Fatal(err)
@@ -131,7 +131,7 @@ func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64)
 		for _, after := range []*store.Cursor{s.Query.After, nil} {
 			s.Query.After = after
 			kept := store.NewKept[rowIDs](perList, 10_000)
-			helps, isDeep := kept.Helps(s.Query, perkOrder, count, s.hasOrderedScan())
+			helps, isDeep := kept.Helps(s.Query, s.order, count, s.hasOrderedScan())
 			if s.hasOrderedScan() && !helps {
 				continue
 			}
@@ -144,7 +144,7 @@ func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64)
 			if after == nil {
 				page = want[:perPage]
 			}
-			if step > 1 && (after != nil || int64(offset) < step || !perkOrder.Serves(s.Query.Sort)) { // as fast without
+			if step > 1 && (after != nil || int64(offset) < step || !s.order.Serves(s.Query.Sort)) { // as fast without
 				page = nil
 			}
 			if err != nil || !slices.Equal(rows, page) {
@@ -279,7 +279,7 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, wo
 		if err != nil {
 			return err
 		}
-		order, err := perkOrder.By(query.Sort, reach.FromEnd)
+		order, err := s.order.By(query.Sort, reach.FromEnd)
 		if err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without stri
 			return err
 		}
 		for _, fromEnd := range []bool{false, true} {
-			order, err := perkOrder.By(query.Sort, fromEnd)
+			order, err := s.order.By(query.Sort, fromEnd)
 			if err != nil {
 				return err
 			}

@@ -15,7 +15,8 @@ import (
 // search is a store.Search in SQLite's dialect.
 type search struct {
 	store.Search
-	endOfNames string // of all indexes of perks that are named in queries
+	endOfNames string      // of all indexes of perks that are named in queries
+	order      store.Order // of the list
 }
 
 const (
@@ -48,6 +49,7 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 		return nil, err
 	}
 	s := &search{Search: store.NewSearch(query, categories, inCategories)}
+	s.order = s.Order(perkOrder, `instr`)
 	if second {
 		s.endOfNames = secondName
 	}
@@ -211,7 +213,7 @@ func (s *search) hasOrderedScan() bool {
 	case s.Query.City != "" || s.Query.Category != "":
 		return s.SortsBy("created_at")
 	}
-	return perkOrder.Serves(s.Query.Sort)
+	return s.order.Serves(s.Query.Sort)
 }
 
 type rowIDs []int64
@@ -222,7 +224,7 @@ func (r rowIDs) Len() int { return len(r) }
 // keptPage returns the row ids of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
 func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count) ([]int64, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
-	helps, isDeep := kept.Helps(s.Query, perkOrder, count, s.hasOrderedScan())
+	helps, isDeep := kept.Helps(s.Query, s.order, count, s.hasOrderedScan())
 	if !helps {
 		return nil, nil
 	}
@@ -252,7 +254,7 @@ func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count) 
 	if err != nil {
 		return nil, err
 	}
-	s.Query.After = store.CursorOf(&last, s.Query.Sort, distance)
+	s.Query.After = s.Query.CursorOf(&last, distance)
 	defer func() { s.Query.After = nil }()
 	skip := offset - before*step
 	rows, err = s.following(v, store.Fetch{Take: skip + reach.Take}, count.Matching)
@@ -261,7 +263,7 @@ func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count) 
 
 // every returns the row ids of every step-th match, in order.
 func (s *search) every(v view, step int64) ([]int64, error) {
-	order, err := perkOrder.By(s.Query.Sort, false)
+	order, err := s.order.By(s.Query.Sort, false)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +293,7 @@ func (s *search) page(v view, total int64) ([]int64, error) {
 
 // find returns row ids in the order in which they are read.
 func (s *search) find(v view, reach store.Fetch, total int64) ([]int64, error) {
-	order, err := perkOrder.By(s.Query.Sort, reach.FromEnd)
+	order, err := s.order.By(s.Query.Sort, reach.FromEnd)
 	if err != nil {
 		return nil, err
 	}
@@ -305,11 +307,11 @@ func (s *search) following(v view, reach store.Fetch, total int64) (rows []int64
 	if len(s.Query.Sort) > 0 {
 		index = s.Query.Sort[0].Field
 	}
-	ranges := perkOrder.Ranges(s.Query.Sort, s.Query.After, s.Args)
-	from, orderBy := s.from(``), perkOrder.Within
+	ranges := s.order.Ranges(s.Query.Sort, s.Query.After, s.Args)
+	from, orderBy := s.from(``), s.order.Within
 	switch {
-	case total < manyMatches || s.HasWords() || !perkOrder.Serves(s.Query.Sort):
-		orderBy, ranges = perkOrder.By, []string{`(` + strings.Join(ranges, ` OR `) + `)`}
+	case total < manyMatches || s.HasWords() || !s.order.Serves(s.Query.Sort):
+		orderBy, ranges = s.order.By, []string{`(` + strings.Join(ranges, ` OR `) + `)`}
 	case s.Query.City == "" && s.Query.Category == "" || !s.SortsBy("created_at"): // otherwise the filter's index has the order
 		from = `perks AS p INDEXED BY ` + s.indexName(sortIndex(index))
 	}

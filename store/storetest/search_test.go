@@ -200,6 +200,18 @@ var orderTests = []test{
 		f.finds("ascending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance)}, "also-at", "at", "near", "far")
 		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: desc(api.SortDistance)}, "far", "near", "at", "also-at")
 	}},
+	{"relevance puts titles with all words first", func(f *fixture) {
+		f.addPerks(perk("a", title("A museum"), description("last hour")), perk("b", title("The Last Ticket, TWICE")), perk("c", title("Last one"), description("twice the fun")),
+			perk("d", title("Ticket"), description("the last, twice")), perk("e", title("At last")))
+		relevant := func(words string, keys ...api.SortKey) store.PerkQuery {
+			return store.PerkQuery{PerkFilter: api.PerkFilter{Query: words}, Sort: append([]api.SortKey{{Field: api.SortRelevance}}, keys...)}
+		}
+		f.finds("one word", relevant("LAST"), "b", "c", "e", "a", "d")
+		f.finds("then by title", relevant("last", api.SortKey{Field: "title", Desc: true}), "b", "c", "e", "d", "a")
+		f.finds("two words", relevant("last twi"), "b", "c", "d")
+		f.finds("no title", relevant("hour"), "a")
+		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "last"}, Sort: desc(api.SortRelevance)}, "d", "a", "e", "c", "b")
+	}},
 	{"the next key sorts equal values", func(f *fixture) {
 		f.addPerks(perk("a", title("x"), city("b")), perk("b", title("x"), city("a")), perk("c", title("w"), city("z")))
 		f.finds("title, then city", store.PerkQuery{Sort: []api.SortKey{{Field: "title"}, {Field: "city"}}}, "c", "b", "a")
@@ -237,7 +249,7 @@ func walkEveryOrder(f *fixture) {
 		}},
 	}
 	for _, filter := range filters {
-		for _, keys := range everyOrder(filter.query.Near != nil) {
+		for _, keys := range everyOrder(filter.query) {
 			query := filter.query
 			query.Sort = keys
 			want := sorted(perks, filter.match, keys, circle)
@@ -250,11 +262,8 @@ func walkEveryOrder(f *fixture) {
 }
 
 // everyOrder returns each field alone and each with the next one, in all directions.
-func everyOrder(withDistance bool) (orders [][]api.SortKey) {
-	fields := api.PerkSortFields()
-	if !withDistance {
-		fields = slices.DeleteFunc(fields, func(field string) bool { return field == api.SortDistance })
-	}
+func everyOrder(query store.PerkQuery) (orders [][]api.SortKey) {
+	fields := slices.DeleteFunc(api.PerkSortFields(), func(field string) bool { return !query.CanSortBy(field) })
 	directions := []bool{false, true}
 	for i, field := range fields {
 		next := fields[(i+1)%len(fields)]
@@ -441,6 +450,8 @@ func sortValue(field string, p store.PerkRecord, from *api.Circle) *string {
 		return instant(&p.CreatedAt)
 	case "updated_at":
 		return instant(&p.UpdatedAt)
+	case api.SortRelevance:
+		return ptr(fmt.Sprint(!strings.Contains(store.Fold(p.Title), "bet")))
 	case api.SortDistance:
 		return ptr(fmt.Sprintf("%020.6f", store.DistanceKM(from.Lat, from.Lng, *p.Lat, *p.Lng)))
 	}

@@ -2,8 +2,10 @@ package list
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -24,6 +26,7 @@ type Perks struct {
 	categories     *screen.Loader[[]api.Category]
 	cities         *screen.Loader[[]string] // of the newest perks
 	categoriesWait bool                     // choose a category as soon as they are loaded
+	noRelevance    atomic.Bool              // the service is another one than perksd, or older, and cannot sort by it
 }
 
 // PerksOf is what differs between lists of perks.
@@ -48,20 +51,28 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 	s.List = New(shell, Kind[api.PerkFilter, api.Perk]{
 		One: "perk", Many: "perks", Called: of.Called, Fields: api.PerkFilterFields, Begun: []string{"city", "category"}, IDRule: api.PerkIDRule,
 		None: of.None, Empty: of.Empty, Elsewhere: of.Elsewhere,
-		Orders: func(f api.PerkFilter) []string {
-			if f.Near == nil {
-				return screen.PerkOrders()
-			}
-			return append(screen.PerkOrders(), api.SortDistance)
-		},
+		Orders: s.orders,
 		Order: func(f api.PerkFilter) api.SortKey {
-			if f.Near != nil {
-				return api.SortKey{Field: api.SortDistance}
+			for _, field := range []string{api.SortDistance, api.SortRelevance} {
+				if slices.Contains(s.orders(f), field) {
+					return api.SortKey{Field: field}
+				}
 			}
 			return screen.DefaultOrder()
 		},
 		Fetch: func(ctx context.Context, c *client.Client, f api.PerkFilter, options client.ListOptions) (api.Page[api.Perk], error) {
-			return of.Fetch(ctx, c, client.PerkListOptions{ListOptions: options, PerkFilter: f})
+			newest := api.FormatSort([]api.SortKey{screen.DefaultOrder()})
+			isRelevant := options.Sort == api.SortRelevance
+			if isRelevant {
+				options.Sort += "," + newest
+			}
+			page, err := of.Fetch(ctx, c, client.PerkListOptions{ListOptions: options, PerkFilter: f})
+			if refused := (*client.Error)(nil); isRelevant && errors.As(err, &refused) && len(refused.Fields["sort"]) > 0 {
+				s.noRelevance.Store(true)
+				options.Sort = newest
+				page, err = of.Fetch(ctx, c, client.PerkListOptions{ListOptions: options, PerkFilter: f})
+			}
+			return page, err
 		},
 		ID:      func(p *api.Perk) string { return p.ID },
 		Title:   func(p *api.Perk) string { return display.Line(p.Title) },
@@ -72,6 +83,17 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 		Changes: func(e api.Event) bool { return e.Type == api.EventPerkChanged || e.Type == api.EventPerksImported },
 	})
 	return s
+}
+
+// orders are what a list of perks can be sorted by, those that need something last.
+func (s *Perks) orders(f api.PerkFilter) []string {
+	fields := screen.PerkOrders()
+	for _, field := range []string{api.SortDistance, api.SortRelevance} {
+		if f.CanSortBy(field) && (field != api.SortRelevance || !s.noRelevance.Load()) {
+			fields = append(fields, field)
+		}
+	}
+	return fields
 }
 
 // perkColumns are the columns. In a narrow window they leave from the id on; title and discount stay, and validity where that says why a

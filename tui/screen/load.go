@@ -404,7 +404,7 @@ type order struct {
 	up, down    string // the orders in words, of a text "" for "by title, A to Z"
 }
 
-// orders are the fields in the order in which they are offered, distance last.
+// orders are the fields in the order in which they are offered, last those that need something.
 var orders = []order{
 	{field: "title", name: "Title"},
 	{field: "category", name: "Category"},
@@ -419,6 +419,7 @@ var orders = []order{
 	{"bedrooms", "Bedrooms", true, "fewest bedrooms first", "most bedrooms first"},
 	{"propertyId", "Id", true, "by id, lowest first", "by id, highest first"},
 	{api.SortDistance, "Distance", false, "nearest first", "farthest first"},
+	{api.SortRelevance, "Relevance", false, "best matches first", "best matches last"},
 }
 
 // orderOf finds a field. One that is not offered, such as the text of a discount, is called by its name.
@@ -440,7 +441,7 @@ func OrderWords(key api.SortKey) string {
 	return cmp.Or(o.up, by+", A to Z")
 }
 
-// PerkOrders returns the fields to sort perks by, without distance, which needs coordinates to measure from.
+// PerkOrders returns the fields to sort perks by, without those that need a position or words.
 func PerkOrders() []string {
 	return []string{"title", "category", "merchant_name", "city", "valid_from", "valid_to", "created_at", "updated_at"}
 }

@@ -69,7 +69,7 @@ func (l *harness) compareOrders(ctx context.Context, services []*service, filter
 		for _, descending := range []bool{false, true} {
 			query := page(1)
 			query.PerkFilter, query.Sort = filter, []api.SortKey{{Field: field, Desc: descending}}
-			if field == api.SortDistance && filter.Near == nil {
+			if !filter.CanSortBy(field) {
 				continue
 			}
 			var asked [2][]store.PerkQuery

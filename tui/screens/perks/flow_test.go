@@ -219,6 +219,51 @@ func TestTooLongFilterIsNotSent(t *testing.T) {
 	}
 }
 
+// TestTitlesWithTheWordsComeFirst finds one old perk by its title among many newer ones that have the word in their description.
+func TestTitlesWithTheWordsComeFirst(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t)
+	records := []store.PerkRecord{{Perk: api.Perk{ID: "ticket", Title: "The last ticket for tonight", Description: "One seat.", CreatedAt: tuitest.Noon.AddDate(-1, 0, 0)}}}
+	for i := range 120 {
+		records = append(records, store.PerkRecord{Perk: api.Perk{ID: fmt.Sprintf("p-%03d", i), Title: fmt.Sprintf("Perk %03d", i), Description: "Until the last day.", CreatedAt: tuitest.Noon.Add(time.Duration(-i) * time.Hour)}})
+	}
+	server.ImportPerks(records...)
+	d := tuitest.Start(t, server)
+	d.See("row 1 of 121")
+	d.Press("/")
+	d.Type("last")
+	d.See("best matches first", "row 1 of 121", "> The last ticket for tonight", "Perk 000")
+	d.Press("enter", "s")
+	d.See("Relevance (now)")
+	d.Type("when it was added\n")
+	d.See("newest first", "> Perk 000")
+	d.Gone("The last ticket")
+	d.Press("F")
+	d.See("/ find: words", "newest first")
+}
+
+// TestAServiceWithoutRelevanceIsSortedByDate refuses that order, as older versions of the service do.
+func TestAServiceWithoutRelevanceIsSortedByDate(t *testing.T) {
+	t.Parallel()
+	perks := numbered(120)
+	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Query().Get("sort"), api.SortRelevance) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = w.Write([]byte(`{"response":"no","code":"validation_failed","errors":{"sort":["cannot sort by \"relevance\""]}}`))
+			return
+		}
+		perks.ServeHTTP(w, r)
+	}))
+	d.See("row 1 of 120")
+	d.Press("/")
+	d.Type("perk")
+	d.See("row 1 of", "newest first")
+	d.Press("enter", "s")
+	d.See("When it was added (now)")
+	d.Gone("Relevance")
+}
+
 func TestSorting(t *testing.T) {
 	t.Parallel()
 	d := start(t)
