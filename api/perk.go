@@ -82,10 +82,16 @@ const (
 	MaxPage        = 1 << 62 // no list has as many
 )
 
+// HeaderDistances is the header with the distances of the perks on a page, in kilometres. They are not in the body because a perk's position
+// is not.
+const HeaderDistances = "X-Distances"
+
 // Page is one page of a list: the body of every paginated response.
 type Page[T any] struct {
 	Data []T      `json:"data"` // never nil on the wire
 	Meta PageMeta `json:"meta"`
+
+	DistancesKM []float64 `json:"-"` // of perks from the position that was asked for, from HeaderDistances
 }
 
 // PageMeta is a page's position in its list. TotalPages is 0 when the list is empty.

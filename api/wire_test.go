@@ -106,6 +106,8 @@ func (f *filler) fill(v reflect.Value) {
 		v.SetString(fmt.Sprint("text ", f.n))
 	case v.CanInt():
 		v.SetInt(int64(f.n))
+	case v.CanFloat():
+		v.SetFloat(float64(f.n))
 	default:
 		f.t.Fatalf("no value for a %s", v.Type())
 	}

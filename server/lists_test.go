@@ -198,6 +198,19 @@ func TestFollowingNextListsEveryPerkOnceInOrder(t *testing.T) {
 	}
 }
 
+func TestDistancesAreInAHeader(t *testing.T) {
+	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
+	token := s.Token()
+	s.ImportPerks(manyPerks()...)
+	list, header := page(t, s, token, s.LiveURL()+"/perks?lat=52&lng=13&radius=500&per_page=3&sort=distance")
+	if texts := strings.Split(header.Get(api.HeaderDistances), ", "); len(texts) != len(list.Data) || texts[0] != "0" {
+		t.Errorf("%d perks have the distances %q", len(list.Data), texts)
+	}
+	if _, header = page(t, s, token, s.LiveURL()+"/perks?per_page=3"); header.Get(api.HeaderDistances) != "" {
+		t.Errorf("without a position the distances are %q", header.Get(api.HeaderDistances))
+	}
+}
+
 func TestLinksKeepEveryOtherParameter(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	token := s.Token()

@@ -172,7 +172,7 @@ func networkOf(address string) string {
 const (
 	corsMethods         = "GET, HEAD, POST, PATCH, DELETE"
 	corsRequestHeaders  = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id"
-	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Request-Id, X-Total-Count"
+	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Distances, X-Request-Id, X-Total-Count"
 	corsMaxAge          = "600" // seconds for which browsers cache a preflight
 )
 

@@ -115,6 +115,13 @@ func writePage[T any](s *service, c echo.Context, list store.List[T], window sto
 	} else {
 		header.Set("X-Total-Count", strconv.FormatInt(list.Total, 10))
 	}
+	if len(list.DistancesKM) > 0 {
+		texts := make([]string, len(list.DistancesKM))
+		for i, km := range list.DistancesKM {
+			texts[i] = strconv.FormatFloat(km, 'f', -1, 64)
+		}
+		header.Set(api.HeaderDistances, strings.Join(texts, ", "))
+	}
 	if links := pageLinks(s.address(c.Request()), page.Meta, next); links != "" {
 		header.Set("Link", links)
 	}

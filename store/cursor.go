@@ -149,21 +149,30 @@ func (q PerkQuery) Reach(total int64) Fetch {
 	return q.Window.Fetch(total)
 }
 
-// Page makes a list of what was read as Reach says. distanceOf returns the distance of a perk in millimetres.
-func (q PerkQuery) Page(perks []api.Perk, total int64, distanceOf func(id string) (int64, error)) (list List[api.Perk], err error) {
+// Page makes a list of what was read as Reach says. distances returns those of perks from the query's position, in millimetres.
+func (q PerkQuery) Page(perks []api.Perk, total int64, distances func(ids []string) ([]int64, error)) (list List[api.Perk], err error) {
 	list = List[api.Perk]{Items: perks, Total: total}
 	isLast := len(perks) == 0 || q.Window.Offset() >= total-int64(len(perks))
 	if q.After != nil {
 		isLast = len(perks) <= q.Window.PerPage
 		list.Items = perks[:min(len(perks), q.Window.PerPage)]
 	}
-	if isLast {
-		return list, nil
+	var farthest int64 // of the last perk
+	if q.Near != nil && len(list.Items) > 0 {
+		ids := make([]string, len(list.Items))
+		for i := range list.Items {
+			ids[i] = list.Items[i].ID
+		}
+		millimetres, err := distances(ids)
+		if err != nil {
+			return list, err
+		}
+		for _, farthest = range millimetres {
+			list.DistancesKM = append(list.DistancesKM, float64(farthest/1000)/1000)
+		}
 	}
-	last, distance := &list.Items[len(list.Items)-1], int64(0)
-	if slices.ContainsFunc(q.Sort, func(key api.SortKey) bool { return key.Field == api.SortDistance }) {
-		distance, err = distanceOf(last.ID)
+	if !isLast {
+		list.Next = q.CursorOf(&list.Items[len(list.Items)-1], farthest)
 	}
-	list.Next = q.CursorOf(last, distance)
-	return list, err
+	return list, nil
 }

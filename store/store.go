@@ -216,6 +216,8 @@ type List[T any] struct {
 	Total  int64
 	IsMore bool    // than Total, at which counting ended
 	Next   *Cursor // after the last item, if there are more
+
+	DistancesKM []float64 // of perks from the query's position; nil without one
 }
 
 // PerkQuery says which perks, in which order, and which page of them. Zero filters match everything, except IncludeExpired.

@@ -30,7 +30,23 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 		}
 		page.Data = []T{}
 	}
+	page.DistancesKM = distances(res.Header().Get(api.HeaderDistances), len(page.Data))
 	return page, res.Header(), nil
+}
+
+// distances reads the distances of so many perks; nil if the service does not tell them.
+func distances(header string, perks int) (found []float64) {
+	for text := range strings.SplitSeq(header, ",") {
+		km, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || km < 0 {
+			return nil
+		}
+		found = append(found, km)
+	}
+	if len(found) != perks {
+		return nil
+	}
+	return found
 }
 
 // walk yields page after page, or err. A page that fails ends the walk: a list with a hole is not a list. Whoever asks for a second

@@ -148,7 +148,7 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 		if err != nil {
 			return err
 		}
-		list, err = query.Page(perks, total, func(id string) (int64, error) { return s.distance(v, id) })
+		list, err = query.Page(perks, total, func(ids []string) ([]int64, error) { return s.distances(v, ids) })
 		return err
 	})
 	if err != nil {
@@ -157,12 +157,14 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 	return list, nil
 }
 
-func (s *search) distance(v view, id string) (millimetres int64, err error) {
+// distances returns those of perks from the query's position, in millimetres.
+func (s *search) distances(v view, ids []string) ([]int64, error) {
 	if s.Query.Near == nil {
-		return 0, nil
+		return make([]int64, len(ids)), nil
 	}
-	s.args["id"] = id
-	return store.One(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`, customPlan, s.args)
+	s.args["ids"] = ids
+	return store.All(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+`
+		FROM unnest(@ids::text[]) WITH ORDINALITY AS page (id, n) JOIN perks AS p ON p.id = page.id ORDER BY page.n`, customPlan, s.args)
 }
 
 // keptPage reads the perks of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
@@ -187,7 +189,7 @@ func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count)
 	if err != nil {
 		return nil, err
 	}
-	distance, err := s.distance(v, last[0].ID)
+	distances, err := s.distances(v, []string{last[0].ID})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +197,7 @@ func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count)
 	if err != nil {
 		return nil, err
 	}
-	s.Query.After = s.Query.CursorOf(&last[0], distance)
+	s.Query.After = s.Query.CursorOf(&last[0], distances[0])
 	defer func() { s.Query.After = nil }()
 	reach = store.Fetch{Skip: offset - before*step, Take: reach.Take}
 	return store.All(v, store.ScanPerk, pageOf(s.following(reach, count.Matching), order), s.values(reach)...)

@@ -185,10 +185,7 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 		if err != nil {
 			return err
 		}
-		list, err = query.Page(perks, total, func(id string) (int64, error) {
-			s.Args["id"] = id
-			return s.distance(v, id)
-		})
+		list, err = query.Page(perks, total, func(ids []string) ([]int64, error) { return s.distances(v, ids) })
 		return err
 	})
 	if err != nil {
@@ -197,12 +194,14 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 	return list, nil
 }
 
-func (s *search) distance(v view, id string) (millimetres int64, err error) {
+// distances returns those of perks from the query's position, in millimetres.
+func (s *search) distances(v view, ids []string) ([]int64, error) {
 	if s.Query.Near == nil {
-		return 0, nil
+		return make([]int64, len(ids)), nil
 	}
-	s.Args["id"] = id
-	return store.One(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`, s.Args)
+	s.Args["ids"] = asJSON(ids)
+	return store.All(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+`
+		FROM json_each(@ids) AS page CROSS JOIN perks AS p ON p.id = page.value ORDER BY page.key`, s.Args)
 }
 
 // hasOrderedScan reports whether an index has the matches, and little else, in the order of the list.
@@ -250,11 +249,11 @@ func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count) 
 	if err != nil {
 		return nil, err
 	}
-	distance, err := s.distance(v, last.ID)
+	distances, err := s.distances(v, []string{last.ID})
 	if err != nil {
 		return nil, err
 	}
-	s.Query.After = s.Query.CursorOf(&last, distance)
+	s.Query.After = s.Query.CursorOf(&last, distances[0])
 	defer func() { s.Query.After = nil }()
 	skip := offset - before*step
 	rows, err = s.following(v, store.Fetch{Take: skip + reach.Take}, count.Matching)

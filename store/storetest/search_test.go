@@ -199,6 +199,12 @@ var orderTests = []test{
 		near := &api.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 50}
 		f.finds("ascending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance)}, "also-at", "at", "near", "far")
 		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: desc(api.SortDistance)}, "far", "near", "at", "also-at")
+		for _, page := range []int64{1, 2} {
+			query := store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance), Window: store.Window{Page: page, PerPage: 3}}
+			list, err := f.ListPerks(f.ctx, query)
+			f.must(err)
+			f.equal("distances", list.DistancesKM, [][]float64{{0, 0, 1.111}, {11.119}}[page-1])
+		}
 	}},
 	{"relevance puts titles with all words first", func(f *fixture) {
 		f.addPerks(perk("a", title("A museum"), description("last hour")), perk("b", title("The Last Ticket, TWICE")), perk("c", title("Last one"), description("twice the fun")),

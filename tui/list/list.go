@@ -426,6 +426,17 @@ func (l *List[F, T]) Visible() []T {
 	return l.shown[min(first, len(l.shown)):min(first+rows, len(l.shown))]
 }
 
+// DistanceKM is how far a record of the page is from the position of the query, if the service tells.
+func (l *List[F, T]) DistanceKM(record *T) (km float64, known bool) {
+	distances := l.loader.Value.page.DistancesKM
+	for i := range min(len(l.shown), len(distances)) {
+		if &l.shown[i] == record {
+			return distances[i], true
+		}
+	}
+	return 0, false
+}
+
 // problem says why the last load failed, and what to do next.
 func (l *List[F, T]) problem() (what, next string) {
 	var refused *client.Error

@@ -3,6 +3,7 @@ package list
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -76,8 +77,8 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 		},
 		ID:      func(p *api.Perk) string { return p.ID },
 		Title:   func(p *api.Perk) string { return display.Line(p.Title) },
-		Columns: perkColumns(of.Valid, says),
-		Facts:   func(p *api.Perk) []widget.Pair { return perkFacts(p, shell.Now()) },
+		Columns: s.columns(of.Valid, says),
+		Facts:   func(p *api.Perk) []widget.Pair { return perkFacts(p, s.distance(p), shell.Now()) },
 		Muted:   func(p *api.Perk) bool { return screen.PhaseOf(p, shell.Now()) == screen.Expired },
 		Values:  s.values,
 		Changes: func(e api.Event) bool { return e.Type == api.EventPerkChanged || e.Type == api.EventPerksImported },
@@ -96,9 +97,23 @@ func (s *Perks) orders(f api.PerkFilter) []string {
 	return fields
 }
 
-// perkColumns are the columns. In a narrow window they leave from the id on; title and discount stay, and validity where that says why a
+// distance is how far a perk is from the position that is searched; "" if that is not known.
+func (s *Perks) distance(p *api.Perk) string {
+	km, known := s.DistanceKM(p)
+	switch {
+	case !known:
+		return ""
+	case km < 1:
+		return fmt.Sprintf("%.0f m", km*1000)
+	case km < 10:
+		return fmt.Sprintf("%.1f km", km)
+	}
+	return fmt.Sprintf("%.0f km", km)
+}
+
+// columns are the columns. In a narrow window they leave from the id on; title and discount stay, and validity where that says why a
 // perk cannot be redeemed.
-func perkColumns(valid func(*api.Perk) (string, theme.Tone), validStays bool) screen.Columns[*api.Perk] {
+func (s *Perks) columns(valid func(*api.Perk) (string, theme.Tone), validStays bool) screen.Columns[*api.Perk] {
 	titleWidth, validWidth, validDrop := 34, 13, 1
 	if validStays {
 		titleWidth, validWidth, validDrop = 24, 16, 0
@@ -106,6 +121,7 @@ func perkColumns(valid func(*api.Perk) (string, theme.Tone), validStays bool) sc
 	return screen.Columns[*api.Perk]{
 		{Column: widget.Column{Name: "Title", Min: titleWidth, Share: 12, Matches: true}, Sort: "title", Cell: func(p *api.Perk) string { return display.Line(p.Title) }},
 		{Column: widget.Column{Name: "Discount", Min: 9, Share: 2}, Sort: "discount_text", Cell: func(p *api.Perk) string { return screen.Optional(p.DiscountText) }},
+		{Column: widget.Column{Name: "Distance", Min: 10, Right: true, Drop: 1}, Sort: api.SortDistance, Cell: s.distance},
 		{Column: widget.Column{Name: "Merchant", Min: 12, Share: 3, Drop: 2, Matches: true}, Sort: "merchant_name", Cell: func(p *api.Perk) string { return screen.Optional(p.MerchantName) }},
 		{Column: widget.Column{Name: "City", Min: 9, Share: 1, Drop: 3}, Sort: "city", Cell: func(p *api.Perk) string { return display.Line(p.City) }},
 		{Column: widget.Column{Name: "Category", Min: 10, Share: 1, Drop: 4}, Sort: "category", Cell: func(p *api.Perk) string { return screen.Optional(p.Category) }},
@@ -117,10 +133,11 @@ func perkColumns(valid func(*api.Perk) (string, theme.Tone), validStays bool) sc
 }
 
 // perkFacts is all of a perk, for the preview.
-func perkFacts(p *api.Perk, now time.Time) []widget.Pair {
+func perkFacts(p *api.Perk, distance string, now time.Time) []widget.Pair {
 	return []widget.Pair{
 		{Label: "Discount", Value: screen.Optional(p.DiscountText)},
 		{Label: "Valid", Value: Validity(p, now)},
+		{Label: "Distance", Value: distance},
 		{Label: "Merchant", Value: screen.Optional(p.MerchantName)},
 		{Label: "City", Value: display.Line(p.City)},
 		{Label: "Category", Value: screen.Optional(p.Category)},

@@ -64,7 +64,7 @@ func TestListFollowsTheQuery(t *testing.T) {
 
 	d.Press("/")
 	d.Type("near:52.52,13.4")
-	d.See("row 1 of 2,", "nearest first")
+	d.See("row 1 of 2,", "nearest first", "Distance ▲", "Coffee 001 0 m", "Coffee 002 8.9 km")
 	d.Type(" <1km")
 	d.See("row 1 of 1,")
 	d.Press("enter")
