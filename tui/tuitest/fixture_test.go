@@ -52,6 +52,15 @@ func (d *fixture) must(words ...string) string {
 	return output
 }
 
+// imports imports lines of CSV as perks or users.
+func (d *fixture) imports(kind, lines string) {
+	d.t.Helper()
+	if err := os.WriteFile(filepath.Join(d.Folder, kind+".csv"), []byte(lines), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+	d.must("perksd", "import", kind, kind+".csv")
+}
+
 // logIn logs in with perksctl auth login.
 func (d *fixture) logIn() {
 	d.t.Helper()

@@ -1,8 +1,6 @@
 package tuitest
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -13,14 +11,7 @@ func TestThreeMarkedPerksAreRedeemedAndTheRefusedOneRetried(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.logIn()
-	stock := func(lines string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(d.Folder, "stock.csv"), []byte(lines), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		d.must("perksd", "import", "perks", "stock.csv")
-	}
-	stock("id,title,description,city,stock,approval\n" +
+	d.imports("perks", "id,title,description,city,stock,approval\n"+
 		"zebra-1,Zebra tour,At the zoo,Bath,,\nzebra-2,Zebra ride,At the zoo,Bath,,manual\nzebra-3,Zebra photo,At the zoo,Bath,0,\n")
 	w := d.window(t, 120, 36)
 	w.enter("perksctl tui; echo exited\\ with $?")
@@ -44,7 +35,7 @@ func TestThreeMarkedPerksAreRedeemedAndTheRefusedOneRetried(t *testing.T) {
 	w.press("y")
 	w.see("alice: 1 redeemed, 1 waiting for approval, 1 sold out.", "[redeemed]", "[waiting for approval]", "a retries what failed")
 
-	stock("id,stock\nzebra-3,1\n")
+	d.imports("perks", "id,stock\nzebra-3,1\n")
 	w.press("a")
 	w.see("alice: 2 redeemed, 1 waiting for approval.")
 	w.gone("sold out")

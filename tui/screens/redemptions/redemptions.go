@@ -269,6 +269,9 @@ func (s *List) tell(sent screen.Sent[decided]) tea.Cmd {
 	if result.failure == nil {
 		return tea.Batch(screen.Tell(screen.Done, "%s", text), s.Reload())
 	}
-	left := fmt.Sprintf("%d of %d were not: ", len(result.ids)-len(result.done), len(result.ids))
-	return tea.Batch(screen.Tell(screen.Failure, "%s", strings.TrimPrefix(text, "0 redemptions "+string(result.to)+".")+" "+screen.Sentence(left, result.failure)), s.Reload())
+	left := fmt.Sprintf("%d of %d not %s: ", len(result.ids)-len(result.done), len(result.ids), result.to)
+	if len(result.done) == 0 {
+		text = ""
+	}
+	return tea.Batch(screen.Tell(screen.Failure, "%s", strings.TrimSpace(text+" "+screen.Sentence(left, result.failure))), s.Reload())
 }

@@ -127,7 +127,7 @@ func TestWhatWasDecidedElsewhereIsNotDecidedTwice(t *testing.T) {
 	d.Press("a")
 	d.See("Approve 3 redemptions?")
 	d.Press("y")
-	d.See("Error: 2 redemptions approved.", "1 of 3 were not:")
+	d.See("Error: 2 redemptions approved.", "1 of 3 not approved:")
 }
 
 func TestNewRedemptionsAppearByThemselves(t *testing.T) {

@@ -1,0 +1,138 @@
+package tuitest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// desk has a zebra tour that one user redeems, a ride that needs approval, a photo that is sold out, and a walk nearby that has "zebra" in
+// its description alone.
+func desk(t *testing.T) *fixture {
+	t.Helper()
+	d := newFixture(t)
+	d.logIn()
+	var users strings.Builder
+	users.WriteString("id\nzoe\n")
+	for i := range 20 {
+		fmt.Fprintf(&users, "rider-%02d\n", i)
+	}
+	d.imports("users", users.String())
+	d.imports("perks", "id,title,description,city,category,stock,approval,lat,lng,created_at\n"+
+		"walk,A walk at dusk,See every zebra.,Bath,Zoo visits,,,51.3811,-2.3590,2026-02-01T00:00:00Z\n"+
+		"tour,Zebra tour,At the zoo,Bath,Zoo visits,,,51.40,-2.36,2026-01-01T00:00:00Z\n"+
+		"ride,Zebra ride,At the zoo,Bath,Zoo visits,,manual,51.41,-2.36,2026-01-01T00:00:00Z\n"+
+		"photo,Zebra photo,At the zoo,Bath,Zoo visits,0,,52.40,-2.36,2026-01-01T00:00:00Z\n")
+	return d
+}
+
+// TestPerksAreFoundWithOneLine types the line as people would, with names cut short, and asks the commands for the same.
+func TestPerksAreFoundWithOneLine(t *testing.T) {
+	t.Parallel()
+	d := desk(t)
+	w := d.window(t, 120, 36)
+	w.enter("perksctl tui; echo exited\\ with $?")
+	w.see("find: words", "live")
+	w.press("/")
+	w.write("zebra")
+	w.see("best matches", "Perks 4")
+	if shown := w.see("Zebra tour", "A walk at dusk"); strings.Index(shown, "A walk at dusk") < strings.Index(shown, "Zebra tour") {
+		t.Errorf("the title without the word is first:\n%s", shown)
+	}
+	w.write(" cat")
+	w.see("tab category:")
+	w.press("Tab")
+	w.write("zoo")
+	w.see("Zoo visits", "Perks 4")
+	w.write(" city:bat near:51.3811,-2.3590 <5km -exp")
+	w.see("tab -expired")
+	w.press("Tab", "Enter")
+	w.see("zebra", "city:Bath", `category:"Zoo visits"`, "near:51.3811,-2.359", "<5km", "nearest", "Perks 3", "Distance", "0 m", "2.1 km", "3.2 km")
+	w.gone("Zebra photo")
+	w.press("q")
+	w.see("exited with 0", prompt)
+	line := `zebra city:bath category:"zoo visits" near:51.3811,-2.3590 <5km -expired`
+	if found := d.must("perksctl", "perk", "list", "--query", line, "--sort", "distance", "-o", "id"); found != "walk\ntour\nride\n" {
+		t.Errorf("perksctl perk list finds %q", found)
+	}
+}
+
+// TestACustomerIsServedOnOnePage starts at a user, redeems, sees why another perk cannot be had, and finds the redemption.
+func TestACustomerIsServedOnOnePage(t *testing.T) {
+	t.Parallel()
+	d := desk(t)
+	w := d.window(t, 120, 36)
+	w.enter("perksctl tui user zoe; echo exited\\ with $?")
+	w.see("User zoe", "zoe has redeemed nothing yet.", "Available")
+	w.press("/")
+	w.write("zebra tour")
+	w.see("Available 1")
+	w.press("Enter")
+	w.see("enter open")
+	w.press("r")
+	w.see("Redeem for zoe?", "Zebra tour", "LIVE")
+	w.press("y")
+	w.see("Redeemed 1", "Zebra tour", "approved", "just now")
+	if made := d.must("perksctl", "user", "perks", "zoe", "--type", "redeemed"); !strings.Contains(made, "tour") {
+		t.Errorf("zoe redeemed\n%s", made)
+	}
+	w.press("/", "C-u")
+	w.write("zebra +expired")
+	w.press("Enter")
+	w.see("All perks 4", "redeemed just now", "sold out")
+	w.press("Tab", "Enter")
+	w.see("approved: the user has the perk", "Zebra tour (tour)")
+	w.press("Escape")
+	w.see("All perks 4")
+	w.press("q")
+	w.see("exited with 0", prompt)
+}
+
+// TestALeadClearsTwentyPendingRedemptions approves all but one, which is rejected; one more appears by itself, and is voided later.
+func TestALeadClearsTwentyPendingRedemptions(t *testing.T) {
+	t.Parallel()
+	d := desk(t)
+	lead, err := d.NewClient(t.Context(), "lead", "--scope", "perks:read,perks:redeem,redemptions:read,redemptions:read-all,redemptions:decide,redemptions:void")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.id, d.secret = "lead", lead.Secret
+	d.logIn()
+	for i := range 20 {
+		d.must("perksctl", "perk", "redeem", "ride", "--user", fmt.Sprintf("rider-%02d", i))
+	}
+	w := d.window(t, 120, 40)
+	w.enter("perksctl tui; echo exited\\ with $?")
+	w.see("find: words", "live")
+	w.press("4")
+	w.see("Redemptions 20", "Zebra ride", "pending")
+	w.press("Tab")
+	w.see("status:pending")
+	w.press("x")
+	w.see("Reject 1 redemption?")
+	w.write("no helmet")
+	w.press("Enter")
+	w.see("1 redemption rejected.", "Redemptions 19")
+	w.press("A", "a")
+	w.see("Approve 19 redemptions?", "LIVE")
+	w.press("y")
+	w.see("19 redemptions approved.", "No redemption matches status:pending.")
+	d.must("perksctl", "perk", "redeem", "ride", "--user", "zoe")
+	w.see("Redemptions 1", "zoe")
+	w.press("a")
+	w.see("Approve 1 redemption?")
+	w.press("y")
+	w.see("1 redemption approved.")
+	w.press("Tab")
+	w.see("Redemptions 21")
+	w.press("C-x")
+	w.see("Void 1 redemption?")
+	w.write("wrong day")
+	w.press("Enter")
+	w.see("1 redemption voided.", "voided", "wrong day")
+	if list := d.must("perksctl", "redemption", "list", "--status", "rejected", "-o", "json"); !strings.Contains(list, "no helmet") {
+		t.Errorf("rejected are\n%s", list)
+	}
+	w.press("q")
+	w.see("exited with 0", prompt)
+}
