@@ -127,7 +127,7 @@ func TestSwitchingAccountsClosesScreens(t *testing.T) {
 
 func TestHeaderSaysSandboxOrLive(t *testing.T) {
 	d := probed(t, &probe{})
-	d.See("1 Perks 2 Users 3 Properties 4 Redemptions › Probe", "● live")
+	d.See("[1 Perks] 2 Users 3 Properties 4 Redemptions Probe", "● live")
 	d.Resize(100, 24)
 	d.See("Probe", "● live · staging · acme")
 	d.Resize(30, 8)

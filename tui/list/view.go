@@ -68,7 +68,7 @@ func (l *List[F, T]) View() string {
 	}
 	first, shown := l.table.Visible()
 	panel := widget.Panel{
-		Title: l.heading(), Note: screen.OrderWords(l.effective(l.want)), Foot: l.position(width - 6), Focused: true,
+		Title: l.heading(), Note: screen.OrderMark(l.effective(l.want)), Foot: l.position(width - 6), Focused: true,
 		Bar: widget.Bar{First: first, Shown: shown, All: l.table.Len(), Above: 1},
 	}
 	view := panel.View(look, inside, width, height)

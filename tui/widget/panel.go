@@ -60,7 +60,7 @@ func (p Panel) Box(look *theme.Theme, inside string, width, height int) string {
 	case p.Focused:
 		border = look.Focus
 	}
-	left, right, thumb := border.Render(frame.Left), border.Render(frame.Right), border.Render("┃")
+	left, right, thumb := border.Render(frame.Left), border.Render(frame.Right), border.Render("▐")
 	lines := make([]string, 0, height)
 	lines = append(lines, p.edge(border, frame.TopLeft, frame.Top, frame.TopRight, p.words(look, width-6), width))
 	first, end := p.Bar.thumb(height - 2)
@@ -143,7 +143,7 @@ func Indented(view string, by int) string {
 func Behind(look *theme.Theme, view string) string {
 	lines := strings.Split(view, "\n")
 	for i, line := range lines {
-		lines[i] = look.Muted.Render(ansi.Strip(line))
+		lines[i] = look.Behind.Render(ansi.Strip(line))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -64,7 +64,7 @@ func TestListFollowsTheQuery(t *testing.T) {
 
 	d.Press("/")
 	d.Type("near:52.52,13.4")
-	d.See("row 1 of 2,", "nearest first")
+	d.See("row 1 of 2,", "nearest ↑")
 	d.Type(" <1km")
 	d.See("row 1 of 1,")
 	d.Press("enter")
@@ -222,20 +222,20 @@ func TestTooLongFilterIsNotSent(t *testing.T) {
 func TestSorting(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	d.See("newest first")
+	d.See("newest ↓")
 	d.Choose("s", "title", "Sort by", "Title")
-	d.See("by title, A to Z", "> Coffee 001")
+	d.See("title ↑", "> Coffee 001")
 	d.Press("S")
-	d.See("by title, Z to A", "> Tea 120", "Title ▼")
+	d.See("title ↓", "> Tea 120", "Title ▼")
 
 	d.Press("/")
 	d.Type("near:52.6,13.4")
 	d.Press("enter")
-	d.See("by title, Z to A", "> Coffee 002")
+	d.See("title ↓", "> Coffee 002")
 	d.Choose("s", "distance", "Sort by")
-	d.See("nearest first", "> Coffee 002")
+	d.See("nearest ↑", "> Coffee 002")
 	d.Press("F")
-	d.See("Perks 120 · newest first", "> Coffee 001")
+	d.See("Perks 120 · newest ↓", "> Coffee 001")
 }
 
 func TestCategoriesAndExpiredPerks(t *testing.T) {
@@ -431,10 +431,10 @@ func TestLongPreviewScrolls(t *testing.T) {
 	d.See("Preview down: not possible now. The window is too narrow")
 	d.Resize(120, 30)
 	d.Choose("s", "title", "Sort by")
-	d.Until("the sorted list", func() bool { return d.Shows("by title, A to Z") })
+	d.Until("the sorted list", func() bool { return d.Shows("title ↑") })
 	d.Settle()
 	d.Press("g")
-	d.See("> A long text", "Line 1.", "┃")
+	d.See("> A long text", "Line 1.", "▐")
 	for i := range about {
 		for presses := 0; !d.Shows(about[i]); presses++ {
 			if presses == 2 {

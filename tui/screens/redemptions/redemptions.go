@@ -31,7 +31,7 @@ type List struct {
 }
 
 func NewList(shell *screen.Shell) *List {
-	s := &List{shell: shell, decider: screen.NewSender[decided](shell), events: screen.NewLoader[api.EventPage](shell)}
+	s := &List{shell: shell, decider: screen.NewSender[decided](shell), events: screen.NewBackgroundLoader[api.EventPage](shell)}
 	s.List = list.New(shell, list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		One: "redemption", Many: "redemptions", Fields: api.RedemptionFilterFields,
 		Orders: func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },

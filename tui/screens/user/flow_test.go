@@ -33,7 +33,7 @@ func startServer(t *testing.T) *servertest.Server {
 
 func TestTabsCountBeforeAndAfterARedemption(t *testing.T) {
 	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("User alice", "[Available 3]", "Redeemed 0", "3 days left", "1 to 3 of 3 perks")
+	d.See("User alice", "[Available 3]", "Redeemed 0", "ends in 3 d", "1 to 3 of 3 perks")
 	redeem(t, d, "coffee", "alice")
 	d.Send(screen.Revealed{})
 	d.See("[Available 2]", "Redeemed 1")

@@ -204,11 +204,11 @@ func TestEveryStateFitsEverySize(t *testing.T) {
 func TestAccessibleText(t *testing.T) {
 	for name, want := range map[string]string{
 		"available": "Tab Available 5, shown. Other tabs: Redeemed 3.\n" +
-			"1. Coffee for two, 2 for 1, Café Schön, Berlin, 3 days left.\n" +
-			"2. A quiet hour in the museum before it opens, with a guide, -50 %, Museum, Hamburg, 1 hour left. Chosen.\n" +
+			"1. Coffee for two, 2 for 1, Café Schön, Berlin, ends in 3 days.\n" +
+			"2. A quiet hour in the museum before it opens, with a guide, -50 %, Museum, Hamburg, ends in 1 hour. Chosen.\n" +
 			"3. ラーメン一杯無料 🍜, 無料, 一蘭, 東京, 400 days left.\n" +
 			"4. كوب شاي مجاني, بيت الشاي, القاهرة, no end.\n" +
-			"5. red [31mtitle of two lines, 10 €, Berlin, 1 minute left.\n" +
+			"5. red [31mtitle of two lines, 10 €, Berlin, ends in 1 minute.\n" +
 			"1 to 5 of 5 perks",
 		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nalice has redeemed nothing yet.\ntab shows available perks.",
 		"unknown user":  "Tab Available, shown. Other tabs: Redeemed.\nProblem: There is no live user alice.\nCheck the id; capitals count. u opens another user.",

@@ -250,7 +250,7 @@ func (t *titles) read(shell *screen.Shell, redemptions []api.Redemption) tea.Cmd
 		if _, asked := t.known[id]; asked || t.stopped || len(t.reading) == titlesAtOnce {
 			continue
 		}
-		t.known[id], t.reading[id] = "", screen.NewLoader[api.Perk](shell)
+		t.known[id], t.reading[id] = "", screen.NewBackgroundLoader[api.Perk](shell)
 		cmds = append(cmds, t.reading[id].Load(func(ctx context.Context, c *client.Client) (api.Perk, error) { return c.Perk(ctx, id) }))
 	}
 	return tea.Batch(cmds...)
