@@ -13,10 +13,11 @@ import (
 )
 
 const (
+	leastTable   = 80 // beside a preview: it has no fewer columns than without one in a narrow window
+	leastPreview = 40
 	// previewFrom is the least width with a preview.
-	previewFrom  = 100
-	leastPreview = 36
-	goodPreview  = 46 // beside long cells
+	previewFrom = leastTable + leastPreview
+	goodPreview = 46 // beside long cells
 	// heightForLine is the least height with the line of the query while nothing is typed.
 	heightForLine = 4
 )
@@ -33,7 +34,7 @@ func (l *List[F, T]) arrange() (above, below []string) {
 	width := l.width
 	if l.showsPreview() {
 		// three fifths of the width, or more if cells would be cut
-		width = max(l.width*3/5, min(l.table.Natural()+2, l.width-goodPreview))
+		width = max(leastTable, l.width*3/5, min(l.table.Natural()+2, l.width-goodPreview))
 		width = min(width, l.width-leastPreview)
 	}
 	l.tableSize = [2]int{width, height}

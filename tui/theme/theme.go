@@ -24,7 +24,7 @@ type Theme struct {
 	Accent   lipgloss.Style // where the keyboard is
 	Selected lipgloss.Style // the row under the cursor, which has a mark too
 	Match    lipgloss.Style // the part of a text that was searched for
-	Input    lipgloss.Style // a field to type in; without colours underline it
+	Input    lipgloss.Style // a field to type in; underline it if it has no background
 	Editing  lipgloss.Style // the one that has the keyboard
 	Cursor   lipgloss.Style // the character at which text is typed; without colours draw a mark instead
 	Key      lipgloss.Style // keys in hints
@@ -80,6 +80,9 @@ func New(name Name, profile termenv.Profile) *Theme {
 	if r.SetColorProfile(profile); colourless {
 		p = palette{}
 		r.SetColorProfile(termenv.ANSI) // at Ascii it would drop bold and reverse
+	}
+	if profile == termenv.ANSI && name != HighContrast { // the nearest of sixteen would be the background of most terminals
+		p.input, p.editing, p.onInput, p.selected, p.onSelected = "", "", "", "4", "15"
 	}
 	in := func(colour string) lipgloss.Style { return coloured(r.NewStyle(), colour, p.behind) }
 	badge := func(colour string) lipgloss.Style {

@@ -388,7 +388,7 @@ func inField(theme *theme.Theme, style lipgloss.Style, row string, width int) st
 	if space := width - display.Width(row); space > 0 {
 		row += style.Render(display.Pad("", space))
 	}
-	if !theme.Colours() {
+	if _, none := theme.Input.GetBackground().(lipgloss.NoColor); none {
 		return underlined(row)
 	}
 	return row

@@ -1,6 +1,7 @@
 package widget
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -141,7 +142,7 @@ func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
 // draw draws the value of a field in exactly so many rows.
 func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
 	if e.Width > 0 {
-		width = min(width, max(e.Width, display.Width(bracketed(e.Hint))+1, display.Width(display.Line(e.value()))+2))
+		width = min(width, max(e.Width, display.Width(cmp.Or(display.Line(e.value()), bracketed(e.Hint)))+2))
 	}
 	if !e.isChoice() && e.value() == "" && e.Hint != "" {
 		style := field(f.theme, focused)

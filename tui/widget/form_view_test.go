@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/lipgloss"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
+	"github.com/muesli/termenv"
 
 	"example.com/perks/api"
 	"example.com/perks/tui/actions"
@@ -175,8 +176,10 @@ func TestFieldsToTypeInHaveABackground(t *testing.T) {
 			t.Errorf("%d of at least %d rows begin with %q:\n%q", got, least, begins, form.View(20, 6))
 		}
 	}
-	form.SetTheme(plain)
-	if view := form.View(20, 6); strings.Count(view, "\x1b[4m") != 4 || strings.Count(view, "\x1b[24m") != 4 {
-		t.Errorf("without colours the four rows are not underlined:\n%q", view)
+	for _, look := range []*theme.Theme{plain, theme.New(theme.Dark, termenv.ANSI)} {
+		form.SetTheme(look)
+		if view := form.View(20, 6); strings.Count(view, "\x1b[4m") != 4 || strings.Count(view, "\x1b[24m") != 4 {
+			t.Errorf("without a background the four rows are not underlined:\n%q", view)
+		}
 	}
 }

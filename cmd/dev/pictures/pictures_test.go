@@ -317,7 +317,7 @@ func (s Screen) has(style cellbuf.Style) bool {
 }
 
 // filmed is the size of the film.
-var filmed = shot{100, 28, theme.Dark}
+var filmed = shot{120, 32, theme.Dark}
 
 // story films how a perk is found and redeemed.
 func (c *capture) story() {

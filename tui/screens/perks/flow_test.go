@@ -372,8 +372,8 @@ func TestPreviewNeedsAWideWindow(t *testing.T) {
 	d := tuitest.StartWithHandler(t, numbered(1000))
 	d.See("row 1 of 1,000")
 	d.Press("v")
-	d.See("Preview on/off: not possible now. The window is too narrow: 100 columns needed.")
-	d.Resize(100, 24)
+	d.See("Preview on/off: not possible now. The window is too narrow: 120 columns needed.")
+	d.Resize(120, 40)
 	d.See("About", "Two coffees for the", "Id perk-0000001")
 	d.Press("j")
 	d.See("Id perk-0000002")
@@ -382,7 +382,7 @@ func TestPreviewNeedsAWideWindow(t *testing.T) {
 	d.Settle()
 	again := tuitest.StartWithHandler(t, numbered(1000), func(o *tui.Options) { o.Memory = d.Memory })
 	again.See("row 1 of 1,000")
-	again.Resize(100, 24)
+	again.Resize(116, 24)
 	again.Gone("About")
 }
 
@@ -398,7 +398,8 @@ func TestLargerTerminalShowsMore(t *testing.T) {
 	d.See("row 1 of 1")
 	for size, wanted := range map[[2]int][]string{
 		{80, 24}:  {"20% off", "Wild Rose"},
-		{100, 30}: {"20% off"},
+		{100, 30}: {"20% off", "Wild Rose", "San Fran"},
+		{119, 40}: {"20% off", "Wild Rose", "San Fran"},
 		{120, 40}: {"20% off", "Wild Rose"},
 		{160, 40}: {"Treat yourself to a ticket for a matinee", "20% off", "Wild Rose", "San Fran", "Food"},
 		{200, 60}: {title, "20% off", "Wild Rose Gallery", "San Francisco", "Food & Drink", "demo-009729"},

@@ -104,7 +104,7 @@ func (s *List) columns() screen.Columns[*api.Perk] {
 func (s *List) facts(p *api.Perk) []widget.Pair {
 	return []widget.Pair{
 		{Label: "Discount", Value: screen.Optional(p.DiscountText)},
-		{Label: "Valid", Value: validity(p, s.shell.Now())},
+		{Label: "Valid", Value: strings.TrimLeft(strings.TrimPrefix(validity(p, s.shell.Now()), "Valid"), ", ")},
 		{Label: "Merchant", Value: screen.Optional(p.MerchantName)},
 		{Label: "City", Value: display.Line(p.City)},
 		{Label: "Category", Value: screen.Optional(p.Category)},
