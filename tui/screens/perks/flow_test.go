@@ -3,6 +3,7 @@ package perks_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -409,6 +410,31 @@ func TestLargerTerminalShowsMore(t *testing.T) {
 		for _, want := range wanted {
 			if !strings.Contains(row, want) {
 				t.Errorf("at %dx%d %q is missing: %q", size[0], size[1], want, row)
+			}
+		}
+	}
+}
+
+// TestNoWiderWindowHasFewerColumns compares the names of the columns, beside a preview or not.
+func TestNoWiderWindowHasFewerColumns(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t)
+	end := time.Now().AddDate(0, 0, 300)
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{
+		ID: "demo-009729", Title: strings.Repeat("A long title ", 9), DiscountText: text("20% off"), MerchantName: text("Wild Rose Gallery"), City: "San Francisco", ValidTo: &end,
+	}})
+	d := tuitest.Start(t, server)
+	d.See("row 1 of 1")
+	names := func(width int) []string {
+		d.Resize(width, 24)
+		return strings.Fields(strings.Split(strings.Split(d.Screen(), "\n")[3], "│")[1])
+	}
+	least := names(80)
+	for width := 81; width <= 200; width++ {
+		wider := names(width)
+		for _, name := range least {
+			if !slices.Contains(wider, name) {
+				t.Errorf("at %d columns %s is missing: %q", width, name, wider)
 			}
 		}
 	}
