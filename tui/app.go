@@ -47,6 +47,7 @@ type App struct {
 	status        status
 	connectivity  connectivity
 	live          live
+	beats         bool // a beat comes
 }
 
 // New makes the terminal UI. It reads and sends nothing before Init.
@@ -75,7 +76,7 @@ func New(options Options) *App {
 		},
 	}
 	a.shell.Screens = a.all
-	a.live.events = screen.NewLoader[api.EventPage](a.shell)
+	a.live.events = screen.NewBackgroundLoader[api.EventPage](a.shell)
 	return a
 }
 
@@ -101,8 +102,15 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if now, next := a.typingIn(); form != nil && (now != form || next != field) {
 		cmd = tea.Batch(cmd, a.broadcast(screen.FieldLeft{}), a.Deliver())
 	}
+	if _, waits := a.shell.Waits(); waits && !a.beats {
+		a.beats = true
+		cmd = tea.Batch(cmd, a.shell.After(widget.Beat, beat{}))
+	}
 	return a, cmd
 }
+
+// beat redraws how long the user waits for the service.
+type beat struct{}
 
 // typingIn returns the form of the top screen and its focused field; nil if it shows no form.
 func (a *App) typingIn() (*widget.Form, string) {
@@ -124,7 +132,11 @@ func (a *App) Deliver() tea.Cmd {
 
 // take handles one message. Those that are not for the shell go to every open screen, because a covered one may await them.
 func (a *App) take(msg tea.Msg) tea.Cmd {
+	a.shell.Ends(msg)
 	switch msg := msg.(type) {
+	case beat:
+		a.beats = false
+		return nil
 	case tea.WindowSizeMsg:
 		a.width, a.height = msg.Width, msg.Height
 		a.resize()

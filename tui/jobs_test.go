@@ -27,7 +27,7 @@ type job struct {
 
 var jobs = []job{
 	{"log in", 4, 3, nil, `"ADDRESS" enter "ID" enter "SECRET" enter`, []string{"Perks 62", "Logged in."}},
-	{"coffee nearby, nearest first", 7, 2, nil, `/ "coffee near:52.52,13.405" enter`, []string{"Perks 2 · nearest first", "> Coffee in Berlin"}},
+	{"coffee nearby, nearest first", 7, 2, nil, `/ "coffee near:52.52,13.405" enter`, []string{"Perks 2 · nearest ↑", "> Coffee in Berlin"}},
 	{"perks of a city", 3, 2, nil, `/ "city:berlin" enter`, []string{"Perks 1", "Coffee in Berlin"}},
 	{"the last row", 2, 1, nil, `}`, []string{"row 62 of 62"}},
 	{"redeem a perk", 3, 3, screen.ToPerk{ID: "berlin"}, `r "alice" ctrl+s y`, []string{"[redeemed] Coffee in Berlin"}},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
+	"example.com/perks/tui/widget"
 )
 
 func TestHelpListsKeysAndReasons(t *testing.T) {
@@ -127,11 +129,49 @@ func TestSwitchingAccountsClosesScreens(t *testing.T) {
 
 func TestHeaderSaysSandboxOrLive(t *testing.T) {
 	d := probed(t, &probe{})
-	d.See("1 Perks 2 Users 3 Properties 4 Redemptions › Probe", "● live")
+	d.See("[1 Perks] 2 Users 3 Properties 4 Redemptions Probe", "● live")
 	d.Resize(100, 24)
 	d.See("Probe", "● live · staging · acme")
 	d.Resize(30, 8)
 	d.See("Probe", "● live")
+}
+
+func TestHeaderKeepsThePathFromTheConnection(t *testing.T) {
+	d := probed(t, &probe{})
+	d.Open(screen.ToUser{ID: "a-user-with-a-long-id"})
+	d.Settle()
+	for width := 60; width <= 120; width++ {
+		d.Resize(width, 24)
+		header, _, _ := strings.Cut(d.Screen(), "\n")
+		if path, _, found := strings.Cut(header, "● live"); !found || !strings.HasSuffix(path, "  ") {
+			t.Errorf("at %d columns: %q", width, header)
+		}
+	}
+}
+
+func TestHeaderShowsASpinnerForEveryRequest(t *testing.T) {
+	asked, hold := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(asked) })
+	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin()
+		<-hold
+		emptyService(w, r)
+	}))
+	tuitest.Await(d, asked)
+	if d.Shows("0 s") {
+		t.Errorf("there is a spinner at once:\n%s", d.Screen())
+	}
+	d.Elapse(widget.Beat)
+	d.See("⠙ 0 s ● live")
+	d.Elapse(widget.Beat)
+	d.See("⠸ 1 s ● live", "Loading perks ... 1 s")
+	close(hold)
+	d.Gone("1 s ● live")
+	d.Settle()
+	d.Elapse(widget.Beat)
+	if _, waits := d.App.Shell().Waits(); waits {
+		t.Error("a request never ends")
+	}
 }
 
 func TestThemeKeyChangesTheme(t *testing.T) {

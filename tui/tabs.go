@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"slices"
-
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/display"
@@ -12,6 +10,7 @@ import (
 	"example.com/perks/tui/screens/property"
 	"example.com/perks/tui/screens/redemptions"
 	"example.com/perks/tui/screens/user"
+	"example.com/perks/tui/widget"
 )
 
 // tabs are the lists that everything else is opened from. Each keeps its own stack of screens.
@@ -100,9 +99,9 @@ func (a *App) showTab(tab int) tea.Cmd {
 func (a *App) tabNames() (names []string) {
 	for _, tab := range tabs {
 		action := a.shell.Keys.Action(tab.action)
-		name := " " + action.Name + " "
+		name := action.Name
 		if len(action.Keys) > 0 {
-			name = " " + actions.Spell(action.Keys[0]) + name
+			name = actions.Spell(action.Keys[0]) + " " + name
 		}
 		names = append(names, name)
 	}
@@ -110,32 +109,19 @@ func (a *App) tabNames() (names []string) {
 }
 
 // tabs draws the names of the tabs, if they fit and somebody is logged in.
-func (a *App) tabs() (line string) {
+func (a *App) tabs() string {
 	look, names := a.shell.Theme, a.tabNames()
 	right, _ := a.connection()
-	if a.shell.Account.Client == nil || display.Width(joined("", names...)) > a.width-3-display.Width(right) {
+	if a.shell.Account.Client == nil || !widget.TabsFit(a.width-4-display.Width(right), names) {
 		return ""
 	}
-	for i, name := range names {
-		style := look.Muted
-		if i == a.tab {
-			style = look.Accent
-		}
-		line += style.Render(name)
-	}
-	return line
+	return widget.Tabs(look, a.width, names, a.tab)
 }
 
 // tabAt returns the tab at a column of the header, for a click.
 func (a *App) tabAt(column int) (tab int, ok bool) {
-	names := a.tabNames()
 	if a.tabs() == "" {
 		return 0, false
 	}
-	column-- // the edge
-	tab = slices.IndexFunc(names, func(name string) bool {
-		column -= display.Width(name)
-		return column < 0
-	})
-	return tab, tab >= 0
+	return widget.TabAt(a.width, a.tabNames(), a.tab, column-1) // behind the edge
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -88,12 +89,12 @@ func (a *App) View() string {
 // header shows the tabs, the path to the screen, and whether the service can be reached, by whom, and with what effect.
 func (a *App) header() string {
 	right, edge := a.connection()
-	space := a.width - 3 - display.Width(right)
+	space := a.width - 4 - display.Width(right)
 	if space < 8 {
 		return display.Cut(right, a.width)
 	}
 	tabs := a.tabs()
-	return edge.Render("▎") + tabs + display.Pad(a.crumbs(space-display.Width(tabs), tabs != ""), space-display.Width(tabs)) + " " + right + " "
+	return edge.Render("▎") + tabs + display.Pad(a.crumbs(space-display.Width(tabs), tabs != ""), space-display.Width(tabs)) + "  " + right + " "
 }
 
 // connection is the right end of the header, and the style of its edge.
@@ -117,6 +118,12 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 		state += look.Warn.Render(" read-only")
 	}
 	right = dot + state
+	if since, waits := a.shell.Waits(); waits {
+		waited := a.shell.Now().Sub(since)
+		if spinner := widget.Spinner(waited); spinner != "" {
+			right = look.Info.Render(fmt.Sprintf("%s %d s  ", spinner, int(waited.Seconds()))) + right
+		}
+	}
 	if names := joined(" · ", display.Line(profile.Name), display.Line(profile.ClientID)); connected && a.width >= widthForNames && names != "" {
 		if a.width >= 140 {
 			names += " at " + display.Line(profile.APIURL)
@@ -132,11 +139,11 @@ func (a *App) crumbs(width int, hasTabs bool) string {
 	if hasTabs && len(screens) > 0 && isTab(screens[0]) {
 		screens = screens[1:]
 	}
-	if len(screens) == 0 {
-		return ""
-	}
 	if hasTabs {
-		width -= 2
+		width -= 3
+	}
+	if len(screens) == 0 || width < 6 {
+		return ""
 	}
 	top := display.Line(screens[len(screens)-1].Title())
 	path, left := "", width-display.Width(top)
@@ -149,7 +156,7 @@ func (a *App) crumbs(width int, hasTabs bool) string {
 	}
 	line := look.Muted.Render(path) + look.Strong.Render(display.Cut(top, width))
 	if hasTabs {
-		return look.Muted.Render("› ") + line
+		return look.Border.Render(" │ ") + line
 	}
 	return line
 }
@@ -258,7 +265,11 @@ func (a *App) withOverlay(view string, height int) string {
 		panel.Bar = scrolled.Bar()
 	}
 	box := panel.Box(theme, widget.Indented(inside, 1), width, strings.Count(inside, "\n")+3)
-	left, above := (a.width-width)/2, max(0, (height-strings.Count(box, "\n")-1)/3)
+	left, above := (a.width-width)/2, (height-strings.Count(box, "\n")-1)/2
+	if _, grows := o.(*screen.PickDialog); grows { // it must not move while it is typed in
+		above = height / 6
+	}
+	above = max(0, min(above, height-strings.Count(box, "\n")-1))
 	a.dialogX, a.dialogY = left+2, top+above+1
 	return display.Overlay(widget.Behind(theme, view), box, left, above)
 }

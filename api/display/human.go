@@ -96,6 +96,14 @@ func End(at, now time.Time) string {
 // Day writes a day for people, in the zone of now.
 func Day(at, now time.Time) string { return at.In(now.Location()).Format("2 Jan 2006") }
 
+// SoonDay is Day without a year that need not be said: of the next six months.
+func SoonDay(at, now time.Time) string {
+	if at.After(now) && at.Before(now.AddDate(0, 6, 0)) {
+		return at.In(now.Location()).Format("2 Jan")
+	}
+	return Day(at, now)
+}
+
 // Until says how long something is still valid, or since when it is not: "3 days left", "expired just now", "expired today",
 // "expired 2 days ago". Days are calendar days in the zone of now, whatever their length.
 func Until(end, now time.Time) string {

@@ -40,7 +40,7 @@ func (f *Few[T]) Read(ids ...string) tea.Cmd {
 		if f.read[id] || f.stopped || len(f.reading) == atOnce {
 			continue
 		}
-		f.read[id], f.reading[id] = true, screen.NewLoader[T](f.shell)
+		f.read[id], f.reading[id] = true, screen.NewBackgroundLoader[T](f.shell)
 		cmds = append(cmds, f.reading[id].Load(func(ctx context.Context, c *client.Client) (T, error) { return f.fetch(ctx, c, id) }))
 	}
 	return tea.Batch(cmds...)

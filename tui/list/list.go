@@ -118,7 +118,7 @@ const (
 func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 	l := &List[F, T]{
 		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off, seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{},
-		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewLoader[loadedPage[F, T]](shell),
+		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewBackgroundLoader[loadedPage[F, T]](shell),
 		line: widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
 	}
 	l.recall()

@@ -136,7 +136,7 @@ func (s *Perks) columns(valid func(*api.Perk) (string, theme.Tone), validStays b
 func perkFacts(p *api.Perk, distance string, now time.Time) []widget.Pair {
 	return []widget.Pair{
 		{Label: "Discount", Value: screen.Optional(p.DiscountText)},
-		{Label: "Valid", Value: Validity(p, now)},
+		{Label: "Valid", Value: strings.TrimLeft(strings.TrimPrefix(Validity(p, now), "Valid"), ", ")},
 		{Label: "Distance", Value: distance},
 		{Label: "Merchant", Value: screen.Optional(p.MerchantName)},
 		{Label: "City", Value: display.Line(p.City)},

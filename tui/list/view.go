@@ -14,10 +14,11 @@ import (
 )
 
 const (
+	leastTable   = 80 // beside a preview: it has no fewer columns than without one in a narrow window
+	leastPreview = 40
 	// previewFrom is the least width with a preview.
-	previewFrom  = 100
-	leastPreview = 36
-	goodPreview  = 46 // beside long cells
+	previewFrom = leastTable + leastPreview
+	goodPreview = 46 // beside long cells
 	// heightForLine is the least height with the line of the query while nothing is typed.
 	heightForLine = 4
 )
@@ -34,7 +35,7 @@ func (l *List[F, T]) arrange() (above, below []string) {
 	width := l.width
 	if l.showsPreview() {
 		// three fifths of the width, or more if cells would be cut
-		width = max(l.width*3/5, min(l.table.Natural()+2, l.width-goodPreview))
+		width = max(leastTable, l.width*3/5, min(l.table.Natural()+2, l.width-goodPreview))
 		width = min(width, l.width-leastPreview)
 	}
 	l.tableSize = [2]int{width, height}
@@ -69,7 +70,7 @@ func (l *List[F, T]) View() string {
 	}
 	first, shown := l.table.Visible()
 	panel := widget.Panel{
-		Title: l.Heading(), Note: screen.OrderWords(l.effective(l.want)), Foot: l.position(width - 6), Focused: !l.unfocused,
+		Title: l.Heading(), Note: screen.OrderMark(l.effective(l.want)), Foot: l.position(width - 6), Focused: !l.unfocused,
 		Bar: widget.Bar{First: first, Shown: shown, All: l.table.Len(), Above: 1},
 	}
 	view := panel.View(look, inside, width, height)

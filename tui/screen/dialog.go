@@ -82,7 +82,7 @@ func (c *ConfirmDialog) Bar() widget.Bar { return c.scroll.Bar() }
 // View draws the text, and always below it the keys, or the line to type in.
 func (c *ConfirmDialog) View(theme *theme.Theme, width, height int) string {
 	if c.form == nil {
-		answer := theme.Key.Render(c.keys.Key(actions.Yes)) + " " + theme.Bad.Render(c.Yes()) + "   " +
+		answer := theme.Key.Render(c.keys.Key(actions.Yes)) + " " + theme.Strong.Render(c.Yes()) + "   " +
 			theme.Key.Render(c.keys.Key(actions.No)) + " " + theme.Text.Render("no")
 		lines := c.textAbove(c.AccessibleText(), width, height)
 		if len(lines) > 0 && c.hasMore() {

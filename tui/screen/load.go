@@ -38,14 +38,21 @@ type Loader[T any] struct {
 	At    time.Time // when
 	Err   error     // of the last load; nil if it went well
 
-	shell  *Shell
-	fetch  Fetch[T]
-	number int // of the last load
-	busy   bool
-	cancel context.CancelFunc
+	shell   *Shell
+	fetch   Fetch[T]
+	number  int // of the last load
+	busy    bool
+	cancel  context.CancelFunc
+	request *request // under way; nil for one in the background
+	unseen  bool
 }
 
 func NewLoader[T any](shell *Shell) *Loader[T] { return &Loader[T]{shell: shell} }
+
+// NewBackgroundLoader makes a loader for what nobody waits for.
+func NewBackgroundLoader[T any](shell *Shell) *Loader[T] {
+	return &Loader[T]{shell: shell, unseen: true}
+}
 
 // Load starts to load, and cancels the load before.
 func (l *Loader[T]) Load(fetch Fetch[T]) tea.Cmd {
@@ -74,6 +81,7 @@ func (l *Loader[T]) Busy() bool { return l.busy }
 func (l *Loader[T]) Cancel() {
 	l.number++
 	l.busy = false
+	l.shell.ends(l.request)
 	if l.cancel != nil {
 		l.cancel()
 		l.cancel = nil
@@ -83,7 +91,7 @@ func (l *Loader[T]) Cancel() {
 // Reset cancels the load, and forgets the value.
 func (l *Loader[T]) Reset() {
 	l.Cancel()
-	*l = Loader[T]{shell: l.shell, number: l.number}
+	*l = Loader[T]{shell: l.shell, number: l.number, unseen: l.unseen}
 }
 
 // Put sets the value as if it had been loaded now.
@@ -114,10 +122,13 @@ func (l *Loader[T]) Handle(msg tea.Msg) (next tea.Cmd, changed bool) {
 func (l *Loader[T]) run() tea.Cmd {
 	ctx, cancel := context.WithCancel(context.Background()) // #nosec G118 -- Cancel calls it
 	l.cancel = cancel
-	number, fetch, c := l.number, l.fetch, l.shell.Account.Client
+	if l.request = nil; !l.unseen {
+		l.request = l.shell.begins()
+	}
+	number, fetch, c, request := l.number, l.fetch, l.shell.Account.Client, l.request
 	return func() tea.Msg {
 		value, err := fetch.with(ctx, c)
-		return loaded[T]{l, number, value, err, ctx.Err() != nil}
+		return loaded[T]{l, number, value, err, ctx.Err() != nil, request}
 	}
 }
 
@@ -133,7 +144,10 @@ type loaded[T any] struct {
 	value   T
 	err     error
 	givenUp bool
+	request *request
 }
+
+func (l loaded[T]) answers() *request { return l.request }
 
 // Outcome tells the shell the result of the load. A cancelled load has none.
 func (l loaded[T]) Outcome() (known bool, err error) {
@@ -153,10 +167,10 @@ func (s *Sender[T]) Send(change Fetch[T]) tea.Cmd {
 		return nil
 	}
 	s.busy = true
-	c := s.shell.Account.Client
+	c, request := s.shell.Account.Client, s.shell.begins()
 	return func() tea.Msg {
 		value, err := change.with(context.Background(), c)
-		return Sent[T]{value, err, s}
+		return Sent[T]{value, err, s, request}
 	}
 }
 
@@ -177,8 +191,11 @@ type Sent[T any] struct {
 	Value T
 	Err   error
 
-	sender *Sender[T]
+	sender  *Sender[T]
+	request *request
 }
+
+func (s Sent[T]) answers() *request { return s.request }
 
 // Outcome tells the shell the result of the change.
 func (s Sent[T]) Outcome() (known bool, err error) { return true, s.Err }
@@ -302,19 +319,23 @@ func NotRedeemableReason(perk *api.Perk, now time.Time) string {
 	return ""
 }
 
-// Valid says until when a perk can be redeemed, or from when.
+// Valid says until when a perk can be redeemed, or from when: "129 days left", "ends in 2 days", "starts 8 Dec".
 func Valid(perk *api.Perk, now time.Time) string {
 	switch {
 	case PhaseOf(perk, now) == NotStarted:
-		return "from " + display.Day(*perk.ValidFrom, now)
+		return "starts " + display.SoonDay(*perk.ValidFrom, now)
 	case perk.ValidTo == nil:
 		return "no end"
+	case EndsSoon(perk, now):
+		return "ends " + display.In(*perk.ValidTo, now)
 	}
 	return display.Until(*perk.ValidTo, now)
 }
 
-// endsSoon is how soon a perk must end to stand out.
-const endsSoon = 3 * 24 * time.Hour
+// EndsSoon tells whether a running perk ends so soon that it stands out.
+func EndsSoon(perk *api.Perk, now time.Time) bool {
+	return PhaseOf(perk, now) == Running && perk.ValidTo != nil && perk.ValidTo.Sub(now) < 7*24*time.Hour
+}
 
 // ValidTone is how Valid is meant.
 func ValidTone(perk *api.Perk, now time.Time) theme.Tone {
@@ -323,10 +344,12 @@ func ValidTone(perk *api.Perk, now time.Time) theme.Tone {
 		return theme.Quiet
 	case phase == NotStarted:
 		return theme.Info
-	case perk.ValidTo != nil && perk.ValidTo.Sub(now) < endsSoon:
+	case EndsSoon(perk, now):
 		return theme.Warning
+	case perk.ValidTo == nil:
+		return theme.Quiet
 	}
-	return theme.Good
+	return theme.Plain
 }
 
 // ShortenValid shortens a text of Valid for a narrow column.
@@ -336,7 +359,7 @@ func ShortenValid(text string) string {
 			return word
 		}
 	}
-	return strings.Replace(text, " days ", " d ", 1)
+	return strings.NewReplacer(" days", " d", " hours", " h", " minutes", " min").Replace(text)
 }
 
 // Column is a column of a list: how to draw it, the field to sort by, and the text of its cells.
@@ -439,6 +462,19 @@ func OrderWords(key api.SortKey) string {
 		return cmp.Or(o.down, by+", Z to A")
 	}
 	return cmp.Or(o.up, by+", A to Z")
+}
+
+// OrderMark is OrderWords with an arrow for the direction: "newest ↓", "title ↑".
+func OrderMark(key api.SortKey) string {
+	o, arrow := orderOf(key.Field), " ↑"
+	words := o.up
+	if key.Desc {
+		words, arrow = o.down, " ↓"
+	}
+	if words = cmp.Or(words, strings.ToLower(o.name)); key.Field == api.SortRelevance {
+		return words // no column has it
+	}
+	return strings.TrimPrefix(strings.TrimSuffix(words, " first"), "by id, ") + arrow
 }
 
 // PerkOrders returns the fields to sort perks by, without those that need a position or words.

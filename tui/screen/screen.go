@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -116,7 +117,8 @@ type Shell struct {
 	Settings map[string]string // what was remembered when the program started or has been since; change it with Keep
 
 	posted  []tea.Msg
-	covered bool // whoever posts now does not have the keyboard
+	under   []*request // what was asked of the service, the oldest first
+	covered bool       // whoever posts now does not have the keyboard
 }
 
 // Post gives the application a message to handle before the next key, such as Go or a Question. With a command, keys that are
@@ -145,6 +147,36 @@ func (s *Shell) Posted() (msg tea.Msg, ok bool) {
 	}
 	msg, s.posted = s.posted[0], s.posted[1:]
 	return msg, true
+}
+
+// request is one that the service has not answered yet.
+type request struct{ at time.Time }
+
+// begins notes a request that the user waits for.
+func (s *Shell) begins() *request {
+	r := &request{s.Now()}
+	s.under = append(s.under, r)
+	return r
+}
+
+// ends forgets a request that was answered or cancelled.
+func (s *Shell) ends(r *request) {
+	s.under = slices.DeleteFunc(s.under, func(other *request) bool { return other == r })
+}
+
+// Waits returns since when the user waits for the service, if so.
+func (s *Shell) Waits() (since time.Time, waits bool) {
+	if len(s.under) == 0 {
+		return time.Time{}, false
+	}
+	return s.under[0].at, true
+}
+
+// Ends says that a reply has come, whether or not its screen is still open. For the application only.
+func (s *Shell) Ends(msg tea.Msg) {
+	if reply, ok := msg.(interface{ answers() *request }); ok {
+		s.ends(reply.answers())
+	}
 }
 
 // Zone is the time zone for times on screens.

@@ -21,6 +21,7 @@ func TestContrast(t *testing.T) {
 		pairs := map[string][2]string{
 			"the selected row":  {p.onSelected, p.selected},
 			"a field":           {p.onInput, p.input},
+			"the focused field": {p.onInput, p.editing},
 			"the live badge":    {p.onBadge, p.bad},
 			"the sandbox badge": {p.onBadge, p.good},
 		}

@@ -18,12 +18,14 @@ type Theme struct {
 
 	Text     lipgloss.Style // what is read
 	Strong   lipgloss.Style // what matters most of it
-	Muted    lipgloss.Style // what matters least: labels, hints, what is behind a dialog
-	Heading  lipgloss.Style // names of columns, fields and parts
+	Muted    lipgloss.Style // what matters least: labels, hints
+	Behind   lipgloss.Style // what is behind a dialog
+	Heading  lipgloss.Style // names of columns and parts
 	Accent   lipgloss.Style // where the keyboard is
 	Selected lipgloss.Style // the row under the cursor, which has a mark too
 	Match    lipgloss.Style // the part of a text that was searched for
-	Input    lipgloss.Style // a field to type in
+	Input    lipgloss.Style // a field to type in; underline it if it has no background
+	Editing  lipgloss.Style // the one that has the keyboard
 	Cursor   lipgloss.Style // the character at which text is typed; without colours draw a mark instead
 	Key      lipgloss.Style // keys in hints
 	Good     lipgloss.Style
@@ -79,6 +81,9 @@ func New(name Name, profile termenv.Profile) *Theme {
 		p = palette{}
 		r.SetColorProfile(termenv.ANSI) // at Ascii it would drop bold and reverse
 	}
+	if profile == termenv.ANSI && name != HighContrast { // the nearest of sixteen would be the background of most terminals
+		p.input, p.editing, p.onInput, p.selected, p.onSelected = "", "", "", "4", "15"
+	}
 	in := func(colour string) lipgloss.Style { return coloured(r.NewStyle(), colour, p.behind) }
 	badge := func(colour string) lipgloss.Style {
 		return coloured(r.NewStyle().Bold(true), p.onBadge, colour).Reverse(colourless)
@@ -89,11 +94,13 @@ func New(name Name, profile termenv.Profile) *Theme {
 		Text:     in(p.text),
 		Strong:   in(p.text).Bold(true),
 		Muted:    in(p.muted),
+		Behind:   in(p.shade).Faint(colourless),
 		Heading:  in(p.heading).Bold(true),
 		Accent:   in(p.accent).Bold(true),
 		Selected: coloured(r.NewStyle().Bold(true), p.onSelected, p.selected).Reverse(colourless),
 		Match:    in(p.match).Bold(true),
 		Input:    coloured(r.NewStyle(), p.onInput, p.input),
+		Editing:  coloured(r.NewStyle(), p.onInput, p.editing),
 		Cursor:   in(p.text).Reverse(true),
 		Key:      in(p.accent),
 		Good:     in(p.good),
@@ -142,28 +149,29 @@ func (t *Theme) In(tone Tone) *lipgloss.Style {
 // palette is the colours of a theme, as #RRGGBB; "" is the colour of the terminal.
 type palette struct {
 	text, muted, heading, accent, border string
+	shade                                string
 	selected, onSelected                 string
-	input, onInput                       string
+	input, editing, onInput              string
 	good, warn, bad, match, onBadge      string
 	behind                               string // "" is the terminal's own
 }
 
-// Each colour has a contrast of 4.5 to 1 or more against the usual background of its theme (WCAG 2.2, criterion 1.4.3); borders
-// are exempt.
+// Each colour has a contrast of 4.5 to 1 or more against the usual background of its theme (WCAG 2.2, criterion 1.4.3); borders,
+// and what is behind a dialog, are exempt.
 var palettes = map[Name]palette{
 	Dark: {
-		text: "", muted: "#9a9a9a", heading: "#8fb8ff", accent: "#7fd7ff", border: "#6c6c6c",
-		selected: "#264f78", onSelected: "#ffffff", input: "#303030", onInput: "#ffffff",
+		text: "", muted: "#9a9a9a", heading: "#8fb8ff", accent: "#7fd7ff", border: "#6c6c6c", shade: "#626262",
+		selected: "#264f78", onSelected: "#ffffff", input: "#303030", editing: "#444444", onInput: "#ffffff",
 		good: "#87d787", warn: "#ffd75f", bad: "#ff8787", match: "#ffaf5f", onBadge: "#000000",
 	},
 	Light: {
-		text: "", muted: "#5f5f5f", heading: "#1f4e9e", accent: "#005f87", border: "#9e9e9e",
-		selected: "#cfe3ff", onSelected: "#000000", input: "#e4e4e4", onInput: "#000000",
+		text: "", muted: "#5f5f5f", heading: "#1f4e9e", accent: "#005f87", border: "#9e9e9e", shade: "#9e9e9e",
+		selected: "#cfe3ff", onSelected: "#000000", input: "#eeeeee", editing: "#dadada", onInput: "#000000",
 		good: "#00692b", warn: "#7a4b00", bad: "#b00020", match: "#8a2be2", onBadge: "#ffffff",
 	},
 	HighContrast: {
-		text: "#ffffff", muted: "#ffffff", heading: "#ffff00", accent: "#00ffff", border: "#ffffff",
-		selected: "#ffff00", onSelected: "#000000", input: "#0000af", onInput: "#ffffff",
+		text: "#ffffff", muted: "#ffffff", heading: "#ffff00", accent: "#00ffff", border: "#ffffff", shade: "#a8a8a8",
+		selected: "#ffff00", onSelected: "#000000", input: "#0000af", editing: "#0000ff", onInput: "#ffffff",
 		good: "#00ff00", warn: "#ffff00", bad: "#ff8080", match: "#00ffff", onBadge: "#000000", behind: "#000000",
 	},
 }

@@ -73,6 +73,17 @@ func TestWithoutColoursBoldAndReverseStay(t *testing.T) {
 	}
 }
 
+func TestSixteenColoursShowWhatIsSelected(t *testing.T) {
+	for _, name := range []theme.Name{theme.Light, theme.Dark} {
+		all := styles(t, theme.New(name, termenv.ANSI))
+		for role, want := range map[string]string{"Selected": "\x1b[1;97;44mx\x1b[0m", "Input": "x", "Editing": "x"} {
+			if got := all[role].Render("x"); got != want {
+				t.Errorf("%s of %s is %q, want %q", role, name, got, want)
+			}
+		}
+	}
+}
+
 func TestRolesLookDifferent(t *testing.T) {
 	for _, name := range []theme.Name{theme.Light, theme.Dark, theme.HighContrast} {
 		all := styles(t, theme.New(name, termenv.TrueColor))

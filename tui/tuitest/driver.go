@@ -186,6 +186,25 @@ func (d *Driver) Until(what string, holds func() bool) {
 	}
 }
 
+// Await waits for something that happens outside of the model, such as the arrival of a request. Messages are handled meanwhile.
+func Await[T any](d *Driver, from <-chan T) (value T) {
+	d.t.Helper()
+	deadline := time.After(waitTimeout)
+	for {
+		select {
+		case value = <-from:
+			return value
+		case msg := <-d.msgs:
+			d.running--
+			if msg != nil {
+				d.Send(msg)
+			}
+		case <-deadline:
+			d.t.Fatalf("timed out waiting for what happens elsewhere. The screen:\n%s", d.Screen())
+		}
+	}
+}
+
 // Settle waits until no command runs.
 func (d *Driver) Settle() {
 	d.t.Helper()
@@ -219,7 +238,7 @@ func (d *Driver) Gone(text string) {
 }
 
 // borders are drawn between words that belong together where a text is wrapped.
-var borders = strings.NewReplacer("│", " ", "┃", " ", "║", " ", "▎", " ")
+var borders = strings.NewReplacer("│", " ", "▐", " ", "║", " ", "▎", " ")
 
 func collapse(text string) string { return strings.Join(strings.Fields(borders.Replace(text)), " ") }
 

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api/display"
 	"example.com/perks/tui/theme"
@@ -348,13 +349,13 @@ const caret = "▏"
 func (e *editor) viewLine(theme *theme.Theme, width int, focused bool) string {
 	if !focused {
 		e.left = 0
-		return inField(theme, theme.Input.Render(display.Cut(shown(e.characters[:min(len(e.characters), width+1)]), width)), width)
+		return inField(theme, theme.Input, theme.Input.Render(display.Cut(shown(e.characters[:min(len(e.characters), width+1)]), width)), width)
 	}
 	if width < 3 {
 		return theme.Cursor.Render(display.Pad("", width))
 	}
 	e.scroll(width)
-	lead, tail := "", ""
+	style, lead, tail := field(theme, focused), "", ""
 	space := width - 1 // a cell is the cursor's
 	if e.left > 0 {
 		lead = "…"
@@ -364,23 +365,37 @@ func (e *editor) viewLine(theme *theme.Theme, width int, focused bool) string {
 	if end < len(e.characters) {
 		tail, end = "…", e.fits(e.left, space-1)
 	}
-	line := theme.Input.Render(lead) + drawRow(theme, e.characters[e.left:end], e.cursor-e.left) + theme.Input.Render(tail)
+	line := style.Render(lead) + drawRow(theme, style, e.characters[e.left:end], e.cursor-e.left) + style.Render(tail)
 	if rest := e.rest; rest != "" && e.cursor == len(e.characters) {
 		if !theme.Colours() {
 			rest = "(" + rest + ")"
 		}
-		line += theme.Muted.Render(display.Cut(rest, width-display.Width(line)))
+		line += style.Foreground(theme.Muted.GetForeground()).Render(display.Cut(rest, width-display.Width(line)))
 	}
-	return inField(theme, line, width)
+	return inField(theme, style, line, width)
 }
 
-// inField makes a drawn row as wide as its field.
-func inField(theme *theme.Theme, row string, width int) string {
+// field is the style of a field.
+func field(theme *theme.Theme, focused bool) lipgloss.Style {
+	if focused {
+		return theme.Editing
+	}
+	return theme.Input
+}
+
+// inField makes a drawn row as wide as its field, and underlines it where it has no background.
+func inField(theme *theme.Theme, style lipgloss.Style, row string, width int) string {
 	if space := width - display.Width(row); space > 0 {
-		row += theme.Input.Render(display.Pad("", space))
+		row += style.Render(display.Pad("", space))
+	}
+	if _, none := theme.Input.GetBackground().(lipgloss.NoColor); none {
+		return underlined(row)
 	}
 	return row
 }
+
+// underlined underlines a text that may have styles. A style of lipgloss would split its characters.
+func underlined(text string) string { return "\x1b[4m" + text + "\x1b[24m" }
 
 // scroll moves the visible part to the cursor, with a cell for an ellipsis at either side.
 func (e *editor) scroll(width int) {
@@ -425,7 +440,7 @@ func (e *editor) viewRows(theme *theme.Theme, width, height int, focused bool) [
 		e.top = at - height + 1
 	}
 	e.top = max(0, min(e.top, len(e.rows)-height))
-	lines := make([]string, height)
+	lines, style := make([]string, height), field(theme, focused)
 	for i := range min(height, len(e.rows)-e.top) {
 		r, cursor := e.rows[e.top+i], -1
 		if focused && e.top+i == at {
@@ -434,29 +449,29 @@ func (e *editor) viewRows(theme *theme.Theme, width, height int, focused bool) [
 		if last := r.to - 1; cursor >= 0 && last > r.from && cells(e.characters[r.from:r.to]) >= width && !theme.Colours() {
 			r.to = last // the blank behind a full row makes space for the caret
 		}
-		lines[i] = display.Cut(drawRow(theme, e.characters[r.from:r.to], cursor), width)
+		lines[i] = display.Cut(drawRow(theme, style, e.characters[r.from:r.to], cursor), width)
 	}
 	for i, line := range lines {
-		lines[i] = inField(theme, line, width)
+		lines[i] = inField(theme, style, line, width)
 	}
 	return lines
 }
 
 // drawRow draws characters with the cursor at one, behind the last, or (-1) nowhere.
-func drawRow(theme *theme.Theme, row []character, cursor int) string {
+func drawRow(theme *theme.Theme, style lipgloss.Style, row []character, cursor int) string {
 	if cursor < 0 {
-		return theme.Input.Render(shown(row))
+		return style.Render(shown(row))
 	}
 	cursor = min(cursor, len(row))
 	before, after := shown(row[:cursor]), shown(row[cursor:])
 	if !theme.Colours() {
-		return before + caret + after
+		return style.Render(before + caret + after)
 	}
 	under := " "
 	if cursor < len(row) {
 		under, after = shown(row[cursor:cursor+1]), shown(row[cursor+1:])
 	}
-	return theme.Input.Render(before) + theme.Cursor.Render(under) + theme.Input.Render(after)
+	return style.Render(before) + theme.Cursor.Render(under) + style.Render(after)
 }
 
 // shown draws a tab as one cell.

@@ -38,6 +38,7 @@ type Field struct {
 	Value   string                    // at first
 	Options []string                  // of a Choice
 	Limit   int                       // how many characters it takes; 0 for any number
+	Width   int                       // how wide a line is drawn; 0 for all the space
 	Hint    string                    // shown while the field is empty, or beside a Switch: what belongs here, such as "such as 120.50"
 	Check   func(value string) string // what is wrong with a value, "" for nothing; nil takes all
 	// Complete returns the likely rest of a value, which is shown behind the cursor; nil without any.

@@ -1,6 +1,7 @@
 package widget
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -92,7 +93,7 @@ func (f *Form) layout(width, height int) formLayout {
 // block draws a field: label, value and errors, with more rows for a long text. The focused field leaves space for its label and its
 // first error; in a single line there is no label.
 func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
-	style, mark, label := f.theme.Heading, " ", " "+e.Label
+	style, mark, label := f.theme.Muted, " ", " "+e.Label
 	if focused {
 		style, mark = f.theme.Accent, ">"
 	}
@@ -140,15 +141,19 @@ func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
 
 // draw draws the value of a field in exactly so many rows.
 func (f *Form) draw(e *entry, width, rows int, focused bool) []string {
+	if e.Width > 0 {
+		width = min(width, max(e.Width, display.Width(cmp.Or(display.Line(e.value()), bracketed(e.Hint)))+2))
+	}
 	if !e.isChoice() && e.value() == "" && e.Hint != "" {
-		line := f.theme.Input.Foreground(f.theme.Muted.GetForeground()).Render(bracketed(e.Hint))
+		style := field(f.theme, focused)
+		line := style.Foreground(f.theme.Muted.GetForeground()).Render(bracketed(e.Hint))
 		if focused {
-			line = drawRow(f.theme, nil, 0) + line
+			line = drawRow(f.theme, style, nil, 0) + line
 		}
 		lines := make([]string, rows)
 		lines[0] = display.Cut(line, width)
 		for i, line := range lines {
-			lines[i] = inField(f.theme, line, width)
+			lines[i] = inField(f.theme, style, line, width)
 		}
 		return lines
 	}
@@ -270,7 +275,7 @@ func Pairs(theme *theme.Theme, width int, pairs []Pair) []string {
 			indent = ""
 		}
 		for _, p := range pairs {
-			lines = append(lines, Wrapped(theme.Heading, p.Label, width)...)
+			lines = append(lines, Wrapped(theme.Muted, p.Label, width)...)
 			for _, line := range display.Wrap(p.Value, width-len(indent)) {
 				lines = append(lines, indent+line)
 			}
@@ -278,7 +283,7 @@ func Pairs(theme *theme.Theme, width int, pairs []Pair) []string {
 		return lines
 	}
 	for _, p := range pairs {
-		label := theme.Heading.Render(display.Pad(p.Label, widest))
+		label := theme.Muted.Render(display.Pad(p.Label, widest))
 		for i, line := range display.Wrap(p.Value, width-widest-2) {
 			if i > 0 {
 				label = display.Pad("", widest)

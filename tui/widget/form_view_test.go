@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/charmbracelet/lipgloss"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
+	"github.com/muesli/termenv"
 
 	"example.com/perks/api"
 	"example.com/perks/tui/actions"
@@ -168,7 +170,16 @@ func TestChangedFieldsAreMarked(t *testing.T) {
 
 func TestFieldsToTypeInHaveABackground(t *testing.T) {
 	form := widget.NewForm(dark, widget.Field{Name: "a", Label: "A", Value: "x"}, widget.Field{Name: "b", Label: "B", Kind: widget.Text, Value: "y"})
-	if got := strings.Count(form.View(20, 6), "\x1b[38;2;255;255;255;48;2;48;48;48m"); got < 5 {
-		t.Errorf("%d of at least 5 rows have the background of a field:\n%q", got, form.View(20, 6))
+	for style, least := range map[*lipgloss.Style]int{&dark.Editing: 1, &dark.Input: 4} {
+		begins, _, _ := strings.Cut(style.Render("|"), "|")
+		if got := strings.Count(form.View(20, 6), begins); got < least {
+			t.Errorf("%d of at least %d rows begin with %q:\n%q", got, least, begins, form.View(20, 6))
+		}
+	}
+	for _, look := range []*theme.Theme{plain, theme.New(theme.Dark, termenv.ANSI)} {
+		form.SetTheme(look)
+		if view := form.View(20, 6); strings.Count(view, "\x1b[4m") != 4 || strings.Count(view, "\x1b[24m") != 4 {
+			t.Errorf("without a background the four rows are not underlined:\n%q", view)
+		}
 	}
 }

@@ -96,41 +96,60 @@ func AccessibleNotice(kind NoticeKind, title, advice string) string {
 	return title + "\n" + advice
 }
 
-// LoadingTitle titles a Notice while something loads, from the third second on with the time that has passed.
+// Beat is how long each picture of a spinner stays. There is none before the first beat, because most replies come sooner.
+const Beat = 520 * time.Millisecond
+
+// Spinner returns the picture after a time; "" before the first beat.
+func Spinner(waited time.Duration) string {
+	if waited < Beat {
+		return ""
+	}
+	return [...]string{"⠋", "⠙", "⠸", "⠴", "⠦", "⠇"}[waited/Beat%6]
+}
+
+// LoadingTitle titles a Notice while something loads, from the first second on with the time that has passed.
 func LoadingTitle(what string, elapsed time.Duration) string {
-	if elapsed < 3*time.Second {
+	if elapsed < time.Second {
 		return "Loading " + what + " ..."
 	}
 	return fmt.Sprintf("Loading %s ... %d s", what, int(elapsed.Seconds()))
 }
 
-// Tabs draws tabs on one line, the current one in brackets: "[Available 12]  Redeemed 3". If they do not fit, it draws the current
-// one with its number: "[Available 12] 1/2".
+// Tab draws the name of a tab, the current one on the background of what is selected, or in brackets without colours.
+func Tab(theme *theme.Theme, name string, isCurrent bool) string {
+	switch {
+	case !isCurrent:
+		return theme.Muted.Render(" " + name + " ")
+	case theme.Colours():
+		return theme.Selected.Render(" " + name + " ")
+	}
+	return theme.Selected.Render("[" + name + "]")
+}
+
+// Tabs draws tabs on one line: "[Available 12] Redeemed 3". If they do not fit, it draws the current one with its number:
+// "[Available 12] 1/2".
 func Tabs(theme *theme.Theme, width int, names []string, current int) string {
 	if len(names) == 0 {
 		return ""
 	}
 	current = max(0, min(current, len(names)-1))
-	if !tabsFit(width, names) {
+	if !TabsFit(width, names) {
 		index := fmt.Sprintf(" %d/%d", current+1, len(names))
 		if len(index) >= width {
 			return theme.Accent.Render(display.Cut(names[current], width))
 		}
-		name := "[" + display.Cut(names[current], width-len(index)-2) + "]"
-		return theme.Accent.Render(display.Cut(name, width-len(index))) + theme.Muted.Render(index)
+		name := Tab(theme, display.Cut(names[current], width-len(index)-2), true)
+		return display.Cut(name, width-len(index)) + theme.Muted.Render(index)
 	}
 	var line strings.Builder
 	for i, name := range names {
-		if i == current {
-			line.WriteString(theme.Accent.Render("[" + name + "]"))
-		} else {
-			line.WriteString(" " + theme.Text.Render(name) + " ")
-		}
+		line.WriteString(Tab(theme, name, i == current))
 	}
 	return display.Cut(line.String(), width)
 }
 
-func tabsFit(width int, names []string) bool {
+// TabsFit tells whether Tabs draws all of them.
+func TabsFit(width int, names []string) bool {
 	need := 0
 	for _, name := range names {
 		need += display.Width(name) + 2
@@ -143,7 +162,7 @@ func TabAt(width int, names []string, current, column int) (tab int, ok bool) {
 	if column < 0 || column >= width || len(names) == 0 {
 		return 0, false
 	}
-	if !tabsFit(width, names) {
+	if !TabsFit(width, names) {
 		return (max(0, current) + 1) % len(names), true
 	}
 	for i, name := range names {

@@ -23,7 +23,7 @@ type Panel struct {
 // The characters of the right border of a panel, of which the thumb marks what is shown.
 const (
 	Track = "│"
-	Thumb = "┃"
+	Thumb = "▐"
 )
 
 // Bar is which part of something is shown: Shown lines from First on of All, below Above lines that stay.
@@ -149,7 +149,7 @@ func Indented(view string, by int) string {
 func Behind(look *theme.Theme, view string) string {
 	lines := strings.Split(view, "\n")
 	for i, line := range lines {
-		lines[i] = look.Muted.Render(ansi.Strip(line))
+		lines[i] = look.Behind.Render(ansi.Strip(line))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -46,8 +46,8 @@ func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
 ╚════════════════════════════╝`},
 		{"more below", func(p *widget.Panel) { p.Bar = widget.Bar{Shown: 5, All: 10} }, 30, `
 ╭─ Perks 18,040 · newest f… ─╮
-│one                         ┃
-│two                         ┃
+│one                         ▐
+│two                         ▐
 │three                       │
 │four, which is longer than …│
 │                            │
@@ -58,7 +58,7 @@ func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
 │two                         │
 │three                       │
 │four, which is longer than …│
-│                            ┃
+│                            ▐
 ╰─ 1 of 18,040 ──────────────╯`},
 	} {
 		changed := panel

@@ -143,13 +143,21 @@ func steps(id actions.ID, page, all int) (by int, moves bool) {
 // gutter is the marks of cursor and row before the first column, and a blank.
 const gutter = 3
 
+// end is the blank behind the last column, where a border may be.
+func (t *Table) end() int {
+	if t.width < 40 {
+		return 0
+	}
+	return 1
+}
+
 // widths returns the width of each column; 0 for those that are dropped. They fit with a blank between them.
 func (t *Table) widths() []int {
 	widths := make([]int, len(t.columns))
 	for i := range t.columns {
 		widths[i] = t.least(i)
 	}
-	left := t.width - t.totalWidth(widths)
+	left := t.width - t.end() - t.totalWidth(widths)
 	for left < 0 {
 		leave := -1
 		for i, c := range t.columns {
@@ -208,7 +216,7 @@ func (t *Table) Natural() int {
 			widths[i] = max(widths[i], c.Min*min(1, c.Share), min(t.content[i], longestCell))
 		}
 	}
-	return t.totalWidth(widths)
+	return t.totalWidth(widths) + 1
 }
 
 // longestCell is the most that Natural counts for a cell.
@@ -320,6 +328,13 @@ func (t *Table) styled(style *lipgloss.Style, marks string, cells []string, tone
 	if t.width < gutter {
 		return render(style, marks[:max(0, t.width)])
 	}
+	var match func(text string) string
+	switch style {
+	case &t.theme.Text:
+		match = func(text string) string { return t.theme.Match.Render(text) }
+	case &t.theme.Selected:
+		match = func(text string) string { return underlined(style.Render(text)) }
+	}
 	var out, line strings.Builder // line is what has the style of the row
 	line.Grow(2 * t.width)
 	flush := func() {
@@ -347,13 +362,13 @@ func (t *Table) styled(style *lipgloss.Style, marks string, cells []string, tone
 		case i < len(tones) && tones[i] != theme.Plain:
 			flush()
 			out.WriteString(render(t.theme.In(tones[i]), cell))
-		case style == &t.theme.Text && t.columns[i].Matches && len(t.words) > 0:
+		case match != nil && t.columns[i].Matches && len(t.words) > 0:
 			rest := 0
-			for _, match := range t.matches(cell) {
-				line.WriteString(cell[rest:match[0]])
+			for _, found := range t.matches(cell) {
+				line.WriteString(cell[rest:found[0]])
 				flush()
-				rest = match[1]
-				out.WriteString(t.theme.Match.Render(cell[match[0]:rest]))
+				rest = found[1]
+				out.WriteString(match(cell[found[0]:rest]))
 			}
 			line.WriteString(cell[rest:])
 		default:

@@ -120,8 +120,8 @@ func TestNotice(t *testing.T) {
 
 func TestLoadingTitle(t *testing.T) {
 	for elapsed, want := range map[time.Duration]string{
-		-time.Hour: "Loading perks ...", 0: "Loading perks ...", 3*time.Second - 1: "Loading perks ...",
-		3 * time.Second: "Loading perks ... 3 s", 90 * time.Second: "Loading perks ... 90 s",
+		-time.Hour: "Loading perks ...", 0: "Loading perks ...", time.Second - 1: "Loading perks ...",
+		time.Second: "Loading perks ... 1 s", 90 * time.Second: "Loading perks ... 90 s",
 	} {
 		if got := widget.LoadingTitle("perks", elapsed); got != want {
 			t.Errorf("after %s: %q", elapsed, got)

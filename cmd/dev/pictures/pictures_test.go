@@ -3,13 +3,17 @@ package pictures
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/cellbuf"
 	"github.com/muesli/termenv"
 
 	"example.com/perks/cmd/perksd/sample"
@@ -22,11 +26,27 @@ import (
 )
 
 const (
-	folder        = "../../../docs/screenshots"
-	width, height = 110, 32
+	folder = "../../../docs/screenshots"
 
 	// shown is the address in the pictures: the same in each run, and as long as one with a free port.
 	shown = "http://127.0.0.1:48080"
+)
+
+// A shot is how a picture is taken.
+type shot struct {
+	width, height int
+	theme         theme.Name
+}
+
+var (
+	small  = shot{80, 24, theme.Dark}
+	medium = shot{120, 40, theme.Dark}
+
+	// everyShot is how the main screens are taken.
+	everyShot = []shot{
+		small, medium, {200, 60, theme.Dark},
+		{80, 24, theme.Light}, {120, 40, theme.Light}, {200, 60, theme.Light},
+	}
 )
 
 // counted matches the counter in the id of a redemption, which differs between runs.
@@ -35,10 +55,12 @@ var counted = regexp.MustCompile(`b648-\d{12}`)
 // capture drives the terminal UI and takes pictures.
 type capture struct {
 	*tuitest.Driver
-	t       *testing.T
-	server  *servertest.Server
-	clock   *servertest.Clock
-	colours Colours
+	t      *testing.T
+	server *servertest.Server
+	clock  *servertest.Clock
+	taken  []string
+	seen   map[theme.Name][]Screen
+	film   *Film // of what happens; nil while nothing is filmed
 
 	id, secret string // the client's
 }
@@ -67,26 +89,22 @@ func TestPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	accounts := tuitest.NewAccounts(t, nil) // without a profile until the login
-	start := func(theme theme.Name, colours Colours) *capture {
-		d := tuitest.StartAs(t, server, id, secret, func(o *tui.Options) {
-			o.Accounts, o.Theme, o.Colours, o.Now = accounts, theme, termenv.TrueColor, clock.Now
-		})
-		d.Resize(width, height)
-		return &capture{d, t, server, clock, colours, id, secret}
-	}
-
-	c := start(theme.Dark, Dark)
+	d := tuitest.StartAs(t, server, id, secret, func(o *tui.Options) {
+		o.Accounts, o.Theme, o.Colours, o.Now = accounts, theme.Dark, termenv.TrueColor, clock.Now
+	})
+	c := &capture{Driver: d, t: t, server: server, clock: clock, seen: map[theme.Name][]Screen{}, id: id, secret: secret}
+	c.look(medium)
 	c.logIn()
-	c.findAndRedeem()
-	c.lookAtUser()
+	c.find()
+	c.redeem()
+	c.decide()
 	c.editProperty()
 	c.findCommands()
-
-	c = start(theme.Light, Light)
-	c.See("find: words", "row 1 of ")
-	c.Press("down", "down", " ", "down", " ")
-	c.See("2 marked")
-	c.take("light")
+	c.story()
+	c.onlyTaken()
+	for name, screens := range c.seen {
+		hasEveryRole(t, name, screens)
+	}
 }
 
 func (c *capture) logIn() {
@@ -97,43 +115,48 @@ func (c *capture) logIn() {
 	c.Press("tab", "tab")
 	c.Type(c.secret)
 	c.See("***")
-	c.take("login")
+	c.take("login", small)
 	c.Press("enter")
 	c.See("find: words", "Logged in.")
-	c.take("perks")
+	c.take("perks", everyShot...)
 }
 
-func (c *capture) findAndRedeem() {
+func (c *capture) find() {
 	c.Press("/")
 	c.See("category:  near:")
 	c.Type("coffee city:ber")
 	c.See("Two coffees for one")
 	c.Gone("Helsinki")
-	c.take("filter")
+	c.take("filter", small)
 	c.Press("enter")
 	c.See("/ coffee city:")
 	c.Press("enter")
 	c.See("Bring a friend")
-	c.take("perk")
+	c.take("perk", small)
+}
+
+func (c *capture) redeem() {
 	c.Press("r")
 	c.See("> User")
 	c.Type("alice")
+	c.See("can redeem")
+	c.take("redeem", everyShot...)
 	c.Press("ctrl+s")
 	c.See("Redeem for alice?")
-	c.take("confirm")
+	c.take("confirm", small)
 	c.Press("y")
 	c.See("Redeemed. Status approved")
-	c.take("redeemed")
-}
-
-func (c *capture) lookAtUser() {
+	c.take("redeemed", small)
 	c.asOtherClient(http.MethodPost, "/partners/perks/spa-day/redeem", `{"user_id":"alice","metadata":{"till":"7"}}`)
 	c.Press("u")
 	c.See("User alice", "pending")
-	c.take("user-redeemed")
-	c.Press("tab")
-	c.See("1 to 50 of ")
-	c.take("user")
+	c.take("user", everyShot...)
+}
+
+func (c *capture) decide() {
+	c.Press("4")
+	c.See("Redemptions 2", "spa-day")
+	c.take("redemptions", everyShot...)
 }
 
 func (c *capture) editProperty() {
@@ -150,39 +173,43 @@ func (c *capture) editProperty() {
 	c.Type("410,50")
 	c.Press("tab", "shift+tab")
 	c.See("! ")
-	c.take("edit")
+	c.take("edit", everyShot...)
 	c.Press("ctrl+u")
 	c.Type("410.50")
 	c.Press("ctrl+s")
 	c.See("- 395.00", "+ 410.50")
-	c.take("diff")
+	c.take("diff", small)
 	c.asOtherClient(http.MethodPatch, "/update-property/1", `{"price_pw":"450.00","title":"Sunny loft by the river"}`)
 	c.Press("ctrl+s")
 	c.See("1 to decide")
-	c.take("merge")
+	c.take("merge", small)
 	c.Press("m")
 	c.See("All decided")
 	c.Press("ctrl+s")
 	c.See("Saved property 1")
 	c.Press("ctrl+x")
 	c.See("Delete property 1?")
-	c.take("delete")
+	c.take("delete", small)
 	c.Press("esc")
 	c.Gone("Delete property 1?")
 }
 
 func (c *capture) findCommands() {
-	c.Press("1", "F")
+	c.Press("1", "1")
+	c.See("coffee city:")
+	c.Press("F")
+	c.See("page 1 of 37")
 	c.Press("?")
 	c.See("Keys")
-	c.take("help")
+	c.take("help", small)
 	c.Press("esc")
 	c.Gone("Keys")
 	c.Press("ctrl+k")
 	c.See("Find: ")
 	c.Type("page")
 	c.See("> Next page")
-	c.take("palette")
+	c.take("palette", small)
+	c.Press("esc")
 }
 
 // asOtherClient makes a request of another client meanwhile.
@@ -200,13 +227,136 @@ func (c *capture) Press(keys ...string) {
 	c.Driver.Press(keys...)
 }
 
-// take takes a picture, after the last message has disappeared.
-func (c *capture) take(name string) {
+func (c *capture) look(s shot) {
+	c.App.Shell().Theme = theme.New(s.theme, termenv.TrueColor)
+	c.Resize(s.width, s.height)
+	c.Settle()
+}
+
+// read reads the screen, with what differs between runs replaced.
+func (c *capture) read(s shot) Screen {
+	view := strings.ReplaceAll(c.App.View(), c.server.Root(), shown)
+	return Read(counted.ReplaceAllString(view, "b648-25d14cbbd87c"), s.width, s.height)
+}
+
+// take takes pictures, after the last message has disappeared.
+func (c *capture) take(name string, shots ...shot) {
 	c.t.Helper()
 	c.Settle()
 	c.clock.Advance(10 * time.Second)
 	c.Elapse(10 * time.Second)
 	c.Gone("Done: ")
-	screen := counted.ReplaceAllString(strings.ReplaceAll(c.Screen(), c.server.Root(), shown), "b648-25d14cbbd87c")
-	golden(c.t, filepath.Join(folder, name+".svg"), Read(screen, width, height).Draw("perksctl tui", c.colours))
+	for _, s := range shots {
+		c.look(s)
+		screen, colours := c.read(s), Dark
+		if s.theme == theme.Light {
+			colours = Light
+		}
+		c.seen[s.theme] = append(c.seen[s.theme], screen)
+		c.keep(fmt.Sprintf("%s-%dx%d-%s.svg", name, s.width, s.height, s.theme), screen.Draw("perksctl tui", colours), 60_000)
+	}
+	c.look(medium)
+}
+
+// keep compares a file, which may have so many bytes.
+func (c *capture) keep(name, svg string, most int) {
+	c.t.Helper()
+	if len(svg) > most {
+		c.t.Errorf("%s has %d bytes", name, len(svg))
+	}
+	c.taken = append(c.taken, name)
+	golden(c.t, filepath.Join(folder, name), svg)
+}
+
+// onlyTaken checks that the folder has no other pictures, and removes them with -update.
+func (c *capture) onlyTaken() {
+	c.t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.svg"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, file := range files {
+		switch name := filepath.Base(file); {
+		case slices.Contains(c.taken, name):
+		case update.Value.String() != "true":
+			c.t.Errorf("%s is no picture any more; -update removes it", name)
+		default:
+			if err := os.Remove(file); err != nil {
+				c.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// hasEveryRole checks that the colours of each role of a theme are in some picture.
+func hasEveryRole(t *testing.T, name theme.Name, screens []Screen) {
+	t.Helper()
+	look := theme.New(name, termenv.TrueColor)
+	for role, style := range map[string]lipgloss.Style{
+		"accent": look.Accent, "muted": look.Muted, "heading": look.Heading, "selected": look.Selected, "input": look.Input, "match": look.Match,
+		"good": look.Good, "warning": look.Warn, "bad": look.Bad, "live": look.Live, "border": look.Border,
+	} {
+		sample := Read(style.Render("x"), 1, 1).rows[0][0].style
+		if name == theme.Light && (role == "match" || role == "live") {
+			continue // in dark pictures only
+		}
+		if !slices.ContainsFunc(screens, func(s Screen) bool { return s.has(sample) }) {
+			t.Errorf("no picture in %s has the role %s", name, role)
+		}
+	}
+}
+
+// has tells whether a cell has the colours of a style.
+func (s Screen) has(style cellbuf.Style) bool {
+	for _, row := range s.rows {
+		if slices.ContainsFunc(row, func(c cell) bool { return c.style.Fg == style.Fg && c.style.Bg == style.Bg }) {
+			return true
+		}
+	}
+	return false
+}
+
+// filmed is the size of the film.
+var filmed = shot{120, 32, theme.Dark}
+
+// story films how a perk is found and redeemed.
+func (c *capture) story() {
+	c.look(filmed)
+	c.film = &Film{}
+	c.scene(1500 * time.Millisecond)
+	c.press("/")
+	for _, r := range "coffee city:ber" {
+		c.press(string(r))
+	}
+	c.scene(time.Second)
+	c.press("enter")
+	c.scene(time.Second)
+	c.press("r")
+	c.scene(800 * time.Millisecond)
+	for _, r := range "bob" {
+		c.press(string(r))
+	}
+	c.See("can redeem")
+	c.scene(1200 * time.Millisecond)
+	c.press("ctrl+s")
+	c.scene(2 * time.Second)
+	c.press("y")
+	c.See("Redeemed. Status approved")
+	c.scene(2 * time.Second)
+	c.press("u")
+	c.See("User bob", "just now")
+	c.scene(4 * time.Second)
+	c.keep("story.svg", c.film.Draw("perksctl tui", Dark), 300_000)
+}
+
+// press films a key.
+func (c *capture) press(key string) {
+	c.Press(key)
+	c.scene(120 * time.Millisecond)
+}
+
+// scene shows in the film for a time what the screen has once all requests are done.
+func (c *capture) scene(stays time.Duration) {
+	c.Settle()
+	c.film.Add(c.read(filmed), stays)
 }

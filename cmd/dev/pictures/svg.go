@@ -31,27 +31,30 @@ const fonts = "ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono','Liberat
 // screen makes the same file.
 func (s Screen) Draw(title string, c Colours) string {
 	d := &drawing{colours: c}
-	width, height := 2*margin+length(s.Width)*cellWidth, bar+margin+length(s.Height)*cellHeight
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" role="img" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`, width, height)
-	d.add(`<title>%s</title>`, escape(title))
-	d.add(`<style>text{font-family:%s;font-size:14px;white-space:pre}.b{font-weight:700}.i{font-style:italic}.u{text-decoration:underline}.f{opacity:.65}</style>`, fonts)
-	d.add(`<rect width="%s" height="%s" rx="8" fill="%s"/>`, width, height, c.Background)
-	d.add(`<path d="M0 %s V8 a8 8 0 0 1 8 -8 H%s a8 8 0 0 1 8 8 V%[1]s z" fill="%[3]s"/>`, bar-80, width-80, c.bar)
-	for i, light := range []string{"#ff5f57", "#febc2e", "#28c840"} {
-		d.add(`<circle cx="%d" cy="13" r="5.5" fill="%s"/>`, 18+19*i, light)
-	}
-	d.add(`<text x="%s" y="17.5" text-anchor="middle" fill="%s" style="font-size:12px">%s</text>`, width/2, c.Foreground, escape(title))
+	d.window(s.Width, s.Height, title, "")
 	for y, row := range s.rows {
 		d.backgrounds(y, row)
 	}
 	for y, row := range s.rows {
 		d.texts(y, row)
 	}
-	for _, l := range d.strokes {
-		d.add(`<path d="M%s %sL%s %s" stroke="%s"/>`, l.x1, l.y1, l.x2, l.y2, l.colour)
-	}
+	d.lines()
 	d.add(`</svg>`)
 	return d.String()
+}
+
+// window draws what is around the cells.
+func (d *drawing) window(columns, rows int, title, style string) {
+	width, height := 2*margin+length(columns)*cellWidth, bar+margin+length(rows)*cellHeight
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" role="img" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`, width, height)
+	d.add(`<title>%s</title>`, escape(title))
+	d.add(`<style>text{font-family:%s;font-size:14px;white-space:pre}.b{font-weight:700}.i{font-style:italic}.u{text-decoration:underline}.f{opacity:.65}%s</style>`, fonts, style)
+	d.add(`<rect width="%s" height="%s" rx="8" fill="%s"/>`, width, height, d.colours.Background)
+	d.add(`<path d="M0 %s V8 a8 8 0 0 1 8 -8 H%s a8 8 0 0 1 8 8 V%[1]s z" fill="%[3]s"/>`, bar-80, width-80, d.colours.bar)
+	for i, light := range []string{"#ff5f57", "#febc2e", "#28c840"} {
+		d.add(`<circle cx="%d" cy="13" r="5.5" fill="%s"/>`, 18+19*i, light)
+	}
+	d.add(`<text x="%s" y="17.5" text-anchor="middle" fill="%s" style="font-size:12px">%s</text>`, width/2, d.colours.Foreground, escape(title))
 }
 
 // drawing is the picture as far as it is drawn.
@@ -193,7 +196,7 @@ const (
 )
 
 var boxes = map[string]int{
-	"─": left | right, "│": up | down, "━": left | right, "┃": up | down,
+	"─": left | right, "│": up | down,
 	"┌": right | down, "┐": left | down, "└": up | right, "┘": up | left,
 	"╭": right | down, "╮": left | down, "╰": up | right, "╯": up | left,
 	"├": up | down | right, "┤": up | down | left, "┬": left | right | down, "┴": left | right | up,
@@ -203,8 +206,14 @@ var boxes = map[string]int{
 // blocks are how far down their rectangle begins and ends, in halves of a cell.
 var blocks = map[string][2]length{"█": {0, 2}, "▀": {0, 1}, "▄": {1, 2}}
 
+// scrolled is the mark of scrollbars, the right half of a cell.
+const scrolled = "▐"
+
+// corners are the characters of boxes that are rounded.
+const corners = "╭╮╰╯"
+
 // isShape tells whether a character is drawn.
-func isShape(text string) bool { return boxes[text] != 0 || blocks[text][1] != 0 }
+func isShape(text string) bool { return boxes[text] != 0 || blocks[text][1] != 0 || text == scrolled }
 
 // shape draws a character that is a line or a block.
 func (d *drawing) shape(y int, c cell) {
@@ -215,8 +224,12 @@ func (d *drawing) shape(y int, c cell) {
 		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, x0, y0+block[0]*half, cellWidth, (block[1]-block[0])*half, colour)
 		return
 	}
-	arms := boxes[c.text]
 	middleX, middleY := x0+cellWidth/2, y0+cellHeight/2
+	if c.text == scrolled {
+		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, middleX, y0, cellWidth/2, cellHeight, colour)
+		return
+	}
+	arms := boxes[c.text]
 	across, along := [2]length{middleX, middleX}, [2]length{middleY, middleY}
 	if arms&left != 0 {
 		across[0] = x0
@@ -230,8 +243,26 @@ func (d *drawing) shape(y int, c cell) {
 	if arms&down != 0 {
 		along[1] = y0 + cellHeight
 	}
+	if strings.Contains(corners, c.text) {
+		d.corner(colour, middleX, middleY, arms)
+		return
+	}
 	d.draw(stroke{colour, across[0], middleY, across[1], middleY})
 	d.draw(stroke{colour, middleX, along[0], middleX, along[1]})
+}
+
+// corner draws a quarter of a circle between two sides of a cell, and a line for the rest.
+func (d *drawing) corner(colour string, x, y length, arms int) {
+	const radius = cellWidth / 2
+	toX, fromY, far := x+radius, y+radius, y+cellHeight/2
+	if arms&left != 0 {
+		toX = x - radius
+	}
+	if arms&up != 0 {
+		fromY, far = y-radius, y-cellHeight/2
+	}
+	d.draw(stroke{colour, x, min(fromY, far), x, max(fromY, far)})
+	d.add(`<path d="M%s %sQ%[1]s %[3]s %[4]s %[3]s" fill="none" stroke="%[5]s"/>`, x, fromY, y, toX, colour)
 }
 
 // stroke is a straight line, to the right or down.
@@ -254,6 +285,14 @@ func (d *drawing) draw(s stroke) {
 		}
 	}
 	d.strokes = append(d.strokes, s)
+}
+
+// lines writes the lines down.
+func (d *drawing) lines() {
+	for _, l := range d.strokes {
+		d.add(`<path d="M%s %sL%s %s" stroke="%s"/>`, l.x1, l.y1, l.x2, l.y2, l.colour)
+	}
+	d.strokes = nil
 }
 
 // Colours are those that a terminal has of its own.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // update is the flag that tuitest defines.
@@ -30,7 +31,7 @@ func TestDraw(t *testing.T) {
 		{"text", Dark, []string{"plain " + red + "bold red" + off + "  after two blanks", row + " selected   row " + off, flipped + "other way round" + off}},
 		{"looks", Light, []string{"\x1b[2mfaint\x1b[22m \x1b[3mitalic\x1b[23m \x1b[4munder lined\x1b[24m \x1b[31mred\x1b[39m \x1b[92mbright\x1b[m plain"}},
 		{"wide", Dark, []string{"东京 tower… next", "caf\u0065\u0301 ☕ 👩‍👩‍👧 end", "عربي end"}},
-		{"shapes", Dark, []string{"╭──┬──╮", "│a │██│", "├──┼▀▄┤", "╰──┴──╯"}},
+		{"shapes", Dark, []string{"╭──┬──╮┌┐", "│a │██▐└┘", "├──┼▀▄┤", "╰──┴──╯"}},
 		{"escaped", Light, []string{`<b>"5" & 'six'</b>`}},
 		{"too much", Light, []string{strings.Repeat("long ", 20), "", "", "", "below"}},
 	} {
@@ -79,5 +80,25 @@ func TestAFullScreenStaysSmall(t *testing.T) {
 	svg := Read(strings.Repeat(line+"\n", 32), 110, 32).Draw("full", Dark)
 	if len(svg) > 60_000 {
 		t.Errorf("the picture has %d bytes", len(svg))
+	}
+}
+
+func TestAFilmHasEachRowOnceAndEndsWithTheLastFrame(t *testing.T) {
+	t.Parallel()
+	var film Film
+	film.Add(Read("a title\nfirst", 8, 2), time.Second)
+	film.Add(Read("a title\nsecond", 8, 2), 2*time.Second)
+	film.Add(Read("a title\nfirst", 8, 2), time.Second)
+	film.Add(Read("a title\n"+red+"last"+off, 8, 2), 4*time.Second)
+	svg := film.Draw("perks: film", Light)
+	wellFormed(t, svg)
+	for text, times := range map[string]int{
+		">a title<": 1, ">first<": 1, ">second<": 1, ">last<": 1, " 8s step-end infinite": 3,
+		"0%{visibility:visible}12.5%{visibility:hidden}37.5%{visibility:visible}50%{visibility:hidden}": 1,
+		"0%{visibility:hidden}50%{visibility:visible}":                                                  1, "infinite;visibility:hidden}": 2,
+	} {
+		if got := strings.Count(svg, text); got != times {
+			t.Errorf("the film has %q %d times, want %d:\n%s", text, got, times, svg)
+		}
 	}
 }

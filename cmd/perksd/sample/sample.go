@@ -159,7 +159,7 @@ func (d Data) perk(i int64) store.PerkRecord {
 		Perk: api.Perk{
 			ID:           id,
 			Title:        strings.ReplaceAll(pick(random, words.Titles), "{what}", what),
-			Description:  fmt.Sprintf("%s %s at %s in %s. %s", discount, what, merchant, city.Name, pick(random, words.Remarks)),
+			Description:  fmt.Sprintf("%s%s at %s in %s. %s", strings.ToUpper(what[:1]), what[1:], merchant, city.Name, pick(random, words.Remarks)),
 			Category:     maybe(random, 5, trade.Category),
 			MerchantName: maybe(random, 5, merchant),
 			ImageURL:     maybe(random, 30, "https://images.example/perks/"+id+".jpg"),

@@ -3,6 +3,7 @@ package perks_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +65,7 @@ func TestListFollowsTheQuery(t *testing.T) {
 
 	d.Press("/")
 	d.Type("near:52.52,13.4")
-	d.See("row 1 of 2,", "nearest first", "Distance ▲", "Coffee 001 0 m", "Coffee 002 8.9 km")
+	d.See("row 1 of 2,", "nearest ↑", "Distance ▲", "Coffee 001 0 m", "Coffee 002 8.9 km")
 	d.Type(" <1km")
 	d.See("row 1 of 1,")
 	d.Press("enter")
@@ -236,10 +237,10 @@ func TestTitlesWithTheWordsComeFirst(t *testing.T) {
 	d.Press("enter", "s")
 	d.See("Relevance (now)")
 	d.Type("when it was added\n")
-	d.See("newest first", "> Perk 000")
+	d.See("newest ↓", "> Perk 000")
 	d.Gone("The last ticket")
 	d.Press("F")
-	d.See("/ find: words", "newest first")
+	d.See("/ find: words", "newest ↓")
 }
 
 // TestAServiceWithoutRelevanceIsSortedByDate refuses that order, as older versions of the service do.
@@ -258,7 +259,7 @@ func TestAServiceWithoutRelevanceIsSortedByDate(t *testing.T) {
 	d.See("row 1 of 120")
 	d.Press("/")
 	d.Type("perk")
-	d.See("row 1 of", "newest first")
+	d.See("row 1 of", "newest ↓")
 	d.Press("enter", "s")
 	d.See("When it was added (now)")
 	d.Gone("Relevance")
@@ -267,20 +268,20 @@ func TestAServiceWithoutRelevanceIsSortedByDate(t *testing.T) {
 func TestSorting(t *testing.T) {
 	t.Parallel()
 	d := start(t)
-	d.See("newest first")
+	d.See("newest ↓")
 	d.Choose("s", "title", "Sort by", "Title")
-	d.See("by title, A to Z", "> Coffee 001")
+	d.See("title ↑", "> Coffee 001")
 	d.Press("S")
-	d.See("by title, Z to A", "> Tea 120", "Title ▼")
+	d.See("title ↓", "> Tea 120", "Title ▼")
 
 	d.Press("/")
 	d.Type("near:52.6,13.4")
 	d.Press("enter")
-	d.See("by title, Z to A", "> Coffee 002")
+	d.See("title ↓", "> Coffee 002")
 	d.Choose("s", "distance", "Sort by")
-	d.See("nearest first", "> Coffee 002")
+	d.See("nearest ↑", "> Coffee 002")
 	d.Press("F")
-	d.See("Perks 120 · by title, Z to A", "> Tea 120")
+	d.See("Perks 120 · title ↓", "> Tea 120")
 }
 
 func TestCategoriesAndExpiredPerks(t *testing.T) {
@@ -417,8 +418,8 @@ func TestPreviewNeedsAWideWindow(t *testing.T) {
 	d := tuitest.StartWithHandler(t, numbered(1000))
 	d.See("row 1 of 1,000")
 	d.Press("v")
-	d.See("Preview on/off: not possible now. The window is too narrow: 100 columns needed.")
-	d.Resize(100, 24)
+	d.See("Preview on/off: not possible now. The window is too narrow: 120 columns needed.")
+	d.Resize(120, 40)
 	d.See("About", "Two coffees for the", "Id perk-0000001")
 	d.Press("j")
 	d.See("Id perk-0000002")
@@ -427,7 +428,7 @@ func TestPreviewNeedsAWideWindow(t *testing.T) {
 	d.Settle()
 	again := tuitest.StartWithHandler(t, numbered(1000), func(o *tui.Options) { o.Memory = d.Memory })
 	again.See("row 1 of 1,000")
-	again.Resize(100, 24)
+	again.Resize(116, 24)
 	again.Gone("About")
 }
 
@@ -443,7 +444,8 @@ func TestLargerTerminalShowsMore(t *testing.T) {
 	d.See("row 1 of 1")
 	for size, wanted := range map[[2]int][]string{
 		{80, 24}:  {"20% off", "Wild Rose"},
-		{100, 30}: {"20% off"},
+		{100, 30}: {"20% off", "Wild Rose", "San Fran"},
+		{119, 40}: {"20% off", "Wild Rose", "San Fran"},
 		{120, 40}: {"20% off", "Wild Rose"},
 		{160, 40}: {"Treat yourself to a ticket for a matinee", "20% off", "Wild Rose", "San Fran", "Food"},
 		{200, 60}: {title, "20% off", "Wild Rose Gallery", "San Francisco", "Food & Drink", "demo-009729"},
@@ -453,6 +455,31 @@ func TestLargerTerminalShowsMore(t *testing.T) {
 		for _, want := range wanted {
 			if !strings.Contains(row, want) {
 				t.Errorf("at %dx%d %q is missing: %q", size[0], size[1], want, row)
+			}
+		}
+	}
+}
+
+// TestNoWiderWindowHasFewerColumns compares the names of the columns, beside a preview or not.
+func TestNoWiderWindowHasFewerColumns(t *testing.T) {
+	t.Parallel()
+	server := servertest.Start(t)
+	end := time.Now().AddDate(0, 0, 300)
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{
+		ID: "demo-009729", Title: strings.Repeat("A long title ", 9), DiscountText: text("20% off"), MerchantName: text("Wild Rose Gallery"), City: "San Francisco", ValidTo: &end,
+	}})
+	d := tuitest.Start(t, server)
+	d.See("row 1 of 1")
+	names := func(width int) []string {
+		d.Resize(width, 24)
+		return strings.Fields(strings.Split(strings.Split(d.Screen(), "\n")[3], "│")[1])
+	}
+	least := names(80)
+	for width := 81; width <= 200; width++ {
+		wider := names(width)
+		for _, name := range least {
+			if !slices.Contains(wider, name) {
+				t.Errorf("at %d columns %s is missing: %q", width, name, wider)
 			}
 		}
 	}
@@ -476,10 +503,10 @@ func TestLongPreviewScrolls(t *testing.T) {
 	d.See("Preview down: not possible now. The window is too narrow")
 	d.Resize(120, 30)
 	d.Choose("s", "title", "Sort by")
-	d.Until("the sorted list", func() bool { return d.Shows("by title, A to Z") })
+	d.Until("the sorted list", func() bool { return d.Shows("title ↑") })
 	d.Settle()
 	d.Press("g")
-	d.See("> A long text", "Line 1.", "┃")
+	d.See("> A long text", "Line 1.", "▐")
 	for i := range about {
 		for presses := 0; !d.Shows(about[i]); presses++ {
 			if presses == 2 {

@@ -68,8 +68,12 @@ func (e *edit) buildForm(shell *screen.Shell, patch api.PropertyPatch) {
 		if f.Kind == api.ListField {
 			label += ", one per line"
 		}
+		width := 0
+		if f.Kind == api.PriceField || f.Kind == api.NumberField {
+			width = widthOfNumber
+		}
 		e.form.Add(widget.Field{
-			Name: f.Name, Label: label, Kind: kind, Hint: f.Hint, Eager: true, Value: withoutControls(f, f.text(e.base.Property)), Limit: limits[f.Name],
+			Name: f.Name, Width: width, Label: label, Kind: kind, Hint: f.Hint, Eager: true, Value: withoutControls(f, f.text(e.base.Property)), Limit: limits[f.Name],
 			Check: func(value string) string { return e.problem(f, value) },
 		})
 		e.initial[f.Name] = e.form.Value(f.Name)
@@ -80,6 +84,8 @@ func (e *edit) buildForm(shell *screen.Shell, patch api.PropertyPatch) {
 	e.form.FocusIndex(0)
 	e.form.MarkChanges()
 }
+
+const widthOfNumber = 24
 
 // limits are how many characters the service takes.
 var limits = map[string]int{"title": 200, "description": 10_000, "address": 500, "city": 120, "postcode": 120}

@@ -124,7 +124,7 @@ func TestRecentUserIsCompleted(t *testing.T) {
 			d.Type("al")
 			if name == theme.None {
 				d.See("al▏(ice)") // the latest of two
-			} else if !strings.Contains(strings.ReplaceAll(d.App.View(), look.Input.Render(""), ""), look.Cursor.Render(" ")+look.Muted.Render("ice")) {
+			} else if !strings.Contains(strings.ReplaceAll(d.App.View(), look.Editing.Render(""), ""), look.Cursor.Render(" ")+look.Editing.Foreground(look.Muted.GetForeground()).Render("ice")) {
 				t.Errorf("%s shows no completion:\n%s", name, d.Screen())
 			}
 			d.Settle()

@@ -494,7 +494,7 @@ func TestQuestionIsLoudAboutItsService(t *testing.T) {
 	d.Press("n")
 	d.App.Shell().Account.Profile.Sandbox = true
 	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "alice"})
-	d.See("Redeem Coffee for two · SANDBOX")
+	d.See("Redeem Coffee for two", "● sandbox")
 	d.Press("ctrl+s")
 	d.See("SANDBOX: this is a test.", "(SANDBOX)")
 }

@@ -17,6 +17,7 @@ import (
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
 )
 
 // classify tells whether an item's failure also stops the items after it, because it is not about this perk, or about fields of the form.
@@ -95,14 +96,14 @@ type outcome struct {
 func (s *Screen) outcome(i *item) outcome {
 	waited := s.shell.Now().Sub(s.sentAt)
 	passed := "."
-	if waited >= beat {
+	if waited >= widget.Beat {
 		passed = ": " + waited.Truncate(time.Second).String() + " ..."
 	}
 	switch {
 	case s.isSending(i) && s.checking:
-		return outcome{mark: "checking", tone: theme.Info, text: "Checking " + i.Request.UserID + "'s list" + passed, spinner: spinner(waited)}
+		return outcome{mark: "checking", tone: theme.Info, text: "Checking " + i.Request.UserID + "'s list" + passed, spinner: widget.Spinner(waited)}
 	case s.isSending(i):
-		return outcome{mark: "sending", tone: theme.Info, text: "No reply yet" + passed, spinner: spinner(waited)}
+		return outcome{mark: "sending", tone: theme.Info, text: "No reply yet" + passed, spinner: widget.Spinner(waited)}
 	case i.Outcome == client.Redeemed:
 		return s.redeemed(i)
 	case i.Outcome == client.Unknown:

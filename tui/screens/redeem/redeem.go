@@ -114,11 +114,6 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return nil
 	case screen.Reconnected:
 		return s.reconnected()
-	case tick:
-		if msg.of == s && msg.attempt == s.attempts && s.sender.Busy() {
-			return s.shell.After(beat, msg)
-		}
-		return nil
 	case dueCheck:
 		return s.autoCheck(msg)
 	case tea.MouseMsg:

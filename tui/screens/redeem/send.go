@@ -91,25 +91,21 @@ func (s *Screen) attempt(i *item, checkOnly bool) tea.Cmd {
 	r, seen := i.Redeeming, maps.Clone(s.seen)
 	taken := func(id string) bool { return seen[id] } // it belongs to another request
 	s.attempts++
-	return tea.Batch(s.shell.After(beat, tick{s, s.attempts}), s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
+	return s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
 		if checkOnly {
 			r = r.Check(ctx, c, taken)
 			return r, r.CheckErr
 		}
 		r = r.Send(ctx, c, taken)
 		return r, r.Failure()
-	}))
+	})
 }
 
-type (
-	// tick redraws the spinner and the seconds that an attempt has taken.
-	tick struct {
-		of      *Screen
-		attempt int
-	}
-	// dueCheck checks an outcome that was still unknown after an attempt.
-	dueCheck tick
-)
+// dueCheck checks an outcome that was still unknown after an attempt.
+type dueCheck struct {
+	of      *Screen
+	attempt int
+}
 
 func (s *Screen) autoCheck(c dueCheck) tea.Cmd {
 	switch {
@@ -120,17 +116,6 @@ func (s *Screen) autoCheck(c dueCheck) tea.Cmd {
 	}
 	s.checks++
 	return s.checkNow()
-}
-
-// beat is how long each picture of the spinner stays. There is none before the first beat, because most replies come sooner.
-const beat = 600 * time.Millisecond
-
-// spinner returns the picture after a time; "" before the first beat.
-func spinner(waited time.Duration) string {
-	if waited < beat {
-		return ""
-	}
-	return [...]string{"⠋", "⠙", "⠸", "⠴", "⠦", "⠇"}[waited/beat%6]
 }
 
 // The pause before an automatic check doubles from the first to the last. It stays short while the service cannot be reached.

@@ -15,6 +15,7 @@ import (
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
+	"example.com/perks/tui/widget"
 )
 
 // wantSameKey checks that all requests were equal, with one idempotency key.
@@ -374,7 +375,7 @@ func TestSendingShowsASpinnerAndTheSeconds(t *testing.T) {
 	d := l.open("alice", "coffee")
 	after, pictures := d.App.Shell().After, 0
 	d.App.Shell().After = func(pause time.Duration, msg tea.Msg) tea.Cmd {
-		if pause == 600*time.Millisecond {
+		if pause == widget.Beat {
 			pictures++ // of the spinner
 		}
 		return after(pause, msg)
@@ -389,7 +390,7 @@ func TestSendingShowsASpinnerAndTheSeconds(t *testing.T) {
 		if text := d.App.Top().AccessibleText(); strings.ContainsAny(text, "⠋⠙⠸⠴⠦⠇") {
 			t.Errorf("the accessible text has a spinner: %q", text)
 		}
-		d.Elapse(600 * time.Millisecond)
+		d.Elapse(widget.Beat)
 	}
 	release()
 	d.See("[redeemed] Coffee for two")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
@@ -78,10 +77,7 @@ func (s *Screen) panel(p widget.Panel, width, height int, inside func(width, hei
 }
 
 func (s *Screen) mainPanel(width, height int) string {
-	p := widget.Panel{Title: s.Title(), Note: s.shell.Theme.Live.Render(" LIVE "), Focused: true}
-	if s.profile.Sandbox {
-		p.Note = s.shell.Theme.Sandbox.Render(" SANDBOX ")
-	}
+	p := widget.Panel{Title: s.Title(), Focused: true}
 	if s.Form() != nil {
 		return s.panel(p, width, height, s.drawForm)
 	}
@@ -330,19 +326,16 @@ func (s *Screen) about(perk api.Perk) []line {
 	}
 	if perk.ValidTo != nil {
 		tone := theme.Good
-		switch left := perk.ValidTo.Sub(now); {
+		switch {
 		case phase == screen.Expired:
 			tone = theme.Bad
-		case left < endsSoon:
+		case screen.EndsSoon(&perk, now):
 			tone = theme.Warning
 		}
 		valid(tone, display.Until(*perk.ValidTo, now))
 	}
 	return []line{s.titled("", theme.Plain, perk.Title), l}
 }
-
-// endsSoon is how long before its end the validity of a perk is a warning.
-const endsSoon = 7 * 24 * time.Hour
 
 // locked shows the metadata while the form is locked, and what can be done next.
 func (s *Screen) locked() []line {

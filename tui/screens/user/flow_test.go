@@ -35,7 +35,7 @@ func startServer(t *testing.T) *servertest.Server {
 // TestRedemptionsAreAboveWhatIsAvailable looks at both lists before and after a redemption, and at one redemption.
 func TestRedemptionsAreAboveWhatIsAvailable(t *testing.T) {
 	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
-	d.See("Redeemed 0", "alice has redeemed nothing yet.", "Available 3", "3 days left", "row 1 of 3, page 1 of 1")
+	d.See("Redeemed 0", "alice has redeemed nothing yet.", "Available 3", "ends in 3 d", "row 1 of 3, page 1 of 1")
 	redeem(t, d, "coffee", "alice")
 	d.Send(screen.Revealed{})
 	d.See("Available 2", "Redeemed 1", "just now Coffee for two approved coffee")
@@ -218,9 +218,9 @@ func TestAvailablePerksAreFoundAndSorted(t *testing.T) {
 	d.See("Sort by", "When it was added (now)")
 	d.Gone("Distance")
 	d.Type("title\n")
-	d.See("Title ▲", "by title, A to Z", "> A pot of tea")
+	d.See("Title ▲", "title ↑", "> A pot of tea")
 	d.Press("S", "R")
-	d.See("Title ▼", "by title, Z to A", "> Coffee for two")
+	d.See("Title ▼", "title ↓", "> Coffee for two")
 }
 
 // TestARowSaysWhyAPerkCannotBeHad lists all perks for a user who has redeemed one; others are sold out, expired and not begun.
@@ -241,7 +241,7 @@ func TestARowSaysWhyAPerkCannotBeHad(t *testing.T) {
 	d.Type("sold")
 	d.See("No perk matches sold. e looks among all perks.")
 	d.Press("esc", "e")
-	d.See("All perks 7", "Coffee for two Berlin redeemed just now", "Sold Berlin sold out", "Over Berlin expired 2 days ago", "Next Berlin from", "Manual Berlin pending approval", "A pot of tea Berlin 3 days left", "e available")
+	d.See("All perks 7", "Coffee for two Berlin redeemed just now", "Sold Berlin sold out", "Over Berlin expired 2 days ago", "Next Berlin starts", "Manual Berlin pending approval", "A pot of tea Berlin ends in 3 days", "e available")
 	d.Press("s")
 	d.Type("title\n")
 	d.See("> A pot of tea")

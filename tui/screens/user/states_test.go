@@ -206,11 +206,11 @@ func TestEveryStateFitsEverySize(t *testing.T) {
 func TestAccessibleText(t *testing.T) {
 	for name, want := range map[string]string{
 		"available": "Tab Available 5, shown. Other tabs: Redeemed 3.\nAvailable 5, newest first.\n" +
-			"1. Coffee for two. Discount: 2 for 1. Merchant: Café Schön. City: Berlin. Valid: 3 days left. Id: coffee.\n" +
-			"2. A quiet hour in the museum before it opens, with a guide. Discount: -50 %. Merchant: Museum. City: Hamburg. Valid: 1 hour left. Id: museum. Chosen.\n" +
+			"1. Coffee for two. Discount: 2 for 1. Merchant: Café Schön. City: Berlin. Valid: ends in 3 days. Id: coffee.\n" +
+			"2. A quiet hour in the museum before it opens, with a guide. Discount: -50 %. Merchant: Museum. City: Hamburg. Valid: ends in 1 hour. Id: museum. Chosen.\n" +
 			"3. ラーメン一杯無料 🍜. Discount: 無料. Merchant: 一蘭. City: 東京. Valid: 400 days left. Id: ramen.\n" +
 			"4. كوب شاي مجاني. Merchant: بيت الشاي. City: القاهرة. Valid: no end. Id: tea.\n" +
-			"5. red [31mtitle of two lines. Discount: 10 €. City: Berlin. Valid: 1 minute left. Id: evil.\n" +
+			"5. red [31mtitle of two lines. Discount: 10 €. City: Berlin. Valid: ends in 1 minute. Id: evil.\n" +
 			"row 2 of 5, page 1 of 1.",
 		"none redeemed": "Tab Redeemed 0, shown. Other tabs: Available 5.\nRedeemed 0, newest first.\nalice has redeemed nothing yet.",
 		"unknown user":  "Problem: There is no live user alice.\nCheck the id; capitals count. u opens another user.",

@@ -116,9 +116,8 @@ func startCounting(t *testing.T) (*tuitest.Driver, *countingProxy) {
 func (c *countingProxy) open(d *tuitest.Driver) {
 	d.Open(screen.ToUser{ID: "alice", Redeemed: true})
 	d.See("Redeemed 60", "Available 0")
-	d.Until("four reads", func() bool { return d.Running() == cap(c.arrived) })
 	for range cap(c.arrived) {
-		<-c.arrived
+		tuitest.Await(d, c.arrived)
 	}
 	d.See("Redeemed 60", "perk-60")
 }
