@@ -74,6 +74,7 @@ func commandsOfPerksd() map[string][]commandLine {
 		"export properties":    data("export properties", exports...),
 		"export redemptions":   data("export redemptions", exports...),
 		"export users":         data("export users", exports...),
+		"health":               plain("health --addr V", "health V"),
 		"import categories":    plain("import categories bad.jsonl", "import categories V.csv"),
 		"import perks":         plain("import perks bad.jsonl", "import perks bad.csv"),
 		"import properties":    plain("import properties bad.jsonl", "import properties bad.jsonl --owner V"),

@@ -108,7 +108,7 @@ func TestTokensThatExpireDuringARunAreReplaced(t *testing.T) {
 
 func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	const refusal = "write the results"
+	const refusal = "The results cannot be written"
 	r := rowsOf(200)
 	for name, s := range map[string]service{"ours": ourService(t), "theirs": foreignService(t, &foreign{})} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 func TestRunOnAFullDiskSendsNothing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), rowsOf(30))
-	j.startBy("sh", "-c", `ulimit -f 0 && exec "$@"`, "sh", j.program).must(1).wantStderr("write the journal of the results")
+	j.startBy("sh", "-c", `ulimit -f 0 && exec "$@"`, "sh", j.program).must(1).wantStderr("The journal of the results cannot be written")
 	if _, requests, _ := j.proxy.counts(); requests > 0 {
 		t.Errorf("%d requests were made", requests)
 	}
