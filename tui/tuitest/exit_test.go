@@ -28,9 +28,9 @@ func TestTerminalIsRestored(t *testing.T) {
 		{"ctrl+c", real, "find: words", key("C-c"), 0, ""},
 		{"SIGTERM", real, "find: words", signal(syscall.SIGTERM), 130, ""},
 		{"SIGHUP", real, "find: words", signal(syscall.SIGHUP), 130, ""},
-		{"a fault in Update", faulty, "Address of the API", key("F5"), 1, "the terminal UI failed: a fault in Update."},
-		{"a fault in View", faulty, "Address of the API", key("F6"), 1, "the terminal UI failed: a fault in View."},
-		{"a fault in a command", faulty, "Address of the API", key("F7"), 1, "the terminal UI failed: a fault in a command."},
+		{"a fault in Update", faulty, "Address of the API", key("F5"), 1, "The terminal UI failed: a fault in Update."},
+		{"a fault in View", faulty, "Address of the API", key("F6"), 1, "The terminal UI failed: a fault in View."},
+		{"a fault in a command", faulty, "Address of the API", key("F7"), 1, "The terminal UI failed: a fault in a command."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
