@@ -42,9 +42,10 @@ test-postgres:
 	PERKS_TEST_DATABASE=postgres go test -vet=off -skip '^TestInABrowser$$' ./server
 
 .PHONY: databases
-databases: test-programs ## run the tests of both programs over PostgreSQL, and behind PgBouncer
+databases: test-programs ## run the tests of both programs over PostgreSQL and behind PgBouncer, and a minute of make ha
 	PERKS_TEST_DATABASE=postgres go test $(SERVICE) ./cli/...
 	PERKS_TEST_DATABASE=pgbouncer go test $(SERVICE) ./cli/...
+	$(MAKE) --no-print-directory ha HA='-ha.for 60s'
 
 # The nodes' networks are namespaces of this one, and end with the first process in it.
 HA ?= -ha.for 10m -ha.seed 1
@@ -53,7 +54,7 @@ ha: test-programs ## kill, freeze and cut off nodes of a PostgreSQL cluster with
 	go vet -tags ha ./cmd/dev/endurance
 	go test -tags ha -c -o bin/ha.test ./cmd/dev/endurance
 	cd cmd/dev/endurance && unshare --net --mount --pid --fork --kill-child --mount-proc \
-		sh -c 'mount -t tmpfs none /run && ip link set lo up && ../../../bin/ha.test -test.run "^TestAClusterLosesNothingWhileNodesFail$$" -test.v -test.timeout 60m $(HA); exit $$?'
+		sh -c 'mount -t tmpfs none /run && ip link set lo up && ../../../bin/ha.test -test.run "^Test(AClusterLosesNothingWhileNodesFail|StandbysOfAClusterAreRead)$$" -test.v -test.timeout 60m $(HA); exit $$?'
 
 # The drivers' suite also runs behind PgBouncer. The first run downloads the versions that Debian has not installed.
 POSTGRES_VERSIONS ?= 14 15 16 17 18

@@ -142,7 +142,7 @@ func TestProblemsOfQueries(t *testing.T) {
 		{ofProperties, "price:250..100", "price:250..100 | max_price must not be below min_price"},
 		{ofProperties, "price:.. bedrooms:>", "- price:.. | price: needs a value\n- bedrooms:> | bedrooms: needs a value"},
 		{ofProperties, "price:1..2 price:3..4 price:>5", "price:3..4 | price: is given twice\nprice:>5 | price: is given twice"},
-		{ofProperties, "price:cheap", "price:cheap | price: must be plain decimal digits such as 120.50"},
+		{ofProperties, "price:cheap", "price:cheap | price: must be digits and a point, such as 120.50"},
 		{ofRedemptions, "status:pend", "- status:pend | status: must be pending, approved, rejected or voided"},
 		{ofRedemptions, "status:open", "status:open | status: must be pending, approved, rejected or voided"},
 		{ofRedemptions, "pending voided", "voided | status: is given twice"},

@@ -89,6 +89,7 @@ func Main(args []string, s *command.Streams, env func(string) string) int {
 	root.SetOut(help)
 	defer prepare(root, args)()
 	err := root.ExecuteContext(context.Background())
+	run.Finish()
 	if flushed := help.Flush(); err == nil {
 		err = flushed
 	}

@@ -60,6 +60,9 @@ func (s *service) authorize(scope api.Scope, sandbox bool, others ...api.Scope) 
 			if err := s.limitClient(rateKey{caller.ClientID, sandbox}); err != nil {
 				return err
 			}
+			if !sandbox {
+				s.positions.follow(c, caller.ClientID)
+			}
 			return next(c)
 		}
 	}

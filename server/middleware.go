@@ -171,8 +171,8 @@ func networkOf(address string) string {
 // What pages of other origins may send, and which response headers they may read.
 const (
 	corsMethods         = "GET, HEAD, POST, PATCH, DELETE"
-	corsRequestHeaders  = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id"
-	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Distances, X-Request-Id, X-Total-Count"
+	corsRequestHeaders  = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Position, X-Request-Id"
+	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Distances, X-Position, X-Request-Id, X-Total-Count"
 	corsMaxAge          = "600" // seconds for which browsers cache a preflight
 )
 

@@ -31,8 +31,9 @@ import (
 
 // Config configures a Server. Live is required; every other field may be zero.
 type Config struct {
-	Live    store.Store // perks, redemptions, properties, clients and keys
-	Sandbox store.Store // perks and redemptions of the sandbox addresses; nil answers them with 404
+	Live     store.Store // perks, redemptions, properties, clients and keys
+	Sandbox  store.Store // perks and redemptions of the sandbox addresses; nil answers them with 404
+	Standbys bool        // Live may read from standbys
 
 	TokenTTL    time.Duration // how long a token lives, at most MaxTokenTTL; zero is one hour
 	Hourly      bool          // the same client, scopes and clock hour give the same token on every replica
@@ -90,6 +91,7 @@ type service struct {
 	failures   *rate.Limiter // limits the log of unavailable databases
 	unlogged   atomic.Int64  // failures since the last such line
 	feeds      []*eventFeed
+	positions  *positions // nil without standbys
 }
 
 // New makes a server, and the first signing key if the database has no valid one.
@@ -117,6 +119,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		outage:     newOutage(outageWaiters),
 		reports:    make(chan struct{}, maxReports),
 		failures:   rate.NewLimiter(failureLogRate, failureLogBurst),
+		positions:  newPositions(config),
 		proxies:    proxies{enabled: config.BehindProxy, trusted: config.TrustedProxies},
 	}
 	e := s.routes()

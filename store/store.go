@@ -33,6 +33,8 @@ type Store interface {
 
 	// Ready returns nil only if the database commits a write now.
 	Ready(ctx context.Context) error
+	// Position returns a position that includes all writes that have returned. It is "" if no standby is read.
+	Position(ctx context.Context) (Position, error)
 	// Stats returns the state of the connections and of the queue of writes. It does not block.
 	Stats() Stats
 	// Close waits for running writes, then closes the database.
@@ -284,7 +286,7 @@ type Stats struct {
 
 // PoolStats is a pool of connections.
 type PoolStats struct {
-	Name        string        // what it is for: "reads" or "writes"
+	Name        string        // what it is for: "reads", "writes", or "standby HOST:PORT"
 	InUse, Idle int           // connections that are open
 	Max         int           // how many there can be
 	Waits       int64         // total number of times that a caller waited for a connection

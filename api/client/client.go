@@ -50,6 +50,9 @@ type Config struct {
 	Cache    Cache
 	CacheFor time.Duration
 
+	// Position is where the last write is that reads must include; nil knows those of this client.
+	Position *Position
+
 	// Roots are the certificate authorities to trust; nil is the system's. A Transport has its own.
 	Roots *x509.CertPool
 

@@ -25,6 +25,7 @@ import (
 //	noResend   keeps the transport from sending a change twice, and reads the response
 //	trace      prints each attempt, redacted
 //	retry      retries; all attempts carry the same token
+//	ownWrites  makes reads include the client's last write
 //	authorize  adds the token, and retries once with another one after a 401
 //	reuse      answers with a kept response
 func (config Config) chain(base *url.URL, retry *retry) http.RoundTripper {
@@ -37,7 +38,7 @@ func (config Config) chain(base *url.URL, retry *retry) http.RoundTripper {
 		tripper = &trace{next: tripper, out: config.Trace}
 	}
 	retry.next = tripper
-	tripper = retry
+	tripper = &ownWrites{next: retry, position: cmp.Or(config.Position, new(Position)), now: retry.clock.Now}
 	if config.Tokens != nil {
 		tripper = &authorize{next: tripper, tokens: config.Tokens, origin: base}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
@@ -58,7 +59,7 @@ func (s *Session) connect() (*client.Client, Connection, error) {
 		return nil, Connection{}, err
 	}
 	c, err := s.newClient(connection, func(config *client.Config) {
-		config.Tokens = tokens
+		config.Tokens, config.Position = tokens, s.position(connection)
 		config.BeforeChange = func(ctx context.Context) error { return s.mayChange(ctx, connection) }
 		if kept, err := s.responses(connection); err == nil && s.CacheFor > 0 {
 			config.Cache, config.CacheFor = kept, s.CacheFor
@@ -68,6 +69,39 @@ func (s *Session) connect() (*client.Client, Connection, error) {
 		}
 	})
 	return c, connection, err
+}
+
+// savedPosition is where the last write is, and what the file says.
+type savedPosition struct {
+	client.Position
+	inFile string
+}
+
+// position returns where the last write of this command, or of one before it, is.
+func (s *Session) position(connection Connection) *client.Position {
+	token, err := s.tokenPath(connection.Key())
+	if err != nil {
+		return nil // there is no folder to keep it in
+	}
+	path := positionPath(token)
+	fresh := &savedPosition{}
+	_ = command.ReadPrivateJSON(path, &fresh.Position) // without it a read may miss an earlier command's write for some seconds
+	fresh.inFile = fresh.Text
+	known, _ := s.positions.LoadOrStore(path, fresh)
+	return &known.(*savedPosition).Position
+}
+
+// positionPath is beside the file of the token.
+func positionPath(token string) string { return strings.TrimSuffix(token, ".json") + ".position.json" }
+
+// Finish saves for later commands where the last write is.
+func (s *Session) Finish() {
+	s.positions.Range(func(path, known any) bool {
+		if saved := known.(*savedPosition); saved.Text != saved.inFile {
+			_ = command.WritePrivateJSON(path.(string), &saved.Position) // as above
+		}
+		return true
+	})
 }
 
 func (s *Session) newClient(connection Connection, adjust func(*client.Config)) (*client.Client, error) {

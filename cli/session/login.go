@@ -115,6 +115,7 @@ func (s *Session) Logout(ctx context.Context, key SecretKey) (Deleted, error) {
 		return Deleted{}, err
 	}
 	removed := os.Remove(path)
+	_ = os.Remove(positionPath(path))
 	_ = os.RemoveAll(responsesFolder(filepath.Dir(filepath.Dir(path)), key)) // like the token, they are of no use to anybody else
 	if removed != nil && !errors.Is(removed, fs.ErrNotExist) {
 		return Deleted{}, removed

@@ -59,6 +59,8 @@ type Session struct {
 	roots    map[string]*x509.CertPool // by their file
 	watched  *watched                  // nil without Watch
 	asking   sync.Mutex                // for consent to a change
+
+	positions sync.Map // of the last writes, each a *savedPosition by the file that keeps it
 }
 
 // Flags is the global flags, apart from those of the output.

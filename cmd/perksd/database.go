@@ -230,6 +230,7 @@ type postgresDatabase struct {
 	hosts      []postgresHost
 	dbname     string
 	parameters url.Values // of the address; may contain a password
+	standbys   string     // the address of servers to read from; "" if there are none
 }
 
 // postgresHost is a host name or the folder of a socket, and a port.
@@ -301,8 +302,22 @@ func (d *postgresDatabase) servers() string {
 }
 
 func (d *postgresDatabase) open(ctx context.Context, log *slog.Logger) (store.Store, error) {
-	db, err := postgres.Open(ctx, d.address, postgres.Options{Logger: log})
+	db, err := postgres.Open(ctx, d.address, postgres.Options{Logger: log, Standbys: d.standbys})
 	return db, d.explain(err)
+}
+
+// readFrom makes the database read from the standbys at an address.
+func readFrom(main database, address string) error {
+	primary, isPostgres := main.(*postgresDatabase)
+	standbys, err := parseDatabase(address)
+	if _, both := standbys.(*postgresDatabase); err == nil && (!isPostgres || !both) {
+		return usageError{errors.New("--read-database needs PostgreSQL: it and --database must be of the form postgres://USER@HOST:PORT/DATABASE")}
+	}
+	if err != nil {
+		return fmt.Errorf("--read-database: %w", err)
+	}
+	primary.standbys = address
+	return nil
 }
 
 func (d *postgresDatabase) migrations(ctx context.Context) ([]store.Migration, error) {

@@ -96,9 +96,13 @@ func (p *program) sandboxBeside(ctx context.Context, live database) (sandboxData
 	return sandboxDatabase{apart, live}, err
 }
 
-// openStores opens the live database and the sandbox, which is nil without --sandbox-database.
-func (p *program) openStores(ctx context.Context, log *slog.Logger) (live, sandbox store.Store, err error) {
+// openStores opens the live database, with standbys at an address unless that is "", and the sandbox, which is nil without
+// --sandbox-database.
+func (p *program) openStores(ctx context.Context, standbys string, log *slog.Logger) (live, sandbox store.Store, err error) {
 	main, err := parseDatabase(p.database)
+	if err == nil && standbys != "" {
+		err = readFrom(main, standbys)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

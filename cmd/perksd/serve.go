@@ -30,6 +30,7 @@ import (
 type serveOptions struct {
 	address           string
 	listener          net.Listener // instead of the address; nil if there is none yet
+	standbys          string       // an address; "" for none
 	certFile, keyFile string
 	behindProxy       bool
 	proxies           []netip.Prefix
@@ -71,6 +72,7 @@ func (p *program) serveCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.address, "addr", o.address, "the `HOST:PORT` to listen on; port 0 picks a free one")
+	f.StringVar(&o.standbys, "read-database", "", "an `ADDRESS` like that of --database, whose hosts are PostgreSQL standbys to read lists and perks from (default none)")
 	f.StringVar(&o.certFile, "tls-cert", "", "a PEM `FILE` with the certificate and its chain; SIGHUP reloads it")
 	f.StringVar(&o.keyFile, "tls-key", "", "a PEM `FILE` with the certificate's key")
 	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy terminates TLS: serve plain HTTP on any address, and trust X-Forwarded-For, -Proto and -Host")
@@ -155,7 +157,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer exports.Stop()
-	live, sandbox, err := p.openStores(ctx, log)
+	live, sandbox, err := p.openStores(ctx, o.standbys, log)
 	if err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	}
 
 	handler, err := server.New(ctx, server.Config{
-		Live: live, Sandbox: sandbox,
+		Live: live, Sandbox: sandbox, Standbys: o.standbys != "",
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate, RateBurst: o.burst,
 		BehindProxy: o.behindProxy, TrustedProxies: o.proxies, CORSOrigins: o.origins,
 		Metrics: exports.Metrics, Tracer: exports.Tracer, TrustTraceparent: o.trustTraceparent,

@@ -17,14 +17,12 @@ func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
 	if store.IsUnstorable(id) {
 		return api.Perk{}, store.PerkNotFound(id)
 	}
-	request := &perkRequest{ctx: ctx, id: id, reply: make(chan perkReply, 1)}
-	db.perkReader.add(request)
-	select {
-	case a := <-request.reply:
-		return a.perk, a.err
-	case <-ctx.Done():
-		return api.Perk{}, fault(readingPerks, ctx.Err())
+	if from := db.standbys.choose(ctx); from != nil {
+		if perk, err := from.perks.perk(ctx, id); err == nil || ctx.Err() != nil {
+			return perk, err
+		}
 	}
+	return db.perkReader.perk(ctx, id)
 }
 
 const readingPerks = "read a perk"
@@ -36,7 +34,8 @@ const maxPerkReads = 2
 // have arrived, so each sees everything committed before. A query for many perks takes hardly longer than for one, and the round trip is
 // half of the time.
 type perkReader struct {
-	db *DB
+	db      *DB
+	standby *standby // nil reads from the primary
 
 	mu    sync.Mutex
 	queue []*perkRequest
@@ -54,6 +53,17 @@ type perkRequest struct {
 type perkReply struct {
 	perk api.Perk
 	err  error
+}
+
+func (r *perkReader) perk(ctx context.Context, id string) (api.Perk, error) {
+	request := &perkRequest{ctx: ctx, id: id, reply: make(chan perkReply, 1)}
+	r.add(request)
+	select {
+	case a := <-request.reply:
+		return a.perk, a.err
+	case <-ctx.Done():
+		return api.Perk{}, fault(readingPerks, ctx.Err())
+	}
 }
 
 func (r *perkReader) add(request *perkRequest) {
@@ -95,16 +105,7 @@ func (r *perkReader) read(batch []*perkRequest) {
 	for i, request := range batch {
 		ids[i] = request.id
 	}
-	perks, err := store.Read(ctx, r.db.database, readingPerks, func(v store.Querier) (map[string]api.Perk, error) {
-		perks := make(map[string]api.Perk, len(ids))
-		for perk, err := range store.Each(v, store.ScanPerk, readPerks, ids) {
-			if err != nil {
-				return nil, err
-			}
-			perks[perk.ID] = perk
-		}
-		return perks, nil
-	})
+	perks, err := r.query(ctx, ids)
 	for _, request := range batch {
 		perk, found := perks[request.id]
 		switch {
@@ -116,6 +117,27 @@ func (r *perkReader) read(batch []*perkRequest) {
 			request.reply <- perkReply{perk: perk}
 		}
 	}
+}
+
+func (r *perkReader) query(ctx context.Context, ids []string) (perks map[string]api.Perk, err error) {
+	read := func(v store.Querier) (map[string]api.Perk, error) {
+		perks := make(map[string]api.Perk, len(ids))
+		for perk, err := range store.Each(v, store.ScanPerk, readPerks, ids) {
+			if err != nil {
+				return nil, err
+			}
+			perks[perk.ID] = perk
+		}
+		return perks, nil
+	}
+	if r.standby == nil {
+		return store.Read(ctx, r.db.database, readingPerks, read)
+	}
+	err = r.standby.do(ctx, func(ctx context.Context) (err error) {
+		perks, err = read(view{ctx, r.standby.reads})
+		return err
+	})
+	return perks, err
 }
 
 // batchContext returns a context that ends with the latest deadline of the batch, or with the database.

@@ -160,10 +160,21 @@ func (db *DB) read(ctx context.Context, doing string, work func(view) error) err
 // that there are few, which may have changed since: all redemptions of a perk are approved until it needs approval.
 const inOrder = `SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off`
 
-// readOnce runs the settings in the same round trip as BEGIN.
+// readOnce runs the settings in the same round trip as BEGIN. Where a standby may be read it runs work there, and runs it again on the
+// primary if that fails: what a standby does not find, the primary may have.
 func (db *DB) readOnce(ctx context.Context, settings string, work func(view) error) error {
+	if from := db.standbys.choose(ctx); from != nil {
+		err := from.do(ctx, func(ctx context.Context) error { return readFrom(ctx, from.reads, settings, work) })
+		if err == nil || ctx.Err() != nil || sqlState(err) == stateCancelled {
+			return err
+		}
+	}
+	return readFrom(ctx, db.reads, settings, work)
+}
+
+func readFrom(ctx context.Context, from *pgxpool.Pool, settings string, work func(view) error) error {
 	begin := pgx.TxOptions{BeginQuery: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ` + settings}
-	return pgx.BeginTxFunc(ctx, db.reads, begin, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, from, begin, func(tx pgx.Tx) error {
 		return work(view{ctx, tx})
 	})
 }

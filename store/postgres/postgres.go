@@ -19,6 +19,8 @@ import (
 // Options are optional settings of a DB.
 type Options struct {
 	Logger *slog.Logger // nil discards
+	// Standbys is an address whose hosts are standbys to read from, or servers that may become standbys; "" is none.
+	Standbys string
 }
 
 // DB is an open PostgreSQL database. Reads and writes have separate pools, because writes may wait for a standby that is down, and reads
@@ -29,6 +31,7 @@ type DB struct {
 	log        *slog.Logger
 	reads      *pgxpool.Pool
 	writes     *pgxpool.Pool
+	standbys   *standbys // nil if there are none
 	redeemer   *redeemer
 	perkReader *perkReader
 	totals     *store.Totals
@@ -61,6 +64,16 @@ func Open(ctx context.Context, address string, options Options) (*DB, error) {
 	db, err := open(ctx, config, log)
 	if err != nil {
 		return nil, fmt.Errorf("open the database %s: %w", name(config), err)
+	}
+	if options.Standbys == "" {
+		return db, nil
+	}
+	identity, err := identityIn(view{ctx, db.reads})
+	if err == nil {
+		db.standbys, err = openStandbys(options.Standbys, config, identity, db)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read from standbys: %w", err), db.Close())
 	}
 	return db, nil
 }
@@ -135,6 +148,7 @@ func (db *DB) Close() error {
 	defer giveUp.Stop()
 	db.running.Wait()
 	db.cancel()
+	db.standbys.close()
 	db.writes.Close()
 	db.reads.Close()
 	return nil
@@ -152,8 +166,14 @@ func (db *DB) join() (leave func(), err error) {
 }
 
 func (db *DB) Stats() store.Stats {
+	pools := []store.PoolStats{poolStats("reads", db.reads), poolStats("writes", db.writes)}
+	if db.standbys != nil {
+		for _, one := range db.standbys.all {
+			pools = append(pools, poolStats("standby "+one.name, one.reads))
+		}
+	}
 	return store.Stats{
-		Pools: []store.PoolStats{poolStats("reads", db.reads), poolStats("writes", db.writes)},
+		Pools: pools,
 		Queue: store.QueueStats{Waiting: len(db.redeemer.slots), Capacity: maxWaiting, Batches: db.redeemer.batches.Stats()},
 	}
 }

@@ -45,19 +45,21 @@ type Identity struct {
 
 // IdentityOf reads the identity of the tables at the address. The database must be migrated.
 func IdentityOf(ctx context.Context, address string) (Identity, error) {
-	return readAt(ctx, "read the identity", address, func(q store.Querier) (i Identity, err error) {
-		i.tables, err = store.One(q, store.ScanValue[string], `
-			SELECT concat_ws('/', d.oid, 'migrations'::regclass::oid, (SELECT extract(epoch FROM min(applied_at)) FROM migrations))
-			FROM pg_database AS d WHERE d.datname = current_database()`)
-		if err != nil {
-			return i, err
-		}
-		i.server, err = store.One(q, store.ScanValue[string], `SELECT system_identifier::text FROM pg_control_system()`)
-		if sqlState(err) != "" && !isTransient(err) { // managed services may not let anybody call it
-			return i, nil
-		}
+	return readAt(ctx, "read the identity", address, identityIn)
+}
+
+func identityIn(q store.Querier) (i Identity, err error) {
+	i.tables, err = store.One(q, store.ScanValue[string], `
+		SELECT concat_ws('/', d.oid, 'migrations'::regclass::oid, (SELECT extract(epoch FROM min(applied_at)) FROM migrations))
+		FROM pg_database AS d WHERE d.datname = current_database()`)
+	if err != nil {
 		return i, err
-	})
+	}
+	i.server, err = store.One(q, store.ScanValue[string], `SELECT system_identifier::text FROM pg_control_system()`)
+	if sqlState(err) != "" && !isTransient(err) { // managed services may not let anybody call it
+		return i, nil
+	}
+	return i, err
 }
 
 // IsSame reports whether both are of the same tables of the same server or its standbys, however the addresses are written. One of the

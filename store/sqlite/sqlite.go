@@ -297,6 +297,9 @@ func (f file) session(ctx context.Context) (*session, error) {
 	return &session{pool: pool, conn: conn, prepared: map[string]*sql.Stmt{}}, nil
 }
 
+// Position is "", because a file has no standbys.
+func (db *DB) Position(context.Context) (store.Position, error) { return "", nil }
+
 func (db *DB) Stats() store.Stats {
 	readers := db.readers.Stats()
 	return store.Stats{

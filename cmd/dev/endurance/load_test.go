@@ -22,7 +22,7 @@ import (
 // retries with the same idempotency key at the next server, until there is one.
 type load struct {
 	*testing.T
-	servers  []*programs.Server
+	servers  atomic.Pointer[[]*programs.Server]
 	redeemer *redeemer
 	replies  *replies
 	events   *eventReaders
@@ -44,7 +44,8 @@ func startLoad(t *testing.T, i *programs.Installation, servers ...*programs.Serv
 	t.Helper()
 	i.ImportCSV("users", usersCSV(loadUsers))
 	i.ImportCSV("perks", perkCSV("rush", loadUsers))
-	l := &load{T: t, servers: servers, redeemer: newRedeemer(t, i.Token(servers[0].URL), 2*loadWorkers), replies: newReplies(), stop: make(chan struct{})}
+	l := &load{T: t, redeemer: newRedeemer(t, i.Token(servers[0].URL), 2*loadWorkers), replies: newReplies(), stop: make(chan struct{})}
+	l.servers.Store(&servers)
 	l.events = followEvents(t, l.redeemer.token, servers)
 	for n := range loadWorkers {
 		l.working.Go(func() { l.work(n) })
@@ -79,12 +80,20 @@ func (l *load) redeemUntilReply(a attempt, first int) error {
 	pace := time.NewTicker(retryPace)
 	defer pace.Stop()
 	for try := first; ; try++ {
-		answer, err := l.redeemer.redeem(l.servers[try%len(l.servers)].URL, a)
+		servers := *l.servers.Load()
+		answer, err := l.redeemer.redeem(servers[try%len(servers)].URL, a)
 		if err == nil {
 			return l.replies.record(a, answer)
 		}
 		<-pace.C
 	}
+}
+
+// move goes on with servers of which some are new.
+func (l *load) move(servers []*programs.Server) {
+	moved := slices.Clone(servers)
+	l.servers.Store(&moved)
+	l.events.move(moved)
 }
 
 // awaitReplies waits until so many more redemptions are acknowledged.
@@ -142,23 +151,33 @@ func newRedeemer(t *testing.T, token string, connections int) *redeemer {
 	return &redeemer{client: &http.Client{Transport: transport, Timeout: replyTimeout}, token: token}
 }
 
-// redeem sends one attempt to the server at the address.
-func (r *redeemer) redeem(url string, a attempt) (reply, error) {
-	request, err := http.NewRequest(http.MethodPost, url+"/v2/partners/perks/"+a.perk+"/redeem", strings.NewReader(`{"user_id":"`+a.user+`"}`))
+// send sends one request with the token, and reads the whole response.
+func (r *redeemer) send(method, url, body string, header map[string]string) (*http.Response, []byte, error) {
+	request, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
-		return reply{}, err
+		return nil, nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+r.token)
 	request.Header.Set("Content-Type", "application/json")
-	if a.key != "" {
-		request.Header.Set("Idempotency-Key", a.key)
+	for name, value := range header {
+		request.Header.Set(name, value)
 	}
 	response, err := r.client.Do(request)
 	if err != nil {
-		return reply{}, errors.Join(errNoReply, err)
+		return nil, nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
+	return response, text, err
+}
+
+// redeem sends one attempt to the server at the address.
+func (r *redeemer) redeem(url string, a attempt) (reply, error) {
+	header := map[string]string{}
+	if a.key != "" {
+		header["Idempotency-Key"] = a.key
+	}
+	response, body, err := r.send(http.MethodPost, url+"/v2/partners/perks/"+a.perk+"/redeem", `{"user_id":"`+a.user+`"}`, header)
 	switch {
 	case err != nil:
 		return reply{}, errors.Join(errNoReply, err)

@@ -90,6 +90,13 @@ func InstallOn(t testing.TB, disk *Disk) *Installation {
 	return i
 }
 
+// Using is the same database with another perksd, at the path.
+func (i *Installation) Using(program string) *Installation {
+	other := *i
+	other.program = program
+	return &other
+}
+
 // Command is a command line of perksd for the database, with nothing in its environment but what it was given.
 func (i *Installation) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(i.program, args...)

@@ -1,0 +1,59 @@
+package client
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// positionHeader is in responses to writes of a service that reads from standbys. Later reads send it, so that they include the write.
+const positionHeader = "X-Position"
+
+// positionLife is far longer than a standby may be behind.
+const positionLife = time.Minute
+
+// Position is where the last write of a client is. It is safe for use by many goroutines.
+type Position struct {
+	Text string    `json:"position"` // "" if nothing was written lately
+	At   time.Time `json:"at"`
+
+	mu sync.Mutex
+}
+
+func (p *Position) last(now time.Time) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Sub(p.At) > positionLife {
+		return ""
+	}
+	return p.Text
+}
+
+// note keeps the later one, because responses may overtake each other. A database that was set up anew begins at lower ones.
+func (p *Position) note(position string, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if position > p.Text || now.Sub(p.At) > positionLife {
+		p.Text, p.At = position, now
+	}
+}
+
+// ownWrites sends the position of the last write with each read.
+type ownWrites struct {
+	next     http.RoundTripper
+	position *Position
+	now      func() time.Time
+}
+
+func (o *ownWrites) RoundTrip(req *http.Request) (*http.Response, error) {
+	isRead := safe(req.Method)
+	if last := o.position.last(o.now()); isRead && last != "" {
+		req = req.Clone(req.Context())
+		req.Header.Set(positionHeader, last)
+	}
+	res, err := o.next.RoundTrip(req)
+	if err == nil && !isRead && res.Header.Get(positionHeader) != "" {
+		o.position.note(res.Header.Get(positionHeader), o.now())
+	}
+	return res, err
+}

@@ -1,0 +1,281 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+	"example.com/perks/store/storetest"
+)
+
+// pair is a primary with a standby whose replay can be paused, and a DB that reads from the standby.
+type pair struct {
+	*testing.T
+	primary, standby *storetest.PostgresServer
+	db               *DB
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	primary, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, primary) })
+	standby, err := primary.Standby(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, standby) })
+	p := &pair{T: t, primary: primary, standby: standby}
+	p.db = p.open(standby.DSN("postgres"))
+	return p
+}
+
+func stop(t *testing.T, server *storetest.PostgresServer) {
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (p *pair) open(standbys string) *DB {
+	p.Helper()
+	db, err := Open(p.Context(), p.primary.DSN("postgres"), Options{Standbys: standbys})
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			p.Error(err)
+		}
+	})
+	return db
+}
+
+// on executes a statement on a server.
+func (p *pair) on(server *storetest.PostgresServer, statement string) {
+	p.Helper()
+	conn, err := pgx.Connect(p.Context(), server.DSN("postgres"))
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(p.Context(), statement); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// behind is the context of a read that may come from a standby.
+func (p *pair) behind(after store.Position) context.Context {
+	return store.MayBeBehind(p.Context(), after)
+}
+
+// await waits until reads after the position come from the standby, or from the primary.
+func (p *pair) await(after store.Position, fromStandby bool) {
+	p.Helper()
+	for start := time.Now(); (p.db.standbys.choose(p.behind(after)) != nil) != fromStandby; {
+		if time.Since(start) > time.Minute {
+			p.Fatalf("after a minute, reads from the standby: %v", !fromStandby)
+		}
+		if _, err := p.db.standbys.all[0].watch.after(p.Context(), time.Now()); errors.Is(err, context.Canceled) {
+			p.Fatal(err)
+		}
+	}
+}
+
+// addPerk returns the position after the write.
+func (p *pair) addPerk(id string) store.Position {
+	p.Helper()
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	perk := store.PerkRecord{Perk: api.Perk{ID: id, Title: id, Description: "Of the day", City: "Berlin"}}
+	perks := iter.Seq2[store.PerkRecord, error](func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) })
+	if _, err := p.db.ImportPerks(p.Context(), perks, func() string { return id }, store.Operator, at); err != nil {
+		p.Fatal(err)
+	}
+	position, err := p.db.Position(p.Context())
+	if err != nil {
+		p.Fatal(err)
+	}
+	return position
+}
+
+func (p *pair) list(ctx context.Context) (ids []string) {
+	p.Helper()
+	list, err := p.db.ListPerks(ctx, store.PerkQuery{At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Window: store.Window{Page: 1, PerPage: 9}})
+	if err != nil {
+		p.Fatal(err)
+	}
+	if int64(len(list.Items)) != list.Total {
+		p.Errorf("%d perks, and a total of %d", len(list.Items), list.Total)
+	}
+	for _, perk := range list.Items {
+		ids = append(ids, perk.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (p *pair) wantList(what string, ctx context.Context, want ...string) {
+	p.Helper()
+	if got := p.list(ctx); !slices.Equal(got, want) {
+		p.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+func TestAReadIncludesWhatItsClientHasWritten(t *testing.T) {
+	p := newPair(t)
+	old := p.addPerk("old")
+	p.await(old, true)
+	p.on(p.standby, `SELECT pg_wal_replay_pause()`)
+	recent := p.addPerk("recent")
+	if recent <= old {
+		t.Errorf("the position after a later write is %s, not above %s", recent, old)
+	}
+
+	p.wantList("any data", p.behind(""), "old")
+	p.wantList("after the first write", p.behind(old), "old")
+	p.wantList("after the second write", p.behind(recent), "old", "recent")
+	p.wantList("with an unknown position", p.behind(store.AfterAll), "old", "recent")
+	p.wantList("the latest", t.Context(), "old", "recent")
+	if _, err := p.db.Perk(p.behind(""), "recent"); err != nil {
+		t.Errorf("a perk that the standby lacks must come from the primary: %v", err)
+	}
+
+	p.on(p.standby, `SELECT pg_wal_replay_resume()`)
+	p.await(recent, true)
+	p.wantList("from the standby after the second write", p.behind(recent), "old", "recent")
+}
+
+func TestAStandbyThatHangsOrDiesIsLeftWithoutAnError(t *testing.T) {
+	for _, fault := range []struct {
+		name        string
+		begin, mend func(*storetest.PostgresServer) error
+	}{
+		{"hangs", (*storetest.PostgresServer).Freeze, (*storetest.PostgresServer).Thaw},
+		{"dies", (*storetest.PostgresServer).Kill, func(s *storetest.PostgresServer) error { return s.Restart(context.Background()) }},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			p := newPair(t)
+			p.on(p.primary, `ALTER SYSTEM SET synchronous_standby_names = ''`)
+			p.on(p.primary, `SELECT pg_reload_conf()`)
+			position := p.addPerk("old")
+			p.await(position, true)
+			if err := fault.begin(p.standby); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			for range 20 { // on connections that were open before, and on new ones
+				p.wantList("while it is gone", p.behind(""), "old")
+				if _, err := p.db.Perk(p.behind(""), "old"); err != nil {
+					t.Error(err)
+				}
+			}
+			if took := time.Since(began); took > 2*(watchEvery+watchTime)+5*time.Second {
+				t.Errorf("the reads took %s", took)
+			}
+			if err := fault.mend(p.standby); err != nil {
+				t.Fatal(err)
+			}
+			p.await(p.addPerk("recent"), true)
+		})
+	}
+}
+
+func TestOnlyStandbysOfTheSameDatabaseAreRead(t *testing.T) {
+	p := newPair(t)
+	p.await(p.addPerk("old"), true)
+
+	other, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, other)
+	for name, test := range map[string]struct {
+		standbys string
+		why      error
+	}{
+		"the primary itself":            {p.primary.DSN("postgres"), errPrimary},
+		"a server without our tables":   {other.DSN("postgres"), nil},
+		"another database of a standby": {p.standby.DSN("template1"), nil},
+	} {
+		db := p.open(test.standbys)
+		o, err := db.standbys.all[0].watch.after(t.Context(), time.Now())
+		if err == nil {
+			t.Errorf("%s: it is read: %+v", name, o)
+		}
+		if test.why != nil && !errors.Is(err, pgx.ErrNoRows) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if db.standbys.choose(p.behind("")) != nil {
+			t.Errorf("%s: it is chosen", name)
+		}
+	}
+}
+
+// TestAStandbyIsReadWhileItIsAtMostMaxBehind has observations of both servers, each at a second.
+func TestAStandbyIsReadWhileItIsAtMostMaxBehind(t *testing.T) {
+	start := time.Now()
+	at := func(second float64) time.Time { return start.Add(time.Duration(second * float64(time.Second))) }
+	seen := func(second float64, timeline, place int) observation {
+		return observation{began: at(second), position: store.Position(fmt.Sprintf("%08d%016d", timeline, place))}
+	}
+	type step struct {
+		primary, standby observation
+		read             bool
+	}
+	for name, steps := range map[string][]step{
+		"it keeps up": {
+			{seen(0, 1, 10), seen(0, 1, 10), true},
+			{seen(60, 1, 20), seen(60, 1, 20), true},
+		},
+		"it was not compared yet": {{observation{}, seen(0, 1, 10), false}},
+		"it is four seconds behind all the time": {
+			{seen(0, 1, 0), seen(0, 1, 0), true},
+			{seen(4, 1, 4), seen(4, 1, 0), true},
+			{seen(8, 1, 8), seen(8, 1, 4), true},
+			{seen(12, 1, 12), seen(12, 1, 8), true},
+		},
+		"it falls behind and catches up": {
+			{seen(0, 1, 0), seen(0, 1, 0), true},
+			{seen(3, 1, 3), seen(3, 1, 1), true},
+			{seen(9, 1, 9), seen(9, 1, 2), false},
+			{seen(10, 1, 10), seen(10, 1, 9), false}, // it is known to have what there was at 3
+			{seen(11, 1, 11), seen(11, 1, 10), true},
+		},
+		"the primary has not answered for six seconds": {
+			{seen(0, 1, 5), seen(0, 1, 5), true},
+			{seen(0, 1, 5), seen(4, 1, 5), true},
+			{seen(0, 1, 5), seen(6, 1, 5), false},
+		},
+		"it follows a former primary, which has written more": {
+			{seen(0, 1, 5), seen(0, 1, 5), true},
+			{seen(6, 2, 7), seen(6, 1, 9), false},
+			{seen(7, 2, 8), seen(7, 2, 8), true},
+		},
+		"it does not answer": {
+			{seen(0, 1, 5), seen(0, 1, 5), true},
+			{seen(1, 1, 5), observation{began: at(1), err: context.DeadlineExceeded}, false},
+			{seen(2, 1, 5), seen(2, 1, 5), true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &standby{log: slog.New(slog.DiscardHandler), why: "it was not asked yet", watch: &watch{}}
+			s.alive, s.leave = context.WithCancel(t.Context())
+			for i, step := range steps {
+				s.note(step.standby, step.primary)
+				if got := s.mayBeRead(step.standby.began); got != step.read {
+					t.Errorf("step %d: read %v, want %v: %s", i+1, got, step.read, s.why)
+				}
+			}
+		})
+	}
+}
