@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -267,8 +268,8 @@ func Run(exec func(text string, args ...any) (int64, error), steps ...Step) erro
 
 // Migration is one step of a database's schema.
 type Migration struct {
-	Version   int // from 1, without gaps
-	Name      string
+	Version   int       // from 1, without gaps
+	Name      string    // of its file, see Fits
 	AppliedAt time.Time // zero while it is pending
 	Script    string
 }
@@ -290,24 +291,39 @@ func Migrations(files fs.FS) (migrations []Migration) {
 	return migrations
 }
 
-// Applied sets AppliedAt of the migrations that a database has. The query exists tells whether it has the table of migrations. A database
-// with an unknown migration is refused: a newer program made its schema.
+// Fits returns the version that a program must know to use the database after the migration. The name says so with an ending such as
+// .fits16, for a migration that only adds what older programs pass over; otherwise it is the migration's own version.
+func (m Migration) Fits() int {
+	_, ending, _ := strings.Cut(m.Name, ".fits")
+	if version, err := strconv.Atoi(ending); err == nil && version > 0 {
+		return version
+	}
+	return m.Version
+}
+
+// Applied sets AppliedAt of the migrations that a database has. The query exists tells whether it has the table of migrations. Those of a
+// newer program are added if they fit this one, and otherwise the database is refused.
 func Applied(q Querier, known []Migration, exists string) ([]Migration, error) {
 	hasTable, err := One(q, ScanValue[bool], exists)
 	if err != nil || !hasTable {
 		return known, err
 	}
 	applied := Each(q, func(r Scanner) (m Migration, err error) {
-		return m, r.Scan(&m.Version, &m.AppliedAt)
-	}, `SELECT version, applied_at FROM migrations ORDER BY version`)
+		return m, r.Scan(&m.Version, &m.Name, &m.AppliedAt)
+	}, `SELECT version, name, applied_at FROM migrations ORDER BY version`)
+	newest := len(known)
 	for m, err := range applied {
 		if err != nil {
 			return nil, err
 		}
-		if m.Version > len(known) {
-			return nil, fmt.Errorf("it is at version %d, and this program knows versions up to %d: use a newer perksd", m.Version, len(known))
+		switch {
+		case m.Version <= newest:
+			known[m.Version-1].AppliedAt = m.AppliedAt
+		case m.Fits() <= newest:
+			known = append(known, m)
+		default:
+			return nil, fmt.Errorf("it is at version %d, and this program knows versions up to %d: use a newer perksd", m.Version, newest)
 		}
-		known[m.Version-1].AppliedAt = m.AppliedAt
 	}
 	return known, nil
 }
