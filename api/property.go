@@ -447,7 +447,7 @@ func ParsePrice(text string) (Price, error) {
 	case len(text) > maxPriceDigits:
 		return Price{}, errors.New("must be at most 24 characters long")
 	case !plainDecimal().MatchString(text):
-		return Price{}, errors.New("must be plain decimal digits such as 120.50")
+		return Price{}, errors.New("must be digits and a point, such as 120.50")
 	}
 	return Price{digits: text}, nil
 }

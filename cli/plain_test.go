@@ -121,7 +121,7 @@ func TestNoErrorHasTheWordsOfALibrary(t *testing.T) {
 		"flag: unknown":       {"perksctl perk list has no flag --cty. Did you mean --city?", "", list("--cty", "x")},
 		"flag: time":          {"must be an RFC 3339 time", "", []string{"redemption", "list", "--since", "x"}},
 		"flag: place":         {"must be latitude,longitude", "", list("--near", "a,b")},
-		"flag: price":         {"must be plain decimal digits", "", []string{"property", "update", "42", "--price-pw", "x"}},
+		"flag: price":         {"must be digits and a point", "", []string{"property", "update", "42", "--price-pw", "x"}},
 		"flag: metadata":      {"it ends too early", "", []string{"perk", "redeem", "coffee", "--user", "alice", "--metadata", "{"}},
 		"flag: id":            {"must be a whole number above 0", "", []string{"property", "get", "x"}},
 		"path: escape":        {`"%zz" is not valid there; write a percent sign as %25`, "", []string{"api", "%zz"}},

@@ -49,7 +49,7 @@ func TestInvalidUpdateRows(t *testing.T) {
 		"an invalid id":                          {"property_id,title\nforty-two,Loft\n", "property_id " + notAnID},
 		"an id below 1":                          {`{"propertyId":0,"title":"Loft"}`, "propertyId " + notAnID},
 		"an id as a string":                      {`{"propertyId":"42","title":"Loft"}`, "propertyId " + notAnID},
-		"values":                                 {"id,bedrooms,lat,price_pw\n0,-1,91,1e3\n", "bedrooms must not be negative; id " + notAnID + "; lat must be between -90 and 90; price_pw must be plain decimal digits such as 120.50"},
+		"values":                                 {"id,bedrooms,lat,price_pw\n0,-1,91,1e3\n", "bedrooms must not be negative; id " + notAnID + "; lat must be between -90 and 90; price_pw must be digits and a point, such as 120.50"},
 		"null for a field that requires a value": {"id,bedrooms\n42,null\n", "bedrooms must be a whole number"},
 		"null in json":                           {`{"id":42,"title":null,"deposit":null}`, "deposit must not be null; title must not be null"},
 		"a version with a newline":               {`{"id":42,"title":"Loft","if_match":"a\r\nb"}`, "if_match must be printable ASCII"},

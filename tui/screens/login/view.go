@@ -48,7 +48,7 @@ func (s *Screen) View() string {
 		case s.sandbox():
 			mark = theme.Sandbox.Render(" SANDBOX ") + " " + theme.Text.Render(sandboxText)
 		case s.address() != "":
-			mark = theme.Live.Render(" LIVE ") + " " + theme.Text.Render(liveText)
+			mark = theme.Bad.Render("Live") + " " + theme.Text.Render(liveText)
 		}
 		badge = []string{display.Cut(mark, width)}
 		space--

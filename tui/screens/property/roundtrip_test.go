@@ -147,7 +147,7 @@ func TestFieldTexts(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ field, text, problem string }{
-		{"price_pw", "12,5", "must be plain decimal digits such as 120.50"},
+		{"price_pw", "12,5", "must be digits and a point, such as 120.50"},
 		{"price_pw", " 12.50 ", ""},
 		{"images", "https://a/1\n\n  https://b/2,3 \n", ""},
 		{"images", "https://a/1\nftp://b", "number 2 must be an absolute http or https URL"},
