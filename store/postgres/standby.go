@@ -27,6 +27,7 @@ import (
 // positions of the new one, however much it was sent.
 type standbys struct {
 	primary *watch
+	reads   *pgxpool.Pool // to the primary
 	all     []*standby
 	next    atomic.Uint32 // where the search for one begins
 	running sync.WaitGroup
@@ -171,7 +172,7 @@ func openStandbys(address string, primary *pgxpool.Config, identity Identity, db
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &standbys{stop: cancel}
+	s := &standbys{reads: db.reads, stop: cancel}
 	if s.primary, err = newWatch(primary.Copy(), primaryPosition); err != nil {
 		cancel()
 		return nil, err
@@ -300,25 +301,30 @@ func (s *standby) mayBeRead(at time.Time) bool {
 	return s.why == "" && at.Sub(s.caughtUp) <= store.MaxBehind
 }
 
-// choose returns a standby for reads under the context, or nil for the primary.
+// choose returns a standby for reads under the context, or nil for the primary, which also helps when all connections to standbys are busy.
 func (s *standbys) choose(ctx context.Context) *standby {
 	after, allowed := store.Behind(ctx)
 	if s == nil || !allowed || after == store.AfterAll {
 		return nil
 	}
 	now := time.Now()
-	var almost *standby
+	var almost, busy *standby
 	for i, first := 0, int(s.next.Add(1)); i < len(s.all); i++ {
 		one := s.all[(first+i)%len(s.all)]
 		switch {
 		case !one.mayBeRead(now):
-		case one.watch.lastGood().position >= after:
-			return one
-		case almost == nil:
+		case one.watch.lastGood().position < after:
 			almost = one
+		case !isBusy(one.reads):
+			return one
+		default:
+			busy = one
 		}
 	}
-	if almost == nil {
+	switch {
+	case busy != nil && isBusy(s.reads):
+		return busy
+	case busy != nil, almost == nil:
 		return nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, standbyWait)
@@ -327,6 +333,11 @@ func (s *standbys) choose(ctx context.Context) *standby {
 		return nil
 	}
 	return almost
+}
+
+func isBusy(pool *pgxpool.Pool) bool {
+	stat := pool.Stat()
+	return stat.AcquiredConns() == stat.MaxConns()
 }
 
 // do runs work under a context that ends when the standby is found to be gone.

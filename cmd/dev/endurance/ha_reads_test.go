@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	haReaders   = 32
+	haReaders   = 64
 	haReadFor   = 8 * time.Second
 	haUsers     = 1_000_000
 	haNodeShare = 0.25 // of a processor, for PostgreSQL on each node
@@ -156,8 +156,10 @@ func (c *haCluster) limitPostgres() {
 func (c *haCluster) unlimitPostgres() {
 	c.Helper()
 	for _, n := range c.nodes {
-		n.postgresTo(cpuGroups)
-		c.must("rmdir", filepath.Join(cpuGroups, "perks-"+n.name))
+		eventually(c.T, atLast, "no process was left in the group", func() bool { // PostgreSQL starts new ones
+			n.postgresTo(cpuGroups)
+			return os.Remove(filepath.Join(cpuGroups, "perks-"+n.name)) == nil
+		})
 	}
 }
 
