@@ -405,7 +405,12 @@ func waitForSyncRep(t *testing.T, conn *pgx.Conn, other serverSession) serverSes
 
 func openAt(t *testing.T, address string) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), address, Options{})
+	return openWith(t, address, Options{})
+}
+
+func openWith(t *testing.T, address string, options Options) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), address, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,16 +50,7 @@ func stop(t *testing.T, server *storetest.PostgresServer) {
 
 func (p *pair) open(standbys string) *DB {
 	p.Helper()
-	db, err := Open(p.Context(), p.primary.DSN("postgres"), Options{Standbys: standbys})
-	if err != nil {
-		p.Fatal(err)
-	}
-	p.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			p.Error(err)
-		}
-	})
-	return db
+	return openWith(p.T, p.primary.DSN("postgres"), Options{Standbys: standbys})
 }
 
 // on executes a statement on a server.
@@ -70,9 +61,7 @@ func (p *pair) on(server *storetest.PostgresServer, statement string) {
 		p.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	if _, err := conn.Exec(p.Context(), statement); err != nil {
-		p.Fatal(err)
-	}
+	exec(p.T, conn, statement)
 }
 
 // behind is the context of a read that may come from a standby.
