@@ -55,11 +55,8 @@ func (p *positions) follow(c echo.Context, client string) {
 		c.SetRequest(r.WithContext(store.MayBeBehind(r.Context(), p.after(client, r.Header.Get(positionHeader)))))
 		return
 	}
-	c.Response().Before(func() {
-		if status := c.Response().Status; status < 400 || status >= 500 { // a refusal has changed nothing
-			p.wrote(c, client)
-		}
-	})
+	// Also after a refusal: the client's own write may be why, if its response was lost.
+	c.Response().Before(func() { p.wrote(c, client) })
 }
 
 // after returns what a read must include. A position that cannot be read may be of another version of perksd.

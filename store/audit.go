@@ -131,7 +131,7 @@ func (o Operations) AuditSince(ctx context.Context, query AuditQuery, position *
 func (o Operations) readAudit(ctx context.Context, query AuditQuery, position *AuditPosition, yield func(AuditEntry, error) bool) (yielded bool, err error) {
 	var now AuditPosition
 	stopped := false
-	err = o.db.Snapshot(ctx, func(q Querier) (err error) {
+	err = o.db.Snapshot(notBehind(ctx), func(q Querier) (err error) {
 		var redemptions, entries AuditFilter
 		if now, redemptions, entries, err = o.db.AuditAfter(q, *position); err != nil {
 			return err

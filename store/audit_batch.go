@@ -76,7 +76,7 @@ func (o Operations) readBatch(q Querier, batch *AuditBatch) error {
 
 func (o Operations) auditBatch(ctx context.Context, read func(Querier) (AuditBatch, error)) (AuditBatch, error) {
 	return RetryRead(ctx, o.db, "read a part of the audit log", func() (batch AuditBatch, err error) {
-		err = o.db.Snapshot(ctx, func(q Querier) (err error) {
+		err = o.db.Snapshot(notBehind(ctx), func(q Querier) (err error) {
 			if batch, err = read(q); errors.Is(err, ErrPosition) || errors.Is(err, ErrOlderCopy) {
 				err = AuditPositionUnknown()
 			}

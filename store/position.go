@@ -35,6 +35,9 @@ func MayBeBehind(ctx context.Context, after Position) context.Context {
 	return context.WithValue(ctx, behindKey{}, after)
 }
 
+// notBehind takes MayBeBehind back. Positions of the audit log are those of the primary.
+func notBehind(ctx context.Context) context.Context { return context.WithValue(ctx, behindKey{}, nil) }
+
 // Behind returns the position of MayBeBehind. Without one, only the latest data will do.
 func Behind(ctx context.Context) (after Position, allowed bool) {
 	after, allowed = ctx.Value(behindKey{}).(Position)

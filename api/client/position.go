@@ -9,6 +9,9 @@ import (
 // positionHeader is in responses to writes of a service that reads from standbys. Later reads send it, so that they include the write.
 const positionHeader = "X-Position"
 
+// unknownPosition is later than all, for a write of which nothing is known: what is read then is the latest.
+const unknownPosition = "~"
+
 // positionLife is far longer than a standby may be behind.
 const positionLife = time.Minute
 
@@ -52,8 +55,15 @@ func (o *ownWrites) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Header.Set(positionHeader, last)
 	}
 	res, err := o.next.RoundTrip(req)
-	if err == nil && !isRead && res.Header.Get(positionHeader) != "" {
-		o.position.note(res.Header.Get(positionHeader), o.now())
+	if isRead {
+		return res, err
+	}
+	after := unknownPosition
+	if err == nil && (res.StatusCode < 500 || res.Header.Get(positionHeader) != "") {
+		after = res.Header.Get(positionHeader)
+	}
+	if after != "" {
+		o.position.note(after, o.now())
 	}
 	return res, err
 }

@@ -126,6 +126,10 @@ func TestAReadIncludesWhatItsClientHasWritten(t *testing.T) {
 	old := p.addPerk("old")
 	p.await(old, true)
 	p.on(p.standby, `SELECT pg_wal_replay_pause()`)
+	audited, err := p.db.NextAudit(p.behind(""), "", "", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
 	recent := p.addPerk("recent")
 	if recent <= old {
 		t.Errorf("the position after a later write is %s, not above %s", recent, old)
@@ -138,6 +142,10 @@ func TestAReadIncludesWhatItsClientHasWritten(t *testing.T) {
 	p.wantList("the latest", t.Context(), "old", "recent")
 	if _, err := p.db.Perk(p.behind(""), "recent"); err != nil {
 		t.Errorf("a perk that the standby lacks must come from the primary: %v", err)
+	}
+
+	if batch, err := p.db.NextAudit(p.behind(""), audited.Until, "", 10); err != nil || len(batch.Entries) == 0 {
+		t.Errorf("the audit log must come from the primary: %d entries, %v", len(batch.Entries), err)
 	}
 
 	p.on(p.standby, `SELECT pg_wal_replay_resume()`)
