@@ -279,10 +279,10 @@ func (n *haNode) signal(name string) error {
 
 func (n *haNode) killAll() error { return n.signal("KILL") }
 
-// killPostgres kills PostgreSQL alone.
+// killPostgres kills PostgreSQL alone. Some of its processes may have just exited.
 func (n *haNode) killPostgres() error {
 	return exec.Command("ip", "netns", "exec", n.name, "sh", "-c", `kill -9 $(for p in $(ip netns pids "$1"); do
-		case $(cat /proc/$p/comm) in postgres*) echo $p;; esac; done)`, "kill", n.name).Run()
+		case $(cat /proc/$p/comm) in postgres*) echo $p;; esac; done) || true`, "kill", n.name).Run()
 }
 
 // cutFromNodes cuts the node off from the other nodes. HAProxy still reaches it.
