@@ -45,7 +45,8 @@ func startLoad(t *testing.T, i *programs.Installation, servers ...*programs.Serv
 	i.ImportCSV("users", usersCSV(loadUsers))
 	i.ImportCSV("perks", perkCSV("rush", loadUsers))
 	l := &load{T: t, redeemer: newRedeemer(t, i.Token(servers[0].URL), 2*loadWorkers), replies: newReplies(), stop: make(chan struct{})}
-	l.servers.Store(&servers)
+	own := slices.Clone(servers)
+	l.servers.Store(&own)
 	l.events = followEvents(t, l.redeemer.token, servers)
 	for n := range loadWorkers {
 		l.working.Go(func() { l.work(n) })
