@@ -178,6 +178,8 @@ func newDatabaseCollector(config Config) databaseCollector {
 	describe("ready", "1 if the database committed a write just now, else 0.")
 	describe("connections", "Connections that are open, in use or idle.", "pool", "state")
 	describe("connections_max", "Connections that a pool can have.", "pool")
+	describe("standby_read", "1 if lists are read from the standby, 0 if it is down, too far behind, or the primary.", "standby")
+	describe("standby_behind_seconds", "How old what is read from the standby is at most.", "standby")
 	describe("connection_waits_total", "Times that a caller waited for a connection.", "pool")
 	describe("connection_wait_seconds_total", "Time spent waiting for a connection.", "pool")
 	describe("queue_writes", "Writes in the queue or the current transaction: all writes on SQLite, redemptions on PostgreSQL.")
@@ -225,6 +227,14 @@ func (c databaseCollector) collect(ctx context.Context, out chan<- prometheus.Me
 		send("connections_max", float64(pool.Max), pool.Name)
 		send("connection_waits_total", float64(pool.Waits), pool.Name)
 		send("connection_wait_seconds_total", pool.Waited.Seconds(), pool.Name)
+	}
+	for _, standby := range stats.Standbys {
+		isRead := 0.0
+		if standby.IsRead {
+			isRead = 1
+			send("standby_behind_seconds", standby.Behind.Seconds(), standby.Name)
+		}
+		send("standby_read", isRead, standby.Name)
 	}
 	send("queue_writes", float64(stats.Queue.Waiting))
 	send("queue_capacity_writes", float64(stats.Queue.Capacity))

@@ -280,8 +280,16 @@ type Circle api.Circle
 
 // Stats is the state of a database's connections and of its queue of writes, for monitoring.
 type Stats struct {
-	Pools []PoolStats // always the same ones in the same order
-	Queue QueueStats
+	Pools    []PoolStats // always the same ones in the same order
+	Standbys []StandbyStats
+	Queue    QueueStats
+}
+
+// StandbyStats is a server that lists may be read from.
+type StandbyStats struct {
+	Name   string        // HOST:PORT
+	IsRead bool          // it is up, a standby, and close enough to the primary
+	Behind time.Duration // it has all that was written before; meaningless unless it is read
 }
 
 // PoolStats is a pool of connections.

@@ -166,16 +166,17 @@ func (db *DB) join() (leave func(), err error) {
 }
 
 func (db *DB) Stats() store.Stats {
-	pools := []store.PoolStats{poolStats("reads", db.reads), poolStats("writes", db.writes)}
-	if db.standbys != nil {
-		for _, one := range db.standbys.all {
-			pools = append(pools, poolStats("standby "+one.name, one.reads))
-		}
-	}
-	return store.Stats{
-		Pools: pools,
+	stats := store.Stats{
+		Pools: []store.PoolStats{poolStats("reads", db.reads), poolStats("writes", db.writes)},
 		Queue: store.QueueStats{Waiting: len(db.redeemer.slots), Capacity: maxWaiting, Batches: db.redeemer.batches.Stats()},
 	}
+	if db.standbys != nil {
+		for _, one := range db.standbys.all {
+			stats.Pools = append(stats.Pools, poolStats("standby "+one.name, one.reads))
+			stats.Standbys = append(stats.Standbys, one.stats(time.Now()))
+		}
+	}
+	return stats
 }
 
 func poolStats(name string, pool *pgxpool.Pool) store.PoolStats {

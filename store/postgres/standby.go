@@ -294,11 +294,12 @@ func (s *standby) judge(why string, isGone bool) {
 	}
 }
 
-// mayBeRead reports whether the standby is up and at most MaxBehind behind.
-func (s *standby) mayBeRead(at time.Time) bool {
+// stats tells how far behind the standby is, and whether that is at most MaxBehind and it is up.
+func (s *standby) stats(at time.Time) store.StandbyStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.why == "" && at.Sub(s.caughtUp) <= store.MaxBehind
+	behind := at.Sub(s.caughtUp)
+	return store.StandbyStats{Name: s.name, IsRead: s.why == "" && behind <= store.MaxBehind, Behind: behind}
 }
 
 // choose returns a standby for reads under the context, or nil for the primary, which also helps when all connections to standbys are busy.
@@ -312,7 +313,7 @@ func (s *standbys) choose(ctx context.Context) *standby {
 	for i, first := 0, int(s.next.Add(1)); i < len(s.all); i++ {
 		one := s.all[(first+i)%len(s.all)]
 		switch {
-		case !one.mayBeRead(now):
+		case !one.stats(now).IsRead:
 		case one.watch.lastGood().position < after:
 			almost = one
 		case !isBusy(one.reads):

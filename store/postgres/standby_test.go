@@ -278,7 +278,7 @@ func TestAStandbyIsReadWhileItIsAtMostMaxBehind(t *testing.T) {
 			s.alive, s.leave = context.WithCancel(t.Context())
 			for i, step := range steps {
 				s.note(step.standby, step.primary)
-				if got := s.mayBeRead(step.standby.began); got != step.read {
+				if got := s.stats(step.standby.began).IsRead; got != step.read {
 					t.Errorf("step %d: read %v, want %v: %s", i+1, got, step.read, s.why)
 				}
 			}

@@ -108,10 +108,11 @@ func (c *haCluster) readFrom(standbys int) []string {
 			hosts = append(hosts, n.address)
 		}
 	}
+	flags := []string{"--metrics-addr", "127.0.0.1:0"}
 	if standbys == 0 {
-		return nil
+		return flags
 	}
-	return []string{"--read-database", fmt.Sprintf("postgres://perks:%s@%s/perks?sslmode=disable", c.password, strings.Join(hosts, ","))}
+	return append(flags, "--read-database", fmt.Sprintf("postgres://perks:%s@%s/perks?sslmode=disable", c.password, strings.Join(hosts, ",")))
 }
 
 // readsOf counts the lists that a server returns within haReadFor.

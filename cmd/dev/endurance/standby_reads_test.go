@@ -3,12 +3,14 @@ package endurance
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +26,7 @@ import (
 func readingPair(t *testing.T, delay string, users int) (*pair, []*programs.Server) {
 	t.Helper()
 	p := newPair(t)
-	servers := p.installed.StartTogether(2, "--read-database", bothAddresses(p.primary, p.standby))
+	servers := p.installed.StartTogether(2, "--metrics-addr", "127.0.0.1:0", "--read-database", bothAddresses(p.primary, p.standby))
 	p.installed.ImportCSV("perks", perkCSV("rush", users))
 	p.installed.ImportCSV("users", usersCSV(users))
 	p.delay(delay)
@@ -34,10 +36,24 @@ func readingPair(t *testing.T, delay string, users int) (*pair, []*programs.Serv
 	return p, servers
 }
 
+var standbyRead = regexp.MustCompile(`perks_database_standby_read\{.*\} 1\n`)
+
 // awaitStandbys waits until the server reads from so many.
 func awaitStandbys(t *testing.T, s *programs.Server, standbys int) {
 	t.Helper()
-	eventually(t, atLast, "the server read from standbys", func() bool { return s.Says("reading from a standby", standbys) })
+	url := s.MetricsURL(t)
+	eventually(t, atLast, "the server read from standbys", func() bool {
+		response, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(standbyRead.FindAll(text, -1)) == standbys
+	})
 }
 
 // delay makes the standby show each commit so much later than the primary.

@@ -171,9 +171,6 @@ func (l *Log) Metrics() (url string, err error) {
 	return found[1], nil
 }
 
-// Says reports whether the log has the text at least so many times by now.
-func (l *Log) Says(text string, times int) bool { return strings.Count(l.soFar(), text) >= times }
-
 // Rest waits until the log ends and returns it whole.
 func (l *Log) Rest() string {
 	<-l.done
