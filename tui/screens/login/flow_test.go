@@ -30,7 +30,7 @@ func TestFirstLogin(t *testing.T) {
 	id, secret := server.Client()
 	d.See("Ask your operator for these.", "Profile", "default", "Address of the API", "Client id", "Sandbox", "Secret")
 	d.Type(server.URL + "/\n")
-	d.See("LIVE Redemptions are real.")
+	d.See("Live Redemptions are real.")
 	d.Type(id + "\nwrong")
 	if d.Shows("wrong") {
 		t.Fatalf("the secret is shown:\n%s", d.Screen())
