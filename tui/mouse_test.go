@@ -199,7 +199,7 @@ func TestClickOnAScrollbarScrolls(t *testing.T) {
 	press(x, 20, tea.MouseActionPress)
 	press(x, 20, tea.MouseActionPress)
 	d.Gone("enter l →")
-	for range 5 {
+	for range 15 {
 		press(x, 3, tea.MouseActionPress)
 	}
 	d.See("enter l →")

@@ -230,3 +230,14 @@ func TestLoginIsNotOpenedTwice(t *testing.T) {
 		t.Errorf("%d screens are open", d.Depth())
 	}
 }
+
+func TestToastLeavesBorderAndPosition(t *testing.T) {
+	d := tuitest.Start(t, serviceWithPerks(t))
+	d.See("row 1 of")
+	d.Resize(100, 20)
+	d.Send(screen.Toast{Kind: screen.Done, Text: "Copied."})
+	lines := strings.Split(d.Screen(), "\n")
+	if border := lines[len(lines)-2]; !strings.HasPrefix(border, "╰─ row 1 of") || !strings.HasSuffix(border, " Done: Copied. ─╯") {
+		t.Errorf("the border is %q", border)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
 
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
@@ -274,7 +275,8 @@ func (a *App) withOverlay(view string, height int) string {
 	return display.Overlay(widget.Behind(theme, view), box, left, above)
 }
 
-// withToast draws the last message on the bottom of the screen, at most a third of it.
+// withToast draws the last message on the bottom of the screen, at most a third of it. In a panel, it keeps the border and, if it can, the
+// position at its left.
 func (a *App) withToast(view string, height int) string {
 	toast := a.status.shown
 	if toast == nil {
@@ -282,11 +284,22 @@ func (a *App) withToast(view string, height int) string {
 	}
 	theme := a.shell.Theme
 	style := [...]lipgloss.Style{screen.Note: theme.Strong, screen.Done: theme.Good, screen.Warning: theme.Warn, screen.Failure: theme.Bad}[toast.Kind]
-	lines := widget.Cap(prefix(toast.Kind)+toast.Text, a.width, max(1, height/3))
+	margin := 2 * widget.Corner(a.width, height)
+	lines := widget.Cap(prefix(toast.Kind)+toast.Text, a.width-3*margin, max(1, height/3))
+	width, left := a.width-2*margin, margin
 	for i := range lines {
-		lines[i] = style.Render(display.Pad(lines[i], a.width))
+		lines[i] = strings.Repeat(" ", margin/2) + lines[i]
 	}
-	return display.Overlay(view, strings.Join(lines, "\n"), 0, height-len(lines))
+	if margin > 0 && len(lines) == 1 { // at the right, unless it would cut the position, which would mislead
+		border := ansi.Strip(view[strings.LastIndex(view, "\n")+1:])
+		before := ansi.Truncate(border, a.width-margin-display.Width(lines[0])-1, "")
+		left = max(margin, display.Width(strings.TrimRightFunc(before, func(r rune) bool { return !strings.ContainsRune("─╰╯", r) })))
+		width = a.width - margin - left
+	}
+	for i := range lines {
+		lines[i] = style.Render(display.Pad(lines[i], width))
+	}
+	return display.Overlay(view, strings.Join(lines, "\n"), left, height-len(lines))
 }
 
 // mouseEvent passes a mouse event to the screen, relative to its corner, unless it is for the shell.

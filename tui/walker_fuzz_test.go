@@ -159,6 +159,7 @@ func (w *walker) pressUseful() {
 		return
 	}
 	if typed, asks := w.app.Overlay().(*screen.ConfirmDialog); asks && typed.IsGrave() && chance(w, 3) {
+		w.press("end") // ctrl+u erases only what is before the cursor
 		w.press("ctrl+u")
 		w.note("type delete")
 		w.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("delete")})

@@ -111,6 +111,9 @@ const (
 	PreviewUp    ID = "perks.preview-up"
 	Expired      ID = "perks.expired"
 	Category     ID = "perks.category"
+	SaveView     ID = "perks.save-view"
+	NextView     ID = "perks.next-view"
+	PreviousView ID = "perks.previous-view"
 	NextTab      ID = "perks.next-tab"
 	// With one record: a perk, a redemption or a property.
 	Redeem    ID = "record.redeem"
@@ -161,6 +164,9 @@ func all() []Action {
 
 		{Filter, []string{"/", "f"}, "Filter", "filter", false},
 		{ClearFilter, []string{"F"}, "Clear the filter", "clear filter", false},
+		{SaveView, []string{"w"}, "Save or remove this view", "", false},
+		{NextView, []string{">"}, "Next view", "", false},
+		{PreviousView, []string{"<"}, "Previous view", "", false},
 		{Category, []string{"c"}, "Choose a category", "", false},
 		{Sort, []string{"s"}, "Sort by…", "sort", false},
 		{SortReverse, []string{"S"}, "Reverse the order", "", false},

@@ -154,7 +154,7 @@ func TestInvalidKeys(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
 	}
-	if _, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: {"w", "w"}}); err != nil {
+	if _, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: {"W", "W"}}); err != nil {
 		t.Errorf("a key that is listed twice: %v", err)
 	}
 }

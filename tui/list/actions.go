@@ -63,10 +63,18 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	if l.Facts != nil {
 		offers = append(offers, actions.EnabledUnless(actions.Preview, l.whyNotPreview(false)), actions.EnabledUnless(actions.PreviewDown, l.whyNotPreview(true)), actions.EnabledUnless(actions.PreviewUp, l.whyNotPreview(true)))
 	}
-	return append(append(offers,
+	offers = append(offers,
 		actions.EnabledUnless(actions.Sort, sort), actions.EnabledUnless(actions.NextPage, next), actions.EnabledUnless(actions.CopyID, row), actions.EnabledUnless(actions.SortReverse, ""),
 		actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back), actions.EnabledUnless(actions.LastPage, next), actions.EnabledUnless(actions.Columns, l.whyNoColumns()),
-	), widget.Moves()...)
+	)
+	if l.Fields != nil {
+		save := actions.EnabledUnless(actions.SaveView, l.whyNotSave()).WithHint("save view")
+		if slices.Contains(l.views, l.want.text) {
+			save = save.WithHint("remove view")
+		}
+		offers = append(offers, save, actions.EnabledUnless(actions.NextView, l.whyNoViews()), actions.EnabledUnless(actions.PreviousView, l.whyNoViews()))
+	}
+	return append(offers, widget.Moves()...)
 }
 
 // WhyNoRow says why there is no record under the cursor; "" if there is one.
@@ -90,6 +98,12 @@ func (l *List[F, T]) Do(id actions.ID) tea.Cmd {
 		return l.leave(false)
 	case actions.ClearFilter:
 		return l.show(query[F]{order: l.want.order})
+	case actions.SaveView:
+		return l.saveView()
+	case actions.NextView:
+		return l.showView(1)
+	case actions.PreviousView:
+		return l.showView(-1)
 	case actions.Sort:
 		return l.chooseOrder()
 	case actions.SortReverse:
@@ -222,6 +236,8 @@ func (l *List[F, T]) mouse(msg tea.MouseMsg) tea.Cmd {
 	corner := widget.Corner(l.tableSize[0], l.tableSize[1])
 	line := msg.Y - l.top - corner
 	switch atPreview := l.showsPreview() && msg.X >= l.tableSize[0]; {
+	case msg.Button == tea.MouseButtonLeft && msg.Y == 0 && l.showsViews():
+		return l.clickView(msg.X)
 	case msg.Button == tea.MouseButtonLeft && msg.Y < l.top && !l.typing:
 		return l.open()
 	case msg.Button == tea.MouseButtonLeft && atPreview:

@@ -15,14 +15,18 @@ import (
 const (
 	settingSort    = "sort "
 	settingColumns = "hidden columns "
+	settingViews   = "views " // the saved queries, one a line
 )
 
-// recall takes the order and the columns as they were left. An order that was kept is for the list without a query: what is searched for
+// recall takes the views, the order and the columns as they were left. An order that was kept is for the list without a query: what is searched for
 // has one that suits it.
 func (l *List[F, T]) recall() {
 	var none F
 	if keys, err := api.ParseSort(l.shell.Settings[settingSort+l.Many], l.Orders(none)); err == nil && len(keys) > 0 {
 		l.kept = keys[0]
+	}
+	if views := l.shell.Settings[settingViews+l.Many]; views != "" {
+		l.views = strings.Split(views, "\n")
 	}
 	l.all = l.Columns
 	l.hide(strings.Split(l.shell.Settings[settingColumns+l.Many], ","))

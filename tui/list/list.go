@@ -69,6 +69,7 @@ type List[F, T any] struct {
 
 	all       screen.Columns[*T] // also those that are hidden
 	kept      api.SortKey        // how the list was sorted last; zero if it never was
+	views     []string           // saved queries
 	table     *widget.Table
 	shown     []T // the records in the rows
 	rows      []widget.Row

@@ -30,6 +30,10 @@ func (l *List[F, T]) showsPreview() bool {
 // arrange lays out the parts, before each frame.
 func (l *List[F, T]) arrange() (above, below []string) {
 	above, below = l.above(), l.below()
+	if l.showsViews() {
+		_, names, current := l.tabs()
+		above = append([]string{" " + widget.Tabs(l.shell.Theme, l.width-1, names, current)}, above...)
+	}
 	l.top = len(above)
 	height := max(0, l.height-len(above))
 	width := l.width
@@ -243,6 +247,10 @@ const rowsRead = 10
 // AccessibleText returns the query, ten rows around the cursor, and the position.
 func (l *List[F, T]) AccessibleText() string {
 	lines := []string{l.Heading() + ", " + l.summary() + "."}
+	if len(l.views) > 0 {
+		_, names, current := l.tabs()
+		lines = append(lines, widget.AccessibleTabs(names, current))
+	}
 	if l.typing {
 		lines = append(lines, "The filter is open.", l.line.AccessibleText())
 		if mistake, _ := l.mistake(); mistake != "" {

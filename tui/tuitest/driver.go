@@ -238,7 +238,7 @@ func (d *Driver) Gone(text string) {
 }
 
 // borders are drawn between words that belong together where a text is wrapped.
-var borders = strings.NewReplacer("│", " ", "▐", " ", "║", " ", "▎", " ")
+var borders = strings.NewReplacer("╰─", " ", "─╯", " ", "│", " ", "▐", " ", "║", " ", "▎", " ")
 
 func collapse(text string) string { return strings.Join(strings.Fields(borders.Replace(text)), " ") }
 

@@ -68,6 +68,7 @@ type entry struct {
 	touched      bool     // its own rule speaks up
 	refused      []string // the errors of the service for refusedValue
 	refusedValue string
+	note         string // below the field, while it has no problem
 }
 
 // NewForm makes a form, with the focus on the first field.
@@ -133,6 +134,9 @@ func (f *Form) Field(name string) Field  { return f.entry(name).Field }
 func (f *Form) Value(name string) string { return f.entry(name).value() }
 
 func (f *Form) Set(name, value string) { f.entry(name).set(value) }
+
+// SetNote shows a styled line below a field, unless the field has problems; "" shows none.
+func (f *Form) SetNote(name, note string) { f.entry(name).note = note }
 
 // Problems returns the errors shown for a field.
 func (f *Form) Problems(name string) []string { return f.entry(name).problems() }

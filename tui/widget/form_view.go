@@ -109,6 +109,9 @@ func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
 	if e.editor.overflow {
 		wrong = append(wrong, Wrapped(f.theme.Warn, "! "+overflow, space)...)
 	}
+	if len(wrong) == 0 && e.note != "" {
+		wrong = []string{display.Cut(e.note, space)}
+	}
 	for i := range wrong {
 		wrong[i] = indent + wrong[i]
 	}

@@ -132,7 +132,7 @@ func (c *capture) find() {
 	c.See("/ coffee city:")
 	c.Press("enter")
 	c.See("Bring a friend")
-	c.take("perk", small)
+	c.take("perk", everyShot...)
 }
 
 func (c *capture) redeem() {

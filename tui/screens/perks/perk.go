@@ -233,13 +233,30 @@ func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
 	style := [...]lipgloss.Style{screen.Running: theme.Good, screen.NotStarted: theme.Warn, screen.Expired: theme.Bad}[screen.PhaseOf(perk, s.shell.Now())]
 	lines = append(lines, widget.Wrapped(style, of.validity, width)...)
 	lines = append(lines, "")
+	if width >= widthForColumns {
+		left := width * 3 / 5
+		texts := textLines(theme, perk, left-4)
+		pairs := widget.Pairs(theme, width-left, append(merchantPairs(perk), s.details(perk)...))
+		for len(texts) < len(pairs) {
+			texts = append(texts, "")
+		}
+		return append(lines, strings.Split(widget.Beside(strings.Join(texts, "\n"), left, strings.Join(pairs, "\n")), "\n")...)
+	}
 	lines = append(lines, widget.Pairs(theme, width, merchantPairs(perk))...)
 	lines = append(lines, "")
-	lines = append(lines, widget.Wrapped(theme.Text, display.Text(perk.Description), width)...)
-	lines = append(lines, "", theme.Heading.Render(display.Cut("Terms", width)))
-	lines = append(lines, widget.Wrapped(theme.Text, display.Text(given(perk.Terms)), width)...)
+	lines = append(lines, textLines(theme, perk, width)...)
 	lines = append(lines, "")
 	return append(lines, widget.Pairs(theme, width, s.details(perk))...)
+}
+
+// widthForColumns is the least width with the texts beside everything else.
+const widthForColumns = 96
+
+// textLines is the description and the terms.
+func textLines(theme *theme.Theme, perk *api.Perk, width int) []string {
+	lines := widget.Wrapped(theme.Text, display.Text(perk.Description), width)
+	lines = append(lines, "", theme.Heading.Render(display.Cut("Terms", width)))
+	return append(lines, widget.Wrapped(theme.Text, display.Text(given(perk.Terms)), width)...)
 }
 
 // statusLine says how old the facts are, and how many lines are hidden.

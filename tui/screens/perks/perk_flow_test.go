@@ -6,6 +6,7 @@ import (
 	"image/png"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -216,4 +217,25 @@ func TestForeignReplySaysNothingAboutThePerk(t *testing.T) {
 	proxy := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such host here", http.StatusNotFound) })
 	d := tuitest.StartWithHandler(t, proxy, tuitest.Route(screen.ToPerk{ID: "coffee-for-two"}))
 	d.See("Perk coffee-for-two was not loaded.", "The server answered 404 Not Found: no such host here.", "Check its address. R retries.")
+}
+
+// TestWideWindowShowsTextsBesideFacts shows a perk at 80 and 120 columns: only the wide one has the id beside the terms.
+func TestWideWindowShowsTextsBesideFacts(t *testing.T) {
+	server := servertest.Start(t)
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Coffee", City: "Bath", Description: "Two cups.", Terms: pointerTo("Not on Sundays.")}})
+	d := tuitest.Start(t, server)
+	d.Settle()
+	d.Open(screen.ToPerk{ID: "coffee"})
+	for _, test := range []struct {
+		width int
+		row   string
+	}{{80, "Two cups."}, {120, "Two cups. Merchant none"}, {200, "Two cups. Merchant none"}} {
+		d.Resize(test.width, 40)
+		d.See("Two cups.", "Terms", "Not on Sundays.", "Id coffee", "City Bath")
+		if !slices.ContainsFunc(strings.Split(d.Screen(), "\n"), func(line string) bool {
+			return strings.Join(strings.Fields(strings.Trim(line, "│ ")), " ") == test.row
+		}) {
+			t.Errorf("no line is %q:\n%s", test.row, d.Screen())
+		}
+	}
 }

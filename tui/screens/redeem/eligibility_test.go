@@ -165,3 +165,16 @@ func TestOnePerkIsRedeemedWithThreeKeys(t *testing.T) {
 	d.See("[redeemed] Coffee for two")
 	l.wantCounts(1, 1)
 }
+
+func TestEligibilityIsBelowTheUser(t *testing.T) {
+	d := startServer(t).open("alice", "coffee")
+	d.See("✓ can redeem")
+	for _, width := range []int{60, 80, 120, 200} {
+		d.Resize(width, 24)
+		lines := strings.Split(d.Screen(), "\n")
+		user := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "alice") })
+		if user < 0 || !strings.Contains(lines[user+1], "✓ can redeem") {
+			t.Errorf("at %d columns:\n%s", width, d.Screen())
+		}
+	}
+}

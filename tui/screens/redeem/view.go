@@ -131,6 +131,7 @@ func (s *Screen) asideLines() []line {
 }
 
 func (s *Screen) formHeight(width int) int {
+	s.fields.SetNote(userField, "")
 	s.fields.View(width, 1000)
 	lines := 0
 	for known := true; known; lines++ {
@@ -140,9 +141,7 @@ func (s *Screen) formHeight(width int) int {
 }
 
 func (s *Screen) drawForm(width, height int) (string, widget.Bar) {
-	if advice := s.advice(); advice != "" && height > 2 {
-		return s.fields.View(width, height-1) + "\n" + display.Cut(advice, width), widget.Bar{}
-	}
+	s.fields.SetNote(userField, s.advice())
 	return s.fields.View(width, height), widget.Bar{}
 }
 
