@@ -276,7 +276,7 @@ func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.
 	if lost == nil {
 		return then()
 	}
-	return a.openOverlay(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Then: then}.Overlay(a.shell))
+	return a.openOverlay(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Local: true, Then: then}.Overlay(a.shell))
 }
 
 // showHint tells once how to begin. It leaves any other message to be read first, until the next start.

@@ -61,7 +61,7 @@ func (a *App) clickAnswer(o *screen.ConfirmDialog, msg tea.MouseMsg) tea.Cmd {
 		from := display.Width(before)
 		return found && msg.X >= from && msg.X < from+display.Width(text)
 	}
-	yes, no := a.shell.Keys.Key(actions.Yes)+" "+o.Yes(), a.shell.Keys.Key(actions.No)+" no"
+	yes, no := a.shell.Keys.Key(actions.Yes)+" "+o.Yes(), a.shell.Keys.Key(actions.No)+" "+o.No()
 	if !strings.Contains(line, yes+"   "+no) {
 		return nil
 	}

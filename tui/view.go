@@ -258,7 +258,7 @@ func (a *App) withOverlay(view string, height int) string {
 	if grave, ok := o.(interface{ IsGrave() bool }); ok && grave.IsGrave() {
 		panel.Grave = true
 	}
-	if _, asks := o.(*screen.ConfirmDialog); asks && a.shell.Account.Client != nil && !a.shell.Account.Profile.Sandbox {
+	if question, asks := o.(*screen.ConfirmDialog); asks && !question.IsLocal() && a.shell.Account.Client != nil && !a.shell.Account.Profile.Sandbox {
 		panel.Note = theme.Live.Render(" LIVE ")
 	}
 	inside := o.View(theme, width-4, height-2)

@@ -43,7 +43,11 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	}
 	sort := ""
 	if len(l.Orders(l.want.filter)) < 2 {
-		sort = "This list has one order."
+		sort = oneOrder
+	}
+	reverse := ""
+	if l.OneWay {
+		reverse = oneOrder
 	}
 	open := row
 	if l.TypedID() != "" {
@@ -64,7 +68,7 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 		offers = append(offers, actions.EnabledUnless(actions.Preview, l.whyNotPreview(false)), actions.EnabledUnless(actions.PreviewDown, l.whyNotPreview(true)), actions.EnabledUnless(actions.PreviewUp, l.whyNotPreview(true)))
 	}
 	offers = append(offers,
-		actions.EnabledUnless(actions.Sort, sort), actions.EnabledUnless(actions.NextPage, next), actions.EnabledUnless(actions.CopyID, row), actions.EnabledUnless(actions.SortReverse, ""),
+		actions.EnabledUnless(actions.Sort, sort), actions.EnabledUnless(actions.NextPage, next), actions.EnabledUnless(actions.CopyID, row), actions.EnabledUnless(actions.SortReverse, reverse),
 		actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back), actions.EnabledUnless(actions.LastPage, next), actions.EnabledUnless(actions.Columns, l.whyNoColumns()),
 	)
 	if l.Fields != nil {
@@ -76,6 +80,8 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	}
 	return append(offers, widget.Moves()...)
 }
+
+const oneOrder = "This list has one order."
 
 // WhyNoRow says why there is no record under the cursor; "" if there is one.
 func (l *List[F, T]) WhyNoRow() string {

@@ -22,6 +22,7 @@ type Kind[F, T any] struct {
 	Called    func(F) string       // what the border calls those that are shown; nil for Many
 	Fields    []api.FilterField[F] // nil if nothing is searched for
 	Orders    func(F) []string     // what such a list can be sorted by
+	OneWay    bool                 // it cannot be reversed
 	Order     func(F) api.SortKey  // of a list that nobody has sorted
 	Fetch     func(ctx context.Context, c *client.Client, filter F, options client.ListOptions) (api.Page[T], error)
 

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -60,6 +61,9 @@ func (c *ConfirmDialog) Form() *widget.Form     { return c.form }
 // Yes says what confirming does.
 func (c *ConfirmDialog) Yes() string { return display.Line(c.ask.Yes) }
 
+// No says what refusing does.
+func (c *ConfirmDialog) No() string { return display.Line(cmp.Or(c.ask.No, "no")) }
+
 // Wanted says what to type: "Type 42 or delete"; "" if a key confirms.
 func (c *ConfirmDialog) Wanted() string {
 	if len(c.ask.Words) == 0 {
@@ -73,6 +77,9 @@ func (c *ConfirmDialog) Agrees(text string) bool {
 	return slices.ContainsFunc(c.ask.Words, func(word string) bool { return strings.EqualFold(word, strings.TrimSpace(text)) })
 }
 
+// IsLocal tells whether the service stays as it is.
+func (c *ConfirmDialog) IsLocal() bool { return c.ask.Local }
+
 // IsGrave gives the box a border that no other has.
 func (c *ConfirmDialog) IsGrave() bool { return c.form != nil }
 
@@ -83,7 +90,7 @@ func (c *ConfirmDialog) Bar() widget.Bar { return c.scroll.Bar() }
 func (c *ConfirmDialog) View(theme *theme.Theme, width, height int) string {
 	if c.form == nil {
 		answer := theme.Key.Render(c.keys.Key(actions.Yes)) + " " + theme.Strong.Render(c.Yes()) + "   " +
-			theme.Key.Render(c.keys.Key(actions.No)) + " " + theme.Text.Render("no")
+			theme.Key.Render(c.keys.Key(actions.No)) + " " + theme.Text.Render(c.No())
 		lines := c.textAbove(c.AccessibleText(), width, height)
 		if len(lines) > 0 && c.hasMore() {
 			answer = display.Cut(answer, width) + "   " + theme.Key.Render(c.keys.Key(actions.Down)) + " more"

@@ -445,6 +445,8 @@ type Confirm struct {
 	Title string // "Delete property 42?"
 	Text  string // what will happen, to which thing, in sentences
 	Yes   string // what y does: "delete it"
+	No    string // what n does, unless that is just to say no
+	Local bool   // the service stays as it is
 	Words []string
 	Then  func() tea.Cmd
 }

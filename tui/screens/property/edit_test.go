@@ -150,7 +150,8 @@ func TestLeavingTheFormAsksAboutChanges(t *testing.T) {
 	o.See("> Title")
 	o.Type("!")
 	o.Press("esc")
-	o.See("Discard your changes to title?", "Property 42 stays as it was.", "y discard")
+	o.See("Discard your changes to title?", "Property 42 stays as it was.", "y discard   n keep editing")
+	o.Gone("LIVE") // nothing happens to the service
 	o.Press("n")
 	o.See(">*Title")
 	if o.value("title") != "Bright flat!" {

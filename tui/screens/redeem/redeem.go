@@ -130,12 +130,12 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 	case actions.Submit:
 		return s.submit()
 	case actions.Cancel:
-		question := screen.Confirm{Title: "Leave?", Text: s.Unsaved(), Yes: "leave", Then: s.shell.Close}
+		question := screen.Confirm{Title: "Leave?", Text: s.Unsaved(), Yes: "leave", Local: true, Then: s.shell.Close}
 		switch question.Text {
 		case "":
 			return s.shell.Close()
 		case typedOnly:
-			question.Title, question.Yes = "Discard this redemption?", "discard"
+			question.Title, question.Yes, question.No = "Discard this redemption?", "discard", "keep editing"
 		}
 		return s.shell.Post(question)
 	case actions.Recent:
