@@ -57,14 +57,11 @@ func TestAlternatingKillsAndInterruptsLoseNothing(t *testing.T) {
 	j.proxy.loseEvery = 0
 	random := rand.New(rand.NewPCG(5, 0))
 	for round := range 4 {
-		p := j.start()
 		if round%2 == 0 {
-			j.proxy.injectAt(1+random.IntN(15), randomFaultPoint(random), p.kill)
-			p.must(-1)
+			j.startWith(1+random.IntN(15), randomFaultPoint(random), (*process).kill).must(-1)
 			continue
 		}
-		j.proxy.injectAt(1+random.IntN(15), broken, p.interrupt)
-		p.must(130)
+		j.startWith(1+random.IntN(15), broken, (*process).interrupt).must(130)
 	}
 	j.start().must(0)
 	j.check()
@@ -81,8 +78,7 @@ func TestKillAfterTheLastReplyLeavesNothingToDo(t *testing.T) {
 			t.Parallel()
 			j := newJob(t, s, r, "--concurrency", "1")
 			s.proxy.t = t
-			p := j.start()
-			j.proxy.injectAt(r.rows, afterReply, p.kill)
+			p := j.startWith(r.rows, afterReply, (*process).kill)
 			p.code() // it may have been faster than the kill
 			if len(j.redemptions()) != r.rows {
 				t.Errorf("%d rows are done, want %d", len(j.redemptions()), r.rows)

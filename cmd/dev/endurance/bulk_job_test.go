@@ -88,6 +88,16 @@ func (m *messages) String() string {
 // start starts the command, which is the same for every run.
 func (j *job) start() *process { return j.startBy(j.program) }
 
+// startWith starts a run that something happens to in a redeem, 1 for its first. It is set up before the start: a run may take a few milliseconds.
+func (j *job) startWith(ahead int, at faultPoint, happens func(*process)) *process {
+	j.Helper()
+	started := make(chan *process, 1)
+	j.proxy.injectAt(ahead, at, func() { happens(<-started) })
+	p := j.start()
+	started <- p
+	return p
+}
+
 // startBy starts the command through a wrapper command.
 func (j *job) startBy(words ...string) *process {
 	j.Helper()

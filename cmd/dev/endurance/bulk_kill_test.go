@@ -52,8 +52,7 @@ func TestUnknownOutcomesAreNotAssumedMine(t *testing.T) {
 	assumeMine := s.args
 	s.args = nil
 	j := newJob(t, s, rowsOf(60))
-	p := j.start()
-	j.proxy.injectAt(25, afterWork, p.kill)
+	p := j.startWith(25, afterWork, (*process).kill)
 	p.must(-1)
 	for range 2 {
 		j.start().must(7).wantStderr("may belong to this row or to another request")
@@ -74,8 +73,7 @@ func (j *job) killRepeatedly(kills int, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	atMost := j.rows.rows * 9 / 10 / kills
 	for range kills {
-		p := j.start()
-		j.proxy.injectAt(1+random.IntN(atMost), randomFaultPoint(random), p.kill)
+		p := j.startWith(1+random.IntN(atMost), randomFaultPoint(random), (*process).kill)
 		p.must(-1)
 	}
 	killed := time.Now()

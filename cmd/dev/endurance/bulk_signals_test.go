@@ -35,8 +35,7 @@ const promptly = 15 * time.Second
 func TestInterruptedRunSaysHowToResume(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, ourService(t), rowsOf(100))
-	p := j.start()
-	j.proxy.injectAt(40, afterWork, p.interrupt)
+	p := j.startWith(40, afterWork, (*process).interrupt)
 	p.must(130).wantStderr("To resume, run the same command again; it skips the rows that are done:\n  perksctl perk redeem --file " + j.input)
 	if redeems, _, _ := j.proxy.counts(); redeems == 100 {
 		t.Error("the run was not interrupted")
@@ -67,8 +66,7 @@ func TestInterruptDuringRetryAfterStopsTheRun(t *testing.T) {
 func TestInterruptedResumptionLosesNothing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), repeatedRows(40))
-	p := j.start()
-	j.proxy.injectAt(9, afterWork, p.kill)
+	p := j.startWith(9, afterWork, (*process).kill)
 	p.must(-1)
 
 	p = j.start()
@@ -93,8 +91,7 @@ func (j *job) begun() int {
 func TestRequestThatOutlivesItsRunIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
-	p := j.start()
-	j.proxy.injectAt(9, lateWork, p.kill)
+	p := j.startWith(9, lateWork, (*process).kill)
 	p.must(-1)
 	anHourAgo := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(j.journal(), anHourAgo, anHourAgo); err != nil {
@@ -109,8 +106,7 @@ func TestRequestThatOutlivesItsRunIsNotRepeated(t *testing.T) {
 func TestInterruptDuringAnUnknownOutcomeLosesNothing(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
-	p := j.start()
-	j.proxy.injectAt(9, broken, p.interrupt)
+	p := j.startWith(9, broken, (*process).interrupt)
 	p.must(130)
 	j.start().must(0)
 	j.check()
