@@ -15,29 +15,42 @@ const unknownPosition = "~"
 // positionLife is far longer than a standby may be behind.
 const positionLife = time.Minute
 
+// Written is where and when something was written last; the zero Written is nothing.
+type Written struct {
+	Position string    `json:"position"`
+	At       time.Time `json:"at"`
+}
+
 // Position is where the last write of a client is. It is safe for use by many goroutines.
 type Position struct {
-	Text string    `json:"position"` // "" if nothing was written lately
-	At   time.Time `json:"at"`
+	mu      sync.Mutex
+	written Written
+}
 
-	mu sync.Mutex
+// NewPosition goes on from a write of another client, such as that of an earlier command.
+func NewPosition(written Written) *Position { return &Position{written: written} }
+
+// Written returns the last write.
+func (p *Position) Written() Written {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.written
 }
 
 func (p *Position) last(now time.Time) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now.Sub(p.At) > positionLife {
+	written := p.Written()
+	if now.Sub(written.At) > positionLife {
 		return ""
 	}
-	return p.Text
+	return written.Position
 }
 
 // note keeps the later one, because responses may overtake each other. A database that was set up anew begins at lower ones.
 func (p *Position) note(position string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if position > p.Text || now.Sub(p.At) > positionLife {
-		p.Text, p.At = position, now
+	if position > p.written.Position || now.Sub(p.written.At) > positionLife {
+		p.written = Written{position, now}
 	}
 }
 

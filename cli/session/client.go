@@ -73,8 +73,8 @@ func (s *Session) connect() (*client.Client, Connection, error) {
 
 // savedPosition is where the last write is, and what the file says.
 type savedPosition struct {
-	client.Position
-	inFile string
+	*client.Position
+	inFile client.Written
 }
 
 // position returns where the last write of this command, or of one before it, is.
@@ -84,11 +84,13 @@ func (s *Session) position(connection Connection) *client.Position {
 		return nil // there is no folder to keep it in
 	}
 	path := positionPath(token)
-	fresh := &savedPosition{}
-	_ = command.ReadPrivateJSON(path, &fresh.Position) // without it a read may miss an earlier command's write for some seconds
-	fresh.inFile = fresh.Text
-	known, _ := s.positions.LoadOrStore(path, fresh)
-	return &known.(*savedPosition).Position
+	if known, ok := s.positions.Load(path); ok {
+		return known.(savedPosition).Position
+	}
+	var inFile client.Written
+	_ = command.ReadPrivateJSON(path, &inFile) // without it a read may miss an earlier command's write for some seconds
+	known, _ := s.positions.LoadOrStore(path, savedPosition{client.NewPosition(inFile), inFile})
+	return known.(savedPosition).Position
 }
 
 // positionPath is beside the file of the token.
@@ -97,8 +99,9 @@ func positionPath(token string) string { return strings.TrimSuffix(token, ".json
 // Finish saves for later commands where the last write is.
 func (s *Session) Finish() {
 	s.positions.Range(func(path, known any) bool {
-		if saved := known.(*savedPosition); saved.Text != saved.inFile {
-			_ = command.WritePrivateJSON(path.(string), &saved.Position) // as above
+		saved := known.(savedPosition)
+		if written := saved.Written(); written != saved.inFile {
+			_ = command.WritePrivateJSON(path.(string), written) // as above
 		}
 		return true
 	})

@@ -56,7 +56,6 @@ const standbyPosition = `
 const startOfServer = `(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint`
 
 var (
-	errPrimary       = errors.New("it is the primary")
 	errOtherDatabase = errors.New("it has another database")
 	errOtherServer   = errors.New("the address leads to several servers: name each of them, and no load balancer")
 )
@@ -264,7 +263,7 @@ func (s *standby) note(o, primary observation) {
 	why := ""
 	switch behind := o.began.Sub(s.caughtUp); {
 	case errors.Is(o.err, pgx.ErrNoRows):
-		why = errPrimary.Error()
+		why = "it is the primary"
 	case o.err != nil:
 		why = o.err.Error()
 	case s.caughtUp.IsZero():
@@ -304,8 +303,11 @@ func (s *standby) stats(at time.Time) store.StandbyStats {
 
 // choose returns a standby for reads under the context, or nil for the primary, which also helps when all connections to standbys are busy.
 func (s *standbys) choose(ctx context.Context) *standby {
+	if s == nil {
+		return nil
+	}
 	after, allowed := store.Behind(ctx)
-	if s == nil || !allowed || after == store.AfterAll {
+	if !allowed || after == store.AfterAll {
 		return nil
 	}
 	now := time.Now()
