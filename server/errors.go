@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"unicode"
 
 	"github.com/labstack/echo/v4"
+	"golang.org/x/time/rate"
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
@@ -127,23 +129,37 @@ func (s *service) writeError(err error, c echo.Context) {
 	}
 }
 
-// While a database is unavailable, thousands of requests fail for the same reason, and must not fill the disk with logs. So only this
-// many failures per second are logged with their reason, and the others are counted. Each request still has its own log line.
+// While a database is unavailable or a disk fails, thousands of requests fail for the same reason, and must not fill
+// the disk with logs. So only this many failures per second are logged with their reason, and the others are counted.
+// Each request still has its own log line.
 const (
 	failureLogRate  = 0.5
 	failureLogBurst = 5
 )
 
+// failureLog limits the log of failures with one status.
+type failureLog struct {
+	limit    *rate.Limiter
+	unlogged atomic.Int64 // failures since the last line
+}
+
+func newFailureLog() *failureLog {
+	return &failureLog{limit: rate.NewLimiter(failureLogRate, failureLogBurst)}
+}
+
+// logFailure logs 503 and all other failures within separate limits, so that an outage does not hide a bug.
 func (s *service) logFailure(c echo.Context, status int, err error) {
-	args := []any{"request_id", requestID(c), "error", err}
+	failures := s.failures
 	if status == http.StatusServiceUnavailable {
-		if !s.failures.Allow() {
-			s.unlogged.Add(1)
-			return
-		}
-		if others := s.unlogged.Swap(0); others > 0 {
-			args = append(args, "others_like_it", others)
-		}
+		failures = s.outages
+	}
+	if !failures.limit.Allow() {
+		failures.unlogged.Add(1)
+		return
+	}
+	args := []any{"request_id", requestID(c), "error", err}
+	if others := failures.unlogged.Swap(0); others > 0 {
+		args = append(args, "others_like_it", others)
 	}
 	s.config.Logger.ErrorContext(c.Request().Context(), "request failed", args...)
 }

@@ -85,6 +85,7 @@ func (m *metrics) startAtZero(hasSandbox bool) {
 	for _, outcome := range []string{
 		string(api.StatusApproved), string(api.StatusPending), "replayed",
 		string(api.CodeAlreadyRedeemed), string(api.CodeSoldOut), string(api.CodePerkExpired), string(api.CodePerkNotStarted), string(api.CodeUnavailable),
+		string(api.CodeInternal),
 	} {
 		m.redemptions.WithLabelValues(databaseLabel(false), outcome)
 		if hasSandbox {
@@ -185,6 +186,12 @@ func newDatabaseCollector(config Config) databaseCollector {
 	describe("queue_writes", "Writes in the queue or the current transaction: all writes on SQLite, redemptions on PostgreSQL.")
 	describe("queue_capacity_writes", "Capacity of the queue. When it is full, callers wait.")
 	describe("batch_writes", "Queued writes that one transaction carried out.")
+	describe("statement_duration_seconds",
+		"Time from the start of a statement, or of several sent together, to the end of its result.", "pool")
+	describe("commit_duration_seconds", "Time that commits of writes took.")
+	describe("blocked_seconds",
+		"How long a statement has waited for a lock that another session has on the table, or for a standby.", "table")
+	describe("log_bytes", "Size of SQLite's write-ahead log.")
 	describe("batch_failures_total", "Transactions of queued writes that failed or whose outcome is unknown.")
 	return c
 }
@@ -245,4 +252,27 @@ func (c databaseCollector) collect(ctx context.Context, out chan<- prometheus.Me
 		upTo[float64(size)] = batches.UpTo[i]
 	}
 	out <- prometheus.MustNewConstHistogram(c.metrics["batch_writes"], batches.Finished, float64(batches.Writes), upTo, label)
+	sendDurations := func(name string, stats store.DurationStats, labels ...string) {
+		if stats.UpTo == nil {
+			return
+		}
+		upTo := map[float64]uint64{}
+		for i, bound := range store.DurationBounds() {
+			upTo[bound.Seconds()] = stats.UpTo[i]
+		}
+		labels = append([]string{label}, labels...)
+		out <- prometheus.MustNewConstHistogram(c.metrics[name], stats.Count, stats.Total.Seconds(), upTo, labels...)
+	}
+	sendDurations("commit_duration_seconds", stats.Commits)
+	for _, pool := range stats.Pools {
+		sendDurations("statement_duration_seconds", pool.Statements, pool.Name)
+	}
+	if waiting := stats.Waiting; waiting != nil {
+		send("blocked_seconds", time.Since(waiting.Since).Seconds(), waiting.Table)
+	} else {
+		send("blocked_seconds", 0, "")
+	}
+	if stats.LogBytes > 0 {
+		send("log_bytes", float64(stats.LogBytes))
+	}
 }

@@ -16,14 +16,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/time/rate"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
@@ -88,8 +86,8 @@ type service struct {
 	tracer     trace.Tracer  // nil makes no spans
 	reports    chan struct{} // holds one for each report that is running
 	reporting  sync.Map      // by the id of a client: a channel that holds one while a report of the client is running
-	failures   *rate.Limiter // limits the log of unavailable databases
-	unlogged   atomic.Int64  // failures since the last such line
+	outages    *failureLog   // of status 503
+	failures   *failureLog   // of other statuses from 500 on
 	feeds      []*eventFeed
 	positions  *positions // nil without standbys
 }
@@ -118,7 +116,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		throttle:   newTokenThrottle(config.Now),
 		outage:     newOutage(outageWaiters),
 		reports:    make(chan struct{}, maxReports),
-		failures:   rate.NewLimiter(failureLogRate, failureLogBurst),
+		outages:    newFailureLog(),
+		failures:   newFailureLog(),
 		positions:  newPositions(config),
 		proxies:    proxies{enabled: config.BehindProxy, trusted: config.TrustedProxies},
 	}
@@ -280,21 +279,42 @@ func (s *service) livez(c echo.Context) error {
 	return writeProbe(c, map[string]string{"status": "ok"})
 }
 
-// readyTime is how long the database may take to prove that it accepts writes.
+// readyTime is how long the database may take to prove that it is ready.
 const readyTime = 2 * time.Second
 
-// readyz tells a load balancer to send requests only while the databases accept writes.
+// readyz tells a load balancer whether to send requests: all of them, or with for=reads those that change nothing.
 func (s *service) readyz(c echo.Context) error {
+	purpose := cmp.Or(c.QueryParam("for"), "writes")
+	ready, sentence := acceptsWrites, "The database does not accept writes now."
+	switch purpose {
+	case "writes":
+	case "reads":
+		ready, sentence = acceptsReads, "The database cannot be read now."
+	default:
+		fields := api.FieldErrors{}
+		fields.Add("for", "must be reads or writes, not %q", purpose)
+		return fields.Err()
+	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), readyTime)
 	defer cancel()
-	err := s.config.Live.Ready(ctx)
+	err := ready(ctx, s.config.Live)
 	if err == nil && s.config.Sandbox != nil {
-		err = s.config.Sandbox.Ready(ctx)
+		err = ready(ctx, s.config.Sandbox)
 	}
 	if err != nil {
-		return fmt.Errorf("%w (%w)", api.Errorf(api.CodeUnavailable, "The database does not accept writes now."), err) // for the log
+		return fmt.Errorf("%w (%w)", api.Errorf(api.CodeUnavailable, "%s", sentence), err) // for the log
 	}
 	return writeProbe(c, map[string]string{"status": "ready"})
+}
+
+func acceptsWrites(ctx context.Context, db store.Store) error { return db.Ready(ctx) }
+
+// acceptsReads looks for a perk that cannot exist.
+func acceptsReads(ctx context.Context, db store.Store) error {
+	if _, err := db.Perk(ctx, "users"); api.CodeOf(err) != api.CodeNotFound {
+		return err
+	}
+	return nil
 }
 
 func writeProbe(c echo.Context, body any) error {

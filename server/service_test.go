@@ -218,12 +218,17 @@ func TestLinksHaveNoInvalidHost(t *testing.T) {
 // broken is a store that fails as each test needs; everything else is the real store's.
 type broken struct {
 	store.Store
-	perk  func() error
+	perk  func() error // nil is the real store's
 	ready error
 }
 
-func (b broken) Perk(context.Context, string) (api.Perk, error) { return api.Perk{}, b.perk() }
-func (b broken) Ready(context.Context) error                    { return b.ready }
+func (b broken) Ready(context.Context) error { return b.ready }
+func (b broken) Perk(ctx context.Context, id string) (api.Perk, error) {
+	if b.perk == nil {
+		return b.Store.Perk(ctx, id)
+	}
+	return api.Perk{}, b.perk()
+}
 
 func TestInternalErrorsDoNotReachTheClient(t *testing.T) {
 	const inside = "table perks at /var/lib/secret.db"
@@ -276,7 +281,35 @@ func TestADisconnectedClientIsNotLoggedAsAnError(t *testing.T) {
 func TestNotReadyWhileTheDatabaseIsReadOnly(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) { c.Live = broken{Store: c.Live, ready: errors.New("read only")} })
 	wantError(t, s, s.Request("", "GET", s.Root()+"/readyz", ""), http.StatusServiceUnavailable, jsonType, api.CodeUnavailable)
-	if got := s.Do(s.Request("", "GET", s.Root()+"/livez", ""), nil); got != http.StatusOK {
-		t.Errorf("livez: %d", got)
+	for path, want := range map[string]int{
+		"/livez": http.StatusOK, "/readyz?for=reads": http.StatusOK,
+		"/readyz?for=writes": http.StatusServiceUnavailable, "/readyz?for=read": http.StatusUnprocessableEntity,
+	} {
+		if got := s.Do(s.Request("", "GET", s.Root()+path, ""), nil); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+}
+
+func TestNotReadyForReadsWhileTheDatabaseCannotBeRead(t *testing.T) {
+	unreadable := func() error { return store.NotStarted(errors.New("no connection")) }
+	s := servertest.Start(t, func(c *server.Config) { c.Live = broken{Store: c.Live, perk: unreadable} })
+	request := s.Request("", "GET", s.Root()+"/readyz?for=reads", "")
+	wantError(t, s, request, http.StatusServiceUnavailable, jsonType, api.CodeUnavailable)
+}
+
+func TestAFailingDiskDoesNotFillTheLog(t *testing.T) {
+	var logged bytes.Buffer
+	fails := func() error { return errors.New("the disk fails") }
+	breaks := func(c *server.Config) { c.Live = broken{Store: c.Live, perk: fails} }
+	s := servertest.Start(t, servertest.LogTo(&logged), breaks)
+	token := s.Token()
+	const requests = 100
+	for range requests {
+		s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), nil)
+	}
+	s.Stop()
+	if lines := strings.Count(logged.String(), "request failed"); lines < 1 || lines > requests/4 {
+		t.Errorf("%d lines tell of %d failures", lines, requests)
 	}
 }

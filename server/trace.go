@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -137,6 +138,11 @@ func span[A, T any](ctx context.Context, s tracedStore, name string, call func(c
 	if err != nil {
 		code := api.CodeOf(err)
 		span.SetAttributes(attribute.String("perks.code", string(code)))
+		if waited := new(store.WaitError); errors.As(err, &waited) {
+			span.SetAttributes(attribute.String("perks.waited_table", waited.Table),
+				attribute.String("perks.waited_statement", waited.Statement),
+				attribute.String("perks.blocked_by", waited.BlockedBy))
+		}
 		if problemTypes[code].status >= 500 {
 			span.SetStatus(codes.Error, string(code)) // the log has the details
 		}

@@ -283,6 +283,11 @@ type Stats struct {
 	Pools    []PoolStats // always the same ones in the same order
 	Standbys []StandbyStats
 	Queue    QueueStats
+	Commits  DurationStats // of writes
+	// Waiting is a statement that has waited for long; nil without one, and on SQLite.
+	Waiting *Wait
+	// LogBytes is the size of SQLite's write-ahead log. It is 0 on PostgreSQL.
+	LogBytes int64
 }
 
 // StandbyStats is a server that lists may be read from.
@@ -299,6 +304,8 @@ type PoolStats struct {
 	Max         int           // how many there can be
 	Waits       int64         // total number of times that a caller waited for a connection
 	Waited      time.Duration // total time that callers waited
+	// Statements is from the start of a statement, or of several sent together, to the end of the result; PostgreSQL only.
+	Statements DurationStats
 }
 
 // QueueStats is the queue of writes that share a commit: all writes, or only redemptions where only these are queued.

@@ -126,7 +126,9 @@ var (
 	plainWords = regexp.MustCompile(`^[a-z_]+(\|[a-z_]+)*$`)
 )
 
-var promQLFunctions = []string{"absent", "count", "histogram_quantile", "increase", "min", "rate", "sum", "time"}
+var promQLFunctions = []string{
+	"absent", "count", "histogram_quantile", "increase", "max", "max_over_time", "min", "rate", "sum", "time",
+}
 
 // ofPrometheus are the labels that Prometheus adds.
 var ofPrometheus = []string{"instance", "job"}

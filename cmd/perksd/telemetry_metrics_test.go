@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/store/storetest"
 )
 
 // TestMetrics makes every kind of request to a server with all features, and checks its metrics.
@@ -26,6 +27,7 @@ func TestMetrics(t *testing.T) {
 	s.ask("GET", "/v2/partners/perks/tea", "", "")
 	s.ask("GET", "/nothing", "", "")
 	text, samples := scrape(t, s.MetricsURL(t))
+	shown := slices.Concat(samples, samplesOfPostgres(t))
 
 	t.Run("names and labels", func(t *testing.T) {
 		seen := map[string]bool{}
@@ -61,8 +63,8 @@ func TestMetrics(t *testing.T) {
 			t.Error("the connection of these requests is not counted")
 		}
 	})
-	t.Run("dashboard", func(t *testing.T) { checkDashboard(t, samples) })
-	t.Run("alerts", func(t *testing.T) { checkAlerts(t, samples) })
+	t.Run("dashboard", func(t *testing.T) { checkDashboard(t, shown) })
+	t.Run("alerts", func(t *testing.T) { checkAlerts(t, shown) })
 	t.Run("OpenMetrics", func(t *testing.T) {
 		status, mediaType, text := fetch(t, s.MetricsURL(t), "application/openmetrics-text; version=1.0.0")
 		if status != http.StatusOK || !strings.HasPrefix(mediaType, "application/openmetrics-text") || !strings.HasSuffix(text, "# EOF\n") {
@@ -84,6 +86,24 @@ func TestMetrics(t *testing.T) {
 		}
 	})
 	s.Terminate()
+}
+
+// samplesOfPostgres are those of a server that may read from a standby.
+func samplesOfPostgres(t *testing.T) []shownMetric {
+	o := newOperatorOf(t, storetest.PostgresDatabase(t))
+	s, stop := o.serve("--metrics-addr", "127.0.0.1:0", "--read-database", o.env["PERKSD_DATABASE"])
+	_, samples := scrape(t, s.MetricsURL(t))
+	if code, log := stop(); code != 0 {
+		t.Fatalf("exit %d: %s", code, log)
+	}
+	// The address is that of the primary, which is not read as a standby, so how far it is behind is not told.
+	behind := shownMetric{name: "perks_database_standby_behind_seconds"}
+	for _, sample := range samples {
+		if sample.name == "perks_database_standby_read" {
+			behind.labels = sample.labels
+		}
+	}
+	return append(samples, behind)
 }
 
 func TestMetricsAreServedWhileTheServerDrains(t *testing.T) {

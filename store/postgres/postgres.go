@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/singleflight"
 
@@ -39,6 +40,9 @@ type DB struct {
 
 	readiness singleflight.Group // one check at a time
 	diskSpace diskSpace
+
+	readStatements, writeStatements *statements
+	waits                           *waits
 
 	closing  sync.RWMutex // held for reading while a write is added to running
 	closed   bool
@@ -79,7 +83,8 @@ func Open(ctx context.Context, address string, options Options) (*DB, error) {
 }
 
 func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, error) {
-	writes, err := openPool(ctx, config)
+	readStatements, writeStatements := newStatements(), newStatements()
+	writes, err := openPool(ctx, traced(config, writeStatements))
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +96,18 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		writes.Close()
 		return nil, err
 	}
-	reads, err := openPool(ctx, config.Copy())
+	reads, err := openPool(ctx, traced(config, readStatements))
 	if err != nil {
 		writes.Close()
 		return nil, err
 	}
-	db := &DB{log: log, reads: reads, writes: writes, totals: store.NewTotals(), kept: store.NewKept[perkIDs](100_000, 1_000_000), diskSpace: diskSpace{log: log}}
+	db := &DB{
+		log: log, reads: reads, writes: writes, totals: store.NewTotals(),
+		kept: store.NewKept[perkIDs](100_000, 1_000_000), diskSpace: diskSpace{log: log},
+		readStatements: readStatements, writeStatements: writeStatements,
+	}
+	db.waits = &waits{statements: []*statements{readStatements, writeStatements}, log: log,
+		connect: func(ctx context.Context) (*pgx.Conn, error) { return pgx.ConnectConfig(ctx, config.ConnConfig) }}
 	db.database = store.Database{
 		Dialect: dialect,
 		Write: func(ctx context.Context, doing string, work func(store.Tx) error) error {
@@ -119,12 +130,13 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		PerkColumns:    stagedFoldColumns,
 		PerkValues:     func(p store.PerkRecord) []any { return folds(p.Perk) },
 		Retry:          db.resetIfBroken,
-		Fault:          fault,
+		Fault:          func(doing string, err error) error { return fault(doing, db.waits.explain(err)) },
 	}
 	db.Operations = store.NewOperations(db.database)
 	db.lifetime, db.cancel = context.WithCancel(context.Background())
 	db.redeemer = newRedeemer(db)
 	db.perkReader = &perkReader{db: db}
+	go db.waits.watch(db.lifetime)
 	return db, nil
 }
 
@@ -166,9 +178,15 @@ func (db *DB) join() (leave func(), err error) {
 }
 
 func (db *DB) Stats() store.Stats {
+	reads, writes := poolStats("reads", db.reads), poolStats("writes", db.writes)
+	reads.Statements, writes.Statements = db.readStatements.times.Stats(), db.writeStatements.times.Stats()
 	stats := store.Stats{
-		Pools: []store.PoolStats{poolStats("reads", db.reads), poolStats("writes", db.writes)},
-		Queue: store.QueueStats{Waiting: len(db.redeemer.slots), Capacity: maxWaiting, Batches: db.redeemer.batches.Stats()},
+		Pools:   []store.PoolStats{reads, writes},
+		Commits: db.writeStatements.commits.Stats(),
+		Waiting: db.waits.current.Load(),
+		Queue: store.QueueStats{
+			Waiting: len(db.redeemer.slots), Capacity: maxWaiting, Batches: db.redeemer.batches.Stats(),
+		},
 	}
 	if db.standbys != nil {
 		for _, one := range db.standbys.all {
@@ -177,6 +195,13 @@ func (db *DB) Stats() store.Stats {
 		}
 	}
 	return stats
+}
+
+// traced returns a copy of the configuration whose connections tell statements what they run.
+func traced(config *pgxpool.Config, by *statements) *pgxpool.Config {
+	config = config.Copy()
+	config.ConnConfig.Tracer = by
+	return config
 }
 
 func poolStats(name string, pool *pgxpool.Pool) store.PoolStats {
@@ -206,10 +231,13 @@ func readAt[T any](ctx context.Context, doing, address string, work func(store.Q
 }
 
 // Ready returns nil only if a write is committed, also on a synchronous standby, before the context ends. After a write that found the
-// disk full this one is large.
+// disk full this one is large. It fails too while statements wait for a locked table.
 func (db *DB) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return store.NotStarted(err)
+	}
+	if err := db.waits.lockedTable(); err != nil {
+		return err
 	}
 	// While a standby is down the check does not end. Concurrent checks would each leave a connection waiting at the server.
 	check := db.readiness.DoChan("", func() (any, error) {
@@ -231,6 +259,6 @@ func (db *DB) Ready(ctx context.Context) error {
 	case result := <-check:
 		return result.Err
 	case <-ctx.Done():
-		return store.Unavailable(ctx.Err())
+		return store.Unavailable(db.waits.explain(ctx.Err()))
 	}
 }

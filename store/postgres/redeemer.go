@@ -75,7 +75,7 @@ func (db *DB) Redeem(ctx context.Context, attempt store.RedeemAttempt) (store.Re
 	case a := <-w.reply:
 		return a.result, a.err
 	case <-ctx.Done():
-		return store.RedeemResult{}, w.claim.abandon(ctx.Err())
+		return store.RedeemResult{}, w.claim.abandon(db.waits.explain(ctx.Err()))
 	}
 }
 
@@ -170,7 +170,7 @@ func (r *redeemer) next() (batch []*queuedAttempt, perks []*perkQueue) {
 			user, key := w.attempt.UserID, scopedKey(w.attempt)
 			switch {
 			case w.ctx.Err() != nil:
-				r.reply(w, redeemReply{err: w.claim.abandon(w.ctx.Err())})
+				r.reply(w, redeemReply{err: w.claim.abandon(r.db.waits.explain(w.ctx.Err()))})
 			case len(batch) == maxBatch || users[user] || key[1] != "" && keys[key]:
 				rest = append(rest, w)
 			default:

@@ -47,7 +47,7 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return claim.abandon(ctx.Err())
+		return claim.abandon(db.waits.explain(ctx.Err()))
 	}
 }
 

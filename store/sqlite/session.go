@@ -40,7 +40,7 @@ func (v view) Query(text string, args ...any) (store.Rows, error) {
 
 // read runs work with a consistent view.
 func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
-	return fault(doing, db.snapshot(ctx, work))
+	return db.fault(doing, db.snapshot(ctx, work))
 }
 
 func (db *DB) snapshot(ctx context.Context, work func(view) error) error {
@@ -94,7 +94,7 @@ func (db *DB) writeExclusive(ctx context.Context, doing, whose string, prepare, 
 
 func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
 	perk, err := store.OneOr(store.PerkNotFound(id), db.latest(ctx), store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.id = $1`, id)
-	return perk, fault("read a perk", err)
+	return perk, db.fault("read a perk", err)
 }
 
 // row is one row of a result, to be scanned.
@@ -296,13 +296,22 @@ func fault(doing string, err error) error {
 	return store.Fault(doing, explainCode(err), isTransient(err), resultCode(err) != 0)
 }
 
+// fault is the function fault for reads: it also looks for damage. The writer does that for writes.
+func (db *DB) fault(doing string, err error) error {
+	db.writer.damage.suspect(err)
+	return fault(doing, err)
+}
+
 // explainCode explains SQLite's errors about the disk and the file.
 func explainCode(err error) error {
 	switch resultCode(err) {
 	case codes.SQLITE_FULL:
 		return fmt.Errorf("the disk is full: %w", err)
+	case codes.SQLITE_IOERR:
+		return fmt.Errorf("the disk cannot be read or written: %w", err)
 	case codes.SQLITE_CORRUPT:
-		return fmt.Errorf("the database is damaged; restore a backup with 'perksd restore': %w", err)
+		return fmt.Errorf("the disk failed, or the database is damaged; check the disk before you restore a backup with "+
+			"'perksd restore': %w", err)
 	case codes.SQLITE_NOTADB:
 		return fmt.Errorf("it is not a SQLite database, or it is damaged: %w", err)
 	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN:
@@ -326,7 +335,8 @@ func resultCode(err error) int {
 func isTransient(err error) bool {
 	switch resultCode(err) {
 	case codes.SQLITE_BUSY, codes.SQLITE_LOCKED, codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_READONLY,
-		codes.SQLITE_CANTOPEN, codes.SQLITE_NOMEM, codes.SQLITE_PROTOCOL, codes.SQLITE_INTERRUPT, codes.SQLITE_SCHEMA:
+		codes.SQLITE_CANTOPEN, codes.SQLITE_NOMEM, codes.SQLITE_PROTOCOL, codes.SQLITE_INTERRUPT, codes.SQLITE_SCHEMA,
+		codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB: // perhaps only the disk fails; see damage
 		return true
 	}
 	return errors.Is(err, errReplaced) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)

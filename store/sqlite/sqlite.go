@@ -101,7 +101,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		MergePerks:      mergePerks,
 		PerkValues:      func(store.PerkRecord) []any { return nil },
 		Retry:           func(error) bool { return false },
-		Fault:           fault,
+		Fault:           db.fault,
 	})
 	return db, nil
 }
@@ -111,6 +111,7 @@ func (db *DB) Close() error {
 	db.close.Do(func() {
 		// The writer's connection is closed last, because only it can checkpoint the log.
 		db.writer.drain()
+		db.writer.damage.close()
 		db.closeErr = db.readers.Close()
 		if db.writer.session != nil {
 			db.closeErr = errors.Join(db.closeErr, db.writer.session.close())
@@ -308,7 +309,11 @@ func (db *DB) Stats() store.Stats {
 			InUse: readers.InUse, Idle: readers.Idle, Max: readers.MaxOpenConnections,
 			Waits: readers.WaitCount, Waited: readers.WaitDuration,
 		}},
-		Queue: store.QueueStats{Waiting: int(db.writer.waiting.Load()), Capacity: maxQueue, Batches: db.writer.batches.Stats()},
+		Commits:  db.writer.commits.Stats(),
+		LogBytes: logSize(db.file),
+		Queue: store.QueueStats{
+			Waiting: int(db.writer.waiting.Load()), Capacity: maxQueue, Batches: db.writer.batches.Stats(),
+		},
 	}
 }
 

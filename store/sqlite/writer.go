@@ -32,6 +32,7 @@ type writer struct {
 
 	waiting atomic.Int64 // jobs without a reply yet, even if their caller has gone
 	batches store.BatchMeter
+	commits store.DurationMeter
 
 	closing sync.RWMutex // held for reading while a job is being queued
 	closed  bool
@@ -39,12 +40,20 @@ type writer struct {
 	session  *session // nil after a failure, until it is needed again; only the goroutine uses it until stopped is closed
 	identity fileIdentity
 	health   *writeHealth
+	damage   *damage
+
+	maxLog       int64     // see the constant
+	logCheckedAt time.Time // when warnOfLog last looked
 }
 
 func startWriter(file file, opened os.FileInfo, session *session, log *slog.Logger) *writer {
-	w := &writer{file: file, log: log, queue: make(chan *job, maxQueue), stopped: make(chan struct{}), session: session}
+	w := &writer{
+		file: file, log: log, queue: make(chan *job, maxQueue), stopped: make(chan struct{}), session: session,
+		maxLog: maxLog,
+	}
 	w.identity = fileIdentity{path: file.path, given: file.given, main: opened}
 	w.health = &writeHealth{log: log, path: file.path}
+	w.damage = newDamage(file, log)
 	go w.run()
 	return w
 }
@@ -199,6 +208,7 @@ func (w *writer) attempt(batch []*job) (rolledBack bool, err error) {
 	defer func() {
 		if err != nil {
 			w.health.recordFailure(err, len(batch))
+			w.damage.suspect(err)
 			w.batches.Failed()
 			if !errors.Is(err, errReplaced) { // a new connection would open the other file
 				w.discardSession()
@@ -209,6 +219,7 @@ func (w *writer) attempt(batch []*job) (rolledBack bool, err error) {
 			w.health.recordSuccess()
 		}
 		w.batches.Finished(len(batch))
+		w.warnOfLog()
 	}()
 	if err := w.identity.check(); err != nil {
 		return false, w.checkpointOrphan(err)
@@ -227,13 +238,42 @@ func (w *writer) attempt(batch []*job) (rolledBack bool, err error) {
 			return true, err
 		}
 	}
-	if err := w.session.commit(); err != nil {
+	start := time.Now()
+	err = w.session.commit()
+	w.commits.Observe(time.Since(start))
+	if err != nil {
 		return !errors.As(err, new(*store.OutcomeUnknownError)), err
 	}
 	if err := errors.Join(w.identity.noteLog(), w.identity.check()); err != nil { // never acknowledge a commit to a deleted file
 		return false, &store.OutcomeUnknownError{Cause: err}
 	}
 	return false, nil
+}
+
+// maxLog is a size of the log that only a transaction which reads for very long explains. Without one, SQLite starts
+// the log anew when it has a few megabytes.
+const maxLog = 256 << 20
+
+// logSize returns the size of the write-ahead log in bytes, or 0 if there is none.
+func logSize(f file) int64 {
+	info, err := os.Stat(f.path + logSuffix)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// warnOfLog warns each logInterval of a log that cannot be started anew.
+func (w *writer) warnOfLog() {
+	if time.Since(w.logCheckedAt) < logInterval {
+		return
+	}
+	w.logCheckedAt = time.Now()
+	if size := logSize(w.file); size >= w.maxLog {
+		w.log.Warn("the write-ahead log of the database keeps growing, because a program has been reading the database "+
+			"for long: end that program; 'fuser' names those that have the file open",
+			"file", w.file.path+logSuffix, "bytes", size)
+	}
 }
 
 // checkpointOrphan copies the log into the database if only the log was deleted: the open connection is the only access to it.
@@ -352,7 +392,8 @@ func sentenceFor(cause error) string {
 	case codes.SQLITE_FULL:
 		return "the disk of the database is full, so changes are refused: free space on it, and the server recovers by itself"
 	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
-		return "the database is damaged: stop the server and restore a backup with 'perksd restore'"
+		return "the disk of the database fails, or the database is damaged: it is being read, and the log will say " +
+			"which; change nothing yet"
 	case codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY:
 		return "the disk or folder of the database cannot be written, so changes are refused: fix that, and the server recovers by itself"
 	}

@@ -1,0 +1,129 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+	"example.com/perks/store/storetest"
+)
+
+// TestALockedTableIsNamed locks a table that redemptions write, as a person does who forgets a transaction.
+func TestALockedTableIsNamed(t *testing.T) {
+	t.Parallel()
+	var logged lockedBuffer
+	options := Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+	db, err := Open(t.Context(), storetest.PostgresDatabase(t), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	commit(t, begin(t, db, addPerk))
+	other := begin(t, db, `SET LOCAL application_name = 'forgotten'; LOCK TABLE redemptions IN ACCESS EXCLUSIVE MODE`)
+
+	within, cancel := context.WithTimeout(t.Context(), lockedFor+2*waitInterval)
+	defer cancel()
+	_, err = db.Redeem(within, store.RedeemAttempt{
+		ID: "r", PerkID: "p", UserID: "u", ClientID: "c", CreateUser: true, At: time.Now(), Metadata: []byte("{}"),
+	})
+	var waited *store.WaitError
+	if !errors.As(err, &waited) || api.CodeOf(err) != api.CodeUnavailable {
+		t.Fatalf("the error of a redemption is %v", err)
+	}
+	if waited.Table != "redemptions" || !waited.IsTable || waited.Statement == "" ||
+		!strings.HasPrefix(waited.BlockedBy, "forgotten of ") {
+		t.Errorf("it waited for %+v", waited.Wait)
+	}
+	if text := logged.String(); !strings.Contains(text, `msg="statements wait in the database" table=redemptions`) {
+		t.Errorf("the log is\n%s", text)
+	}
+	if stats := db.Stats(); stats.Waiting == nil || stats.Waiting.Table != "redemptions" {
+		t.Errorf("the statistics have %+v", stats.Waiting)
+	}
+	// While the table stays locked, nobody sends redemptions here, and after that they do again.
+	err = db.Ready(t.Context())
+	if api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "redemptions") {
+		t.Errorf("beside the lock, readiness is %v", err)
+	}
+	commit(t, other)
+	ticker := time.NewTicker(waitInterval / 10)
+	defer ticker.Stop()
+	for err := errors.New("not tried"); err != nil; <-ticker.C {
+		if err = db.Ready(t.Context()); t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestALockedRowIsNamedAndLeavesTheDatabaseReady(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, storetest.PostgresDatabase(t))
+	commit(t, begin(t, db, addPerk))
+	other := begin(t, db, `SELECT FROM perk_stock FOR UPDATE`)
+	defer commit(t, other)
+	within, cancel := context.WithTimeout(t.Context(), lockedFor+2*waitInterval)
+	defer cancel()
+	_, err := db.Redeem(within, store.RedeemAttempt{
+		ID: "r", PerkID: "p", UserID: "u", ClientID: "c", CreateUser: true, At: time.Now(), Metadata: []byte("{}"),
+	})
+	var waited *store.WaitError
+	if !errors.As(err, &waited) || waited.IsTable || waited.Table != "perk_stock" {
+		t.Errorf("the error of a redemption is %v", err)
+	}
+	if err := db.Ready(t.Context()); err != nil {
+		t.Errorf("others can redeem other perks, but readiness is %v", err)
+	}
+}
+
+func TestStatementsAndCommitsAreMeasured(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, storetest.PostgresDatabase(t))
+	commit(t, begin(t, db, addPerk+`; UPDATE perk_stock SET stock = NULL, held = 0`))
+	before := db.Stats()
+	for _, id := range []string{"first", "second"} { // the second one may take a single round trip
+		_, err := db.Redeem(t.Context(), store.RedeemAttempt{
+			ID: id, PerkID: "p", UserID: id, ClientID: "c", CreateUser: true, At: time.Now(), Metadata: []byte("{}"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := db.Stats()
+	if made := after.Commits.Count - before.Commits.Count; made != 2 {
+		t.Errorf("%d commits of 2 redemptions were measured", made)
+	}
+	if writes := after.Pools[1].Statements; writes.Count == before.Pools[1].Statements.Count || writes.Total == 0 {
+		t.Errorf("statements that write: %+v", writes)
+	}
+	if writes := after.Pools[1].Statements; writes.UpTo[len(writes.UpTo)-1] != writes.Count {
+		t.Errorf("a statement took more than the longest request: %+v", writes)
+	}
+	if len(db.writeStatements.running) != 0 {
+		t.Errorf("%d statements seem to be running still", len(db.writeStatements.running))
+	}
+}
+
+// lockedBuffer may be written and read at once.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(text)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
