@@ -110,6 +110,9 @@ func eventOf(entry store.AuditEntry) (e feedEvent, isEvent bool, err error) {
 		if entry.Action == store.ActionDeleteProperty {
 			record = entry.Before
 		}
+		if string(record) == "null" { // it was deleted by hand, and nothing is known of it
+			return e, false, nil
+		}
 		err = json.Unmarshal(record, &property)
 		e.Property, e.client = &property.Property, property.Owner
 	}

@@ -64,7 +64,8 @@ func (h perkHandlers) recentEvents(c echo.Context, perPage int) error {
 	page := api.EventPage{Data: []api.Event{}}
 	var now store.AuditPosition
 	caller := callerOf(c)
-	for entry, err := range h.store.AuditSince(c.Request().Context(), store.AuditQuery{Last: maxRecent}, &now) {
+	query := store.AuditQuery{Last: maxRecent, Complete: true}
+	for entry, err := range h.store.AuditSince(c.Request().Context(), query, &now) {
 		if err != nil {
 			return err
 		}

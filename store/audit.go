@@ -21,8 +21,10 @@ const PerkSubjectPrefix = "perk/"
 // UserSubject is "user/" and the user's id.
 func UserSubject(id string) string { return "user/" + id }
 
+const propertyPrefix = "property/"
+
 // PropertySubject is "property/" and the property's id.
-func PropertySubject(id int64) string { return fmt.Sprintf("property/%d", id) }
+func PropertySubject(id int64) string { return fmt.Sprintf("%s%d", propertyPrefix, id) }
 
 const clientPrefix = "client/"
 
@@ -143,7 +145,11 @@ func (o Operations) readAudit(ctx context.Context, query AuditQuery, position *A
 		if text == "" {
 			return nil
 		}
-		yielded, err = forward(Each(q, scanAuditEntry, text, args...), func(entry AuditEntry, err error) bool {
+		log := Each(q, scanAuditEntry, text, args...)
+		if query.Complete {
+			log = o.completed(q, log)
+		}
+		yielded, err = forward(log, func(entry AuditEntry, err error) bool {
 			stopped = !yield(entry, err)
 			return !stopped
 		})
@@ -229,6 +235,10 @@ type AuditQuery struct {
 	Since   time.Time // that instant or later
 	Until   time.Time // before that instant
 	Last    int       // at most so many, the newest
+
+	// Complete makes After of a listing's update the whole listing, as it is now. All entries are read before the first
+	// is returned.
+	Complete bool
 }
 
 // AuditPosition is how far a reader got in the audit log. Only the driver that returned it understands it; "" is the start.

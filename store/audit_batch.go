@@ -8,6 +8,7 @@ import (
 )
 
 // AuditBatch is the entries between two positions, in the order of their commits. A transaction is never divided.
+// After of a listing's update is the whole listing, as it is now.
 type AuditBatch struct {
 	Since, Until AuditPosition
 	Entries      []AuditEntry
@@ -79,6 +80,9 @@ func (o Operations) auditBatch(ctx context.Context, read func(Querier) (AuditBat
 		err = o.db.Snapshot(notBehind(ctx), func(q Querier) (err error) {
 			if batch, err = read(q); errors.Is(err, ErrPosition) || errors.Is(err, ErrOlderCopy) {
 				err = AuditPositionUnknown()
+			}
+			if err == nil {
+				err = o.completeUpdates(q, batch.Entries)
 			}
 			return err
 		})

@@ -107,6 +107,9 @@ type Database struct {
 	AuditEnd func(q Querier, since, upTo AuditPosition, most int) (AuditEnd, error)
 	// AuditRange returns conditions for the rows added after a position and not after until.
 	AuditRange func(q Querier, since, until AuditPosition) (redemptions, entries AuditFilter, err error)
+	// ChangesFrom is the instant from which entries have only the changed fields of a listing. Until then, older
+	// servers may read them.
+	ChangesFrom time.Time
 	// Import stages rows and merges them in one transaction.
 	Import func(ctx context.Context, i Import) (Imported, error)
 	// ReplaceStaged replaces staged records with those that write passes to put.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,13 +57,26 @@ func PropertyValues(p PropertyRecord) []any {
 
 const (
 	selectProperty = `SELECT ` + PropertyColumns + ` FROM properties WHERE id = $1`
-	insertProperty = `INSERT INTO properties (` + PropertyColumns + `, ` + derivedPropertyColumns + `) VALUES ` + storedProperty
-	storedProperty = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+	insertProperty = `INSERT INTO properties (` + auditedColumns + `) VALUES ` + auditedProperty
+	updateProperty = `UPDATE properties SET (` + auditedColumns + `) = ` + auditedProperty + ` WHERE id = $1`
+	// The last of auditedColumns is the digest of the record that the listing's last entry in the audit log leaves.
+	auditedColumns  = PropertyColumns + `, ` + derivedPropertyColumns + `, audited`
+	auditedProperty = `($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
 )
 
-// storedPropertyValues are those of storedProperty.
+// storedPropertyValues are those of PropertyColumns and derivedPropertyColumns.
 func storedPropertyValues(p PropertyRecord) []any {
 	return append(PropertyValues(p), derivedPropertyValues(p.Property)...)
+}
+
+// addProperty inserts a listing whose entry in the audit log has the whole record. It returns 0 if there is one with
+// the id.
+func addProperty(tx Tx, p PropertyRecord) (added int64, err error) {
+	encoded, err := json.Marshal(p)
+	if err != nil {
+		return 0, fmt.Errorf("encode property %d: %w", p.ID, err)
+	}
+	return tx.Exec(insertProperty+` ON CONFLICT (id) DO NOTHING`, append(storedPropertyValues(p), digestOf(encoded))...)
 }
 
 // Of qualifies columns with the name of a table.
@@ -76,8 +90,9 @@ func (o Operations) Property(ctx context.Context, id int64) (PropertyRecord, err
 	})
 }
 
-func (o Operations) lockProperty(tx Tx, id int64) (PropertyRecord, error) {
-	return OneOr(PropertyNotFound(id), tx, ScanProperty, selectProperty+o.db.LockProperty, id)
+func (o Operations) lockProperty(tx Tx, id int64) (auditedListing, error) {
+	return OneOr(PropertyNotFound(id), tx, scanAuditedListing,
+		`SELECT audited, `+PropertyColumns+` FROM properties WHERE id = $1`+o.db.LockProperty, id)
 }
 
 func (o Operations) CreateProperty(ctx context.Context, creation PropertyCreation) (created CreatedProperty, err error) {
@@ -106,8 +121,8 @@ func (o Operations) CreateProperty(ctx context.Context, creation PropertyCreatio
 				return created, err
 			}
 		}
-		if _, err := tx.Exec(insertProperty, storedPropertyValues(record)...); err != nil {
-			return created, err
+		if added, err := addProperty(tx, record); err != nil || added == 0 {
+			return created, cmp.Or(err, PropertyExists(record.ID))
 		}
 		created.Property = record.Property
 		return created, Audit(tx, creation.At, ClientActor(creation.Owner), ActionCreateProperty, PropertySubject(record.ID), nil, record)
@@ -158,14 +173,15 @@ func keepKey(tx Tx, creation PropertyCreation, id int64) error {
 
 func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at time.Time, change func(*PropertyRecord) error) error {
 	return o.db.Write(ctx, "update a property", func(tx Tx) error {
-		property, err := o.lockProperty(tx, id)
+		known, err := o.lockProperty(tx, id)
 		if err != nil {
 			return err
 		}
-		before, err := json.Marshal(property)
+		before, err := json.Marshal(known.PropertyRecord)
 		if err != nil {
 			return fmt.Errorf("encode property %d: %w", id, err)
 		}
+		property := known.PropertyRecord
 		if err := change(&property); err != nil {
 			return err
 		}
@@ -177,11 +193,16 @@ func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at t
 		if bytes.Equal(before, after) {
 			return nil
 		}
-		if _, err := tx.Exec(`UPDATE properties SET (`+PropertyColumns+`, `+derivedPropertyColumns+`) = `+storedProperty+` WHERE id = $1`,
-			storedPropertyValues(property)...); err != nil {
+		was, is := json.RawMessage(before), json.RawMessage(after)
+		if !at.Before(o.db.ChangesFrom) {
+			if was, is, err = known.updateEntry(before, after); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(updateProperty, append(storedPropertyValues(property), digestOf(after))...); err != nil {
 			return err
 		}
-		return Audit(tx, at, by, ActionUpdateProperty, PropertySubject(id), json.RawMessage(before), json.RawMessage(after))
+		return Audit(tx, at, by, ActionUpdateProperty, PropertySubject(id), was, is)
 	})
 }
 
@@ -191,13 +212,13 @@ func (o Operations) DeleteProperty(ctx context.Context, id int64, by Actor, at t
 		if err != nil {
 			return err
 		}
-		if err := check(property); err != nil {
+		if err := check(property.PropertyRecord); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(`DELETE FROM properties WHERE id = $1`, id); err != nil {
 			return err
 		}
-		return Audit(tx, at, by, ActionDeleteProperty, PropertySubject(id), property, nil)
+		return Audit(tx, at, by, ActionDeleteProperty, PropertySubject(id), property.PropertyRecord, nil)
 	})
 }
 
@@ -213,16 +234,17 @@ func (o Operations) RestoreProperty(ctx context.Context, id int64, by Actor, at 
 		if exists {
 			return deleted, PropertyExists(id)
 		}
-		encoded, err := OneOr(PropertyNotFound(id), tx, ScanValue[string], `
-			SELECT before FROM audit WHERE subject = $1 AND action = $2 ORDER BY `+o.db.AuditID+` DESC LIMIT 1`,
-			PropertySubject(id), ActionDeleteProperty)
+		encoded, err := o.lastDeleted(tx, PropertySubject(id))
+		if errors.Is(err, ErrNoRow) {
+			err = PropertyNotFound(id)
+		}
 		if err != nil {
 			return deleted, err
 		}
 		if err := json.Unmarshal([]byte(encoded), &deleted); err != nil {
 			return deleted, fmt.Errorf("read the deleted property %d: %w", id, err)
 		}
-		added, err := tx.Exec(insertProperty+` ON CONFLICT (id) DO NOTHING`, storedPropertyValues(deleted)...)
+		added, err := addProperty(tx, deleted)
 		if err != nil {
 			return deleted, err
 		}

@@ -152,8 +152,9 @@ func OperatorActor(accounts ...string) Actor {
 // ClientActor is a client that acts through the API.
 func ClientActor(id string) Actor { return Actor(clientPrefix + id) }
 
-// AuditEntry is one thing that was done. Before and After are the record as JSON, null where there was or is none; they
-// never hold a secret or a hash of one.
+// AuditEntry is one thing that was done. Before and After are the record as JSON, null where there was or is none;
+// they never hold a secret or a hash of one. Those of a listing's update have only the fields that it changed, see
+// audit_changes.go.
 type AuditEntry struct {
 	At      time.Time       `json:"at"`
 	Actor   Actor           `json:"actor"`

@@ -136,7 +136,8 @@ type AuditLog interface {
 	// most it returns the first ones. At the position "" it returns no entries, and where upTo is. The error of a position that the
 	// database does not have is AuditPositionUnknown.
 	NextAudit(ctx context.Context, since, upTo AuditPosition, most int) (AuditBatch, error)
-	// AuditBetween returns again what NextAudit returned between two positions, with the same most.
+	// AuditBetween returns again what NextAudit returned between two positions, with the same most. Only listings of
+	// updates may have changed.
 	AuditBetween(ctx context.Context, since, until AuditPosition, most int) (AuditBatch, error)
 	// AuditRestore adds an entry for a database that was restored from a backup.
 	AuditRestore(ctx context.Context, restored Restored, by Actor, at time.Time) error

@@ -37,8 +37,9 @@ func (p *program) auditCommand() *cobra.Command {
 		Use:   "audit",
 		Short: "Show who did what, oldest first",
 		Long: "Show who did what, oldest first.\n\n" +
-			"The formats json and jsonl contain each record before and after the change. Actors are client/ID and operator/ACCOUNT, followed by /NAME\n" +
-			"if NAME used sudo. --actor and --action may end in *, which matches anything.\n\n" +
+			"The formats json and jsonl contain each record before and after the change, and of an updated property\n" +
+			"the changed fields. Actors are client/ID and operator/ACCOUNT, followed by /NAME if NAME used sudo.\n" +
+			"--actor and --action may end in *, which matches anything.\n\n" +
 			"--since and --until take a time (2026-06-15T12:00:00Z), a day (2026-06-15, which starts at midnight UTC), or an age (90m, 24h, 7d).\n\n" +
 			"With --follow, new entries appear within a second, until you interrupt the command.\n" +
 			"New ones appear in commit order, each exactly once.",

@@ -92,6 +92,10 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 	if err == nil {
 		err = migrate(ctx, writes, log)
 	}
+	var changesFrom time.Time
+	if err == nil {
+		changesFrom, err = store.AuditChangesFrom(view{ctx, writes})
+	}
 	if err != nil {
 		writes.Close()
 		return nil, err
@@ -124,6 +128,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		AuditAfter:     auditAfter,
 		AuditEnd:       auditEnd,
 		AuditRange:     auditRange,
+		ChangesFrom:    changesFrom,
 		Import:         db.importRows,
 		ReplaceStaged:  replaceStaged,
 		MergePerks:     mergePerks,

@@ -400,3 +400,11 @@ func awaitLock(t *testing.T, pool *pgxpool.Pool) {
 		}
 	}
 }
+
+func TestEntriesAreWholeWhileServersOfTheVersionBeforeMayReadThem(t *testing.T) {
+	t.Parallel()
+	address := storetest.PostgresDatabase(t)
+	openAt(t, address)
+	executeAt(t, address, `UPDATE migrations SET applied_at = applied_at - interval '1 hour' WHERE version = 1`)
+	storetest.UpdatesAreWholeForADay(t, openAt(t, address))
+}

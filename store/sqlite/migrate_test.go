@@ -15,6 +15,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 func TestOpenMakesAFileOnlyItsOwnerCanRead(t *testing.T) {
@@ -247,4 +248,14 @@ func TestPropertiesOfAnOlderFileAreListed(t *testing.T) {
 	if err != nil || again.Redemption.ID != "r" || !again.Replayed {
 		t.Errorf("the key from before replays %+v, %v", again, err)
 	}
+}
+
+func TestEntriesAreWholeWhileServersOfTheVersionBeforeMayReadThem(t *testing.T) {
+	db := openTemporary(t)
+	if err := db.write(t.Context(), "make it older", func(s *session) error {
+		return s.script(`UPDATE migrations SET applied_at = applied_at - 3600000000 WHERE version = 1`)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	storetest.UpdatesAreWholeForADay(t, openPath(t, db.file.path))
 }

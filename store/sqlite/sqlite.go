@@ -79,6 +79,10 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	changesFrom, err := store.AuditChangesFrom(first)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the database %s: %w", file.path, err), first.close())
+	}
 	db := &DB{file: file, log: log, readers: file.readers(opened), writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[rowIDs](100_000, 1_000_000),
 		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1)}
 	snapshot := func(ctx context.Context, work func(store.Querier) error) error {
@@ -96,6 +100,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		AuditAfter:      auditAfter,
 		AuditEnd:        auditEnd,
 		AuditRange:      auditRange,
+		ChangesFrom:     changesFrom,
 		Import:          db.importRows,
 		ReplaceStaged:   replaceStaged,
 		MergePerks:      mergePerks,

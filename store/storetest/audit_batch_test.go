@@ -159,6 +159,17 @@ func (r *batchReader) readAll() {
 	}
 }
 
+// withoutListings drops what changes from one reading to the next: the listings of updates as they are then.
+func withoutListings(entries []store.AuditEntry) []store.AuditEntry {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		if entries[i].Action == store.ActionUpdateProperty {
+			entries[i].After = nil
+		}
+	}
+	return entries
+}
+
 // check compares all that was read with the summaries in any order, and each batch with itself.
 func (r *batchReader) check(want []string) {
 	r.f.Helper()
@@ -173,7 +184,7 @@ func (r *batchReader) check(want []string) {
 			}
 		}
 		again := must(r.f.AuditBetween(r.f.ctx, batch.Since, batch.Until, fewEntries))(r.f)
-		r.f.equal("read again", again.Entries, batch.Entries)
+		r.f.equal("read again", withoutListings(again.Entries), withoutListings(batch.Entries))
 	}
 	slices.Sort(got)
 	r.f.equal("entries", got, slices.Sorted(slices.Values(want)))

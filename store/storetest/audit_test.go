@@ -18,7 +18,7 @@ var auditTests = []test{
 	}},
 	{"a property's changes are recorded with the record before and after", func(f *fixture) {
 		f.addClients("owner")
-		f.addProperties(property(1, "owner"))
+		f.addProperties(property(1, "owner")) // so the first update has the whole record
 		renamed := property(1, "owner", func(p *store.PropertyRecord) { p.Title = "New" })
 		f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(1), retitle("New")))
 		f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(time.Second), func(store.PropertyRecord) error { return nil }))

@@ -38,6 +38,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"Import", importTests},
 		{"ImportPartly", partialImportTests},
 		{"Audit", auditTests},
+		{"AuditChanges", auditChangesTests},
 		{"Audit in batches", auditBatchTests},
 		{"AuditRead", auditReadTests},
 		{"Reset", resetTests},

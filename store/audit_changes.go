@@ -1,0 +1,154 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The entry of an update has the changed fields alone: before as they were, after as they are. So every version of a
+// listing follows from its entries: a creation, a restore and a deletion have the whole record, and each update
+// changes the one that the entry before it left. If something else has changed the listing since, as an import does,
+// the next update has the whole record before and after. So have the updates of older servers. No update changes the
+// id of a listing, so only a whole record has it.
+
+// upgradeTime is how long servers that read only whole records may use a database after its migration: an upgrade
+// replaces one after the other, and may be taken back.
+const upgradeTime = 24 * time.Hour
+
+// AuditChangesFrom returns from when on entries have only the changed fields of a listing. In a database that no older
+// server has used, that is always.
+func AuditChangesFrom(q Querier) (time.Time, error) {
+	var made, migrated time.Time
+	_, err := One(q, func(r Scanner) (none any, err error) { return none, r.Scan(&made, &migrated) }, `
+		SELECT first.applied_at, this.applied_at FROM migrations AS first CROSS JOIN migrations AS this
+		WHERE first.version = 1 AND this.name LIKE '%audited_properties%'`)
+	if err != nil || migrated.Sub(made) < time.Minute {
+		return time.Time{}, err
+	}
+	return migrated.Add(upgradeTime), nil
+}
+
+// auditedListing is a listing with the digest of the record that its last entry left.
+type auditedListing struct {
+	PropertyRecord
+	digest []byte // nil without such an entry
+}
+
+func scanAuditedListing(r Scanner) (l auditedListing, err error) {
+	l.PropertyRecord, err = ScanProperty(ScanAfter(r, &l.digest))
+	return l, err
+}
+
+// digestOf identifies an encoded record.
+func digestOf(encoded []byte) []byte {
+	sum := sha256.Sum256(encoded)
+	return sum[:]
+}
+
+// updateEntry returns what the entry of an update says was before it, and is after it. Both are encoded records.
+func (l auditedListing) updateEntry(before, after []byte) (was, is json.RawMessage, err error) {
+	if !bytes.Equal(l.digest, digestOf(before)) {
+		return before, after, nil
+	}
+	var old, new map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(before, &old), json.Unmarshal(after, &new)); err != nil {
+		return nil, nil, fmt.Errorf("compare property %d with what it was: %w", l.ID, err)
+	}
+	for name, value := range old {
+		if bytes.Equal(value, new[name]) {
+			delete(old, name)
+			delete(new, name)
+		}
+	}
+	if was, err = json.Marshal(old); err == nil {
+		is, err = json.Marshal(new)
+	}
+	return was, is, err
+}
+
+// completed returns the entries after completeUpdates.
+func (o Operations) completed(q Querier, entries iter.Seq2[AuditEntry, error]) iter.Seq2[AuditEntry, error] {
+	return func(yield func(AuditEntry, error) bool) {
+		var all []AuditEntry
+		for entry, err := range entries {
+			if err != nil {
+				yield(entry, err)
+				return
+			}
+			all = append(all, entry)
+		}
+		if err := o.completeUpdates(q, all); err != nil {
+			yield(AuditEntry{}, err)
+			return
+		}
+		for _, entry := range all {
+			if !yield(entry, nil) {
+				return
+			}
+		}
+	}
+}
+
+// completeUpdates sets After of listings' updates to the whole listing, as it is now or was when it was deleted, or to
+// null if there is neither. The entries of a listing share it.
+func (o Operations) completeUpdates(q Querier, entries []AuditEntry) error {
+	var updates []*AuditEntry
+	var ids []string
+	listings := map[string]json.RawMessage{}
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Action != ActionUpdateProperty {
+			continue
+		}
+		updates = append(updates, entry)
+		if _, seen := listings[entry.Subject]; seen {
+			continue
+		}
+		listings[entry.Subject] = nil
+		id, err := strconv.ParseInt(strings.TrimPrefix(entry.Subject, propertyPrefix), 10, 64)
+		if err != nil {
+			return fmt.Errorf("the entry %d of the audit log changes %q, which is no property", entry.Number, entry.Subject)
+		}
+		ids = append(ids, strconv.FormatInt(id, 10))
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	found := Each(q, ScanProperty, `SELECT `+PropertyColumns+` FROM properties WHERE id IN (`+strings.Join(ids, `, `)+`)`)
+	for record, err := range found {
+		if err == nil {
+			listings[PropertySubject(record.ID)], err = json.Marshal(record)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, entry := range updates {
+		if listings[entry.Subject] == nil {
+			deleted, err := o.lastDeleted(q, entry.Subject)
+			if errors.Is(err, ErrNoRow) { // somebody deleted it by hand
+				deleted, err = `null`, nil
+			}
+			if err != nil {
+				return err
+			}
+			listings[entry.Subject] = json.RawMessage(deleted)
+		}
+		entry.After = listings[entry.Subject]
+	}
+	return nil
+}
+
+// lastDeleted returns the record of a listing as it was when it was deleted for the last time, or ErrNoRow.
+func (o Operations) lastDeleted(q Querier, subject string) (encoded string, err error) {
+	return One(q, ScanValue[string], `
+		SELECT before FROM audit WHERE subject = $1 AND action = $2 ORDER BY `+o.db.AuditID+` DESC LIMIT 1`,
+		subject, ActionDeleteProperty)
+}
