@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net/url"
@@ -229,67 +228,6 @@ func escapedUnit(text []byte) (unit rune, isUnit bool) {
 	parsed, err := strconv.ParseUint(string(text[2:6]), 16, 16)
 	return rune(parsed), err == nil
 }
-
-// ambiguity returns what two JSON readers may read differently in a valid value, as the end of a sentence about it, or "":
-// a repeated member, or half of a surrogate pair. It names the member as a.b[0].
-func ambiguity(value json.RawMessage) string {
-	r := exactReader{decoder: json.NewDecoder(bytes.NewReader(value)), lone: loneSurrogate(value)}
-	r.decoder.UseNumber()
-	return r.read()
-}
-
-type exactReader struct {
-	decoder *json.Decoder
-	lone    int // where half of a surrogate pair stands, or -1
-	path    []string
-}
-
-func (r *exactReader) read() string {
-	token, err := r.decoder.Token()
-	if err != nil {
-		return "must be valid JSON"
-	}
-	isObject := token == json.Delim('{')
-	if !isObject && token != json.Delim('[') {
-		return r.surrogate()
-	}
-	names := map[string]bool{}
-	for i := 0; r.decoder.More(); i++ {
-		step := "[" + strconv.Itoa(i) + "]"
-		if isObject {
-			if token, err = r.decoder.Token(); err != nil {
-				return "must be valid JSON"
-			}
-			step = fmt.Sprintf(".%s", token)
-		}
-		r.path = append(r.path, step)
-		problem := r.surrogate()
-		switch {
-		case problem != "":
-		case names[step]:
-			problem = fmt.Sprintf("has the member %q more than once", r.where())
-		default:
-			names[step] = true
-			problem = r.read()
-		}
-		if problem != "" {
-			return problem
-		}
-		r.path = r.path[:len(r.path)-1]
-	}
-	_, _ = r.decoder.Token() // the closing delimiter, which More has seen
-	return ""
-}
-
-// surrogate checks the token that was read last.
-func (r *exactReader) surrogate() string {
-	if r.lone >= 0 && int64(r.lone) < r.decoder.InputOffset() {
-		return fmt.Sprintf("has half of a surrogate pair in the member %q", r.where())
-	}
-	return ""
-}
-
-func (r *exactReader) where() string { return strings.TrimPrefix(strings.Join(r.path, ""), ".") }
 
 // Optional is a member of a JSON object that may be absent, which is its zero value; use it with the tag option omitzero. A
 // member that may also be null is an Optional of a pointer.

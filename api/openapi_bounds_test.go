@@ -153,8 +153,14 @@ func TestDescribedLengthsMatchRules(t *testing.T) {
 	if *key.MaxLength != MaxIdempotencyKey {
 		t.Errorf("the longest Idempotency-Key is %d, want %d", *key.MaxLength, MaxIdempotencyKey)
 	}
-	if text := property(t, "RedeemRequest", "metadata").Description; !strings.Contains(text, fmt.Sprintf("at most %d bytes", MaxMetadata)) {
-		t.Errorf("metadata is not described as at most %d bytes: %s", MaxMetadata, text)
+	text := property(t, "RedeemRequest", "metadata").Description
+	for _, bound := range []string{
+		fmt.Sprintf("at most %d bytes", MaxMetadata), fmt.Sprintf("at most %d levels", maxMetadataDepth),
+		fmt.Sprintf("at most %d digits", maxMetadataDigits),
+	} {
+		if !strings.Contains(text, bound) {
+			t.Errorf("metadata is not described as having %s: %s", bound, text)
+		}
 	}
 }
 

@@ -3,8 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 )
 
@@ -25,9 +23,6 @@ const (
 func RedemptionStatuses() []RedemptionStatus {
 	return []RedemptionStatus{StatusPending, StatusApproved, StatusRejected, StatusVoided}
 }
-
-// MaxMetadata is the longest metadata object of a redemption, in bytes of compact JSON.
-const MaxMetadata = 16 << 10
 
 // Redemption is one user's use of one perk.
 type Redemption struct {
@@ -95,7 +90,7 @@ type RedeemRequest struct {
 }
 
 // ParseRedeemRequest reads and checks a redeem body. A body that is not one JSON object is CodeInvalidJSON; a missing, unknown
-// or invalid field is CodeValidationFailed. The metadata it returns is compact, never empty, and unambiguous.
+// or invalid field is CodeValidationFailed. The metadata it returns is that of ParseMetadata.
 func ParseRedeemRequest(body []byte) (RedeemRequest, error) {
 	members, err := parseObject(body, "metadata")
 	if err != nil {
@@ -117,28 +112,11 @@ func ParseRedeemRequest(body []byte) (RedeemRequest, error) {
 	if len(fields["user_id"]) == 0 {
 		fields.check("user_id", UserIDRule(req.UserID))
 	}
-	req.Metadata, err = compactMetadata(req.Metadata)
+	req.Metadata, err = ParseMetadata(req.Metadata)
 	if err != nil {
 		fields.Add("metadata", "%s", err)
 	}
 	return req, fields.Err()
-}
-
-func compactMetadata(raw json.RawMessage) (json.RawMessage, error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return json.RawMessage("{}"), nil
-	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, raw); err != nil || raw[0] != '{' {
-		return nil, errors.New("must be a JSON object")
-	}
-	if compact.Len() > MaxMetadata {
-		return nil, fmt.Errorf("must be at most %d bytes", MaxMetadata)
-	}
-	if problem := ambiguity(raw); problem != "" {
-		return nil, errors.New(problem)
-	}
-	return compact.Bytes(), nil
 }
 
 // MaxReason is the longest reason of a decision, in characters.

@@ -97,6 +97,7 @@ func FuzzRedeemRequest(f *testing.F) {
 	for _, seed := range []string{
 		`{"user_id":"alice"}`, `{"user_id":"alice","metadata":{"a":[1,{"b":null}]," ":"<>&\u2028"}}`, `{"user_id":"a","metadata":null}`,
 		`{"metadata":[]}`, `{"user_id":"a","user_id":"b"}`, `{"user_id":"\ud800"}`, `[`,
+		`{"user_id":"a","metadata":` + nested(32) + `}`, `{"user_id":"a","metadata":{"a":[1e308,-0.5E-300,1e400]}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -111,6 +112,7 @@ func FuzzRedeemRequest(f *testing.F) {
 		if len(request.Metadata) > api.MaxMetadata || request.Metadata[0] != '{' {
 			t.Fatalf("the metadata is %.80s", request.Metadata)
 		}
+		wantReadable(t, request.Metadata)
 		if again, err := rewrite(request); err != nil || !reflect.DeepEqual(again, request) {
 			t.Fatalf("%+v, written and read again, is %+v, %v", request, again, err)
 		}

@@ -67,6 +67,19 @@ func (v Value) number() (string, bool) {
 	return string(v.json), c == '-' || (c >= '0' && c <= '9')
 }
 
+// parseDouble returns the double nearest to a number. None is near enough to 1e400, nor to 1e-400, which strconv rounds
+// to 0. It also refuses 0e999: some readers refuse the exponent whatever it multiplies.
+func parseDouble(digits string) (float64, bool) {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(digits), "e")
+	f, err := strconv.ParseFloat(digits, 64)
+	power, _ := strconv.Atoi(exponent) // the nearest int if there is none
+	isRounded := f == 0 && strings.ContainsAny(mantissa, "123456789") || power < -maxExponent || power > maxExponent
+	return f, err == nil && finiteRule(f) == "" && !isRounded
+}
+
+// maxExponent is beyond what a double can have in at most 40 digits.
+const maxExponent = 400
+
 // Int reads a whole number. Some languages write one with a fraction of zero.
 func (v Value) Int(into *int64) string {
 	digits, ok := v.number()
@@ -74,8 +87,8 @@ func (v Value) Int(into *int64) string {
 		*into = n
 		return ""
 	}
-	f, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+	f, isDouble := parseDouble(digits)
+	if !ok || !isDouble || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 		return "must be a whole number"
 	}
 	*into = int64(f)
@@ -94,8 +107,8 @@ func (v Value) rooms(into *int) string {
 // Float reads a finite number.
 func (v Value) Float(into *float64) string {
 	digits, ok := v.number()
-	f, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil || finiteRule(f) != "" {
+	f, isDouble := parseDouble(digits)
+	if !ok || !isDouble {
 		return "must be a number"
 	}
 	*into = f

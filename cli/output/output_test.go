@@ -140,6 +140,25 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+func TestDeepRecordsStaySmall(t *testing.T) {
+	deep := items()[0]
+	deep.Extra = json.RawMessage(`{"a":` + strings.Repeat("[", 7_000) + `{"b":1.50}` + strings.Repeat("]", 7_000) + `}`)
+	for _, options := range []output.Options{
+		{}, {Format: "json"}, {Format: "yaml"}, {Format: "jsonl"}, {Format: "csv"}, {Fields: []string{"extra"}},
+		{JQ: "."}, {JQ: ".", Format: "json"},
+	} {
+		for name, use := range map[string]func(*output.Printer[item]) error{"one": one(deep), "a list": list([]item{deep})} {
+			got, err := run(t, options, false, use)
+			if err != nil || len(got) > 20_000 {
+				t.Errorf("%s with %+v is %d bytes, %v", name, options, len(got), err)
+			}
+			if _, values, has := strings.Cut(got, "[[[[["); (has || options.Format != "") && !strings.Contains(values, "1.50") {
+				t.Errorf("%s with %+v is %.200s", name, options, got)
+			}
+		}
+	}
+}
+
 func TestEmptyLists(t *testing.T) {
 	for format, want := range map[string]string{
 		"": "", "table": "", "json": "[]\n", "yaml": "[]\n", "jsonl": "", "id": "", "csv": "id,title,city,price,lat,images,extra\n",

@@ -200,12 +200,10 @@ func (e *jsonEncoder) end(complete bool) error {
 }
 
 func (e *jsonEncoder) write(prefix string, raw json.RawMessage, ending string) error {
-	var text bytes.Buffer
-	if err := json.Indent(&text, raw, prefix, indent); err != nil {
-		return err
+	text, err := display.IndentJSON(raw, prefix)
+	if err == nil {
+		_, err = e.out.Write(append(text, ending...))
 	}
-	text.WriteString(ending)
-	_, err := e.out.Write(text.Bytes())
 	return err
 }
 
@@ -311,7 +309,7 @@ func (e *yamlEncoder) end(complete bool) (err error) {
 func (e *yamlEncoder) write(r record, isItem bool) error {
 	dec := json.NewDecoder(bytes.NewReader(r.raw))
 	dec.UseNumber()
-	node, err := readNode(dec)
+	node, err := readNode(dec, 1)
 	if err != nil {
 		return err
 	}
@@ -329,14 +327,14 @@ func (e *yamlEncoder) write(r record, isItem bool) error {
 }
 
 // readNode reads JSON as a YAML node, with members in their order and numbers as they are written.
-func readNode(dec *json.Decoder) (*yaml.Node, error) {
+func readNode(dec *json.Decoder, level int) (*yaml.Node, error) {
 	token, err := dec.Token()
 	if err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	switch token := token.(type) {
 	case json.Delim:
-		return readNested(dec, token)
+		return readNested(dec, token, level)
 	case string:
 		node := scalar("!!str", token)
 		if oldScalar().MatchString(token) || strings.ContainsFunc(token, display.IsUnsafe) { // which display.JSON escapes inside the quotes
@@ -355,20 +353,20 @@ func readNode(dec *json.Decoder) (*yaml.Node, error) {
 }
 
 // readNested reads to the end of an array or an object, whose names are tokens like its values.
-func readNested(dec *json.Decoder, start json.Delim) (*yaml.Node, error) {
+func readNested(dec *json.Decoder, start json.Delim, level int) (*yaml.Node, error) {
 	node := &yaml.Node{Kind: yaml.MappingNode}
 	if start == '[' {
 		node.Kind = yaml.SequenceNode
 	}
 	for dec.More() {
-		child, err := readNode(dec)
+		child, err := readNode(dec, level+1)
 		if err != nil {
 			return nil, err
 		}
 		node.Content = append(node.Content, child)
 	}
-	if len(node.Content) == 0 {
-		node.Style = yaml.FlowStyle // [] and {}, which block style cannot write
+	if len(node.Content) == 0 || level > display.MaxIndented {
+		node.Style = yaml.FlowStyle // on one line. Block style can't write [] and {}
 	}
 	_, err := dec.Token()
 	return node, err

@@ -172,9 +172,9 @@ func metadataIndented(metadata json.RawMessage) string {
 	if slices.Contains([]string{"", "{}", "null"}, string(bytes.TrimSpace(metadata))) {
 		return "none"
 	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, metadata, "", "  "); err != nil {
+	indented, err := display.IndentJSON(metadata, "")
+	if err != nil {
 		return display.Text(string(metadata))
 	}
-	return display.Text(strings.ReplaceAll(indented.String(), "\t", " "))
+	return display.Text(strings.ReplaceAll(string(indented), "\t", " "))
 }

@@ -226,6 +226,19 @@ func TestAccessibleText(t *testing.T) {
 	}
 }
 
+func TestDeepMetadataStaysSmall(t *testing.T) {
+	s := fullService()
+	s.redemptions[0].Metadata = json.RawMessage(
+		`{"a":` + strings.Repeat("[", 7_000) + `"deepest"` + strings.Repeat("]", 7_000) + `}`)
+	d := start(t, s)
+	d.Settle()
+	d.Press("tab", "enter")
+	d.Settle()
+	if text := d.App.Top().AccessibleText(); len(text) > 20_000 || !strings.Contains(text, "deepest") {
+		t.Errorf("the text of a redemption is %d bytes: %.200s", len(text), text)
+	}
+}
+
 func click(d *tuitest.Driver, x, y int) {
 	d.Send(tea.MouseMsg{X: x, Y: y, Button: tea.MouseButtonLeft, Action: tea.MouseActionPress})
 }
