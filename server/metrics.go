@@ -40,6 +40,7 @@ const (
 	tokenSandboxOnly = "sandbox_only"
 
 	limitOfClient        = "client"
+	limitOfAudit         = "audit"
 	limitOfTokenFailures = "token_failures"
 )
 
@@ -95,7 +96,7 @@ func (m *metrics) startAtZero(hasSandbox bool) {
 	for counter, values := range map[*prometheus.CounterVec][]string{
 		m.tokens:   {"issued", "invalid_client", string(api.CodeRateLimited), string(api.CodeUnavailable)},
 		m.refusals: {tokenMissing, tokenInvalid, tokenLacksScope, tokenSandboxOnly},
-		m.limited:  {limitOfClient, limitOfTokenFailures},
+		m.limited:  {limitOfClient, limitOfAudit, limitOfTokenFailures},
 	} {
 		for _, value := range values {
 			counter.WithLabelValues(value)

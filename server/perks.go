@@ -209,7 +209,9 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 		attempt.PerkID = id
 		return withUserID(h.service, request.UserID, func(id string, anyUser bool) (store.RedeemResult, error) {
 			attempt.UserID, attempt.CreateUser = id, anyUser
-			return h.store.Redeem(c.Request().Context(), attempt)
+			result, err := h.store.Redeem(c.Request().Context(), attempt)
+			h.countRedemption(c, h.sandbox, attempt, err == nil && !result.Replayed)
+			return result, err
 		})
 	})
 }

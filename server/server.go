@@ -37,6 +37,7 @@ type Config struct {
 	Hourly      bool          // the same client, scopes and clock hour give the same token on every replica
 	RateLimit   float64       // requests per second for each client; zero is unlimited
 	RateBurst   int           // requests that an idle client may send at once; zero is those of one second
+	AuditRate   float64       // bytes per second that a client's changes may add to the audit log; zero is unlimited
 	CreateUsers bool          // a redemption creates its user if it is unknown, live and in the sandbox
 	BehindProxy bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
 	Version     string        // as GET /health tells it; empty is "dev"
@@ -78,6 +79,7 @@ type service struct {
 	config     Config
 	authority  *Authority
 	clientRate *buckets[rateKey]
+	auditRate  *buckets[rateKey] // of bytes
 	throttle   *tokenThrottle
 	outage     *outage
 	proxies    proxies
@@ -113,6 +115,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	s := &service{
 		config: config, authority: authority, apiDocs: apiDocs, metrics: metrics, tracer: tracer,
 		clientRate: newBuckets[rateKey](config.RateLimit, config.RateBurst, config.Now),
+		auditRate:  newBuckets[rateKey](config.AuditRate, int(config.AuditRate*auditBurst.Seconds()), config.Now),
 		throttle:   newTokenThrottle(config.Now),
 		outage:     newOutage(outageWaiters),
 		reports:    make(chan struct{}, maxReports),
@@ -142,6 +145,8 @@ func (c *Config) complete() error {
 		return fmt.Errorf("a token's lifetime must be between 1s and %s, not %s", MaxTokenTTL, c.TokenTTL)
 	case c.RateLimit < 0:
 		return fmt.Errorf("the rate limit must not be negative, but is %g a second", c.RateLimit)
+	case c.AuditRate < 0 || c.AuditRate > 0 && c.AuditRate < 1:
+		return fmt.Errorf("the rate of the audit log must be 0, or at least one byte a second, not %g", c.AuditRate)
 	case c.RateBurst < 0:
 		return fmt.Errorf("the burst must not be negative, but is %d", c.RateBurst)
 	case c.RateBurst > 0 && c.RateLimit == 0:
@@ -195,11 +200,12 @@ func (s *service) routes() *echo.Echo {
 	get(e, issuerPath+apiPath, s.describeIssuer)
 
 	get(e, apiPath+"/get-property/:propertyId", s.getProperty, s.authorize(api.ScopePropertiesRead, false))
-	e.PATCH(apiPath+"/update-property/:propertyId", s.updateProperty, s.authorize(api.ScopePropertiesWrite, false))
-	e.DELETE(apiPath+"/delete-property/:propertyId", s.deleteProperty, s.authorize(api.ScopePropertiesWrite, false))
+	writing, audited := s.authorize(api.ScopePropertiesWrite, false), s.limitAudit(false)
+	e.PATCH(apiPath+"/update-property/:propertyId", s.updateProperty, writing, audited)
+	e.DELETE(apiPath+"/delete-property/:propertyId", s.deleteProperty, writing, audited)
 
 	get(e, livePath+"/properties", s.listProperties, s.authorize(api.ScopePropertiesRead, false, api.ScopePropertiesWrite, api.ScopePropertiesCreate))
-	e.POST(livePath+"/properties", s.createProperty, s.authorize(api.ScopePropertiesCreate, false))
+	e.POST(livePath+"/properties", s.createProperty, s.authorize(api.ScopePropertiesCreate, false), audited)
 
 	s.perkRoutes(e, livePath, s.config.Live, false)
 	if s.config.Sandbox != nil {
@@ -213,20 +219,21 @@ func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandb
 	h := perkHandlers{service: s, store: perks, sandbox: sandbox, feed: newEventFeed(perks, s.config.Logger)}
 	s.feeds = append(s.feeds, h.feed)
 	allow := func(scope api.Scope) echo.MiddlewareFunc { return s.authorize(scope, sandbox) }
+	audited, deciding := s.limitAudit(sandbox), allow(api.ScopeRedemptionsDecide)
 	get(e, path+"/perks", h.list, allow(api.ScopePerksRead))
 	get(e, path+"/perks/categories", h.categories, allow(api.ScopePerksRead))
 	get(e, path+"/perks/users/:userId", h.listForUser, allow(api.ScopePerksRead))
 	get(e, path+"/perks/:perkId", h.get, allow(api.ScopePerksRead))
 	get(e, path+"/perks/:perkId/eligibility", h.eligibility, allow(api.ScopePerksRead))
-	e.POST(path+"/perks/:perkId/redeem", h.redeem, allow(api.ScopePerksRedeem))
+	e.POST(path+"/perks/:perkId/redeem", h.redeem, allow(api.ScopePerksRedeem), audited)
 	get(e, path+"/users", h.listUsers, allow(api.ScopeRedemptionsReadAll))
 	get(e, path+"/reports/redemptions", h.reportRedemptions, allow(api.ScopeRedemptionsRead))
 	get(e, path+"/redemptions", h.listRedemptions, allow(api.ScopeRedemptionsRead))
 	get(e, path+"/redemptions/:redemptionId", h.getRedemption, allow(api.ScopeRedemptionsRead))
-	e.POST(path+"/redemptions/:redemptionId/approve", h.decide(api.StatusApproved), allow(api.ScopeRedemptionsDecide))
-	e.POST(path+"/redemptions/:redemptionId/reject", h.decide(api.StatusRejected), allow(api.ScopeRedemptionsDecide))
+	e.POST(path+"/redemptions/:redemptionId/approve", h.decide(api.StatusApproved), deciding, audited)
+	e.POST(path+"/redemptions/:redemptionId/reject", h.decide(api.StatusRejected), deciding, audited)
 	get(e, path+eventsPath, h.events, allow(anyScope))
-	e.POST(path+"/redemptions/:redemptionId/void", h.decide(api.StatusVoided), allow(api.ScopeRedemptionsVoid))
+	e.POST(path+"/redemptions/:redemptionId/void", h.decide(api.StatusVoided), allow(api.ScopeRedemptionsVoid), audited)
 }
 
 // get also adds HEAD, as RFC 9110, section 9.3.2 expects; net/http omits the body.

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/labstack/echo/v4"
 	"golang.org/x/time/rate"
 
 	"example.com/perks/api"
+	"example.com/perks/store"
 )
 
 // cacheSize bounds the memory for token buckets, clients and verified tokens. The least recently used entry is dropped first.
@@ -44,12 +46,26 @@ func newBuckets[K comparable](perSecond float64, burst int, now func() time.Time
 func (b *buckets[K]) take(name K) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.limiter(name).AllowN(b.now(), 1)
+}
+
+func (b *buckets[K]) limiter(name K) *rate.Limiter {
 	limiter, ok := b.cache.Get(name)
 	if !ok {
 		limiter = rate.NewLimiter(b.rate, b.burst)
 		b.cache.Add(name, limiter)
 	}
-	return limiter.AllowN(b.now(), 1)
+	return limiter
+}
+
+// charge takes so many tokens, even if there are fewer: the next ones come when the debt is paid.
+func (b *buckets[K]) charge(name K, tokens int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	limiter, now := b.limiter(name), b.now()
+	for ; tokens > 0; tokens -= b.burst {
+		limiter.ReserveN(now, min(tokens, b.burst))
+	}
 }
 
 // wait returns how long it takes until the bucket holds a whole token again, or zero if it does now. It makes no bucket for a new
@@ -81,6 +97,38 @@ func (s *service) limitClient(client rateKey) error {
 	}
 	s.metrics.limited.WithLabelValues(limitOfClient).Inc()
 	return tooMany(s.clientRate.wait(client), "The client %q sends too many requests.", client.clientID)
+}
+
+// auditBurst is how long an idle client saves up what it may add to the audit log.
+const auditBurst = time.Minute
+
+// limitAudit refuses a change while the client's earlier ones have added more to the audit log than its rate allows. A
+// change is counted when it is made: only then its size is known, and one that is larger than the burst is possible.
+// The requests that are in flight when the limit is reached exceed it.
+func (s *service) limitAudit(sandbox bool) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		if s.config.AuditRate == 0 {
+			return next
+		}
+		return func(c echo.Context) error {
+			client := rateKey{callerOf(c).ClientID, sandbox}
+			if wait := s.auditRate.wait(client); wait > 0 {
+				s.metrics.limited.WithLabelValues(limitOfAudit).Inc()
+				return tooMany(wait, "The changes of the client %q add too much to the audit log.", client.clientID)
+			}
+			count := func(bytes int) { s.auditRate.charge(client, bytes) }
+			c.SetRequest(c.Request().WithContext(store.OnAudited(c.Request().Context(), count)))
+			return next(c)
+		}
+	}
+}
+
+// countRedemption counts what a new redemption adds to the audit log. If the caller has gone, it may have been made.
+func (s *service) countRedemption(c echo.Context, sandbox bool, attempt store.RedeemAttempt, made bool) {
+	if s.config.AuditRate > 0 && (made || c.Request().Context().Err() != nil) {
+		size := len(attempt.ID) + len(attempt.PerkID) + len(attempt.UserID) + len(attempt.ClientID) + len(attempt.Metadata)
+		s.auditRate.charge(rateKey{attempt.ClientID, sandbox}, size)
+	}
 }
 
 // tooMany tells the caller to retry after a whole number of seconds.

@@ -13,10 +13,10 @@ import (
 )
 
 // The entry of an update has the changed fields alone: before as they were, after as they are. So every version of a
-// listing follows from its entries: a creation, a restore and a deletion have the whole record, and each update
-// changes the one that the entry before it left. If something else has changed the listing since, as an import does,
-// the next update has the whole record before and after. So have the updates of older servers. No update changes the
-// id of a listing, so only a whole record has it.
+// listing follows from its entries: a creation, a restore and a deletion have the whole record, and each update changes
+// the one that the entry before it left. If something else has changed the listing since, as an import does, the next
+// update has the whole record as it was before. The updates of older servers have it before and after. No update
+// changes the id of a listing, so only a whole record has it.
 
 // upgradeTime is how long servers that read only whole records may use a database after its migration: an upgrade
 // replaces one after the other, and may be taken back.
@@ -54,9 +54,6 @@ func digestOf(encoded []byte) []byte {
 
 // updateEntry returns what the entry of an update says was before it, and is after it. Both are encoded records.
 func (l auditedListing) updateEntry(before, after []byte) (was, is json.RawMessage, err error) {
-	if !bytes.Equal(l.digest, digestOf(before)) {
-		return before, after, nil
-	}
 	var old, new map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal(before, &old), json.Unmarshal(after, &new)); err != nil {
 		return nil, nil, fmt.Errorf("compare property %d with what it was: %w", l.ID, err)
@@ -67,9 +64,10 @@ func (l auditedListing) updateEntry(before, after []byte) (was, is json.RawMessa
 			delete(new, name)
 		}
 	}
-	if was, err = json.Marshal(old); err == nil {
-		is, err = json.Marshal(new)
+	if is, err = json.Marshal(new); err != nil || !bytes.Equal(l.digest, digestOf(before)) {
+		return before, is, err
 	}
+	was, err = json.Marshal(old)
 	return was, is, err
 }
 

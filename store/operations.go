@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"iter"
+	"sync"
 	"time"
 
 	"example.com/perks/api"
@@ -18,7 +19,7 @@ func NewOperations(db Database) Operations { return Operations{db} }
 // writeFor is Write for work with a result. After an error it does not touch the result: the work may still be running.
 func writeFor[T any](ctx context.Context, o Operations, doing string, work func(Tx) (T, error)) (T, error) {
 	var result, none T
-	err := o.db.Write(ctx, doing, func(tx Tx) (err error) {
+	err := o.write(ctx, doing, func(tx Tx) (err error) {
 		result, err = work(tx)
 		return err
 	})
@@ -26,6 +27,38 @@ func writeFor[T any](ctx context.Context, o Operations, doing string, work func(
 		return none, err
 	}
 	return result, nil
+}
+
+// write is Database.Write that tells OnAudited what the work adds to the audit log.
+func (o Operations) write(ctx context.Context, doing string, work func(Tx) error) error {
+	added, isMetered := ctx.Value(auditedKey{}).(func(bytes int))
+	if !isMetered {
+		return o.db.Write(ctx, doing, work)
+	}
+	var once sync.Once // the work may run again
+	return o.db.Write(ctx, doing, func(tx Tx) error {
+		metered := &meteredTx{Tx: tx}
+		err := work(metered)
+		if err == nil && metered.audited > 0 {
+			once.Do(func() { added(metered.audited) })
+		}
+		return err
+	})
+}
+
+// meteredTx counts the bytes of the entries that are added to the audit log.
+type meteredTx struct {
+	Tx
+	audited int
+}
+
+type auditedKey struct{}
+
+// OnAudited returns a context for a change of a listing, or a decision. added is called once with the bytes of its
+// entries in the audit log before they are committed, even if the caller has gone by then. Nothing is added by a change
+// that is refused.
+func OnAudited(ctx context.Context, added func(bytes int)) context.Context {
+	return context.WithValue(ctx, auditedKey{}, added)
 }
 
 // lock executes a lock statement of the dialect, unless it is "".
@@ -69,6 +102,14 @@ func Audit(tx Tx, at time.Time, by Actor, action, subject string, before, after 
 	is, err := auditText(after)
 	if err != nil {
 		return err
+	}
+	if metered, ok := tx.(*meteredTx); ok {
+		metered.audited += len(by) + len(action) + len(subject)
+		for _, record := range []*string{was, is} {
+			if record != nil {
+				metered.audited += len(*record)
+			}
+		}
 	}
 	_, err = tx.Exec(`INSERT INTO audit (at, actor, action, subject, before, after) VALUES ($1, $2, $3, $4, $5, $6)`,
 		at, string(by), action, subject, was, is)

@@ -172,7 +172,7 @@ func keepKey(tx Tx, creation PropertyCreation, id int64) error {
 }
 
 func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at time.Time, change func(*PropertyRecord) error) error {
-	return o.db.Write(ctx, "update a property", func(tx Tx) error {
+	return o.write(ctx, "update a property", func(tx Tx) error {
 		known, err := o.lockProperty(tx, id)
 		if err != nil {
 			return err
@@ -207,7 +207,7 @@ func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at t
 }
 
 func (o Operations) DeleteProperty(ctx context.Context, id int64, by Actor, at time.Time, check func(PropertyRecord) error) error {
-	return o.db.Write(ctx, "delete a property", func(tx Tx) error {
+	return o.write(ctx, "delete a property", func(tx Tx) error {
 		property, err := o.lockProperty(tx, id)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -24,6 +25,44 @@ func TestServeRefusesInvalidLimits(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense")
 	o.refuses(exitUsage, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://127.0.0.1:4318", "serve", "--addr", "127.0.0.1:0")
 	o.hasNoDatabase()
+}
+
+func TestTheRateOfTheAuditLogReachesTheServer(t *testing.T) {
+	for _, test := range []struct {
+		flags []string
+		last  int
+	}{
+		{[]string{"--audit-rate", "100B/s"}, http.StatusTooManyRequests},
+		{[]string{"--audit-rate", "0"}, http.StatusCreated},
+		{nil, http.StatusCreated},
+	} {
+		o := newOperator(t)
+		secret := o.newClient("acme")
+		o.must("import", "perks", o.file("perks.csv", "id,title,description,city\na,A,A,A\nb,B,B,B\n"))
+		o.must("import", "users", o.file("users.csv", "id\nann\n"))
+		s, stop := o.serve(test.flags...)
+		token := programs.TokenOf(t, http.DefaultClient, s.url, "acme", secret).AccessToken
+		last := 0
+		for _, perk := range []string{"a", "b"} {
+			body := fmt.Sprintf(`{"user_id":"ann","metadata":{"note":%q}}`, strings.Repeat("x", 10_000))
+			request, err := http.NewRequest(http.MethodPost, s.url+"/v2/partners/perks/"+perk+"/redeem", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Authorization", "Bearer "+token)
+			request.Header.Set("Content-Type", "application/json")
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			last = response.StatusCode
+		}
+		if last != test.last {
+			t.Errorf("%q: the status is %d, want %d", test.flags, last, test.last)
+		}
+		stop()
+	}
 }
 
 func TestLimitFlagsReachTheServer(t *testing.T) {

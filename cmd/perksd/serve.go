@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ type serveOptions struct {
 
 	rate        float64 // requests a second; 0 is without limit
 	burst       int
+	auditRate   float64 // bytes a second; 0 is without limit
 	connections int
 
 	logFormat, logLevel enumFlag
@@ -85,6 +87,9 @@ func (p *program) serveCommand() *cobra.Command {
 	f.Func("rate-limit", "maximum requests per second of each client, `N/s`; 0 is unlimited (default unlimited)",
 		func(text string) (err error) { o.rate, err = parseRate(text); return err })
 	f.IntVar(&o.burst, "rate-burst", 0, "how many requests at once --rate-limit allows an idle client; 0 is one second's worth")
+	f.Func("audit-rate", "maximum `SIZE/s` that the changes of each client add to the audit log, "+
+		"a minute's worth at once; 0 is unlimited (default 1MiB/s)",
+		func(text string) (err error) { o.auditRate, err = parseSizeRate(text); return err })
 	f.IntVar(&o.connections, "max-connections", o.connections, "maximum open connections; needs a file limit of twice this. An idle connection uses about 20 KiB")
 	f.Var(&o.logFormat, "log-format", "format of the log")
 	f.Var(&o.logLevel, "log-level", "minimum level to log: info has a line for each request, debug also why a token was refused")
@@ -98,7 +103,7 @@ func (p *program) serveCommand() *cobra.Command {
 // serveDefaults are the options of a server without flags. The listener may be nil.
 func serveDefaults(listener net.Listener) serveOptions {
 	return serveOptions{
-		address: "127.0.0.1:8080", listener: listener, tokenTTL: time.Hour, connections: 10_000,
+		address: "127.0.0.1:8080", listener: listener, tokenTTL: time.Hour, connections: 10_000, auditRate: 1 << 20,
 		logFormat: enumFlag{value: "text", allowed: []string{"text", "json"}},
 		logLevel:  enumFlag{value: "info", allowed: []string{"debug", "info", "warn", "error"}},
 	}
@@ -171,6 +176,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	handler, err := server.New(ctx, server.Config{
 		Live: live, Sandbox: sandbox, Standbys: o.standbys != "",
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate, RateBurst: o.burst,
+		AuditRate:   o.auditRate,
 		BehindProxy: o.behindProxy, TrustedProxies: o.proxies, CORSOrigins: o.origins,
 		Metrics: exports.Metrics, Tracer: exports.Tracer, TrustTraceparent: o.trustTraceparent,
 		Version: api.Build().Version, Logger: log, Now: p.now, NewID: p.newID,
@@ -327,6 +333,26 @@ func parseRate(text string) (float64, error) {
 	number, err := strconv.ParseFloat(strings.TrimSuffix(text, "/s"), 64)
 	if err != nil || number < 0 || math.IsInf(number, 0) || math.IsNaN(number) {
 		return 0, errors.New("it must be a number of requests a second, such as 50/s")
+	}
+	return number, nil
+}
+
+// sizeRate is bytes a second, such as 512KiB/s or 1.5MiB/s, or 0.
+var sizeRate = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)(B|KiB|MiB|GiB)/s$`)
+
+// parseSizeRate reads a sizeRate.
+func parseSizeRate(text string) (float64, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	parts := sizeRate.FindStringSubmatch(text)
+	if parts == nil {
+		return 0, errors.New("it must be a size a second, such as 512KiB/s or 1MiB/s, or 0")
+	}
+	number, err := strconv.ParseFloat(parts[1], 64)
+	number *= map[string]float64{"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[parts[2]]
+	if err != nil || number < 1 || number > 1<<40 {
+		return 0, errors.New("it must be from 1B/s to 1024GiB/s, or 0")
 	}
 	return number, nil
 }

@@ -127,6 +127,14 @@ func TestServeRefusesToStart(t *testing.T) {
 	o.refuses(exitUsage, "--token-ttl must be between 1s and 24h0m0s, not 25h0m0s", "serve", "--addr", "127.0.0.1:0", "--token-ttl", "25h")
 	o.refuses(exitUsage, `--rate-limit "fast": it must be a number of requests a second, such as 50/s (see 'perksd serve --help')`,
 		"serve", "--rate-limit", "fast")
+	for text, problem := range map[string]string{
+		"1MB/s":  "it must be a size a second, such as 512KiB/s or 1MiB/s, or 0",
+		"5":      "it must be a size a second, such as 512KiB/s or 1MiB/s, or 0",
+		"0.5B/s": "it must be from 1B/s to 1024GiB/s, or 0", "1025GiB/s": "it must be from 1B/s to 1024GiB/s, or 0",
+	} {
+		o.refuses(exitUsage, fmt.Sprintf("--audit-rate %q: %s (see 'perksd serve --help')", text, problem),
+			"serve", "--audit-rate", text)
+	}
 	s, _ := newOperator(t).serve()
 	taken := strings.TrimPrefix(s.url, "http://")
 	o.refuses(exitFailure, fmt.Sprintf("--addr: %s is already in use, perhaps by another perksd: stop that, or choose another address", taken),

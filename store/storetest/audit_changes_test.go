@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -60,11 +61,10 @@ var auditChangesTests = []test{
 			f.equal(fmt.Sprint("version ", i), string(replayed[i]), string(asJSON(versions[i])))
 		}
 	}},
-	{"the first update of an imported listing has the whole record, and the next ones what they change", func(f *fixture) {
+	{"an imported listing's first update has the whole record before it, the next have the changes", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.update(1, retitle("One")))
-		one := f.property(1)
 		f.must(f.update(1, retitle("Two")))
 		f.addProperties(property(1, "owner", func(p *store.PropertyRecord) { p.City = "York" }))
 		imported := f.property(1)
@@ -77,9 +77,9 @@ var auditChangesTests = []test{
 			}
 		}
 		f.sameEntries("property/1", []store.AuditEntry{
-			update(property(1, "owner"), one),
+			update(property(1, "owner"), map[string]any{"title": "One"}),
 			update(map[string]any{"title": "One"}, map[string]any{"title": "Two"}),
-			update(imported, three),
+			update(imported, map[string]any{"title": "Three"}),
 			update(map[string]any{"lat": three.Lat, "city": "York"}, map[string]any{"lat": nil, "city": "Leeds"}),
 		})
 	}},
@@ -110,6 +110,26 @@ var auditChangesTests = []test{
 				f.equal(what+" "+entry.Subject, string(entry.After), string(asJSON(want)))
 			}
 		}
+	}},
+	{"what a change adds to the log is told once, even if the caller leaves meanwhile", func(f *fixture) {
+		f.addClients("owner")
+		f.create(creation("owner", ""))
+		ctx, leave := context.WithCancel(f.ctx)
+		told := make(chan int, 10)
+		ctx = store.OnAudited(ctx, func(bytes int) { told <- bytes })
+		err := f.UpdateProperty(ctx, 1, store.ClientActor("owner"), now, func(p *store.PropertyRecord) error {
+			leave()
+			p.Title = "Newer"
+			return nil
+		})
+		if err != nil {
+			f.fails("the caller left", err, api.CodeUnavailable)
+		}
+		f.equal("bytes", <-told, len("client/owner"+"property.update"+"property/1"+`{"title":"New"}`+`{"title":"Newer"}`))
+		f.must(f.update(1, retitle("Last"))) // after the first
+		ctx = store.OnAudited(f.ctx, func(bytes int) { told <- bytes })
+		f.must(f.UpdateProperty(ctx, 1, store.ClientActor("owner"), now, retitle("Last"))) // changes nothing
+		f.equal("told again", len(told), 0)
 	}},
 	{"one changed field of a long listing is a short entry", func(f *fixture) {
 		f.addClients("owner")

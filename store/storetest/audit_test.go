@@ -18,13 +18,15 @@ var auditTests = []test{
 	}},
 	{"a property's changes are recorded with the record before and after", func(f *fixture) {
 		f.addClients("owner")
-		f.addProperties(property(1, "owner")) // so the first update has the whole record
+		f.addProperties(property(1, "owner"))
 		renamed := property(1, "owner", func(p *store.PropertyRecord) { p.Title = "New" })
+		title := asJSON(map[string]any{"title": "New"})
 		f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(1), retitle("New")))
 		f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(time.Second), func(store.PropertyRecord) error { return nil }))
 		must(f.RestoreProperty(f.ctx, 1, store.Operator, now.Add(2*time.Second)))(f)
 		f.sameEntries("property/1", []store.AuditEntry{
-			{At: now, Actor: "client/owner", Action: store.ActionUpdateProperty, Before: asJSON(property(1, "owner")), After: asJSON(renamed)},
+			{At: now, Actor: "client/owner", Action: store.ActionUpdateProperty, Before: asJSON(property(1, "owner")),
+				After: title},
 			{At: now.Add(time.Second), Actor: "client/owner", Action: store.ActionDeleteProperty, Before: asJSON(renamed), After: asJSON(nil)},
 			{At: now.Add(2 * time.Second), Actor: store.Operator, Action: store.ActionRestoreProperty, Before: asJSON(nil), After: asJSON(renamed)},
 		})

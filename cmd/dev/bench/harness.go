@@ -140,7 +140,8 @@ type service struct {
 
 // serve starts perksd on a database, with a client that may do everything.
 func (l *harness) serve(ctx context.Context, database string) (*service, error) {
-	command := l.Command(context.Background(), "perksd", "serve", "--addr", "127.0.0.1:0", "--database", database)
+	command := l.Command(context.Background(), "perksd", "serve", "--addr", "127.0.0.1:0", "--database", database,
+		"--audit-rate", "0") // one client sends everything
 	address, err := l.start(command)
 	if err != nil {
 		return nil, err
