@@ -80,6 +80,53 @@ func TestForeignServer(t *testing.T) {
 	}
 }
 
+// What a service took and rejected is no success, and neither is a status that perksctl does not know.
+func TestARedemptionThatIsNotInForce(t *testing.T) {
+	status := "rejected"
+	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(201)
+		_, _ = io.WriteString(w, `{"id":"r-1","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z","status":"`+status+`","metadata":{}}`)
+	})
+	for _, test := range []struct {
+		status, code, outcome string
+		exit                  int
+	}{{"rejected", "rejected", "failed", 1}, {"cancelled", "unknown_status", "unknown", 8}, {"", "unknown_status", "unknown", 8}} {
+		status = test.status
+		r := x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
+		if r.code != test.exit || !strings.Contains(r.err, `"code":"`+test.code+`"`) || strings.Contains(r.err, "Redeemed") ||
+			!strings.Contains(r.out, `"status": "`+test.status+`"`) {
+			t.Errorf("%q: %+v", test.status, r)
+		}
+		file := filepath.Join(t.TempDir(), "winners.csv")
+		if err := os.WriteFile(file, []byte("perk,user\np,u\nq,u\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r = x.run("perk", "redeem", "--file", file)
+		results, _ := os.ReadFile(file + ".results.jsonl")
+		if r.code != 7 || !strings.Contains(r.err, "2 rows: 0 done, 1 waits for approval, 1 "+test.outcome+".") ||
+			!strings.Contains(string(results), `"outcome":"`+test.outcome+`","status":201,"code":"`+test.code+`"`) ||
+			!strings.Contains(string(results), `"redemption_status":"pending"`) {
+			t.Errorf("%q in a file: %+v\n%s", test.status, r, results)
+		}
+	}
+}
+
+// A nightly loop runs again after 8, so a service that throttles for long must not end a run with 1.
+func TestAThrottledRunEndsWith8(t *testing.T) {
+	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(429)
+	})
+	file := filepath.Join(t.TempDir(), "winners.csv")
+	if err := os.WriteFile(file, []byte("perk,user\np,u\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := x.run("perk", "redeem", "--file", file, "-o", "json")
+	if r.code != 8 || !strings.Contains(r.err, `"code":"rate_limited"`) || !strings.Contains(r.err, "To resume") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // atOthers is every command at a server that has what the specification asks for and nothing else: what that server lacks for it, or "" if
 // it works there.
 var atOthers = map[string]string{

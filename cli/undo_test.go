@@ -55,7 +55,7 @@ func TestUndoNamesRowsThatItCannotTakeBack(t *testing.T) {
 	if err := os.WriteFile(file+".results.jsonl", append(results, unknown...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := x.run("bulk", "undo", file, "--reason", "mistake", "--yes")
+	r := x.run("bulk", "undo", "--results", file+".results.jsonl", "--reason", "mistake", "--yes")
 	for _, want := range []string{
 		"line 2 failed: It is pending, and your client may not reject it: that needs the scope redemptions:decide.",
 		"line 4 failed: It is unknown whether this row was redeemed. Resume the run to find out, and undo again.",

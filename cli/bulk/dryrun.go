@@ -54,6 +54,13 @@ func (r *run) dryRun(ctx context.Context, s *session.Session, mark uint32) error
 	if r.results, err = peekResults(r.options, s.Streams.Out, mark); err != nil {
 		return err
 	}
+	j, _, err := peekJournal(r.options.resultsPath())
+	if err == nil && r.input.made == nil {
+		err = r.options.checkUndone(s, r.results, j)
+	}
+	if err != nil {
+		return err
+	}
 	if err := r.options.checkFailed(r.input.format); err != nil {
 		return err
 	}

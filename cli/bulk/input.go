@@ -3,6 +3,7 @@ package bulk
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"example.com/perks/api"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 )
@@ -157,11 +159,11 @@ func (i *input) scan(ctx context.Context, known *results, j *journal) (total int
 		unchanged = unchanged || total == j.rows && sum == j.sum
 	}
 	if !unchanged {
-		return total, sum, command.Usagef("%s changed since an interrupted run. perksctl matches rows to earlier requests by line number, "+
+		return total, sum, anotherFile("%s changed since an interrupted run. perksctl matches rows to earlier requests by line number, "+
 			"so it cannot tell which rows were sent. Restore the file and run again; you may add rows at the end", i.name)
 	}
 	if row := known.doneAfter(last); row > 0 {
-		return total, sum, command.Usagef("%s ends before line %d, and %s says that this row is done, or may be. Restore the file. %s", i.name, row, known.path, otherName)
+		return total, sum, anotherFile("%s ends before line %d, and %s says that this row is done, or may be. Restore the file. %s", i.name, row, known.path, otherName)
 	}
 	if err := i.checkRows(total); err != nil {
 		return total, sum, err
@@ -194,6 +196,39 @@ func (i *input) checkRows(n int64) error {
 	return command.Usagef("%s has no rows. Add --allow-empty to accept that.", i.name)
 }
 
+// otherFile says that the file is not the one of the run.
+type otherFile struct{ error }
+
+func (o otherFile) Unwrap() error { return o.error }
+
+func anotherFile(format string, args ...any) error { return otherFile{command.Usagef(format, args...)} }
+
+// checkSameFile refuses a file that is not the one of the run with these results and this journal, for a command that only reads it.
+func (f Flags) checkSameFile(ctx context.Context, results string, j *journal) error {
+	known, err := readResults(results, nil)
+	if err != nil {
+		return err
+	}
+	made, err := readRecord(results)
+	if err != nil {
+		return err
+	}
+	f.Format = cmp.Or(f.Format, made.Format)
+	in, err := openInput(f, nil)
+	if err != nil {
+		return err
+	}
+	in.allowEmpty = true
+	_, _, err = in.scan(ctx, known, j)
+	if errors.As(err, new(otherFile)) {
+		err = &command.Advised{
+			Err:    api.Errorf(api.CodeConflict, "%s is not the file of this run any more. %s", f.File, err),
+			Advice: "To name the run without the file: --results " + command.Quote([]string{results}),
+		}
+	}
+	return errors.Join(err, in.close())
+}
+
 // checkUnchanged refuses a row that has changed since it was done, or may have been done.
 func (r *results) checkUnchanged(row rows.Row, input string) error {
 	state, content := r.state(row.Line)
@@ -201,10 +236,10 @@ func (r *results) checkUnchanged(row rows.Row, input string) error {
 		return nil
 	}
 	if state == unknown {
-		return command.Usagef("Line %d of %s has changed since %s was written, and that row may have been done. Restore it and run again; "+
+		return anotherFile("Line %d of %s has changed since %s was written, and that row may have been done. Restore it and run again; "+
 			"you may correct it once it is known to have failed.", row.Line, input, r.path)
 	}
-	return command.Usagef("Line %d of %s has changed since %s was written, and that row is done. Restore the file: you may only correct "+
+	return anotherFile("Line %d of %s has changed since %s was written, and that row is done. Restore the file: you may only correct "+
 		"rows that failed, and add rows at the end. %s", row.Line, input, r.path, otherName)
 }
 

@@ -28,8 +28,9 @@ const otherName = "Give this run another name: --job NAME"
 // of their lines.
 type record struct {
 	Job     string `json:"job,omitempty"`
-	File    string `json:"file"`    // with the rows: its absolute path, or - for standard input
-	Folder  string `json:"folder"`  // where the command was run
+	File    string `json:"file"`   // with the rows: its absolute path, or - for standard input
+	Folder  string `json:"folder"` // where the command was run
+	Format  string `json:"format,omitempty"`
 	Command string `json:"command"` // that resumes the run
 }
 
@@ -98,6 +99,17 @@ func (f Flags) commandLine(s *session.Session) string {
 	return command.Quote(append(words, command.GivenFlags(f.cmd)...))
 }
 
+// anew says how to carry out the rows of a run once more.
+func (f Flags) anew(s *session.Session) string {
+	switch {
+	case f.Job != "":
+		return "To carry out the rows again, give the run another name: --job NAME"
+	case f.Results != "":
+		return "To carry out the rows again, name another file for the results: --results FILE"
+	}
+	return "To carry out the rows again, give the run a name:\n  " + f.commandLine(s) + " --job NAME"
+}
+
 // writeRecord records the command beside the results.
 func (f Flags) writeRecord(s *session.Session) error {
 	path := f.resultsPath()
@@ -109,7 +121,7 @@ func (f Flags) writeRecord(s *session.Session) error {
 	if err := errors.Join(err, folderErr); err != nil {
 		return err
 	}
-	return command.WritePrivateJSON(path+recordSuffix, record{f.Job, file, folder, f.commandLine(s)})
+	return command.WritePrivateJSON(path+recordSuffix, record{f.Job, file, folder, f.Format, f.commandLine(s)})
 }
 
 // readRecord reads which command wrote the results. It is empty without results, and for those of a version that did not record it.

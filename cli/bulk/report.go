@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
@@ -17,14 +19,16 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// Summary is the outcome of a run, for programs. Each row that was read is in one of the four counts.
+// Summary is the outcome of a run, for programs. Each row that was read is ok, failed or unknown.
 type Summary struct {
-	Rows    int64  `json:"rows"`
-	OK      int64  `json:"ok"`
-	Failed  int64  `json:"failed"`
-	Unknown int64  `json:"unknown"`
-	Skipped int64  `json:"skipped"` // done by an earlier run
-	Results string `json:"results"` // the file with a line for each row; "" if they went to standard output
+	Rows    int64     `json:"rows"`
+	OK      int64     `json:"ok"`
+	Failed  int64     `json:"failed"`
+	Unknown int64     `json:"unknown"`
+	Skipped int64     `json:"skipped"` // of the ok ones, those that an earlier run has done
+	Pending int64     `json:"pending"` // of the ok ones, those that this run redeemed and somebody has yet to approve
+	Began   time.Time `json:"began"`   // the first run, if this one resumes it
+	Results string    `json:"results"` // the file with a line for each row; "" if they went to standard output
 }
 
 // printer prints the outcome for programs.
@@ -50,8 +54,13 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 	r.mu.Lock()
 	counts := r.counts
 	r.mu.Unlock()
-	summary := Summary{counts.Done, counts.OK, counts.Failed, counts.Unknown, counts.Skipped, r.results.path}
-	r.show(summary)
+	summary := Summary{
+		Rows: counts.Done, OK: counts.OK + counts.Skipped, Failed: counts.Failed, Unknown: counts.Unknown,
+		Skipped: counts.Skipped, Pending: counts.Pending, Began: r.batch.began(), Results: r.results.path,
+	}
+	if r.show(summary, cause); err == nil && cause == nil && r.input.made == nil && summary.Skipped == summary.Rows && summary.Rows > 0 {
+		r.streams.Note("Nothing was sent: the run of %s has done every row. %s", moment(summary.Began), r.options.anew(s))
+	}
 	if !errors.Is(cause, context.Canceled) && r.results.file != nil {
 		outcome, printErr := printer(s)
 		if printErr == nil {
@@ -65,8 +74,11 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 	return r.exitError(s, summary, cause)
 }
 
+// moment is when a run began or was undone, for people.
+func moment(at time.Time) string { return at.Local().Format("2006-01-02 15:04 MST") }
+
 // show writes the outcome, and the first rows that are not done.
-func (r *run) show(s Summary) {
+func (r *run) show(s Summary, cause error) {
 	for _, result := range r.shown {
 		r.streams.Warn("line %d %s: %s", result.Row, outcomeWords[result.Outcome], result.Message)
 	}
@@ -75,19 +87,29 @@ func (r *run) show(s Summary) {
 		for _, code := range slices.SortedFunc(maps.Keys(r.codes), func(a, b string) int {
 			return cmp.Or(cmp.Compare(r.codes[b], r.codes[a]), cmp.Compare(a, b))
 		}) {
-			byCode = append(byCode, fmt.Sprintf("%d %s", r.codes[code], code))
+			byCode = append(byCode, display.Count(r.codes[code])+" "+code)
 		}
-		r.streams.Warn("%d more. All by code: %s.", hidden, strings.Join(byCode, ", "))
+		r.streams.Warn("%s more. All by code: %s.", display.Count(hidden), strings.Join(byCode, ", "))
 	}
-	text := fmt.Sprintf("%s: %d done", display.Plural(s.Rows, "row", "rows"), s.OK+s.Skipped)
+	if s.Rows == 0 && cause != nil {
+		return
+	}
+	text := display.Plural(s.Rows, "row", "rows")
+	if r.partial && r.total > s.Rows {
+		text = display.Count(s.Rows) + " of " + display.Plural(r.total, "row", "rows")
+	}
+	text += ": " + display.Count(s.OK-s.Pending) + " done"
 	if s.Skipped > 0 {
-		text += fmt.Sprintf(" (%d of them by an earlier run)", s.Skipped)
+		text += fmt.Sprintf(" (%s of them by an earlier run)", display.Count(s.Skipped))
+	}
+	if s.Pending > 0 {
+		text += ", " + display.Plural(s.Pending, "waits", "wait") + " for approval"
 	}
 	if s.Failed > 0 {
-		text += fmt.Sprintf(", %d failed", s.Failed)
+		text += ", " + display.Count(s.Failed) + " failed"
 	}
 	if s.Unknown > 0 {
-		text += fmt.Sprintf(", %d unknown", s.Unknown)
+		text += ", " + display.Count(s.Unknown) + " unknown"
 	}
 	r.streams.Note("%s.", text)
 	if s.Results != "" && s.Rows > 0 {
@@ -106,13 +128,15 @@ func (r *run) exitError(s *session.Session, summary Summary, cause error) error 
 	if r.results.file == nil {
 		again = "The results went to standard output, so no run can resume. They say which rows are done."
 	}
-	left := fmt.Sprintf("%d failed, %d unknown", summary.Failed, summary.Unknown)
+	left := display.Count(summary.Failed) + " failed, " + display.Count(summary.Unknown) + " unknown"
 	var usage *command.UsageError
 	switch {
 	case errors.As(cause, &usage) && summary.Rows == summary.Skipped, client.IsUnsupported(cause):
 		return cause
 	case errors.Is(cause, errTooMany):
 		return &command.Advised{Err: &command.RowsFailed{Message: "Stopped, because too many rows are not done: " + left + "."}, Advice: again}
+	case isFailing(cause):
+		return &command.Advised{Err: &command.Outage{Err: cause}, Advice: again}
 	case cause != nil:
 		return &command.Advised{Err: cause, Advice: again}
 	case summary.Failed+summary.Unknown > 0:
@@ -145,6 +169,9 @@ func (t *stats) count(r *Result) (failures int64) {
 		t.counts.Skipped++
 	case r.Outcome == OK:
 		t.counts.OK++
+		if r.RedemptionStatus == api.StatusPending {
+			t.counts.Pending++
+		}
 	case r.Outcome == Failed:
 		t.counts.Failed++
 	default:

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/perks/api"
 	"example.com/perks/cli/command"
 )
 
@@ -25,7 +26,7 @@ type results struct {
 	states         *rowStates
 	batch          batch          // of the lines, if there are any
 	written        time.Time      // by earlier runs
-	codes          map[int]string // of the rows that are not done; nil if nobody asks
+	codes          map[int]string // of the rows that are not done, or the status of those that are pending; nil if nobody asks
 
 	mu      sync.Mutex
 	out     io.Writer
@@ -135,8 +136,13 @@ func (r *results) note(result Result, content uint32) {
 	case Failed:
 		state = failed
 	}
-	if delete(r.codes, result.Row); r.codes != nil && result.Outcome != OK {
+	delete(r.codes, result.Row)
+	switch {
+	case r.codes == nil:
+	case result.Outcome != OK:
 		r.codes[result.Row] = result.Code
+	case result.RedemptionStatus == api.StatusPending:
+		r.codes[result.Row] = string(result.RedemptionStatus)
 	}
 	r.states.set(result.Row, state, content)
 }
@@ -327,7 +333,9 @@ type Result struct {
 	Status  int    `json:"status"`  // of the HTTP response; 0 if there was none
 	Code    string `json:"code"`    // of the error; "" if the row is done
 	Message string `json:"message"` // for people; "" if the row is done
-	ID      string `json:"id"`      // of the redemption or the property; "" if the row is not done
+	ID      string `json:"id"`      // of the redemption or the property; "" if there is none
+
+	RedemptionStatus api.RedemptionStatus `json:"redemption_status,omitempty"` // when the row was redeemed
 }
 
 // The outcomes of a row.

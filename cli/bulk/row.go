@@ -28,7 +28,17 @@ type job struct {
 	maybeSent bool           // by an earlier run
 }
 
-func ok(o Outcome) *Result { return &Result{Outcome: OK, Status: o.Status, ID: o.ID} }
+// resultOf is the result of a row whose request the service accepted.
+func resultOf(o Outcome) *Result {
+	r := &Result{Outcome: OK}
+	if o.Err != nil {
+		if r = failedBy(o.Err); client.OutcomeUnknown(o.Err) {
+			r = unknownBy(o.Err)
+		}
+	}
+	r.Status, r.ID, r.RedemptionStatus = o.Status, o.ID, o.RedemptionStatus
+	return r
+}
 
 func failedBy(err error) *Result { return failure(Failed, err, "") }
 
@@ -64,10 +74,12 @@ func (r *run) carryOut(j *job) *Result {
 	var lost error // why the reply to the attempt before is unknown
 	var unreachable *client.Unreachable
 	for sends := 1; ; sends++ {
+		asked := r.now()
 		outcome, err := j.task.Do(r.requests, j.key)
+		r.answered(err, asked)
 		if err == nil {
 			r.noteKeys()
-			return ok(outcome)
+			return resultOf(outcome)
 		}
 		if !client.OutcomeUnknown(err) {
 			return r.refused(j, err, lost)
@@ -126,7 +138,11 @@ func (r *run) lookUp(j *job) (Outcome, bool, error) {
 			since = time.Time{}
 		}
 	}
+	asked := r.now()
 	outcome, done, err := j.task.Done(r.requests, since, r.results.taken)
+	if isFailing(err) {
+		r.answered(err, asked)
+	}
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.NotFromService {
 		return Outcome{}, false, nil
@@ -172,7 +188,7 @@ func (r *run) keysConfirm() bool { return r.task.Shared && r.keysHonoured() }
 // accept takes what was found as the outcome of the row, unless it may belong to another request.
 func (r *run) accept(found Outcome) *Result {
 	if !r.task.Shared {
-		return ok(found)
+		return resultOf(found)
 	}
 	return failure(Unknown, fmt.Errorf("the reply was lost, and %s may belong to this row or to another request. "+
 		"If nobody else redeems for these users, run again with --assume-mine", found.ID), ambiguous)

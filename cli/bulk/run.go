@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
@@ -64,7 +65,13 @@ func runRows(ctx context.Context, s *session.Session, f Flags, w Work, in *input
 		return err
 	}
 	r.runState = state
-	if err = r.begin(ctx); err == nil {
+	if in.made == nil {
+		err = f.checkUndone(s, state.results, state.journal)
+	}
+	if err == nil {
+		err = r.begin(ctx)
+	}
+	if err == nil {
 		if in.made != nil {
 			f.File = stdin // its lines are not the rows
 		}
@@ -81,6 +88,7 @@ func runRows(ctx context.Context, s *session.Session, f Flags, w Work, in *input
 type run struct {
 	*runState
 	stats
+	outage  outage
 	input   *input
 	task    Work
 	options Flags
@@ -112,7 +120,7 @@ const (
 func newRun(f Flags, w Work, in *input, s *command.Streams) *run {
 	r := &run{
 		stats: stats{streams: s, codes: map[string]int64{}}, input: in, task: w, options: f, now: time.Now, wait: wait,
-		queues: map[string][]*job{}, unknownRows: map[string]int{}, limit: rate.NewLimiter(rate.Inf, 1),
+		outage: outage{longest: maxOutage}, queues: map[string][]*job{}, unknownRows: map[string]int{}, limit: rate.NewLimiter(rate.Inf, 1),
 		slots: semaphore.NewWeighted(int64(f.Concurrency)), workers: semaphore.NewWeighted(int64(f.Concurrency) + maxWithoutSlot),
 		waiting: semaphore.NewWeighted(maxWaiting), idle: make(chan *job),
 	}
@@ -167,6 +175,7 @@ func (r *run) work(ctx context.Context) error {
 	case <-r.running.Done(): // an input that stays silent must not keep the run
 	}
 	_ = r.workers.Acquire(context.WithoutCancel(ctx), int64(r.options.Concurrency)+maxWithoutSlot) // until no row is in progress
+	r.outage.end()
 	err := context.Cause(r.running)
 	select {
 	case <-read:
@@ -202,6 +211,9 @@ func (r *run) dispatch() error {
 			continue
 		}
 		r.waiting.Release(1)
+		if r.outage.isOn() && r.wait(r.running, outagePause) != nil {
+			return nil
+		}
 		if r.workers.Acquire(r.running, 1) != nil {
 			return nil
 		}
@@ -408,6 +420,9 @@ type Task interface {
 
 // Outcome identifies what a task has changed.
 type Outcome struct {
-	ID     string // of the redemption or the property
-	Status int    // of the HTTP response
+	ID               string // of the redemption or the property
+	Status           int    // of the HTTP response
+	RedemptionStatus api.RedemptionStatus
+	// Err says why the row is not done although the service accepted the request, as when it rejected the redemption.
+	Err error
 }

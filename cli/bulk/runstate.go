@@ -129,14 +129,18 @@ func (s *rowStates) get(row int) (state uint64, content uint32) {
 	return untried, 0
 }
 
-// hasID tells whether a row is done with an outcome of this id. It scans all rows: it is called only where a reply was lost, and
-// a million rows take a millisecond.
-func (s *rowStates) hasID(id string) bool {
-	hash := s.hash(id)
+// has tells whether a row has this state.
+func (s *rowStates) has(state uint64) bool {
 	for _, c := range s.chunks {
-		if slices.Contains(c.state[:], hash) {
+		if slices.Contains(c.state[:], state) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasID tells whether a row is done with an outcome of this id. It scans all rows: it is called only where a reply was lost, and
+// a million rows take a millisecond.
+func (s *rowStates) hasID(id string) bool {
+	return s.has(s.hash(id))
 }

@@ -3,12 +3,15 @@ package bulk
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -21,8 +24,12 @@ type Status struct {
 	Failed   int64            `json:"failed"`
 	Unknown  int64            `json:"unknown"`
 	NotTried int64            `json:"not_tried"`
+	Pending  int64            `json:"pending"` // of the ok ones, those that had yet to be approved when they were redeemed
+	Undone   int64            `json:"undone"`  // of the ok ones, those that bulk undo has taken back
 	Codes    map[string]int64 `json:"codes"`   // of the rows that failed or are unknown
-	Running  bool             `json:"running"` // a run is at work
+	Running  bool             `json:"running"` // a run is in progress
+	Began    *time.Time       `json:"began"`
+	UndoneAt *time.Time       `json:"undone_at"`
 	Results  string           `json:"results"`
 	Resume   string           `json:"resume"` // the command that resumes the run; "" if nothing is left, or if it is not recorded
 }
@@ -37,7 +44,8 @@ func NewStatus(s *session.Session) *cobra.Command {
 		Use:   "status {FILE | --job NAME}",
 		Short: "Show the progress of a run with --file",
 		Long: "Show the progress of a run with --file, from its results and its journal, without asking the service. The exit code is 0\n" +
-			"if every row is done, and 7 if rows failed, are unknown or were not tried.",
+			"if every row is done, 5 if the file was never run, 6 if it has changed since or the run was undone, and 7 if rows\n" +
+			"failed, are unknown or were not tried.",
 		Example: "  perksctl bulk status winners.csv\n  perksctl bulk status --job winners-2026-01-31 --results /var/lib/perks -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			printer, err := output.New[Status](s.Output, s.Streams, output.View{ID: "results"})
@@ -90,9 +98,6 @@ func (f Flags) status(ctx context.Context, s *command.Streams) (Status, error) {
 	if err != nil {
 		return status, err
 	}
-	if _, missing := os.Stat(f.File); known.file == nil && missing != nil {
-		return status, noRun(status.Results)
-	}
 	made, err := readRecord(status.Results)
 	if err != nil {
 		return status, err
@@ -101,12 +106,23 @@ func (f Flags) status(ctx context.Context, s *command.Streams) (Status, error) {
 	if err != nil {
 		return status, err
 	}
+	switch {
+	case known.rows > 0:
+		status.Began = new(known.batch.began())
+	case j.leftover:
+		status.Began = new(j.batch.began())
+	case known.file == nil && !running:
+		return status, noRun(status.Results)
+	}
 	status.Running = running
 	count := func(row int) {
 		status.Rows++
 		switch state, _ := known.state(row); {
 		case state >= firstDone:
 			status.OK++
+			if known.codes[row] == string(api.StatusPending) {
+				status.Pending++
+			}
 		case state == failed:
 			status.Failed++
 			status.Codes[known.codes[row]]++
@@ -120,17 +136,38 @@ func (f Flags) status(ctx context.Context, s *command.Streams) (Status, error) {
 			status.NotTried++
 		}
 	}
-	f.File = cmp.Or(f.File, made.File)
-	if err := f.eachRow(ctx, count); err != nil {
-		return status, err
+	isNamed := f.File != ""
+	f.File, f.Format = cmp.Or(f.File, made.File), cmp.Or(f.Format, made.Format)
+	lost := "The input cannot be read again"
+	info, err := os.Stat(f.File)
+	isReadable := err == nil && info.Mode().IsRegular() // unlike standard input
+	if isReadable {
+		err := f.checkSameFile(ctx, status.Results, j)
+		switch {
+		case err == nil:
+			err = f.eachRow(ctx, count)
+		case errors.As(err, new(*command.Advised)) && !isNamed:
+			isReadable, lost, err = false, f.File+" is not the file of this run any more", nil
+		}
+		if err != nil {
+			return status, err
+		}
 	}
-	if info, err := os.Stat(f.File); err != nil || !info.Mode().IsRegular() { // such as standard input
-		s.Warn("The input cannot be read again, so this counts only rows with a result.")
+	if !isReadable {
+		s.Warn("%s, so this counts only rows with a result.", lost)
 		for row := 1; row <= known.highest; row++ {
 			if state, _ := known.state(row); state != untried {
 				count(row)
 			}
 		}
+	}
+	undone, at, err := countUndone(status.Results)
+	if err != nil {
+		return status, err
+	}
+	if status.Undone = undone; undone > 0 {
+		status.UndoneAt = &at
+		return status, nil
 	}
 	if status.OK < status.Rows && made.Command != "" {
 		status.Resume = made.Command
@@ -141,12 +178,8 @@ func (f Flags) status(ctx context.Context, s *command.Streams) (Status, error) {
 	return status, nil
 }
 
-// eachRow calls count with the line of each row of the file, if that can be read twice.
+// eachRow calls count with the line of each row of the file.
 func (f Flags) eachRow(ctx context.Context, count func(row int)) error {
-	info, err := os.Stat(f.File)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
 	in, err := openInput(f, nil)
 	if err != nil {
 		return err
@@ -171,15 +204,18 @@ func noRun(results string) error {
 
 func (s Status) exitError() error {
 	switch {
-	case s.OK == s.Rows && !s.Running:
-		return nil
 	case s.Running:
-		return &command.RowsFailed{Message: "A run is at work."}
+		return &command.RowsFailed{Message: "A run is in progress."}
+	case s.Undone > 0:
+		return api.Errorf(api.CodeConflict, "%s", undoneSentence(s.Undone, s.Rows, *s.UndoneAt))
+	case s.OK == s.Rows:
+		return nil
 	}
 	advice := "To resume:\n  " + s.Resume
 	if s.Resume == "" {
 		advice = "To resume, run the command again."
 	}
-	message := fmt.Sprintf("Not every row is done: %d failed, %d unknown, %d not tried.", s.Failed, s.Unknown, s.NotTried)
+	message := fmt.Sprintf("Not every row is done: %s failed, %s unknown, %s not tried.",
+		display.Count(s.Failed), display.Count(s.Unknown), display.Count(s.NotTried))
 	return &command.Advised{Err: &command.RowsFailed{Message: message}, Advice: advice}
 }

@@ -26,6 +26,10 @@ func (d *fixture) wantStatus(when string, want Status) {
 		d.t.Fatal(err)
 	}
 	want.Results = d.options.resultsPath()
+	if got.Began == nil && !want.Running {
+		d.t.Errorf("%s: nothing says when the run began", when)
+	}
+	got.Began = nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		d.t.Errorf("%s (-want +got):\n%s", when, diff)
 	}
@@ -38,7 +42,10 @@ func TestStatusCountsEveryRowOnce(t *testing.T) {
 	s := newService()
 	s.faults["b"] = []fault{{err: timedOut}}
 	d := newFixture(t, s, "a", "b", "bad", "x,y")
-	d.wantStatus("before the run", Status{Rows: 4, NotTried: 4, Codes: map[string]int64{}})
+	quiet, _, _ := command.BufferedStreams("")
+	if _, err := d.options.status(t.Context(), quiet); command.ExitCode(err) != command.ExitNotFound {
+		t.Errorf("before the run: %v", err)
+	}
 	r, err := d.open()
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,11 @@ import (
 	"iter"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
@@ -58,6 +60,11 @@ func (u Undoing) Run(ctx context.Context, s *session.Session, cmd *cobra.Command
 		return err
 	}
 	defer func() { err = errors.Join(err, run.release()) }()
+	if info, err := os.Stat(u.File); err == nil && info.Mode().IsRegular() {
+		if err := u.checkSameFile(ctx, path, run); err != nil {
+			return err
+		}
+	}
 	done, err := u.open(path, connection)
 	if err != nil {
 		return err
@@ -73,7 +80,7 @@ func (u Undoing) Run(ctx context.Context, s *session.Session, cmd *cobra.Command
 		s.Streams.Warn("The run was killed. Rows up to line %d without a result may have been redeemed, and this does not undo them. Resume the run to find out.", run.sent)
 	}
 	undo := u.Flags
-	undo.File, undo.Job, undo.Results = path, "", strings.TrimSuffix(path, resultsSuffix)+".undo"+resultsSuffix
+	undo.File, undo.Job, undo.Results = path, "", undoPath(path)
 	in := &input{name: path, format: rows.JSONL, allowEmpty: true, made: done.rows()}
 	err = runRows(ctx, s, undo, u.Work, in)
 	if err == nil && run.leftover && !u.DryRun {
@@ -153,9 +160,66 @@ func (d *doneRows) rows() iter.Seq2[rows.Row, error] {
 				yield(rows.Row{}, command.BadFile("The results cannot be read", err))
 				return
 			}
-			if !yield(rows.Row{Line: row, Object: bytes.TrimSpace(text)}, nil) {
+			if !yield(resultRow(row, text), nil) {
 				return
 			}
 		}
 	}
+}
+
+// undoPath is where the undo of a run has its results.
+func undoPath(results string) string {
+	return strings.TrimSuffix(results, resultsSuffix) + ".undo" + resultsSuffix
+}
+
+// countUndone counts the rows of a run that bulk undo has taken back, and tells when it last did. The undo of other results that had the
+// same name does not count: its rows are other lines than these.
+func countUndone(results string) (rows int64, at time.Time, err error) {
+	info, err := os.Stat(undoPath(results))
+	if err != nil {
+		return 0, at, nil // there is none
+	}
+	undo, err := readResults(undoPath(results), nil)
+	if err != nil {
+		return 0, at, err
+	}
+	file, err := os.Open(results)
+	if err != nil {
+		return 0, at, command.BadFile("The results cannot be opened", err)
+	}
+	defer file.Close()
+	undone := map[int]bool{}
+	err = eachLine(file, func(_ int, line []byte) error {
+		if result, _, _, err := parseResult(line); err == nil {
+			state, content := undo.state(result.Row)
+			if delete(undone, result.Row); state >= firstDone && content == contentOf(resultRow(result.Row, line)) {
+				undone[result.Row] = true
+			}
+		}
+		return nil
+	})
+	return int64(len(undone)), info.ModTime(), err
+}
+
+// resultRow is a line of results as a row to undo.
+func resultRow(row int, line []byte) rows.Row {
+	return rows.Row{Line: row, Object: bytes.TrimSpace(line)}
+}
+
+// checkUndone refuses to resume a run that was undone: its rows would count as done. While it is unknown what the run has made, it has to
+// be resumed, so that the rest can be undone too.
+func (f Flags) checkUndone(s *session.Session, known *results, j *journal) error {
+	if known.file == nil || j.leftover || known.states.has(unknown) {
+		return nil
+	}
+	count, at, err := countUndone(f.resultsPath())
+	if err != nil || count == 0 {
+		return err
+	}
+	err = api.Errorf(api.CodeConflict, "%s Nothing was sent, because its rows count as done.", undoneSentence(count, known.rows, at))
+	return &command.Advised{Err: err, Advice: f.anew(s)}
+}
+
+func undoneSentence[N int | int64](undone int64, of N, at time.Time) string {
+	return fmt.Sprintf("This run was undone at %s: %s of its %s.", moment(at), display.Count(undone), display.Plural(of, "row", "rows"))
 }

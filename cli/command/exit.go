@@ -68,6 +68,14 @@ type RowsFailed struct{ Message string }
 
 func (r *RowsFailed) Error() string { return r.Message }
 
+// Outage says that the service answers nothing but failures, so that a run has stopped.
+type Outage struct{ Err error }
+
+func (o *Outage) Error() string { return o.Err.Error() }
+
+// Unwrap returns the last failure.
+func (o *Outage) Unwrap() error { return o.Err }
+
 // NotLoggedIn says that there are no credentials to obtain a token with.
 type NotLoggedIn struct{ Message string }
 
@@ -109,7 +117,11 @@ func classify(err error) (exit int, code string) {
 	var unreachable *client.Unreachable
 	var refused *client.Error
 	var local *api.Error
+	var outage *Outage
 	switch {
+	case errors.As(err, &outage):
+		_, code = classify(outage.Err)
+		return ExitUnreached, code
 	case errors.As(err, new(*UsageError)):
 		return ExitUsage, "usage"
 	case errors.As(err, new(*Cancelled)):

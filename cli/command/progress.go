@@ -14,6 +14,7 @@ import (
 type Counts struct {
 	Done                int64 // all that are finished, whatever their outcome
 	OK, Failed, Unknown int64
+	Pending             int64 // of the OK ones, those that somebody has yet to approve
 	Skipped             int64 // needed no work; they count for neither the rate nor the time left
 }
 

@@ -140,10 +140,20 @@ func TestCredentials(t *testing.T) {
 	})
 	t.Run("few scopes", func(t *testing.T) {
 		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret, readerSecret).diagnosis())
-		r.want("scopes", warning, "lacks perks:redeem (perk redeem); properties:read (property get, property edit); properties:write (property", "ask the operator")
+		r.want("scopes", warning, "lacks perks:redeem (perk redeem); properties:create (property create); properties:read (property get, ", "ask the operator")
 		r.want("perks", ok, "can be read", "")
 		r.wantCode(command.ExitOK)
 	})
+	usual, usualSecret := server.Client(api.DefaultScopes()...)
+	t.Run("the usual scopes", func(t *testing.T) {
+		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, usual, session.EnvClientSecret, usualSecret).diagnosis())
+		r.want("scopes", ok, "the usual scopes. It lacks properties:create (property create); redemptions:decide (redemption approve, redemption reject);", "")
+	})
+	for _, scope := range api.AllScopes() {
+		if commandsOf[scope] == "" {
+			t.Errorf("no command needs the scope %s", scope)
+		}
+	}
 	t.Run("no scope for perks", func(t *testing.T) {
 		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, writer, session.EnvClientSecret, writerSecret).diagnosis())
 		r.want("perks", warning, "may not read the perks", "operator")

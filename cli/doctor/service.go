@@ -271,15 +271,17 @@ func (d *diagnosis) checkCredentials(ctx context.Context) finding {
 	return fine("The server issued a token to %s, valid until %s.", d.connection.ClientID, token.ExpiresAt.UTC().Format(time.RFC3339))
 }
 
-// needed is the commands that need each scope.
-var needed = []struct {
-	scope    api.Scope
-	commands string
-}{
-	{api.ScopePerksRead, "perk list, perk get, perk categories, user perks"},
-	{api.ScopePerksRedeem, "perk redeem"},
-	{api.ScopePropertiesRead, "property get, property edit"},
-	{api.ScopePropertiesWrite, "property update, property edit, property delete"},
+// commandsOf is the commands that need each scope.
+var commandsOf = map[api.Scope]string{
+	api.ScopePerksRead:          "perk list, perk get, perk categories, user perks",
+	api.ScopePerksRedeem:        "perk redeem",
+	api.ScopePropertiesCreate:   "property create",
+	api.ScopePropertiesRead:     "property get, property edit",
+	api.ScopePropertiesWrite:    "property update, property edit, property delete",
+	api.ScopeRedemptionsDecide:  "redemption approve, redemption reject",
+	api.ScopeRedemptionsRead:    "redemption list, redemption get",
+	api.ScopeRedemptionsReadAll: "redemption list and report redemptions of other clients, user list",
+	api.ScopeRedemptionsVoid:    "redemption void, bulk undo",
 }
 
 func (d *diagnosis) checkScopes(context.Context) finding {
@@ -287,15 +289,20 @@ func (d *diagnosis) checkScopes(context.Context) finding {
 		return skip("Not checked, because the token's scopes are unknown.")
 	}
 	var lacking []string
-	for _, need := range needed {
-		if !slices.Contains(d.token.Scopes(), string(need.scope)) {
-			lacking = append(lacking, string(need.scope)+" ("+need.commands+")")
+	isUsual := true // an operator grants the other scopes to few clients
+	for _, scope := range api.AllScopes() {
+		if !slices.Contains(d.token.Scopes(), string(scope)) {
+			lacking = append(lacking, string(scope)+" ("+commandsOf[scope]+")")
+			isUsual = isUsual && !api.DefaultScopes().Has(scope)
 		}
 	}
-	if len(lacking) > 0 {
-		return warn("If you need these commands, ask the operator for the scopes", "The token lacks %s.", strings.Join(lacking, "; "))
+	switch {
+	case len(lacking) == 0:
+		return fine("The token has every scope: %s.", strings.Join(d.token.Scopes(), ", "))
+	case isUsual:
+		return fine("The token has the usual scopes. It lacks %s.", strings.Join(lacking, "; "))
 	}
-	return fine("The token has every scope: %s.", strings.Join(d.token.Scopes(), ", "))
+	return warn("If you need these commands, ask the operator for the scopes", "The token lacks %s.", strings.Join(lacking, "; "))
 }
 
 // checkPerks reads one perk, of the sandbox if commands go there.

@@ -114,7 +114,7 @@ func (e *tableEncoder) begin() error {
 	if e.view.KeyName != "" && e.view.Columns[0] == e.view.ID {
 		heading[0] = strings.ToUpper(e.view.KeyName)
 	}
-	e.begun, e.layout = true, newLayout(e.view, append([][]string{heading}, e.waiting...), e.streams.Width)
+	e.begun, e.layout = true, newLayout(e.view, e.times, append([][]string{heading}, e.waiting...), e.streams.Width)
 	e.bars = newBars(slices.Index(e.view.Columns, e.view.Bar), e.waiting, e.streams.Width-e.layout.width(math.MaxInt)-len(gap))
 	cells := e.layout.pad(heading)
 	for i := range cells {
@@ -190,8 +190,7 @@ func number(cell string) float64 {
 	return n
 }
 
-// enough is the least width that is useful: that of a date, or the beginning of a title. A table drops columns rather than make them
-// narrower.
+// enough is the least width of a column that is useful: the beginning of a title. A table drops columns rather than make them narrower.
 const enough = 10
 
 type layout struct {
@@ -202,15 +201,16 @@ type layout struct {
 type column struct {
 	at    int // among the cells of a row
 	width int
+	whole bool // an id or a time: never cut, because people copy the one, and half of the other is wrong
 }
 
 // newLayout gives each column the width of its widest cell. If the screen (0 is unbounded) is too narrow, it drops columns until each
 // of the others has enough, the least ones first and then from the right; then it narrows the widest. The first column names the row:
-// it is never dropped, and is narrowed last.
-func newLayout(view View, rows [][]string, screen int) layout {
+// it is never dropped, and is narrowed last. An id that is wider than the screen stays whole, and the terminal wraps it.
+func newLayout(view View, times map[string]bool, rows [][]string, screen int) layout {
 	var l layout
-	for at := range view.Columns {
-		c := column{at: at}
+	for at, name := range view.Columns {
+		c := column{at: at, whole: name == view.ID || times[name]}
 		for _, cells := range rows {
 			c.width = max(c.width, display.Width(cells[at]))
 		}
@@ -239,27 +239,31 @@ func newLayout(view View, rows [][]string, screen int) layout {
 func (l *layout) narrow(screen int) {
 	others := l.columns[1:]
 	for l.width(math.MaxInt) > screen && len(others) > 0 {
-		widest := 0
+		widest := -1
 		for i, c := range others {
-			if c.width > others[widest].width {
+			if !c.whole && c.width > enough && (widest < 0 || c.width > others[widest].width) {
 				widest = i
 			}
 		}
-		if others[widest].width <= enough {
+		if widest < 0 {
 			break
 		}
 		others[widest].width--
 	}
-	if excess := l.width(math.MaxInt) - screen; excess > 0 {
+	if excess := l.width(math.MaxInt) - screen; excess > 0 && !l.columns[0].whole {
 		l.columns[0].width = max(0, l.columns[0].width-excess)
 	}
 }
 
-// width is that of a row whose columns are at most so wide.
+// width is that of a row whose columns are at most so wide, if they can be cut.
 func (l layout) width(most int) int {
 	sum := len(gap) * (len(l.columns) - 1)
 	for _, c := range l.columns {
-		sum += min(c.width, most)
+		if c.whole {
+			sum += c.width
+		} else {
+			sum += min(c.width, most)
+		}
 	}
 	return sum
 }
@@ -268,7 +272,10 @@ func (l layout) width(most int) int {
 func (l layout) pad(cells []string) []string {
 	padded := make([]string, len(l.columns))
 	for i, c := range l.columns {
-		padded[i] = cut(cells[c.at], c.width)
+		padded[i] = cells[c.at]
+		if !c.whole {
+			padded[i] = cut(padded[i], c.width)
+		}
 		if i < len(l.columns)-1 {
 			padded[i] = display.Pad(padded[i], c.width)
 		}

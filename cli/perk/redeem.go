@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -119,6 +120,9 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 		return o.failure(ctx, c, redeeming)
 	}
 	o.report(redeeming, connection)
+	if err := notInForce(redeeming.Redemption); err != nil {
+		return errors.Join(err, printer.One(ctx, redeeming.Redemption))
+	}
 	if !o.wait || redeeming.Redemption.Status != api.StatusPending {
 		return printer.One(ctx, redeeming.Redemption)
 	}
@@ -139,13 +143,28 @@ func (o *redeemOptions) report(r client.Redeeming, connection session.Connection
 		return
 	}
 	switch r.Redemption.Status {
-	case api.StatusRejected:
-		s.Warn("The redemption of %s for %s was rejected at %s.", o.perkID, o.userID, connection.Target())
 	case api.StatusPending:
 		s.Note("Redeemed %s for %s at %s; it is pending until someone approves it.", o.perkID, o.userID, connection.Target())
-	default:
+	case api.StatusApproved:
 		s.Note("Redeemed %s for %s at %s.", o.perkID, o.userID, connection.Target())
 	}
+}
+
+// codeRejected is the code of a redemption that the service made and rejected at once.
+const codeRejected api.Code = "rejected"
+
+// notInForce says why a redemption that the service made is no success; nil if it is one. Under a status that perksctl doesn't know, the
+// customer may have got something or nothing.
+func notInForce(r api.Redemption) error {
+	switch r.Status {
+	case api.StatusApproved, api.StatusPending:
+		return nil
+	case api.StatusRejected, api.StatusVoided:
+		return api.Errorf(codeRejected, "The service rejected the redemption: it has redemption %s with the status %s.", r.ID, r.Status)
+	}
+	return &client.Error{Status: http.StatusCreated, Code: "unknown_status", OutcomeUnknown: true, Message: fmt.Sprintf(
+		"The service has redemption %s with the status %q, which perksctl does not know. Ask its operator whether the perk is redeemed.",
+		r.ID, r.Status)}
 }
 
 // parseMetadata reads key=value entries, whose values are strings, or one JSON object; nil if there are none.

@@ -19,7 +19,7 @@ import (
 
 var view = output.View{
 	Columns: []string{"id", "perk_id", "user_id", "status", "redeemed_at", "client_id"},
-	Least:   []string{"client_id", "redeemed_at"},
+	Least:   []string{"client_id"},
 	ID:      "id",
 }
 
