@@ -85,12 +85,16 @@ func TestARedemptionThatIsNotInForce(t *testing.T) {
 	status := "rejected"
 	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(201)
-		_, _ = io.WriteString(w, `{"id":"r-1","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z","status":"`+status+`","metadata":{}}`)
+		_, _ = io.WriteString(w, `{"id":"r-1","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z",`+
+			`"metadata":{},"status":"`+status+`"}`)
 	})
 	for _, test := range []struct {
 		status, code, outcome string
 		exit                  int
-	}{{"rejected", "rejected", "failed", 1}, {"cancelled", "unknown_status", "unknown", 8}, {"", "unknown_status", "unknown", 8}} {
+	}{
+		{"rejected", "rejected", "failed", 1}, {"cancelled", "unknown_status", "unknown", 8},
+		{"", "unknown_status", "unknown", 8},
+	} {
 		status = test.status
 		r := x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
 		if r.code != test.exit || !strings.Contains(r.err, `"code":"`+test.code+`"`) || strings.Contains(r.err, "Redeemed") ||

@@ -159,11 +159,13 @@ func (i *input) scan(ctx context.Context, known *results, j *journal) (total int
 		unchanged = unchanged || total == j.rows && sum == j.sum
 	}
 	if !unchanged {
-		return total, sum, anotherFile("%s changed since an interrupted run. perksctl matches rows to earlier requests by line number, "+
-			"so it cannot tell which rows were sent. Restore the file and run again; you may add rows at the end", i.name)
+		return total, sum, anotherFile("%s changed since an interrupted run. perksctl matches rows to earlier requests "+
+			"by line number, so it cannot tell which rows were sent. "+
+			"Restore the file and run again; you may add rows at the end", i.name)
 	}
 	if row := known.doneAfter(last); row > 0 {
-		return total, sum, anotherFile("%s ends before line %d, and %s says that this row is done, or may be. Restore the file. %s", i.name, row, known.path, otherName)
+		return total, sum, anotherFile("%s ends before line %d, and %s says that this row is done, or may be. "+
+			"Restore the file. %s", i.name, row, known.path, otherName)
 	}
 	if err := i.checkRows(total); err != nil {
 		return total, sum, err
@@ -203,7 +205,8 @@ func (o otherFile) Unwrap() error { return o.error }
 
 func anotherFile(format string, args ...any) error { return otherFile{command.Usagef(format, args...)} }
 
-// checkSameFile refuses a file that is not the one of the run with these results and this journal, for a command that only reads it.
+// checkSameFile refuses a file that is not the one of the run with these results and this journal, for a command
+// that only reads it.
 func (f Flags) checkSameFile(ctx context.Context, results string, j *journal) error {
 	known, err := readResults(results, nil)
 	if err != nil {
@@ -236,11 +239,12 @@ func (r *results) checkUnchanged(row rows.Row, input string) error {
 		return nil
 	}
 	if state == unknown {
-		return anotherFile("Line %d of %s has changed since %s was written, and that row may have been done. Restore it and run again; "+
-			"you may correct it once it is known to have failed.", row.Line, input, r.path)
+		return anotherFile("Line %d of %s has changed since %s was written, and that row may have been done. "+
+			"Restore it and run again; you may correct it once it is known to have failed.", row.Line, input, r.path)
 	}
-	return anotherFile("Line %d of %s has changed since %s was written, and that row is done. Restore the file: you may only correct "+
-		"rows that failed, and add rows at the end. %s", row.Line, input, r.path, otherName)
+	return anotherFile("Line %d of %s has changed since %s was written, and that row is done. "+
+		"Restore the file: you may only correct rows that failed, and add rows at the end. %s",
+		row.Line, input, r.path, otherName)
 }
 
 func (i *input) close() error {

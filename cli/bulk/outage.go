@@ -9,8 +9,8 @@ import (
 	"example.com/perks/api/client"
 )
 
-// outage notices that the service, or a proxy before it, answers nothing but failures. Then fewer rows start, and after a while none:
-// what they would get is not about them.
+// outage notices that the service, or a proxy before it, answers nothing but failures. Then fewer rows start, and
+// after a while none: what they would get is not about them.
 type outage struct {
 	longest time.Duration
 
@@ -31,11 +31,12 @@ const (
 // isFailing tells whether an error is the answer of a service that fails or is overloaded, or of a proxy before it.
 func isFailing(err error) bool {
 	var refused *client.Error
-	return errors.As(err, &refused) && (refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests)
+	return errors.As(err, &refused) &&
+		(refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests)
 }
 
-// answered notes what a request came to that was sent at a time. A failure for which the client has waited as long as it may stops the
-// run at once.
+// answered notes what a request came to that was sent at a time. A failure for which the client has waited as long
+// as it may stops the run at once.
 func (r *run) answered(err error, asked time.Time) {
 	o := &r.outage
 	o.mu.Lock()

@@ -58,7 +58,9 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 		Rows: counts.Done, OK: counts.OK + counts.Skipped, Failed: counts.Failed, Unknown: counts.Unknown,
 		Skipped: counts.Skipped, Pending: counts.Pending, Began: r.batch.began(), Results: r.results.path,
 	}
-	if r.show(summary, cause); err == nil && cause == nil && r.input.made == nil && summary.Skipped == summary.Rows && summary.Rows > 0 {
+	r.show(summary, cause)
+	didNothing := summary.Rows > 0 && summary.Skipped == summary.Rows && cause == nil
+	if didNothing && r.input.made == nil && err == nil {
 		r.streams.Note("Nothing was sent: the run of %s has done every row. %s", moment(summary.Began), r.options.anew(s))
 	}
 	if !errors.Is(cause, context.Canceled) && r.results.file != nil {

@@ -26,7 +26,7 @@ type results struct {
 	states         *rowStates
 	batch          batch          // of the lines, if there are any
 	written        time.Time      // by earlier runs
-	codes          map[int]string // of the rows that are not done, or the status of those that are pending; nil if nobody asks
+	codes          map[int]string // of rows that are not done, or are pending; nil if nobody asks
 
 	mu      sync.Mutex
 	out     io.Writer

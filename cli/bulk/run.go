@@ -120,7 +120,8 @@ const (
 func newRun(f Flags, w Work, in *input, s *command.Streams) *run {
 	r := &run{
 		stats: stats{streams: s, codes: map[string]int64{}}, input: in, task: w, options: f, now: time.Now, wait: wait,
-		outage: outage{longest: maxOutage}, queues: map[string][]*job{}, unknownRows: map[string]int{}, limit: rate.NewLimiter(rate.Inf, 1),
+		outage: outage{longest: maxOutage},
+		queues: map[string][]*job{}, unknownRows: map[string]int{}, limit: rate.NewLimiter(rate.Inf, 1),
 		slots: semaphore.NewWeighted(int64(f.Concurrency)), workers: semaphore.NewWeighted(int64(f.Concurrency) + maxWithoutSlot),
 		waiting: semaphore.NewWeighted(maxWaiting), idle: make(chan *job),
 	}

@@ -139,8 +139,8 @@ func (s *rowStates) has(state uint64) bool {
 	return false
 }
 
-// hasID tells whether a row is done with an outcome of this id. It scans all rows: it is called only where a reply was lost, and
-// a million rows take a millisecond.
+// hasID tells whether a row is done with an outcome of this id. It scans all rows: it is called only where a reply
+// was lost, and a million rows take a millisecond.
 func (s *rowStates) hasID(id string) bool {
 	return s.has(s.hash(id))
 }

@@ -24,7 +24,7 @@ type Status struct {
 	Failed   int64            `json:"failed"`
 	Unknown  int64            `json:"unknown"`
 	NotTried int64            `json:"not_tried"`
-	Pending  int64            `json:"pending"` // of the ok ones, those that had yet to be approved when they were redeemed
+	Pending  int64            `json:"pending"` // of the ok ones, those that waited for approval when they were redeemed
 	Undone   int64            `json:"undone"`  // of the ok ones, those that bulk undo has taken back
 	Codes    map[string]int64 `json:"codes"`   // of the rows that failed or are unknown
 	Running  bool             `json:"running"` // a run is in progress
@@ -44,8 +44,8 @@ func NewStatus(s *session.Session) *cobra.Command {
 		Use:   "status {FILE | --job NAME}",
 		Short: "Show the progress of a run with --file",
 		Long: "Show the progress of a run with --file, from its results and its journal, without asking the service. The exit code is 0\n" +
-			"if every row is done, 5 if the file was never run, 6 if it has changed since or the run was undone, and 7 if rows\n" +
-			"failed, are unknown or were not tried.",
+			"if every row is done, 5 if the file was never run, 6 if it has changed since or the run was undone, and 7 if\n" +
+			"rows failed, are unknown or were not tried.",
 		Example: "  perksctl bulk status winners.csv\n  perksctl bulk status --job winners-2026-01-31 --results /var/lib/perks -o json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			printer, err := output.New[Status](s.Output, s.Streams, output.View{ID: "results"})

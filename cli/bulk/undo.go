@@ -172,8 +172,8 @@ func undoPath(results string) string {
 	return strings.TrimSuffix(results, resultsSuffix) + ".undo" + resultsSuffix
 }
 
-// countUndone counts the rows of a run that bulk undo has taken back, and tells when it last did. The undo of other results that had the
-// same name does not count: its rows are other lines than these.
+// countUndone counts the rows of a run that bulk undo has taken back, and tells when it last did. The undo of other
+// results that had the same name does not count: its rows are other lines than these.
 func countUndone(results string) (rows int64, at time.Time, err error) {
 	info, err := os.Stat(undoPath(results))
 	if err != nil {
@@ -206,8 +206,8 @@ func resultRow(row int, line []byte) rows.Row {
 	return rows.Row{Line: row, Object: bytes.TrimSpace(line)}
 }
 
-// checkUndone refuses to resume a run that was undone: its rows would count as done. While it is unknown what the run has made, it has to
-// be resumed, so that the rest can be undone too.
+// checkUndone refuses to resume a run that was undone: its rows would count as done. While it is unknown what the
+// run has made, it has to be resumed, so that the rest can be undone too.
 func (f Flags) checkUndone(s *session.Session, known *results, j *journal) error {
 	if known.file == nil || j.leftover || known.states.has(unknown) {
 		return nil
@@ -216,10 +216,12 @@ func (f Flags) checkUndone(s *session.Session, known *results, j *journal) error
 	if err != nil || count == 0 {
 		return err
 	}
-	err = api.Errorf(api.CodeConflict, "%s Nothing was sent, because its rows count as done.", undoneSentence(count, known.rows, at))
+	err = api.Errorf(api.CodeConflict, "%s Nothing was sent, because its rows count as done.",
+		undoneSentence(count, known.rows, at))
 	return &command.Advised{Err: err, Advice: f.anew(s)}
 }
 
 func undoneSentence[N int | int64](undone int64, of N, at time.Time) string {
-	return fmt.Sprintf("This run was undone at %s: %s of its %s.", moment(at), display.Count(undone), display.Plural(of, "row", "rows"))
+	return fmt.Sprintf("This run was undone at %s: %s of its %s.", moment(at),
+		display.Count(undone), display.Plural(of, "row", "rows"))
 }

@@ -140,14 +140,18 @@ func TestCredentials(t *testing.T) {
 	})
 	t.Run("few scopes", func(t *testing.T) {
 		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret, readerSecret).diagnosis())
-		r.want("scopes", warning, "lacks perks:redeem (perk redeem); properties:create (property create); properties:read (property get, ", "ask the operator")
+		r.want("scopes", warning,
+			"lacks perks:redeem (perk redeem); properties:create (property create); properties:read (property get, ",
+			"ask the operator")
 		r.want("perks", ok, "can be read", "")
 		r.wantCode(command.ExitOK)
 	})
 	usual, usualSecret := server.Client(api.DefaultScopes()...)
 	t.Run("the usual scopes", func(t *testing.T) {
-		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, usual, session.EnvClientSecret, usualSecret).diagnosis())
-		r.want("scopes", ok, "the usual scopes. It lacks properties:create (property create); redemptions:decide (redemption approve, redemption reject);", "")
+		p := newFixture(t, server.URL, session.EnvClientID, usual, session.EnvClientSecret, usualSecret)
+		r := diagnose(t, p.diagnosis())
+		r.want("scopes", ok, "the usual scopes. It lacks properties:create (property create); "+
+			"redemptions:decide (redemption approve, redemption reject);", "")
 	})
 	for _, scope := range api.AllScopes() {
 		if commandsOf[scope] == "" {

@@ -302,7 +302,8 @@ func (d *diagnosis) checkScopes(context.Context) finding {
 	case isUsual:
 		return fine("The token has the usual scopes. It lacks %s.", strings.Join(lacking, "; "))
 	}
-	return warn("If you need these commands, ask the operator for the scopes", "The token lacks %s.", strings.Join(lacking, "; "))
+	return warn("If you need these commands, ask the operator for the scopes", "The token lacks %s.",
+		strings.Join(lacking, "; "))
 }
 
 // checkPerks reads one perk, of the sandbox if commands go there.

@@ -96,11 +96,13 @@ func TestIDsAndTimesAreNeverCut(t *testing.T) {
 		Client string    `json:"client_id"`
 	}
 	view := output.View{
-		Columns: []string{"id", "perk_id", "user_id", "status", "redeemed_at", "client_id"}, Least: []string{"client_id"}, ID: "id",
+		Columns: []string{"id", "perk_id", "user_id", "status", "redeemed_at", "client_id"},
+		Least:   []string{"client_id"}, ID: "id",
 	}
 	at := time.Date(2020, 1, 31, 9, 0, 0, 0, time.UTC)
 	id := "01a20f33-a334-786e-bbd9-2f6b8e4a1c33"
-	records := []redemption{{id, "coffee-2for1-berlin", "u-4711", "approved", at, "support-desk"}, {"r", "spa", "u", "pending", at, "desk"}}
+	records := []redemption{{id, "coffee-2for1-berlin", "u-4711", "approved", at, "support-desk"},
+		{"r", "spa", "u", "pending", at, "desk"}}
 	got, notes := shown(t, 80, view, output.Options{}, records...)
 	want := "ID                                    PERK_ID     USER_ID  STATUS    REDEEMED_AT\n" +
 		id + "  coffee-2f…  u-4711   approved  2020-01-31\n" +

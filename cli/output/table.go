@@ -190,7 +190,8 @@ func number(cell string) float64 {
 	return n
 }
 
-// enough is the least width of a column that is useful: the beginning of a title. A table drops columns rather than make them narrower.
+// enough is the least width of a column that is useful: the beginning of a title. A table drops columns rather than
+// make them narrower.
 const enough = 10
 
 type layout struct {
@@ -206,7 +207,8 @@ type column struct {
 
 // newLayout gives each column the width of its widest cell. If the screen (0 is unbounded) is too narrow, it drops columns until each
 // of the others has enough, the least ones first and then from the right; then it narrows the widest. The first column names the row:
-// it is never dropped, and is narrowed last. An id that is wider than the screen stays whole, and the terminal wraps it.
+// it is never dropped, and is narrowed last. An id that is wider than the screen stays whole, and the terminal
+// wraps it.
 func newLayout(view View, times map[string]bool, rows [][]string, screen int) layout {
 	var l layout
 	for at, name := range view.Columns {

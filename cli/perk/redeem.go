@@ -153,18 +153,19 @@ func (o *redeemOptions) report(r client.Redeeming, connection session.Connection
 // codeRejected is the code of a redemption that the service made and rejected at once.
 const codeRejected api.Code = "rejected"
 
-// notInForce says why a redemption that the service made is no success; nil if it is one. Under a status that perksctl doesn't know, the
-// customer may have got something or nothing.
+// notInForce says why a redemption that the service made is no success; nil if it is one. Under a status that
+// perksctl doesn't know, the customer may have got something or nothing.
 func notInForce(r api.Redemption) error {
 	switch r.Status {
 	case api.StatusApproved, api.StatusPending:
 		return nil
 	case api.StatusRejected, api.StatusVoided:
-		return api.Errorf(codeRejected, "The service rejected the redemption: it has redemption %s with the status %s.", r.ID, r.Status)
+		return api.Errorf(codeRejected, "The service rejected the redemption: it has redemption %s with the status %s.",
+			r.ID, r.Status)
 	}
 	return &client.Error{Status: http.StatusCreated, Code: "unknown_status", OutcomeUnknown: true, Message: fmt.Sprintf(
-		"The service has redemption %s with the status %q, which perksctl does not know. Ask its operator whether the perk is redeemed.",
-		r.ID, r.Status)}
+		"The service has redemption %s with the status %q, which perksctl does not know. "+
+			"Ask its operator whether the perk is redeemed.", r.ID, r.Status)}
 }
 
 // parseMetadata reads key=value entries, whose values are strings, or one JSON object; nil if there are none.

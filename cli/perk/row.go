@@ -152,7 +152,8 @@ func (t *redeemTask) After(line int) error {
 }
 
 func outcomeOf(redemption api.Redemption) bulk.Outcome {
-	return bulk.Outcome{ID: redemption.ID, Status: http.StatusCreated, RedemptionStatus: redemption.Status, Err: notInForce(redemption)}
+	return bulk.Outcome{ID: redemption.ID, Status: http.StatusCreated,
+		RedemptionStatus: redemption.Status, Err: notInForce(redemption)}
 }
 
 // maxKnownPerks bounds the cache of perks. Most files are about few.
