@@ -36,6 +36,8 @@ type database interface {
 	open(ctx context.Context, log *slog.Logger) (store.Store, error)
 	// migrations lists its applied and pending migrations, and changes nothing.
 	migrations(ctx context.Context) ([]store.Migration, error)
+	// settings checks what the database's server and the role are set to. It changes nothing.
+	settings(ctx context.Context) ([]store.Finding, error)
 	// sameAs tells whether both addresses lead to the same tables. Both databases have been opened before.
 	sameAs(ctx context.Context, other database) (bool, error)
 	// liveRecords counts the records that only a live database has, and changes nothing. The database must be set up.
@@ -78,6 +80,23 @@ func requireMigrated(ctx context.Context, db database) error {
 		return fmt.Errorf("perksd was never set up in the database %s; name another with %s, or set this one up with 'perksd migrate%s'", db.name(), flag, option)
 	}
 	return fmt.Errorf("the database %s lacks migration %s; apply it with 'perksd migrate%s'", db.name(), migrations[pending].Name, option)
+}
+
+// requireSafeSettings logs each setting of the database that may break a promise, and fails if one breaks it for certain.
+func requireSafeSettings(ctx context.Context, db database, allowFsyncOff bool, log *slog.Logger) error {
+	findings, err := db.settings(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range findings {
+		switch {
+		case f.Outcome == store.Failed && !allowFsyncOff:
+			return fmt.Errorf("the database %s has %s. Set it: %s. For a trial whose data may be lost, add --allow-fsync-off", db.name(), f.Found, f.Advice)
+		case f.Outcome != store.OK:
+			log.Warn("a setting of the database is not safe: "+f.Found, "database", db.name(), "advice", f.Advice)
+		}
+	}
+	return nil
 }
 
 // isSetUp tells whether any migration is applied. It changes nothing.
@@ -197,6 +216,9 @@ func (f sqliteFile) open(ctx context.Context, log *slog.Logger) (store.Store, er
 func (f sqliteFile) migrations(ctx context.Context) ([]store.Migration, error) {
 	return sqlite.Status(ctx, string(f))
 }
+
+// settings has nothing to check: SQLite has none but those of each connection.
+func (f sqliteFile) settings(context.Context) ([]store.Finding, error) { return nil, nil }
 
 func (f sqliteFile) sameAs(_ context.Context, other database) (bool, error) {
 	otherFile, isFile := other.(sqliteFile)
@@ -325,6 +347,11 @@ func (d *postgresDatabase) migrations(ctx context.Context) ([]store.Migration, e
 	return known, d.explain(err)
 }
 
+func (d *postgresDatabase) settings(ctx context.Context) ([]store.Finding, error) {
+	found, err := postgres.Settings(ctx, d.address)
+	return found, d.explain(err)
+}
+
 func (d *postgresDatabase) sameAs(ctx context.Context, other database) (bool, error) {
 	otherDatabase, isPostgres := other.(*postgresDatabase)
 	if !isPostgres {
@@ -419,6 +446,11 @@ func (d *postgresDatabase) explain(err error) error {
 		return fmt.Errorf("%q lacks a privilege in the database %s (%s); make it the owner of that database", d.user, d.name(), failure.Message)
 	case "25006": // read only
 		return d.readOnlyError()
+	case "26000", "42P05": // a prepared statement is not there, or already is
+		return fmt.Errorf("the database %s is behind a pooler of transactions such as PgBouncer, which keeps no prepared statements: "+
+			"add default_query_exec_mode=simple_protocol to its address", d.name())
+	case "57014": // cancelled
+		return fmt.Errorf("PostgreSQL cut off a statement in the database %s (%s): try again, and see 'perksd doctor' for timeouts", d.name(), failure.Message)
 	case "42703": // undefined column
 		return fmt.Errorf("the database %s has a table migrations that is not perksd's; give perksd a database of its own", d.name())
 	}

@@ -66,10 +66,27 @@ func TestConnectionErrors(t *testing.T) {
 	}
 }
 
+// TestServeRefusesADatabaseWithoutFsync has a server whose settings lose data in a power cut.
+func TestServeRefusesADatabaseWithoutFsync(t *testing.T) {
+	o := newOperatorOf(t, storetest.PostgresDatabase(t))
+	delete(o.env, "PERKSD_ALLOW_FSYNC_OFF")
+	o.refuses(exitFailure, "the database "+o.database().name()+" has fsync = off: a crash of the machine loses acknowledged redemptions and can damage the database. "+
+		`Set it: psql -c "ALTER SYSTEM SET fsync = on" -c "SELECT pg_reload_conf()". For a trial whose data may be lost, add --allow-fsync-off`,
+		"serve", "--addr", "127.0.0.1:0")
+	o.hasNoDatabase()
+	_, stop := o.serve("--allow-fsync-off")
+	code, log := stop()
+	for _, setting := range []string{"fsync = off", "full_page_writes = off"} {
+		if code != exitDone || !strings.Contains(log, `level=WARN msg="a setting of the database is not safe: `+setting) || !strings.Contains(log, "ALTER SYSTEM SET "+setting[:5]) {
+			t.Errorf("exit code %d, and the log does not warn of %s:\n%s", code, setting, log)
+		}
+	}
+}
+
 // TestRolesWithOnlyASchemaAreEnough has two roles, of the live database and of the sandbox, with nothing but a schema each in a database
 // of a third. They may not ask for the number by which PostgreSQL tells servers apart.
 func TestRolesWithOnlyASchemaAreEnough(t *testing.T) {
-	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
+	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{Durable: true}) // no warnings
 	if err != nil {
 		t.Fatal(err)
 	}

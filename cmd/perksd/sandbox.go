@@ -97,8 +97,8 @@ func (p *program) sandboxBeside(ctx context.Context, live database) (sandboxData
 }
 
 // openStores opens the live database, with standbys at an address unless that is "", and the sandbox, which is nil without
-// --sandbox-database.
-func (p *program) openStores(ctx context.Context, standbys string, log *slog.Logger) (live, sandbox store.Store, err error) {
+// --sandbox-database. It refuses one with unsafe settings.
+func (p *program) openStores(ctx context.Context, standbys string, allowFsyncOff bool, log *slog.Logger) (live, sandbox store.Store, err error) {
 	main, err := parseDatabase(p.database)
 	if err == nil && standbys != "" {
 		err = readFrom(main, standbys)
@@ -107,12 +107,20 @@ func (p *program) openStores(ctx context.Context, standbys string, log *slog.Log
 		return nil, nil, err
 	}
 	if p.sandboxDatabase == "" {
+		if err := requireSafeSettings(ctx, main, allowFsyncOff, log); err != nil {
+			return nil, nil, err
+		}
 		live, err = main.open(ctx, log)
 		return live, nil, err
 	}
 	apart, err := p.sandboxBeside(ctx, main)
 	if err == nil {
 		err = requireNotLive(ctx, apart.database) // before either is migrated
+	}
+	for _, db := range []database{main, apart} {
+		if err == nil {
+			err = requireSafeSettings(ctx, db, allowFsyncOff, log)
+		}
 	}
 	if err != nil {
 		return nil, nil, err

@@ -32,6 +32,7 @@ type serveOptions struct {
 	address           string
 	listener          net.Listener // instead of the address; nil if there is none yet
 	standbys          string       // an address; "" for none
+	allowFsyncOff     bool
 	certFile, keyFile string
 	behindProxy       bool
 	proxies           []netip.Prefix
@@ -75,6 +76,7 @@ func (p *program) serveCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.address, "addr", o.address, "the `HOST:PORT` to listen on; port 0 picks a free one")
 	f.StringVar(&o.standbys, "read-database", "", "an `ADDRESS` like that of --database, whose hosts are PostgreSQL standbys to read lists and perks from (default none)")
+	f.BoolVar(&o.allowFsyncOff, "allow-fsync-off", false, "start over a PostgreSQL with fsync = off, which loses redemptions and may damage the database in a power cut: for trials only")
 	f.StringVar(&o.certFile, "tls-cert", "", "a PEM `FILE` with the certificate and its chain; SIGHUP reloads it")
 	f.StringVar(&o.keyFile, "tls-key", "", "a PEM `FILE` with the certificate's key")
 	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy terminates TLS: serve plain HTTP on any address, and trust X-Forwarded-For, -Proto and -Host")
@@ -162,7 +164,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer exports.Stop()
-	live, sandbox, err := p.openStores(ctx, o.standbys, log)
+	live, sandbox, err := p.openStores(ctx, o.standbys, o.allowFsyncOff, log)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func Status(ctx context.Context, address string) ([]store.Migration, error) {
 // migrate applies the pending migrations. Of several processes one does so, and the others wait. A database without pending ones is only
 // read, so it may be a standby. A new database gets all migrations in one transaction; an older one may be in use, and gets each by
 // upgrade.
-func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
+func migrate(ctx context.Context, pool *pgxpool.Pool, settings []string, log *slog.Logger) error {
 	migrations, err := appliedMigrations(view{ctx, pool})
 	if err != nil || len(store.Pending(migrations)) == 0 {
 		return err
@@ -42,7 +42,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 		return err
 	}
 	if len(store.Pending(migrations)) == len(migrations) {
-		return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		return inTransaction(ctx, pool, settings, func(tx pgx.Tx) error {
 			for _, m := range migrations {
 				if err := apply(ctx, tx, m); err != nil {
 					return fmt.Errorf("apply migration %s: %w", m.Name, err)
@@ -52,11 +52,15 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 		})
 	}
 	for _, m := range store.Pending(migrations) {
-		if err := upgrade(ctx, pool, m, log); err != nil {
+		if err := upgrade(ctx, pool, settings, m, log); err != nil {
 			return fmt.Errorf("apply migration %s: %w", m.Name, err)
 		}
 	}
 	return nil
+}
+
+func inTransaction(ctx context.Context, pool *pgxpool.Pool, settings []string, work func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, pool, writeOptions(settings), work)
 }
 
 // apply runs a migration in a new database.
@@ -102,9 +106,9 @@ func lockMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (
 	}
 	p := lockBackoff{log: log}
 	for {
-		results, err := conn.PgConn().Exec(ctx, fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = 0;
-			SELECT pg_try_advisory_xact_lock(%d)`, migrationLock)).ReadAll()
-		if err == nil && string(results[2].Rows[0][0]) == "t" {
+		statements := writeOptions(append(transactionSettings(conn.Config()), fmt.Sprintf(`SELECT pg_try_advisory_xact_lock(%d)`, migrationLock)))
+		results, err := conn.PgConn().Exec(ctx, statements.BeginQuery).ReadAll()
+		if err == nil && string(results[len(results)-1].Rows[0][0]) == "t" {
 			return conn, nil
 		}
 		if err == nil {
@@ -158,11 +162,11 @@ const migrationWaits = "a migration waits for others to end their transactions; 
 
 // upgrade applies a migration to a database that may be in use. If it is interrupted, the next process runs it again, so each statement
 // skips what exists.
-func upgrade(ctx context.Context, pool *pgxpool.Pool, m store.Migration, log *slog.Logger) error {
+func upgrade(ctx context.Context, pool *pgxpool.Pool, settings []string, m store.Migration, log *slog.Logger) error {
 	s := scriptOf(m)
 	p := lockBackoff{log: log}
 	for {
-		err := pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		err := inTransaction(ctx, pool, settings, func(tx pgx.Tx) error {
 			return run(ctx, tx.Conn(), fmt.Sprintf(`SET LOCAL lock_timeout = %d`, lockTimeout.Milliseconds()), s.atOnce)
 		})
 		if err == nil {
@@ -182,13 +186,13 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, m store.Migration, log *sl
 	}
 	if m.Name == "0014_word_bits" { // SQL cannot derive these, nor the older keys
 		err := store.KeyProperties(dialect, func(work func(store.Tx) error) error {
-			return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return work(&session{ctx, tx}) })
+			return inTransaction(ctx, pool, settings, func(tx pgx.Tx) error { return work(&session{ctx, tx}) })
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+	return inTransaction(ctx, pool, settings, func(tx pgx.Tx) error {
 		if strings.HasSuffix(m.Name, "_texts_folded") { // SQL cannot fold these
 			if err := foldTexts(ctx, tx); err != nil {
 				return err

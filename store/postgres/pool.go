@@ -163,6 +163,7 @@ const inOrder = `SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = o
 // readOnce runs the settings in the same round trip as BEGIN. Where a standby may be read it runs work there, and runs it again on the
 // primary if that fails: what a standby does not find, the primary may have.
 func (db *DB) readOnce(ctx context.Context, settings string, work func(view) error) error {
+	settings = strings.Join(slices.Concat(db.settings, []string{settings}), `; `)
 	if from := db.standbys.choose(ctx); from != nil {
 		err := from.do(ctx, func(ctx context.Context) error { return readFrom(ctx, from.reads, settings, work) })
 		if err == nil || ctx.Err() != nil || sqlState(err) == stateCancelled {
@@ -256,6 +257,9 @@ func ReadParameters(config *pgconn.Config) error {
 		if slices.Contains(ignoredParameters, name) {
 			delete(given, name)
 		}
+	}
+	if err := checkSynchronousCommit(given["synchronous_commit"]); err != nil {
+		return err
 	}
 	if mode := removeParameter(given, "gssencmode"); mode == "require" {
 		return fmt.Errorf("the address of the database has gssencmode=require: perksd encrypts with TLS, so use sslmode=verify-full")

@@ -32,14 +32,16 @@ type DB struct {
 	log        *slog.Logger
 	reads      *pgxpool.Pool
 	writes     *pgxpool.Pool
+	settings   []string  // of each transaction, see own
 	standbys   *standbys // nil if there are none
 	redeemer   *redeemer
 	perkReader *perkReader
 	totals     *store.Totals
 	kept       *store.Kept[perkIDs]
 
-	readiness singleflight.Group // one check at a time
-	diskSpace diskSpace
+	readiness  singleflight.Group // one check at a time
+	diskSpace  diskSpace
+	reconnects *reconnects
 
 	readStatements, writeStatements *statements
 	waits                           *waits
@@ -83,6 +85,10 @@ func Open(ctx context.Context, address string, options Options) (*DB, error) {
 }
 
 func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, error) {
+	settings, err := own(ctx, config.ConnConfig)
+	if err != nil {
+		return nil, err
+	}
 	readStatements, writeStatements := newStatements(), newStatements()
 	writes, err := openPool(ctx, traced(config, writeStatements))
 	if err != nil {
@@ -90,7 +96,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 	}
 	err = checkVersion(view{ctx, writes}, log)
 	if err == nil {
-		err = migrate(ctx, writes, log)
+		err = migrate(ctx, writes, settings, log)
 	}
 	var changesFrom time.Time
 	if err == nil {
@@ -106,8 +112,8 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		return nil, err
 	}
 	db := &DB{
-		log: log, reads: reads, writes: writes, totals: store.NewTotals(),
-		kept: store.NewKept[perkIDs](100_000, 1_000_000), diskSpace: diskSpace{log: log},
+		log: log, reads: reads, writes: writes, settings: settings, totals: store.NewTotals(),
+		kept: store.NewKept[perkIDs](100_000, 1_000_000), diskSpace: diskSpace{log: log}, reconnects: newReconnects(log),
 		readStatements: readStatements, writeStatements: writeStatements,
 	}
 	db.waits = &waits{statements: []*statements{readStatements, writeStatements}, log: log,
@@ -224,10 +230,18 @@ func readAt[T any](ctx context.Context, doing, address string, work func(store.Q
 	if err != nil {
 		return result, err
 	}
+	return withConnection(ctx, doing, config, func(conn *pgxpool.Conn) (T, error) { return work(view{ctx, conn}) })
+}
+
+// withConnection runs work with a connection to the database.
+func withConnection[T any](ctx context.Context, doing string, config *pgxpool.Config, work func(*pgxpool.Conn) (T, error)) (result T, err error) {
 	pool, err := openPool(ctx, config)
 	if err == nil {
 		defer pool.Close()
-		result, err = work(view{ctx, pool})
+		err = pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) (err error) {
+			result, err = work(conn)
+			return err
+		})
 	}
 	if err != nil {
 		return result, fmt.Errorf("%s of %s: %w", doing, name(config), err)

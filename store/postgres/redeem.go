@@ -38,7 +38,7 @@ func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, w
 		return nil, err
 	}
 	defer conn.Release() // closes a connection in a transaction, which rolls it back
-	found, err := lockAndRead(ctx, conn, attempts, waits)
+	found, err := lockAndRead(ctx, conn, db.settings, attempts, waits)
 	if err != nil {
 		return nil, orLocked(err, waits)
 	}
@@ -111,7 +111,7 @@ const readAttempts = `
 // may take minutes.
 const waitBriefly = `SET LOCAL lock_timeout = '100ms'`
 
-func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.RedeemAttempt, waits bool) (batchState, error) {
+func lockAndRead(ctx context.Context, conn *pgxpool.Conn, settings []string, attempts []store.RedeemAttempt, waits bool) (batchState, error) {
 	f := batchState{perks: map[string]*eligibility{}}
 	c := columnsOf(attempts)
 	perks := slices.Compact(slices.Sorted(slices.Values(c.perks)))
@@ -121,7 +121,7 @@ func lockAndRead(ctx context.Context, conn *pgxpool.Conn, attempts []store.Redee
 	}
 	locked := map[string]bool{}
 	b := &pgx.Batch{}
-	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
+	queueBegin(b, settings)
 	b.Queue(onlyIndexes)
 	if !waits {
 		b.Queue(waitBriefly)

@@ -75,7 +75,7 @@ func (db *DB) redeemNew(ctx context.Context, attempts []store.RedeemAttempt, per
 	p := d.perkColumns()
 	var made []string
 	b := &pgx.Batch{}
-	b.Queue(`BEGIN ISOLATION LEVEL READ COMMITTED`)
+	queueBegin(b, db.settings)
 	b.Queue(onlyIndexes)
 	b.Queue(waitBriefly)
 	b.Queue(lockStocks+` SKIP LOCKED`, p.ids)

@@ -25,7 +25,7 @@ func current(t *testing.T, db *DB, batch []*queuedAttempt) map[string]*eligibili
 	for _, w := range batch {
 		attempts = append(attempts, w.attempt)
 	}
-	found, err := lockAndRead(t.Context(), conn, attempts, true)
+	found, err := lockAndRead(t.Context(), conn, nil, attempts, true)
 	if err != nil {
 		t.Fatal(err)
 	}

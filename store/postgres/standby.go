@@ -170,6 +170,11 @@ func openStandbys(address string, primary *pgxpool.Config, identity Identity, db
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range timeouts {
+		if value := primary.ConnConfig.RuntimeParams[name]; value != "" && !isSetIn(config.ConnConfig, name) {
+			config.ConnConfig.RuntimeParams[name] = value
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &standbys{reads: db.reads, stop: cancel}
 	if s.primary, err = newWatch(primary.Copy(), primaryPosition); err != nil {

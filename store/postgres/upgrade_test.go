@@ -260,7 +260,7 @@ func TestTextsAreFoldedWithoutLaterColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range knownMigrations()[1:3] {
-		if err := upgrade(t.Context(), older, m, slog.New(slog.DiscardHandler)); err != nil {
+		if err := upgrade(t.Context(), older, nil, m, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatalf("%s: %v", m.Name, err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/time/rate"
 
 	"example.com/perks/store"
 )
@@ -114,7 +115,7 @@ func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) er
 	store.Dequeued(ctx)
 	ctx, cancel := db.detach(ctx)
 	defer cancel()
-	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	tx, err := conn.BeginTx(ctx, writeOptions(db.settings))
 	if err != nil {
 		return err
 	}
@@ -169,12 +170,30 @@ func (db *DB) resetIfBroken(err error) bool {
 	if err == nil || errors.As(err, &refused) || !isBroken(err) && sqlState(err) != stateReadOnly {
 		return false
 	}
-	db.log.Warn("reconnecting to the database", "cause", err)
+	db.reconnects.note(err)
 	db.writes.Reset()
 	db.reads.Reset()
 	db.totals.Purge()
 	db.kept.Purge()
 	return true
+}
+
+// reconnectLogInterval is how often reconnecting is logged: every request of an outage may meet a broken connection.
+const reconnectLogInterval = 10 * time.Second
+
+type reconnects struct {
+	log       *slog.Logger
+	sometimes rate.Sometimes
+	count     atomic.Int64 // since the last line
+}
+
+func newReconnects(log *slog.Logger) *reconnects {
+	return &reconnects{log: log, sometimes: rate.Sometimes{Interval: reconnectLogInterval}}
+}
+
+func (r *reconnects) note(cause error) {
+	r.count.Add(1)
+	r.sometimes.Do(func() { r.log.Warn("reconnecting to the database", "times", r.count.Swap(0), "cause", cause) })
 }
 
 // How long a write is retried, which covers most failovers.
@@ -279,7 +298,7 @@ const (
 	stateUniqueViolation = "23505"
 	stateDiskFull        = "53100"
 	stateLockTimeout     = "55P03"
-	stateCancelled       = "57014" // by its timeout, or by a person
+	stateCancelled       = "57014" // by a timeout, or by a person
 )
 
 // unknownStates are those after which the server itself does not know whether it executed the statement.
@@ -292,7 +311,8 @@ var transientStates = []string{
 	"40",    // rolled back: serialization failure or deadlock
 	"53",    // no disk space, memory or connection left
 	stateLockTimeout,
-	"57P", // server shutting down or starting, or statement cancelled
+	stateCancelled,
+	"57P", // server shutting down or starting
 	"58",  // the operating system failed
 }
 

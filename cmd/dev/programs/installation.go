@@ -97,13 +97,16 @@ func (i *Installation) Using(program string) *Installation {
 	return &other
 }
 
+// fsyncOff lets perksd start over the PostgreSQL of the tests, of which most have fsync off.
+const fsyncOff = "PERKSD_ALLOW_FSYNC_OFF=true"
+
 // Command is a command line of perksd for the database, with nothing in its environment but what it was given.
 func (i *Installation) Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(i.program, args...)
 	if i.disk != nil {
 		cmd = i.disk.Command(i.program, args...)
 	}
-	cmd.Env = append([]string{"PERKSD_DATABASE=" + i.address}, i.Environment...)
+	cmd.Env = append([]string{"PERKSD_DATABASE=" + i.address, fsyncOff}, i.Environment...)
 	return cmd
 }
 
