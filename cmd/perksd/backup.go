@@ -16,6 +16,7 @@ import (
 
 	"example.com/perks/server"
 	"example.com/perks/store"
+	"example.com/perks/store/postgres"
 	"example.com/perks/store/sqlite"
 )
 
@@ -134,7 +135,9 @@ func (r *restoration) readFormerDatabase(ctx context.Context, address string, re
 		r.readFormer(ctx, nil, err)
 		return nil
 	}
-	if same, err := restored.sameAs(ctx, former); err != nil || same {
+	same, err := restored.sameAs(ctx, former)
+	r.mayBeSame = errors.Is(err, postgres.ErrStandby)
+	if err != nil && !r.mayBeSame || same {
 		return cmp.Or(err, error(usageError{errors.New("--former and --database name the same database")}))
 	}
 	return withOpen(ctx, former, slog.New(slog.DiscardHandler), func(db store.Store) error { r.readFormer(ctx, db, nil); return nil })
@@ -217,9 +220,10 @@ type restoration struct {
 	at     time.Time
 	forget bool // --forget-revocations
 
-	former  credentials
-	unknown string   // why perksd can't tell what was revoked; empty if it can
-	carried []string // how the restored database differs from the backup, a sentence each
+	mayBeSame bool // the former database is on a standby, perhaps of the restored one
+	former    credentials
+	unknown   string   // why perksd can't tell what was revoked; empty if it can
+	carried   []string // how the restored database differs from the backup, a sentence each
 }
 
 // readFormer reads the database that is replaced, or stores why it can't.
@@ -244,6 +248,10 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 	}
 	if r.unknown == "" {
 		r.unknown = r.former.notLaterThan(backup)
+	}
+	// It was read first, so what it has and the restored one lacks did not come from there.
+	if r.unknown == "" && r.mayBeSame && !r.former.latest.After(backup.latest) {
+		r.unknown = "the former database is on a standby, perhaps of the restored one, as its audit log has nothing newer; promote it (pg_ctl promote) to make sure"
 	}
 	switch {
 	case len(backup.clients)+len(backup.keys) == 0: // a sandbox, or a database without anything that could have been revoked

@@ -38,7 +38,7 @@ type database interface {
 	migrations(ctx context.Context) ([]store.Migration, error)
 	// settings checks what the database's server and the role are set to. It changes nothing.
 	settings(ctx context.Context) ([]store.Finding, error)
-	// sameAs tells whether both addresses lead to the same tables. Both databases have been opened before.
+	// sameAs tells for certain whether both addresses lead to the same tables, or fails. Both databases have been opened before.
 	sameAs(ctx context.Context, other database) (bool, error)
 	// liveRecords counts the records that only a live database has, and changes nothing. The database must be set up.
 	liveRecords(ctx context.Context) (store.LiveRecords, error)
@@ -357,12 +357,8 @@ func (d *postgresDatabase) sameAs(ctx context.Context, other database) (bool, er
 	if !isPostgres {
 		return false, nil
 	}
-	a, err := postgres.IdentityOf(ctx, d.address)
-	if err != nil {
-		return false, d.explain(err)
-	}
-	b, err := postgres.IdentityOf(ctx, otherDatabase.address)
-	return a.IsSame(b), otherDatabase.explain(err)
+	same, err := postgres.AreSame(ctx, d.address, otherDatabase.address)
+	return same, d.explain(err)
 }
 
 func (d *postgresDatabase) liveRecords(ctx context.Context) (store.LiveRecords, error) {

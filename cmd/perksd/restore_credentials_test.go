@@ -172,6 +172,63 @@ func TestThePrintedRestoreCommandKeepsRevocations(t *testing.T) {
 	}
 }
 
+// TestRevocationsSurviveARecovery recovers a base backup, which has the numbers of its original, beside the former server.
+func TestRevocationsSurviveARecovery(t *testing.T) {
+	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	if err := server.CreateDatabase(t.Context(), "perks"); err != nil {
+		t.Fatal(err)
+	}
+	former := server.DSN("perks")
+	o := newOperatorOf(t, former)
+	r := revokeAfter(o, func() {
+		if err := server.Save(t.Context(), o.path("saved")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	recover := func() *storetest.PostgresServer {
+		recovered, err := storetest.StartPostgresFrom(t.Context(), o.path("saved"), storetest.PostgresOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = recovered.Stop() })
+		o.env["PERKSD_DATABASE"] = recovered.DSN("perks")
+		return recovered
+	}
+	recovered := recover()
+	if o.storedClient("disabled").Disabled {
+		t.Fatal("the backup was made too late")
+	}
+	o.refuses(exitUsage, "--former and --database name the same database", "restore", "--former", recovered.DSN("perks"))
+	r.staysRevoked(o.must("restore", "--former", former))
+
+	// Of the former server only a standby is left. What it knows and the copy does not cannot come from there.
+	standby, err := server.Standby(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = standby.Stop() })
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	copied := recover()
+	r.staysRevoked(o.must("restore", "--former", standby.DSN("perks")))
+
+	// A standby of the copy itself knows nothing of the revocations.
+	ownStandby, err := copied.Standby(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ownStandby.Stop() })
+	if said := o.run("restore", "--former", ownStandby.DSN("perks")); said.code != exitFailure ||
+		!strings.Contains(said.stderr, "nothing was done: the former database is on a standby, perhaps of the restored one") {
+		t.Errorf("%+v", said)
+	}
+}
+
 func TestARestoreWithUnknownRevocationsIsRefused(t *testing.T) {
 	tests := []struct {
 		name, why string

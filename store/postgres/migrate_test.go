@@ -117,7 +117,7 @@ func TestErrorsDoNotShowThePassword(t *testing.T) {
 	} {
 		_, opening := Open(t.Context(), address, Options{})
 		_, asking := Status(t.Context(), address)
-		_, naming := IdentityOf(t.Context(), address)
+		_, naming := readAt(t.Context(), "read the identity", address, identityIn)
 		for _, err := range []error{opening, asking, naming} {
 			if err == nil || strings.Contains(err.Error(), secret) {
 				t.Errorf("%q: %v, want an error without the password", address, err)

@@ -108,7 +108,7 @@ func TestTheIdentityNeedsNoPrivilege(t *testing.T) {
 	}
 	identity := func(address string) Identity {
 		t.Helper()
-		i, err := IdentityOf(t.Context(), address)
+		i, err := readAt(t.Context(), "read the identity", address, identityIn)
 		if err != nil {
 			t.Fatal(err)
 		}
