@@ -251,7 +251,8 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 	}
 	// It was read first, so what it has and the restored one lacks did not come from there.
 	if r.unknown == "" && r.mayBeSame && !r.former.latest.After(backup.latest) {
-		r.unknown = "the former database is on a standby, perhaps of the restored one, as its audit log has nothing newer; promote it (pg_ctl promote) to make sure"
+		r.unknown = "the former database is on a standby, perhaps of the restored one, as its audit log has nothing " +
+			"newer; promote it (pg_ctl promote) to make sure"
 	}
 	switch {
 	case len(backup.clients)+len(backup.keys) == 0: // a sandbox, or a database without anything that could have been revoked

@@ -38,7 +38,8 @@ type database interface {
 	migrations(ctx context.Context) ([]store.Migration, error)
 	// settings checks what the database's server and the role are set to. It changes nothing.
 	settings(ctx context.Context) ([]store.Finding, error)
-	// sameAs tells for certain whether both addresses lead to the same tables, or fails. Both databases have been opened before.
+	// sameAs tells for certain whether both addresses lead to the same tables, or fails. Both databases have been opened
+	// before.
 	sameAs(ctx context.Context, other database) (bool, error)
 	// liveRecords counts the records that only a live database has, and changes nothing. The database must be set up.
 	liveRecords(ctx context.Context) (store.LiveRecords, error)
@@ -82,7 +83,8 @@ func requireMigrated(ctx context.Context, db database) error {
 	return fmt.Errorf("the database %s lacks migration %s; apply it with 'perksd migrate%s'", db.name(), migrations[pending].Name, option)
 }
 
-// requireSafeSettings logs each setting of the database that may break a promise, and fails if one breaks it for certain.
+// requireSafeSettings logs each setting of the database that may break a promise, and fails if one breaks it for
+// certain.
 func requireSafeSettings(ctx context.Context, db database, allowFsyncOff bool, log *slog.Logger) error {
 	findings, err := db.settings(ctx)
 	if err != nil {
@@ -91,7 +93,8 @@ func requireSafeSettings(ctx context.Context, db database, allowFsyncOff bool, l
 	for _, f := range findings {
 		switch {
 		case f.Outcome == store.Failed && !allowFsyncOff:
-			return fmt.Errorf("the database %s has %s. Set it: %s. For a trial whose data may be lost, add --allow-fsync-off", db.name(), f.Found, f.Advice)
+			return fmt.Errorf("the database %s has %s. Set it: %s. For a trial whose data may be lost, add "+
+				"--allow-fsync-off", db.name(), f.Found, f.Advice)
 		case f.Outcome != store.OK:
 			log.Warn("a setting of the database is not safe: "+f.Found, "database", db.name(), "advice", f.Advice)
 		}
@@ -443,10 +446,12 @@ func (d *postgresDatabase) explain(err error) error {
 	case "25006": // read only
 		return d.readOnlyError()
 	case "26000", "42P05": // a prepared statement is not there, or already is
-		return fmt.Errorf("the database %s is behind a pooler of transactions such as PgBouncer, which keeps no prepared statements: "+
+		return fmt.Errorf("the database %s is behind a pooler of transactions such as PgBouncer, which keeps no prepared "+
+			"statements: "+
 			"add default_query_exec_mode=simple_protocol to its address", d.name())
 	case "57014": // cancelled
-		return fmt.Errorf("PostgreSQL cut off a statement in the database %s (%s): try again, and see 'perksd doctor' for timeouts", d.name(), failure.Message)
+		return fmt.Errorf("PostgreSQL cut off a statement in the database %s (%s): try again, and see 'perksd doctor' for "+
+			"timeouts", d.name(), failure.Message)
 	case "42703": // undefined column
 		return fmt.Errorf("the database %s has a table migrations that is not perksd's; give perksd a database of its own", d.name())
 	}

@@ -70,14 +70,18 @@ func TestConnectionErrors(t *testing.T) {
 func TestServeRefusesADatabaseWithoutFsync(t *testing.T) {
 	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	delete(o.env, "PERKSD_ALLOW_FSYNC_OFF")
-	o.refuses(exitFailure, "the database "+o.database().name()+" has fsync = off: a crash of the machine loses acknowledged redemptions and can damage the database. "+
-		`Set it: psql -c "ALTER SYSTEM SET fsync = on" -c "SELECT pg_reload_conf()". For a trial whose data may be lost, add --allow-fsync-off`,
+	o.refuses(exitFailure, "the database "+o.database().name()+" has fsync = off: a crash of the machine loses "+
+		"acknowledged redemptions and can damage the database. "+
+		`Set it: psql -c "ALTER SYSTEM SET fsync = on" -c "SELECT pg_reload_conf()". `+
+		"For a trial whose data may be lost, add --allow-fsync-off",
 		"serve", "--addr", "127.0.0.1:0")
 	o.hasNoDatabase()
 	_, stop := o.serve("--allow-fsync-off")
 	code, log := stop()
 	for _, setting := range []string{"fsync = off", "full_page_writes = off"} {
-		if code != exitDone || !strings.Contains(log, `level=WARN msg="a setting of the database is not safe: `+setting) || !strings.Contains(log, "ALTER SYSTEM SET "+setting[:5]) {
+		warning := `level=WARN msg="a setting of the database is not safe: ` + setting
+		if code != exitDone || !strings.Contains(log, warning) ||
+			!strings.Contains(log, "ALTER SYSTEM SET "+setting[:5]) {
 			t.Errorf("exit code %d, and the log does not warn of %s:\n%s", code, setting, log)
 		}
 	}

@@ -72,7 +72,8 @@ func newSQLiteOperator(t *testing.T) *operator {
 }
 
 func newOperatorOf(t *testing.T, address string) *operator {
-	return &operator{t: t, folder: t.TempDir(), env: map[string]string{"PERKSD_DATABASE": address, "PERKSD_ALLOW_FSYNC_OFF": "true"}, now: testNow, random: rand.NewChaCha8([32]byte{}),
+	env := map[string]string{"PERKSD_DATABASE": address, "PERKSD_ALLOW_FSYNC_OFF": "true"}
+	return &operator{t: t, folder: t.TempDir(), env: env, now: testNow, random: rand.NewChaCha8([32]byte{}),
 		operator: store.Operator, reloads: make(chan os.Signal)}
 }
 

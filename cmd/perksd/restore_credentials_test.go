@@ -172,7 +172,8 @@ func TestThePrintedRestoreCommandKeepsRevocations(t *testing.T) {
 	}
 }
 
-// TestRevocationsSurviveARecovery recovers a base backup, which has the numbers of its original, beside the former server.
+// TestRevocationsSurviveARecovery recovers a base backup, which has the numbers of its original, beside the former
+// server.
 func TestRevocationsSurviveARecovery(t *testing.T) {
 	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
 	if err != nil {

@@ -98,7 +98,9 @@ func (p *program) sandboxBeside(ctx context.Context, live database) (sandboxData
 
 // openStores opens the live database, with standbys at an address unless that is "", and the sandbox, which is nil without
 // --sandbox-database. It refuses one with unsafe settings.
-func (p *program) openStores(ctx context.Context, standbys string, allowFsyncOff bool, log *slog.Logger) (live, sandbox store.Store, err error) {
+func (p *program) openStores(ctx context.Context, standbys string, allowFsyncOff bool, log *slog.Logger) (
+	live, sandbox store.Store, err error,
+) {
 	main, err := parseDatabase(p.database)
 	if err == nil && standbys != "" {
 		err = readFrom(main, standbys)

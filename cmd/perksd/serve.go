@@ -76,7 +76,8 @@ func (p *program) serveCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.address, "addr", o.address, "the `HOST:PORT` to listen on; port 0 picks a free one")
 	f.StringVar(&o.standbys, "read-database", "", "an `ADDRESS` like that of --database, whose hosts are PostgreSQL standbys to read lists and perks from (default none)")
-	f.BoolVar(&o.allowFsyncOff, "allow-fsync-off", false, "start over a PostgreSQL with fsync = off, which loses redemptions and may damage the database in a power cut: for trials only")
+	f.BoolVar(&o.allowFsyncOff, "allow-fsync-off", false, "start over a PostgreSQL with fsync = off, which loses "+
+		"redemptions and may damage the database in a power cut: for trials only")
 	f.StringVar(&o.certFile, "tls-cert", "", "a PEM `FILE` with the certificate and its chain; SIGHUP reloads it")
 	f.StringVar(&o.keyFile, "tls-key", "", "a PEM `FILE` with the certificate's key")
 	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy terminates TLS: serve plain HTTP on any address, and trust X-Forwarded-For, -Proto and -Host")

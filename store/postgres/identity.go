@@ -20,7 +20,8 @@ type Identity struct {
 
 func identityIn(q store.Querier) (i Identity, err error) {
 	i.tables, err = store.One(q, store.ScanValue[string], `
-		SELECT concat_ws('/', d.oid, 'migrations'::regclass::oid, (SELECT extract(epoch FROM min(applied_at)) FROM migrations))
+		SELECT concat_ws('/', d.oid, 'migrations'::regclass::oid,
+			(SELECT extract(epoch FROM min(applied_at)) FROM migrations))
 		FROM pg_database AS d WHERE d.datname = current_database()`)
 	if err != nil {
 		return i, err
@@ -32,20 +33,22 @@ func identityIn(q store.Querier) (i Identity, err error) {
 	return i, err
 }
 
-// IsSame reports whether both may be of the same tables of the same server or its standbys, however the addresses are written. If not, they
-// are certainly of two databases. A physical copy has the same numbers as its original.
+// IsSame reports whether both may be of the same tables of the same server or its standbys, however the addresses are
+// written. If not, they are certainly of two databases. A physical copy has the same numbers as its original.
 func (i Identity) IsSame(other Identity) bool {
 	return i.tables == other.tables && (i.server == other.server || i.server == "" || other.server == "")
 }
 
-// ErrStandby means that a server follows another one, so that nobody can tell whether its database is a copy of its own.
+// ErrStandby means that a server follows another one, so that nobody can tell whether its database is a copy of its
+// own.
 var ErrStandby = errors.New("it is a standby")
 
-// AreSame tells for certain whether two addresses lead to the same tables, however they are written. Both databases must be migrated. The
-// error is ErrStandby if one is on a standby, which may follow the server of the other.
+// AreSame tells for certain whether two addresses lead to the same tables, however they are written. Both databases
+// must be migrated. The error is ErrStandby if one is on a standby, which may follow the server of the other.
 //
-// Where the numbers leave it open, it takes a lock of a random number in one and looks for it in the other: a lock is seen everywhere in its
-// database and nowhere else. It needs no right, changes nothing, and is gone with its transaction.
+// Where the numbers leave it open, it takes a lock of a random number in one and looks for it in the other: a lock is
+// seen everywhere in its database and nowhere else. It needs no right, changes nothing, and is gone with its
+// transaction.
 func AreSame(ctx context.Context, address, other string) (bool, error) {
 	return connectedTo(ctx, address, func(one *pgxpool.Conn, a Identity) (bool, error) {
 		return connectedTo(ctx, other, func(another *pgxpool.Conn, b Identity) (same bool, err error) {
@@ -65,7 +68,9 @@ func AreSame(ctx context.Context, address, other string) (bool, error) {
 	})
 }
 
-func connectedTo[T any](ctx context.Context, address string, work func(*pgxpool.Conn, Identity) (T, error)) (result T, err error) {
+func connectedTo[T any](
+	ctx context.Context, address string, work func(*pgxpool.Conn, Identity) (T, error),
+) (result T, err error) {
 	config, err := parseAddress(address)
 	if err != nil {
 		return result, err

@@ -8,7 +8,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestCopiesAreToldFromTheirOriginal has a physical copy, a standby, a copy by PostgreSQL within the server, and other ways to the original.
+// TestCopiesAreToldFromTheirOriginal has a physical copy, a standby, a copy by PostgreSQL within the server, and other
+// ways to the original.
 func TestCopiesAreToldFromTheirOriginal(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, storetest.PostgresOptions{})

@@ -106,7 +106,8 @@ func lockMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (
 	}
 	p := lockBackoff{log: log}
 	for {
-		statements := writeOptions(append(transactionSettings(conn.Config()), fmt.Sprintf(`SELECT pg_try_advisory_xact_lock(%d)`, migrationLock)))
+		lock := fmt.Sprintf(`SELECT pg_try_advisory_xact_lock(%d)`, migrationLock)
+		statements := writeOptions(append(transactionSettings(conn.Config()), lock))
 		results, err := conn.PgConn().Exec(ctx, statements.BeginQuery).ReadAll()
 		if err == nil && string(results[len(results)-1].Rows[0][0]) == "t" {
 			return conn, nil

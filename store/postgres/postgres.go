@@ -234,7 +234,9 @@ func readAt[T any](ctx context.Context, doing, address string, work func(store.Q
 }
 
 // withConnection runs work with a connection to the database.
-func withConnection[T any](ctx context.Context, doing string, config *pgxpool.Config, work func(*pgxpool.Conn) (T, error)) (result T, err error) {
+func withConnection[T any](
+	ctx context.Context, doing string, config *pgxpool.Config, work func(*pgxpool.Conn) (T, error),
+) (result T, err error) {
 	pool, err := openPool(ctx, config)
 	if err == nil {
 		defer pool.Close()

