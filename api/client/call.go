@@ -273,7 +273,7 @@ func hasDotSegment(path string) bool {
 // rejected redemption counts too, and it may belong to another request. If none is found, one may still appear: the server may be at
 // work on it. The request also finds out whether the server honours idempotency keys; see HonoursKeys.
 func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.RedeemRequest, since time.Time, taken func(id string) bool) (api.Redemption, bool, error) {
-	call, err := c.userCall(request.UserID, "redeemed", ListOptions{PerPage: api.MaxPerPage}.values())
+	call, err := c.userCall(request.UserID, "redeemed", url.Values{}, ListOptions{PerPage: api.MaxPerPage})
 	if err != nil {
 		return api.Redemption{}, false, err
 	}

@@ -82,6 +82,11 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 				}
 				followed[to] = true
 			}
+			if err == nil && more {
+				if address, err := c.url(call); err == nil {
+					page.Next = address.String()
+				}
+			}
 			if err == nil && more && !isFirst {
 				next = fetchAhead[T](ctx, &requests, c, call)
 			}
@@ -147,6 +152,19 @@ func (c *Client) after(current call, meta api.PageMeta, items int, header http.H
 	query.Set("page", strconv.FormatInt(page+1, 10))
 	current.query = query
 	return current, true, nil
+}
+
+// listCall returns the call for the page of a list that the options choose.
+func (c *Client) listCall(path string, query url.Values, options ListOptions) (call, error) {
+	if options.Next == "" {
+		maps.Copy(query, options.values())
+		return get(path, query), nil
+	}
+	address, err := url.Parse(options.Next)
+	if err == nil && !sameOrigin(address, c.base) {
+		err = errors.New("the address of the next page is not on the server")
+	}
+	return get(options.Next, nil), err
 }
 
 func (c *Client) url(call call) (*url.URL, error) {

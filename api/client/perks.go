@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -22,7 +21,8 @@ func (c *Client) Perks(ctx context.Context, options PerkListOptions) (api.Page[a
 
 // PerkPages returns the pages of matching perks, from options.Page on.
 func (c *Client) PerkPages(ctx context.Context, options PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
-	return walk[api.Perk](ctx, c, get(c.perksPath(""), options.values()), nil)
+	call, err := c.listCall(c.perksPath(""), options.PerkFilter.Values(), options.ListOptions)
+	return walk[api.Perk](ctx, c, call, err)
 }
 
 // Perk returns one perk.
@@ -57,7 +57,7 @@ func (c *Client) UserPerks(ctx context.Context, userID string, options PerkListO
 
 // UserPerkPages returns all pages of them.
 func (c *Client) UserPerkPages(ctx context.Context, userID string, options PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
-	call, err := c.userCall(userID, "available", options.values())
+	call, err := c.userCall(userID, "available", options.PerkFilter.Values(), options.ListOptions)
 	return walk[api.Perk](ctx, c, call, err)
 }
 
@@ -68,7 +68,7 @@ func (c *Client) UserRedemptions(ctx context.Context, userID string, options Lis
 
 // UserRedemptionPages returns all pages of it.
 func (c *Client) UserRedemptionPages(ctx context.Context, userID string, options ListOptions) iter.Seq2[api.Page[api.Redemption], error] {
-	call, err := c.userCall(userID, "redeemed", options.values())
+	call, err := c.userCall(userID, "redeemed", url.Values{}, options)
 	return walk[api.Redemption](ctx, c, call, err)
 }
 
@@ -107,13 +107,13 @@ func (c *Client) perkPath(id string) (string, error) {
 	return c.perksPath("/" + part), nil
 }
 
-func (c *Client) userCall(userID, kind string, query url.Values) (call, error) {
+func (c *Client) userCall(userID, kind string, query url.Values, options ListOptions) (call, error) {
 	part, err := pathSegment("user_id", userID)
 	if err != nil {
 		return call{}, err
 	}
 	query.Set("type", kind)
-	return get(c.perksPath("/users/"+part), query), nil
+	return c.listCall(c.perksPath("/users/"+part), query, options)
 }
 
 // Property returns a listing and its ETag, if the server gives one.
@@ -161,6 +161,7 @@ type ListOptions struct {
 	Page    int64  // from 1
 	PerPage int    // 1 to api.MaxPerPage
 	Sort    string // comma-separated fields, a leading "-" for descending
+	Next    string // an api.Page's Next, for the page there: filters and what is above don't count
 }
 
 // PerkListOptions also chooses perks. A zero filter matches all.
@@ -180,11 +181,5 @@ func (o ListOptions) values() url.Values {
 	if o.Sort != "" {
 		query.Set("sort", o.Sort)
 	}
-	return query
-}
-
-func (o PerkListOptions) values() url.Values {
-	query := o.PerkFilter.Values()
-	maps.Copy(query, o.ListOptions.values())
 	return query
 }

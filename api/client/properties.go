@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"maps"
 	"net/http"
 	"time"
 
@@ -27,9 +26,8 @@ func (c *Client) Properties(ctx context.Context, options PropertyListOptions) (a
 
 // PropertyPages returns the pages of matching listings, from options.Page on.
 func (c *Client) PropertyPages(ctx context.Context, options PropertyListOptions) iter.Seq2[api.Page[api.Property], error] {
-	query := options.PropertyFilter.Values()
-	maps.Copy(query, options.ListOptions.values())
-	return orUnsupported("list of properties", walk[api.Property](ctx, c, get(propertiesPath, query), nil))
+	call, err := c.listCall(propertiesPath, options.PropertyFilter.Values(), options.ListOptions)
+	return orUnsupported("list of properties", walk[api.Property](ctx, c, call, err))
 }
 
 // CreateProperty creates a listing with the fields of the patch, and returns it with its ETag. replay says that the server had processed the

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,9 +27,8 @@ func (c *Client) Redemptions(ctx context.Context, options RedemptionListOptions)
 
 // RedemptionPages returns the pages of matching redemptions, from options.Page on.
 func (c *Client) RedemptionPages(ctx context.Context, options RedemptionListOptions) iter.Seq2[api.Page[api.RedemptionRecord], error] {
-	query := options.RedemptionFilter.Values()
-	maps.Copy(query, options.ListOptions.values())
-	return orUnsupported("list of redemptions", walk[api.RedemptionRecord](ctx, c, get(c.redemptionsPath(), query), nil))
+	call, err := c.listCall(c.redemptionsPath(), options.RedemptionFilter.Values(), options.ListOptions)
+	return orUnsupported("list of redemptions", walk[api.RedemptionRecord](ctx, c, call, err))
 }
 
 // Redemption returns a redemption and its ETag.
@@ -201,7 +199,6 @@ func (c *Client) Users(ctx context.Context, options UserListOptions) (api.Page[a
 
 // UserPages returns the pages of matching users, from options.Page on, in the order of their ids.
 func (c *Client) UserPages(ctx context.Context, options UserListOptions) iter.Seq2[api.Page[api.User], error] {
-	query := options.UserFilter.Values()
-	maps.Copy(query, options.ListOptions.values())
-	return orUnsupported("list of users", walk[api.User](ctx, c, get(c.partnersPath("/users"), query), nil))
+	call, err := c.listCall(c.partnersPath("/users"), options.UserFilter.Values(), options.ListOptions)
+	return orUnsupported("list of users", walk[api.User](ctx, c, call, err))
 }

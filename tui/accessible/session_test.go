@@ -110,3 +110,23 @@ func TestListReadsTenRowsAtATime(t *testing.T) {
 		t.Errorf("read rows %s, want %s:\n%s", strings.Join(read, " "), want, transcript)
 	}
 }
+
+// TestAListThatIsNotCountedSaysSo also goes on in it.
+func TestAListThatIsNotCountedSaysSo(t *testing.T) {
+	w := service(t)
+	var users []string
+	for i := range store.MaxCounted + 60 {
+		users = append(users, fmt.Sprintf("user-%04d", i+1))
+	}
+	w.ImportUsers(users...)
+	transcript := runScript(t, loggedIn(t, w, screen.ToPerks{}), "users", ":send",
+		"next page", "next page", "next page", "next page", "next page", "last page", "12", "back", "previous page", "}", "q")
+	for _, want := range []string{
+		"Users 200+, ", "row 1 of 200+, page 1.", "row 251 of 200+, page 6.", "This is the last page.",
+		"User user-0260.", "row 201 of 200+, page 5.", "Only 200 are counted. / finds the others.",
+	} {
+		if !strings.Contains(transcript, want) {
+			t.Errorf("it does not say %q:\n%s", want, transcript)
+		}
+	}
+}

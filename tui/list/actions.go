@@ -32,10 +32,10 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	if len(l.marked) == 0 {
 		marked = "Nothing is marked."
 	}
-	back, next := l.pages().WhyNot()
+	back, next, last := l.pages().WhyNot()
 	if !l.isWanted() {
 		loaded = "The list is not loaded yet."
-		back, next = loaded, loaded
+		back, next, last = loaded, loaded, loaded
 	}
 	mark := row
 	if current := l.Current(); mark == "" && len(l.marked) >= MaxMarks && !l.isMarked(l.ID(current)) {
@@ -69,7 +69,8 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	}
 	offers = append(offers,
 		actions.EnabledUnless(actions.Sort, sort), actions.EnabledUnless(actions.NextPage, next), actions.EnabledUnless(actions.CopyID, row), actions.EnabledUnless(actions.SortReverse, reverse),
-		actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back), actions.EnabledUnless(actions.LastPage, next), actions.EnabledUnless(actions.Columns, l.whyNoColumns()),
+		actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back),
+		actions.EnabledUnless(actions.LastPage, last), actions.EnabledUnless(actions.Columns, l.whyNoColumns()),
 	)
 	if l.Fields != nil {
 		save := actions.EnabledUnless(actions.SaveView, l.whyNotSave()).WithHint("save view")

@@ -4,6 +4,8 @@ package list
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
@@ -67,6 +70,7 @@ type List[F, T any] struct {
 	awaited   bool  // that page is shown as soon as it is loaded
 	loadEnded bool  // what is wanted was loaded, or that failed
 	known     map[int64]cachedPage[F, T]
+	links     map[int64]string // the addresses of pages that have no number for the service
 
 	all       screen.Columns[*T] // also those that are hidden
 	kept      api.SortKey        // how the list was sorted last; zero if it never was
@@ -119,7 +123,8 @@ const (
 // New makes a list. It loads nothing before Init.
 func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 	l := &List[F, T]{
-		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off, seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{},
+		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off,
+		seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{}, links: map[int64]string{},
 		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewBackgroundLoader[loadedPage[F, T]](shell),
 		line: widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
 	}
@@ -239,10 +244,12 @@ func (l *List[F, T]) effective(q query[F]) api.SortKey {
 }
 
 func (l *List[F, T]) fetch(q query[F], number int64) screen.Fetch[loadedPage[F, T]] {
-	order, read := l.effective(q), l.Fetch
+	order, read, links := l.effective(q), l.Fetch, maps.Clone(l.links)
 	return func(ctx context.Context, c *client.Client) (loadedPage[F, T], error) {
 		page, err := screen.ReadPage(number, func(number int64) (api.Page[T], error) {
-			return read(ctx, c, q.filter, client.ListOptions{Page: number, PerPage: screen.PerPage, Sort: api.FormatSort([]api.SortKey{order})})
+			options := client.ListOptions{Page: number, PerPage: screen.PerPage, Sort: api.FormatSort([]api.SortKey{order})}
+			options.Next = links[number]
+			return read(ctx, c, q.filter, options)
 		})
 		return loadedPage[F, T]{q, page}, err
 	}
@@ -281,6 +288,7 @@ func (l *List[F, T]) showAfter(d time.Duration, q query[F]) tea.Cmd {
 func (l *List[F, T]) reset() {
 	l.cancelLoads()
 	clear(l.known)
+	clear(l.links)
 	l.page, l.landing = 1, screen.OnFirst
 }
 
@@ -310,9 +318,31 @@ func (l *List[F, T]) pages() screen.Pages {
 		pages.At = l.page
 	}
 	if l.isWanted() {
-		pages.Last = l.loader.Value.page.Meta.TotalPages
+		page := l.loader.Value.page
+		if pages.Last = lastPage(page); page.Meta.MoreThan > 0 {
+			pages.Ends = fmt.Sprintf("Only %s are counted. ", display.Count(page.Meta.MoreThan)) + l.otherEnd()
+		}
 	}
 	return pages
+}
+
+// lastPage is the last page of a list, or the one after the page while more of them are not counted.
+func lastPage[T any](page api.Page[T]) int64 {
+	switch {
+	case page.Meta.MoreThan == 0:
+		return page.Meta.TotalPages
+	case page.Next != "":
+		return page.Meta.Page + 1
+	}
+	return page.Meta.Page
+}
+
+// otherEnd says how to get to the end of a list that is not counted.
+func (l *List[F, T]) otherEnd() string {
+	if l.OneWay {
+		return l.shell.Key(actions.Filter) + " finds the others."
+	}
+	return l.shell.Key(actions.SortReverse) + " starts at the other end."
 }
 
 // isWanted tells whether the list that is shown is the one that is wanted.
@@ -371,6 +401,9 @@ func (l *List[F, T]) handlePrefetched() tea.Cmd {
 
 func (l *List[F, T]) keep(p loadedPage[F, T], at time.Time) {
 	l.known[p.page.Meta.Page] = cachedPage[F, T]{p, at}
+	if p.page.Meta.MoreThan > 0 {
+		l.links[p.page.Meta.Page+1] = p.page.Next
+	}
 	for number := range l.known {
 		if number < l.page-cacheRadius || number > l.page+cacheRadius {
 			delete(l.known, number)
@@ -381,7 +414,7 @@ func (l *List[F, T]) keep(p loadedPage[F, T], at time.Time) {
 // prefetchNext loads the next page unless it is cached. It waits until nothing is typed, to save the service needless requests.
 func (l *List[F, T]) prefetchNext() tea.Cmd {
 	next := l.page + 1
-	if _, ok := l.known[next]; ok || next > l.loader.Value.page.Meta.TotalPages {
+	if _, ok := l.known[next]; ok || next > lastPage(l.loader.Value.page) {
 		return nil
 	}
 	l.ahead = next

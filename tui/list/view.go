@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
@@ -91,9 +92,17 @@ func (l *List[F, T]) Heading() string {
 		name = l.Called(l.want.filter)
 	}
 	if l.isWanted() {
-		name += " " + display.Count(l.loader.Value.page.Meta.Total)
+		name += " " + total(l.loader.Value.page.Meta)
 	}
 	return name
+}
+
+// total is how many records a list has: "18,040", or "200+" if no more are counted.
+func total(meta api.PageMeta) string {
+	if meta.MoreThan > 0 {
+		return display.Count(meta.MoreThan) + "+"
+	}
+	return display.Count(meta.Total)
 }
 
 // above is the line with the query, and while it is typed a line with completions or what is wrong with it.
@@ -193,7 +202,7 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 func (l *List[F, T]) position(width int) string {
 	meta := l.loader.Value.page.Meta
 	row := display.Count((meta.Page-1)*int64(meta.PerPage) + int64(l.table.Cursor()) + 1)
-	total, page, pages := display.Count(meta.Total), display.Count(meta.Page), display.Count(meta.TotalPages)
+	of, page, pages := total(meta), display.Count(meta.Page), display.Count(meta.TotalPages)
 	activity, marks, age := "", l.Summary(), ""
 	if l.IsBusy() && len(l.shown) > 0 {
 		activity = "loading ..."
@@ -204,14 +213,20 @@ func (l *List[F, T]) position(width int) string {
 	if len(l.shown) == 0 {
 		return display.Cut(joined(" - ", activity, marks), width)
 	}
-	long := joined(" - ", activity, fmt.Sprintf("row %s of %s, page %s of %s", row, total, page, pages), marks, age)
+	at := fmt.Sprintf("row %s of %s, page %s of %s", row, of, page, pages)
+	short := fmt.Sprintf("%s/%s p%s/%s", row, of, page, pages)
+	if meta.MoreThan > 0 {
+		at = fmt.Sprintf("row %s of %s, page %s", row, of, page)
+		short = fmt.Sprintf("%s/%s p%s", row, of, page)
+	}
+	long := joined(" - ", activity, at, marks, age)
 	if display.Width(long) <= width {
 		return long
 	}
 	if marks != "" {
 		marks = fmt.Sprintf("%d*", len(l.marked))
 	}
-	return display.Cut(joined(" ", activity, fmt.Sprintf("%s/%s p%s/%s", row, total, page, pages), marks, strings.TrimPrefix(age, "loaded ")), width)
+	return display.Cut(joined(" ", activity, short, marks, strings.TrimPrefix(age, "loaded ")), width)
 }
 
 func joined(between string, parts ...string) string {

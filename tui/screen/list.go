@@ -1,6 +1,8 @@
 package screen
 
 import (
+	"cmp"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
@@ -17,6 +19,10 @@ func ReadPage[T any](number int64, read func(page int64) (api.Page[T], error)) (
 	page, err := read(number)
 	if pages := page.Meta.TotalPages; err == nil && len(page.Data) == 0 && 0 < pages && pages < number {
 		number = pages
+		page, err = read(number)
+	}
+	for err == nil && len(page.Data) == 0 && page.Meta.MoreThan > 0 && number > 1 {
+		number--
 		page, err = read(number)
 	}
 	if page.Meta.Page == 0 {
@@ -53,21 +59,25 @@ func (l Landing) Land(table *widget.Table, same int) {
 // Pages is the pages of a list, of which a table shows one.
 type Pages struct {
 	Table *widget.Table
-	At    int64 // the page that is shown or loading
-	Last  int64
-	Busy  bool // a page is loading
+	At    int64  // the page that is shown or loading
+	Last  int64  // the last page, or the last that can be read so far
+	Ends  string // why the last page of the list is not known; "" if it is
+	Busy  bool   // a page is loading
 	Load  func(page int64, to Landing) tea.Cmd
 }
 
-// WhyNot says why there is no previous or next page; "" if there is.
-func (p Pages) WhyNot() (previous, next string) {
+// WhyNot says why there is no previous, next or last page; "" if there is.
+func (p Pages) WhyNot() (previous, next, last string) {
 	if p.At <= 1 {
 		previous = "This is the first page."
 	}
-	if p.At >= p.Last {
+	switch {
+	case p.At >= p.Last && p.Busy && p.Ends != "":
+		next = "The page before it is loading."
+	case p.At >= p.Last:
 		next = "This is the last page."
 	}
-	return previous, next
+	return previous, next, cmp.Or(next, p.Ends)
 }
 
 // Do moves the cursor, past the ends of a page to the next or previous page, and tells whether the action is a move.
@@ -83,6 +93,9 @@ func (p Pages) Do(id actions.ID) (cmd tea.Cmd, moves bool) {
 	case actions.LastPage: // and to its end: the last row is what people want to see there
 		page, to = p.Last, OnLast
 	default:
+		if p.Ends != "" && id == actions.Bottom && p.Table.Cursor() == p.Table.Len()-1 && p.At < p.Last {
+			return Tell(Note, "%s", p.Ends), true
+		}
 		before := p.Table.Cursor()
 		if !p.Table.Do(id) {
 			return nil, false
@@ -93,6 +106,10 @@ func (p Pages) Do(id actions.ID) (cmd tea.Cmd, moves bool) {
 			page++
 		case id == actions.Up || id == actions.PageUp:
 			page, to = page-1, OnLast
+		case id == actions.Top:
+			page = 1
+		case id == actions.Bottom:
+			page, to = p.Last, OnLast
 		}
 	}
 	if page == p.At || page < 1 || page > p.Last {
