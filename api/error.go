@@ -29,6 +29,7 @@ const (
 	CodeIdempotencyKeyReused Code = "idempotency_key_reused" // the Idempotency-Key was used before with another request
 	CodePreconditionFailed   Code = "precondition_failed"    // If-Match names another version of the record than the current one
 	CodeConflict             Code = "conflict"               // the record's state does not allow the operation: operator's commands only
+	CodeTooExpensive         Code = "too_expensive"          // the list takes too long; the message names a cheaper one
 	CodeRateLimited          Code = "rate_limited"           // the caller asks too often; Retry-After says when to come back
 
 	// CodeUnavailable means that the server could not finish. If it had begun a write, which the message says, the outcome of the

@@ -42,6 +42,7 @@ var problemTypes = map[api.Code]problemType{
 	api.CodeIdempotencyKeyReused: {http.StatusUnprocessableEntity, "The idempotency key was used before"},
 	api.CodePreconditionFailed:   {http.StatusPreconditionFailed, "The record has changed"},
 	api.CodeConflict:             {http.StatusConflict, "The record's state does not allow this"},
+	api.CodeTooExpensive:         {http.StatusUnprocessableEntity, "The list takes too long"},
 	api.CodeRateLimited:          {http.StatusTooManyRequests, "Too many requests"},
 	api.CodeUnavailable:          {http.StatusServiceUnavailable, "Not available now"},
 	api.CodeInternal:             {http.StatusInternalServerError, "The server failed"},

@@ -137,4 +137,6 @@ func TestTheLogLimitsTheLinesOfAnOutage(t *testing.T) {
 // offline is a store that needs no database to start a server.
 type offline struct{ broken }
 
+func (offline) Stats() store.Stats { return store.Stats{} }
+
 func (offline) EnsureSigningKey(context.Context, store.SigningKey) error { return nil }

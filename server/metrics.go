@@ -42,6 +42,7 @@ const (
 	limitOfClient        = "client"
 	limitOfAudit         = "audit"
 	limitOfTokenFailures = "token_failures"
+	limitOfLists         = "lists"
 )
 
 // newMetrics registers the metrics of the server and its databases, if the Config has a registerer.
@@ -75,6 +76,32 @@ func newMetrics(config Config) (*metrics, error) {
 	return m, nil
 }
 
+// watchLanes registers how many lists run and wait.
+func (m *metrics) watchLanes(config Config, s *service) error {
+	if config.Metrics == nil {
+		return nil
+	}
+	lanes := map[string]*lane{databaseLabel(false): s.lists[false], "costly": s.costly}
+	if sandbox := s.lists[true]; sandbox != nil {
+		lanes[databaseLabel(true)] = sandbox
+	}
+	for name, l := range lanes {
+		for state, count := range map[string]func() int{
+			"running": func() int { running, _ := l.load(); return running },
+			"waiting": func() int { _, waiting := l.load(); return waiting },
+		} {
+			gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Namespace: namespace, Name: "lists", Help: "Lists that run, or wait until others of their client have ended.",
+				ConstLabels: prometheus.Labels{"lane": name, "state": state},
+			}, func() float64 { return float64(count()) })
+			if err := config.Metrics.Register(gauge); err != nil {
+				return fmt.Errorf("registering the metrics: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
 const namespace = "perks"
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
@@ -96,7 +123,7 @@ func (m *metrics) startAtZero(hasSandbox bool) {
 	for counter, values := range map[*prometheus.CounterVec][]string{
 		m.tokens:   {"issued", "invalid_client", string(api.CodeRateLimited), string(api.CodeUnavailable)},
 		m.refusals: {tokenMissing, tokenInvalid, tokenLacksScope, tokenSandboxOnly},
-		m.limited:  {limitOfClient, limitOfAudit, limitOfTokenFailures},
+		m.limited:  {limitOfClient, limitOfAudit, limitOfTokenFailures, limitOfLists},
 	} {
 		for _, value := range values {
 			counter.WithLabelValues(value)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -36,7 +37,9 @@ func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.
 	}
 	list, err := withUserID(h.service, perks.AvailableTo, func(userID string, anyUser bool) (store.List[api.Perk], error) {
 		perks.AvailableTo, perks.AnyUser = userID, anyUser
-		return h.store.ListPerks(c.Request().Context(), perks)
+		return readList(h.service, c, h.sandbox, perks.Sort, func(ctx context.Context) (store.List[api.Perk], error) {
+			return h.store.ListPerks(ctx, perks)
+		})
 	})
 	if err != nil {
 		return err
@@ -80,7 +83,9 @@ func (h perkHandlers) listUsers(c echo.Context) error {
 	if err := q.Fields.Err(); err != nil {
 		return err
 	}
-	list, err := h.store.ListUsers(c.Request().Context(), query)
+	list, err := readList(h.service, c, h.sandbox, nil, func(ctx context.Context) (store.List[store.User], error) {
+		return h.store.ListUsers(ctx, query)
+	})
 	if err != nil {
 		return err
 	}
@@ -95,7 +100,7 @@ func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID str
 	repeatKey(c)
 	records, err := withUserID(h.service, userID, func(userID string, anyUser bool) (store.List[api.RedemptionRecord], error) {
 		redemptions.UserID, redemptions.AnyUser = userID, anyUser
-		return h.store.ListRedemptions(c.Request().Context(), redemptions)
+		return h.readRedemptions(c, redemptions)
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
@@ -32,7 +33,9 @@ func (s *service) listProperties(c echo.Context) error {
 		return err
 	}
 	repeatKey(c)
-	list, err := s.config.Live.ListProperties(c.Request().Context(), query)
+	list, err := readList(s, c, false, query.Sort, func(ctx context.Context) (store.List[api.Property], error) {
+		return s.config.Live.ListProperties(ctx, query)
+	})
 	if err != nil {
 		return err
 	}

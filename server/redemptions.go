@@ -35,13 +35,21 @@ func (h perkHandlers) redemptionsOf(c echo.Context, query store.RedemptionQuery)
 	for _, perkID := range api.UUIDSpellings(query.PerkID) {
 		for _, userID := range api.UUIDSpellings(query.UserID) {
 			query.PerkID, query.UserID = perkID, userID
-			list, err = h.store.ListRedemptions(c.Request().Context(), query)
+			list, err = h.readRedemptions(c, query)
 			if err != nil || list.Total > 0 {
 				return list, err
 			}
 		}
 	}
 	return list, err
+}
+
+type redemptionList = store.List[api.RedemptionRecord]
+
+func (h perkHandlers) readRedemptions(c echo.Context, query store.RedemptionQuery) (redemptionList, error) {
+	return readList(h.service, c, h.sandbox, query.Sort, func(ctx context.Context) (redemptionList, error) {
+		return h.store.ListRedemptions(ctx, query)
+	})
 }
 
 func (h perkHandlers) getRedemption(c echo.Context) error {

@@ -85,7 +85,9 @@ type service struct {
 	proxies    proxies
 	apiDocs    *apiDocs
 	metrics    *metrics
-	tracer     trace.Tracer  // nil makes no spans
+	tracer     trace.Tracer   // nil makes no spans
+	lists      map[bool]*lane // of the live and, under true, of the sandbox database
+	costly     *lane
 	reports    chan struct{} // holds one for each report that is running
 	reporting  sync.Map      // by the id of a client: a channel that holds one while a report of the client is running
 	outages    *failureLog   // of status 503
@@ -118,11 +120,19 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		auditRate:  newBuckets[rateKey](config.AuditRate, int(config.AuditRate*auditBurst.Seconds()), config.Now),
 		throttle:   newTokenThrottle(config.Now),
 		outage:     newOutage(outageWaiters),
+		lists:      map[bool]*lane{false: newListLane(config.Live)},
+		costly:     newLane(1, costlyLists),
 		reports:    make(chan struct{}, maxReports),
 		outages:    newFailureLog(),
 		failures:   newFailureLog(),
 		positions:  newPositions(config),
 		proxies:    proxies{enabled: config.BehindProxy, trusted: config.TrustedProxies},
+	}
+	if config.Sandbox != nil {
+		s.lists[true] = newListLane(config.Sandbox)
+	}
+	if err := metrics.watchLanes(config, s); err != nil {
+		return nil, err
 	}
 	e := s.routes()
 	var names []string
@@ -308,6 +318,9 @@ func (s *service) readyz(c echo.Context) error {
 	if err == nil && s.config.Sandbox != nil {
 		err = ready(ctx, s.config.Sandbox)
 	}
+	if err == nil {
+		err = s.acceptsTokens(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("%w (%w)", api.Errorf(api.CodeUnavailable, "%s", sentence), err) // for the log
 	}
@@ -319,6 +332,14 @@ func acceptsWrites(ctx context.Context, db store.Store) error { return db.Ready(
 // acceptsReads looks for a perk that cannot exist.
 func acceptsReads(ctx context.Context, db store.Store) error {
 	if _, err := db.Perk(ctx, "users"); api.CodeOf(err) != api.CodeNotFound {
+		return err
+	}
+	return nil
+}
+
+// acceptsTokens looks for a client that cannot exist, in the way in which the client of a token is looked up.
+func (s *service) acceptsTokens(ctx context.Context) error {
+	if _, err := s.config.Live.Client(ctx, ""); api.CodeOf(err) != api.CodeNotFound {
 		return err
 	}
 	return nil

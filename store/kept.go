@@ -72,6 +72,29 @@ func (k *Kept[IDs]) Helps(query PerkQuery, order Order, count *Count, isScanned 
 	return isDeep || !isScanned, isDeep
 }
 
+// Cost returns how many perks a page collects that would collect so many without the kept order: none if the order is
+// kept, and all that match if IDs would build it. helps and isDeep are those of Helps.
+func (k *Kept[IDs]) Cost(
+	ctx context.Context, query PerkQuery, categories []string, count *Count, helps, isDeep bool, without int64,
+) (int64, error) {
+	if !helps {
+		return without, nil
+	}
+	list := k.list(keptKey{cacheKey(query, categories), api.FormatSort(query.Sort)})
+	if err := lockList(ctx, list.busy, rowLimit(ctx) > 0); err != nil {
+		return 0, err
+	}
+	defer func() { <-list.busy }()
+	isCurrent := list.count == count
+	switch {
+	case isCurrent && list.ids.Len() > 0:
+		return 0, nil
+	case isDeep || isCurrent && list.asked > 0:
+		return count.Matching, nil
+	}
+	return without, nil
+}
+
 // IDs returns the ids of every step-th perk of a list as of a count: with 3, of the third, the sixth and so on. It returns none the first
 // time that the list is asked for since it changed, unless isDeep: people look at many first pages just once. build reads the ids.
 func (k *Kept[IDs]) IDs(ctx context.Context, query PerkQuery, categories []string, count *Count, isDeep bool, build func(step int64) (IDs, error)) (ids IDs, step int64, err error) {

@@ -17,9 +17,6 @@ type ReportQuery struct {
 	Within       time.Duration // how long the report may take
 }
 
-// ErrTimeLimit says that a read took longer than it may.
-var ErrTimeLimit = errors.New("the read took longer than it may")
-
 // ReportTooLong says that a report did not end in time.
 func ReportTooLong() error {
 	fields := api.FieldErrors{}

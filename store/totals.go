@@ -51,19 +51,27 @@ func NewTotals() *Totals {
 
 // Get returns how many perks match the query in that version of the catalog, and the same Count for as long as that and the list stay true.
 // categories are the folded names of the query's categories. If several callers need the same count at once, one of them counts and the
-// others wait for it.
-func (t *Totals) Get(ctx context.Context, query PerkQuery, categories []string, version int64, count func() (Count, error)) (*Count, error) {
+// others wait for it. count gets how many to count at most, 0 without a limit: words and circles may match most of the
+// catalog, and how many they match is not known before.
+func (t *Totals) Get(
+	ctx context.Context, query PerkQuery, categories []string, version int64, count func(most int64) (Count, error),
+) (*Count, error) {
 	cached := t.entry(cacheKey(query, categories))
-	select {
-	case cached.busy <- struct{}{}:
-		defer func() { <-cached.busy }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	most := int64(0)
+	if limit := rowLimit(ctx); limit > 0 && (query.Query != "" || query.Near != nil) {
+		most = limit + 1
 	}
+	if err := lockList(ctx, cached.busy, most > 0); err != nil {
+		return nil, err
+	}
+	defer func() { <-cached.busy }()
 	if cached.isFresh(version, query.At.Truncate(time.Microsecond)) {
 		return cached.count, nil
 	}
-	fresh, err := count()
+	fresh, err := count(most)
+	if err == nil && most > 0 {
+		err = CheckCost(ctx, fresh.Matching)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -25,8 +25,8 @@ type counter struct {
 func newCounter(t *testing.T) *counter { return &counter{t: t, totals: store.NewTotals(), version: 1} }
 
 // count returns as many perks as the number of its calls.
-func (c *counter) count(at time.Time) func() (store.Count, error) {
-	return func() (store.Count, error) {
+func (c *counter) count(at time.Time) func(int64) (store.Count, error) {
+	return func(int64) (store.Count, error) {
 		c.counted++
 		since := at.Truncate(time.Hour)
 		till := since.Add(time.Hour)
@@ -114,7 +114,8 @@ func TestCategoriesHaveTheirOwnTotals(t *testing.T) {
 func TestAFailedCountIsNotCached(t *testing.T) {
 	c := newCounter(t)
 	broken := errors.New("broken")
-	_, err := c.totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) { return store.Count{}, broken })
+	fails := func(int64) (store.Count, error) { return store.Count{}, broken }
+	_, err := c.totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, fails)
 	if !errors.Is(err, broken) {
 		t.Errorf("the error is %v, want %v", err, broken)
 	}
@@ -127,7 +128,7 @@ func TestConcurrentCallersShareOneCount(t *testing.T) {
 		results := make(chan int64, 8)
 		for range cap(results) {
 			go func() {
-				total, err := totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
+				total, err := totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func(int64) (store.Count, error) {
 					<-counting
 					counted++
 					return store.Count{Matching: 7}, nil
@@ -156,7 +157,7 @@ func TestWaitingForACountEndsWithTheCaller(t *testing.T) {
 	totals, began, end := store.NewTotals(), make(chan struct{}), make(chan struct{})
 	first := make(chan error, 1)
 	go func() {
-		_, err := totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
+		_, err := totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func(int64) (store.Count, error) {
 			close(began)
 			<-end
 			return store.Count{}, nil
@@ -166,7 +167,7 @@ func TestWaitingForACountEndsWithTheCaller(t *testing.T) {
 	<-began
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := totals.Get(ctx, store.PerkQuery{At: noon}, nil, 1, func() (store.Count, error) {
+	_, err := totals.Get(ctx, store.PerkQuery{At: noon}, nil, 1, func(int64) (store.Count, error) {
 		t.Error("two callers count at once")
 		return store.Count{}, nil
 	})

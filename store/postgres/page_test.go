@@ -102,8 +102,8 @@ func requireKeptPage(t *testing.T, v view, s *search, page int64, list []string)
 	}
 	for _, perList := range []int{len(list), len(list)/10 + 1} {
 		kept := store.NewKept[perkIDs](perList, len(list))
-		_, first := s.keptPage(v, kept, count)
-		perks, err := s.keptPage(v, kept, count)
+		_, first := s.keptPage(v, kept, count, count.Matching)
+		perks, err := s.keptPage(v, kept, count, count.Matching)
 		if err := errors.Join(first, err); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,8 @@ func requireKeptPage(t *testing.T, v view, s *search, page int64, list []string)
 		}
 		for at, isKept := range map[int64]bool{offset - 1: perList == len(list), offset: false} { // where the page before ended, or not
 			s.Query.After = &store.Cursor{ID: list[at]}
-			if perks, err := s.keptPage(v, kept, count); (perks != nil) != isKept || err != nil || isKept && perks[0].ID != want[0] {
+			perks, err := s.keptPage(v, kept, count, count.Matching)
+			if (perks != nil) != isKept || err != nil || isKept && perks[0].ID != want[0] {
 				t.Errorf("%+v, page %d by %d kept ids, after perk %d: there are %d perks, %v", s.Query, page, perList, at, len(perks), err)
 			}
 			s.Query.After = nil

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -163,10 +164,28 @@ const inOrder = `SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = o
 // readOnce runs the settings in the same round trip as BEGIN. Where a standby may be read it runs work there, and runs it again on the
 // primary if that fails: what a standby does not find, the primary may have.
 func (db *DB) readOnce(ctx context.Context, settings string, work func(view) error) error {
+	within, isLimited := store.ListTime(ctx)
+	if !isLimited {
+		return db.readWith(ctx, settings, work)
+	}
+	// The limit is left to the server, because a context that ends costs the connection.
+	settings = fmt.Sprintf("SET LOCAL statement_timeout = %d; ", max(1, within.Milliseconds())) + settings
+	limited, cancel := context.WithTimeout(ctx, within+connectTimeout) // of all statements, and of a server that hangs
+	defer cancel()
+	begin := time.Now()
+	err := db.readWith(limited, settings, work)
+	isCancelled := sqlState(err) == stateCancelled && time.Since(begin) >= within // and not by a person
+	if isCancelled || limited.Err() != nil && ctx.Err() == nil && err != nil {
+		return store.ErrTimeLimit
+	}
+	return err
+}
+
+func (db *DB) readWith(ctx context.Context, settings string, work func(view) error) error {
 	settings = strings.Join(slices.Concat(db.settings, []string{settings}), `; `)
 	if from := db.standbys.choose(ctx); from != nil {
 		err := from.do(ctx, func(ctx context.Context) error { return readFrom(ctx, from.reads, settings, work) })
-		if err == nil || ctx.Err() != nil || sqlState(err) == stateCancelled {
+		if err == nil || ctx.Err() != nil || sqlState(err) == stateCancelled || errors.Is(err, store.ErrCostly) {
 			return err
 		}
 	}
@@ -182,7 +201,7 @@ func readFrom(ctx context.Context, from *pgxpool.Pool, settings string, work fun
 
 // snapshotWithin leaves the limit to the server, because a context that ends costs the connection.
 func (db *DB) snapshotWithin(ctx context.Context, within time.Duration, work func(store.Querier) error) error {
-	err := db.readOnce(ctx, "", func(v view) error {
+	err := db.readWith(ctx, "", func(v view) error {
 		_, err := store.One(v, store.ScanValue[string], `
 			SELECT set_config('statement_timeout', $1, true) || set_config('max_parallel_workers_per_gather', '0', true)`, fmt.Sprint(max(1, within.Milliseconds())))
 		if err != nil {
@@ -191,7 +210,7 @@ func (db *DB) snapshotWithin(ctx context.Context, within time.Duration, work fun
 		return work(customPlanView{v})
 	})
 	if sqlState(err) == stateCancelled {
-		return fmt.Errorf("%w: %w", store.ErrTimeLimit, err)
+		return store.ErrTimeLimit
 	}
 	return err
 }

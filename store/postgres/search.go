@@ -141,7 +141,7 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 		if err != nil {
 			return err
 		}
-		perks, err := s.keptPage(v, db.kept, count)
+		perks, err := s.keptPage(v, db.kept, count, total)
 		if err == nil && perks == nil {
 			perks, err = s.page(v, total)
 		}
@@ -168,11 +168,16 @@ func (s *search) distances(v view, ids []string) ([]int64, error) {
 }
 
 // keptPage reads the perks of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
-func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count) ([]api.Perk, error) {
+// It fails with store.ErrCostly if the page collects more than its context allows, also without that order.
+func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count, total int64) ([]api.Perk, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
 	helps, isDeep := kept.Helps(s.Query, s.order, count, s.hasOrderedScan())
-	if !helps {
-		return nil, nil
+	cost, err := kept.Cost(v.ctx, s.Query, s.Categories, count, helps, isDeep, s.cost(s.Query.Reach(total), total))
+	if err == nil {
+		err = store.CheckCost(v.ctx, cost)
+	}
+	if err != nil || !helps {
+		return nil, err
 	}
 	ids, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) (perkIDs, error) { return s.every(v, step, count.Matching) })
 	if err != nil || ids.Len() == 0 {
@@ -344,6 +349,24 @@ func (s *search) plans(order string, reach store.Fetch, total int64) iter.Seq[st
 	}
 }
 
+// cost is about how many perks page collects.
+func (s *search) cost(reach store.Fetch, total int64) int64 {
+	need := reach.Skip + reach.Take
+	switch {
+	case reach.Take == 0:
+		return 0
+	case s.hasOrderedScan() && s.order.Serves(s.Query.Sort):
+		return need
+	case s.Query.After != nil && total >= manyMatches && s.order.Serves(s.Query.Sort):
+		return need
+	case s.IsNearest(reach.FromEnd):
+		return min(need*circleGrowth, total)
+	case need < total/shortShare && (s.isIndexOrder() || s.isRelevantFirst() && !reach.FromEnd):
+		return total / shortShare
+	}
+	return total
+}
+
 // hasOrderedScan reports whether an index has the matches, and little else, in the order of the list.
 func (s *search) hasOrderedScan() bool {
 	switch {
@@ -425,7 +448,9 @@ const unavailable = `(SELECT perk_id FROM perk_stock WHERE sold_out
 // total is how many perks match the search. Those that are unavailable to the user are few, and change with every redemption: they are
 // counted separately and not cached.
 func (s *search) total(v view, totals *store.Totals) (count *store.Count, total int64, err error) {
-	count, err = totals.Get(v.ctx, s.Query, s.Categories, s.version, func() (store.Count, error) { return s.count(v) })
+	count, err = totals.Get(v.ctx, s.Query, s.Categories, s.version, func(most int64) (store.Count, error) {
+		return s.count(v, most)
+	})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -436,14 +461,19 @@ func (s *search) total(v view, totals *store.Totals) (count *store.Count, total 
 	return count, count.Matching - unavailable, err
 }
 
-func (s *search) count(v view) (store.Count, error) {
+func (s *search) count(v view, most int64) (store.Count, error) {
 	return store.One(v, func(r row) (c store.Count, err error) {
 		return c, r.Scan(&c.Matching, &c.Since, &c.Till)
-	}, s.countMatching(), customPlan, s.args)
+	}, s.countMatching(most), customPlan, s.args)
 }
 
-func (s *search) countMatching() string {
-	return `SELECT (SELECT count(*) FROM ` + s.from() + ` WHERE ` + s.where() + `),
+// countMatching counts at most so many, unless that is 0.
+func (s *search) countMatching(most int64) string {
+	matches := s.from() + ` WHERE ` + s.where()
+	if most > 0 {
+		matches = fmt.Sprintf(`(SELECT FROM %s LIMIT %d) AS first`, matches, most)
+	}
+	return `SELECT (SELECT count(*) FROM ` + matches + `),
 		greatest((SELECT max(valid_to) FROM perks WHERE valid_to <= @at), (SELECT max(valid_from) FROM perks WHERE valid_from <= @at)),
 		least((SELECT min(valid_to) FROM perks WHERE valid_to > @at), (SELECT min(valid_from) FROM perks WHERE valid_from > @at))`
 }

@@ -127,3 +127,27 @@ func (b *lockedBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.text.String()
 }
+
+// TestAListIsEndedAfterItsTime tells the limit of a list from a person who cancels its statement.
+func TestAListIsEndedAfterItsTime(t *testing.T) {
+	t.Parallel()
+	db := openAt(t, storetest.PostgresDatabase(t))
+	sleep := func(within time.Duration) error {
+		return db.read(store.LimitList(t.Context(), within, 0), "sleep", func(v view) error {
+			_, err := store.One(v, store.ScanValue[any], `SELECT pg_sleep(60)::text`)
+			return err
+		})
+	}
+	if err := sleep(50 * time.Millisecond); !errors.Is(err, store.ErrTimeLimit) {
+		t.Errorf("a list of a minute: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- sleep(time.Minute) }()
+	const cancelOther = `SELECT count(pg_cancel_backend(pid)) > 0 FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid() AND starts_with(query, 'SELECT pg_sleep')`
+	for !read[bool](t, db, cancelOther) {
+	}
+	if err := <-done; api.CodeOf(err) != api.CodeUnavailable || errors.Is(err, store.ErrTimeLimit) {
+		t.Errorf("a list whose statement a person cancelled: %v", err)
+	}
+}

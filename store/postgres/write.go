@@ -311,9 +311,9 @@ var transientStates = []string{
 	"40",    // rolled back: serialization failure or deadlock
 	"53",    // no disk space, memory or connection left
 	stateLockTimeout,
-	stateCancelled,
-	"57P", // server shutting down or starting
-	"58",  // the operating system failed
+	stateCancelled, // not by us: our own limits are store.ErrTimeLimit
+	"57P",          // server shutting down or starting
+	"58",           // the operating system failed
 }
 
 // isTransient reports whether the same work may succeed later. If the outcome is unknown, only work that recognizes itself may be retried.

@@ -135,10 +135,10 @@ func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64)
 			if s.hasOrderedScan() && !helps {
 				continue
 			}
-			if rows, err := s.keptPage(v, kept, count); err != nil || rows != nil && !isDeep {
+			if rows, err := s.keptPage(v, kept, count, count.Matching); err != nil || rows != nil && !isDeep {
 				t.Fatalf("the first time, rows are %v, %v", rows, err)
 			}
-			rows, err := s.keptPage(v, kept, count)
+			rows, err := s.keptPage(v, kept, count, count.Matching)
 			page := want
 			step := kept.Step(count.Matching)
 			if after == nil {
@@ -151,7 +151,7 @@ func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64)
 				t.Errorf("%+v, of %d ids, after: %t: the page at %d is\n%v (%v), want\n%v", s.Query, perList, after != nil, offset, rows, err, page)
 			}
 			if s.Query.Window.Page++; after != nil {
-				if rows, err := s.keptPage(v, kept, count); rows != nil || err != nil {
+				if rows, err := s.keptPage(v, kept, count, count.Matching); rows != nil || err != nil {
 					t.Errorf("%+v: with a cursor of another page, the kept page is %v, %v", s.Query, rows, err)
 				}
 			}

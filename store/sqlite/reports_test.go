@@ -28,14 +28,20 @@ func TestReportsReadTheirTime(t *testing.T) {
 	}
 }
 
-func TestAReportThatTakesTooLongIsInterrupted(t *testing.T) {
+func TestAReportOrAListThatTakesTooLongIsInterrupted(t *testing.T) {
 	db := openTemporary(t)
-	err := db.snapshotWithin(t.Context(), 50*time.Millisecond, func(q store.Querier) error {
-		_, err := store.One(q, store.ScanValue[int64], `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`)
+	endless := func(q store.Querier) error {
+		_, err := store.One(q, store.ScanValue[int64],
+			`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`)
 		return err
-	})
+	}
+	err := db.snapshotWithin(t.Context(), 50*time.Millisecond, endless)
 	if !errors.Is(err, store.ErrTimeLimit) {
 		t.Errorf("a statement without end: %v", err)
+	}
+	err = db.read(store.LimitList(t.Context(), 50*time.Millisecond, 0), "list", func(v view) error { return endless(v) })
+	if !errors.Is(err, store.ErrTimeLimit) {
+		t.Errorf("a list without end: %v", err)
 	}
 	_, err = db.ReportRedemptions(t.Context(), store.ReportQuery{By: api.ReportByDay, Since: time.Unix(0, 0), Until: time.Unix(1, 0), Within: 1})
 	if api.CodeOf(err) != api.CodeValidationFailed {

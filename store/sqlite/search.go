@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -172,7 +173,7 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[
 		if err != nil {
 			return err
 		}
-		rows, err := s.keptPage(v, db.kept, count)
+		rows, err := s.keptPage(v, db.kept, count, total)
 		if err == nil && rows == nil {
 			rows, err = s.page(v, total)
 		}
@@ -221,11 +222,16 @@ type rowIDs []int64
 func (r rowIDs) Len() int { return len(r) }
 
 // keptPage returns the row ids of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
-func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count) ([]int64, error) {
+// It fails with store.ErrCostly if the page collects more than its context allows, also without that order.
+func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count, total int64) ([]int64, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
 	helps, isDeep := kept.Helps(s.Query, s.order, count, s.hasOrderedScan())
-	if !helps {
-		return nil, nil
+	cost, err := kept.Cost(v.ctx, s.Query, s.Categories, count, helps, isDeep, s.cost(s.Query.Reach(total), total))
+	if err == nil {
+		err = store.CheckCost(v.ctx, cost)
+	}
+	if err != nil || !helps {
+		return nil, err
 	}
 	rows, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) (rowIDs, error) { return s.every(v, step) })
 	if err != nil || len(rows) == 0 {
@@ -258,6 +264,22 @@ func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count) 
 	skip := offset - before*step
 	rows, err = s.following(v, store.Fetch{Take: skip + reach.Take}, count.Matching)
 	return rows[min(skip, int64(len(rows))):], err
+}
+
+// cost is about how many perks page collects.
+func (s *search) cost(reach store.Fetch, total int64) int64 {
+	need := reach.Skip + reach.Take
+	switch {
+	case reach.Take == 0:
+		return 0
+	case s.hasOrderedScan():
+		return need
+	case s.Query.After != nil && total >= manyMatches && !s.HasWords() && s.order.Serves(s.Query.Sort):
+		return need
+	case s.Query.Near != nil && !s.HasWords() && s.IsNearest(reach.FromEnd):
+		return min(need*circleGrowth, total)
+	}
+	return total
 }
 
 // every returns the row ids of every step-th match, in order.
@@ -383,10 +405,14 @@ func (s *search) total(v view, totals *store.Totals) (count *store.Count, total 
 	if err != nil {
 		return nil, 0, err
 	}
-	count, err = totals.Get(v.ctx, s.Query, s.Categories, version, func() (store.Count, error) {
+	count, err = totals.Get(v.ctx, s.Query, s.Categories, version, func(most int64) (store.Count, error) {
+		matches := s.from(``) + ` WHERE ` + s.where()
+		if most > 0 {
+			matches = fmt.Sprintf(`(SELECT 1 FROM %s LIMIT %d)`, matches, most)
+		}
 		return store.One(v, func(r row) (c store.Count, err error) {
 			return c, r.Scan(&c.Matching, &c.Since, &c.Till)
-		}, `SELECT (SELECT count(*) FROM `+s.from(``)+` WHERE `+s.where()+`),
+		}, `SELECT (SELECT count(*) FROM `+matches+`),
 			(SELECT max(at) FROM (SELECT max(valid_to) AS at FROM perks WHERE valid_to <= @at
 				UNION ALL SELECT max(valid_from) FROM perks WHERE valid_from <= @at)),
 			(SELECT min(at) FROM (SELECT min(valid_to) AS at FROM perks WHERE valid_to > @at

@@ -26,6 +26,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"Catalog", catalogTests},
 		{"Filter", filterTests},
 		{"Order", orderTests},
+		{"Costs", costTests},
 		{"Redeem", redeemTests},
 		{"Idempotency", idempotencyTests},
 		{"Redemptions", redemptionTests},

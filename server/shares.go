@@ -1,0 +1,201 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+const (
+	listTime    = 5 * time.Second // for each statement of a list
+	maxQueued   = 64              // lists of one client that wait in one lane
+	cheapRows   = 20_000          // that a list may collect without being costly; it takes less than 30 ms
+	costlyLists = 2               // lists of all clients in a process that collect many records, of each client one
+)
+
+// lane lets a limited number of lists run, of all clients and of each, so that others find connections and processors.
+// The rest wait, those of one client in the order in which they came. The client that has the fewest running comes
+// first.
+type lane struct {
+	perClient, most int // how many run, of one client and of all
+
+	mu      sync.Mutex
+	running int
+	arrived int // how many have waited, to number them
+	clients map[string]*laneClient
+}
+
+type laneClient struct {
+	running int
+	waiting []*laneTicket
+}
+
+type laneTicket struct {
+	number int
+	start  chan struct{} // closed when the list may run
+}
+
+func newLane(perClient, most int) *lane {
+	return &lane{perClient: perClient, most: most, clients: map[string]*laneClient{}}
+}
+
+// newListLane leaves half of the connections that read to all that is no list: authentication, single records, reports,
+// events.
+func newListLane(db store.Store) *lane {
+	connections := 0
+	for _, pool := range db.Stats().Pools {
+		if pool.Name == "reads" {
+			connections = pool.Max
+		}
+	}
+	return newLane(max(2, connections/4), max(1, connections/2))
+}
+
+var errLaneFull = errors.New("too many lists of the client wait")
+
+// enter waits until a list of the client may run. leave must be called at its end.
+func (l *lane) enter(ctx context.Context, client string) (leave func(), err error) {
+	l.mu.Lock()
+	c := l.clients[client]
+	if c == nil {
+		c = &laneClient{}
+		l.clients[client] = c
+	}
+	if len(c.waiting) >= maxQueued {
+		l.mu.Unlock()
+		return nil, errLaneFull
+	}
+	l.arrived++
+	ticket := &laneTicket{l.arrived, make(chan struct{})}
+	c.waiting = append(c.waiting, ticket)
+	l.start()
+	l.mu.Unlock()
+	select {
+	case <-ticket.start:
+		return func() { l.leave(client) }, nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, one := range c.waiting {
+		if one == ticket {
+			c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
+			l.forget(client)
+			return nil, ctx.Err()
+		}
+	}
+	l.end(client) // it was started meanwhile
+	return nil, ctx.Err()
+}
+
+func (l *lane) leave(client string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end(client)
+}
+
+func (l *lane) end(client string) {
+	l.running--
+	l.clients[client].running--
+	l.start()
+	l.forget(client)
+}
+
+func (l *lane) forget(client string) {
+	if c := l.clients[client]; c.running+len(c.waiting) == 0 {
+		delete(l.clients, client)
+	}
+}
+
+// start starts what may run. Only clients that have lists running or waiting are in the map.
+func (l *lane) start() {
+	for l.running < l.most {
+		var next *laneClient
+		for _, c := range l.clients {
+			if len(c.waiting) > 0 && c.running < l.perClient && (next == nil || c.isBefore(next)) {
+				next = c
+			}
+		}
+		if next == nil {
+			return
+		}
+		close(next.waiting[0].start)
+		next.waiting = next.waiting[1:]
+		next.running++
+		l.running++
+	}
+}
+
+func (c *laneClient) isBefore(other *laneClient) bool {
+	if c.running != other.running {
+		return c.running < other.running
+	}
+	return c.waiting[0].number < other.waiting[0].number
+}
+
+// load returns how many lists run and wait.
+func (l *lane) load() (running, waiting int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.clients {
+		waiting += len(c.waiting)
+	}
+	return l.running, waiting
+}
+
+// readList reads a list of the caller's in its lane: one for each database, and another for all lists that turn out to
+// be costly.
+func readList[T any](
+	s *service, c echo.Context, sandbox bool, sort []api.SortKey, read func(context.Context) (T, error),
+) (list T, err error) {
+	for _, l := range []*lane{s.lists[sandbox], s.costly} {
+		list, err = readInLane(s, c, l, read)
+		if !errors.Is(err, store.ErrCostly) {
+			break
+		}
+	}
+	if errors.Is(err, store.ErrTimeLimit) {
+		err = tooExpensive(sort)
+	}
+	return list, err
+}
+
+func readInLane[T any](s *service, c echo.Context, l *lane, read func(context.Context) (T, error)) (list T, err error) {
+	ctx, client := c.Request().Context(), callerOf(c).ClientID
+	leave, err := l.enter(ctx, client)
+	if errors.Is(err, errLaneFull) {
+		s.metrics.limited.WithLabelValues(limitOfLists).Inc()
+		err = tooMany(time.Second, "The client %q has %d lists waiting here already.", client, maxQueued)
+	}
+	if err != nil {
+		return list, err
+	}
+	defer leave()
+	if l == s.costly {
+		return read(store.LimitList(ctx, listTime, 0))
+	}
+	return read(store.LimitList(ctx, listTime, cheapRows))
+}
+
+// tooExpensive names what would be cheaper.
+func tooExpensive(sort []api.SortKey) error {
+	var slow []string
+	for _, key := range sort {
+		if store.SortsSlowly(key.Field) {
+			slow = append(slow, key.Field)
+		}
+	}
+	advice := "Ask for fewer records: add a filter, or follow the Link header instead of asking for a late page."
+	if len(slow) > 0 {
+		advice = "No index has the order by " + strings.Join(slow, ", ") + ": " +
+			"sort by title, city, created_at or valid_to, or add a filter."
+	}
+	return api.Errorf(api.CodeTooExpensive, "This list takes longer than %s. %s", listTime, advice)
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+func TestAClientWaitsForItsOwnLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLane(2, 3)
+		enter := func(client string) func() {
+			t.Helper()
+			leave, err := l.enter(t.Context(), client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return leave
+		}
+		leave := []func(){enter("greedy"), enter("greedy")}
+		// What waits of the greedy one starts in order, each when another of its own has ended.
+		began := make(chan int, maxQueued)
+		for i := range maxQueued {
+			go func() {
+				defer enter("greedy")()
+				began <- i
+			}()
+			synctest.Wait()
+		}
+		if running, waiting := l.load(); running != 2 || waiting != maxQueued || len(began) != 0 {
+			t.Fatalf("%d run and %d wait", running, waiting)
+		}
+		if _, err := l.enter(t.Context(), "greedy"); !errors.Is(err, errLaneFull) {
+			t.Errorf("one more is let in: %v", err)
+		}
+		enter("modest")() // at once
+		other := enter("modest")
+		leave[0]()
+		for i := range maxQueued {
+			if got := <-began; got != i {
+				t.Fatalf("number %d began in place of %d", got, i)
+			}
+		}
+		other()
+		leave[1]()
+		synctest.Wait()
+		if running, waiting := l.load(); running+waiting != 0 || len(l.clients) != 0 {
+			t.Errorf("in the end %d run, %d wait, and %d clients are remembered", running, waiting, len(l.clients))
+		}
+	})
+}
+
+func TestTheClientWithTheFewestListsComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLane(2, 2)
+		first, _ := l.enter(t.Context(), "greedy")
+		second, _ := l.enter(t.Context(), "greedy")
+		order := make(chan string, 3)
+		for _, client := range []string{"greedy", "greedy", "modest"} { // who comes last
+			go func() {
+				leave, err := l.enter(t.Context(), client)
+				if err == nil {
+					order <- client
+					leave()
+				}
+			}()
+			synctest.Wait()
+		}
+		first()
+		if next := <-order; next != "modest" {
+			t.Errorf("%s comes first", next)
+		}
+		second()
+		synctest.Wait()
+		if running, _ := l.load(); running != 0 {
+			t.Errorf("%d run", running)
+		}
+	})
+}
+
+func TestAListWhoseCallerHasLeftWaitsNoLonger(t *testing.T) {
+	l := newLane(1, 1)
+	leave, _ := l.enter(t.Context(), "a")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 * maxQueued { // none of them stays in the queue
+		if _, err := l.enter(gone, "a"); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	leave()
+	leave, err := l.enter(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+}
