@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -90,13 +91,34 @@ func (v *cursorValue) UnmarshalJSON(raw []byte) error {
 		*v.into = text
 	default:
 		var number int64
-		err = json.Unmarshal(raw, &number)
+		if err = json.Unmarshal(raw, &number); err == nil && !v.canBe(number) {
+			err = ErrNoCursor
+		}
 		if *v.into = number; kind == Instant {
 			*v.into = time.UnixMicro(number).UTC()
 		}
 	}
 	return err
 }
+
+// canBe tells whether a record can have the number as its value. PostgreSQL fails on one that its type can't hold.
+func (v *cursorValue) canBe(number int64) bool {
+	switch v.field {
+	case api.SortRelevance:
+		return number == 0 || number == 1
+	case "bedrooms":
+		return number >= 0 && number <= math.MaxInt32
+	case "propertyId":
+		return true
+	case api.SortDistance:
+		return number >= 0 && number <= earthMillimetres
+	}
+	year := time.UnixMicro(number).UTC().Year()
+	return year >= 1 && year <= 9999
+}
+
+// earthMillimetres is more than the distance between any two places on Earth.
+const earthMillimetres = 40_100 * 1_000_000
 
 // Ranges are conditions that divide a list, or what follows the cursor if there is one, and name its values in args. Each is a range of
 // the index of the first key, and they are in the order of the list.

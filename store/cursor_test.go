@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/base64"
+	"math"
 	"testing"
 	"time"
 
@@ -43,6 +44,20 @@ func TestWhatIsNoCursorIsRefused(t *testing.T) {
 	for _, text := range []string{"\x00", "WyItY3JlYXRlZF9hdCIsMSwicCJd=", "W yJd"} {
 		if cursor, err := store.ParseCursor(text, byTime); err == nil {
 			t.Errorf("%q is read as %+v", text, cursor)
+		}
+	}
+	for field, numbers := range map[string][]int64{
+		"created_at":      {math.MinInt64, math.MaxInt64, -62_135_596_800_000_001, 253_402_300_800_000_000},
+		api.SortRelevance: {math.MinInt64, -1, 2, math.MaxInt32 + 1},
+		api.SortDistance:  {math.MinInt64, -1, math.MaxInt64},
+		"bedrooms":        {math.MinInt64, -1, math.MaxInt32 + 1},
+	} {
+		for _, number := range numbers {
+			keys := []api.SortKey{{Field: field}}
+			text := (&store.Cursor{Values: []any{number}, ID: "p"}).Text(keys)
+			if cursor, err := store.ParseCursor(text, keys); err == nil {
+				t.Errorf("%d is read as a value of %s: %+v", number, field, cursor)
+			}
 		}
 	}
 	byTitle := []api.SortKey{{Field: "title"}}
