@@ -79,10 +79,11 @@ func (s Scopes) String() string {
 	return strings.Join(names, " ")
 }
 
-// Token is the response of POST /auth/token (RFC 6749, section 5.1, with expires_at beside expires_in).
+// Token is the response of POST /auth/token. A response to a request with grant_type has the members of RFC 6749,
+// section 5.1 alone.
 type Token struct {
 	AccessToken string    `json:"access_token"`
-	ExpiresAt   time.Time `json:"expires_at"`
+	ExpiresAt   time.Time `json:"expires_at,omitzero"`
 	TokenType   string    `json:"token_type,omitempty"`
 	ExpiresIn   int       `json:"expires_in,omitempty"` // seconds
 	Scope       string    `json:"scope,omitempty"`      // separated by spaces
@@ -94,13 +95,17 @@ func (t Token) MarshalJSON() ([]byte, error) { return EncodeJSON(t) }
 // wire repeats what follows ExpiresAt, to keep the order of the members.
 func (t Token) wire() any {
 	type fields Token
+	var expires *wireTime
+	if !t.ExpiresAt.IsZero() {
+		expires = (*wireTime)(&t.ExpiresAt)
+	}
 	return struct {
 		fields
-		ExpiresAt wireTime `json:"expires_at"`
-		TokenType string   `json:"token_type,omitempty"`
-		ExpiresIn int      `json:"expires_in,omitempty"`
-		Scope     string   `json:"scope,omitempty"`
-	}{fields(t), wireTime(t.ExpiresAt), t.TokenType, t.ExpiresIn, t.Scope}
+		ExpiresAt *wireTime `json:"expires_at,omitempty"`
+		TokenType string    `json:"token_type,omitempty"`
+		ExpiresIn int       `json:"expires_in,omitempty"`
+		Scope     string    `json:"scope,omitempty"`
+	}{fields(t), expires, t.TokenType, t.ExpiresIn, t.Scope}
 }
 
 // WrongCredentials is the message for a wrong client id or secret. Clients compare with it, so that they do not mask a secret

@@ -30,9 +30,12 @@ type PerkFilter struct {
 	IncludeExpired bool
 }
 
-// HasWords tells whether the filter searches for words, of which punctuation alone has none.
-func (f PerkFilter) HasWords() bool {
-	return strings.ContainsFunc(f.Query, func(r rune) bool { return unicode.In(r, unicode.L, unicode.Nd, unicode.M) })
+// HasWords tells whether the filter searches for words.
+func (f PerkFilter) HasWords() bool { return hasWords(f.Query) }
+
+// hasWords tells whether a text has a word, which punctuation alone has not.
+func hasWords(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.L, unicode.Nd, unicode.M) })
 }
 
 // CanSortBy tells whether perks that the filter selects can be sorted by a field: distance needs a position, relevance needs words.
@@ -64,9 +67,9 @@ type FilterField[F any] struct {
 
 // PerkFilterFields is every field, in the order of a form. The radius must follow the point that it belongs to.
 var PerkFilterFields = []FilterField[PerkFilter]{
-	takesWords(textFilter("q", "query", "Words", "(start of words)",
+	takesWords(needsWords(textFilter("q", "query", "Words", "(start of words)",
 		"only perks where each of these `words` starts a word of the title, merchant or description; also takes filters, such as city:rome",
-		func(f *PerkFilter) *string { return &f.Query })),
+		func(f *PerkFilter) *string { return &f.Query }))),
 	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PerkFilter) *string { return &f.City }),
 	textFilter("category", "category", "Category", "(name or id)", "only this category, by name or id", func(f *PerkFilter) *string { return &f.Category }),
 	{
@@ -96,6 +99,19 @@ var PerkFilterFields = []FilterField[PerkFilter]{
 // takesWords makes a field the one for the words of a query.
 func takesWords[F any](field FilterField[F]) FilterField[F] {
 	field.Key = ""
+	return field
+}
+
+// needsWords makes a field refuse a text without words: searched for, it would find everything.
+func needsWords[F any](field FilterField[F]) FilterField[F] {
+	set := field.Set
+	field.Set = func(f *F, text string) string {
+		problem := set(f, text)
+		if problem == "" && strings.TrimSpace(text) != "" && !hasWords(text) {
+			problem = "needs a letter or a digit"
+		}
+		return problem
+	}
 	return field
 }
 
@@ -393,9 +409,9 @@ type PropertyFilter struct {
 
 // PropertyFilterFields is every field.
 var PropertyFilterFields = []FilterField[PropertyFilter]{
-	takesWords(textFilter("q", "query", "Words", "(start of words)",
+	takesWords(needsWords(textFilter("q", "query", "Words", "(start of words)",
 		"only listings where each of these `words` starts a word of the title, description, address, city or postcode; also takes filters, such as price:..400",
-		func(f *PropertyFilter) *string { return &f.Query })),
+		func(f *PropertyFilter) *string { return &f.Query }))),
 	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PropertyFilter) *string { return &f.City }),
 	valueFilter("min_price", "min-price", "only listings that cost at least this `price` for a week, such as 120.50", Value.price, func(f *PropertyFilter) **Price { return &f.MinPrice }),
 	valueFilter("max_price", "max-price", "only listings that cost at most this `price` for a week", Value.price, func(f *PropertyFilter) **Price { return &f.MaxPrice }),

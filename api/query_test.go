@@ -121,6 +121,7 @@ func TestProblemsOfQueries(t *testing.T) {
 		{ofPerks, "ctiy:x", `ctiy: | no field "ctiy". Did you mean city:?`},
 		{ofPerks, "c:rome", `c: | no field "c". Did you mean city: or category:?`},
 		{ofPerks, "-city:rome", `-city: | no field "-city". Did you mean city:?`},
+		{ofPerks, "***", "*** | words: needs a letter or a digit"},
 		{ofPerks, "city: coffee", "- city: | city: needs a value"},
 		{ofPerks, `city:" " cat:`, "- city:\" \" | city: needs a value\n- cat: | category: needs a value"},
 		{ofPerks, "city: city:rome", "- city: | city: needs a value"},

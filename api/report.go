@@ -115,7 +115,8 @@ func (p *Parameters) ReportMeta(at time.Time) (meta ReportMeta, own bool) {
 		p.Fields.check("by", ReportByRule(meta.By))
 	}
 	if meta.Until.IsZero() {
-		meta.Until = at
+		// Nothing is redeemed later than now, and a report whose counts stay the same keeps its ETag for a minute.
+		meta.Until = at.Add(time.Minute - 1).Truncate(time.Minute)
 	}
 	if meta.Since.IsZero() {
 		meta.Since = meta.Until.AddDate(0, 0, -DefaultReportDays)

@@ -277,6 +277,13 @@ func newAccessFixture(t *testing.T) *accessFixture {
 	return w
 }
 
+func TestATokenWithACriticalExtensionIsRefused(t *testing.T) {
+	w := newAccessFixture(t)
+	forged := w.good.withHeader("crit", []string{"exp"}).signed(w.key)
+	request := w.server.Request(forged, "GET", w.server.LiveURL()+"/perks", "")
+	wantError(t, w.server, request, http.StatusUnauthorized, problemType, api.CodeInvalidToken)
+}
+
 // scoped returns a token for the owner with only these scopes.
 func (w *accessFixture) scoped(scopes ...api.Scope) string {
 	return w.good.with("scope", api.Scopes(scopes).String()).signed(w.key)

@@ -196,6 +196,9 @@ func (a *Authority) parse(ctx context.Context, raw string) (verifiedToken, error
 	var c claims
 	var keyID string
 	_, err := jwt.ParseWithClaims(raw, &c, func(token *jwt.Token) (any, error) {
+		if _, isCritical := token.Header["crit"]; isCritical { // RFC 7515, section 4.1.11
+			return nil, errors.New("it depends on an extension that is not known here")
+		}
 		keyID, _ = token.Header["kid"].(string)
 		key, found, err := a.keys.byID(ctx, keyID)
 		storeErr = err

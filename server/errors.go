@@ -106,6 +106,7 @@ func (s *service) writeError(err error, c echo.Context) {
 	if status == http.StatusServiceUnavailable {
 		c.Response().Header().Set("Retry-After", "1")
 	}
+	c.Response().Header().Set("Cache-Control", noStore) // nor may it hide what can be had a moment later
 	shown := func(text string) string { return hideSecrets(cut(text, maxMessage)) }
 	message := shown(a.err.Message)
 	body := api.ErrorBody{Response: message, Code: a.err.Code, OAuthError: a.oauthError}

@@ -43,6 +43,9 @@ func wantError(t *testing.T, s *servertest.Server, request *http.Request, status
 	if body.Code != code {
 		t.Errorf("code %q, want %q", body.Code, code)
 	}
+	if caching := response.Header.Get("Cache-Control"); caching != "no-store" {
+		t.Errorf("Cache-Control is %q", caching)
+	}
 	if body.Response == "" {
 		t.Errorf("the body has no response: %s", raw)
 	}
@@ -168,6 +171,10 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 		{name: "update with an empty form", method: "PATCH", path: "/update-property/1", header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, status: 400, mediaType: jsonType, code: api.CodeInvalidJSON},
 		{name: "update without a body", method: "PATCH", path: "/update-property/1", status: 400, mediaType: jsonType, code: api.CodeInvalidJSON},
 		{name: "update broken form", method: "PATCH", path: "/update-property/1", body: `title=%zz`, header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, status: 400, mediaType: jsonType, code: api.CodeInvalidJSON},
+		{name: "update with rooms that round to none", method: "PATCH", path: "/update-property/1",
+			body: `{"bedrooms":1e-400}`, status: 422, mediaType: jsonType, code: api.CodeValidationFailed, field: "bedrooms"},
+		{name: "update with a deposit that rounds to none", method: "PATCH", path: "/update-property/1",
+			body: `{"deposit":-1e-400}`, status: 422, mediaType: jsonType, code: api.CodeValidationFailed, field: "deposit"},
 		{name: "update with stale ETag", method: "PATCH", path: "/update-property/1", body: `{}`, header: map[string]string{"If-Match": `"stale"`}, status: 412, mediaType: jsonType, code: api.CodePreconditionFailed},
 		{name: "update invalid with stale ETag", method: "PATCH", path: "/update-property/1", body: `{"title":""}`, header: map[string]string{"If-Match": `"stale"`}, status: 422, mediaType: jsonType, code: api.CodeValidationFailed, field: "title"},
 		{name: "delete unknown property", method: "DELETE", path: "/delete-property/99", status: 404, mediaType: jsonType, code: api.CodeNotFound},
@@ -191,7 +198,7 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 		{"lat=52&latitude=53&lng=13", "latitude"}, {"lat=52&lng=13&longitude=14", "longitude"}, {"latitude=52&latitude=52&lng=13", "latitude"},
 		{"radius=5", "radius"}, {"lat=0&lng=0&radius=0", "radius"}, {"lat=0&lng=0&radius=501", "radius"}, {"lat=0&lng=0&radius=Inf", "radius"},
 		{"include_expired=perhaps", "include_expired"}, {"include_expired=1", "include_expired"}, {"include_expired=True", "include_expired"}, {"include_expired=", "include_expired"},
-		{"q=%ff", "q"}, {"city=%00", "city"}, {"category=" + long, "category"}, {"%zz", "query"},
+		{"q=***", "q"}, {"q=%ff", "q"}, {"city=%00", "city"}, {"category=" + long, "category"}, {"%zz", "query"},
 	} {
 		for _, path := range []string{"/partners/perks", "/partners/perks/users/alice"} {
 			rows = append(rows, row{name: path + "?" + bad.query, method: "GET", path: path + "?" + bad.query, status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: bad.field})

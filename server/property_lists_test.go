@@ -130,6 +130,7 @@ func TestListsOfPropertiesRefuseBadParameters(t *testing.T) {
 	for query, field := range map[string]string{
 		"min_price=-1": "min_price", "min_price=1e3": "min_price", "max_price=": "max_price", "min_price=2&max_price=1.99": "max_price", "min_price=10&max_price=9": "max_price",
 		"min_bedrooms=-1": "min_bedrooms", "min_bedrooms=1.5": "min_bedrooms", "min_bedrooms=": "min_bedrooms", "max_bedrooms=9999999999999999999": "max_bedrooms",
+		"q=***":                         "q",
 		"min_bedrooms=2&max_bedrooms=1": "max_bedrooms", "own=yes": "own", "sort=title": "sort", "sort=price_pw,bedrooms": "sort", "city=%00": "city",
 		"after=x": "after", "after=" + cursor: "after", "sort=price_pw&after=" + wrong: "after", "page=0": "page",
 	} {

@@ -80,7 +80,8 @@ func userQuery(p *api.Parameters) store.UserQuery {
 	return query
 }
 
-// checkReach refuses the number of a page behind what is counted of a list: reading it would take the longer the higher it is.
+// checkReach refuses the number of a page behind what is counted of a list: reading it would take the longer the higher
+// it is.
 func checkReach(p *api.Parameters, window store.Window, after *store.Cursor, records, filters string) {
 	if after == nil && window.Offset() >= store.MaxCounted {
 		p.Fields.Add("page", "begins after the first %d %s; follow the Link header there, or narrow the list with %s", store.MaxCounted, records, filters)
@@ -105,8 +106,8 @@ func redeemedQuery(p *api.Parameters, userID string) store.RedemptionQuery {
 	return store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: userID}, Sort: p.Sort("-redeemed_at", api.RedemptionSortFields()), Window: windowOf(p)}
 }
 
-// writePage responds with one page of a list, with the total in X-Total-Count, if it is known, and the other pages in Link. next has the
-// parameters of the next page, and is nil if there is none.
+// writePage responds with one page of a list, with the total in X-Total-Count, if it is known, and the other pages in
+// Link. next has the parameters of the next page, and is nil if there is none.
 func writePage[T any](s *service, c echo.Context, list store.List[T], window store.Window, next url.Values) error {
 	page := api.Page[T]{Data: list.Items, Meta: api.NewPageMeta(window.Page, window.PerPage, list.Total)}
 	header := c.Response().Header()
@@ -139,8 +140,8 @@ func afterNumber(window store.Window, total int64) url.Values {
 	return url.Values{"page": {strconv.FormatInt(window.Page+1, 10)}}
 }
 
-// afterCursor are the parameters of the page after one that ends at the cursor; nil if that is the last. The number is what the page says
-// of itself.
+// afterCursor are the parameters of the page after one that ends at the cursor; nil if that is the last. The number is
+// what the page says of itself.
 func afterCursor(window store.Window, sort []api.SortKey, end *store.Cursor) url.Values {
 	if end == nil {
 		return nil
@@ -152,8 +153,8 @@ func afterCursor(window store.Window, sort []api.SortKey, end *store.Cursor) url
 	return next
 }
 
-// pageLinks returns the Link header (RFC 8288) of a page, or "" if there is only one. All other parameters stay as requested. Past the
-// end, prev leads to the last page.
+// pageLinks returns the Link header (RFC 8288) of a page, or "" if there is only one. All other parameters stay as
+// requested. Past the end, prev leads to the last page.
 func pageLinks(address url.URL, meta api.PageMeta, next url.Values) string {
 	if meta.TotalPages <= 1 && meta.MoreThan == 0 && next == nil {
 		return ""
@@ -184,12 +185,15 @@ func pageLinks(address url.URL, meta api.PageMeta, next url.Values) string {
 	return strings.Join(links, ", ")
 }
 
-// address is the URL that the client requested. It is absolute unless the client sent an invalid host: then it is only the path, which
-// clients resolve against the address they requested.
+// address is the URL that the client requested, at the host of Config.PublicURL if there is one. It is absolute unless
+// the client sent an invalid host: then it is only the path, which clients resolve against the address they requested.
 func (s *service) address(r *http.Request) url.URL {
 	address := url.URL{Scheme: s.proxies.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
 	if host := r.Header.Get("X-Forwarded-Host"); s.proxies.mayForward(r) && plainHost.MatchString(host) {
 		address.Host = host
+	}
+	if public := s.config.PublicURL; public != nil {
+		address.Scheme, address.Host = public.Scheme, public.Host
 	}
 	if !plainHost.MatchString(address.Host) {
 		address.Scheme, address.Host = "", ""
@@ -197,6 +201,6 @@ func (s *service) address(r *http.Request) url.URL {
 	return address
 }
 
-// plainHost matches a host with an optional port. Clients send other text too, even in the request target; many proxies pass it on, and
-// net/url doesn't escape characters such as > and ".
+// plainHost matches a host with an optional port. Clients send other text too, even in the request target; many proxies
+// pass it on, and net/url doesn't escape characters such as > and ".
 var plainHost = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$`)

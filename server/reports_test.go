@@ -22,6 +22,23 @@ func (d *desks) report(token, query string) api.Report {
 	return report
 }
 
+func TestTheDefaultReportKeepsItsETagForAMinute(t *testing.T) {
+	clock := servertest.NewClock(time.Date(2026, 3, 1, 12, 0, 1, 0, time.UTC))
+	s := servertest.Start(t, servertest.WithClock(clock))
+	token := s.Token(api.ScopeRedemptionsRead)
+	request := s.Request(token, "GET", s.LiveURL()+"/reports/redemptions", "")
+	first, _ := s.Send(request)
+	clock.Advance(58 * time.Second)
+	request.Header.Set("If-None-Match", first.Header.Get("ETag"))
+	if again, body := s.Send(request); again.StatusCode != http.StatusNotModified {
+		t.Errorf("58 s later: %s %s", again.Status, body)
+	}
+	clock.Advance(2 * time.Second)
+	if later, body := s.Send(request); later.StatusCode != http.StatusOK {
+		t.Errorf("a minute later: %s %s", later.Status, body)
+	}
+}
+
 func TestAReportCountsWhatTheCallerMayRead(t *testing.T) {
 	d := newDesks(t)
 	lead := d.Token(api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll)

@@ -13,6 +13,7 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +41,7 @@ type Config struct {
 	AuditRate   float64       // bytes per second that a client's changes may add to the audit log; zero is unlimited
 	CreateUsers bool          // a redemption creates its user if it is unknown, live and in the sandbox
 	BehindProxy bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
+	PublicURL   *url.URL      // where clients reach the service, made by ParsePublicURL; nil is the host of each request
 	Version     string        // as GET /health tells it; empty is "dev"
 
 	// TrustedProxies are the addresses of all proxies. If it is empty, the peer is the only proxy.
@@ -55,6 +57,16 @@ type Config struct {
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
 	NewID  func() string    // ids of redemptions and requests; nil is UUIDv7
+}
+
+// ParsePublicURL reads an address such as https://api.example.
+func ParsePublicURL(text string) (*url.URL, error) {
+	address, err := url.Parse(text)
+	if err != nil || address.Scheme != "https" && address.Scheme != "http" || !plainHost.MatchString(address.Host) ||
+		address.String() != address.Scheme+"://"+address.Host {
+		return nil, fmt.Errorf("must be a scheme and a host, such as https://api.example, not %q", text)
+	}
+	return address, nil
 }
 
 // Server answers the service's requests. It is an http.Handler.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -52,6 +53,9 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 		return token, err
 	}
 	token, err = s.authority.Issue(c.Request().Context(), client, request.scopes)
+	if request.namesGrant {
+		token.ExpiresAt = time.Time{} // Authlib before 1.6 reads expires_at as a number, and fails
+	}
 	if errors.Is(err, ErrScope) {
 		return token, oauthRefusal("invalid_scope", api.Errorf(api.CodeValidationFailed, "The client %q has only the scopes %s.", client.ID, client.Scopes))
 	}
@@ -90,6 +94,7 @@ func (s *service) authenticate(c echo.Context, pairs []Credentials) (store.Clien
 // tokenRequest is the body of a token request.
 type tokenRequest struct {
 	scopes       api.Scopes
+	namesGrant   bool   // as clients of RFC 6749 do
 	clientID     string // in a form only, like the secret
 	clientSecret *string
 }
@@ -120,6 +125,9 @@ func readTokenRequest(c echo.Context) (request tokenRequest, err error) {
 			return request, invalidRequest("%s %s.", m.Name, problem)
 		}
 	}
+	request.namesGrant = slices.ContainsFunc(members, func(m api.Member) bool {
+		return m.Name == "grant_type" && !m.Value.IsNull()
+	})
 	if grant != clientCredentials {
 		return request, oauthRefusal("unsupported_grant_type", api.Errorf(api.CodeValidationFailed, "grant_type must be %s, not %q.", clientCredentials, grant))
 	}
@@ -212,6 +220,7 @@ func (s *service) describeIssuer(c echo.Context) error {
 		return badHeader("Host", "must name this service; its addresses are made from it")
 	}
 	host := address.Scheme + "://" + address.Host
+	c.Response().Header().Set("Cache-Control", noStore) // the address may be what a stranger has claimed
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, issuerMetadata{
 		Issuer:        host + strings.TrimPrefix(address.Path, issuerPath),
 		TokenEndpoint: host + tokenPath,

@@ -11,6 +11,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/server"
 	"example.com/perks/server/servertest"
+	"example.com/perks/store"
 )
 
 func TestABodyWithoutParametersIsIgnored(t *testing.T) {
@@ -111,13 +112,65 @@ func TestTheSecretCanComeInAForm(t *testing.T) {
 	}
 }
 
+func TestATokenForAGrantHasNoExpiresAt(t *testing.T) {
+	s := servertest.Start(t)
+	id, secret := s.Client()
+	for _, r := range []struct {
+		mediaType, body string
+		want            bool
+	}{
+		{"", "", true},
+		{"application/json", `{"scope":"perks:read"}`, true},
+		{"application/json", `{"grant_type":null}`, true},
+		{"application/json", `{"grant_type":"client_credentials"}`, false},
+		{"application/x-www-form-urlencoded", "grant_type=client_credentials", false},
+	} {
+		var body map[string]any
+		s.Do(tokenRequest(s, t, id, secret, r.mediaType, r.body), &body)
+		_, has := body["expires_at"]
+		if has != r.want || body["access_token"] == "" || body["token_type"] != "Bearer" || body["expires_in"] != 3600.0 {
+			t.Errorf("the response to %q is %v", r.body, body)
+		}
+	}
+}
+
+func TestAbsoluteAddressesBeginWithThePublicURL(t *testing.T) {
+	public, err := server.ParsePublicURL("https://perks.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := servertest.Start(t, func(c *server.Config) { c.BehindProxy, c.PublicURL = true, public })
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "spa"}})
+	for _, address := range []string{
+		s.Root() + "/.well-known/oauth-authorization-server/v2", s.LiveURL() + "/perks?per_page=1",
+	} {
+		request := s.Request(s.Token(), "GET", address, "")
+		request.Header.Set("X-Forwarded-Host", "evil.example")
+		response, body := s.Send(request)
+		text := response.Header.Get("Link") + string(body)
+		if strings.Contains(text, "evil") || !strings.Contains(text, "https://perks.example/v2/") {
+			t.Errorf("%s: %s", address, text)
+		}
+	}
+	for _, bad := range []string{
+		"", "perks.example", "ftp://a.example", "https://a.example/", "https://u@a.example", "https://a b",
+	} {
+		if address, err := server.ParsePublicURL(bad); err == nil {
+			t.Errorf("%q is read as %s", bad, address)
+		}
+	}
+}
+
 func TestAuthorizationServerMetadata(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) { c.BehindProxy = true })
 	for path, issuer := range map[string]string{"": "https://perks.example", "/v2": "https://perks.example/v2"} {
 		request := s.Request("", "GET", s.Root()+"/.well-known/oauth-authorization-server"+path, "")
 		request.Header.Set("X-Forwarded-Proto", "https")
 		request.Header.Set("X-Forwarded-Host", "perks.example")
-		_, body := s.Send(request)
+		response, body := s.Send(request)
+		if caching := response.Header.Get("Cache-Control"); caching != "no-store" {
+			t.Errorf("%s: Cache-Control is %q", path, caching)
+		}
 		want := `{"issuer":"` + issuer + `","token_endpoint":"https://perks.example/v2/auth/token",` +
 			`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post"],"grant_types_supported":["client_credentials"],` +
 			`"response_types_supported":[],"scopes_supported":`

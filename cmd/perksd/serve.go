@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"regexp"
 	"runtime/debug"
@@ -34,6 +35,7 @@ type serveOptions struct {
 	standbys          string       // an address; "" for none
 	allowFsyncOff     bool
 	certFile, keyFile string
+	publicURL         *url.URL
 	behindProxy       bool
 	proxies           []netip.Prefix
 
@@ -83,6 +85,9 @@ func (p *program) serveCommand() *cobra.Command {
 	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy terminates TLS: serve plain HTTP on any address, and trust X-Forwarded-For, -Proto and -Host")
 	f.Func("trusted-proxies", "with --behind-proxy, all proxies as `CIDR,...`; headers from other peers are ignored (default the peer, as the only proxy)",
 		func(text string) (err error) { o.proxies, err = parseNetworks(text); return err })
+	f.Func("public-url", "the `URL` at which clients reach this server, such as https://api.example: "+
+		"absolute addresses in responses begin with it (default what each request names)",
+		func(text string) (err error) { o.publicURL, err = server.ParsePublicURL(text); return err })
 	f.BoolVar(&o.hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
 	f.BoolVar(&o.newUsers, "create-users", false, "create a user on their first redemption; otherwise an unknown user is 404")
 	f.DurationVar(&o.tokenTTL, "token-ttl", o.tokenTTL, "lifetime of a token, at most 24h")
@@ -179,8 +184,8 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	handler, err := server.New(ctx, server.Config{
 		Live: live, Sandbox: sandbox, Standbys: o.standbys != "",
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate, RateBurst: o.burst,
-		AuditRate:   o.auditRate,
-		BehindProxy: o.behindProxy, TrustedProxies: o.proxies, CORSOrigins: o.origins,
+		AuditRate: o.auditRate,
+		PublicURL: o.publicURL, BehindProxy: o.behindProxy, TrustedProxies: o.proxies, CORSOrigins: o.origins,
 		Metrics: exports.Metrics, Tracer: exports.Tracer, TrustTraceparent: o.trustTraceparent,
 		Version: api.Build().Version, Logger: log, Now: p.now, NewID: p.newID,
 	})
