@@ -18,7 +18,8 @@ func TestMadeUpCursorsAreRefused(t *testing.T) {
 	s.ImportProperties(owner, priced(t, 1, "Berlin", "3", 2), priced(t, 2, "Berlin", "4", 1))
 	token := s.Token(api.ScopePerksRead, api.ScopePropertiesRead, api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll)
 	values := []string{
-		`-9223372036854775808`, `9223372036854775807`, `-2147483649`, `2147483648`, `253402300800000000`, `1e400`, `1e-400`, `1.5`,
+		`-9223372036854775808`, `9223372036854775807`, `-2147483649`, `2147483648`, `253402300800000000`,
+		`1e400`, `1e-400`, `1.5`,
 		`-1`, `0`, `null`, `true`, `[]`, `{}`, `"x"`, `""`, `"\u0000"`, `"\ud800"`, `"` + strings.Repeat("é", 700) + `"`,
 	}
 	ids := []string{`"x"`, `""`, `"1"`, `"\u0000"`, `7`, `"-9223372036854775809"`}
