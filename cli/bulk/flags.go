@@ -99,6 +99,10 @@ const stdout = "-"
 // returns the path of the results.
 func (f Flags) checkPaths(out io.Writer) (results string, err error) {
 	results = f.resultsPath()
+	if strings.HasPrefix(results, "/dev/fd/") {
+		return "", command.Usagef("No results can be beside %s, which the shell made for this command alone. "+
+			"Name a file for them, --results FILE, or write them to standard output: --results -", f.File)
+	}
 	if info, err := os.Stat(results); err == nil && results != "" {
 		if !info.Mode().IsRegular() {
 			return "", command.Usagef("--results %s is not a regular file, so a later run could not resume from it. Name a file, or - for standard output.", results)

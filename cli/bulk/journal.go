@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,6 +64,9 @@ func openJournal(resultsPath string) (*journal, error) {
 	for {
 		lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o600))
 		locked, err := tryLock(lock)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, command.Usagef("--results: the folder %s does not exist.", filepath.Dir(path))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("the journal of the results cannot be locked: %w", err)
 		}

@@ -177,10 +177,10 @@ func parseMetadata(entries []string) (json.RawMessage, error) {
 		if len(entries) > 1 {
 			return nil, command.Usagef("--metadata takes one JSON object or key=value entries, not both.")
 		}
-		if _, err := api.ParseObject([]byte(entries[0])); err != nil {
+		if _, err := api.ParseObject([]byte(entries[0])); err != nil { // which says where it is broken
 			return nil, command.Usagef("--metadata cannot be read. %s", err)
 		}
-		return json.RawMessage(entries[0]), nil
+		return checkedMetadata(json.RawMessage(entries[0]))
 	}
 	object := map[string]string{}
 	for _, entry := range entries {
@@ -193,7 +193,16 @@ func parseMetadata(entries []string) (json.RawMessage, error) {
 		}
 		object[key] = value
 	}
-	return json.Marshal(object)
+	text, _ := api.EncodeJSON(object) // a map of strings always marshals
+	return checkedMetadata(text)
+}
+
+func checkedMetadata(raw json.RawMessage) (json.RawMessage, error) {
+	metadata, err := api.ParseMetadata(raw)
+	if err != nil {
+		return nil, command.Usagef("--metadata %s.", err)
+	}
+	return metadata, nil
 }
 
 const redeemFileHelp = "With --file, redeem every row of a CSV file or of JSON lines. The columns are perk_id and user_id, or perk and user,\n" +

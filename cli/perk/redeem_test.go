@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
+	"example.com/perks/api"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
@@ -47,7 +49,10 @@ func TestParseMetadata(t *testing.T) {
 		want    string // "": refused
 	}{
 		"pairs":                   {[]string{"a=1", "b=x=y", "c="}, `{"a":"1","b":"x=y","c":""}`},
-		"an object unchanged":     {[]string{`{"n": 2.50}`}, `{"n": 2.50}`},
+		"an object unchanged":     {[]string{`{"n": 2.50}`}, `{"n":2.50}`},
+		"a member twice":          {[]string{`{"a":{"b":1,"b":2}}`}, ""},
+		"too long":                {[]string{"a=" + strings.Repeat("x", api.MaxMetadata)}, ""},
+		"marks of HTML":           {[]string{"a=<&>"}, `{"a":"<&>"}`},
 		"not a pair":              {[]string{"oops"}, ""},
 		"no key":                  {[]string{"=x"}, ""},
 		"a key twice":             {[]string{"a=1", "a=2"}, ""},

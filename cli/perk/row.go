@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -74,7 +75,8 @@ type redeemer struct {
 	requests singleflight.Group
 	perks    *lru.Cache[string, knownPerk]
 
-	assumeMine bool // nobody else redeems for the users of the file
+	lacksCheck atomic.Bool // the service does not tell this client who can redeem what
+	assumeMine bool        // nobody else redeems for the users of the file
 }
 
 func newRedeemer(connect func() (*client.Client, error)) *redeemer {
@@ -138,12 +140,27 @@ func (t *redeemTask) Check(ctx context.Context) (string, []session.Change, error
 	if err != nil {
 		return "", nil, err
 	}
+	if !t.lacksCheck.Load() {
+		answer, err := c.Eligibility(ctx, t.perkID, t.request.UserID)
+		if err == nil {
+			err = answer.Refusal()
+		}
+		if !client.IsUnsupported(err) && api.CodeOf(err) != api.CodeInsufficientScope {
+			return fmt.Sprintf("User %q can redeem perk %q now.", t.request.UserID, t.perkID), nil, err
+		}
+		t.lacksCheck.Store(true)
+	}
+	message, err := t.guess(ctx, c)
+	return message, nil, err
+}
+
+// guess predicts from the lists what a service without a check of eligibility would say.
+func (t *redeemTask) guess(ctx context.Context, c *client.Client) (string, error) {
 	perk, err := t.find(ctx, c, t.perkID)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	message, err := perk.predict(ctx, c, t.request.UserID, time.Now())
-	return message, nil, err
+	return perk.predict(ctx, c, t.request.UserID, time.Now())
 }
 
 // After says that a user can redeem a perk once.
@@ -199,7 +216,7 @@ func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string,
 	case err != nil:
 		return "", err
 	case available:
-		return fmt.Sprintf("User %q can redeem perk %q now.", userID, p.ID), nil
+		return fmt.Sprintf("User %q can probably redeem perk %q now: it is among the perks for that user.", userID, p.ID), nil
 	}
 	redeemed, _, err := contains(c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}), func(r api.Redemption) bool {
 		return r.PerkID == p.ID && r.Status != api.StatusRejected
@@ -214,7 +231,8 @@ func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string,
 	case p.ValidTo != nil && !now.Before(*p.ValidTo):
 		return "", api.Errorf(api.CodePerkExpired, "Perk %q could be redeemed until %s.", p.ID, p.ValidTo.UTC().Format(time.RFC3339))
 	case whole:
-		return "", api.Errorf(api.CodeSoldOut, "Perk %q is sold out: it is not among the perks that user %q can redeem now.", p.ID, userID)
+		return "", api.Errorf(api.CodeSoldOut, "Perk %q is probably sold out: it is not among the perks for user %q.",
+			p.ID, userID)
 	}
 	return fmt.Sprintf("User %q may be able to redeem perk %q, but the list of perks is too long to tell whether it is sold out.", userID, p.ID), nil
 }
@@ -261,22 +279,14 @@ func readMetadata(row rows.Row, values bulk.Row, problems api.FieldErrors) json.
 		column = metadataPrefix + "KEY"
 		metadata, _ = api.EncodeJSON(members) // a map of strings always marshals
 	}
-	if metadata == nil {
+	if metadata = bytes.TrimSpace(metadata); len(metadata) == 0 || string(metadata) == "null" {
 		return nil
 	}
-	var compact bytes.Buffer
-	err := json.Compact(&compact, metadata)
-	switch {
-	case err == nil && compact.String() == "null":
-		return nil
-	case err != nil || compact.Bytes()[0] != '{':
-		problems.Add(column, "must be a JSON object")
-		return nil
-	case compact.Len() > api.MaxMetadata:
-		problems.Add(column, "must be at most %d bytes", api.MaxMetadata)
-		return nil
+	compact, err := api.ParseMetadata(metadata)
+	if err != nil {
+		problems.Add(column, "%s", err)
 	}
-	return compact.Bytes()
+	return compact
 }
 
 // rawMember returns the metadata as it is in the cell or in the object.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
@@ -26,6 +27,7 @@ const (
 	devDatabase = "dev.db"
 	devSandbox  = "dev-sandbox.db"
 	devSecret   = "dev.secret"
+	devLock     = "dev.lock"
 )
 
 func (p *program) devCommand() *cobra.Command {
@@ -56,9 +58,21 @@ func (p *program) devCommand() *cobra.Command {
 }
 
 func (p *program) dev(ctx context.Context, folder string) error {
+	folder, err := filepath.Abs(folder) // the other terminal may be elsewhere
+	if err != nil {
+		return fmt.Errorf("the folder cannot be found: %w", err)
+	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("the folder cannot be made: %w", err)
 	}
+	lock := flock.New(filepath.Join(folder, devLock), flock.SetPermissions(0o600))
+	switch isFree, err := lock.TryLock(); {
+	case err != nil:
+		return fmt.Errorf("the folder cannot be locked: %w", err)
+	case !isFree:
+		return fmt.Errorf("another perksd dev serves %s. Stop it, or name another folder", folder)
+	}
+	defer lock.Close()
 	listener, err := devListener()
 	if err != nil {
 		return err

@@ -85,7 +85,12 @@ func TestReadmesFirstRedemption(t *testing.T) {
 	if err != nil || !strings.Contains(output, "Redeemed coffee-2for1 for alice at ") {
 		t.Errorf("the commands\n%s\nprinted, with %v:\n%s", script, err, output)
 	}
-	if login := regexp.MustCompile(`login [^\n]+`).FindString(said); !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(script, "\\\n", "")), " "), login) {
+	here, err := os.Getwd() // perksd dev prints whole paths, for a terminal that is elsewhere
+	if err != nil {
+		t.Fatal(err)
+	}
+	login := strings.ReplaceAll(regexp.MustCompile(`login [^\n]+`).FindString(said), here+"/", "")
+	if !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(script, "\\\n", "")), " "), login) {
 		t.Errorf("perksd dev says %q, and the README another line:\n%s", login, script)
 	}
 }
@@ -113,6 +118,7 @@ func TestDevKeepsItsFolder(t *testing.T) {
 	if err != nil {
 		t.Errorf("the first start: %v\n%s", err, output)
 	}
+	o.refuses(exitFailure, "another perksd dev serves "+folder+". Stop it, or name another folder", "dev", folder)
 	stop()
 	if info, err := os.Stat(filepath.Join(folder, "dev.secret")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the secret: %v, %v", info, err)

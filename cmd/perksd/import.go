@@ -310,6 +310,9 @@ func (k recordKind[R]) columns(header []string) ([]string, error) {
 		}
 		columns[i] = known[at]
 	}
+	if id := k.fields[0]; !slices.Contains(columns, id) {
+		return nil, fmt.Errorf("the header has no column %q, which names the %s", id, k.one)
+	}
 	return columns, nil
 }
 
