@@ -24,6 +24,17 @@ func RedemptionStatuses() []RedemptionStatus {
 	return []RedemptionStatus{StatusPending, StatusApproved, StatusRejected, StatusVoided}
 }
 
+// DecidedFrom returns the only status from which a decision leads to s; "" if none does.
+func (s RedemptionStatus) DecidedFrom() RedemptionStatus {
+	switch s {
+	case StatusApproved, StatusRejected:
+		return StatusPending
+	case StatusVoided:
+		return StatusApproved
+	}
+	return ""
+}
+
 // Redemption is one user's use of one perk.
 type Redemption struct {
 	ID         string           `json:"id"`

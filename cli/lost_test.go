@@ -23,6 +23,7 @@ type lossy struct {
 	*servertest.Server
 	to          http.Handler
 	first       sync.Once
+	decisions   bool   // lose every decision instead
 	done        bool   // lose the reply; otherwise the request
 	ignoresKeys bool   // removes idempotency keys
 	onLoss      func() // called at the loss
@@ -50,7 +51,7 @@ func newLossy(t *testing.T) (*lossy, *terminal) {
 }
 
 func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	lost := false
+	lost := l.decisions && strings.Contains(r.URL.Path, "/redemptions/") && r.Method == http.MethodPost
 	if strings.HasSuffix(r.URL.Path, "/redeem") || r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/properties") {
 		l.first.Do(func() { lost = true })
 	}
@@ -170,6 +171,31 @@ func TestALostCreationIsRepeatedOnlyUnderAKeyThatCounts(t *testing.T) {
 			}
 			if r.code != test.code || made != test.made || strings.Contains(r.err, "Nothing was created now") || (test.code == 8) != strings.Contains(r.err, "Retry. It can't be created twice:") {
 				t.Errorf("%d were made: %+v", made, r)
+			}
+		})
+	}
+}
+
+// TestLostDecisionIsReadFromTheRedemption loses every reply to a decision, or every decision.
+func TestLostDecisionIsReadFromTheRedemption(t *testing.T) {
+	for _, test := range []struct {
+		done bool
+		code int
+		says string
+	}{
+		{true, 0, "is voided at "},
+		{true, 0, "The reply was lost; the service confirmed the decision."},
+		{false, 8, "The request may have been carried out. It is still approved. To decide again is safe."},
+	} {
+		t.Run(fmt.Sprintf("done %t", test.done), func(t *testing.T) {
+			t.Parallel()
+			l, x := newLossy(t)
+			l.redeemByAnother(t)
+			_, id := l.redeemedBy(t)
+			l.done, l.decisions = test.done, true
+			r := x.run("redemption", "void", id, "--reason", "wrong user", "--yes", "--timeout", "1s")
+			if r.code != test.code || !strings.Contains(r.err, test.says) {
+				t.Errorf("%+v", r)
 			}
 		})
 	}

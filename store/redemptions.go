@@ -215,18 +215,13 @@ func (d *Dialect) RedemptionPage(query RedemptionQuery) (parts []string, args Na
 	return parts, args, nil
 }
 
-// decisions says what each decision needs, and its action in the audit log.
-var decisions = map[api.RedemptionStatus]struct {
-	of     api.RedemptionStatus
-	action string
-}{
-	api.StatusApproved: {api.StatusPending, ActionApprove},
-	api.StatusRejected: {api.StatusPending, ActionReject},
-	api.StatusVoided:   {api.StatusApproved, ActionVoid},
+// decisions has the action of each decision in the audit log.
+var decisions = map[api.RedemptionStatus]string{
+	api.StatusApproved: ActionApprove, api.StatusRejected: ActionReject, api.StatusVoided: ActionVoid,
 }
 
 func (o Operations) DecideRedemption(ctx context.Context, id string, decision Decision, by Actor, at time.Time) (api.RedemptionRecord, error) {
-	known, isDecision := decisions[decision.Status]
+	action, isDecision := decisions[decision.Status]
 	if !isDecision {
 		return api.RedemptionRecord{}, fmt.Errorf("a redemption cannot be decided to be %q", decision.Status)
 	}
@@ -238,7 +233,7 @@ func (o Operations) DecideRedemption(ctx context.Context, id string, decision De
 		if err != nil || before.Status == decision.Status {
 			return before, err
 		}
-		if before.Status != known.of {
+		if before.Status != decision.Status.DecidedFrom() {
 			return before, RedemptionDecided(id, before.Status, decision.Status)
 		}
 		after, decidedAt := before, at.UTC().Truncate(time.Microsecond)
@@ -255,6 +250,6 @@ func (o Operations) DecideRedemption(ctx context.Context, id string, decision De
 				return before, err
 			}
 		}
-		return after, Audit(tx, at, by, known.action, RedemptionSubject(id), before, after)
+		return after, Audit(tx, at, by, action, RedemptionSubject(id), before, after)
 	})
 }

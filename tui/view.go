@@ -125,6 +125,9 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 			right = look.Info.Render(fmt.Sprintf("%s %d s  ", spinner, int(waited.Seconds()))) + right
 		}
 	}
+	if progress := a.shell.Progress; progress != "" {
+		right = look.Info.Render(progress+"  ") + right
+	}
 	if names := joined(" · ", display.Line(profile.Name), display.Line(profile.ClientID)); connected && a.width >= widthForNames && names != "" {
 		if a.width >= 140 {
 			names += " at " + display.Line(profile.APIURL)
@@ -258,7 +261,8 @@ func (a *App) withOverlay(view string, height int) string {
 	if grave, ok := o.(interface{ IsGrave() bool }); ok && grave.IsGrave() {
 		panel.Grave = true
 	}
-	if question, asks := o.(*screen.ConfirmDialog); asks && !question.IsLocal() && a.shell.Account.Client != nil && !a.shell.Account.Profile.Sandbox {
+	question, asks := o.(interface{ Changes() bool })
+	if asks && question.Changes() && a.shell.Account.Client != nil && !a.shell.Account.Profile.Sandbox {
 		panel.Note = theme.Live.Render(" LIVE ")
 	}
 	inside := o.View(theme, width-4, height-2)

@@ -214,14 +214,13 @@ func (d *decision) run(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	decide := func(c *client.Client, id string) (api.RedemptionRecord, error) {
-		record, _, err := c.Decide(ctx, id, d.status, d.reason, d.ifMatch)
-		return record, err
+	decide := func(c *client.Client, id string) client.Deciding {
+		return client.Deciding{ID: id, Status: d.status, Reason: d.reason, ETag: d.ifMatch}.Send(ctx, c)
 	}
 	if d.dryRun {
 		return s.DryRun(ctx, func(c *client.Client) error {
 			for _, id := range ids {
-				if _, err := decide(c, id); err != nil && !errors.Is(err, client.ErrDryRun) {
+				if err := decide(c, id).Err; err != nil && !errors.Is(err, client.ErrDryRun) {
 					return err
 				}
 			}
@@ -245,15 +244,20 @@ func (d *decision) run(ctx context.Context, ids []string) error {
 	var failure error
 	decided := []api.RedemptionRecord{}
 	for i, id := range ids {
-		record, err := decide(c, id)
-		if err != nil { // the rest is not tried
-			failure = command.ErrorOf(len(ids), "redemption "+id, err)
+		done := decide(c, id)
+		if done.Err != nil { // the rest is not tried
+			failure = command.ErrorOf(len(ids), "redemption "+id, done.Err)
 			if left := ids[i+1:]; len(left) > 0 {
 				failure = &command.Advised{Err: failure, Advice: "Not tried: " + strings.Join(left, ", ") + "."}
 			}
 			break
 		}
-		s.Streams.Note("Redemption %s of %s by %s is %s at %s.", record.ID, record.PerkID, record.UserID, record.Status, connection.Target())
+		record, confirmed := done.Record, ""
+		if done.Lost {
+			confirmed = " The reply was lost; the service confirmed the decision."
+		}
+		s.Streams.Note("Redemption %s of %s by %s is %s at %s.%s",
+			record.ID, record.PerkID, record.UserID, record.Status, connection.Target(), confirmed)
 		decided = append(decided, record)
 	}
 	switch { // an object for one redemption, an array for several, even if only some were decided

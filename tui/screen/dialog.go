@@ -39,6 +39,7 @@ type ConfirmDialog struct {
 	keys   *actions.Registry
 	form   *widget.Form // to type a word in; nil without Words
 	scroll widget.Scroll
+	seen   bool // the end of the text was shown
 }
 
 const wordField = "agree"
@@ -77,8 +78,8 @@ func (c *ConfirmDialog) Agrees(text string) bool {
 	return slices.ContainsFunc(c.ask.Words, func(word string) bool { return strings.EqualFold(word, strings.TrimSpace(text)) })
 }
 
-// IsLocal tells whether the service stays as it is.
-func (c *ConfirmDialog) IsLocal() bool { return c.ask.Local }
+// Changes tells whether the service is asked to change something.
+func (c *ConfirmDialog) Changes() bool { return !c.ask.Local }
 
 // IsGrave gives the box a border that no other has.
 func (c *ConfirmDialog) IsGrave() bool { return c.form != nil }
@@ -115,6 +116,7 @@ func (c *ConfirmDialog) textAbove(text string, width, height int) []string {
 	}
 	c.scroll.Resize(width, space)
 	c.scroll.Set(lines)
+	c.seen = c.seen || space > 0 && !c.hasMore()
 	if space == 0 {
 		return nil
 	}
@@ -129,10 +131,14 @@ func (c *ConfirmDialog) hasMore() bool {
 // Offers is to confirm or not, and to scroll: while a word is typed, by the keys of forms, because those of lists print letters.
 // Yes and no have no hint, because the dialog shows their keys.
 func (c *ConfirmDialog) Offers() []actions.Offer {
-	if c.form == nil {
-		return append(actions.Enabled(actions.Yes, actions.No), widget.Moves()...)
-	}
 	why, further := "", ""
+	if c.form == nil {
+		if c.ask.Whole && !c.seen && c.hasMore() {
+			why = "Read to the end first: " + c.keys.Key(actions.Down) + "."
+		}
+		yes := []actions.Offer{actions.EnabledUnless(actions.Yes, why)}
+		return slices.Concat(yes, actions.Enabled(actions.No), widget.Moves())
+	}
 	if !c.Agrees(c.form.Value(wordField)) {
 		why = c.Wanted() + " first."
 	}
@@ -175,17 +181,30 @@ func (p Prompt) Overlay(shell *Shell) Overlay {
 	return &PromptDialog{ask: p, form: widget.NewForm(shell.Theme, p.Field)}
 }
 
-func (p *PromptDialog) Title() string          { return display.Line(p.ask.Title) }
-func (p *PromptDialog) AccessibleText() string { return p.form.AccessibleText() }
-func (p *PromptDialog) Form() *widget.Form     { return p.form }
+func (p *PromptDialog) Title() string      { return display.Line(p.ask.Title) }
+func (p *PromptDialog) Form() *widget.Form { return p.form }
 
+func (p *PromptDialog) AccessibleText() string {
+	return strings.TrimLeft(display.Text(p.ask.Text)+"\n"+p.form.AccessibleText(), "\n")
+}
+
+// Changes tells whether the service is asked to change something.
+func (p *PromptDialog) Changes() bool { return p.ask.Changes }
+
+// View draws the line, below as much of the text as fits.
 func (p *PromptDialog) View(theme *theme.Theme, width, height int) string {
 	p.form.SetTheme(theme)
-	return strings.TrimRight(p.form.View(width, min(height, 4)), "\n ")
+	form := strings.TrimRight(p.form.View(width, min(height, 4)), "\n ")
+	above := widget.Capped(theme.Text, display.Text(p.ask.Text), width, height-strings.Count(form, "\n")-2)
+	if p.ask.Text == "" || len(above) == 0 {
+		return form
+	}
+	return strings.Join(above, "\n") + "\n\n" + form
 }
 
 func (p *PromptDialog) Offers() []actions.Offer {
-	return []actions.Offer{actions.EnabledUnless(actions.Submit, "").WithHint("ok"), actions.EnabledUnless(actions.Cancel, "").WithHint("cancel")}
+	submit := actions.EnabledUnless(actions.Submit, "").WithHint(cmp.Or(p.ask.Yes, "ok"))
+	return []actions.Offer{submit, actions.EnabledUnless(actions.Cancel, "").WithHint("cancel")}
 }
 
 // Do submits the line if it breaks no rule.

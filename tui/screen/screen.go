@@ -114,6 +114,8 @@ type Shell struct {
 
 	Screens func() []Screen // those that are open or can be opened again, the topmost last
 
+	Progress string // how far a long change is, such as "approving 12 of 46"; "" if none is under way
+
 	Settings map[string]string // what was remembered when the program started or has been since; change it with Keep
 
 	posted  []tea.Msg
@@ -177,6 +179,14 @@ func (s *Shell) Ends(msg tea.Msg) {
 	if reply, ok := msg.(interface{ answers() *request }); ok {
 		s.ends(reply.answers())
 	}
+}
+
+// WhyNoChange says why this profile cannot change anything; "" if it can.
+func (s *Shell) WhyNoChange() string {
+	if profile := s.Account.Profile; profile.ReadOnly {
+		return "Profile " + display.Line(profile.Name) + " is read-only. " + s.Key(actions.Login) + " switches the profile."
+	}
+	return ""
 }
 
 // Zone is the time zone for times on screens.
@@ -447,6 +457,7 @@ type Confirm struct {
 	Yes   string // what y does: "delete it"
 	No    string // what n does, unless that is just to say no
 	Local bool   // the service stays as it is
+	Whole bool   // y does nothing before the end of the text was shown
 	Words []string
 	Then  func() tea.Cmd
 }
@@ -483,7 +494,10 @@ type Choice struct {
 // Prompt asks for one line of text.
 type Prompt struct {
 	Title    string
+	Text     string // above the line; may be ""
 	Field    widget.Field
+	Yes      string // what Enter does: "reject"; "" for "ok"
+	Changes  bool   // the service is asked to change something
 	Then     func(value string) tea.Cmd
 	OnCancel func() tea.Cmd // runs if nothing is given; may be nil
 }

@@ -4,9 +4,6 @@ package redemptions
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -25,11 +22,11 @@ type List struct {
 	*list.List[api.RedemptionFilter, api.RedemptionRecord]
 	shell   *screen.Shell
 	titles  list.Titles
-	decider *screen.Sender[decided]
+	decider *screen.Decider
 }
 
 func NewList(shell *screen.Shell) *List {
-	s := &List{shell: shell, titles: list.NewTitles(shell), decider: screen.NewSender[decided](shell)}
+	s := &List{shell: shell, titles: list.NewTitles(shell), decider: screen.NewDecider(shell)}
 	s.List = list.New(shell, list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		One: "redemption", Many: "redemptions", Fields: api.RedemptionFilterFields,
 		Orders: func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
@@ -91,6 +88,8 @@ func tone(r *api.RedemptionRecord) theme.Tone {
 
 func (s *List) Title() string { return "Redemptions" }
 
+func (s *List) Unsaved() string { return s.decider.Unsaved() }
+
 func (s *List) Close() {
 	s.List.Close()
 	s.titles.Cancel()
@@ -103,8 +102,13 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 	case screen.Reconnected:
 		s.titles.Retry()
 	}
-	if sent, mine := s.decider.Handle(msg); mine {
-		return s.tell(sent)
+	if decided, is := msg.(screen.Decided); is {
+		s.Unmark(decided.Record.ID)
+	}
+	if cmd, ended := s.decider.Handle(msg); ended {
+		return tea.Batch(cmd, s.Reload())
+	} else if cmd != nil {
+		return cmd
 	}
 	if s.titles.Take(msg) {
 		s.Redraw()
@@ -113,61 +117,33 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 }
 
 // chosen returns what is marked, or else the redemption under the cursor.
-func (s *List) chosen() []api.RedemptionRecord {
-	if marked := s.Marked(); len(marked) > 0 {
-		return marked
+func (s *List) chosen() (chosen []screen.Decidable) {
+	records := s.Marked()
+	if current := s.Current(); len(records) == 0 && current != nil {
+		records = []api.RedemptionRecord{*current}
 	}
-	if current := s.Current(); current != nil {
-		return []api.RedemptionRecord{*current}
+	for _, r := range records {
+		chosen = append(chosen, screen.Decidable{ID: r.ID, Perk: s.title(&r), User: r.UserID, Status: r.Status})
 	}
-	return nil
-}
-
-// whyNot says why none of what is chosen can be decided so; "" if one can.
-func (s *List) whyNot(from api.RedemptionStatus) string {
-	chosen := s.chosen()
-	for _, r := range chosen {
-		if r.Status == from {
-			return ""
-		}
-	}
-	switch {
-	case len(chosen) == 0:
-		return s.WhyNoRow()
-	case len(chosen) == 1:
-		return "It is " + display.Line(string(chosen[0].Status)) + "."
-	}
-	return "None of them is " + string(from) + "."
+	return chosen
 }
 
 func (s *List) Offers() []actions.Offer {
 	why := s.WhyNoRow()
-	hint := func(offer actions.Offer, verb string) actions.Offer {
-		if marked := len(s.Marked()); marked > 0 {
-			return offer.WithHint(fmt.Sprintf("%s %d", verb, marked))
-		}
-		return offer
-	}
 	view := "pending only"
 	if s.Filter().Status == api.StatusPending {
 		view = "all"
 	}
-	return s.List.Offers(
-		hint(actions.EnabledUnless(actions.Approve, s.whyNot(api.StatusPending)), "approve"), hint(actions.EnabledUnless(actions.Reject, s.whyNot(api.StatusPending)), "reject"),
-		hint(actions.EnabledUnless(actions.Void, s.whyNot(api.StatusApproved)), "void"), actions.EnabledUnless(actions.NextTab, "").WithHint(view),
-		actions.EnabledUnless(actions.ForUser, why), actions.EnabledUnless(actions.OpenPerk, why),
-	)
+	own := append(s.decider.Offers(s.chosen(), why), actions.EnabledUnless(actions.NextTab, "").WithHint(view))
+	own = append(own, actions.EnabledUnless(actions.ForUser, why), actions.EnabledUnless(actions.OpenPerk, why))
+	return s.List.Offers(own...)
 }
 
 func (s *List) Do(id actions.ID) tea.Cmd {
 	current := s.Current()
 	switch id {
-	case actions.Approve:
-		return s.decide("approve", api.StatusPending, api.StatusApproved)
-	case actions.Reject:
-		return s.decide("reject", api.StatusPending, api.StatusRejected)
-	case actions.Void:
-		return s.decide("void", api.StatusApproved, api.StatusVoided)
+	case actions.Approve, actions.Reject, actions.Void:
+		return s.decider.Do(id, s.chosen())
 	case actions.NextTab:
 		return s.Find(s.With(func(f *api.RedemptionFilter) {
 			if f.Status != api.StatusPending {
@@ -176,7 +152,12 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 				f.Status = ""
 			}
 		}))
-	case actions.Open, actions.ForUser:
+	case actions.Open:
+		if current == nil {
+			return nil
+		}
+		return s.shell.Open(screen.ToRedemption{ID: current.ID})
+	case actions.ForUser:
 		if current == nil {
 			return nil
 		}
@@ -188,90 +169,4 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 		return s.shell.Open(screen.ToPerk{ID: current.PerkID})
 	}
 	return tea.Batch(s.List.Do(id), s.readTitles())
-}
-
-// decision is what to do with some redemptions.
-type decision struct {
-	verb   string
-	to     api.RedemptionStatus
-	reason string
-	ids    []string
-}
-
-// decided is what became of a decision: the first failure counts for all.
-type decided struct {
-	decision
-	done    []string
-	failure error
-}
-
-// decide asks before anything is approved, and for a reason before it is rejected or voided.
-func (s *List) decide(verb string, from, to api.RedemptionStatus) tea.Cmd {
-	d := decision{verb: verb, to: to}
-	var names []string
-	for _, r := range s.chosen() {
-		if r.Status == from {
-			d.ids = append(d.ids, r.ID)
-			names = append(names, s.title(&r)+" for "+display.Line(r.UserID))
-		}
-	}
-	if len(d.ids) == 0 || s.decider.Busy() {
-		return nil
-	}
-	title := strings.ToUpper(verb[:1]) + verb[1:] + " " + display.Plural(len(d.ids), "redemption", "redemptions") + "?"
-	if to == api.StatusApproved {
-		return s.shell.Post(screen.Confirm{Title: title, Text: strings.Join(names, "\n"), Yes: verb, Then: func() tea.Cmd { return s.send(d) }})
-	}
-	return s.shell.Post(screen.Prompt{
-		Title: title,
-		Field: widget.Field{Name: "reason", Label: "Reason", Hint: "such as: the customer cancelled", Check: func(text string) string {
-			if strings.TrimSpace(text) == "" {
-				return "is required"
-			}
-			return ""
-		}},
-		Then: func(reason string) tea.Cmd {
-			d.reason = strings.TrimSpace(reason)
-			return s.send(d)
-		},
-	})
-}
-
-// send decides one after the other. It ends with the first that the service fails to answer; one that it refuses does not stop the others.
-func (s *List) send(d decision) tea.Cmd {
-	return s.decider.Send(func(ctx context.Context, c *client.Client) (decided, error) {
-		result := decided{decision: d}
-		for _, id := range d.ids {
-			_, _, err := c.Decide(ctx, id, d.to, d.reason, "")
-			var refused *client.Error
-			switch {
-			case err == nil:
-				result.done = append(result.done, id)
-				continue
-			case result.failure == nil:
-				result.failure = err
-			}
-			if !errors.As(err, &refused) {
-				break
-			}
-		}
-		return result, nil
-	})
-}
-
-// tell says what became of a decision, and reads the list again. What was not decided stays marked.
-func (s *List) tell(sent screen.Sent[decided]) tea.Cmd {
-	result := sent.Value
-	for _, id := range result.done {
-		s.Unmark(id)
-	}
-	text := fmt.Sprintf("%s %s.", display.Plural(len(result.done), "redemption", "redemptions"), result.to)
-	if result.failure == nil {
-		return tea.Batch(screen.Tell(screen.Done, "%s", text), s.Reload())
-	}
-	left := fmt.Sprintf("%d of %d not %s: ", len(result.ids)-len(result.done), len(result.ids), result.to)
-	if len(result.done) == 0 {
-		text = ""
-	}
-	return tea.Batch(screen.Tell(screen.Failure, "%s", strings.TrimSpace(text+" "+screen.Sentence(left, result.failure))), s.Reload())
 }

@@ -51,7 +51,7 @@ func TestPendingOnesAreApprovedTogether(t *testing.T) {
 	d.See("Redemptions 3")
 	d.Settle()
 	d.Press("A", "a")
-	d.See("/ status:pending", "Approve 3 redemptions?", "A day at the spa for ann")
+	d.See("/ status:pending", "Approve 3 redemptions?", "A day at the spa for cid, bob, ann")
 	d.Press("y")
 	d.See("Done: 3 redemptions approved.", "No redemption matches status:pending.")
 	d.Press("tab")
@@ -61,10 +61,11 @@ func TestPendingOnesAreApprovedTogether(t *testing.T) {
 
 func TestRejectingAndVoidingNeedAReason(t *testing.T) {
 	d := start(t)
+	d.See("A day at the spa pending", "Tea for two approved")
 	d.Press("x")
-	d.See("Reject 1 redemption?", "Reason")
+	d.See("Reject A day at the spa for cid?", "Reason")
 	d.Press("enter")
-	d.See("! is required")
+	d.See("! Enter a reason.")
 	d.Type("left early")
 	d.Press("enter")
 	d.See("Done: 1 redemption rejected.", "rejected", "left early")
@@ -73,7 +74,7 @@ func TestRejectingAndVoidingNeedAReason(t *testing.T) {
 	d.Press("G")
 	d.See("row 4 of 4")
 	d.Press("ctrl+x")
-	d.See("Void 1 redemption?")
+	d.See("Void Tea for two for dan?")
 	d.Type("a mistake")
 	d.Press("enter")
 	d.See("Done: 1 redemption voided.", "voided")
@@ -127,7 +128,7 @@ func TestWhatWasDecidedElsewhereIsNotDecidedTwice(t *testing.T) {
 	d.Press("a")
 	d.See("Approve 3 redemptions?")
 	d.Press("y")
-	d.See("Error: 2 redemptions approved.", "1 of 3 not approved:")
+	d.See("Error: 2 approved, 1 not approved. ")
 }
 
 func TestNewRedemptionsAppearByThemselves(t *testing.T) {
@@ -143,6 +144,8 @@ func TestARowLeadsToItsUserAndPerk(t *testing.T) {
 	d.Press("P")
 	d.See("Perk A day at the spa")
 	d.Press("esc", "enter")
+	d.See("Redemption", "of user cid", "pending: waiting for approval")
+	d.Press("esc", "u")
 	d.See("User cid", "Redeemed 1")
 }
 

@@ -1,0 +1,266 @@
+package screen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
+	"example.com/perks/tui/widget"
+)
+
+// Decidable is a redemption on a screen, with what people call it.
+type Decidable struct {
+	ID, Perk, User string
+	Status         api.RedemptionStatus
+}
+
+func (d Decidable) name() string { return display.Line(d.Perk) + " for " + display.Line(d.User) }
+
+// Decided tells screens what a redemption is after a decision.
+type Decided struct{ Record api.RedemptionRecord }
+
+// Decider approves, rejects and voids redemptions, wherever a screen shows them: one after the other, after one
+// question.
+type Decider struct {
+	shell  *Shell
+	sender *Sender[client.Deciding]
+	run    decisions // the last
+}
+
+// decisions is one decision on several redemptions, and what became of them.
+type decisions struct {
+	verb
+	reason           string
+	left             []string // the ids that are not sent yet
+	all              int
+	done, lost       int // lost counts those of done whose reply was lost
+	refused, unknown int
+	failure          error // the first
+}
+
+// verb is a decision in words.
+type verb struct {
+	to          api.RedemptionStatus
+	name, doing string
+}
+
+var verbs = map[actions.ID]verb{
+	actions.Approve: {api.StatusApproved, "approve", "approving"},
+	actions.Reject:  {api.StatusRejected, "reject", "rejecting"},
+	actions.Void:    {api.StatusVoided, "void", "voiding"},
+}
+
+func NewDecider(shell *Shell) *Decider {
+	return &Decider{shell: shell, sender: NewSender[client.Deciding](shell)}
+}
+
+// Unsaved says what would be left undone; "" if nothing is under way.
+func (d *Decider) Unsaved() string {
+	if !d.sender.Busy() {
+		return ""
+	}
+	return fmt.Sprintf("%s %d of %d. The rest would not be sent.", capital(d.run.doing), d.run.number(), d.run.all)
+}
+
+// number is that of the one being sent, from 1.
+func (r decisions) number() int { return r.all - len(r.left) }
+
+// Offers returns the three decisions on what is chosen. none says why nothing is.
+func (d *Decider) Offers(chosen []Decidable, none string) (offers []actions.Offer) {
+	for _, id := range []actions.ID{actions.Approve, actions.Reject, actions.Void} {
+		offer := actions.EnabledUnless(id, d.whyNot(id, chosen, none))
+		if len(chosen) > 1 {
+			offer = offer.WithHint(fmt.Sprintf("%s %d", verbs[id].name, len(chosen)))
+		}
+		offers = append(offers, offer)
+	}
+	return offers
+}
+
+// whyNot says why none of what is chosen can be decided so; "" if one can.
+func (d *Decider) whyNot(id actions.ID, chosen []Decidable, none string) string {
+	from := verbs[id].to.DecidedFrom()
+	can := func(r Decidable) bool { return r.Status == from }
+	switch {
+	case d.sender.Busy():
+		return fmt.Sprintf("%s %d of %d.", capital(d.run.doing), d.run.number(), d.run.all)
+	case len(chosen) == 0:
+		return none
+	case slices.ContainsFunc(chosen, can):
+		return d.shell.WhyNoChange()
+	case len(chosen) > 1:
+		return "None of them is " + string(from) + "."
+	}
+	why := "It is " + display.Line(string(chosen[0].Status)) + "."
+	switch chosen[0].Status {
+	case api.StatusPending:
+		why += " Reject it: " + d.shell.Key(actions.Reject) + "."
+	case api.StatusApproved:
+		why += " Void it: " + d.shell.Key(actions.Void) + "."
+	}
+	return why
+}
+
+// Do asks before anything is approved, and for a reason before it is rejected or voided. It does nothing for any
+// other action.
+func (d *Decider) Do(id actions.ID, chosen []Decidable) tea.Cmd {
+	verb, decides := verbs[id]
+	chosen = slices.DeleteFunc(slices.Clone(chosen), func(r Decidable) bool { return r.Status != verb.to.DecidedFrom() })
+	if !decides || len(chosen) == 0 || d.sender.Busy() {
+		return nil
+	}
+	run := decisions{verb: verb, all: len(chosen)}
+	for _, r := range chosen {
+		run.left = append(run.left, r.ID)
+	}
+	title, text := fmt.Sprintf("%s %d redemptions?", capital(verb.name), run.all), names(chosen)
+	if run.all == 1 {
+		title, text = capital(verb.name)+" "+chosen[0].name()+"?", "Redemption "+display.Line(chosen[0].ID)
+	}
+	begin := func(reason string) tea.Cmd {
+		if d.sender.Busy() {
+			return nil
+		}
+		run.reason = strings.TrimSpace(reason)
+		d.run = run
+		return d.step()
+	}
+	if verb.to == api.StatusApproved {
+		return d.shell.Post(Confirm{
+			Title: title, Text: text, Yes: verb.name, Whole: true, Then: func() tea.Cmd { return begin("") },
+		})
+	}
+	return d.shell.Post(Prompt{
+		Title: title, Text: text, Yes: verb.name, Changes: true, Then: begin,
+		Field: widget.Field{
+			Name: "reason", Label: "Reason", Hint: "such as: the customer cancelled", Check: func(text string) string {
+				if strings.TrimSpace(text) == "" {
+					return "Enter a reason."
+				}
+				return api.ReasonRule(text, true)
+			},
+		},
+	})
+}
+
+// names lists redemptions by their perks: "Tea for two for ann, bob".
+func names(chosen []Decidable) string {
+	var perks []string
+	users := map[string][]string{}
+	for _, r := range chosen {
+		if !slices.Contains(perks, r.Perk) {
+			perks = append(perks, r.Perk)
+		}
+		users[r.Perk] = append(users[r.Perk], display.Line(r.User))
+	}
+	lines := make([]string, len(perks))
+	for i, perk := range perks {
+		lines[i] = display.Line(perk) + " for " + strings.Join(users[perk], ", ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// step sends the next decision.
+func (d *Decider) step() tea.Cmd {
+	deciding := client.Deciding{ID: d.run.left[0], Status: d.run.to, Reason: d.run.reason}
+	d.run.left = d.run.left[1:]
+	if d.run.all > 1 {
+		d.shell.Progress = fmt.Sprintf("%s %d of %d", d.run.doing, d.run.number(), d.run.all)
+	}
+	return d.sender.Send(func(ctx context.Context, c *client.Client) (client.Deciding, error) {
+		deciding := deciding.Send(ctx, c)
+		if deciding.Record.ID != "" {
+			return deciding, nil // the service can be reached
+		}
+		return deciding, deciding.Err
+	})
+}
+
+// Handle takes the reply to a decision, and sends the next one. ended says that it was the last. A refusal stops none
+// of the others; a lost reply, even if the decision was confirmed, and a refusal that would meet all of them stop the
+// rest.
+func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
+	sent, mine := d.sender.Handle(msg)
+	if !mine {
+		return nil, false
+	}
+	run, result := &d.run, sent.Value
+	failure := result.Err
+	if result.ID == "" {
+		failure = sent.Err // there was no client to send it with
+	}
+	var refused *client.Error
+	stops := result.Lost
+	switch {
+	case failure == nil:
+		run.done++
+		if result.Lost {
+			run.lost++
+		}
+	case client.OutcomeUnknown(failure):
+		run.unknown++
+		stops = true
+	case errors.As(failure, &refused):
+		all := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
+		if stops = slices.Contains(all, refused.Status); stops {
+			run.left = append(run.left, result.ID)
+			break
+		}
+		run.refused++
+	default:
+		run.left, stops = append(run.left, result.ID), true // it never left this computer
+	}
+	if run.failure == nil {
+		run.failure = failure
+	}
+	if result.Record.ID != "" && !client.OutcomeUnknown(failure) {
+		cmd = Send(Decided{result.Record})
+	}
+	if len(run.left) > 0 && !stops {
+		return tea.Batch(cmd, d.step()), false
+	}
+	d.shell.Progress = ""
+	return tea.Batch(cmd, d.tell()), true
+}
+
+// tell says what became of a decision.
+func (d *Decider) tell() tea.Cmd {
+	run, confirmed := d.run, ""
+	switch {
+	case run.lost > 0 && run.lost == run.done:
+		confirmed = " (reply lost, confirmed)"
+	case run.lost > 0:
+		confirmed = fmt.Sprintf(" (%d reply lost, confirmed)", run.lost)
+	}
+	if run.done == run.all {
+		return Tell(Done, "%s %s%s.", display.Plural(run.done, "redemption", "redemptions"), run.to, confirmed)
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		text string
+	}{
+		{run.done, string(run.to) + confirmed}, {run.refused, "not " + string(run.to)},
+		{run.unknown, "unknown"}, {len(run.left), "not sent"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprint(part.n, " ", part.text))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if run.failure == nil {
+		return Tell(Warning, "%s.", text)
+	}
+	return Tell(Failure, "%s", text+". "+Sentence("", run.failure))
+}
+
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
