@@ -156,14 +156,21 @@ func (f sqliteFile) restore(ctx context.Context, backup string, r *restoration) 
 
 // restore leaves the work to PostgreSQL's own programs. They restore the backup to another database, because servers may use this one,
 // which then gets the clients and signing keys.
-func (d *postgresDatabase) restore(_ context.Context, backup string, _ *restoration) (former string, err error) {
+func (d *postgresDatabase) restore(ctx context.Context, backup string, _ *restoration) (former string, err error) {
 	name := d.dbname + "_restored"
-	return "", usageError{fmt.Errorf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. "+
-		"Stop all servers first; then create it, fill it, and copy clients and signing keys to it, with: "+
-		"createdb --maintenance-db=%[1]s --template=template0 --encoding=UTF8 %[2]s && pg_restore --exit-on-error --no-owner --dbname=%[3]s %[4]s && "+
-		"perksd restore --database=%[5]s --former=%[6]s",
-		shellWord(d.addressOf(d.dbname, false)), shellWord(name), shellWord(d.addressOf(name, false)), shellWord(backup),
-		shellWord(d.addressOf(name, true)), shellWord(d.addressOf(d.dbname, true)))}
+	direct, advice, server, err := d.direct(ctx)
+	creator, owner := *direct, ""
+	if err == nil && !server.MayCreate && server.Creator != "" {
+		creator.user, owner = server.Creator, " --owner="+shellWord(d.user)
+		advice += fmt.Sprintf("as %q may create no database, but %q may, ", d.user, server.Creator)
+	}
+	return "", usageError{fmt.Errorf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new "+
+		"database, which --database has to name from then on. Stop all servers first; then create it, fill it, "+
+		"and copy clients and signing keys to it, %[7]swith: "+
+		"createdb --maintenance-db=%[1]s --template=template0 --encoding=UTF8%[8]s %[2]s && "+
+		"pg_restore --exit-on-error --no-owner --dbname=%[3]s %[4]s && perksd restore --database=%[5]s --former=%[6]s",
+		shellWord(creator.addressOf(d.dbname, false)), shellWord(name), shellWord(direct.addressOf(name, false)),
+		shellWord(backup), shellWord(direct.addressOf(name, true)), shellWord(d.addressOf(d.dbname, true)), advice, owner)}
 }
 
 // credentials are the clients and signing keys of a database.

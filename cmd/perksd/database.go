@@ -371,12 +371,36 @@ func (d *postgresDatabase) liveRecords(ctx context.Context) (store.LiveRecords, 
 
 // backup leaves the work to pg_dump, and prints how to call it.
 func (d *postgresDatabase) backup(ctx context.Context, path string) error {
-	ofServer := "that is not older than the server"
-	if major, err := postgres.MajorVersion(ctx, d.address); err == nil {
-		ofServer = fmt.Sprintf("of version %d or newer, as the server is of version %[1]d", major)
+	ofServer, only := "that is not older than the server", ""
+	direct, advice, server, err := d.direct(ctx)
+	if err == nil {
+		ofServer = fmt.Sprintf("of version %d or newer, as the server is of version %[1]d", server.Version)
+		if server.Schema != "" && server.Schema != "public" {
+			only = " --schema=" + shellWord(server.Schema) // the rest of the database is somebody else's
+		}
 	}
-	return usageError{fmt.Errorf("perksd backup copies a file of SQLite; back PostgreSQL up with a pg_dump "+ofServer+", with: pg_dump --format=custom --file=%s --dbname=%s",
-		shellWord(path), shellWord(d.addressOf(d.dbname, false)))}
+	return usageError{fmt.Errorf("perksd backup copies a file of SQLite; back PostgreSQL up with a pg_dump %s, %swith: "+
+		"pg_dump --format=custom%s --file=%s --dbname=%s", ofServer, advice, only,
+		shellWord(path), shellWord(direct.addressOf(d.dbname, false)))}
+}
+
+// direct is the database without a pooler in between, which can carry neither a dump nor a restore. The advice says
+// what to replace in its address.
+func (d *postgresDatabase) direct(ctx context.Context) (
+	direct *postgresDatabase, advice string, server postgres.Server, err error,
+) {
+	server, err = postgres.Describe(ctx, d.address)
+	if err != nil || !server.IsPooled {
+		return d, "", server, err
+	}
+	past := *d
+	past.hosts = []postgresHost{{cmp.Or(server.Host, "HOST"), server.Port}}
+	advice = "past the pooler at " + d.servers() + ", and so with the address at which the pooler reaches PostgreSQL "
+	if server.Host == "" {
+		advice = "past the pooler at " + d.servers() +
+			", and so with PostgreSQL's own host (or the folder of its socket) in place of HOST, "
+	}
+	return &past, advice, server, nil
 }
 
 // addressOf is the address of another database on the same servers, for perksd or for PostgreSQL's own programs. It has no password: they
@@ -480,7 +504,10 @@ func (d *postgresDatabase) explainNotConnected(refused *pgconn.ConnectError) err
 		return fmt.Errorf("%s did not respond in time; are host and port right, and does a firewall let perksd through?", d.servers())
 	case errors.Is(refused, pgconn.ErrReadOnlyConnection):
 		return d.readOnlyError()
-	case errors.As(refused, &noMessage), errors.Is(refused, io.EOF), errors.Is(refused, io.ErrUnexpectedEOF), errors.Is(refused, syscall.ECONNRESET):
+	case errors.Is(refused, io.EOF), errors.Is(refused, io.ErrUnexpectedEOF), errors.Is(refused, syscall.ECONNRESET):
+		return fmt.Errorf("%s closed the connection without a word; if it is a proxy such as HAProxy, "+
+			"no server behind it takes writes now: try again. Otherwise, is it PostgreSQL?", d.servers())
+	case errors.As(refused, &noMessage):
 		return fmt.Errorf("the server at %s is not PostgreSQL; are host and port right?", d.servers())
 	}
 	return fmt.Errorf("connecting to the database %s: %s", d.name(), strings.Join(strings.Fields(refused.Unwrap().Error()), " "))

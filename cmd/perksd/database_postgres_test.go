@@ -49,6 +49,10 @@ func TestConnectionErrors(t *testing.T) {
 		{"an unknown host", "postgres://perks:hunter2@db.invalid/perks", `there is no host "db.invalid"; is the name in the address of the database right?`},
 		{"another program", "postgres://perks:hunter2@" + otherProgram(t, "220 mail.example ESMTP\r\n") + "/perks", "the server at 127.0.0.1:PORT is not PostgreSQL; are host and port right?"},
 		{"no reply", "postgres://perks:hunter2@" + otherProgram(t, "") + "/perks?connect_timeout=1", "127.0.0.1:PORT did not respond in time; are host and port right, and does a firewall let perksd through?"},
+		{"a proxy without a server", "postgres://perks:hunter2@" + closingProgram(t) + "/perks",
+			"127.0.0.1:PORT closed the connection without a word; if it is a proxy such as HAProxy, no server behind it " +
+				"takes writes now: " +
+				"try again. Otherwise, is it PostgreSQL?"},
 		{"a missing certificate", "postgres://perks:hunter2@db.example/perks?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
 			"reading a file that the address of the database names: /nowhere/ca.pem does not exist"},
 	}
@@ -237,6 +241,27 @@ func otherProgram(t *testing.T, greeting string) string {
 			}
 			_, _ = io.WriteString(conn, greeting)
 			t.Cleanup(func() { conn.Close() })
+		}
+	}()
+	return l.Addr().String()
+}
+
+// closingProgram returns the address of a program that closes each connection at once, as HAProxy does without a
+// server.
+func closingProgram(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
 		}
 	}()
 	return l.Addr().String()
