@@ -2,6 +2,7 @@ package redeem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -94,11 +95,20 @@ func (s *Screen) attempt(i *item, checkOnly bool) tea.Cmd {
 	return s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
 		if checkOnly {
 			r = r.Check(ctx, c, taken)
-			return r, r.CheckErr
+			return r, unlessListed(r, r.CheckErr)
 		}
 		r = r.Send(ctx, c, taken)
-		return r, r.Failure()
+		return r, unlessListed(r, r.Failure())
 	})
+}
+
+// unlessListed drops a lost reply where the user's list was read: the service is there, and the shell would otherwise
+// find it back online and check again at once.
+func unlessListed(r client.Redeeming, err error) error {
+	if r.Outcome == client.Unknown && r.Candidate.ID != "" && errors.As(err, new(*client.Unreachable)) {
+		return nil
+	}
+	return err
 }
 
 // dueCheck checks an outcome that was still unknown after an attempt.
@@ -132,7 +142,7 @@ func (s *Screen) checkLater() tea.Cmd {
 		return nil
 	}
 	pause := firstCheck
-	if i.CheckErr == nil {
+	if i.CheckErr == nil || i.Candidate.ID != "" {
 		pause = min(firstCheck<<min(s.checks, 10), lastCheck)
 	}
 	return s.shell.After(pause, dueCheck{s, s.attempts})

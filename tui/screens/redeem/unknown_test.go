@@ -401,3 +401,34 @@ func TestSendingShowsASpinnerAndTheSeconds(t *testing.T) {
 		t.Error("the spinner turns after the reply")
 	}
 }
+
+// Every reply to the redeem is lost, but the user's list can be read. Each check redeems again under the key.
+func TestChecksBackOffWhileOnlyRepliesAreLost(t *testing.T) {
+	l := startServer(t)
+	l.loseReplies = 1000
+	d := l.open("alice", "coffee")
+	redeem(d, "")
+	d.See("[unknown] Coffee for two")
+	d.Settle()
+	sent, checks := len(l.sent()), 0
+	for range 40 {
+		d.Elapse(time.Second)
+		d.Settle()
+		if now := len(l.sent()); now > sent {
+			sent, checks = now, checks+1
+		}
+		if d.Shows("offline") || d.Shows("Back online") {
+			t.Fatalf("the service is taken for offline:\n%s", d.Screen())
+		}
+	}
+	if checks > 3 { // after 4, 8 and 16 s
+		t.Errorf("%d checks in 40 s", checks)
+	}
+	if stored := l.stored(); len(stored) != 1 {
+		t.Errorf("redeemed %d times", len(stored))
+	}
+	l.wantSameKey()
+	l.set(func(l *faultyServer) { l.loseReplies = 0 })
+	d.Elapse(time.Minute)
+	d.See("[redeemed] Coffee for two", "The reply was lost; the service confirmed it.")
+}
