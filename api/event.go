@@ -34,7 +34,7 @@ type Event struct {
 	Subject    string            `json:"subject"`    // such as "redemption/ID", "property/42", "perk/ID" or "perks"
 	Redemption *RedemptionRecord `json:"redemption"` // nil unless the event is about one
 	Property   *Property         `json:"property"`   // likewise; of one that was deleted, as it was last
-	Cursor     string            `json:"cursor"`     // the position after the event; "" where no listener can begin
+	Cursor     string            `json:"cursor"`     // the position after the event
 }
 
 // MarshalJSON writes the time as wireTime does.

@@ -2,164 +2,32 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"iter"
+	"io"
 	"log/slog"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
 const (
-	feedInterval  = 500 * time.Millisecond // between two looks for new entries
-	feedHeartbeat = 15 * time.Second       // at most so long a listener gets nothing: proxies close silent connections
-	feedBatch     = 1000                   // entries that are read at once
-	feedQueue     = 16                     // batches that a listener may be late
-	feedReaders   = 4                      // listeners that read what they have missed, at once
-	maxListeners  = 10_000                 // of one database
+	feedInterval = 500 * time.Millisecond // between two looks for new entries
+	feedCheck    = 2 * time.Second        // at most so long a follower waits for a part: then its caller is checked
+	feedQueue    = 16                     // parts that a listener may be late
+	feedReaders  = 4                      // followers that read what they have missed, at once
+	feedKept     = 8                      // parts that were read for one of them and may serve others
 )
 
-// eventCursor is a position in the audit log, or an entry between two.
-type eventCursor struct {
-	since store.AuditPosition
-	until store.AuditPosition // "" after since
-	read  int                 // entries between since and until that were read
-}
-
-func (c eventCursor) String() string {
-	if c.until == "" {
-		return string(c.since)
-	}
-	return fmt.Sprintf("%s~%s~%d", c.since, c.until, c.read)
-}
-
-func parseEventCursor(text string) (c eventCursor, err error) {
-	parts := strings.Split(text, "~")
-	c.since = store.AuditPosition(parts[0])
-	if len(parts) == 1 && text != "" {
-		return c, nil
-	}
-	if len(parts) == 3 {
-		c.until = store.AuditPosition(parts[1])
-		c.read, err = strconv.Atoi(parts[2])
-	}
-	if len(parts) != 3 || err != nil || c.read < 1 || c.until == "" {
-		return c, store.AuditPositionUnknown()
-	}
-	return c, nil
-}
-
-// feedEvent is an event with who may see it.
-type feedEvent struct {
-	api.Event
-	number int    // of its entry in the batch, from 1
-	client string // that made the redemption, or owns the property
-	frame  []byte // as a stream sends it
-}
-
-// feedPart is consecutive events.
-type feedPart struct {
-	events []feedEvent
-	next   eventCursor
-	isMore bool // something was committed after next, when it was read
-}
-
-// eventTypes maps the actions of the audit log that are events.
-var eventTypes = map[string]api.EventType{
-	store.ActionRedeem:           api.EventRedemptionMade,
-	store.ActionApprove:          api.EventRedemptionApproved,
-	store.ActionReject:           api.EventRedemptionRejected,
-	store.ActionVoid:             api.EventRedemptionVoided,
-	store.ActionCreateProperty:   api.EventPropertyCreated,
-	store.ActionRestoreProperty:  api.EventPropertyCreated,
-	store.ActionUpdateProperty:   api.EventPropertyChanged,
-	store.ActionDeleteProperty:   api.EventPropertyDeleted,
-	store.ActionImportProperties: api.EventPropertiesImported,
-	store.ActionUpdatePerk:       api.EventPerkChanged,
-	store.ActionImportPerks:      api.EventPerksImported,
-}
-
-// eventOf returns the event of an entry, unless the entry is only for the operator.
-func eventOf(entry store.AuditEntry) (e feedEvent, isEvent bool, err error) {
-	e.Type, isEvent = eventTypes[entry.Action]
-	if !isEvent {
-		return e, false, nil
-	}
-	e.ID, e.At, e.Subject = entry.Subject, entry.At, entry.Subject
-	if entry.Number != 0 {
-		e.ID = fmt.Sprintf("%s/%d", entry.Subject, entry.Number)
-	}
-	switch noun, _, _ := strings.Cut(entry.Action, "."); noun {
-	case "redemption":
-		e.Redemption = new(api.RedemptionRecord)
-		err = json.Unmarshal(entry.After, e.Redemption)
-		if entry.Action == store.ActionRedeem {
-			e.Redemption.ClientID = strings.TrimPrefix(string(entry.Actor), string(store.ClientActor("")))
-		}
-		e.client = e.Redemption.ClientID
-	case "property":
-		var property store.PropertyRecord
-		record := entry.After
-		if entry.Action == store.ActionDeleteProperty {
-			record = entry.Before
-		}
-		if string(record) == "null" { // it was deleted by hand, and nothing is known of it
-			return e, false, nil
-		}
-		err = json.Unmarshal(record, &property)
-		e.Property, e.client = &property.Property, property.Owner
-	}
-	if err != nil {
-		err = fmt.Errorf("read the entry %s of the audit log: %w", e.ID, err)
-	}
-	return e, true, err
-}
-
-// maySee tells whether the caller may see the event: of redemptions and properties, what its lists of them show.
-func (e feedEvent) maySee(caller Caller) bool {
-	can := caller.Scopes.Has
-	switch {
-	case e.Redemption != nil:
-		return can(api.ScopeRedemptionsRead) && (can(api.ScopeRedemptionsReadAll) || e.client == caller.ClientID)
-	case e.Property != nil:
-		return can(api.ScopePropertiesRead) || (can(api.ScopePropertiesWrite) || can(api.ScopePropertiesCreate)) && e.client == caller.ClientID
-	case e.Type == api.EventPropertiesImported:
-		return can(api.ScopePropertiesRead)
-	}
-	return can(api.ScopePerksRead)
-}
-
-func partOf(batch store.AuditBatch) (feedPart, error) {
-	part := feedPart{next: eventCursor{since: batch.Until}, isMore: !batch.IsLast}
-	for i, entry := range batch.Entries {
-		e, isEvent, err := eventOf(entry)
-		if err != nil {
-			return part, err
-		}
-		if !isEvent {
-			continue
-		}
-		cursor := part.next
-		if e.number = i + 1; e.number < len(batch.Entries) {
-			cursor = eventCursor{batch.Since, batch.Until, e.number}
-		}
-		e.Cursor = cursor.String()
-		encoded, err := api.EncodeJSON(e.Event)
-		if err != nil {
-			return part, fmt.Errorf("encode an event: %w", err)
-		}
-		e.frame = fmt.Appendf(nil, "id: %s\nevent: %s\ndata: %s\n\n", e.Cursor, e.Type, encoded)
-		part.events = append(part.events, e)
-	}
-	return part, nil
-}
+// What is read at once, and what a caller who is slow gets at once.
+var (
+	feedBound = store.AuditBound{Entries: 256, Bytes: 1 << 20}
+	slowBound = store.AuditBound{Entries: 256, Bytes: 128 << 10}
+)
 
 // eventFeed tells listeners what was committed to a database, by any server. One goroutine reads it for all of them, while there are any.
 type eventFeed struct {
@@ -167,36 +35,63 @@ type eventFeed struct {
 	log     *slog.Logger
 	ended   chan struct{} // closed when the server ends
 	wake    chan struct{} // a listener has come
-	readers chan struct{} // one value for each listener that reads what it has missed
+	readers chan struct{} // one value for each follower that reads what it has missed
 
 	mu        sync.Mutex
 	isRunning bool
 	hasFailed bool // the last time that it was read, which is logged once
 	coming    []*listener
 	listeners map[*listener]bool
-	position  store.AuditPosition // all listeners have been sent what was committed until then
+	place     store.AuditPlace // all listeners have been sent what was committed until then
+	looks     int              // how often that has changed
+	kept      *lru.Cache[keptKey, keptPart]
+}
+
+// keptKey is what a part begins with.
+type keptKey struct {
+	after store.AuditPlace
+	most  store.AuditBound
+}
+
+// keptPart is a part that was read up to an end. It serves who reads up to the same or a later one, unless it ends
+// there.
+type keptPart struct {
+	feedPart
+	end feedEnd
+}
+
+// feedEnd is a position that a feed has come to.
+type feedEnd struct {
+	position store.AuditPosition // "" is now
+	looks    int                 // when the feed came there
+}
+
+func (k keptPart) serves(end feedEnd) bool {
+	return k.end == end || k.isMore && (end.position == "" || end.looks >= k.end.looks)
 }
 
 // listener receives the parts from a position on.
 type listener struct {
-	start store.AuditPosition
-	parts chan feedPart // closed if the listener is late, or has to start anew
-	ready chan error    // one value, after which start is valid if it is nil
+	start  feedEnd
+	parts  chan feedPart // shared with others
+	isLate atomic.Bool   // parts are missing, also between those that are there
+	isLost atomic.Bool   // the feed had to start anew
+	ready  chan error    // one value, after which start is valid if it is nil
 }
 
 func newEventFeed(s store.Store, log *slog.Logger) *eventFeed {
+	kept, err := lru.New[keptKey, keptPart](feedKept)
+	if err != nil {
+		panic(err) // the size is a constant
+	}
 	return &eventFeed{store: s, log: log, ended: make(chan struct{}), wake: make(chan struct{}, 1),
-		readers: make(chan struct{}, feedReaders), listeners: map[*listener]bool{}}
+		readers: make(chan struct{}, feedReaders), listeners: map[*listener]bool{}, kept: kept}
 }
 
 // listen returns a listener that starts at a position after all that is committed now.
 func (f *eventFeed) listen(ctx context.Context) (*listener, error) {
 	l := &listener{parts: make(chan feedPart, feedQueue), ready: make(chan error, 1)}
 	f.mu.Lock()
-	if len(f.listeners)+len(f.coming) >= maxListeners {
-		f.mu.Unlock()
-		return nil, api.Errorf(api.CodeUnavailable, "Too many callers listen to events here. Try again later, or read pages without wait.")
-	}
 	f.coming = append(f.coming, l)
 	if !f.isRunning {
 		f.isRunning = true
@@ -237,7 +132,8 @@ func (f *eventFeed) run() {
 		coming := f.coming
 		f.coming = nil
 		if len(coming)+len(f.listeners) == 0 {
-			f.isRunning, f.position = false, ""
+			f.isRunning, f.place = false, store.AuditPlace{}
+			f.kept.Purge()
 			f.mu.Unlock()
 			return
 		}
@@ -245,7 +141,7 @@ func (f *eventFeed) run() {
 		err := f.poll() // begins after those in coming have come
 		f.mu.Lock()
 		for _, l := range coming {
-			if l.start = f.position; err == nil {
+			if l.start = (feedEnd{f.place.Since, f.looks}); err == nil {
 				f.listeners[l] = true
 			}
 			l.ready <- err
@@ -263,7 +159,7 @@ func (f *eventFeed) poll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
 	defer cancel()
 	for {
-		batch, err := f.store.NextAudit(ctx, f.position, "", feedBatch)
+		batch, err := f.store.NextAudit(ctx, f.place, "", feedBound)
 		var part feedPart
 		if err == nil {
 			part, err = partOf(batch)
@@ -275,13 +171,16 @@ func (f *eventFeed) poll() error {
 		f.hasFailed = err != nil
 		if err != nil && api.CodeOf(err) != api.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
 			// The database was replaced by an older copy, or has an entry that cannot be read. Who comes back is told.
-			f.position = ""
+			f.place = store.AuditPlace{}
+			f.kept.Purge()
 			for l := range f.listeners {
+				l.isLost.Store(true)
 				f.drop(l)
 			}
 		}
 		if err == nil {
-			f.position = batch.Until
+			f.place = batch.Next
+			f.looks++
 			for l := range f.listeners {
 				if len(part.events) == 0 {
 					break
@@ -300,91 +199,168 @@ func (f *eventFeed) poll() error {
 	}
 }
 
+// drop takes back what the listener has not taken yet, so that nothing is kept for it.
 func (f *eventFeed) drop(l *listener) {
 	delete(f.listeners, l)
-	close(l.parts)
+	l.isLate.Store(true)
+	for {
+		select {
+		case <-l.parts:
+			continue
+		default:
+		}
+		close(l.parts)
+		return
+	}
 }
 
 // end ends all that follow the feed.
 func (f *eventFeed) end() { close(f.ended) }
 
-// follow yields what comes after the cursor, once and in order, then waits for more until ctx ends, or returns if isLive is false. A part
-// without events says how far the caller has come. It ends early for a caller that is late, who continues with another request.
-func (f *eventFeed) follow(ctx context.Context, after eventCursor, isLive bool) iter.Seq2[feedPart, error] {
-	return func(yield func(feedPart, error) bool) {
-		var l *listener
-		var end store.AuditPosition
-		if isLive {
-			var err error
-			if l, err = f.listen(ctx); err != nil {
-				yield(feedPart{}, err)
-				return
-			}
-			defer f.leave(l)
-			end = l.start
-		}
-		if !f.catchUp(ctx, after, end, yield) || !isLive {
-			return
-		}
-		heartbeat := time.NewTicker(feedHeartbeat)
-		defer heartbeat.Stop()
-		at := eventCursor{since: end}
-		for {
-			part := feedPart{next: at}
-			isOpen := true
-			select {
-			case part, isOpen = <-l.parts:
-			case <-heartbeat.C:
-			case <-f.ended:
-				return
-			case <-ctx.Done():
-				return
-			}
-			if !isOpen || !yield(part, nil) {
-				return
-			}
-			at = part.next
-		}
-	}
+// follower reads what comes after a place, once and in order.
+type follower struct {
+	feed   *eventFeed
+	at     store.AuditPlace
+	isLive bool             // wait for more
+	most   store.AuditBound // read at once
+	live   *listener        // gets what comes after live.start; nil before the follower reads until there
+	isHere bool             // it has read until there, or all if it does not wait
 }
 
-// catchUp yields what is between the cursor and a position, or now if that is "". It returns whether the caller wants more.
-func (f *eventFeed) catchUp(ctx context.Context, after eventCursor, end store.AuditPosition, yield func(feedPart, error) bool) bool {
-	at := after.since
-	if after.until != "" {
-		part, err := f.read(ctx, func() (store.AuditBatch, error) {
-			return f.store.AuditBetween(ctx, after.since, after.until, feedBatch)
-		})
-		part.events = slices.DeleteFunc(part.events, func(e feedEvent) bool { return e.number <= after.read })
-		part.isMore = true // perhaps
-		if !yield(part, err) || err != nil {
-			return false
-		}
-		at = after.until
-	}
+func (f *eventFeed) follow(after store.AuditPlace, isLive bool) *follower {
+	return &follower{feed: f, at: after, isLive: isLive, most: feedBound}
+}
+
+// next returns the next part, as soon as there is one. A part without events says how far the caller has come. The
+// error is io.EOF at the end, and when the server ends.
+func (r *follower) next(ctx context.Context) (feedPart, error) {
 	for {
-		part, err := f.read(ctx, func() (store.AuditBatch, error) { return f.store.NextAudit(ctx, at, end, feedBatch) })
-		if !yield(part, err) || err != nil {
-			return false
+		part, err := r.try(ctx)
+		if err == nil {
+			r.at = part.next
 		}
-		if !part.isMore {
-			return true
+		if !errors.Is(err, errLate) {
+			return part, err
 		}
-		at = part.next.since
+		r.leave()
 	}
 }
 
-// read reads one batch when it is the caller's turn.
-func (f *eventFeed) read(ctx context.Context, read func() (store.AuditBatch, error)) (part feedPart, err error) {
+// errLate means that a follower has to read what it missed.
+var errLate = errors.New("the listener is late")
+
+func (r *follower) try(ctx context.Context) (part feedPart, err error) {
+	if r.isLive && r.live == nil {
+		if r.live, err = r.feed.listen(ctx); err != nil {
+			return part, err
+		}
+	}
+	if !r.isHere {
+		var end feedEnd
+		if r.isLive {
+			end = r.live.start
+		}
+		part, err = r.feed.read(ctx, r.at, end, r.most)
+		r.isHere = err == nil && !part.isMore
+		return part, err
+	}
+	if !r.isLive {
+		return part, io.EOF
+	}
+	check := time.NewTimer(feedCheck)
+	defer check.Stop()
+	isOpen := true
 	select {
-	case f.readers <- struct{}{}:
-		defer func() { <-f.readers }()
+	case part, isOpen = <-r.live.parts:
+	case <-check.C:
+		return feedPart{next: r.at}, nil
+	case <-r.feed.ended:
+		return part, io.EOF
 	case <-ctx.Done():
 		return part, ctx.Err()
 	}
-	batch, err := read()
+	switch {
+	case r.live.isLost.Load():
+		return feedPart{}, io.EOF
+	case !isOpen || r.live.isLate.Load():
+		return feedPart{}, errLate
+	}
+	return part, nil
+}
+
+// leave keeps nothing for the follower but its place, until next is called.
+func (r *follower) leave() {
+	if r.live != nil {
+		r.feed.leave(r.live)
+	}
+	r.live, r.isHere = nil, false
+}
+
+// resume continues after another place than that of the last part, with little at once.
+func (r *follower) resume(at store.AuditPlace) {
+	r.leave()
+	r.at, r.most = at, slowBound
+}
+
+// read reads one part when it is the caller's turn, unless another caller has just read it.
+func (f *eventFeed) read(
+	ctx context.Context, after store.AuditPlace, end feedEnd, most store.AuditBound,
+) (part feedPart, err error) {
+	done, err := f.await(ctx)
 	if err != nil {
 		return part, err
 	}
-	return partOf(batch)
+	defer done()
+	key := keptKey{after, most}
+	if known, ok := f.kept.Get(key); ok && known.serves(end) {
+		return known.feedPart, nil
+	}
+	batch, err := f.store.NextAudit(ctx, after, end.position, most)
+	if err != nil {
+		return part, err
+	}
+	if part, err = partOf(batch); err == nil && end.position != "" {
+		f.kept.Add(key, keptPart{part, end})
+	}
+	return part, err
+}
+
+// await waits until few read the log, and returns what ends the caller's turn.
+func (f *eventFeed) await(ctx context.Context) (done func(), err error) {
+	select {
+	case f.readers <- struct{}{}:
+		return func() { <-f.readers }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// recent returns the newest events that the caller may see, so that somebody who looks for the first time sees
+// something.
+func (f *eventFeed) recent(ctx context.Context, caller Caller, most int) (page api.EventPage, err error) {
+	page.Data = []api.Event{}
+	done, err := f.await(ctx)
+	if err != nil {
+		return page, err
+	}
+	defer done()
+	var unreadable error
+	batch, err := f.store.RecentAudit(ctx, store.RecentAudit{
+		Actions: actionsFor(caller),
+		Most:    store.AuditBound{Entries: most, Bytes: feedBound.Bytes},
+		Wants: func(entry store.AuditEntry) bool {
+			e, isEvent, err := eventOf(entry)
+			unreadable = errors.Join(unreadable, err)
+			return isEvent && e.maySee(caller)
+		},
+	})
+	if err = errors.Join(err, unreadable); err != nil {
+		return page, err
+	}
+	part, err := partOf(batch)
+	for _, e := range part.events {
+		page.Data = append(page.Data, e.Event)
+	}
+	page.Next = eventCursor(part.next)
+	return page, err
 }

@@ -3,7 +3,9 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -49,16 +51,18 @@ type betweenStore struct {
 
 type listenerKey struct{}
 
-func (b *betweenStore) NextAudit(ctx context.Context, since, upTo store.AuditPosition, most int) (store.AuditBatch, error) {
+func (b *betweenStore) NextAudit(
+	ctx context.Context, after store.AuditPlace, upTo store.AuditPosition, most store.AuditBound,
+) (store.AuditBatch, error) {
 	if ctx.Value(listenerKey{}) != nil {
 		b.happen()
 	}
-	return b.Store.NextAudit(ctx, since, upTo, most)
+	return b.Store.NextAudit(ctx, after, upTo, most)
 }
 
 func TestAListenerGetsWhatIsCommittedWhileItCatchesUpOnce(t *testing.T) {
 	db := openStore(t)
-	start, err := db.NextAudit(t.Context(), "", "", 1)
+	start, err := db.NextAudit(t.Context(), store.AuditPlace{}, "", feedBound)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +71,10 @@ func TestAListenerGetsWhatIsCommittedWhileItCatchesUpOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), listenerKey{}, true))
 	defer cancel()
 	seen := map[string]int{}
-	for part, err := range f.follow(ctx, eventCursor{since: start.Until}, true) {
+	reader := f.follow(start.Next, true)
+	defer reader.leave()
+	for {
+		part, err := reader.next(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,42 +94,53 @@ func TestAListenerGetsWhatIsCommittedWhileItCatchesUpOnce(t *testing.T) {
 	}
 }
 
-// TestAListenerThatIsLateIsCutOff has one listener that reads every part, and one that reads none.
-func TestAListenerThatIsLateIsCutOff(t *testing.T) {
+// TestAListenerThatIsLateReadsWhatItMissed has one listener that reads every part, and one that reads none until
+// others have come.
+func TestAListenerThatIsLateReadsWhatItMissed(t *testing.T) {
 	db := openStore(t)
 	f := newEventFeed(db, slog.New(slog.DiscardHandler))
-	late, err := f.listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	late, quick := f.follow(store.AuditPlace{}, true), f.follow(store.AuditPlace{}, true)
+	for _, reader := range []*follower{late, quick} {
+		defer reader.leave()
+		if part, err := reader.next(t.Context()); err != nil || len(part.events) > 0 {
+			t.Fatalf("the first part has %d events: %v", len(part.events), err)
+		}
 	}
-	quick, err := f.listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	seen := map[string]int{}
+	take := func(from *follower) {
+		t.Helper()
+		part, err := from.next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range part.events {
+			seen[e.ID]++
+		}
 	}
-	for n := range feedQueue + 1 {
+	const changes = feedQueue + 3
+	for n := range changes {
 		change(t, db, fmt.Sprint("Perk ", n))
 		f.wake <- struct{}{}
-		if part := <-quick.parts; len(part.events) != 1 || part.events[0].Type != api.EventPerksImported {
-			t.Fatalf("the part %d is %+v", n, part.events)
+		for len(seen) == n {
+			take(quick)
 		}
 	}
-	for n := range feedQueue {
-		if part, isOpen := <-late.parts; !isOpen {
-			t.Fatalf("the late listener was cut off after %d parts", n)
-		} else if got := part.events[0].Type; got != api.EventPerksImported {
-			t.Errorf("the late listener got %s", got)
+	if !late.live.isLate.Load() || len(late.live.parts) > 0 {
+		t.Fatalf("%d parts are kept for the late listener", len(late.live.parts))
+	}
+	clear(seen)
+	for len(seen) < changes {
+		take(late)
+	}
+	change(t, db, "afterwards")
+	for len(seen) == changes {
+		take(late)
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("the late listener got %s %d times", id, n)
 		}
 	}
-	select {
-	case _, isOpen := <-late.parts:
-		if isOpen {
-			t.Error("the late listener was sent a part behind one that it missed")
-		}
-	default:
-		t.Error("the late listener was not cut off")
-	}
-	f.leave(late)
-	f.leave(quick)
 }
 
 // brokenStore has an entry that cannot be read.
@@ -131,9 +149,11 @@ type brokenStore struct {
 	isBroken atomic.Bool
 }
 
-func (b *brokenStore) NextAudit(ctx context.Context, since, upTo store.AuditPosition, most int) (store.AuditBatch, error) {
-	batch, err := b.Store.NextAudit(ctx, since, upTo, most)
-	if b.isBroken.Load() && since != "" {
+func (b *brokenStore) NextAudit(
+	ctx context.Context, after store.AuditPlace, upTo store.AuditPosition, most store.AuditBound,
+) (store.AuditBatch, error) {
+	batch, err := b.Store.NextAudit(ctx, after, upTo, most)
+	if b.isBroken.Load() && after.Since != "" {
 		batch.Entries = []store.AuditEntry{{Action: store.ActionApprove, Subject: "redemption/r", After: []byte("no JSON")}}
 	}
 	return batch, err
@@ -164,12 +184,15 @@ func TestTheFeedRestsWithoutListeners(t *testing.T) {
 	f := newEventFeed(db, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for part, err := range f.follow(ctx, eventCursor{}, true) {
-		if err != nil || part.next.since == "" {
-			t.Fatalf("the first part ends at %+v: %v", part.next, err)
-		}
-		cancel()
+	reader := f.follow(store.AuditPlace{}, true)
+	if part, err := reader.next(ctx); err != nil || part.next.Since == "" {
+		t.Fatalf("the first part ends at %+v: %v", part.next, err)
 	}
+	cancel()
+	if _, err := reader.next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("after its caller has left: %v", err)
+	}
+	reader.leave()
 	for isRunning := true; isRunning; {
 		select {
 		case f.wake <- struct{}{}:
@@ -180,14 +203,13 @@ func TestTheFeedRestsWithoutListeners(t *testing.T) {
 		f.mu.Unlock()
 	}
 	f.end()
-	ended, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	for _, err := range f.follow(ended, eventCursor{}, true) {
-		if err != nil {
-			t.Error(err)
-		}
+	reader = f.follow(store.AuditPlace{}, true)
+	defer reader.leave()
+	var err error
+	for err == nil {
+		_, err = reader.next(t.Context())
 	}
-	if ended.Err() != nil {
-		t.Error("a listener stayed after the end")
+	if !errors.Is(err, io.EOF) {
+		t.Errorf("after the end of the server: %v", err)
 	}
 }

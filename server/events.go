@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -18,8 +20,10 @@ const (
 	eventsPath        = "/events"
 	mediaEventStream  = "text/event-stream"
 	lastEventIDHeader = "Last-Event-ID"
-	streamWriteTime   = 30 * time.Second // for one part of a stream
-	maxRecent         = 1000             // entries that are searched for recent events
+	feedHeartbeat     = 15 * time.Second // at most so long a stream sends nothing: proxies close silent connections
+	streamWriteTime   = 30 * time.Second // a caller that takes nothing for so long is cut off
+	streamEndTime     = time.Second      // for the end of a stream that was replaced
+	streamPiece       = 16 << 10         // bytes that are written before the system is asked whether it takes more
 	maxSearchedParts  = 10               // parts that a page without wait searches for events that the caller may see
 )
 
@@ -43,65 +47,53 @@ func (h perkHandlers) events(c echo.Context) error {
 	if err := q.Fields.Err(); err != nil {
 		return err
 	}
-	var cursor eventCursor
+	var place store.AuditPlace
 	if isGiven {
 		var err error
-		if cursor, err = parseEventCursor(after); err != nil {
+		if place, err = parseEventCursor(after); err != nil {
 			return err
 		}
 	}
 	switch {
 	case wantsStream(c):
-		return h.streamEvents(c, cursor)
+		return h.streamEvents(c, place)
 	case isGiven:
-		return h.pageOfEvents(c, cursor, perPage, wait)
+		return h.pageOfEvents(c, place, perPage, wait)
 	}
-	return h.recentEvents(c, perPage)
-}
-
-// recentEvents responds with the newest events that the caller may see, so that somebody who looks for the first time sees something.
-func (h perkHandlers) recentEvents(c echo.Context, perPage int) error {
-	page := api.EventPage{Data: []api.Event{}}
-	var now store.AuditPosition
-	caller := callerOf(c)
-	query := store.AuditQuery{Last: maxRecent, Complete: true}
-	for entry, err := range h.store.AuditSince(c.Request().Context(), query, &now) {
-		if err != nil {
-			return err
-		}
-		e, isEvent, err := eventOf(entry)
-		if err != nil {
-			return err
-		}
-		if isEvent && e.maySee(caller) {
-			page.Data = append(page.Data, e.Event)
-		}
-	}
-	page.Data = page.Data[max(0, len(page.Data)-perPage):]
-	page.Next = string(now)
-	if last := len(page.Data) - 1; last >= 0 {
-		page.Data[last].Cursor = page.Next
+	page, err := h.feed.recent(c.Request().Context(), callerOf(c), perPage)
+	if err != nil {
+		return err
 	}
 	return writeEvents(c, page)
 }
 
 // pageOfEvents responds as soon as there is an event that the caller may see.
-func (h perkHandlers) pageOfEvents(c echo.Context, after eventCursor, perPage int, wait time.Duration) error {
-	ctx, cancel := c.Request().Context(), func() {}
+func (h perkHandlers) pageOfEvents(c echo.Context, after store.AuditPlace, perPage int, wait time.Duration) error {
+	ctx := c.Request().Context()
 	if wait > 0 {
-		ctx, cancel = context.WithTimeout(ctx, wait)
+		following, end, err := h.listeners.begin(ctx, callerOf(c).ClientID)
+		if err != nil {
+			return err
+		}
+		defer end()
+		limited, cancel := context.WithTimeoutCause(following, wait, errWaited)
+		defer cancel()
+		ctx = limited
 	}
-	defer cancel()
-	page := api.EventPage{Data: []api.Event{}, Next: after.String()}
+	page := api.EventPage{Data: []api.Event{}, Next: eventCursor(after)}
+	reader := h.feed.follow(after, wait > 0)
+	defer reader.leave()
 	caller, searched := callerOf(c), 0
-	for part, err := range h.feed.follow(ctx, after, wait > 0) {
-		if errors.Is(err, context.DeadlineExceeded) && wait > 0 {
+	for len(page.Data) == 0 && (wait > 0 || searched < maxSearchedParts) {
+		part, err := reader.next(ctx)
+		if cause := context.Cause(ctx); errors.Is(err, io.EOF) || err != nil && (cause == errWaited || cause == errReplaced) {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		page.Next, page.More = part.next.String(), part.isMore
+		searched++
+		page.Next, page.More = eventCursor(part.next), part.isMore
 		for _, e := range part.events {
 			if !e.maySee(caller) {
 				continue
@@ -112,12 +104,12 @@ func (h perkHandlers) pageOfEvents(c echo.Context, after eventCursor, perPage in
 			}
 			page.Data = append(page.Data, e.Event)
 		}
-		if searched++; len(page.Data) > 0 || wait == 0 && searched == maxSearchedParts {
-			break
-		}
 	}
 	return writeEvents(c, page)
 }
+
+// errWaited is why a wait ends without an event.
+var errWaited = errors.New("the caller has waited for long enough")
 
 func writeEvents(c echo.Context, page api.EventPage) error {
 	c.Response().Header().Set("Cache-Control", "no-store")
@@ -126,53 +118,173 @@ func writeEvents(c echo.Context, page api.EventPage) error {
 
 // streamEvents responds with Server-Sent Events until the caller leaves or loses its access, or the server ends. The id of each is a position:
 // a caller that comes back with the last one misses nothing.
-func (h perkHandlers) streamEvents(c echo.Context, after eventCursor) error {
-	response := c.Response()
-	control := http.NewResponseController(response)
-	caller, checked := callerOf(c), h.now()
+func (h perkHandlers) streamEvents(c echo.Context, after store.AuditPlace) error {
 	ctx, _ := c.Get(streamKey).(context.Context)
-	for part, err := range h.feed.follow(ctx, after, true) {
-		switch {
-		case err != nil: // is logged; a caller whose stream has begun comes back, and is told then
+	ctx, end, err := h.listeners.begin(ctx, callerOf(c).ClientID)
+	if err != nil {
+		return err
+	}
+	defer end()
+	s := &eventStream{
+		perkHandlers: h, ctx: ctx,
+		request: c.Request(), response: c.Response(), control: http.NewResponseController(c.Response()),
+		conn: h.config.Connection(ctx), reader: h.feed.follow(after, true), at: after,
+	}
+	defer s.reader.leave()
+	defer context.AfterFunc(ctx, func() { // a write that waits for the caller would not end
+		_ = s.control.SetWriteDeadline(time.Now().Add(streamEndTime)) // if the connection is closed, it has ended
+	})()
+	for {
+		part, err := s.reader.next(ctx)
+		if err != nil && !c.Response().Committed {
 			return err
-		case !response.Committed:
-			header := response.Header()
-			header.Set(echo.HeaderContentType, mediaEventStream)
-			header.Set("Cache-Control", "no-store")
-			header.Set("X-Accel-Buffering", "no") // nginx
-			if err := control.SetReadDeadline(time.Time{}); err != nil {
-				return fmt.Errorf("begin a stream: %w", err)
-			}
-			response.WriteHeader(http.StatusOK)
 		}
-		if h.now().Sub(checked) >= feedHeartbeat {
-			if caller, err = h.verifyAgain(ctx, c.Request()); err != nil {
-				return nil
-			}
-			checked = h.now()
-		}
-		if control.SetWriteDeadline(time.Now().Add(streamWriteTime)) != nil {
+		if err != nil { // is logged; the caller comes back, and is told then
 			return nil
 		}
-		isSilent := true
-		for _, e := range part.events {
-			if e.maySee(caller) {
-				isSilent = false
-				if _, err := response.Write(e.frame); err != nil {
-					return nil
-				}
-			}
+		isOpen, err := s.send(part)
+		part = feedPart{}
+		for isOpen && s.isBlocked {
+			isOpen = s.await()
 		}
-		if isSilent { // only the id, so that the caller need not read again what it may not see
-			if _, err := fmt.Fprintf(response, "id: %s\n\n", part.next); err != nil {
-				return nil
-			}
-		}
-		if control.Flush() != nil {
-			return nil
+		if err != nil || !isOpen {
+			return err
 		}
 	}
-	return nil
+}
+
+// eventStream is the response to one caller. While the caller takes nothing, it keeps no more for it than the rest of
+// one event.
+type eventStream struct {
+	perkHandlers
+	ctx      context.Context
+	request  *http.Request
+	response *echo.Response
+	control  *http.ResponseController
+	conn     Connection
+	reader   *follower
+
+	at        store.AuditPlace // after what was sent
+	sent      time.Time        // the last time
+	room      int              // bytes that may be written before the system is asked whether it takes more
+	isBlocked bool             // it takes no more
+	unsent    []byte           // then the rest of an event whose beginning was sent
+}
+
+// send returns false when the stream has ended, and an error if it could not begin.
+func (s *eventStream) send(part feedPart) (bool, error) {
+	if !s.response.Committed {
+		header := s.response.Header()
+		header.Set(echo.HeaderContentType, mediaEventStream)
+		header.Set("Cache-Control", "no-store")
+		header.Set("X-Accel-Buffering", "no") // nginx
+		if err := s.control.SetReadDeadline(time.Time{}); err != nil {
+			return false, fmt.Errorf("begin a stream: %w", err)
+		}
+		s.conn.LimitSendBuffer()
+		s.response.WriteHeader(http.StatusOK)
+	}
+	caller, err := s.verifyAgain(s.ctx, s.request)
+	if errors.Is(err, ErrToken) {
+		return s.cutOff(listenerRevoked), nil
+	}
+	if err != nil && len(part.events) > 0 {
+		return false, nil
+	}
+	if !s.begin() {
+		return false, nil
+	}
+	isSilent := true
+	for _, e := range part.events {
+		if !e.maySee(caller) {
+			continue
+		}
+		isSilent = false
+		rest, err := s.write(e.frame)
+		switch {
+		case err != nil:
+			return false, nil
+		case len(rest) < len(e.frame):
+			s.at, s.unsent = e.place, rest
+		}
+		if len(rest) > 0 {
+			s.isBlocked = true
+			s.reader.resume(s.at)
+			return true, nil
+		}
+	}
+	s.at = part.next
+	if isSilent {
+		if !part.isMore && time.Since(s.sent) < feedHeartbeat {
+			return true, nil
+		}
+		// Only the id, so that the caller need not read again what it may not see.
+		if _, err := fmt.Fprintf(s.response, "id: %s\n\n", eventCursor(part.next)); err != nil {
+			return false, nil
+		}
+	}
+	s.sent = time.Now()
+	return s.control.Flush() == nil, nil
+}
+
+// begin gives the caller time for what is written next.
+func (s *eventStream) begin() bool {
+	return s.control.SetWriteDeadline(time.Now().Add(streamWriteTime)) == nil && s.ctx.Err() == nil
+}
+
+// write returns what the system does not take at once.
+func (s *eventStream) write(frame []byte) (rest []byte, err error) {
+	for len(frame) > 0 {
+		n := min(len(frame), streamPiece)
+		if s.room < n {
+			if err := s.control.Flush(); err != nil {
+				return frame, err
+			}
+			if !s.conn.CanWrite() {
+				return frame, nil
+			}
+			s.room = streamPiece
+		}
+		if _, err := s.response.Write(frame[:n]); err != nil {
+			return frame, err
+		}
+		s.room -= n
+		frame = frame[n:]
+	}
+	return nil, nil
+}
+
+// await waits until the caller has taken some of what was sent, while it has access, and sends the rest of the last
+// event.
+func (s *eventStream) await() bool {
+	done, ok := s.listeners.hold(len(s.unsent))
+	if !ok {
+		return s.cutOff(listenerSlow)
+	}
+	defer done()
+	begun := time.Now()
+	for err := s.conn.AwaitWrite(feedCheck); err != nil; err = s.conn.AwaitWrite(feedCheck) {
+		if s.ctx.Err() != nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return false
+		}
+		if time.Since(begun) > streamWriteTime {
+			return s.cutOff(listenerSlow)
+		}
+		if _, err := s.verifyAgain(s.ctx, s.request); errors.Is(err, ErrToken) {
+			return s.cutOff(listenerRevoked)
+		}
+	}
+	if !s.begin() {
+		return false
+	}
+	rest, err := s.write(s.unsent)
+	s.unsent, s.isBlocked, s.sent = rest, len(rest) > 0, time.Now()
+	return err == nil && s.control.Flush() == nil
+}
+
+func (s *eventStream) cutOff(reason string) bool {
+	s.listeners.ended.WithLabelValues(reason).Inc()
+	return false
 }
 
 // verifyAgain returns the caller as it is now. It must not wait for a database for long, because others wait for its look-up of the keys.

@@ -45,8 +45,8 @@ const (
 	limitOfLists         = "lists"
 )
 
-// newMetrics registers the metrics of the server and its databases, if the Config has a registerer.
-func newMetrics(config Config) (*metrics, error) {
+// newMetrics registers the metrics of the server and its databases, and others, if the Config has a registerer.
+func newMetrics(config Config, others ...prometheus.Collector) (*metrics, error) {
 	m := &metrics{
 		routes:   map[string]bool{},
 		requests: counters("http_requests_total", "Requests served.", "method", "route", "code"),
@@ -66,9 +66,9 @@ func newMetrics(config Config) (*metrics, error) {
 	if config.Metrics == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{
+	for _, c := range append(others,
 		m.requests, m.duration, m.inFlight, m.redemptions, m.tokens, m.refusals, m.limited, m.panics, newDatabaseCollector(config),
-	} {
+	) {
 		if err := config.Metrics.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics: %w", err)
 		}

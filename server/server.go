@@ -34,15 +34,16 @@ type Config struct {
 	Sandbox  store.Store // perks and redemptions of the sandbox addresses; nil answers them with 404
 	Standbys bool        // Live may read from standbys
 
-	TokenTTL    time.Duration // how long a token lives, at most MaxTokenTTL; zero is one hour
-	Hourly      bool          // the same client, scopes and clock hour give the same token on every replica
-	RateLimit   float64       // requests per second for each client; zero is unlimited
-	RateBurst   int           // requests that an idle client may send at once; zero is those of one second
-	AuditRate   float64       // bytes per second that a client's changes may add to the audit log; zero is unlimited
-	CreateUsers bool          // a redemption creates its user if it is unknown, live and in the sandbox
-	BehindProxy bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
-	PublicURL   *url.URL      // where clients reach the service, made by ParsePublicURL; nil is the host of each request
-	Version     string        // as GET /health tells it; empty is "dev"
+	TokenTTL     time.Duration // how long a token lives, at most MaxTokenTTL; zero is one hour
+	Hourly       bool          // the same client, scopes and clock hour give the same token on every replica
+	RateLimit    float64       // requests per second for each client; zero is unlimited
+	RateBurst    int           // requests that an idle client may send at once; zero is those of one second
+	MaxListeners int           // streams and waits for events that may be open; zero is 5,000
+	AuditRate    float64       // bytes per second that a client's changes may add to the audit log; zero is unlimited
+	CreateUsers  bool          // a redemption creates its user if it is unknown, live and in the sandbox
+	BehindProxy  bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
+	PublicURL    *url.URL      // where clients reach the service, made by ParsePublicURL; nil is the host of each request
+	Version      string        // as GET /health tells it; empty is "dev"
 
 	// TrustedProxies are the addresses of all proxies. If it is empty, the peer is the only proxy.
 	TrustedProxies []netip.Prefix
@@ -53,6 +54,8 @@ type Config struct {
 	Metrics          prometheus.Registerer // nil keeps no metrics
 	Tracer           trace.TracerProvider  // nil makes no spans
 	TrustTraceparent bool                  // continue the traces that callers name, instead of linking to them
+
+	Connection func(context.Context) Connection // of a request with that context; nil is without limits
 
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
@@ -105,6 +108,7 @@ type service struct {
 	outages    *failureLog   // of status 503
 	failures   *failureLog   // of other statuses from 500 on
 	feeds      []*eventFeed
+	listeners  *listeners
 	positions  *positions // nil without standbys
 }
 
@@ -113,7 +117,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	metrics, err := newMetrics(config)
+	listeners := newListeners(config.MaxListeners)
+	metrics, err := newMetrics(config, listeners.collectors()...)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +143,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		outages:    newFailureLog(),
 		failures:   newFailureLog(),
 		positions:  newPositions(config),
+		listeners:  listeners,
 		proxies:    proxies{enabled: config.BehindProxy, trusted: config.TrustedProxies},
 	}
 	if config.Sandbox != nil {
@@ -165,6 +171,8 @@ func (c *Config) complete() error {
 	switch {
 	case c.TokenTTL < time.Second || c.TokenTTL > MaxTokenTTL:
 		return fmt.Errorf("a token's lifetime must be between 1s and %s, not %s", MaxTokenTTL, c.TokenTTL)
+	case c.MaxListeners < 0:
+		return fmt.Errorf("the number of listeners must not be negative, but is %d", c.MaxListeners)
 	case c.RateLimit < 0:
 		return fmt.Errorf("the rate limit must not be negative, but is %g a second", c.RateLimit)
 	case c.AuditRate < 0 || c.AuditRate > 0 && c.AuditRate < 1:
@@ -182,8 +190,12 @@ func (c *Config) complete() error {
 		}
 	}
 	c.RateBurst = cmp.Or(c.RateBurst, max(1, int(math.Ceil(c.RateLimit))))
+	c.MaxListeners = cmp.Or(c.MaxListeners, defaultListeners)
 	c.Version = cmp.Or(c.Version, "dev")
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	if c.Connection == nil {
+		c.Connection = func(context.Context) Connection { return anyConnection{} }
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -208,7 +220,7 @@ func (s *service) routes() *echo.Echo {
 	e.HTTPErrorHandler = s.writeError
 	e.IPExtractor = s.proxies.clientAddress
 	e.Pre(normalisePath)
-	e.Use(s.secure, s.cors, s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, wholeSegments)
+	e.Use(s.secure, s.cors, s.identify, s.trace, s.measure, s.log, s.recover, s.limitTime, s.admit, wholeSegments)
 
 	get(e, "/livez", s.livez)
 	get(e, "/readyz", s.readyz)

@@ -145,11 +145,7 @@ func (o Operations) readAudit(ctx context.Context, query AuditQuery, position *A
 		if text == "" {
 			return nil
 		}
-		log := Each(q, scanAuditEntry, text, args...)
-		if query.Complete {
-			log = o.completed(q, log)
-		}
-		yielded, err = forward(log, func(entry AuditEntry, err error) bool {
+		yielded, err = forward(Each(q, scanAuditEntry, text, args...), func(entry AuditEntry, err error) bool {
 			stopped = !yield(entry, err)
 			return !stopped
 		})
@@ -235,10 +231,6 @@ type AuditQuery struct {
 	Since   time.Time // that instant or later
 	Until   time.Time // before that instant
 	Last    int       // at most so many, the newest
-
-	// Complete makes After of a listing's update the whole listing, as it is now. All entries are read before the first
-	// is returned.
-	Complete bool
 }
 
 // AuditPosition is how far a reader got in the audit log. Only the driver that returned it understands it; "" is the start.

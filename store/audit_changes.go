@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -69,29 +68,6 @@ func (l auditedListing) updateEntry(before, after []byte) (was, is json.RawMessa
 	}
 	was, err = json.Marshal(old)
 	return was, is, err
-}
-
-// completed returns the entries after completeUpdates.
-func (o Operations) completed(q Querier, entries iter.Seq2[AuditEntry, error]) iter.Seq2[AuditEntry, error] {
-	return func(yield func(AuditEntry, error) bool) {
-		var all []AuditEntry
-		for entry, err := range entries {
-			if err != nil {
-				yield(entry, err)
-				return
-			}
-			all = append(all, entry)
-		}
-		if err := o.completeUpdates(q, all); err != nil {
-			yield(AuditEntry{}, err)
-			return
-		}
-		for _, entry := range all {
-			if !yield(entry, nil) {
-				return
-			}
-		}
-	}
 }
 
 // completeUpdates sets After of listings' updates to the whole listing, as it is now or was when it was deleted, or to

@@ -104,12 +104,17 @@ type Database struct {
 	// AuditAfter returns the current end of the audit log, and conditions for the rows added after the position.
 	AuditAfter func(q Querier, since AuditPosition) (now AuditPosition, redemptions, entries AuditFilter, err error)
 	// AuditEnd returns upTo, or the current end if it is "", or a position before it that is about most rows after since.
-	AuditEnd func(q Querier, since, upTo AuditPosition, most int) (AuditEnd, error)
+	AuditEnd func(q Querier, since, upTo AuditPosition, most AuditBound) (AuditEnd, error)
 	// AuditRange returns conditions for the rows added after a position and not after until.
 	AuditRange func(q Querier, since, until AuditPosition) (redemptions, entries AuditFilter, err error)
 	// ChangesFrom is the instant from which entries have only the changed fields of a listing. Until then, older
 	// servers may read them.
 	ChangesFrom time.Time
+	// AuditNewest returns the last entries with the actions up to the current position, newest first in the order of
+	// commits. It looks at auditSearch entries at most.
+	AuditNewest func(q Querier, now AuditPosition, actions []string, most int) ([]AuditKey, error)
+	// AuditPlaceOf returns the place after an entry that AuditNewest returned.
+	AuditPlaceOf func(q Querier, now AuditPosition, key AuditKey) (AuditPlace, error)
 	// Import stages rows and merges them in one transaction.
 	Import func(ctx context.Context, i Import) (Imported, error)
 	// ReplaceStaged replaces staged records with those that write passes to put.

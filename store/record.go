@@ -163,6 +163,7 @@ type AuditEntry struct {
 	Before  json.RawMessage `json:"before"`
 	After   json.RawMessage `json:"after"`
 	Number  int64           `json:"-"` // identifies it among the entries; 0 for a redemption made, which its subject identifies
+	Place   AuditPlace      `json:"-"` // after the entry; only AuditBatch has it
 }
 
 // The actions of the audit log.

@@ -132,13 +132,14 @@ type AuditLog interface {
 	// caller has read all of them without an error. Repeated calls return every entry exactly once, however late it is committed. Entries
 	// of one call are oldest first. Last applies only at the position "".
 	AuditSince(ctx context.Context, query AuditQuery, position *AuditPosition) iter.Seq2[AuditEntry, error]
-	// NextAudit returns the entries committed after a position and not after upTo, which is the current end if it is "". Of more than about
-	// most it returns the first ones. At the position "" it returns no entries, and where upTo is. The error of a position that the
-	// database does not have is AuditPositionUnknown.
-	NextAudit(ctx context.Context, since, upTo AuditPosition, most int) (AuditBatch, error)
-	// AuditBetween returns again what NextAudit returned between two positions, with the same most. Only listings of
-	// updates may have changed.
-	AuditBetween(ctx context.Context, since, until AuditPosition, most int) (AuditBatch, error)
+	// NextAudit returns the entries committed after a place and not after upTo, which is the current end if it is "". Of
+	// more than most it returns the first ones, and the place after each is the same for everybody; only listings of
+	// updates may have changed when they are read again. At the start it returns no entries, and where upTo is. The
+	// error of a position that the database does not have is AuditPositionUnknown.
+	NextAudit(ctx context.Context, after AuditPlace, upTo AuditPosition, most AuditBound) (AuditBatch, error)
+	// RecentAudit returns the newest entries that the query wants, oldest first, and where the log ends. It looks at a
+	// thousand of its actions at most.
+	RecentAudit(ctx context.Context, query RecentAudit) (AuditBatch, error)
 	// AuditRestore adds an entry for a database that was restored from a backup.
 	AuditRestore(ctx context.Context, restored Restored, by Actor, at time.Time) error
 }

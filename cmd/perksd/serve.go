@@ -181,18 +181,21 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		stores = append(stores, sandbox)
 	}
 
+	connected := o.connectionLimit(log)
 	handler, err := server.New(ctx, server.Config{
 		Live: live, Sandbox: sandbox, Standbys: o.standbys != "",
 		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate, RateBurst: o.burst,
-		AuditRate: o.auditRate,
-		PublicURL: o.publicURL, BehindProxy: o.behindProxy, TrustedProxies: o.proxies, CORSOrigins: o.origins,
+		MaxListeners: max(1, connected/2),
+		Connection:   func(ctx context.Context) server.Connection { return listen.ConnOf(ctx) },
+		AuditRate:    o.auditRate,
+		PublicURL:    o.publicURL, BehindProxy: o.behindProxy, TrustedProxies: o.proxies, CORSOrigins: o.origins,
 		Metrics: exports.Metrics, Tracer: exports.Tracer, TrustTraceparent: o.trustTraceparent,
 		Version: api.Build().Version, Logger: log, Now: p.now, NewID: p.newID,
 	})
 	if err != nil {
 		return err
 	}
-	connections := listen.Limit(listener, o.connectionLimit(log))
+	connections := listen.Limit(listener, connected)
 	exports.Watch(connections, certificate)
 	scheme := "http://"
 	if certificate != nil {

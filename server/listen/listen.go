@@ -3,7 +3,6 @@
 package listen
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -62,6 +60,7 @@ func (s Server) Serve(ctx context.Context, l *Limited) error {
 		IdleTimeout:       2 * time.Minute, // Prometheus comes back every minute at the latest
 		MaxHeaderBytes:    s.MaxHeader,
 		ConnState:         l.connState,
+		ConnContext:       withConn,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
 	// HTTP/1 only: an API gains little from HTTP/2, which has more vulnerabilities than any other part of Go's server, and whose
@@ -92,99 +91,4 @@ func (s Server) Serve(ctx context.Context, l *Limited) error {
 		return errors.Join(fmt.Errorf("some requests did not finish within %s and were aborted: %w", s.Drain, err), h.Close())
 	}
 	return nil
-}
-
-// Limited is a listener with at most so many open connections, so that clients can't use up all files and memory. At the limit it closes
-// the connection that has been idle for longest, which HTTP allows at any time. If none is idle, a new connection waits until another
-// is closed or times out.
-type Limited struct {
-	net.Listener
-	limit int
-
-	mu      sync.Mutex
-	changed sync.Cond
-	closed  bool
-	open    int
-	evicted int                        // connections that were closed to make space
-	idle    *list.List                 // of net.Conn, longest first
-	entries map[net.Conn]*list.Element // of idle
-}
-
-// Limit limits the connections of a listener.
-func Limit(l net.Listener, limit int) *Limited {
-	limited := &Limited{Listener: l, limit: limit, idle: list.New(), entries: map[net.Conn]*list.Element{}}
-	limited.changed.L = &limited.mu
-	return limited
-}
-
-// Stats returns the open connections, their limit, and how many idle ones were closed to make space.
-func (l *Limited) Stats() (open, limit, evicted int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open, l.limit, l.evicted
-}
-
-// Accept returns the next connection, once there is space for it.
-func (l *Limited) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for l.open >= l.limit && !l.closed {
-		if longest := l.idle.Front(); longest != nil {
-			evicted := l.idle.Remove(longest).(net.Conn)
-			delete(l.entries, evicted)
-			l.evicted++
-			go evicted.Close() // it takes the lock, and over TLS also some time
-		}
-		l.changed.Wait()
-	}
-	if l.closed {
-		_ = conn.Close() // it was not served
-		return nil, net.ErrClosed
-	}
-	l.open++
-	return &limitedConn{Conn: conn, release: sync.OnceFunc(l.release)}, nil
-}
-
-func (l *Limited) release() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open--
-	l.changed.Signal()
-}
-
-// Close also ends a waiting Accept.
-func (l *Limited) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
-	l.changed.Broadcast()
-	return l.Listener.Close()
-}
-
-// connState tracks idle connections. It is an http.Server's ConnState.
-func (l *Limited) connState(conn net.Conn, state http.ConnState) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if entry := l.entries[conn]; entry != nil {
-		l.idle.Remove(entry)
-		delete(l.entries, conn)
-	}
-	if state == http.StateIdle {
-		l.entries[conn] = l.idle.PushBack(conn)
-		l.changed.Signal()
-	}
-}
-
-type limitedConn struct {
-	net.Conn
-	release func()
-}
-
-func (c *limitedConn) Close() error {
-	defer c.release()
-	return c.Conn.Close()
 }

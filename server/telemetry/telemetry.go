@@ -120,19 +120,20 @@ func (t *Telemetry) Watch(connections *listen.Limited, certificate *listen.Certi
 		t.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 	}
 	gauge("perks_http_connections", "Open client connections.", func() float64 {
-		open, _, _ := connections.Stats()
-		return float64(open)
+		return float64(connections.Stats().Open)
 	})
 	gauge("perks_http_connections_max", "Maximum number of client connections. More wait, or replace an idle one.", func() float64 {
-		_, limit, _ := connections.Stats()
-		return float64(limit)
+		return float64(connections.Stats().Limit)
 	})
-	t.Metrics.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "perks_http_connections_evicted_total", Help: "Idle connections that were closed to make space for others.",
-	}, func() float64 {
-		_, _, evicted := connections.Stats()
-		return float64(evicted)
-	}))
+	counter := func(name, help string, read func() int) {
+		options := prometheus.CounterOpts{Name: name, Help: help}
+		t.Metrics.MustRegister(prometheus.NewCounterFunc(options, func() float64 { return float64(read()) }))
+	}
+	counter("perks_http_connections_evicted_total", "Idle connections that were closed to make space for others.",
+		func() int { return connections.Stats().Evicted })
+	counter("perks_http_connections_refused_total",
+		"Requests that were answered with 503 because all connections but the reserve were busy.",
+		func() int { return connections.Stats().Refused })
 	if certificate != nil {
 		gauge("perks_tls_certificate_expiry_timestamp_seconds", "When the server's certificate expires, in Unix time.",
 			func() float64 { return float64(certificate.Leaf().NotAfter.Unix()) })

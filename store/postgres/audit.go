@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -92,7 +93,7 @@ func readSnapshots(since, until store.AuditPosition) (from, to snapshot, err err
 
 // auditEnd divides what is between two snapshots at a transaction, and so at a snapshot too: that of the moment when the transaction had not
 // begun, and all before it had ended that have ended by upTo.
-func auditEnd(q store.Querier, since, upTo store.AuditPosition, most int) (store.AuditEnd, error) {
+func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.AuditBound) (store.AuditEnd, error) {
 	now, err := store.One(q, store.ScanValue[string], `SELECT pg_current_snapshot()::text`)
 	end := store.AuditEnd{Position: cmp.Or(upTo, store.AuditPosition(now)), IsLast: true}
 	if err != nil || since == "" {
@@ -106,7 +107,8 @@ func auditEnd(q store.Querier, since, upTo store.AuditPosition, most int) (store
 		return end, err
 	}
 	// It must advance, however large the first transaction is.
-	cut, err := store.All(q, store.ScanValue[string], firstAfterMost, fmt.Sprint(from.next), fmt.Sprint(to.next), most)
+	cut, err := store.All(q, store.ScanValue[string], firstAfterMost,
+		fmt.Sprint(from.next), fmt.Sprint(to.next), most.Entries)
 	if err != nil || len(cut) == 0 {
 		return end, err
 	}
@@ -145,4 +147,61 @@ func (s snapshot) until(to snapshot, table string) store.AuditFilter {
 		filter.Args = append(filter.Args, "{"+to.running+"}")
 	}
 	return filter
+}
+
+// auditSearch is how many entries are searched at most for the newest of some kinds.
+const auditSearch = 100_000
+
+// auditNewest leaves out rows from before they were numbered, and those of a restored copy whose numbers this server
+// has not reached. Like auditRange it disables sequential scans.
+func auditNewest(q store.Querier, now store.AuditPosition, actions []string, most int) ([]store.AuditKey, error) {
+	end, err := readSnapshot(now)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := store.One(q, store.ScanValue[string], `SELECT set_config('enable_seqscan', 'off', true)`); err != nil {
+		return nil, err
+	}
+	redemptions := `
+		(SELECT id, 0::bigint AS entry, arrived, redeemed_at AS at, 0 AS source, octet_length(metadata) AS size
+			FROM redemptions WHERE arrived < $1::xid8 ORDER BY arrived DESC, redeemed_at DESC, id DESC LIMIT $2)
+		UNION ALL`
+	if !slices.Contains(actions, store.ActionRedeem) {
+		redemptions = ``
+	}
+	return store.All(q, func(r row) (key store.AuditKey, err error) {
+		return key, r.Scan(&key.ID, &key.Entry, &key.Order, &key.Size)
+	}, `
+		SELECT id, entry, arrived::text::bigint, size FROM (`+redemptions+`
+			(SELECT '' AS id, entry, arrived, at, 1 AS source,
+					coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0) AS size
+				FROM (SELECT * FROM audit WHERE arrived < $1::xid8 ORDER BY arrived DESC LIMIT $3) AS newest
+				WHERE action = ANY ($4) ORDER BY arrived DESC, at DESC, entry DESC LIMIT $2)
+		) AS entries ORDER BY arrived DESC, at DESC, source DESC, entry DESC, id DESC LIMIT $2`,
+		fmt.Sprint(end.next), most, auditSearch, actions)
+}
+
+// auditPlaceOf counts the entries of the transaction up to the one with the key, in the order of commits.
+func auditPlaceOf(q store.Querier, now store.AuditPosition, key store.AuditKey) (place store.AuditPlace, err error) {
+	end, err := readSnapshot(now)
+	if err != nil {
+		return place, err
+	}
+	number := uint64(key.Order) // #nosec G115 -- PostgreSQL does not reach the half of its numbers
+	var all int
+	place = store.AuditPlace{Since: end.before(number).position(), Until: end.before(number + 1).position()}
+	place.Read, err = store.OneOr(nil, q, func(r row) (n int, err error) { return n, r.Scan(&n, &all) }, `
+		SELECT n, rows FROM (
+			SELECT id, entry, row_number() OVER (ORDER BY at, source, entry, id) AS n, count(*) OVER () AS rows FROM (
+				SELECT id, 0::bigint AS entry, redeemed_at AS at, 0 AS source FROM redemptions
+				WHERE arrived = $1::xid8 AND age(xmin) <= age($2::xid)
+				UNION ALL
+				SELECT '', entry, at, 1 FROM audit WHERE arrived = $1::xid8 AND age(xmin) <= age($2::xid)
+			) AS entries
+		) AS numbered WHERE id = $3 AND entry = $4`,
+		fmt.Sprint(number), fmt.Sprint(uint32(number)), key.ID, key.Entry) // #nosec G115 -- as in newIn
+	if place.Read == all {
+		place = store.AuditPlace{Since: place.Until}
+	}
+	return place, err
 }

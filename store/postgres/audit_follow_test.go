@@ -19,7 +19,7 @@ type follower struct {
 	t        *testing.T
 	db       *DB
 	position store.AuditPosition
-	batched  store.AuditPosition // how far batches were read
+	batched  store.AuditPlace // how far batches were read
 }
 
 // wants checks the subjects that the next poll returns, and those of the next batches.
@@ -35,16 +35,16 @@ func (f *follower) wants(what string, want ...string) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		f.t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
-	isFirst, batched := f.batched == "", []string{}
+	isFirst, batched := f.batched == store.AuditPlace{}, []string{}
 	for isLast := false; !isLast; {
-		batch, err := f.db.NextAudit(f.t.Context(), f.batched, "", 1)
+		batch, err := f.db.NextAudit(f.t.Context(), f.batched, "", store.AuditBound{Entries: 1, Bytes: 1})
 		if err != nil {
 			f.t.Fatal(err)
 		}
 		for _, entry := range batch.Entries {
 			batched = append(batched, entry.Subject)
 		}
-		f.batched, isLast = batch.Until, batch.IsLast
+		f.batched, isLast = batch.Next, batch.IsLast
 	}
 	slices.Sort(batched)
 	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), batched, cmpopts.EquateEmpty()); diff != "" && !isFirst {
@@ -60,6 +60,9 @@ func execute(t *testing.T, on interface {
 		t.Fatal(err)
 	}
 }
+
+// many is a bound that the entries here do not reach.
+var many = store.AuditBound{Entries: 100, Bytes: 1 << 20}
 
 const (
 	addEntry      = `INSERT INTO audit (at, actor, action, subject) VALUES (now(), 'operator', 'test', $1)`
@@ -105,14 +108,14 @@ func TestFollowersSeeALateCommitOnce(t *testing.T) {
 func TestBatchesAreInTheOrderOfCommits(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
-	start, err := db.NextAudit(t.Context(), "", "", 100)
+	start, err := db.NextAudit(t.Context(), store.AuditPlace{}, "", many)
 	if err != nil {
 		t.Fatal(err)
 	}
 	execute(t, db.writes, addEntry, "first")
 	execute(t, db.writes, addRedemption, "second, an hour earlier")
 	execute(t, db.writes, addEntry, "third")
-	batch, err := db.NextAudit(t.Context(), start.Until, "", 100)
+	batch, err := db.NextAudit(t.Context(), start.Next, "", many)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,15 +144,15 @@ func TestWhatCommitsAfterADividedStretchIsRead(t *testing.T) {
 	for _, entry := range entries {
 		execute(t, db.writes, addEntry, entry)
 	}
-	batch, err := db.NextAudit(t.Context(), f.batched, "", 2)
+	batch, err := db.NextAudit(t.Context(), f.batched, "", store.AuditBound{Entries: 2, Bytes: many.Bytes})
 	if err != nil || batch.IsLast || len(batch.Entries) != 2 {
 		t.Fatalf("the first batch has %d entries, and is the last: %t, %v", len(batch.Entries), batch.IsLast, err)
 	}
 	if err := late.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f.batched = batch.Until
-	f.position = batch.Until
+	f.batched = batch.Next
+	f.position = batch.Next.Since
 	f.wants("after a part of them", "late", "three", "four", "five")
 }
 

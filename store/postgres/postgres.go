@@ -135,6 +135,8 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		AuditEnd:       auditEnd,
 		AuditRange:     auditRange,
 		ChangesFrom:    changesFrom,
+		AuditNewest:    auditNewest,
+		AuditPlaceOf:   auditPlaceOf,
 		Import:         db.importRows,
 		ReplaceStaged:  replaceStaged,
 		MergePerks:     mergePerks,

@@ -126,7 +126,7 @@ func TestAReadIncludesWhatItsClientHasWritten(t *testing.T) {
 	old := p.addPerk("old")
 	p.await(old, true)
 	p.on(p.standby, `SELECT pg_wal_replay_pause()`)
-	audited, err := p.db.NextAudit(p.behind(""), "", "", 10)
+	audited, err := p.db.NextAudit(p.behind(""), store.AuditPlace{}, "", many)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestAReadIncludesWhatItsClientHasWritten(t *testing.T) {
 		t.Errorf("a perk that the standby lacks must come from the primary: %v", err)
 	}
 
-	if batch, err := p.db.NextAudit(p.behind(""), audited.Until, "", 10); err != nil || len(batch.Entries) == 0 {
+	if batch, err := p.db.NextAudit(p.behind(""), audited.Next, "", many); err != nil || len(batch.Entries) == 0 {
 		t.Errorf("the audit log must come from the primary: %d entries, %v", len(batch.Entries), err)
 	}
 

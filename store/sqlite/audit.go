@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"example.com/perks/store"
 )
@@ -43,9 +45,9 @@ func readRange(q store.Querier, since, until store.AuditPosition) (from, to posi
 	if to.audit < from.audit {
 		return from, to, false, store.ErrOlderCopy
 	}
-	lastReset, err := store.One(q, store.ScanValue[int64], `SELECT ifnull(max(row), 0) FROM audit WHERE row > $1 AND action = $2`, from.audit, store.ActionResetSandbox)
-	if lastReset > from.audit {
-		from.redemptions, areGone = 0, lastReset > to.audit
+	reset, err := lastReset(q, from.audit)
+	if reset > from.audit {
+		from.redemptions, areGone = 0, reset > to.audit
 	}
 	return from, to, areGone, err
 }
@@ -63,7 +65,7 @@ func auditAfter(q store.Querier, since store.AuditPosition) (now store.AuditPosi
 
 // auditEnd ends after so many entries, and after the redemptions that were made before the next one; or else after so many redemptions, and
 // the entries that were added before the next of these.
-func auditEnd(q store.Querier, since, upTo store.AuditPosition, most int) (end store.AuditEnd, err error) {
+func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.AuditBound) (end store.AuditEnd, err error) {
 	now, err := auditNow(q)
 	end = store.AuditEnd{Position: cmp.Or(upTo, now.text()), IsLast: true}
 	if err != nil || since == "" {
@@ -76,20 +78,49 @@ func auditEnd(q store.Querier, since, upTo store.AuditPosition, most int) (end s
 	if areGone {
 		from.redemptions = to.redemptions
 	}
-	if err != nil || to.audit-from.audit <= int64(most) && to.redemptions-from.redemptions <= int64(most) {
+	if err != nil {
 		return end, err
 	}
-	cut := position{to.redemptions, min(to.audit, from.audit+int64(most))}
+	lastRedemption, err := lastWithin(q, `redemptions`, `octet_length(metadata)`, from.redemptions, to.redemptions, most)
+	if err != nil {
+		return end, err
+	}
+	lastEntry, err := lastWithin(q, `audit`, recordSize, from.audit, to.audit, most)
+	if err != nil || lastRedemption == to.redemptions && lastEntry == to.audit {
+		return end, err
+	}
+	cut := position{to.redemptions, lastEntry}
 	if cut.audit < to.audit {
-		cut.redemptions, err = store.One(q, store.ScanValue[int64], `SELECT ifnull(redemption, 0) FROM audit WHERE row = $1`, cut.audit+1)
+		cut.redemptions, err = store.One(q, store.ScanValue[int64],
+			`SELECT ifnull(redemption, 0) FROM audit WHERE row > $1 ORDER BY row LIMIT 1`, cut.audit)
 		cut.redemptions = min(max(cut.redemptions, from.redemptions), to.redemptions)
 	}
-	if err == nil && cut.redemptions-from.redemptions > int64(most) {
-		cut.redemptions = from.redemptions + int64(most)
+	if err == nil && cut.redemptions > lastRedemption {
+		cut.redemptions = lastRedemption
 		cut.audit, err = store.One(q, store.ScanValue[int64], `SELECT ifnull(max(row), $1) FROM audit WHERE row > $1 AND row <= $2 AND ifnull(redemption, 0) <= $3`,
 			from.audit, cut.audit, cut.redemptions)
 	}
 	return store.AuditEnd{Position: cut.text()}, err
+}
+
+// recordSize is the bytes of an entry's records. SQLite knows them without reading the records.
+const recordSize = `ifnull(octet_length(before), 0) + ifnull(octet_length(after), 0)`
+
+// lastWithin returns the last of the rows after from until to that are within half of the bound, or to.
+func lastWithin(q store.Querier, table, size string, from, to int64, most store.AuditBound) (last int64, err error) {
+	type sized struct{ row, bytes int64 }
+	last = from
+	left := int64(most.Bytes / 2)
+	rows := store.Each(q, func(r row) (s sized, err error) { return s, r.Scan(&s.row, &s.bytes) },
+		`SELECT row, `+size+` FROM `+table+` WHERE row > $1 AND row <= $2 ORDER BY row LIMIT $3`, from, to, most.Entries+1)
+	count := 0
+	for s, err := range rows {
+		if count++; err != nil || count > most.Entries || left < s.bytes && last > from {
+			return last, err
+		}
+		last, left = s.row, left-s.bytes
+	}
+	return to, nil
 }
 
 func auditRange(q store.Querier, since, until store.AuditPosition) (redemptions, entries store.AuditFilter, err error) {
@@ -100,4 +131,84 @@ func auditRange(q store.Querier, since, until store.AuditPosition) (redemptions,
 	redemptions = store.AuditFilter{Conditions: []string{`r.row > ?`, `r.row <= ?`}, Args: []any{from.redemptions, to.redemptions}}
 	entries = store.AuditFilter{Conditions: []string{`a.row > ?`, `a.row <= ?`}, Args: []any{from.audit, to.audit}}
 	return redemptions, entries, err
+}
+
+// auditSearch is how many entries are searched at most for the newest of some kinds.
+const auditSearch = 100_000
+
+// auditNewest looks at what was added since the last reset of a sandbox: before that, other redemptions had the same
+// rows.
+func auditNewest(q store.Querier, now store.AuditPosition, actions []string, most int) ([]store.AuditKey, error) {
+	end, err := readPosition(now)
+	if err != nil {
+		return nil, err
+	}
+	reset, err := lastReset(q, 0)
+	if err != nil {
+		return nil, err
+	}
+	args := []any{end.redemptions, end.audit, max(reset, end.audit-auditSearch), most}
+	redemptions := `
+		SELECT * FROM (
+			SELECT id, 0 AS entry, row AS position, 0 AS source, octet_length(metadata) AS size
+			FROM redemptions WHERE row <= $1 ORDER BY row DESC LIMIT $4
+		) UNION ALL`
+	if !slices.Contains(actions, store.ActionRedeem) {
+		redemptions = ``
+	}
+	var numbers []string
+	for _, action := range actions {
+		args = append(args, action)
+		numbers = append(numbers, fmt.Sprintf(`$%d`, len(args)))
+	}
+	return store.All(q, func(r row) (key store.AuditKey, err error) {
+		return key, r.Scan(&key.ID, &key.Entry, &key.Order, new(int64), &key.Size)
+	}, redemptions+`
+		SELECT * FROM (
+			SELECT '' AS id, row AS entry, ifnull(redemption, 0) AS position, 1 AS source, `+recordSize+` AS size
+			FROM audit WHERE row <= $2 AND row > $3 AND +action IN (`+strings.Join(numbers, `, `)+`) ORDER BY row DESC LIMIT $4
+		)
+		ORDER BY position DESC, source DESC, entry DESC LIMIT $4`, args...)
+}
+
+func auditPlaceOf(q store.Querier, now store.AuditPosition, key store.AuditKey) (place store.AuditPlace, err error) {
+	after := position{key.Order, key.Entry}
+	if key.ID != "" {
+		after.audit, err = lastEntryBefore(q, now, key.Order)
+	}
+	return store.AuditPlace{Since: after.text()}, err
+}
+
+// lastEntryBefore returns the last entry that was added before a redemption. The entries are in the order of the
+// redemptions that they follow.
+func lastEntryBefore(q store.Querier, now store.AuditPosition, redemption int64) (int64, error) {
+	end, err := readPosition(now)
+	if err != nil {
+		return 0, err
+	}
+	before, err := lastReset(q, 0)
+	if err != nil {
+		return 0, err
+	}
+	for upTo := end.audit; before < upTo; {
+		middle := before + (upTo-before+1)/2
+		var found position
+		_, err := store.OneOr(nil, q, func(r row) (any, error) { return nil, r.Scan(&found.audit, &found.redemptions) },
+			`SELECT row, ifnull(redemption, 0) FROM audit WHERE row >= $1 AND row <= $2 ORDER BY row LIMIT 1`, middle, upTo)
+		if err != nil {
+			return 0, err
+		}
+		if found.audit != 0 && found.redemptions < redemption {
+			before = found.audit
+		} else {
+			upTo = middle - 1
+		}
+	}
+	return before, nil
+}
+
+// lastReset returns the entry of the last reset of a sandbox after another entry, or 0.
+func lastReset(q store.Querier, after int64) (int64, error) {
+	return store.One(q, store.ScanValue[int64], `SELECT ifnull(max(row), 0) FROM audit WHERE row > $1 AND action = $2`,
+		after, store.ActionResetSandbox)
 }

@@ -101,6 +101,8 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		AuditEnd:        auditEnd,
 		AuditRange:      auditRange,
 		ChangesFrom:     changesFrom,
+		AuditNewest:     auditNewest,
+		AuditPlaceOf:    auditPlaceOf,
 		Import:          db.importRows,
 		ReplaceStaged:   replaceStaged,
 		MergePerks:      mergePerks,

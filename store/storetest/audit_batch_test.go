@@ -3,14 +3,21 @@ package storetest_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"example.com/perks/api"
 	"example.com/perks/store"
 )
 
-// fewEntries is the size of batches in these tests.
+// fewEntries is how many entries batches have at most in these tests, of each of two tables.
 const fewEntries = 5
+
+// few is the bound of these batches, which only large entries reach otherwise.
+var few = store.AuditBound{Entries: fewEntries, Bytes: 100_000}
+
+// after is the place after a position.
+func after(position store.AuditPosition) store.AuditPlace { return store.AuditPlace{Since: position} }
 
 var auditBatchTests = []test{
 	{"batches have every entry once, a decision after its redemption, and are the same when read again", func(f *fixture) {
@@ -51,15 +58,15 @@ var auditBatchTests = []test{
 		f.addClients("a", "b")
 		r := f.followBatches()
 		f.must(f.SetClientDisabled(f.ctx, "a", true, store.Operator, now))
-		middle := must(f.NextAudit(f.ctx, "", "", fewEntries))(f).Until
+		middle := must(f.NextAudit(f.ctx, after(""), "", few))(f).Next.Since
 		f.must(f.SetClientDisabled(f.ctx, "b", true, store.Operator, now))
-		first := must(f.NextAudit(f.ctx, r.position, middle, fewEntries))(f)
+		first := must(f.NextAudit(f.ctx, r.place, middle, few))(f)
 		f.equal("first", summaries(first.Entries), []string{"client.disable client/a"})
-		f.equal("first is last", first.IsLast && first.Until == middle, true)
-		second := must(f.NextAudit(f.ctx, middle, "", fewEntries))(f)
+		f.equal("first is last", first.IsLast && first.Next == after(middle), true)
+		second := must(f.NextAudit(f.ctx, after(middle), "", few))(f)
 		f.equal("second", summaries(second.Entries), []string{"client.disable client/b"})
 		f.equal("numbers", first.Entries[0].Number != 0 && first.Entries[0].Number != second.Entries[0].Number, true)
-		_, err := f.NextAudit(f.ctx, second.Until, middle, fewEntries)
+		_, err := f.NextAudit(f.ctx, second.Next, middle, few)
 		f.isPositionUnknown("the end before the beginning", err)
 	}},
 	{"batches beside writers miss nothing and have nothing twice", func(f *fixture) {
@@ -103,27 +110,93 @@ var auditBatchTests = []test{
 		}
 		r.check(want)
 	}},
+	{"batches are bounded by bytes, but for an entry that is larger", func(f *fixture) {
+		f.addClients("owner")
+		f.addProperties(property(1, "owner"))
+		r := f.followBatches()
+		want := []string{}
+		for n := range 12 {
+			long := strings.Repeat(fmt.Sprint(n%10), 30_000)
+			f.must(f.UpdateProperty(f.ctx, 1, store.Operator, now, func(p *store.PropertyRecord) error {
+				p.Description = long
+				return nil
+			}))
+			want = append(want, "property.update property/1")
+		}
+		r.readAll()
+		r.check(want)
+		for _, batch := range r.batches {
+			if n := len(batch.Entries); n > few.Bytes/30_000+1 {
+				f.Errorf("a batch has %d entries of 60,000 bytes", n)
+			}
+		}
+		small := store.AuditBound{Entries: fewEntries, Bytes: 1}
+		batch := must(f.NextAudit(f.ctx, r.batches[0].Entries[0].Place, "", small))(f)
+		f.equal("one entry is read", len(batch.Entries), 1)
+	}},
+	{"the newest entries are those that are wanted, with their places", func(f *fixture) {
+		f.addPerks(perk("m", manual))
+		users := numbered("u", 150)
+		f.addUsers(users...)
+		f.addClients("a", "b")
+		log, changes := []string{}, 0
+		for i, user := range users {
+			made := f.redeem(attempt("m", user)).Redemption
+			log = append(log, "redemption.create redemption/"+made.ID)
+			if i < 4 || i%50 == 49 {
+				f.must(f.SetClientDisabled(f.ctx, "a", changes%2 == 0, store.Operator, now))
+				log = append(log, []string{"client.disable client/a", "client.enable client/a"}[changes%2])
+				changes++
+			}
+		}
+		all := func(store.AuditEntry) bool { return true }
+		recent := func(most int, wants func(store.AuditEntry) bool, actions ...string) []store.AuditEntry {
+			f.Helper()
+			bound := store.AuditBound{Entries: most, Bytes: few.Bytes}
+			batch := must(f.RecentAudit(f.ctx, store.RecentAudit{Actions: actions, Wants: wants, Most: bound}))(f)
+			f.equal("after the newest", len(must(f.NextAudit(f.ctx, batch.Next, "", few))(f).Entries), 0)
+			for i, entry := range batch.Entries {
+				r := batchReader{f: f, place: entry.Place}
+				r.readAll()
+				rest := []string{}
+				for _, batch := range r.batches {
+					rest = append(rest, summaries(batch.Entries)...)
+				}
+				behind := slices.IndexFunc(log, func(line string) bool { return line == summaries(batch.Entries[i:])[0] })
+				if entry.Action != store.ActionRedeem { // the same line comes again
+					behind = len(log) - 1 - len(rest)
+					f.equal("the line before what is behind", log[behind], summaries(batch.Entries[i:])[0])
+				}
+				f.equal("behind "+log[behind], rest, append([]string{}, log[behind+1:]...))
+			}
+			return batch.Entries
+		}
+		both := []string{store.ActionRedeem, store.ActionDisableClient, store.ActionEnableClient}
+		f.equal("two of all", summaries(recent(2, all, both...)), log[len(log)-2:])
+		f.equal("of one kind, behind many others", summaries(recent(2, all, store.ActionDisableClient)),
+			[]string{"client.disable client/a", "client.disable client/a"})
+		first := recent(1, func(entry store.AuditEntry) bool {
+			return summaries([]store.AuditEntry{entry})[0] == log[0]
+		}, both...)
+		f.equal("the oldest", summaries(first), log[:1])
+		f.equal("of no kind", len(recent(5, all)), 0)
+	}},
 	{"a position that the database does not have is refused", func(f *fixture) {
 		f.addUsers("ann")
 		f.addClients(numbered("c", 20*fewEntries)...)
-		end := must(f.NextAudit(f.ctx, "", "", fewEntries))(f).Until
+		end := must(f.NextAudit(f.ctx, after(""), "", few))(f).Next.Since
 		for _, position := range []store.AuditPosition{
 			"nowhere", ".", "-1.0", "1.1 ", "1:2", "1:-2:", "1:2:x", "1:2:3,", "1:2:{3}", "99999999.99999999", "1:99999999:", "18446744073709551615:18446744073709551615:",
 			"99999999999999999999.1", "1:99999999999999999999:", "1:1:'", "\x00", "\xff",
 		} {
-			_, err := f.NextAudit(f.ctx, position, "", fewEntries)
+			_, err := f.NextAudit(f.ctx, after(position), "", few)
 			f.isPositionUnknown(fmt.Sprintf("after %q", position), err)
-			_, err = f.NextAudit(f.ctx, end, position, fewEntries)
+			_, err = f.NextAudit(f.ctx, after(end), position, few)
 			f.isPositionUnknown(fmt.Sprintf("up to %q", position), err)
-			_, err = f.AuditBetween(f.ctx, position, end, fewEntries)
+			_, err = f.NextAudit(f.ctx, store.AuditPlace{Since: position, Until: end, Read: 1}, "", few)
 			f.isPositionUnknown(fmt.Sprintf("between %q and the end", position), err)
-		}
-		_, err := f.AuditBetween(f.ctx, "", end, fewEntries)
-		f.isPositionUnknown("between nothing and the end", err)
-		for _, start := range []store.AuditPosition{"0.0", "3:3:"} {
-			if batch, err := f.AuditBetween(f.ctx, start, end, fewEntries); err == nil {
-				f.Errorf("%d entries were read at once", len(batch.Entries))
-			}
+			_, err = f.NextAudit(f.ctx, store.AuditPlace{Since: end, Until: position, Read: 1}, "", few)
+			f.isPositionUnknown(fmt.Sprintf("between the end and %q", position), err)
 		}
 	}},
 }
@@ -137,45 +210,35 @@ func (f *fixture) isPositionUnknown(what string, err error) {
 
 // batchReader reads batch after batch.
 type batchReader struct {
-	f        *fixture
-	position store.AuditPosition
-	batches  []store.AuditBatch
+	f       *fixture
+	place   store.AuditPlace
+	batches []store.AuditBatch
 }
 
 // followBatches begins at the current end.
 func (f *fixture) followBatches() *batchReader {
 	f.Helper()
-	batch := must(f.NextAudit(f.ctx, "", "", fewEntries))(f)
+	batch := must(f.NextAudit(f.ctx, after(""), "", few))(f)
 	f.equal("entries at the start", len(batch.Entries), 0)
-	return &batchReader{f: f, position: batch.Until}
+	return &batchReader{f: f, place: batch.Next}
 }
 
 func (r *batchReader) readAll() {
 	r.f.Helper()
 	for isLast := false; !isLast; {
-		batch := must(r.f.NextAudit(r.f.ctx, r.position, "", fewEntries))(r.f)
+		batch := must(r.f.NextAudit(r.f.ctx, r.place, "", few))(r.f)
 		r.batches = append(r.batches, batch)
-		r.position, isLast = batch.Until, batch.IsLast
+		r.place, isLast = batch.Next, batch.IsLast
 	}
 }
 
-// withoutListings drops what changes from one reading to the next: the listings of updates as they are then.
-func withoutListings(entries []store.AuditEntry) []store.AuditEntry {
-	entries = slices.Clone(entries)
-	for i := range entries {
-		if entries[i].Action == store.ActionUpdateProperty {
-			entries[i].After = nil
-		}
-	}
-	return entries
-}
-
-// check compares all that was read with the summaries in any order, and each batch with itself.
+// check compares all that was read with the summaries in any order, and what is behind each entry with what was read
+// behind it.
 func (r *batchReader) check(want []string) {
 	r.f.Helper()
-	got, made := []string{}, map[string]bool{}
+	all, made := []store.AuditEntry{}, map[string]bool{}
 	for _, batch := range r.batches {
-		got = append(got, summaries(batch.Entries)...)
+		all = append(all, batch.Entries...)
 		for _, entry := range batch.Entries {
 			if entry.Action == store.ActionRedeem {
 				made[entry.Subject] = true
@@ -183,8 +246,21 @@ func (r *batchReader) check(want []string) {
 				r.f.Errorf("%s was decided before it was made", entry.Subject)
 			}
 		}
-		again := must(r.f.AuditBetween(r.f.ctx, batch.Since, batch.Until, fewEntries))(r.f)
-		r.f.equal("read again", withoutListings(again.Entries), withoutListings(batch.Entries))
+	}
+	got := summaries(all)
+	for i, entry := range all {
+		if i%7 == 0 {
+			again := batchReader{f: r.f, place: entry.Place}
+			again.readAll()
+			rest := []string{}
+			for _, batch := range again.batches {
+				rest = append(rest, summaries(batch.Entries)...)
+			}
+			left := slices.Clone(got[i+1:]) // beside writers, perhaps in another order, because all have ended now
+			slices.Sort(rest)
+			slices.Sort(left)
+			r.f.equal("behind "+got[i], rest, append([]string{}, left...))
+		}
 	}
 	slices.Sort(got)
 	r.f.equal("entries", got, slices.Sorted(slices.Values(want)))

@@ -88,18 +88,19 @@ var auditChangesTests = []test{
 		for range 2 {
 			f.create(creation("owner", ""))
 		}
-		start := must(f.NextAudit(f.ctx, "", "", 100))(f).Until
+		start := must(f.NextAudit(f.ctx, after(""), "", few))(f).Next
 		f.must(f.update(1, retitle("One")))
 		f.must(f.update(2, retitle("Two")))
 		f.must(f.update(1, retitle("Three")))
 		f.must(f.update(2, retitle("Four")))
 		last := f.property(2)
 		f.must(f.delete(2, nil))
-		batch := must(f.NextAudit(f.ctx, start, "", 100))(f)
-		again := must(f.AuditBetween(f.ctx, start, batch.Until, 100))(f)
-		recent := collect(f, f.Audit(f.ctx, store.AuditQuery{Action: store.ActionUpdateProperty, Complete: true}))
+		batch := must(f.NextAudit(f.ctx, start, "", few))(f)
+		recent := must(f.RecentAudit(f.ctx, store.RecentAudit{
+			Actions: []string{store.ActionUpdateProperty}, Most: few, Wants: func(store.AuditEntry) bool { return true },
+		}))(f).Entries
 		for what, entries := range map[string][]store.AuditEntry{
-			"next": batch.Entries[:4], "between": again.Entries[:4], "recent": recent,
+			"next": batch.Entries[:4], "recent": recent,
 		} {
 			f.equal(what, len(entries), 4)
 			for _, entry := range entries {

@@ -251,10 +251,14 @@ func TestThousandsOfListenersAreCheap(t *testing.T) {
 	i := programs.Install(t)
 	i.ImportCSV("users", "id\nalice\n")
 	i.ImportCSV("perks", perkCSV("rush", 10))
-	server := i.Start()
-	token := i.Token(server.URL)
+	server := i.Start("--max-connections", fmt.Sprint(3*idleListeners)) // of which listeners may take half
+	var readers []*eventReaders
+	for range idleListeners/clientStreams + 1 {
+		id, secret := i.Client("Listener", "--scope", "perks:redeem,redemptions:read,redemptions:read-all")
+		token := programs.TokenOf(t, http.DefaultClient, server.URL, id, secret).AccessToken
+		readers = append(readers, &eventReaders{T: t, token: token})
+	}
 	before := memory(t, server)
-	e := &eventReaders{T: t, token: token}
 	through := http.DefaultClient.Transport
 	http.DefaultClient.Transport = &http.Transport{}
 	defer func() { http.DefaultClient.Transport = through }()
@@ -264,11 +268,11 @@ func TestThousandsOfListenersAreCheap(t *testing.T) {
 	slots := make(chan struct{}, 100)
 	begun := time.Now()
 	var last atomic.Int64
-	for range idleListeners {
+	for n := range idleListeners {
 		opened.Add(1)
 		heard.Go(func() {
 			slots <- struct{}{}
-			response, err := e.get(ctx, server.URL+"/v2/partners/events", "text/event-stream", "")
+			response, err := readers[n/clientStreams].get(ctx, server.URL+"/v2/partners/events", "text/event-stream", "")
 			<-slots
 			opened.Done()
 			if err != nil {
@@ -288,7 +292,7 @@ func TestThousandsOfListenersAreCheap(t *testing.T) {
 	opened.Wait()
 	took := time.Since(begun)
 	peak := memory(t, server)
-	r := newRedeemer(t, token, 1)
+	r := newRedeemer(t, readers[0].token, 1)
 	begun = time.Now()
 	if _, err := r.redeem(server.URL, attempt{perk: "rush", user: "alice"}); err != nil {
 		t.Fatal(err)
@@ -297,7 +301,7 @@ func TestThousandsOfListenersAreCheap(t *testing.T) {
 	heard.Wait()
 	t.Logf("%d listeners came within %s and take %d MiB, %d before; a redemption took %s beside them, and the last heard of it after %s",
 		idleListeners, took.Round(time.Millisecond), peak>>10, before>>10, replied.Round(time.Millisecond), time.Duration(last.Load()).Round(time.Millisecond))
-	open, err := e.get(ctx, server.URL+"/v2/partners/events", "text/event-stream", "")
+	open, err := readers[0].get(ctx, server.URL+"/v2/partners/events", "text/event-stream", "")
 	if err != nil {
 		t.Fatal(err)
 	}

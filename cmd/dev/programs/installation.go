@@ -137,10 +137,10 @@ func (i *Installation) ImportCSV(kind, text string) {
 	i.Must(text, "import", kind, "--format", "csv", "-")
 }
 
-// Client makes a client with all scopes and returns its id and secret.
-func (i *Installation) Client(name string) (id, secret string) {
+// Client makes a client with the default scopes, unless flags say otherwise, and returns its id and secret.
+func (i *Installation) Client(name string, flags ...string) (id, secret string) {
 	i.t.Helper()
-	created, err := readClient(i.Must("", "client", "create", "--name", name, "-o", "json"))
+	created, err := readClient(i.Must("", append([]string{"client", "create", "--name", name, "-o", "json"}, flags...)...))
 	if err != nil {
 		i.t.Fatal(err)
 	}

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/perks/api"
+	"example.com/perks/store"
+)
+
+// feedEvent is an event with who may see it.
+type feedEvent struct {
+	api.Event
+	place  store.AuditPlace // after it
+	client string           // that made the redemption, or owns the property
+	frame  []byte           // as a stream sends it
+}
+
+// eventTypes maps the actions of the audit log that are events.
+var eventTypes = map[string]api.EventType{
+	store.ActionRedeem:           api.EventRedemptionMade,
+	store.ActionApprove:          api.EventRedemptionApproved,
+	store.ActionReject:           api.EventRedemptionRejected,
+	store.ActionVoid:             api.EventRedemptionVoided,
+	store.ActionCreateProperty:   api.EventPropertyCreated,
+	store.ActionRestoreProperty:  api.EventPropertyCreated,
+	store.ActionUpdateProperty:   api.EventPropertyChanged,
+	store.ActionDeleteProperty:   api.EventPropertyDeleted,
+	store.ActionImportProperties: api.EventPropertiesImported,
+	store.ActionUpdatePerk:       api.EventPerkChanged,
+	store.ActionImportPerks:      api.EventPerksImported,
+}
+
+// actionsFor returns the actions whose events the caller may see some of.
+func actionsFor(caller Caller) (actions []string) {
+	for action, kind := range eventTypes {
+		e := feedEvent{Event: api.Event{Type: kind}, client: caller.ClientID}
+		switch noun, _, _ := strings.Cut(string(kind), "."); noun {
+		case "redemption":
+			e.Redemption = new(api.RedemptionRecord)
+		case "property":
+			e.Property = new(api.Property)
+		}
+		if e.maySee(caller) {
+			actions = append(actions, action)
+		}
+	}
+	slices.Sort(actions)
+	return actions
+}
+
+// eventOf returns the event of an entry, unless the entry is only for the operator.
+func eventOf(entry store.AuditEntry) (e feedEvent, isEvent bool, err error) {
+	e.Type, isEvent = eventTypes[entry.Action]
+	if !isEvent {
+		return e, false, nil
+	}
+	e.place = entry.Place
+	e.ID, e.At, e.Subject = entry.Subject, entry.At, entry.Subject
+	if entry.Number != 0 {
+		e.ID = fmt.Sprintf("%s/%d", entry.Subject, entry.Number)
+	}
+	switch noun, _, _ := strings.Cut(entry.Action, "."); noun {
+	case "redemption":
+		e.Redemption = new(api.RedemptionRecord)
+		err = json.Unmarshal(entry.After, e.Redemption)
+		if entry.Action == store.ActionRedeem {
+			e.Redemption.ClientID = strings.TrimPrefix(string(entry.Actor), string(store.ClientActor("")))
+		}
+		e.client = e.Redemption.ClientID
+	case "property":
+		var property store.PropertyRecord
+		record := entry.After
+		if entry.Action == store.ActionDeleteProperty {
+			record = entry.Before
+		}
+		if string(record) == "null" { // it was deleted by hand, and nothing is known of it
+			return e, false, nil
+		}
+		err = json.Unmarshal(record, &property)
+		e.Property, e.client = &property.Property, property.Owner
+	}
+	if err != nil {
+		err = fmt.Errorf("read the entry %s of the audit log: %w", e.ID, err)
+	}
+	return e, true, err
+}
+
+// maySee tells whether the caller may see the event: of redemptions and properties, what its lists of them show.
+func (e feedEvent) maySee(caller Caller) bool {
+	can := caller.Scopes.Has
+	switch {
+	case e.Redemption != nil:
+		return can(api.ScopeRedemptionsRead) && (can(api.ScopeRedemptionsReadAll) || e.client == caller.ClientID)
+	case e.Property != nil:
+		return can(api.ScopePropertiesRead) ||
+			(can(api.ScopePropertiesWrite) || can(api.ScopePropertiesCreate)) && e.client == caller.ClientID
+	case e.Type == api.EventPropertiesImported:
+		return can(api.ScopePropertiesRead)
+	}
+	return can(api.ScopePerksRead)
+}
+
+// feedPart is consecutive events.
+type feedPart struct {
+	events []feedEvent
+	next   store.AuditPlace
+	isMore bool // something was committed after next, when it was read
+}
+
+func partOf(batch store.AuditBatch) (feedPart, error) {
+	part := feedPart{next: batch.Next, isMore: !batch.IsLast}
+	for _, entry := range batch.Entries {
+		e, isEvent, err := eventOf(entry)
+		if err != nil {
+			return part, err
+		}
+		if !isEvent {
+			continue
+		}
+		e.Cursor = eventCursor(e.place)
+		encoded, err := api.EncodeJSON(e.Event)
+		if err != nil {
+			return part, fmt.Errorf("encode an event: %w", err)
+		}
+		e.frame = fmt.Appendf(nil, "id: %s\nevent: %s\ndata: %s\n\n", e.Cursor, e.Type, encoded)
+		part.events = append(part.events, e)
+	}
+	return part, nil
+}

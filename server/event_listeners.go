@@ -1,0 +1,132 @@
+package server
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/perks/api"
+)
+
+// clientListeners is how many streams and waits each client may have open. One more ends the oldest.
+const clientListeners = 16
+
+// defaultListeners is Config.MaxListeners if that is zero.
+const defaultListeners = 5000
+
+// maxUnsent is the bytes of events that were sent in part, for all callers that take no more now. One more is cut off.
+const maxUnsent = 32 << 20
+
+// errReplaced is why a stream or a wait ends when its client has begun too many others.
+var errReplaced = errors.New("the client follows events too often at once")
+
+// Why a stream or a wait ends before its caller leaves, as the metric's label.
+const (
+	listenerReplaced = "replaced"
+	listenerSlow     = "slow"
+	listenerRevoked  = "revoked"
+)
+
+// listeners are the streams and waits that are open. Each keeps a connection busy for as long as its caller likes.
+type listeners struct {
+	most  int
+	ended *prometheus.CounterVec // by why
+
+	mu       sync.Mutex
+	open     int
+	unsent   int                   // see maxUnsent
+	byClient map[string]*list.List // of *listening, the oldest first
+}
+
+// listening is one of them.
+type listening struct {
+	end     context.CancelCauseFunc
+	hasLeft bool
+}
+
+func newListeners(most int) *listeners {
+	l := &listeners{most: most, byClient: map[string]*list.List{},
+		ended: counters("event_listeners_ended_total", "Streams and waits for events that the server ended.", "reason")}
+	for _, reason := range []string{listenerReplaced, listenerSlow, listenerRevoked} {
+		l.ended.WithLabelValues(reason)
+	}
+	return l
+}
+
+func (l *listeners) collectors() []prometheus.Collector {
+	gauge := func(name, help string, read func() int) prometheus.Collector {
+		options := prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}
+		return prometheus.NewGaugeFunc(options, func() float64 { return float64(read()) })
+	}
+	return []prometheus.Collector{
+		l.ended,
+		gauge("event_listeners", "Streams and waits for events that are open.", func() int {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.open
+		}),
+		gauge("event_listeners_max", "Streams and waits for events that may be open.", func() int { return l.most }),
+	}
+}
+
+// begin returns a context that ends when the listener is replaced. end must be called when it has ended.
+func (l *listeners) begin(ctx context.Context, clientID string) (_ context.Context, end func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own := l.byClient[clientID]
+	isReplacing := own != nil && own.Len() >= clientListeners
+	if l.open >= l.most && !isReplacing {
+		return nil, nil, api.Errorf(api.CodeUnavailable,
+			"Too many callers follow events here. Try again later, or read pages without wait.")
+	}
+	if isReplacing {
+		l.remove(clientID, own.Front())
+		l.ended.WithLabelValues(listenerReplaced).Inc()
+	}
+	if own = l.byClient[clientID]; own == nil {
+		own = list.New()
+		l.byClient[clientID] = own
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	entry := own.PushBack(&listening{end: cancel})
+	l.open++
+	return ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.remove(clientID, entry)
+	}, nil
+}
+
+// remove ends a listener, unless that has been done.
+func (l *listeners) remove(clientID string, entry *list.Element) {
+	removed := entry.Value.(*listening)
+	if removed.hasLeft {
+		return
+	}
+	removed.hasLeft = true
+	removed.end(errReplaced)
+	own := l.byClient[clientID]
+	own.Remove(entry)
+	l.open--
+	if own.Len() == 0 {
+		delete(l.byClient, clientID)
+	}
+}
+
+// hold counts what is kept of an event that was sent in part, unless that is too much. done must be called afterwards.
+func (l *listeners) hold(bytes int) (done func(), ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bytes > 0 && l.unsent+bytes > maxUnsent {
+		return nil, false
+	}
+	l.unsent += bytes
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.unsent -= bytes
+	}, true
+}
