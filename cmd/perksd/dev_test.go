@@ -104,7 +104,8 @@ func TestDevKeepsItsFolder(t *testing.T) {
 	}
 	first, stop := o.develop(folder)
 	for _, want := range []string{
-		"Port 8080 is in use, so this server has port 80", "Imported 500 perks, 100 users and 20 properties.", "into the sandbox",
+		"Port 8080 is in use, so this server has port 80", "Imported 500 perks, 1,200 users and 400 properties.",
+		"Made 600 redemptions.", "into the sandbox",
 		" --client-id dev --secret-stdin < '" + folder + "/dev.secret'\n",
 	} {
 		if !strings.Contains(first, want) {
@@ -114,8 +115,11 @@ func TestDevKeepsItsFolder(t *testing.T) {
 	commands := func(said string) string {
 		return strings.Join(regexp.MustCompile(`(?m)^  perksctl .*$`).FindAllString(said, -1), "\n")
 	}
-	output, err := developersShell(t, o.folder, commands(first)+"\nperksctl property update 1 --title Mine\nperksctl perk list --sandbox --limit 1")
-	if err != nil {
+	output, err := developersShell(t, o.folder, commands(first)+"\n"+
+		"perksctl property update 1 --title Mine\nperksctl perk list --sandbox --limit 1\n"+
+		"perksctl redemption list --all -o jsonl | grep -o '\"status\":\"[a-z]*\"' | sort | uniq -c | tr -s ' \\n' ' '")
+	const statuses = ` 421 "status":"approved" 60 "status":"pending" 60 "status":"rejected" 60 "status":"voided"`
+	if err != nil || !strings.Contains(output, statuses) { // with that of the first line
 		t.Errorf("the first start: %v\n%s", err, output)
 	}
 	o.refuses(exitFailure, "another perksd dev serves "+folder+". Stop it, or name another folder", "dev", folder)
