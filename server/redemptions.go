@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -78,7 +79,9 @@ func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 		id := pathParameter(c, "redemptionId")
 		// The check may still run after the handler has returned and echo has reused its context.
 		caller, header, at := callerOf(c), c.Request().Header, h.now()
+		var isReplay atomic.Bool // as the last try found the redemption
 		decision := store.Decision{Status: status, Reason: request.Reason, Check: func(record api.RedemptionRecord) error {
+			isReplay.Store(record.Status == status)
 			switch {
 			case !mayRead(caller, record):
 				return store.RedemptionNotFound(id)
@@ -91,7 +94,7 @@ func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		if decided.DecidedAt == nil || !decided.DecidedAt.Equal(at) {
+		if isReplay.Load() {
 			c.Response().Header().Set("Idempotent-Replayed", "true")
 		}
 		encoded, err := encode(decided)

@@ -289,3 +289,22 @@ func decode(t *testing.T, body []byte, into any) {
 		t.Fatalf("%s: %v", body, err)
 	}
 }
+
+// TestOneOfManyEqualDecisionsIsNoReplay has all within one millisecond.
+func TestOneOfManyEqualDecisionsIsNoReplay(t *testing.T) {
+	d := newDesks(t)
+	address := d.LiveURL() + "/redemptions/" + d.made[0]["spa"].ID + "/approve"
+	done := 0
+	for range 10 {
+		response, body := d.Send(d.Request(d.tokens[0], "POST", address, ""))
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("%d %s", response.StatusCode, body)
+		}
+		if response.Header.Get("Idempotent-Replayed") == "" {
+			done++
+		}
+	}
+	if done != 1 {
+		t.Errorf("%d decisions say that they are no replay", done)
+	}
+}
