@@ -474,8 +474,8 @@ func (d *postgresDatabase) explain(err error) error {
 			"statements: "+
 			"add default_query_exec_mode=simple_protocol to its address", d.name())
 	case "57014": // cancelled
-		return fmt.Errorf("PostgreSQL cut off a statement in the database %s (%s): try again, and see 'perksd doctor' for "+
-			"timeouts", d.name(), failure.Message)
+		return fmt.Errorf("PostgreSQL cut off a statement in the database %s (%s): try again; "+
+			"if a timeout did it, set that of the role to 0 with ALTER ROLE", d.name(), failure.Message)
 	case "42703": // undefined column
 		return fmt.Errorf("the database %s has a table migrations that is not perksd's; give perksd a database of its own", d.name())
 	}
