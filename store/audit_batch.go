@@ -255,6 +255,9 @@ func (o Operations) readAuditLog(ctx context.Context, read func(Querier) (AuditB
 			if batch, err = read(q); errors.Is(err, ErrPosition) || errors.Is(err, ErrOlderCopy) {
 				err = AuditPositionUnknown()
 			}
+			if errors.Is(err, ErrArchived) {
+				err = AuditPositionArchived()
+			}
 			if err == nil {
 				err = o.completeUpdates(q, batch.Entries)
 			}

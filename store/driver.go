@@ -86,6 +86,10 @@ type Dialect struct {
 	AuditID                            string // column of audit that numbers its rows
 	AuditOldestFirst, AuditNewestFirst string // ORDER BY for the union of AuditRedemptions and AuditEntries
 	AuditInCommitOrder                 string // the same; an entry comes after all that its transaction has seen
+
+	// LockAudit is a lock of Locks. BeginRemoving and EndRemoving enclose the removal of archived entries in a
+	// transaction, and AuditGone says before that those from $1 to $2 are gone.
+	LockAudit, BeginRemoving, EndRemoving, AuditGone string
 }
 
 // Database is what Operations needs of a driver.

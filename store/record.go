@@ -191,6 +191,7 @@ const (
 	ActionImportUsers      = "users.import"
 	ActionImportProperties = "properties.import"
 	ActionRestoreDatabase  = "database.restore"
+	ActionArchiveAudit     = "audit.archive"
 )
 
 // Eligibility is the state of a perk and a user that decides whether the user can redeem the perk.

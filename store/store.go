@@ -135,11 +135,20 @@ type AuditLog interface {
 	// NextAudit returns the entries committed after a place and not after upTo, which is the current end if it is "". Of
 	// more than most it returns the first ones, and the place after each is the same for everybody; only listings of
 	// updates may have changed when they are read again. At the start it returns no entries, and where upTo is. The
-	// error of a position that the database does not have is AuditPositionUnknown.
+	// error of a position that the database does not have is AuditPositionUnknown, and that
+	// of one before an archived entry AuditPositionArchived.
 	NextAudit(ctx context.Context, after AuditPlace, upTo AuditPosition, most AuditBound) (AuditBatch, error)
 	// RecentAudit returns the newest entries that the query wants, oldest first, and where the log ends. It looks at a
 	// thousand of its actions at most.
 	RecentAudit(ctx context.Context, query RecentAudit) (AuditBatch, error)
+	// MovableAudit returns the entries before the instant that can be moved to a file, oldest first: all but redemptions,
+	// the last deletion of each listing that does not live, and what positions and archives follow from.
+	MovableAudit(ctx context.Context, before time.Time) iter.Seq2[AuditEntry, error]
+	// RecordArchive adds an entry for a file with entries, unless it has one.
+	RecordArchive(ctx context.Context, archived Archived, by Actor, at time.Time) error
+	// RemoveArchived removes entries that are in a file, some in each transaction, and returns how many were left. A
+	// position before one of them is refused from then on. It fails if an entry is not as the file has it.
+	RemoveArchived(ctx context.Context, entries []AuditEntry) (removed int64, err error)
 	// AuditRestore adds an entry for a database that was restored from a backup.
 	AuditRestore(ctx context.Context, restored Restored, by Actor, at time.Time) error
 }

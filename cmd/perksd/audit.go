@@ -28,6 +28,7 @@ type auditOptions struct {
 	query        store.AuditQuery
 	since, until string
 	follow       bool
+	file         string // an archive to read instead of the database
 	output       *enumFlag
 }
 
@@ -57,11 +58,16 @@ func (p *program) auditCommand() *cobra.Command {
 	f.StringVar(&o.until, "until", "", "only entries before this `TIME`")
 	f.IntVar(&o.query.Last, "limit", 0, "only the last `N` entries; 0 shows all")
 	f.BoolVarP(&o.follow, "follow", "f", false, "print new entries as they appear")
+	f.StringVar(&o.file, "file", "", "read this `FILE` of 'perksd audit archive' instead of the database")
 	o.output = outputFlag(cmd, "table", "json", "jsonl")
 	p.sandboxFlag(cmd)
+	cmd.AddCommand(p.auditArchiveCommand())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := o.read(cmd, p.now()); err != nil {
 			return err
+		}
+		if o.file != "" {
+			return auditTable.print(p.stdout, o.output.value, archivedAudit(o.file, o.query))
 		}
 		if o.follow {
 			return p.followAudit(cmd.Context(), o.query, o.output.value)
@@ -78,6 +84,8 @@ func (o *auditOptions) read(cmd *cobra.Command, now time.Time) (err error) {
 	switch {
 	case o.query.Last < 0:
 		return usagef(cmd, "--limit must not be negative")
+	case o.follow && o.file != "":
+		return usagef(cmd, "--follow shows future entries, and an archive has none: use only one of --follow and --file")
 	case o.follow && o.output.value == "json":
 		return usagef(cmd, "--follow never ends, so it cannot print a JSON array: use -o jsonl")
 	case o.follow && o.until != "":

@@ -59,6 +59,7 @@ func commandsOfPerksd() map[string][]commandLine {
 		"audit": append(append(data("audit", lists[1:]...), plain("audit")...), []commandLine{
 			{line: "audit --subject V"}, {line: "audit --follow", until: "import"}, {line: "audit --follow -o jsonl", until: "import"},
 		}...),
+		"audit archive":        plain("audit archive --before 2020-01-01 U/a"),
 		"backup":               plain("backup V/b", "backup U/b"),
 		"client create":        plain("client create --name V", "client create --name N --id V"),
 		"client disable":       plain("client disable V"),

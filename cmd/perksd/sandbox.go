@@ -52,7 +52,7 @@ func (p *program) addHiddenSandboxFlag(cmd *cobra.Command) {
 // would change the live database: in the environment it is for all commands, but who types it means the sandbox.
 func (p *program) checkSandboxFlag(cmd *cobra.Command, databaseTyped bool) error {
 	flag := cmd.Flags().Lookup(sandboxFlagName)
-	if flag == nil || cmd.HasSubCommands() { // cobra's own commands have no such flag
+	if flag == nil || cmd.HasSubCommands() && flag.Hidden { // a group, or cobra's own commands have no such flag
 		return nil
 	}
 	isBelow := func(path string) bool { return strings.HasPrefix(cmd.CommandPath()+" ", path+" ") }

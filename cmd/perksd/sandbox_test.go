@@ -117,12 +117,13 @@ func TestSandboxIsRefusedWhereItWouldBeIgnored(t *testing.T) {
 func TestEveryCommandHandlesSandbox(t *testing.T) {
 	takes := map[string]bool{}
 	for _, cmd := range allCommands(newOperator(t).program("", nil, nil).root()) {
-		if !cmd.HasSubCommands() {
-			takes[cmd.CommandPath()] = !cmd.Flags().Lookup("sandbox").Hidden
+		if takesIt := !cmd.Flags().Lookup("sandbox").Hidden; takesIt || !cmd.HasSubCommands() {
+			takes[cmd.CommandPath()] = takesIt
 		}
 	}
 	for _, path := range []string{"import perks", "import categories", "import users", "export perks", "export categories", "export users", "export redemptions",
-		"redemption list", "redemption approve", "redemption reject", "redemption void", "audit", "demo-data", "backup", "migrate"} {
+		"redemption list", "redemption approve", "redemption reject", "redemption void", "audit",
+		"audit archive", "demo-data", "backup", "migrate"} {
 		if !takes["perksd "+path] {
 			t.Errorf("%s does not take --sandbox", path)
 		}

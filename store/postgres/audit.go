@@ -77,7 +77,24 @@ func auditAfter(q store.Querier, position store.AuditPosition) (now store.AuditP
 		return now, redemptions, entries, err
 	}
 	since, _, err := readSnapshots(position, now)
+	if err == nil {
+		err = since.checkArchived(q)
+	}
 	return now, since.newIn(`r`), since.newIn(`a`), err
+}
+
+// checkArchived returns store.ErrArchived if entries were archived that the snapshot does not include.
+func (s snapshot) checkArchived(q store.Querier) error {
+	filter := s.newIn(`g`)
+	text := `SELECT EXISTS (SELECT 1 FROM audit_archived AS g WHERE ` + strings.Join(filter.Conditions, ` AND `) + `)`
+	for i := range filter.Args {
+		text = strings.Replace(text, "?", fmt.Sprintf("$%d", i+1), 1)
+	}
+	missed, err := store.One(q, store.ScanValue[bool], text, filter.Args...)
+	if err == nil && missed {
+		err = store.ErrArchived
+	}
+	return err
 }
 
 // readSnapshots reads two positions, of which the second must not be before the first.
@@ -103,6 +120,9 @@ func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.Audit
 		return end, err
 	}
 	from, to, err := readSnapshots(since, end.Position)
+	if err == nil {
+		err = from.checkArchived(q)
+	}
 	if err != nil {
 		return end, err
 	}

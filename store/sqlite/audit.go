@@ -45,6 +45,13 @@ func readRange(q store.Querier, since, until store.AuditPosition) (from, to posi
 	if to.audit < from.audit {
 		return from, to, false, store.ErrOlderCopy
 	}
+	gone, err := store.One(q, store.ScanValue[int64], `SELECT row FROM audit_archived`)
+	if err == nil && from.audit < gone {
+		err = store.ErrArchived
+	}
+	if err != nil {
+		return from, to, false, err
+	}
 	reset, err := lastReset(q, from.audit)
 	if reset > from.audit {
 		from.redemptions, areGone = 0, reset > to.audit

@@ -60,7 +60,10 @@ var dialect = &store.Dialect{
 			FROM audit AS a`,
 		Columns: map[string]string{"at": `a.at`, "subject": `a.subject`, "actor": `a.actor`, "action": `a.action`},
 	},
-	AuditID: `row`,
+	AuditID:       `row`,
+	BeginRemoving: `UPDATE audit_archived SET removing = 1`,
+	EndRemoving:   `UPDATE audit_archived SET removing = 0`,
+	AuditGone:     `UPDATE audit_archived SET row = max(row, $1, $2)`,
 	// A redemption sorts before other entries of the same instant, because it is made before it is decided.
 	AuditOldestFirst: ` ORDER BY at, source, seq`,
 	AuditNewestFirst: ` ORDER BY at DESC, source DESC, seq DESC`,

@@ -40,6 +40,7 @@ func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...stri
 		{"ImportPartly", partialImportTests},
 		{"Audit", auditTests},
 		{"AuditChanges", auditChangesTests},
+		{"AuditArchive", auditArchiveTests},
 		{"Audit in batches", auditBatchTests},
 		{"AuditRead", auditReadTests},
 		{"Reset", resetTests},
