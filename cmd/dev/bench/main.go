@@ -36,6 +36,7 @@ var sections = []section{
 	{"redemptions", "lists and reports of 1,000,000 redemptions, against 10,000", measureRedemptions},
 	{"users", "lists of 1,000,000 users, against 10,000", measureUsers},
 	{"properties", "lists of 1,000,000 properties, against 10,000", measureProperties},
+	{"fairness", "one client beside another that sends 64 costly lists at once", measureFairness},
 	{"replicas", "two replicas, against one", measureReplicas},
 	{"version", "the start of perksctl, against bare cobra programs", measureStart},
 	{"all", "perksctl's list of 1,000,000 perks, against perksd's export", measureAll},
