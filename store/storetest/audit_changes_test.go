@@ -40,7 +40,7 @@ var auditChangesTests = []test{
 			default:
 				next.Bedrooms = random.IntN(3)
 				next.Images = []string{"https://example.com/1.jpg", "https://example.com/2.jpg"}[:random.IntN(3)]
-				next.Lat = []*float64{nil, ptr(51.5), ptr(-0.0)}[random.IntN(3)]
+				next.Lat = []*float64{nil, ptr(51.5), ptr(0.0)}[random.IntN(3)]
 				next.Title = []string{"", "<b>", `"propertyId":1`, "Flat"}[random.IntN(4)]
 				change := func(p *store.PropertyRecord) error { *p = next; return nil }
 				f.must(f.UpdateProperty(f.ctx, id, store.Operator, clock, change))
