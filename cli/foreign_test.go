@@ -93,7 +93,6 @@ func TestARedemptionThatIsNotInForce(t *testing.T) {
 		exit                  int
 	}{
 		{"rejected", "rejected", "failed", 1}, {"cancelled", "unknown_status", "unknown", 8},
-		{"", "unknown_status", "unknown", 8},
 	} {
 		status = test.status
 		r := x.run("perk", "redeem", "p", "--user", "u", "-o", "json")

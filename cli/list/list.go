@@ -184,7 +184,7 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 				}
 			}
 			if flags.Limit > 0 && shown == flags.Limit { // there are more unless this is the last page
-				cut = page.Next != "" || meta.TotalPages == 0 && meta.MoreThan == 0
+				cut = page.Next != "" || meta.TotalPages == 0 && meta.MoreThan == 0 || meta.Page < meta.TotalPages
 				return
 			}
 			if onePage {

@@ -147,17 +147,19 @@ func (o *redeemOptions) report(r client.Redeeming, connection session.Connection
 		s.Note("Redeemed %s for %s at %s; it is pending until someone approves it.", o.perkID, o.userID, connection.Target())
 	case api.StatusApproved:
 		s.Note("Redeemed %s for %s at %s.", o.perkID, o.userID, connection.Target())
+	case "":
+		s.Note("Redeemed %s for %s at %s. The service gives no status.", o.perkID, o.userID, connection.Target())
 	}
 }
 
 // codeRejected is the code of a redemption that the service made and rejected at once.
 const codeRejected api.Code = "rejected"
 
-// notInForce says why a redemption that the service made is no success; nil if it is one. Under a status that
-// perksctl doesn't know, the customer may have got something or nothing.
+// notInForce says why a redemption that the service made is no success; nil if it is one. Some services leave the
+// status out. Under one that perksctl doesn't know, the customer may have got something or nothing.
 func notInForce(r api.Redemption) error {
 	switch r.Status {
-	case api.StatusApproved, api.StatusPending:
+	case api.StatusApproved, api.StatusPending, "":
 		return nil
 	case api.StatusRejected, api.StatusVoided:
 		return api.Errorf(codeRejected, "The service rejected the redemption: it has redemption %s with the status %s.",

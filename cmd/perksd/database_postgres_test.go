@@ -165,7 +165,8 @@ func TestPrintedAddressesEscapeSpaces(t *testing.T) {
 func TestOtherTablesAreNotChanged(t *testing.T) {
 	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	executeIn(t, o.env["PERKSD_DATABASE"], `CREATE TABLE migrations (id serial PRIMARY KEY, migration text, batch integer)`)
-	for _, args := range [][]string{{"migrate"}, {"migrate", "--status"}, {"client", "list"}, {"serve", "--addr", "127.0.0.1:0"}} {
+	for _, args := range [][]string{{"migrate"}, {"migrate", "--status"}, {"client", "list"},
+		{"serve", "--addr", "127.0.0.1:0", "--log-level", "error"}} {
 		o.refuses(exitFailure, "the database "+o.database().name()+" has a table migrations that is not perksd's; give perksd a database of its own", args...)
 	}
 }

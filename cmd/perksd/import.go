@@ -27,6 +27,7 @@ type recordKind[R any] struct {
 	one, many string   // its names
 	fields    []string // the columns that a file can have
 	ignored   []string // columns that perksctl exports and no import reads
+	makesIDs  bool     // of records without one
 	inSandbox bool     // the sandbox has it too
 	partly    string   // help about files without some of the fields
 	// prepare runs before the import, unless it is nil.
@@ -37,7 +38,7 @@ type recordKind[R any] struct {
 
 func (p *program) importCommand() *cobra.Command {
 	perks := recordKind[store.PerkRecord]{
-		one: "perk", many: "perks", fields: store.PerkFields(), inSandbox: true, partly: partlyPerks,
+		one: "perk", many: "perks", fields: store.PerkFields(), makesIDs: true, inSandbox: true, partly: partlyPerks,
 		parse: func(line int, members []api.Member) (store.PerkRecord, error) {
 			perk, err := store.ParsePerk(members)
 			perk.Row.Line = line
@@ -310,7 +311,7 @@ func (k recordKind[R]) columns(header []string) ([]string, error) {
 		}
 		columns[i] = known[at]
 	}
-	if id := k.fields[0]; !slices.Contains(columns, id) {
+	if id := k.fields[0]; !k.makesIDs && !slices.Contains(columns, id) {
 		return nil, fmt.Errorf("the header has no column %q, which names the %s", id, k.one)
 	}
 	return columns, nil

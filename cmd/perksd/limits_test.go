@@ -19,7 +19,8 @@ func TestServeRefusesInvalidLimits(t *testing.T) {
 	o.refuses(exitUsage, "--metrics-open needs --metrics-addr", "serve", "--addr", "127.0.0.1:0", "--metrics-open")
 	o.refuses(exitUsage, `--cors-origin: "https://app.example/" is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins`,
 		"serve", "--cors-origin", "https://other.example,https://app.example/")
-	o.refuses(exitUsage, "must be a scheme and a host, such as https://api.example, not \"https://a.example/v2\"",
+	o.refuses(exitUsage, `--public-url "https://a.example/v2": must be a scheme and a host, such as https://api.example, `+
+		`not "https://a.example/v2" (see 'perksd serve --help')`,
 		"serve", "--public-url", "https://a.example/v2")
 	o.refuses(exitUsage, "--trusted-proxies needs --behind-proxy", "serve", "--trusted-proxies", "10.0.0.1")
 	o.refuses(exitUsage, `--trusted-proxies "proxy": "proxy" is neither an IP address nor a range of them such as 10.1.0.0/16 (see 'perksd serve --help')`,

@@ -13,8 +13,10 @@ func TestOptionsSelectTheSections(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"no options", "", []string{"get", "redeem-hot", "redeem-sqlite", "lists", "orders", "redemptions", "users", "properties", "replicas", "version", "all", "memory", "bulk", "bulk-million", "frames", "import"}},
-		{"a larger list", "-perks 10000000", []string{"get", "redeem-hot", "redeem-sqlite", "lists", "orders", "redemptions", "users", "properties", "replicas", "version", "all", "memory", "bulk", "bulk-million", "frames", "import", "queries"}},
+		{"no options", "", []string{"get", "redeem-hot", "redeem-sqlite", "lists", "orders", "redemptions", "users", "properties",
+			"replicas", "fairness", "version", "all", "memory", "bulk", "bulk-million", "frames", "import"}},
+		{"a larger list", "-perks 10000000", []string{"get", "redeem-hot", "redeem-sqlite", "lists", "orders", "redemptions", "users", "properties",
+			"replicas", "fairness", "version", "all", "memory", "bulk", "bulk-million", "frames", "import", "queries"}},
 		{"some sections", "-only lists,get", []string{"get", "lists"}},
 		{"the queries alone", "-only queries -perks 10000000", []string{"queries"}},
 		{"a section that needs no large list", "-only get -perks 10000000", []string{"get"}},
