@@ -46,7 +46,7 @@ func (x *terminal) onScreen(columns int, args ...string) (shown, messages string
 	return string(text), stderr.String(), cmd.ProcessState.ExitCode()
 }
 
-var isID = regexp.MustCompile(`^(ID|[a-z0-9-]+)$`)
+var isID = regexp.MustCompile(`^([A-Z]+|[a-z0-9-]+)$`)
 
 func TestRealScreens(t *testing.T) {
 	server := servertest.Start(t)
