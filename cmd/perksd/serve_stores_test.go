@@ -35,7 +35,8 @@ func TestTheSandboxIsItsOwnPostgresDatabase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := *o
 			o.t = t
-			o.refuses(exitUsage, sandboxIsLive, "serve", "--addr", "127.0.0.1:0", "--sandbox-database", same)
+			o.refuses(exitUsage, sandboxIsLive, "serve", "--addr", "127.0.0.1:0", "--sandbox-database", same,
+				"--log-level", "error")
 		})
 	}
 

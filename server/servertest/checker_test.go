@@ -43,6 +43,9 @@ type answer struct {
 
 func (a answer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	header := map[string]string{"Content-Type": "application/json", "X-Request-Id": "r1", "ETag": `"e"`, "Cache-Control": "private, no-cache"}
+	if a.status >= 400 {
+		header["Cache-Control"] = "no-store"
+	}
 	for name, value := range a.header {
 		header[name] = value
 	}

@@ -48,6 +48,10 @@ func startServer(t *testing.T, options storetest.PostgresOptions) *storetest.Pos
 var weakSettings = []string{"synchronous_commit = off", "statement_timeout = '50ms'", "lock_timeout = '20ms'",
 	"idle_in_transaction_session_timeout = '30ms'", "idle_session_timeout = '40ms'"}
 
+// weakPoolSettings leave time for the statements outside transactions, for which nothing is set behind a pooler.
+var weakPoolSettings = []string{"synchronous_commit = off", "statement_timeout = '10s'", "lock_timeout = '10s'",
+	"idle_in_transaction_session_timeout = '10s'"}
+
 // TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff asks inside transactions: behind a pooler nothing else is
 // set.
 func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
@@ -69,7 +73,7 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 		want     string
 	}{
 		"weak":         {weakSettings, false, "", "on 0 0 0 0"},
-		"weak_pool":    {weakSettings[:4], true, "", "on 0 0 0 0"},
+		"weak_pool":    {weakPoolSettings, true, "", "on 0 0 0 0"},
 		"applied":      {[]string{"synchronous_commit = remote_apply"}, false, "", "remote_apply 0 0 0 0"},
 		"applied_pool": {[]string{"synchronous_commit = remote_apply"}, true, "", "remote_apply 0 0 0 0"},
 		"written":      {[]string{"synchronous_commit = remote_write"}, false, "", "on 0 0 0 0"},

@@ -124,10 +124,10 @@ func TestDamageToAFileIsReportedAndDoesNotSpread(t *testing.T) {
 
 	server := i.Start()
 	redeemer := newRedeemer(t, i.Token(server.URL), 1)
-	if status := programs.StatusOf(t, server.URL+"/v2/get-property/7", redeemer.token); status != http.StatusInternalServerError {
-		t.Errorf("a damaged table got %d, want 500", status)
+	if status := programs.StatusOf(t, server.URL+"/v2/get-property/7", redeemer.token); status != http.StatusServiceUnavailable {
+		t.Errorf("a damaged table got %d, want 503", status)
 	}
-	server.WaitFor(t, "the database is damaged; restore a backup with 'perksd restore'")
+	server.WaitFor(t, "the database is damaged: stop the server and restore a backup with 'perksd restore'")
 	if answer, err := redeemer.redeem(server.URL, attempt{perk: "rush", user: "u-0001"}); err != nil || answer.status != http.StatusCreated {
 		t.Errorf("an intact table got %+v, %v", answer, err)
 	}
