@@ -33,13 +33,13 @@ test: test-programs lint ## run every check and every test
 # part of make endurance.
 .PHONY: test-all
 test-all:
-	go test -vet=off -p $(AT_ONCE) -skip '^TestSlowAndIdleConnectionsDoNotExhaustTheServer$$' ./...
+	go test -vet=off -timeout 20m -p $(AT_ONCE) -skip '^TestSlowAndIdleConnectionsDoNotExhaustTheServer$$' ./...
 
 # The service's tests run again over PostgreSQL, except the page in the browser, which has no database. PgBouncer is covered by the
 # drivers' suite, which also runs behind it; make databases runs everything over every database.
 .PHONY: test-postgres
 test-postgres:
-	PERKS_TEST_DATABASE=postgres go test -vet=off -skip '^TestInABrowser$$' ./server
+	PERKS_TEST_DATABASE=postgres go test -vet=off -timeout 20m -skip '^TestInABrowser$$' ./server
 
 .PHONY: databases
 databases: test-programs ## run the tests of both programs over PostgreSQL and behind PgBouncer, and a minute of make ha
