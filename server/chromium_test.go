@@ -20,7 +20,7 @@ import (
 )
 
 // browserTime bounds all work in the browser, including its start.
-const browserTime = 3 * time.Minute
+const browserTime = 8 * time.Minute
 
 // startChromium runs a headless Chromium that can reach only loopback, until the test ends.
 func startChromium(t *testing.T) context.Context {

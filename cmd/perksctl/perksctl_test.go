@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(programs.Tests{Of: m}, map[string]func(){"perksctl": main, "spy-on-children": spyOnChildren})
 }
 
+// maxDuration bounds the commands that do nothing. A library that waits for a reply of the terminal waits for seconds.
+const maxDuration = 500 * time.Millisecond
+
 // TestCommandsDoNotQueryTerminal runs commands on a terminal that never replies. A library that queries the background
 // colour on import would wait for seconds here, and leave its query on the screen.
 func TestCommandsDoNotQueryTerminal(t *testing.T) {
@@ -32,7 +35,7 @@ func TestCommandsDoNotQueryTerminal(t *testing.T) {
 		{"help tui", 0}, {"tui --list-keys", 0}, {"tui --theme pink", 2}, {"tui --profile nobody", 2}, {"tui --debug", 2},
 	} {
 		quickest := time.Hour
-		for range 3 { // the machine may be busy with other tests
+		for try := 0; try < 10 && quickest > maxDuration; try++ { // the machine may be busy with other tests
 			start := time.Now()
 			text, code := onSilentTerminal(t, strings.Fields(test.args)...)
 			quickest = min(quickest, time.Since(start))
@@ -43,7 +46,7 @@ func TestCommandsDoNotQueryTerminal(t *testing.T) {
 				t.Fatalf("perksctl %s writes an escape sequence: %q", test.args, text)
 			}
 		}
-		if quickest > 500*time.Millisecond {
+		if quickest > maxDuration {
 			t.Errorf("perksctl %s takes %s", test.args, quickest)
 		}
 	}

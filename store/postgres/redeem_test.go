@@ -216,7 +216,8 @@ func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 	cutting, stop := context.WithCancel(t.Context())
 	defer stop()
 	var cutter sync.WaitGroup
-	cutter.Go(func() { terminateSessions(cutting, t, address) })
+	ended := make(chan struct{}, 1)
+	cutter.Go(func() { terminateSessions(cutting, t, address, ended) })
 
 	var callers sync.WaitGroup
 	var mu sync.Mutex
@@ -226,6 +227,10 @@ func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 			user := i / perks
 			_, err := replicas[user%2].Redeem(t.Context(), store.RedeemAttempt{ID: fmt.Sprint("r-", i), PerkID: fmt.Sprint("perk-", i%perks),
 				UserID: fmt.Sprint("user-", user), ClientID: "client", At: time.Now()})
+			select {
+			case ended <- struct{}{}:
+			default:
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			outcomes[api.CodeOf(err)]++
@@ -240,15 +245,21 @@ func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 	requireExact(t, replicas[0], 0)
 }
 
-// terminateSessions repeatedly terminates busy sessions, over a connection that the driver does not know.
-func terminateSessions(ctx context.Context, t *testing.T, address string) {
+// terminateSessions terminates busy sessions each time that a redemption has ended, over a connection that the driver
+// does not know. Without waiting for one, it would leave none the time to end on a slow machine.
+func terminateSessions(ctx context.Context, t *testing.T, address string, ended <-chan struct{}) {
 	conn, err := pgx.Connect(context.Background(), address)
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	defer conn.Close(context.Background())
-	for ctx.Err() == nil {
+	for {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return
+		}
 		if _, err := conn.Exec(context.Background(), `
 			SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle' AND random() < 0.2`); err != nil {

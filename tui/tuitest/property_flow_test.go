@@ -69,6 +69,7 @@ read answer
 	w.press("Tab", "Tab", "C-u")
 	w.write("Utrecht")
 	w.do(w.terminal.Resize(w.ctx, 100, 14))
+	w.see("(lines 1 to 2 of 40)") // drawn anew: the review must not have been laid out for the larger window
 	w.press("C-s")
 	w.see("2 fields change: Description, City", "↓", "more lines", "pgdn more")
 	w.press("C-s")

@@ -123,7 +123,7 @@ func (t *Terminal) Tell(ctx context.Context, format string) (string, error) {
 
 const (
 	pollInterval = 15 * time.Millisecond
-	waitFor      = 20 * time.Second // for a text to be shown, even on a busy machine
+	waitFor      = time.Minute // for a text to be shown, even on a busy machine
 )
 
 // Await reads the screen until it is as wanted, and returns it.
