@@ -143,7 +143,8 @@ func ExitCodes() []manual.Term {
 		meaning(code(command.ExitNotFound), "not found"),
 		meaning(code(command.ExitConflict), "conflict: already redeemed, changed meanwhile, or another run is using the results file"),
 		meaning(code(command.ExitSomeFailed), "some rows failed or are unknown, or in a dry run would fail"),
-		meaning(code(command.ExitUnreached), "the server was not reached, or the outcome is unknown"),
+		meaning(code(command.ExitUnreached),
+			"the server was not reached, --timeout ended the wait, or the outcome is unknown"),
 		meaning(code(command.ExitInterrupted), "interrupted"),
 	}
 }

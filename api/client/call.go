@@ -70,11 +70,8 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 			return nil, err
 		}
 	}
-	if !c.deadline.IsZero() { // the timeout is applied by retry: it excludes waits
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, c.deadline)
-		defer cancel()
-	}
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
 	e := &requestState{repeatable: call.repeatable, body: call.body}
 	res, err := c.execute(withState(ctx, e), e, call)
 	if call.seen != nil {
@@ -87,6 +84,14 @@ func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 		return res, nil
 	}
 	return res, refusal(call, e, res)
+}
+
+// limited returns a context that ends at the client's deadline. The timeout is applied by retry: it excludes waits.
+func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.deadline.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, c.deadline)
 }
 
 // execute sends the request with resty, which leaves reading the response to noResend.

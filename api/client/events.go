@@ -32,10 +32,14 @@ func (c *Client) Events(ctx context.Context, after string, perPage int, wait tim
 	return page, err
 }
 
-// FollowEvents returns the events after a position, or from now on if it is "", and first of all a page that may be empty; then each page of new ones as they are committed, until ctx ends or a request fails for
-// good. While the service cannot be reached it tries again, and calls onOutage once. No event is missing or repeated.
+// FollowEvents returns the events after a position, or from now on if it is "", and first of all a page that may be
+// empty; then each page of new ones as they are committed, until ctx or the client's deadline ends, or a request fails
+// for good. While the service cannot be reached it tries again, and calls onOutage once. No event is missing or
+// repeated.
 func (c *Client) FollowEvents(ctx context.Context, after string, onOutage func(error)) iter.Seq2[api.EventPage, error] {
 	return func(yield func(api.EventPage, error) bool) {
+		ctx, cancel := c.limited(ctx)
+		defer cancel()
 		longest := min(api.MaxEventWait*time.Second, c.retry.Timeout/2)
 		outage, wait := firstLook, time.Duration(0)
 		for isFirst := true; ; {

@@ -64,7 +64,8 @@ const (
 	longestLook = 10 * time.Second
 )
 
-// AwaitDecision looks at a redemption until it is not pending any more: after each event about it, or again and again where there are no events.
+// AwaitDecision looks at a redemption until it is not pending any more: after each event about it, or again and again
+// where there are no events. With an error it returns the redemption as it was read last.
 func (c *Client) AwaitDecision(ctx context.Context, id string) (record api.RedemptionRecord, err error) {
 	for page, failure := range c.FollowEvents(ctx, "", func(error) {}) {
 		isNews := func(e api.Event) bool { return e.Redemption != nil && api.SameID(e.Redemption.ID, id) }
@@ -74,7 +75,7 @@ func (c *Client) AwaitDecision(ctx context.Context, id string) (record api.Redem
 		case failure != nil:
 			return record, failure
 		case record.ID == "" || slices.ContainsFunc(page.Data, isNews):
-			if record, _, err = c.Redemption(ctx, id); err != nil || record.Status != api.StatusPending {
+			if record, err = c.readAgain(ctx, id, record); err != nil || record.Status != api.StatusPending {
 				return record, err
 			}
 		}
@@ -82,10 +83,22 @@ func (c *Client) AwaitDecision(ctx context.Context, id string) (record api.Redem
 	return record, ctx.Err()
 }
 
-func (c *Client) pollDecision(ctx context.Context, id string) (api.RedemptionRecord, error) {
+// readAgain returns the redemption as it was known before if it cannot be read.
+func (c *Client) readAgain(
+	ctx context.Context, id string, known api.RedemptionRecord,
+) (api.RedemptionRecord, error) {
+	record, _, err := c.Redemption(ctx, id)
+	if err != nil {
+		return known, err
+	}
+	return record, nil
+}
+
+func (c *Client) pollDecision(ctx context.Context, id string) (record api.RedemptionRecord, err error) {
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
 	for pause := firstLook; ; pause = min(2*pause, longestLook) {
-		record, _, err := c.Redemption(ctx, id)
-		if err != nil || record.Status != api.StatusPending {
+		if record, err = c.readAgain(ctx, id, record); err != nil || record.Status != api.StatusPending {
 			return record, err
 		}
 		if err := c.retry.clock.Wait(ctx, pause); err != nil {

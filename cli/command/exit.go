@@ -28,7 +28,7 @@ const (
 	ExitNotFound    = 5   // no such record
 	ExitConflict    = 6   // the state of the record forbids it, or another run is at work
 	ExitSomeFailed  = 7   // some rows of a bulk run failed
-	ExitUnreached   = 8   // the service was not reached, or the outcome is unknown
+	ExitUnreached   = 8   // the service was not reached, time was up, or the outcome is unknown
 	ExitInterrupted = 130 // by a signal
 )
 
@@ -67,6 +67,11 @@ func (b *Busy) Error() string { return b.Message }
 type RowsFailed struct{ Message string }
 
 func (r *RowsFailed) Error() string { return r.Message }
+
+// TimeUp says that what a command waited for has not happened within --timeout.
+type TimeUp struct{ Message string }
+
+func (t *TimeUp) Error() string { return t.Message }
 
 // Outage says that the service answers nothing but failures, so that a run has stopped.
 type Outage struct{ Err error }
@@ -134,6 +139,8 @@ func classify(err error) (exit int, code string) {
 		return ExitFailed, "read_only"
 	case errors.As(err, new(*RowsFailed)):
 		return ExitSomeFailed, "rows_failed"
+	case errors.As(err, new(*TimeUp)):
+		return ExitUnreached, "timeout"
 	case errors.As(err, &unreachable) && unreachable.OutcomeUnknown:
 		return ExitUnreached, "outcome_unknown"
 	case unreachable != nil:

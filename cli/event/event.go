@@ -33,6 +33,9 @@ type flags struct {
 	limit  int
 	follow bool
 	types  []string
+
+	shown int
+	next  string // the position after the last page
 }
 
 // New makes the command.
@@ -112,6 +115,9 @@ func (f *flags) run(cmd *cobra.Command, s *session.Session) error {
 		write = func(e api.Event) error { return writeLine(s.Streams, e) }
 	}
 	for e, err := range f.all(f.following(ctx, s.Streams, c)) {
+		if s.IsTimeUp(err) && f.next != "" {
+			return f.timeUp(s)
+		}
 		if err == nil {
 			err = write(e)
 		}
@@ -122,20 +128,36 @@ func (f *flags) run(cmd *cobra.Command, s *session.Session) error {
 	return nil
 }
 
+// timeUp is how following ends with --timeout: as it should, unless --limit says how many events to wait for.
+func (f *flags) timeUp(s *session.Session) error {
+	resume := s.CommandLine("events", "--follow", "--after", f.next)
+	for _, name := range f.types {
+		resume = append(resume, "--type", name)
+	}
+	advice := "Resume after that: " + command.Quote(resume)
+	if f.limit == 0 {
+		s.Streams.Note("Stopped after %s, as --timeout says. %s", s.Flags.Timeout, advice)
+		return nil
+	}
+	return &command.Advised{Err: &command.TimeUp{
+		Message: fmt.Sprintf("Only %d of %d events came within %s.", f.shown, f.limit, s.Flags.Timeout),
+	}, Advice: advice}
+}
+
 // all returns the events of pages, of the types and as many as the flags ask for.
 func (f *flags) all(pages iter.Seq2[api.EventPage, error]) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		shown := 0
 		for page, err := range pages {
 			if err != nil {
 				yield(api.Event{}, err)
 				return
 			}
+			f.next = page.Next
 			for _, e := range page.Data {
 				if len(f.types) > 0 && !slices.Contains(f.types, string(e.Type)) {
 					continue
 				}
-				if shown++; !yield(e, nil) || shown == f.limit {
+				if f.shown++; !yield(e, nil) || f.shown == f.limit {
 					return
 				}
 			}

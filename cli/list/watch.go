@@ -34,13 +34,14 @@ const (
 // Bind declares --watch.
 func (w *Watch) Bind(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&w.Interval, watchFlag, 0,
-		"refresh every `INTERVAL` until ctrl+c and mark what changed; with --output jsonl, print only what is new or changed")
+		"refresh every `INTERVAL` until ctrl+c or --timeout and mark what changed; "+
+			"with --output jsonl, print only what is new or changed")
 	cmd.Flags().Lookup(watchFlag).NoOptDefVal = watchDefault
 }
 
-// Run shows once, or with --watch again and again. Each time show makes its printer and client of the session: what has not changed at
-// the service is not sent again. The first failure ends the command; a later one of the service or the network is only a warning,
-// unless it is about the login.
+// Run shows once, or with --watch again and again, with --timeout for that long. Each time show makes its printer and
+// client of the session: what has not changed at the service is not sent again. The first failure ends the command; a
+// later one of the service or the network is only a warning, unless it is about the login.
 func (w *Watch) Run(cmd *cobra.Command, s *session.Session, show func() error) error {
 	if !cmd.Flags().Changed(watchFlag) {
 		return show()
@@ -53,6 +54,11 @@ func (w *Watch) Run(cmd *cobra.Command, s *session.Session, show func() error) e
 		return command.Usagef("--watch redraws a terminal, and there is none. Add --output jsonl for the records that are new or changed.")
 	}
 	s.Watch()
+	if s.Flags.Timeout > 0 {
+		ctx, cancel := context.WithTimeout(cmd.Context(), s.Flags.Timeout)
+		defer cancel()
+		cmd.SetContext(ctx)
+	}
 	next := w.Next
 	if next == nil {
 		ticker := time.NewTicker(w.Interval)
@@ -84,8 +90,8 @@ func (w *Watch) Run(cmd *cobra.Command, s *session.Session, show func() error) e
 		screen.changes.Begin(at)
 		err := show()
 		switch {
-		case cmd.Context().Err() != nil:
-			return cmd.Context().Err()
+		case err != nil && cmd.Context().Err() != nil && !first:
+			return ended(cmd.Context())
 		case err != nil && (first || !passes(err)):
 			return err
 		case err != nil && err.Error() != warned:
@@ -102,9 +108,17 @@ func (w *Watch) Run(cmd *cobra.Command, s *session.Session, show func() error) e
 			}
 		}
 		if at, err = next(cmd.Context()); err != nil {
-			return err
+			return ended(cmd.Context())
 		}
 	}
+}
+
+// ended returns why the context has ended. The end of --timeout is the one that was asked for.
+func ended(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil
+	}
+	return ctx.Err()
 }
 
 // passes reports whether the same request may succeed later.

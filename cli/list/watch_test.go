@@ -168,7 +168,7 @@ UP5
 }
 
 func TestWatchGoesOnAfterAFailure(t *testing.T) {
-	w := watch(t, "--watch --output jsonl --fields id --timeout 1s", false)
+	w := watch(t, "--watch --output jsonl --fields id", false)
 	<-w.complete
 	w.round(2 * time.Second)
 	w.server.Stop()
@@ -177,6 +177,17 @@ func TestWatchGoesOnAfterAFailure(t *testing.T) {
 	w.interrupt(t)
 	if got := strings.Count(w.err.String(), "The refresh failed: No reply from "); got != 1 {
 		t.Errorf("%d warnings:\n%s", got, w.err)
+	}
+	if w.out.String() != "{\"id\":\"coffee\"}\n{\"id\":\"spa\"}\n" {
+		t.Errorf("out %s", w.out)
+	}
+}
+
+func TestWatchEndsWithTheTimeout(t *testing.T) {
+	w := watch(t, "--watch --output jsonl --fields id --timeout 3s", false)
+	<-w.complete
+	if err := <-w.done; err != nil {
+		t.Error(err)
 	}
 	if w.out.String() != "{\"id\":\"coffee\"}\n{\"id\":\"spa\"}\n" {
 		t.Errorf("out %s", w.out)

@@ -126,7 +126,7 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	if !o.wait || redeeming.Redemption.Status != api.StatusPending {
 		return printer.One(ctx, redeeming.Redemption)
 	}
-	decided, err := redemption.Await(ctx, s.Streams, c, redeeming.Redemption.ID)
+	decided, err := redemption.Await(ctx, s, c, redeeming.Redemption.ID)
 	if decided.ID != "" {
 		redeeming.Redemption = decided.Specified()
 	}

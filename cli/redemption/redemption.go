@@ -118,7 +118,7 @@ func newWait(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			record, err := Await(cmd.Context(), s.Streams, c, args[0])
+			record, err := Await(cmd.Context(), s, c, args[0])
 			if record.ID == "" {
 				return err
 			}
@@ -128,11 +128,19 @@ func newWait(s *session.Session) *cobra.Command {
 }
 
 // Await waits until a redemption is decided. It fails, with the redemption, if that is not approved.
-func Await(ctx context.Context, s *command.Streams, c *client.Client, id string) (api.RedemptionRecord, error) {
-	s.Note("Waiting until redemption %s is decided.", id)
+func Await(
+	ctx context.Context, s *session.Session, c *client.Client, id string,
+) (api.RedemptionRecord, error) {
+	s.Streams.Note("Waiting until redemption %s is decided.", id)
 	record, err := c.AwaitDecision(ctx, id)
-	if unreachable, ok := errors.AsType[*client.Unreachable](err); ok && unreachable.TimedOut() {
-		return api.RedemptionRecord{}, &command.Advised{Err: err, Advice: "Keep waiting: perksctl redemption wait " + id}
+	if s.IsTimeUp(err) {
+		if record.ID != "" {
+			err = &command.TimeUp{
+				Message: fmt.Sprintf("Redemption %s is still %s after %s.", id, record.Status, s.Flags.Timeout),
+			}
+		}
+		again := command.Quote(s.CommandLine("redemption", "wait", id))
+		return api.RedemptionRecord{}, &command.Advised{Err: err, Advice: "Keep waiting: " + again}
 	}
 	if err != nil {
 		return api.RedemptionRecord{}, err

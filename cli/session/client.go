@@ -29,7 +29,7 @@ type watched struct {
 }
 
 // Watch prepares for a command that reads the same again and again: Connect returns one client from now on, which asks only for what
-// has changed, and --timeout ends each request.
+// has changed, and --timeout limits each request.
 func (s *Session) Watch() {
 	s.Open, s.watched = true, &watched{}
 	s.watched.connect = func() (*client.Client, Connection, error) {

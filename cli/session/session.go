@@ -321,6 +321,11 @@ func (s *Session) Advise(err error) error {
 	return err
 }
 
+// IsTimeUp tells whether err comes from the end of the time that --timeout gives the whole command.
+func (s *Session) IsTimeUp(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && !s.deadline.IsZero() && !time.Now().Before(s.deadline)
+}
+
 // shortWait is a pause that nobody notices.
 const shortWait = time.Second
 
