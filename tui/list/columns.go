@@ -22,14 +22,15 @@ const (
 // has one that suits it.
 func (l *List[F, T]) recall() {
 	var none F
-	if keys, err := api.ParseSort(l.shell.Settings[settingSort+l.Many], l.Orders(none)); err == nil && len(keys) > 0 {
+	kept := l.shell.Settings
+	if keys, err := api.ParseSort(kept[settingSort+l.Settings], l.Orders(none)); err == nil && len(keys) > 0 {
 		l.kept = keys[0]
 	}
-	if views := l.shell.Settings[settingViews+l.Many]; views != "" {
+	if views := kept[settingViews+l.Settings]; views != "" {
 		l.views = strings.Split(views, "\n")
 	}
 	l.all = l.Columns
-	l.hide(strings.Split(l.shell.Settings[settingColumns+l.Many], ","))
+	l.hide(strings.Split(kept[settingColumns+l.Settings], ","))
 }
 
 // keepOrder remembers an order, unless it needs a query, such as by distance.
@@ -39,7 +40,7 @@ func (l *List[F, T]) keepOrder(order api.SortKey) tea.Cmd {
 		return nil
 	}
 	l.kept = order
-	return l.shell.Keep(settingSort+l.Many, api.FormatSort([]api.SortKey{order}))
+	return l.shell.Keep(settingSort+l.Settings, api.FormatSort([]api.SortKey{order}))
 }
 
 // hide leaves columns out. The first one stays: it says what a row is.
@@ -96,7 +97,7 @@ func (l *List[F, T]) chooseColumns(current int) tea.Cmd {
 			left = append(left, name)
 		}
 		l.hide(left)
-		return tea.Batch(l.shell.Keep(settingColumns+l.Many, strings.Join(left, ",")), l.chooseColumns(index))
+		return tea.Batch(l.shell.Keep(settingColumns+l.Settings, strings.Join(left, ",")), l.chooseColumns(index))
 	}
 	return l.shell.Post(pick)
 }

@@ -2,6 +2,7 @@
 package list
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,8 @@ type Kind[F, T any] struct {
 	None, Empty, Elsewhere string
 	// Changes tells whether an event changes the list; nil if none does.
 	Changes func(api.Event) bool
+	// Settings names the settings of the list, such as its order; Many if empty. Lists with the same name share them.
+	Settings string
 	// NoMarks is for a list of which nothing is done with several records.
 	NoMarks bool
 }
@@ -122,6 +125,7 @@ const (
 
 // New makes a list. It loads nothing before Init.
 func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
+	kind.Settings = cmp.Or(kind.Settings, kind.Many)
 	l := &List[F, T]{
 		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off,
 		seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{}, links: map[int64]string{},

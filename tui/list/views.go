@@ -27,7 +27,8 @@ func (l *List[F, T]) saveView() tea.Cmd {
 		l.views = append(slices.Clone(l.views), text)
 	}
 	l.arrange()
-	return tea.Batch(screen.Tell(screen.Done, "%s", done), l.shell.Keep(settingViews+l.Many, strings.Join(l.views, "\n")))
+	keep := l.shell.Keep(settingViews+l.Settings, strings.Join(l.views, "\n"))
+	return tea.Batch(screen.Tell(screen.Done, "%s", done), keep)
 }
 
 // whyNotSave says why the query cannot be saved or removed; "" if it can.

@@ -284,6 +284,34 @@ func TestMarksOfAnotherUserStay(t *testing.T) {
 	d.See("1 marked", "r redeem 1 marked")
 }
 
+// TestRedemptionsAreReversed reverses the order of a user's redemptions. The list of all
+// redemptions does not take it over.
+func TestRedemptionsAreReversed(t *testing.T) {
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice", Redeemed: true}))
+	d.See("Redeemed 0")
+	redeem(t, d, "coffee", "alice")
+	redeem(t, d, "tea", "alice")
+	d.Press("R")
+	d.See("Redeemed 2", "newest ↓", "just now A pot of tea approved tea", "just now Coffee for two approved coffee")
+	first := func(title, other string) {
+		t.Helper()
+		d.Until(title+" first", func() bool {
+			top, _, _ := strings.Cut(d.Screen(), "Available")
+			return d.Running() == 0 && strings.Index(top, title) < strings.Index(top, other)
+		})
+	}
+	first("A pot of tea", "Coffee for two")
+	d.Press("S")
+	d.See("Redeemed 2", "oldest ↑")
+	first("Coffee for two", "A pot of tea")
+	d.Press("4")
+	d.See("Redemptions 2", "newest ↓")
+	d.Press("2", "esc")
+	d.Open(screen.ToUser{ID: "alice", Redeemed: true})
+	d.See("Redeemed 2", "oldest ↑")
+	first("Coffee for two", "A pot of tea")
+}
+
 func TestPerkOpenedFromTheUserIsRedeemedForThem(t *testing.T) {
 	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUser{ID: "alice"}))
 	d.See("Available 3")

@@ -31,11 +31,11 @@ func newRedeemed(shell *screen.Shell, id string) *redeemed {
 	r := &redeemed{shell: shell, titles: list.NewTitles(shell)}
 	newest := screen.FirstOrder("redeemed_at")
 	r.List = list.New(shell, list.Kind[struct{}, api.Redemption]{
-		One: "redemption", Many: "redemptions", Called: func(struct{}) string { return "Redeemed" }, None: display.Line(id) + " has redeemed nothing yet.", NoMarks: true,
+		One: "redemption", Many: "redemptions", Settings: "redeemed", NoMarks: true,
+		Called: func(struct{}) string { return "Redeemed" }, None: display.Line(id) + " has redeemed nothing yet.",
 		Orders: func(struct{}) []string { return []string{newest.Field} },
 		Order:  func(struct{}) api.SortKey { return newest },
 		Fetch: func(ctx context.Context, c *client.Client, _ struct{}, options client.ListOptions) (api.Page[api.Redemption], error) {
-			options.Sort = "" // there is one order
 			return c.UserRedemptions(ctx, id, options)
 		},
 		ID:    func(r *api.Redemption) string { return r.ID },
