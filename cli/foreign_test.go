@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -180,6 +181,31 @@ func TestEveryCommandAtAServerWithoutExtensions(t *testing.T) {
 		if !tried[path] {
 			t.Errorf("say in atOthers what perksctl %s does at a server without extensions", path)
 		}
+	}
+}
+
+// TestAServerThatCannotChooseEvents has two redemptions behind other events, and answers with the newest of any type.
+func TestAServerThatCannotChooseEvents(t *testing.T) {
+	var events []string
+	for i := range 150 {
+		kind := "perk.changed"
+		if i == 1 || i == 99 {
+			kind = "redemption.made"
+		}
+		events = append(events, fmt.Sprintf(`{"id":"%d","type":%q,"cursor":"%d"}`, i, kind, i))
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		most, _ := strconv.Atoi(r.URL.Query().Get("per_page"))
+		_, _ = fmt.Fprintf(w, `{"data":[%s],"next":"149","more":false}`, strings.Join(events[150-most:], ","))
+	}))
+	t.Cleanup(server.Close)
+	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL + "/v2", session.EnvToken: "t"})
+	if r := x.must("events", "--type", "redemption.made", "--last", "1", "-o", "id"); r.out != "99\n" {
+		t.Errorf("%+v", r)
+	}
+	r := x.run("events", "--type", "redemption.made", "--last", "2", "-o", "id")
+	if r.code != 0 || r.out != "99\n" || !strings.Contains(r.err, "only its newest 100 were searched") {
+		t.Errorf("%+v", r)
 	}
 }
 

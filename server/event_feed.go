@@ -337,7 +337,9 @@ func (f *eventFeed) await(ctx context.Context) (done func(), err error) {
 
 // recent returns the newest events that the caller may see, so that somebody who looks for the first time sees
 // something.
-func (f *eventFeed) recent(ctx context.Context, caller Caller, most int) (page api.EventPage, err error) {
+func (f *eventFeed) recent(
+	ctx context.Context, caller Caller, types []api.EventType, most int,
+) (page api.EventPage, err error) {
 	page.Data = []api.Event{}
 	done, err := f.await(ctx)
 	if err != nil {
@@ -346,12 +348,12 @@ func (f *eventFeed) recent(ctx context.Context, caller Caller, most int) (page a
 	defer done()
 	var unreadable error
 	batch, err := f.store.RecentAudit(ctx, store.RecentAudit{
-		Actions: actionsFor(caller),
+		Actions: actionsFor(caller, types),
 		Most:    store.AuditBound{Entries: most, Bytes: feedBound.Bytes},
 		Wants: func(entry store.AuditEntry) bool {
 			e, isEvent, err := eventOf(entry)
 			unreadable = errors.Join(unreadable, err)
-			return isEvent && e.maySee(caller)
+			return isEvent && e.isFor(caller, types)
 		},
 	})
 	if err = errors.Join(err, unreadable); err != nil {

@@ -33,8 +33,8 @@ var eventTypes = map[string]api.EventType{
 	store.ActionImportPerks:      api.EventPerksImported,
 }
 
-// actionsFor returns the actions whose events the caller may see some of.
-func actionsFor(caller Caller) (actions []string) {
+// actionsFor returns the actions of these types, or of all if there are none, whose events the caller may see some of.
+func actionsFor(caller Caller, types []api.EventType) (actions []string) {
 	for action, kind := range eventTypes {
 		e := feedEvent{Event: api.Event{Type: kind}, client: caller.ClientID}
 		switch noun, _, _ := strings.Cut(string(kind), "."); noun {
@@ -43,7 +43,7 @@ func actionsFor(caller Caller) (actions []string) {
 		case "property":
 			e.Property = new(api.Property)
 		}
-		if e.maySee(caller) {
+		if e.isFor(caller, types) {
 			actions = append(actions, action)
 		}
 	}
@@ -86,6 +86,11 @@ func eventOf(entry store.AuditEntry) (e feedEvent, isEvent bool, err error) {
 		err = fmt.Errorf("read the entry %s of the audit log: %w", e.ID, err)
 	}
 	return e, true, err
+}
+
+// isFor tells whether the event is one that the caller asks for, and may see.
+func (e feedEvent) isFor(caller Caller, types []api.EventType) bool {
+	return (len(types) == 0 || slices.Contains(types, e.Type)) && e.maySee(caller)
 }
 
 // maySee tells whether the caller may see the event: of redemptions and properties, what its lists of them show.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ func (h perkHandlers) events(c echo.Context) error {
 	q := api.ParseParameters(c.Request().URL.RawQuery)
 	perPage := int(q.Integer("per_page", api.DefaultPerPage, 1, api.MaxPerPage))
 	wait := time.Duration(q.Integer("wait", 0, 0, api.MaxEventWait)) * time.Second
+	types := eventTypesOf(q)
 	after, isGiven := q.Given("after")
 	if last := c.Request().Header.Get(lastEventIDHeader); last != "" && wantsStream(c) { // a browser sends it with the address of its first request
 		after, isGiven = last, true
@@ -56,19 +58,36 @@ func (h perkHandlers) events(c echo.Context) error {
 	}
 	switch {
 	case wantsStream(c):
-		return h.streamEvents(c, place)
+		return h.streamEvents(c, place, types)
 	case isGiven:
-		return h.pageOfEvents(c, place, perPage, wait)
+		return h.pageOfEvents(c, place, types, perPage, wait)
 	}
-	page, err := h.feed.recent(c.Request().Context(), callerOf(c), perPage)
+	page, err := h.feed.recent(c.Request().Context(), callerOf(c), types, perPage)
 	if err != nil {
 		return err
 	}
 	return writeEvents(c, page)
 }
 
+// eventTypesOf returns the types that the caller asks for; nil is all.
+func eventTypesOf(q *api.Parameters) (types []api.EventType) {
+	text, given := q.Given("type")
+	for name := range strings.SplitSeq(text, ",") {
+		if given && !slices.Contains(api.EventTypes(), api.EventType(name)) {
+			q.Fields.Add("type", "has %q, which is not a type of events", name)
+		}
+		types = append(types, api.EventType(name))
+	}
+	if !given {
+		return nil
+	}
+	return types
+}
+
 // pageOfEvents responds as soon as there is an event that the caller may see.
-func (h perkHandlers) pageOfEvents(c echo.Context, after store.AuditPlace, perPage int, wait time.Duration) error {
+func (h perkHandlers) pageOfEvents(
+	c echo.Context, after store.AuditPlace, types []api.EventType, perPage int, wait time.Duration,
+) error {
 	ctx := c.Request().Context()
 	if wait > 0 {
 		following, end, err := h.listeners.begin(ctx, callerOf(c).ClientID)
@@ -95,7 +114,7 @@ func (h perkHandlers) pageOfEvents(c echo.Context, after store.AuditPlace, perPa
 		searched++
 		page.Next, page.More = eventCursor(part.next), part.isMore
 		for _, e := range part.events {
-			if !e.maySee(caller) {
+			if !e.isFor(caller, types) {
 				continue
 			}
 			if len(page.Data) == perPage {
@@ -118,7 +137,7 @@ func writeEvents(c echo.Context, page api.EventPage) error {
 
 // streamEvents responds with Server-Sent Events until the caller leaves or loses its access, or the server ends. The id of each is a position:
 // a caller that comes back with the last one misses nothing.
-func (h perkHandlers) streamEvents(c echo.Context, after store.AuditPlace) error {
+func (h perkHandlers) streamEvents(c echo.Context, after store.AuditPlace, types []api.EventType) error {
 	ctx, _ := c.Get(streamKey).(context.Context)
 	ctx, end, err := h.listeners.begin(ctx, callerOf(c).ClientID)
 	if err != nil {
@@ -126,7 +145,7 @@ func (h perkHandlers) streamEvents(c echo.Context, after store.AuditPlace) error
 	}
 	defer end()
 	s := &eventStream{
-		perkHandlers: h, ctx: ctx,
+		perkHandlers: h, ctx: ctx, types: types,
 		request: c.Request(), response: c.Response(), control: http.NewResponseController(c.Response()),
 		conn: h.config.Connection(ctx), reader: h.feed.follow(after, true), at: after,
 	}
@@ -158,6 +177,7 @@ func (h perkHandlers) streamEvents(c echo.Context, after store.AuditPlace) error
 type eventStream struct {
 	perkHandlers
 	ctx      context.Context
+	types    []api.EventType // nil is all
 	request  *http.Request
 	response *echo.Response
 	control  *http.ResponseController
@@ -196,7 +216,7 @@ func (s *eventStream) send(part feedPart) (bool, error) {
 	}
 	isSilent := true
 	for _, e := range part.events {
-		if !e.maySee(caller) {
+		if !e.isFor(caller, s.types) {
 			continue
 		}
 		isSilent = false

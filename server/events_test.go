@@ -103,6 +103,13 @@ func TestAClientSeesTheEventsOfWhatItMayRead(t *testing.T) {
 		}
 	}
 
+	for _, query := range []string{after(start) + "&", "?", "?per_page=1&"} {
+		page := d.events(lead, query+"type=redemption.voided,perk.changed")
+		if diff := cmp.Diff([]string{"redemption.voided spa of user0"}, d.described(page.Data)); diff != "" {
+			t.Errorf("of a type, %s: want (-), got (+):\n%s", query, diff)
+		}
+	}
+
 	record, _ := d.read(d.tokens[0], d.made[0]["spa"].ID)
 	recent := d.events(lead, "?per_page=2").Data
 	if diff := cmp.Diff(&record, recent[0].Redemption, cmp.Transformer("text", func(m json.RawMessage) string { return string(m) })); diff != "" || recent[0].Type != api.EventRedemptionVoided {
@@ -203,10 +210,13 @@ type stream struct {
 	close func()
 }
 
-// listen opens a stream that begins after a position, or now if it is "".
-func (d *desks) listen(token, after string) *stream {
+// listen opens a stream that begins after a position, or now if it is "", of all types or those given.
+func (d *desks) listen(token, after string, types ...string) *stream {
 	d.t.Helper()
 	request := d.Request(token, "GET", d.LiveURL()+"/events", "")
+	if len(types) > 0 {
+		request.URL.RawQuery = "type=" + strings.Join(types, ",")
+	}
 	request.Header.Set("Accept", "text/event-stream")
 	if after != "" {
 		request.Header.Set("Last-Event-ID", after)
@@ -282,6 +292,16 @@ func TestAnInterruptedStreamContinues(t *testing.T) {
 			}
 			again.close()
 		}
+	}
+}
+
+func TestAStreamOfOneType(t *testing.T) {
+	d := newDesks(t)
+	s := d.listen(d.tokens[0], d.events(d.tokens[0], "").Next, "redemption.voided")
+	d.decide(d.tokens[0], d.made[0]["spa"].ID, "approve", "", "")
+	d.decide(d.tokens[0], d.made[0]["spa"].ID, "void", `{"reason":"a mistake"}`, "")
+	if e, _ := s.next(); e.Type != api.EventRedemptionVoided {
+		t.Errorf("the first event is %+v", e)
 	}
 }
 

@@ -7,19 +7,29 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
 )
 
-// Events returns the events after a position, or the newest ones if it is "". It waits for one, for at most wait in whole seconds.
-func (c *Client) Events(ctx context.Context, after string, perPage int, wait time.Duration) (page api.EventPage, err error) {
+// Events returns the events after a position, or the newest ones if it is "". It waits for one, for at most wait in
+// whole seconds. A service that cannot choose by type also returns events of other types.
+func (c *Client) Events(
+	ctx context.Context, after string, perPage int, wait time.Duration, types ...api.EventType,
+) (page api.EventPage, err error) {
 	query := url.Values{"per_page": {strconv.Itoa(perPage)}}
 	if after != "" {
 		query.Set("after", after)
 	}
 	if wait >= time.Second {
 		query.Set("wait", strconv.Itoa(int(wait.Seconds())))
+	}
+	if names := make([]string, len(types)); len(names) > 0 {
+		for i, name := range types {
+			names[i] = string(name)
+		}
+		query.Set("type", strings.Join(names, ","))
 	}
 	call := get(c.partnersPath("/events"), query)
 	res, err := c.fetch(ctx, call, &page)
@@ -35,15 +45,17 @@ func (c *Client) Events(ctx context.Context, after string, perPage int, wait tim
 // FollowEvents returns the events after a position, or from now on if it is "", and first of all a page that may be
 // empty; then each page of new ones as they are committed, until ctx or the client's deadline ends, or a request fails
 // for good. While the service cannot be reached it tries again, and calls onOutage once. No event is missing or
-// repeated.
-func (c *Client) FollowEvents(ctx context.Context, after string, onOutage func(error)) iter.Seq2[api.EventPage, error] {
+// repeated. A service that cannot choose by type also returns events of other types.
+func (c *Client) FollowEvents(
+	ctx context.Context, after string, onOutage func(error), types ...api.EventType,
+) iter.Seq2[api.EventPage, error] {
 	return func(yield func(api.EventPage, error) bool) {
 		ctx, cancel := c.limited(ctx)
 		defer cancel()
 		longest := min(api.MaxEventWait*time.Second, c.retry.Timeout/2)
 		outage, wait := firstLook, time.Duration(0)
 		for isFirst := true; ; {
-			page, err := c.Events(ctx, after, api.MaxPerPage, wait)
+			page, err := c.Events(ctx, after, api.MaxPerPage, wait, types...)
 			if after == "" {
 				page.Data = nil
 			}

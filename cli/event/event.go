@@ -48,7 +48,8 @@ func New(s *session.Session) *cobra.Command {
 		Long: "Show the newest changes that your client may see, oldest first: redemptions made, approved, rejected and voided, properties\n" +
 			"created, changed and deleted, perks changed, and imports.\n\n" +
 			"With --follow, or as 'perksctl tail', print each new change until you interrupt the command. If the service restarts, it reconnects\n" +
-			"and misses nothing. Each event has a cursor. To resume after an event, pass its cursor to --after.",
+			"and misses nothing. Each event has a cursor. To resume after an event, pass its cursor to --after.\n\n" +
+			"With --type, --last and --limit count only events of these types.",
 		Example: "  perksctl events --follow\n" +
 			"  perksctl events --follow --type redemption.made --output jsonl\n" +
 			"  perksctl events --after 1204.88 --output jsonl",
@@ -108,7 +109,7 @@ func (f *flags) run(cmd *cobra.Command, s *session.Session) error {
 	}
 	ctx := cmd.Context()
 	if !f.follow {
-		return printer.List(ctx, f.all(f.recorded(ctx, c)))
+		return printer.List(ctx, f.all(f.recorded(ctx, s.Streams, c)))
 	}
 	write := func(e api.Event) error { return printer.List(ctx, output.Each([]api.Event{e})) }
 	if s.Output.IsPlain() {
@@ -154,7 +155,7 @@ func (f *flags) all(pages iter.Seq2[api.EventPage, error]) iter.Seq2[api.Event, 
 			}
 			f.next = page.Next
 			for _, e := range page.Data {
-				if len(f.types) > 0 && !slices.Contains(f.types, string(e.Type)) {
+				if !f.wants(e) {
 					continue
 				}
 				if f.shown++; !yield(e, nil) || f.shown == f.limit {
@@ -165,15 +166,43 @@ func (f *flags) all(pages iter.Seq2[api.EventPage, error]) iter.Seq2[api.Event, 
 	}
 }
 
+func (f *flags) wants(e api.Event) bool {
+	return len(f.types) == 0 || slices.Contains(f.kinds(), e.Type)
+}
+
+func (f *flags) kinds() (kinds []api.EventType) {
+	for _, name := range f.types {
+		kinds = append(kinds, api.EventType(name))
+	}
+	return kinds
+}
+
+// newest returns the last events of the types. A service that cannot choose by type is asked for all that it shows at
+// once, because those of the types may be behind others.
+func (f *flags) newest(ctx context.Context, s *command.Streams, c *client.Client) (api.EventPage, error) {
+	page, err := c.Events(ctx, "", max(1, f.last), 0, f.kinds()...)
+	if isOther := func(e api.Event) bool { return !f.wants(e) }; slices.ContainsFunc(page.Data, isOther) {
+		page, err = c.Events(ctx, "", api.MaxPerPage, 0, f.kinds()...)
+		all := len(page.Data)
+		if page.Data = slices.DeleteFunc(page.Data, isOther); len(page.Data) < f.last && all == api.MaxPerPage {
+			s.Warn("This service cannot choose events by type: only its newest %d were searched.", all)
+		}
+	}
+	page.Data = page.Data[max(0, len(page.Data)-f.last):]
+	return page, err
+}
+
 // recorded returns the pages of events until now.
-func (f *flags) recorded(ctx context.Context, c *client.Client) iter.Seq2[api.EventPage, error] {
+func (f *flags) recorded(
+	ctx context.Context, s *command.Streams, c *client.Client,
+) iter.Seq2[api.EventPage, error] {
 	return func(yield func(api.EventPage, error) bool) {
 		if f.after == "" {
-			yield(c.Events(ctx, "", f.last, 0))
+			yield(f.newest(ctx, s, c))
 			return
 		}
 		for after := f.after; ; {
-			page, err := c.Events(ctx, after, api.MaxPerPage, 0)
+			page, err := c.Events(ctx, after, api.MaxPerPage, 0, f.kinds()...)
 			if !yield(page, err) || err != nil || !page.More {
 				return
 			}
@@ -187,10 +216,7 @@ func (f *flags) following(ctx context.Context, s *command.Streams, c *client.Cli
 	return func(yield func(api.EventPage, error) bool) {
 		after := f.after
 		if after == "" {
-			page, err := c.Events(ctx, "", max(1, f.last), 0)
-			if f.last == 0 {
-				page.Data = nil
-			}
+			page, err := f.newest(ctx, s, c)
 			if !yield(page, err) || err != nil {
 				return
 			}
@@ -199,7 +225,7 @@ func (f *flags) following(ctx context.Context, s *command.Streams, c *client.Cli
 		onOutage := func(err error) {
 			s.Warn("%s. The events resume without a gap when the service is back.", strings.TrimSuffix(err.Error(), "."))
 		}
-		for page, err := range c.FollowEvents(ctx, after, onOutage) {
+		for page, err := range c.FollowEvents(ctx, after, onOutage, f.kinds()...) {
 			if !yield(page, err) {
 				return
 			}
