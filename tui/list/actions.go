@@ -28,14 +28,13 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 		}
 		return []actions.Offer{submit, complete, actions.EnabledUnless(actions.Cancel, ""), actions.EnabledUnless(actions.PreviousField, "")}
 	}
-	row, marked, loaded := l.WhyNoRow(), "", ""
+	row, marked := l.WhyNoRow(), ""
 	if len(l.marked) == 0 {
 		marked = "Nothing is marked."
 	}
 	back, next, last := l.pages().WhyNot()
 	if !l.isWanted() {
-		loaded = "The list is not loaded yet."
-		back, next, last = loaded, loaded, loaded
+		back, next, last = notLoaded, notLoaded, notLoaded
 	}
 	mark := row
 	if current := l.Current(); mark == "" && len(l.marked) >= MaxMarks && !l.isMarked(l.ID(current)) {
@@ -82,11 +81,17 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	return append(offers, widget.Moves()...)
 }
 
-const oneOrder = "This list has one order."
+const (
+	oneOrder  = "This list has one order."
+	notLoaded = "The list is not loaded yet."
+)
 
 // WhyNoRow says why there is no record under the cursor; "" if there is one.
 func (l *List[F, T]) WhyNoRow() string {
-	if l.Current() == nil {
+	switch {
+	case !l.isWanted():
+		return notLoaded
+	case l.Current() == nil:
 		return "There is no " + l.One + " here."
 	}
 	return ""

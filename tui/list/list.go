@@ -183,8 +183,15 @@ func (l *List[F, T]) LoadedAt() time.Time { return l.loader.At }
 // Unsaved ignores marks: they are quickly made again.
 func (l *List[F, T]) Unsaved() string { return "" }
 
-// Current is the record under the cursor; nil if there is none.
+// Current is the record under the cursor; nil if there is none, or the rows are not those that are wanted now.
 func (l *List[F, T]) Current() *T {
+	if !l.isWanted() {
+		return nil
+	}
+	return l.underCursor()
+}
+
+func (l *List[F, T]) underCursor() *T {
 	if at := l.table.Cursor(); at < len(l.shown) {
 		return &l.shown[at]
 	}
@@ -427,7 +434,7 @@ func (l *List[F, T]) prefetchNext() tea.Cmd {
 
 func (l *List[F, T]) showPage() {
 	under := ""
-	if current := l.Current(); current != nil {
+	if current := l.underCursor(); current != nil {
 		under = l.ID(current)
 	}
 	l.page = l.loader.Value.page.Meta.Page

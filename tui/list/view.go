@@ -68,7 +68,7 @@ func (l *List[F, T]) View() string {
 		inside = widget.Notice(look, kind, title, advice, innerWidth, innerHeight-len(below))
 	} else {
 		l.table.SetTheme(look)
-		inside = l.table.View()
+		inside = l.dimmed(l.table.View())
 	}
 	if len(below) > 0 {
 		inside = display.Crop(inside, innerWidth, innerHeight-len(below)) + "\n" + strings.Join(below, "\n")
@@ -233,9 +233,17 @@ func joined(between string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
 }
 
+// dimmed draws rows of another query than the one that is wanted as what is behind a dialog: no key acts on them.
+func (l *List[F, T]) dimmed(view string) string {
+	if l.isWanted() {
+		return view
+	}
+	return widget.Behind(l.shell.Theme, view)
+}
+
 // previewPanel shows all of the record under the cursor.
 func (l *List[F, T]) previewPanel(width, height int) string {
-	record, look := l.Current(), l.shell.Theme
+	record, look := l.underCursor(), l.shell.Theme
 	innerWidth, innerHeight := widget.Inner(width, height)
 	if of := l.ID(record) + string(look.Name); l.factsOf != of || l.factsIn != innerWidth {
 		l.factsOf, l.factsIn, l.facts = of, innerWidth, widget.Scroll{}
@@ -253,7 +261,7 @@ func (l *List[F, T]) previewPanel(width, height int) string {
 	}
 	l.facts.Resize(innerWidth-2, innerHeight)
 	panel := widget.Panel{Title: l.Title(record), Bar: l.facts.Bar()}
-	return panel.View(look, widget.Indented(l.facts.View(), 1), width, height)
+	return panel.View(look, widget.Indented(l.dimmed(l.facts.View()), 1), width, height)
 }
 
 // rowsRead is how many rows are read out at once.

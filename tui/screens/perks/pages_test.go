@@ -210,3 +210,42 @@ func TestAccessibleTextOfTheList(t *testing.T) {
 	}
 	d.See("row 7 of 7")
 }
+
+// TestRowsOfTheFormerFilterDoNothing changes the filter of a slow service, and tries to redeem what was shown before.
+func TestRowsOfTheFormerFilterDoNothing(t *testing.T) {
+	t.Parallel()
+	perks := numbered(3)
+	d := tuitest.StartWithHandler(t, perks)
+	d.Resize(120, 24) // with the preview
+	d.See("row 1 of 3", "Two coffees for the price of one.")
+	d.Settle()
+	dimmed := func(text string) bool {
+		for line := range strings.SplitSeq(d.App.View(), "\n") {
+			if before, _, found := strings.Cut(line, text); found {
+				return strings.LastIndex(before, "\x1b[2m") > strings.LastIndex(before, "\x1b[0m")
+			}
+		}
+		return false
+	}
+	hold := make(chan struct{})
+	perks.change(func() { perks.hold = hold })
+	d.Press("/")
+	d.Type("coffee\n")
+	d.See("/ coffee", "loading ...")
+	for _, text := range []string{">  Perk number 1", "Perk number 3", "Two coffees"} {
+		if !dimmed(text) {
+			t.Errorf("%q looks current:\n%q", text, d.App.View())
+		}
+	}
+	for key, name := range map[string]string{"r": "Redeem", "enter": "Open", " ": "Mark", "y": "Copy the id"} {
+		d.Press(key)
+		d.See(name + ": not possible now. The list is not loaded yet.")
+	}
+	close(hold)
+	d.Gone("loading")
+	if dimmed(">  Perk number 1") || dimmed("Two coffees") {
+		t.Errorf("the new rows are dimmed:\n%q", d.App.View())
+	}
+	d.Press("enter")
+	d.See("Perk Perk number 1")
+}
