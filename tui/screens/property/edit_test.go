@@ -430,3 +430,13 @@ func TestAChosenImageIsDrawn(t *testing.T) {
 	o.Press("R")
 	o.Gone("Image from")
 }
+
+// TestPropertiesHaveNoMarks tries to mark a property: nothing is done with several.
+func TestPropertiesHaveNoMarks(t *testing.T) {
+	o := start(t, 42)
+	o.Press("3")
+	o.See("Properties 1", "row 1 of 1")
+	o.Press("esc", " ")
+	o.See("Mark: not on this screen.")
+	o.Gone("marked")
+}

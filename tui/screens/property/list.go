@@ -25,7 +25,8 @@ type List struct {
 
 func NewList(shell *screen.Shell) *List {
 	return &List{shell: shell, List: list.New(shell, list.Kind[api.PropertyFilter, api.Property]{
-		One: "property", Many: "properties", Fields: api.PropertyFilterFields, Empty: "Add one: perksctl property create", IDRule: idRule,
+		One: "property", Many: "properties", Fields: api.PropertyFilterFields, IDRule: idRule, NoMarks: true,
+		Empty:  "Add one: perksctl property create",
 		Orders: func(api.PropertyFilter) []string { return api.PropertySortFields() },
 		Order:  func(api.PropertyFilter) api.SortKey { return api.SortKey{Field: "propertyId"} },
 		Fetch: func(ctx context.Context, c *client.Client, f api.PropertyFilter, options client.ListOptions) (api.Page[api.Property], error) {

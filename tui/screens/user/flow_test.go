@@ -338,3 +338,12 @@ func TestPages(t *testing.T) {
 	d.Press("p")
 	d.See("row 1 of 63, page 1 of 2")
 }
+
+// TestUsersHaveNoMarks tries to mark a user: nothing is done with several.
+func TestUsersHaveNoMarks(t *testing.T) {
+	d := tuitest.Start(t, startServer(t), tuitest.Route(screen.ToUsers{}))
+	d.See("Users 2", "row 1 of 2")
+	d.Press("esc", " ")
+	d.See("Mark: not on this screen.")
+	d.Gone("marked")
+}
