@@ -38,7 +38,9 @@ var members = []struct {
 	make func(*session.Session) *cobra.Command
 }{
 	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile}, {"config", newConfig},
-	{"perk", perk.New}, {"user", perk.NewUser}, {"property", property.New}, {"redemption", redemption.New}, {"events", event.New}, {"bulk", newBulk}, {"report", redemption.NewReport}, {"tui", newTUI},
+	{"perk", perk.New}, {"redeem", perk.NewRedeem}, {"user", perk.NewUser}, {"property", property.New},
+	{"redemption", redemption.New}, {"events", event.New}, {"bulk", newBulk}, {"report", redemption.NewReport},
+	{"tui", newTUI},
 	{"api", newAPI}, {"explain", newExplain}, {"open", newOpen}, {"doctor", doctor.New}, {manName, newMan}, {"version", newVersion},
 }
 

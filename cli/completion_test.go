@@ -212,8 +212,11 @@ func TestFileFlagsCompleteFiles(t *testing.T) {
 func TestListedValuesMatchTheCommands(t *testing.T) {
 	x, _ := loggedIn(t)
 	arguments := map[string]string{
-		"bulk status": "x", "bulk undo": "x --reason y", "perk get": "x", "perk redeem": "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
-		"redemption wait": "x", "redemption reject": "x --reason y", "redemption void": "x --reason y", "profile use": "x", "profile set": "x --protected", "config get": "x", "config set": "x y", "open": "x", "profile delete": "x --yes",
+		"bulk status": "x", "bulk undo": "x --reason y", "perk get": "x", "perk redeem": "x --user y",
+		"redeem": "x --user y", "user perks": "x", "user can": "x y", "redemption get": "x", "redemption approve": "x",
+		"redemption wait": "x", "redemption reject": "x --reason y", "redemption void": "x --reason y",
+		"profile use": "x", "profile set": "x --protected", "profile rename": "x y", "config get": "x",
+		"config set": "x y", "open": "x", "profile delete": "x --yes",
 		"property get": "1", "property create": "--title x --price-pw 1", "property update": "1 --title x", "property edit": "1", "property delete": "1 --yes", "completion": "bash",
 	}
 	listed := func(message, before string) []string {

@@ -34,7 +34,7 @@ type explanation struct {
 
 func newExplain(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain [RECORD[.FIELD]]",
+		Use:   "explain [RECORD[.FIELD] | RECORD FIELD]",
 		Short: "Explain the fields of records: type, rule and example",
 		Long: "Explain a field, from the API's description: its type, the rule that its values follow, and an example.\n" +
 			"With a record alone, list its fields; without an argument, list the records. This needs no connection.",
@@ -42,6 +42,9 @@ func newExplain(s *session.Session) *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
+			}
+			if len(args) > 1 && !strings.Contains(args[0], ".") {
+				return command.Exactly("RECORD", "FIELD")(cmd, args)
 			}
 			return command.Exactly("RECORD")(cmd, args)
 		},
@@ -66,7 +69,7 @@ func newExplain(s *session.Session) *cobra.Command {
 				}
 				return printer.List(cmd.Context(), output.Each(records))
 			}
-			name, field, one := strings.Cut(args[0], ".")
+			name, field, one := strings.Cut(strings.Join(args, "."), ".")
 			fields, err := document.fieldsOf(name)
 			if err != nil {
 				return err

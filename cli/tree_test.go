@@ -102,11 +102,13 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"open":               {"docs --print", "docs"},
 		"man":                {"", "perk redeem", "--dir " + t.TempDir()},
 		"profile set":        {"second --protected"},
-		"profile delete":     {"second --yes"},
+		"profile rename":     {"second third"},
+		"profile delete":     {"third --yes"},
 		"perk list":          {"", "--all", "--query nothing-like-it"},
 		"perk get":           {"coffee", "coffee museum"},
 		"perk categories":    {""},
 		"perk redeem":        {"coffee --user alice --dry-run", "coffee --user alice", winners},
+		"redeem":             {"coffee --user bob"},
 		"user perks":         {"alice", "alice --type redeemed", "bob --type redeemed"},
 		"property list":      {"", "--own --all"},
 		"property create":    {"--title New --price-pw 1 --dry-run", "--title New --price-pw 1"},
@@ -123,8 +125,12 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	}
 	order := []string{
 		"login", "auth login", "profile list", "profile use", "profile show", "auth status", "whoami", "auth token", "perk list", "perk get",
-		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait", "redemption void", "redemption reject", "report redemptions", "user list", "user can", "events", "perk redeem", "user perks", "bulk status", "bulk undo", "property list", "property create", "property get", "property update", "property edit", "property delete", "api", "explain", "config list", "config get", "config set", "config path", "open", "man", "completion", "doctor", "tui", "version",
-		"profile set", "profile delete", "auth logout", "logout",
+		"perk categories", "redemption list", "redemption get", "redemption approve", "redemption wait",
+		"redemption void", "redemption reject", "report redemptions", "user list", "user can", "events", "perk redeem",
+		"redeem", "user perks", "bulk status", "bulk undo", "property list", "property create", "property get",
+		"property update", "property edit", "property delete", "api", "explain", "config list", "config get",
+		"config set", "config path", "open", "man", "completion", "doctor", "tui", "version",
+		"profile set", "profile rename", "profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())
 	for path := range commands {

@@ -112,6 +112,7 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	}
 	s.Streams.Note("Logged in to %s as %s; profile %s is now current.", profile, profile.ClientID, name)
 	s.Streams.Note("%s", done.Secret)
+	warnOfOther(s, name)
 	if s.Env(session.EnvToken) != "" {
 		s.Streams.Warn("%s is set and overrides this login.", session.EnvToken)
 	}

@@ -62,7 +62,7 @@ func NewProfile(s *session.Session) *cobra.Command {
 		Long: "A profile is the address of an API and a client id. perksctl auth login creates one. Commands use the current\n" +
 			"profile, unless --profile or " + session.EnvProfile + " names another.",
 		Example: "  perksctl auth login --profile staging\n  perksctl profile use staging\n  perksctl profile set prod --protected",
-	}, newList(s), newUse(s), newShow(s), newSet(s), newDelete(s))
+	}, newList(s), newUse(s), newShow(s), newSet(s), newRename(s), newDelete(s))
 }
 
 func newList(s *session.Session) *cobra.Command {
@@ -135,11 +135,16 @@ func newUse(s *session.Session) *cobra.Command {
 				return err
 			}
 			noteCurrent(s, c, name)
-			if other := s.Env(session.EnvProfile); other != "" && other != name {
-				s.Streams.Warn("%s is set to %s and overrides it.", session.EnvProfile, other)
-			}
+			warnOfOther(s, name)
 			return printer.Done(cmd.Context(), newEntry(s, c, name))
 		},
+	}
+}
+
+// warnOfOther warns that the environment names another profile than the current one.
+func warnOfOther(s *session.Session, current string) {
+	if other := s.Env(session.EnvProfile); other != "" && other != current {
+		s.Streams.Warn("%s is set to %s and overrides it.", session.EnvProfile, other)
 	}
 }
 
@@ -196,6 +201,29 @@ func newSet(s *session.Session) *cobra.Command {
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "refuse to change anything with this profile")
 	cmd.Flags().BoolVar(&protected, "protected", false, "ask for the profile's name before live data is changed")
 	return cmd
+}
+
+func newRename(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use:     "rename NAME NEW-NAME",
+		Short:   "Give a profile another name",
+		Long:    "Give a profile another name, with its settings and its saved secret.",
+		Example: "  perksctl profile rename default staging",
+		Args:    command.Exactly("NAME", "NEW-NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			printer, _, err := begin[entry](s, profileView)
+			if err != nil {
+				return err
+			}
+			c, err := s.Rename(cmd.Context(), args[0], args[1])
+			if err != nil {
+				return err
+			}
+			s.Streams.Note("Profile %s is now called %s.", args[0], args[1])
+			warnOfOther(s, args[1])
+			return printer.Done(cmd.Context(), newEntry(s, c, args[1]))
+		},
+	}
 }
 
 func newDelete(s *session.Session) *cobra.Command {

@@ -16,6 +16,9 @@ import (
 	"example.com/perks/cli/usage"
 )
 
+// aliases are what other programs call a member of a group.
+var aliases = map[string][]string{"list": {"ls"}, "get": {"show", "view"}, "show": {"view"}, "delete": {"rm"}}
+
 // Group makes a command that only holds others. Alone it shows its help.
 func Group(group cobra.Command, members ...*cobra.Command) *cobra.Command {
 	group.Args = cobra.ArbitraryArgs
@@ -24,6 +27,9 @@ func Group(group cobra.Command, members ...*cobra.Command) *cobra.Command {
 			return cmd.Help()
 		}
 		return Unknown(cmd, args[0])
+	}
+	for _, member := range members {
+		member.Aliases = append(member.Aliases, aliases[member.Name()]...)
 	}
 	group.AddCommand(members...)
 	return &group

@@ -77,7 +77,7 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 	switch path {
 	case "perk get":
 		return v.perks
-	case "perk redeem", "open":
+	case "perk redeem", "redeem", "open":
 		return first(v.perks)
 	case "user perks":
 		return first(v.users)
@@ -102,7 +102,7 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 		return first(v.redemptions(api.StatusPending))
 	case "redemption void":
 		return v.redemptions(api.StatusApproved)
-	case "profile use", "profile set", "profile delete":
+	case "profile use", "profile set", "profile rename", "profile delete":
 		return first(v.profiles)
 	case "api":
 		return first(methods)
@@ -560,7 +560,7 @@ func recordFields(cmd *cobra.Command) []string {
 		return output.FieldsOf(api.Perk{})
 	case "perk categories":
 		return output.FieldsOf(api.Category{})
-	case "perk redeem":
+	case "perk redeem", "redeem":
 		return output.FieldsOf(api.Redemption{})
 	case "events":
 		return output.FieldsOf(api.Event{})
@@ -589,7 +589,8 @@ func recordFields(cmd *cobra.Command) []string {
 		return output.FieldsOf(bulk.Status{})
 	case "bulk undo":
 		return output.FieldsOf(bulk.Summary{})
-	case "profile list", "profile use", "profile show", "profile set", "profile delete":
+	case "profile list", "profile use", "profile show", "profile set", "profile rename",
+		"profile delete":
 		return []string{"name", "current", "api_url", "client_id", "sandbox", "insecure_http", "ca_cert", "read_only", "protected", "secret_in"}
 	case "login", "auth login", "whoami", "auth status", "logout", "auth logout":
 		return []string{"profile", "api_url", "client_id", "sandbox", "logged_in", "secret_in", "secret_file", "scopes", "expires_at"}

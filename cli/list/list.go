@@ -3,6 +3,7 @@ package list
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strconv"
@@ -169,7 +170,7 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 		for page, err := range pages {
 			if err != nil {
 				var none T
-				yield(none, err)
+				yield(none, tooLate(err))
 				return
 			}
 			meta = page.Meta
@@ -210,6 +211,17 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 		s.Note("Nothing found.")
 	}
 	return nil
+}
+
+// tooLate says what to do about a page that the service does not count to. Its own advice is for programs.
+func tooLate(err error) error {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok || refused.Fields["page"] == nil {
+		return err
+	}
+	late := *refused
+	late.Fields = api.FieldErrors{"page": {"is too late to count to; use --all, or narrow the list"}}
+	return &late
 }
 
 // Kind is a list of records that a filter selects.

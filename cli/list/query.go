@@ -21,7 +21,7 @@ func readQuery[F any](cmd *cobra.Command, fields []api.FilterField[F]) (filter F
 		return filter, nil, nil
 	}
 	text := flag.Value.String()
-	if strings.TrimSpace(text) == "" {
+	if strings.Trim(text, " \t\"") == "" { // quotes alone hold no word, too
 		return filter, nil, mustNotBeEmpty(queryFlag)
 	}
 	filter, problems := api.ParseQuery(fields, text)

@@ -29,7 +29,7 @@ func New(s *session.Session) *cobra.Command {
 		Aliases: []string{"perks"},
 		Short:   "Browse, read and redeem perks",
 		Example: "  perksctl perk list --city Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
-	}, newList(s), newGet(s), newCategories(s), newRedeem(s))
+	}, newList(s), newGet(s), newCategories(s), NewRedeem(s))
 }
 
 func newList(s *session.Session) *cobra.Command {

@@ -35,7 +35,8 @@ type redeemOptions struct {
 	wait       bool
 }
 
-func newRedeem(s *session.Session) *cobra.Command {
+// NewRedeem makes the command, which is in the group perk and at the root.
+func NewRedeem(s *session.Session) *cobra.Command {
 	o := &redeemOptions{session: s}
 	file := &bulk.Flags{}
 	cmd := &cobra.Command{

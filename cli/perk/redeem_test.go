@@ -33,7 +33,7 @@ func TestRetryCommandHasEveryFlag(t *testing.T) {
 		{[]string{"spa", "--user=bob", "--idempotency-key", "mine", "--metadata", "{\"a\": \"b,c\"}"},
 			`perksctl perk redeem spa --user bob --idempotency-key mine --metadata '{"a": "b,c"}'`},
 	} {
-		cmd := newRedeem(s)
+		cmd := NewRedeem(s)
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(test.args)
 		var advised *command.Advised

@@ -78,6 +78,47 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 	return LoggedIn{cache.current, saved}, nil
 }
 
+// Rename gives a profile another name, with its secret. The next command obtains a new token.
+func (s *Session) Rename(ctx context.Context, from, to string) (Config, error) {
+	secrets, err := s.Secrets()
+	if err != nil {
+		return Config{}, err
+	}
+	var profile Profile
+	c, err := s.UpdateConfig(ctx, func(c *Config) error {
+		var known, taken bool
+		profile, known = c.Profiles[from]
+		_, taken = c.Profiles[to]
+		invalid := CheckName("profile", to)
+		switch {
+		case !known:
+			return UnknownProfile(from, *c)
+		case invalid != nil:
+			return command.Usagef("%s.", invalid)
+		case taken:
+			return command.Usagef("There is a profile %q already.", to)
+		}
+		secret, err := secrets.Get(ctx, profile.Key(from))
+		if err == nil {
+			_, err = secrets.Set(ctx, profile.Key(to), secret)
+		}
+		if err != nil && !errors.Is(err, ErrNoSecret) {
+			return err
+		}
+		if c.CurrentName() == from {
+			c.Current = to
+		}
+		c.Profiles[to] = profile
+		delete(c.Profiles, from)
+		return nil
+	})
+	if err != nil {
+		return Config{}, err
+	}
+	_, err = s.Logout(ctx, profile.Key(from))
+	return c, err
+}
+
 // Deleted is what a logout has deleted.
 type Deleted struct {
 	Secret        []Location // where it was
