@@ -25,9 +25,9 @@ type view struct {
 	}
 }
 
-// schemaTries is how often a query begins while a large import of another connection changes the schema. SQLite itself tries twice, and no
-// query needed more than 8 while it changed all the time.
-const schemaTries = 20
+// schemaTries is how often a query begins while a large import of another connection changes the schema. SQLite itself
+// tries twice. While the schema changed all the time, some queries needed more than 20; the request's time ends it too.
+const schemaTries = 1000
 
 func (v view) Query(text string, args ...any) (store.Rows, error) {
 	for tries := 1; ; tries++ {
