@@ -32,7 +32,9 @@ var (
 // eventFeed tells listeners what was committed to a database, by any server. One goroutine reads it for all of them, while there are any.
 type eventFeed struct {
 	store   store.Store
+	name    string // of the database, for people and cursors
 	log     *slog.Logger
+	known   atomic.Pointer[cursors]
 	ended   chan struct{} // closed when the server ends
 	wake    chan struct{} // a listener has come
 	readers chan struct{} // one value for each follower that reads what it has missed
@@ -79,12 +81,12 @@ type listener struct {
 	ready  chan error    // one value, after which start is valid if it is nil
 }
 
-func newEventFeed(s store.Store, log *slog.Logger) *eventFeed {
+func newEventFeed(s store.Store, name string, log *slog.Logger) *eventFeed {
 	kept, err := lru.New[keptKey, keptPart](feedKept)
 	if err != nil {
 		panic(err) // the size is a constant
 	}
-	return &eventFeed{store: s, log: log, ended: make(chan struct{}), wake: make(chan struct{}, 1),
+	return &eventFeed{store: s, name: name, log: log, ended: make(chan struct{}), wake: make(chan struct{}, 1),
 		readers: make(chan struct{}, feedReaders), listeners: map[*listener]bool{}, kept: kept}
 }
 
@@ -162,7 +164,7 @@ func (f *eventFeed) poll() error {
 		batch, err := f.store.NextAudit(ctx, f.place, "", feedBound)
 		var part feedPart
 		if err == nil {
-			part, err = partOf(batch)
+			part, err = f.partOf(ctx, batch)
 		}
 		f.mu.Lock()
 		if err != nil && !f.hasFailed {
@@ -319,7 +321,7 @@ func (f *eventFeed) read(
 	if err != nil {
 		return part, err
 	}
-	if part, err = partOf(batch); err == nil && end.position != "" {
+	if part, err = f.partOf(ctx, batch); err == nil && end.position != "" {
 		f.kept.Add(key, keptPart{part, end})
 	}
 	return part, err
@@ -359,10 +361,10 @@ func (f *eventFeed) recent(
 	if err = errors.Join(err, unreadable); err != nil {
 		return page, err
 	}
-	part, err := partOf(batch)
+	part, err := f.partOf(ctx, batch)
 	for _, e := range part.events {
 		page.Data = append(page.Data, e.Event)
 	}
-	page.Next = eventCursor(part.next)
+	page.Next = part.cursor
 	return page, err
 }

@@ -66,7 +66,8 @@ func TestAListenerGetsWhatIsCommittedWhileItCatchesUpOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newEventFeed(&betweenStore{db, sync.OnceFunc(func() { change(t, db, "while it catches up") })}, slog.New(slog.DiscardHandler))
+	between := &betweenStore{db, sync.OnceFunc(func() { change(t, db, "while it catches up") })}
+	f := newEventFeed(between, "live", slog.New(slog.DiscardHandler))
 	change(t, db, "before it comes")
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), listenerKey{}, true))
 	defer cancel()
@@ -98,7 +99,7 @@ func TestAListenerGetsWhatIsCommittedWhileItCatchesUpOnce(t *testing.T) {
 // others have come.
 func TestAListenerThatIsLateReadsWhatItMissed(t *testing.T) {
 	db := openStore(t)
-	f := newEventFeed(db, slog.New(slog.DiscardHandler))
+	f := newEventFeed(db, "live", slog.New(slog.DiscardHandler))
 	late, quick := f.follow(store.AuditPlace{}, true), f.follow(store.AuditPlace{}, true)
 	for _, reader := range []*follower{late, quick} {
 		defer reader.leave()
@@ -162,7 +163,7 @@ func (b *brokenStore) NextAudit(
 func TestAnEntryThatCannotBeReadIsLoggedAndEndsTheStreams(t *testing.T) {
 	db := &brokenStore{Store: openStore(t)}
 	var log bytes.Buffer
-	f := newEventFeed(db, slog.New(slog.NewTextHandler(&log, nil)))
+	f := newEventFeed(db, "live", slog.New(slog.NewTextHandler(&log, nil)))
 	l, err := f.listen(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +182,7 @@ func TestAnEntryThatCannotBeReadIsLoggedAndEndsTheStreams(t *testing.T) {
 // TestTheFeedRestsWithoutListeners has a listener that gives up.
 func TestTheFeedRestsWithoutListeners(t *testing.T) {
 	db := openStore(t)
-	f := newEventFeed(db, slog.New(slog.DiscardHandler))
+	f := newEventFeed(db, "live", slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	reader := f.follow(store.AuditPlace{}, true)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -58,10 +59,7 @@ func eventOf(entry store.AuditEntry) (e feedEvent, isEvent bool, err error) {
 		return e, false, nil
 	}
 	e.place = entry.Place
-	e.ID, e.At, e.Subject = entry.Subject, entry.At, entry.Subject
-	if entry.Number != 0 {
-		e.ID = fmt.Sprintf("%s/%d", entry.Subject, entry.Number)
-	}
+	e.At, e.Subject = entry.At, entry.Subject
 	switch noun, _, _ := strings.Cut(entry.Action, "."); noun {
 	case "redemption":
 		e.Redemption = new(api.RedemptionRecord)
@@ -83,7 +81,7 @@ func eventOf(entry store.AuditEntry) (e feedEvent, isEvent bool, err error) {
 		e.Property, e.client = &property.Property, property.Owner
 	}
 	if err != nil {
-		err = fmt.Errorf("read the entry %s of the audit log: %w", e.ID, err)
+		err = fmt.Errorf("read the entry %d of %s in the audit log: %w", entry.Number, e.Subject, err)
 	}
 	return e, true, err
 }
@@ -112,11 +110,16 @@ func (e feedEvent) maySee(caller Caller) bool {
 type feedPart struct {
 	events []feedEvent
 	next   store.AuditPlace
-	isMore bool // something was committed after next, when it was read
+	cursor string // of next
+	isMore bool   // something was committed after next, when it was read
 }
 
-func partOf(batch store.AuditBatch) (feedPart, error) {
-	part := feedPart{next: batch.Next, isMore: !batch.IsLast}
+func (f *eventFeed) partOf(ctx context.Context, batch store.AuditBatch) (feedPart, error) {
+	cursors, err := f.cursors(ctx)
+	if err != nil {
+		return feedPart{}, err
+	}
+	part := feedPart{next: batch.Next, cursor: cursors.write(batch.Next), isMore: !batch.IsLast}
 	for _, entry := range batch.Entries {
 		e, isEvent, err := eventOf(entry)
 		if err != nil {
@@ -125,7 +128,10 @@ func partOf(batch store.AuditBatch) (feedPart, error) {
 		if !isEvent {
 			continue
 		}
-		e.Cursor = eventCursor(e.place)
+		e.ID, e.Cursor = e.Subject, cursors.write(e.place)
+		if entry.Number != 0 {
+			e.ID += "/" + cursors.hide(entry.Number)
+		}
 		encoded, err := api.EncodeJSON(e.Event)
 		if err != nil {
 			return part, fmt.Errorf("encode an event: %w", err)

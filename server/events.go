@@ -51,8 +51,11 @@ func (h perkHandlers) events(c echo.Context) error {
 	}
 	var place store.AuditPlace
 	if isGiven {
-		var err error
-		if place, err = parseEventCursor(after); err != nil {
+		cursors, err := h.feed.cursors(c.Request().Context())
+		if err != nil {
+			return err
+		}
+		if place, err = cursors.read(after); err != nil {
 			return err
 		}
 	}
@@ -60,7 +63,7 @@ func (h perkHandlers) events(c echo.Context) error {
 	case wantsStream(c):
 		return h.streamEvents(c, place, types)
 	case isGiven:
-		return h.pageOfEvents(c, place, types, perPage, wait)
+		return h.pageOfEvents(c, after, place, types, perPage, wait)
 	}
 	page, err := h.feed.recent(c.Request().Context(), callerOf(c), types, perPage)
 	if err != nil {
@@ -86,7 +89,7 @@ func eventTypesOf(q *api.Parameters) (types []api.EventType) {
 
 // pageOfEvents responds as soon as there is an event that the caller may see.
 func (h perkHandlers) pageOfEvents(
-	c echo.Context, after store.AuditPlace, types []api.EventType, perPage int, wait time.Duration,
+	c echo.Context, cursor string, after store.AuditPlace, types []api.EventType, perPage int, wait time.Duration,
 ) error {
 	ctx := c.Request().Context()
 	if wait > 0 {
@@ -99,7 +102,7 @@ func (h perkHandlers) pageOfEvents(
 		defer cancel()
 		ctx = limited
 	}
-	page := api.EventPage{Data: []api.Event{}, Next: eventCursor(after)}
+	page := api.EventPage{Data: []api.Event{}, Next: cursor}
 	reader := h.feed.follow(after, wait > 0)
 	defer reader.leave()
 	caller, searched := callerOf(c), 0
@@ -112,7 +115,7 @@ func (h perkHandlers) pageOfEvents(
 			return err
 		}
 		searched++
-		page.Next, page.More = eventCursor(part.next), part.isMore
+		page.Next, page.More = part.cursor, part.isMore
 		for _, e := range part.events {
 			if !e.isFor(caller, types) {
 				continue
@@ -239,7 +242,7 @@ func (s *eventStream) send(part feedPart) (bool, error) {
 			return true, nil
 		}
 		// Only the id, so that the caller need not read again what it may not see.
-		if _, err := fmt.Fprintf(s.response, "id: %s\n\n", eventCursor(part.next)); err != nil {
+		if _, err := fmt.Fprintf(s.response, "id: %s\n\n", part.cursor); err != nil {
 			return false, nil
 		}
 	}

@@ -170,7 +170,13 @@ func TestAnEventOfAnUpdateShowsTheWholeProperty(t *testing.T) {
 func TestAnUnknownPositionIsRefused(t *testing.T) {
 	d := newDesks(t)
 	now := d.events(d.tokens[0], "").Next
-	for _, position := range []string{"", "x", "999999.999999", now + "~", now + "~" + now, now + "~" + now + "~0", now + "~" + now + "~-1", now + "~" + now + "~x", "~" + now + "~1", now + "~~1"} {
+	var sandbox api.EventPage
+	if status := d.Do(d.Request(d.tokens[0], "GET", d.SandboxURL()+"/events", ""), &sandbox); status != http.StatusOK {
+		t.Fatalf("the events of the sandbox are %d", status)
+	}
+	for _, position := range []string{
+		"", "x", "1.1", "999999.999999", now[1:], now[:len(now)-1], now + "A", now + now, sandbox.Next,
+	} {
 		for _, stream := range []bool{false, true} {
 			request := d.Request(d.tokens[0], "GET", d.LiveURL()+"/events"+after(position), "")
 			if stream {

@@ -250,7 +250,8 @@ func (s *service) routes() *echo.Echo {
 
 // perkRoutes adds the perk endpoints of one store below a path.
 func (s *service) perkRoutes(e *echo.Echo, path string, perks store.Store, sandbox bool) {
-	h := perkHandlers{service: s, store: perks, sandbox: sandbox, feed: newEventFeed(perks, s.config.Logger)}
+	h := perkHandlers{service: s, store: perks, sandbox: sandbox}
+	h.feed = newEventFeed(perks, databaseLabel(sandbox), s.config.Logger)
 	s.feeds = append(s.feeds, h.feed)
 	allow := func(scope api.Scope) echo.MiddlewareFunc { return s.authorize(scope, sandbox) }
 	audited, deciding := s.limitAudit(sandbox), allow(api.ScopeRedemptionsDecide)

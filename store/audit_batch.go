@@ -43,6 +43,12 @@ func AuditPositionUnknown() error {
 	return fields.Err()
 }
 
+func (o Operations) CursorKey(ctx context.Context) ([]byte, error) {
+	return Read(ctx, o.db, "read the key of cursors", func(q Querier) ([]byte, error) {
+		return One(q, ScanValue[[]byte], `SELECT key FROM cursor_key`)
+	})
+}
+
 // AuditEnd is where a batch ends.
 type AuditEnd struct {
 	Position AuditPosition

@@ -138,6 +138,8 @@ type AuditLog interface {
 	// error of a position that the database does not have is AuditPositionUnknown, and that
 	// of one before an archived entry AuditPositionArchived.
 	NextAudit(ctx context.Context, after AuditPlace, upTo AuditPosition, most AuditBound) (AuditBatch, error)
+	// CursorKey returns 32 random bytes that belong to the database, and to its backups, for ever.
+	CursorKey(ctx context.Context) ([]byte, error)
 	// RecentAudit returns the newest entries that the query wants, oldest first, and where the log ends. It looks at a
 	// thousand of its actions at most.
 	RecentAudit(ctx context.Context, query RecentAudit) (AuditBatch, error)

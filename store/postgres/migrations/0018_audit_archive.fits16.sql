@@ -15,3 +15,13 @@ BEGIN
     RAISE EXCEPTION 'the audit log is append-only';
 END
 $$;
+
+-- Callers know positions in the audit log only encrypted, under this key. The function is the source of random numbers
+-- that needs no extension.
+CREATE TABLE IF NOT EXISTS cursor_key (
+    one integer PRIMARY KEY CHECK (one = 1),
+    key bytea NOT NULL
+);
+
+INSERT INTO cursor_key VALUES (1, decode(replace(concat(gen_random_uuid(), gen_random_uuid()), '-', ''), 'hex'))
+ON CONFLICT (one) DO NOTHING;
