@@ -27,6 +27,9 @@ const (
 func readCSV(in *bufio.Reader, separators string, yield func(Row, error) bool) {
 	s := csvScanner{in: in, separators: separators}
 	_, header, err := s.record()
+	if err == nil && len(header) == 2 && header[0] == "sep=" && header[1] == "" { // Excel's way to name the separator
+		_, header, err = s.record()
+	}
 	switch _, isRow := err.(*RowError); {
 	case err == io.EOF:
 		err = &FileError{ErrEmpty}
@@ -62,12 +65,17 @@ func readCSV(in *bufio.Reader, separators string, yield func(Row, error) bool) {
 	}
 }
 
-// checkHeader trims the names in place, and refuses empty and repeated ones.
+// checkHeader trims the names in place. It refuses empty and repeated ones, and a file whose lines end with CR alone,
+// which is one line for everybody else.
 func checkHeader(names []string) error {
 	seen := map[string]bool{}
 	for i, name := range names {
+		old := strings.Contains(strings.TrimRight(name, "\r"), "\r") || strings.Trim(name, "\r") == "" && name != ""
 		name = strings.TrimSpace(name)
 		switch {
+		case old:
+			return fileErrorf("its lines end with carriage returns alone; " +
+				"save it with the line ends of Windows or Unix")
 		case name == "":
 			return fileErrorf("the header has no name for column %d", i+1)
 		case seen[name]:
@@ -112,6 +120,9 @@ func (s *csvScanner) record() (line int, cells []string, err error) {
 		switch err {
 		case nil:
 		case errBareQuote, errAfterQuote, errOpenQuote:
+			if after := s.line - line - 1; err == errOpenQuote && after > 0 {
+				err = fmt.Errorf("%w, so the lines up to %d belong to it", err, s.line-1)
+			}
 			return line, nil, s.rowError(line, err)
 		case errTooLong:
 			return line, nil, &FileError{fmt.Errorf("line %d: the record that starts here %w; is a quote not closed?", line, err)}

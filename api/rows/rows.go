@@ -128,12 +128,15 @@ func skipByteOrderMark(in *bufio.Reader) error {
 	if err != nil && err != io.EOF {
 		return err
 	}
+	wide := errors.New("the file is UTF-16; save it as UTF-8 and try again")
 	switch {
 	case bytes.HasPrefix(start, []byte("\xef\xbb\xbf")):
 		_, err := in.Discard(3)
 		return err
 	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
-		return &FileError{errors.New("the file is UTF-16; save it as UTF-8 and try again")}
+		return &FileError{wide}
+	case len(start) > 1 && (start[0] == 0) != (start[1] == 0): // without a mark, the halves of ASCII characters
+		return &FileError{wide}
 	}
 	return nil
 }

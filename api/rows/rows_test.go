@@ -61,11 +61,21 @@ func TestReader(t *testing.T) {
 			"bad line 2: has a quote inside a cell that does not begin with one; put the cell in quotes and write the inner quote twice", `3 ["a" "b"] ["1" "2"]`}},
 		{"csv continues after text behind a quote", rows.CSV, "a,b\n\"x\"y,z\n1,2\n", []string{
 			"bad line 2: has text behind a closing quote; to write a quote inside quotes, write it twice", `3 ["a" "b"] ["1" "2"]`}},
-		{"csv reports an open quote at its record", rows.CSV, "a\n1\n\"x\n2\n", []string{`2 ["a"] ["1"]`, "bad line 3: has a quote that is never closed"}},
+		{"csv reports an open quote at its record", rows.CSV, "a\n1\n\"x\n2\n", []string{
+			`2 ["a"] ["1"]`, "bad line 3: has a quote that is never closed, so the lines up to 4 belong to it"}},
+		{"csv reports an open quote on the last line", rows.CSV,
+			"a\n\"x", []string{"bad line 2: has a quote that is never closed"}},
+		{"csv with Excel's line for the separator", rows.CSV,
+			"sep=;\na,b;c\n1;2\n", []string{`3 ["a,b" "c"] ["1" "2"]`}},
+		{"csv with only carriage returns", rows.CSV, "a,b\r1,2\r", []string{
+			"end its lines end with carriage returns alone; save it with the line ends of Windows or Unix"}},
+		{"csv of nothing but carriage returns", rows.CSV, "\r\r", []string{
+			"end its lines end with carriage returns alone; save it with the line ends of Windows or Unix"}},
 		{"empty csv", rows.CSV, "", []string{"end the file is empty: its first line must name the columns"}},
 		{"csv with a column named twice", rows.CSV, "a,b,a\n1,2,3\n", []string{`end the header names the column "a" twice`}},
 		{"csv with a column without a name", rows.CSV, "a,,b\n1,2,3\n", []string{"end the header has no name for column 2"}},
-		{"csv with a broken header", rows.CSV, "a,\"b\n1,2\n", []string{"end line 1: has a quote that is never closed"}},
+		{"csv with a broken header", rows.CSV, "a,\"b\n1,2\n", []string{
+			"end line 1: has a quote that is never closed, so the lines up to 2 belong to it"}},
 		{"csv with an endless cell", rows.CSV, "a\n\"" + long + "\n", []string{"end line 2: the record that starts here is longer than 16 MiB; is a quote not closed?"}},
 		{"csv continues after an endless line with a bare quote", rows.CSV, "a\nx\"" + long + "x\n1\n", []string{
 			"bad line 2: has a quote inside a cell that does not begin with one; put the cell in quotes and write the inner quote twice", `3 ["a"] ["1"]`}},
@@ -96,6 +106,8 @@ func TestReader(t *testing.T) {
 		{"json with an endless object", rows.JSON, "[{},\n{\"a\":\"" + long + long + "\"}]", []string{`1 {}`, "end line 2: the record that starts here is longer than 16 MiB"}},
 
 		{"utf-16 is named", rows.CSV, "\xff\xfei\x00d\x00", []string{"end the file is UTF-16; save it as UTF-8 and try again"}},
+		{"utf-16 without a mark is named", rows.CSV, "i\x00d\x00", []string{
+			"end the file is UTF-16; save it as UTF-8 and try again"}},
 		{"an unknown format is refused", "yaml", "a: 1", []string{`end cannot read the format "yaml"`}},
 	}
 	for _, test := range tests {

@@ -173,7 +173,11 @@ func (k *KnownColumns) headerOf(names []string) *header {
 		}
 	}
 	if len(problems) > 0 {
-		h.err = &command.UsageError{Message: "The columns are not right. Check the first line of the file.", Fields: problems}
+		message := "The columns are not right. Check the first line of the file."
+		if !slices.ContainsFunc(columns, func(column string) bool { return column != "" }) {
+			message = "The first line of the file names none of the columns. Is the header missing?"
+		}
+		h.err = &command.UsageError{Message: message, Fields: problems}
 	}
 	k.header.Store(h)
 	return h

@@ -88,12 +88,14 @@ func (r *run) dryRun(ctx context.Context, s *session.Session, mark uint32) error
 		err = d.input.checkRows(d.rows)
 	}
 	count := display.Plural(d.rows, "row", "rows")
-	s.Streams.Note("%s checked; no change was sent.", count)
+	if err == nil || d.rows > 0 {
+		s.Streams.Note("%s checked; no change was sent.", count)
+	}
 	if d.forgot.Load() {
 		s.Streams.Warn("The rows are about more than %d records; repeats of the others are not reported.", maxSubjects)
 	}
 	if err == nil && d.bad > 0 {
-		err = &command.RowsFailed{Message: fmt.Sprintf("%d of %s would fail.", d.bad, count)}
+		err = &command.RowsFailed{Message: fmt.Sprintf("%s of %s would fail.", display.Count(d.bad), count)}
 	}
 	return err
 }
@@ -130,6 +132,7 @@ func (d *dryRun) readAll(ctx context.Context) {
 	defer close(d.checks)
 	for row, err := range d.input.rows() {
 		if errors.Is(err, rows.ErrEmpty) {
+			d.input.isEmpty = true
 			return
 		}
 		result := make(chan checked, 1)

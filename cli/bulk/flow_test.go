@@ -181,7 +181,7 @@ func TestFailedRowsAreInputForAnotherRun(t *testing.T) {
 			"name,failed_because\nb,Already redeemed.\nbad,The name is bad.\n" +
 				"x,y,\"has 2 cells, but the header names 1 columns\"\n" +
 				"q\"uote,\"has a quote inside a cell that does not begin with one; put the cell in quotes and write the inner quote twice\"\n" +
-				"\"open,\"\"\n\nz,\"has a quote that is never closed\"\n",
+				"\"open,\"\"\n\nz,\"has a quote that is never closed, so the lines up to 10 belong to it\"\n",
 		},
 		"rows.jsonl": {
 			"{\"n\":\"a\"}\n {\"n\" : \"b\"}\nno\n{\"m\":1e3,\"failed_because\":\"before\"}\n",
@@ -288,7 +288,11 @@ func TestFileWithoutRowsIsRefused(t *testing.T) {
 		if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		d.wantRefused("has no rows")
+		want := "has no rows"
+		if text == "" {
+			want = "is empty: its first line must name the columns"
+		}
+		d.wantRefused(want)
 		d.options.AllowEmpty = true
 		if _, err := d.run(t.Context()); err != nil {
 			t.Errorf("%q with AllowEmpty: %v", text, err)

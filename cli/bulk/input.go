@@ -26,6 +26,7 @@ type input struct {
 	file   *os.File // nil for standard input
 
 	allowEmpty bool
+	isEmpty    bool                       // there is not even a header
 	made       iter.Seq2[rows.Row, error] // the rows themselves, instead of a file with them
 }
 
@@ -63,7 +64,7 @@ func (i *input) findFormat(f Flags) error {
 	case "jsonl", "ndjson":
 		i.format = rows.JSONL
 	case "json":
-		return command.Usagef("%s would be read whole before the first row is sent. Write one object on each line, as jq -c '.[]' does: --format jsonl", i.name)
+		return i.isArray()
 	default:
 		if f.Format != "" {
 			return command.Usagef("--format is csv, tsv or jsonl, not %q.", f.Format)
@@ -78,11 +79,21 @@ func (i *input) findFormat(f Flags) error {
 		return fmt.Errorf("%s cannot be read: %w", i.name, err)
 	}
 	i.format = rows.CSV
-	if bytes.HasPrefix(bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n"), []byte("{")) {
+	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n")
+	switch {
+	case bytes.HasPrefix(start, []byte("{")):
 		i.format = rows.JSONL
+	case bytes.HasPrefix(start, []byte("[")):
+		return i.isArray()
 	}
 	i.from = in
 	return nil
+}
+
+// isArray refuses a JSON array: a run knows each row by its line, and many objects of an array can be on one.
+func (i *input) isArray() error {
+	return command.Usagef("%s holds a JSON array, whose rows need not have lines of their own. "+
+		"Write one object on each line, as jq -c '.[]' does: --format jsonl", i.name)
 }
 
 // rows yields the rows. It can be iterated once, or again after a rewind.
@@ -148,6 +159,7 @@ func (i *input) scan(ctx context.Context, known *results, j *journal) (total int
 			if err := i.explain(err, total); errors.As(err, new(*command.UsageError)) {
 				return total, sum, err
 			}
+			i.isEmpty = errors.Is(err, rows.ErrEmpty)
 			last = known.highest // it is not known where the file ends
 			break                // the run reports it when it gets there
 		}
@@ -192,6 +204,9 @@ func (i *input) checkRows(n int64) error {
 	switch {
 	case n > 0 || i.allowEmpty:
 		return nil
+	case i.isEmpty:
+		return command.Usagef("%s is empty: its first line must name the columns. "+
+			"Add --allow-empty to accept that.", i.name)
 	case i.format != rows.JSONL:
 		return command.Usagef("%s has no rows below its header, the first line. Add --allow-empty to accept that.", i.name)
 	}

@@ -318,6 +318,7 @@ func (r *run) read(row rows.Row, err error) (*job, error) {
 	case errors.As(err, &broken):
 		row = rows.Row{Line: broken.Line}
 	case errors.Is(err, rows.ErrEmpty):
+		r.input.isEmpty = true
 		return nil, nil
 	case err != nil:
 		return nil, r.input.explain(err, r.rowsRead)

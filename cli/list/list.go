@@ -13,6 +13,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -198,15 +199,17 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 	}
 	switch {
 	case cut && meta.Total > 0:
-		s.Warn("--limit cut the list: %d of %d are shown.", shown, meta.Total)
+		s.Warn("--limit cut the list: %s of %s are shown.", display.Count(shown), display.Count(meta.Total))
 	case cut:
-		s.Warn("--limit cut the list after %d; there may be more.", shown)
+		s.Warn("--limit cut the list after %s; there may be more.", display.Count(shown))
 	case onePage && meta.Page > meta.TotalPages && meta.TotalPages > 0:
 		s.Note("There is no page %d; the last one is %d.", meta.Page, meta.TotalPages)
 	case onePage && meta.MoreThan > 0:
-		s.Note("Page %d of a list of more than %d. See more with --page, or everything with --all.", meta.Page, meta.MoreThan)
+		s.Note("Page %d of a list of more than %s. See more with --page, or everything with --all.",
+			meta.Page, display.Count(meta.MoreThan))
 	case onePage && meta.TotalPages > 1:
-		s.Note("Page %d of %d, %d in all. See more with --page, or everything with --all.", meta.Page, meta.TotalPages, meta.Total)
+		s.Note("Page %d of %s, %s in all. See more with --page, or everything with --all.",
+			meta.Page, display.Count(meta.TotalPages), display.Count(meta.Total))
 	case shown == 0:
 		s.Note("Nothing found.")
 	}
