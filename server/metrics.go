@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -220,6 +221,8 @@ func newDatabaseCollector(config Config) databaseCollector {
 	describe("blocked_seconds",
 		"How long a statement has waited for a lock that another session has on the table, or for a standby.", "table")
 	describe("log_bytes", "Size of SQLite's write-ahead log.")
+	describe("disk_free_bytes", "Space left on the disk of a SQLite database.")
+	describe("disk_lasts_seconds", "How long that space lasts at the rate of the last hour, at most 100 years.")
 	describe("batch_failures_total", "Transactions of queued writes that failed or whose outcome is unknown.")
 	return c
 }
@@ -302,5 +305,9 @@ func (c databaseCollector) collect(ctx context.Context, out chan<- prometheus.Me
 	}
 	if stats.LogBytes > 0 {
 		send("log_bytes", float64(stats.LogBytes))
+	}
+	if disk := stats.Disk; disk != nil {
+		send("disk_free_bytes", float64(disk.Free))
+		send("disk_lasts_seconds", cmp.Or(disk.Lasts, store.MaxDiskForecast).Seconds())
 	}
 }

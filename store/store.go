@@ -301,6 +301,17 @@ type Stats struct {
 	Waiting *Wait
 	// LogBytes is the size of SQLite's write-ahead log. It is 0 on PostgreSQL.
 	LogBytes int64
+	// Disk is the file system of a SQLite database; nil on PostgreSQL, and where it is not known.
+	Disk *DiskStats
+}
+
+// MaxDiskForecast is the most that DiskStats.Lasts says.
+const MaxDiskForecast = 100 * 365 * 24 * time.Hour
+
+// DiskStats is the space for a database.
+type DiskStats struct {
+	Free  int64         // bytes
+	Lasts time.Duration // until it is full, at the rate of the last hour; 0 if it is not filling
 }
 
 // StandbyStats is a server that lists may be read from.

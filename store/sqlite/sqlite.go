@@ -44,6 +44,7 @@ type DB struct {
 
 	largeImport, sliceRows int64
 	merging                chan struct{} // holds a value while an import or a reset writes
+	disk                   *disk
 
 	close    sync.Once
 	closeErr error
@@ -84,7 +85,8 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("open the database %s: %w", file.path, err), first.close())
 	}
 	db := &DB{file: file, log: log, readers: file.readers(opened), writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[rowIDs](100_000, 1_000_000),
-		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1)}
+		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1), disk: newDisk(file.path, log)}
+	db.disk.watch()
 	snapshot := func(ctx context.Context, work func(store.Querier) error) error {
 		return db.snapshot(ctx, func(v view) error { return work(v) })
 	}
@@ -117,6 +119,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 func (db *DB) Close() error {
 	db.close.Do(func() {
 		// The writer's connection is closed last, because only it can checkpoint the log.
+		db.disk.close()
 		db.writer.drain()
 		db.writer.damage.close()
 		db.closeErr = db.readers.Close()
@@ -318,6 +321,7 @@ func (db *DB) Stats() store.Stats {
 		}},
 		Commits:  db.writer.commits.Stats(),
 		LogBytes: logSize(db.file),
+		Disk:     db.disk.stats(),
 		Queue: store.QueueStats{
 			Waiting: int(db.writer.waiting.Load()), Capacity: maxQueue, Batches: db.writer.batches.Stats(),
 		},
