@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,6 @@ type item struct {
 
 // forServers are the files of perksd's archive beside those that both programs have.
 var forServers = []item{
-	{"README.md", "README.md", 0o644},
 	{"cmd/perksd/package/perksd.service", "systemd/perksd.service", 0o644},
 	{"cmd/perksd/package/sysusers.conf", "systemd/sysusers.d/perksd.conf", 0o644},
 	{"cmd/perksd/package/tmpfiles.conf", "systemd/tmpfiles.d/perksd.conf", 0o644},
@@ -31,16 +31,23 @@ var forServers = []item{
 
 // items are the files of the archive with these programs, in their order.
 func items(p platform, archived []string) ([]item, error) {
-	list := []item{{"CHANGELOG.md", "CHANGELOG.md", 0o644}, {"docs/cookbook.md", "docs/cookbook.md", 0o644}, {"docs/troubleshooting.md", "docs/troubleshooting.md", 0o644}}
+	var list []item
+	err := filepath.WalkDir(stagedDocuments, func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			list = append(list, item{file, strings.TrimPrefix(file, stagedDocuments+"/"), 0o644})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	patterns := map[string]string{"completions": "completions/*perksctl*"}
 	if p.os != "windows" { // where nothing reads manual pages
 		patterns["man/man1"] = staged + "/man/man1/*"
 	}
 	if slices.Contains(archived, "perksd") {
-		list = slices.Clone(forServers)
-		for folder, pattern := range map[string]string{"man/man8": staged + "/man/man8/*", "docs": "docs/*.md", "": "CHANGELOG.md"} {
-			patterns[folder] = pattern
-		}
+		list = append(list, forServers...)
+		patterns["man/man8"] = staged + "/man/man8/*"
 		for _, shell := range []string{"_perksd", "perksd.bash", "perksd.fish"} {
 			list = append(list, item{staged + "/completions/" + shell, "completions/" + shell, 0o644})
 		}

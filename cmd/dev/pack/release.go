@@ -20,7 +20,13 @@ const (
 	built   = "bin"         // make release has put the programs here, OS_ARCH/, and the manual pages, man/
 	staged  = "bin/stage"   // intermediate files
 	results = "bin/release" // what people install
+
+	stagedDocuments = staged + "/documents"
 )
+
+// documents are the files and folders that people get to read and copy from. They link to each other, so all of them
+// go everywhere.
+var documents = []string{"CHANGELOG.md", "README.md", "api/openapi.yaml", "deploy", "docs"}
 
 // formats are the packages that nfpm makes, each with how it names architectures.
 var formats = []struct {
@@ -91,7 +97,7 @@ func stage(ctx context.Context, date time.Time, platforms []platform) error {
 			return err
 		}
 	}
-	if err := stageScripts(date); err != nil {
+	if err := errors.Join(stageScripts(date), stageDocuments(ctx)); err != nil {
 		return err
 	}
 	for _, p := range platforms {
@@ -125,6 +131,22 @@ func stageScripts(date time.Time) error {
 		}
 		to := filepath.Join(staged, "alpine", filepath.Base(script))
 		if err := errors.Join(write(to, string(text)), os.Chtimes(to, date, date)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stageDocuments copies what git keeps of the documents, because a person's secrets may lie in deploy.
+func stageDocuments(ctx context.Context) error {
+	args := append([]string{"ls-files", "-z", "--"}, documents...)
+	list, err := programs.Output(exec.CommandContext(ctx, "git", args...))
+	if err != nil {
+		return err
+	}
+	for file := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
+		text, err := os.ReadFile(file)
+		if err := errors.Join(err, write(filepath.Join(stagedDocuments, file), string(text))); err != nil {
 			return err
 		}
 	}

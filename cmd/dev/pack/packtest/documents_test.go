@@ -7,12 +7,16 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 func TestTheUnitIsValidAndHardened(t *testing.T) {
@@ -120,6 +124,79 @@ func hasTitle(texts, module, version string) bool {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if rest == version && (name == module || strings.HasPrefix(name, module+"/")) {
 			return true
+		}
+	}
+	return false
+}
+
+// TestNoLinkOfADocumentDangles follows the links of what is installed, to a file, a folder or a heading.
+func TestNoLinkOfADocumentDangles(t *testing.T) {
+	installed := map[string]fs.FS{}
+	for name, install := range ways {
+		m := install(t)
+		folder := "usr/share/doc/perksd"
+		if name == "archive" {
+			folder = "."
+		}
+		installed["the "+name+" of the server"] = os.DirFS(m.path(folder))
+		if unit := "usr/lib/systemd/system/perksd.service"; m.exists(unit) {
+			_, file, _ := strings.Cut(m.read(unit), "file:///")
+			if file, _, _ = strings.Cut(file, "\n"); !m.exists(file) {
+				t.Errorf("the unit of the %s names %q, which is not there", name, file)
+			}
+		}
+	}
+	for platform, archive := range clientArchives(t) {
+		files := fstest.MapFS{}
+		for name, content := range unpacked(t, archive) {
+			files[name] = &fstest.MapFile{Data: content}
+		}
+		installed["the client's archive for "+platform] = files
+	}
+	for name, files := range installed {
+		for _, file := range []string{"deploy/ha/patroni.yml", "docs/grafana/alerts.yaml", "docs/grafana/perks.json"} {
+			if _, err := fs.Stat(files, file); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		links := 0
+		err := fs.WalkDir(files, ".", func(file string, _ fs.DirEntry, err error) error {
+			if err != nil || path.Ext(file) != ".md" {
+				return err
+			}
+			text, err := fs.ReadFile(files, file)
+			for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+				links++
+				target := file
+				if match[1] != "" {
+					target = path.Join(path.Dir(file), match[1])
+				}
+				if _, err := fs.Stat(files, target); err != nil {
+					t.Errorf("%s: %s links to %s: %v", name, file, match[1], err)
+				} else if match[2] != "" && !hasHeading(files, target, match[2]) {
+					t.Errorf("%s: %s links to %s, which has no heading #%s", name, file, target, match[2])
+				}
+			}
+			return err
+		})
+		if err != nil || links < 50 {
+			t.Errorf("%s: %d links, %v", name, links, err)
+		}
+	}
+}
+
+// link is one to another document, with its file and its heading, of which one may be empty.
+var link = regexp.MustCompile(`\]\(([^:#) ]*)(?:#([^) ]*))?\)`)
+
+// hasHeading tells whether a document has a heading that a link calls so.
+func hasHeading(files fs.FS, file, name string) bool {
+	text, _ := fs.ReadFile(files, file) // a folder has none
+	for line := range strings.Lines(string(text)) {
+		if title, isHeading := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); isHeading && line[0] == '#' {
+			title = regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+			if strings.ReplaceAll(title, " ", "-") == name {
+				return true
+			}
 		}
 	}
 	return false

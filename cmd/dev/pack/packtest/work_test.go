@@ -28,9 +28,14 @@ type machine struct {
 	client  string // perksctl
 }
 
+// ways are those in which the server gets onto a machine.
+var ways = map[string]func(*testing.T) machine{
+	"deb": installDebian, "rpm": installRPM, "apk": installAlpine, "archive": installArchive,
+}
+
 // TestAFirstRedemptionAfterEachWayToInstall follows the steps of an operator and of a client, in a folder alone.
 func TestAFirstRedemptionAfterEachWayToInstall(t *testing.T) {
-	for name, install := range map[string]func(*testing.T) machine{"deb": installDebian, "rpm": installRPM, "apk": installAlpine, "archive": installArchive} {
+	for name, install := range ways {
 		t.Run(name, func(t *testing.T) {
 			m := install(t)
 			env := []string{"PATH=/bin:/usr/bin:/usr/sbin"}
