@@ -38,6 +38,8 @@ type database interface {
 	migrations(ctx context.Context) ([]store.Migration, error)
 	// settings checks what the database's server and the role are set to. It changes nothing.
 	settings(ctx context.Context) ([]store.Finding, error)
+	// serve marks it as served by this process until end is called, or refuses that.
+	serve(ctx context.Context, log *slog.Logger) (end func(), err error)
 	// sameAs tells for certain whether both addresses lead to the same tables, or fails. Both databases have been opened
 	// before.
 	sameAs(ctx context.Context, other database) (bool, error)
@@ -223,6 +225,14 @@ func (f sqliteFile) migrations(ctx context.Context) ([]store.Migration, error) {
 // settings has nothing to check: SQLite has none but those of each connection.
 func (f sqliteFile) settings(context.Context) ([]store.Finding, error) { return nil, nil }
 
+func (f sqliteFile) serve(ctx context.Context, log *slog.Logger) (end func(), err error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this machine"
+	}
+	return sqlite.Serve(ctx, string(f), fmt.Sprintf("process %d on %s", os.Getpid(), host), log)
+}
+
 func (f sqliteFile) sameAs(_ context.Context, other database) (bool, error) {
 	otherFile, isFile := other.(sqliteFile)
 	if !isFile {
@@ -353,6 +363,11 @@ func (d *postgresDatabase) migrations(ctx context.Context) ([]store.Migration, e
 func (d *postgresDatabase) settings(ctx context.Context) ([]store.Finding, error) {
 	found, err := postgres.Settings(ctx, d.address)
 	return found, d.explain(err)
+}
+
+// serve allows any number of servers.
+func (d *postgresDatabase) serve(context.Context, *slog.Logger) (end func(), err error) {
+	return func() {}, nil
 }
 
 func (d *postgresDatabase) sameAs(ctx context.Context, other database) (bool, error) {

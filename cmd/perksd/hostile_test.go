@@ -94,11 +94,16 @@ func newHostileFixture(t *testing.T) *hostileFixture {
 		}
 		t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has exited, unless the test failed
 		x.api = base + "/v2"
-		x.stops = append(x.stops, func() {
+		stop := func() {
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 			log.Rest()
 			_ = cmd.Wait()
-		})
+		}
+		if kind == "json" {
+			x.stops = append(x.stops, stop)
+		} else {
+			stop() // a file has one server
+		}
 	}
 	for name, value := range map[string]string{
 		"PERKSCTL_API_URL": x.api, "PERKSCTL_CLIENT_ID": "till", "PERKSCTL_CLIENT_SECRET": created.Secret, "PERKSCTL_CONFIG_DIR": x.path("config"),

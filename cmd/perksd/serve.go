@@ -170,14 +170,13 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer exports.Stop()
-	live, sandbox, err := p.openStores(ctx, o.standbys, o.allowFsyncOff, log)
+	live, sandbox, end, err := p.openStores(ctx, o.standbys, o.allowFsyncOff, log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, live.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	stores := []store.Store{live}
 	if sandbox != nil {
-		defer func() { err = errors.Join(err, sandbox.Close()) }()
 		stores = append(stores, sandbox)
 	}
 

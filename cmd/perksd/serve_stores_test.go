@@ -1,10 +1,16 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store/storetest"
@@ -77,4 +83,45 @@ func withParameter(t *testing.T, address, name, value string) string {
 	query.Set(name, value)
 	u.RawQuery = query.Encode()
 	return u.String()
+}
+
+// TestASecondServerOfAFileIsRefusedUntilTheFirstEnds starts a server beside another one, and again while the other
+// finishes a request.
+func TestASecondServerOfAFileIsRefusedUntilTheFirstEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	i := programs.InstallOver(t, "sqlite:"+path)
+	first := i.Start()
+	i.Refuses(fmt.Sprintf("process %d on ", first.PID()), "serve", "--addr", "127.0.0.1:0")
+	i.Must("", "client", "create", "--name", "Beside") // operators' commands still work
+
+	// A request whose body is still to come keeps the first from ending.
+	address := strings.TrimPrefix(first.URL, "http://")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const begin = "POST /v2/auth/token HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-www-form-urlencoded\r\n" +
+		"Content-Length: 1\r\nExpect: 100-continue\r\n\r\n"
+	if _, err := fmt.Fprintf(conn, begin, address); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(line, "100 Continue") {
+		t.Fatalf("the server says %q, %v", line, err)
+	}
+	first.SendSIGTERM()
+	for poll := time.NewTicker(10 * time.Millisecond); ; <-poll.C {
+		if said, err := os.ReadFile(path + "-server"); err != nil || strings.Contains(string(said), "ending") {
+			break
+		}
+	}
+	second := i.Launch()
+	second.WaitFor(t, "waiting for the former server")
+	if _, err := conn.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	first.WaitForExit()
+	if status := programs.StatusOf(t, second.WaitForURL(t)+"/readyz", ""); status != http.StatusOK {
+		t.Errorf("the second is not ready: %d", status)
+	}
 }

@@ -31,6 +31,15 @@ func (f file) lockFolder() (end func(), err error) {
 	return func() { _ = folder.Close() }, nil
 }
 
+// lockServing locks the file of a server, unless another process has.
+func lockServing(handle *os.File) (isLocked bool, err error) {
+	err = syscall.Flock(int(handle.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // lockFile keeps everyone from opening the database until the handle is closed, or returns ErrInUse. It does not read the file, which may
 // be damaged. If there is no file, the handle is nil.
 func (f file) lockFile() (locked *os.File, err error) {

@@ -178,7 +178,7 @@ func (i *Installation) StartTogether(n int, args ...string) []*Server {
 	i.t.Helper()
 	var servers []*Server
 	for range n {
-		servers = append(servers, i.launch(logFile(i.t), args...))
+		servers = append(servers, i.Launch(args...))
 	}
 	for _, s := range servers {
 		s.URL = s.WaitForURL(i.t)
@@ -192,6 +192,12 @@ func (i *Installation) StartLoggingTo(file *os.File) *Server {
 	s := i.launch(file)
 	s.URL = s.WaitForURL(i.t)
 	return s
+}
+
+// Launch starts a server on a free port, which may not listen yet.
+func (i *Installation) Launch(args ...string) *Server {
+	i.t.Helper()
+	return i.launch(logFile(i.t), args...)
 }
 
 func (i *Installation) launch(log *os.File, args ...string) *Server {
