@@ -42,8 +42,12 @@ type Kind[F, T any] struct {
 	Begun []string
 	// IDRule says why a text is no id; nil if no id can be typed.
 	IDRule func(text string) string
-	// None says that there are none at all, and Empty what to do then. Elsewhere says what else to try if nothing matches.
-	None, Empty, Elsewhere string
+	// Bare is the key of the field that a word without one is a value of; "" if fields have words, or none is meant.
+	Bare string
+	// None says that there are none at all, and Empty what to do then.
+	None, Empty string
+	// Elsewhere says what else to try if there are no rows, by a key or in the query that is typed; nil without any.
+	Elsewhere func(typing bool) string
 	// Changes tells whether an event changes the list; nil if none does.
 	Changes func(api.Event) bool
 	// Settings names the settings of the list, such as its order; Many if empty. Lists with the same name share them.
@@ -487,12 +491,33 @@ func (l *List[F, T]) DistanceKM(record *T) (km float64, known bool) {
 func (l *List[F, T]) problem() (what, next string) {
 	var refused *client.Error
 	if errors.As(l.loader.Err, &refused) && len(refused.Fields) > 0 {
-		if l.want.text == "" {
-			return "The service refuses this: " + screen.Sentence("", refused), ""
+		what = "The service refuses this: " + screen.Sentence("", refused)
+		switch {
+		case l.want.text == "":
+			return what, ""
+		case l.typing:
+			return what, l.clearedBy()
 		}
-		return "The service refuses this: " + screen.Sentence("", refused), l.shell.Key(actions.Filter) + " changes it, " + l.clearedBy()
+		return what, l.shell.Key(actions.Filter) + " changes it, " + l.clearedBy()
 	}
-	return l.shell.Explain(l.loader.Err)
+	if what, next = l.shell.Explain(l.loader.Err); l.typing {
+		next = l.shell.Key(actions.Cancel) + ", then " + next
+	}
+	return what, next
 }
 
-func (l *List[F, T]) clearedBy() string { return l.shell.Key(actions.ClearFilter) + " clears it." }
+// clearedBy says how to get rid of the query, or of what is typed of it.
+func (l *List[F, T]) clearedBy() string {
+	if l.typing {
+		return l.shell.Key(actions.Cancel) + " cancels it."
+	}
+	return l.shell.Key(actions.ClearFilter) + " clears it."
+}
+
+// elsewhere says what else to try, before the advice.
+func (l *List[F, T]) elsewhere(advice string) string {
+	if l.Elsewhere == nil {
+		return advice
+	}
+	return joined(" ", l.Elsewhere(l.typing), advice)
+}

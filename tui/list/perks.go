@@ -32,7 +32,8 @@ type Perks struct {
 
 // PerksOf is what differs between lists of perks.
 type PerksOf struct {
-	None, Empty, Elsewhere string // as in Kind
+	None, Empty string // as in Kind, as is Elsewhere
+	Elsewhere   func(typing bool) string
 
 	Called func(api.PerkFilter) string
 	Fetch  func(ctx context.Context, c *client.Client, options client.PerkListOptions) (api.Page[api.Perk], error)

@@ -78,6 +78,7 @@ func (l *List[F, T]) read() (q query[F], problems []api.QueryProblem) {
 	if c := api.CompleteQuery(l.Fields, text, len(text)); c.Field != nil && c.Prefix != "" && len(c.Choices) > 0 && !slices.Contains(c.Choices, strings.ToLower(c.Prefix)) {
 		text = text[:c.From] + c.Choices[0]
 	}
+	text = l.named(text)
 	q = query[F]{text: strings.TrimSpace(text), order: l.want.order}
 	q.filter, problems = api.ParseQuery(l.Fields, text)
 	for _, field := range l.Fields {
@@ -91,6 +92,21 @@ func (l *List[F, T]) read() (q query[F], problems []api.QueryProblem) {
 		}
 	}
 	return q, problems
+}
+
+// named names the field of a word that is the value of Bare, if that makes sense of it.
+func (l *List[F, T]) named(text string) string {
+	_, problems := api.ParseQuery(l.Fields, text)
+	for _, p := range problems {
+		if l.Bare == "" || p.Incomplete || strings.ContainsAny(text[p.From:p.To], ":+<>") {
+			continue
+		}
+		named := text[:p.From] + l.Bare + ":" + text[p.From:]
+		if _, left := api.ParseQuery(l.Fields, named); len(left) < len(problems) {
+			return named
+		}
+	}
+	return text
 }
 
 // chips are the words of the query, and its fields.

@@ -190,12 +190,10 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 			}
 			advice = fmt.Sprintf("%s opens the %s with the id %q. ", key, l.One, id) + advice
 		}
-		if l.Elsewhere != "" {
-			advice = l.Elsewhere + " " + advice
-		}
-		return widget.Empty, fmt.Sprintf("No %s matches %s.", l.One, display.Line(l.want.text)), advice, true
+		title = fmt.Sprintf("No %s matches %s.", l.One, display.Line(l.want.text))
+		return widget.Empty, title, l.elsewhere(advice), true
 	}
-	return widget.Empty, cmp.Or(l.None, "There are no "+l.Many+" yet."), l.Kind.Empty, true
+	return widget.Empty, cmp.Or(l.None, "There are no "+l.Many+" yet."), l.elsewhere(l.Empty), true
 }
 
 // position says which row and page is shown, in a narrow window in figures only.

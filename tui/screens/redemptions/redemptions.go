@@ -28,7 +28,7 @@ type List struct {
 func NewList(shell *screen.Shell) *List {
 	s := &List{shell: shell, titles: list.NewTitles(shell), decider: screen.NewDecider(shell)}
 	s.List = list.New(shell, list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
-		One: "redemption", Many: "redemptions", Fields: api.RedemptionFilterFields,
+		One: "redemption", Many: "redemptions", Fields: api.RedemptionFilterFields, Bare: "user",
 		Orders: func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
 		Order:  func(api.RedemptionFilter) api.SortKey { return screen.FirstOrder("redeemed_at") },
 		Fetch: func(ctx context.Context, c *client.Client, f api.RedemptionFilter, options client.ListOptions) (api.Page[api.RedemptionRecord], error) {

@@ -157,3 +157,20 @@ func TestAClientThatMayNotSeeThemIsTold(t *testing.T) {
 func TestEverySizeFits(t *testing.T) {
 	start(t).EverySize()
 }
+
+// TestABareWordIsAUser types the id of a user without its field, and words that mean something else.
+func TestABareWordIsAUser(t *testing.T) {
+	d := start(t)
+	d.Press("/")
+	d.Type("dan\n")
+	d.See("/ user:dan", "Redemptions 1", "dan Tea for two approved")
+	d.Press("/")
+	d.Type("ann")
+	d.See(`"ann" needs a field: perk:, user:, status:, since:, until:, own:`) // one user is enough
+	d.Press("ctrl+u")
+	d.Type("pend")
+	d.See("tab pending")
+	d.Press("tab")
+	d.Type("bob\n")
+	d.See("/ user:bob status:pending", "Redemptions 1", "bob A day at the spa pending")
+}

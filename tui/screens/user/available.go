@@ -35,9 +35,17 @@ func newAvailable(shell *screen.Shell, id string, redeemed *redeemed) *available
 			}
 			return "Available"
 		},
-		None:      display.Line(id) + " can redeem nothing now.",
-		Empty:     shell.Key(actions.Expired) + " shows all perks, and why not.",
-		Elsewhere: shell.Key(actions.Expired) + " looks among all perks.",
+		None: display.Line(id) + " can redeem nothing now.",
+		Elsewhere: func(typing bool) string {
+			key := shell.Key(actions.Expired)
+			switch {
+			case a.all():
+				return ""
+			case typing:
+				key = "+expired"
+			}
+			return key + " shows all perks, and why not."
+		},
 		Fetch: func(ctx context.Context, c *client.Client, options client.PerkListOptions) (api.Page[api.Perk], error) {
 			if options.IncludeExpired {
 				return c.Perks(ctx, options)

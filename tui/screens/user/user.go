@@ -228,14 +228,21 @@ func (s *Screen) Offers() []actions.Offer {
 		return actions.Enabled(actions.ForUser)
 	case s.isAbove:
 		row := s.redeemed.WhyNoRow()
-		return s.redeemed.Offers(actions.EnabledUnless(actions.OpenPerk, row), actions.EnabledUnless(actions.NextTab, "").WithHint("perks"),
-			actions.EnabledUnless(actions.Filter, "").WithHint("find"), actions.EnabledUnless(actions.ForUser, "").WithHint("other user"))
+		below := slices.DeleteFunc(s.available.offers(), func(o actions.Offer) bool { return !isOfAvailable(o.ID) })
+		own := []actions.Offer{actions.EnabledUnless(actions.OpenPerk, row)}
+		own = append(append(own, actions.EnabledUnless(actions.NextTab, "").WithHint("perks")), below...)
+		return s.redeemed.Offers(append(own, actions.EnabledUnless(actions.ForUser, "").WithHint("other user"))...)
 	}
 	offers := s.available.offers()
 	if s.Form() != nil {
 		return offers
 	}
 	return slices.Insert(offers, min(4, len(offers)), actions.EnabledUnless(actions.NextTab, "").WithHint("redemptions"), actions.EnabledUnless(actions.ForUser, "").WithHint("other user"))
+}
+
+// isOfAvailable tells whether an action finds perks, which works while the redemptions have the keyboard, too.
+func isOfAvailable(id actions.ID) bool {
+	return slices.Contains([]actions.ID{actions.Filter, actions.ClearFilter, actions.Expired}, id)
 }
 
 func (s *Screen) Do(id actions.ID) tea.Cmd {
@@ -248,7 +255,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 		return nil
 	case id == actions.ForUser:
 		return s.askUser()
-	case id == actions.Filter:
+	case isOfAvailable(id):
 		s.focus(false)
 	case s.isAbove && (id == actions.Open || id == actions.OpenPerk):
 		return s.doWithRedemption(s.redeemed.Current(), id)
