@@ -68,13 +68,15 @@ func TestForeignServer(t *testing.T) {
 	if r := x.must("property", "get", "1", "--jq", ".price_pw"); r.out != "99.90\n" || r.err != "" {
 		t.Errorf("a numeric price: %+v", r)
 	}
-	for want, args := range map[string][]string{
-		`5 {"error":{"code":"not_found","message":"Property not found","status":404}}`:                                                 {"property", "get", "2"},
-		`6 {"error":{"code":"conflict","message":"Already redeemed","status":409}}`:                                                    {"perk", "redeem", "p", "--user", "u"},
-		`4 {"error":{"code":"forbidden","message":"You do not own this See which client you are: perksctl auth status","status":403}}`: {"property", "delete", "1", "--yes"},
-		`1 {"error":{"code":"validation_failed","message":"Validation failed","status":422,"errors":{"title":["is taken"]}}}`:          {"property", "update", "1", "--title", "x"},
+	for args, want := range map[string]string{
+		"property get 2":         `5 {"error":{"code":"not_found","message":"Property not found","status":404}}`,
+		"perk redeem p --user u": `6 {"error":{"code":"conflict","message":"Already redeemed","status":409}}`,
+		"property delete 1 --yes": `4 {"error":{"code":"forbidden",` +
+			`"message":"You do not own this. See which client you are: perksctl auth status","status":403}}`,
+		"property update 1 --title x": `1 {"error":{"code":"validation_failed","message":"Validation failed",` +
+			`"status":422,"errors":{"title":["is taken"]}}}`,
 	} {
-		r := x.run(append(args, "-o", "json")...)
+		r := x.run(append(strings.Fields(args), "-o", "json")...)
 		if got := string(rune('0'+r.code)) + " " + strings.TrimSpace(r.err); got != want || r.out != "" {
 			t.Errorf("%q:\n got %s\nwant %s", args, got, want)
 		}

@@ -136,7 +136,12 @@ func (c *Client) failure(call call, e *requestState, res *resty.Response, err er
 
 // unreadable is the error for a success that is not what the endpoint promises, such as a proxy's log-in page.
 func (c *Client) unreadable(call call, res *resty.Response, err error) error {
-	message := fmt.Sprintf("The server answered %d, but not with what was asked for: %s. Is %s the address of the API?", res.StatusCode(), api.Plain(err), c.BaseURL())
+	why := api.Plain(err)
+	if page := webPage(res); page != "" {
+		why = "it is " + page
+	}
+	message := fmt.Sprintf("The server answered %d, but not with what was asked for: %s. Is %s the address of the API?",
+		res.StatusCode(), why, c.BaseURL())
 	return &Error{
 		Status: res.StatusCode(), Code: api.CodeInternal, Message: message,
 		RequestID: res.Header().Get("X-Request-Id"), OutcomeUnknown: call.changes(),

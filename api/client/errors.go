@@ -1,18 +1,22 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -195,12 +199,31 @@ func statusSentence(res *resty.Response) string {
 	if location := res.Header().Get("Location"); res.StatusCode() < 400 && location != "" {
 		return fmt.Sprintf("%s to %s, which was not followed. Is this the address of the API?", sentence, location)
 	}
+	if page := webPage(res); page != "" {
+		return sentence + " with " + page + "."
+	}
 	text := strings.TrimSpace(string(res.Body()))
 	isText := strings.HasPrefix(res.Header().Get("Content-Type"), "text/plain")
 	if !isText || text == "" || len(text) > 200 || strings.Contains(text, "\n") || !utf8.ValidString(text) {
 		return sentence + "."
 	}
 	return sentence + ": " + text
+}
+
+var pageTitle = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?is)<title[^>]*>\s*([^<]{1,100}?)\s*</title`)
+})
+
+// webPage describes a body that is a web page, as of a proxy; "" if it is none.
+func webPage(res *resty.Response) string {
+	start := bytes.ToLower(bytes.TrimSpace(res.Body()[:min(len(res.Body()), 100)]))
+	if !bytes.HasPrefix(start, []byte("<!doctype html")) && !bytes.HasPrefix(start, []byte("<html")) {
+		return ""
+	}
+	if title := pageTitle().FindSubmatch(res.Body()); title != nil && utf8.Valid(title[1]) {
+		return fmt.Sprintf("the web page %q", strings.Join(strings.Fields(html.UnescapeString(string(title[1]))), " "))
+	}
+	return "a web page"
 }
 
 // errorBody has the members of an error's JSON object. Each is decoded by itself, so that one of an unexpected type hides no

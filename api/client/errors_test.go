@@ -50,7 +50,13 @@ func TestErrorBodies(t *testing.T) {
 		},
 		"a web page": {
 			502, "text/html", "<html><h1>Bad Gateway</h1></html>",
-			client.Error{Code: api.CodeUnavailable, Message: "The server answered 502 Bad Gateway.", NotFromService: true},
+			client.Error{Code: api.CodeUnavailable, NotFromService: true,
+				Message: "The server answered 502 Bad Gateway with a web page."},
+		},
+		"a web page with a title": {
+			503, "text/html", "\n<!DOCTYPE html><html><head><title lang=en>\n Maintenance &amp; more </title></head>",
+			client.Error{Code: api.CodeUnavailable, NotFromService: true,
+				Message: `The server answered 503 Service Unavailable with the web page "Maintenance & more".`},
 		},
 		"nothing": {
 			500, "", "",

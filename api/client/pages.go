@@ -19,9 +19,16 @@ import (
 
 func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], http.Header, error) {
 	var page api.Page[T]
-	res, err := c.fetch(ctx, call, &page)
+	res, err := c.send(ctx, call)
 	if err != nil {
 		return api.Page[T]{}, nil, err
+	}
+	_, takesAnything := any(page.Data).([]json.RawMessage)
+	if takesAnything && json.Unmarshal(res.Body(), &page.Data) == nil {
+		// An array has no other pages, unless links say so.
+		page.Meta = api.PageMeta{Page: 1, TotalPages: 1, Total: int64(len(page.Data))}
+	} else if err := json.Unmarshal(res.Body(), &page); err != nil {
+		return api.Page[T]{}, nil, c.unreadable(call, res, err)
 	}
 	if page.Data == nil {
 		var body map[string]json.RawMessage
@@ -133,6 +140,9 @@ func (c *Client) after(current call, meta api.PageMeta, items int, header http.H
 			return call{}, false, errors.New("the server's link to the next page leads to the same page: the list would not end")
 		}
 		return call{method: http.MethodGet, path: u.String(), header: current.header, seen: current.seen}, true, nil
+	}
+	if total := header.Get("X-Total-Count"); meta.TotalPages == 0 && total == strconv.Itoa(items) {
+		return call{}, false, nil
 	}
 	if meta.TotalPages == 0 && items > 0 {
 		return call{}, false, errors.New("the server does not say whether there are more pages: neither a Link header nor meta.total_pages came")

@@ -20,6 +20,7 @@ type perkServer struct {
 	failPage int
 	stuck    bool // answers every page number with page 1
 	noMeta   bool
+	counts   bool // in X-Total-Count
 }
 
 func (s perkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +34,9 @@ func (s perkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	meta := api.NewPageMeta(int64(page), 2, int64(s.perks))
+	if s.counts {
+		w.Header().Set("X-Total-Count", strconv.Itoa(s.perks))
+	}
 	if s.link != nil {
 		w.Header().Set("Link", s.link(r, page, int(meta.TotalPages)))
 	}
@@ -92,7 +96,11 @@ func TestWalkOverAllPages(t *testing.T) {
 		"with a failing page":              {server: perkServer{perks: 7, failPage: 3}, want: "1 2 3 4", fails: "broken"},
 		"endless":                          {server: perkServer{perks: 5, stuck: true}, want: "1 2", fails: "would not end"},
 		"by endless links":                 {server: perkServer{perks: 5, stuck: true, noMeta: true, link: linkTo(relative)}, want: "1 2 1 2", fails: "would not end"},
-		"without the number of pages":      {server: perkServer{perks: 5, noMeta: true}, want: "1 2", fails: "whether there are more pages"},
+		"a count says that all came":       {server: perkServer{perks: 2, noMeta: true, counts: true}, want: "1 2"},
+		"a count says that more follow": {
+			server: perkServer{perks: 5, noMeta: true, counts: true}, want: "1 2", fails: "are more pages"},
+		"without the number of pages": {
+			server: perkServer{perks: 5, noMeta: true}, want: "1 2", fails: "whether there are more pages"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, test.server)

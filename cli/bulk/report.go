@@ -126,9 +126,10 @@ var outcomeWords = map[string]string{Failed: "failed", Unknown: "may have been d
 
 // exitError says why the run stopped, or that some rows are not done.
 func (r *run) exitError(s *session.Session, summary Summary, cause error) error {
-	again := "To resume, run the same command again; it skips the rows that are done:\n  " + r.options.commandLine(s)
+	resume := r.options.commandLine(s)
+	again := "To resume, run the same command again; it skips the rows that are done:\n  " + resume
 	if r.results.file == nil {
-		again = "The results went to standard output, so no run can resume. They say which rows are done."
+		resume, again = "", "The results went to standard output, so no run can resume. They say which rows are done."
 	}
 	left := display.Count(summary.Failed) + " failed, " + display.Count(summary.Unknown) + " unknown"
 	var usage *command.UsageError
@@ -136,15 +137,16 @@ func (r *run) exitError(s *session.Session, summary Summary, cause error) error 
 	case errors.As(cause, &usage) && summary.Rows == summary.Skipped, client.IsUnsupported(cause):
 		return cause
 	case errors.Is(cause, errTooMany):
-		return &command.Advised{Err: &command.RowsFailed{Message: "Stopped, because too many rows are not done: " + left + "."}, Advice: again}
+		cause = &command.RowsFailed{Message: "Stopped, because too many rows are not done: " + left + "."}
 	case isFailing(cause):
-		return &command.Advised{Err: &command.Outage{Err: cause}, Advice: again}
+		cause = &command.Outage{Err: cause}
 	case cause != nil:
-		return &command.Advised{Err: cause, Advice: again}
 	case summary.Failed+summary.Unknown > 0:
-		return &command.Advised{Err: &command.RowsFailed{Message: "Not every row is done: " + left + "."}, Advice: again}
+		cause = &command.RowsFailed{Message: "Not every row is done: " + left + "."}
+	default:
+		return nil
 	}
-	return nil
+	return &command.Advised{Err: cause, Advice: again, Retry: resume}
 }
 
 // stats counts the outcomes of the rows, and shows progress.

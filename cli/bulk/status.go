@@ -217,5 +217,5 @@ func (s Status) exitError() error {
 	}
 	message := fmt.Sprintf("Not every row is done: %s failed, %s unknown, %s not tried.",
 		display.Count(s.Failed), display.Count(s.Unknown), display.Count(s.NotTried))
-	return &command.Advised{Err: &command.RowsFailed{Message: message}, Advice: advice}
+	return &command.Advised{Err: &command.RowsFailed{Message: message}, Advice: advice, Retry: s.Resume}
 }

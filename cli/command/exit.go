@@ -94,10 +94,14 @@ type ReadOnly struct{ Message string }
 
 func (r *ReadOnly) Error() string { return r.Message }
 
-// Advised is an error with what to do about it. The advice may have several lines.
+// Advised is an error with what to do about it. The advice may have several lines; those with commands are indented.
 type Advised struct {
 	Err    error
 	Advice string
+
+	// For programs:
+	Retry string // the command that retries or resumes; "" if the advice has none
+	Key   string // the idempotency key of the request that may be retried
 }
 
 func (a *Advised) Error() string { return a.Err.Error() }
@@ -188,6 +192,8 @@ type Report struct {
 	Errors     api.FieldErrors `json:"errors,omitempty"`
 	RequestID  string          `json:"request_id,omitempty"`
 	RetryAfter int64           `json:"retry_after,omitempty"` // seconds
+	Retry      string          `json:"retry,omitempty"`       // the command that retries or resumes
+	Key        string          `json:"idempotency_key,omitempty"`
 
 	tryAgain string
 	advice   string
@@ -200,6 +206,9 @@ func NewReport(err error) Report {
 	var wrong *UsageError
 	var refused *client.Error
 	var local *api.Error
+	if advised := new(Advised); errors.As(err, &advised) {
+		r.Retry, r.Key = advised.Retry, advised.Key
+	}
 	switch {
 	case errors.As(err, &wrong):
 		r.Errors = wrong.Fields
@@ -260,12 +269,36 @@ func advice(err error) string {
 	return ""
 }
 
+// onOneLine adds advice to a message. Each line of it is a sentence or an indented command, which gets backquotes if
+// more follows. Marks below a text mean nothing without it.
+func onOneLine(message, advice string) string {
+	command := -1 // where the message has one, at its end
+	for line := range strings.Lines(advice) {
+		text := strings.Join(strings.Fields(line), " ")
+		if strings.Trim(text, "^") == "" {
+			continue
+		}
+		isCommand := line[0] == ' '
+		switch {
+		case command >= 0:
+			message = message[:command] + "`" + message[command:] + "`."
+		case message != "" && !isCommand && !strings.ContainsAny(message[len(message)-1:], ".?!:"):
+			message += "."
+		}
+		if command = -1; isCommand {
+			command = len(message) + len(" ")
+		}
+		message += " " + text
+	}
+	return strings.TrimSpace(message)
+}
+
 // WriteError writes the error to Err: as sentences, or with asJSON as one line of JSON.
 func WriteError(s *Streams, err error, asJSON bool) {
 	r := NewReport(err)
 	if asJSON {
 		// The advice goes into the message, because a program's log has no other text.
-		r.Message = display.Line(strings.TrimSpace(r.Message + " " + strings.Join(strings.Fields(r.advice), " ")))
+		r.Message = display.Line(onOneLine(r.Message, r.advice))
 		line, _ := json.Marshal(map[string]Report{"error": r}) // a Report always marshals
 		fmt.Fprintln(s.Err, string(display.JSON(line)))
 		return

@@ -84,6 +84,15 @@ func TestWriteError(t *testing.T) {
 			"error: No reply from http://h/v2: reset. The request may have been carried out.\nRun again:\n  perksctl x\n",
 			`{"error":{"code":"outcome_unknown","message":"No reply from http://h/v2: reset. The request may have been carried out. Run again: perksctl x"}}` + "\n",
 		},
+		"advice of several lines, for programs with its parts": {
+			&command.Advised{
+				Err:    errors.New("no reply"),
+				Advice: "Retry:\n  perksctl x\nOr check:\n  perksctl y\n  ^^^", Retry: "perksctl x", Key: "k",
+			},
+			"error: no reply\nRetry:\n  perksctl x\nOr check:\n  perksctl y\n  ^^^\n",
+			`{"error":{"code":"failed","message":"no reply. Retry: ` + "`perksctl x`. Or check: perksctl y" +
+				`","retry":"perksctl x","idempotency_key":"k"}}` + "\n",
+		},
 		"throttled": {
 			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast.", RetryAfter: 29500 * time.Millisecond},
 			"error: Too fast.\nTry again in 30s.\n",

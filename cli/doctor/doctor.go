@@ -108,9 +108,11 @@ func skip(format string, args ...any) finding {
 	return finding{Outcome: notChecked, Found: fmt.Sprintf(format, args...)}
 }
 
-// sentence begins a text with a capital and ends it with a full stop.
+// sentence begins a text with a capital, unless that is a path, and ends it with a full stop.
 func sentence(text string) string {
-	text = strings.ToUpper(text[:1]) + text[1:]
+	if first, _, _ := strings.Cut(text, " "); !strings.ContainsAny(first, `/\.`) {
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
 	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") && !strings.Contains(text, ". ") {
 		text += "."
 	}

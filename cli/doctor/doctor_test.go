@@ -300,6 +300,16 @@ func TestProxyIsShownWithoutItsPassword(t *testing.T) {
 	r.want("health", ok, "healthy", "")
 }
 
+func TestSentenceLeavesAPathAsItIs(t *testing.T) {
+	for text, want := range map[string]string{
+		"cfg/config.yaml cannot be read": "cfg/config.yaml cannot be read.", "it took too long": "It took too long.",
+	} {
+		if got := sentence(text); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestConfiguration(t *testing.T) {
 	for name, test := range map[string]struct {
 		yaml           string

@@ -142,7 +142,7 @@ func (f *flags) timeUp(s *session.Session) error {
 	}
 	return &command.Advised{Err: &command.TimeUp{
 		Message: fmt.Sprintf("Only %d of %d events came within %s.", f.shown, f.limit, s.Flags.Timeout),
-	}, Advice: advice}
+	}, Advice: advice, Retry: command.Quote(resume)}
 }
 
 // all returns the events of pages, of the types and as many as the flags ask for.

@@ -245,5 +245,5 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 		advice = fmt.Sprintf("%s has redemption %s, made %s. It may belong to this request or to another.\n",
 			o.userID, found.ID, found.RedeemedAt.UTC().Format(time.RFC3339)) + advice
 	}
-	return &command.Advised{Err: lost, Advice: advice}
+	return &command.Advised{Err: lost, Advice: advice, Retry: command.Quote(again), Key: o.key}
 }

@@ -140,7 +140,7 @@ func Await(
 			}
 		}
 		again := command.Quote(s.CommandLine("redemption", "wait", id))
-		return api.RedemptionRecord{}, &command.Advised{Err: err, Advice: "Keep waiting: " + again}
+		return api.RedemptionRecord{}, &command.Advised{Err: err, Advice: "Keep waiting: " + again, Retry: again}
 	}
 	if err != nil {
 		return api.RedemptionRecord{}, err
