@@ -1,4 +1,4 @@
--- Run once, on the primary: psql 'postgres://postgres@127.0.0.1:5000/postgres' --set password=... --file create.sql
+-- Run once, beside perksd, as docs/postgresql.md says.
 CREATE ROLE perks LOGIN PASSWORD :'password';
 -- So that perksd reads from a standby as soon as it follows a new primary.
 GRANT pg_read_all_stats TO perks;

@@ -153,3 +153,75 @@ func TestDockerComposeReadsItsFile(t *testing.T) {
 		t.Errorf("without a version: %v", err)
 	}
 }
+
+// TestTheClusterOfPostgreSQLLetsNobodyElseIn reads deploy/ha. make ha runs it.
+func TestTheClusterOfPostgreSQLLetsNobodyElseIn(t *testing.T) {
+	var patroni struct {
+		RestAPI    struct{ Listen, CertFile, KeyFile string }
+		Etcd       struct{ Protocol, CACert, Cert, Key string }
+		PostgreSQL struct {
+			Listen         string
+			HBA            []string `json:"pg_hba"` // without it, initdb's lines trust everyone there
+			Parameters     map[string]any
+			Authentication map[string]struct{ SSLMode string }
+		}
+	}
+	text, err := os.ReadFile(folder + "/ha/patroni.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &patroni); err != nil {
+		t.Fatal(err)
+	}
+	if api := patroni.RestAPI; api.Listen != "" || api.CertFile == "" || api.KeyFile == "" {
+		t.Errorf("Patroni's API is %+v; node.env has the address", api)
+	}
+	if etcd := patroni.Etcd; etcd.Protocol != "https" || etcd.CACert == "" || etcd.Cert == "" || etcd.Key == "" {
+		t.Errorf("Patroni connects to etcd with %+v", etcd)
+	}
+	server := patroni.PostgreSQL
+	if server.Listen != "" || server.Parameters["ssl"] != "on" || len(server.HBA) == 0 {
+		t.Errorf("PostgreSQL is %+v; node.env has the address", server)
+	}
+	for _, line := range server.HBA {
+		words := strings.Fields(line)
+		method := words[len(words)-1]
+		if words[0] != "hostssl" && words[0] != "local" || method != "scram-sha-256" && method != "peer" {
+			t.Errorf("pg_hba has %q", line)
+		}
+	}
+	for _, user := range []string{"superuser", "replication", "rewind"} {
+		if mode := server.Authentication[user].SSLMode; mode != "verify-full" {
+			t.Errorf("%s connects with sslmode=%s", user, mode)
+		}
+	}
+	if strings.Contains(string(text), "&") {
+		t.Error("patroni.yml has an anchor: Patroni changes such sections in place, so all users become one")
+	}
+
+	node, err := os.ReadFile(folder + "/ha/node.env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := map[string]string{}
+	for line := range strings.Lines(string(node)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		variables[name] = value
+		if strings.Contains(value, "http://") || strings.Contains(value, "0.0.0.0") {
+			t.Errorf("node.env has %s", line)
+		}
+	}
+	for name, want := range map[string]string{
+		"ETCD_CLIENT_CERT_AUTH": "true", "ETCD_PEER_CLIENT_CERT_AUTH": "true", "PATRONI_RESTAPI_USERNAME": "patroni",
+		"PATRONI_RESTAPI_PASSWORD": "change-me", "PATRONI_RESTAPI_LISTEN": "10.20.0.11:8008",
+		"PATRONI_POSTGRESQL_LISTEN": "10.20.0.11:5432",
+	} {
+		if variables[name] != want {
+			t.Errorf("%s is %q, want %q", name, variables[name], want)
+		}
+	}
+	proxy, err := os.ReadFile(folder + "/ha/haproxy.cfg")
+	if err != nil || !strings.Contains(string(proxy), "check-ssl verify required ca-file /etc/perks-ha/ca.crt") {
+		t.Errorf("HAProxy does not verify whom it asks: %v", err)
+	}
+}

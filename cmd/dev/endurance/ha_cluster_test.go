@@ -5,6 +5,8 @@ package endurance
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +36,7 @@ type haCluster struct {
 	folder   string
 	password string
 	nodes    []*haNode
+	client   *http.Client // of Patroni
 }
 
 // haNode is a machine with etcd, Patroni and PostgreSQL.
@@ -66,6 +69,8 @@ func startHA(t *testing.T) *haCluster {
 		_ = os.RemoveAll(folder)
 	})
 	c.must("chown", "postgres:postgres", folder)
+	c.must("sh", filepath.Join(haFolder, "certificates.sh"), c.tls(), "a=10.20.0.11", "b=10.20.0.12", "c=10.20.0.13")
+	c.client = c.patroniClient()
 	c.must("ip", "link", "add", "perks", "type", "bridge")
 	c.must("ip", "address", "add", hubAddress+"/24", "dev", "perks")
 	c.must("ip", "link", "set", "perks", "up")
@@ -85,7 +90,8 @@ func startHA(t *testing.T) *haCluster {
 			t.Fatal(err)
 		}
 	}
-	if err := c.launch("haproxy", nil, "haproxy", "-db", "-f", filepath.Join(haFolder, "haproxy.cfg")); err != nil {
+	proxy := c.configured("haproxy.cfg", folder, strings.NewReplacer("/etc/perks-ha", c.tls()))
+	if err := c.launch("haproxy", nil, "haproxy", "-db", "-f", proxy); err != nil {
 		t.Fatal(err)
 	}
 	c.awaitWhole()
@@ -98,6 +104,36 @@ func (c *haCluster) must(words ...string) {
 	if output, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
 		c.Fatalf("%s: %v: %s", strings.Join(words, " "), err, output)
 	}
+}
+
+// tls is the folder with the authority and the certificates.
+func (c *haCluster) tls() string { return filepath.Join(c.folder, "certificates") }
+
+// configured copies a file of haFolder, as an operator would change it, and returns its path.
+func (c *haCluster) configured(name, to string, change *strings.Replacer) string {
+	c.Helper()
+	text, err := os.ReadFile(filepath.Join(haFolder, name))
+	if err != nil {
+		c.Fatal(err)
+	}
+	path := filepath.Join(to, name)
+	if err := os.WriteFile(path, []byte(change.Replace(string(text))), 0o644); err != nil {
+		c.Fatal(err)
+	}
+	return path
+}
+
+// patroniClient is a client that knows the cluster's authority.
+func (c *haCluster) patroniClient() *http.Client {
+	c.Helper()
+	authority, err := os.ReadFile(filepath.Join(c.tls(), "ca.crt"))
+	if err != nil {
+		c.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	return &http.Client{Timeout: 2 * time.Second, Transport: transport}
 }
 
 // launch starts a program whose output goes to a file in the cluster's folder.
@@ -126,10 +162,17 @@ func (n *haNode) start() error {
 	// The nodes share their files, but not the folder of PostgreSQL's socket.
 	as := []string{"ip", "netns", "exec", n.name, "sh", "-c", `mount --bind "$0" /var/run/postgresql && exec setpriv --reuid=postgres --regid=postgres --clear-groups "$@"`,
 		filepath.Join(n.cluster.folder, n.name, "sockets")}
-	configuration, err := filepath.Abs(filepath.Join(haFolder, "patroni.yml"))
-	return errors.Join(err,
+	configuration := n.cluster.configured("patroni.yml", n.home(), n.changes())
+	return errors.Join(
 		n.cluster.launch("etcd-"+n.name, environment, append(as, "etcd")...),
 		n.cluster.launch("patroni-"+n.name, environment, append(as, "patroni", configuration)...))
+}
+
+func (n *haNode) home() string { return filepath.Join(n.cluster.folder, n.name) }
+
+// changes are those that an operator makes to the files, and where this node has what the files name.
+func (n *haNode) changes() *strings.Replacer {
+	return strings.NewReplacer("change-me", n.cluster.password, "/var/lib", n.home(), "/etc/perks-ha", n.home()+"/tls")
 }
 
 // environment reads node.env, as an operator would change it for this node.
@@ -138,8 +181,7 @@ func (n *haNode) environment() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	home := filepath.Join(n.cluster.folder, n.name)
-	replace := strings.NewReplacer("change-me", n.cluster.password, "/var/lib", home)
+	home, replace := n.home(), n.changes()
 	var environment []string
 	for line := range strings.Lines(string(text)) {
 		name, value, isSetting := strings.Cut(strings.TrimSpace(line), "=")
@@ -160,7 +202,12 @@ func (n *haNode) environment() ([]string, error) {
 		}
 		environment = append(environment, name+"="+replace.Replace(value))
 	}
-	n.cluster.must("install", "-d", "-o", "postgres", home, home+"/etcd", home+"/postgresql", home+"/sockets")
+	folders := []string{home, home + "/etcd", home + "/postgresql", home + "/sockets", home + "/tls"}
+	n.cluster.must(append([]string{"install", "-d", "-o", "postgres"}, folders...)...)
+	made := n.cluster.tls() + "/"
+	for as, file := range map[string]string{"ca.crt": "ca", "node.crt": n.name, "node.key": n.name} {
+		n.cluster.must("install", "-o", "postgres", "-m", "0600", made+file+filepath.Ext(as), home+"/tls/"+as)
+	}
 	return environment, nil
 }
 
@@ -168,7 +215,12 @@ func (n *haNode) environment() ([]string, error) {
 func (c *haCluster) database() string { return c.dsn("perks", "perks") }
 
 func (c *haCluster) dsn(user, database string) string {
-	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:5000/%s?sslmode=disable", user, c.password, database)
+	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:5000/%s?%s", user, c.password, database, c.verified())
+}
+
+// verified are the parameters of an address that have the server's certificate verified.
+func (c *haCluster) verified() string {
+	return "sslmode=verify-full&sslrootcert=" + filepath.Join(c.tls(), "ca.crt")
 }
 
 // create runs create.sql, whose one variable is the password.
@@ -199,9 +251,8 @@ type member struct {
 
 // members asks any of the nodes.
 func (c *haCluster) members() []member {
-	client := http.Client{Timeout: 2 * time.Second}
 	for _, n := range c.nodes {
-		response, err := client.Get("http://" + n.address + ":8008/cluster")
+		response, err := c.client.Get("https://" + n.address + ":8008/cluster")
 		if err != nil {
 			continue
 		}
@@ -256,7 +307,16 @@ func (c *haCluster) primary() *haNode {
 // switchOver has Patroni make a standby the primary.
 func (c *haCluster) switchOver() error {
 	leader := c.primary()
-	response, err := http.Post("http://"+leader.address+":8008/switchover", "application/json", strings.NewReader(`{"leader":"`+leader.name+`"}`))
+	order := strings.NewReader(`{"leader":"` + leader.name + `"}`)
+	address := "https://" + leader.address + ":8008/switchover"
+	request, err := http.NewRequestWithContext(c.Context(), http.MethodPost, address, order)
+	if err != nil {
+		return err
+	}
+	request.SetBasicAuth("patroni", c.password)
+	client := *c.client
+	client.Timeout = 0 // it responds when another node is the primary
+	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}

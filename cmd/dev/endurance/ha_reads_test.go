@@ -112,7 +112,8 @@ func (c *haCluster) readFrom(standbys int) []string {
 	if standbys == 0 {
 		return flags
 	}
-	return append(flags, "--read-database", fmt.Sprintf("postgres://perks:%s@%s/perks?sslmode=disable", c.password, strings.Join(hosts, ",")))
+	address := fmt.Sprintf("postgres://perks:%s@%s/perks?%s", c.password, strings.Join(hosts, ","), c.verified())
+	return append(flags, "--read-database", address)
 }
 
 // readsOf counts the lists that a server returns within haReadFor.
