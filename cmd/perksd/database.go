@@ -38,6 +38,8 @@ type database interface {
 	migrations(ctx context.Context) ([]store.Migration, error)
 	// settings checks what the database's server and the role are set to. It changes nothing.
 	settings(ctx context.Context) ([]store.Finding, error)
+	// inspect checks what else may break a promise: the server or the file, the role, the disk. It changes nothing.
+	inspect(ctx context.Context) ([]store.Finding, error)
 	// serve marks it as served by this process until end is called, or refuses that.
 	serve(ctx context.Context, log *slog.Logger) (end func(), err error)
 	// sameAs tells for certain whether both addresses lead to the same tables, or fails. Both databases have been opened
@@ -225,6 +227,10 @@ func (f sqliteFile) migrations(ctx context.Context) ([]store.Migration, error) {
 // settings has nothing to check: SQLite has none but those of each connection.
 func (f sqliteFile) settings(context.Context) ([]store.Finding, error) { return nil, nil }
 
+func (f sqliteFile) inspect(ctx context.Context) ([]store.Finding, error) {
+	return sqlite.Inspect(ctx, string(f))
+}
+
 func (f sqliteFile) serve(ctx context.Context, log *slog.Logger) (end func(), err error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -362,6 +368,11 @@ func (d *postgresDatabase) migrations(ctx context.Context) ([]store.Migration, e
 
 func (d *postgresDatabase) settings(ctx context.Context) ([]store.Finding, error) {
 	found, err := postgres.Settings(ctx, d.address)
+	return found, d.explain(err)
+}
+
+func (d *postgresDatabase) inspect(ctx context.Context) ([]store.Finding, error) {
+	found, err := postgres.Inspect(ctx, d.address)
 	return found, d.explain(err)
 }
 

@@ -111,7 +111,8 @@ const databaseHelp = "The database is a SQLite file, sqlite:PATH, or a PostgreSQ
 
 func (p *program) root() *cobra.Command {
 	root := group("perksd", "Serve perks and rental listings, and operate the service",
-		p.serveCommand(), p.healthCommand(), p.migrateCommand(), p.clientCommand(), p.importCommand(), p.exportCommand(), p.redemptionCommand(),
+		p.serveCommand(), p.healthCommand(), p.doctorCommand(), p.migrateCommand(), p.clientCommand(),
+		p.importCommand(), p.exportCommand(), p.redemptionCommand(),
 		p.propertyCommand(), p.auditCommand(), p.keysCommand(), p.demoDataCommand(), p.devCommand(), p.backupCommand(), p.restoreCommand(),
 		p.sandboxCommand(), p.versionCommand(), p.completionCommand(), p.manCommand(),
 	)

@@ -92,6 +92,7 @@ func commandsOfPerksd() map[string][]commandLine {
 		"redemption void":      plain("redemption void ID --reason V", "redemption void V"),
 		"restore":              plain("restore V"),
 		"sandbox reset":        plain("sandbox reset --yes", "sandbox reset --yes --sandbox-database sqlite:V"),
+		"doctor":               plain("doctor", "doctor -o json", "doctor V"),
 		"serve":                plain("serve --addr V", "serve --log-level V"), // and its logs, below
 		"version":              plain("version", "version V"),
 	}

@@ -8,12 +8,15 @@ import (
 )
 
 func TestWrongUsageExitsWithCode2AndNamesTheHelp(t *testing.T) {
+	const all = "audit, backup, client, completion, demo-data, dev, doctor, export, health, import, keys, migrate, " +
+		"property, redemption, restore, sandbox, serve, version"
 	tests := []struct {
 		args []string
 		want string
 	}{
-		{[]string{}, "name one of the commands audit, backup, client, completion, demo-data, dev, export, health, import, keys, migrate, property, redemption, restore, sandbox, serve, version (see 'perksd --help')"},
-		{[]string{"sevre"}, `there is no command "sevre": did you mean "serve"? The commands are audit, backup, client, completion, demo-data, dev, export, health, import, keys, migrate, property, redemption, restore, sandbox, serve, version (see 'perksd --help')`},
+		{[]string{}, "name one of the commands " + all + " (see 'perksd --help')"},
+		{[]string{"sevre"}, `there is no command "sevre": did you mean "serve"? The commands are ` + all +
+			" (see 'perksd --help')"},
 		{[]string{"client"}, "name one of the commands create, disable, enable, list, rotate-secret, update (see 'perksd client --help')"},
 		{[]string{"client", "mak"}, `there is no command "mak"; the commands are create, disable, enable, list, rotate-secret, update (see 'perksd client --help')`},
 		{[]string{"client", "list", "all"}, `unexpected argument "all" (see 'perksd client list --help')`},
