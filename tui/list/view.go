@@ -157,13 +157,25 @@ func (l *List[F, T]) above() []string {
 	return []string{look.Key.Render(key) + line.String()}
 }
 
-// below says inside the panel, under old rows, why there are no newer ones.
+// below says inside the panel, under old rows, why there are no newer ones, or else why there are no others.
 func (l *List[F, T]) below() []string {
-	if l.IsBusy() || l.loader.Err == nil || len(l.shown) == 0 || l.height < 6 {
+	style, text := l.shell.Theme.Muted, l.onlyOwn()
+	if !l.IsBusy() && l.loader.Err != nil {
+		what, next := l.problem()
+		style, text = l.shell.Theme.Bad, "! "+what+" "+l.shell.Age(l.loader.At)+" "+next
+	}
+	if text == "" || len(l.shown) == 0 || l.height < 6 {
 		return nil
 	}
-	what, next := l.problem()
-	return widget.Capped(l.shell.Theme.Bad, "! "+what+" "+l.shell.Age(l.loader.At)+" "+next, max(1, l.tableSize[0]-2), max(1, min(3, (l.height-4)/2)))
+	return widget.Capped(style, text, max(1, l.tableSize[0]-2), max(1, min(3, (l.height-4)/2)))
+}
+
+// onlyOwn says that the client sees only a part of the list; "" if it sees all, or that is not known.
+func (l *List[F, T]) onlyOwn() string {
+	if !l.narrowed.Value {
+		return ""
+	}
+	return fmt.Sprintf("Only what this client made. All of them need %s.", l.ScopeOfAll)
 }
 
 // noRows says why there are no rows; none is false if there are some.
@@ -173,6 +185,12 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 		return widget.Empty, "", "", false
 	case l.IsBusy():
 		return widget.Loading, widget.LoadingTitle(l.Many, l.shell.Now().Sub(l.since)), "", true
+	case l.isUnlisted():
+		advice := l.shell.Key(actions.Filter) + " takes an id."
+		if l.typing {
+			advice = "Type an id, Enter."
+		}
+		return widget.Empty, "No " + l.One + " list here.", advice, true
 	case l.loader.Err != nil:
 		what, next := l.problem()
 		if l.loader.Has {
@@ -191,7 +209,9 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 			advice = fmt.Sprintf("%s opens the %s with the id %q. ", key, l.One, id) + advice
 		}
 		title = fmt.Sprintf("No %s matches %s.", l.One, display.Line(l.want.text))
-		return widget.Empty, title, l.elsewhere(advice), true
+		return widget.Empty, title, joined(" ", l.onlyOwn(), l.elsewhere(advice)), true
+	case l.onlyOwn() != "":
+		return widget.Empty, "No " + l.Many + " here.", l.onlyOwn(), true
 	}
 	return widget.Empty, cmp.Or(l.None, "There are no "+l.Many+" yet."), l.elsewhere(l.Empty), true
 }
@@ -281,6 +301,9 @@ func (l *List[F, T]) AccessibleText() string {
 	if !l.IsBusy() && l.loader.Err != nil && len(l.shown) > 0 {
 		what, next := l.problem()
 		lines = append(lines, "Problem: "+joined(" ", what, l.shell.Age(l.loader.At), next))
+	}
+	if only := l.onlyOwn(); only != "" && len(l.shown) > 0 {
+		lines = append(lines, only)
 	}
 	if kind, title, advice, none := l.noRows(); none {
 		lines = append(lines, widget.AccessibleNotice(kind, title, advice))

@@ -13,6 +13,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
 )
 
 func TestPropertyIsOpenedByIDAndFromRecentOnes(t *testing.T) {
@@ -439,4 +440,13 @@ func TestPropertiesHaveNoMarks(t *testing.T) {
 	o.Press("esc", " ")
 	o.See("Mark: not on this screen.")
 	o.Gone("marked")
+}
+
+// TestAClientThatSeesOnlyItsOwnIsToldSo lists the properties of another client, without the scope for all.
+func TestAClientThatSeesOnlyItsOwnIsToldSo(t *testing.T) {
+	o := start(t, 42)
+	id, secret := o.server.Client(api.ScopePropertiesWrite, api.ScopePerksRead)
+	d := tuitest.StartAs(t, o.server, id, secret)
+	d.Press("3")
+	d.See("No properties here. Only what this client made. All of them need properties:read.")
 }

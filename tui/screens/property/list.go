@@ -32,6 +32,11 @@ func NewList(shell *screen.Shell) *List {
 		Fetch: func(ctx context.Context, c *client.Client, f api.PropertyFilter, options client.ListOptions) (api.Page[api.Property], error) {
 			return c.Properties(ctx, client.PropertyListOptions{ListOptions: options, PropertyFilter: f})
 		},
+		ScopeOfAll: api.ScopePropertiesRead,
+		NeedsAll: func(ctx context.Context, c *client.Client) error {
+			_, _, err := c.Property(ctx, 1) // there need not be one
+			return err
+		},
 		Changes: func(e api.Event) bool { return e.Property != nil || e.Type == api.EventPropertiesImported },
 		ID:      func(p *api.Property) string { return fmt.Sprint(p.ID) },
 		Title:   func(p *api.Property) string { return display.Line(p.Title) },

@@ -34,6 +34,11 @@ func NewList(shell *screen.Shell) *List {
 		Fetch: func(ctx context.Context, c *client.Client, f api.RedemptionFilter, options client.ListOptions) (api.Page[api.RedemptionRecord], error) {
 			return c.Redemptions(ctx, client.RedemptionListOptions{ListOptions: options, RedemptionFilter: f})
 		},
+		ScopeOfAll: api.ScopeRedemptionsReadAll,
+		NeedsAll: func(ctx context.Context, c *client.Client) error {
+			_, err := c.Users(ctx, client.UserListOptions{ListOptions: client.ListOptions{Page: 1, PerPage: 1}})
+			return err
+		},
 		Changes: func(e api.Event) bool { return e.Redemption != nil },
 		ID:      func(r *api.RedemptionRecord) string { return r.ID },
 		Title:   func(r *api.RedemptionRecord) string { return s.title(r) + " for " + display.Line(r.UserID) },

@@ -174,3 +174,26 @@ func TestABareWordIsAUser(t *testing.T) {
 	d.Type("bob\n")
 	d.See("/ user:bob status:pending", "Redemptions 1", "bob A day at the spa pending")
 }
+
+// TestAClientThatSeesOnlyItsOwnIsToldSo lists the redemptions of another client, with and without the scope for all.
+func TestAClientThatSeesOnlyItsOwnIsToldSo(t *testing.T) {
+	server := pending(t)
+	all := tuitest.Start(t, server)
+	redeem(t, all, "tea", "dan")
+	all.Press("4")
+	all.See("Redemptions 1")
+	all.Settle()
+	const only = "Only what this client made. All of them need redemptions:read-all."
+	all.Gone(only)
+	id, secret := server.Client(api.DefaultScopes()...)
+	d := tuitest.StartAs(t, server, id, secret)
+	d.Press("4")
+	d.See("No redemptions here. " + only)
+	d.Gone("yet")
+	redeem(t, d, "tea", "ann")
+	d.Press("R")
+	d.See("Redemptions 1", "ann Tea for two approved", only)
+	d.Press("/")
+	d.Type("dan\n")
+	d.See("No redemption matches user:dan. " + only)
+}

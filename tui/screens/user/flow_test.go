@@ -355,3 +355,20 @@ func TestUsersHaveNoMarks(t *testing.T) {
 	d.See("Mark: not on this screen.")
 	d.Gone("marked")
 }
+
+// TestWithoutTheListAUserIsOpenedByID is a client that may not list users, as with the default scopes.
+func TestWithoutTheListAUserIsOpenedByID(t *testing.T) {
+	s := startServer(t)
+	id, secret := s.Client(api.DefaultScopes()...)
+	d := tuitest.StartAs(t, s, id, secret)
+	d.See("row 1 of 3")
+	d.Press("2")
+	d.See("No user list here. Type an id, Enter.")
+	d.Type("alice")
+	d.See("No user list here.", "enter open user")
+	d.Press("enter")
+	d.See("User alice", "Available 3")
+	d.Press("esc", "esc")
+	d.See("No user list here. / takes an id.")
+	d.Gone("!")
+}

@@ -25,7 +25,7 @@ func NewList(shell *screen.Shell) *List {
 	id := func(u *api.User) string { return u.ID }
 	return &List{shell: shell, List: list.New(shell, list.Kind[api.UserFilter, api.User]{
 		One: "user", Many: "users", Fields: api.UserFilterFields, IDRule: api.UserIDRule, NoMarks: true,
-		Empty:  "An operator imports them: perksd import users",
+		ScopeOfList: true, Empty: "An operator imports them: perksd import users",
 		Orders: func(api.UserFilter) []string { return []string{"id"} }, OneWay: true,
 		Order: func(api.UserFilter) api.SortKey { return api.SortKey{Field: "id"} },
 		Fetch: func(ctx context.Context, c *client.Client, f api.UserFilter, options client.ListOptions) (api.Page[api.User], error) {
