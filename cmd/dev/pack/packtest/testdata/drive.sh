@@ -27,6 +27,7 @@ perksctl="env HOME=/root PERKSCTL_API_URL=https://127.0.0.1:8443/v2 PERKSCTL_CA_
 perksd-operate demo-data --perks 5 --users 2 --properties 0
 say perks that are listed: "$($perksctl perk list --all -o id | wc -l)"
 
+rm -f /bin/kill /usr/bin/kill # as on a minimal Debian
 systemctl reload perksd
 say after reloading: "$(systemctl is-active perksd)" "$([ "$(systemctl show -p MainPID --value perksd)" = "$pid" ] && echo the same process)"
 journalctl --sync
