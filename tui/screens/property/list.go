@@ -24,7 +24,7 @@ type List struct {
 }
 
 func NewList(shell *screen.Shell) *List {
-	return &List{shell: shell, List: list.New(shell, list.Kind[api.PropertyFilter, api.Property]{
+	kind := list.Kind[api.PropertyFilter, api.Property]{
 		One: "property", Many: "properties", Fields: api.PropertyFilterFields, IDRule: idRule, NoMarks: true,
 		Empty:  "Add one: perksctl property create",
 		Orders: func(api.PropertyFilter) []string { return api.PropertySortFields() },
@@ -62,7 +62,23 @@ func NewList(shell *screen.Shell) *List {
 				{Label: "Id", Value: fmt.Sprint(p.ID)},
 			}
 		},
-	})}
+	}
+	if shell.Account.Profile.Sandbox { // the service lists live ones there, too
+		kind.Fields, kind.NeedsAll, kind.None, kind.Empty = nil, nil, noneInSandbox, goLive(shell)
+		kind.Fetch = func(
+			context.Context, *client.Client, api.PropertyFilter, client.ListOptions,
+		) (page api.Page[api.Property], err error) {
+			page.Meta = api.NewPageMeta(1, screen.PerPage, 0)
+			return page, nil
+		}
+	}
+	return &List{shell: shell, List: list.New(shell, kind)}
+}
+
+const noneInSandbox = "The sandbox has no properties."
+
+func goLive(shell *screen.Shell) string {
+	return "Log in to the live service (" + shell.Key(actions.Login) + ")."
 }
 
 func (s *List) Title() string { return "Properties" }
@@ -74,7 +90,12 @@ func idRule(text string) string {
 }
 
 // Init opens the line at once: people come with an id or an address.
-func (s *List) Init() tea.Cmd { return tea.Batch(s.List.Init(), s.List.Do(actions.Filter)) }
+func (s *List) Init() tea.Cmd {
+	if s.Fields == nil {
+		return s.List.Init()
+	}
+	return tea.Batch(s.List.Init(), s.List.Do(actions.Filter))
+}
 
 // Update also reads the list again when a property above it was closed.
 func (s *List) Update(msg tea.Msg) tea.Cmd {

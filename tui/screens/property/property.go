@@ -287,7 +287,7 @@ func (s *Screen) cursorOn(name string) {
 func (s *Screen) placeholder() (kind widget.NoticeKind, title, advice string) {
 	switch {
 	case s.inSandbox():
-		return widget.Failure, "The sandbox has no properties.", "Log in to the live service (" + s.shell.Key(actions.Login) + ")."
+		return widget.Failure, noneInSandbox, goLive(s.shell)
 	case s.deleted:
 		return widget.Empty, fmt.Sprintf("Property %d was deleted.", s.id), fmt.Sprintf("The operator can restore it: perksd property restore %d", s.id)
 	case s.id == 0:

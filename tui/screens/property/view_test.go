@@ -260,7 +260,7 @@ func TestEveryStateFits(t *testing.T) {
 func TestTheSandboxHasNoProperties(t *testing.T) {
 	requested := false
 	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requested = requested || strings.Contains(r.URL.Path, "property")
+		requested = requested || strings.Contains(r.URL.Path, "propert")
 		w.Write([]byte(`{"data":[]}`))
 	}))
 	d.Settle()
@@ -271,6 +271,10 @@ func TestTheSandboxHasNoProperties(t *testing.T) {
 		d.Press("R", "e", "ctrl+x", "enter")
 		d.Settle()
 	}
+	d.Press("3")
+	d.See("Properties 0", "The sandbox has no properties. Log in to the live service (L).")
+	d.Press("R", "/", "enter")
+	d.See("Open: not possible now.")
 	if requested || d.App.Overlay() != nil {
 		t.Errorf("a property was requested:\n%s", d.Screen())
 	}
