@@ -2,6 +2,8 @@
 package deploy
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,6 +23,19 @@ import (
 )
 
 const folder = "../../../deploy"
+
+// podMonitor is what the Prometheus Operator reads of one.
+type podMonitor struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Selector            metav1.LabelSelector `json:"selector"`
+		PodMetricsEndpoints []struct {
+			Port     string          `json:"port"`
+			Interval metav1.Duration `json:"interval"`
+		} `json:"podMetricsEndpoints"`
+	} `json:"spec"`
+}
 
 // manifests are those of Kubernetes by their kind.
 func manifests(t *testing.T) map[string]any {
@@ -39,8 +55,13 @@ func manifests(t *testing.T) map[string]any {
 			t.Fatalf("%s: %v", file, err)
 		}
 		object := map[string]any{
-			"apps/v1 Deployment": new(appsv1.Deployment), "batch/v1 Job": new(batchv1.Job), "policy/v1 PodDisruptionBudget": new(policyv1.PodDisruptionBudget),
-			"v1 ConfigMap": new(corev1.ConfigMap), "v1 Secret": new(corev1.Secret), "v1 Service": new(corev1.Service),
+			"apps/v1 Deployment": new(appsv1.Deployment), "batch/v1 Job": new(batchv1.Job),
+			"policy/v1 PodDisruptionBudget":       new(policyv1.PodDisruptionBudget),
+			"networking.k8s.io/v1 NetworkPolicy":  new(networkingv1.NetworkPolicy),
+			"monitoring.coreos.com/v1 PodMonitor": new(podMonitor),
+			"v1 ConfigMap":                        new(corev1.ConfigMap),
+			"v1 Secret":                           new(corev1.Secret),
+			"v1 Service":                          new(corev1.Service),
 		}[kind.APIVersion+" "+kind.Kind]
 		if object == nil || read[kind.Kind] != nil {
 			t.Fatalf("%s is a further %s of %s", file, kind.Kind, kind.APIVersion)
@@ -82,6 +103,44 @@ func TestTheManifestsOfKubernetesFitTogether(t *testing.T) {
 	if !ports[service.Spec.Ports[0].TargetPort.StrVal] {
 		t.Errorf("the service's port leads to %v", service.Spec.Ports[0].TargetPort)
 	}
+	policy, monitor := all["NetworkPolicy"].(*networkingv1.NetworkPolicy), all["PodMonitor"].(*podMonitor)
+	restricted, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
+	if err != nil || !restricted.Matches(set) || !restricted.Matches(labels.Set(job.Spec.Template.Labels)) {
+		t.Errorf("the network policy is not about all pods: %v", err)
+	}
+	admitted := map[string]bool{}
+	for _, rule := range policy.Spec.Ingress {
+		if len(rule.From) == 0 {
+			t.Errorf("everyone may reach %+v", rule.Ports)
+		}
+		for _, p := range rule.Ports {
+			admitted[p.Port.StrVal] = true
+		}
+	}
+	if !maps.Equal(admitted, ports) || len(policy.Spec.Egress) == 0 {
+		t.Errorf("the pods have the ports %v, and the network policy admits %v", ports, admitted)
+	}
+	if read := monitor.Spec; !labels.SelectorFromSet(read.Selector.MatchLabels).Matches(set) ||
+		len(read.PodMetricsEndpoints) != 1 || !ports[read.PodMetricsEndpoints[0].Port] {
+		t.Errorf("the monitor of pods reads %+v", read)
+	}
+	if evict := budget.Spec.UnhealthyPodEvictionPolicy; evict == nil || *evict != policyv1.AlwaysAllow {
+		t.Error("a pod that is not ready can keep a node from being drained")
+	}
+	var spread []string
+	for _, constraint := range pods.Spec.TopologySpreadConstraints {
+		spread = append(spread, constraint.TopologyKey)
+		if !slices.Contains(constraint.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey) {
+			t.Errorf("by %s, pods of the former version count during an update", constraint.TopologyKey)
+		}
+	}
+	if !slices.Equal(spread, []string{corev1.LabelTopologyZone, corev1.LabelHostname}) {
+		t.Errorf("the pods are spread by %v", spread)
+	}
+	stop := serving.Lifecycle.PreStop
+	if stop == nil || stop.Sleep == nil || *pods.Spec.TerminationGracePeriodSeconds < stop.Sleep.Seconds+37 {
+		t.Errorf("before it stops, the container does %+v", stop)
+	}
 	// What the pods take their variables from is there under that name.
 	names := []string{all["ConfigMap"].(*corev1.ConfigMap).Name, all["Secret"].(*corev1.Secret).Name}
 	for _, c := range []corev1.Container{serving, migrating} {
@@ -90,6 +149,45 @@ func TestTheManifestsOfKubernetesFitTogether(t *testing.T) {
 				t.Errorf("%v is not there", from)
 			}
 		}
+	}
+}
+
+// TestPodsFindTheAuthorityOfTheDatabase compares the path in the comment on the address with where the pods have it.
+func TestPodsFindTheAuthorityOfTheDatabase(t *testing.T) {
+	text, err := os.ReadFile(folder + "/kubernetes/configmap.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := manifests(t)
+	for name, pod := range map[string]corev1.PodSpec{
+		"deployment": all["Deployment"].(*appsv1.Deployment).Spec.Template.Spec,
+		"job":        all["Job"].(*batchv1.Job).Spec.Template.Spec,
+	} {
+		found := false
+		for _, mount := range pod.Containers[0].VolumeMounts {
+			for _, v := range pod.Volumes {
+				from := v.ConfigMap
+				found = found || v.Name == mount.Name && from != nil && *from.Optional &&
+					strings.Contains(string(text), "configmap "+from.Name+" --from-file=ca.crt") &&
+					strings.Contains(string(text), "sslrootcert="+mount.MountPath+"/ca.crt")
+			}
+		}
+		if !found {
+			t.Errorf("the %s has no certificate of the database's authority", name)
+		}
+	}
+}
+
+// TestTheTableOfConnectionsCountsAnUpdate compares docs/postgresql.md with the deployment.
+func TestTheTableOfConnectionsCountsAnUpdate(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/postgresql.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := manifests(t)["Deployment"].(*appsv1.Deployment).Spec
+	replicas := int(*spec.Replicas) + spec.Strategy.RollingUpdate.MaxSurge.IntValue()
+	if want := fmt.Sprintf("| %d × 32 + 20 = %d |", replicas, replicas*32+20); !strings.Contains(string(text), want) {
+		t.Errorf("docs/postgresql.md lacks %q", want)
 	}
 }
 
