@@ -233,6 +233,9 @@ func TestDockerComposeReadsItsFile(t *testing.T) {
 		if s.HealthCheck == nil || len(s.HealthCheck.Test) < 2 {
 			t.Errorf("%s has no health check", name)
 		}
+		if s.MemLimit == 0 {
+			t.Errorf("%s may use all memory", name)
+		}
 		for _, secret := range s.Secrets {
 			if project.Secrets[secret.Source].File == "" {
 				t.Errorf("%s uses the secret %s, which is not there", name, secret.Source)
@@ -244,8 +247,28 @@ func TestDockerComposeReadsItsFile(t *testing.T) {
 			}
 		}
 	}
-	if len(database.Volumes) != 1 || len(project.Volumes) != 1 {
-		t.Errorf("the volumes are %v", project.Volumes)
+	backup := project.Services["backup"]
+	for name, s := range map[string]types.ServiceConfig{"database": database, "backups": backup} {
+		if len(s.Volumes) != 1 || s.Volumes[0].Source != name || project.Volumes[name].Name == "" {
+			t.Errorf("%s is kept in %v of %v", name, s.Volumes, project.Volumes)
+		}
+	}
+	// A former dump must stay until a new one is complete, and the password must not be on a command line.
+	script := strings.Join(backup.Command, "\n")
+	if backup.Image != database.Image || !slices.Equal(backup.Entrypoint, []string{"sh", "-euc"}) ||
+		!strings.Contains(script, "pg_dump --format=custom --file=$dump.part\n") ||
+		strings.Index(script, "mv ") > strings.Index(script, "find ") {
+		t.Errorf("the backup runs %v %s", backup.Entrypoint, script)
+	}
+	// Whom the image makes is a superuser.
+	if user := database.Environment["POSTGRES_USER"]; user != nil || *backup.Environment["PGUSER"] != "perks" {
+		t.Errorf("the image makes %v, and the backup is %v", user, backup.Environment["PGUSER"])
+	}
+	create, err := os.ReadFile(project.Configs["create-database"].File)
+	if err != nil || len(database.Configs) != 1 || !strings.HasSuffix(database.Configs[0].Target, ".sql") ||
+		!strings.Contains(string(create), "CREATE ROLE perks LOGIN PASSWORD") ||
+		strings.Contains(string(create), " SUPERUSER") {
+		t.Errorf("the database is made by %+v: %v %s", database.Configs, err, create)
 	}
 	if _, err := load(); err == nil || !strings.Contains(err.Error(), "name the version of the image that was loaded") {
 		t.Errorf("without a version: %v", err)
