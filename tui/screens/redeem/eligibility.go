@@ -18,7 +18,7 @@ import (
 	"example.com/perks/tui/theme"
 )
 
-// eligibility is whether a user can redeem the perks. It is advice: what it says never prevents sending.
+// eligibility is whether a user can redeem the perks. It is advice: only an unknown user prevents sending.
 type eligibility struct {
 	userID     string
 	answers    []api.Eligibility // of the first perks
@@ -26,7 +26,15 @@ type eligibility struct {
 	unanswered bool              // asking again would give no answer either
 }
 
+// users are those whose ids begin as the one that was typed.
+type users struct {
+	ids      []string
+	unlisted bool // the service or the scope does not let this client list them
+}
+
 const (
+	findingPause       = 200 * time.Millisecond
+	mostFound          = 10
 	typingPause        = 300 * time.Millisecond
 	eligibilityTimeout = 5 * time.Second
 	maxAnswers         = 10 // each perk takes a request
@@ -35,14 +43,55 @@ const (
 // checkEligibility asks about the typed user, once nothing was typed for a while.
 func (s *Screen) checkEligibility() tea.Cmd {
 	s.eligibility.Cancel()
-	userID := strings.TrimSpace(s.fields.Value(userField))
-	if s.unanswered || s.Form() == nil || len(s.perks) == 0 || api.UserIDRule(userID) != "" || s.shell.Account.Client == nil || s.whyOtherAccount() != "" {
+	userID := s.typedUser()
+	if s.unanswered || userID == "" || len(s.perks) == 0 {
 		return nil
 	}
 	perks := s.perks[:min(len(s.perks), maxAnswers)]
 	return s.eligibility.LoadAfter(typingPause, func(ctx context.Context, c *client.Client) (eligibility, error) {
 		return askEligibility(ctx, c, perks, userID)
 	})
+}
+
+// typedUser is what is typed as the user if the service can be asked about it; "" otherwise.
+func (s *Screen) typedUser() string {
+	id := strings.TrimSpace(s.fields.Value(userField))
+	if s.Form() == nil || api.UserIDRule(id) != "" || s.shell.Account.Client == nil || s.whyOtherAccount() != "" {
+		return ""
+	}
+	return id
+}
+
+// findUsers asks for users whose ids begin as the typed one, once nothing was typed for a while, unless one is known.
+func (s *Screen) findUsers() tea.Cmd {
+	s.users.Cancel()
+	typed := s.typedUser()
+	if typed == "" || s.users.Value.unlisted || s.restOf(typed) != "" {
+		return nil
+	}
+	few := client.UserListOptions{UserFilter: api.UserFilter{Prefix: typed}}
+	few.Page, few.PerPage = 1, mostFound
+	return s.users.LoadAfter(findingPause, func(ctx context.Context, c *client.Client) (found users, err error) {
+		page, err := c.Users(ctx, few)
+		for _, user := range page.Data {
+			found.ids = append(found.ids, user.ID)
+		}
+		if refused, is := errors.AsType[*client.Error](err); is {
+			return users{unlisted: refused.Unsupported || refused.Status == http.StatusForbidden}, nil
+		}
+		return found, err
+	})
+}
+
+// isUnknown tells whether the service has said that there is no such user.
+func (s *Screen) isUnknown() bool {
+	return slices.ContainsFunc(s.answers(), func(e api.Eligibility) bool { return whyNotEligible(e) == noSuchUser })
+}
+
+// refuseUnknown shows beside the user that there is none, and asks the service again: somebody may import it now.
+func (s *Screen) refuseUnknown() tea.Cmd {
+	s.fields.Refuse(api.FieldErrors{userField: {fmt.Sprintf("No user %q. Check the id, or import it.", s.typedUser())}})
+	return s.checkEligibility()
 }
 
 // askEligibility returns an error only if the service cannot be reached. Others are not worth a message while text is typed.
@@ -133,9 +182,12 @@ func (s *Screen) verdict() (words string, tone theme.Tone) {
 	return fmt.Sprintf("can redeem %d of %d: %s", able, len(answers), strings.Join(reasons, ", ")), theme.Warning
 }
 
-// restOf is the rest of the recent user id that a text begins; "" if there is none.
+// restOf is the rest of a user id that a text begins, of a recent one first; "" if there is none, or the text is an id.
 func (s *Screen) restOf(typed string) string {
-	for _, id := range s.recent {
+	if slices.Contains(s.users.Value.ids, typed) {
+		return ""
+	}
+	for _, id := range slices.Concat(s.recent, s.users.Value.ids) {
 		if rest, found := strings.CutPrefix(id, typed); typed != "" && found && rest != "" {
 			return display.Line(rest)
 		}

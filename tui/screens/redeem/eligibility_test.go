@@ -178,3 +178,48 @@ func TestEligibilityIsBelowTheUser(t *testing.T) {
 		}
 	}
 }
+
+// TestUserIsCompletedFromTheService completes a user that nobody has opened, unless the client may not list users.
+func TestUserIsCompletedFromTheService(t *testing.T) {
+	l := startServer(t)
+	l.server.ImportUsers("alice2")
+	d := l.open("", "coffee")
+	d.Type("ali")
+	d.See("ali▏(ce)")
+	d.Press("right")
+	d.See("alice▏", "✓ can redeem")
+	d.Gone("(2)") // alice is one, too
+	d.Type("2")
+	d.See("alice2▏", "✓ can redeem")
+
+	l.id, l.secret = l.server.Client(api.DefaultScopes()...)
+	d = l.open("", "coffee")
+	d.Type("ali")
+	d.See("no such user")
+	d.Settle()
+	d.Gone("(ce)")
+	if _, said := d.App.MessagesSince(0); len(said) > 0 {
+		t.Errorf("said %q", said)
+	}
+}
+
+// TestUnknownUserIsRefusedBeforeTheQuestion submits the id of an unknown user before and after it is imported.
+func TestUnknownUserIsRefusedBeforeTheQuestion(t *testing.T) {
+	l := startServer(t)
+	d := l.open("", "coffee")
+	d.Type("ali")
+	d.See("ali▏(ce)")
+	d.Settle()
+	d.Press("ctrl+s")
+	d.See(`No user "ali". Check the id, or import it.`)
+	d.Settle()
+	if d.App.Overlay() != nil || d.App.Top().Form().Focus() != "user_id" {
+		t.Errorf("it asks:\n%s", d.Screen())
+	}
+	l.server.ImportUsers("ali")
+	d.Press("ctrl+s") // asks the service again
+	d.See("✓ can redeem")
+	redeem(d, "")
+	d.See("[redeemed] Coffee for two")
+	l.wantCounts(1, 1)
+}

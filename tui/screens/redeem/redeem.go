@@ -49,7 +49,8 @@ type Screen struct {
 	eligibility *screen.Loader[eligibility]
 	unanswered  bool     // the service or the scope does not let this client ask for eligibility
 	recent      []string // ids of users
-	picking     bool     // the recent users are chosen from once they are read
+	users       *screen.Loader[users]
+	picking     bool // the recent users are chosen from once they are read
 
 	width, height int
 	cursor        int           // the result that actions are about
@@ -63,6 +64,7 @@ func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 		shell: shell, profile: shell.Account.Profile, editing: true, asks: route.Asks, seen: map[string]bool{},
 		sender:      screen.NewSender[client.Redeeming](shell),
 		eligibility: screen.NewLoader[eligibility](shell),
+		users:       screen.NewBackgroundLoader[users](shell),
 	}
 	s.fields = newFields(shell.Theme, route.UserID, s.restOf)
 	for _, perk := range route.Perks {
@@ -95,7 +97,10 @@ func (s *Screen) Init() tea.Cmd {
 	return tea.Batch(s.shell.Recent(s, s.profile, "user"), s.checkEligibility(), question)
 }
 
-func (s *Screen) Close() { s.eligibility.Cancel() }
+func (s *Screen) Close() {
+	s.eligibility.Cancel()
+	s.users.Cancel()
+}
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	if sent, mine := s.sender.Handle(msg); mine {
@@ -103,13 +108,19 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	}
 	if next, changed := s.eligibility.Handle(msg); next != nil || changed {
 		s.unanswered = s.unanswered || s.eligibility.Value.unanswered
+		if changed && len(s.answers()) > 0 && !s.isUnknown() {
+			s.fields.Refuse(api.FieldErrors{userField: nil}) // somebody has imported the user
+		}
+		return next
+	}
+	if next, changed := s.users.Handle(msg); next != nil || changed {
 		return next
 	}
 	switch msg := msg.(type) {
 	case screen.Edited:
 		s.fields.keepOneBlankRow()
 		if msg.Field == userField {
-			return s.checkEligibility()
+			return tea.Batch(s.checkEligibility(), s.findUsers())
 		}
 		return nil
 	case screen.Reconnected:

@@ -20,6 +20,9 @@ func (s *Screen) submit() tea.Cmd {
 	if s.whyNot() != "" || !s.fields.breaksNoRule() {
 		return nil
 	}
+	if s.isUnknown() {
+		return s.refuseUnknown()
+	}
 	request := s.fields.request()
 	if s.sub.is(request) && s.sub.agreed {
 		if waiting := s.sub.waiting(); len(waiting) > 0 {
