@@ -18,7 +18,13 @@ import (
 
 // TestTheServiceRunsUnderSystemd starts systemd in namespaces, on a temporary copy of this machine.
 func TestTheServiceRunsUnderSystemd(t *testing.T) {
-	r := &root{t, t.TempDir()}
+	// Not in TMPDIR, which may be in /dev/shm: RemoveIPC= removes what belongs to the service's user there.
+	folder, err := os.MkdirTemp("/var/tmp", "perks-boot-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	r := &root{t, folder}
 	r.copy(serverPackage(t), r.path("perksd.deb"))
 	r.copy(clientPackage(t), r.path("perksctl.deb"))
 	for _, script := range []string{"boot.sh", "drive.sh", "odd.env"} {
