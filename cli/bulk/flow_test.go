@@ -70,6 +70,33 @@ func TestInterruptFinishesRowsInProgress(t *testing.T) {
 	d.want("2 ok a-1", "3 ok b-1", "4 ok a-2", "5 ok c-1", "6 ok d-1")
 }
 
+func TestAnInterruptedRunSaysWhatItWaitsFor(t *testing.T) {
+	s := newService()
+	s.started, s.release = make(chan string), make(chan struct{})
+	d := newFixture(t, s, "a")
+	r, err := d.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 9)
+	r.streams.Err = command.EachLine(func(line string) { told <- line })
+	ctx, interrupt := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- r.work(ctx) }()
+	<-s.started
+	interrupt()
+	if line := <-told; !strings.Contains(line, "Ctrl+C again stops at once") {
+		t.Errorf("it says %q", line)
+	}
+	close(s.release)
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the run returned %v", err)
+	}
+	if err := r.runState.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestSilentInputDoesNotBlockAnInterrupt(t *testing.T) {
 	s := newService()
 	d := newFixture(t, s, "a")

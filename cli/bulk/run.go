@@ -175,7 +175,9 @@ func (r *run) work(ctx context.Context) error {
 	case <-read:
 	case <-r.running.Done(): // an input that stays silent must not keep the run
 	}
+	stopNote := r.noteWaiting(ctx)
 	_ = r.workers.Acquire(context.WithoutCancel(ctx), int64(r.options.Concurrency)+maxWithoutSlot) // until no row is in progress
+	stopNote()
 	r.outage.end()
 	err := context.Cause(r.running)
 	select {
@@ -188,6 +190,30 @@ func (r *run) work(ctx context.Context) error {
 	}
 	r.partial = err != nil
 	return err
+}
+
+// noticeable is how long an interrupted run waits without a word.
+const noticeable = time.Second
+
+// noteWaiting says what an interrupted run waits for, unless it stops waiting soon.
+func (r *run) noteWaiting(ctx context.Context) (stop func()) {
+	waiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var noting sync.WaitGroup
+	noting.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-waiting.Done():
+			return
+		}
+		if r.wait(waiting, noticeable) == nil {
+			r.progress.Note("Waiting for the replies to requests in progress. " +
+				"Ctrl+C again stops at once; the next run checks their rows.")
+		}
+	})
+	return func() {
+		cancel()
+		noting.Wait()
+	}
 }
 
 // dispatch starts the rows in their order. A row waits for an earlier one about the same subject, so that the last row about a
