@@ -43,6 +43,30 @@ func (x *terminal) complete(words ...string) []string {
 	return strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
 }
 
+func TestRunsAreCompleted(t *testing.T) {
+	x, _ := loggedIn(t)
+	folder := t.TempDir()
+	file := filepath.Join(folder, "w.csv")
+	if err := os.WriteFile(file, []byte("perk,user\ncoffee,alice\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.must("perk", "redeem", "--file", file, "--job", "night-1")
+	if err := os.WriteFile(filepath.Join(folder, "no-job.results.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range [][]string{
+		{"bulk", "status", "--results", folder, "--job", ""}, {"bulk", "undo", file, "--job", "ni"},
+		{"perk", "redeem", "--file", file, "--job", ""},
+	} {
+		if got := x.complete(words...); !slices.Equal(got, []string{"night-1", inOrder}) {
+			t.Errorf("%q: %q", words, got)
+		}
+	}
+	if got := x.complete("bulk", "status", ""); got[len(got)-1] != byName {
+		t.Errorf("bulk status completes %q", got)
+	}
+}
+
 func TestCompletionScriptsAreUpToDate(t *testing.T) {
 	x := newTerminal(t, nil)
 	for shell, file := range map[string]string{

@@ -124,6 +124,20 @@ func (f Flags) writeRecord(s *session.Session) error {
 	return command.WritePrivateJSON(path+recordSuffix, record{f.Job, file, folder, f.Format, f.commandLine(s)})
 }
 
+// Jobs returns the names of the jobs whose results are in a folder.
+func Jobs(folder string) (names []string) {
+	entries, _ := os.ReadDir(folder) // sorted; none without the folder
+	for _, entry := range entries {
+		if name, isJob := strings.CutSuffix(entry.Name(), resultsSuffix); isJob {
+			made, err := readRecord(filepath.Join(folder, entry.Name()))
+			if err == nil && made.Job == name {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 // readRecord reads which command wrote the results. It is empty without results, and for those of a version that did not record it.
 func readRecord(results string) (r record, err error) {
 	if _, err := os.Stat(results); err != nil {

@@ -102,6 +102,8 @@ func (v *values) ofArguments(path string) cobra.CompletionFunc {
 		return first(v.redemptions(api.StatusPending))
 	case "redemption void":
 		return v.redemptions(api.StatusApproved)
+	case "bulk status", "bulk undo":
+		return first(files(inputs...))
 	case "profile use", "profile set", "profile rename", "profile delete":
 		return first(v.profiles)
 	case "api":
@@ -150,7 +152,9 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 	case "format":
 		return Fixed("csv", "tsv", "json", "jsonl")
 	case "file":
-		return files("csv", "tsv", "json", "jsonl")
+		return files(inputs...)
+	case "job":
+		return jobs
 	case "from-file":
 		return files("json")
 	}
@@ -161,6 +165,22 @@ func (v *values) ofFlag(flag *pflag.Flag) cobra.CompletionFunc {
 		return files()
 	}
 	return nil
+}
+
+// inputs are the endings of files with rows.
+var inputs = []string{"csv", "tsv", "json", "jsonl"}
+
+// jobs completes the jobs beside the file with the rows, or in the folder of their results.
+func jobs(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	file, _ := cmd.Flags().GetString("file") // bulk status has none
+	if len(args) > 0 {
+		file = args[0]
+	}
+	folder := filepath.Dir(file)
+	if results, err := cmd.Flags().GetString("results"); err == nil && results != "" {
+		folder = results
+	}
+	return Fixed(bulk.Jobs(folder)...)(cmd, args, typed)
 }
 
 func types(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
