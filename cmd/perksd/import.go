@@ -28,6 +28,7 @@ type recordKind[R any] struct {
 	fields    []string // the columns that a file can have
 	ignored   []string // columns that perksctl exports and no import reads
 	makesIDs  bool     // of records without one
+	needs     []string // columns that all records need, or those without an id
 	inSandbox bool     // the sandbox has it too
 	partly    string   // help about files without some of the fields
 	// prepare runs before the import, unless it is nil.
@@ -39,6 +40,7 @@ type recordKind[R any] struct {
 func (p *program) importCommand() *cobra.Command {
 	perks := recordKind[store.PerkRecord]{
 		one: "perk", many: "perks", fields: store.PerkFields(), makesIDs: true, inSandbox: true, partly: partlyPerks,
+		needs: []string{"title", "description", "city"},
 		parse: func(line int, members []api.Member) (store.PerkRecord, error) {
 			perk, err := store.ParsePerk(members)
 			perk.Row.Line = line
@@ -50,6 +52,7 @@ func (p *program) importCommand() *cobra.Command {
 	}
 	categories := recordKind[api.Category]{
 		one: "category", many: "categories", fields: store.CategoryFields(), inSandbox: true,
+		needs: []string{"category_name"},
 		parse: func(_ int, members []api.Member) (api.Category, error) { return store.ParseCategory(members) },
 		store: func(ctx context.Context, db store.Store, records iter.Seq2[api.Category, error]) (store.Imported, error) {
 			return db.ImportCategories(ctx, records, p.operator, p.now())
@@ -311,8 +314,14 @@ func (k recordKind[R]) columns(header []string) ([]string, error) {
 		}
 		columns[i] = known[at]
 	}
-	if id := k.fields[0]; !k.makesIDs && !slices.Contains(columns, id) {
-		return nil, fmt.Errorf("the header has no column %q, which names the %s", id, k.one)
+	hasID := slices.Contains(columns, k.fields[0])
+	if !k.makesIDs && !hasID {
+		return nil, fmt.Errorf("the header has no column %q, which names the %s", k.fields[0], k.one)
+	}
+	for _, name := range k.needs {
+		if !slices.Contains(columns, name) && !(k.makesIDs && hasID) {
+			return nil, fmt.Errorf("the header has no column %q, which every new %s needs", name, k.one)
+		}
 	}
 	return columns, nil
 }

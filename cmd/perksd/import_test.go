@@ -55,6 +55,10 @@ func TestImportReadsWhatSpreadsheetsWrite(t *testing.T) {
 	equal(t, "the titles", `"title":"Flat; 2 rooms","title":"House, big"`, strings.Join(regexp.MustCompile(`"title":"([^"]+)"`).FindAllString(o.must("export", "properties", "-o", "jsonl"), -1), ","))
 	o.refuses(exitUsage, o.path("b.csv")+`: the header has no column "id", which names the category; nothing was imported`,
 		"import", "categories", o.file("b.csv", "category_name\n"+strings.Repeat("Food\n", 20_000)))
+	o.refuses(exitUsage, o.path("b.csv")+`: the header has no column "category_name", which every new category needs; `+
+		"nothing was imported", "import", "categories", o.file("b.csv", "id\nfood\narts\n"))
+	o.refuses(exitUsage, o.path("b.csv")+`: the header has no column "city", which every new perk needs; `+
+		"nothing was imported", "import", "perks", o.file("b.csv", "title,description\nTea,Hot\nSpa,Warm\n"))
 	o.refuses(exitUsage, o.path("a.csv")+`: the column "categori_name" is not known. Did you mean "category_name"? The columns are id, category_name; nothing was imported`, "import", "categories", o.file("a.csv", "id;categori_name\nfood;Food\n"))
 	o.refuses(exitUsage, o.path("b.csv")+`: the columns "id" and "ID" are the same; only one of them can be there; nothing was imported`, "import", "users", o.file("b.csv", "id,ID\na,b\n"))
 }
