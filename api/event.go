@@ -12,9 +12,10 @@ const (
 	EventRedemptionApproved EventType = "redemption.approved"
 	EventRedemptionRejected EventType = "redemption.rejected"
 	EventRedemptionVoided   EventType = "redemption.voided"
-	EventPropertyCreated    EventType = "property.created" // or restored
+	EventPropertyCreated    EventType = "property.created"
 	EventPropertyChanged    EventType = "property.changed"
 	EventPropertyDeleted    EventType = "property.deleted"
+	EventPropertyRestored   EventType = "property.restored"
 	EventPropertiesImported EventType = "properties.imported"
 	EventPerkChanged        EventType = "perk.changed" // its stock, or whether it needs approval
 	EventPerksImported      EventType = "perks.imported"
@@ -22,8 +23,9 @@ const (
 
 // EventTypes returns every type.
 func EventTypes() []EventType {
-	return []EventType{EventRedemptionMade, EventRedemptionApproved, EventRedemptionRejected, EventRedemptionVoided, EventPropertyCreated,
-		EventPropertyChanged, EventPropertyDeleted, EventPropertiesImported, EventPerkChanged, EventPerksImported}
+	return []EventType{EventRedemptionMade, EventRedemptionApproved, EventRedemptionRejected, EventRedemptionVoided,
+		EventPropertyCreated, EventPropertyChanged, EventPropertyDeleted, EventPropertyRestored,
+		EventPropertiesImported, EventPerkChanged, EventPerksImported}
 }
 
 // Event is one change that was committed.

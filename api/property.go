@@ -59,33 +59,39 @@ type PropertyField struct {
 	Label string // in front of the value
 	Help  string // says to what a flag sets it
 	Hint  string // an example for a form
+	// MaxLength is of a text, in characters; 0 is without a limit.
+	MaxLength int
 	access
 }
 
 var propertyFields = []PropertyField{
-	{"title", LineField, "Title", "the title", "what guests read first",
+	{"title", LineField, "Title", "the title", "what guests read first", maxTitle,
 		accessTo[string]{func(p *Property) *string { return &p.Title }, func(p *PropertyPatch) *Optional[string] { return &p.Title }, Value.Text, textOf(1, maxTitle)}},
-	{"description", TextField, "Description", "the description", "",
+	{"description", TextField, "Description", "the description", "", maxLongText,
 		accessTo[string]{func(p *Property) *string { return &p.Description }, func(p *PropertyPatch) *Optional[string] { return &p.Description }, Value.Text, textOf(0, maxLongText)}},
-	{"address", LineField, "Address", "street and number", "street and number",
+	{"address", LineField, "Address", "street and number", "street and number", maxAddress,
 		accessTo[string]{func(p *Property) *string { return &p.Address }, func(p *PropertyPatch) *Optional[string] { return &p.Address }, Value.Text, textOf(0, maxAddress)}},
-	{"city", LineField, "City", "the city", "",
+	{"city", LineField, "City", "the city", "", maxShortText,
 		accessTo[string]{func(p *Property) *string { return &p.City }, func(p *PropertyPatch) *Optional[string] { return &p.City }, Value.Text, textOf(0, maxShortText)}},
-	{"postcode", LineField, "Postcode", "the postcode", "",
+	{"postcode", LineField, "Postcode", "the postcode", "", maxShortText,
 		accessTo[string]{func(p *Property) *string { return &p.Postcode }, func(p *PropertyPatch) *Optional[string] { return &p.Postcode }, Value.Text, textOf(0, maxShortText)}},
-	{"images", ListField, "Images", "addresses of images, comma-separated; they replace all that are there", "addresses such as https://example.com/1.jpg",
+	{"images", ListField, "Images", "addresses of images, comma-separated; they replace all that are there",
+		"addresses such as https://example.com/1.jpg", 0,
 		accessTo[[]string]{func(p *Property) *[]string { return &p.Images }, func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages}},
-	{"price_pw", PriceField, "Price per week", "the price for a week, such as 295.50; its digits are kept", "such as 120.50",
+	{"price_pw", PriceField, "Price per week", "the price for a week, such as 295.50; its digits are kept",
+		"such as 120.50", 0,
 		accessTo[Price]{func(p *Property) *Price { return &p.PricePW }, func(p *PropertyPatch) *Optional[Price] { return &p.PricePW }, Value.price, nil}},
-	{"bedrooms", NumberField, "Bedrooms", "how many bedrooms", "such as 2",
+	{"bedrooms", NumberField, "Bedrooms", "how many bedrooms", "such as 2", 0,
 		accessTo[int]{func(p *Property) *int { return &p.Bedrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }, Value.rooms, must(roomsRule)}},
-	{"bathrooms", NumberField, "Bathrooms", "how many bathrooms", "such as 1",
+	{"bathrooms", NumberField, "Bathrooms", "how many bathrooms", "such as 1", 0,
 		accessTo[int]{func(p *Property) *int { return &p.Bathrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }, Value.rooms, must(roomsRule)}},
-	{"lat", NumberField, "Latitude", "the latitude in degrees; empty for none", "degrees, such as 53.8; empty for none",
+	{"lat", NumberField, "Latitude", "the latitude in degrees; empty for none",
+		"degrees, such as 53.8; empty for none", 0,
 		accessTo[*float64]{func(p *Property) **float64 { return &p.Lat }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lat }, Value.floatOrNull, orNull(LatRule)}},
-	{"lng", NumberField, "Longitude", "the longitude in degrees; empty for none", "degrees, such as -1.55; empty for none",
+	{"lng", NumberField, "Longitude", "the longitude in degrees; empty for none",
+		"degrees, such as -1.55; empty for none", 0,
 		accessTo[*float64]{func(p *Property) **float64 { return &p.Lng }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lng }, Value.floatOrNull, orNull(LngRule)}},
-	{"deposit", NumberField, "Deposit", "the deposit", "such as 500",
+	{"deposit", NumberField, "Deposit", "the deposit", "such as 500", 0,
 		accessTo[float64]{func(p *Property) *float64 { return &p.Deposit }, func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(finiteRule)}},
 }
 

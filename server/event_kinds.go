@@ -26,7 +26,7 @@ var eventTypes = map[string]api.EventType{
 	store.ActionReject:           api.EventRedemptionRejected,
 	store.ActionVoid:             api.EventRedemptionVoided,
 	store.ActionCreateProperty:   api.EventPropertyCreated,
-	store.ActionRestoreProperty:  api.EventPropertyCreated,
+	store.ActionRestoreProperty:  api.EventPropertyRestored,
 	store.ActionUpdateProperty:   api.EventPropertyChanged,
 	store.ActionDeleteProperty:   api.EventPropertyDeleted,
 	store.ActionImportProperties: api.EventPropertiesImported,

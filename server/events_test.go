@@ -337,3 +337,21 @@ func TestAStreamBeginsNowWithoutAPosition(t *testing.T) {
 		t.Errorf("the first event is %+v", e)
 	}
 }
+
+func TestARestoredPropertyHasAnEventOfItsOwn(t *testing.T) {
+	d := newDesks(t)
+	owner, secret := d.Client(api.ScopePropertiesWrite)
+	d.ImportProperties(owner, api.Property{ID: 1, Title: "Flat"})
+	token := d.TokenFor(owner, secret)
+	start := d.events(token, "").Next
+	if status := d.Do(d.Request(token, "DELETE", d.URL+"/delete-property/1", ""), nil); status != http.StatusOK {
+		t.Fatalf("deleting is %d", status)
+	}
+	if _, err := d.Live.RestoreProperty(t.Context(), 1, store.Operator, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"property.deleted property/1", "property.restored property/1"}
+	if diff := cmp.Diff(want, d.described(d.events(token, after(start)).Data)); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+}

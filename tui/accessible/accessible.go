@@ -248,11 +248,11 @@ func (s *session) interrupt(q question) {
 }
 
 func (s *session) sayUnsaved() {
-	drafts, offline := s.app.End()
+	drafts, lost := s.app.End()
 	for _, text := range drafts {
 		s.say(text + " A draft is saved.")
 	}
-	for _, text := range offline {
+	for _, text := range lost {
 		s.say("Lost: " + text)
 	}
 }

@@ -24,9 +24,9 @@ func TestWholeSession(t *testing.T) {
 		// log in, with a wrong secret first
 		w.URL, "acme", "", "wrong", w.secret,
 		// find a perk, open it, and redeem it
-		"filter", "coffee", ":send", "1", "redeem", "alice", "shop=Mitte", "", "no", "send", "yes",
+		"filter", "coffee", "redeem", "alice", "shop=Mitte", "", "no", "send", "yes",
 		// the user's two lists, of which one has perks to redeem
-		"back", "user", "alice", "switch tab", "1", "back", "redee", "switch tab", "redeem 2", "yes", "redeem 1", "yes",
+		"back", "user", "alice", "switch tab", "1", "back", "redeem 2", "no", ":leave", "redeem 1", "yes", "back",
 		// approve a redemption, and void another with a reason
 		"redemptions", "filter", "status:pending", "approve", "yes", "clear filter", "void 2", "a mistake", "reject 1",
 		// find by title, by id and by name

@@ -206,22 +206,6 @@ type Marks []api.Perk
 // Redeemed tells screens that a user redeemed a perk, which clears its mark.
 type Redeemed struct{ PerkID, UserID string }
 
-func (m Marks) Has(id string) bool {
-	return slices.ContainsFunc(m, func(p api.Perk) bool { return p.ID == id })
-}
-
-// Toggled marks a perk, or clears its mark.
-func (m Marks) Toggled(perk api.Perk) Marks {
-	if m.Has(perk.ID) {
-		return m.Without(perk.ID)
-	}
-	return append(slices.Clone(m), perk)
-}
-
-func (m Marks) Without(id string) Marks {
-	return slices.DeleteFunc(slices.Clone(m), func(p api.Perk) bool { return p.ID == id })
-}
-
 // hidden counts the marks that are not on the page.
 func (m Marks) hidden(page []api.Perk) int {
 	shown := make(map[string]bool, len(page))

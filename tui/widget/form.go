@@ -55,9 +55,8 @@ type Form struct {
 	entries []*entry
 	focus   int
 
-	submitAnywhere bool  // Enter sends from every field
-	marksChanges   bool  // fields that are not as at first are marked
-	lineFields     []int // the index of the field on each line of the last View
+	marksChanges bool  // fields that are not as at first are marked
+	lineFields   []int // the index of the field on each line of the last View
 }
 
 type entry struct {
@@ -214,7 +213,7 @@ func (f *Form) Switches() bool { return len(f.entries) > 0 && f.entries[f.focus]
 
 // EnterSubmits tells whether Enter submits the form: in the last field, unless that has several lines.
 func (f *Form) EnterSubmits() bool {
-	return len(f.entries) > 0 && (f.submitAnywhere || f.focus == len(f.entries)-1) && f.entries[f.focus].Kind != Text
+	return len(f.entries) > 0 && f.focus == len(f.entries)-1 && f.entries[f.focus].Kind != Text
 }
 
 // Takes tells whether the focused field needs the key itself: Enter in a multi-line field, and the up and down keys while there is a line
@@ -363,6 +362,3 @@ func (f *Form) Input(name string, width int) string {
 	}
 	return display.Pad(f.draw(f.entry(name), width, 1, name == f.Focus())[0], width)
 }
-
-// SubmitFromAnyField makes Enter submit from every field of one line: for forms that apply while they are typed.
-func (f *Form) SubmitFromAnyField() { f.submitAnywhere = true }

@@ -150,9 +150,9 @@ func (s *Screen) draftAge() string {
 // readDraft returns the text of a draft and its base, which is the present version if the draft has none.
 func readDraft(values map[string]string, now client.Version) (base client.Version, typed map[string]string) {
 	base, typed = now, map[string]string{}
-	var handleSaved client.Version
-	if json.Unmarshal([]byte(values[baseOfDraft]), &handleSaved) == nil && handleSaved.Property.ID == now.Property.ID {
-		base = handleSaved
+	var saved client.Version
+	if json.Unmarshal([]byte(values[baseOfDraft]), &saved) == nil && saved.Property.ID == now.Property.ID {
+		base = saved
 	}
 	for _, name := range typedNames(values) {
 		typed[name] = values[name]
@@ -168,9 +168,9 @@ func (s *Screen) resume(base client.Version, typed map[string]string, field stri
 	}
 	s.openForm(e, field)
 	e.patch, _ = e.changes()
-	handleSaved := s.saveDraft()
+	save := s.saveDraft()
 	if base.Same(s.record.Value) {
-		return handleSaved
+		return save
 	}
-	return tea.Batch(handleSaved, s.startMerge(s.record.Value, thenFill))
+	return tea.Batch(save, s.startMerge(s.record.Value, thenFill))
 }

@@ -69,8 +69,8 @@ func TestFailedDraftIsReportedOnce(t *testing.T) {
 	d := newDrafts(shell, 42)
 	reported := 0
 	for range 3 {
-		handleSaved := d.save(screen.Profile{}, map[string]string{"title": "one"})().(draftSaved)
-		if cmd := d.handleSaved(handleSaved.err); cmd != nil {
+		saved := d.save(screen.Profile{}, map[string]string{"title": "one"})().(draftSaved)
+		if cmd := d.handleSaved(saved.err); cmd != nil {
 			reported += toasts(cmd())
 		}
 	}

@@ -73,7 +73,8 @@ func (e *edit) buildForm(shell *screen.Shell, patch api.PropertyPatch) {
 			width = widthOfNumber
 		}
 		e.form.Add(widget.Field{
-			Name: f.Name, Width: width, Label: label, Kind: kind, Hint: f.Hint, Eager: true, Value: withoutControls(f, f.text(e.base.Property)), Limit: limits[f.Name],
+			Name: f.Name, Width: width, Label: label, Kind: kind, Hint: f.Hint, Eager: true,
+			Value: withoutControls(f, f.text(e.base.Property)), Limit: f.MaxLength,
 			Check: func(value string) string { return e.problem(f, value) },
 		})
 		e.initial[f.Name] = e.form.Value(f.Name)
@@ -86,9 +87,6 @@ func (e *edit) buildForm(shell *screen.Shell, patch api.PropertyPatch) {
 }
 
 const widthOfNumber = 24
-
-// limits are how many characters the service takes.
-var limits = map[string]int{"title": 200, "description": 10_000, "address": 500, "city": 120, "postcode": 120}
 
 // problem says what is wrong with the text of a field. Text that was not changed is never wrong.
 func (e *edit) problem(f field, value string) string {
@@ -221,17 +219,17 @@ func typedNames(typed map[string]string) []string {
 }
 
 func (s *Screen) closeEdit() tea.Cmd {
-	var retryHint, drop tea.Cmd
+	var reload, deleteDraft tea.Cmd
 	if s.unknown {
-		retryHint = s.record.Again()
+		reload = s.record.Again()
 	}
 	if s.edit.form != nil {
-		drop = s.drafts.save(s.edit.profile, nil)
+		deleteDraft = s.drafts.save(s.edit.profile, nil)
 		s.cursorOn(s.edit.form.Focus())
 	}
 	s.edit, s.notes, s.unknown = nil, nil, false
 	s.setMode(viewing)
-	return tea.Batch(retryHint, drop)
+	return tea.Batch(reload, deleteDraft)
 }
 
 // field is a field of a property, with what the screen needs to know of it.

@@ -45,13 +45,13 @@ func (m *merge) undecided() []string {
 
 // mergedPatch is what the edit still changes in their version, as far as it is decided.
 func (m *merge) mergedPatch(patch api.PropertyPatch) api.PropertyPatch {
-	handleSaved := slices.Clone(m.Mine)
+	kept := slices.Clone(m.Mine)
 	for _, name := range m.Conflicts {
 		if m.chosen[name] == mine {
-			handleSaved = append(handleSaved, name)
+			kept = append(kept, name)
 		}
 	}
-	return api.PropertyChanges(m.now.Property, m.now.Property.With(patch.Only(handleSaved...)))
+	return api.PropertyChanges(m.now.Property, m.now.Property.With(patch.Only(kept...)))
 }
 
 // choose decides the current conflict, and moves to the next undecided one.
