@@ -48,9 +48,9 @@ type haNode struct {
 // startHA starts the nodes, waits until one is the primary and the others follow, and makes the database.
 func startHA(t *testing.T) *haCluster {
 	t.Helper()
-	for _, program := range []string{"patroni", "etcd", "haproxy", "ip", "iptables", "setpriv"} {
+	for _, program := range []string{"patroni", "etcd", "haproxy", "ip", "iptables", "setpriv", "openssl"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("make ha needs %s: apt-get install patroni etcd-server haproxy iproute2 iptables", program)
+			t.Fatalf("make ha needs %s: apt-get install patroni etcd-server haproxy iproute2 iptables openssl", program)
 		}
 	}
 	folder, err := os.MkdirTemp("/tmp", "perks-ha-")
