@@ -189,6 +189,24 @@ func TestEveryCommandAtAServerWithoutExtensions(t *testing.T) {
 	}
 }
 
+// TestAWaitWithoutEventsEndsInTime looks at a redemption again and again, and would look next after the timeout.
+func TestAWaitWithoutEventsEndsInTime(t *testing.T) {
+	looks := 0
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v2/partners/redemptions/r", func(w http.ResponseWriter, r *http.Request) {
+		looks++
+		_, _ = io.WriteString(w, `{"id":"r","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z",`+
+			`"status":"pending","metadata":{},"client_id":"c","decided_at":null,"reason":null}`)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL + "/v2", session.EnvToken: "t"})
+	r := x.run("redemption", "wait", "r", "--timeout", "900ms")
+	if r.code != 8 || !strings.Contains(r.err, "Redemption r is still pending after 900ms.") || looks != 1 {
+		t.Errorf("after %d looks: %+v", looks, r)
+	}
+}
+
 // TestAServerThatCannotChooseEvents has two redemptions behind other events, and answers with the newest of any type.
 func TestAServerThatCannotChooseEvents(t *testing.T) {
 	var events []string
