@@ -174,11 +174,13 @@ func (db *DB) readOnce(ctx context.Context, settings string, work func(view) err
 	defer cancel()
 	begin := time.Now()
 	err := db.readWith(limited, settings, work)
-	isCancelled := sqlState(err) == stateCancelled && time.Since(begin) >= within // and not by a person
-	if isCancelled || limited.Err() != nil && ctx.Err() == nil && err != nil {
-		return store.ErrTimeLimit
+	if sqlState(err) != stateCancelled || time.Since(begin) < within { // a person may cancel, too
+		return err
 	}
-	return err
+	if waiting := db.waits.explain(context.DeadlineExceeded); waiting != context.DeadlineExceeded {
+		return waiting // the list would take little time, but for a lock
+	}
+	return store.ErrTimeLimit
 }
 
 func (db *DB) readWith(ctx context.Context, settings string, work func(view) error) error {

@@ -151,3 +151,39 @@ func TestAListIsEndedAfterItsTime(t *testing.T) {
 		t.Errorf("a list whose statement a person cancelled: %v", err)
 	}
 }
+
+// TestAListThatWaitsIsNotCalledExpensive lists while somebody has locked the table, and while the server hangs.
+func TestAListThatWaitsIsNotCalledExpensive(t *testing.T) {
+	t.Parallel()
+	server := startServer(t, storetest.PostgresOptions{})
+	executeAt(t, server.DSN("postgres"), `CREATE DATABASE perks`)
+	db := openAt(t, server.DSN("perks"))
+	list := func(within time.Duration) error {
+		return db.read(store.LimitList(t.Context(), within, 0), "list", func(v view) error {
+			_, err := store.One(v, store.ScanValue[int64], `SELECT count(*) FROM perks`)
+			return err
+		})
+	}
+	reset := begin(t, db, `LOCK TABLE perks IN ACCESS EXCLUSIVE MODE`)
+	err := list(listLockTime)
+	if wait := new(store.WaitError); !errors.As(err, &wait) || wait.Table != "perks" || !store.IsContextError(err) {
+		t.Errorf("with a locked table: %v", err)
+	}
+	commit(t, reset)
+	if err := list(listLockTime); err != nil {
+		t.Errorf("with a free table: %v", err)
+	}
+	if err := server.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	err = list(100 * time.Millisecond)
+	if !store.IsContextError(err) || errors.Is(err, store.ErrTimeLimit) {
+		t.Errorf("at a server that hangs: %v", err)
+	}
+	if err := server.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listLockTime is longer than a wait has to be for anybody to look at it.
+const listLockTime = longStatement + 2*waitInterval
