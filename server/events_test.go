@@ -329,6 +329,24 @@ func TestAStreamEndsWhenItsCallerLosesAccess(t *testing.T) {
 	}
 }
 
+// TestASilentStreamEndsSoonAfterItsCallerIsDisabled has nothing to send, which would make the server look at the caller.
+func TestASilentStreamEndsSoonAfterItsCallerIsDisabled(t *testing.T) {
+	const promised = 5 * time.Second
+	d := newDesks(t)
+	s := d.listen(d.tokens[0], "")
+	d.clock.Advance(time.Minute)
+	if err := d.Live.SetClientDisabled(t.Context(), d.id[0], true, store.Operator, d.clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	if e, more := s.next(); more {
+		t.Errorf("a disabled client was sent %+v", e)
+	}
+	if took := time.Since(begun); took > promised {
+		t.Errorf("the stream ended after %s, want at most %s", took, promised)
+	}
+}
+
 func TestAStreamBeginsNowWithoutAPosition(t *testing.T) {
 	d := newDesks(t)
 	s := d.listen(d.tokens[0], "")

@@ -43,17 +43,23 @@ func awaitStandbys(t *testing.T, s *programs.Server, standbys int) {
 	t.Helper()
 	url := s.MetricsURL(t)
 	eventually(t, atLast, "the server read from standbys", func() bool {
-		response, err := http.Get(url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(standbyRead.FindAll(text, -1)) == standbys
+		return len(standbyRead.FindAllString(metricsAt(t, url), -1)) == standbys
 	})
+}
+
+// metricsAt reads the page of metrics.
+func metricsAt(t *testing.T, url string) string {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // delay makes the standby show each commit so much later than the primary.

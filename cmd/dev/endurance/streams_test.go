@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,7 +36,8 @@ func TestStreamsThatAreNeverReadTakeLittleMemory(t *testing.T) {
 			i := programs.Install(t)
 			i.ImportCSV("users", usersCSV(redemptions))
 			i.ImportCSV("perks", perkCSV("rush", redemptions))
-			server := i.Start()
+			server := i.Start("--metrics-addr", "127.0.0.1:0", "--audit-rate", "0") // the entries must be many
+			metrics := server.MetricsURL(t)
 			id, secret := i.Client("Busy", "--scope", strings.ReplaceAll(api.AllScopes().String(), " ", ","))
 			token := programs.TokenOf(t, http.DefaultClient, server.URL, id, secret).AccessToken
 			starts := []string{eventsNow(t, server.URL, token)}
@@ -76,6 +78,17 @@ func TestStreamsThatAreNeverReadTakeLittleMemory(t *testing.T) {
 			if peak > memoryOfStreams {
 				t.Errorf("the server takes %d MiB, want at most %d", peak>>10, memoryOfStreams>>10)
 			}
+			if !isLong() {
+				return
+			}
+			const ended = `perks_event_listeners_ended_total{reason="slow"} `
+			took = eventually(t, time.Minute, "all streams ended that took nothing for 30 s", func() bool {
+				_, rest, _ := strings.Cut(metricsAt(t, metrics), ended)
+				count, _, _ := strings.Cut(rest, "\n")
+				n, _ := strconv.Atoi(count)
+				return n >= clients*clientStreams
+			})
+			t.Logf("they were ended within %s", took.Round(time.Second))
 		})
 	}
 }
