@@ -333,6 +333,9 @@ func (r *redeemer) list(url, user string) ([]api.Redemption, error) {
 	return page.Data, err
 }
 
+// contradicting is what check says of responses that no order explains.
+const contradicting = "contradict each other"
+
 // check checks the responses about each perk, and that all kinds of them occurred.
 func (h *history) check() {
 	h.Helper()
@@ -345,7 +348,8 @@ func (h *history) check() {
 			case porcupine.Unknown:
 				h.Errorf("Checking the responses about the perk %s takes longer than %s.", p.id(round), checkWithin)
 			case porcupine.Illegal:
-				h.Errorf("The responses about the perk %s contradict each other: %s", p.id(round), p.contradiction(ordered, info))
+				h.Errorf("The responses about the perk %s %s: %s", p.id(round), contradicting,
+					p.contradiction(ordered, info))
 				h.visualize(p.perkModel, info)
 			}
 		}
