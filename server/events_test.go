@@ -329,7 +329,7 @@ func TestAStreamEndsWhenItsCallerLosesAccess(t *testing.T) {
 	}
 }
 
-// TestASilentStreamEndsSoonAfterItsCallerIsDisabled has nothing to send, which would make the server look at the caller.
+// TestASilentStreamEndsSoonAfterItsCallerIsDisabled has nothing to send, which would make the server look at it.
 func TestASilentStreamEndsSoonAfterItsCallerIsDisabled(t *testing.T) {
 	const promised = 5 * time.Second
 	d := newDesks(t)
