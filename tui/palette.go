@@ -14,6 +14,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
@@ -67,7 +68,8 @@ func (a *App) openRecord(kind, id string) (choices []screen.Choice) {
 	if why != "" {
 		return nil
 	}
-	return []screen.Choice{{Name: "Open " + kind + " " + id, Then: func() tea.Cmd { return a.shell.Open(to) }}}
+	of := kind + " " + id
+	return []screen.Choice{{Name: "Open " + of, Then: func() tea.Cmd { return a.shell.Open(to) }, Of: of}}
 }
 
 // mostRecent is how many of each kind the palette begins with.
@@ -97,36 +99,46 @@ func (a *App) named(text string) []screen.Choice {
 	return a.openRecord(strings.ToLower(kind), strings.TrimSpace(id))
 }
 
-// typedRecords opens what a text can be the id of. Words such as "quit" mean a command first, what has a digit or a hyphen does not.
+// typedRecords opens what a text can be the id of. It rather means a command, such as "quit", unless it looksLikeID.
 func (a *App) typedRecords(text string) (choices []screen.Choice, first bool) {
 	if choices = a.named(text); choices != nil {
 		return choices, true
 	}
-	for _, kind := range Kinds() {
-		if kind == "redemption" && uuid.Validate(text) != nil {
-			continue
-		}
+	kinds := Kinds()
+	if isUUID := uuid.Validate(text) == nil; isUUID {
+		slices.Reverse(kinds) // people copy those of redemptions
+	} else {
+		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == "redemption" })
+	}
+	for _, kind := range kinds {
 		choices = append(choices, a.openRecord(kind, text)...)
 	}
-	return choices, strings.ContainsAny(text, "0123456789-_")
+	return choices, looksLikeID(text)
 }
 
-// mostFound is how many perks a search in the palette shows; half as many users and properties.
-const mostFound = 6
+func looksLikeID(text string) bool { return strings.ContainsAny(text, "0123456789-_") }
 
-// searchRecords finds perks and properties by their words, and users by the beginning of their ids.
+const (
+	// mostFound is how many perks a search in the palette shows; half as many users and properties.
+	mostFound = 6
+	// longestTitle leaves room for what tells records of one title apart.
+	longestTitle = 36
+)
+
+// searchRecords finds the record with an id, or else perks and properties by their words, and users as their ids begin.
 func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 	if a.named(text) != nil {
 		return nil
 	}
-	open := func(kind, name string, to screen.Route) screen.Choice {
-		return screen.Choice{Name: kind + ": " + name, Then: func() tea.Cmd { return a.shell.Open(to) }}
-	}
+	live := !a.shell.Account.Profile.Sandbox // the sandbox has no properties
 	return func(ctx context.Context, c *client.Client) (choices []screen.Choice, err error) {
+		if choices, err = a.recordWithID(ctx, c, text, live); len(choices) > 0 || err != nil {
+			return choices, err
+		}
 		few := client.ListOptions{Page: 1, PerPage: mostFound}
 		found, err := c.Perks(ctx, client.PerkListOptions{ListOptions: few, PerkFilter: api.PerkFilter{Query: text}})
-		for _, perk := range found.Data {
-			choices = append(choices, open("Perk", perk.Title, screen.ToPerk{ID: perk.ID, Known: &perk}))
+		for i := range found.Data {
+			choices = append(choices, a.perkFound(&found.Data[i]))
 		}
 		if err != nil {
 			return choices, err
@@ -135,19 +147,73 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 		if api.UserIDRule(text) == "" {
 			users, failure := c.Users(ctx, client.UserListOptions{ListOptions: few, UserFilter: api.UserFilter{Prefix: text}})
 			for _, user := range users.Data {
-				choices = append(choices, open("User", user.ID, screen.ToUser{ID: user.ID}))
+				choices = append(choices, a.found("user", user.ID, screen.ToUser{ID: user.ID}, user.ID))
 			}
 			err = orLacking(failure)
 		}
-		if err == nil {
-			listed, failure := c.Properties(ctx, client.PropertyListOptions{ListOptions: few, PropertyFilter: api.PropertyFilter{Query: text}})
-			for _, property := range listed.Data {
-				choices = append(choices, open("Property", property.Title, screen.ToProperty{ID: property.ID}))
+		if err == nil && live {
+			filter := api.PropertyFilter{Query: text}
+			listed, failure := c.Properties(ctx, client.PropertyListOptions{ListOptions: few, PropertyFilter: filter})
+			for i := range listed.Data {
+				choices = append(choices, a.propertyFound(&listed.Data[i]))
 			}
 			err = orLacking(failure)
 		}
 		return choices, err
 	}
+}
+
+// recordWithID finds the redemption, perk or property with an id that looks like one.
+func (a *App) recordWithID(
+	ctx context.Context, c *client.Client, text string, live bool,
+) (choices []screen.Choice, err error) {
+	if !looksLikeID(text) {
+		return nil, nil
+	}
+	if uuid.Validate(text) == nil {
+		r, _, failure := c.Redemption(ctx, api.LowerUUID(text))
+		if failure == nil {
+			to, title := screen.ToRedemption{ID: r.ID}, r.PerkID+" for "+r.UserID
+			return []screen.Choice{a.found("redemption", r.ID, to, title, string(r.Status), r.ID)}, nil
+		}
+		err = orLacking(failure)
+	}
+	if err == nil && api.PerkIDRule(text) == "" {
+		perk, failure := c.Perk(ctx, api.LowerUUID(text))
+		if failure == nil {
+			return []screen.Choice{a.perkFound(&perk)}, nil
+		}
+		err = orLacking(failure)
+	}
+	if to, why := RouteTo("property", text); err == nil && why == "" && live {
+		property, _, failure := c.Property(ctx, to.(screen.ToProperty).ID)
+		if failure == nil {
+			return []screen.Choice{a.propertyFound(&property)}, nil
+		}
+		err = orLacking(failure)
+	}
+	return nil, err
+}
+
+func (a *App) perkFound(p *api.Perk) screen.Choice {
+	to := screen.ToPerk{ID: p.ID, Known: p}
+	return a.found("perk", p.ID, to, p.Title, p.ID, p.City, screen.Optional(p.DiscountText))
+}
+
+func (a *App) propertyFound(p *api.Property) screen.Choice {
+	id := strconv.FormatInt(p.ID, 10)
+	return a.found("property", id, screen.ToProperty{ID: p.ID}, p.Title, id, p.City)
+}
+
+// found is the choice of a record: "Perk: Coffee for two, demo-1, Berlin".
+func (a *App) found(kind, id string, to screen.Route, title string, facts ...string) screen.Choice {
+	name := strings.ToUpper(kind[:1]) + kind[1:] + ": " + display.Cut(display.Line(title), longestTitle)
+	for _, fact := range facts {
+		if fact != "" {
+			name += ", " + fact
+		}
+	}
+	return screen.Choice{Name: name, Then: func() tea.Cmd { return a.shell.Open(to) }, Of: kind + " " + id}
 }
 
 // orLacking returns the error unless the service refuses the list: another one may have none, or a client no right to it.

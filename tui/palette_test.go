@@ -97,6 +97,65 @@ func TestPaletteFindsRecordsOfEveryKind(t *testing.T) {
 	d.See("Open user alice", "Open redemption "+made.ID+", spa for alice")
 }
 
+// TestPaletteOpensHitsBeforeGuesses presses Enter before the search has begun, and finds two perks of one title.
+func TestPaletteOpensHitsBeforeGuesses(t *testing.T) {
+	server := serviceWithPerks(t)
+	discount := "2 for 1"
+	server.ImportPerks(
+		store.PerkRecord{Perk: api.Perk{ID: "film-1", Title: "Matinee", City: "Berlin", DiscountText: &discount}},
+		store.PerkRecord{Perk: api.Perk{ID: "film-2", Title: "Matinee", City: "Rome"}},
+	)
+	id, secret := server.Client()
+	server.ImportProperties(id, api.Property{ID: 7, Title: "Attic by the canal", Address: "Canal 1", City: "Berlin"})
+	d := tuitest.StartAs(t, server, id, secret)
+	d.See("Perks 5")
+	made, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), "spa", api.RedeemRequest{UserID: "alice"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for typed, shows := range map[string]string{
+		"bob": "User bob", made.ID: "approved: the user has the perk", "7": "Property 7", "film-2": "Perk Matinee",
+	} {
+		d.Settle()
+		d.Press("ctrl+k")
+		d.Type(typed + "\n")
+		d.See(shows)
+	}
+	d.Settle()
+	d.Press("ctrl+k")
+	d.Type("matinee")
+	inOrder(d, "Perk: Matinee, film-1, Berlin, 2 for 1", "Open perk matinee", "Open user matinee")
+	inOrder(d, "Perk: Matinee, film-2, Rome", "Open perk matinee")
+	d.Press("esc", "ctrl+k")
+	d.Type(unknownID)
+	inOrder(d, "> Open redemption "+unknownID, "Open user "+unknownID, "Open perk "+unknownID)
+	d.Press("esc", "ctrl+k")
+	d.Type("ali")
+	inOrder(d, "> User: alice", "Open perk ali")
+	d.Press("esc")
+	d.App.Shell().Account.Profile.Sandbox = true // which has no properties, although the service lists the live ones
+	d.Press("ctrl+k")
+	d.Type("canal")
+	d.Settle()
+	d.See("> Open perk canal")
+	d.Gone("Property:")
+}
+
+// inOrder waits until texts are on the screen, each below the one before.
+func inOrder(d *tuitest.Driver, texts ...string) {
+	d.Until(strings.Join(texts, " above "), func() bool {
+		shown, found := d.Screen(), true
+		for _, text := range texts {
+			if found {
+				_, shown, found = strings.Cut(shown, text)
+			}
+		}
+		return found
+	})
+}
+
+const unknownID = "3f1c7f0e-0000-4000-8000-000000000001"
+
 // TestRecentPerksAreCalledByTheirTitles opens two perks.
 func TestRecentPerksAreCalledByTheirTitles(t *testing.T) {
 	d := tuitest.Start(t, serviceWithPerks(t))

@@ -21,6 +21,8 @@ type PickDialog struct {
 	form   *widget.Form
 	recent []Choice
 	search *Loader[[]Choice]
+	shell  *Shell
+	waits  bool    // for the search, to choose the first that it finds
 	found  []entry // the best first
 	cursor int     // into found
 
@@ -34,15 +36,21 @@ type entry struct {
 	option int // noEntry if it is none
 }
 
+// is tells whether two entries lead to the same.
+func (e entry) is(other entry) bool {
+	return e.option == other.option && (e.Name == other.Name || e.Of != "" && e.Of == other.Of)
+}
+
 const (
 	findField   = "find"
 	noEntry     = -1
+	searching   = "Searching ..."
 	searchPause = 200 * time.Millisecond
 )
 
 func (p Pick) Overlay(shell *Shell) Overlay {
 	form := widget.NewForm(shell.Theme, widget.Field{Name: findField, Label: "Find"})
-	d := &PickDialog{ask: p, form: form, search: NewLoader[[]Choice](shell)}
+	d := &PickDialog{ask: p, form: form, shell: shell, search: NewLoader[[]Choice](shell)}
 	d.find()
 	d.cursor = max(0, min(p.Current, len(d.found)-1))
 	return d
@@ -65,14 +73,21 @@ func (p *PickDialog) Init() tea.Cmd {
 // Update adds what was read or found. A cursor that was moved stays on the same option.
 func (p *PickDialog) Update(msg tea.Msg) tea.Cmd {
 	cmd, changed := p.search.Handle(msg)
+	var under entry
+	if p.cursor > 0 {
+		under = p.found[p.cursor]
+	}
+	if changed && p.waits {
+		p.waits, cmd = false, p.shell.Post(Perform{ID: actions.Submit})
+	}
 	if read, ok := msg.(recentRead); ok && read.by == p {
 		p.recent, changed = read.choices, true
-		if p.cursor > 0 && p.typed() == "" {
-			p.cursor += len(read.choices)
-		}
 	}
 	if changed {
 		p.find()
+		if at := slices.IndexFunc(p.found, under.is); p.cursor > 0 {
+			p.cursor = max(0, at)
+		}
 	}
 	return cmd
 }
@@ -176,7 +191,11 @@ func (p *PickDialog) View(look *theme.Theme, width, height int) string {
 	end := min(len(lines), top+space)
 	p.rows = append([]int{noEntry}, rows[top:end]...)
 	p.bar = widget.Bar{First: top, Shown: end - top, All: len(lines), Above: 1}
-	find := display.Cut(look.Heading.Render("Find: ")+look.Text.Render(p.form.Value(findField)+"▏"), width)
+	find := look.Heading.Render("Find: ") + look.Text.Render(p.form.Value(findField)+"▏")
+	if p.waits {
+		find += look.Muted.Render(" " + searching)
+	}
+	find = display.Cut(find, width)
 	return display.Crop(strings.Join(append([]string{find}, lines[top:end]...), "\n"), width, min(height, end-top+1))
 }
 
@@ -221,7 +240,7 @@ func (p *PickDialog) lines(look *theme.Theme, width int) (lines []string, rows [
 	nothing := "Nothing here matches that."
 	switch _, why := p.Takes(p.typed()); {
 	case p.search.Busy():
-		nothing = "Searching ..."
+		nothing = searching
 	case why != "":
 		nothing = fmt.Sprintf("%s %q %s.", p.ask.Other.Field.Label, display.Line(p.typed()), why)
 	}
@@ -246,7 +265,7 @@ func (p *PickDialog) Form() *widget.Form { return p.form }
 // Edited finds what matches, and searches for more after a pause.
 func (p *PickDialog) Edited() tea.Cmd {
 	p.search.Reset()
-	p.cursor = 0
+	p.cursor, p.waits = 0, false
 	var cmd tea.Cmd
 	if text := p.typed(); text != "" && p.ask.More != nil {
 		if fetch := p.ask.More.Search(text); fetch != nil {
@@ -257,8 +276,7 @@ func (p *PickDialog) Edited() tea.Cmd {
 	return cmd
 }
 
-// find finds what matches. A text that Other takes comes first, because an id means no other. What was searched comes last, so that
-// nothing moves when it arrives.
+// find finds what matches. A text that Other takes comes first, because an id means no other.
 func (p *PickDialog) find() {
 	text := p.typed()
 	p.found = nil
@@ -271,7 +289,7 @@ func (p *PickDialog) find() {
 	}
 	exact := slices.Index(p.ask.Options, text)
 	if takes, _ := p.Takes(text); exact < 0 && takes {
-		p.add([]Choice{{text + " (as typed)", func() tea.Cmd { return p.ask.Other.Then(text) }}})
+		p.add([]Choice{{Name: text + " (as typed)", Then: func() tea.Cmd { return p.ask.Other.Then(text) }}})
 	} else if exact >= 0 {
 		p.found = append(p.found, p.option(exact))
 	}
@@ -280,28 +298,36 @@ func (p *PickDialog) find() {
 	if p.ask.More != nil {
 		typed, typedFirst = p.ask.More.Typed(text)
 	}
+	matches := slices.DeleteFunc(fuzzy.Find(text, p.ask.Options), func(m fuzzy.Match) bool { return m.Index == exact })
+	addOptions := func(begun bool) {
+		for _, match := range matches {
+			if name := match.Str; begun == (len(name) >= len(text) && strings.EqualFold(name[:len(text)], text)) {
+				p.found = append(p.found, p.option(match.Index))
+			}
+		}
+	}
+	addOptions(true)
+	p.add(p.search.Value)
 	if typedFirst {
 		p.add(typed)
 	}
-	for _, match := range fuzzy.Find(text, p.ask.Options) {
-		if match.Index != exact {
-			p.found = append(p.found, p.option(match.Index))
-		}
-	}
+	addOptions(false)
 	if !typedFirst {
 		p.add(typed)
 	}
-	p.add(p.search.Value)
 }
 
 func (p *PickDialog) add(choices []Choice) {
 	for _, c := range choices {
-		p.found = append(p.found, entry{Choice{display.Line(c.Name), c.Then}, noEntry})
+		c.Name = display.Line(c.Name)
+		if e := (entry{c, noEntry}); c.Of == "" || !slices.ContainsFunc(p.found, e.is) {
+			p.found = append(p.found, e)
+		}
 	}
 }
 
 func (p *PickDialog) option(i int) entry {
-	return entry{Choice{display.Line(p.ask.Options[i]), func() tea.Cmd { return p.ask.Then(i) }}, i}
+	return entry{Choice{Name: display.Line(p.ask.Options[i]), Then: func() tea.Cmd { return p.ask.Then(i) }}, i}
 }
 
 // Do chooses, cancels or moves: by a key in a circle, by the wheel to an end.
@@ -311,6 +337,9 @@ func (p *PickDialog) Do(id actions.ID) (cmd tea.Cmd, closed bool) {
 	case actions.Cancel:
 		cmd, closed = cancelled(p.ask.OnCancel), true
 	case actions.Submit:
+		if p.waits = p.cursor == 0 && p.search.Busy() && (n == 0 || p.found[0].Of != ""); p.waits {
+			return nil, false
+		}
 		if n > 0 {
 			cmd, closed = p.found[p.cursor].Then(), true
 		}

@@ -479,9 +479,10 @@ type Pick struct {
 type More struct {
 	// Recent reads the choices that come first until something is typed.
 	Recent func() []Choice
-	// Typed makes choices of what is typed, and tells whether these come before the options that match.
+	// Typed makes choices of what is typed, which come last, or before the options if it can hardly mean one.
 	Typed func(text string) (choices []Choice, first bool)
-	// Search returns what finds the choices that come last, once nothing was typed for a moment; nil if nothing is worth a search.
+	// Search returns what finds more once nothing was typed for a moment; nil if nothing is worth a search. What
+	// it finds comes before all but the options that begin with what is typed.
 	Search func(text string) Fetch[[]Choice]
 }
 
@@ -489,6 +490,7 @@ type More struct {
 type Choice struct {
 	Name string
 	Then func() tea.Cmd
+	Of   string // what it leads to, so that only the first of several choices is offered; "" if it's alone
 }
 
 // Prompt asks for one line of text.
