@@ -76,8 +76,8 @@ func TestPaletteFindsRecordsOfEveryKind(t *testing.T) {
 	for typed, want := range map[string][]string{
 		"ali":                   {"User: alice", "User alice", "Available 2"},
 		"canal":                 {"Property: Attic by the canal", "Property 7", "Attic"},
-		made.ID:                 {"Open redemption " + made.ID, "approved: the user has the perk", "A day at the spa (spa)"},
-		"redemption " + made.ID: {"Open redemption " + made.ID, "approved: the user has the perk"},
+		made.ID:                 {"Open redemption " + made.ID, "Status approved", "A day at the spa (spa)"},
+		"redemption " + made.ID: {"Open redemption " + made.ID, "Status approved"},
 		"redemption r-1":        {"Open redemption r-1", "There is no redemption r-1."},
 	} {
 		d.Settle()

@@ -111,6 +111,26 @@ func TestListReadsTenRowsAtATime(t *testing.T) {
 	}
 }
 
+// TestARowOfTheRedemptionsOpensThatRedemption opens two that are not the newest of their user.
+func TestARowOfTheRedemptionsOpensThatRedemption(t *testing.T) {
+	w := service(t)
+	transcript := runScript(t, loggedIn(t, w, screen.ToUser{ID: "alice"}),
+		"redeem 1", "yes", "redeem 1", "yes", "redeem 1", "yes", "redemptions", "2", "back", "back", "3", "q")
+	row := regexp.MustCompile(`(?m)^([23])\. alice\. Title: ([^.]+)\. .*Id: (\S+)\.`)
+	found := row.FindAllStringSubmatch(transcript, 2)
+	if len(found) != 2 {
+		t.Fatalf("the rows are missing:\n%s", transcript)
+	}
+	rest := transcript
+	for _, one := range found {
+		_, after, opened := strings.Cut(rest, "«"+one[1]+"»\nRedemption "+one[3]+" of user alice")
+		if !opened || !strings.Contains(after, "\nPerk: "+one[2]+" (") {
+			t.Errorf("%s does not open %s, %s:\n%s", one[1], one[2], one[3], transcript)
+		}
+		rest = after
+	}
+}
+
 // TestAListThatIsNotCountedSaysSo also goes on in it.
 func TestAListThatIsNotCountedSaysSo(t *testing.T) {
 	w := service(t)

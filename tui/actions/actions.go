@@ -217,7 +217,7 @@ func all() []Action {
 		{Mine, []string{"m"}, "Keep mine", "mine", false},
 		{Theirs, []string{"t"}, "Take theirs", "theirs", false},
 		{CheckAgain, []string{"s"}, "Check again", "check", false},
-		{Retry, []string{"a"}, "Retry safely", "retry", false},
+		{Retry, []string{"t"}, "Retry safely", "retry", false},
 		{StopChecking, []string{"x"}, "Stop checking", "stop", false},
 
 		{Perks, []string{"1"}, "Perks", "", false},
@@ -241,8 +241,8 @@ func all() []Action {
 // contexts is the actions, or whole groups of them, that can be offered at the same time, and so must not share a key.
 var contexts = [][]string{
 	{"confirm", "list.up", "list.down", "list.page-up", "list.page-down", "list.top", "list.bottom"},
-	{"list", "perks", "record", "app", "command"},
-	{"list", "perks", "record.user", "record.perk", "record.copy-id", "redemption", "app", "command"},
+	{"list", "perks", "record", "redemption", "app", "command"},
+	{"list", "record", "redemption", "settle.retry", "app", "command"},
 	{"list", "record", "property", "app", "command"},
 	{"list", "settle", "record.user", "record.perk", "form.submit", "app", "command"},
 	{"list", "merge", "form.submit", "app", "command"},

@@ -206,14 +206,16 @@ func TestOverrideTakesTheKeyAway(t *testing.T) {
 
 func TestOnlyActionsThatMeetClash(t *testing.T) {
 	for id, keys := range map[actions.ID][]string{
-		actions.Redeem: {"x"}, // of settle.give-up, where nothing can be redeemed
-		actions.Edit:   {"s"}, // of perks.sort
+		actions.EditField: {"x"}, // of settle.give-up, where nothing can be edited
+		actions.Edit:      {"s"}, // of perks.sort
 	} {
 		if _, err := actions.NewRegistry(map[actions.ID][]string{id: keys}); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	for id, keys := range map[actions.ID][]string{actions.Yes: {"j"}, actions.ForUser: {"x"}, actions.Cancel: {"ctrl+k"}} {
+	for id, keys := range map[actions.ID][]string{
+		actions.Yes: {"j"}, actions.ForUser: {"x"}, actions.Retry: {"a"}, actions.Cancel: {"ctrl+k"},
+	} {
 		if _, err := actions.NewRegistry(map[actions.ID][]string{id: keys}); err == nil || !strings.Contains(err.Error(), "is bound twice") {
 			t.Errorf("%s %q: %v", id, keys, err)
 		}

@@ -23,6 +23,11 @@ type Decidable struct {
 	Status         api.RedemptionStatus
 }
 
+// NewDecidable makes a Decidable. The title is that of the perk.
+func NewDecidable(r *api.Redemption, title string) Decidable {
+	return Decidable{ID: r.ID, Perk: title, User: r.UserID, Status: r.Status}
+}
+
 func (d Decidable) name() string { return display.Line(d.Perk) + " for " + display.Line(d.User) }
 
 // Decided tells screens what a redemption is after a decision.
@@ -58,6 +63,9 @@ var verbs = map[actions.ID]verb{
 	actions.Reject:  {api.StatusRejected, "reject", "rejecting"},
 	actions.Void:    {api.StatusVoided, "void", "voiding"},
 }
+
+// Decides tells whether an action is one that a Decider offers.
+func Decides(id actions.ID) bool { return verbs[id].name != "" }
 
 func NewDecider(shell *Shell) *Decider {
 	return &Decider{shell: shell, sender: NewSender[client.Deciding](shell)}
@@ -100,7 +108,7 @@ func (d *Decider) whyNot(id actions.ID, chosen []Decidable, none string) string 
 	case len(chosen) > 1:
 		return "None of them is " + string(from) + "."
 	}
-	why := "It is " + display.Line(string(chosen[0].Status)) + "."
+	why := "It is " + StatusWord(chosen[0].Status) + "."
 	switch chosen[0].Status {
 	case api.StatusPending:
 		why += " Reject it: " + d.shell.Key(actions.Reject) + "."

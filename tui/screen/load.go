@@ -490,6 +490,13 @@ func PickOrder(fields []string, now api.SortKey, note func(field string) string,
 	return pick
 }
 
+// IsLacking tells whether the service has no such address, or does not let the client use it: asking again would not
+// help.
+func IsLacking(err error) bool {
+	refused, is := errors.AsType[*client.Error](err)
+	return is && (refused.Unsupported || refused.Status == http.StatusForbidden)
+}
+
 // Explain says why a request failed, and what to do next.
 func (s *Shell) Explain(err error) (what, next string) {
 	retry := s.Key(actions.Refresh) + " retries."

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -76,8 +75,8 @@ func (s *Screen) findUsers() tea.Cmd {
 		for _, user := range page.Data {
 			found.ids = append(found.ids, user.ID)
 		}
-		if refused, is := errors.AsType[*client.Error](err); is {
-			return users{unlisted: refused.Unsupported || refused.Status == http.StatusForbidden}, nil
+		if errors.As(err, new(*client.Error)) {
+			return users{unlisted: screen.IsLacking(err)}, nil
 		}
 		return found, err
 	})
@@ -101,12 +100,11 @@ func askEligibility(ctx context.Context, c *client.Client, perks []api.Perk, use
 	e := eligibility{userID: userID}
 	for _, perk := range perks {
 		answer, err := c.Eligibility(ctx, perk.ID, userID)
-		var refused *client.Error
 		switch {
 		case ctx.Err() != nil: // slow is not unreachable
 			return e, context.Canceled
-		case errors.As(err, &refused):
-			return eligibility{userID: userID, unanswered: refused.Unsupported || refused.Status == http.StatusForbidden}, nil
+		case errors.As(err, new(*client.Error)):
+			return eligibility{userID: userID, unanswered: screen.IsLacking(err)}, nil
 		case err != nil:
 			return e, err
 		}

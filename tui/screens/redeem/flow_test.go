@@ -208,7 +208,7 @@ func TestSecondConfirmationWhileBusySendsNothing(t *testing.T) {
 	d.Press("y", "y", "ctrl+s")
 	<-l.arrived
 	for range 3 {
-		d.Press("y", "ctrl+s", "enter", "a", "s")
+		d.Press("y", "ctrl+s", "enter", "t", "s")
 	}
 	if !strings.Contains(top.Unsaved(), `"Coffee for two" is being redeemed for alice`) {
 		t.Errorf("Unsaved() = %q", top.Unsaved())
@@ -432,10 +432,10 @@ func TestRetryOfWhatFailedUsesTheSameKeys(t *testing.T) {
 	l := startServer(t)
 	d := l.open("alice", "coffee", "gone", "old", "tea")
 	redeem(d, "")
-	d.See("alice: 2 redeemed, 1 sold out, 1 expired.", "a retries what failed, r opens the form.")
+	d.See("alice: 2 redeemed, 1 sold out, 1 expired.", "t retries what failed, r opens the form.")
 	d.Settle()
 	l.server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "gone", Title: "All gone"}, Stock: &one})
-	d.Press("a")
+	d.Press("t")
 	d.See("alice: 3 redeemed, 1 expired.")
 	d.Settle()
 	l.wantCounts(6, 3)
@@ -451,7 +451,7 @@ func TestRetryOfWhatFailedUsesTheSameKeys(t *testing.T) {
 	redeem(d, "")
 	d.See("[already redeemed] Coffee for two", "alice redeemed it on")
 	d.Settle()
-	d.Press("a")
+	d.Press("t")
 	d.See("Nothing failed.")
 	d.Press("y")
 	d.See("Copied the id " + l.stored()[0].ID)
@@ -479,7 +479,7 @@ func TestRetryOfWhatFailedAsksIfItCanRedeemTwice(t *testing.T) {
 	d.See("Leave?")
 	d.Press("y")
 	d.See("[sold out] Coffee for two")
-	d.Press("a")
+	d.Press("t")
 	d.See("THIS CAN REDEEM TWICE")
 	d.Press("n")
 	d.Settle()

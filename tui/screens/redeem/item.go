@@ -20,6 +20,36 @@ type item struct {
 	at       time.Time                       // when the last attempt since the confirmation was completed; zero before that
 	givenUp  bool                            // a person has stopped checking the outcome
 	existing *screen.Loader[*api.Redemption] // the user's redemption of the same perk, if the service refuses another; nil if none is found
+	reason   string                          // of the decision on the redemption, if it was made meanwhile
+}
+
+// made is the redemption that an item has led to, or because of which it was refused; nil if none is known.
+func (i *item) made() *api.Redemption {
+	switch {
+	case i == nil:
+	case i.Outcome == client.Redeemed:
+		return &i.Redemption
+	case i.Outcome == client.NotRedeemed && i.existing != nil:
+		return i.existing.Value
+	}
+	return nil
+}
+
+// decidable is the redemption of the result under the cursor.
+func (s *Screen) decidable() []screen.Decidable {
+	if r := s.chosen().made(); r != nil && s.whyOtherAccount() == "" {
+		return []screen.Decidable{screen.NewDecidable(r, s.chosen().perk.Title)}
+	}
+	return nil
+}
+
+// takeDecision shows what a redemption is after a decision, wherever that was made.
+func (s *Screen) takeDecision(record api.RedemptionRecord) {
+	for _, i := range s.items() {
+		if made := i.made(); made != nil && made.ID == record.ID {
+			*made, i.reason = record.Redemption, screen.Optional(record.Reason)
+		}
+	}
 }
 
 // is tells whether the item asks for the same.
@@ -79,7 +109,7 @@ func (s *submission) open() []*item {
 
 // needsAttention tells whether the item has led to no new redemption that is approved or may still be.
 func (i *item) needsAttention() bool {
-	return i.Outcome != client.Redeemed || i.Replayed || i.Redemption.Status == api.StatusRejected
+	return i.Outcome != client.Redeemed || i.Replayed || screen.IsFree(i.Redemption.Status)
 }
 
 func (s *submission) unresolved() *item {
@@ -147,7 +177,7 @@ func findExisting(ctx context.Context, c *client.Client, perkID, userID string) 
 			return nil, err
 		}
 		for _, r := range page.Data {
-			if r.PerkID == perkID && r.Status != api.StatusRejected {
+			if r.PerkID == perkID && !screen.IsFree(r.Status) {
 				return &r, nil
 			}
 		}

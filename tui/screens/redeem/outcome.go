@@ -1,7 +1,6 @@
 package redeem
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -120,21 +119,30 @@ func (s *Screen) redeemed(i *item) outcome {
 	switch {
 	case i.Replayed:
 		o.mark, o.tone, o.text = "redeemed before", theme.Warning, "Redeemed earlier: the service repeats its reply. "
-	case r.Status == api.StatusRejected:
-		o.mark, o.tone, o.text = "rejected", theme.Bad, "Redeemed, then rejected. "
-		o.next = "It cannot be used."
+	case screen.IsFree(r.Status):
+		o.mark, o.tone = screen.StatusWord(r.Status), theme.Bad
+		o.text, o.next = "Redeemed, then "+o.mark+". ", "It cannot be used."
 	case r.Status == api.StatusPending:
 		o.mark, o.tone, o.text = "waiting for approval", theme.Warning, "Redeemed, waiting for approval. "
 	}
 	if i.Earlier {
 		o.text += "The reply was lost; the service confirmed it. "
 	}
-	o.text += "Status " + cmp.Or(string(r.Status), "unknown")
+	o.text += "Status " + i.status()
 	if !r.RedeemedAt.IsZero() {
 		o.text += ", " + display.Instant(r.RedeemedAt, s.shell.Now())
 	}
 	o.text += "."
 	return o
+}
+
+// status is that of the redemption of an item, and why, if that was decided meanwhile: "voided (wrong perk)".
+func (i *item) status() string {
+	status := screen.StatusWord(i.made().Status)
+	if i.reason != "" {
+		status += " (" + i.reason + ")"
+	}
+	return status
 }
 
 func (s *Screen) unknown(i *item) outcome {
@@ -236,7 +244,8 @@ func (s *Screen) duplicate(i *item) outcome {
 	case existing != nil && existing.Value != nil:
 		r := existing.Value
 		o.id = r.ID
-		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, display.Instant(r.RedeemedAt, s.shell.Now()), r.Status)
+		at := display.Instant(r.RedeemedAt, s.shell.Now())
+		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, at, i.status())
 	case existing != nil && existing.Busy():
 		o.text = user + " has redeemed it already; loading the date ..."
 	case existing != nil && existing.Err != nil:

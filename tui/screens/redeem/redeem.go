@@ -36,6 +36,7 @@ type Screen struct {
 	abandoned []*item         // the outcome is unknown, and a person has stopped checking
 	seen      map[string]bool // ids of redemptions that belong to a known request
 
+	decider  *screen.Decider
 	sender   *screen.Sender[client.Redeeming]
 	current  *item     // the item of the last attempt
 	checking bool      // that attempt only checks what became of an earlier one
@@ -62,6 +63,7 @@ type Screen struct {
 func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 	s := &Screen{
 		shell: shell, profile: shell.Account.Profile, editing: true, asks: route.Asks, seen: map[string]bool{},
+		decider:     screen.NewDecider(shell),
 		sender:      screen.NewSender[client.Redeeming](shell),
 		eligibility: screen.NewLoader[eligibility](shell),
 		users:       screen.NewBackgroundLoader[users](shell),
@@ -106,6 +108,9 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	if sent, mine := s.sender.Handle(msg); mine {
 		return s.handleReply(sent)
 	}
+	if cmd, ended := s.decider.Handle(msg); ended || cmd != nil {
+		return cmd
+	}
 	if next, changed := s.eligibility.Handle(msg); next != nil || changed {
 		s.unanswered = s.unanswered || s.eligibility.Value.unanswered
 		if changed && len(s.answers()) > 0 && !s.isUnknown() {
@@ -132,11 +137,17 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return nil
 	case screen.Recent:
 		return s.takeRecent(msg)
+	case screen.Decided:
+		s.takeDecision(msg.Record)
+		return nil
 	}
 	return s.takeExisting(msg)
 }
 
 func (s *Screen) Do(id actions.ID) tea.Cmd {
+	if screen.Decides(id) {
+		return s.decider.Do(id, s.decidable())
+	}
 	switch id {
 	case actions.Submit:
 		return s.submit()
@@ -204,12 +215,13 @@ func (s *Screen) Offers() []actions.Offer {
 	}
 	none, nothing := "", "Nothing failed."
 	if i := s.chosen(); i == nil || s.outcome(i).id == "" {
-		none = "There is no redemption."
+		none = "There is no redemption here."
 	}
 	if len(s.failed()) > 0 {
 		nothing = s.whyNot()
 	}
 	offers := []actions.Offer{actions.EnabledUnless(actions.Retry, nothing), actions.EnabledUnless(actions.ForUser, ""), actions.EnabledUnless(actions.CopyID, none)}
+	offers = append(offers, s.decider.Offers(s.decidable(), none)...)
 	return slices.Concat(offers, actions.Enabled(actions.Redeem, actions.Open, actions.OpenPerk), widget.Moves())
 }
 
@@ -267,6 +279,9 @@ func (s *Screen) reopenForm() {
 }
 
 func (s *Screen) Unsaved() string {
+	if text := s.decider.Unsaved(); text != "" {
+		return text
+	}
 	if i := s.current; s.sender.Busy() {
 		return fmt.Sprintf("%s is being redeemed for %s. You would not see the outcome.", quoted(i.perk), i.Request.UserID)
 	}

@@ -144,7 +144,8 @@ func states() map[string]state {
 			do: func(d *tuitest.Driver) { d.See("✓ can redeem") }},
 		"not-eligible": {perks: several[1:3], user: "alice", can: map[string]string{"spa": `{"perk_id":"spa","user_id":"alice","eligible":true}`,
 			"gone": `{"perk_id":"gone","user_id":"alice","eligible":false,"code":"sold_out","reason":"No unit is left."}`}, says: []string{"[sold out] All gone", "alice: can redeem 1 of 2: 1 sold out"}},
-		"all-failed": {perks: several[1:3], reply: fails(409, "sold_out", "No."), do: confirm, says: []string{"alice: none of 2 redeemed: 2 sold out.", "a retries what failed, r opens the form."}},
+		"all-failed": {perks: several[1:3], reply: fails(409, "sold_out", "No."), do: confirm, says: []string{
+			"alice: none of 2 redeemed: 2 sold out.", "t retries what failed, r opens the form."}},
 		"several": {perks: several, replies: handlers{"coffee": succeeds(api.StatusApproved), "spa": succeeds(api.StatusPending), "gone": fails(409, "sold_out", "No."), "later": fails(429, "rate_limited", "No.")}, do: confirm,
 			says: []string{"alice: 1 redeemed, 1 waiting for approval, 1 sold out, 1 throttled. ctrl+s continues.", "[redeemed] Coffee for two", "[sold out] All gone", "[throttled] Not sent"}},
 		"sending": {perks: several, replies: handlers{"coffee": succeeds(api.StatusApproved), "spa": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}, do: func(d *tuitest.Driver) { confirm(d); d.See("[sending] Spa day") },

@@ -42,32 +42,20 @@ func NewList(shell *screen.Shell) *List {
 		Changes: func(e api.Event) bool { return e.Redemption != nil },
 		ID:      func(r *api.RedemptionRecord) string { return r.ID },
 		Title:   func(r *api.RedemptionRecord) string { return s.title(r) + " for " + display.Line(r.UserID) },
-		Muted: func(r *api.RedemptionRecord) bool {
-			return r.Status == api.StatusRejected || r.Status == api.StatusVoided
-		},
+		Muted:   func(r *api.RedemptionRecord) bool { return screen.IsFree(r.Status) },
 		Columns: screen.Columns[*api.RedemptionRecord]{
 			{Column: widget.Column{Name: "User", Min: 12, Share: 2}, Sort: "user", Cell: func(r *api.RedemptionRecord) string { return display.Line(r.UserID) }},
 			{Column: widget.Column{Name: "Title", Min: 18, Share: 6}, Cell: s.title},
-			{Column: widget.Column{Name: "Status", Min: 9}, Cell: func(r *api.RedemptionRecord) string { return display.Line(string(r.Status)) }, Tone: tone},
+			{Column: widget.Column{Name: "Status", Min: 9},
+				Cell: func(r *api.RedemptionRecord) string { return screen.StatusWord(r.Status) },
+				Tone: func(r *api.RedemptionRecord) theme.Tone { return screen.StatusTone(r.Status) }},
 			{Column: widget.Column{Name: "When", Min: 12, Drop: 1}, Sort: "redeemed_at", Cell: func(r *api.RedemptionRecord) string { return display.Age(shell.Now().Sub(r.RedeemedAt)) }},
 			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 2}, Cell: func(r *api.RedemptionRecord) string { return screen.Optional(r.Reason) }},
 			{Column: widget.Column{Name: "Perk", Min: 10, Share: 2, Drop: 3}, Sort: "perk", Cell: func(r *api.RedemptionRecord) string { return display.Line(r.PerkID) }},
 			{Column: widget.Column{Name: "Client", Min: 10, Share: 1, Drop: 4}, Cell: func(r *api.RedemptionRecord) string { return display.Line(r.ClientID) }},
 			{Column: widget.Column{Name: "Id", Min: 12, Share: 1, Drop: 5}, Cell: func(r *api.RedemptionRecord) string { return display.Line(r.ID) }},
 		},
-		Facts: func(r *api.RedemptionRecord) []widget.Pair {
-			facts := []widget.Pair{
-				{Label: "Status", Value: string(r.Status)},
-				{Label: "User", Value: display.Line(r.UserID)},
-				{Label: "Perk", Value: display.Line(r.PerkID)},
-				{Label: "Redeemed", Value: display.Instant(r.RedeemedAt, shell.Now())},
-			}
-			if r.DecidedAt != nil {
-				facts = append(facts, widget.Pair{Label: "Decided", Value: display.Instant(*r.DecidedAt, shell.Now())})
-			}
-			return append(facts, widget.Pair{Label: "Reason", Value: screen.Optional(r.Reason)}, widget.Pair{Label: "Client", Value: display.Line(r.ClientID)},
-				widget.Pair{Label: "Metadata", Value: display.Text(string(r.Metadata))}, widget.Pair{Label: "Id", Value: display.Line(r.ID)})
-		},
+		Facts: func(r *api.RedemptionRecord) []widget.Pair { return shell.RedemptionFacts(r, s.titles.Of(r.PerkID)) },
 	})
 	return s
 }
@@ -84,11 +72,6 @@ func (s *List) readTitles() tea.Cmd {
 		perks = append(perks, r.PerkID)
 	}
 	return s.titles.Read(perks...)
-}
-
-// tone is how a status is meant.
-func tone(r *api.RedemptionRecord) theme.Tone {
-	return map[api.RedemptionStatus]theme.Tone{api.StatusPending: theme.Warning, api.StatusApproved: theme.Good}[r.Status]
 }
 
 func (s *List) Title() string { return "Redemptions" }
@@ -128,7 +111,7 @@ func (s *List) chosen() (chosen []screen.Decidable) {
 		records = []api.RedemptionRecord{*current}
 	}
 	for _, r := range records {
-		chosen = append(chosen, screen.Decidable{ID: r.ID, Perk: s.title(&r), User: r.UserID, Status: r.Status})
+		chosen = append(chosen, screen.NewDecidable(&r.Redemption, s.title(&r)))
 	}
 	return chosen
 }
@@ -146,9 +129,10 @@ func (s *List) Offers() []actions.Offer {
 
 func (s *List) Do(id actions.ID) tea.Cmd {
 	current := s.Current()
-	switch id {
-	case actions.Approve, actions.Reject, actions.Void:
+	if screen.Decides(id) {
 		return s.decider.Do(id, s.chosen())
+	}
+	switch id {
 	case actions.NextTab:
 		return s.Find(s.With(func(f *api.RedemptionFilter) {
 			if f.Status != api.StatusPending {

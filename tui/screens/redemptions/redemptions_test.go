@@ -144,7 +144,7 @@ func TestARowLeadsToItsUserAndPerk(t *testing.T) {
 	d.Press("P")
 	d.See("Perk A day at the spa")
 	d.Press("esc", "enter")
-	d.See("Redemption", "of user cid", "pending: waiting for approval")
+	d.See("Redemption", "of user cid", "Status pending, waiting for approval")
 	d.Press("esc", "u")
 	d.See("User cid", "Redeemed 1")
 }

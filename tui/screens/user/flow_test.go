@@ -43,7 +43,7 @@ func TestRedemptionsAreAboveWhatIsAvailable(t *testing.T) {
 		t.Errorf("the redemptions are below:\n%s", shown)
 	}
 	d.Press("tab", "enter")
-	d.See("approved: the user has the perk", "Coffee for two (coffee)", "shop")
+	d.See("Status approved", "Coffee for two (coffee)", "shop")
 	d.Press("y")
 	d.See("Copied the id")
 	d.Press("esc", "P")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -22,7 +23,7 @@ import (
 
 // redeemed is the redemptions of a user, newest first.
 type redeemed struct {
-	*list.List[struct{}, api.Redemption]
+	*list.List[struct{}, api.RedemptionRecord]
 	shell  *screen.Shell
 	titles list.Titles
 }
@@ -30,45 +31,102 @@ type redeemed struct {
 func newRedeemed(shell *screen.Shell, id string) *redeemed {
 	r := &redeemed{shell: shell, titles: list.NewTitles(shell)}
 	newest := screen.FirstOrder("redeemed_at")
-	r.List = list.New(shell, list.Kind[struct{}, api.Redemption]{
+	type record = *api.RedemptionRecord
+	r.List = list.New(shell, list.Kind[struct{}, api.RedemptionRecord]{
 		One: "redemption", Many: "redemptions", Settings: "redeemed", NoMarks: true,
 		Called: func(struct{}) string { return "Redeemed" }, None: display.Line(id) + " has redeemed nothing yet.",
 		Orders: func(struct{}) []string { return []string{newest.Field} },
 		Order:  func(struct{}) api.SortKey { return newest },
-		Fetch: func(ctx context.Context, c *client.Client, _ struct{}, options client.ListOptions) (api.Page[api.Redemption], error) {
-			return c.UserRedemptions(ctx, id, options)
+		Fetch: func(
+			ctx context.Context, c *client.Client, _ struct{}, options client.ListOptions,
+		) (api.Page[api.RedemptionRecord], error) {
+			page, err := c.UserRedemptions(ctx, id, options)
+			if err != nil {
+				return api.Page[api.RedemptionRecord]{}, err
+			}
+			return withRecords(ctx, c, id, page)
 		},
-		ID:    func(r *api.Redemption) string { return r.ID },
-		Title: func(of *api.Redemption) string { return cmp.Or(r.titles.Of(of.PerkID), display.Line(of.PerkID)) },
-		Muted: func(r *api.Redemption) bool { return r.Status == api.StatusRejected },
-		Columns: screen.Columns[*api.Redemption]{
+		ID:    func(r record) string { return r.ID },
+		Title: r.title,
+		Muted: func(r record) bool { return screen.IsFree(r.Status) },
+		Columns: screen.Columns[record]{
 			{Column: widget.Column{Name: "When", Min: 10}, Sort: newest.Field, Cell: r.when},
-			{Column: widget.Column{Name: "Title", Min: 13, Share: 4}, Cell: func(of *api.Redemption) string { return cmp.Or(r.titles.Of(of.PerkID), display.Line(of.PerkID)) }},
-			{Column: widget.Column{Name: "Status", Min: 8}, Cell: func(r *api.Redemption) string { return display.Line(string(r.Status)) }, Tone: statusTone},
-			{Column: widget.Column{Name: "Perk", Min: 7, Share: 2, Drop: 1}, Cell: func(r *api.Redemption) string { return display.Line(r.PerkID) }},
-			{Column: widget.Column{Name: "Metadata", Min: 12, Share: 3, Drop: 2}, Cell: func(r *api.Redemption) string { return metadataSummary(r.Metadata) }},
-			{Column: widget.Column{Name: "Id", Min: 8, Share: 2, Drop: 3}, Cell: func(r *api.Redemption) string { return display.Line(r.ID) }},
+			{Column: widget.Column{Name: "Title", Min: 18, Share: 4}, Cell: r.title},
+			{Column: widget.Column{Name: "Status", Min: 8},
+				Cell: func(r record) string { return screen.StatusWord(r.Status) },
+				Tone: func(r record) theme.Tone { return screen.StatusTone(r.Status) }},
+			{Column: widget.Column{Name: "Perk", Min: 7, Share: 2, Drop: 1},
+				Cell: func(r record) string { return display.Line(r.PerkID) }},
+			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 2},
+				Cell: func(r record) string { return screen.Optional(r.Reason) }},
+			{Column: widget.Column{Name: "Metadata", Min: 12, Share: 3, Drop: 3},
+				Cell: func(r record) string { return metadataSummary(r.Metadata) }},
+			{Column: widget.Column{Name: "Decided", Min: 10, Drop: 4}, Cell: r.decided},
+			{Column: widget.Column{Name: "Id", Min: 8, Share: 2, Drop: 5},
+				Cell: func(r record) string { return display.Line(r.ID) }},
+			{Column: widget.Column{Name: "Client", Min: 20, Share: 1, Drop: 6},
+				Cell: func(r record) string { return display.Line(r.ClientID) }},
 		},
 	})
 	return r
 }
 
-// statusTone is how a status is meant.
-func statusTone(r *api.Redemption) theme.Tone {
-	return map[api.RedemptionStatus]theme.Tone{api.StatusPending: theme.Warning, api.StatusApproved: theme.Good, api.StatusRejected: theme.Quiet}[r.Status]
+// withRecords adds what only the records tell: whether a redemption was voided rather than rejected, why, when and by
+// whom. A client that may not read a record, and one of a service that has none, still sees the redemption.
+func withRecords(
+	ctx context.Context, c *client.Client, userID string, page api.Page[api.Redemption],
+) (api.Page[api.RedemptionRecord], error) {
+	with := api.Page[api.RedemptionRecord]{Meta: page.Meta, Next: page.Next, Data: []api.RedemptionRecord{}}
+	if len(page.Data) == 0 {
+		return with, nil
+	}
+	earlier := func(r, other api.Redemption) int { return r.RedeemedAt.Compare(other.RedeemedAt) }
+	oldest, newest := slices.MinFunc(page.Data, earlier).RedeemedAt, slices.MaxFunc(page.Data, earlier).RedeemedAt
+	records, err := c.Redemptions(ctx, client.RedemptionListOptions{
+		// the pages of a client that may read some records only are others, so the page is chosen by its times
+		RedemptionFilter: api.RedemptionFilter{UserID: userID, Since: oldest, Until: newest.Add(time.Second)},
+		ListOptions:      client.ListOptions{PerPage: api.MaxPerPage},
+	})
+	if err != nil && !screen.IsLacking(err) {
+		return with, err
+	}
+	for _, r := range page.Data {
+		r.UserID = userID
+		record := api.RedemptionRecord{Redemption: r}
+		at := slices.IndexFunc(records.Data, func(of api.RedemptionRecord) bool { return of.ID == r.ID })
+		if at >= 0 {
+			record = records.Data[at]
+		}
+		with.Data = append(with.Data, record)
+	}
+	return with, nil
 }
 
 // of is the redemption that keeps the user from redeeming a perk again; nil if none of those on the page does.
-func (r *redeemed) of(perkID string) *api.Redemption {
+func (r *redeemed) of(perkID string) *api.RedemptionRecord {
 	shown := r.Shown()
-	at := slices.IndexFunc(shown, func(of api.Redemption) bool { return of.PerkID == perkID && of.Status != api.StatusRejected })
+	at := slices.IndexFunc(shown, func(of api.RedemptionRecord) bool {
+		return of.PerkID == perkID && !screen.IsFree(of.Status)
+	})
 	if at < 0 {
 		return nil
 	}
 	return &shown[at]
 }
 
-func (r *redeemed) when(of *api.Redemption) string {
+// title is that of the perk, or its id until that is known.
+func (r *redeemed) title(of *api.RedemptionRecord) string {
+	return cmp.Or(r.titles.Of(of.PerkID), display.Line(of.PerkID))
+}
+
+func (r *redeemed) decided(of *api.RedemptionRecord) string {
+	if of.DecidedAt == nil {
+		return ""
+	}
+	return display.Age(r.shell.Now().Sub(*of.DecidedAt))
+}
+
+func (r *redeemed) when(of *api.RedemptionRecord) string {
 	if of.RedeemedAt.IsZero() {
 		return "not known"
 	}
@@ -99,48 +157,6 @@ func (r *redeemed) Close() {
 	r.titles.Cancel()
 }
 
-// pairs is all of a redemption.
-func (s *Screen) pairs() []widget.Pair {
-	r := s.detail
-	when := "not known"
-	if !r.RedeemedAt.IsZero() {
-		when = display.Instant(r.RedeemedAt, s.shell.Now()) + ", " + s.redeemed.when(&r.Redemption)
-	}
-	perk := display.Line(r.PerkID)
-	if title := s.redeemed.titles.Of(r.PerkID); title != "" {
-		perk = title + " (" + perk + ")"
-	}
-	pairs := []widget.Pair{
-		{Label: "Redemption", Value: display.Line(r.ID)},
-		{Label: "Perk", Value: perk},
-		{Label: "User", Value: display.Line(cmp.Or(r.UserID, s.id))},
-		{Label: "Redeemed", Value: when},
-		{Label: "Status", Value: statusText(r.Status)},
-		{Label: "Metadata", Value: metadataIndented(r.Metadata)},
-	}
-	if r.DecidedAt != nil {
-		pairs = append(pairs, widget.Pair{Label: "Decided", Value: display.Instant(*r.DecidedAt, s.shell.Now())})
-	}
-	if r.Reason != nil {
-		pairs = append(pairs, widget.Pair{Label: "Reason", Value: display.Line(*r.Reason)})
-	}
-	if r.ClientID != "" {
-		pairs = append(pairs, widget.Pair{Label: "Client", Value: display.Line(r.ClientID)})
-	}
-	return pairs
-}
-
-// statusText says what a status means to the user.
-func statusText(status api.RedemptionStatus) string {
-	return cmp.Or(map[api.RedemptionStatus]string{
-		api.StatusApproved: "approved: the user has the perk",
-		api.StatusPending:  "pending: waiting for approval",
-		api.StatusVoided:   "voided: the user does not have the perk any more, and can redeem it again",
-		api.StatusRejected: "rejected: the user does not have the perk, and can redeem it again",
-		"":                 "not known",
-	}[status], display.Line(string(status)))
-}
-
 // maxSummary is the greatest width of the metadata in a row.
 const maxSummary = 160
 
@@ -166,15 +182,4 @@ func metadataSummary(metadata json.RawMessage) string {
 		length += display.Width(part)
 	}
 	return display.Cut(display.Line(strings.Join(parts, " ")), maxSummary)
-}
-
-func metadataIndented(metadata json.RawMessage) string {
-	if slices.Contains([]string{"", "{}", "null"}, string(bytes.TrimSpace(metadata))) {
-		return "none"
-	}
-	indented, err := display.IndentJSON(metadata, "")
-	if err != nil {
-		return display.Text(string(metadata))
-	}
-	return display.Text(strings.ReplaceAll(string(indented), "\t", " "))
 }

@@ -32,6 +32,8 @@ type Screen struct {
 
 	sought string // the redemption whose user is to be shown
 	record *screen.Loader[api.RedemptionRecord]
+
+	decider *screen.Decider
 }
 
 // panel is what the two lists have in common.
@@ -54,7 +56,7 @@ type panel interface {
 
 // New makes the screen. Without an id it asks for one.
 func New(shell *screen.Shell, route screen.ToUser) *Screen {
-	s := &Screen{shell: shell, record: screen.NewLoader[api.RedemptionRecord](shell)}
+	s := &Screen{shell: shell, record: screen.NewLoader[api.RedemptionRecord](shell), decider: screen.NewDecider(shell)}
 	s.begin(route.ID)
 	s.focus(route.Redeemed)
 	return s
@@ -165,20 +167,21 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	case screen.Revealed, screen.Reconnected, screen.Changed:
-		if s.sought != "" {
-			return s.seek()
+		return s.reload()
+	case screen.Decided:
+		if s.detail != nil && s.detail.ID == msg.Record.ID {
+			s.detail = &msg.Record
 		}
-		if s.id == "" {
-			return nil
-		}
-		s.redeemed.titles.Retry()
-		s.available.forget()
-		return s.eachPanel(panel.Reload)
 	case tea.MouseMsg:
 		return s.mouse(msg)
 	}
 	if _, changed := s.record.Handle(msg); changed {
 		return s.found()
+	}
+	if cmd, ended := s.decider.Handle(msg); ended {
+		return tea.Batch(cmd, s.reload()) // what is free again is available below
+	} else if cmd != nil {
+		return cmd
 	}
 	if s.id == "" {
 		return nil
@@ -187,6 +190,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	cmd := s.eachPanel(func(p panel) tea.Cmd { return p.Update(msg) })
 	if s.redeemed.LoadedAt() != before {
 		s.available.Redraw() // rows may say that the user has the perk
+		s.refreshDetail()
 	}
 	s.arrange()
 	cmd = tea.Batch(cmd, s.available.askWhy()) // of what is visible now
@@ -197,6 +201,40 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmd, s.shell.Remember(s.shell.Account.Profile, kind, s.id))
 }
 
+// reload reads everything again.
+func (s *Screen) reload() tea.Cmd {
+	if s.sought != "" {
+		return s.seek()
+	}
+	if s.id == "" {
+		return nil
+	}
+	s.redeemed.titles.Retry()
+	s.available.forget()
+	return s.eachPanel(panel.Reload)
+}
+
+// refreshDetail shows the redemption as the list has it now. One of another page stays as it was.
+func (s *Screen) refreshDetail() {
+	for i, r := range s.redeemed.Shown() {
+		if s.detail != nil && s.detail.ID == r.ID {
+			s.detail = &s.redeemed.Shown()[i]
+		}
+	}
+}
+
+// chosen is the redemption that is shown, or that is under the cursor.
+func (s *Screen) chosen() (chosen []screen.Decidable) {
+	r := s.detail
+	if r == nil && s.isAbove {
+		r = s.redeemed.Current()
+	}
+	if r == nil {
+		return nil
+	}
+	return []screen.Decidable{screen.NewDecidable(&r.Redemption, s.redeemed.title(r))}
+}
+
 func (s *Screen) Form() *widget.Form {
 	if s.isAbove || s.detail != nil {
 		return nil
@@ -204,7 +242,7 @@ func (s *Screen) Form() *widget.Form {
 	return s.available.Form()
 }
 
-func (s *Screen) Unsaved() string { return "" }
+func (s *Screen) Unsaved() string { return s.decider.Unsaved() }
 
 func (s *Screen) Watches(event api.Event) bool {
 	return event.Redemption != nil && event.Redemption.UserID == s.id
@@ -223,13 +261,14 @@ func (s *Screen) Selected() (kind, id string) {
 func (s *Screen) Offers() []actions.Offer {
 	switch {
 	case s.detail != nil:
-		return append(actions.Enabled(actions.OpenPerk, actions.CopyID, actions.Back), widget.Moves()...)
+		decisions := s.decider.Offers(s.chosen(), "")
+		return slices.Concat(decisions, actions.Enabled(actions.OpenPerk, actions.CopyID, actions.Back), widget.Moves())
 	case s.id == "" || s.isUnknown():
 		return actions.Enabled(actions.ForUser)
 	case s.isAbove:
 		row := s.redeemed.WhyNoRow()
 		below := slices.DeleteFunc(s.available.offers(), func(o actions.Offer) bool { return !isOfAvailable(o.ID) })
-		own := []actions.Offer{actions.EnabledUnless(actions.OpenPerk, row)}
+		own := append(s.decider.Offers(s.chosen(), row), actions.EnabledUnless(actions.OpenPerk, row))
 		own = append(append(own, actions.EnabledUnless(actions.NextTab, "").WithHint("perks")), below...)
 		return s.redeemed.Offers(append(own, actions.EnabledUnless(actions.ForUser, "").WithHint("other user"))...)
 	}
@@ -237,7 +276,10 @@ func (s *Screen) Offers() []actions.Offer {
 	if s.Form() != nil {
 		return offers
 	}
-	return slices.Insert(offers, min(4, len(offers)), actions.EnabledUnless(actions.NextTab, "").WithHint("redemptions"), actions.EnabledUnless(actions.ForUser, "").WithHint("other user"))
+	offers = slices.Insert(offers, min(4, len(offers)),
+		actions.EnabledUnless(actions.NextTab, "").WithHint("redemptions"),
+		actions.EnabledUnless(actions.ForUser, "").WithHint("other user"))
+	return append(offers, s.decider.Offers(nil, "Go to the redemptions: "+s.shell.Key(actions.NextTab)+".")...)
 }
 
 // isOfAvailable tells whether an action finds perks, which works while the redemptions have the keyboard, too.
@@ -248,8 +290,10 @@ func isOfAvailable(id actions.ID) bool {
 func (s *Screen) Do(id actions.ID) tea.Cmd {
 	defer s.arrange()
 	switch {
+	case screen.Decides(id):
+		return s.decider.Do(id, s.chosen())
 	case s.detail != nil:
-		return s.doWithRedemption(&s.detail.Redemption, id)
+		return s.doWithRedemption(s.detail, id)
 	case id == actions.NextTab && s.Form() == nil:
 		s.focus(!s.isAbove)
 		return nil
@@ -265,7 +309,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 }
 
 // doWithRedemption is about the redemption in the detail, or under the cursor.
-func (s *Screen) doWithRedemption(r *api.Redemption, id actions.ID) tea.Cmd {
+func (s *Screen) doWithRedemption(r *api.RedemptionRecord, id actions.ID) tea.Cmd {
 	switch {
 	case r == nil:
 	case id == actions.OpenPerk:
@@ -273,7 +317,7 @@ func (s *Screen) doWithRedemption(r *api.Redemption, id actions.ID) tea.Cmd {
 	case id == actions.CopyID:
 		return s.shell.Copy(r.ID, "")
 	case s.detail == nil:
-		s.detail, s.scroll = &api.RedemptionRecord{Redemption: *r}, widget.Scroll{}
+		s.detail, s.scroll = r, widget.Scroll{}
 	case id == actions.Back:
 		s.detail = nil
 	default:

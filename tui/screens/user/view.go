@@ -9,6 +9,11 @@ import (
 	"example.com/perks/tui/widget"
 )
 
+// facts is all of the redemption that is shown.
+func (s *Screen) facts() []widget.Pair {
+	return s.shell.RedemptionFacts(s.detail, s.redeemed.titles.Of(s.detail.PerkID))
+}
+
 // layout is where the panels are.
 type layout struct {
 	tabs  int // lines above the only panel, in a low window
@@ -33,7 +38,7 @@ func (s *Screen) arrange() {
 	if s.detail != nil {
 		width, height := widget.Inner(s.width, s.height)
 		s.scroll.Resize(max(1, width), height)
-		s.scroll.Set(widget.Pairs(s.shell.Theme, max(1, width), s.pairs()))
+		s.scroll.Set(widget.Pairs(s.shell.Theme, max(1, width), s.facts()))
 		return
 	}
 	if s.height < heightForTwo {
@@ -77,7 +82,7 @@ func (s *Screen) View() string {
 // AccessibleText reads the list that has the keyboard, and how many the other one has.
 func (s *Screen) AccessibleText() string {
 	if s.detail != nil {
-		return strings.Join(widget.AccessiblePairs(s.pairs()), "\n")
+		return strings.Join(widget.AccessiblePairs(s.facts()), "\n")
 	}
 	if kind, title, advice := s.notice(); title != "" {
 		return widget.AccessibleNotice(kind, title, advice)

@@ -1,0 +1,78 @@
+package screen
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"example.com/perks/api"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/theme"
+	"example.com/perks/tui/widget"
+)
+
+// StatusWord is what every screen calls the status of a redemption.
+func StatusWord(status api.RedemptionStatus) string {
+	return cmp.Or(display.Line(string(status)), "not known")
+}
+
+// StatusTone is how a status is meant.
+func StatusTone(status api.RedemptionStatus) theme.Tone {
+	switch status {
+	case api.StatusPending:
+		return theme.Warning
+	case api.StatusApproved:
+		return theme.Good
+	}
+	return theme.Quiet
+}
+
+// IsFree tells whether the user of a redemption can redeem the perk again.
+func IsFree(status api.RedemptionStatus) bool {
+	return status == api.StatusRejected || status == api.StatusVoided
+}
+
+// RedemptionFacts is all that is known of a redemption. The title of its perk may be "".
+func (s *Shell) RedemptionFacts(r *api.RedemptionRecord, title string) []widget.Pair {
+	status, perk, redeemed := StatusWord(r.Status), display.Line(r.PerkID), "not known"
+	switch {
+	case IsFree(r.Status):
+		status += ", can be redeemed again"
+	case r.Status == api.StatusPending:
+		status += ", waiting for approval"
+	}
+	if title != "" {
+		perk = display.Line(title) + " (" + perk + ")"
+	}
+	if !r.RedeemedAt.IsZero() {
+		redeemed = display.Instant(r.RedeemedAt, s.Now()) + ", " + display.Age(s.Now().Sub(r.RedeemedAt))
+	}
+	facts := []widget.Pair{
+		{Label: "Status", Value: status}, {Label: "User", Value: display.Line(r.UserID)}, {Label: "Perk", Value: perk},
+		{Label: "Redeemed", Value: redeemed},
+	}
+	if r.DecidedAt != nil {
+		facts = append(facts, widget.Pair{Label: "Decided", Value: display.Instant(*r.DecidedAt, s.Now())})
+	}
+	if r.Reason != nil {
+		facts = append(facts, widget.Pair{Label: "Reason", Value: display.Line(*r.Reason)})
+	}
+	if r.ClientID != "" {
+		facts = append(facts, widget.Pair{Label: "Client", Value: display.Line(r.ClientID)})
+	}
+	return append(facts, widget.Pair{Label: "Metadata", Value: metadataIndented(r.Metadata)},
+		widget.Pair{Label: "Id", Value: display.Line(r.ID)})
+}
+
+func metadataIndented(metadata json.RawMessage) string {
+	if slices.Contains([]string{"", "{}", "null"}, string(bytes.TrimSpace(metadata))) {
+		return "none"
+	}
+	indented, err := display.IndentJSON(metadata, "")
+	if err != nil {
+		return display.Text(string(metadata))
+	}
+	return display.Text(strings.ReplaceAll(string(indented), "\t", " "))
+}
