@@ -12,11 +12,9 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
-	"example.com/perks/cmd/perksd/sample"
 	"example.com/perks/server/listen"
 	"example.com/perks/store"
 )
@@ -115,55 +113,17 @@ func (p *program) fillDev(ctx context.Context, path string) error {
 		return err
 	}
 	o := defaultDemoData
-	o.users, o.properties, o.owner = devUsers, devProperties, devClient
+	o.owner = devClient
 	if err := p.fillWithDemoData(ctx, o); err != nil {
 		return err
 	}
-	if err := p.fillWithRedemptions(ctx, o); err != nil {
-		return err
-	}
-	p.sandbox, o.properties = true, 0
+	p.sandbox, o.owner = true, ""
 	err = p.fillWithDemoData(ctx, o)
 	p.sandbox = false
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(path, []byte(secret+"\n"), 0o600)
-}
-
-// A server for development has more of everything than the service counts of a list.
-const (
-	devUsers       = 1200
-	devProperties  = 400
-	devRedemptions = 600
-)
-
-// fillWithRedemptions redeems many perks at once, so that they are committed together. What is there already stays.
-func (p *program) fillWithRedemptions(ctx context.Context, o demoDataOptions) error {
-	made := sample.Data{Seed: o.seed, Day: p.now()}.Redemptions(devRedemptions, o.perks, o.users, o.owner, p.now())
-	return p.withStore(ctx, func(db store.Store) error {
-		var group errgroup.Group
-		group.SetLimit(64)
-		for _, r := range made {
-			group.Go(func() error {
-				result, err := db.Redeem(ctx, r.Attempt)
-				if api.CodeOf(err) == api.CodeAlreadyRedeemed { // a start that was interrupted
-					return nil
-				}
-				if err != nil || result.Redemption.Status == r.Status {
-					return err
-				}
-				decision := store.Decision{Status: r.Status, Reason: r.Reason}
-				_, err = db.DecideRedemption(ctx, r.Attempt.ID, decision, p.operator, r.Attempt.At)
-				return err
-			})
-		}
-		if err := group.Wait(); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(p.stdout, "Made %s.\n", display.Plural(len(made), "redemption", "redemptions"))
-		return err
-	})
 }
 
 // devPort is the first port that a server for development tries, and devPorts how many it tries.

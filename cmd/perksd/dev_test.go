@@ -104,8 +104,8 @@ func TestDevKeepsItsFolder(t *testing.T) {
 	}
 	first, stop := o.develop(folder)
 	for _, want := range []string{
-		"Port 8080 is in use, so this server has port 80", "Imported 500 perks, 1,200 users and 400 properties.",
-		"Made 600 redemptions.", "into the sandbox",
+		"Port 8080 is in use, so this server has port 80",
+		"Imported 500 perks, 1,200 users and 400 properties, and made 600 redemptions.", "into the sandbox",
 		" --client-id dev --secret-stdin < '" + folder + "/dev.secret'\n",
 	} {
 		if !strings.Contains(first, want) {

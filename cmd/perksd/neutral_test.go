@@ -68,7 +68,7 @@ func commandsOfPerksd() map[string][]commandLine {
 		"client rotate-secret": plain("client rotate-secret V"),
 		"client update":        plain("client update V --name N", "client update acme --name V"),
 		"completion":           plain("completion V", "completion bash"),
-		"demo-data":            plain("demo-data --perks 1 --users 1 --properties 1 --owner V"),
+		"demo-data":            plain("demo-data --perks 1 --users 1 --properties 1 --redemptions 1 --owner V"),
 		"dev":                  plain("dev V V", "dev bad.jsonl/V"),
 		"export categories":    data("export categories", exports...),
 		"export perks":         data("export perks", exports...),

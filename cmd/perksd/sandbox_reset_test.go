@@ -29,7 +29,8 @@ func TestSandboxReset(t *testing.T) {
 		`"before":{"perks":2,"categories":0,"users":2,"redemptions":1,"idempotency_keys":0},"after":null}`+"\n",
 		o.must("audit", "--sandbox", "--subject", "sandbox", "-o", "jsonl"))
 	equal(t, "reset again", "Emptied the sandbox "+name+" of nothing.\n", o.must("sandbox", "reset", "--yes", "--sandbox"))
-	equal(t, "refilled", "Emptied the sandbox "+name+" of nothing.\nImported 500 perks and 100 users into the sandbox, which has no properties.\n",
+	equal(t, "refilled", "Emptied the sandbox "+name+" of nothing.\n"+
+		"Imported 500 perks and 1,200 users into the sandbox, which has no properties.\n",
 		o.must("sandbox", "reset", "--yes", "--demo-data"))
 	equal(t, "the live database", live, o.everything()+o.must("audit", "-o", "jsonl"))
 }

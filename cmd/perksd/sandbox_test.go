@@ -107,8 +107,10 @@ func TestSandboxIsRefusedWhereItWouldBeIgnored(t *testing.T) {
 	o.env["PERKSD_SANDBOX"] = "true"
 	o.must("version")
 	delete(o.env, "PERKSD_SANDBOX")
-	o.refuses(exitUsage, "the sandbox has no properties: leave --owner and --properties out (see 'perksd demo-data --help')", "demo-data", "--sandbox", "--owner", "acme")
-	o.refuses(exitUsage, "the sandbox has no properties: leave --owner and --properties out (see 'perksd demo-data --help')", "demo-data", "--sandbox", "--properties", "1")
+	o.refuses(exitUsage, "the sandbox has no properties: leave --owner, --properties and --redemptions out "+
+		"(see 'perksd demo-data --help')", "demo-data", "--sandbox", "--owner", "acme")
+	o.refuses(exitUsage, "the sandbox has no properties: leave --owner, --properties and --redemptions out "+
+		"(see 'perksd demo-data --help')", "demo-data", "--sandbox", "--properties", "1")
 	o.refuses(exitUsage, "--sandbox-database only says where the sandbox is: add --sandbox to work on it, or leave both out to work on the live database "+
 		"(see 'perksd import users --help')", "import", "users", "--sandbox-database", "sqlite:other.db", "x.csv")
 }
@@ -123,7 +125,7 @@ func TestEveryCommandHandlesSandbox(t *testing.T) {
 	}
 	for _, path := range []string{"import perks", "import categories", "import users", "export perks", "export categories", "export users", "export redemptions",
 		"redemption list", "redemption approve", "redemption reject", "redemption void", "audit",
-		"audit archive", "demo-data", "backup", "migrate"} {
+		"audit archive", "demo-data", "backup", "migrate", "doctor"} {
 		if !takes["perksd "+path] {
 			t.Errorf("%s does not take --sandbox", path)
 		}

@@ -28,7 +28,8 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	d.secret = created.Secret
-	d.must("perksd", "demo-data", "--perks", "60", "--users", "10", "--properties", "3", "--owner", d.id)
+	d.must("perksd", "demo-data", "--perks", "60", "--users", "10", "--properties", "3", "--redemptions", "0",
+		"--owner", d.id)
 	server, err := d.Serve()
 	if err != nil {
 		t.Fatal(err)

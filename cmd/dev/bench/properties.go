@@ -62,7 +62,8 @@ func (l *harness) newPropertyLists(ctx context.Context, kind string, size int64)
 	}
 	begun := time.Now()
 	owner := fmt.Sprintf("bench-%d", l.clients) // which serve has made
-	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", "0", "--users", "0", "--properties", fmt.Sprint(size), "--owner", owner); err != nil {
+	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", "0", "--users", "0",
+		"--properties", fmt.Sprint(size), "--redemptions", "0", "--owner", owner); err != nil {
 		return nil, err
 	}
 	l.logf("made %s properties over %s in %s", grouped(size), kind, time.Since(begun).Round(time.Second))

@@ -76,7 +76,7 @@ func prepare(ctx context.Context, s *shell) (*programs.Process, error) {
 	}
 	if err := s.step(ctx, step{
 		say:     "An operator loads sample data: perks, users, and rental listings that belong to the client 'demo'.",
-		command: "perksd demo-data --perks 2000 --users 200 --properties 20 --owner " + id,
+		command: "perksd demo-data --perks 2000 --users 200 --properties 20 --redemptions 0 --owner " + id,
 	}); err != nil {
 		return nil, err
 	}

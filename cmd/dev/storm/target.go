@@ -80,7 +80,8 @@ func (t *target) fill(ctx context.Context, sandbox string) (map[string]client.Cr
 		}
 	}
 	sample := []string{"perksd", "demo-data", "--perks", fmt.Sprint(perks), "--users", fmt.Sprint(users)}
-	for _, flags := range [][]string{{"--properties", fmt.Sprint(properties), "--owner", "owner"}, {"--database", sandbox}} {
+	owned := []string{"--properties", fmt.Sprint(properties), "--redemptions", "0", "--owner", "owner"}
+	for _, flags := range [][]string{owned, {"--database", sandbox}} {
 		if _, err := t.workspace.Run(ctx, append(sample, flags...)...); err != nil {
 			return nil, err
 		}
