@@ -95,14 +95,15 @@ func (a *App) runCommand(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// runInTerminal leaves the screen to a program until it ends. It inherits the environment, from which the secrets are removed.
+// runInTerminal leaves the terminal to a program until it ends.
 func runInTerminal(words []string, ended tea.ExecCallback) tea.Cmd {
-	return tea.ExecProcess(exec.Command(words[0], words[1:]...), ended) // #nosec G204 -- the user's own configuration names it
+	return screen.LeaveTerminal(func() error { return screen.RunInTerminal(words[0], words[1:]...) }, ended)
 }
 
 // RunQuietly runs a program without a terminal, and drops what it prints.
 func RunQuietly(words []string, ended tea.ExecCallback) tea.Cmd {
-	return func() tea.Msg { return ended(exec.Command(words[0], words[1:]...).Run()) } // #nosec G204 -- likewise
+	cmd := exec.Command(words[0], words[1:]...) // #nosec G204 -- the user's own configuration names it
+	return func() tea.Msg { return ended(cmd.Run()) }
 }
 
 func (a *App) endCommand(msg commandEnded) tea.Cmd {

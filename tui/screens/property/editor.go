@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/google/shlex"
@@ -30,7 +27,7 @@ func whyNoEditor() string {
 	return ""
 }
 
-// textEditor edits a text in the person's own editor. It is a tea.ExecCommand.
+// textEditor edits a text in the person's own editor.
 type textEditor struct {
 	command []string
 	text    string
@@ -55,22 +52,14 @@ func (s *Screen) openEditor() tea.Cmd {
 	save := s.saveDraft()
 	return func() tea.Msg {
 		saved := save()
-		return tea.BatchMsg{screen.Send(saved), tea.Exec(run, func(err error) tea.Msg { return editedText{e, field, run, err} })}
+		ended := func(err error) tea.Msg { return editedText{e, field, run, err} }
+		return tea.BatchMsg{screen.Send(saved), screen.LeaveTerminal(run.edit, ended)}
 	}
 }
 
-// The editor has the terminal itself. What bubbletea reads from is wrapped, so that the editor would get a pipe.
-func (t *textEditor) SetStdin(io.Reader)  {}
-func (t *textEditor) SetStdout(io.Writer) {}
-func (t *textEditor) SetStderr(io.Writer) {}
-
-// Run writes the text to a private file, runs the editor on it, and reads it back. Editors end the last line, so that the file has a
-// line feed more than the text.
-func (t *textEditor) Run() error {
-	// An interrupt on the keyboard is meant for the editor, and not to end perksctl. It is caught, because the editor would inherit
-	// that it is ignored. Outside of the editor, ctrl+c is a key and no signal.
-	signal.Ignore(os.Interrupt, syscall.SIGQUIT)
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGQUIT)
+// edit writes the text to a private file, runs the editor on it, and reads it back. Editors end the last line, so that
+// the file has a line feed more than the text.
+func (t *textEditor) edit() error {
 	file, err := os.CreateTemp("", "perksctl-*.txt") // made with mode 0600
 	if err != nil {
 		return err
@@ -80,9 +69,7 @@ func (t *textEditor) Run() error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	cmd := exec.Command(t.command[0], append(t.command[1:], t.path)...) // #nosec G204 -- the person's own editor
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	err = cmd.Run()
+	err = screen.RunInTerminal(t.command[0], append(t.command[1:], t.path)...)
 	edited, unread := readEdited(t.path)
 	switch err = errors.Join(err, unread); {
 	case err == nil:
@@ -100,7 +87,7 @@ func (t *textEditor) discard() {
 }
 
 func readEdited(path string) (string, error) {
-	file, err := os.Open(path) // #nosec G304 -- the file that Run has made
+	file, err := os.Open(path) // #nosec G304 -- the file that edit has made
 	if err != nil {
 		return "", err
 	}

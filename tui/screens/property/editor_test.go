@@ -14,7 +14,7 @@ func edits(t *testing.T, script, text string) (*textEditor, error) {
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", "sh -c '"+script+"' editor")
 	run := &textEditor{command: editorCommand(), text: text}
-	return run, run.Run()
+	return run, run.edit()
 }
 
 func TestTheEditorReturnsTheText(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAFailedEditorLosesNoText(t *testing.T) {
 		}
 	}
 	run := &textEditor{command: []string{"no-such-editor"}, text: "typed"}
-	if err := run.Run(); err == nil || run.path != "" {
+	if err := run.edit(); err == nil || run.path != "" {
 		t.Errorf("%q, %v", run.path, err)
 	}
 }

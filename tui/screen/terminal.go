@@ -1,0 +1,42 @@
+package screen
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// TerminalTask has the terminal to itself until it returns. It is a tea.ExecCommand.
+type TerminalTask func() error
+
+// LeaveTerminal leaves the terminal to a task, and sends what ended makes of its error.
+func LeaveTerminal(task TerminalTask, ended tea.ExecCallback) tea.Cmd { return tea.Exec(task, ended) }
+
+// Run runs the task.
+func (t TerminalTask) Run() error { return t() }
+
+// SetStdin ignores what bubbletea reads from: that is wrapped, so that a program would get a pipe, and its end would go
+// unnoticed until the next key.
+func (TerminalTask) SetStdin(io.Reader) {}
+
+// SetStdout ignores what bubbletea draws on, likewise.
+func (TerminalTask) SetStdout(io.Writer) {}
+
+// SetStderr ignores standard error, likewise.
+func (TerminalTask) SetStderr(io.Writer) {}
+
+// RunInTerminal runs a program on the terminal itself, and waits for its end. It inherits the environment, from which
+// the secrets are removed. Call it in a TerminalTask.
+func RunInTerminal(program string, args ...string) error {
+	// An interrupt on the keyboard is meant for the program, and not to end perksctl. It is caught, because the program
+	// would inherit that it is ignored. On the screens, ctrl+c is a key and no signal.
+	signal.Ignore(os.Interrupt, syscall.SIGQUIT)
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGQUIT)
+	cmd := exec.Command(program, args...) // #nosec G204 -- the person's own editor or command
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd.Run()
+}
