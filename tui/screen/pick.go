@@ -276,7 +276,8 @@ func (p *PickDialog) Edited() tea.Cmd {
 	return cmd
 }
 
-// find finds what matches. A text that Other takes comes first, because an id means no other.
+// find finds what matches. A text that Other takes comes first, because an id means no other. Options that are begun
+// what was searched come before the rest, so that Enter opens nothing that may not be there.
 func (p *PickDialog) find() {
 	text := p.typed()
 	p.found = nil
