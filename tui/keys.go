@@ -37,13 +37,18 @@ func (a *App) target() target {
 }
 
 // Offers returns what can be done now, the actions of the target first. A screen that offers Back itself goes back one step
-// within.
+// within. A profile that may change nothing is refused here, for all screens.
 func (a *App) Offers() []actions.Offer {
 	offers := a.target().Offers()
 	if a.Overlay() != nil {
 		return offers
 	}
-	offers = offers[:len(offers):len(offers)]
+	offers = slices.Clone(offers)
+	for i, offer := range offers {
+		if offer.ID.Changes() && offer.Enabled() {
+			offers[i].Why = a.shell.WhyNoChange()
+		}
+	}
 	for _, global := range a.globals() {
 		if global.ID != actions.Back || !stepsBack(a.target()) {
 			offers = append(offers, global)

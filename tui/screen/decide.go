@@ -104,7 +104,7 @@ func (d *Decider) whyNot(id actions.ID, chosen []Decidable, none string) string 
 	case len(chosen) == 0:
 		return none
 	case slices.ContainsFunc(chosen, can):
-		return d.shell.WhyNoChange()
+		return ""
 	case len(chosen) > 1:
 		return "None of them is " + string(from) + "."
 	}

@@ -202,7 +202,9 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	if s.unknown {
 		offers = actions.Enabled(actions.CheckAgain)
 	}
-	return append(append(offers, actions.EnabledUnless(actions.Open, noEdit).WithHint("edit"), actions.EnabledUnless(actions.Edit, noEdit),
+	noOpen := cmp.Or(noEdit, s.shell.WhyNoChange()) // elsewhere Open changes nothing
+	return append(append(offers,
+		actions.EnabledUnless(actions.Open, noOpen).WithHint("edit"), actions.EnabledUnless(actions.Edit, noEdit),
 		actions.EnabledUnless(actions.Undo, noUndo), actions.EnabledUnless(actions.OpenImage, noImage),
 		actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Delete, why),
 		actions.EnabledUnless(actions.EditField, noEdit).WithHint("field"), actions.EnabledUnless(actions.Picture, noPicture)), s.scroll.Moves()...)

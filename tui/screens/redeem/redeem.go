@@ -4,6 +4,7 @@ package redeem
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -245,7 +246,7 @@ func (s *Screen) whyNot() string {
 	case len(s.perks) == 0:
 		return "No perk was chosen: go back, and choose one."
 	}
-	return s.whyOtherAccount()
+	return cmp.Or(s.whyOtherAccount(), s.shell.WhyNoChange())
 }
 
 // whyNotCheck says why an outcome cannot be checked now; "" if it can.
