@@ -273,7 +273,9 @@ type Redemption struct {
 // are pending, rejected or voided. It leaves alice, bob and limited stock alone.
 func (d Data) Redemptions(n, perks, users int64, client string, now time.Time) (made []Redemption) {
 	var approved, manual []string
-	longAgo := d.day().AddDate(0, 0, -60)
+	const days = 60
+	longAgo := d.day().AddDate(0, 0, -days)
+	apart := min(time.Hour, days*24*time.Hour/time.Duration(max(1, n)))
 	for perk := range d.Perks(perks) {
 		runs := (perk.ValidFrom == nil || perk.ValidFrom.Before(longAgo)) &&
 			(perk.ValidTo == nil || perk.ValidTo.After(now))
@@ -303,7 +305,7 @@ func (d Data) Redemptions(n, perks, users int64, client string, now time.Time) (
 			ID:     uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "sample %d %d", d.Seed, i)).String(),
 			PerkID: of[i/10%int64(len(of))], UserID: fmt.Sprintf("u-%06d", i%(users-2)+1), ClientID: client,
 			Metadata: fmt.Appendf(nil, `{"ticket":%d}`, 4000+i),
-			At:       now.Add(-time.Duration(i) * time.Hour).Truncate(time.Second),
+			At:       now.Add(-time.Duration(i) * apart).Truncate(time.Second),
 		}
 		made = append(made, r)
 	}
