@@ -185,7 +185,8 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// least is the width of a column that is not given more: what its cells need, at most its Min. One without any cell leaves if it may.
+// least is the width of a column that is not given more: what its cells need, at most its Min unless they are numbers,
+// which would be others without their ends. One without any cell leaves if it may.
 func (t *Table) least(i int) int {
 	c := t.columns[i]
 	switch {
@@ -194,8 +195,15 @@ func (t *Table) least(i int) int {
 	case t.content[i] == 0 && c.Drop > 0:
 		return 0
 	}
-	return max(1, min(c.Min, max(t.content[i], display.Width(c.Name)+2)))
+	least := max(1, min(c.Min, max(t.content[i], display.Width(c.Name)+2)))
+	if c.Right {
+		return max(least, min(t.content[i], longestNumber))
+	}
+	return least
 }
+
+// longestNumber is that of an id, with its sign.
+const longestNumber = 20
 
 // totalWidth is the width that columns need.
 func (t *Table) totalWidth(widths []int) int {

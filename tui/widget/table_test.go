@@ -70,15 +70,24 @@ func TestOnlyCellsThatDoNotFitAreShortened(t *testing.T) {
 	}
 }
 
+func TestNumbersAreNotCut(t *testing.T) {
+	id, title := widget.Column{Name: "Id", Min: 4, Right: true}, widget.Column{Name: "Title", Share: 1}
+	table := widget.NewTable(plain, id, title)
+	table.SetRows([]widget.Row{{Cells: []string{"9223372036854775807", "A flat by the river"}}})
+	table.Resize(30, 3)
+	if view := ansi.Strip(table.View()); !strings.Contains(view, "9223372036854775807 A fl") {
+		t.Errorf("%s", view)
+	}
+}
+
 func TestColumnWidths(t *testing.T) {
 	for width, want := range map[int]string{
-		60: "   Perk                   City           Price Valid", // columns with cut cells get more
-		48: "   Perk          City        Price Valid",
-		42: "   Perk               City          Price",
-		30: "   Perk       City       Price",
+		60: "   Perk                  City            Price Valid", // columns with cut cells get more
+		48: "   Perk         City         Price Valid",
+		42: "   Perk              City           Price",
+		30: "   Perk                  Price",
 		29: "   Perk                 Price",
-		21: "   Perk         Price",
-		20: "   Perk",
+		21: "   Perk",
 		10: "   Perk",
 		5:  "   P…",
 		3:  "",
