@@ -339,6 +339,47 @@ type QueueStats struct {
 	Batches  BatchStats
 }
 
+// durationBounds are the upper bounds of DurationStats. The last is how long a request may take.
+var durationBounds = [...]time.Duration{
+	500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond,
+	25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
+	500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 5 * time.Second, 15 * time.Second,
+}
+
+// DurationBounds returns the upper bounds of DurationStats.UpTo.
+func DurationBounds() []time.Duration { return slices.Clone(durationBounds[:]) }
+
+// DurationStats counts pieces of work by how long each took.
+type DurationStats struct {
+	Count uint64
+	Total time.Duration
+	UpTo  []uint64 // those of at most DurationBounds()[i]
+}
+
+// DurationMeter counts for DurationStats. The zero value is ready to use. It is safe for concurrent use.
+type DurationMeter struct {
+	counts [len(durationBounds) + 1]atomic.Uint64
+	total  atomic.Int64
+}
+
+// Observe counts one piece of work.
+func (m *DurationMeter) Observe(took time.Duration) {
+	step, _ := slices.BinarySearch(durationBounds[:], took)
+	m.counts[step].Add(1)
+	m.total.Add(int64(took))
+}
+
+// Stats returns the counts.
+func (m *DurationMeter) Stats() DurationStats {
+	s := DurationStats{Total: time.Duration(m.total.Load())}
+	for i := range m.counts {
+		s.Count += m.counts[i].Load()
+		s.UpTo = append(s.UpTo, s.Count)
+	}
+	s.UpTo = s.UpTo[:len(durationBounds)]
+	return s
+}
+
 // BatchStats counts transactions by how many writes each replied to, refusals included.
 type BatchStats struct {
 	Finished uint64   // transactions
