@@ -81,7 +81,7 @@ func TestACustomerIsServedOnOnePage(t *testing.T) {
 	w.press("Enter")
 	w.see("All perks 4", "redeemed just now", "sold out")
 	w.press("Tab", "Enter")
-	w.see("Status approved", "Zebra tour (tour)")
+	w.see("Redemption", "approved", "Zebra tour (tour)")
 	w.press("Escape")
 	w.see("All perks 4")
 	w.press("q")
