@@ -41,6 +41,49 @@ func ParseMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	return text, nil
 }
 
+// ReadMetadata reads metadata as people type it: one JSON object, or entries of the form key=value, whose values are
+// texts. Blank entries are nothing; it returns nil if all are blank. An error is the end of a sentence about the entry
+// at the index.
+func ReadMetadata(entries []string) (metadata json.RawMessage, at int, err error) {
+	isWhole, object := false, map[string]string{}
+	for at, entry := range entries {
+		entry, isObject := strings.TrimLeft(entry, " \t\r\n"), strings.HasPrefix(strings.TrimSpace(entry), "{")
+		key, value, isPair := strings.Cut(entry, "=")
+		_, isTwice := object[key]
+		switch {
+		case strings.TrimSpace(entry) == "":
+			continue
+		case isWhole:
+			err = errors.New("must be empty: the first one is a JSON object")
+		case isObject && at > 0:
+			err = errors.New("must be key=value; a JSON object belongs in the first one")
+		case isObject:
+			isWhole = true
+			if _, err = ParseObject([]byte(entry)); err != nil { // which says where it is broken
+				err = fmt.Errorf("cannot be read: %w", err)
+			} else {
+				metadata, err = ParseMetadata(json.RawMessage(entry))
+			}
+		case !isPair:
+			err = errors.New("must be key=value, such as ticket=4711")
+		case strings.TrimSpace(key) == "":
+			err = errors.New("must have a key before the =")
+		case isTwice:
+			err = fmt.Errorf("has the key %q a second time", key)
+		default:
+			object[key] = value
+			text, _ := EncodeJSON(object) // a map of strings always marshals
+			if metadata, err = ParseMetadata(text); len(text) > MaxMetadata {
+				err = fmt.Errorf("makes the metadata longer than %d bytes", MaxMetadata)
+			}
+		}
+		if err != nil {
+			return nil, at, err
+		}
+	}
+	return metadata, 0, nil
+}
+
 // metadataReader finds what makes valid JSON unfit to be metadata. Its methods return it as the end of a sentence,
 // which names the member as a.b[0], or "".
 type metadataReader struct {

@@ -171,39 +171,10 @@ func notInForce(r api.Redemption) error {
 			"Ask its operator whether the perk is redeemed.", r.ID, r.Status)}
 }
 
-// parseMetadata reads key=value entries, whose values are strings, or one JSON object; nil if there are none.
 func parseMetadata(entries []string) (json.RawMessage, error) {
-	if len(entries) == 0 {
-		return nil, nil
-	}
-	if strings.HasPrefix(strings.TrimSpace(entries[0]), "{") {
-		if len(entries) > 1 {
-			return nil, command.Usagef("--metadata takes one JSON object or key=value entries, not both.")
-		}
-		if _, err := api.ParseObject([]byte(entries[0])); err != nil { // which says where it is broken
-			return nil, command.Usagef("--metadata cannot be read. %s", err)
-		}
-		return checkedMetadata(json.RawMessage(entries[0]))
-	}
-	object := map[string]string{}
-	for _, entry := range entries {
-		key, value, ok := strings.Cut(entry, "=")
-		if !ok || key == "" {
-			return nil, command.Usagef("--metadata %q is neither key=value nor a JSON object.", entry)
-		}
-		if _, twice := object[key]; twice {
-			return nil, command.Usagef("--metadata has %q twice.", key)
-		}
-		object[key] = value
-	}
-	text, _ := api.EncodeJSON(object) // a map of strings always marshals
-	return checkedMetadata(text)
-}
-
-func checkedMetadata(raw json.RawMessage) (json.RawMessage, error) {
-	metadata, err := api.ParseMetadata(raw)
+	metadata, at, err := api.ReadMetadata(entries)
 	if err != nil {
-		return nil, command.Usagef("--metadata %s.", err)
+		return nil, command.Usagef("--metadata %.60q %s.", entries[at], strings.TrimSuffix(err.Error(), "."))
 	}
 	return metadata, nil
 }

@@ -46,16 +46,16 @@ func TestRowProblem(t *testing.T) {
 		"a blank key":                {[]string{" =1"}, "must have a key"},
 		"a duplicate key":            {[]string{"a=1", "", "a=2"}, `has the key "a" a second time`},
 		"an object":                  {[]string{`{"a":1}`}, ""},
-		"an object in a second row":  {[]string{"a=1", `{"b":1}`}, "belongs in the first row"},
+		"an object in a second row":  {[]string{"a=1", `{"b":1}`}, "belongs in the first one"},
 		"a row below an object":      {[]string{`{"a":1}`, "b=1"}, "must be empty"},
 		"a blank below an object":    {[]string{`{"a":1}`, ""}, ""},
 		"an invalid object":          {[]string{`{"a":`}, "cannot be read: The JSON is not valid"},
 		"two objects":                {[]string{`{} {}`}, "cannot be read"},
 		"of maximum length":          {[]string{"a=" + long(api.MaxMetadata-8)}, ""},
-		"too long":                   {[]string{"a=" + long(api.MaxMetadata-7)}, "longer than 16,384 bytes"},
-		"too long together":          {[]string{"a=" + long(10_000), "b=" + long(10_000)}, "longer than 16,384 bytes"},
+		"too long":                   {[]string{"a=" + long(api.MaxMetadata-7)}, "longer than 16384 bytes"},
+		"too long together":          {[]string{"a=" + long(10_000), "b=" + long(10_000)}, "longer than 16384 bytes"},
 		"after one that is too long": {[]string{"a=" + long(20_000), "b=1"}, ""},
-		"an object too long":         {[]string{`{"a":"` + long(api.MaxMetadata) + `"}`}, "longer than 16,384 bytes"},
+		"an object too long":         {[]string{`{"a":"` + long(api.MaxMetadata) + `"}`}, "at most 16384 bytes"},
 	} {
 		got := rowProblem(test.rows, len(test.rows)-1)
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {

@@ -3,7 +3,6 @@
 package redeem
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -392,67 +391,23 @@ func (f fields) breaksNoRule() bool {
 
 func isBlank(row string) bool { return strings.TrimSpace(row) == "" }
 
-func isObject(row string) bool { return strings.HasPrefix(strings.TrimSpace(row), "{") }
-
 // rowProblem says what is wrong with a row, as the end of a sentence whose subject is the row; "" if nothing is.
 func rowProblem(rows []string, at int) string {
-	row := rows[at]
-	switch {
-	case isBlank(row):
-		return ""
-	case at > 0 && isObject(rows[0]):
-		return "must be empty: the first row is a JSON object"
-	case at > 0 && isObject(row):
-		return "must be key=value; a JSON object belongs in the first row"
-	case isObject(row):
-		if _, err := api.ParseObject([]byte(row)); err != nil {
-			return "cannot be read: " + err.Error()
-		}
-	default:
-		key, _, ok := strings.Cut(row, "=")
-		again := func(earlier string) bool {
-			other, _, ok := strings.Cut(earlier, "=")
-			return ok && other == key
-		}
+	rows = slices.Clone(rows[:at+1])
+	for {
+		_, wrong, err := api.ReadMetadata(rows)
 		switch {
-		case !ok:
-			return "must be key=value, such as ticket=4711"
-		case isBlank(key):
-			return "must have a key before the ="
-		case slices.ContainsFunc(rows[:at], again):
-			return fmt.Sprintf("has the key %q a second time", key)
+		case err == nil:
+			return ""
+		case wrong == at:
+			return err.Error()
 		}
+		rows[wrong] = "" // which has its own problem
 	}
-	if len(metadata(rows[:at+1])) > api.MaxMetadata && len(metadata(rows[:at])) <= api.MaxMetadata {
-		return fmt.Sprintf("makes the metadata longer than %s bytes", display.Count(api.MaxMetadata))
-	}
-	return ""
 }
 
-// metadata returns the rows as compact JSON whose members have a fixed order. Each row is key=value, or the first is a JSON object. Rows
-// that cannot be read are left out; nil if none is left.
+// metadata returns the rows as compact JSON; nil if they are blank, or one cannot be read.
 func metadata(rows []string) json.RawMessage {
-	if len(rows) > 0 && isObject(rows[0]) {
-		var compact bytes.Buffer
-		if json.Compact(&compact, []byte(rows[0])) != nil {
-			return nil
-		}
-		return compact.Bytes()
-	}
-	object := map[string]string{}
-	for _, row := range rows {
-		if key, value, ok := strings.Cut(row, "="); ok && !isBlank(key) {
-			object[key] = value
-		}
-	}
-	if len(object) == 0 {
-		return nil
-	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // an escaped < takes six bytes of the few that are allowed
-	if encoder.Encode(object) != nil {
-		return nil // not reached: texts always encode
-	}
-	return bytes.TrimRight(text.Bytes(), "\n")
+	metadata, _, _ := api.ReadMetadata(rows)
+	return metadata
 }
