@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"example.com/perks/cmd/dev/programs"
-	"example.com/perks/server/servertest"
 	"example.com/perks/store"
+	"example.com/perks/store/storetest"
 )
 
 // fillAudit adds a client and so many entries of it, a minute apart from a time on.
@@ -86,7 +86,15 @@ func TestAuditArchive(t *testing.T) {
 // TestAnArchiveThatIsKilledLosesNothing kills the command later and later, and checks each time that every entry is in
 // the database or in the file.
 func TestAnArchiveThatIsKilledLosesNothing(t *testing.T) {
-	address := servertest.DatabaseAddress(t)
+	for name, address := range map[string]string{
+		"over SQLite":     "sqlite:" + filepath.Join(t.TempDir(), "perks.db"),
+		"over PostgreSQL": storetest.PostgresDatabase(t),
+	} {
+		t.Run(name, func(t *testing.T) { killArchives(t, address) })
+	}
+}
+
+func killArchives(t *testing.T, address string) {
 	i := programs.InstallOver(t, address)
 	i.Must("", "migrate")
 	target, err := parseDatabase(address)
