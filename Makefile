@@ -26,7 +26,7 @@ AT_ONCE ?= $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: test
 test test-all test-postgres databases race: export TMPDIR = $(shell .ci/temporary-folder)
-test: test-programs lint ## run every check and every test
+test: test-programs lint describe-lint ## run every check and every test
 	@$(MAKE) --no-print-directory -j 2 test-all test-postgres
 
 # go test need not vet again what lint has vetted. The test of slow connections measures memory, so nothing may run beside it: it is
@@ -42,10 +42,11 @@ test-postgres:
 	PERKS_TEST_DATABASE=postgres go test -vet=off -timeout 20m -skip '^TestInABrowser$$' ./server
 
 .PHONY: databases
-databases: test-programs ## run the tests of both programs over PostgreSQL and behind PgBouncer, and a minute of make ha
+databases: test-programs ## run the tests of both programs over PostgreSQL and behind PgBouncer, a minute of make ha, and make describe-generators
 	PERKS_TEST_DATABASE=postgres go test $(SERVICE) ./cli/...
 	PERKS_TEST_DATABASE=pgbouncer go test $(SERVICE) ./cli/...
 	$(MAKE) --no-print-directory ha HA='-ha.for 60s'
+	$(MAKE) --no-print-directory describe-generators
 
 # The nodes' networks are namespaces of this one, and end with the first process in it.
 HA ?= -ha.for 10m -ha.seed 1
@@ -198,10 +199,21 @@ gosec: ## look for unsafe code in the programs
 	@$$(go -C .ci/tools tool -n gosec) -quiet -exclude=G104,G304 \
 		$$(go list -deps -f '{{with .Module}}{{if .Main}}{{$$.Dir}}{{end}}{{end}}' ./cmd/perksd ./cmd/perksctl)
 
+# npx keeps what it downloads, and asks the registry only for what it does not have.
 .PHONY: describe-lint
-describe-lint: ## check the API description with Redocly and Spectral (needs Node.js)
-	@cd api && REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true npx --yes @redocly/cli@2.77.0 lint openapi.yaml
-	@cd api && npx --yes @stoplight/spectral-cli@6.16.3 lint --fail-severity=warn openapi.yaml
+describe-lint: export REDOCLY_TELEMETRY := off
+describe-lint: export REDOCLY_SUPPRESS_UPDATE_NOTICE := true
+describe-lint: ## check the API description with Redocly and Spectral, if Node.js is there
+	@if ! command -v node >/dev/null; then echo 'Not run, because it needs Node.js: make describe-lint'; exit 0; fi; cd api && \
+		npx --yes --prefer-offline @redocly/cli@2.77.0 lint openapi.yaml && \
+		npx --yes --prefer-offline @stoplight/spectral-cli@6.16.3 lint --fail-severity=warn openapi.yaml
+
+.PHONY: describe-generators
+describe-generators: ## generate Go clients from the API description with ogen and oapi-codegen, and test them
+	@cd .ci/generators && mkdir -p oapiclient && \
+		go tool ogen --loglevel error --package ogenclient --target ogenclient --clean ../../api/openapi.yaml && \
+		go tool oapi-codegen -generate types,client -package oapiclient -o oapiclient/client.go ../../api/openapi.yaml
+	cd .ci/generators && go test -vet=off ./...
 
 .PHONY: shells
 shells: test-programs ## press TAB in bash, zsh and fish
@@ -218,4 +230,4 @@ golden: ## rewrite the golden files; read the diff before you commit it
 
 .PHONY: clean
 clean: ## remove what was built, the demo's files and the bench's databases
-	rm -rf bin .demo .bench
+	rm -rf bin .demo .bench .ci/generators/*client

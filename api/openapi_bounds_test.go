@@ -21,7 +21,7 @@ func TestDescribedPagesMatchConstants(t *testing.T) {
 	if *page.Min != 1 || *page.Max != MaxPage || page.Default != float64(1) {
 		t.Errorf("page is from %v to %v, default %v", *page.Min, *page.Max, page.Default)
 	}
-	for _, list := range []string{"PerkPage", "RedemptionPage"} {
+	for _, list := range []string{"PerkPage", "PerkOrRedemptionPage"} {
 		if most := document.Components.Schemas[list].Value.Properties["data"].Value.MaxItems; most == nil || *most != MaxPerPage {
 			t.Errorf("%s allows more than %d items", list, MaxPerPage)
 		}
@@ -288,14 +288,10 @@ func TestEveryOperationIsComplete(t *testing.T) {
 func TestGeneratedNamesDoNotCollide(t *testing.T) {
 	for name, schema := range describe(t).Components.Schemas {
 		taken := map[string]string{}
-		for property, described := range schema.Value.Properties {
-			generated, named := described.Value.Extensions["x-go-name"].(string)
-			if !named {
-				generated = property
-			}
-			generated = regexp.MustCompile(`[^a-z0-9]`).ReplaceAllString(strings.ToLower(generated), "")
+		for property := range schema.Value.Properties {
+			generated := regexp.MustCompile(`[^a-z0-9]`).ReplaceAllString(strings.ToLower(property), "")
 			if other, collides := taken[generated]; collides {
-				t.Errorf("%s has %q and %q, whose generated names collide; give one an x-go-name", name, property, other)
+				t.Errorf("%s has %q and %q, whose generated names collide", name, property, other)
 			}
 			taken[generated] = property
 		}
