@@ -136,7 +136,7 @@ func span[A, T any](ctx context.Context, s tracedStore, name string, call func(c
 	}
 	result, err := call(ctx, argument)
 	if err != nil {
-		code := api.CodeOf(err)
+		code := spanCode(err)
 		span.SetAttributes(attribute.String("perks.code", string(code)))
 		if waited := new(store.WaitError); errors.As(err, &waited) {
 			span.SetAttributes(attribute.String("perks.waited_table", waited.Table),
@@ -148,6 +148,17 @@ func span[A, T any](ctx context.Context, s tracedStore, name string, call func(c
 		}
 	}
 	return result, err
+}
+
+// spanCode is the code that the caller gets, or "costly" of a list that is read again, in the lane of costly ones.
+func spanCode(err error) api.Code {
+	switch {
+	case errors.Is(err, store.ErrCostly):
+		return "costly"
+	case errors.Is(err, store.ErrTimeLimit):
+		return api.CodeTooExpensive
+	}
+	return responseTo(err).err.Code
 }
 
 func (s tracedStore) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[api.Perk], error) {

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -69,6 +70,27 @@ func TestOnlyServerErrorsAreErrorsOfASpan(t *testing.T) {
 	}
 	if strings.Count(log.String(), "trace_id="+trace) != 2 { // the error and the request
 		t.Errorf("the log does not name the trace %s twice:\n%s", trace, log.String())
+	}
+}
+
+func TestASpanOfTheDatabaseHasTheCodeThatTheCallerGets(t *testing.T) {
+	for code, err := range map[string]error{
+		"costly": store.ErrCostly, "too_expensive": store.ErrTimeLimit, "not_found": store.PerkNotFound("tea"),
+		"unavailable": context.DeadlineExceeded, "internal": errors.New("a fault"),
+	} {
+		spans := tracetest.NewInMemoryExporter()
+		s := servertest.Start(t, func(c *server.Config) {
+			c.Tracer = trace.NewTracerProvider(trace.WithSyncer(spans))
+			c.Live = broken{Store: c.Live, perk: func() error { return err }}
+		})
+		s.Send(s.Request(s.Token(), "GET", s.LiveURL()+"/perks/tea", ""))
+		s.Stop()
+		inside := named(t, spans, "store.Perk")
+		isError := code == "unavailable" || code == "internal"
+		if !slices.Contains(inside.Attributes, attribute.String("perks.code", code)) ||
+			(inside.Status.Code == codes.Error) != isError {
+			t.Errorf("%v: the span is %+v", err, inside)
+		}
 	}
 }
 
