@@ -185,6 +185,9 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 		}
 		return cmd
 	}
+	if offer.ID == actions.Submit && a.connectivity.loggedOut && !a.isLoggingIn() {
+		return a.askForLogin()
+	}
 	if offer.ID.Group() == "app" && (offer.ID != actions.Back || !stepsBack(a.target())) {
 		return a.do(offer.ID)
 	}

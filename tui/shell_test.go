@@ -112,10 +112,34 @@ func TestExpiredSessionOpensLoginOverTheScreen(t *testing.T) {
 	}
 }
 
+// TestNoLoginOpensUnasked checks that keys meant for a screen cannot get into a login.
+func TestNoLoginOpensUnasked(t *testing.T) {
+	p := &probe{}
+	d := probed(t, p)
+	d.Send(refused{unasked: true})
+	d.See("the probe's text", "○ logged out: L logs in", "Logged out. L logs in.")
+	d.Send(accepted{})
+	d.See("● live")
+	d.Send(refused{unasked: true})
+	d.Press("L")
+	d.See("Secret")
+	d.Press("esc")
+	d.See("the probe's text", "○ logged out")
+	d.Send(screen.LoggedIn{Account: d.App.Shell().Account})
+	d.See("● live")
+}
+
 // refused is a response that requires a login.
-type refused struct{}
+type refused struct{ unasked bool }
 
 func (refused) Outcome() (bool, error) { return true, &screen.NotLoggedIn{Message: "Not logged in."} }
+
+func (r refused) MayAskForLogin(bool) bool { return !r.unasked }
+
+// accepted is a response without an error.
+type accepted struct{ refused }
+
+func (accepted) Outcome() (bool, error) { return true, nil }
 
 func TestSwitchingAccountsClosesScreens(t *testing.T) {
 	p := &probe{}

@@ -12,6 +12,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/client"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/screens/login"
 	"example.com/perks/tui/screens/perks"
@@ -184,8 +185,9 @@ func (a *App) dropLogins() {
 	})
 }
 
-// connectivity is whether the service can be reached.
+// connectivity is whether the service can be reached, and accepts the token.
 type connectivity struct {
+	loggedOut    bool      // it has refused the token
 	offlineSince time.Time // zero while the service can be reached
 	tries        int
 	round        int // pings of former rounds are out of date
@@ -210,6 +212,8 @@ type pong struct {
 // outcome is a message with the result of a request.
 type outcome interface {
 	Outcome() (known bool, err error)
+	// MayAskForLogin tells whether a login may cover the screen because of it.
+	MayAskForLogin(typing bool) bool
 }
 
 // observe learns from every reply whether the service can be reached, and whether it accepts the token.
@@ -225,14 +229,33 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 	case errors.As(err, &unreachable):
 		a.connectivity = connectivity{offlineSince: a.shell.Now(), round: a.connectivity.round + 1}
 		return a.pingLater()
+	case needsLogin(err) && !result.MayAskForLogin(a.target().Form() != nil):
+		if a.connectivity.loggedOut {
+			return nil
+		}
+		a.connectivity.loggedOut = true
+		text := "Logged out. " + a.shell.Key(actions.Login) + " logs in."
+		if a.target().Form() != nil {
+			text = "Logged out. Your text is kept; saving logs in."
+		}
+		return a.toast(screen.Toast{Kind: screen.Warning, Text: text})
 	case needsLogin(err):
-		a.dropLogins()
-		a.overlays = nil // a dialog above the login would look like its own
-		return a.push(login.New(a.shell, "Your session has expired. Log in again; your text is kept."))
+		return a.askForLogin()
+	case err == nil && a.connectivity.loggedOut: // such as after a login in another window
+		a.connectivity.loggedOut = false
+		return a.watch()
 	case a.connectivity.isOffline():
 		return a.backOnline()
 	}
 	return nil
+}
+
+// askForLogin opens a login because the service did not accept the token.
+func (a *App) askForLogin() tea.Cmd {
+	a.connectivity.loggedOut = true
+	a.dropLogins()
+	a.overlays = nil // a dialog above the login would look like its own
+	return a.push(login.New(a.shell, "Your session has expired. Log in again; your text is kept."))
 }
 
 func needsLogin(err error) bool {

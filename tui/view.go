@@ -115,6 +115,12 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 			dot += look.Bad.Render(" since " + a.connectivity.offlineSince.Format("15:04:05") + ", retrying")
 		}
 	}
+	if a.connectivity.loggedOut {
+		dot, state = look.Bad.Render("○ logged out"), ""
+		if key := a.keyNow(actions.Login); key != "" && a.width >= 60 {
+			dot += look.Bad.Render(": " + key + " logs in")
+		}
+	}
 	if connected && profile.ReadOnly {
 		state += look.Warn.Render(" read-only")
 	}

@@ -154,6 +154,10 @@ func (l loaded[T]) Outcome() (known bool, err error) {
 	return !l.givenUp && !errors.Is(l.err, context.Canceled), l.err
 }
 
+// MayAskForLogin tells whether a login may cover the screen because of the reply: not if nobody waits for it, nor
+// while a form is filled in, because it would get what is typed.
+func (l loaded[T]) MayAskForLogin(typing bool) bool { return l.request != nil && !typing }
+
 // Sender sends a change. It is never cancelled, and a second change is ignored while the first is under way.
 type Sender[T any] struct {
 	shell *Shell
@@ -199,6 +203,9 @@ func (s Sent[T]) answers() *request { return s.request }
 
 // Outcome tells the shell the result of the change.
 func (s Sent[T]) Outcome() (known bool, err error) { return true, s.Err }
+
+// MayAskForLogin tells whether a login may cover the screen because of the reply: the user has asked for the change.
+func (s Sent[T]) MayAskForLogin(bool) bool { return true }
 
 // Marks is the perks to redeem together, in the order in which they were marked.
 type Marks []api.Perk

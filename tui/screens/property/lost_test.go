@@ -106,6 +106,26 @@ func TestLateChangeIsFoundOnRetry(t *testing.T) {
 	o.See("Property 42 already has it: title.", "Title Mine")
 }
 
+// TestNoLoginCoversAFormThatIsFilledIn lets the session expire while a title is typed: only saving opens the login.
+func TestNoLoginCoversAFormThatIsFilledIn(t *testing.T) {
+	o := editing(t)
+	o.accounts.Expire()
+	o.Type(" and")
+	o.Elapse(3 * time.Second) // asks what others have changed
+	o.See("○ logged out", "Logged out. Your text is kept; saving logs in.")
+	o.Type(" yours")
+	if got := o.value("title"); got != "Mine and yours" {
+		t.Fatalf("typed into %q", got)
+	}
+	o.Press("ctrl+s")
+	o.See("Your session has expired.")
+	o.Settle()
+	o.Type(o.secret + "\n")
+	o.See("Logged in.", "● live", ">*Title", "Mine and yours")
+	o.Press("ctrl+s", "ctrl+s")
+	o.See("Saved property 42: title.")
+}
+
 func TestExpiredSessionKeepsTheText(t *testing.T) {
 	o := editing(t)
 	o.accounts.Expire()
