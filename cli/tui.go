@@ -168,6 +168,7 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 		folder = "" // nothing is saved
 	}
 	memory := newMemory(folder, messages)
+	defer memory.close()
 	if settings.clashes != "" {
 		fmt.Fprintln(messages, "warning: "+settings.clashes)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
@@ -34,6 +37,10 @@ type memory struct {
 	recent   listFile[recent]
 	drafts   listFile[draft]
 	settings listFile[kept]
+
+	owner     sync.Mutex // guards the next two
+	ownerName string     // of this process; "" before it has a draft
+	alive     *flock.Flock
 }
 
 // service is what one client sees of one address, live or in the sandbox: elsewhere the same id is another record.
@@ -55,6 +62,7 @@ type draft struct {
 	service
 	Name   string            `json:"name"`
 	Values map[string]string `json:"values"`
+	Owner  string            `json:"owner,omitempty"` // the process that types it, by the name of its lock
 }
 
 // kept is a setting that the terminal UI keeps by itself.
@@ -66,8 +74,9 @@ type kept struct {
 // newMemory uses files in the folder; with "" nothing is saved.
 func newMemory(folder string, messages io.Writer) *memory {
 	m := &memory{
-		listFile[recent]{messages: messages, most: maxLists}, listFile[draft]{messages: messages, most: maxDrafts},
-		listFile[kept]{messages: messages, most: maxSettings},
+		recent:   listFile[recent]{messages: messages, most: maxLists},
+		drafts:   listFile[draft]{messages: messages, most: maxDrafts},
+		settings: listFile[kept]{messages: messages, most: maxSettings},
 	}
 	if folder != "" {
 		m.recent.path, m.drafts.path = filepath.Join(folder, "recent.json"), filepath.Join(folder, "drafts.json")
@@ -80,8 +89,61 @@ func recentOf(p screen.Profile, kind string) func(recent) bool {
 	return func(r recent) bool { return r.service == serviceOf(p) && r.Kind == kind }
 }
 
-func draftOf(p screen.Profile, name string) func(draft) bool {
-	return func(d draft) bool { return d.service == serviceOf(p) && d.Name == name }
+// draftOf finds the drafts of a form that are not being typed in another process.
+func (m *memory) draftOf(p screen.Profile, name string) func(draft) bool {
+	return func(d draft) bool { return d.service == serviceOf(p) && d.Name == name && !m.isElsewhere(d.Owner) }
+}
+
+// ownerLock is the lock that a process holds while it runs, so that its drafts are offered to others only after its
+// end, however it ended.
+func (m *memory) ownerLock(owner string, flags int) *flock.Flock {
+	path := filepath.Join(filepath.Dir(m.drafts.path), "draft-"+filepath.Base(owner)+".lock")
+	return flock.New(path, flock.SetFlag(flags), flock.SetPermissions(0o600))
+}
+
+// owns returns the name of this process as an owner of drafts, and takes its lock the first time.
+func (m *memory) owns() (string, error) {
+	m.owner.Lock()
+	defer m.owner.Unlock()
+	if m.alive != nil || m.drafts.path == "" {
+		return m.ownerName, nil
+	}
+	name := rand.Text()
+	lock := m.ownerLock(name, os.O_CREATE|os.O_RDWR)
+	if locked, err := lock.TryLock(); !locked {
+		return "", fmt.Errorf("%s cannot be locked: %w", lock.Path(), err)
+	}
+	m.ownerName, m.alive = name, lock
+	return name, nil
+}
+
+// isElsewhere tells whether another process that runs owns a draft.
+func (m *memory) isElsewhere(owner string) bool {
+	m.owner.Lock()
+	defer m.owner.Unlock()
+	if owner == "" || owner == m.ownerName {
+		return false
+	}
+	lock := m.ownerLock(owner, os.O_RDONLY)
+	locked, err := lock.TryLock()
+	if locked {
+		discard(lock)
+	}
+	return !locked && err == nil
+}
+
+// close lets others have the drafts of this process. Call it when the process ends.
+func (m *memory) close() {
+	m.owner.Lock()
+	defer m.owner.Unlock()
+	if m.alive != nil {
+		discard(m.alive)
+	}
+}
+
+func discard(lock *flock.Flock) {
+	_ = lock.Unlock()
+	_ = os.Remove(lock.Path())
 }
 
 // Recent returns the ids that were opened last.
@@ -103,7 +165,7 @@ func (m *memory) Remember(profile screen.Profile, kind, id string) error {
 
 // Draft returns the draft of a form.
 func (m *memory) Draft(profile screen.Profile, name string) map[string]string {
-	return m.drafts.find(draftOf(profile, name)).Values
+	return m.drafts.find(m.draftOf(profile, name)).Values
 }
 
 // SaveDraft saves the draft of a form; nil discards it.
@@ -118,8 +180,15 @@ func (m *memory) SaveDraft(profile screen.Profile, name string, values map[strin
 	if size > maxDraft {
 		return errors.New("the draft is too long to save")
 	}
-	return m.drafts.update(draftOf(profile, name), func(draft) (draft, bool) {
-		return draft{serviceOf(profile), name, maps.Clone(values)}, values != nil
+	owner := ""
+	if values != nil {
+		var err error
+		if owner, err = m.owns(); err != nil {
+			return err
+		}
+	}
+	return m.drafts.update(m.draftOf(profile, name), func(draft) (draft, bool) {
+		return draft{serviceOf(profile), name, maps.Clone(values), owner}, values != nil
 	})
 }
 

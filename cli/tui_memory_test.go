@@ -109,7 +109,9 @@ func TestDraftsAreSavedUntilTheyAreDiscarded(t *testing.T) {
 	if err := m.SaveDraft(live, "property 42", text); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(text, newMemory(folder, &bytes.Buffer{}).Draft(live, "property 42")); diff != "" {
+	m.close()
+	m = newMemory(folder, &bytes.Buffer{})
+	if diff := cmp.Diff(text, m.Draft(live, "property 42")); diff != "" {
 		t.Error(diff)
 	}
 	if got := m.Draft(sandbox, "property 42"); got != nil {
@@ -122,6 +124,42 @@ func TestDraftsAreSavedUntilTheyAreDiscarded(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(folder, "drafts.json")); !os.IsNotExist(err) {
 		t.Errorf("drafts.json still exists without drafts: %v", err)
+	}
+}
+
+// TestNoDraftOfARunningProcessIsOffered edits one property in two sessions. The first is killed, which leaves its file.
+func TestNoDraftOfARunningProcessIsOffered(t *testing.T) {
+	folder := t.TempDir()
+	first, second := newMemory(folder, &bytes.Buffer{}), newMemory(folder, &bytes.Buffer{})
+	save := func(m *memory, title string) {
+		t.Helper()
+		if err := m.SaveDraft(live, "property 42", map[string]string{"title": title}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(m *memory, want string) {
+		t.Helper()
+		if got := m.Draft(live, "property 42")["title"]; got != want {
+			t.Errorf("the draft is %q, want %q", got, want)
+		}
+	}
+	save(first, "of the first")
+	check(second, "")
+	save(second, "of the second")
+	check(first, "of the first")
+	if err := second.SaveDraft(live, "property 42", nil); err != nil {
+		t.Fatal(err)
+	}
+	check(first, "of the first")
+	if err := first.alive.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	check(second, "of the first")
+	save(second, "resumed")
+	second.close()
+	check(newMemory(folder, &bytes.Buffer{}), "resumed")
+	if locks, err := filepath.Glob(filepath.Join(folder, "draft-*")); len(locks) > 0 || err != nil {
+		t.Errorf("left %q, %v", locks, err)
 	}
 }
 

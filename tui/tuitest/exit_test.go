@@ -117,6 +117,32 @@ func TestClosedWindowEndsProgram(t *testing.T) {
 	}
 }
 
+// TestDraftIsOfferedOnceItsOwnerHasEnded edits in one window what is open in another, and kills the first.
+func TestDraftIsOfferedOnceItsOwnerHasEnded(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	d.logIn()
+	edit := func() *window {
+		w := d.window(t, 100, 30)
+		w.enter("sh -c 'echo $$ >pid; exec perksctl tui property 1'")
+		w.see("Property 1: Sunny loft", "enter edit")
+		w.press("e")
+		return w
+	}
+	first := edit()
+	first.see("Edit property 1")
+	first.write(" and mine")
+	_, err := first.terminal.Await(t.Context(), "a draft", func(string) bool {
+		kept, _ := os.ReadFile(filepath.Join(d.Folder, "perksctl", "drafts.json"))
+		return strings.Contains(string(kept), "and mine")
+	})
+	first.do(err)
+	edit().see("Edit property 1") // at once, although there is a draft
+	signal(syscall.SIGKILL)(first)
+	first.see("Killed")
+	edit().see("Unsaved draft: title", "Resume")
+}
+
 // TestTypedTextIsKeptAfterExit ends the program right after a key, and reads the saved draft.
 func TestTypedTextIsKeptAfterExit(t *testing.T) {
 	t.Parallel()
