@@ -203,10 +203,11 @@ gosec: ## look for unsafe code in the programs
 .PHONY: describe-lint
 describe-lint: export REDOCLY_TELEMETRY := off
 describe-lint: export REDOCLY_SUPPRESS_UPDATE_NOTICE := true
-describe-lint: ## check the API description with Redocly and Spectral, if Node.js is there
-	@if ! command -v node >/dev/null; then echo 'Not run, because it needs Node.js: make describe-lint'; exit 0; fi; cd api && \
-		npx --yes --prefer-offline @redocly/cli@2.77.0 lint openapi.yaml && \
-		npx --yes --prefer-offline @stoplight/spectral-cli@6.16.3 lint --fail-severity=warn openapi.yaml
+describe-lint: ## check the API description with Redocly and Spectral, if Node.js and a registry of its packages are there
+	@npx() { command npx --yes --prefer-offline "$$@"; }; redocly=@redocly/cli@2.77.0 spectral=@stoplight/spectral-cli@6.16.3; \
+		if ! npx $$redocly --version >/dev/null 2>&1 || ! npx $$spectral --version >/dev/null 2>&1; then \
+			echo 'Not run, because it needs Node.js, and a registry of its packages: make describe-lint'; exit 0; fi; \
+		cd api && npx $$redocly lint openapi.yaml && npx $$spectral lint --fail-severity=warn openapi.yaml
 
 .PHONY: describe-generators
 describe-generators: ## generate Go clients from the API description with ogen and oapi-codegen, and test them
