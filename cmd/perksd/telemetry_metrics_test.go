@@ -18,6 +18,7 @@ import (
 
 // TestMetrics makes every kind of request to a server with all features, and checks its metrics.
 func TestMetrics(t *testing.T) {
+	t.Setenv("PERKS_TEST_DATABASE", "sqlite") // samplesOfPostgres are of the other
 	s := startTLSFixture(t, "--metrics-addr", "127.0.0.1:0")
 	for _, base := range []string{"/v2/partners", "/v2/sandbox/partners"} {
 		s.ask("GET", base+"/perks/tea", s.token, "")
