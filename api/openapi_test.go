@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -51,6 +52,19 @@ func TestDescriptionListsTheCodes(t *testing.T) {
 	for _, name := range want {
 		if !strings.Contains(code.Description, "| `"+name+"` |") {
 			t.Errorf("the description does not explain the code %s", name)
+		}
+	}
+}
+
+func TestDescribedEventsMatch(t *testing.T) {
+	described := describe(t).Components.Schemas["Event"].Value.Properties["type"].Value.Enum
+	if got := fmt.Sprint(described); got != fmt.Sprint(EventTypes()) {
+		t.Errorf("described %s, want %s", got, EventTypes())
+	}
+	text := strings.Join(strings.Fields(describe(t).Paths.Value("/partners/events").Get.Description), " ")
+	for _, kind := range EventTypes() {
+		if subject, verb, _ := strings.Cut(string(kind), "."); verb != "imported" && !strings.Contains(text, verb) {
+			t.Errorf("the description of events does not say that a %s is %s", subject, verb)
 		}
 	}
 }
