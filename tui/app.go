@@ -73,6 +73,7 @@ func New(options Options) *App {
 		shell: &screen.Shell{
 			Theme: theme.New(options.Theme, options.Colours), Keys: options.Keys, Accounts: options.Accounts, Memory: options.Memory,
 			Desktop: options.Desktop, Now: options.Now, After: options.After, NewID: options.NewID,
+			Command: options.Command,
 		},
 	}
 	a.shell.Screens = a.all
@@ -247,7 +248,10 @@ type Options struct {
 	Now   func() time.Time                           // nil is the clock
 	After func(d time.Duration, msg tea.Msg) tea.Cmd // nil is the clock
 	NewID func() string                              // nil makes UUIDs
-	Exec  func([]string, tea.ExecCallback) tea.Cmd   // runs a program; nil gives it the terminal
+
+	// Command names an action in a sentence instead of its key. May be nil.
+	Command func(id actions.ID) string
+	Exec    func([]string, tea.ExecCallback) tea.Cmd // runs a program; nil gives it the terminal
 }
 
 // Run shows the terminal UI until the user quits or the context ends, and always restores the terminal. If the program fails, the

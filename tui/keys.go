@@ -172,7 +172,11 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	if leaves := offer.ID == actions.Back && !stepsBack(a.target()) || offer.ID == actions.Cancel && a.isLoggingIn(); leaves && !offer.Enabled() {
 		return a.explain(offer.Why) // it says that there is nothing to go back to
 	}
-	if !offer.Enabled() {
+	switch {
+	case offer.Enabled():
+	case offer.ID == actions.Submit: // it is called otherwise on each screen
+		return a.explain(offer.Why)
+	default:
 		return a.explain(fmt.Sprintf("%s: not possible now. %s", a.shell.Keys.Action(offer.ID).Name, offer.Why))
 	}
 	if shown := a.status.shown; shown != nil && (a.status.isExplanation || shown.Kind == screen.Failure) {

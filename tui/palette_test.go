@@ -114,7 +114,7 @@ func TestPaletteOpensHitsBeforeGuesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for typed, shows := range map[string]string{
-		"bob": "User bob", made.ID: "approved: the user has the perk", "7": "Property 7", "film-2": "Perk Matinee",
+		"bob": "User bob", made.ID: "Redemption " + made.ID[:8], "7": "Property 7", "film-2": "Perk Matinee",
 	} {
 		d.Settle()
 		d.Press("ctrl+k")

@@ -35,6 +35,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.
 	options.Notices = nil // they are heard by the loop, which must know when nothing is running
 	options.After = s.later
 	options.Exec = tui.RunQuietly
+	options.Command = s.command
 	s.app = tui.New(options)
 	defer s.app.SaveDrafts()
 	s.say("Perks. Type ? for commands; ctrl+c cancels a question.")

@@ -82,6 +82,18 @@ func (s *session) leave(text string, id actions.ID) tea.Cmd {
 	return s.app.Attempt(id)
 }
 
+// command is what a sentence calls an action: what to type for it.
+func (s *session) command(id actions.ID) string {
+	name := strings.ToLower(strings.TrimSuffix(s.app.Shell().Keys.Action(id).Name, "…"))
+	if s.form() == nil {
+		return strconv.Quote(name)
+	}
+	if word := map[actions.ID]string{actions.Submit: "send", actions.Cancel: "leave"}[id]; word != "" {
+		name = word
+	}
+	return strconv.Quote(":" + name)
+}
+
 func (s *session) hasRows() bool {
 	_, hasRows := s.app.Top().(screen.Chooser)
 	return hasRows

@@ -143,7 +143,7 @@ func TestAListThatIsNotCountedSaysSo(t *testing.T) {
 		"next page", "next page", "next page", "next page", "next page", "last page", "12", "back", "previous page", "}", "q")
 	for _, want := range []string{
 		"Users 200+, ", "row 1 of 200+, page 1.", "row 251 of 200+, page 6.", "This is the last page.",
-		"User user-0260.", "row 201 of 200+, page 5.", "Only 200 are counted. / finds the others.",
+		"User user-0260.", "row 201 of 200+, page 5.", `Only 200 are counted. "filter" finds the others.`,
 	} {
 		if !strings.Contains(transcript, want) {
 			t.Errorf("it does not say %q:\n%s", want, transcript)

@@ -192,7 +192,7 @@ func all() []Action {
 
 		{Redeem, []string{"r"}, "Redeem", "redeem", false},
 		{CopyID, []string{"y"}, "Copy the id", "copy id", false},
-		{OpenImage, []string{"o"}, "Open the image in a browser", "image", false},
+		{OpenImage, []string{"o"}, "Open the image in a browser", "open image", false},
 		{Picture, []string{"i"}, "Show or hide the image", "draw image", false},
 		{ForUser, []string{"u"}, "Go to the user", "user", false},
 		{OpenPerk, []string{"P"}, "Go to the perk", "perk", false},

@@ -203,8 +203,10 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 		advice := l.clearedBy()
 		if id := l.TypedID(); id != "" {
 			key := l.shell.Key(actions.Open)
-			if l.typing {
+			if l.typing && l.shell.Command == nil {
 				key = actions.Spell("enter")
+			} else if l.typing {
+				key = l.shell.Key(actions.Submit)
 			}
 			advice = fmt.Sprintf("%s opens the %s with the id %q. ", key, l.One, id) + advice
 		}

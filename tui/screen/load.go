@@ -528,7 +528,7 @@ func (s *Shell) Explain(err error) (what, next string) {
 	case refused.Status == http.StatusUnauthorized:
 		return what, s.Key(actions.Login) + " logs in."
 	case refused.Status == http.StatusForbidden:
-		return what, s.Key(actions.Login) + " switches to a profile that may."
+		return what, s.Key(actions.Login) + " switches the profile."
 	}
 	return what, retry
 }

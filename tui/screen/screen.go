@@ -112,6 +112,8 @@ type Shell struct {
 	After func(d time.Duration, msg tea.Msg) tea.Cmd // sends the message once the time has passed
 	NewID func() string                              // a new idempotency key
 
+	Command func(id actions.ID) string // names an action in a sentence instead of its key; nil where keys are pressed
+
 	Screens func() []Screen // those that are open or can be opened again, the topmost last
 
 	Progress string // how far a long change is, such as "approving 12 of 46"; "" if none is under way
@@ -194,6 +196,9 @@ func (s *Shell) Zone() *time.Location { return s.Now().Location() }
 
 // Key names the key of an action for a sentence, or how to do an action without one.
 func (s *Shell) Key(id actions.ID) string {
+	if s.Command != nil {
+		return s.Command(id)
+	}
 	if key := s.Keys.Key(id); key != "" {
 		return key
 	}

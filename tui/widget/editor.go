@@ -24,7 +24,7 @@ type editor struct {
 
 	characters []character
 	cursor     int
-	overflow   bool // something that was typed or pasted last did not fit
+	overflow   int // how many code points of what was typed or pasted last did not fit
 
 	text  string // what the characters say together; "" and !known until asked for
 	known bool
@@ -50,7 +50,7 @@ type row struct{ from, to int }
 func (e *editor) set(text string) {
 	e.characters = characters(e.typeable(text))
 	e.changed()
-	e.cursor, e.top, e.left, e.overflow = len(e.characters), 0, 0, false
+	e.cursor, e.top, e.left, e.overflow = len(e.characters), 0, 0, 0
 }
 
 // typeable drops what a field cannot hold. Terminals paste line ends as carriage returns.
@@ -115,7 +115,7 @@ func (e *editor) insert(typed []rune, pasted bool) {
 }
 
 // fitting cleans typed text. It reads no more than fits, because a paste can be of any size.
-func (e *editor) fitting(typed []rune, space int, pasted bool) (text string, rest bool) {
+func (e *editor) fitting(typed []rune, space int, pasted bool) (text string, rest int) {
 	if pasted && !e.multiline {
 		for len(typed) > 0 && (typed[len(typed)-1] == '\n' || typed[len(typed)-1] == '\r') {
 			typed = typed[:len(typed)-1]
@@ -130,10 +130,8 @@ func (e *editor) fitting(typed []rune, space int, pasted bool) (text string, res
 		typed = typed[len(some):]
 		out = append(out, []rune(e.typeable(string(some)))...)
 	}
-	if len(out) > max(0, space) {
-		return string(out[:max(0, space)]), true
-	}
-	return string(out), len(typed) > 0
+	fits := min(len(out), max(0, space))
+	return string(out[:fits]), len(out) - fits + len(typed)
 }
 
 func (e *editor) remove(from, to int) {
@@ -142,7 +140,7 @@ func (e *editor) remove(from, to int) {
 		return
 	}
 	e.characters = slices.Delete(e.characters, from, to)
-	e.cursor, e.overflow = from, false
+	e.cursor, e.overflow = from, 0
 	e.changed()
 }
 

@@ -106,8 +106,8 @@ func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
 	for _, problem := range e.problems() {
 		wrong = append(wrong, Wrapped(f.theme.Bad, "! "+display.Line(problem), space)...)
 	}
-	if e.editor.overflow {
-		wrong = append(wrong, Wrapped(f.theme.Warn, "! "+overflow, space)...)
+	if e.editor.overflow > 0 {
+		wrong = append(wrong, Wrapped(f.theme.Warn, "! "+e.editor.tooMany(), space)...)
 	}
 	if len(wrong) == 0 && e.note != "" {
 		wrong = []string{display.Cut(e.note, space)}
@@ -230,8 +230,10 @@ func (f *Form) drawChoice(e *entry, width int, focused bool) string {
 // mask replaces every secret: it must not show how long that is.
 const mask = "********"
 
-// overflow is shown for a field that is full. The form can be sent anyway.
-var overflow = "at most " + display.Count(maxTyped) + " characters; the rest was cut"
+// tooMany is shown for a field that is full. The form can be sent anyway.
+func (e *editor) tooMany() string {
+	return fmt.Sprintf("%s too many: only %s characters fit", display.Count(e.overflow), display.Count(maxTyped))
+}
 
 // AccessibleText returns the fields and their errors, a line each.
 func (f *Form) AccessibleText() string {
@@ -244,8 +246,8 @@ func (f *Form) AccessibleText() string {
 		case e.Kind == Secret && value != "":
 			value = "(hidden)"
 		}
-		if e.editor.overflow {
-			refusedValue = append(refusedValue, overflow)
+		if e.editor.overflow > 0 {
+			refusedValue = append(refusedValue, e.editor.tooMany())
 		}
 		label := e.Label
 		if f.marksChanges && e.isChanged() {

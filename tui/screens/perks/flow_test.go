@@ -161,7 +161,7 @@ func TestMistakesAreExplainedAndNotSent(t *testing.T) {
 	}
 	d.Paste("<10km")
 	d.Press("enter")
-	d.See("Save: not possible now.", "needs Near")
+	d.See("needs Near")
 	d.Settle()
 	for _, query := range perks.queries()[before:] {
 		if !strings.HasPrefix(query, "page=2&") {

@@ -353,11 +353,11 @@ func (s *Detail) goneSentence() string {
 }
 
 func (s *Detail) goneAdvice() string {
-	service := "the live service"
+	advice := fmt.Sprintf("%s goes back. %s retries.", s.shell.Key(actions.Back), s.shell.Key(actions.Refresh))
 	if s.shell.Account.Profile.Sandbox {
-		service = "the sandbox"
+		return "This is the sandbox. " + advice // the perk may be live
 	}
-	return fmt.Sprintf("This is %s. %s goes back. %s retries.", service, s.shell.Key(actions.Back), s.shell.Key(actions.Refresh))
+	return advice
 }
 
 // problem says above old facts why there are no newer ones; "" if there are.

@@ -43,7 +43,7 @@ Updated: 9 Jan 2026 12:00 UTC
 State: Loaded just now`,
 		"loading": "Loading perk coffee-for-two ...",
 		"no-such": `Problem: There is no perk coffee-for-two.
-This is the live service. esc goes back. R retries.`,
+esc goes back. R retries.`,
 	} {
 		if diff := cmp.Diff(want, perkStates[name](t).App.Top().AccessibleText()); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
@@ -51,7 +51,7 @@ This is the live service. esc goes back. R retries.`,
 	}
 	for name, want := range map[string]string{
 		"gone":           "Problem: There is no perk coffee-for-two any more. Below is what it was.",
-		"failed-again":   "Problem: Not allowed for this client. L switches to a profile that may.",
+		"failed-again":   "Problem: Not allowed for this client. L switches the profile.",
 		"reloading":      "State: As in the list, loading ...",
 		"image":          "Drawn image: Image from images.test",
 		"image-fetching": "Drawn image: Fetching the image from images.test ...",

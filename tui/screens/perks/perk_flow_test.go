@@ -161,7 +161,7 @@ func TestPerkThatIsDeletedWhileOpen(t *testing.T) {
 	d.See("Copied the id coffee-for-two.")
 
 	d.Open(screen.ToPerk{ID: "no-such"})
-	d.See("There is no perk no-such.", "This is the live service", "esc goes back.")
+	d.See("There is no perk no-such.", "esc goes back.")
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "no-such", Title: "It exists now"}})
 	d.Press("R")
 	d.See("It exists now")

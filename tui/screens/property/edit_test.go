@@ -112,7 +112,7 @@ func TestLongChangesMustBeSeenBeforeSaving(t *testing.T) {
 		t.Fatalf("the last change is visible, or can be saved:\n%s", o.Screen())
 	}
 	o.Press("ctrl+s")
-	o.See("not possible now. See all of it first:", "pgdn shows more.")
+	o.See("See all of it first:", "pgdn shows more.")
 	o.Press("enter")
 	o.Gone("(enter shows all)")
 	o.Press("pgdown", "ctrl+s")
@@ -272,7 +272,8 @@ func TestUndo(t *testing.T) {
 	o.See("Saved property 42: title, images.")
 	o.Settle()
 	o.Press("z")
-	o.See("Undo this in property 42? ctrl+s undo, esc cancel", "- Dark flat", "+ Bright flat", "+ https://img.example/a,1.jpg")
+	o.See("Undo this in property 42? ctrl+s undoes, esc cancels",
+		"- Dark flat", "+ Bright flat", "+ https://img.example/a,1.jpg")
 	o.Press("esc")
 	o.See("Title Dark flat")
 	o.Press("z", "ctrl+s")

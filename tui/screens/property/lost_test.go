@@ -192,7 +192,7 @@ func TestForbiddenEditKeepsItsText(t *testing.T) {
 	o.fill("title", "Mine")
 	o.App.Shell().Account.Client = account.Client
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("Not saved. Property 42 belongs to another client", "Your text is kept.", "L switches to a profile that may.")
+	o.See("Not saved. Property 42 belongs to another client", "Your text is kept.", "L switches the profile.")
 	o.Press("esc")
 	if o.value("title") != "Mine" {
 		t.Errorf("the form has %q", o.value("title"))

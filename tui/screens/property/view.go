@@ -74,10 +74,10 @@ func (s *Screen) reviewIntro() []string {
 	submit, back := s.shell.Key(actions.Submit), s.shell.Key(actions.Back)
 	lines := []string{
 		fmt.Sprintf("%s: %s", display.Plural(len(names), "field changes", "fields change"), strings.Join(names, ", ")),
-		fmt.Sprintf("Save this in property %d? %s save, %s back to the form", s.id, submit, back),
+		fmt.Sprintf("Save this in property %d? %s saves, %s goes back to the form", s.id, submit, back),
 	}
 	if e.form == nil {
-		lines[1] = fmt.Sprintf("Undo this in property %d? %s undo, %s cancel", s.id, submit, back)
+		lines[1] = fmt.Sprintf("Undo this in property %d? %s undoes, %s cancels", s.id, submit, back)
 	}
 	if e.base.ETag == "" {
 		lines = append(lines, noETagWarning)

@@ -90,7 +90,7 @@ func TestRefusalsAreExplained(t *testing.T) {
 		perk string
 		says []string
 	}{
-		{"spa", []string{"[waiting for approval] Spa day", "waiting for approval", "Status pending, "}},
+		{"spa", []string{"[waiting for approval] Spa day", "Waiting for approval since "}},
 		{"gone", []string{"[sold out] All gone", "Sold out. Nothing was redeemed."}},
 		{"old", []string{"[expired] Old soup", "valid until 3 Nov 2025", "Nothing was redeemed."}},
 		{"new", []string{"[not started] New soup", "valid from", "Nothing was redeemed."}},

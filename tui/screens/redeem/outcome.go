@@ -54,7 +54,7 @@ func isAboutUser(message string, ids ...string) bool {
 // counts says how many items have which outcome. One that waits for approval does not count as redeemed.
 func (s *Screen) counts() string {
 	user, counts := display.Line(s.sub.request.UserID), map[string]int{}
-	marks := []string{"redeemed", "waiting for approval"} // the good news first, then as they come
+	marks := []string{"redeemed", waitingForApproval} // the good news first, then as they come
 	all, none := len(s.sub.items), true
 	for _, i := range s.sub.items {
 		mark := s.outcome(i).mark
@@ -79,7 +79,11 @@ func (s *Screen) counts() string {
 	return user + ": " + text
 }
 
-const noSuchUser = "no such user"
+// The marks of outcomes that are asked for elsewhere too.
+const (
+	noSuchUser         = "no such user"
+	waitingForApproval = "waiting for approval"
+)
 
 // outcome is the state of an item in words.
 type outcome struct {
@@ -123,16 +127,23 @@ func (s *Screen) redeemed(i *item) outcome {
 		o.mark, o.tone = screen.StatusWord(r.Status), theme.Bad
 		o.text, o.next = "Redeemed, then "+o.mark+". ", "It cannot be used."
 	case r.Status == api.StatusPending:
-		o.mark, o.tone, o.text = "waiting for approval", theme.Warning, "Redeemed, waiting for approval. "
+		o.mark, o.tone, o.text = waitingForApproval, theme.Warning, "Waiting for approval"
+		if !r.RedeemedAt.IsZero() {
+			o.text += " since " + display.Instant(r.RedeemedAt, s.shell.Now())
+		}
+		o.text += ". "
 	}
 	if i.Earlier {
 		o.text += "The reply was lost; the service confirmed it. "
 	}
-	o.text += "Status " + i.status()
-	if !r.RedeemedAt.IsZero() {
-		o.text += ", " + display.Instant(r.RedeemedAt, s.shell.Now())
+	if o.mark != waitingForApproval {
+		o.text += "Status " + i.status()
+		if !r.RedeemedAt.IsZero() {
+			o.text += ", " + display.Instant(r.RedeemedAt, s.shell.Now())
+		}
+		o.text += "."
 	}
-	o.text += "."
+	o.text = strings.TrimSpace(o.text)
 	return o
 }
 
@@ -147,8 +158,13 @@ func (i *item) status() string {
 
 func (s *Screen) unknown(i *item) outcome {
 	user := i.Request.UserID
-	o := outcome{mark: "unknown", tone: theme.Bad, text: "Unknown outcome. " + screen.Sentence("", i.Err)}
+	o := outcome{mark: "unknown", tone: theme.Bad, text: "No reply yet."}
+	unreachable := new(*client.Unreachable)
+	if !errors.As(i.Err, unreachable) {
+		o.text = "Unknown outcome. " + screen.Sentence("", i.Err)
+	}
 	switch {
+	case errors.As(i.CheckErr, unreachable):
 	case i.CheckErr != nil:
 		o.text += " " + screen.Sentence("The check failed: ", i.CheckErr)
 	case i.Candidate.ID == "":
@@ -158,16 +174,20 @@ func (s *Screen) unknown(i *item) outcome {
 		o.id = r.ID
 		o.text += fmt.Sprintf(" %s has a redemption of %s: this one or another.", user, display.Instant(r.RedeemedAt, s.shell.Now()))
 	}
+	if pause := s.nextCheck(i); pause > 0 && !i.givenUp {
+		o.text += fmt.Sprintf(" Checking every %d s. Don't redeem elsewhere.", int(pause.Seconds()))
+	}
 	if i.givenUp {
 		o.mark, o.tone = "not checked", theme.Warning
 		o.next = s.shell.Key(actions.ForUser) + " shows " + user + "'s redemptions."
 		return o
 	}
-	retry := "retry safely"
+	retry := "retries safely"
 	if !s.canRetrySafely(i) {
-		retry = "retry (may redeem twice)"
+		retry = "retries (may redeem twice)"
 	}
-	o.next = fmt.Sprintf("%s check again, %s %s, %s stop checking", s.shell.Key(actions.CheckAgain), s.shell.Key(actions.Retry), retry, s.shell.Key(actions.StopChecking))
+	o.next = fmt.Sprintf("%s checks again, %s %s, %s stops checking",
+		s.shell.Key(actions.CheckAgain), s.shell.Key(actions.Retry), retry, s.shell.Key(actions.StopChecking))
 	return o
 }
 

@@ -83,7 +83,7 @@ func TestActionsWithoutKeysAreNamedByTheirCommand(t *testing.T) {
 		`"Redeem" in the command palette opens the form`:                     s.outcome(refused(http.StatusUnprocessableEntity, api.CodeIdempotencyKeyReused)).next,
 		`"Go to the user" in the command palette shows`:                      s.outcome(refused(http.StatusConflict, api.CodeAlreadyRedeemed)).next,
 		`Log in ("Log in, or switch the profile" in the command palette)`:    s.outcome(refused(http.StatusForbidden, "")).next,
-		`"Check again" in the command palette check again, "Retry safely"`:   s.outcome(unknown).next,
+		`"Check again" in the command palette checks again, "Retry safely"`:  s.outcome(unknown).next,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q, missing %q", got, want)

@@ -137,18 +137,24 @@ const (
 	lastCheck  = 30 * time.Second
 )
 
-// checkLater schedules a check of the unresolved item. If its list shows a redemption that may belong to another request, reading the list again
-// would tell nothing new.
+// nextCheck is the pause before an unresolved item is checked; 0 if it is not. If its list shows a redemption that may
+// belong to another request, reading the list again would tell nothing new.
+func (s *Screen) nextCheck(i *item) time.Duration {
+	switch {
+	case i.CheckErr == nil && i.Candidate.ID != "":
+		return 0
+	case i.CheckErr == nil || i.Candidate.ID != "":
+		return min(firstCheck<<min(s.checks, 10), lastCheck)
+	}
+	return firstCheck
+}
+
+// checkLater schedules a check of the unresolved item.
 func (s *Screen) checkLater() tea.Cmd {
-	i := s.sub.unresolved()
-	if i == nil || i.CheckErr == nil && i.Candidate.ID != "" {
-		return nil
+	if i := s.sub.unresolved(); i != nil && s.nextCheck(i) > 0 {
+		return s.shell.After(s.nextCheck(i), dueCheck{s, s.attempts})
 	}
-	pause := firstCheck
-	if i.CheckErr == nil || i.Candidate.ID != "" {
-		pause = min(firstCheck<<min(s.checks, 10), lastCheck)
-	}
-	return s.shell.After(pause, dueCheck{s, s.attempts})
+	return nil
 }
 
 // handleReply takes the outcome of an attempt. Only here does anything become redeemed.

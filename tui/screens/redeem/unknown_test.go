@@ -47,7 +47,7 @@ func (l *faultyServer) openUnknown(perks ...string) *tuitest.Driver {
 	l.set(func(l *faultyServer) { l.loseReplies, l.failReads = 1, true })
 	d := l.open("", append([]string{"coffee"}, perks...)...)
 	redeem(d, "alice")
-	d.See("[unknown] Coffee for two", "Unknown outcome.", "The check failed: No reply from ")
+	d.See("[unknown] Coffee for two", "No reply yet. Checking every 4 s. Don't redeem elsewhere.")
 	d.Settle()
 	l.wantCounts(1, 1)
 	return d
@@ -57,7 +57,7 @@ func TestUnknownOutcomeLocksTheFormUntilChecked(t *testing.T) {
 	l := startServer(t)
 	d := l.openUnknown("tea")
 	top := d.App.Top()
-	d.See("s check again, t retry (may redeem twice), x stop checking", "[not sent] A pot of tea")
+	d.See("s checks again, t retries (may redeem twice), x stops checking", "[not sent] A pot of tea")
 	if top.Form() != nil || !strings.Contains(top.Unsaved(), `It is unknown whether "Coffee for two" was redeemed for alice.`) {
 		t.Errorf("Form() = %v, Unsaved() = %q", top.Form(), top.Unsaved())
 	}
@@ -99,8 +99,8 @@ func TestRedemptionOfAnotherClientIsNotShownAsOurs(t *testing.T) {
 	}{
 		{false, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
 		{true, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
-		{false, true, []string{"[unknown] Coffee for two", "this one or another.", "t retry (may redeem twice)"}, 1},
-		{true, true, []string{"[unknown] Coffee for two", "this one or another.", "t retry (may redeem twice)"}, 1},
+		{false, true, []string{"[unknown] Coffee for two", "this one or another.", "t retries (may redeem twice)"}, 1},
+		{true, true, []string{"[unknown] Coffee for two", "this one or another.", "t retries (may redeem twice)"}, 1},
 	} {
 		l := startServer(t)
 		l.loseRequests, l.dropKeys = 1, test.dropKeys
