@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,8 +106,11 @@ func keySetting(c session.Config, action string) setting {
 		if delete(c.TUI.Keys, action); text != "" {
 			c.TUI.Keys[action] = session.KeySettings{Keys: strings.Split(text, ","), Override: takes}
 		}
-		_, clashes, problem := registry(c.TUI)
-		if problem = cmp.Or(problem, clashes); problem != "" {
+		_, _, problem, wrong := registry(c.TUI)
+		if len(wrong) > 0 {
+			problem = wrong[0].problem
+		}
+		if problem != "" {
 			return command.Usagef("%s%s: %s See perksctl tui --list-keys.", keysPrefix, action, problem)
 		}
 		return nil

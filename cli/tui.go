@@ -125,8 +125,8 @@ func runTUI(ctx context.Context, o *tuiOptions) error {
 		if err != nil {
 			s.Streams.Warn("%s These are the keys without that setting.", err)
 		}
-		if settings.clashes != "" {
-			s.Streams.Warn("%s", settings.clashes)
+		if settings.warning != "" {
+			s.Streams.Warn("%s", settings.warning)
 		}
 		return printer.List(ctx, output.Each(bindings(settings.keys)))
 	}
@@ -169,8 +169,8 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 	}
 	memory := newMemory(folder, messages)
 	defer memory.close()
-	if settings.clashes != "" {
-		fmt.Fprintln(messages, "warning: "+settings.clashes)
+	if settings.warning != "" {
+		fmt.Fprintln(messages, "warning: "+settings.warning)
 	}
 	ui := tui.Options{
 		Accounts: newAccounts(s, o.flags.Changed("sandbox"), messages),
@@ -210,7 +210,7 @@ type tuiSettings struct {
 	mouse      *bool // nil if neither says
 	accessible bool
 	keys       *actions.Registry
-	clashes    string // a sentence; "" if there are none
+	warning    string // which settings are wrong or clash, in sentences; "" if none
 	commands   []*tui.Command
 }
 
@@ -240,17 +240,10 @@ func (o *tuiOptions) settings() (tuiSettings, error) {
 	if !o.flags.Changed("accessible") {
 		chosen.accessible = saved.Accessible
 	}
-	keys, clashes, problem := registry(saved)
-	if problem != "" {
-		return chosen, command.Usagef("%s: the setting tui.keys is wrong: %s See perksctl tui --list-keys.", file, problem)
-	}
-	commands, err := newCommands(saved.Commands)
-	if err != nil {
-		return chosen, command.Usagef("%s: the setting tui.commands is wrong: %s.", file, err)
-	}
+	keys, commands, clashes, wrong := registry(saved)
 	if saved.Theme != "" {
 		if chosen.theme, err = theme.Parse(saved.Theme); err != nil {
-			return chosen, command.Usagef("%s: the setting tui.theme is wrong: %s.", file, err)
+			wrong = append(wrong, wrongSetting{[]string{"theme"}, err.Error() + "."})
 		}
 	}
 	if o.theme != "" {
@@ -258,53 +251,82 @@ func (o *tuiOptions) settings() (tuiSettings, error) {
 			return chosen, command.Usagef("--theme: %s.", err)
 		}
 	}
-	chosen.keys, chosen.clashes, chosen.commands = keys, clashes, commands
+	chosen.keys, chosen.commands, chosen.warning = keys, commands, strings.TrimSpace(ignored(file, wrong)+" "+clashes)
 	return chosen, nil
+}
+
+// wrongSetting is a setting below tui that the terminal UI starts without.
+type wrongSetting struct {
+	path    []string
+	problem string // with its full stop
+}
+
+// ignored names all wrong settings with their lines; "" if there are none.
+func ignored(file session.ConfigFile, wrong []wrongSetting) string {
+	if len(wrong) == 0 {
+		return ""
+	}
+	line := func(w wrongSetting) int { return file.Line(append([]string{"tui"}, w.path...)...) }
+	slices.SortStableFunc(wrong, func(w, other wrongSetting) int { return cmp.Compare(line(w), line(other)) })
+	text := "Ignored in " + filepath.Base(string(file)) + "."
+	for _, w := range wrong {
+		text += fmt.Sprintf(" Line %d: %s", line(w), w.problem)
+	}
+	return text
 }
 
 // spaceKey is how the space bar is written, which would not be seen as " ".
 const spaceKey = "space"
 
-// registry gives the actions their keys. clashes and problem are sentences.
-func registry(saved session.TUISettings) (keys *actions.Registry, clashes, problem string) {
+// registry gives the actions their keys, and reads the user's own commands, without what is wrong.
+// Clashes is a sentence.
+func registry(saved session.TUISettings) (
+	keys *actions.Registry, commands []*tui.Command, clashes string, wrong []wrongSetting,
+) {
 	var known []string
 	for _, action := range actions.Default().Actions() {
 		known = append(known, string(action.ID))
 	}
 	overrides := map[actions.ID]actions.Override{}
 	for _, id := range slices.Sorted(maps.Keys(saved.Keys)) {
-		if !slices.Contains(known, id) {
-			return nil, "", fmt.Sprintf("there is no action %q.%s", id, command.DidYouMean(id, known))
+		own := actions.Override{Keys: replaced(saved.Keys[id].Keys, spaceKey, " "), Takes: saved.Keys[id].Override}
+		_, _, err := actions.Configure(map[actions.ID]actions.Override{actions.ID(id): own})
+		switch path := []string{"keys", id}; {
+		case !slices.Contains(known, id):
+			problem := fmt.Sprintf("there is no action %q.%s", id, command.DidYouMean(id, known))
+			wrong = append(wrong, wrongSetting{path, problem})
+		case err != nil:
+			wrong = append(wrong, wrongSetting{path, err.Error() + "."})
+		default:
+			overrides[actions.ID(id)] = own
 		}
-		overrides[actions.ID(id)] = actions.Override{Keys: replaced(saved.Keys[id].Keys, spaceKey, " "), Takes: saved.Keys[id].Override}
 	}
-	var commands []actions.Action
+	var own []actions.Action
 	for n, c := range saved.Commands {
-		commands = append(commands, actions.Command(n, replaced([]string{c.Key}, spaceKey, " ")[0], c.Name))
-	}
-	keys, twice, err := actions.Configure(overrides, commands...)
-	if err != nil {
-		return nil, "", err.Error() + "."
-	}
-	if twice != nil {
-		clashes = "In tui.keys, " + strings.Join(twice, "; ") + ". These actions have their default keys."
-	}
-	return keys, clashes, ""
-}
-
-// newCommands reads the user's own commands.
-func newCommands(saved []session.CommandSettings) (commands []*tui.Command, err error) {
-	for _, c := range saved {
+		action := actions.Command(len(own), replaced([]string{c.Key}, spaceKey, " ")[0], c.Name)
 		read, err := tui.NewCommand(c.Command)
 		if strings.TrimSpace(c.Name) == "" {
 			err = errors.New("it has no name")
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", cmp.Or(c.Name, c.Key), err)
+		if err == nil {
+			_, _, err = actions.Configure(nil, action)
 		}
-		commands = append(commands, read)
+		if err != nil {
+			problem := fmt.Sprintf("command %s: %s.", cmp.Or(c.Name, c.Key), err)
+			wrong = append(wrong, wrongSetting{[]string{"commands", strconv.Itoa(n)}, problem})
+			continue
+		}
+		own, commands = append(own, action), append(commands, read)
 	}
-	return commands, nil
+	keys, twice, err := actions.Configure(overrides, own...)
+	if err != nil { // of all together, such as when two actions take the keys of one that needs one
+		wrong = append(wrong, wrongSetting{[]string{"keys"}, err.Error() + "."})
+		return actions.Default(), nil, "", wrong
+	}
+	if twice != nil {
+		clashes = "In tui.keys, " + strings.Join(twice, "; ") + ". These actions have their default keys."
+	}
+	return keys, commands, clashes, wrong
 }
 
 type binding struct {

@@ -215,17 +215,18 @@ func TestStartingWithARecord(t *testing.T) {
 }
 
 func TestAllKeyClashesAreNamed(t *testing.T) {
-	keys, clashes, problem := registry(session.TUISettings{
+	keys, _, clashes, wrong := registry(session.TUISettings{
 		Keys:     map[string]session.KeySettings{"record.redeem": {Keys: []string{"j"}}, "perks.sort": {Keys: []string{"q"}}},
-		Commands: []session.CommandSettings{{Key: "space", Name: "Open ticket"}},
+		Commands: []session.CommandSettings{{Key: "space", Name: "Open ticket", Command: []string{"open"}}},
 	})
 	want := "In tui.keys, space is bound twice: perks.mark, command.1; j is bound twice: list.down, record.redeem; " +
 		"q is bound twice: perks.sort, app.quit. These actions have their default keys."
-	if problem != "" || clashes != want || keys.Key(actions.Redeem) != "r" {
-		t.Errorf("%q, %q", clashes, problem)
+	if wrong != nil || clashes != want || keys.Key(actions.Redeem) != "r" {
+		t.Errorf("%q, %q", clashes, wrong)
 	}
-	keys, clashes, problem = registry(session.TUISettings{Keys: map[string]session.KeySettings{"record.redeem": {Keys: []string{"j"}, Override: true}}})
-	if problem != "" || clashes != "" || keys.Key(actions.Redeem) != "j" || keys.Key(actions.Down) != "↓" {
-		t.Errorf("with override: %q, %q", clashes, problem)
+	taking := map[string]session.KeySettings{"record.redeem": {Keys: []string{"j"}, Override: true}}
+	keys, _, clashes, wrong = registry(session.TUISettings{Keys: taking})
+	if wrong != nil || clashes != "" || keys.Key(actions.Redeem) != "j" || keys.Key(actions.Down) != "↓" {
+		t.Errorf("with override: %q, %q", clashes, wrong)
 	}
 }

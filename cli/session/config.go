@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -108,6 +109,35 @@ func (f ConfigFile) Load() (Config, error) {
 		return Config{}, command.Usagef("%s cannot be read: %s. Correct it, or rename it and log in again.", f, usage.YAML(err))
 	}
 	return c, nil
+}
+
+// Line returns the line of a setting by the names and indexes on the way to it, or of the last of them that is there; 0
+// if none is.
+func (f ConfigFile) Line(path ...string) (line int) {
+	text, err := os.ReadFile(string(f))
+	var node yaml.Node
+	if err != nil || yaml.Unmarshal(text, &node) != nil || len(node.Content) == 0 {
+		return 0
+	}
+	node = *node.Content[0]
+	for _, name := range path {
+		at := -1
+		switch node.Kind {
+		case yaml.MappingNode:
+			at = slices.IndexFunc(node.Content, func(n *yaml.Node) bool { return n.Value == name })
+		case yaml.SequenceNode:
+			at, err = strconv.Atoi(name)
+		}
+		if at < 0 || at >= len(node.Content) || err != nil {
+			return line
+		}
+		line = node.Content[at].Line
+		if node.Kind == yaml.MappingNode {
+			at++
+		}
+		node = *node.Content[at]
+	}
+	return line
 }
 
 // Update changes the file under a lock, and returns what is in it then.

@@ -1,6 +1,7 @@
 package tuitest
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,19 +12,12 @@ func TestOwnCommandsHaveTheTerminal(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.logIn()
-	config, err := os.OpenFile(filepath.Join(d.Folder, "perksctl", "config.yaml"), os.O_APPEND|os.O_WRONLY, 0o600)
-	if err == nil {
-		_, err = config.WriteString(`tui:
+	d.configure(`tui:
   commands:
     - {key: ctrl+g, name: Look, command: [sh, -c, "test -t 0 && test -t 1 && test -t 2"]}
     - {key: f9, name: Wait, command: [sh, -c, "echo it waits; sleep 60"]}
 `)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := d.window(t, 100, 26)
-	w.do(config.Close())
 	w.enter("perksctl tui; echo exited\\ with $?")
 	w.see("find: words")
 	w.press("C-g")
@@ -32,6 +26,37 @@ func TestOwnCommandsHaveTheTerminal(t *testing.T) {
 	w.see("it waits")
 	w.press("C-c")
 	w.see("Error: Wait: signal: interrupt.", "Perks")
+	w.press("q")
+	w.see("exited with 0", prompt)
+}
+
+// configure adds lines to the configuration.
+func (d *fixture) configure(lines string) {
+	d.t.Helper()
+	config, err := os.OpenFile(filepath.Join(d.Folder, "perksctl", "config.yaml"), os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = config.WriteString(lines)
+		err = errors.Join(err, config.Close())
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestTypingErrorsInTheConfigurationStopNothing starts with a wrong theme and a wrong key.
+func TestTypingErrorsInTheConfigurationStopNothing(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t)
+	d.logIn()
+	d.configure("tui:\n  theme: pink\n  keys: {record.reedem: [r], app.mouse: [f4]}\n")
+	w := d.window(t, 100, 26)
+	w.enter("perksctl tui --theme pink; echo exited\\ with $?")
+	w.see("exited with 2", `there is no theme "pink"`)
+	w.enter("perksctl tui; echo exited\\ with $?")
+	w.see("find: words", `Warning: Ignored in config.yaml. Line`,
+		`: there is no theme "pink"`, `: there is no action "record.reedem".`)
+	w.press("F4")
+	w.see("Mouse: ")
 	w.press("q")
 	w.see("exited with 0", prompt)
 }
