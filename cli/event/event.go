@@ -46,13 +46,13 @@ func New(s *session.Session) *cobra.Command {
 		Aliases: []string{"event", tail},
 		Short:   "Show what changes: redemptions, properties, perks",
 		Long: "Show the newest changes that your client may see, oldest first: redemptions made, approved, rejected and voided, properties\n" +
-			"created, changed and deleted, perks changed, and imports.\n\n" +
+			"created, changed, deleted and restored, perks changed, and imports.\n\n" +
 			"With --follow, or as 'perksctl tail', print each new change until you interrupt the command. If the service restarts, it reconnects\n" +
 			"and misses nothing. Each event has a cursor. To resume after an event, pass its cursor to --after.\n\n" +
 			"With --type, --last and --limit count only events of these types.",
 		Example: "  perksctl events --follow\n" +
 			"  perksctl events --follow --type redemption.made --output jsonl\n" +
-			"  perksctl events --after 1204.88 --output jsonl",
+			"  perksctl events --after \"$(cat cursor)\" --output jsonl",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.follow = f.follow || cmd.CalledAs() == tail
