@@ -48,7 +48,10 @@ func (a *accounts) Profiles() ([]screen.Profile, string, error) {
 }
 
 func onScreen(name string, p session.Profile) screen.Profile {
-	return screen.Profile{Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP, ReadOnly: p.ReadOnly}
+	return screen.Profile{
+		Name: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox, InsecureHTTP: p.InsecureHTTP,
+		ReadOnly: p.ReadOnly, Protected: p.Protected && !p.Sandbox,
+	}
 }
 
 // Connect returns a client of a profile that was chosen on the screen, whatever address and credentials the environment has; or,
@@ -81,6 +84,9 @@ func connect(s *session.Session) (screen.Account, error) {
 		}
 	}
 	account.Client = c
+	if s.NeedsName(connection) {
+		account.Confirm = func(typed string) error { return s.Confirm(connection, typed) }
+	}
 	return account, nil
 }
 

@@ -278,8 +278,25 @@ func TestReadOnlyAndProtectedProfilesInTheTUI(t *testing.T) {
 		if got := d.config().Profiles["prod"].ReadOnly; account.Profile.ReadOnly != got {
 			t.Errorf("read-only is shown as %t", !got)
 		}
+		if shown := account.Profile.Protected; shown == (account.Profile.ReadOnly || account.Profile.Sandbox) {
+			t.Errorf("%v: protected is shown as %t", test.flags, shown)
+		}
 		if err := redeem(account, err); (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %s", test.flags, err, test.want)
+		}
+		if asks := strings.Contains(test.want, "is protected"); asks != (account.Confirm != nil) {
+			t.Fatalf("%v: asks for the name: %t", test.flags, !asks)
+		}
+		if account.Confirm == nil {
+			continue
+		}
+		for typed, want := range map[string]string{"Prod": "is protected", "prod ": "has already redeemed"} {
+			wrong := account.Confirm(typed)
+			err := redeem(account, nil)
+			if (wrong == nil) != (typed == "prod ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("after %q, %v: %v", typed, wrong, err)
+			}
+			account, _ = d.accounts(test.flags...).Connect("prod")
 		}
 	}
 	before := d.config().Profiles["prod"]

@@ -158,7 +158,7 @@ func (a *App) isOther(profile screen.Profile) bool {
 
 func (a *App) useAccount(account screen.Account) tea.Cmd {
 	other := a.isOther(account.Profile)
-	a.shell.Account = account
+	a.shell.SetAccount(account, !other)
 	a.connectivity = connectivity{round: a.connectivity.round + 1}
 	a.dropLogins()
 	if len(a.screens) == 0 || other {

@@ -121,8 +121,11 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 			dot += look.Bad.Render(": " + key + " logs in")
 		}
 	}
-	if connected && profile.ReadOnly {
+	switch {
+	case connected && profile.ReadOnly:
 		state += look.Warn.Render(" read-only")
+	case connected && profile.Protected:
+		state += look.Warn.Render(" protected")
 	}
 	right = dot + state
 	if since, waits := a.shell.Waits(); waits {

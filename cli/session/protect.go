@@ -37,7 +37,7 @@ func (s *Session) mayChange(ctx context.Context, c Connection) error {
 	case c.ReadOnly:
 		const refusal = "Profile %[1]s is read-only, so nothing was sent. To change that: perksctl profile set %[1]s --read-only=false"
 		return &command.ReadOnly{Message: fmt.Sprintf(refusal, name)}
-	case !c.Protected || c.Sandbox || confirmed == name:
+	case !s.needsName(c):
 		return nil
 	case confirmed != "":
 		return command.Usagef("--confirm-profile names %q, but the profile in use is %s.", confirmed, name)
@@ -48,9 +48,32 @@ func (s *Session) mayChange(ctx context.Context, c Connection) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if strings.TrimSpace(reply) != name {
+	return s.confirm(c, reply)
+}
+
+// NeedsName tells whether the profile's name has to be typed before live data may be changed.
+func (s *Session) NeedsName(c Connection) bool {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	return s.needsName(c)
+}
+
+func (s *Session) needsName(c Connection) bool {
+	return c.Protected && !c.Sandbox && s.Flags.ConfirmProfile != c.ProfileName
+}
+
+// Confirm lets live data be changed for the rest of this run. It returns an error unless what was typed is the
+// profile's name.
+func (s *Session) Confirm(c Connection, typed string) error {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	return s.confirm(c, typed)
+}
+
+func (s *Session) confirm(c Connection, typed string) error {
+	if strings.TrimSpace(typed) != c.ProfileName {
 		return &command.Cancelled{Message: "That is not the profile's name. Cancelled; nothing was changed."}
 	}
-	s.Flags.ConfirmProfile = name // for the rest of this run
+	s.Flags.ConfirmProfile = c.ProfileName
 	return nil
 }

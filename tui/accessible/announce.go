@@ -125,8 +125,11 @@ func (s *session) profile() string {
 	if account.Profile.Sandbox {
 		kind = "Sandbox"
 	}
-	if account.Profile.ReadOnly {
+	switch {
+	case account.Profile.ReadOnly:
 		kind += ", read-only"
+	case account.Profile.Protected:
+		kind += ", protected"
 	}
 	return fmt.Sprintf("%s, as %s at %s.", kind, display.Line(account.Profile.ClientID), display.Line(account.Profile.APIURL))
 }

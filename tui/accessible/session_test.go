@@ -150,3 +150,27 @@ func TestAListThatIsNotCountedSaysSo(t *testing.T) {
 		}
 	}
 }
+
+// TestProtectedProfileIsAskedForByName redeems, rejects and deletes where the profile's name has to be typed.
+func TestProtectedProfileIsAskedForByName(t *testing.T) {
+	w := service(t)
+	protect := func(s *settings) {
+		accounts := tuitest.NewAccounts(t, nil)
+		profile := screen.Profile{Name: "prod", APIURL: w.URL, ClientID: w.id, Protected: true}
+		accounts.Add(profile, w.secret)
+		s.options.Accounts, s.options.Start = accounts, screen.ToPerk{ID: "spa"}
+	}
+	transcript := runScript(t, protect, "redeem", "alice", "", "yes", ":send", "prod",
+		"redemptions", "reject 1", "too late", "Prod", "prod",
+		"properties", "7", "delete", "delete", "delete", "prod", "q")
+	for _, want := range []string{
+		"Live, protected, as acme at ", "Protected: type prod to redeem it. Anything else cancels: «yes»\nNo.",
+		"waiting for approval", "Profile (Protected: type prod): «Prod»\nProblem: Protected: type prod.",
+		"1 redemption rejected.", "Protected: type prod to delete it. Anything else cancels: «delete»\nNo.",
+		"Deleted property 7, Loft by the river.",
+	} {
+		if !strings.Contains(transcript, want) {
+			t.Errorf("%q is missing:\n%s", want, transcript)
+		}
+	}
+}

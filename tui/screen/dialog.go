@@ -36,7 +36,8 @@ type Question interface {
 // ConfirmDialog is a text that scrolls, above a line that always says how to confirm: by a key, or by typing a word.
 type ConfirmDialog struct {
 	ask    Confirm
-	keys   *actions.Registry
+	shell  *Shell
+	name   string       // of a protected profile, to be typed as it is written; "" if nothing is
 	form   *widget.Form // to type a word in; nil without Words
 	scroll widget.Scroll
 	seen   bool // the end of the text was shown
@@ -44,12 +45,18 @@ type ConfirmDialog struct {
 
 const wordField = "agree"
 
+// typeName is before the name of a protected profile.
+const typeName = "Protected: type "
+
 // minInputWidth is the least width of the line to type in.
 const minInputWidth = 8
 
 func (c Confirm) Overlay(shell *Shell) Overlay {
-	d := &ConfirmDialog{ask: c, keys: shell.Keys}
-	if len(c.Words) > 0 {
+	d := &ConfirmDialog{ask: c, shell: shell}
+	if !c.Local {
+		d.name = shell.toType()
+	}
+	if len(c.Words) > 0 || d.name != "" {
 		d.form = widget.NewForm(shell.Theme, widget.Field{Name: wordField, Label: d.Wanted()})
 	}
 	return d
@@ -67,14 +74,20 @@ func (c *ConfirmDialog) No() string { return display.Line(cmp.Or(c.ask.No, "no")
 
 // Wanted says what to type: "Type 42 or delete"; "" if a key confirms.
 func (c *ConfirmDialog) Wanted() string {
-	if len(c.ask.Words) == 0 {
+	switch {
+	case c.name != "":
+		return typeName + display.Line(c.name)
+	case len(c.ask.Words) == 0:
 		return ""
 	}
 	return "Type " + display.Line(strings.Join(c.ask.Words, " or "))
 }
 
-// Agrees tells whether a text is one of the words.
+// Agrees tells whether a text is the profile's name if that has to be typed, or else one of the words.
 func (c *ConfirmDialog) Agrees(text string) bool {
+	if c.name != "" {
+		return strings.TrimSpace(text) == c.name
+	}
 	return slices.ContainsFunc(c.ask.Words, func(word string) bool { return strings.EqualFold(word, strings.TrimSpace(text)) })
 }
 
@@ -90,11 +103,11 @@ func (c *ConfirmDialog) Bar() widget.Bar { return c.scroll.Bar() }
 // View draws the text, and always below it the keys, or the line to type in.
 func (c *ConfirmDialog) View(theme *theme.Theme, width, height int) string {
 	if c.form == nil {
-		answer := theme.Key.Render(c.keys.Key(actions.Yes)) + " " + theme.Strong.Render(c.Yes()) + "   " +
-			theme.Key.Render(c.keys.Key(actions.No)) + " " + theme.Text.Render(c.No())
+		answer := theme.Key.Render(c.shell.Keys.Key(actions.Yes)) + " " + theme.Strong.Render(c.Yes()) + "   " +
+			theme.Key.Render(c.shell.Keys.Key(actions.No)) + " " + theme.Text.Render(c.No())
 		lines := c.textAbove(c.AccessibleText(), width, height)
 		if len(lines) > 0 && c.hasMore() {
-			answer = display.Cut(answer, width) + "   " + theme.Key.Render(c.keys.Key(actions.Down)) + " more"
+			answer = display.Cut(answer, width) + "   " + theme.Key.Render(c.shell.Keys.Key(actions.Down)) + " more"
 		}
 		return strings.Join(append(lines, display.Cut(answer, width)), "\n")
 	}
@@ -131,15 +144,18 @@ func (c *ConfirmDialog) hasMore() bool {
 // Offers is to confirm or not, and to scroll: while a word is typed, by the keys of forms, because those of lists print letters.
 // Yes and no have no hint, because the dialog shows their keys.
 func (c *ConfirmDialog) Offers() []actions.Offer {
-	why, further := "", ""
+	why, further, down := "", "", actions.Down
+	if c.form != nil {
+		down = actions.NextField
+	}
+	if c.ask.Whole && !c.seen && c.hasMore() {
+		why = "Read to the end first: " + c.shell.Keys.Key(down) + "."
+	}
 	if c.form == nil {
-		if c.ask.Whole && !c.seen && c.hasMore() {
-			why = "Read to the end first: " + c.keys.Key(actions.Down) + "."
-		}
 		yes := []actions.Offer{actions.EnabledUnless(actions.Yes, why)}
 		return slices.Concat(yes, actions.Enabled(actions.No), widget.Moves())
 	}
-	if !c.Agrees(c.form.Value(wordField)) {
+	if why == "" && !c.Agrees(c.form.Value(wordField)) {
 		why = c.Wanted() + " first."
 	}
 	if c.hasMore() {
@@ -148,6 +164,7 @@ func (c *ConfirmDialog) Offers() []actions.Offer {
 	return []actions.Offer{
 		actions.EnabledUnless(actions.Submit, why).WithHint(c.Yes()), actions.EnabledUnless(actions.Cancel, "").WithHint("cancel"),
 		actions.EnabledUnless(actions.NextField, "").WithHint(further), actions.EnabledUnless(actions.PreviousField, ""),
+		actions.EnabledUnless(actions.ScrollDown, ""), actions.EnabledUnless(actions.ScrollUp, ""),
 	}
 }
 
@@ -158,27 +175,49 @@ func (c *ConfirmDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	case actions.No, actions.Cancel:
 		return nil, true
 	case actions.Submit:
-		if c.Agrees(c.form.Value(wordField)) {
+		switch typed := c.form.Value(wordField); {
+		case !c.Agrees(typed):
+		case c.name != "":
+			return c.shell.confirm(typed, c.ask.Then), true
+		default:
 			return c.ask.Then(), true
 		}
 	case actions.NextField:
 		c.scroll.Do(actions.Down)
 	case actions.PreviousField:
 		c.scroll.Do(actions.Up)
+	case actions.ScrollDown:
+		c.scroll.Do(actions.PageDown)
+	case actions.ScrollUp:
+		c.scroll.Do(actions.PageUp)
 	default:
 		c.scroll.Do(id)
 	}
 	return nil, false
 }
 
-// PromptDialog asks for one line of text.
+// PromptDialog asks for one line of text, and before a change of a protected profile for its name.
 type PromptDialog struct {
-	ask  Prompt
-	form *widget.Form
+	ask   Prompt
+	shell *Shell
+	form  *widget.Form
 }
 
+const profileField = "profile"
+
 func (p Prompt) Overlay(shell *Shell) Overlay {
-	return &PromptDialog{ask: p, form: widget.NewForm(shell.Theme, p.Field)}
+	fields := []widget.Field{p.Field}
+	if name := shell.toType(); p.Changes && name != "" {
+		wanted := typeName + display.Line(name)
+		check := func(text string) string {
+			if strings.TrimSpace(text) != name {
+				return wanted + "."
+			}
+			return ""
+		}
+		fields = append(fields, widget.Field{Name: profileField, Label: "Profile", Hint: wanted, Check: check})
+	}
+	return &PromptDialog{ask: p, shell: shell, form: widget.NewForm(shell.Theme, fields...)}
 }
 
 func (p *PromptDialog) Title() string      { return display.Line(p.ask.Title) }
@@ -194,7 +233,7 @@ func (p *PromptDialog) Changes() bool { return p.ask.Changes }
 // View draws the line, below as much of the text as fits.
 func (p *PromptDialog) View(theme *theme.Theme, width, height int) string {
 	p.form.SetTheme(theme)
-	form := strings.TrimRight(p.form.View(width, min(height, 4)), "\n ")
+	form := strings.TrimRight(p.form.View(width, min(height, 4*len(p.form.Names()))), "\n ")
 	above := widget.Capped(theme.Text, display.Text(p.ask.Text), width, height-strings.Count(form, "\n")-2)
 	if p.ask.Text == "" || len(above) == 0 {
 		return form
@@ -213,9 +252,14 @@ func (p *PromptDialog) Do(id actions.ID) (tea.Cmd, bool) {
 	case actions.Cancel:
 		return cancelled(p.ask.OnCancel), true
 	case actions.Submit:
-		if p.form.Check() {
-			return p.ask.Then(p.form.Value(p.ask.Field.Name)), true
+		if !p.form.Check() {
+			break
 		}
+		then := func() tea.Cmd { return p.ask.Then(p.form.Value(p.ask.Field.Name)) }
+		if len(p.form.Names()) > 1 {
+			return p.shell.confirm(p.form.Value(profileField), then), true
+		}
+		return then(), true
 	}
 	return nil, false
 }

@@ -66,7 +66,7 @@ func (i *Image) Toggle(shell *Shell, whose, address string) tea.Cmd {
 		Title: "Fetch an image from " + display.Line(target.Host) + "?",
 		Text: fmt.Sprintf("%s has its image at %s, on this computer or your network. Fetch it only if you know what is there.",
 			whose, display.Line(address)),
-		Yes:  "fetch it",
+		Yes: "fetch it", Local: true,
 		Then: func() tea.Cmd { return i.fetch(address, target) },
 	})
 }

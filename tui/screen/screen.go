@@ -120,9 +120,10 @@ type Shell struct {
 
 	Settings map[string]string // what was remembered when the program started or has been since; change it with Keep
 
-	posted  []tea.Msg
-	under   []*request // what was asked of the service, the oldest first
-	covered bool       // whoever posts now does not have the keyboard
+	posted    []tea.Msg
+	under     []*request // what was asked of the service, the oldest first
+	confirmed string     // what was typed last to change a protected profile
+	covered   bool       // whoever posts now does not have the keyboard
 }
 
 // Post gives the application a message to handle before the next key, such as Go or a Question. With a command, keys that are
@@ -189,6 +190,37 @@ func (s *Shell) WhyNoChange() string {
 		return "Profile " + display.Line(profile.Name) + " is read-only. " + s.Key(actions.Login) + " switches the profile."
 	}
 	return ""
+}
+
+// toType is the name of a protected profile, to be typed before a change; "" if nothing has to be.
+func (s *Shell) toType() string {
+	if s.Account.Confirm == nil {
+		return ""
+	}
+	return s.Account.Profile.Name
+}
+
+// confirm does then, on a protected profile once it accepts what was typed.
+func (s *Shell) confirm(typed string, then func() tea.Cmd) tea.Cmd {
+	if s.Account.Confirm != nil {
+		if err := s.Account.Confirm(typed); err != nil {
+			return Tell(Failure, "%s", Sentence("", err))
+		}
+		s.confirmed = typed
+	}
+	return then()
+}
+
+// SetAccount changes the account. After a login to the same one again, what was confirmed can be sent again
+// without another question. For the application only.
+func (s *Shell) SetAccount(account Account, same bool) {
+	s.Account = account
+	switch {
+	case !same:
+		s.confirmed = ""
+	case s.confirmed != "" && account.Confirm != nil:
+		_ = account.Confirm(s.confirmed) // the profile may have another name: then nothing is sent
+	}
 }
 
 // Zone is the time zone for times on screens.
@@ -361,12 +393,16 @@ type Profile struct {
 	Sandbox      bool
 	InsecureHTTP bool // allow http to other hosts than this computer
 	ReadOnly     bool // changes are refused; only shown
+	Protected    bool // live, and changed only by who types the profile's name; only shown
 }
 
 // Account is a profile with a client that is logged in.
 type Account struct {
 	Profile Profile
 	Client  *client.Client
+	// Confirm lets the client change something if what was typed is the profile's name. It is nil where nothing
+	// has to be typed.
+	Confirm func(typed string) error
 }
 
 // Accounts stores profiles, secrets and tokens, shared with the commands. Call its methods outside of Update only: they read
@@ -455,7 +491,7 @@ func Tell(kind Kind, format string, args ...any) tea.Cmd {
 }
 
 // Confirm asks before something that cannot be undone. Only the action Yes (y) confirms, never Enter. With Words, the user has to
-// type one of them instead.
+// type one of them instead, and before a change of a protected profile its name.
 type Confirm struct {
 	Title string // "Delete property 42?"
 	Text  string // what will happen, to which thing, in sentences
@@ -504,7 +540,7 @@ type Prompt struct {
 	Text     string // above the line; may be ""
 	Field    widget.Field
 	Yes      string // what Enter does: "reject"; "" for "ok"
-	Changes  bool   // the service is asked to change something
+	Changes  bool   // the service is asked to change something: a protected profile's name has to be typed too
 	Then     func(value string) tea.Cmd
 	OnCancel func() tea.Cmd // runs if nothing is given; may be nil
 }

@@ -2,19 +2,22 @@ package tuitest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"example.com/perks/api/client"
 	"example.com/perks/tui/screen"
 )
 
-// Accounts stores profiles and secrets in memory. Its tokens are real.
+// Accounts stores profiles and secrets in memory. Its tokens are real. A protected profile changes nothing before
+// it is confirmed.
 type Accounts struct {
 	t         testing.TB
 	transport http.RoundTripper // a handlerTransport accepts any token; nil is the network
@@ -111,9 +114,26 @@ func (a *Accounts) account(profile screen.Profile, secret string) (screen.Accoun
 		t.current = "a token"
 	}
 	config.Tokens = t
-	c, err := client.New(config)
+	account := screen.Account{Profile: profile}
+	if profile.Protected {
+		var confirmed atomic.Bool
+		config.BeforeChange = func(context.Context) error {
+			if !confirmed.Load() {
+				return errors.New("a change that was not confirmed")
+			}
+			return nil
+		}
+		account.Confirm = func(typed string) error {
+			if typed != profile.Name {
+				return errors.New("that is not the profile's name")
+			}
+			confirmed.Store(true)
+			return nil
+		}
+	}
+	account.Client, err = client.New(config)
 	a.tokens = append(a.tokens, t)
-	return screen.Account{Profile: profile, Client: c}, err
+	return account, err
 }
 
 // tokens returns a token of the service until it expires.

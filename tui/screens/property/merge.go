@@ -105,7 +105,7 @@ func (s *Screen) applyMerge() tea.Cmd {
 	if m.then == thenCompare {
 		return save
 	}
-	return tea.Batch(save, s.send())
+	return tea.Batch(save, s.save())
 }
 
 // leaveMerge goes back. If all conflicts are decided, the merge counts; if not, the edit keeps its base, so that saving shows the

@@ -27,6 +27,25 @@ func sendChange(e client.Editing) screen.Fetch[client.Editing] {
 	}
 }
 
+// save sends the edit. A protected profile asks first; elsewhere the review is the question.
+func (s *Screen) save() tea.Cmd {
+	if s.shell.Account.Confirm == nil {
+		return s.send()
+	}
+	e := s.edit
+	return s.shell.Post(screen.Confirm{
+		Title: fmt.Sprintf("Save property %d?", s.id),
+		Text:  fmt.Sprintf("Changes %s at %s", labels(e.patch.Fields()), s.shell.Account.Profile.APIURL),
+		Yes:   "save",
+		Then: func() tea.Cmd {
+			if s.edit != e || s.sender.Busy() {
+				return nil
+			}
+			return s.send()
+		},
+	})
+}
+
 func (s *Screen) send() tea.Cmd {
 	s.notes = nil
 	s.seen = true // a merge was decided field by field

@@ -308,7 +308,7 @@ func (s *Screen) doEditing(id actions.ID) tea.Cmd {
 func (s *Screen) doReviewing(id actions.ID) tea.Cmd {
 	switch id {
 	case actions.Submit:
-		return s.send()
+		return s.save()
 	case actions.CheckAgain:
 		return s.record.Again()
 	case actions.Open:

@@ -284,7 +284,7 @@ func (s *Screen) giveUp() tea.Cmd {
 		Title: "Stop checking?",
 		Text: quoted(i.perk) + " may have been redeemed for " + i.Request.UserID + ", or may still be. " +
 			"If you redeem it again with other metadata, it may be redeemed twice.",
-		Yes: "stop checking",
+		Yes: "stop checking", Local: true,
 		Then: func() tea.Cmd {
 			if s.sub.unresolved() != i || s.sender.Busy() {
 				return nil
