@@ -103,7 +103,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if now, next := a.typingIn(); form != nil && (now != form || next != field) {
 		cmd = tea.Batch(cmd, a.broadcast(screen.FieldLeft{}), a.Deliver())
 	}
-	if _, waits := a.shell.Waits(); waits && !a.beats {
+	if _, owes := a.asked(); owes && !a.beats {
 		a.beats = true
 		cmd = tea.Batch(cmd, a.shell.After(widget.Beat, beat{}))
 	}

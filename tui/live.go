@@ -20,8 +20,9 @@ const eventPause = 3 * time.Second
 // live is what is known of changes by others.
 type live struct {
 	events   *screen.Loader[api.EventPage]
-	position string // of the last event that was seen; "" before the first answer
-	round    int    // an eventsDue of an earlier login is out of date
+	asked    time.Time // when events were asked for last
+	position string    // of the last event that was seen; "" before the first answer
+	round    int       // an eventsDue of an earlier login is out of date
 	missed   map[screen.Screen][]api.Event
 }
 
@@ -49,6 +50,7 @@ func (a *App) askForEvents(due eventsDue) tea.Cmd {
 		return tea.Batch(cmd, a.watchLater())
 	}
 	after := a.live.position
+	a.live.asked = a.shell.Now()
 	return tea.Batch(cmd, a.live.events.Load(func(ctx context.Context, c *client.Client) (api.EventPage, error) {
 		return c.Events(ctx, after, api.MaxPerPage, 0)
 	}))

@@ -186,16 +186,49 @@ func TestHeaderShowsASpinnerForEveryRequest(t *testing.T) {
 		t.Errorf("there is a spinner at once:\n%s", d.Screen())
 	}
 	d.Elapse(widget.Beat)
-	d.See("⠙ 0 s ● live")
+	d.See("⠙ 0 s ○ live, connecting")
 	d.Elapse(widget.Beat)
-	d.See("⠸ 1 s ● live", "Loading perks ... 1 s")
+	d.See("⠸ 1 s ○ live, connecting", "Loading perks ... 1 s")
+	d.Elapse(silent)
+	d.See("○ live, no reply for 6 s", "Loading perks ... 6 s")
 	close(hold)
-	d.Gone("1 s ● live")
+	d.See("● live")
+	d.Gone("no reply")
 	d.Settle()
 	d.Elapse(widget.Beat)
 	if _, waits := d.App.Shell().Waits(); waits {
 		t.Error("a request never ends")
 	}
+}
+
+// silent is longer than a service may be without a reply.
+const silent = 5 * time.Second
+
+// TestHeaderSaysThatAServiceIsFrozen lets the poll of events wait, which nobody sees, beside another request.
+func TestHeaderSaysThatAServiceIsFrozen(t *testing.T) {
+	var frozen atomic.Bool
+	asked, hold := make(chan struct{}, 1), make(chan struct{})
+	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if frozen.Load() && strings.HasSuffix(r.URL.Path, "/events") {
+			asked <- struct{}{}
+			<-hold
+		}
+		emptyService(w, r)
+	}))
+	d.Settle()
+	d.See("● live")
+	frozen.Store(true)
+	d.Elapse(3 * time.Second)
+	tuitest.Await(d, asked)
+	d.Elapse(silent - time.Second)
+	d.See("● live")
+	d.Elapse(4 * time.Second)
+	d.See("○ live, no reply for 8 s")
+	d.Open(screen.ToUser{ID: "alice"})
+	d.See("User alice", "● live") // it has replied to this
+	close(hold)
+	d.Settle()
+	d.See("● live")
 }
 
 func TestThemeKeyChangesTheme(t *testing.T) {

@@ -188,6 +188,7 @@ func (a *App) dropLogins() {
 // connectivity is whether the service can be reached, and accepts the token.
 type connectivity struct {
 	loggedOut    bool      // it has refused the token
+	heard        time.Time // its last reply; zero before the first
 	offlineSince time.Time // zero while the service can be reached
 	tries        int
 	round        int // pings of former rounds are out of date
@@ -201,6 +202,30 @@ const (
 	maxPingPause = 30 * time.Second
 	pingTimeout  = 5 * time.Second
 )
+
+// silentTime is how long a request may take before the header says that there is no reply.
+const silentTime = 5 * time.Second
+
+// asked returns since when the service owes a reply, also to what nobody waits for, if it does.
+func (a *App) asked() (since time.Time, owes bool) {
+	if since, owes = a.shell.Waits(); !owes && a.live.events.Busy() {
+		since, owes = a.live.asked, true
+	}
+	return since, owes
+}
+
+// silence returns how long the service has replied to nothing although it was asked; 0 if that is not long.
+func (a *App) silence() time.Duration {
+	since, owes := a.asked()
+	if heard := a.connectivity.heard; heard.After(since) {
+		since = heard // it is only slow with one of them
+	}
+	silence := a.shell.Now().Sub(since)
+	if !owes || silence < silentTime || a.shell.Progress != "" {
+		return 0
+	}
+	return silence
+}
 
 type ping struct{ round int }
 
@@ -223,7 +248,11 @@ func (a *App) observe(msg tea.Msg) tea.Cmd {
 		return nil
 	}
 	known, err := result.Outcome()
-	switch unreachable := (*client.Unreachable)(nil); {
+	unreachable := (*client.Unreachable)(nil)
+	if known && !errors.As(err, &unreachable) && a.shell.Account.Client != nil {
+		a.connectivity.heard = a.shell.Now()
+	}
+	switch {
 	case !known, errors.As(err, &unreachable) && a.connectivity.isOffline(), needsLogin(err) && a.isLoggingIn():
 		return nil
 	case errors.As(err, &unreachable):
@@ -305,7 +334,7 @@ func (a *App) pong(msg pong) tea.Cmd {
 }
 
 func (a *App) backOnline() tea.Cmd {
-	a.connectivity = connectivity{round: a.connectivity.round + 1}
+	a.connectivity = connectivity{round: a.connectivity.round + 1, heard: a.shell.Now()}
 	return tea.Batch(a.toast(screen.Toast{Kind: screen.Done, Text: "Back online."}), a.broadcast(screen.Reconnected{}))
 }
 

@@ -109,17 +109,27 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 	case connected:
 		edge, dot, state = look.Bad, look.Good.Render("●"), look.Bad.Render(" live")
 	}
-	if a.connectivity.isOffline() {
+	silence, waiting := a.silence(), look.Muted.Render("○")
+	switch _, owes := a.asked(); {
+	case a.connectivity.isOffline():
 		dot = look.Bad.Render("○ offline")
 		if a.width >= 60 {
 			dot += look.Bad.Render(" since " + a.connectivity.offlineSince.Format("15:04:05") + ", retrying")
 		}
-	}
-	if a.connectivity.loggedOut {
+	case a.connectivity.loggedOut:
 		dot, state = look.Bad.Render("○ logged out"), ""
 		if key := a.keyNow(actions.Login); key != "" && a.width >= 60 {
 			dot += look.Bad.Render(": " + key + " logs in")
 		}
+	case !connected:
+	case silence > 0 && a.width >= 60:
+		dot, state = waiting, state+look.Warn.Render(fmt.Sprintf(", no reply for %d s", int(silence.Seconds())))
+	case silence > 0:
+		dot, state = waiting, state+look.Warn.Render(", no reply")
+	case a.connectivity.heard.IsZero() && owes:
+		dot, state = waiting, state+look.Muted.Render(", connecting")
+	case a.connectivity.heard.IsZero():
+		dot = waiting
 	}
 	switch {
 	case connected && profile.ReadOnly:
@@ -128,7 +138,7 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 		state += look.Warn.Render(" protected")
 	}
 	right = dot + state
-	if since, waits := a.shell.Waits(); waits {
+	if since, waits := a.shell.Waits(); waits && silence == 0 {
 		waited := a.shell.Now().Sub(since)
 		if spinner := widget.Spinner(waited); spinner != "" {
 			right = look.Info.Render(fmt.Sprintf("%s %d s  ", spinner, int(waited.Seconds()))) + right

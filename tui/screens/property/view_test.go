@@ -104,6 +104,7 @@ var states = map[string]func(t testing.TB) *fixture{
 	"choosing": func(t testing.TB) *fixture {
 		o := &fixture{Driver: tuitest.StartWithHandler(t, &service{}, tuitest.Route(screen.ToProperty{}))} // no screen is below
 		o.See("Open a property")
+		o.Settle()
 		o.Press("esc")
 		return o
 	},

@@ -161,6 +161,7 @@ func states() map[string]func(t *testing.T) *tuitest.Driver {
 		"no user": func(t *testing.T) *tuitest.Driver {
 			d := tuitest.StartWithHandler(t, fullService(), tuitest.Route(screen.ToUser{}))
 			d.See("Which user?")
+			d.Settle()
 			d.Press("esc")
 			return d
 		},
