@@ -84,7 +84,22 @@ func (a *App) View() string {
 	if a.height >= heightForFooter {
 		lines = append(lines, a.footer())
 	}
-	return display.Crop(strings.Join(lines, "\n"), a.width, a.height)
+	return a.grounded(display.Crop(strings.Join(lines, "\n"), a.width, a.height))
+}
+
+// grounded gives every cell of a view the background of the theme, if it has one: also gaps, and text without a style.
+func (a *App) grounded(view string) string {
+	ground := a.shell.Theme.Ground
+	if ground == "" {
+		return view
+	}
+	const reset = "\x1b[0m"
+	resets := strings.NewReplacer(reset, reset+ground, "\x1b[m", reset+ground)
+	lines := strings.Split(view, "\n")
+	for i := range lines {
+		lines[i] = ground + resets.Replace(display.Pad(lines[i], a.width)) + reset
+	}
+	return strings.Join(lines, "\n")
 }
 
 // header shows the tabs, the path to the screen, and whether the service can be reached, by whom, and with what effect.

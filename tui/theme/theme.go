@@ -15,6 +15,7 @@ import (
 type Theme struct {
 	Name    Name
 	Profile termenv.Profile // how many colours there are, for what is drawn without a style
+	Ground  string          // sets the colours of what has no style; "" if those are the terminal's own
 
 	Text     lipgloss.Style // what is read
 	Strong   lipgloss.Style // what matters most of it
@@ -88,9 +89,14 @@ func New(name Name, profile termenv.Profile) *Theme {
 	badge := func(colour string) lipgloss.Style {
 		return coloured(r.NewStyle().Bold(true), p.onBadge, colour).Reverse(colourless)
 	}
+	ground := ""
+	if p.behind != "" {
+		ground, _, _ = strings.Cut(in(p.text).Render("x"), "x")
+	}
 	return &Theme{
 		Name:     name,
 		Profile:  profile,
+		Ground:   ground,
 		Text:     in(p.text),
 		Strong:   in(p.text).Bold(true),
 		Muted:    in(p.muted),
