@@ -122,8 +122,8 @@ func TestRecentUserIsCompleted(t *testing.T) {
 			d.Settle()
 			user := func() string { return d.App.Top().Form().Value("user_id") }
 			d.Type("al")
-			view := strings.ReplaceAll(d.App.View(), look.Editing.Render(""), "")
-			view = strings.ReplaceAll(view, "\x1b[0m"+look.Ground, "\x1b[0m") // follows every style
+			view := strings.ReplaceAll(d.App.View(), "\x1b[0m"+look.Ground, "\x1b[0m") // it follows every style
+			view = strings.ReplaceAll(view, look.Editing.Render(""), "")
 			rest := look.Editing.Foreground(look.Muted.GetForeground()).Render("ice")
 			if name == theme.None {
 				d.See("al▏(ice)") // the latest of two
