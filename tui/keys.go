@@ -45,8 +45,8 @@ func (a *App) Offers() []actions.Offer {
 	}
 	offers = slices.Clone(offers)
 	for i, offer := range offers {
-		if offer.ID.Changes() && offer.Enabled() {
-			offers[i].Why = a.shell.WhyNoChange()
+		if offer.Enabled() {
+			offers[i].Why = a.shell.WhyNoChange(offer.ID)
 		}
 	}
 	for _, global := range a.globals() {

@@ -63,3 +63,34 @@ func TestAReadOnlyProfileIsRefusedAtTheKey(t *testing.T) {
 		}
 	}
 }
+
+// TestAnActionWithoutItsScopeIsRefusedAtTheKey has a client that may only read.
+func TestAnActionWithoutItsScopeIsRefusedAtTheKey(t *testing.T) {
+	s := servertest.Start(t)
+	s.ImportUsers("alice")
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea", Title: "A pot of tea"}})
+	id, secret := s.Client(api.ScopePerksRead, api.ScopePropertiesRead, api.ScopeRedemptionsRead)
+	s.ImportProperties(id, api.Property{ID: 7, Title: "Loft"})
+	d := tuitest.StartAs(t, s, id, secret)
+	d.See("Perks 1")
+	for _, on := range []struct {
+		route             screen.Route
+		shows, hint, name string
+		scope             api.Scope
+	}{
+		{screen.ToPerks{}, "Perks 1", "r redeem", "Redeem", api.ScopePerksRedeem},
+		{screen.ToPerk{ID: "tea"}, "A pot of tea", "r redeem", "Redeem", api.ScopePerksRedeem},
+		{screen.ToProperty{ID: 7}, "Loft", "e edit", "Edit", api.ScopePropertiesWrite},
+		{screen.ToProperty{ID: 7}, "Loft", "ctrl+x delete", "Delete", api.ScopePropertiesWrite},
+	} {
+		d.Open(on.route)
+		d.See(on.shows)
+		d.Settle()
+		if d.Shows(on.hint) {
+			t.Errorf("%T: the footer has %q:\n%s", on.route, on.hint, d.Screen())
+		}
+		key, _, _ := strings.Cut(on.hint, " ")
+		d.Press(key)
+		d.See(on.name + ": not possible now. It needs " + string(on.scope) + ", which this client lacks.")
+	}
+}

@@ -69,6 +69,7 @@ type Client struct {
 	retry     *retry
 	deadline  time.Time
 	mayChange func(context.Context) error
+	tokens    TokenSource
 }
 
 // New checks the address and makes a client. It opens no connection.
@@ -77,7 +78,8 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, address: base.String(), sandbox: config.Sandbox, retry: newRetry(config), deadline: config.Deadline, mayChange: config.BeforeChange}
+	c := &Client{base: base, address: base.String(), sandbox: config.Sandbox, retry: newRetry(config),
+		deadline: config.Deadline, mayChange: config.BeforeChange, tokens: config.Tokens}
 	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base, c.retry), CheckRedirect: c.redirect}).
 		SetHeader("User-Agent", cmp.Or(config.UserAgent, "perks-client")).
 		SetHeader("Accept", "application/json, application/problem+json")

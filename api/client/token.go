@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -80,6 +81,25 @@ type TokenSource interface {
 	Token(ctx context.Context) (string, error)
 	// Replace returns a token other than the refused one, or ErrNoOtherToken.
 	Replace(ctx context.Context, refused string) (string, error)
+}
+
+// scoped is a TokenSource that knows what its token may do, once it has one.
+type scoped interface {
+	// Scopes returns nil if they are not known. It does not block.
+	Scopes() []string
+}
+
+// Lacks reports whether the client's token is known to lack the scope. A service need not name any.
+func (c *Client) Lacks(scope api.Scope) bool {
+	if c == nil {
+		return false
+	}
+	source, isScoped := c.tokens.(scoped)
+	if !isScoped {
+		return false
+	}
+	scopes := source.Scopes()
+	return scopes != nil && !slices.Contains(scopes, string(scope))
 }
 
 // ErrNoOtherToken is returned by Replace when the refused token is the only one.

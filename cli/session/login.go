@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/perks/api"
@@ -243,6 +244,22 @@ type tokenCache struct {
 
 	mu      sync.Mutex
 	current Token
+	scopes  atomic.Pointer[[]string] // of the current token
+}
+
+// keep makes a token the current one.
+func (c *tokenCache) keep(token Token) {
+	c.current = token
+	scopes := token.Scopes()
+	c.scopes.Store(&scopes)
+}
+
+// Scopes returns those of the token that was used last, and nil before there is one, or if the service named none.
+func (c *tokenCache) Scopes() []string {
+	if scopes := c.scopes.Load(); scopes != nil {
+		return *scopes
+	}
+	return nil
 }
 
 // Token returns the saved token, or obtains one.
@@ -258,7 +275,7 @@ func (c *tokenCache) token(ctx context.Context) (Token, error) {
 		return c.current, nil
 	}
 	if saved := c.load(); c.fresh(saved) {
-		c.current = saved
+		c.keep(saved)
 		return saved, nil
 	}
 	err := c.renew(ctx, "")
@@ -292,7 +309,7 @@ func (c *tokenCache) renew(ctx context.Context, refused string) error {
 		if unlock, lockErr = command.LockFile(limited, c.path); lockErr == nil {
 			defer unlock()
 			if saved := c.load(); c.fresh(saved) && saved.AccessToken != refused {
-				c.current = saved
+				c.keep(saved)
 				return nil
 			}
 		} else if waiting.Err() != nil {
@@ -303,7 +320,7 @@ func (c *tokenCache) renew(ctx context.Context, refused string) error {
 	if err != nil {
 		return err
 	}
-	c.current = c.local(token)
+	c.keep(c.local(token))
 	if c.path != "" && lockErr == nil {
 		lockErr = command.WritePrivateJSON(c.path, c.current)
 	}

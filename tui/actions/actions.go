@@ -152,11 +152,6 @@ const (
 	StopChecking ID = "settle.give-up"
 )
 
-// Changes tells whether the action asks the service to change something, or begins what will.
-func (id ID) Changes() bool {
-	return slices.Contains([]ID{Redeem, Approve, Reject, Void, Edit, EditField, Delete, Undo, Retry}, id)
-}
-
 func all() []Action {
 	return []Action{
 		{Up, []string{"k", "up"}, "Up", "", false},

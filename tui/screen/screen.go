@@ -184,10 +184,27 @@ func (s *Shell) Ends(msg tea.Msg) {
 	}
 }
 
-// WhyNoChange says why this profile cannot change anything; "" if it can.
-func (s *Shell) WhyNoChange() string {
-	if profile := s.Account.Profile; profile.ReadOnly {
+// scopes are what the actions need that change something at the service.
+var scopes = map[actions.ID]api.Scope{
+	actions.Redeem: api.ScopePerksRedeem, actions.Retry: api.ScopePerksRedeem,
+	actions.Approve: api.ScopeRedemptionsDecide, actions.Reject: api.ScopeRedemptionsDecide,
+	actions.Void: api.ScopeRedemptionsVoid,
+	actions.Edit: api.ScopePropertiesWrite, actions.EditField: api.ScopePropertiesWrite,
+	actions.Delete: api.ScopePropertiesWrite, actions.Undo: api.ScopePropertiesWrite,
+}
+
+// WhyNoChange says why nobody can do the action as this profile and with this token; "" if somebody can, and of an
+// action that changes nothing.
+func (s *Shell) WhyNoChange(id actions.ID) string {
+	scope, changes := scopes[id]
+	profile := s.Account.Profile
+	switch {
+	case !changes:
+		return ""
+	case profile.ReadOnly:
 		return "Profile " + display.Line(profile.Name) + " is read-only. " + s.Key(actions.Login) + " switches the profile."
+	case s.Account.Client.Lacks(scope):
+		return "It needs " + string(scope) + ", which this client lacks."
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -143,6 +144,7 @@ type tokens struct {
 
 	mu      sync.Mutex
 	current string
+	scopes  atomic.Pointer[[]string]
 }
 
 func (t *tokens) Token(ctx context.Context) (string, error) {
@@ -154,8 +156,17 @@ func (t *tokens) Token(ctx context.Context) (string, error) {
 			return "", err
 		}
 		t.current = token.AccessToken
+		scopes := strings.Fields(token.Scope)
+		t.scopes.Store(&scopes)
 	}
 	return t.current, nil
+}
+
+func (t *tokens) Scopes() []string {
+	if scopes := t.scopes.Load(); scopes != nil {
+		return *scopes
+	}
+	return nil
 }
 
 func (t *tokens) Replace(context.Context, string) (string, error) { return "", client.ErrNoOtherToken }

@@ -202,7 +202,7 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	if s.unknown {
 		offers = actions.Enabled(actions.CheckAgain)
 	}
-	noOpen := cmp.Or(noEdit, s.shell.WhyNoChange()) // elsewhere Open changes nothing
+	noOpen := cmp.Or(noEdit, s.shell.WhyNoChange(actions.Edit)) // elsewhere Open changes nothing
 	return append(append(offers,
 		actions.EnabledUnless(actions.Open, noOpen).WithHint("edit"), actions.EnabledUnless(actions.Edit, noEdit),
 		actions.EnabledUnless(actions.Undo, noUndo), actions.EnabledUnless(actions.OpenImage, noImage),

@@ -245,7 +245,7 @@ func (s *Screen) whyNot() string {
 	case len(s.perks) == 0:
 		return "No perk was chosen: go back, and choose one."
 	}
-	return cmp.Or(s.whyOtherAccount(), s.shell.WhyNoChange())
+	return cmp.Or(s.whyOtherAccount(), s.shell.WhyNoChange(actions.Redeem))
 }
 
 // whyNotCheck says why an outcome cannot be checked now; "" if it can.
