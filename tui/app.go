@@ -43,6 +43,8 @@ type App struct {
 	dialogY       int       // likewise
 	byUser        bool      // the message being handled is a key or a click
 	openedAt      time.Time // when the last overlay was
+	refusedAt     time.Time // when a key was refused that asks for text, or that text was typed on
+	withdrawnAt   time.Time // when a question was last withdrawn
 	raisedAt      time.Time // when a reply raised the last overlay; zero if the user did
 	status        status
 	connectivity  connectivity
@@ -163,6 +165,9 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 		return a.toast(msg)
 	case screen.Question:
 		return a.openOverlay(msg.Overlay(a.shell))
+	case screen.Withdraw:
+		a.withdraw(msg.By)
+		return nil
 	case screen.Perform:
 		return a.doOffered(msg.ID)
 	case notice:

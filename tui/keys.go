@@ -93,11 +93,42 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 // readingTime is how long a question that a reply raised must be open before y confirms it: a sooner y was meant for something else.
 const readingTime = time.Second
 
+// typingTime is how long after a refused key that asks for text, or a letter of that text, letters belong to it.
+const typingTime = time.Second
+
+// asksForText is the actions after which people type on without looking.
+var asksForText = []actions.ID{
+	actions.Filter, actions.Redeem, actions.Reject, actions.Void, actions.Edit, actions.EditField, actions.Delete,
+}
+
+// isMeantForText tells whether a key belongs to a text that a refused action asks for. It is not a command then.
+func (a *App) isMeantForText(key string) bool {
+	now := a.shell.Now()
+	if now.Sub(a.refusedAt) >= typingTime || !actions.Prints(key) && key != "enter" && key != "backspace" {
+		return false
+	}
+	a.refusedAt = now
+	return true
+}
+
+// refuse says why a key did nothing.
+func (a *App) refuse(id actions.ID, why string) tea.Cmd {
+	if slices.Contains(asksForText, id) {
+		a.refusedAt = a.shell.Now()
+	}
+	return a.explain(why)
+}
+
 // press handles one key: first the top overlay, then the form of a screen, then the global actions, then the screen.
 func (a *App) press(msg tea.KeyMsg) tea.Cmd {
 	key := msg.String()
 	form := a.target().Form()
 	switch {
+	case form == nil && a.Overlay() == nil && !msg.Paste && a.isMeantForText(key):
+		return nil
+	case a.Overlay() == nil && a.shell.Now().Sub(a.withdrawnAt) < readingTime &&
+		slices.Contains(a.shell.Keys.Action(actions.Yes).Keys, key):
+		return nil // it was the answer
 	case form == nil && msg.Paste:
 		return a.note("There is nothing to paste into here.")
 	case form == nil:
@@ -137,7 +168,8 @@ func (a *App) explainElsewhere(key string) tea.Cmd {
 	}
 	for _, action := range a.shell.Keys.Actions() {
 		if slices.Contains(otherScreenGroups, action.ID.Group()) && slices.Contains(action.Keys, key) {
-			return a.explain(fmt.Sprintf("%s: not on this screen. %s shows its keys.", action.Name, a.shell.Key(actions.Help)))
+			help := a.shell.Key(actions.Help)
+			return a.refuse(action.ID, fmt.Sprintf("%s: not on this screen. %s shows its keys.", action.Name, help))
 		}
 	}
 	return nil
@@ -177,7 +209,8 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	case offer.ID == actions.Submit: // it is called otherwise on each screen
 		return a.explain(offer.Why)
 	default:
-		return a.explain(fmt.Sprintf("%s: not possible now. %s", a.shell.Keys.Action(offer.ID).Name, offer.Why))
+		name := a.shell.Keys.Action(offer.ID).Name
+		return a.refuse(offer.ID, fmt.Sprintf("%s: not possible now. %s", name, offer.Why))
 	}
 	if shown := a.status.shown; shown != nil && (a.status.isExplanation || shown.Kind == screen.Failure) {
 		a.status.shown = nil // a person has gone on from it

@@ -1,6 +1,7 @@
 package tui_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ func TestReasonDisappearsAfterNextAction(t *testing.T) {
 	d := probed(t, p)
 	d.Press("r", "#")
 	d.See("It expired 2 days ago.")
+	d.Elapse(time.Second)
 	d.Press("y")
 	if d.Shows("It expired 2 days ago.") {
 		t.Errorf("the reason is still shown:\n%s", d.Screen())
@@ -202,5 +204,25 @@ func TestTypingAheadFillsTheOpenedPrompt(t *testing.T) {
 		if o := d.App.Overlay(); o == nil || o.Form().Value("which") != "abc" {
 			t.Errorf("%s: the screen is:\n%s", name, d.Screen())
 		}
+	}
+}
+
+// TestTextAfterARefusedKeyRunsNoCommands types a reason into a question that did not open.
+func TestTextAfterARefusedKeyRunsNoCommands(t *testing.T) {
+	p := &probe{offers: append(actions.Enabled(actions.ForUser, actions.Redeem, actions.Open),
+		actions.EnabledUnless(actions.Void, "It is pending."), actions.EnabledUnless(actions.CopyID, "It has none."))}
+	d := probed(t, p)
+	d.Press("ctrl+x")
+	d.Type("for u")
+	d.Elapse(time.Second - 1)
+	d.Type("ser\n")
+	d.See("Void: not possible now. It is pending.")
+	if len(p.done) > 0 || d.Quit() {
+		t.Errorf("a reason that nobody asked for did %v", p.done)
+	}
+	d.Elapse(time.Second)
+	d.Press("y", "u") // no text is expected after the first
+	if !slices.Equal(p.done, []actions.ID{actions.ForUser}) {
+		t.Errorf("done: %v", p.done)
 	}
 }

@@ -41,6 +41,13 @@ func TestScreensShowWhatOthersChange(t *testing.T) {
 	change(t, server, owner, 1, "175")
 	d.Elapse(3 * time.Second)
 	d.See("Somebody else changed: price per week. Saving merges.", "> Title")
+	d.Type("!")
+	d.Press("ctrl+s") // the merge comes first, not a comparison with what is out of date
+	d.See("Somebody else changed property 1 meanwhile: price per week.", "You changed other fields: nothing to decide.")
+	d.Press("ctrl+s")
+	d.See("1 field changes: Title")
+	d.Press("ctrl+s")
+	d.See("Done: Saved property 1: title.")
 }
 
 // TestCoveredScreensCatchUp changes a list while a query is typed, and while another tab is shown.

@@ -3,6 +3,7 @@ package tui_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
@@ -57,6 +58,7 @@ func TestAReadOnlyProfileIsRefusedAtTheKey(t *testing.T) {
 			key, _, _ := strings.Cut(hint, " ")
 			d.Press(key)
 			d.See(name + ": " + why)
+			d.Elapse(time.Second)
 			if d.App.Top() != top || d.App.Overlay() != nil || top.Form() != nil {
 				t.Fatalf("%T: %s opens something:\n%s", on.route, key, d.Screen())
 			}

@@ -117,6 +117,18 @@ func (a *App) openOverlay(o screen.Overlay) tea.Cmd {
 	return nil
 }
 
+// withdraw closes the questions of a screen.
+func (a *App) withdraw(by screen.Screen) {
+	open := len(a.overlays)
+	a.overlays = slices.DeleteFunc(a.overlays, func(o screen.Overlay) bool {
+		question, is := o.(*screen.ConfirmDialog)
+		return is && question.IsOf(by)
+	})
+	if len(a.overlays) < open {
+		a.withdrawnAt = a.shell.Now()
+	}
+}
+
 // connected is the result of the first connection.
 type connected struct {
 	account  screen.Account

@@ -66,6 +66,9 @@ func (c *ConfirmDialog) Title() string          { return display.Line(c.ask.Titl
 func (c *ConfirmDialog) AccessibleText() string { return display.Text(c.ask.Text) }
 func (c *ConfirmDialog) Form() *widget.Form     { return c.form }
 
+// IsOf tells whether a screen has asked the question, and may withdraw it.
+func (c *ConfirmDialog) IsOf(s Screen) bool { return c.ask.By != nil && c.ask.By == s }
+
 // Yes says what confirming does.
 func (c *ConfirmDialog) Yes() string { return display.Line(c.ask.Yes) }
 

@@ -517,8 +517,12 @@ type Confirm struct {
 	Local bool   // the service stays as it is
 	Whole bool   // y does nothing before the end of the text was shown
 	Words []string
+	By    Screen // who may withdraw it; may be nil
 	Then  func() tea.Cmd
 }
+
+// Withdraw closes the questions of a screen that are out of date.
+type Withdraw struct{ By Screen }
 
 // Pick asks the user to choose one of several things, found by typing.
 type Pick struct {

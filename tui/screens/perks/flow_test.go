@@ -298,6 +298,7 @@ func TestCategoriesAndExpiredPerks(t *testing.T) {
 	d.See("row 1 of 1,")
 	d.Press("r")
 	d.See("Redeem: not possible now. It expired ")
+	d.Elapse(time.Second)
 	d.Press("e")
 	d.See("No perk matches summer.")
 	d.Press("F")

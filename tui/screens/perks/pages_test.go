@@ -240,6 +240,7 @@ func TestRowsOfTheFormerFilterDoNothing(t *testing.T) {
 	for key, name := range map[string]string{"r": "Redeem", "enter": "Open", " ": "Mark", "y": "Copy the id"} {
 		d.Press(key)
 		d.See(name + ": not possible now. The list is not loaded yet.")
+		d.Elapse(time.Second)
 	}
 	close(hold)
 	d.Gone("loading")

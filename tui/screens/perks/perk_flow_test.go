@@ -157,6 +157,7 @@ func TestPerkThatIsDeletedWhileOpen(t *testing.T) {
 	if d.Depth() != 2 {
 		t.Errorf("it can be redeemed:\n%s", d.Screen())
 	}
+	d.Elapse(time.Second)
 	d.Press("y")
 	d.See("Copied the id coffee-for-two.")
 

@@ -20,13 +20,15 @@ import (
 
 // edit is a change that is edited, reviewed, saved and, if somebody else was faster, merged.
 type edit struct {
-	base    client.Version    // the version that it changes
-	form    *widget.Form      // nil for an undo
-	initial map[string]string // the text of each field without a change
-	patch   api.PropertyPatch // what is reviewed and sent
-	merge   *merge
-	undoing bool
-	profile screen.Profile // that the draft belongs to
+	base     client.Version    // the version that it changes
+	form     *widget.Form      // nil for an undo
+	initial  map[string]string // the text of each field without a change
+	patch    api.PropertyPatch // what is reviewed and sent
+	merge    *merge
+	undoing  bool
+	outdated bool           // somebody else has changed the property since base
+	merges   bool           // their version is being read, for the merge before the review
+	profile  screen.Profile // that the draft belongs to
 
 	compared map[[3]string][]display.DiffLine // by field, before and after: comparing long texts for each key is too slow
 	drawn    map[drawing][]line               // the review: wrapping it for each frame is too slow; nil if it has changed
@@ -179,9 +181,22 @@ func (s *Screen) review() tea.Cmd {
 	if patch.IsEmpty() {
 		return screen.Tell(screen.Note, "Nothing was changed.")
 	}
-	e.patch = patch
+	if e.patch = patch; e.outdated {
+		e.outdated, e.merges = false, true
+		return s.record.Again()
+	}
 	s.setMode(reviewing)
 	return nil
+}
+
+// mergeFirst merges the edit with what somebody else has saved, before the review. If that was not read, the service
+// reports the conflict.
+func (s *Screen) mergeFirst() tea.Cmd {
+	s.edit.merges = false
+	if cmd := s.review(); cmd != nil || s.mode != reviewing || s.record.Err != nil {
+		return cmd
+	}
+	return s.startMerge(s.record.Value, thenCompare)
 }
 
 // fixFirst says what is not valid now, after it was tried to save it; "" if nothing.

@@ -408,6 +408,7 @@ func TestUnknownDeletionIsCheckedLater(t *testing.T) {
 	o.See("Unknown outcome: property 42 may be deleted.", "s check")
 	o.Press("e")
 	o.See("First check whether it was deleted.")
+	o.Elapse(time.Second)
 	o.proxy.lose(nil)
 	o.proxy.respond(func(w http.ResponseWriter, r *http.Request) bool {
 		http.Error(w, "404 page not found", http.StatusNotFound)

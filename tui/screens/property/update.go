@@ -85,6 +85,7 @@ func (s *Screen) changedByOthers(msg screen.Changed) tea.Cmd {
 		now := *msg.Events[len(msg.Events)-1].Property
 		if changed := api.PropertyChanges(s.edit.base.Property, now).Fields(); len(changed) > 0 {
 			s.notes = nil
+			s.edit.outdated = true
 			s.note("Somebody else changed: %s. Saving merges.", labels(changed))
 		}
 	}
@@ -110,6 +111,8 @@ func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
 		return next
 	case s.unknown && !s.sender.Busy():
 		return s.handleCheck()
+	case s.edit != nil && s.edit.merges && s.mode == editing:
+		return s.mergeFirst()
 	case s.record.Err == nil && !s.remembered:
 		s.remembered = true
 		return s.shell.Remember(s.shell.Account.Profile, kind, strconv.FormatInt(s.id, 10))

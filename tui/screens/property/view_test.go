@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -272,9 +273,12 @@ func TestTheSandboxHasNoProperties(t *testing.T) {
 		d.Press("R", "e", "ctrl+x", "enter")
 		d.Settle()
 	}
+	d.Elapse(time.Second)
 	d.Press("3")
 	d.See("Properties 0", "The sandbox has no properties. Log in to the live service (L).")
-	d.Press("R", "/", "enter")
+	d.Press("R", "/")
+	d.Elapse(time.Second)
+	d.Press("enter")
 	d.See("Open: not possible now.")
 	if requested || d.App.Overlay() != nil {
 		t.Errorf("a property was requested:\n%s", d.Screen())

@@ -36,7 +36,7 @@ func TestResultsAreDecided(t *testing.T) {
 // TestTheRedemptionInTheWayIsVoided undoes it where it was found, and redeems again.
 func TestTheRedemptionInTheWayIsVoided(t *testing.T) {
 	l := startServer(t)
-	l.redeemElsewhere()
+	l.redeemElsewhere("coffee")
 	d := l.open("alice", "coffee")
 	redeem(d, "")
 	d.See("[already redeemed]", "status approved.", "ctrl+x void")

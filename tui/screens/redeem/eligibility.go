@@ -89,8 +89,12 @@ func (s *Screen) isUnknown() bool {
 
 // refuseUnknown shows beside the user that there is none, and asks the service again: somebody may import it now.
 func (s *Screen) refuseUnknown() tea.Cmd {
-	s.fields.Refuse(api.FieldErrors{userField: {fmt.Sprintf("No user %q. Check the id, or import it.", s.typedUser())}})
+	s.fields.Refuse(unknownUser(s.typedUser()))
 	return s.checkEligibility()
+}
+
+func unknownUser(id string) api.FieldErrors {
+	return api.FieldErrors{userField: {fmt.Sprintf("No user %q. Check the id, or import it.", id)}}
 }
 
 // askEligibility returns an error only if the service cannot be reached. Others are not worth a message while text is typed.

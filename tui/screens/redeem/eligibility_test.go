@@ -36,7 +36,7 @@ func TestTypedUserIsCheckedAfterAPause(t *testing.T) {
 	}
 	d.Type("x")
 	d.See("no such user")
-	l.redeemElsewhere()
+	l.redeemElsewhere("coffee")
 	d.Press("backspace")
 	d.See("already redeemed on " + display.Day(l.stored()[0].RedeemedAt, d.App.Shell().Now()))
 	d.Type(" x") // no id: not asked for
@@ -225,4 +225,42 @@ func TestUnknownUserIsRefusedBeforeTheQuestion(t *testing.T) {
 	redeem(d, "")
 	d.See("[redeemed] Coffee for two")
 	l.wantCounts(1, 1)
+}
+
+// TestUnknownUserWithdrawsTheQuestion asks before the service has said that there is no such user. The y that was meant
+// for the question is not typed.
+func TestUnknownUserWithdrawsTheQuestion(t *testing.T) {
+	l := startServer(t)
+	hold := make(chan struct{})
+	release := sync.OnceFunc(func() { close(hold) })
+	t.Cleanup(release)
+	l.set(func(l *faultyServer) { l.holdAnswers = hold })
+	d := l.open("", "coffee")
+	d.Type("ali")
+	d.Press("ctrl+s")
+	d.See("Redeem for ali?")
+	release()
+	d.Gone("Redeem for ali?")
+	d.See(`No user "ali". Check the id, or import it.`)
+	d.Press("y")
+	d.Settle()
+	l.wantCounts(0, 0)
+	if typed := d.App.Top().Form().Value("user_id"); typed != "ali" {
+		t.Errorf("the user is %q", typed)
+	}
+	d.Press("end") // completes it
+	d.See("✓ can redeem")
+	redeem(d, "")
+	d.See("[redeemed] Coffee for two")
+}
+
+// TestEligibilityFollowsWhatOthersRedeem takes the last unit elsewhere.
+func TestEligibilityFollowsWhatOthersRedeem(t *testing.T) {
+	l := startServer(t)
+	d := l.open("bob", "last")
+	d.See("✓ can redeem")
+	d.Settle()
+	l.redeemElsewhere("last")
+	d.Elapse(3 * time.Second)
+	d.See("sold out")
 }

@@ -120,6 +120,11 @@ func TestRefusalsAreExplained(t *testing.T) {
 	l.set(func(l *faultyServer) { l.refuse = nil })
 	d.Press("ctrl+s")
 	d.See("[redeemed] A pot of tea")
+	d.Press("y") // the answer to a question that is not asked again
+	d.See("Copy the id: not possible now. It was sent without a question.")
+	d.Elapse(time.Second)
+	d.Press("y")
+	d.See("Copied the id ")
 	if keys := keysOf(l.sent()[4:]); !slices.Equal(keys, []string{"key-5-1", "key-5-1"}) {
 		t.Errorf("sent the keys %q", keys)
 	}
@@ -519,4 +524,17 @@ func TestClickChoosesAResult(t *testing.T) {
 	d.Screen()
 	d.App.Top().Update(tea.MouseMsg{Action: tea.MouseActionPress, Button: tea.MouseButtonLeft, X: 9, Y: 4})
 	d.See("> [sold out] All gone")
+}
+
+// TestUnknownUserIsNamedBesideTheFieldAndTheResult is all: neither a toast nor the service's sentence repeats it.
+func TestUnknownUserIsNamedBesideTheFieldAndTheResult(t *testing.T) {
+	l := startServer(t)
+	l.set(func(l *faultyServer) { l.unsupported = true })
+	d := l.open("", "coffee")
+	redeem(d, "nobody")
+	d.See("[no such user] Coffee for two", "! No such user.", "Nothing was redeemed. Correct the user.")
+	d.Settle()
+	if text := strings.ToLower(d.Screen()); strings.Count(text, "such user")+strings.Count(text, "no user") != 2 {
+		t.Errorf("the screen:\n%s", text)
+	}
 }

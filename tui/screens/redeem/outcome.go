@@ -246,7 +246,7 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 	case e.NotFromService:
 		return outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "The reply may not be from the service. " + again}
 	case e.Code == api.CodeNotFound && isAboutUser(e.Message, i.PerkID, i.Request.UserID):
-		return outcome{mark: noSuchUser, tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "Correct the user."}
+		return outcome{mark: noSuchUser, tone: theme.Bad, text: strings.TrimSpace(nothing), next: "Correct the user."}
 	case e.Code == api.CodeNotFound:
 		return outcome{mark: "no such perk", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "Reload the list of perks."}
 	}

@@ -31,19 +31,21 @@ type Screen struct {
 	fields  fields
 
 	editing   bool            // the form is open, unless something is being sent or is unresolved
+	asking    bool            // what is in the form was asked about, and not changed since
 	questions int             // the number of the last question: only that one can be answered
 	sub       *submission     // what was confirmed last; nil if nothing was
 	abandoned []*item         // the outcome is unknown, and a person has stopped checking
 	seen      map[string]bool // ids of redemptions that belong to a known request
 
-	decider  *screen.Decider
-	sender   *screen.Sender[client.Redeeming]
-	current  *item     // the item of the last attempt
-	checking bool      // that attempt only checks what became of an earlier one
-	sentAt   time.Time // when it began
-	attempts int       // messages about earlier ones are out of date
-	checks   int       // automatic checks of the unresolved item
-	queue    []*item   // what is sent next
+	decider   *screen.Decider
+	sender    *screen.Sender[client.Redeeming]
+	current   *item     // the item of the last attempt
+	checking  bool      // that attempt only checks what became of an earlier one
+	sentAt    time.Time // when it began
+	resumedAt time.Time // when something was last sent again, without a question
+	attempts  int       // messages about earlier ones are out of date
+	checks    int       // automatic checks of the unresolved item
+	queue     []*item   // what is sent next
 
 	honoursKeys bool // the service has shown that it honours idempotency keys
 
@@ -80,6 +82,16 @@ func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 	return s
 }
 
+// Watches tells whether an event changes who can redeem the perks.
+func (s *Screen) Watches(event api.Event) bool {
+	return slices.ContainsFunc(s.perks, func(perk api.Perk) bool {
+		return event.Subject == "perks" || event.Subject == "perk/"+perk.ID ||
+			event.Redemption != nil && event.Redemption.PerkID == perk.ID
+	})
+}
+
+func (s *Screen) WatchesWhileTyping() bool { return true }
+
 func (s *Screen) Title() string {
 	if len(s.perks) == 1 {
 		return "Redeem " + s.perks[0].Title
@@ -113,8 +125,12 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	}
 	if next, changed := s.eligibility.Handle(msg); next != nil || changed {
 		s.unanswered = s.unanswered || s.eligibility.Value.unanswered
-		if changed && len(s.answers()) > 0 && !s.isUnknown() {
+		switch {
+		case !changed || len(s.answers()) == 0:
+		case !s.isUnknown():
 			s.fields.Refuse(api.FieldErrors{userField: nil}) // somebody has imported the user
+		case s.asking:
+			return s.withdraw()
 		}
 		return next
 	}
@@ -123,6 +139,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	}
 	switch msg := msg.(type) {
 	case screen.Edited:
+		s.asking = false
 		s.fields.keepOneBlankRow()
 		if msg.Field == userField {
 			return tea.Batch(s.checkEligibility(), s.findUsers())
@@ -137,6 +154,8 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		return nil
 	case screen.Recent:
 		return s.takeRecent(msg)
+	case screen.Changed:
+		return s.checkEligibility()
 	case screen.Decided:
 		s.takeDecision(msg.Record)
 		return nil
@@ -217,10 +236,17 @@ func (s *Screen) Offers() []actions.Offer {
 	if i := s.chosen(); i == nil || s.outcome(i).id == "" {
 		none = "There is no redemption here."
 	}
+	noCopy := none
+	if s.shell.Now().Sub(s.resumedAt) < answerTime {
+		noCopy = "It was sent without a question."
+	}
 	if len(s.failed()) > 0 {
 		nothing = s.whyNot()
 	}
-	offers := []actions.Offer{actions.EnabledUnless(actions.Retry, nothing), actions.EnabledUnless(actions.ForUser, ""), actions.EnabledUnless(actions.CopyID, none)}
+	offers := []actions.Offer{
+		actions.EnabledUnless(actions.Retry, nothing), actions.EnabledUnless(actions.ForUser, ""),
+		actions.EnabledUnless(actions.CopyID, noCopy),
+	}
 	offers = append(offers, s.decider.Offers(s.decidable(), none)...)
 	return slices.Concat(offers, actions.Enabled(actions.Redeem, actions.Open, actions.OpenPerk), widget.Moves())
 }

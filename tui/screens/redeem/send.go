@@ -15,6 +15,9 @@ import (
 	"example.com/perks/tui/screen"
 )
 
+// answerTime is how long after something was sent without a question y is taken as the answer to one.
+const answerTime = time.Second
+
 // submit continues with what was confirmed and is still waiting, or asks to confirm a new submission.
 func (s *Screen) submit() tea.Cmd {
 	if s.whyNot() != "" || !s.fields.breaksNoRule() {
@@ -26,7 +29,7 @@ func (s *Screen) submit() tea.Cmd {
 	request := s.fields.request()
 	if s.sub.is(request) && s.sub.agreed {
 		if waiting := s.sub.waiting(); len(waiting) > 0 {
-			s.queue = waiting
+			s.queue, s.resumedAt = waiting, s.shell.Now()
 			return s.step()
 		}
 	}
@@ -37,7 +40,18 @@ func (s *Screen) submit() tea.Cmd {
 	if len(next.open()) == 0 {
 		return screen.Tell(screen.Note, "%s has all of it already.", request.UserID)
 	}
-	return s.ask(s.question(next), s.whyNot, func() tea.Cmd { return s.begin(next) })
+	s.asking = true
+	question := s.question(next)
+	question.By = s
+	return s.ask(question, s.whyNot, func() tea.Cmd { return s.begin(next) })
+}
+
+// withdraw takes back the question whether to redeem, because the service now says that there is no such user.
+func (s *Screen) withdraw() tea.Cmd {
+	s.questions++
+	s.asking = false
+	s.fields.Refuse(unknownUser(s.typedUser()))
+	return s.shell.Post(screen.Withdraw{By: s})
 }
 
 // ask asks a question that can be answered once, as long as it is the last one and whyNot has nothing against it.
@@ -69,6 +83,7 @@ func (s *Screen) begin(next *submission) tea.Cmd {
 		}
 	}
 	s.eligibility.Reset()
+	s.asking = false
 	next.agreed = true
 	s.sub, s.queue = next, next.open()
 	return s.step()
@@ -189,7 +204,9 @@ func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 	}
 	if stops, fields := classify(i); stops {
 		s.queue, s.editing = nil, true
-		s.fields.Refuse(fields)
+		if s.fields.Refuse(fields); len(fields[userField]) > 0 && len(s.sub.items) == 1 {
+			return nil // it stands beside the field
+		}
 		return s.announce(i)
 	}
 	var existing tea.Cmd

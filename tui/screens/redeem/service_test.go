@@ -133,9 +133,10 @@ func (l *faultyServer) serve(forward http.Handler, w http.ResponseWriter, r *htt
 	}
 }
 
-// redeemElsewhere redeems coffee for alice as another client.
-func (l *faultyServer) redeemElsewhere() {
-	request := l.server.Request(l.server.Token(), http.MethodPost, l.server.LiveURL()+"/perks/coffee/redeem", `{"user_id":"alice"}`)
+// redeemElsewhere redeems a perk for alice as another client.
+func (l *faultyServer) redeemElsewhere(perk string) {
+	url := l.server.LiveURL() + "/perks/" + perk + "/redeem"
+	request := l.server.Request(l.server.Token(), http.MethodPost, url, `{"user_id":"alice"}`)
 	if status := l.server.Do(request, nil); status != http.StatusCreated {
 		l.t.Errorf("another client redeems: status %d", status)
 	}

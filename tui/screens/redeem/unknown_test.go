@@ -62,6 +62,7 @@ func TestUnknownOutcomeLocksTheFormUntilChecked(t *testing.T) {
 		t.Errorf("Form() = %v, Unsaved() = %q", top.Form(), top.Unsaved())
 	}
 	d.Press("ctrl+s", "enter", "r", "y")
+	d.Elapse(time.Second)
 	d.Press("q")
 	d.See("Quit?", `whether "Coffee for two" was redeemed for alice`)
 	d.Press("n", "s")
@@ -105,9 +106,9 @@ func TestRedemptionOfAnotherClientIsNotShownAsOurs(t *testing.T) {
 		l := startServer(t)
 		l.loseRequests, l.dropKeys = 1, test.dropKeys
 		if test.before {
-			l.redeemElsewhere()
+			l.redeemElsewhere("coffee")
 		} else {
-			l.onLost = l.redeemElsewhere
+			l.onLost = func() { l.redeemElsewhere("coffee") }
 		}
 		d := l.open("alice", "coffee")
 		redeem(d, "")
@@ -350,7 +351,8 @@ func TestUnknownOutcomeIsCheckedSoonAfterTheServiceIsBack(t *testing.T) {
 
 func TestUselessCheckIsNotRepeated(t *testing.T) {
 	l := startServer(t)
-	l.loseRequests, l.dropKeys, l.onLost = 1, true, l.redeemElsewhere
+	l.loseRequests, l.dropKeys = 1, true
+	l.onLost = func() { l.redeemElsewhere("coffee") }
 	d := l.open("alice", "coffee")
 	redeem(d, "")
 	d.See("[unknown] Coffee for two", "this one or another.")

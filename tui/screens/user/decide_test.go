@@ -36,6 +36,7 @@ func TestRedemptionsAreDecidedOnTheUsersPage(t *testing.T) {
 	d.Gone("ctrl+x void")
 	d.Press("ctrl+x")
 	d.See("Void: not possible now. It is pending. Reject it: x.")
+	d.Elapse(time.Second)
 	d.Press("a")
 	d.See("Approve A day at the spa for alice?", "LIVE")
 	d.Press("y")
@@ -48,6 +49,7 @@ func TestRedemptionsAreDecidedOnTheUsersPage(t *testing.T) {
 	d.See("Reject: not possible now. It is voided.")
 	d.Press("tab", "ctrl+x")
 	d.See("Void: not possible now. Go to the redemptions: tab.")
+	d.Elapse(time.Second)
 	d.Press("e")
 	d.See("All perks 4", "A day at the spa Berlin redeemed just now", "Coffee for two Berlin ends in 3 days")
 }

@@ -259,6 +259,7 @@ func TestARowSaysWhyAPerkCannotBeHad(t *testing.T) {
 	d.See("> Sold Berlin sold out")
 	d.Press("r")
 	d.See("Redeem: not possible now. Not for alice: sold out.")
+	d.Elapse(time.Second)
 	d.Press("e")
 	d.See("Available 2")
 }
