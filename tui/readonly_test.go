@@ -94,5 +94,6 @@ func TestAnActionWithoutItsScopeIsRefusedAtTheKey(t *testing.T) {
 		key, _, _ := strings.Cut(on.hint, " ")
 		d.Press(key)
 		d.See(on.name + ": not possible now. It needs " + string(on.scope) + ", which this client lacks.")
+		d.Elapse(time.Second)
 	}
 }
