@@ -365,6 +365,9 @@ func (f *eventFeed) recent(
 	for _, e := range part.events {
 		page.Data = append(page.Data, e.Event)
 	}
-	page.Next = part.cursor
+	cursors, failed := f.cursors(ctx)
+	if err = errors.Join(err, failed); err == nil {
+		page.Next = cursors.write(part.next)
+	}
 	return page, err
 }

@@ -110,8 +110,7 @@ func (e feedEvent) maySee(caller Caller) bool {
 type feedPart struct {
 	events []feedEvent
 	next   store.AuditPlace
-	cursor string // of next
-	isMore bool   // something was committed after next, when it was read
+	isMore bool // something was committed after next, when it was read
 }
 
 func (f *eventFeed) partOf(ctx context.Context, batch store.AuditBatch) (feedPart, error) {
@@ -119,7 +118,7 @@ func (f *eventFeed) partOf(ctx context.Context, batch store.AuditBatch) (feedPar
 	if err != nil {
 		return feedPart{}, err
 	}
-	part := feedPart{next: batch.Next, cursor: cursors.write(batch.Next), isMore: !batch.IsLast}
+	part := feedPart{next: batch.Next, isMore: !batch.IsLast}
 	for _, entry := range batch.Entries {
 		e, isEvent, err := eventOf(entry)
 		if err != nil {

@@ -50,20 +50,18 @@ func (h perkHandlers) events(c echo.Context) error {
 		return err
 	}
 	var place store.AuditPlace
-	if isGiven {
-		cursors, err := h.feed.cursors(c.Request().Context())
-		if err != nil {
-			return err
-		}
-		if place, err = cursors.read(after); err != nil {
-			return err
-		}
+	cursors, err := h.feed.cursors(c.Request().Context())
+	if err == nil && isGiven {
+		place, err = cursors.read(after)
+	}
+	if err != nil {
+		return err
 	}
 	switch {
 	case wantsStream(c):
-		return h.streamEvents(c, place, types)
+		return h.streamEvents(c, cursors, place, types)
 	case isGiven:
-		return h.pageOfEvents(c, after, place, types, perPage, wait)
+		return h.pageOfEvents(c, cursors, place, types, perPage, wait)
 	}
 	page, err := h.feed.recent(c.Request().Context(), callerOf(c), types, perPage)
 	if err != nil {
@@ -89,7 +87,7 @@ func eventTypesOf(q *api.Parameters) (types []api.EventType) {
 
 // pageOfEvents responds as soon as there is an event that the caller may see.
 func (h perkHandlers) pageOfEvents(
-	c echo.Context, cursor string, after store.AuditPlace, types []api.EventType, perPage int, wait time.Duration,
+	c echo.Context, cursors cursors, after store.AuditPlace, types []api.EventType, perPage int, wait time.Duration,
 ) error {
 	ctx := c.Request().Context()
 	if wait > 0 {
@@ -102,7 +100,7 @@ func (h perkHandlers) pageOfEvents(
 		defer cancel()
 		ctx = limited
 	}
-	page := api.EventPage{Data: []api.Event{}, Next: cursor}
+	page := api.EventPage{Data: []api.Event{}, Next: cursors.write(after)}
 	reader := h.feed.follow(after, wait > 0)
 	defer reader.leave()
 	caller, searched := callerOf(c), 0
@@ -115,7 +113,7 @@ func (h perkHandlers) pageOfEvents(
 			return err
 		}
 		searched++
-		page.Next, page.More = part.cursor, part.isMore
+		page.Next, page.More = cursors.write(part.next), part.isMore
 		for _, e := range part.events {
 			if !e.isFor(caller, types) {
 				continue
@@ -140,7 +138,9 @@ func writeEvents(c echo.Context, page api.EventPage) error {
 
 // streamEvents responds with Server-Sent Events until the caller leaves or loses its access, or the server ends. The id of each is a position:
 // a caller that comes back with the last one misses nothing.
-func (h perkHandlers) streamEvents(c echo.Context, after store.AuditPlace, types []api.EventType) error {
+func (h perkHandlers) streamEvents(
+	c echo.Context, cursors cursors, after store.AuditPlace, types []api.EventType,
+) error {
 	ctx, _ := c.Get(streamKey).(context.Context)
 	ctx, end, err := h.listeners.begin(ctx, callerOf(c).ClientID)
 	if err != nil {
@@ -148,7 +148,7 @@ func (h perkHandlers) streamEvents(c echo.Context, after store.AuditPlace, types
 	}
 	defer end()
 	s := &eventStream{
-		perkHandlers: h, ctx: ctx, types: types,
+		perkHandlers: h, ctx: ctx, cursors: cursors, types: types,
 		request: c.Request(), response: c.Response(), control: http.NewResponseController(c.Response()),
 		conn: h.config.Connection(ctx), reader: h.feed.follow(after, true), at: after,
 	}
@@ -180,6 +180,7 @@ func (h perkHandlers) streamEvents(c echo.Context, after store.AuditPlace, types
 type eventStream struct {
 	perkHandlers
 	ctx      context.Context
+	cursors  cursors
 	types    []api.EventType // nil is all
 	request  *http.Request
 	response *echo.Response
@@ -242,7 +243,7 @@ func (s *eventStream) send(part feedPart) (bool, error) {
 			return true, nil
 		}
 		// Only the id, so that the caller need not read again what it may not see.
-		if _, err := fmt.Fprintf(s.response, "id: %s\n\n", part.cursor); err != nil {
+		if _, err := fmt.Fprintf(s.response, "id: %s\n\n", s.cursors.write(part.next)); err != nil {
 			return false, nil
 		}
 	}

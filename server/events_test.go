@@ -347,6 +347,19 @@ func TestASilentStreamEndsSoonAfterItsCallerIsDisabled(t *testing.T) {
 	}
 }
 
+// TestAWaitInWhichNothingHappensKeepsItsPosition waits for longer than the server does between two looks at the caller.
+func TestAWaitInWhichNothingHappensKeepsItsPosition(t *testing.T) {
+	d := newDesks(t)
+	start := d.events(d.tokens[0], "").Next
+	if page := d.events(d.tokens[0], after(start)+"&wait=3"); page.Next != start || len(page.Data) != 0 {
+		t.Errorf("after %q: %+v", start, page)
+	}
+	d.decide(d.tokens[0], d.made[0]["spa"].ID, "approve", "", "")
+	if page := d.events(d.tokens[0], after(start)); len(page.Data) != 1 {
+		t.Errorf("later: %+v", page)
+	}
+}
+
 func TestAStreamBeginsNowWithoutAPosition(t *testing.T) {
 	d := newDesks(t)
 	s := d.listen(d.tokens[0], "")
