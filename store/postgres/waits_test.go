@@ -144,7 +144,8 @@ func TestAListIsEndedAfterItsTime(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- sleep(time.Minute) }()
 	const cancelOther = `SELECT count(pg_cancel_backend(pid)) > 0 FROM pg_stat_activity
-		WHERE datname = current_database() AND pid <> pg_backend_pid() AND starts_with(query, 'SELECT pg_sleep')`
+		WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'
+			AND starts_with(query, 'SELECT pg_sleep')`
 	for !read[bool](t, db, cancelOther) {
 	}
 	if err := <-done; api.CodeOf(err) != api.CodeUnavailable || errors.Is(err, store.ErrTimeLimit) {
