@@ -14,6 +14,8 @@ import (
 )
 
 const (
+	laneInterval = time.Second // between two looks at how many lists may run
+
 	listTime    = 5 * time.Second // for each statement of a list
 	maxQueued   = 64              // lists of one client that wait in one lane
 	cheapRows   = 20_000          // that a list may collect without being costly; it takes less than 30 ms
@@ -24,12 +26,14 @@ const (
 // The rest wait, those of one client in the order in which they came. The client that has the fewest running comes
 // first.
 type lane struct {
-	perClient, most int // how many run, of one client and of all
+	measure func() (perClient, most int)
 
-	mu      sync.Mutex
-	running int
-	arrived int // how many have waited, to number them
-	clients map[string]*laneClient
+	mu              sync.Mutex
+	perClient, most int // how many may run, of one client and of all
+	measuredAt      time.Time
+	running         int
+	arrived         int // how many have waited, to number them
+	clients         map[string]*laneClient
 }
 
 type laneClient struct {
@@ -43,19 +47,18 @@ type laneTicket struct {
 }
 
 func newLane(perClient, most int) *lane {
-	return &lane{perClient: perClient, most: most, clients: map[string]*laneClient{}}
+	return &lane{measure: func() (int, int) { return perClient, most }, clients: map[string]*laneClient{}}
 }
 
 // newListLane leaves half of the connections that read to all that is no list: authentication, single records, reports,
-// events.
+// events. Standbys that are read add connections while they are.
 func newListLane(db store.Store) *lane {
-	connections := 0
-	for _, pool := range db.Stats().Pools {
-		if pool.Name == "reads" {
-			connections = pool.Max
-		}
+	l := newLane(0, 0)
+	l.measure = func() (perClient, most int) {
+		connections := db.Stats().ReadConnections()
+		return max(2, connections/4), max(1, connections/2)
 	}
-	return newLane(max(2, connections/4), max(1, connections/2))
+	return l
 }
 
 var errLaneFull = errors.New("too many lists of the client wait")
@@ -63,6 +66,10 @@ var errLaneFull = errors.New("too many lists of the client wait")
 // enter waits until a list of the client may run. leave must be called at its end.
 func (l *lane) enter(ctx context.Context, client string) (leave func(), err error) {
 	l.mu.Lock()
+	if time.Since(l.measuredAt) >= laneInterval {
+		l.perClient, l.most = l.measure()
+		l.measuredAt = time.Now()
+	}
 	c := l.clients[client]
 	if c == nil {
 		c = &laneClient{}

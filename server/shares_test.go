@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestAClientWaitsForItsOwnLists(t *testing.T) {
@@ -95,4 +96,46 @@ func TestAListWhoseCallerHasLeftWaitsNoLonger(t *testing.T) {
 		t.Fatal(err)
 	}
 	leave()
+}
+
+// TestStandbysAddLists changes how many lists may run while one runs.
+func TestStandbysAddLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		perClient := 1
+		l := newLane(0, 0)
+		l.measure = func() (int, int) { return perClient, perClient }
+		enter := func() <-chan func() {
+			entered := make(chan func(), 1)
+			go func() {
+				leave, err := l.enter(t.Context(), "a")
+				if err != nil {
+					t.Error(err)
+				}
+				entered <- leave
+			}()
+			synctest.Wait()
+			return entered
+		}
+		first, second := enter(), enter()
+		perClient = 2 // a standby is read now
+		if len(first) != 1 || len(second) != 0 {
+			t.Fatalf("%d of the first and %d of the second run", len(first), len(second))
+		}
+		time.Sleep(laneInterval)
+		third := enter()
+		if len(second) != 1 || len(third) != 0 {
+			t.Fatalf("with a standby, %d of the second and %d of the third run", len(second), len(third))
+		}
+		perClient = 1 // it is gone
+		time.Sleep(laneInterval)
+		fourth := enter()
+		(<-first)()
+		synctest.Wait()
+		if len(third)+len(fourth) != 0 {
+			t.Error("another list runs, although the standby is gone and one is running")
+		}
+		(<-second)()
+		(<-third)()
+		(<-fourth)()
+	})
 }

@@ -106,6 +106,9 @@ func (o Operations) readBatch(q Querier, after AuditPlace, batch *AuditBatch, mo
 	batch.Entries, err = All(q, func(r Scanner) (entry AuditEntry, err error) {
 		return scanAuditEntry(ScanAfter(r, &found, new(int64), new(int64)))
 	}, text, args...)
+	if err != nil {
+		return err
+	}
 	for i := range batch.Entries {
 		batch.Entries[i].Place = AuditPlace{after.Since, until, after.Read + i + 1}
 	}
@@ -113,9 +116,6 @@ func (o Operations) readBatch(q Querier, after AuditPlace, batch *AuditBatch, mo
 		batch.Next, batch.IsLast = batch.Entries[n-1].Place, false
 	} else if n > 0 {
 		batch.Entries[n-1].Place = batch.Next
-	}
-	if err != nil {
-		return err
 	}
 	return o.completeBatch(q, batch, most)
 }
@@ -263,9 +263,6 @@ func (o Operations) readAuditLog(ctx context.Context, read func(Querier) (AuditB
 			}
 			if errors.Is(err, ErrArchived) {
 				err = AuditPositionArchived()
-			}
-			if err == nil {
-				err = o.completeUpdates(q, batch.Entries)
 			}
 			return err
 		})

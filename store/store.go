@@ -305,6 +305,20 @@ type Stats struct {
 	Disk *DiskStats
 }
 
+// ReadConnections is how many connections reads can have: those of the database, and of the standbys that are read.
+func (s Stats) ReadConnections() (connections int) {
+	isRead := map[string]bool{"reads": true}
+	for _, one := range s.Standbys {
+		isRead["standby "+one.Name] = one.IsRead
+	}
+	for _, pool := range s.Pools {
+		if isRead[pool.Name] {
+			connections += pool.Max
+		}
+	}
+	return connections
+}
+
 // MaxDiskForecast is the most that DiskStats.Lasts says.
 const MaxDiskForecast = 100 * 365 * 24 * time.Hour
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api/display"
 	"example.com/perks/store"
 )
 
@@ -134,15 +135,9 @@ func (p *program) archiveAudit(ctx context.Context, db store.Store, before time.
 		return err
 	}
 	_, err = fmt.Fprintf(p.stdout, "Archived %s from before %s in %s; %s removed now.\n",
-		counted(archived.Entries), timeText(before), path, counted(removed))
+		display.Plural(archived.Entries, "entry", "entries"), timeText(before), path,
+		display.Plural(removed, "entry", "entries"))
 	return err
-}
-
-func counted(n int64) string {
-	if n == 1 {
-		return "1 entry"
-	}
-	return fmt.Sprintf("%d entries", n)
 }
 
 // writeArchive writes the entries to a new file, unless there are none. The file has its name only when it is complete

@@ -125,3 +125,14 @@ func TestASecondServerOfAFileIsRefusedUntilTheFirstEnds(t *testing.T) {
 		t.Errorf("the second is not ready: %d", status)
 	}
 }
+
+// TestAServerSaysThatASecondOneWouldNotBeNoticed puts a folder where the server's mark belongs.
+func TestAServerSaysThatASecondOneWouldNotBeNoticed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perks.db")
+	if err := os.Mkdir(path+"-server", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	server := programs.InstallOver(t, "sqlite:"+path).Launch()
+	server.WaitFor(t, "a second server of this database would not be noticed")
+	server.WaitForURL(t)
+}

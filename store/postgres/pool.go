@@ -194,11 +194,48 @@ func (db *DB) readWith(ctx context.Context, settings string, work func(view) err
 	return readFrom(ctx, db.reads, settings, work)
 }
 
-func readFrom(ctx context.Context, from *pgxpool.Pool, settings string, work func(view) error) error {
+func readFrom(ctx context.Context, from *readPool, settings string, work func(view) error) error {
+	done, err := from.join(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	begin := pgx.TxOptions{BeginQuery: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ` + settings}
 	return pgx.BeginTxFunc(ctx, from, begin, func(tx pgx.Tx) error {
 		return work(view{ctx, tx})
 	})
+}
+
+// readPool is connections for reads. Lists have half of them, so that all other reads find some, whatever lists cost.
+type readPool struct {
+	*pgxpool.Pool
+	lists chan struct{} // one value for each list that runs
+}
+
+func newReadPool(pool *pgxpool.Pool) *readPool {
+	return &readPool{pool, make(chan struct{}, max(1, pool.Stat().MaxConns()/2))}
+}
+
+// isBusy tells whether a read under the context would have to wait.
+func (p *readPool) isBusy(ctx context.Context) bool {
+	if _, isList := store.ListTime(ctx); isList {
+		return len(p.lists) == cap(p.lists)
+	}
+	stat := p.Stat()
+	return stat.AcquiredConns() == stat.MaxConns()
+}
+
+// join waits until a read under the context may have a connection. done must be called at its end.
+func (p *readPool) join(ctx context.Context) (done func(), err error) {
+	if _, isList := store.ListTime(ctx); !isList {
+		return func() {}, nil
+	}
+	select {
+	case p.lists <- struct{}{}:
+		return func() { <-p.lists }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // snapshotWithin leaves the limit to the server, because a context that ends costs the connection.

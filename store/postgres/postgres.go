@@ -30,7 +30,7 @@ type DB struct {
 	store.Operations
 	database   store.Database
 	log        *slog.Logger
-	reads      *pgxpool.Pool
+	reads      *readPool
 	writes     *pgxpool.Pool
 	settings   []string  // of each transaction, see own
 	standbys   *standbys // nil if there are none
@@ -112,7 +112,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		return nil, err
 	}
 	db := &DB{
-		log: log, reads: reads, writes: writes, settings: settings, totals: store.NewTotals(),
+		log: log, reads: newReadPool(reads), writes: writes, settings: settings, totals: store.NewTotals(),
 		kept: store.NewKept[perkIDs](100_000, 1_000_000), diskSpace: diskSpace{log: log}, reconnects: newReconnects(log),
 		readStatements: readStatements, writeStatements: writeStatements,
 	}
@@ -191,7 +191,7 @@ func (db *DB) join() (leave func(), err error) {
 }
 
 func (db *DB) Stats() store.Stats {
-	reads, writes := poolStats("reads", db.reads), poolStats("writes", db.writes)
+	reads, writes := poolStats("reads", db.reads.Pool), poolStats("writes", db.writes)
 	reads.Statements, writes.Statements = db.readStatements.times.Stats(), db.writeStatements.times.Stats()
 	stats := store.Stats{
 		Pools:   []store.PoolStats{reads, writes},
@@ -203,7 +203,7 @@ func (db *DB) Stats() store.Stats {
 	}
 	if db.standbys != nil {
 		for _, one := range db.standbys.all {
-			stats.Pools = append(stats.Pools, poolStats("standby "+one.name, one.reads))
+			stats.Pools = append(stats.Pools, poolStats("standby "+one.name, one.reads.Pool))
 			stats.Standbys = append(stats.Standbys, one.stats(time.Now()))
 		}
 	}

@@ -146,8 +146,8 @@ func Settings(ctx context.Context, address string) ([]store.Finding, error) {
 // judgeSettings returns a finding for each setting that perksd depends on.
 func judgeSettings(values map[string]string, config *pgx.ConnConfig, isPooled bool) (findings []store.Finding) {
 	add := func(name string, outcome store.Outcome, found, advice string) {
-		findings = append(findings, store.Finding{Check: name, Outcome: outcome, Found: name + " = " +
-			"" + orEmpty(values[name]) + found, Advice: advice})
+		findings = append(findings, store.Finding{Check: name, Outcome: outcome,
+			Found: name + " = " + orEmpty(values[name]) + found, Advice: advice})
 	}
 	alter := func(name, value string) string {
 		return fmt.Sprintf(`psql -c "ALTER SYSTEM SET %s = %s" -c "SELECT pg_reload_conf()"`, name, value)
@@ -177,8 +177,8 @@ func judgeSettings(values map[string]string, config *pgx.ConnConfig, isPooled bo
 		if isPooled && strings.Contains(weakCommits, "'"+commit+"'") {
 			values["synchronous_commit"] = "on" // in each transaction
 		}
-		add("synchronous_commit", store.OK, fmt.Sprintf(", synchronous_standby_names = "+
-			"'%s'", values["synchronous_standby_names"]), "")
+		add("synchronous_commit", store.OK,
+			fmt.Sprintf(", synchronous_standby_names = '%s'", values["synchronous_standby_names"]), "")
 	}
 	if isPooled && config.DefaultQueryExecMode != pgx.QueryExecModeSimpleProtocol {
 		findings = append(findings, store.Finding{Check: "pooler", Outcome: store.Warning, Found: "a pooler is in " +

@@ -27,7 +27,7 @@ import (
 // positions of the new one, however much it was sent.
 type standbys struct {
 	primary *watch
-	reads   *pgxpool.Pool // to the primary
+	reads   *readPool // of the primary
 	all     []*standby
 	next    atomic.Uint32 // where the search for one begins
 	running sync.WaitGroup
@@ -152,7 +152,7 @@ func (w *watch) lastGood() observation {
 type standby struct {
 	name  string
 	log   *slog.Logger
-	reads *pgxpool.Pool
+	reads *readPool
 	watch *watch
 	perks *perkReader
 
@@ -248,7 +248,10 @@ func newStandby(config *pgxpool.Config, identity Identity, db *DB) (s *standby, 
 		}
 		return err
 	}
-	s.reads, err = pgxpool.NewWithConfig(context.Background(), config)
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err == nil {
+		s.reads = newReadPool(pool)
+	}
 	return s, err
 }
 
@@ -323,14 +326,14 @@ func (s *standbys) choose(ctx context.Context) *standby {
 		case !one.stats(now).IsRead:
 		case one.watch.lastGood().position < after:
 			almost = one
-		case !isBusy(one.reads):
+		case !one.reads.isBusy(ctx):
 			return one
 		default:
 			busy = one
 		}
 	}
 	switch {
-	case busy != nil && isBusy(s.reads):
+	case busy != nil && s.reads.isBusy(ctx):
 		return busy
 	case busy != nil, almost == nil:
 		return nil
@@ -341,11 +344,6 @@ func (s *standbys) choose(ctx context.Context) *standby {
 		return nil
 	}
 	return almost
-}
-
-func isBusy(pool *pgxpool.Pool) bool {
-	stat := pool.Stat()
-	return stat.AcquiredConns() == stat.MaxConns()
 }
 
 // do runs work under a context that ends when the standby is found to be gone.

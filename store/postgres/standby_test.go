@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -283,5 +284,46 @@ func TestAStandbyIsReadWhileItIsAtMostMaxBehind(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestListsLeaveHalfOfTheConnections runs as many lists as may at once, which fill a half of the standby first, then of
+// the primary.
+func TestListsLeaveHalfOfTheConnections(t *testing.T) {
+	p := newPair(t)
+	position := p.addPerk("one")
+	p.await(position, true)
+	list := store.LimitList(p.behind(position), time.Minute, 0)
+	onStandby, end := make(chan bool), make(chan struct{})
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer close(end)
+	half := cap(p.db.reads.lists)
+	for i := range 2 * half {
+		running.Go(func() {
+			if err := p.db.readOnce(list, "", func(v view) error {
+				is, err := store.One(v, store.ScanValue[bool], `SELECT pg_is_in_recovery()`)
+				onStandby <- is
+				<-end
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+		if is := <-onStandby; is != (i < half) {
+			t.Errorf("list %d is read from the standby: %v", i+1, is)
+		}
+	}
+	brief, cancel := context.WithTimeout(list, 100*time.Millisecond)
+	defer cancel()
+	nothing := func(view) error { return nil }
+	if err := p.db.readOnce(brief, "", nothing); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("another list does not wait: %v", err)
+	}
+	if err := p.db.readOnce(p.behind(position), "", nothing); err != nil {
+		t.Errorf("a single record cannot be read: %v", err)
+	}
+	if n := p.db.Stats().ReadConnections(); n != 4*half {
+		t.Errorf("%d connections for reads, want %d", n, 4*half)
 	}
 }

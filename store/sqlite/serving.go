@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -28,8 +29,13 @@ func Serve(ctx context.Context, path, process string, log *slog.Logger) (end fun
 		return nil, err
 	}
 	handle, err := os.OpenFile(f.path+servingSuffix, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return func() {}, nil // the database cannot be opened there either, which tells more
+	case err != nil:
+		log.Warn("a second server of this database would not be noticed: mend the file, and start again",
+			"database", f.given, "cause", err)
+		return func() {}, nil
 	}
 	if err := f.succeed(ctx, handle, log); err != nil {
 		return nil, errors.Join(err, handle.Close())

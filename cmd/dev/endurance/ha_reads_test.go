@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	haReaders   = 64
+	haClients   = 8
+	haReaders   = 8 // of each client, which may have a part of the connections at once
 	haReadFor   = 8 * time.Second
 	haUsers     = 1_000_000
 	haNodeShare = 0.25 // of a processor, for PostgreSQL on each node
@@ -42,7 +43,11 @@ func TestStandbysOfAClusterAreRead(t *testing.T) {
 	for standbys := range 3 {
 		server := i.Start(cluster.readFrom(standbys)...)
 		awaitStandbys(t, server, standbys)
-		reads := readsOf(t, server.URL, i.Token(server.URL))
+		var tokens []string
+		for range haClients {
+			tokens = append(tokens, i.Token(server.URL))
+		}
+		reads := readsOf(t, server.URL, tokens)
 		t.Logf("%d standbys: %.0f lists a second", standbys, float64(reads)/haReadFor.Seconds())
 		if reads < before*5/4 {
 			t.Errorf("%d standbys: %d lists, want a quarter more than the %d before", standbys, reads, before)
@@ -116,15 +121,19 @@ func (c *haCluster) readFrom(standbys int) []string {
 	return append(flags, "--read-database", address)
 }
 
-// readsOf counts the lists that a server returns within haReadFor.
-func readsOf(t *testing.T, url, token string) int64 {
+// readsOf counts the lists that a server returns to all clients within haReadFor.
+func readsOf(t *testing.T, url string, tokens []string) int64 {
 	t.Helper()
-	r := newRedeemer(t, token, haReaders)
 	ctx, cancel := context.WithTimeout(t.Context(), haReadFor)
 	defer cancel()
 	var reads atomic.Int64
 	var reading sync.WaitGroup
-	for range haReaders {
+	var clients []*redeemer
+	for _, token := range tokens {
+		clients = append(clients, newRedeemer(t, token, haReaders))
+	}
+	for n := range haReaders * len(tokens) {
+		r := clients[n%len(tokens)]
 		reading.Go(func() {
 			for ctx.Err() == nil {
 				response, body, err := r.send(http.MethodGet, url+"/v2/partners/perks?sort=title", "", nil)
