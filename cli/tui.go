@@ -199,7 +199,10 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 	ui.Theme, ui.Colours = o.colours(settings.theme, memory.Setting(screen.SettingTheme))
 	ui.Mouse = usesMouse(settings.mouse, memory.Setting(screen.SettingMouse))
 	ui.Hint = memory.Setting(screen.SettingHint) == ""
-	ctx, stop := signal.NotifyContext(ctx, append(signals, os.Interrupt)...)
+	ctx, interrupts, end := command.HandleInterrupts(ctx)
+	defer end()
+	ui.Suspend = interrupts.Suspend
+	ctx, stop := signal.NotifyContext(ctx, signals...)
 	defer stop()
 	return tui.Run(ctx, s.Streams.In, s.Streams.Out, ui)
 }

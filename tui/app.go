@@ -63,8 +63,8 @@ func New(options Options) *App {
 			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 		}
 	}
-	if options.Exec == nil {
-		options.Exec = runInTerminal
+	if options.Suspend == nil {
+		options.Suspend = func() func() { return func() {} }
 	}
 	if options.NewID == nil {
 		options.NewID = uuid.NewString
@@ -75,8 +75,11 @@ func New(options Options) *App {
 		shell: &screen.Shell{
 			Theme: theme.New(options.Theme, options.Colours), Keys: options.Keys, Accounts: options.Accounts, Memory: options.Memory,
 			Desktop: options.Desktop, Now: options.Now, After: options.After, NewID: options.NewID,
-			Command: options.Command,
+			Command: options.Command, Suspend: options.Suspend,
 		},
+	}
+	if a.options.Exec == nil {
+		a.options.Exec = a.runInTerminal
 	}
 	a.shell.Screens = a.all
 	a.live.events = screen.NewBackgroundLoader[api.EventPage](a.shell)
@@ -256,6 +259,7 @@ type Options struct {
 
 	// Command names an action in a sentence instead of its key. May be nil.
 	Command func(id actions.ID) string
+	Suspend func() (resume func())                   // leaves interrupts to another program until resume; nil if none is handled
 	Exec    func([]string, tea.ExecCallback) tea.Cmd // runs a program; nil gives it the terminal
 }
 

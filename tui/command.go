@@ -96,8 +96,8 @@ func (a *App) runCommand(id actions.ID) tea.Cmd {
 }
 
 // runInTerminal leaves the terminal to a program until it ends.
-func runInTerminal(words []string, ended tea.ExecCallback) tea.Cmd {
-	return screen.LeaveTerminal(func() error { return screen.RunInTerminal(words[0], words[1:]...) }, ended)
+func (a *App) runInTerminal(words []string, ended tea.ExecCallback) tea.Cmd {
+	return screen.LeaveTerminal(func() error { return a.shell.RunInTerminal(words[0], words[1:]...) }, ended)
 }
 
 // RunQuietly runs a program without a terminal, and drops what it prints.

@@ -30,7 +30,7 @@ type edit struct {
 	dryRun  bool
 
 	editor     textEditor
-	interrupts *interruptHandler
+	interrupts *command.Interrupts
 	connection session.Connection
 
 	base      client.Version // the version that the draft changes
@@ -85,7 +85,7 @@ func (e *edit) run(ctx context.Context) error {
 	if e.editor, err = findEditor(s.Env); err != nil {
 		return err
 	}
-	ctx, interrupts, stop := handleInterrupts(ctx)
+	ctx, interrupts, stop := command.HandleInterrupts(ctx)
 	defer stop()
 	e.interrupts = interrupts
 	if err := e.begin(ctx); err != nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,7 +119,7 @@ const exitInterrupted = 130
 
 // Open runs the editor on a file, on the terminal. If it fails, the file may have changed nevertheless. If an interrupt ends
 // the editor, the error is context.Canceled.
-func (e textEditor) Open(ctx context.Context, s *command.Streams, i *interruptHandler, path string) error {
+func (e textEditor) Open(ctx context.Context, s *command.Streams, i *command.Interrupts, path string) error {
 	cmd := exec.CommandContext(ctx, e[0], append(slices.Clone(e[1:]), path)...) // #nosec G204 -- the person's own editor
 	cmd.Stdout, cmd.Stderr = s.Err, s.Err                                       // the editor never draws among data
 	if s.OutTTY && !s.ErrTTY {
@@ -136,7 +135,7 @@ func (e textEditor) Open(ctx context.Context, s *command.Streams, i *interruptHa
 	if isFile && s.InTTY {
 		before, _ = term.GetState(int(keyboard.Fd()))
 	}
-	resume := i.suspend()
+	resume := i.Suspend()
 	err := cmd.Run()
 	resume()
 	if err == nil {
@@ -156,54 +155,4 @@ func (e textEditor) Open(ctx context.Context, s *command.Streams, i *interruptHa
 		}
 	}
 	return fmt.Errorf("the editor %s failed: %w", strings.Join(e, " "), err)
-}
-
-// interruptHandler cancels a command on Ctrl-C, except while the editor is open. The terminal sends the signal to both.
-type interruptHandler struct {
-	cancel context.CancelFunc
-	ours   chan os.Signal
-}
-
-// handleInterrupts returns a context that SIGTERM cancels, and an interrupt unless an editor is open. A second interrupt ends
-// the process. The new context does not depend on ctx, which an earlier listener may cancel on any interrupt.
-func handleInterrupts(ctx context.Context) (context.Context, *interruptHandler, context.CancelFunc) {
-	terminated, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
-	context.AfterFunc(terminated, stop)
-	heeded, cancel := context.WithCancel(terminated)
-	i := &interruptHandler{cancel: cancel}
-	i.listen()
-	return heeded, i, func() {
-		signal.Stop(i.ours)
-		close(i.ours)
-		cancel()
-		stop()
-	}
-}
-
-func (i *interruptHandler) listen() {
-	ours := make(chan os.Signal, 1)
-	signal.Notify(ours, os.Interrupt)
-	i.ours = ours
-	go func() {
-		if _, came := <-ours; came {
-			i.cancel()
-			signal.Stop(ours)
-		}
-	}()
-}
-
-// suspend leaves SIGINT and SIGQUIT to the editor until resume is called. It catches them instead of ignoring them, because a
-// child process inherits ignored signals.
-func (i *interruptHandler) suspend() (resume func()) {
-	theirs := make(chan os.Signal, 1)
-	signal.Notify(theirs, os.Interrupt, syscall.SIGQUIT)
-	signal.Stop(i.ours)
-	close(i.ours)
-	return func() {
-		none := make(chan os.Signal, 1) // signal.Stop returns once all earlier signals are delivered
-		signal.Notify(none, os.Interrupt)
-		signal.Stop(none)
-		i.listen()
-		signal.Stop(theirs)
-	}
 }

@@ -68,7 +68,7 @@ func TestOpenReports(t *testing.T) {
 		"kill -KILL $$":            "the editor PATH failed: signal: killed",
 	} {
 		path := program(t, "ed", script)
-		ctx, interrupts, stop := handleInterrupts(t.Context())
+		ctx, interrupts, stop := command.HandleInterrupts(t.Context())
 		s, _, _ := command.BufferedStreams("not for the editor")
 		err := textEditor{path}.Open(ctx, s, interrupts, file)
 		if got := strings.ReplaceAll(message(err), path, "PATH"); got != want {
@@ -94,14 +94,14 @@ func message(err error) string {
 // TestEditorGetsTheInterrupts sends signals to this process, which exits if they are not handled.
 func TestEditorGetsTheInterrupts(t *testing.T) {
 	outer, cancel := context.WithCancel(t.Context())
-	ctx, interrupts, stop := handleInterrupts(outer)
+	ctx, interrupts, stop := command.HandleInterrupts(outer)
 	defer stop()
 	cancel()
 	if ctx.Err() != nil {
 		t.Fatal("cancelled with the outer context")
 	}
 	for range 100 {
-		resume := interrupts.suspend()
+		resume := interrupts.Suspend()
 		interrupt(t)
 		resume()
 	}

@@ -112,6 +112,8 @@ type Shell struct {
 	After func(d time.Duration, msg tea.Msg) tea.Cmd // sends the message once the time has passed
 	NewID func() string                              // a new idempotency key
 
+	Suspend func() (resume func()) // leaves interrupts to another program until resume is called
+
 	Command func(id actions.ID) string // names an action in a sentence instead of its key; nil where keys are pressed
 
 	Screens func() []Screen // those that are open or can be opened again, the topmost last

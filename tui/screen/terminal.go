@@ -4,8 +4,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
-	"syscall"
 
 	tea "github.com/charmbracelet/bubbletea"
 )
@@ -31,11 +29,9 @@ func (TerminalTask) SetStderr(io.Writer) {}
 
 // RunInTerminal runs a program on the terminal itself, and waits for its end. It inherits the environment, from which
 // the secrets are removed. Call it in a TerminalTask.
-func RunInTerminal(program string, args ...string) error {
-	// An interrupt on the keyboard is meant for the program, and not to end perksctl. It is caught, because the program
-	// would inherit that it is ignored. On the screens, ctrl+c is a key and no signal.
-	signal.Ignore(os.Interrupt, syscall.SIGQUIT)
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGQUIT)
+func (s *Shell) RunInTerminal(program string, args ...string) error {
+	// An interrupt on the keyboard is meant for the program, and not to end perksctl. On the screens, ctrl+c is a key.
+	defer s.Suspend()()
 	cmd := exec.Command(program, args...) // #nosec G204 -- the person's own editor or command
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return cmd.Run()

@@ -4,17 +4,22 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 )
 
 // TestOwnCommandsHaveTheTerminal runs a command that ends at once, and interrupts another, which must not end perksctl.
+// An interrupt after it does.
 func TestOwnCommandsHaveTheTerminal(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.logIn()
+	file := filepath.Join(t.TempDir(), "process")
 	d.configure(`tui:
   commands:
-    - {key: ctrl+g, name: Look, command: [sh, -c, "test -t 0 && test -t 1 && test -t 2"]}
+    - {key: ctrl+g, name: Look, command: [sh, -c, "test -t 0 && test -t 1 && test -t 2 && echo $PPID >` + file + `"]}
     - {key: f9, name: Wait, command: [sh, -c, "echo it waits; sleep 60"]}
 `)
 	w := d.window(t, 100, 26)
@@ -26,8 +31,12 @@ func TestOwnCommandsHaveTheTerminal(t *testing.T) {
 	w.see("it waits")
 	w.press("C-c")
 	w.see("Error: Wait: signal: interrupt.", "Perks")
-	w.press("q")
-	w.see("exited with 0", prompt)
+	text, err := os.ReadFile(file)
+	w.do(err)
+	process, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	w.do(err)
+	w.do(syscall.Kill(process, syscall.SIGINT))
+	w.see("exited with 130", prompt)
 }
 
 // configure adds lines to the configuration.

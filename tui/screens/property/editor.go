@@ -29,6 +29,7 @@ func whyNoEditor() string {
 
 // textEditor edits a text in the person's own editor.
 type textEditor struct {
+	shell   *screen.Shell
 	command []string
 	text    string
 	path    string // of its file; "" once that is removed
@@ -48,7 +49,7 @@ const maxEdited = 1 << 20
 // openEditor opens the text of the focused field in the editor. The draft is saved first: the program can be ended meanwhile.
 func (s *Screen) openEditor() tea.Cmd {
 	e, field := s.edit, s.edit.form.Focus()
-	run := &textEditor{command: editorCommand(), text: e.form.Value(field)}
+	run := &textEditor{shell: s.shell, command: editorCommand(), text: e.form.Value(field)}
 	save := s.saveDraft()
 	return func() tea.Msg {
 		saved := save()
@@ -69,7 +70,7 @@ func (t *textEditor) edit() error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	err = screen.RunInTerminal(t.command[0], append(t.command[1:], t.path)...)
+	err = t.shell.RunInTerminal(t.command[0], append(t.command[1:], t.path)...)
 	edited, unread := readEdited(t.path)
 	switch err = errors.Join(err, unread); {
 	case err == nil:

@@ -5,7 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/perks/tui/screen"
 )
+
+var shell = &screen.Shell{Suspend: func() func() { return func() {} }}
 
 // edits runs an editor, a shell script, on a text, in an empty folder for temporary files.
 func edits(t *testing.T, script, text string) (*textEditor, error) {
@@ -13,7 +17,7 @@ func edits(t *testing.T, script, text string) (*textEditor, error) {
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", "sh -c '"+script+"' editor")
-	run := &textEditor{command: editorCommand(), text: text}
+	run := &textEditor{shell: shell, command: editorCommand(), text: text}
 	return run, run.edit()
 }
 
@@ -52,7 +56,7 @@ func TestAFailedEditorLosesNoText(t *testing.T) {
 			t.Errorf("%s: %v is left", script, files)
 		}
 	}
-	run := &textEditor{command: []string{"no-such-editor"}, text: "typed"}
+	run := &textEditor{shell: shell, command: []string{"no-such-editor"}, text: "typed"}
 	if err := run.edit(); err == nil || run.path != "" {
 		t.Errorf("%q, %v", run.path, err)
 	}
