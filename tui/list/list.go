@@ -48,10 +48,8 @@ type Kind[F, T any] struct {
 	None, Empty string
 	// Elsewhere says what else to try if there are no rows, by a key or in the query that is typed; nil without any.
 	Elsewhere func(typing bool) string
-	// ScopeOfAll is the scope without which the list has only what the client made, and NeedsAll sends what needs it;
-	// "" and nil if all clients see the same.
+	// ScopeOfAll is the scope without which the list has only what the client made; "" if all clients see the same.
 	ScopeOfAll api.Scope
-	NeedsAll   func(ctx context.Context, c *client.Client) error
 	// ScopeOfList says that the list needs a scope that opening a record by its id does not.
 	ScopeOfList bool
 	// Changes tells whether an event changes the list; nil if none does.
@@ -79,10 +77,9 @@ type List[F, T any] struct {
 	loader    *screen.Loader[loadedPage[F, T]]
 	since     time.Time // the load began
 	prefetch  *screen.Loader[loadedPage[F, T]]
-	ahead     int64                // the page that prefetch loads
-	awaited   bool                 // that page is shown as soon as it is loaded
-	loadEnded bool                 // what is wanted was loaded, or that failed
-	narrowed  *screen.Loader[bool] // whether the client lacks ScopeOfAll
+	ahead     int64 // the page that prefetch loads
+	awaited   bool  // that page is shown as soon as it is loaded
+	loadEnded bool  // what is wanted was loaded, or that failed
 	known     map[int64]cachedPage[F, T]
 	links     map[int64]string // the addresses of pages that have no number for the service
 
@@ -141,8 +138,7 @@ func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off,
 		seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{}, links: map[int64]string{},
 		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewBackgroundLoader[loadedPage[F, T]](shell),
-		narrowed: screen.NewBackgroundLoader[bool](shell),
-		line:     widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
+		line: widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
 	}
 	l.recall()
 	return l
@@ -150,33 +146,16 @@ func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 
 func (l *List[F, T]) Framed() {}
 
-func (l *List[F, T]) Init() tea.Cmd { return tea.Batch(l.Reload(), l.askNarrowed()) }
-
-// askNarrowed asks whether the client sees only a part of the list.
-func (l *List[F, T]) askNarrowed() tea.Cmd {
-	if l.NeedsAll == nil {
-		return nil
-	}
-	return l.narrowed.Load(func(ctx context.Context, c *client.Client) (bool, error) {
-		if err := l.NeedsAll(ctx, c); !lacksScope(err) {
-			return false, err
-		}
-		return true, nil
-	})
-}
-
-func lacksScope(err error) bool {
-	refused, ok := errors.AsType[*client.Error](err)
-	return ok && refused.Code == api.CodeInsufficientScope
-}
+func (l *List[F, T]) Init() tea.Cmd { return l.Reload() }
 
 // isUnlisted tells whether there is no list, although a record can be opened by its id.
 func (l *List[F, T]) isUnlisted() bool {
-	return l.IDRule != nil && (client.IsUnsupported(l.loader.Err) || l.ScopeOfList && lacksScope(l.loader.Err))
+	refused, ok := errors.AsType[*client.Error](l.loader.Err)
+	lacksScope := ok && refused.Code == api.CodeInsufficientScope
+	return l.IDRule != nil && (client.IsUnsupported(l.loader.Err) || l.ScopeOfList && lacksScope)
 }
 
 func (l *List[F, T]) Close() {
-	l.narrowed.Cancel()
 	l.loader.Cancel()
 	l.prefetch.Cancel()
 }
@@ -258,14 +237,11 @@ func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
 		return l.typed()
-	case screen.Reconnected:
-		return l.Init()
-	case screen.Changed:
+	case screen.Reconnected, screen.Changed:
 		return l.Reload()
 	case tea.MouseMsg:
 		return l.mouse(msg)
 	}
-	l.narrowed.Handle(msg)
 	next, changed := l.loader.Handle(msg)
 	if changed {
 		return l.handleLoaded()

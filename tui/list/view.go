@@ -172,7 +172,7 @@ func (l *List[F, T]) below() []string {
 
 // onlyOwn says that the client sees only a part of the list; "" if it sees all, or that is not known.
 func (l *List[F, T]) onlyOwn() string {
-	if !l.narrowed.Value {
+	if l.ScopeOfAll == "" || !l.shell.Account.Client.Lacks(l.ScopeOfAll) {
 		return ""
 	}
 	return fmt.Sprintf("Only what this client made. All of them need %s.", l.ScopeOfAll)

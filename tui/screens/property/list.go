@@ -33,13 +33,9 @@ func NewList(shell *screen.Shell) *List {
 			return c.Properties(ctx, client.PropertyListOptions{ListOptions: options, PropertyFilter: f})
 		},
 		ScopeOfAll: api.ScopePropertiesRead,
-		NeedsAll: func(ctx context.Context, c *client.Client) error {
-			_, _, err := c.Property(ctx, 1) // there need not be one
-			return err
-		},
-		Changes: func(e api.Event) bool { return e.Property != nil || e.Type == api.EventPropertiesImported },
-		ID:      func(p *api.Property) string { return fmt.Sprint(p.ID) },
-		Title:   func(p *api.Property) string { return display.Line(p.Title) },
+		Changes:    func(e api.Event) bool { return e.Property != nil || e.Type == api.EventPropertiesImported },
+		ID:         func(p *api.Property) string { return fmt.Sprint(p.ID) },
+		Title:      func(p *api.Property) string { return display.Line(p.Title) },
 		Columns: screen.Columns[*api.Property]{
 			{Column: widget.Column{Name: "Id", Min: 4, Right: true}, Sort: "propertyId", Cell: func(p *api.Property) string { return fmt.Sprint(p.ID) }},
 			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Title) }},
@@ -64,7 +60,7 @@ func NewList(shell *screen.Shell) *List {
 		},
 	}
 	if shell.Account.Profile.Sandbox { // the service lists live ones there, too
-		kind.Fields, kind.NeedsAll, kind.None, kind.Empty = nil, nil, noneInSandbox, goLive(shell)
+		kind.Fields, kind.ScopeOfAll, kind.None, kind.Empty = nil, "", noneInSandbox, goLive(shell)
 		kind.Fetch = func(
 			context.Context, *client.Client, api.PropertyFilter, client.ListOptions,
 		) (page api.Page[api.Property], err error) {

@@ -35,14 +35,10 @@ func NewList(shell *screen.Shell) *List {
 			return c.Redemptions(ctx, client.RedemptionListOptions{ListOptions: options, RedemptionFilter: f})
 		},
 		ScopeOfAll: api.ScopeRedemptionsReadAll,
-		NeedsAll: func(ctx context.Context, c *client.Client) error {
-			_, err := c.Users(ctx, client.UserListOptions{ListOptions: client.ListOptions{Page: 1, PerPage: 1}})
-			return err
-		},
-		Changes: func(e api.Event) bool { return e.Redemption != nil },
-		ID:      func(r *api.RedemptionRecord) string { return r.ID },
-		Title:   func(r *api.RedemptionRecord) string { return s.title(r) + " for " + display.Line(r.UserID) },
-		Muted:   func(r *api.RedemptionRecord) bool { return screen.IsFree(r.Status) },
+		Changes:    func(e api.Event) bool { return e.Redemption != nil },
+		ID:         func(r *api.RedemptionRecord) string { return r.ID },
+		Title:      func(r *api.RedemptionRecord) string { return s.title(r) + " for " + display.Line(r.UserID) },
+		Muted:      func(r *api.RedemptionRecord) bool { return screen.IsFree(r.Status) },
 		Columns: screen.Columns[*api.RedemptionRecord]{
 			{Column: widget.Column{Name: "User", Min: 12, Share: 2}, Sort: "user", Cell: func(r *api.RedemptionRecord) string { return display.Line(r.UserID) }},
 			{Column: widget.Column{Name: "Title", Min: 18, Share: 6}, Cell: s.title},
