@@ -119,6 +119,9 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 		return screen.Account{}, "", forScreen(err)
 	}
 	account, err := connect(s)
+	if known && saved == before {
+		return account, "", err // where the secret is was said at the first login
+	}
 	return account, done.Secret.String(), err
 }
 

@@ -86,6 +86,9 @@ func TestLoginIsSharedWithCommands(t *testing.T) {
 	if !strings.HasPrefix(note, "The secret is saved in the file ") {
 		t.Errorf("the note is %q", note)
 	}
+	if _, note, err := d.accounts().Login(t.Context(), work, secret); note != "" || err != nil {
+		t.Errorf("the second login says %q, %v", note, err)
+	}
 	if c := d.config(); c.Current != "work" || c.Profiles["work"] != (session.Profile{APIURL: server.URL, ClientID: id}) {
 		t.Errorf("saved %+v", c)
 	}

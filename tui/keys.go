@@ -284,10 +284,7 @@ func (a *App) do(id actions.ID) tea.Cmd {
 	case actions.Refresh:
 		return a.Top().Update(screen.Reconnected{})
 	case actions.Theme:
-		names := []theme.Name{theme.Dark, theme.Light, theme.HighContrast, theme.None}
-		next := names[(slices.Index(names, a.shell.Theme.Name)+1)%len(names)]
-		a.shell.Theme = theme.New(next, a.options.Colours)
-		return tea.Batch(a.note("Theme: "+string(next)+"."), a.shell.Keep(screen.SettingTheme, string(next)))
+		return a.nextTheme()
 	case actions.Mouse:
 		a.mouse = !a.mouse
 		keep, capture, text := a.shell.Keep(screen.SettingMouse, screen.Switch(a.mouse)), tea.Cmd(tea.DisableMouse), "Mouse: off. It selects text again."
@@ -308,6 +305,22 @@ func (a *App) do(id actions.ID) tea.Cmd {
 		return a.leave(a.all(), "Quit?", "quit", func() tea.Cmd { return tea.Quit })
 	}
 	return nil
+}
+
+// nextTheme shows the next theme. After the last one comes none that is remembered: the next start asks the terminal.
+func (a *App) nextTheme() tea.Cmd {
+	names := []theme.Name{theme.Dark, theme.Light, theme.HighContrast, theme.None}
+	at := slices.Index(names, theme.Name(a.shell.Settings[screen.SettingTheme]))
+	if at == len(names)-1 {
+		a.shell.Theme = theme.New(a.options.Theme, a.options.Colours)
+		return tea.Batch(a.note("Theme: auto, from the next start on."), a.shell.Keep(screen.SettingTheme, ""))
+	}
+	if at < 0 && a.shell.Theme.Name == names[0] {
+		at = 0
+	}
+	next := names[at+1]
+	a.shell.Theme = theme.New(next, a.options.Colours)
+	return tea.Batch(a.note("Theme: "+string(next)+"."), a.shell.Keep(screen.SettingTheme, string(next)))
 }
 
 // leave does then, and first asks if one of the screens would lose something.

@@ -62,6 +62,14 @@ func TestPaletteFindsPerksByTitle(t *testing.T) {
 	d.See("Perk An hour in the museum", "Berlin")
 }
 
+func TestALongTextToFindScrolls(t *testing.T) {
+	d := tuitest.Start(t, serviceWithPerks(t))
+	d.Press("ctrl+k")
+	d.Type("the beginning " + strings.Repeat("and more ", 20) + "the end")
+	d.See("and more the end")
+	d.Gone("the beginning")
+}
+
 // TestPaletteFindsRecordsOfEveryKind types the beginning of a user's id, words of a listing, and the id of a redemption.
 func TestPaletteFindsRecordsOfEveryKind(t *testing.T) {
 	server := serviceWithPerks(t)

@@ -12,6 +12,7 @@ import (
 	"example.com/perks/tui"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/tuitest"
 	"example.com/perks/tui/widget"
 )
@@ -231,12 +232,20 @@ func TestHeaderSaysThatAServiceIsFrozen(t *testing.T) {
 	d.See("● live")
 }
 
-func TestThemeKeyChangesTheme(t *testing.T) {
-	d := probed(t, &probe{})
-	before := d.App.Shell().Theme.Name
-	d.Press("T")
-	if after := d.App.Shell().Theme.Name; after == before {
-		t.Errorf("the theme is still %s", after)
+// TestThemeKeyReturnsToAuto goes through all themes, from one that the terminal has decided on.
+func TestThemeKeyReturnsToAuto(t *testing.T) {
+	d := probed(t, &probe{}, func(o *tui.Options) { o.Theme = theme.Dark })
+	for _, next := range []theme.Name{theme.Light, theme.HighContrast, theme.None, theme.Auto, theme.Light} {
+		d.Press("T")
+		d.See("Theme: " + string(next))
+		d.Settle()
+		kept, shown := next, next
+		if next == theme.Auto {
+			kept, shown = "", theme.Dark
+		}
+		if is := d.App.Shell().Theme.Name; d.Memory.Setting(screen.SettingTheme) != string(kept) || is != shown {
+			t.Errorf("%s: %q is kept, %s is shown", next, d.Memory.Setting(screen.SettingTheme), is)
+		}
 	}
 }
 

@@ -196,7 +196,13 @@ func (l *List[F, T]) Has() bool { return l.loader.Has }
 func (l *List[F, T]) LoadedAt() time.Time { return l.loader.At }
 
 // Unsaved ignores marks: they are quickly made again.
-func (l *List[F, T]) Unsaved() string { return "" }
+// Unsaved says that records are marked, of which nobody has done anything yet.
+func (l *List[F, T]) Unsaved() string {
+	if len(l.marked) == 0 {
+		return ""
+	}
+	return display.Plural(len(l.marked), l.One+" is", l.Many+" are") + " marked."
+}
 
 // Current is the record under the cursor; nil if there is none, or the rows are not those that are wanted now.
 func (l *List[F, T]) Current() *T {

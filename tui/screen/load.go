@@ -465,7 +465,8 @@ func OrderMark(key api.SortKey) string {
 	if words = cmp.Or(words, strings.ToLower(o.name)); key.Field == api.SortRelevance {
 		return words // no column has it
 	}
-	return strings.TrimPrefix(strings.TrimSuffix(words, " first"), "by id, ") + arrow
+	words, _, _ = strings.Cut(strings.TrimPrefix(words, "by "), ", ")
+	return strings.TrimSuffix(words, " first") + arrow
 }
 
 // PerkOrders returns the fields to sort perks by, without those that need a position or words.

@@ -191,11 +191,12 @@ func (p *PickDialog) View(look *theme.Theme, width, height int) string {
 	end := min(len(lines), top+space)
 	p.rows = append([]int{noEntry}, rows[top:end]...)
 	p.bar = widget.Bar{First: top, Shown: end - top, All: len(lines), Above: 1}
-	find := look.Heading.Render("Find: ") + look.Text.Render(p.form.Value(findField)+"▏")
+	find, wait := look.Heading.Render("Find: "), ""
 	if p.waits {
-		find += look.Muted.Render(" " + searching)
+		wait = look.Muted.Render(" " + searching)
 	}
-	find = display.Cut(find, width)
+	p.form.SetTheme(look)
+	find = display.Cut(find+p.form.Input(findField, width-display.Width(find)-display.Width(wait))+wait, width)
 	return display.Crop(strings.Join(append([]string{find}, lines[top:end]...), "\n"), width, min(height, end-top+1))
 }
 

@@ -122,7 +122,11 @@ func (s *Screen) Offers() []actions.Offer {
 		alone = "This login creates the first profile."
 	}
 	if s.shell.Account.Client == nil && !s.busy() {
-		stay = "Nothing to go back to. ctrl+c quits."
+		quit := "ctrl+c" // the other keys are typed
+		if s.shell.Command != nil {
+			quit = s.shell.Key(actions.Quit)
+		}
+		stay = "Nothing to go back to. " + quit + " quits."
 	}
 	return append([]actions.Offer{
 		actions.EnabledUnless(actions.Submit, wait).WithHint("log in"), actions.EnabledUnless(actions.Profile, alone), actions.EnabledUnless(actions.Cancel, stay),
@@ -388,7 +392,7 @@ func (s *Screen) handleAttempt(msg attempt) tea.Cmd {
 	case msg.err == nil:
 		s.form.Set(secretField, "")
 		s.shell.Post(screen.LoggedIn{Account: msg.account})
-		return screen.Tell(screen.Done, "Logged in. %s", msg.note)
+		return screen.Tell(screen.Done, "%s", strings.TrimSpace("Logged in. "+msg.note))
 	case msg.stored && errors.As(msg.err, &missing):
 		s.status = status{text: fmt.Sprintf("No secret is stored for profile %s: enter it.", msg.profile.Name)}
 	case msg.stored:

@@ -387,6 +387,9 @@ func TestMarkIsClearedOnceItsPerkIsRedeemed(t *testing.T) {
 	}
 	d.Press(" ", " ", " ")
 	d.See("3 marked")
+	d.Press("q")
+	d.See("Quit?", "3 perks are marked.")
+	d.Press("n")
 	d.Press("r")
 	d.See("Redeem 3 perks", "> User")
 	d.Type("alice")

@@ -72,7 +72,7 @@ func (s *List) readTitles() tea.Cmd {
 
 func (s *List) Title() string { return "Redemptions" }
 
-func (s *List) Unsaved() string { return s.decider.Unsaved() }
+func (s *List) Unsaved() string { return cmp.Or(s.decider.Unsaved(), s.List.Unsaved()) }
 
 func (s *List) Close() {
 	s.List.Close()

@@ -2,6 +2,7 @@
 package user
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -242,7 +243,7 @@ func (s *Screen) Form() *widget.Form {
 	return s.available.Form()
 }
 
-func (s *Screen) Unsaved() string { return s.decider.Unsaved() }
+func (s *Screen) Unsaved() string { return cmp.Or(s.decider.Unsaved(), s.available.Unsaved()) }
 
 func (s *Screen) Watches(event api.Event) bool {
 	return event.Redemption != nil && event.Redemption.UserID == s.id
