@@ -259,7 +259,8 @@ type Options struct {
 
 	// Command names an action in a sentence instead of its key. May be nil.
 	Command func(id actions.ID) string
-	Suspend func() (resume func())                   // leaves interrupts to another program until resume; nil if none is handled
+	// Suspend leaves interrupts to another program until resume is called. It may be nil.
+	Suspend func() (resume func())
 	Exec    func([]string, tea.ExecCallback) tea.Cmd // runs a program; nil gives it the terminal
 }
 
