@@ -47,7 +47,12 @@ func TestDescribedSortFieldsMatch(t *testing.T) {
 		name := "[-+]?(" + strings.Join(fields, "|") + ")"
 		return fmt.Sprintf("^( *%s *(, *%s *){0,%d}(, *)?)?$", name, name, MaxSortKeys-1)
 	}
-	users := slices.Concat(PerkSortFields(), slices.DeleteFunc(RedemptionSortFields(), func(field string) bool { return field == "id" }))
+	users := PerkSortFields()
+	for _, field := range RedemptionSortFields() {
+		if !slices.Contains(users, field) {
+			users = append(users, field)
+		}
+	}
 	for path, fields := range map[string][]string{
 		"/partners/perks":                PerkSortFields(),
 		"/partners/perks/users/{userId}": users,

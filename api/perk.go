@@ -150,9 +150,14 @@ func PerkSortFields() []string {
 	}
 }
 
-// RedemptionSortFields returns the fields that a user's redemptions can be sorted by: all but metadata, which is an object.
+// RedemptionSortFields returns the fields that a user's redemptions can be sorted by: all but metadata, which is an
+// object, and the fields of the redeemed perks. created_at and updated_at are the redemption's: when it was made, and
+// when it was made or decided.
 func RedemptionSortFields() []string {
-	return []string{"id", "perk_id", "user_id", "redeemed_at", "status"}
+	ofPerks := slices.DeleteFunc(PerkSortFields(), func(field string) bool {
+		return slices.Contains([]string{"id", SortDistance, SortRelevance}, field)
+	})
+	return append([]string{"id", "perk_id", "user_id", "redeemed_at", "status"}, ofPerks...)
 }
 
 // RedemptionRecordSortFields returns the fields that all redemptions can be sorted by.

@@ -42,7 +42,7 @@ func TestParseSortRefusesOtherFields(t *testing.T) {
 		"+-status":                            `cannot sort by "-status"`,
 		"-+status":                            `cannot sort by "+status"`,
 		"++status":                            `cannot sort by "+status"`,
-		"created_at":                          `cannot sort by "created_at"`,
+		"distance":                            `cannot sort by "distance"`,
 		"metadata":                            `cannot sort by "metadata"`,
 		",":                                   `cannot sort by ""`,
 		" ":                                   `cannot sort by ""`,

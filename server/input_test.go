@@ -120,8 +120,9 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 		{name: "bad type of user list", method: "GET", path: "/partners/perks/users/alice?type=used", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "type"},
 		{name: "perk filter on redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&city=Berlin", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "city"},
 		{name: "position by its long name on redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&latitude=52&longitude=13", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "longitude"},
-		{name: "the usual order of perks on redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&sort=-created_at", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "sort"},
-		{name: "perk order of redemptions", method: "GET", path: "/partners/perks/users/alice?type=redeemed&sort=title", status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "sort"},
+		{name: "distance of redemptions", method: "GET",
+			path:   "/partners/perks/users/alice?type=redeemed&sort=distance",
+			status: 422, mediaType: problemType, code: api.CodeValidationFailed, field: "sort"},
 
 		{name: "redeem unknown perk", method: "POST", path: "/partners/perks/none/redeem", body: `{"user_id":"alice"}`, status: 404, mediaType: problemType, code: api.CodeNotFound},
 		{name: "redeem for unknown user", method: "POST", path: "/partners/perks/tea/redeem", body: `{"user_id":"none"}`, status: 404, mediaType: problemType, code: api.CodeNotFound},

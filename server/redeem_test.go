@@ -230,8 +230,9 @@ func TestUserHasAvailableAndRedeemedPerks(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clock))
 	s.ImportUsers("alice")
 	s.ImportPerks(
-		store.PerkRecord{Perk: api.Perk{ID: "a", CreatedAt: day(1)}}, store.PerkRecord{Perk: api.Perk{ID: "b", CreatedAt: day(2)}},
-		store.PerkRecord{Perk: api.Perk{ID: "spa", CreatedAt: day(3)}, Approval: store.ApprovalManual},
+		store.PerkRecord{Perk: api.Perk{ID: "a", Title: "tea", CreatedAt: day(1)}},
+		store.PerkRecord{Perk: api.Perk{ID: "b", CreatedAt: day(2)}},
+		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "Spa", CreatedAt: day(3)}, Approval: store.ApprovalManual},
 		store.PerkRecord{Perk: api.Perk{ID: "soon", ValidFrom: at(day(11))}}, store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)},
 	)
 	token := s.Token()
@@ -264,9 +265,21 @@ func TestUserHasAvailableAndRedeemedPerks(t *testing.T) {
 	if diff := cmp.Diff([]api.Redemption{made[1], made[0]}, redeemed.Data); diff != "" {
 		t.Errorf("newest first: want (-), got (+):\n%s", diff)
 	}
-	response, _ := s.Send(s.Request(token, "GET", s.LiveURL()+"/perks/users/alice?type=redeemed&sort=redeemed_at&per_page=1", ""))
-	if got := links(response.Header)["next"]; !strings.Contains(got, "type=redeemed") || !strings.Contains(got, "page=2") {
-		t.Errorf("next is %q", got)
+	for sort, want := range map[string][]api.Redemption{
+		"redeemed_at": {made[0], made[1]}, "-created_at": {made[1], made[0]}, "title": {made[1], made[0]},
+		"-category,title,city": {made[1], made[0]},
+	} {
+		var got []api.Redemption
+		next := s.LiveURL() + "/perks/users/alice?type=redeemed&per_page=1&sort=" + sort
+		for next != "" {
+			response, body := s.Send(s.Request(token, "GET", next, ""))
+			var one api.Page[api.Redemption]
+			decode(t, body, &one)
+			got, next = append(got, one.Data...), links(response.Header)["next"]
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("sorted by %s: want (-), got (+):\n%s", sort, diff)
+		}
 	}
 	for sent, want := range map[string]string{"": "", "do keys count": "do keys count", strings.Repeat("k", 256): ""} {
 		request := s.Request(token, "GET", s.LiveURL()+"/perks/users/alice?type=redeemed", "")

@@ -63,12 +63,14 @@ type Dialect struct {
 	Stock                          string // joins perk_stock AS s to perks AS p
 	RedemptionColumns, Redemptions string // what ScanRedemption reads, and what follows FROM: redemptions AS r
 	RedemptionsOfUser              string // Redemptions of user @user alone
+	PerkOfEach                     string // joins perks AS p to RedemptionsOfUser, unless these have them
 	RedemptionPerk, PerkKey        string // column of redemptions AS r, and the column of perks that it refers to
 	IndexedPerk                    string // RedemptionPerk as an index of redemptions has it
 	RedemptionDay                  string // of redemptions AS r: the day in UTC, as a number since 1970
 	ByCodePoint                    string // follows a text, to compare it by code point
 	// RedemptionOrder is that of all redemptions and of one user's, and FilteredOrder that of others, which only indexes for their filters have.
 	RedemptionOrder, FilteredOrder Order
+	OrderOfUser                    Order // of RedemptionsOfUser with PerkOfEach
 
 	// WordsType is the type of a listing's words, HasWords the condition that properties AS w have all of some words, named in args, and
 	// PropertiesWithWords follows FROM: those that the index of words has for @words, of which it finds all before the first. AreCommonWords tells

@@ -1,11 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,12 +45,28 @@ func RedemptionOrder(perkID, redeemedAt string) Order {
 	}}
 }
 
+// OrderOfUser is an order of redemptions AS r that can also sort by the fields of perks AS p.
+func OrderOfUser(redemptions, perks Order) Order {
+	perks.Columns, perks.ID = maps.Clone(perks.Columns), redemptions.ID
+	maps.Copy(perks.Columns, redemptions.Columns)
+	perks.Columns["created_at"] = redemptions.Columns["redeemed_at"]
+	perks.Columns["updated_at"] = SortColumn{`coalesce(r.decided_at, r.redeemed_at)`, false, false}
+	return perks
+}
+
+// sortsByPerks tells whether the order needs more than the redemptions. A list in such an order has no cursors.
+func (q RedemptionQuery) sortsByPerks() bool {
+	return slices.ContainsFunc(q.Sort, func(key api.SortKey) bool { return redemptionSortValues[key.Field] == nil })
+}
+
 // redemptionSortValues are what redemptions sort by, as RedemptionOrder has it in SQL.
 var redemptionSortValues = map[string]func(api.RedemptionRecord) any{
 	"id":          func(r api.RedemptionRecord) any { return r.ID },
 	"perk_id":     func(r api.RedemptionRecord) any { return r.PerkID },
 	"user_id":     func(r api.RedemptionRecord) any { return r.UserID },
 	"redeemed_at": func(r api.RedemptionRecord) any { return r.RedeemedAt },
+	"created_at":  func(r api.RedemptionRecord) any { return r.RedeemedAt },
+	"updated_at":  func(r api.RedemptionRecord) any { return *cmp.Or(r.DecidedAt, &r.RedeemedAt) },
 	"status":      func(r api.RedemptionRecord) any { return string(r.Specified().Status) },
 }
 
@@ -157,6 +176,9 @@ func (o Operations) listRedemptions(q Querier, query RedemptionQuery) (list List
 	}
 	if len(list.Items) > per {
 		list.Items = list.Items[:per]
+		if query.sortsByPerks() {
+			return list, nil
+		}
 		last := list.Items[per-1]
 		list.Next = &Cursor{ID: last.ID}
 		for _, key := range query.Sort {
@@ -197,19 +219,24 @@ func (d *Dialect) RedemptionCount(query RedemptionQuery, most int64) (text strin
 // @take redemptions.
 func (d *Dialect) RedemptionPage(query RedemptionQuery) (parts []string, args Named, err error) {
 	where, args, order := d.redemptionConditions(query)
+	from := d.Redemptions
+	if query.UserID != "" {
+		from, order = d.RedemptionsOfUser, d.OrderOfUser
+		if query.sortsByPerks() {
+			from += d.PerkOfEach
+		}
+	}
 	by, err := order.By(query.Sort, false)
 	if err != nil {
 		return nil, nil, err
 	}
-	from := d.Redemptions
-	if query.UserID != "" {
-		from = d.RedemptionsOfUser
-	}
 	args["take"], args["skip"] = query.Window.PerPage+1, query.Window.Offset()
+	ranges := []string{`true`}
 	if query.After != nil {
 		args["skip"] = int64(0)
+		ranges = order.Ranges(query.Sort, query.After, args)
 	}
-	for _, part := range order.Ranges(query.Sort, query.After, args) {
+	for _, part := range ranges {
 		parts = append(parts, d.selectRedemptions(from)+` WHERE `+where+` AND (`+part+`) ORDER BY `+by+` LIMIT @take OFFSET @skip`)
 	}
 	return parts, args, nil

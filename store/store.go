@@ -273,7 +273,7 @@ type RedemptionQuery struct {
 	ClientID             string // only those that this client made, unless it is ""
 	AnyUser              bool   // UserID may be an unknown user, who has no redemptions
 	// Sort has fields of api.RedemptionSortFields, and without UserID only redeemed_at: an index serves no other. Ties are ordered by id, in
-	// the direction of the last key.
+	// the direction of the last key. A list that is sorted by fields of perks has no Next, and takes no After.
 	Sort   []api.SortKey
 	Window Window
 	After  *Cursor // as in PerkQuery

@@ -164,7 +164,7 @@ func newPerks(s *session.Session) *cobra.Command {
 		Use:   "perks USER",
 		Short: "List what a user can redeem, or has redeemed",
 		Long: "List the perks that a user can redeem now, or with --type redeemed the user's redemptions in every status.\n" +
-			"Redemptions can be sorted by id, perk_id, user_id, redeemed_at and status; the filters are for perks alone.",
+			"Redemptions can be sorted by their own fields and those of their perks; the filters are for perks alone.",
 		Example: "  perksctl user perks alice --near 52.52,13.405\n  perksctl user perks alice --query 'tour city:rome'\n  perksctl user perks alice --type redeemed --output json",
 		Args:    command.Exactly("USER"),
 		RunE: func(cmd *cobra.Command, args []string) error {

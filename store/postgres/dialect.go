@@ -20,8 +20,10 @@ var dialect = &store.Dialect{
 	// All redemptions of a user are sorted: they are few, because each is of another perk or not live. OFFSET 0 keeps PostgreSQL from
 	// searching an index of all redemptions.
 	RedemptionsOfUser: `(SELECT * FROM redemptions WHERE user_id = @user OFFSET 0) AS r`,
-	RedemptionPerk:    `r.perk_id`,
-	PerkKey:           `id`,
+	// OFFSET 0 makes PostgreSQL look up each perk, however many redemptions it expects.
+	PerkOfEach:     ` CROSS JOIN LATERAL (SELECT * FROM perks WHERE id = r.perk_id OFFSET 0) AS p`,
+	RedemptionPerk: `r.perk_id`,
+	PerkKey:        `id`,
 	// PostgreSQL supposes that what a filter matches is spread evenly over time, and would read all redemptions in their order until there are
 	// enough. And whether a user has a perk it would look up among all redemptions of the perk. So the indexes for filters have expressions
 	// that are only used here.
@@ -30,6 +32,7 @@ var dialect = &store.Dialect{
 	ByCodePoint:     ` COLLATE "C"`,
 	RedemptionOrder: store.RedemptionOrder(`r.perk_id`, `r.redeemed_at`),
 	FilteredOrder:   store.RedemptionOrder(`r.perk_id`, `(r.redeemed_at AT TIME ZONE 'UTC')`),
+	OrderOfUser:     store.OrderOfUser(store.RedemptionOrder(`r.perk_id`, `r.redeemed_at`), perkOrder),
 	WordsType:       `tsvector`,
 	HasWords: func(words []string, args store.Named) string {
 		args["words"] = queryOf(words)

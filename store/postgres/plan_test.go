@@ -115,7 +115,10 @@ func combinedFiltersUseAnIndex(t *testing.T, db *DB) {
 func redemptionsAreLookedUp(t *testing.T, db *DB) {
 	err := db.read(t.Context(), "look at a list", func(v view) error {
 		for _, user := range []string{"ann", "bob"} {
-			for _, sort := range []string{"-redeemed_at", "redeemed_at", "status", "-perk_id", "status,-redeemed_at", ""} {
+			for _, sort := range []string{
+				"-redeemed_at", "redeemed_at", "status", "-perk_id", "status,-redeemed_at", "", "title",
+				"-category,terms",
+			} {
 				var keys []api.SortKey
 				if sort != "" {
 					keys = sortedBy(t, sort)
@@ -129,6 +132,9 @@ func redemptionsAreLookedUp(t *testing.T, db *DB) {
 				p.requireSteps(t, "user_id = '"+user+"'")
 				p.requireWithout(t, "Seq Scan")
 				p.requireWithout(t, "Filter: (user_id")
+				if query.Sort != nil && perkOrder.Columns[query.Sort[0].Field].Text != "" {
+					p.requireSteps(t, "Index Cond: (id = r.perk_id)")
+				}
 			}
 		}
 		return nil

@@ -19,6 +19,7 @@ var dialect = &store.Dialect{
 	RedemptionDay:     `r.redeemed_at / 86400000000`,
 	RedemptionOrder:   store.RedemptionOrder(`p.id`, `r.redeemed_at`),
 	FilteredOrder:     store.RedemptionOrder(`p.id`, `r.redeemed_at`),
+	OrderOfUser:       store.OrderOfUser(store.RedemptionOrder(`p.id`, `r.redeemed_at`), perkOrder),
 	WordsType:         `text`,
 	// Looking up each listing in the index of words takes longer than looking at its words.
 	HasWords: func(words []string, args store.Named) string {

@@ -78,6 +78,42 @@ var redemptionTests = []test{
 			f.equal(api.FormatSort(test.sort), ids, test.want)
 		}
 	}},
+	{"a user's redemptions in every order of their perks, page by page", func(f *fixture) {
+		f.addUsers("ann")
+		perks := manyEqualPerks(31)
+		f.addPerks(perks...)
+		for i := range perks {
+			p := &perks[i]
+			a := attempt(p.ID, "ann")
+			a.At = now.Add(time.Duration(i%3) * time.Minute)
+			if _, err := f.Redeem(f.ctx, a); err != nil {
+				p.ID = "" // not valid
+				continue
+			}
+			// What a redemption has of these itself.
+			p.CreatedAt, p.UpdatedAt = a.At, a.At
+			if i%4 == 0 {
+				p.UpdatedAt = now.Add(time.Duration(i%5) * time.Minute)
+				decision := store.Decision{Status: api.StatusVoided, Reason: "a mistake"}
+				must(f.DecideRedemption(f.ctx, a.ID, decision, store.Operator, p.UpdatedAt))(f)
+			}
+		}
+		redeemed := func(p store.PerkRecord) bool { return p.ID != "" }
+		for _, keys := range everyOrder(store.PerkQuery{}) {
+			want, got := sorted(perks, redeemed, keys, nil), []string{}
+			for page := int64(1); page <= 4; page++ {
+				query := redeemedBy("ann", 8)
+				query.Sort, query.Window.Page = keys, page
+				for _, r := range must(f.ListRedemptions(f.ctx, query))(f).Items {
+					got = append(got, r.PerkID)
+				}
+			}
+			if len(want) <= 16 || len(want) > 32 {
+				f.Fatalf("%d redemptions make no 3 or 4 pages", len(want))
+			}
+			f.equal(api.FormatSort(keys), got, want)
+		}
+	}},
 	{"a page of redemptions past the end is empty and has the right total", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
