@@ -1,0 +1,154 @@
+package specserver
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path"
+)
+
+// Fault lets requests fail. Of several that match, the first counts.
+type Fault struct {
+	Request string  // the method and the escaped path, such as "POST /v2/partners/perks/*/redeem", for path.Match
+	Nth     int     // only the n-th of the requests that match, from 1; 0 is each
+	Chance  float64 // how probable it is, from the server's seed; 0 is always
+
+	Work   Work
+	Reply  Reply
+	Status int    // of the reply; 0 is 502, of ReplyPage and ReplyEmpty 200, of ReplyRedirect 302
+	After  string // DoneLater: the work is done after a later request that matches; "" waits for Server.Release
+
+	RetryAfter string // a header of the reply; "" is none
+}
+
+// Work says what becomes of what a request asks for.
+type Work string
+
+// The outcomes. A late one counts when it is done, by the server's clock.
+const (
+	NotDone   Work = ""
+	Done      Work = "done"
+	DoneLater Work = "done later"
+)
+
+// Reply says what the client gets instead of the reply.
+type Reply string
+
+// The replies.
+const (
+	ReplyClosed   Reply = ""         // the connection is closed
+	ReplyReset    Reply = "reset"    // the connection is reset
+	ReplyStatus   Reply = "status"   // an error body
+	ReplyPage     Reply = "page"     // a proxy's HTML
+	ReplyEmpty    Reply = "empty"    // no body
+	ReplyRedirect Reply = "redirect" // to another address of the server
+)
+
+func (f Fault) String() string {
+	return fmt.Sprintf("%s (status %d, work %s) for request %d of %q",
+		cmp.Or(f.Reply, "closed"), f.Status, cmp.Or(f.Work, "not done"), f.Nth, f.Request)
+}
+
+// held is work that is done later.
+type held struct {
+	request Request
+	after   string
+}
+
+// Release does the work that was held back, and returns how many requests that was.
+func (s *Server) Release() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.release(func(held) bool { return true })
+}
+
+func (s *Server) release(isDue func(held) bool) (done int) {
+	waiting := s.held
+	s.held = nil
+	for _, h := range waiting {
+		if !isDue(h) {
+			s.held = append(s.held, h)
+			continue
+		}
+		s.work(h.request)
+		done++
+	}
+	return done
+}
+
+func matches(pattern string, request Request) bool {
+	matched, err := path.Match(pattern, request.Method+" "+request.Path)
+	if err != nil {
+		panic(fmt.Sprintf("the pattern %q of a fault: %v", pattern, err))
+	}
+	return matched
+}
+
+// strike returns the fault that a request meets. Chance depends on the number of the request among those that match,
+// and so not on what else is under way.
+func (s *Server) strike(request Request) *Fault {
+	for i, fault := range s.Faults {
+		if !matches(fault.Request, request) {
+			continue
+		}
+		s.struck[i]++
+		n := s.struck[i]
+		if fault.Nth != 0 && fault.Nth != n {
+			continue
+		}
+		if fault.Chance != 0 {
+			chance := rand.New(rand.NewPCG(s.Seed, uint64(n))) // #nosec G115 G404 -- must be repeatable
+			if chance.Float64() >= fault.Chance {
+				continue
+			}
+		}
+		return &s.Faults[i]
+	}
+	return nil
+}
+
+// replyTo does the work, now or later, and returns the reply: without a status if none is to be sent.
+func (s *Server) replyTo(request Request) response {
+	fault := request.Fault
+	if fault == nil {
+		return s.work(request)
+	}
+	switch fault.Work {
+	case Done:
+		s.work(request)
+	case DoneLater:
+		s.held = append(s.held, held{request, fault.After})
+	}
+	var reply response
+	switch fault.Reply {
+	case ReplyStatus:
+		status := cmp.Or(fault.Status, http.StatusBadGateway)
+		reply = s.refuse(status, http.StatusText(status), nil)
+	case ReplyPage:
+		reply = page(cmp.Or(fault.Status, http.StatusOK))
+	case ReplyEmpty:
+		reply = response{status: cmp.Or(fault.Status, http.StatusOK), header: map[string]string{}}
+	case ReplyRedirect:
+		reply = response{cmp.Or(fault.Status, http.StatusFound), map[string]string{"Location": "/elsewhere"}, nil}
+	default:
+		return response{}
+	}
+	if fault.RetryAfter != "" {
+		reply.header["Retry-After"] = fault.RetryAfter
+	}
+	return reply
+}
+
+// hangUp ends the connection without a response.
+func hangUp(w http.ResponseWriter, hard bool) {
+	connection, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // HTTP/2, where that resets the stream
+	}
+	if tcp, isTCP := connection.(*net.TCPConn); isTCP && hard {
+		_ = tcp.SetLinger(0)
+	}
+	_ = connection.Close()
+}
