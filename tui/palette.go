@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,7 +217,7 @@ func (a *App) found(kind, id string, to screen.Route, title string, facts ...str
 
 // orLacking returns the error unless the service refuses the list: another one may have none, or a client no right to it.
 func orLacking(err error) error {
-	if refused := (*client.Error)(nil); errors.As(err, &refused) && refused.Status != http.StatusUnauthorized {
+	if refused := (*client.Error)(nil); errors.As(err, &refused) && !refused.LoginNeeded() {
 		return nil
 	}
 	return err

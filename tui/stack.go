@@ -300,11 +300,9 @@ func (a *App) askForLogin() tea.Cmd {
 }
 
 func needsLogin(err error) bool {
-	var refused *client.Error
 	var missing *screen.NotLoggedIn
-	var needs interface{ LoginNeeded() bool } // a source of tokens that has no secret
-	return errors.As(err, &refused) && refused.Status == http.StatusUnauthorized ||
-		errors.As(err, &missing) || errors.As(err, &needs) && needs.LoginNeeded()
+	var needs interface{ LoginNeeded() bool } // a refusal, or a source of tokens that has no secret
+	return errors.As(err, &missing) || errors.As(err, &needs) && needs.LoginNeeded()
 }
 
 // isLoggingIn tells whether a login is on top. A covered one does not help.

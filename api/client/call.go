@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ type call struct {
 
 	repeatable bool      // may be carried out twice, whatever its method
 	isRead     bool      // changes nothing, whatever its method
+	forToken   bool      // asks for a token, with credentials
 	seen       *exchange // receives the last exchange; nil is not told
 }
 
@@ -148,15 +150,63 @@ func (c *Client) unreadable(call call, res *resty.Response, err error) error {
 	}
 }
 
+// maxCame is how many members of an object are named.
+const maxCame = 5
+
+// came describes a body, or a part of one, that is not what was asked for. It has no values, which may be secret.
+func came(body []byte) string {
+	var value any
+	if len(bytes.TrimSpace(body)) == 0 {
+		return "an empty body"
+	}
+	if json.Unmarshal(body, &value) != nil {
+		return "no JSON"
+	}
+	switch value := value.(type) {
+	case string:
+		if strings.TrimSpace(value) == "" {
+			return "an empty text"
+		}
+		return "a text"
+	case float64:
+		return "a number"
+	case []any:
+		return "a list"
+	case map[string]any:
+		names := slices.Sorted(maps.Keys(value))
+		more := ""
+		if len(names) > maxCame {
+			names, more = names[:maxCame], " ..."
+		}
+		for i, name := range names {
+			names[i] = fmt.Sprintf("%.40q", name)
+		}
+		if len(names) == 0 {
+			return "an empty object"
+		}
+		return "an object with " + strings.Join(names, ", ") + more
+	}
+	return string(bytes.TrimSpace(body)) // null, true or false
+}
+
 func (c *Client) fetch(ctx context.Context, call call, into any) (*resty.Response, error) {
 	res, err := c.send(ctx, call)
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(res.Body(), into); err != nil {
-		return nil, c.unreadable(call, res, err)
+		return nil, c.unreadable(call, res, misread(res.Body(), err))
 	}
 	return res, nil
+}
+
+// misread says what came if the whole of a body is of another kind. Otherwise the error of the JSON names the place.
+func misread(body []byte, err error) error {
+	wrong, isKind := errors.AsType[*json.UnmarshalTypeError](err)
+	if isKind && wrong.Field == "" || len(bytes.TrimSpace(body)) == 0 {
+		return errors.New("it is " + came(body))
+	}
+	return err
 }
 
 // confirm sends a call whose response is only a message. A success with an empty body is a confirmation too.

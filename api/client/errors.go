@@ -40,6 +40,9 @@ type Error struct {
 	// NotFromService says that the body is no JSON object, so the response may not come from the service but from a proxy before it.
 	NotFromService bool
 
+	// CredentialsRefused says that the service issues no token for the credentials, whatever status it says so with.
+	CredentialsRefused bool
+
 	// Unsupported says that the service lacks the endpoint, which is beyond the specification.
 	Unsupported bool
 
@@ -53,6 +56,11 @@ type Error struct {
 
 // Error returns the message, followed by each field's messages if there are any.
 func (e *Error) Error() string { return e.Unwrap().Error() }
+
+// LoginNeeded tells whether the service accepts the token or the credentials no longer, or never did.
+func (e *Error) LoginNeeded() bool {
+	return e.Status == http.StatusUnauthorized || e.CredentialsRefused
+}
 
 // Unwrap returns the error as an *api.Error, for api.CodeOf.
 func (e *Error) Unwrap() error {
@@ -155,7 +163,7 @@ var codes = map[int]api.Code{
 // refusal makes an Error of an unsuccessful response. It reads the service's own bodies, problem details (RFC 9457), OAuth
 // errors (RFC 6749, section 5.2) and short plain text.
 func refusal(sent call, e *requestState, res *resty.Response) *Error {
-	var body errorBody
+	var body bodyMembers
 	_ = json.Unmarshal(res.Body(), &body) // of anything but an object it stays nil
 	refused := &Error{
 		Status:         res.StatusCode(),
@@ -166,6 +174,8 @@ func refusal(sent call, e *requestState, res *resty.Response) *Error {
 
 		RetryAfter:     retryAfter(res.Header(), res.ReceivedAt()),
 		OutcomeUnknown: e.unresolved && sent.changes(),
+
+		CredentialsRefused: sent.forToken && refusesCredentials(res.StatusCode(), body),
 	}
 	for _, name := range []string{"response", "detail", "message", "error_description", "title", "error"} {
 		refused.Message = cmp.Or(refused.Message, body.text(name))
@@ -191,6 +201,17 @@ func refusal(sent call, e *requestState, res *resty.Response) *Error {
 	}
 	refused.hide(maskOf(credentials(sentHeader)))
 	return refused
+}
+
+// refusesCredentials tells whether a refusal to issue a token is about the client. The specification gives no status
+// for that, and services use several. One about something else has a code: ours, or that of RFC 6749, section 5.2.
+func refusesCredentials(status int, body bodyMembers) bool {
+	refusals := []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		http.StatusUnprocessableEntity}
+	others := []string{string(api.CodeInvalidJSON), string(api.CodeValidationFailed), string(api.CodeNotFound),
+		"invalid_request", "invalid_scope", "unsupported_grant_type"}
+	return body != nil && slices.Contains(refusals, status) &&
+		!slices.Contains(others, body.text("code")) && !slices.Contains(others, body.text("error"))
 }
 
 // statusSentence describes a response whose body has nothing to show.
@@ -226,11 +247,12 @@ func webPage(res *resty.Response) string {
 	return "a web page"
 }
 
-// errorBody has the members of an error's JSON object. Each is decoded by itself, so that one of an unexpected type hides no
+// bodyMembers has the members of a JSON object. Each is decoded by itself, so that one of an unexpected type hides no
 // other.
-type errorBody map[string]json.RawMessage
+type bodyMembers map[string]json.RawMessage
 
-func (b errorBody) text(name string) string {
+// text returns a member that is a text, without space around it, and "" for any other.
+func (b bodyMembers) text(name string) string {
 	var text string
 	if json.Unmarshal(b[name], &text) != nil {
 		return ""
@@ -239,7 +261,7 @@ func (b errorBody) text(name string) string {
 }
 
 // fields reads the member errors, whose entries are arrays of messages or single ones.
-func (b errorBody) fields() api.FieldErrors {
+func (b bodyMembers) fields() api.FieldErrors {
 	var entries map[string]json.RawMessage
 	if json.Unmarshal(b["errors"], &entries) != nil {
 		return nil

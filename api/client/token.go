@@ -1,15 +1,18 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
@@ -21,12 +24,12 @@ type Credentials struct {
 	Secret string
 }
 
-// Token obtains a bearer token. Id and secret are URL-encoded inside Basic (RFC 6749, section 2.3.1), and sent again unencoded
-// if refused, because many servers do not decode. ExpiresAt is an hour from now if the response does not say.
+// Token obtains a bearer token. Id and secret are URL-encoded inside Basic (RFC 6749, section 2.3.1), and sent again
+// unencoded if refused, because many servers do not decode. ExpiresAt is an hour from now if the response does not say.
 func (c *Client) Token(ctx context.Context, credentials Credentials) (api.Token, error) {
 	encoded := Credentials{ID: url.QueryEscape(credentials.ID), Secret: url.QueryEscape(credentials.Secret)}
 	token, err := c.token(ctx, encoded)
-	if refused, ok := errors.AsType[*Error](err); ok && refused.Status == http.StatusUnauthorized && encoded != credentials {
+	if refused, ok := errors.AsType[*Error](err); ok && refused.LoginNeeded() && encoded != credentials {
 		return c.token(ctx, credentials)
 	}
 	return token, err
@@ -36,41 +39,55 @@ func (c *Client) token(ctx context.Context, credentials Credentials) (api.Token,
 	basic := base64.StdEncoding.EncodeToString([]byte(credentials.ID + ":" + credentials.Secret))
 	header := map[string]string{"Content-Type": "application/json", "Authorization": "Basic " + basic}
 	// A token that is issued but lost changes nothing.
-	call := call{method: http.MethodPost, path: "/auth/token", header: header, body: []byte("{}"), repeatable: true, isRead: true}
-	var response tokenResponse
-	res, err := c.fetch(ctx, call, &response)
+	call := call{method: http.MethodPost, path: "/auth/token", header: header, body: []byte("{}"), repeatable: true,
+		isRead: true, forToken: true}
+	var body bodyMembers
+	res, err := c.fetch(ctx, call, &body)
 	if err != nil {
 		return api.Token{}, err
 	}
-	if response.AccessToken == "" {
-		return api.Token{}, c.unreadable(call, res, errors.New("it holds no access_token"))
+	token := body.text("access_token")
+	switch raw, has := body["access_token"]; {
+	case !has:
+		return api.Token{}, c.unreadable(call, res, fmt.Errorf("no access_token came, but %s", came(res.Body())))
+	case token == "":
+		return api.Token{}, c.unreadable(call, res, fmt.Errorf("its access_token is %s", came(raw)))
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return api.Token{}, c.unreadable(call, res, errors.New("its access_token has characters that cannot be sent"))
 	}
+	lifetime := body.lifetime()
 	return api.Token{
-		AccessToken: response.AccessToken, ExpiresAt: response.expiry(time.Now()).UTC(),
-		TokenType: response.TokenType, ExpiresIn: response.ExpiresIn, Scope: response.Scope,
+		AccessToken: token, ExpiresAt: body.expiry(time.Now(), lifetime).UTC(),
+		TokenType: body.text("token_type"), ExpiresIn: lifetime, Scope: body.text("scope"),
 	}, nil
 }
 
-// tokenResponse keeps expires_at raw, because servers write it as a time, as seconds since 1970, or not at all.
-type tokenResponse struct {
-	AccessToken string          `json:"access_token"`
-	ExpiresAt   json.RawMessage `json:"expires_at"`
-	TokenType   string          `json:"token_type"`
-	ExpiresIn   int             `json:"expires_in"`
-	Scope       string          `json:"scope"`
+// number returns a member that is a number, also one written as a text, and 0 for any other.
+func (b bodyMembers) number(name string) float64 {
+	number, err := strconv.ParseFloat(cmp.Or(b.text(name), string(b[name])), 64)
+	if err != nil || math.IsNaN(number) {
+		return 0
+	}
+	return number
 }
 
-func (r tokenResponse) expiry(now time.Time) time.Time {
-	text := string(r.ExpiresAt)
-	_ = json.Unmarshal(r.ExpiresAt, &text) // a number stays as it is
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
+// lifetime returns the seconds that a token is valid for, 0 if the response does not say.
+func (b bodyMembers) lifetime() int {
+	return int(max(0, min(b.number("expires_in"), (100*365*24*time.Hour).Seconds())))
+}
+
+// expiry reads expires_at, which servers write as a time, as seconds since 1970, or not at all. What is no time of this
+// age was meant in another way, such as in milliseconds.
+func (b bodyMembers) expiry(now time.Time, lifetime int) time.Time {
+	at, err := time.Parse(time.RFC3339, b.text("expires_at"))
+	if err != nil {
+		at = time.Unix(int64(max(0, min(b.number("expires_at"), 1e15))), 0)
+	}
+	if year := at.UTC().Year(); year > 1970 && year < 10000 {
 		return at
 	}
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds > 0 {
-		return time.Unix(seconds, 0)
-	}
-	if r.ExpiresIn > 0 {
-		return now.Add(time.Duration(r.ExpiresIn) * time.Second)
+	if lifetime > 0 {
+		return now.Add(time.Duration(lifetime) * time.Second)
 	}
 	return now.Add(time.Hour)
 }

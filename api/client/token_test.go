@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func TestTokenSendsEncodedCredentials(t *testing.T) {
 func TestTokenFromServerThatDoesNotDecode(t *testing.T) {
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, secret, _ := r.BasicAuth(); secret != oddSecret {
-			reply(w, 401, map[string]string{"response": "Bad credentials"})
+			reply(w, 400, map[string]string{"response": "Bad credentials"})
 			return
 		}
 		reply(w, 200, map[string]any{"access_token": "jwt"})
@@ -75,6 +76,15 @@ func TestTokenExpiry(t *testing.T) {
 		"only expires_in": {`"expires_in":600`, soon(10 * time.Minute)},
 		"unreadable":      {`"expires_at":"tomorrow"`, soon(time.Hour)},
 		"nothing":         {`"scope":""`, soon(time.Hour)},
+
+		"a lifetime as a text":       {`"expires_in":"600","expires_at":null`, soon(10 * time.Minute)},
+		"a lifetime with a fraction": {`"expires_in":600.0,"expires_at":{"s":1}`, soon(10 * time.Minute)},
+		"no lifetime":                {`"expires_in":null,"token_type":null,"scope":["a"],"user":{}`, soon(time.Hour)},
+		"an unreadable lifetime":     {`"expires_in":"an hour","token_type":"BEARER"`, soon(time.Hour)},
+		"an endless lifetime":        {`"expires_in":1e300`, soon(100 * 365 * 24 * time.Hour)},
+		"seconds as a text":          {fmt.Sprintf(`"expires_at":"%d"`, at.Unix()), same},
+		"milliseconds":               {fmt.Sprintf(`"expires_at":%d`, at.UnixMilli()), soon(time.Hour)},
+		"the zero time":              {`"expires_at":"0001-01-01T00:00:00Z"`, soon(time.Hour)},
 	} {
 		c := serve(t, &recorder{body: `{"access_token":"jwt",` + test.body + `}`})
 		token, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: "s"})
@@ -85,10 +95,56 @@ func TestTokenExpiry(t *testing.T) {
 }
 
 func TestTokenResponseWithoutTokenIsAnError(t *testing.T) {
-	c := serve(t, &recorder{body: `{}`})
-	_, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: "s"})
-	if err == nil || client.OutcomeUnknown(err) {
-		t.Errorf("got %v", err)
+	for body, want := range map[string]string{
+		`{}`:                                "no access_token came, but an empty object",
+		`null`:                              "no access_token came, but null",
+		``:                                  "it is an empty body",
+		`"jwt"`:                             "it is a text",
+		`{"token":"jwt","expiresIn":3600}`:  `no access_token came, but an object with "expiresIn", "token"`,
+		`{"access_token":""}`:               "its access_token is an empty text",
+		`{"access_token":null}`:             "its access_token is null",
+		`{"access_token":{"value":"jwt"}}`:  `its access_token is an object with "value"`,
+		`{"access_token":"two\nlines"}`:     "its access_token has characters that cannot be sent",
+		"<html><title>Hello</title></html>": `the web page "Hello"`,
+	} {
+		c := serve(t, &recorder{body: body})
+		_, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: "s"})
+		if err == nil || client.OutcomeUnknown(err) || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "jwt") {
+			t.Errorf("%s: got %v, want %s", body, err, want)
+		}
+	}
+}
+
+// The specification gives no status for wrong credentials.
+func TestRefusedCredentials(t *testing.T) {
+	const no = `{"response":"No"}`
+	for _, test := range []struct {
+		status int
+		body   string
+		want   bool
+	}{
+		{400, no, true}, {401, no, true}, {403, no, true}, {404, no, true}, {422, no, true},
+		{400, `{"error":"invalid_client"}`, true},
+		{422, `{"response":"No","errors":{"client_secret":["is wrong"]}}`, true},
+		{401, "<html>", true}, // the status means this
+
+		{405, no, false}, {409, no, false}, {429, no, false}, {500, no, false}, {503, no, false},
+		{400, `{"error":"unsupported_grant_type"}`, false},
+		{404, `{"response":"No such endpoint","code":"not_found"}`, false}, // of perksd: the address is wrong
+		{404, "", false}, {404, "<html>", false}, {400, "no", false},
+	} {
+		c := serve(t, &recorder{status: test.status, body: test.body})
+		_, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: "s"})
+		var refused *client.Error
+		if !errors.As(err, &refused) || refused.Status != test.status || refused.LoginNeeded() != test.want {
+			t.Errorf("%d %s: %v, want a refusal of the credentials: %t", test.status, test.body, err, test.want)
+		}
+	}
+	// Only the address of tokens refuses credentials.
+	_, err := serve(t, &recorder{status: 400, body: no}).Perk(t.Context(), "p")
+	if refused, ok := errors.AsType[*client.Error](err); !ok || refused.LoginNeeded() {
+		t.Errorf("of a perk: %v", err)
 	}
 }
 

@@ -174,7 +174,7 @@ func exitOfReply(e *client.Error) int {
 	switch {
 	case e.OutcomeUnknown || e.Code == api.CodeUnavailable:
 		return ExitUnreached
-	case e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden:
+	case e.LoginNeeded() || e.Status == http.StatusForbidden:
 		return ExitDenied
 	case e.Code == api.CodeNotFound:
 		return ExitNotFound
@@ -261,7 +261,7 @@ func advice(err error) string {
 		return advised.Advice
 	case !errors.As(err, &refused):
 		return ""
-	case refused.Status == http.StatusUnauthorized:
+	case refused.LoginNeeded():
 		return "Check the client's id and secret, and log in: perksctl auth login"
 	case refused.Status == http.StatusForbidden:
 		return "See which client you are: perksctl auth status"

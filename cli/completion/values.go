@@ -311,7 +311,7 @@ func (v *values) ask(question string, fetch func(context.Context, *client.Client
 	fetched, err := v.inTime(fetch)
 	var refused *client.Error
 	switch {
-	case errors.As(err, &refused) && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden):
+	case errors.As(err, &refused) && (refused.LoginNeeded() || refused.Status == http.StatusForbidden):
 		return reply{}
 	case err != nil:
 		return old

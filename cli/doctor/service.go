@@ -252,12 +252,12 @@ func (d *diagnosis) checkCredentials(ctx context.Context) finding {
 	token, err := d.session.NewToken(ctx, d.connection)
 	var refused *client.Error
 	if errors.As(err, &refused) {
-		switch refused.Status {
-		case http.StatusUnauthorized:
+		switch {
+		case refused.LoginNeeded():
 			return fail(err, "Ask the operator whether the client is enabled, and log in with its secret: perksctl auth login")
-		case http.StatusNotFound:
+		case refused.Status == http.StatusNotFound:
 			return fail(command.Usagef("%s issues no tokens: it is not the address of the API.", d.connection.APIURL), askForAddress)
-		case http.StatusTooManyRequests:
+		case refused.Status == http.StatusTooManyRequests:
 			return fail(err, "Too many wrong secrets were tried: wait a minute")
 		}
 	}

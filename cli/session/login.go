@@ -35,6 +35,9 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound { // the usual mistake
 		advice := fmt.Sprintf("Is %s the address of the API? It ends with the path of the version, such as /v2.", profile.APIURL)
+		if refused.CredentialsRefused { // some services find no such client
+			advice = "Check the client's id and secret. " + advice
+		}
 		return LoggedIn{}, &command.Advised{Err: err, Advice: advice}
 	}
 	if err != nil {

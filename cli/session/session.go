@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -310,7 +309,7 @@ func (s *Session) Advise(err error) error {
 		return err
 	case s.Flags.Sandbox && client.IsMissing(err) && !client.IsUnsupported(err):
 		return &command.Advised{Err: err, Advice: "This is about the sandbox. Whether there is one: perksctl doctor --sandbox"}
-	case refused.Status != http.StatusUnauthorized:
+	case !refused.LoginNeeded():
 		return err
 	}
 	for _, name := range []string{EnvToken, EnvClientSecret} {

@@ -218,8 +218,8 @@ func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
 		run.unknown++
 		stops = true
 	case errors.As(failure, &refused):
-		all := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}
-		if stops = slices.Contains(all, refused.Status); stops {
+		all := []int{http.StatusForbidden, http.StatusTooManyRequests}
+		if stops = refused.LoginNeeded() || slices.Contains(all, refused.Status); stops {
 			run.left = append(run.left, result.ID)
 			break
 		}

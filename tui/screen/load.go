@@ -526,7 +526,7 @@ func (s *Shell) Explain(err error) (what, next string) {
 	switch {
 	case refused.NotFromService:
 		return what, "The reply may not be from the service. Check its address. " + retry
-	case refused.Status == http.StatusUnauthorized:
+	case refused.LoginNeeded():
 		return what, s.Key(actions.Login) + " logs in."
 	case refused.Status == http.StatusForbidden:
 		return what, s.Key(actions.Login) + " switches the profile."

@@ -403,11 +403,14 @@ func (s *Screen) handleAttempt(msg attempt) tea.Cmd {
 			problem += " Check the address, and the network."
 		}
 		s.failAddress(msg.profile.APIURL, problem)
-	case errors.As(msg.err, &refused) && refused.Status == http.StatusUnauthorized:
+	case errors.As(msg.err, &refused) && refused.LoginNeeded() && !isElsewhere(msg.err):
 		s.rejected = true
 		s.form.Set(secretField, "")
 		s.form.Check()
 		s.form.FocusOnName(secretField)
+	case refused != nil && refused.CredentialsRefused:
+		problem := screen.Sentence("", refused) + " Check the id, the secret and the address."
+		s.status = status{failed: true, text: problem}
 	case isElsewhere(msg.err) && errors.As(msg.err, &refused):
 		s.failAddress(msg.profile.APIURL, fmt.Sprintf("No Perks API here (%d). The address ends in %s.", refused.Status, version))
 	default:

@@ -127,6 +127,12 @@ func TestStates(t *testing.T) {
 			enter(d, "default", "https://perks.example/v2", "acme", "wrong")
 			d.Press("enter")
 		}},
+		"no such client": {&scripted{failure: &client.Error{
+			Status: http.StatusNotFound, Message: "Unknown client.", CredentialsRefused: true,
+		}}, func(d *tuitest.Driver) {
+			enter(d, "default", "https://perks.example/v2", "acme", "wrong")
+			d.Press("enter")
+		}},
 		"failed": {&scripted{failure: errors.New("write the configuration: no space is left on the device")}, func(d *tuitest.Driver) {
 			enter(d, "default", "https://perks.example/v2", "acme", "s")
 			d.Press("enter")

@@ -28,7 +28,8 @@ func classify(i *item) (stops bool, fields api.FieldErrors) {
 		return i.Err != nil && !errors.As(i.Err, &fault), nil // the client itself refuses ids that lead elsewhere
 	}
 	switch {
-	case refused.NotFromService, slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, refused.Status):
+	case refused.NotFromService, refused.LoginNeeded(),
+		slices.Contains([]int{http.StatusForbidden, http.StatusTooManyRequests}, refused.Status):
 		return true, nil
 	case refused.Code == api.CodeNotFound && isAboutUser(refused.Message, i.PerkID, i.Request.UserID):
 		return true, api.FieldErrors{userField: {"No such user."}}
