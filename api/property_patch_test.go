@@ -75,6 +75,17 @@ func TestPatchReadsEveryFieldOfJSON(t *testing.T) {
 	}
 }
 
+func TestPatchReadsNumbersThatAreStrings(t *testing.T) {
+	got, err := patchJSON(t, `{"bedrooms":"2","bathrooms":"1.0","lat":"51.5","lng":"-1e-1","deposit":"5\u00300"}`)
+	want := api.PropertyPatch{
+		Bedrooms: api.Some(2), Bathrooms: api.Some(1), Lat: api.Some(new(51.5)), Lng: api.Some(new(-0.1)),
+		Deposit: api.Some(500.0),
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+}
+
 func TestPatchReadsEveryFieldOfAForm(t *testing.T) {
 	for text, want := range map[string]api.PropertyPatch{
 		"":                                      {},
@@ -131,15 +142,20 @@ func TestPatchRefusesInvalidJSON(t *testing.T) {
 		{`{"price_pw":true}`, "price_pw", "a string or a number"},
 		{`{"bedrooms":-1}`, "bedrooms", "must not be negative"},
 		{`{"bedrooms":1.5}`, "bedrooms", "whole number"},
-		{`{"bedrooms":"2"}`, "bedrooms", "whole number"},
+		{`{"bedrooms":"two"}`, "bedrooms", "whole number"},
+		{`{"bedrooms":""}`, "bedrooms", "whole number"},
+		{`{"bedrooms":"2.5"}`, "bedrooms", "whole number"},
+		{`{"bathrooms":["2"]}`, "bathrooms", "whole number"},
 		{`{"bathrooms":2147483648}`, "bathrooms", "at most 2147483647"},
 		{`{"bathrooms":1e400}`, "bathrooms", "whole number"},
 		{`{"bathrooms":9007199254740994.0}`, "bathrooms", "whole number"},
 		{`{"lat":90.0000001}`, "lat", "between -90 and 90"},
-		{`{"lat":"1"}`, "lat", "must be a number"},
+		{`{"lat":"0x1p4"}`, "lat", "must be a number"},
+		{`{"lat":""}`, "lat", "must be a number"},
+		{`{"lat":"91"}`, "lat", "between -90 and 90"},
 		{`{"lng":-180.5}`, "lng", "between -180 and 180"},
 		{`{"deposit":1e999}`, "deposit", "must be a number"},
-		{`{"deposit":"482"}`, "deposit", "must be a number"},
+		{`{"deposit":"much"}`, "deposit", "must be a number"},
 		{`{"propertyId":1}`, "propertyId", "cannot be changed"},
 		{`{"owner":"me"}`, "owner", "is not a field of a property; the fields are title,"},
 		{`{"Title":"A"}`, "Title", "is not a field of a property"},

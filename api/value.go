@@ -57,11 +57,12 @@ func (v Value) Text(into *string) string {
 	return ""
 }
 
-// number returns the digits of a JSON number, or of a text in decimal notation. strconv would also accept 0x1p4, 1_0 and Inf,
-// which no other reader of forms and CSV does.
+// number returns the digits of a JSON number, or of a text or JSON string in decimal notation. strconv would also
+// accept 0x1p4, 1_0 and Inf, which no other reader of forms and CSV does.
 func (v Value) number() (string, bool) {
-	if v.isText() {
-		return v.raw, strings.Trim(v.raw, "+-.0123456789eE") == ""
+	var digits string
+	if v.Text(&digits) == "" {
+		return digits, strings.Trim(digits, "+-.0123456789eE") == ""
 	}
 	c := v.json[0]
 	return string(v.json), c == '-' || (c >= '0' && c <= '9')
@@ -140,7 +141,7 @@ func (v Value) Time(into *time.Time) string {
 
 func (v Value) price(into *Price) string {
 	digits, isNumber := v.number()
-	if !v.isText() && !isNumber && v.Text(&digits) != "" {
+	if !isNumber && v.Text(&digits) != "" {
 		return "must be a string or a number such as 120.50"
 	}
 	price, err := ParsePrice(digits)

@@ -76,7 +76,7 @@ func TestIntsAreReadExactly(t *testing.T) {
 			t.Errorf("the text %q is read as %d", text, got)
 		}
 	}
-	for _, text := range []string{`"1"`, `true`, `null`, `[1]`, `{}`} {
+	for _, text := range []string{`""`, `" 1"`, `"1.5"`, `"one"`, `true`, `null`, `[1]`, `{}`} {
 		var got int64
 		if jsonValue(t, text).Int(&got) == "" {
 			t.Errorf("JSON %s is read as %d", text, got)

@@ -84,6 +84,9 @@ func TestPatchChangesOnlyTheFieldsItNames(t *testing.T) {
 		{"nothing new", `{}`, "deposit=500", "", ""},
 		{"its own id", `{"propertyId":1,"title":"New"}`, "propertyId=1&title=New", `"title":"Loft"`, `"title":"New"`},
 		{"only its own id", `{"propertyId":1.0}`, "propertyId=1", "", ""},
+		{"its own id as text", `{"propertyId":"1"}`, "propertyId=1", "", ""},
+		{"numbers as text", `{"bedrooms":"3","lat":"51.5"}`, "bedrooms=3&lat=51.5",
+			`"bedrooms":2,"bathrooms":1,"lat":52.5`, `"bedrooms":3,"bathrooms":1,"lat":51.5`},
 		{"every field that was read", strings.Replace(loft(), "Loft", "New", 1), "propertyId=1&title=New", `"title":"Loft"`, `"title":"New"`},
 	}
 	s := servertest.Start(t)
@@ -114,13 +117,16 @@ func TestRefusedPatchNamesEveryFieldAndChangesNothing(t *testing.T) {
 	}{
 		{`{"title":"","bedrooms":-1,"lat":91,"garden":1,"price_pw":"1e3"}`, []string{"bedrooms", "garden", "lat", "price_pw", "title"}},
 		{`{"title":null,"images":null,"deposit":null}`, []string{"deposit", "images", "title"}},
-		{`{"title":7,"bedrooms":"2","bathrooms":1.5,"lat":"x","images":[1]}`, []string{"bathrooms", "bedrooms", "images", "lat", "title"}},
+		{`{"title":7,"bedrooms":"two","bathrooms":1.5,"lat":"x","images":[1]}`,
+			[]string{"bathrooms", "bedrooms", "images", "lat", "title"}},
 		{`{"price_pw":-1}`, []string{"price_pw"}},
 		{`{"images":["ftp://x.example/a"]}`, []string{"images"}},
 		{`{"images":["//x.example/a"]}`, []string{"images"}},
 		{`{"propertyId":2}`, []string{"propertyId"}},
 		{`{"propertyId":2,"title":""}`, []string{"propertyId", "title"}},
-		{`{"propertyId":"1"}`, []string{"propertyId"}},
+		{`{"propertyId":"2"}`, []string{"propertyId"}},
+		{`{"propertyId":1.5}`, []string{"propertyId"}},
+		{`{"propertyId":[1]}`, []string{"propertyId"}},
 		{`{"propertyId":null}`, []string{"propertyId"}},
 		{`{"propertyId":1,"propertyId":1}`, []string{"propertyId"}},
 		{`{"title":"a","title":"b"}`, []string{"title"}},

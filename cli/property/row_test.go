@@ -32,6 +32,7 @@ func TestParseUpdateRow(t *testing.T) {
 		"an exported version":           {"id,title,etag\n42,Loft,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
 		"two versions that agree":       {"id,title,etag,if_match\n42,Loft,abc,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
 		"json":                          {`{"propertyId":42,"description":"","lat":null,"images":[],"price_pw":120.50}`, `42  {"description":"","images":[],"price_pw":"120.50","lat":null}`},
+		"numbers as strings in json":    {`{"propertyId":"42","bedrooms":"2"}`, `42  {"bedrooms":2}`},
 		"a version in json":             {`{"id":42,"title":"Loft","if_match":"*"}`, `42 * {"title":"Loft"}`},
 	} {
 		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
@@ -48,7 +49,7 @@ func TestInvalidUpdateRows(t *testing.T) {
 		"no id":                                  {"id,title\n,Loft\n", "id is required"},
 		"an invalid id":                          {"property_id,title\nforty-two,Loft\n", "property_id " + notAnID},
 		"an id below 1":                          {`{"propertyId":0,"title":"Loft"}`, "propertyId " + notAnID},
-		"an id as a string":                      {`{"propertyId":"42","title":"Loft"}`, "propertyId " + notAnID},
+		"an invalid id as a string":              {`{"id":"forty-two","title":"Loft"}`, "id " + notAnID},
 		"values":                                 {"id,bedrooms,lat,price_pw\n0,-1,91,1e3\n", "bedrooms must not be negative; id " + notAnID + "; lat must be between -90 and 90; price_pw must be digits and a point, such as 120.50"},
 		"null for a field that requires a value": {"id,bedrooms\n42,null\n", "bedrooms must be a whole number"},
 		"null in json":                           {`{"id":42,"title":null,"deposit":null}`, "deposit must not be null; title must not be null"},

@@ -85,6 +85,11 @@ var described = sync.OnceValue(func() *contract {
 		if schema.Value.Properties["response"] != nil { // the schemas of errors are open, so that later versions can add members
 			schema.Value.AdditionalProperties.Has = new(bool)
 		}
+		for _, property := range schema.Value.Properties {
+			if property.Value.Extensions["x-also-as-string"] == true {
+				property.Value = numberOrDigits(property.Value)
+			}
+		}
 	}
 	router, err := gorillamux.NewRouter(document)
 	if err != nil {
@@ -92,6 +97,16 @@ var described = sync.OnceValue(func() *contract {
 	}
 	return &contract{document: document, router: router}
 })
+
+// digits matches the string of a number.
+const digits = "^[-+]?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$"
+
+// numberOrDigits describes a number, or the string of one.
+func numberOrDigits(number *openapi3.Schema) *openapi3.Schema {
+	either := openapi3.NewAnyOfSchema(number, openapi3.NewStringSchema().WithPattern(digits))
+	either.Nullable = number.Nullable
+	return either
+}
 
 var pathParameter = regexp.MustCompile(`\{([^}]+)\}`)
 
