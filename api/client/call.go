@@ -328,12 +328,13 @@ func hasDotSegment(path string) bool {
 	return false
 }
 
-// FindRedemption looks for the result of a redeem whose reply was lost. Among what the user has redeemed it returns the one of
-// this perk and metadata that was made since then (by this computer's clock) and that taken, if given, does not claim. A
-// rejected redemption counts too, and it may belong to another request. If none is found, one may still appear: the server may be at
-// work on it. The request also finds out whether the server honours idempotency keys; see HonoursKeys.
+// FindRedemption looks for the result of a redeem whose reply was lost. Among what the user has redeemed it returns the
+// one of this perk and metadata that was made since then (by this computer's clock), or at any time if since is zero,
+// and that taken, if given, does not claim. A rejected redemption counts too, and it may belong to another request. If
+// none is found, one may still appear: the server may be at work on it. The request also finds out whether the server
+// honours idempotency keys; see HonoursKeys.
 func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.RedeemRequest, since time.Time, taken func(id string) bool) (api.Redemption, bool, error) {
-	call, err := c.userCall(request.UserID, "redeemed", url.Values{}, ListOptions{PerPage: api.MaxPerPage})
+	call, err := c.redeemedCall(request.UserID)
 	if err != nil {
 		return api.Redemption{}, false, err
 	}
@@ -341,14 +342,13 @@ func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.
 	if err != nil {
 		return api.Redemption{}, false, fmt.Errorf("the metadata of the request: %w", err)
 	}
-	call = call.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, probeKey)
-	s := search{perkID: perkID, userID: request.UserID, metadata: wanted, taken: taken}
+	s := search{perkID: perkID, userID: request.UserID, metadata: wanted, taken: taken, anyTime: since.IsZero()}
 	call.seen = new(exchange)
 	for page, err := range walk[api.Redemption](ctx, c, call, nil) {
 		if err != nil {
 			return api.Redemption{}, false, err
 		}
-		if s.from.IsZero() {
+		if s.from.IsZero() && !s.anyTime {
 			s.from = call.seen.earliest(since)
 		}
 		for _, redemption := range page.Data {
@@ -367,11 +367,39 @@ func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.
 	return api.Redemption{}, false, nil
 }
 
+// Redeemed returns the ids of all redemptions of a perk by a user, for whoever has to tell those that come later from
+// them. The request also finds out whether the server honours idempotency keys; see HonoursKeys.
+func (c *Client) Redeemed(ctx context.Context, perkID, userID string) (map[string]bool, error) {
+	call, err := c.redeemedCall(userID)
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]bool{}
+	for page, err := range walk[api.Redemption](ctx, c, call, nil) {
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Data {
+			if r.PerkID == "" || api.SameID(r.PerkID, perkID) {
+				ids[r.ID] = true
+			}
+		}
+	}
+	return ids, nil
+}
+
+// redeemedCall reads what a user has redeemed, past caches.
+func (c *Client) redeemedCall(userID string) (call, error) {
+	list, err := c.userCall(userID, "redeemed", url.Values{}, ListOptions{PerPage: api.MaxPerPage})
+	return list.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, probeKey), err
+}
+
 // search is the state of a FindRedemption.
 type search struct {
 	perkID, userID string
 	metadata       any
-	from           time.Time // the earliest match, by the server's clock
+	anyTime        bool
+	from           time.Time // otherwise the earliest match, by the server's clock
 	taken          func(id string) bool
 
 	last      time.Time // time of the previous redemption
@@ -387,7 +415,7 @@ func (s *search) matches(r api.Redemption) bool {
 	if metadata, err := parseMetadata(r.Metadata); !silent && (err != nil || !sameJSON(metadata, s.metadata)) {
 		return false
 	}
-	if r.PerkID == "" || silent || r.RedeemedAt.IsZero() {
+	if r.PerkID == "" || silent || r.RedeemedAt.IsZero() && !s.anyTime {
 		s.undecided = r.ID
 		return false
 	}
@@ -400,5 +428,5 @@ func (s *search) isExhausted(page []api.Redemption) bool {
 		s.unordered = s.unordered || r.RedeemedAt.IsZero() || !s.last.IsZero() && r.RedeemedAt.After(s.last)
 		s.last = r.RedeemedAt
 	}
-	return !s.unordered && !s.last.IsZero() && s.last.Before(s.from)
+	return !s.unordered && !s.anyTime && !s.last.IsZero() && s.last.Before(s.from)
 }

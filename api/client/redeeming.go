@@ -39,7 +39,8 @@ type Redeeming struct {
 	Candidate api.Redemption
 	CheckErr  error // why checking failed; nil if it did not
 
-	since time.Time // when the first attempt with an unknown outcome began, by the client's clock
+	since   time.Time       // when the first attempt with an unknown outcome began, by the client's clock
+	earlier map[string]bool // redemptions from before that; nil if they were not read
 }
 
 // Known is what is known of the outcome.
@@ -61,6 +62,7 @@ func (r Redeeming) Send(ctx context.Context, c *Client, taken func(id string) bo
 	doubted := r.Outcome == Unknown
 	if !doubted {
 		r.since = c.retry.clock.Now()
+		r.earlier = c.redeemedBefore(ctx, r)
 	}
 	redemption, replay, err := c.Redeem(ctx, r.PerkID, r.Request, r.Key)
 	if err == nil {
@@ -91,7 +93,13 @@ func (r Redeeming) Check(ctx context.Context, c *Client, taken func(id string) b
 		return r
 	}
 	c = c.Until(time.Now().Add(checkTimeout))
-	candidate, found, err := c.FindRedemption(ctx, r.PerkID, r.Request, r.since, taken)
+	since := r.since
+	if r.earlier != nil { // then no clock decides
+		since = time.Time{}
+	}
+	candidate, found, err := c.FindRedemption(ctx, r.PerkID, r.Request, since, func(id string) bool {
+		return r.earlier[id] || taken != nil && taken(id)
+	})
 	if r.CheckErr = err; err != nil {
 		return r
 	}
@@ -110,6 +118,19 @@ func (r Redeeming) Check(ctx context.Context, c *Client, taken func(id string) b
 	}
 	r.CheckErr = err
 	return r
+}
+
+// redeemedBefore reads what the user had redeemed before anything is sent to a service that is not known to honour keys.
+// It returns nil if that is not needed or cannot be read: then what is found later is judged by its time.
+func (c *Client) redeemedBefore(ctx context.Context, r Redeeming) map[string]bool {
+	if c.HonoursKeys() {
+		return nil
+	}
+	earlier, err := c.Until(time.Now().Add(checkTimeout)).Redeemed(ctx, r.PerkID, r.Request.UserID)
+	if err != nil || c.HonoursKeys() { // by now: then the key tells, also of a request that another process has sent
+		return nil
+	}
+	return earlier
 }
 
 // Failure is the error to show: why the outcome could not be resolved, or else why the attempt failed.

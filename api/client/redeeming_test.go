@@ -12,10 +12,12 @@ import (
 	"example.com/perks/api/client"
 )
 
-// redeemServer runs one handler of its script for each redeem, and lists what ann has redeemed.
+// redeemServer runs one handler of its script for each redeem, and lists what ann has redeemed: at first what she had
+// before, which is nothing unless the server honours keys.
 type redeemServer struct {
 	script []http.HandlerFunc
 	list   http.Handler
+	before http.Handler
 
 	mu   sync.Mutex
 	keys []string
@@ -23,7 +25,11 @@ type redeemServer struct {
 
 func (s *redeemServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
-		s.list.ServeHTTP(w, r)
+		list := s.list
+		if s.before != nil && len(s.sent()) == 0 {
+			list = s.before
+		}
+		list.ServeHTTP(w, r)
 		return
 	}
 	s.mu.Lock()
@@ -58,6 +64,7 @@ func TestRedeemingOutcomes(t *testing.T) {
 	for name, test := range map[string]struct {
 		script  handlers
 		list    http.Handler
+		before  http.Handler
 		taken   string
 		sends   int // 0: one for each handler
 		want    client.Outcome
@@ -66,12 +73,14 @@ func TestRedeemingOutcomes(t *testing.T) {
 		likely  bool // a candidate is named
 		unread  bool
 	}{
-		"redeemed":                                  {script: handlers{granted}, want: client.Redeemed},
-		"replayed":                                  {script: handlers{replay}, want: client.Redeemed, replay: true},
-		"refused":                                   {script: handlers{soldOut}, want: client.NotRedeemed},
-		"refused, then redeemed":                    {script: handlers{status(401), granted}, want: client.Redeemed},
-		"idempotency key reused":                    {script: handlers{withKey(code(422, "idempotency_key_reused"))}, want: client.NotRedeemed},
-		"lost, similar redemption listed":           {script: handlers{cut}, list: listOf(ours), want: client.Unknown, likely: true},
+		"redeemed":                        {script: handlers{granted}, want: client.Redeemed},
+		"replayed":                        {script: handlers{replay}, want: client.Redeemed, replay: true},
+		"refused":                         {script: handlers{soldOut}, want: client.NotRedeemed},
+		"refused, then redeemed":          {script: handlers{status(401), granted}, want: client.Redeemed},
+		"idempotency key reused":          {script: handlers{withKey(code(422, "idempotency_key_reused"))}, want: client.NotRedeemed},
+		"lost, similar redemption listed": {script: handlers{cut}, list: listOf(ours), want: client.Unknown, likely: true},
+		"lost, similar redemption listed before": {script: handlers{cut}, list: listOf(ours), before: listOf(ours),
+			want: client.Unknown},
 		"failed, similar redemption listed":         {script: handlers{status(500)}, list: listOf(ours), want: client.Unknown, likely: true},
 		"lost, confirmed by its key":                {script: handlers{cut, replay}, list: keyedList(listOf(ours)), sends: 1, want: client.Redeemed, earlier: true},
 		"lost, confirmed without the replay header": {script: handlers{cut, granted}, list: keyedList(listOf(ours)), sends: 1, want: client.Redeemed, earlier: true},
@@ -105,7 +114,13 @@ func TestRedeemingOutcomes(t *testing.T) {
 			if test.list == nil {
 				test.list = listOf()
 			}
-			service := &redeemServer{script: test.script, list: test.list}
+			switch test.list.(type) {
+			case *redeemed, *delayedList: // which honour no keys
+				if test.before == nil {
+					test.before = listOf()
+				}
+			}
+			service := &redeemServer{script: test.script, list: test.list, before: test.before}
 			c := serve(t, service)
 			r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}
 			for range cmp.Or(test.sends, len(test.script)) {
@@ -173,7 +188,10 @@ func TestRedeemingChecksFromFirstUncertainAttempt(t *testing.T) {
 }
 
 func TestCheckFindsLateRedemption(t *testing.T) {
-	c := serve(t, &redeemServer{script: []http.HandlerFunc{cut, replay}, list: &delayedList{empty: 2, then: keyedList(listOf(listItem("ours", "p", time.Now(), "")))}})
+	c := serve(t, &redeemServer{
+		script: []http.HandlerFunc{cut, replay}, before: listOf(),
+		list: &delayedList{empty: 2, then: keyedList(listOf(listItem("ours", "p", time.Now(), "")))},
+	})
 	r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}
 	if r = r.Check(t.Context(), c, nil); r.Outcome != client.NotRedeemed {
 		t.Fatalf("nothing sent, but got %+v", r)

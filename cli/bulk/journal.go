@@ -31,6 +31,8 @@ type journal struct {
 	file *os.File
 	sync func() error // flushes to disk
 
+	isRepeatable bool // rows can be sent twice
+
 	leftover bool      // an earlier run was killed
 	batch    batch     // of that run
 	sent     int       // it may have sent rows up to this one
@@ -55,8 +57,17 @@ type entry struct {
 	Sum   uint64 `json:"sum,omitempty"`   // of them
 }
 
-// ahead is how many rows a mark covers, so that they share one flush to disk.
-const ahead = 512
+// maxAhead is how many rows a mark covers, so that they share one flush to disk.
+const maxAhead = 512
+
+// ahead is how many rows a mark covers now. Rows that are marked and were not sent are unknown after a kill, unless the
+// service honours keys.
+func (j *journal) ahead() int {
+	if j.keys.Load() || j.isRepeatable {
+		return maxAhead
+	}
+	return 1
+}
 
 // openJournal locks the journal of the results, or fails if another run has it.
 func openJournal(resultsPath string) (*journal, error) {
@@ -204,12 +215,12 @@ func (j *journal) allow(row int) error {
 		}
 	}
 	if row > j.upTo {
-		j.startMark(row + ahead - 1)
+		j.startMark(row + j.ahead() - 1)
 		if err := j.awaitMark(); err != nil {
 			return err
 		}
 	}
-	if j.pending == nil && row > j.upTo-ahead/2 {
+	if ahead := j.ahead(); j.pending == nil && ahead > 1 && row > j.upTo-ahead/2 {
 		j.startMark(j.upTo + ahead)
 	}
 	return nil

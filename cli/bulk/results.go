@@ -347,9 +347,10 @@ const (
 
 // The codes of rows that the service did not decide.
 const (
-	invalidRow = "invalid_row" // unreadable
-	heldBack   = "held_back"   // an earlier row changes the same record, and its outcome is unknown
-	ambiguous  = "ambiguous"   // the reply was lost, and what was found may belong to another request
+	invalidRow     = "invalid_row"     // unreadable
+	heldBack       = "held_back"       // an earlier row changes the same record, and its outcome is unknown
+	ambiguous      = "ambiguous"       // the reply was lost, and what was found may belong to another request
+	outcomeUnknown = "outcome_unknown" // the reply was lost, and nothing was found
 )
 
 // failure describes an error as the result of a row. The code "" is that of the error.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -95,6 +96,50 @@ func TestKilledRunsOutcomeIsConfirmedByItsKey(t *testing.T) {
 			if len(s.made["a"]) != 1 {
 				t.Errorf("made %v", s.made["a"])
 			}
+		})
+	}
+}
+
+// TestNoRowIsSentAgainWithoutProof loses requests to a service that may carry them out later.
+func TestNoRowIsSentAgainWithoutProof(t *testing.T) {
+	for name, test := range map[string]struct {
+		honours bool
+		lost    bool // the first request
+		killed  bool // the run before
+		results []string
+		sent    string
+	}{
+		"lost, keys not shown to count": {lost: true, results: []string{"2 unknown outcome_unknown", "3 ok b-1"}, sent: "a b"},
+		"lost, keys honoured":           {lost: true, honours: true, results: []string{"2 ok a-1", "3 ok b-1"}, sent: "a a b"},
+		"killed, keys not shown to count": {
+			killed: true, results: []string{"2 unknown outcome_unknown", "3 ok b-1"}, sent: "b",
+		},
+		"killed, keys honoured": {killed: true, honours: true, results: []string{"2 ok a-1", "3 ok b-1"}, sent: "a b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService()
+			s.honours, s.careful = test.honours, true
+			d := newFixture(t, s, "a", "b")
+			d.options.Concurrency = 1
+			if test.killed {
+				d.kill(nil)
+			}
+			if test.lost {
+				s.faults["a"] = []fault{{err: broken}}
+			}
+			for range 2 { // what is unknown stays so
+				if _, err := d.run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				d.want(test.results...)
+			}
+			slices.Sort(s.sent)
+			if sent := strings.Join(s.sent, " "); sent != test.sent {
+				t.Errorf("sent %s, want %s", sent, test.sent)
+			}
+			s.careful = false // --resend-unknown
+			d.must()
+			d.want("2 ok a-1", "3 ok b-1")
 		})
 	}
 }

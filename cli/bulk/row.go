@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
@@ -71,6 +72,9 @@ func (r *run) carryOut(j *job) *Result {
 			return result
 		}
 	}
+	if !j.maybeSent {
+		r.observe(j)
+	}
 	var lost error // why the reply to the attempt before is unknown
 	var unreachable *client.Unreachable
 	for sends := 1; ; sends++ {
@@ -91,6 +95,8 @@ func (r *run) carryOut(j *job) *Result {
 		case lookUpErr != nil:
 			r.stopIfAboutRun(lookUpErr)
 			return unknownBy(err)
+		case !done && !r.mayResend():
+			return r.notResent(err)
 		case errors.As(err, &unreachable) && unreachable.TimedOut() && !done || sends == maxSends:
 			return unknownBy(err)
 		}
@@ -112,8 +118,41 @@ func (r *run) resolveSent(j *job) (result *Result, settled bool) {
 		return unknownBy(err), true
 	case done && !r.keysConfirm():
 		return r.accept(outcome), true
+	case !done && !r.mayResend():
+		return r.notResent(errors.New("An earlier run may have sent this row.")), true
 	}
 	return nil, false
+}
+
+// observe reads what is there before a row is sent, unless the service has shown that it honours keys. The first row
+// that does so usually shows it.
+func (r *run) observe(j *job) {
+	task, observes := j.task.(Observer)
+	if !observes {
+		return
+	}
+	isFirst := false
+	r.probe.Do(func() {
+		isFirst = true
+		_ = task.Observe(r.requests) // what Done finds is then judged by its time
+	})
+	if !isFirst && !r.keysHonoured() {
+		_ = task.Observe(r.requests)
+	}
+}
+
+// mayResend tells whether a row whose outcome is unknown may be sent again although nothing was found: the service would
+// not carry it out twice, or nobody minds.
+func (r *run) mayResend() bool {
+	return r.task.HonoursKeys == nil || r.task.Resends || r.keysHonoured()
+}
+
+// notResent is the result of a row that may still be carried out.
+func (r *run) notResent(lost error) *Result {
+	result := failure(Unknown, lost, outcomeUnknown)
+	result.Message = strings.TrimSuffix(result.Message, ".") + ". It was not sent again, because this service has not " +
+		"shown that it would not be done twice. Check it, or run again with --resend-unknown."
+	return result
 }
 
 // resolveLost looks up the outcome of a row whose reply was lost: at once, and if nothing is found again after settleDelay.

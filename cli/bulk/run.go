@@ -89,6 +89,7 @@ type run struct {
 	*runState
 	stats
 	outage  outage
+	probe   sync.Once // of whether the service honours keys
 	input   *input
 	task    Work
 	options Flags
@@ -156,6 +157,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 
 // work processes the rows. The error is about the run, not about single rows.
 func (r *run) work(ctx context.Context) error {
+	r.journal.isRepeatable = r.task.HonoursKeys == nil || r.task.Resends
 	r.running, r.stop = context.WithCancelCause(ctx)
 	r.requests = client.WithWaitContext(context.WithoutCancel(ctx), r.running)
 	defer r.stop(nil)
@@ -427,6 +429,14 @@ type Work struct {
 	// Shared tells that what Done finds may belong to another request: it counts as the row's only once the service has confirmed it under
 	// the row's key.
 	Shared bool
+	// Resends sends a row again whose outcome is unknown, even if the service may carry it out twice.
+	Resends bool
+}
+
+// Observer is a task that has to know what is there before it is sent to a service that may ignore keys, so that Done
+// can tell what comes from it.
+type Observer interface {
+	Observe(ctx context.Context) error
 }
 
 // Task is the change that one row asks for.

@@ -308,6 +308,7 @@ func (d *fixture) kill(done []string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	r.journal.isRepeatable = !d.service.careful
 	if err := r.journal.allow(2); err != nil {
 		d.t.Fatal(err)
 	}
@@ -388,7 +389,7 @@ func TestWaitingRowFreesItsSlot(t *testing.T) {
 func TestJournalIsOnDiskBeforeARowIsSent(t *testing.T) {
 	s := newService()
 	var names []string
-	for i := range 3 * ahead {
+	for i := range 3 * maxAhead {
 		names = append(names, fmt.Sprint("n", i))
 	}
 	d := newFixture(t, s, names...)

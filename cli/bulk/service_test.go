@@ -20,6 +20,7 @@ import (
 type service struct {
 	honours bool // idempotency keys
 	shared  bool // with other clients
+	careful bool // no row is sent again without proof that keys are honoured
 	once    bool // each name can be made once, in a dry run
 
 	mu       sync.Mutex
@@ -72,6 +73,7 @@ func (s *service) work() Work {
 		},
 		HonoursKeys: func() bool { return s.honours && len(s.order) > 0 },
 		Shared:      s.shared,
+		Resends:     !s.careful,
 	}
 }
 

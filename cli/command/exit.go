@@ -81,6 +81,16 @@ func (o *Outage) Error() string { return o.Err.Error() }
 // Unwrap returns the last failure.
 func (o *Outage) Unwrap() error { return o.Err }
 
+// RetryAdvice says how to settle an unknown outcome: by running the command again if the service has shown that it
+// honours its idempotency key, or else by looking first. done is "redeemed" or "created".
+func RetryAdvice(isSafe bool, done, again, look string) string {
+	if isSafe {
+		return "Retry. It can't be " + done + " twice:\n  " + again
+	}
+	return "This server has not shown that it honours idempotency keys. Check first whether it was " + done + ":\n  " + look +
+		"\nIf it was not, run again:\n  " + again
+}
+
 // NotLoggedIn says that there are no credentials to obtain a token with.
 type NotLoggedIn struct{ Message string }
 

@@ -32,6 +32,7 @@ type redeemOptions struct {
 	given    []string // the flags on the command line
 
 	assumeMine bool // with --file
+	resends    bool // with --file
 	wait       bool
 }
 
@@ -54,14 +55,16 @@ func NewRedeem(s *session.Session) *cobra.Command {
 			if file.File != "" && cmd.Flags().Changed("idempotency-key") {
 				return command.Usagef("--idempotency-key is for one request. With --file each row has its own.")
 			}
-			if file.File == "" && cmd.Flags().Changed("assume-mine") {
-				return command.Usagef("--assume-mine needs --file.")
+			for _, name := range []string{"assume-mine", "resend-unknown"} {
+				if file.File == "" && cmd.Flags().Changed(name) {
+					return command.Usagef("--%s needs --file.", name)
+				}
 			}
 			if err := file.Check(cmd, "user", "metadata", "wait"); err != nil {
 				return err
 			}
 			if file.File != "" {
-				return runRedeemFile(cmd.Context(), s, *file, o.assumeMine)
+				return o.runFile(cmd.Context(), *file)
 			}
 			cmd.Flags().SortFlags = false // in command.Given; the help has sorted them before
 			o.perkID, o.given = args[0], command.GivenFlags(cmd)
@@ -88,6 +91,8 @@ func NewRedeem(s *session.Session) *cobra.Command {
 	flags.StringVar(&o.key, "idempotency-key", "", "retry an earlier request safely under its key (default a new UUID)")
 	flags.BoolVar(&o.wait, "wait", false, "if the redemption is pending, wait until it is decided; exit with 1 if it is not approved")
 	flags.BoolVar(&o.assumeMine, "assume-mine", false, "with --file: after a lost reply, count a redemption that is found as this run's, because nobody else redeems for these users")
+	flags.BoolVar(&o.resends, "resend-unknown", false,
+		"with --file: after a lost reply, redeem again even if the service may redeem twice")
 	file.Bind(cmd)
 	return cmd
 }
@@ -109,7 +114,7 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 			return err
 		}, func(c *client.Client, _ int) (string, []session.Change, error) {
 			r := newRedeemer(func() (*client.Client, error) { return c, nil })
-			return (&redeemTask{r, redeemRow{o.perkID, request}}).Check(ctx) // as a row of a file
+			return (&redeemTask{redeemer: r, redeemRow: redeemRow{o.perkID, request}}).Check(ctx) // as a row of a file
 		})
 	}
 	c, connection, err := s.ConnectToChange(ctx)
@@ -182,20 +187,21 @@ func parseMetadata(entries []string) (json.RawMessage, error) {
 const redeemFileHelp = "With --file, redeem every row of a CSV file or of JSON lines. The columns are perk_id and user_id, or perk and user,\n" +
 	"and either metadata, a JSON object, or columns such as metadata.ticket for single members. The other columns of an\n" +
 	"export of redemptions are ignored. Each row has its own idempotency key, so no row is redeemed twice. If the service\n" +
-	"ignores these keys, a redemption found after a lost reply may belong to another request: the row stays unknown,\n" +
-	"unless --assume-mine says that nobody else redeems for these users.\n\n" + command.FileHelp
+	"has not shown that it honours these keys, a row whose reply is lost is not sent again: it stays unknown, also if a\n" +
+	"redemption is found, which may belong to another request. --assume-mine says that nobody else redeems for these\n" +
+	"users, and --resend-unknown that it does not matter if one redeems twice.\n\n" + command.FileHelp
 
 const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed again.csv\n" +
 	"  perksctl perk redeem --file winners.csv --dry-run\n" +
 	"  jq -c '.[] | {perk, user}' orders.json | perksctl perk redeem --file - --results done.jsonl"
 
-func runRedeemFile(ctx context.Context, s *session.Session, flags bulk.Flags, assumeMine bool) error {
+func (o *redeemOptions) runFile(ctx context.Context, flags bulk.Flags) error {
 	r := newRedeemer(sync.OnceValues(func() (*client.Client, error) {
-		c, _, err := s.Connect()
+		c, _, err := o.session.Connect()
 		return c, err
 	}))
-	r.assumeMine = assumeMine
-	return bulk.Run(ctx, s, flags, r.work())
+	r.assumeMine, r.resends = o.assumeMine, o.resends
+	return bulk.Run(ctx, o.session, flags, r.work())
 }
 
 // failure says why nothing was redeemed, or that the outcome is unknown: the server may still process the request, and a
@@ -210,8 +216,7 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 	}
 	again := append(o.session.CommandLine("perk", "redeem", o.perkID), o.given...)
 	list := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
-	advice := "Retry. It can't be redeemed twice:\n  " + command.Quote(again) +
-		"\nIf the server may ignore idempotency keys, check first whether it was redeemed:\n  " + command.Quote(list)
+	advice := command.RetryAdvice(c.HonoursKeys(), "redeemed", command.Quote(again), command.Quote(list))
 	if found := r.Candidate; found.ID != "" {
 		advice = fmt.Sprintf("%s has redemption %s, made %s. It may belong to this request or to another.\n",
 			o.userID, found.ID, found.RedeemedAt.UTC().Format(time.RFC3339)) + advice

@@ -114,9 +114,8 @@ func runCreate(ctx context.Context, s *session.Session, property api.Property, k
 		again := append(s.CommandLine("property", "create"), given...)
 		return &command.Advised{
 			Err: err, Retry: command.Quote(again), Key: key,
-			Advice: "Retry. It can't be created twice:\n  " + command.Quote(again) +
-				"\nIf the server may ignore idempotency keys, check first whether it was created:\n  " +
-				command.Quote(s.CommandLine("property", "list", "--own")),
+			Advice: command.RetryAdvice(c.HonoursKeys(), "created", command.Quote(again),
+				command.Quote(s.CommandLine("property", "list", "--own"))),
 		}
 	}
 	if err != nil {
