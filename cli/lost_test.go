@@ -102,8 +102,9 @@ func TestLostRedeemIsNotConfusedWithAnotherClients(t *testing.T) {
 		{another: before, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`, says: "already"},
 		{another: never, done: true, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may belong to this request or to another."},
 		{another: meanwhile, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may belong to this request or to another."},
-		{another: before, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"outcome_unknown"`,
-			says: "Check first whether it was redeemed:"},
+		{another: before, ignoresKeys: true, code: 8,
+			outcome: `"outcome":"unknown","status":0,"code":"outcome_unknown"`,
+			says:    "Check first whether it was redeemed:"},
 	} {
 		for _, bulk := range []bool{false, true} {
 			t.Run(fmt.Sprintf("another redeems %s, done %t, ignores keys %t, bulk %t", test.another, test.done, test.ignoresKeys, bulk), func(t *testing.T) {
@@ -134,13 +135,15 @@ func TestLostRedeemIsNotConfusedWithAnotherClients(t *testing.T) {
 					t.Errorf("exit code %d, want %d; redeemed by %q\n%s", r.code, code, by, r.err)
 				}
 				if !bulk {
-					if !strings.Contains(r.err, test.says) || test.code == 8 && !strings.Contains(r.err, named) || (test.code == 0) != strings.Contains(r.out, id) {
+					if !strings.Contains(r.err, test.says) || test.code == 8 && !strings.Contains(r.err, named) ||
+						(test.code == 0) != strings.Contains(r.out, id) {
 						t.Errorf("redemption %s: %+v", id, r)
 					}
 					return
 				}
 				results, err := os.ReadFile(file + ".results.jsonl")
-				if err != nil || !strings.Contains(string(results), test.outcome) || test.code != 6 && !strings.Contains(string(results), named) {
+				if err != nil || !strings.Contains(string(results), test.outcome) ||
+					test.code != 6 && !strings.Contains(string(results), named) {
 					t.Errorf("redemption %s: %v, %s", id, err, results)
 				}
 				if test.ignoresKeys { // stays unknown without --assume-mine
@@ -174,7 +177,8 @@ func TestALostCreationIsRepeatedOnlyUnderAKeyThatCounts(t *testing.T) {
 				}
 				made++
 			}
-			if r.code != test.code || made != test.made || strings.Contains(r.err, "Nothing was created now") || (test.code == 8) != strings.Contains(r.err, "Check first whether it was created:") {
+			if r.code != test.code || made != test.made || strings.Contains(r.err, "Nothing was created now") ||
+				(test.code == 8) != strings.Contains(r.err, "Check first whether it was created:") {
 				t.Errorf("%d were made: %+v", made, r)
 			}
 		})

@@ -90,7 +90,9 @@ func TestUnreliableServer(t *testing.T) {
 		},
 		"closed before the work": {
 			func(*unreliable) http.HandlerFunc { return hangUp }, 1, nil,
-			map[string]outcome{"read": twice, "redeem": searched, "keyed": twice, "update": searched, "delete": searched},
+			map[string]outcome{
+				"read": twice, "redeem": searched, "keyed": twice, "update": searched, "delete": searched,
+			},
 		},
 		"closed after the work": {
 			func(u *unreliable) http.HandlerFunc {

@@ -120,8 +120,8 @@ func (r Redeeming) Check(ctx context.Context, c *Client, taken func(id string) b
 	return r
 }
 
-// redeemedBefore reads what the user had redeemed before anything is sent to a service that is not known to honour keys.
-// It returns nil if that is not needed or cannot be read: then what is found later is judged by its time.
+// redeemedBefore reads what the user had redeemed before anything is sent to a service that is not known to honour
+// keys. It returns nil if that is not needed or cannot be read: then what is found later is judged by its time.
 func (c *Client) redeemedBefore(ctx context.Context, r Redeeming) map[string]bool {
 	if c.HonoursKeys() {
 		return nil

@@ -73,12 +73,16 @@ func TestRedeemingOutcomes(t *testing.T) {
 		likely  bool // a candidate is named
 		unread  bool
 	}{
-		"redeemed":                        {script: handlers{granted}, want: client.Redeemed},
-		"replayed":                        {script: handlers{replay}, want: client.Redeemed, replay: true},
-		"refused":                         {script: handlers{soldOut}, want: client.NotRedeemed},
-		"refused, then redeemed":          {script: handlers{status(401), granted}, want: client.Redeemed},
-		"idempotency key reused":          {script: handlers{withKey(code(422, "idempotency_key_reused"))}, want: client.NotRedeemed},
-		"lost, similar redemption listed": {script: handlers{cut}, list: listOf(ours), want: client.Unknown, likely: true},
+		"redeemed":               {script: handlers{granted}, want: client.Redeemed},
+		"replayed":               {script: handlers{replay}, want: client.Redeemed, replay: true},
+		"refused":                {script: handlers{soldOut}, want: client.NotRedeemed},
+		"refused, then redeemed": {script: handlers{status(401), granted}, want: client.Redeemed},
+		"idempotency key reused": {
+			script: handlers{withKey(code(422, "idempotency_key_reused"))}, want: client.NotRedeemed,
+		},
+		"lost, similar redemption listed": {
+			script: handlers{cut}, list: listOf(ours), want: client.Unknown, likely: true,
+		},
 		"lost, similar redemption listed before": {script: handlers{cut}, list: listOf(ours), before: listOf(ours),
 			want: client.Unknown},
 		"failed, similar redemption listed":         {script: handlers{status(500)}, list: listOf(ours), want: client.Unknown, likely: true},

@@ -109,8 +109,10 @@ func TestNoRowIsSentAgainWithoutProof(t *testing.T) {
 		results []string
 		sent    string
 	}{
-		"lost, keys not shown to count": {lost: true, results: []string{"2 unknown outcome_unknown", "3 ok b-1"}, sent: "a b"},
-		"lost, keys honoured":           {lost: true, honours: true, results: []string{"2 ok a-1", "3 ok b-1"}, sent: "a a b"},
+		"lost, keys not shown to count": {
+			lost: true, results: []string{"2 unknown outcome_unknown", "3 ok b-1"}, sent: "a b",
+		},
+		"lost, keys honoured": {lost: true, honours: true, results: []string{"2 ok a-1", "3 ok b-1"}, sent: "a a b"},
 		"killed, keys not shown to count": {
 			killed: true, results: []string{"2 unknown outcome_unknown", "3 ok b-1"}, sent: "b",
 		},

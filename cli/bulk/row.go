@@ -141,8 +141,8 @@ func (r *run) observe(j *job) {
 	}
 }
 
-// mayResend tells whether a row whose outcome is unknown may be sent again although nothing was found: the service would
-// not carry it out twice, or nobody minds.
+// mayResend tells whether a row whose outcome is unknown may be sent again although nothing was found: the service
+// would not carry it out twice, or nobody minds.
 func (r *run) mayResend() bool {
 	return r.task.HonoursKeys == nil || r.task.Resends || r.keysHonoured()
 }
@@ -150,8 +150,8 @@ func (r *run) mayResend() bool {
 // notResent is the result of a row that may still be carried out.
 func (r *run) notResent(lost error) *Result {
 	result := failure(Unknown, lost, outcomeUnknown)
-	result.Message = strings.TrimSuffix(result.Message, ".") + ". It was not sent again, because this service has not " +
-		"shown that it would not be done twice. Check it, or run again with --resend-unknown."
+	result.Message = strings.TrimSuffix(result.Message, ".") + ". It was not sent again, because this service has " +
+		"not shown that it would not be done twice. Check it, or run again with --resend-unknown."
 	return result
 }
 

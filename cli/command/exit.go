@@ -87,8 +87,8 @@ func RetryAdvice(isSafe bool, done, again, look string) string {
 	if isSafe {
 		return "Retry. It can't be " + done + " twice:\n  " + again
 	}
-	return "This server has not shown that it honours idempotency keys. Check first whether it was " + done + ":\n  " + look +
-		"\nIf it was not, run again:\n  " + again
+	return "This server has not shown that it honours idempotency keys. Check first whether it was " + done + ":\n  " +
+		look + "\nIf it was not, run again:\n  " + again
 }
 
 // NotLoggedIn says that there are no credentials to obtain a token with.

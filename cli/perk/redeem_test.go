@@ -37,7 +37,8 @@ func TestRetryCommandHasEveryFlag(t *testing.T) {
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		cmd.SetArgs(test.args)
 		var advised *command.Advised
-		if err := cmd.ExecuteContext(t.Context()); !errors.As(err, &advised) || !regexp.MustCompile("\n  "+test.want+"$").MatchString(advised.Advice) {
+		err := cmd.ExecuteContext(t.Context())
+		if !errors.As(err, &advised) || !regexp.MustCompile("\n  "+test.want+"$").MatchString(advised.Advice) {
 			t.Errorf("%v: %v, advice %+v", test.args, err, advised)
 		}
 	}

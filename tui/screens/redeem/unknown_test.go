@@ -101,7 +101,9 @@ func TestRedemptionOfAnotherClientIsNotShownAsOurs(t *testing.T) {
 		{false, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
 		{true, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
 		{false, true, []string{"[unknown] Coffee for two", "this one or another.", "t retries (may redeem twice)"}, 1},
-		{true, true, []string{"[unknown] Coffee for two", "it was not in alice's list", "t retries (may redeem twice)"}, 1},
+		{true, true, []string{
+			"[unknown] Coffee for two", "it was not in alice's list", "t retries (may redeem twice)",
+		}, 1},
 	} {
 		l := startServer(t)
 		l.loseRequests, l.dropKeys = 1, test.dropKeys
