@@ -187,8 +187,8 @@ func parseMetadata(entries []string) (json.RawMessage, error) {
 const redeemFileHelp = "With --file, redeem every row of a CSV file or of JSON lines. The columns are perk_id and user_id, or perk and user,\n" +
 	"and either metadata, a JSON object, or columns such as metadata.ticket for single members. The other columns of an\n" +
 	"export of redemptions are ignored. Each row has its own idempotency key, so no row is redeemed twice. If the service\n" +
-	"has not shown that it honours these keys, a row whose reply is lost is not sent again: it stays unknown, also if\n" +
-	"a redemption is found, which may belong to another request. --assume-mine says that nobody else redeems for\n" +
+	"has not shown that it honours these keys, a row whose reply is lost is not sent again: it stays unknown, also\n" +
+	"if a redemption is found, which may belong to another request. --assume-mine says that nobody else redeems for\n" +
 	"these users, and --resend-unknown that it does not matter if one redeems twice.\n\n" + command.FileHelp
 
 const redeemFileExample = "  perksctl perk redeem --file winners.csv --failed again.csv\n" +
