@@ -75,6 +75,17 @@ func TestPatchReadsEveryFieldOfJSON(t *testing.T) {
 	}
 }
 
+func TestEmptyPartsOfJoinedImagesAreIgnored(t *testing.T) {
+	want := api.PropertyPatch{Images: api.Some([]string{"http://a/1", "http://a/2"})}
+	for _, joined := range []string{"http://a/1,http://a/2,", ",http://a/1,http://a/2", "http://a/1, ,http://a/2,,"} {
+		fromJSON, err := patchJSON(t, `{"images":"`+joined+`"}`)
+		fromForm, formErr := patchForm(t, "images="+joined)
+		if err != nil || formErr != nil || !reflect.DeepEqual(fromJSON, want) || !reflect.DeepEqual(fromForm, want) {
+			t.Errorf("%q gives %+v, %v, and in a form %+v, %v", joined, fromJSON, err, fromForm, formErr)
+		}
+	}
+}
+
 func TestPatchReadsNumbersThatAreStrings(t *testing.T) {
 	got, err := patchJSON(t, `{"bedrooms":"2","bathrooms":"1.0","lat":"51.5","lng":"-1e-1","deposit":"5\u00300"}`)
 	want := api.PropertyPatch{
@@ -130,7 +141,8 @@ func TestPatchRefusesInvalidJSON(t *testing.T) {
 		{`{"images":{}}`, "images", "array of strings"},
 		{`{"images":[1]}`, "images", "array of strings"},
 		{`{"images":["http://a/1",null]}`, "images", "array of strings"},
-		{`{"images":"http://a/1,,http://a/2"}`, "images", "number 2 must not be blank"},
+		{`{"images":["http://a/1",""]}`, "images", "number 2 must not be blank"},
+		{`{"images":" , "}`, "images", "has commas, but no address"},
 		{`{"images":["http://a/1","/2"]}`, "images", "number 2 must be an absolute http or https URL"},
 		{`{"images":["http://a/0","http://a/1,https://a/2"]}`, "images", "number 2 must be one URL; send each in a separate entry"},
 		{`{"images":["http://a/1, HTTP://a/2"]}`, "images", "number 1 must be one URL"},

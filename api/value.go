@@ -152,8 +152,8 @@ func (v Value) price(into *Price) string {
 	return ""
 }
 
-// list reads an array of strings, or one string with commas between the entries, whose surrounding blanks are dropped. A text
-// may also hold a JSON array, for entries with commas.
+// list reads an array of strings, or one string with commas between the entries: blanks around an entry, and empty
+// entries, are dropped. A text may also hold a JSON array, for entries with commas.
 func (v Value) list(into *[]string) string {
 	if v.texts != nil {
 		*into = slices.Clone(v.texts)
@@ -184,11 +184,13 @@ func (v Value) list(into *[]string) string {
 		return "must be an array of strings, or one string with commas between"
 	}
 	*into = []string{}
-	if strings.TrimSpace(joined) == "" {
-		return ""
-	}
 	for entry := range strings.SplitSeq(joined, ",") {
-		*into = append(*into, strings.TrimSpace(entry))
+		if entry = strings.TrimSpace(entry); entry != "" {
+			*into = append(*into, entry)
+		}
+	}
+	if len(*into) == 0 && strings.Contains(joined, ",") {
+		return "has commas, but no address; send an empty text for no images"
 	}
 	return ""
 }
