@@ -326,7 +326,10 @@ const readyTime = 2 * time.Second
 
 // readyz tells a load balancer whether to send requests: all of them, or with for=reads those that change nothing.
 func (s *service) readyz(c echo.Context) error {
-	purpose := cmp.Or(c.QueryParam("for"), "writes")
+	purpose := "writes"
+	if c.QueryParams().Has("for") {
+		purpose = c.QueryParam("for")
+	}
 	ready, sentence := acceptsWrites, "The database does not accept writes now."
 	switch purpose {
 	case "writes":

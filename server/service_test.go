@@ -284,6 +284,7 @@ func TestNotReadyWhileTheDatabaseIsReadOnly(t *testing.T) {
 	for path, want := range map[string]int{
 		"/livez": http.StatusOK, "/readyz?for=reads": http.StatusOK,
 		"/readyz?for=writes": http.StatusServiceUnavailable, "/readyz?for=read": http.StatusUnprocessableEntity,
+		"/readyz?for=": http.StatusUnprocessableEntity,
 	} {
 		if got := s.Do(s.Request("", "GET", s.Root()+path, ""), nil); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
