@@ -69,9 +69,9 @@ func TestForeignServer(t *testing.T) {
 		t.Errorf("a numeric price: %+v", r)
 	}
 	for args, want := range map[string]string{
-		"property get 2":         `5 {"error":{"code":"not_found","message":"Property not found","status":404}}`,
-		"perk redeem p --user u": `6 {"error":{"code":"conflict","message":"Already redeemed","status":409}}`,
-		"property delete 1 --yes": `4 {"error":{"code":"forbidden",` +
+		"property get 2":         `5 {"error":{"code":"http_404","message":"Property not found","status":404}}`,
+		"perk redeem p --user u": `6 {"error":{"code":"http_409","message":"Already redeemed","status":409}}`,
+		"property delete 1 --yes": `4 {"error":{"code":"http_403",` +
 			`"message":"You do not own this. See which client you are: perksctl auth status","status":403}}`,
 		"property update 1 --title x": `1 {"error":{"code":"validation_failed","message":"Validation failed",` +
 			`"status":422,"errors":{"title":["is taken"]}}}`,
@@ -80,6 +80,25 @@ func TestForeignServer(t *testing.T) {
 		if got := string(rune('0'+r.code)) + " " + strings.TrimSpace(r.err); got != want || r.out != "" {
 			t.Errorf("%q:\n got %s\nwant %s", args, got, want)
 		}
+	}
+}
+
+// A service that sends no code has its own reasons, and perksctl knows none of them.
+func TestNoCodeIsInvented(t *testing.T) {
+	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(400)
+		_, _ = io.WriteString(w, `{"response":"The perk cannot be redeemed on Sundays"}`)
+	})
+	r := x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
+	want := `{"error":{"code":"http_400","message":"The perk cannot be redeemed on Sundays","status":400}}` + "\n"
+	if r.code != 1 || r.err != want {
+		t.Errorf("%+v", r)
+	}
+	// The user has redeemed p, and q, which can't be redeemed, is not in the list of what can.
+	r = x.run("perk", "redeem", "q", "--user", "u", "--dry-run", "-o", "json")
+	if r.code != 6 || strings.Contains(r.out+r.err, "sold") ||
+		!strings.Contains(r.out+r.err, `is not among the perks for user \"u\". The service does not say why.`) {
+		t.Errorf("a dry run: %+v", r)
 	}
 }
 
@@ -128,7 +147,7 @@ func TestAThrottledRunEndsWith8(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := x.run("perk", "redeem", "--file", file, "-o", "json")
-	if r.code != 8 || !strings.Contains(r.err, `"code":"rate_limited"`) || !strings.Contains(r.err, "To resume") {
+	if r.code != 8 || !strings.Contains(r.err, `"code":"http_429"`) || !strings.Contains(r.err, "To resume") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -49,9 +49,9 @@ func TestUnreliableServer(t *testing.T) {
 		searched  = outcome{requests: 1, lookups: 1, code: 8, json: "outcome_unknown"}
 		found     = outcome{requests: 1, lookups: 1}
 		likely    = outcome{requests: 1, lookups: 1, code: 8, json: "outcome_unknown", likely: true}
-		down      = outcome{requests: 1, code: 8, json: "unavailable"}
-		downSeen  = outcome{requests: 1, lookups: 1, code: 8, json: "unavailable"}
-		throttled = outcome{requests: 1, code: 1, json: "rate_limited"}
+		down      = outcome{requests: 1, code: 8, json: "http_503"}
+		downSeen  = outcome{requests: 1, lookups: 1, code: 8, json: "http_503"}
+		throttled = outcome{requests: 1, code: 1, json: "http_429"}
 	)
 	var runs []func()
 	checks := map[string]func(*testing.T){}
@@ -80,8 +80,8 @@ func TestUnreliableServer(t *testing.T) {
 		"503 always": {
 			respondWith(503), 0, []string{"--timeout", "500ms"},
 			map[string]outcome{
-				"read": {requests: -2, code: 8, json: "unavailable"}, "redeem": downSeen,
-				"keyed": {requests: -2, lookups: 1, code: 8, json: "unavailable"}, "update": downSeen, "delete": downSeen,
+				"read": {requests: -2, code: 8, json: "http_503"}, "redeem": downSeen,
+				"keyed": {requests: -2, lookups: 1, code: 8, json: "http_503"}, "update": downSeen, "delete": downSeen,
 			},
 		},
 		"503 beyond the timeout": {

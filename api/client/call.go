@@ -145,7 +145,7 @@ func (c *Client) unreadable(call call, res *resty.Response, err error) error {
 	message := fmt.Sprintf("The server answered %d, but not with what was asked for: %s. Is %s the address of the API?",
 		res.StatusCode(), why, c.BaseURL())
 	return &Error{
-		Status: res.StatusCode(), Code: api.CodeInternal, Message: message,
+		Status: res.StatusCode(), Code: codeOf(res.StatusCode()), Message: message,
 		RequestID: res.Header().Get("X-Request-Id"), OutcomeUnknown: call.changes(),
 	}
 }

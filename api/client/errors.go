@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,7 +30,7 @@ import (
 // Error is a response other than the one asked for: the server refused or failed, or it is not the service at all.
 type Error struct {
 	Status    int             // of the HTTP response
-	Code      api.Code        // the server's, or derived from the status
+	Code      api.Code        // the server's, or http_ and the status, such as http_400
 	Message   string          // a sentence for people
 	Fields    api.FieldErrors // what is wrong with which field, if the server says so
 	RequestID string          // if the server gives one
@@ -110,7 +111,8 @@ func (u *Unreachable) Unwrap() error { return u.Err }
 // IsNotFound tells whether the service itself says that there is no such record. A proxy's 404 does not count.
 func IsNotFound(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
-	return ok && refused.Code == api.CodeNotFound && !refused.NotFromService
+	gone := ok && (refused.Status == http.StatusNotFound || refused.Status == http.StatusGone)
+	return ok && (gone || refused.Code == api.CodeNotFound) && !refused.NotFromService
 }
 
 // OutcomeUnknown tells whether err leaves open if a change was made.
@@ -141,24 +143,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// codes are the most likely codes of responses without one.
-var codes = map[int]api.Code{
-	http.StatusBadRequest:            api.CodeInvalidJSON,
-	http.StatusUnauthorized:          api.CodeInvalidToken,
-	http.StatusForbidden:             api.CodeForbidden,
-	http.StatusNotFound:              api.CodeNotFound,
-	http.StatusGone:                  api.CodeNotFound,
-	http.StatusMethodNotAllowed:      api.CodeMethodNotAllowed,
-	http.StatusConflict:              api.CodeConflict,
-	http.StatusPreconditionFailed:    api.CodePreconditionFailed,
-	http.StatusRequestEntityTooLarge: api.CodeBodyTooLarge,
-	http.StatusUnsupportedMediaType:  api.CodeUnsupportedMediaType,
-	http.StatusUnprocessableEntity:   api.CodeValidationFailed,
-	http.StatusTooManyRequests:       api.CodeRateLimited,
-	http.StatusBadGateway:            api.CodeUnavailable,
-	http.StatusServiceUnavailable:    api.CodeUnavailable,
-	http.StatusGatewayTimeout:        api.CodeUnavailable,
-}
+// codeOf is the code of a response that has none: no more than its status says.
+func codeOf(status int) api.Code { return api.Code("http_" + strconv.Itoa(status)) }
 
 // refusal makes an Error of an unsuccessful response. It reads the service's own bodies, problem details (RFC 9457), OAuth
 // errors (RFC 6749, section 5.2) and short plain text.
@@ -180,12 +166,10 @@ func refusal(sent call, e *requestState, res *resty.Response) *Error {
 	for _, name := range []string{"response", "detail", "message", "error_description", "title", "error"} {
 		refused.Message = cmp.Or(refused.Message, body.text(name))
 	}
-	if refused.Code == "" {
-		refused.Code = cmp.Or(codes[refused.Status], api.CodeInternal)
-		if len(refused.Fields) > 0 {
-			refused.Code = api.CodeValidationFailed
-		}
+	if len(refused.Fields) > 0 { // which the specification allows after a failed validation only
+		refused.Code = cmp.Or(refused.Code, api.CodeValidationFailed)
 	}
+	refused.Code = cmp.Or(refused.Code, codeOf(refused.Status))
 	// These codes also say that an earlier attempt under the same key changed nothing. After any other conflict the server may
 	// still be at work on it.
 	final := []api.Code{api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut}

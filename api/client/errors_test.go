@@ -34,37 +34,47 @@ func TestErrorBodies(t *testing.T) {
 		},
 		"no code": {
 			409, "application/json", `{"response":"Already redeemed"}`,
-			client.Error{Code: api.CodeConflict, Message: "Already redeemed"},
+			client.Error{Code: "http_409", Message: "Already redeemed"},
+		},
+		"a reason that is known to the service only": {
+			400, "application/json", `{"response":"Not on Sundays"}`,
+			client.Error{Code: "http_400", Message: "Not on Sundays"},
+		},
+		"a code of its own": {
+			404, "application/json", `{"response":"No such perk","code":"PERK-7"}`,
+			client.Error{Code: "PERK-7", Message: "No such perk"},
 		},
 		"a code that is a number": {
 			403, "application/json", `{"response":"No","code":17}`,
-			client.Error{Code: api.CodeForbidden, Message: "No"},
+			client.Error{Code: "http_403", Message: "No"},
 		},
 		"an OAuth error": {
 			401, "application/json", `{"error":"invalid_client","error_description":"Who are you?"}`,
-			client.Error{Code: api.CodeInvalidToken, Message: "Who are you?"},
+			client.Error{Code: "http_401", Message: "Who are you?"},
 		},
 		"plain text": {
 			429, "text/plain; charset=utf-8", "slow down\n",
-			client.Error{Code: api.CodeRateLimited, Message: "The server answered 429 Too Many Requests: slow down", NotFromService: true},
+			client.Error{Code: "http_429", NotFromService: true,
+				Message: "The server answered 429 Too Many Requests: slow down"},
 		},
 		"a web page": {
 			502, "text/html", "<html><h1>Bad Gateway</h1></html>",
-			client.Error{Code: api.CodeUnavailable, NotFromService: true,
+			client.Error{Code: "http_502", NotFromService: true,
 				Message: "The server answered 502 Bad Gateway with a web page."},
 		},
 		"a web page with a title": {
 			503, "text/html", "\n<!DOCTYPE html><html><head><title lang=en>\n Maintenance &amp; more </title></head>",
-			client.Error{Code: api.CodeUnavailable, NotFromService: true,
+			client.Error{Code: "http_503", NotFromService: true,
 				Message: `The server answered 503 Service Unavailable with the web page "Maintenance & more".`},
 		},
 		"nothing": {
 			500, "", "",
-			client.Error{Code: api.CodeInternal, Message: "The server answered 500 Internal Server Error.", NotFromService: true},
+			client.Error{Code: "http_500", NotFromService: true,
+				Message: "The server answered 500 Internal Server Error."},
 		},
 		"JSON that is not an object": {
 			418, "application/json", `["no"]`,
-			client.Error{Code: api.CodeInternal, Message: "The server answered 418 I'm a teapot.", NotFromService: true},
+			client.Error{Code: "http_418", Message: "The server answered 418 I'm a teapot.", NotFromService: true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,6 +121,9 @@ func TestIsNotFoundNeedsServicesReply(t *testing.T) {
 		{&client.Error{Status: 404, Code: api.CodeNotFound}, true},
 		{fmt.Errorf("read it: %w", &client.Error{Status: 404, Code: api.CodeNotFound}), true},
 		{&client.Error{Status: 404, Code: api.CodeNotFound, NotFromService: true}, false},
+		{&client.Error{Status: 404, Code: "http_404"}, true},
+		{&client.Error{Status: 410, Code: "http_410"}, true},
+		{&client.Error{Status: 404, Code: "PERK-7"}, true},
 		{&client.Error{Status: 403, Code: api.CodeForbidden}, false},
 		{&client.Unreachable{Err: io.EOF}, false},
 		{nil, false},

@@ -93,7 +93,8 @@ func TestWrongRecordIsAnError(t *testing.T) {
 		_, perkErr := c.Perk(t.Context(), id)
 		_, _, propertyErr := c.Property(t.Context(), 42)
 		err := errors.Join(perkErr, propertyErr)
-		if (err != nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), want) || api.CodeOf(err) != api.CodeInternal) {
+		if (err != nil) != (want != "") ||
+			err != nil && (!strings.Contains(err.Error(), want) || api.CodeOf(err) != "http_200") {
 			t.Errorf("%s: %v", body, err)
 		}
 	}

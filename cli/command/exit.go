@@ -180,13 +180,16 @@ func exitOfCode(code api.Code) int {
 	return ExitFailed
 }
 
+// unavailable is the statuses of a service, or of a proxy before it, that is down for now.
+var unavailable = []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+
 func exitOfReply(e *client.Error) int {
 	switch {
-	case e.OutcomeUnknown || e.Code == api.CodeUnavailable:
+	case e.OutcomeUnknown || e.Code == api.CodeUnavailable || slices.Contains(unavailable, e.Status):
 		return ExitUnreached
 	case e.LoginNeeded() || e.Status == http.StatusForbidden:
 		return ExitDenied
-	case e.Code == api.CodeNotFound:
+	case e.Code == api.CodeNotFound || e.Status == http.StatusNotFound || e.Status == http.StatusGone:
 		return ExitNotFound
 	case e.Status == http.StatusConflict || e.Status == http.StatusPreconditionFailed:
 		return ExitConflict

@@ -212,7 +212,7 @@ func (r *redeemer) find(ctx context.Context, c *client.Client, id string) (known
 		}
 		perk, err := c.Perk(ctx, id)
 		reply := knownPerk{api.Perk{ID: perk.ID, Title: perk.Title, City: perk.City, ValidFrom: perk.ValidFrom, ValidTo: perk.ValidTo}, err}
-		if err == nil || api.CodeOf(err) == api.CodeNotFound {
+		if err == nil || client.IsNotFound(err) {
 			r.perks.Add(id, reply)
 		}
 		return reply, nil
@@ -249,10 +249,11 @@ func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string,
 	case p.ValidTo != nil && !now.Before(*p.ValidTo):
 		return "", api.Errorf(api.CodePerkExpired, "Perk %q could be redeemed until %s.", p.ID, p.ValidTo.UTC().Format(time.RFC3339))
 	case whole:
-		return "", api.Errorf(api.CodeSoldOut, "Perk %q is probably sold out: it is not among the perks for user %q.",
-			p.ID, userID)
+		return "", api.Errorf(api.CodeConflict,
+			"Perk %q is not among the perks for user %q. The service does not say why.", p.ID, userID)
 	}
-	return fmt.Sprintf("User %q may be able to redeem perk %q, but the list of perks is too long to tell whether it is sold out.", userID, p.ID), nil
+	return fmt.Sprintf("User %q may be able to redeem perk %q. The list of perks is too long to tell.",
+		userID, p.ID), nil
 }
 
 // contains searches the first pages of a list; whole is false if it gave up before the end.

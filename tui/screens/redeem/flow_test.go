@@ -256,7 +256,8 @@ func TestExpiredSessionKeepsTheFormAndItsKey(t *testing.T) {
 	d.Press("y")
 	d.See("Log in again; your text is kept.")
 	d.Type(l.secret + "\n")
-	d.See("The session has expired. Nothing was redeemed.", "ctrl+s retries. It can't be redeemed twice.", "ticket=4711")
+	d.See("The service asks for a new login. Nothing was redeemed.",
+		"ctrl+s retries. It can't be redeemed twice.", "ticket=4711")
 	d.Settle()
 	if d.App.Top().Form() == nil || len(l.stored()) != 0 {
 		t.Fatalf("the form is closed, or the request was retried automatically:\n%s", d.Screen())

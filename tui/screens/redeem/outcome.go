@@ -222,8 +222,9 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 	}
 	again := s.shell.Key(actions.Submit) + " retries. It can't be redeemed twice."
 	switch {
-	case e.Status == http.StatusUnauthorized:
-		return outcome{mark: "not sent", tone: theme.Warning, text: "The session has expired." + nothing, next: "Log in. Then " + again}
+	case e.LoginNeeded():
+		text := "The service asks for a new login." + nothing
+		return outcome{mark: "not sent", tone: theme.Warning, text: text, next: "Log in. Then " + again}
 	case e.Status == http.StatusTooManyRequests:
 		when := "Wait a little. "
 		if e.RetryAfter > 0 {

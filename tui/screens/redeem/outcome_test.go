@@ -61,6 +61,34 @@ func TestIsAboutUser(t *testing.T) {
 	}
 }
 
+// Only a code says what a refusal is about. Without one the service's own sentence is all that is known.
+func TestOutcomeWithoutACode(t *testing.T) {
+	keys, err := actions.NewRegistry(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := &screen.Shell{Theme: theme.New(theme.None, termenv.Ascii), Keys: keys, Now: time.Now}
+	s := New(shell, screen.ToRedeem{})
+	for _, e := range []*client.Error{
+		{Status: 404, Code: "http_404", Message: "No user or perk here."},
+		{Status: 404, Code: "http_404", Message: "Unknown user."},
+		{Status: 400, Code: "http_400", Message: "Not on Sundays."},
+		{Status: 422, Code: "http_422", Message: "Not on Sundays."},
+		{Status: 409, Code: "http_409", Message: "Not on Sundays."},
+	} {
+		i := &item{at: time.Now()}
+		i.Err = e
+		got := s.refused(i, e)
+		if got.mark != "failed" || got.text != e.Message+" Nothing was redeemed." || got.next != "" {
+			t.Errorf("%d: %+v", e.Status, got)
+		}
+	}
+	e := &client.Error{Status: 400, Message: "Wrong client.", CredentialsRefused: true}
+	if got := s.refused(&item{}, e); got.mark != "not sent" {
+		t.Errorf("refused credentials: %+v", got)
+	}
+}
+
 func TestActionsWithoutKeysAreNamedByTheirCommand(t *testing.T) {
 	none := map[actions.ID][]string{}
 	for _, id := range []actions.ID{actions.Submit, actions.CheckAgain, actions.Retry, actions.StopChecking, actions.ForUser, actions.Redeem, actions.Login} {
