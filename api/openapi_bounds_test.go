@@ -195,6 +195,11 @@ func TestDescribedValuesMatchRules(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range []string{"Property", "PropertyPatch", "NewProperty", "PropertyPatchForm", "NewPropertyForm"} {
+		if least := property(t, name, "deposit").Min; least == nil || *least != 0 {
+			t.Errorf("%s.deposit is not at least 0", name)
+		}
+	}
 	if got := property(t, "Property", "deposit").Default; got != float64(0) {
 		t.Errorf("deposit is %v by default, want 0", got)
 	}

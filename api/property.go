@@ -92,7 +92,10 @@ var propertyFields = []PropertyField{
 		"degrees, such as -1.55; empty for none", 0,
 		accessTo[*float64]{func(p *Property) **float64 { return &p.Lng }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lng }, Value.floatOrNull, orNull(LngRule)}},
 	{"deposit", NumberField, "Deposit", "the deposit", "such as 500", 0,
-		accessTo[float64]{func(p *Property) *float64 { return &p.Deposit }, func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(finiteRule)}},
+		accessTo[float64]{
+			func(p *Property) *float64 { return &p.Deposit },
+			func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(depositRule),
+		}},
 }
 
 // PropertyFields returns the fields that can be changed, in the order of Property. Callers must not change the list.
@@ -295,6 +298,13 @@ func roomsRule(n int) string {
 		return fmt.Sprintf("must be at most %d", maxRooms)
 	}
 	return ""
+}
+
+func depositRule(value float64) string {
+	if value < 0 {
+		return "must not be negative"
+	}
+	return finiteRule(value)
 }
 
 func finiteRule(value float64) string {

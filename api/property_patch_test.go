@@ -66,7 +66,7 @@ func TestPatchReadsEveryFieldOfJSON(t *testing.T) {
 		`{"lat":null}`:                                               {Lat: api.Some[*float64](nil)},
 		`{"lng":180}`:                                                {Lng: api.Some(new(180.0))},
 		`{"lng":null}`:                                               {Lng: api.Some[*float64](nil)},
-		`{"deposit":-1.5e2}`:                                         {Deposit: api.Some(-150.0)},
+		`{"deposit":1.5e2}`:                                          {Deposit: api.Some(150.0)},
 		`{"lat":1,"title":"A"}`:                                      {Title: api.Some("A"), Lat: api.Some(new(1.0))},
 	} {
 		if got, err := patchJSON(t, text); err != nil || !reflect.DeepEqual(got, want) {
@@ -166,6 +166,7 @@ func TestPatchRefusesInvalidJSON(t *testing.T) {
 		{`{"lat":""}`, "lat", "must be a number"},
 		{`{"lat":"91"}`, "lat", "between -90 and 90"},
 		{`{"lng":-180.5}`, "lng", "between -180 and 180"},
+		{`{"deposit":-0.01}`, "deposit", "must not be negative"},
 		{`{"deposit":1e999}`, "deposit", "must be a number"},
 		{`{"deposit":"much"}`, "deposit", "must be a number"},
 		{`{"propertyId":1}`, "propertyId", "cannot be changed"},

@@ -16,7 +16,7 @@ func TestValidProperty(t *testing.T) {
 			Address: strings.Repeat("é", 500), City: strings.Repeat("é", 120), Postcode: strings.Repeat("é", 120),
 			Images:   slices.Repeat([]string{"https://a/" + strings.Repeat("b", 2038)}, api.MaxImages),
 			Bedrooms: math.MaxInt32, Bathrooms: math.MaxInt32, Lat: new(90.0), Lng: new(180.0), Deposit: math.MaxFloat64},
-		"smallest values": {ID: 1, Title: "A", Lat: new(-90.0), Lng: new(-180.0), Deposit: -math.MaxFloat64},
+		"smallest values": {ID: 1, Title: "A", Lat: new(-90.0), Lng: new(-180.0), Deposit: 0},
 	} {
 		if err := property.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -45,6 +45,7 @@ func TestInvalidProperty(t *testing.T) {
 		{"lng", "between -180 and 180", func(p *api.Property) { p.Lng = new(math.Inf(-1)) }},
 		{"deposit", "finite number", func(p *api.Property) { p.Deposit = math.Inf(1) }},
 		{"deposit", "finite number", func(p *api.Property) { p.Deposit = math.NaN() }},
+		{"deposit", "must not be negative", func(p *api.Property) { p.Deposit = -0.01 }},
 	} {
 		property := api.Property{ID: 1, Title: "A"}
 		c.change(&property)

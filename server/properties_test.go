@@ -119,7 +119,7 @@ func TestRefusedPatchNamesEveryFieldAndChangesNothing(t *testing.T) {
 		{`{"title":null,"images":null,"deposit":null}`, []string{"deposit", "images", "title"}},
 		{`{"title":7,"bedrooms":"two","bathrooms":1.5,"lat":"x","images":[1]}`,
 			[]string{"bathrooms", "bedrooms", "images", "lat", "title"}},
-		{`{"price_pw":-1}`, []string{"price_pw"}},
+		{`{"price_pw":-1,"deposit":-0.5}`, []string{"deposit", "price_pw"}},
 		{`{"images":["ftp://x.example/a"]}`, []string{"images"}},
 		{`{"images":["//x.example/a"]}`, []string{"images"}},
 		{`{"propertyId":2}`, []string{"propertyId"}},

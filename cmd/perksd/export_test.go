@@ -27,7 +27,8 @@ var odd = map[string]string{
 	"categories": `{"id":"odd","category_name":"\"Bar, \r\n Grill\""},{"id":"cafe-bar","category_name":"Café & Bar"}`,
 	"users":      `{"id":"=1+1"},{"id":"O\"Neill,Jr"},{"id":"日本"}`,
 	"properties": `{"propertyId":9007199254740993,"title":"+1","description":"a\r\nb","address":"","city":"","postcode":"007","images":["https://img.example/1,2.png","https://img.example/a?b=c&d"],
-		"price_pw":"120.50","bedrooms":2,"bathrooms":0,"lat":1.5,"lng":null,"deposit":-0.1,"owner":"acme"},{"propertyId":1,"title":"T","price_pw":120.50,"owner":"acme"}`,
+		"price_pw":"120.50","bedrooms":2,"bathrooms":0,"lat":1.5,"lng":null,"deposit":0.1,
+		"owner":"acme"},{"propertyId":1,"title":"T","price_pw":120.50,"owner":"acme"}`,
 }
 
 func TestExportsCanBeImported(t *testing.T) {
