@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/cli/session"
@@ -27,6 +28,7 @@ type lossy struct {
 	done        bool   // lose the reply; otherwise the request
 	ignoresKeys bool   // removes idempotency keys
 	onLoss      func() // called at the loss
+	lists       int    // of what a user has redeemed
 }
 
 func newLossy(t *testing.T) (*lossy, *terminal) {
@@ -55,6 +57,9 @@ func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/redeem") || r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/properties") {
 		l.first.Do(func() { lost = true })
 	}
+	if r.URL.Query().Get("type") == "redeemed" {
+		l.lists++
+	}
 	if !lost {
 		l.to.ServeHTTP(w, r)
 		return
@@ -64,6 +69,32 @@ func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	l.onLoss()
 	panic(http.ErrAbortHandler)
+}
+
+// TestTheProofThatKeysCountIsKeptForADay redeems with commands one after the other, of which only one has to read before.
+func TestTheProofThatKeysCountIsKeptForADay(t *testing.T) {
+	l, x := newLossy(t)
+	l.first.Do(func() {}) // loses nothing
+	redeem := func(user string, lists int) {
+		t.Helper()
+		x.must("perk", "redeem", "coffee", "--user", user)
+		if l.lists != lists {
+			t.Errorf("for %s, lists were read %d times in all, want %d", user, l.lists, lists)
+		}
+	}
+	l.ImportUsers("cem", "dora")
+	redeem("ann", 1)
+	redeem("bob", 1)
+	kept, err := filepath.Glob(filepath.Join(x.env[session.EnvConfigDir], "*", "*.position.json"))
+	if err != nil || len(kept) != 1 {
+		t.Fatal(kept, err)
+	}
+	old := fmt.Sprintf(`{"keys_shown":%q}`, time.Now().Add(-25*time.Hour).Format(time.RFC3339))
+	if err := os.WriteFile(kept[0], []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	redeem("cem", 2)
+	redeem("dora", 2)
 }
 
 // redeemByAnother redeems coffee for ann as another client.

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-resty/resty/v2"
@@ -52,6 +53,10 @@ type Config struct {
 
 	// Position is where the last write is that reads must include; nil knows those of this client.
 	Position *Position
+
+	// HonoursKeys is set once the server has shown that it honours idempotency keys, and may be set before; nil knows
+	// nothing before. See Client.HonoursKeys.
+	HonoursKeys *atomic.Bool
 
 	// Roots are the certificate authorities to trust; nil is the system's. A Transport has its own.
 	Roots *x509.CertPool

@@ -176,7 +176,7 @@ const (
 )
 
 // HonoursKeys tells whether the server has shown that it honours Idempotency-Key, by repeating one or replaying a response.
-func (c *Client) HonoursKeys() bool { return c.retry.honoursKeys.Load() }
+func (c *Client) HonoursKeys() bool { return c.retry.HonoursKeys.Load() }
 
 // repeatsKey tells whether the response repeats the request's key.
 func repeatsKey(req *http.Request, res *http.Response) bool {

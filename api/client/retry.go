@@ -27,13 +27,13 @@ type retry struct {
 	next   http.RoundTripper
 	clock  Clock
 
-	honoursKeys atomic.Bool               // the server has shown that it honours idempotency keys
-	notBefore   atomic.Pointer[time.Time] // the server wants no requests before
+	notBefore atomic.Pointer[time.Time] // the server wants no requests before
 }
 
 func newRetry(config Config) *retry {
 	r := &retry{Config: config, clock: realClock}
 	r.Timeout, r.BackoffBudget = cmp.Or(r.Timeout, defaultTimeout), cmp.Or(r.BackoffBudget, r.WaitBudget)
+	r.HonoursKeys = cmp.Or(r.HonoursKeys, new(atomic.Bool))
 	if r.Clock != nil {
 		r.clock = *r.Clock
 	}
@@ -70,8 +70,8 @@ func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, err
 		e.failed(err)
 		return nil, err
 	}
-	if !r.honoursKeys.Load() && (repeatsKey(req, res) || res.Header.Get(replayed) == "true") {
-		r.honoursKeys.Store(true)
+	if !r.HonoursKeys.Load() && (repeatsKey(req, res) || res.Header.Get(replayed) == "true") {
+		r.HonoursKeys.Store(true)
 	}
 	e.seen = exchange{began, received, res.Header}
 	e.received(req, res)
@@ -82,7 +82,7 @@ func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, err
 // always be repeated. After any other failure only a request that may be carried out twice is.
 func (r *retry) shouldRetry(req *http.Request, e *requestState, res *http.Response, err error) bool {
 	repeatable := safe(req.Method) || e.repeatable ||
-		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.honoursKeys.Load()
+		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.HonoursKeys.Load()
 	if err != nil {
 		if wire, ok := errors.AsType[*networkError](err); ok && !wire.sent {
 			return isTransient(wire.err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"example.com/perks/api"
@@ -59,7 +60,8 @@ func (s *Session) connect() (*client.Client, Connection, error) {
 		return nil, Connection{}, err
 	}
 	c, err := s.newClient(connection, func(config *client.Config) {
-		config.Tokens, config.Position = tokens, s.position(connection)
+		known := s.memoOf(connection)
+		config.Tokens, config.Position, config.HonoursKeys = tokens, known.position, known.honoursKeys
 		config.BeforeChange = func(ctx context.Context) error { return s.mayChange(ctx, connection) }
 		if kept, err := s.responses(connection); err == nil && s.CacheFor > 0 {
 			config.Cache, config.CacheFor = kept, s.CacheFor
@@ -71,37 +73,56 @@ func (s *Session) connect() (*client.Client, Connection, error) {
 	return c, connection, err
 }
 
-// savedPosition is where the last write is, and what the file says.
-type savedPosition struct {
-	*client.Position
-	inFile client.Written
+// keyProofLife is how long a service is believed that has shown once that it honours idempotency keys.
+const keyProofLife = 24 * time.Hour
+
+// memo is what commands remember of a service for those after them.
+type memo struct {
+	client.Written
+	KeysShown time.Time `json:"keys_shown,omitzero"` // when it has shown that it honours idempotency keys
 }
 
-// position returns where the last write of this command, or of one before it, is.
-func (s *Session) position(connection Connection) *client.Position {
+// remembered is a memo that a command continues.
+type remembered struct {
+	position    *client.Position
+	honoursKeys *atomic.Bool
+	inFile      memo
+}
+
+// memoOf returns what is remembered of the service of a connection, and continues it; nothing where it can't be kept.
+func (s *Session) memoOf(connection Connection) (r remembered) {
 	token, err := s.tokenPath(connection.Key())
 	if err != nil {
-		return nil // there is no folder to keep it in
+		return r // there is no folder
 	}
 	path := positionPath(token)
-	if known, ok := s.positions.Load(path); ok {
-		return known.(savedPosition).Position
+	if known, ok := s.memos.Load(path); ok {
+		return known.(remembered)
 	}
-	var inFile client.Written
-	_ = command.ReadPrivateJSON(path, &inFile) // without it a read may miss an earlier command's write for some seconds
-	known, _ := s.positions.LoadOrStore(path, savedPosition{client.NewPosition(inFile), inFile})
-	return known.(savedPosition).Position
+	// Without the file a read may miss an earlier command's write for some seconds, and a change takes a request more.
+	_ = command.ReadPrivateJSON(path, &r.inFile)
+	if age := time.Since(r.inFile.KeysShown); age < 0 || age >= keyProofLife {
+		r.inFile.KeysShown = time.Time{}
+	}
+	r.position, r.honoursKeys = client.NewPosition(r.inFile.Written), new(atomic.Bool)
+	r.honoursKeys.Store(!r.inFile.KeysShown.IsZero())
+	known, _ := s.memos.LoadOrStore(path, r)
+	return known.(remembered)
 }
 
 // positionPath is beside the file of the token.
 func positionPath(token string) string { return strings.TrimSuffix(token, ".json") + ".position.json" }
 
-// Finish saves for later commands where the last write is.
+// Finish saves memos for later commands.
 func (s *Session) Finish() {
-	s.positions.Range(func(path, known any) bool {
-		saved := known.(savedPosition)
-		if written := saved.Written(); written != saved.inFile {
-			_ = command.WritePrivateJSON(path.(string), written) // as above
+	s.memos.Range(func(path, known any) bool {
+		r := known.(remembered)
+		now := memo{r.position.Written(), r.inFile.KeysShown}
+		if now.KeysShown.IsZero() && r.honoursKeys.Load() {
+			now.KeysShown = time.Now().UTC()
+		}
+		if now != r.inFile {
+			_ = command.WritePrivateJSON(path.(string), now) // see memoOf
 		}
 		return true
 	})

@@ -59,7 +59,7 @@ type Session struct {
 	watched  *watched                  // nil without Watch
 	asking   sync.Mutex                // for consent to a change
 
-	positions sync.Map // of the last writes, each a savedPosition by the file that keeps it
+	memos sync.Map // each a remembered by the file that keeps it
 }
 
 // Flags is the global flags, apart from those of the output.
