@@ -71,7 +71,7 @@ func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestTheProofThatKeysCountIsKeptForADay redeems with commands one after the other, of which only one has to read before.
+// TestTheProofThatKeysCountIsKeptForADay redeems with commands one after the other. Only the first has to read before.
 func TestTheProofThatKeysCountIsKeptForADay(t *testing.T) {
 	l, x := newLossy(t)
 	l.first.Do(func() {}) // loses nothing
