@@ -12,19 +12,29 @@ import (
 	"example.com/perks/api/client"
 )
 
-// A proxy that answers every request with 502 stops the run, long before each of its 2,000 rows was tried in vain.
+// TestAnOutageStopsTheRun has a proxy that answers every request with 502, or as many as are no outage.
 func TestAnOutageStopsTheRun(t *testing.T) {
 	names := make([]string, 2000)
 	for i := range names {
 		names[i] = fmt.Sprintf("n%d", i)
 	}
 	badGateway := &client.Error{Status: 502, Code: "unavailable", Message: "Bad Gateway.", OutcomeUnknown: true}
-	for what, up := range map[string]bool{"down for good": false, "up again": true} {
+	for _, test := range []struct {
+		what string
+		up   bool
+		err  error
+	}{
+		{what: "502 for good", err: badGateway},
+		{what: "429 for good", err: &client.Error{Status: 429, Code: "rate_limited", Message: "Too many."}},
+		{what: "lost for good", err: broken},
+		{what: "502 for a moment", err: badGateway, up: true},
+	} {
+		what, up := test.what, test.up
 		s := newService()
-		for _, name := range names {
-			s.faults[name] = []fault{{err: badGateway}, {err: badGateway}, {err: badGateway}}
-			if up && name == names[30] {
-				break
+		s.careful = true
+		for i, name := range names {
+			if !up || i < manyFailures-1 {
+				s.faults[name] = []fault{{err: test.err}}
 			}
 		}
 		d := newFixture(t, s, names...)
@@ -43,7 +53,7 @@ func TestAnOutageStopsTheRun(t *testing.T) {
 		switch {
 		case up && (err != nil || tried != len(names)):
 			t.Errorf("%s: %d rows tried, %v", what, tried, err)
-		case !up && (!isFailing(err) || len(s.order) > 1000):
+		case !up && (!isFailing(err) || len(s.order) > 200):
 			t.Errorf("%s: %d rows tried with %d requests, %v", what, tried, len(s.order), err)
 		}
 	}

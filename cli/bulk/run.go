@@ -121,7 +121,6 @@ const (
 func newRun(f Flags, w Work, in *input, s *command.Streams) *run {
 	r := &run{
 		stats: stats{streams: s, codes: map[string]int64{}}, input: in, task: w, options: f, now: time.Now, wait: wait,
-		outage: outage{longest: maxOutage},
 		queues: map[string][]*job{}, unknownRows: map[string]int{}, limit: rate.NewLimiter(rate.Inf, 1),
 		slots: semaphore.NewWeighted(int64(f.Concurrency)), workers: semaphore.NewWeighted(int64(f.Concurrency) + maxWithoutSlot),
 		waiting: semaphore.NewWeighted(maxWaiting), idle: make(chan *job),
@@ -180,7 +179,6 @@ func (r *run) work(ctx context.Context) error {
 	stopNote := r.noteWaiting(ctx)
 	_ = r.workers.Acquire(context.WithoutCancel(ctx), int64(r.options.Concurrency)+maxWithoutSlot) // until no row is in progress
 	stopNote()
-	r.outage.end()
 	err := context.Cause(r.running)
 	select {
 	case <-read:
@@ -240,9 +238,6 @@ func (r *run) dispatch() error {
 			continue
 		}
 		r.waiting.Release(1)
-		if r.outage.isOn() && r.wait(r.running, outagePause) != nil {
-			return nil
-		}
 		if r.workers.Acquire(r.running, 1) != nil {
 			return nil
 		}
