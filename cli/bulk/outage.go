@@ -12,8 +12,8 @@ import (
 // manyFailures in a row, of whatever rows, are an outage. A few rows can make the service fail by what they say.
 const manyFailures = 10
 
-// outage notices that the service, or a proxy before it, answers nothing but failures. Then the run stops: what its rows
-// would get is not about them.
+// outage notices that the service, or a proxy before it, answers nothing but failures. Then the run stops: what its
+// rows would get is not about them.
 type outage struct {
 	failures atomic.Int64 // since an answer that was none
 }
