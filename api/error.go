@@ -39,11 +39,19 @@ const (
 	CodeInternal Code = "internal" // the server failed unexpectedly
 )
 
-// Error is a failure that is reported to the caller. Message is a sentence; Fields is set only with CodeValidationFailed.
+// The parameters that say what was not found.
+const (
+	ParamPerk = "perk_id"
+	ParamUser = "user_id"
+)
+
+// Error is a failure that is reported to the caller. Message is a sentence; Fields is set only with
+// CodeValidationFailed, and Param only with CodeNotFound, of a perk or a user.
 type Error struct {
 	Code    Code
 	Message string
 	Fields  FieldErrors
+	Param   string // ParamPerk, ParamUser or ""
 }
 
 // Errorf makes an Error whose message is formatted as fmt.Sprintf does.
@@ -110,6 +118,7 @@ type ErrorBody struct {
 	Detail     string      `json:"detail,omitempty"`
 	Response   string      `json:"response"`
 	Code       Code        `json:"code,omitempty"`
+	Param      string      `json:"param,omitempty"`
 	Errors     FieldErrors `json:"errors,omitempty"`
 	OAuthError string      `json:"error,omitempty"`
 }

@@ -109,7 +109,7 @@ func (s *service) writeError(err error, c echo.Context) {
 	c.Response().Header().Set("Cache-Control", noStore) // nor may it hide what can be had a moment later
 	shown := func(text string) string { return hideSecrets(cut(text, maxMessage)) }
 	message := shown(a.err.Message)
-	body := api.ErrorBody{Response: message, Code: a.err.Code, OAuthError: a.oauthError}
+	body := api.ErrorBody{Response: message, Code: a.err.Code, Param: a.err.Param, OAuthError: a.oauthError}
 	if a.err.Fields != nil {
 		body.Errors = make(api.FieldErrors, len(a.err.Fields))
 	}

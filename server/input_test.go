@@ -88,6 +88,32 @@ func TestANumberOutOfRangeNamesItsBound(t *testing.T) {
 	}
 }
 
+func TestNotFoundSaysWhatIsMissing(t *testing.T) {
+	s := fixture(t)
+	token := s.Token()
+	const id = "0198B2F0-0000-7000-8000-00000000000A" // is looked for in more than one spelling
+	for _, r := range []struct{ method, path, body, param string }{
+		{"GET", "/perks/none", "", "perk_id"},
+		{"GET", "/perks/a%00b", "", "perk_id"},
+		{"GET", "/perks/users/none", "", "user_id"},
+		{"GET", "/perks/users/a%2Fb", "", "user_id"},
+		{"GET", "/perks/users/" + id, "", "user_id"},
+		{"GET", "/perks/users/none?type=redeemed", "", "user_id"},
+		{"GET", "/perks/none/eligibility?user_id=none", "", "perk_id"},
+		{"POST", "/perks/none/redeem", `{"user_id":"none"}`, "perk_id"},
+		{"POST", "/perks/" + id + "/redeem", `{"user_id":"none"}`, "perk_id"},
+		{"POST", "/perks/tea/redeem", `{"user_id":"none"}`, "user_id"},
+		{"POST", "/perks/tea/redeem", `{"user_id":"` + id + `"}`, "user_id"},
+		{"GET", "/redemptions/none", "", ""},
+	} {
+		request := s.Request(token, r.method, s.LiveURL()+r.path, r.body)
+		_, body := wantError(t, s, request, http.StatusNotFound, problemType, api.CodeNotFound)
+		if body.Param != r.param {
+			t.Errorf("%s %s names %q, want %q", r.method, r.path, body.Param, r.param)
+		}
+	}
+}
+
 func TestEveryEndpointRefusesBadInput(t *testing.T) {
 	s := fixture(t)
 	owner, ownerSecret := s.Client()

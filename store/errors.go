@@ -12,15 +12,22 @@ import (
 // The errors that drivers return. Both drivers use the same text for the same failure.
 
 // PerkNotFound says that there is no perk with that id.
-func PerkNotFound(id string) error { return api.Errorf(api.CodeNotFound, "There is no perk %q.", id) }
+func PerkNotFound(id string) error { return notFound("There is no perk %q.", id, api.ParamPerk) }
 
 // UserNotFound says that there is no user with that id.
-func UserNotFound(id string) error {
-	return &userNotFound{api.Errorf(api.CodeNotFound, "There is no user %q.", id)}
+func UserNotFound(id string) error { return notFound("There is no user %q.", id, api.ParamUser) }
+
+func notFound(format, id, param string) error {
+	err := api.Errorf(api.CodeNotFound, format, id)
+	err.Param = param
+	return err
 }
 
 // IsUserNotFound distinguishes UserNotFound from other errors with CodeNotFound, such as PerkNotFound.
-func IsUserNotFound(err error) bool { return errors.As(err, new(*userNotFound)) }
+func IsUserNotFound(err error) bool {
+	refusal, isRefusal := errors.AsType[*api.Error](err)
+	return isRefusal && refusal.Param == api.ParamUser
+}
 
 // RefusalOf returns the error if it is one that Eligibility.Refusal returns.
 func RefusalOf(err error) (refusal *api.Error, isRefusal bool) {
@@ -30,11 +37,6 @@ func RefusalOf(err error) (refusal *api.Error, isRefusal bool) {
 	}
 	return refusal, isRefusal
 }
-
-type userNotFound struct{ public *api.Error }
-
-func (u *userNotFound) Error() string { return u.public.Error() }
-func (u *userNotFound) Unwrap() error { return u.public }
 
 // RedemptionNotFound says that there is no redemption with that id.
 func RedemptionNotFound(id string) error {

@@ -33,6 +33,7 @@ type Error struct {
 	Code      api.Code        // the server's, or http_ and the status, such as http_400
 	Message   string          // a sentence for people
 	Fields    api.FieldErrors // what is wrong with which field, if the server says so
+	Param     string          // of what was not found, as in api.Error, if the server says so
 	RequestID string          // if the server gives one
 
 	// RetryAfter is how long the server asks to wait; 0 if it does not say.
@@ -65,7 +66,7 @@ func (e *Error) LoginNeeded() bool {
 
 // Unwrap returns the error as an *api.Error, for api.CodeOf.
 func (e *Error) Unwrap() error {
-	return &api.Error{Code: e.Code, Message: e.Message, Fields: e.Fields}
+	return &api.Error{Code: e.Code, Message: e.Message, Fields: e.Fields, Param: e.Param}
 }
 
 // Unreachable says that no complete response came: the server was not found, refused the connection, or fell silent.
@@ -155,6 +156,7 @@ func refusal(sent call, e *requestState, res *resty.Response) *Error {
 		Status:         res.StatusCode(),
 		Code:           api.Code(body.text("code")),
 		Fields:         body.fields(),
+		Param:          body.text("param"),
 		RequestID:      res.Header().Get("X-Request-Id"),
 		NotFromService: body == nil,
 

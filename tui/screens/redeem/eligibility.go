@@ -136,7 +136,7 @@ func whyNotEligible(e api.Eligibility) string {
 	switch code := api.CodeOf(refusal); {
 	case refusal == nil:
 		return ""
-	case code == api.CodeNotFound && isAboutUser(refusal.Error(), e.PerkID, e.UserID):
+	case code == api.CodeNotFound && isAboutUser(refusal, e.PerkID, e.UserID):
 		return noSuchUser
 	case code == api.CodeNotFound:
 		return "no such perk"

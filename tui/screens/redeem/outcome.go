@@ -31,7 +31,7 @@ func classify(i *item) (stops bool, fields api.FieldErrors) {
 	case refused.NotFromService, refused.LoginNeeded(),
 		slices.Contains([]int{http.StatusForbidden, http.StatusTooManyRequests}, refused.Status):
 		return true, nil
-	case refused.Code == api.CodeNotFound && isAboutUser(refused.Message, i.PerkID, i.Request.UserID):
+	case refused.Code == api.CodeNotFound && isAboutUser(refused.Unwrap(), i.PerkID, i.Request.UserID):
 		return true, api.FieldErrors{userField: {"No such user."}}
 	case refused.Code == api.CodeValidationFailed:
 		own := maps.Clone(refused.Fields)
@@ -43,8 +43,13 @@ func classify(i *item) (stops bool, fields api.FieldErrors) {
 	return false, nil
 }
 
-// isAboutUser tells whether a message is about a missing user. It ignores the ids, which may contain any words.
-func isAboutUser(message string, ids ...string) bool {
+// isAboutUser tells whether an error is about a missing user. Where the service does not say so, its message is all
+// that is known, but for the ids in it, which may contain any words.
+func isAboutUser(err error, ids ...string) bool {
+	if refused, ok := errors.AsType[*api.Error](err); ok && refused.Param != "" {
+		return refused.Param == api.ParamUser
+	}
+	message := err.Error()
 	for _, id := range ids {
 		message = strings.ReplaceAll(message, strconv.Quote(id), "")
 	}
@@ -247,7 +252,7 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 		return outcome{mark: "failed", tone: theme.Bad, text: "Another request has used this idempotency key." + nothing, next: s.shell.Key(actions.Redeem) + " opens the form, and uses a new idempotency key."}
 	case e.NotFromService:
 		return outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "The reply may not be from the service. " + again}
-	case e.Code == api.CodeNotFound && isAboutUser(e.Message, i.PerkID, i.Request.UserID):
+	case e.Code == api.CodeNotFound && isAboutUser(e.Unwrap(), i.PerkID, i.Request.UserID):
 		return outcome{mark: noSuchUser, tone: theme.Bad, text: strings.TrimSpace(nothing), next: "Correct the user."}
 	case e.Code == api.CodeNotFound:
 		return outcome{mark: "no such perk", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "Reload the list of perks."}

@@ -46,16 +46,20 @@ func TestIsAboutUser(t *testing.T) {
 	for _, test := range []struct {
 		perkID, userID, message string
 		want                    bool
+		param                   string
 	}{
-		{"coffee", "alice", `There is no user "alice".`, true},
-		{"coffee", "alice", `There is no perk "coffee".`, false},
-		{"user-perk", "alice", `There is no perk "user-perk".`, false},
-		{"coffee", "perk", `There is no user "perk".`, true},
-		{"coffee", "user", `There is no user "user".`, true},
-		{"coffee", "alice", `Not found.`, false},
-		{"coffee", "alice", `User not found`, true},
+		{"coffee", "alice", "Not found.", true, "user_id"},
+		{"coffee", "alice", "User alice can't have it: it is not there.", false, "perk_id"},
+		{"coffee", "alice", `There is no user "alice".`, true, ""},
+		{"coffee", "alice", `There is no perk "coffee".`, false, ""},
+		{"user-perk", "alice", `There is no perk "user-perk".`, false, ""},
+		{"coffee", "perk", `There is no user "perk".`, true, ""},
+		{"coffee", "user", `There is no user "user".`, true, ""},
+		{"coffee", "alice", `Not found.`, false, ""},
+		{"coffee", "alice", `User not found`, true, ""},
 	} {
-		if got := isAboutUser(test.message, test.perkID, test.userID); got != test.want {
+		err := &client.Error{Status: 404, Code: api.CodeNotFound, Message: test.message, Param: test.param}
+		if got := isAboutUser(err, test.perkID, test.userID); got != test.want {
 			t.Errorf("%q: %t", test.message, got)
 		}
 	}
