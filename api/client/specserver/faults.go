@@ -12,7 +12,7 @@ import (
 // Fault lets requests fail. Of several that match, the first counts.
 type Fault struct {
 	Request string  // the method and the escaped path, such as "POST /v2/partners/perks/*/redeem", for path.Match
-	Nth     int     // only the n-th of the requests that match, from 1; 0 is each
+	Nth     int     // only the n-th, from 1, of those that match and meet no fault above; 0 is each
 	Chance  float64 // how probable it is, from the server's seed; 0 is always
 
 	Work   Work
@@ -55,6 +55,13 @@ func (f Fault) String() string {
 type held struct {
 	request Request
 	after   string
+}
+
+// Heal lets no request fail any more.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Faults = nil
 }
 
 // Release does the work that was held back, and returns how many requests that was.

@@ -87,7 +87,7 @@ func (r Record) Asked(pattern string) (count int) {
 
 // What a server has at first.
 const (
-	Perks      = 30
+	Perks      = 130 // more than one page can hold
 	Users      = 40
 	Properties = 6 // the last one belongs to another client
 
@@ -96,7 +96,7 @@ const (
 )
 
 var idForms = map[IDs]string{
-	IDsPlain: "%s-%02d", IDsSlash: "%s/%02d", IDsPercent: "%s%%2F%02d", IDsUnicode: "%s-%02d-é☕",
+	IDsPlain: "%s-%03d", IDsSlash: "%s/%03d", IDsPercent: "%s%%2F%03d", IDsUnicode: "%s-%03d-é☕",
 }
 
 // PerkID returns the id of the n-th perk, from 1.
@@ -106,7 +106,7 @@ func (f Freedoms) PerkID(n int) string { return fmt.Sprintf(idForms[f.IDs], "per
 func (f Freedoms) UserID(n int) string { return fmt.Sprintf(idForms[f.IDs], "user", n) }
 
 // Title returns the title of the n-th perk.
-func Title(n int) string { return fmt.Sprintf("Offer %02d, half price", n) }
+func Title(n int) string { return fmt.Sprintf("Offer %03d, half price", n) }
 
 var categories = []string{"Food", "Arts & Crafts", "Sport"}
 

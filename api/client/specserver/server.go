@@ -27,7 +27,7 @@ type Server struct {
 	users      map[string]bool
 	properties map[string]*property
 	replies    map[string]keyed // by idempotency key
-	struck     []int            // how many requests each fault has matched
+	struck     map[int]int      // how many requests each fault has matched
 	held       []held
 }
 
@@ -48,7 +48,7 @@ type keyed struct {
 func New(options Options) *Server {
 	s := &Server{
 		Options: options, users: map[string]bool{}, properties: map[string]*property{},
-		replies: map[string]keyed{}, struck: make([]int, len(options.Faults)),
+		replies: map[string]keyed{}, struck: map[int]int{},
 	}
 	s.fill()
 	return s
@@ -84,24 +84,30 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.Query(), Header: r.Header.Clone(), Body: string(body),
 	}
 	request.Header.Set("Host", r.Host)
-	s.mu.Lock()
-	request.Number = len(s.record.Requests) + 1
-	request.Fault = s.strike(request)
-	s.record.Requests = append(s.record.Requests, request)
-	reply := s.replyTo(request)
-	s.release(func(h held) bool {
-		return h.after != "" && h.request.Number != request.Number && matches(h.after, request)
-	})
-	s.record.Requests[request.Number-1].Status = reply.status
-	s.mu.Unlock()
-	s.send(w, request, reply)
-}
-
-func (s *Server) send(w http.ResponseWriter, request Request, reply response) {
+	reply := s.take(&request)
 	if reply.status == 0 {
 		hangUp(w, request.Fault.Reply == ReplyReset)
 		return
 	}
+	s.send(w, request, reply)
+}
+
+// take notes a request, and returns the reply to send.
+func (s *Server) take(request *Request) response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	request.Number = len(s.record.Requests) + 1
+	request.Fault = s.strike(*request)
+	s.record.Requests = append(s.record.Requests, *request)
+	reply := s.replyTo(*request)
+	s.release(func(h held) bool {
+		return h.after != "" && h.request.Number != request.Number && matches(h.after, *request)
+	})
+	s.record.Requests[request.Number-1].Status = reply.status
+	return reply
+}
+
+func (s *Server) send(w http.ResponseWriter, request Request, reply response) {
 	w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat))
 	if key := request.Header.Get("Idempotency-Key"); key != "" && s.EchoesKeys {
 		w.Header().Set("Idempotency-Key", key)

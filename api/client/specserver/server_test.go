@@ -78,7 +78,7 @@ func TestEachFreedomShows(t *testing.T) {
 	const login, list = "POST auth/token", "GET partners/perks"
 	const perk, bare = "GET partners/perks/PERK1", "GET partners/perks/PERK2"
 	const flat, plain, redeem, missing = "GET get-property/1", "GET get-property/2", "REDEEM", "GET get-property/77"
-	const bareID = "GET partners/perks/perk-02"
+	const bareID = "GET partners/perks/perk-002"
 	const mine = "GET partners/perks/users/USER1?type=redeemed"
 	tested := map[string]bool{}
 	for _, test := range []struct {
@@ -104,21 +104,21 @@ func TestEachFreedomShows(t *testing.T) {
 		{specserver.Freedoms{Numbers: specserver.NumbersFloat}, flat, `"bedrooms":2.0`},
 		{specserver.Freedoms{Blanks: specserver.BlanksText}, bare, `"category":""`},
 		{specserver.Freedoms{ExtraFields: true}, perk, `"_links":{`},
-		{specserver.Freedoms{IDs: specserver.IDsPercent}, perk, `"id":"perk%2F01"`},
+		{specserver.Freedoms{IDs: specserver.IDsPercent}, perk, `"id":"perk%2F001"`},
 		{specserver.Freedoms{PropertyIDs: specserver.PropertyIDsText}, flat, `"propertyId":"1"`},
 		{specserver.Freedoms{Images: specserver.ImagesText}, flat, `"images":"https://img.example/a.jpg,https://`},
 		{specserver.Freedoms{Images: specserver.ImagesNull}, plain, `"images":null`},
 		{specserver.Freedoms{Wrapped: true}, perk, `{"data":{`},
-		{specserver.Freedoms{Meta: specserver.MetaText}, list, `"total_pages":"2"`},
+		{specserver.Freedoms{Meta: specserver.MetaText}, list, `"total_pages":"6"`},
 		{specserver.Freedoms{Dates: specserver.DatesMillis}, perk, `"created_at":"2026-03-02T10:00:00.123Z"`},
 		{specserver.Freedoms{Dates: specserver.DatesNanos}, perk, `"created_at":"2026-03-02T10:00:00.123456789Z"`},
 		{specserver.Freedoms{Dates: specserver.DatesOffset}, perk, `"created_at":"2026-03-02T12:00:00+02:00"`},
 		{specserver.Freedoms{ExpiresIn: specserver.ExpiresText}, login, `"expires_in":"3600"`},
 		{specserver.Freedoms{ExpiresIn: specserver.ExpiresFloat}, login, `"expires_in":3600.0`},
 		{specserver.Freedoms{OncePerUser: true}, "REDEEM REDEEM", "409 "},
-		{specserver.Freedoms{MixedLists: true}, mine, `"title":"Offer 01`},
-		{specserver.Freedoms{IgnoresPage: true}, list + "?page=2", `"title":"Offer 01`},
-		{specserver.Freedoms{IgnoresSort: true}, list + "?per_page=1&sort=-title", `"title":"Offer 01`},
+		{specserver.Freedoms{MixedLists: true}, mine, `"title":"Offer 001`},
+		{specserver.Freedoms{IgnoresPage: true}, list + "?page=2", `"title":"Offer 001`},
+		{specserver.Freedoms{IgnoresSort: true}, list + "?per_page=1&sort=-title", `"title":"Offer 001`},
 		{specserver.Freedoms{IgnoresWords: true}, list + "?city=Leeds", `"city":"York"`},
 		{specserver.Freedoms{Elsewhere: specserver.ElsewhereLanding}, "GET health", "<title>Edge 200</title>"},
 		{specserver.Freedoms{ClockOff: specserver.ClockOffset(time.Minute)}, redeem, "T10:01:00Z"},
@@ -226,7 +226,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%v: the first request: %d %s", test.fault, status, text)
 		}
 		status, text := c.redeem(1, 2)
-		made := len(c.Record().Redeemed("perk-01", "user-02"))
+		made := len(c.Record().Redeemed("perk-001", "user-002"))
 		isRight := status == test.status && strings.Contains(text, test.contains) && made == test.made
 		if !isRight || c.Release() != test.late {
 			t.Errorf("%v: %d redemptions, %d %s", test.fault, made, status, text)
@@ -237,13 +237,35 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+func TestATokenExpires(t *testing.T) {
+	now := time.Now()
+	c := start(t, specserver.Options{Now: func() time.Time { return now }})
+	for _, want := range []int{200, 401} {
+		if status, _ := c.send("GET", "get-property/1", ""); status != want {
+			t.Errorf("status %d, want %d", status, want)
+		}
+		now = now.Add(time.Hour)
+	}
+}
+
+func TestLateWorkWaitsForALaterRequest(t *testing.T) {
+	c := start(t, specserver.Options{Faults: []specserver.Fault{
+		{Request: redeems, Nth: 1, Work: specserver.DoneLater, After: redeems},
+	}})
+	for user, want := range []int{0, 2} {
+		if c.redeem(1, user+1); len(c.Record().Redemptions) != want {
+			t.Errorf("redeemed: %+v, want %d", c.Record().Redemptions, want)
+		}
+	}
+}
+
 func TestLateWorkFollowsTheRequestThatItWaitsFor(t *testing.T) {
 	c := start(t, specserver.Options{Faults: []specserver.Fault{
 		{Request: redeems, Work: specserver.DoneLater, After: "GET /v2/partners/perks/users/*"},
 	}})
 	c.redeem(1, 1)
 	for _, want := range []bool{false, true} {
-		_, text := c.send("GET", "partners/perks/users/user-01?type=redeemed", "")
+		_, text := c.send("GET", "partners/perks/users/user-001?type=redeemed", "")
 		if strings.Contains(text, "red_1") != want {
 			t.Errorf("listed: %t\n%s", !want, text)
 		}

@@ -1,0 +1,192 @@
+package cli_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/perks/api/client/specserver"
+)
+
+// The requests that change something, and those that look up what was redeemed.
+const (
+	redeemRequests = "POST /v2/partners/perks/*/redeem"
+	updateRequests = "PATCH /v2/update-property/*"
+	deleteRequests = "DELETE /v2/delete-property/*"
+	userLists      = "GET /v2/partners/perks/users/*"
+)
+
+// failures are what happens to a request that changes something. Those without Nth happen to each.
+var failures = map[string]specserver.Fault{
+	"reply lost":                {Nth: 1, Work: specserver.Done},
+	"reply lost, done later":    {Nth: 1, Work: specserver.DoneLater},
+	"closed before the work":    {Nth: 1},
+	"reset before the work":     {Nth: 1, Reply: specserver.ReplyReset},
+	"502, done":                 {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyStatus},
+	"504, done":                 {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyStatus, Status: 504},
+	"504, done later":           {Nth: 1, Work: specserver.DoneLater, Reply: specserver.ReplyStatus, Status: 504},
+	"done after the look-up":    {Nth: 1, Work: specserver.DoneLater, Reply: specserver.ReplyStatus, After: userLists},
+	"500, done":                 {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyStatus, Status: 500},
+	"500 always":                {Reply: specserver.ReplyStatus, Status: 500},
+	"429 always":                {Reply: specserver.ReplyStatus, Status: 429, RetryAfter: "3600"},
+	"503 always":                {Reply: specserver.ReplyStatus, Status: 503, RetryAfter: "3600"},
+	"a page, done":              {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyPage},
+	"a page of 502, done later": {Nth: 1, Work: specserver.DoneLater, Reply: specserver.ReplyPage, Status: 502},
+	"a page of 404":             {Nth: 1, Reply: specserver.ReplyPage, Status: 404},
+	"an empty body, done":       {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyEmpty, Status: 201},
+	"a redirect":                {Nth: 1, Reply: specserver.ReplyRedirect},
+	"a redirect after the work": {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyRedirect, Status: 303},
+}
+
+// anyExit are the exit codes of a command that the service did not simply carry out.
+var anyExit = []int{0, 1, 4, 5, 6, 7, 8}
+
+// isDefinite tells whether an exit code says that nothing was changed.
+func isDefinite(code int) bool { return code != 0 && code != 8 }
+
+// TestCommandsAtFailingServers lets requests fail, and compares what perksctl says with what was done.
+func TestCommandsAtFailingServers(t *testing.T) {
+	for seed := range uint64(mixtures) {
+		for name, fault := range failures {
+			t.Run(fmt.Sprintf("%d/%s", seed, name), func(t *testing.T) {
+				mixture := faultless(met(specserver.Mixture(seed)))
+				var faults []specserver.Fault
+				for _, fault.Request = range []string{redeemRequests, updateRequests, deleteRequests} {
+					faults = append(faults, fault)
+				}
+				j := atSpecification(t, specserver.Options{Freedoms: mixture, Faults: faults})
+				j.redeemsOnce()
+				j.changesOnce("update", "1", "--title", "Loft")
+				j.changesOnce("delete", "3", "--yes")
+			})
+		}
+	}
+}
+
+// redeemsOnce redeems while the request fails, and, if the outcome is unknown, once more under the same key.
+func (j *judged) redeemsOnce() {
+	perk, user := j.server.PerkID(1), j.server.UserID(1)
+	redeem := []string{"perk", "redeem", perk, "--user", user, "--idempotency-key", "k-1"}
+	made := func() int { return len(j.server.Record().Redeemed(perk, user)) }
+	r := j.expect(anyExit, redeem...)
+	atOnce := made()
+	j.server.Release()
+	isRejected := j.server.NewStatus == specserver.StatusRejected && r.code == 1
+	if made() > 1 || r.code == 0 && atOnce != 1 || isDefinite(r.code) && !isRejected && made() != 0 {
+		j.t.Errorf("redeemed %d times, %d with late work: exit code %d\n%s", atOnce, made(), r.code, r.err)
+	}
+	j.server.Heal()
+	if r.code != 8 || j.server.Keys != specserver.KeysHonoured {
+		return
+	}
+	if r := j.expect([]int{j.redeemed()}, redeem...); made() != 1 {
+		j.t.Errorf("after a retry under the same key redeemed %d times: %+v", made(), r)
+	}
+}
+
+func (j *judged) changesOnce(verb, id string, flags ...string) {
+	count := func() (count int) {
+		for _, change := range j.server.Record().Changes {
+			if change.PropertyID == id {
+				count++
+			}
+		}
+		return count
+	}
+	r := j.expect(anyExit, append([]string{"property", verb, id}, flags...)...)
+	atOnce := count()
+	j.server.Release()
+	if count() > 1 || r.code == 0 && atOnce != 1 || isDefinite(r.code) && count() != 0 {
+		j.t.Errorf("%sd %d times, %d with late work: exit code %d\n%s", verb, atOnce, count(), r.code, r.err)
+	}
+}
+
+// TestRunsAtFailingServers lets rows fail in all ways, and resumes, before or after late work is
+// done. The runs mostly wait, for work that may still be done, so they all run at once.
+func TestRunsAtFailingServers(t *testing.T) {
+	t.Parallel()
+	var runs []func()
+	for seed := range uint64(mixtures) {
+		for _, isEarly := range []bool{false, true} {
+			mixture := faultless(met(specserver.Mixture(seed)))
+			j := atSpecification(t, specserver.Options{Freedoms: mixture, Faults: everyFailure(mixture)})
+			file := j.writeRows()
+			runs = append(runs, func() { j.resumes(file, isEarly) })
+		}
+	}
+	runConcurrently(len(runs), runs)
+}
+
+func (j *judged) resumes(file string, isEarly bool) {
+	lines, r := j.redeemFile(file, anyExit, "--concurrency", "1")
+	j.judge(lines, r, 1)
+	if isEarly {
+		j.server.Release()
+	}
+	j.server.Heal()
+	lines, r = j.redeemFile(file, anyExit)
+	j.judge(lines, r, 2)
+	if j.server.Release() > 0 {
+		j.judge(lines, r, 2)
+	}
+	isSure := j.server.Keys == specserver.KeysHonoured && j.server.EchoesKeys && j.redeemed() != 8
+	for row, line := range lines {
+		if line.Outcome == "unknown" && isSure {
+			j.t.Errorf("row %d is unknown at a server that honours keys: %+v", row, line)
+		}
+	}
+}
+
+// everyFailure lets one row after another fail, each in another way that does not end the run.
+func everyFailure(f freedoms) (faults []specserver.Fault) {
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
+		fault := failures[name]
+		if fault.Nth == 0 || isUnmet(f, fault) {
+			continue
+		}
+		fault.Request = redeemRequests
+		faults = append(faults, fault)
+	}
+	return faults
+}
+
+// judge compares the results of so many runs with the record. The next run repeats a row that the service has rejected.
+func (j *judged) judge(lines map[int]rowResult, r result, runs int) {
+	j.t.Helper()
+	for n := range rows {
+		made := j.server.Record().Redeemed(j.server.PerkID(2), j.server.UserID(11+n))
+		line := lines[n+2]
+		isRejected := line.Code == "rejected"
+		switch {
+		case len(made) > 1 && (!isRejected || len(made) > runs):
+			j.t.Errorf("row %d was redeemed %d times: %+v", n+2, len(made), line)
+		case line.Outcome == "ok" && (len(made) != 1 || made[0].ID != line.ID):
+			j.t.Errorf("row %d is not done: %+v, redeemed %+v", n+2, line, made)
+		case line.Outcome == "failed" && len(made) > 0 && !isRejected:
+			j.t.Errorf("row %d is done: %+v, redeemed %+v", n+2, line, made)
+		case line.Outcome != "ok" && strings.TrimSpace(line.Message) == "":
+			j.t.Errorf("row %d has no message: %+v", n+2, line)
+		}
+	}
+	if j.t.Failed() {
+		j.t.Logf("%v: exit code %d\n%s", j.server.Freedoms, r.code, r.err)
+	}
+}
+
+// faultless leaves out what perksctl does not meet where requests fail: a service that repeats keys may ignore them.
+func faultless(f freedoms) freedoms {
+	f.EchoesKeys = f.EchoesKeys && f.Keys == specserver.KeysHonoured
+	return f
+}
+
+// isUnmet tells of a failure in runs where perksctl does not meet an expectation yet.
+func isUnmet(f freedoms, fault specserver.Fault) bool {
+	if f.Keys == specserver.KeysIgnored {
+		// After five seconds a row is not sent again, as its work may still be done.
+		return fault.Work == specserver.DoneLater
+	}
+	// A proxy's refusal of a retry does not tell that the row, whose first reply was lost, is not done.
+	return fault.Work == specserver.NotDone && fault.Reply != "" && fault.Reply != specserver.ReplyReset
+}
