@@ -11,15 +11,36 @@ import (
 // maxParameters is the longest query, in bytes. The Link header repeats it four times.
 const maxParameters = 8 << 10
 
-// Parameters are the parameters of a URL's query, and what is wrong with them by name. Unknown parameters are ignored.
+// Parameters are the parameters of a URL's query, and what is wrong with them by name. Unknown parameters are ignored,
+// but for nearMisses.
 type Parameters struct {
 	Values url.Values
 	Fields FieldErrors
+	known  map[string]bool // the names that were asked for
+}
+
+// nearMisses are names that clients guess, and the right ones. Ignoring them would show a longer list, or another
+// order, than was asked for.
+var nearMisses = map[string]string{
+	"search": "q", "query": "q", "category_id": "category", "radius_km": "radius",
+	"latitude": "lat", "longitude": "lng", "lon": "lng", "long": "lng",
+	"perPage": "per_page", "pageSize": "per_page", "page_size": "per_page", "limit": "per_page",
+	"order_by": "sort", "sort_by": "sort",
+}
+
+// Err returns what is wrong with the parameters, once all that are known were asked for.
+func (p *Parameters) Err() error {
+	for wrong, right := range nearMisses {
+		if p.Values.Get(wrong) != "" && p.known[right] && !p.known[wrong] {
+			p.Fields.Add(wrong, "is not known: use %s", right)
+		}
+	}
+	return p.Fields.Err()
 }
 
 // ParseParameters reads the raw query of a URL.
 func ParseParameters(raw string) *Parameters {
-	p := &Parameters{Fields: FieldErrors{}}
+	p := &Parameters{Fields: FieldErrors{}, known: map[string]bool{}}
 	if len(raw) > maxParameters {
 		p.Fields.Add("query", "must be at most %d bytes long", maxParameters)
 		return p
@@ -33,6 +54,7 @@ func ParseParameters(raw string) *Parameters {
 
 // Given returns a parameter's value and whether it is present.
 func (p *Parameters) Given(name string) (string, bool) {
+	p.known[name] = true
 	values := p.Values[name]
 	if len(values) == 0 {
 		return "", false

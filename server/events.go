@@ -46,7 +46,7 @@ func (h perkHandlers) events(c echo.Context) error {
 	if last := c.Request().Header.Get(lastEventIDHeader); last != "" && wantsStream(c) { // a browser sends it with the address of its first request
 		after, isGiven = last, true
 	}
-	if err := q.Fields.Err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	var place store.AuditPlace

@@ -131,6 +131,45 @@ func sorted(perks []api.Perk, key func(api.Perk) (string, bool), desc bool) []st
 	return ids(list)
 }
 
+func TestGuessedParametersAreRefusedWithTheRightName(t *testing.T) {
+	s := fixture(t)
+	token := s.Token(api.ScopePerksRead, api.ScopePropertiesRead, api.ScopeRedemptionsRead,
+		api.ScopeRedemptionsReadAll)
+	for path, want := range map[string]string{
+		"/perks?search=tea":                                   "q",
+		"/perks?query=tea":                                    "q",
+		"/perks?lat=52&lng=13&radius_km=5":                    "radius",
+		"/perks?category_id=food":                             "category",
+		"/perks?lat=52&lon=13":                                "lng",
+		"/perks?perPage=5":                                    "per_page",
+		"/perks?pageSize=5":                                   "per_page",
+		"/perks/users/alice?limit=5":                          "per_page",
+		"/perks/users/alice?type=redeemed&order_by=title":     "sort",
+		"/redemptions?sort_by=redeemed_at":                    "sort",
+		"/properties?search=loft":                             "q",
+		"/users?limit=5":                                      "per_page",
+		"/events?limit=5":                                     "per_page",
+		"/perks?latitude=52&longitude=13":                     "",
+		"/perks?search=&limit=":                               "",
+		"/perks?utm_source=mail&Search=tea&q_=tea":            "",
+		"/redemptions?search=tea&lon=13&category_id=food":     "",
+		"/perks/users/alice?type=redeemed&search=tea&lon=1.5": "",
+	} {
+		response, body := s.Send(s.Request(token, "GET", s.LiveURL()+path, ""))
+		var refusal api.ErrorBody
+		decode(t, body, &refusal)
+		_, query, _ := strings.Cut(path, "?")
+		named := query[strings.LastIndexAny(query, "&?")+1:]
+		named, _, _ = strings.Cut(named, "=")
+		switch got := strings.Join(refusal.Errors[named], ""); {
+		case want == "" && response.StatusCode != http.StatusOK:
+			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+		case want != "" && (response.StatusCode != http.StatusUnprocessableEntity || got != "is not known: use "+want):
+			t.Errorf("%s: %d %s", path, response.StatusCode, body)
+		}
+	}
+}
+
 func TestFollowingNextListsEveryPerkOnceInOrder(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	token := s.Token()

@@ -32,7 +32,7 @@ func (h perkHandlers) list(c echo.Context) error {
 
 // writePerks responds with the matching perks, unless a parameter is invalid.
 func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.PerkQuery) error {
-	if err := q.Fields.Err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	list, err := withUserID(h.service, perks.AvailableTo, func(userID string, anyUser bool) (store.List[api.Perk], error) {
@@ -80,7 +80,7 @@ func (h perkHandlers) listForUser(c echo.Context) error {
 func (h perkHandlers) listUsers(c echo.Context) error {
 	q := api.ParseParameters(c.Request().URL.RawQuery)
 	query := userQuery(q)
-	if err := q.Fields.Err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	list, err := readList(h.service, c, h.sandbox, nil, func(ctx context.Context) (store.List[store.User], error) {
@@ -94,7 +94,7 @@ func (h perkHandlers) listUsers(c echo.Context) error {
 
 func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID string) error {
 	redemptions := redeemedQuery(q, userID)
-	if err := q.Fields.Err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	repeatKey(c)

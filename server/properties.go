@@ -29,7 +29,7 @@ func (s *service) getProperty(c echo.Context) error {
 func (s *service) listProperties(c echo.Context) error {
 	q := api.ParseParameters(c.Request().URL.RawQuery)
 	query := propertyQuery(q, callerOf(c))
-	if err := q.Fields.Err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	repeatKey(c)

@@ -21,7 +21,7 @@ func mayRead(caller Caller, record api.RedemptionRecord) bool {
 func (h perkHandlers) listRedemptions(c echo.Context) error {
 	q := api.ParseParameters(c.Request().URL.RawQuery)
 	query := redemptionQuery(q, callerOf(c))
-	if err := q.Fields.Err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	list, err := h.redemptionsOf(c, query)
@@ -112,7 +112,7 @@ func (h perkHandlers) eligibility(c echo.Context) error {
 	if problem := api.UserIDRule(userID); problem != "" {
 		q.Fields.Add("user_id", "%s", problem)
 	}
-	if err := q.Fields.Err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	response := api.Eligibility{Eligible: true}
@@ -147,7 +147,7 @@ var tooManyReports = api.Errorf(api.CodeUnavailable, "Other reports are running.
 func (h perkHandlers) reportRedemptions(c echo.Context) error {
 	p := api.ParseParameters(c.Request().URL.RawQuery)
 	meta, own := p.ReportMeta(h.now())
-	if err := p.Fields.Err(); err != nil {
+	if err := p.Err(); err != nil {
 		return err
 	}
 	query := store.ReportQuery{By: meta.By, Since: meta.Since, Until: meta.Until, Within: reportTime, ClientID: clientToRead(callerOf(c), own)}
