@@ -131,6 +131,21 @@ func sorted(perks []api.Perk, key func(api.Perk) (string, bool), desc bool) []st
 	return ids(list)
 }
 
+func TestTheDescribedLinkIsARealOne(t *testing.T) {
+	s := servertest.Start(t)
+	var perks []store.PerkRecord
+	for i := range 61 {
+		perks = append(perks, store.PerkRecord{Perk: api.Perk{ID: fmt.Sprint("p", i)}})
+	}
+	s.ImportPerks(perks...)
+	response, _ := s.Send(s.Request(s.Token(), "GET", s.LiveURL()+"/perks?page=2&per_page=25", ""))
+	got := strings.ReplaceAll(response.Header.Get("Link"), strings.TrimSuffix(s.URL, "/v2"), "https://HOST")
+	got = regexp.MustCompile(`after=[^&]*&`).ReplaceAllString(got, "after=WyIt...&")
+	if !strings.Contains(string(api.OpenAPI()), "\n    Link: "+got+"\n") {
+		t.Errorf("the description has another example than\n%s", got)
+	}
+}
+
 func TestGuessedParametersAreRefusedWithTheRightName(t *testing.T) {
 	s := fixture(t)
 	token := s.Token(api.ScopePerksRead, api.ScopePropertiesRead, api.ScopeRedemptionsRead,
