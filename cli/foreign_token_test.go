@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,5 +77,60 @@ func TestExitCodeOfRefusedCredentials(t *testing.T) {
 				t.Errorf("%d %s asks for the address: %t: %s", test.status, test.body, asksForAddress, r.err)
 			}
 		}
+	}
+}
+
+func TestAnswersThatAreNoRecords(t *testing.T) {
+	answer := ""
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v2/auth/token", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"access_token":"a"}`)
+	})
+	mux.HandleFunc("/v2/", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	x := newTerminal(t, map[string]string{
+		session.EnvAPIURL: server.URL + "/v2", session.EnvClientID: "c", session.EnvClientSecret: "s",
+	})
+	commands := map[string]int{
+		"property get 15": 1, "perk get p": 1, "perk categories": 1, "perk list": 1,
+		"perk redeem p --user u": 8, // it may have been redeemed
+	}
+	for body, came := range map[string]string{
+		"null": "is null", "": "it is an empty body", `"text"`: "it is a text",
+		`{"status":"up"}`:                   `an object with "status"`,
+		"<html><title>Hello</title></html>": `it is the web page "Hello"`,
+	} {
+		answer = body
+		for command, exit := range commands {
+			r := x.run(append(strings.Fields(command), "-o", "jsonl")...)
+			message := strings.ReplaceAll(r.err, `\"`, `"`)
+			if r.code != exit || r.out != "" || !strings.Contains(message, came) || !strings.Contains(message, "/v2/") {
+				t.Errorf("%s answers %q: %+v", body, command, r)
+			}
+		}
+	}
+
+	const note = "The service sends records inside"
+	for command, body := range map[string]string{
+		"property get 15":        `{"data":{"propertyId":15,"title":"Flat","price_pw":"99.90"}}`,
+		"perk get p":             `{"data":{"id":"p","title":"Coffee","city":"York"}}`,
+		"perk categories":        `{"data":[{"id":"1","category_name":"Food"}]}`,
+		"perk redeem p --user u": `{"data":{"id":"r","perk_id":"p","user_id":"u","status":"approved"}}`,
+	} {
+		answer = body
+		r := x.run(append(strings.Fields(command), "-o", "yaml")...)
+		isWrapped := strings.Contains("\n"+r.out, "\ndata:")
+		if r.code != 0 || strings.Count(r.err, note) != 1 || isWrapped || len(r.out) < 10 {
+			t.Errorf("%q: %+v", command, r)
+		}
+	}
+	answer = `{"data":{"propertyId":15,"title":"Flat"}}` // one row is refused, and both answers are wrapped
+	file := filepath.Join(t.TempDir(), "delete.csv")
+	if err := os.WriteFile(file, []byte("propertyId\n15\n16\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := x.run("property", "delete", "--file", file, "--dry-run"); strings.Count(r.err, note) != 1 {
+		t.Errorf("a dry run of two rows: %+v", r)
 	}
 }

@@ -172,8 +172,8 @@ func TestNoErrorHasTheWordsOfALibrary(t *testing.T) {
 		"network: location":   at("redirects to what is no address", answers(t, "HTTP/1.1 302 Found\r\nLocation: http://[::\r\nContent-Length: 0\r\n\r\n")),
 		"response: HTML":      at(`not with what was asked for: it is a web page`, response("text/html", "<html>")),
 		"response: page":      at(`is the web page "Log in"`, response("text/html", "<html><title>Log in</title>")),
-		"response: empty":     at("it ends too early", response("application/json", "")),
-		"response: list":      at("it is JSON of another kind: array", response("application/json", "[]")),
+		"response: empty":     at("it is an empty body", response("application/json", "")),
+		"response: list":      at("it is a list", response("application/json", "[]")),
 		"response: type":      at("another kind of value for data.title: number", response("application/json", `{"data":[{"title":3}]}`)),
 		"response: time":      at(`"now" is not a time such as`, response("application/json", `{"data":[{"id":"x","valid_to":"now"}]}`)),
 	} {

@@ -142,8 +142,10 @@ func (c *Client) unreadable(call call, res *resty.Response, err error) error {
 	if page := webPage(res); page != "" {
 		why = "it is " + page
 	}
-	message := fmt.Sprintf("The server answered %d, but not with what was asked for: %s. Is %s the address of the API?",
-		res.StatusCode(), why, c.BaseURL())
+	asked := res.RawResponse.Request // perhaps of a redirect
+	message := fmt.Sprintf(
+		"The server answered %s %s with %d, but not with what was asked for: %s. Is %s the address of the API?",
+		asked.Method, asked.URL.EscapedPath(), res.StatusCode(), why, c.BaseURL())
 	return &Error{
 		Status: res.StatusCode(), Code: codeOf(res.StatusCode()), Message: message,
 		RequestID: res.Header().Get("X-Request-Id"), OutcomeUnknown: call.changes(),
@@ -200,10 +202,43 @@ func (c *Client) fetch(ctx context.Context, call call, into any) (*resty.Respons
 	return res, nil
 }
 
-// misread says what came if the whole of a body is of another kind. Otherwise the error of the JSON names the place.
+// fetchRecord fetches one record. isRecord tells whether it was read: JSON without any of its members is none. A record
+// inside of the member data is unwrapped if it has the members.
+func (c *Client) fetchRecord(
+	ctx context.Context, call call, into any, isRecord func() bool, members ...string,
+) (*resty.Response, error) {
+	res, err := c.fetch(ctx, call, into)
+	if err != nil || isRecord() {
+		return res, err
+	}
+	var outer, inner bodyMembers
+	_ = json.Unmarshal(res.Body(), &outer)
+	_ = json.Unmarshal(outer["data"], &inner)
+	lacks := func(member string) bool { return inner[member] == nil }
+	if inner == nil || slices.ContainsFunc(members, lacks) {
+		return nil, c.unreadable(call, res, errors.New("it is "+came(res.Body())))
+	}
+	if err := json.Unmarshal(outer["data"], into); err != nil {
+		return nil, c.unreadable(call, res, err)
+	}
+	if !isRecord() {
+		return nil, c.unreadable(call, res, errors.New("it is "+came(outer["data"])))
+	}
+	c.unwrapped()
+	return res, nil
+}
+
+func (c *Client) unwrapped() {
+	if c.onWrapped != nil {
+		c.onWrapped()
+	}
+}
+
+// misread says what came if the whole of a body is null or of another kind. Otherwise the error of the JSON names the
+// place.
 func misread(body []byte, err error) error {
 	wrong, isKind := errors.AsType[*json.UnmarshalTypeError](err)
-	if isKind && wrong.Field == "" || len(bytes.TrimSpace(body)) == 0 {
+	if err == nil || isKind && wrong.Field == "" || len(bytes.TrimSpace(body)) == 0 {
 		return errors.New("it is " + came(body))
 	}
 	return err

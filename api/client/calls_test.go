@@ -97,7 +97,7 @@ func TestCallsOnTheWire(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := &recorder{body: `{"id":"a/b c?d","data":[]}`}
+			server := &recorder{body: `{"id":"a/b c?d","title":"T","data":[]}`}
 			c := serve(t, server, func(config *client.Config) { config.Sandbox = test.sandbox })
 			if err := test.call(c); err != nil {
 				t.Fatal(err)

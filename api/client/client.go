@@ -44,6 +44,10 @@ type Config struct {
 	OnWait        func(Wait)    // is called before each wait, by many goroutines at once; may be nil
 	Clock         *Clock        // for tests; nil is the real one
 
+	// OnWrapped is called, by many goroutines at once, for each record that came inside of the member data of another
+	// object, which is not in the specification; may be nil.
+	OnWrapped func()
+
 	// BeforeChange is called before each request that may change something, by many goroutines at once. Its error refuses the request.
 	BeforeChange func(context.Context) error
 
@@ -75,6 +79,7 @@ type Client struct {
 	deadline  time.Time
 	mayChange func(context.Context) error
 	tokens    TokenSource
+	onWrapped func()
 }
 
 // New checks the address and makes a client. It opens no connection.
@@ -84,7 +89,8 @@ func New(config Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{base: base, address: base.String(), sandbox: config.Sandbox, retry: newRetry(config),
-		deadline: config.Deadline, mayChange: config.BeforeChange, tokens: config.Tokens}
+		deadline: config.Deadline, mayChange: config.BeforeChange, tokens: config.Tokens,
+		onWrapped: config.OnWrapped}
 	c.http = resty.NewWithClient(&http.Client{Transport: config.chain(base, c.retry), CheckRedirect: c.redirect}).
 		SetHeader("User-Agent", cmp.Or(config.UserAgent, "perks-client")).
 		SetHeader("Accept", "application/json, application/problem+json")

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,9 +86,10 @@ func TestWrongRecordIsAnError(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"id":"q","title":"T"}`:               `it is the perk "q"`,
 		`{"propertyId":7,"title":"T"}`:         "it is the property 7",
-		`{"id":"` + strings.ToUpper(id) + `"}`: "",
-		`{"propertyId":42}`:                    "",
+		`{"id":"` + strings.ToUpper(id) + `"}`: `it is an object with "id"`,
+		`{"propertyId":42,"title":"T"}`:        "",
 		`{"title":"T"}`:                        "",
+		`{"propertyId":42}`:                    `it is an object with "propertyId"`,
 	} {
 		c := serve(t, &recorder{body: body})
 		_, perkErr := c.Perk(t.Context(), id)
@@ -96,6 +98,109 @@ func TestWrongRecordIsAnError(t *testing.T) {
 		if (err != nil) != (want != "") ||
 			err != nil && (!strings.Contains(err.Error(), want) || api.CodeOf(err) != "http_200") {
 			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+// reads asks for each kind of record and list. Each returns the identity of what it read.
+var reads = map[string]func(context.Context, *client.Client) (string, error){
+	"perk": func(ctx context.Context, c *client.Client) (string, error) {
+		perk, err := c.Perk(ctx, "7")
+		return perk.ID, err
+	},
+	"property": func(ctx context.Context, c *client.Client) (string, error) {
+		property, _, err := c.Property(ctx, 7)
+		return fmt.Sprint(property.ID), err
+	},
+	"redemption": func(ctx context.Context, c *client.Client) (string, error) {
+		record, _, err := c.Redemption(ctx, "7")
+		return record.ID, err
+	},
+	"redeem": func(ctx context.Context, c *client.Client) (string, error) {
+		redemption, _, err := c.Redeem(ctx, "p", api.RedeemRequest{UserID: "ann"}, "")
+		return redemption.ID, err
+	},
+	"created": func(ctx context.Context, c *client.Client) (string, error) {
+		created, _, err := c.CreateProperty(ctx, api.PropertyPatch{}, "")
+		return fmt.Sprint(created.Property.ID), err
+	},
+	"eligibility": func(ctx context.Context, c *client.Client) (string, error) {
+		answer, err := c.Eligibility(ctx, "7", "ann")
+		return answer.PerkID, err
+	},
+	"categories": func(ctx context.Context, c *client.Client) (string, error) {
+		all, err := c.Categories(ctx)
+		if len(all) != 1 {
+			return fmt.Sprint(all), err
+		}
+		return all[0].ID, err
+	},
+	"perks": func(ctx context.Context, c *client.Client) (string, error) {
+		page, err := c.Perks(ctx, client.PerkListOptions{})
+		return fmt.Sprint(len(page.Data)), err
+	},
+	"properties": func(ctx context.Context, c *client.Client) (string, error) {
+		page, err := c.Properties(ctx, client.PropertyListOptions{})
+		return fmt.Sprint(len(page.Data)), err
+	},
+}
+
+func TestWhatIsNoRecordIsAnError(t *testing.T) {
+	for body, want := range map[string]string{
+		``:                                  "it is an empty body",
+		`null`:                              "null",
+		`"maintenance"`:                     "it is a text",
+		`7`:                                 "it is a number",
+		`{}`:                                "an empty object",
+		`{"status":"maintenance"}`:          `an object with "status"`,
+		`{"data":null}`:                     "",
+		`{"data":{"status":"up"}}`:          "",
+		`{"data":[{}],"meta":{"total":1}}`:  "",
+		"<html><title>Hello</title></html>": `the web page "Hello"`,
+	} {
+		for name, read := range reads {
+			if body == `{"data":null}` && (name == "perks" || name == "properties") {
+				continue // how some servers write an empty list
+			}
+			_, err := read(t.Context(), serve(t, &recorder{body: body}))
+			refused, ok := errors.AsType[*client.Error](err)
+			if !ok || !strings.Contains(refused.Message, want) || !strings.Contains(refused.Message, " /v2/") {
+				t.Errorf("%s of %s: %v", name, body, err)
+			}
+		}
+	}
+	for _, body := range []string{`{"data":null,"meta":{"total":3}}`, `{"data":[null],"meta":{"total":1}}`} {
+		if _, err := reads["perks"](t.Context(), serve(t, &recorder{body: body})); err == nil {
+			t.Errorf("%s passes as a list of perks", body)
+		}
+	}
+}
+
+func TestWrappedRecord(t *testing.T) {
+	const record = `{"id":"7","propertyId":7,"title":"T","perk_id":"p","user_id":"ann","eligible":true}`
+	for name, read := range reads {
+		body, want, wraps := `{"data":`+record+`}`, "7", int64(1)
+		switch name {
+		case "categories":
+			body = `{"data":[` + record + `]}`
+		case "eligibility":
+			want = "p"
+		case "perks", "properties":
+			continue
+		}
+		var notes atomic.Int64
+		c := serve(t, &recorder{body: body}, func(config *client.Config) { config.OnWrapped = func() { notes.Add(1) } })
+		if got, err := read(t.Context(), c); got != want || err != nil || notes.Load() != wraps {
+			t.Errorf("%s: %q, %v, %d notes", name, got, err, notes.Load())
+		}
+		if name == "categories" {
+			body = `[` + record + `]`
+		} else {
+			body = record
+		}
+		c = serve(t, &recorder{body: body}, func(config *client.Config) { config.OnWrapped = func() { notes.Add(1) } })
+		if got, err := read(t.Context(), c); got != want || err != nil || notes.Load() != wraps {
+			t.Errorf("%s that is not wrapped: %q, %v, %d notes", name, got, err, notes.Load())
 		}
 	}
 }

@@ -28,17 +28,43 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 		// An array has no other pages, unless links say so.
 		page.Meta = api.PageMeta{Page: 1, TotalPages: 1, Total: int64(len(page.Data))}
 	} else if err := json.Unmarshal(res.Body(), &page); err != nil {
-		return api.Page[T]{}, nil, c.unreadable(call, res, err)
+		return api.Page[T]{}, nil, c.unreadable(call, res, misread(res.Body(), err))
 	}
 	if page.Data == nil {
 		var body map[string]json.RawMessage
 		if json.Unmarshal(res.Body(), &body); body["data"] == nil {
-			return api.Page[T]{}, nil, c.unreadable(call, res, errors.New("it holds no list"))
+			return api.Page[T]{}, nil, c.unreadable(call, res, errors.New("it holds no list but is "+came(res.Body())))
+		}
+		if page.Meta.Total > 0 {
+			err := fmt.Errorf("it holds null instead of a list of %d", page.Meta.Total)
+			return api.Page[T]{}, nil, c.unreadable(call, res, err)
 		}
 		page.Data = []T{}
 	}
+	for i := range page.Data {
+		if lacksID(&page.Data[i]) {
+			return api.Page[T]{}, nil, c.unreadable(call, res, fmt.Errorf("item %d of the list has no id", i+1))
+		}
+	}
 	page.DistancesKM = distances(res.Header().Get(api.HeaderDistances), len(page.Data))
 	return page, res.Header(), nil
+}
+
+// lacksID tells whether an item of a list, given by its pointer, is none of the service's records, such as null.
+func lacksID(item any) bool {
+	switch r := item.(type) {
+	case *api.Perk:
+		return r.ID == ""
+	case *api.Property:
+		return r.ID == 0
+	case *api.Redemption:
+		return r.ID == ""
+	case *api.RedemptionRecord:
+		return r.ID == ""
+	case *api.User:
+		return r.ID == ""
+	}
+	return false
 }
 
 // distances reads the distances of so many perks; nil if the service does not tell them.

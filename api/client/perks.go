@@ -3,11 +3,13 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,21 +35,40 @@ func (c *Client) Perk(ctx context.Context, id string) (api.Perk, error) {
 	}
 	var perk api.Perk
 	call := get(path, nil)
-	res, err := c.fetch(ctx, call, &perk)
+	res, err := c.fetchRecord(ctx, call, &perk, func() bool { return perk.ID != "" || perk.Title != "" }, "id")
 	if err == nil && !api.SameID(cmp.Or(perk.ID, id), id) && !strings.HasSuffix(res.RawResponse.Request.URL.Path, "/"+perk.ID) { // of a redirect
 		err = c.unreadable(call, res, fmt.Errorf("it is the perk %q", perk.ID))
 	}
 	if err != nil {
 		return api.Perk{}, err
 	}
+	perk.ID = cmp.Or(perk.ID, id)
 	return perk, nil
 }
 
 // Categories returns all categories.
 func (c *Client) Categories(ctx context.Context) ([]api.Category, error) {
-	categories := []api.Category{}
-	_, err := c.fetch(ctx, get(c.perksPath("/categories"), nil), &categories)
-	return categories, err
+	call := get(c.perksPath("/categories"), nil)
+	res, err := c.send(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	var outer bodyMembers
+	body, isWrapped := res.Body(), false
+	if json.Unmarshal(body, &outer) == nil && outer["data"] != nil {
+		body, isWrapped = outer["data"], true
+	}
+	var all []api.Category
+	if err := json.Unmarshal(body, &all); err != nil || all == nil {
+		return nil, c.unreadable(call, res, misread(body, err))
+	}
+	if i := slices.Index(all, api.Category{}); i >= 0 {
+		return nil, c.unreadable(call, res, fmt.Errorf("item %d of the list is no category", i+1))
+	}
+	if isWrapped {
+		c.unwrapped()
+	}
+	return all, nil
 }
 
 // UserPerks returns one page of the perks that the user can redeem now.
@@ -83,11 +104,13 @@ func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRe
 	if err != nil {
 		return api.Redemption{}, false, err
 	}
-	res, err := c.fetch(ctx, call.withHeader(idempotencyKey, key), &redemption)
+	isRecord := func() bool { return redemption.ID != "" }
+	res, err := c.fetchRecord(ctx, call.withHeader(idempotencyKey, key), &redemption, isRecord, "id", "perk_id")
 	if err != nil {
 		return api.Redemption{}, false, err
 	}
-	if redemption.ID == "" || !api.SameID(cmp.Or(redemption.PerkID, perkID), perkID) || !api.SameID(cmp.Or(redemption.UserID, request.UserID), request.UserID) {
+	if !api.SameID(cmp.Or(redemption.PerkID, perkID), perkID) ||
+		!api.SameID(cmp.Or(redemption.UserID, request.UserID), request.UserID) {
 		return api.Redemption{}, false, c.unreadable(call, res, errors.New("it is not the redemption that was asked for"))
 	}
 	return redemption, res.Header().Get(replayed) == "true" && !stateOf(res.Request.Context()).lost, nil
@@ -120,13 +143,17 @@ func (c *Client) userCall(userID, kind string, query url.Values, options ListOpt
 func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, error) {
 	var property api.Property
 	call := get(propertyPath("get", id), nil)
-	res, err := c.fetch(ctx, call, &property)
+	isRecord := func() bool {
+		return property.ID != 0 || !api.PropertyChanges(api.Property{}, property).IsEmpty()
+	}
+	res, err := c.fetchRecord(ctx, call, &property, isRecord, "propertyId")
 	if err == nil && cmp.Or(property.ID, id) != id {
 		err = c.unreadable(call, res, fmt.Errorf("it is the property %d", property.ID))
 	}
 	if err != nil {
 		return api.Property{}, "", err
 	}
+	property.ID = id
 	if property.Images == nil {
 		property.Images = []string{}
 	}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"net/http"
 	"time"
@@ -57,14 +56,13 @@ func (c *Client) CreateProperty(ctx context.Context, fields api.PropertyPatch, k
 }
 
 func (c *Client) createProperty(ctx context.Context, call call) (created Version, replay bool, err error) {
-	res, err := c.fetch(ctx, call, &created.Property)
+	isRecord := func() bool { return created.Property.ID > 0 }
+	res, err := c.fetchRecord(ctx, call, &created.Property, isRecord, "propertyId")
 	switch {
 	case IsMissing(err):
 		return Version{}, false, unsupported("creation of properties", err)
 	case err != nil:
 		return Version{}, false, err
-	case created.Property.ID <= 0:
-		return Version{}, false, c.unreadable(call, res, errors.New("it has no propertyId"))
 	}
 	if created.Property.Images == nil {
 		created.Property.Images = []string{}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,11 +107,11 @@ func (c *Client) pollDecision(ctx context.Context, id string) (record api.Redemp
 }
 
 func (c *Client) redemption(ctx context.Context, call call, id string) (record api.RedemptionRecord, etag string, err error) {
-	res, err := c.fetch(ctx, call, &record)
+	res, err := c.fetchRecord(ctx, call, &record, func() bool { return record.ID != "" }, "id", "perk_id")
 	if IsMissing(err) && !c.lists(ctx, c.redemptionsPath()) {
 		err = unsupported("addresses of redemptions", err)
 	}
-	if err == nil && !api.SameID(cmp.Or(record.ID, id), id) {
+	if err == nil && !api.SameID(record.ID, id) {
 		err = c.unreadable(call, res, fmt.Errorf("it is the redemption %q", record.ID))
 	}
 	if err != nil {
@@ -127,7 +126,9 @@ func (c *Client) Eligibility(ctx context.Context, perkID, userID string) (answer
 	if err != nil {
 		return answer, err
 	}
-	_, err = c.fetch(ctx, get(path+"/eligibility", url.Values{"user_id": {userID}}), &answer)
+	isRecord := func() bool { return answer.PerkID != "" || answer.UserID != "" }
+	call := get(path+"/eligibility", url.Values{"user_id": {userID}})
+	_, err = c.fetchRecord(ctx, call, &answer, isRecord, "eligible")
 	if IsMissing(err) {
 		if _, failure := c.Perk(ctx, perkID); failure == nil {
 			err = unsupported("check of eligibility", err)

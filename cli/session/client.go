@@ -63,6 +63,12 @@ func (s *Session) connect() (*client.Client, Connection, error) {
 		known := s.memoOf(connection)
 		config.Tokens, config.Position, config.HonoursKeys = tokens, known.position, known.honoursKeys
 		config.BeforeChange = func(ctx context.Context) error { return s.mayChange(ctx, connection) }
+		config.OnWrapped = func() {
+			s.wrapped.Do(func() {
+				s.Streams.Note(`The service sends records inside of "data", unlike its specification. ` +
+					`They are read all the same.`)
+			})
+		}
 		if kept, err := s.responses(connection); err == nil && s.CacheFor > 0 {
 			config.Cache, config.CacheFor = kept, s.CacheFor
 		}

@@ -60,6 +60,8 @@ type Session struct {
 	asking   sync.Mutex                // for consent to a change
 
 	memos sync.Map // each a remembered by the file that keeps it
+
+	wrapped sync.Once // notes that the service wraps its records
 }
 
 // Flags is the global flags, apart from those of the output.
