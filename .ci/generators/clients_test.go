@@ -75,7 +75,8 @@ func TestClientsSendWhatTheServiceReads(t *testing.T) {
 			return err
 		}},
 		{"ogen's images in a form", "images=http%3A%2F%2Fa%2F1&images=http%3A%2F%2Fa%2F2", func() error {
-			_, err := ogen.UpdateProperty(t.Context(), &ogenclient.PropertyPatchForm{Images: ogenclient.NewOptNilStringArray(images)},
+			form := &ogenclient.PropertyPatchForm{Images: ogenclient.NewOptNilStringArray(images)}
+			_, err := ogen.UpdateProperty(t.Context(), form,
 				ogenclient.UpdatePropertyParams{PropertyId: 42})
 			return err
 		}},
