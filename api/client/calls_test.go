@@ -98,7 +98,7 @@ func TestCallsOnTheWire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := &recorder{body: `{"id":"a/b c?d","title":"T","data":[]}`}
-			c := serve(t, server, func(config *client.Config) { config.Sandbox = test.sandbox })
+			c := serve(t, server, func(config *client.Config) { config.Sandbox, config.Unguarded = test.sandbox, true })
 			if err := test.call(c); err != nil {
 				t.Fatal(err)
 			}

@@ -62,6 +62,11 @@ type Config struct {
 	// nothing before. See Client.HonoursKeys.
 	HonoursKeys *atomic.Bool
 
+	// GivesETags is set once the server has given an ETag of a listing, and may be set before, as above. Without one, a
+	// change with an ETag reads the listing first, and is refused if the server gives none, unless Unguarded.
+	GivesETags *atomic.Bool
+	Unguarded  bool
+
 	// Roots are the certificate authorities to trust; nil is the system's. A Transport has its own.
 	Roots *x509.CertPool
 

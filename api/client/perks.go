@@ -157,8 +157,27 @@ func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, 
 	if property.Images == nil {
 		property.Images = []string{}
 	}
-	return property, res.Header().Get("ETag"), nil
+	etag := res.Header().Get("ETag")
+	if etag != "" {
+		c.retry.GivesETags.Store(true)
+	}
+	return property, etag, nil
 }
+
+// guard refuses an ETag at a server that gives none: it would guard nothing.
+func (c *Client) guard(ctx context.Context, id int64, ifMatch string) error {
+	if _, isDry := c.retry.Transport.(*DryRun); isDry || ifMatch == "" || c.retry.Unguarded || c.retry.GivesETags.Load() {
+		return nil
+	}
+	if _, etag, err := c.Property(ctx, id); err != nil || etag != "" {
+		return err
+	}
+	return api.Errorf(CodeUnguarded, "This server gives no ETags, so that one of property %d would guard nothing. "+
+		"Nothing was sent. Leave it out, or say --unguarded.", id)
+}
+
+// CodeUnguarded is of a change that would not be guarded by the ETag that it has.
+const CodeUnguarded api.Code = "unguarded"
 
 // IsWeak tells whether an ETag is weak. Proxies that compress make ETags weak. Our server accepts them in If-Match, but a
 // server that compares strongly (RFC 9110, section 13.1.1) always refuses them.
@@ -167,6 +186,9 @@ func IsWeak(etag string) bool { return strings.HasPrefix(etag, "W/") }
 // UpdateProperty changes the fields of the patch; with an ETag in ifMatch, only while that is the current version.
 func (c *Client) UpdateProperty(ctx context.Context, id int64, patch api.PropertyPatch, ifMatch string) (api.Message, error) {
 	call, err := call{method: http.MethodPatch, path: propertyPath("update", id)}.withJSON(patch)
+	if err == nil {
+		err = c.guard(ctx, id, ifMatch)
+	}
 	if err != nil {
 		return api.Message{}, err
 	}
@@ -175,6 +197,9 @@ func (c *Client) UpdateProperty(ctx context.Context, id int64, patch api.Propert
 
 // DeleteProperty deletes a listing; with an ETag in ifMatch, only while that is the current version.
 func (c *Client) DeleteProperty(ctx context.Context, id int64, ifMatch string) (api.Message, error) {
+	if err := c.guard(ctx, id, ifMatch); err != nil {
+		return api.Message{}, err
+	}
 	call := call{method: http.MethodDelete, path: propertyPath("delete", id)}
 	return c.confirm(ctx, call.withHeader("If-Match", ifMatch))
 }

@@ -33,7 +33,7 @@ type retry struct {
 func newRetry(config Config) *retry {
 	r := &retry{Config: config, clock: realClock}
 	r.Timeout, r.BackoffBudget = cmp.Or(r.Timeout, defaultTimeout), cmp.Or(r.BackoffBudget, r.WaitBudget)
-	r.HonoursKeys = cmp.Or(r.HonoursKeys, new(atomic.Bool))
+	r.HonoursKeys, r.GivesETags = cmp.Or(r.HonoursKeys, new(atomic.Bool)), cmp.Or(r.GivesETags, new(atomic.Bool))
 	if r.Clock != nil {
 		r.clock = *r.Clock
 	}

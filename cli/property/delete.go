@@ -52,6 +52,7 @@ func newDelete(s *session.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&ifMatch, command.IfMatchFlag, "", "delete it only if this `ETag` is current")
+	bindUnguarded(cmd, s)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	file.Bind(cmd)
 	return cmd

@@ -173,8 +173,13 @@ func newUpdate(s *session.Session) *cobra.Command {
 	}
 	changes.bind(cmd)
 	cmd.Flags().StringVar(&e.ETag, command.IfMatchFlag, "", "change it only if this `ETag` is current")
+	bindUnguarded(cmd, s)
 	file.Bind(cmd)
 	return cmd
+}
+
+func bindUnguarded(cmd *cobra.Command, s *session.Session) {
+	cmd.Flags().BoolVar(&s.Unguarded, "unguarded", false, "send ETags even to a server that gives none, where they guard nothing")
 }
 
 func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun bool) error {

@@ -61,7 +61,8 @@ func (s *Session) connect() (*client.Client, Connection, error) {
 	}
 	c, err := s.newClient(connection, func(config *client.Config) {
 		known := s.memoOf(connection)
-		config.Tokens, config.Position, config.HonoursKeys = tokens, known.position, known.honoursKeys
+		config.Tokens, config.Position = tokens, known.position
+		config.HonoursKeys, config.GivesETags, config.Unguarded = known.honoursKeys, known.givesETags, s.Unguarded
 		config.BeforeChange = func(ctx context.Context) error { return s.mayChange(ctx, connection) }
 		config.OnWrapped = func() {
 			s.wrapped.Do(func() {
@@ -79,20 +80,21 @@ func (s *Session) connect() (*client.Client, Connection, error) {
 	return c, connection, err
 }
 
-// keyProofLife is how long a service is believed that has shown once that it honours idempotency keys.
-const keyProofLife = 24 * time.Hour
+// proofLife is how long a service is believed that has shown something once.
+const proofLife = 24 * time.Hour
 
 // memo is what commands remember of a service for those after them.
 type memo struct {
 	client.Written
-	KeysShown time.Time `json:"keys_shown,omitzero"` // when it has shown that it honours idempotency keys
+	KeysShown  time.Time `json:"keys_shown,omitzero"`  // when it has shown that it honours idempotency keys
+	ETagsShown time.Time `json:"etags_shown,omitzero"` // when it has given an ETag of a listing
 }
 
 // remembered is a memo that a command continues.
 type remembered struct {
-	position    *client.Position
-	honoursKeys *atomic.Bool
-	inFile      memo
+	position                *client.Position
+	honoursKeys, givesETags *atomic.Bool
+	inFile                  memo
 }
 
 // memoOf returns what is remembered of the service of a connection, and continues it; nothing where it can't be kept.
@@ -107,11 +109,16 @@ func (s *Session) memoOf(connection Connection) (r remembered) {
 	}
 	// Without the file a read may miss an earlier command's write for some seconds, and a change takes a request more.
 	_ = command.ReadPrivateJSON(path, &r.inFile)
-	if age := time.Since(r.inFile.KeysShown); age < 0 || age >= keyProofLife {
-		r.inFile.KeysShown = time.Time{}
+	proof := func(shown *time.Time) *atomic.Bool {
+		if age := time.Since(*shown); age < 0 || age >= proofLife {
+			*shown = time.Time{}
+		}
+		is := new(atomic.Bool)
+		is.Store(!shown.IsZero())
+		return is
 	}
-	r.position, r.honoursKeys = client.NewPosition(r.inFile.Written), new(atomic.Bool)
-	r.honoursKeys.Store(!r.inFile.KeysShown.IsZero())
+	r.honoursKeys, r.givesETags = proof(&r.inFile.KeysShown), proof(&r.inFile.ETagsShown)
+	r.position = client.NewPosition(r.inFile.Written)
 	known, _ := s.memos.LoadOrStore(path, r)
 	return known.(remembered)
 }
@@ -123,9 +130,12 @@ func positionPath(token string) string { return strings.TrimSuffix(token, ".json
 func (s *Session) Finish() {
 	s.memos.Range(func(path, known any) bool {
 		r := known.(remembered)
-		now := memo{r.position.Written(), r.inFile.KeysShown}
-		if now.KeysShown.IsZero() && r.honoursKeys.Load() {
-			now.KeysShown = time.Now().UTC()
+		now := r.inFile
+		now.Written = r.position.Written()
+		for shown, is := range map[*time.Time]*atomic.Bool{&now.KeysShown: r.honoursKeys, &now.ETagsShown: r.givesETags} {
+			if shown.IsZero() && is.Load() {
+				*shown = time.Now().UTC()
+			}
 		}
 		if now != r.inFile {
 			_ = command.WritePrivateJSON(path.(string), now) // see memoOf

@@ -59,6 +59,8 @@ type Session struct {
 	watched  *watched                  // nil without Watch
 	asking   sync.Mutex                // for consent to a change
 
+	Unguarded bool // ETags are sent to a server that gives none
+
 	memos sync.Map // each a remembered by the file that keeps it
 
 	wrapped sync.Once // notes that the service wraps its records
