@@ -29,7 +29,8 @@ func TestAnETagGuardsOrIsRefused(t *testing.T) {
 				if etags != specserver.ETagsNone {
 					says = "has changed"
 				}
-				if changes := j.server.Record().Changes; r.code == 0 || len(changes) > 0 || !strings.Contains(r.err, says) {
+				changes := j.server.Record().Changes
+				if r.code == 0 || len(changes) > 0 || !strings.Contains(r.err, says) {
 					t.Errorf("exit code %d, changes %v\n%s", r.code, changes, r.err)
 				}
 				if etags == specserver.ETagsNone {

@@ -166,7 +166,8 @@ func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, 
 
 // guard refuses an ETag at a server that gives none: it would guard nothing.
 func (c *Client) guard(ctx context.Context, id int64, ifMatch string) error {
-	if _, isDry := c.retry.Transport.(*DryRun); isDry || ifMatch == "" || c.retry.Unguarded || c.retry.GivesETags.Load() {
+	_, isDry := c.retry.Transport.(*DryRun)
+	if isDry || ifMatch == "" || c.retry.Unguarded || c.retry.GivesETags.Load() {
 		return nil
 	}
 	if _, etag, err := c.Property(ctx, id); err != nil || etag != "" {

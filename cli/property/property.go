@@ -179,7 +179,8 @@ func newUpdate(s *session.Session) *cobra.Command {
 }
 
 func bindUnguarded(cmd *cobra.Command, s *session.Session) {
-	cmd.Flags().BoolVar(&s.Unguarded, "unguarded", false, "send ETags even to a server that gives none, where they guard nothing")
+	cmd.Flags().BoolVar(&s.Unguarded, "unguarded", false,
+		"send ETags even to a server that gives none, where they guard nothing")
 }
 
 func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun bool) error {

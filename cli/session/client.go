@@ -132,7 +132,8 @@ func (s *Session) Finish() {
 		r := known.(remembered)
 		now := r.inFile
 		now.Written = r.position.Written()
-		for shown, is := range map[*time.Time]*atomic.Bool{&now.KeysShown: r.honoursKeys, &now.ETagsShown: r.givesETags} {
+		proofs := map[*time.Time]*atomic.Bool{&now.KeysShown: r.honoursKeys, &now.ETagsShown: r.givesETags}
+		for shown, is := range proofs {
 			if shown.IsZero() && is.Load() {
 				*shown = time.Now().UTC()
 			}
