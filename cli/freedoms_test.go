@@ -268,7 +268,6 @@ var unmet = []struct {
 	}},
 	{"a propertyId may be a text", func(f *freedoms) { f.PropertyIDs = specserver.PropertyIDsNumber }},
 	{"images may be one text", func(f *freedoms) { instead(&f.Images, specserver.ImagesText, specserver.ImagesArray) }},
-	{"a record may be in an object data", func(f *freedoms) { f.Wrapped = false }},
 	{"the numbers of meta may be texts", func(f *freedoms) {
 		instead(&f.Meta, specserver.MetaText, specserver.MetaNumbers)
 	}},

@@ -2,8 +2,6 @@ package cli_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"example.com/perks/api"
+	"example.com/perks/api/client/specserver"
 	"example.com/perks/cli/session"
 	"example.com/perks/server/servertest"
 )
@@ -98,15 +97,8 @@ func TestUndoLooksAtTheJournalOfTheRun(t *testing.T) {
 }
 
 func TestUndoAtAServerWithoutVoiding(t *testing.T) {
-	x := foreign(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(201)
-		_, _ = io.WriteString(w, `{"id":"r","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z","status":"approved","metadata":{}}`)
-	})
-	file := filepath.Join(t.TempDir(), "winners.csv")
-	if err := os.WriteFile(file, []byte("perk,user\np,u\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	x := atSpecification(t, specserver.Options{})
+	file := x.writeRows()
 	x.must("perk", "redeem", "--file", file)
 	r := x.run("bulk", "undo", file, "--reason", "mistake", "--yes")
 	want := "error: This service has no addresses of redemptions: the specification does not ask for it, and the service is another one than perksd, or an older version.\n"
