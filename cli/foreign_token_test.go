@@ -67,7 +67,11 @@ func TestExitCodeOfRefusedCredentials(t *testing.T) {
 	} {
 		x := issuing(t, test.status, test.body)
 		login := []string{"auth", "login", "--profile", "p", "--api-url", x.env[session.EnvAPIURL], "--client-id", "c"}
-		for _, args := range [][]string{{"perk", "categories"}, login} {
+		commands := [][]string{{"perk", "categories"}, {"perk", "get", "p"}, login}
+		if test.exit == 4 {
+			commands = append(commands, []string{"redemption", "list"}) // which other services may lack
+		}
+		for _, args := range commands {
 			r := x.run(args...)
 			if r.code != test.exit || !strings.Contains(r.err, test.want) {
 				t.Errorf("%d %s, %q: %+v", test.status, test.body, args[0], r)

@@ -113,7 +113,7 @@ func (u *Unreachable) Unwrap() error { return u.Err }
 func IsNotFound(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	gone := ok && (refused.Status == http.StatusNotFound || refused.Status == http.StatusGone)
-	return ok && (gone || refused.Code == api.CodeNotFound) && !refused.NotFromService
+	return ok && (gone || refused.Code == api.CodeNotFound) && !refused.NotFromService && !refused.CredentialsRefused
 }
 
 // OutcomeUnknown tells whether err leaves open if a change was made.

@@ -122,6 +122,7 @@ func TestIsNotFoundNeedsServicesReply(t *testing.T) {
 		{fmt.Errorf("read it: %w", &client.Error{Status: 404, Code: api.CodeNotFound}), true},
 		{&client.Error{Status: 404, Code: api.CodeNotFound, NotFromService: true}, false},
 		{&client.Error{Status: 404, Code: "http_404"}, true},
+		{&client.Error{Status: 404, Code: "http_404", CredentialsRefused: true}, false}, // no token
 		{&client.Error{Status: 410, Code: "http_410"}, true},
 		{&client.Error{Status: 404, Code: "PERK-7"}, true},
 		{&client.Error{Status: 403, Code: api.CodeForbidden}, false},

@@ -147,7 +147,8 @@ func (c *Client) redemptionPath(id, rest string) (string, error) {
 // IsMissing tells whether err may mean that the server does not have the address at all.
 func IsMissing(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
-	return ok && (refused.Status == http.StatusNotFound || refused.Status == http.StatusMethodNotAllowed || refused.Status == http.StatusNotImplemented)
+	missing := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}
+	return ok && slices.Contains(missing, refused.Status) && !refused.CredentialsRefused
 }
 
 // IsUnsupported tells whether the service lacks what is beyond the specification.
