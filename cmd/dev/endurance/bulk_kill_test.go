@@ -64,6 +64,29 @@ func TestUnknownOutcomesAreNotAssumedMine(t *testing.T) {
 	j.check()
 }
 
+// TestKillsLeaveFewRowsUnknown kills runs that send no row again. Those that were in progress stay unknown.
+func TestKillsLeaveFewRowsUnknown(t *testing.T) {
+	t.Parallel()
+	s := foreignService(t, &foreign{})
+	resending := s.args
+	s.args = []string{"--assume-mine"}
+	j := newJob(t, s, rowsOf(300))
+	const kills, atOnce = 3, 8 // perksctl's default
+	for range kills {
+		p := j.startWith(40, beforeWork, (*process).kill)
+		p.must(-1)
+	}
+	j.start().must(7).wantStderr("--resend-unknown")
+	j.proxy.awaitIdle()
+	j.checkSoFar()
+	if sent, _, _ := j.proxy.counts(); sent < j.rows.rows-kills*atOnce {
+		j.Errorf("only %d of %d rows were sent", sent, j.rows.rows)
+	}
+	j.args = resending
+	j.start().must(0)
+	j.check()
+}
+
 func randomFaultPoint(random *rand.Rand) faultPoint { return faultPoint(random.IntN(int(killPoints))) }
 
 // killRepeatedly kills the program at random points, and resumes it at once each time. Then it lets the last run finish.
