@@ -111,7 +111,7 @@ func TestRunsAtFailingServers(t *testing.T) {
 	for seed := range uint64(mixtures) {
 		for _, isEarly := range []bool{false, true} {
 			mixture := faultless(met(specserver.Mixture(seed)))
-			j := atSpecification(t, specserver.Options{Freedoms: mixture, Faults: everyFailure(mixture)})
+			j := atSpecification(t, specserver.Options{Freedoms: mixture, Faults: everyFailure()})
 			file := j.writeRows()
 			runs = append(runs, func() { j.resumes(file, isEarly) })
 		}
@@ -140,10 +140,10 @@ func (j *judged) resumes(file string, isEarly bool) {
 }
 
 // everyFailure lets one row after another fail, each in another way that does not end the run.
-func everyFailure(f freedoms) (faults []specserver.Fault) {
+func everyFailure() (faults []specserver.Fault) {
 	for _, name := range slices.Sorted(maps.Keys(failures)) {
 		fault := failures[name]
-		if fault.Nth == 0 || isUnmet(f, fault) {
+		if fault.Nth == 0 {
 			continue
 		}
 		fault.Request = redeemRequests
@@ -179,14 +179,4 @@ func (j *judged) judge(lines map[int]rowResult, r result, runs int) {
 func faultless(f freedoms) freedoms {
 	f.EchoesKeys = f.EchoesKeys && f.Keys == specserver.KeysHonoured
 	return f
-}
-
-// isUnmet tells of a failure in runs where perksctl does not meet an expectation yet.
-func isUnmet(f freedoms, fault specserver.Fault) bool {
-	if f.Keys == specserver.KeysIgnored {
-		// After five seconds a row is not sent again, as its work may still be done.
-		return fault.Work == specserver.DoneLater
-	}
-	// A proxy's refusal of a retry does not tell that the row, whose first reply was lost, is not done.
-	return fault.Work == specserver.NotDone && fault.Reply != "" && fault.Reply != specserver.ReplyReset
 }

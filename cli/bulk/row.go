@@ -182,8 +182,7 @@ func (r *run) lookUp(j *job) (Outcome, bool, error) {
 	if isFailing(err) {
 		r.answered(err, asked)
 	}
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.NotFromService {
+	if client.IsNotFound(err) {
 		return Outcome{}, false, nil
 	}
 	return outcome, done, err
@@ -211,12 +210,15 @@ func (r *run) refused(j *job, err, lost error) *Result {
 		return failedBy(err)
 	}
 	outcome, done, lookUpErr := r.lookUp(j)
+	other, isOther := errors.AsType[*client.Error](err)
 	switch {
 	case lookUpErr != nil:
 		r.stopIfAboutRun(lookUpErr)
 		return unknownBy(cmp.Or(lost, lookUpErr))
 	case done:
 		return r.accept(outcome)
+	case isOther && other.NotFromService: // a proxy knows nothing of the attempt before
+		return unknownBy(cmp.Or(lost, err))
 	}
 	return failedBy(err)
 }
@@ -241,7 +243,7 @@ func isAboutRun(err error) bool {
 	case errors.As(err, new(*command.NotLoggedIn)), errors.As(err, new(*client.Unreachable)):
 		return true
 	case errors.As(err, &refused):
-		return refused.Status == http.StatusUnauthorized || refused.Status == http.StatusTooManyRequests ||
+		return refused.LoginNeeded() || refused.Status == http.StatusTooManyRequests ||
 			refused.Status == http.StatusServiceUnavailable || refused.Unsupported || refused.Code == api.CodeInsufficientScope
 	}
 	return !errors.As(err, new(*api.Error))
