@@ -49,8 +49,8 @@ func ourService(t *testing.T) service {
 }
 
 // foreignService is another implementation, where everything was redeemed once before. One reply in ten is lost, and one
-// redeem in fifty. Only the run redeems there, which it learns from --assume-mine, and nothing is still carried out after
-// five seconds, which it learns from --resend-unknown.
+// redeem in fifty. Only the run redeems there, which it learns from --assume-mine, and nothing is still carried out
+// after five seconds, which it learns from --resend-unknown.
 func foreignService(t *testing.T, f *foreign) service {
 	s := service{
 		proxy: newFaultProxy(t, f), id: foreignID, secret: foreignSecret,
