@@ -51,7 +51,7 @@ func TestCommandsAtFailingServers(t *testing.T) {
 	for seed := range uint64(mixtures) {
 		for name, fault := range failures {
 			t.Run(fmt.Sprintf("%d/%s", seed, name), func(t *testing.T) {
-				mixture := faultless(met(specserver.Mixture(seed)))
+				mixture := specserver.Mixture(seed).Met().Honest()
 				var faults []specserver.Fault
 				for _, fault.Request = range []string{redeemRequests, updateRequests, deleteRequests} {
 					faults = append(faults, fault)
@@ -110,7 +110,7 @@ func TestRunsAtFailingServers(t *testing.T) {
 	var runs []func()
 	for seed := range uint64(mixtures) {
 		for _, isEarly := range []bool{false, true} {
-			mixture := faultless(met(specserver.Mixture(seed)))
+			mixture := specserver.Mixture(seed).Met().Honest()
 			j := atSpecification(t, specserver.Options{Freedoms: mixture, Faults: everyFailure()})
 			file := j.writeRows()
 			runs = append(runs, func() { j.resumes(file, isEarly) })
@@ -173,10 +173,4 @@ func (j *judged) judge(lines map[int]rowResult, r result, runs int) {
 	if j.t.Failed() {
 		j.t.Logf("%v: exit code %d\n%s", j.server.Freedoms, r.code, r.err)
 	}
-}
-
-// faultless leaves out what perksctl does not meet where requests fail: a service that repeats keys may ignore them.
-func faultless(f freedoms) freedoms {
-	f.EchoesKeys = f.EchoesKeys && f.Keys == specserver.KeysHonoured
-	return f
 }

@@ -61,7 +61,7 @@ func (j *judged) redeemed() int {
 func TestCommandsAtFreeServers(t *testing.T) {
 	for seed := range uint64(mixtures) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			j := atSpecification(t, specserver.Options{Freedoms: met(specserver.Mixture(seed))})
+			j := atSpecification(t, specserver.Options{Freedoms: specserver.Mixture(seed).Met()})
 			j.logsIn()
 			j.reads()
 			j.redeems()
@@ -247,45 +247,3 @@ func (j *judged) changes() {
 }
 
 type freedoms = specserver.Freedoms
-
-// unmet are the expectations that perksctl does not meet yet. Each takes what fails out of the mixtures: delete one and
-// see it fail.
-var unmet = []struct {
-	expectation string
-	without     func(*freedoms)
-}{
-	{"X-Total-Count tells that there are more pages, without a Link and without meta", func(f *freedoms) {
-		f.NoLinks = f.NoLinks && f.Meta != specserver.MetaNone
-	}},
-	{"numbers may be texts, or have a fraction or an exponent", func(f *freedoms) {
-		f.Numbers = specserver.NumbersPlain
-	}},
-	{"a date without a value may be an empty text", func(f *freedoms) {
-		instead(&f.Blanks, specserver.BlanksText, specserver.BlanksAbsent)
-	}},
-	{"a file may name perks and users by any id that perk redeem takes", func(f *freedoms) {
-		f.IDs = specserver.IDsPlain
-	}},
-	{"a propertyId may be a text", func(f *freedoms) { f.PropertyIDs = specserver.PropertyIDsNumber }},
-	{"images may be one text", func(f *freedoms) { instead(&f.Images, specserver.ImagesText, specserver.ImagesArray) }},
-	{"the numbers of meta may be texts", func(f *freedoms) {
-		instead(&f.Meta, specserver.MetaText, specserver.MetaNumbers)
-	}},
-	{"a list of redemptions has none of the perks that the service mixes in", func(f *freedoms) {
-		f.MixedLists = false
-	}},
-}
-
-func instead[T comparable](of *T, unmet, met T) {
-	if *of == unmet {
-		*of = met
-	}
-}
-
-// met leaves out of a mixture what perksctl does not meet yet.
-func met(f freedoms) freedoms {
-	for _, u := range unmet {
-		u.without(&f)
-	}
-	return f
-}

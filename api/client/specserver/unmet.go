@@ -1,0 +1,49 @@
+package specserver
+
+// unmet are the expectations that our client does not meet yet. Each takes what fails out of the mixtures: delete one
+// and see it fail.
+var unmet = []struct {
+	expectation string
+	without     func(*Freedoms)
+}{
+	{"X-Total-Count tells that there are more pages, without a Link and without meta", func(f *Freedoms) {
+		f.NoLinks = f.NoLinks && f.Meta != MetaNone
+	}},
+	{"numbers may be texts, or have a fraction or an exponent", func(f *Freedoms) {
+		f.Numbers = NumbersPlain
+	}},
+	{"a date without a value may be an empty text", func(f *Freedoms) {
+		instead(&f.Blanks, BlanksText, BlanksAbsent)
+	}},
+	{"a file may name perks and users by any id that perk redeem takes", func(f *Freedoms) {
+		f.IDs = IDsPlain
+	}},
+	{"a propertyId may be a text", func(f *Freedoms) { f.PropertyIDs = PropertyIDsNumber }},
+	{"images may be one text", func(f *Freedoms) { instead(&f.Images, ImagesText, ImagesArray) }},
+	{"the numbers of meta may be texts", func(f *Freedoms) {
+		instead(&f.Meta, MetaText, MetaNumbers)
+	}},
+	{"a list of redemptions has none of the perks that the service mixes in", func(f *Freedoms) {
+		f.MixedLists = false
+	}},
+}
+
+func instead[T comparable](of *T, unmet, met T) {
+	if *of == unmet {
+		*of = met
+	}
+}
+
+// Met leaves out of a mixture what our client does not meet yet.
+func (f Freedoms) Met() Freedoms {
+	for _, u := range unmet {
+		u.without(&f)
+	}
+	return f
+}
+
+// Honest leaves out a server that repeats idempotency keys but ignores them: clients take a repeated key as proof.
+func (f Freedoms) Honest() Freedoms {
+	f.EchoesKeys = f.EchoesKeys && f.Keys == KeysHonoured
+	return f
+}
