@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"regexp"
 	"slices"
 	"strings"
@@ -204,7 +205,7 @@ func (f PropertyField) Texts(of Property) []string { return f.texts(&of) }
 
 func (f PropertyField) isSame(a, b *Property) bool {
 	if f.Kind == PriceField {
-		return withoutLastZeros(a.PricePW) == withoutLastZeros(b.PricePW)
+		return a.PricePW.plainDigits() == b.PricePW.plainDigits()
 	}
 	return slices.Equal(f.texts(a), f.texts(b))
 }
@@ -438,8 +439,14 @@ func MergePropertyChanges(before, theirs Property, mine PropertyPatch) (m Proper
 	return m
 }
 
-func withoutLastZeros(price Price) string {
-	digits := price.String()
+// plainDigits returns the digits that ParsePrice would accept for an equal price, but without zeros at the end.
+func (p Price) plainDigits() string {
+	digits := p.String()
+	if strings.ContainsAny(digits, "eE") || len(digits) > 1 && digits[0] == '0' && digits[1] != '.' { // see anyPrice
+		value, _ := new(big.Rat).SetString(digits)
+		decimals, _ := value.FloatPrec()
+		return value.FloatString(decimals)
+	}
 	if !strings.Contains(digits, ".") {
 		return digits
 	}
@@ -479,8 +486,9 @@ func (p Price) String() string {
 // SortKey returns a text by which prices sort as numbers, byte by byte: that of 120.50 equals that of 120.5. The number of digits before
 // the point comes first.
 func (p Price) SortKey() string {
-	whole, _, _ := strings.Cut(p.String(), ".")
-	return fmt.Sprintf("%02d", len(whole)) + withoutLastZeros(p)
+	digits := p.plainDigits()
+	whole, _, _ := strings.Cut(digits, ".")
+	return fmt.Sprintf("%02d", len(whole)) + digits
 }
 
 // MarshalJSON writes the digits as a JSON string.

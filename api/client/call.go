@@ -196,10 +196,21 @@ func (c *Client) fetch(ctx context.Context, call call, into any) (*resty.Respons
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(res.Body(), into); err != nil {
+	if err := decode(res.Body(), into); err != nil {
 		return nil, c.unreadable(call, res, misread(res.Body(), err))
 	}
 	return res, nil
+}
+
+// decode is json.Unmarshal, but reads listings as any service may write them.
+func decode(body []byte, into any) error {
+	switch into := into.(type) {
+	case *api.Property:
+		return api.ReadProperty(body, into)
+	case *api.Page[api.Property]:
+		return api.ReadProperties(body, into)
+	}
+	return json.Unmarshal(body, into)
 }
 
 // fetchRecord fetches one record. isRecord tells whether it was read: JSON without any of its members is none. A record
@@ -218,7 +229,7 @@ func (c *Client) fetchRecord(
 	if inner == nil || slices.ContainsFunc(members, lacks) {
 		return nil, c.unreadable(call, res, errors.New("it is "+came(res.Body())))
 	}
-	if err := json.Unmarshal(outer["data"], into); err != nil {
+	if err := decode(outer["data"], into); err != nil {
 		return nil, c.unreadable(call, res, err)
 	}
 	if !isRecord() {

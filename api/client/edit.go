@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -13,6 +14,19 @@ import (
 type Version struct {
 	Property api.Property `json:"property"`
 	ETag     string       `json:"etag"`
+}
+
+// UnmarshalJSON also reads a property as another service wrote it.
+func (v *Version) UnmarshalJSON(text []byte) error {
+	var parts struct {
+		Property json.RawMessage `json:"property"`
+		ETag     string          `json:"etag"`
+	}
+	if err := json.Unmarshal(text, &parts); err != nil || parts.Property == nil {
+		return err
+	}
+	v.ETag = parts.ETag
+	return api.ReadProperty(parts.Property, &v.Property)
 }
 
 // Version reads a property.

@@ -1,9 +1,11 @@
 package client_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -267,4 +269,26 @@ func FuzzEditing(f *testing.F) {
 			t.Error("changed a version that was not read")
 		}
 	})
+}
+
+// TestVersionOfAnyServiceIsReadBack is about the base of a draft, which is kept in a file.
+func TestVersionOfAnyServiceIsReadBack(t *testing.T) {
+	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"7"`)
+		_, _ = io.WriteString(w, `{"propertyId":"42","title":"Flat","price_pw":2.505e+02,"bedrooms":"2","lat":"51.5",`+
+			`"images":"https://a/1,https://a/2"}`)
+	}))
+	read, err := c.Version(t.Context(), 42)
+	if p := read.Property; err != nil || p.PricePW.String() != "2.505e+02" || p.Bedrooms != 2 || *p.Lat != 51.5 ||
+		len(p.Images) != 2 {
+		t.Fatalf("%+v, %v", read, err)
+	}
+	text, err := json.Marshal(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back client.Version
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, read) {
+		t.Errorf("%s\nis read back as %+v, %v", text, back, err)
+	}
 }

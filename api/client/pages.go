@@ -27,7 +27,7 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 	if takesAnything && json.Unmarshal(res.Body(), &page.Data) == nil {
 		// An array has no other pages, unless links say so.
 		page.Meta = api.PageMeta{Page: 1, TotalPages: 1, Total: int64(len(page.Data))}
-	} else if err := json.Unmarshal(res.Body(), &page); err != nil {
+	} else if err := decode(res.Body(), &page); err != nil {
 		return api.Page[T]{}, nil, c.unreadable(call, res, misread(res.Body(), err))
 	}
 	if page.Data == nil {

@@ -189,7 +189,8 @@ func (e *edit) read(ctx context.Context) (client.Version, error) {
 type base struct {
 	APIURL string `json:"api_url"`
 	ID     int64  `json:"id"`
-	client.Version
+	// Version is not embedded: the base would have its methods for JSON.
+	Version client.Version `json:"version"`
 }
 
 const baseSuffix = ".before.json"

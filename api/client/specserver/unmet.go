@@ -9,17 +9,12 @@ var unmet = []struct {
 	{"X-Total-Count tells that there are more pages, without a Link and without meta", func(f *Freedoms) {
 		f.NoLinks = f.NoLinks && f.Meta != MetaNone
 	}},
-	{"numbers may be texts, or have a fraction or an exponent", func(f *Freedoms) {
-		f.Numbers = NumbersPlain
-	}},
 	{"a date without a value may be an empty text", func(f *Freedoms) {
 		instead(&f.Blanks, BlanksText, BlanksAbsent)
 	}},
 	{"a file may name perks and users by any id that perk redeem takes", func(f *Freedoms) {
 		f.IDs = IDsPlain
 	}},
-	{"a propertyId may be a text", func(f *Freedoms) { f.PropertyIDs = PropertyIDsNumber }},
-	{"images may be one text", func(f *Freedoms) { instead(&f.Images, ImagesText, ImagesArray) }},
 	{"the numbers of meta may be texts", func(f *Freedoms) {
 		instead(&f.Meta, MetaText, MetaNumbers)
 	}},
