@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -26,5 +27,21 @@ func TestNewPageMetaCountsThePages(t *testing.T) {
 		if want := (api.PageMeta{Page: c.page, PerPage: c.per, Total: c.total, TotalPages: c.want}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
+	}
+}
+
+func TestPageMetaReadsTexts(t *testing.T) {
+	for text, want := range map[string]api.PageMeta{
+		`{"page":"2","per_page":"25","total":"130","total_pages":"6"}`: api.NewPageMeta(2, 25, 130),
+		`{"page":2,"per_page":25.0,"total":130,"total_pages":6}`:       api.NewPageMeta(2, 25, 130),
+		`{"page":1,"per_page":25,"total":null,"more_than":200}`:        {Page: 1, PerPage: 25, MoreThan: 200},
+	} {
+		var got api.PageMeta
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v", text, got, err)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"total":"many"}`), new(api.PageMeta)); err == nil {
+		t.Error("a word is a total")
 	}
 }

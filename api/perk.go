@@ -117,6 +117,29 @@ func (m PageMeta) MarshalJSON() ([]byte, error) {
 	}{fields: fields(m)})
 }
 
+// UnmarshalJSON also reads numbers that are texts, such as "130", as some services write them.
+func (m *PageMeta) UnmarshalJSON(text []byte) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return err
+	}
+	var perPage int64
+	for name, into := range map[string]*int64{
+		"page": &m.Page, "per_page": &perPage, "total": &m.Total,
+		"total_pages": &m.TotalPages, "more_than": &m.MoreThan,
+	} {
+		value := Value{json: members[name]}
+		if len(value.json) == 0 || value.IsNull() {
+			continue
+		}
+		if problem := value.Int(into); problem != "" {
+			return fmt.Errorf("meta.%s %s", name, problem)
+		}
+	}
+	m.PerPage = int(perPage)
+	return nil
+}
+
 // NewPageMeta calculates the number of pages.
 func NewPageMeta(page int64, perPage int, total int64) PageMeta {
 	pages := total / int64(perPage)

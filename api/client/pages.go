@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -48,6 +50,32 @@ func fetchPage[T any](ctx context.Context, c *Client, call call) (api.Page[T], h
 	}
 	page.DistancesKM = distances(res.Header().Get(api.HeaderDistances), len(page.Data))
 	return page, res.Header(), nil
+}
+
+// counted tells whether X-Total-Count alone says how many pages there are, and returns the meta of the page with that.
+// perPage is the size of the pages before this one, or 0.
+func (c *Client) counted(
+	call call, meta api.PageMeta, items, perPage int, header http.Header,
+) (with api.PageMeta, isCounted bool) {
+	total, err := strconv.ParseInt(header.Get("X-Total-Count"), 10, 64)
+	_, hasLinks := nextLink(header)
+	here, invalid := c.url(call)
+	if meta.TotalPages > 0 || meta.MoreThan > 0 || hasLinks || err != nil || total <= 0 || invalid != nil {
+		return meta, false
+	}
+	asked := func(name string) int {
+		number, _ := strconv.Atoi(here.Query().Get(name))
+		return max(0, number)
+	}
+	page := cmp.Or(meta.Page, int64(asked("page")), 1)
+	if perPage == 0 {
+		perPage = cmp.Or(max(0, meta.PerPage), asked("per_page"), api.DefaultPerPage)
+		isLast := (page-1)*int64(perPage)+int64(items) == total
+		if items > perPage || items > 0 && !isLast { // the server has its own size of pages
+			perPage = items
+		}
+	}
+	return api.NewPageMeta(page, perPage, total), true
 }
 
 // lacksID tells whether an item of a list, given by its pointer, is none of the service's records, such as null.
@@ -94,7 +122,8 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 		defer requests.Wait()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		last := int64(0)
+		last, perPage := int64(0), 0
+		var before []T
 		followed := map[string]bool{} // links to pages without numbers
 		next := func() (api.Page[T], http.Header, error) { return fetchPage[T](ctx, c, call) }
 		for isFirst, more := true, true; more; isFirst = false {
@@ -102,11 +131,18 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 			if err == nil && last > 0 && page.Meta.Page > 0 && page.Meta.Page <= last {
 				err = fmt.Errorf("the server sent page %d after page %d: the list would not end", page.Meta.Page, last)
 			}
+			if meta, isCounted := c.counted(call, page.Meta, len(page.Data), perPage, header); err == nil && isCounted {
+				if page.Meta, perPage = meta, meta.PerPage; !isFirst && len(page.Data) == 0 {
+					err = fmt.Errorf("the server sent nothing as page %d of %d", meta.Page, meta.TotalPages)
+				} else if !isFirst && reflect.DeepEqual(page.Data, before) {
+					err = fmt.Errorf("page %d is the same as the one before: the list would not end", meta.Page)
+				}
+			}
 			if err != nil {
 				yield(api.Page[T]{}, err)
 				return
 			}
-			last = page.Meta.Page
+			last, before = page.Meta.Page, page.Data
 			call, more, err = c.after(call, page.Meta, len(page.Data), header)
 			if err == nil && more && page.Meta.Page == 0 {
 				to := call.path + "?" + call.query.Encode()
@@ -171,7 +207,8 @@ func (c *Client) after(current call, meta api.PageMeta, items int, header http.H
 		return call{}, false, nil
 	}
 	if meta.TotalPages == 0 && items > 0 {
-		return call{}, false, errors.New("the server does not say whether there are more pages: neither a Link header nor meta.total_pages came")
+		return call{}, false, errors.New("the server does not say whether there are more pages: " +
+			"neither a Link header nor meta.total_pages nor X-Total-Count came")
 	}
 	page := meta.Page
 	if page == 0 { // not numbered: it is the one asked for

@@ -21,6 +21,8 @@ type perkServer struct {
 	stuck    bool // answers every page number with page 1
 	noMeta   bool
 	counts   bool // in X-Total-Count
+
+	uncounted int // perks that are counted, but do not come
 }
 
 func (s perkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +37,7 @@ func (s perkServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	meta := api.NewPageMeta(int64(page), 2, int64(s.perks))
 	if s.counts {
-		w.Header().Set("X-Total-Count", strconv.Itoa(s.perks))
+		w.Header().Set("X-Total-Count", strconv.Itoa(s.perks+s.uncounted))
 	}
 	if s.link != nil {
 		w.Header().Set("Link", s.link(r, page, int(meta.TotalPages)))
@@ -97,8 +99,15 @@ func TestWalkOverAllPages(t *testing.T) {
 		"endless":                          {server: perkServer{perks: 5, stuck: true}, want: "1 2", fails: "would not end"},
 		"by endless links":                 {server: perkServer{perks: 5, stuck: true, noMeta: true, link: linkTo(relative)}, want: "1 2 1 2", fails: "would not end"},
 		"a count says that all came":       {server: perkServer{perks: 2, noMeta: true, counts: true}, want: "1 2"},
-		"a count says that more follow": {
-			server: perkServer{perks: 5, noMeta: true, counts: true}, want: "1 2", fails: "are more pages"},
+		"by a count": {
+			server: perkServer{perks: 5, noMeta: true, counts: true}, want: "1 2 3 4 5"},
+		"by a count, from a later page": {
+			server: perkServer{perks: 7, noMeta: true, counts: true}, from: 2, want: "3 4 5 6 7"},
+		"by a count, endless": {
+			server: perkServer{perks: 5, noMeta: true, counts: true, stuck: true}, want: "1 2", fails: "would not end"},
+		"by a count that is too high": {
+			server: perkServer{perks: 4, noMeta: true, counts: true, uncounted: 1}, want: "1 2 3 4",
+			fails: "nothing as page 3 of 3"},
 		"without the number of pages": {
 			server: perkServer{perks: 5, noMeta: true}, want: "1 2", fails: "whether there are more pages"},
 	} {

@@ -6,17 +6,11 @@ var unmet = []struct {
 	expectation string
 	without     func(*Freedoms)
 }{
-	{"X-Total-Count tells that there are more pages, without a Link and without meta", func(f *Freedoms) {
-		f.NoLinks = f.NoLinks && f.Meta != MetaNone
-	}},
 	{"a date without a value may be an empty text", func(f *Freedoms) {
 		instead(&f.Blanks, BlanksText, BlanksAbsent)
 	}},
 	{"a file may name perks and users by any id that perk redeem takes", func(f *Freedoms) {
 		f.IDs = IDsPlain
-	}},
-	{"the numbers of meta may be texts", func(f *Freedoms) {
-		instead(&f.Meta, MetaText, MetaNumbers)
 	}},
 	{"a list of redemptions has none of the perks that the service mixes in", func(f *Freedoms) {
 		f.MixedLists = false
