@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -317,15 +318,20 @@ func (e *requestState) failed(err error) {
 	}
 }
 
-// received records a response. Only one that looked at the idempotency key, unlike a 401, resolves an earlier lost attempt.
+// notLooked are the refusals of whoever has not looked at the idempotency key yet, even if a middleware repeats it.
+var notLooked = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly,
+	http.StatusTooManyRequests}
+
+// received records a response. Only one that looked at the idempotency key resolves an earlier lost attempt.
 func (e *requestState) received(req *http.Request, res *http.Response) {
 	e.sent = true
+	hasLooked := !slices.Contains(notLooked, res.StatusCode)
 	switch {
 	case res.StatusCode >= 500 || res.StatusCode == http.StatusSeeOther || e.broken != nil:
 		e.lost, e.unresolved = true, true
 	case repeatsKey(req, res) && res.StatusCode == http.StatusConflict:
 		e.conflicted = true
-	case res.StatusCode < 300 || repeatsKey(req, res):
+	case res.StatusCode < 300, res.StatusCode >= 400 && hasLooked && repeatsKey(req, res):
 		e.unresolved = false
 	}
 }

@@ -239,13 +239,16 @@ func TestKeyedRedeemIsRetriedWhereKeysAreHonoured(t *testing.T) {
 }
 
 func TestLostAttemptStaysUnknownUntilItsKeyIsChecked(t *testing.T) {
-	learn := withKey(status(200))
+	learn, throttled := withKey(status(200)), status(429, "Retry-After: 99")
 	for name, test := range map[string]struct {
 		script  []http.HandlerFunc
 		unknown bool
 	}{
 		"throttled for too long, key not checked": {[]http.HandlerFunc{learn, cut, status(429, "Retry-After: 7200")}, true},
 		"no longer allowed":                       {[]http.HandlerFunc{learn, cut, status(403)}, true},
+		"throttled, key echoed":                   {[]http.HandlerFunc{learn, cut, withKey(throttled)}, true},
+		"no longer allowed, key echoed":           {[]http.HandlerFunc{learn, cut, withKey(status(403))}, true},
+		"redirected, key echoed":                  {[]http.HandlerFunc{learn, cut, withKey(status(307))}, true},
 		"refused, key echoed":                     {[]http.HandlerFunc{learn, cut, withKey(status(422))}, false},
 		"conflict, key echoed":                    {[]http.HandlerFunc{learn, cut, withKey(status(409))}, true},
 		"redeemed by another, key echoed":         {[]http.HandlerFunc{learn, cut, withKey(code(409, "already_redeemed"))}, false},
