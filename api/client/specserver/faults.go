@@ -42,7 +42,7 @@ const (
 	ReplyReset    Reply = "reset"    // the connection is reset
 	ReplyStatus   Reply = "status"   // an error body
 	ReplyPage     Reply = "page"     // a proxy's HTML
-	ReplyEmpty    Reply = "empty"    // no body
+	ReplyEmpty    Reply = "empty"    // no body; a success only if the work succeeds
 	ReplyRedirect Reply = "redirect" // to another address of the server
 )
 
@@ -124,7 +124,10 @@ func (s *Server) replyTo(request Request) response {
 	}
 	switch fault.Work {
 	case Done:
-		s.work(request)
+		reply := s.work(request)
+		if fault.Reply == ReplyEmpty && fault.Status < 300 && reply.status >= 300 {
+			return reply // to report a success would be a lie
+		}
 	case DoneLater:
 		s.held = append(s.held, held{request, fault.After})
 	}

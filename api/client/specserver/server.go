@@ -107,9 +107,28 @@ func (s *Server) take(request *Request) response {
 	return reply
 }
 
+// RedeemByAnother redeems a perk without metadata as another client does, without a fault and without a key.
+func (s *Server) RedeemByAnother(perkID, userID string) {
+	s.byAnother(object{"user_id": userID}, func(r Request) response { return s.redeem(r, perkID) })
+}
+
+// ChangeByAnother updates fields of a property as another client does, without a fault.
+func (s *Server) ChangeByAnother(propertyID string, fields map[string]any) {
+	s.byAnother(fields, func(r Request) response { return s.changeProperty(r, propertyID) })
+}
+
+func (s *Server) byAnother(body object, do func(Request) response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	request := Request{Number: len(s.record.Requests) + 1, Body: string(encode(body))}
+	s.record.Requests = append(s.record.Requests, request)
+	s.record.Requests[request.Number-1].Status = do(request).status
+}
+
 func (s *Server) send(w http.ResponseWriter, request Request, reply response) {
 	w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat))
-	if key := request.Header.Get("Idempotency-Key"); key != "" && s.EchoesKeys {
+	isProxy := request.Fault != nil && request.Fault.Reply == ReplyPage
+	if key := request.Header.Get("Idempotency-Key"); key != "" && s.EchoesKeys && !isProxy {
 		w.Header().Set("Idempotency-Key", key)
 	}
 	for name, value := range reply.header {
