@@ -12,8 +12,11 @@ const timeLayout = "2006-01-02T15:04:05.000Z07:00"
 // wireTime is a time as it is written, truncated to milliseconds.
 type wireTime time.Time
 
-// MarshalJSON writes the time in UTC.
+// MarshalJSON writes the time in UTC, and null for one that is not known.
 func (t wireTime) MarshalJSON() ([]byte, error) {
+	if time.Time(t).IsZero() {
+		return []byte("null"), nil
+	}
 	return time.Time(t).UTC().AppendFormat(append(make([]byte, 0, len(timeLayout)), '"'), timeLayout+`"`), nil
 }
 

@@ -46,6 +46,9 @@ func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
 		}
 		reply(200, fmt.Sprintf(page, records))(w, r)
 	})
+	mux.HandleFunc("/v2/partners/perks/timeless", reply(200, `{"id":"timeless","title":"T","valid_to":"","updated_at":""}`))
+	mux.HandleFunc("/v2/partners/perks/users/timeless", reply(200, fmt.Sprintf(page,
+		`{"id":"r","perk_id":"p","user_id":"timeless","redeemed_at":"","status":"approved","metadata":{"used_at":""}}`)))
 	mux.HandleFunc("/v2/partners/perks/q/redeem", reply(201, strings.Replace(redemption, `"p"`, `"q"`, 1)))
 	mux.HandleFunc("/v2/partners/perks/q", reply(200, strings.Replace(perk, `"p"`, `"q"`, 1)))
 	mux.HandleFunc("/v2/partners/perks/silent/eligibility", reply(200, `{"perk_id":"silent","user_id":"u","eligible":false}`))
@@ -76,6 +79,25 @@ func TestForeignServer(t *testing.T) {
 		if got := string(rune('0'+r.code)) + " " + strings.TrimSpace(r.err); got != want || r.out != "" {
 			t.Errorf("%q:\n got %s\nwant %s", args, got, want)
 		}
+	}
+}
+
+// Nobody shall read the year 1 where a service does not tell a time.
+func TestTimesThatAreNotKnown(t *testing.T) {
+	x := foreign(t, http.NotFound)
+	for _, args := range []string{"perk get timeless", "user perks timeless --type redeemed"} {
+		for _, format := range []string{"table", "json", "csv", "yaml"} {
+			if r := x.must(append(strings.Fields(args), "-o", format)...); strings.Contains(r.out, "0001") {
+				t.Errorf("%s -o %s:\n%s", args, format, r.out)
+			}
+		}
+	}
+	if r := x.must("perk", "get", "timeless", "--jq", "[.valid_to, .created_at, .updated_at]"); r.out != "[null,null,null]\n" {
+		t.Errorf("times are %s", r.out)
+	}
+	r := x.must("user", "perks", "timeless", "--type", "redeemed", "--jq", ".[] | [.redeemed_at, .metadata]")
+	if r.out != `[null,{"used_at":""}]`+"\n" {
+		t.Errorf("the redemption is %s", r.out)
 	}
 }
 

@@ -202,7 +202,7 @@ func (c *Client) fetch(ctx context.Context, call call, into any) (*resty.Respons
 	return res, nil
 }
 
-// decode is json.Unmarshal, but reads listings as any service may write them.
+// decode is json.Unmarshal, but reads listings and times as any service may write them.
 func decode(body []byte, into any) error {
 	switch into := into.(type) {
 	case *api.Property:
@@ -210,7 +210,40 @@ func decode(body []byte, into any) error {
 	case *api.Page[api.Property]:
 		return api.ReadProperties(body, into)
 	}
-	return json.Unmarshal(body, into)
+	err := json.Unmarshal(body, into)
+	if _, isTime := errors.AsType[*time.ParseError](err); isTime {
+		err = json.Unmarshal(withoutBlankTimes(body), into)
+	}
+	return err
+}
+
+// withoutBlankTimes makes null of each time that is an empty text, as some services write one that is not known.
+func withoutBlankTimes(text json.RawMessage) json.RawMessage {
+	var list []json.RawMessage
+	var object bodyMembers
+	var clean any = text
+	if json.Unmarshal(text, &list) == nil {
+		for i, item := range list {
+			list[i] = withoutBlankTimes(item)
+		}
+		clean = list
+	} else if json.Unmarshal(text, &object) == nil {
+		for name, value := range object {
+			isTime := strings.HasSuffix(name, "_at") || name == "valid_from" || name == "valid_to"
+			switch {
+			case isTime && string(value) == `""`:
+				object[name] = json.RawMessage("null")
+			case name != "metadata": // anybody's own
+				object[name] = withoutBlankTimes(value)
+			}
+		}
+		clean = object
+	}
+	encoded, err := json.Marshal(clean)
+	if err != nil {
+		return text
+	}
+	return encoded
 }
 
 // fetchRecord fetches one record. isRecord tells whether it was read: JSON without any of its members is none. A record

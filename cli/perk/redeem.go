@@ -218,8 +218,12 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 	list := o.session.CommandLine("user", "perks", o.userID, "--type", "redeemed")
 	advice := command.RetryAdvice(c.HonoursKeys(), "redeemed", command.Quote(again), command.Quote(list))
 	if found := r.Candidate; found.ID != "" {
-		advice = fmt.Sprintf("%s has redemption %s, made %s. It may belong to this request or to another.\n",
-			o.userID, found.ID, found.RedeemedAt.UTC().Format(time.RFC3339)) + advice
+		made := ""
+		if !found.RedeemedAt.IsZero() {
+			made = ", made " + found.RedeemedAt.UTC().Format(time.RFC3339)
+		}
+		advice = fmt.Sprintf("%s has redemption %s%s. It may belong to this request or to another.\n",
+			o.userID, found.ID, made) + advice
 	}
 	return &command.Advised{Err: lost, Advice: advice, Retry: command.Quote(again), Key: o.key}
 }

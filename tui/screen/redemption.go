@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
@@ -15,7 +16,7 @@ import (
 
 // StatusWord is what every screen calls the status of a redemption.
 func StatusWord(status api.RedemptionStatus) string {
-	return cmp.Or(display.Line(string(status)), "not known")
+	return cmp.Or(display.Line(string(status)), notKnown)
 }
 
 // StatusTone is how a status is meant.
@@ -34,9 +35,19 @@ func IsFree(status api.RedemptionStatus) bool {
 	return status == api.StatusRejected || status == api.StatusVoided
 }
 
+// When says how long ago something was redeemed.
+func (s *Shell) When(redeemed time.Time) string {
+	if redeemed.IsZero() {
+		return notKnown
+	}
+	return display.Age(s.Now().Sub(redeemed))
+}
+
+const notKnown = "not known" // of a time that the service does not tell
+
 // RedemptionFacts is all that is known of a redemption. The title of its perk may be "".
 func (s *Shell) RedemptionFacts(r *api.RedemptionRecord, title string) []widget.Pair {
-	status, perk, redeemed := StatusWord(r.Status), display.Line(r.PerkID), "not known"
+	status, perk, redeemed := StatusWord(r.Status), display.Line(r.PerkID), notKnown
 	switch {
 	case IsFree(r.Status):
 		status += ", can be redeemed again"
@@ -47,7 +58,7 @@ func (s *Shell) RedemptionFacts(r *api.RedemptionRecord, title string) []widget.
 		perk = display.Line(title) + " (" + perk + ")"
 	}
 	if !r.RedeemedAt.IsZero() {
-		redeemed = display.Instant(r.RedeemedAt, s.Now()) + ", " + display.Age(s.Now().Sub(r.RedeemedAt))
+		redeemed = display.Instant(r.RedeemedAt, s.Now()) + ", " + s.When(r.RedeemedAt)
 	}
 	facts := []widget.Pair{
 		{Label: "Status", Value: status}, {Label: "User", Value: display.Line(r.UserID)}, {Label: "Perk", Value: perk},

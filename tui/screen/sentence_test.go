@@ -3,6 +3,7 @@ package screen_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"example.com/perks/tui/screen"
 )
@@ -24,5 +25,11 @@ func TestSentence(t *testing.T) {
 		if got := screen.Sentence(test.before, test.err); got != test.want {
 			t.Errorf("Sentence(%q, %v) = %q, want %q", test.before, test.err, got, test.want)
 		}
+	}
+}
+
+func TestATimeThatIsNotKnown(t *testing.T) {
+	if when := new(screen.Shell).When(time.Time{}); when != "not known" {
+		t.Errorf("it was redeemed %s", when)
 	}
 }

@@ -6,21 +6,12 @@ var unmet = []struct {
 	expectation string
 	without     func(*Freedoms)
 }{
-	{"a date without a value may be an empty text", func(f *Freedoms) {
-		instead(&f.Blanks, BlanksText, BlanksAbsent)
-	}},
 	{"a file may name perks and users by any id that perk redeem takes", func(f *Freedoms) {
 		f.IDs = IDsPlain
 	}},
 	{"a list of redemptions has none of the perks that the service mixes in", func(f *Freedoms) {
 		f.MixedLists = false
 	}},
-}
-
-func instead[T comparable](of *T, unmet, met T) {
-	if *of == unmet {
-		*of = met
-	}
 }
 
 // Met leaves out of a mixture what our client does not meet yet.

@@ -178,7 +178,11 @@ func (s *Screen) unknown(i *item) outcome {
 	}
 	if r := i.Candidate; r.ID != "" {
 		o.id = r.ID
-		o.text += fmt.Sprintf(" %s has a redemption of %s: this one or another.", user, display.Instant(r.RedeemedAt, s.shell.Now()))
+		of := ""
+		if !r.RedeemedAt.IsZero() {
+			of = " of " + display.Instant(r.RedeemedAt, s.shell.Now())
+		}
+		o.text += fmt.Sprintf(" %s has a redemption%s: this one or another.", user, of)
 	}
 	if pause := s.nextCheck(i); pause > 0 && !i.givenUp {
 		o.text += fmt.Sprintf(" Checking every %d s. Don't redeem elsewhere.", int(pause.Seconds()))
@@ -271,8 +275,11 @@ func (s *Screen) duplicate(i *item) outcome {
 	case existing != nil && existing.Value != nil:
 		r := existing.Value
 		o.id = r.ID
-		at := display.Instant(r.RedeemedAt, s.shell.Now())
-		o.text = fmt.Sprintf("%s redeemed it on %s, status %s.", user, at, i.status())
+		on := ""
+		if !r.RedeemedAt.IsZero() {
+			on = " on " + display.Instant(r.RedeemedAt, s.shell.Now())
+		}
+		o.text = fmt.Sprintf("%s redeemed it%s, status %s.", user, on, i.status())
 	case existing != nil && existing.Busy():
 		o.text = user + " has redeemed it already; loading the date ..."
 	case existing != nil && existing.Err != nil:

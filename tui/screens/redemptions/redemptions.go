@@ -45,7 +45,7 @@ func NewList(shell *screen.Shell) *List {
 			{Column: widget.Column{Name: "Status", Min: 9},
 				Cell: func(r *api.RedemptionRecord) string { return screen.StatusWord(r.Status) },
 				Tone: func(r *api.RedemptionRecord) theme.Tone { return screen.StatusTone(r.Status) }},
-			{Column: widget.Column{Name: "When", Min: 12, Drop: 1}, Sort: "redeemed_at", Cell: func(r *api.RedemptionRecord) string { return display.Age(shell.Now().Sub(r.RedeemedAt)) }},
+			{Column: widget.Column{Name: "When", Min: 12, Drop: 1}, Sort: "redeemed_at", Cell: func(r *api.RedemptionRecord) string { return shell.When(r.RedeemedAt) }},
 			{Column: widget.Column{Name: "Reason", Min: 12, Share: 2, Drop: 2}, Cell: func(r *api.RedemptionRecord) string { return screen.Optional(r.Reason) }},
 			{Column: widget.Column{Name: "Perk", Min: 10, Share: 2, Drop: 3}, Sort: "perk", Cell: func(r *api.RedemptionRecord) string { return display.Line(r.PerkID) }},
 			{Column: widget.Column{Name: "Client", Min: 10, Share: 1, Drop: 4}, Cell: func(r *api.RedemptionRecord) string { return display.Line(r.ClientID) }},

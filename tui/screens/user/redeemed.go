@@ -126,12 +126,7 @@ func (r *redeemed) decided(of *api.RedemptionRecord) string {
 	return display.Age(r.shell.Now().Sub(*of.DecidedAt))
 }
 
-func (r *redeemed) when(of *api.RedemptionRecord) string {
-	if of.RedeemedAt.IsZero() {
-		return "not known"
-	}
-	return display.Age(r.shell.Now().Sub(of.RedeemedAt))
-}
+func (r *redeemed) when(of *api.RedemptionRecord) string { return r.shell.When(of.RedeemedAt) }
 
 // Update also reads titles.
 func (r *redeemed) Update(msg tea.Msg) tea.Cmd {
