@@ -46,9 +46,10 @@ func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
 		}
 		reply(200, fmt.Sprintf(page, records))(w, r)
 	})
-	mux.HandleFunc("/v2/partners/perks/timeless", reply(200, `{"id":"timeless","title":"T","valid_to":"","updated_at":""}`))
+	mux.HandleFunc("/v2/partners/perks/timeless",
+		reply(200, `{"id":"timeless","title":"T","valid_to":"","updated_at":""}`))
 	mux.HandleFunc("/v2/partners/perks/users/timeless", reply(200, fmt.Sprintf(page,
-		`{"id":"r","perk_id":"p","user_id":"timeless","redeemed_at":"","status":"approved","metadata":{"used_at":""}}`)))
+		`{"id":"r","perk_id":"p","user_id":"u","redeemed_at":"","status":"approved","metadata":{"used_at":""}}`)))
 	mux.HandleFunc("/v2/partners/perks/q/redeem", reply(201, strings.Replace(redemption, `"p"`, `"q"`, 1)))
 	mux.HandleFunc("/v2/partners/perks/q", reply(200, strings.Replace(perk, `"p"`, `"q"`, 1)))
 	mux.HandleFunc("/v2/partners/perks/silent/eligibility", reply(200, `{"perk_id":"silent","user_id":"u","eligible":false}`))
@@ -92,12 +93,26 @@ func TestTimesThatAreNotKnown(t *testing.T) {
 			}
 		}
 	}
-	if r := x.must("perk", "get", "timeless", "--jq", "[.valid_to, .created_at, .updated_at]"); r.out != "[null,null,null]\n" {
+	r := x.must("perk", "get", "timeless", "--jq", "[.valid_to, .created_at, .updated_at]")
+	if r.out != "[null,null,null]\n" {
 		t.Errorf("times are %s", r.out)
 	}
-	r := x.must("user", "perks", "timeless", "--type", "redeemed", "--jq", ".[] | [.redeemed_at, .metadata]")
+	r = x.must("user", "perks", "timeless", "--type", "redeemed", "--jq", ".[] | [.redeemed_at, .metadata]")
 	if r.out != `[null,{"used_at":""}]`+"\n" {
 		t.Errorf("the redemption is %s", r.out)
+	}
+}
+
+func TestAListThatMixesPerksAndRedemptions(t *testing.T) {
+	j := atSpecification(t, specserver.Options{Freedoms: specserver.Freedoms{MixedLists: true}})
+	j.expect(done, "perk", "redeem", j.server.PerkID(3), "--user", j.server.UserID(1))
+	for kind, want := range map[string][2]string{
+		"available": {strconv.Itoa(specserver.Perks), "Left out 1 of"}, "redeemed": {"1", "Left out 130 of"},
+	} {
+		r := j.expect(done, "user", "perks", j.server.UserID(1), "--type", kind, "--all", "--jq", "length")
+		if r.out != want[0]+"\n" || !strings.Contains(r.err, want[1]) || strings.Count(r.err, "\n") > 1 {
+			t.Errorf("%s: %s%s", kind, r.out, r.err)
+		}
 	}
 }
 

@@ -94,8 +94,7 @@ func (j *judged) reads() {
 	if got := ids(j.expect(done, "perk", "list", "-o", "id")); len(got) != 25 {
 		j.t.Errorf("perk list has %q", got)
 	}
-	endless := j.server.IgnoresPage || j.server.NoLinks && j.server.NoTotal && j.server.Meta == specserver.MetaNone
-	if !endless {
+	if !j.isEndless() {
 		if got := ids(j.expect(done, "perk", "list", "--all", "-o", "id")); !slices.Equal(got, all) {
 			j.t.Errorf("perk list --all has %q", got)
 		}
@@ -131,6 +130,11 @@ func (j *judged) reads() {
 	j.expect([]int{5}, "property", "get", "77")
 }
 
+// isEndless tells whether the server does not say where a list ends.
+func (j *judged) isEndless() bool {
+	return j.server.IgnoresPage || j.server.NoLinks && j.server.NoTotal && j.server.Meta == specserver.MetaNone
+}
+
 func (j *judged) redeems() {
 	perk, user := j.server.PerkID(1), j.server.UserID(1)
 	redeem := []string{"perk", "redeem", perk, "--user", user, "--metadata", `{"ticket":7}`}
@@ -139,8 +143,18 @@ func (j *judged) redeems() {
 	if len(made) != 1 || string(made[0].Metadata) != `{"ticket":7}` || !strings.Contains(r.out, made[0].ID) {
 		j.t.Fatalf("redeemed %+v\n%s", made, r.out+r.err)
 	}
-	if r := j.expect(done, "user", "perks", user, "--type", "redeemed", "-o", "id"); r.out != made[0].ID+"\n" {
-		j.t.Errorf("the user has redeemed %q, want %s", r.out, made[0].ID)
+	list := []string{"user", "perks", user, "--type", "redeemed", "-o", "id"}
+	if j.server.MixedLists {
+		list = append(list, "--all")
+	}
+	if !j.server.MixedLists || !j.isEndless() {
+		r := j.expect(done, list...)
+		if r.out != made[0].ID+"\n" {
+			j.t.Errorf("the user has redeemed %q, want %s", r.out, made[0].ID)
+		}
+		if isNoted := strings.Contains(r.err, "of the other kind"); isNoted != j.server.MixedLists {
+			j.t.Errorf("the list says %q", r.err)
+		}
 	}
 	again := []int{j.redeemed()}
 	isRefused := j.server.OncePerUser && j.server.NewStatus != specserver.StatusRejected

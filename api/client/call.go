@@ -209,7 +209,50 @@ func decode(body []byte, into any) error {
 		return api.ReadProperty(body, into)
 	case *api.Page[api.Property]:
 		return api.ReadProperties(body, into)
+	case *api.Page[api.Perk]:
+		return decodeOnly(body, into, func(r *mixedPerk) (api.Perk, bool) {
+			return r.Perk, r.Title == "" && (r.PerkID != nil || r.RedeemedAt != nil)
+		})
+	case *api.Page[api.Redemption]:
+		return decodeOnly(body, into, func(r *mixedRedemption) (api.Redemption, bool) {
+			return r.Redemption, r.PerkID == "" && r.RedeemedAt.IsZero() && r.Title != nil
+		})
 	}
+	return decodeTimes(body, into)
+}
+
+// mixedPerk and mixedRedemption are items of a list that mixes perks and redemptions, as the specification allows that
+// of a user. They have what tells the other kind.
+type mixedPerk struct {
+	api.Perk
+	PerkID     *string         `json:"perk_id"`
+	RedeemedAt json.RawMessage `json:"redeemed_at"`
+}
+
+type mixedRedemption struct {
+	api.Redemption
+	Title *string `json:"title"`
+}
+
+// decodeOnly decodes a page of a list that may be mixed, and leaves out the items of the other kind.
+func decodeOnly[Mixed, T any](body []byte, into *api.Page[T], split func(*Mixed) (item T, isOther bool)) error {
+	var page api.Page[Mixed]
+	err := decodeTimes(body, &page)
+	into.Meta, into.Data = page.Meta, nil
+	if page.Data != nil {
+		into.Data = make([]T, 0, len(page.Data))
+	}
+	for i := range page.Data {
+		if item, isOther := split(&page.Data[i]); isOther {
+			into.LeftOut++
+		} else {
+			into.Data = append(into.Data, item)
+		}
+	}
+	return err
+}
+
+func decodeTimes(body []byte, into any) error {
 	err := json.Unmarshal(body, into)
 	if _, isTime := errors.AsType[*time.ParseError](err); isTime {
 		err = json.Unmarshal(withoutBlankTimes(body), into)

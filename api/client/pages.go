@@ -131,10 +131,11 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 			if err == nil && last > 0 && page.Meta.Page > 0 && page.Meta.Page <= last {
 				err = fmt.Errorf("the server sent page %d after page %d: the list would not end", page.Meta.Page, last)
 			}
-			if meta, isCounted := c.counted(call, page.Meta, len(page.Data), perPage, header); err == nil && isCounted {
-				if page.Meta, perPage = meta, meta.PerPage; !isFirst && len(page.Data) == 0 {
+			items := len(page.Data) + page.LeftOut
+			if meta, isCounted := c.counted(call, page.Meta, items, perPage, header); err == nil && isCounted {
+				if page.Meta, perPage = meta, meta.PerPage; !isFirst && items == 0 {
 					err = fmt.Errorf("the server sent nothing as page %d of %d", meta.Page, meta.TotalPages)
-				} else if !isFirst && reflect.DeepEqual(page.Data, before) {
+				} else if len(before) > 0 && reflect.DeepEqual(page.Data, before) {
 					err = fmt.Errorf("page %d is the same as the one before: the list would not end", meta.Page)
 				}
 			}
@@ -143,7 +144,7 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 				return
 			}
 			last, before = page.Meta.Page, page.Data
-			call, more, err = c.after(call, page.Meta, len(page.Data), header)
+			call, more, err = c.after(call, page.Meta, items, header)
 			if err == nil && more && page.Meta.Page == 0 {
 				to := call.path + "?" + call.query.Encode()
 				if followed[to] {

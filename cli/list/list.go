@@ -165,7 +165,7 @@ func Connect[T any](cmd *cobra.Command, s *session.Session, flags Flags, view ou
 // Show writes as many items as the flags ask for, and notes on Err what it left out.
 func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printer[T], flags Flags, pages Pages[T]) error {
 	onePage := !flags.All && flags.Limit == 0
-	shown, cut := 0, false // --limit left items out
+	shown, cut, leftOut := 0, false, 0 // --limit cut items off
 	var meta api.PageMeta
 	items := func(yield func(T, error) bool) {
 		for page, err := range pages {
@@ -175,6 +175,7 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 				return
 			}
 			meta = page.Meta
+			leftOut += page.LeftOut
 			for _, item := range page.Data {
 				if flags.Limit > 0 && shown == flags.Limit {
 					cut = true
@@ -196,6 +197,10 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 	}
 	if err := printer.List(ctx, items); err != nil {
 		return err
+	}
+	if leftOut > 0 {
+		s.Note("Left out %s of the other kind: this server lists perks and redemptions together.",
+			display.Count(leftOut))
 	}
 	switch {
 	case cut && meta.Total > 0:

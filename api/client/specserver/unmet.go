@@ -9,9 +9,6 @@ var unmet = []struct {
 	{"a file may name perks and users by any id that perk redeem takes", func(f *Freedoms) {
 		f.IDs = IDsPlain
 	}},
-	{"a list of redemptions has none of the perks that the service mixes in", func(f *Freedoms) {
-		f.MixedLists = false
-	}},
 }
 
 // Met leaves out of a mixture what our client does not meet yet.
