@@ -234,6 +234,7 @@ func escapedUnit(text []byte) (unit rune, isUnit bool) {
 type Optional[T any] struct {
 	Set   bool // the member is present
 	Value T
+	odd   string // the JSON to write instead of Value, if any; see Property.Odd
 }
 
 // Some is a present value.
@@ -243,4 +244,9 @@ func Some[T any](value T) Optional[T] { return Optional[T]{Set: true, Value: val
 func (o Optional[T]) IsZero() bool { return !o.Set }
 
 // MarshalJSON writes the value.
-func (o Optional[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
+func (o Optional[T]) MarshalJSON() ([]byte, error) {
+	if o.odd != "" {
+		return []byte(o.odd), nil
+	}
+	return json.Marshal(o.Value)
+}

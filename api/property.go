@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,10 @@ type Property struct {
 	Lat         *float64 `json:"lat"` // degrees
 	Lng         *float64 `json:"lng"` // degrees
 	Deposit     float64  `json:"deposit"`
+
+	// Odd is what a service wrote instead of values that these fields can hold, by the fields' names on the wire: JSON
+	// such as "£295.50", or nil for no value where 0 would be one. It is nil for a listing of perksd.
+	Odd map[string]json.RawMessage `json:"-"`
 }
 
 // Message is the body of a response that only confirms.
@@ -126,8 +131,8 @@ type access interface {
 	read(v Value, into *PropertyPatch) (problem string)
 	isIn(p *PropertyPatch) bool
 	carry(from, to *PropertyPatch)
-	take(from *Property, into *PropertyPatch)
-	apply(from *PropertyPatch, to *Property)
+	take(name string, from *Property, into *PropertyPatch)
+	apply(name string, from *PropertyPatch, to *Property)
 	check(fields FieldErrors, name string, p *Property)
 	texts(p *Property) []string
 }
@@ -156,17 +161,22 @@ func (a accessTo[T]) isIn(p *PropertyPatch) bool { return a.in(p).Set }
 
 func (a accessTo[T]) carry(from, to *PropertyPatch) { *a.in(to) = *a.in(from) }
 
-func (a accessTo[T]) take(from *Property, into *PropertyPatch) {
+func (a accessTo[T]) take(name string, from *Property, into *PropertyPatch) {
 	value := *a.of(from)
 	if list, isList := any(&value).(*[]string); isList {
 		*list = append([]string{}, *list...) // never nil: a patch with null for images would be refused
 	}
-	*a.in(into) = Some(value)
+	taken := Some(value)
+	if odd, isOdd := from.Odd[name]; isOdd {
+		taken.odd = cmp.Or(string(odd), "null")
+	}
+	*a.in(into) = taken
 }
 
-func (a accessTo[T]) apply(from *PropertyPatch, to *Property) {
+func (a accessTo[T]) apply(name string, from *PropertyPatch, to *Property) {
 	if value := *a.in(from); value.Set {
 		*a.of(to) = value.Value
+		to.setOdd(name, value.odd)
 	}
 }
 
@@ -201,9 +211,20 @@ func (a accessTo[T]) texts(p *Property) []string {
 
 // Texts returns the field's value as texts that ParsePropertyPatch reads back without loss: one for each entry of a list, none
 // for null. Numbers have as few digits as possible.
-func (f PropertyField) Texts(of Property) []string { return f.texts(&of) }
+//
+// Where the service wrote what is no value of the field, there is what it wrote.
+func (f PropertyField) Texts(of Property) []string {
+	if odd, isOdd := of.Odd[f.Name]; isOdd {
+		return oddTexts(odd)
+	}
+	return f.texts(&of)
+}
 
 func (f PropertyField) isSame(a, b *Property) bool {
+	_, isOdd := a.Odd[f.Name]
+	if _, isOddToo := b.Odd[f.Name]; isOdd || isOddToo {
+		return isOdd == isOddToo && slices.Equal(f.Texts(*a), f.Texts(*b))
+	}
 	if f.Kind == PriceField {
 		return a.PricePW.plainDigits() == b.PricePW.plainDigits()
 	}
@@ -351,7 +372,7 @@ func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
 	}
 	for _, field := range propertyFields {
 		if field.isIn(&p) {
-			field.apply(&p, &probe)
+			field.apply(field.Name, &p, &probe)
 			field.check(fields, field.Name, &probe)
 		}
 	}
@@ -372,7 +393,7 @@ func PropertyChanges(before, after Property) PropertyPatch {
 	var changes PropertyPatch
 	for _, field := range propertyFields {
 		if !field.isSame(&before, &after) {
-			field.take(&after, &changes)
+			field.take(field.Name, &after, &changes)
 		}
 	}
 	return changes
@@ -406,7 +427,7 @@ func (p PropertyPatch) IsEmpty() bool { return len(p.Fields()) == 0 }
 // Apply sets the fields of the patch in the property.
 func (p PropertyPatch) Apply(to *Property) {
 	for _, field := range propertyFields {
-		field.apply(&p, to)
+		field.apply(field.Name, &p, to)
 	}
 }
 

@@ -1,48 +1,111 @@
 package api
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"strings"
 	"sync"
 )
 
 // ReadProperty is json.Unmarshal, but also reads a listing whose numbers are texts or have a fraction or an exponent,
-// and whose images are one text: the specification leaves that open.
+// and whose images are one text: the specification leaves that open. What it can't read, or is missing, is in Odd.
 func ReadProperty(body []byte, into *Property) error {
+	*into = Property{}
 	err := json.Unmarshal(body, into)
-	if err == nil {
+	if err == nil && !lackNumbers(body, 0, *into) {
 		return nil
 	}
-	*into = Property{}
-	return into.readMembers(body, err)
+	return into.readAgain(body, err)
 }
 
-// ReadProperties is ReadProperty for a page of listings. Only a page that json.Unmarshal cannot read costs more.
+// ReadProperties is ReadProperty for a page of listings. Only a page that json.Unmarshal cannot read, or that may lack
+// numbers, costs more.
 func ReadProperties(body []byte, into *Page[Property]) error {
-	err := json.Unmarshal(body, into)
-	if err == nil {
+	err, around := json.Unmarshal(body, into), 1
+	if into.Meta != (PageMeta{}) {
+		around = 2
+	}
+	if err == nil && !lackNumbers(body, around, into.Data...) {
 		return nil
 	}
 	var items Page[json.RawMessage]
-	if json.Unmarshal(body, &items) != nil {
-		return err
+	if failed := json.Unmarshal(body, &items); failed != nil {
+		return cmp.Or(err, failed)
 	}
-	*into = Page[Property]{Data: make([]Property, len(items.Data)), Meta: items.Meta}
+	if err != nil {
+		*into = Page[Property]{Data: make([]Property, len(items.Data)), Meta: items.Meta}
+	}
 	for i, item := range items.Data {
-		if err := into.Data[i].readMembers(item, err); err != nil {
+		if err := into.Data[i].readAgain(item, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readMembers reads a listing member by member. A body that is no object is the error that is given.
-func (p *Property) readMembers(body []byte, otherwise error) error {
+// numbersOrNone are the fields in which 0 does not tell a number from none.
+var numbersOrNone = [...]string{"price_pw", "bedrooms", "bathrooms", "deposit"}
+
+// lackNumbers tells whether some of the listings that were decoded from a body, which has so many objects around them,
+// may be without one of these numbers. It is sure for perksd, which writes no blanks: to look for each number again
+// would take longer than decoding.
+func lackNumbers(body []byte, around int, read ...Property) bool {
+	var zero [4]bool // by numbersOrNone
+	for i := range read {
+		p := &read[i]
+		for n, isZero := range [...]bool{p.PricePW.digits == "", p.Bedrooms == 0, p.Bathrooms == 0, p.Deposit == 0} {
+			zero[n] = zero[n] || isZero
+		}
+	}
+	if zero == [4]bool{} {
+		return false
+	}
+	hasOthers := bytes.Count(body, []byte("{")) > len(read)+around // whose members may have the same names
+	for n, name := range numbersOrNone {
+		if zero[n] && (hasOthers || countNumbers(body, name) != len(read)) {
+			return true
+		}
+	}
+	return false
+}
+
+// countNumbers counts the members of a name that are not null, in JSON without blanks.
+func countNumbers(body []byte, name string) (count int) {
+	end := []byte(name + `":`)
+	for at := bytes.Index(body, end); at >= 0; at = bytes.Index(body, end) {
+		isMember := at > 0 && body[at-1] == '"'
+		body = body[at+len(end):]
+		if isMember && len(body) > 0 && body[0] != 'n' && body[0] > ' ' {
+			count++
+		}
+	}
+	return count
+}
+
+// readAgain reads a listing member by member if decoding it gave an error, and finds out which numbers it lacks. A body
+// that is no object has that error.
+func (p *Property) readAgain(body []byte, err error) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
-		return otherwise
+		return err
 	}
+	if err != nil {
+		*p = Property{}
+		err = p.readMembers(members)
+	}
+	for _, name := range numbersOrNone {
+		if raw := members[name]; raw == nil || string(raw) == "null" {
+			p.setOdd(name, "null")
+		}
+	}
+	return err
+}
+
+func (p *Property) readMembers(members map[string]json.RawMessage) error {
 	if id, came := members["propertyId"]; came && string(id) != "null" {
 		if problem := (Value{json: id}).Int(&p.ID); problem != "" {
 			return fmt.Errorf("propertyId %s", problem)
@@ -59,11 +122,86 @@ func (p *Property) readMembers(body []byte, otherwise error) error {
 			patch.PricePW, problem = Some(price), ""
 		}
 		if problem != "" {
-			return fmt.Errorf("%s %s", field.Name, problem)
+			p.setOdd(field.Name, string(value.json))
 		}
 	}
 	patch.Apply(p)
 	return nil
+}
+
+// setOdd sets the JSON that a service wrote instead of a value: null is none, and "" is for a field that has a value.
+func (p *Property) setOdd(name, raw string) {
+	if _, isOdd := p.Odd[name]; !isOdd && raw == "" {
+		return
+	}
+	odd := maps.Clone(p.Odd) // other copies of the property have the same one
+	delete(odd, name)
+	if raw != "" {
+		if odd == nil {
+			odd = map[string]json.RawMessage{}
+		}
+		odd[name] = nil
+	}
+	if raw != "" && raw != "null" {
+		odd[name] = json.RawMessage(strings.ToValidUTF8(raw, "\uFFFD"))
+	}
+	if p.Odd = odd; len(odd) == 0 {
+		p.Odd = nil
+	}
+}
+
+func oddTexts(raw json.RawMessage) []string {
+	var text string
+	switch {
+	case raw == nil:
+		return nil
+	case json.Unmarshal(raw, &text) == nil:
+		return []string{text}
+	}
+	return []string{string(raw)}
+}
+
+// Remarks says of each field whose value can't be read what it is, such as "not a number".
+func (p Property) Remarks() map[string]string {
+	remarks := map[string]string{}
+	for name, raw := range p.Odd {
+		field, _ := PropertyFieldNamed(name)
+		_, isNumber := (Value{json: raw}).number()
+		switch {
+		case raw == nil:
+		case field.Kind != NumberField && field.Kind != PriceField:
+			remarks[name] = "not a text"
+		case isNumber && field.Kind == NumberField:
+			remarks[name] = "not a whole number"
+		default:
+			remarks[name] = "not a number"
+		}
+	}
+	return remarks
+}
+
+// wire writes odd values as they came, and leaves out those that did not come.
+func (p Property) wire() any {
+	if p.Odd == nil {
+		return p
+	}
+	type fields Property
+	text, _ := EncodeJSON(fields(p))
+	members, err := ParseObject(text)
+	if err != nil {
+		return fields(p) // whose encoding says what is wrong
+	}
+	record := []byte("{")
+	for _, m := range members {
+		raw := m.Value.json
+		if odd, isOdd := p.Odd[m.Name]; isOdd {
+			raw = odd
+		}
+		if raw != nil {
+			record = fmt.Appendf(record, "%q:%s,", m.Name, raw)
+		}
+	}
+	return json.RawMessage(append(record[:len(record)-1], '}')) // there is propertyId
 }
 
 var anyDecimal = sync.OnceValue(func() *regexp.Regexp {

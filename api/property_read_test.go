@@ -3,7 +3,10 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,17 +82,18 @@ func TestAnyPrice(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{`"0x10"`, `1e999`, `"-5"`, `"1_0"`, `".5"`, `"1."`, `"Inf"`, `true`, `{}`} {
-		var p api.Property
-		if err := api.ReadProperty([]byte(`{"propertyId":7,"price_pw":`+wrong+`}`), &p); err == nil {
-			t.Errorf("%s is read as %s", wrong, p.PricePW)
+		p := readListing(t, `{"propertyId":7,"price_pw":`+wrong+`}`)
+		if odd := p.Odd["price_pw"]; string(odd) != wrong {
+			t.Errorf("%s is read as %s, %s", wrong, p.PricePW, odd)
 		}
 	}
 }
 
 func BenchmarkReadProperties(b *testing.B) {
 	items := make([]string, 1000)
+	without := strings.Replace(plainListing, `"deposit":1000`, `"deposit":0`, 1) // of which it must be sure
 	for i := range items {
-		items[i] = strings.Replace(plainListing, `"propertyId":7`, fmt.Sprintf(`"propertyId":%d`, i+1), 1)
+		items[i] = strings.Replace(without, `"propertyId":7`, fmt.Sprintf(`"propertyId":%d`, i+1), 1)
 	}
 	body := []byte(`{"data":[` + strings.Join(items, ",") + `],"meta":{"total":1000}}`)
 	for name, read := range map[string]func([]byte, *api.Page[api.Property]) error{
@@ -105,5 +109,114 @@ func BenchmarkReadProperties(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestWhatIsNoValueStaysAsItCame is about values that can't be read, and those that are missing.
+func TestWhatIsNoValueStaysAsItCame(t *testing.T) {
+	for member, remark := range map[string]string{
+		`"price_pw":"£295.50"`:        "not a number",
+		`"price_pw":"1,200.00"`:       "not a number",
+		`"price_pw":""`:               "not a number",
+		`"price_pw":-5`:               "not a number",
+		`"bathrooms":1.5`:             "not a whole number",
+		`"bedrooms":"two"`:            "not a number",
+		`"deposit":{"a":[1]}`:         "not a number",
+		`"lat":"51° N"`:               "not a number",
+		`"lng":true`:                  "not a number",
+		`"title":7`:                   "not a text",
+		`"images":{"main":"<a>&\"1"}`: "not a text",
+		`"price_pw":null`:             "", `"bedrooms":null`: "", `"bathrooms":null`: "", `"deposit":null`: "",
+	} {
+		name := strings.Split(member, `"`)[1]
+		field, _ := api.PropertyFieldNamed(name)
+		plain := regexp.MustCompile(`"` + name + `":("[^"]*"|\[[^]]*\]|[^,}]*)`)
+		text := plain.ReplaceAllLiteralString(plainListing, member)
+		p := readListing(t, text)
+		if got := p.Remarks()[name]; got != remark || len(p.Odd) != 1 {
+			t.Errorf("%s: %q, %v", member, got, p.Odd)
+		}
+		want := text
+		if strings.HasSuffix(member, "null") { // no value is no member
+			want = strings.NewReplacer(member+",", "", ","+member, "").Replace(text)
+		}
+		if got, err := api.EncodeJSON(p); err != nil || string(got) != want {
+			t.Errorf("%s is written as\n%s, %v, want\n%s", member, got, err, want)
+		}
+		if again := readListing(t, want); !reflect.DeepEqual(again, p) {
+			t.Errorf("%s is read back as %+v, not %+v", want, again, p)
+		}
+		page := api.Page[api.Property]{}
+		list := `{"data":[` + plainListing + `,` + text + `],"meta":{"total":2}}`
+		if err := api.ReadProperties([]byte(list), &page); err != nil || !reflect.DeepEqual(page.Data[1], p) {
+			t.Errorf("%s in a list is %+v, %v", member, page, err)
+		}
+		changesOfOdd(t, field, p)
+	}
+}
+
+// changesOfOdd checks that an odd value differs from every value, equals itself, and that an undo brings it back.
+func changesOfOdd(t *testing.T, field api.PropertyField, odd api.Property) {
+	t.Helper()
+	moved := odd.With(fullPatch(t).Only("address"))
+	if names := api.PropertyChanges(odd, moved).Fields(); !slices.Equal(names, []string{"address"}) {
+		t.Errorf("with another address, %v changes %v", odd.Odd, names)
+	}
+	edited := odd.With(fullPatch(t).Only(field.Name))
+	names := api.PropertyChanges(odd, edited).Fields()
+	if edited.Odd != nil || !slices.Equal(names, []string{field.Name}) || len(odd.Odd) != 1 {
+		t.Errorf("%v, edited, is %+v", odd.Odd, edited)
+	}
+	zero := odd
+	zero.Odd = nil
+	if names := api.PropertyChanges(odd, zero).Fields(); !slices.Equal(names, []string{field.Name}) {
+		t.Errorf("%v equals 0: %v", odd.Odd, names)
+	}
+	undo := api.PropertyChanges(edited, odd)
+	text, err := json.Marshal(undo)
+	raw := odd.Odd[field.Name]
+	if raw == nil {
+		raw = json.RawMessage("null")
+	}
+	var sent map[string]json.RawMessage
+	if json.Unmarshal(text, &sent); err != nil || len(sent) != 1 || !sameJSON(sent[field.Name], raw) {
+		t.Errorf("the undo of %v is %s, %v", odd.Odd, text, err)
+	}
+	undone := edited.With(undo)
+	isSame := api.PropertyChanges(undone, odd).IsEmpty() && reflect.DeepEqual(undone.Odd, odd.Odd)
+	if !isSame || !undo.IsAppliedTo(odd) {
+		t.Errorf("undone, %v is %+v", odd.Odd, undone)
+	}
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var first, second any
+	return json.Unmarshal(a, &first) == nil && json.Unmarshal(b, &second) == nil && reflect.DeepEqual(first, second)
+}
+
+func TestAListingLacksNumbers(t *testing.T) {
+	for text, lacks := range map[string]string{
+		`{"propertyId":7}`: "bathrooms bedrooms deposit price_pw",
+		`{"propertyId":7,"price_pw":0,"bedrooms":0,"bathrooms":0,"deposit":0}`:                "",
+		`{"propertyId":7,"price_pw":"0","bedrooms":0,"deposit":0}`:                            "bathrooms",
+		`{"propertyId":7,"price_pw":1,"bedrooms":0,"bathrooms" : null,"deposit":1}`:           "bathrooms",
+		`{"propertyId":7,"price_pw":1,"bedrooms":2,"bathrooms":1,"_links":{"deposit":1}}`:     "deposit",
+		`{"propertyId":7,"price_pw":1,"bedrooms":2,"bathrooms":1,"title":"\"deposit\":{"}`:    "deposit",
+		`{"propertyId":7,"price_pw": 1, "bedrooms": 0, "bathrooms": 1, "deposit": 0}`:         "",
+		`{"PropertyID":7,"Price_PW":1,"bedrooms":2,"bathrooms":1,"deposit":0,"title":"{{{{"}`: "price_pw",
+	} {
+		var page api.Page[api.Property]
+		list := `{"data":[` + plainListing + `,` + text + `],"meta":{}}`
+		if err := api.ReadProperties([]byte(list), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []api.Property{readListing(t, text), page.Data[1]} {
+			if got := strings.Join(slices.Sorted(maps.Keys(p.Odd)), " "); got != lacks || p.ID != 7 {
+				t.Errorf("%s lacks %q, want %q", text, got, lacks)
+			}
+		}
+		if first := page.Data[0]; first.Odd != nil {
+			t.Errorf("the first lacks %v", first.Odd)
+		}
 	}
 }

@@ -27,6 +27,8 @@ func asWire(value any) any {
 	switch value := value.(type) {
 	case Perk:
 		return value.wire()
+	case Property:
+		return value.wire()
 	case Redemption:
 		return value.wire()
 	case RedemptionRecord:

@@ -16,12 +16,24 @@ type Version struct {
 	ETag     string       `json:"etag"`
 }
 
-// UnmarshalJSON also reads a property as another service wrote it.
-func (v *Version) UnmarshalJSON(text []byte) error {
-	var parts struct {
-		Property json.RawMessage `json:"property"`
-		ETag     string          `json:"etag"`
+// versionParts is a Version with its property as a service wrote it.
+type versionParts struct {
+	Property json.RawMessage `json:"property"`
+	ETag     string          `json:"etag"`
+}
+
+// MarshalJSON writes the property as the service wrote it, with what could not be read.
+func (v Version) MarshalJSON() ([]byte, error) {
+	property, err := api.EncodeJSON(v.Property)
+	if err != nil {
+		return nil, err
 	}
+	return api.EncodeJSON(versionParts{property, v.ETag})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (v *Version) UnmarshalJSON(text []byte) error {
+	var parts versionParts
 	if err := json.Unmarshal(text, &parts); err != nil || parts.Property == nil {
 		return err
 	}

@@ -276,7 +276,7 @@ func TestVersionOfAnyServiceIsReadBack(t *testing.T) {
 	c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"7"`)
 		_, _ = io.WriteString(w, `{"propertyId":"42","title":"Flat","price_pw":2.505e+02,"bedrooms":"2","lat":"51.5",`+
-			`"images":"https://a/1,https://a/2"}`)
+			`"bathrooms":1.5,"images":"https://a/1,https://a/2"}`)
 	}))
 	read, err := c.Version(t.Context(), 42)
 	if p := read.Property; err != nil || p.PricePW.String() != "2.505e+02" || p.Bedrooms != 2 || *p.Lat != 51.5 ||

@@ -144,7 +144,9 @@ func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, 
 	var property api.Property
 	call := get(propertyPath("get", id), nil)
 	isRecord := func() bool {
-		return property.ID != 0 || !api.PropertyChanges(api.Property{}, property).IsEmpty()
+		read := property
+		read.Odd = nil // without any member, too, the listing lacks numbers
+		return read.ID != 0 || !api.PropertyChanges(api.Property{}, read).IsEmpty()
 	}
 	res, err := c.fetchRecord(ctx, call, &property, isRecord, "propertyId")
 	if err == nil && cmp.Or(property.ID, id) != id {

@@ -25,7 +25,8 @@ import (
 
 // record is one value as JSON. Only the formats that need its fields read them.
 type record struct {
-	raw json.RawMessage
+	raw     json.RawMessage
+	remarks map[string]string // on fields whose values could not be read; tables show them
 
 	mark string  // of Changes, "" without a change
 	was  *record // before the change; nil if the record is new
@@ -44,7 +45,19 @@ func newRecord(value any) (record, error) {
 	if err != nil {
 		return record{}, fmt.Errorf("write a record: %w", err)
 	}
-	return record{raw: raw}, nil
+	r := record{raw: raw}
+	if of, hasRemarks := value.(interface{ Remarks() map[string]string }); hasRemarks {
+		r.remarks = of.Remarks()
+	}
+	return r, nil
+}
+
+// remark is what people read behind the value of a field.
+func (r record) remark(field string) string {
+	if r.remarks[field] == "" {
+		return ""
+	}
+	return " (" + r.remarks[field] + ")"
 }
 
 // FieldsOf returns the names of a record's fields in their order.
@@ -73,7 +86,7 @@ func (r record) only(chosen []string) record {
 		separator = ','
 	}
 	text.WriteByte('}')
-	return record{raw: text.Bytes()}
+	return record{raw: text.Bytes(), remarks: r.remarks}
 }
 
 func (r record) isObject() bool { return bytes.HasPrefix(r.raw, []byte("{")) }

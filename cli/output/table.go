@@ -61,6 +61,9 @@ func (e *tableEncoder) item(r record) error {
 	cells := make([]string, len(e.view.Columns))
 	for i, name := range e.view.Columns {
 		cells[i] = e.cell(name, textOf(fields.get(name)))
+		if e.streams.OutTTY {
+			cells[i] += r.remark(name)
+		}
 	}
 	if e.marks {
 		cells[0] = markSpace(r.mark) + cells[0]
@@ -322,7 +325,7 @@ func (e *tableEncoder) details(r record) []string {
 		if e.marks {
 			name = markSpace(r.markOf(field)) + name
 		}
-		text := textOf(field.value)
+		text := textOf(field.value) + r.remark(field.name)
 		if at, err := time.Parse(time.RFC3339, text); e.times[field.name] && err == nil {
 			text = at.Local().Format("2006-01-02 15:04 MST") + ", " + display.Distance(at, e.now)
 		}

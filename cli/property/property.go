@@ -33,6 +33,13 @@ type versioned struct {
 	ETag string `json:"etag"`
 }
 
+// MarshalJSON writes the property as the service wrote it, with what could not be read.
+func (v versioned) MarshalJSON() ([]byte, error) {
+	return api.JoinObjects(v.Property, struct {
+		ETag string `json:"etag"`
+	}{v.ETag})
+}
+
 // done is the output of a change.
 type done struct {
 	ID      int64  `json:"propertyId"`

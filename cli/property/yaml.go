@@ -55,15 +55,18 @@ func write(heading string, p api.Property) string {
 // writeField writes one field with its line feed.
 func writeField(field api.PropertyField, p api.Property) string {
 	text, texts := field.Name+":", field.Texts(p)
+	_, isOdd := p.Odd[field.Name]
 	switch {
 	case field.Kind == api.ListField && len(texts) == 0:
 		text += " []"
-	case field.Kind == api.ListField:
+	case field.Kind == api.ListField: // also if it is odd
 		for _, entry := range texts {
 			text += "\n  - " + inline(field.Name+":\n  - ", entry)
 		}
 	case len(texts) == 0:
 		text += " null"
+	case isOdd:
+		text += " " + quote(texts[0])
 	case field.Kind == api.PriceField:
 		text += " " + quote(texts[0])
 	case field.Kind == api.NumberField:

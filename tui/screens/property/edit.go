@@ -267,6 +267,15 @@ func (f field) isMultiline() bool { return f.Kind == api.TextField || f.Kind == 
 
 func (f field) lowerLabel() string { return strings.ToLower(f.Label) }
 
+// value is the value as it is shown, with a remark if it can't be read.
+func (f field) value(p api.Property) string {
+	value := displayed(f, f.text(p))
+	if remark := p.Remarks()[f.Name]; remark != "" {
+		value += " (" + remark + ")"
+	}
+	return value
+}
+
 // text is the value as it is edited: no position is the empty text, and each image has a line.
 func (f field) text(p api.Property) string { return strings.Join(f.Texts(p), "\n") }
 

@@ -39,18 +39,21 @@ func NewList(shell *screen.Shell) *List {
 		Columns: screen.Columns[*api.Property]{
 			{Column: widget.Column{Name: "Id", Min: 4, Right: true}, Sort: "propertyId", Cell: func(p *api.Property) string { return fmt.Sprint(p.ID) }},
 			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Title) }},
-			{Column: widget.Column{Name: "Price", Min: 8, Right: true}, Sort: "price_pw", Cell: func(p *api.Property) string { return p.PricePW.String() }},
-			{Column: widget.Column{Name: "Beds", Min: 4, Right: true, Drop: 2}, Sort: "bedrooms", Cell: func(p *api.Property) string { return fmt.Sprint(p.Bedrooms) }},
+			{Column: widget.Column{Name: "Price", Min: 8, Right: true}, Sort: "price_pw", Cell: cellOf("price_pw")},
+			{
+				Column: widget.Column{Name: "Beds", Min: 4, Right: true, Drop: 2}, Sort: "bedrooms",
+				Cell: cellOf("bedrooms"),
+			},
 			{Column: widget.Column{Name: "City", Min: 10, Share: 2, Drop: 1, Matches: true}, Sort: "city", Cell: func(p *api.Property) string { return display.Line(p.City) }},
 			{Column: widget.Column{Name: "Address", Min: 14, Share: 3, Drop: 3, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Address) }},
 			{Column: widget.Column{Name: "Postcode", Min: 8, Share: 1, Drop: 4, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Postcode) }},
 		},
 		Facts: func(p *api.Property) []widget.Pair {
 			return []widget.Pair{
-				{Label: "Price", Value: p.PricePW.String() + " per week"},
-				{Label: "Deposit", Value: strconv.FormatFloat(p.Deposit, 'f', -1, 64)},
-				{Label: "Bedrooms", Value: fmt.Sprint(p.Bedrooms)},
-				{Label: "Bathrooms", Value: fmt.Sprint(p.Bathrooms)},
+				{Label: "Price", Value: priceOf(*p)},
+				{Label: "Deposit", Value: fieldNamed("deposit").value(*p)},
+				{Label: "Bedrooms", Value: fieldNamed("bedrooms").value(*p)},
+				{Label: "Bathrooms", Value: fieldNamed("bathrooms").value(*p)},
 				{Label: "Address", Value: display.Line(p.Address)},
 				{Label: "City", Value: display.Line(p.Postcode + " " + p.City)},
 				{Label: "About", Value: display.Text(p.Description)},
@@ -69,6 +72,20 @@ func NewList(shell *screen.Shell) *List {
 		}
 	}
 	return &List{shell: shell, List: list.New(shell, kind)}
+}
+
+// cellOf is a field in a list as it came, without a remark: a column of numbers is narrow.
+func cellOf(name string) func(*api.Property) string {
+	f := fieldNamed(name)
+	return func(p *api.Property) string { return display.Line(f.text(*p)) }
+}
+
+func priceOf(p api.Property) string {
+	price := fieldNamed("price_pw").value(p)
+	if _, isOdd := p.Odd["price_pw"]; !isOdd {
+		price += " per week"
+	}
+	return price
 }
 
 const noneInSandbox = "The sandbox has no properties."

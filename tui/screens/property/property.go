@@ -317,12 +317,12 @@ func (s *Screen) banner() []string {
 func facts(p api.Property) []widget.Pair {
 	var pairs []widget.Pair
 	for _, f := range fields {
-		pair := widget.Pair{Label: f.Label, Value: displayed(f, f.text(p))}
+		pair := widget.Pair{Label: f.Label, Value: f.value(p)}
 		switch {
 		case f.Name == "lat":
 			lng := fieldNamed("lng")
-			pair = widget.Pair{Label: "Position", Value: "latitude " + pair.Value + ", longitude " + displayed(lng, lng.text(p))}
-			if p.Lat == nil && p.Lng == nil {
+			pair = widget.Pair{Label: "Position", Value: "latitude " + pair.Value + ", longitude " + lng.value(p)}
+			if f.text(p)+lng.text(p) == "" {
 				pair.Value = "(none)"
 			}
 		case f.Name == "lng":

@@ -1,0 +1,53 @@
+package property
+
+import (
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+)
+
+func oddProperty(t *testing.T) (p api.Property) {
+	t.Helper()
+	text := `{"propertyId":42,"title":"Odd","price_pw":"£295.50","bathrooms":1.5,"lat":"north","images":7}`
+	if err := api.ReadProperty([]byte(text), &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestOddPropertyIsShownAsItCame(t *testing.T) {
+	p := oddProperty(t)
+	shown := map[string]string{}
+	for _, pair := range facts(p) {
+		shown[pair.Label] = pair.Value
+	}
+	for label, want := range map[string]string{
+		"Price per week": "£295.50 (not a number)", "Bathrooms": "1.5 (not a whole number)", "Bedrooms": "(none)",
+		"Deposit": "(none)", "Position": "latitude north (not a number), longitude (none)", "Images": "7 (not a text)",
+	} {
+		if shown[label] != want {
+			t.Errorf("%s is shown as %q, want %q", label, shown[label], want)
+		}
+	}
+	if price, rooms := cellOf("price_pw")(&p), cellOf("bedrooms")(&p); price != "£295.50" || rooms != "" {
+		t.Errorf("the list has %q, %q", price, rooms)
+	}
+	if price := priceOf(p); price != "£295.50 (not a number)" {
+		t.Errorf("the preview has %q", price)
+	}
+}
+
+func TestOddFieldsAreSentOnlyIfTheyAreSet(t *testing.T) {
+	e := newEdit(testShell(), client.Version{Property: oddProperty(t)})
+	if patch, wrong := e.changes(); !patch.IsEmpty() || wrong != nil || len(e.typed()) > 0 {
+		t.Errorf("untouched, the form changes %v, wrong %v, typed %q", patch.Fields(), wrong, e.typed())
+	}
+	e.form.Set("price_pw", "295.50")
+	e.form.Set("deposit", "0")
+	patch, wrong := e.changes()
+	text, err := api.EncodeJSON(patch)
+	if string(text) != `{"price_pw":"295.50","deposit":0}` || wrong != nil || err != nil {
+		t.Errorf("the form sends %s, wrong %v, %v", text, wrong, err)
+	}
+}
