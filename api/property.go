@@ -57,8 +57,9 @@ const (
 	NumberField
 )
 
-// PropertyField is a field of a property that can be changed. A new field needs a line in Property, in PropertyPatch and in
-// propertyFields; everything else here and in both clients follows from that.
+// PropertyField is a field of a property that can be changed. A new field needs a line in Property, in PropertyPatch
+// and in propertyFields, and a number that cannot be null also in numbersOrNone; everything else here and in both
+// clients follows from that.
 type PropertyField struct {
 	Name  string // on the wire
 	Kind  FieldKind

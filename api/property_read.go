@@ -47,7 +47,7 @@ func ReadProperties(body []byte, into *Page[Property]) error {
 	return nil
 }
 
-// numbersOrNone are the fields in which 0 does not tell a number from none.
+// numbersOrNone are the fields in which 0 does not tell a number from none. lackNumbers has them in the same order.
 var numbersOrNone = [...]string{"price_pw", "bedrooms", "bathrooms", "deposit"}
 
 // lackNumbers tells whether some of the listings that were decoded from a body, which has so many objects around them,
@@ -182,9 +182,6 @@ func (p Property) Remarks() map[string]string {
 
 // wire writes odd values as they came, and leaves out those that did not come.
 func (p Property) wire() any {
-	if p.Odd == nil {
-		return p
-	}
 	type fields Property
 	text, _ := EncodeJSON(fields(p))
 	members, err := ParseObject(text)

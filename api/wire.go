@@ -28,7 +28,9 @@ func asWire(value any) any {
 	case Perk:
 		return value.wire()
 	case Property:
-		return value.wire()
+		if value.Odd != nil {
+			return value.wire()
+		}
 	case Redemption:
 		return value.wire()
 	case RedemptionRecord:
