@@ -204,11 +204,12 @@ var atOthers = map[string]string{
 		"profile use; profile show; profile set; profile rename; profile delete",
 }
 
-// TestEveryCommandAtAServerWithoutExtensions also fails for a command that is not in its list. Not met yet: that
-// doctor succeeds where a proxy's page is at other addresses (ElsewherePage), that perk redeem --dry-run does
-// where that page comes with the status 200 (ElsewhereLanding), and that other commands say there what is lacking.
+// TestEveryCommandAtAServerWithoutExtensions also fails for a command that is not in its list. Not met yet: that those
+// which lack something say so where a proxy's page with the status 200 is at other addresses (ElsewhereLanding).
 func TestEveryCommandAtAServerWithoutExtensions(t *testing.T) {
-	for _, elsewhere := range []specserver.Elsewhere{specserver.ElsewhereError, specserver.ElsewhereNoMethod} {
+	for _, elsewhere := range []specserver.Elsewhere{
+		specserver.ElsewhereError, specserver.ElsewhereNoMethod, specserver.ElsewherePage, specserver.ElsewhereLanding,
+	} {
 		x := atSpecification(t, specserver.Options{
 			Freedoms: freedoms{NewStatus: specserver.StatusPending, Elsewhere: elsewhere},
 		})
@@ -220,7 +221,7 @@ func TestEveryCommandAtAServerWithoutExtensions(t *testing.T) {
 		x.must("perk", "redeem", "--file", file)
 		for lacks, lines := range atOthers {
 			for line := range strings.SplitSeq(lines, ";") {
-				if lacks == "-" {
+				if lacks == "-" || lacks != "" && elsewhere == specserver.ElsewhereLanding {
 					continue
 				}
 				want, code := "This service has no "+lacks+": the specification does not ask for it, and the service "+

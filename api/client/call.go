@@ -148,7 +148,7 @@ func (c *Client) unreadable(call call, res *resty.Response, err error) error {
 		asked.Method, asked.URL.EscapedPath(), res.StatusCode(), why, c.BaseURL())
 	return &Error{
 		Status: res.StatusCode(), Code: codeOf(res.StatusCode()), Message: message,
-		RequestID: res.Header().Get("X-Request-Id"), OutcomeUnknown: call.changes(),
+		RequestID: res.Header().Get("X-Request-Id"), OutcomeUnknown: call.changes(), NotFromService: webPage(res) != "",
 	}
 }
 
@@ -513,7 +513,7 @@ func (c *Client) Redeemed(ctx context.Context, perkID, userID string) (map[strin
 // redeemedCall reads what a user has redeemed, past caches.
 func (c *Client) redeemedCall(userID string) (call, error) {
 	list, err := c.userCall(userID, "redeemed", url.Values{}, ListOptions{PerPage: api.MaxPerPage})
-	return list.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, probeKey), err
+	return list.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, ProbeKey), err
 }
 
 // search is the state of a FindRedemption.

@@ -43,7 +43,8 @@ func (c *Client) CreateProperty(ctx context.Context, fields api.PropertyPatch, k
 	}
 	soon := c.Until(time.Now().Add(checkTimeout))
 	if !c.HonoursKeys() {
-		_, _ = soon.send(ctx, get(propertiesPath, ListOptions{PerPage: 1}.values()).withHeader(idempotencyKey, probeKey))
+		probe := get(propertiesPath, ListOptions{PerPage: 1}.values()).withHeader(idempotencyKey, ProbeKey)
+		_, _ = soon.send(ctx, probe)
 	}
 	if !c.HonoursKeys() {
 		return created, false, err

@@ -170,10 +170,10 @@ func (r Redeeming) keyIsYoung(c *Client) bool {
 const (
 	idempotencyKey = "Idempotency-Key"
 	replayed       = "Idempotent-Replayed"
-
-	// probeKey is sent with a read: a service that repeats it honours keys.
-	probeKey = "do keys count"
 )
+
+// ProbeKey is sent with a read: a service that repeats it honours keys.
+const ProbeKey = "do keys count"
 
 // HonoursKeys tells whether the server has shown that it honours Idempotency-Key, by repeating one or replaying a response.
 func (c *Client) HonoursKeys() bool { return c.retry.HonoursKeys.Load() }

@@ -129,7 +129,7 @@ func (c *Client) Eligibility(ctx context.Context, perkID, userID string) (answer
 	isRecord := func() bool { return answer.PerkID != "" || answer.UserID != "" }
 	call := get(path+"/eligibility", url.Values{"user_id": {userID}})
 	_, err = c.fetchRecord(ctx, call, &answer, isRecord, "eligible")
-	if IsMissing(err) {
+	if IsMissing(err) || isPage(err) {
 		if _, failure := c.Perk(ctx, perkID); failure == nil {
 			err = unsupported("check of eligibility", err)
 		}
@@ -149,6 +149,12 @@ func IsMissing(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	missing := []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}
 	return ok && slices.Contains(missing, refused.Status) && !refused.CredentialsRefused
+}
+
+// isPage tells whether a web page came as a success, as proxies answer at addresses that the server does not have.
+func isPage(err error) bool {
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.NotFromService && refused.Status < 300
 }
 
 // IsUnsupported tells whether the service lacks what is beyond the specification.

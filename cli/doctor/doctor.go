@@ -1,5 +1,5 @@
-// Package doctor is the command that diagnoses configuration, connection, certificate, clock and login. It changes nothing, and what it
-// writes can be shown to others: it has neither secrets nor tokens.
+// Package doctor is the command that diagnoses configuration, connection, certificate, clock and login, and names what
+// the service lacks. It changes nothing, and what it writes can be shown to others: it has neither secrets nor tokens.
 package doctor
 
 import (
@@ -31,16 +31,26 @@ import (
 
 // New makes the command.
 func New(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	user := ""
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Diagnose configuration, connection, certificate, clock and login",
-		Long: "Check the configuration, connection, certificate, clock, secret and scopes, each for at most 5 seconds. It changes\n" +
-			"nothing. The exit code is 0 if nothing failed, else that of the first failure: 2 for the configuration, 4 for the\n" +
-			"credentials, 8 if the service is not reached.",
-		Example: "  perksctl doctor\n  perksctl doctor --profile staging --output json",
+		Long: "Check the configuration, connection, certificate, clock, secret and scopes, and what the\n" +
+			"service lacks, each for at most 5 seconds. It changes nothing. The exit code is 0 if nothing failed,\n" +
+			"else that of the first failure: 2 for the configuration, 4 for the credentials, 8 if the service is\n" +
+			"not reached.\n\n" +
+			"--user names a user whose redemptions are read, to see whether the service honours idempotency keys.\n" +
+			"Without it, that is the first of the list of users, if there is one.",
+		Example: "  perksctl doctor\n  perksctl doctor --user alice --profile staging --output json",
 		Args:    command.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), newDiagnosis(s)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d := newDiagnosis(s)
+			d.user = user
+			return run(cmd.Context(), d)
+		},
 	}
+	cmd.Flags().StringVar(&user, "user", "", "the `id` of the user")
+	return cmd
 }
 
 func run(ctx context.Context, d *diagnosis) error {
@@ -133,6 +143,8 @@ type diagnosis struct {
 	health     *exchange
 	server     string // its version
 	token      session.Token
+	perks      *client.Response // their first page, of one
+	user       string           // whose redemptions may be read; "" is the first of the list of users, if there is one
 
 	checked, failed int
 	first           error // of those that failed
@@ -162,6 +174,10 @@ func (d *diagnosis) checks() []check {
 		{"credentials", []string{"profile", "secret", "health"}, d.checkCredentials},
 		{"scopes", []string{"credentials"}, d.checkScopes},
 		{"perks", []string{"credentials"}, d.checkPerks},
+		{"idempotency", []string{"credentials"}, d.checkIdempotency},
+		{"etags", []string{"credentials"}, d.checkETags},
+		{"totals", []string{"credentials"}, d.checkTotals},
+		{"extensions", []string{"credentials"}, d.checkExtensions},
 		{"version", nil, d.checkVersion},
 	}
 }

@@ -80,10 +80,26 @@ func (d *diagnosis) checkHealth(ctx context.Context) finding {
 	if better := d.betterAddress(ctx); better != "" {
 		return fail(command.Usagef("%s is not the address of the API, but %s is.", d.connection.APIURL, better), "Log in there: perksctl auth login --api-url "+better)
 	}
-	if strings.Contains(seen.header.Get("Content-Type"), "json") && refused.Status >= 400 {
+	isJSON := strings.Contains(seen.header.Get("Content-Type"), "json") && refused.Status >= 400
+	if isJSON || d.refusesStrangers(ctx) {
 		return warn("", "The service responds, but has no health check (status %d).", refused.Status)
 	}
 	return fail(command.Usagef("%s is not the address of the API: a web server responds there, with status %d.", d.connection.APIURL, seen.status), askForAddress)
+}
+
+// firstPerk asks for the list of perks, which the specification has.
+var firstPerk = client.Request{Method: http.MethodGet, Path: "partners/perks", Query: url.Values{"per_page": {"1"}}}
+
+// refusesStrangers tells whether the service refuses the list of perks without a token, as its specification wants.
+// Where other addresses lead to a proxy's web page, that shows that this is the API.
+func (d *diagnosis) refusesStrangers(ctx context.Context) bool {
+	c, _, err := d.client(d.connection.APIURL, "")
+	if err != nil {
+		return false
+	}
+	_, err = c.Do(ctx, firstPerk)
+	refused, isRefused := errors.AsType[*client.Error](err)
+	return isRefused && refused.LoginNeeded() && !refused.NotFromService
 }
 
 const askForAddress = "Ask the operator for the address; it ends with the path of the version, such as /v2"
@@ -312,10 +328,11 @@ func (d *diagnosis) checkPerks(ctx context.Context) finding {
 	if err != nil {
 		return fail(err, "")
 	}
-	_, err = c.Do(ctx, client.Request{Method: http.MethodGet, Path: "partners/perks", Query: url.Values{"per_page": {"1"}}})
+	reply, err := c.Do(ctx, firstPerk)
 	var refused *client.Error
 	switch {
 	case err == nil:
+		d.perks = reply
 		return fine("The perks of %s can be read.", d.connection.Target())
 	case !errors.As(err, &refused):
 		return fail(err, "")

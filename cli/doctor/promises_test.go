@@ -1,0 +1,94 @@
+package doctor
+
+import (
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client/specserver"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/session"
+	"example.com/perks/server/servertest"
+)
+
+func (p *fixture) at(clientID, secret string) *fixture {
+	p.env[session.EnvClientID], p.env[session.EnvClientSecret] = clientID, secret
+	return p
+}
+
+func TestPerksdKeepsEveryPromise(t *testing.T) {
+	server := servertest.Start(t)
+	id, secret := server.Client()
+	p := newFixture(t, server.URL).at(id, secret)
+	for _, flags := range [][]string{nil, {"--sandbox"}} {
+		r := diagnose(t, p.diagnosis(flags...))
+		r.want("idempotency", ok, "The service honours idempotency keys", "")
+		r.want("etags", notChecked, "no listing can be found", "")
+		r.want("totals", ok, "Lists say how many records they have", "")
+		r.want("extensions", ok, "The service has all that perksctl uses", "")
+		r.wantCode(command.ExitOK)
+	}
+	server.ImportProperties(id, api.Property{ID: 1, Title: "Flat", Images: []string{}})
+	diagnose(t, p.diagnosis()).want("etags", ok, "Listings have ETags", "")
+	few := newFixture(t, server.URL).at(server.Client(api.ScopePerksRead)) // whose refusals show what is there
+	r := diagnose(t, few.diagnosis())
+	r.want("idempotency", ok, "honours", "")
+	r.want("extensions", ok, "all", "")
+}
+
+// TestAServiceOfTheSpecificationIsFound has error bodies and a proxy's pages at the addresses of extensions.
+func TestAServiceOfTheSpecificationIsFound(t *testing.T) {
+	for _, elsewhere := range []specserver.Elsewhere{
+		specserver.ElsewhereError, specserver.ElsewhereNoMethod, specserver.ElsewherePage, specserver.ElsewhereLanding,
+	} {
+		server := specserver.Start(t, specserver.Options{Freedoms: specserver.Freedoms{Elsewhere: elsewhere}})
+		p := newFixture(t, server.URL).at(specserver.ClientID, specserver.ClientSecret)
+		r := diagnose(t, p.diagnosis())
+		r.want("health", warning, "has no health check", "")
+		r.want("perks", ok, "", "")
+		r.want("idempotency", notChecked, "Not known", "")
+		r.want("etags", notChecked, "Not known", "")
+		r.want("totals", ok, "", "")
+		r.want("extensions", warning, "The service lacks what its specification does not ask for: list of redemptions "+
+			"(redemption, bulk undo); list of users (user list); events (events); check of eligibility (user can); "+
+			"list of properties (property list, property create); reports (report).", "exit with 5")
+		r.wantCode(command.ExitOK)
+		for _, request := range server.Record().Requests {
+			if request.Method != "GET" && request.Method != "HEAD" && request.Path != "/v2/auth/token" {
+				t.Errorf("doctor sends %s %s", request.Method, request.Path)
+			}
+		}
+	}
+}
+
+func TestIdempotencyKeysOfAUser(t *testing.T) {
+	for _, test := range []struct {
+		echoes          bool
+		user            string
+		outcome, advice string
+	}{
+		{true, "user-001", ok, ""}, {true, "", ok, ""}, {false, "user-001", warning, "docs/other-servers.md"},
+		{false, "nobody", warning, "Name a user who exists"}, {false, "", notChecked, ""},
+	} {
+		server := specserver.Start(t, specserver.Options{Freedoms: specserver.Freedoms{EchoesKeys: test.echoes}})
+		d := newFixture(t, server.URL).at(specserver.ClientID, specserver.ClientSecret).diagnosis()
+		d.user = test.user
+		diagnose(t, d).want("idempotency", test.outcome, "", test.advice)
+	}
+}
+
+func TestTotalsOfLists(t *testing.T) {
+	type freedoms = specserver.Freedoms
+	for _, test := range []struct {
+		freedoms
+		outcome, found, advice string
+	}{
+		{freedoms{NoLinks: true, NoTotal: true}, ok, "how many", ""},
+		{freedoms{NoLinks: true, Meta: specserver.MetaNone}, ok, "how many", ""},
+		{freedoms{NoTotal: true, Meta: specserver.MetaNone}, warning, "no total is shown", ""},
+		{freedoms{NoLinks: true, NoTotal: true, Meta: specserver.MetaNone}, warning, "--all fails", "--page"},
+	} {
+		server := specserver.Start(t, specserver.Options{Freedoms: test.freedoms})
+		d := newFixture(t, server.URL).at(specserver.ClientID, specserver.ClientSecret).diagnosis()
+		diagnose(t, d).want("totals", test.outcome, test.found, test.advice)
+	}
+}
