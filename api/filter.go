@@ -63,15 +63,25 @@ type FilterField[F any] struct {
 
 	Get func(F) string                    // "" where nothing is asked for
 	Set func(*F, string) (problem string) // of "" it asks for nothing
+
+	// fits tells whether a record, given by its pointer, is one that is asked for, and the value that is in doubt.
+	// It is nil where a record does not tell.
+	fits func(f F, record any) (fit Fit, value string)
 }
 
 // PerkFilterFields is every field, in the order of a form. The radius must follow the point that it belongs to.
 var PerkFilterFields = []FilterField[PerkFilter]{
-	takesWords(needsWords(textFilter("q", "query", "Words", "(start of words)",
-		"only perks where each of these `words` starts a word of the title, merchant or description; also takes filters, such as city:rome",
+	judged(takesWords(needsWords(textFilter("q", "query", "Words", "(start of words)",
+		"only perks where each of these `words` starts a word of the title, merchant or description; "+
+			"also takes filters, such as city:rome",
 		func(f *PerkFilter) *string { return &f.Query }))),
-	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PerkFilter) *string { return &f.City }),
-	textFilter("category", "category", "Category", "(name or id)", "only this category, by name or id", func(f *PerkFilter) *string { return &f.Category }),
+		func(f PerkFilter, p *Perk) Fit {
+			return holdsWords(f.Query, p.Title, p.Description, orEmpty(p.MerchantName))
+		}),
+	judged(textFilter("city", "city", "City", "(such as Rome)", "only this city",
+		func(f *PerkFilter) *string { return &f.City }),
+		func(f PerkFilter, p *Perk) Fit { return sameText(f.City, p.City) }),
+	categoryFilter(),
 	{
 		Name: "near", Flag: "near", Usage: "only perks near this position (`LAT,LNG` in degrees)", Label: "Near", Hint: "(lat,lng)", Key: "near", isPoint: true,
 		Get: func(f PerkFilter) string {
@@ -94,6 +104,13 @@ var PerkFilterFields = []FilterField[PerkFilter]{
 		Set: setRadius,
 	},
 	switchFilter("include_expired", "include-expired", "also show expired perks", func(f *PerkFilter) *bool { return &f.IncludeExpired }),
+}
+
+func categoryFilter() FilterField[PerkFilter] {
+	field := textFilter("category", "category", "Category", "(name or id)", "only this category, by name or id",
+		func(f *PerkFilter) *string { return &f.Category })
+	field.fits = fitCategory
+	return field
 }
 
 // takesWords makes a field the one for the words of a query.
@@ -316,11 +333,26 @@ type RedemptionFilter struct {
 
 // RedemptionFilterFields is every field.
 var RedemptionFilterFields = []FilterField[RedemptionFilter]{
-	textFilter("perk", "perk", "Perk", "(id)", "only redemptions of this `perk`", func(f *RedemptionFilter) *string { return &f.PerkID }),
-	textFilter("user", "user", "User", "(id)", "the `id` of the user", func(f *RedemptionFilter) *string { return &f.UserID }),
-	choiceFilter("status", "Status", "only redemptions with this `status`: ", RedemptionStatuses(), func(f *RedemptionFilter) *RedemptionStatus { return &f.Status }),
-	timeFilter("since", "only redemptions made at this `TIME` or later, such as 2026-01-31 or 2026-01-31T09:00:00Z", func(f *RedemptionFilter) *time.Time { return &f.Since }),
-	timeFilter("until", "only redemptions made before this `TIME`", func(f *RedemptionFilter) *time.Time { return &f.Until }),
+	judged(textFilter("perk", "perk", "Perk", "(id)", "only redemptions of this `perk`",
+		func(f *RedemptionFilter) *string { return &f.PerkID }),
+		func(f RedemptionFilter, r *RedemptionRecord) Fit { return sameText(f.PerkID, r.PerkID) }),
+	judged(textFilter("user", "user", "User", "(id)", "the `id` of the user",
+		func(f *RedemptionFilter) *string { return &f.UserID }),
+		func(f RedemptionFilter, r *RedemptionRecord) Fit { return sameText(f.UserID, r.UserID) }),
+	judged(choiceFilter("status", "Status", "only redemptions with this `status`: ", RedemptionStatuses(),
+		func(f *RedemptionFilter) *RedemptionStatus { return &f.Status }),
+		func(f RedemptionFilter, r *RedemptionRecord) Fit { return sameText(string(f.Status), string(r.Status)) }),
+	judged(timeFilter("since",
+		"only redemptions made at this `TIME` or later, such as 2026-01-31 or 2026-01-31T09:00:00Z",
+		func(f *RedemptionFilter) *time.Time { return &f.Since }),
+		func(f RedemptionFilter, r *RedemptionRecord) Fit {
+			return within(r.RedeemedAt.IsZero(), r.RedeemedAt.Add(tick).After(f.Since))
+		}),
+	judged(timeFilter("until", "only redemptions made before this `TIME`",
+		func(f *RedemptionFilter) *time.Time { return &f.Until }),
+		func(f RedemptionFilter, r *RedemptionRecord) Fit {
+			return within(r.RedeemedAt.IsZero(), r.RedeemedAt.Before(f.Until.Add(tick)))
+		}),
 	switchFilter("own", "own", "only redemptions made by the client that asks", func(f *RedemptionFilter) *bool { return &f.Own }),
 }
 
@@ -409,14 +441,34 @@ type PropertyFilter struct {
 
 // PropertyFilterFields is every field.
 var PropertyFilterFields = []FilterField[PropertyFilter]{
-	takesWords(needsWords(textFilter("q", "query", "Words", "(start of words)",
-		"only listings where each of these `words` starts a word of the title, description, address, city or postcode; also takes filters, such as price:..400",
+	judged(takesWords(needsWords(textFilter("q", "query", "Words", "(start of words)",
+		"only listings where each of these `words` starts a word of the title, description, address, city or "+
+			"postcode; also takes filters, such as price:..400",
 		func(f *PropertyFilter) *string { return &f.Query }))),
-	textFilter("city", "city", "City", "(such as Rome)", "only this city", func(f *PropertyFilter) *string { return &f.City }),
-	valueFilter("min_price", "min-price", "only listings that cost at least this `price` for a week, such as 120.50", Value.price, func(f *PropertyFilter) **Price { return &f.MinPrice }),
-	valueFilter("max_price", "max-price", "only listings that cost at most this `price` for a week", Value.price, func(f *PropertyFilter) **Price { return &f.MaxPrice }),
-	valueFilter("min_bedrooms", "min-bedrooms", "only listings with at least this `number` of bedrooms", bedrooms, func(f *PropertyFilter) **int { return &f.MinBedrooms }),
-	valueFilter("max_bedrooms", "max-bedrooms", "only listings with at most this `number` of bedrooms", bedrooms, func(f *PropertyFilter) **int { return &f.MaxBedrooms }),
+		func(f PropertyFilter, p *Property) Fit {
+			return holdsWords(f.Query, p.Title, p.Description, p.Address, p.City, p.Postcode)
+		}),
+	judged(textFilter("city", "city", "City", "(such as Rome)", "only this city",
+		func(f *PropertyFilter) *string { return &f.City }),
+		func(f PropertyFilter, p *Property) Fit { return sameText(f.City, p.City) }),
+	judged(valueFilter("min_price", "min-price",
+		"only listings that cost at least this `price` for a week, such as 120.50", Value.price,
+		func(f *PropertyFilter) **Price { return &f.MinPrice }),
+		func(f PropertyFilter, p *Property) Fit {
+			return within(p.PricePW == Price{}, p.PricePW.SortKey() >= f.MinPrice.SortKey())
+		}),
+	judged(valueFilter("max_price", "max-price", "only listings that cost at most this `price` for a week", Value.price,
+		func(f *PropertyFilter) **Price { return &f.MaxPrice }),
+		func(f PropertyFilter, p *Property) Fit {
+			return within(false, p.PricePW.SortKey() <= f.MaxPrice.SortKey())
+		}),
+	judged(valueFilter("min_bedrooms", "min-bedrooms",
+		"only listings with at least this `number` of bedrooms", bedrooms,
+		func(f *PropertyFilter) **int { return &f.MinBedrooms }),
+		func(f PropertyFilter, p *Property) Fit { return within(p.Bedrooms == 0, p.Bedrooms >= *f.MinBedrooms) }),
+	judged(valueFilter("max_bedrooms", "max-bedrooms", "only listings with at most this `number` of bedrooms", bedrooms,
+		func(f *PropertyFilter) **int { return &f.MaxBedrooms }),
+		func(f PropertyFilter, p *Property) Fit { return within(false, p.Bedrooms <= *f.MaxBedrooms) }),
 	switchFilter("own", "own", "only listings of the client that asks", func(f *PropertyFilter) *bool { return &f.Own }),
 }
 
@@ -483,7 +535,9 @@ type UserFilter struct {
 
 // UserFilterFields is every field.
 var UserFilterFields = []FilterField[UserFilter]{
-	takesWords(textFilter("prefix", "prefix", "Prefix", "(start of id)", "only users whose ids begin with this `text`", func(f *UserFilter) *string { return &f.Prefix })),
+	judged(takesWords(textFilter("prefix", "prefix", "Prefix", "(start of id)",
+		"only users whose ids begin with this `text`", func(f *UserFilter) *string { return &f.Prefix })),
+		func(f UserFilter, u *User) Fit { return fitPrefix(f.Prefix, u.ID) }),
 }
 
 // Values returns the filter as URL parameters.

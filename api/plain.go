@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Plain says what is wrong with data that a library could not read, in words that follow a colon: the library's own name its functions
@@ -34,7 +36,8 @@ func Plain(err error) string {
 		if mistyped.Field == "" {
 			return "it is JSON of another kind: " + found
 		}
-		return fmt.Sprintf("the JSON has another kind of value for %s: %s", mistyped.Field, found)
+		path := slices.DeleteFunc(strings.Split(mistyped.Field, "."), isGoName)
+		return fmt.Sprintf("the JSON has another kind of value for %s: %s", strings.Join(path, "."), found)
 	case errors.As(err, &moment):
 		return fmt.Sprintf("%q is not a time such as 2026-01-31T09:00:00Z", moment.Value)
 	case errors.As(err, &number):
@@ -44,6 +47,9 @@ func Plain(err error) string {
 	}
 	return err.Error()
 }
+
+// isGoName tells whether a part of a path is that of an embedded type, which JSON does not have.
+func isGoName(part string) bool { return part != "" && unicode.IsUpper(rune(part[0])) }
 
 // unexpected names the character that JSON does not allow where it is. Only the library's text has it.
 func unexpected(err *json.SyntaxError) string {

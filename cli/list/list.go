@@ -151,14 +151,27 @@ func (f *Flags) CheckSort(s *command.Streams, fields []string, filter api.PerkFi
 // Pages are the pages of a list, as api/client returns them.
 type Pages[T any] = iter.Seq2[api.Page[T], error]
 
+// Checks makes the check of what a list shows; it may be nil, and return nil.
+type Checks[T any] func() *api.FilterCheck[T]
+
 // Connect connects to the service and shows a list, with --watch again and again.
-func Connect[T any](cmd *cobra.Command, s *session.Session, flags Flags, view output.View, pages func(*client.Client) Pages[T]) error {
+func Connect[T any](
+	cmd *cobra.Command, s *session.Session, flags Flags, view output.View, checks Checks[T],
+	pages func(*client.Client) Pages[T],
+) error {
 	return flags.Watch.Run(cmd, s, func() error {
 		printer, c, err := session.Begin[T](s, view)
 		if err != nil {
 			return err
 		}
-		return Show(cmd.Context(), s.Streams, printer, flags, pages(c))
+		var check *api.FilterCheck[T]
+		if checks != nil {
+			check = checks()
+		}
+		if err := Show(cmd.Context(), s.Streams, printer, flags, checked(flags, check, pages(c))); err != nil {
+			return err
+		}
+		return verdict(s, check)
 	})
 }
 
@@ -260,7 +273,10 @@ func (k Kind[F, T]) Command(s *session.Session, cmd cobra.Command) *cobra.Comman
 		if err != nil {
 			return err
 		}
-		return Connect(cmd, s, flags, k.View, func(c *client.Client) Pages[T] { return k.Pages(cmd.Context(), c, flags.Options(), filter) })
+		checks := func() *api.FilterCheck[T] { return api.CheckFilter[F, T](k.Fields, filter) }
+		return Connect(cmd, s, flags, k.View, checks, func(c *client.Client) Pages[T] {
+			return k.Pages(cmd.Context(), c, flags.Options(), filter)
+		})
 	}
 	flags.Bind(&cmd, k.Sort)
 	BindFilter(&cmd, k.Fields)

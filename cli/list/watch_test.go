@@ -69,7 +69,7 @@ func watch(t *testing.T, args string, onTerminal bool) *watching {
 	}}}
 	cmd := &cobra.Command{Use: "list", SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) error {
 		view := output.View{Columns: []string{"id", "title"}, ID: "id"}
-		return list.Connect(cmd, s, flags, view, func(c *client.Client) list.Pages[api.Perk] {
+		return list.Connect(cmd, s, flags, view, nil, func(c *client.Client) list.Pages[api.Perk] {
 			return c.PerkPages(cmd.Context(), client.PerkListOptions{ListOptions: client.ListOptions{Sort: "id"}})
 		})
 	}}

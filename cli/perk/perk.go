@@ -72,7 +72,10 @@ func listPerks(cmd *cobra.Command, s *session.Session, flags list.Flags, pages f
 	if err := flags.CheckSort(s.Streams, api.PerkSortFields(), filter); err != nil {
 		return err
 	}
-	return list.Connect(cmd, s, flags, listView, func(c *client.Client) list.Pages[api.Perk] {
+	checks := func() *api.FilterCheck[api.Perk] {
+		return api.CheckFilter[api.PerkFilter, api.Perk](api.PerkFilterFields, filter)
+	}
+	return list.Connect(cmd, s, flags, listView, checks, func(c *client.Client) list.Pages[api.Perk] {
 		return pages(c, client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter})
 	})
 }
@@ -198,7 +201,7 @@ func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags l
 		return err
 	}
 	view := output.View{Columns: []string{"id", "perk_id", "status", "redeemed_at"}, ID: "id"}
-	return list.Connect(cmd, s, flags, view, func(c *client.Client) list.Pages[api.Redemption] {
+	return list.Connect(cmd, s, flags, view, nil, func(c *client.Client) list.Pages[api.Redemption] {
 		return c.UserRedemptionPages(cmd.Context(), userID, flags.Options())
 	})
 }

@@ -1,0 +1,50 @@
+package list
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"example.com/perks/api"
+	"example.com/perks/api/display"
+	"example.com/perks/cli/session"
+)
+
+// checked passes pages on, and holds the records that are shown against the filter.
+func checked[T any](flags Flags, check *api.FilterCheck[T], pages Pages[T]) Pages[T] {
+	if check == nil {
+		return pages
+	}
+	return func(yield func(api.Page[T], error) bool) {
+		for page, err := range pages {
+			shown := page.Data
+			if flags.Limit > 0 {
+				shown = shown[:min(len(shown), max(0, flags.Limit-check.Records))]
+			}
+			check.Page(shown)
+			if !yield(page, err) {
+				return
+			}
+		}
+	}
+}
+
+// verdict says which filters the service has ignored: to people as a warning, to scripts as a failure, so that nothing
+// is done to records that nobody asked for.
+func verdict[T any](s *session.Session, check *api.FilterCheck[T]) error {
+	var flags, counts []string
+	for _, ignored := range check.Ignored() {
+		flags = append(flags, "--"+ignored.Flag)
+		counts = append(counts, display.Count(ignored.Misfits))
+	}
+	if len(flags) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("This server ignored %s: %s of %s records do not fit.",
+		strings.Join(flags, " and "), strings.Join(counts, " and "), display.Count(check.Records))
+	if s.Output.IsTable() {
+		s.Streams.Warn("%s", text)
+		return nil
+	}
+	return errors.New(text)
+}
