@@ -56,6 +56,24 @@ func TestIgnoredFilters(t *testing.T) {
 	}
 }
 
+func TestAnIgnoredOrder(t *testing.T) {
+	ignoring := atSpecification(t, specserver.Options{Freedoms: specserver.Freedoms{IgnoresSort: true}})
+	honest := atSpecification(t, specserver.Options{})
+	const warning = "This server ignored --sort %s: the list has another order."
+	for _, sort := range []string{"-title", "created_at", "city", "-title,city"} {
+		list := []string{"perk", "list", "--all", "-o", "id", "--sort", sort}
+		if r := ignoring.expect(done, list...); strings.Count(r.err, fmt.Sprintf(warning, sort)) != 1 {
+			t.Errorf("%s: %s", sort, r.err)
+		}
+		if r := honest.expect(done, list...); r.err != "" {
+			t.Errorf("%s: the order counts, but: %s", sort, r.err)
+		}
+	}
+	if r := ignoring.expect(done, "perk", "list", "--sort", "title"); strings.Contains(r.err, "ignored") {
+		t.Errorf("the order is that by title, but: %s", r.err)
+	}
+}
+
 // TestOurServerIsNeverDoubted runs filters over texts that fold in odd ways.
 func TestOurServerIsNeverDoubted(t *testing.T) {
 	server := servertest.Start(t)
@@ -120,6 +138,16 @@ func TestOurServerIsNeverDoubted(t *testing.T) {
 		ask("user", "list", "--prefix", string([]rune(user)[:1]))
 		ask("redemption", "list", "--user", strings.ToLower(user), "--perk", "P-01", "--status", "approved")
 		ask("user", "perks", user, "--city", "york", "--category", "food", "--query", "y")
+	}
+	for list, fields := range map[string][]string{
+		"perk list --near 1,2 --query x": api.PerkSortFields(), "user perks ann": api.PerkSortFields()[:13],
+		"user perks ann --type redeemed": api.RedemptionSortFields(), "property list": api.PropertySortFields(),
+		"redemption list": api.RedemptionRecordSortFields(), "perk list": api.PerkSortFields()[:13],
+	} {
+		for _, field := range fields {
+			ask(append(strings.Fields(list), "--sort="+field)...)
+			ask(append(strings.Fields(list), "--sort=-"+field)...)
+		}
 	}
 	record := x.must("redemption", "list", "--limit", "1", "--jq", ".[0].redeemed_at")
 	at := strings.TrimSpace(record.out)

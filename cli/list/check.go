@@ -29,6 +29,25 @@ func checked[T any](flags Flags, check *api.FilterCheck[T], pages Pages[T]) Page
 	}
 }
 
+// checkedOrder passes pages on, and warns of the first one that is certainly in another order than was asked for.
+func checkedOrder[T any](s *session.Session, sort string, pages Pages[T]) Pages[T] {
+	if sort == "" {
+		return pages
+	}
+	return func(yield func(api.Page[T], error) bool) {
+		isWarned := false
+		for page, err := range pages {
+			if !isWarned && api.Unsorted(sort, page.Data) {
+				s.Streams.Warn("This server ignored --sort %s: the list has another order.", sort)
+				isWarned = true
+			}
+			if !yield(page, err) {
+				return
+			}
+		}
+	}
+}
+
 // verdict says which filters the service has ignored: to people as a warning, to scripts as a failure, so that nothing
 // is done to records that nobody asked for.
 func verdict[T any](s *session.Session, check *api.FilterCheck[T]) error {

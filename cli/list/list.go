@@ -168,7 +168,8 @@ func Connect[T any](
 		if checks != nil {
 			check = checks()
 		}
-		if err := Show(cmd.Context(), s.Streams, printer, flags, checked(flags, check, pages(c))); err != nil {
+		came := checkedOrder(s, flags.Sort, checked(flags, check, pages(c)))
+		if err := Show(cmd.Context(), s.Streams, printer, flags, came); err != nil {
 			return err
 		}
 		return verdict(s, check)
