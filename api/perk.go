@@ -92,7 +92,7 @@ type Page[T any] struct {
 	Meta PageMeta `json:"meta"`
 
 	DistancesKM []float64 `json:"-"` // of perks from the position that was asked for, from HeaderDistances
-	LeftOut     int       `json:"-"` // items that came, but are of another kind than was asked for
+	LeftOut     []string  `json:"-"` // the ids of items that came, but are of another kind than was asked for
 	Next        string    `json:"-"` // the address of the page after this one, from the Link header; "" if none is known
 }
 

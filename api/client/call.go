@@ -210,12 +210,12 @@ func decode(body []byte, into any) error {
 	case *api.Page[api.Property]:
 		return api.ReadProperties(body, into)
 	case *api.Page[api.Perk]:
-		return decodeOnly(body, into, func(r *mixedPerk) (api.Perk, bool) {
-			return r.Perk, r.Title == "" && (r.PerkID != nil || r.RedeemedAt != nil)
+		return decodeOnly(body, into, func(r *mixedPerk) (api.Perk, string, bool) {
+			return r.Perk, r.ID, r.Title == "" && (r.PerkID != nil || r.RedeemedAt != nil)
 		})
 	case *api.Page[api.Redemption]:
-		return decodeOnly(body, into, func(r *mixedRedemption) (api.Redemption, bool) {
-			return r.Redemption, r.PerkID == "" && r.RedeemedAt.IsZero() && r.Title != nil
+		return decodeOnly(body, into, func(r *mixedRedemption) (api.Redemption, string, bool) {
+			return r.Redemption, r.ID, r.PerkID == "" && r.RedeemedAt.IsZero() && r.Title != nil
 		})
 	}
 	return decodeTimes(body, into)
@@ -235,16 +235,18 @@ type mixedRedemption struct {
 }
 
 // decodeOnly decodes a page of a list that may be mixed, and leaves out the items of the other kind.
-func decodeOnly[Mixed, T any](body []byte, into *api.Page[T], split func(*Mixed) (item T, isOther bool)) error {
+func decodeOnly[Mixed, T any](
+	body []byte, into *api.Page[T], split func(*Mixed) (item T, id string, isOther bool),
+) error {
 	var page api.Page[Mixed]
 	err := decodeTimes(body, &page)
-	into.Meta, into.Data = page.Meta, nil
+	into.Meta, into.Data, into.LeftOut = page.Meta, nil, nil
 	if page.Data != nil {
 		into.Data = make([]T, 0, len(page.Data))
 	}
 	for i := range page.Data {
-		if item, isOther := split(&page.Data[i]); isOther {
-			into.LeftOut++
+		if item, id, isOther := split(&page.Data[i]); isOther {
+			into.LeftOut = append(into.LeftOut, id)
 		} else {
 			into.Data = append(into.Data, item)
 		}

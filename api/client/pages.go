@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -123,7 +124,7 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		last, perPage := int64(0), 0
-		var before []T
+		var before api.Page[T]
 		followed := map[string]bool{} // links to pages without numbers
 		next := func() (api.Page[T], http.Header, error) { return fetchPage[T](ctx, c, call) }
 		for isFirst, more := true, true; more; isFirst = false {
@@ -131,11 +132,12 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 			if err == nil && last > 0 && page.Meta.Page > 0 && page.Meta.Page <= last {
 				err = fmt.Errorf("the server sent page %d after page %d: the list would not end", page.Meta.Page, last)
 			}
-			items := len(page.Data) + page.LeftOut
+			items := len(page.Data) + len(page.LeftOut)
 			if meta, isCounted := c.counted(call, page.Meta, items, perPage, header); err == nil && isCounted {
 				if page.Meta, perPage = meta, meta.PerPage; !isFirst && items == 0 {
 					err = fmt.Errorf("the server sent nothing as page %d of %d", meta.Page, meta.TotalPages)
-				} else if len(before) > 0 && reflect.DeepEqual(page.Data, before) {
+				} else if !isFirst && slices.Equal(page.LeftOut, before.LeftOut) &&
+					reflect.DeepEqual(page.Data, before.Data) {
 					err = fmt.Errorf("page %d is the same as the one before: the list would not end", meta.Page)
 				}
 			}
@@ -143,7 +145,7 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 				yield(api.Page[T]{}, err)
 				return
 			}
-			last, before = page.Meta.Page, page.Data
+			last, before = page.Meta.Page, page
 			call, more, err = c.after(call, page.Meta, items, header)
 			if err == nil && more && page.Meta.Page == 0 {
 				to := call.path + "?" + call.query.Encode()

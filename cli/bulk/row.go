@@ -119,10 +119,12 @@ func (r *run) resolveSent(j *job) (result *Result, settled bool) {
 	case done && !r.keysConfirm():
 		return r.accept(outcome), true
 	case !done && !r.mayResend():
-		return r.notResent(errors.New("An earlier run may have sent this row.")), true
+		return r.notResent(errSentBefore), true
 	}
 	return nil, false
 }
+
+var errSentBefore = api.Errorf(outcomeUnknown, "An earlier run may have sent this row.")
 
 // observe reads what is there before a row is sent, unless the service has shown that it honours keys. The first row
 // that does so usually shows it.

@@ -189,7 +189,7 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 				return
 			}
 			meta = page.Meta
-			leftOut += page.LeftOut
+			leftOut += len(page.LeftOut)
 			for _, item := range page.Data {
 				if flags.Limit > 0 && shown == flags.Limit {
 					cut = true
