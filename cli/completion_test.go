@@ -79,6 +79,7 @@ func TestCompletionScriptsAreUpToDate(t *testing.T) {
 	}
 }
 
+// redeemedBy is the beginning of a list of what a user has redeemed.
 const redeemedBy = "user perks bob --type redeemed --sort "
 
 func TestCompletions(t *testing.T) {
