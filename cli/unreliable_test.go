@@ -78,7 +78,7 @@ func TestUnreliableServer(t *testing.T) {
 			map[string]outcome{"read": {requests: 3}, "redeem": downSeen, "keyed": {requests: 3}, "update": downSeen, "delete": downSeen},
 		},
 		"503 always": {
-			respondWith(503), 0, []string{"--timeout", "500ms"},
+			respondWith(503), 0, []string{"--timeout", "2s"},
 			map[string]outcome{
 				"read": {requests: -2, code: 8, json: "http_503"}, "redeem": downSeen,
 				"keyed": {requests: -2, lookups: 1, code: 8, json: "http_503"}, "update": downSeen, "delete": downSeen,

@@ -251,9 +251,12 @@ func isAboutRun(err error) bool {
 	return !errors.As(err, new(*api.Error))
 }
 
-// stopIfAboutRun stops the run if an error would hit every row.
+// stopIfAboutRun stops the run if the error of a look-up would hit every row. A list that cannot be walked to its end
+// says nothing about other rows.
 func (r *run) stopIfAboutRun(err error) {
-	if isAboutRun(err) {
+	ofRequest := errors.As(err, new(*command.NotLoggedIn)) || errors.As(err, new(*client.Unreachable)) ||
+		errors.As(err, new(*client.Error))
+	if ofRequest && isAboutRun(err) {
 		r.stop(err)
 	}
 }

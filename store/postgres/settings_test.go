@@ -45,8 +45,9 @@ func startServer(t *testing.T, options storetest.PostgresOptions) *storetest.Pos
 	return server
 }
 
+// weakSettings cut off everything but a session that only just waits for its first statement.
 var weakSettings = []string{"synchronous_commit = off", "statement_timeout = '50ms'", "lock_timeout = '20ms'",
-	"idle_in_transaction_session_timeout = '30ms'", "idle_session_timeout = '40ms'"}
+	"idle_in_transaction_session_timeout = '30ms'", "idle_session_timeout = '5s'"}
 
 // weakPoolSettings leave time for the statements outside transactions, for which nothing is set behind a pooler.
 var weakPoolSettings = []string{"synchronous_commit = off", "statement_timeout = '10s'", "lock_timeout = '10s'",

@@ -46,6 +46,10 @@ func TestTheLoadGeneratorSendsTheSameAsPerksctl(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
+		if r.Method == http.MethodGet { // what the user has before the first row is sent
+			_, _ = io.WriteString(w, `{"data": [], "meta": {"page": 1, "total": 0, "total_pages": 0}}`)
+			return
+		}
 		byPerksctl = append(byPerksctl, read(t, r))
 		w.WriteHeader(http.StatusCreated)
 		_ = json.NewEncoder(w).Encode(api.Redemption{ID: "r-1", PerkID: "hot-07"})
