@@ -21,18 +21,18 @@ type Parameters struct {
 
 // nearMisses are names that clients guess, and the right ones. Ignoring them would show a longer list, or another
 // order, than was asked for.
-var nearMisses = map[string]string{
-	"search": "q", "query": "q", "category_id": "category", "radius_km": "radius",
-	"latitude": "lat", "longitude": "lng", "lon": "lng", "long": "lng",
-	"perPage": "per_page", "pageSize": "per_page", "page_size": "per_page", "limit": "per_page",
-	"order_by": "sort", "sort_by": "sort",
+var nearMisses = [...]struct{ wrong, right string }{
+	{"search", "q"}, {"query", "q"}, {"category_id", "category"}, {"radius_km", "radius"},
+	{"latitude", "lat"}, {"longitude", "lng"}, {"lon", "lng"}, {"long", "lng"},
+	{"perPage", "per_page"}, {"pageSize", "per_page"}, {"page_size", "per_page"}, {"limit", "per_page"},
+	{"order_by", "sort"}, {"sort_by", "sort"},
 }
 
 // Err returns what is wrong with the parameters, once all that are known were asked for.
 func (p *Parameters) Err() error {
-	for wrong, right := range nearMisses {
-		if p.Values.Get(wrong) != "" && p.known[right] && !p.known[wrong] {
-			p.Fields.Add(wrong, "is not known: use %s", right)
+	for _, miss := range nearMisses {
+		if p.Values.Get(miss.wrong) != "" && p.known[miss.right] && !p.known[miss.wrong] {
+			p.Fields.Add(miss.wrong, "is not known: use %s", miss.right)
 		}
 	}
 	return p.Fields.Err()

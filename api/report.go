@@ -2,6 +2,7 @@ package api
 
 import (
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -94,21 +95,25 @@ func (m ReportMeta) MarshalJSON() ([]byte, error) {
 	}{m.By, wireTime(m.Since), wireTime(m.Until), m.Totals, m.IsMore})
 }
 
-// ReportFilterFields are the fields of a RedemptionFilter that a report takes.
-var ReportFilterFields = slices.DeleteFunc(slices.Clone(RedemptionFilterFields), func(field FilterField[RedemptionFilter]) bool {
-	return field.Name == "perk" || field.Name == "user" || field.Name == "status"
+// ReportFilterFields returns the fields of a RedemptionFilter that a report takes. Only reports pay for it.
+var ReportFilterFields = sync.OnceValue(func() []FilterField[RedemptionFilter] {
+	return slices.DeleteFunc(slices.Clone(RedemptionFilterFields), func(field FilterField[RedemptionFilter]) bool {
+		return field.Name == "perk" || field.Name == "user" || field.Name == "status"
+	})
 })
 
 // ReportMeta reads the parameters of a report at an instant, and whether it is only of the caller's own redemptions.
 func (p *Parameters) ReportMeta(at time.Time) (meta ReportMeta, own bool) {
 	for _, field := range RedemptionFilterFields {
-		isTaken := slices.ContainsFunc(ReportFilterFields, func(taken FilterField[RedemptionFilter]) bool { return taken.Name == field.Name })
+		isTaken := slices.ContainsFunc(ReportFilterFields(), func(taken FilterField[RedemptionFilter]) bool {
+			return taken.Name == field.Name
+		})
 		if _, given := p.Given(field.Name); given && !isTaken {
 			p.Fields.Add(field.Name, "is not a filter of reports; they take since, until and own")
 		}
 	}
 	var filter RedemptionFilter
-	readFilter(p, ReportFilterFields, &filter)
+	readFilter(p, ReportFilterFields(), &filter)
 	meta = ReportMeta{By: ReportByDay, Since: filter.Since, Until: filter.Until}
 	if by, given := p.Given("by"); given {
 		meta.By = ReportBy(by)

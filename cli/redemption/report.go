@@ -47,7 +47,7 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 			if problem := api.ReportByRule(api.ReportBy(by)); problem != "" {
 				return command.Usagef("--by %s, not %q.%s", problem, by, command.DidYouMean(by, dimensions))
 			}
-			filter, err := list.ReadFilter(cmd, api.ReportFilterFields)
+			filter, err := list.ReadFilter(cmd, api.ReportFilterFields())
 			if err != nil {
 				return err
 			}
@@ -78,6 +78,6 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&by, "by", dimensions[0], "what to count by: "+strings.Join(dimensions, ", "))
-	list.BindFilter(cmd, api.ReportFilterFields)
+	list.BindFilter(cmd, api.ReportFilterFields())
 	return cmd
 }

@@ -187,4 +187,4 @@ func TestAListThatWaitsIsNotCalledExpensive(t *testing.T) {
 }
 
 // listLockTime is longer than a wait has to be for anybody to look at it, also on a slow machine.
-const listLockTime = longStatement + 8*waitInterval
+const listLockTime = longStatement + 14*waitInterval
