@@ -85,12 +85,18 @@ func TestEligibilityThatIsNotOfferedIsAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestEligibilityNeverDelaysOrPreventsSending(t *testing.T) {
-	l := startServer(t)
+// holdAnswers keeps back what the service says of users until it is released.
+func holdAnswers(t *testing.T, l *faultyServer) (release func()) {
 	hold := make(chan struct{})
-	release := sync.OnceFunc(func() { close(hold) })
+	release = sync.OnceFunc(func() { close(hold) })
 	t.Cleanup(release)
 	l.set(func(l *faultyServer) { l.holdAnswers = hold })
+	return release
+}
+
+func TestEligibilityNeverDelaysOrPreventsSending(t *testing.T) {
+	l := startServer(t)
+	release := holdAnswers(t, l)
 	d := l.open("", "coffee")
 	redeem(d, "alice")
 	d.See("[redeemed] Coffee for two")
@@ -231,10 +237,7 @@ func TestUnknownUserIsRefusedBeforeTheQuestion(t *testing.T) {
 // for the question is not typed.
 func TestUnknownUserWithdrawsTheQuestion(t *testing.T) {
 	l := startServer(t)
-	hold := make(chan struct{})
-	release := sync.OnceFunc(func() { close(hold) })
-	t.Cleanup(release)
-	l.set(func(l *faultyServer) { l.holdAnswers = hold })
+	release := holdAnswers(t, l)
 	d := l.open("", "coffee")
 	d.Type("ali")
 	d.Press("ctrl+s")
