@@ -15,7 +15,7 @@ import (
 
 // Property is a rental listing.
 type Property struct {
-	ID          int64    `json:"propertyId"`
+	ID          int64    `json:"propertyId"` // 0 if a service has another id than a whole number; see PropertyID
 	Title       string   `json:"title"`
 	Description string   `json:"description"`
 	Address     string   `json:"address"`
@@ -237,7 +237,7 @@ func (f PropertyField) isSame(a, b *Property) bool {
 func ParseNewProperty(members []Member) (Property, error) {
 	fields, listing := FieldErrors{}, []Member{}
 	for _, m := range members {
-		if m.Name == "propertyId" {
+		if m.Name == propertyID {
 			fields.Add(m.Name, "is chosen by the service; leave it out")
 		} else {
 			listing = append(listing, m)
@@ -260,7 +260,7 @@ func ParseNewProperty(members []Member) (Property, error) {
 func (p *Property) Validate() error {
 	fields := FieldErrors{}
 	if p.ID <= 0 {
-		fields.Add("propertyId", "must be a whole number above 0")
+		fields.Add(propertyID, "must be a whole number above 0")
 	}
 	for _, field := range propertyFields {
 		field.check(fields, field.Name, p)
@@ -364,7 +364,7 @@ func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
 		switch {
 		case isKnown:
 			fields.check(m.Name, field.read(m.Value, &p))
-		case m.Name == "propertyId":
+		case m.Name == propertyID:
 			fields.Add(m.Name, "cannot be changed")
 		default:
 			fields.Add(m.Name, "is not a field of a property; the fields are %s", strings.Join(PropertyPatchFields(), ", "))
@@ -385,7 +385,7 @@ func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
 func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
 	return ParsePropertyPatch(slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
 		var given int64
-		return m.Name == "propertyId" && !m.Repeated && m.Value.Int(&given) == "" && given == id
+		return m.Name == propertyID && !m.Repeated && m.Value.Int(&given) == "" && given == id
 	}))
 }
 

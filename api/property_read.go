@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -106,10 +108,12 @@ func (p *Property) readAgain(body []byte, err error) error {
 }
 
 func (p *Property) readMembers(members map[string]json.RawMessage) error {
-	if id, came := members["propertyId"]; came && string(id) != "null" {
-		if problem := (Value{json: id}).Int(&p.ID); problem != "" {
-			return fmt.Errorf("propertyId %s", problem)
+	if id, came := members[propertyID]; came && string(id) != "null" {
+		var text PropertyID
+		if problem := (Value{json: id}).PropertyID(&text); problem != "" {
+			return fmt.Errorf("%s %s", propertyID, problem)
 		}
+		p.SetPropertyID(text)
 	}
 	var patch PropertyPatch
 	for _, field := range propertyFields {
@@ -161,6 +165,76 @@ func oddTexts(raw json.RawMessage) []string {
 	return []string{string(raw)}
 }
 
+const propertyID = "propertyId"
+
+// PropertyID is the id of a listing at any service, as requests have it. In JSON it is a number if it has the digits of
+// one; perksd has only those from 1.
+type PropertyID string
+
+// number returns the id's number; 0 if it is none that Property.ID can hold.
+func (id PropertyID) number() int64 {
+	n, _ := strconv.ParseInt(string(id), 10, 64)
+	if strconv.FormatInt(n, 10) != string(id) {
+		return 0
+	}
+	return n
+}
+
+// MarshalJSON writes a number or a text.
+func (id PropertyID) MarshalJSON() ([]byte, error) {
+	if id.number() != 0 {
+		return []byte(id), nil
+	}
+	return EncodeJSON(string(id))
+}
+
+// UnmarshalJSON reads what Value.PropertyID does.
+func (id *PropertyID) UnmarshalJSON(raw []byte) error {
+	if problem := (Value{json: raw}).PropertyID(id); problem != "" {
+		return errors.New(problem)
+	}
+	return nil
+}
+
+// PropertyID reads a text, or a number, which may have a fraction of zero.
+func (v Value) PropertyID(into *PropertyID) string {
+	var text string
+	if v.Text(&text) == "" {
+		*into = PropertyID(text)
+		return ""
+	}
+	digits, isNumber := v.number()
+	if !isNumber {
+		return "must be a text or a number"
+	}
+	if n := int64(0); v.Int(&n) == "" {
+		digits = strconv.FormatInt(n, 10)
+	}
+	*into = PropertyID(digits)
+	return ""
+}
+
+// PropertyID is the id of the listing; "" if the service wrote none.
+func (p Property) PropertyID() PropertyID {
+	switch raw, isOdd := p.Odd[propertyID]; {
+	case isOdd:
+		return PropertyID(oddTexts(raw)[0])
+	case p.ID == 0:
+		return ""
+	}
+	return PropertyID(strconv.FormatInt(p.ID, 10))
+}
+
+// SetPropertyID sets the id of a listing.
+func (p *Property) SetPropertyID(id PropertyID) {
+	odd := ""
+	if p.ID = id.number(); p.ID == 0 && id != "" {
+		text, _ := EncodeJSON(string(id))
+		odd = string(text)
+	}
+	p.setOdd(propertyID, odd)
+}
+
 // Remarks says of each field whose value can't be read what it is, such as "not a number".
 func (p Property) Remarks() map[string]string {
 	remarks := map[string]string{}
@@ -168,7 +242,7 @@ func (p Property) Remarks() map[string]string {
 		field, _ := PropertyFieldNamed(name)
 		_, isNumber := (Value{json: raw}).number()
 		switch {
-		case raw == nil:
+		case raw == nil || name == propertyID:
 		case field.Kind != NumberField && field.Kind != PriceField:
 			remarks[name] = "not a text"
 		case isNumber && field.Kind == NumberField:

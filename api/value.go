@@ -279,19 +279,32 @@ func UUIDSpellings(id string) []string {
 	return append([]string{id}, slices.DeleteFunc(others, func(other string) bool { return other == id })...)
 }
 
-// UserIDRule returns what is wrong with a user's id, or "".
-func UserIDRule(id string) string {
+// AnyIDRule returns what is wrong with the id of a record at any service, or "". The specification has only texts.
+func AnyIDRule(id string) string {
 	switch {
 	case id == "":
 		return "is required"
 	case !utf8.ValidString(id):
 		return "must be valid UTF-8"
+	case strings.ContainsFunc(id, unicode.IsControl):
+		return "must not contain control characters"
+	case strings.TrimSpace(id) != id:
+		return "must not begin or end with a blank"
+	case id == "." || id == "..":
+		return "must not be . or .., which clients take out of an address"
+	}
+	return ""
+}
+
+// UserIDRule returns what is wrong with a user's id at perksd, or "".
+func UserIDRule(id string) string {
+	switch {
+	case id == "" || !utf8.ValidString(id) || id == "." || id == "..":
+		return AnyIDRule(id)
 	case utf8.RuneCountInString(id) > maxUserID:
 		return fmt.Sprintf("must be at most %d characters long", maxUserID)
 	case strings.ContainsFunc(id, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '/' }):
 		return "must not contain blanks, slashes or control characters"
-	case id == "." || id == "..":
-		return "must not be . or .., which clients take out of an address"
 	}
 	return ""
 }

@@ -51,7 +51,7 @@ func TestCommandsAtFailingServers(t *testing.T) {
 	for seed := range uint64(mixtures) {
 		for name, fault := range failures {
 			t.Run(fmt.Sprintf("%d/%s", seed, name), func(t *testing.T) {
-				mixture := specserver.Mixture(seed).Met().Honest()
+				mixture := specserver.Mixture(seed).Honest()
 				var faults []specserver.Fault
 				for _, fault.Request = range []string{redeemRequests, updateRequests, deleteRequests} {
 					faults = append(faults, fault)
@@ -110,7 +110,7 @@ func TestRunsAtFailingServers(t *testing.T) {
 	var runs []func()
 	for seed := range uint64(mixtures) {
 		for _, isEarly := range []bool{false, true} {
-			mixture := specserver.Mixture(seed).Met().Honest()
+			mixture := specserver.Mixture(seed).Honest()
 			j := atSpecification(t, specserver.Options{Freedoms: mixture, Faults: everyFailure()})
 			file := j.writeRows()
 			runs = append(runs, func() { j.resumes(file, isEarly) })

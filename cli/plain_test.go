@@ -123,7 +123,7 @@ func TestNoErrorHasTheWordsOfALibrary(t *testing.T) {
 		"flag: place":         {"must be latitude,longitude", "", list("--near", "a,b")},
 		"flag: price":         {"must be digits and a point", "", []string{"property", "update", "42", "--price-pw", "x"}},
 		"flag: metadata":      {"it ends too early", "", []string{"perk", "redeem", "coffee", "--user", "alice", "--metadata", "{"}},
-		"flag: id":            {"must be a whole number above 0", "", []string{"property", "get", "x"}},
+		"flag: id":            {"must not be . or ..", "", []string{"property", "get", "."}},
 		"path: escape":        {`"%zz" is not valid there; write a percent sign as %25`, "", []string{"api", "%zz"}},
 		"path: scheme":        {`":" is not a path`, "", []string{"api", ":"}},
 		"path: host":          {`"http://[::1" is not a path`, "", []string{"api", "http://[::1"}},

@@ -103,7 +103,7 @@ func (s *openShell) testCompletion() {
 	s.waitFor("From the patch")
 	s.waitForPrompt()
 	s.send("perksctl property get no" + tab + enter)
-	s.waitFor(`"no" is not the id of a property`)
+	s.waitFor(`There is no property "no"`)
 	s.waitForPrompt()
 
 	// Unsafe names are not shown.

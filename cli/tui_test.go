@@ -193,7 +193,7 @@ func TestTheMouseIsOnUnlessItWasSwitchedOff(t *testing.T) {
 func TestStartingWithARecord(t *testing.T) {
 	for words, want := range map[string]screen.Route{
 		"perk 0A1B2C3D-0000-4000-8000-00000000000F": screen.ToPerk{ID: "0a1b2c3d-0000-4000-8000-00000000000f"},
-		"user alice": screen.ToUser{ID: "alice"}, "property 4": screen.ToProperty{ID: 4}, "redemption r-1": screen.ToRedemption{ID: "r-1"},
+		"user alice": screen.ToUser{ID: "alice"}, "property 4": screen.ToProperty{ID: "4"}, "redemption r-1": screen.ToRedemption{ID: "r-1"},
 	} {
 		kind, id, _ := strings.Cut(words, " ")
 		if got, err := routeTo(kind, id); err != nil || got != want {
@@ -202,10 +202,10 @@ func TestStartingWithARecord(t *testing.T) {
 	}
 	for words, want := range map[string]string{
 		"users alice":  `There is no "users" to start with. Did you mean "user"? Use perk, user, property, redemption, with an id.`,
-		"property 0":   `The id "0" of a property must be a whole number above 0.`,
-		"perk a/b":     `The id "a/b" of a perk must be 1 to 64 characters`,
-		"user a b":     `The id "a b" of a user must`,
-		"property one": `The id "one" of a property must be a whole number above 0.`,
+		"property .":   `The id "." of a property must not be . or ..`,
+		"perk ..":      `The id ".." of a perk must not be . or ..`,
+		"user a\tb":    `The id "a\tb" of a user must not contain control characters.`,
+		"property  42": `The id " 42" of a property must not begin or end with a blank.`,
 	} {
 		kind, id, _ := strings.Cut(words, " ")
 		if _, err := routeTo(kind, id); command.ExitCode(err) != 2 || !strings.HasPrefix(err.Error(), want) {

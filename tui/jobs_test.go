@@ -34,10 +34,10 @@ var jobs = []job{
 	{"redeem three perks", 8, 6, nil, `space space space r "alice" ctrl+s y`, []string{"alice: 3 redeemed."}},
 	{"what a user has redeemed", 3, 2, nil, `2 "bob" enter`, []string{"Redeemed 1", "hamburg", "approved"}},
 	{"open a property", 2, 2, nil, `3 "1" enter`, []string{"Property 1: Flat 1"}},
-	{"change a price, and save it", 10, 5, screen.ToProperty{ID: 2}, `/ "price" enter ctrl+u "999.99" ctrl+s ctrl+s`, []string{"Saved property 2: price per week.", "999.99"}},
-	{"merge with a colleague's price", 2, 2, screen.ToProperty{ID: 3}, `MERGE m ctrl+s`, []string{"Saved property 3: price per week.", "111"}},
-	{"undo that", 2, 2, screen.ToProperty{ID: 4}, `SAVE z ctrl+s`, []string{"Undone in property 4: price per week.", "400"}},
-	{"delete a property", 2, 2, screen.ToProperty{ID: 5}, `ctrl+x "delete" enter`, []string{"Deleted property 5"}},
+	{"change a price, and save it", 10, 5, screen.ToProperty{ID: "2"}, `/ "price" enter ctrl+u "999.99" ctrl+s ctrl+s`, []string{"Saved property 2: price per week.", "999.99"}},
+	{"merge with a colleague's price", 2, 2, screen.ToProperty{ID: "3"}, `MERGE m ctrl+s`, []string{"Saved property 3: price per week.", "111"}},
+	{"undo that", 2, 2, screen.ToProperty{ID: "4"}, `SAVE z ctrl+s`, []string{"Undone in property 4: price per week.", "400"}},
+	{"delete a property", 2, 2, screen.ToProperty{ID: "5"}, `ctrl+x "delete" enter`, []string{"Deleted property 5"}},
 	{"open a perk by its id", 0, 2, nil, `ctrl+k "hamburg" enter`, []string{"Perk Coffee in Hamburg"}},
 }
 
@@ -88,7 +88,7 @@ func do(t *testing.T, job job) (pressed int) {
 			rest = after
 			switch step {
 			case "MERGE":
-				edit(d, "111", func() { change(t, server, owner, 3, "222") })
+				edit(d, "111", func() { change(t, server, owner, "3", "222") })
 			case "SAVE":
 				edit(d, "444", func() {})
 			default:
@@ -126,7 +126,7 @@ func colleague(t *testing.T, server *servertest.Server, as account) *client.Clie
 }
 
 // change changes the price of a property as somebody else.
-func change(t *testing.T, server *servertest.Server, owner account, property int64, price string) {
+func change(t *testing.T, server *servertest.Server, owner account, property api.PropertyID, price string) {
 	t.Helper()
 	patch, err := api.ParsePropertyPatch([]api.Member{{Name: "price_pw", Value: api.TextValue(price)}})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -46,17 +45,13 @@ func Kinds() []string { return []string{"perk", "user", "property", "redemption"
 func RouteTo(kind, id string) (to screen.Route, why string) {
 	switch kind {
 	case "perk":
-		return screen.ToPerk{ID: api.LowerUUID(id)}, api.PerkIDRule(id)
+		return screen.ToPerk{ID: api.LowerUUID(id)}, api.AnyIDRule(id)
 	case "user":
-		return screen.ToUser{ID: id}, api.UserIDRule(id)
+		return screen.ToUser{ID: id}, api.AnyIDRule(id)
 	case "property":
-		number, err := strconv.ParseInt(id, 10, 64)
-		if err != nil || number < 1 {
-			why = "must be a whole number above 0"
-		}
-		return screen.ToProperty{ID: number}, why
+		return screen.ToProperty{ID: api.PropertyID(id)}, api.AnyIDRule(id)
 	case "redemption":
-		return screen.ToRedemption{ID: api.LowerUUID(id)}, api.PerkIDRule(id) // a service may have other ids than UUIDs, but not other characters
+		return screen.ToRedemption{ID: api.LowerUUID(id)}, api.AnyIDRule(id)
 	}
 	return nil, "must be that of a perk, user, property or redemption"
 }
@@ -110,9 +105,23 @@ func (a *App) typedRecords(text string) (choices []screen.Choice, first bool) {
 		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == "redemption" })
 	}
 	for _, kind := range kinds {
-		choices = append(choices, a.openRecord(kind, text)...)
+		if couldBe(kind, text) {
+			choices = append(choices, a.openRecord(kind, text)...)
+		}
 	}
 	return choices, looksLikeID(text)
+}
+
+// couldBe tells whether a text alone is taken for the id of a record. Where a service has other ids than perksd, it must
+// be behind its kind.
+func couldBe(kind, text string) bool {
+	switch kind {
+	case "user":
+		return api.UserIDRule(text) == ""
+	case "property":
+		return strings.Trim(text, "0123456789") == ""
+	}
+	return api.PerkIDRule(text) == ""
 }
 
 func looksLikeID(text string) bool { return strings.ContainsAny(text, "0123456789-_") }
@@ -143,7 +152,7 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 			return choices, err
 		}
 		few.PerPage = mostFound / 2
-		if api.UserIDRule(text) == "" {
+		if couldBe("user", text) {
 			users, failure := c.Users(ctx, client.UserListOptions{ListOptions: few, UserFilter: api.UserFilter{Prefix: text}})
 			for _, user := range users.Data {
 				choices = append(choices, a.found("user", user.ID, screen.ToUser{ID: user.ID}, user.ID))
@@ -177,15 +186,15 @@ func (a *App) recordWithID(
 		}
 		err = orLacking(failure)
 	}
-	if err == nil && api.PerkIDRule(text) == "" {
+	if err == nil && couldBe("perk", text) {
 		perk, failure := c.Perk(ctx, api.LowerUUID(text))
 		if failure == nil {
 			return []screen.Choice{a.perkFound(&perk)}, nil
 		}
 		err = orLacking(failure)
 	}
-	if to, why := RouteTo("property", text); err == nil && why == "" && live {
-		property, _, failure := c.Property(ctx, to.(screen.ToProperty).ID)
+	if err == nil && couldBe("property", text) && live {
+		property, _, failure := c.Property(ctx, api.PropertyID(text))
 		if failure == nil {
 			return []screen.Choice{a.propertyFound(&property)}, nil
 		}
@@ -200,8 +209,8 @@ func (a *App) perkFound(p *api.Perk) screen.Choice {
 }
 
 func (a *App) propertyFound(p *api.Property) screen.Choice {
-	id := strconv.FormatInt(p.ID, 10)
-	return a.found("property", id, screen.ToProperty{ID: p.ID}, p.Title, id, p.City)
+	id := string(p.PropertyID())
+	return a.found("property", id, screen.ToProperty{ID: p.PropertyID()}, p.Title, id, p.City)
 }
 
 // found is the choice of a record: "Perk: Coffee for two, demo-1, Berlin".

@@ -49,7 +49,7 @@ func TestPaletteOpensWhatWordsName(t *testing.T) {
 		d.See(title)
 	}
 	d.Press("ctrl+k")
-	d.Type("property x/y")
+	d.Type("property ..")
 	d.See("Nothing here matches that.")
 }
 

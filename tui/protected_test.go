@@ -80,7 +80,7 @@ func TestAProtectedProfileIsChangedOnceItsNameIsTyped(t *testing.T) {
 	d.See("1 redemption voided.")
 
 	// a listing
-	d.Open(screen.ToProperty{ID: 7})
+	d.Open(screen.ToProperty{ID: "7"})
 	d.See("Loft")
 	d.Settle()
 	d.Press("e")

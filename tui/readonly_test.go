@@ -43,7 +43,7 @@ func TestAReadOnlyProfileIsRefusedAtTheKey(t *testing.T) {
 		{screen.ToUser{ID: "alice", Redeemed: true}, "Redeemed 1", decisions},
 		{screen.ToRedemption{ID: made.ID}, "waiting for approval", decisions},
 		{screen.ToRedemptions{}, "Redemptions 1", decisions},
-		{screen.ToProperty{ID: 7}, "Loft", map[string]string{
+		{screen.ToProperty{ID: "7"}, "Loft", map[string]string{
 			"enter edit": "Open", "e edit": "Edit", "/ field": "Edit a field…", "ctrl+x delete": "Delete",
 		}},
 	} {
@@ -82,8 +82,8 @@ func TestAnActionWithoutItsScopeIsRefusedAtTheKey(t *testing.T) {
 	}{
 		{screen.ToPerks{}, "Perks 1", "r redeem", "Redeem", api.ScopePerksRedeem},
 		{screen.ToPerk{ID: "tea"}, "A pot of tea", "r redeem", "Redeem", api.ScopePerksRedeem},
-		{screen.ToProperty{ID: 7}, "Loft", "e edit", "Edit", api.ScopePropertiesWrite},
-		{screen.ToProperty{ID: 7}, "Loft", "ctrl+x delete", "Delete", api.ScopePropertiesWrite},
+		{screen.ToProperty{ID: "7"}, "Loft", "e edit", "Edit", api.ScopePropertiesWrite},
+		{screen.ToProperty{ID: "7"}, "Loft", "ctrl+x delete", "Delete", api.ScopePropertiesWrite},
 	} {
 		d.Open(on.route)
 		d.See(on.shows)

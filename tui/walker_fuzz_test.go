@@ -238,7 +238,7 @@ func (w *walker) route() screen.Route {
 	return pick(w, []screen.Route{
 		screen.ToPerks{}, screen.ToPerk{ID: perk.ID}, screen.ToPerk{ID: perk.ID, Known: &perk}, screen.ToRedeem{Perks: []api.Perk{perk}},
 		screen.ToRedeem{Perks: []api.Perk{perk, w.service.perk(), w.service.perk()}, UserID: w.text()}, screen.ToUser{ID: w.text()}, screen.ToUser{},
-		screen.ToProperty{ID: 1}, screen.ToProperty{}, screen.ToLogin{},
+		screen.ToProperty{ID: "1"}, screen.ToProperty{}, screen.ToLogin{},
 	})
 }
 

@@ -66,19 +66,19 @@ func TestCallsOnTheWire(t *testing.T) {
 			header: "Idempotency-Key", headerValue: "key-1",
 		},
 		"property": {
-			call:   func(c *client.Client) error { _, _, err := c.Property(ctx, 42); return err },
+			call:   func(c *client.Client) error { _, _, err := c.Property(ctx, "42"); return err },
 			method: "GET", uri: "/get-property/42",
 		},
 		"update": {
 			call: func(c *client.Client) error {
-				_, err := c.UpdateProperty(ctx, 42, api.PropertyPatch{PricePW: api.Some(price), Lat: api.Some[*float64](nil)}, `"v1"`)
+				_, err := c.UpdateProperty(ctx, "42", api.PropertyPatch{PricePW: api.Some(price), Lat: api.Some[*float64](nil)}, `"v1"`)
 				return err
 			},
 			method: "PATCH", uri: "/update-property/42", body: `{"price_pw":"120.50","lat":null}`,
 			header: "If-Match", headerValue: `"v1"`,
 		},
 		"delete": {
-			call:   func(c *client.Client) error { _, err := c.DeleteProperty(ctx, 42, ""); return err },
+			call:   func(c *client.Client) error { _, err := c.DeleteProperty(ctx, "42", ""); return err },
 			method: "DELETE", uri: "/delete-property/42",
 		},
 		"raw": {
@@ -178,14 +178,14 @@ func TestResponsesOfOtherServers(t *testing.T) {
 	ctx := context.Background()
 	t.Run("a numeric price and no images", func(t *testing.T) {
 		c := serve(t, &recorder{body: `{"propertyId":7,"title":"Flat","price_pw":120.50,"images":null}`})
-		property, etag, err := c.Property(ctx, 7)
+		property, etag, err := c.Property(ctx, "7")
 		if err != nil || property.PricePW.String() != "120.50" || property.Images == nil || etag != "" {
 			t.Errorf("got %+v, %q, %v", property, etag, err)
 		}
 	})
 	t.Run("a deletion without a body", func(t *testing.T) {
 		c := serve(t, &recorder{status: 204})
-		if message, err := c.DeleteProperty(ctx, 7, ""); err != nil || message.Message != "" {
+		if message, err := c.DeleteProperty(ctx, "7", ""); err != nil || message.Message != "" {
 			t.Errorf("got %+v, %v", message, err)
 		}
 	})
@@ -208,7 +208,7 @@ func TestResponsesOfOtherServers(t *testing.T) {
 func TestWeakETagIsReturnedUnchanged(t *testing.T) {
 	for etag, want := range map[string]string{`"v1"`: `"v1"`, `W/"v1"`: `W/"v1"`, "": ""} {
 		c := serve(t, &recorder{body: `{"propertyId":1}`, header: map[string]string{"ETag": etag}})
-		if _, got, err := c.Property(t.Context(), 1); err != nil || got != want {
+		if _, got, err := c.Property(t.Context(), "1"); err != nil || got != want {
 			t.Errorf("%s: %q, %v", etag, got, err)
 		}
 	}

@@ -166,7 +166,7 @@ func TestRedirectsStayOnTheServer(t *testing.T) {
 	if len(other.seen) != 0 {
 		t.Errorf("the other server received %+v", other.seen)
 	}
-	if _, err := c.DeleteProperty(context.Background(), 1, ""); err == nil {
+	if _, err := c.DeleteProperty(context.Background(), "1", ""); err == nil {
 		t.Error("a redirected change succeeded")
 	}
 }

@@ -26,7 +26,7 @@ func packed(t *testing.T, text func(io.Writer)) http.Handler {
 
 func TestACompressedResponseIsReadLikeAnother(t *testing.T) {
 	c := serve(t, packed(t, func(w io.Writer) { _, _ = io.WriteString(w, `{"propertyId":1,"title":"Loft"}`) }))
-	property, tag, err := c.Property(t.Context(), 1)
+	property, tag, err := c.Property(t.Context(), "1")
 	if err != nil || property.Title != "Loft" || tag != `"v-gzip"` {
 		t.Errorf("%+v with the ETag %s: %v", property, tag, err)
 	}
@@ -44,7 +44,7 @@ func TestADecompressionBombIsNotRead(t *testing.T) {
 	}))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, _, err := c.Property(t.Context(), 1)
+	_, _, err := c.Property(t.Context(), "1")
 	if err == nil || !strings.Contains(err.Error(), "it is longer than 33554432 bytes") {
 		t.Errorf("got %v", err)
 	}

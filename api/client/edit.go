@@ -42,7 +42,7 @@ func (v *Version) UnmarshalJSON(text []byte) error {
 }
 
 // Version reads a property.
-func (c *Client) Version(ctx context.Context, id int64) (Version, error) {
+func (c *Client) Version(ctx context.Context, id api.PropertyID) (Version, error) {
 	property, etag, err := c.Property(ctx, id)
 	return Version{property, etag}, err
 }
@@ -58,7 +58,7 @@ func (v Version) Same(other Version) bool {
 // Editing is an attempt to change or delete a property, and what is known of its outcome. It is a value: its methods return an
 // updated copy. Fill in ID, Patch or Delete, ETag and Base.
 type Editing struct {
-	ID     int64
+	ID     api.PropertyID
 	Patch  api.PropertyPatch
 	Delete bool          // instead of Patch
 	ETag   string        // the version to change; "" is any
@@ -74,7 +74,7 @@ type Editing struct {
 }
 
 // EditingOf returns an Editing that changes the version that was read.
-func EditingOf(id int64, base Version, patch api.PropertyPatch) Editing {
+func EditingOf(id api.PropertyID, base Version, patch api.PropertyPatch) Editing {
 	return Editing{ID: id, Patch: patch, ETag: base.ETag, Base: &base.Property}
 }
 

@@ -105,11 +105,11 @@ func newPropertyServer() *propertyServer {
 func edit(t *testing.T, s *propertyServer, remove bool) (client.Editing, *client.Client) {
 	t.Helper()
 	c := serve(t, s)
-	base, err := c.Version(t.Context(), 42)
+	base, err := c.Version(t.Context(), "42")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := client.EditingOf(42, base, api.PropertyPatch{Title: api.Some("Loft")})
+	e := client.EditingOf("42", base, api.PropertyPatch{Title: api.Some("Loft")})
 	if remove {
 		e.Patch, e.Delete = api.PropertyPatch{}, true
 	}
@@ -188,9 +188,9 @@ func TestEditIsNotSentWithoutETagsIfChanged(t *testing.T) {
 	s := newPropertyServer()
 	s.noETags = true
 	c := serve(t, s)
-	base, _ := c.Version(t.Context(), 42)
+	base, _ := c.Version(t.Context(), "42")
 	s.change(api.PropertyPatch{City: api.Some("York")})
-	e := client.EditingOf(42, base, api.PropertyPatch{Title: api.Some("Loft")}).Send(t.Context(), c)
+	e := client.EditingOf("42", base, api.PropertyPatch{Title: api.Some("Loft")}).Send(t.Context(), c)
 	if outcome(e) != "changed read" || api.CodeOf(e.Err) != api.CodePreconditionFailed || s.sent() != 0 || e.Current.Property.City != "York" {
 		t.Errorf("%s, %d sent, %+v", outcome(e), s.sent(), e.Current)
 	}
@@ -234,11 +234,11 @@ func TestEditOfAnyVersionIsSentOnce(t *testing.T) {
 	s := newPropertyServer()
 	s.cut = true
 	c := serve(t, s)
-	e := client.Editing{ID: 42, Patch: api.PropertyPatch{Title: api.Some("Loft")}}.Try(t.Context(), c)
+	e := client.Editing{ID: "42", Patch: api.PropertyPatch{Title: api.Some("Loft")}}.Try(t.Context(), c)
 	if !client.OutcomeUnknown(e.Err) || e.HasCurrent || s.sent() != 1 {
 		t.Errorf("%+v, %d sent", e, s.sent())
 	}
-	e = client.Editing{ID: 42, Patch: e.Patch, ETag: `"other"`}.Send(t.Context(), c)
+	e = client.Editing{ID: "42", Patch: e.Patch, ETag: `"other"`}.Send(t.Context(), c)
 	if outcome(e) != "changed" {
 		t.Errorf("another version: %s", outcome(e))
 	}
@@ -278,7 +278,7 @@ func TestVersionOfAnyServiceIsReadBack(t *testing.T) {
 		_, _ = io.WriteString(w, `{"propertyId":"42","title":"Flat","price_pw":2.505e+02,"bedrooms":"2","lat":"51.5",`+
 			`"bathrooms":1.5,"images":"https://a/1,https://a/2"}`)
 	}))
-	read, err := c.Version(t.Context(), 42)
+	read, err := c.Version(t.Context(), "42")
 	if p := read.Property; err != nil || p.PricePW.String() != "2.505e+02" || p.Bedrooms != 2 || *p.Lat != 51.5 ||
 		len(p.Images) != 2 {
 		t.Fatalf("%+v, %v", read, err)

@@ -93,7 +93,7 @@ func TestWrongRecordIsAnError(t *testing.T) {
 	} {
 		c := serve(t, &recorder{body: body})
 		_, perkErr := c.Perk(t.Context(), id)
-		_, _, propertyErr := c.Property(t.Context(), 42)
+		_, _, propertyErr := c.Property(t.Context(), "42")
 		err := errors.Join(perkErr, propertyErr)
 		if (err != nil) != (want != "") ||
 			err != nil && (!strings.Contains(err.Error(), want) || api.CodeOf(err) != "http_200") {
@@ -109,7 +109,7 @@ var reads = map[string]func(context.Context, *client.Client) (string, error){
 		return perk.ID, err
 	},
 	"property": func(ctx context.Context, c *client.Client) (string, error) {
-		property, _, err := c.Property(ctx, 7)
+		property, _, err := c.Property(ctx, "7")
 		return fmt.Sprint(property.ID), err
 	},
 	"redemption": func(ctx context.Context, c *client.Client) (string, error) {

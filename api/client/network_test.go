@@ -101,7 +101,7 @@ func TestErrorWrapsCancellation(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	}))
-	_, err := c.DeleteProperty(ctx, 1, "")
+	_, err := c.DeleteProperty(ctx, "1", "")
 	wantUnreachable(t, err, true)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want context.Canceled", err)

@@ -140,22 +140,26 @@ func (c *Client) userCall(userID, kind string, query url.Values, options ListOpt
 }
 
 // Property returns a listing and its ETag, if the server gives one.
-func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, error) {
+func (c *Client) Property(ctx context.Context, id api.PropertyID) (api.Property, string, error) {
 	var property api.Property
-	call := get(propertyPath("get", id), nil)
+	path, err := propertyPath("get", id)
+	if err != nil {
+		return api.Property{}, "", err
+	}
+	call := get(path, nil)
 	isRecord := func() bool {
 		read := property
 		read.Odd = nil // without any member, too, the listing lacks numbers
-		return read.ID != 0 || !api.PropertyChanges(api.Property{}, read).IsEmpty()
+		return property.PropertyID() != "" || !api.PropertyChanges(api.Property{}, read).IsEmpty()
 	}
 	res, err := c.fetchRecord(ctx, call, &property, isRecord, "propertyId")
-	if err == nil && cmp.Or(property.ID, id) != id {
-		err = c.unreadable(call, res, fmt.Errorf("it is the property %d", property.ID))
+	if got := property.PropertyID(); err == nil && got != "" && !isSameProperty(got, id) {
+		err = c.unreadable(call, res, fmt.Errorf("it is the property %s", got))
 	}
 	if err != nil {
 		return api.Property{}, "", err
 	}
-	property.ID = id
+	property.SetPropertyID(id)
 	if property.Images == nil {
 		property.Images = []string{}
 	}
@@ -167,7 +171,7 @@ func (c *Client) Property(ctx context.Context, id int64) (api.Property, string, 
 }
 
 // guard refuses an ETag at a server that gives none: it would guard nothing.
-func (c *Client) guard(ctx context.Context, id int64, ifMatch string) error {
+func (c *Client) guard(ctx context.Context, id api.PropertyID, ifMatch string) error {
 	_, isDry := c.retry.Transport.(*DryRun)
 	if isDry || ifMatch == "" || c.retry.Unguarded || c.retry.GivesETags.Load() {
 		return nil
@@ -175,7 +179,7 @@ func (c *Client) guard(ctx context.Context, id int64, ifMatch string) error {
 	if _, etag, err := c.Property(ctx, id); err != nil || etag != "" {
 		return err
 	}
-	return api.Errorf(CodeUnguarded, "This server gives no ETags, so that one of property %d would guard nothing. "+
+	return api.Errorf(CodeUnguarded, "This server gives no ETags, so that one of property %s would guard nothing. "+
 		"Nothing was sent. Leave it out, or say --unguarded.", id)
 }
 
@@ -187,8 +191,12 @@ const CodeUnguarded api.Code = "unguarded"
 func IsWeak(etag string) bool { return strings.HasPrefix(etag, "W/") }
 
 // UpdateProperty changes the fields of the patch; with an ETag in ifMatch, only while that is the current version.
-func (c *Client) UpdateProperty(ctx context.Context, id int64, patch api.PropertyPatch, ifMatch string) (api.Message, error) {
-	call, err := call{method: http.MethodPatch, path: propertyPath("update", id)}.withJSON(patch)
+func (c *Client) UpdateProperty(ctx context.Context, id api.PropertyID, patch api.PropertyPatch, ifMatch string) (api.Message, error) {
+	path, err := propertyPath("update", id)
+	if err != nil {
+		return api.Message{}, err
+	}
+	call, err := call{method: http.MethodPatch, path: path}.withJSON(patch)
 	if err == nil {
 		err = c.guard(ctx, id, ifMatch)
 	}
@@ -199,16 +207,27 @@ func (c *Client) UpdateProperty(ctx context.Context, id int64, patch api.Propert
 }
 
 // DeleteProperty deletes a listing; with an ETag in ifMatch, only while that is the current version.
-func (c *Client) DeleteProperty(ctx context.Context, id int64, ifMatch string) (api.Message, error) {
-	if err := c.guard(ctx, id, ifMatch); err != nil {
+func (c *Client) DeleteProperty(ctx context.Context, id api.PropertyID, ifMatch string) (api.Message, error) {
+	path, err := propertyPath("delete", id)
+	if err == nil {
+		err = c.guard(ctx, id, ifMatch)
+	}
+	if err != nil {
 		return api.Message{}, err
 	}
-	call := call{method: http.MethodDelete, path: propertyPath("delete", id)}
-	return c.confirm(ctx, call.withHeader("If-Match", ifMatch))
+	return c.confirm(ctx, call{method: http.MethodDelete, path: path}.withHeader("If-Match", ifMatch))
 }
 
-func propertyPath(verb string, id int64) string {
-	return "/" + verb + "-property/" + strconv.FormatInt(id, 10)
+func propertyPath(verb string, id api.PropertyID) (string, error) {
+	part, err := pathSegment("propertyId", string(id))
+	return "/" + verb + "-property/" + part, err
+}
+
+// isSameProperty tells whether two ids name one listing. perksd takes 042 for 42.
+func isSameProperty(a, b api.PropertyID) bool {
+	n, err := strconv.ParseInt(string(a), 10, 64)
+	m, failed := strconv.ParseInt(string(b), 10, 64)
+	return a == b || err == nil && failed == nil && n == m
 }
 
 // ListOptions chooses the page and the order of a list. Zero values leave the choice to the server.

@@ -57,7 +57,7 @@ func (c *Client) CreateProperty(ctx context.Context, fields api.PropertyPatch, k
 }
 
 func (c *Client) createProperty(ctx context.Context, call call) (created Version, replay bool, err error) {
-	isRecord := func() bool { return created.Property.ID > 0 }
+	isRecord := func() bool { return created.Property.PropertyID() != "" }
 	res, err := c.fetchRecord(ctx, call, &created.Property, isRecord, "propertyId")
 	switch {
 	case IsMissing(err):

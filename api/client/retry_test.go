@@ -143,10 +143,13 @@ var calls = map[string]func(context.Context, *client.Client) error{
 		return err
 	},
 	"update": func(ctx context.Context, c *client.Client) error {
-		_, err := c.UpdateProperty(ctx, 1, api.PropertyPatch{Title: api.Some("T")}, "")
+		_, err := c.UpdateProperty(ctx, "1", api.PropertyPatch{Title: api.Some("T")}, "")
 		return err
 	},
-	"delete": func(ctx context.Context, c *client.Client) error { _, err := c.DeleteProperty(ctx, 1, ""); return err },
+	"delete": func(ctx context.Context, c *client.Client) error {
+		_, err := c.DeleteProperty(ctx, "1", "")
+		return err
+	},
 }
 
 func TestRetriedCalls(t *testing.T) {

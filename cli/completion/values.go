@@ -397,7 +397,7 @@ func (v *values) newestProperties(filter api.PropertyFilter) reply {
 		options := client.PropertyListOptions{PropertyFilter: filter, ListOptions: client.ListOptions{PerPage: api.MaxPerPage}}
 		for page, err := range c.PropertyPages(ctx, options) {
 			for _, property := range page.Data {
-				r.Items = append(r.Items, item{strconv.FormatInt(property.ID, 10), describe(property.Title), property.City})
+				r.Items = append(r.Items, item{string(property.PropertyID()), describe(property.Title), property.City})
 			}
 			r.All = page.Meta.MoreThan == 0 && page.Meta.TotalPages <= 1
 			return r, err

@@ -89,7 +89,7 @@ func (d *diagnosis) checkETags(ctx context.Context) finding {
 	if err != nil || len(page.Data) == 0 {
 		return skip("Not known, because no listing can be found to read.")
 	}
-	_, etag, err := c.Property(ctx, page.Data[0].ID)
+	_, etag, err := c.Property(ctx, page.Data[0].PropertyID())
 	switch {
 	case err != nil:
 		return skip("Not known, because property %d cannot be read: %s", page.Data[0].ID, sentence(api.Plain(err)))

@@ -52,8 +52,8 @@ func parseRedeemRow(known *bulk.KnownColumns, row rows.Row) (redeemRow, error) {
 	}
 	var r redeemRow
 	problems := api.FieldErrors{}
-	readID(&r.perkID, values["perk_id"], api.PerkIDRule, problems)
-	readID(&r.request.UserID, values["user_id"], api.UserIDRule, problems)
+	readID(&r.perkID, values["perk_id"], api.AnyIDRule, problems)
+	readID(&r.request.UserID, values["user_id"], api.AnyIDRule, problems)
 	r.request.Metadata = readMetadata(row, values, problems)
 	return r, problems.Err()
 }

@@ -124,7 +124,7 @@ func runCreate(ctx context.Context, s *session.Session, property api.Property, k
 	if replay {
 		s.Streams.Warn("Nothing was created now: this key was used before. This is the response from then.")
 	} else {
-		s.Streams.Note("Created %s at %s.", name(created.Property.ID), connection)
+		s.Streams.Note("Created %s at %s.", name(created.Property.PropertyID()), connection)
 	}
 	return printer.One(ctx, versioned{created.Property, created.ETag})
 }

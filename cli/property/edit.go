@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +24,7 @@ import (
 // edit is an edit of a property in a text editor. Only the draft holds the text.
 type edit struct {
 	session *session.Session
-	id      int64
+	id      api.PropertyID
 	resume  string
 	yes     bool
 	dryRun  bool
@@ -114,7 +114,7 @@ func (e *edit) run(ctx context.Context) error {
 }
 
 func (e *edit) heading() string {
-	return fmt.Sprintf("Property %d at %s", e.id, e.connection)
+	return fmt.Sprintf("Property %s at %s", e.id, e.connection)
 }
 
 // begin reads the property, and writes a new draft or resumes one.
@@ -127,7 +127,7 @@ func (e *edit) begin(ctx context.Context) error {
 		return err
 	}
 	e.untouched = write(e.heading(), current.Property)
-	if e.draft, err = newDraftFile(fmt.Sprintf("property-%d.yaml", e.id), e.untouched); err != nil {
+	if e.draft, err = newDraftFile("property-"+url.PathEscape(string(e.id))+".yaml", e.untouched); err != nil {
 		return err
 	}
 	return e.rebase(current)
@@ -187,8 +187,8 @@ func (e *edit) read(ctx context.Context) (client.Version, error) {
 
 // base is the content of the file beside a draft: the version that the draft changes.
 type base struct {
-	APIURL string `json:"api_url"`
-	ID     int64  `json:"id"`
+	APIURL string         `json:"api_url"`
+	ID     api.PropertyID `json:"id"`
 	// Version is not embedded: the base would have its methods for JSON.
 	Version client.Version `json:"version"`
 }
@@ -244,7 +244,7 @@ func (e *edit) keepDraft() (advice string) {
 	if _, err := os.Stat(e.draft.Path); os.IsNotExist(err) {
 		return ""
 	}
-	line := e.session.CommandLine("property", "edit", strconv.FormatInt(e.id, 10), "--resume", e.draft.Path)
+	line := e.session.CommandLine("property", "edit", string(e.id), "--resume", e.draft.Path)
 	return "Your draft is in " + e.draft.Path + ". Continue with it:\n  " + command.Quote(line)
 }
 

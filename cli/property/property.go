@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -42,8 +41,8 @@ func (v versioned) MarshalJSON() ([]byte, error) {
 
 // done is the output of a change.
 type done struct {
-	ID      int64  `json:"propertyId"`
-	Message string `json:"message"`
+	ID      api.PropertyID `json:"propertyId"`
+	Message string         `json:"message"`
 }
 
 // New makes the group.
@@ -56,19 +55,18 @@ func New(s *session.Session) *cobra.Command {
 	}, newList(s), newGet(s), newCreate(s), newUpdate(s), newEdit(s), newDelete(s))
 }
 
-func parseIDs(args []string) ([]int64, error) {
-	ids := make([]int64, len(args))
+func parseIDs(args []string) ([]api.PropertyID, error) {
+	ids := make([]api.PropertyID, len(args))
 	for i, arg := range args {
-		id, err := strconv.ParseInt(arg, 10, 64)
-		if err != nil || id <= 0 {
-			return nil, command.Usagef("%q is not the id of a property: it must be a whole number above 0.", arg)
+		if problem := api.AnyIDRule(arg); problem != "" {
+			return nil, command.Usagef("%q is not the id of a property: it %s.", arg, problem)
 		}
-		ids[i] = id
+		ids[i] = api.PropertyID(arg)
 	}
 	return ids, nil
 }
 
-func name(id int64) string { return "property " + strconv.FormatInt(id, 10) }
+func name(id api.PropertyID) string { return "property " + string(id) }
 
 // checkNotSandbox refuses a change with --sandbox, which would change live data: the sandbox has no properties.
 func checkNotSandbox(s *session.Session) error {
@@ -111,7 +109,7 @@ func newGet(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func runGet(ctx context.Context, s *session.Session, ids []int64) error {
+func runGet(ctx context.Context, s *session.Session, ids []api.PropertyID) error {
 	printer, c, err := session.Begin[versioned](s, listView)
 	if err != nil {
 		return err
@@ -241,9 +239,9 @@ func send(ctx context.Context, s *session.Session, c *client.Client, connection 
 }
 
 // adviseReading adds to an unknown outcome how to check it, and to any failure the other advice.
-func adviseReading(s *session.Session, id int64, err error, advice ...string) error {
+func adviseReading(s *session.Session, id api.PropertyID, err error, advice ...string) error {
 	if client.OutcomeUnknown(err) {
-		get := s.CommandLine("property", "get", strconv.FormatInt(id, 10))
+		get := s.CommandLine("property", "get", string(id))
 		advice = append(advice, "Check how it is now:\n  "+command.Quote(get))
 	}
 	if len(advice) == 0 {
@@ -341,8 +339,8 @@ func takeTarget(members []api.Member, e *client.Editing, problems api.FieldError
 		}
 	}
 	if value, given := said["propertyId"]; given {
-		if id := int64(0); value.Int(&id) != "" || id != e.ID {
-			problems.Add("propertyId", "must be %d, the property to change", e.ID)
+		if id := api.PropertyID(""); value.PropertyID(&id) != "" || id != e.ID {
+			problems.Add("propertyId", "must be %s, the property to change", e.ID)
 		}
 	}
 	ifMatch := readIfMatch(said, problems)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -40,8 +39,12 @@ func targetColumns() []bulk.Column {
 func readTarget(values bulk.Row, problems api.FieldErrors) client.Editing {
 	var e client.Editing
 	id := values["propertyId"]
-	if id.Int(&e.ID) != "" || e.ID <= 0 {
-		problems.Add(id.Name, "must be a whole number above 0")
+	problem := id.PropertyID(&e.ID)
+	if problem == "" {
+		problem = api.AnyIDRule(string(e.ID))
+	}
+	if problem != "" {
+		problems.Add(id.Name, "%s", problem)
 	}
 	e.ETag = readIfMatch(values, problems)
 	return e
@@ -139,7 +142,7 @@ type task struct {
 }
 
 // Subject is the property.
-func (t *task) Subject() string { return strconv.FormatInt(t.ID, 10) }
+func (t *task) Subject() string { return string(t.ID) }
 
 // Do needs no idempotency key: repeating an update or a deletion changes nothing.
 func (t *task) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
@@ -180,10 +183,10 @@ func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
 	}
 	before, etag := now.Current.Property, now.Current.ETag
 	if t.isGuarded() && !strings.Contains(t.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list
-		return "", nil, api.Errorf(api.CodePreconditionFailed, "Property %d has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)
+		return "", nil, api.Errorf(api.CodePreconditionFailed, "Property %s has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)
 	}
 	if t.Delete {
-		return fmt.Sprintf("Property %d, %q, would be deleted.", t.ID, before.Title), nil, nil
+		return fmt.Sprintf("Property %s, %q, would be deleted.", t.ID, before.Title), nil, nil
 	}
 	changes, err := changesOf(before, before.With(t.Patch))
 	return sentenceOf(t.ID, changes), changes, err
@@ -193,9 +196,9 @@ func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
 func (t *task) After(line int) error {
 	switch {
 	case t.Delete:
-		return api.Errorf(api.CodeNotFound, "Line %d already deletes property %d.", line, t.ID)
+		return api.Errorf(api.CodeNotFound, "Line %d already deletes property %s.", line, t.ID)
 	case t.isGuarded():
-		return api.Errorf(api.CodePreconditionFailed, "Line %d changes property %d first, so it will no longer have the ETag %s.", line, t.ID, t.ETag)
+		return api.Errorf(api.CodePreconditionFailed, "Line %d changes property %s first, so it will no longer have the ETag %s.", line, t.ID, t.ETag)
 	}
 	return nil
 }
@@ -221,15 +224,15 @@ func changesOf(before, after api.Property) ([]session.Change, error) {
 }
 
 // sentenceOf describes the changes. It cuts long values, which the data has in full.
-func sentenceOf(id int64, changes []session.Change) string {
+func sentenceOf(id api.PropertyID, changes []session.Change) string {
 	if len(changes) == 0 {
-		return fmt.Sprintf("Property %d would stay as it is.", id)
+		return fmt.Sprintf("Property %s would stay as it is.", id)
 	}
 	texts := make([]string, len(changes))
 	for i, c := range changes {
 		texts[i] = fmt.Sprintf("%s from %s to %s", c.Field, shown(c.From), shown(c.To))
 	}
-	return fmt.Sprintf("Property %d would change: %s.", id, strings.Join(texts, "; "))
+	return fmt.Sprintf("Property %s would change: %s.", id, strings.Join(texts, "; "))
 }
 
 func shown(value json.RawMessage) string {

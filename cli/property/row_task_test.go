@@ -45,7 +45,7 @@ func (connect connector) remove(t *testing.T, file string) bulk.Task {
 func (connect connector) version(t *testing.T) string {
 	t.Helper()
 	c, _ := connect()
-	_, etag, err := c.Property(t.Context(), 42)
+	_, etag, err := c.Property(t.Context(), "42")
 	if err != nil || etag == "" {
 		t.Fatalf("%q, %v", etag, err)
 	}
@@ -115,7 +115,7 @@ func TestETagGuardsTheProperty(t *testing.T) {
 		}
 	}
 	for _, version := range []string{"*", connect.version(t), `"other", ` + connect.version(t)} {
-		task := task{client.Editing{ID: 42, Delete: true, ETag: version}, connect}
+		task := task{client.Editing{ID: "42", Delete: true, ETag: version}, connect}
 		if _, _, err := task.Check(t.Context()); err != nil {
 			t.Errorf("check of %s: %v", version, err)
 		}

@@ -66,7 +66,7 @@ func TestEveryActionIsListedInHelp(t *testing.T) {
 	w := service(t)
 	for name, route := range map[string]screen.Route{
 		"perks": screen.ToPerks{}, "perk": screen.ToPerk{ID: "coffee"}, "user": screen.ToUser{ID: "alice"},
-		"property": screen.ToProperty{ID: 7}, "login": screen.ToLogin{},
+		"property": screen.ToProperty{ID: "7"}, "login": screen.ToLogin{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := tuitest.StartAs(t, w.Server, w.id, w.secret, tuitest.Route(route))

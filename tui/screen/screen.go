@@ -378,8 +378,8 @@ type (
 	}
 	// ToRedemption shows a redemption, above those of its user.
 	ToRedemption struct{ ID string }
-	// ToProperty shows a property; 0 asks which.
-	ToProperty struct{ ID int64 }
+	// ToProperty shows a property; "" asks which.
+	ToProperty struct{ ID api.PropertyID }
 	// ToLogin logs in, or switches the profile.
 	ToLogin struct{}
 )

@@ -32,7 +32,7 @@ type Freedoms struct {
 	Blanks       Blanks      // how fields without a value are written
 	ExtraFields  bool        // records have fields that the specification does not name
 	IDs          IDs         // of perks and users
-	PropertyIDs  PropertyIDs // in the bodies of properties
+	PropertyIDs  PropertyIDs // of properties
 	Images       Images      // of properties
 	Wrapped      bool        // a single record is {"data":{...}}
 	NoLinks      bool        // lists have no Link
@@ -148,13 +148,14 @@ const (
 	IDsUnicode IDs = "unicode"
 )
 
-// PropertyIDs says how bodies write the id of a property.
+// PropertyIDs says which ids properties have, and how bodies write them.
 type PropertyIDs string
 
 // The forms of a property's id.
 const (
 	PropertyIDsNumber PropertyIDs = ""
-	PropertyIDsText   PropertyIDs = "text"
+	PropertyIDsText   PropertyIDs = "text"  // "1"
+	PropertyIDsWords  PropertyIDs = "words" // "7f3c/1"
 )
 
 // Images says how the images of a property are written.
@@ -243,7 +244,7 @@ func Mixture(seed uint64) Freedoms {
 		Blanks:       one(r, BlanksNull, BlanksAbsent, BlanksText),
 		ExtraFields:  isEven(),
 		IDs:          one(r, IDsPlain, IDsSlash, IDsPercent, IDsUnicode),
-		PropertyIDs:  one(r, PropertyIDsNumber, PropertyIDsText),
+		PropertyIDs:  one(r, PropertyIDsNumber, PropertyIDsText, PropertyIDsWords),
 		Images:       one(r, ImagesArray, ImagesText, ImagesNull),
 		Wrapped:      isRare(),
 		NoLinks:      isEven(),
@@ -278,25 +279,6 @@ func (f Freedoms) String() string {
 		}
 	}
 	return "{" + strings.Join(taken, ", ") + "}"
-}
-
-// unmet are the expectations that our client does not meet yet. Each takes what fails out of the mixtures: delete one
-// and see it fail.
-var unmet = []struct {
-	expectation string
-	without     func(*Freedoms)
-}{
-	{"a file may name perks and users by any id that perk redeem takes", func(f *Freedoms) {
-		f.IDs = IDsPlain
-	}},
-}
-
-// Met leaves out of a mixture what our client does not meet yet.
-func (f Freedoms) Met() Freedoms {
-	for _, u := range unmet {
-		u.without(&f)
-	}
-	return f
 }
 
 // Honest leaves out a server that repeats idempotency keys but ignores them: clients take a repeated key as proof.

@@ -105,6 +105,14 @@ func (f Freedoms) PerkID(n int) string { return fmt.Sprintf(idForms[f.IDs], "per
 // UserID returns the id of the n-th user, from 1.
 func (f Freedoms) UserID(n int) string { return fmt.Sprintf(idForms[f.IDs], "user", n) }
 
+// PropertyID returns the id of the n-th property, from 1.
+func (f Freedoms) PropertyID(n int) string {
+	if f.PropertyIDs == PropertyIDsWords {
+		return fmt.Sprintf("7f3c/%d", n)
+	}
+	return strconv.Itoa(n)
+}
+
 // Title returns the title of the n-th perk.
 func Title(n int) string { return fmt.Sprintf("Offer %03d, half price", n) }
 
@@ -153,7 +161,7 @@ func (s *Server) fill() {
 			maps.Copy(p.fields, map[string]string{"description": "", "lat": "", "lng": "", "deposit": "0"})
 			p.images = nil
 		}
-		s.properties[strconv.Itoa(n)] = p
+		s.properties[s.PropertyID(n)] = p
 	}
 }
 

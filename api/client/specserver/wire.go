@@ -91,9 +91,9 @@ func (f Freedoms) redemption(r Redemption) object {
 }
 
 func (f Freedoms) property(id string, p *property) object {
-	to := object{"propertyId": json.RawMessage(id)}
-	if f.PropertyIDs == PropertyIDsText {
-		to["propertyId"] = id
+	to := object{"propertyId": id}
+	if f.PropertyIDs == PropertyIDsNumber {
+		to["propertyId"] = json.RawMessage(id)
 	}
 	for _, name := range textFields {
 		f.setText(to, name, p.fields[name])

@@ -70,7 +70,7 @@ const apart = 10 * time.Second
 func newMixture(seed uint64, number int, limit func(specserver.Freedoms) specserver.Freedoms) *mixture {
 	r := rand.New(rand.NewPCG(seed, uint64(number))) // #nosec G115 G404 -- must be repeatable
 	m := &mixture{r: r, tally: map[string]int{}, clock: clock{now: time.Date(2020, 3, 2, 10, 0, 0, 0, time.UTC)}}
-	freedoms := limit(specserver.Mixture(r.Uint64()).Met())
+	freedoms := limit(specserver.Mixture(r.Uint64()))
 	m.server = specserver.New(specserver.Options{
 		Freedoms: freedoms, Faults: failures(r, freedoms), Seed: r.Uint64(), Now: m.clock.read,
 	})
@@ -331,24 +331,26 @@ func (m *mixture) listRedeemed(ctx context.Context) {
 
 func (m *mixture) readProperty(ctx context.Context) {
 	id := m.propertyID()
-	before, _ := m.server.Property(fmt.Sprint(id), "title")
+	before, _ := m.server.Property(string(id), "title")
 	var property api.Property
 	var err error
 	_, isTroubled := m.step("property", func() string {
 		property, _, err = m.client.Property(ctx, id)
 		return outcomeOf(err)
 	})
-	after, exists := m.server.Property(fmt.Sprint(id), "title")
+	after, exists := m.server.Property(string(id), "title")
 	switch {
 	case err == nil && property.Title != before && property.Title != after:
-		m.report("property %d: the title is %q, not %q", id, property.Title, after)
+		m.report("property %s: the title is %q, not %q", id, property.Title, after)
 	case err != nil && !isTroubled && exists, client.IsNotFound(err) && exists:
-		m.report("property %d: %v", id, err)
+		m.report("property %s: %v", id, err)
 	}
 }
 
 // propertyID returns one of few, so that steps meet; one of them is another client's.
-func (m *mixture) propertyID() int64 { return one[int64](m.r, 1, 1, 2, 3, specserver.Properties) }
+func (m *mixture) propertyID() api.PropertyID {
+	return api.PropertyID(m.server.PropertyID(one(m.r, 1, 1, 2, 3, specserver.Properties)))
+}
 
 // newTitle returns a title that no other change sets.
 func (m *mixture) newTitle() string {
@@ -393,7 +395,7 @@ func (m *mixture) edit(ctx context.Context) {
 	}
 	isStale := m.r.IntN(4) == 0
 	if isStale {
-		m.server.ChangeByAnother(fmt.Sprint(id), map[string]any{"city": fmt.Sprintf("City %d", m.changed)})
+		m.server.ChangeByAnother(string(id), map[string]any{"city": fmt.Sprintf("City %d", m.changed)})
 	}
 	var e client.Editing
 	requests, isTroubled := m.step("edit", func() string {
@@ -438,7 +440,7 @@ func (m *mixture) remove(ctx context.Context) {
 		e = e.Send(ctx, m.client)
 		return outcomeOf(e.Err)
 	})
-	if _, exists := m.server.Property(fmt.Sprint(e.ID), "title"); !exists && e.Err == nil {
+	if _, exists := m.server.Property(string(e.ID), "title"); !exists && e.Err == nil {
 		return // perhaps by an earlier deletion
 	}
 	m.judgeChange("deletion", requests, isTroubled, e.Err == nil, e.Err, func(r specserver.Request) bool {

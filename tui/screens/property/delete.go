@@ -2,7 +2,6 @@ package property
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -18,8 +17,8 @@ import (
 func (s *Screen) confirmDelete(meanwhile string) tea.Cmd {
 	seen := s.record.Value
 	p := seen.Property
-	text := fmt.Sprintf("%s\n%s\nProperty %d at %s\n\nIt goes offline now. Only an operator can restore it.",
-		display.Line(p.Title), address(p), p.ID, s.shell.Account.Profile.APIURL)
+	text := fmt.Sprintf("%s\n%s\nProperty %s at %s\n\nIt goes offline now. Only an operator can restore it.",
+		display.Line(p.Title), address(p), s.shownID(), s.shell.Account.Profile.APIURL)
 	if meanwhile != "" {
 		text = meanwhile + "\n\n" + text
 	}
@@ -27,10 +26,10 @@ func (s *Screen) confirmDelete(meanwhile string) tea.Cmd {
 		text += "\n\n" + noETagWarning
 	}
 	return s.shell.Post(screen.Confirm{
-		Title: fmt.Sprintf("Delete property %d?", p.ID),
+		Title: fmt.Sprintf("Delete property %s?", s.shownID()),
 		Text:  text,
 		Yes:   "delete it",
-		Words: []string{strconv.FormatInt(p.ID, 10), "delete"},
+		Words: []string{string(p.PropertyID()), "delete"},
 		Then: func() tea.Cmd {
 			s.notes = nil
 			e := client.EditingOf(s.id, seen, api.PropertyPatch{})
@@ -68,15 +67,15 @@ func (s *Screen) handleDelete(sent screen.Sent[client.Editing]) tea.Cmd {
 		return s.confirmDelete("Not deleted: somebody else changed it. " + changesBetween(before, done.Current.Property))
 	case client.OutcomeUnknown(err) && done.HasCurrent:
 		s.setRecord(done.Current)
-		s.note("Unknown outcome: property %d is not deleted yet. It may still be.", s.id)
+		s.note("Unknown outcome: property %s is not deleted yet. It may still be.", s.shownID())
 		return nil
 	case client.OutcomeUnknown(err):
 		s.unknown = true
-		s.note("Unknown outcome: property %d may be deleted. %s checks.", s.id, s.shell.Key(actions.CheckAgain))
+		s.note("Unknown outcome: property %s may be deleted. %s checks.", s.shownID(), s.shell.Key(actions.CheckAgain))
 		return nil
 	}
 	what, next := s.explain(err)
-	s.note("Property %d was not deleted. %s", s.id, what)
+	s.note("Property %s was not deleted. %s", s.shownID(), what)
 	s.note("%s", next)
 	return nil
 }
@@ -100,12 +99,12 @@ func changesBetween(before, now api.Property) string {
 
 func (s *Screen) finishDelete(quiet bool) tea.Cmd {
 	s.deleted, s.unknown, s.notes = true, false, nil
-	what := fmt.Sprintf("Deleted property %d, %s.", s.id, display.Line(s.record.Value.Property.Title))
+	what := fmt.Sprintf("Deleted property %s, %s.", s.shownID(), display.Line(s.record.Value.Property.Title))
 	if quiet {
-		what = fmt.Sprintf("Property %d is gone.", s.id)
+		what = fmt.Sprintf("Property %s is gone.", s.shownID())
 	}
 	return tea.Batch(
-		screen.Tell(screen.Done, "%s To restore it, ask the operator: perksd property restore %d", what, s.id),
+		screen.Tell(screen.Done, "%s To restore it, ask the operator: perksd property restore %s", what, s.shownID()),
 		s.close())
 }
 

@@ -2,12 +2,12 @@ package property
 
 import (
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/screen"
@@ -53,8 +53,8 @@ type draftSaved struct {
 // Failed tells whether the draft could not be saved.
 func (k draftSaved) Failed() bool { return k.err != nil }
 
-func newDrafts(shell *screen.Shell, id int64) *drafts {
-	return &drafts{shell: shell, name: fmt.Sprintf("property-%d", id)}
+func newDrafts(shell *screen.Shell, id api.PropertyID) *drafts {
+	return &drafts{shell: shell, name: "property-" + string(id)}
 }
 
 // edited starts the pause after which the text is saved. Further keys do not start it again.
@@ -151,7 +151,7 @@ func (s *Screen) draftAge() string {
 func readDraft(values map[string]string, now client.Version) (base client.Version, typed map[string]string) {
 	base, typed = now, map[string]string{}
 	var saved client.Version
-	if json.Unmarshal([]byte(values[baseOfDraft]), &saved) == nil && saved.Property.ID == now.Property.ID {
+	if json.Unmarshal([]byte(values[baseOfDraft]), &saved) == nil && saved.Property.PropertyID() == now.Property.PropertyID() {
 		base = saved
 	}
 	for _, name := range typedNames(values) {

@@ -218,7 +218,7 @@ func (s *Screen) discard() tea.Cmd {
 	}
 	return s.shell.Post(screen.Confirm{
 		Title: "Discard your changes to " + labels(typedNames(typed)) + "?",
-		Text:  fmt.Sprintf("Property %d stays as it was.", s.id),
+		Text:  fmt.Sprintf("Property %s stays as it was.", s.shownID()),
 		Yes:   "discard", No: "keep editing", Local: true,
 		Then: func() tea.Cmd {
 			if s.edit == nil || s.sender.Busy() {

@@ -17,12 +17,12 @@ import (
 )
 
 func TestPropertyIsOpenedByIDAndFromRecentOnes(t *testing.T) {
-	o := start(t, 0)
+	o := start(t, "")
 	o.See("Open a property", "Property id")
-	o.Type("4x\n")
-	o.See("must be a whole number above 0")
+	o.Type(".\n")
+	o.See("must not be . or ..")
 	o.Press("backspace")
-	o.Type("2\n")
+	o.Type("42\n")
 	o.See("Property 42: Bright flat", "Price per week 250.50", "https://img.example/a,1.jpg", "latitude 53.8008, longitude -1.5491")
 	o.Settle()
 	o.Open(screen.ToProperty{})
@@ -43,7 +43,7 @@ func TestPropertyIsOpenedByIDAndFromRecentOnes(t *testing.T) {
 
 // TestATabIsAsItWasLeft goes to the list of properties and back.
 func TestATabIsAsItWasLeft(t *testing.T) {
-	o := start(t, 42) // above the list of perks
+	o := start(t, "42") // above the list of perks
 	o.Press("3")
 	o.See("Properties", "price:")
 	o.Type("42\n")
@@ -65,7 +65,7 @@ func TestATabIsAsItWasLeft(t *testing.T) {
 }
 
 func TestOnlyChangedFieldsAreSaved(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("e")
 	o.See("> Title")
 	o.fill("price_pw", "12,5")
@@ -99,7 +99,7 @@ func TestOnlyChangedFieldsAreSaved(t *testing.T) {
 
 // TestLongChangesMustBeSeenBeforeSaving changes more than fits on the screen.
 func TestLongChangesMustBeSeenBeforeSaving(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("e")
 	o.See("> Title")
 	o.fill("description", "One room.")
@@ -130,7 +130,7 @@ func TestLongChangesMustBeSeenBeforeSaving(t *testing.T) {
 }
 
 func TestNothingIsSentWithoutAChange(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("e")
 	o.See("> Title")
 	o.fill("price_pw", "250.5")
@@ -146,7 +146,7 @@ func TestNothingIsSentWithoutAChange(t *testing.T) {
 }
 
 func TestLeavingTheFormAsksAboutChanges(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("e")
 	o.See("> Title")
 	o.Type("!")
@@ -165,7 +165,7 @@ func TestLeavingTheFormAsksAboutChanges(t *testing.T) {
 }
 
 func TestRefusedValueIsShownBesideTheField(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.proxy.respond(func(w http.ResponseWriter, r *http.Request) bool {
 		if isPatch(r) {
 			w.Header().Set("Content-Type", "application/json")
@@ -194,7 +194,7 @@ func TestRefusedValueIsShownBesideTheField(t *testing.T) {
 
 func TestMergeOfAFieldThatBothChanged(t *testing.T) {
 	for _, test := range []struct{ key, title string }{{"m", "My flat"}, {"t", "Their flat"}} {
-		o := start(t, 42)
+		o := start(t, "42")
 		o.Press("e")
 		o.See("> Title")
 		o.fill("title", "My flat")
@@ -217,7 +217,7 @@ func TestMergeOfAFieldThatBothChanged(t *testing.T) {
 }
 
 func TestMergeRestartsAfterAnotherChange(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("e")
 	o.See("> Title")
 	o.fill("title", "Mine")
@@ -246,7 +246,7 @@ func TestMergeRestartsAfterAnotherChange(t *testing.T) {
 }
 
 func TestTakingAllOfTheirsSendsNothing(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("e")
 	o.See("> Title")
 	o.fill("title", "Mine")
@@ -261,7 +261,7 @@ func TestTakingAllOfTheirsSendsNothing(t *testing.T) {
 }
 
 func TestUndo(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("z")
 	o.See("not possible now. Nothing was saved here yet.")
 	o.Press("e")
@@ -288,7 +288,7 @@ func TestUndoKeepsChangesOfOthers(t *testing.T) {
 		"not reloaded": {"z", "ctrl+s"}, // the service finds the conflict
 		"reloaded":     {"R", "z"},
 	} {
-		o := start(t, 42)
+		o := start(t, "42")
 		o.Press("e")
 		o.See("> Title")
 		o.fill("title", "Mine")
@@ -325,7 +325,7 @@ func (o *fixture) retitle() {
 }
 
 func TestVersionsAreComparedWithoutETags(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.proxy.etags = false
 	o.retitle()
 	o.See("This service has no ETags")
@@ -343,7 +343,7 @@ func TestVersionsAreComparedWithoutETags(t *testing.T) {
 }
 
 func TestWeakETagDetectsAConflict(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.proxy.weak = true
 	o.retitle()
 	var once sync.Once
@@ -361,7 +361,7 @@ func TestWeakETagDetectsAConflict(t *testing.T) {
 }
 
 func TestVersionsAreComparedIfWeakETagsNeverMatch(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.proxy.weak = true
 	o.proxy.respond(func(w http.ResponseWriter, r *http.Request) bool {
 		strict := strings.HasPrefix(r.Header.Get("If-Match"), "W/")
@@ -379,7 +379,7 @@ func TestVersionsAreComparedIfWeakETagsNeverMatch(t *testing.T) {
 }
 
 func TestTypedTextRunsNoActions(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("e")
 	o.See("> Title")
 	for _, field := range o.App.Top().Form().Names() {
@@ -403,7 +403,7 @@ func TestAChosenImageIsDrawn(t *testing.T) {
 		}
 	}))
 	t.Cleanup(images.Close)
-	o := start(t, 42)
+	o := start(t, "42")
 	o.change(api.PropertyPatch{Images: api.Some([]string{images.URL + "/garden.png", images.URL + "/kitchen.png"})})
 	o.Press("R")
 	o.See("kitchen.png")
@@ -435,7 +435,7 @@ func TestAChosenImageIsDrawn(t *testing.T) {
 
 // TestPropertiesHaveNoMarks tries to mark a property: nothing is done with several.
 func TestPropertiesHaveNoMarks(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("3")
 	o.See("Properties 1", "row 1 of 1")
 	o.Press("esc", " ")
@@ -445,7 +445,7 @@ func TestPropertiesHaveNoMarks(t *testing.T) {
 
 // TestAClientThatSeesOnlyItsOwnIsToldSo lists the properties of another client, without the scope for all.
 func TestAClientThatSeesOnlyItsOwnIsToldSo(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	id, secret := o.server.Client(api.ScopePropertiesWrite, api.ScopePerksRead)
 	d := tuitest.StartAs(t, o.server, id, secret)
 	d.Press("3")

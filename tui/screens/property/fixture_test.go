@@ -43,7 +43,7 @@ func flat() api.Property {
 }
 
 // start starts the terminal UI, and opens a property, or with id 0 the prompt for one.
-func start(t *testing.T, id int64, changes ...func(*tui.Options)) *fixture {
+func start(t *testing.T, id api.PropertyID, changes ...func(*tui.Options)) *fixture {
 	server := servertest.Start(t)
 	owner, secret := server.Client()
 	server.ImportProperties(owner, flat())
@@ -70,7 +70,7 @@ func (t token) Replace(context.Context, string) (string, error) { return "", cli
 // stored returns the property as the service has it.
 func (o *fixture) stored() api.Property {
 	o.t.Helper()
-	p, _, err := o.colleague.Property(o.t.Context(), 42)
+	p, _, err := o.colleague.Property(o.t.Context(), "42")
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func (o *fixture) stored() api.Property {
 // change changes the property as somebody else.
 func (o *fixture) change(patch api.PropertyPatch) {
 	o.t.Helper()
-	if _, err := o.colleague.UpdateProperty(o.t.Context(), 42, patch, ""); err != nil {
+	if _, err := o.colleague.UpdateProperty(o.t.Context(), "42", patch, ""); err != nil {
 		o.t.Fatal(err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestEnterEditsTheFieldUnderTheCursor(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("G", "k", "k")
 	o.See("> Bathrooms")
 	o.Press("up", "k", "enter")
@@ -38,7 +38,7 @@ func TestEnterEditsTheFieldUnderTheCursor(t *testing.T) {
 
 // TestAFieldIsFoundByItsName changes the price with five keys besides what is typed.
 func TestAFieldIsFoundByItsName(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("/")
 	o.See("Edit which field?", "Longitude")
 	o.Type("price")
@@ -62,7 +62,7 @@ func TestADraftIsResumedAtTheFieldUnderTheCursor(t *testing.T) {
 	o.Elapse(3 * time.Second)
 	o.Settle()
 	o.Send(screen.Back{})
-	o.Open(screen.ToProperty{ID: 42})
+	o.Open(screen.ToProperty{ID: "42"})
 	o.Settle()
 	o.Press("j", "j", "enter")
 	o.See("Unsaved draft: title")
@@ -95,7 +95,7 @@ func TestACursorScrollsWithinALongField(t *testing.T) {
 }
 
 func TestAClickMovesTheCursorAndASecondOneEdits(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	click := func() {
 		for y, line := range strings.Split(o.Screen(), "\n") {
 			if strings.Contains(line, "Bedrooms") {
@@ -117,7 +117,7 @@ func TestAClickMovesTheCursorAndASecondOneEdits(t *testing.T) {
 
 // TestTheBannerFollowsWhatIsWrong corrects one field after the other. The form never moves.
 func TestTheBannerFollowsWhatIsWrong(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("e")
 	o.See("> Title")
 	o.fill("price_pw", "12,5")
@@ -159,7 +159,7 @@ func TestALoginRemovesTheReasonOfAFailureBefore(t *testing.T) {
 }
 
 func TestLongTextsOpenAtTheirEnd(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("j", "enter")
 	o.See("> Description")
 	o.Type("Quiet.")
@@ -175,7 +175,7 @@ func TestLongTextsOpenAtTheirEnd(t *testing.T) {
 
 // TestDeletingNeedsAWord tries the keys that confirm other things.
 func TestDeletingNeedsAWord(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("ctrl+x")
 	o.See("Delete property 42?", "It goes offline now. Only an operator can restore it.", "Type 42 or delete:", "╔═ Delete property 42?")
 	o.Press("y", "enter", "backspace", "4", "ctrl+s", "enter")
@@ -188,7 +188,7 @@ func TestDeletingNeedsAWord(t *testing.T) {
 }
 
 func TestOnlyTheWordsThatDifferAreColoured(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	look := theme.New(theme.Dark, termenv.TrueColor)
 	o.App.Shell().Theme = look
 	o.Press("enter")

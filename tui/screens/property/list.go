@@ -2,8 +2,6 @@ package property
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -34,10 +32,10 @@ func NewList(shell *screen.Shell) *List {
 		},
 		ScopeOfAll: api.ScopePropertiesRead,
 		Changes:    func(e api.Event) bool { return e.Property != nil || e.Type == api.EventPropertiesImported },
-		ID:         func(p *api.Property) string { return fmt.Sprint(p.ID) },
+		ID:         func(p *api.Property) string { return string(p.PropertyID()) },
 		Title:      func(p *api.Property) string { return display.Line(p.Title) },
 		Columns: screen.Columns[*api.Property]{
-			{Column: widget.Column{Name: "Id", Min: 4, Right: true}, Sort: "propertyId", Cell: func(p *api.Property) string { return fmt.Sprint(p.ID) }},
+			{Column: widget.Column{Name: "Id", Min: 4, Right: true}, Sort: "propertyId", Cell: func(p *api.Property) string { return string(p.PropertyID()) }},
 			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Title) }},
 			{Column: widget.Column{Name: "Price", Min: 8, Right: true}, Sort: "price_pw", Cell: cellOf("price_pw")},
 			{
@@ -58,7 +56,7 @@ func NewList(shell *screen.Shell) *List {
 				{Label: "City", Value: display.Line(p.Postcode + " " + p.City)},
 				{Label: "About", Value: display.Text(p.Description)},
 				{Label: "Images", Value: display.Text(strings.Join(p.Images, "\n"))},
-				{Label: "Id", Value: fmt.Sprint(p.ID)},
+				{Label: "Id", Value: string(p.PropertyID())},
 			}
 		},
 	}
@@ -96,10 +94,13 @@ func goLive(shell *screen.Shell) string {
 
 func (s *List) Title() string { return "Properties" }
 
-// idRule says why a text is no id of a property.
+// idRule says why a text is words rather than the id of a property. Services may have other ids than numbers, but those
+// could be words.
 func idRule(text string) string {
-	_, problem := parseID(text)
-	return problem
+	if strings.Trim(text, "0123456789") != "" {
+		return "must be a whole number"
+	}
+	return ""
 }
 
 // Init opens the line at once: people come with an id or an address.
@@ -127,7 +128,7 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 			return s.openID(typed)
 		}
 		if current := s.Current(); current != nil {
-			return s.shell.Open(screen.ToProperty{ID: current.ID})
+			return s.shell.Open(screen.ToProperty{ID: current.PropertyID()})
 		}
 		return nil
 	case actions.Submit: // with an id there is nothing to choose
@@ -139,6 +140,5 @@ func (s *List) Do(id actions.ID) tea.Cmd {
 }
 
 func (s *List) openID(text string) tea.Cmd {
-	id, _ := strconv.ParseInt(text, 10, 64)
-	return s.shell.Open(screen.ToProperty{ID: id})
+	return s.shell.Open(screen.ToProperty{ID: api.PropertyID(text)})
 }

@@ -15,7 +15,7 @@ import (
 
 // editing opens the form and changes the title.
 func editing(t *testing.T) *fixture {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("e")
 	o.See("> Title")
 	o.fill("title", "Mine")
@@ -165,7 +165,7 @@ func TestTextIsKeptWhileTheServiceIsDown(t *testing.T) {
 }
 
 func TestStalePropertyShowsItsAge(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.proxy.setDown(true)
 	o.Elapse(5 * time.Minute)
 	o.Press("R")
@@ -179,7 +179,7 @@ func TestStalePropertyShowsItsAge(t *testing.T) {
 }
 
 func TestForbiddenEditKeepsItsText(t *testing.T) {
-	server := start(t, 42)
+	server := start(t, "42")
 	id, secret := server.server.Client()
 	server.accounts.Add(screen.Profile{Name: "other", APIURL: server.proxy.url, ClientID: id}, secret)
 	account, err := server.accounts.Connect("other")
@@ -201,7 +201,7 @@ func TestForbiddenEditKeepsItsText(t *testing.T) {
 
 func TestEditOfADeletedPropertyKeepsItsText(t *testing.T) {
 	o := editing(t)
-	if _, err := o.colleague.DeleteProperty(t.Context(), 42, ""); err != nil {
+	if _, err := o.colleague.DeleteProperty(t.Context(), "42", ""); err != nil {
 		t.Fatal(err)
 	}
 	o.Press("ctrl+s", "ctrl+s")
@@ -225,7 +225,7 @@ func TestDraftIsSavedAndResumed(t *testing.T) {
 	o.change(api.PropertyPatch{Title: api.Some("Theirs")})
 	o.Send(screen.Back{}) // the screen is closed
 	o.Settle()
-	o.Open(screen.ToProperty{ID: 42})
+	o.Open(screen.ToProperty{ID: "42"})
 	o.Settle()
 	o.See("Title Theirs")
 	o.Press("e")
@@ -250,7 +250,7 @@ func TestDraftIsSavedAndResumed(t *testing.T) {
 
 // TestDraftIsSavedDuringContinuousTyping types a key a second.
 func TestDraftIsSavedDuringContinuousTyping(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("e")
 	o.See("> Title")
 	o.Press("ctrl+u")
@@ -284,7 +284,7 @@ func TestDraftIsSavedImmediately(t *testing.T) {
 		},
 		"on quitting": func(o *fixture) { o.App.SaveDrafts() },
 	} {
-		o := start(t, 42)
+		o := start(t, "42")
 		o.Press("e")
 		o.See("> Title")
 		o.Type("!")
@@ -304,7 +304,7 @@ func (fullDisk) SaveDraft(screen.Profile, string, map[string]string) error {
 }
 
 func TestFailedDraftOnSuspendingIsReported(t *testing.T) {
-	o := start(t, 42, func(options *tui.Options) { options.Memory = fullDisk{options.Memory} })
+	o := start(t, "42", func(options *tui.Options) { options.Memory = fullDisk{options.Memory} })
 	o.Press("e")
 	o.See("> Title")
 	o.Type("!")
@@ -321,7 +321,7 @@ func TestDraftIsDiscarded(t *testing.T) {
 	o.Elapse(3 * time.Second)
 	o.Send(screen.Back{})
 	o.Settle()
-	o.Open(screen.ToProperty{ID: 42})
+	o.Open(screen.ToProperty{ID: "42"})
 	o.Settle()
 	o.See("Title Bright flat")
 	o.Press("e")
@@ -335,7 +335,7 @@ func TestDraftIsDiscarded(t *testing.T) {
 }
 
 func TestDeletingNeedsConfirmation(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.Press("ctrl+x")
 	o.See("Delete property 42?", "Bright flat", "1 Lane, Leeds LS1 4AP", "Property 42 at", "Type 42 or delete:", "esc cancel")
 	o.Press("enter", " ", "ctrl+x", "ctrl+s", "y", "enter")
@@ -364,13 +364,13 @@ func TestDeletingNeedsConfirmation(t *testing.T) {
 	if got := o.proxy.sent(); !slices.Equal(got, []string{"DELETE"}) {
 		t.Errorf("sent %q", got)
 	}
-	if _, _, err := o.colleague.Property(t.Context(), 42); api.CodeOf(err) != api.CodeNotFound {
+	if _, _, err := o.colleague.Property(t.Context(), "42"); api.CodeOf(err) != api.CodeNotFound {
 		t.Errorf("it is still there: %v", err)
 	}
 }
 
 func TestDeletingAsksAgainAfterAnotherChange(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	price, _ := api.ParsePrice("900")
 	o.change(api.PropertyPatch{PricePW: api.Some(price)})
 	o.Press("ctrl+x")
@@ -389,7 +389,7 @@ func TestDeletingAsksAgainAfterAnotherChange(t *testing.T) {
 }
 
 func TestLostReplyToADeletionIsChecked(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.proxy.lose(isDelete)
 	o.Press("ctrl+x")
 	o.See("Delete property 42?")
@@ -399,7 +399,7 @@ func TestLostReplyToADeletionIsChecked(t *testing.T) {
 }
 
 func TestUnknownDeletionIsCheckedLater(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	lost := false
 	o.proxy.lose(func(r *http.Request) bool { lost = lost || isDelete(r); return lost })
 	o.Press("ctrl+x")
@@ -425,7 +425,7 @@ func TestUnknownDeletionIsCheckedLater(t *testing.T) {
 }
 
 func TestDeletionThatNeverArrivedIsDetected(t *testing.T) {
-	o := start(t, 42)
+	o := start(t, "42")
 	o.proxy.respond(func(_ http.ResponseWriter, r *http.Request) bool {
 		if isDelete(r) {
 			panic(http.ErrAbortHandler)

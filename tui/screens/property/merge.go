@@ -92,7 +92,7 @@ func (s *Screen) applyMerge() tea.Cmd {
 	e, m := s.edit, s.edit.merge
 	patch := m.mergedPatch(e.patch)
 	if patch.IsEmpty() && m.then != thenFill {
-		return tea.Batch(s.closeEdit(), screen.Tell(screen.Note, "Nothing to save: property %d stays as it is.", s.id))
+		return tea.Batch(s.closeEdit(), screen.Tell(screen.Note, "Nothing to save: property %s stays as it is.", s.shownID()))
 	}
 	e.rebase(s.shell, m.now, patch)
 	s.notes = nil
@@ -176,7 +176,7 @@ func (m *merge) fieldDiffs(e *edit) []fieldDiff {
 func (s *Screen) mergeIntro() []string {
 	m := s.edit.merge
 	changed := api.PropertyChanges(s.edit.base.Property, m.now.Property).Fields()
-	lines := []string{fmt.Sprintf("Somebody else changed property %d meanwhile: %s.", s.id, labels(changed))}
+	lines := []string{fmt.Sprintf("Somebody else changed property %s meanwhile: %s.", s.shownID(), labels(changed))}
 	if len(m.Conflicts) == 0 {
 		return append(lines, "You changed other fields: nothing to decide.")
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -24,7 +23,7 @@ type Screen struct {
 	shell         *screen.Shell
 	width, height int
 
-	id         int64 // 0 until one is chosen
+	id         api.PropertyID // "" until one is chosen
 	remembered bool
 	record     *screen.Loader[client.Version]
 	image      screen.Image
@@ -61,30 +60,30 @@ const (
 
 func New(shell *screen.Shell, route screen.ToProperty) *Screen {
 	return &Screen{
-		shell: shell, id: max(0, route.ID), drafts: newDrafts(shell, route.ID),
+		shell: shell, id: route.ID, drafts: newDrafts(shell, route.ID),
 		record: screen.NewLoader[client.Version](shell), sender: screen.NewSender[client.Editing](shell),
 	}
 }
 
 func (s *Screen) Title() string {
 	switch {
-	case s.id == 0:
+	case s.id == "":
 		return "Property"
 	case s.edit != nil && s.edit.undoing:
-		return fmt.Sprintf("Undo in property %d", s.id)
+		return fmt.Sprintf("Undo in property %s", s.shownID())
 	case s.edit != nil:
-		return fmt.Sprintf("Edit property %d", s.id)
+		return fmt.Sprintf("Edit property %s", s.shownID())
 	case s.record.Has:
-		return fmt.Sprintf("Property %d: %s", s.id, display.Line(s.record.Value.Property.Title))
+		return fmt.Sprintf("Property %s: %s", s.shownID(), display.Line(s.record.Value.Property.Title))
 	}
-	return fmt.Sprintf("Property %d", s.id)
+	return fmt.Sprintf("Property %s", s.shownID())
 }
 
 func (s *Screen) Init() tea.Cmd {
 	switch {
 	case s.inSandbox():
 		return nil
-	case s.id == 0:
+	case s.id == "":
 		return s.shell.Recent(s, s.shell.Account.Profile, kind)
 	}
 	return s.load()
@@ -126,18 +125,18 @@ func (s *Screen) Close() {
 func (s *Screen) Unsaved() string {
 	switch {
 	case s.isDeleting():
-		return fmt.Sprintf("Property %d is being deleted. You would not see the outcome.", s.id)
+		return fmt.Sprintf("Property %s is being deleted. You would not see the outcome.", s.shownID())
 	case s.sender.Busy():
-		return fmt.Sprintf("Property %d is being saved. You would not see the outcome.", s.id)
+		return fmt.Sprintf("Property %s is being saved. You would not see the outcome.", s.shownID())
 	case s.edit == nil:
 		return ""
 	case s.unknown:
-		return fmt.Sprintf("It is unknown whether property %d was saved.", s.id)
+		return fmt.Sprintf("It is unknown whether property %s was saved.", s.shownID())
 	case s.edit.undoing:
 		return ""
 	}
 	if typed := typedNames(s.edit.typed()); len(typed) > 0 {
-		return fmt.Sprintf("The changes to property %d are not saved: %s.", s.id, labels(typed))
+		return fmt.Sprintf("The changes to property %s are not saved: %s.", s.shownID(), labels(typed))
 	}
 	return ""
 }
@@ -289,23 +288,23 @@ func (s *Screen) placeholder() (kind widget.NoticeKind, title, advice string) {
 	case s.inSandbox():
 		return widget.Failure, noneInSandbox, goLive(s.shell)
 	case s.deleted:
-		return widget.Empty, fmt.Sprintf("Property %d was deleted.", s.id), fmt.Sprintf("The operator can restore it: perksd property restore %d", s.id)
-	case s.id == 0:
+		return widget.Empty, fmt.Sprintf("Property %s was deleted.", s.shownID()), fmt.Sprintf("The operator can restore it: perksd property restore %s", s.shownID())
+	case s.id == "":
 		return widget.Empty, "No property is open.", s.shell.Key(actions.Open) + " chooses one."
 	case s.record.Has:
 		return 0, "", ""
 	case s.record.Err != nil:
 		what, next := s.explain(s.record.Err)
-		return widget.Failure, fmt.Sprintf("Property %d was not loaded. %s", s.id, what), next
+		return widget.Failure, fmt.Sprintf("Property %s was not loaded. %s", s.shownID(), what), next
 	}
-	return widget.Loading, fmt.Sprintf("Loading property %d ...", s.id), ""
+	return widget.Loading, fmt.Sprintf("Loading property %s ...", s.shownID()), ""
 }
 
 // banner is the messages above the property: the notes, and that it is old.
 func (s *Screen) banner() []string {
 	notes := slices.Clone(s.notes)
 	if s.isDeleting() {
-		notes = append(notes, fmt.Sprintf("Property %d is being deleted ...", s.id))
+		notes = append(notes, fmt.Sprintf("Property %s is being deleted ...", s.shownID()))
 	}
 	if err := s.record.Err; err != nil {
 		what, next := s.explain(err)
@@ -332,7 +331,7 @@ func facts(p api.Property) []widget.Pair {
 		}
 		pairs = append(pairs, pair)
 	}
-	return append(pairs, widget.Pair{Label: "Property id", Value: strconv.FormatInt(p.ID, 10)})
+	return append(pairs, widget.Pair{Label: "Property id", Value: string(p.PropertyID())})
 }
 
 func (s *Screen) AccessibleText() string {
@@ -373,15 +372,14 @@ const kind = "property"
 
 // pickProperty asks which property to open: one of those that were opened last, or another.
 func (s *Screen) pickProperty(recent []string) tea.Cmd {
-	ids := slices.DeleteFunc(slices.Clone(recent), func(text string) bool { _, problem := parseID(text); return problem != "" })
-	return s.shell.PickID("Which property?", ids, "Another property ...", screen.Prompt{
+	return s.shell.PickID("Which property?", recent, "Another property ...", screen.Prompt{
 		Title: "Open a property",
-		Field: widget.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42", Check: func(text string) string { _, problem := parseID(text); return problem }},
+		Field: widget.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42", Check: func(text string) string { return api.AnyIDRule(strings.TrimSpace(text)) }},
 		Then: func(text string) tea.Cmd {
-			if s.id != 0 {
+			if s.id != "" {
 				return nil
 			}
-			s.id, _ = parseID(text)
+			s.id = api.PropertyID(strings.TrimSpace(text))
 			s.drafts = newDrafts(s.shell, s.id)
 			return s.load()
 		},
@@ -389,13 +387,8 @@ func (s *Screen) pickProperty(recent []string) tea.Cmd {
 	})
 }
 
-func parseID(text string) (id int64, problem string) {
-	id, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	if err != nil || id <= 0 {
-		return 0, "must be a whole number above 0"
-	}
-	return id, ""
-}
+// shownID is the id as it can be shown: a service may have any text.
+func (s *Screen) shownID() string { return display.Line(string(s.id)) }
 
 // withoutControls removes what a form cannot hold: control and invisible characters.
 func withoutControls(f field, text string) string {

@@ -34,7 +34,7 @@ func (s *Screen) save() tea.Cmd {
 	}
 	e := s.edit
 	return s.shell.Post(screen.Confirm{
-		Title: fmt.Sprintf("Save property %d?", s.id),
+		Title: fmt.Sprintf("Save property %s?", s.shownID()),
 		Text:  fmt.Sprintf("Changes %s at %s", labels(e.patch.Fields()), s.shell.Account.Profile.APIURL),
 		Yes:   "save",
 		Then: func() tea.Cmd {
@@ -111,15 +111,15 @@ func (s *Screen) finish(done client.Editing) tea.Cmd {
 		s.undo.after = done.Current
 	}
 	changed := labels(e.patch.Fields())
-	what := fmt.Sprintf("Saved property %d: %s.", s.id, changed)
+	what := fmt.Sprintf("Saved property %s: %s.", s.shownID(), changed)
 	if e.undoing {
-		what = fmt.Sprintf("Undone in property %d: %s.", s.id, changed)
+		what = fmt.Sprintf("Undone in property %s: %s.", s.shownID(), changed)
 	}
 	switch {
 	case done.Lost:
 		what += " The reply was lost; the property has your changes."
 	case done.Err != nil:
-		what = fmt.Sprintf("Property %d already has it: %s.", s.id, changed)
+		what = fmt.Sprintf("Property %s already has it: %s.", s.shownID(), changed)
 	}
 	cmds := []tea.Cmd{screen.Tell(screen.Done, "%s", what), s.closeEdit()}
 	if done.HasCurrent {
@@ -143,7 +143,7 @@ func (s *Screen) handleCheck() tea.Cmd {
 		return s.finishDelete(true)
 	case s.edit == nil && err == nil:
 		s.unknown, s.notes = false, nil
-		s.note("Property %d is not deleted yet.", s.id)
+		s.note("Property %s is not deleted yet.", s.shownID())
 	case s.edit == nil:
 	case err == nil && s.edit.patch.IsAppliedTo(now.Property):
 		return s.finish(client.Editing{Current: now, HasCurrent: true, Lost: true})

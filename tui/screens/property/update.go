@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -70,7 +69,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (s *Screen) Watches(event api.Event) bool {
-	return event.Property != nil && event.Property.ID == s.id
+	return event.Property != nil && event.Property.PropertyID() == s.id
 }
 
 func (s *Screen) WatchesWhileTyping() bool { return true }
@@ -115,7 +114,7 @@ func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
 		return s.mergeFirst()
 	case s.record.Err == nil && !s.remembered:
 		s.remembered = true
-		return s.shell.Remember(s.shell.Account.Profile, kind, strconv.FormatInt(s.id, 10))
+		return s.shell.Remember(s.shell.Account.Profile, kind, string(s.id))
 	}
 	return nil
 }
@@ -190,7 +189,7 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	switch {
 	case s.deleted || s.inSandbox():
 		return nil
-	case s.id == 0:
+	case s.id == "":
 		return actions.Enabled(actions.Open)
 	}
 	why, noEdit := s.whyNoChange(), s.whyNoEdit()
@@ -251,7 +250,7 @@ func (s *Screen) Do(id actions.ID) tea.Cmd {
 
 func (s *Screen) doViewing(id actions.ID) tea.Cmd {
 	switch {
-	case id == actions.Open && s.id == 0:
+	case id == actions.Open && s.id == "":
 		return s.shell.Recent(s, s.shell.Account.Profile, kind)
 	case id == actions.Open || id == actions.Edit:
 		return s.startEdit(pageFields()[s.cursor].Name)
@@ -267,7 +266,7 @@ func (s *Screen) doViewing(id actions.ID) tea.Cmd {
 	case actions.CheckAgain:
 		return s.record.Again()
 	case actions.CopyID:
-		return s.shell.Copy(strconv.FormatInt(s.id, 10), "")
+		return s.shell.Copy(string(s.id), "")
 	case actions.OpenImage:
 		return s.pickImage(s.shell.Browse)
 	case actions.Picture:

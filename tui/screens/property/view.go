@@ -63,9 +63,9 @@ func (s *Screen) reviewIntro() []string {
 	e := s.edit
 	switch {
 	case s.sender.Busy():
-		return []string{fmt.Sprintf("Saving property %d ...", s.id)}
+		return []string{fmt.Sprintf("Saving property %s ...", s.shownID())}
 	case s.unknown && s.record.Busy():
-		return []string{fmt.Sprintf("Checking whether property %d was saved ...", s.id)}
+		return []string{fmt.Sprintf("Checking whether property %s was saved ...", s.shownID())}
 	}
 	var names []string
 	for _, name := range e.patch.Fields() {
@@ -74,10 +74,10 @@ func (s *Screen) reviewIntro() []string {
 	submit, back := s.shell.Key(actions.Submit), s.shell.Key(actions.Back)
 	lines := []string{
 		fmt.Sprintf("%s: %s", display.Plural(len(names), "field changes", "fields change"), strings.Join(names, ", ")),
-		fmt.Sprintf("Save this in property %d? %s saves, %s goes back to the form", s.id, submit, back),
+		fmt.Sprintf("Save this in property %s? %s saves, %s goes back to the form", s.shownID(), submit, back),
 	}
 	if e.form == nil {
-		lines[1] = fmt.Sprintf("Undo this in property %d? %s undoes, %s cancels", s.id, submit, back)
+		lines[1] = fmt.Sprintf("Undo this in property %s? %s undoes, %s cancels", s.shownID(), submit, back)
 	}
 	if e.base.ETag == "" {
 		lines = append(lines, noETagWarning)

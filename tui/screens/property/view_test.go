@@ -67,7 +67,7 @@ func startFake(t testing.TB, s *service) *fixture {
 	s.etag = `"v1"`
 	o := &fixture{Driver: tuitest.StartWithHandler(t, s)}
 	o.Settle()
-	o.Open(screen.ToProperty{ID: 42})
+	o.Open(screen.ToProperty{ID: "42"})
 	if !s.silent {
 		o.Settle()
 	}
@@ -267,7 +267,7 @@ func TestTheSandboxHasNoProperties(t *testing.T) {
 	}))
 	d.Settle()
 	d.App.Shell().Account.Profile.Sandbox = true
-	for _, id := range []int64{0, 42} {
+	for _, id := range []api.PropertyID{"", "42"} {
 		d.Open(screen.ToProperty{ID: id})
 		d.See("The sandbox has no properties.")
 		d.Press("R", "e", "ctrl+x", "enter")

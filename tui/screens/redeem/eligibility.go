@@ -55,7 +55,7 @@ func (s *Screen) checkEligibility() tea.Cmd {
 // typedUser is what is typed as the user if the service can be asked about it; "" otherwise.
 func (s *Screen) typedUser() string {
 	id := strings.TrimSpace(s.fields.Value(userField))
-	if s.Form() == nil || api.UserIDRule(id) != "" || s.shell.Account.Client == nil || s.whyOtherAccount() != "" {
+	if s.Form() == nil || api.AnyIDRule(id) != "" || s.shell.Account.Client == nil || s.whyOtherAccount() != "" {
 		return ""
 	}
 	return id

@@ -354,7 +354,7 @@ func newFields(theme *theme.Theme, userID string, complete func(string) string) 
 			if strings.TrimSpace(text) == "" {
 				return "Enter a user id."
 			}
-			return api.UserIDRule(strings.TrimSpace(text))
+			return api.AnyIDRule(strings.TrimSpace(text))
 		},
 	})}
 	f.addRow()

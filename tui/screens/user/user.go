@@ -376,10 +376,10 @@ const kind = "user"
 func (s *Screen) askUser() tea.Cmd { return s.shell.Recent(s, s.shell.Account.Profile, kind) }
 
 func (s *Screen) pickUser(recent []string) tea.Cmd {
-	ids := slices.DeleteFunc(slices.Clone(recent), func(id string) bool { return id == s.id || api.UserIDRule(id) != "" })
+	ids := slices.DeleteFunc(slices.Clone(recent), func(id string) bool { return id == s.id || api.AnyIDRule(id) != "" })
 	return s.shell.PickID("Which user?", ids, "Another user ...", screen.Prompt{
 		Title: "Which user?",
-		Field: widget.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.UserIDRule},
+		Field: widget.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.AnyIDRule},
 		Then: func(id string) tea.Cmd {
 			s.Close()
 			s.begin(id)
