@@ -19,6 +19,8 @@ import (
 func (c *PostgresServer) Standby(ctx context.Context) (*PostgresServer, error) {
 	options := PostgresOptions{Durable: c.options.Durable, Settings: map[string]string{
 		"primary_conninfo": c.DSN(""), "primary_slot_name": "standby",
+		// A standby that is back while its slot still seems taken would try again only after 5 s.
+		"wal_retrieve_retry_interval": "200ms",
 	}}
 	maps.Copy(options.Settings, c.options.Settings)
 	standby, err := startFilled(ctx, options, "make a standby", func(standby *PostgresServer) error {
