@@ -28,6 +28,7 @@ type FilterCheck[T any] struct {
 // fieldCheck counts the records that do not fit one field.
 type fieldCheck[T any] struct {
 	flag   string
+	key    string
 	fits   func(*T) (fit Fit, value string)
 	proves func(page, doubtful int, values map[string]bool) bool // that doubtful ones do not fit
 
@@ -39,7 +40,8 @@ type fieldCheck[T any] struct {
 // Ignored is a filter that a service has ignored.
 type Ignored struct {
 	Flag    string
-	Misfits int // records that do not fit
+	Key     string // of a query; "" for its words
+	Misfits int    // records that do not fit
 }
 
 // CheckFilter returns the check for a filter; nil if it asks for nothing that records tell.
@@ -54,7 +56,7 @@ func CheckFilter[F, T any](fields []FilterField[F], filter F) *FilterCheck[T] {
 			proves = provesByPage
 		}
 		check.fields = append(check.fields, &fieldCheck[T]{
-			flag: field.Flag, proves: proves, values: map[string]bool{},
+			flag: field.Flag, key: field.Key, proves: proves, values: map[string]bool{},
 			fits: func(record *T) (Fit, string) { return field.fits(filter, record) },
 		})
 	}
@@ -111,7 +113,7 @@ func (c *FilterCheck[T]) Ignored() (ignored []Ignored) {
 			misfits += field.doubtful
 		}
 		if misfits > 0 {
-			ignored = append(ignored, Ignored{Flag: field.flag, Misfits: misfits})
+			ignored = append(ignored, Ignored{Flag: field.flag, Key: field.key, Misfits: misfits})
 		}
 	}
 	return ignored

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +20,7 @@ import (
 func ReadProperty(body []byte, into *Property) error {
 	*into = Property{}
 	err := json.Unmarshal(body, into)
-	if err == nil && !lackNumbers(body, 0, *into) {
+	if err == nil && !lackNumbers(body, 0, *into) && !into.isRounded() {
 		return nil
 	}
 	return into.readAgain(body, err)
@@ -31,7 +33,8 @@ func ReadProperties(body []byte, into *Page[Property]) error {
 	if into.Meta != (PageMeta{}) {
 		around = 2
 	}
-	if err == nil && !lackNumbers(body, around, into.Data...) {
+	isRounded := func(p Property) bool { return p.isRounded() }
+	if err == nil && !lackNumbers(body, around, into.Data...) && !slices.ContainsFunc(into.Data, isRounded) {
 		return nil
 	}
 	var items Page[json.RawMessage]
@@ -88,6 +91,22 @@ func countNumbers(body []byte, name string) (count int) {
 	return count
 }
 
+// doubles are the fields that are held as the nearest double.
+var doubles = [...]string{"lat", "lng", "deposit"}
+
+// isRounded tells whether a double may have had more digits than it holds: only then it needs 16 or 17 of them.
+func (p *Property) isRounded() bool {
+	for _, double := range [...]*float64{p.Lat, p.Lng, &p.Deposit} {
+		if double == nil || *double*1e6 == math.Trunc(*double*1e6) { // as most have
+			continue
+		}
+		if digits := strconv.FormatFloat(math.Abs(*double), 'e', -1, 64); strings.IndexByte(digits, 'e') > 16 {
+			return true
+		}
+	}
+	return false
+}
+
 // readAgain reads a listing member by member if decoding it gave an error, and finds out which numbers it lacks. A body
 // that is no object has that error.
 func (p *Property) readAgain(body []byte, err error) error {
@@ -102,6 +121,14 @@ func (p *Property) readAgain(body []byte, err error) error {
 	for _, name := range numbersOrNone {
 		if raw := members[name]; raw == nil || string(raw) == "null" {
 			p.setOdd(name, "null")
+		}
+	}
+	for _, name := range doubles {
+		field, _ := PropertyFieldNamed(name)
+		_, isOdd := p.Odd[name]
+		raw, isNumber := (Value{json: members[name]}).number()
+		if isNumber && !isOdd && len(raw) > 16 && !strings.ContainsAny(raw, "eE") && raw != field.texts(p)[0] {
+			p.setOdd(name, string(members[name]))
 		}
 	}
 	return err
@@ -235,6 +262,20 @@ func (p *Property) SetPropertyID(id PropertyID) {
 	p.setOdd(propertyID, odd)
 }
 
+// IsIn tells whether a listing has the value, even if the field should not: what a service wrote can be sent back.
+func (f PropertyField) IsIn(of Property, value Value) bool {
+	var texts []string // none for null
+	switch {
+	case value.IsNull():
+	case f.Kind == ListField && value.list(&texts) == "":
+	case value.isText():
+		texts = []string{value.raw}
+	default:
+		texts = oddTexts(value.json)
+	}
+	return slices.Equal(f.Texts(of), texts)
+}
+
 // Remarks says of each field whose value can't be read what it is, such as "not a number".
 func (p Property) Remarks() map[string]string {
 	remarks := map[string]string{}
@@ -242,7 +283,7 @@ func (p Property) Remarks() map[string]string {
 		field, _ := PropertyFieldNamed(name)
 		_, isNumber := (Value{json: raw}).number()
 		switch {
-		case raw == nil || name == propertyID:
+		case raw == nil || name == propertyID || isNumber && slices.Contains(doubles[:], name):
 		case field.Kind != NumberField && field.Kind != PriceField:
 			remarks[name] = "not a text"
 		case isNumber && field.Kind == NumberField:

@@ -124,6 +124,7 @@ func TestWhatIsNoValueStaysAsItCame(t *testing.T) {
 		`"deposit":{"a":[1]}`:         "not a number",
 		`"lat":"51° N"`:               "not a number",
 		`"lng":true`:                  "not a number",
+		`"lat":51.123456789012345`:    "",
 		`"title":7`:                   "not a text",
 		`"images":{"main":"<a>&\"1"}`: "not a text",
 		`"price_pw":null`:             "", `"bedrooms":null`: "", `"bathrooms":null`: "", `"deposit":null`: "",

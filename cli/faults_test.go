@@ -10,35 +10,12 @@ import (
 	"example.com/perks/api/client/specserver"
 )
 
-// The requests that change something, and those that look up what was redeemed.
+// The requests that change something.
 const (
-	redeemRequests = "POST /v2/partners/perks/*/redeem"
-	updateRequests = "PATCH /v2/update-property/*"
-	deleteRequests = "DELETE /v2/delete-property/*"
-	userLists      = "GET /v2/partners/perks/users/*"
+	redeemRequests = specserver.Redeems
+	updateRequests = specserver.Updates
+	deleteRequests = specserver.Deletes
 )
-
-// failures are what happens to a request that changes something. Those without Nth happen to each.
-var failures = map[string]specserver.Fault{
-	"reply lost":                {Nth: 1, Work: specserver.Done},
-	"reply lost, done later":    {Nth: 1, Work: specserver.DoneLater},
-	"closed before the work":    {Nth: 1},
-	"reset before the work":     {Nth: 1, Reply: specserver.ReplyReset},
-	"502, done":                 {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyStatus},
-	"504, done":                 {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyStatus, Status: 504},
-	"504, done later":           {Nth: 1, Work: specserver.DoneLater, Reply: specserver.ReplyStatus, Status: 504},
-	"done after the look-up":    {Nth: 1, Work: specserver.DoneLater, Reply: specserver.ReplyStatus, After: userLists},
-	"500, done":                 {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyStatus, Status: 500},
-	"500 always":                {Reply: specserver.ReplyStatus, Status: 500},
-	"429 always":                {Reply: specserver.ReplyStatus, Status: 429, RetryAfter: "3600"},
-	"503 always":                {Reply: specserver.ReplyStatus, Status: 503, RetryAfter: "3600"},
-	"a page, done":              {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyPage},
-	"a page of 502, done later": {Nth: 1, Work: specserver.DoneLater, Reply: specserver.ReplyPage, Status: 502},
-	"a page of 404":             {Nth: 1, Reply: specserver.ReplyPage, Status: 404},
-	"an empty body, done":       {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyEmpty, Status: 201},
-	"a redirect":                {Nth: 1, Reply: specserver.ReplyRedirect},
-	"a redirect after the work": {Nth: 1, Work: specserver.Done, Reply: specserver.ReplyRedirect, Status: 303},
-}
 
 // anyExit are the exit codes of a command that the service did not simply carry out.
 var anyExit = []int{0, 1, 4, 5, 6, 7, 8}
@@ -49,7 +26,7 @@ func isDefinite(code int) bool { return code != 0 && code != 8 }
 // TestCommandsAtFailingServers lets requests fail, and compares what perksctl says with what was done.
 func TestCommandsAtFailingServers(t *testing.T) {
 	for seed := range uint64(mixtures) {
-		for name, fault := range failures {
+		for name, fault := range specserver.Failures() {
 			t.Run(fmt.Sprintf("%d/%s", seed, name), func(t *testing.T) {
 				mixture := specserver.Mixture(seed).Honest()
 				var faults []specserver.Fault
@@ -141,6 +118,7 @@ func (j *judged) resumes(file string, isEarly bool) {
 
 // everyFailure lets one row after another fail, each in another way that does not end the run.
 func everyFailure() (faults []specserver.Fault) {
+	failures := specserver.Failures()
 	for _, name := range slices.Sorted(maps.Keys(failures)) {
 		fault := failures[name]
 		if fault.Nth == 0 {

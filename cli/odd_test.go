@@ -133,3 +133,31 @@ func TestNumbersThatAListingLacksAreNotSetTo0(t *testing.T) {
 		t.Errorf("the list is\n%s", r.out)
 	}
 }
+
+// TestAnExportMaySendBackWhatNoFieldCanHold changes another field of the row, and then the odd one.
+func TestAnExportMaySendBackWhatNoFieldCanHold(t *testing.T) {
+	x, sent := oddListings(t)
+	for _, format := range []string{"csv", "jsonl"} {
+		export := x.must("property", "get", "1", "-o", format).out
+		for edit, want := range map[string]string{
+			"Odd Loft":       `"title":"Loft"`,
+			"£295.50 295.50": `"price_pw":"295.50"`,
+			"£295.50 £300":   "",
+		} {
+			before, after, _ := strings.Cut(edit, " ")
+			file := filepath.Join(t.TempDir(), "export."+format)
+			if err := os.WriteFile(file, []byte(strings.Replace(export, before, after, 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := x.run("property", "update", "--file", file)
+			switch got := strings.Join(sent(), "\n"); {
+			case want != "" && (r.code != 0 || !strings.Contains(got, want)):
+				t.Errorf("%s, %s: sent %s, want %s\n%s", format, edit, got, want, r.err)
+			case strings.Contains(got, "£"), strings.Contains(got, "bathrooms"), want == "" && got != "":
+				t.Errorf("%s, %s: sent %s", format, edit, got)
+			case want == "" && (r.code != 7 || !strings.Contains(r.err, "price_pw: must be digits")):
+				t.Errorf("%s, %s: exit code %d\n%s", format, edit, r.code, r.err)
+			}
+		}
+	}
+}

@@ -216,7 +216,7 @@ func runDry(ctx context.Context, s *session.Session, edits ...client.Editing) er
 		}
 		return nil
 	}, func(c *client.Client, at int) (string, []session.Change, error) {
-		return (&task{edits[at], func() (*client.Client, error) { return c, nil }}).Check(ctx)
+		return (&task{Editing: edits[at], connect: func() (*client.Client, error) { return c, nil }}).Check(ctx)
 	})
 }
 
@@ -259,7 +259,7 @@ const updateFileHelp = "With --file, change one property for each row of a CSV f
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"
 
-type rowParser func(*bulk.KnownColumns, rows.Row) (client.Editing, error)
+type rowParser func(*bulk.KnownColumns, rows.Row) (*task, error)
 
 func runFile(ctx context.Context, s *session.Session, flags bulk.Flags, name string, known *bulk.KnownColumns, parse rowParser) error {
 	connect := sync.OnceValues(func() (*client.Client, error) {
@@ -267,11 +267,12 @@ func runFile(ctx context.Context, s *session.Session, flags bulk.Flags, name str
 		return c, err
 	})
 	return bulk.Run(ctx, s, flags, bulk.Work{Name: name, Parse: func(row rows.Row) (bulk.Task, error) {
-		e, err := parse(known, row)
+		t, err := parse(known, row)
 		if err != nil {
 			return nil, err
 		}
-		return &task{e, connect}, nil
+		t.connect = connect
+		return t, nil
 	}})
 }
 

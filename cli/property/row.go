@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,10 +89,10 @@ func updateColumns() *bulk.KnownColumns {
 
 // parseUpdateRow reads a row as a patch. An empty cell leaves its field as it is. CSV has no null, so the text null clears lat
 // and lng.
-func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (client.Editing, error) {
+func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 	values, err := known.Read(row)
 	if err != nil {
-		return client.Editing{}, err
+		return nil, err
 	}
 	var members []api.Member
 	for _, field := range api.PropertyPatchFields() {
@@ -100,19 +101,22 @@ func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (client.Editing, err
 		}
 	}
 	problems := api.FieldErrors{}
-	e := readTarget(values, problems)
-	var invalid *api.Error
-	if e.Patch, err = api.ParsePropertyPatch(members); errors.As(err, &invalid) {
-		maps.Copy(problems, invalid.Fields)
+	t := &task{Editing: readTarget(values, problems), values: values}
+	patch, err := api.ParsePropertyPatch(members)
+	if invalid, is := errors.AsType[*api.Error](err); is {
+		t.invalid = invalid.Fields
 	}
-	if err := problems.Err(); err != nil {
-		return client.Editing{}, err
+	if len(problems) > 0 {
+		maps.Copy(problems, t.invalid)
+		return nil, problems.Err()
 	}
-	if e.Patch.IsEmpty() {
-		return client.Editing{}, api.Errorf(api.CodeValidationFailed,
+	isInvalid := func(name string) bool { return t.invalid[name] != nil }
+	t.Patch = patch.Only(slices.DeleteFunc(patch.Fields(), isInvalid)...)
+	if t.Patch.IsEmpty() && t.invalid == nil {
+		return nil, api.Errorf(api.CodeValidationFailed,
 			"Nothing to change: the row has none of %s.", strings.Join(api.PropertyPatchFields(), ", "))
 	}
-	return e, nil
+	return t, nil
 }
 
 // deleteColumns are the columns of a file of properties to delete. They ignore the fields of an export, but no other column: a
@@ -121,15 +125,15 @@ func deleteColumns() *bulk.KnownColumns {
 	return &bulk.KnownColumns{Columns: targetColumns(), Ignored: append(api.PropertyPatchFields(), "owner")}
 }
 
-func parseDeleteRow(known *bulk.KnownColumns, row rows.Row) (client.Editing, error) {
+func parseDeleteRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 	values, err := known.Read(row)
 	if err != nil {
-		return client.Editing{}, err
+		return nil, err
 	}
 	problems := api.FieldErrors{}
-	e := readTarget(values, problems)
-	e.Delete = true
-	return e, problems.Err()
+	t := &task{Editing: readTarget(values, problems)}
+	t.Delete = true
+	return t, problems.Err()
 }
 
 // connector makes the client when it is first needed, and then returns the same one.
@@ -139,6 +143,8 @@ type connector func() (*client.Client, error)
 type task struct {
 	client.Editing
 	connect connector
+	values  bulk.Row
+	invalid api.FieldErrors // of values, which may still be what the service wrote itself
 }
 
 // Subject is the property.
@@ -147,13 +153,27 @@ func (t *task) Subject() string { return string(t.ID) }
 // Do needs no idempotency key: repeating an update or a deletion changes nothing.
 func (t *task) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
 	c, err := t.connect()
-	if err == nil {
+	if err == nil && t.invalid != nil {
+		err = t.checkInvalid(t.Read(ctx, c))
+	}
+	if err == nil && (t.Delete || !t.Patch.IsEmpty()) {
 		err = t.Try(ctx, c).Err
 	}
 	if err != nil {
 		return bulk.Outcome{}, err
 	}
 	return t.outcome(), nil
+}
+
+// checkInvalid names the invalid values that the property does not have now. The others stay as they are, as in an export of
+// a service that has other rules.
+func (t *task) checkInvalid(now client.Editing) error {
+	problems := maps.Clone(t.invalid)
+	maps.DeleteFunc(problems, func(name string, _ []string) bool {
+		field, _ := api.PropertyFieldNamed(name)
+		return now.HasCurrent && field.IsIn(now.Current.Property, t.values[name].Value)
+	})
+	return cmp.Or(now.ReadErr, problems.Err())
 }
 
 // Done tells whether the property is as the row wants it, or deleted, whoever did that.
@@ -178,8 +198,8 @@ func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
 		return "", nil, err
 	}
 	now := t.Read(ctx, c)
-	if now.ReadErr != nil {
-		return "", nil, now.ReadErr
+	if err := t.checkInvalid(now); err != nil {
+		return "", nil, err
 	}
 	before, etag := now.Current.Property, now.Current.ETag
 	if t.isGuarded() && !strings.Contains(t.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list

@@ -29,7 +29,8 @@ func (connect connector) update(t *testing.T, file string) bulk.Task {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &task{e, connect}
+	e.connect = connect
+	return e
 }
 
 func (connect connector) remove(t *testing.T, file string) bulk.Task {
@@ -38,7 +39,8 @@ func (connect connector) remove(t *testing.T, file string) bulk.Task {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &task{e, connect}
+	e.connect = connect
+	return e
 }
 
 // version reads the ETag of property 42.
@@ -115,7 +117,7 @@ func TestETagGuardsTheProperty(t *testing.T) {
 		}
 	}
 	for _, version := range []string{"*", connect.version(t), `"other", ` + connect.version(t)} {
-		task := task{client.Editing{ID: "42", Delete: true, ETag: version}, connect}
+		task := task{Editing: client.Editing{ID: "42", Delete: true, ETag: version}, connect: connect}
 		if _, _, err := task.Check(t.Context()); err != nil {
 			t.Errorf("check of %s: %v", version, err)
 		}

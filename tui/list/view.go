@@ -160,9 +160,12 @@ func (l *List[F, T]) above() []string {
 // below says inside the panel, under old rows, why there are no newer ones, or else why there are no others.
 func (l *List[F, T]) below() []string {
 	style, text := l.shell.Theme.Muted, l.onlyOwn()
-	if !l.IsBusy() && l.loader.Err != nil {
+	switch {
+	case !l.IsBusy() && l.loader.Err != nil:
 		what, next := l.problem()
 		style, text = l.shell.Theme.Bad, "! "+what+" "+l.shell.Age(l.loader.At)+" "+next
+	case l.unlike != "":
+		style, text = l.shell.Theme.Warn, joined(" ", "! "+l.unlike, text)
 	}
 	if text == "" || len(l.shown) == 0 || l.height < 6 {
 		return nil
@@ -176,6 +179,24 @@ func (l *List[F, T]) onlyOwn() string {
 		return ""
 	}
 	return fmt.Sprintf("Only what this client made. All of them need %s.", l.ScopeOfAll)
+}
+
+// differs says how a page differs from what was asked for: other services may ignore a filter or an order.
+func (l *List[F, T]) differs(loaded loadedPage[F, T]) string {
+	var said []string
+	check := api.CheckFilter[F, T](l.Fields, loaded.query.filter)
+	check.Page(loaded.page.Data)
+	for _, ignored := range check.Ignored() {
+		said = append(said, fmt.Sprintf("This service ignored %s: %d of these %d do not fit.",
+			cmp.Or(ignored.Key, "words"), ignored.Misfits, check.Records))
+	}
+	if order := l.effective(loaded.query); api.Unsorted(api.FormatSort([]api.SortKey{order}), loaded.page.Data) {
+		said = append(said, "This service has another order.")
+	}
+	if others := len(loaded.page.LeftOut); others > 0 {
+		said = append(said, fmt.Sprintf("Left out %d of the other kind: this service lists perks and redemptions together.", others))
+	}
+	return strings.Join(said, " ")
 }
 
 // noRows says why there are no rows; none is false if there are some.
@@ -303,6 +324,9 @@ func (l *List[F, T]) AccessibleText() string {
 	if !l.IsBusy() && l.loader.Err != nil && len(l.shown) > 0 {
 		what, next := l.problem()
 		lines = append(lines, "Problem: "+joined(" ", what, l.shell.Age(l.loader.At), next))
+	}
+	if l.unlike != "" {
+		lines = append(lines, "Note: "+l.unlike)
 	}
 	if only := l.onlyOwn(); only != "" && len(l.shown) > 0 {
 		lines = append(lines, only)

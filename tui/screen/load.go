@@ -299,13 +299,21 @@ func PhaseOf(perk *api.Perk, now time.Time) Phase {
 	return Running
 }
 
-// NotRedeemableReason says why the service would refuse to redeem a perk now; "" if it would not. Its clock decides in the end.
+// clocksDiffer is how far the clocks of a service and a desk may be apart.
+const clocksDiffer = 15 * time.Minute
+
+// NotRedeemableReason says why the service would refuse to redeem a perk now; "" if it would not, or if its clock may
+// decide otherwise.
 func NotRedeemableReason(perk *api.Perk, now time.Time) string {
 	switch PhaseOf(perk, now) {
 	case Expired:
-		return "It " + display.Until(*perk.ValidTo, now) + "."
+		if now.Sub(*perk.ValidTo) >= clocksDiffer {
+			return "It " + display.Until(*perk.ValidTo, now) + "."
+		}
 	case NotStarted:
-		return "It starts " + display.In(*perk.ValidFrom, now) + "."
+		if perk.ValidFrom.Sub(now) >= clocksDiffer {
+			return "It starts " + display.In(*perk.ValidFrom, now) + "."
+		}
 	}
 	return ""
 }

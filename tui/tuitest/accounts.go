@@ -156,8 +156,9 @@ func (t *tokens) Token(ctx context.Context) (string, error) {
 			return "", err
 		}
 		t.current = token.AccessToken
-		scopes := strings.Fields(token.Scope)
-		t.scopes.Store(&scopes)
+		if scopes := strings.Fields(token.Scope); len(scopes) > 0 { // else the service does not say
+			t.scopes.Store(&scopes)
+		}
 	}
 	return t.current, nil
 }

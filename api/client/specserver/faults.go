@@ -23,6 +23,14 @@ type Fault struct {
 	RetryAfter string // a header of the reply; "" is none
 }
 
+// Patterns of requests for Fault.Request: those that change something, and those that look up what was redeemed.
+const (
+	Redeems   = "POST /v2/partners/perks/*/redeem"
+	Updates   = "PATCH /v2/update-property/*"
+	Deletes   = "DELETE /v2/delete-property/*"
+	UserLists = "GET /v2/partners/perks/users/*"
+)
+
 // Work says what becomes of what a request asks for.
 type Work string
 
@@ -45,6 +53,30 @@ const (
 	ReplyEmpty    Reply = "empty"    // no body; a success only if the work succeeds
 	ReplyRedirect Reply = "redirect" // to another address of the server
 )
+
+// Failures are what may happen to a request that changes something, without Request. Those without Nth happen to each.
+func Failures() map[string]Fault {
+	return map[string]Fault{
+		"reply lost":                {Nth: 1, Work: Done},
+		"reply lost, done later":    {Nth: 1, Work: DoneLater},
+		"closed before the work":    {Nth: 1},
+		"reset before the work":     {Nth: 1, Reply: ReplyReset},
+		"502, done":                 {Nth: 1, Work: Done, Reply: ReplyStatus},
+		"504, done":                 {Nth: 1, Work: Done, Reply: ReplyStatus, Status: 504},
+		"504, done later":           {Nth: 1, Work: DoneLater, Reply: ReplyStatus, Status: 504},
+		"done after the look-up":    {Nth: 1, Work: DoneLater, Reply: ReplyStatus, After: UserLists},
+		"500, done":                 {Nth: 1, Work: Done, Reply: ReplyStatus, Status: 500},
+		"500 always":                {Reply: ReplyStatus, Status: 500},
+		"429 always":                {Reply: ReplyStatus, Status: 429, RetryAfter: "3600"},
+		"503 always":                {Reply: ReplyStatus, Status: 503, RetryAfter: "3600"},
+		"a page, done":              {Nth: 1, Work: Done, Reply: ReplyPage},
+		"a page of 502, done later": {Nth: 1, Work: DoneLater, Reply: ReplyPage, Status: 502},
+		"a page of 404":             {Nth: 1, Reply: ReplyPage, Status: 404},
+		"an empty body, done":       {Nth: 1, Work: Done, Reply: ReplyEmpty, Status: 201},
+		"a redirect":                {Nth: 1, Reply: ReplyRedirect},
+		"a redirect after the work": {Nth: 1, Work: Done, Reply: ReplyRedirect, Status: 303},
+	}
+}
 
 func (f Fault) String() string {
 	return fmt.Sprintf("%s (status %d, work %s) for request %d of %q",
@@ -106,7 +138,7 @@ func (s *Server) strike(request Request) *Fault {
 			continue
 		}
 		if fault.Chance != 0 {
-			chance := rand.New(rand.NewPCG(s.Seed, uint64(n))) // #nosec G115 G404 -- must be repeatable
+			chance := rand.New(rand.NewPCG(s.Seed+uint64(i)<<32, uint64(n))) // #nosec G115 G404 -- must be repeatable
 			if chance.Float64() >= fault.Chance {
 				continue
 			}

@@ -8,11 +8,11 @@ import (
 
 // The requests that faults meet, as patterns.
 const (
-	redeems   = "POST /v2/partners/perks/*/redeem"
-	updates   = "PATCH /v2/update-property/*"
-	deletes   = "DELETE /v2/delete-property/*"
+	redeems   = specserver.Redeems
+	updates   = specserver.Updates
+	deletes   = specserver.Deletes
 	tokens    = "POST /v2/auth/token"
-	userLists = "GET /v2/partners/perks/users/*"
+	userLists = specserver.UserLists
 	perkLists = "GET /v2/partners/perks"
 	gets      = "GET /v2/get-property/*"
 )

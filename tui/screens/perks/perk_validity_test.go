@@ -20,7 +20,7 @@ func TestValidity(t *testing.T) {
 		at := time.Date(2026, month, day, hour, 0, 0, 0, warsaw).UTC()
 		return &at
 	}
-	later := now.Add(90 * time.Minute)
+	later, soon := now.Add(90*time.Minute), now.Add(14*time.Minute)
 	for name, test := range map[string]struct {
 		from, to      *time.Time
 		words, whyNot string
@@ -33,9 +33,10 @@ func TestValidity(t *testing.T) {
 		"not started":               {at(11, 25, 12), at(12, 3, 18), "Valid from 25 Nov 2026 until 3 Dec 2026, starts in 4 days", "It starts in 4 days."},
 		"not started, no end date":  {at(11, 22, 13), nil, "Valid from 22 Nov 2026, starts in 25 hours", "It starts in 25 hours."},
 		"soon":                      {&later, nil, "Valid from 21 Nov 2026, starts in 1 hour", "It starts in 1 hour."},
+		"a clock may be behind":     {&soon, nil, "Valid from 21 Nov 2026, starts in 14 minutes", ""},
 		"starts this moment":        {&now, nil, "Valid, no end date", ""},
 		"expired":                   {nil, at(11, 19, 11), "Was valid until 19 Nov 2026, expired 2 days ago", "It expired 2 days ago."},
-		"expires this moment":       {nil, &now, "Was valid until 21 Nov 2026, expired just now", "It expired just now."},
+		"expires this moment":       {nil, &now, "Was valid until 21 Nov 2026, expired just now", ""},
 		"expired before it started": {at(12, 1, 0), at(11, 1, 0), "Was valid until 31 Oct 2026, expired 20 days ago", "It expired 20 days ago."},
 	} {
 		p := &api.Perk{ValidFrom: test.from, ValidTo: test.to}

@@ -76,7 +76,9 @@ func newRedeemed(shell *screen.Shell, id string) *redeemed {
 func withRecords(
 	ctx context.Context, c *client.Client, userID string, page api.Page[api.Redemption],
 ) (api.Page[api.RedemptionRecord], error) {
-	with := api.Page[api.RedemptionRecord]{Meta: page.Meta, Next: page.Next, Data: []api.RedemptionRecord{}}
+	with := api.Page[api.RedemptionRecord]{
+		Meta: page.Meta, Next: page.Next, LeftOut: page.LeftOut, Data: []api.RedemptionRecord{},
+	}
 	if len(page.Data) == 0 {
 		return with, nil
 	}

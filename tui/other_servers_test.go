@@ -1,0 +1,129 @@
+package tui_test
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"testing"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client/specserver"
+	"example.com/perks/tui/screen"
+	"example.com/perks/tui/tuitest"
+)
+
+// otherServer is a terminal UI at a server written from the specification alone.
+type otherServer struct {
+	*specserver.Server
+	*tuitest.Driver
+	t *testing.T
+}
+
+func (o *otherServer) API() string { return o.URL }
+
+func (o *otherServer) Client(...api.Scope) (id, secret string) {
+	return specserver.ClientID, specserver.ClientSecret
+}
+
+func atOtherServer(t *testing.T, freedoms specserver.Freedoms) *otherServer {
+	o := &otherServer{t: t, Server: specserver.Start(t, specserver.Options{Freedoms: freedoms})}
+	o.Driver = tuitest.Start(t, o, tuitest.Route(screen.ToPerks{}))
+	o.Driver.Settle()
+	return o
+}
+
+// open opens a record above the first list.
+func (o *otherServer) open(to screen.Route) {
+	o.Press("1")
+	o.Settle()
+	o.Open(to)
+	o.Settle()
+}
+
+// TestScreensAtFreeServers does a day's jobs at servers that differ in what the specification leaves open. Each server's
+// record says whether they were done.
+func TestScreensAtFreeServers(t *testing.T) {
+	for seed := range uint64(24) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			o := atOtherServer(t, specserver.Mixture(seed))
+			o.See(specserver.Title(1))
+			o.finds()
+			o.redeems()
+			o.edits()
+		})
+	}
+}
+
+// finds looks for the perks of a city. What the server ignored is said.
+func (o *otherServer) finds() {
+	o.Press("/")
+	o.Type("city:York\n")
+	o.Settle()
+	o.See(specserver.Title(1))
+	if o.Shows("This service ignored city: 25 of these 50 do not fit.") != o.IgnoresWords {
+		o.t.Errorf("about the filter the screen says\n%s", o.Screen())
+	}
+	o.Press("esc")
+}
+
+func (o *otherServer) redeems() {
+	perk, user := o.PerkID(1), o.UserID(1)
+	o.open(screen.ToPerk{ID: perk})
+	o.See(specserver.Title(1))
+	o.Press("r")
+	o.Type(user)
+	o.Press("ctrl+s", "y")
+	o.Settle()
+	o.See(map[specserver.NewStatus]string{
+		specserver.StatusApproved: "[redeemed]", specserver.StatusEmpty: "[redeemed]",
+		specserver.StatusPending: "[waiting for approval]", specserver.StatusRejected: "[rejected]",
+		specserver.StatusUnknown: "[fulfilled]",
+	}[o.NewStatus])
+	if made := o.Record().Redeemed(perk, user); len(made) != 1 {
+		o.t.Errorf("redeemed %+v", made)
+	}
+	o.open(screen.ToUser{ID: user})
+	o.See("Redeemed 1")
+}
+
+func (o *otherServer) edits() {
+	changed := func(wanted specserver.Change) {
+		o.t.Helper()
+		changes := o.Record().Changes
+		if len(changes) == 0 {
+			o.t.Fatalf("nothing was changed:\n%s", o.Screen())
+		}
+		last := changes[len(changes)-1]
+		if last.PropertyID != wanted.PropertyID || last.Deleted != wanted.Deleted || !maps.Equal(last.Fields, wanted.Fields) {
+			o.t.Errorf("changed %+v, want %+v", last, wanted)
+		}
+	}
+	for n := 1; n <= 2; n++ { // the second has no description, position and images
+		id := o.PropertyID(n)
+		o.open(screen.ToProperty{ID: api.PropertyID(id)})
+		o.See("Property "+id, fmt.Sprintf("Flat %d", n))
+		o.Press("/")
+		o.Type("price\n")
+		o.Press("ctrl+u")
+		o.Type("99.90")
+		o.Press("ctrl+s", "ctrl+s")
+		o.Settle()
+		o.See("Saved property " + id + ": price per week.")
+		changed(specserver.Change{PropertyID: id, Fields: map[string]string{"price_pw": "99.90"}})
+	}
+	id := o.PropertyID(3)
+	o.open(screen.ToProperty{ID: api.PropertyID(id)})
+	o.Press("ctrl+x")
+	o.Type("delete\n")
+	o.Settle()
+	o.See("Deleted property " + id)
+	changed(specserver.Change{PropertyID: id, Deleted: true})
+	id = o.PropertyID(specserver.Properties) // another client's
+	o.open(screen.ToProperty{ID: api.PropertyID(id)})
+	o.Press("ctrl+x")
+	o.Type("delete\n")
+	o.Settle()
+	o.See("Property "+id+" was not deleted.", "You may not change this property")
+	changed(specserver.Change{PropertyID: o.PropertyID(3), Deleted: true})
+}
