@@ -242,7 +242,8 @@ func (j *judged) changes() {
 		}
 	}
 	count := func() int { return len(j.server.Record().Changes) }
-	j.expect(done, "property", "update", j.server.PropertyID(1), "--title", "Loft", "--bedrooms", "3", "--price-pw", "99.90")
+	first := j.server.PropertyID(1)
+	j.expect(done, "property", "update", first, "--title", "Loft", "--bedrooms", "3", "--price-pw", "99.90")
 	changed(map[string]string{"title": "Loft", "bedrooms": "3", "price_pw": "99.90"})
 	j.env["EDITOR"] = "sed -i s/Flat/Loft/"
 	j.expect(done, "property", "edit", j.server.PropertyID(2), "--yes")

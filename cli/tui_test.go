@@ -193,7 +193,8 @@ func TestTheMouseIsOnUnlessItWasSwitchedOff(t *testing.T) {
 func TestStartingWithARecord(t *testing.T) {
 	for words, want := range map[string]screen.Route{
 		"perk 0A1B2C3D-0000-4000-8000-00000000000F": screen.ToPerk{ID: "0a1b2c3d-0000-4000-8000-00000000000f"},
-		"user alice": screen.ToUser{ID: "alice"}, "property 4": screen.ToProperty{ID: "4"}, "redemption r-1": screen.ToRedemption{ID: "r-1"},
+		"user alice": screen.ToUser{ID: "alice"}, "property 4": screen.ToProperty{ID: "4"},
+		"redemption r-1": screen.ToRedemption{ID: "r-1"},
 	} {
 		kind, id, _ := strings.Cut(words, " ")
 		if got, err := routeTo(kind, id); err != nil || got != want {

@@ -112,8 +112,8 @@ func (a *App) typedRecords(text string) (choices []screen.Choice, first bool) {
 	return choices, looksLikeID(text)
 }
 
-// couldBe tells whether a text alone is taken for the id of a record. Where a service has other ids than perksd, it must
-// be behind its kind.
+// couldBe tells whether a text alone is taken for the id of a record. Where a service has other ids than perksd, it
+// must be behind its kind.
 func couldBe(kind, text string) bool {
 	switch kind {
 	case "user":

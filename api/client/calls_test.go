@@ -71,7 +71,8 @@ func TestCallsOnTheWire(t *testing.T) {
 		},
 		"update": {
 			call: func(c *client.Client) error {
-				_, err := c.UpdateProperty(ctx, "42", api.PropertyPatch{PricePW: api.Some(price), Lat: api.Some[*float64](nil)}, `"v1"`)
+				patch := api.PropertyPatch{PricePW: api.Some(price), Lat: api.Some[*float64](nil)}
+				_, err := c.UpdateProperty(ctx, "42", patch, `"v1"`)
 				return err
 			},
 			method: "PATCH", uri: "/update-property/42", body: `{"price_pw":"120.50","lat":null}`,

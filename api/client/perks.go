@@ -191,7 +191,9 @@ const CodeUnguarded api.Code = "unguarded"
 func IsWeak(etag string) bool { return strings.HasPrefix(etag, "W/") }
 
 // UpdateProperty changes the fields of the patch; with an ETag in ifMatch, only while that is the current version.
-func (c *Client) UpdateProperty(ctx context.Context, id api.PropertyID, patch api.PropertyPatch, ifMatch string) (api.Message, error) {
+func (c *Client) UpdateProperty(
+	ctx context.Context, id api.PropertyID, patch api.PropertyPatch, ifMatch string,
+) (api.Message, error) {
 	path, err := propertyPath("update", id)
 	if err != nil {
 		return api.Message{}, err

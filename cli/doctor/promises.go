@@ -92,7 +92,8 @@ func (d *diagnosis) checkETags(ctx context.Context) finding {
 	_, etag, err := c.Property(ctx, page.Data[0].PropertyID())
 	switch {
 	case err != nil:
-		return skip("Not known, because property %s cannot be read: %s", page.Data[0].PropertyID(), sentence(api.Plain(err)))
+		return skip("Not known, because property %s cannot be read: %s",
+			page.Data[0].PropertyID(), sentence(api.Plain(err)))
 	case etag == "":
 		return warn("", "Listings have no ETags: --if-match is refused, and property edit compares before it saves.")
 	}

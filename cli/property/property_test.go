@@ -11,7 +11,9 @@ import (
 )
 
 func TestParseIDs(t *testing.T) {
-	for arg, ok := range map[string]bool{"1": true, "9223372036854775808": true, "7f3c/é": true, "": false, ".": false, "x ": false, "a\nb": false} {
+	for arg, ok := range map[string]bool{
+		"1": true, "9223372036854775808": true, "7f3c/é": true, "": false, ".": false, "x ": false, "a\nb": false,
+	} {
 		if _, err := parseIDs([]string{arg}); (err == nil) != ok {
 			t.Errorf("parseIDs(%q): %v", arg, err)
 		}

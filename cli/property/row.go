@@ -165,8 +165,8 @@ func (t *task) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
 	return t.outcome(), nil
 }
 
-// checkInvalid names the invalid values that the property does not have now. The others stay as they are, as in an export of
-// a service that has other rules.
+// checkInvalid names the invalid values that the property does not have now. The others stay as they are, as in an
+// export of a service that has other rules.
 func (t *task) checkInvalid(now client.Editing) error {
 	problems := maps.Clone(t.invalid)
 	maps.DeleteFunc(problems, func(name string, _ []string) bool {
@@ -203,7 +203,8 @@ func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
 	}
 	before, etag := now.Current.Property, now.Current.ETag
 	if t.isGuarded() && !strings.Contains(t.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list
-		return "", nil, api.Errorf(api.CodePreconditionFailed, "Property %s has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)
+		return "", nil, api.Errorf(api.CodePreconditionFailed,
+			"Property %s has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)
 	}
 	if t.Delete {
 		return fmt.Sprintf("Property %s, %q, would be deleted.", t.ID, before.Title), nil, nil
@@ -218,7 +219,8 @@ func (t *task) After(line int) error {
 	case t.Delete:
 		return api.Errorf(api.CodeNotFound, "Line %d already deletes property %s.", line, t.ID)
 	case t.isGuarded():
-		return api.Errorf(api.CodePreconditionFailed, "Line %d changes property %s first, so it will no longer have the ETag %s.", line, t.ID, t.ETag)
+		return api.Errorf(api.CodePreconditionFailed,
+			"Line %d changes property %s first, so it will no longer have the ETag %s.", line, t.ID, t.ETag)
 	}
 	return nil
 }

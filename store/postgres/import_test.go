@@ -114,7 +114,7 @@ func TestNoTransactionIsOpenWhileRecordsArrive(t *testing.T) {
 			if !yield(record, nil) {
 				return
 			}
-			// A statement of the store's own upkeep ends by itself; a transaction of the import cannot until this returns.
+			// A statement of the store's own upkeep ends by itself; a transaction of the import cannot until then.
 			for late := time.After(10 * time.Second); open() > 0; {
 				select {
 				case <-late:

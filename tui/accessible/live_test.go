@@ -121,9 +121,12 @@ func TestEndOfInputReportsDraftsAndLosses(t *testing.T) {
 		script []string
 		want   string
 	}{
-		{memory, screen.ToProperty{ID: "7"}, []string{"edit", "A better loft"}, "\nThe changes to property 7 are not saved: title. A draft is saved.\n"},
-		{memory, screen.ToProperty{ID: "7"}, []string{"edit", "1"}, "\nThe changes to property 7 are not saved: title. A draft is saved.\n"}, // resumed
-		{forgetful{&tuitest.Memory{}}, screen.ToProperty{ID: "7"}, []string{"edit", "A better loft"}, "\nLost: The changes to property 7 are not saved: title.\n"},
+		{memory, screen.ToProperty{ID: "7"}, []string{"edit", "A better loft"},
+			"\nThe changes to property 7 are not saved: title. A draft is saved.\n"},
+		{memory, screen.ToProperty{ID: "7"}, []string{"edit", "1"},
+			"\nThe changes to property 7 are not saved: title. A draft is saved.\n"}, // resumed
+		{forgetful{&tuitest.Memory{}}, screen.ToProperty{ID: "7"}, []string{"edit", "A better loft"},
+			"\nLost: The changes to property 7 are not saved: title.\n"},
 		{memory, screen.ToPerk{ID: "coffee"}, []string{"redeem", "alice"}, "\nLost: What was typed was not sent.\n"},
 	} {
 		server := service(t)

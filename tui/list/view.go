@@ -194,7 +194,8 @@ func (l *List[F, T]) differs(loaded loadedPage[F, T]) string {
 		said = append(said, "This service has another order.")
 	}
 	if others := len(loaded.page.LeftOut); others > 0 {
-		said = append(said, fmt.Sprintf("Left out %d of the other kind: this service lists perks and redemptions together.", others))
+		said = append(said, fmt.Sprintf(
+			"Left out %d of the other kind: this service lists perks and redemptions together.", others))
 	}
 	return strings.Join(said, " ")
 }

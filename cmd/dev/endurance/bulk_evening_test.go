@@ -36,9 +36,9 @@ func newEvening(t *testing.T, keys specserver.Keys, rows int) *evening {
 		}
 	}
 	e := &evening{server: specserver.New(options)}
-	e.job = &job{T: t, program: program, folder: t.TempDir(), rows: rowSet{rows: rows, suffix: ".csv"}, service: service{
-		proxy: newFaultProxy(t, e.server), id: specserver.ClientID, secret: specserver.ClientSecret,
-	}}
+	other := service{proxy: newFaultProxy(t, e.server), id: specserver.ClientID, secret: specserver.ClientSecret}
+	set := rowSet{rows: rows, suffix: ".csv"}
+	e.job = &job{T: t, program: program, folder: t.TempDir(), rows: set, service: other}
 	e.text = "perk_id,user_id\n"
 	for n := range rows {
 		perk, user := e.row(n)
@@ -109,8 +109,8 @@ func (e *evening) judge() (counts map[string]int) {
 	return counts
 }
 
-// TestAnEveningsFileAtAnotherServer redeems a file at servers where requests fail in every way, while perksctl is killed
-// again and again. The results say the truth of each row, also once late work is done, and no row is redeemed twice.
+// TestAnEveningsFileAtAnotherServer redeems a file at servers where requests fail in every way, while perksctl is
+// killed again and again. The results say the truth of each row, also once late work is done, and no row is redeemed twice.
 func TestAnEveningsFileAtAnotherServer(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{200, 2})

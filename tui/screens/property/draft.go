@@ -151,7 +151,8 @@ func (s *Screen) draftAge() string {
 func readDraft(values map[string]string, now client.Version) (base client.Version, typed map[string]string) {
 	base, typed = now, map[string]string{}
 	var saved client.Version
-	if json.Unmarshal([]byte(values[baseOfDraft]), &saved) == nil && saved.Property.PropertyID() == now.Property.PropertyID() {
+	err := json.Unmarshal([]byte(values[baseOfDraft]), &saved)
+	if err == nil && saved.Property.PropertyID() == now.Property.PropertyID() {
 		base = saved
 	}
 	for _, name := range typedNames(values) {

@@ -35,7 +35,8 @@ func NewList(shell *screen.Shell) *List {
 		ID:         func(p *api.Property) string { return string(p.PropertyID()) },
 		Title:      func(p *api.Property) string { return display.Line(p.Title) },
 		Columns: screen.Columns[*api.Property]{
-			{Column: widget.Column{Name: "Id", Min: 4, Right: true}, Sort: "propertyId", Cell: func(p *api.Property) string { return string(p.PropertyID()) }},
+			{Column: widget.Column{Name: "Id", Min: 4, Right: true}, Sort: "propertyId",
+				Cell: func(p *api.Property) string { return display.Line(string(p.PropertyID())) }},
 			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Title) }},
 			{Column: widget.Column{Name: "Price", Min: 8, Right: true}, Sort: "price_pw", Cell: cellOf("price_pw")},
 			{

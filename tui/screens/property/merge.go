@@ -92,7 +92,8 @@ func (s *Screen) applyMerge() tea.Cmd {
 	e, m := s.edit, s.edit.merge
 	patch := m.mergedPatch(e.patch)
 	if patch.IsEmpty() && m.then != thenFill {
-		return tea.Batch(s.closeEdit(), screen.Tell(screen.Note, "Nothing to save: property %s stays as it is.", s.shownID()))
+		return tea.Batch(s.closeEdit(),
+			screen.Tell(screen.Note, "Nothing to save: property %s stays as it is.", s.shownID()))
 	}
 	e.rebase(s.shell, m.now, patch)
 	s.notes = nil

@@ -288,7 +288,8 @@ func (s *Screen) placeholder() (kind widget.NoticeKind, title, advice string) {
 	case s.inSandbox():
 		return widget.Failure, noneInSandbox, goLive(s.shell)
 	case s.deleted:
-		return widget.Empty, fmt.Sprintf("Property %s was deleted.", s.shownID()), fmt.Sprintf("The operator can restore it: perksd property restore %s", s.shownID())
+		return widget.Empty, fmt.Sprintf("Property %s was deleted.", s.shownID()),
+			fmt.Sprintf("The operator can restore it: perksd property restore %s", s.shownID())
 	case s.id == "":
 		return widget.Empty, "No property is open.", s.shell.Key(actions.Open) + " chooses one."
 	case s.record.Has:
@@ -374,7 +375,8 @@ const kind = "property"
 func (s *Screen) pickProperty(recent []string) tea.Cmd {
 	return s.shell.PickID("Which property?", recent, "Another property ...", screen.Prompt{
 		Title: "Open a property",
-		Field: widget.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42", Check: func(text string) string { return api.AnyIDRule(strings.TrimSpace(text)) }},
+		Field: widget.Field{Name: "propertyId", Label: "Property id", Hint: "such as 42",
+			Check: func(text string) string { return api.AnyIDRule(strings.TrimSpace(text)) }},
 		Then: func(text string) tea.Cmd {
 			if s.id != "" {
 				return nil

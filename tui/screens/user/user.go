@@ -376,7 +376,9 @@ const kind = "user"
 func (s *Screen) askUser() tea.Cmd { return s.shell.Recent(s, s.shell.Account.Profile, kind) }
 
 func (s *Screen) pickUser(recent []string) tea.Cmd {
-	ids := slices.DeleteFunc(slices.Clone(recent), func(id string) bool { return id == s.id || api.AnyIDRule(id) != "" })
+	ids := slices.DeleteFunc(slices.Clone(recent), func(id string) bool {
+		return id == s.id || api.AnyIDRule(id) != ""
+	})
 	return s.shell.PickID("Which user?", ids, "Another user ...", screen.Prompt{
 		Title: "Which user?",
 		Field: widget.Field{Name: "user_id", Label: "User id", Hint: "such as alice", Check: api.AnyIDRule},
