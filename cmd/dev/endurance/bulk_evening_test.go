@@ -110,7 +110,8 @@ func (e *evening) judge() (counts map[string]int) {
 }
 
 // TestAnEveningsFileAtAnotherServer redeems a file at servers where requests fail in every way, while perksctl is
-// killed again and again. The results say the truth of each row, also once late work is done, and no row is redeemed twice.
+// killed again and again. The results say the truth of each row, also once late work is done, and no row is redeemed
+// twice.
 func TestAnEveningsFileAtAnotherServer(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{200, 2})

@@ -57,7 +57,7 @@ func NewList(shell *screen.Shell) *List {
 				{Label: "City", Value: display.Line(p.Postcode + " " + p.City)},
 				{Label: "About", Value: display.Text(p.Description)},
 				{Label: "Images", Value: display.Text(strings.Join(p.Images, "\n"))},
-				{Label: "Id", Value: string(p.PropertyID())},
+				{Label: "Id", Value: display.Line(string(p.PropertyID()))},
 			}
 		},
 	}

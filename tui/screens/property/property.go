@@ -332,7 +332,7 @@ func facts(p api.Property) []widget.Pair {
 		}
 		pairs = append(pairs, pair)
 	}
-	return append(pairs, widget.Pair{Label: "Property id", Value: string(p.PropertyID())})
+	return append(pairs, widget.Pair{Label: "Property id", Value: display.Line(string(p.PropertyID()))})
 }
 
 func (s *Screen) AccessibleText() string {
