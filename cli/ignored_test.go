@@ -74,6 +74,16 @@ func TestAnIgnoredOrder(t *testing.T) {
 	}
 }
 
+// TestAListSaysThatItGoesOn reads one page of lists that have links to the next, with and without a total.
+func TestAListSaysThatItGoesOn(t *testing.T) {
+	for _, noTotal := range []bool{false, true} {
+		j := atSpecification(t, specserver.Options{Freedoms: freedoms{NoTotal: noTotal, Meta: specserver.MetaNone}})
+		if r := j.expect(done, "perk", "list"); !strings.Contains(r.err, "There are more. See them with --page") {
+			t.Errorf("without a total %t: %q", noTotal, r.err)
+		}
+	}
+}
+
 // TestOurServerIsNeverDoubted runs filters over texts that fold in odd ways.
 func TestOurServerIsNeverDoubted(t *testing.T) {
 	server := servertest.Start(t)

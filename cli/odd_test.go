@@ -18,7 +18,7 @@ import (
 func oddListings(t *testing.T) (x *terminal, sent func() []string) {
 	t.Helper()
 	const odd = `{"propertyId":"1","title":"Odd","price_pw":"£295.50","bathrooms":1.5,"bedrooms":"2","deposit":""}`
-	const bare = `{"propertyId":2,"title":"Bare","bedrooms":null}`
+	const bare = `{"propertyId":"7f3c","title":"Bare","bedrooms":null}`
 	var changes []string
 	mux := http.NewServeMux()
 	answer := func(pattern, body string) {
@@ -34,7 +34,7 @@ func oddListings(t *testing.T) (x *terminal, sent func() []string) {
 	answer("POST /v2/auth/token", `{"access_token":"t","token_type":"Bearer","expires_in":3600}`)
 	answer("GET /v2/partners/properties", `{"data":[`+odd+`,`+bare+`],"meta":{"page":1,"total":2,"total_pages":1}}`)
 	answer("GET /v2/get-property/1", odd)
-	answer("GET /v2/get-property/2", bare)
+	answer("GET /v2/get-property/7f3c", bare)
 	answer("PATCH /v2/update-property/{id}", `{"message":"updated"}`)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -49,7 +49,9 @@ func oddListings(t *testing.T) (x *terminal, sent func() []string) {
 
 func TestOddListingIsShownAsItCame(t *testing.T) {
 	x, _ := oddListings(t)
-	for _, command := range [][]string{{"property", "list"}, {"property", "get", "1", "2"}, {"property", "get", "1"}} {
+	for _, command := range [][]string{
+		{"property", "list"}, {"property", "get", "1", "7f3c"}, {"property", "get", "1"},
+	} {
 		for format, want := range map[string][]string{
 			"json":  {`"price_pw": "£295.50"`, `"bathrooms": 1.5`, `"bedrooms": 2`, `"deposit": ""`},
 			"jsonl": {`"price_pw":"£295.50"`, `"bathrooms":1.5`, `"bedrooms":2`, `"deposit":""`},
@@ -91,7 +93,7 @@ func TestOddListingIsEdited(t *testing.T) {
 		}
 	}
 	x.env["EDITOR"] = "sed -i s/Bare/Loft/"
-	x.must("property", "edit", "2", "--yes")
+	x.must("property", "edit", "7f3c", "--yes")
 	if got := sent(); !slices.Equal(got, []string{`{"title":"Loft"}`}) {
 		t.Errorf("without numbers, %q was sent", got)
 	}
@@ -105,10 +107,10 @@ func TestOddListingIsEdited(t *testing.T) {
 func TestNumbersThatAListingLacksAreNotSetTo0(t *testing.T) {
 	x, sent := oddListings(t)
 	for format, export := range map[string][]string{
-		"jsonl": {"property", "get", "2", "-o", "jsonl"},
-		"csv":   {"property", "get", "2", "-o", "csv"},
-		"json":  {"property", "get", "2", "-o", "json"},
-		"yaml":  {"property", "get", "2", "-o", "yaml"},
+		"jsonl": {"property", "get", "7f3c", "-o", "jsonl"},
+		"csv":   {"property", "get", "7f3c", "-o", "csv"},
+		"json":  {"property", "get", "7f3c", "-o", "json"},
+		"yaml":  {"property", "get", "7f3c", "-o", "yaml"},
 	} {
 		text := x.must(export...).out
 		for _, name := range []string{"price_pw", "bedrooms", "bathrooms", "deposit"} {
@@ -125,11 +127,11 @@ func TestNumbersThatAListingLacksAreNotSetTo0(t *testing.T) {
 		}
 		x.must("property", "update", "--file", file)
 		got := strings.Join(sent(), "\n")
-		if !strings.Contains(got, `"title":"Loft"`) || strings.Contains(got, "0") || strings.Contains(got, "price") {
+		if !strings.Contains(got, `"title":"Loft"`) || strings.Contains(got, ":0") || strings.Contains(got, "price") {
 			t.Errorf("an export as %s sends back %s", format, got)
 		}
 	}
-	if r := x.must("property", "list", "-o", "csv"); !strings.Contains(r.out, "\n2,Bare,,,,,,,,,,,\n") {
+	if r := x.must("property", "list", "-o", "csv"); !strings.Contains(r.out, "\n7f3c,Bare,,,,,,,,,,,\n") {
 		t.Errorf("the list is\n%s", r.out)
 	}
 }

@@ -128,3 +128,30 @@ func (o *otherServer) edits() {
 	o.See("Property "+id+" was not deleted.", "You may not change this property")
 	changed(specserver.Change{PropertyID: o.PropertyID(3), Deleted: true})
 }
+
+// TestListsWithoutCountsAreWalkedToTheirEnds goes from page to page where the service says less than perksd.
+func TestListsWithoutCountsAreWalkedToTheirEnds(t *testing.T) {
+	none := specserver.Freedoms{NoTotal: true, NoLinks: true, Meta: specserver.MetaNone}
+	linked, totalled, endless := none, none, none
+	linked.NoLinks, totalled.NoTotal, endless.IgnoresPage = false, false, true
+	for name, test := range map[string]struct {
+		freedoms    specserver.Freedoms
+		first, last string
+	}{
+		"links":        {linked, "row 1 of 50+", "row 101 of 130, page 3 of 3"},
+		"a total":      {totalled, "row 1 of 130, page 1 of 3", "row 101 of 130, page 3 of 3"},
+		"nothing":      {none, "row 1 of 50+", "row 101 of 130, page 3 of 3"},
+		"no pages":     {endless, "row 1 of 50+", "This service sent a page again: there may be more than it shows."},
+		"all of these": {specserver.Freedoms{}, "row 1 of 130, page 1 of 3", "row 101 of 130, page 3 of 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := atOtherServer(t, test.freedoms)
+			o.See("Offer 001", test.first)
+			for range 2 {
+				o.Press("n")
+				o.Settle()
+			}
+			o.See(test.last)
+		})
+	}
+}

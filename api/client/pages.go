@@ -85,7 +85,7 @@ func lacksID(item any) bool {
 	case *api.Perk:
 		return r.ID == ""
 	case *api.Property:
-		return r.ID == 0
+		return r.PropertyID() == ""
 	case *api.Redemption:
 		return r.ID == ""
 	case *api.RedemptionRecord:
@@ -140,6 +140,8 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 					reflect.DeepEqual(page.Data, before.Data) {
 					err = fmt.Errorf("page %d is the same as the one before: the list would not end", meta.Page)
 				}
+			} else if page.Meta.Total == 0 && page.Meta.MoreThan == 0 {
+				page.Meta.Total, _ = strconv.ParseInt(header.Get("X-Total-Count"), 10, 64)
 			}
 			if err != nil {
 				yield(api.Page[T]{}, err)

@@ -181,6 +181,7 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 	onePage := !flags.All && flags.Limit == 0
 	shown, cut, leftOut := 0, false, 0 // --limit cut items off
 	var meta api.PageMeta
+	hasNext := false
 	items := func(yield func(T, error) bool) {
 		for page, err := range pages {
 			if err != nil {
@@ -188,7 +189,7 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 				yield(none, tooLate(err))
 				return
 			}
-			meta = page.Meta
+			meta, hasNext = page.Meta, page.Next != ""
 			leftOut += len(page.LeftOut)
 			for _, item := range page.Data {
 				if flags.Limit > 0 && shown == flags.Limit {
@@ -229,6 +230,8 @@ func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printe
 	case onePage && meta.TotalPages > 1:
 		s.Note("Page %d of %s, %s in all. See more with --page, or everything with --all.",
 			meta.Page, display.Count(meta.TotalPages), display.Count(meta.Total))
+	case onePage && hasNext && meta.TotalPages == 0:
+		s.Note("There are more. See them with --page, or everything with --all.")
 	case shown == 0:
 		s.Note("Nothing found.")
 	}

@@ -368,7 +368,7 @@ func lastPage[T any](page api.Page[T]) int64 {
 	switch {
 	case page.Meta.MoreThan == 0:
 		return page.Meta.TotalPages
-	case page.Next != "":
+	case screen.MayFollow(page):
 		return page.Meta.Page + 1
 	}
 	return page.Meta.Page

@@ -193,6 +193,13 @@ func (l *List[F, T]) differs(loaded loadedPage[F, T]) string {
 	if order := l.effective(loaded.query); api.Unsorted(api.FormatSort([]api.SortKey{order}), loaded.page.Data) {
 		said = append(said, "This service has another order.")
 	}
+	for number, known := range l.known {
+		if here := loaded.page; number != here.Meta.Page && len(here.Data) > 0 && len(known.page.Data) > 0 &&
+			l.ID(&here.Data[0]) == l.ID(&known.page.Data[0]) {
+			said = append(said, "This service sent a page again: there may be more than it shows.")
+			break
+		}
+	}
 	if others := len(loaded.page.LeftOut); others > 0 {
 		said = append(said, fmt.Sprintf(
 			"Left out %d of the other kind: this service lists perks and redemptions together.", others))

@@ -14,24 +14,38 @@ import (
 // PerPage is how many rows are asked for at a time: more than most terminals are high, and half of what the service allows.
 const PerPage = 50
 
-// ReadPage reads a page of a list, or the last page of one that has become shorter.
+// ReadPage reads a page of a list, or the last page of one that has become shorter. The page has a number and a count,
+// even if the service says neither: then there is at least what was seen, and more after a full page.
 func ReadPage[T any](number int64, read func(page int64) (api.Page[T], error)) (api.Page[T], error) {
 	page, err := read(number)
 	if pages := page.Meta.TotalPages; err == nil && len(page.Data) == 0 && 0 < pages && pages < number {
 		number = pages
 		page, err = read(number)
 	}
-	for err == nil && len(page.Data) == 0 && page.Meta.MoreThan > 0 && number > 1 {
+	isEnd := false
+	for err == nil && len(page.Data) == 0 && number > 1 && (page.Meta.MoreThan > 0 || page.Meta == (api.PageMeta{})) {
+		isEnd = page.Meta.MoreThan == 0
 		number--
 		page, err = read(number)
 	}
-	if page.Meta.Page == 0 {
-		page.Meta.Page = number
-	}
-	if page.Meta.PerPage == 0 {
-		page.Meta.PerPage = PerPage
+	meta := &page.Meta
+	meta.Page, meta.PerPage = cmp.Or(meta.Page, number), cmp.Or(meta.PerPage, PerPage)
+	items := len(page.Data) + len(page.LeftOut)
+	switch seen := (meta.Page-1)*int64(meta.PerPage) + int64(items); {
+	case err != nil || meta.MoreThan > 0 || meta.TotalPages > 0:
+	case meta.Total > 0:
+		*meta = api.NewPageMeta(meta.Page, meta.PerPage, meta.Total)
+	case page.Next != "", items >= meta.PerPage && !isEnd:
+		meta.MoreThan = seen
+	default:
+		*meta = api.NewPageMeta(meta.Page, meta.PerPage, seen)
 	}
 	return page, err
+}
+
+// MayFollow tells whether there is, or may be, a page after one of a list that is not counted to its end.
+func MayFollow[T any](page api.Page[T]) bool {
+	return page.Next != "" || page.Meta.MoreThan == page.Meta.Page*int64(page.Meta.PerPage)
 }
 
 // Landing is where the cursor goes when a page is loaded.
