@@ -3,6 +3,7 @@ package tui_test
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"strconv"
 	"testing"
 
@@ -154,4 +155,28 @@ func TestListsWithoutCountsAreWalkedToTheirEnds(t *testing.T) {
 			o.See(test.last)
 		})
 	}
+}
+
+// TestTheProfileSaysWhatTheServiceLacks opens the page to switch the profile, at a server that lacks all and at perksd.
+func TestTheProfileSaysWhatTheServiceLacks(t *testing.T) {
+	o := atOtherServer(t, specserver.Freedoms{NoTotal: true, IgnoresWords: true})
+	o.open(screen.ToUser{ID: o.UserID(1)})
+	before := len(o.Record().Requests)
+	o.Resize(100, 40)
+	o.Open(screen.ToLogin{})
+	o.Settle()
+	o.See("Lists of perks ignore filters.", "does not show that it honours idempotency keys", "The service lacks",
+		"check of eligibility (user can)")
+	for _, request := range o.Record().Requests[before:] {
+		if request.Method != http.MethodGet {
+			t.Errorf("it sends %s %s", request.Method, request.Path)
+		}
+	}
+	server, owner := catalogueOf62(t)
+	d := tuitest.StartAs(t, server, owner.id, owner.secret, tuitest.Route(screen.ToUser{ID: "bob"}))
+	d.Resize(100, 40)
+	d.Settle()
+	d.Open(screen.ToLogin{})
+	d.Settle()
+	d.See("This service does all that perksctl can use.")
 }

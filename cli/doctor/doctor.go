@@ -143,8 +143,7 @@ type diagnosis struct {
 	health     *exchange
 	server     string // its version
 	token      session.Token
-	perks      *client.Response // their first page, of one
-	user       string           // whose redemptions may be read; "" is the first of the list of users, if there is one
+	user       string // whose redemptions may be read; "" is the first of the list of users, if there is one
 
 	checked, failed int
 	first           error // of those that failed
@@ -162,7 +161,7 @@ type check struct {
 }
 
 func (d *diagnosis) checks() []check {
-	return []check{
+	checks := []check{
 		{"configuration", nil, d.checkConfiguration},
 		{"profile", nil, d.checkProfile},
 		{"proxy", []string{"profile"}, d.checkProxy},
@@ -174,11 +173,29 @@ func (d *diagnosis) checks() []check {
 		{"credentials", []string{"profile", "secret", "health"}, d.checkCredentials},
 		{"scopes", []string{"credentials"}, d.checkScopes},
 		{"perks", []string{"credentials"}, d.checkPerks},
-		{"idempotency", []string{"credentials"}, d.checkIdempotency},
-		{"etags", []string{"credentials"}, d.checkETags},
-		{"totals", []string{"credentials"}, d.checkTotals},
-		{"extensions", []string{"credentials"}, d.checkExtensions},
-		{"version", nil, d.checkVersion},
+	}
+	for _, promise := range client.Promises() {
+		checks = append(checks, check{promise.About, []string{"credentials"}, d.checkPromise(promise)})
+	}
+	return append(checks, check{"version", nil, d.checkVersion})
+}
+
+func (d *diagnosis) checkPromise(promise client.PromiseCheck) func(context.Context) finding {
+	return func(ctx context.Context) finding {
+		c, _, err := d.client(d.connection.APIURL, d.token.AccessToken)
+		if err != nil {
+			return fail(err, "")
+		}
+		p := promise.Ask(ctx, c, d.user)
+		switch {
+		case p.Err != nil:
+			return fail(p.Err, "")
+		case p.Keeps:
+			return fine("%s", p.Found)
+		case !p.IsKnown && p.Advice == "":
+			return skip("%s", p.Found)
+		}
+		return warn(p.Advice, "%s", p.Found)
 	}
 }
 

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"strings"
 	"testing"
 
 	"example.com/perks/api"
@@ -24,6 +25,7 @@ func TestPerksdKeepsEveryPromise(t *testing.T) {
 		r.want("idempotency", ok, "The service honours idempotency keys", "")
 		r.want("etags", notChecked, "no listing can be found", "")
 		r.want("totals", ok, "Lists say how many records they have", "")
+		r.want("filters", ok, "Lists of perks obey filters and pages.", "")
 		r.want("extensions", ok, "The service has all that perksctl uses", "")
 		r.wantCode(command.ExitOK)
 	}
@@ -73,6 +75,19 @@ func TestIdempotencyKeysOfAUser(t *testing.T) {
 		d := newFixture(t, server.URL).at(specserver.ClientID, specserver.ClientSecret).diagnosis()
 		d.user = test.user
 		diagnose(t, d).want("idempotency", test.outcome, "", test.advice)
+	}
+}
+
+func TestFiltersAndPagesThatAreIgnored(t *testing.T) {
+	for _, test := range []struct{ words, page bool }{{true, false}, {false, true}, {true, true}} {
+		freedoms := specserver.Freedoms{IgnoresWords: test.words, IgnoresPage: test.page}
+		server := specserver.Start(t, specserver.Options{Freedoms: freedoms})
+		r := diagnose(t, newFixture(t, server.URL).at(specserver.ClientID, specserver.ClientSecret).diagnosis())
+		r.want("filters", warning, "Lists of perks ignore", "warnings")
+		if says := r.findings["filters"].Found; strings.Contains(says, "filters") != test.words ||
+			strings.Contains(says, "pages") != test.page {
+			t.Errorf("%+v: %s", test, says)
+		}
 	}
 }
 

@@ -109,9 +109,15 @@ type waits struct {
 	connect    func(context.Context) (*pgx.Conn, error)
 	log        *slog.Logger
 	current    atomic.Pointer[store.Wait] // nil if nothing waits
+	last       atomic.Pointer[seenWait]   // the last one that was seen
 
 	logged   store.Wait // the last one in the log
 	loggedAt time.Time
+}
+
+type seenWait struct {
+	store.Wait
+	at time.Time
 }
 
 // watch looks until the context ends.
@@ -135,7 +141,9 @@ func (w *waits) watch(ctx context.Context) {
 			closeBriefly(conn)
 			conn = nil
 		}
-		w.current.Store(found)
+		if w.current.Store(found); found != nil {
+			w.last.Store(&seenWait{*found, time.Now()})
+		}
 		w.logSometimes(found)
 	}
 }
@@ -197,10 +205,15 @@ func (w *waits) logSometimes(found *store.Wait) {
 		"waits_for", found.BlockedBy, "since", found.Since.UTC().Format(time.RFC3339))
 }
 
-// explain adds to the error of work that took too long what waits in the database.
+// explain adds to the error of work that took too long what waits in the database, or did so just now: a statement that
+// has given up no longer waits.
 func (w *waits) explain(err error) error {
-	if found := w.current.Load(); found != nil && store.IsContextError(err) && !errors.As(err, new(*store.WaitError)) {
-		return &store.WaitError{Wait: *found, Cause: err}
+	found := w.last.Load()
+	if found == nil || time.Since(found.at) > 2*waitInterval {
+		return err
+	}
+	if store.IsContextError(err) && !errors.As(err, new(*store.WaitError)) {
+		return &store.WaitError{Wait: found.Wait, Cause: err}
 	}
 	return err
 }

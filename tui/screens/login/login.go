@@ -35,6 +35,7 @@ type Screen struct {
 	rejected bool   // the service has just refused the secret
 
 	profiles []screen.Profile
+	promises *screen.Loader[[]client.Promise] // of the service that is logged in to
 
 	number int                // of the last attempt
 	giveUp context.CancelFunc // cancels the attempt; nil if there is none
@@ -43,7 +44,7 @@ type Screen struct {
 
 // New makes the screen. The reason is a sentence that says why the user has to log in; it may be "".
 func New(shell *screen.Shell, reason string) *Screen {
-	s := &Screen{shell: shell, reason: reason}
+	s := &Screen{shell: shell, reason: reason, promises: screen.NewBackgroundLoader[[]client.Promise](shell)}
 	s.form = widget.NewForm(shell.Theme,
 		widget.Field{Name: nameField, Label: "Profile", Value: defaultName, Hint: "such as default", Check: CheckName},
 		widget.Field{Name: addressField, Label: "Address of the API", Hint: "such as https://perks.example/v2", Check: s.checkAddress},
@@ -73,14 +74,32 @@ func (s *Screen) Title() string { return "Log in" }
 
 func (s *Screen) Init() tea.Cmd {
 	accounts := s.shell.Accounts
-	return func() tea.Msg {
+	return tea.Batch(s.askAboutService(), func() tea.Msg {
 		profiles, current, err := accounts.Profiles()
 		done := profilesLoaded{screen: s, profiles: profiles, err: err}
 		if i := slices.IndexFunc(profiles, func(p screen.Profile) bool { return p.Name == current }); i >= 0 {
 			done.preferred = profiles[i]
 		}
 		return done
+	})
+}
+
+// askAboutService asks what the service of the present profile does. The user that was opened last is one to ask about.
+func (s *Screen) askAboutService() tea.Cmd {
+	memory, profile := s.shell.Memory, s.shell.Account.Profile
+	if s.shell.Account.Client == nil || s.reason != "" {
+		return nil
 	}
+	return s.promises.Load(func(ctx context.Context, c *client.Client) (all []client.Promise, err error) {
+		user := ""
+		if recent := memory.Recent(profile, "user"); len(recent) > 0 {
+			user, _ = screen.RecentTitle(recent[0])
+		}
+		for _, promise := range client.Promises() {
+			all = append(all, promise.Ask(ctx, c, user))
+		}
+		return all, nil
+	})
 }
 
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
@@ -93,7 +112,8 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case attempt:
 		return s.handleAttempt(msg)
 	}
-	return nil
+	next, _ := s.promises.Handle(msg)
+	return next
 }
 
 func (s *Screen) Do(id actions.ID) tea.Cmd {
@@ -141,7 +161,10 @@ func (s *Screen) Form() *widget.Form { return s.form }
 // Unsaved ignores the form: it is quickly typed again, and a secret should not stay on a screen.
 func (s *Screen) Unsaved() string { return "" }
 
-func (s *Screen) Close() { s.stop() }
+func (s *Screen) Close() {
+	s.stop()
+	s.promises.Cancel()
+}
 
 // The fields of the form.
 const (

@@ -78,8 +78,13 @@ func (s *Screen) View() string {
 	if len(form) > space {
 		form = strings.Split(s.form.View(width, max(1, space)), "\n")
 	}
+	var service []string
+	const blank = 4 // lines between the parts
+	if left := space - len(form) - blank; left > 0 {
+		service = fitting(theme.Muted, s.service(), left)
+	}
 	var lines []string
-	for _, part := range [][]string{reason, badge, form, lastly} {
+	for _, part := range [][]string{reason, badge, form, lastly, service} {
 		if blanks && len(lines) > 0 && len(part) > 0 {
 			lines = append(lines, "")
 		}
@@ -114,6 +119,23 @@ func (s *Screen) message() (text string, urgent bool) {
 	return "", false
 }
 
+// service says what the service that is logged in to does not do: here once, and not as an error on each screen.
+func (s *Screen) service() string {
+	if !s.promises.Has || s.entered().APIURL != s.shell.Account.Profile.APIURL {
+		return ""
+	}
+	lacking, isAll := []string{}, true
+	for _, p := range s.promises.Value {
+		if isAll = isAll && p.Keeps; p.IsKnown && !p.Keeps {
+			lacking = append(lacking, p.Found)
+		}
+	}
+	if isAll {
+		return "This service does all that perksctl can use."
+	}
+	return display.Line(strings.Join(lacking, " "))
+}
+
 func (s *Screen) AccessibleText() string {
 	var lines []string
 	if s.reason != "" {
@@ -131,6 +153,9 @@ func (s *Screen) AccessibleText() string {
 			message = "Error: " + rest
 		}
 		lines = append(lines, message)
+	}
+	if service := s.service(); service != "" {
+		lines = append(lines, service)
 	}
 	return strings.Join(lines, "\n")
 }

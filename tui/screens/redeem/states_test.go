@@ -115,8 +115,11 @@ func states() map[string]state {
 	return map[string]state{
 		"empty":    {perks: []api.Perk{rich}, says: []string{"Coffee for two", "coffee, 2 for 1, Café Mitte, Berlin, 12 days left", "At https://perks.example/v2 (LIVE), profile staging", "User: ", "Metadata: "}},
 		"no-perks": {perks: nil, says: []string{"No perk was chosen: go back, and choose one."}},
-		"typed": {perks: []api.Perk{coffee()}, do: func(d *tuitest.Driver) { d.Type("alice b\nticket=4711\nticket=1\nx"); d.Press("tab", "shift+tab") },
-			says: []string{"must not contain blanks", `has the key "ticket" a second time`}},
+		"typed": {perks: []api.Perk{coffee()}, do: func(d *tuitest.Driver) {
+			d.Type("..\nticket=4711\nticket=1\nx")
+			d.Press("tab", "shift+tab")
+		},
+			says: []string{"must not be . or ..", `has the key "ticket" a second time`}},
 		"question":          {perks: several[:2], user: "alice", do: func(d *tuitest.Driver) { d.Type("ticket=4711"); d.Press("ctrl+s"); d.See("Redeem for") }, says: []string{"ticket=4711"}},
 		"approved":          {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusApproved), do: confirm, says: []string{"[redeemed]", "Status approved, 10 Mar 2026 12:00.", "Id 0199-7a3c"}},
 		"pending":           {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusPending), do: confirm, says: []string{"[waiting for approval]", "waiting for approval"}},

@@ -1,0 +1,191 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"example.com/perks/api"
+)
+
+// Promise is whether a service does what its specification leaves open and perksctl's promises need.
+type Promise struct {
+	Keeps   bool
+	IsKnown bool
+	Found   string // a sentence
+	Advice  string // what to do; "" if there is nothing
+	Err     error  // of the request that should have told; nil if the service was asked
+}
+
+// PromiseCheck finds out about one promise by requests that change nothing.
+type PromiseCheck struct {
+	About string // such as "etags"
+	// Ask asks the service. The user is one whose redemptions may be read, "" for the first of the list of users.
+	Ask func(ctx context.Context, c *Client, user string) Promise
+}
+
+// Promises returns the checks. None needs another.
+func Promises() []PromiseCheck {
+	return []PromiseCheck{
+		{"idempotency", askAboutKeys}, {"etags", askAboutETags}, {"totals", askAboutTotals},
+		{"filters", askAboutFilters}, {"extensions", askAboutExtensions},
+	}
+}
+
+func keeps(found string) Promise { return Promise{Keeps: true, IsKnown: true, Found: found} }
+
+func lacks(advice, format string, args ...any) Promise {
+	return Promise{IsKnown: true, Found: fmt.Sprintf(format, args...), Advice: advice}
+}
+
+func unclear(advice, format string, args ...any) Promise {
+	return Promise{Found: "Not known, because " + fmt.Sprintf(format, args...), Advice: advice}
+}
+
+// unasked is of a request that failed, unless the service refused it.
+func unasked(what string, err error) Promise {
+	p := unclear("", "%s cannot be read: %s", what, strings.TrimSuffix(api.Plain(err), ".")+".")
+	if _, isRefusal := errors.AsType[*Error](err); !isRefusal {
+		p.Err = err
+	}
+	return p
+}
+
+// askAboutKeys asks for what a user has redeemed, with an idempotency key.
+func askAboutKeys(ctx context.Context, c *Client, user string) Promise {
+	isNamed := user != ""
+	if !isNamed {
+		first := UserListOptions{ListOptions: ListOptions{PerPage: 1}}
+		page, _ := c.Users(ctx, first) // which not every service has
+		for _, first := range page.Data {
+			user = first.ID
+		}
+	}
+	asked := user
+	if asked == "" {
+		asked = "perksctl-doctor"
+	}
+	call, err := c.userCall(asked, "redeemed", url.Values{}, ListOptions{PerPage: 1})
+	if err == nil {
+		_, err = c.send(ctx, call.withHeader(idempotencyKey, ProbeKey))
+	}
+	switch {
+	case c.HonoursKeys():
+		return keeps("The service honours idempotency keys: a request whose reply is lost is retried safely.")
+	case err == nil && user != "":
+		return lacks("If a row stays unknown, see docs/other-servers.md", "The service does not show that it honours "+
+			"idempotency keys, so nothing is sent twice: after a lost reply the outcome may stay unknown.")
+	case isNamed:
+		p := unasked(fmt.Sprintf("what user %q has redeemed", user), err)
+		p.Advice = "Name a user who exists"
+		return p
+	}
+	return unclear("", "there is no user to ask about. Name one with --user.")
+}
+
+// askAboutETags reads the first listing, if there is a list.
+func askAboutETags(ctx context.Context, c *Client, _ string) Promise {
+	page, err := c.Properties(ctx, PropertyListOptions{ListOptions: ListOptions{PerPage: 1}})
+	if err != nil || len(page.Data) == 0 {
+		return unclear("", "no listing can be found to read.")
+	}
+	id := page.Data[0].PropertyID()
+	switch _, etag, err := c.Property(ctx, id); {
+	case err != nil:
+		return unasked("property "+string(id), err)
+	case etag == "":
+		return lacks("", "Listings have no ETags: --if-match is refused, and property edit compares before it saves.")
+	}
+	return keeps("Listings have ETags: property edit overwrites no one's change.")
+}
+
+// askAboutTotals reads a page of perks.
+func askAboutTotals(ctx context.Context, c *Client, _ string) Promise {
+	reply, err := c.Do(ctx, Request{Method: http.MethodGet, Path: "perks?per_page=1"})
+	if err != nil {
+		return unasked("the list of perks", err)
+	}
+	var list struct {
+		Meta struct {
+			Total      any `json:"total"`
+			TotalPages any `json:"total_pages"`
+		} `json:"meta"`
+	}
+	_ = json.Unmarshal(reply.Body, &list) // what cannot be read says nothing
+	switch {
+	case reply.Header.Get("X-Total-Count") != "", list.Meta.Total != nil:
+		return keeps("Lists say how many records they have.")
+	case reply.Header.Get("Link") != "", list.Meta.TotalPages != nil:
+		return lacks("", "Lists do not say how many records they have, so no total is shown.")
+	}
+	return lacks("Ask for single pages with --page and --per-page",
+		"Lists say neither how many records they have nor where they end, so --all fails.")
+}
+
+// askAboutFilters asks for the perks of a city that there is not, and for two pages.
+func askAboutFilters(ctx context.Context, c *Client, _ string) Promise {
+	read := func(page int64, filter api.PerkFilter) (api.Page[api.Perk], error) {
+		return c.Perks(ctx, PerkListOptions{ListOptions: ListOptions{Page: page, PerPage: 1}, PerkFilter: filter})
+	}
+	none, err := read(1, api.PerkFilter{City: "perksctl doctor"})
+	first, err1 := read(1, api.PerkFilter{})
+	second, err2 := read(2, api.PerkFilter{})
+	if err := errors.Join(err, err1, err2); err != nil {
+		return unasked("the list of perks", err)
+	}
+	var ignored []string
+	if len(none.Data) > 0 {
+		ignored = append(ignored, "filters")
+	}
+	if len(first.Data) > 0 && len(second.Data) > 0 && first.Data[0].ID == second.Data[0].ID {
+		ignored = append(ignored, "pages")
+	}
+	if len(ignored) > 0 {
+		return lacks("Read the warnings below lists: the records are held against what was asked for",
+			"Lists of perks ignore %s.", strings.Join(ignored, " and "))
+	}
+	return keeps("Lists of perks obey filters and pages.")
+}
+
+// extensions are the addresses beyond the specification, and the commands that need each.
+var extensions = []struct{ name, commands, path, query string }{
+	{"list of redemptions", "redemption, bulk undo", "/redemptions", "per_page=1"},
+	{"list of users", "user list", "/users", "per_page=1"},
+	{"events", "events", "/events", "per_page=1"},
+	{"check of eligibility", "user can", "/perks/%s/eligibility", ""}, // refused without a user
+	{"list of properties", "property list, property create", propertiesPath, "per_page=1"},
+	{"reports", "report", "/reports/redemptions", "by=-"}, // refused: a report may be expensive
+}
+
+// askAboutExtensions asks at each of them. A refusal, as of a client without the scope, shows that it is there.
+func askAboutExtensions(ctx context.Context, c *Client, _ string) Promise {
+	perk := "perk"
+	if page, _ := c.Perks(ctx, PerkListOptions{ListOptions: ListOptions{PerPage: 1}}); len(page.Data) > 0 {
+		perk = url.PathEscape(page.Data[0].ID)
+	}
+	var lacking []string
+	for _, extension := range extensions {
+		path := extension.path
+		if path != propertiesPath { // which the sandbox does not have
+			path = c.partnersPath(strings.ReplaceAll(path, "%s", perk))
+		}
+		query, _ := url.ParseQuery(extension.query)
+		res, err := c.send(ctx, get(path, query))
+		if res == nil {
+			return unasked("the "+extension.name, err)
+		}
+		var object bodyMembers
+		if IsMissing(err) || err == nil && (json.Unmarshal(res.Body(), &object) != nil || object == nil) {
+			lacking = append(lacking, fmt.Sprintf("%s (%s)", extension.name, extension.commands))
+		}
+	}
+	if len(lacking) > 0 {
+		return lacks("These commands say so and exit with 5; the others work",
+			"The service lacks what its specification does not ask for: %s.", strings.Join(lacking, "; "))
+	}
+	return keeps("The service has all that perksctl uses beyond the specification.")
+}
