@@ -140,7 +140,9 @@ func (p *Property) readMembers(members map[string]json.RawMessage) error {
 		if problem := (Value{json: id}).PropertyID(&text); problem != "" {
 			return fmt.Errorf("%s %s", propertyID, problem)
 		}
-		p.SetPropertyID(text)
+		if p.SetPropertyID(text); p.ID == 0 {
+			p.setOdd(propertyID, string(id))
+		}
 	}
 	var patch PropertyPatch
 	for _, field := range propertyFields {

@@ -61,6 +61,34 @@ func TestPropertyAsAnyServiceWritesIt(t *testing.T) {
 	}
 }
 
+// TestPropertyIDOfAnyService reads ids as services write them, and what requests have for each.
+func TestPropertyIDOfAnyService(t *testing.T) {
+	for written, want := range map[string]struct{ id, again string }{
+		`7`: {"7", `7`}, `"7"`: {"7", `7`}, `7.0`: {"7", `7`}, `"007"`: {"007", `"007"`}, `"7f3c"`: {"7f3c", `"7f3c"`},
+		`"a/é"`: {"a/é", `"a/é"`}, `12345678901234567890`: {"12345678901234567890", `12345678901234567890`},
+		`"1e3"`: {"1e3", `"1e3"`}, `null`: {"", `0`},
+	} {
+		p := readListing(t, `{"propertyId":`+written+`,"price_pw":1,"bedrooms":1,"bathrooms":1,"deposit":1}`)
+		text, err := api.EncodeJSON(p)
+		begins := `{"propertyId":` + want.again + `,`
+		if p.PropertyID() != api.PropertyID(want.id) || err != nil || !strings.HasPrefix(string(text), begins) {
+			t.Errorf("%s is %q, and written as %s, %v", written, p.PropertyID(), text, err)
+		}
+		if remarks := p.Remarks(); len(remarks) > 0 {
+			t.Errorf("%s: %v", written, remarks)
+		}
+		var set api.Property
+		set.SetPropertyID(p.PropertyID())
+		if set.PropertyID() != p.PropertyID() {
+			t.Errorf("%s becomes %q", written, set.PropertyID())
+		}
+	}
+	var p api.Property
+	if err := api.ReadProperty([]byte(`{"propertyId":[7]}`), &p); err == nil {
+		t.Errorf("a list is read as the id %q", p.PropertyID())
+	}
+}
+
 func TestAnyPrice(t *testing.T) {
 	for written, want := range map[string]string{ // and the price that it equals
 		`2.505e+02`: "250.5", `"2.505e+02"`: "250.5", `1e3`: "1000", `1E-2`: "0.01", `"0100.50"`: "100.5", `0e5`: "0",

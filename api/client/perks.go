@@ -153,13 +153,16 @@ func (c *Client) Property(ctx context.Context, id api.PropertyID) (api.Property,
 		return property.PropertyID() != "" || !api.PropertyChanges(api.Property{}, read).IsEmpty()
 	}
 	res, err := c.fetchRecord(ctx, call, &property, isRecord, "propertyId")
-	if got := property.PropertyID(); err == nil && got != "" && !isSameProperty(got, id) {
+	got := property.PropertyID()
+	if err == nil && got != "" && !isSameProperty(got, id) {
 		err = c.unreadable(call, res, fmt.Errorf("it is the property %s", got))
 	}
 	if err != nil {
 		return api.Property{}, "", err
 	}
-	property.SetPropertyID(id)
+	if got == "" {
+		property.SetPropertyID(id)
+	}
 	if property.Images == nil {
 		property.Images = []string{}
 	}

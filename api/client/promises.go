@@ -21,11 +21,16 @@ type Promise struct {
 	Err     error  // of the request that should have told; nil if the service was asked
 }
 
+// Examples are records that may be read. Without one, the first of a list is taken, if there is a list.
+type Examples struct {
+	UserID     string
+	PropertyID api.PropertyID
+}
+
 // PromiseCheck finds out about one promise by requests that change nothing.
 type PromiseCheck struct {
 	About string // such as "etags"
-	// Ask asks the service. The user is one whose redemptions may be read, "" for the first of the list of users.
-	Ask func(ctx context.Context, c *Client, user string) Promise
+	Ask   func(ctx context.Context, c *Client, by Examples) Promise
 }
 
 // Promises returns the checks. None needs another.
@@ -56,8 +61,8 @@ func unasked(what string, err error) Promise {
 }
 
 // askAboutKeys asks for what a user has redeemed, with an idempotency key.
-func askAboutKeys(ctx context.Context, c *Client, user string) Promise {
-	isNamed := user != ""
+func askAboutKeys(ctx context.Context, c *Client, by Examples) Promise {
+	user, isNamed := by.UserID, by.UserID != ""
 	if !isNamed {
 		first := UserListOptions{ListOptions: ListOptions{PerPage: 1}}
 		page, _ := c.Users(ctx, first) // which not every service has
@@ -87,13 +92,18 @@ func askAboutKeys(ctx context.Context, c *Client, user string) Promise {
 	return unclear("", "there is no user to ask about. Name one with --user.")
 }
 
-// askAboutETags reads the first listing, if there is a list.
-func askAboutETags(ctx context.Context, c *Client, _ string) Promise {
-	page, err := c.Properties(ctx, PropertyListOptions{ListOptions: ListOptions{PerPage: 1}})
-	if err != nil || len(page.Data) == 0 {
-		return unclear("", "no listing can be found to read.")
+// askAboutETags reads a listing.
+func askAboutETags(ctx context.Context, c *Client, by Examples) Promise {
+	id := by.PropertyID
+	if id == "" {
+		page, _ := c.Properties(ctx, PropertyListOptions{ListOptions: ListOptions{PerPage: 1}})
+		for i := range page.Data {
+			id = page.Data[i].PropertyID()
+		}
 	}
-	id := page.Data[0].PropertyID()
+	if id == "" {
+		return unclear("", "no listing can be found to read. Name one with --property.")
+	}
 	switch _, etag, err := c.Property(ctx, id); {
 	case err != nil:
 		return unasked("property "+string(id), err)
@@ -104,7 +114,7 @@ func askAboutETags(ctx context.Context, c *Client, _ string) Promise {
 }
 
 // askAboutTotals reads a page of perks.
-func askAboutTotals(ctx context.Context, c *Client, _ string) Promise {
+func askAboutTotals(ctx context.Context, c *Client, _ Examples) Promise {
 	reply, err := c.Do(ctx, Request{Method: http.MethodGet, Path: "perks?per_page=1"})
 	if err != nil {
 		return unasked("the list of perks", err)
@@ -127,7 +137,7 @@ func askAboutTotals(ctx context.Context, c *Client, _ string) Promise {
 }
 
 // askAboutFilters asks for the perks of a city that there is not, and for two pages.
-func askAboutFilters(ctx context.Context, c *Client, _ string) Promise {
+func askAboutFilters(ctx context.Context, c *Client, _ Examples) Promise {
 	read := func(page int64, filter api.PerkFilter) (api.Page[api.Perk], error) {
 		return c.Perks(ctx, PerkListOptions{ListOptions: ListOptions{Page: page, PerPage: 1}, PerkFilter: filter})
 	}
@@ -162,7 +172,7 @@ var extensions = []struct{ name, commands, path, query string }{
 }
 
 // askAboutExtensions asks at each of them. A refusal, as of a client without the scope, shows that it is there.
-func askAboutExtensions(ctx context.Context, c *Client, _ string) Promise {
+func askAboutExtensions(ctx context.Context, c *Client, _ Examples) Promise {
 	perk := "perk"
 	if page, _ := c.Perks(ctx, PerkListOptions{ListOptions: ListOptions{PerPage: 1}}); len(page.Data) > 0 {
 		perk = url.PathEscape(page.Data[0].ID)

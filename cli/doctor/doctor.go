@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
@@ -31,7 +32,8 @@ import (
 
 // New makes the command.
 func New(s *session.Session) *cobra.Command {
-	user := ""
+	var examples client.Examples
+	property := ""
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Diagnose configuration, connection, certificate, clock and login",
@@ -39,17 +41,20 @@ func New(s *session.Session) *cobra.Command {
 			"service lacks, each for at most 5 seconds. It changes nothing. The exit code is 0 if nothing failed,\n" +
 			"else that of the first failure: 2 for the configuration, 4 for the credentials, 8 if the service is\n" +
 			"not reached.\n\n" +
-			"--user names a user whose redemptions are read, to see whether the service honours idempotency keys.\n" +
-			"Without it, that is the first of the list of users, if there is one.",
+			"--user names a user whose redemptions are read, to see whether the service honours idempotency keys,\n" +
+			"and --property one to see whether it has an ETag. Without them, they are the first of a list, if\n" +
+			"there is one.",
 		Example: "  perksctl doctor\n  perksctl doctor --user alice --profile staging --output json",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := newDiagnosis(s)
-			d.user = user
+			d.examples = examples
+			d.examples.PropertyID = api.PropertyID(property)
 			return run(cmd.Context(), d)
 		},
 	}
-	cmd.Flags().StringVar(&user, "user", "", "the `id` of the user")
+	cmd.Flags().StringVar(&examples.UserID, "user", "", "the `id` of the user")
+	cmd.Flags().StringVar(&property, "property", "", "the `id` of the property")
 	return cmd
 }
 
@@ -143,7 +148,7 @@ type diagnosis struct {
 	health     *exchange
 	server     string // its version
 	token      session.Token
-	user       string // whose redemptions may be read; "" is the first of the list of users, if there is one
+	examples   client.Examples // that the caller has named
 
 	checked, failed int
 	first           error // of those that failed
@@ -186,7 +191,7 @@ func (d *diagnosis) checkPromise(promise client.PromiseCheck) func(context.Conte
 		if err != nil {
 			return fail(err, "")
 		}
-		p := promise.Ask(ctx, c, d.user)
+		p := promise.Ask(ctx, c, d.examples)
 		switch {
 		case p.Err != nil:
 			return fail(p.Err, "")

@@ -73,8 +73,24 @@ func TestIdempotencyKeysOfAUser(t *testing.T) {
 	} {
 		server := specserver.Start(t, specserver.Options{Freedoms: specserver.Freedoms{EchoesKeys: test.echoes}})
 		d := newFixture(t, server.URL).at(specserver.ClientID, specserver.ClientSecret).diagnosis()
-		d.user = test.user
+		d.examples.UserID = test.user
 		diagnose(t, d).want("idempotency", test.outcome, "", test.advice)
+	}
+}
+
+func TestETagsOfAProperty(t *testing.T) {
+	for _, test := range []struct {
+		etags   specserver.ETags
+		id      api.PropertyID
+		outcome string
+	}{
+		{specserver.ETagsStrong, "1", ok}, {specserver.ETagsNone, "1", warning}, {specserver.ETagsNone, "", notChecked},
+		{specserver.ETagsStrong, "77", notChecked},
+	} {
+		server := specserver.Start(t, specserver.Options{Freedoms: specserver.Freedoms{ETags: test.etags}})
+		d := newFixture(t, server.URL).at(specserver.ClientID, specserver.ClientSecret).diagnosis()
+		d.examples.PropertyID = test.id
+		diagnose(t, d).want("etags", test.outcome, "", "")
 	}
 }
 

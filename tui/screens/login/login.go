@@ -84,19 +84,23 @@ func (s *Screen) Init() tea.Cmd {
 	})
 }
 
-// askAboutService asks what the service of the present profile does. The user that was opened last is one to ask about.
+// askAboutService asks what the service of the present profile does. What was opened last is asked about.
 func (s *Screen) askAboutService() tea.Cmd {
 	memory, profile := s.shell.Memory, s.shell.Account.Profile
 	if s.shell.Account.Client == nil || s.reason != "" {
 		return nil
 	}
 	return s.promises.Load(func(ctx context.Context, c *client.Client) (all []client.Promise, err error) {
-		user := ""
-		if recent := memory.Recent(profile, "user"); len(recent) > 0 {
-			user, _ = screen.RecentTitle(recent[0])
+		var by client.Examples
+		for _, recent := range slices.Backward(memory.Recent(profile, "user")) {
+			by.UserID, _ = screen.RecentTitle(recent)
+		}
+		for _, recent := range slices.Backward(memory.Recent(profile, "property")) {
+			id, _ := screen.RecentTitle(recent)
+			by.PropertyID = api.PropertyID(id)
 		}
 		for _, promise := range client.Promises() {
-			all = append(all, promise.Ask(ctx, c, user))
+			all = append(all, promise.Ask(ctx, c, by))
 		}
 		return all, nil
 	})
