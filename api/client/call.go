@@ -210,11 +210,13 @@ func decode(body []byte, into any) error {
 	case *api.Page[api.Property]:
 		return api.ReadProperties(body, into)
 	case *api.Page[api.Perk]:
-		return decodeOnly(body, into, func(r *mixedPerk) (api.Perk, string, bool) {
+		mayBeOther := func(p *api.Perk) bool { return p.Title == "" }
+		return decodeOnly(body, into, mayBeOther, func(r *mixedPerk) (api.Perk, string, bool) {
 			return r.Perk, r.ID, r.Title == "" && (r.PerkID != nil || r.RedeemedAt != nil)
 		})
 	case *api.Page[api.Redemption]:
-		return decodeOnly(body, into, func(r *mixedRedemption) (api.Redemption, string, bool) {
+		mayBeOther := func(r *api.Redemption) bool { return r.PerkID == "" }
+		return decodeOnly(body, into, mayBeOther, func(r *mixedRedemption) (api.Redemption, string, bool) {
 			return r.Redemption, r.ID, r.PerkID == "" && r.RedeemedAt.IsZero() && r.Title != nil
 		})
 	}
@@ -234,12 +236,20 @@ type mixedRedemption struct {
 	Title *string `json:"title"`
 }
 
-// decodeOnly decodes a page of a list that may be mixed, and leaves out the items of the other kind.
+// decodeOnly decodes a page of a list that may be mixed, and leaves out the items of the other kind. Only a page with
+// items that may be of that kind costs more.
 func decodeOnly[Mixed, T any](
-	body []byte, into *api.Page[T], split func(*Mixed) (item T, id string, isOther bool),
+	body []byte, into *api.Page[T], mayBeOther func(*T) bool, split func(*Mixed) (item T, id string, isOther bool),
 ) error {
+	err, isMixed := decodeTimes(body, into), false
+	for i := range into.Data {
+		isMixed = isMixed || mayBeOther(&into.Data[i])
+	}
+	if err == nil && !isMixed {
+		return nil
+	}
 	var page api.Page[Mixed]
-	err := decodeTimes(body, &page)
+	err = decodeTimes(body, &page)
 	into.Meta, into.Data, into.LeftOut = page.Meta, nil, nil
 	if page.Data != nil {
 		into.Data = make([]T, 0, len(page.Data))
