@@ -133,14 +133,14 @@ var noStandbys = store.Finding{Check: "standbys", Outcome: store.OK,
 	Found: "none is connected, or the role may not see any"}
 
 var standbyFindings = fmt.Sprintf(`
-	SELECT 'standby ' || application_name, state <> 'streaming' OR replay_lag > interval '%d seconds',
+	SELECT 'standby ' || application_name, state <> 'streaming' OR coalesce(replay_lag > interval '%d seconds', false),
 		concat(state, ', ', sync_state, ', behind by ',
 			coalesce(replay_lag, interval '0')::interval(0)),
 		'look at the log of the standby, and at the network between'
 	FROM pg_stat_replication WHERE state IS NOT NULL ORDER BY application_name`, int(maxBehind.Seconds()))
 
 var slotFindings = fmt.Sprintf(`
-	SELECT 'slot ' || slot_name, kept > %d OR NOT active,
+	SELECT 'slot ' || slot_name, NOT active OR coalesce(kept > %d, false),
 		concat(CASE WHEN NOT active THEN 'not used, ' END, 'holds back ', pg_size_pretty(kept), ' of WAL'),
 		concat('find out who should read it; if nobody does: SELECT pg_drop_replication_slot(',
 			quote_literal(slot_name), ')')

@@ -16,7 +16,8 @@ import (
 func TestTheServerIsInspected(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, storetest.PostgresOptions{Settings: map[string]string{
-		"archive_mode": "on", "archive_command": "false", "max_connections": "12"}})
+		"archive_mode": "on", "archive_command": "false", "max_connections": "12",
+		"wal_receiver_status_interval": "1s"}})
 	executeAt(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN`, `CREATE DATABASE perks OWNER plain`)
 	standby, err := server.Standby(t.Context())
 	if err != nil {
@@ -48,6 +49,13 @@ func TestTheServerIsInspected(t *testing.T) {
 	super := slices.Delete(slices.Clone(common), 2, 3)
 	super[1] = "warning role"
 	check("a superuser", server.DSN("perks"),
+		slices.Concat(super, []string{"ok standby walreceiver", "ok slot standby"}, ends)...)
+	// Once a standby has all that there is, PostgreSQL knows no lag any more.
+	executeAt(t, server.DSN("postgres"), `DO $$ BEGIN
+		WHILE EXISTS (SELECT FROM pg_stat_replication WHERE replay_lag IS NOT NULL) LOOP
+			PERFORM pg_sleep(0.05), pg_stat_clear_snapshot();
+		END LOOP; END $$`)
+	check("an idle standby", server.DSN("perks"),
 		slices.Concat(super, []string{"ok standby walreceiver", "ok slot standby"}, ends)...)
 	if err := standby.Kill(); err != nil {
 		t.Fatal(err)
