@@ -133,13 +133,14 @@ func (o *otherServer) edits() {
 // TestListsWithoutCountsAreWalkedToTheirEnds goes from page to page where the service says less than perksd.
 func TestListsWithoutCountsAreWalkedToTheirEnds(t *testing.T) {
 	none := specserver.Freedoms{NoTotal: true, NoLinks: true, Meta: specserver.MetaNone}
-	linked, totalled, endless := none, none, none
+	linked, totalled, endless, both := none, none, none, specserver.Freedoms{Meta: specserver.MetaNone}
 	linked.NoLinks, totalled.NoTotal, endless.IgnoresPage = false, false, true
 	for name, test := range map[string]struct {
 		freedoms    specserver.Freedoms
 		first, last string
 	}{
 		"links":        {linked, "row 1 of 50+", "row 101 of 130, page 3 of 3"},
+		"both":         {both, "row 1 of 130, page 1 of 3", "row 101 of 130, page 3 of 3"},
 		"a total":      {totalled, "row 1 of 130, page 1 of 3", "row 101 of 130, page 3 of 3"},
 		"nothing":      {none, "row 1 of 50+", "row 101 of 130, page 3 of 3"},
 		"no pages":     {endless, "row 1 of 50+", "This service sent a page again: there may be more than it shows."},
