@@ -209,6 +209,14 @@ func (id PropertyID) number() int64 {
 	return n
 }
 
+// Subject is the same for the ids that perksd takes for one listing, such as 42 and 042.
+func (id PropertyID) Subject() string {
+	if n, err := strconv.ParseInt(string(id), 10, 64); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	return string(id)
+}
+
 // MarshalJSON writes a number or a text.
 func (id PropertyID) MarshalJSON() ([]byte, error) {
 	if id.number() != 0 {

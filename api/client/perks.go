@@ -154,7 +154,7 @@ func (c *Client) Property(ctx context.Context, id api.PropertyID) (api.Property,
 	}
 	res, err := c.fetchRecord(ctx, call, &property, isRecord, "propertyId")
 	got := property.PropertyID()
-	if err == nil && got != "" && !isSameProperty(got, id) {
+	if err == nil && got != "" && got.Subject() != id.Subject() {
 		err = c.unreadable(call, res, fmt.Errorf("it is the property %s", got))
 	}
 	if err != nil {
@@ -226,13 +226,6 @@ func (c *Client) DeleteProperty(ctx context.Context, id api.PropertyID, ifMatch 
 func propertyPath(verb string, id api.PropertyID) (string, error) {
 	part, err := pathSegment("propertyId", string(id))
 	return "/" + verb + "-property/" + part, err
-}
-
-// isSameProperty tells whether two ids name one listing. perksd takes 042 for 42.
-func isSameProperty(a, b api.PropertyID) bool {
-	n, err := strconv.ParseInt(string(a), 10, 64)
-	m, failed := strconv.ParseInt(string(b), 10, 64)
-	return a == b || err == nil && failed == nil && n == m
 }
 
 // ListOptions chooses the page and the order of a list. Zero values leave the choice to the server.

@@ -155,7 +155,7 @@ func askAboutFilters(ctx context.Context, c *Client, _ Examples) Promise {
 		ignored = append(ignored, "pages")
 	}
 	if len(ignored) > 0 {
-		return lacks("Read the warnings below lists: the records are held against what was asked for",
+		return lacks("Watch for warnings: perksctl checks each record against the filter",
 			"Lists of perks ignore %s.", strings.Join(ignored, " and "))
 	}
 	return keeps("Lists of perks obey filters and pages.")

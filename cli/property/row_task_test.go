@@ -72,6 +72,32 @@ func TestUpdateIsDoneAndFound(t *testing.T) {
 	}
 }
 
+// TestARowWithAnInvalidValueIsNeverDone asks whether a run that was killed has carried out a row whose other values the
+// property has already.
+func TestARowWithAnInvalidValueIsNeverDone(t *testing.T) {
+	connect := newTestServer(t)
+	for _, row := range []string{"id,price_pw\n42,29x\n", "id,title,price_pw\n42,Flat,29x\n"} {
+		task := connect.update(t, row)
+		if _, done, err := task.Done(t.Context(), time.Now(), nil); done || err != nil {
+			t.Errorf("%q: %t, %v", row, done, err)
+		}
+		if outcome, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodeValidationFailed {
+			t.Errorf("%q: %+v, %v", row, outcome, err)
+		}
+	}
+}
+
+// TestSpellingsOfAnIDAreOneSubject has ids that perksd takes for one, so that their rows must stay in order.
+func TestSpellingsOfAnIDAreOneSubject(t *testing.T) {
+	for id, want := range map[api.PropertyID]string{
+		"42": "42", "042": "42", "+42": "42", "7f3c": "7f3c", "4e1": "4e1",
+	} {
+		if got := (&task{Editing: client.Editing{ID: id}}).Subject(); got != want {
+			t.Errorf("%s has the subject %s", id, got)
+		}
+	}
+}
+
 func TestDeletionIsDoneAndFound(t *testing.T) {
 	connect := newTestServer(t)
 	task := connect.remove(t, "id,title\n42,Flat\n")

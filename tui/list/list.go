@@ -93,7 +93,7 @@ type List[F, T any] struct {
 	seen      map[string][]string
 	marked    []T // in the order in which they were marked
 	lastMark  string
-	unlike    string // how the page differs from what was asked for
+	mismatch  string // how the page differs from what was asked for
 	preview   bool
 	facts     widget.Scroll // of the preview
 	factsOf   string        // its record
@@ -463,7 +463,7 @@ func (l *List[F, T]) showPage() {
 	if current := l.underCursor(); current != nil {
 		under = l.ID(current)
 	}
-	l.page, l.unlike = l.loader.Value.page.Meta.Page, l.differs(l.loader.Value)
+	l.page, l.mismatch = l.loader.Value.page.Meta.Page, l.mismatchOf(l.loader.Value)
 	l.makeRows()
 	l.landing.Land(l.table, slices.IndexFunc(l.shown, func(record T) bool { return under != "" && l.ID(&record) == under }))
 	l.landing = screen.OnSame

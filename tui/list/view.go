@@ -164,8 +164,8 @@ func (l *List[F, T]) below() []string {
 	case !l.IsBusy() && l.loader.Err != nil:
 		what, next := l.problem()
 		style, text = l.shell.Theme.Bad, "! "+what+" "+l.shell.Age(l.loader.At)+" "+next
-	case l.unlike != "":
-		style, text = l.shell.Theme.Warn, joined(" ", "! "+l.unlike, text)
+	case l.mismatch != "":
+		style, text = l.shell.Theme.Warn, joined(" ", "! "+l.mismatch, text)
 	}
 	if text == "" || len(l.shown) == 0 || l.height < 6 {
 		return nil
@@ -181,8 +181,8 @@ func (l *List[F, T]) onlyOwn() string {
 	return fmt.Sprintf("Only what this client made. All of them need %s.", l.ScopeOfAll)
 }
 
-// differs says how a page differs from what was asked for: other services may ignore a filter or an order.
-func (l *List[F, T]) differs(loaded loadedPage[F, T]) string {
+// mismatchOf says how a page differs from what was asked for: other services may ignore a filter or an order.
+func (l *List[F, T]) mismatchOf(loaded loadedPage[F, T]) string {
 	var said []string
 	check := api.CheckFilter[F, T](l.Fields, loaded.query.filter)
 	check.Page(loaded.page.Data)
@@ -333,8 +333,8 @@ func (l *List[F, T]) AccessibleText() string {
 		what, next := l.problem()
 		lines = append(lines, "Problem: "+joined(" ", what, l.shell.Age(l.loader.At), next))
 	}
-	if l.unlike != "" {
-		lines = append(lines, "Note: "+l.unlike)
+	if l.mismatch != "" {
+		lines = append(lines, "Note: "+l.mismatch)
 	}
 	if only := l.onlyOwn(); only != "" && len(l.shown) > 0 {
 		lines = append(lines, only)

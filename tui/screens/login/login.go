@@ -84,21 +84,21 @@ func (s *Screen) Init() tea.Cmd {
 	})
 }
 
-// askAboutService asks what the service of the present profile does. What was opened last is asked about.
+// askAboutService asks what the service of the present profile does. It asks about the user and the property that
+// were opened last.
 func (s *Screen) askAboutService() tea.Cmd {
 	memory, profile := s.shell.Memory, s.shell.Account.Profile
 	if s.shell.Account.Client == nil || s.reason != "" {
 		return nil
 	}
 	return s.promises.Load(func(ctx context.Context, c *client.Client) (all []client.Promise, err error) {
-		var by client.Examples
-		for _, recent := range slices.Backward(memory.Recent(profile, "user")) {
-			by.UserID, _ = screen.RecentTitle(recent)
+		last := func(kind string) (id string) {
+			if recent := memory.Recent(profile, kind); len(recent) > 0 {
+				id, _ = screen.RecentTitle(recent[0])
+			}
+			return id
 		}
-		for _, recent := range slices.Backward(memory.Recent(profile, "property")) {
-			id, _ := screen.RecentTitle(recent)
-			by.PropertyID = api.PropertyID(id)
-		}
+		by := client.Examples{UserID: last("user"), PropertyID: api.PropertyID(last("property"))}
 		for _, promise := range client.Promises() {
 			all = append(all, promise.Ask(ctx, c, by))
 		}

@@ -140,7 +140,7 @@ func (s *Screen) redeemed(i *item) outcome {
 		o.text += ". "
 	case r.Status != api.StatusApproved && r.Status != "":
 		o.mark, o.tone = screen.StatusWord(r.Status), theme.Warning
-		o.text, o.next = "Sent. ", "Ask the service what that means before you give the perk."
+		o.text, o.next = "Sent. ", "Ask the operator whether it is redeemed."
 	}
 	if i.Earlier {
 		o.text += "The reply was lost; the service confirmed it. "
