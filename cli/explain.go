@@ -1,27 +1,30 @@
 package cli
 
 import (
-	"cmp"
+	_ "embed"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
-	"example.com/perks/api"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
 
-// described is the records that explain knows, with their names in openapi.yaml.
-var described = []struct{ name, plural, schema string }{
-	{"perk", "perks", "Perk"}, {"category", "categories", "PerkCategory"}, {"redemption", "redemptions", "RedemptionRecord"},
-	{"property", "properties", "Property"}, {"eligibility", "", "Eligibility"}, {"token", "tokens", "Token"}, {"error", "errors", "Problem"},
-}
+// explainedJSON is what explain knows, taken from api/openapi.yaml. TestExplanationsMatchTheDescription compares them,
+// and writes it anew with -update.
+//
+//go:embed explain.json
+var explainedJSON []byte
+
+// explained parses the explanations of the records, each followed by those of its fields.
+var explained = sync.OnceValue(func() (all []explanation) {
+	_ = json.Unmarshal(explainedJSON, &all) // a test compares it
+	return all
+})
 
 // explanation is about a record, or a field of one.
 type explanation struct {
@@ -38,7 +41,8 @@ func newExplain(s *session.Session) *cobra.Command {
 		Short: "Explain the fields of records: type, rule and example",
 		Long: "Explain a field, from the API's description: its type, the rule that its values follow, and an example.\n" +
 			"With a record alone, list its fields; without an argument, list the records. This needs no connection.",
-		Example: "  perksctl explain\n  perksctl explain perk\n  perksctl explain perk.valid_to\n  perksctl explain property --output csv",
+		Example: "  perksctl explain\n  perksctl explain perk\n  perksctl explain perk.valid_to\n" +
+			"  perksctl explain property --output csv",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -58,32 +62,26 @@ func newExplain(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			document, err := readDescription()
-			if err != nil {
-				return err
-			}
 			if len(args) == 0 {
-				var records []explanation
-				for _, d := range described {
-					records = append(records, document.explain(d.name, document.Components.Schemas[d.schema]))
-				}
-				return printer.List(cmd.Context(), output.Each(records))
+				return printer.List(cmd.Context(), output.Each(explainedRecords()))
 			}
-			name, field, one := strings.Cut(strings.Join(args, "."), ".")
-			fields, err := document.fieldsOf(name)
-			if err != nil {
-				return err
+			record, field, one := strings.Cut(strings.Join(args, "."), ".")
+			record = singular(record)
+			fields := fieldsOf(record)
+			if fields == nil {
+				return unknownRecord(record)
 			}
 			if !one {
 				return printer.List(cmd.Context(), output.Each(fields))
 			}
-			i := slices.IndexFunc(fields, func(e explanation) bool { return e.Name == shortName(name)+"."+field })
-			if i < 0 {
-				names := withoutRecord(fields)
-				return command.Usagef("%s has no field %q.%s The fields are %s.",
-					shortName(name), field, command.DidYouMean(field, names), strings.Join(names, ", "))
+			names := make([]string, len(fields))
+			for i, known := range fields {
+				if names[i] = strings.TrimPrefix(known.Name, record+"."); names[i] == field {
+					return printer.One(cmd.Context(), known)
+				}
 			}
-			return printer.One(cmd.Context(), fields[i])
+			return command.Usagef("%s has no field %q.%s The fields are %s.",
+				record, field, command.DidYouMean(field, names), strings.Join(names, ", "))
 		},
 	}
 }
@@ -91,257 +89,63 @@ func newExplain(s *session.Session) *cobra.Command {
 func completeExplain(_ *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	record, _, inside := strings.Cut(typed, ".")
-	switch document, err := readDescription(); {
-	case err != nil || len(args) > 0:
+	switch {
+	case len(args) > 0:
 	case inside:
-		fields, _ := document.fieldsOf(record)
-		for _, field := range fields {
-			names = append(names, cobra.CompletionWithDesc(field.Name, strings.TrimSuffix(field.Type+", "+field.Rule, ", ")))
+		for _, field := range fieldsOf(singular(record)) {
+			about := strings.TrimSuffix(field.Type+", "+field.Rule, ", ")
+			names = append(names, cobra.CompletionWithDesc(field.Name, about))
 		}
 	default:
 		directive |= cobra.ShellCompDirectiveNoSpace // a dot may follow
-		for _, d := range described {
-			names = append(names, d.name)
+		for _, e := range explainedRecords() {
+			names = append(names, e.Name)
 		}
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, typed) }), directive
 }
 
-func withoutRecord(fields []explanation) []string {
-	names := make([]string, len(fields))
-	for i, field := range fields {
-		_, names[i], _ = strings.Cut(field.Name, ".")
-	}
-	return names
+func explainedRecords() []explanation {
+	isField := func(e explanation) bool { return strings.Contains(e.Name, ".") }
+	return slices.DeleteFunc(slices.Clone(explained()), isField)
 }
 
-func shortName(name string) string {
-	for _, d := range described {
-		if name == d.plural {
-			return d.name
-		}
-	}
-	return name
-}
-
-// description is what explain reads of openapi.yaml.
-type description struct {
-	Components struct{ Schemas map[string]*schema }
-	examples   []*yaml.Node // the records in all examples of the document
-}
-
-// schema is the type of a value, or a reference to one.
-type schema struct {
-	Ref                  string `yaml:"$ref"`
-	Type, Format         string
-	Nullable             bool
-	Description, Pattern string
-	Enum                 []any
-	MinLength            *int64 `yaml:"minLength"`
-	MaxLength            *int64 `yaml:"maxLength"`
-	Minimum, Maximum     string
-	MinItems             *int64 `yaml:"minItems"`
-	MaxItems             *int64 `yaml:"maxItems"`
-	Default, Example     yaml.Node
-	Required             []string
-	Items                *schema
-	Properties           yaml.Node // in the order of the document
-}
-
-// readDescription parses the document when it is needed first: no other command pays for it.
-var readDescription = sync.OnceValues(func() (*description, error) {
-	var root yaml.Node
-	d := &description{}
-	err := yaml.Unmarshal(api.OpenAPI(), &root)
-	if err == nil {
-		err = root.Decode(d)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the description of the API: %w", err)
-	}
-	d.collect(&root)
-	return d, nil
-})
-
-// collect finds the records among the examples. They are under "value".
-func (d *description) collect(node *yaml.Node) {
-	if node.Kind == yaml.MappingNode {
-		if value := member(node, "value"); value != nil && value.Kind == yaml.SequenceNode {
-			d.examples = append(d.examples, value.Content...)
-		} else if value != nil {
-			d.examples = append(d.examples, value)
-		}
-	}
-	for _, child := range node.Content {
-		d.collect(child)
-	}
-}
-
-func member(node *yaml.Node, name string) *yaml.Node {
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == name {
-			return node.Content[i+1]
-		}
-	}
-	return nil
-}
-
-// follow returns the schema that a reference leads to.
-func (d *description) follow(s *schema) *schema {
-	for s != nil && s.Ref != "" {
-		s = d.Components.Schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
-	}
-	if s == nil {
-		return &schema{}
-	}
-	return s
-}
-
-func (d *description) fieldsOf(record string) ([]explanation, error) {
-	record = shortName(record)
-	var names, homes []string
-	var fields []explanation
-	for _, known := range described {
-		names = append(names, known.name)
-		s := d.follow(d.Components.Schemas[known.schema])
-		examples := d.examplesOf(s)
-		for i := 0; i+1 < len(s.Properties.Content); i += 2 {
-			name := s.Properties.Content[i].Value
-			if name == record {
-				homes = append(homes, known.name+"."+name)
-			}
-			var field schema
-			if known.name != record {
-				continue
-			}
-			if err := s.Properties.Content[i+1].Decode(&field); err != nil {
-				return nil, fmt.Errorf("read the description of %s.%s: %w", record, name, err)
-			}
-			e := d.explain(record+"."+name, &field)
-			for _, example := range examples {
-				if value := member(example, name); string(e.Example) == "null" && value != nil {
-					e.Example = asRaw(value)
-				}
-			}
+// fieldsOf returns the fields of a record, nil if there is no such record.
+func fieldsOf(record string) (fields []explanation) {
+	for _, e := range explained() {
+		if strings.HasPrefix(e.Name, record+".") {
 			fields = append(fields, e)
 		}
 	}
-	if fields == nil && homes != nil {
-		return nil, command.Usagef("%q is a field. Name its record too: perksctl explain %s", record, strings.Join(homes, ", or "))
-	}
-	if fields == nil {
-		return nil, command.Usagef("%q is not a record.%s The records are %s.", record, command.DidYouMean(record, names), strings.Join(names, ", "))
-	}
-	return fields, nil
+	return fields
 }
 
-// examplesOf returns the examples that have all fields of a record and no others.
-func (d *description) examplesOf(s *schema) (found []*yaml.Node) {
-	for _, example := range d.examples {
-		same := example.Kind == yaml.MappingNode && len(example.Content) > 0
-		for i := 0; same && i < len(example.Content); i += 2 {
-			same = member(&s.Properties, example.Content[i].Value) != nil
-		}
-		for _, name := range s.Required {
-			same = same && member(example, name) != nil
-		}
-		if same {
-			found = append(found, example)
+// unknownRecord names the records, or those that have a field of that name.
+func unknownRecord(name string) error {
+	var records, withField []string
+	for _, e := range explained() {
+		record, field, isField := strings.Cut(e.Name, ".")
+		switch {
+		case !isField:
+			records = append(records, record)
+		case field == name:
+			withField = append(withField, e.Name)
 		}
 	}
-	return found
+	if withField != nil {
+		return command.Usagef("%q is a field. Name its record too: perksctl explain %s",
+			name, strings.Join(withField, ", or "))
+	}
+	return command.Usagef("%q is not a record.%s The records are %s.",
+		name, command.DidYouMean(name, records), strings.Join(records, ", "))
 }
 
-func asRaw(node *yaml.Node) json.RawMessage {
-	var value any
-	if node.IsZero() || node.Decode(&value) != nil {
-		return json.RawMessage("null")
-	}
-	raw, err := api.EncodeJSON(value)
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return raw
-}
-
-func (d *description) explain(name string, s *schema) explanation {
-	s = d.follow(s)
-	e := explanation{Name: name, Type: d.typeOf(s), Rule: d.ruleOf(s), Description: strings.TrimSpace(s.Description), Example: asRaw(&s.Example)}
-	if !strings.Contains(name, ".") {
-		e.Type = "record"
-		if examples := d.examplesOf(s); len(examples) > 0 {
-			e.Example = asRaw(examples[0])
+// singular takes the plural of a record for the record.
+func singular(name string) string {
+	for _, e := range explainedRecords() {
+		if name == e.Name+"s" || name == strings.TrimSuffix(e.Name, "y")+"ies" {
+			return e.Name
 		}
 	}
-	return e
-}
-
-func (d *description) typeOf(s *schema) string {
-	s = d.follow(s)
-	text := cmp.Or(map[string]string{
-		"string": "text", "string date-time": "time", "string uri": "URL", "integer": "whole number", "integer int64": "whole number",
-		"number double": "number", "boolean": "true or false",
-	}[strings.TrimSpace(s.Type+" "+s.Format)], s.Type)
-	if s.Items != nil {
-		text = "list of " + d.typeOf(s.Items)
-	}
-	if s.Nullable {
-		text += " or null"
-	}
-	return text
-}
-
-// ruleOf says which values are valid, beyond their type.
-func (d *description) ruleOf(s *schema) string {
-	s = d.follow(s)
-	var rules []string
-	if s.Format == "date-time" {
-		rules = append(rules, "RFC 3339")
-	}
-	var choices []string
-	for _, choice := range s.Enum {
-		if choice != nil {
-			choices = append(choices, fmt.Sprint(choice))
-		}
-	}
-	if len(choices) == 1 {
-		rules = append(rules, "always "+choices[0])
-	} else if len(choices) > 1 {
-		rules = append(rules, "one of "+strings.Join(choices, ", "))
-	}
-	rules = append(rules, bounds(count(s.MinLength), count(s.MaxLength), " characters"), bounds(s.Minimum, s.Maximum, ""),
-		bounds(count(s.MinItems), count(s.MaxItems), " entries"))
-	if s.Pattern != "" && s.Format == "" {
-		rules = append(rules, "matches "+s.Pattern)
-	}
-	if !s.Default.IsZero() {
-		rules = append(rules, s.Default.Value+" by default")
-	}
-	if s.Items != nil {
-		if rule := d.ruleOf(s.Items); rule != "" {
-			rules = append(rules, "each "+rule)
-		}
-	}
-	return strings.Join(slices.DeleteFunc(rules, func(rule string) bool { return rule == "" }), "; ")
-}
-
-func count(n *int64) string {
-	if n == nil {
-		return ""
-	}
-	return fmt.Sprint(*n)
-}
-
-func bounds(least, most, unit string) string {
-	switch {
-	case least != "" && most != "":
-		return least + " to " + most + unit
-	case least == "1" && unit != "":
-		return "not empty"
-	case least != "":
-		return "at least " + least + unit
-	case most != "":
-		return "at most " + most + unit
-	}
-	return ""
+	return name
 }
