@@ -1,5 +1,5 @@
-// Package actions lists everything that a key can do: for the keys themselves, the help, the footer, the command palette and the
-// configuration.
+// Package actions lists everything that a key can do: for the keys themselves, the help, the footer, the command
+// palette and the configuration.
 //
 // It knows what actions are called; screens do them.
 package actions
@@ -16,7 +16,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// ID names an action. It never changes, because users write it into their configuration. The part before the dot is its group.
+// ID names an action. It never changes, because users write it into their configuration. The part before the dot is its
+// group.
 type ID string
 
 func (id ID) Group() string {
@@ -119,7 +120,6 @@ const (
 	Redeem    ID = "record.redeem"
 	CopyID    ID = "record.copy-id"
 	OpenImage ID = "record.open-image"
-	Picture   ID = "record.picture"
 	ForUser   ID = "record.user"
 	OpenPerk  ID = "record.perk"
 	// With a redemption.
@@ -188,7 +188,6 @@ func all() []Action {
 		{Redeem, []string{"r"}, "Redeem", "redeem", false},
 		{CopyID, []string{"y"}, "Copy the id", "copy id", false},
 		{OpenImage, []string{"o"}, "Open the image in a browser", "open image", false},
-		{Picture, []string{"i"}, "Show or hide the image", "draw image", false},
 		{ForUser, []string{"u"}, "Go to the user", "user", false},
 		{OpenPerk, []string{"P"}, "Go to the perk", "perk", false},
 
@@ -255,7 +254,9 @@ func isIn(context []string, id ID) bool {
 
 // meet tells whether two actions can be offered at the same time.
 func meet(id, other ID) bool {
-	return slices.ContainsFunc(contexts, func(context []string) bool { return isIn(context, id) && isIn(context, other) })
+	return slices.ContainsFunc(contexts, func(context []string) bool {
+		return isIn(context, id) && isIn(context, other)
+	})
 }
 
 // Command makes the action of the n-th command of the user's own, counted from 0. Key may be "".
@@ -267,7 +268,8 @@ func Command(n int, key, name string) Action {
 	return a
 }
 
-// Override gives an action other keys; without any, only the command palette has it. With Takes, other actions lose these keys.
+// Override gives an action other keys; without any, only the command palette has it. With Takes, other actions lose
+// these keys.
 type Override struct {
 	Keys  []string
 	Takes bool
@@ -292,8 +294,9 @@ func NewRegistry(overrides map[ID][]string) (*Registry, error) {
 	return r, err
 }
 
-// Configure makes the registry with other keys for some actions, and with the user's own commands. The error names an unknown
-// action or an invalid key. Where a key is bound twice, its actions have their default keys, and clashes say so.
+// Configure makes the registry with other keys for some actions, and with the user's own commands. The error names an
+// unknown action or an invalid key. Where a key is bound twice, its actions have their default keys, and clashes say
+// so.
 func Configure(overrides map[ID]Override, commands ...Action) (r *Registry, clashes []string, err error) {
 	overrides, commands = maps.Clone(overrides), slices.Clone(commands)
 	if r, err = configure(overrides, commands); err != nil {
@@ -331,7 +334,9 @@ func configure(overrides map[ID]Override, commands []Action) (*Registry, error) 
 		if overridden {
 			a.Keys = slices.Clone(own.Keys)
 		}
-		a.Keys = slices.DeleteFunc(slices.Clone(a.Keys), func(key string) bool { return !own.Takes && taken(overrides, a.ID, key) })
+		a.Keys = slices.DeleteFunc(slices.Clone(a.Keys), func(key string) bool {
+			return !own.Takes && taken(overrides, a.ID, key)
+		})
 		if r.byID[a.ID] = *a; len(a.Keys) == 0 && a.ID.Group() == "confirm" {
 			return nil, fmt.Errorf("%s needs a key: no command palette can answer a question", a.ID)
 		}
@@ -393,8 +398,8 @@ func (r *Registry) Actions() []Action { return r.actions }
 // Action returns an action; the zero Action if there is none.
 func (r *Registry) Action(id ID) Action { return r.byID[id] }
 
-// Find returns the first offer that has the key. While text is typed, only actions that work then, and never for a key that
-// prints.
+// Find returns the first offer that has the key. While text is typed, only actions that work then, and never for a key
+// that prints.
 func (r *Registry) Find(key string, typing bool, offers []Offer) (Offer, bool) {
 	for _, offer := range offers {
 		a := r.byID[offer.ID]
@@ -432,7 +437,8 @@ func checkKey(a Action, key string) error {
 		return fmt.Errorf("%s: %q is not a key; write keys like x, f5, ctrl+x, alt+x, pgdown", a.ID, key)
 	case a.ID.Group() == "form" && Prints(key):
 		return fmt.Errorf("%s cannot have %q: it types text in a form", a.ID, key)
-	case a.Typing && slices.Contains(editingKeys, key) && (a.ID != Complete || key != "right" && key != "end"): // there is nothing to the right of the cursor then
+	// there is nothing to the right of the cursor then
+	case a.Typing && slices.Contains(editingKeys, key) && (a.ID != Complete || key != "right" && key != "end"):
 		return fmt.Errorf("%s cannot have %q: it edits text", a.ID, key)
 	}
 	return nil

@@ -1,5 +1,5 @@
-// Package screen defines screens and what they work with: the shell, routes, loaders and senders (which do all I/O), dialogs and
-// images.
+// Package screen defines screens and what they work with: the shell, routes, loaders and senders (which do all I/O),
+// and dialogs.
 //
 // It knows no single screen.
 package screen
@@ -24,15 +24,15 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// Screen is one screen. It sees no keys: the shell maps them to actions, or types them into the form that is shown. One goroutine
-// calls all methods, and none of them blocks.
+// Screen is one screen. It sees no keys: the shell maps them to actions, or types them into the form that is shown. One
+// goroutine calls all methods, and none of them blocks.
 type Screen interface {
 	// Title names the screen in the header, such as "Perk Coffee for two".
 	Title() string
 	// Init starts loading. It is called once, after the first Resize.
 	Init() tea.Cmd
-	// Update handles a message: the end of a load, Edited, Reconnected, or a mouse event relative to the corner of the screen. All
-	// open screens get every message but those.
+	// Update handles a message: the end of a load, Edited, Reconnected, or a mouse event relative to the corner of the
+	// screen. All open screens get every message but those.
 	Update(msg tea.Msg) tea.Cmd
 	// Do does an action that Offers returned as enabled.
 	Do(id actions.ID) tea.Cmd
@@ -60,7 +60,8 @@ type Chooser interface {
 
 // Selected is a Screen with a record that the user's own commands work on.
 type Selected interface {
-	// Selected returns the kind and the id of the record: "perk", "user", "property" or "redemption"; "" if there is none.
+	// Selected returns the kind and the id of the record: "perk", "user", "property" or "redemption"; "" if there is
+	// none.
 	Selected() (kind, id string)
 }
 
@@ -77,8 +78,8 @@ type Changed struct{ Events []api.Event }
 
 // DraftSaver is a Screen that saves a draft of unsaved text.
 type DraftSaver interface {
-	// Keep returns the command that saves the draft; nil if there is none. It runs when the screen is closed, and before the
-	// program ends or is suspended.
+	// Keep returns the command that saves the draft; nil if there is none. It runs when the screen is closed, and
+	// before the program ends or is suspended.
 	SaveDraft() tea.Cmd
 }
 
@@ -93,13 +94,15 @@ type Edited struct{ Field string }
 // FieldLeft tells a screen that the user left a field of its form.
 type FieldLeft struct{}
 
-// Reconnected tells screens to reload, after a login to the same account or when the service can be reached again. Typed text stays.
+// Reconnected tells screens to reload, after a login to the same account or when the service can be reached again.
+// Typed text stays.
 type Reconnected struct{}
 
 // Revealed tells a screen that the one above it was closed.
 type Revealed struct{}
 
-// Shell is what every screen is given. The application changes Account and Theme in its Update; screens must not copy them.
+// Shell is what every screen is given. The application changes Account and Theme in its Update; screens must not copy
+// them.
 type Shell struct {
 	Theme    *theme.Theme
 	Keys     *actions.Registry
@@ -128,8 +131,9 @@ type Shell struct {
 	covered   bool       // whoever posts now does not have the keyboard
 }
 
-// Post gives the application a message to handle before the next key, such as Go or a Question. With a command, keys that are
-// typed quickly would reach the screen below. It returns nil, for use as a command. Call it from Update and Do only.
+// Post gives the application a message to handle before the next key, such as Go or a Question. With a command, keys
+// that are typed quickly would reach the screen below. It returns nil, for use as a command. Call it from Update and Do
+// only.
 func (s *Shell) Post(msg tea.Msg) tea.Cmd {
 	if _, asks := msg.(Question); asks && s.covered {
 		return nil
@@ -138,8 +142,8 @@ func (s *Shell) Post(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// SetCovered says whether the screen that gets the next message is covered. Its questions are dropped: they would get keys meant for
-// what covers it. For the application only.
+// SetCovered says whether the screen that gets the next message is covered. Its questions are dropped: they would get
+// keys meant for what covers it. For the application only.
 func (s *Shell) SetCovered(covered bool) { s.covered = covered }
 
 func (s *Shell) Open(to Route) tea.Cmd { return s.Post(Go{To: to}) }
@@ -204,7 +208,8 @@ func (s *Shell) WhyNoChange(id actions.ID) string {
 	case !changes:
 		return ""
 	case profile.ReadOnly:
-		return "Profile " + display.Line(profile.Name) + " is read-only. " + s.Key(actions.Login) + " switches the profile."
+		return "Profile " + display.Line(profile.Name) + " is read-only. " + s.Key(actions.Login) +
+			" switches the profile."
 	case s.Account.Client.Lacks(scope):
 		return "It needs " + string(scope) + ", which this client lacks."
 	}
@@ -364,8 +369,8 @@ type (
 		Known  *api.Perk
 		UserID string
 	}
-	// ToRedeem redeems perks for one user. UserID may be empty. With Asks it asks at once, and closes again once the only perk is
-	// redeemed.
+	// ToRedeem redeems perks for one user. UserID may be empty. With Asks it asks at once, and closes again once the
+	// only perk is redeemed.
 	ToRedeem struct {
 		Perks  []api.Perk
 		UserID string
@@ -424,13 +429,13 @@ type Account struct {
 	Confirm func(typed string) error
 }
 
-// Accounts stores profiles, secrets and tokens, shared with the commands. Call its methods outside of Update only: they read
-// files, and may ask a keyring and the service.
+// Accounts stores profiles, secrets and tokens, shared with the commands. Call its methods outside of Update only: they
+// read files, and may ask a keyring and the service.
 type Accounts interface {
 	// Profiles returns all profiles by name, and the name of the current one.
 	Profiles() (profiles []Profile, current string, err error)
-	// Connect returns the account of a profile; with "", of the one that flags and environment choose. It sends nothing. The error
-	// is a NotLoggedIn if the user has to log in first.
+	// Connect returns the account of a profile; with "", of the one that flags and environment choose. It sends
+	// nothing. The error is a NotLoggedIn if the user has to log in first.
 	Connect(name string) (Account, error)
 	// Login checks the secret, stores it with the profile, and returns a note that says where.
 	Login(ctx context.Context, profile Profile, secret string) (account Account, note string, err error)
@@ -509,8 +514,8 @@ func Tell(kind Kind, format string, args ...any) tea.Cmd {
 	return Send(Toast{kind, fmt.Sprintf(format, args...)})
 }
 
-// Confirm asks before something that cannot be undone. Only the action Yes (y) confirms, never Enter. With Words, the user has to
-// type one of them instead, and before a change of a protected profile its name.
+// Confirm asks before something that cannot be undone. Only the action Yes (y) confirms, never Enter. With Words, the
+// user has to type one of them instead, and before a change of a protected profile its name.
 type Confirm struct {
 	Title string // "Delete property 42?"
 	Text  string // what will happen, to which thing, in sentences

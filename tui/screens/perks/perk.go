@@ -29,7 +29,6 @@ type Detail struct {
 	user   string    // that it is to be redeemed for; "" for nobody
 	read   *screen.Loader[api.Perk]
 	reads  int // how often read has changed
-	image  screen.Image
 	scroll widget.Scroll
 	facts  []string // cached: wrapping long texts for each frame is too slow
 	of     factsOf
@@ -46,7 +45,8 @@ type factsOf struct {
 
 // NewDetail makes the screen. It shows the perk as the list has it until it is read.
 func NewDetail(shell *screen.Shell, route screen.ToPerk) *Detail {
-	return &Detail{shell: shell, id: route.ID, known: route.Known, user: route.UserID, read: screen.NewLoader[api.Perk](shell)}
+	return &Detail{shell: shell, id: route.ID, known: route.Known, user: route.UserID,
+		read: screen.NewLoader[api.Perk](shell)}
 }
 
 // perk returns the perk; nil if it is not known.
@@ -83,16 +83,11 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 		}
 		return nil
 	}
-	if cmd, mine := s.image.Handle(msg); mine {
-		return cmd
-	}
 	cmd, changed := s.read.Handle(msg)
 	if changed {
 		if s.reads++; s.reads == 1 && s.read.Has {
-			cmd = tea.Batch(cmd, s.shell.RememberTitled(s.shell.Account.Profile, "perk", s.read.Value.ID, s.read.Value.Title))
-		}
-		if s.image.Address() != s.address() {
-			s.image.Hide() // nobody has asked for the new image
+			cmd = tea.Batch(cmd, s.shell.RememberTitled(s.shell.Account.Profile, "perk", s.read.Value.ID,
+				s.read.Value.Title))
 		}
 	}
 	return cmd
@@ -104,10 +99,7 @@ func (s *Detail) Watches(event api.Event) bool {
 
 func (s *Detail) WatchesWhileTyping() bool { return false }
 
-func (s *Detail) Close() {
-	s.read.Cancel()
-	s.image.Hide()
-}
+func (s *Detail) Close() { s.read.Cancel() }
 
 func (s *Detail) isGone() bool { return client.IsNotFound(s.read.Err) }
 
@@ -116,15 +108,15 @@ func (s *Detail) Form() *widget.Form       { return nil }
 func (s *Detail) Unsaved() string          { return "" }
 
 func (s *Detail) Offers() []actions.Offer {
-	draw, open := "This perk has no image.", "This perk has no image."
-	if address := s.address(); address != "" {
-		draw, open = screen.Sentence("", screen.CheckImage(address)), ""
-		if problem := api.URLRule(address); problem != "" {
-			open = "The address of the image " + problem + "."
-		}
+	open, address := "", s.address()
+	if address == "" {
+		open = "This perk has no image."
+	} else if problem := api.URLRule(address); problem != "" {
+		open = "The address of the image " + problem + "."
 	}
 	return append([]actions.Offer{
-		actions.EnabledUnless(actions.Redeem, s.whyNotRedeem()), actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Picture, draw), actions.EnabledUnless(actions.OpenImage, open),
+		actions.EnabledUnless(actions.Redeem, s.whyNotRedeem()), actions.EnabledUnless(actions.CopyID, ""),
+		actions.EnabledUnless(actions.OpenImage, open),
 	}, widget.Moves()...)
 }
 
@@ -158,8 +150,6 @@ func (s *Detail) Do(id actions.ID) tea.Cmd {
 		return s.shell.Copy(s.perkID(), "")
 	case actions.OpenImage:
 		return s.shell.Browse(s.address())
-	case actions.Picture:
-		return s.image.Toggle(s.shell, "The perk", s.address())
 	}
 	s.layOut()
 	s.scroll.Do(id)
@@ -175,13 +165,11 @@ func (s *Detail) AccessibleText() string {
 	if problem := s.problem(); problem != "" {
 		lines = append(lines, "Problem: "+problem)
 	}
-	lines = append(lines, "Title: "+display.Line(perk.Title), "Discount: "+display.Line(given(perk.DiscountText)), "Validity: "+list.Validity(perk, s.shell.Now()))
+	lines = append(lines, "Title: "+display.Line(perk.Title), "Discount: "+display.Line(given(perk.DiscountText)),
+		"Validity: "+list.Validity(perk, s.shell.Now()))
 	lines = append(lines, widget.AccessiblePairs(merchantPairs(perk))...)
 	lines = append(lines, "Description: "+display.Text(perk.Description), "Terms: "+display.Text(given(perk.Terms)))
 	lines = append(lines, widget.AccessiblePairs(s.details(perk))...)
-	if s.image.Address() != "" {
-		lines = append(lines, "Drawn image: "+s.image.AccessibleText())
-	}
 	return strings.Join(append(lines, "State: "+s.age()), "\n")
 }
 
@@ -190,8 +178,7 @@ func (s *Detail) View() string {
 		kind, title, advice := s.placeholder()
 		return widget.Notice(s.shell.Theme, kind, title, advice, s.width, s.height)
 	}
-	lines, join := s.layOut()
-	lines = append(lines, strings.Split(join(s.scroll.View()), "\n")...)
+	lines := append(s.layOut(), strings.Split(s.scroll.View(), "\n")...)
 	if s.height >= heightForStatus {
 		lines = append(lines, s.statusLine())
 	}
@@ -201,11 +188,11 @@ func (s *Detail) View() string {
 // heightForStatus is the least height with a status line.
 const heightForStatus = 4
 
-// layOut fills in the facts, and returns the problem above them, and what adds the image to them.
-func (s *Detail) layOut() (problem []string, join func(facts string) string) {
+// layOut fills in the facts, and returns the problem above them.
+func (s *Detail) layOut() (problem []string) {
 	perk := s.perk()
 	if perk == nil {
-		return nil, nil
+		return nil
 	}
 	if text := s.problem(); text != "" {
 		problem = widget.Capped(s.shell.Theme.Bad, "! "+text, s.width, s.height/3)
@@ -214,13 +201,12 @@ func (s *Detail) layOut() (problem []string, join func(facts string) string) {
 	if s.height >= heightForStatus {
 		height--
 	}
-	width, height, join := s.image.Beside(s.shell.Theme, s.width, height)
-	s.scroll.Resize(width, height)
-	if of := (factsOf{s.known, s.reads, list.Validity(perk, s.shell.Now()), width, s.shell.Theme}); s.of != of {
+	s.scroll.Resize(s.width, height)
+	if of := (factsOf{s.known, s.reads, list.Validity(perk, s.shell.Now()), s.width, s.shell.Theme}); s.of != of {
 		s.facts, s.of = s.drawFacts(perk, of), of
 	}
 	s.scroll.Set(s.facts)
-	return problem, join
+	return problem
 }
 
 // drawFacts draws the perk: first what it is and whether it is valid, then the small print.
@@ -230,7 +216,8 @@ func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
 	if perk.DiscountText != nil {
 		lines = append(lines, widget.Wrapped(theme.Accent, display.Line(*perk.DiscountText), width)...)
 	}
-	style := [...]lipgloss.Style{screen.Running: theme.Good, screen.NotStarted: theme.Warn, screen.Expired: theme.Bad}[screen.PhaseOf(perk, s.shell.Now())]
+	style := [...]lipgloss.Style{screen.Running: theme.Good, screen.NotStarted: theme.Warn,
+		screen.Expired: theme.Bad}[screen.PhaseOf(perk, s.shell.Now())]
 	lines = append(lines, widget.Wrapped(style, of.validity, width)...)
 	lines = append(lines, "")
 	if width >= widthForColumns {
@@ -240,7 +227,8 @@ func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
 		for len(texts) < len(pairs) {
 			texts = append(texts, "")
 		}
-		return append(lines, strings.Split(widget.Beside(strings.Join(texts, "\n"), left, strings.Join(pairs, "\n")), "\n")...)
+		return append(lines, strings.Split(widget.Beside(strings.Join(texts, "\n"), left, strings.Join(pairs, "\n")),
+			"\n")...)
 	}
 	lines = append(lines, widget.Pairs(theme, width, merchantPairs(perk))...)
 	lines = append(lines, "")

@@ -50,11 +50,9 @@ esc goes back. R retries.`,
 		}
 	}
 	for name, want := range map[string]string{
-		"gone":           "Problem: There is no perk coffee-for-two any more. Below is what it was.",
-		"failed-again":   "Problem: Not allowed for this client. L switches the profile.",
-		"reloading":      "State: As in the list, loading ...",
-		"image":          "Drawn image: Image from images.test",
-		"image-fetching": "Drawn image: Fetching the image from images.test ...",
+		"gone":         "Problem: There is no perk coffee-for-two any more. Below is what it was.",
+		"failed-again": "Problem: Not allowed for this client. L switches the profile.",
+		"reloading":    "State: As in the list, loading ...",
 	} {
 		if got := perkStates[name](t).App.Top().AccessibleText(); !strings.Contains(got, want) {
 			t.Errorf("%s: %q is not in\n%s", name, want, got)

@@ -1,8 +1,6 @@
 package perks_test
 
 import (
-	"image"
-	"image/color"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,24 +8,8 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/screens/perks"
 	"example.com/perks/tui/tuitest"
 )
-
-// gradient is an image in which every pixel has another colour.
-func gradient() image.Image {
-	img := image.NewRGBA(image.Rect(0, 0, 80, 60))
-	for y := range 60 {
-		for x := range 80 {
-			img.SetRGBA(x, y, color.RGBA{uint8(255 - 3*y), uint8(3 * x), uint8(4 * y), 255})
-		}
-	}
-	return img
-}
-
-func putImage(d *tuitest.Driver, img image.Image) {
-	d.App.Top().(*perks.Detail).PutImage("https://images.test/coffee.png", img)
-}
 
 // perkStates starts the screen in each of its states.
 var perkStates = map[string]func(t *testing.T) *tuitest.Driver{
@@ -79,22 +61,12 @@ var perkStates = map[string]func(t *testing.T) *tuitest.Driver{
 	"failed-again": func(t *testing.T) *tuitest.Driver {
 		return reloaded(t, func(s *perkService) { s.status = http.StatusForbidden })
 	},
-	"image":          withImage(gradient()),
-	"image-fetching": withImage(nil),
 }
 
 func shown(perk api.Perk) func(*testing.T) *tuitest.Driver {
 	return func(t *testing.T) *tuitest.Driver {
 		d := (&perkService{perk: perk}).open(t, nil)
 		d.Settle()
-		return d
-	}
-}
-
-func withImage(img image.Image) func(*testing.T) *tuitest.Driver {
-	return func(t *testing.T) *tuitest.Driver {
-		d := shown(coffee())(t)
-		putImage(d, img)
 		return d
 	}
 }
@@ -114,12 +86,12 @@ func reloaded(t *testing.T, change func(*perkService)) *tuitest.Driver {
 func TestPerkStates(t *testing.T) {
 	for name, state := range perkStates {
 		t.Run(name, func(t *testing.T) {
-			state(t).Golden("perk-"+name, name == "image")
+			state(t).Golden("perk-"+name, name == "everything")
 		})
 	}
 }
 
-// All parts at once: a problem above, wide characters, and an image of the full width.
+// All parts at once: a problem above, and wide characters.
 func TestEverySizeOfAPerkFits(t *testing.T) {
 	s := &perkService{perk: coffee()}
 	s.perk.Title, s.perk.Description = "二名様用コーヒー", strings.Repeat("フィルターコーヒー二杯 ☕ ", 9)
@@ -128,7 +100,6 @@ func TestEverySizeOfAPerkFits(t *testing.T) {
 	s.change(func(s *perkService) { s.status = http.StatusForbidden })
 	d.Press("R")
 	d.Settle()
-	putImage(d, image.NewGray(image.Rect(0, 0, 400, 8)))
 	d.EverySize()
 }
 
@@ -140,7 +111,6 @@ func BenchmarkViewOfTheLongestPerk(b *testing.B) {
 	d := s.open(b, nil)
 	d.Settle()
 	d.Resize(200, 60)
-	putImage(d, gradient())
 	top := d.App.Top()
 	for b.Loop() {
 		top.Do(actions.Down)

@@ -1,11 +1,7 @@
 package property_test
 
 import (
-	"bytes"
-	"image"
-	"image/png"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +19,8 @@ func TestPropertyIsOpenedByIDAndFromRecentOnes(t *testing.T) {
 	o.See("must not be . or ..")
 	o.Press("backspace")
 	o.Type("42\n")
-	o.See("Property 42: Bright flat", "Price per week 250.50", "https://img.example/a,1.jpg", "latitude 53.8008, longitude -1.5491")
+	o.See("Property 42: Bright flat", "Price per week 250.50", "https://img.example/a,1.jpg",
+		"latitude 53.8008, longitude -1.5491")
 	o.Settle()
 	o.Open(screen.ToProperty{})
 	o.See("Which property?", "> 42", "Another property ...")
@@ -78,14 +75,16 @@ func TestOnlyChangedFieldsAreSaved(t *testing.T) {
 	o.fill("price_pw", "275.00")
 	o.fill("lat", "")
 	o.Press("ctrl+s")
-	o.See("- 250.50", "+ 275.00", "- 53.8008", "+ (none)", "2 fields change: Price per week, Latitude", "Save this in property 42? ctrl+s save")
+	o.See("- 250.50", "+ 275.00", "- 53.8008", "+ (none)", "2 fields change: Price per week, Latitude",
+		"Save this in property 42? ctrl+s save")
 	if o.App.Top().Unsaved() == "" {
 		t.Error("no warning of unsaved changes")
 	}
 	o.Press("esc")
 	o.See(">*Latitude")
 	o.Press("ctrl+s", "ctrl+s")
-	o.See("Done: Saved property 42: price per week, latitude.", "Price per week 275.00", "latitude (none), longitude -1.5491")
+	o.See("Done: Saved property 42: price per week, latitude.", "Price per week 275.00",
+		"latitude (none), longitude -1.5491")
 	if got, want := o.proxy.sent(), []string{`PATCH {"price_pw":"275.00","lat":null}`}; !slices.Equal(got, want) {
 		t.Errorf("sent %q, want %q", got, want)
 	}
@@ -107,7 +106,8 @@ func TestLongChangesMustBeSeenBeforeSaving(t *testing.T) {
 	o.fill("price_pw", "999.99")
 	o.fill("bedrooms", "3")
 	o.Press("ctrl+s")
-	o.See("3 fields change: Description, Price per week, Bedrooms", "(enter shows all)", "↓", "more lines", "pgdn more enter show all")
+	o.See("3 fields change: Description, Price per week, Bedrooms", "(enter shows all)", "↓", "more lines",
+		"pgdn more enter show all")
 	if o.Shows("+ 3") || o.Shows("ctrl+s save pg") {
 		t.Fatalf("the last change is visible, or can be saved:\n%s", o.Screen())
 	}
@@ -202,7 +202,8 @@ func TestMergeOfAFieldThatBothChanged(t *testing.T) {
 		o.change(api.PropertyPatch{Title: api.Some("Their flat"), City: api.Some("York")})
 		o.Press("ctrl+s", "ctrl+s")
 		o.See("Somebody else changed property 42 meanwhile: title, city.", "> Title, changed by both: not decided",
-			"before: Bright flat", "theirs: Their flat", "mine: My flat", "City, changed by them: theirs is kept", "Bedrooms, changed by you: yours is kept")
+			"before: Bright flat", "theirs: Their flat", "mine: My flat", "City, changed by them: theirs is kept",
+			"Bedrooms, changed by you: yours is kept")
 		o.Press("ctrl+s")
 		o.See("Decide first about: title.")
 		o.Press(test.key)
@@ -389,48 +390,6 @@ func TestTypedTextRunsNoActions(t *testing.T) {
 	if strings.TrimSpace(o.value("title")) != "" || len(o.proxy.sent()) != 0 {
 		t.Errorf("sent %q", o.proxy.sent())
 	}
-}
-
-// TestAChosenImageIsDrawn draws one of two images of a property, hides it, and draws it again until the property no longer has it.
-func TestAChosenImageIsDrawn(t *testing.T) {
-	var photo bytes.Buffer
-	if err := png.Encode(&photo, image.NewGray(image.Rect(0, 0, 40, 30))); err != nil {
-		t.Fatal(err)
-	}
-	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/kitchen.png" {
-			_, _ = w.Write(photo.Bytes())
-		}
-	}))
-	t.Cleanup(images.Close)
-	o := start(t, "42")
-	o.change(api.PropertyPatch{Images: api.Some([]string{images.URL + "/garden.png", images.URL + "/kitchen.png"})})
-	o.Press("R")
-	o.See("kitchen.png")
-
-	draw := func() {
-		o.Press("i")
-		o.See("Which image?")
-		o.Press("down", "enter")
-		o.See("Fetch an image from 127.0.0.1:", "The property has its image at")
-		o.Press("y")
-		o.See("Image from 127.0.0.1:", "Bright flat")
-	}
-	draw()
-	for _, size := range [][2]int{{120, 40}, {60, 20}} {
-		o.Resize(size[0], size[1])
-		o.See("Image from 127.0.0.1:", "Bright flat")
-	}
-	if text := o.App.Top().(interface{ AccessibleText() string }).AccessibleText(); !strings.Contains(text, "Drawn image: Image from 127.0.0.1:") {
-		t.Errorf("the accessible text has no image: %s", text)
-	}
-	o.Press("i")
-	o.Gone("Image from")
-
-	draw()
-	o.change(api.PropertyPatch{Images: api.Some([]string{images.URL + "/garden.png"})})
-	o.Press("R")
-	o.Gone("Image from")
 }
 
 // TestPropertiesHaveNoMarks tries to mark a property: nothing is done with several.

@@ -26,7 +26,6 @@ type Screen struct {
 	id         api.PropertyID // "" until one is chosen
 	remembered bool
 	record     *screen.Loader[client.Version]
-	image      screen.Image
 	notes      []string // messages above the property or its edit
 	scroll     scroll
 
@@ -93,12 +92,15 @@ func (s *Screen) Init() tea.Cmd {
 func (s *Screen) load() tea.Cmd {
 	id, d, memory, profile := s.id, s.drafts, s.shell.Memory, s.shell.Account.Profile
 	return tea.Batch(
-		s.record.Load(func(ctx context.Context, c *client.Client) (client.Version, error) { return c.Version(ctx, id) }),
+		s.record.Load(func(ctx context.Context, c *client.Client) (client.Version, error) {
+			return c.Version(ctx, id)
+		}),
 		func() tea.Msg { return draftLoaded{d, memory.Draft(profile, d.name)} },
 	)
 }
 
-// inSandbox tells whether the sandbox is used. It has no properties, and a change meant for it must not reach live data.
+// inSandbox tells whether the sandbox is used. It has no properties, and a change meant for it must not reach live
+// data.
 func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }
 
 // Resize keeps the current conflict in sight.
@@ -117,10 +119,7 @@ func (s *Screen) Form() *widget.Form {
 	return nil
 }
 
-func (s *Screen) Close() {
-	s.record.Cancel()
-	s.image.Hide()
-}
+func (s *Screen) Close() { s.record.Cancel() }
 
 func (s *Screen) Unsaved() string {
 	switch {
@@ -182,17 +181,16 @@ func (s *Screen) viewProperty() string {
 	if kind, title, advice := s.placeholder(); title != "" {
 		return widget.Notice(s.shell.Theme, kind, title, advice, s.width, s.height)
 	}
-	width, height, join := s.image.Beside(s.shell.Theme, s.width, s.height)
-	lines := introLines(width, s.banner(), nil)
-	lines = append(lines, s.drawFacts(width, len(lines))...)
-	s.scroll.layout(lines, width, height)
+	lines := introLines(s.width, s.banner(), nil)
+	lines = append(lines, s.drawFacts(s.width, len(lines))...)
+	s.scroll.layout(lines, s.width, s.height)
 	if s.reveal {
 		s.reveal = false
 		first, end := s.linesAt(s.cursor)
 		s.scroll.Reveal(end - 1)
 		s.scroll.Reveal(first)
 	}
-	return join(s.scroll.draw(s.shell.Theme, lines, width, height))
+	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
 }
 
 // drawFacts draws the property with a mark at the cursor, below so many lines.
@@ -217,8 +215,8 @@ func (s *Screen) drawFacts(width, above int) (lines []line) {
 	return lines
 }
 
-// linesAt returns the first line of a fact of the page, and the one behind its last. The first has what is above it, the last what is
-// below.
+// linesAt returns the first line of a fact of the page, and the one behind its last. The first has what is above it,
+// the last what is below.
 func (s *Screen) linesAt(row int) (first, end int) {
 	if row > 0 && row < len(s.ends) {
 		first = s.ends[row-1]
@@ -349,14 +347,12 @@ func (s *Screen) AccessibleText() string {
 		s.seen = true // people who listen hear all of it
 		lines = slices.Concat(linearNotes(s.notes), s.reviewIntro(), linearDiffs(s.edit.reviewDiffs()))
 	case s.mode == merging:
-		lines = slices.Concat(linearNotes(s.notes), s.mergeIntro(), []string{s.mergeStatus()}, linearDiffs(s.edit.merge.fieldDiffs(s.edit)))
+		lines = slices.Concat(linearNotes(s.notes), s.mergeIntro(), []string{s.mergeStatus()},
+			linearDiffs(s.edit.merge.fieldDiffs(s.edit)))
 	case title != "":
 		return widget.AccessibleNotice(kind, title, advice)
 	default:
 		lines = append(linearNotes(s.banner()), widget.AccessiblePairs(facts(s.record.Value.Property))...)
-		if s.image.Address() != "" {
-			lines = append(lines, "Drawn image: "+s.image.AccessibleText())
-		}
 	}
 	return strings.Join(lines, "\n")
 }
@@ -404,7 +400,8 @@ func withoutControls(f field, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// restored puts back, in every line that was not edited, the characters that the form could not hold. was is the original text.
+// restored puts back, in every line that was not edited, the characters that the form could not hold. was is the
+// original text.
 func restored(f field, text, was string) string {
 	if text == withoutControls(f, was) {
 		return was

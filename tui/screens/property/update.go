@@ -78,7 +78,7 @@ func (s *Screen) WatchesWhileTyping() bool { return true }
 func (s *Screen) changedByOthers(msg screen.Changed) tea.Cmd {
 	switch {
 	case s.deleted || s.unknown || s.sender.Busy():
-	case s.mode == viewing && s.image.Address() == "":
+	case s.mode == viewing:
 		return s.record.Again()
 	case s.mode == editing:
 		now := *msg.Events[len(msg.Events)-1].Property
@@ -98,13 +98,7 @@ func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
 		}
 		return s.handleSave(sent)
 	}
-	if cmd, mine := s.image.Handle(msg); mine {
-		return cmd
-	}
 	next, changed := s.record.Handle(msg)
-	if changed && !slices.Contains(s.record.Value.Property.Images, s.image.Address()) {
-		s.image.Hide()
-	}
 	switch {
 	case !changed:
 		return next
@@ -152,7 +146,9 @@ func (s *Screen) Offers() []actions.Offer {
 	}
 	switch s.mode {
 	case editing:
-		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, busy).WithHint("save"), actions.EnabledUnless(actions.NextField, ""), actions.EnabledUnless(actions.PreviousField, ""), actions.EnabledUnless(actions.Cancel, busy)}
+		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, busy).WithHint("save"),
+			actions.EnabledUnless(actions.NextField, ""), actions.EnabledUnless(actions.PreviousField, ""),
+			actions.EnabledUnless(actions.Cancel, busy)}
 		if fieldNamed(s.edit.form.Focus()).isMultiline() {
 			offers = slices.Insert(offers, 1, actions.EnabledUnless(actions.Editor, whyNoEditor()))
 		}
@@ -166,7 +162,8 @@ func (s *Screen) Offers() []actions.Offer {
 		}
 		offers = append(append(offers, s.scroll.Moves()...), actions.EnabledUnless(actions.Back, busy))
 		if s.isFoldable() {
-			offers = append(offers, actions.EnabledUnless(actions.Open, "").WithHint(map[bool]string{false: "show all", true: "fold"}[s.unfolded]))
+			offers = append(offers, actions.EnabledUnless(actions.Open,
+				"").WithHint(map[bool]string{false: "show all", true: "fold"}[s.unfolded]))
 		}
 		return offers
 	case merging:
@@ -193,12 +190,9 @@ func (s *Screen) viewingOffers() []actions.Offer {
 		return actions.Enabled(actions.Open)
 	}
 	why, noEdit := s.whyNoChange(), s.whyNoEdit()
-	noUndo, noImage, noPicture := cmp.Or(why, s.whyNoUndo()), "", ""
-	switch images := s.record.Value.Property.Images; len(images) {
-	case 0:
-		noImage, noPicture = "It has no images.", "It has no images."
-	case 1:
-		noPicture = screen.Sentence("", screen.CheckImage(images[0]))
+	noUndo, noImage := cmp.Or(why, s.whyNoUndo()), ""
+	if len(s.record.Value.Property.Images) == 0 {
+		noImage = "It has no images."
 	}
 	var offers []actions.Offer
 	if s.unknown {
@@ -209,7 +203,7 @@ func (s *Screen) viewingOffers() []actions.Offer {
 		actions.EnabledUnless(actions.Open, noOpen).WithHint("edit"), actions.EnabledUnless(actions.Edit, noEdit),
 		actions.EnabledUnless(actions.Undo, noUndo), actions.EnabledUnless(actions.OpenImage, noImage),
 		actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Delete, why),
-		actions.EnabledUnless(actions.EditField, noEdit).WithHint("field"), actions.EnabledUnless(actions.Picture, noPicture)), s.scroll.Moves()...)
+		actions.EnabledUnless(actions.EditField, noEdit).WithHint("field")), s.scroll.Moves()...)
 }
 
 // whyNoChange says why the property can't be changed now; "" if it can.
@@ -268,13 +262,7 @@ func (s *Screen) doViewing(id actions.ID) tea.Cmd {
 	case actions.CopyID:
 		return s.shell.Copy(string(s.id), "")
 	case actions.OpenImage:
-		return s.pickImage(s.shell.Browse)
-	case actions.Picture:
-		if s.image.Address() != "" {
-			s.image.Hide()
-			return nil
-		}
-		return s.pickImage(func(address string) tea.Cmd { return s.image.Toggle(s.shell, "The property", address) })
+		return s.openImage()
 	}
 	s.move(id)
 	return nil
@@ -352,15 +340,17 @@ func (s *Screen) doMerging(id actions.ID) tea.Cmd {
 	return nil
 }
 
-// pickImage asks which image is meant if there are several.
-func (s *Screen) pickImage(then func(address string) tea.Cmd) tea.Cmd {
+// openImage opens the image in a browser. It asks which one if there are several.
+func (s *Screen) openImage() tea.Cmd {
 	images := s.record.Value.Property.Images
 	if len(images) == 1 {
-		return then(images[0])
+		return s.shell.Browse(images[0])
 	}
 	options := make([]string, len(images))
 	for i, address := range images {
 		options[i] = display.Line(address)
 	}
-	return s.shell.Post(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd { return then(images[index]) }})
+	return s.shell.Post(screen.Pick{Title: "Which image?", Options: options, Then: func(index int) tea.Cmd {
+		return s.shell.Browse(images[index])
+	}})
 }
