@@ -140,14 +140,15 @@ completions: ## rewrite completions/, the scripts that shells load
 	done
 
 .PHONY: man
-man: build ## write the manual pages into bin/man/
-	@rm -rf bin/man; bin/perksctl --quiet man --dir bin/man/man1 && bin/perksd man bin/man/man8
+man: ## write the manual pages into bin/man/
+	@$(BUILD) -tags manual -o bin/manual/ ./cmd/perksd ./cmd/perksctl
+	@rm -rf bin/man; bin/manual/perksctl bin/man/man1 && bin/manual/perksd bin/man/man8
 
 # The same commit makes the same bytes, wherever and whenever. PLATFORMS=linux/amd64 is for one of them.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
 .PHONY: release
-release: man ## make packages, archives, an image, lists of what is in them and sums, for all platforms, in bin/release/
+release: build man ## make packages, archives, an image, lists of what is in them and sums, for all platforms, in bin/release/
 	@for platform in $(PLATFORMS); do \
 		programs=./cmd/perksctl; case $$platform in linux/*) programs="./cmd/perksd $$programs" ;; esac; \
 		folder=bin/$$(echo $$platform | tr / _); rm -rf $$folder; \

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -23,7 +22,6 @@ import (
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/doctor"
 	"example.com/perks/cli/event"
-	"example.com/perks/cli/manual"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/perk"
 	"example.com/perks/cli/property"
@@ -41,18 +39,18 @@ var members = []struct {
 	{"perk", perk.New}, {"redeem", perk.NewRedeem}, {"user", perk.NewUser}, {"property", property.New},
 	{"redemption", redemption.New}, {"events", event.New}, {"bulk", newBulk}, {"report", redemption.NewReport},
 	{"tui", newTUI},
-	{"api", newAPI}, {"explain", newExplain}, {"open", newOpen}, {"doctor", doctor.New}, {manName, newMan}, {"version", newVersion},
+	{"api", newAPI}, {"explain", newExplain}, {"open", newOpen}, {"doctor", doctor.New}, {"version", newVersion},
 }
 
 // NewRoot makes the tree of commands for one session.
 func NewRoot(s *session.Session) *cobra.Command { return newRoot(s, nil) }
 
 // newRoot makes what a run with these arguments needs of the tree. If the first one names a command, the others are not made,
-// because declaring their flags takes longer than running version. Help, manual, completions and mistakes need the whole tree.
+// because declaring their flags takes longer than running version. Help, completions and mistakes need the whole tree.
 func newRoot(s *session.Session, args []string) *cobra.Command {
 	needed := members
 	for i, m := range members {
-		if len(args) > 0 && args[0] == m.name && m.name != manName {
+		if len(args) > 0 && args[0] == m.name {
 			needed = members[i : i+1]
 		}
 	}
@@ -131,41 +129,32 @@ func asksForJSON(args []string) bool {
 	return o.WantsJSON()
 }
 
-func meaning(name, text string) manual.Term { return manual.Term{Name: name, Text: text} }
+// Reference explains the variables that perksctl reads, and its exit codes.
+const Reference = `
+Environment:
+  PERKSCTL_API_URL             the address of the API
+  PERKSCTL_CLIENT_ID           the id of the client
+  PERKSCTL_CLIENT_SECRET       the secret of the client; with the two above no login is needed
+  PERKSCTL_TOKEN               a bearer token, instead of id and secret
+  PERKSCTL_PROFILE             the profile to use
+  PERKSCTL_CA_CERT             a PEM file of certificates to trust as well
+  PERKSCTL_CONFIG_DIR          the folder of the configuration
+  PERKSCTL_KEYRING             off saves secrets in a file instead of the keyring
+  PERKSCTL_COMPLETION_TIMEOUT  how long a completion in the shell may take
+  NO_COLOR                     if set, write no colour; CLICOLOR_FORCE=1 writes it even off a terminal
 
-// ExitCodes returns what each exit code says.
-func ExitCodes() []manual.Term {
-	code := strconv.Itoa
-	return []manual.Term{
-		meaning(code(command.ExitOK), "done"),
-		meaning(code(command.ExitFailed), "refused or failed"),
-		meaning(code(command.ExitUsage), "wrong usage, or a file that cannot be used; nothing was sent"),
-		meaning(code(command.ExitCancelled), "cancelled"),
-		meaning(code(command.ExitDenied), "not logged in, or not allowed"),
-		meaning(code(command.ExitNotFound), "not found"),
-		meaning(code(command.ExitConflict), "conflict: already redeemed, changed meanwhile, or another run is using the results file"),
-		meaning(code(command.ExitSomeFailed), "some rows failed or are unknown, or in a dry run would fail"),
-		meaning(code(command.ExitUnreached),
-			"the server was not reached, --timeout ended the wait, or the outcome is unknown"),
-		meaning(code(command.ExitInterrupted), "interrupted"),
-	}
-}
-
-// Environment returns the variables that perksctl reads.
-func Environment() []manual.Term {
-	return []manual.Term{
-		meaning(session.EnvAPIURL, "the address of the API"),
-		meaning(session.EnvClientID, "the id of the client"),
-		meaning(session.EnvClientSecret, "the secret of the client; with the two above no login is needed"),
-		meaning(session.EnvToken, "a bearer token, instead of id and secret"),
-		meaning(session.EnvProfile, "the profile to use"),
-		meaning(session.EnvCACert, "a PEM file of certificates to trust as well"),
-		meaning(session.EnvConfigDir, "the folder of the configuration"),
-		meaning(session.EnvKeyring, "off saves secrets in a file instead of the keyring"),
-		meaning(completion.EnvTimeout, "how long a completion in the shell may take"),
-		meaning("NO_COLOR", "if set, write no colour; CLICOLOR_FORCE=1 writes it even off a terminal"),
-	}
-}
+Exit codes:
+  0    done
+  1    refused or failed
+  2    wrong usage, or a file that cannot be used; nothing was sent
+  3    cancelled
+  4    not logged in, or not allowed
+  5    not found
+  6    conflict: already redeemed, changed meanwhile, or another run is using the results file
+  7    some rows failed or are unknown, or in a dry run would fail
+  8    the server was not reached, --timeout ended the wait, or the outcome is unknown
+  130  interrupted
+`
 
 // explain groups the commands in the root's help, and adds the variables and exit codes to it.
 func explain(root *cobra.Command) {
@@ -176,7 +165,7 @@ func explain(root *cobra.Command) {
 		switch cmd.Name() {
 		case "auth", "config", "login", "logout", "whoami", "profile":
 			cmd.GroupID = "access"
-		case "api", "completion", "doctor", "explain", "help", "man", "open", "version":
+		case "api", "completion", "doctor", "explain", "help", "open", "version":
 			cmd.GroupID = "other"
 		default:
 			cmd.GroupID = "work"
@@ -189,19 +178,11 @@ func explain(root *cobra.Command) {
 		cmd.SetOut(&text)
 		help(cmd, args)
 		cmd.SetOut(out)
-		_, _ = io.WriteString(out, usage.WithPlaceholders(text.String(), cmd.Flags())) // Main reports what cannot be written
-		if cmd != root {
-			return
+		// Main reports what cannot be written.
+		_, _ = io.WriteString(out, usage.WithPlaceholders(text.String(), cmd.Flags()))
+		if cmd == root {
+			_, _ = io.WriteString(out, Reference)
 		}
-		list := func(heading string, meanings []manual.Term) {
-			fmt.Fprintf(cmd.OutOrStdout(), "\n%s:\n", heading)
-			width := len(slices.MaxFunc(meanings, func(a, b manual.Term) int { return len(a.Name) - len(b.Name) }).Name)
-			for _, m := range meanings {
-				fmt.Fprintf(cmd.OutOrStdout(), "  %-*s  %s\n", width, m.Name, m.Text)
-			}
-		}
-		list("Environment", Environment())
-		list("Exit codes", ExitCodes())
 	})
 }
 

@@ -200,7 +200,7 @@ var atOthers = map[string]string{
 		"api get-property/1; explain perk; open perk-001 --print; doctor; whoami; auth status; auth token;" +
 		"profile list; config list; config get current; config set tui.theme light; config path;" +
 		"completion bash; version",
-	"-": "login; auth login; logout; auth logout; tui; man;" +
+	"-": "login; auth login; logout; auth logout; tui;" +
 		"profile use; profile show; profile set; profile rename; profile delete",
 }
 

@@ -202,10 +202,6 @@ func TestFlagMeansOneThing(t *testing.T) {
 
 // TestEnvironmentIsExplained checks that the root's help explains each variable in the code.
 func TestEnvironmentIsExplained(t *testing.T) {
-	explained := map[string]bool{}
-	for _, variable := range cli.Environment() {
-		explained[variable.Name] = true
-	}
 	literal := regexp.MustCompile(`"(PERKSCTL_[A-Z_]+)"`)
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
@@ -213,7 +209,7 @@ func TestEnvironmentIsExplained(t *testing.T) {
 		}
 		text, err := os.ReadFile(path)
 		for _, match := range literal.FindAllStringSubmatch(string(text), -1) {
-			if !explained[match[1]] {
+			if !strings.Contains(cli.Reference, "\n  "+match[1]+" ") {
 				t.Errorf("%s reads %s, which the help of the root does not explain", path, match[1])
 			}
 		}

@@ -139,7 +139,6 @@ func TestNoErrorHasTheWordsOfALibrary(t *testing.T) {
 		"results: a folder":   {"is not a regular file", "", []string{"perk", "redeem", "--file", file("good.csv", "perk,user\ncoffee,alice\n"), "--results", folder}},
 		"failed: no folder":   {missing + " does not exist", "", []string{"perk", "redeem", "--file", file("good.csv", "perk,user\ncoffee,alice\n"), "--failed", missing + "/x"}},
 		"CA: missing":         {missing + ", which --ca-cert names, does not exist", "", list("--ca-cert", missing)},
-		"man: below a file":   {"a part of this path is a file", "", []string{"man", "--dir", file("plain", "") + "/x"}},
 		"config: brackets":    setting("line 1: a [ is not closed", "brackets", "current: [a\nb: 1"),
 		"config: tab":         setting("indent with blanks", "tab", "\tcurrent: x"),
 		"config: quote":       setting("a quote is not closed", "quote", "current: \"x"),

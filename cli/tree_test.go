@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"example.com/perks/cli"
 	"example.com/perks/cli/command"
@@ -100,7 +99,6 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"config set":         {"tui.mouse true"},
 		"config path":        {""},
 		"open":               {"docs --print", "docs"},
-		"man":                {"", "perk redeem", "--dir " + t.TempDir()},
 		"profile set":        {"second --protected"},
 		"profile rename":     {"second third"},
 		"profile delete":     {"third --yes"},
@@ -129,7 +127,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 		"redemption void", "redemption reject", "report redemptions", "user list", "user can", "events", "perk redeem",
 		"redeem", "user perks", "bulk status", "bulk undo", "property list", "property create", "property get",
 		"property update", "property edit", "property delete", "api", "explain", "config list", "config get",
-		"config set", "config path", "open", "man", "completion", "doctor", "tui", "version",
+		"config set", "config path", "open", "completion", "doctor", "tui", "version",
 		"profile set", "profile rename", "profile delete", "auth logout", "logout",
 	}
 	commands := leaves(tree())
@@ -165,16 +163,5 @@ func TestVersionNeedsNoFilesOrServer(t *testing.T) {
 	}
 	if _, err := os.Stat(x.env[session.EnvConfigDir]); !os.IsNotExist(err) {
 		t.Errorf("version created the configuration folder: %v", err)
-	}
-}
-
-func TestEveryCommandHasAManualPageWithItsFlags(t *testing.T) {
-	for _, cmd := range everyCommand() {
-		page := cli.Manual().Page(cmd).Text
-		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
-			if name := `\fB` + strings.ReplaceAll("--"+flag.Name, "-", `\-`) + `\fR`; !flag.Hidden && !strings.Contains(page, name) {
-				t.Errorf("the page of %s lacks --%s", cmd.CommandPath(), flag.Name)
-			}
-		})
 	}
 }

@@ -22,7 +22,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
-	"example.com/perks/cli/manual"
 	"example.com/perks/cli/usage"
 	"example.com/perks/store"
 )
@@ -114,7 +113,7 @@ func (p *program) root() *cobra.Command {
 		p.serveCommand(), p.healthCommand(), p.doctorCommand(), p.migrateCommand(), p.clientCommand(),
 		p.importCommand(), p.exportCommand(), p.redemptionCommand(),
 		p.propertyCommand(), p.auditCommand(), p.keysCommand(), p.demoDataCommand(), p.devCommand(), p.backupCommand(), p.restoreCommand(),
-		p.sandboxCommand(), p.versionCommand(), p.completionCommand(), p.manCommand(),
+		p.sandboxCommand(), p.versionCommand(), p.completionCommand(),
 	)
 	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +
 		"The name in brackets after a flag is the environment variable that sets it; the flag wins.\n\n" + databaseHelp
@@ -277,19 +276,6 @@ func (p *program) completionCommand() *cobra.Command {
 				return cmd.Root().GenFishCompletion(p.stdout, true)
 			}
 			return usagef(cmd, "there is no script for %q; the shells are %s", args[0], strings.Join(shells, ", "))
-		},
-	}
-}
-
-// manCommand is hidden, because only packaging needs it.
-func (p *program) manCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "man FOLDER",
-		Short:  "Write the manual pages, one for each command",
-		Args:   arguments("FOLDER"),
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return manual.Write(args[0], manual.Book{Section: 8, Build: api.Build()}.Pages(cmd.Root()))
 		},
 	}
 }

@@ -22,7 +22,7 @@ func (p *program) sandboxFlag(cmd *cobra.Command) {
 
 // acceptSandboxFlag are the commands for the sandbox only, and those that use no database. PERKSD_SANDBOX in the environment must not
 // stop them.
-var acceptSandboxFlag = []string{"perksd sandbox", "perksd version", "perksd completion", "perksd man"}
+var acceptSandboxFlag = []string{"perksd sandbox", "perksd version", "perksd completion"}
 
 // sandboxRefusals are the reasons why commands, or groups of them, don't work on the sandbox. The last is for all others.
 var sandboxRefusals = []struct{ path, text string }{
