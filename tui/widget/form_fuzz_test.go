@@ -8,6 +8,7 @@ import (
 
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
+	"example.com/perks/tui/tuitest"
 )
 
 // Texts whose width is hard to measure: wide, joined, combining, right-to-left, control characters, escapes and invalid bytes.
@@ -43,7 +44,7 @@ func TestRandomKeysInAForm(t *testing.T) {
 		if after := form.Value(form.Focus()); edited != (after != before) {
 			t.Fatalf("%s is %q after %q, and edited is %t", form.Field(form.Focus()).Name, after, before, edited)
 		}
-		checkSize(t, "the form", form.View(width, height), width, height)
+		tuitest.CheckFit(t, form.View(width, height), width, height)
 		display.Width(form.AccessibleText())
 	}
 }

@@ -67,7 +67,7 @@ func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", test.name, diff)
 		}
 	}
-	everySize(t, "panel", func(look *theme.Theme, width, height int) string { return panel.View(look, inside, width, height) })
+	everySize(t, func(look *theme.Theme, width, height int) string { return panel.View(look, inside, width, height) })
 	golden(t, "panel", func(look *theme.Theme, width, height int) string {
 		focused := panel
 		focused.Focused = true

@@ -48,7 +48,7 @@ func TestTableFitsEverySizeAndShowsItsCursor(t *testing.T) {
 	for _, at := range []int{0, 2, 33} {
 		table.SetCursor(at)
 		table.Sort(at%4, false)
-		everySize(t, "the table", func(_ *theme.Theme, width, height int) string {
+		everySize(t, func(_ *theme.Theme, width, height int) string {
 			table.Resize(width, height)
 			view := table.View()
 			if height > 1 && width > 0 && strings.Count(view, ">") != 1 {

@@ -11,6 +11,7 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/theme"
+	"example.com/perks/tui/tuitest"
 	"example.com/perks/tui/widget"
 )
 
@@ -28,7 +29,7 @@ func pairs(look *theme.Theme, width, height int) string {
 
 func TestPairs(t *testing.T) {
 	golden(t, "pairs", pairs)
-	everySize(t, "pairs", func(look *theme.Theme, width, height int) string {
+	everySize(t, func(look *theme.Theme, width, height int) string {
 		for _, line := range widget.Pairs(look, width, facts) {
 			if display.Width(line) > max(0, width) {
 				t.Fatalf("at width %d: %q", width, line)
@@ -64,7 +65,7 @@ func TestTabs(t *testing.T) {
 		}
 	}
 	golden(t, "tabs", func(look *theme.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
-	everySize(t, "tabs", func(look *theme.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
+	everySize(t, func(look *theme.Theme, width, _ int) string { return widget.Tabs(look, width, names, 1) })
 	if got := widget.Tabs(plain, 40, nil, 0) + widget.AccessibleTabs(nil, 0); got != "" {
 		t.Errorf("without tabs: %q", got)
 	}
@@ -99,7 +100,7 @@ func TestNotice(t *testing.T) {
 		return widget.Notice(look, widget.Failure, title, advice, width, height)
 	})
 	for _, kind := range []widget.NoticeKind{widget.Empty, widget.Loading, widget.Failure} {
-		everySize(t, "the notice", func(look *theme.Theme, width, height int) string {
+		everySize(t, func(look *theme.Theme, width, height int) string {
 			view := widget.Notice(look, kind, title, advice, width, height)
 			if width >= 30 && height >= 8 && (!strings.Contains(view, "The perks") || !strings.Contains(view, "administrator")) {
 				t.Errorf("at %dx%d something is missing:\n%s", width, height, view)
@@ -168,6 +169,6 @@ func TestScroll(t *testing.T) {
 		s.Resize(size[0], size[1])
 		s.Reveal(1)
 		s.Do(actions.Bottom)
-		checkSize(t, "the scroll", s.View(), max(0, size[0]), max(1, size[1]))
+		tuitest.CheckFit(t, s.View(), max(0, size[0]), max(1, size[1]))
 	}
 }

@@ -83,9 +83,27 @@ func reloaded(t *testing.T, change func(*perkService)) *tuitest.Driver {
 	return d
 }
 
+// perkSays is what the states say that have the layout of one with a golden.
+var perkSays = map[string][]string{
+	"not-started":   {"Valid from 14 Mar 2026, starts in 4 days", "Valid to    no end date"},
+	"expired":       {"Was valid until 8 Mar 2026, expired 2 days ago"},
+	"cjk":           {"二名様用コーヒー", "Merchant  喫茶アンナ", "City      東京"},
+	"right-to-left": {"قهوة لشخصين", "Merchant  מסעדת חנה", "City      القاهرة"},
+	"emoji":         {"Coffee ☕ for two 👩‍👩‍👧‍👦", "🎉 -20 % 🇵🇱", "☕☕ and 🍰, every day ✌🏽."},
+	"loading":       {"connecting", "Loading perk coffee-for-two ..."},
+	"reloading":     {"connecting", "Coffee for two", "As in the list, loading ..."},
+	"no-such":       {"! There is no perk coffee-for-two. esc goes back. R retries."},
+	"gone":          {"! There is no perk coffee-for-two any more. Below is what it was. esc goes back. R retries.", "Loaded 3 min ago"},
+	"failed":        {"! Perk coffee-for-two was not loaded."},
+}
+
 func TestPerkStates(t *testing.T) {
 	for name, state := range perkStates {
 		t.Run(name, func(t *testing.T) {
+			if says := perkSays[name]; says != nil {
+				state(t).Says(says...)
+				return
+			}
 			state(t).Golden("perk-"+name, name == "everything")
 		})
 	}

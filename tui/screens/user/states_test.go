@@ -192,9 +192,30 @@ func manyPerks(n int) []api.Perk {
 	return perks
 }
 
+// says is what the states say that have the layout of one with a golden.
+var says = map[string][]string{
+	"marked":                {"* Coffee for two", "* A quiet hour", ">  ラーメン一杯無料 🍜", "2 marked", "r redeem 2 marked"},
+	"redeemed":              {">  40 s ago   Coffee for two", "row 1 of 3", "a approve  x reject"},
+	"none available":        {"alice can redeem nothing now. e shows all perks, and why not."},
+	"none redeemed":         {"Redeemed 0", "alice has redeemed nothing yet.", "Available 5"},
+	"all perks":             {"/  +expired", "All perks 5", "pending appro", "redeemed 5 h"},
+	"searched":              {"/  tea", "Available 5 · best matches first"},
+	"forbidden":             {"Redeemed · newest ↓", "! The scope perks:read is missing. L switches the profile."},
+	"second page":           {">  Perk number 51", "row 51 of 120, page 2 of 3"},
+	"loading":               {"Loading redemptions ...", "Loading perks ..."},
+	"loading the next page": {"row 51 of 120, page 2 of 3"},
+	"no user":               {"No user is chosen. u chooses one."},
+}
+
 func TestStates(t *testing.T) {
 	for name, reach := range states() {
-		t.Run(name, func(t *testing.T) { reach(t).Golden(strings.ReplaceAll(name, " ", "-"), name == "asking") })
+		t.Run(name, func(t *testing.T) {
+			if says := says[name]; says != nil {
+				reach(t).Says(says...)
+				return
+			}
+			reach(t).Golden(strings.ReplaceAll(name, " ", "-"), name == "asking")
+		})
 	}
 }
 
