@@ -31,8 +31,9 @@ var (
 	dark  = theme.New(theme.Dark, termenv.TrueColor)
 )
 
-// Golden compares the screen at 80x24 without colours to testdata/golden/NAME.plain.txt, and if styled, in dark colours to
-// NAME.dark.txt. Other sizes are checked as Says does. A state with the same layout as another needs no golden, only Says.
+// Golden compares the screen at 80x24 without colours to testdata/golden/NAME.plain.txt, and if styled, in dark colours
+// to NAME.dark.txt. Other sizes are checked as Says does. A state with the same layout as another needs no golden, only
+// Says.
 func (d *Driver) Golden(name string, styled bool) {
 	d.t.Helper()
 	d.Says()
@@ -42,8 +43,8 @@ func (d *Driver) Golden(name string, styled bool) {
 	}
 }
 
-// Says checks that the screen of 80x24 shows all texts, and at that size and four others that all lines fit, borders are
-// aligned, and light and dark differ only in colours. A larger screen must show every word that is whole at 80x24.
+// Says checks that the screen of 80x24 shows all texts, and at that size and four others that all lines fit, borders
+// are aligned, and light and dark differ only in colours. A larger screen must show every word that is whole at 80x24.
 func (d *Driver) Says(texts ...string) {
 	d.t.Helper()
 	var words []string
@@ -68,7 +69,8 @@ func (d *Driver) Says(texts ...string) {
 			}
 		case size[0] > 80:
 			for _, word := range words {
-				if word = strings.TrimSpace(word); word != "more" && !strings.Contains(view, word) { // as in "3 more lines"
+				// as in "3 more lines"
+				if word = strings.TrimSpace(word); word != "more" && !strings.Contains(view, word) {
 					d.t.Errorf("at %v %q is missing:\n%s", size, word, view)
 				}
 			}
@@ -198,7 +200,8 @@ func brokenBorder(lines []string) string {
 			if corner != "╭" && corner != "╔" {
 				continue
 			}
-			right := x + 1 + slices.IndexFunc(row[x+1:], func(cell string) bool { return cell == "╮" || cell == "╗" })
+			right := x + 1 + slices.IndexFunc(row[x+1:],
+				func(cell string) bool { return cell == "╮" || cell == "╗" })
 			bottom := y + 1
 			end := map[string]string{"╭": "╰", "╔": "╚"}[corner]
 			for bottom < len(cells) && at(x, bottom) != end {
@@ -231,8 +234,8 @@ func brokenBorder(lines []string) string {
 	return ""
 }
 
-// TypesEverywhere types every printable character of ASCII and some more, and checks that each becomes text of the focused field,
-// and does nothing else. The field must take any text, and is empty afterwards.
+// TypesEverywhere types every printable character of ASCII and some more, and checks that each becomes text of the
+// focused field, and does nothing else. The field must take any text, and is empty afterwards.
 func (d *Driver) TypesEverywhere() {
 	d.t.Helper()
 	keys := []string{"é", "漢", "ß", "ع", "🙂"}

@@ -11,11 +11,15 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// Texts whose width is hard to measure: wide, joined, combining, right-to-left, control characters, escapes and invalid bytes.
+// Texts whose width is hard to measure: wide, joined, combining, right-to-left, control characters, escapes and invalid
+// bytes.
 var hard = []string{
-	"a", "b", " ", "  ", "-", ".", "漢", "字", "。", "（", "か", "한", "\u1100", "\u1161", family, japan, "🇯", "👍🏽", "🏽", "❤\ufe0f", "1\ufe0f\u20e3",
-	"\u0301", "e\u0301", "\u200d", "\ufe0f", "\u200b", "\u00ad", "\u0600", "ש", "م", "นี้", "क्ष", "\t", "\n", "\r", "\x00", "\x7f", "\u009b", "\x80",
-	"\xff", "\ufffd", "\x1b[31m", "\x1b[1;48;2;1;2;3m", "\x1b[0m", "\x1b", "\x1b[", "\x1b[2J", "\x1b]8;;https://example.com\x07", "\x1b]8;;\x07", "\x1b]8;", "…",
+	"a", "b", " ", "  ", "-", ".", "漢", "字", "。", "（", "か", "한", "\u1100", "\u1161", family, japan, "🇯",
+	"👍🏽", "🏽", "❤\ufe0f", "1\ufe0f\u20e3",
+	"\u0301", "e\u0301", "\u200d", "\ufe0f", "\u200b", "\u00ad", "\u0600", "ש", "م", "นี้", "क्ष", "\t",
+	"\n", "\r", "\x00", "\x7f", "\u009b", "\x80",
+	"\xff", "\ufffd", "\x1b[31m", "\x1b[1;48;2;1;2;3m", "\x1b[0m", "\x1b", "\x1b[", "\x1b[2J",
+	"\x1b]8;;https://example.com\x07", "\x1b]8;;\x07", "\x1b]8;", "…",
 }
 
 func TestRandomKeysInAForm(t *testing.T) {
@@ -27,7 +31,8 @@ func TestRandomKeysInAForm(t *testing.T) {
 		edited := false
 		switch key := random.IntN(100); {
 		case key < 40:
-			_, edited = form.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(hard[random.IntN(len(hard))]), Paste: key < 10, Alt: key == 39})
+			_, edited = form.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(hard[random.IntN(len(hard))]),
+				Paste: key < 10, Alt: key == 39})
 		case key < 80:
 			_, edited = form.Update(tea.KeyMsg{Type: tea.KeyType(random.IntN(200) - 100), Alt: key > 70})
 		case key < 85:

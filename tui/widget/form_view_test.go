@@ -18,14 +18,20 @@ import (
 
 func perkForm(look *theme.Theme) *widget.Form {
 	form := widget.NewForm(look,
-		widget.Field{Name: "title", Label: "Title", Value: "Coffee for two at the harbour, with a view of the sea and of every ship in it, from noon until nine"},
+		widget.Field{Name: "title", Label: "Title",
+			Value: "Coffee for two at the harbour, with a view of the sea and of every ship in it, " +
+				"from noon until nine"},
 		widget.Field{Name: "city", Label: "City", Hint: "such as Paris"},
-		widget.Field{Name: "about", Label: "Description", Kind: widget.Text, Value: strings.Repeat("漢字とお茶。 Tea "+family+" שלום.\n\n", 4)},
+		widget.Field{Name: "about", Label: "Description", Kind: widget.Text,
+			Value: strings.Repeat("漢字とお茶。 Tea "+family+" שלום.\n\n", 4)},
 		widget.Field{Name: "secret", Label: "Client secret", Kind: widget.Secret, Value: "hunter2"},
-		widget.Field{Name: "open", Label: "Open on Sundays and on all public holidays of the whole country", Kind: widget.Switch, Value: widget.Yes, Hint: "weather permitting"},
-		widget.Field{Name: "size", Label: "Size", Kind: widget.Choice, Options: []string{"small", "large"}, Value: "small"},
+		widget.Field{Name: "open", Label: "Open on Sundays and on all public holidays of the whole country",
+			Kind: widget.Switch, Value: widget.Yes, Hint: "weather permitting"},
+		widget.Field{Name: "size", Label: "Size", Kind: widget.Choice, Options: []string{"small", "large"},
+			Value: "small"},
 	)
-	form.Refuse(api.FieldErrors{"title": {"must not be longer than 100 characters"}, "size": {"is not served in this city any more, which is a pity"}})
+	form.Refuse(api.FieldErrors{"title": {"must not be longer than 100 characters"},
+		"size": {"is not served in this city any more, which is a pity"}})
 	return form
 }
 
@@ -49,7 +55,8 @@ func TestFormFitsEverySizeAndShowsItsCursor(t *testing.T) {
 			if width < 8 || height < 1 {
 				return view
 			}
-			if kind := form.Field(name).Kind; kind != widget.Switch && kind != widget.Choice && !strings.Contains(view, "▏") {
+			if kind := form.Field(name).Kind; kind != widget.Switch && kind != widget.Choice &&
+				!strings.Contains(view, "▏") {
 				t.Errorf("the cursor of %s is not visible at %dx%d:\n%s", name, width, height, view)
 			}
 			if height > 3 && !strings.Contains(view, "> ") {
@@ -64,7 +71,8 @@ func TestFormFitsEverySizeAndShowsItsCursor(t *testing.T) {
 }
 
 func TestCursorIsAlwaysVisible(t *testing.T) {
-	text := "漢字 a long " + family + " line, with  blanks " + strings.Repeat("x", 30) + "\nand\n\nanother\tone e\u0301"
+	text := "漢字 a long " + family + " line, with  blanks " + strings.Repeat("x", 30) +
+		"\nand\n\nanother\tone e\u0301"
 	for _, kind := range []widget.Kind{widget.Line, widget.Text} {
 		for _, look := range []*theme.Theme{plain, dark} {
 			form := one(widget.Field{Kind: kind, Value: text})
@@ -121,15 +129,17 @@ Size: small
 	}
 }
 
-// TestLongTextGrowsIntoFreeRows draws a text of twelve lines between two fields: all of it where there is space, and with the end in
-// sight where there is not.
+// TestLongTextGrowsIntoFreeRows draws a text of twelve lines between two fields: all of it where there is space, and
+// with the end in sight where there is not.
 func TestLongTextGrowsIntoFreeRows(t *testing.T) {
 	text := "1st\n" + strings.Repeat("line\n", 10) + "last"
-	form := widget.NewForm(plain, widget.Field{Name: "a", Label: "A"}, widget.Field{Name: "t", Label: "T", Kind: widget.Text, Value: text}, widget.Field{Name: "z", Label: "Z"})
+	form := widget.NewForm(plain, widget.Field{Name: "a", Label: "A"},
+		widget.Field{Name: "t", Label: "T", Kind: widget.Text, Value: text}, widget.Field{Name: "z", Label: "Z"})
 	form.FocusOnName("t")
 	for height, all := range map[int]bool{14: true, 13: false, 30: true} {
 		view := form.View(80, height)
-		if strings.Contains(view, "1st") != all || !strings.Contains(view, "last▏") || !strings.Contains(view, "  Z") {
+		if strings.Contains(view, "1st") != all || !strings.Contains(view, "last▏") ||
+			!strings.Contains(view, "  Z") {
 			t.Errorf("in %d lines:\n%s", height, view)
 		}
 	}
@@ -137,12 +147,14 @@ func TestLongTextGrowsIntoFreeRows(t *testing.T) {
 
 func TestALimitCountsTheCharacters(t *testing.T) {
 	for _, kind := range []widget.Kind{widget.Line, widget.Text} {
-		form := widget.NewForm(plain, widget.Field{Name: "a", Label: "A", Kind: kind, Value: strings.Repeat("é", 9), Limit: 10}, widget.Field{Name: "b", Label: "B"})
+		form := widget.NewForm(plain, widget.Field{Name: "a", Label: "A", Kind: kind, Value: strings.Repeat("é", 9),
+			Limit: 10}, widget.Field{Name: "b", Label: "B"})
 		if view := form.View(80, 10); !strings.Contains(view, "(9 of 10") {
 			t.Errorf("kind %d is not counted:\n%s", kind, view)
 		}
 		form.Update(typed("éé"))
-		if view := form.View(80, 10); !strings.Contains(view, "! 11 of 10 characters") || strings.Contains(view, "(11 of") || form.Check() {
+		if view := form.View(80, 10); !strings.Contains(view, "! 11 of 10 characters") ||
+			strings.Contains(view, "(11 of") || form.Check() {
 			t.Errorf("kind %d may be too long:\n%s", kind, view)
 		}
 		form.Do(actions.NextField)
@@ -154,13 +166,15 @@ func TestALimitCountsTheCharacters(t *testing.T) {
 }
 
 func TestChangedFieldsAreMarked(t *testing.T) {
-	form := widget.NewForm(plain, widget.Field{Name: "a", Label: "Alpha", Value: "x"}, widget.Field{Name: "b", Label: "Beta"})
+	form := widget.NewForm(plain, widget.Field{Name: "a", Label: "Alpha", Value: "x"},
+		widget.Field{Name: "b", Label: "Beta"})
 	form.Update(typed("y"))
 	if strings.Contains(form.View(80, 4), "*") || strings.Contains(form.AccessibleText(), "changed") {
 		t.Error("a form marks changes that nobody asked to mark")
 	}
 	form.MarkChanges()
-	if view := ansi.Strip(form.View(80, 4)); !strings.Contains(view, ">*Alpha") || !strings.Contains(view, "  Beta") || !strings.HasPrefix(form.AccessibleText(), "Alpha (changed): xy\nBeta: ") {
+	if view := ansi.Strip(form.View(80, 4)); !strings.Contains(view, ">*Alpha") || !strings.Contains(view, "  Beta") ||
+		!strings.HasPrefix(form.AccessibleText(), "Alpha (changed): xy\nBeta: ") {
 		t.Errorf("the changed field is not marked alone:\n%s\n%s", view, form.AccessibleText())
 	}
 	press(t, form, "backspace")
@@ -170,7 +184,8 @@ func TestChangedFieldsAreMarked(t *testing.T) {
 }
 
 func TestFieldsToTypeInHaveABackground(t *testing.T) {
-	form := widget.NewForm(dark, widget.Field{Name: "a", Label: "A", Value: "x"}, widget.Field{Name: "b", Label: "B", Kind: widget.Text, Value: "y"})
+	form := widget.NewForm(dark, widget.Field{Name: "a", Label: "A", Value: "x"},
+		widget.Field{Name: "b", Label: "B", Kind: widget.Text, Value: "y"})
 	for style, least := range map[*lipgloss.Style]int{&dark.Editing: 1, &dark.Input: 4} {
 		begins, _, _ := strings.Cut(style.Render("|"), "|")
 		if got := strings.Count(form.View(20, 6), begins); got < least {

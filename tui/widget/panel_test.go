@@ -63,7 +63,8 @@ func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
 	} {
 		changed := panel
 		test.change(&changed)
-		if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), ansi.Strip(changed.View(plain, inside, test.width, 7))); diff != "" {
+		if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"),
+			ansi.Strip(changed.View(plain, inside, test.width, 7))); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", test.name, diff)
 		}
 	}
@@ -78,7 +79,8 @@ func TestPanelNamesAndFramesWhatIsInside(t *testing.T) {
 func TestSmallPanelsHaveNoBorder(t *testing.T) {
 	for _, size := range [][2]int{{29, 7}, {30, 6}, {1, 1}} {
 		width, height := widget.Inner(size[0], size[1])
-		if got := (widget.Panel{Title: "Perks"}).View(plain, "one", size[0], size[1]); strings.ContainsAny(got, "╭│") || width != size[0] || height != size[1] {
+		if got := (widget.Panel{Title: "Perks"}).View(plain, "one", size[0], size[1]); strings.ContainsAny(got,
+			"╭│") || width != size[0] || height != size[1] {
 			t.Errorf("at %v the inside is %dx%d: %q", size, width, height, got)
 		}
 	}

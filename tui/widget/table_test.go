@@ -22,7 +22,8 @@ func perks(look *theme.Theme) *widget.Table {
 	)
 	rows := []widget.Row{
 		{Cells: []string{"Coffee for two", "Paris", "4.50", "3 days left"}},
-		{Cells: []string{"お茶と漢字の本をもう一冊", "東京都渋谷区", "1,200.00", "expired 2 days ago"}, Muted: true},
+		{Cells: []string{"お茶と漢字の本をもう一冊", "東京都渋谷区", "1,200.00",
+			"expired 2 days ago"}, Muted: true},
 		{Cells: []string{"קפה לשניים", "תל אביב", "0", "5 hours left"}, Marked: true},
 		{Cells: []string{family + " a day for the family " + japan, "e\u0301vian", "99.99"}, Marked: true, Muted: true},
 	}
@@ -60,11 +61,13 @@ func TestTableFitsEverySizeAndShowsItsCursor(t *testing.T) {
 }
 
 func TestOnlyCellsThatDoNotFitAreShortened(t *testing.T) {
-	table := widget.NewTable(plain, widget.Column{Name: "Valid", Min: 4, Share: 1, Shorten: func(cell string) string { return cell[:1] + "." }})
+	table := widget.NewTable(plain,
+		widget.Column{Name: "Valid", Min: 4, Share: 1, Shorten: func(cell string) string { return cell[:1] + "." }})
 	table.SetRows([]widget.Row{{Cells: []string{"12345"}}, {Cells: []string{"1234"}}})
 	for width, want := range map[int]string{8: "Valid 12345 1234", 7: "Val… 1. 1234"} {
 		table.Resize(width, 3)
-		if got := strings.Join(strings.Fields(strings.ReplaceAll(ansi.Strip(table.View()), ">", "")), " "); got != want {
+		if got := strings.Join(strings.Fields(strings.ReplaceAll(ansi.Strip(table.View()), ">", "")),
+			" "); got != want {
 			t.Errorf("at width %d: %q, want %q", width, got, want)
 		}
 	}
@@ -150,7 +153,8 @@ func TestSortedColumnIsMarkedEvenIfItsNameIsCut(t *testing.T) {
 
 func TestMarksAreCharacters(t *testing.T) {
 	table := widget.NewTable(plain, widget.Column{Name: "Name", Min: 4})
-	table.SetRows([]widget.Row{{Cells: []string{"a"}}, {Cells: []string{"b"}, Marked: true}, {Cells: []string{"c"}, Marked: true}})
+	table.SetRows([]widget.Row{{Cells: []string{"a"}}, {Cells: []string{"b"}, Marked: true},
+		{Cells: []string{"c"}, Marked: true}})
 	table.Resize(8, 5)
 	table.SetCursor(1)
 	if diff := cmp.Diff("   Name \n   a    \n>* b    \n * c    \n", ansi.Strip(table.View())); diff != "" {
@@ -166,14 +170,16 @@ func TestTableMoves(t *testing.T) {
 		cursor, above, below int
 	}{
 		{actions.Up, 0, 0, 24}, {actions.Down, 1, 0, 24}, {actions.PageDown, 10, 1, 23}, {actions.PageDown, 19, 10, 14},
-		{actions.Bottom, 33, 24, 0}, {actions.Down, 33, 24, 0}, {actions.PageUp, 24, 24, 0}, {actions.Up, 23, 23, 1}, {actions.Top, 0, 0, 24},
+		{actions.Bottom, 33, 24, 0}, {actions.Down, 33, 24, 0}, {actions.PageUp, 24, 24, 0}, {actions.Up, 23, 23, 1},
+		{actions.Top, 0, 0, 24},
 	} {
 		if !table.Do(step.do) {
 			t.Errorf("%s is not known", step.do)
 		}
 		above, below := unseen(table)
 		if table.Cursor() != step.cursor || above != step.above || below != step.below {
-			t.Errorf("after %s: row %d with %d above and %d below, want %v", step.do, table.Cursor(), above, below, step)
+			t.Errorf("after %s: row %d with %d above and %d below, want %v", step.do, table.Cursor(), above, below,
+				step)
 		}
 	}
 	if table.Do(actions.Redeem) {
@@ -216,7 +222,8 @@ func BenchmarkTable(b *testing.B) {
 	for i := range 8 {
 		columns = append(columns, widget.Column{Name: fmt.Sprintf("Column %d", i), Min: 8, Share: 1, Drop: i})
 	}
-	for _, kind := range []struct{ name, cell string }{{"ascii", "Coffee for two at the harbour"}, {"CJK", "お茶と漢字の本をもう一冊ください"}} {
+	for _, kind := range []struct{ name, cell string }{{"ascii", "Coffee for two at the harbour"},
+		{"CJK", "お茶と漢字の本をもう一冊ください"}} {
 		for _, all := range []int{100, 100_000} {
 			b.Run(fmt.Sprintf("%s/%d", kind.name, all), func(b *testing.B) {
 				rows := make([]widget.Row, all)

@@ -16,8 +16,11 @@ import (
 )
 
 var facts = []widget.Pair{
-	{Label: "Title", Value: "お茶と漢字の本をもう一冊、そして" + family + "のためのコーヒーを二杯"},
-	{Label: "Merchant's own terms", Value: "Not on Sundays.\nNot with other perks, not for groups of more than eight, and only while the harbour is open to visitors."},
+	{Label: "Title", Value: "お茶と漢字の本をもう一冊、そして" + family +
+		"のためのコーヒーを二杯"},
+	{Label: "Merchant's own terms",
+		Value: "Not on Sundays.\nNot with other perks, not for groups of more than eight, " +
+			"and only while the harbour is open to visitors."},
 	{Label: "עיר", Value: "תל אביב"},
 	{Label: "Redeemed", Value: ""},
 	{Label: "Link", Value: "https://example.com/" + strings.Repeat("x", 60)},
@@ -95,14 +98,16 @@ func TestTabAt(t *testing.T) {
 }
 
 func TestNotice(t *testing.T) {
-	const title, advice = "The perks could not be loaded: お茶 is not there.", "Press R to retry, or ask your administrator whether the service is down."
+	const title, advice = "The perks could not be loaded: お茶 is not there.",
+		"Press R to retry, or ask your administrator whether the service is down."
 	golden(t, "notice", func(look *theme.Theme, width, height int) string {
 		return widget.Notice(look, widget.Failure, title, advice, width, height)
 	})
 	for _, kind := range []widget.NoticeKind{widget.Empty, widget.Loading, widget.Failure} {
 		everySize(t, func(look *theme.Theme, width, height int) string {
 			view := widget.Notice(look, kind, title, advice, width, height)
-			if width >= 30 && height >= 8 && (!strings.Contains(view, "The perks") || !strings.Contains(view, "administrator")) {
+			if width >= 30 && height >= 8 &&
+				(!strings.Contains(view, "The perks") || !strings.Contains(view, "administrator")) {
 				t.Errorf("at %dx%d something is missing:\n%s", width, height, view)
 			}
 			if width > 9 && height > 0 && strings.Contains(view, "!") != (kind == widget.Failure) {
@@ -139,7 +144,8 @@ func TestScroll(t *testing.T) {
 		first        string
 		above, below int
 	}{
-		{actions.Up, "one", 0, 4}, {actions.Down, "two", 1, 3}, {actions.PageDown, "four", 3, 1}, {actions.PageDown, "five", 4, 0},
+		{actions.Up, "one", 0, 4}, {actions.Down, "two", 1, 3}, {actions.PageDown, "four", 3, 1},
+		{actions.PageDown, "five", 4, 0},
 		{actions.PageUp, "three", 2, 2}, {actions.Bottom, "five", 4, 0}, {actions.Top, "one", 0, 4},
 	} {
 		if !s.Do(step.do) {

@@ -82,7 +82,8 @@ func (notFound) RoundTrip(req *http.Request) (*http.Response, error) {
 var (
 	work   = screen.Profile{Name: "work", APIURL: "https://perks.example/v2", ClientID: "acme"}
 	trial  = screen.Profile{Name: "trial", APIURL: "https://perks.example/v2", ClientID: "acme-trial", Sandbox: true}
-	office = screen.Profile{Name: "office", APIURL: "http://perks.internal:8080/v2", ClientID: "acme-office", InsecureHTTP: true}
+	office = screen.Profile{Name: "office", APIURL: "http://perks.internal:8080/v2", ClientID: "acme-office",
+		InsecureHTTP: true}
 )
 
 func withAccounts(accounts screen.Accounts) func(*tui.Options) {
@@ -110,15 +111,18 @@ func enter(d *tuitest.Driver, name, address, id, secret string) {
 
 // says is what the states say that have the layout of one with a golden.
 var says = map[string][]string{
-	"known":          {"SANDBOX Redemptions are only tests.", "> Secret ▏(not shown)", "ctrl+p chooses among 3 profiles."},
-	"http":           {"! http sends the secret unencrypted. Use https, or allow http below.", "> Allow http (others can read the secret) [ no ]"},
+	"known": {"SANDBOX Redemptions are only tests.", "> Secret ▏(not shown)",
+		"ctrl+p chooses among 3 profiles."},
+	"http": {"! http sends the secret unencrypted. Use https, or allow http below.",
+		"> Allow http (others can read the secret) [ no ]"},
 	"http allowed":   {"Live Redemptions are real.", "Allow http (others can read the secret) [ yes ]"},
 	"refused":        {"> Secret ▏(not shown) ! The service did not accept this id and secret."},
 	"no such client": {"! Unknown client. Check the id, the secret and the address."},
 	"replacing":      {"This replaces profile trial, which is acme-trial at https://perks.example/v2."},
 	"naming":         {"A new profile"},
-	"expired":        {"logged out", "Your session has expired. Log in again; your text is kept.", "> Secret ▏(not shown)"},
-	"unreadable":     {"! Config.yaml cannot be read: line 3: field profilse not found."},
+	"expired": {"logged out", "Your session has expired. Log in again; your text is kept.",
+		"> Secret ▏(not shown)"},
+	"unreadable": {"! Config.yaml cannot be read: line 3: field profilse not found."},
 }
 
 func TestStates(t *testing.T) {
@@ -146,15 +150,17 @@ func TestStates(t *testing.T) {
 			enter(d, "default", "https://perks.example/v2", "acme", "wrong")
 			d.Press("enter")
 		}},
-		"failed": {&scripted{failure: errors.New("write the configuration: no space is left on the device")}, func(d *tuitest.Driver) {
-			enter(d, "default", "https://perks.example/v2", "acme", "s")
-			d.Press("enter")
-		}},
+		"failed": {&scripted{failure: errors.New("write the configuration: no space is left on the device")},
+			func(d *tuitest.Driver) {
+				enter(d, "default", "https://perks.example/v2", "acme", "s")
+				d.Press("enter")
+			}},
 		"replacing": {&scripted{profiles: profiles, current: "work"}, func(d *tuitest.Driver) {
 			enter(d, "trial", "https://perks.example/v3", "somebody-else", "s")
 		}},
 		"long": {&scripted{}, func(d *tuitest.Driver) {
-			enter(d, strings.Repeat("a-very-long-name.", 5), "https://"+strings.Repeat("寿司.", 30)+"example/v2", "👩‍👩‍👧‍👦 مرحبا עולם", strings.Repeat("s", 300))
+			enter(d, strings.Repeat("a-very-long-name.", 5), "https://"+strings.Repeat("寿司.", 30)+"example/v2",
+				"👩‍👩‍👧‍👦 مرحبا עולם", strings.Repeat("s", 300))
 			for range 6 { // through every field
 				d.Press("shift+tab")
 			}
@@ -167,10 +173,12 @@ func TestStates(t *testing.T) {
 			d.See("Its name")
 			d.Type("work\n")
 		}},
-		"expired": {&scripted{profiles: profiles, current: "trial", kept: map[string]bool{"trial": true}}, func(d *tuitest.Driver) {
-			d.Send(screen.Sent[int]{Err: &screen.NotLoggedIn{Message: "Not logged in."}})
-		}},
-		"unreadable": {&scripted{broken: errors.New("config.yaml cannot be read: line 3: field profilse not found")}, func(*tuitest.Driver) {}},
+		"expired": {&scripted{profiles: profiles, current: "trial", kept: map[string]bool{"trial": true}},
+			func(d *tuitest.Driver) {
+				d.Send(screen.Sent[int]{Err: &screen.NotLoggedIn{Message: "Not logged in."}})
+			}},
+		"unreadable": {&scripted{broken: errors.New("config.yaml cannot be read: line 3: field profilse not found")},
+			func(*tuitest.Driver) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := start(t, test.accounts)
@@ -186,11 +194,13 @@ func TestStates(t *testing.T) {
 }
 
 func TestExpiredSessionAsksOnlyForTheSecret(t *testing.T) {
-	accounts := &scripted{profiles: []screen.Profile{work, trial}, current: "trial", kept: map[string]bool{"trial": true}}
+	accounts := &scripted{profiles: []screen.Profile{work, trial}, current: "trial",
+		kept: map[string]bool{"trial": true}}
 	d := start(t, accounts)
 	top := login.New(d.App.Shell(), "Your session has expired. Log in again.")
 	form := top.Form()
-	if form.Focus() != "secret" || form.Value("profile") != "trial" || form.Value("api_url") != trial.APIURL || form.Value("client_id") != trial.ClientID || form.Value("sandbox") != "yes" {
+	if form.Focus() != "secret" || form.Value("profile") != "trial" || form.Value("api_url") != trial.APIURL ||
+		form.Value("client_id") != trial.ClientID || form.Value("sandbox") != "yes" {
 		t.Errorf("the form has %v, focus on %s", form.Values(), form.Focus())
 	}
 	if text := top.AccessibleText(); !strings.HasPrefix(text, "Your session has expired. Log in again.\nSandbox. ") {
@@ -199,7 +209,8 @@ func TestExpiredSessionAsksOnlyForTheSecret(t *testing.T) {
 }
 
 func TestEverySizeFits(t *testing.T) {
-	d := start(t, &scripted{profiles: []screen.Profile{work, office}, current: "office", failure: errors.New("everything failed, and the reason is a long sentence")})
+	d := start(t, &scripted{profiles: []screen.Profile{work, office}, current: "office",
+		failure: errors.New("everything failed, and the reason is a long sentence")})
 	d.Type("s")
 	d.Press("enter")
 	d.Settle()
@@ -216,7 +227,8 @@ func TestTypedTextRunsNoActions(t *testing.T) {
 }
 
 func TestSecondSubmitIsIgnoredAndLeavingCancelsTheFirst(t *testing.T) {
-	accounts := &scripted{profiles: []screen.Profile{work}, current: "work", reply: make(chan error), started: make(chan screen.Profile, 1), finished: make(chan error, 1)}
+	accounts := &scripted{profiles: []screen.Profile{work}, current: "work", reply: make(chan error),
+		started: make(chan screen.Profile, 1), finished: make(chan error, 1)}
 	d := start(t, accounts)
 	d.Type("secret")
 	d.Press("enter")
@@ -247,7 +259,8 @@ func TestSecondSubmitIsIgnoredAndLeavingCancelsTheFirst(t *testing.T) {
 }
 
 func TestCancelledLoginHasNoEffect(t *testing.T) {
-	accounts := &scripted{profiles: []screen.Profile{work}, current: "work", ignoresContext: true, reply: make(chan error), started: make(chan screen.Profile, 1), finished: make(chan error, 1)}
+	accounts := &scripted{profiles: []screen.Profile{work}, current: "work", ignoresContext: true,
+		reply: make(chan error), started: make(chan screen.Profile, 1), finished: make(chan error, 1)}
 	d := start(t, accounts)
 	top := d.App.Top()
 	d.Type("secret")
@@ -324,7 +337,8 @@ func TestHTTPIsAllowedForOneAddress(t *testing.T) {
 }
 
 func TestLateErrorIsNotShownBesideANewAddress(t *testing.T) {
-	accounts := &scripted{profiles: []screen.Profile{work}, current: "work", reply: make(chan error), started: make(chan screen.Profile, 1), finished: make(chan error, 1)}
+	accounts := &scripted{profiles: []screen.Profile{work}, current: "work", reply: make(chan error),
+		started: make(chan screen.Profile, 1), finished: make(chan error, 1)}
 	d := start(t, accounts)
 	d.Type("secret")
 	d.Press("enter")
@@ -339,7 +353,8 @@ func TestLateErrorIsNotShownBesideANewAddress(t *testing.T) {
 }
 
 func TestCheckName(t *testing.T) {
-	for name, right := range map[string]bool{"work": true, "a.b-c_9": true, "": false, "-x": false, "a/b": false, "..": false, "a b": false, strings.Repeat("a", 65): false} {
+	for name, right := range map[string]bool{"work": true, "a.b-c_9": true, "": false, "-x": false, "a/b": false,
+		"..": false, "a b": false, strings.Repeat("a", 65): false} {
 		if problem := login.CheckName(name); (problem == "") != right {
 			t.Errorf("CheckName(%q) = %q", name, problem)
 		}

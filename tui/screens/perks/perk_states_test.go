@@ -89,12 +89,14 @@ var perkSays = map[string][]string{
 	"expired":       {"Was valid until 8 Mar 2026, expired 2 days ago"},
 	"cjk":           {"二名様用コーヒー", "Merchant  喫茶アンナ", "City      東京"},
 	"right-to-left": {"قهوة لشخصين", "Merchant  מסעדת חנה", "City      القاهرة"},
-	"emoji":         {"Coffee ☕ for two 👩‍👩‍👧‍👦", "🎉 -20 % 🇵🇱", "☕☕ and 🍰, every day ✌🏽."},
-	"loading":       {"connecting", "Loading perk coffee-for-two ..."},
-	"reloading":     {"connecting", "Coffee for two", "As in the list, loading ..."},
-	"no-such":       {"! There is no perk coffee-for-two. esc goes back. R retries."},
-	"gone":          {"! There is no perk coffee-for-two any more. Below is what it was. esc goes back. R retries.", "Loaded 3 min ago"},
-	"failed":        {"! Perk coffee-for-two was not loaded."},
+	"emoji": {"Coffee ☕ for two 👩‍👩‍👧‍👦", "🎉 -20 % 🇵🇱",
+		"☕☕ and 🍰, every day ✌🏽."},
+	"loading":   {"connecting", "Loading perk coffee-for-two ..."},
+	"reloading": {"connecting", "Coffee for two", "As in the list, loading ..."},
+	"no-such":   {"! There is no perk coffee-for-two. esc goes back. R retries."},
+	"gone": {"! There is no perk coffee-for-two any more. Below is what it was. esc goes back. R retries.",
+		"Loaded 3 min ago"},
+	"failed": {"! Perk coffee-for-two was not loaded."},
 }
 
 func TestPerkStates(t *testing.T) {
@@ -112,7 +114,8 @@ func TestPerkStates(t *testing.T) {
 // All parts at once: a problem above, and wide characters.
 func TestEverySizeOfAPerkFits(t *testing.T) {
 	s := &perkService{perk: coffee()}
-	s.perk.Title, s.perk.Description = "二名様用コーヒー", strings.Repeat("フィルターコーヒー二杯 ☕ ", 9)
+	s.perk.Title, s.perk.Description = "二名様用コーヒー",
+		strings.Repeat("フィルターコーヒー二杯 ☕ ", 9)
 	d := s.open(t, nil)
 	d.Settle()
 	s.change(func(s *perkService) { s.status = http.StatusForbidden })

@@ -16,10 +16,15 @@ func long(word string) string { return strings.TrimSpace(strings.Repeat(word+" "
 func strange() *service {
 	past, future := tuitest.Noon.Add(-50*time.Hour), tuitest.Noon.Add(30*24*time.Hour)
 	perks := []api.Perk{
-		{ID: "long", Title: long("Breakfast"), Description: long("Coffee, rolls and an egg."), City: long("Berlin"), Category: text(long("Food")), MerchantName: text(long("Café")), DiscountText: text(long("half")), Terms: text(long("Weekdays only."))},
-		{ID: "cjk", Title: "東京の朝食セット二人前", Description: "コーヒーとパンと卵。", City: "東京都", MerchantName: text("喫茶店"), DiscountText: text("半額")},
-		{ID: "rtl", Title: "קפה לשניים", Description: "قهوة لشخصين في الصباح", City: "תל אביב", MerchantName: text("مقهى")},
-		{ID: "emoji", Title: "👩‍👩‍👧 Family ☕️ 🇩🇪 deal", Description: "🎉🎉🎉", City: "🏙️ Köln"},
+		{ID: "long", Title: long("Breakfast"), Description: long("Coffee, rolls and an egg."), City: long("Berlin"),
+			Category: text(long("Food")), MerchantName: text(long("Café")), DiscountText: text(long("half")),
+			Terms: text(long("Weekdays only."))},
+		{ID: "cjk", Title: "東京の朝食セット二人前", Description: "コーヒーとパンと卵。",
+			City: "東京都", MerchantName: text("喫茶店"), DiscountText: text("半額")},
+		{ID: "rtl", Title: "קפה לשניים", Description: "قهوة لشخصين في الصباح",
+			City: "תל אביב", MerchantName: text("مقهى")},
+		{ID: "emoji", Title: "👩‍👩‍👧 Family ☕️ 🇩🇪 deal", Description: "🎉🎉🎉",
+			City: "🏙️ Köln"},
 		{ID: "controls", Title: "\x1b[31mRed\x1b[0m\nand \u202eturned", Description: "a\tb\r\nc", City: "x\u0085y"},
 		{ID: "expired", Title: "Yesterday's soup", Description: "Gone.", City: "Bonn", ValidTo: &past},
 		{ID: "later", Title: "Tomorrow's soup", Description: "Not yet.", City: "Bonn", ValidFrom: &future},

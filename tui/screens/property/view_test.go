@@ -50,7 +50,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		json.NewEncoder(w).Encode(map[string]string{"response": "There is no property 42.", "code": "not_found"})
 	case r.Method != http.MethodGet && r.Header.Get("If-Match") != etag:
 		w.WriteHeader(http.StatusPreconditionFailed)
-		json.NewEncoder(w).Encode(map[string]string{"response": "Property 42 has changed.", "code": "precondition_failed"})
+		json.NewEncoder(w).Encode(map[string]string{"response": "Property 42 has changed.",
+			"code": "precondition_failed"})
 	case r.Method == http.MethodPatch:
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		w.Write([]byte(`{"response":"Some values are not valid.","code":"validation_failed","errors":{"city":["is outside of our region"]}}`))
@@ -90,7 +91,8 @@ var states = map[string]func(t testing.TB) *fixture{
 	},
 	"scripts": func(t testing.TB) *fixture {
 		p := flat()
-		p.Title, p.Address, p.City = "明るいアパート、駅から徒歩五分の静かな場所", "شارع النيل ١٢، القاهرة", "🏠🇬🇧👨‍👩‍👧 Leeds"
+		p.Title, p.Address, p.City = "明るいアパート、駅から徒歩五分の静かな場所",
+			"شارع النيل ١٢، القاهرة", "🏠🇬🇧👨‍👩‍👧 Leeds"
 		p.Description = "דירה מוארת\u202e עם נוף\n東京の中心にある素敵な部屋です。すべての駅に近い。\n👍🏽 good\x1b[31m value\tfor money"
 		return startFake(t, &service{property: p})
 	},
@@ -103,7 +105,8 @@ var states = map[string]func(t testing.TB) *fixture{
 		return o
 	},
 	"choosing": func(t testing.TB) *fixture {
-		o := &fixture{Driver: tuitest.StartWithHandler(t, &service{}, tuitest.Route(screen.ToProperty{}))} // no screen is below
+		// no screen is below
+		o := &fixture{Driver: tuitest.StartWithHandler(t, &service{}, tuitest.Route(screen.ToProperty{}))}
 		o.See("Open a property")
 		o.Settle()
 		o.Press("esc")
@@ -220,7 +223,8 @@ func (o *fixture) toComparison() *fixture {
 // toMerge saves after somebody else changed the same fields.
 func (o *fixture) toMerge(s *service) *fixture {
 	s.set(func(s *service) {
-		s.property.Title, s.property.Description, s.property.City = "Quiet flat", "Three rooms.\nA bath.\n\nA view.\n\n", "York"
+		s.property.Title, s.property.Description, s.property.City = "Quiet flat",
+			"Three rooms.\nA bath.\n\nA view.\n\n", "York"
 		s.etag = `"v2"`
 	})
 	o.Press("ctrl+s")
@@ -230,18 +234,23 @@ func (o *fixture) toMerge(s *service) *fixture {
 
 // says is what the states say that have the layout of one with a golden.
 var says = map[string][]string{
-	"plain-record":    {"> Title Only a title", "Description (empty)", "Images (none)", "Price per week 0", "Position (none)", "Property id 42"},
-	"loading":         {"Loading property 42 ..."},
-	"none":            {"! Property 42 was not loaded. There is no property 42. 3 opens another property."},
-	"long":            {"> Title A long title", "Description A long description of the flat. A long"},
-	"offline":         {"! There is no property 42. Last loaded just now. 3 opens another property.", "> Title Bright flat"},
-	"choosing":        {"No property is open. enter chooses one."},
-	"form":            {"> Title Bright flat▏ (11 of 200)", "Deposit 500", "ctrl+s save"},
-	"form-wrong":      {"*City Atlantis", ">*Price per week 12,5▏", "! Use a point: 12.5", "! Fix first: price per week."},
-	"saving":          {"Saving property 42 ...", "+ Bright and quiet flat"},
-	"unguarded":       {"This service has no ETags: changes that somebody else makes at the same moment can be lost."},
-	"unknown":         {"! Unknown outcome: the property is not changed yet. Retry (ctrl+s). It can't overwrite other changes."},
-	"long-comparison": {"3 fields change: Description, Price per week, Bedrooms", "more lines (enter shows all)", "+ 999.99"},
+	"plain-record": {"> Title Only a title", "Description (empty)", "Images (none)", "Price per week 0",
+		"Position (none)", "Property id 42"},
+	"loading": {"Loading property 42 ..."},
+	"none":    {"! Property 42 was not loaded. There is no property 42. 3 opens another property."},
+	"long":    {"> Title A long title", "Description A long description of the flat. A long"},
+	"offline": {"! There is no property 42. Last loaded just now. 3 opens another property.",
+		"> Title Bright flat"},
+	"choosing": {"No property is open. enter chooses one."},
+	"form":     {"> Title Bright flat▏ (11 of 200)", "Deposit 500", "ctrl+s save"},
+	"form-wrong": {"*City Atlantis", ">*Price per week 12,5▏", "! Use a point: 12.5",
+		"! Fix first: price per week."},
+	"saving":    {"Saving property 42 ...", "+ Bright and quiet flat"},
+	"unguarded": {"This service has no ETags: changes that somebody else makes at the same moment can be lost."},
+	"unknown": {"! Unknown outcome: the property is not changed yet. Retry (ctrl+s).",
+		"It can't overwrite other changes."},
+	"long-comparison": {"3 fields change: Description, Price per week, Bedrooms", "more lines (enter shows all)",
+		"+ 999.99"},
 	"merge-decided": {"All decided. ctrl+s saves.", "* mine: Bright and quiet flat",
 		"> Description, changed by both: theirs is kept * theirs, against what it was before:"},
 }
@@ -274,7 +283,8 @@ func TestEveryStateFits(t *testing.T) {
 			for _, height := range heights {
 				o.Resize(width, height)
 				lines := strings.Split(o.Screen(), "\n")
-				if len(lines) > height || slices.ContainsFunc(lines, func(line string) bool { return display.Width(line) > width }) {
+				if len(lines) > height || slices.ContainsFunc(lines,
+					func(line string) bool { return display.Width(line) > width }) {
 					t.Fatalf("%s does not fit into %dx%d:\n%s", name, width, height, o.Screen())
 				}
 			}
@@ -282,7 +292,8 @@ func TestEveryStateFits(t *testing.T) {
 	}
 }
 
-// TestTheSandboxHasNoProperties checks that a change meant for the sandbox does not reach the live property of the same id.
+// TestTheSandboxHasNoProperties checks that a change meant for the sandbox does not reach the live property of the same
+// id.
 func TestTheSandboxHasNoProperties(t *testing.T) {
 	requested := false
 	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -337,13 +348,18 @@ func TestLongTextScrolls(t *testing.T) {
 
 func TestAccessibleText(t *testing.T) {
 	for name, wants := range map[string][]string{
-		"record":        {"Title: Bright flat", "Price per week: 250.50", "Position: latitude 53.8008, longitude -1.5491", "Property id: 42"},
-		"none":          {"Problem: Property 42 was not loaded. There is no property 42."},
-		"offline":       {"Last loaded just now.", "Title: Bright flat"},
-		"form-refused":  {"Note: Not saved", "City (changed): Atlantis", "City is outside of our region"},
-		"comparison":    {"Save this in property 42? ctrl+s save", "Title\n  removed: Bright flat\n  new: Bright and quiet flat", "removed: A bath.", "removed: (empty line)", "new: (none)"},
-		"merge":         {"Title, changed by both: not decided (this is the one to decide)", "before: Bright flat", "theirs: Quiet flat", "mine: Bright and quiet flat", "new: Three rooms."},
-		"merge-decided": {"Title, changed by both: yours is kept", "kept: mine: Bright and quiet flat", "Description, changed by both: theirs is kept"},
+		"record": {"Title: Bright flat", "Price per week: 250.50",
+			"Position: latitude 53.8008, longitude -1.5491", "Property id: 42"},
+		"none":         {"Problem: Property 42 was not loaded. There is no property 42."},
+		"offline":      {"Last loaded just now.", "Title: Bright flat"},
+		"form-refused": {"Note: Not saved", "City (changed): Atlantis", "City is outside of our region"},
+		"comparison": {"Save this in property 42? ctrl+s save",
+			"Title\n  removed: Bright flat\n  new: Bright and quiet flat", "removed: A bath.", "removed: (empty line)",
+			"new: (none)"},
+		"merge": {"Title, changed by both: not decided (this is the one to decide)", "before: Bright flat",
+			"theirs: Quiet flat", "mine: Bright and quiet flat", "new: Three rooms."},
+		"merge-decided": {"Title, changed by both: yours is kept", "kept: mine: Bright and quiet flat",
+			"Description, changed by both: theirs is kept"},
 	} {
 		text := states[name](t).App.Top().AccessibleText()
 		for _, want := range wants {

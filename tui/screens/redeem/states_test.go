@@ -53,7 +53,8 @@ func succeeds(status api.RedemptionStatus) http.HandlerFunc {
 		var request api.RedeemRequest
 		_ = json.NewDecoder(r.Body).Decode(&request)
 		w.WriteHeader(http.StatusCreated)
-		fmt.Fprintf(w, `{"id":"0199-7a3c","user_id":%q,"redeemed_at":"2026-03-10T12:00:00Z","status":%q,"metadata":{}}`, request.UserID, status)
+		fmt.Fprintf(w, `{"id":"0199-7a3c","user_id":%q,"redeemed_at":"2026-03-10T12:00:00Z","status":%q,"metadata":{}}`,
+			request.UserID, status)
 	}
 }
 
@@ -110,51 +111,90 @@ func states() map[string]state {
 		{ID: "emoji", Title: "👩‍👩‍👧 Family ☕️ 🇩🇪 deal", City: "🏙️ Köln"},
 		{ID: "controls", Title: "\x1b[31mRed\x1b[0m\nand \u202eturned", City: "x\u0085y"},
 	}
-	several := []api.Perk{coffee(), {ID: "spa", Title: "Spa day", City: "Bonn"}, {ID: "gone", Title: "All gone", City: "Bonn"}, {ID: "later", Title: "Not sent", City: "Bonn"}}
+	several := []api.Perk{coffee(), {ID: "spa", Title: "Spa day", City: "Bonn"},
+		{ID: "gone", Title: "All gone", City: "Bonn"}, {ID: "later", Title: "Not sent", City: "Bonn"}}
 	type handlers = map[string]http.HandlerFunc
 	return map[string]state{
-		"empty":    {perks: []api.Perk{rich}, says: []string{"Coffee for two", "coffee, 2 for 1, Café Mitte, Berlin, 12 days left", "At https://perks.example/v2 (LIVE), profile staging", "User: ", "Metadata: "}},
+		"empty": {perks: []api.Perk{rich},
+			says: []string{"Coffee for two", "coffee, 2 for 1, Café Mitte, Berlin, 12 days left",
+				"At https://perks.example/v2 (LIVE), profile staging", "User: ", "Metadata: "}},
 		"no-perks": {perks: nil, says: []string{"No perk was chosen: go back, and choose one."}},
 		"typed": {perks: []api.Perk{coffee()}, do: func(d *tuitest.Driver) {
 			d.Type("..\nticket=4711\nticket=1\nx")
 			d.Press("tab", "shift+tab")
 		},
 			says: []string{"must not be . or ..", `has the key "ticket" a second time`}},
-		"question":          {perks: several[:2], user: "alice", do: func(d *tuitest.Driver) { d.Type("ticket=4711"); d.Press("ctrl+s"); d.See("Redeem for") }, says: []string{"ticket=4711"}},
-		"approved":          {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusApproved), do: confirm, says: []string{"[redeemed]", "Status approved, 10 Mar 2026 12:00.", "Id 0199-7a3c"}},
-		"pending":           {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusPending), do: confirm, says: []string{"[waiting for approval]", "waiting for approval"}},
-		"rejected":          {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusRejected), do: confirm, says: []string{"[rejected]", "It cannot be used."}},
-		"replay":            {perks: []api.Perk{coffee()}, reply: replays, do: confirm, says: []string{"[redeemed before]", "Redeemed earlier: the service repeats its reply."}},
-		"duplicate":         {perks: []api.Perk{coffee()}, reply: fails(409, "already_redeemed", "No."), list: earlier, do: confirm, says: []string{"[already redeemed]", "alice redeemed it on 1 Feb 2026 09:30, status approved. Nothing was redeemed now.", "Id 0198-11aa"}},
-		"date-unknown":      {perks: []api.Perk{coffee()}, reply: fails(409, "already_redeemed", "No."), do: confirm, says: []string{"alice has redeemed it already. The date was not loaded: The service could not finish this."}},
-		"expired":           {perks: []api.Perk{expired}, reply: fails(409, "perk_expired", "No."), do: confirm, says: []string{"Expired: valid until 1 Mar 2026 12:00."}},
-		"not-started":       {perks: []api.Perk{notStarted}, reply: fails(409, "perk_not_started", "No."), do: confirm, says: []string{"Not started: valid from 22 Mar 2026 12:00."}},
-		"start-unknown":     {perks: []api.Perk{coffee()}, reply: fails(409, "perk_not_started", `Perk "coffee" cannot be redeemed before 2027.`), do: confirm, says: []string{`Not started. Perk "coffee" cannot be redeemed before 2027.`}},
-		"no-perk":           {perks: []api.Perk{coffee()}, reply: fails(404, "not_found", `There is no perk "coffee".`), do: confirm, says: []string{"[no such perk]", "Reload the list of perks"}},
-		"no-user":           {perks: []api.Perk{coffee()}, reply: fails(404, "not_found", `There is no user "alice".`), do: confirm, says: []string{"[no such user]", "User No such user."}},
-		"key-reused":        {perks: []api.Perk{coffee()}, reply: fails(422, "idempotency_key_reused", "No."), do: confirm, says: []string{"has used this idempotency key", "a new idempotency key"}},
-		"forbidden":         {perks: []api.Perk{coffee()}, reply: fails(403, "forbidden", "Only the sandbox."), do: confirm, says: []string{"[not allowed]", "Only the sandbox. Nothing was redeemed."}},
-		"throttled":         {perks: []api.Perk{coffee()}, reply: fails(429, "rate_limited", "Too many requests."), do: confirm, says: []string{"[throttled]", "Wait until 12:00:30. ctrl+s retries."}},
-		"foreign-reply":     {perks: []api.Perk{coffee()}, reply: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, do: confirm, says: []string{"may not be from the service"}},
-		"unexpected-status": {perks: []api.Perk{coffee()}, reply: fails(418, "", "I am a teapot"), do: confirm, says: []string{"[failed]", "I am a teapot. Nothing was redeemed."}},
-		"unknown":           {perks: []api.Perk{coffee()}, reply: fails(500, "internal", "The server failed."), list: earlier, do: confirm, says: []string{"[unknown]", "Unknown outcome. The server failed. At 12:00:00 it was not in alice's list"}},
-		"check-failed":      {perks: []api.Perk{coffee()}, reply: fails(500, "internal", "The server failed."), do: confirm, says: []string{"[unknown]", "The check failed: The service could not finish this."}},
+		"question": {perks: several[:2], user: "alice",
+			do:   func(d *tuitest.Driver) { d.Type("ticket=4711"); d.Press("ctrl+s"); d.See("Redeem for") },
+			says: []string{"ticket=4711"}},
+		"approved": {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusApproved), do: confirm,
+			says: []string{"[redeemed]", "Status approved, 10 Mar 2026 12:00.", "Id 0199-7a3c"}},
+		"pending": {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusPending), do: confirm,
+			says: []string{"[waiting for approval]", "waiting for approval"}},
+		"rejected": {perks: []api.Perk{coffee()}, reply: succeeds(api.StatusRejected), do: confirm,
+			says: []string{"[rejected]", "It cannot be used."}},
+		"replay": {perks: []api.Perk{coffee()}, reply: replays, do: confirm,
+			says: []string{"[redeemed before]", "Redeemed earlier: the service repeats its reply."}},
+		"duplicate": {perks: []api.Perk{coffee()}, reply: fails(409, "already_redeemed", "No."), list: earlier,
+			do: confirm, says: []string{"[already redeemed]",
+				"alice redeemed it on 1 Feb 2026 09:30, status approved. Nothing was redeemed now.", "Id 0198-11aa"}},
+		"date-unknown": {perks: []api.Perk{coffee()}, reply: fails(409, "already_redeemed", "No."), do: confirm,
+			says: []string{"alice has redeemed it already. The date was not loaded: " +
+				"The service could not finish this."}},
+		"expired": {perks: []api.Perk{expired}, reply: fails(409, "perk_expired", "No."), do: confirm,
+			says: []string{"Expired: valid until 1 Mar 2026 12:00."}},
+		"not-started": {perks: []api.Perk{notStarted}, reply: fails(409, "perk_not_started", "No."), do: confirm,
+			says: []string{"Not started: valid from 22 Mar 2026 12:00."}},
+		"start-unknown": {perks: []api.Perk{coffee()},
+			reply: fails(409, "perk_not_started", `Perk "coffee" cannot be redeemed before 2027.`), do: confirm,
+			says: []string{`Not started. Perk "coffee" cannot be redeemed before 2027.`}},
+		"no-perk": {perks: []api.Perk{coffee()}, reply: fails(404, "not_found", `There is no perk "coffee".`),
+			do: confirm, says: []string{"[no such perk]", "Reload the list of perks"}},
+		"no-user": {perks: []api.Perk{coffee()}, reply: fails(404, "not_found", `There is no user "alice".`),
+			do: confirm, says: []string{"[no such user]", "User No such user."}},
+		"key-reused": {perks: []api.Perk{coffee()}, reply: fails(422, "idempotency_key_reused", "No."),
+			do: confirm, says: []string{"has used this idempotency key", "a new idempotency key"}},
+		"forbidden": {perks: []api.Perk{coffee()}, reply: fails(403, "forbidden", "Only the sandbox."),
+			do: confirm, says: []string{"[not allowed]", "Only the sandbox. Nothing was redeemed."}},
+		"throttled": {perks: []api.Perk{coffee()}, reply: fails(429, "rate_limited", "Too many requests."),
+			do: confirm, says: []string{"[throttled]", "Wait until 12:00:30. ctrl+s retries."}},
+		"foreign-reply": {perks: []api.Perk{coffee()},
+			reply: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, do: confirm,
+			says: []string{"may not be from the service"}},
+		"unexpected-status": {perks: []api.Perk{coffee()}, reply: fails(418, "", "I am a teapot"), do: confirm,
+			says: []string{"[failed]", "I am a teapot. Nothing was redeemed."}},
+		"unknown": {perks: []api.Perk{coffee()}, reply: fails(500, "internal", "The server failed."),
+			list: earlier, do: confirm, says: []string{"[unknown]",
+				"Unknown outcome. The server failed. At 12:00:00 it was not in alice's list"}},
+		"check-failed": {perks: []api.Perk{coffee()}, reply: fails(500, "internal", "The server failed."),
+			do: confirm, says: []string{"[unknown]", "The check failed: The service could not finish this."}},
 		"invalid": {perks: []api.Perk{coffee()}, reply: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(422)
 			fmt.Fprint(w, `{"code":"validation_failed","response":"No.","errors":{"metadata":["must have a ticket"]}}`)
 		}, do: confirm, says: []string{"Some values are not valid. Nothing was redeemed.", "must have a ticket"}},
-		"eligible": {perks: []api.Perk{rich}, user: "alice", can: map[string]string{"coffee": `{"perk_id":"coffee","user_id":"alice","eligible":true}`},
-			do: func(d *tuitest.Driver) { d.See("✓ can redeem") }},
-		"not-eligible": {perks: several[1:3], user: "alice", can: map[string]string{"spa": `{"perk_id":"spa","user_id":"alice","eligible":true}`,
-			"gone": `{"perk_id":"gone","user_id":"alice","eligible":false,"code":"sold_out","reason":"No unit is left."}`}, says: []string{"[sold out] All gone", "alice: can redeem 1 of 2: 1 sold out"}},
+		"eligible": {perks: []api.Perk{rich}, user: "alice",
+			can: map[string]string{"coffee": `{"perk_id":"coffee","user_id":"alice","eligible":true}`},
+			do:  func(d *tuitest.Driver) { d.See("✓ can redeem") }},
+		"not-eligible": {perks: several[1:3], user: "alice",
+			can: map[string]string{"spa": `{"perk_id":"spa","user_id":"alice","eligible":true}`,
+				"gone": `{"perk_id":"gone","user_id":"alice","eligible":false,"code":"sold_out",` +
+					`"reason":"No unit is left."}`},
+			says: []string{"[sold out] All gone", "alice: can redeem 1 of 2: 1 sold out"}},
 		"all-failed": {perks: several[1:3], reply: fails(409, "sold_out", "No."), do: confirm, says: []string{
 			"alice: none of 2 redeemed: 2 sold out.", "t retries what failed, r opens the form."}},
-		"several": {perks: several, replies: handlers{"coffee": succeeds(api.StatusApproved), "spa": succeeds(api.StatusPending), "gone": fails(409, "sold_out", "No."), "later": fails(429, "rate_limited", "No.")}, do: confirm,
-			says: []string{"alice: 1 redeemed, 1 waiting for approval, 1 sold out, 1 throttled. ctrl+s continues.", "[redeemed] Coffee for two", "[sold out] All gone", "[throttled] Not sent"}},
-		"sending": {perks: several, replies: handlers{"coffee": succeeds(api.StatusApproved), "spa": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }}, do: func(d *tuitest.Driver) { confirm(d); d.See("[sending] Spa day") },
+		"several": {perks: several, replies: handlers{"coffee": succeeds(api.StatusApproved),
+			"spa": succeeds(api.StatusPending), "gone": fails(409, "sold_out", "No."),
+			"later": fails(429, "rate_limited", "No.")}, do: confirm,
+			says: []string{"alice: 1 redeemed, 1 waiting for approval, 1 sold out, 1 throttled. ctrl+s continues.",
+				"[redeemed] Coffee for two", "[sold out] All gone", "[throttled] Not sent"}},
+		"sending": {perks: several, replies: handlers{"coffee": succeeds(api.StatusApproved),
+			"spa": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
+			do:   func(d *tuitest.Driver) { confirm(d); d.See("[sending] Spa day") },
 			says: []string{"[redeemed] Coffee for two", "[sending] Spa day", "[not sent] All gone"}, hangs: true},
-		"strange": {perks: strange, reply: fails(409, "sold_out", "No."), user: "ﻋﻠﻲ漢字🙂", do: confirm, says: []string{"[sold out] 東京の朝食セット二人前"}},
-		"long": {perks: []api.Perk{{ID: "long", Title: long("Breakfast"), City: long("Berlin")}}, reply: fails(400, "invalid_json", long("Broken")), user: strings.Repeat("u", 128),
+		"strange": {perks: strange, reply: fails(409, "sold_out", "No."), user: "ﻋﻠﻲ漢字🙂", do: confirm,
+			says: []string{"[sold out] 東京の朝食セット二人前"}},
+		"long": {perks: []api.Perk{{ID: "long", Title: long("Breakfast"), City: long("Berlin")}},
+			reply: fails(400, "invalid_json", long("Broken")), user: strings.Repeat("u", 128),
 			do: func(d *tuitest.Driver) { d.Type("a=" + long("value")); confirm(d) }, says: []string{"Broken Broken"}},
 	}
 }
@@ -207,7 +247,8 @@ func TestStates(t *testing.T) {
 			case "no-user":
 				d.Says("> User alice▏ ! No such user.")
 			case "unknown":
-				d.Says("[unknown] Coffee for two", "Unknown outcome. The server failed. At 12:00:20 it was not in alice's list, but may still come.")
+				d.Says("[unknown] Coffee for two",
+					"Unknown outcome. The server failed. At 12:00:20 it was not in alice's list, but may still come.")
 			case "not-eligible":
 				d.Says("User alice can redeem 1 of 2: 1 sold out", "[sold out] All gone")
 			default:
@@ -238,7 +279,8 @@ func TestHardTextsFit(t *testing.T) {
 			for height := 1; height <= 60; height += 1 + height/4 {
 				d.App.Top().Resize(width, height)
 				lines := strings.Split(d.App.Top().View(), "\n")
-				if len(lines) > height || slices.ContainsFunc(lines, func(line string) bool { return display.Width(line) > width }) {
+				if len(lines) > height || slices.ContainsFunc(lines,
+					func(line string) bool { return display.Width(line) > width }) {
 					t.Fatalf("%s does not fit into %dx%d:\n%s", name, width, height, strings.Join(lines, "\n"))
 				}
 			}

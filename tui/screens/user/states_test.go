@@ -37,8 +37,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if s.refuse != 0 {
 		w.WriteHeader(s.refuse)
-		message := map[int]string{404: "There is no such user.", 403: "The scope perks:read is missing.", 500: "Something failed."}[s.refuse]
-		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: message, Code: map[int]api.Code{404: api.CodeNotFound, 403: api.CodeForbidden, 500: api.CodeInternal}[s.refuse]})
+		message := map[int]string{404: "There is no such user.", 403: "The scope perks:read is missing.",
+			500: "Something failed."}[s.refuse]
+		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: message,
+			Code: map[int]api.Code{404: api.CodeNotFound, 403: api.CodeForbidden, 500: api.CodeInternal}[s.refuse]})
 		return
 	}
 	if id := path.Base(r.URL.Path); path.Base(path.Dir(r.URL.Path)) == "perks" {
@@ -65,7 +67,8 @@ func writePage[T any](w http.ResponseWriter, r *http.Request, all []T) {
 	page, perPage := 1, 50
 	fmt.Sscan(r.URL.Query().Get("page"), &page)
 	first := min(len(all), (page-1)*perPage)
-	body := api.Page[T]{Data: append([]T{}, all[first:min(len(all), first+perPage)]...), Meta: api.NewPageMeta(int64(page), perPage, int64(len(all)))}
+	body := api.Page[T]{Data: append([]T{}, all[first:min(len(all), first+perPage)]...),
+		Meta: api.NewPageMeta(int64(page), perPage, int64(len(all)))}
 	_ = json.NewEncoder(w).Encode(body)
 }
 
@@ -89,7 +92,8 @@ const day = 24 * time.Hour
 func somePerks() []api.Perk {
 	return []api.Perk{
 		perk("coffee", "Coffee for two", "Café Schön", "Berlin", "2 for 1", 3*day),
-		perk("museum", "A quiet hour in the museum before it opens, with a guide", "Museum", "Hamburg", "-50 %", 90*time.Minute),
+		perk("museum", "A quiet hour in the museum before it opens, with a guide", "Museum", "Hamburg", "-50 %",
+			90*time.Minute),
 		perk("ramen", "ラーメン一杯無料 🍜", "一蘭", "東京", "無料", 400*day),
 		perk("tea", "كوب شاي مجاني", "بيت الشاي", "القاهرة", "", 0),
 		perk("evil", "red \x1b[31m\u202etitle\nof two lines", "", "Berlin", "10 €", time.Minute),
@@ -97,13 +101,17 @@ func somePerks() []api.Perk {
 }
 
 func someRedemptions() []api.Redemption {
-	redemption := func(id, perk string, ago time.Duration, status api.RedemptionStatus, metadata string) api.Redemption {
-		return api.Redemption{ID: id, PerkID: perk, UserID: "alice", RedeemedAt: tuitest.Noon.Add(-ago), Status: status, Metadata: json.RawMessage(metadata)}
+	redemption := func(id, perk string, ago time.Duration, status api.RedemptionStatus,
+		metadata string) api.Redemption {
+		return api.Redemption{ID: id, PerkID: perk, UserID: "alice", RedeemedAt: tuitest.Noon.Add(-ago), Status: status,
+			Metadata: json.RawMessage(metadata)}
 	}
 	return []api.Redemption{
-		redemption("3f1c7f0e-0000-4000-8000-000000000001", "coffee", 40*time.Second, api.StatusPending, `{"till":4,"shop":"Mitte","tags":["a","b"],"note":"two\nlines \u001b[31m"}`),
+		redemption("3f1c7f0e-0000-4000-8000-000000000001", "coffee", 40*time.Second, api.StatusPending,
+			`{"till":4,"shop":"Mitte","tags":["a","b"],"note":"two\nlines \u001b[31m"}`),
 		redemption("3f1c7f0e-0000-4000-8000-000000000002", "museum", 5*time.Hour, api.StatusApproved, `{}`),
-		redemption("3f1c7f0e-0000-4000-8000-000000000003", "concert", 30*day, api.StatusRejected, `{"order":"`+strings.Repeat("long ", 60)+`"}`),
+		redemption("3f1c7f0e-0000-4000-8000-000000000003", "concert", 30*day, api.StatusRejected,
+			`{"order":"`+strings.Repeat("long ", 60)+`"}`),
 	}
 }
 
@@ -194,7 +202,8 @@ func manyPerks(n int) []api.Perk {
 
 // says is what the states say that have the layout of one with a golden.
 var says = map[string][]string{
-	"marked":                {"* Coffee for two", "* A quiet hour", ">  ラーメン一杯無料 🍜", "2 marked", "r redeem 2 marked"},
+	"marked": {"* Coffee for two", "* A quiet hour", ">  ラーメン一杯無料 🍜", "2 marked",
+		"r redeem 2 marked"},
 	"redeemed":              {">  40 s ago   Coffee for two", "row 1 of 3", "a approve  x reject"},
 	"none available":        {"alice can redeem nothing now. e shows all perks, and why not."},
 	"none redeemed":         {"Redeemed 0", "alice has redeemed nothing yet.", "Available 5"},
@@ -268,14 +277,16 @@ func click(d *tuitest.Driver, x, y int) {
 }
 
 func lineOf(d *tuitest.Driver, text string) int {
-	return slices.IndexFunc(strings.Split(d.Screen(), "\n"), func(line string) bool { return strings.Contains(line, text) })
+	return slices.IndexFunc(strings.Split(d.Screen(), "\n"),
+		func(line string) bool { return strings.Contains(line, text) })
 }
 
 func TestAClickGivesTheKeyboardToItsList(t *testing.T) {
 	d := start(t, fullService())
 	d.See("Available 5", "Redeemed 3")
 	d.Settle()
-	d.Send(tea.MouseMsg{X: 3, Y: lineOf(d, "ラーメン"), Button: tea.MouseButtonWheelDown, Action: tea.MouseActionPress})
+	d.Send(tea.MouseMsg{X: 3, Y: lineOf(d, "ラーメン"), Button: tea.MouseButtonWheelDown,
+		Action: tea.MouseActionPress})
 	d.Press("y")
 	d.See("Copied the id tea.")
 	click(d, 10, lineOf(d, "ラーメン"))
