@@ -75,8 +75,9 @@ test-programs:
 	@.ci/test-programs
 
 .PHONY: screenshots
-screenshots: ## make the pictures of the terminal UI in docs/screenshots
-	go test -count=1 -run '^TestPictures$$' ./cmd/dev/pictures -update
+screenshots: ## draw the pictures of the terminal UI in docs/screenshots again, and all others in bin/screenshots
+	@rm -rf bin/screenshots
+	PERKS_ARTEFACTS='$(CURDIR)/bin/screenshots' go test -count=1 -run '^TestPictures$$' ./cmd/dev/pictures -update
 
 # A short form of these tests is part of make test, except the one of slow connections, and the cluster's, which needs
 # root: it has the gravest faults of make ha, and four planted ones that it has to find.

@@ -18,8 +18,8 @@ type frame struct {
 // Add shows a screen for a time. All screens have the same size.
 func (f *Film) Add(s Screen, stays time.Duration) { f.frames = append(f.frames, frame{s, stays}) }
 
-// Draw draws the film in a window with a title. Each row is in the file once, and is visible in the frames that have it. A viewer
-// that moves nothing shows the last frame.
+// Draw draws the film in a window with a title. Each row is in the file once, and is visible in the frames that have
+// it. A viewer that moves nothing shows the last frame.
 func (f *Film) Draw(title string, c Colours) string {
 	last := len(f.frames) - 1
 	first := f.frames[0].screen
@@ -40,7 +40,8 @@ func (f *Film) Draw(title string, c Colours) string {
 			if !known {
 				name = fmt.Sprintf("s%d", len(names))
 				names[steps] = name
-				fmt.Fprintf(&style, "\n@keyframes %s{%s}.%s{animation:%s %gs step-end infinite", name, steps, name, name, f.length().Seconds())
+				fmt.Fprintf(&style, "\n@keyframes %s{%s}.%s{animation:%s %gs step-end infinite", name, steps, name,
+					name, f.length().Seconds())
 				if !drawn.visible[last] {
 					style.WriteString(";visibility:hidden")
 				}

@@ -1,6 +1,7 @@
 package pictures
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -26,7 +27,7 @@ import (
 )
 
 const (
-	folder = "../../../docs/screenshots"
+	directory = "../../../docs/screenshots"
 
 	// shown is the address in the pictures: the same in each run, and as long as one with a free port.
 	shown = "http://127.0.0.1:48080"
@@ -58,15 +59,22 @@ type capture struct {
 	t      *testing.T
 	server *servertest.Server
 	clock  *servertest.Clock
-	taken  []string
+	kept   []string
 	seen   map[theme.Name][]Screen
 	film   *Film // of what happens; nil while nothing is filmed
 
 	id, secret string // the client's
 }
 
-// TestPictures compares the pictures in docs/screenshots with the terminal UI at a server with sample data, and draws them
-// again with -update.
+// kept are the pictures of README.md and docs. The others are only checked, and written to PERKS_ARTEFACTS if that is
+// set.
+var kept = []string{
+	"confirm-80x24-dark.svg", "edit-120x40-light.svg", "merge-80x24-dark.svg", "perks-120x40-dark.svg",
+	"redemptions-120x40-dark.svg", "story.svg", "user-120x40-dark.svg",
+}
+
+// TestPictures compares the pictures in docs/screenshots with the terminal UI at a server with sample data, and draws
+// them again with -update.
 func TestPictures(t *testing.T) {
 	clock := servertest.NewClock(time.Date(2026, time.November, 23, 9, 30, 0, 0, time.UTC))
 	var ids atomic.Int64
@@ -78,21 +86,24 @@ func TestPictures(t *testing.T) {
 	const id = "demo"
 	_, secret := server.ClientWith(func(c *store.Client) { c.ID = id })
 	data := sample.Data{Seed: 1, Day: clock.Now()}
-	_, err := server.Live.ImportPerks(t.Context(), data.Perks(2000), func() string { return "audit" }, store.Operator, clock.Now())
+	_, err := server.Live.ImportPerks(t.Context(), data.Perks(2000), func() string { return "audit" }, store.Operator,
+		clock.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := server.Live.ImportUsers(t.Context(), data.Users(200), store.Operator, clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := server.Live.ImportProperties(t.Context(), data.Properties(20, id), store.Operator, clock.Now()); err != nil {
+	if _, err := server.Live.ImportProperties(t.Context(), data.Properties(20, id), store.Operator,
+		clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	accounts := tuitest.NewAccounts(t, nil) // without a profile until the login
 	d := tuitest.StartAs(t, server, id, secret, func(o *tui.Options) {
 		o.Accounts, o.Theme, o.Colours, o.Now = accounts, theme.Dark, termenv.TrueColor, clock.Now
 	})
-	c := &capture{Driver: d, t: t, server: server, clock: clock, seen: map[theme.Name][]Screen{}, id: id, secret: secret}
+	c := &capture{Driver: d, t: t, server: server, clock: clock, seen: map[theme.Name][]Screen{}, id: id,
+		secret: secret}
 	c.look(medium)
 	c.logIn()
 	c.find()
@@ -101,7 +112,9 @@ func TestPictures(t *testing.T) {
 	c.editProperty()
 	c.findCommands()
 	c.story()
-	c.onlyTaken()
+	if !slices.Equal(slices.Sorted(slices.Values(c.kept)), kept) {
+		t.Errorf("the pictures %q are drawn, not %q", c.kept, kept)
+	}
 	for name, screens := range c.seen {
 		hasEveryRole(t, name, screens)
 	}
@@ -215,7 +228,8 @@ func (c *capture) findCommands() {
 // asOtherClient makes a request of another client meanwhile.
 func (c *capture) asOtherClient(method, path, body string) {
 	c.t.Helper()
-	if status := c.server.Do(c.server.Request(c.server.TokenFor(c.id, c.secret), method, c.server.URL+path, body), nil); status >= 300 {
+	if status := c.server.Do(c.server.Request(c.server.TokenFor(c.id, c.secret), method, c.server.URL+path, body),
+		nil); status >= 300 {
 		c.t.Fatalf("%s %s got status %d", method, path, status)
 	}
 }
@@ -253,37 +267,26 @@ func (c *capture) take(name string, shots ...shot) {
 			colours = Light
 		}
 		c.seen[s.theme] = append(c.seen[s.theme], screen)
-		c.keep(fmt.Sprintf("%s-%dx%d-%s.svg", name, s.width, s.height, s.theme), screen.Draw("perksctl tui", colours), 60_000)
+		c.keep(fmt.Sprintf("%s-%dx%d-%s.svg", name, s.width, s.height, s.theme), screen.Draw("perksctl tui", colours),
+			60_000)
 	}
 	c.look(medium)
 }
 
-// keep compares a file, which may have so many bytes.
+// keep compares a picture with the kept one, if there is one. It may have so many bytes.
 func (c *capture) keep(name, svg string, most int) {
 	c.t.Helper()
 	if len(svg) > most {
 		c.t.Errorf("%s has %d bytes", name, len(svg))
 	}
-	c.taken = append(c.taken, name)
-	golden(c.t, filepath.Join(folder, name), svg)
-}
-
-// onlyTaken checks that the folder has no other pictures, and removes them with -update.
-func (c *capture) onlyTaken() {
-	c.t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.svg"))
-	if err != nil {
-		c.t.Fatal(err)
+	if slices.Contains(kept, name) {
+		c.kept = append(c.kept, name)
+		golden(c.t, filepath.Join(directory, name), svg)
 	}
-	for _, file := range files {
-		switch name := filepath.Base(file); {
-		case slices.Contains(c.taken, name):
-		case update.Value.String() != "true":
-			c.t.Errorf("%s is no picture any more; -update removes it", name)
-		default:
-			if err := os.Remove(file); err != nil {
-				c.t.Fatal(err)
-			}
+	if artefacts := os.Getenv("PERKS_ARTEFACTS"); artefacts != "" {
+		err := os.MkdirAll(artefacts, 0o755)
+		if err := errors.Join(err, os.WriteFile(filepath.Join(artefacts, name), []byte(svg), 0o644)); err != nil {
+			c.t.Fatal(err)
 		}
 	}
 }
@@ -293,7 +296,8 @@ func hasEveryRole(t *testing.T, name theme.Name, screens []Screen) {
 	t.Helper()
 	look := theme.New(name, termenv.TrueColor)
 	for role, style := range map[string]lipgloss.Style{
-		"accent": look.Accent, "muted": look.Muted, "heading": look.Heading, "selected": look.Selected, "input": look.Input, "match": look.Match,
+		"accent": look.Accent, "muted": look.Muted, "heading": look.Heading, "selected": look.Selected,
+		"input": look.Input, "match": look.Match,
 		"good": look.Good, "warning": look.Warn, "bad": look.Bad, "live": look.Live, "border": look.Border,
 	} {
 		sample := Read(style.Render("x"), 1, 1).rows[0][0].style

@@ -1,4 +1,5 @@
-// Package pictures draws what a terminal shows, and keeps the pictures of the terminal UI in docs/screenshots as they are.
+// Package pictures draws what a terminal shows, and keeps the pictures of the terminal UI in docs/screenshots as they
+// are.
 package pictures
 
 import (
@@ -27,8 +28,8 @@ const (
 
 const fonts = "ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
 
-// Draw draws the screen in a window with a title. The picture depends on nothing else than what it is given, so that the same
-// screen makes the same file.
+// Draw draws the screen in a window with a title. The picture depends on nothing else than what it is given, so that
+// the same screen makes the same file.
 func (s Screen) Draw(title string, c Colours) string {
 	d := &drawing{colours: c}
 	d.window(s.Width, s.Height, title, "")
@@ -46,15 +47,19 @@ func (s Screen) Draw(title string, c Colours) string {
 // window draws what is around the cells.
 func (d *drawing) window(columns, rows int, title, style string) {
 	width, height := 2*margin+length(columns)*cellWidth, bar+margin+length(rows)*cellHeight
-	d.add(`<svg xmlns="http://www.w3.org/2000/svg" role="img" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`, width, height)
+	d.add(`<svg xmlns="http://www.w3.org/2000/svg" role="img" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s">`, width,
+		height)
 	d.add(`<title>%s</title>`, escape(title))
-	d.add(`<style>text{font-family:%s;font-size:14px;white-space:pre}.b{font-weight:700}.i{font-style:italic}.u{text-decoration:underline}.f{opacity:.65}%s</style>`, fonts, style)
+	d.add(`<style>text{font-family:%s;font-size:14px;white-space:pre}`+
+		`.b{font-weight:700}.i{font-style:italic}.u{text-decoration:underline}.f{opacity:.65}%s</style>`, fonts, style)
 	d.add(`<rect width="%s" height="%s" rx="8" fill="%s"/>`, width, height, d.colours.Background)
-	d.add(`<path d="M0 %s V8 a8 8 0 0 1 8 -8 H%s a8 8 0 0 1 8 8 V%[1]s z" fill="%[3]s"/>`, bar-80, width-80, d.colours.bar)
+	d.add(`<path d="M0 %s V8 a8 8 0 0 1 8 -8 H%s a8 8 0 0 1 8 8 V%[1]s z" fill="%[3]s"/>`, bar-80, width-80,
+		d.colours.bar)
 	for i, light := range []string{"#ff5f57", "#febc2e", "#28c840"} {
 		d.add(`<circle cx="%d" cy="13" r="5.5" fill="%s"/>`, 18+19*i, light)
 	}
-	d.add(`<text x="%s" y="17.5" text-anchor="middle" fill="%s" style="font-size:12px">%s</text>`, width/2, d.colours.Foreground, escape(title))
+	d.add(`<text x="%s" y="17.5" text-anchor="middle" fill="%s" style="font-size:12px">%s</text>`, width/2,
+		d.colours.Foreground, escape(title))
 }
 
 // drawing is the picture as far as it is drawn.
@@ -85,15 +90,16 @@ func (d *drawing) backgrounds(y int, row []cell) {
 		if colour != d.colours.Background {
 			left, top := corner(row[from].column, y)
 			cells := last.column + last.width - row[from].column
-			d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, left, top, length(cells)*cellWidth, cellHeight, colour)
+			d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, left, top, length(cells)*cellWidth,
+				cellHeight, colour)
 		}
 		from = to
 	}
 }
 
-// texts draws the text of a row. Each run is told how long it is, so that it stands where the terminal has it whatever the font;
-// a run ends before two blanks, which a viewer may take for one, and after an ellipsis, which many fonts lack. Wide characters and
-// blocks have runs of their own.
+// texts draws the text of a row. Each run is told how long it is, so that it stands where the terminal has it whatever
+// the font; a run ends before two blanks, which a viewer may take for one, and after an ellipsis, which many fonts
+// lack. Wide characters and blocks have runs of their own.
 func (d *drawing) texts(y int, row []cell) {
 	for from := 0; from < len(row); {
 		if row[from].text == " " && row[from].style.UlStyle == cellbuf.NoUnderline {
@@ -118,7 +124,8 @@ func (d *drawing) texts(y int, row []cell) {
 }
 
 func joins(row []cell, from, at int) bool {
-	if row[from].width != 1 || row[at].width != 1 || row[at].style != row[from].style || isShape(row[at].text) || row[at-1].text == "…" {
+	if row[from].width != 1 || row[at].width != 1 || row[at].style != row[from].style || isShape(row[at].text) ||
+		row[at-1].text == "…" {
 		return false
 	}
 	return row[at].text != " " || at+1 < len(row) && row[at+1].text != " "
@@ -140,7 +147,8 @@ func (d *drawing) text(y int, run []cell) {
 func classes(s cellbuf.Style) string {
 	var names []string
 	for i, is := range []bool{
-		s.Attrs.Contains(cellbuf.BoldAttr), s.Attrs.Contains(cellbuf.FaintAttr), s.Attrs.Contains(cellbuf.ItalicAttr), s.UlStyle != cellbuf.NoUnderline,
+		s.Attrs.Contains(cellbuf.BoldAttr), s.Attrs.Contains(cellbuf.FaintAttr), s.Attrs.Contains(cellbuf.ItalicAttr),
+		s.UlStyle != cellbuf.NoUnderline,
 	} {
 		if is {
 			names = append(names, "bfiu"[i:i+1])
@@ -221,7 +229,8 @@ func (d *drawing) shape(y int, c cell) {
 	colour, _ := d.colours.of(c.style)
 	if block := blocks[c.text]; block[1] != 0 {
 		half := cellHeight / 2
-		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, x0, y0+block[0]*half, cellWidth, (block[1]-block[0])*half, colour)
+		d.add(`<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, x0, y0+block[0]*half, cellWidth,
+			(block[1]-block[0])*half, colour)
 		return
 	}
 	middleX, middleY := x0+cellWidth/2, y0+cellHeight/2

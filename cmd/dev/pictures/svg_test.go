@@ -28,18 +28,30 @@ func TestDraw(t *testing.T) {
 		colours Colours
 		lines   []string
 	}{
-		{"text", Dark, []string{"plain " + red + "bold red" + off + "  after two blanks", row + " selected   row " + off, flipped + "other way round" + off}},
-		{"looks", Light, []string{"\x1b[2mfaint\x1b[22m \x1b[3mitalic\x1b[23m \x1b[4munder lined\x1b[24m \x1b[31mred\x1b[39m \x1b[92mbright\x1b[m plain"}},
-		{"wide", Dark, []string{"东京 tower… next", "caf\u0065\u0301 ☕ 👩‍👩‍👧 end", "عربي end"}},
-		{"shapes", Dark, []string{"╭──┬──╮┌┐", "│a │██▐└┘", "├──┼▀▄┤", "╰──┴──╯"}},
-		{"escaped", Light, []string{`<b>"5" & 'six'</b>`}},
-		{"too much", Light, []string{strings.Repeat("long ", 20), "", "", "", "below"}},
+		{"dark", Dark, []string{
+			"plain " + red + "bold red" + off + "  after two blanks",
+			row + " selected   row " + off,
+			flipped + "other way round" + off,
+			"东京 tower… next",
+			"caf\u0065\u0301 ☕ 👩‍👩‍👧 end",
+			"عربي end",
+			"╭──┬──╮┌┐",
+			"│a │██▐└┘",
+			"├──┼▀▄┤",
+			"╰──┴──╯",
+		}},
+		{"light", Light, []string{
+			"\x1b[2mfaint\x1b[22m \x1b[3mitalic\x1b[23m \x1b[4munder lined\x1b[24m " +
+				"\x1b[31mred\x1b[39m \x1b[92mbright\x1b[m plain",
+			`<b>"5" & 'six'</b>`,
+			strings.Repeat("long ", 20), "", "", "", "", "", "", "", "below",
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			svg := Read(strings.Join(test.lines, "\n"), 32, 4).Draw("perks: "+test.name, test.colours)
+			svg := Read(strings.Join(test.lines, "\n"), 44, 10).Draw("perks: "+test.name, test.colours)
 			wellFormed(t, svg)
-			golden(t, filepath.Join("testdata", strings.ReplaceAll(test.name, " ", "_")+".svg"), svg)
+			golden(t, filepath.Join("testdata", test.name+".svg"), svg)
 		})
 	}
 }
@@ -71,7 +83,8 @@ func golden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s has changed; compare the pictures, and run go test -update if the new one is right:\n%s", path, got)
+		t.Errorf("%s has changed; compare the pictures, and run go test -update if the new one is right:\n%s", path,
+			got)
 	}
 }
 
@@ -95,7 +108,8 @@ func TestAFilmHasEachRowOnceAndEndsWithTheLastFrame(t *testing.T) {
 	for text, times := range map[string]int{
 		">a title<": 1, ">first<": 1, ">second<": 1, ">last<": 1, " 8s step-end infinite": 3,
 		"0%{visibility:visible}12.5%{visibility:hidden}37.5%{visibility:visible}50%{visibility:hidden}": 1,
-		"0%{visibility:hidden}50%{visibility:visible}":                                                  1, "infinite;visibility:hidden}": 2,
+		"0%{visibility:hidden}50%{visibility:visible}":                                                  1,
+		"infinite;visibility:hidden}":                                                                   2,
 	} {
 		if got := strings.Count(svg, text); got != times {
 			t.Errorf("the film has %q %d times, want %d:\n%s", text, got, times, svg)
