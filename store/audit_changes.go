@@ -8,31 +8,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // The entry of an update has the changed fields alone: before as they were, after as they are. So every version of a
 // listing follows from its entries: a creation, a restore and a deletion have the whole record, and each update changes
 // the one that the entry before it left. If something else has changed the listing since, as an import does, the next
-// update has the whole record as it was before. The updates of older servers have it before and after. No update
-// changes the id of a listing, so only a whole record has it.
-
-// upgradeTime is how long servers that read only whole records may use a database after its migration: an upgrade
-// replaces one after the other, and may be taken back.
-const upgradeTime = 24 * time.Hour
-
-// AuditChangesFrom returns from when on entries have only the changed fields of a listing. In a database that no older
-// server has used, that is always.
-func AuditChangesFrom(q Querier) (time.Time, error) {
-	var made, migrated time.Time
-	_, err := One(q, func(r Scanner) (none any, err error) { return none, r.Scan(&made, &migrated) }, `
-		SELECT first.applied_at, this.applied_at FROM migrations AS first CROSS JOIN migrations AS this
-		WHERE first.version = 1 AND this.name LIKE '%audited_properties%'`)
-	if err != nil || migrated.Sub(made) < time.Minute {
-		return time.Time{}, err
-	}
-	return migrated.Add(upgradeTime), nil
-}
+// update has the whole record as it was before. No update changes the id of a listing, so only a whole record has it.
 
 // auditedListing is a listing with the digest of the record that its last entry left.
 type auditedListing struct {

@@ -113,9 +113,6 @@ type Database struct {
 	AuditEnd func(q Querier, since, upTo AuditPosition, most AuditBound) (AuditEnd, error)
 	// AuditRange returns conditions for the rows added after a position and not after until.
 	AuditRange func(q Querier, since, until AuditPosition) (redemptions, entries AuditFilter, err error)
-	// ChangesFrom is the instant from which entries have only the changed fields of a listing. Until then, older
-	// servers may read them.
-	ChangesFrom time.Time
 	// AuditNewest returns the last entries with the actions up to the current position, newest first in the order of
 	// commits. It looks at auditSearch entries at most.
 	AuditNewest func(q Querier, now AuditPosition, actions []string, most int) ([]AuditKey, error)
@@ -288,7 +285,7 @@ type Migration struct {
 	Script    string
 }
 
-// Migrations returns the migrations in a driver's folder "migrations", all as pending. File names sort by version.
+// Migrations returns the migrations in a driver's directory "migrations", all as pending. File names sort by version.
 func Migrations(files fs.FS) (migrations []Migration) {
 	names, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
@@ -315,8 +312,9 @@ func (m Migration) Fits() int {
 	return m.Version
 }
 
-// Applied sets AppliedAt of the migrations that a database has. The query exists tells whether it has the table of migrations. Those of a
-// newer program are added if they fit this one, and otherwise the database is refused.
+// Applied returns the migrations with AppliedAt as a database has them. The query exists tells whether it has the table
+// of migrations. Those of a newer program are added if they fit this one. Otherwise the database is refused, as is one
+// whose migrations have other names.
 func Applied(q Querier, known []Migration, exists string) ([]Migration, error) {
 	hasTable, err := One(q, ScanValue[bool], exists)
 	if err != nil || !hasTable {
@@ -325,12 +323,16 @@ func Applied(q Querier, known []Migration, exists string) ([]Migration, error) {
 	applied := Each(q, func(r Scanner) (m Migration, err error) {
 		return m, r.Scan(&m.Version, &m.Name, &m.AppliedAt)
 	}, `SELECT version, name, applied_at FROM migrations ORDER BY version`)
-	newest := len(known)
+	known, newest := slices.Clone(known), len(known)
 	for m, err := range applied {
 		if err != nil {
 			return nil, err
 		}
 		switch {
+		case m.Version <= newest && m.Name != known[m.Version-1].Name:
+			return nil, fmt.Errorf("its migration %s is not one of this program, which has %s: it was made before the "+
+				"first release. Export its records with the perksd that made it, and import them into a new database",
+				m.Name, known[m.Version-1].Name)
 		case m.Version <= newest:
 			known[m.Version-1].AppliedAt = m.AppliedAt
 		case m.Fits() <= newest:

@@ -193,11 +193,9 @@ func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at t
 		if bytes.Equal(before, after) {
 			return nil
 		}
-		was, is := json.RawMessage(before), json.RawMessage(after)
-		if !at.Before(o.db.ChangesFrom) {
-			if was, is, err = known.updateEntry(before, after); err != nil {
-				return err
-			}
+		was, is, err := known.updateEntry(before, after)
+		if err != nil {
+			return err
 		}
 		if _, err := tx.Exec(updateProperty, append(storedPropertyValues(property), digestOf(after))...); err != nil {
 			return err
@@ -271,41 +269,4 @@ var partialProperties = partialKind[PropertyRecord]{
 	scan:    ScanProperty,
 	known: Of("new", PropertyColumns) + `, ` + Of("old", PropertyColumns) + `
 		FROM staged AS new CROSS JOIN properties AS old WHERE old.id = new.id AND new.absent <> 0`,
-}
-
-// keyChunk is how many listings get their keys in one transaction.
-const keyChunk = 1000
-
-// deriveKeys derives the keys of listings that lack them.
-func (o Operations) deriveKeys(ctx context.Context) error {
-	lacking, err := Read(ctx, o.db, "look for properties without keys", func(q Querier) (bool, error) {
-		return One(q, ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM properties`+o.db.Indexed(`properties_without_keys`)+` WHERE word_bits IS NULL)`)
-	})
-	if err != nil || !lacking {
-		return err
-	}
-	return KeyProperties(o.db.Dialect, func(work func(Tx) error) error { return o.db.Write(ctx, "derive the keys of properties", work) })
-}
-
-// KeyProperties derives the keys of listings that lack them, some in each transaction.
-func KeyProperties(d *Dialect, write func(work func(Tx) error) error) error {
-	last := int64(math.MinInt64)
-	for {
-		var keyed []PropertyRecord
-		err := write(func(tx Tx) (err error) {
-			keyed, err = All(tx, ScanProperty,
-				`SELECT `+PropertyColumns+` FROM properties WHERE word_bits IS NULL AND id > $1 ORDER BY id LIMIT $2`+d.LockProperty, last, keyChunk)
-			for _, p := range keyed {
-				if err == nil {
-					_, err = tx.Exec(`UPDATE properties SET (`+derivedPropertyColumns+`) = ($2, $3, $4, $5) WHERE id = $1`,
-						append([]any{p.ID}, derivedPropertyValues(p.Property)...)...)
-				}
-			}
-			return err
-		})
-		if err != nil || len(keyed) < keyChunk {
-			return err
-		}
-		last = keyed[len(keyed)-1].ID
-	}
 }

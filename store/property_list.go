@@ -23,11 +23,7 @@ func CheckPropertyCursor(c *Cursor) error {
 	return nil
 }
 
-// ListProperties first derives the keys of listings that a server of the version before has written.
 func (o Operations) ListProperties(ctx context.Context, query PropertyQuery) (List[api.Property], error) {
-	if err := o.deriveKeys(ctx); err != nil {
-		return List[api.Property]{}, err
-	}
 	return RetryRead(ctx, o.db, "list properties", func() (list List[api.Property], err error) {
 		err = o.db.Snapshot(ctx, func(q Querier) (err error) {
 			list, err = o.listProperties(q, query)

@@ -172,8 +172,7 @@ func (s snapshot) until(to snapshot, table string) store.AuditFilter {
 // auditSearch is how many entries are searched at most for the newest of some kinds.
 const auditSearch = 100_000
 
-// auditNewest leaves out rows from before they were numbered, and those of a restored copy whose numbers this server
-// has not reached. Like auditRange it disables sequential scans.
+// auditNewest leaves out the rows of a restored copy whose numbers this server has not reached. Like auditRange it disables sequential scans.
 func auditNewest(q store.Querier, now store.AuditPosition, actions []string, most int) ([]store.AuditKey, error) {
 	end, err := readSnapshot(now)
 	if err != nil {

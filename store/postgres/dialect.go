@@ -61,7 +61,7 @@ var dialect = &store.Dialect{
 	BeginRemoving: `SELECT set_config('perks.archiving', 'on', true)`,
 	EndRemoving:   `SELECT set_config('perks.archiving', '', true)`,
 	AuditGone: `UPDATE audit_archived SET arrived = greatest(arrived,
-		(SELECT arrived FROM audit WHERE entry >= $1 AND entry <= $2 AND arrived IS NOT NULL ORDER BY arrived DESC LIMIT 1))`,
+		(SELECT arrived FROM audit WHERE entry >= $1 AND entry <= $2 ORDER BY arrived DESC LIMIT 1))`,
 	// A redemption sorts before other entries of the same instant, because it is made before it is decided. Two indexes give the
 	// order of time, so that only entries of one instant are sorted.
 	AuditOldestFirst: ` ORDER BY at, source, entry, redemption`,

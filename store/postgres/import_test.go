@@ -181,8 +181,9 @@ func TestAnImportKeepsConcurrentChanges(t *testing.T) {
 			row := store.PropertyRecord{Property: api.Property{ID: 1, City: city}, Row: store.Row{Absent: ^store.Fields(1 << 4)}}
 			return db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
 		}, `SELECT title || ', ' || city FROM properties WHERE id = 1`, "New, York"},
-		{"a property that another transaction adds", lockNewProperties + `; INSERT INTO properties (` + store.PropertyColumns + `)
-			SELECT 2, owner, 'Restored', description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit FROM properties`, func(db *DB) (store.Imported, error) {
+		{"a property that another transaction adds", lockNewProperties + `; INSERT INTO properties
+			SELECT 2, owner, 'Restored', description, address, city, postcode, images, price_pw, bedrooms, bathrooms,
+				lat, lng, deposit, city_fold, words, price_key, word_bits FROM properties`, func(db *DB) (store.Imported, error) {
 			row := store.PropertyRecord{Property: api.Property{ID: 2, City: city}, Row: store.Row{Absent: ^store.Fields(1 << 4)}}
 			return db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
 		}, `SELECT title || ', ' || city FROM properties WHERE id = 2`, "Restored, York"},

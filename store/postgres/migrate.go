@@ -22,14 +22,18 @@ func knownMigrations() []store.Migration { return store.Migrations(migrationFile
 
 // Status returns the migrations, applied and pending, of the database at the address. It changes nothing.
 func Status(ctx context.Context, address string) ([]store.Migration, error) {
-	return readAt(ctx, "read the migrations", address, appliedMigrations)
+	return readAt(ctx, "read the migrations", address, func(q store.Querier) ([]store.Migration, error) {
+		return appliedMigrations(q, knownMigrations())
+	})
 }
 
-// migrate applies the pending migrations. Of several processes one does so, and the others wait. A database without pending ones is only
+// migrate applies those of the migrations that are pending. Of several processes one does so, and the others wait. A database without pending ones is only
 // read, so it may be a standby. A new database gets all migrations in one transaction; an older one may be in use, and gets each by
 // upgrade.
-func migrate(ctx context.Context, pool *pgxpool.Pool, settings []string, log *slog.Logger) error {
-	migrations, err := appliedMigrations(view{ctx, pool})
+func migrate(
+	ctx context.Context, pool *pgxpool.Pool, settings []string, known []store.Migration, log *slog.Logger,
+) error {
+	migrations, err := appliedMigrations(view{ctx, pool}, known)
 	if err != nil || len(store.Pending(migrations)) == 0 {
 		return err
 	}
@@ -38,7 +42,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, settings []string, log *sl
 		return err
 	}
 	defer closeBriefly(held)
-	if migrations, err = appliedMigrations(view{ctx, pool}); err != nil {
+	if migrations, err = appliedMigrations(view{ctx, pool}, known); err != nil {
 		return err
 	}
 	if len(store.Pending(migrations)) == len(migrations) {
@@ -79,9 +83,9 @@ func record(ctx context.Context, tx pgx.Tx, m store.Migration) error {
 	return err
 }
 
-func appliedMigrations(q store.Querier) ([]store.Migration, error) {
+func appliedMigrations(q store.Querier, known []store.Migration) ([]store.Migration, error) {
 	// A scan of pg_class sees the latest commit. to_regclass may use a cache from before the wait for the lock.
-	return store.Applied(q, knownMigrations(), `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'migrations' AND pg_table_is_visible(oid))`)
+	return store.Applied(q, known, `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'migrations' AND pg_table_is_visible(oid))`)
 }
 
 // A migration must not block the servers that use the database. It waits for an exclusive lock only briefly and then retries, because every
@@ -185,22 +189,7 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, settings []string, m store
 			return err
 		}
 	}
-	if m.Name == "0014_word_bits" { // SQL cannot derive these, nor the older keys
-		err := store.KeyProperties(dialect, func(work func(store.Tx) error) error {
-			return inTransaction(ctx, pool, settings, func(tx pgx.Tx) error { return work(&session{ctx, tx}) })
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return inTransaction(ctx, pool, settings, func(tx pgx.Tx) error {
-		if strings.HasSuffix(m.Name, "_texts_folded") { // SQL cannot fold these
-			if err := foldTexts(ctx, tx); err != nil {
-				return err
-			}
-		}
-		return record(ctx, tx, m)
-	})
+	return inTransaction(ctx, pool, settings, func(tx pgx.Tx) error { return record(ctx, tx, m) })
 }
 
 // makeIndex builds an index while others write to the table, and logs which transactions it waits for. It first drops the invalid index of

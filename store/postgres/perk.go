@@ -7,8 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5"
-
 	"example.com/perks/api"
 	"example.com/perks/store"
 )
@@ -190,33 +188,3 @@ var (
 		WHERE coalesce(` + stagedFolds + `) IS NOT NULL ON CONFLICT (perk_id) DO NOTHING`
 	stagedFolds = "new.description_fold, new.image_url_fold, new.discount_text_fold, new.terms_fold"
 )
-
-// foldTexts fills perk_folds for older perks. It locks the catalog's version, so imports wait. It names its columns itself, because those
-// that later migrations add to perks are not there yet.
-func foldTexts(ctx context.Context, tx pgx.Tx) error {
-	s := &session{ctx, tx}
-	if err := s.exec(store.RaiseVersion); err != nil {
-		return err
-	}
-	texts := func(r row) (p api.Perk, err error) {
-		return p, r.Scan(&p.ID, &p.Description, &p.ImageURL, &p.DiscountText, &p.Terms)
-	}
-	const atOnce = 1000
-	for last := ""; ; {
-		perks, err := store.All(s, texts, `SELECT p.id, p.description, p.image_url, p.discount_text, p.terms FROM perks AS p
-			WHERE p.id > $1 AND concat(p.description, p.image_url, p.discount_text, p.terms) ~ '[^\x01-\x7f]'
-			ORDER BY p.id LIMIT $2`, last, atOnce)
-		if err != nil {
-			return err
-		}
-		var batch pgx.Batch
-		for _, perk := range perks {
-			batch.Queue(`INSERT INTO perk_folds (perk_id, `+foldedTexts+`) VALUES ($1, $2, $3, $4, $5)`,
-				append([]any{perk.ID}, folds(perk)...)...)
-			last = perk.ID
-		}
-		if err := tx.SendBatch(ctx, &batch).Close(); err != nil || len(perks) < atOnce {
-			return err
-		}
-	}
-}

@@ -96,11 +96,7 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 	}
 	err = checkVersion(view{ctx, writes}, log)
 	if err == nil {
-		err = migrate(ctx, writes, settings, log)
-	}
-	var changesFrom time.Time
-	if err == nil {
-		changesFrom, err = store.AuditChangesFrom(view{ctx, writes})
+		err = migrate(ctx, writes, settings, knownMigrations(), log)
 	}
 	if err != nil {
 		writes.Close()
@@ -134,7 +130,6 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		AuditAfter:     auditAfter,
 		AuditEnd:       auditEnd,
 		AuditRange:     auditRange,
-		ChangesFrom:    changesFrom,
 		AuditNewest:    auditNewest,
 		AuditPlaceOf:   auditPlaceOf,
 		Import:         db.importRows,

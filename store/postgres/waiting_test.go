@@ -108,7 +108,7 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 
 const (
 	addClient   = `INSERT INTO clients VALUES ('a', 'A', sha256(''), '', false, false, now())`
-	addProperty = `INSERT INTO properties VALUES (1, 'a', 'Flat', '', '', '', '', '{}', '1', 0, 0, NULL, NULL, 0)`
+	addProperty = `INSERT INTO properties VALUES (1, 'a', 'Flat', '', '', '', '', '{}', '1', 0, 0, NULL, NULL, 0, '', '', '31', 0)`
 	addPerk     = `
 		INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city, description, words)
 		VALUES ('p', now(), now(), 'manual', 'tea', 'bath', 'Tea', 'Bath', 'Hot', '');

@@ -23,7 +23,7 @@ func Status(ctx context.Context, path string) (migrations []store.Migration, err
 		return knownMigrations(), nil
 	}
 	err = readAt(ctx, path, func(v view) (err error) {
-		migrations, err = appliedMigrations(v)
+		migrations, err = appliedMigrations(v, knownMigrations())
 		return err
 	})
 	if err != nil {
@@ -43,16 +43,16 @@ func readAt(ctx context.Context, path string, work func(view) error) error {
 	return work(view{ctx, db})
 }
 
-// migrate applies the pending migrations. It checks again under the write lock, so that of several processes one applies each migration.
+// migrate applies those of the migrations that are pending. It checks again under the write lock, so that of several processes one applies each migration.
 // The first check takes no lock: beside a busy server it could wait long for nothing.
-func (s *session) migrate() error {
+func (s *session) migrate(known []store.Migration) error {
 	for {
-		next, err := s.nextPending()
+		next, err := s.nextPending(known)
 		if err != nil || next == nil {
 			return err
 		}
 		err = s.inTransaction(func() error {
-			next, err := s.nextPending()
+			next, err := s.nextPending(known)
 			if err != nil || next == nil {
 				return err
 			}
@@ -65,8 +65,8 @@ func (s *session) migrate() error {
 }
 
 // nextPending returns the first pending migration, or nil.
-func (s *session) nextPending() (*store.Migration, error) {
-	migrations, err := appliedMigrations(s)
+func (s *session) nextPending(known []store.Migration) (*store.Migration, error) {
+	migrations, err := appliedMigrations(s, known)
 	if pending := store.Pending(migrations); len(pending) > 0 {
 		return &pending[0], err
 	}
@@ -77,11 +77,6 @@ func (s *session) apply(m store.Migration) error {
 	if err := s.script(m.Script); err != nil {
 		return fmt.Errorf("apply migration %s: %w", m.Name, err)
 	}
-	if m.Name == "0009_word_bits" { // SQL cannot derive these, nor the older keys
-		if err := store.KeyProperties(dialect, func(work func(store.Tx) error) error { return work(s) }); err != nil {
-			return fmt.Errorf("apply migration %s: %w", m.Name, err)
-		}
-	}
 	if err := s.script(`CREATE TABLE IF NOT EXISTS migrations (
 		version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`); err != nil {
 		return err
@@ -89,8 +84,8 @@ func (s *session) apply(m store.Migration) error {
 	return s.exec(`INSERT INTO migrations VALUES (?, ?, ?)`, m.Version, m.Name, time.Now())
 }
 
-func appliedMigrations(q store.Querier) ([]store.Migration, error) {
-	return store.Applied(q, knownMigrations(), `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'migrations')`)
+func appliedMigrations(q store.Querier, known []store.Migration) ([]store.Migration, error) {
+	return store.Applied(q, known, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'migrations')`)
 }
 
 // Reset uses a connection of its own without foreign keys: without checks of each row, SQLite deletes whole tables at once.

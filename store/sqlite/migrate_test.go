@@ -9,13 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/storetest"
 )
 
 func TestOpenMakesAFileOnlyItsOwnerCanRead(t *testing.T) {
@@ -86,25 +83,26 @@ func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 }
 
 func TestOpenRefusesOtherFiles(t *testing.T) {
-	newer := filepath.Join(t.TempDir(), "newer.db")
-	db, err := Open(t.Context(), newer, Options{})
-	if err != nil {
-		t.Fatal(err)
+	made := func(change string) (path string) {
+		db := openTemporary(t)
+		if err := errors.Join(db.write(t.Context(), "migrate", func(s *session) error {
+			return s.exec(change)
+		}), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return db.file.path
 	}
-	version := len(knownMigrations()) + 1
-	if err := errors.Join(db.write(t.Context(), "migrate", func(s *session) error {
-		return s.exec(`INSERT INTO migrations VALUES (?, 'of tomorrow', 0)`, version)
-	}), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	newer := made(`INSERT INTO migrations VALUES (2, '0002_tomorrow', 0)`)
+	older := made(`UPDATE migrations SET name = '0001_initial'`)
 	text := filepath.Join(t.TempDir(), "text.db")
 	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ name, path, want string }{
-		{"a newer database", newer, fmt.Sprintf("it is at version %d, and this program knows versions up to %d: use a newer perksd", version, version-1)},
-		{"a file that is no database", text, "file is not a database"},
-		{"a folder that is not there", filepath.Join(t.TempDir(), "missing", "perks.db"), "no such file or directory"},
+		{"a newer database", newer, "it is at version 2, and this program knows versions up to 1: use a newer perksd"},
+		{"an older database", older, "its migration 0001_initial is not one of this program, which has 0001_schema"},
+		{"a file that is not a database", text, "file is not a database"},
+		{"a directory that is not there", filepath.Join(t.TempDir(), "missing", "perks.db"), "no such file or directory"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := Open(t.Context(), test.path, Options{})
@@ -113,8 +111,10 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Status(t.Context(), newer); err == nil {
-		t.Error("Status succeeded on a newer database")
+	for _, path := range []string{newer, older} {
+		if _, err := Status(t.Context(), path); err == nil {
+			t.Errorf("there is a status of %s", path)
+		}
 	}
 }
 
@@ -174,88 +174,23 @@ func TestTheAuditLogCannotBeChanged(t *testing.T) {
 	}
 }
 
-// TestListingsWithoutWordBitsAreListed migrates a file of the version that knew words, but not their bits.
-func TestListingsWithoutWordBitsAreListed(t *testing.T) {
-	path := fileOfVersion(t, 8, `
-		INSERT INTO clients VALUES ('owner', 'Owner', x'', '', 0, 0, 0);
-		INSERT INTO properties VALUES (1, 'owner', 'Flat', '', '', 'Köln', '', '[]', '100.50', 1, 1, NULL, NULL, 0, 'köln', '''flat'' ''köln''', '3100.5')`)
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	unkeyed, err := store.One(db.latest(t.Context()), store.ScanValue[int], `SELECT count(*) FROM properties WHERE word_bits IS NULL`)
-	if err != nil || unkeyed != 0 {
-		t.Errorf("the migration left %d listings without bits, %v", unkeyed, err)
-	}
-	list, err := db.ListProperties(t.Context(), store.PropertyQuery{PropertyFilter: api.PropertyFilter{Query: "flat köl"}, Window: store.Window{Page: 1, PerPage: 5}})
-	if err != nil || len(list.Items) != 1 {
-		t.Errorf("it lists %+v, %v", list, err)
-	}
-}
-
-// fileOfVersion makes a file with the first migrations, and runs a script there.
-func fileOfVersion(t *testing.T, version int, script string) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "perks.db")
-	given, err := newFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	older, err := given.session(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range knownMigrations()[:version] {
-		if err := older.apply(m); err != nil {
+func TestALaterMigrationIsAppliedOnce(t *testing.T) {
+	db := openTemporary(t)
+	later := append(knownMigrations(), store.Migration{
+		Version: 2, Name: "0002_later.fits1", Script: `CREATE TABLE later (id TEXT PRIMARY KEY)`,
+	})
+	for range 2 {
+		s, err := db.file.session(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.migrate(later), s.close()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(older.script(script), older.close()); err != nil {
-		t.Fatal(err)
+	status, err := Status(t.Context(), db.file.path)
+	if err != nil || len(store.Pending(status)) != 0 || len(status) != 2 || status[1].Name != later[1].Name {
+		t.Errorf("to a program that passes over the migration, the status is %v, %v", status, err)
 	}
-	return path
-}
-
-// TestPropertiesOfAnOlderFileAreListed migrates a file whose listings have no keys, and whose idempotency keys are in the old table.
-func TestPropertiesOfAnOlderFileAreListed(t *testing.T) {
-	path := fileOfVersion(t, 6, `
-		INSERT INTO clients VALUES ('owner', 'Owner', x'', '', 0, 0, 0);
-		INSERT INTO audit (at, actor, action, subject) VALUES (1, 'operator', 'property.delete', 'property/70');
-		INSERT INTO properties VALUES (1, 'owner', 'Flat', '', '', 'Köln', '', '[]', '100.50', 1, 1, NULL, NULL, 0);
-		INSERT INTO perks (row, id, created_at, updated_at, approval, title_fold, city_fold, title, city, description) VALUES (1, 'p', 0, 0, 'auto', '', '', '', '', '');
-		INSERT INTO users VALUES ('ann');
-		INSERT INTO redemptions VALUES (1, 'r', 1, 'ann', 'owner', 0, 'approved', 'approved', '{}', 0, NULL, NULL);
-		INSERT INTO idempotency_keys VALUES ('owner', 'k', zeroblob(32), 1, 0)`)
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	for _, filter := range []api.PropertyFilter{{City: "KÖLN"}, {Query: "fla"}} {
-		list, err := db.ListProperties(t.Context(), store.PropertyQuery{PropertyFilter: filter, Window: store.Window{Page: 1, PerPage: 5}})
-		if err != nil || len(list.Items) != 1 {
-			t.Errorf("%+v lists %+v, %v", filter, list, err)
-		}
-	}
-	if created, err := db.CreateProperty(t.Context(), store.PropertyCreation{Owner: "owner"}); err != nil || created.Property.ID != 71 {
-		t.Errorf("the new listing has the id %d, %v, want one above that of the deleted one", created.Property.ID, err)
-	}
-	again, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: "r2", PerkID: "p", UserID: "ann", ClientID: "owner", Key: &store.IdempotencyKey{Key: "k"}, At: time.UnixMicro(1)})
-	if err != nil || again.Redemption.ID != "r" || !again.Replayed {
-		t.Errorf("the key from before replays %+v, %v", again, err)
-	}
-}
-
-func TestEntriesAreWholeWhileServersOfTheVersionBeforeMayReadThem(t *testing.T) {
-	db := openTemporary(t)
-	if err := db.write(t.Context(), "make it older", func(s *session) error {
-		return s.script(`UPDATE migrations SET applied_at = applied_at - 3600000000 WHERE version = 1`)
-	}); err != nil {
-		t.Fatal(err)
-	}
-	storetest.UpdatesAreWholeForADay(t, openPath(t, db.file.path))
+	openPath(t, db.file.path)
 }

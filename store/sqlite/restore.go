@@ -157,7 +157,7 @@ func copyFile(source io.Reader, to string) (err error) {
 func (f file) verify(ctx context.Context) error {
 	db := f.readers(nil)
 	defer db.Close()
-	migrations, err := appliedMigrations(view{ctx, db})
+	migrations, err := appliedMigrations(view{ctx, db}, knownMigrations())
 	if err != nil {
 		return err
 	}

@@ -80,10 +80,6 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	changesFrom, err := store.AuditChangesFrom(first)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the database %s: %w", file.path, err), first.close())
-	}
 	db := &DB{file: file, log: log, readers: file.readers(opened), writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[rowIDs](100_000, 1_000_000),
 		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1), disk: newDisk(file.path, log)}
 	db.disk.watch()
@@ -102,7 +98,6 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		AuditAfter:      auditAfter,
 		AuditEnd:        auditEnd,
 		AuditRange:      auditRange,
-		ChangesFrom:     changesFrom,
 		AuditNewest:     auditNewest,
 		AuditPlaceOf:    auditPlaceOf,
 		Import:          db.importRows,
@@ -271,7 +266,7 @@ func (f file) openMigratedOnce(ctx context.Context) (*session, os.FileInfo, erro
 		return nil, nil, err
 	}
 	if err = errors.Join(checkSameFile(f.path, opened), f.checkNotHalfRestored()); err == nil {
-		err = session.migrate()
+		err = session.migrate(knownMigrations())
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, session.close())

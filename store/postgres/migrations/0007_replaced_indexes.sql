@@ -1,2 +1,0 @@
--- Replaced by redemptions_of_user_and_perk.
-DROP INDEX IF EXISTS redemptions_live, redemptions_of_user;

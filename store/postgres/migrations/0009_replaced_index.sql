@@ -1,2 +1,0 @@
--- Replaced by redemptions_not_approved.
-DROP INDEX IF EXISTS redemptions_pending;
