@@ -83,8 +83,9 @@ func (k SigningKey) Public() PublicSigningKey { return PublicSigningKey{k.ID, k.
 
 // AuditSource is a table that the audit log is read from.
 type AuditSource struct {
-	// Select reads the time, source (0 for a redemption made, or 1), a number, actor, action, subject, before and after, of a redemption its
-	// id, perk, user, client, first status and metadata, and what the order of commits follows from. What does not apply is null.
+	// Select reads the time, source (0 for a redemption made, or 1), a number, actor, action, subject, before and
+	// after, of a redemption its id, perk, user, client, first status and metadata, and what the order of commits
+	// follows from. What does not apply is null.
 	Select  string
 	Columns map[string]string // by the fields of auditCondition
 }
@@ -117,7 +118,9 @@ func (o Operations) Audit(ctx context.Context, query AuditQuery) iter.Seq2[Audit
 	return o.AuditSince(ctx, query, new(AuditPosition))
 }
 
-func (o Operations) AuditSince(ctx context.Context, query AuditQuery, position *AuditPosition) iter.Seq2[AuditEntry, error] {
+func (o Operations) AuditSince(
+	ctx context.Context, query AuditQuery, position *AuditPosition,
+) iter.Seq2[AuditEntry, error] {
 	return func(yield func(AuditEntry, error) bool) {
 		yielded, err := o.readAudit(ctx, query, position, yield)
 		if err != nil && o.db.Retry(err) && !yielded && ctx.Err() == nil {
@@ -130,7 +133,9 @@ func (o Operations) AuditSince(ctx context.Context, query AuditQuery, position *
 }
 
 // readAudit reads the entries once, in one transaction. yielded tells whether there were any.
-func (o Operations) readAudit(ctx context.Context, query AuditQuery, position *AuditPosition, yield func(AuditEntry, error) bool) (yielded bool, err error) {
+func (o Operations) readAudit(
+	ctx context.Context, query AuditQuery, position *AuditPosition, yield func(AuditEntry, error) bool,
+) (yielded bool, err error) {
 	var now AuditPosition
 	stopped := false
 	err = o.db.Snapshot(notBehind(ctx), func(q Querier) (err error) {
@@ -233,7 +238,8 @@ type AuditQuery struct {
 	Last    int       // at most so many, the newest
 }
 
-// AuditPosition is how far a reader got in the audit log. Only the driver that returned it understands it; "" is the start.
+// AuditPosition is how far a reader got in the audit log. Only the driver that returned it understands it; "" is the
+// start.
 type AuditPosition string
 
 // auditCondition compares a field of an entry, or of a redemption, with a text or an instant.
@@ -257,7 +263,8 @@ func (q AuditQuery) entryConditions() ([]auditCondition, bool) {
 
 // redemptionConditions returns the conditions on redemptions, or false if none of them can match.
 func (q AuditQuery) redemptionConditions() ([]auditCondition, bool) {
-	if action, isPrefix := auditPattern(q.Action); action != ActionRedeem && !(isPrefix && strings.HasPrefix(ActionRedeem, action)) {
+	if action, isPrefix := auditPattern(q.Action); action != ActionRedeem &&
+		!(isPrefix && strings.HasPrefix(ActionRedeem, action)) {
 		return nil, false
 	}
 	conditions := q.timeConditions()

@@ -45,7 +45,8 @@ func (d *Dialect) movableEntries() string {
 		AND CASE WHEN a.action = '` + ActionDeleteProperty + `' THEN
 			EXISTS (SELECT 1 FROM properties AS p WHERE p.id = CAST(substr(a.subject, 10) AS bigint))
 			OR EXISTS (SELECT 1 FROM audit AS later
-				WHERE later.subject = a.subject AND later.action = a.action AND later.` + d.AuditID + ` > a.` + d.AuditID + `)
+				WHERE later.subject = a.subject AND later.action = a.action
+					AND later.` + d.AuditID + ` > a.` + d.AuditID + `)
 			ELSE true END
 		ORDER BY a.at, a.` + d.AuditID
 }

@@ -69,14 +69,16 @@ func (o Operations) completeUpdates(q Querier, entries []AuditEntry) error {
 		listings[entry.Subject] = nil
 		id, err := strconv.ParseInt(strings.TrimPrefix(entry.Subject, propertyPrefix), 10, 64)
 		if err != nil {
-			return fmt.Errorf("the entry %d of the audit log changes %q, which is no property", entry.Number, entry.Subject)
+			return fmt.Errorf("the entry %d of the audit log changes %q, which is not a property",
+				entry.Number, entry.Subject)
 		}
 		ids = append(ids, strconv.FormatInt(id, 10))
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	found := Each(q, ScanProperty, `SELECT `+PropertyColumns+` FROM properties WHERE id IN (`+strings.Join(ids, `, `)+`)`)
+	found := Each(q, ScanProperty,
+		`SELECT `+PropertyColumns+` FROM properties WHERE id IN (`+strings.Join(ids, `, `)+`)`)
 	for record, err := range found {
 		if err == nil {
 			listings[PropertySubject(record.ID)], err = json.Marshal(record)

@@ -18,7 +18,8 @@ func scanClient(r Scanner) (c Client, err error) {
 		return c, err
 	}
 	if len(secret) != len(c.Secret) {
-		return c, fmt.Errorf("read client %q: the hash of a secret has %d bytes, not %d", c.ID, len(secret), len(c.Secret))
+		return c, fmt.Errorf("read client %q: the hash of a secret has %d bytes, not %d", c.ID, len(secret),
+			len(c.Secret))
 	}
 	c.Secret = SecretHash(secret)
 	c.Scopes, err = api.ParseScopes(scopes)
@@ -41,8 +42,10 @@ func (o Operations) Clients(ctx context.Context) ([]Client, error) {
 
 func (o Operations) CreateClient(ctx context.Context, client Client, by Actor) error {
 	return o.db.Write(ctx, "create a client", func(tx Tx) error {
-		added, err := tx.Exec(`INSERT INTO clients (`+clientColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`,
-			client.ID, client.Name, client.Secret[:], client.Scopes.String(), client.SandboxOnly, client.Disabled, client.CreatedAt)
+		added, err := tx.Exec(`INSERT INTO clients (`+clientColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7)
+			ON CONFLICT (id) DO NOTHING`,
+			client.ID, client.Name, client.Secret[:], client.Scopes.String(), client.SandboxOnly, client.Disabled,
+			client.CreatedAt)
 		if err != nil {
 			return err
 		}
@@ -79,7 +82,9 @@ func (o Operations) SetClientDisabled(ctx context.Context, id string, disabled b
 }
 
 // UpdateClient adds no entry to the audit log if nothing changes.
-func (o Operations) UpdateClient(ctx context.Context, id string, change ClientChange, by Actor, at time.Time) (Client, error) {
+func (o Operations) UpdateClient(
+	ctx context.Context, id string, change ClientChange, by Actor, at time.Time,
+) (Client, error) {
 	return o.changeClient(ctx, "change a client", id, by, at, func(c *Client) (action string) {
 		changed := change.Of(*c)
 		if changed.Public() == c.Public() {
@@ -91,7 +96,9 @@ func (o Operations) UpdateClient(ctx context.Context, id string, change ClientCh
 }
 
 // changeClient writes the client as change leaves it, unless change returns "".
-func (o Operations) changeClient(ctx context.Context, doing, id string, by Actor, at time.Time, change func(*Client) (action string)) (Client, error) {
+func (o Operations) changeClient(
+	ctx context.Context, doing, id string, by Actor, at time.Time, change func(*Client) (action string),
+) (Client, error) {
 	return writeFor(ctx, o, doing, func(tx Tx) (Client, error) {
 		before, err := OneOr(ClientNotFound(id), tx, scanClient, selectClient+o.db.LockClient, id)
 		if err != nil {
@@ -102,7 +109,8 @@ func (o Operations) changeClient(ctx context.Context, doing, id string, by Actor
 		if action == "" {
 			return before, nil
 		}
-		if _, err := tx.Exec(`UPDATE clients SET name = $2, secret = $3, scopes = $4, sandbox_only = $5, disabled = $6 WHERE id = $1`,
+		if _, err := tx.Exec(`UPDATE clients SET name = $2, secret = $3, scopes = $4, sandbox_only = $5, disabled = $6
+			WHERE id = $1`,
 			id, after.Name, after.Secret[:], after.Scopes.String(), after.SandboxOnly, after.Disabled); err != nil {
 			return before, err
 		}
@@ -153,14 +161,17 @@ func (o Operations) RotateSigningKey(ctx context.Context, key SigningKey, oldExp
 		if _, err := o.lockSigningKeys(tx); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`UPDATE signing_keys SET expires_at = $1 WHERE expires_at IS NULL OR expires_at > $1`, oldExpire); err != nil {
+		if _, err := tx.Exec(`UPDATE signing_keys SET expires_at = $1 WHERE expires_at IS NULL OR expires_at > $1`,
+			oldExpire); err != nil {
 			return err
 		}
 		return rotateTo(tx, key, by)
 	})
 }
 
-func (o Operations) DropSigningKey(ctx context.Context, id string, successor SigningKey, by Actor) (succeeded bool, err error) {
+func (o Operations) DropSigningKey(
+	ctx context.Context, id string, successor SigningKey, by Actor,
+) (succeeded bool, err error) {
 	return writeFor(ctx, o, "drop a signing key", func(tx Tx) (bool, error) {
 		keys, err := o.lockSigningKeys(tx)
 		if err != nil {
@@ -173,7 +184,8 @@ func (o Operations) DropSigningKey(ctx context.Context, id string, successor Sig
 		if _, err := tx.Exec(`DELETE FROM signing_keys WHERE id = $1`, id); err != nil {
 			return false, err
 		}
-		if err := Audit(tx, successor.CreatedAt, by, ActionDropSigningKey, SigningKeySubject(id), keys[i].Public(), nil); err != nil {
+		if err := Audit(tx, successor.CreatedAt, by, ActionDropSigningKey, SigningKeySubject(id), keys[i].Public(),
+			nil); err != nil {
 			return false, err
 		}
 		keys = slices.Delete(keys, i, i+1)
@@ -189,7 +201,8 @@ func addSigningKey(tx Tx, key SigningKey) error {
 	if !key.ExpiresAt.IsZero() {
 		expires = &key.ExpiresAt
 	}
-	_, err := tx.Exec(`INSERT INTO signing_keys (`+signingKeyColumns+`) VALUES ($1, $2, $3, $4)`, key.ID, key.Secret, key.CreatedAt, expires)
+	_, err := tx.Exec(`INSERT INTO signing_keys (`+signingKeyColumns+`) VALUES ($1, $2, $3, $4)`, key.ID, key.Secret,
+		key.CreatedAt, expires)
 	return err
 }
 

@@ -13,8 +13,8 @@ import (
 	"example.com/perks/api"
 )
 
-// Cursor is a place in a list: right after the record with these values of the sort keys and this id. It stays where it is when that record
-// changes.
+// Cursor is a place in a list: right after the record with these values of the sort keys and this id. It stays where it
+// is when that record changes.
 type Cursor struct {
 	Values []any // of each key: a folded text, a time, a whole number, or nil
 	ID     string
@@ -23,7 +23,8 @@ type Cursor struct {
 // ErrNoCursor says that a text is no cursor of a list in that order.
 var ErrNoCursor = errors.New("is not from a list with this sort")
 
-// CursorOf returns the place after a perk in the query's list. distance is its distance in millimetres, if that is a key.
+// CursorOf returns the place after a perk in the query's list. distance is its distance in millimetres, if that is a
+// key.
 func (q PerkQuery) CursorOf(perk *api.Perk, distance int64) *Cursor {
 	c := &Cursor{ID: perk.ID}
 	for _, key := range q.Sort {
@@ -66,13 +67,15 @@ func ParseCursor(text string, keys []api.SortKey) (*Cursor, error) {
 	}
 	parts = append(parts, &c.ID)
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || json.Unmarshal(raw, &parts) != nil || len(parts) != len(keys)+2 || sort != api.FormatSort(keys) || IsUnstorable(c.ID) {
+	if err != nil || json.Unmarshal(raw, &parts) != nil || len(parts) != len(keys)+2 || sort != api.FormatSort(keys) ||
+		IsUnstorable(c.ID) {
 		return nil, ErrNoCursor
 	}
 	return c, nil
 }
 
-// cursorValue decodes a value as perkSortValues, redemptionSortValues and listedProperty.sortValue return it for the field.
+// cursorValue decodes a value as perkSortValues, redemptionSortValues and listedProperty.sortValue return it for the
+// field.
 type cursorValue struct {
 	into  *any
 	field string
@@ -120,8 +123,8 @@ func (v *cursorValue) canBe(number int64) bool {
 // earthMillimetres is more than the distance between any two places on Earth.
 const earthMillimetres = 40_100 * 1_000_000
 
-// Ranges are conditions that divide a list, or what follows the cursor if there is one, and name its values in args. Each is a range of
-// the index of the first key, and they are in the order of the list.
+// Ranges are conditions that divide a list, or what follows the cursor if there is one, and name its values in args.
+// Each is a range of the index of the first key, and they are in the order of the list.
 func (o Order) Ranges(keys []api.SortKey, after *Cursor, args Named) []string {
 	descending := false // the ids
 	for i, key := range keys {
@@ -147,7 +150,8 @@ func (o Order) Ranges(keys []api.SortKey, after *Cursor, args Named) []string {
 			ranges = []string{column.Text + ` IS NULL AND (` + ties + `)`}
 		} else {
 			args[name] = value
-			ranges = []string{column.Text + ` = @` + name + ` AND (` + ties + `)`, column.Text + beyond(key.Desc) + `@` + name}
+			ranges = []string{column.Text + ` = @` + name + ` AND (` + ties + `)`,
+				column.Text + beyond(key.Desc) + `@` + name}
 			if column.Nullable {
 				ranges = append(ranges, column.Text+` IS NULL`)
 			}
@@ -163,7 +167,8 @@ func beyond(descending bool) string {
 	return ` > `
 }
 
-// Reach says how to read the page of a list of total perks. After a cursor it takes one more, which tells whether there are more.
+// Reach says how to read the page of a list of total perks. After a cursor it takes one more, which tells whether there
+// are more.
 func (q PerkQuery) Reach(total int64) Fetch {
 	if q.After != nil {
 		return Fetch{Take: int64(q.Window.PerPage) + 1}
@@ -171,8 +176,11 @@ func (q PerkQuery) Reach(total int64) Fetch {
 	return q.Window.Fetch(total)
 }
 
-// Page makes a list of what was read as Reach says. distances returns those of perks from the query's position, in millimetres.
-func (q PerkQuery) Page(perks []api.Perk, total int64, distances func(ids []string) ([]int64, error)) (list List[api.Perk], err error) {
+// Page makes a list of what was read as Reach says. distances returns those of perks from the query's position, in
+// millimetres.
+func (q PerkQuery) Page(
+	perks []api.Perk, total int64, distances func(ids []string) ([]int64, error),
+) (list List[api.Perk], err error) {
 	list = List[api.Perk]{Items: perks, Total: total}
 	isLast := len(perks) == 0 || q.Window.Offset() >= total-int64(len(perks))
 	if q.After != nil {

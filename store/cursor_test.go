@@ -14,17 +14,20 @@ import (
 
 func TestACursorIsReadAsItWasWritten(t *testing.T) {
 	category, from := "Food & Ärger", noon.Add(time.Microsecond)
-	full := api.Perk{ID: "p-1", Title: "STRASSE <\u2028>", Category: &category, City: "York", ValidFrom: &from, CreatedAt: noon}
+	full := api.Perk{ID: "p-1", Title: "STRASSE <\u2028>", Category: &category, City: "York", ValidFrom: &from,
+		CreatedAt: noon}
 	for _, perk := range []api.Perk{full, {ID: "bare"}} {
 		for _, field := range api.PerkSortFields() {
 			for _, keys := range [][]api.SortKey{nil, {{Field: field}}, {{Field: field, Desc: true}, {Field: "city"}}} {
-				cursor := store.PerkQuery{PerkFilter: api.PerkFilter{Query: "strasse"}, Sort: keys}.CursorOf(&perk, 1_500_000)
+				cursor := store.PerkQuery{PerkFilter: api.PerkFilter{Query: "strasse"}, Sort: keys}.CursorOf(&perk,
+					1_500_000)
 				got, err := store.ParseCursor(cursor.Text(keys), keys)
 				if err != nil {
 					t.Fatalf("%s: %v", api.FormatSort(keys), err)
 				}
 				if diff := cmp.Diff(cursor.Values, got.Values); len(keys) > 0 && diff != "" || got.ID != perk.ID {
-					t.Errorf("%s: it is of %s, and its values differ (-want +got):\n%s", api.FormatSort(keys), got.ID, diff)
+					t.Errorf("%s: it is of %s, and its values differ (-want +got):\n%s", api.FormatSort(keys), got.ID,
+						diff)
 				}
 			}
 		}
@@ -34,8 +37,10 @@ func TestACursorIsReadAsItWasWritten(t *testing.T) {
 func TestWhatIsNoCursorIsRefused(t *testing.T) {
 	byTime := []api.SortKey{{Field: "created_at", Desc: true}}
 	for _, text := range []string{
-		``, `null`, `[]`, `{}`, `["-created_at"]`, `["-created_at",1]`, `["-created_at",1,"p",2]`, `["created_at",1,"p"]`, `["-created_at","1","p"]`,
-		`["-created_at",1.5,"p"]`, `["-created_at",1e99,"p"]`, `["-created_at",[1],"p"]`, `["-created_at",1,2]`, `["-created_at",1,"p\u0000"]`, `[1,1,"p"]`,
+		``, `null`, `[]`, `{}`, `["-created_at"]`, `["-created_at",1]`, `["-created_at",1,"p",2]`,
+		`["created_at",1,"p"]`, `["-created_at","1","p"]`,
+		`["-created_at",1.5,"p"]`, `["-created_at",1e99,"p"]`, `["-created_at",[1],"p"]`, `["-created_at",1,2]`,
+		`["-created_at",1,"p\u0000"]`, `[1,1,"p"]`,
 	} {
 		if cursor, err := store.ParseCursor(base64.RawURLEncoding.EncodeToString([]byte(text)), byTime); err == nil {
 			t.Errorf("%s is read as %+v", text, cursor)
@@ -61,7 +66,8 @@ func TestWhatIsNoCursorIsRefused(t *testing.T) {
 		}
 	}
 	byTitle := []api.SortKey{{Field: "title"}}
-	if cursor, err := store.ParseCursor(base64.RawURLEncoding.EncodeToString([]byte(`["title","a\u0000","p"]`)), byTitle); err == nil {
+	if cursor, err := store.ParseCursor(base64.RawURLEncoding.EncodeToString([]byte(`["title","a\u0000","p"]`)),
+		byTitle); err == nil {
 		t.Errorf("a text with NUL is read as %+v", cursor)
 	}
 }

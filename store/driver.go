@@ -26,8 +26,8 @@ type Rows interface {
 	Close() error
 }
 
-// Querier runs queries: a transaction that writes, or a view of committed data. Parameters are $1, $2 and so on, or @name with a single
-// Named as argument. The driver converts time.Time and []string.
+// Querier runs queries: a transaction that writes, or a view of committed data. Parameters are $1, $2 and so on, or
+// @name with a single Named as argument. The driver converts time.Time and []string.
 type Querier interface {
 	Query(text string, args ...any) (Rows, error)
 }
@@ -68,14 +68,16 @@ type Dialect struct {
 	IndexedPerk                    string // RedemptionPerk as an index of redemptions has it
 	RedemptionDay                  string // of redemptions AS r: the day in UTC, as a number since 1970
 	ByCodePoint                    string // follows a text, to compare it by code point
-	// RedemptionOrder is that of all redemptions and of one user's, and FilteredOrder that of others, which only indexes for their filters have.
+	// RedemptionOrder is that of all redemptions and of one user's, and FilteredOrder that of others, which only
+	// indexes for their filters have.
 	RedemptionOrder, FilteredOrder Order
 	OrderOfUser                    Order // of RedemptionsOfUser with PerkOfEach
 
-	// WordsType is the type of a listing's words, HasWords the condition that properties AS w have all of some words, named in args, and
-	// PropertiesWithWords follows FROM: those that the index of words has for @words, of which it finds all before the first. AreCommonWords tells
-	// at once that more than most listings have all of the words, as they are and not only as beginnings, and meet the others' conditions, unless
-	// they are "". Otherwise there may be few, or many that come late.
+	// WordsType is the type of a listing's words, HasWords the condition that properties AS w have all of some words,
+	// named in args, and PropertiesWithWords follows FROM: those that the index of words has for @words, of which it
+	// finds all before the first. AreCommonWords tells at once that more than most listings have all of the words, as
+	// they are and not only as beginnings, and meet the others' conditions, unless they are "". Otherwise there may be
+	// few, or many that come late.
 	WordsType           string
 	HasWords            func(words []string, args Named) string
 	PropertiesWithWords string
@@ -103,13 +105,15 @@ type Database struct {
 	Latest func(ctx context.Context) Querier
 	// Snapshot runs work with a consistent view, in which each statement is planned for its arguments.
 	Snapshot func(ctx context.Context, work func(Querier) error) error
-	// SnapshotInOrder is Snapshot for work that an index has rows in order for: they are not collected and sorted, however few are expected.
+	// SnapshotInOrder is Snapshot for work that an index has rows in order for: they are not collected and sorted,
+	// however few are expected.
 	SnapshotInOrder func(ctx context.Context, work func(Querier) error) error
 	// SnapshotWithin is Snapshot in a single process of the database, and fails with ErrTimeLimit if that takes longer.
 	SnapshotWithin func(ctx context.Context, within time.Duration, work func(Querier) error) error
 	// AuditAfter returns the current end of the audit log, and conditions for the rows added after the position.
 	AuditAfter func(q Querier, since AuditPosition) (now AuditPosition, redemptions, entries AuditFilter, err error)
-	// AuditEnd returns upTo, or the current end if it is "", or a position before it that is about most rows after since.
+	// AuditEnd returns upTo, or the current end if it is "", or a position before it that is about most rows after
+	// since.
 	AuditEnd func(q Querier, since, upTo AuditPosition, most AuditBound) (AuditEnd, error)
 	// AuditRange returns conditions for the rows added after a position and not after until.
 	AuditRange func(q Querier, since, until AuditPosition) (redemptions, entries AuditFilter, err error)
@@ -182,7 +186,8 @@ func One[T any](q Querier, scan func(Scanner) (T, error), text string, args ...a
 	return none, ErrNoRow
 }
 
-// OneOr is One with the error missing instead of ErrNoRow. It skips the query if an argument is unstorable, because no row can match it.
+// OneOr is One with the error missing instead of ErrNoRow. It skips the query if an argument is unstorable, because no
+// row can match it.
 func OneOr[T any](missing error, q Querier, scan func(Scanner) (T, error), text string, args ...any) (T, error) {
 	if slices.ContainsFunc(args, IsUnstorable) {
 		var none T
@@ -228,7 +233,9 @@ func Read[T any](ctx context.Context, db Database, doing string, work func(Queri
 }
 
 // stream yields the records of one query. It retries like RetryRead, but only before the first record.
-func stream[T any](ctx context.Context, db Database, doing string, scan func(Scanner) (T, error), text string, args ...any) iter.Seq2[T, error] {
+func stream[T any](
+	ctx context.Context, db Database, doing string, scan func(Scanner) (T, error), text string, args ...any,
+) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		records := Each(db.Latest(ctx), scan, text, args...)
 		yielded, err := forward(records, yield)
@@ -302,8 +309,9 @@ func Migrations(files fs.FS) (migrations []Migration) {
 	return migrations
 }
 
-// Fits returns the version that a program must know to use the database after the migration. The name says so with an ending such as
-// .fits16, for a migration that only adds what older programs pass over; otherwise it is the migration's own version.
+// Fits returns the version that a program must know to use the database after the migration. The name says so with an
+// ending such as .fits16, for a migration that only adds what older programs pass over; otherwise it is the migration's
+// own version.
 func (m Migration) Fits() int {
 	_, ending, _ := strings.Cut(m.Name, ".fits")
 	if version, err := strconv.Atoi(ending); err == nil && version > 0 {
@@ -338,7 +346,8 @@ func Applied(q Querier, known []Migration, exists string) ([]Migration, error) {
 		case m.Fits() <= newest:
 			known = append(known, m)
 		default:
-			return nil, fmt.Errorf("it is at version %d, and this program knows versions up to %d: use a newer perksd", m.Version, newest)
+			return nil, fmt.Errorf("it is at version %d, and this program knows versions up to %d: use a newer perksd",
+				m.Version, newest)
 		}
 	}
 	return known, nil

@@ -32,7 +32,8 @@ func IsUserNotFound(err error) bool {
 // RefusalOf returns the error if it is one that Eligibility.Refusal returns.
 func RefusalOf(err error) (refusal *api.Error, isRefusal bool) {
 	switch code := api.CodeOf(err); {
-	case code == api.CodeAlreadyRedeemed, code == api.CodePerkNotStarted, code == api.CodePerkExpired, code == api.CodeSoldOut, IsUserNotFound(err):
+	case code == api.CodeAlreadyRedeemed, code == api.CodePerkNotStarted, code == api.CodePerkExpired,
+		code == api.CodeSoldOut, IsUserNotFound(err):
 		isRefusal = errors.As(err, &refusal)
 	}
 	return refusal, isRefusal
@@ -60,7 +61,8 @@ func AlreadyRedeemed(perkID, userID string) error {
 
 // PerkNotStarted says when the perk can first be redeemed.
 func PerkNotStarted(id string, from time.Time) error {
-	return api.Errorf(api.CodePerkNotStarted, "Perk %q cannot be redeemed before %s.", id, from.UTC().Format(time.RFC3339))
+	return api.Errorf(api.CodePerkNotStarted, "Perk %q cannot be redeemed before %s.", id,
+		from.UTC().Format(time.RFC3339))
 }
 
 // PerkExpired says when the perk could last be redeemed.
@@ -73,14 +75,16 @@ func SoldOut(id string) error { return api.Errorf(api.CodeSoldOut, "Perk %q is s
 
 // IdempotencyKeyReused says that the key names another request.
 func IdempotencyKeyReused(key string) error {
-	return api.Errorf(api.CodeIdempotencyKeyReused, "The idempotency key %q was used before with another request. Use a new key for a new request.", key)
+	return api.Errorf(api.CodeIdempotencyKeyReused,
+		"The idempotency key %q was used before with another request. Use a new key for a new request.", key)
 }
 
 // RedemptionDecided says that the redemption's status does not allow the decision.
 func RedemptionDecided(id string, status, wanted api.RedemptionStatus) error {
 	switch {
 	case wanted != api.StatusVoided:
-		return api.Errorf(api.CodeConflict, "Redemption %q is %s already; only a pending one can be decided.", id, status)
+		return api.Errorf(api.CodeConflict, "Redemption %q is %s already; only a pending one can be decided.", id,
+			status)
 	case status == api.StatusPending:
 		return api.Errorf(api.CodeConflict, "Redemption %q is pending; reject it instead.", id)
 	}
@@ -112,16 +116,20 @@ func NotASandbox(found LiveRecords) error {
 	return api.Errorf(api.CodeConflict, "This is no sandbox: it has %s, which only a live database has.", found)
 }
 
-// Unavailable says that the database failed during a write, whose outcome is unknown. The cause is logged and not part of the message.
+// Unavailable says that the database failed during a write, whose outcome is unknown. The cause is logged and not part
+// of the message.
 func Unavailable(cause error) error {
-	public := api.Errorf(api.CodeUnavailable, "The outcome is unknown: the service could not finish this. Retry only with the same Idempotency-Key, or read it back first.")
+	public := api.Errorf(api.CodeUnavailable,
+		"The outcome is unknown: the service could not finish this. Retry only with the same Idempotency-Key, or "+
+			"read it back first.")
 	return &unavailable{public: public, cause: cause}
 }
 
-// NotStarted says that the database cannot be used now, and that nothing was or will be changed. The cause is logged and not part of the
-// message.
+// NotStarted says that the database cannot be used now, and that nothing was or will be changed. The cause is logged
+// and not part of the message.
 func NotStarted(cause error) error {
-	public := api.Errorf(api.CodeUnavailable, "The service cannot do this now. Nothing was started, so it is safe to retry.")
+	public := api.Errorf(api.CodeUnavailable,
+		"The service cannot do this now. Nothing was started, so it is safe to retry.")
 	return &unavailable{public: public, cause: cause}
 }
 
@@ -152,8 +160,8 @@ func IsContextError(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Fault adds to a database's error what was being done. An unknown outcome becomes Unavailable, and a transient failure NotStarted. Errors
-// that are not the database's own are returned unchanged.
+// Fault adds to a database's error what was being done. An unknown outcome becomes Unavailable, and a transient failure
+// NotStarted. Errors that are not the database's own are returned unchanged.
 func Fault(doing string, err error, transient, isDatabase bool) error {
 	if err == nil {
 		return nil

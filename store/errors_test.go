@@ -10,7 +10,8 @@ import (
 	"example.com/perks/store"
 )
 
-// TestFaultSaysWhetherAWriteMayHaveHappened tells the two errors with CodeUnavailable apart: a retry is safe only after one of them.
+// TestFaultSaysWhetherAWriteMayHaveHappened tells the two errors with CodeUnavailable apart: a retry is safe only after
+// one of them.
 func TestFaultSaysWhetherAWriteMayHaveHappened(t *testing.T) {
 	const unknown, notStarted = "The outcome is unknown", "Nothing was started"
 	cause := errors.New("the disk failed")

@@ -5,14 +5,16 @@ import "math"
 // EarthRadiusKM is the mean radius of the earth.
 const EarthRadiusKM = 6371.0088
 
-// The grid has cells of a tenth of a degree, numbered row by row from the south pole, and in a row eastwards from the antimeridian.
+// The grid has cells of a tenth of a degree, numbered row by row from the south pole, and in a row eastwards from the
+// antimeridian.
 const (
 	cellsPerDegree = 10
 	gridRows       = 180 * cellsPerDegree
 	gridColumns    = 360 * cellsPerDegree
 )
 
-// DistanceKM is the great-circle distance between two points in degrees, by the haversine formula. Drivers write the same formula in SQL:
+// DistanceKM is the great-circle distance between two points in degrees, by the haversine formula. Drivers write the
+// same formula in SQL:
 //
 //	2 * R * asin(min(1, sqrt(sin²((lat2-lat1)/2) + cos(lat1) * cos(lat2) * sin²((lng2-lng1)/2))))
 //
@@ -37,8 +39,8 @@ func column(lng float64) int {
 	return c
 }
 
-// Haversine is that of the circle's radius, from 0 to 1. A point is in the circle if the haversine of its angle from the centre is not
-// greater.
+// Haversine is that of the circle's radius, from 0 to 1. A point is in the circle if the haversine of its angle from
+// the centre is not greater.
 func (c Circle) Haversine() float64 {
 	sin := math.Sin(min(c.RadiusKM/(2*EarthRadiusKM), math.Pi/2))
 	return sin * sin
@@ -47,8 +49,8 @@ func (c Circle) Haversine() float64 {
 // CellRange is consecutive cells in one row of the grid, both ends included.
 type CellRange struct{ First, Last int }
 
-// Cover returns the cells that cover the circle, as ranges that do not overlap: one for each row that it touches, or two where it crosses
-// the antimeridian. 500 km are about 90 rows, so wide circles need no coarser grid.
+// Cover returns the cells that cover the circle, as ranges that do not overlap: one for each row that it touches, or
+// two where it crosses the antimeridian. 500 km are about 90 rows, so wide circles need no coarser grid.
 func (c Circle) Cover() []CellRange {
 	box := c.Box()
 	first, last := column(box.West), column(box.East)
@@ -78,9 +80,10 @@ func (c Circle) Cells() (n int64) {
 // narrowerShare bounds the narrower circles: one with a larger share of the perks would save too little.
 const narrowerShare = 8
 
-// Narrower returns smaller circles around the same centre, the smallest first, each expected to contain growth times as many perks as the
-// one before. The first is small because perks are denser at the centre of a town, and trying a circle with too few is cheap. Edges are
-// between two whole millimetres, so that perks at equal distance are all inside or all outside.
+// Narrower returns smaller circles around the same centre, the smallest first, each expected to contain growth times as
+// many perks as the one before. The first is small because perks are denser at the centre of a town, and trying a
+// circle with too few is cheap. Edges are between two whole millimetres, so that perks at equal distance are all inside
+// or all outside.
 func (c Circle) Narrower(need, total int64, growth float64) (circles []Circle) {
 	for most := float64(need) / 16; most < float64(total)/narrowerShare; most *= growth {
 		millimetres := c.RadiusKM * 1e6 * math.Sqrt(most/float64(total))

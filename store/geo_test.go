@@ -118,7 +118,8 @@ func randomPointWithin(random *rand.Rand, circle store.Circle) (lat, lng float64
 	bearing := random.Float64() * 2 * math.Pi
 	lat1, lng1 := circle.Lat*math.Pi/180, circle.Lng*math.Pi/180
 	lat2 := math.Asin(math.Sin(lat1)*math.Cos(angle) + math.Cos(lat1)*math.Sin(angle)*math.Cos(bearing))
-	lng2 := lng1 + math.Atan2(math.Sin(bearing)*math.Sin(angle)*math.Cos(lat1), math.Cos(angle)-math.Sin(lat1)*math.Sin(lat2))
+	lng2 := lng1 + math.Atan2(math.Sin(bearing)*math.Sin(angle)*math.Cos(lat1),
+		math.Cos(angle)-math.Sin(lat1)*math.Sin(lat2))
 	return lat2 * 180 / math.Pi, math.Remainder(lng2*180/math.Pi, 360)
 }
 

@@ -18,7 +18,8 @@ type Import struct {
 	Records string // such as "perks"
 	By      Actor
 	At      time.Time
-	Columns []Column                                     // of the table "staged", after the column seq, which numbers the records
+	// of the table "staged", after the column seq, which numbers the records
+	Columns []Column
 	Rows    iter.Seq2[[]any, error]                      // the values of Columns
 	merge   func(Tx) (created, changed int64, err error) // writes the staged records to the database
 }
@@ -49,7 +50,9 @@ func columns(t ColumnType, names string) (list []Column) {
 }
 
 // newImport returns an import of records, each with the values of columns.
-func newImport[R any](kind string, by Actor, at time.Time, records iter.Seq2[R, error], columns []Column, values func(R) []any) Import {
+func newImport[R any](
+	kind string, by Actor, at time.Time, records iter.Seq2[R, error], columns []Column, values func(R) []any,
+) Import {
 	return Import{Records: kind, By: by, At: at, Columns: columns, Rows: func(yield func([]any, error) bool) {
 		for record, err := range records {
 			if err != nil {
@@ -73,24 +76,31 @@ func (i Import) Merge(tx Tx, staged int64) (imported Imported, err error) {
 	return imported, Audit(tx, i.At, i.By, i.Records+".import", i.Records, nil, imported)
 }
 
-func (o Operations) ImportUsers(ctx context.Context, rows iter.Seq2[User, error], by Actor, at time.Time) (Imported, error) {
+func (o Operations) ImportUsers(
+	ctx context.Context, rows iter.Seq2[User, error], by Actor, at time.Time,
+) (Imported, error) {
 	users := newImport("users", by, at, rows, columns(Text, "id"), func(user User) []any { return []any{user.ID} })
 	users.merge = func(tx Tx) (created, changed int64, err error) {
-		created, err = tx.Exec(`INSERT INTO users (id) SELECT id FROM staged WHERE true ORDER BY id ON CONFLICT (id) DO NOTHING`)
+		created, err = tx.Exec(`INSERT INTO users (id) SELECT id FROM staged WHERE true ORDER BY id
+			ON CONFLICT (id) DO NOTHING`)
 		return created, 0, err
 	}
 	return o.db.Import(ctx, users)
 }
 
-func (o Operations) ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by Actor, at time.Time) (Imported, error) {
-	categories := newImport("categories", by, at, rows, columns(Text, "id, name, name_fold"), func(c api.Category) []any {
-		return []any{c.ID, c.Name, Fold(c.Name)}
-	})
+func (o Operations) ImportCategories(
+	ctx context.Context, rows iter.Seq2[api.Category, error], by Actor, at time.Time,
+) (Imported, error) {
+	categories := newImport("categories", by, at, rows, columns(Text, "id, name, name_fold"),
+		func(c api.Category) []any {
+			return []any{c.ID, c.Name, Fold(c.Name)}
+		})
 	categories.merge = o.mergeCategories
 	return o.db.Import(ctx, categories)
 }
 
-// mergeCategories also renames the category of perks. If several categories share a name, perks belong to the one with the lowest id.
+// mergeCategories also renames the category of perks. If several categories share a name, perks belong to the one with
+// the lowest id.
 func (o Operations) mergeCategories(tx Tx) (created, changed int64, err error) {
 	err = Run(tx.Exec,
 		Step{Text: RaiseVersion},
@@ -98,13 +108,15 @@ func (o Operations) mergeCategories(tx Tx) (created, changed int64, err error) {
 			CREATE TEMP TABLE renamed ` + o.db.OnCommitDrop + ` AS
 				SELECT old.name_fold AS old_fold, new.name, new.name_fold
 				FROM categories AS old JOIN staged AS new ON new.id = old.id
-				WHERE new.name <> old.name AND old.id = (SELECT min(id) FROM categories WHERE name_fold = old.name_fold)`},
+				WHERE new.name <> old.name
+					AND old.id = (SELECT min(id) FROM categories WHERE name_fold = old.name_fold)`},
 		Step{Count: &changed, Text: `
 			UPDATE categories AS old SET name = new.name, name_fold = new.name_fold
 			FROM staged AS new WHERE old.id = new.id AND old.name <> new.name`},
 		Step{Count: &created, Text: `
 			INSERT INTO categories (id, name, name_fold)
-			SELECT id, name, name_fold FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM categories AS old WHERE old.id = new.id)`},
+			SELECT id, name, name_fold FROM staged AS new
+			WHERE NOT EXISTS (SELECT 1 FROM categories AS old WHERE old.id = new.id)`},
 		Step{Text: `
 			UPDATE perks SET category = renamed.name, category_fold = renamed.name_fold
 			FROM renamed WHERE perks.category_fold = renamed.old_fold`},
@@ -112,14 +124,17 @@ func (o Operations) mergeCategories(tx Tx) (created, changed int64, err error) {
 	return created, changed, err
 }
 
-// RaiseVersion is the first statement of every change of perks or categories. It locks the row of the version until the transaction ends,
-// so that such changes run one at a time: ids of new categories cannot collide, and imports cannot deadlock.
+// RaiseVersion is the first statement of every change of perks or categories. It locks the row of the version until the
+// transaction ends, so that such changes run one at a time: ids of new categories cannot collide, and imports cannot
+// deadlock.
 const RaiseVersion = `UPDATE catalog SET version = version + 1`
 
 // rowColumns are those of a record's Row, for kinds with partial records.
 var rowColumns = columns(Integer, "line, absent")
 
-func (o Operations) ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time) (Imported, error) {
+func (o Operations) ImportProperties(
+	ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time,
+) (Imported, error) {
 	properties := newImport("properties", by, at, rows, partialProperties.columns, partialProperties.values)
 	properties.merge = o.mergeProperties
 	return o.db.Import(ctx, properties)
@@ -133,23 +148,28 @@ func (o Operations) mergeProperties(tx Tx) (created, changed int64, err error) {
 	if err := fillPartials(tx, o.db, partialProperties, o.db.LockProperty); err != nil {
 		return 0, 0, err
 	}
-	for owner, err := range Each(tx, ScanValue[string], `SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`) {
+	for owner, err := range Each(tx, ScanValue[string],
+		`SELECT owner FROM staged WHERE owner NOT IN (SELECT id FROM clients) ORDER BY id LIMIT 1`) {
 		return 0, 0, cmp.Or(err, ClientNotFound(owner))
 	}
 	fields := strings.TrimPrefix(PropertyColumns, "id, ")
 	derived := `, new.city_fold, CAST(new.words AS ` + o.db.WordsType + `), new.price_key, new.word_bits`
 	err = Run(tx.Exec,
 		Step{Count: &changed, Text: `
-			UPDATE properties AS old SET (` + fields + `, ` + derivedPropertyColumns + `) = (` + Of("new", fields) + derived + `)
-			FROM staged AS new WHERE old.id = new.id AND (` + Of("old", fields) + `) IS DISTINCT FROM (` + Of("new", fields) + `)`},
+			UPDATE properties AS old
+				SET (` + fields + `, ` + derivedPropertyColumns + `) = (` + Of("new", fields) + derived + `)
+			FROM staged AS new WHERE old.id = new.id
+				AND (` + Of("old", fields) + `) IS DISTINCT FROM (` + Of("new", fields) + `)`},
 		Step{Count: &created, Text: `
 			INSERT INTO properties (` + PropertyColumns + `, ` + derivedPropertyColumns + `)
-			SELECT ` + PropertyColumns + derived + ` FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`},
+			SELECT ` + PropertyColumns + derived + `
+			FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM properties AS old WHERE old.id = new.id)`},
 	)
 	return created, changed, err
 }
 
-// stagedPerkColumns maps PerkColumns to columns of the staging table. $1 is the zero time, for a time that the record lacks.
+// stagedPerkColumns maps PerkColumns to columns of the staging table. $1 is the zero time, for a time that the record
+// lacks.
 var stagedPerkColumns = strings.NewReplacer(
 	"p.created_at", "coalesce(new.created_at, $1)", "p.updated_at", "coalesce(new.updated_at, $1)", "p.", "new.")
 
@@ -160,7 +180,9 @@ func nilIfZero(t time.Time) *time.Time {
 	return &t
 }
 
-func (o Operations) ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, by Actor, at time.Time) (Imported, error) {
+func (o Operations) ImportPerks(
+	ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, by Actor, at time.Time,
+) (Imported, error) {
 	partials := o.partialPerks()
 	perks := newImport("perks", by, at, rows, partials.columns, func(perk PerkRecord) []any {
 		if perk.ID == "" {
@@ -183,8 +205,8 @@ func (o Operations) ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, 
 	return o.db.Import(ctx, perks)
 }
 
-// mergePerkCategories creates unknown categories, in the order in which records name them, and gives every record the name of its category
-// in the category's own spelling.
+// mergePerkCategories creates unknown categories, in the order in which records name them, and gives every record the
+// name of its category in the category's own spelling.
 func mergePerkCategories(tx Tx) error {
 	names, err := All(tx, ScanValue[string], `
 		SELECT category FROM staged WHERE seq IN (
@@ -207,7 +229,8 @@ func mergePerkCategories(tx Tx) error {
 	for _, name := range names {
 		id := CategoryID(name, func(id string) bool { return taken[id] })
 		taken[id] = true
-		if _, err := tx.Exec(`INSERT INTO categories (id, name, name_fold) VALUES ($1, $2, $3)`, id, name, Fold(name)); err != nil {
+		if _, err := tx.Exec(`INSERT INTO categories (id, name, name_fold) VALUES ($1, $2, $3)`, id, name,
+			Fold(name)); err != nil {
 			return err
 		}
 	}
@@ -255,8 +278,8 @@ var (
 	PropertyKind = kindOf[PropertyRecord]("property", "title", "price_pw", "owner")
 )
 
-// OwnerField may be given once per import, for all properties whose rows lack it. It is staged but marked as absent: a known property keeps
-// its owner, and a new one gets this one.
+// OwnerField may be given once per import, for all properties whose rows lack it. It is staged but marked as absent: a
+// known property keeps its owner, and a new one gets this one.
 var OwnerField = PropertyKind.fields("owner")
 
 func kindOf[R any](name string, needs ...string) Kind {
@@ -316,9 +339,9 @@ type fillable[R any] interface {
 	FillFrom(known R, absent Fields) (R, error)
 }
 
-// fillPartials fills the absent fields of staged records from the known ones, which it locks. It fails with a *RowsRefused if a new
-// record lacks a required field, or a completed one breaks a rule. It looks for new records last, because one that was deleted before the
-// lock is new.
+// fillPartials fills the absent fields of staged records from the known ones, which it locks. It fails with a
+// *RowsRefused if a new record lacks a required field, or a completed one breaks a rule. It looks for new records last,
+// because one that was deleted before the lock is new.
 func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock string) error {
 	if lock != "" {
 		lock += ` OF old`
@@ -354,7 +377,8 @@ func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock stri
 	}
 	missing := Each(tx, p.kind.scanMissing, `
 		SELECT line, CAST(id AS text), lacks FROM (SELECT *, `+p.missing+` AS lacks FROM staged) AS new
-		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id) ORDER BY seq`, int64(p.kind.needs))
+		WHERE lacks & $1 <> 0 AND NOT EXISTS (SELECT 1 FROM `+p.table+` AS old WHERE old.id = new.id)
+		ORDER BY seq`, int64(p.kind.needs))
 	for row, err := range missing {
 		if err != nil {
 			return err
@@ -364,7 +388,8 @@ func fillPartials[R fillable[R]](tx Tx, db Database, p partialKind[R], lock stri
 	return refused.err()
 }
 
-// FillFrom returns the record with its absent fields copied from the known one. The error names the rules that the result breaks.
+// FillFrom returns the record with its absent fields copied from the known one. The error names the rules that the
+// result breaks.
 func (p PerkRecord) FillFrom(known PerkRecord, absent Fields) (PerkRecord, error) {
 	PerkKind.copyFields(absent, &p, &known)
 	return p, p.Validate()
@@ -389,7 +414,8 @@ func (k Kind) copyFields(fields Fields, record, known any) {
 // maxRefused bounds the memory that the errors of a file with millions of bad rows take.
 const maxRefused = 100
 
-// RowsRefused is the error of an import whose rows are valid by themselves, but not together with the records in the database.
+// RowsRefused is the error of an import whose rows are valid by themselves, but not together with the records in the
+// database.
 type RowsRefused struct {
 	Rows  []RefusedRow // at most maxRefused of them
 	Count int64        // of all

@@ -15,8 +15,9 @@ const (
 	farInside = 2000
 )
 
-// Kept has the order of lists that were asked for more than once, or far inside: the ids of their perks. A page is then read by them,
-// without searching and sorting again. The order is kept until the catalog changes, or a perk starts or expires.
+// Kept has the order of lists that were asked for more than once, or far inside: the ids of their perks. A page is then
+// read by them, without searching and sorting again. The order is kept until the catalog changes, or a perk starts or
+// expires.
 type Kept[IDs Sized] struct {
 	mu      sync.Mutex
 	lists   *simplelru.LRU[keptKey, *keptList[IDs]]
@@ -41,11 +42,12 @@ type keptList[IDs Sized] struct {
 	gone  bool // from the cache, while a caller may hold it
 }
 
-// sparseShare is how many times fewer ids are kept of a list that is longer than perList. An index leads on between them, past some fifty more
-// perks in a million, so these lists leave the room to those whose ids must all be kept.
+// sparseShare is how many times fewer ids are kept of a list that is longer than perList. An index leads on between
+// them, past some fifty more perks in a million, so these lists leave the room to those whose ids must all be kept.
 const sparseShare = 5
 
-// NewKept returns an empty cache for that many ids. It keeps all ids of a list that has at most perList, and of a longer one every so many.
+// NewKept returns an empty cache for that many ids. It keeps all ids of a list that has at most perList, and of a
+// longer one every so many.
 func NewKept[IDs Sized](perList, ids int) *Kept[IDs] {
 	k := &Kept[IDs]{perList: perList, free: ids}
 	lists, err := simplelru.NewLRU(maxCachedTotals, func(_ keptKey, list *keptList[IDs]) {
@@ -59,8 +61,9 @@ func NewKept[IDs Sized](perList, ids int) *Kept[IDs] {
 	return k
 }
 
-// Helps tells whether kept ids lead to the query's page faster than a search, and whether the page is far inside the list. isScanned says
-// that an index has the list in its order. What one user can redeem changes with every redemption. Between kept ids an index must lead on.
+// Helps tells whether kept ids lead to the query's page faster than a search, and whether the page is far inside the
+// list. isScanned says that an index has the list in its order. What one user can redeem changes with every redemption.
+// Between kept ids an index must lead on.
 func (k *Kept[IDs]) Helps(query PerkQuery, order Order, count *Count, isScanned bool) (helps, isDeep bool) {
 	isDeep = query.After == nil && query.Reach(count.Matching).Skip >= farInside
 	switch {
@@ -95,9 +98,11 @@ func (k *Kept[IDs]) Cost(
 	return without, nil
 }
 
-// IDs returns the ids of every step-th perk of a list as of a count: with 3, of the third, the sixth and so on. It returns none the first
-// time that the list is asked for since it changed, unless isDeep: people look at many first pages just once. build reads the ids.
-func (k *Kept[IDs]) IDs(ctx context.Context, query PerkQuery, categories []string, count *Count, isDeep bool, build func(step int64) (IDs, error)) (ids IDs, step int64, err error) {
+// IDs returns the ids of every step-th perk of a list as of a count: with 3, of the third, the sixth and so on. It
+// returns none the first time that the list is asked for since it changed, unless isDeep: people look at many first
+// pages just once. build reads the ids.
+func (k *Kept[IDs]) IDs(ctx context.Context, query PerkQuery, categories []string, count *Count, isDeep bool,
+	build func(step int64) (IDs, error)) (ids IDs, step int64, err error) {
 	step = k.Step(count.Matching)
 	list := k.list(keptKey{cacheKey(query, categories), api.FormatSort(query.Sort)})
 	select {

@@ -31,7 +31,8 @@ func (k *keeper) wants(what string, query store.PerkQuery, count *store.Count, i
 		return ids, nil
 	})
 	if err != nil || !slices.Equal(ids, want) || k.built != built {
-		k.t.Errorf("%s: the ids are %v (%v), and lists were built %d times; want %v and %d", what, ids, err, k.built, want, built)
+		k.t.Errorf("%s: the ids are %v (%v), and lists were built %d times; want %v and %d", what, ids, err, k.built,
+			want, built)
 	}
 }
 
@@ -43,7 +44,8 @@ func TestAListIsKeptFromTheSecondTimeOnUntilItChanges(t *testing.T) {
 	k.wants("the second time", byTitle, three, false, []int64{1, 2, 3}, 1)
 	k.wants("the third time", byTitle, three, false, []int64{1, 2, 3}, 1)
 	k.wants("another order", store.PerkQuery{}, three, false, nil, 1)
-	k.wants("another filter", store.PerkQuery{PerkFilter: api.PerkFilter{City: "York"}, Sort: byTitle.Sort}, three, false, nil, 1)
+	k.wants("another filter", store.PerkQuery{PerkFilter: api.PerkFilter{City: "York"}, Sort: byTitle.Sort}, three,
+		false, nil, 1)
 	k.wants("after a change", byTitle, &store.Count{Matching: 3}, false, nil, 1)
 	k.wants("a page far inside", byTitle, thirty, true, []int64{15, 30}, 2)
 	k.wants("after a failover", byTitle, thirty, false, []int64{15, 30}, 2)
@@ -68,7 +70,8 @@ func TestAListThatCannotBeBuiltIsNotKept(t *testing.T) {
 	k := &keeper{t: t, kept: store.NewKept[numbers](10, 20)}
 	broken := errors.New("broken")
 	count := &store.Count{Matching: 2}
-	if _, _, err := k.kept.IDs(t.Context(), store.PerkQuery{}, nil, count, true, func(int64) (numbers, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, _, err := k.kept.IDs(t.Context(), store.PerkQuery{}, nil, count, true,
+		func(int64) (numbers, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("the error is %v, want %v", err, broken)
 	}
 	k.wants("after the failure", store.PerkQuery{}, count, false, []int64{1, 2}, 1)

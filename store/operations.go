@@ -9,8 +9,8 @@ import (
 	"example.com/perks/api"
 )
 
-// Operations are the methods of a Store that all drivers share. A write reads, checks, writes and adds its entry to the audit log in one
-// transaction.
+// Operations are the methods of a Store that all drivers share. A write reads, checks, writes and adds its entry to the
+// audit log in one transaction.
 type Operations struct{ db Database }
 
 // NewOperations returns the operations on a database.
@@ -127,7 +127,8 @@ const purgeChunk = 2000
 
 func (o Operations) PurgeIdempotencyKeys(ctx context.Context, before time.Time) (purged int64, err error) {
 	for {
-		n, err := writeFor(ctx, o, "delete idempotency keys", func(tx Tx) (int64, error) { return tx.PurgeIdempotencyKeys(before, purgeChunk) })
+		n, err := writeFor(ctx, o, "delete idempotency keys",
+			func(tx Tx) (int64, error) { return tx.PurgeIdempotencyKeys(before, purgeChunk) })
 		purged += n
 		if err != nil || n < purgeChunk {
 			return purged, err

@@ -9,13 +9,13 @@ import (
 	"example.com/perks/api"
 )
 
-// The parsers of operator records. Each takes the members of one record in any file format, and returns the record or an *api.Error with
-// CodeValidationFailed that lists everything wrong with it: unknown, repeated and missing fields, wrong types and broken rules. A null
-// clears a field that is optional. A perk or property with an id may lack fields, even required ones. Its Row says which, because only the
-// database knows whether the record exists and keeps them.
+// The parsers of operator records. Each takes the members of one record in any file format, and returns the record or
+// an *api.Error with CodeValidationFailed that lists everything wrong with it: unknown, repeated and missing fields,
+// wrong types and broken rules. A null clears a field that is optional. A perk or property with an id may lack fields,
+// even required ones. Its Row says which, because only the database knows whether the record exists and keeps them.
 
-// ParsePerk parses a perk. A new one needs title, description and city. The import sets id, created_at and updated_at if they are
-// missing. The default approval is automatic.
+// ParsePerk parses a perk. A new one needs title, description and city. The import sets id, created_at and updated_at
+// if they are missing. The default approval is automatic.
 func ParsePerk(members []api.Member) (PerkRecord, error) {
 	perk := PerkRecord{Approval: ApprovalAuto}
 	problems := readFields(&perk, perkFields, members)
@@ -44,8 +44,8 @@ func ParseUser(members []api.Member) (User, error) {
 	return user, problems.Err()
 }
 
-// ParseProperty parses a property. propertyId is required, and for a new one also title, price_pw and owner, which defaults to the
-// parameter. All other fields of a new one default to empty, zero or null.
+// ParseProperty parses a property. propertyId is required, and for a new one also title, price_pw and owner, which
+// defaults to the parameter. All other fields of a new one default to empty, zero or null.
 func ParseProperty(members []api.Member, owner string) (PropertyRecord, error) {
 	property := PropertyRecord{Property: api.Property{Images: []string{}}, Owner: owner}
 	var own, shared []api.Member
@@ -176,8 +176,8 @@ func (k Kind) absent(members []api.Member) Fields {
 	return (1<<len(k.names) - 1) &^ named
 }
 
-// check adds the problems of missing required fields, and those of the whole record. Absent fields are not checked here, because a known
-// record has them.
+// check adds the problems of missing required fields, and those of the whole record. Absent fields are not checked
+// here, because a known record has them.
 func (k Kind) check(problems api.FieldErrors, absent Fields, given func(name string) bool, whole error) {
 	for i, name := range k.names {
 		if k.needs.has(i) {

@@ -11,13 +11,13 @@ import (
 )
 
 // PerkColumns are the columns of perks AS p that make an api.Perk.
-const PerkColumns = `p.id, p.title, p.description, p.category, p.merchant_name, p.image_url, p.discount_text, p.terms, p.valid_from,
-	p.valid_to, p.city, p.created_at, p.updated_at`
+const PerkColumns = `p.id, p.title, p.description, p.category, p.merchant_name, p.image_url, p.discount_text, p.terms,
+	p.valid_from, p.valid_to, p.city, p.created_at, p.updated_at`
 
 // ScanPerk reads PerkColumns.
 func ScanPerk(r Scanner) (p api.Perk, err error) {
-	return p, r.Scan(&p.ID, &p.Title, &p.Description, &p.Category, &p.MerchantName, &p.ImageURL, &p.DiscountText, &p.Terms, &p.ValidFrom,
-		&p.ValidTo, &p.City, &p.CreatedAt, &p.UpdatedAt)
+	return p, r.Scan(&p.ID, &p.Title, &p.Description, &p.Category, &p.MerchantName, &p.ImageURL, &p.DiscountText,
+		&p.Terms, &p.ValidFrom, &p.ValidTo, &p.City, &p.CreatedAt, &p.UpdatedAt)
 }
 
 func scanPerkRecord(r Scanner) (record PerkRecord, err error) {
@@ -45,24 +45,29 @@ var perkFields = []field[PerkRecord]{
 	{"approval", false, value(api.Value.Text, func(p *PerkRecord) *string { return (*string)(&p.Approval) })},
 }
 
-// ImportedPerkFields are the columns of perks that are copied from staged records, besides id, times of the record, words and stock.
-const ImportedPerkFields = `valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, merchant_name_fold, city_fold, ` +
-	`title, category, merchant_name, city, image_url, discount_text, description, terms`
+// ImportedPerkFields are the columns of perks that are copied from staged records, besides id, times of the record,
+// words and stock.
+const ImportedPerkFields = `valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, ` +
+	`merchant_name_fold, city_fold, title, category, merchant_name, city, image_url, discount_text, description, terms`
 
 // partialPerks stages created_at and updated_at as null if the record lacks them.
 func (o Operations) partialPerks() partialKind[PerkRecord] {
 	return partialKind[PerkRecord]{
 		kind: PerkKind, table: `perks`, missing: `absent`, scan: scanPerkRecord,
-		columns: slices.Concat(rowColumns, columns(Text, "id"), columns(Instant, "valid_from, valid_to, created_at, updated_at"),
+		columns: slices.Concat(rowColumns, columns(Text, "id"),
+			columns(Instant, "valid_from, valid_to, created_at, updated_at"),
 			columns(Number, "lat, lng"), columns(Integer, "cell"), columns(Text, "approval"),
-			columns(Text, "title_fold, category_fold, merchant_name_fold, city_fold, title, category, merchant_name, city"),
-			columns(Text, "image_url, discount_text, description, terms"), columns(Texts, "words"), columns(Integer, "stock"), o.db.PerkColumns),
+			columns(Text, "title_fold, category_fold, merchant_name_fold, city_fold"),
+			columns(Text, "title, category, merchant_name, city, image_url, discount_text, description, terms"),
+			columns(Texts, "words"), columns(Integer, "stock"), o.db.PerkColumns),
 		values: func(p PerkRecord) []any {
 			keys := p.Keys()
 			return append([]any{
-				p.Row.Line, int64(p.Row.Absent), p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt), nilIfZero(p.UpdatedAt),
+				p.Row.Line, int64(p.Row.Absent), p.ID, p.ValidFrom, p.ValidTo, nilIfZero(p.CreatedAt),
+				nilIfZero(p.UpdatedAt),
 				p.Lat, p.Lng, keys.Cell, string(cmp.Or(p.Approval, ApprovalAuto)),
-				keys.Title, keys.Category, keys.MerchantName, keys.City, p.Title, p.Category, p.MerchantName, p.City, p.ImageURL, p.DiscountText, p.Description, p.Terms, keys.Words, p.Stock,
+				keys.Title, keys.Category, keys.MerchantName, keys.City, p.Title, p.Category, p.MerchantName, p.City,
+				p.ImageURL, p.DiscountText, p.Description, p.Terms, keys.Words, p.Stock,
 			}, o.db.PerkValues(p)...)
 		},
 		known: `new.lat, new.lng, new.stock, new.approval, ` + stagedPerkColumns.Replace(PerkColumns) + `,
@@ -72,7 +77,8 @@ func (o Operations) partialPerks() partialKind[PerkRecord] {
 	}
 }
 
-// perkSortValues are what perks sort by, as PerkOrder has it in SQL; but for distance and relevance, which a perk alone does not tell.
+// perkSortValues are what perks sort by, as PerkOrder has it in SQL; but for distance and relevance, which a perk alone
+// does not tell.
 var perkSortValues = map[string]func(*api.Perk) any{
 	"id":            func(p *api.Perk) any { return p.ID },
 	"title":         func(p *api.Perk) any { return Fold(p.Title) },
@@ -91,7 +97,8 @@ var perkSortValues = map[string]func(*api.Perk) any{
 
 // sortKinds are the kinds of fields that are no texts.
 var sortKinds = map[string]ColumnType{
-	"valid_from": Instant, "valid_to": Instant, "created_at": Instant, "updated_at": Instant, "redeemed_at": Instant, api.SortDistance: Integer, api.SortRelevance: Integer,
+	"valid_from": Instant, "valid_to": Instant, "created_at": Instant, "updated_at": Instant, "redeemed_at": Instant,
+	api.SortDistance: Integer, api.SortRelevance: Integer,
 	"propertyId": Integer, "bedrooms": Integer,
 }
 
@@ -102,8 +109,9 @@ func orNil[T any](value *T) any {
 	return *value
 }
 
-// relevance is what perks are sorted by for words, as Search.Order has it in SQL: 0 if the folded title contains all of them, otherwise 1.
-// A perk matches if its words begin so, but a condition on beginnings would be slower than sorting, and hardly ever differs.
+// relevance is what perks are sorted by for words, as Search.Order has it in SQL: 0 if the folded title contains all of
+// them, otherwise 1. A perk matches if its words begin so, but a condition on beginnings would be slower than sorting,
+// and hardly ever differs.
 func relevance(title string, words []string) int64 {
 	title = Fold(title)
 	if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(title, word) }) {
@@ -112,9 +120,11 @@ func relevance(title string, words []string) int64 {
 	return 0
 }
 
-// PerkOrder sorts perks AS p. fold returns the folded text of a column, and least is the function for the smaller of two numbers.
+// PerkOrder sorts perks AS p. fold returns the folded text of a column, and least is the function for the smaller of
+// two numbers.
 func PerkOrder(fold func(field string) string, least string, nullsGreatest bool) Order {
-	millimetres := fmt.Sprintf(`CAST(round(%v * asin(%s(1, sqrt(%s)))) AS bigint)`, 2*EarthRadiusKM*1e6, least, haversine)
+	millimetres := fmt.Sprintf(`CAST(round(%v * asin(%s(1, sqrt(%s)))) AS bigint)`, 2*EarthRadiusKM*1e6, least,
+		haversine)
 	return Order{ID: `p.id`, NullsGreatest: nullsGreatest, Columns: map[string]SortColumn{
 		"id":             {`p.id`, false, true},
 		"title":          {`p.title_fold`, false, true},

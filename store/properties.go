@@ -17,7 +17,8 @@ import (
 )
 
 // PropertyColumns are the columns of properties, the id first.
-const PropertyColumns = `id, owner, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit`
+const PropertyColumns = `id, owner, title, description, address, city, postcode, images, price_pw, bedrooms, ` +
+	`bathrooms, lat, lng, deposit`
 
 // ScanProperty reads PropertyColumns.
 func ScanProperty(r Scanner) (p PropertyRecord, err error) {
@@ -36,7 +37,8 @@ func ScanProperty(r Scanner) (p PropertyRecord, err error) {
 // derivedPropertyColumns are what lists match and the databases cannot derive.
 const derivedPropertyColumns = `city_fold, words, price_key, word_bits`
 
-// derivedPropertyValues are a listing's values of derivedPropertyColumns. The words are as PostgreSQL writes a tsvector.
+// derivedPropertyValues are a listing's values of derivedPropertyColumns. The words are as PostgreSQL writes a
+// tsvector.
 func derivedPropertyValues(p api.Property) []any {
 	words := Words(strings.Join([]string{p.Title, p.Description, p.Address, p.City, p.Postcode}, " "))
 	bits := wordBits(words)
@@ -51,7 +53,8 @@ func cityKey(city string) string { return Fold(strings.TrimSpace(city)) }
 
 // PropertyValues are a record's values in the order of PropertyColumns.
 func PropertyValues(p PropertyRecord) []any {
-	return []any{p.ID, p.Owner, p.Title, p.Description, p.Address, p.City, p.Postcode, append([]string{}, p.Images...), p.PricePW.String(),
+	return []any{p.ID, p.Owner, p.Title, p.Description, p.Address, p.City, p.Postcode, append([]string{}, p.Images...),
+		p.PricePW.String(),
 		p.Bedrooms, p.Bathrooms, p.Lat, p.Lng, p.Deposit}
 }
 
@@ -95,7 +98,9 @@ func (o Operations) lockProperty(tx Tx, id int64) (auditedListing, error) {
 		`SELECT audited, `+PropertyColumns+` FROM properties WHERE id = $1`+o.db.LockProperty, id)
 }
 
-func (o Operations) CreateProperty(ctx context.Context, creation PropertyCreation) (created CreatedProperty, err error) {
+func (o Operations) CreateProperty(
+	ctx context.Context, creation PropertyCreation,
+) (created CreatedProperty, err error) {
 	return writeFor(ctx, o, "create a property", func(tx Tx) (created CreatedProperty, err error) {
 		if err := lock(tx, o.db.LockNewProperties); err != nil {
 			return created, err
@@ -107,7 +112,8 @@ func (o Operations) CreateProperty(ctx context.Context, creation PropertyCreatio
 			}
 		}
 		last, err := One(tx, ScanValue[int64], `
-			SELECT coalesce(max(id), 0) FROM (SELECT max(id) AS id FROM properties UNION ALL SELECT last FROM deleted_properties) AS known`)
+			SELECT coalesce(max(id), 0) FROM (
+				SELECT max(id) AS id FROM properties UNION ALL SELECT last FROM deleted_properties) AS known`)
 		if err != nil {
 			return created, err
 		}
@@ -125,11 +131,13 @@ func (o Operations) CreateProperty(ctx context.Context, creation PropertyCreatio
 			return created, cmp.Or(err, PropertyExists(record.ID))
 		}
 		created.Property = record.Property
-		return created, Audit(tx, creation.At, ClientActor(creation.Owner), ActionCreateProperty, PropertySubject(record.ID), nil, record)
+		return created, Audit(tx, creation.At, ClientActor(creation.Owner), ActionCreateProperty,
+			PropertySubject(record.ID), nil, record)
 	})
 }
 
-// firstReply returns the listing as the first request with the creation's key made it, or ErrNoRow. It ignores expired keys.
+// firstReply returns the listing as the first request with the creation's key made it, or ErrNoRow. It ignores expired
+// keys.
 func (o Operations) firstReply(tx Tx, creation PropertyCreation) (api.Property, error) {
 	var fingerprint []byte
 	id, err := One(tx, func(r Scanner) (id *int64, err error) { return id, r.Scan(&fingerprint, &id) },
@@ -147,7 +155,8 @@ func (o Operations) firstReply(tx Tx, creation PropertyCreation) (api.Property, 
 	}
 	var record PropertyRecord
 	encoded, err := OneOr(fmt.Errorf("the audit log lacks the creation of property %d", *id), tx, ScanValue[string], `
-		SELECT after FROM audit WHERE subject = $1 AND action = $2 ORDER BY `+o.db.AuditID+` DESC LIMIT 1`, PropertySubject(*id), ActionCreateProperty)
+		SELECT after FROM audit WHERE subject = $1 AND action = $2
+			ORDER BY `+o.db.AuditID+` DESC LIMIT 1`, PropertySubject(*id), ActionCreateProperty)
 	if err != nil {
 		return record.Property, err
 	}
@@ -163,15 +172,19 @@ func keepKey(tx Tx, creation PropertyCreation, id int64) error {
 		creation.Owner, creation.Key.Key, creation.At.Add(-IdempotencyKeyLife)); err != nil {
 		return err
 	}
-	kept, err := tx.Exec(`INSERT INTO idempotency_keys (client_id, key, fingerprint, created_at, property_id) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (client_id, key) DO NOTHING`, creation.Owner, creation.Key.Key, creation.Key.Fingerprint[:], creation.At, id)
+	kept, err := tx.Exec(`INSERT INTO idempotency_keys (client_id, key, fingerprint, created_at, property_id)
+		VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (client_id, key) DO NOTHING`,
+		creation.Owner, creation.Key.Key, creation.Key.Fingerprint[:], creation.At, id)
 	if err == nil && kept == 0 {
 		err = IdempotencyKeyReused(creation.Key.Key)
 	}
 	return err
 }
 
-func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at time.Time, change func(*PropertyRecord) error) error {
+func (o Operations) UpdateProperty(
+	ctx context.Context, id int64, by Actor, at time.Time, change func(*PropertyRecord) error,
+) error {
 	return o.write(ctx, "update a property", func(tx Tx) error {
 		known, err := o.lockProperty(tx, id)
 		if err != nil {
@@ -204,7 +217,9 @@ func (o Operations) UpdateProperty(ctx context.Context, id int64, by Actor, at t
 	})
 }
 
-func (o Operations) DeleteProperty(ctx context.Context, id int64, by Actor, at time.Time, check func(PropertyRecord) error) error {
+func (o Operations) DeleteProperty(
+	ctx context.Context, id int64, by Actor, at time.Time, check func(PropertyRecord) error,
+) error {
 	return o.write(ctx, "delete a property", func(tx Tx) error {
 		property, err := o.lockProperty(tx, id)
 		if err != nil {
@@ -254,13 +269,16 @@ func (o Operations) RestoreProperty(ctx context.Context, id int64, by Actor, at 
 }
 
 func (o Operations) ExportProperties(ctx context.Context) iter.Seq2[PropertyRecord, error] {
-	return stream(ctx, o.db, "export properties", ScanProperty, `SELECT `+PropertyColumns+` FROM properties ORDER BY id`)
+	return stream(ctx, o.db, "export properties", ScanProperty,
+		`SELECT `+PropertyColumns+` FROM properties ORDER BY id`)
 }
 
 var partialProperties = partialKind[PropertyRecord]{
 	kind: PropertyKind, table: `properties`,
-	columns: slices.Concat(rowColumns, columns(Integer, "id"), columns(Text, "owner, title, description, address, city, postcode"),
-		columns(Texts, "images"), columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"), columns(Number, "lat, lng, deposit"),
+	columns: slices.Concat(rowColumns, columns(Integer, "id"),
+		columns(Text, "owner, title, description, address, city, postcode"),
+		columns(Texts, "images"), columns(Text, "price_pw"), columns(Integer, "bedrooms, bathrooms"),
+		columns(Number, "lat, lng, deposit"),
 		columns(Text, "city_fold, words, price_key"), columns(Integer, "word_bits")),
 	values: func(p PropertyRecord) []any {
 		return slices.Concat([]any{p.Row.Line, int64(p.Row.Absent)}, storedPropertyValues(p))

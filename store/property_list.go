@@ -12,7 +12,8 @@ import (
 
 // propertyOrder sorts properties AS p.
 var propertyOrder = Order{ID: `p.id`, Columns: map[string]SortColumn{
-	"propertyId": {`p.id`, false, true}, "price_pw": {`p.price_key`, false, true}, "bedrooms": {`p.bedrooms`, false, true},
+	"propertyId": {`p.id`, false, true}, "price_pw": {`p.price_key`, false, true},
+	"bedrooms": {`p.bedrooms`, false, true},
 }}
 
 // CheckPropertyCursor returns ErrNoCursor for a cursor of another list.
@@ -61,7 +62,8 @@ func (o Operations) listProperties(q Querier, query PropertyQuery) (list List[ap
 			return list, err
 		}
 	} else { // all are here
-		found = slices.DeleteFunc(found, func(l listedProperty) bool { return s.after != nil && s.compare(l, s.last()) <= 0 })
+		found = slices.DeleteFunc(found,
+			func(l listedProperty) bool { return s.after != nil && s.compare(l, s.last()) <= 0 })
 		slices.SortFunc(found, s.compare)
 	}
 	found = found[min(skip, int64(len(found))):]

@@ -13,21 +13,26 @@ import (
 	"example.com/perks/api"
 )
 
-// There is an index for each order of all listings, of a client's and of a city's, and of those of them with one number of bedrooms. No index has
-// every filter in every order. A filter that the index does not have lets many listings of the order through, or few, or many that come late. So a
-// search tries two ways in turn, each time for longer, until one has found enough, and can be divided:
+// There is an index for each order of all listings, of a client's and of a city's, and of those of them with one number
+// of bedrooms. No index has every filter in every order. A filter that the index does not have lets many listings of
+// the order through, or few, or many that come late. So a search tries two ways in turn, each time for longer, until
+// one has found enough, and can be divided:
 //
 //   - walk: read the index of the order, and compare each listing with the filters
 //   - collect: read all listings of one filter, compare each with the others, and sort
-//   - divide: search among the listings with each number of bedrooms, because the price follows from it: the cheapest large homes come late
+//   - divide: search among the listings with each number of bedrooms, because the price follows from it: the
+//     cheapest large homes come late
 //
-// Where a filter's listings are spread evenly over a million, a page is among the first 5,000 of the order, or the filter has no more than that.
+// Where a filter's listings are spread evenly over a million, a page is among the first 5,000 of the order, or the
+// filter has no more than that.
 
-// propertyBudgets are how many listings a search looks at in each way before it tries the next one. Then it walks to the end.
+// propertyBudgets are how many listings a search looks at in each way before it tries the next one. Then it walks to
+// the end.
 var propertyBudgets = []int64{500, 5000, 50_000}
 
 const (
-	// wordBudget is the first budget with which matches of words are looked up: their index finds all before it returns one.
+	// wordBudget is the first budget with which matches of words are looked up: their index finds all before it returns
+	// one.
 	wordBudget = 5000
 	// wordSample is how many listings are compared with words to tell whether many have them.
 	wordSample = 200
@@ -56,7 +61,8 @@ type propertyCondition struct {
 	text string
 }
 
-// propertyKey is what a filter is about. An index begins with the first of ofCity and ofOwner that the query asks for, and then with ofNumber.
+// propertyKey is what a filter is about. An index begins with the first of ofCity and ofOwner that the query asks for,
+// and then with ofNumber.
 type propertyKey int
 
 const (
@@ -97,7 +103,8 @@ func (l listedProperty) cursor(keys ...api.SortKey) *Cursor {
 }
 
 func (o Operations) newPropertySearch(q Querier, query PropertyQuery) propertySearch {
-	s := propertySearch{Dialect: o.db.Dialect, q: q, after: query.After, sort: api.SortKey{Field: "propertyId"}, args: Named{}, sampled: new(int64)}
+	s := propertySearch{Dialect: o.db.Dialect, q: q, after: query.After, sort: api.SortKey{Field: "propertyId"},
+		args: Named{}, sampled: new(int64)}
 	if len(query.Sort) > 0 {
 		s.sort = query.Sort[0]
 	}
@@ -127,9 +134,12 @@ func (o Operations) newPropertySearch(q Querier, query PropertyQuery) propertySe
 	}
 	s.words = QueryWords(query.Query)
 	*s.sampled = -1
-	s.areCommon = sync.OnceValues(func() (bool, error) { return o.db.AreCommonWords(q, s.words, ``, Named{}, MaxCounted) })
+	s.areCommon = sync.OnceValues(func() (bool, error) {
+		return o.db.AreCommonWords(q, s.words, ``, Named{}, MaxCounted)
+	})
 	if len(s.words) > 0 {
-		s.require(inWords, `p.word_bits & @bits = @bits AND (SELECT `+s.HasWords(s.words, s.args)+` FROM properties AS w WHERE w.id = p.id)`, "bits", wordBits(s.words))
+		has := `(SELECT ` + s.HasWords(s.words, s.args) + ` FROM properties AS w WHERE w.id = p.id)`
+		s.require(inWords, `p.word_bits & @bits = @bits AND `+has, "bits", wordBits(s.words))
 	}
 	if s.after != nil && s.sort.Field != "propertyId" { // its listing may have changed since
 		if s.sort.Desc {
@@ -186,10 +196,11 @@ var sides = map[string]struct{ low, high propertyKey }{
 	"propertyId": {ofAll, ofAll}, "price_pw": {fromPrice, toPrice}, "bedrooms": {fromBedrooms, toBedrooms},
 }
 
-// indexed follows properties AS p, and leads to the index that begins with the key, and the number of bedrooms of a divided search, and has the
-// order.
+// indexed follows properties AS p, and leads to the index that begins with the key, and the number of bedrooms of a
+// divided search, and has the order.
 func (s propertySearch) indexed(key propertyKey, field string) string {
-	name := map[propertyKey]string{ofCity: `properties_of_city`, ofOwner: `properties_of_owner`, ofAll: `properties`}[key]
+	name := map[propertyKey]string{ofCity: `properties_of_city`, ofOwner: `properties_of_owner`,
+		ofAll: `properties`}[key]
 	isNumber := s.asksFor(ofNumber)
 	switch {
 	case isNumber && field == "price_pw":
@@ -240,10 +251,12 @@ func (s propertySearch) countWords() (isMore bool, err error) {
 	if len(s.conditions) == 1 {
 		return s.areCommon()
 	}
-	return s.AreCommonWords(s.q, s.words, s.where(func(key propertyKey) bool { return key != inWords }), s.args, MaxCounted)
+	return s.AreCommonWords(s.q, s.words, s.where(func(key propertyKey) bool { return key != inWords }), s.args,
+		MaxCounted)
 }
 
-// isVain tells that a walk with the next budget would not find enough either, if it goes on as one that found so many with its budget.
+// isVain tells that a walk with the next budget would not find enough either, if it goes on as one that found so many
+// with its budget.
 func isVain(found, budget, take, next int64) bool { return found*next < take*budget }
 
 // find returns the first matches after the cursor, in the order of the list.
@@ -261,7 +274,8 @@ func (s propertySearch) find(take int64) (found []listedProperty, err error) {
 	}
 	for i, budget := range propertyBudgets {
 		next := propertyBudgets[min(i+1, len(propertyBudgets)-1)]
-		if i == 0 && *s.sampled >= 0 && isVain(*s.sampled, wordSample, take, budget) && !isVain(*s.sampled, wordSample, take, next) {
+		if i == 0 && *s.sampled >= 0 && isVain(*s.sampled, wordSample, take, budget) &&
+			!isVain(*s.sampled, wordSample, take, next) {
 			continue
 		}
 		found, err := s.walk(take, budget)
@@ -305,8 +319,8 @@ func (s propertySearch) find(take int64) (found []listedProperty, err error) {
 
 const listedColumns = `p.id, p.bedrooms, p.price_key`
 
-// comparing is what follows FROM to read those that meet the wanted conditions: listedColumns and what is compared. Of p.*, SQLite would read
-// all columns from the table.
+// comparing is what follows FROM to read those that meet the wanted conditions: listedColumns and what is compared. Of
+// p.*, SQLite would read all columns from the table.
 func (s propertySearch) comparing(from string, want func(propertyKey) bool) string {
 	columns := listedColumns
 	for key, column := range [...]string{ofCity: `, p.city_fold`, ofOwner: `, p.owner`, inWords: `, p.word_bits`} {
@@ -344,7 +358,8 @@ func (s propertySearch) order() string {
 
 // walk reads the index of the order, no more of it than the budget, and compares each listing with the other filters.
 //
-// PostgreSQL and SQLite read the inner SELECT in its order, and stop once there are enough: a second ORDER BY would make SQLite sort it.
+// PostgreSQL and SQLite read the inner SELECT in its order, and stop once there are enough: a second ORDER BY would
+// make SQLite sort it.
 func (s propertySearch) walk(take, budget int64) (found []listedProperty, err error) {
 	isRead := func(key propertyKey) bool { // a cursor is within the bounds, and SQLite begins at only one of them
 		behind := sides[s.sort.Field].low
@@ -354,7 +369,8 @@ func (s propertySearch) walk(take, budget int64) (found []listedProperty, err er
 		return s.isOrdered(key) && (s.after == nil || key != behind)
 	}
 	for _, part := range s.ranges() {
-		read := `properties AS p` + s.indexed(s.lead(), s.sort.Field) + ` WHERE ` + s.where(isRead, `(`+part+`)`) + s.order()
+		read := `properties AS p` + s.indexed(s.lead(), s.sort.Field) + ` WHERE ` + s.where(isRead, `(`+part+`)`) +
+			s.order()
 		if len(s.unorderedFilters()) > 0 {
 			s.args["budget"] = budget
 			read = s.comparing(read+` LIMIT @budget`, s.isUnordered)
@@ -402,7 +418,8 @@ func (s propertySearch) of(filter propertyKey) string {
 // isFew tells whether a filter has at most as many listings.
 func (s propertySearch) isFew(filter propertyKey, most int64) (bool, error) {
 	s.args["most"] = most + 1
-	there, err := One(s.q, ScanValue[int64], `SELECT count(*) FROM (SELECT 1 FROM `+s.of(filter)+` LIMIT @most) AS counted`, s.args)
+	there, err := One(s.q, ScanValue[int64],
+		`SELECT count(*) FROM (SELECT 1 FROM `+s.of(filter)+` LIMIT @most) AS counted`, s.args)
 	return there <= most, err
 }
 
@@ -449,8 +466,8 @@ type division struct {
 	matches int64 // of the price, up to MaxCounted and one more, if the query asks for prices
 }
 
-// divisions returns the parts of a search, in the order of the list, if it is divided: that is where prices and bedrooms meet. They have all
-// numbers of bedrooms that are asked for.
+// divisions returns the parts of a search, in the order of the list, if it is divided: that is where prices and
+// bedrooms meet. They have all numbers of bedrooms that are asked for.
 func (s propertySearch) divisions() (parts []division, isDivided bool, err error) {
 	byBedrooms, hasPrice := s.sort.Field == "bedrooms", s.asksFor(fromPrice, toPrice)
 	if !(byBedrooms && hasPrice || !byBedrooms && s.asksFor(fromBedrooms, toBedrooms)) || s.asksFor(ofNumber) {
@@ -464,10 +481,12 @@ func (s propertySearch) divisions() (parts []division, isDivided bool, err error
 		matches = `(SELECT count(*) FROM (SELECT 1 FROM properties AS p` + part.indexed(part.lead(), "price_pw") +
 			` WHERE ` + part.where(inPart, `p.bedrooms = n`) + ` LIMIT ` + matches + `) AS counted)`
 	}
-	parts, err = All(s.q, func(r Scanner) (d division, err error) { return d, r.Scan(&d.number, &d.matches) }, fmt.Sprintf(`
+	parts, err = All(s.q, func(r Scanner) (d division, err error) { return d, r.Scan(&d.number, &d.matches) },
+		fmt.Sprintf(`
 		WITH RECURSIVE numbers (n) AS (
 			SELECT (SELECT min(p.bedrooms) FROM properties AS p WHERE %[1]s)
-			UNION ALL SELECT (SELECT min(p.bedrooms) FROM properties AS p WHERE p.bedrooms > n AND %[1]s) FROM numbers WHERE n IS NOT NULL
+			UNION ALL SELECT (SELECT min(p.bedrooms) FROM properties AS p WHERE p.bedrooms > n AND %[1]s)
+			FROM numbers WHERE n IS NOT NULL
 		) SELECT n, %[2]s FROM numbers WHERE n IS NOT NULL LIMIT %[3]d`, s.where(inLead), matches, maxDivisions+1), s.args)
 	if byBedrooms && s.sort.Desc {
 		slices.Reverse(parts)

@@ -13,7 +13,8 @@ import (
 	"example.com/perks/store/sqlite"
 )
 
-// TestASearchThatUsesUpItsBudgetsFindsTheSame lists where matches are neither few nor among the first, so that a search walks to the end.
+// TestASearchThatUsesUpItsBudgetsFindsTheSame lists where matches are neither few nor among the first, so that a search
+// walks to the end.
 func TestASearchThatUsesUpItsBudgetsFindsTheSame(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{})
 	if err != nil {
@@ -25,7 +26,8 @@ func TestASearchThatUsesUpItsBudgetsFindsTheSame(t *testing.T) {
 	}
 	records := func(yield func(store.PropertyRecord, error) bool) {
 		for i := range 1000 {
-			p := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: int64(i + 1), Title: "Early", City: "Bath", Images: []string{}}}
+			p := store.PropertyRecord{Owner: "owner",
+				Property: api.Property{ID: int64(i + 1), Title: "Early", City: "Bath", Images: []string{}}}
 			p.Bedrooms = i % 7
 			if i >= 500 {
 				p.Title, p.City = "Late", "York"
@@ -41,15 +43,19 @@ func TestASearchThatUsesUpItsBudgetsFindsTheSame(t *testing.T) {
 	}
 	two := 2
 	for _, query := range []store.PropertyQuery{
-		{PropertyFilter: api.PropertyFilter{Query: "late"}}, {PropertyFilter: api.PropertyFilter{MinPrice: searchedPrice(t, "700")}},
-		{PropertyFilter: api.PropertyFilter{MaxPrice: searchedPrice(t, "400")}}, {Owner: "owner", PropertyFilter: api.PropertyFilter{City: "york"}},
+		{PropertyFilter: api.PropertyFilter{Query: "late"}},
+		{PropertyFilter: api.PropertyFilter{MinPrice: searchedPrice(t, "700")}},
+		{PropertyFilter: api.PropertyFilter{MaxPrice: searchedPrice(t, "400")}},
+		{Owner: "owner", PropertyFilter: api.PropertyFilter{City: "york"}},
 		{PropertyFilter: api.PropertyFilter{MinPrice: searchedPrice(t, "700"), MinBedrooms: &two}},
-		{PropertyFilter: api.PropertyFilter{City: "york", Query: "la", MaxBedrooms: &two}}, {PropertyFilter: api.PropertyFilter{Query: "late yor"}},
+		{PropertyFilter: api.PropertyFilter{City: "york", Query: "la", MaxBedrooms: &two}},
+		{PropertyFilter: api.PropertyFilter{Query: "late yor"}},
 		{Owner: "owner", PropertyFilter: api.PropertyFilter{MinPrice: searchedPrice(t, "700"), Query: "late"}},
 	} {
 		for _, field := range api.PropertySortFields() {
 			for _, descending := range []bool{false, true} {
-				query.Sort, query.Window = []api.SortKey{{Field: field, Desc: descending}}, store.Window{Page: 1, PerPage: 20}
+				query.Sort, query.Window = []api.SortKey{{Field: field, Desc: descending}},
+					store.Window{Page: 1, PerPage: 20}
 				t.Run(query.Values().Encode()+" by "+api.FormatSort(query.Sort), func(t *testing.T) {
 					want := propertyPages(t, db, query)
 					store.WithPropertyBudgets(t, 2, 30)

@@ -62,8 +62,8 @@ type CreatedProperty struct {
 	Replayed bool
 }
 
-// RedeemAttempt is one request to redeem. The caller chooses the id before the first try, so that a driver that retries after an unknown
-// outcome recognizes its own row.
+// RedeemAttempt is one request to redeem. The caller chooses the id before the first try, so that a driver that retries
+// after an unknown outcome recognizes its own row.
 type RedeemAttempt struct {
 	ID       string
 	PerkID   string
@@ -85,10 +85,12 @@ type IdempotencyKey struct {
 	Fingerprint [32]byte // of the request
 }
 
-// Matches tells whether a stored fingerprint is that of the same request. One of another length was not written by this program.
+// Matches tells whether a stored fingerprint is that of the same request. One of another length was not written by this
+// program.
 func (k IdempotencyKey) Matches(fingerprint []byte) (bool, error) {
 	if len(fingerprint) != len(k.Fingerprint) {
-		return false, fmt.Errorf("the fingerprint of the idempotency key %q has %d bytes, not %d", k.Key, len(fingerprint), len(k.Fingerprint))
+		return false, fmt.Errorf("the fingerprint of the idempotency key %q has %d bytes, not %d", k.Key,
+			len(fingerprint), len(k.Fingerprint))
 	}
 	return k.Fingerprint == [32]byte(fingerprint), nil
 }
@@ -144,7 +146,8 @@ type Actor string
 // Operator is a person at the server's own command line whose account is unknown.
 const Operator Actor = "operator"
 
-// OperatorActor is a person at the server's own command line. If there are several accounts, each used su or sudo to become the one before.
+// OperatorActor is a person at the server's own command line. If there are several accounts, each used su or sudo to
+// become the one before.
 func OperatorActor(accounts ...string) Actor {
 	return Operator + Actor("/"+strings.Join(accounts, "/"))
 }
@@ -162,8 +165,9 @@ type AuditEntry struct {
 	Subject string          `json:"subject"` // such as "property/42"
 	Before  json.RawMessage `json:"before"`
 	After   json.RawMessage `json:"after"`
-	Number  int64           `json:"-"` // identifies it among the entries; 0 for a redemption made, which its subject identifies
-	Place   AuditPlace      `json:"-"` // after the entry; only AuditBatch has it
+	// identifies it among the entries; 0 for a redemption made, which its subject identifies
+	Number int64      `json:"-"`
+	Place  AuditPlace `json:"-"` // after the entry; only AuditBatch has it
 }
 
 // The actions of the audit log.
@@ -224,8 +228,9 @@ func (e Eligibility) Refusal(attempt RedeemAttempt) error {
 // Redemption returns the redemption that an attempt makes if it is not refused.
 func (e Eligibility) Redemption(attempt RedeemAttempt) api.Redemption {
 	made := api.Redemption{
-		ID: attempt.ID, PerkID: attempt.PerkID, UserID: attempt.UserID, RedeemedAt: attempt.At.UTC().Truncate(time.Microsecond),
-		Status: api.StatusApproved, Metadata: attempt.Metadata,
+		ID: attempt.ID, PerkID: attempt.PerkID, UserID: attempt.UserID,
+		RedeemedAt: attempt.At.UTC().Truncate(time.Microsecond),
+		Status:     api.StatusApproved, Metadata: attempt.Metadata,
 	}
 	if e.Approval == ApprovalManual {
 		made.Status = api.StatusPending

@@ -18,29 +18,33 @@ import (
 // ScanRedemption reads the dialect's RedemptionColumns.
 func ScanRedemption(r Scanner) (redemption api.Redemption, err error) {
 	var metadata string
-	err = r.Scan(&redemption.ID, &redemption.PerkID, &redemption.UserID, &redemption.RedeemedAt, &redemption.Status, &metadata)
+	err = r.Scan(&redemption.ID, &redemption.PerkID, &redemption.UserID, &redemption.RedeemedAt, &redemption.Status,
+		&metadata)
 	redemption.Metadata = json.RawMessage(metadata)
 	return redemption, err
 }
 
-// RecordColumns are columns of redemptions AS r, which come before the dialect's RedemptionColumns in an api.RedemptionRecord. A voided
-// redemption is stored as rejected, because both are not live.
+// RecordColumns are columns of redemptions AS r, which come before the dialect's RedemptionColumns in an
+// api.RedemptionRecord. A voided redemption is stored as rejected, because both are not live.
 const RecordColumns = `r.client_id, r.decided_at, r.reason, r.voided, `
 
 // ScanRedemptionRecord reads RecordColumns and RedemptionColumns.
 func ScanRedemptionRecord(r Scanner) (record api.RedemptionRecord, err error) {
 	var isVoided bool
-	record.Redemption, err = ScanRedemption(ScanAfter(r, &record.ClientID, &record.DecidedAt, &record.Reason, &isVoided))
+	record.Redemption, err = ScanRedemption(ScanAfter(r, &record.ClientID, &record.DecidedAt, &record.Reason,
+		&isVoided))
 	if isVoided {
 		record.Status = api.StatusVoided
 	}
 	return record, err
 }
 
-// RedemptionOrder sorts redemptions AS r. perkID is the column of the perk's id, and redeemedAt the time or what follows from it.
+// RedemptionOrder sorts redemptions AS r. perkID is the column of the perk's id, and redeemedAt the time or what
+// follows from it.
 func RedemptionOrder(perkID, redeemedAt string) Order {
 	return Order{ID: `r.id`, Columns: map[string]SortColumn{
-		"redeemed_at": {redeemedAt, false, true}, "status": {`r.status`, false, false}, "perk_id": {perkID, false, false},
+		"redeemed_at": {redeemedAt, false, true}, "status": {`r.status`, false, false},
+		"perk_id": {perkID, false, false},
 		"user_id": {`r.user_id`, false, false}, "id": {`r.id`, false, false},
 	}}
 }
@@ -75,8 +79,10 @@ func (o Operations) CheckRedeem(ctx context.Context, attempt RedeemAttempt) erro
 		return OneOr(PerkNotFound(attempt.PerkID), q, func(r Scanner) (e Eligibility, err error) {
 			return e, r.Scan(&e.ValidFrom, &e.ValidTo, &e.SoldOut, &e.UserKnown, &e.UserHasPerk)
 		}, `
-			SELECT p.valid_from, p.valid_to, coalesce(s.held >= s.stock, FALSE), EXISTS (SELECT 1 FROM users WHERE id = $2),
-				EXISTS (SELECT 1 FROM redemptions AS r WHERE r.user_id = $2 AND `+o.db.RedemptionPerk+` = p.`+o.db.PerkKey+` AND r.status <> 'rejected')
+			SELECT p.valid_from, p.valid_to, coalesce(s.held >= s.stock, FALSE),
+				EXISTS (SELECT 1 FROM users WHERE id = $2),
+				EXISTS (SELECT 1 FROM redemptions AS r WHERE r.user_id = $2
+					AND `+o.db.RedemptionPerk+` = p.`+o.db.PerkKey+` AND r.status <> 'rejected')
 			FROM perks AS p `+o.db.Stock+` WHERE p.id = $1`, attempt.PerkID, attempt.UserID)
 	})
 	if err != nil {
@@ -87,7 +93,8 @@ func (o Operations) CheckRedeem(ctx context.Context, attempt RedeemAttempt) erro
 
 func (o Operations) Redemption(ctx context.Context, id string) (api.RedemptionRecord, error) {
 	return Read(ctx, o.db, "read a redemption", func(q Querier) (api.RedemptionRecord, error) {
-		return OneOr(RedemptionNotFound(id), q, ScanRedemptionRecord, o.db.selectRedemptions(o.db.Redemptions)+` WHERE r.id = $1`, id)
+		return OneOr(RedemptionNotFound(id), q, ScanRedemptionRecord,
+			o.db.selectRedemptions(o.db.Redemptions)+` WHERE r.id = $1`, id)
 	})
 }
 
@@ -95,14 +102,18 @@ func (d *Dialect) selectRedemptions(from string) string {
 	return `SELECT ` + RecordColumns + d.RedemptionColumns + ` FROM ` + from
 }
 
-func (o Operations) ExportRedemptions(ctx context.Context, status api.RedemptionStatus) iter.Seq2[api.RedemptionRecord, error] {
+func (o Operations) ExportRedemptions(
+	ctx context.Context, status api.RedemptionStatus,
+) iter.Seq2[api.RedemptionRecord, error] {
 	where, _, _ := o.db.redemptionConditions(RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: status}})
-	return stream(ctx, o.db, "export redemptions", ScanRedemptionRecord, o.db.selectRedemptions(o.db.Redemptions)+` WHERE `+where+` ORDER BY r.id`)
+	return stream(ctx, o.db, "export redemptions", ScanRedemptionRecord,
+		o.db.selectRedemptions(o.db.Redemptions)+` WHERE `+where+` ORDER BY r.id`)
 }
 
-// redemptionConditions are on redemptions AS r, each of whose filters leads to an index with the order of the list. Few redemptions are not
-// approved, so those have indexes of their own, for all, a client and a perk. SQLite uses them only if the statuses are literals, and the
-// condition of the index is repeated. Of = 'approved' it would expect few, and sort them.
+// redemptionConditions are on redemptions AS r, each of whose filters leads to an index with the order of the list. Few
+// redemptions are not approved, so those have indexes of their own, for all, a client and a perk. SQLite uses them only
+// if the statuses are literals, and the condition of the index is repeated. Of = 'approved' it would expect few, and
+// sort them.
 func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, args Named, order Order) {
 	conditions, args, order := []string{`true`}, Named{}, d.FilteredOrder
 	add := func(condition, name string, value any) {
@@ -135,7 +146,8 @@ func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, arg
 	case api.StatusVoided:
 		conditions = append(conditions, `r.status <> 'approved' AND r.status = 'rejected' AND r.voided = TRUE`)
 	default:
-		conditions = append(conditions, fmt.Sprintf(`r.status <> 'approved' AND r.status = '%s' AND r.voided = FALSE`, query.Status))
+		conditions = append(conditions,
+			fmt.Sprintf(`r.status <> 'approved' AND r.status = '%s' AND r.voided = FALSE`, query.Status))
 	}
 	return strings.Join(conditions, ` AND `), args, order
 }
@@ -203,8 +215,8 @@ func (o Operations) countRedemptions(q Querier, query RedemptionQuery) (total in
 	return 0, false, err
 }
 
-// RedemptionCount counts the matching redemptions, at most most of them. The order makes PostgreSQL read the index of the filter: it would
-// look through any other one for enough of what it supposes to be spread evenly.
+// RedemptionCount counts the matching redemptions, at most most of them. The order makes PostgreSQL read the index of
+// the filter: it would look through any other one for enough of what it supposes to be spread evenly.
 func (d *Dialect) RedemptionCount(query RedemptionQuery, most int64) (text string, args Named) {
 	where, args, order := d.redemptionConditions(query)
 	args["most"] = most
@@ -215,8 +227,8 @@ func (d *Dialect) RedemptionCount(query RedemptionQuery, most int64) (text strin
 	return `SELECT count(*) FROM (SELECT 1 FROM redemptions AS r WHERE ` + where + by + ` LIMIT @most) AS counted`, args
 }
 
-// RedemptionPage returns statements whose results, one after the other, are the page, and begin the next one if there are more. Each reads
-// @take redemptions.
+// RedemptionPage returns statements whose results, one after the other, are the page, and begin the next one if there
+// are more. Each reads @take redemptions.
 func (d *Dialect) RedemptionPage(query RedemptionQuery) (parts []string, args Named, err error) {
 	where, args, order := d.redemptionConditions(query)
 	from := d.Redemptions
@@ -237,7 +249,8 @@ func (d *Dialect) RedemptionPage(query RedemptionQuery) (parts []string, args Na
 		ranges = order.Ranges(query.Sort, query.After, args)
 	}
 	for _, part := range ranges {
-		parts = append(parts, d.selectRedemptions(from)+` WHERE `+where+` AND (`+part+`) ORDER BY `+by+` LIMIT @take OFFSET @skip`)
+		parts = append(parts, d.selectRedemptions(from)+`
+			WHERE `+where+` AND (`+part+`) ORDER BY `+by+` LIMIT @take OFFSET @skip`)
 	}
 	return parts, args, nil
 }
@@ -247,7 +260,9 @@ var decisions = map[api.RedemptionStatus]string{
 	api.StatusApproved: ActionApprove, api.StatusRejected: ActionReject, api.StatusVoided: ActionVoid,
 }
 
-func (o Operations) DecideRedemption(ctx context.Context, id string, decision Decision, by Actor, at time.Time) (api.RedemptionRecord, error) {
+func (o Operations) DecideRedemption(
+	ctx context.Context, id string, decision Decision, by Actor, at time.Time,
+) (api.RedemptionRecord, error) {
 	action, isDecision := decisions[decision.Status]
 	if !isDecision {
 		return api.RedemptionRecord{}, fmt.Errorf("a redemption cannot be decided to be %q", decision.Status)
@@ -268,8 +283,10 @@ func (o Operations) DecideRedemption(ctx context.Context, id string, decision De
 		if decision.Reason != "" {
 			after.Reason = &decision.Reason
 		}
-		if _, err := tx.Exec(`UPDATE redemptions SET status = $2, voided = $3, decided_at = $4, reason = $5 WHERE id = $1`,
-			id, string(after.Specified().Status), after.Status == api.StatusVoided, decidedAt, after.Reason); err != nil {
+		if _, err := tx.Exec(`UPDATE redemptions SET status = $2, voided = $3, decided_at = $4, reason = $5
+			WHERE id = $1`,
+			id, string(after.Specified().Status), after.Status == api.StatusVoided, decidedAt,
+			after.Reason); err != nil {
 			return before, err
 		}
 		if decision.Status != api.StatusApproved {

@@ -26,15 +26,16 @@ func ReportTooLong() error {
 
 // countedColumns are those of api.RedemptionCounts over redemptions AS r.
 const countedColumns = `count(*) AS total, count(*) FILTER (WHERE r.status = 'pending') AS pending,
-	count(*) FILTER (WHERE r.status = 'approved') AS approved, count(*) FILTER (WHERE r.status = 'rejected' AND r.voided = FALSE) AS rejected,
+	count(*) FILTER (WHERE r.status = 'approved') AS approved,
+	count(*) FILTER (WHERE r.status = 'rejected' AND r.voided = FALSE) AS rejected,
 	count(*) FILTER (WHERE r.status = 'rejected' AND r.voided = TRUE) AS voided`
 
 func countsOf(c *api.RedemptionCounts) []any {
 	return []any{&c.Total, &c.Pending, &c.Approved, &c.Rejected, &c.Voided}
 }
 
-// ReportText returns the statement of a report. It reads the redemptions of the time, or of the client in that time, on an index, once and
-// in one process. Only what is counted of a perk is joined with the perk.
+// ReportText returns the statement of a report. It reads the redemptions of the time, or of the client in that time, on
+// an index, once and in one process. Only what is counted of a perk is joined with the perk.
 func (d *Dialect) ReportText(query ReportQuery) (text string, args Named) {
 	where, args, _ := d.redemptionConditions(RedemptionQuery{
 		ClientID: query.ClientID, RedemptionFilter: api.RedemptionFilter{Since: query.Since, Until: query.Until},
@@ -97,7 +98,8 @@ func (o Operations) report(q Querier, query ReportQuery) (report api.Report, err
 		return report, nil
 	}
 	report.Data, err = All(q, func(r Scanner) (row api.ReportRow, err error) {
-		return row, r.Scan(slices.Concat([]any{&row.Key, &row.Title}, countsOf(&row.RedemptionCounts), countsOf(&report.Meta.Totals))...)
+		return row, r.Scan(slices.Concat([]any{&row.Key, &row.Title}, countsOf(&row.RedemptionCounts),
+			countsOf(&report.Meta.Totals))...)
 	}, text, args)
 	if report.Meta.IsMore = len(report.Data) > api.MaxReportRows; report.Meta.IsMore {
 		report.Data = report.Data[:api.MaxReportRows]
@@ -118,7 +120,8 @@ func scanDay(r Scanner) (d countedDay, err error) {
 // dayRows are those of all days of a time, also without redemptions.
 func dayRows(since, until time.Time, counts map[int64]api.RedemptionCounts) (rows []api.ReportRow) {
 	for day := since.UTC().Truncate(24 * time.Hour); day.Before(until); day = day.AddDate(0, 0, 1) {
-		rows = append(rows, api.ReportRow{Key: day.Format(time.DateOnly), RedemptionCounts: counts[day.Unix()/(24*60*60)]})
+		rows = append(rows, api.ReportRow{Key: day.Format(time.DateOnly),
+			RedemptionCounts: counts[day.Unix()/(24*60*60)]})
 	}
 	return rows
 }

@@ -20,7 +20,8 @@ type Search struct {
 	Args       Named
 }
 
-// coalesce keeps the databases from using an index for the dates: most perks are valid, so the index that serves the order is better.
+// coalesce keeps the databases from using an index for the dates: most perks are valid, so the index that serves the
+// order is better.
 const (
 	notExpired  = `coalesce(p.valid_to > @at, true)`
 	started     = `coalesce(p.valid_from <= @at, true)`
@@ -30,15 +31,16 @@ const (
 	inBoxAcross = `p.lat BETWEEN @south AND @north AND (p.lng >= @west OR p.lng <= @east)`
 )
 
-// haversine is that of the angle between a perk and the centre, from 0 to 1. It grows with the distance. Comparing it with the haversine of
-// the radius is cheaper than computing kilometres for each candidate.
+// haversine is that of the angle between a perk and the centre, from 0 to 1. It grows with the distance. Comparing it
+// with the haversine of the radius is cheaper than computing kilometres for each candidate.
 var haversine = fmt.Sprintf(`(power(sin((p.lat - @lat) * %[1]v), 2) +
 	@cos_lat * cos(p.lat * %[2]v) * power(sin((p.lng - @lng) * %[1]v), 2))`, math.Pi/360, math.Pi/180)
 
-// NewSearch returns the search for a query. categories are the folded names of the categories with the query's name or id, and inCategories
-// is the driver's condition that a perk is in one of @categories.
+// NewSearch returns the search for a query. categories are the folded names of the categories with the query's name or
+// id, and inCategories is the driver's condition that a perk is in one of @categories.
 func NewSearch(query PerkQuery, categories []string, inCategories string) Search {
-	s := Search{Query: query, Words: QueryWords(query.Query), Categories: categories, Args: Named{"at": query.At.Truncate(time.Microsecond)}}
+	s := Search{Query: query, Words: QueryWords(query.Query), Categories: categories,
+		Args: Named{"at": query.At.Truncate(time.Microsecond)}}
 	if query.AvailableTo != "" {
 		s.Args["user"] = query.AvailableTo
 	}
@@ -138,8 +140,8 @@ type SortColumn struct {
 	Nullable, Indexed bool // Indexed in either direction
 }
 
-// By returns the terms of ORDER BY, reversed if the list is read from its end. Equal ones are ordered by id, in the direction of the last
-// key: one index serves both directions.
+// By returns the terms of ORDER BY, reversed if the list is read from its end. Equal ones are ordered by id, in the
+// direction of the last key: one index serves both directions.
 func (o Order) By(keys []api.SortKey, fromEnd bool) (string, error) {
 	var terms []string
 	descending := false
@@ -162,7 +164,8 @@ func (o Order) Serves(keys []api.SortKey) bool {
 	return len(keys) == 0 || o.Columns[keys[0].Field].Indexed
 }
 
-// Within returns the terms of By for one of Ranges: there the first key is nowhere null, or everywhere, and an index serves the order.
+// Within returns the terms of By for one of Ranges: there the first key is nowhere null, or everywhere, and an index
+// serves the order.
 func (o Order) Within(keys []api.SortKey, fromEnd bool) (string, error) {
 	if len(keys) > 0 {
 		first := o.Columns[keys[0].Field]
@@ -173,8 +176,8 @@ func (o Order) Within(keys []api.SortKey, fromEnd bool) (string, error) {
 	return o.By(keys, fromEnd)
 }
 
-// direction says where nulls sort only if that is not the database's default: PostgreSQL uses an index only if its nulls are at the same
-// end, and SQLite uses none if the default is spelled out.
+// direction says where nulls sort only if that is not the database's default: PostgreSQL uses an index only if its
+// nulls are at the same end, and SQLite uses none if the default is spelled out.
 func (o Order) direction(column SortColumn, descending, fromEnd bool) string {
 	text, nullsFirst := ` ASC`, !o.NullsGreatest
 	if descending != fromEnd {

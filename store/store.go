@@ -1,8 +1,8 @@
-// Package store defines what the server needs of a database: the Store interface, its queries and records, and the rules that drivers
-// share (folding text, splitting words, the grid of positions).
+// Package store defines what the server needs of a database: the Store interface, its queries and records, and the
+// rules that drivers share (folding text, splitting words, the grid of positions).
 //
-// It also holds the statements that both databases understand. Dialect says where they differ. Connections, transactions, retries and
-// the SQL of one database stay in its driver. Nothing here knows HTTP.
+// It also holds the statements that both databases understand. Dialect says where they differ. Connections,
+// transactions, retries and the SQL of one database stay in its driver. Nothing here knows HTTP.
 package store
 
 import (
@@ -20,8 +20,9 @@ import (
 
 // Store is one database. Every method is safe for use by many goroutines, and by many processes on one database.
 //
-// An error for the caller is an *api.Error, made by the constructors of this package. Any other error is a fault of the database. A write
-// that returned nil is durable. If the outcome of a write is unknown, the error is always Unavailable. Times are stored in microseconds.
+// An error for the caller is an *api.Error, made by the constructors of this package. Any other error is a fault of the
+// database. A write that returned nil is durable. If the outcome of a write is unknown, the error is always
+// Unavailable. Times are stored in microseconds.
 type Store interface {
 	Catalog
 	Redemptions
@@ -43,11 +44,13 @@ type Store interface {
 
 // Catalog is what a partner browses.
 type Catalog interface {
-	// ListPerks returns one page of the matching perks. The error is UserNotFound if AvailableTo is unknown, unless AnyUser is set.
+	// ListPerks returns one page of the matching perks. The error is UserNotFound if AvailableTo is unknown, unless
+	// AnyUser is set.
 	ListPerks(ctx context.Context, query PerkQuery) (List[api.Perk], error)
 	// Perk returns one perk, whatever its dates and stock, or PerkNotFound.
 	Perk(ctx context.Context, id string) (api.Perk, error)
-	// ListUsers returns one page of the users with the prefix, in the order of their ids by code point. At most MaxCounted are counted.
+	// ListUsers returns one page of the users with the prefix, in the order of their ids by code point. At most
+	// MaxCounted are counted.
 	ListUsers(ctx context.Context, query UserQuery) (List[User], error)
 	// Categories returns all categories in the order of their folded names, then ids. Never nil.
 	Categories(ctx context.Context) ([]api.Category, error)
@@ -55,24 +58,28 @@ type Catalog interface {
 
 // Redemptions is the use of perks by users.
 type Redemptions interface {
-	// Redeem makes a redemption, or replays the first reply to the same idempotency key. It checks atomically, in this order:
-	// the key (IdempotencyKeyReused if its fingerprint differs), the perk (PerkNotFound), the user (UserNotFound, unless CreateUser),
-	// that the user has no live redemption of the perk (AlreadyRedeemed), the dates (PerkNotStarted, PerkExpired) and the stock (SoldOut).
-	// A refusal changes nothing and does not use up its key. Once begun, the work continues when ctx ends.
+	// Redeem makes a redemption, or replays the first reply to the same idempotency key. It checks atomically, in this
+	// order: the key (IdempotencyKeyReused if its fingerprint differs), the perk (PerkNotFound), the user
+	// (UserNotFound, unless CreateUser), that the user has no live redemption of the perk (AlreadyRedeemed), the dates
+	// (PerkNotStarted, PerkExpired) and the stock (SoldOut). A refusal changes nothing and does not use up its key.
+	// Once begun, the work continues when ctx ends.
 	Redeem(ctx context.Context, attempt RedeemAttempt) (RedeemResult, error)
-	// CheckRedeem returns nil if Redeem would make a redemption now, and otherwise its refusal. It ignores the attempt's key and id.
+	// CheckRedeem returns nil if Redeem would make a redemption now, and otherwise its refusal. It ignores the
+	// attempt's key and id.
 	CheckRedeem(ctx context.Context, attempt RedeemAttempt) error
 	// Redemption returns one redemption or RedemptionNotFound.
 	Redemption(ctx context.Context, id string) (api.RedemptionRecord, error)
-	// ListRedemptions returns one page of the matching redemptions, or UserNotFound if UserID is unknown, unless AnyUser is set.
+	// ListRedemptions returns one page of the matching redemptions, or UserNotFound if UserID is unknown, unless
+	// AnyUser is set.
 	ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.RedemptionRecord], error)
-	// ReportRedemptions counts the redemptions that were made from Since until before Until, as they are at one instant. It reads at most
-	// for Within; then the error is ReportTooLong.
+	// ReportRedemptions counts the redemptions that were made from Since until before Until, as they are at one
+	// instant. It reads at most for Within; then the error is ReportTooLong.
 	ReportRedemptions(ctx context.Context, query ReportQuery) (api.Report, error)
-	// DecideRedemption approves or rejects a pending redemption, or voids an approved one. One that is rejected or voided returns its unit
-	// to the stock, and the user can redeem again. The same decision again changes nothing. Errors: RedemptionNotFound, RedemptionDecided,
-	// and those of the decision's check.
-	DecideRedemption(ctx context.Context, id string, decision Decision, by Actor, at time.Time) (api.RedemptionRecord, error)
+	// DecideRedemption approves or rejects a pending redemption, or voids an approved one. One that is rejected or
+	// voided returns its unit to the stock, and the user can redeem again. The same decision again changes nothing.
+	// Errors: RedemptionNotFound, RedemptionDecided, and those of the decision's check.
+	DecideRedemption(ctx context.Context, id string, decision Decision, by Actor, at time.Time) (api.RedemptionRecord,
+		error)
 	// PurgeIdempotencyKeys deletes the keys first used before the instant and returns their number.
 	PurgeIdempotencyKeys(ctx context.Context, before time.Time) (int64, error)
 }
@@ -81,18 +88,20 @@ type Redemptions interface {
 type Properties interface {
 	// ListProperties returns one page of the matching listings.
 	ListProperties(ctx context.Context, query PropertyQuery) (List[api.Property], error)
-	// CreateProperty adds a listing under a new id, higher than that of every other listing, also of deleted ones. It replays the first reply
-	// to the same idempotency key, or returns IdempotencyKeyReused if its fingerprint differs.
+	// CreateProperty adds a listing under a new id, higher than that of every other listing, also of deleted ones. It
+	// replays the first reply to the same idempotency key, or returns IdempotencyKeyReused if its fingerprint differs.
 	CreateProperty(ctx context.Context, creation PropertyCreation) (CreatedProperty, error)
 	// Property returns one listing or PropertyNotFound.
 	Property(ctx context.Context, id int64) (PropertyRecord, error)
-	// UpdateProperty locks the record, calls change with it, and stores the result with an audit entry. An error of change is returned
-	// unchanged, and nothing is written; neither is a record that change left equal. change may be called more than once, even after
-	// UpdateProperty has returned Unavailable. It must not call the store.
+	// UpdateProperty locks the record, calls change with it, and stores the result with an audit entry. An error of
+	// change is returned unchanged, and nothing is written; neither is a record that change left equal. change may be
+	// called more than once, even after UpdateProperty has returned Unavailable. It must not call the store.
 	UpdateProperty(ctx context.Context, id int64, by Actor, at time.Time, change func(*PropertyRecord) error) error
-	// DeleteProperty deletes a listing if check returns nil for the current record, which stays complete in the audit log.
+	// DeleteProperty deletes a listing if check returns nil for the current record, which stays complete in the audit
+	// log.
 	DeleteProperty(ctx context.Context, id int64, by Actor, at time.Time, check func(PropertyRecord) error) error
-	// RestoreProperty restores the last deleted record of that id. Errors: PropertyNotFound if it was never deleted, PropertyExists.
+	// RestoreProperty restores the last deleted record of that id. Errors: PropertyNotFound if it was never deleted,
+	// PropertyExists.
 	RestoreProperty(ctx context.Context, id int64, by Actor, at time.Time) (PropertyRecord, error)
 }
 
@@ -112,12 +121,13 @@ type Credentials interface {
 	UpdateClient(ctx context.Context, id string, change ClientChange, by Actor, at time.Time) (Client, error)
 	// SigningKeys returns the keys that have not expired at the instant, newest first.
 	SigningKeys(ctx context.Context, at time.Time) ([]SigningKey, error)
-	// EnsureSigningKey atomically adds the key if all others have expired: of several replicas that start at once, one wins.
+	// EnsureSigningKey atomically adds the key if all others have expired: of several replicas that start at once, one
+	// wins.
 	EnsureSigningKey(ctx context.Context, key SigningKey) error
 	// RotateSigningKey adds the key. All older ones expire at oldExpire, unless they expire before.
 	RotateSigningKey(ctx context.Context, key SigningKey, oldExpire time.Time, by Actor) error
-	// DropSigningKey deletes a key, or returns SigningKeyNotFound. If no key without expiry is left, it adds the successor in the same
-	// transaction, and returns true.
+	// DropSigningKey deletes a key, or returns SigningKeyNotFound. If no key without expiry is left, it adds the
+	// successor in the same transaction, and returns true.
 	DropSigningKey(ctx context.Context, id string, successor SigningKey, by Actor) (succeeded bool, err error)
 	// PurgeSigningKeys deletes the keys that expired before the instant and returns their number.
 	PurgeSigningKeys(ctx context.Context, before time.Time) (int64, error)
@@ -128,23 +138,23 @@ type Credentials interface {
 type AuditLog interface {
 	// Audit returns the matching entries, oldest first.
 	Audit(ctx context.Context, query AuditQuery) iter.Seq2[AuditEntry, error]
-	// AuditSince is Audit for a reader that polls. It returns the entries committed after the position, and advances the position once the
-	// caller has read all of them without an error. Repeated calls return every entry exactly once, however late it is committed. Entries
-	// of one call are oldest first. Last applies only at the position "".
+	// AuditSince is Audit for a reader that polls. It returns the entries committed after the position, and advances
+	// the position once the caller has read all of them without an error. Repeated calls return every entry exactly
+	// once, however late it is committed. Entries of one call are oldest first. Last applies only at the position "".
 	AuditSince(ctx context.Context, query AuditQuery, position *AuditPosition) iter.Seq2[AuditEntry, error]
-	// NextAudit returns the entries committed after a place and not after upTo, which is the current end if it is "". Of
-	// more than most it returns the first ones, and the place after each is the same for everybody; only listings of
+	// NextAudit returns the entries committed after a place and not after upTo, which is the current end if it is "".
+	// Of more than most it returns the first ones, and the place after each is the same for everybody; only listings of
 	// updates may have changed when they are read again. At the start it returns no entries, and where upTo is. The
-	// error of a position that the database does not have is AuditPositionUnknown, and that
-	// of one before an archived entry AuditPositionArchived.
+	// error of a position that the database does not have is AuditPositionUnknown, and that of one before an archived
+	// entry AuditPositionArchived.
 	NextAudit(ctx context.Context, after AuditPlace, upTo AuditPosition, most AuditBound) (AuditBatch, error)
 	// CursorKey returns 32 random bytes that belong to the database, and to its backups, for ever.
 	CursorKey(ctx context.Context) ([]byte, error)
 	// RecentAudit returns the newest entries that the query wants, oldest first, and where the log ends. It looks at a
 	// thousand of its actions at most.
 	RecentAudit(ctx context.Context, query RecentAudit) (AuditBatch, error)
-	// MovableAudit returns the entries before the instant that can be moved to a file, oldest first: all but redemptions,
-	// the last deletion of each listing that does not live, and what positions and archives follow from.
+	// MovableAudit returns the entries before the instant that can be moved to a file, oldest first: all but
+	// redemptions, the last deletion of each listing that does not live, and what positions and archives follow from.
 	MovableAudit(ctx context.Context, before time.Time) iter.Seq2[AuditEntry, error]
 	// RecordArchive adds an entry for a file with entries, unless it has one.
 	RecordArchive(ctx context.Context, archived Archived, by Actor, at time.Time) error
@@ -155,22 +165,24 @@ type AuditLog interface {
 	AuditRestore(ctx context.Context, restored Restored, by Actor, at time.Time) error
 }
 
-// Importer takes records in bulk. Each method is all or nothing: after an error from rows, or from the database, nothing has changed. A
-// record with a known id updates that record, except in the fields that its Row marks as absent. Equal records are not written. If
-// several records have the same id, the last one wins. Rows may arrive slowly without blocking other writes. The audit log gets one entry
-// with the number of records, unless it is 0.
+// Importer takes records in bulk. Each method is all or nothing: after an error from rows, or from the database,
+// nothing has changed. A record with a known id updates that record, except in the fields that its Row marks as absent.
+// Equal records are not written. If several records have the same id, the last one wins. Rows may arrive slowly without
+// blocking other writes. The audit log gets one entry with the number of records, unless it is 0.
 //
-// The import fails with a *RowsRefused if a new record lacks required fields, or a record breaks a rule together with the fields that it
-// keeps.
+// The import fails with a *RowsRefused if a new record lacks required fields, or a record breaks a rule together with
+// the fields that it keeps.
 type Importer interface {
-	// ImportPerks creates unknown categories. A record without an id gets one from newID. If a record lacks CreatedAt or UpdatedAt, an
-	// update keeps the first and sets the second to at; a new perk gets at for both. A known perk whose stock or approval changes has
-	// its own entry in the audit log.
-	ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, by Actor, at time.Time) (Imported, error)
+	// ImportPerks creates unknown categories. A record without an id gets one from newID. If a record lacks CreatedAt
+	// or UpdatedAt, an update keeps the first and sets the second to at; a new perk gets at for both. A known perk
+	// whose stock or approval changes has its own entry in the audit log.
+	ImportPerks(ctx context.Context, rows iter.Seq2[PerkRecord, error], newID func() string, by Actor,
+		at time.Time) (Imported, error)
 	ImportCategories(ctx context.Context, rows iter.Seq2[api.Category, error], by Actor, at time.Time) (Imported, error)
 	ImportUsers(ctx context.Context, rows iter.Seq2[User, error], by Actor, at time.Time) (Imported, error)
 	// ImportProperties returns ClientNotFound for an unknown owner.
-	ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time) (Imported, error)
+	ImportProperties(ctx context.Context, rows iter.Seq2[PropertyRecord, error], by Actor, at time.Time) (Imported,
+		error)
 }
 
 // Exporter streams whole tables ordered by id, each as a consistent snapshot.
@@ -185,9 +197,9 @@ type Exporter interface {
 
 // Sandbox is the operations of a sandbox database.
 type Sandbox interface {
-	// Reset atomically deletes all perks, categories, users, redemptions and idempotency keys, and returns how many there were. The audit
-	// log stays, and gets an entry. A database with a client, a signing key or a property is not a sandbox: the error is NotASandbox, and
-	// nothing changes.
+	// Reset atomically deletes all perks, categories, users, redemptions and idempotency keys, and returns how many
+	// there were. The audit log stays, and gets an entry. A database with a client, a signing key or a property is not
+	// a sandbox: the error is NotASandbox, and nothing changes.
 	Reset(ctx context.Context, by Actor, at time.Time) (Emptied, error)
 }
 
@@ -212,7 +224,8 @@ type Fetch struct {
 	Skip, Take int64
 }
 
-// Fetch returns how to read the window of a list of total items from its nearer end. It takes nothing if the window is past the end.
+// Fetch returns how to read the window of a list of total items from its nearer end. It takes nothing if the window is
+// past the end.
 func (w Window) Fetch(total int64) Fetch {
 	skip := w.Offset()
 	if skip >= total {
@@ -235,14 +248,15 @@ type List[T any] struct {
 	DistancesKM []float64 // of perks from the query's position; nil without one
 }
 
-// PerkQuery says which perks, in which order, and which page of them. Zero filters match everything, except IncludeExpired.
+// PerkQuery says which perks, in which order, and which page of them. Zero filters match everything, except
+// IncludeExpired.
 type PerkQuery struct {
 	api.PerkFilter        // a perk has expired unless its valid_to is after At
 	AvailableTo    string // a user: only perks within their dates, in stock, and without a live redemption by this user
 	AnyUser        bool   // AvailableTo may be an unknown user, who has no redemptions
 	At             time.Time
-	// Sort has fields of api.PerkSortFields; distance only with Near. Folded text is compared by code point, nulls are last in both
-	// directions, and ties are ordered by id, in the direction of the last key.
+	// Sort has fields of api.PerkSortFields; distance only with Near. Folded text is compared by code point, nulls are
+	// last in both directions, and ties are ordered by id, in the direction of the last key.
 	Sort   []api.SortKey
 	Window Window
 	After  *Cursor // of a list with the same Sort: the page begins there, and the number of Window's page only counts
@@ -254,14 +268,16 @@ func (q PerkQuery) OnlyValid() bool { return !q.IncludeExpired || q.AvailableTo 
 // OnlyStarted tells whether perks that have not started at At are excluded.
 func (q PerkQuery) OnlyStarted() bool { return q.AvailableTo != "" }
 
-// MaxCounted is how many listings or users are counted, and how many redemptions unless they are one user's: to count a million takes longer than to read a page.
+// MaxCounted is how many listings or users are counted, and how many redemptions unless they are one user's: to count a
+// million takes longer than to read a page.
 const MaxCounted = 200
 
 // PropertyQuery says which listings, in which order, and which page of them.
 type PropertyQuery struct {
 	api.PropertyFilter        // Own is ignored
 	Owner              string // only those of this client, unless it is ""
-	// Sort has at most one field of api.PropertySortFields; none is propertyId. Ties are ordered by id, in the same direction.
+	// Sort has at most one field of api.PropertySortFields; none is propertyId. Ties are ordered by id, in the same
+	// direction.
 	Sort   []api.SortKey
 	Window Window
 	After  *Cursor // as in PerkQuery; CheckPropertyCursor has checked it
@@ -272,8 +288,9 @@ type RedemptionQuery struct {
 	api.RedemptionFilter        // Own is ignored
 	ClientID             string // only those that this client made, unless it is ""
 	AnyUser              bool   // UserID may be an unknown user, who has no redemptions
-	// Sort has fields of api.RedemptionSortFields, and without UserID only redeemed_at: an index serves no other. Ties are ordered by id, in
-	// the direction of the last key. A list that is sorted by fields of perks has no Next, and takes no After.
+	// Sort has fields of api.RedemptionSortFields, and without UserID only redeemed_at: an index serves no other. Ties
+	// are ordered by id, in the direction of the last key. A list that is sorted by fields of perks has no Next, and
+	// takes no After.
 	Sort   []api.SortKey
 	Window Window
 	After  *Cursor // as in PerkQuery
@@ -283,8 +300,8 @@ type RedemptionQuery struct {
 type Decision struct {
 	Status api.RedemptionStatus // approved or rejected, of a pending one; or voided, of an approved one
 	Reason string               // "" without one
-	// Check refuses the decision with its error, unless it is nil. It gets the redemption as it is, which nobody else can change meanwhile.
-	// It may be called more than once, as the change of UpdateProperty may.
+	// Check refuses the decision with its error, unless it is nil. It gets the redemption as it is, which nobody else
+	// can change meanwhile. It may be called more than once, as the change of UpdateProperty may.
 	Check func(api.RedemptionRecord) error
 }
 
@@ -342,7 +359,8 @@ type PoolStats struct {
 	Max         int           // how many there can be
 	Waits       int64         // total number of times that a caller waited for a connection
 	Waited      time.Duration // total time that callers waited
-	// Statements is from the start of a statement, or of several sent together, to the end of the result; PostgreSQL only.
+	// Statements is from the start of a statement, or of several sent together, to the end of the result; PostgreSQL
+	// only.
 	Statements DurationStats
 }
 
@@ -437,8 +455,8 @@ func (m *BatchMeter) Stats() BatchStats {
 
 type dequeuedKey struct{}
 
-// OnDequeued returns a context that makes a write call came when it leaves the queue: it has a connection, or is part of a transaction.
-// came may be called from another goroutine, once per try, even after the write was abandoned.
+// OnDequeued returns a context that makes a write call came when it leaves the queue: it has a connection, or is part
+// of a transaction. came may be called from another goroutine, once per try, even after the write was abandoned.
 func OnDequeued(ctx context.Context, came func()) context.Context {
 	return context.WithValue(ctx, dequeuedKey{}, came)
 }
@@ -459,7 +477,8 @@ func (l LiveRecords) Any() bool { return l != LiveRecords{} }
 // String is for example "1 client and 2 signing keys".
 func (l LiveRecords) String() string {
 	return listed([]counted{
-		{l.Clients, "client", "clients"}, {l.SigningKeys, "signing key", "signing keys"}, {l.Properties, "property", "properties"},
+		{l.Clients, "client", "clients"}, {l.SigningKeys, "signing key", "signing keys"},
+		{l.Properties, "property", "properties"},
 	})
 }
 
@@ -511,11 +530,12 @@ func listed(counts []counted) string {
 	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
-// Position says how far the writes of a database have come, as a text of 24 hexadecimal digits: of a database's writes, the later one has
-// the higher text. It is "" before all of them.
+// Position says how far the writes of a database have come, as a text of 24 hexadecimal digits: of a database's writes,
+// the later one has the higher text. It is "" before all of them.
 type Position string
 
-// AfterAll is above every position, for a reader whose last position is not known: only the primary certainly has all of its writes.
+// AfterAll is above every position, for a reader whose last position is not known: only the primary certainly has all
+// of its writes.
 const AfterAll Position = "~"
 
 // MaxBehind is how far behind a standby may be while it is read. It has every write that is older.
@@ -535,8 +555,8 @@ func ParsePosition(text string) (Position, bool) {
 
 type behindKey struct{}
 
-// MayBeBehind lets lists, reports and single perks under the context come from a standby that has everything up to the position, and that is
-// at most MaxBehind behind.
+// MayBeBehind lets lists, reports and single perks under the context come from a standby that has everything up to the
+// position, and that is at most MaxBehind behind.
 func MayBeBehind(ctx context.Context, after Position) context.Context {
 	return context.WithValue(ctx, behindKey{}, after)
 }

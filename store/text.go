@@ -13,8 +13,9 @@ import (
 	"example.com/perks/api"
 )
 
-// Fold returns the form in which every driver sorts and matches text: full Unicode case folding in normal form C. Texts that differ only in
-// case, or in how accents are encoded, fold to the same bytes. Bytes that a database cannot store (invalid UTF-8 and NUL) become U+FFFD.
+// Fold returns the form in which every driver sorts and matches text: full Unicode case folding in normal form C. Texts
+// that differ only in case, or in how accents are encoded, fold to the same bytes. Bytes that a database cannot store
+// (invalid UTF-8 and NUL) become U+FFFD.
 func Fold(s string) string {
 	if isPlain(s) {
 		return strings.ToLower(s)
@@ -40,15 +41,16 @@ const (
 	maxWordLetters = 40
 )
 
-// Words returns the distinct folded words of a text, in order of first appearance. A word is a run of letters, digits and marks. Longer
-// words are cut to 40 characters, in texts and queries alike, so that they still match.
+// Words returns the distinct folded words of a text, in order of first appearance. A word is a run of letters, digits
+// and marks. Longer words are cut to 40 characters, in texts and queries alike, so that they still match.
 func Words(s string) []string { return firstWords(s, maxWords) }
 
 // QueryWords returns the first 32 words of a search. A text matches if each of them is a prefix of one of its Words.
 func QueryWords(s string) []string { return firstWords(s, maxQueryWords) }
 
-// wordBits has a bit for the beginning of each word. A text has those of all words that any of its Words begins with. The bits are stored, so
-// they must stay the same. Of one or two letters there is none: most texts have such a beginning.
+// wordBits has a bit for the beginning of each word. A text has those of all words that any of its Words begins with.
+// The bits are stored, so they must stay the same. Of one or two letters there is none: most texts have such a
+// beginning.
 func wordBits(words []string) (bits int64) {
 	const letters = 3
 	for _, word := range words {
@@ -91,7 +93,8 @@ func cut(s string, letters int) string {
 
 const maxSlug = 56 // leaves space for a number within the 64 characters of an id
 
-// CategoryID makes the id of a category from its name: the slug of the name, with -2, -3 and so on if taken says that the id exists.
+// CategoryID makes the id of a category from its name: the slug of the name, with -2, -3 and so on if taken says that
+// the id exists.
 func CategoryID(name string, taken func(id string) bool) string {
 	base := slug(name)
 	id := base
@@ -136,7 +139,8 @@ type PerkKeys struct {
 
 // Keys computes the perk's keys.
 func (p PerkRecord) Keys() PerkKeys {
-	keys := PerkKeys{Title: Fold(p.Title), City: Fold(p.City), Category: foldOrNil(p.Category), MerchantName: foldOrNil(p.MerchantName)}
+	keys := PerkKeys{Title: Fold(p.Title), City: Fold(p.City), Category: foldOrNil(p.Category),
+		MerchantName: foldOrNil(p.MerchantName)}
 	if p.Lat != nil && p.Lng != nil {
 		keys.Cell = new(Cell(*p.Lat, *p.Lng))
 	}

@@ -83,7 +83,9 @@ func TestQueryWordsAreBounded(t *testing.T) {
 }
 
 func TestATextHasTheBitsOfAllWordsThatBeginItsWords(t *testing.T) {
-	for _, text := range []string{"Sunny loft by the canal", "Straße 7b, Ähren", "日本語 の 家", "ΣΊΣΥΦΟΣ", "café cafe\u0301", strings.Repeat("é", 50), "1017 a"} {
+	for _, text := range []string{"Sunny loft by the canal", "Straße 7b, Ähren",
+		"日本語 の 家", "ΣΊΣΥΦΟΣ",
+		"café cafe\u0301", strings.Repeat("é", 50), "1017 a"} {
 		words := store.Words(text)
 		bits := store.WordBits(words)
 		for _, word := range words {
@@ -95,7 +97,8 @@ func TestATextHasTheBitsOfAllWordsThatBeginItsWords(t *testing.T) {
 		}
 	}
 	// They are stored.
-	for text, want := range map[string]int64{"sunny": 1 << 33, "suns": 1 << 33, "su": 0, "": 0, "ähren": 1 << 36, "sunny ähren": 1<<33 | 1<<36} {
+	for text, want := range map[string]int64{"sunny": 1 << 33, "suns": 1 << 33, "su": 0, "": 0, "ähren": 1 << 36,
+		"sunny ähren": 1<<33 | 1<<36} {
 		if got := store.WordBits(store.Words(text)); got != want {
 			t.Errorf("%q has the bits %x, want %x", text, got, want)
 		}

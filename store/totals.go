@@ -12,14 +12,14 @@ import (
 
 const maxCachedTotals = 1024
 
-// Totals caches how many perks match a query, regardless of what one user cannot redeem. A total stays exact until the catalog changes,
-// or a perk starts or expires.
+// Totals caches how many perks match a query, regardless of what one user cannot redeem. A total stays exact until the
+// catalog changes, or a perk starts or expires.
 type Totals struct {
 	cache *lru.Cache[totalKey, *cachedTotal]
 }
 
-// Count is how many perks match from Since until just before Till: the last and the next instant at which a perk starts or expires, nil if
-// there is none.
+// Count is how many perks match from Since until just before Till: the last and the next instant at which a perk starts
+// or expires, nil if there is none.
 type Count struct {
 	Matching    int64
 	Since, Till *time.Time
@@ -49,10 +49,10 @@ func NewTotals() *Totals {
 	return &Totals{cache: cached}
 }
 
-// Get returns how many perks match the query in that version of the catalog, and the same Count for as long as that and the list stay true.
-// categories are the folded names of the query's categories. If several callers need the same count at once, one of them counts and the
-// others wait for it. count gets how many to count at most, 0 without a limit: words and circles may match most of the
-// catalog, and how many they match is not known before.
+// Get returns how many perks match the query in that version of the catalog, and the same Count for as long as that and
+// the list stay true. categories are the folded names of the query's categories. If several callers need the same count
+// at once, one of them counts and the others wait for it. count gets how many to count at most, 0 without a limit:
+// words and circles may match most of the catalog, and how many they match is not known before.
 func (t *Totals) Get(
 	ctx context.Context, query PerkQuery, categories []string, version int64, count func(most int64) (Count, error),
 ) (*Count, error) {
@@ -81,7 +81,8 @@ func (t *Totals) Get(
 	return &fresh, nil
 }
 
-// Purge empties the cache, for a database that may have lost its last changes: it can reach the same version with others.
+// Purge empties the cache, for a database that may have lost its last changes: it can reach the same version with
+// others.
 func (t *Totals) Purge() { t.cache.Purge() }
 
 func (t *Totals) entry(key totalKey) *cachedTotal {

@@ -72,8 +72,10 @@ func TestAnOlderSnapshotDoesNotReplaceANewerTotal(t *testing.T) {
 
 func TestEachFilterHasItsOwnTotal(t *testing.T) {
 	c := newCounter(t)
-	queries := []store.PerkQuery{{}, {AvailableTo: "ann"}, {PerkFilter: api.PerkFilter{City: "Leeds"}}, {PerkFilter: api.PerkFilter{Query: "Leeds"}}}
-	all := api.PerkFilter{Query: "tea leeds", City: "York", Near: &api.Circle{Lat: 1, Lng: 2, RadiusKM: 3}, IncludeExpired: true}
+	queries := []store.PerkQuery{{}, {AvailableTo: "ann"}, {PerkFilter: api.PerkFilter{City: "Leeds"}},
+		{PerkFilter: api.PerkFilter{Query: "Leeds"}}}
+	all := api.PerkFilter{Query: "tea leeds", City: "York", Near: &api.Circle{Lat: 1, Lng: 2, RadiusKM: 3},
+		IncludeExpired: true}
 	queries = append(queries, store.PerkQuery{PerkFilter: all})
 	for i := range reflect.TypeFor[api.PerkFilter]().NumField() { // a category counts by the names that it stands for
 		if field := reflect.TypeFor[api.PerkFilter]().Field(i); field.Name != "Category" {
@@ -128,11 +130,12 @@ func TestConcurrentCallersShareOneCount(t *testing.T) {
 		results := make(chan int64, 8)
 		for range cap(results) {
 			go func() {
-				total, err := totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func(int64) (store.Count, error) {
-					<-counting
-					counted++
-					return store.Count{Matching: 7}, nil
-				})
+				total, err := totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1,
+					func(int64) (store.Count, error) {
+						<-counting
+						counted++
+						return store.Count{Matching: 7}, nil
+					})
 				if err != nil {
 					t.Error(err)
 					total = &store.Count{}

@@ -42,16 +42,18 @@ func listUsers(q Querier, query UserQuery) (list List[User], err error) {
 
 func scanUser(r Scanner) (u User, err error) { return u, r.Scan(&u.ID) }
 
-// UserTexts returns the statement that counts the users up to MaxCounted and one more, and the statement that reads a page and what begins
-// the next. Both read one range of the index of ids.
+// UserTexts returns the statement that counts the users up to MaxCounted and one more, and the statement that reads a
+// page and what begins the next. Both read one range of the index of ids.
 func UserTexts(query UserQuery) (count, page string, args Named) {
-	args = Named{"prefix": query.Prefix, "take": query.Window.PerPage + 1, "skip": query.Window.Offset(), "counted": MaxCounted + 1}
+	args = Named{"prefix": query.Prefix, "take": query.Window.PerPage + 1, "skip": query.Window.Offset(),
+		"counted": MaxCounted + 1}
 	where, from := ``, `id >= @prefix`
 	if end := prefixEnd(query.Prefix); end != "" {
 		where, args["end"] = ` AND id < @end`, end
 	}
 	// Without an order, PostgreSQL would search the whole table for a frequent prefix.
-	count = `SELECT count(*) FROM (SELECT 1 FROM users WHERE ` + from + where + ` ORDER BY id LIMIT @counted) AS counted`
+	count = `SELECT count(*) FROM (SELECT 1 FROM users WHERE ` + from + where +
+		` ORDER BY id LIMIT @counted) AS counted`
 	if query.After != nil {
 		args["skip"] = int64(0)
 		if query.After.ID >= query.Prefix {

@@ -59,7 +59,8 @@ func TestMigrateLogsWhatItWaitsFor(t *testing.T) {
 	}()
 	lines := bufio.NewReader(stderr)
 	said, err := lines.ReadString('\n')
-	if want := "waiting for another process to finish migrating the database"; err != nil || !strings.Contains(said, want) {
+	const want = "waiting for another process to finish migrating the database"
+	if err != nil || !strings.Contains(said, want) {
 		t.Errorf("it logs %q, %v, want %q", said, err, want)
 	}
 	if err := other.Close(t.Context()); err != nil {

@@ -36,7 +36,8 @@ func readSnapshot(position store.AuditPosition) (s snapshot, err error) {
 	return s, err
 }
 
-// before is the snapshot as it was when another transaction was the next one, if those have ended that had begun and are not running.
+// before is the snapshot as it was when another transaction was the next one, if those have ended that had begun and
+// are not running.
 func (s snapshot) before(next uint64) snapshot {
 	earlier := snapshot{next: next}
 	var running []string
@@ -54,8 +55,9 @@ func (s snapshot) position() store.AuditPosition {
 	return store.AuditPosition(fmt.Sprintf("%s:%d:%s", cmp.Or(first, fmt.Sprint(s.next)), s.next, s.running))
 }
 
-// newIn is the condition for rows of transactions that the snapshot does not include. After a restore to another server, rows have
-// transaction numbers of the old one, which the new one may reach later. The age of the row's xmin shows that they are not new.
+// newIn is the condition for rows of transactions that the snapshot does not include. After a restore to another
+// server, rows have transaction numbers of the old one, which the new one may reach later. The age of the row's xmin
+// shows that they are not new.
 func (s snapshot) newIn(table string) store.AuditFilter {
 	arrived, age := table+`.arrived`, `age(`+table+`.xmin)`
 	next := fmt.Sprint(uint32(s.next)) // #nosec G115 -- an xid is the lower half of an xid8
@@ -64,12 +66,15 @@ func (s snapshot) newIn(table string) store.AuditFilter {
 		return store.AuditFilter{Conditions: []string{later}, Args: args}
 	}
 	running := arrived + ` = ANY (?::xid8[]) AND ` + age + ` <= age(` + arrived + `::xid)`
-	return store.AuditFilter{Conditions: []string{`(` + later + ` OR ` + running + `)`}, Args: append(args, "{"+s.running+"}")}
+	return store.AuditFilter{Conditions: []string{`(` + later + ` OR ` + running + `)`},
+		Args: append(args, "{"+s.running+"}")}
 }
 
-// auditAfter uses snapshots as positions. It also disables sequential scans in the transaction, so that entries are read in index order
-// and the first is returned without a sort of all.
-func auditAfter(q store.Querier, position store.AuditPosition) (now store.AuditPosition, redemptions, entries store.AuditFilter, err error) {
+// auditAfter uses snapshots as positions. It also disables sequential scans in the transaction, so that entries are
+// read in index order and the first is returned without a sort of all.
+func auditAfter(
+	q store.Querier, position store.AuditPosition,
+) (now store.AuditPosition, redemptions, entries store.AuditFilter, err error) {
 	now, err = store.One(q, func(r row) (now store.AuditPosition, err error) {
 		return now, r.Scan(&now, new(string))
 	}, `SELECT pg_current_snapshot()::text, set_config('enable_seqscan', 'off', true)`)
@@ -108,8 +113,8 @@ func readSnapshots(since, until store.AuditPosition) (from, to snapshot, err err
 	return from, to, err
 }
 
-// auditEnd divides what is between two snapshots at a transaction, and so at a snapshot too: that of the moment when the transaction had not
-// begun, and all before it had ended that have ended by upTo.
+// auditEnd divides what is between two snapshots at a transaction, and so at a snapshot too: that of the moment when
+// the transaction had not begun, and all before it had ended that have ended by upTo.
 func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.AuditBound) (store.AuditEnd, error) {
 	now, err := store.One(q, store.ScanValue[string], `SELECT pg_current_snapshot()::text`)
 	end := store.AuditEnd{Position: cmp.Or(upTo, store.AuditPosition(now)), IsLast: true}
@@ -142,7 +147,8 @@ func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.Audit
 // firstAfterMost is the transaction of the first row that has $3 before it in its table.
 const firstAfterMost = `
 	SELECT number::text AS text FROM (
-		(SELECT arrived AS number FROM redemptions WHERE arrived >= $1::xid8 AND arrived < $2::xid8 ORDER BY arrived OFFSET $3 LIMIT 1)
+		(SELECT arrived AS number FROM redemptions WHERE arrived >= $1::xid8 AND arrived < $2::xid8
+			ORDER BY arrived OFFSET $3 LIMIT 1)
 		UNION ALL
 		(SELECT arrived FROM audit WHERE arrived >= $1::xid8 AND arrived < $2::xid8 ORDER BY arrived OFFSET $3 LIMIT 1)
 	) AS rows ORDER BY number LIMIT 1`
@@ -172,7 +178,8 @@ func (s snapshot) until(to snapshot, table string) store.AuditFilter {
 // auditSearch is how many entries are searched at most for the newest of some kinds.
 const auditSearch = 100_000
 
-// auditNewest leaves out the rows of a restored copy whose numbers this server has not reached. Like auditRange it disables sequential scans.
+// auditNewest leaves out the rows of a restored copy whose numbers this server has not reached. Like auditRange it
+// disables sequential scans.
 func auditNewest(q store.Querier, now store.AuditPosition, actions []string, most int) ([]store.AuditKey, error) {
 	end, err := readSnapshot(now)
 	if err != nil {

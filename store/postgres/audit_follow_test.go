@@ -128,7 +128,8 @@ func TestBatchesAreInTheOrderOfCommits(t *testing.T) {
 	}
 }
 
-// TestWhatCommitsAfterADividedStretchIsRead has a transaction that began before entries that are read in several batches.
+// TestWhatCommitsAfterADividedStretchIsRead has a transaction that began before entries that are read in several
+// batches.
 func TestWhatCommitsAfterADividedStretchIsRead(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
@@ -156,8 +157,8 @@ func TestWhatCommitsAfterADividedStretchIsRead(t *testing.T) {
 	f.wants("after a part of them", "late", "three", "four", "five")
 }
 
-// TestARestoredCopyRepeatsNoEntries gives rows transaction ids that this server has not reached yet, as a copy from another
-// server has. An older and a newer transaction are open meanwhile.
+// TestARestoredCopyRepeatsNoEntries gives rows transaction ids that this server has not reached yet, as a copy from
+// another server has. An older and a newer transaction are open meanwhile.
 func TestARestoredCopyRepeatsNoEntries(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
@@ -169,7 +170,8 @@ func TestARestoredCopyRepeatsNoEntries(t *testing.T) {
 	execute(t, older, addEntry, "older")
 	execute(t, db.writes, `
 		INSERT INTO audit (at, actor, action, subject, arrived)
-		SELECT now(), 'operator', 'test', 'restored', (pg_current_xact_id()::text::bigint + n)::text::xid8 FROM generate_series(1, 60) AS n`)
+		SELECT now(), 'operator', 'test', 'restored', (pg_current_xact_id()::text::bigint + n)::text::xid8
+			FROM generate_series(1, 60) AS n`)
 	f := &follower{t: t, db: db}
 	for range f.db.AuditSince(t.Context(), store.AuditQuery{}, &f.position) {
 	}
@@ -202,13 +204,15 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 	execute(t, db.writes, addRedemption, "kept")
 	execute(t, db.writes, addRedemption, "decided")
 	execute(t, db.writes, `UPDATE redemptions SET status = 'rejected' WHERE id = 'decided'`)
-	before := read[string](t, db, `SELECT string_agg(a::text, ' ') || (SELECT string_agg(r::text, ' ') FROM redemptions AS r) FROM audit AS a`)
+	before := read[string](t, db,
+		`SELECT string_agg(a::text, ' ') || (SELECT string_agg(r::text, ' ') FROM redemptions AS r) FROM audit AS a`)
 	for _, text := range []string{
 		`UPDATE audit SET actor = 'operator/somebody'`,
 		`UPDATE audit SET actor = actor WHERE false`,
 		`DELETE FROM audit`,
 		`TRUNCATE audit`,
-		`INSERT INTO audit (entry, at, actor, action, subject) OVERRIDING SYSTEM VALUE VALUES (1, now(), '', '', '') ON CONFLICT (entry) DO UPDATE SET actor = ''`,
+		`INSERT INTO audit (entry, at, actor, action, subject) OVERRIDING SYSTEM VALUE VALUES (1, now(), '', '', '')
+			ON CONFLICT (entry) DO UPDATE SET actor = ''`,
 		`MERGE INTO audit USING (SELECT 1) AS one ON true WHEN MATCHED THEN DELETE`,
 		`UPDATE redemptions SET redeemed_at = now()`,
 		`UPDATE redemptions SET user_id = 'somebody' WHERE id = 'kept'`,
@@ -219,7 +223,8 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 		`UPDATE redemptions SET arrived = NULL WHERE id = 'kept'`,
 		`UPDATE redemptions SET status = 'approved' WHERE id = 'decided'`,
 		`UPDATE redemptions SET status = 'pending' WHERE id = 'decided'`,
-		`INSERT INTO redemptions SELECT * FROM redemptions WHERE id = 'kept' ON CONFLICT (id) DO UPDATE SET user_id = 'somebody'`,
+		`INSERT INTO redemptions SELECT * FROM redemptions WHERE id = 'kept' ON CONFLICT (id) DO UPDATE
+			SET user_id = 'somebody'`,
 		`DELETE FROM redemptions`,
 		`TRUNCATE redemptions`,
 	} {
@@ -227,7 +232,8 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 			t.Errorf("it is possible to %s", text)
 		}
 	}
-	if after := read[string](t, db, `SELECT string_agg(a::text, ' ') || (SELECT string_agg(r::text, ' ') FROM redemptions AS r) FROM audit AS a`); after != before {
+	if after := read[string](t, db, `SELECT string_agg(a::text, ' ') || (SELECT string_agg(r::text, ' ')
+		FROM redemptions AS r) FROM audit AS a`); after != before {
 		t.Errorf("the log was\n%s\nand is\n%s", before, after)
 	}
 }

@@ -17,11 +17,13 @@ func TestTheAuditLogIsReadInIndexOrder(t *testing.T) {
 	if err := db.write(t.Context(), "fill the database", func(s *session) error {
 		return store.Run(s.Exec, store.Step{Text: `
 			INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
-			SELECT p.id || '/' || u.id, p.id, u.id, 'shop', now() + i * interval '1 second', 'approved', 'approved', '{}'
+			SELECT p.id || '/' || u.id, p.id, u.id, 'shop', now() + i * interval '1 second', 'approved', 'approved',
+				'{}'
 			FROM perks AS p CROSS JOIN users AS u CROSS JOIN generate_series(1, 2) AS i
 			ON CONFLICT DO NOTHING`}, store.Step{Text: `
 			INSERT INTO audit (at, actor, action, subject)
-			SELECT now() + i * interval '1 minute', 'operator', 'property.update', 'property/1' FROM generate_series(1, 1000) AS i`},
+			SELECT now() + i * interval '1 minute', 'operator', 'property.update', 'property/1' FROM generate_series(1,
+				1000) AS i`},
 			store.Step{Text: `ANALYZE`})
 	}); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,8 @@ func setUserTimeout(network, _ string, conn syscall.RawConn) error {
 	}
 	var failure error
 	err := conn.Control(func(fd uintptr) {
-		failure = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unacknowledgedTimeout.Milliseconds()))
+		failure = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT,
+			int(unacknowledgedTimeout.Milliseconds()))
 	})
 	if err != nil {
 		return err

@@ -17,16 +17,16 @@ var dialect = &store.Dialect{
 	Stock:             `JOIN perk_stock AS s ON s.perk_id = p.id`,
 	RedemptionColumns: redemptionColumns,
 	Redemptions:       `redemptions AS r`,
-	// All redemptions of a user are sorted: they are few, because each is of another perk or not live. OFFSET 0 keeps PostgreSQL from
-	// searching an index of all redemptions.
+	// All redemptions of a user are sorted: they are few, because each is of another perk or not live. OFFSET 0 keeps
+	// PostgreSQL from searching an index of all redemptions.
 	RedemptionsOfUser: `(SELECT * FROM redemptions WHERE user_id = @user OFFSET 0) AS r`,
 	// OFFSET 0 makes PostgreSQL look up each perk, however many redemptions it expects.
 	PerkOfEach:     ` CROSS JOIN LATERAL (SELECT * FROM perks WHERE id = r.perk_id OFFSET 0) AS p`,
 	RedemptionPerk: `r.perk_id`,
 	PerkKey:        `id`,
-	// PostgreSQL supposes that what a filter matches is spread evenly over time, and would read all redemptions in their order until there are
-	// enough. And whether a user has a perk it would look up among all redemptions of the perk. So the indexes for filters have expressions
-	// that are only used here.
+	// PostgreSQL supposes that what a filter matches is spread evenly over time, and would read all redemptions in
+	// their order until there are enough. And whether a user has a perk it would look up among all redemptions of the
+	// perk. So the indexes for filters have expressions that are only used here.
 	IndexedPerk:     `(r.perk_id || '')`,
 	RedemptionDay:   `(r.redeemed_at AT TIME ZONE 'UTC')::date - DATE '1970-01-01'`,
 	ByCodePoint:     ` COLLATE "C"`,
@@ -40,11 +40,13 @@ var dialect = &store.Dialect{
 	},
 	PropertiesWithWords: `properties AS p WHERE p.words @@ @words::tsquery`,
 	AreCommonWords:      areCommonWords,
-	ListSettings:        `SELECT concat(` + listSettings + `, set_config('enable_sort', 'off', true))`, // an index has each order, and all is not read
-	Indexed:             func(string) string { return `` },
+	// an index has each order, and all is not read
+	ListSettings: `SELECT concat(` + listSettings + `, set_config('enable_sort', 'off', true))`,
+	Indexed:      func(string) string { return `` },
 	AuditRedemptions: store.AuditSource{
 		Select: `
-			SELECT r.redeemed_at AS at, 0 AS source, 0::bigint AS entry, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,
+			SELECT r.redeemed_at AS at, 0 AS source, 0::bigint AS entry, '' AS actor, '' AS action, '' AS subject,
+				NULL AS before, NULL AS after,
 				r.id AS redemption, r.perk_id, r.user_id, r.client_id, r.first_status, r.metadata, r.arrived
 			FROM redemptions AS r`,
 		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `r.client_id`},
@@ -52,9 +54,11 @@ var dialect = &store.Dialect{
 	AuditEntries: store.AuditSource{
 		Select: `
 			SELECT a.at, 1 AS source, a.entry, a.actor, a.action, a.subject, a.before, a.after,
-				NULL AS redemption, NULL AS perk_id, NULL AS user_id, NULL AS client_id, NULL AS first_status, NULL AS metadata, a.arrived
+				NULL AS redemption, NULL AS perk_id, NULL AS user_id, NULL AS client_id, NULL AS first_status,
+				NULL AS metadata, a.arrived
 			FROM audit AS a`,
-		Columns: map[string]string{"at": `a.at`, "subject": `a.subject`, "actor": `a.actor COLLATE "C"`, "action": `a.action COLLATE "C"`},
+		Columns: map[string]string{"at": `a.at`, "subject": `a.subject`, "actor": `a.actor COLLATE "C"`,
+			"action": `a.action COLLATE "C"`},
 	},
 	AuditID:       `entry`,
 	LockAudit:     `LOCK TABLE audit IN SHARE UPDATE EXCLUSIVE MODE`, // two archives at once; others read and add
@@ -62,25 +66,29 @@ var dialect = &store.Dialect{
 	EndRemoving:   `SELECT set_config('perks.archiving', '', true)`,
 	AuditGone: `UPDATE audit_archived SET arrived = greatest(arrived,
 		(SELECT arrived FROM audit WHERE entry >= $1 AND entry <= $2 ORDER BY arrived DESC LIMIT 1))`,
-	// A redemption sorts before other entries of the same instant, because it is made before it is decided. Two indexes give the
-	// order of time, so that only entries of one instant are sorted.
+	// A redemption sorts before other entries of the same instant, because it is made before it is decided. Two indexes
+	// give the order of time, so that only entries of one instant are sorted.
 	AuditOldestFirst: ` ORDER BY at, source, entry, redemption`,
 	AuditNewestFirst: ` ORDER BY at DESC, source DESC, entry DESC, redemption DESC`,
-	// The times are those of many servers. A transaction gets its number when it first writes, after it has seen what it changes.
+	// The times are those of many servers. A transaction gets its number when it first writes, after it has seen what
+	// it changes.
 	AuditInCommitOrder: ` ORDER BY arrived, at, source, entry, redemption`,
 }
 
-// lockSigningKeys allows reads. It locks the table, because two replicas could add a key at once, and there is no row to lock yet.
+// lockSigningKeys allows reads. It locks the table, because two replicas could add a key at once, and there is no row
+// to lock yet.
 const lockSigningKeys = `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`
 
 // lockNewProperties lets one transaction at a time add properties. Others can update and delete existing ones.
 const lockNewProperties = `LOCK TABLE properties IN SHARE UPDATE EXCLUSIVE MODE`
 
-// areCommonWords looks at about as many of the listings with a word as the limit says, chosen at random: the index would give all of them
-// before the first. It has no such limit for beginnings of words, and of several words the chosen listings would differ.
+// areCommonWords looks at about as many of the listings with a word as the limit says, chosen at random: the index
+// would give all of them before the first. It has no such limit for beginnings of words, and of several words the
+// chosen listings would differ.
 func areCommonWords(q store.Querier, words []string, others string, args store.Named, most int64) (bool, error) {
 	limit := func(listings int64) error {
-		_, err := store.One(q, store.ScanValue[string], `SELECT set_config('gin_fuzzy_search_limit', $1, true)`, strconv.FormatInt(listings, 10))
+		_, err := store.One(q, store.ScanValue[string], `SELECT set_config('gin_fuzzy_search_limit', $1, true)`,
+			strconv.FormatInt(listings, 10))
 		return err
 	}
 	if len(words) == 1 {
@@ -93,7 +101,8 @@ func areCommonWords(q store.Querier, words []string, others string, args store.N
 		from = `(SELECT * FROM ` + from + ` OFFSET 0) AS p WHERE ` + others
 	}
 	args["whole"], args["most"] = `'`+strings.Join(words, `' & '`)+`'`, most+1
-	there, err := store.One(q, store.ScanValue[int64], `SELECT count(*) FROM (SELECT 1 FROM `+from+` LIMIT @most) AS counted`, args)
+	there, err := store.One(q, store.ScanValue[int64],
+		`SELECT count(*) FROM (SELECT 1 FROM `+from+` LIMIT @most) AS counted`, args)
 	if err == nil && len(words) == 1 {
 		err = limit(0)
 	}

@@ -14,7 +14,8 @@ import (
 
 // Identity tells the tables at an address from most others.
 type Identity struct {
-	server string // the number that initdb gave it, its standbys and its physical copies; "" if the role may not read it
+	// the number that initdb gave it, its standbys and its physical copies; "" if the role may not read it
+	server string
 	tables string
 }
 

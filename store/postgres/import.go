@@ -19,8 +19,8 @@ import (
 	"example.com/perks/store"
 )
 
-// importRows collects the records in a file, and then writes all of them in one transaction: a COPY to a temporary table, which blocks
-// nobody, and a merge. Behind a pooler, a second transaction might not see the temporary table.
+// importRows collects the records in a file, and then writes all of them in one transaction: a COPY to a temporary
+// table, which blocks nobody, and a merge. Behind a pooler, a second transaction might not see the temporary table.
 func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Imported, err error) {
 	doing := "import " + i.Records
 	spool, err := newSpool(i.Columns)
@@ -52,7 +52,8 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 	}
 	if result.Created+result.Changed >= manyRecords {
 		db.vacuum(ctx, map[string]string{
-			"users": `users`, "categories": `categories, perks`, "properties": `properties`, "perks": `perks, perk_folds, perk_stock`,
+			"users": `users`, "categories": `categories, perks`, "properties": `properties`,
+			"perks": `perks, perk_folds, perk_stock`,
 		}[i.Records])
 	}
 	return result, nil
@@ -91,7 +92,9 @@ func (s *session) copyToStaged(spool *spool) error {
 }
 
 // replaceStaged collects the records in a spool first, because write reads the staged ones meanwhile.
-func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(seq int64, values []any) error) error) error {
+func replaceStaged(
+	tx store.Tx, columns []store.Column, write func(put func(seq int64, values []any) error) error,
+) error {
 	s := tx.(*session)
 	whole, err := newSpool(columns)
 	if err != nil {
@@ -107,7 +110,8 @@ func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(seq 
 	if err := s.copyToStaged(whole); err != nil {
 		return err
 	}
-	if err := s.exec(`DELETE FROM staged AS s USING staged AS whole WHERE s.absent <> 0 AND whole.absent = 0 AND whole.seq = s.seq`); err != nil {
+	if err := s.exec(`DELETE FROM staged AS s USING staged AS whole WHERE s.absent <> 0 AND whole.absent = 0
+		AND whole.seq = s.seq`); err != nil {
 		return err
 	}
 	return s.exec(`ANALYZE staged`)
@@ -116,7 +120,8 @@ func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(seq 
 // manyRecords is how many changes are worth a VACUUM.
 const manyRecords = 10_000
 
-// vacuum updates the statistics and the visibility map, without which lists read more than an index. Autovacuum would do so later.
+// vacuum updates the statistics and the visibility map, without which lists read more than an index. Autovacuum would
+// do so later.
 func (db *DB) vacuum(ctx context.Context, tables string) {
 	if _, err := db.writes.Exec(ctx, `VACUUM (ANALYZE) `+tables); err != nil {
 		db.log.Warn("VACUUM after an import failed; autovacuum will do it", "tables", tables, "error", err)
@@ -124,10 +129,11 @@ func (db *DB) vacuum(ctx context.Context, tables string) {
 }
 
 // stagedFoldColumns are those of foldedTexts.
-var stagedFoldColumns = []store.Column{{Name: "description_fold"}, {Name: "image_url_fold"}, {Name: "discount_text_fold"}, {Name: "terms_fold"}}
+var stagedFoldColumns = []store.Column{{Name: "description_fold"}, {Name: "image_url_fold"},
+	{Name: "discount_text_fold"}, {Name: "terms_fold"}}
 
-// mergePerks changes the stock last: nobody can redeem a perk from the change of its stock to the commit. Unchanged rows are neither
-// written nor locked.
+// mergePerks changes the stock last: nobody can redeem a perk from the change of its stock to the commit. Unchanged
+// rows are neither written nor locked.
 func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int64, err error) {
 	err = store.Run(tx.Exec,
 		store.Step{Text: auditPerks, Args: []any{at, string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix}},
@@ -137,7 +143,8 @@ func mergePerks(tx store.Tx, by store.Actor, at time.Time) (created, changed int
 		store.Step{Text: insertFolds},
 		store.Step{Text: `
 			INSERT INTO perk_stock (perk_id, stock)
-			SELECT id, stock FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM perk_stock AS old WHERE old.perk_id = new.id)`},
+			SELECT id, stock FROM staged AS new
+			WHERE NOT EXISTS (SELECT 1 FROM perk_stock AS old WHERE old.perk_id = new.id)`},
 		store.Step{Text: `
 			UPDATE perk_stock AS old SET stock = new.stock
 			FROM staged AS new WHERE old.perk_id = new.id AND old.stock IS DISTINCT FROM new.stock`},
@@ -157,7 +164,8 @@ const auditPerks = `
 var (
 	updated  = store.ImportedPerkFields + ", created_at, updated_at, words"
 	existing = store.Of("old", store.ImportedPerkFields) + ", old.created_at, old.words"
-	incoming = store.Of("new", store.ImportedPerkFields) + ", coalesce(new.created_at, old.created_at), array_to_tsvector(new.words)"
+	incoming = store.Of("new", store.ImportedPerkFields) +
+		", coalesce(new.created_at, old.created_at), array_to_tsvector(new.words)"
 
 	updatePerks = `
 		UPDATE perks AS old SET (` + updated + `) = ROW (` + store.Of("new", store.ImportedPerkFields) + `,
@@ -168,12 +176,13 @@ var (
 
 	insertPerks = `
 		INSERT INTO perks (id, ` + updated + `)
-		SELECT new.id, ` + store.Of("new", store.ImportedPerkFields) + `, coalesce(new.created_at, $1), coalesce(new.updated_at, $1), array_to_tsvector(new.words)
+		SELECT new.id, ` + store.Of("new", store.ImportedPerkFields) + `,
+			coalesce(new.created_at, $1), coalesce(new.updated_at, $1), array_to_tsvector(new.words)
 		FROM staged AS new WHERE NOT EXISTS (SELECT 1 FROM perks AS old WHERE old.id = new.id)`
 )
 
-// spool collects the records of an import in a file, in the format of COPY, so that no transaction is open while they arrive: that would
-// keep PostgreSQL from removing dead rows, which slows down redeeming. Retries read it again.
+// spool collects the records of an import in a file, in the format of COPY, so that no transaction is open while they
+// arrive: that would keep PostgreSQL from removing dead rows, which slows down redeeming. Retries read it again.
 type spool struct {
 	file    *os.File
 	out     *bufio.Writer
@@ -238,7 +247,8 @@ func (s *spool) encode(column store.Column, value any) error {
 		return err
 	}
 	s.row = encoded
-	binary.BigEndian.PutUint32(s.row[start:], uint32(len(s.row)-start-4)) // #nosec G115 -- a value is at most as long as a row of an import
+	binary.BigEndian.PutUint32(s.row[start:],
+		uint32(len(s.row)-start-4)) // #nosec G115 -- a value is at most as long as a row of an import
 	return nil
 }
 

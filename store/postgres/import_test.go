@@ -39,7 +39,8 @@ func TestAnImportIsAtomicWhereverItsConnectionIsCut(t *testing.T) {
 					titles := exportedTitles(t, direct)
 					switch {
 					case err == nil && slices.Equal(titles, []string{want, want}):
-					case errors.As(err, new(*store.OutcomeUnknownError)) && titles[0] == titles[1]: // the cut was at the commit
+					// the cut was at the commit
+					case errors.As(err, new(*store.OutcomeUnknownError)) && titles[0] == titles[1]:
 					default:
 						t.Errorf("cut at %+v: the import returned %v, and the titles are %q", at, err, titles)
 					}
@@ -54,7 +55,8 @@ func TestConcurrentImportsLoseNothing(t *testing.T) {
 	const imports = 12
 	address := storetest.PostgresDatabase(t)
 	replicas := []*DB{openAt(t, address), openAt(t, address)}
-	if err := replicas[0].CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay}, store.Operator); err != nil {
+	if err := replicas[0].CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay},
+		store.Operator); err != nil {
 		t.Fatal(err)
 	}
 	var group errgroup.Group
@@ -69,14 +71,18 @@ func TestConcurrentImportsLoseNothing(t *testing.T) {
 				return db.ImportPerks(t.Context(), titled(fmt.Sprint(i), ids...), nil, store.Operator, importDay)
 			},
 			func() (store.Imported, error) {
-				return db.ImportCategories(t.Context(), recordsOf(ids, func(id string) api.Category { return api.Category{ID: id, Name: fmt.Sprint(id, i)} }), store.Operator, importDay)
+				return db.ImportCategories(t.Context(), recordsOf(ids,
+					func(id string) api.Category { return api.Category{ID: id, Name: fmt.Sprint(id, i)} }),
+					store.Operator, importDay)
 			},
 			func() (store.Imported, error) {
-				return db.ImportUsers(t.Context(), recordsOf(ids, func(id string) store.User { return store.User{ID: id} }), store.Operator, importDay)
+				return db.ImportUsers(t.Context(),
+					recordsOf(ids, func(id string) store.User { return store.User{ID: id} }), store.Operator, importDay)
 			},
 			func() (store.Imported, error) {
 				return db.ImportProperties(t.Context(), recordsOf(ids, func(id string) store.PropertyRecord {
-					return store.PropertyRecord{Owner: "owner", Property: api.Property{ID: int64(id[0]), Title: fmt.Sprint(i)}}
+					return store.PropertyRecord{Owner: "owner",
+						Property: api.Property{ID: int64(id[0]), Title: fmt.Sprint(i)}}
 				}), store.Operator, importDay)
 			},
 		} {
@@ -139,7 +145,8 @@ func TestAnImportLocksNoStockThatItDoesNotChange(t *testing.T) {
 		return []store.PerkRecord{same, changed}
 	}
 	importRows(t, db, perks(&ten)...)
-	if _, err := db.ImportUsers(t.Context(), records([]store.User{{ID: "ann"}}), store.Operator, importDay); err != nil {
+	if _, err := db.ImportUsers(t.Context(), records([]store.User{{ID: "ann"}}), store.Operator,
+		importDay); err != nil {
 		t.Fatal(err)
 	}
 	other := begin(t, db, `SELECT 1 FROM perk_stock WHERE perk_id = 'b changed' FOR UPDATE`)
@@ -151,7 +158,8 @@ func TestAnImportLocksNoStockThatItDoesNotChange(t *testing.T) {
 	waitForLock(t, db)
 	within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := db.Redeem(within, store.RedeemAttempt{ID: "1", PerkID: "a same", UserID: "ann", ClientID: "shop", At: importDay}); err != nil {
+	if _, err := db.Redeem(within,
+		store.RedeemAttempt{ID: "1", PerkID: "a same", UserID: "ann", ClientID: "shop", At: importDay}); err != nil {
 		t.Errorf("while the import waits for another perk: %v", err)
 	}
 	commit(t, other)
@@ -163,8 +171,8 @@ func TestAnImportLocksNoStockThatItDoesNotChange(t *testing.T) {
 	}
 }
 
-// TestAnImportKeepsConcurrentChanges runs an import beside an open transaction that changes the same record. Fields that the
-// row does not have must keep that transaction's values.
+// TestAnImportKeepsConcurrentChanges runs an import beside an open transaction that changes the same record. Fields
+// that the row does not have must keep that transaction's values.
 func TestAnImportKeepsConcurrentChanges(t *testing.T) {
 	t.Parallel()
 	title, city := "Imported", "York"
@@ -173,18 +181,23 @@ func TestAnImportKeepsConcurrentChanges(t *testing.T) {
 		take        func(*DB) (store.Imported, error)
 		found, want string
 	}{
-		{"a perk", `UPDATE catalog SET version = version + 1; UPDATE perks SET terms = 'New' WHERE id = 'p'`, func(db *DB) (store.Imported, error) {
-			row := store.PerkRecord{Perk: api.Perk{ID: "p", Title: title}, Row: store.Row{Absent: ^store.Fields(1 << 1)}}
-			return db.ImportPerks(t.Context(), records([]store.PerkRecord{row}), nil, store.Operator, importDay)
-		}, `SELECT title || ', ' || terms FROM perks WHERE id = 'p'`, "Imported, New"},
+		{"a perk", `UPDATE catalog SET version = version + 1; UPDATE perks SET terms = 'New' WHERE id = 'p'`,
+			func(db *DB) (store.Imported, error) {
+				row := store.PerkRecord{Perk: api.Perk{ID: "p", Title: title},
+					Row: store.Row{Absent: ^store.Fields(1 << 1)}}
+				return db.ImportPerks(t.Context(), records([]store.PerkRecord{row}), nil, store.Operator, importDay)
+			}, `SELECT title || ', ' || terms FROM perks WHERE id = 'p'`, "Imported, New"},
 		{"a property", `UPDATE properties SET title = 'New' WHERE id = 1`, func(db *DB) (store.Imported, error) {
-			row := store.PropertyRecord{Property: api.Property{ID: 1, City: city}, Row: store.Row{Absent: ^store.Fields(1 << 4)}}
+			row := store.PropertyRecord{Property: api.Property{ID: 1, City: city},
+				Row: store.Row{Absent: ^store.Fields(1 << 4)}}
 			return db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
 		}, `SELECT title || ', ' || city FROM properties WHERE id = 1`, "New, York"},
 		{"a property that another transaction adds", lockNewProperties + `; INSERT INTO properties
 			SELECT 2, owner, 'Restored', description, address, city, postcode, images, price_pw, bedrooms, bathrooms,
-				lat, lng, deposit, city_fold, words, price_key, word_bits FROM properties`, func(db *DB) (store.Imported, error) {
-			row := store.PropertyRecord{Property: api.Property{ID: 2, City: city}, Row: store.Row{Absent: ^store.Fields(1 << 4)}}
+				lat, lng, deposit, city_fold, words, price_key, word_bits
+					FROM properties`, func(db *DB) (store.Imported, error) {
+			row := store.PropertyRecord{Property: api.Property{ID: 2, City: city},
+				Row: store.Row{Absent: ^store.Fields(1 << 4)}}
 			return db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
 		}, `SELECT title || ', ' || city FROM properties WHERE id = 2`, "Restored, York"},
 	}
@@ -218,7 +231,8 @@ func TestAPropertyDeletedMeanwhileIsNotPartlyImported(t *testing.T) {
 	other := begin(t, db, `DELETE FROM properties WHERE id = 1`)
 	imported := make(chan error, 1)
 	go func() {
-		row := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: 1}, Row: store.Row{Absent: ^store.OwnerField}}
+		row := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: 1},
+			Row: store.Row{Absent: ^store.OwnerField}}
 		_, err := db.ImportProperties(t.Context(), records([]store.PropertyRecord{row}), store.Operator, importDay)
 		imported <- err
 	}()
@@ -236,7 +250,8 @@ func TestRestoringAPropertyWaitsForAnImport(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	withProperty(t, db)
-	if err := db.DeleteProperty(t.Context(), 1, store.Operator, importDay, func(store.PropertyRecord) error { return nil }); err != nil {
+	if err := db.DeleteProperty(t.Context(), 1, store.Operator, importDay,
+		func(store.PropertyRecord) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	other := begin(t, db, lockNewProperties) // as an import begins
@@ -255,11 +270,13 @@ func TestRestoringAPropertyWaitsForAnImport(t *testing.T) {
 // withProperty adds property 1.
 func withProperty(t *testing.T, db *DB) {
 	t.Helper()
-	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay}, store.Operator); err != nil {
+	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay},
+		store.Operator); err != nil {
 		t.Fatal(err)
 	}
 	property := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: 1, Title: "Flat"}}
-	if _, err := db.ImportProperties(t.Context(), records([]store.PropertyRecord{property}), store.Operator, importDay); err != nil {
+	if _, err := db.ImportProperties(t.Context(), records([]store.PropertyRecord{property}), store.Operator,
+		importDay); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -272,7 +289,8 @@ func TestAnImportDoesNotRewriteUnchangedRows(t *testing.T) {
 	take := func() { importRows(t, db, foreign, newPerk("p", "Title"), newPerk("q", "Title")) }
 	take()
 	const versions = `
-		SELECT string_agg(concat_ws(' ', p.ctid, p.xmin, p.xmax, s.ctid, s.xmin, s.xmax, f.ctid, f.xmin, f.xmax), ', ' ORDER BY p.id)
+		SELECT string_agg(concat_ws(' ', p.ctid, p.xmin, p.xmax, s.ctid, s.xmin, s.xmax, f.ctid, f.xmin, f.xmax), ', '
+			ORDER BY p.id)
 		FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id LEFT JOIN perk_folds AS f ON f.perk_id = p.id`
 	before := read[string](t, db, versions)
 	take()
@@ -324,14 +342,16 @@ func TestALargeImportIsVacuumedAndAnalyzed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if isVacuumed := read[bool](t, db, `
-		SELECT reltuples = $1 AND relallvisible = relpages FROM pg_class WHERE oid = 'users'::regclass`, manyRecords); !isVacuumed {
+		SELECT reltuples = $1 AND relallvisible = relpages FROM pg_class
+			WHERE oid = 'users'::regclass`, manyRecords); !isVacuumed {
 		t.Error("the table was not analyzed, or its pages are not all visible")
 	}
 }
 
 // newPerk returns equal records for equal arguments.
 func newPerk(id, title string) store.PerkRecord {
-	return store.PerkRecord{Perk: api.Perk{ID: id, Title: title, Description: "Hot", City: "Bath", CreatedAt: importDay, UpdatedAt: importDay}}
+	return store.PerkRecord{Perk: api.Perk{ID: id, Title: title, Description: "Hot", City: "Bath", CreatedAt: importDay,
+		UpdatedAt: importDay}}
 }
 
 // records is the list as an importer takes it.
@@ -395,7 +415,8 @@ func TestAPerkWithoutWordsIsImported(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	perk := store.PerkRecord{Perk: api.Perk{ID: "a", Title: "!!!", Description: "?", City: "Leeds"}}
-	if imported, err := db.ImportPerks(t.Context(), records([]store.PerkRecord{perk}), nil, store.Operator, importDay); err != nil || imported.Created != 1 {
+	if imported, err := db.ImportPerks(t.Context(), records([]store.PerkRecord{perk}), nil, store.Operator,
+		importDay); err != nil || imported.Created != 1 {
 		t.Errorf("%+v, %v", imported, err)
 	}
 }

@@ -27,9 +27,9 @@ func Status(ctx context.Context, address string) ([]store.Migration, error) {
 	})
 }
 
-// migrate applies those of the migrations that are pending. Of several processes one does so, and the others wait. A database without pending ones is only
-// read, so it may be a standby. A new database gets all migrations in one transaction; an older one may be in use, and gets each by
-// upgrade.
+// migrate applies those of the migrations that are pending. Of several processes one does so, and the others wait. A
+// database without pending ones is only read, so it may be a standby. A new database gets all migrations in one
+// transaction; an older one may be in use, and gets each by upgrade.
 func migrate(
 	ctx context.Context, pool *pgxpool.Pool, settings []string, known []store.Migration, log *slog.Logger,
 ) error {
@@ -76,7 +76,8 @@ func apply(ctx context.Context, tx pgx.Tx, m store.Migration) error {
 }
 
 func record(ctx context.Context, tx pgx.Tx, m store.Migration) error {
-	if err := run(ctx, tx.Conn(), `CREATE TABLE IF NOT EXISTS migrations (version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL)`); err != nil {
+	if err := run(ctx, tx.Conn(), `CREATE TABLE IF NOT EXISTS migrations (version integer PRIMARY KEY,
+		name text NOT NULL, applied_at timestamptz NOT NULL)`); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO migrations VALUES ($1, $2, now())`, m.Version, m.Name)
@@ -85,11 +86,12 @@ func record(ctx context.Context, tx pgx.Tx, m store.Migration) error {
 
 func appliedMigrations(q store.Querier, known []store.Migration) ([]store.Migration, error) {
 	// A scan of pg_class sees the latest commit. to_regclass may use a cache from before the wait for the lock.
-	return store.Applied(q, known, `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'migrations' AND pg_table_is_visible(oid))`)
+	return store.Applied(q, known,
+		`SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'migrations' AND pg_table_is_visible(oid))`)
 }
 
-// A migration must not block the servers that use the database. It waits for an exclusive lock only briefly and then retries, because every
-// later request for the table queues behind a waiting one.
+// A migration must not block the servers that use the database. It waits for an exclusive lock only briefly and then
+// retries, because every later request for the table queues behind a waiting one.
 const (
 	lockTimeout          = 250 * time.Millisecond
 	minLockWait          = 20 * time.Millisecond // doubled after each try
@@ -100,9 +102,9 @@ const (
 // migrationLock is the advisory lock of migrations. The number is arbitrary.
 const migrationLock = 0x7065726b73 // "perks"
 
-// lockMigrations keeps other processes from migrating until the connection is closed. It polls for the lock: CREATE INDEX
-// CONCURRENTLY waits for every running statement, so one that blocked on the lock would deadlock with it. For the same reason
-// the connection does nothing else, and uses the simple protocol, which leaves no snapshot behind.
+// lockMigrations keeps other processes from migrating until the connection is closed. It polls for the lock: CREATE
+// INDEX CONCURRENTLY waits for every running statement, so one that blocked on the lock would deadlock with it. For the
+// same reason the connection does nothing else, and uses the simple protocol, which leaves no snapshot behind.
 func lockMigrations(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*pgx.Conn, error) {
 	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
 	if err != nil {
@@ -165,8 +167,8 @@ func (p *lockBackoff) logSometimes(message string, attributes ...any) {
 
 const migrationWaits = "a migration waits for others to end their transactions; requests are answered meanwhile"
 
-// upgrade applies a migration to a database that may be in use. If it is interrupted, the next process runs it again, so each statement
-// skips what exists.
+// upgrade applies a migration to a database that may be in use. If it is interrupted, the next process runs it again,
+// so each statement skips what exists.
 func upgrade(ctx context.Context, pool *pgxpool.Pool, settings []string, m store.Migration, log *slog.Logger) error {
 	s := scriptOf(m)
 	p := lockBackoff{log: log}
@@ -192,8 +194,8 @@ func upgrade(ctx context.Context, pool *pgxpool.Pool, settings []string, m store
 	return inTransaction(ctx, pool, settings, func(tx pgx.Tx) error { return record(ctx, tx, m) })
 }
 
-// makeIndex builds an index while others write to the table, and logs which transactions it waits for. It first drops the invalid index of
-// an interrupted try.
+// makeIndex builds an index while others write to the table, and logs which transactions it waits for. It first drops
+// the invalid index of an interrupted try.
 func makeIndex(ctx context.Context, pool *pgxpool.Pool, m store.Migration, index index, log *slog.Logger) error {
 	done := make(chan error, 1)
 	go func() {
@@ -229,15 +231,18 @@ func makeIndex(ctx context.Context, pool *pgxpool.Pool, m store.Migration, index
 
 // describeOthers describes the processes that the rest of the query selects, the oldest transaction first.
 const describeOthers = `
-	SELECT coalesce(string_agg(format('%s of %s, process %s, since %s', coalesce(nullif(application_name, ''), 'a program'), usename, pid,
-		coalesce(to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'long')), '; ' ORDER BY xact_start), '')
+	SELECT coalesce(string_agg(format('%s of %s, process %s, since %s',
+		coalesce(nullif(application_name, ''), 'a program'), usename, pid,
+		coalesce(to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'long')),
+		'; ' ORDER BY xact_start), '')
 	FROM (SELECT DISTINCT application_name, usename, pid, xact_start FROM pg_stat_activity `
 
 // whoLocks describes who uses the tables of the database: the migration locks some of them.
 func whoLocks(ctx context.Context, pool *pgxpool.Pool) string {
 	return describe(ctx, pool, describeOthers+`JOIN pg_locks USING (pid)
 		WHERE granted AND pid <> pg_backend_pid() AND relation IN (
-			SELECT oid FROM pg_class WHERE relkind = 'r' AND pg_table_is_visible(oid) AND NOT starts_with(relname, 'pg_'))) AS o`)
+			SELECT oid FROM pg_class WHERE relkind = 'r' AND pg_table_is_visible(oid) 
+				AND NOT starts_with(relname, 'pg_'))) AS o`)
 }
 
 // whoBlocks describes which transactions the build of an index waits for.

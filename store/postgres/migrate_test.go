@@ -33,7 +33,8 @@ func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 				}
 				requireStatus(t, address, true)
 				db := openAt(t, address)
-				if rows, want := read[int](t, db, `SELECT count(*) FROM migrations`), len(knownMigrations()); rows != want {
+				if rows, want := read[int](t, db, `SELECT count(*) FROM migrations`),
+					len(knownMigrations()); rows != want {
 					t.Errorf("%d migrations were applied, want %d, each once", rows, want)
 				}
 			})
@@ -68,9 +69,11 @@ func TestStatusChangesNothing(t *testing.T) {
 	requireStatus(t, address, false)
 	db := openAt(t, address)
 	requireStatus(t, address, true)
-	before := read[string](t, db, `SELECT string_agg(concat_ws(' ', version, name, xmin), ', ' ORDER BY version) FROM migrations`)
+	before := read[string](t, db,
+		`SELECT string_agg(concat_ws(' ', version, name, xmin), ', ' ORDER BY version) FROM migrations`)
 	requireStatus(t, address, true)
-	if after := read[string](t, db, `SELECT string_agg(concat_ws(' ', version, name, xmin), ', ' ORDER BY version) FROM migrations`); after != before {
+	if after := read[string](t, db, `SELECT string_agg(concat_ws(' ', version, name, xmin), ', ' ORDER BY version)
+		FROM migrations`); after != before {
 		t.Errorf("the migrations are now %s, and were %s", after, before)
 	}
 }

@@ -12,7 +12,8 @@ import (
 // everyPlanFindsTheSamePage compares the page that each plan finds with the same part of the whole list.
 func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
-		for _, sort := range []string{"-created_at", "valid_to", "-valid_to", "-merchant_name", "-distance", "distance,title", "relevance,-created_at", "-relevance"} {
+		for _, sort := range []string{"-created_at", "valid_to", "-valid_to", "-merchant_name", "-distance",
+			"distance,title", "relevance,-created_at", "-relevance"} {
 			query := filter.query
 			query.Sort = sortedBy(t, sort)
 			if !query.CanSortBy(query.Sort[0].Field) {
@@ -43,7 +44,8 @@ func wholeList(t *testing.T, v view, s *search) []string {
 		t.Fatal(err)
 	}
 	ids, err := store.All(v, store.ScanValue[string], `
-		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p WHERE `+s.Where()+s.andAvailable(manyMatches)+` ORDER BY `+order.show,
+		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p
+			WHERE `+s.Where()+s.andAvailable(manyMatches)+` ORDER BY `+order.show,
 		customPlan, s.args)
 	if err != nil {
 		t.Fatal(err)
@@ -79,14 +81,16 @@ func requireSamePage(t *testing.T, v view, s *search, page int64, list []string)
 		}
 		found = len(ids)
 		if !slices.Equal(ids, begin) {
-			t.Errorf("%+v, sorted by %q, page %d, plan %d: it is\n%q\nwant\n%q", s.Query, api.FormatSort(s.Query.Sort), page, plan, ids, begin)
+			t.Errorf("%+v, sorted by %q, page %d, plan %d: it is\n%q\nwant\n%q", s.Query, api.FormatSort(s.Query.Sort),
+				page, plan, ids, begin)
 		}
 	}
 	if offset > 0 {
 		requireSameAfter(t, v, s, offset, list)
 	}
 	if found != len(want) {
-		t.Errorf("%+v, sorted by %q, page %d: the last plan finds %d perks, want %d", s.Query, api.FormatSort(s.Query.Sort), page, found, len(want))
+		t.Errorf("%+v, sorted by %q, page %d: the last plan finds %d perks, want %d", s.Query,
+			api.FormatSort(s.Query.Sort), page, found, len(want))
 	}
 }
 
@@ -114,11 +118,13 @@ func requireKeptPage(t *testing.T, v view, s *search, page int64, list []string)
 		if !slices.Equal(ids, want) {
 			t.Errorf("%+v, page %d by %d kept ids: it is\n%q\nwant\n%q", s.Query, page, perList, ids, want)
 		}
-		for at, isKept := range map[int64]bool{offset - 1: perList == len(list), offset: false} { // where the page before ended, or not
+		// where the page before ended, or not
+		for at, isKept := range map[int64]bool{offset - 1: perList == len(list), offset: false} {
 			s.Query.After = &store.Cursor{ID: list[at]}
 			perks, err := s.keptPage(v, kept, count, count.Matching)
 			if (perks != nil) != isKept || err != nil || isKept && perks[0].ID != want[0] {
-				t.Errorf("%+v, page %d by %d kept ids, after perk %d: there are %d perks, %v", s.Query, page, perList, at, len(perks), err)
+				t.Errorf("%+v, page %d by %d kept ids, after perk %d: there are %d perks, %v", s.Query, page, perList,
+					at, len(perks), err)
 			}
 			s.Query.After = nil
 		}
@@ -129,10 +135,12 @@ func requireKeptPage(t *testing.T, v view, s *search, page int64, list []string)
 func requireSameAfter(t *testing.T, v view, s *search, offset int64, list []string) {
 	t.Helper()
 	s.args["id"] = list[offset-1]
-	last, err := store.One(v, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.id = @id`, customPlan, s.args)
+	last, err := store.One(v, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.id = @id`,
+		customPlan, s.args)
 	distance := int64(0)
 	if err == nil && s.Query.Near != nil {
-		distance, err = store.One(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`, customPlan, s.args)
+		distance, err = store.One(v, store.ScanValue[int64],
+			`SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`, customPlan, s.args)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -146,11 +154,13 @@ func requireSameAfter(t *testing.T, v view, s *search, offset int64, list []stri
 	want := list[offset:min(offset+perPage+1, int64(len(list)))]
 	for i, perk := range perks {
 		if i >= len(want) || perk.ID != want[i] {
-			t.Errorf("%+v, sorted by %q, after %d: perk %d is %s, want %q", s.Query, api.FormatSort(s.Query.Sort), offset, i, perk.ID, want)
+			t.Errorf("%+v, sorted by %q, after %d: perk %d is %s, want %q", s.Query, api.FormatSort(s.Query.Sort),
+				offset, i, perk.ID, want)
 			return
 		}
 	}
 	if len(perks) != len(want) {
-		t.Errorf("%+v, sorted by %q, after %d: there are %d perks, want %d", s.Query, api.FormatSort(s.Query.Sort), offset, len(perks), len(want))
+		t.Errorf("%+v, sorted by %q, after %d: there are %d perks, want %d", s.Query, api.FormatSort(s.Query.Sort),
+			offset, len(perks), len(want))
 	}
 }

@@ -14,17 +14,22 @@ func TestLibpqParametersAreNotSentToTheServer(t *testing.T) {
 	db := openAt(t, address+"&keepalives=1&keepalives_idle=5&keepalives_interval=5&keepalives_count=3&tcp_user_timeout=1000&load_balance_hosts=random&gssencmode=prefer"+
 		"&gssdelegation=0&gsslib=gssapi&sslcompression=0&ssl_min_protocol_version=TLSv1.3&ssl_max_protocol_version=TLSv1.3&channel_binding=prefer&require_auth=&krbsrvname=postgres"+
 		"&target_session_attrs=read-write&fallback_application_name=another&options=-cstatement_timeout%3D61s&lock_timeout=62s")
-	for name, want := range map[string]string{"application_name": "another", "statement_timeout": "61s", "lock_timeout": "62s"} {
+	for name, want := range map[string]string{"application_name": "another", "statement_timeout": "61s",
+		"lock_timeout": "62s"} {
 		if got := read[string](t, db, `SELECT current_setting('`+name+`')`); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
 	for parameter, want := range map[string]string{
-		"sslcrl=x": "has the parameter sslcrl: perksd reads no lists of revoked certificates", "requirepeer=postgres": "has the parameter requirepeer: ",
-		"hostaddr=127.0.0.1": "has the parameter hostaddr: name the address as host", "gssencmode=require": "has gssencmode=require: ",
-		"oauth_issuer=x": "has the parameter oauth_issuer: ", "ssl_min_protocol_version=2": "has the parameter ssl_min_protocol_version, which must be ",
+		"sslcrl=x":                   "has the parameter sslcrl: perksd reads no lists of revoked certificates",
+		"requirepeer=postgres":       "has the parameter requirepeer: ",
+		"hostaddr=127.0.0.1":         "has the parameter hostaddr: name the address as host",
+		"gssencmode=require":         "has gssencmode=require: ",
+		"oauth_issuer=x":             "has the parameter oauth_issuer: ",
+		"ssl_min_protocol_version=2": "has the parameter ssl_min_protocol_version, which must be ",
 	} {
-		if _, err := Open(t.Context(), address+"&"+parameter, Options{}); err == nil || !strings.Contains(err.Error(), "the address of the database "+want) {
+		if _, err := Open(t.Context(), address+"&"+parameter, Options{}); err == nil ||
+			!strings.Contains(err.Error(), "the address of the database "+want) {
 			t.Errorf("%s: %v, want %q", parameter, err, want)
 		}
 	}

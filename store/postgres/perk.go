@@ -28,9 +28,9 @@ const readingPerks = "read a perk"
 // maxPerkReads is how many queries run at once. With more of them, fewer callers would share one.
 const maxPerkReads = 2
 
-// perkReader reads single perks in batches: requests that arrive while its queries are running share the next one. It starts after they
-// have arrived, so each sees everything committed before. A query for many perks takes hardly longer than for one, and the round trip is
-// half of the time.
+// perkReader reads single perks in batches: requests that arrive while its queries are running share the next one. It
+// starts after they have arrived, so each sees everything committed before. A query for many perks takes hardly longer
+// than for one, and the round trip is half of the time.
 type perkReader struct {
 	db      *DB
 	standby *standby // nil reads from the primary
@@ -91,8 +91,8 @@ func (r *perkReader) next() []*perkRequest {
 	return batch
 }
 
-// The SELECT hides the length of the list. PostgreSQL would otherwise plan again for every short list, which takes five times as long as to
-// read a perk, because its generic plan for ten seems to cost more.
+// The SELECT hides the length of the list. PostgreSQL would otherwise plan again for every short list, which takes five
+// times as long as to read a perk, because its generic plan for ten seems to cost more.
 const readPerks = `SELECT ` + store.PerkColumns + ` FROM perks AS p WHERE p.id = ANY ((SELECT $1::text[])::text[])`
 
 // read replies to every request of the batch.
@@ -160,12 +160,14 @@ const foldedTexts = "description, image_url, discount_text, terms"
 
 // foldedText is the SQL of a folded text.
 func foldedText(field string) string {
-	return `coalesce((SELECT f.` + field + ` FROM perk_folds AS f WHERE f.perk_id = p.id), lower(p.` + field + ` COLLATE "C"))`
+	return `coalesce((SELECT f.` + field + ` FROM perk_folds AS f WHERE f.perk_id = p.id), lower(p.` + field +
+		` COLLATE "C"))`
 }
 
 // folds returns the values for foldedTexts.
 func folds(p api.Perk) []any {
-	return []any{foldBeyondASCII(&p.Description), foldBeyondASCII(p.ImageURL), foldBeyondASCII(p.DiscountText), foldBeyondASCII(p.Terms)}
+	return []any{foldBeyondASCII(&p.Description), foldBeyondASCII(p.ImageURL), foldBeyondASCII(p.DiscountText),
+		foldBeyondASCII(p.Terms)}
 }
 
 // foldBeyondASCII returns nil for a text that PostgreSQL can fold.

@@ -61,8 +61,9 @@ func TestConcurrentReadsOfPerksShareQueries(t *testing.T) {
 	}
 }
 
-// TestShortListsAreNotReplanned reads and redeems one record at a time over one connection, and checks how its statements
-// were planned: five custom plans, which PostgreSQL makes to compare costs, and only the generic plan afterwards.
+// TestShortListsAreNotReplanned reads and redeems one record at a time over one connection, and checks how its
+// statements were planned: five custom plans, which PostgreSQL makes to compare costs, and only the generic plan
+// afterwards.
 func TestShortListsAreNotReplanned(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t)+"&pool_max_conns=1")
@@ -76,8 +77,9 @@ func TestShortListsAreNotReplanned(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := db.Redeem(t.Context(), store.RedeemAttempt{
-			ID: fmt.Sprint(i), PerkID: "perk-0", UserID: fmt.Sprint("user-", i), ClientID: "shop", At: time.Now(), Metadata: []byte(`{}`),
-			Key: &store.IdempotencyKey{Key: fmt.Sprint(i)},
+			ID: fmt.Sprint(i), PerkID: "perk-0", UserID: fmt.Sprint("user-", i), ClientID: "shop", At: time.Now(),
+			Metadata: []byte(`{}`),
+			Key:      &store.IdempotencyKey{Key: fmt.Sprint(i)},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +89,8 @@ func TestShortListsAreNotReplanned(t *testing.T) {
 	}{db.reads, db.writes} {
 		looked := 0
 		for line, err := range store.Each(view{t.Context(), pool}, scanPlanned, `
-			SELECT statement, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%::text[]%'`, pgx.QueryExecModeExec) {
+			SELECT statement, custom_plans FROM pg_prepared_statements
+				WHERE statement LIKE '%::text[]%'`, pgx.QueryExecModeExec) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,10 +24,12 @@ func everyOrderUsesItsIndex(t *testing.T, db *DB) {
 		if sort[0].Field == "id" {
 			index = "Index Only Scan perks_pkey"
 		}
-		for _, query := range []store.PerkQuery{{PerkFilter: api.PerkFilter{IncludeExpired: true}}, {}, {AvailableTo: "ann"}, {AvailableTo: "bob"}} {
+		for _, query := range []store.PerkQuery{{PerkFilter: api.PerkFilter{IncludeExpired: true}}, {},
+			{AvailableTo: "ann"}, {AvailableTo: "bob"}} {
 			query.Sort = sort
 			want := []string{index, thePage}
-			if sort[0].Field == "valid_to" && query.OnlyValid() || sort[0].Desc && perkOrder.Columns[sort[0].Field].Nullable {
+			if sort[0].Field == "valid_to" && query.OnlyValid() ||
+				sort[0].Desc && perkOrder.Columns[sort[0].Field].Nullable {
 				want = []string{index, index, thePage} // perks with a value, and perks without
 			}
 			for plan := range pagePlans(t, db, query) {
@@ -63,19 +65,32 @@ func everyFilterIsLookedUp(t *testing.T, db *DB) {
 		query store.PerkQuery
 		steps []string
 	}{
-		{"a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: newest}, []string{"Index Only Scan using perks_of_city"}},
-		{"a city, oldest first", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: sortedBy(t, "created_at")}, []string{"perks_of_city"}},
-		{"a city, by title", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: byTitle}, []string{"city_fold = 'city 0'"}},
-		{"a category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_of_category"}},
-		{"a category of a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0", Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_of_city"}},
-		{"a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: newest}, []string{"Index Only Scan using perks_of_cell"}},
-		{"a circle, nearest first", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: nearest}, []string{"Index Only Scan using perks_of_cell"}},
-		{"a wide circle, nearest first", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aState}, Sort: nearest}, []string{"Index Only Scan using perks_of_cell"}},
-		{"a circle, by title", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: byTitle}, []string{"Scan on perks_of_cell"}},
-		{"a category in a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Category: "cat-1"}, Sort: newest}, []string{"Index Only Scan using perks_of_cell"}},
-		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a rare"}, Sort: newest}, []string{"Bitmap Index Scan on perks_with_words"}},
-		{"words in a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", Near: aTown}, Sort: newest}, []string{"Bitmap Index Scan on perks_of_cell"}},
-		{"rare words in a wide circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "rare", Near: aState}, Sort: nearest}, []string{"Bitmap Index Scan on perks_with_words"}},
+		{"a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: newest},
+			[]string{"Index Only Scan using perks_of_city"}},
+		{"a city, oldest first", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"},
+			Sort: sortedBy(t, "created_at")}, []string{"perks_of_city"}},
+		{"a city, by title", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}, Sort: byTitle},
+			[]string{"city_fold = 'city 0'"}},
+		{"a category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "cat-1"}, Sort: newest},
+			[]string{"Index Only Scan using perks_of_category"}},
+		{"a category of a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0", Category: "cat-1"},
+			Sort: newest}, []string{"Index Only Scan using perks_of_city"}},
+		{"a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: newest},
+			[]string{"Index Only Scan using perks_of_cell"}},
+		{"a circle, nearest first", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: nearest},
+			[]string{"Index Only Scan using perks_of_cell"}},
+		{"a wide circle, nearest first", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aState}, Sort: nearest},
+			[]string{"Index Only Scan using perks_of_cell"}},
+		{"a circle, by title", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, Sort: byTitle},
+			[]string{"Scan on perks_of_cell"}},
+		{"a category in a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Category: "cat-1"},
+			Sort: newest}, []string{"Index Only Scan using perks_of_cell"}},
+		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a rare"}, Sort: newest},
+			[]string{"Bitmap Index Scan on perks_with_words"}},
+		{"words in a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", Near: aTown}, Sort: newest},
+			[]string{"Bitmap Index Scan on perks_of_cell"}},
+		{"rare words in a wide circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "rare", Near: aState},
+			Sort: nearest}, []string{"Bitmap Index Scan on perks_with_words"}},
 	} {
 		for plan := range pagePlans(t, db, test.query) {
 			if plan.isSure {
@@ -90,10 +105,12 @@ func everyFilterIsLookedUp(t *testing.T, db *DB) {
 func combinedFiltersUseAnIndex(t *testing.T, db *DB) {
 	for _, filter := range manyFilters {
 		inSearch(t, db, filter.query, func(v view, s *search, total int64) {
-			count := plan{what: filter.name + ": the count", text: explain(t, v, s.countMatching(0), customPlan, s.args)}
+			count := plan{what: filter.name + ": the count",
+				text: explain(t, v, s.countMatching(0), customPlan, s.args)}
 			count.requireConditions(t)
 			if s.Query.AvailableTo != "" {
-				taken := plan{what: filter.name + ": the count of what is taken", text: explain(t, v, s.countUnavailable(total), customPlan, s.args)}
+				taken := plan{what: filter.name + ": the count of what is taken",
+					text: explain(t, v, s.countUnavailable(total), customPlan, s.args)}
 				taken.requireConditions(t)
 			}
 		})
@@ -123,12 +140,14 @@ func redemptionsAreLookedUp(t *testing.T, db *DB) {
 				if sort != "" {
 					keys = sortedBy(t, sort)
 				}
-				query := store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: user}, Sort: keys, Window: store.Window{Page: 1, PerPage: perPage}}
+				query := store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: user}, Sort: keys,
+					Window: store.Window{Page: 1, PerPage: perPage}}
 				parts, args, err := dialect.RedemptionPage(query)
 				if err != nil {
 					return err
 				}
-				p := plan{what: fmt.Sprintf("redemptions of %s, sorted by %q", user, sort), text: explain(t, v, parts[0], customPlan, args)}
+				p := plan{what: fmt.Sprintf("redemptions of %s, sorted by %q", user, sort),
+					text: explain(t, v, parts[0], customPlan, args)}
 				p.requireSteps(t, "user_id = '"+user+"'")
 				p.requireWithout(t, "Seq Scan")
 				p.requireWithout(t, "Filter: (user_id")
@@ -149,12 +168,15 @@ func redemptionsAreReadInOrder(t *testing.T, db *DB) {
 	someDay := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	err := db.readOnce(t.Context(), inOrder, func(v view) error {
 		for _, filter := range []api.RedemptionFilter{
-			{}, {Since: someDay}, {Until: someDay}, {PerkID: "p"}, {PerkID: "p", Since: someDay}, {PerkID: "p", Status: api.StatusPending}, {PerkID: "p", Status: api.StatusApproved},
-			{Status: api.StatusPending}, {Status: api.StatusRejected, Since: someDay}, {Status: api.StatusVoided}, {Status: api.StatusApproved},
+			{}, {Since: someDay}, {Until: someDay}, {PerkID: "p"}, {PerkID: "p", Since: someDay},
+			{PerkID: "p", Status: api.StatusPending}, {PerkID: "p", Status: api.StatusApproved},
+			{Status: api.StatusPending}, {Status: api.StatusRejected, Since: someDay}, {Status: api.StatusVoided},
+			{Status: api.StatusApproved},
 		} {
 			for _, clientID := range []string{"", "shop"} {
 				for _, sort := range []string{"-redeemed_at", "redeemed_at"} {
-					query := store.RedemptionQuery{RedemptionFilter: filter, ClientID: clientID, Sort: sortedBy(t, sort), Window: store.Window{Page: 1, PerPage: perPage}}
+					query := store.RedemptionQuery{RedemptionFilter: filter, ClientID: clientID,
+						Sort: sortedBy(t, sort), Window: store.Window{Page: 1, PerPage: perPage}}
 					parts, args, err := dialect.RedemptionPage(query)
 					if err != nil {
 						return err
@@ -164,11 +186,13 @@ func redemptionsAreReadInOrder(t *testing.T, db *DB) {
 						"page":  explain(t, v, parts[0], customPlan, args),
 						"count": explain(t, v, count, customPlan, counted),
 					} {
-						p := plan{what: fmt.Sprintf("the %s of %+v of %q, sorted by %s", what, filter, clientID, sort), text: text}
+						p := plan{what: fmt.Sprintf("the %s of %+v of %q, sorted by %s", what, filter, clientID, sort),
+							text: text}
 						p.requireWithout(t, "Seq Scan on redemptions")
 						p.requireWithout(t, "Bitmap")
 						p.requireWithout(t, "redemptions_of_user_and_perk")
-						if filter.Status != "" && filter.Status != api.StatusApproved { // others end before the id, and the table is small
+						// others end before the id, and the table is small
+						if filter.Status != "" && filter.Status != api.StatusApproved {
 							p.requireWithout(t, "->  Sort")
 						}
 					}
@@ -265,7 +289,8 @@ func pagePlans(t *testing.T, db *DB, query store.PerkQuery) iter.Seq[plan] {
 				var plans []plan
 				for candidates := range s.plans(order.fetch, reach, total) {
 					plans = append(plans, plan{
-						what:      fmt.Sprintf("page %d of %d perks, sorted by %q, plan %d", page, total, api.FormatSort(query.Sort), len(plans)+1),
+						what: fmt.Sprintf("page %d of %d perks, sorted by %q, plan %d", page, total,
+							api.FormatSort(query.Sort), len(plans)+1),
 						text:      explain(t, v, pageOf(candidates, order), s.values(reach)...),
 						isAtAnEnd: page == 1 || page == pages,
 					})
@@ -309,5 +334,6 @@ func explain(t *testing.T, v view, text string, args ...any) string {
 	if err != nil {
 		t.Fatalf("explain %s: %v", text, err)
 	}
-	return strings.ReplaceAll(strings.Join(steps, "\n"), "Scan Backward", "Scan") // an index can be read in either direction
+	// an index can be read in either direction
+	return strings.ReplaceAll(strings.Join(steps, "\n"), "Scan Backward", "Scan")
 }

@@ -19,11 +19,12 @@ import (
 )
 
 const (
-	// defaultConnections is the size of each pool unless the address has pool_max_conns. Fewer keep two cores of a server busy; more help
-	// with a slow network.
+	// defaultConnections is the size of each pool unless the address has pool_max_conns. Fewer keep two cores of a
+	// server busy; more help with a slow network.
 	defaultConnections = 16
 	connectTimeout     = 5 * time.Second // of each host, unless the address has connect_timeout
-	// maxMessage is far above the largest row, and below what the greeting of another program says as a length: pgx would allocate that much.
+	// maxMessage is far above the largest row, and below what the greeting of another program says as a length: pgx
+	// would allocate that much.
 	maxMessage = 128 << 20
 )
 
@@ -56,7 +57,8 @@ func parseAddress(dsn string) (*pgxpool.Config, error) {
 	}
 	conn.MaxProtocolMessageBodyLen = maxMessage
 	conn.OnNotice = rememberWarning
-	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error { // pgx scans times in the machine's zone by default
+	// pgx scans times in the machine's zone by default
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		codec := &pgtype.TimestamptzCodec{ScanLocation: time.UTC}
 		conn.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: codec})
 		return nil
@@ -74,8 +76,9 @@ func hasSeveralHosts(conn *pgconn.Config) bool {
 	return false
 }
 
-// dialer detects a host that is down within about twenty seconds. Statements have no timeout of their own: an abandoned one that waits
-// for a standby would leave its connection waiting at the server, and repeated ones would use up all connections.
+// dialer detects a host that is down within about twenty seconds. Statements have no timeout of their own: an abandoned
+// one that waits for a standby would leave its connection waiting at the server, and repeated ones would use up all
+// connections.
 func dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{
 		Timeout:         timeout,
@@ -90,8 +93,8 @@ const unacknowledgedTimeout = 20 * time.Second
 // warnedKey marks a connection that has received a warning.
 const warnedKey = "warned"
 
-// rememberWarning records a warning of the server. A server that is told to stop waiting for its standby commits with only a warning,
-// whose text is in the server's language.
+// rememberWarning records a warning of the server. A server that is told to stop waiting for its standby commits with
+// only a warning, whose text is in the server's language.
 func rememberWarning(conn *pgconn.PgConn, notice *pgconn.Notice) {
 	if notice.SeverityUnlocalized == "WARNING" {
 		conn.CustomData()[warnedKey] = true
@@ -151,18 +154,21 @@ func (r rows) Close() error {
 	return nil
 }
 
-// read runs work with a consistent view. It retries once if the connection breaks: those in the pool may be from before a failover.
+// read runs work with a consistent view. It retries once if the connection breaks: those in the pool may be from before
+// a failover.
 func (db *DB) read(ctx context.Context, doing string, work func(view) error) error {
-	_, err := store.RetryRead(ctx, db.database, doing, func() (struct{}, error) { return struct{}{}, db.readOnce(ctx, "", work) })
+	_, err := store.RetryRead(ctx, db.database, doing,
+		func() (struct{}, error) { return struct{}{}, db.readOnce(ctx, "", work) })
 	return err
 }
 
-// inOrder are settings that keep PostgreSQL from collecting rows in another order than that of the index. It does so where its statistics say
-// that there are few, which may have changed since: all redemptions of a perk are approved until it needs approval.
+// inOrder are settings that keep PostgreSQL from collecting rows in another order than that of the index. It does so
+// where its statistics say that there are few, which may have changed since: all redemptions of a perk are approved
+// until it needs approval.
 const inOrder = `SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off`
 
-// readOnce runs the settings in the same round trip as BEGIN. Where a standby may be read it runs work there, and runs it again on the
-// primary if that fails: what a standby does not find, the primary may have.
+// readOnce runs the settings in the same round trip as BEGIN. Where a standby may be read it runs work there, and runs
+// it again on the primary if that fails: what a standby does not find, the primary may have.
 func (db *DB) readOnce(ctx context.Context, settings string, work func(view) error) error {
 	within, isLimited := store.ListTime(ctx)
 	if !isLimited {
@@ -242,7 +248,8 @@ func (p *readPool) join(ctx context.Context) (done func(), err error) {
 func (db *DB) snapshotWithin(ctx context.Context, within time.Duration, work func(store.Querier) error) error {
 	err := db.readWith(ctx, "", func(v view) error {
 		_, err := store.One(v, store.ScanValue[string], `
-			SELECT set_config('statement_timeout', $1, true) || set_config('max_parallel_workers_per_gather', '0', true)`, fmt.Sprint(max(1, within.Milliseconds())))
+			SELECT set_config('statement_timeout', $1, true)
+				|| set_config('max_parallel_workers_per_gather', '0', true)`, fmt.Sprint(max(1, within.Milliseconds())))
 		if err != nil {
 			return err
 		}
@@ -277,8 +284,8 @@ func (s *session) Exec(text string, args ...any) (int64, error) {
 // row is one row of a result, to be scanned.
 type row = store.Scanner
 
-// pgx sends unknown parameters to the server, which refuses those of libpq. Ignore those without effect here, apply those that pgx can
-// apply, and refuse the others.
+// pgx sends unknown parameters to the server, which refuses those of libpq. Ignore those without effect here, apply
+// those that pgx can apply, and refuse the others.
 
 // ignoredParameters of libpq ask for what happens anyway, or concern only libpq itself.
 var ignoredParameters = []string{
@@ -294,14 +301,16 @@ var refusedParameters = map[string]string{
 	"requirepeer":      "perksd does not check which user runs the server",
 	"requiressl":       "write sslmode=require",
 	"scram_client_key": "perksd logs in with the password", "scram_server_key": "perksd logs in with the password",
-	"sslcrl": "perksd reads no lists of revoked certificates", "sslcrldir": "perksd reads no lists of revoked certificates",
+	"sslcrl":        "perksd reads no lists of revoked certificates",
+	"sslcrldir":     "perksd reads no lists of revoked certificates",
 	"sslkeylogfile": "perksd does not log TLS keys",
 }
 
-var tlsVersions = map[string]uint16{"": 0, "TLSv1": tls.VersionTLS10, "TLSv1.1": tls.VersionTLS11, "TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
+var tlsVersions = map[string]uint16{"": 0, "TLSv1": tls.VersionTLS10, "TLSv1.1": tls.VersionTLS11,
+	"TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
 
-// ReadParameters removes the parameters of libpq from those for the server, and applies them to the configuration. The error names an
-// unsupported one.
+// ReadParameters removes the parameters of libpq from those for the server, and applies them to the configuration. The
+// error names an unsupported one.
 func ReadParameters(config *pgconn.Config) error {
 	given := config.RuntimeParams
 	for name := range given {
@@ -320,12 +329,14 @@ func ReadParameters(config *pgconn.Config) error {
 		return err
 	}
 	if mode := removeParameter(given, "gssencmode"); mode == "require" {
-		return fmt.Errorf("the address of the database has gssencmode=require: perksd encrypts with TLS, so use sslmode=verify-full")
+		return fmt.Errorf("the address of the database has gssencmode=require: perksd encrypts with TLS, so use " +
+			"sslmode=verify-full")
 	}
 	if name := removeParameter(given, "fallback_application_name"); given["application_name"] == "" && name != "" {
 		given["application_name"] = name
 	}
-	return limitTLS(config, removeParameter(given, "ssl_min_protocol_version"), removeParameter(given, "ssl_max_protocol_version"))
+	return limitTLS(config, removeParameter(given, "ssl_min_protocol_version"),
+		removeParameter(given, "ssl_max_protocol_version"))
 }
 
 // removeParameter removes a parameter and returns its value.
@@ -338,7 +349,8 @@ func removeParameter(parameters map[string]string, name string) string {
 func limitTLS(config *pgconn.Config, oldest, newest string) error {
 	for name, value := range map[string]string{"ssl_min_protocol_version": oldest, "ssl_max_protocol_version": newest} {
 		if _, known := tlsVersions[value]; !known {
-			return fmt.Errorf("the address of the database has the parameter %s, which must be TLSv1, TLSv1.1, TLSv1.2 or TLSv1.3", name)
+			return fmt.Errorf("the address of the database has the parameter %s, which must be TLSv1, TLSv1.1, "+
+				"TLSv1.2 or TLSv1.3", name)
 		}
 	}
 	configs := []*tls.Config{config.TLSConfig}

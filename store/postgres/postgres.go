@@ -1,5 +1,6 @@
-// Package postgres keeps the service's data in a PostgreSQL database, which any number of processes may share. All shared state is in the
-// database; what is cached in memory carries a version. It works with and without prepared statements, and so behind a pooler.
+// Package postgres keeps the service's data in a PostgreSQL database, which any number of processes may share. All
+// shared state is in the database; what is cached in memory carries a version. It works with and without prepared
+// statements, and so behind a pooler.
 package postgres
 
 import (
@@ -24,8 +25,8 @@ type Options struct {
 	Standbys string
 }
 
-// DB is an open PostgreSQL database. Reads and writes have separate pools, because writes may wait for a standby that is down, and reads
-// must not wait with them. store.Store documents its methods.
+// DB is an open PostgreSQL database. Reads and writes have separate pools, because writes may wait for a standby that
+// is down, and reads must not wait with them. store.Store documents its methods.
 type DB struct {
 	store.Operations
 	database   store.Database
@@ -55,9 +56,10 @@ type DB struct {
 
 var _ store.Store = (*DB)(nil)
 
-// Open connects to the database at the address, a URL or a libpq connection string, and applies pending migrations. The address may also
-// have pgx's parameters pool_max_conns (for each of two pools) and default_query_exec_mode, which is simple_protocol behind a pooler of
-// transactions. A database that is newer than the program is refused. The context bounds only the opening.
+// Open connects to the database at the address, a URL or a libpq connection string, and applies pending migrations. The
+// address may also have pgx's parameters pool_max_conns (for each of two pools) and default_query_exec_mode, which is
+// simple_protocol behind a pooler of transactions. A database that is newer than the program is refused. The context
+// bounds only the opening.
 func Open(ctx context.Context, address string, options Options) (*DB, error) {
 	log := options.Logger
 	if log == nil {
@@ -109,7 +111,8 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 	}
 	db := &DB{
 		log: log, reads: newReadPool(reads), writes: writes, settings: settings, totals: store.NewTotals(),
-		kept: store.NewKept[perkIDs](100_000, 1_000_000), diskSpace: diskSpace{log: log}, reconnects: newReconnects(log),
+		kept: store.NewKept[perkIDs](100_000, 1_000_000), diskSpace: diskSpace{log: log},
+		reconnects:     newReconnects(log),
 		readStatements: readStatements, writeStatements: writeStatements,
 	}
 	db.waits = &waits{statements: []*statements{readStatements, writeStatements}, log: log,
@@ -149,14 +152,16 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 }
 
 // errUnreadableAddress does not quote the address, which may contain a password anywhere.
-var errUnreadableAddress = errors.New("the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE")
+var errUnreadableAddress = errors.New("the address of the database cannot be read; it must be of the form " +
+	"postgres://USER@HOST:PORT/DATABASE")
 
 // name is the database's name and host for errors, without the user and other parameters.
 func name(config *pgxpool.Config) string {
 	return fmt.Sprintf("%q at %s", config.ConnConfig.Database, config.ConnConfig.Host)
 }
 
-// closeTime bounds Close. Writes take longer only while the server waits for its standby. Their outcome is then unknown.
+// closeTime bounds Close. Writes take longer only while the server waits for its standby. Their outcome is then
+// unknown.
 const closeTime = 5 * time.Second
 
 // Close refuses new writes, waits for the running ones, and closes the connections.
@@ -222,7 +227,9 @@ func poolStats(name string, pool *pgxpool.Pool) store.PoolStats {
 }
 
 // readAt runs work with a view of the database at the address.
-func readAt[T any](ctx context.Context, doing, address string, work func(store.Querier) (T, error)) (result T, err error) {
+func readAt[T any](
+	ctx context.Context, doing, address string, work func(store.Querier) (T, error),
+) (result T, err error) {
 	config, err := parseAddress(address)
 	if err != nil {
 		return result, err
@@ -248,8 +255,8 @@ func withConnection[T any](
 	return result, nil
 }
 
-// Ready returns nil only if a write is committed, also on a synchronous standby, before the context ends. After a write that found the
-// disk full this one is large. It fails too while statements wait for a locked table.
+// Ready returns nil only if a write is committed, also on a synchronous standby, before the context ends. After a write
+// that found the disk full this one is large. It fails too while statements wait for a locked table.
 func (db *DB) Ready(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return store.NotStarted(err)
@@ -257,7 +264,8 @@ func (db *DB) Ready(ctx context.Context) error {
 	if err := db.waits.lockedTable(); err != nil {
 		return err
 	}
-	// While a standby is down the check does not end. Concurrent checks would each leave a connection waiting at the server.
+	// While a standby is down the check does not end. Concurrent checks would each leave a connection waiting at the
+	// server.
 	check := db.readiness.DoChan("", func() (any, error) {
 		wasShort := db.diskSpace.isFull()
 		err := db.write(db.lifetime, "check that the database takes writes", func(s *session) error {
@@ -266,7 +274,8 @@ func (db *DB) Ready(ctx context.Context) error {
 					return err
 				}
 			}
-			return s.exec(`INSERT INTO readiness VALUES (1, now()) ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at`)
+			return s.exec(`INSERT INTO readiness VALUES (1, now()) ON CONFLICT (one) DO UPDATE
+				SET checked_at = excluded.checked_at`)
 		})
 		if wasShort && err == nil {
 			db.diskSpace.recovered()

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// cutPoint is when a proxy cuts a connection: at a client's message, counted from one, before the server gets it or after
-// the server has begun to reply. The client gets no reply, or a FATAL error, which PgBouncer sends when it loses its server.
+// cutPoint is when a proxy cuts a connection: at a client's message, counted from one, before the server gets it or
+// after the server has begun to reply. The client gets no reply, or a FATAL error, which PgBouncer sends when it loses
+// its server.
 type cutPoint struct {
 	message  int
 	answered bool

@@ -24,15 +24,18 @@ type redeemReply struct {
 // errLocked means that attempts were not decided, because others have locked what they need.
 var errLocked = errors.New("another transaction has the lock")
 
-// redeemBatch decides attempts in one transaction. No two of them have the same user, or the same client and key. The replies are durable
-// when it returns. After an error nothing was written, or the outcome is unknown. It may be called again with the same attempts in any
-// case, because each is recognized by its id. It calls begin just before it decides an attempt, and skips it if begin returns false.
+// redeemBatch decides attempts in one transaction. No two of them have the same user, or the same client and key. The
+// replies are durable when it returns. After an error nothing was written, or the outcome is unknown. It may be called
+// again with the same attempts in any case, because each is recognized by its id. It calls begin just before it decides
+// an attempt, and skips it if begin returns false.
 //
-// It locks the stock of the perks first, so that what it reads afterwards cannot change. Unless it waits for locks, the replies of attempts
-// at a perk that others have locked are errLocked, and it returns errLocked if a user, a key or a table is locked for long. A transaction
-// with a lock also waits for the standby when it commits, so that replayed redemptions are on the standby too before anyone is told of
-// them.
-func (db *DB) redeemBatch(ctx context.Context, attempts []store.RedeemAttempt, waits bool, begin func(int) bool) (*decision, error) {
+// It locks the stock of the perks first, so that what it reads afterwards cannot change. Unless it waits for locks, the
+// replies of attempts at a perk that others have locked are errLocked, and it returns errLocked if a user, a key or a
+// table is locked for long. A transaction with a lock also waits for the standby when it commits, so that replayed
+// redemptions are on the standby too before anyone is told of them.
+func (db *DB) redeemBatch(
+	ctx context.Context, attempts []store.RedeemAttempt, waits bool, begin func(int) bool,
+) (*decision, error) {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
 		return nil, err
@@ -81,34 +84,38 @@ type attemptState struct {
 	userHasPerk bool
 }
 
-// onlyIndexes prevents sequential scans, which a connection that planned while the tables were empty would use for ever: 800 redemptions a
-// second instead of several thousand.
+// onlyIndexes prevents sequential scans, which a connection that planned while the tables were empty would use for
+// ever: 800 redemptions a second instead of several thousand.
 const onlyIndexes = `SET LOCAL enable_seqscan = off`
 
 // lockStocks locks in an order, so that transactions cannot deadlock.
-const lockStocks = `SELECT perk_id FROM perk_stock WHERE perk_id = ANY((SELECT $1::text[])::text[]) ORDER BY perk_id FOR UPDATE`
+const lockStocks = `SELECT perk_id FROM perk_stock WHERE perk_id = ANY((SELECT $1::text[])::text[])
+	ORDER BY perk_id FOR UPDATE`
 
 const readEligibility = `
 	SELECT p.id, p.valid_from, p.valid_to, p.approval, s.stock - s.held
 	FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id WHERE p.id = ANY((SELECT $1::text[])::text[])`
 
-// readAttempts looks up each attempt separately. LIMIT 1 is redundant, but keeps the planner from reading a whole table. For the SELECT
-// around lists see readPerks.
+// readAttempts looks up each attempt separately. LIMIT 1 is redundant, but keeps the planner from reading a whole
+// table. For the SELECT around lists see readPerks.
 const readAttempts = `
 	SELECT k.fingerprint, coalesce(k.expired, false), (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL,
-		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = a.perk_id AND r.status <> 'rejected') IS NOT NULL,
+		(SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = a.perk_id
+			AND r.status <> 'rejected') IS NOT NULL,
 		f.id, f.perk_id, f.user_id, f.redeemed_at, f.first_status, f.metadata
-	FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::text[]), (SELECT $6::timestamptz[])) WITH ORDINALITY
+	FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::text[]),
+		(SELECT $6::timestamptz[])) WITH ORDINALITY
 		AS a (perk_id, id, user_id, client_id, key, at, number)
 	LEFT JOIN LATERAL (
 		SELECT fingerprint, redemption_id, created_at < a.at - $7::interval AS expired
 		FROM idempotency_keys WHERE client_id = a.client_id AND key = a.key LIMIT 1) AS k ON true
 	LEFT JOIN LATERAL (
-		SELECT * FROM redemptions WHERE id = CASE WHEN NOT k.expired THEN k.redemption_id ELSE a.id END LIMIT 1) AS f ON true
+		SELECT * FROM redemptions WHERE id = CASE WHEN NOT k.expired THEN k.redemption_id ELSE a.id END LIMIT 1
+	) AS f ON true
 	ORDER BY a.number`
 
-// waitBriefly limits waiting for a user or a key that another transaction has just created. Most commit within a millisecond; an import
-// may take minutes.
+// waitBriefly limits waiting for a user or a key that another transaction has just created. Most commit within a
+// millisecond; an import may take minutes.
 const waitBriefly = `SET LOCAL lock_timeout = '100ms'`
 
 func lockAndRead(
@@ -136,15 +143,17 @@ func lockAndRead(
 	b.Queue(readEligibility, perks).Query(func(rows pgx.Rows) error {
 		var id string
 		var read eligibility
-		_, err := pgx.ForEachRow(rows, []any{&id, &read.ValidFrom, &read.ValidTo, &read.Approval, &read.left}, func() error {
-			perk := read
-			perk.locked = locked[id]
-			f.perks[id] = &perk
-			return nil
-		})
+		_, err := pgx.ForEachRow(rows, []any{&id, &read.ValidFrom, &read.ValidTo, &read.Approval, &read.left},
+			func() error {
+				perk := read
+				perk.locked = locked[id]
+				f.perks[id] = &perk
+				return nil
+			})
 		return err
 	})
-	b.Queue(readAttempts, c.perks, c.ids, c.users, c.clients, c.keys, c.times, store.IdempotencyKeyLife).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(readAttempts, c.perks, c.ids, c.users, c.clients, c.keys, c.times,
+		store.IdempotencyKeyLife).Query(func(rows pgx.Rows) (err error) {
 		f.attempts, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (f attemptState, err error) {
 			f.first, err = scanRedemptionOrNil(store.ScanAfter(r, &f.key, &f.keyExpired, &f.userKnown, &f.userHasPerk))
 			return f, err
@@ -229,7 +238,8 @@ func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState) re
 		return redeemReply{err: store.PerkNotFound(attempt.PerkID)}
 	}
 	eligibility := perk.Eligibility
-	eligibility.UserKnown, eligibility.UserHasPerk, eligibility.SoldOut = known.userKnown, known.userHasPerk, perk.left != nil && *perk.left <= 0
+	eligibility.UserKnown, eligibility.UserHasPerk, eligibility.SoldOut = known.userKnown, known.userHasPerk,
+		perk.left != nil && *perk.left <= 0
 	if err := eligibility.Refusal(attempt); err != nil {
 		return redeemReply{err: err}
 	}
@@ -247,8 +257,8 @@ func (d *decision) decideOne(attempt store.RedeemAttempt, known attemptState) re
 	return redeemReply{result: store.RedeemResult{Redemption: made}}
 }
 
-// writes is the statements that end the transaction. If another transaction, for another perk, has just used a key, all of it fails, and
-// the retry finds the key.
+// writes is the statements that end the transaction. If another transaction, for another perk, has just used a key, all
+// of it fails, and the retry finds the key.
 func (d *decision) writes() *pgx.Batch {
 	b := &pgx.Batch{}
 	if len(d.newUsers) > 0 {
@@ -257,7 +267,8 @@ func (d *decision) writes() *pgx.Batch {
 	if len(d.expiredKeys) > 0 {
 		c := columnsOf(d.expiredKeys)
 		b.Queue(`
-			DELETE FROM idempotency_keys AS k USING unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::timestamptz[])) AS a (client_id, key, at)
+			DELETE FROM idempotency_keys AS k USING unnest((SELECT $1::text[]), (SELECT $2::text[]),
+				(SELECT $3::timestamptz[])) AS a (client_id, key, at)
 			WHERE k.client_id = a.client_id AND k.key = a.key AND k.created_at < a.at - $4::interval`,
 			c.clients, c.keys, c.times, store.IdempotencyKeyLife)
 	}
@@ -268,18 +279,22 @@ func (d *decision) writes() *pgx.Batch {
 	return b
 }
 
-// queueUsers comes before keys are written, and sorts the users, so that transactions for different perks cannot deadlock. A user that
-// another transaction has just created is skipped.
+// queueUsers comes before keys are written, and sorts the users, so that transactions for different perks cannot
+// deadlock. A user that another transaction has just created is skipped.
 func (d *decision) queueUsers(b *pgx.Batch) {
 	c := columnsOf(d.newUsers)
 	b.Queue(`
 		WITH made AS (
-			INSERT INTO users (id) SELECT id FROM unnest((SELECT $1::text[])) AS a (id) ORDER BY id ON CONFLICT (id) DO NOTHING RETURNING id)
+			INSERT INTO users (id) SELECT id FROM unnest((SELECT $1::text[])) AS a (id) ORDER BY id
+				ON CONFLICT (id) DO NOTHING RETURNING id)
 		INSERT INTO audit (at, actor, action, subject, after)
-		SELECT a.at, $5::text || a.client_id, $6::text, $7::text || a.id, json_build_object('id', a.id, 'redemption_id', a.redemption_id)::text
-		FROM unnest((SELECT $1::text[]), (SELECT $2::timestamptz[]), (SELECT $3::text[]), (SELECT $4::text[])) AS a (id, at, client_id, redemption_id)
+		SELECT a.at, $5::text || a.client_id, $6::text, $7::text || a.id,
+			json_build_object('id', a.id, 'redemption_id', a.redemption_id)::text
+		FROM unnest((SELECT $1::text[]), (SELECT $2::timestamptz[]), (SELECT $3::text[]), (SELECT $4::text[]))
+			AS a (id, at, client_id, redemption_id)
 		JOIN made ON made.id = a.id ORDER BY a.id`,
-		c.users, c.times, c.clients, c.ids, string(store.ClientActor("")), store.ActionCreateUser, store.UserSubject(""))
+		c.users, c.times, c.clients, c.ids, string(store.ClientActor("")), store.ActionCreateUser,
+		store.UserSubject(""))
 }
 
 func (d *decision) queueRedemptions(b *pgx.Batch) {
@@ -287,7 +302,8 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 	b.Queue(`
 		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
 		SELECT id, perk_id, user_id, client_id, at, status, status, metadata
-		FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]), (SELECT $5::timestamptz[]), (SELECT $6::text[]), (SELECT $7::text[]))
+		FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::text[]),
+			(SELECT $5::timestamptz[]), (SELECT $6::text[]), (SELECT $7::text[]))
 			AS a (id, perk_id, user_id, client_id, at, status, metadata)`,
 		c.ids, c.perks, c.users, c.clients, c.times, statuses, metadata)
 	if c.hasKeys {
@@ -295,13 +311,15 @@ func (d *decision) queueRedemptions(b *pgx.Batch) {
 		b.Queue(`
 			INSERT INTO idempotency_keys (client_id, key, fingerprint, redemption_id, created_at)
 			SELECT client_id, key, fingerprint, id, at
-			FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::bytea[]), (SELECT $4::text[]), (SELECT $5::timestamptz[])) AS a (client_id, key, fingerprint, id, at)
+			FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::bytea[]), (SELECT $4::text[]),
+				(SELECT $5::timestamptz[])) AS a (client_id, key, fingerprint, id, at)
 			WHERE key IS NOT NULL ORDER BY client_id, key`,
 			c.clients, c.keys, c.fingerprints, c.ids, c.times)
 	}
 	b.Queue(`
 		UPDATE perk_stock AS s SET held = s.held + a.made
-		FROM (SELECT perk_id, count(*) AS made FROM unnest((SELECT $1::text[])) AS a (perk_id) GROUP BY perk_id) AS a WHERE s.perk_id = a.perk_id`, c.perks)
+		FROM (SELECT perk_id, count(*) AS made FROM unnest((SELECT $1::text[])) AS a (perk_id) GROUP BY perk_id) AS a
+			WHERE s.perk_id = a.perk_id`, c.perks)
 }
 
 // columns is the redemptions made as columns.
@@ -342,7 +360,8 @@ func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
 
 const redemptionColumns = `r.id, r.perk_id, r.user_id, r.redeemed_at, r.status, r.metadata`
 
-// Redemption locks the perk's stock, as redeeming does. The redemption's perk never changes, so it can be read before the lock.
+// Redemption locks the perk's stock, as redeeming does. The redemption's perk never changes, so it can be read before
+// the lock.
 func (s *session) Redemption(id string) (api.RedemptionRecord, error) {
 	missing := store.RedemptionNotFound(id)
 	perkID, err := store.OneOr(missing, s, store.ScanValue[string], `SELECT perk_id FROM redemptions WHERE id = $1`, id)
@@ -352,7 +371,8 @@ func (s *session) Redemption(id string) (api.RedemptionRecord, error) {
 	if err := s.exec(lockStocks, []string{perkID}); err != nil {
 		return api.RedemptionRecord{}, err
 	}
-	return store.OneOr(missing, s, store.ScanRedemptionRecord, `SELECT `+store.RecordColumns+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)
+	return store.OneOr(missing, s, store.ScanRedemptionRecord,
+		`SELECT `+store.RecordColumns+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)
 }
 
 func (s *session) GiveBack(r api.Redemption) error {
@@ -365,5 +385,6 @@ func (s *session) PurgeIdempotencyKeys(before time.Time, most int) (int64, error
 		WITH old AS MATERIALIZED (
 			SELECT client_id, key FROM idempotency_keys
 			WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-		DELETE FROM idempotency_keys AS k USING old WHERE k.client_id = old.client_id AND k.key = old.key`, before, most)
+		DELETE FROM idempotency_keys AS k USING old WHERE k.client_id = old.client_id
+			AND k.key = old.key`, before, most)
 }

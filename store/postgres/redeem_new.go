@@ -11,9 +11,10 @@ import (
 	"example.com/perks/store"
 )
 
-// The attempts at a perk are nearly always alike: each is the first of a known user, under a new key. After such attempts the next one at the
-// perk is supposed to be alike, and the perk not to have changed. A batch of these is decided without reading anything, and written by a
-// statement that checks the supposition for each attempt, in one round trip with its COMMIT.
+// The attempts at a perk are nearly always alike: each is the first of a known user, under a new key. After such
+// attempts the next one at the perk is supposed to be alike, and the perk not to have changed. A batch of these is
+// decided without reading anything, and written by a statement that checks the supposition for each attempt, in one
+// round trip with its COMMIT.
 
 // errNotNew means that the supposition was wrong, and that the attempts must be looked up.
 var errNotNew = errors.New("an attempt is not new, or the perk has changed")
@@ -21,7 +22,8 @@ var errNotNew = errors.New("an attempt is not new, or the perk has changed")
 // maxSupposed is how many perks are remembered. Each takes some 300 bytes.
 const maxSupposed = 10_000
 
-// suppose remembers the perks of a batch at which all attempts were new, and forgets the others. Without a decision it forgets all.
+// suppose remembers the perks of a batch at which all attempts were new, and forgets the others. Without a decision it
+// forgets all.
 func (r *redeemer) suppose(attempts []store.RedeemAttempt, d *decision) {
 	if d == nil {
 		for _, attempt := range attempts {
@@ -54,17 +56,22 @@ func (r *redeemer) supposition(batch []*queuedAttempt, perks []*perkQueue) map[s
 	return supposed
 }
 
-// redeemNew is redeemBatch for attempts that are supposed to be new, at perks as they are supposed to be. Replies are errLocked where that is
-// wrong, and for attempts at a perk that others have locked: nothing of these was written. After errNotNew or errLocked nothing was.
+// redeemNew is redeemBatch for attempts that are supposed to be new, at perks as they are supposed to be. Replies are
+// errLocked where that is wrong, and for attempts at a perk that others have locked: nothing of these was written.
+// After errNotNew or errLocked nothing was.
 //
-// It does not wait for the lock of the stock, because a caller who leaves meanwhile could not be told that nothing was started.
-func (db *DB) redeemNew(ctx context.Context, attempts []store.RedeemAttempt, perks map[string]*eligibility, begin func(int) bool) (*decision, error) {
+// It does not wait for the lock of the stock, because a caller who leaves meanwhile could not be told that nothing was
+// started.
+func (db *DB) redeemNew(
+	ctx context.Context, attempts []store.RedeemAttempt, perks map[string]*eligibility, begin func(int) bool,
+) (*decision, error) {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Release()
-	d := decide(attempts, batchState{perks: perks, attempts: slices.Repeat([]attemptState{{userKnown: true}}, len(attempts))}, begin)
+	d := decide(attempts, batchState{perks: perks,
+		attempts: slices.Repeat([]attemptState{{userKnown: true}}, len(attempts))}, begin)
 	switch {
 	case d.refuses:
 		return nil, errNotNew
@@ -121,28 +128,35 @@ func (d *decision) perkColumns() (c perkColumns) {
 	}
 	for id, attempts := range counts {
 		perk := d.perks[id]
-		c.ids, c.attempts, c.approvals = append(c.ids, id), append(c.attempts, attempts), append(c.approvals, string(perk.Approval))
+		c.ids, c.attempts, c.approvals = append(c.ids, id), append(c.attempts, attempts),
+			append(c.approvals, string(perk.Approval))
 		c.from, c.to = append(c.from, perk.ValidFrom), append(c.to, perk.ValidTo)
 	}
 	return c
 }
 
-// insertNew redeems what is new, and returns its ids. xmax shows that this transaction has the lock. It looks up each perk and attempt
-// separately, because a join would read whole indexes. It sorts keys, so that transactions cannot deadlock.
+// insertNew redeems what is new, and returns its ids. xmax shows that this transaction has the lock. It looks up each
+// perk and attempt separately, because a join would read whole indexes. It sorts keys, so that transactions cannot
+// deadlock.
 const insertNew = `
 	WITH unchanged AS MATERIALIZED (
-		SELECT b.id FROM unnest((SELECT $1::text[]), (SELECT $2::bigint[]), (SELECT $3::text[]), (SELECT $4::timestamptz[]), (SELECT $5::timestamptz[]))
+		SELECT b.id FROM unnest((SELECT $1::text[]), (SELECT $2::bigint[]), (SELECT $3::text[]),
+			(SELECT $4::timestamptz[]), (SELECT $5::timestamptz[]))
 			AS b (id, attempts, approval, valid_from, valid_to)
 		WHERE (SELECT p.id FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id
-				WHERE p.id = b.id AND s.xmax = pg_current_xact_id_if_assigned()::xid AND (s.stock IS NULL OR s.stock - s.held >= b.attempts)
-					AND p.approval = b.approval AND p.valid_from IS NOT DISTINCT FROM b.valid_from AND p.valid_to IS NOT DISTINCT FROM b.valid_to) IS NOT NULL),
+				WHERE p.id = b.id AND s.xmax = pg_current_xact_id_if_assigned()::xid
+					AND (s.stock IS NULL OR s.stock - s.held >= b.attempts) AND p.approval = b.approval
+					AND p.valid_from IS NOT DISTINCT FROM b.valid_from
+					AND p.valid_to IS NOT DISTINCT FROM b.valid_to) IS NOT NULL),
 	new AS MATERIALIZED (
-		SELECT * FROM unnest((SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::text[]), (SELECT $9::text[]), (SELECT $10::timestamptz[]),
+		SELECT * FROM unnest((SELECT $6::text[]), (SELECT $7::text[]), (SELECT $8::text[]), (SELECT $9::text[]),
+			(SELECT $10::timestamptz[]),
 			(SELECT $11::text[]), (SELECT $12::text[]), (SELECT $13::text[]), (SELECT $14::bytea[]))
 			AS a (id, perk_id, user_id, client_id, at, status, metadata, key, fingerprint)
 		WHERE a.perk_id = ANY (ARRAY (SELECT id FROM unchanged))
 			AND (SELECT u.id FROM users AS u WHERE u.id = a.user_id) IS NOT NULL
-			AND (SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = a.perk_id AND r.status <> 'rejected') IS NULL
+			AND (SELECT r.id FROM redemptions AS r WHERE r.user_id = a.user_id AND r.perk_id = a.perk_id
+				AND r.status <> 'rejected') IS NULL
 			AND (SELECT k.key FROM idempotency_keys AS k WHERE k.client_id = a.client_id AND k.key = a.key) IS NULL),
 	made AS (
 		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)

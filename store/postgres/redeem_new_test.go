@@ -40,9 +40,11 @@ func current(t *testing.T, db *DB, batch []*queuedAttempt) map[string]*eligibili
 	return found.perks
 }
 
-// redeemSupposed is redeemNew for a batch. It fails unless that finds out whether the attempts are new. Violations of a unique index would be
-// in the log of the server.
-func redeemSupposed(t *testing.T, db *DB, batch []*queuedAttempt, supposed map[string]*eligibility, areNew, violates bool) {
+// redeemSupposed is redeemNew for a batch. It fails unless that finds out whether the attempts are new. Violations of a
+// unique index would be in the log of the server.
+func redeemSupposed(
+	t *testing.T, db *DB, batch []*queuedAttempt, supposed map[string]*eligibility, areNew, violates bool,
+) {
 	t.Helper()
 	var attempts []store.RedeemAttempt
 	for _, w := range batch {
@@ -56,15 +58,18 @@ func redeemSupposed(t *testing.T, db *DB, batch []*queuedAttempt, supposed map[s
 		t.Errorf("%s: new %t: %v", attempts[0].PerkID, areNew, err)
 	}
 	for i, attempt := range attempts {
-		isMade := read[bool](t, db, `SELECT EXISTS (SELECT FROM redemptions WHERE id = $1 AND user_id = $2 AND client_id = $3)`, attempt.ID, attempt.UserID, "client")
-		if before := strings.HasSuffix(attempt.ID, " made"); !before && isMade != (err == nil && d.replies[i].err == nil) {
+		isMade := read[bool](t, db, `SELECT EXISTS (SELECT FROM redemptions WHERE id = $1 AND user_id = $2
+			AND client_id = $3)`, attempt.ID, attempt.UserID, "client")
+		if before := strings.HasSuffix(attempt.ID, " made"); !before &&
+			isMade != (err == nil && d.replies[i].err == nil) {
 			t.Errorf("%s: attempt %d is made %t: %v", attempt.PerkID, i, isMade, err)
 		}
 	}
 }
 
-// TestABatchSupposedToBeNewIsDecidedLikeOthers decides batches that are looked up, with a supposition from before the perk was changed, and
-// with one that is right, in a database each. In the fourth, redeemNew comes first, as if its reply were lost.
+// TestABatchSupposedToBeNewIsDecidedLikeOthers decides batches that are looked up, with a supposition from before the
+// perk was changed, and with one that is right, in a database each. In the fourth, redeemNew comes first, as if its
+// reply were lost.
 func TestABatchSupposedToBeNewIsDecidedLikeOthers(t *testing.T) {
 	t.Parallel()
 	key := func(name string, fingerprint byte) *store.IdempotencyKey {
@@ -80,26 +85,38 @@ func TestABatchSupposedToBeNewIsDecidedLikeOthers(t *testing.T) {
 		fails  bool // with a unique violation
 	}{
 		{name: "all new", batch: two, isNew: true},
-		{name: "a key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11", Key: key("k", 1)}), isNew: true},
+		{name: "a key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11", Key: key("k", 1)}),
+			isNew: true},
 		{name: "an unknown user", batch: besides(store.RedeemAttempt{ID: "second", UserID: "nobody"})},
-		{name: "a user to be created", batch: besides(store.RedeemAttempt{ID: "second", UserID: "another", CreateUser: true})},
+		{name: "a user to be created",
+			batch: besides(store.RedeemAttempt{ID: "second", UserID: "another", CreateUser: true})},
 		{name: "a user who has it", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-0"})},
-		{name: "a user who has it, a new key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-0", Key: key("k", 1)})},
-		{name: "a user who was rejected", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-1"}), isNew: true},
+		{name: "a user who has it, a new key",
+			batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-0", Key: key("k", 1)})},
+		{name: "a user who was rejected", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-1"}),
+			isNew: true},
 		{name: "an attempt made before", batch: besides(store.RedeemAttempt{ID: "made", UserID: "user-0"})},
-		{name: "the id of another attempt", batch: besides(store.RedeemAttempt{ID: "made", UserID: "user-11"}), fails: true},
+		{name: "the id of another attempt", batch: besides(store.RedeemAttempt{ID: "made", UserID: "user-11"}),
+			fails: true},
 		{name: "a replay", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-0", Key: key("used", 1)})},
-		{name: "a reused key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11", Key: key("used", 2)})},
-		{name: "an expired key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11", Key: key("expired", 2)})},
-		{name: "another client's key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11", Key: key("foreign", 2)}), isNew: true},
+		{name: "a reused key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11",
+			Key: key("used", 2)})},
+		{name: "an expired key", batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11",
+			Key: key("expired", 2)})},
+		{name: "another client's key",
+			batch: besides(store.RedeemAttempt{ID: "second", UserID: "user-11", Key: key("foreign", 2)}), isNew: true},
 		{name: "one unit left", batch: two, before: `UPDATE perk_stock SET stock = held + 1 WHERE perk_id = '%[1]s'`},
-		{name: "two units left", batch: two, before: `UPDATE perk_stock SET stock = held + 2 WHERE perk_id = '%[1]s'`, isNew: true},
+		{name: "two units left", batch: two, before: `UPDATE perk_stock SET stock = held + 2 WHERE perk_id = '%[1]s'`,
+			isNew: true},
 		{name: "sold out", batch: two, before: `UPDATE perk_stock SET stock = held WHERE perk_id = '%[1]s'`},
-		{name: "unlimited", batch: two, before: `UPDATE perk_stock SET stock = NULL WHERE perk_id = '%[1]s'`, isNew: true},
+		{name: "unlimited", batch: two, before: `UPDATE perk_stock SET stock = NULL WHERE perk_id = '%[1]s'`,
+			isNew: true},
 		{name: "expired", batch: two, before: `UPDATE perks SET valid_to = '2026-01-01' WHERE id = '%[1]s'`},
 		{name: "not started", batch: two, before: `UPDATE perks SET valid_from = '2100-01-01' WHERE id = '%[1]s'`},
-		{name: "manual approval", batch: two, before: `UPDATE perks SET approval = 'manual' WHERE id = '%[1]s'`, isNew: true},
-		{name: "within its dates", batch: two, before: `UPDATE perks SET valid_from = '2026-01-01', valid_to = '2100-01-01' WHERE id = '%[1]s'`, isNew: true},
+		{name: "manual approval", batch: two, before: `UPDATE perks SET approval = 'manual' WHERE id = '%[1]s'`,
+			isNew: true},
+		{name: "within its dates", batch: two, before: `UPDATE perks SET valid_from = '2026-01-01',
+			valid_to = '2100-01-01' WHERE id = '%[1]s'`, isNew: true},
 		{name: "an unknown perk", batch: two, before: `DELETE FROM perk_stock WHERE perk_id = '%[1]s'`},
 	}
 	modes := []string{"looked up", "outdated", "right", "repeated"}
@@ -110,24 +127,29 @@ func TestABatchSupposedToBeNewIsDecidedLikeOthers(t *testing.T) {
 		for i, test := range tests {
 			perk := fmt.Sprint("perk-", i)
 			commit(t, begin(t, db, fmt.Sprintf(`
-				INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata) VALUES
+				INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
+					VALUES
 					('%[1]s made', '%[1]s', 'user-0', 'client', '2026-01-01', 'pending', 'approved', '{}'),
 					('%[1]s rejected', '%[1]s', 'user-1', 'client', '2026-01-01', 'pending', 'rejected', '{}');
 				UPDATE perk_stock SET held = 1 WHERE perk_id = '%[1]s';
-				INSERT INTO idempotency_keys SELECT client, '%[1]s ' || key, decode('01' || repeat('00', 31), 'hex'), '%[1]s made', now() - age::interval
-					FROM (VALUES ('client', 'used', '0'), ('client', 'expired', '2 days'), ('another', 'foreign', '0')) AS k (client, key, age);
+				INSERT INTO idempotency_keys SELECT client, '%[1]s ' || key, decode('01' || repeat('00', 31), 'hex'),
+					'%[1]s made', now() - age::interval
+					FROM (VALUES ('client', 'used', '0'), ('client', 'expired', '2 days'), ('another', 'foreign',
+						'0')) AS k (client, key, age);
 				`+test.before, perk)))
 			batch := waitingFor(t, db.redeemer, test.batch...)
 			for _, w := range batch {
 				w.attempt.PerkID, w.attempt.ID = perk, perk+" "+w.attempt.ID
 				if w.attempt.Key != nil {
-					w.attempt.Key = &store.IdempotencyKey{Key: perk + " " + w.attempt.Key.Key, Fingerprint: w.attempt.Key.Fingerprint}
+					w.attempt.Key = &store.IdempotencyKey{Key: perk + " " + w.attempt.Key.Key,
+						Fingerprint: w.attempt.Key.Fingerprint}
 				}
 			}
 			var supposed map[string]*eligibility
 			switch mode {
 			case "outdated":
-				supposed = map[string]*eligibility{perk: {Eligibility: store.Eligibility{Approval: store.ApprovalAuto}, locked: true}}
+				supposed = map[string]*eligibility{perk: {Eligibility: store.Eligibility{Approval: store.ApprovalAuto},
+					locked: true}}
 			case "right":
 				supposed = current(t, db, batch)
 			case "repeated":
@@ -139,14 +161,18 @@ func TestABatchSupposedToBeNewIsDecidedLikeOthers(t *testing.T) {
 			outcome := ""
 			for _, w := range batch {
 				a := <-w.reply
-				outcome += fmt.Sprintln(a.result.Redemption.ID, a.result.Redemption.UserID, a.result.Redemption.Status, a.result.Replayed, a.err)
+				outcome += fmt.Sprintln(a.result.Redemption.ID, a.result.Redemption.UserID, a.result.Redemption.Status,
+					a.result.Replayed, a.err)
 			}
 			for _, query := range []string{
-				`SELECT string_agg(concat_ws(' ', id, user_id, client_id, first_status, status, metadata), ', ' ORDER BY id) FROM redemptions WHERE perk_id = $1`,
+				`SELECT string_agg(concat_ws(' ', id, user_id, client_id, first_status, status, metadata), ', '
+					ORDER BY id) FROM redemptions WHERE perk_id = $1`,
 				`SELECT string_agg(concat_ws(' ', client_id, key, fingerprint, redemption_id, created_at > now() - interval '1 day'), ', ' ORDER BY client_id, key)
 					FROM idempotency_keys WHERE starts_with(key, $1 || ' ')`,
-				`SELECT coalesce(string_agg(concat_ws(' ', held, sold_out), ', '), '') FROM perk_stock WHERE perk_id = $1`,
-				`SELECT coalesce(string_agg(concat_ws(' ', actor, action, subject, after), ', ' ORDER BY entry), '') FROM audit WHERE after LIKE '%' || $1 || ' %'`,
+				`SELECT coalesce(string_agg(concat_ws(' ', held, sold_out), ', '), '') FROM perk_stock
+					WHERE perk_id = $1`,
+				`SELECT coalesce(string_agg(concat_ws(' ', actor, action, subject, after), ', ' ORDER BY entry), '')
+					FROM audit WHERE after LIKE '%' || $1 || ' %'`,
 			} {
 				outcome += read[string](t, db, query, perk) + "\n"
 			}
@@ -203,7 +229,8 @@ func TestABatchSupposedToBeNewAtSeveralPerksWritesWhatIs(t *testing.T) {
 		{2, []*perkQueue{{perkID: "perk-0"}, {perkID: "perk-1"}}, false},
 	} {
 		if got := r.supposition(batch[:test.attempts], test.perks) != nil; got != test.want {
-			t.Errorf("%d attempts at %d perks are supposed to be new: %t, want %t", test.attempts, len(test.perks), got, test.want)
+			t.Errorf("%d attempts at %d perks are supposed to be new: %t, want %t", test.attempts, len(test.perks), got,
+				test.want)
 		}
 	}
 	if err := batch[5].claim.abandon(context.Canceled); !strings.Contains(err.Error(), "Nothing was started") {
@@ -212,7 +239,8 @@ func TestABatchSupposedToBeNewAtSeveralPerksWritesWhatIs(t *testing.T) {
 	commit(t, other)
 	r.process(left, nil, true)
 	for i, want := range []api.Code{"", "", "", api.CodeAlreadyRedeemed, api.CodeSoldOut} {
-		if a := <-batch[i].reply; api.CodeOf(a.err) != want || want == "" && a.result.Redemption.ID != batch[i].attempt.ID {
+		if a := <-batch[i].reply; api.CodeOf(a.err) != want ||
+			want == "" && a.result.Redemption.ID != batch[i].attempt.ID {
 			t.Errorf("attempt %d got %+v, %v, want code %q", i+1, a.result, a.err, want)
 		}
 	}
@@ -258,7 +286,8 @@ func TestABatchSupposedToBeNewIsMadeOnceWhereverItsConnectionIsCut(t *testing.T)
 					proxy.cutAt(cut)
 					decideWaiting(db.redeemer, batch, supposed)
 					for i, w := range batch {
-						if a := <-w.reply; a.err != nil || a.result.Replayed || a.result.Redemption.ID != attempts[i].ID {
+						if a := <-w.reply; a.err != nil || a.result.Replayed ||
+							a.result.Redemption.ID != attempts[i].ID {
 							t.Fatalf("cut at %+v: attempt %d: %+v, %v", cut, i, a.result, a.err)
 						}
 					}
@@ -279,7 +308,8 @@ func TestACallerWhoLeavesABatchSupposedToBeNew(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
-	batch := waitingFor(t, db.redeemer, store.RedeemAttempt{ID: "left", UserID: "user-0"}, store.RedeemAttempt{ID: "stayed", UserID: "user-1"})
+	batch := waitingFor(t, db.redeemer, store.RedeemAttempt{ID: "left", UserID: "user-0"},
+		store.RedeemAttempt{ID: "stayed", UserID: "user-1"})
 	supposed := current(t, db, batch)
 	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
 	go decideWaiting(db.redeemer, batch, supposed)
@@ -302,7 +332,8 @@ func TestAKeyUsedForAnotherPerkMeanwhile(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 2, 10)
-	batch := waitingFor(t, db.redeemer, store.RedeemAttempt{ID: "1", UserID: "user-1"}, store.RedeemAttempt{ID: "2", UserID: "user-2", Key: &store.IdempotencyKey{Key: "k"}})
+	batch := waitingFor(t, db.redeemer, store.RedeemAttempt{ID: "1", UserID: "user-1"},
+		store.RedeemAttempt{ID: "2", UserID: "user-2", Key: &store.IdempotencyKey{Key: "k"}})
 	supposed := current(t, db, batch)
 	other := begin(t, db, `
 		INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata) VALUES

@@ -32,7 +32,8 @@ func TestARedemptionIsMadeOnceWhereverItsConnectionIsCut(t *testing.T) {
 				answered, keyed := variant&1 == 1, variant&2 == 2
 				for message := 1; ; message++ {
 					id := fmt.Sprint(variant, "-", message)
-					attempt := store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: newUser(t, db, id), ClientID: "client", At: time.Now()}
+					attempt := store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: newUser(t, db, id),
+						ClientID: "client", At: time.Now()}
 					if keyed {
 						attempt.Key = &store.IdempotencyKey{Key: id}
 						keys++
@@ -83,7 +84,8 @@ func TestAnAttemptThatTheDatabaseRejectsFailsNoOther(t *testing.T) {
 	fill(t, db, 1, 10)
 	batch := waitingFor(t, db.redeemer,
 		store.RedeemAttempt{ID: "1", UserID: "user-1"},
-		store.RedeemAttempt{ID: "2", UserID: "user-2", Key: &store.IdempotencyKey{Key: "no text of PostgreSQL's: \x00"}},
+		store.RedeemAttempt{ID: "2", UserID: "user-2",
+			Key: &store.IdempotencyKey{Key: "no text of PostgreSQL's: \x00"}},
 		store.RedeemAttempt{ID: "3", UserID: "user-3"})
 	decideWaiting(db.redeemer, batch, nil)
 	for i, want := range []api.Code{"", api.CodeInternal, ""} {
@@ -121,7 +123,8 @@ func TestAttemptsOfOneUserOrUnderOneKeyShareNoTransaction(t *testing.T) {
 	}
 }
 
-// TestAttemptsThatWaitForALockHoldUpNoOthers has another transaction lock the stock of some perks, and create the users of attempts at others.
+// TestAttemptsThatWaitForALockHoldUpNoOthers has another transaction lock the stock of some perks, and create the users
+// of attempts at others.
 func TestAttemptsThatWaitForALockHoldUpNoOthers(t *testing.T) {
 	t.Parallel()
 	const blocked = 2 * (maxRunning + 1)
@@ -138,7 +141,8 @@ func TestAttemptsThatWaitForALockHoldUpNoOthers(t *testing.T) {
 	other := begin(t, db, lock.String())
 	redeem := func(i int, user string) error {
 		_, err := db.Redeem(t.Context(), store.RedeemAttempt{
-			ID: "of-" + user, PerkID: fmt.Sprint("perk-", i), UserID: user, CreateUser: true, ClientID: "client", At: time.Now()})
+			ID: "of-" + user, PerkID: fmt.Sprint("perk-", i), UserID: user, CreateUser: true, ClientID: "client",
+			At: time.Now()})
 		return err
 	}
 	waiting := make(chan error, blocked)
@@ -186,7 +190,8 @@ func TestABatchDecidesAttemptsAtUnlockedPerks(t *testing.T) {
 	commit(t, other)
 	db.redeemer.process(locked, nil, true)
 	for i, want := range []api.Code{"", "", "", "", api.CodeSoldOut, api.CodeNotFound} {
-		if a := <-batch[i].reply; api.CodeOf(a.err) != want || want == "" && a.result.Redemption.PerkID != batch[i].attempt.PerkID {
+		if a := <-batch[i].reply; api.CodeOf(a.err) != want ||
+			want == "" && a.result.Redemption.PerkID != batch[i].attempt.PerkID {
 			t.Errorf("attempt %d got %+v, %v", i+1, a.result, a.err)
 		}
 	}
@@ -201,7 +206,8 @@ func TestABatchDecidesAttemptsAtUnlockedPerks(t *testing.T) {
 	if locked := db.redeemer.process(all, nil, false); locked != nil {
 		t.Errorf("%d attempts have to wait, want none", len(locked))
 	}
-	if got, want := fmt.Sprint(db.redeemer.supposed.Keys()), "[perk-0 perk-1]"; got != want && got != "[perk-1 perk-0]" {
+	if got, want := fmt.Sprint(db.redeemer.supposed.Keys()), "[perk-0 perk-1]"; got != want &&
+		got != "[perk-1 perk-0]" {
 		t.Errorf("attempts at %s are supposed to be new, want %s: perk-2 is sold out", got, want)
 	}
 	requireExact(t, db, 0)
@@ -225,8 +231,9 @@ func TestRedemptionsAreExactWhileTheServerCutsConnections(t *testing.T) {
 	for i := range perks * users {
 		callers.Go(func() {
 			user := i / perks
-			_, err := replicas[user%2].Redeem(t.Context(), store.RedeemAttempt{ID: fmt.Sprint("r-", i), PerkID: fmt.Sprint("perk-", i%perks),
-				UserID: fmt.Sprint("user-", user), ClientID: "client", At: time.Now()})
+			_, err := replicas[user%2].Redeem(t.Context(),
+				store.RedeemAttempt{ID: fmt.Sprint("r-", i), PerkID: fmt.Sprint("perk-", i%perks),
+					UserID: fmt.Sprint("user-", user), ClientID: "client", At: time.Now()})
 			select {
 			case ended <- struct{}{}:
 			default:
@@ -262,7 +269,8 @@ func terminateSessions(ctx context.Context, t *testing.T, address string, ended 
 		}
 		if _, err := conn.Exec(context.Background(), `
 			SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle' AND random() < 0.2`); err != nil {
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'
+				AND random() < 0.2`); err != nil {
 			t.Error(err)
 			return
 		}
@@ -281,13 +289,15 @@ func TestOneKeyForTwoPerksAtOnceRedeemsOne(t *testing.T) {
 			callers.Go(func() {
 				key := &store.IdempotencyKey{Key: fmt.Sprint("key-", round)}
 				key.Fingerprint[0] = byte(perk)
-				_, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: fmt.Sprint(round, "-", perk), PerkID: fmt.Sprint("perk-", perk),
-					UserID: fmt.Sprint("user-", round), ClientID: "client", At: time.Now(), Key: key})
+				_, err := db.Redeem(t.Context(),
+					store.RedeemAttempt{ID: fmt.Sprint(round, "-", perk), PerkID: fmt.Sprint("perk-", perk),
+						UserID: fmt.Sprint("user-", round), ClientID: "client", At: time.Now(), Key: key})
 				outcomes[perk] = api.CodeOf(err)
 			})
 		}
 		callers.Wait()
-		if outcomes[0] == outcomes[1] || outcomes[0] != "" && outcomes[1] != "" || outcomes[0]+outcomes[1] != api.CodeIdempotencyKeyReused {
+		if outcomes[0] == outcomes[1] || outcomes[0] != "" && outcomes[1] != "" ||
+			outcomes[0]+outcomes[1] != api.CodeIdempotencyKeyReused {
 			t.Fatalf("round %d: outcomes are %q", round, outcomes)
 		}
 	}
@@ -300,7 +310,8 @@ func TestADemotedServerIsNotUsed(t *testing.T) {
 	fill(t, db, 1, 10)
 	demote := func(to string) {
 		t.Helper()
-		if _, err := db.reads.Exec(t.Context(), `DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || quote_ident(current_database())
+		if _, err := db.reads.Exec(t.Context(),
+			`DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || quote_ident(current_database())
 			|| ' SET default_transaction_read_only = `+to+`'; END $$`, pgx.QueryExecModeSimpleProtocol); err != nil {
 			t.Fatal(err)
 		}
@@ -314,11 +325,13 @@ func TestADemotedServerIsNotUsed(t *testing.T) {
 	}
 	answered := make(chan error, 1)
 	go func() {
-		_, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: "r", PerkID: "perk-0", UserID: "user-0", ClientID: "client", At: time.Now()})
+		_, err := db.Redeem(t.Context(),
+			store.RedeemAttempt{ID: "r", PerkID: "perk-0", UserID: "user-0", ClientID: "client", At: time.Now()})
 		answered <- err
 	}()
-	if _, err := db.reads.Exec(t.Context(), `BEGIN READ WRITE; ALTER DATABASE `+pgx.Identifier{db.reads.Config().ConnConfig.Database}.Sanitize()+
-		` RESET default_transaction_read_only; COMMIT`, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := db.reads.Exec(t.Context(),
+		`BEGIN READ WRITE; ALTER DATABASE `+pgx.Identifier{db.reads.Config().ConnConfig.Database}.Sanitize()+
+			` RESET default_transaction_read_only; COMMIT`, pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-answered; err != nil {
@@ -359,7 +372,8 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	go func() { _, err := db.Redeem(within, attempt); impatient <- err }()
 	waiting = waitForSyncRep(t, operator, waiting)
 	cancel()
-	if err := <-impatient; api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "The outcome is unknown") {
+	if err := <-impatient; api.CodeOf(err) != api.CodeUnavailable ||
+		!strings.Contains(err.Error(), "The outcome is unknown") {
 		t.Errorf("the caller that does not wait for the standby got %v", err)
 	}
 	// Retry, as a client does whose reply was lost.
@@ -394,8 +408,9 @@ type serverSession struct {
 	since time.Time
 }
 
-// waitForSyncRep returns the session that waits for the standby with a later statement than the given one. PostgreSQL reads wait_event after
-// the start of the statement, and the session may begin another in between, so that only two equal looks tell which statement waits.
+// waitForSyncRep returns the session that waits for the standby with a later statement than the given one. PostgreSQL
+// reads wait_event after the start of the statement, and the session may begin another in between, so that only two
+// equal looks tell which statement waits.
 func waitForSyncRep(t *testing.T, conn *pgx.Conn, other serverSession) serverSession {
 	t.Helper()
 	within, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -403,7 +418,8 @@ func waitForSyncRep(t *testing.T, conn *pgx.Conn, other serverSession) serverSes
 	for last := (serverSession{}); ; {
 		var s serverSession
 		err := conn.QueryRow(within, `
-			SELECT pid, query_start FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query_start > $1`, other.since).Scan(&s.pid, &s.since)
+			SELECT pid, query_start FROM pg_stat_activity WHERE wait_event = 'SyncRep'
+				AND query_start > $1`, other.since).Scan(&s.pid, &s.since)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			t.Fatal(err)
 		}
@@ -441,8 +457,10 @@ func fill(t *testing.T, db *DB, perks, stock int) {
 			return err
 		}
 		if err := s.exec(`
-			INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city, description, words)
-			SELECT 'perk-' || i, now(), now(), 'auto', 'tea', 'bath', 'Tea', 'Bath', 'Hot', '' FROM generate_series(0, $1::int - 1) AS i`, perks); err != nil {
+			INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city, description,
+				words)
+			SELECT 'perk-' || i, now(), now(), 'auto', 'tea', 'bath', 'Tea', 'Bath', 'Hot', '' FROM generate_series(0,
+				$1::int - 1) AS i`, perks); err != nil {
 			return err
 		}
 		return s.exec(`INSERT INTO perk_stock SELECT id, $1::bigint, 0 FROM perks`, stock)
@@ -460,21 +478,23 @@ func newUser(t *testing.T, db *DB, id string) string {
 	return id
 }
 
-// requireExact compares the counters with the redemptions: the units held, and the idempotency keys, of which there must be
-// so many, each with a redemption of the same client.
+// requireExact compares the counters with the redemptions: the units held, and the idempotency keys, of which there
+// must be so many, each with a redemption of the same client.
 func requireExact(t *testing.T, db *DB, keys int) {
 	t.Helper()
 	var wrong int
 	if err := db.reads.QueryRow(t.Context(), `
 		SELECT count(*) FROM perk_stock AS s
-		WHERE held <> (SELECT count(*) FROM redemptions AS r WHERE r.perk_id = s.perk_id) OR held > stock`).Scan(&wrong); err != nil {
+		WHERE held <> (SELECT count(*) FROM redemptions AS r WHERE r.perk_id = s.perk_id)
+			OR held > stock`).Scan(&wrong); err != nil {
 		t.Fatal(err)
 	}
 	if wrong > 0 {
 		t.Errorf("for %d perks the units held differ from the redemptions", wrong)
 	}
 	if err := db.reads.QueryRow(t.Context(), `
-		SELECT count(*) FROM (SELECT FROM redemptions GROUP BY user_id, perk_id HAVING count(*) > 1) AS double`).Scan(&wrong); err != nil {
+		SELECT count(*) FROM (SELECT FROM redemptions GROUP BY user_id,
+			perk_id HAVING count(*) > 1) AS double`).Scan(&wrong); err != nil {
 		t.Fatal(err)
 	}
 	if wrong > 0 {
@@ -482,7 +502,8 @@ func requireExact(t *testing.T, db *DB, keys int) {
 	}
 	var kept int
 	if err := db.reads.QueryRow(t.Context(), `
-		SELECT count(*) FROM idempotency_keys AS k JOIN redemptions AS r ON r.id = k.redemption_id AND r.client_id = k.client_id`).Scan(&kept); err != nil {
+		SELECT count(*) FROM idempotency_keys AS k JOIN redemptions AS r ON r.id = k.redemption_id
+			AND r.client_id = k.client_id`).Scan(&kept); err != nil {
 		t.Fatal(err)
 	}
 	if kept != keys {
@@ -495,18 +516,21 @@ func TestAStoredFingerprintOfTheWrongLengthIsAnError(t *testing.T) {
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
 	redeem := func(id, key string) error {
-		_, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: "user-" + id, ClientID: "client", At: time.Now(),
-			Key: &store.IdempotencyKey{Key: key}})
+		_, err := db.Redeem(t.Context(),
+			store.RedeemAttempt{ID: id, PerkID: "perk-0", UserID: "user-" + id, ClientID: "client", At: time.Now(),
+				Key: &store.IdempotencyKey{Key: key}})
 		return err
 	}
 	if err := redeem("1", "k"); err != nil {
 		t.Fatal(err)
 	}
 	for _, kept := range []string{"", "00", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff00"} {
-		if _, err := db.reads.Exec(t.Context(), `UPDATE idempotency_keys SET fingerprint = decode($1, 'hex')`, kept); err != nil {
+		if _, err := db.reads.Exec(t.Context(), `UPDATE idempotency_keys SET fingerprint = decode($1, 'hex')`,
+			kept); err != nil {
 			t.Fatal(err)
 		}
-		if err := redeem("1", "k"); api.CodeOf(err) != api.CodeInternal || !strings.Contains(err.Error(), `the fingerprint of the idempotency key "k" has`) {
+		if err := redeem("1", "k"); api.CodeOf(err) != api.CodeInternal ||
+			!strings.Contains(err.Error(), `the fingerprint of the idempotency key "k" has`) {
 			t.Errorf("with the fingerprint %q kept: %v", kept, err)
 		}
 	}
@@ -522,7 +546,8 @@ func TestACallCancelledBeforeItsWriteRedeemsNothing(t *testing.T) {
 	redeem := func(ctx context.Context, user string) <-chan error {
 		answer := make(chan error, 1)
 		go func() {
-			_, err := db.Redeem(ctx, store.RedeemAttempt{ID: "of-" + user, PerkID: "perk-0", UserID: user, ClientID: "client", At: time.Now()})
+			_, err := db.Redeem(ctx, store.RedeemAttempt{ID: "of-" + user, PerkID: "perk-0", UserID: user,
+				ClientID: "client", At: time.Now()})
 			answer <- err
 		}()
 		return answer
@@ -551,8 +576,10 @@ func TestAPermanentUniqueViolationIsNotRetriedForLong(t *testing.T) {
 	db := openAt(t, storetest.PostgresDatabase(t))
 	fill(t, db, 1, 10)
 	commit(t, begin(t, db, `
-		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken' USING ERRCODE = '23505'; END $$;
-		CREATE TRIGGER refuse BEFORE INSERT ON redemptions FOR EACH ROW WHEN (NEW.user_id = 'user-1') EXECUTE FUNCTION refuse()`))
+		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'taken' USING ERRCODE =
+			'23505'; END $$;
+		CREATE TRIGGER refuse BEFORE INSERT
+			ON redemptions FOR EACH ROW WHEN (NEW.user_id = 'user-1') EXECUTE FUNCTION refuse()`))
 	within, cancel := context.WithTimeout(t.Context(), 15*time.Second) // as long as a caller of the service waits
 	defer cancel()
 	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
@@ -561,7 +588,8 @@ func TestAPermanentUniqueViolationIsNotRetriedForLong(t *testing.T) {
 		answer := make(chan error, 1)
 		answers[user] = answer
 		go func() {
-			_, err := db.Redeem(within, store.RedeemAttempt{ID: "of-" + user, PerkID: "perk-0", UserID: user, ClientID: "client", At: time.Now()})
+			_, err := db.Redeem(within, store.RedeemAttempt{ID: "of-" + user, PerkID: "perk-0", UserID: user,
+				ClientID: "client", At: time.Now()})
 			answer <- err
 		}()
 	}

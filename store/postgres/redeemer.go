@@ -13,20 +13,22 @@ import (
 )
 
 const (
-	maxBatch     = 64   // attempts in one transaction; larger batches gain little and delay the last attempt
-	maxRunning   = 2    // batches that do not wait for a lock; more make smaller batches, one leaves processors idle while it commits
+	maxBatch = 64 // attempts in one transaction; larger batches gain little and delay the last attempt
+	// batches that do not wait for a lock; more make smaller batches, one leaves processors idle while it commits
+	maxRunning   = 2
 	maxWaiting   = 4096 // attempts in all queues; further callers block
 	maxConflicts = 3    // unique violations before the attempts of a batch run one by one
 )
 
-// redeemer runs attempts in batches: those that are queued while transactions commit share the next one. Attempts at the same perk would
-// wait for the same lock anyway, and so they share one commit; those at other perks share it too. A perk is in one batch at a time. An
-// attempt runs at once if less than maxRunning batches do.
+// redeemer runs attempts in batches: those that are queued while transactions commit share the next one. Attempts at
+// the same perk would wait for the same lock anyway, and so they share one commit; those at other perks share it too. A
+// perk is in one batch at a time. An attempt runs at once if less than maxRunning batches do.
 type redeemer struct {
-	db       *DB
-	slots    chan struct{} // a token for each attempt that is queued or running
-	batches  store.BatchMeter
-	supposed *lru.Cache[string, *eligibility] // perks by id, see redeemNew; only the batch that has the perk uses its entry
+	db      *DB
+	slots   chan struct{} // a token for each attempt that is queued or running
+	batches store.BatchMeter
+	// perks by id, see redeemNew; only the batch that has the perk uses its entry
+	supposed *lru.Cache[string, *eligibility]
 
 	mu      sync.Mutex
 	queues  map[string]*perkQueue
@@ -39,7 +41,8 @@ func newRedeemer(db *DB) *redeemer {
 	if err != nil {
 		panic(err) // only a size below 1 is an error
 	}
-	return &redeemer{db: db, slots: make(chan struct{}, maxWaiting), queues: map[string]*perkQueue{}, supposed: supposed}
+	return &redeemer{db: db, slots: make(chan struct{}, maxWaiting), queues: map[string]*perkQueue{},
+		supposed: supposed}
 }
 
 // perkQueue is the attempts that wait until those at the same perk are decided.
@@ -116,7 +119,8 @@ func (r *redeemer) start() {
 	}
 }
 
-// run decides a batch. Attempts that have to wait for a lock do so with those at the same perk, so that they hold up no others.
+// run decides a batch. Attempts that have to wait for a lock do so with those at the same perk, so that they hold up no
+// others.
 func (r *redeemer) run(batch []*queuedAttempt, perks []*perkQueue) {
 	locked := r.process(batch, r.supposition(batch, perks), false)
 	r.mu.Lock()
@@ -154,8 +158,8 @@ func (r *redeemer) release(queue *perkQueue) {
 	r.ready = append(r.ready, queue)
 }
 
-// next takes the oldest attempts, but of several with the same user or key only the first, because it decides the outcome of the others. It
-// returns nil if there are none. It needs the mutex.
+// next takes the oldest attempts, but of several with the same user or key only the first, because it decides the
+// outcome of the others. It returns nil if there are none. It needs the mutex.
 func (r *redeemer) next() (batch []*queuedAttempt, perks []*perkQueue) {
 	var notReached []*perkQueue
 	users, keys := map[string]bool{}, map[[2]string]bool{}
@@ -202,10 +206,12 @@ func scopedKey(attempt store.RedeemAttempt) [2]string {
 	return [2]string{attempt.ClientID, attempt.Key.Key}
 }
 
-// process replies to every attempt of the batch, but for those that have to wait for a lock or to be looked up, unless it waits: it returns
-// these. It retries transient failures while a caller waits. After a failure that a single attempt may have caused, it runs each attempt by
-// itself.
-func (r *redeemer) process(batch []*queuedAttempt, supposed map[string]*eligibility, waits bool) (locked []*queuedAttempt) {
+// process replies to every attempt of the batch, but for those that have to wait for a lock or to be looked up, unless
+// it waits: it returns these. It retries transient failures while a caller waits. After a failure that a single attempt
+// may have caused, it runs each attempt by itself.
+func (r *redeemer) process(
+	batch []*queuedAttempt, supposed map[string]*eligibility, waits bool,
+) (locked []*queuedAttempt) {
 	attempts := make([]store.RedeemAttempt, len(batch))
 	for i, w := range batch {
 		attempts[i] = w.attempt
@@ -249,10 +255,13 @@ func (r *redeemer) reply(w *queuedAttempt, a redeemReply) {
 	r.db.running.Done()
 }
 
-// redeemWithRetries retries transient failures while a caller waits, even after an unknown outcome, because attempts are recognized by
-// their id. It retries a unique violation at once: the conflicting row is committed and will be read. If that persists, it has another
-// cause. Only the first try can suppose that the attempts are new. After an error there is no decision.
-func (r *redeemer) redeemWithRetries(batch []*queuedAttempt, attempts []store.RedeemAttempt, supposed map[string]*eligibility, waits bool) (*decision, error) {
+// redeemWithRetries retries transient failures while a caller waits, even after an unknown outcome, because attempts
+// are recognized by their id. It retries a unique violation at once: the conflicting row is committed and will be read.
+// If that persists, it has another cause. Only the first try can suppose that the attempts are new. After an error
+// there is no decision.
+func (r *redeemer) redeemWithRetries(
+	batch []*queuedAttempt, attempts []store.RedeemAttempt, supposed map[string]*eligibility, waits bool,
+) (*decision, error) {
 	ctx, cancel := r.db.detach(context.Background())
 	defer cancel()
 	begin := func(i int) bool { return batch[i].claim.begin() }

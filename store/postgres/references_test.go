@@ -14,11 +14,13 @@ func TestReferencedRowsAreProtected(t *testing.T) {
 	run := func(text string) error {
 		return db.write(t.Context(), "work by hand", func(s *session) error { return s.exec(text) })
 	}
-	if err := run(`INSERT INTO redemptions VALUES ('r', 'perk-0', 'user-0', 'shop', now(), 'pending', 'pending', '{}')`); err != nil {
+	if err := run(`INSERT INTO redemptions VALUES ('r', 'perk-0', 'user-0', 'shop', now(), 'pending', 'pending',
+		'{}')`); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range []string{"perks", "users", "redemptions"} {
-		for _, text := range []string{`DELETE FROM ` + table, `UPDATE ` + table + ` SET id = 'another'`, `TRUNCATE ` + table + ` CASCADE`} {
+		for _, text := range []string{`DELETE FROM ` + table, `UPDATE ` + table + ` SET id = 'another'`,
+			`TRUNCATE ` + table + ` CASCADE`} {
 			if state := sqlState(run(text)); state != "23503" {
 				t.Errorf("%s: SQLSTATE %q, want that of a foreign key, 23503", text, state)
 			}

@@ -12,17 +12,22 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// reportsReadTheirTime checks that an index with the time, and the client if there is one, leads to what a report counts.
+// reportsReadTheirTime checks that an index with the time, and the client if there is one, leads to what a report
+// counts.
 func reportsReadTheirTime(t *testing.T, db *DB) {
 	for _, by := range api.ReportDimensions() {
 		for client, steps := range map[string][]string{
-			"":       {"redemptions_by_time", "Cond: ((redeemed_at >= "},
-			"client": {"redemptions_of_client", "Cond: ((client_id = 'client'::text) AND ((redeemed_at AT TIME ZONE 'UTC'::text) >= "},
-			"idle":   {"redemptions_of_client", "Cond: ((client_id = 'idle'::text) AND ((redeemed_at AT TIME ZONE 'UTC'::text) >= "},
+			"": {"redemptions_by_time", "Cond: ((redeemed_at >= "},
+			"client": {"redemptions_of_client",
+				"Cond: ((client_id = 'client'::text) AND ((redeemed_at AT TIME ZONE 'UTC'::text) >= "},
+			"idle": {"redemptions_of_client",
+				"Cond: ((client_id = 'idle'::text) AND ((redeemed_at AT TIME ZONE 'UTC'::text) >= "},
 		} {
-			text, args := dialect.ReportText(store.ReportQuery{By: by, ClientID: client, Since: asOf.AddDate(0, 0, -2), Until: asOf})
+			text, args := dialect.ReportText(store.ReportQuery{By: by, ClientID: client, Since: asOf.AddDate(0, 0, -2),
+				Until: asOf})
 			err := db.snapshotWithin(t.Context(), time.Minute, func(q store.Querier) error {
-				p := plan{what: string(by) + " of " + client, text: explain(t, q.(customPlanView).view, text, customPlan, args)}
+				p := plan{what: string(by) + " of " + client,
+					text: explain(t, q.(customPlanView).view, text, customPlan, args)}
 				p.requireSteps(t, steps...)
 				p.requireWithout(t, "Seq Scan on redemptions")
 				p.requireWithout(t, "Parallel")
@@ -49,13 +54,15 @@ func TestAReportThatTakesTooLongIsEndedByTheServer(t *testing.T) {
 		if err := s.exec(`LOCK TABLE redemptions`); err != nil {
 			return err
 		}
-		_, err := db.ReportRedemptions(t.Context(), store.ReportQuery{By: api.ReportByDay, Since: asOf, Until: asOf.AddDate(0, 0, 1), Within: 50 * time.Millisecond})
+		_, err := db.ReportRedemptions(t.Context(), store.ReportQuery{By: api.ReportByDay, Since: asOf,
+			Until: asOf.AddDate(0, 0, 1), Within: 50 * time.Millisecond})
 		return err
 	})
 	if api.CodeOf(err) != api.CodeValidationFailed {
 		t.Errorf("a report that waits for a lock: %v", err)
 	}
-	if limit, err := store.One(db.database.Latest(t.Context()), store.ScanValue[string], `SELECT current_setting('statement_timeout')`); err != nil || limit != "0" {
+	if limit, err := store.One(db.database.Latest(t.Context()), store.ScanValue[string],
+		`SELECT current_setting('statement_timeout')`); err != nil || limit != "0" {
 		t.Errorf("afterwards the connection has the limit %q: %v", limit, err)
 	}
 }
@@ -63,12 +70,14 @@ func TestAReportThatTakesTooLongIsEndedByTheServer(t *testing.T) {
 func TestUsersAreReadOnOneRangeOfTheirIndex(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
-	for _, text := range []string{`INSERT INTO users SELECT 'user-' || i FROM generate_series(1, 20000) AS i`, `VACUUM ANALYZE users`} {
+	for _, text := range []string{`INSERT INTO users SELECT 'user-' || i FROM generate_series(1, 20000) AS i`,
+		`VACUUM ANALYZE users`} {
 		if _, err := db.writes.Exec(t.Context(), text, pgx.QueryExecModeExec); err != nil {
 			t.Fatal(err)
 		}
 	}
-	query := store.UserQuery{UserFilter: api.UserFilter{Prefix: "user-1"}, Window: store.Window{Page: 1, PerPage: perPage}}
+	query := store.UserQuery{UserFilter: api.UserFilter{Prefix: "user-1"},
+		Window: store.Window{Page: 1, PerPage: perPage}}
 	for _, query.After = range []*store.Cursor{nil, {ID: "user-12"}} {
 		count, page, args := store.UserTexts(query)
 		err := db.read(t.Context(), "look at users", func(v view) error {

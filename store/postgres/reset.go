@@ -8,8 +8,8 @@ import (
 	"example.com/perks/store"
 )
 
-// Reset deletes rows. TRUNCATE would be faster, but it waits for every reader, makes all others wait for it, and empties the tables for
-// readers whose snapshot still has the rows.
+// Reset deletes rows. TRUNCATE would be faster, but it waits for every reader, makes all others wait for it, and
+// empties the tables for readers whose snapshot still has the rows.
 func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Emptied, error) {
 	var emptied store.Emptied
 	err := db.write(ctx, "empty the sandbox", func(s *session) (err error) {
@@ -25,16 +25,17 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 	return emptied, nil
 }
 
-// LockSandbox blocks all writers to the sandbox, but no readers. It takes locks in the order of the others, so that nobody deadlocks:
-// imports lock the catalog first, and redemptions and decisions the stock. EXCLUSIVE also blocks those who only lock a row of the stock,
-// before they have read anything.
+// LockSandbox blocks all writers to the sandbox, but no readers. It takes locks in the order of the others, so that
+// nobody deadlocks: imports lock the catalog first, and redemptions and decisions the stock. EXCLUSIVE also blocks
+// those who only lock a row of the stock, before they have read anything.
 func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 	if err := s.requireOneSchema(); err != nil {
 		return found, err
 	}
 	err = store.Run(s.Exec,
 		store.Step{Text: store.RaiseVersion},
-		store.Step{Text: `LOCK TABLE perk_stock, perks, categories, users, redemptions, idempotency_keys IN EXCLUSIVE MODE`},
+		store.Step{Text: `LOCK TABLE perk_stock, perks, categories, users, redemptions, idempotency_keys
+			IN EXCLUSIVE MODE`},
 		store.Step{Text: `LOCK TABLE clients, signing_keys, properties IN SHARE MODE`},
 	)
 	if err != nil {
@@ -43,7 +44,8 @@ func (s *session) LockSandbox() (found store.LiveRecords, err error) {
 	return store.LiveRecordsIn(s)
 }
 
-// LiveRecordsAt counts the records that only a live database has in the one at the address, which must be migrated. It changes nothing.
+// LiveRecordsAt counts the records that only a live database has in the one at the address, which must be migrated. It
+// changes nothing.
 func LiveRecordsAt(ctx context.Context, address string) (store.LiveRecords, error) {
 	return readAt(ctx, "count the live records", address, func(q store.Querier) (store.LiveRecords, error) {
 		found, err := store.LiveRecordsIn(q)
@@ -51,15 +53,17 @@ func LiveRecordsAt(ctx context.Context, address string) (store.LiveRecords, erro
 	})
 }
 
-// errSeveralSchemas refuses a search_path whose first schema lacks a table: that of the next schema, which may be live, would be emptied
-// instead.
-var errSeveralSchemas = errors.New("the tables of this address are in several schemas; name only the sandbox's schema in search_path")
+// errSeveralSchemas refuses a search_path whose first schema lacks a table: that of the next schema, which may be live,
+// would be emptied instead.
+var errSeveralSchemas = errors.New("the tables of this address are in several schemas; name only the sandbox's " +
+	"schema in search_path")
 
 func (s *session) requireOneSchema() error {
 	schemas, err := store.One(s, store.ScanValue[int], `
 		SELECT count(DISTINCT relnamespace) FROM pg_class WHERE oid IN (
-			'migrations'::regclass, 'catalog'::regclass, 'audit'::regclass, 'clients'::regclass, 'signing_keys'::regclass, 'properties'::regclass,
-			'perks'::regclass, 'perk_stock'::regclass, 'categories'::regclass, 'users'::regclass, 'redemptions'::regclass, 'idempotency_keys'::regclass)`)
+			SELECT name::regclass FROM unnest(ARRAY['migrations', 'catalog', 'audit', 'clients', 'signing_keys',
+				'properties', 'perks', 'perk_stock', 'categories', 'users', 'redemptions', 'idempotency_keys'])
+				AS name)`)
 	if err == nil && schemas != 1 {
 		err = errSeveralSchemas
 	}

@@ -15,13 +15,15 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 	address := storetest.PostgresDatabase(t)
 	live := openAt(t, address)
 	fill(t, live, 1, 1)
-	if err := live.write(t.Context(), "make a schema", func(s *session) error { return s.exec(`CREATE SCHEMA apart`) }); err != nil {
+	if err := live.write(t.Context(), "make a schema",
+		func(s *session) error { return s.exec(`CREATE SCHEMA apart`) }); err != nil {
 		t.Fatal(err)
 	}
 	sandbox := openAt(t, address+"&search_path=apart")
 	fill(t, sandbox, 2, 1)
 	both := openAt(t, address+"&search_path=apart,public")
-	if err := both.write(t.Context(), "lose a table", func(s *session) error { return s.exec(`DROP TABLE apart.users`) }); err != nil {
+	if err := both.write(t.Context(), "lose a table",
+		func(s *session) error { return s.exec(`DROP TABLE apart.users`) }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := both.Reset(t.Context(), store.Operator, importDay); !errors.Is(err, errSeveralSchemas) {
@@ -39,7 +41,8 @@ func TestReferencedRowsAreProtectedAfterAReset(t *testing.T) {
 	if _, err := db.Reset(t.Context(), store.Operator, importDay); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay}, store.Operator); err != nil {
+	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay},
+		store.Operator); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Reset(t.Context(), store.Operator, importDay); api.CodeOf(err) != api.CodeConflict {
@@ -53,8 +56,8 @@ func TestReferencedRowsAreProtectedAfterAReset(t *testing.T) {
 	}
 }
 
-// TestAResetWaitsForARedemption pauses a redemption after each of its steps: the reset waits at its own first statement,
-// holds nothing that the redemption still needs, and runs after all of it.
+// TestAResetWaitsForARedemption pauses a redemption after each of its steps: the reset waits at its own first
+// statement, holds nothing that the redemption still needs, and runs after all of it.
 func TestAResetWaitsForARedemption(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
@@ -82,7 +85,8 @@ func TestAResetWaitsForARedemption(t *testing.T) {
 		}()
 		waitForLock(t, db)
 		if waits := read[string](t, db, `SELECT string_agg(relation::regclass || ' ' || mode, ', ') 
-			FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`); waits != "perk_stock ExclusiveLock" {
+			FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database
+				WHERE datname = current_database())`); waits != "perk_stock ExclusiveLock" {
 			t.Errorf("paused after step %d: the reset waits for %q, and not before its first delete", held, waits)
 		}
 		for _, step := range steps[held+1:] {
@@ -91,7 +95,8 @@ func TestAResetWaitsForARedemption(t *testing.T) {
 			}
 		}
 		commit(t, redeeming)
-		if emptied, want := <-reset, (store.Emptied{Perks: 1, Users: 100, Redemptions: 1, IdempotencyKeys: 1}); emptied != want {
+		if emptied, want := <-reset,
+			(store.Emptied{Perks: 1, Users: 100, Redemptions: 1, IdempotencyKeys: 1}); emptied != want {
 			t.Errorf("paused after step %d: the reset deleted %s, want %s", held, emptied, want)
 		}
 	}

@@ -36,14 +36,16 @@ func TestLists(t *testing.T) {
 // asOf is the time of the queries: a fifth of the perks have expired by then, and some are not valid yet.
 var asOf = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// manyPerks are spread by remainders of primes, so that every value comes with every other. One in sixteen is in city 0, the
-// centre of which is at 40° north, 0° east, and half as many are in city 1; one in six is in category 1. The word "all" is
-// in all of them, "half" in a little more than half, and in the titles of some of them, and "rare" in every thousandth. Each fiftieth is sold out, and ann has redeemed
-// another fiftieth.
+// manyPerks are spread by remainders of primes, so that every value comes with every other. One in sixteen is in city
+// 0, the centre of which is at 40° north, 0° east, and half as many are in city 1; one in six is in category 1. The
+// word "all" is in all of them, "half" in a little more than half, and in the titles of some of them, and "rare" in
+// every thousandth. Each fiftieth is sold out, and ann has redeemed another fiftieth.
 const manyPerks = `
-	INSERT INTO perks (id, title, title_fold, merchant_name, merchant_name_fold, category, category_fold, city, city_fold,
+	INSERT INTO perks (id, title, title_fold, merchant_name, merchant_name_fold, category, category_fold, city,
+		city_fold,
 		created_at, updated_at, valid_from, valid_to, lat, lng, cell, approval, description, words)
-	SELECT 'perk-' || lpad(i::text, 6, '0'), half || 'Title ' || title, lower(half) || 'title ' || title, 'Shop ' || shop, 'shop ' || shop,
+	SELECT 'perk-' || lpad(i::text, 6, '0'), half || 'Title ' || title, lower(half) || 'title ' || title,
+		'Shop ' || shop, 'shop ' || shop,
 		'Category ' || category, 'category ' || category, 'City ' || city, 'city ' || city,
 		$1::timestamptz - i * interval '1 minute', $1::timestamptz - i % 997 * interval '1 hour',
 		CASE WHEN i % 3 > 0 THEN $1::timestamptz + (i % 991 - 900) * interval '1 hour' END,
@@ -52,7 +54,8 @@ const manyPerks = `
 		array_to_tsvector(ARRAY['all', 't' || title, 'c' || city]
 			|| CASE WHEN i % 7 < 4 THEN ARRAY['half'] END || CASE WHEN i % 1000 = 3 THEN ARRAY['rare'] END)
 	FROM generate_series(1, 100000) AS i
-		CROSS JOIN LATERAL (SELECT i * 7 % 4999 AS title, nullif(i * 11 % 1999, 0) AS shop, nullif(i % 6, 0) AS category,
+		CROSS JOIN LATERAL (SELECT i * 7 % 4999 AS title, nullif(i * 11 % 1999, 0) AS shop, nullif(i % 6,
+			0) AS category,
 			CASE WHEN i % 4 = 1 THEN 'Half ' ELSE '' END AS half,
 			floor(300 * power(i * 13 % 10007 / 10007.0, 2))::int AS city) AS a
 		CROSS JOIN LATERAL (SELECT CASE WHEN i % 10 > 0 THEN 40 + city * 0.1 + (i % 101 - 50) / 250.0 END AS lat,
@@ -82,9 +85,11 @@ func fillWithMany(t *testing.T, db *DB) {
 			}
 		}
 		for _, text := range []string{
-			`INSERT INTO categories SELECT 'cat-' || i, 'Category ' || i, 'category ' || i FROM generate_series(1, 5) AS i`,
+			`INSERT INTO categories SELECT 'cat-' || i, 'Category ' || i, 'category ' || i FROM generate_series(1,
+				5) AS i`,
 			`INSERT INTO perk_stock (perk_id, stock, held)
-				SELECT id, CASE WHEN n % 50 = 7 THEN 1 END, (n % 50 = 7)::int FROM (SELECT id, right(id, 6)::int AS n FROM perks) AS p`,
+				SELECT id, CASE WHEN n % 50 = 7 THEN 1 END, (n % 50 = 7)::int FROM (SELECT id, right(id, 6)::int AS n
+					FROM perks) AS p`,
 			`INSERT INTO users SELECT 'user-' || i FROM generate_series(0, 99) AS i UNION ALL VALUES ('ann'), ('bob')`,
 			`INSERT INTO redemptions SELECT 'ann-' || id, id, 'ann', 'client', created_at, 'approved', 'approved', '{}'
 				FROM perks WHERE right(id, 6)::int % 50 = 9`,
@@ -103,7 +108,8 @@ func fillWithMany(t *testing.T, db *DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.writes.Exec(t.Context(), `VACUUM (ANALYZE) perks, perk_stock, categories, users, redemptions`, pgx.QueryExecModeExec); err != nil {
+	if _, err := db.writes.Exec(t.Context(), `VACUUM (ANALYZE) perks, perk_stock, categories, users, redemptions`,
+		pgx.QueryExecModeExec); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -132,9 +138,12 @@ var manyFilters = []struct {
 	{"a word of half in a city", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", City: "City 0"}}},
 	{"a word of all within ten kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a", Near: aTown}}},
 	{"a rare word within 500 kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "rare", Near: aState}}},
-	{"a word, a category and a circle", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", Category: "cat-1", Near: aState}}},
+	{"a word, a category and a circle",
+		store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", Category: "cat-1", Near: aState}}},
 	{"a city and a circle", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0", Near: aState}}},
 	{"what ann can have in a city", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{City: "City 0"}}},
-	{"what ann can have within ten kilometres", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Near: aTown}}},
-	{"what ann can have with a word of all", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "a"}}},
+	{"what ann can have within ten kilometres",
+		store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Near: aTown}}},
+	{"what ann can have with a word of all",
+		store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "a"}}},
 }

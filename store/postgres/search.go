@@ -27,14 +27,14 @@ const (
 	withWords    = `p.words @@ @words::tsquery`
 )
 
-// listSettings apply to the transaction of a list. Lists have an index for everything, so a sequential scan only looks cheaper. Bitmaps
-// must fit into memory, or every row of their pages is compared again: 0.9 instead of 0.4 seconds for half of a million perks. JIT
-// compilation takes longer than it saves.
+// listSettings apply to the transaction of a list. Lists have an index for everything, so a sequential scan only looks
+// cheaper. Bitmaps must fit into memory, or every row of their pages is compared again: 0.9 instead of 0.4 seconds for
+// half of a million perks. JIT compilation takes longer than it saves.
 const listSettings = `concat(
 	set_config('enable_seqscan', 'off', true), set_config('work_mem', '64MB', true), set_config('jit', 'off', true))`
 
-// newSearch looks up the user and the categories. The error is UserNotFound for an unknown user. The text of the category may be the name
-// of one and the id of another.
+// newSearch looks up the user and the categories. The error is UserNotFound for an unknown user. The text of the
+// category may be the name of one and the id of another.
 func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if store.IsUnstorable(query.AvailableTo) {
 		return nil, store.UserNotFound(query.AvailableTo)
@@ -47,7 +47,8 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 			EXISTS (SELECT FROM users WHERE id = $1),
 			CASE WHEN $1 <> '' THEN (SELECT count(*) FROM perk_stock WHERE sold_out)
 				+ (SELECT count(*) FROM redemptions WHERE user_id = $1 AND status <> 'rejected') ELSE 0 END,
-			ARRAY (SELECT name_fold FROM categories WHERE name_fold = $2 UNION SELECT name_fold FROM categories WHERE lower(id) = $2 ORDER BY name_fold),
+			ARRAY (SELECT name_fold FROM categories WHERE name_fold = $2
+				UNION SELECT name_fold FROM categories WHERE lower(id) = $2 ORDER BY name_fold),
 			`+listSettings+`
 		FROM catalog AS c`, query.AvailableTo, store.Fold(query.Category))
 	if err == nil && query.AvailableTo != "" && !userKnown && !query.AnyUser {
@@ -82,13 +83,13 @@ func (s *search) setCircle(around store.Circle) {
 	s.args["first"], s.args["last"], s.args["haversine"] = first, last, around.Haversine()
 }
 
-// inRanges reads the cells of a circle range by range from an index that has all columns a circle needs. OFFSET 0 keeps PostgreSQL from
-// swapping the join, which would compare every perk with every range.
+// inRanges reads the cells of a circle range by range from an index that has all columns a circle needs. OFFSET 0 keeps
+// PostgreSQL from swapping the join, which would compare every perk with every range.
 const inRanges = `unnest(@first::integer[], @last::integer[]) AS cells (first, last)
 	CROSS JOIN LATERAL (SELECT * FROM perks AS p WHERE p.cell BETWEEN cells.first AND cells.last OFFSET 0) AS p`
 
-// isCircle reports whether only the circle selects the candidates. Together with words or a city, the cells are a condition like others, so
-// that PostgreSQL can intersect indexes: either may be much more selective.
+// isCircle reports whether only the circle selects the candidates. Together with words or a city, the cells are a
+// condition like others, so that PostgreSQL can intersect indexes: either may be much more selective.
 func (s *search) isCircle() bool {
 	return s.Query.Near != nil && !s.HasWords() && s.Query.City == ""
 }
@@ -118,8 +119,9 @@ func inCells(ranges []store.CellRange) string {
 	return `(` + strings.Join(conditions, ` OR `) + `)`
 }
 
-// customPlan, before the arguments of a statement, makes PostgreSQL plan it for them. The generic plan of a prepared statement knows
-// neither how rare a word or a city is, nor how large an offset is. It works behind a transaction pooler too.
+// customPlan, before the arguments of a statement, makes PostgreSQL plan it for them. The generic plan of a prepared
+// statement knows neither how rare a word or a city is, nor how large an offset is. It works behind a transaction
+// pooler too.
 const customPlan = pgx.QueryExecModeExec
 
 // values are the arguments of the search and of a page.
@@ -164,11 +166,13 @@ func (s *search) distances(v view, ids []string) ([]int64, error) {
 	}
 	s.args["ids"] = ids
 	return store.All(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+`
-		FROM unnest(@ids::text[]) WITH ORDINALITY AS page (id, n) JOIN perks AS p ON p.id = page.id ORDER BY page.n`, customPlan, s.args)
+		FROM unnest(@ids::text[]) WITH ORDINALITY AS page (id, n) JOIN perks AS p ON p.id = page.id
+			ORDER BY page.n`, customPlan, s.args)
 }
 
-// keptPage reads the perks of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
-// It fails with store.ErrCostly if the page collects more than its context allows, also without that order.
+// keptPage reads the perks of the window by the kept order of the list; nil if that is not known, or a page takes no
+// longer without. It fails with store.ErrCostly if the page collects more than its context allows, also without that
+// order.
 func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count, total int64) ([]api.Perk, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
 	helps, isDeep := kept.Helps(s.Query, s.order, count, s.hasOrderedScan())
@@ -179,7 +183,8 @@ func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count,
 	if err != nil || !helps {
 		return nil, err
 	}
-	ids, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) (perkIDs, error) { return s.every(v, step, count.Matching) })
+	ids, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep,
+		func(step int64) (perkIDs, error) { return s.every(v, step, count.Matching) })
 	if err != nil || ids.Len() == 0 {
 		return nil, err
 	}
@@ -219,8 +224,9 @@ func (s *search) every(v view, step, total int64) (ids perkIDs, err error) {
 		candidates = `perks AS p WHERE ` + s.Where()
 	}
 	s.args["step"] = step
-	for id, err := range store.Each(v, store.ScanValue[string], `SELECT id FROM (
-		SELECT p.id, row_number() OVER (ORDER BY `+order+`) AS n FROM `+candidates+`) AS list WHERE n % @step = 0 ORDER BY n`, customPlan, s.args) {
+	for id, err := range store.Each(v, store.ScanValue[string], `
+		SELECT id FROM (SELECT p.id, row_number() OVER (ORDER BY `+order+`) AS n FROM `+candidates+`) AS list
+		WHERE n % @step = 0 ORDER BY n`, customPlan, s.args) {
 		if err != nil {
 			return perkIDs{}, err
 		}
@@ -260,7 +266,8 @@ func (p perkIDs) between(from, to int64) (ids []string) {
 
 // perksOf returns the perks with the ids, in their order.
 func perksOf(v view, ids []string) ([]api.Perk, error) {
-	return store.All(v, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM unnest($1::text[]) WITH ORDINALITY AS page (id, n)
+	return store.All(v, store.ScanPerk,
+		`SELECT `+store.PerkColumns+` FROM unnest($1::text[]) WITH ORDINALITY AS page (id, n)
 		JOIN perks AS p ON p.id = page.id ORDER BY page.n`, ids)
 }
 
@@ -304,8 +311,8 @@ func (s *search) pageOrder(keys []api.SortKey, fromEnd bool) (o pageOrder, err e
 
 var perkOrder = store.PerkOrder(foldedText, `least`, true)
 
-// To collect and sort half of a million perks takes half a second. A cheaper plan is tried first if it takes at most a share of that even
-// in vain.
+// To collect and sort half of a million perks takes half a second. A cheaper plan is tried first if it takes at most a
+// share of that even in vain.
 const (
 	shortShare  = 8
 	manyMatches = 2000 // fewer are sorted in a millisecond or two
@@ -313,8 +320,9 @@ const (
 	circleGrowth = 4 // of the expected number of perks in each narrower circle
 )
 
-// plans yields candidates for a page, as what follows FROM, the cheapest first. Only the last certainly has the whole page, but each finds
-// a prefix of the page. The exact total and the window choose the plans, not estimates of PostgreSQL.
+// plans yields candidates for a page, as what follows FROM, the cheapest first. Only the last certainly has the whole
+// page, but each finds a prefix of the page. The exact total and the window choose the plans, not estimates of
+// PostgreSQL.
 func (s *search) plans(order string, reach store.Fetch, total int64) iter.Seq[string] {
 	need := reach.Skip + reach.Take
 	return func(yield func(string) bool) {
@@ -378,9 +386,9 @@ func (s *search) hasOrderedScan() bool {
 	return len(s.Categories) <= 1 && s.SortsBy("created_at")
 }
 
-// orderedScan is all matches in the order of an index, or what follows the query's cursor. Nulls are at one end of an index, and in a
-// descending list at the other, so the perks without a value are read by themselves. Expired perks are consecutive by valid_to, and the
-// index skips them.
+// orderedScan is all matches in the order of an index, or what follows the query's cursor. Nulls are at one end of an
+// index, and in a descending list at the other, so the perks without a value are read by themselves. Expired perks are
+// consecutive by valid_to, and the index skips them.
 func (s *search) orderedScan(reach store.Fetch) string {
 	need := reach.Skip + reach.Take
 	where := s.Where() + s.andAvailable(need)
@@ -395,7 +403,8 @@ func (s *search) orderedScan(reach store.Fetch) string {
 		if skipsExpired && !strings.HasPrefix(condition, `p.valid_to IS NULL`) {
 			condition += ` AND p.valid_to > @at`
 		}
-		ranges[i] = `(SELECT * FROM perks AS p WHERE ` + condition + ` AND ` + where + ` ORDER BY ` + order + ` LIMIT @most)`
+		ranges[i] = `(SELECT * FROM perks AS p WHERE ` + condition + ` AND ` + where + ` ORDER BY ` + order +
+			` LIMIT @most)`
 	}
 	return `(` + strings.Join(ranges, ` UNION ALL `) + `) AS p`
 }
@@ -405,7 +414,8 @@ func (s *search) following(reach store.Fetch, total int64) string {
 	if total >= manyMatches && s.order.Serves(s.Query.Sort) {
 		return s.orderedScan(reach)
 	}
-	return s.allMatches(total) + ` WHERE (` + strings.Join(s.order.Ranges(s.Query.Sort, s.Query.After, s.args), ` OR `) + `)`
+	return s.allMatches(total) + ` WHERE (` +
+		strings.Join(s.order.Ranges(s.Query.Sort, s.Query.After, s.args), ` OR `) + `)`
 }
 
 // isIndexOrder reports whether an index has exactly the order of the list.
@@ -413,10 +423,12 @@ func (s *search) isIndexOrder() bool {
 	return len(s.Query.Sort) == 0 || len(s.Query.Sort) == 1 && perkOrder.Columns[s.Query.Sort[0].Field].Indexed
 }
 
-// isRelevantFirst reports whether the list is sorted by relevance, and the most relevant newest first: the page may be among these.
+// isRelevantFirst reports whether the list is sorted by relevance, and the most relevant newest first: the page may be
+// among these.
 func (s *search) isRelevantFirst() bool {
 	keys := s.Query.Sort
-	return len(keys) == 2 && keys[0] == api.SortKey{Field: api.SortRelevance} && keys[1] == api.SortKey{Field: "created_at", Desc: true}
+	return len(keys) == 2 && keys[0] == api.SortKey{Field: api.SortRelevance} &&
+		keys[1] == api.SortKey{Field: "created_at", Desc: true}
 }
 
 // indexPrefix is the matches among the first perks of the order.
@@ -431,22 +443,25 @@ func (s *search) fromEachCell(order string, need int64) string {
 	s.args["most"] = need
 	return `unnest(@first::integer[], @last::integer[]) AS cells (first, last)
 		CROSS JOIN generate_series(cells.first, cells.last) AS cell (number)
-		CROSS JOIN LATERAL (SELECT * FROM perks AS p WHERE p.cell = cell.number AND ` + s.Where() + s.andAvailable(s.circle.Cells()*need) + `
+		CROSS JOIN LATERAL (SELECT * FROM perks AS p WHERE p.cell = cell.number
+			AND ` + s.Where() + s.andAvailable(s.circle.Cells()*need) + `
 			ORDER BY ` + order + ` LIMIT @most) AS p`
 }
 
-// allMatches is all matches, to be sorted. OFFSET 0 keeps PostgreSQL from scanning the order's index instead, in the hope of early matches:
-// if all perks of a city are old, there are none.
+// allMatches is all matches, to be sorted. OFFSET 0 keeps PostgreSQL from scanning the order's index instead, in the
+// hope of early matches: if all perks of a city are old, there are none.
 func (s *search) allMatches(total int64) string {
-	return `(SELECT p.* FROM ` + s.from() + ` WHERE ` + s.where() + s.andAvailable(total+s.unavailable) + ` OFFSET 0) AS p`
+	return `(SELECT p.* FROM ` + s.from() + ` WHERE ` + s.where() + s.andAvailable(total+s.unavailable) +
+		` OFFSET 0) AS p`
 }
 
-// unavailable is the perks that a user cannot redeem, whatever their dates: those that are sold out, or redeemed by the user.
+// unavailable is the perks that a user cannot redeem, whatever their dates: those that are sold out, or redeemed by the
+// user.
 const unavailable = `(SELECT perk_id FROM perk_stock WHERE sold_out
 	UNION ALL SELECT perk_id FROM redemptions WHERE user_id = @user AND status <> 'rejected')`
 
-// total is how many perks match the search. Those that are unavailable to the user are few, and change with every redemption: they are
-// counted separately and not cached.
+// total is how many perks match the search. Those that are unavailable to the user are few, and change with every
+// redemption: they are counted separately and not cached.
 func (s *search) total(v view, totals *store.Totals) (count *store.Count, total int64, err error) {
 	count, err = totals.Get(v.ctx, s.Query, s.Categories, s.version, func(most int64) (store.Count, error) {
 		return s.count(v, most)
@@ -474,8 +489,10 @@ func (s *search) countMatching(most int64) string {
 		matches = fmt.Sprintf(`(SELECT FROM %s LIMIT %d) AS first`, matches, most)
 	}
 	return `SELECT (SELECT count(*) FROM ` + matches + `),
-		greatest((SELECT max(valid_to) FROM perks WHERE valid_to <= @at), (SELECT max(valid_from) FROM perks WHERE valid_from <= @at)),
-		least((SELECT min(valid_to) FROM perks WHERE valid_to > @at), (SELECT min(valid_from) FROM perks WHERE valid_from > @at))`
+		greatest((SELECT max(valid_to) FROM perks WHERE valid_to <= @at),
+			(SELECT max(valid_from) FROM perks WHERE valid_from <= @at)),
+		least((SELECT min(valid_to) FROM perks WHERE valid_to > @at),
+			(SELECT min(valid_from) FROM perks WHERE valid_from > @at))`
 }
 
 // countUnavailable searches all perks, or those in the circle if they are fewer than the unavailable ones.
@@ -487,14 +504,16 @@ func (s *search) countUnavailable(matching int64) string {
 	return `SELECT count(*) FROM ` + from + ` WHERE ` + where + ` AND p.id IN ` + unavailable
 }
 
-// Looking up a perk in the two indexes of unavailable ones takes some microseconds. A hash of all unavailable ones is faster per perk, but
-// PostgreSQL hashes at most twice its work_mem, and without a hash scans the list for each perk. So beyond maxHashed, perks are looked up.
+// Looking up a perk in the two indexes of unavailable ones takes some microseconds. A hash of all unavailable ones is
+// faster per perk, but PostgreSQL hashes at most twice its work_mem, and without a hash scans the list for each perk.
+// So beyond maxHashed, perks are looked up.
 const maxHashed = 1_000_000
 
 const (
 	notHashed   = `p.id NOT IN ` + unavailable
 	notLookedUp = `(SELECT s.perk_id FROM perk_stock AS s WHERE s.perk_id = p.id AND s.sold_out LIMIT 1) IS NULL
-		AND (SELECT r.perk_id FROM redemptions AS r WHERE r.perk_id = p.id AND r.user_id = @user AND r.status <> 'rejected' LIMIT 1) IS NULL`
+		AND (SELECT r.perk_id FROM redemptions AS r WHERE r.perk_id = p.id AND r.user_id = @user
+			AND r.status <> 'rejected' LIMIT 1) IS NULL`
 )
 
 // andAvailable excludes what the query's user cannot redeem, from a plan that checks that many perks.

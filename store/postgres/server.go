@@ -23,9 +23,11 @@ func checkVersion(q store.Querier, log *slog.Logger) error {
 	case err != nil:
 		return err
 	case major < oldestVersion:
-		return fmt.Errorf("it runs on PostgreSQL %d, and perksd needs PostgreSQL %d or newer: upgrade the server, or name another", major, oldestVersion)
+		return fmt.Errorf("it runs on PostgreSQL %d, and perksd needs PostgreSQL %d or newer: upgrade the server, or "+
+			"name another", major, oldestVersion)
 	case major > newestVersion:
-		log.Warn("this PostgreSQL is newer than the versions that perksd was tested with", "version", major, "tested", fmt.Sprintf("%d to %d", oldestVersion, newestVersion))
+		log.Warn("this PostgreSQL is newer than the versions that perksd was tested with", "version", major, "tested",
+			fmt.Sprintf("%d to %d", oldestVersion, newestVersion))
 	}
 	return nil
 }

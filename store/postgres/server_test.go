@@ -18,7 +18,8 @@ import (
 // pretend makes the server at the address say that it is of another version, and returns the address where it does.
 func pretend(t *testing.T, address string, version int) string {
 	t.Helper()
-	executeAt(t, address, `CREATE SCHEMA pretended`, fmt.Sprintf(`CREATE FUNCTION pretended.current_setting(text) RETURNS text LANGUAGE sql AS $$
+	executeAt(t, address, `CREATE SCHEMA pretended`,
+		fmt.Sprintf(`CREATE FUNCTION pretended.current_setting(text) RETURNS text LANGUAGE sql AS $$
 		SELECT CASE $1 WHEN 'server_version_num' THEN '%d' ELSE pg_catalog.current_setting($1) END $$`, version))
 	return address + "&search_path=" + url.QueryEscape("public,pretended,pg_catalog")
 }
@@ -41,7 +42,8 @@ func TestAServerThatIsTooOldIsRefused(t *testing.T) {
 	t.Parallel()
 	address := storetest.PostgresDatabase(t)
 	_, err := Open(t.Context(), pretend(t, address, 130022), Options{})
-	const want = "it runs on PostgreSQL 13, and perksd needs PostgreSQL 14 or newer: upgrade the server, or name another"
+	const want = "it runs on PostgreSQL 13, and perksd needs PostgreSQL 14 or newer: upgrade the server, or name " +
+		"another"
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("opening it: %v, want %q", err, want)
 	}
@@ -55,7 +57,8 @@ func TestAServerThatIsNewerThanTestedIsLogged(t *testing.T) {
 		190000: `level=WARN msg="this PostgreSQL is newer than the versions that perksd was tested with" version=19 tested="14 to 18"`,
 	} {
 		var log bytes.Buffer
-		db, err := Open(t.Context(), pretend(t, storetest.PostgresDatabase(t), version), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		db, err := Open(t.Context(), pretend(t, storetest.PostgresDatabase(t), version),
+			Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +79,9 @@ func TestTheVersionsAreTheSameEverywhere(t *testing.T) {
 		all = append(all, fmt.Sprint(version))
 	}
 	for file, want := range map[string]string{
-		"docs/postgresql.md": `PostgreSQL ` + span, "README.md": `PostgreSQL ` + span, "docs/contributing.md": `PostgreSQL ` + span,
-		"Makefile": `POSTGRES_VERSIONS \?= ` + strings.Join(all, " ") + "\n",
+		"docs/postgresql.md": `PostgreSQL ` + span, "README.md": `PostgreSQL ` + span,
+		"docs/contributing.md": `PostgreSQL ` + span,
+		"Makefile":             `POSTGRES_VERSIONS \?= ` + strings.Join(all, " ") + "\n",
 	} {
 		text, err := os.ReadFile("../../" + file)
 		if err != nil {
@@ -119,7 +123,8 @@ func TestTheIdentityNeedsNoPrivilege(t *testing.T) {
 	executeAt(t, address, `REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
 	known, unknown := identity(address+"&search_path=restricted"), identity(restricted)
 	if known.server == "" || unknown.server != "" {
-		t.Fatalf("the server's number is %q for the superuser and %q for a role that may not read it", known.server, unknown.server)
+		t.Fatalf("the server's number is %q for the superuser and %q for a role that may not read it", known.server,
+			unknown.server)
 	}
 	for _, a := range []Identity{known, unknown} {
 		for _, b := range []Identity{known, unknown} {

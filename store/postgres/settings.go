@@ -165,13 +165,16 @@ func judgeSettings(values map[string]string, config *pgx.ConnConfig, isPooled bo
 		add("full_page_writes", store.OK, "", "")
 	}
 	if values["data_sync_retry"] == "on" {
-		add("data_sync_retry", store.Warning, ": after a failed fsync PostgreSQL continues without what the disk has lost",
+		add("data_sync_retry", store.Warning,
+			": after a failed fsync PostgreSQL continues without what the disk has lost",
 			`psql -c "ALTER SYSTEM SET data_sync_retry = off", and restart PostgreSQL`)
 	}
 	switch commit := values["synchronous_commit"]; {
 	case strings.HasPrefix(commit, "remote_") && values["synchronous_standby_names"] == "":
-		add("synchronous_commit", store.Warning, ": commits wait for no standby, because synchronous_standby_names is empty",
-			alter("synchronous_standby_names", `'ANY 1 (NAME, NAME)'`)+", with the cluster_name of each standby; or leave "+
+		add("synchronous_commit", store.Warning,
+			": commits wait for no standby, because synchronous_standby_names is empty",
+			alter("synchronous_standby_names",
+				`'ANY 1 (NAME, NAME)'`)+", with the cluster_name of each standby; or leave "+
 				"synchronous_commit at on")
 	default:
 		if isPooled && strings.Contains(weakCommits, "'"+commit+"'") {
@@ -183,12 +186,13 @@ func judgeSettings(values map[string]string, config *pgx.ConnConfig, isPooled bo
 	if isPooled && config.DefaultQueryExecMode != pgx.QueryExecModeSimpleProtocol {
 		findings = append(findings, store.Finding{Check: "pooler", Outcome: store.Warning, Found: "a pooler is in " +
 			"between, and statements are prepared: one of transactions loses them",
-			Advice: "unless it keeps a connection for each session, add default_query_exec_mode=simple_protocol to the " +
-				"address of the database"})
+			Advice: "unless it keeps a connection for each session, add default_query_exec_mode=simple_protocol to " +
+				"the address of the database"})
 	}
 	for _, name := range timeouts {
 		value := values[name]
-		if value == "" || value == "0" || isPooled && name == "idle_session_timeout" { // those connections are the pooler's
+		// those connections are the pooler's
+		if value == "" || value == "0" || isPooled && name == "idle_session_timeout" {
 			continue
 		}
 		advice := "leave it out of the address of the database"

@@ -93,7 +93,8 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 				address = weakRole(t, server, name, test.settings...) + test.asks
 			}
 			db := openAt(t, address)
-			const shown = `SELECT concat_ws(' ', current_setting('synchronous_commit'), current_setting('statement_timeout'),
+			const shown = `SELECT concat_ws(' ', current_setting('synchronous_commit'),
+				current_setting('statement_timeout'),
 				current_setting('lock_timeout'),
 				current_setting('idle_in_transaction_session_timeout'), current_setting('idle_session_timeout'))`
 			var written, read string
@@ -114,7 +115,8 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 				t.Errorf("a write has %q and a read %q, want %q", written, read, test.want)
 			}
 			fill(t, db, 1, 10)
-			attempt := store.RedeemAttempt{ID: "1", PerkID: "perk-0", UserID: "user-0", ClientID: "client", At: time.Now()}
+			attempt := store.RedeemAttempt{ID: "1", PerkID: "perk-0", UserID: "user-0", ClientID: "client",
+				At: time.Now()}
 			if _, err := db.Redeem(t.Context(), attempt); err != nil {
 				t.Error(err)
 			}
@@ -169,7 +171,8 @@ func weakDatabase(
 func TestAnAddressThatAsksForWeakCommitsIsRefused(t *testing.T) {
 	for _, value := range []string{"off", "local", "false"} {
 		_, err := Open(t.Context(), "postgres://perks@db.invalid/perks?synchronous_commit="+value, Options{})
-		want := "the address of the database has synchronous_commit=" + value + ", which loses acknowledged redemptions " +
+		want := "the address of the database has synchronous_commit=" + value +
+			", which loses acknowledged redemptions " +
 			"in a crash: leave it out, or name on or remote_apply"
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %q", err, want)
@@ -200,8 +203,9 @@ func TestUnsafeSettingsAreFound(t *testing.T) {
 		safe.DSN("postgres") + "&lock_timeout=5s":                 {"warning lock_timeout"},
 		weak:   ofUnsafe,
 		pooled: append(slices.Clone(ofUnsafe), "warning statement_timeout"),
-		strings.Replace(pooled, "simple_protocol", "exec", 1): append(slices.Clone(ofUnsafe), "warning pooler", "warning "+
-			"statement_timeout"),
+		strings.Replace(pooled, "simple_protocol", "exec", 1): append(slices.Clone(ofUnsafe), "warning pooler",
+			"warning "+
+				"statement_timeout"),
 	} {
 		findings, err := Settings(t.Context(), address)
 		if err != nil {
@@ -233,7 +237,8 @@ func TestACancelledStatementIsUnavailable(t *testing.T) {
 	db := openAt(t, address)
 	cancelled := func() error {
 		_, err := store.Read(t.Context(), db.database, "read", func(q store.Querier) (string, error) {
-			return store.One(q, store.ScanValue[string], `SELECT 'x' FROM pg_cancel_backend(pg_backend_pid()), pg_sleep(10)`)
+			return store.One(q, store.ScanValue[string],
+				`SELECT 'x' FROM pg_cancel_backend(pg_backend_pid()), pg_sleep(10)`)
 		})
 		return err
 	}

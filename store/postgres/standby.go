@@ -19,12 +19,12 @@ import (
 	"example.com/perks/store"
 )
 
-// standbys are the servers that reads may go to instead of the primary. One is read only if it has everything that the primary had MaxBehind
-// ago, and everything up to the position that the reader asks for. The primary is asked again whenever a standby does not return a
-// result, so none of them is ever the reason for an error.
+// standbys are the servers that reads may go to instead of the primary. One is read only if it has everything that the
+// primary had MaxBehind ago, and everything up to the position that the reader asks for. The primary is asked again
+// whenever a standby does not return a result, so none of them is ever the reason for an error.
 //
-// A position is a timeline and a place in the log. A server that follows a former primary is on a lower timeline, so it is below all
-// positions of the new one, however much it was sent.
+// A position is a timeline and a place in the log. A server that follows a former primary is on a lower timeline, so it
+// is below all positions of the new one, however much it was sent.
 type standbys struct {
 	primary *watch
 	reads   *readPool // of the primary
@@ -44,11 +44,13 @@ const primaryPosition = `
 	SELECT lower(substr(pg_walfile_name(l), 1, 8)) || lpad(to_hex((l - '0/0')::bigint), 16, '0'), 0
 	FROM pg_current_wal_flush_lsn() AS l`
 
-// standbyPosition has the highest timeline that the server certainly follows: a role without pg_read_all_stats sees it only after the next
-// restart point. There is no row on a primary.
+// standbyPosition has the highest timeline that the server certainly follows: a role without pg_read_all_stats sees it
+// only after the next restart point. There is no row on a primary.
 const standbyPosition = `
-	SELECT lpad(to_hex(greatest((SELECT timeline_id FROM pg_control_checkpoint()), (SELECT min_recovery_end_timeline FROM pg_control_recovery()),
-			(SELECT received_tli FROM pg_stat_wal_receiver))), 8, '0') || lpad(to_hex((pg_last_wal_replay_lsn() - '0/0')::bigint), 16, '0'),
+	SELECT lpad(to_hex(greatest((SELECT timeline_id FROM pg_control_checkpoint()),
+			(SELECT min_recovery_end_timeline FROM pg_control_recovery()),
+			(SELECT received_tli FROM pg_stat_wal_receiver))), 8, '0')
+		|| lpad(to_hex((pg_last_wal_replay_lsn() - '0/0')::bigint), 16, '0'),
 		` + startOfServer + `
 	WHERE pg_is_in_recovery()`
 
@@ -198,7 +200,8 @@ func openStandbys(address string, primary *pgxpool.Config, identity Identity, db
 
 // eachHost returns a configuration for each host, whatever its role: that is asked again and again.
 func eachHost(config *pgxpool.Config) (each []*pgxpool.Config) {
-	first := &pgconn.FallbackConfig{Host: config.ConnConfig.Host, Port: config.ConnConfig.Port, TLSConfig: config.ConnConfig.TLSConfig}
+	first := &pgconn.FallbackConfig{Host: config.ConnConfig.Host, Port: config.ConnConfig.Port,
+		TLSConfig: config.ConnConfig.TLSConfig}
 	byHost := map[string]*pgxpool.Config{}
 	for _, host := range append([]*pgconn.FallbackConfig{first}, config.ConnConfig.Fallbacks...) {
 		name := hostName(host.Host, host.Port)
@@ -223,7 +226,8 @@ func hostName(host string, port uint16) string {
 }
 
 func newStandby(config *pgxpool.Config, identity Identity, db *DB) (s *standby, err error) {
-	s = &standby{name: hostName(config.ConnConfig.Host, config.ConnConfig.Port), log: db.log, why: "it was not asked yet"}
+	s = &standby{name: hostName(config.ConnConfig.Host, config.ConnConfig.Port), log: db.log,
+		why: "it was not asked yet"}
 	s.alive, s.leave = context.WithCancel(context.Background())
 	s.perks = &perkReader{db: db, standby: s}
 	watched := config.Copy()
@@ -309,7 +313,8 @@ func (s *standby) stats(at time.Time) store.StandbyStats {
 	return store.StandbyStats{Name: s.name, IsRead: s.why == "" && behind <= store.MaxBehind, Behind: behind}
 }
 
-// choose returns a standby for reads under the context, or nil for the primary, which also helps when all connections to standbys are busy.
+// choose returns a standby for reads under the context, or nil for the primary, which also helps when all connections
+// to standbys are busy.
 func (s *standbys) choose(ctx context.Context) *standby {
 	if s == nil {
 		return nil

@@ -101,7 +101,8 @@ func (p *pair) addPerk(id string) store.Position {
 
 func (p *pair) list(ctx context.Context) (ids []string) {
 	p.Helper()
-	list, err := p.db.ListPerks(ctx, store.PerkQuery{At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Window: store.Window{Page: 1, PerPage: 9}})
+	list, err := p.db.ListPerks(ctx,
+		store.PerkQuery{At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), Window: store.Window{Page: 1, PerPage: 9}})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -160,7 +161,8 @@ func TestAStandbyThatHangsOrDiesIsLeftWithoutAnError(t *testing.T) {
 		begin, mend func(*storetest.PostgresServer) error
 	}{
 		{"hangs", (*storetest.PostgresServer).Freeze, (*storetest.PostgresServer).Thaw},
-		{"dies", (*storetest.PostgresServer).Kill, func(s *storetest.PostgresServer) error { return s.Restart(context.Background()) }},
+		{"dies", (*storetest.PostgresServer).Kill,
+			func(s *storetest.PostgresServer) error { return s.Restart(context.Background()) }},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			p := newPair(t)

@@ -18,7 +18,8 @@ func TestQueueStats(t *testing.T) {
 	other := begin(t, db, `SELECT 1 FROM perk_stock FOR UPDATE`)
 	answers := make(chan error, 3)
 	redeem := func(user string) {
-		_, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: "of-" + user, PerkID: "p", UserID: user, ClientID: "shop", At: time.Now()})
+		_, err := db.Redeem(t.Context(),
+			store.RedeemAttempt{ID: "of-" + user, PerkID: "p", UserID: user, ClientID: "shop", At: time.Now()})
 		answers <- err
 	}
 	go redeem("a")
@@ -42,7 +43,8 @@ func TestQueueStats(t *testing.T) {
 		}
 	}
 	queue := db.Stats().Queue
-	if queue.Waiting != 0 || queue.Batches.Finished != 2 || queue.Batches.Writes != 3 || queue.Batches.UpTo[0] != 1 || queue.Batches.Failed != 0 {
+	if queue.Waiting != 0 || queue.Batches.Finished != 2 || queue.Batches.Writes != 3 || queue.Batches.UpTo[0] != 1 ||
+		queue.Batches.Failed != 0 {
 		t.Errorf("%+v: want a transaction of one attempt and one of two", queue)
 	}
 }

@@ -86,8 +86,8 @@ func requireLater(t *testing.T, db *DB) {
 	}
 }
 
-// TestRedemptionsContinueWhileAMigrationWaits has a long reader, such as pg_dump. A migration that queued for the reader's
-// lock would block everyone behind it.
+// TestRedemptionsContinueWhileAMigrationWaits has a long reader, such as pg_dump. A migration that queued for the
+// reader's lock would block everyone behind it.
 func TestRedemptionsContinueWhileAMigrationWaits(t *testing.T) {
 	for name, database := range map[string]func(testing.TB) string{
 		"directly": storetest.PostgresDatabase,
@@ -104,7 +104,8 @@ func TestRedemptionsContinueWhileAMigrationWaits(t *testing.T) {
 			m.wantLog("a migration waits for others to end their transactions", "migration=0002_later", "perksd of ")
 			for n := range 20 {
 				commit(t, begin(t, db, fmt.Sprintf(`SET LOCAL lock_timeout = '5s';
-					INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status, metadata)
+					INSERT INTO redemptions (id, perk_id, user_id, client_id, redeemed_at, first_status, status,
+						metadata)
 					VALUES ('r%[1]d', 'p', 'u%[1]d', 'c', now(), 'approved', 'approved', '{}');
 					SELECT FROM redemptions`, n)))
 			}
@@ -135,7 +136,8 @@ func TestAKilledMigrationIsRestarted(t *testing.T) {
 	if err := <-m.done; err == nil {
 		t.Fatal("migrating the database succeeded")
 	}
-	const invalid = `SELECT coalesce(string_agg(indexrelid::regclass::text, ' '), '') FROM pg_index WHERE NOT indisvalid`
+	const invalid = `SELECT coalesce(string_agg(indexrelid::regclass::text, ' '), '') FROM pg_index
+		WHERE NOT indisvalid`
 	if left := read[string](t, db, invalid); left != "redemptions_later" {
 		t.Fatalf("the invalid indexes are %q, so this test shows nothing", left)
 	}

@@ -65,7 +65,8 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 		{
 			name: "a property restored meanwhile is not restored again",
 			before: addClient + `; INSERT INTO audit (at, actor, action, subject, before)
-				VALUES (now(), 'operator', '` + store.ActionDeleteProperty + `', 'property/1', '{"propertyId":1,"price_pw":"1","owner":"a"}')`,
+				VALUES (now(), 'operator',
+					'` + store.ActionDeleteProperty + `', 'property/1', '{"propertyId":1,"price_pw":"1","owner":"a"}')`,
 			other: addProperty,
 			write: func(ctx context.Context, db *DB) error {
 				_, err := db.RestoreProperty(ctx, 1, store.Operator, day)
@@ -108,8 +109,9 @@ func TestAWriteThatWaitedSeesTheOtherCommit(t *testing.T) {
 
 const (
 	addClient   = `INSERT INTO clients VALUES ('a', 'A', sha256(''), '', false, false, now())`
-	addProperty = `INSERT INTO properties VALUES (1, 'a', 'Flat', '', '', '', '', '{}', '1', 0, 0, NULL, NULL, 0, '', '', '31', 0)`
-	addPerk     = `
+	addProperty = `INSERT INTO properties VALUES (1, 'a', 'Flat', '', '', '', '', '{}', '1', 0, 0, NULL, NULL, 0, '',
+		'', '31', 0)`
+	addPerk = `
 		INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city, description, words)
 		VALUES ('p', now(), now(), 'manual', 'tea', 'bath', 'Tea', 'Bath', 'Hot', '');
 		INSERT INTO perk_stock VALUES ('p', 1, 1)`
@@ -164,7 +166,8 @@ func waitForLock(t *testing.T, db *DB) {
 	for waits := false; !waits; {
 		var err error
 		if waits, err = store.One(view{within, db.reads}, store.ScanValue[bool], `
-			SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`); err != nil {
+			SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+				AND wait_event_type = 'Lock')`); err != nil {
 			t.Fatalf("no session waits for a lock: %v", err)
 		}
 	}

@@ -175,8 +175,9 @@ func (w *waits) look(ctx context.Context, conn *pgx.Conn) (*store.Wait, *pgx.Con
 // wait for it too, then the one that has waited longest. A statement that waits for a row holds the lock on it, so that
 // the table is known.
 const waitingStatement = `
-	SELECT coalesce((SELECT relname FROM pg_class WHERE pg_class.oid = coalesce(l.relation, (
-			SELECT relation FROM pg_locks AS t WHERE t.pid = a.pid AND t.locktype = 'tuple' AND t.granted LIMIT 1))), ''),
+	SELECT coalesce((SELECT relname FROM pg_class WHERE pg_class.oid = coalesce(l.relation,
+			(SELECT relation FROM pg_locks AS t WHERE t.pid = a.pid AND t.locktype = 'tuple' AND t.granted LIMIT 1)
+		)), ''),
 		l.locktype IS NOT DISTINCT FROM 'relation',
 		left(btrim(regexp_replace(a.query, '\s+', ' ', 'g')), 200),
 		CASE WHEN l.pid IS NULL THEN 'a synchronous standby' ELSE (` + describeOthers + `

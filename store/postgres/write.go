@@ -23,8 +23,9 @@ import (
 	"example.com/perks/store"
 )
 
-// write runs work in a transaction and returns when it is durable. If the context ends first, it returns NotStarted and the work never runs,
-// or Unavailable if the work has begun and continues. It retries the whole work if the server certainly rolled it back.
+// write runs work in a transaction and returns when it is durable. If the context ends first, it returns NotStarted and
+// the work never runs, or Unavailable if the work has begun and continues. It retries the whole work if the server
+// certainly rolled it back.
 func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
 	if err := ctx.Err(); err != nil {
 		return store.NotStarted(err)
@@ -38,7 +39,8 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 	go func() {
 		defer leave()
 		err := db.writeWithRetries(ctx, &claim, work)
-		if store.IsContextError(err) && !errors.As(err, new(*store.OutcomeUnknownError)) { // abandoned before its COMMIT, so rolled back
+		// abandoned before its COMMIT, so rolled back
+		if store.IsContextError(err) && !errors.As(err, new(*store.OutcomeUnknownError)) {
 			done <- store.NotStarted(fmt.Errorf("%s: %w", doing, err))
 			return
 		}
@@ -105,7 +107,8 @@ func (db *DB) writeWithRetries(ctx context.Context, claim *claim, work func(*ses
 	}
 }
 
-// transact runs the work in one transaction. After an error it was rolled back, unless that is a store.OutcomeUnknownError.
+// transact runs the work in one transaction. After an error it was rolled back, unless that is a
+// store.OutcomeUnknownError.
 func (db *DB) transact(ctx context.Context, claim *claim, work func(*session) error) error {
 	conn, err := db.writes.Acquire(ctx)
 	if err != nil {
@@ -141,8 +144,8 @@ func (db *DB) perform(work func(*session) error, s *session) (err error) {
 	return work(s)
 }
 
-// committed classifies the reply to a COMMIT. Only an error after which the session continues, and the state is known, means that it was
-// rolled back.
+// committed classifies the reply to a COMMIT. Only an error after which the session continues, and the state is known,
+// means that it was rolled back.
 func committed(err error, conn *pgxpool.Conn) error {
 	var failure *pgconn.PgError
 	switch {
@@ -150,21 +153,24 @@ func committed(err error, conn *pgxpool.Conn) error {
 		return &store.OutcomeUnknownError{Cause: errCommitWarning}
 	case err == nil, errors.Is(err, pgx.ErrTxCommitRollback):
 		return err
-	case errors.As(err, &failure) && failure.SeverityUnlocalized == "ERROR" && !slices.Contains(unknownStates, failure.Code):
+	case errors.As(err, &failure) && failure.SeverityUnlocalized == "ERROR" &&
+		!slices.Contains(unknownStates, failure.Code):
 		return err
 	}
 	return &store.OutcomeUnknownError{Cause: err}
 }
 
-// detach returns a context that ends with the database and not with the caller, because an abandoned statement may still be executed.
+// detach returns a context that ends with the database and not with the caller, because an abandoned statement may
+// still be executed.
 func (db *DB) detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(db.lifetime, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// resetIfBroken reports whether the error shows that the server died or was demoted. If so, it closes all connections, because idle ones
-// would fail one by one, and purges the totals and what is kept of lists, because a promoted standby may lack the last changes.
+// resetIfBroken reports whether the error shows that the server died or was demoted. If so, it closes all connections,
+// because idle ones would fail one by one, and purges the totals and what is kept of lists, because a promoted standby
+// may lack the last changes.
 func (db *DB) resetIfBroken(err error) bool {
 	var refused *pgconn.ConnectError
 	if err == nil || errors.As(err, &refused) || !isBroken(err) && sqlState(err) != stateReadOnly {
@@ -228,8 +234,8 @@ func (t *backoff) next(ctx context.Context) bool {
 	}
 }
 
-// diskSpace remembers that a disk of the server was full. The single row that Ready writes may fit where a redemption does not, so Ready
-// then writes more. Each replica learns from its own writes.
+// diskSpace remembers that a disk of the server was full. The single row that Ready writes may fit where a redemption
+// does not, so Ready then writes more. Each replica learns from its own writes.
 type diskSpace struct {
 	log *slog.Logger
 
@@ -250,7 +256,8 @@ func (r *diskSpace) noteError(err error) {
 	defer r.mu.Unlock()
 	if !r.full || time.Since(r.loggedAt) >= logInterval {
 		r.loggedAt = time.Now()
-		r.log.Error("a disk of PostgreSQL is full, so changes are refused: free space on it, and the server recovers by itself", "error", err)
+		r.log.Error("a disk of PostgreSQL is full, so changes are refused: free space on it, and the server recovers "+
+			"by itself", "error", err)
 	}
 	r.full = true
 }
@@ -273,7 +280,8 @@ func (r *diskSpace) recovered() {
 
 // probe writes about a megabyte until the transaction ends.
 func (r *diskSpace) probe(s *session) error {
-	return s.exec(`CREATE TEMPORARY TABLE perksd_probe ON COMMIT DROP AS SELECT repeat(md5(n::text), 30) FROM generate_series(1, 1000) AS n`)
+	return s.exec(`CREATE TEMPORARY TABLE perksd_probe ON COMMIT DROP AS SELECT repeat(md5(n::text), 30)
+		FROM generate_series(1, 1000) AS n`)
 }
 
 // errCommitWarning makes the outcome of a commit with a warning unknown: it may be on no standby.
@@ -316,7 +324,8 @@ var transientStates = []string{
 	"58",           // the operating system failed
 }
 
-// isTransient reports whether the same work may succeed later. If the outcome is unknown, only work that recognizes itself may be retried.
+// isTransient reports whether the same work may succeed later. If the outcome is unknown, only work that recognizes
+// itself may be retried.
 func isTransient(err error) bool {
 	if errors.As(err, new(*store.OutcomeUnknownError)) || isBroken(err) {
 		return true
@@ -328,13 +337,15 @@ func isTransient(err error) bool {
 // isRetryable reports whether the failure often passes within seconds. A full disk does not.
 func isRetryable(err error) bool { return isTransient(err) && sqlState(err) != stateDiskFull }
 
-// isBroken reports whether the connection failed, and not the statement: it could not be opened, was cut, or the server closed it.
+// isBroken reports whether the connection failed, and not the statement: it could not be opened, was cut, or the server
+// closed it.
 func isBroken(err error) bool {
 	var refused *pgconn.ConnectError
 	var network net.Error
 	var failure *pgconn.PgError
 	return errors.As(err, &refused) ||
 		errors.As(err, &failure) && slices.Contains([]string{"FATAL", "PANIC"}, failure.SeverityUnlocalized) ||
-		!store.IsContextError(err) && (errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-			errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.SafeToRetry(err))
+		!store.IsContextError(err) &&
+			(errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+				errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) || pgconn.SafeToRetry(err))
 }

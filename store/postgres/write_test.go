@@ -21,7 +21,8 @@ func TestAWriteIsDoneOnceWhereverItsConnectionIsCut(t *testing.T) {
 		acknowledged, unknown, done := 0, 0, stockOf(t, db)
 		for cut.message = 1; ; cut.message++ {
 			proxy.cutAt(cut)
-			err := db.write(t.Context(), "add a unit", func(s *session) error { return s.exec(`UPDATE perk_stock SET stock = stock + 1`) })
+			err := db.write(t.Context(), "add a unit",
+				func(s *session) error { return s.exec(`UPDATE perk_stock SET stock = stock + 1`) })
 			came := proxy.endCut()
 			before := done
 			done = stockOf(t, db)
@@ -61,7 +62,8 @@ func TestACommitWithAnUnknownOutcomeIsNotRepeated(t *testing.T) {
 				PERFORM nextval('commits');
 				RAISE EXCEPTION 'in doubt' USING ERRCODE = '`+state+`';
 			END $$;
-			CREATE CONSTRAINT TRIGGER doubt AFTER INSERT ON clients DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION doubt()`))
+			CREATE CONSTRAINT TRIGGER doubt AFTER INSERT
+				ON clients DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION doubt()`))
 		within, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
 		err := db.CreateClient(within, store.Client{ID: "a", CreatedAt: time.Now()}, store.Operator)

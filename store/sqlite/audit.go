@@ -10,7 +10,8 @@ import (
 	"example.com/perks/store"
 )
 
-// position is the last row ids of redemptions and of the audit log. With one writer at a time, row ids are in commit order.
+// position is the last row ids of redemptions and of the audit log. With one writer at a time, row ids are in commit
+// order.
 type position struct{ redemptions, audit int64 }
 
 func (p position) text() store.AuditPosition {
@@ -33,8 +34,8 @@ func auditNow(q store.Querier) (position, error) {
 		`SELECT ifnull((SELECT max(row) FROM redemptions), 0), ifnull((SELECT max(row) FROM audit), 0)`)
 }
 
-// readRange reads two positions. After a reset of a sandbox, row ids of redemptions start over: those before are gone, and the number in
-// since is 0 if until is after it.
+// readRange reads two positions. After a reset of a sandbox, row ids of redemptions start over: those before are gone,
+// and the number in since is 0 if until is after it.
 func readRange(q store.Querier, since, until store.AuditPosition) (from, to position, areGone bool, err error) {
 	if from, err = readPosition(since); err != nil {
 		return from, to, false, err
@@ -59,7 +60,9 @@ func readRange(q store.Querier, since, until store.AuditPosition) (from, to posi
 	return from, to, areGone, err
 }
 
-func auditAfter(q store.Querier, since store.AuditPosition) (now store.AuditPosition, redemptions, entries store.AuditFilter, err error) {
+func auditAfter(
+	q store.Querier, since store.AuditPosition,
+) (now store.AuditPosition, redemptions, entries store.AuditFilter, err error) {
 	last, err := auditNow(q)
 	if now = last.text(); err != nil || since == "" {
 		return now, redemptions, entries, err
@@ -70,8 +73,8 @@ func auditAfter(q store.Querier, since store.AuditPosition) (now store.AuditPosi
 	return now, redemptions, entries, err
 }
 
-// auditEnd ends after so many entries, and after the redemptions that were made before the next one; or else after so many redemptions, and
-// the entries that were added before the next of these.
+// auditEnd ends after so many entries, and after the redemptions that were made before the next one; or else after so
+// many redemptions, and the entries that were added before the next of these.
 func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.AuditBound) (end store.AuditEnd, err error) {
 	now, err := auditNow(q)
 	end = store.AuditEnd{Position: cmp.Or(upTo, now.text()), IsLast: true}
@@ -88,7 +91,8 @@ func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.Audit
 	if err != nil {
 		return end, err
 	}
-	lastRedemption, err := lastWithin(q, `redemptions`, `octet_length(metadata)`, from.redemptions, to.redemptions, most)
+	lastRedemption, err := lastWithin(q, `redemptions`, `octet_length(metadata)`, from.redemptions, to.redemptions,
+		most)
 	if err != nil {
 		return end, err
 	}
@@ -104,7 +108,8 @@ func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.Audit
 	}
 	if err == nil && cut.redemptions > lastRedemption {
 		cut.redemptions = lastRedemption
-		cut.audit, err = store.One(q, store.ScanValue[int64], `SELECT ifnull(max(row), $1) FROM audit WHERE row > $1 AND row <= $2 AND ifnull(redemption, 0) <= $3`,
+		cut.audit, err = store.One(q, store.ScanValue[int64],
+			`SELECT ifnull(max(row), $1) FROM audit WHERE row > $1 AND row <= $2 AND ifnull(redemption, 0) <= $3`,
 			from.audit, cut.audit, cut.redemptions)
 	}
 	return store.AuditEnd{Position: cut.text()}, err
@@ -119,7 +124,8 @@ func lastWithin(q store.Querier, table, size string, from, to int64, most store.
 	last = from
 	left := int64(most.Bytes / 2)
 	rows := store.Each(q, func(r row) (s sized, err error) { return s, r.Scan(&s.row, &s.bytes) },
-		`SELECT row, `+size+` FROM `+table+` WHERE row > $1 AND row <= $2 ORDER BY row LIMIT $3`, from, to, most.Entries+1)
+		`SELECT row, `+size+` FROM `+table+` WHERE row > $1 AND row <= $2 ORDER BY row LIMIT $3`, from, to,
+		most.Entries+1)
 	count := 0
 	for s, err := range rows {
 		if count++; err != nil || count > most.Entries || left < s.bytes && last > from {
@@ -135,7 +141,8 @@ func auditRange(q store.Querier, since, until store.AuditPosition) (redemptions,
 	if areGone {
 		to.redemptions = 0
 	}
-	redemptions = store.AuditFilter{Conditions: []string{`r.row > ?`, `r.row <= ?`}, Args: []any{from.redemptions, to.redemptions}}
+	redemptions = store.AuditFilter{Conditions: []string{`r.row > ?`, `r.row <= ?`},
+		Args: []any{from.redemptions, to.redemptions}}
 	entries = store.AuditFilter{Conditions: []string{`a.row > ?`, `a.row <= ?`}, Args: []any{from.audit, to.audit}}
 	return redemptions, entries, err
 }
@@ -173,7 +180,8 @@ func auditNewest(q store.Querier, now store.AuditPosition, actions []string, mos
 	}, redemptions+`
 		SELECT * FROM (
 			SELECT '' AS id, row AS entry, ifnull(redemption, 0) AS position, 1 AS source, `+recordSize+` AS size
-			FROM audit WHERE row <= $2 AND row > $3 AND +action IN (`+strings.Join(numbers, `, `)+`) ORDER BY row DESC LIMIT $4
+			FROM audit WHERE row <= $2 AND row > $3
+				AND +action IN (`+strings.Join(numbers, `, `)+`) ORDER BY row DESC LIMIT $4
 		)
 		ORDER BY position DESC, source DESC, entry DESC LIMIT $4`, args...)
 }
@@ -201,7 +209,8 @@ func lastEntryBefore(q store.Querier, now store.AuditPosition, redemption int64)
 		middle := before + (upTo-before+1)/2
 		var found position
 		_, err := store.OneOr(nil, q, func(r row) (any, error) { return nil, r.Scan(&found.audit, &found.redemptions) },
-			`SELECT row, ifnull(redemption, 0) FROM audit WHERE row >= $1 AND row <= $2 ORDER BY row LIMIT 1`, middle, upTo)
+			`SELECT row, ifnull(redemption, 0) FROM audit WHERE row >= $1 AND row <= $2 ORDER BY row LIMIT 1`, middle,
+			upTo)
 		if err != nil {
 			return 0, err
 		}

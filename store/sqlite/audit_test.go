@@ -17,11 +17,14 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 	const columns = `(row, id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)`
 	for _, text := range []string{
 		`INSERT INTO users VALUES ('ann'), ('bob')`,
-		`INSERT INTO perks (row, id, created_at, updated_at, approval, title_fold, city_fold, title, city, description) VALUES (1, 'p', 1, 1, 'auto', '', '', '', '', '')`,
+		`INSERT INTO perks (row, id, created_at, updated_at, approval, title_fold, city_fold, title, city, description)
+			VALUES (1, 'p', 1, 1, 'auto', '', '', '', '', '')`,
 		`INSERT INTO perk_stock (perk) VALUES (1)`,
 		`INSERT INTO clients VALUES ('shop', 'Shop', x'00', '', 0, 0, 1)`,
-		`INSERT INTO audit (at, actor, action, subject) VALUES (1, 'operator', 'test', 'kept'), (2, 'operator', 'test', 'kept')`,
-		`INSERT INTO redemptions ` + columns + ` VALUES (1, 'kept', 1, 'ann', 'shop', 1, 'pending', 'pending', '{}'), (2, 'decided', 1, 'bob', 'shop', 1, 'pending', 'pending', '{}')`,
+		`INSERT INTO audit (at, actor, action, subject) VALUES (1, 'operator', 'test', 'kept'), (2, 'operator', 'test',
+			'kept')`,
+		`INSERT INTO redemptions ` + columns + ` VALUES (1, 'kept', 1, 'ann', 'shop', 1, 'pending', 'pending', '{}'),
+			(2, 'decided', 1, 'bob', 'shop', 1, 'pending', 'pending', '{}')`,
 		`UPDATE redemptions SET status = 'rejected' WHERE id = 'decided'`,
 	} {
 		if err := byHand(text); err != nil {
@@ -35,7 +38,8 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 		`DELETE FROM audit`,
 		`INSERT OR REPLACE INTO audit (row, at, actor, action, subject) VALUES (1, 1, '', '', '')`,
 		`REPLACE INTO audit (row, at, actor, action, subject) VALUES (2, 1, '', '', '')`,
-		`INSERT INTO audit (row, at, actor, action, subject) VALUES (1, 1, '', '', '') ON CONFLICT (row) DO UPDATE SET actor = ''`,
+		`INSERT INTO audit (row, at, actor, action, subject) VALUES (1, 1, '', '', '') ON CONFLICT (row) DO UPDATE
+			SET actor = ''`,
 		`INSERT INTO audit (row, at, actor, action, subject) VALUES (-1, 1, '', '', '')`,
 		`INSERT INTO audit (row, at, actor, action, subject) VALUES (0, 1, '', '', '')`,
 		`UPDATE redemptions SET redeemed_at = 2 WHERE id = 'kept'`,
@@ -46,10 +50,14 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 		`UPDATE redemptions SET status = 'approved' WHERE id = 'decided'`,
 		`UPDATE redemptions SET status = 'pending' WHERE id = 'decided'`,
 		`UPDATE OR REPLACE redemptions SET id = 'decided', status = 'approved' WHERE id = 'kept'`,
-		`REPLACE INTO redemptions ` + columns + ` VALUES (1, 'other', 1, 'bob', 'shop', 1, 'approved', 'approved', '{}')`,
-		`REPLACE INTO redemptions ` + columns + ` VALUES (9, 'kept', 1, 'bob', 'shop', 1, 'approved', 'approved', '{}')`,
-		`REPLACE INTO redemptions ` + columns + ` VALUES (9, 'other', 1, 'ann', 'shop', 1, 'approved', 'approved', '{}')`,
-		`INSERT INTO redemptions ` + columns + ` VALUES (-5, 'other', 1, 'bob', 'shop', 1, 'approved', 'approved', '{}')`,
+		`REPLACE INTO redemptions ` + columns +
+			` VALUES (1, 'other', 1, 'bob', 'shop', 1, 'approved', 'approved', '{}')`,
+		`REPLACE INTO redemptions ` + columns +
+			` VALUES (9, 'kept', 1, 'bob', 'shop', 1, 'approved', 'approved', '{}')`,
+		`REPLACE INTO redemptions ` + columns +
+			` VALUES (9, 'other', 1, 'ann', 'shop', 1, 'approved', 'approved', '{}')`,
+		`INSERT INTO redemptions ` + columns +
+			` VALUES (-5, 'other', 1, 'bob', 'shop', 1, 'approved', 'approved', '{}')`,
 		`DELETE FROM redemptions`,
 		movedAside + `DELETE FROM redemptions; ` + movedBack,
 	} {
@@ -65,7 +73,8 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 func TestAResetKeepsTheRedemptionTriggers(t *testing.T) {
 	db := openTemporary(t)
 	guard := func() string {
-		text, err := store.One(db.latest(t.Context()), store.ScanValue[string], `SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`)
+		text, err := store.One(db.latest(t.Context()), store.ScanValue[string],
+			`SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +99,8 @@ func history(t *testing.T, db *DB) string {
 	t.Helper()
 	lines, err := store.All(db.latest(t.Context()), store.ScanValue[string], `
 		SELECT concat_ws(' ', row, at, actor, action, subject) FROM audit UNION ALL
-		SELECT concat_ws(' ', row, id, perk, user_id, client_id, redeemed_at, first_status, status, metadata) FROM redemptions`)
+		SELECT concat_ws(' ', row, id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)
+			FROM redemptions`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,18 +117,27 @@ func TestTheAuditLogIsReadOnIndexes(t *testing.T) {
 		want    []string
 		without string
 	}{
-		{store.AuditQuery{}, "", []string{"SCAN r USING INDEX redemptions_by_time", "SCAN a USING INDEX audit_by_time"}, "TEMP B-TREE FOR ORDER BY"},
-		{store.AuditQuery{Last: 10}, "", []string{"SCAN r USING INDEX redemptions_by_time", "SCAN a USING INDEX audit_by_time"}, "none"},
-		{store.AuditQuery{Since: at}, "", []string{"redemptions_by_time (redeemed_at>?)", "audit_by_time (at>?)"}, "TEMP B-TREE FOR ORDER BY"},
-		{store.AuditQuery{Subject: "property/1"}, "", []string{"audit_by_subject (subject=?)"}, "TEMP B-TREE FOR ORDER BY"},
-		{store.AuditQuery{Subject: "redemption/1"}, "", []string{"sqlite_autoindex_redemptions_1 (id=?)", "audit_by_subject (subject=?)"}, "SCAN"},
+		{store.AuditQuery{}, "", []string{"SCAN r USING INDEX redemptions_by_time", "SCAN a USING INDEX audit_by_time"},
+			"TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Last: 10}, "",
+			[]string{"SCAN r USING INDEX redemptions_by_time", "SCAN a USING INDEX audit_by_time"}, "none"},
+		{store.AuditQuery{Since: at}, "", []string{"redemptions_by_time (redeemed_at>?)", "audit_by_time (at>?)"},
+			"TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Subject: "property/1"}, "", []string{"audit_by_subject (subject=?)"},
+			"TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Subject: "redemption/1"}, "",
+			[]string{"sqlite_autoindex_redemptions_1 (id=?)", "audit_by_subject (subject=?)"}, "SCAN"},
 		{store.AuditQuery{Actor: "operator/ann"}, "", []string{"audit_by_actor (actor=?)"}, "TEMP B-TREE FOR ORDER BY"},
 		{store.AuditQuery{Actor: "operator/*"}, "", []string{"audit_by_actor (actor>? AND actor<?)"}, "SCAN"},
-		{store.AuditQuery{Actor: "client/shop"}, "", []string{"SCAN r USING INDEX redemptions_by_time", "audit_by_actor (actor=?)"}, "TEMP B-TREE FOR ORDER BY"},
-		{store.AuditQuery{Action: "key.rotate"}, "", []string{"audit_by_action (action=?)"}, "TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Actor: "client/shop"}, "",
+			[]string{"SCAN r USING INDEX redemptions_by_time", "audit_by_actor (actor=?)"}, "TEMP B-TREE FOR ORDER BY"},
+		{store.AuditQuery{Action: "key.rotate"}, "", []string{"audit_by_action (action=?)"},
+			"TEMP B-TREE FOR ORDER BY"},
 		{store.AuditQuery{Action: "client.*"}, "", []string{"audit_by_action (action>? AND action<?)"}, "SCAN"},
-		{store.AuditQuery{}, "0.0", []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>?)", "SEARCH a USING INTEGER PRIMARY KEY (rowid>?)"}, "INDEX redemptions_by"},
-		{store.AuditQuery{Actor: "client/shop"}, "0.0", []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"}, "SCAN r"},
+		{store.AuditQuery{}, "0.0", []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>?)",
+			"SEARCH a USING INTEGER PRIMARY KEY (rowid>?)"}, "INDEX redemptions_by"},
+		{store.AuditQuery{Actor: "client/shop"}, "0.0", []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"},
+			"SCAN r"},
 	} {
 		_, made, kept, err := auditAfter(db.latest(t.Context()), r.since)
 		if err != nil {

@@ -25,7 +25,8 @@ func TestABackupIsASnapshot(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy is %v (%v), want mode 600", info, err)
 	}
-	list, err := openAt(t, path).ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: "p"}, At: time.Now(), Window: store.Window{Page: 1, PerPage: 10}})
+	list, err := openAt(t, path).ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: "p"},
+		At: time.Now(), Window: store.Window{Page: 1, PerPage: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	for mode, do := range map[string]func(path string) error{
-		replaceOnInputOf: replaceOnInput, commitTwo: commitTwoTogether, restoreBeside: restoreFromBeside, importLarge: importRound2,
+		replaceOnInputOf: replaceOnInput, commitTwo: commitTwoTogether, restoreBeside: restoreFromBeside,
+		importLarge: importRound2,
 	} {
 		if path := os.Getenv(mode); path != "" {
 			fmt.Fprint(os.Stderr, do(path))
@@ -49,7 +50,8 @@ func redeemUntilKilled(path string) error {
 			for i := caller; ; i += 8 {
 				user := fmt.Sprint("user", i%crashUsers)
 				id := fmt.Sprintf("%d-%d", os.Getpid(), i)
-				_, err := db.Redeem(ctx, store.RedeemAttempt{ID: id, PerkID: "p", UserID: user, ClientID: "shop", At: time.Now(),
+				_, err := db.Redeem(ctx, store.RedeemAttempt{ID: id, PerkID: "p", UserID: user, ClientID: "shop",
+					At:  time.Now(),
 					Key: &store.IdempotencyKey{Key: id}})
 				if err == nil {
 					acknowledged <- id
@@ -86,7 +88,8 @@ func importForCrash(t *testing.T, db *DB) {
 	t.Helper()
 	units := int64(crashUsers)
 	perk := store.PerkRecord{Perk: api.Perk{ID: "p", Title: "P", Description: "P", City: "Leeds"}, Stock: &units}
-	if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil, store.Operator, time.Now()); err != nil {
+	if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil,
+		store.Operator, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
@@ -152,7 +155,8 @@ func requireRedeemed(t *testing.T, path string, acknowledged []string) {
 	}
 	for what, text := range map[string]string{
 		"units held": `SELECT held FROM perk_stock`,
-		"keys":       `SELECT count(*) FROM idempotency_keys AS k JOIN redemptions AS r ON r.row = k.redemption AND r.id = k.key`,
+		"keys": `SELECT count(*) FROM idempotency_keys AS k JOIN redemptions AS r ON r.row = k.redemption
+			AND r.id = k.key`,
 	} {
 		n, err := store.One(db.latest(t.Context()), store.ScanValue[int], text)
 		if err != nil {
@@ -162,7 +166,8 @@ func requireRedeemed(t *testing.T, path string, acknowledged []string) {
 			t.Errorf("%s: %d, but there are %d redemptions", what, n, len(there))
 		}
 	}
-	if verdict, err := store.One(db.latest(t.Context()), store.ScanValue[string], `PRAGMA integrity_check`); verdict != "ok" {
+	if verdict, err := store.One(db.latest(t.Context()), store.ScanValue[string],
+		`PRAGMA integrity_check`); verdict != "ok" {
 		t.Errorf("SQLite finds: %s (%v)", verdict, err)
 	}
 }

@@ -62,7 +62,8 @@ func TestALogThatOnlyGrowsIsReported(t *testing.T) {
 	<-held
 	db.writer.maxLog = 1 << 20
 	for i := range 300 {
-		if err := db.write(t.Context(), "add users", addUser(fmt.Sprintf("%d%s", i, strings.Repeat("u", 4000)))); err != nil {
+		if err := db.write(t.Context(), "add users",
+			addUser(fmt.Sprintf("%d%s", i, strings.Repeat("u", 4000)))); err != nil {
 			t.Fatal(err)
 		}
 		later := func(*session) error {

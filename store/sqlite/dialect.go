@@ -11,8 +11,8 @@ import (
 var dialect = &store.Dialect{
 	Stock:             `CROSS JOIN perk_stock AS s ON s.perk = p.row`,
 	RedemptionColumns: redemptionColumns,
-	Redemptions:       `redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk`,
-	RedemptionsOfUser: `redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk`,
+	Redemptions:       redemptionsAndPerks,
+	RedemptionsOfUser: redemptionsAndPerks,
 	RedemptionPerk:    `r.perk`,
 	PerkKey:           `row`,
 	IndexedPerk:       `r.perk`,
@@ -38,26 +38,30 @@ var dialect = &store.Dialect{
 	AreCommonWords: func(q store.Querier, words []string, others string, args store.Named, most int64) (bool, error) {
 		from := `property_words WHERE property_words MATCH @whole`
 		if others != "" {
-			from = `(SELECT rowid FROM ` + from + ` LIMIT 2 * @most) AS found CROSS JOIN properties AS p ON p.id = found.rowid WHERE ` + others
+			from = `(SELECT rowid FROM ` + from +
+				` LIMIT 2 * @most) AS found CROSS JOIN properties AS p ON p.id = found.rowid WHERE ` + others
 		}
 		args["whole"], args["most"] = `"`+strings.Join(words, `" "`)+`"`, most+1
-		there, err := store.One(q, store.ScanValue[int64], `SELECT count(*) FROM (SELECT 1 FROM `+from+` LIMIT @most)`, args)
+		there, err := store.One(q, store.ScanValue[int64], `SELECT count(*) FROM (SELECT 1 FROM `+from+` LIMIT @most)`,
+			args)
 		return there > most, err
 	},
 	StreamsWords: true,
 	Indexed:      func(index string) string { return ` INDEXED BY ` + index },
 	AuditRedemptions: store.AuditSource{
 		Select: `
-			SELECT r.redeemed_at AS at, 0 AS source, r.row AS seq, '' AS actor, '' AS action, '' AS subject, NULL AS before, NULL AS after,
+			SELECT r.redeemed_at AS at, 0 AS source, r.row AS seq, '' AS actor, '' AS action, '' AS subject,
+				NULL AS before, NULL AS after,
 				r.id, p.id AS perk, r.user_id, r.client_id, r.first_status, r.metadata, r.row AS redemption
-			FROM redemptions AS r CROSS JOIN perks AS p ON p.row = r.perk`,
+			FROM ` + redemptionsAndPerks,
 		// The + keeps SQLite from reading all redemptions of a client, of which a follower wants the last.
 		Columns: map[string]string{"at": `r.redeemed_at`, "id": `r.id`, "client": `+r.client_id`},
 	},
 	AuditEntries: store.AuditSource{
 		Select: `
 			SELECT a.at, 1 AS source, a.row AS seq, a.actor, a.action, a.subject, a.before, a.after,
-				NULL AS id, NULL AS perk, NULL AS user_id, NULL AS client_id, NULL AS first_status, NULL AS metadata, a.redemption
+				NULL AS id, NULL AS perk, NULL AS user_id, NULL AS client_id, NULL AS first_status,
+				NULL AS metadata, a.redemption
 			FROM audit AS a`,
 		Columns: map[string]string{"at": `a.at`, "subject": `a.subject`, "actor": `a.actor`, "action": `a.action`},
 	},

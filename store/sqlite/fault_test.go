@@ -16,15 +16,15 @@ import (
 	"example.com/perks/store"
 )
 
-// Environment variables that turn this test program into one that works on the named database and says on standard output
-// how it went.
+// Environment variables that turn this test program into one that works on the named database and says on standard
+// output how it went.
 const (
 	commitTwo     = "COMMIT_TWO"
 	restoreBeside = "RESTORE_BESIDE"
 )
 
-// runWithFailingSync runs this test program in the mode under strace, which makes each fsync of the file fail, and returns
-// the program's output.
+// runWithFailingSync runs this test program in the mode under strace, which makes each fsync of the file fail, and
+// returns the program's output.
 func runWithFailingSync(t *testing.T, file, mode, path string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "strace", "--quiet=all", "-f", "-o", os.DevNull, "-P", file,
@@ -90,7 +90,8 @@ func TestACommitThatCannotBeSyncedIsUnknown(t *testing.T) {
 }
 
 func restoreFromBeside(path string) error {
-	_, err := Restore(context.Background(), filepath.Join(filepath.Dir(path), "backup.db"), path, time.Now(), carryNothing)
+	_, err := Restore(context.Background(), filepath.Join(filepath.Dir(path), "backup.db"), path, time.Now(),
+		carryNothing)
 	fmt.Println(err)
 	return nil
 }
@@ -104,7 +105,8 @@ func TestARestoreThatCannotBeSyncedChangesNothing(t *testing.T) {
 	if err := errors.Join(db.write(t.Context(), "write", addUser("since")), db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if said := runWithFailingSync(t, path+".restoring", restoreBeside, path); !strings.Contains(said, "input/output error") {
+	if said := runWithFailingSync(t, path+".restoring", restoreBeside, path); !strings.Contains(said,
+		"input/output error") {
 		t.Errorf("the restore returned %q, want a failed sync", said)
 	}
 	if db, err = Open(t.Context(), path, Options{}); err != nil {
@@ -124,7 +126,8 @@ func TestACommitIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 	}
 	defer db.Close()
 	moveFile := func(s *session) error { return errors.Join(addUser("late")(s), os.Rename(path, path+".moved")) }
-	if err := db.write(t.Context(), "write", moveFile); api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errReplaced) {
+	if err := db.write(t.Context(), "write", moveFile); api.CodeOf(err) != api.CodeUnavailable ||
+		!errors.Is(err, errReplaced) {
 		t.Errorf("a write while the file was moved: %v, want unavailable because of that", err)
 	}
 	if err := os.Rename(path+".moved", path); err != nil {
@@ -152,7 +155,8 @@ func TestAnImportIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 		"before the commit": func(moveFile func() error) error { return db.writer.doExclusive(t.Context(), moveFile) },
 	} {
 		err := take(func() error { return os.Rename(path, path+".moved") })
-		if begun := when == "before the commit"; api.CodeOf(err) != api.CodeUnavailable || !errors.Is(err, errReplaced) || isNotStarted(err) == begun {
+		if begun := when == "before the commit"; api.CodeOf(err) != api.CodeUnavailable ||
+			!errors.Is(err, errReplaced) || isNotStarted(err) == begun {
 			t.Errorf("the file was moved %s: %v, want unavailable because of that", when, err)
 		}
 		if err := os.Rename(path+".moved", path); err != nil {

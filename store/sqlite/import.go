@@ -10,8 +10,8 @@ import (
 	"example.com/perks/store"
 )
 
-// importRows collects the records in a temporary table, which locks nothing however slowly they arrive, and merges them in one transaction.
-// Others wait for that transaction, so many perks are merged before it, out of sight.
+// importRows collects the records in a temporary table, which locks nothing however slowly they arrive, and merges them
+// in one transaction. Others wait for that transaction, so many perks are merged before it, out of sight.
 func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Imported, err error) {
 	var many *large
 	isMerging := false
@@ -39,7 +39,8 @@ func (db *DB) importRows(ctx context.Context, i store.Import) (imported store.Im
 			return err
 		}
 		if i.Records == "properties" {
-			return s.withIndexesOf("properties", `SELECT count(*) FROM staged WHERE id NOT IN (SELECT id FROM properties)`, merge)
+			return s.withIndexesOf("properties",
+				`SELECT count(*) FROM staged WHERE id NOT IN (SELECT id FROM properties)`, merge)
 		}
 		return merge()
 	})
@@ -83,13 +84,16 @@ func (s *session) stage(ctx context.Context, i store.Import) (count int64, err e
 	}
 	return count, s.script(`
 		CREATE INDEX temp.staged_by_id ON staged (id);
-		DELETE FROM staged AS s WHERE EXISTS (SELECT 1 FROM staged AS later WHERE later.id = s.id AND later.seq > s.seq);
+		DELETE FROM staged AS s WHERE EXISTS (SELECT 1 FROM staged AS later WHERE later.id = s.id
+			AND later.seq > s.seq);
 		COMMIT`)
 }
 
-// stagingTable is the definition of a temporary table for records. Columns have the types that driverValues converts to.
+// stagingTable is the definition of a temporary table for records. Columns have the types that driverValues converts
+// to.
 func stagingTable(name string, columns []store.Column) string {
-	types := [...]string{store.Text: `TEXT`, store.Texts: `TEXT`, store.Instant: `INTEGER`, store.Integer: `INTEGER`, store.Number: `REAL`}
+	types := [...]string{store.Text: `TEXT`, store.Texts: `TEXT`, store.Instant: `INTEGER`, store.Integer: `INTEGER`,
+		store.Number: `REAL`}
 	text := `CREATE TEMP TABLE ` + name + ` (seq INTEGER PRIMARY KEY`
 	for _, c := range columns {
 		text += `, ` + c.Name + ` ` + types[c.Type]
@@ -99,11 +103,14 @@ func stagingTable(name string, columns []store.Column) string {
 
 // put inserts a record. seq is nil at the end of the table.
 func (s *session) put(table string, seq any, values []any) error {
-	return s.exec(`INSERT INTO `+table+` VALUES (?`+strings.Repeat(`, ?`, len(values))+`)`, append([]any{seq}, values...)...)
+	return s.exec(`INSERT INTO `+table+` VALUES (?`+strings.Repeat(`, ?`, len(values))+`)`,
+		append([]any{seq}, values...)...)
 }
 
 // replaceStaged collects the records in another table first, because write reads the staged ones meanwhile.
-func replaceStaged(tx store.Tx, columns []store.Column, write func(put func(seq int64, values []any) error) error) error {
+func replaceStaged(
+	tx store.Tx, columns []store.Column, write func(put func(seq int64, values []any) error) error,
+) error {
 	s, _ := sessionOf(tx)
 	if err := s.script(stagingTable("whole", columns)); err != nil {
 		return err
@@ -129,10 +136,12 @@ func (s *session) planPerks(by store.Actor, at time.Time) (created, changed int6
 	err = store.Run(s.Exec,
 		store.Step{Text: dropUnchangedPerks},
 		store.Step{Text: auditPerks, Args: []any{at, string(by), store.ActionUpdatePerk, store.PerkSubjectPrefix}},
-		store.Step{Text: `CREATE TEMP TABLE targets (staged INTEGER PRIMARY KEY, perk INTEGER, known INTEGER, created_at INTEGER, stock INTEGER)`},
+		store.Step{Text: `CREATE TEMP TABLE targets (staged INTEGER PRIMARY KEY, perk INTEGER, known INTEGER,
+			created_at INTEGER, stock INTEGER)`},
 		store.Step{Count: &all, Text: `
 			INSERT INTO targets
-				SELECT s.seq, ifnull(p.row, (SELECT ifnull(max(row), 0) FROM perks) + s.seq), p.row IS NOT NULL, p.created_at, s.stock
+				SELECT s.seq, ifnull(p.row, (SELECT ifnull(max(row), 0) FROM perks) + s.seq), p.row IS NOT NULL,
+					p.created_at, s.stock
 				FROM staged AS s LEFT JOIN perks AS p ON p.id = s.id`},
 	)
 	if err == nil {
@@ -146,20 +155,23 @@ func (s *session) putPerks(at time.Time) error {
 	if err := s.exec(`DELETE FROM perk_words WHERE rowid IN (SELECT perk FROM targets WHERE known)`); err != nil {
 		return err
 	}
-	if err := s.withIndexesOf("perks", `SELECT count(*) FROM staged`, func() error { return s.exec(putPerks, at) }); err != nil {
+	if err := s.withIndexesOf("perks", `SELECT count(*) FROM staged`,
+		func() error { return s.exec(putPerks, at) }); err != nil {
 		return err
 	}
 	return store.Run(s.Exec,
 		store.Step{Text: putStock},
 		// The words are a JSON list. To the tokenizer its punctuation only separates words.
-		store.Step{Text: `INSERT INTO perk_words (rowid, words) SELECT targets.perk, s.words FROM staged AS s JOIN targets ON targets.staged = s.seq`},
+		store.Step{Text: `INSERT INTO perk_words (rowid, words) SELECT targets.perk, s.words FROM staged AS s
+			JOIN targets ON targets.staged = s.seq`},
 	)
 }
 
-// withIndexesOf runs work, which writes as many records to the table as the query counts. It builds the indexes again if most of their entries
-// change: sorting entries is several times faster than inserting each.
+// withIndexesOf runs work, which writes as many records to the table as the query counts. It builds the indexes again
+// if most of their entries change: sorting entries is several times faster than inserting each.
 func (s *session) withIndexesOf(table, written string, work func() error) error {
-	rebuild, err := store.One(s, store.ScanValue[bool], `SELECT 4 * (`+written+`) > (SELECT count(*) FROM `+table+`) + 10000`)
+	rebuild, err := store.One(s, store.ScanValue[bool],
+		`SELECT 4 * (`+written+`) > (SELECT count(*) FROM `+table+`) + 10000`)
 	if err != nil {
 		return err
 	}
@@ -185,8 +197,11 @@ var (
 	dropUnchangedPerks = `
 		DELETE FROM staged AS new WHERE EXISTS (
 			SELECT 1 FROM perks AS old JOIN perk_stock AS stock ON stock.perk = old.row
-			WHERE old.id = new.id AND (` + store.Of("old", store.ImportedPerkFields) + `, stock.stock) IS (` + store.Of("new", store.ImportedPerkFields) + `, new.stock)
-				AND old.created_at = ifnull(new.created_at, old.created_at) AND old.updated_at = ifnull(new.updated_at, old.updated_at))`
+			WHERE old.id = new.id
+				AND (` + store.Of("old", store.ImportedPerkFields) + `, stock.stock)
+					IS (` + store.Of("new", store.ImportedPerkFields) + `, new.stock)
+				AND old.created_at = ifnull(new.created_at, old.created_at)
+				AND old.updated_at = ifnull(new.updated_at, old.updated_at))`
 
 	putPerks = `
 		INSERT INTO perks (row, id, ` + replacedFields + `)
@@ -198,5 +213,6 @@ var (
 
 // targetValues are those of row, id and replacedFields.
 func targetValues(now string) string {
-	return "targets.perk, id, coalesce(s.created_at, targets.created_at, " + now + "), ifnull(s.updated_at, " + now + "), " + store.ImportedPerkFields
+	return "targets.perk, id, coalesce(s.created_at, targets.created_at, " + now + "), ifnull(s.updated_at, " + now +
+		"), " + store.ImportedPerkFields
 }

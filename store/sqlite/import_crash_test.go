@@ -10,7 +10,8 @@ import (
 	"example.com/perks/store"
 )
 
-// importLarge names the environment variable that turns this test program into one that imports round 2 into the named database.
+// importLarge names the environment variable that turns this test program into one that imports round 2 into the named
+// database.
 const importLarge = "IMPORT_LARGE"
 
 func importRound2(path string) error {
@@ -30,7 +31,8 @@ func TestALargeImportThatIsKilledIsWholeOrNothing(t *testing.T) {
 		isWhole       bool   // otherwise it is either
 	}{
 		{"building", `EXISTS (SELECT 1 FROM sqlite_schema WHERE name GLOB 'next_*_perk_words')`, false},
-		{"making indexes", `EXISTS (SELECT 1 FROM sqlite_schema WHERE tbl_name GLOB 'next_*_perks' AND type = 'index' AND sql IS NOT NULL)`, false},
+		{"making indexes", `EXISTS (SELECT 1 FROM sqlite_schema WHERE tbl_name GLOB 'next_*_perks' AND type = 'index'
+			AND sql IS NOT NULL)`, false},
 		{"queueing entries", `EXISTS (SELECT 1 FROM sqlite_schema WHERE name GLOB 'next_*_audit')`, false},
 		{"published", `EXISTS (SELECT 1 FROM sqlite_schema WHERE name GLOB 'pending_*')`, true},
 		{"moving entries", updates + ` > 0`, true},
@@ -42,10 +44,12 @@ func TestALargeImportThatIsKilledIsWholeOrNothing(t *testing.T) {
 			before := openPath(t, path)
 			schema := schemaOf(t, before)
 			importMany(t, before, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
-			if _, err := before.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, asOf); err != nil {
+			if _, err := before.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator,
+				asOf); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := before.Redeem(t.Context(), store.RedeemAttempt{ID: "r", PerkID: "7", UserID: "ann", ClientID: "shop", At: asOf}); err != nil {
+			if _, err := before.Redeem(t.Context(),
+				store.RedeemAttempt{ID: "r", PerkID: "7", UserID: "ann", ClientID: "shop", At: asOf}); err != nil {
 				t.Fatal(err)
 			}
 			killWhen(t, before, path, test.reached)

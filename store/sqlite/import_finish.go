@@ -18,13 +18,14 @@ const deadAfter = 10 * time.Minute
 // finishOrWarn is finishImports where an error changes nothing of the outcome.
 func (db *DB) finishOrWarn(ctx context.Context, dead string) {
 	if err := db.finishImports(ctx, dead); err != nil {
-		db.log.Warn("an import has left tables that cannot be dropped now; the server tries again each hour, and when it starts", "error", err)
+		db.log.Warn("an import has left tables that cannot be dropped now; the server tries again each hour, and "+
+			"when it starts", "error", err)
 	}
 }
 
-// finishImports does what large imports leave for later: it moves the entries of those that were published to the audit log, and drops the
-// tables that nobody reads. Of an import that was not published they stay while it may live, unless its token matches the pattern dead. It
-// uses a connection of its own, because that of a failed import holds a lock.
+// finishImports does what large imports leave for later: it moves the entries of those that were published to the audit
+// log, and drops the tables that nobody reads. Of an import that was not published they stay while it may live, unless
+// its token matches the pattern dead. It uses a connection of its own, because that of a failed import holds a lock.
 func (db *DB) finishImports(ctx context.Context, dead string) (err error) {
 	since := time.Now().Add(-deadAfter)
 	if tables, err := leftTables(db.latest(ctx), dead, since); err != nil || len(tables) == 0 { // without a lock
@@ -35,7 +36,8 @@ func (db *DB) finishImports(ctx context.Context, dead string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := s.script(`PRAGMA foreign_keys = OFF; PRAGMA busy_timeout = ` + patience); err != nil { // they would be checked row by row
+	// they would be checked row by row
+	if err := s.script(`PRAGMA foreign_keys = OFF; PRAGMA busy_timeout = ` + patience); err != nil {
 		return err
 	}
 	if err := db.slice(ctx, s, func() error { // an import that lives after all must not publish what is being dropped
@@ -66,7 +68,8 @@ func leftTables(q store.Querier, dead string, since time.Time) ([]string, error)
 		SELECT name FROM sqlite_schema WHERE type = 'table'
 			AND (name GLOB '`+beingBuilt+`*' OR name GLOB '`+replaced+`*' OR name GLOB '`+unlogged+`*')
 			AND (name GLOB '*_perks' OR name GLOB '*_perk_stock' OR name GLOB '*_perk_words' OR name GLOB '*_audit')
-			AND NOT EXISTS (SELECT 1 FROM large_import WHERE name GLOB '`+beingBuilt+`' || token || '*' AND NOT token GLOB $1 AND written_at >= $2)
+			AND NOT EXISTS (SELECT 1 FROM large_import
+				WHERE name GLOB '`+beingBuilt+`' || token || '*' AND NOT token GLOB $1 AND written_at >= $2)
 		ORDER BY name GLOB '`+unlogged+`*' DESC`, dead, since)
 }
 
@@ -83,7 +86,8 @@ func (db *DB) logEntries(ctx context.Context, s *session, table string) error {
 			if isThere, err = s.hasTable(table); err != nil || !isThere {
 				return err
 			}
-			last, err := store.One(s, store.ScanValue[*int64], `SELECT max(row) FROM (SELECT row FROM `+table+` ORDER BY rowid LIMIT $1)`, db.sliceRows)
+			last, err := store.One(s, store.ScanValue[*int64],
+				`SELECT max(row) FROM (SELECT row FROM `+table+` ORDER BY rowid LIMIT $1)`, db.sliceRows)
 			if err != nil {
 				return err
 			}
@@ -104,13 +108,14 @@ func (db *DB) logEntries(ctx context.Context, s *session, table string) error {
 	return nil
 }
 
-// dropTable drops a table and before it its indexes, each in a transaction. Another process may be doing the same, and then use the names of
-// the indexes again.
+// dropTable drops a table and before it its indexes, each in a transaction. Another process may be doing the same, and
+// then use the names of the indexes again.
 func (db *DB) dropTable(ctx context.Context, s *session, table string) error {
 	for isThere := true; isThere; {
 		err := db.slice(ctx, s, func() error {
 			drop, err := store.One(s, store.ScanValue[string], `
-				SELECT 'DROP ' || type || ' ' || name FROM sqlite_schema WHERE tbl_name = $1 AND sql IS NOT NULL ORDER BY type LIMIT 1`, table)
+				SELECT 'DROP ' || type || ' ' || name FROM sqlite_schema WHERE tbl_name = $1 AND sql IS NOT NULL
+					ORDER BY type LIMIT 1`, table)
 			if isThere = !errors.Is(err, store.ErrNoRow); !isThere {
 				return nil
 			}

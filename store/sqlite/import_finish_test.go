@@ -30,11 +30,13 @@ func leave(t *testing.T, db *DB, statements ...string) {
 // left is how many tables of imports there are.
 func left(t *testing.T, db *DB) int64 {
 	t.Helper()
-	return value[int64](t, db, `SELECT count(*) FROM sqlite_schema WHERE name GLOB 'next_*' OR name GLOB 'was_*' OR name GLOB 'pending_*'`)
+	return value[int64](t, db,
+		`SELECT count(*) FROM sqlite_schema WHERE name GLOB 'next_*' OR name GLOB 'was_*' OR name GLOB 'pending_*'`)
 }
 
 // numbered are the entries of an import that died before it moved them to the audit log.
-const numbered = `CREATE TABLE pending_dead_audit` + entryColumns + `; WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+const numbered = `CREATE TABLE pending_dead_audit` + entryColumns +
+	`; WITH n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
 	INSERT INTO pending_dead_audit SELECT i, 1, 'operator', 'perk.update', 'perk/' || i, NULL, NULL FROM n`
 
 // requireNumbered checks that the log has the entries after the position once and in order.
@@ -123,7 +125,8 @@ func TestARestoreDropsTheTablesOfAnImport(t *testing.T) {
 
 func TestTablesOfAnImportAreDroppedWhenItIsDead(t *testing.T) {
 	const (
-		building = `CREATE TABLE next_token_perks (row INTEGER PRIMARY KEY, id TEXT); CREATE INDEX perks_title_asc_2 ON next_token_perks (id)`
+		building = `CREATE TABLE next_token_perks (row INTEGER PRIMARY KEY, id TEXT); CREATE INDEX perks_title_asc_2
+			ON next_token_perks (id)`
 		replaced = `CREATE TABLE was_token_perks (row INTEGER PRIMARY KEY)`
 		claim    = `INSERT INTO large_import VALUES (1, 'token', CAST(unixepoch('subsec') * 1000000 AS INTEGER) - `
 	)
@@ -178,8 +181,8 @@ func TestAnImportThatWritesIsAlive(t *testing.T) {
 	}
 }
 
-// TestOfTwoLargeImportsTheLaterIsDone begins a second import in the course of a first one. Even if the second ends early, the first may not
-// publish, because it has lost tables or indexes.
+// TestOfTwoLargeImportsTheLaterIsDone begins a second import in the course of a first one. Even if the second ends
+// early, the first may not publish, because it has lost tables or indexes.
 func TestOfTwoLargeImportsTheLaterIsDone(t *testing.T) {
 	for _, first := range []int64{15, 85} { // when the second one begins
 		for _, second := range []int64{7, 13, 1000} { // when that is interrupted
@@ -211,7 +214,8 @@ func TestOfTwoLargeImportsTheLaterIsDone(t *testing.T) {
 				want = [3]int64{manyMore, 0, 0}
 			}
 			if rounds != want || (otherErr == nil) != (second == 1000) {
-				t.Errorf("%d, %d: the rounds have %d perks, want %d; the second import returned %v", first, second, rounds, want, otherErr)
+				t.Errorf("%d, %d: the rounds have %d perks, want %d; the second import returned %v", first, second,
+					rounds, want, otherErr)
 			}
 		}
 	}

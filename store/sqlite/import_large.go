@@ -15,9 +15,9 @@ import (
 	"example.com/perks/store"
 )
 
-// One transaction of a large import would keep others from writing for longer than they wait. So the catalog as it will be is built in tables
-// that nobody reads, in many transactions, between which others write. The last transaction renames these tables and those that they
-// replace. finishImports drops what an import leaves.
+// One transaction of a large import would keep others from writing for longer than they wait. So the catalog as it will
+// be is built in tables that nobody reads, in many transactions, between which others write. The last transaction
+// renames these tables and those that they replace. finishImports drops what an import leaves.
 
 const (
 	// largeImport is how many changed perks are too many to be written in one transaction.
@@ -39,16 +39,18 @@ const (
 )
 
 // entryColumns are those of a table of entries that belong to the audit log.
-const entryColumns = ` (row INTEGER PRIMARY KEY, at INTEGER, actor TEXT, action TEXT, subject TEXT, before TEXT, after TEXT)`
+const entryColumns = ` (
+	row INTEGER PRIMARY KEY, at INTEGER, actor TEXT, action TEXT, subject TEXT, before TEXT, after TEXT)`
 
 // replacedTables are those that a large import replaces.
 var replacedTables = []string{"perks", "perk_stock", "perk_words"}
 
 // errOvertaken says that what an import has built no longer follows from the catalog.
-var errOvertaken = errors.New("another import, a reset or a migration came in between, so this import changed nothing; run it again")
+var errOvertaken = errors.New("another import, a reset or a migration came in between, so this import changed " +
+	"nothing; run it again")
 
-// rehearsal is a session in which a merge of perks changes nothing that others see: temporary tables hide those that it would change, and
-// only the targets are computed. What it reads is true until the version of the catalog rises.
+// rehearsal is a session in which a merge of perks changes nothing that others see: temporary tables hide those that it
+// would change, and only the targets are computed. What it reads is true until the version of the catalog rises.
 type rehearsal struct{ *session }
 
 // sessionOf returns the session of a transaction.
@@ -181,7 +183,8 @@ func (l *large) check() error {
 
 // define creates an empty table without indexes.
 func (l *large) define(ctx context.Context, table string) error {
-	definition, err := store.One(l.s, store.ScanValue[string], `SELECT sql FROM main.sqlite_schema WHERE name = $1`, table)
+	definition, err := store.One(l.s, store.ScanValue[string], `SELECT sql FROM main.sqlite_schema WHERE name = $1`,
+		table)
 	if err != nil {
 		return err
 	}
@@ -225,44 +228,53 @@ func (l *large) sliceEnd(after int64) (*int64, error) {
 	return store.One(l.s, store.ScanValue[*int64], `
 		SELECT min(last) FROM (
 			SELECT max(row) AS last FROM (SELECT row FROM perks WHERE row > $1 ORDER BY row LIMIT $2)
-			UNION ALL SELECT max(perk) FROM (SELECT perk FROM targets WHERE perk > $1 ORDER BY perk LIMIT $2))`, after, l.db.sliceRows)
+			UNION ALL SELECT max(perk) FROM (SELECT perk FROM targets WHERE perk > $1 ORDER BY perk
+				LIMIT $2))`, after, l.db.sliceRows)
 }
 
 // buildRows writes the perks of some rows, those of the file and those that stay, with their stock and words.
 func (l *large) buildRows(after, until int64) error {
 	const (
-		stay = ` FROM perks AS p WHERE p.row > $1 AND p.row <= $2 AND NOT EXISTS (SELECT 1 FROM targets WHERE targets.perk = p.row)`
-		come = ` FROM targets CROSS JOIN staged AS s ON s.seq = targets.staged WHERE targets.perk > $1 AND targets.perk <= $2 ORDER BY targets.perk`
+		stay = ` FROM perks AS p WHERE p.row > $1 AND p.row <= $2 AND NOT EXISTS (SELECT 1 FROM targets
+			WHERE targets.perk = p.row)`
+		come = ` FROM targets CROSS JOIN staged AS s ON s.seq = targets.staged WHERE targets.perk > $1
+			AND targets.perk <= $2 ORDER BY targets.perk`
 	)
 	perks, stock, words := l.next("perks"), l.next("perk_stock"), l.next("perk_words")
 	return store.Run(l.s.Exec,
 		store.Step{Args: []any{after, until}, Text: `INSERT INTO ` + perks + ` SELECT p.*` + stay},
-		store.Step{Args: []any{after, until, l.at}, Text: `INSERT INTO ` + perks + ` (row, id, ` + replacedFields + `) SELECT ` + targetValues(`$3`) + come},
+		store.Step{Args: []any{after, until, l.at},
+			Text: `INSERT INTO ` + perks + ` (row, id, ` + replacedFields + `) SELECT ` + targetValues(`$3`) + come},
 		store.Step{Args: []any{after, until}, Text: `
 			INSERT INTO ` + stock + ` (perk, stock, held)
 			SELECT new.row, CASE WHEN targets.perk IS NULL THEN old.stock ELSE targets.stock END, ifnull(old.held, 0)
-			FROM ` + perks + ` AS new LEFT JOIN perk_stock AS old ON old.perk = new.row LEFT JOIN targets ON targets.perk = new.row
+			FROM ` + perks + ` AS new
+				LEFT JOIN perk_stock AS old ON old.perk = new.row LEFT JOIN targets ON targets.perk = new.row
 			WHERE new.row > $1 AND new.row <= $2 ORDER BY new.row`},
 		store.Step{Args: []any{after, until}, Text: `
-			INSERT INTO ` + words + ` (rowid, words) SELECT p.row, words(p.title, p.description, p.merchant_name)` + stay},
-		store.Step{Args: []any{after, until}, Text: `INSERT INTO ` + words + ` (rowid, words) SELECT targets.perk, s.words` + come},
+			INSERT INTO ` + words + ` (rowid, words)
+			SELECT p.row, words(p.title, p.description, p.merchant_name)` + stay},
+		store.Step{Args: []any{after, until},
+			Text: `INSERT INTO ` + words + ` (rowid, words) SELECT targets.perk, s.words` + come},
 	)
 }
 
 func init() {
 	// The words of a perk, which perk_words does not give back.
-	sqlite.MustRegisterDeterministicScalarFunction("words", 3, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		var perk store.PerkRecord
-		perk.Title, _ = args[0].(string)
-		perk.Description, _ = args[1].(string)
-		if merchant, ok := args[2].(string); ok {
-			perk.MerchantName = &merchant
-		}
-		return asJSON(perk.Keys().Words), nil
-	})
+	sqlite.MustRegisterDeterministicScalarFunction("words", 3,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			var perk store.PerkRecord
+			perk.Title, _ = args[0].(string)
+			perk.Description, _ = args[1].(string)
+			if merchant, ok := args[2].(string); ok {
+				perk.MerchantName = &merchant
+			}
+			return asJSON(perk.Keys().Words), nil
+		})
 }
 
-// queueEntries copies many entries of the audit log to a table, from which they are moved to the log after the last transaction.
+// queueEntries copies many entries of the audit log to a table, from which they are moved to the log after the last
+// transaction.
 func (l *large) queueEntries(ctx context.Context) error {
 	entries, err := store.One(l.s, store.ScanValue[int64], `SELECT count(*) FROM temp.audit`)
 	if err != nil || entries <= l.db.largeImport {
@@ -273,7 +285,8 @@ func (l *large) queueEntries(ctx context.Context) error {
 	err = l.slice(ctx, func() error { return l.s.script(`CREATE TABLE ` + table + entryColumns) })
 	for after := int64(0); err == nil && after < entries; after += l.db.sliceRows {
 		err = l.slice(ctx, func() error {
-			return l.s.exec(`INSERT INTO `+table+` SELECT * FROM temp.audit WHERE row > $1 AND row <= $2 ORDER BY row`, after, after+l.db.sliceRows)
+			return l.s.exec(`INSERT INTO `+table+` SELECT * FROM temp.audit WHERE row > $1 AND row <= $2 ORDER BY row`,
+				after, after+l.db.sliceRows)
 		})
 	}
 	return err
@@ -286,7 +299,8 @@ func (l *large) publish() error {
 	}
 	err := store.Run(l.s.Exec,
 		store.Step{Text: `UPDATE main.catalog SET version = version + 1`},
-		store.Step{Text: `INSERT INTO main.categories SELECT * FROM temp.categories WHERE id NOT IN (SELECT id FROM main.categories)`},
+		store.Step{Text: `INSERT INTO main.categories SELECT * FROM temp.categories WHERE id NOT IN (SELECT id
+			FROM main.categories)`},
 	)
 	if err == nil && !l.queued {
 		err = l.s.exec(`INSERT INTO main.audit (at, actor, action, subject, before, after)
@@ -299,9 +313,11 @@ func (l *large) publish() error {
 		return l.s.putPerks(l.at)
 	}
 	// Redemptions were made and rejected meanwhile.
-	script := `UPDATE ` + l.next("perk_stock") + ` AS new SET held = old.held FROM perk_stock AS old WHERE old.perk = new.perk AND old.held <> new.held`
+	script := `UPDATE ` + l.next("perk_stock") +
+		` AS new SET held = old.held FROM perk_stock AS old WHERE old.perk = new.perk AND old.held <> new.held`
 	for _, table := range replacedTables {
-		script += `; ALTER TABLE ` + table + ` RENAME TO ` + replaced + l.token + table + `; ALTER TABLE ` + l.next(table) + ` RENAME TO ` + table
+		script += `; ALTER TABLE ` + table + ` RENAME TO ` + replaced + l.token + table + `; ALTER TABLE ` +
+			l.next(table) + ` RENAME TO ` + table
 	}
 	if l.queued {
 		script += `; ALTER TABLE ` + l.next("audit") + ` RENAME TO ` + unlogged + l.token + "audit"

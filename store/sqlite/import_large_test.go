@@ -21,9 +21,11 @@ func manyPerks(from, n int, round int64) iter.Seq2[store.PerkRecord, error] {
 		for i := from; i < from+n; i++ {
 			category := fmt.Sprintf("Round %d", round)
 			approval := [2]store.Approval{store.ApprovalAuto, store.ApprovalManual}[i%2]
-			if !yield(store.PerkRecord{Stock: &round, Approval: approval, Lat: &aTown.Lat, Lng: &aTown.Lng, Perk: api.Perk{
-				ID: fmt.Sprint(i), Title: fmt.Sprintf("Round%d of %d", round, i), Description: "Some words", City: "Leeds", Category: &category,
-			}}, nil) {
+			if !yield(store.PerkRecord{Stock: &round, Approval: approval, Lat: &aTown.Lat, Lng: &aTown.Lng,
+				Perk: api.Perk{
+					ID: fmt.Sprint(i), Title: fmt.Sprintf("Round%d of %d", round, i), Description: "Some words",
+					City: "Leeds", Category: &category,
+				}}, nil) {
 				return
 			}
 		}
@@ -107,13 +109,14 @@ func requireSound(t *testing.T, db *DB, schema string) {
 	}
 }
 
-// TestALargeImportIsAsASmallOne imports into an empty catalog, over all perks, over some, and beside them, from another process's view: a
-// second DB, whose connections know the schema from before.
+// TestALargeImportIsAsASmallOne imports into an empty catalog, over all perks, over some, and beside them, from another
+// process's view: a second DB, whose connections know the schema from before.
 func TestALargeImportIsAsASmallOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	importing, serving := openPath(t, path), openPath(t, path)
 	schema := schemaOf(t, serving)
-	if _, err := serving.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, asOf); err != nil {
+	if _, err := serving.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator,
+		asOf); err != nil {
 		t.Fatal(err)
 	}
 	all := int64(manyMore)
@@ -127,9 +130,12 @@ func TestALargeImportIsAsASmallOne(t *testing.T) {
 		{0, 1, store.Imported{Count: all, Created: all}, 0, map[string]int64{"": all, "round1": all}},
 		{0, 1, store.Imported{Count: all, Unchanged: all}, 0, map[string]int64{"": all, "round1": all}},
 		{0, 2, store.Imported{Count: all, Changed: all}, all, map[string]int64{"": all, "round1": 0, "round2": all}},
-		{300, 3, store.Imported{Count: all, Created: 300, Changed: all - 300}, 2*all - 300, map[string]int64{"": all + 300, "round2": 300, "round3": all}},
-		{100_000, 4, store.Imported{Count: all, Created: all}, 2*all - 300, map[string]int64{"": 2*all + 300, "round2": 300, "round3": all, "round4": all, "round4 100000": 1}},
-		{100_000, 5, store.Imported{Count: all, Changed: all}, 3*all - 300, map[string]int64{"": 2*all + 300, "round4": 0, "round5": all}},
+		{300, 3, store.Imported{Count: all, Created: 300, Changed: all - 300}, 2*all - 300,
+			map[string]int64{"": all + 300, "round2": 300, "round3": all}},
+		{100_000, 4, store.Imported{Count: all, Created: all}, 2*all - 300,
+			map[string]int64{"": 2*all + 300, "round2": 300, "round3": all, "round4": all, "round4 100000": 1}},
+		{100_000, 5, store.Imported{Count: all, Changed: all}, 3*all - 300,
+			map[string]int64{"": 2*all + 300, "round4": 0, "round5": all}},
 	} {
 		importMany(t, importing, manyPerks(step.from, manyMore, step.round), step.want)
 		for query, want := range step.counts {
@@ -137,17 +143,21 @@ func TestALargeImportIsAsASmallOne(t *testing.T) {
 				t.Errorf("round %d: %q finds %d perks, want %d", step.round, query, got, want)
 			}
 		}
-		if got := value[int64](t, serving, `SELECT count(*) FROM audit WHERE action = 'perk.update'`); got != step.entries {
+		if got := value[int64](t, serving,
+			`SELECT count(*) FROM audit WHERE action = 'perk.update'`); got != step.entries {
 			t.Errorf("round %d: there are %d entries about perks, want %d", step.round, got, step.entries)
 		}
-		if last := value[string](t, serving, `SELECT action FROM audit ORDER BY row DESC LIMIT 1`); last != store.ActionImportPerks {
+		if last := value[string](t, serving,
+			`SELECT action FROM audit ORDER BY row DESC LIMIT 1`); last != store.ActionImportPerks {
 			t.Errorf("round %d: the last entry is %s", step.round, last)
 		}
-		if wrong := value[int64](t, serving, fmt.Sprintf(`SELECT count(*) FROM perks AS p LEFT JOIN perk_stock AS s ON s.perk = p.row
+		if wrong := value[int64](t, serving,
+			fmt.Sprintf(`SELECT count(*) FROM perks AS p LEFT JOIN perk_stock AS s ON s.perk = p.row
 			WHERE p.title LIKE 'Round%d %%' AND s.stock IS NOT %d`, step.round, step.round)); wrong > 0 {
 			t.Errorf("round %d: %d perks have another stock", step.round, wrong)
 		}
-		attempt := store.RedeemAttempt{ID: fmt.Sprint(step.round), PerkID: fmt.Sprint(step.from + int(step.round)), UserID: "ann", ClientID: "shop", At: asOf}
+		attempt := store.RedeemAttempt{ID: fmt.Sprint(step.round), PerkID: fmt.Sprint(step.from + int(step.round)),
+			UserID: "ann", ClientID: "shop", At: asOf}
 		if _, err := serving.Redeem(t.Context(), attempt); err != nil && step.want.Unchanged == 0 {
 			t.Errorf("round %d: %v", step.round, err)
 		}
@@ -159,8 +169,8 @@ func TestALargeImportIsAsASmallOne(t *testing.T) {
 	}
 }
 
-// TestOthersWriteDuringALargeImport redeems, decides and appends to the audit log in the course of an import: its context says when it waits
-// between two slices.
+// TestOthersWriteDuringALargeImport redeems, decides and appends to the audit log in the course of an import: its
+// context says when it waits between two slices.
 func TestOthersWriteDuringALargeImport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	importing, serving := openPath(t, path), openPath(t, path)
@@ -181,11 +191,13 @@ func TestOthersWriteDuringALargeImport(t *testing.T) {
 				status = api.StatusRejected
 				rejected.Add(1)
 			}
-			if _, err := serving.DecideRedemption(t.Context(), fmt.Sprint(before), store.Decision{Status: status}, store.Operator, asOf); err != nil {
+			if _, err := serving.DecideRedemption(t.Context(), fmt.Sprint(before), store.Decision{Status: status},
+				store.Operator, asOf); err != nil {
 				t.Errorf("a decision after slice %d: %v", slices, err)
 			}
 		}
-		attempt := store.RedeemAttempt{ID: fmt.Sprint(slices), PerkID: fmt.Sprint(slices), UserID: fmt.Sprint(slices), ClientID: "shop", At: asOf}
+		attempt := store.RedeemAttempt{ID: fmt.Sprint(slices), PerkID: fmt.Sprint(slices), UserID: fmt.Sprint(slices),
+			ClientID: "shop", At: asOf}
 		if _, err := serving.Redeem(t.Context(), attempt); err != nil {
 			t.Errorf("a redemption after slice %d: %v", slices, err)
 		}
@@ -215,7 +227,8 @@ func TestOthersWriteDuringALargeImport(t *testing.T) {
 	}
 }
 
-// betweenSlices is a context that calls a function when somebody begins to wait for it, other than for the import's own writes.
+// betweenSlices is a context that calls a function when somebody begins to wait for it, other than for the import's own
+// writes.
 type betweenSlices struct {
 	context.Context
 	wait func()
@@ -242,7 +255,8 @@ func TestALargeImportThatDiesLeavesNothing(t *testing.T) {
 		t.Error("an import whose context ended succeeded")
 	}
 	requireSound(t, db, schema)
-	if after := value[int64](t, db, `SELECT version FROM catalog`); after != before || countOf(t, db, "round1") != manyMore {
+	if after := value[int64](t, db, `SELECT version FROM catalog`); after != before ||
+		countOf(t, db, "round1") != manyMore {
 		t.Errorf("the import changed the catalog: its version was %d and is %d", before, after)
 	}
 	if err := db.write(t.Context(), "leave a table", func(s *session) error {
@@ -304,8 +318,8 @@ func openPath(t *testing.T, path string) *DB {
 	return db
 }
 
-// TestReadsSurviveChangesOfTheSchema searches while another process creates and drops tables, as a large import does. SQLite refuses a table
-// of words that is first used at such a moment.
+// TestReadsSurviveChangesOfTheSchema searches while another process creates and drops tables, as a large import does.
+// SQLite refuses a table of words that is first used at such a moment.
 func TestReadsSurviveChangesOfTheSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	reading, changing := openPath(t, path), openPath(t, path)

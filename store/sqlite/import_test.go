@@ -13,8 +13,8 @@ import (
 	"example.com/perks/store"
 )
 
-// TestAnImportKeepsEveryIndexIntact imports in both modes: rebuilding the indexes, as the first and the last import do, and
-// updating their entries.
+// TestAnImportKeepsEveryIndexIntact imports in both modes: rebuilding the indexes, as the first and the last import do,
+// and updating their entries.
 func TestAnImportKeepsEveryIndexIntact(t *testing.T) {
 	db := openTemporary(t)
 	before := indexes(t, db)
@@ -22,7 +22,8 @@ func TestAnImportKeepsEveryIndexIntact(t *testing.T) {
 		if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) {
 			for i := range n {
 				title := fmt.Sprintf("Round%d of %d", round, i)
-				if !yield(store.PerkRecord{Perk: api.Perk{ID: fmt.Sprint(i), Title: title, Description: "Some words", City: "Leeds"}}, nil) {
+				if !yield(store.PerkRecord{Perk: api.Perk{ID: fmt.Sprint(i), Title: title, Description: "Some words",
+					City: "Leeds"}}, nil) {
 					return
 				}
 			}
@@ -32,7 +33,8 @@ func TestAnImportKeepsEveryIndexIntact(t *testing.T) {
 		if after := indexes(t, db); after != before {
 			t.Fatalf("round %d: the indexes are now\n%s\nand were\n%s", round, after, before)
 		}
-		if verdict, err := store.One(db.latest(t.Context()), store.ScanValue[string], `PRAGMA integrity_check`); verdict != "ok" {
+		if verdict, err := store.One(db.latest(t.Context()), store.ScanValue[string],
+			`PRAGMA integrity_check`); verdict != "ok" {
 			t.Errorf("round %d: SQLite finds: %s (%v)", round, verdict, err)
 		}
 		if err := db.write(t.Context(), "check the words", func(s *session) error {
@@ -42,7 +44,8 @@ func TestAnImportKeepsEveryIndexIntact(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int64{"round0": 0, "round1": 0, "round2": 3300, "round2 3299": 1} {
-		list, err := db.ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: text}, At: time.Now(), Window: store.Window{Page: 1, PerPage: 1}})
+		list, err := db.ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: text}, At: time.Now(),
+			Window: store.Window{Page: 1, PerPage: 1}})
 		if err != nil || list.Total != want {
 			t.Errorf("%q finds %d perks (%v), want %d", text, list.Total, err, want)
 		}
@@ -66,7 +69,8 @@ func TestAnImportLeavesNothingOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, time.Now()); err != nil {
+	if _, err := db.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator,
+		time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path + logSuffix); err != nil {
@@ -87,7 +91,8 @@ func TestAPerkWithoutWordsMatchesNoWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]int64{"": 1, "null": 0} {
-		list, err := db.ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: text}, At: asOf, Window: store.Window{Page: 1, PerPage: 1}})
+		list, err := db.ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: text}, At: asOf,
+			Window: store.Window{Page: 1, PerPage: 1}})
 		if err != nil || list.Total != want {
 			t.Errorf("%q finds %d perks (%v), want %d", text, list.Total, err, want)
 		}

@@ -17,7 +17,8 @@ var migrationFiles embed.FS
 
 func knownMigrations() []store.Migration { return store.Migrations(migrationFiles) }
 
-// Status returns the migrations, applied and pending, of the database at path. It changes nothing. For a missing file all are pending.
+// Status returns the migrations, applied and pending, of the database at path. It changes nothing. For a missing file
+// all are pending.
 func Status(ctx context.Context, path string) (migrations []store.Migration, err error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return knownMigrations(), nil
@@ -43,8 +44,9 @@ func readAt(ctx context.Context, path string, work func(view) error) error {
 	return work(view{ctx, db})
 }
 
-// migrate applies those of the migrations that are pending. It checks again under the write lock, so that of several processes one applies each migration.
-// The first check takes no lock: beside a busy server it could wait long for nothing.
+// migrate applies those of the migrations that are pending. It checks again under the write lock, so that of several
+// processes one applies each migration. The first check takes no lock: beside a busy server it could wait long for
+// nothing.
 func (s *session) migrate(known []store.Migration) error {
 	for {
 		next, err := s.nextPending(known)
@@ -88,7 +90,8 @@ func appliedMigrations(q store.Querier, known []store.Migration) ([]store.Migrat
 	return store.Applied(q, known, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'migrations')`)
 }
 
-// Reset uses a connection of its own without foreign keys: without checks of each row, SQLite deletes whole tables at once.
+// Reset uses a connection of its own without foreign keys: without checks of each row, SQLite deletes whole tables at
+// once.
 func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Emptied, error) {
 	var emptied store.Emptied
 	if err := db.beginMerging(ctx); err != nil {
@@ -107,7 +110,8 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 	return emptied, nil
 }
 
-// LiveRecordsAt counts the records that only a live database has in the one at path, which must be migrated. It changes nothing.
+// LiveRecordsAt counts the records that only a live database has in the one at path, which must be migrated. It changes
+// nothing.
 func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, err error) {
 	err = readAt(ctx, path, func(v view) (err error) {
 		found, err = store.LiveRecordsIn(v)

@@ -102,7 +102,8 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 		{"a newer database", newer, "it is at version 2, and this program knows versions up to 1: use a newer perksd"},
 		{"an older database", older, "its migration 0001_initial is not one of this program, which has 0001_schema"},
 		{"a file that is not a database", text, "file is not a database"},
-		{"a directory that is not there", filepath.Join(t.TempDir(), "missing", "perks.db"), "no such file or directory"},
+		{"a directory that is not there", filepath.Join(t.TempDir(), "missing", "perks.db"),
+			"no such file or directory"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := Open(t.Context(), test.path, Options{})

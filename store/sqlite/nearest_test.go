@@ -27,9 +27,12 @@ func TestNarrowerCirclesFindTheSamePage(t *testing.T) {
 		{"nearest first", all, []api.SortKey{nearest}, []int64{1, 2, 9}, []int64{-200, -1}},
 		{"nearest first, then by city", all, []api.SortKey{nearest, byCity}, []int64{1, 2, 9}, []int64{-200, -1}},
 		{"farthest first", all, []api.SortKey{farthest}, []int64{-9, -2, -1}, []int64{1, 200}},
-		{"what ann can have", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty}, AvailableTo: "ann"}, []api.SortKey{nearest}, []int64{1, 2}, []int64{-1}},
-		{"too few perks for it", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}, []api.SortKey{nearest}, nil, []int64{1, -1}},
-		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty, IncludeExpired: true, Query: "every"}}, []api.SortKey{nearest}, nil, []int64{1, -1}},
+		{"what ann can have", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty}, AvailableTo: "ann"},
+			[]api.SortKey{nearest}, []int64{1, 2}, []int64{-1}},
+		{"too few perks for it", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}, []api.SortKey{nearest}, nil,
+			[]int64{1, -1}},
+		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty, IncludeExpired: true, Query: "every"}},
+			[]api.SortKey{nearest}, nil, []int64{1, -1}},
 		{"another order", all, []api.SortKey{byCity, nearest}, nil, []int64{1, -1}},
 	} {
 		test.query.Sort = test.sort
@@ -51,7 +54,8 @@ func TestNarrowerCirclesFindTheSamePage(t *testing.T) {
 					t.Fatal(err)
 				}
 				if is := found != nil; is != isNear {
-					t.Errorf("%s, page %d of %d: it is found in a narrower circle: %t, want %t", test.name, page, pages, is, isNear)
+					t.Errorf("%s, page %d of %d: it is found in a narrower circle: %t, want %t", test.name, page, pages,
+						is, isNear)
 				}
 				rows, err := s.page(v, total)
 				if err != nil {

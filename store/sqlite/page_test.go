@@ -67,7 +67,8 @@ func TestACursorFindsThePageThatItsNumberDoes(t *testing.T) {
 	db := openTemporary(t)
 	fillCircles(t, db)
 	for number, filter := range []store.PerkQuery{
-		{}, {PerkFilter: api.PerkFilter{IncludeExpired: true}}, {PerkFilter: api.PerkFilter{City: "Leeds"}}, {PerkFilter: api.PerkFilter{Category: "food"}},
+		{}, {PerkFilter: api.PerkFilter{IncludeExpired: true}}, {PerkFilter: api.PerkFilter{City: "Leeds"}},
+		{PerkFilter: api.PerkFilter{Category: "food"}},
 		{PerkFilter: api.PerkFilter{Query: "half"}}, {PerkFilter: api.PerkFilter{Near: aCounty}}, {AvailableTo: "ann"},
 	} {
 		for i, field := range api.PerkSortFields() {
@@ -84,7 +85,8 @@ func TestACursorFindsThePageThatItsNumberDoes(t *testing.T) {
 				if len(list) < 10*perPage {
 					t.Fatalf("%+v has %d perks, so this test shows nothing", query, len(list))
 				}
-				for _, offset := range []int{perPage, len(list) / 3 / perPage * perPage, (len(list)/perPage - 2) * perPage} {
+				for _, offset := range []int{perPage, len(list) / 3 / perPage * perPage,
+					(len(list)/perPage - 2) * perPage} {
 					perk, err := db.perkAt(t, list[offset-1])
 					if err != nil {
 						t.Fatal(err)
@@ -94,7 +96,9 @@ func TestACursorFindsThePageThatItsNumberDoes(t *testing.T) {
 						distance := int64(0)
 						if s.Query.Near != nil {
 							s.Args["id"] = perk.ID
-							distance, err = store.One(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`, s.Args)
+							distance, err = store.One(v, store.ScanValue[int64],
+								`SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`,
+								s.Args)
 							if err != nil {
 								t.Fatal(err)
 							}
@@ -106,7 +110,8 @@ func TestACursorFindsThePageThatItsNumberDoes(t *testing.T) {
 						}
 						want := list[offset : offset+perPage+1]
 						if !slices.Equal(rows, want) {
-							t.Errorf("%+v, sorted by %q, after %d: it is\n%v\nwant\n%v", filter, api.FormatSort(keys), offset, rows, want)
+							t.Errorf("%+v, sorted by %q, after %d: it is\n%v\nwant\n%v", filter, api.FormatSort(keys),
+								offset, rows, want)
 						}
 						requireKeptPages(t, v, s, offset, want)
 					})
@@ -148,7 +153,8 @@ func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64)
 				page = nil
 			}
 			if err != nil || !slices.Equal(rows, page) {
-				t.Errorf("%+v, of %d ids, after: %t: the page at %d is\n%v (%v), want\n%v", s.Query, perList, after != nil, offset, rows, err, page)
+				t.Errorf("%+v, of %d ids, after: %t: the page at %d is\n%v (%v), want\n%v", s.Query, perList,
+					after != nil, offset, rows, err, page)
 			}
 			if s.Query.Window.Page++; after != nil {
 				if rows, err := s.keptPage(v, kept, count, count.Matching); rows != nil || err != nil {
@@ -161,7 +167,8 @@ func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64)
 }
 
 func (db *DB) perkAt(t *testing.T, row int64) (api.Perk, error) {
-	return store.One(db.latest(t.Context()), store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.row = $1`, row)
+	return store.One(db.latest(t.Context()), store.ScanPerk,
+		`SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.row = $1`, row)
 }
 
 func TestACircleByTimeReadsFewPerksOfEachCell(t *testing.T) {
@@ -170,7 +177,8 @@ func TestACircleByTimeReadsFewPerksOfEachCell(t *testing.T) {
 	for _, circle := range circles {
 		for _, circle.query.Sort = range [][]api.SortKey{newestFirst, oldestFirst} {
 			for _, fromEnd := range []bool{false, true} {
-				what := fmt.Sprintf("%s, sorted by %q, from the end: %t", circle.name, api.FormatSort(circle.query.Sort), fromEnd)
+				what := fmt.Sprintf("%s, sorted by %q, from the end: %t", circle.name,
+					api.FormatSort(circle.query.Sort), fromEnd)
 				reach := store.Fetch{FromEnd: fromEnd, Take: perPage}
 				inSearch(t, db, circle.query, reach, func(v view, s *search, order string) {
 					candidates := s.candidates(order, reach, 1_000_000)
@@ -189,11 +197,12 @@ func TestACircleByTimeReadsFewPerksOfEachCell(t *testing.T) {
 	}
 }
 
-// requireCellPlan checks that perks are read from their cells in order and looked up by them, and that only the perks taken
-// from each cell are sorted.
+// requireCellPlan checks that perks are read from their cells in order and looked up by them, and that only the perks
+// taken from each cell are sorted.
 func requireCellPlan(t *testing.T, what, plan string, query store.PerkQuery) {
 	t.Helper()
-	found, read := "SEARCH p USING COVERING INDEX perks_in_cell (cell=? AND created_at=? AND id=?)\nCORRELATED LIST SUBQUERY", "SEARCH p USING COVERING INDEX perks_in_cell (cell=?)\n"
+	found, read := "SEARCH p USING COVERING INDEX perks_in_cell (cell=? AND created_at=? AND id=?)\nCORRELATED LIST "+
+		"SUBQUERY", "SEARCH p USING COVERING INDEX perks_in_cell (cell=?)\n"
 	if query.City != "" {
 		read = "SEARCH p USING INDEX perks_in_cell (cell=?)\n" // and the city from the table
 	}
@@ -219,16 +228,18 @@ func TestCellsAreNotUsedWhenTheyHoldTooMany(t *testing.T) {
 		{"a page far inside", *aTown, newestFirst, 4000, 10_000, false},
 		{"a circle of many cells", api.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 300}, newestFirst, 0, 10_000, false},
 		{"another order", *aTown, []api.SortKey{{Field: "title"}}, 0, 10_000, false},
-		{"another order among equals", *aTown, append(slices.Clone(newestFirst), api.SortKey{Field: "title"}), 0, 10_000, false},
+		{"another order among equals", *aTown, append(slices.Clone(newestFirst), api.SortKey{Field: "title"}), 0,
+			10_000, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reach := store.Fetch{Skip: test.skip, Take: perPage}
-			inSearch(t, db, store.PerkQuery{PerkFilter: api.PerkFilter{Near: &test.near}, Sort: test.sort}, reach, func(_ view, s *search, order string) {
-				got := s.candidates(order, reach, test.total)
-				if is := got != s.allMatches(); is != test.want {
-					t.Errorf("perks are taken from each cell: %t, want %t", is, test.want)
-				}
-			})
+			inSearch(t, db, store.PerkQuery{PerkFilter: api.PerkFilter{Near: &test.near}, Sort: test.sort}, reach,
+				func(_ view, s *search, order string) {
+					got := s.candidates(order, reach, test.total)
+					if is := got != s.allMatches(); is != test.want {
+						t.Errorf("perks are taken from each cell: %t, want %t", is, test.want)
+					}
+				})
 		})
 	}
 }
@@ -238,7 +249,8 @@ func pageByEachPlan(t *testing.T, db *DB, query store.PerkQuery, reach store.Fet
 	t.Helper()
 	pages := map[string][]int64{}
 	inSearch(t, db, query, reach, func(v view, s *search, order string) {
-		for name, candidates := range map[string]string{"gathered": s.allMatches(), "from each cell": s.fromEachCell(order)} {
+		for name, candidates := range map[string]string{"gathered": s.allMatches(),
+			"from each cell": s.fromEachCell(order)} {
 			rows, err := store.All(v, store.ScanValue[int64], pageOf(candidates, order), s.values(reach))
 			if err != nil {
 				t.Fatal(err)
@@ -296,7 +308,8 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, wo
 func fillCircles(t *testing.T, db *DB) {
 	t.Helper()
 	const perks = 4001
-	if _, err := db.ImportCategories(t.Context(), withoutErrors(api.Category{ID: "food", Name: "Food"}), store.Operator, asOf); err != nil {
+	if _, err := db.ImportCategories(t.Context(), withoutErrors(api.Category{ID: "food", Name: "Food"}), store.Operator,
+		asOf); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.write(t.Context(), "add a user", addUser("ann")); err != nil {

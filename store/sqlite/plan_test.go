@@ -64,14 +64,21 @@ func TestFiltersAreLookedUpInTheirIndexes(t *testing.T) {
 		want    string
 		without string
 	}{
-		{"a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}, Sort: usual}, "COVERING INDEX perks_in_city (city_fold=?)", "TEMP B-TREE"},
-		{"a city, by title", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}, Sort: byTitle}, "(city_fold=?)", "SCAN p "},
+		{"a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}, Sort: usual},
+			"COVERING INDEX perks_in_city (city_fold=?)", "TEMP B-TREE"},
+		{"a city, by title", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}, Sort: byTitle}, "(city_fold=?)",
+			"SCAN p "},
 		{"a position", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: usual}, inCell, "SCAN p "},
-		{"a position, by distance", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: byDistance}, inCell, "SCAN p "},
-		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}, Sort: usual}, "SCAN perk_words VIRTUAL TABLE", "SCAN p "},
-		{"a position, what a user can have", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, AvailableTo: "ann", Sort: usual}, inCell, "SCAN p "},
-		{"a position and words", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near, Query: "coffee"}, Sort: usual}, inCell, "SCAN p "},
-		{"what a user can have", store.PerkQuery{AvailableTo: "ann", Sort: usual}, "INDEX perks_created_at_asc", "TEMP B-TREE FOR ORDER BY"},
+		{"a position, by distance", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: byDistance}, inCell,
+			"SCAN p "},
+		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}, Sort: usual},
+			"SCAN perk_words VIRTUAL TABLE", "SCAN p "},
+		{"a position, what a user can have", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, AvailableTo: "ann",
+			Sort: usual}, inCell, "SCAN p "},
+		{"a position and words", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near, Query: "coffee"}, Sort: usual},
+			inCell, "SCAN p "},
+		{"what a user can have", store.PerkQuery{AvailableTo: "ann", Sort: usual}, "INDEX perks_created_at_asc",
+			"TEMP B-TREE FOR ORDER BY"},
 	} {
 		t.Run(test.name, func(t *testing.T) { requirePlan(t, db, test.query, test.want, test.without) })
 	}

@@ -27,7 +27,8 @@ func TestTwoProcessesNeverRedeemAUnitTwice(t *testing.T) {
 		for user := range users {
 			wait.Go(func() {
 				_, err := db.Redeem(t.Context(), store.RedeemAttempt{
-					ID: fmt.Sprint(p, "-", user), PerkID: "p", UserID: fmt.Sprint(user), ClientID: "shop", At: time.Now(),
+					ID: fmt.Sprint(p, "-", user), PerkID: "p", UserID: fmt.Sprint(user), ClientID: "shop",
+					At: time.Now(),
 				})
 				switch api.CodeOf(err) {
 				case "":
@@ -55,7 +56,8 @@ func TestAProcessSeesWhatAnotherRedeemed(t *testing.T) {
 		want api.Code
 	}{{one, ""}, {other, ""}, {one, api.CodeSoldOut}} {
 		user := fmt.Sprint(i)
-		_, err := redemption.by.Redeem(t.Context(), store.RedeemAttempt{ID: user, PerkID: "p", UserID: user, ClientID: "shop", At: time.Now()})
+		_, err := redemption.by.Redeem(t.Context(),
+			store.RedeemAttempt{ID: user, PerkID: "p", UserID: user, ClientID: "shop", At: time.Now()})
 		if api.CodeOf(err) != redemption.want {
 			t.Errorf("user %s: %v, want code %q", user, err, redemption.want)
 		}
@@ -67,7 +69,8 @@ func TestAProcessSeesWhatAnotherImported(t *testing.T) {
 	one, other := openAt(t, path), openAt(t, path)
 	for n := int64(1); n <= 3; n++ {
 		importPerk(t, one, fmt.Sprint("p", n), 1)
-		list, err := other.ListPerks(t.Context(), store.PerkQuery{At: time.Now(), Window: store.Window{Page: 1, PerPage: 1}})
+		list, err := other.ListPerks(t.Context(),
+			store.PerkQuery{At: time.Now(), Window: store.Window{Page: 1, PerPage: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}

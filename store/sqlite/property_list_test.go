@@ -8,8 +8,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// TestListsOfPropertiesAreReadOnIndexes checks every statement of lists: only what is collected is sorted, and filters other than words are
-// compared on an index, without the listings.
+// TestListsOfPropertiesAreReadOnIndexes checks every statement of lists: only what is collected is sorted, and filters
+// other than words are compared on an index, without the listings.
 func TestListsOfPropertiesAreReadOnIndexes(t *testing.T) {
 	db := openTemporary(t)
 	storetest.AddListings(t, db, 3000) // so many that the import builds the indexes again

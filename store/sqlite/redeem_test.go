@@ -23,14 +23,16 @@ func TestAStoredFingerprintOfTheWrongLengthIsAnError(t *testing.T) {
 		INSERT INTO perk_stock (perk, stock, held) SELECT row, 10, 0 FROM perks`
 	script := func(text string) {
 		t.Helper()
-		if err := db.write(t.Context(), "prepare a test", func(s *session) error { return s.script(text) }); err != nil {
+		if err := db.write(t.Context(), "prepare a test",
+			func(s *session) error { return s.script(text) }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	script(tables)
 	redeem := func() error {
-		_, err := db.Redeem(t.Context(), store.RedeemAttempt{ID: "r", PerkID: "tea", UserID: "alice", ClientID: "shop", At: time.Now(),
-			Key: &store.IdempotencyKey{Key: "k"}})
+		_, err := db.Redeem(t.Context(),
+			store.RedeemAttempt{ID: "r", PerkID: "tea", UserID: "alice", ClientID: "shop", At: time.Now(),
+				Key: &store.IdempotencyKey{Key: "k"}})
 		return err
 	}
 	if err := redeem(); err != nil {
@@ -38,7 +40,8 @@ func TestAStoredFingerprintOfTheWrongLengthIsAnError(t *testing.T) {
 	}
 	for _, kept := range []string{`x''`, `x'00'`, `zeroblob(33)`} {
 		script(`UPDATE idempotency_keys SET fingerprint = ` + kept)
-		if err := redeem(); api.CodeOf(err) != api.CodeInternal || !strings.Contains(err.Error(), `the fingerprint of the idempotency key "k" has`) {
+		if err := redeem(); api.CodeOf(err) != api.CodeInternal ||
+			!strings.Contains(err.Error(), `the fingerprint of the idempotency key "k" has`) {
 			t.Errorf("with the fingerprint %s kept: %v", kept, err)
 		}
 	}
@@ -53,25 +56,35 @@ func TestAttemptsOfOneTransactionAreDecidedAsEachByItself(t *testing.T) {
 		want  []api.Code
 		held  int64
 	}{
-		{"the stock ends", "2", []call{redeeming("ann"), redeeming("bob"), redeeming("eve"), redeeming("ann")}, []api.Code{"", "", api.CodeSoldOut, api.CodeAlreadyRedeemed}, 2},
-		{"users redeem twice", "NULL", []call{redeeming("ann"), redeeming("ann"), redeeming("bob"), redeeming("bob"), redeeming("eve")},
+		{"the stock ends", "2", []call{redeeming("ann"), redeeming("bob"), redeeming("eve"), redeeming("ann")},
+			[]api.Code{"", "", api.CodeSoldOut, api.CodeAlreadyRedeemed}, 2},
+		{"users redeem twice", "NULL",
+			[]call{redeeming("ann"), redeeming("ann"), redeeming("bob"), redeeming("bob"), redeeming("eve")},
 			[]api.Code{"", api.CodeAlreadyRedeemed, "", api.CodeAlreadyRedeemed, ""}, 3},
-		{"users are unknown", "NULL", []call{redeeming("ann"), redeeming("nobody"), redeeming("bob"), newUser("zoe"), redeeming("zoe")},
+		{"users are unknown", "NULL",
+			[]call{redeeming("ann"), redeeming("nobody"), redeeming("bob"), newUser("zoe"), redeeming("zoe")},
 			[]api.Code{"", api.CodeNotFound, "", "", api.CodeAlreadyRedeemed}, 3},
-		{"tries are repeated", "NULL", []call{as("1", "ann"), as("2", "bob"), as("2", "bob"), redeeming("eve"), as("1", "ann")}, []api.Code{"", "", "", "", ""}, 3},
-		{"an id is used for another user", "NULL", []call{as("r", "ann"), as("r", "ann"), as("r", "bob"), redeeming("eve")}, []api.Code{"", "", api.CodeInternal, ""}, 2},
-		{"another write ends the perk", "NULL", []call{redeeming("ann"), running(`UPDATE perks SET valid_to = 1`), redeeming("bob")}, []api.Code{"", "", api.CodePerkExpired}, 1},
-		{"another write empties the stock", "9", []call{redeeming("ann"), running(`UPDATE perk_stock SET stock = 1`), redeeming("bob")}, []api.Code{"", "", api.CodeSoldOut}, 1},
-		{"a unit comes back", "1", []call{redeeming("ann"), running(`UPDATE redemptions SET status = 'rejected'; UPDATE perk_stock SET held = 0`), redeeming("bob")},
+		{"tries are repeated", "NULL", []call{as("1", "ann"), as("2", "bob"), as("2", "bob"), redeeming("eve"),
+			as("1", "ann")}, []api.Code{"", "", "", "", ""}, 3},
+		{"an id is used for another user", "NULL", []call{as("r", "ann"), as("r", "ann"), as("r", "bob"),
+			redeeming("eve")}, []api.Code{"", "", api.CodeInternal, ""}, 2},
+		{"another write ends the perk", "NULL", []call{redeeming("ann"), running(`UPDATE perks SET valid_to = 1`),
+			redeeming("bob")}, []api.Code{"", "", api.CodePerkExpired}, 1},
+		{"another write empties the stock", "9", []call{redeeming("ann"), running(`UPDATE perk_stock SET stock = 1`),
+			redeeming("bob")}, []api.Code{"", "", api.CodeSoldOut}, 1},
+		{"a unit comes back", "1", []call{redeeming("ann"),
+			running(`UPDATE redemptions SET status = 'rejected'; UPDATE perk_stock SET held = 0`), redeeming("bob")},
 			[]api.Code{"", "", ""}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			db := openTemporary(t)
 			if err := running(`
 				INSERT INTO users (id) VALUES ('ann'), ('bob'), ('eve');
-				INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city, description)
+				INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city,
+					description)
 				VALUES ('tea', 0, 0, 'manual', 'tea', 'bath', 'Tea', 'Bath', 'Hot');
-				INSERT INTO perk_stock (perk, stock) SELECT row, `+test.stock+` FROM perks`)(db, t.Context()); err != nil {
+				INSERT INTO perk_stock (perk, stock) SELECT row,
+					`+test.stock+` FROM perks`)(db, t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			before := db.writer.batches.Stats()
@@ -92,7 +105,8 @@ func TestAttemptsOfOneTransactionAreDecidedAsEachByItself(t *testing.T) {
 				}
 			}
 			if after := db.writer.batches.Stats(); after.Finished != before.Finished+2 {
-				t.Errorf("there were %d transactions, want that of the holder and one more", after.Finished-before.Finished)
+				t.Errorf("there were %d transactions, want that of the holder and one more",
+					after.Finished-before.Finished)
 			}
 			held, err := store.One(db.latest(t.Context()), store.ScanValue[int64], `SELECT held FROM perk_stock`)
 			if err != nil || held != test.held {
@@ -130,7 +144,8 @@ func attempting(attempt store.RedeemAttempt) call {
 			attempt.ID = uuid.NewString()
 		}
 		result, err := db.Redeem(ctx, attempt)
-		if err == nil && (result.Redemption.ID != attempt.ID || result.Redemption.UserID != attempt.UserID || result.Replayed) {
+		if err == nil && (result.Redemption.ID != attempt.ID || result.Redemption.UserID != attempt.UserID ||
+			result.Replayed) {
 			return fmt.Errorf("the attempt %s by %s got %+v", attempt.ID, attempt.UserID, result)
 		}
 		return err

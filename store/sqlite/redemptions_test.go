@@ -18,16 +18,24 @@ func TestListsOfRedemptionsAreReadOnIndexes(t *testing.T) {
 		index string
 	}{
 		{store.RedemptionQuery{}, "redemptions_by_time"},
-		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: api.StatusApproved}}, "redemptions_by_time"},
-		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Since: noon, Until: noon.Add(time.Hour)}}, "redemptions_by_time (redeemed_at>? AND redeemed_at<?)"},
+		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: api.StatusApproved}},
+			"redemptions_by_time"},
+		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Since: noon, Until: noon.Add(time.Hour)}},
+			"redemptions_by_time (redeemed_at>? AND redeemed_at<?)"},
 		{store.RedemptionQuery{ClientID: "desk"}, "redemptions_of_client (client_id=?"},
-		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{Since: noon}}, "redemptions_of_client (client_id=? AND redeemed_at>?"},
+		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{Since: noon}},
+			"redemptions_of_client (client_id=? AND redeemed_at>?"},
 		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{PerkID: "tea"}}, "redemptions_of_perk (perk=?"},
-		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{PerkID: "tea", Status: api.StatusApproved}}, "redemptions_of_perk (perk=?"},
-		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}}, "redemptions_not_approved (status=? AND voided=?"},
-		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: api.StatusVoided, Until: noon}}, "redemptions_not_approved (status=? AND voided=? AND redeemed_at"},
-		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{PerkID: "tea", Status: api.StatusRejected}}, "redemptions_not_approved_of_perk (perk=? AND status=? AND voided=?"},
-		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}}, "redemptions_not_approved_of_client (client_id=? AND status=? AND voided=?"},
+		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{PerkID: "tea",
+			Status: api.StatusApproved}}, "redemptions_of_perk (perk=?"},
+		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}},
+			"redemptions_not_approved (status=? AND voided=?"},
+		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{Status: api.StatusVoided, Until: noon}},
+			"redemptions_not_approved (status=? AND voided=? AND redeemed_at"},
+		{store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{PerkID: "tea", Status: api.StatusRejected}},
+			"redemptions_not_approved_of_perk (perk=? AND status=? AND voided=?"},
+		{store.RedemptionQuery{ClientID: "desk", RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}},
+			"redemptions_not_approved_of_client (client_id=? AND status=? AND voided=?"},
 	} {
 		query := test.query
 		query.Window = store.Window{Page: 1, PerPage: 25}
@@ -47,7 +55,8 @@ func TestListsOfRedemptionsAreReadOnIndexes(t *testing.T) {
 			}
 		}
 		for _, plan := range plans {
-			if strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") || strings.Contains(plan, "SCAN r") && !strings.Contains(plan, "INDEX redemptions_by_time") ||
+			if strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") ||
+				strings.Contains(plan, "SCAN r") && !strings.Contains(plan, "INDEX redemptions_by_time") ||
 				!strings.Contains(plan, test.index) && test.index != "redemptions_by_time" {
 				t.Errorf("%+v: want %q, and no sorting:\n%s", query, test.index, plan)
 			}

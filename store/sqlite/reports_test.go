@@ -10,7 +10,8 @@ import (
 	"example.com/perks/store"
 )
 
-// TestReportsReadTheirTime checks that an index with the time, and the client if there is one, leads to what a report counts.
+// TestReportsReadTheirTime checks that an index with the time, and the client if there is one, leads to what a report
+// counts.
 func TestReportsReadTheirTime(t *testing.T) {
 	db := openTemporary(t)
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -19,7 +20,8 @@ func TestReportsReadTheirTime(t *testing.T) {
 			"":     "SEARCH r USING INDEX redemptions_by_time (redeemed_at>? AND redeemed_at<?)",
 			"desk": "SEARCH r USING INDEX redemptions_of_client (client_id=? AND redeemed_at>? AND redeemed_at<?)",
 		} {
-			text, args := dialect.ReportText(store.ReportQuery{By: by, ClientID: client, Since: noon, Until: noon.AddDate(0, 0, 1)})
+			text, args := dialect.ReportText(store.ReportQuery{By: by, ClientID: client, Since: noon,
+				Until: noon.AddDate(0, 0, 1)})
 			plan := explained(t, db, text, args)
 			if !strings.Contains(plan, want) || strings.Contains(plan, "SCAN p") {
 				t.Errorf("by %s of %q: want %q, and no scan of all perks:\n%s", by, client, want, plan)
@@ -39,11 +41,13 @@ func TestAReportOrAListThatTakesTooLongIsInterrupted(t *testing.T) {
 	if !errors.Is(err, store.ErrTimeLimit) {
 		t.Errorf("a statement without end: %v", err)
 	}
-	err = db.read(store.LimitList(t.Context(), 50*time.Millisecond, 0), "list", func(v view) error { return endless(v) })
+	err = db.read(store.LimitList(t.Context(), 50*time.Millisecond, 0), "list",
+		func(v view) error { return endless(v) })
 	if !errors.Is(err, store.ErrTimeLimit) {
 		t.Errorf("a list without end: %v", err)
 	}
-	_, err = db.ReportRedemptions(t.Context(), store.ReportQuery{By: api.ReportByDay, Since: time.Unix(0, 0), Until: time.Unix(1, 0), Within: 1})
+	_, err = db.ReportRedemptions(t.Context(),
+		store.ReportQuery{By: api.ReportByDay, Since: time.Unix(0, 0), Until: time.Unix(1, 0), Within: 1})
 	if api.CodeOf(err) != api.CodeValidationFailed {
 		t.Errorf("a report without time: %v", err)
 	}
@@ -55,7 +59,8 @@ func TestUsersAreReadOnOneRangeOfTheirIndex(t *testing.T) {
 	for _, query.After = range []*store.Cursor{nil, {ID: "anna"}} {
 		count, page, args := store.UserTexts(query)
 		for _, text := range []string{count, page} {
-			if plan := explained(t, db, text, args); !strings.Contains(plan, "SEARCH users USING PRIMARY KEY (id>? AND id<?)") || strings.Contains(plan, "B-TREE") {
+			if plan := explained(t, db, text, args); !strings.Contains(plan,
+				"SEARCH users USING PRIMARY KEY (id>? AND id<?)") || strings.Contains(plan, "B-TREE") {
 				t.Errorf("%s:\n%s", text, plan)
 			}
 		}

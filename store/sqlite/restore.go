@@ -26,9 +26,9 @@ type CarryOver struct {
 	Restored func(restored *DB) error
 }
 
-// Restore replaces the database at path with a copy of a backup, migrated, with records carried over. It verifies the backup first, and
-// does not change it. The former database and its log are kept under the returned name, "" if there was none. The error is ErrInUse while
-// anyone has the database open. After an error the database is unchanged.
+// Restore replaces the database at path with a copy of a backup, migrated, with records carried over. It verifies the
+// backup first, and does not change it. The former database and its log are kept under the returned name, "" if there
+// was none. The error is ErrInUse while anyone has the database open. After an error the database is unchanged.
 func Restore(ctx context.Context, backup, path string, at time.Time, carry CarryOver) (former string, err error) {
 	target, err := newFile(path)
 	if err != nil {
@@ -69,8 +69,8 @@ func Restore(ctx context.Context, backup, path string, at time.Time, carry Carry
 	return former, nil
 }
 
-// showFormer calls show with a copy of the database, or with the reason why there is none: closing another handle of the file itself would
-// release this process's lock. It returns only errors of closing the copy.
+// showFormer calls show with a copy of the database, or with the reason why there is none: closing another handle of
+// the file itself would release this process's lock. It returns only errors of closing the copy.
 func (f file) showFormer(ctx context.Context, show func(*DB, error), locked *os.File) error {
 	copied := file{path: f.path + ".replaced"}
 	copied.remove() // left by an interrupted attempt
@@ -128,7 +128,8 @@ func (f file) isSameAs(path string) bool {
 // copyFrom copies a backup to the file, and verifies it.
 func (f file) copyFrom(ctx context.Context, backup string) error {
 	if log, err := os.Stat(backup + logSuffix); err == nil && log.Size() > 0 {
-		return fmt.Errorf("it is not a backup but a database in use, whose last changes are in %s; copy it with 'perksd backup'", backup+logSuffix)
+		return fmt.Errorf("it is not a backup but a database in use, whose last changes are in %s; copy it with "+
+			"'perksd backup'", backup+logSuffix)
 	}
 	f.remove() // left by an interrupted attempt
 	source, err := os.Open(backup)
@@ -167,7 +168,8 @@ func (f file) verify(ctx context.Context) error {
 	for _, check := range []string{
 		`SELECT integrity_check FROM pragma_integrity_check`,
 		// A stock that an import was building may refer to a perk that it had not published.
-		`SELECT "table" || ' refers to a missing row of ' || parent FROM pragma_foreign_key_check WHERE "table" NOT GLOB '` + beingBuilt + `*'`,
+		`SELECT "table" || ' refers to a missing row of ' || parent FROM pragma_foreign_key_check
+			WHERE "table" NOT GLOB '` + beingBuilt + `*'`,
 	} {
 		findings, err := store.All(view{ctx, db}, store.ScanValue[string], check)
 		if err != nil {
@@ -186,8 +188,9 @@ func (f file) replacing() string { return f.path + ".replacing" }
 // errHalfRestored means that the log, which has the last commits, is not beside the database.
 var errHalfRestored = errors.New("a restore of it was interrupted; run 'perksd restore' again")
 
-// replaceBy replaces this file with another one, and keeps this one and its log. Nobody may have either open. Between the steps the old
-// file lacks its log, which the existence of the file replacing marks. The next restore undoes one that was interrupted there.
+// replaceBy replaces this file with another one, and keeps this one and its log. Nobody may have either open. Between
+// the steps the old file lacks its log, which the existence of the file replacing marks. The next restore undoes one
+// that was interrupted there.
 func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 	was, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -262,12 +265,14 @@ func (f file) rollBack() error {
 			continue
 		}
 		log := file{path: f.path + logSuffix}
-		if is, err := os.Stat(log.path); err == nil && is.Size() == 0 { // created by a server before it saw the file replacing
+		// created by a server before it saw the file replacing
+		if is, err := os.Stat(log.path); err == nil && is.Size() == 0 {
 			_ = os.Remove(log.path)
 		}
 		err := os.Link(former+logSuffix, log.path)
 		if errors.Is(err, fs.ErrExist) && !log.isSameAs(former+logSuffix) {
-			return fmt.Errorf("another program has written %s since; move it elsewhere and run 'perksd restore' again", log.path)
+			return fmt.Errorf("another program has written %s since; move it elsewhere and run 'perksd restore' again",
+				log.path)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return err
@@ -292,8 +297,8 @@ func (f file) remove() {
 	}
 }
 
-// Backup copies a snapshot of the database to a new file with mode 0600, while reads and writes continue. An existing file is not touched.
-// After an error there is no file.
+// Backup copies a snapshot of the database to a new file with mode 0600, while reads and writes continue. An existing
+// file is not touched. After an error there is no file.
 func (db *DB) Backup(ctx context.Context, path string) error {
 	if err := db.backup(ctx, path); err != nil {
 		return fmt.Errorf("back up to %s: %w", path, explainCode(err))

@@ -7,9 +7,11 @@ import (
 	"os"
 )
 
-// lockFile fails: SQLite locks files differently on this system, so a restore could not see whether the database is in use.
+// lockFile fails: SQLite locks files differently on this system, so a restore could not see whether the database is in
+// use.
 func (f file) lockFile() (locked *os.File, err error) {
-	return nil, errors.New("on this system, stop the server, copy the backup to the database's path, and delete the old database's -wal and -shm files")
+	return nil, errors.New("on this system, stop the server, copy the backup to the database's path, and delete the " +
+		"old database's -wal and -shm files")
 }
 
 func (f file) lockFolder() (end func(), err error) { return func() {}, nil }

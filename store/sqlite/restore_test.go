@@ -61,14 +61,15 @@ func TestADatabaseIsNotRestoredFromItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, backup := range []string{path, linked} {
-		if _, err := Restore(t.Context(), backup, path, time.Now(), carryNothing); err == nil || !strings.Contains(err.Error(), "itself") {
+		if _, err := Restore(t.Context(), backup, path, time.Now(), carryNothing); err == nil ||
+			!strings.Contains(err.Error(), "itself") {
 			t.Errorf("from %s: %v, want a refusal", backup, err)
 		}
 	}
 }
 
-// halfRestored makes a database whose restore stopped after moving the log and before replacing the database. The entry of
-// the actor "committed last" is in the log alone.
+// halfRestored makes a database whose restore stopped after moving the log and before replacing the database. The entry
+// of the actor "committed last" is in the log alone.
 func halfRestored(t *testing.T) (left file, backup string) {
 	t.Helper()
 	path, backup := backedUp(t)
@@ -147,7 +148,8 @@ func TestARestoreKeepsTheLogOfAnInterruptedOne(t *testing.T) {
 	if err := os.WriteFile(left.path+logSuffix, []byte("of another program"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(t.Context(), backup, left.path, time.Now(), carryNothing); err == nil || !strings.Contains(err.Error(), left.path+logSuffix) {
+	if _, err := Restore(t.Context(), backup, left.path, time.Now(), carryNothing); err == nil ||
+		!strings.Contains(err.Error(), left.path+logSuffix) {
 		t.Errorf("beside a log of another program: %v, want a refusal that names it", err)
 	}
 	if err := os.Remove(left.path + logSuffix); err != nil {

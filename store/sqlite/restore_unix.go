@@ -10,13 +10,15 @@ import (
 	"syscall"
 )
 
-// The bytes that SQLite locks (https://www.sqlite.org/src/file/src/os.h): everyone who has the database open holds a lock on some of them.
+// The bytes that SQLite locks (https://www.sqlite.org/src/file/src/os.h): everyone who has the database open holds a
+// lock on some of them.
 const (
 	pendingByte = 0x40000000
 	lockedBytes = 2 + 510
 )
 
-// lockFolder keeps other restores out until end is called, or returns ErrInUse. It locks the folder because the database may not exist yet.
+// lockFolder keeps other restores out until end is called, or returns ErrInUse. It locks the folder because the
+// database may not exist yet.
 func (f file) lockFolder() (end func(), err error) {
 	folder, err := os.Open(filepath.Dir(f.path))
 	if err != nil {
@@ -40,8 +42,8 @@ func lockServing(handle *os.File) (isLocked bool, err error) {
 	return err == nil, err
 }
 
-// lockFile keeps everyone from opening the database until the handle is closed, or returns ErrInUse. It does not read the file, which may
-// be damaged. If there is no file, the handle is nil.
+// lockFile keeps everyone from opening the database until the handle is closed, or returns ErrInUse. It does not read
+// the file, which may be damaged. If there is no file, the handle is nil.
 func (f file) lockFile() (locked *os.File, err error) {
 	handle, err := os.OpenFile(f.path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -31,7 +31,8 @@ const (
 func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if query.AvailableTo != "" && !query.AnyUser {
 		missing := store.UserNotFound(query.AvailableTo)
-		if _, err := store.OneOr(missing, v, store.ScanValue[string], `SELECT id FROM users WHERE id = $1`, query.AvailableTo); err != nil {
+		if _, err := store.OneOr(missing, v, store.ScanValue[string], `SELECT id FROM users WHERE id = $1`,
+			query.AvailableTo); err != nil {
 			return nil, err
 		}
 	}
@@ -45,7 +46,8 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 			return nil, err
 		}
 	}
-	second, err := store.One(v, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM pragma_index_list('perks') WHERE name = 'perks_in_cell`+secondName+`')`)
+	second, err := store.One(v, store.ScanValue[bool],
+		`SELECT EXISTS (SELECT 1 FROM pragma_index_list('perks') WHERE name = 'perks_in_cell`+secondName+`')`)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +68,8 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 // queryOf is a query of FTS5. Words have only letters, digits and marks: nothing to escape.
 func queryOf(words []string) string { return `"` + strings.Join(words, `"* "`) + `"*` }
 
-// from is the tables that candidates are read from. CROSS JOIN makes SQLite look up the circle or the words first. The planner uses the
-// index of a city or a category. All perks are read in the order of index, unless it is "".
+// from is the tables that candidates are read from. CROSS JOIN makes SQLite look up the circle or the words first. The
+// planner uses the index of a city or a category. All perks are read in the order of index, unless it is "".
 func (s *search) from(index string) string {
 	switch {
 	case s.Query.Near != nil:
@@ -110,8 +112,8 @@ const (
 	circleGrowth = 8    // of the expected number of perks in each narrower circle
 )
 
-// nearest finds a page of perks by distance in narrower circles, so that far ones are not sorted. It returns nil if the query does not
-// sort so, has words, which would be looked up for each circle, or no narrower circle holds the page.
+// nearest finds a page of perks by distance in narrower circles, so that far ones are not sorted. It returns nil if the
+// query does not sort so, has words, which would be looked up for each circle, or no narrower circle holds the page.
 func (s *search) nearest(v view, reach store.Fetch, total int64) ([]int64, error) {
 	if s.Query.Near == nil || s.HasWords() || !s.IsNearest(reach.FromEnd) || total <= manyMatches {
 		return nil, nil
@@ -134,15 +136,17 @@ func (s *search) nearest(v view, reach store.Fetch, total int64) ([]int64, error
 var perkOrder = store.PerkOrder(func(field string) string { return `fold(p.` + field + `)` }, `min`, false)
 
 func init() {
-	sqlite.MustRegisterDeterministicScalarFunction("fold", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		if text, ok := args[0].(string); ok {
-			return store.Fold(text), nil
-		}
-		return args[0], nil
-	})
+	sqlite.MustRegisterDeterministicScalarFunction("fold", 1,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			if text, ok := args[0].(string); ok {
+				return store.Fold(text), nil
+			}
+			return args[0], nil
+		})
 }
 
-// sortIndex is the index that serves the order of all perks by the field, or "". SQLite sorts only ties by further keys.
+// sortIndex is the index that serves the order of all perks by the field, or "". SQLite sorts only ties by further
+// keys.
 func sortIndex(field string) string {
 	switch {
 	case field == "id":
@@ -221,8 +225,9 @@ type rowIDs []int64
 // Len is for store.Kept.
 func (r rowIDs) Len() int { return len(r) }
 
-// keptPage returns the row ids of the window by the kept order of the list; nil if that is not known, or a page takes no longer without.
-// It fails with store.ErrCostly if the page collects more than its context allows, also without that order.
+// keptPage returns the row ids of the window by the kept order of the list; nil if that is not known, or a page takes
+// no longer without. It fails with store.ErrCostly if the page collects more than its context allows, also without that
+// order.
 func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count, total int64) ([]int64, error) {
 	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
 	helps, isDeep := kept.Helps(s.Query, s.order, count, s.hasOrderedScan())
@@ -233,7 +238,8 @@ func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count, 
 	if err != nil || !helps {
 		return nil, err
 	}
-	rows, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep, func(step int64) (rowIDs, error) { return s.every(v, step) })
+	rows, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep,
+		func(step int64) (rowIDs, error) { return s.every(v, step) })
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -242,7 +248,8 @@ func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count, 
 	case step == 1 && s.Query.After == nil:
 		return part, nil
 	case step == 1: // the page begins at its number only if nothing has come before it since the last one
-		last, err := store.One(v, store.ScanValue[int64], `SELECT coalesce((SELECT row FROM perks WHERE id = $1), 0)`, s.Query.After.ID)
+		last, err := store.One(v, store.ScanValue[int64], `SELECT coalesce((SELECT row FROM perks WHERE id = $1), 0)`,
+			s.Query.After.ID)
 		if err != nil || offset == 0 || rows[offset-1] != last {
 			return nil, err
 		}
@@ -251,7 +258,8 @@ func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count, 
 		return nil, nil
 	}
 	before := offset / step // kept ones that the page comes after
-	last, err := store.One(v, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.row = $1`, rows[before-1])
+	last, err := store.One(v, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.row = $1`,
+		rows[before-1])
 	if err != nil {
 		return nil, err
 	}
@@ -290,10 +298,12 @@ func (s *search) every(v view, step int64) ([]int64, error) {
 	}
 	s.Args["step"] = step
 	return store.All(v, store.ScanValue[int64], `SELECT row FROM (
-		SELECT p.row, row_number() OVER (ORDER BY `+order+`) AS n FROM `+s.allMatches()+`) WHERE n % @step = 0 ORDER BY n`, s.Args)
+		SELECT p.row, row_number() OVER (ORDER BY
+			`+order+`) AS n FROM `+s.allMatches()+`) WHERE n % @step = 0 ORDER BY n`, s.Args)
 }
 
-// page finds the row ids of the window in indexes, without reading the perks before it. A window past the middle is read from the end.
+// page finds the row ids of the window in indexes, without reading the perks before it. A window past the middle is
+// read from the end.
 func (s *search) page(v view, total int64) ([]int64, error) {
 	reach := s.Query.Reach(total)
 	if reach.Take == 0 {
@@ -321,8 +331,8 @@ func (s *search) find(v view, reach store.Fetch, total int64) ([]int64, error) {
 	return store.All(v, store.ScanValue[int64], pageOf(s.candidates(order, reach, total), order), s.values(reach))
 }
 
-// following finds the row ids after the query's cursor: range by range in the index of the order, or among all matches if they are few or
-// no index has the order. Words would be looked up for each range.
+// following finds the row ids after the query's cursor: range by range in the index of the order, or among all matches
+// if they are few or no index has the order. Words would be looked up for each range.
 func (s *search) following(v view, reach store.Fetch, total int64) (rows []int64, err error) {
 	index := "id"
 	if len(s.Query.Sort) > 0 {
@@ -333,7 +343,8 @@ func (s *search) following(v view, reach store.Fetch, total int64) (rows []int64
 	switch {
 	case total < manyMatches || s.HasWords() || !s.order.Serves(s.Query.Sort):
 		orderBy, ranges = s.order.By, []string{`(` + strings.Join(ranges, ` OR `) + `)`}
-	case s.Query.City == "" && s.Query.Category == "" || !s.SortsBy("created_at"): // otherwise the filter's index has the order
+	// otherwise the filter's index has the order
+	case s.Query.City == "" && s.Query.Category == "" || !s.SortsBy("created_at"):
 		from = `perks AS p INDEXED BY ` + s.indexName(sortIndex(index))
 	}
 	order, err := orderBy(s.Query.Sort, false)
@@ -341,7 +352,8 @@ func (s *search) following(v view, reach store.Fetch, total int64) (rows []int64
 		return nil, err
 	}
 	for _, condition := range ranges {
-		found, err := store.All(v, store.ScanValue[int64], pageOf(from+` WHERE `+condition+` AND `+s.whereAvailable(), order),
+		found, err := store.All(v, store.ScanValue[int64],
+			pageOf(from+` WHERE `+condition+` AND `+s.whereAvailable(), order),
 			s.values(store.Fetch{Take: reach.Take - int64(len(rows))}))
 		if rows = append(rows, found...); err != nil || int64(len(rows)) == reach.Take {
 			return rows, err
@@ -360,10 +372,12 @@ func pageOf(candidates, order string) string {
 	return `SELECT p.row FROM ` + candidates + ` ORDER BY ` + order + ` LIMIT @limit OFFSET @offset`
 }
 
-// cellShare is the largest share of the matches that fromEachCell may read. For each perk it takes five times as long as allMatches.
+// cellShare is the largest share of the matches that fromEachCell may read. For each perk it takes five times as long
+// as allMatches.
 const cellShare = 5
 
-// candidates is what follows FROM: all matches, or a few of them that certainly include the page. The exact total and the window decide.
+// candidates is what follows FROM: all matches, or a few of them that certainly include the page. The exact total and
+// the window decide.
 func (s *search) candidates(order string, reach store.Fetch, total int64) string {
 	isByTime := s.Query.Near != nil && s.SortsOnlyBy("created_at") // as each cell has them
 	if isByTime && store.Circle(*s.Query.Near).Cells()*(reach.Skip+reach.Take) < total/cellShare {
@@ -372,9 +386,9 @@ func (s *search) candidates(order string, reach store.Fetch, total int64) string
 	return s.allMatches()
 }
 
-// fromEachCell is the first matches of each cell, as many as the page may need. They are selected by the columns of the index, so that
-// SQLite finds them in the index again. Selected by row id, each would be read from another page of the table. created_at alone is not
-// unique: one import can give every perk the same.
+// fromEachCell is the first matches of each cell, as many as the page may need. They are selected by the columns of the
+// index, so that SQLite finds them in the index again. Selected by row id, each would be read from another page of the
+// table. created_at alone is not unique: one import can give every perk the same.
 func (s *search) fromEachCell(order string) string {
 	var numbers []int
 	for _, cells := range store.Circle(*s.Query.Near).Cover() {
@@ -398,8 +412,8 @@ func (s *search) allMatches() string {
 	return s.from(index) + ` WHERE ` + s.whereAvailable()
 }
 
-// total is how many perks match the search. Those that are unavailable to the user are few, and change with every redemption: they are
-// counted separately and not cached.
+// total is how many perks match the search. Those that are unavailable to the user are few, and change with every
+// redemption: they are counted separately and not cached.
 func (s *search) total(v view, totals *store.Totals) (count *store.Count, total int64, err error) {
 	version, err := store.One(v, store.ScanValue[int64], `SELECT version FROM catalog`)
 	if err != nil {

@@ -83,8 +83,8 @@ func (db *DB) write(ctx context.Context, doing string, work func(*session) error
 	}})
 }
 
-// writeExclusive runs prepare, which holds no lock, and then work in a transaction, during which this process writes nothing else. Both
-// use a connection of their own.
+// writeExclusive runs prepare, which holds no lock, and then work in a transaction, during which this process writes
+// nothing else. Both use a connection of their own.
 func (db *DB) writeExclusive(ctx context.Context, doing, whose string, prepare, work func(*session) error) error {
 	s, err := db.file.session(ctx)
 	if err != nil {
@@ -98,11 +98,13 @@ func (db *DB) writeExclusive(ctx context.Context, doing, whose string, prepare, 
 	if err := prepare(s); err != nil {
 		return fault(doing, err)
 	}
-	return fault(doing, db.writer.doExclusive(ctx, func() error { return s.inTransaction(func() error { return work(s) }) }))
+	return fault(doing, db.writer.doExclusive(ctx,
+		func() error { return s.inTransaction(func() error { return work(s) }) }))
 }
 
 func (db *DB) Perk(ctx context.Context, id string) (api.Perk, error) {
-	perk, err := store.OneOr(store.PerkNotFound(id), db.latest(ctx), store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.id = $1`, id)
+	perk, err := store.OneOr(store.PerkNotFound(id), db.latest(ctx), store.ScanPerk,
+		`SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.id = $1`, id)
 	return perk, db.fault("read a perk", err)
 }
 
@@ -179,8 +181,8 @@ func (k stored) Scan(value any) error {
 	return nil
 }
 
-// session is one connection that writes. It caches prepared statements by text, so the texts must be constants. Its statements take no
-// context, because a write that has begun is finished.
+// session is one connection that writes. It caches prepared statements by text, so the texts must be constants. Its
+// statements take no context, because a write that has begun is finished.
 type session struct {
 	pool     *sql.DB // of this connection alone
 	conn     *sql.Conn
@@ -244,8 +246,8 @@ func (s *session) Query(text string, args ...any) (store.Rows, error) {
 	return rows{found}, err
 }
 
-// inTransaction runs work in a transaction that takes the write lock first, and commits it unless work fails. After an error the session
-// must be closed, which rolls back.
+// inTransaction runs work in a transaction that takes the write lock first, and commits it unless work fails. After an
+// error the session must be closed, which rolls back.
 func (s *session) inTransaction(work func() error) error {
 	if err := s.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -265,7 +267,8 @@ func (s *session) commit() error {
 	return err
 }
 
-// withDropped drops the indexes or triggers that match a condition, runs work, and creates them again, in the open transaction.
+// withDropped drops the indexes or triggers that match a condition, runs work, and creates them again, in the open
+// transaction.
 func (s *session) withDropped(work func() error, which string) error {
 	type part struct{ drop, definition string }
 	parts, err := store.All(s, func(r row) (p part, err error) {
@@ -319,7 +322,8 @@ func explainCode(err error) error {
 	case codes.SQLITE_IOERR:
 		return fmt.Errorf("the disk cannot be read or written: %w", err)
 	case codes.SQLITE_CORRUPT:
-		return fmt.Errorf("the disk failed, or the database is damaged; check the disk before you restore a backup with "+
+		return fmt.Errorf("the disk failed, or the database is damaged; check the disk before you restore a backup "+
+			"with "+
 			"'perksd restore': %w", err)
 	case codes.SQLITE_NOTADB:
 		return fmt.Errorf("it is not a SQLite database, or it is damaged: %w", err)
@@ -351,8 +355,9 @@ func isTransient(err error) bool {
 	return errors.Is(err, errReplaced) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
-// isRolledBack tells whether a COMMIT that failed with the error has certainly written nothing: a constraint was violated, a lock timed
-// out, or the disk was full. After other failures, such as one of fsync, the write may survive a crash.
+// isRolledBack tells whether a COMMIT that failed with the error has certainly written nothing: a constraint was
+// violated, a lock timed out, or the disk was full. After other failures, such as one of fsync, the write may survive a
+// crash.
 func isRolledBack(err error) bool {
 	switch resultCode(err) {
 	case codes.SQLITE_CONSTRAINT, codes.SQLITE_BUSY, codes.SQLITE_FULL:

@@ -1,7 +1,7 @@
 // Package sqlite keeps the service's data in one SQLite file.
 //
-// All writes of a process go through one goroutine, the writer, which commits the jobs of many callers in one transaction. Reads use views,
-// and never wait for it. A list of perks is a search.
+// All writes of a process go through one goroutine, the writer, which commits the jobs of many callers in one
+// transaction. Reads use views, and never wait for it. A list of perks is a search.
 package sqlite
 
 import (
@@ -52,8 +52,8 @@ type DB struct {
 
 var _ store.Store = (*DB)(nil)
 
-// Open opens the database at path, creates the file with mode 0600 if it is missing, and applies pending migrations. A database that is
-// newer than the program is refused. The context bounds only the opening.
+// Open opens the database at path, creates the file with mode 0600 if it is missing, and applies pending migrations. A
+// database that is newer than the program is refused. The context bounds only the opening.
 func Open(ctx context.Context, path string, options Options) (*DB, error) {
 	log := options.Logger
 	if log == nil {
@@ -80,7 +80,8 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{file: file, log: log, readers: file.readers(opened), writer: startWriter(file, opened, first, log), totals: store.NewTotals(), kept: store.NewKept[rowIDs](100_000, 1_000_000),
+	db := &DB{file: file, log: log, readers: file.readers(opened), writer: startWriter(file, opened, first, log),
+		totals: store.NewTotals(), kept: store.NewKept[rowIDs](100_000, 1_000_000),
 		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1), disk: newDisk(file.path, log)}
 	db.disk.watch()
 	snapshot := func(ctx context.Context, work func(store.Querier) error) error {
@@ -131,7 +132,8 @@ func (db *DB) Ready(ctx context.Context) error {
 		return store.NotStarted(errFull)
 	}
 	return db.writer.do(&job{ctx: ctx, small: true, work: func(s *session) error {
-		return fault("check that the database takes writes", s.exec(`INSERT INTO readiness VALUES (1, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
+		return fault("check that the database takes writes",
+			s.exec(`INSERT INTO readiness VALUES (1, CAST(unixepoch('subsec') * 1000000 AS INTEGER))
 			ON CONFLICT (one) DO UPDATE SET checked_at = excluded.checked_at`))
 	}})
 }
@@ -142,7 +144,8 @@ const (
 	memorySuffix = "-shm"
 )
 
-// file is the absolute path of a database. If given is a symbolic link, path is its target: SQLite puts the other files there.
+// file is the absolute path of a database. If given is a symbolic link, path is its target: SQLite puts the other files
+// there.
 type file struct{ path, given string }
 
 func newFile(path string) (file, error) {
@@ -157,8 +160,8 @@ func newFile(path string) (file, error) {
 	return file{target, given}, err
 }
 
-// creating serializes create within the process: closing any handle of a file drops all POSIX locks that the process has on it, SQLite's
-// too.
+// creating serializes create within the process: closing any handle of a file drops all POSIX locks that the process
+// has on it, SQLite's too.
 var creating sync.Mutex
 
 // create creates the file if it is missing. SQLite uses its mode for the other files too.
@@ -175,7 +178,8 @@ func (f file) create() error {
 	return handle.Close()
 }
 
-// busyTime is how long to wait for a write of another process. It leaves time to answer within the deadline of a request.
+// busyTime is how long to wait for a write of another process. It leaves time to answer within the deadline of a
+// request.
 const busyTime = 10 * time.Second
 
 var busyTimeout = fmt.Sprint(busyTime.Milliseconds())
@@ -188,8 +192,8 @@ func (f file) dsn(query url.Values) string {
 	return address.String()
 }
 
-// readers opens connections that only read, each when it is first needed. If opened is given, they read that file, or fail with
-// errReplaced.
+// readers opens connections that only read, each when it is first needed. If opened is given, they read that file, or
+// fail with errReplaced.
 func (f file) readers(opened os.FileInfo) *sql.DB {
 	db := sql.OpenDB(readConnector{f.path, opened, f.dsn(url.Values{
 		"mode":          {"ro"},
@@ -236,8 +240,8 @@ var registered = func() driver.Driver {
 	return db.Driver()
 }()
 
-// openMigrated opens a connection that writes, and migrates the schema. It retries where SQLite does not wait: while another process
-// creates or deletes the log, or a restore replaces the file. It also returns the file's identity.
+// openMigrated opens a connection that writes, and migrates the schema. It retries where SQLite does not wait: while
+// another process creates or deletes the log, or a restore replaces the file. It also returns the file's identity.
 func (f file) openMigrated(ctx context.Context) (*session, os.FileInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, busyTime)
 	defer cancel()
@@ -274,7 +278,8 @@ func (f file) openMigratedOnce(ctx context.Context) (*session, os.FileInfo, erro
 	return session, opened, nil
 }
 
-// checkNotHalfRestored returns errHalfRestored if a restore was interrupted. No restore can start while the file is open.
+// checkNotHalfRestored returns errHalfRestored if a restore was interrupted. No restore can start while the file is
+// open.
 func (f file) checkNotHalfRestored() error {
 	if _, err := os.Lstat(f.replacing()); err == nil {
 		return errHalfRestored
@@ -323,8 +328,8 @@ func (db *DB) Stats() store.Stats {
 	}
 }
 
-// fileIdentity is which files the writing connection has open. Writes to a file that was deleted or replaced are lost when the process
-// ends, although every commit succeeds. Only the writer's goroutine uses it.
+// fileIdentity is which files the writing connection has open. Writes to a file that was deleted or replaced are lost
+// when the process ends, although every commit succeeds. Only the writer's goroutine uses it.
 type fileIdentity struct {
 	path      string
 	given     string      // path, or a symbolic link to it

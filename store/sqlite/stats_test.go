@@ -31,7 +31,8 @@ func TestQueueStats(t *testing.T) {
 		t.Errorf("%d writes wait, want none", queue.Waiting)
 	}
 	b := queue.Batches
-	if b.Finished-before.Finished != 2 || b.Writes-before.Writes != 3 || b.UpTo[0]-before.UpTo[0] != 1 || b.Failed-before.Failed != 1 {
+	if b.Finished-before.Finished != 2 || b.Writes-before.Writes != 3 || b.UpTo[0]-before.UpTo[0] != 1 ||
+		b.Failed-before.Failed != 1 {
 		t.Errorf("before %+v, after %+v: want a transaction of one write, one of two, and one that failed", before, b)
 	}
 }

@@ -22,8 +22,8 @@ const (
 	maxBatch = 128  // jobs in one transaction
 )
 
-// writer is the only goroutine of the process that writes. Jobs that are queued while a COMMIT reaches the disk share the next
-// transaction, and so its fsync.
+// writer is the only goroutine of the process that writes. Jobs that are queued while a COMMIT reaches the disk share
+// the next transaction, and so its fsync.
 type writer struct {
 	file    file
 	log     *slog.Logger
@@ -37,7 +37,8 @@ type writer struct {
 	closing sync.RWMutex // held for reading while a job is being queued
 	closed  bool
 
-	session  *session // nil after a failure, until it is needed again; only the goroutine uses it until stopped is closed
+	// nil after a failure, until it is needed again; only the goroutine uses it until stopped is closed
+	session  *session
 	identity fileIdentity
 	health   *writeHealth
 	damage   *damage
@@ -73,8 +74,8 @@ type job struct {
 // claim succeeds once: for the writer, which then runs the job, or for the caller, who then knows that it never runs.
 func (j *job) claim() bool { return j.claimed.CompareAndSwap(false, true) }
 
-// do runs the job in a transaction and returns after the commit. If the context ends first, it returns NotStarted and the job never runs, or
-// Unavailable if the job is running. An exclusive job that is running is waited for.
+// do runs the job in a transaction and returns after the commit. If the context ends first, it returns NotStarted and
+// the job never runs, or Unavailable if the job is running. An exclusive job that is running is waited for.
 func (w *writer) do(j *job) error {
 	j.done = make(chan error, 1) // buffered, so that the writer never blocks if the caller has gone
 	if err := w.enqueue(j); err != nil {
@@ -202,8 +203,8 @@ func (w *writer) commit(batch []*job) {
 	}
 }
 
-// attempt runs the batch once. An error concerns the whole batch: it was not committed, or its outcome is unknown. rolledBack is true if
-// nothing was changed, and a single job may be the cause: then each can be retried by itself.
+// attempt runs the batch once. An error concerns the whole batch: it was not committed, or its outcome is unknown.
+// rolledBack is true if nothing was changed, and a single job may be the cause: then each can be retried by itself.
 func (w *writer) attempt(batch []*job) (rolledBack bool, err error) {
 	defer func() {
 		if err != nil {
@@ -244,7 +245,8 @@ func (w *writer) attempt(batch []*job) (rolledBack bool, err error) {
 	if err != nil {
 		return !errors.As(err, new(*store.OutcomeUnknownError)), err
 	}
-	if err := errors.Join(w.identity.noteLog(), w.identity.check()); err != nil { // never acknowledge a commit to a deleted file
+	// never acknowledge a commit to a deleted file
+	if err := errors.Join(w.identity.noteLog(), w.identity.check()); err != nil {
 		return false, &store.OutcomeUnknownError{Cause: err}
 	}
 	return false, nil
@@ -270,13 +272,15 @@ func (w *writer) warnOfLog() {
 	}
 	w.logCheckedAt = time.Now()
 	if size := logSize(w.file); size >= w.maxLog {
-		w.log.Warn("the write-ahead log of the database keeps growing, because a program has been reading the database "+
+		w.log.Warn("the write-ahead log of the database keeps growing, because a program has been reading the "+
+			"database "+
 			"for long: end that program; 'fuser' names those that have the file open",
 			"file", w.file.path+logSuffix, "bytes", size)
 	}
 }
 
-// checkpointOrphan copies the log into the database if only the log was deleted: the open connection is the only access to it.
+// checkpointOrphan copies the log into the database if only the log was deleted: the open connection is the only access
+// to it.
 func (w *writer) checkpointOrphan(cause error) error {
 	if w.session != nil && checkSameFile(w.identity.path, w.identity.main) == nil {
 		cause = errors.Join(cause, w.session.script("PRAGMA wal_checkpoint(PASSIVE)"))
@@ -284,8 +288,8 @@ func (w *writer) checkpointOrphan(cause error) error {
 	return cause
 }
 
-// runInSavepoint runs one job in a savepoint, so that a failure rolls back only its own changes. It returns an error if SQLite rolled back
-// the whole transaction, as it does when the disk is full or fails.
+// runInSavepoint runs one job in a savepoint, so that a failure rolls back only its own changes. It returns an error if
+// SQLite rolled back the whole transaction, as it does when the disk is full or fails.
 func (w *writer) runInSavepoint(j *job) error {
 	if err := w.session.exec("SAVEPOINT job"); err != nil {
 		return err
@@ -299,7 +303,8 @@ func (w *writer) runInSavepoint(j *job) error {
 	return w.session.exec("RELEASE job")
 }
 
-// runJob runs the job's work unless its caller has gone. A panic becomes the job's error, because other jobs share the transaction.
+// runJob runs the job's work unless its caller has gone. A panic becomes the job's error, because other jobs share the
+// transaction.
 func (w *writer) runJob(j *job) (err error) {
 	if !j.started {
 		if j.ctx.Err() != nil || !j.claim() {
@@ -328,8 +333,8 @@ func (w *writer) discardSession() {
 	w.identity.log = nil // may be deleted once no connection is open
 }
 
-// health is what keeps the database from taking writes. The log says it once, and again now and then, however many writes
-// fail; and once when the database has recovered.
+// health is what keeps the database from taking writes. The log says it once, and again now and then, however many
+// writes fail; and once when the database has recovered.
 type writeHealth struct {
 	log  *slog.Logger
 	path string
@@ -344,7 +349,8 @@ type writeHealth struct {
 const (
 	// logInterval is how often the same failure is logged.
 	logInterval = time.Minute
-	// fullFor is how long Ready fails after a write found the disk full. Its own few bytes may fit where a redemption does not.
+	// fullFor is how long Ready fails after a write found the disk full. Its own few bytes may fit where a redemption
+	// does not.
 	fullFor = 10 * time.Second
 )
 
@@ -390,12 +396,14 @@ func sentenceFor(cause error) string {
 	}
 	switch resultCode(cause) {
 	case codes.SQLITE_FULL:
-		return "the disk of the database is full, so changes are refused: free space on it, and the server recovers by itself"
+		return "the disk of the database is full, so changes are refused: free space on it, and the server recovers " +
+			"by itself"
 	case codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
 		return "the disk of the database fails, or the database is damaged: it is being read, and the log will say " +
 			"which; change nothing yet"
 	case codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY:
-		return "the disk or folder of the database cannot be written, so changes are refused: fix that, and the server recovers by itself"
+		return "the disk or folder of the database cannot be written, so changes are refused: fix that, and the " +
+			"server recovers by itself"
 	}
 	return "a write transaction failed"
 }

@@ -89,9 +89,11 @@ func TestABatchCommitsOnlySuccessfulWrites(t *testing.T) {
 			panic("bug")
 		}, api.CodeInternal},
 		{"a statement that fails", addUser("first"), api.CodeInternal},
-		{"an error that rolls the whole transaction back", failing(func(s *session) error { return s.exec(`ROLLBACK`) }, errRefused), api.CodeUnavailable},
+		{"an error that rolls the whole transaction back",
+			failing(func(s *session) error { return s.exec(`ROLLBACK`) }, errRefused), api.CodeUnavailable},
 		{"a constraint that fails at COMMIT", func(s *session) error {
-			return errors.Join(s.exec(`PRAGMA defer_foreign_keys = ON`), s.exec(`INSERT INTO perk_stock (perk) VALUES (77)`))
+			return errors.Join(s.exec(`PRAGMA defer_foreign_keys = ON`),
+				s.exec(`INSERT INTO perk_stock (perk) VALUES (77)`))
 		}, api.CodeUnavailable},
 		{"a disk that is full", func(s *session) error {
 			defer s.script(`PRAGMA max_page_count = 4294967294`)
@@ -174,7 +176,8 @@ func TestACancelledImportOrResetIsNotStarted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 20 { // whether each is queued is random
-		if err := db.writer.doExclusive(ctx, func() error { t.Error("it was started"); return nil }); !isNotStarted(err) {
+		if err := db.writer.doExclusive(ctx,
+			func() error { t.Error("it was started"); return nil }); !isNotStarted(err) {
 			t.Errorf("it returned %v, want nothing started", err)
 		}
 	}
@@ -194,7 +197,8 @@ func TestAStartedWriteIsFinished(t *testing.T) {
 	}()
 	<-begun
 	cancel()
-	if err := <-answer; api.CodeOf(err) != api.CodeUnavailable || isNotStarted(err) || !errors.Is(err, context.Canceled) {
+	if err := <-answer; api.CodeOf(err) != api.CodeUnavailable || isNotStarted(err) ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("the cancelled caller got %v, want an unknown outcome because of its context", err)
 	}
 	close(gate)
@@ -262,7 +266,8 @@ func TestCloseFinishesTheQueueAndRefusesNewWrites(t *testing.T) {
 	if err := errors.Join(<-queued.done, <-closed); err != nil {
 		t.Error(err)
 	}
-	if err := db.write(t.Context(), "write", addUser("bob")); !errors.Is(err, store.ErrClosed) || api.CodeOf(err) != api.CodeUnavailable {
+	if err := db.write(t.Context(), "write", addUser("bob")); !errors.Is(err, store.ErrClosed) ||
+		api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("after Close got %v, want unavailable", err)
 	}
 	if err := db.Close(); err != nil {
@@ -308,7 +313,8 @@ func TestAWriteCancelledWhileAnotherProcessWritesIsNotStarted(t *testing.T) {
 
 func TestABusyLockIsUnavailable(t *testing.T) {
 	db := openTemporary(t)
-	if err := db.write(t.Context(), "wait no longer", func(s *session) error { return s.script(`PRAGMA busy_timeout = 0`) }); err != nil {
+	if err := db.write(t.Context(), "wait no longer",
+		func(s *session) error { return s.script(`PRAGMA busy_timeout = 0`) }); err != nil {
 		t.Fatal(err)
 	}
 	unlock := lockOut(t, db)

@@ -79,7 +79,8 @@ var auditArchiveTests = []test{
 			f.must(f.RecordArchive(f.ctx, archived, store.Operator, now))
 		}
 		f.sameEntries(store.AuditSubject, []store.AuditEntry{
-			{At: now, Actor: store.Operator, Action: store.ActionArchiveAudit, Before: asJSON(nil), After: asJSON(archived)},
+			{At: now, Actor: store.Operator, Action: store.ActionArchiveAudit, Before: asJSON(nil),
+				After: asJSON(archived)},
 		})
 		f.equal("stays", len(collect(f, f.MovableAudit(f.ctx, now.Add(time.Minute)))), 0)
 	}},

@@ -20,7 +20,7 @@ var few = store.AuditBound{Entries: fewEntries, Bytes: 100_000}
 func after(position store.AuditPosition) store.AuditPlace { return store.AuditPlace{Since: position} }
 
 var auditBatchTests = []test{
-	{"batches have every entry once, a decision after its redemption, and are the same when read again", func(f *fixture) {
+	{"batches have every entry once, a decision after its redemption, and again the same", func(f *fixture) {
 		f.addPerks(perk("m", manual))
 		users := numbered("u", 40)
 		f.addUsers(users...)
@@ -39,7 +39,8 @@ var auditBatchTests = []test{
 			made := f.redeem(a).Redemption
 			want = append(want, "redemption.create redemption/"+made.ID)
 			if i%3 == 0 {
-				must(f.DecideRedemption(f.ctx, made.ID, store.Decision{Status: api.StatusApproved}, store.Operator, hour(-i)))(f)
+				must(f.DecideRedemption(f.ctx, made.ID, store.Decision{Status: api.StatusApproved}, store.Operator,
+					hour(-i)))(f)
 				want = append(want, "redemption.approve redemption/"+made.ID)
 			}
 		}
@@ -89,11 +90,13 @@ var auditBatchTests = []test{
 						f.Error(err)
 						return
 					}
-					if err := f.UpdateProperty(f.ctx, 1, store.Operator, now, retitle(fmt.Sprint("Title ", n))); err != nil {
+					if err := f.UpdateProperty(f.ctx, 1, store.Operator, now,
+						retitle(fmt.Sprint("Title ", n))); err != nil {
 						f.Error(err)
 					}
 					mu.Lock()
-					want = append(want, "redemption.create redemption/"+made.Redemption.ID, "property.update property/1")
+					want = append(want, "redemption.create redemption/"+made.Redemption.ID,
+						"property.update property/1")
 					mu.Unlock()
 				}
 			})
@@ -162,7 +165,8 @@ var auditBatchTests = []test{
 				for _, batch := range r.batches {
 					rest = append(rest, summaries(batch.Entries)...)
 				}
-				behind := slices.IndexFunc(log, func(line string) bool { return line == summaries(batch.Entries[i:])[0] })
+				behind := slices.IndexFunc(log,
+					func(line string) bool { return line == summaries(batch.Entries[i:])[0] })
 				if entry.Action != store.ActionRedeem { // the same line comes again
 					behind = len(log) - 1 - len(rest)
 					f.equal("the line before what is behind", log[behind], summaries(batch.Entries[i:])[0])
@@ -186,7 +190,8 @@ var auditBatchTests = []test{
 		f.addClients(numbered("c", 20*fewEntries)...)
 		end := must(f.NextAudit(f.ctx, after(""), "", few))(f).Next.Since
 		for _, position := range []store.AuditPosition{
-			"nowhere", ".", "-1.0", "1.1 ", "1:2", "1:-2:", "1:2:x", "1:2:3,", "1:2:{3}", "99999999.99999999", "1:99999999:", "18446744073709551615:18446744073709551615:",
+			"nowhere", ".", "-1.0", "1.1 ", "1:2", "1:-2:", "1:2:x", "1:2:3,", "1:2:{3}", "99999999.99999999",
+			"1:99999999:", "18446744073709551615:18446744073709551615:",
 			"99999999999999999999.1", "1:99999999999999999999:", "1:1:'", "\x00", "\xff",
 		} {
 			_, err := f.NextAudit(f.ctx, after(position), "", few)

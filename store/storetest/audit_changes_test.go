@@ -31,10 +31,12 @@ var auditChangesTests = []test{
 			}
 			switch step {
 			case 0:
-				next.Title, next.Owner = fmt.Sprint("Imported ", len(versions)), []string{"owner", "other"}[random.IntN(2)]
+				next.Title, next.Owner = fmt.Sprint("Imported ", len(versions)),
+					[]string{"owner", "other"}[random.IntN(2)]
 				must(f.ImportProperties(f.ctx, rows(next), store.Operator, clock))(f)
 			case 1:
-				f.must(f.DeleteProperty(f.ctx, id, store.Operator, clock, func(store.PropertyRecord) error { return nil }))
+				f.must(f.DeleteProperty(f.ctx, id, store.Operator, clock,
+					func(store.PropertyRecord) error { return nil }))
 				must(f.RestoreProperty(f.ctx, id, store.Operator, clock))(f)
 				continue // with the version that there was
 			default:
@@ -73,7 +75,8 @@ var auditChangesTests = []test{
 		f.must(f.update(1, func(p *store.PropertyRecord) error { p.Lat, p.City = nil, "Leeds"; return nil }))
 		update := func(before, after any) store.AuditEntry {
 			return store.AuditEntry{
-				At: now, Actor: "client/owner", Action: store.ActionUpdateProperty, Before: asJSON(before), After: asJSON(after),
+				At: now, Actor: "client/owner", Action: store.ActionUpdateProperty, Before: asJSON(before),
+				After: asJSON(after),
 			}
 		}
 		f.sameEntries("property/1", []store.AuditEntry{
@@ -97,7 +100,8 @@ var auditChangesTests = []test{
 		f.must(f.delete(2, nil))
 		batch := must(f.NextAudit(f.ctx, start, "", few))(f)
 		recent := must(f.RecentAudit(f.ctx, store.RecentAudit{
-			Actions: []string{store.ActionUpdateProperty}, Most: few, Wants: func(store.AuditEntry) bool { return true },
+			Actions: []string{store.ActionUpdateProperty}, Most: few,
+			Wants: func(store.AuditEntry) bool { return true },
 		}))(f).Entries
 		for what, entries := range map[string][]store.AuditEntry{
 			"next": batch.Entries[:4], "recent": recent,

@@ -22,13 +22,16 @@ var auditTests = []test{
 		renamed := property(1, "owner", func(p *store.PropertyRecord) { p.Title = "New" })
 		title := asJSON(map[string]any{"title": "New"})
 		f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(1), retitle("New")))
-		f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(time.Second), func(store.PropertyRecord) error { return nil }))
+		f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("owner"), now.Add(time.Second),
+			func(store.PropertyRecord) error { return nil }))
 		must(f.RestoreProperty(f.ctx, 1, store.Operator, now.Add(2*time.Second)))(f)
 		f.sameEntries("property/1", []store.AuditEntry{
 			{At: now, Actor: "client/owner", Action: store.ActionUpdateProperty, Before: asJSON(property(1, "owner")),
 				After: title},
-			{At: now.Add(time.Second), Actor: "client/owner", Action: store.ActionDeleteProperty, Before: asJSON(renamed), After: asJSON(nil)},
-			{At: now.Add(2 * time.Second), Actor: store.Operator, Action: store.ActionRestoreProperty, Before: asJSON(nil), After: asJSON(renamed)},
+			{At: now.Add(time.Second), Actor: "client/owner", Action: store.ActionDeleteProperty,
+				Before: asJSON(renamed), After: asJSON(nil)},
+			{At: now.Add(2 * time.Second), Actor: store.Operator, Action: store.ActionRestoreProperty,
+				Before: asJSON(nil), After: asJSON(renamed)},
 		})
 	}},
 	{"a redemption has an entry when it is made, and one when it is decided", func(f *fixture) {
@@ -36,10 +39,12 @@ var auditTests = []test{
 		f.addPerks(perk("p", manual))
 		made := f.redeem(attempt("p", "ann")).Redemption
 		before := must(f.Redemption(f.ctx, made.ID))(f)
-		decided := must(f.DecideRedemption(f.ctx, made.ID, store.Decision{Status: api.StatusRejected, Reason: "too late"}, store.Operator, now))(f)
+		decided := must(f.DecideRedemption(f.ctx, made.ID,
+			store.Decision{Status: api.StatusRejected, Reason: "too late"}, store.Operator, now))(f)
 		f.sameEntries("redemption/"+made.ID, []store.AuditEntry{
 			{At: now, Actor: "client/shop", Action: store.ActionRedeem, Before: asJSON(nil), After: asJSON(made)},
-			{At: now, Actor: store.Operator, Action: store.ActionReject, Before: asJSON(before), After: asJSON(decided)},
+			{At: now, Actor: store.Operator, Action: store.ActionReject, Before: asJSON(before),
+				After: asJSON(decided)},
 		})
 	}},
 	{"a client's entries hold no secret", func(f *fixture) {
@@ -53,7 +58,8 @@ var auditTests = []test{
 		f.equal("key", f.actions("key/k"), []string{store.ActionRotateSigningKey})
 		for _, entry := range collect(f, f.Audit(f.ctx, store.AuditQuery{})) {
 			text := string(asJSON(entry))
-			for _, hidden := range []string{"0123456789abcdef", "[48,49,50", "MDEyMzQ1Njc4OWFiY2RlZg", "30313233", "secret of", "c2VjcmV0IG9m"} {
+			for _, hidden := range []string{"0123456789abcdef", "[48,49,50", "MDEyMzQ1Njc4OWFiY2RlZg", "30313233",
+				"secret of", "c2VjcmV0IG9m"} {
 				if strings.Contains(text, hidden) {
 					f.Errorf("the entry %s contains a secret", text)
 				}
@@ -64,7 +70,8 @@ var auditTests = []test{
 		restored := store.Restored{RevocationsKnown: true, CarriedOver: []string{"client a stays disabled"}}
 		f.must(f.AuditRestore(f.ctx, restored, store.Operator, now))
 		f.sameEntries(store.DatabaseSubject, []store.AuditEntry{
-			{At: now, Actor: store.Operator, Action: store.ActionRestoreDatabase, Before: asJSON(nil), After: asJSON(restored)},
+			{At: now, Actor: store.Operator, Action: store.ActionRestoreDatabase, Before: asJSON(nil),
+				After: asJSON(restored)},
 		})
 	}},
 	{"an import of at least one record is one entry with the number of records", func(f *fixture) {
@@ -76,10 +83,14 @@ var auditTests = []test{
 		must(f.ImportProperties(f.ctx, rows(property(1, "owner")), by, now.Add(3*time.Second)))(f)
 		must(f.ImportPerks(f.ctx, rows[store.PerkRecord](), f.noNewID, by, now))(f)
 		imported := func(n int64) json.RawMessage { return asJSON(store.Imported{Count: n, Created: n}) }
-		f.sameEntries("perks", []store.AuditEntry{{At: now, Actor: "operator/ann", Action: "perks.import", Before: asJSON(nil), After: imported(2)}})
-		f.sameEntries("users", []store.AuditEntry{{At: now.Add(time.Second), Actor: by, Action: "users.import", Before: asJSON(nil), After: imported(1)}})
-		f.sameEntries("categories", []store.AuditEntry{{At: now.Add(2 * time.Second), Actor: by, Action: "categories.import", Before: asJSON(nil), After: imported(1)}})
-		f.sameEntries("properties", []store.AuditEntry{{At: now.Add(3 * time.Second), Actor: by, Action: "properties.import", Before: asJSON(nil), After: imported(1)}})
+		f.sameEntries("perks", []store.AuditEntry{{At: now, Actor: "operator/ann", Action: "perks.import",
+			Before: asJSON(nil), After: imported(2)}})
+		f.sameEntries("users", []store.AuditEntry{{At: now.Add(time.Second), Actor: by, Action: "users.import",
+			Before: asJSON(nil), After: imported(1)}})
+		f.sameEntries("categories", []store.AuditEntry{{At: now.Add(2 * time.Second), Actor: by,
+			Action: "categories.import", Before: asJSON(nil), After: imported(1)}})
+		f.sameEntries("properties", []store.AuditEntry{{At: now.Add(3 * time.Second), Actor: by,
+			Action: "properties.import", Before: asJSON(nil), After: imported(1)}})
 	}},
 	{"all entries come in the order in which they happened", func(f *fixture) {
 		f.addUsers("ann", "bob")
@@ -149,7 +160,8 @@ func asJSON(value any) json.RawMessage {
 var auditReadTests = []test{
 	{"entries are filtered by subject, actor, action and time, and limited to the last", func(f *fixture) {
 		f.fillAudit()
-		created, decided, updated := "client.create client/a", "redemption.approve redemption/m-ann", "property.update property/1"
+		created, decided, updated := "client.create client/a", "redemption.approve redemption/m-ann",
+			"property.update property/1"
 		made, other := "redemption.create redemption/m-ann", "redemption.create redemption/p-ann"
 		deleted := "property.delete property/1"
 		for _, r := range []struct {
@@ -168,7 +180,8 @@ var auditReadTests = []test{
 			{store.AuditQuery{Actor: "client/*"}, []string{made, updated, other, deleted}},
 			{store.AuditQuery{Actor: "c*", Last: 2}, []string{other, deleted}},
 			{store.AuditQuery{Actor: "client/"}, []string{}},
-			{store.AuditQuery{Actor: "operator"}, []string{created, "properties.import properties", "perks.import perks", "users.import users"}},
+			{store.AuditQuery{Actor: "operator"},
+				[]string{created, "properties.import properties", "perks.import perks", "users.import users"}},
 			{store.AuditQuery{Actor: "operator/*"}, []string{decided}},
 			{store.AuditQuery{Actor: "operator*", Since: hour(1)}, []string{decided}},
 			{store.AuditQuery{Action: "redemption.*"}, []string{made, decided, other}},
@@ -183,7 +196,8 @@ var auditReadTests = []test{
 		} {
 			f.equal(fmt.Sprintf("%+v", r.query), summaries(collect(f, f.Audit(f.ctx, r.query))), r.want)
 			var position store.AuditPosition
-			f.equal(fmt.Sprintf("%+v, followed", r.query), summaries(collect(f, f.AuditSince(f.ctx, r.query, &position))), r.want)
+			f.equal(fmt.Sprintf("%+v, followed", r.query),
+				summaries(collect(f, f.AuditSince(f.ctx, r.query, &position))), r.want)
 			f.equal("since then", summaries(collect(f, f.AuditSince(f.ctx, r.query, &position))), []string{})
 		}
 	}},
@@ -191,7 +205,8 @@ var auditReadTests = []test{
 		f.fillAudit()
 		var position store.AuditPosition
 		query := store.AuditQuery{Last: 1}
-		f.equal("at first", summaries(collect(f, f.AuditSince(f.ctx, query, &position))), []string{"property.delete property/1"})
+		f.equal("at first", summaries(collect(f, f.AuditSince(f.ctx, query, &position))),
+			[]string{"property.delete property/1"})
 		early := attempt("p", "bob")
 		early.At = hour(-5)
 		f.redeem(early)
@@ -232,7 +247,8 @@ var auditReadTests = []test{
 					if _, err := f.Redeem(f.ctx, attempt(perkID, users[n])); err != nil {
 						f.Error(err)
 					}
-					if err := f.UpdateProperty(f.ctx, 1, store.Operator, now, retitle(fmt.Sprint("Title ", n))); err != nil {
+					if err := f.UpdateProperty(f.ctx, 1, store.Operator, now,
+						retitle(fmt.Sprint("Title ", n))); err != nil {
 						f.Error(err)
 					}
 				}
@@ -272,7 +288,8 @@ func (f *fixture) fillAudit() {
 		f.redeem(a)
 	}
 	redeem("m", hour(1))
-	must(f.DecideRedemption(f.ctx, "m-ann", store.Decision{Status: api.StatusApproved}, store.OperatorActor("ann"), hour(2)))(f)
+	must(f.DecideRedemption(f.ctx, "m-ann", store.Decision{Status: api.StatusApproved}, store.OperatorActor("ann"),
+		hour(2)))(f)
 	f.must(f.UpdateProperty(f.ctx, 1, store.ClientActor("a"), hour(3), retitle("New")))
 	redeem("p", hour(4))
 	f.must(f.DeleteProperty(f.ctx, 1, store.ClientActor("a"), hour(5), func(store.PropertyRecord) error { return nil }))

@@ -25,8 +25,8 @@ func (c *PostgresServer) Save(ctx context.Context, folder string) error {
 	return nil
 }
 
-// StartPostgresFrom is Start for a server that begins as a copy of the one that was saved in the folder. What is saved stays as it
-// is. It must come from a server of the same major version.
+// StartPostgresFrom is Start for a server that begins as a copy of the one that was saved in the folder. What is saved
+// stays as it is. It must come from a server of the same major version.
 func StartPostgresFrom(ctx context.Context, folder string, options PostgresOptions) (*PostgresServer, error) {
 	return startFilled(ctx, options, "make a PostgreSQL server of "+folder, func(c *PostgresServer) error {
 		if err := os.CopyFS(c.data(), os.DirFS(folder)); err != nil {
@@ -52,8 +52,8 @@ func (c *PostgresServer) ownData() error {
 	})
 }
 
-// backUp copies the files of the running server through PostgreSQL's functions for backups. pg_basebackup does the same, but not every
-// distribution of PostgreSQL has it, and none copies a server that is newer.
+// backUp copies the files of the running server through PostgreSQL's functions for backups. pg_basebackup does the
+// same, but not every distribution of PostgreSQL has it, and none copies a server that is newer.
 func (c *PostgresServer) backUp(ctx context.Context, to string) error {
 	conn, err := pgx.Connect(ctx, c.DSN(superuser))
 	if err != nil {
@@ -85,8 +85,8 @@ func (c *PostgresServer) backUp(ctx context.Context, to string) error {
 	return copyChanging(c.data(), to, "pg_wal", func(string) bool { return false })
 }
 
-// isOfTheRunningServer reports what a copy must not have: what belongs to the server's process, its slots, and temporary files. Of the
-// WAL, it leaves what is in the folder.
+// isOfTheRunningServer reports what a copy must not have: what belongs to the server's process, its slots, and
+// temporary files. Of the WAL, it leaves what is in the folder.
 func isOfTheRunningServer(path string) bool {
 	inFolder := slices.Contains([]string{"pg_wal", "pg_replslot", "pg_dynshmem", "pg_stat_tmp"}, filepath.Dir(path))
 	return inFolder || strings.HasPrefix(path, "postmaster.") || strings.Contains(path, "pgsql_tmp")

@@ -59,7 +59,8 @@ var costTests = []test{{"only lists that collect many records are costly", func(
 		}
 		whole, err := f.ListPerks(store.LimitList(f.ctx, time.Minute, 0), list.query)
 		if err != nil || len(whole.Items) != min(10, int(whole.Total)) {
-			f.Errorf("%s: where it may be costly it has %d of %d perks, %v", list.name, len(whole.Items), whole.Total, err)
+			f.Errorf("%s: where it may be costly it has %d of %d perks, %v", list.name, len(whole.Items), whole.Total,
+				err)
 		}
 	}
 	// Of what was collected twice the order is kept, and it leads to other pages.

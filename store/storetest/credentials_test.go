@@ -11,7 +11,8 @@ var credentialTests = []test{
 	{"a client is read as it was created", func(f *fixture) {
 		for _, want := range []store.Client{
 			client("plain"),
-			{ID: "odd", Name: "Ünïcode 'n' more", Secret: store.SecretHash{31: 0xff}, Scopes: api.Scopes{api.ScopePerksRead},
+			{ID: "odd", Name: "Ünïcode 'n' more", Secret: store.SecretHash{31: 0xff},
+				Scopes:      api.Scopes{api.ScopePerksRead},
 				SandboxOnly: true, Disabled: true, CreatedAt: now},
 			{ID: "bare", CreatedAt: now},
 		} {
@@ -28,7 +29,8 @@ var credentialTests = []test{
 	}},
 	{"an unknown client is not found", func(f *fixture) {
 		f.fails("read", errOf(f.Client(f.ctx, "missing")), api.CodeNotFound)
-		f.fails("new secret", f.SetClientSecret(f.ctx, "missing", store.SecretHash{}, store.Operator, now), api.CodeNotFound)
+		f.fails("new secret", f.SetClientSecret(f.ctx, "missing", store.SecretHash{}, store.Operator, now),
+			api.CodeNotFound)
 		f.fails("disable", f.SetClientDisabled(f.ctx, "missing", true, store.Operator, now), api.CodeNotFound)
 	}},
 	{"clients are sorted by creation, then id", func(f *fixture) {
@@ -61,7 +63,8 @@ var credentialTests = []test{
 			f.must(f.SetClientDisabled(f.ctx, "a", disabled, store.Operator, now))
 			f.equal("disabled", must(f.Client(f.ctx, "a"))(f).Disabled, disabled)
 		}
-		f.equal("audit", f.actions("client/a"), []string{store.ActionCreateClient, store.ActionDisableClient, store.ActionEnableClient})
+		f.equal("audit", f.actions("client/a"),
+			[]string{store.ActionCreateClient, store.ActionDisableClient, store.ActionEnableClient})
 	}},
 	{"the first signing key is the only one until a rotation", func(f *fixture) {
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("first", now)))
@@ -86,7 +89,8 @@ var credentialTests = []test{
 		f.equal("with other scopes", got, want)
 		want.Name = "Another"
 		for range 2 { // the second time nothing changes
-			got = must(f.UpdateClient(f.ctx, "a", store.ClientChange{Name: &want.Name}, store.Operator, now.Add(time.Second)))(f)
+			got = must(f.UpdateClient(f.ctx, "a", store.ClientChange{Name: &want.Name}, store.Operator,
+				now.Add(time.Second)))(f)
 			f.equal("with another name", got, want)
 		}
 		clients := must(f.Clients(f.ctx))(f)
@@ -95,16 +99,20 @@ var credentialTests = []test{
 		narrow.Name = client("a").Name
 		entries := collect(f, f.Audit(f.ctx, store.AuditQuery{Subject: "client/a", Action: store.ActionUpdateClient}))
 		f.equal("entries", values(f, entries), values(f, []store.AuditEntry{
-			{At: now, Actor: store.Operator, Action: "client.update", Subject: "client/a", Before: asJSON(first), After: asJSON(narrow.Public())},
-			{At: now.Add(time.Second), Actor: store.Operator, Action: "client.update", Subject: "client/a", Before: asJSON(narrow.Public()), After: asJSON(want.Public())},
+			{At: now, Actor: store.Operator, Action: "client.update", Subject: "client/a", Before: asJSON(first),
+				After: asJSON(narrow.Public())},
+			{At: now.Add(time.Second), Actor: store.Operator, Action: "client.update", Subject: "client/a",
+				Before: asJSON(narrow.Public()), After: asJSON(want.Public())},
 		}))
-		f.fails("missing", errOf(f.UpdateClient(f.ctx, "missing", store.ClientChange{}, store.Operator, now)), api.CodeNotFound)
+		f.fails("missing", errOf(f.UpdateClient(f.ctx, "missing", store.ClientChange{}, store.Operator, now)),
+			api.CodeNotFound)
 	}},
 	{"a dropped key is gone, and is replaced if it was the last that does not expire", func(f *fixture) {
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("a", now)))
 		f.must(f.RotateSigningKey(f.ctx, signingKey("b", now.Add(time.Hour)), now.Add(3*time.Hour), store.Operator))
 		f.must(f.RotateSigningKey(f.ctx, signingKey("c", now.Add(2*time.Hour)), now.Add(4*time.Hour), store.Operator))
-		b, c, d := signingKey("b", now.Add(time.Hour)), signingKey("c", now.Add(2*time.Hour)), signingKey("d", now.Add(150*time.Minute))
+		b, c, d := signingKey("b", now.Add(time.Hour)), signingKey("c", now.Add(2*time.Hour)),
+			signingKey("d", now.Add(150*time.Minute))
 		b.ExpiresAt = now.Add(4 * time.Hour)
 		drop := func(id string, wantSuccessor bool, want ...store.SigningKey) {
 			f.Helper()

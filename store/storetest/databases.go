@@ -15,25 +15,28 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// namedServer is the environment variable that holds the address of a running server for tests, instead of one that is started for them.
+// namedServer is the environment variable that holds the address of a running server for tests, instead of one that is
+// started for them.
 const namedServer = "PERKS_TEST_POSTGRES"
 
-var errAddress = errors.New(namedServer + " must hold an address of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+var errAddress = errors.New(namedServer +
+	" must hold an address of the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 
 // stepTimeout bounds each step of setup and cleanup.
 const stepTimeout = time.Minute
 
-// PostgresDatabase returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends, even if
-// clients are still connected. All tests of a process share one server: the one that the environment variable PERKS_TEST_POSTGRES names
-// by the address of a database there, whose user may create others, or else one that the first call starts. If there is neither,
-// the test fails.
+// PostgresDatabase returns the address of a new, empty database, a postgres:// URL. It is dropped when the test ends,
+// even if clients are still connected. All tests of a process share one server: the one that the environment variable
+// PERKS_TEST_POSTGRES names by the address of a database there, whose user may create others, or else one that the
+// first call starts. If there is neither, the test fails.
 func PostgresDatabase(t testing.TB) string {
 	t.Helper()
 	server, name := emptyDatabase(t)
 	return inDatabase(server, name)
 }
 
-// PgBouncerDatabase is PostgresDatabase, reached through a PgBouncer in transaction mode that all tests of a process share.
+// PgBouncerDatabase is PostgresDatabase, reached through a PgBouncer in transaction mode that all tests of a process
+// share.
 func PgBouncerDatabase(t testing.TB) string {
 	t.Helper()
 	_, name := emptyDatabase(t) // first, because a PgBouncer without its server lets its clients wait
@@ -77,13 +80,14 @@ func dropDatabase(t testing.TB, server *url.URL, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	if err := execute(ctx, "drop the database "+name, server.String(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+	if err := execute(ctx, "drop the database "+name, server.String(),
+		"DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
 		t.Error(err)
 	}
 }
 
-// MigratedDatabases provides databases for tests that use them through a driver alone. Creating and migrating one takes many
-// times as long as most of these tests, so a database is emptied after its test and used again.
+// MigratedDatabases provides databases for tests that use them through a driver alone. Creating and migrating one takes
+// many times as long as most of these tests, so a database is emptied after its test and used again.
 type MigratedDatabases struct {
 	Migrate func(ctx context.Context, address string) error // makes an empty database ready, and closes it
 
@@ -91,8 +95,9 @@ type MigratedDatabases struct {
 	idle []string // the names of databases that are ready
 }
 
-// Direct returns the address of a database that is as Migrate leaves an empty one, a postgres:// URL. It is the test's until
-// that ends. On a server that was started for the tests the user owns the database, as production's does, and may do nothing else.
+// Direct returns the address of a database that is as Migrate leaves an empty one, a postgres:// URL. It is the test's
+// until that ends. On a server that was started for the tests the user owns the database, as production's does, and may
+// do nothing else.
 func (m *MigratedDatabases) Direct(t testing.TB) string {
 	t.Helper()
 	server, name := m.acquire(t)
@@ -116,7 +121,8 @@ func (m *MigratedDatabases) acquire(t testing.TB) (server *url.URL, name string)
 	if name = m.takeIdle(); name == "" {
 		server, name = newDatabase(t)
 		owner := asOwner(server)
-		if err = execute(t.Context(), "give the database to its owner", server.String(), "ALTER DATABASE "+name+" OWNER TO "+pgx.Identifier{owner.User.Username()}.Sanitize()); err == nil {
+		if err = execute(t.Context(), "give the database to its owner", server.String(),
+			"ALTER DATABASE "+name+" OWNER TO "+pgx.Identifier{owner.User.Username()}.Sanitize()); err == nil {
 			err = m.Migrate(t.Context(), inDatabase(owner, name))
 		}
 		if err == nil {
@@ -162,8 +168,8 @@ DO $$ DECLARE name text; filled boolean; BEGIN
 	END LOOP;
 END $$`
 
-// restoreInitialRows resets the tables and their identities, in spite of triggers that forbid it. It terminates sessions that
-// a driver left behind.
+// restoreInitialRows resets the tables and their identities, in spite of triggers that forbid it. It terminates
+// sessions that a driver left behind.
 const restoreInitialRows = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid();
 DO $$ DECLARE name text; filled boolean; names text[]; BEGIN
@@ -183,8 +189,8 @@ DO $$ DECLARE name text; filled boolean; names text[]; BEGIN
 	END LOOP;
 END $$`
 
-// sharedServer is the address of the server where the tests of this process make their databases. Like sharedPgBouncer, one
-// that was started for them is never stopped: it ends with the process.
+// sharedServer is the address of the server where the tests of this process make their databases. Like sharedPgBouncer,
+// one that was started for them is never stopped: it ends with the process.
 var sharedServer = sync.OnceValues(func() (*url.URL, error) {
 	if address := os.Getenv(namedServer); address != "" {
 		return readAddress(address)
@@ -195,7 +201,8 @@ var sharedServer = sync.OnceValues(func() (*url.URL, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := execute(ctx, "make the role "+ownerRole, c.DSN(superuser), "CREATE ROLE "+ownerRole+" LOGIN"); err != nil {
+	if err := execute(ctx, "make the role "+ownerRole, c.DSN(superuser),
+		"CREATE ROLE "+ownerRole+" LOGIN"); err != nil {
 		return nil, err
 	}
 	return readAddress(c.DSN(superuser))
@@ -204,7 +211,8 @@ var sharedServer = sync.OnceValues(func() (*url.URL, error) {
 // ownerRole has no right but to log in.
 const ownerRole = "owner_of_databases"
 
-// asOwner is the server's address for the user that owns migrated databases. On a named server there is only the one that is named.
+// asOwner is the server's address for the user that owns migrated databases. On a named server there is only the one
+// that is named.
 func asOwner(server *url.URL) *url.URL {
 	if os.Getenv(namedServer) != "" {
 		return server
@@ -243,10 +251,11 @@ func inDatabase(server *url.URL, name string) string {
 	return u.String()
 }
 
-// createDatabase makes a database on the server that has the one at the address. It comes from template0, which is empty
-// on any server; another template may hold what its owner put there.
+// createDatabase makes a database on the server that has the one at the address. It comes from template0, which is
+// empty on any server; another template may hold what its owner put there.
 func createDatabase(ctx context.Context, address, name string) error {
-	return execute(ctx, "create the database "+name, address, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
+	return execute(ctx, "create the database "+name, address,
+		"CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
 }
 
 // execute runs statements one after the other on a new connection.

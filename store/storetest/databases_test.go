@@ -17,7 +17,8 @@ func wantIn(t *testing.T, text, part string) {
 	}
 }
 
-var databases = map[string]func(testing.TB) string{"directly": storetest.PostgresDatabase, "behind a bouncer": storetest.PgBouncerDatabase}
+var databases = map[string]func(testing.TB) string{"directly": storetest.PostgresDatabase,
+	"behind a bouncer": storetest.PgBouncerDatabase}
 
 func TestEachDatabaseIsNewAndEmptyAndDroppedAfterItsTest(t *testing.T) {
 	for name, database := range databases {
@@ -27,17 +28,20 @@ func TestEachDatabaseIsNewAndEmptyAndDroppedAfterItsTest(t *testing.T) {
 				address := database(t)
 				conn := connect(t, address)
 				dropped = one[string](t, conn, `SELECT current_database()`)
-				if n := one[int](t, conn, `SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace`); n != 0 {
+				if n := one[int](t, conn, `SELECT count(*) FROM pg_class
+					WHERE relnamespace = 'public'::regnamespace`); n != 0 {
 					t.Errorf("a new database has %d tables", n)
 				}
 				execute(t, conn, `CREATE TABLE rows (n int)`)
 				if other := database(t); other == address {
 					t.Errorf("%s was used twice", address)
-				} else if n := one[int](t, connect(t, other), `SELECT count(*) FROM pg_class WHERE relname = 'rows'`); n != 0 {
+				} else if n := one[int](t, connect(t, other),
+					`SELECT count(*) FROM pg_class WHERE relname = 'rows'`); n != 0 {
 					t.Error("a database has the tables of another")
 				}
 			})
-			if one[bool](t, connect(t, storetest.PostgresDatabase(t)), `SELECT EXISTS (SELECT FROM pg_database WHERE datname = '`+dropped+`')`) {
+			if one[bool](t, connect(t, storetest.PostgresDatabase(t)),
+				`SELECT EXISTS (SELECT FROM pg_database WHERE datname = '`+dropped+`')`) {
 				t.Error("the database exists after its test")
 			}
 		})
@@ -77,9 +81,12 @@ func TestANamedServerIsUsed(t *testing.T) {
 
 func TestATestFailsWithoutAServer(t *testing.T) {
 	for what, r := range map[string]struct{ environment, says string }{
-		"an address that cannot be read": {"PERKS_TEST_POSTGRES=postgres://u:s3cret@[", "PERKS_TEST_POSTGRES must hold an address of the form postgres://"},
-		"an address of something else":   {"PERKS_TEST_POSTGRES=mysql://u:s3cret@db", "PERKS_TEST_POSTGRES must hold an address of the form postgres://"},
-		"a server that is not there":     {"PERKS_TEST_POSTGRES=postgres://u:s3cret@127.0.0.1:1/d", "create the database perks_test_"},
+		"an address that cannot be read": {"PERKS_TEST_POSTGRES=postgres://u:s3cret@[",
+			"PERKS_TEST_POSTGRES must hold an address of the form postgres://"},
+		"an address of something else": {"PERKS_TEST_POSTGRES=mysql://u:s3cret@db",
+			"PERKS_TEST_POSTGRES must hold an address of the form postgres://"},
+		"a server that is not there": {"PERKS_TEST_POSTGRES=postgres://u:s3cret@127.0.0.1:1/d",
+			"create the database perks_test_"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			said, err := reportServer(t, r.environment)
@@ -100,23 +107,27 @@ func TestAMigratedDatabaseIsRestoredForReuse(t *testing.T) {
 		made++
 		execute(t, connect(t, address),
 			`CREATE TABLE first (n int)`, `INSERT INTO first VALUES (42)`,
-			`CREATE TABLE rows (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY)`, `CREATE TABLE others (id int REFERENCES rows)`,
+			`CREATE TABLE rows (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY)`,
+			`CREATE TABLE others (id int REFERENCES rows)`,
 			`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$`,
 			`CREATE TRIGGER refused BEFORE DELETE OR TRUNCATE ON rows FOR EACH STATEMENT EXECUTE FUNCTION refuse()`)
 		return nil
 	}}
 	for range 2 {
-		for name, acquire := range map[string]func(testing.TB) string{"directly": databases.Direct, "behind a bouncer": databases.BehindPgBouncer} {
+		for name, acquire := range map[string]func(testing.TB) string{"directly": databases.Direct,
+			"behind a bouncer": databases.BehindPgBouncer} {
 			t.Run(name, func(t *testing.T) {
 				address := acquire(t)
 				conn := connect(t, address)
 				eventually(t, "the end of an earlier test's query", func() bool {
-					return one[int](t, conn, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%-- busy'`) == 0
+					return one[int](t, conn, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+						AND query LIKE '%-- busy'`) == 0
 				})
 				if n := one[int](t, conn, `SELECT sum(n) FROM first`); n != 42 {
 					t.Errorf("the first row holds %d, want 42", n)
 				}
-				execute(t, conn, `INSERT INTO rows DEFAULT VALUES`, `UPDATE first SET n = 43`, `INSERT INTO first VALUES (1)`)
+				execute(t, conn, `INSERT INTO rows DEFAULT VALUES`, `UPDATE first SET n = 43`,
+					`INSERT INTO first VALUES (1)`)
 				if id := one[int](t, conn, `SELECT sum(id) FROM rows`); id != 1 {
 					t.Errorf("the ids of the rows are %d together, want 1", id)
 				}

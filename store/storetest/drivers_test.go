@@ -22,8 +22,8 @@ var migrated = storetest.MigratedDatabases{Migrate: func(ctx context.Context, ad
 	return db.Close()
 }}
 
-// connections are the modes to connect to PostgreSQL: with prepared statements, and without them, through PgBouncer in transaction
-// mode. What holds there holds without PgBouncer, because the driver sends the same.
+// connections are the modes to connect to PostgreSQL: with prepared statements, and without them, through PgBouncer in
+// transaction mode. What holds there holds without PgBouncer, because the driver sends the same.
 var connections = []struct {
 	name          string
 	migrated, new func(t testing.TB) string
@@ -56,11 +56,12 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-// TestPostgresInASchema has, for each test, a role with nothing but a schema in a database of another role, which is what a managed
-// service may leave one with. The groups are those that lock, alter or ask PostgreSQL about itself.
+// TestPostgresInASchema has, for each test, a role with nothing but a schema in a database of another role, which is
+// what a managed service may leave one with. The groups are those that lock, alter or ask PostgreSQL about itself.
 func TestPostgresInASchema(t *testing.T) {
 	server := start(t, storetest.PostgresOptions{})
-	execute(t, connect(t, server.DSN("postgres")), `REVOKE CREATE ON SCHEMA public FROM PUBLIC`, `REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
+	execute(t, connect(t, server.DSN("postgres")), `REVOKE CREATE ON SCHEMA public FROM PUBLIC`,
+		`REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
 	var made atomic.Int64
 	testStore(t, func(t *testing.T) store.Store {
 		address, err := server.CreateSchema(t.Context(), "postgres", fmt.Sprint("schema", made.Add(1)))
@@ -75,8 +76,8 @@ func TestReopened(t *testing.T) { forEachDatabase(t, testReopened) }
 
 func TestClosedAmidWrites(t *testing.T) { forEachDatabase(t, testClosedAmidWrites) }
 
-// forEachDatabase runs a test over SQLite, and over PostgreSQL in every mode. Each call of open opens the same database,
-// which is empty at first.
+// forEachDatabase runs a test over SQLite, and over PostgreSQL in every mode. Each call of open opens the same
+// database, which is empty at first.
 func forEachDatabase(t *testing.T, test func(t *testing.T, open func(t *testing.T) store.Store)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()

@@ -26,8 +26,10 @@ var importTests = []test{
 		f.addProperties(properties...)
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{perks[2], perks[1], perks[0]})
 		f.equal("users", collect(f, f.ExportUsers(f.ctx)), []store.User{{ID: "B"}, {ID: "a"}, {ID: "b"}})
-		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{{ID: "food-drink", Name: "Food & Drink"}})
-		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{properties[1], properties[0]})
+		f.equal("categories", collect(f, f.ExportCategories(f.ctx)),
+			[]api.Category{{ID: "food-drink", Name: "Food & Drink"}})
+		f.equal("properties", collect(f, f.ExportProperties(f.ctx)),
+			[]store.PropertyRecord{properties[1], properties[0]})
 	}},
 	{"importing an export changes nothing", func(f *fixture) {
 		f.addClients("owner")
@@ -76,10 +78,13 @@ var importTests = []test{
 	}},
 	{"unknown categories are made, with slugs of their names as ids", func(f *fixture) {
 		f.addCategories(api.Category{ID: "taken", Name: "Something"})
-		f.addPerks(perk("a", category("Food & Drink")), perk("b", category("Food: Drink")), perk("c", category("food & drink")),
-			perk("d", category("Taken")), perk("e", category("Categories")), perk("f", category("食")), perk("g", category("Something")), perk("h"))
+		f.addPerks(perk("a", category("Food & Drink")), perk("b", category("Food: Drink")),
+			perk("c", category("food & drink")),
+			perk("d", category("Taken")), perk("e", category("Categories")), perk("f", category("食")),
+			perk("g", category("Something")), perk("h"))
 		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{
-			{ID: "categories-2", Name: "Categories"}, {ID: "category", Name: "食"}, {ID: "food-drink", Name: "Food & Drink"},
+			{ID: "categories-2", Name: "Categories"}, {ID: "category", Name: "食"},
+			{ID: "food-drink", Name: "Food & Drink"},
 			{ID: "food-drink-2", Name: "Food: Drink"}, {ID: "taken", Name: "Something"}, {ID: "taken-2", Name: "Taken"},
 		})
 		got := must(f.Perk(f.ctx, "c"))(f)
@@ -88,14 +93,18 @@ var importTests = []test{
 	{"perks follow their category to a new name", func(f *fixture) {
 		f.addCategories(api.Category{ID: "food", Name: "Food"}, api.Category{ID: "fun", Name: "Fun"})
 		f.addPerks(perk("a", category("Food")), perk("b", category("Fun")), perk("c"))
-		f.addCategories(api.Category{ID: "food", Name: "Fun"}, api.Category{ID: "fun", Name: "Food"}) // the names are swapped
-		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{{ID: "food", Name: "Fun"}, {ID: "fun", Name: "Food"}})
-		f.finds("the old Food", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}, Sort: asc("category")}, "b", "a")
+		// the names are swapped
+		f.addCategories(api.Category{ID: "food", Name: "Fun"}, api.Category{ID: "fun", Name: "Food"})
+		f.equal("categories", collect(f, f.ExportCategories(f.ctx)),
+			[]api.Category{{ID: "food", Name: "Fun"}, {ID: "fun", Name: "Food"}})
+		f.finds("the old Food", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}, Sort: asc("category")},
+			"b", "a")
 		a := must(f.Perk(f.ctx, "a"))(f)
 		f.equal("a's category", *a.Category, "Fun")
 		f.addCategories(api.Category{ID: "food", Name: "FUN!"})
 		f.finds("by the new name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "fun!"}}, "a")
-		f.finds("by the id, which is another category's name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}}, "a", "b")
+		f.finds("by the id, which is another category's name",
+			store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}}, "a", "b")
 	}},
 	{"perks whose category name is ambiguous belong to the category with the lower id", func(f *fixture) {
 		f.addCategories(api.Category{ID: "a", Name: "Food"}, api.Category{ID: "b", Name: "Food"})
@@ -127,9 +136,11 @@ var importTests = []test{
 	{"an error of the rows is returned as it is and changes nothing", func(f *fixture) {
 		f.addClients("owner")
 		f.addPerks(perk("p", category("Old")))
-		_, perks := f.ImportPerks(f.ctx, rowsThen(errBadRow, perk("p", title("Lost")), perk("q", category("Lost"))), f.noNewID, store.Operator, now)
+		_, perks := f.ImportPerks(f.ctx, rowsThen(errBadRow, perk("p", title("Lost")), perk("q", category("Lost"))),
+			f.noNewID, store.Operator, now)
 		_, users := f.ImportUsers(f.ctx, rowsThen(errBadRow, store.User{ID: "lost"}), store.Operator, now)
-		_, categories := f.ImportCategories(f.ctx, rowsThen(errBadRow, api.Category{ID: "old", Name: "Lost"}), store.Operator, now)
+		_, categories := f.ImportCategories(f.ctx, rowsThen(errBadRow, api.Category{ID: "old", Name: "Lost"}),
+			store.Operator, now)
 		_, properties := f.ImportProperties(f.ctx, rowsThen(errBadRow, property(1, "owner")), store.Operator, now)
 		for _, err := range []error{perks, users, categories, properties} {
 			if err != errBadRow {
@@ -142,8 +153,10 @@ var importTests = []test{
 		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{})
 	}},
 	{"an error of the rows is never treated as an error of the database", func(f *fixture) {
-		for _, want := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.Canceled, store.PerkNotFound("p")} {
-			if _, err := f.ImportPerks(f.ctx, rowsThen(want, perk("p")), f.noNewID, store.Operator, now); !errors.Is(err, want) || api.CodeOf(err) == api.CodeUnavailable {
+		for _, want := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.Canceled,
+			store.PerkNotFound("p")} {
+			if _, err := f.ImportPerks(f.ctx, rowsThen(want, perk("p")), f.noNewID, store.Operator,
+				now); !errors.Is(err, want) || api.CodeOf(err) == api.CodeUnavailable {
 				f.Errorf("got %v, want the error of the rows, %v", err, want)
 			}
 		}
@@ -210,7 +223,8 @@ var partialImportTests = []test{
 	{"a known perk keeps the fields that its row does not have", func(f *fixture) {
 		f.addPerks(fullPerk("p"), fullPerk("other"))
 		later := now.Add(time.Hour)
-		taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Hot Cocoa"}`)), f.noNewID, store.Operator, later))(f)
+		taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Hot Cocoa"}`)), f.noNewID,
+			store.Operator, later))(f)
 		f.equal("taken", taken, store.Imported{Count: 1, Changed: 1})
 		want := fullPerk("p")
 		want.Title, want.UpdatedAt = "Hot Cocoa", later
@@ -218,8 +232,10 @@ var partialImportTests = []test{
 		f.finds("by a word of the new title", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cocoa"}}, "p")
 		f.finds("by a word of the former title", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "free"}}, "other")
 		f.finds("by a kept word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}}, "other", "p")
-		f.finds("by its position", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}}, "other", "p")
-		f.finds("by the kept category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food-drink"}}, "other", "p")
+		f.finds("by its position", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08,
+			RadiusKM: 1}}}, "other", "p")
+		f.finds("by the kept category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food-drink"}}, "other",
+			"p")
 		f.finds("by the kept city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "york"}}, "other", "p")
 	}},
 	{"a known perk loses the fields that are empty in its row", func(f *fixture) {
@@ -231,12 +247,15 @@ var partialImportTests = []test{
 		want.CreatedAt = fullPerk("p").CreatedAt
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
 		f.finds("by a removed word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}})
-		f.finds("by its former position", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}})
+		f.finds("by its former position",
+			store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}})
 	}},
 	{"an unchanged perk keeps its update time", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
-		for _, row := range []string{`{"id":"p"}`, `{"id":"p","stock":7,"approval":"manual","category":"food & drink"}`, `{"id":"p","created_at":null,"updated_at":null}`} {
-			taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, row)), f.noNewID, store.Operator, now.Add(time.Hour)))(f)
+		for _, row := range []string{`{"id":"p"}`, `{"id":"p","stock":7,"approval":"manual","category":"food & drink"}`,
+			`{"id":"p","created_at":null,"updated_at":null}`} {
+			taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, row)), f.noNewID, store.Operator,
+				now.Add(time.Hour)))(f)
 			f.equal(row, taken, store.Imported{Count: 1, Unchanged: 1})
 		}
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("p")})
@@ -250,10 +269,13 @@ var partialImportTests = []test{
 			created time.Time
 			updated time.Time
 		}{
-			{`{"id":"p","updated_at":"2020-01-02T00:00:00Z"}`, want.CreatedAt, time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC)},
-			{`{"id":"p","created_at":"2020-01-01T00:00:00Z"}`, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), now.Add(time.Hour)},
+			{`{"id":"p","updated_at":"2020-01-02T00:00:00Z"}`, want.CreatedAt,
+				time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC)},
+			{`{"id":"p","created_at":"2020-01-01T00:00:00Z"}`, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC),
+				now.Add(time.Hour)},
 		} {
-			taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, test.row)), f.noNewID, store.Operator, now.Add(time.Hour)))(f)
+			taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, test.row)), f.noNewID, store.Operator,
+				now.Add(time.Hour)))(f)
 			f.equal(test.row, taken, store.Imported{Count: 1, Changed: 1})
 			want.CreatedAt, want.UpdatedAt = test.created, test.updated
 			f.equal(test.row, collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
@@ -267,32 +289,43 @@ var partialImportTests = []test{
 		f.addProperties(property(1, "owner"), property(2, "owner"))
 		want := store.Imported{Count: 3, Created: 1, Changed: 1, Unchanged: 1}
 		perks, err := f.ImportPerks(f.ctx, rows(
-			f.perkRow(2, `{"id":"changed","stock":1}`), f.perkRow(3, `{"id":"new","title":"Perk new","description":"About it.","city":"Leeds"}`), perk("left"),
+			f.perkRow(2, `{"id":"changed","stock":1}`),
+			f.perkRow(3, `{"id":"new","title":"Perk new","description":"About it.","city":"Leeds"}`), perk("left"),
 		), f.noNewID, store.Operator, now)
 		f.must(err)
 		f.equal("perks", perks, want)
-		f.equal("perks after that", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{perk("changed", stock(1)), perk("left"), perk("new")})
+		f.equal("perks after that", collect(f, f.ExportPerks(f.ctx)),
+			[]store.PerkRecord{perk("changed", stock(1)), perk("left"), perk("new")})
 		f.equal("their entry", f.lastEntry("perks").After, asJSON(want))
-		properties := must(f.ImportProperties(f.ctx, rows(property(2, "owner", func(p *store.PropertyRecord) { p.Images = nil }), property(1, "owner"), property(3, "owner")), store.Operator, now))(f)
+		properties := must(f.ImportProperties(f.ctx, rows(property(2, "owner",
+			func(p *store.PropertyRecord) { p.Images = nil }), property(1, "owner"), property(3, "owner")),
+			store.Operator, now))(f)
 		f.equal("properties", properties, want)
 		f.equal("their entry", f.lastEntry("properties").After, asJSON(want))
-		categories := must(f.ImportCategories(f.ctx, rows(api.Category{ID: "food", Name: "Food"}, api.Category{ID: "fun", Name: "FUN"}, api.Category{ID: "new", Name: "New"}), store.Operator, now))(f)
+		categories := must(f.ImportCategories(f.ctx, rows(api.Category{ID: "food", Name: "Food"},
+			api.Category{ID: "fun", Name: "FUN"}, api.Category{ID: "new", Name: "New"}), store.Operator, now))(f)
 		f.equal("categories", categories, want)
-		users := must(f.ImportUsers(f.ctx, rows(store.User{ID: "ann"}, store.User{ID: "bob"}, store.User{ID: "bob"}), store.Operator, now))(f)
+		users := must(f.ImportUsers(f.ctx, rows(store.User{ID: "ann"}, store.User{ID: "bob"}, store.User{ID: "bob"}),
+			store.Operator, now))(f)
 		f.equal("users", users, store.Imported{Count: 2, Created: 1, Unchanged: 1})
 	}},
 	{"of two rows with one id the last counts, whatever fields it lacks", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
-		taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Lost","terms":null}`), f.perkRow(3, `{"id":"p","stock":8}`)), f.noNewID, store.Operator, now))(f)
+		taken := must(f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Lost","terms":null}`),
+			f.perkRow(3, `{"id":"p","stock":8}`)), f.noNewID, store.Operator, now))(f)
 		f.equal("taken", taken, store.Imported{Count: 1, Changed: 1})
 		want := fullPerk("p")
 		want.Stock, want.UpdatedAt = ptr[int64](8), now
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
 	}},
 	{"a new perk needs its required fields, and gets defaults for the others", func(f *fixture) {
-		must(f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"Perk p","description":"About it.","city":"Leeds","stock":3}`)), f.noNewID, store.Operator, now))(f)
+		must(f.ImportPerks(f.ctx, rows(f.perkRow(2,
+			`{"id":"p","title":"Perk p","description":"About it.","city":"Leeds","stock":3}`)), f.noNewID,
+			store.Operator, now))(f)
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{perk("p", stock(3))})
-		_, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","stock":9}`), f.perkRow(3, `{"id":"q","stock":9,"category":"Lost"}`), f.perkRow(5, `{"id":"r","city":"Bath","title":"R"}`)), f.noNewID, store.Operator, now)
+		_, err := f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","stock":9}`), f.perkRow(3,
+			`{"id":"q","stock":9,"category":"Lost"}`), f.perkRow(5, `{"id":"r","city":"Bath","title":"R"}`)), f.noNewID,
+			store.Operator, now)
 		f.refusesRows("new perks without them", err, map[int]string{
 			3: `there is no perk "q" yet, and a new one needs title, description, city`,
 			5: `there is no perk "r" yet, and a new one needs description`,
@@ -303,10 +336,12 @@ var partialImportTests = []test{
 	{"a row that is invalid together with the kept fields is refused by its line", func(f *fixture) {
 		f.addPerks(fullPerk("p"), fullPerk("q"))
 		_, err := f.ImportPerks(f.ctx, rows(
-			f.perkRow(2, `{"id":"p","valid_to":"2020-01-01T00:00:00Z"}`), f.perkRow(3, `{"id":"q","lat":null}`), f.perkRow(4, `{"id":"new"}`),
+			f.perkRow(2, `{"id":"p","valid_to":"2020-01-01T00:00:00Z"}`), f.perkRow(3, `{"id":"q","lat":null}`),
+			f.perkRow(4, `{"id":"new"}`),
 		), f.noNewID, store.Operator, now)
 		f.refusesRows("rows", err, map[int]string{
-			2: "Some values are not valid. (valid_to must be after valid_from)", 3: "Some values are not valid. (lat is required with lng)",
+			2: "Some values are not valid. (valid_to must be after valid_from)",
+			3: "Some values are not valid. (lat is required with lng)",
 			4: `there is no perk "new" yet, and a new one needs title, description, city`,
 		})
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("p"), fullPerk("q")})
@@ -315,12 +350,14 @@ var partialImportTests = []test{
 		f.addPerks(fullPerk("a"), fullPerk("b"), fullPerk("c"), perk("d"))
 		by, at := store.OperatorActor("ann"), now.Add(time.Hour)
 		_, err := f.ImportPerks(f.ctx, rows(
-			f.perkRow(2, `{"id":"a","stock":null}`), f.perkRow(3, `{"id":"b","approval":"auto"}`), f.perkRow(4, `{"id":"c","title":"Other"}`),
+			f.perkRow(2, `{"id":"a","stock":null}`), f.perkRow(3, `{"id":"b","approval":"auto"}`),
+			f.perkRow(4, `{"id":"c","title":"Other"}`),
 			f.perkRow(5, `{"id":"d","stock":0,"approval":"manual"}`), perk("new", stock(1)),
 		), f.noNewID, by, at)
 		f.must(err)
 		entry := func(before, after string) []store.AuditEntry {
-			return []store.AuditEntry{{At: at, Actor: by, Action: "perk.update", Before: []byte(before), After: []byte(after)}}
+			return []store.AuditEntry{{At: at, Actor: by, Action: "perk.update", Before: []byte(before),
+				After: []byte(after)}}
 		}
 		f.sameEntries("perk/a", entry(`{"stock":7,"approval":"manual"}`, `{"stock":null,"approval":"manual"}`))
 		f.sameEntries("perk/b", entry(`{"stock":7,"approval":"manual"}`, `{"stock":7,"approval":"auto"}`))
@@ -357,29 +394,36 @@ var partialImportTests = []test{
 	{"a known property keeps the fields that its row does not have, its owner too", func(f *fixture) {
 		f.addClients("owner", "other")
 		f.addProperties(property(1, "owner"), property(2, "owner"))
-		taken := must(f.ImportProperties(f.ctx, rows(f.propertyRow(2, `{"propertyId":1,"price_pw":99,"images":null,"lat":null}`), f.propertyRow(3, `{"propertyId":2,"owner":"other"}`)), store.Operator, now))(f)
+		taken := must(f.ImportProperties(f.ctx, rows(f.propertyRow(2,
+			`{"propertyId":1,"price_pw":99,"images":null,"lat":null}`),
+			f.propertyRow(3, `{"propertyId":2,"owner":"other"}`)), store.Operator, now))(f)
 		f.equal("taken", taken, store.Imported{Count: 2, Changed: 2})
 		price, err := api.ParsePrice("99")
 		f.must(err)
-		f.equal("price, images and position", f.property(1), property(1, "owner", func(p *store.PropertyRecord) { p.PricePW, p.Images, p.Lat = price, nil, nil }))
+		f.equal("price, images and position", f.property(1),
+			property(1, "owner", func(p *store.PropertyRecord) { p.PricePW, p.Images, p.Lat = price, nil, nil }))
 		f.equal("owner", f.property(2), property(2, "other"))
 	}},
 	{"a new or deleted property needs its required fields", func(f *fixture) {
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		f.must(f.delete(1, nil))
-		_, err := f.ImportProperties(f.ctx, rows(f.propertyRow(2, `{"propertyId":1,"city":"York","owner":"owner"}`), f.propertyRow(3, `{"propertyId":2,"title":"Flat","price_pw":1}`)), store.Operator, now)
+		_, err := f.ImportProperties(f.ctx, rows(f.propertyRow(2, `{"propertyId":1,"city":"York","owner":"owner"}`),
+			f.propertyRow(3, `{"propertyId":2,"title":"Flat","price_pw":1}`)), store.Operator, now)
 		f.refusesRows("new properties without them", err, map[int]string{
-			2: `there is no property "1" yet, and a new one needs title, price_pw`, 3: `there is no property "2" yet, and a new one needs owner`,
+			2: `there is no property "1" yet, and a new one needs title, price_pw`,
+			3: `there is no property "2" yet, and a new one needs owner`,
 		})
 		f.equal("properties", collect(f, f.ExportProperties(f.ctx)), []store.PropertyRecord{})
 	}},
 	{"categories are made in the order of the rows, complete or not", func(f *fixture) {
 		f.addPerks(perk("p"), perk("s"))
-		f.addPerks(f.perkRow(2, `{"id":"p","category":"Food: Drink"}`), perk("q", category("Food & Drink")), perk("r", category("Food, Drink")),
+		f.addPerks(f.perkRow(2, `{"id":"p","category":"Food: Drink"}`), perk("q", category("Food & Drink")),
+			perk("r", category("Food, Drink")),
 			f.perkRow(5, `{"id":"s","category":"Food. Drink"}`))
 		f.equal("categories", collect(f, f.ExportCategories(f.ctx)), []api.Category{
-			{ID: "food-drink", Name: "Food: Drink"}, {ID: "food-drink-2", Name: "Food & Drink"}, {ID: "food-drink-3", Name: "Food, Drink"}, {ID: "food-drink-4", Name: "Food. Drink"},
+			{ID: "food-drink", Name: "Food: Drink"}, {ID: "food-drink-2", Name: "Food & Drink"},
+			{ID: "food-drink-3", Name: "Food, Drink"}, {ID: "food-drink-4", Name: "Food. Drink"},
 		})
 		for i, id := range []string{"food-drink", "food-drink-2", "food-drink-3", "food-drink-4"} {
 			f.finds(id, store.PerkQuery{PerkFilter: api.PerkFilter{Category: id}}, []string{"p", "q", "r", "s"}[i])

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// PgBouncer is a PgBouncer in transaction mode before a server: a client has a connection of the server for as long as a
-// transaction lasts, and the next one may get another.
+// PgBouncer is a PgBouncer in transaction mode before a server: a client has a connection of the server for as long as
+// a transaction lasts, and the next one may get another.
 type PgBouncer struct {
 	folder *folder
 	server *process
@@ -25,7 +25,8 @@ const bouncerPort = 6432
 // PgBouncerPoolSize is how many connections a PgBouncer opens to one database.
 const PgBouncerPoolSize = 20
 
-// StartPgBouncer starts a PgBouncer before the server, for all its databases. It runs until its Stop or the end of this process.
+// StartPgBouncer starts a PgBouncer before the server, for all its databases. It runs until its Stop or the end of this
+// process.
 func (c *PostgresServer) StartPgBouncer(ctx context.Context) (*PgBouncer, error) {
 	return startPgBouncer(ctx, c.DSN(superuser))
 }
@@ -87,7 +88,8 @@ log_disconnections = 0
 func upstream(server *pgconn.Config) string {
 	var words []string
 	for _, word := range []struct{ name, value string }{
-		{"host", server.Host}, {"port", strconv.Itoa(int(server.Port))}, {"user", server.User}, {"password", server.Password},
+		{"host", server.Host}, {"port", strconv.Itoa(int(server.Port))}, {"user", server.User},
+		{"password", server.Password},
 	} {
 		if word.value != "" {
 			words = append(words, word.name+"='"+strings.ReplaceAll(word.value, "'", "''")+"'")
@@ -96,8 +98,8 @@ func upstream(server *pgconn.Config) string {
 	return strings.Join(words, " ")
 }
 
-// DSN is the address of a database behind the PgBouncer. It keeps pgx from preparing statements, which would stay behind
-// on a connection that the next client gets.
+// DSN is the address of a database behind the PgBouncer. It keeps pgx from preparing statements, which would stay
+// behind on a connection that the next client gets.
 func (b *PgBouncer) DSN(database string) string {
 	return dsn(database, url.Values{
 		"host": {b.folder.path}, "port": {strconv.Itoa(bouncerPort)}, "default_query_exec_mode": {"simple_protocol"},

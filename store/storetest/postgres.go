@@ -1,9 +1,10 @@
-// Package storetest runs throwaway PostgreSQL servers for tests and benchmarks, from the installed programs. Its own tests
-// check that every driver follows the contract of store.Store.
+// Package storetest runs throwaway PostgreSQL servers for tests and benchmarks, from the installed programs. Its own
+// tests check that every driver follows the contract of store.Store.
 //
-// A server lives in a temporary folder of its own, listens on a socket in it and nowhere else, and is gone with its folder when the process
-// that started it ends, even by kill -9. It can crash, recover, be followed by a synchronous standby and be reached through PgBouncer, so
-// that a test can see what happens then. The package knows nothing of what is in its databases.
+// A server lives in a temporary folder of its own, listens on a socket in it and nowhere else, and is gone with its
+// folder when the process that started it ends, even by kill -9. It can crash, recover, be followed by a synchronous
+// standby and be reached through PgBouncer, so that a test can see what happens then. The package knows nothing of what
+// is in its databases.
 package storetest
 
 import (
@@ -26,10 +27,12 @@ import (
 // PostgresOptions changes a server's defaults.
 type PostgresOptions struct {
 	Settings map[string]string // settings of postgresql.conf by name; they override all others
-	Durable  bool              // a commit reaches the disk; without it one survives a crash of the server, but not of the machine
+	// a commit reaches the disk; without it one survives a crash of the server, but not of the machine
+	Durable bool
 }
 
-// PostgresServer is one PostgreSQL server and the folder in which it lives. Its methods may be called from several goroutines.
+// PostgresServer is one PostgreSQL server and the folder in which it lives. Its methods may be called from several
+// goroutines.
 type PostgresServer struct {
 	programs programs
 	folder   *folder
@@ -44,9 +47,9 @@ const port = 5432
 
 const superuser = "postgres"
 
-// StartPostgres makes a new server and returns it once it takes connections. It runs until Stop or the end of this process. The
-// context bounds the start only. Its text sorts by an American locale, as on some production servers, so code that relies on
-// byte order fails here, except on PostgreSQL 14. ICU's locales exist on every machine.
+// StartPostgres makes a new server and returns it once it takes connections. It runs until Stop or the end of this
+// process. The context bounds the start only. Its text sorts by an American locale, as on some production servers, so
+// code that relies on byte order fails here, except on PostgreSQL 14. ICU's locales exist on every machine.
 func StartPostgres(ctx context.Context, options PostgresOptions) (*PostgresServer, error) {
 	return startFilled(ctx, options, "make a PostgreSQL server", func(c *PostgresServer) error {
 		initial, err := initialData()
@@ -57,8 +60,8 @@ func StartPostgres(ctx context.Context, options PostgresOptions) (*PostgresServe
 	})
 }
 
-// initialData is a folder with the data of a server that never ran, until this process exits. initdb takes several times as
-// long as a copy.
+// initialData is a folder with the data of a server that never ran, until this process exits. initdb takes several
+// times as long as a copy.
 var initialData = sync.OnceValues(func() (*folder, error) {
 	programs, err := findPostgres()
 	if err != nil {
@@ -70,7 +73,8 @@ var initialData = sync.OnceValues(func() (*folder, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	args := []string{"--pgdata", folder.path + "/data", "--no-sync", "--auth", "trust", "--username", superuser, "--encoding", "UTF8", "--locale", "C"}
+	args := []string{"--pgdata", folder.path + "/data", "--no-sync", "--auth", "trust", "--username", superuser,
+		"--encoding", "UTF8", "--locale", "C"}
 	major, err := programs.major()
 	if err != nil {
 		return nil, err
@@ -82,7 +86,9 @@ var initialData = sync.OnceValues(func() (*folder, error) {
 })
 
 // startFilled starts a server whose data folder fill makes.
-func startFilled(ctx context.Context, options PostgresOptions, doing string, fill func(*PostgresServer) error) (*PostgresServer, error) {
+func startFilled(
+	ctx context.Context, options PostgresOptions, doing string, fill func(*PostgresServer) error,
+) (*PostgresServer, error) {
 	programs, err := findPostgres()
 	if err != nil {
 		return nil, err
@@ -113,7 +119,8 @@ func (c *PostgresServer) Restart(ctx context.Context) error {
 	settings := map[string]string{
 		"listen_addresses": "", "unix_socket_directories": c.folder.path, "port": strconv.Itoa(port),
 		"max_connections": "500", "shared_buffers": "64MB",
-		"dynamic_shared_memory_type": "mmap",           // files in the folder vanish with it; in /dev/shm they would outlive a crash
+		// files in the folder vanish with it; in /dev/shm they would outlive a crash
+		"dynamic_shared_memory_type": "mmap",
 		"timezone":                   "Asia/Kathmandu", // as with the locale: code that relies on UTC fails
 	}
 	if !c.options.Durable {
@@ -146,8 +153,8 @@ func (c *PostgresServer) Kill() error {
 	return c.removePID()
 }
 
-// Stop stops the server at once and removes its folder. Another call does nothing. Standbys and PgBouncers of the server keep
-// running and have a Stop of their own.
+// Stop stops the server at once and removes its folder. Another call does nothing. Standbys and PgBouncers of the
+// server keep running and have a Stop of their own.
 func (c *PostgresServer) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +171,8 @@ func (c *PostgresServer) DSN(database string) string {
 }
 
 func dsn(database string, parameters url.Values) string {
-	address := url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/" + database, RawQuery: parameters.Encode()}
+	address := url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/" + database,
+		RawQuery: parameters.Encode()}
 	return address.String()
 }
 
@@ -176,11 +184,12 @@ func (c *PostgresServer) CreateDatabase(ctx context.Context, name string) error 
 	return createDatabase(ctx, c.DSN(superuser), name)
 }
 
-// CreateSchema makes a role, and a schema of the same name in the database. The role owns nothing else, and has only the rights that
-// everybody has. The address returned is for that role, in its schema.
+// CreateSchema makes a role, and a schema of the same name in the database. The role owns nothing else, and has only
+// the rights that everybody has. The address returned is for that role, in its schema.
 func (c *PostgresServer) CreateSchema(ctx context.Context, database, name string) (address string, err error) {
 	quoted := pgx.Identifier{name}.Sanitize()
-	err = execute(ctx, "create the schema "+name, c.DSN(database), "CREATE ROLE "+quoted+" LOGIN", "CREATE SCHEMA "+quoted+" AUTHORIZATION "+quoted)
+	err = execute(ctx, "create the schema "+name, c.DSN(database), "CREATE ROLE "+quoted+" LOGIN",
+		"CREATE SCHEMA "+quoted+" AUTHORIZATION "+quoted)
 	u := url.URL{Scheme: "postgres", User: url.User(name), Path: "/" + database}
 	u.RawQuery = url.Values{"host": {c.folder.path}, "port": {strconv.Itoa(port)}, "search_path": {name}}.Encode()
 	return u.String(), err

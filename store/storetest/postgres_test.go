@@ -145,10 +145,12 @@ func keepBusy(t *testing.T, address string) <-chan error {
 	})
 	go func() {
 		defer close(finished)
-		_, err := conn.Exec(context.Background(), `SELECT count(*) FROM generate_series(1, 1e12::bigint) WHERE sqrt(generate_series) < 0 -- busy`)
+		_, err := conn.Exec(context.Background(),
+			`SELECT count(*) FROM generate_series(1, 1e12::bigint) WHERE sqrt(generate_series) < 0 -- busy`)
 		done <- err
 	}()
-	for !one[bool](t, other, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%-- busy' AND state = 'active' AND pid <> pg_backend_pid())`) {
+	for !one[bool](t, other, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE '%-- busy'
+		AND state = 'active' AND pid <> pg_backend_pid())`) {
 	}
 	return done
 }
@@ -162,7 +164,8 @@ func TestAPromotedStandbyHasWhatWasCommitted(t *testing.T) {
 	}
 	stopLater(t, standby)
 	execute(t, connect(t, primary.DSN("postgres")), `CREATE TABLE rows (n int)`, `INSERT INTO rows VALUES (42)`)
-	if _, err := connect(t, standby.DSN("postgres")).Exec(t.Context(), `CREATE TABLE other (n int)`); code(err) != "25006" {
+	if _, err := connect(t, standby.DSN("postgres")).Exec(t.Context(),
+		`CREATE TABLE other (n int)`); code(err) != "25006" {
 		t.Errorf("a standby returned %v for a write, want a read-only error", err)
 	}
 	if err := primary.Kill(); err != nil {
@@ -254,7 +257,8 @@ func TestOptionsReachTheServer(t *testing.T) {
 }
 
 func TestAServerThatCannotStartSaysWhy(t *testing.T) {
-	_, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{Settings: map[string]string{"shared_buffers": "many"}})
+	_, err := storetest.StartPostgres(t.Context(),
+		storetest.PostgresOptions{Settings: map[string]string{"shared_buffers": "many"}})
 	if err == nil {
 		t.Fatal("the server started")
 	}

@@ -101,8 +101,10 @@ func (p *process) awaitConnections(ctx context.Context, address string) error {
 	}
 }
 
-var errNoPostgres = errors.New("PostgreSQL's server programs were found neither on the PATH nor in /usr/lib/postgresql; " +
-	"install PostgreSQL 14 or newer (apt-get install postgresql), or let " + namedServer + " hold the address of a running server")
+var errNoPostgres = errors.New("PostgreSQL's server programs were found neither on the PATH nor in " +
+	"/usr/lib/postgresql; " +
+	"install PostgreSQL 14 or newer (apt-get install postgresql), or let " + namedServer +
+	" hold the address of a running server")
 
 var errNoPgBouncer = errors.New("pgbouncer was found neither on the PATH nor in /usr/sbin; " +
 	"install PgBouncer (apt-get install pgbouncer)")
@@ -121,7 +123,8 @@ func findPostgres() (programs, error) {
 			return "", err
 		}
 		if !account.canEnter(named) {
-			return "", fmt.Errorf("%s must name a folder that every user can enter, as PostgreSQL does not run as root: %s", namedPrograms, named)
+			return "", fmt.Errorf("%s must name a folder that every user can enter, as PostgreSQL does not run as "+
+				"root: %s", namedPrograms, named)
 		}
 		return programs(named), nil
 	}
@@ -184,7 +187,8 @@ const guardScript = `read -r line; rm -rf "$1"`
 // longestFolder leaves space for a socket's name in the 104 bytes that the narrowest system gives to its path.
 const longestFolder = 104 - len("/.s.PGSQL.5432") - 1
 
-// newFolder makes one in the folder for temporary files, or in /tmp if the account cannot enter that or its path is too long.
+// newFolder makes one in the folder for temporary files, or in /tmp if the account cannot enter that or its path is too
+// long.
 func newFolder() (*folder, error) {
 	a, err := unprivileged()
 	if err != nil {
@@ -207,7 +211,8 @@ func newFolder() (*folder, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("neither %s nor %s can hold a database; let TMPDIR name a folder with a short path that every user can enter",
+	return nil, fmt.Errorf("neither %s nor %s can hold a database; let TMPDIR name a folder with a short path that "+
+		"every user can enter",
 		parents[0], parents[1])
 }
 
@@ -219,7 +224,8 @@ func guardFolder(path string, a account) (*folder, error) {
 	}
 	defer waiting.Close()
 	f := &folder{path: path, account: a, held: held}
-	f.remove = sync.OnceValue(func() error { // returns once all processes that hold the folder have exited and it is removed
+	// returns once all processes that hold the folder have exited and it is removed
+	f.remove = sync.OnceValue(func() error {
 		if err := errors.Join(f.held.Close(), f.guard.Wait()); err != nil {
 			return fmt.Errorf("remove the folder %s: %w", f.path, err)
 		}

@@ -36,7 +36,8 @@ func TestTheNewestPostgresIsUsed(t *testing.T) {
 func TestPgBouncerGetsTheServerInItsSyntax(t *testing.T) {
 	for address, want := range map[string]string{
 		"postgres://postgres@/d?host=/tmp/x&port=5433&sslmode=disable": "host='/tmp/x' port='5433' user='postgres'",
-		"postgres://u:it's%20secret@db.example/d?sslmode=disable":      "host='db.example' port='5432' user='u' password='it''s secret'",
+		"postgres://u:it's%20secret@db.example/d?sslmode=disable": "host='db.example' port='5432' user='u' " +
+			"password='it''s secret'",
 	} {
 		server, err := pgconn.ParseConfig(address)
 		if err != nil {

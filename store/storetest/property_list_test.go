@@ -33,7 +33,8 @@ var propertyListTests = []test{
 					query = both(query, part)
 				}
 			}
-			f.walkEveryPropertyOrder(fmt.Sprintf("%d: %s of %q", n, query.Values().Encode(), query.Owner), records, query)
+			f.walkEveryPropertyOrder(fmt.Sprintf("%d: %s of %q", n, query.Values().Encode(), query.Owner), records,
+				query)
 		}
 	}},
 	{"among many properties, a page is found however late its matches come", func(f *fixture) {
@@ -42,7 +43,8 @@ var propertyListTests = []test{
 		for i := range records {
 			p := &records[i]
 			if i >= many-late { // too many to be collected, and too late to be among the first
-				p.Title, p.PricePW, p.Bedrooms, p.City, p.Owner = "late", price(f, fmt.Sprint(10000+i/5)), 4+max(i%10-7, 0), "Late", "none"
+				p.Title, p.PricePW, p.Bedrooms, p.City, p.Owner = "late", price(f, fmt.Sprint(10000+i/5)),
+					4+max(i%10-7, 0), "Late", "none"
 			}
 			if i >= many-20 {
 				p.Description = "rare"
@@ -51,32 +53,44 @@ var propertyListTests = []test{
 		f.addProperties(records...)
 		queries := map[string]store.PropertyQuery{}
 		for name, filter := range map[string]api.PropertyFilter{
-			"late": {Query: "late"}, "late, its beginning": {Query: "lat"}, "late and rare": {Query: "late rare"}, "rare": {Query: "rare"}, "dear": {MinPrice: mustPrice("10000")}, "cheap": {MaxPrice: mustPrice("0.5")}, "large": {MinBedrooms: ptr(4)},
-			"late and dear": {Query: "late", MinPrice: mustPrice("10700")}, "rare and large": {Query: "rare", MinBedrooms: ptr(5)},
-			"dear and large": {MinPrice: mustPrice("10700"), MinBedrooms: ptr(5)}, "a city's dear": {City: "late", MinPrice: mustPrice("10700")},
+			"late": {Query: "late"}, "late, its beginning": {Query: "lat"}, "late and rare": {Query: "late rare"},
+			"rare": {Query: "rare"}, "dear": {MinPrice: mustPrice("10000")}, "cheap": {MaxPrice: mustPrice("0.5")},
+			"large":          {MinBedrooms: ptr(4)},
+			"late and dear":  {Query: "late", MinPrice: mustPrice("10700")},
+			"rare and large": {Query: "rare", MinBedrooms: ptr(5)},
+			"dear and large": {MinPrice: mustPrice("10700"), MinBedrooms: ptr(5)},
+			"a city's dear":  {City: "late", MinPrice: mustPrice("10700")},
 		} {
 			queries[name] = store.PropertyQuery{PropertyFilter: filter}
 		}
-		queries["an owner's dear"] = store.PropertyQuery{Owner: "none", PropertyFilter: api.PropertyFilter{MinPrice: mustPrice("10700")}}
-		queries["an owner's dear and large"] = store.PropertyQuery{Owner: "none", PropertyFilter: api.PropertyFilter{MinPrice: mustPrice("10700"), MinBedrooms: ptr(5)}}
-		queries["an owner's late in a city"] = store.PropertyQuery{Owner: "none", PropertyFilter: api.PropertyFilter{City: "Late", Query: "late"}}
+		queries["an owner's dear"] = store.PropertyQuery{Owner: "none",
+			PropertyFilter: api.PropertyFilter{MinPrice: mustPrice("10700")}}
+		queries["an owner's dear and large"] = store.PropertyQuery{Owner: "none",
+			PropertyFilter: api.PropertyFilter{MinPrice: mustPrice("10700"), MinBedrooms: ptr(5)}}
+		queries["an owner's late in a city"] = store.PropertyQuery{Owner: "none",
+			PropertyFilter: api.PropertyFilter{City: "Late", Query: "late"}}
 		for name, query := range queries {
 			for _, field := range api.PropertySortFields() {
 				for _, query.Sort = range [][]api.SortKey{asc(field), desc(field)} {
 					want := selectedProperties(f, records, query)
 					for _, from := range []int{len(want) / 2, len(want) - 3} {
-						f.equal(fmt.Sprintf("%s by %s from %d", name, api.FormatSort(query.Sort), from), f.propertiesAfter(query, want[from-1], records), want[from:min(from+7, len(want))])
+						f.equal(fmt.Sprintf("%s by %s from %d", name, api.FormatSort(query.Sort), from),
+							f.propertiesAfter(query, want[from-1], records), want[from:min(from+7, len(want))])
 					}
-					all, matches := selectedProperties(f, records, store.PropertyQuery{Sort: query.Sort}), map[string]bool{}
+					all, matches := selectedProperties(f, records, store.PropertyQuery{Sort: query.Sort}),
+						map[string]bool{}
 					for _, id := range want {
 						matches[id] = true
 					}
 					for _, from := range []int{100, many - 100} { // wherever the filter's own begin
-						after := slices.DeleteFunc(slices.Clone(all[from:]), func(id string) bool { return !matches[id] })
-						f.equal(fmt.Sprintf("%s by %s after any %d", name, api.FormatSort(query.Sort), from), f.propertiesAfter(query, all[from-1], records), after[:min(7, len(after))])
+						after := slices.DeleteFunc(slices.Clone(all[from:]),
+							func(id string) bool { return !matches[id] })
+						f.equal(fmt.Sprintf("%s by %s after any %d", name, api.FormatSort(query.Sort), from),
+							f.propertiesAfter(query, all[from-1], records), after[:min(7, len(after))])
 					}
 					query.Window, query.After = store.Window{Page: 2, PerPage: 7}, nil
-					f.equal(name+" on page 2 by "+api.FormatSort(query.Sort), idsOf(must(f.ListProperties(f.ctx, query))(f).Items), want[min(7, len(want)):min(14, len(want))])
+					f.equal(name+" on page 2 by "+api.FormatSort(query.Sort), idsOf(must(f.ListProperties(f.ctx,
+						query))(f).Items), want[min(7, len(want)):min(14, len(want))])
 				}
 			}
 		}
@@ -92,7 +106,8 @@ var propertyListTests = []test{
 			}
 			return ids
 		}
-		bath, york, old, new := api.PropertyFilter{City: " BATH"}, api.PropertyFilter{City: "York"}, api.PropertyFilter{Query: "mill"}, api.PropertyFilter{Query: "barn"}
+		bath, york, old, new := api.PropertyFilter{City: " BATH"}, api.PropertyFilter{City: "York"},
+			api.PropertyFilter{Query: "mill"}, api.PropertyFilter{Query: "barn"}
 		dear := api.PropertyFilter{MinPrice: ptr(price(f, "1000"))}
 		f.addProperties(property(1, "owner", inCity("Bath"), titled("Old mill")))
 		f.equal("imported", []any{listed(bath), listed(old)}, []any{[]string{"1"}, []string{"1"}})
@@ -101,15 +116,20 @@ var propertyListTests = []test{
 			return nil
 		}))
 		f.equal("not as before", []any{listed(bath), listed(old)}, []any{[]string(nil), []string(nil)})
-		f.equal("updated", []any{listed(york), listed(new), listed(dear)}, []any{[]string{"1"}, []string{"1"}, []string{"1"}})
+		f.equal("updated", []any{listed(york), listed(new), listed(dear)},
+			[]any{[]string{"1"}, []string{"1"}, []string{"1"}})
 		f.must(f.delete(1, nil))
-		f.equal("deleted", []any{listed(york), listed(new), listed(dear)}, []any{[]string(nil), []string(nil), []string(nil)})
+		f.equal("deleted", []any{listed(york), listed(new), listed(dear)},
+			[]any{[]string(nil), []string(nil), []string(nil)})
 		must(f.RestoreProperty(f.ctx, 1, store.Operator, now))(f)
-		f.equal("restored", []any{listed(york), listed(new), listed(dear)}, []any{[]string{"1"}, []string{"1"}, []string{"1"}})
+		f.equal("restored", []any{listed(york), listed(new), listed(dear)},
+			[]any{[]string{"1"}, []string{"1"}, []string{"1"}})
 		f.addProperties(property(1, "owner", inCity("Bath"), titled("Old mill")))
-		f.equal("imported again", []any{listed(york), listed(new), listed(bath), listed(old)}, []any{[]string(nil), []string(nil), []string{"1"}, []string{"1"}})
+		f.equal("imported again", []any{listed(york), listed(new), listed(bath), listed(old)},
+			[]any{[]string(nil), []string(nil), []string{"1"}, []string{"1"}})
 		created := f.create(creation("owner", "", func(p *api.Property) { p.City, p.Title = "bath", "New MILL" }))
-		f.equal("created", []any{listed(bath), listed(old)}, []any{[]string{"1", fmt.Sprint(created.Property.ID)}, []string{"1", fmt.Sprint(created.Property.ID)}})
+		f.equal("created", []any{listed(bath), listed(old)},
+			[]any{[]string{"1", fmt.Sprint(created.Property.ID)}, []string{"1", fmt.Sprint(created.Property.ID)}})
 	}},
 	{"properties are counted up to a bound, in every filter", func(f *fixture) {
 		f.addClients("owner")
@@ -124,7 +144,8 @@ var propertyListTests = []test{
 			}
 			for name, query := range map[string]store.PropertyQuery{
 				"all": {}, "an owner": {Owner: "owner"}, "a city": {PropertyFilter: api.PropertyFilter{City: "Bath"}},
-				"words": {PropertyFilter: api.PropertyFilter{Query: "flat"}}, "a price": {PropertyFilter: api.PropertyFilter{MaxPrice: ptr(price(f, "9999"))}},
+				"words":    {PropertyFilter: api.PropertyFilter{Query: "flat"}},
+				"a price":  {PropertyFilter: api.PropertyFilter{MaxPrice: ptr(price(f, "9999"))}},
 				"bedrooms": {PropertyFilter: api.PropertyFilter{MinBedrooms: ptr(0)}},
 			} {
 				query.Window = store.Window{Page: 1, PerPage: 1}
@@ -179,7 +200,8 @@ var propertyListTests = []test{
 		last.At = now.Add(store.IdempotencyKeyLife)
 		f.equal("at its end", f.create(last).Replayed, true)
 		last.At = last.At.Add(time.Second)
-		f.equal("expired", f.create(last), store.CreatedProperty{Property: func() api.Property { p := last.Property; p.ID = 3; return p }()})
+		f.equal("expired", f.create(last),
+			store.CreatedProperty{Property: func() api.Property { p := last.Property; p.ID = 3; return p }()})
 		f.equal("purged", must(f.PurgeIdempotencyKeys(f.ctx, last.At))(f), int64(1))
 	}},
 	{"a key of a redemption is not one of a property, and the other way round", func(f *fixture) {
@@ -240,7 +262,8 @@ func TestPropertiesOfTwoReplicas(t *testing.T) {
 			}
 			group.Go(func() error {
 				// Far apart: an id that was created between the two imports would be replaced by the second.
-				_, err := f.ImportProperties(t.Context(), rows(property(int64(500*(i+1)), "owner")), store.Operator, now)
+				_, err := f.ImportProperties(t.Context(), rows(property(int64(500*(i+1)), "owner")), store.Operator,
+					now)
 				return err
 			})
 		}
@@ -287,7 +310,8 @@ func price(t testing.TB, digits string) api.Price {
 }
 
 var (
-	somePrices = []string{"0", "0.00", "0.5", "9.99", "10", "10.0", "99.999999999999999999", "100", "100.00", "100.000000000000000001", "9007199254740993", "9007199254740992.5"}
+	somePrices = []string{"0", "0.00", "0.5", "9.99", "10", "10.0", "99.999999999999999999", "100", "100.00",
+		"100.000000000000000001", "9007199254740993", "9007199254740992.5"}
 	someCities = []string{"Bath", " bath", "BATH\t", "Straße", "STRASSE", "Ähren", "a\u0308hren", ""}
 	someWords  = []string{"Sunny", "sunset", "ΣΊΣΥΦΟΣ", "σίσυφος", "flat", "it's", "7b", "x_y", "日本"}
 )
@@ -299,10 +323,12 @@ func (f *fixture) manyProperties(n int) (records []store.PropertyRecord) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(from []string) string { return from[random.IntN(len(from))] }
 	for i := range n {
-		records = append(records, property(int64(i*3+1), []string{"owner", "other"}[random.IntN(2)], func(p *store.PropertyRecord) {
-			p.PricePW, p.City, p.Bedrooms = price(f, pick(somePrices)), pick(someCities), random.IntN(4)
-			p.Title, p.Description, p.Address, p.Postcode = pick(someWords), pick(someWords)+", "+pick(someWords), pick(someWords), pick(someWords)
-		}))
+		records = append(records, property(int64(i*3+1), []string{"owner", "other"}[random.IntN(2)],
+			func(p *store.PropertyRecord) {
+				p.PricePW, p.City, p.Bedrooms = price(f, pick(somePrices)), pick(someCities), random.IntN(4)
+				p.Title, p.Description, p.Address, p.Postcode = pick(someWords), pick(someWords)+", "+pick(someWords),
+					pick(someWords), pick(someWords)
+			}))
 	}
 	f.addProperties(records...)
 	return records
@@ -318,13 +344,20 @@ func mustPrice(digits string) *api.Price {
 
 var propertyQueries = map[string]store.PropertyQuery{
 	"all": {}, "of an owner": {Owner: "owner"}, "of an owner without any": {Owner: "none"},
-	"in a city": {PropertyFilter: api.PropertyFilter{City: "strasse"}}, "in another case": {PropertyFilter: api.PropertyFilter{City: "\tÄHREN "}},
+	"in a city":          {PropertyFilter: api.PropertyFilter{City: "strasse"}},
+	"in another case":    {PropertyFilter: api.PropertyFilter{City: "\tÄHREN "}},
 	"in an unknown city": {PropertyFilter: api.PropertyFilter{City: "Atlantis"}},
-	"a word":             {PropertyFilter: api.PropertyFilter{Query: "SUN"}}, "two words": {PropertyFilter: api.PropertyFilter{Query: "σίσυ fla"}},
-	"parts of words": {PropertyFilter: api.PropertyFilter{Query: "x y s 7"}}, "no word": {PropertyFilter: api.PropertyFilter{Query: "' % _"}}, "an inner part": {PropertyFilter: api.PropertyFilter{Query: "unny"}},
-	"from a price": {PropertyFilter: api.PropertyFilter{MinPrice: mustPrice("100")}}, "up to a price": {PropertyFilter: api.PropertyFilter{MaxPrice: mustPrice("10.00")}},
-	"between prices": {PropertyFilter: api.PropertyFilter{MinPrice: mustPrice("100.0000000000000000001"), MaxPrice: mustPrice("9007199254740992.50")}},
-	"bedrooms":       {PropertyFilter: api.PropertyFilter{MinBedrooms: ptr(2)}}, "few bedrooms": {PropertyFilter: api.PropertyFilter{MaxBedrooms: ptr(1)}},
+	"a word":             {PropertyFilter: api.PropertyFilter{Query: "SUN"}},
+	"two words":          {PropertyFilter: api.PropertyFilter{Query: "σίσυ fla"}},
+	"parts of words":     {PropertyFilter: api.PropertyFilter{Query: "x y s 7"}},
+	"no word":            {PropertyFilter: api.PropertyFilter{Query: "' % _"}},
+	"an inner part":      {PropertyFilter: api.PropertyFilter{Query: "unny"}},
+	"from a price":       {PropertyFilter: api.PropertyFilter{MinPrice: mustPrice("100")}},
+	"up to a price":      {PropertyFilter: api.PropertyFilter{MaxPrice: mustPrice("10.00")}},
+	"between prices": {PropertyFilter: api.PropertyFilter{MinPrice: mustPrice("100.0000000000000000001"),
+		MaxPrice: mustPrice("9007199254740992.50")}},
+	"bedrooms":             {PropertyFilter: api.PropertyFilter{MinBedrooms: ptr(2)}},
+	"few bedrooms":         {PropertyFilter: api.PropertyFilter{MaxBedrooms: ptr(1)}},
 	"a number of bedrooms": {PropertyFilter: api.PropertyFilter{MinBedrooms: ptr(1), MaxBedrooms: ptr(1)}},
 	"too many bedrooms":    {PropertyFilter: api.PropertyFilter{MinBedrooms: ptr(9)}},
 }
@@ -332,7 +365,8 @@ var propertyQueries = map[string]store.PropertyQuery{
 // both adds the filters of another query.
 func both(a, b store.PropertyQuery) store.PropertyQuery {
 	return store.PropertyQuery{Owner: cmp.Or(a.Owner, b.Owner), PropertyFilter: api.PropertyFilter{
-		Query: strings.TrimSpace(a.Query + " " + b.Query), City: cmp.Or(a.City, b.City), MinPrice: cmp.Or(a.MinPrice, b.MinPrice), MaxPrice: cmp.Or(a.MaxPrice, b.MaxPrice),
+		Query: strings.TrimSpace(a.Query + " " + b.Query), City: cmp.Or(a.City, b.City),
+		MinPrice: cmp.Or(a.MinPrice, b.MinPrice), MaxPrice: cmp.Or(a.MaxPrice, b.MaxPrice),
 		MinBedrooms: cmp.Or(a.MinBedrooms, b.MinBedrooms), MaxBedrooms: cmp.Or(a.MaxBedrooms, b.MaxBedrooms),
 	}}
 }
@@ -344,7 +378,8 @@ func (f *fixture) walkEveryPropertyOrder(name string, records []store.PropertyRe
 			want := selectedProperties(f, records, query)
 			what := name + " by " + api.FormatSort(query.Sort)
 			for _, byCursor := range []bool{false, true} {
-				f.equal(fmt.Sprintf("%s, by cursors: %t", what, byCursor), f.walkProperties(query, int64(len(want)), byCursor), want)
+				f.equal(fmt.Sprintf("%s, by cursors: %t", what, byCursor),
+					f.walkProperties(query, int64(len(want)), byCursor), want)
 			}
 		}
 	}
@@ -361,10 +396,12 @@ func selectedProperties(t testing.TB, records []store.PropertyRecord, query stor
 		lacksWord := slices.ContainsFunc(store.QueryWords(query.Query), func(wanted string) bool {
 			return !slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, wanted) })
 		})
-		return lacksWord || query.Owner != "" && r.Owner != query.Owner || strings.TrimSpace(query.City) != "" && store.Fold(strings.TrimSpace(r.City)) != store.Fold(strings.TrimSpace(query.City)) ||
+		return lacksWord || query.Owner != "" && r.Owner != query.Owner || strings.TrimSpace(query.City) != "" &&
+			store.Fold(strings.TrimSpace(r.City)) != store.Fold(strings.TrimSpace(query.City)) ||
 			query.MinPrice != nil && slices.Compare(number(r.PricePW), number(*query.MinPrice)) < 0 ||
 			query.MaxPrice != nil && slices.Compare(number(r.PricePW), number(*query.MaxPrice)) > 0 ||
-			query.MinBedrooms != nil && r.Bedrooms < *query.MinBedrooms || query.MaxBedrooms != nil && r.Bedrooms > *query.MaxBedrooms
+			query.MinBedrooms != nil && r.Bedrooms < *query.MinBedrooms ||
+			query.MaxBedrooms != nil && r.Bedrooms > *query.MaxBedrooms
 	})
 	slices.SortFunc(records, func(a, b store.PropertyRecord) int {
 		order := 0
@@ -400,7 +437,8 @@ func (f *fixture) propertiesAfter(query store.PropertyQuery, id string, records 
 	query.After = &store.Cursor{ID: id}
 	for _, r := range records {
 		if strconv.FormatInt(r.ID, 10) == id {
-			query.After.Values = []any{map[string]any{"propertyId": r.ID, "price_pw": r.PricePW.SortKey(), "bedrooms": int64(r.Bedrooms)}[query.Sort[0].Field]}
+			query.After.Values = []any{map[string]any{"propertyId": r.ID, "price_pw": r.PricePW.SortKey(),
+				"bedrooms": int64(r.Bedrooms)}[query.Sort[0].Field]}
 		}
 	}
 	query.Window = store.Window{Page: 1, PerPage: 7}

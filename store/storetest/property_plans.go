@@ -12,7 +12,8 @@ import (
 	"example.com/perks/store"
 )
 
-// AddListings adds a client "owner" and as many properties of it, with every price, number of bedrooms and word spread evenly.
+// AddListings adds a client "owner" and as many properties of it, with every price, number of bedrooms and word spread
+// evenly.
 func AddListings(t *testing.T, db store.Store, count int) {
 	t.Helper()
 	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", Name: "Owner"}, store.Operator); err != nil {
@@ -20,7 +21,8 @@ func AddListings(t *testing.T, db store.Store, count int) {
 	}
 	records := func(yield func(store.PropertyRecord, error) bool) {
 		for i := range count {
-			p := store.PropertyRecord{Owner: "owner", Property: api.Property{ID: int64(i + 1), Title: "Flat", Bedrooms: i % 5, Images: []string{}}}
+			p := store.PropertyRecord{Owner: "owner",
+				Property: api.Property{ID: int64(i + 1), Title: "Flat", Bedrooms: i % 5, Images: []string{}}}
 			p.City = fmt.Sprint("City ", i%7)
 			if i%3 == 0 {
 				p.Title = "Sunny loft"
@@ -47,9 +49,11 @@ type PropertyStatement struct {
 // mostStatements is how many statements a list takes, of listings with five numbers of bedrooms.
 const mostStatements = 16
 
-// PropertyStatements runs lists of the properties that AddListings has added: each filter, and some together, in every order, from the start and
-// from the middle. It shows each statement before it is run, and fails if a list takes many, or reads all listings of an order.
-func PropertyStatements(t *testing.T, d *store.Dialect, latest store.Querier, snapshot func(func(store.Querier) error) error,
+// PropertyStatements runs lists of the properties that AddListings has added: each filter, and some together, in every
+// order, from the start and from the middle. It shows each statement before it is run, and fails if a list takes many,
+// or reads all listings of an order.
+func PropertyStatements(t *testing.T, d *store.Dialect, latest store.Querier,
+	snapshot func(func(store.Querier) error) error,
 	show func(PropertyStatement)) {
 	t.Helper()
 	var shown PropertyStatement
@@ -62,7 +66,8 @@ func PropertyStatements(t *testing.T, d *store.Dialect, latest store.Querier, sn
 				shown.Querier = q
 				return work(shownQuerier{q, &shown, func(s PropertyStatement) {
 					count++
-					if strings.Contains(s.Text, "@budget") && s.Args[0].(store.Named)["budget"] == int64(math.MaxInt64) {
+					if strings.Contains(s.Text, "@budget") &&
+						s.Args[0].(store.Named)["budget"] == int64(math.MaxInt64) {
 						t.Errorf("a list with %s reads all:\n%s", s.List, s.Text)
 					}
 					show(s)
@@ -74,26 +79,33 @@ func PropertyStatements(t *testing.T, d *store.Dialect, latest store.Querier, sn
 	})
 	one, three := 1, 3
 	for _, filter := range []api.PropertyFilter{
-		{}, {City: "City 1"}, {MinPrice: listingPrice(t, "110")}, {MaxPrice: listingPrice(t, "110")}, {MinPrice: listingPrice(t, "195")},
+		{}, {City: "City 1"}, {MinPrice: listingPrice(t, "110")}, {MaxPrice: listingPrice(t, "110")},
+		{MinPrice: listingPrice(t, "195")},
 		{MinBedrooms: &three}, {MaxBedrooms: &one}, {MinBedrooms: &one, MaxPrice: listingPrice(t, "110")},
-		{City: "City 1", MaxPrice: listingPrice(t, "150")}, {City: "City 1", MinBedrooms: &one, MaxPrice: listingPrice(t, "150")}, {City: "City 1", MinBedrooms: &one}, {City: "City 1", Query: "sunny"},
-		{Query: "sunny"}, {Query: "su"}, {Query: "sunny loft"}, {Query: "rare"}, {Query: "sunny", MaxPrice: listingPrice(t, "110")},
+		{City: "City 1", MaxPrice: listingPrice(t, "150")}, {City: "City 1", MinBedrooms: &one,
+			MaxPrice: listingPrice(t, "150")}, {City: "City 1", MinBedrooms: &one}, {City: "City 1", Query: "sunny"},
+		{Query: "sunny"}, {Query: "su"}, {Query: "sunny loft"}, {Query: "rare"},
+		{Query: "sunny", MaxPrice: listingPrice(t, "110")},
 	} {
 		for _, owner := range []string{"", "owner"} {
 			for _, field := range api.PropertySortFields() {
 				for _, descending := range []bool{false, true} {
-					query := store.PropertyQuery{PropertyFilter: filter, Owner: owner, Window: store.Window{Page: 1, PerPage: 25}}
+					query := store.PropertyQuery{PropertyFilter: filter, Owner: owner,
+						Window: store.Window{Page: 1, PerPage: 25}}
 					query.Sort = []api.SortKey{{Field: field, Desc: descending}}
-					middle := map[string]any{"propertyId": int64(300), "price_pw": listingPrice(t, "150").SortKey(), "bedrooms": int64(2)}[field]
+					middle := map[string]any{"propertyId": int64(300), "price_pw": listingPrice(t, "150").SortKey(),
+						"bedrooms": int64(2)}[field]
 					for _, query.After = range []*store.Cursor{nil, {Values: []any{middle}, ID: "300"}} {
 						shown = PropertyStatement{HasWords: filter.Query != ""}
-						shown.List = fmt.Sprintf("%s of %q by %s after %v", filter.Values().Encode(), owner, api.FormatSort(query.Sort), query.After)
+						shown.List = fmt.Sprintf("%s of %q by %s after %v", filter.Values().Encode(), owner,
+							api.FormatSort(query.Sort), query.After)
 						count = 0
 						if _, err := operations.ListProperties(t.Context(), query); err != nil {
 							t.Fatalf("%s: %v", shown.List, err)
 						}
 						if count > mostStatements {
-							t.Errorf("a list with %s takes %d statements, want at most %d", shown.List, count, mostStatements)
+							t.Errorf("a list with %s takes %d statements, want at most %d", shown.List, count,
+								mostStatements)
 						}
 					}
 				}

@@ -39,7 +39,8 @@ var raceTests = []test{
 			f.addPerks(perk(strconv.Itoa(i)))
 		}
 		counts := f.atOnce(users*perks, func(i int) error {
-			return errOf(f.Redeem(f.ctx, creating(keyed(attempt(strconv.Itoa(i%perks), fmt.Sprint("user", i/perks)), fmt.Sprint(i), fmt.Sprint(i), 1))))
+			return errOf(f.Redeem(f.ctx, creating(keyed(attempt(strconv.Itoa(i%perks), fmt.Sprint("user", i/perks)),
+				fmt.Sprint(i), fmt.Sprint(i), 1))))
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": users * perks})
 		f.equal("users", len(collect(f, f.ExportUsers(f.ctx))), users)
@@ -50,7 +51,10 @@ var raceTests = []test{
 	}},
 	{"30 new users redeem 5 units at once: 5 are created", func(f *fixture) {
 		f.addPerks(perk("p", stock(5)))
-		counts := f.atOnce(30, func(i int) error { return errOf(f.Redeem(f.ctx, creating(attempt("p", strconv.Itoa(i))))) })
+		counts := f.atOnce(30, func(i int) error {
+			return errOf(f.Redeem(f.ctx,
+				creating(attempt("p", strconv.Itoa(i)))))
+		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 5, api.CodeSoldOut: 25})
 		var known, held []string
 		for _, user := range collect(f, f.ExportUsers(f.ctx)) {
@@ -104,7 +108,8 @@ var raceTests = []test{
 		f.addProperties(property(1, "owner", func(p *store.PropertyRecord) { p.Bedrooms = 0 }))
 		counts := f.atOnce(40, func(i int) error {
 			if i%4 == 0 {
-				return errOf(f.ImportProperties(f.ctx, rows(f.propertyRow(2, fmt.Sprintf(`{"propertyId":1,"city":"City %d"}`, i))), store.Operator, now))
+				return errOf(f.ImportProperties(f.ctx,
+					rows(f.propertyRow(2, fmt.Sprintf(`{"propertyId":1,"city":"City %d"}`, i))), store.Operator, now))
 			}
 			return f.update(1, func(p *store.PropertyRecord) error {
 				p.Bedrooms++
@@ -124,17 +129,21 @@ var raceTests = []test{
 			case i < users:
 				_, err = f.Redeem(f.ctx, attempt("p", strconv.Itoa(i)))
 			case i%3 == 0:
-				_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","terms":"New"}`)), f.noNewID, store.Operator, now)
+				_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","terms":"New"}`)), f.noNewID, store.Operator,
+					now)
 			case i%3 == 1:
-				_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","stock":20,"approval":"auto"}`)), f.noNewID, store.Operator, now)
+				_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","stock":20,"approval":"auto"}`)), f.noNewID,
+					store.Operator, now)
 			default:
-				_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"New"}`)), f.noNewID, store.Operator, now)
+				_, err = f.ImportPerks(f.ctx, rows(f.perkRow(2, `{"id":"p","title":"New"}`)), f.noNewID, store.Operator,
+					now)
 			}
 			return err
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": users + 9})
 		want := fullPerk("p")
-		want.Title, want.Terms, want.Stock, want.Approval, want.UpdatedAt = "New", ptr("New"), ptr[int64](users), store.ApprovalAuto, now
+		want.Title, want.Terms, want.Stock, want.Approval, want.UpdatedAt = "New", ptr("New"), ptr[int64](users),
+			store.ApprovalAuto, now
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
 		f.addUsers("late")
 		f.refuses("all units are held", attempt("p", "late"), api.CodeSoldOut)
@@ -199,12 +208,14 @@ var raceTests = []test{
 				return err
 			}
 			decision := []api.RedemptionStatus{api.StatusApproved, api.StatusRejected}[i%2]
-			_, err = f.DecideRedemption(f.ctx, made.Redemption.ID, store.Decision{Status: decision}, store.Operator, now)
+			_, err = f.DecideRedemption(f.ctx, made.Redemption.ID, store.Decision{Status: decision}, store.Operator,
+				now)
 			return err
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": users})
 		f.addPerks(perk("p", manual, stock(users/2)))
-		f.refuses("half of the units were freed, and none is left now", keyed(attempt("p", "1"), "again", "key", 1), api.CodeSoldOut)
+		f.refuses("half of the units were freed, and none is left now", keyed(attempt("p", "1"), "again", "key", 1),
+			api.CodeSoldOut)
 	}},
 	{"20 equal decisions about one redemption are one", func(f *fixture) {
 		f.addUsers("ann", "bob", "eve")
@@ -232,7 +243,8 @@ var raceTests = []test{
 	}},
 	{"concurrent imports of the same perks all succeed", func(f *fixture) {
 		counts := f.atOnce(6, func(i int) error {
-			return errOf(f.ImportPerks(f.ctx, rows(perk("a", category("New")), perk("b", category(fmt.Sprint("Of ", i)))), f.noNewID, store.Operator, now))
+			return errOf(f.ImportPerks(f.ctx, rows(perk("a", category("New")),
+				perk("b", category(fmt.Sprint("Of ", i)))), f.noNewID, store.Operator, now))
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 6})
 		f.finds("perks", store.PerkQuery{}, "a", "b")

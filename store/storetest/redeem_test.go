@@ -16,7 +16,8 @@ var redeemTests = []test{
 		a.Metadata = json.RawMessage(`{"table":[4,"ü"],"n":1.50}`)
 		a.At = now.Add(123_456_789 * time.Nanosecond)
 		want := store.RedeemResult{Redemption: api.Redemption{
-			ID: a.ID, PerkID: "p", UserID: "ann", RedeemedAt: now.Add(123_456 * time.Microsecond), Status: api.StatusApproved, Metadata: a.Metadata,
+			ID: a.ID, PerkID: "p", UserID: "ann", RedeemedAt: now.Add(123_456 * time.Microsecond),
+			Status: api.StatusApproved, Metadata: a.Metadata,
 		}}
 		f.equal("answer", f.redeem(a), want)
 		f.equal("list", f.redemptions("ann"), []api.Redemption{want.Redemption})
@@ -28,7 +29,8 @@ var redeemTests = []test{
 	}},
 	{"a refusal says why and changes nothing", func(f *fixture) {
 		f.addUsers("ann", "bob")
-		f.addPerks(perk("open"), perk("early", from(now.Add(time.Microsecond))), perk("begun", from(now)), perk("late", to(now)),
+		f.addPerks(perk("open"), perk("early", from(now.Add(time.Microsecond))), perk("begun", from(now)),
+			perk("late", to(now)),
 			perk("last", to(now.Add(time.Microsecond))), perk("empty", stock(0)), perk("one", stock(1)))
 		f.redeem(attempt("one", "bob"))
 		for _, test := range []struct {
@@ -60,18 +62,21 @@ var redeemTests = []test{
 		f.equal("list", len(f.redemptions("ann")), 2)
 		f.equal("a second time", f.redeem(a), made)
 		f.sameEntries("user/ann", []store.AuditEntry{{
-			At: now, Actor: "client/shop", Action: "user.create", Before: asJSON(nil), After: json.RawMessage(`{"id":"ann","redemption_id":"p-ann"}`),
+			At: now, Actor: "client/shop", Action: "user.create", Before: asJSON(nil),
+			After: json.RawMessage(`{"id":"ann","redemption_id":"p-ann"}`),
 		}})
 		f.addUsers("bob")
 		f.redeem(creating(attempt("p", "bob")))
 		f.equal("entries about the known user", f.actions("user/bob"), []string{})
 	}},
 	{"a refused redemption creates no user", func(f *fixture) {
-		f.addPerks(perk("early", from(now.Add(time.Microsecond))), perk("late", to(now)), perk("empty", stock(0)), perk("p"))
+		f.addPerks(perk("early", from(now.Add(time.Microsecond))), perk("late", to(now)), perk("empty", stock(0)),
+			perk("p"))
 		f.addUsers("ann")
 		f.redeem(keyed(attempt("p", "ann"), "first", "key", 1))
 		for _, a := range []store.RedeemAttempt{
-			attempt("missing", "new"), attempt("early", "new"), attempt("late", "new"), attempt("empty", "new"), keyed(attempt("p", "new"), "second", "key", 2),
+			attempt("missing", "new"), attempt("early", "new"), attempt("late", "new"), attempt("empty", "new"),
+			keyed(attempt("p", "new"), "second", "key", 2),
 		} {
 			if _, err := f.Redeem(f.ctx, creating(a)); err == nil {
 				f.Errorf("%s was redeemed", a.PerkID)
@@ -99,7 +104,8 @@ var redeemTests = []test{
 	}},
 	{"of several reasons the first is returned", func(f *fixture) {
 		f.addUsers("ann", "bob")
-		f.addPerks(perk("gone", stock(1)), perk("odd", stock(0), to(now)), perk("both", stock(0), from(now.Add(time.Hour))))
+		f.addPerks(perk("gone", stock(1)), perk("odd", stock(0), to(now)),
+			perk("both", stock(0), from(now.Add(time.Hour))))
 		f.redeem(keyed(attempt("gone", "ann"), "first", "key", 1))
 		f.addPerks(perk("gone", stock(1), to(now)))
 		for _, test := range []struct {
@@ -107,10 +113,12 @@ var redeemTests = []test{
 			a    store.RedeemAttempt
 			want api.Code
 		}{
-			{"the key comes before the perk", keyed(attempt("missing", "ann"), "2", "key", 2), api.CodeIdempotencyKeyReused},
+			{"the key comes before the perk", keyed(attempt("missing", "ann"), "2", "key", 2),
+				api.CodeIdempotencyKeyReused},
 			{"the perk comes before the user", attempt("missing", "nobody"), api.CodeNotFound},
 			{"the user comes before the dates", attempt("odd", "nobody"), api.CodeNotFound},
-			{"the live redemption comes before the dates", keyed(attempt("gone", "ann"), "3", "other", 1), api.CodeAlreadyRedeemed},
+			{"the live redemption comes before the dates", keyed(attempt("gone", "ann"), "3", "other", 1),
+				api.CodeAlreadyRedeemed},
 			{"valid_to comes before the stock", attempt("odd", "bob"), api.CodePerkExpired},
 			{"valid_from comes before the stock", attempt("both", "bob"), api.CodePerkNotStarted},
 		} {
@@ -189,7 +197,8 @@ func (f *fixture) redemptions(user string) (list []api.Redemption) {
 
 // redeemedBy selects the first page of what a user has.
 func redeemedBy(user string, perPage int) store.RedemptionQuery {
-	return store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: user}, Window: store.Window{Page: 1, PerPage: perPage}}
+	return store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: user},
+		Window: store.Window{Page: 1, PerPage: perPage}}
 }
 
 var idempotencyTests = []test{
@@ -242,7 +251,8 @@ var idempotencyTests = []test{
 		other.At = same.At
 		first := f.redeem(other)
 		other.ID, other.At = "4", other.At.Add(store.IdempotencyKeyLife)
-		f.equal("its lifetime starts again with its new use", f.redeem(other), store.RedeemResult{Redemption: first.Redemption, Replayed: true})
+		f.equal("its lifetime starts again with its new use", f.redeem(other),
+			store.RedeemResult{Redemption: first.Redemption, Replayed: true})
 	}},
 	{"a refusal does not use up its key", func(f *fixture) {
 		f.addUsers("ann", "bob")
@@ -257,9 +267,11 @@ var idempotencyTests = []test{
 	{"a replay has the first status, whatever was decided since", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("p", manual))
-		for user, decision := range map[string]api.RedemptionStatus{"ann": api.StatusApproved, "bob": api.StatusRejected} {
+		for user, decision := range map[string]api.RedemptionStatus{"ann": api.StatusApproved,
+			"bob": api.StatusRejected} {
 			first := f.redeem(keyed(attempt("p", user), user, user, 1))
-			must(f.DecideRedemption(f.ctx, first.Redemption.ID, store.Decision{Status: decision}, store.Operator, now))(f)
+			must(f.DecideRedemption(f.ctx, first.Redemption.ID, store.Decision{Status: decision}, store.Operator,
+				now))(f)
 			again := f.redeem(keyed(attempt("p", user), user+" again", user, 1))
 			f.equal(user, again, store.RedeemResult{Redemption: first.Redemption, Replayed: true})
 		}

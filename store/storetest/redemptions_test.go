@@ -28,7 +28,8 @@ var redemptionTests = []test{
 			statuses[r.ID] = r.Status
 		}
 		f.equal("ann's", statuses, map[string]api.RedemptionStatus{
-			"a-ann": api.StatusApproved, "b-ann": api.StatusRejected, "c-ann": api.StatusApproved, "d-ann": api.StatusPending,
+			"a-ann": api.StatusApproved, "b-ann": api.StatusRejected, "c-ann": api.StatusApproved,
+			"d-ann": api.StatusPending,
 		})
 		if none := f.redemptions("eve"); none == nil || len(none) != 0 {
 			f.Errorf("eve has %#v, want an empty list", none)
@@ -63,12 +64,14 @@ var redemptionTests = []test{
 			{asc("id"), []string{"0", "1", "2", "3"}},
 			{desc("id"), []string{"3", "2", "1", "0"}},
 			{desc("user_id"), []string{"3", "2", "1", "0"}},
-			{[]api.SortKey{{Field: "user_id"}, {Field: "id", Desc: true}, {Field: "status"}}, []string{"3", "2", "1", "0"}},
+			{[]api.SortKey{{Field: "user_id"}, {Field: "id", Desc: true}, {Field: "status"}},
+				[]string{"3", "2", "1", "0"}},
 			{[]api.SortKey{{Field: "status"}, {Field: "redeemed_at", Desc: true}}, []string{"3", "1", "2", "0"}},
 		} {
 			var ids []string
 			for page := int64(1); page <= 3; page++ {
-				query := store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: "ann"}, Sort: test.sort, Window: store.Window{Page: page, PerPage: 3}}
+				query := store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: "ann"}, Sort: test.sort,
+					Window: store.Window{Page: page, PerPage: 3}}
 				list := must(f.ListRedemptions(f.ctx, query))(f)
 				f.equal("total", list.Total, int64(4))
 				for _, r := range list.Items {
@@ -125,7 +128,8 @@ var redemptionTests = []test{
 		f.addUsers("ann")
 		f.addPerks(perk("p", manual))
 		decidedAt, reason := now.Add(time.Hour), "of age"
-		want := api.RedemptionRecord{Redemption: f.redeem(attempt("p", "ann")).Redemption, ClientID: "shop", DecidedAt: &decidedAt, Reason: &reason}
+		want := api.RedemptionRecord{Redemption: f.redeem(attempt("p", "ann")).Redemption, ClientID: "shop",
+			DecidedAt: &decidedAt, Reason: &reason}
 		want.Status = api.StatusApproved
 		decision := store.Decision{Status: api.StatusApproved, Reason: reason}
 		f.equal("decided", must(f.DecideRedemption(f.ctx, want.ID, decision, store.Operator, decidedAt))(f), want)
@@ -140,12 +144,14 @@ var redemptionTests = []test{
 			user      string
 			decisions []api.RedemptionStatus
 		}{
-			{"ann", []api.RedemptionStatus{api.StatusRejected}}, {"bob", []api.RedemptionStatus{api.StatusApproved, api.StatusVoided}}, {"eve", []api.RedemptionStatus{api.StatusApproved}},
+			{"ann", []api.RedemptionStatus{api.StatusRejected}}, {"bob", []api.RedemptionStatus{api.StatusApproved,
+				api.StatusVoided}}, {"eve", []api.RedemptionStatus{api.StatusApproved}},
 		} {
 			id := f.redeem(attempt("p", test.user)).Redemption.ID
 			for _, status := range test.decisions {
 				first := f.decide(id, status)
-				again := must(f.DecideRedemption(f.ctx, id, store.Decision{Status: status, Reason: "again"}, store.Operator, now.Add(2*time.Hour)))(f)
+				again := must(f.DecideRedemption(f.ctx, id, store.Decision{Status: status, Reason: "again"},
+					store.Operator, now.Add(2*time.Hour)))(f)
 				f.equal(fmt.Sprint(test.user, " ", status), again, first)
 			}
 		}
@@ -181,7 +187,8 @@ var redemptionTests = []test{
 		}
 		f.decide("p-bob", api.StatusRejected)
 		for _, id := range []string{"p-ann", "p-bob"} {
-			f.fails(id, errOf(f.DecideRedemption(f.ctx, id, store.Decision{Status: api.StatusVoided}, store.Operator, now)), api.CodeConflict)
+			f.fails(id, errOf(f.DecideRedemption(f.ctx, id, store.Decision{Status: api.StatusVoided}, store.Operator,
+				now)), api.CodeConflict)
 		}
 	}},
 	{"a check sees the redemption as it is, and refuses a decision", func(f *fixture) {
@@ -190,10 +197,11 @@ var redemptionTests = []test{
 		f.redeem(attempt("p", "ann"))
 		before, refusal := must(f.Redemption(f.ctx, "p-ann"))(f), errors.New("not now")
 		var seen api.RedemptionRecord
-		_, err := f.DecideRedemption(f.ctx, "p-ann", store.Decision{Status: api.StatusApproved, Check: func(r api.RedemptionRecord) error {
-			seen = r
-			return refusal
-		}}, store.Operator, now)
+		_, err := f.DecideRedemption(f.ctx, "p-ann",
+			store.Decision{Status: api.StatusApproved, Check: func(r api.RedemptionRecord) error {
+				seen = r
+				return refusal
+			}}, store.Operator, now)
 		f.equal("seen", seen, before)
 		f.equal("the error is that of the check", errors.Is(err, refusal), true)
 		f.equal("unchanged", must(f.Redemption(f.ctx, "p-ann"))(f), before)
@@ -206,8 +214,10 @@ var redemptionTests = []test{
 		f.redeem(attempt("n", "ann"))
 		f.decide("m-ann", api.StatusApproved)
 		f.decide("n-ann", api.StatusRejected)
-		for id, status := range map[string]api.RedemptionStatus{"a-ann": api.StatusRejected, "m-ann": api.StatusRejected, "n-ann": api.StatusApproved} {
-			f.fails(id, errOf(f.DecideRedemption(f.ctx, id, store.Decision{Status: status}, store.Operator, now)), api.CodeConflict)
+		for id, status := range map[string]api.RedemptionStatus{"a-ann": api.StatusRejected,
+			"m-ann": api.StatusRejected, "n-ann": api.StatusApproved} {
+			f.fails(id, errOf(f.DecideRedemption(f.ctx, id, store.Decision{Status: status}, store.Operator, now)),
+				api.CodeConflict)
 		}
 		f.addUsers("bob", "eve")
 		f.redeem(attempt("n", "bob"))
@@ -216,22 +226,27 @@ var redemptionTests = []test{
 	{"every filter selects what it says, in both orders, by pages and by cursors", func(f *fixture) {
 		records := f.manyRedemptions()
 		for name, query := range map[string]store.RedemptionQuery{
-			"all": {}, "of a client": {ClientID: "desk"}, "of a perk": {RedemptionFilter: api.RedemptionFilter{PerkID: "manual"}},
-			"of a user": {RedemptionFilter: api.RedemptionFilter{UserID: "user3"}}, "of an unknown user": {RedemptionFilter: api.RedemptionFilter{UserID: "nobody"}},
-			"of an unknown perk": {RedemptionFilter: api.RedemptionFilter{PerkID: "none"}}, "that cannot be stored": {RedemptionFilter: api.RedemptionFilter{PerkID: "a\x00"}},
-			"pending":    {RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}},
-			"approved":   {RedemptionFilter: api.RedemptionFilter{Status: api.StatusApproved}},
-			"rejected":   {RedemptionFilter: api.RedemptionFilter{Status: api.StatusRejected}},
-			"voided":     {RedemptionFilter: api.RedemptionFilter{Status: api.StatusVoided}},
-			"since":      {RedemptionFilter: api.RedemptionFilter{Since: now.Add(2 * time.Minute)}},
-			"until":      {RedemptionFilter: api.RedemptionFilter{Until: now.Add(2 * time.Minute)}},
-			"everything": {ClientID: "desk", RedemptionFilter: api.RedemptionFilter{PerkID: "manual", UserID: "user1", Status: api.StatusApproved, Since: now, Until: now.Add(time.Minute)}},
+			"all": {}, "of a client": {ClientID: "desk"},
+			"of a perk":             {RedemptionFilter: api.RedemptionFilter{PerkID: "manual"}},
+			"of a user":             {RedemptionFilter: api.RedemptionFilter{UserID: "user3"}},
+			"of an unknown user":    {RedemptionFilter: api.RedemptionFilter{UserID: "nobody"}},
+			"of an unknown perk":    {RedemptionFilter: api.RedemptionFilter{PerkID: "none"}},
+			"that cannot be stored": {RedemptionFilter: api.RedemptionFilter{PerkID: "a\x00"}},
+			"pending":               {RedemptionFilter: api.RedemptionFilter{Status: api.StatusPending}},
+			"approved":              {RedemptionFilter: api.RedemptionFilter{Status: api.StatusApproved}},
+			"rejected":              {RedemptionFilter: api.RedemptionFilter{Status: api.StatusRejected}},
+			"voided":                {RedemptionFilter: api.RedemptionFilter{Status: api.StatusVoided}},
+			"since":                 {RedemptionFilter: api.RedemptionFilter{Since: now.Add(2 * time.Minute)}},
+			"until":                 {RedemptionFilter: api.RedemptionFilter{Until: now.Add(2 * time.Minute)}},
+			"everything": {ClientID: "desk", RedemptionFilter: api.RedemptionFilter{PerkID: "manual", UserID: "user1",
+				Status: api.StatusApproved, Since: now, Until: now.Add(time.Minute)}},
 		} {
 			query.AnyUser = true
 			for _, query.Sort = range [][]api.SortKey{asc("redeemed_at"), desc("redeemed_at")} {
 				want := selected(records, query)
 				what := name + " by " + api.FormatSort(query.Sort)
-				if name != "of an unknown user" && name != "of an unknown perk" && name != "that cannot be stored" && len(want) == 0 {
+				if name != "of an unknown user" && name != "of an unknown perk" && name != "that cannot be stored" &&
+					len(want) == 0 {
 					f.Errorf("%s: nothing is tested", what)
 				}
 				f.equal(what+" by numbers", f.walkRedemptions(query, int64(len(want)), false), want)
@@ -267,11 +282,13 @@ var redemptionTests = []test{
 	}},
 	{"whether a user can redeem a perk follows from the rules of redeeming", func(f *fixture) {
 		f.addUsers("ann")
-		f.addPerks(perk("p"), perk("held"), perk("void"), perk("none", stock(0)), perk("early", from(now.Add(time.Hour))), perk("late", to(now)))
+		f.addPerks(perk("p"), perk("held"), perk("void"), perk("none", stock(0)),
+			perk("early", from(now.Add(time.Hour))), perk("late", to(now)))
 		f.redeem(attempt("held", "ann"))
 		f.decide(f.redeem(attempt("void", "ann")).Redemption.ID, api.StatusVoided)
 		for id, code := range map[string]api.Code{
-			"p": "", "void": "", "held": api.CodeAlreadyRedeemed, "none": api.CodeSoldOut, "early": api.CodePerkNotStarted, "late": api.CodePerkExpired,
+			"p": "", "void": "", "held": api.CodeAlreadyRedeemed, "none": api.CodeSoldOut,
+			"early": api.CodePerkNotStarted, "late": api.CodePerkExpired,
 			"missing": api.CodeNotFound, "\xff": api.CodeNotFound,
 		} {
 			err := f.CheckRedeem(f.ctx, attempt(id, "ann"))
@@ -284,13 +301,15 @@ var redemptionTests = []test{
 		f.equal("nothing was redeemed", len(f.redemptions("ann")), 2)
 	}},
 	{"a decision about an unknown redemption is not found", func(f *fixture) {
-		f.fails("decide", errOf(f.DecideRedemption(f.ctx, "missing", store.Decision{Status: api.StatusApproved}, store.Operator, now)), api.CodeNotFound)
+		f.fails("decide", errOf(f.DecideRedemption(f.ctx, "missing", store.Decision{Status: api.StatusApproved},
+			store.Operator, now)), api.CodeNotFound)
 	}},
 	{"a decision cannot be pending", func(f *fixture) {
 		f.addUsers("ann")
 		f.addPerks(perk("p", manual))
 		f.redeem(attempt("p", "ann"))
-		if _, err := f.DecideRedemption(f.ctx, "p-ann", store.Decision{Status: api.StatusPending}, store.Operator, now); err == nil {
+		if _, err := f.DecideRedemption(f.ctx, "p-ann", store.Decision{Status: api.StatusPending}, store.Operator,
+			now); err == nil {
 			f.Error("a pending redemption was decided to be pending")
 		}
 	}},
@@ -310,7 +329,8 @@ func (f *fixture) decide(id string, status api.RedemptionStatus) api.RedemptionR
 	return must(f.DecideRedemption(f.ctx, id, store.Decision{Status: status}, store.Operator, now.Add(time.Hour)))(f)
 }
 
-// manyRedemptions makes redemptions of two perks by two clients, of every status, several at one instant. It returns them by id.
+// manyRedemptions makes redemptions of two perks by two clients, of every status, several at one instant. It returns
+// them by id.
 func (f *fixture) manyRedemptions() (all []api.RedemptionRecord) {
 	f.Helper()
 	users := numbered("user", 12)

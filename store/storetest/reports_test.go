@@ -15,11 +15,14 @@ var reportTests = []test{
 	{"every report counts what a second opinion counts", func(f *fixture) {
 		records := f.redemptionsInCities()
 		for _, clientID := range []string{"", "desk", "nobody"} {
-			for _, since := range []time.Time{now.AddDate(0, 0, -1), now, now.Add(26 * time.Hour), now.AddDate(0, 0, 9)} {
+			for _, since := range []time.Time{now.AddDate(0, 0, -1), now, now.Add(26 * time.Hour),
+				now.AddDate(0, 0, 9)} {
 				for _, until := range []time.Time{since.Add(time.Hour), now.AddDate(0, 0, 3), now.AddDate(0, 0, 40)} {
 					for _, by := range api.ReportDimensions() {
-						query := store.ReportQuery{By: by, ClientID: clientID, Since: since, Until: until, Within: time.Minute}
-						f.equal(fmt.Sprintf("%+v", query), must(f.ReportRedemptions(f.ctx, query))(f), reported(records, query))
+						query := store.ReportQuery{By: by, ClientID: clientID, Since: since, Until: until,
+							Within: time.Minute}
+						f.equal(fmt.Sprintf("%+v", query), must(f.ReportRedemptions(f.ctx, query))(f),
+							reported(records, query))
 					}
 				}
 			}
@@ -30,7 +33,8 @@ var reportTests = []test{
 		f.addUsers("ann", "bob")
 		var many []store.PerkRecord
 		for i := range perks {
-			many = append(many, perk(fmt.Sprintf("p%04d", i), func(p *store.PerkRecord) { p.City = fmt.Sprint("City ", i/2) }))
+			many = append(many, perk(fmt.Sprintf("p%04d", i),
+				func(p *store.PerkRecord) { p.City = fmt.Sprint("City ", i/2) }))
 		}
 		f.addPerks(many...)
 		for _, p := range many {
@@ -41,18 +45,21 @@ var reportTests = []test{
 		query := store.ReportQuery{By: api.ReportByPerk, Since: now, Until: now.Add(time.Hour), Within: time.Minute}
 		report := must(f.ReportRedemptions(f.ctx, query))(f)
 		f.equal("rows", len(report.Data), api.MaxReportRows)
-		f.equal("the first", []any{report.Data[0].Key, report.Data[0].Total, report.Data[1].Key, report.Data[1].Total}, []any{last, int64(2), "p0000", int64(1)})
+		f.equal("the first", []any{report.Data[0].Key, report.Data[0].Total, report.Data[1].Key, report.Data[1].Total},
+			[]any{last, int64(2), "p0000", int64(1)})
 		f.equal("there are more", report.Meta.IsMore, true)
 		f.equal("totals", report.Meta.Totals, api.RedemptionCounts{Total: perks + 1, Approved: perks + 1})
 		query.By = api.ReportByCity
 		report = must(f.ReportRedemptions(f.ctx, query))(f)
-		f.equal("cities", []any{len(report.Data), report.Meta.IsMore, report.Meta.Totals.Total}, []any{perks/2 + 1, false, int64(perks + 1)})
+		f.equal("cities", []any{len(report.Data), report.Meta.IsMore, report.Meta.Totals.Total},
+			[]any{perks/2 + 1, false, int64(perks + 1)})
 	}},
 }
 
 var cities = []string{"Zürich", "ZÜRICH", "York", "york", "Åre", "Rome"}
 
-// redemptionsInCities makes redemptions of every status, on three days, of perks in cities whose names differ in case and accents.
+// redemptionsInCities makes redemptions of every status, on three days, of perks in cities whose names differ in case
+// and accents.
 func (f *fixture) redemptionsInCities() []api.RedemptionRecord {
 	f.Helper()
 	users := numbered("user", 7)
@@ -81,9 +88,11 @@ func (f *fixture) redemptionsInCities() []api.RedemptionRecord {
 
 // reported is the report of a query, computed here.
 func reported(records []api.RedemptionRecord, query store.ReportQuery) api.Report {
-	report := api.Report{Data: []api.ReportRow{}, Meta: api.ReportMeta{By: query.By, Since: query.Since, Until: query.Until}}
+	report := api.Report{Data: []api.ReportRow{},
+		Meta: api.ReportMeta{By: query.By, Since: query.Since, Until: query.Until}}
 	add := func(key string, title *string, counts api.RedemptionCounts) {
-		at := slices.IndexFunc(report.Data, func(row api.ReportRow) bool { return store.Fold(row.Key) == store.Fold(key) })
+		at := slices.IndexFunc(report.Data,
+			func(row api.ReportRow) bool { return store.Fold(row.Key) == store.Fold(key) })
 		if at < 0 {
 			at = len(report.Data)
 			report.Data = append(report.Data, api.ReportRow{Key: key, Title: title})
@@ -102,7 +111,8 @@ func reported(records []api.RedemptionRecord, query store.ReportQuery) api.Repor
 		}
 	}
 	for _, r := range records {
-		if query.ClientID != "" && r.ClientID != query.ClientID || r.RedeemedAt.Before(query.Since) || !r.RedeemedAt.Before(query.Until) {
+		if query.ClientID != "" && r.ClientID != query.ClientID || r.RedeemedAt.Before(query.Since) ||
+			!r.RedeemedAt.Before(query.Until) {
 			continue
 		}
 		counts := api.RedemptionCounts{Total: 1}

@@ -20,9 +20,11 @@ var resetTests = []test{
 		f.equal("emptied", emptied, want)
 		f.isEmpty()
 		f.sameEntries(store.SandboxSubject, []store.AuditEntry{
-			{At: now.Add(time.Hour), Actor: store.Operator, Action: store.ActionResetSandbox, Before: asJSON(want), After: asJSON(nil)},
+			{At: now.Add(time.Hour), Actor: store.Operator, Action: store.ActionResetSandbox, Before: asJSON(want),
+				After: asJSON(nil)},
 		})
-		f.equal("the whole log", f.actions(""), []string{store.ActionImportUsers, store.ActionImportPerks, store.ActionReject, store.ActionResetSandbox})
+		f.equal("the whole log", f.actions(""),
+			[]string{store.ActionImportUsers, store.ActionImportPerks, store.ActionReject, store.ActionResetSandbox})
 	}},
 	{"an empty sandbox can be reset", func(f *fixture) {
 		emptied := must(f.Reset(f.ctx, store.Operator, now))(f)
@@ -216,7 +218,8 @@ func testReopened(t *testing.T, open func(t *testing.T) store.Store) {
 
 	f = newFixture(t, open(t))
 	f.equal("everything", snapshot(f), before)
-	f.equal("replayed", f.redeem(keyed(attempt("p", "ann"), "2", "key", 1)), store.RedeemResult{Redemption: first.Redemption, Replayed: true})
+	f.equal("replayed", f.redeem(keyed(attempt("p", "ann"), "2", "key", 1)),
+		store.RedeemResult{Redemption: first.Redemption, Replayed: true})
 	restored := must(f.RestoreProperty(f.ctx, 2, store.Operator, now))(f)
 	f.equal("restored", restored, property(2, "owner"))
 	f.addPerks(perk("new"))
@@ -294,7 +297,8 @@ var healthTests = []test{
 		f.equal("the pool of reads", after.Pools[0].Name, "reads")
 		for _, pool := range after.Pools {
 			if pool.Max < 1 || pool.Idle < 1 || pool.InUse != 0 {
-				f.Errorf("while idle, the pool of %s has %d connections in use, %d idle, at most %d", pool.Name, pool.InUse, pool.Idle, pool.Max)
+				f.Errorf("while idle, the pool of %s has %d connections in use, %d idle, at most %d", pool.Name,
+					pool.InUse, pool.Idle, pool.Max)
 			}
 		}
 	}},

@@ -30,14 +30,17 @@ var filterTests = []test{
 		f.finds("the beginning of a word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cof"}}, "a", "b", "c")
 		f.finds("one letter", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "f"}}, "a", "b")
 		f.finds("another case", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "COFFEE FREE"}}, "a")
-		f.finds("an accent in another encoding", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cafe\u0301 RO\u0308ST"}}, "a")
+		f.finds("an accent in another encoding",
+			store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cafe\u0301 RO\u0308ST"}}, "a")
 		f.finds("words of three fields", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "free morn röst"}}, "a")
 		f.finds("digits", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "2for"}}, "c")
 		f.finds("punctuation separates words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "bean&co"}}, "b")
 		f.finds("the end of a word does not match", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "offee"}})
 		f.finds("one word of two is not enough", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee cocoa"}})
-		f.finds("operators of a query language are words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee OR tea NOT"}})
-		f.finds("a text without words matches every perk", store.PerkQuery{PerkFilter: api.PerkFilter{Query: " -* \"' "}}, "a", "b", "c")
+		f.finds("operators of a query language are words",
+			store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee OR tea NOT"}})
+		f.finds("a text without words matches every perk",
+			store.PerkQuery{PerkFilter: api.PerkFilter{Query: " -* \"' "}}, "a", "b", "c")
 	}},
 	{"text search follows changes of a perk", func(f *fixture) {
 		f.addPerks(perk("a", title("Coffee")), perk("b", title("Coffee")))
@@ -65,7 +68,8 @@ var filterTests = []test{
 		f.finds("full folding", store.PerkQuery{PerkFilter: api.PerkFilter{City: "straße"}}, "c")
 	}},
 	{"a perk is expired from valid_to on", func(f *fixture) {
-		f.addPerks(perk("a"), perk("b", to(now)), perk("c", to(now.Add(time.Microsecond))), perk("d", to(now.Add(-time.Hour))))
+		f.addPerks(perk("a"), perk("b", to(now)), perk("c", to(now.Add(time.Microsecond))),
+			perk("d", to(now.Add(-time.Hour))))
 		f.finds("valid", store.PerkQuery{}, "a", "c")
 		f.finds("all", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true}}, "a", "b", "c", "d")
 		f.finds("a moment later", store.PerkQuery{At: now.Add(time.Microsecond)}, "a")
@@ -76,7 +80,8 @@ var filterTests = []test{
 		f.finds("all", store.PerkQuery{}, "a")
 	}},
 	{"near finds what is within the radius", func(f *fixture) {
-		f.addPerks(perk("a", position(53.8, -1.55)), perk("b", position(53.8, -1.45)), perk("c", position(54.8, -1.55)), perk("d"))
+		f.addPerks(perk("a", position(53.8, -1.55)), perk("b", position(53.8, -1.45)), perk("c", position(54.8, -1.55)),
+			perk("d"))
 		near := func(km float64) store.PerkQuery {
 			return store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: km}}}
 		}
@@ -85,16 +90,21 @@ var filterTests = []test{
 		f.finds("300 km", near(300), "a", "b", "c")
 	}},
 	{"near reaches across the antimeridian", func(f *fixture) {
-		f.addPerks(perk("east", position(-17, 179.95)), perk("line", position(-17, 180)), perk("line2", position(-17, -180)),
+		f.addPerks(perk("east", position(-17, 179.95)), perk("line", position(-17, 180)),
+			perk("line2", position(-17, -180)),
 			perk("west", position(-17, -179.95)), perk("far", position(-17, 0)))
 		for _, lng := range []float64{179.99, -179.99, 180, -180} {
-			f.finds("20 km", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -17, Lng: lng, RadiusKM: 20}}}, "east", "line", "line2", "west")
+			f.finds("20 km", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -17, Lng: lng,
+				RadiusKM: 20}}}, "east", "line", "line2", "west")
 		}
 	}},
 	{"near reaches over the poles", func(f *fixture) {
-		f.addPerks(perk("a", position(89.9, 0)), perk("b", position(89.9, 180)), perk("c", position(90, 77)), perk("d", position(-90, 0)))
-		f.finds("north", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 89.95, Lng: 0, RadiusKM: 20}}}, "a", "b", "c")
-		f.finds("south", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -89.9, Lng: 120, RadiusKM: 20}}}, "d")
+		f.addPerks(perk("a", position(89.9, 0)), perk("b", position(89.9, 180)), perk("c", position(90, 77)),
+			perk("d", position(-90, 0)))
+		f.finds("north", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 89.95, Lng: 0,
+			RadiusKM: 20}}}, "a", "b", "c")
+		f.finds("south", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -89.9, Lng: 120,
+			RadiusKM: 20}}}, "d")
 	}},
 	{"filters combine", func(f *fixture) {
 		match := []perkChange{title("Coffee"), city("Leeds"), category("Food"), position(53.8, -1.55)}
@@ -102,24 +112,30 @@ var filterTests = []test{
 			perk("city", append(match, city("York"))...), perk("category", append(match, category("Fun"))...),
 			perk("text", append(match, title("Tea"))...), perk("position", append(match, position(0, 0))...),
 			perk("expired", append(match, to(now))...))
-		f.finds("all five", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee", City: "leeds", Category: "food", Near: &api.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: 1}}}, "a")
+		f.finds("all five", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee", City: "leeds", Category: "food",
+			Near: &api.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: 1}}}, "a")
 	}},
 	{"available to a user is what that user could redeem now", func(f *fixture) {
 		f.addUsers("ann", "bob")
 		f.addPerks(perk("begun", from(now)), perk("early", from(now.Add(time.Microsecond))), perk("expired", to(now)),
-			perk("live"), perk("pending", manual), perk("rejected", manual), perk("last", stock(1)), perk("none", stock(0)), perk("two", stock(2)))
+			perk("live"), perk("pending", manual), perk("rejected", manual), perk("last", stock(1)),
+			perk("none", stock(0)), perk("two", stock(2)))
 		for _, id := range []string{"live", "pending", "rejected"} {
 			f.redeem(attempt(id, "ann"))
 		}
 		f.redeem(attempt("last", "bob"))
 		f.redeem(attempt("two", "bob"))
-		_, err := f.DecideRedemption(f.ctx, "rejected-ann", store.Decision{Status: api.StatusRejected}, store.Operator, now)
+		_, err := f.DecideRedemption(f.ctx, "rejected-ann", store.Decision{Status: api.StatusRejected}, store.Operator,
+			now)
 		f.must(err)
 		f.finds("ann", store.PerkQuery{AvailableTo: "ann"}, "begun", "rejected", "two")
-		f.finds("bob", store.PerkQuery{AvailableTo: "bob", PerkFilter: api.PerkFilter{IncludeExpired: true}}, "begun", "live", "pending", "rejected")
+		f.finds("bob", store.PerkQuery{AvailableTo: "bob", PerkFilter: api.PerkFilter{IncludeExpired: true}}, "begun",
+			"live", "pending", "rejected")
 		f.finds("ann, by text", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "two"}}, "two")
-		f.finds("ann, by the text of a redeemed perk", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "live"}})
-		f.finds("ann, by city", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{City: "leeds"}}, "begun", "rejected", "two")
+		f.finds("ann, by the text of a redeemed perk",
+			store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Query: "live"}})
+		f.finds("ann, by city", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{City: "leeds"}}, "begun",
+			"rejected", "two")
 	}},
 	{"a redemption changes what is available at once", func(f *fixture) {
 		f.addUsers("ann")
@@ -129,7 +145,8 @@ var filterTests = []test{
 		f.finds("after", store.PerkQuery{AvailableTo: "ann"}, "b")
 	}},
 	{"available to an unknown user is an error", func(f *fixture) {
-		_, err := f.ListPerks(f.ctx, store.PerkQuery{AvailableTo: "nobody", At: now, Window: store.Window{Page: 1, PerPage: 1}})
+		_, err := f.ListPerks(f.ctx,
+			store.PerkQuery{AvailableTo: "nobody", At: now, Window: store.Window{Page: 1, PerPage: 1}})
 		f.fails("list", err, api.CodeNotFound)
 	}},
 	{"totals and pages show an import at once", func(f *fixture) {
@@ -157,7 +174,8 @@ var filterTests = []test{
 				}
 			}
 			f.finds(fmt.Sprintf("all in minute %d", n), store.PerkQuery{At: minute(n)}, listed...)
-			f.finds(fmt.Sprintf("available in minute %d", n), store.PerkQuery{At: minute(n), AvailableTo: "ann"}, available...)
+			f.finds(fmt.Sprintf("available in minute %d", n), store.PerkQuery{At: minute(n), AvailableTo: "ann"},
+				available...)
 		}
 	}},
 	{"a page past the end is empty and has the right total", func(f *fixture) {
@@ -171,9 +189,11 @@ var filterTests = []test{
 }
 
 var orderTests = []test{
-	{"text sorts folded and by code point, nulls last in both directions, equal ones by id in the same direction", func(f *fixture) {
-		f.addPerks(perk("b", merchant("apple")), perk("a", merchant("Apple")), perk("c", merchant("Éclair")), perk("d", merchant("Zoo")),
-			perk("e"), perk("f", merchant("eclair")), perk("0"), perk("g", merchant("straße")), perk("h", merchant("STRASSEN")))
+	{"text sorts folded and by code point, nulls last, equal ones by id, in both directions", func(f *fixture) {
+		f.addPerks(perk("b", merchant("apple")), perk("a", merchant("Apple")), perk("c", merchant("Éclair")),
+			perk("d", merchant("Zoo")),
+			perk("e"), perk("f", merchant("eclair")), perk("0"), perk("g", merchant("straße")),
+			perk("h", merchant("STRASSEN")))
 		f.finds("ascending", store.PerkQuery{Sort: asc("merchant_name")}, "a", "b", "f", "g", "h", "d", "c", "0", "e")
 		f.finds("descending", store.PerkQuery{Sort: desc("merchant_name")}, "c", "d", "h", "g", "f", "b", "a", "e", "0")
 	}},
@@ -182,7 +202,8 @@ var orderTests = []test{
 		f.finds("all", store.PerkQuery{}, "-", "1", "A", "B", "_", "a", "b")
 	}},
 	{"dates sort by instant, nulls last in both directions", func(f *fixture) {
-		f.addPerks(perk("a", to(now.Add(2*time.Hour))), perk("b"), perk("c", to(now.Add(time.Hour))), perk("d", to(now.Add(time.Hour))))
+		f.addPerks(perk("a", to(now.Add(2*time.Hour))), perk("b"), perk("c", to(now.Add(time.Hour))),
+			perk("d", to(now.Add(time.Hour))))
 		f.finds("ascending", store.PerkQuery{Sort: asc("valid_to")}, "c", "d", "a", "b")
 		f.finds("descending", store.PerkQuery{Sort: desc("valid_to")}, "a", "d", "c", "b")
 	}},
@@ -194,34 +215,43 @@ var orderTests = []test{
 		f.finds("after", store.PerkQuery{Sort: asc("terms")}, "a", "d", "c", "b")
 	}},
 	{"distance sorts by distance", func(f *fixture) {
-		f.addPerks(perk("far", position(53.9, -1.5)), perk("at", position(53.8, -1.5)), perk("near", position(53.81, -1.5)),
+		f.addPerks(perk("far", position(53.9, -1.5)), perk("at", position(53.8, -1.5)),
+			perk("near", position(53.81, -1.5)),
 			perk("also-at", position(53.8, -1.5)), perk("nowhere"))
 		near := &api.Circle{Lat: 53.8, Lng: -1.5, RadiusKM: 50}
-		f.finds("ascending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance)}, "also-at", "at", "near", "far")
-		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: desc(api.SortDistance)}, "far", "near", "at", "also-at")
+		f.finds("ascending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance)},
+			"also-at", "at", "near", "far")
+		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: desc(api.SortDistance)},
+			"far", "near", "at", "also-at")
 		for _, page := range []int64{1, 2} {
-			query := store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance), Window: store.Window{Page: page, PerPage: 3}}
+			query := store.PerkQuery{PerkFilter: api.PerkFilter{Near: near}, Sort: asc(api.SortDistance),
+				Window: store.Window{Page: page, PerPage: 3}}
 			list, err := f.ListPerks(f.ctx, query)
 			f.must(err)
 			f.equal("distances", list.DistancesKM, [][]float64{{0, 0, 1.111}, {11.119}}[page-1])
 		}
 	}},
 	{"relevance puts titles with all words first", func(f *fixture) {
-		f.addPerks(perk("a", title("A museum"), description("last hour")), perk("b", title("The Last Ticket, TWICE")), perk("c", title("Last one"), description("twice the fun")),
+		f.addPerks(perk("a", title("A museum"), description("last hour")), perk("b", title("The Last Ticket, TWICE")),
+			perk("c", title("Last one"), description("twice the fun")),
 			perk("d", title("Ticket"), description("the last, twice")), perk("e", title("At last")))
 		relevant := func(words string, keys ...api.SortKey) store.PerkQuery {
-			return store.PerkQuery{PerkFilter: api.PerkFilter{Query: words}, Sort: append([]api.SortKey{{Field: api.SortRelevance}}, keys...)}
+			return store.PerkQuery{PerkFilter: api.PerkFilter{Query: words},
+				Sort: append([]api.SortKey{{Field: api.SortRelevance}}, keys...)}
 		}
 		f.finds("one word", relevant("LAST"), "b", "c", "e", "a", "d")
 		f.finds("then by title", relevant("last", api.SortKey{Field: "title", Desc: true}), "b", "c", "e", "d", "a")
 		f.finds("two words", relevant("last twi"), "b", "c", "d")
 		f.finds("no title", relevant("hour"), "a")
-		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "last"}, Sort: desc(api.SortRelevance)}, "d", "a", "e", "c", "b")
+		f.finds("descending", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "last"}, Sort: desc(api.SortRelevance)},
+			"d", "a", "e", "c", "b")
 	}},
 	{"the next key sorts equal values", func(f *fixture) {
 		f.addPerks(perk("a", title("x"), city("b")), perk("b", title("x"), city("a")), perk("c", title("w"), city("z")))
-		f.finds("title, then city", store.PerkQuery{Sort: []api.SortKey{{Field: "title"}, {Field: "city"}}}, "c", "b", "a")
-		f.finds("title down, then city up", store.PerkQuery{Sort: []api.SortKey{{Field: "title", Desc: true}, {Field: "city"}}}, "b", "a", "c")
+		f.finds("title, then city", store.PerkQuery{Sort: []api.SortKey{{Field: "title"}, {Field: "city"}}}, "c", "b",
+			"a")
+		f.finds("title down, then city up",
+			store.PerkQuery{Sort: []api.SortKey{{Field: "title", Desc: true}, {Field: "city"}}}, "b", "a", "c")
 	}},
 	{"followed by cursor, a list has each perk that stays once, while others come and go", followWhileOthersWrite},
 	{"every order, filtered or not, is the same by page, at once, and sorted in memory", walkEveryOrder},
@@ -241,18 +271,23 @@ func walkEveryOrder(f *fixture) {
 		query store.PerkQuery
 		match func(store.PerkRecord) bool
 	}{
-		{"all", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true}}, func(store.PerkRecord) bool { return true }},
+		{"all", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true}},
+			func(store.PerkRecord) bool { return true }},
 		{"valid", store.PerkQuery{}, func(p store.PerkRecord) bool { return p.ValidTo == nil || p.ValidTo.After(now) }},
-		{"in a city", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, City: "YORK"}}, func(p store.PerkRecord) bool { return store.Fold(p.City) == "york" }},
-		{"in a category", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Category: "food"}}, func(p store.PerkRecord) bool {
-			return p.Category != nil && store.Fold(*p.Category) == "food"
-		}},
-		{"with a word", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Query: "bet"}}, func(p store.PerkRecord) bool {
-			return store.Fold(p.Title) == "beta"
-		}},
-		{"near", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Near: circle}}, func(p store.PerkRecord) bool {
-			return p.Lat != nil && store.DistanceKM(circle.Lat, circle.Lng, *p.Lat, *p.Lng) <= circle.RadiusKM
-		}},
+		{"in a city", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, City: "YORK"}},
+			func(p store.PerkRecord) bool { return store.Fold(p.City) == "york" }},
+		{"in a category", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Category: "food"}},
+			func(p store.PerkRecord) bool {
+				return p.Category != nil && store.Fold(*p.Category) == "food"
+			}},
+		{"with a word", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Query: "bet"}},
+			func(p store.PerkRecord) bool {
+				return store.Fold(p.Title) == "beta"
+			}},
+		{"near", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Near: circle}},
+			func(p store.PerkRecord) bool {
+				return p.Lat != nil && store.DistanceKM(circle.Lat, circle.Lng, *p.Lat, *p.Lng) <= circle.RadiusKM
+			}},
 	}
 	for _, filter := range filters {
 		for _, keys := range everyOrder(filter.query) {
@@ -299,9 +334,11 @@ func (f *fixture) walk(query store.PerkQuery, perPage int) []string {
 // followWhileOthersWrite adds perks before and after the place of each cursor, and has every fourth perk expire.
 func followWhileOthersWrite(f *fixture) {
 	some := func(i int, changes ...perkChange) store.PerkRecord {
-		return perk(fmt.Sprintf("p%02d", i), append(changes, title(fmt.Sprintf("m%02d", i*7%40)), city([]string{"York", "Leeds"}[i%2]))...)
+		return perk(fmt.Sprintf("p%02d", i),
+			append(changes, title(fmt.Sprintf("m%02d", i*7%40)), city([]string{"York", "Leeds"}[i%2]))...)
 	}
-	orders := [][]api.SortKey{nil, asc("title"), desc("title"), asc("category"), desc("city"), asc("description"), {{Field: "city"}, {Field: "title", Desc: true}}}
+	orders := [][]api.SortKey{nil, asc("title"), desc("title"), asc("category"), desc("city"), asc("description"),
+		{{Field: "city"}, {Field: "title", Desc: true}}}
 	for number, keys := range orders {
 		for i := range 40 {
 			f.addPerks(some(i))
@@ -363,12 +400,15 @@ func manyEqualPerks(n int) (perks []store.PerkRecord) {
 		return nil
 	}
 	for i := range n {
-		p := perk(fmt.Sprintf("%c%02d", "zA_9b"[i%5], i*37%100), title(*pick(i, "Alpha", "beta", "BETA", "gamma", "Ämter", "alpha")),
+		p := perk(fmt.Sprintf("%c%02d", "zA_9b"[i%5], i*37%100),
+			title(*pick(i, "Alpha", "beta", "BETA", "gamma", "Ämter", "alpha")),
 			city(*pick(i/2, "York", "york", "Leeds")))
 		p.Category, p.MerchantName = pick(i/3, "Food", "", "Fun"), pick(i/4, "", "m", "M", "", "n")
 		p.Description = *pick(i/2, "about", "About", "straße", "STRASSE", "Zoo", "ZOO é", "zoo E\u0301")
-		p.ImageURL = pick(i/3, "", "https://img.example/B", "https://img.example/ä", "HTTPS://img.example/b", "https://img.example/Ä")
-		p.DiscountText, p.Terms = pick(i/4, "10%", "", "ÉTÉ", "été", "Zehn", "10%"), pick(i/5, "Σίσυφος", "ΣΊΣΥΦΟΣ", "", "a", "A", "Ω")
+		p.ImageURL = pick(i/3, "", "https://img.example/B", "https://img.example/ä", "HTTPS://img.example/b",
+			"https://img.example/Ä")
+		p.DiscountText, p.Terms = pick(i/4, "10%", "", "ÉTÉ", "été", "Zehn", "10%"),
+			pick(i/5, "Σίσυφος", "ΣΊΣΥΦΟΣ", "", "a", "A", "Ω")
 		p.ValidFrom, p.ValidTo = when(i/5, 0, -2, -1), when(i/2, 0, 1, -1, 1, 0, 5, 9)
 		p.CreatedAt, p.UpdatedAt = *when(i/7, 1, 2, 3), *when(i, 1, 2)
 		if i%4 != 0 {
@@ -380,7 +420,9 @@ func manyEqualPerks(n int) (perks []store.PerkRecord) {
 }
 
 // sorted returns the ids that a list must have: the matching perks, by a plain sort.
-func sorted(perks []store.PerkRecord, match func(store.PerkRecord) bool, keys []api.SortKey, from *api.Circle) []string {
+func sorted(
+	perks []store.PerkRecord, match func(store.PerkRecord) bool, keys []api.SortKey, from *api.Circle,
+) []string {
 	perks = slices.DeleteFunc(slices.Clone(perks), func(p store.PerkRecord) bool { return !match(p) })
 	slices.SortFunc(perks, func(a, b store.PerkRecord) int {
 		for _, key := range keys {
@@ -490,7 +532,8 @@ var catalogTests = []test{
 	}},
 	{"times are stored to the microsecond, in UTC, whatever their zone", func(f *fixture) {
 		at := time.Date(2026, 1, 2, 3, 4, 5, 123_456_789, time.FixedZone("", 3600))
-		first, last := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
+		first, last := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC),
+			time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
 		f.addPerks(perk("p", created(at), from(first), to(last)))
 		got, err := f.Perk(f.ctx, "p")
 		f.must(err)
@@ -514,12 +557,14 @@ var catalogTests = []test{
 		}
 	}},
 	{"categories are sorted by folded name, then id", func(f *fixture) {
-		f.addCategories(api.Category{ID: "z", Name: "éclair"}, api.Category{ID: "c", Name: "apple"}, api.Category{ID: "b", Name: "Apple"},
+		f.addCategories(api.Category{ID: "z", Name: "éclair"}, api.Category{ID: "c", Name: "apple"},
+			api.Category{ID: "b", Name: "Apple"},
 			api.Category{ID: "a", Name: "Zoo"}, api.Category{ID: "d", Name: "Banana"})
 		categories, err := f.Categories(f.ctx)
 		f.must(err)
 		f.equal("categories", categories, []api.Category{
-			{ID: "b", Name: "Apple"}, {ID: "c", Name: "apple"}, {ID: "d", Name: "Banana"}, {ID: "a", Name: "Zoo"}, {ID: "z", Name: "éclair"},
+			{ID: "b", Name: "Apple"}, {ID: "c", Name: "apple"}, {ID: "d", Name: "Banana"}, {ID: "a", Name: "Zoo"},
+			{ID: "z", Name: "éclair"},
 		})
 	}},
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Standby makes a server that follows this one, and returns once every commit here waits for it. A server has one standby
-// at most. The standby answers queries and refuses writes until Promote.
+// Standby makes a server that follows this one, and returns once every commit here waits for it. A server has one
+// standby at most. The standby answers queries and refuses writes until Promote.
 func (c *PostgresServer) Standby(ctx context.Context) (*PostgresServer, error) {
 	options := PostgresOptions{Durable: c.options.Durable, Settings: map[string]string{
 		"primary_conninfo": c.DSN(""), "primary_slot_name": "standby",
@@ -25,7 +25,8 @@ func (c *PostgresServer) Standby(ctx context.Context) (*PostgresServer, error) {
 	maps.Copy(options.Settings, c.options.Settings)
 	standby, err := startFilled(ctx, options, "make a standby", func(standby *PostgresServer) error {
 		// The slot keeps what the standby has not yet read, also while it is down.
-		err := execute(ctx, "make the standby's slot", c.DSN(superuser), `SELECT pg_create_physical_replication_slot('standby', true)`)
+		err := execute(ctx, "make the standby's slot", c.DSN(superuser),
+			`SELECT pg_create_physical_replication_slot('standby', true)`)
 		if err != nil {
 			return err
 		}
@@ -62,7 +63,8 @@ func (c *PostgresServer) awaitSynchronous(ctx context.Context) error {
 	next := time.NewTicker(connectEvery)
 	defer next.Stop()
 	for synchronous := false; !synchronous; {
-		if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')`).Scan(&synchronous); err != nil {
+		if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_replication
+			WHERE sync_state = 'sync')`).Scan(&synchronous); err != nil {
 			return err
 		}
 		select {
@@ -76,8 +78,8 @@ func (c *PostgresServer) awaitSynchronous(ctx context.Context) error {
 	return err
 }
 
-// Promote makes a standby a primary, and returns once it takes writes. The old primary must be stopped by then: nothing else
-// keeps it from taking writes too.
+// Promote makes a standby a primary, and returns once it takes writes. The old primary must be stopped by then: nothing
+// else keeps it from taking writes too.
 func (c *PostgresServer) Promote(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, c.DSN(superuser))
 	if err != nil {
@@ -94,8 +96,8 @@ func (c *PostgresServer) Promote(ctx context.Context) error {
 	return nil
 }
 
-// removePID removes what a killed server leaves behind and a crashed machine does not: postmaster.pid, and the segment of
-// shared memory whose id is at the end of the seventh line of that file.
+// removePID removes what a killed server leaves behind and a crashed machine does not: postmaster.pid, and the segment
+// of shared memory whose id is at the end of the seventh line of that file.
 func (c *PostgresServer) removePID() error {
 	path := filepath.Join(c.data(), "postmaster.pid")
 	text, err := os.ReadFile(path)
@@ -117,8 +119,8 @@ func (c *PostgresServer) removePID() error {
 	return os.Remove(path)
 }
 
-// Freeze suspends the server and all its children, as a disk that hangs does: connections stay open, and nothing is answered
-// until Thaw.
+// Freeze suspends the server and all its children, as a disk that hangs does: connections stay open, and nothing is
+// answered until Thaw.
 func (c *PostgresServer) Freeze() error { return c.freeze(true) }
 
 // Thaw resumes a frozen server.

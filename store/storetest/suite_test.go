@@ -16,8 +16,9 @@ import (
 	"example.com/perks/store"
 )
 
-// testStore checks that the stores that open returns follow the contract of store.Store. Each call returns an empty store,
-// which open closes after its test; several are open at once. Only the tests of some groups are run if any are named.
+// testStore checks that the stores that open returns follow the contract of store.Store. Each call returns an empty
+// store, which open closes after its test; several are open at once. Only the tests of some groups are run if any are
+// named.
 func testStore(t *testing.T, open func(t *testing.T) store.Store, groups ...string) {
 	for _, group := range []struct {
 		name  string
@@ -198,7 +199,8 @@ func (f *fixture) fails(what string, err error, want api.Code) {
 // equal treats an empty list as nil.
 func (f *fixture) equal(what string, got, want any) {
 	f.Helper()
-	same := []cmp.Option{cmpopts.EquateEmpty(), cmp.Comparer(func(a, b api.Price) bool { return a.String() == b.String() })}
+	same := []cmp.Option{cmpopts.EquateEmpty(),
+		cmp.Comparer(func(a, b api.Price) bool { return a.String() == b.String() })}
 	if diff := cmp.Diff(want, got, same...); diff != "" {
 		f.Errorf("%s (- want, + got):\n%s", what, diff)
 	}
@@ -223,7 +225,8 @@ func ptr[T any](value T) *T { return &value }
 // perk returns a minimal valid record, with the given changes.
 func perk(id string, with ...func(*store.PerkRecord)) store.PerkRecord {
 	p := store.PerkRecord{
-		Perk:     api.Perk{ID: id, Title: "Perk " + id, Description: "About it.", City: "Leeds", CreatedAt: now, UpdatedAt: now},
+		Perk: api.Perk{ID: id, Title: "Perk " + id, Description: "About it.", City: "Leeds", CreatedAt: now,
+			UpdatedAt: now},
 		Approval: store.ApprovalAuto,
 	}
 	for _, change := range with {
@@ -251,7 +254,8 @@ func position(lat, lng float64) perkChange {
 
 // fullPerk has a value in every field.
 func fullPerk(id string) store.PerkRecord {
-	p := perk(id, title("Free Coffee"), description("One cup, any size."), category("Food & Drink"), merchant("Café Röst"),
+	p := perk(id, title("Free Coffee"), description("One cup, any size."), category("Food & Drink"),
+		merchant("Café Röst"),
 		city("York"), from(now.Add(-time.Hour)), to(now.Add(time.Hour)), stock(7), position(53.96, -1.08), manual)
 	p.ImageURL, p.DiscountText, p.Terms = ptr("https://example.com/cup.png"), ptr("100%"), ptr("Once a day.")
 	p.CreatedAt, p.UpdatedAt = now.Add(-48*time.Hour), now.Add(-24*time.Hour)
@@ -279,7 +283,8 @@ func property(id int64, owner string, with ...func(*store.PropertyRecord)) store
 }
 
 func client(id string) store.Client {
-	return store.Client{ID: id, Name: "The " + id, Secret: store.SecretHash{1, 2, 3}, Scopes: api.AllScopes(), CreatedAt: now}
+	return store.Client{ID: id, Name: "The " + id, Secret: store.SecretHash{1, 2, 3}, Scopes: api.AllScopes(),
+		CreatedAt: now}
 }
 
 func signingKey(id string, at time.Time) store.SigningKey {
@@ -289,7 +294,8 @@ func signingKey(id string, at time.Time) store.SigningKey {
 // attempt is a request of client "shop" to redeem without a key; its id is made of perk and user.
 func attempt(perkID, userID string) store.RedeemAttempt {
 	return store.RedeemAttempt{
-		ID: perkID + "-" + userID, PerkID: perkID, UserID: userID, ClientID: "shop", Metadata: json.RawMessage(`{}`), At: now,
+		ID: perkID + "-" + userID, PerkID: perkID, UserID: userID, ClientID: "shop", Metadata: json.RawMessage(`{}`),
+		At: now,
 	}
 }
 
@@ -343,13 +349,18 @@ var idTests = []test{
 					return errOf(f.ListPerks(f.ctx, store.PerkQuery{AvailableTo: id, At: now, Window: window}))
 				},
 				"redemptions": func() error {
-					return errOf(f.ListRedemptions(f.ctx, store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: id}, Window: window}))
+					return errOf(f.ListRedemptions(f.ctx,
+						store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: id}, Window: window}))
 				},
 				"decide": func() error {
-					return errOf(f.DecideRedemption(f.ctx, id, store.Decision{Status: api.StatusApproved}, store.Operator, now))
+					return errOf(f.DecideRedemption(f.ctx, id, store.Decision{Status: api.StatusApproved},
+						store.Operator, now))
 				},
-				"read a client":  func() error { return errOf(f.Client(f.ctx, id)) },
-				"give a secret":  func() error { return f.SetClientSecret(f.ctx, id, store.SecretHash{}, store.Operator, now) },
+				"read a client": func() error { return errOf(f.Client(f.ctx, id)) },
+				"give a secret": func() error {
+					return f.SetClientSecret(f.ctx, id, store.SecretHash{}, store.Operator,
+						now)
+				},
 				"disable client": func() error { return f.SetClientDisabled(f.ctx, id, true, store.Operator, now) },
 			} {
 				f.fails(fmt.Sprintf("%s %q", what, id), call(), api.CodeNotFound)

@@ -21,7 +21,8 @@ func detached(a account) *syscall.SysProcAttr {
 }
 
 // killFamily kills a process and its children at once. A stopped parent makes no more children, and those it has not
-// waited for keep their ids. Where the system does not list children, they notice by themselves that their parent is gone.
+// waited for keep their ids. Where the system does not list children, they notice by themselves that their parent is
+// gone.
 func killFamily(parent *os.Process) error {
 	if err := parent.Signal(syscall.SIGSTOP); err != nil {
 		return err
