@@ -21,6 +21,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -59,7 +60,8 @@ func newAPI(s *session.Session) *cobra.Command {
 			"  perksctl api get-property/42 --include --jq .headers.Etag\n" +
 			"  perksctl api PATCH update-property/42 --header 'If-Match: \"1f2e3d\"' --field title=Loft\n" +
 			"  perksctl api partners/perks --paginate --output jsonl",
-		Args: cobra.ArbitraryArgs,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completion.InOrder(completeMethod),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if method != "" {
 				args = append([]string{method}, args...)
@@ -84,6 +86,7 @@ func newAPI(s *session.Session) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&method, "method", "X", "", "the `METHOD`, if it is not the first argument")
+	completion.Flag(cmd, "method", completeMethod)
 	bindFields(flags, fields)
 	flags.StringArrayVarP(&headers, "header", "H", nil, "send this header: `Name: value`, repeatable")
 	flags.BoolVarP(&o.include, "include", "i", false, "show the status and headers of the response too")
@@ -92,6 +95,15 @@ func newAPI(s *session.Session) *cobra.Command {
 	flags.BoolVar(&o.paginate, "paginate", false, "write the items of all pages as one list")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request and send nothing")
 	return cmd
+}
+
+// completeMethod completes a method in upper or lower case, as it is typed.
+func completeMethod(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	names := strings.Join(methods, " ")
+	if typed != "" && typed == strings.ToLower(typed) {
+		names = strings.ToLower(names)
+	}
+	return completion.Fixed(strings.Fields(names)...)(cmd, args, typed)
 }
 
 func callAPI(ctx context.Context, o *apiOptions) error {

@@ -239,7 +239,7 @@ func newBulk(s *session.Session) *cobra.Command {
 }
 
 func newVersion(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[api.BuildInfo](s, &cobra.Command{
 		Use:     "version",
 		Short:   "Show the version",
 		Example: "  perksctl version\n  perksctl version --output json",
@@ -258,5 +258,5 @@ func newVersion(s *session.Session) *cobra.Command {
 
 		// Replaces the root's, which prepares more than this command needs.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
-	}
+	})
 }

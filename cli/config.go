@@ -157,7 +157,7 @@ func beginConfig(s *session.Session) (*output.Printer[settingRecord], session.Co
 }
 
 func newConfigList(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[settingRecord](s, &cobra.Command{
 		Use:     "list",
 		Short:   "List the settings with their values",
 		Example: "  perksctl config list\n  perksctl config list --output json",
@@ -173,11 +173,11 @@ func newConfigList(s *session.Session) *cobra.Command {
 			}
 			return printer.List(cmd.Context(), output.Each(records))
 		},
-	}
+	})
 }
 
 func newConfigGet(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[settingRecord](s, &cobra.Command{
 		Use:               "get KEY",
 		Short:             "Print the value of a setting",
 		Example:           "  perksctl config get tui.theme\n  perksctl config get tui.keys.record.redeem",
@@ -198,11 +198,11 @@ func newConfigGet(s *session.Session) *cobra.Command {
 			}
 			return printer.One(cmd.Context(), settingRecord{one.key, one.value})
 		},
-	}
+	})
 }
 
 func newConfigSet(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[settingRecord](s, &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change a setting",
 		Long:  "Change a setting. An empty value removes a theme, a certificate file or the keys of an action.",
@@ -237,14 +237,14 @@ func newConfigSet(s *session.Session) *cobra.Command {
 			s.Streams.Note("%s is now %q.", key, fmt.Sprint(one.value))
 			return printer.Done(cmd.Context(), settingRecord{one.key, one.value})
 		},
-	}
+	})
 }
 
 func newConfigPath(s *session.Session) *cobra.Command {
 	type location struct {
 		Path string `json:"path"`
 	}
-	return &cobra.Command{
+	return session.Writes[location](s, &cobra.Command{
 		Use:     "path",
 		Short:   "Print the path of config.yaml",
 		Example: "  perksctl config path\n  cat \"$(perksctl config path)\"",
@@ -264,7 +264,7 @@ func newConfigPath(s *session.Session) *cobra.Command {
 			}
 			return printer.One(cmd.Context(), location{string(file)})
 		},
-	}
+	})
 }
 
 // completeSettings completes a key, and then its values.

@@ -36,7 +36,7 @@ type explanation struct {
 }
 
 func newExplain(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[explanation](s, &cobra.Command{
 		Use:   "explain [RECORD[.FIELD] | RECORD FIELD]",
 		Short: "Explain the fields of records: type, rule and example",
 		Long: "Explain a field, from the API's description: its type, the rule that its values follow, and an example.\n" +
@@ -83,7 +83,7 @@ func newExplain(s *session.Session) *cobra.Command {
 			return command.Usagef("%s has no field %q.%s The fields are %s.",
 				record, field, command.DidYouMean(field, names), strings.Join(names, ", "))
 		},
-	}
+	})
 }
 
 func completeExplain(_ *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {

@@ -9,6 +9,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 	"example.com/perks/tui"
@@ -23,13 +24,15 @@ const docsWord = "docs"
 
 func newOpen(s *session.Session) *cobra.Command {
 	var justPrint bool
-	cmd := &cobra.Command{
+	cmd := session.Writes[address](s, &cobra.Command{
 		Use:   "open {PERK | docs}",
 		Short: "Open a perk's image, or the API's documentation, in a browser",
 		Long: "Open a perk's image in a browser, or with docs the service's API reference.\n" +
 			"Without a browser, such as over SSH, print the address instead.",
 		Example: "  perksctl open coffee-2for1\n  perksctl open docs\n  perksctl open docs --print",
 		Args:    command.Exactly("PERK"),
+
+		ValidArgsFunction: completion.InOrder(completion.Perks(s)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			printer, err := output.New[address](s.Output, s.Streams, output.View{ID: "url"})
 			if err != nil {
@@ -57,7 +60,7 @@ func newOpen(s *session.Session) *cobra.Command {
 			}
 			return printer.One(cmd.Context(), address{target})
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&justPrint, "print", false, "print the address and open nothing")
 	return cmd
 }

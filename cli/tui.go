@@ -57,17 +57,10 @@ func routeTo(kind, id string) (screen.Route, error) {
 	return to, nil
 }
 
-func completeRecord(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return completion.Fixed(tui.Kinds()...)(cmd, args, typed)
-}
-
 func newTUI(s *session.Session) *cobra.Command {
 	o := &tuiOptions{session: s}
 	themes := themeNames()
-	cmd := &cobra.Command{
+	cmd := session.Writes[binding](s, &cobra.Command{
 		Use:   "tui [KIND ID]",
 		Short: "Work in a terminal UI",
 		Long: "Work in a terminal UI: find and redeem perks, and edit properties, with the profiles and secrets of all other\n" +
@@ -85,7 +78,7 @@ func newTUI(s *session.Session) *cobra.Command {
 			}
 			return command.Exactly("KIND", "ID")(cmd, args)
 		},
-		ValidArgsFunction: completeRecord,
+		ValidArgsFunction: completion.InOrder(completion.Fixed(tui.Kinds()...)),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if len(args) > 0 {
 				if o.start, err = routeTo(args[0], args[1]); err != nil {
@@ -97,13 +90,13 @@ func newTUI(s *session.Session) *cobra.Command {
 
 		// Replaces the root's, which cancels the command on an interrupt.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
-	}
+	})
 	o.flags = cmd.Flags()
 	o.flags.StringVar(&o.theme, "theme", "", "use this `theme`: "+strings.Join(themes, ", ")+` (default "auto")`)
 	o.flags.BoolVar(&o.mouse, "mouse", false, "use the mouse; shift selects text then (default true)")
 	o.flags.BoolVar(&o.accessible, "accessible", false, "print lines instead of drawing")
 	o.flags.BoolVar(&o.listKeys, "list-keys", false, "list the actions and their keys")
-	_ = cmd.RegisterFlagCompletionFunc("theme", completion.Fixed(themes...)) // fails only for a flag that does not exist
+	completion.Flag(cmd, "theme", completion.Fixed(themes...))
 	return cmd
 }
 

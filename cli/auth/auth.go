@@ -69,7 +69,7 @@ type loginOptions struct {
 // NewLogin makes the command, which is in this group and at the root.
 func NewLogin(s *session.Session) *cobra.Command {
 	o := &loginOptions{session: s}
-	cmd := &cobra.Command{
+	cmd := session.Writes[account](s, &cobra.Command{
 		Use:   "login",
 		Short: "Log in with a client's id and secret",
 		Long: "Log in: obtain a token with the id and secret, then save them as a profile, which becomes the current one. It asks\n" +
@@ -80,7 +80,7 @@ func NewLogin(s *session.Session) *cobra.Command {
 			"  perksctl auth login --api-url https://perks.internal/v2 --ca-cert company-ca.pem",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runLogin(cmd.Context(), o) },
-	}
+	})
 	o.flags = cmd.Flags()
 	o.flags.StringVar(&o.apiURL, "api-url", "", "the `address` of the API, such as https://perks.example/v2 (env "+session.EnvAPIURL+")")
 	o.flags.StringVar(&o.clientID, "client-id", "", "the `id` of the client (env "+session.EnvClientID+")")
@@ -196,7 +196,7 @@ func entered(text string, err error) (string, error) {
 
 // NewLogout makes the command logout, of the group auth and by itself.
 func NewLogout(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[account](s, &cobra.Command{
 		Use:   "logout",
 		Short: "Delete the saved secret and token",
 		Long: "Delete the secret of the profile in use, from the keyring and the file, and its token. The profile stays for the next\n" +
@@ -229,14 +229,14 @@ func NewLogout(s *session.Session) *cobra.Command {
 			}
 			return printer.Done(cmd.Context(), newAccount(name, profile))
 		},
-	}
+	})
 }
 
 // NewWhoami makes the command whoami, which is auth status by another name.
 func NewWhoami(s *session.Session) *cobra.Command { return newStatus(s, "whoami") }
 
 func newStatus(s *session.Session, name string) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[account](s, &cobra.Command{
 		Use:   name,
 		Short: "Show where you are logged in, and as whom",
 		Long: "Show where commands go and as whom, where the secret is saved, and the scopes and expiry of the token. It obtains a\n" +
@@ -265,7 +265,7 @@ func newStatus(s *session.Session, name string) *cobra.Command {
 			a.Scopes, a.ExpiresAt = token.Scopes(), instant(token.ExpiresAt)
 			return printer.One(cmd.Context(), a)
 		},
-	}
+	})
 }
 
 // withToken prepares a command that shows a valid token.
@@ -289,7 +289,7 @@ type bearer struct {
 }
 
 func newToken(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[bearer](s, &cobra.Command{
 		Use:     "token",
 		Short:   "Print a bearer token for other programs",
 		Long:    "Print a valid token, obtained if none is saved. Anyone who has it can act as this client until it expires.",
@@ -306,5 +306,5 @@ func newToken(s *session.Session) *cobra.Command {
 			}
 			return printer.One(cmd.Context(), bearer{token.AccessToken, instant(token.ExpiresAt)})
 		},
-	}
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -66,7 +67,7 @@ func NewProfile(s *session.Session) *cobra.Command {
 }
 
 func newList(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[entry](s, &cobra.Command{
 		Use:     "list",
 		Short:   "List the profiles",
 		Example: "  perksctl profile list\n  perksctl profile list --output id",
@@ -88,11 +89,11 @@ func newList(s *session.Session) *cobra.Command {
 			}
 			return printer.List(cmd.Context(), output.Each(entries))
 		},
-	}
+	})
 }
 
 func newShow(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[entry](s, &cobra.Command{
 		Use:     "show",
 		Short:   "Show the profile in use",
 		Long:    "Show the profile that commands use: that of --profile, of " + session.EnvProfile + ", or the current one.",
@@ -109,15 +110,17 @@ func newShow(s *session.Session) *cobra.Command {
 			}
 			return printer.One(cmd.Context(), newEntry(s, c, name))
 		},
-	}
+	})
 }
 
 func newUse(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[entry](s, &cobra.Command{
 		Use:     "use NAME",
 		Short:   "Make a profile the current one",
 		Example: "  perksctl profile use staging",
 		Args:    command.Exactly("NAME"),
+
+		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
 			printer, _, err := begin[entry](s, profileView)
@@ -138,7 +141,7 @@ func newUse(s *session.Session) *cobra.Command {
 			warnOfOther(s, name)
 			return printer.Done(cmd.Context(), newEntry(s, c, name))
 		},
-	}
+	})
 }
 
 // warnOfOther warns that the environment names another profile than the current one.
@@ -155,7 +158,7 @@ func noteCurrent(s *session.Session, c session.Config, name string) {
 
 func newSet(s *session.Session) *cobra.Command {
 	var readOnly, protected bool
-	cmd := &cobra.Command{
+	cmd := session.Writes[entry](s, &cobra.Command{
 		Use:   "set NAME",
 		Short: "Make a profile read-only or protected",
 		Long: "Make a profile read-only or protected. =false undoes that.\n\n" +
@@ -165,6 +168,8 @@ func newSet(s *session.Session) *cobra.Command {
 			"This prevents slips. To limit what a client can do, limit its scopes.",
 		Example: "  perksctl profile set prod --protected\n  perksctl profile set audit --read-only\n  perksctl profile set audit --read-only=false",
 		Args:    command.Exactly("NAME"),
+
+		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
 			printer, _, err := begin[entry](s, profileView)
@@ -197,19 +202,21 @@ func newSet(s *session.Session) *cobra.Command {
 			s.Streams.Note("Profile %s %s read-only, and %s protected.", name, says[p.ReadOnly], says[p.Protected])
 			return printer.Done(cmd.Context(), newEntry(s, c, name))
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "refuse to change anything with this profile")
 	cmd.Flags().BoolVar(&protected, "protected", false, "ask for the profile's name before live data is changed")
 	return cmd
 }
 
 func newRename(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[entry](s, &cobra.Command{
 		Use:     "rename NAME NEW-NAME",
 		Short:   "Give a profile another name",
 		Long:    "Give a profile another name, with its settings and its saved secret.",
 		Example: "  perksctl profile rename default staging",
 		Args:    command.Exactly("NAME", "NEW-NAME"),
+
+		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			printer, _, err := begin[entry](s, profileView)
 			if err != nil {
@@ -223,20 +230,24 @@ func newRename(s *session.Session) *cobra.Command {
 			warnOfOther(s, args[1])
 			return printer.Done(cmd.Context(), newEntry(s, c, args[1]))
 		},
-	}
+	})
 }
 
 func newDelete(s *session.Session) *cobra.Command {
 	var yes bool
-	cmd := &cobra.Command{
+	cmd := session.Writes[entry](s, &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a profile and its secret",
 		Long: "Delete a profile with its saved secret and token. It asks first on a terminal, and needs --yes elsewhere. If the\n" +
 			"profile was current, the default profile is next, or the only one left.",
 		Example: "  perksctl profile delete staging",
 		Args:    command.Exactly("NAME"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return runDelete(cmd.Context(), s, args[0], yes) },
-	}
+
+		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runDelete(cmd.Context(), s, args[0], yes)
+		},
+	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }

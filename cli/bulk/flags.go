@@ -12,6 +12,7 @@ import (
 
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 )
 
 const (
@@ -39,7 +40,6 @@ type Flags struct {
 // Bind declares the flags, and --dry-run.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	f.bind(cmd)
-	cmd.Flags().AddFlagSet(f.flags)
 	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
 }
 
@@ -58,6 +58,30 @@ func (f *Flags) bind(cmd *cobra.Command, names ...string) {
 	for _, name := range names {
 		cmd.Flags().AddFlag(f.flags.Lookup(name))
 	}
+	if len(names) == 0 {
+		cmd.Flags().AddFlagSet(f.flags)
+		completion.Flag(cmd, "file", completeInput)
+	}
+	completion.Flag(cmd, "format", completion.Fixed("csv", "tsv", "json", "jsonl"))
+	completion.Flag(cmd, "job", f.completeJob)
+}
+
+// completeInput completes files with rows.
+var completeInput = completion.Files("csv", "tsv", "json", "jsonl")
+
+// CompleteRun completes the file of a run.
+func CompleteRun() cobra.CompletionFunc { return completion.InOrder(completeInput) }
+
+// completeJob completes the jobs beside the file with the rows, or in the directory of their results.
+func (f *Flags) completeJob(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	dir := filepath.Dir(f.File)
+	if len(args) > 0 && f.File == "" {
+		dir = filepath.Dir(args[0])
+	}
+	if f.Results != "" {
+		dir = f.Results
+	}
+	return completion.Fixed(jobs(dir)...)(cmd, args, typed)
 }
 
 // Check refuses bad values, the flags of a run without a file, and with one the flags that are about one record.

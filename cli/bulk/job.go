@@ -124,8 +124,8 @@ func (f Flags) writeRecord(s *session.Session) error {
 	return command.WritePrivateJSON(path+recordSuffix, record{f.Job, file, folder, f.Format, f.commandLine(s)})
 }
 
-// Jobs returns the names of the jobs whose results are in a folder.
-func Jobs(folder string) (names []string) {
+// jobs returns the names of the jobs whose results are in a folder.
+func jobs(folder string) (names []string) {
 	entries, _ := os.ReadDir(folder) // sorted; none without the folder
 	for _, entry := range entries {
 		if name, isJob := strings.CutSuffix(entry.Name(), resultsSuffix); isJob {

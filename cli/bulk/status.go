@@ -40,13 +40,15 @@ const interrupted = "interrupted"
 // NewStatus makes the command.
 func NewStatus(s *session.Session) *cobra.Command {
 	f := &Flags{}
-	cmd := &cobra.Command{
+	cmd := session.Writes[Status](s, &cobra.Command{
 		Use:   "status {FILE | --job NAME}",
 		Short: "Show the progress of a run with --file",
 		Long: "Show the progress of a run with --file, from its results and its journal, without asking the service. The exit code is 0\n" +
 			"if every row is done, 5 if the file was never run, 6 if it has changed since or the run was undone, and 7 if\n" +
 			"rows failed, are unknown or were not tried.",
 		Example: "  perksctl bulk status winners.csv\n  perksctl bulk status --job winners-2026-01-31 --results /var/lib/perks -o json",
+
+		ValidArgsFunction: CompleteRun(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			printer, err := output.New[Status](s.Output, s.Streams, output.View{ID: "results"})
 			if err != nil {
@@ -64,7 +66,7 @@ func NewStatus(s *session.Session) *cobra.Command {
 			}
 			return status.exitError()
 		},
-	}
+	})
 	f.bind(cmd, "job", "results", "format")
 	return cmd
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -34,9 +35,6 @@ func Group(group cobra.Command, members ...*cobra.Command) *cobra.Command {
 	group.AddCommand(members...)
 	return &group
 }
-
-// ValuesAnnotation annotates a flag that takes few values with them.
-const ValuesAnnotation = "values"
 
 // NoArgs refuses arguments.
 func NoArgs(cmd *cobra.Command, args []string) error { return Exactly()(cmd, args) }
@@ -246,6 +244,33 @@ func Quote(words []string) string {
 		quoted[i] = word
 	}
 	return strings.Join(quoted, " ")
+}
+
+// IdempotencyKey is the flag --idempotency-key of a command.
+type IdempotencyKey struct{ Value string }
+
+const keyFlag = "idempotency-key"
+
+// Bind declares the flag.
+func (k *IdempotencyKey) Bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&k.Value, keyFlag, "", "retry an earlier request safely under its key (default a new UUID)")
+}
+
+// Take checks the key, or chooses a new one. It returns the flags of the command that run it again under the same key.
+func (k *IdempotencyKey) Take(cmd *cobra.Command) (again []string, err error) {
+	cmd.Flags().SortFlags = false // for GivenFlags; the help has sorted them before
+	again = GivenFlags(cmd)
+	if k.Value == "" && cmd.Flags().Changed(keyFlag) {
+		return nil, Usagef("--%s must not be empty. Leave it out for a new one.", keyFlag)
+	}
+	if problem := api.IdempotencyKeyRule(k.Value); problem != "" {
+		return nil, Usagef("--%s %s.", keyFlag, problem)
+	}
+	if k.Value == "" {
+		k.Value = uuid.NewString()
+		again = append(again, "--"+keyFlag, k.Value)
+	}
+	return again, nil
 }
 
 // IfMatchFlag is the flag with the ETag of the version that a change is for.

@@ -1,5 +1,6 @@
-// Package completion is the completion command, which prints the script of a shell, and the values that the script offers while a
-// line is typed, some of them from the service. A completion asks nothing, writes no messages, and offers only what it has in time.
+// Package completion is the completion command, which prints the script of a shell, and the values that commands offer
+// it while a line is typed, some of them from the service. A completion asks nothing, writes no messages, and offers
+// only what it has in time.
 package completion
 
 import (
@@ -7,31 +8,50 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
 
-// Attach adds the completion command to the root. The completions of the tree are made only when a shell asks for them.
+// Attach adds the completion command to the root, and the completions of the global flags.
 func Attach(root *cobra.Command, s *session.Session) {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newCommand(s))
 	prepare := root.PersistentPreRunE
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Name() == cobra.ShellCompRequestCmd {
-			register(root, s)
+			s.Streams, _, _ = command.BufferedStreams("")
+			root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+			Flag(root, "output", Fixed(output.Formats()...))
+			Flag(root, "fields", List(s.FieldsOf))
+			Flag(root, "profile", Profiles(s))
+			Flag(root, "confirm-profile", Profiles(s))
+			completeFlags(root)
 		}
 		return prepare(cmd, args)
 	}
 }
 
-// Environment is the environment of a run with these arguments. A completion switches the keyring off, which might ask for its
-// password: it uses the last token, or older values.
+// completeFlags removes the quotes from the help of all flags, and completes those for files to any file unless the
+// command completes them itself.
+func completeFlags(cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
+		var value string
+		if value, flag.Usage = pflag.UnquoteUsage(flag); value == "file" {
+			Flag(cmd, flag.Name, Files())
+		}
+	})
+	for _, member := range cmd.Commands() {
+		completeFlags(member)
+	}
+}
+
+// Environment is the environment of a run with these arguments. A completion switches the keyring off, which might ask
+// for its password: it uses the last token, or older values.
 func Environment(args []string, env func(string) string) func(string) string {
 	if len(args) == 0 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
 		return env
@@ -50,7 +70,7 @@ type script struct {
 }
 
 func newCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[script](s, &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print the script that completes commands in a shell",
 		Long: "Print the script that completes commands, flags and values in a shell: bash, zsh, fish or powershell.\n" +
@@ -62,7 +82,7 @@ func newCommand(s *session.Session) *cobra.Command {
 		Args:      command.Exactly("SHELL"),
 		ValidArgs: shells,
 		RunE:      func(cmd *cobra.Command, args []string) error { return run(cmd, s, args[0]) },
-	}
+	})
 }
 
 func run(cmd *cobra.Command, s *session.Session, shell string) error {
@@ -71,7 +91,8 @@ func run(cmd *cobra.Command, s *session.Session, shell string) error {
 		return err
 	}
 	if !slices.Contains(shells, shell) {
-		return command.Usagef("There is no completion for %q.%s The shells are %s.", shell, command.DidYouMean(shell, shells), strings.Join(shells, ", "))
+		return command.Usagef("There is no completion for %q.%s The shells are %s.",
+			shell, command.DidYouMean(shell, shells), strings.Join(shells, ", "))
 	}
 	text, err := generate(cmd.Root(), shell)
 	if err != nil {
@@ -85,18 +106,20 @@ func run(cmd *cobra.Command, s *session.Session, shell string) error {
 }
 
 // installation is how each shell loads its script from then on. The tests run these lines.
-const installation = `  mkdir -p ~/.local/share/bash-completion/completions && perksctl completion bash > ~/.local/share/bash-completion/completions/perksctl
-  mkdir -p ~/.zfunc && perksctl completion zsh > ~/.zfunc/_perksctl && echo 'fpath=(~/.zfunc $fpath); autoload -Uz compinit; compinit' >> ~/.zshrc
-  mkdir -p ~/.config/fish/completions && perksctl completion fish > ~/.config/fish/completions/perksctl.fish
+const installation = "  mkdir -p ~/.local/share/bash-completion/completions && " +
+	"perksctl completion bash > ~/.local/share/bash-completion/completions/perksctl\n" +
+	"  mkdir -p ~/.zfunc && perksctl completion zsh > ~/.zfunc/_perksctl && " +
+	"echo 'fpath=(~/.zfunc $fpath); autoload -Uz compinit; compinit' >> ~/.zshrc\n" +
+	`  mkdir -p ~/.config/fish/completions && perksctl completion fish > ~/.config/fish/completions/perksctl.fish
   perksctl completion powershell >> $PROFILE`
 
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// generate returns cobra's script for a shell, corrected. pairs is what to replace, each followed by its replacement.
+// generate returns cobra's script for a shell, corrected.
 func generate(root *cobra.Command, shell string) (string, error) {
 	var text strings.Builder
 	var err error
-	var pairs []string
+	var pairs []string // texts to replace, each followed by its replacement
 	switch shell {
 	case "bash":
 		err = root.GenBashCompletionV2(&text, true)
@@ -127,7 +150,8 @@ const (
         [[ $comp == "$cur"* ]] || continue
 
 `
-	// Quoting the comma between the fields of a list, which means nothing to bash, would prevent completing the next field.
+	// Quoting the comma between the fields of a list, which means nothing to bash, would prevent completing the next
+	// field.
 	bashQuotesCommas = `            COMPREPLY[0]=$(printf "%q" "${COMPREPLY[0]}")
 `
 	bashKeepsCommas = `            COMPREPLY[0]=${COMPREPLY[0]//\\,/,}
@@ -149,44 +173,3 @@ const (
 	// It treats a value such as --sort=title as a flag of its own.
 	fishSplitsFlags = `string split --max 1 \t $`
 )
-
-// longestDescription is more than any shell shows on a line.
-const longestDescription = 120
-
-// offer writes values as the shells' scripts read them. It leaves out a value that a shell could treat as more than a word: bash
-// evaluates the line at the next TAB, and would run a city called $(reboot).
-func offer(items []item) []string {
-	var lines []string
-	seen := map[string]bool{}
-	for _, i := range items {
-		if !seen[i.ID] && isInsertable(i.ID) {
-			seen[i.ID] = true
-			lines = append(lines, cobra.CompletionWithDesc(i.ID, i.Title))
-		}
-	}
-	return lines
-}
-
-// isInsertable reports whether a value begins with a letter or digit and has only those and marks that no shell interprets. An
-// apostrophe is interpreted, but does no harm.
-func isInsertable(value string) bool {
-	for i, r := range value {
-		isWord := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r)
-		if !isWord && (i == 0 || !strings.ContainsRune(" -_.,:+@/'", r)) {
-			return false
-		}
-	}
-	return value != "" && value == strings.TrimSpace(value)
-}
-
-// describe makes a description of a text of the service: one line of limited length, without control characters.
-func describe(text string) string {
-	text = strings.TrimSpace(display.Line(text))
-	runes := 0
-	for at := range text {
-		if runes++; runes > longestDescription {
-			return text[:at] + "…"
-		}
-	}
-	return text
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
@@ -40,10 +41,12 @@ func newFixture(t *testing.T) *fixture {
 // wantReply asks and wants the reply to the nth request, or none if n is 0.
 func (f *fixture) wantReply(nth int) {
 	f.t.Helper()
-	got := f.ask("a question", func(context.Context, *client.Client) (reply, error) {
+	got := f.ask(source{"a question", func(context.Context, *client.Client, string) pages {
 		f.requests++
-		return reply{Items: []item{{ID: strconv.Itoa(f.requests)}}}, f.err
-	})
+		return func(yield func(api.Page[item], error) bool) {
+			yield(api.Page[item]{Data: []item{{ID: strconv.Itoa(f.requests)}}}, f.err)
+		}
+	}}, "")
 	var want []item
 	if nth > 0 {
 		want = []item{{ID: strconv.Itoa(nth)}}
@@ -88,10 +91,11 @@ func TestRequestThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	f.deadline = time.Now().Add(20 * time.Millisecond)
 	release := make(chan struct{})
 	defer close(release)
-	got := f.ask("a question", func(context.Context, *client.Client) (reply, error) {
+	hangs := func(context.Context, *client.Client, string) pages {
 		<-release
-		return reply{}, nil
-	})
+		return func(func(api.Page[item], error) bool) {}
+	}
+	got := f.ask(source{"a question", hangs}, "")
 	if got.Items != nil {
 		t.Errorf("got %v", got.Items)
 	}

@@ -34,7 +34,7 @@ import (
 func New(s *session.Session) *cobra.Command {
 	var examples client.Examples
 	property := ""
-	cmd := &cobra.Command{
+	cmd := session.Writes[finding](s, &cobra.Command{
 		Use:   "doctor",
 		Short: "Diagnose configuration, connection, certificate, clock and login",
 		Long: "Check the configuration, connection, certificate, clock, secret and scopes, and what the\n" +
@@ -52,7 +52,7 @@ func New(s *session.Session) *cobra.Command {
 			d.examples.PropertyID = api.PropertyID(property)
 			return run(cmd.Context(), d)
 		},
-	}
+	})
 	cmd.Flags().StringVar(&examples.UserID, "user", "", "the `id` of the user")
 	cmd.Flags().StringVar(&property, "property", "", "the `id` of the property")
 	return cmd

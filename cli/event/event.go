@@ -15,6 +15,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -41,7 +42,7 @@ type flags struct {
 // New makes the command.
 func New(s *session.Session) *cobra.Command {
 	var f flags
-	cmd := &cobra.Command{
+	cmd := session.Writes[api.Event](s, &cobra.Command{
 		Use:     "events",
 		Aliases: []string{"event", tail},
 		Short:   "Show what changes: redemptions, properties, perks",
@@ -58,12 +59,13 @@ func New(s *session.Session) *cobra.Command {
 			f.follow = f.follow || cmd.CalledAs() == tail
 			return f.run(cmd, s)
 		},
-	}
+	})
 	cmd.Flags().StringVar(&f.after, "after", "", "show the changes after the event with this `cursor`")
 	cmd.Flags().IntVar(&f.last, "last", 10, "begin with the newest `N` changes, 0 to "+fmt.Sprint(api.MaxPerPage))
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "stop after `N` events")
 	cmd.Flags().BoolVar(&f.follow, "follow", false, "wait for more")
 	cmd.Flags().StringSliceVar(&f.types, "type", nil, "only events of this `type`; separate several by commas")
+	completion.Flag(cmd, "type", completion.Fixed(typeNames()...))
 	return cmd
 }
 

@@ -1,12 +1,13 @@
-// Package list shows lists: their flags, filters and orders, how much of one is shown, and how a command watches what it shows.
+// Package list shows lists: their flags, filters and orders, how much of one is shown, and how a command watches what
+// it shows. It also shows and changes records one by one, by their ids.
 package list
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
@@ -27,20 +29,34 @@ type Flags struct {
 	All     bool
 	Sort    string
 	Watch   Watch
+
+	SortFields func() []string // to complete, where another flag decides about them; may be nil
 }
 
 // Bind declares the flags. The help of --sort names the fields; without any, the list has one order.
 func (f *Flags) Bind(cmd *cobra.Command, sortFields []string) {
 	flags := cmd.Flags()
 	flags.Int64Var(&f.Page, "page", 0, "show this page, from 1")
-	flags.IntVar(&f.PerPage, "per-page", 0, "items on a page, 1 to "+strconv.Itoa(api.MaxPerPage)+" (default "+strconv.Itoa(api.DefaultPerPage)+")")
+	flags.IntVar(&f.PerPage, "per-page", 0,
+		fmt.Sprintf("items on a page, 1 to %d (default %d)", api.MaxPerPage, api.DefaultPerPage))
 	flags.IntVar(&f.Limit, "limit", 0, "show the first `N` items, from as many pages as needed")
 	flags.BoolVar(&f.All, "all", false, "show all items, from all pages")
 	f.Watch.Bind(cmd)
 	if len(sortFields) == 0 {
 		return
 	}
-	flags.StringVar(&f.Sort, "sort", "", "sort by these `fields`, comma-separated, a leading - for descending: "+strings.Join(sortFields, ", "))
+	flags.StringVar(&f.Sort, "sort", "", "sort by these `fields`, comma-separated, a leading - for descending: "+
+		strings.Join(sortFields, ", "))
+	completion.Flag(cmd, "sort", completion.List(func(cmd *cobra.Command) (keys []string) {
+		fields := sortFields
+		if f.SortFields != nil {
+			fields = f.SortFields()
+		}
+		for _, field := range fields {
+			keys = append(keys, field, "-"+field)
+		}
+		return keys
+	}))
 }
 
 // Check refuses flags that exclude each other, and numbers out of range.
@@ -63,8 +79,8 @@ func (f *Flags) Check(cmd *cobra.Command) error {
 	return nil
 }
 
-// Options returns what to ask the server for. To save requests, --all and --limit ask for the largest pages unless --per-page
-// is given.
+// Options returns what to ask the server for. To save requests, --all and --limit ask for the largest pages unless
+// --per-page is given.
 func (f *Flags) Options() client.ListOptions {
 	options := client.ListOptions{Page: f.Page, PerPage: f.PerPage, Sort: f.Sort}
 	if options.PerPage == 0 && f.All {
@@ -76,16 +92,24 @@ func (f *Flags) Options() client.ListOptions {
 	return options
 }
 
+// Values completes the flags of a filter, by their names.
+type Values map[string]cobra.CompletionFunc
+
 // BindFilter declares a flag for each field of a filter.
-func BindFilter[F any](cmd *cobra.Command, fields []api.FilterField[F]) {
+func BindFilter[F any](cmd *cobra.Command, fields []api.FilterField[F], values Values) {
 	for _, field := range fields {
 		if field.IsSwitch {
 			cmd.Flags().Bool(field.Flag, false, field.Usage)
 		} else {
 			cmd.Flags().String(field.Flag, "", field.Usage)
 		}
-		if field.Values != nil {
-			_ = cmd.Flags().SetAnnotation(field.Flag, command.ValuesAnnotation, field.Values) // fails without the flag
+		switch {
+		case field.Values != nil:
+			completion.Flag(cmd, field.Flag, completion.Fixed(field.Values...))
+		case field.Flag == queryFlag:
+			completion.Flag(cmd, queryFlag, completion.Query(fields))
+		case values[field.Flag] != nil:
+			completion.Flag(cmd, field.Flag, values[field.Flag])
 		}
 	}
 }
@@ -121,13 +145,15 @@ func mustNotBeEmpty(flag string) error {
 	return command.Usagef("--%s must not be empty. Leave it out to list everything.", flag)
 }
 
-// CheckSort checks --sort before anything is sent. It refuses a name that is close to a known one as a typo. It warns of any other
-// unknown name, which a newer server may know, and others may silently ignore. Sorting by distance needs a position, and by relevance words.
-func (f *Flags) CheckSort(s *command.Streams, fields []string, filter api.PerkFilter) error {
+// CheckSort checks --sort before anything is sent. It refuses a name that is close to a known one as a typo. It warns
+// of any other unknown name, which a newer server may know, and others may silently ignore. Sorting perks by distance
+// needs a position, and by relevance words.
+func (f *Flags) CheckSort(s *command.Streams, fields []string, filter any) error {
 	if f.Sort == "" {
 		return nil
 	}
 	var seen []string
+	perks, isOfPerks := filter.(api.PerkFilter)
 	for key := range strings.SplitSeq(f.Sort, ",") {
 		name := strings.TrimPrefix(strings.TrimSpace(key), "-")
 		switch hint := command.DidYouMean(name, fields); {
@@ -135,11 +161,13 @@ func (f *Flags) CheckSort(s *command.Streams, fields []string, filter api.PerkFi
 			return command.Usagef("--sort has an empty name in it. The fields are %s.", strings.Join(fields, ", "))
 		case slices.Contains(seen, name):
 			return command.Usagef("--sort names %q twice.", name)
-		case !filter.CanSortBy(name) && slices.Contains(fields, name):
-			return command.Usagef("--sort %s needs %s.", name, map[string]string{api.SortDistance: "--near LAT,LNG", api.SortRelevance: "words in --query"}[name])
+		case isOfPerks && !perks.CanSortBy(name) && slices.Contains(fields, name):
+			needed := map[string]string{api.SortDistance: "--near LAT,LNG", api.SortRelevance: "words in --query"}
+			return command.Usagef("--sort %s needs %s.", name, needed[name])
 		case slices.Contains(fields, name):
 		case hint != "":
-			return command.Usagef("%q is not a field to sort by.%s The fields are %s.", name, hint, strings.Join(fields, ", "))
+			return command.Usagef("%q is not a field to sort by.%s The fields are %s.",
+				name, hint, strings.Join(fields, ", "))
 		default:
 			s.Warn("%q is not a sort field that perksctl knows; the server decides.", name)
 		}
@@ -252,40 +280,131 @@ func tooLate(err error) error {
 // Kind is a list of records that a filter selects.
 type Kind[F, T any] struct {
 	Fields []api.FilterField[F]
+	Values Values
 	Sort   []string // fields to sort by
 	View   output.View
-	Query  string        // help of --query, where no field is for words; "" if there is no such flag
-	Check  func(F) error // what the flags say together; nil is always right
-	Pages  func(ctx context.Context, c *client.Client, options client.ListOptions, filter F) Pages[T]
+	// Query is the help of --query where no field is for words; "" if there is no such flag.
+	Query string
+	Check func(F) error // what the flags say together; nil is always right
+	Pages func(ctx context.Context, c *client.Client, args []string, options client.ListOptions, filter F) Pages[T]
 }
 
-// Command adds to a command the flags of the list, and that it shows it.
+// Command adds to a command the flags of the list, and that it shows it. Without other arguments it takes none.
 func (k Kind[F, T]) Command(s *session.Session, cmd cobra.Command) *cobra.Command {
 	var flags Flags
-	cmd.Args = command.NoArgs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := flags.Check(cmd); err != nil {
-			return err
-		}
-		filter, err := ReadFilter(cmd, k.Fields)
-		if err == nil && k.Check != nil {
-			err = k.Check(filter)
-		}
-		if err == nil {
-			err = flags.CheckSort(s.Streams, k.Sort, api.PerkFilter{})
-		}
-		if err != nil {
-			return err
-		}
-		checks := func() *api.FilterCheck[T] { return api.CheckFilter[F, T](k.Fields, filter) }
-		return Connect(cmd, s, flags, k.View, checks, func(c *client.Client) Pages[T] {
-			return k.Pages(cmd.Context(), c, flags.Options(), filter)
-		})
+	if cmd.Args == nil {
+		cmd.Args = command.NoArgs
 	}
-	flags.Bind(&cmd, k.Sort)
-	BindFilter(&cmd, k.Fields)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return k.Show(cmd, s, flags, args) }
+	k.Bind(&cmd, &flags)
+	return session.Writes[T](s, &cmd)
+}
+
+// Bind declares the flags of the list.
+func (k Kind[F, T]) Bind(cmd *cobra.Command, flags *Flags) {
+	flags.Bind(cmd, k.Sort)
+	BindFilter(cmd, k.Fields, k.Values)
 	if k.Query != "" {
 		cmd.Flags().String(queryFlag, "", k.Query)
+		completion.Flag(cmd, queryFlag, completion.Query(k.Fields))
 	}
-	return &cmd
+}
+
+// Show checks the flags, and shows the list that they ask for.
+func (k Kind[F, T]) Show(cmd *cobra.Command, s *session.Session, flags Flags, args []string) error {
+	if err := flags.Check(cmd); err != nil {
+		return err
+	}
+	filter, err := ReadFilter(cmd, k.Fields)
+	if err == nil && k.Check != nil {
+		err = k.Check(filter)
+	}
+	if err == nil {
+		err = flags.CheckSort(s.Streams, k.Sort, filter)
+	}
+	if err != nil {
+		return err
+	}
+	checks := func() *api.FilterCheck[T] { return api.CheckFilter[F, T](k.Fields, filter) }
+	return Connect(cmd, s, flags, k.View, checks, func(c *client.Client) Pages[T] {
+		return k.Pages(cmd.Context(), c, args, flags.Options(), filter)
+	})
+}
+
+// Getter reads records by their ids.
+type Getter[T any] struct {
+	View output.View
+	Noun string // what one record is, for errors
+	Get  func(ctx context.Context, c *client.Client, id string) (T, error)
+	Show func(context.Context, *output.Printer[T], []T) error // nil shows one, or a list
+}
+
+// Command adds to a command that it shows the records with the ids in its arguments, with --watch again and again.
+// Without other arguments it takes any ids.
+func (g Getter[T]) Command(s *session.Session, cmd cobra.Command) *cobra.Command {
+	var watch Watch
+	if cmd.Args == nil {
+		cmd.Args = command.AtLeastOne("ID")
+	}
+	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
+		return watch.Run(cmd, s, func() error { return g.run(cmd.Context(), s, ids) })
+	}
+	watch.Bind(&cmd)
+	return session.Writes[T](s, &cmd)
+}
+
+func (g Getter[T]) run(ctx context.Context, s *session.Session, ids []string) error {
+	printer, c, err := session.Begin[T](s, g.View)
+	if err != nil {
+		return err
+	}
+	records := make([]T, len(ids))
+	for i, id := range ids {
+		if records[i], err = g.Get(ctx, c, id); err != nil {
+			return command.ErrorOf(len(ids), g.Noun+" "+id, err)
+		}
+	}
+	if g.Show != nil {
+		return g.Show(ctx, printer, records)
+	}
+	return printer.OneOrList(ctx, records)
+}
+
+// Each changes records in their order, and writes an object for one, and an array for several, even if only some were
+// changed. The first failure ends it, and says which were not tried. The noun is what one record is.
+func Each[ID ~string, T any](
+	ctx context.Context, printer *output.Printer[T], noun string, ids []ID, change func(ID) (T, error),
+) error {
+	changed := []T{}
+	var failure error
+	for i, id := range ids {
+		record, err := change(id)
+		if err != nil {
+			failure = command.ErrorOf(len(ids), noun+" "+string(id), err)
+			if left := ids[i+1:]; len(left) > 0 {
+				advice := "Not tried: " + joined(left) + "."
+				if advised, ok := errors.AsType[*command.Advised](err); ok {
+					advice += "\n" + advised.Advice
+				}
+				failure = &command.Advised{Err: failure, Advice: advice}
+			}
+			break
+		}
+		changed = append(changed, record)
+	}
+	switch {
+	case len(ids) > 1:
+		return errors.Join(failure, printer.DoneEach(ctx, changed))
+	case failure == nil:
+		return printer.Done(ctx, changed[0])
+	}
+	return failure
+}
+
+func joined[ID ~string](ids []ID) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = string(id)
+	}
+	return strings.Join(texts, ", ")
 }

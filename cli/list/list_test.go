@@ -24,7 +24,7 @@ func parse(t *testing.T, args string) (*list.Flags, client.PerkListOptions, erro
 	flags := &list.Flags{}
 	cmd := &cobra.Command{Use: "list"}
 	flags.Bind(cmd, []string{"title"})
-	list.BindFilter(cmd, api.PerkFilterFields)
+	list.BindFilter(cmd, api.PerkFilterFields, nil)
 	if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,8 @@ type screen struct {
 	drawn   int // the lines of the last frame
 }
 
-// draw replaces the last frame. Lines that do not fit are cut: a terminal that wrapped or scrolled could not be drawn over.
+// draw replaces the last frame. Lines that do not fit are cut: a terminal that wrapped or scrolled could not be drawn
+// over.
 func (s *screen) draw(frame string, columns int, at time.Time) error {
 	lines := strings.Split(strings.TrimRight(frame, "\n"), "\n")
 	status := at.Local().Format(time.TimeOnly) + cmp.Or(s.changes.Summary(), ", no change so far")

@@ -11,6 +11,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/list"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -33,8 +34,11 @@ func New(s *session.Session) *cobra.Command {
 }
 
 func newList(s *session.Session) *cobra.Command {
-	var flags list.Flags
-	cmd := &cobra.Command{
+	return perks(s, func(
+		ctx context.Context, c *client.Client, _ []string, o client.PerkListOptions,
+	) list.Pages[api.Perk] {
+		return c.PerkPages(ctx, o)
+	}).Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List perks",
 		Long: "List perks: one page, or more with --limit or --all.\n\n" +
@@ -46,72 +50,49 @@ func newList(s *session.Session) *cobra.Command {
 			"  perksctl perk list --query 'coffee city:berlin near:52.52,13.405 <5km'\n" +
 			"  perksctl perk list --all --output jsonl > perks.jsonl\n" +
 			"  perksctl perk list --city Berlin --watch=10s",
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) list.Pages[api.Perk] {
-				return c.PerkPages(cmd.Context(), options)
-			})
-		},
-	}
-	flags.Bind(cmd, api.PerkSortFields())
-	list.BindFilter(cmd, api.PerkFilterFields)
-	return cmd
-}
-
-func listPerks(cmd *cobra.Command, s *session.Session, flags list.Flags, pages func(*client.Client, client.PerkListOptions) list.Pages[api.Perk]) error {
-	if err := flags.Check(cmd); err != nil {
-		return err
-	}
-	if cmd.Flags().Changed("radius") && !cmd.Flags().Changed("near") && !cmd.Flags().Changed("query") {
-		return command.Usagef("--radius needs --near LAT,LNG.")
-	}
-	filter, err := list.ReadFilter(cmd, api.PerkFilterFields)
-	if err != nil {
-		return err
-	}
-	if err := flags.CheckSort(s.Streams, api.PerkSortFields(), filter); err != nil {
-		return err
-	}
-	checks := func() *api.FilterCheck[api.Perk] {
-		return api.CheckFilter[api.PerkFilter, api.Perk](api.PerkFilterFields, filter)
-	}
-	return list.Connect(cmd, s, flags, listView, checks, func(c *client.Client) list.Pages[api.Perk] {
-		return pages(c, client.PerkListOptions{ListOptions: flags.Options(), PerkFilter: filter})
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return checkRadius(cmd) },
 	})
 }
 
-func newGet(s *session.Session) *cobra.Command {
-	var watch list.Watch
-	cmd := &cobra.Command{
-		Use:     "get ID...",
-		Short:   "Show perks by their ids",
-		Long:    "Show one perk, or several as a list. If one of them cannot be read, none is shown.",
-		Example: "  perksctl perk get coffee-2for1\n  perksctl perk get coffee-2for1 spa-day --output json",
-		Args:    command.AtLeastOne("ID"),
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			return watch.Run(cmd, s, func() error { return runGet(cmd.Context(), s, ids) })
-		},
+func checkRadius(cmd *cobra.Command) error {
+	if changed := cmd.Flags().Changed; changed("radius") && !changed("near") && !changed("query") {
+		return command.Usagef("--radius needs --near LAT,LNG.")
 	}
-	watch.Bind(cmd)
-	return cmd
+	return nil
 }
 
-func runGet(ctx context.Context, s *session.Session, ids []string) error {
-	printer, c, err := session.Begin[api.Perk](s, listView)
-	if err != nil {
-		return err
+// perks is a list of perks: of all, or of those that a user can redeem.
+func perks(
+	s *session.Session,
+	pages func(context.Context, *client.Client, []string, client.PerkListOptions) list.Pages[api.Perk],
+) list.Kind[api.PerkFilter, api.Perk] {
+	return list.Kind[api.PerkFilter, api.Perk]{
+		Fields: api.PerkFilterFields, Sort: api.PerkSortFields(), View: listView,
+		Values: list.Values{"category": completion.Categories(s), "city": completion.Cities(s)},
+		Pages: func(
+			ctx context.Context, c *client.Client, args []string, options client.ListOptions, filter api.PerkFilter,
+		) list.Pages[api.Perk] {
+			return pages(ctx, c, args, client.PerkListOptions{ListOptions: options, PerkFilter: filter})
+		},
 	}
-	perks := make([]api.Perk, len(ids))
-	for i, id := range ids {
-		if perks[i], err = c.Perk(ctx, id); err != nil {
-			return command.ErrorOf(len(ids), "perk "+id, err)
-		}
-	}
-	return printer.OneOrList(ctx, perks)
+}
+
+func newGet(s *session.Session) *cobra.Command {
+	return list.Getter[api.Perk]{View: listView, Noun: "perk", Get: func(
+		ctx context.Context, c *client.Client, id string,
+	) (api.Perk, error) {
+		return c.Perk(ctx, id)
+	}}.Command(s, cobra.Command{
+		Use:               "get ID...",
+		Short:             "Show perks by their ids",
+		Long:              "Show one perk, or several as a list. If one of them cannot be read, none is shown.",
+		Example:           "  perksctl perk get coffee-2for1\n  perksctl perk get coffee-2for1 spa-day --output json",
+		ValidArgsFunction: completion.Perks(s),
+	})
 }
 
 func newCategories(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[api.Category](s, &cobra.Command{
 		Use:     "categories",
 		Short:   "List the categories of perks",
 		Example: "  perksctl perk categories\n  perksctl perk list --category \"$(perksctl perk categories --output id | head -1)\"",
@@ -127,7 +108,7 @@ func newCategories(s *session.Session) *cobra.Command {
 			}
 			return printer.List(cmd.Context(), output.Each(categories))
 		},
-	}
+	})
 }
 
 // NewUser makes the group of commands about users.
@@ -143,7 +124,9 @@ func NewUser(s *session.Session) *cobra.Command {
 func newUsers(s *session.Session) *cobra.Command {
 	return list.Kind[api.UserFilter, api.User]{
 		Fields: api.UserFilterFields, View: output.View{ID: "id"},
-		Pages: func(ctx context.Context, c *client.Client, options client.ListOptions, filter api.UserFilter) list.Pages[api.User] {
+		Pages: func(
+			ctx context.Context, c *client.Client, _ []string, options client.ListOptions, filter api.UserFilter,
+		) list.Pages[api.User] {
 			return c.UserPages(ctx, client.UserListOptions{ListOptions: options, UserFilter: filter})
 		},
 	}.Command(s, cobra.Command{
@@ -162,58 +145,76 @@ const (
 
 func newPerks(s *session.Session) *cobra.Command {
 	var kind string
-	var flags list.Flags
+	flags := &list.Flags{SortFields: func() []string {
+		if kind == redeemed {
+			return api.RedemptionSortFields()
+		}
+		return api.PerkSortFields()
+	}}
+	redeemable := perks(s, func(
+		ctx context.Context, c *client.Client, args []string, o client.PerkListOptions,
+	) list.Pages[api.Perk] {
+		return c.UserPerkPages(ctx, args[0], o)
+	})
+	redemptions := list.Kind[struct{}, api.Redemption]{
+		Sort: api.RedemptionSortFields(),
+		View: output.View{Columns: []string{"id", "perk_id", "status", "redeemed_at"}, ID: "id"},
+		Pages: func(
+			ctx context.Context, c *client.Client, args []string, options client.ListOptions, _ struct{},
+		) list.Pages[api.Redemption] {
+			return c.UserRedemptionPages(ctx, args[0], options)
+		},
+	}
 	cmd := &cobra.Command{
 		Use:   "perks USER",
 		Short: "List what a user can redeem, or has redeemed",
 		Long: "List the perks that a user can redeem now, or with --type redeemed the user's redemptions in every status.\n" +
 			"Redemptions can be sorted by their own fields and those of their perks; the filters are for perks alone.",
-		Example: "  perksctl user perks alice --near 52.52,13.405\n  perksctl user perks alice --query 'tour city:rome'\n  perksctl user perks alice --type redeemed --output json",
-		Args:    command.Exactly("USER"),
+		Example: "  perksctl user perks alice --near 52.52,13.405\n" +
+			"  perksctl user perks alice --query 'tour city:rome'\n" +
+			"  perksctl user perks alice --type redeemed --output json",
+		Args:              command.Exactly("USER"),
+		ValidArgsFunction: completion.InOrder(completion.Users(s)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if kinds := []string{available, redeemed}; !slices.Contains(kinds, kind) {
 				return command.Usagef("--type must be available or redeemed, not %q.%s", kind, command.DidYouMean(kind, kinds))
 			}
-			if kind == redeemed {
-				return listRedeemed(cmd, s, args[0], flags)
+			if kind == available {
+				if err := checkRadius(cmd); err != nil {
+					return err
+				}
+				return redeemable.Show(cmd, s, *flags, args)
 			}
-			return listPerks(cmd, s, flags, func(c *client.Client, options client.PerkListOptions) list.Pages[api.Perk] {
-				return c.UserPerkPages(cmd.Context(), args[0], options)
-			})
+			for _, field := range api.PerkFilterFields {
+				if cmd.Flags().Changed(field.Flag) {
+					return command.Usagef("--%s filters perks, so it does not go with --type redeemed.", field.Flag)
+				}
+			}
+			return redemptions.Show(cmd, s, *flags, args)
 		},
 	}
 	cmd.Flags().StringVar(&kind, "type", available, "what to list: available or redeemed")
-	flags.Bind(cmd, api.PerkSortFields())
-	list.BindFilter(cmd, api.PerkFilterFields)
-	return cmd
-}
-
-func listRedeemed(cmd *cobra.Command, s *session.Session, userID string, flags list.Flags) error {
-	for _, field := range api.PerkFilterFields {
-		if cmd.Flags().Changed(field.Flag) {
-			return command.Usagef("--%s filters perks, so it does not go with --type redeemed.", field.Flag)
+	completion.Flag(cmd, "type", completion.Fixed(
+		available+"\twhat the user can redeem now", redeemed+"\twhat the user has redeemed"))
+	redeemable.Bind(cmd, flags)
+	return s.Writing(cmd, func() []string {
+		if kind == redeemed {
+			return output.FieldsOf(api.Redemption{})
 		}
-	}
-	if err := flags.Check(cmd); err != nil {
-		return err
-	}
-	if err := flags.CheckSort(s.Streams, api.RedemptionSortFields(), api.PerkFilter{}); err != nil {
-		return err
-	}
-	view := output.View{Columns: []string{"id", "perk_id", "status", "redeemed_at"}, ID: "id"}
-	return list.Connect(cmd, s, flags, view, nil, func(c *client.Client) list.Pages[api.Redemption] {
-		return c.UserRedemptionPages(cmd.Context(), userID, flags.Options())
+		return output.FieldsOf(api.Perk{})
 	})
 }
 
 func newCan(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[api.Eligibility](s, &cobra.Command{
 		Use:   "can USER PERK",
 		Short: "Say whether a user can redeem a perk now, and if not, why",
 		Long: "Say whether a user can redeem a perk now, and if not, why, by the rules that redeeming uses. Nothing is redeemed.\n" +
 			"The exit code is 0 if the user can, 6 if not, and 5 if there is no such user or perk.",
-		Example: "  perksctl user can alice spa-day\n  perksctl user can alice spa-day --quiet && perksctl perk redeem spa-day --user alice",
-		Args:    command.Exactly("USER", "PERK"),
+		Example: "  perksctl user can alice spa-day\n" +
+			"  perksctl user can alice spa-day --quiet && perksctl perk redeem spa-day --user alice",
+		Args:              command.Exactly("USER", "PERK"),
+		ValidArgsFunction: completion.InOrder(completion.Users(s), completion.Perks(s)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			printer, c, err := session.Begin[api.Eligibility](s, output.View{ID: "perk_id"})
 			if err != nil {
@@ -225,5 +226,5 @@ func newCan(s *session.Session) *cobra.Command {
 			}
 			return errors.Join(answer.Refusal(), printer.One(cmd.Context(), answer))
 		},
-	}
+	})
 }

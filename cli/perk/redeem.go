@@ -10,13 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/redemption"
 	"example.com/perks/cli/session"
@@ -27,7 +27,7 @@ type redeemOptions struct {
 	perkID   string
 	userID   string
 	metadata []string
-	key      string
+	key      command.IdempotencyKey
 	dryRun   bool
 	given    []string // the flags on the command line
 
@@ -40,7 +40,7 @@ type redeemOptions struct {
 func NewRedeem(s *session.Session) *cobra.Command {
 	o := &redeemOptions{session: s}
 	file := &bulk.Flags{}
-	cmd := &cobra.Command{
+	cmd := session.Writes[api.Redemption](s, &cobra.Command{
 		Use:   "redeem {PERK --user USER | --file FILE}",
 		Short: "Redeem a perk for a user, or many",
 		Long: "Redeem a perk for a user. Each request carries an idempotency key, so that running it again with the same\n" +
@@ -50,7 +50,8 @@ func NewRedeem(s *session.Session) *cobra.Command {
 			"  perksctl perk redeem spa-day --user bob --metadata ticket=4711 --metadata channel=phone\n" +
 			"  perksctl perk redeem spa-day --user bob --metadata '{\"guests\": 2}'\n" +
 			redeemFileExample,
-		Args: command.OrFile(&file.File, command.Exactly("PERK")),
+		Args:              command.OrFile(&file.File, command.Exactly("PERK")),
+		ValidArgsFunction: completion.InOrder(completion.Perks(s)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file.File != "" && cmd.Flags().Changed("idempotency-key") {
 				return command.Usagef("--idempotency-key is for one request. With --file each row has its own.")
@@ -66,29 +67,22 @@ func NewRedeem(s *session.Session) *cobra.Command {
 			if file.File != "" {
 				return o.runFile(cmd.Context(), *file)
 			}
-			cmd.Flags().SortFlags = false // in command.Given; the help has sorted them before
-			o.perkID, o.given = args[0], command.GivenFlags(cmd)
 			if o.userID == "" {
 				return command.Usagef("--user is missing. Give the id of the user who redeems the perk.")
 			}
-			if o.key == "" && cmd.Flags().Changed("idempotency-key") {
-				return command.Usagef("--idempotency-key must not be empty. Leave it out for a new one.")
+			var err error
+			if o.given, err = o.key.Take(cmd); err != nil {
+				return err
 			}
-			if problem := api.IdempotencyKeyRule(o.key); problem != "" {
-				return command.Usagef("--idempotency-key %s.", problem)
-			}
-			if o.key == "" {
-				o.key = uuid.NewString()
-				o.given = append(o.given, "--idempotency-key", o.key)
-			}
-			o.dryRun = file.DryRun
+			o.perkID, o.dryRun = args[0], file.DryRun
 			return runRedeem(cmd.Context(), o)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.StringVarP(&o.userID, "user", "u", "", "the `id` of the user")
 	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil, "store this with the redemption: `key=value`, repeatable, or one JSON object")
-	flags.StringVar(&o.key, "idempotency-key", "", "retry an earlier request safely under its key (default a new UUID)")
+	completion.Flag(cmd, "user", completion.Users(s))
+	o.key.Bind(cmd)
 	flags.BoolVar(&o.wait, "wait", false, "if the redemption is pending, wait until it is decided; exit with 1 if it is not approved")
 	flags.BoolVar(&o.assumeMine, "assume-mine", false, "with --file: after a lost reply, count a redemption that is found as this run's, because nobody else redeems for these users")
 	flags.BoolVar(&o.resends, "resend-unknown", false,
@@ -110,7 +104,7 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	request := api.RedeemRequest{UserID: o.userID, Metadata: metadata}
 	if o.dryRun {
 		return s.PredictedDryRun(ctx, func(c *client.Client) error {
-			_, _, err := c.Redeem(ctx, o.perkID, request, o.key)
+			_, _, err := c.Redeem(ctx, o.perkID, request, o.key.Value)
 			return err
 		}, func(c *client.Client, _ int) (string, []session.Change, error) {
 			r := newRedeemer(func() (*client.Client, error) { return c, nil })
@@ -121,7 +115,7 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	if err != nil {
 		return err
 	}
-	redeeming := client.Redeeming{PerkID: o.perkID, Request: request, Key: o.key}.Send(ctx, c, nil)
+	redeeming := client.Redeeming{PerkID: o.perkID, Request: request, Key: o.key.Value}.Send(ctx, c, nil)
 	if redeeming.Outcome != client.Redeemed {
 		return o.failure(ctx, c, redeeming)
 	}
@@ -225,5 +219,5 @@ func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.
 		advice = fmt.Sprintf("%s has redemption %s%s. It may belong to this request or to another.\n",
 			o.userID, found.ID, made) + advice
 	}
-	return &command.Advised{Err: lost, Advice: advice, Retry: command.Quote(again), Key: o.key}
+	return &command.Advised{Err: lost, Advice: advice, Retry: command.Quote(again), Key: o.key.Value}
 }

@@ -25,7 +25,7 @@ const propertiesStay = "Updates and deletions of properties cannot be undone: ch
 func NewUndo(s *session.Session) *cobra.Command {
 	var reason string
 	u := &bulk.Undoing{Of: redeemRun, Not: map[string]string{"property update": propertiesStay, "property delete": propertiesStay}}
-	cmd := &cobra.Command{
+	cmd := session.Writes[bulk.Summary](s, &cobra.Command{
 		Use:   "undo {FILE | --job NAME}",
 		Short: "Undo a run of perk redeem --file",
 		Long: "Undo a run of perk redeem --file: void the redemptions that are approved, and reject those that are pending. Their units\n" +
@@ -36,6 +36,8 @@ func NewUndo(s *session.Session) *cobra.Command {
 			"You cannot undo updates and deletions of properties.",
 		Example: "  perksctl bulk undo winners.csv --reason 'sent to the wrong list' --dry-run\n" +
 			"  perksctl bulk undo --job winners-2026-01-31 --reason 'sent twice' --yes",
+
+		ValidArgsFunction: bulk.CompleteRun(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if problem := api.ReasonRule(reason, true); !cmd.Flags().Changed("reason") {
 				return command.Usagef("--reason is missing. Say why, for those who look at the redemptions later.")
@@ -52,7 +54,7 @@ func NewUndo(s *session.Session) *cobra.Command {
 			}}
 			return u.Run(cmd.Context(), s, cmd, args)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&reason, "reason", "", "why, for those who look at the redemption later")
 	flags.BoolVar(&u.DryRun, "dry-run", false, "show what each row would do; change nothing")

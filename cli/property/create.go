@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/list"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -18,6 +18,7 @@ import (
 func newList(s *session.Session) *cobra.Command {
 	return list.Kind[api.PropertyFilter, api.Property]{
 		Fields: api.PropertyFilterFields, Sort: api.PropertySortFields(), View: listView,
+		Values: list.Values{"city": completion.CitiesOfProperties(s)},
 		Check: func(filter api.PropertyFilter) error {
 			switch name, _ := filter.Problem(); name {
 			case "max_price":
@@ -27,7 +28,9 @@ func newList(s *session.Session) *cobra.Command {
 			}
 			return nil
 		},
-		Pages: func(ctx context.Context, c *client.Client, options client.ListOptions, filter api.PropertyFilter) list.Pages[api.Property] {
+		Pages: func(
+			ctx context.Context, c *client.Client, _ []string, options client.ListOptions, filter api.PropertyFilter,
+		) list.Pages[api.Property] {
 			return c.PropertyPages(ctx, client.PropertyListOptions{ListOptions: options, PropertyFilter: filter})
 		},
 	}.Command(s, cobra.Command{
@@ -44,10 +47,10 @@ func newList(s *session.Session) *cobra.Command {
 }
 
 func newCreate(s *session.Session) *cobra.Command {
-	var key string
+	var key command.IdempotencyKey
 	var dryRun bool
 	fields := &changes{}
-	cmd := &cobra.Command{
+	cmd := session.Writes[versioned](s, &cobra.Command{
 		Use:   "create",
 		Short: "Create a property",
 		Long: "Create a property that belongs to your client, and show it. It needs a title and a price; the service chooses its id. The\n" +
@@ -57,17 +60,9 @@ func newCreate(s *session.Session) *cobra.Command {
 			"  perksctl property create --from-file flat.json --set lat=53.8 --set lng=-1.55",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.Flags().SortFlags = false // in command.Given; the help has sorted them before
-			given := command.GivenFlags(cmd)
-			if key == "" && cmd.Flags().Changed("idempotency-key") {
-				return command.Usagef("--idempotency-key must not be empty. Leave it out for a new one.")
-			}
-			if problem := api.IdempotencyKeyRule(key); problem != "" {
-				return command.Usagef("--idempotency-key %s.", problem)
-			}
-			if key == "" {
-				key = uuid.NewString()
-				given = append(given, "--idempotency-key", key)
+			again, err := key.Take(cmd)
+			if err != nil {
+				return err
 			}
 			typed, object, err := fields.given(cmd, s.Streams.In)
 			if err != nil {
@@ -77,11 +72,11 @@ func newCreate(s *session.Session) *cobra.Command {
 			if invalid, ok := errors.AsType[*api.Error](err); ok {
 				return &command.UsageError{Message: "The property was not created, because some values are missing or not valid.", Fields: invalid.Fields}
 			}
-			return runCreate(cmd.Context(), s, property, key, given, dryRun)
+			return runCreate(cmd.Context(), s, property, key.Value, again, dryRun)
 		},
-	}
+	})
 	fields.bind(cmd)
-	cmd.Flags().StringVar(&key, "idempotency-key", "", "retry an earlier request safely under its key (default a new UUID)")
+	key.Bind(cmd)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show the request and send nothing")
 	return cmd
 }

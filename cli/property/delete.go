@@ -2,16 +2,18 @@ package property
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
+	"example.com/perks/cli/list"
 	"example.com/perks/cli/session"
 )
 
@@ -19,13 +21,15 @@ func newDelete(s *session.Session) *cobra.Command {
 	var ifMatch string
 	var yes bool
 	file := &bulk.Flags{}
-	cmd := &cobra.Command{
+	cmd := session.Writes[done](s, &cobra.Command{
 		Use:   "delete {ID... | --file FILE}",
 		Short: "Delete properties",
 		Long: "Delete properties in the order given. On a terminal you are asked first; elsewhere --yes is needed. The first failure\n" +
 			"ends the command, and the error says which properties were not tried.\n\n" + deleteFileHelp,
 		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes\n" + deleteFileExample,
 		Args:    command.OrFile(&file.File, command.AtLeastOne("ID")),
+
+		ValidArgsFunction: completion.Properties(s, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := file.Check(cmd, command.IfMatchFlag); err != nil {
 				return err
@@ -44,13 +48,9 @@ func newDelete(s *session.Session) *cobra.Command {
 			if len(ids) > 1 && tag != "" {
 				return command.Usagef("--if-match names a version of one property, but %d are given.", len(ids))
 			}
-			edits := make([]client.Editing, len(ids))
-			for i, id := range ids {
-				edits[i] = client.Editing{ID: id, Delete: true, ETag: tag}
-			}
-			return runDelete(cmd.Context(), s, edits, yes, file.DryRun)
+			return runDelete(cmd.Context(), s, ids, tag, yes, file.DryRun)
 		},
-	}
+	})
 	cmd.Flags().StringVar(&ifMatch, command.IfMatchFlag, "", "delete it only if this `ETag` is current")
 	bindUnguarded(cmd, s)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
@@ -58,10 +58,14 @@ func newDelete(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func runDelete(ctx context.Context, s *session.Session, edits []client.Editing, yes, dryRun bool) error {
+func runDelete(ctx context.Context, s *session.Session, ids []api.PropertyID, tag string, yes, dryRun bool) error {
 	printer, err := begin(s)
 	if err != nil {
 		return err
+	}
+	edits, names := make([]client.Editing, len(ids)), make([]string, len(ids))
+	for i, id := range ids {
+		edits[i], names[i] = client.Editing{ID: id, Delete: true, ETag: tag}, name(id)
 	}
 	if dryRun {
 		return runDry(ctx, s, edits...)
@@ -70,41 +74,18 @@ func runDelete(ctx context.Context, s *session.Session, edits []client.Editing, 
 	if err != nil {
 		return err
 	}
-	if err := command.Confirm(ctx, s.Streams, yes, fmt.Sprintf("Delete %s at %s?", names(edits), connection)); err != nil {
+	question := fmt.Sprintf("Delete %s at %s?", strings.Join(names, ", "), connection)
+	if err := command.Confirm(ctx, s.Streams, yes, question); err != nil {
 		return err
 	}
 	c, connection, err := s.ConnectToChange(ctx)
 	if err != nil {
 		return err
 	}
-	deleted := []done{}
-	var failure error
-	for i, e := range edits {
-		if e = send(ctx, s, c, connection, e); e.Err != nil { // the rest is not tried
-			var advice []string
-			if left := edits[i+1:]; len(left) > 0 {
-				advice = append(advice, "Not tried: "+names(left)+".")
-			}
-			failure = adviseReading(s, e.ID, command.ErrorOf(len(edits), name(e.ID), e.Err), advice...)
-			break
-		}
-		deleted = append(deleted, done{e.ID, e.Message})
-	}
-	switch { // an object for one property, an array for several, even if only some were deleted
-	case len(edits) > 1:
-		return errors.Join(failure, printer.DoneEach(ctx, deleted))
-	case failure == nil:
-		return printer.Done(ctx, deleted[0])
-	}
-	return failure
-}
-
-func names(edits []client.Editing) string {
-	list := make([]string, len(edits))
-	for i, e := range edits {
-		list[i] = name(e.ID)
-	}
-	return strings.Join(list, ", ")
+	return list.Each(ctx, printer, "property", ids, func(id api.PropertyID) (done, error) {
+		e := send(ctx, s, c, connection, client.Editing{ID: id, Delete: true, ETag: tag})
+		return done{e.ID, e.Message}, adviseReading(s, e.ID, e.Err)
+	})
 }
 
 const deleteFileHelp = "With --file, delete the property of each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +

@@ -18,6 +18,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/session"
 )
 
@@ -43,7 +44,7 @@ type edit struct {
 
 func newEdit(s *session.Session) *cobra.Command {
 	e := &edit{session: s, open: true}
-	cmd := &cobra.Command{
+	cmd := session.Writes[done](s, &cobra.Command{
 		Use:   "edit ID",
 		Short: "Edit a property in your editor",
 		Long: "Open the property as YAML in the editor named by VISUAL or EDITOR, show what you changed, ask, and send only that.\n" +
@@ -53,6 +54,8 @@ func newEdit(s *session.Session) *cobra.Command {
 			"you need --yes. The time in the editor does not count for --timeout.",
 		Example: "  perksctl property edit 42\n  EDITOR=\"code --wait\" perksctl property edit 42\n  perksctl property edit 42 --dry-run",
 		Args:    command.Exactly("ID"),
+
+		ValidArgsFunction: completion.InOrder(completion.Properties(s, true)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ids, err := parseIDs(args)
 			if err != nil {
@@ -61,7 +64,7 @@ func newEdit(s *session.Session) *cobra.Command {
 			e.id = ids[0]
 			return e.run(cmd.Context())
 		},
-	}
+	})
 	cmd.Flags().StringVar(&e.resume, "resume", "", "continue with the draft of an earlier edit in this `file`")
 	cmd.Flags().BoolVarP(&e.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "show the request and send nothing")

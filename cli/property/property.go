@@ -19,6 +19,7 @@ import (
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/list"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -87,8 +88,27 @@ func begin(s *session.Session) (*output.Printer[done], error) {
 }
 
 func newGet(s *session.Session) *cobra.Command {
-	var watch list.Watch
-	cmd := &cobra.Command{
+	get := func(ctx context.Context, c *client.Client, id string) (versioned, error) {
+		property, etag, err := c.Property(ctx, api.PropertyID(id))
+		return versioned{property, etag}, err
+	}
+	show := func(ctx context.Context, printer *output.Printer[versioned], properties []versioned) error {
+		isGuarded := func(v versioned) bool { return v.ETag != "" }
+		if slices.ContainsFunc(properties, isGuarded) || slices.Contains(s.Output.Fields, etagColumn) {
+			return printer.OneOrList(ctx, properties)
+		}
+		// Without ETags, leave the column out: empty cells would make every row of an update fail.
+		without, err := output.New[api.Property](s.Output, s.Streams, listView)
+		if err != nil {
+			return err
+		}
+		plain := make([]api.Property, len(properties))
+		for i, v := range properties {
+			plain[i] = v.Property
+		}
+		return without.OneOrList(ctx, plain)
+	}
+	return list.Getter[versioned]{View: listView, Noun: "property", Get: get, Show: show}.Command(s, cobra.Command{
 		Use:   "get ID...",
 		Short: "Show properties by their ids",
 		Long: "Show one property, or several as a list. If one cannot be read, none is shown. The field etag names the version.\n" +
@@ -96,48 +116,18 @@ func newGet(s *session.Session) *cobra.Command {
 		Example: "  perksctl property get 42\n" +
 			"  perksctl property get 41 42 --output csv\n" +
 			"  perksctl property delete 42 --if-match \"$(perksctl property get 42 --jq .etag)\"",
-		Args: command.AtLeastOne("ID"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ids, err := parseIDs(args)
-			if err != nil {
-				return err
-			}
-			return watch.Run(cmd, s, func() error { return runGet(cmd.Context(), s, ids) })
+		Args: func(cmd *cobra.Command, args []string) error {
+			_, invalid := parseIDs(args)
+			return cmp.Or(command.AtLeastOne("ID")(cmd, args), invalid)
 		},
-	}
-	watch.Bind(cmd)
-	return cmd
-}
-
-func runGet(ctx context.Context, s *session.Session, ids []api.PropertyID) error {
-	printer, c, err := session.Begin[versioned](s, listView)
-	if err != nil {
-		return err
-	}
-	properties, plain, guarded := make([]versioned, len(ids)), make([]api.Property, len(ids)), false
-	for i, id := range ids {
-		property, etag, err := c.Property(ctx, id)
-		if err != nil {
-			return command.ErrorOf(len(ids), name(id), err)
-		}
-		properties[i], plain[i] = versioned{property, etag}, property
-		guarded = guarded || etag != ""
-	}
-	if guarded || slices.Contains(s.Output.Fields, etagColumn) {
-		return printer.OneOrList(ctx, properties)
-	}
-	// Without ETags, leave the column out: empty cells would make every row of an update fail.
-	without, err := output.New[api.Property](s.Output, s.Streams, listView)
-	if err != nil {
-		return err
-	}
-	return without.OneOrList(ctx, plain)
+		ValidArgsFunction: completion.Properties(s, false),
+	})
 }
 
 func newUpdate(s *session.Session) *cobra.Command {
 	var e client.Editing
 	changes, file := &changes{}, &bulk.Flags{}
-	cmd := &cobra.Command{
+	cmd := session.Writes[done](s, &cobra.Command{
 		Use:   "update {ID | --file FILE}",
 		Short: "Change fields of a property, or of many",
 		Long: "Change the fields given by flags, --set or a file; all others stay as they are. Values are checked before anything is\n" +
@@ -147,7 +137,8 @@ func newUpdate(s *session.Session) *cobra.Command {
 			"  perksctl property update 42 --set city=Leeds --set lat=\n" +
 			"  perksctl property update 42 --from-file patch.json --if-match 1f2e3d\n" +
 			updateFileExample,
-		Args: command.OrFile(&file.File, command.Exactly("ID")),
+		Args:              command.OrFile(&file.File, command.Exactly("ID")),
+		ValidArgsFunction: completion.InOrder(completion.Properties(s, true)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about := []string{"set", "from-file", command.IfMatchFlag}
 			for _, field := range api.PropertyPatchFields() {
@@ -175,7 +166,7 @@ func newUpdate(s *session.Session) *cobra.Command {
 			}
 			return runUpdate(cmd.Context(), s, e, file.DryRun)
 		},
-	}
+	})
 	changes.bind(cmd)
 	cmd.Flags().StringVar(&e.ETag, command.IfMatchFlag, "", "change it only if this `ETag` is current")
 	bindUnguarded(cmd, s)
@@ -238,16 +229,13 @@ func send(ctx context.Context, s *session.Session, c *client.Client, connection 
 	return e
 }
 
-// adviseReading adds to an unknown outcome how to check it, and to any failure the other advice.
-func adviseReading(s *session.Session, id api.PropertyID, err error, advice ...string) error {
-	if client.OutcomeUnknown(err) {
-		get := s.CommandLine("property", "get", string(id))
-		advice = append(advice, "Check how it is now:\n  "+command.Quote(get))
-	}
-	if len(advice) == 0 {
+// adviseReading adds to an unknown outcome how to check it.
+func adviseReading(s *session.Session, id api.PropertyID, err error) error {
+	if !client.OutcomeUnknown(err) {
 		return err
 	}
-	return &command.Advised{Err: err, Advice: strings.Join(advice, "\n")}
+	get := command.Quote(s.CommandLine("property", "get", string(id)))
+	return &command.Advised{Err: err, Advice: "Check how it is now:\n  " + get}
 }
 
 const updateFileHelp = "With --file, change one property for each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
@@ -290,7 +278,15 @@ func (c *changes) bind(cmd *cobra.Command) {
 		cmd.Flags().String(flagOf(field.Name), "", field.Help)
 	}
 	cmd.Flags().StringArrayVar(&c.set, "set", nil, "set a field: `field=value`, repeatable")
+	completion.Flag(cmd, "set", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, field := range api.PropertyPatchFields() {
+			names = append(names, field+"=")
+		}
+		return completion.Beginning(names, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
 	cmd.Flags().StringVar(&c.file, "from-file", "", "read a JSON object of fields from this `file`, - for standard input")
+	completion.Flag(cmd, "from-file", completion.Files("json"))
 }
 
 func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }

@@ -12,6 +12,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/list"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -33,17 +34,25 @@ func New(s *session.Session) *cobra.Command {
 	}, newList(s), newGet(s), newDecide(s, approve), newDecide(s, reject), newDecide(s, void), newWait(s))
 }
 
+// values completes the flags of filters.
+func values(s *session.Session) list.Values {
+	return list.Values{"perk": completion.Perks(s), "user": completion.Users(s)}
+}
+
 func newList(s *session.Session) *cobra.Command {
 	return list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		Fields: api.RedemptionFilterFields, Sort: api.RedemptionRecordSortFields(), View: view,
-		Query: "only redemptions that this `text` asks for, such as \"pending user:alice\"",
+		Query:  "only redemptions that this `text` asks for, such as \"pending user:alice\"",
+		Values: values(s),
 		Check: func(filter api.RedemptionFilter) error {
 			if _, problem := filter.Problem(); problem != "" {
 				return command.Usagef("--until must be later than --since.")
 			}
 			return nil
 		},
-		Pages: func(ctx context.Context, c *client.Client, options client.ListOptions, filter api.RedemptionFilter) list.Pages[api.RedemptionRecord] {
+		Pages: func(
+			ctx context.Context, c *client.Client, _ []string, options client.ListOptions, filter api.RedemptionFilter,
+		) list.Pages[api.RedemptionRecord] {
 			return c.RedemptionPages(ctx, client.RedemptionListOptions{ListOptions: options, RedemptionFilter: filter})
 		},
 	}.Command(s, cobra.Command{
@@ -73,46 +82,31 @@ func (v versioned) MarshalJSON() ([]byte, error) {
 }
 
 func newGet(s *session.Session) *cobra.Command {
-	var watch list.Watch
-	cmd := &cobra.Command{
+	return list.Getter[versioned]{View: view, Noun: "redemption", Get: func(
+		ctx context.Context, c *client.Client, id string,
+	) (versioned, error) {
+		record, etag, err := c.Redemption(ctx, id)
+		return versioned{record, etag}, err
+	}}.Command(s, cobra.Command{
 		Use:   "get ID...",
 		Short: "Show redemptions by their ids",
 		Long: "Show one redemption, or several as a list. If one of them cannot be read, none is shown. The field etag names the version;\n" +
 			"with it as --if-match, a decision refuses any later one.",
-		Example: "  perksctl redemption get 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
-		Args:    command.AtLeastOne("ID"),
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			return watch.Run(cmd, s, func() error { return runGet(cmd.Context(), s, ids) })
-		},
-	}
-	watch.Bind(cmd)
-	return cmd
-}
-
-func runGet(ctx context.Context, s *session.Session, ids []string) error {
-	printer, c, err := session.Begin[versioned](s, view)
-	if err != nil {
-		return err
-	}
-	redemptions := make([]versioned, len(ids))
-	for i, id := range ids {
-		record, etag, err := c.Redemption(ctx, id)
-		if err != nil {
-			return command.ErrorOf(len(ids), "redemption "+id, err)
-		}
-		redemptions[i] = versioned{record, etag}
-	}
-	return printer.OneOrList(ctx, redemptions)
+		Example:           "  perksctl redemption get 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
+		ValidArgsFunction: completion.Redemptions(s, ""),
+	})
 }
 
 func newWait(s *session.Session) *cobra.Command {
-	return &cobra.Command{
+	return session.Writes[api.RedemptionRecord](s, &cobra.Command{
 		Use:   "wait ID",
 		Short: "Wait until a redemption is decided",
 		Long: "Wait until a redemption is decided, and show it. The exit code is 0 if it is approved, and 1 if it is rejected or voided.\n" +
 			"With --timeout, the command ends after that time with exit code 8 if it is still pending.",
 		Example: "  perksctl redemption wait 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33 --timeout 10m && echo approved",
 		Args:    command.Exactly("ID"),
+
+		ValidArgsFunction: completion.InOrder(completion.Redemptions(s, api.StatusPending)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			printer, c, err := session.Begin[api.RedemptionRecord](s, view)
 			if err != nil {
@@ -124,13 +118,11 @@ func newWait(s *session.Session) *cobra.Command {
 			}
 			return errors.Join(err, printer.One(cmd.Context(), record))
 		},
-	}
+	})
 }
 
 // Await waits until a redemption is decided. It fails, with the redemption, if that is not approved.
-func Await(
-	ctx context.Context, s *session.Session, c *client.Client, id string,
-) (api.RedemptionRecord, error) {
+func Await(ctx context.Context, s *session.Session, c *client.Client, id string) (api.RedemptionRecord, error) {
 	s.Streams.Note("Waiting until redemption %s is decided.", id)
 	record, err := c.AwaitDecision(ctx, id)
 	if s.IsTimeUp(err) {
@@ -155,22 +147,28 @@ func Await(
 	return record, fmt.Errorf("redemption %s of %s by %s is %s%s", record.ID, record.PerkID, record.UserID, record.Status, because)
 }
 
-// verb is a decision as a command.
+// verb is a decision as a command, about redemptions in one status.
 type verb struct {
 	name, short, effect, example string
-	status                       api.RedemptionStatus
+	from, status                 api.RedemptionStatus
 	needsReason, asks            bool
 }
 
 const isFreeAgain = "The unit returns to the perk's stock, and the user can redeem it again."
 
 var (
-	approve = verb{name: "approve", short: "Approve pending redemptions", status: api.StatusApproved}
-	reject  = verb{name: "reject", short: "Reject pending redemptions", effect: isFreeAgain + "\n", status: api.StatusRejected,
-		example: " --reason 'not a member'", needsReason: true}
-	void = verb{name: "void", short: "Take back approved redemptions", status: api.StatusVoided,
+	approve = verb{
+		name: "approve", short: "Approve pending redemptions", from: api.StatusPending, status: api.StatusApproved,
+	}
+	reject = verb{
+		name: "reject", short: "Reject pending redemptions", from: api.StatusPending, status: api.StatusRejected,
+		effect: isFreeAgain + "\n", example: " --reason 'not a member'", needsReason: true,
+	}
+	void = verb{
+		name: "void", short: "Take back approved redemptions", from: api.StatusApproved, status: api.StatusVoided,
 		effect:  isFreeAgain + "\nOn a terminal you are asked first; elsewhere --yes is needed. ",
-		example: " --reason 'redeemed for the wrong user'", needsReason: true, asks: true}
+		example: " --reason 'redeemed for the wrong user'", needsReason: true, asks: true,
+	}
 )
 
 // decision is what the flags of a verb say.
@@ -183,15 +181,18 @@ type decision struct {
 
 func newDecide(s *session.Session, v verb) *cobra.Command {
 	d := &decision{verb: v, session: s}
-	cmd := &cobra.Command{
+	cmd := session.Writes[api.RedemptionRecord](s, &cobra.Command{
 		Use:   v.name + " ID...",
 		Short: v.short,
 		Long: v.short + ", in the order given. " + v.effect + "Doing it again changes nothing, so it is safe after a lost reply.\n" +
 			"The first failure ends the command, and the error says which were not tried.",
 		Example: "  perksctl redemption " + v.name + " 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33" + v.example,
 		Args:    command.AtLeastOne("ID"),
+
+		ValidArgsFunction: completion.Redemptions(s, v.from),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			if problem := api.ReasonRule(d.reason, v.needsReason); problem != "" && v.needsReason && !cmd.Flags().Changed("reason") {
+			problem := api.ReasonRule(d.reason, v.needsReason)
+			if problem != "" && v.needsReason && !cmd.Flags().Changed("reason") {
 				return command.Usagef("--reason is missing. Say why, for those who look at the redemption later.")
 			} else if problem != "" {
 				return command.Usagef("--reason %s.", problem)
@@ -205,7 +206,7 @@ func newDecide(s *session.Session, v verb) *cobra.Command {
 			}
 			return d.run(cmd.Context(), ids)
 		},
-	}
+	})
 	flags := cmd.Flags()
 	flags.StringVar(&d.reason, "reason", "", "why, for those who look at the redemption later")
 	flags.StringVar(&d.ifMatch, command.IfMatchFlag, "", "decide it only if this `ETag` is current")
@@ -249,16 +250,10 @@ func (d *decision) run(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	var failure error
-	decided := []api.RedemptionRecord{}
-	for i, id := range ids {
+	return list.Each(ctx, printer, "redemption", ids, func(id string) (api.RedemptionRecord, error) {
 		done := decide(c, id)
-		if done.Err != nil { // the rest is not tried
-			failure = command.ErrorOf(len(ids), "redemption "+id, done.Err)
-			if left := ids[i+1:]; len(left) > 0 {
-				failure = &command.Advised{Err: failure, Advice: "Not tried: " + strings.Join(left, ", ") + "."}
-			}
-			break
+		if done.Err != nil {
+			return done.Record, done.Err
 		}
 		record, confirmed := done.Record, ""
 		if done.Lost {
@@ -266,13 +261,6 @@ func (d *decision) run(ctx context.Context, ids []string) error {
 		}
 		s.Streams.Note("Redemption %s of %s by %s is %s at %s.%s",
 			record.ID, record.PerkID, record.UserID, record.Status, connection.Target(), confirmed)
-		decided = append(decided, record)
-	}
-	switch { // an object for one redemption, an array for several, even if only some were decided
-	case len(ids) > 1:
-		return errors.Join(failure, printer.DoneEach(ctx, decided))
-	case failure == nil:
-		return printer.Done(ctx, decided[0])
-	}
-	return failure
+		return record, nil
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/completion"
 	"example.com/perks/cli/list"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -32,7 +33,7 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 	for _, dimension := range api.ReportDimensions() {
 		dimensions = append(dimensions, string(dimension))
 	}
-	cmd := &cobra.Command{
+	cmd := session.Writes[api.ReportRow](s, &cobra.Command{
 		Use:   "redemptions",
 		Short: "Count redemptions by day, perk, city or status",
 		Long: fmt.Sprintf("Count the redemptions of your client, or of all clients with the scope redemptions:read-all: of the last %d days, or\n"+
@@ -76,8 +77,9 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 			}
 			return nil
 		},
-	}
+	})
 	cmd.Flags().StringVar(&by, "by", dimensions[0], "what to count by: "+strings.Join(dimensions, ", "))
-	list.BindFilter(cmd, api.ReportFilterFields())
+	completion.Flag(cmd, "by", completion.Fixed(dimensions...))
+	list.BindFilter(cmd, api.ReportFilterFields(), values(s))
 	return cmd
 }

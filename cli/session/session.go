@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"example.com/perks/api/client"
@@ -64,6 +65,8 @@ type Session struct {
 	memos sync.Map // each a remembered by the file that keeps it
 
 	wrapped sync.Once // notes that the service wraps its records
+
+	records map[*cobra.Command]func() []string // the fields of what each command writes
 }
 
 // Flags is the global flags, apart from those of the output.
@@ -128,6 +131,28 @@ func (s *Session) Prepare() error {
 		return command.Usagef("--timeout must not be negative.")
 	}
 	return s.Output.Check()
+}
+
+// Writes declares the records of a command, for the completion of --fields.
+func Writes[T any](s *Session, cmd *cobra.Command) *cobra.Command {
+	return s.Writing(cmd, func() []string { return output.FieldsOf(*new(T)) })
+}
+
+// Writing declares the fields of the records of a command, where a flag chooses the records.
+func (s *Session) Writing(cmd *cobra.Command, fields func() []string) *cobra.Command {
+	if s.records == nil {
+		s.records = map[*cobra.Command]func() []string{}
+	}
+	s.records[cmd] = fields
+	return cmd
+}
+
+// FieldsOf returns the fields of the records that a command writes, nil if it writes none or others each time.
+func (s *Session) FieldsOf(cmd *cobra.Command) []string {
+	if fields := s.records[cmd]; fields != nil {
+		return fields()
+	}
+	return nil
 }
 
 // Env returns a variable of the environment, "" if it is not set.

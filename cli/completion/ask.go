@@ -1,0 +1,144 @@
+package completion
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"example.com/perks/api/client"
+	"example.com/perks/cli/command"
+	"example.com/perks/cli/session"
+)
+
+// EnvTimeout names the variable that limits how long a completion takes, such as 1s.
+const EnvTimeout = "PERKSCTL_COMPLETION_TIMEOUT"
+
+const defaultLimit = 300 * time.Millisecond
+
+// values asks the service for one completion.
+type values struct {
+	session  *session.Session
+	deadline time.Time
+	now      func() time.Time
+}
+
+func newValues(s *session.Session) *values {
+	limit, err := time.ParseDuration(s.Env(EnvTimeout))
+	if err != nil || limit <= 0 {
+		limit = defaultLimit
+	}
+	return &values{session: s, deadline: time.Now().Add(limit), now: time.Now}
+}
+
+// reply is the service's reply to a question.
+type reply struct {
+	At    time.Time `json:"at"`
+	Items []item    `json:"items"`
+	All   bool      `json:"all"` // there are no other items
+}
+
+// fresh is how long a cached reply is used without asking again: whoever presses TAB at every letter asks once.
+const fresh = time.Minute
+
+// ask returns a fresh reply from the cache, a new one, or, if that does not come in time, an old one. It returns none
+// if nobody is logged in, and no error, which nobody could do anything about.
+func (v *values) ask(from source, word string) reply {
+	s := v.session
+	connection, err := s.Connection()
+	if err != nil {
+		return reply{}
+	}
+	if location, _, err := s.SecretLocation(connection); !connection.HasToken() && (err != nil || location == "") {
+		return reply{} // there is neither a token nor a secret
+	}
+	question := from.name + " " + word
+	cached := loadCache(s, connection)
+	old := cached.Replies[question]
+	if age := v.now().Sub(old.At); age >= 0 && age < fresh {
+		return old
+	}
+	fetched, err := v.inTime(from, word)
+	var refused *client.Error
+	switch {
+	case errors.As(err, &refused) && (refused.LoginNeeded() || refused.Status == http.StatusForbidden):
+		return reply{}
+	case err != nil:
+		return old
+	}
+	fetched.At = v.now()
+	cached.add(question, fetched)
+	return fetched
+}
+
+// inTime returns at the deadline even if the source does not reply, as when a keyring hangs.
+func (v *values) inTime(from source, word string) (reply, error) {
+	ctx, cancel := context.WithDeadline(context.Background(), v.deadline)
+	defer cancel()
+	done := make(chan func() (reply, error), 1)
+	go func() {
+		r, err := v.fetch(ctx, from, word)
+		done <- func() (reply, error) { return r, err }
+	}()
+	select {
+	case result := <-done:
+		return result()
+	case <-ctx.Done():
+		return reply{}, ctx.Err()
+	}
+}
+
+// fetch asks for the first page.
+func (v *values) fetch(ctx context.Context, from source, word string) (reply, error) {
+	c, _, err := v.session.Connect()
+	if err != nil {
+		return reply{}, err
+	}
+	for page, err := range from.ask(ctx, c, word) {
+		meta := page.Meta
+		isAll := page.Next == "" && meta.MoreThan == 0 && meta.Total <= int64(len(page.Data))
+		return reply{Items: page.Data, All: isAll}, err
+	}
+	return reply{}, nil
+}
+
+// maxReplies bounds the file of a cache.
+const maxReplies = 32
+
+// cache is the replies that one client got at an address, live or in the sandbox.
+type cache struct {
+	path    string           // "" if nothing can be saved
+	Replies map[string]reply `json:"answers"` // by their questions
+}
+
+// loadCache returns an empty cache if there is none, or none that can be read.
+func loadCache(s *session.Session, c session.Connection) *cache {
+	loaded := &cache{}
+	if dir, err := s.Folder(); err == nil {
+		sandbox := strconv.FormatBool(c.Sandbox)
+		key := session.HashOf(c.ProfileName, c.APIURL, c.ClientID, s.Env(session.EnvToken), sandbox)
+		loaded.path = filepath.Join(dir, "cache", "completion-"+key+".json")
+	}
+	if command.ReadPrivateJSON(loaded.path, loaded) != nil || loaded.Replies == nil {
+		loaded.Replies = map[string]reply{}
+	}
+	return loaded
+}
+
+// add saves a reply for later completions, if it can.
+func (c *cache) add(question string, r reply) {
+	c.Replies[question] = r
+	for len(c.Replies) > maxReplies {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(c.Replies)), func(a, b string) int {
+			return c.Replies[a].At.Compare(c.Replies[b].At)
+		})
+		delete(c.Replies, oldest)
+	}
+	if c.path != "" {
+		_ = command.WritePrivateJSON(c.path, c)
+	}
+}
