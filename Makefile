@@ -88,7 +88,6 @@ endurance: ## kill perksd, and bulk runs of 20,000 rows, again and again; take a
 		else echo 'Not run, because it needs root: the cluster of make ha'; fi
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 60m ./cmd/dev/endurance
 	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m -run '^TestRandomSteps$$' ./tui
-	PERKS_ENDURANCE=long go test -count=1 -v -timeout 30m ./cmd/dev/leases
 
 .PHONY: reference
 reference: test-programs ## open the reference page in Chromium and keep pictures of it in bin/artefacts
