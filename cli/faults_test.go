@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/client/specserver"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 // The requests that change something.

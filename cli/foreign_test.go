@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/client/specserver"
 	"example.com/perks/cli/session"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 // foreign is another implementation of the service: no error codes, no idempotency keys, prices as numbers, a token with

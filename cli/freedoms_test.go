@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/client/specserver"
 	"example.com/perks/cli/session"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 // judged is a terminal at a server written from the specification alone, whose record judges what perksctl says.

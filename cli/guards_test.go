@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/client/specserver"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 // TestAnETagGuardsOrIsRefused changes listings with an ETag at servers that give some, and none.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client/specserver"
 	"example.com/perks/cli/session"
+	"example.com/perks/cmd/dev/specserver"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )

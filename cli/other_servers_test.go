@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/client/specserver"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 // TestOtherServersIsTrue runs what docs/other-servers.md says, as far as no other test does.

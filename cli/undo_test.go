@@ -10,8 +10,8 @@ import (
 	"github.com/gofrs/flock"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client/specserver"
 	"example.com/perks/cli/session"
+	"example.com/perks/cmd/dev/specserver"
 	"example.com/perks/server/servertest"
 )
 

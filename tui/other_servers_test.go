@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client/specserver"
+	"example.com/perks/cmd/dev/specserver"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/tuitest"
 )

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client/specserver"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
+	"example.com/perks/cmd/dev/specserver"
 	"example.com/perks/server/servertest"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/client/specserver"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 // evening is a file that perksctl redeems at a server of the specification.

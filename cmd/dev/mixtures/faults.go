@@ -3,7 +3,7 @@ package main
 import (
 	"math/rand/v2"
 
-	"example.com/perks/api/client/specserver"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 // The requests that faults meet, as patterns.

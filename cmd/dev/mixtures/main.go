@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"example.com/perks/api/client/specserver"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 type options struct {

@@ -16,7 +16,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
-	"example.com/perks/api/client/specserver"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 // mixture is a client at a server, the steps that it takes there, and what is wrong with what it says of them.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/perks/api/client/specserver"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 func TestTheClientTellsTheTruthAtTwoHundredMixtures(t *testing.T) {

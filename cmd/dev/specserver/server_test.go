@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/api/client/specserver"
+	"example.com/perks/cmd/dev/specserver"
 )
 
 const redeems = "POST /v2/partners/perks/*/redeem"
