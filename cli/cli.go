@@ -5,7 +5,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -27,7 +26,6 @@ import (
 	"example.com/perks/cli/property"
 	"example.com/perks/cli/redemption"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/usage"
 )
 
 // members makes each command below the root.
@@ -95,9 +93,9 @@ func Main(args []string, s *command.Streams, env func(string) string) int {
 	}
 	err = run.Advise(command.ExplainFailure(err))
 	if err != nil {
-		command.WriteError(s, err, run.Output.WantsJSON() || asksForJSON(args))
+		output.WriteError(s, err, run.Output.WantsJSON() || asksForJSON(args))
 	}
-	return command.ExitCode(err)
+	return output.ExitCode(err)
 }
 
 // prepare adds to what the root does before a command runs. An interrupt or SIGTERM cancels the command, a second one ends the process;
@@ -171,19 +169,7 @@ func explain(root *cobra.Command) {
 			cmd.GroupID = "work"
 		}
 	}
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		var text strings.Builder
-		out := cmd.OutOrStdout()
-		cmd.SetOut(&text)
-		help(cmd, args)
-		cmd.SetOut(out)
-		// Main reports what cannot be written.
-		_, _ = io.WriteString(out, usage.WithPlaceholders(text.String(), cmd.Flags()))
-		if cmd == root {
-			_, _ = io.WriteString(out, Reference)
-		}
-	})
+	command.SetHelp(root, Reference)
 }
 
 // newHelp is cobra's help command, except that an unknown command is a usage error.

@@ -18,7 +18,6 @@ import (
 
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/usage"
 	"example.com/perks/tui/screen"
 )
 
@@ -235,7 +234,8 @@ func (l *listFile[T]) read() (list []T, readable bool) {
 	}
 	if err != nil {
 		l.warned.Do(func() {
-			fmt.Fprintf(l.messages, "warning: %s cannot be read; starting a new one: %s.\n", filepath.Base(l.path), usage.Plain(err))
+			fmt.Fprintf(l.messages, "warning: %s cannot be read; starting a new one: %s.\n", filepath.Base(l.path),
+				command.Plain(err))
 		})
 		return nil, false
 	}

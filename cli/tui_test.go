@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
@@ -209,8 +210,8 @@ func TestStartingWithARecord(t *testing.T) {
 		"property  42": `The id " 42" of a property must not begin or end with a blank.`,
 	} {
 		kind, id, _ := strings.Cut(words, " ")
-		if _, err := routeTo(kind, id); command.ExitCode(err) != 2 || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v (exit %d)", words, err, command.ExitCode(err))
+		if _, err := routeTo(kind, id); output.ExitCode(err) != 2 || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v (exit %d)", words, err, output.ExitCode(err))
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (r *run) dryRun(ctx context.Context, s *session.Session, mark uint32) error
 		s.Streams.Warn("The rows are about more than %d records; repeats of the others are not reported.", maxSubjects)
 	}
 	if err == nil && d.bad > 0 {
-		err = &command.RowsFailed{Message: fmt.Sprintf("%s of %s would fail.", display.Count(d.bad), count)}
+		err = command.RowsFailed(fmt.Sprintf("%s of %s would fail.", display.Count(d.bad), count))
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 )
 
 func TestRowsAboutOneSubjectRunInOrder(t *testing.T) {
@@ -336,7 +337,7 @@ func TestStreamWithoutRowsIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.input.from, r.input.allowEmpty = strings.NewReader("name\n"), allow
-		if err := r.work(t.Context()); command.ExitCode(err) != map[bool]int{false: 2, true: 0}[allow] {
+		if err := r.work(t.Context()); output.ExitCode(err) != map[bool]int{false: 2, true: 0}[allow] {
 			t.Errorf("allowed %t: %v", allow, err)
 		}
 		if err := r.abandon(); err != nil {

@@ -82,7 +82,8 @@ func openJournal(resultsPath string) (*journal, error) {
 			return nil, fmt.Errorf("the journal of the results cannot be locked: %w", err)
 		}
 		if !locked {
-			return nil, &command.Busy{Message: fmt.Sprintf("Another run is using %s. Wait until it ends. %s", resultsPath, otherName)}
+			return nil, command.Busy(fmt.Sprintf("Another run is using %s. Wait until it ends. %s", resultsPath,
+				otherName))
 		}
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o600)
 		if errors.Is(err, os.ErrNotExist) { // the other run finished in between

@@ -137,12 +137,12 @@ func (r *run) exitError(s *session.Session, summary Summary, cause error) error 
 	case errors.As(cause, &usage) && summary.Rows == summary.Skipped, client.IsUnsupported(cause):
 		return cause
 	case errors.Is(cause, errTooMany):
-		cause = &command.RowsFailed{Message: "Stopped, because too many rows are not done: " + left + "."}
+		cause = command.RowsFailed("Stopped, because too many rows are not done: " + left + ".")
 	case isFailing(cause):
 		cause = &command.Outage{Err: cause}
 	case cause != nil:
 	case summary.Failed+summary.Unknown > 0:
-		cause = &command.RowsFailed{Message: "Not every row is done: " + left + "."}
+		cause = command.RowsFailed("Not every row is done: " + left + ".")
 	default:
 		return nil
 	}

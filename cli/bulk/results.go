@@ -16,6 +16,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 )
 
 // results is the file with a line for each finished row. A retried row has several lines during a run; the last one counts, and
@@ -355,7 +356,7 @@ const (
 
 // failure describes an error as the result of a row. The code "" is that of the error.
 func failure(outcome string, err error, code string) *Result {
-	report := command.NewReport(err)
+	report := output.NewReport(err)
 	return &Result{Outcome: outcome, Status: report.Status, Code: cmp.Or(code, report.Code), Message: report.Sentence()}
 }
 

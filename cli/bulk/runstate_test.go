@@ -19,7 +19,7 @@ func (d *fixture) wantRefused(says string) {
 	sent := len(d.service.sent)
 	_, err := d.run(d.t.Context())
 	var usage *command.UsageError
-	var busy *command.Busy
+	var busy *command.Failure
 	if !errors.As(err, &usage) && !errors.As(err, &busy) || !strings.Contains(err.Error(), says) {
 		d.t.Errorf("got %v, want a usage error with %q", err, says)
 	}

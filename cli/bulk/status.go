@@ -207,7 +207,7 @@ func noRun(results string) error {
 func (s Status) exitError() error {
 	switch {
 	case s.Running:
-		return &command.RowsFailed{Message: "A run is in progress."}
+		return command.RowsFailed("A run is in progress.")
 	case s.Undone > 0:
 		return api.Errorf(api.CodeConflict, "%s", undoneSentence(s.Undone, s.Rows, *s.UndoneAt))
 	case s.OK == s.Rows:
@@ -219,5 +219,5 @@ func (s Status) exitError() error {
 	}
 	message := fmt.Sprintf("Not every row is done: %s failed, %s unknown, %s not tried.",
 		display.Count(s.Failed), display.Count(s.Unknown), display.Count(s.NotTried))
-	return &command.Advised{Err: &command.RowsFailed{Message: message}, Advice: advice, Retry: s.Resume}
+	return &command.Advised{Err: command.RowsFailed(message), Advice: advice, Retry: s.Resume}
 }

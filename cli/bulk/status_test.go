@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 )
 
 // wantStatus compares the counts, and checks that looking changes nothing.
@@ -43,7 +44,7 @@ func TestStatusCountsEveryRowOnce(t *testing.T) {
 	s.faults["b"] = []fault{{err: timedOut}}
 	d := newFixture(t, s, "a", "b", "bad", "x,y")
 	quiet, _, _ := command.BufferedStreams("")
-	if _, err := d.options.status(t.Context(), quiet); command.ExitCode(err) != command.ExitNotFound {
+	if _, err := d.options.status(t.Context(), quiet); output.ExitCode(err) != command.ExitNotFound {
 		t.Errorf("before the run: %v", err)
 	}
 	r, err := d.open()

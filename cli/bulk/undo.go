@@ -84,7 +84,7 @@ func (u Undoing) Run(ctx context.Context, s *session.Session, cmd *cobra.Command
 	in := &input{name: path, format: rows.JSONL, allowEmpty: true, made: done.rows()}
 	err = runRows(ctx, s, undo, u.Work, in)
 	if err == nil && run.leftover && !u.DryRun {
-		err = &command.RowsFailed{Message: "The run was killed, so some of its redemptions may remain."}
+		err = command.RowsFailed("The run was killed, so some of its redemptions may remain.")
 	}
 	return err
 }

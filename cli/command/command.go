@@ -1,5 +1,5 @@
-// Package command is what all commands of perksctl share: arguments, suggestions, the standard streams, progress, private files, errors
-// and exit codes.
+// Package command is what commands of both programs share: arguments, suggestions, the standard streams, progress,
+// private files, errors, exit codes, and what libraries say in plainer words. It imports no code that talks HTTP.
 package command
 
 import (
@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/perks/api"
-	"example.com/perks/cli/usage"
 )
 
 // aliases are what other programs call a member of a group.
@@ -75,11 +74,11 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if word := cmd.Flags().Arg(0); word != "" && cmd.HasSubCommands() {
 		return Unknown(cmd, word)
 	}
-	text := usage.WhatFlagTakes(err).Error()
+	text := ExplainFlag(err).Error()
 	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) {
 		text = cmd.CommandPath() + " has no flag " + strings.TrimPrefix(text, "there is no flag ")
 	}
-	meant := usage.Flag(err, cmd.Flags())
+	meant := ClosestFlag(err, cmd.Flags())
 	if meant != "" {
 		meant = fmt.Sprintf(" Did you mean %s?", meant)
 	}
@@ -150,7 +149,7 @@ func Confirm(ctx context.Context, s *Streams, yes bool, question string) error {
 		return err
 	}
 	if reply = strings.ToLower(strings.TrimSpace(reply)); reply != "y" && reply != "yes" {
-		return &Cancelled{Message: "Cancelled; nothing was changed."}
+		return Cancelled("Cancelled; nothing was changed.")
 	}
 	return nil
 }

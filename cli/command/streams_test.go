@@ -69,7 +69,7 @@ func TestConfirmAcceptsOnlyYes(t *testing.T) {
 		s, _, _ := command.BufferedStreams(answer)
 		s.InTTY, s.ErrTTY = true, true
 		err := command.Confirm(t.Context(), s, false, "Sure?")
-		if refused := errors.As(err, new(*command.Cancelled)); refused == want || err != nil && !refused {
+		if refused := errors.As(err, new(*command.Failure)); refused == want || err != nil && !refused {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}

@@ -27,7 +27,6 @@ import (
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
-	"example.com/perks/cli/usage"
 )
 
 // New makes the command.
@@ -116,7 +115,7 @@ func warn(advice, format string, args ...any) finding {
 }
 
 func fail(err error, advice string) finding {
-	return finding{Outcome: failed, Found: sentence(usage.Plain(err)), Advice: advice, err: err}
+	return finding{Outcome: failed, Found: sentence(command.Plain(err)), Advice: advice, err: err}
 }
 
 func skip(format string, args ...any) finding {
@@ -292,7 +291,7 @@ func wrap(text string, width int) []string {
 func (d *diagnosis) checkConfiguration(context.Context) finding {
 	file, err := d.session.Config()
 	if err != nil {
-		return warn("", "%s", sentence(usage.Plain(err)))
+		return warn("", "%s", sentence(command.Plain(err)))
 	}
 	path := string(file)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -342,7 +341,7 @@ func (d *diagnosis) checkSecret(ctx context.Context) finding {
 	}
 	location, file, err := secrets.Location(d.connection.Key())
 	if err != nil {
-		return fail(&command.NotLoggedIn{Message: sentence(usage.Plain(err))}, "")
+		return fail(&command.NotLoggedIn{Message: sentence(command.Plain(err))}, "")
 	}
 	where := ""
 	switch {
@@ -361,11 +360,12 @@ func (d *diagnosis) checkSecret(ctx context.Context) finding {
 	case err == nil:
 		return fine("The keyring responds.%s", where)
 	case location == session.InKeyring:
-		return fail(&command.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", usage.Plain(err))}, advice+", and log in again")
+		return fail(&command.NotLoggedIn{Message: fmt.Sprintf("The secret is in the keyring: %s.", command.Plain(err))},
+			advice+", and log in again")
 	case errors.Is(err, session.ErrNoKeyring):
 		return fine("There is no keyring here; secrets are saved in a file.%s", where)
 	}
-	return warn(advice, "%s%s", sentence(usage.Plain(err)), where)
+	return warn(advice, "%s%s", sentence(command.Plain(err)), where)
 }
 
 func (d *diagnosis) checkVersion(context.Context) finding {

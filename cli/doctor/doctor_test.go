@@ -17,6 +17,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 	"example.com/perks/server/servertest"
 )
@@ -88,7 +89,7 @@ func (r report) want(check, outcome, found, advice string) {
 
 func (r report) wantCode(code int) {
 	r.t.Helper()
-	if got := command.ExitCode(r.err); got != code {
+	if got := output.ExitCode(r.err); got != code {
 		r.t.Errorf("exit code %d (%v), want %d", got, r.err, code)
 	}
 }
@@ -358,7 +359,8 @@ func TestSecretFileReadableByOthers(t *testing.T) {
 func TestInterruptStopsDoctor(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := run(ctx, newFixture(t, "http://127.0.0.1:1/v2").diagnosis()); command.ExitCode(err) != command.ExitInterrupted {
+	err := run(ctx, newFixture(t, "http://127.0.0.1:1/v2").diagnosis())
+	if output.ExitCode(err) != command.ExitInterrupted {
 		t.Errorf("got %v", err)
 	}
 }

@@ -142,9 +142,8 @@ func (f *flags) timeUp(s *session.Session) error {
 		s.Streams.Note("Stopped after %s, as --timeout says. %s", s.Flags.Timeout, advice)
 		return nil
 	}
-	return &command.Advised{Err: &command.TimeUp{
-		Message: fmt.Sprintf("Only %d of %d events came within %s.", f.shown, f.limit, s.Flags.Timeout),
-	}, Advice: advice, Retry: command.Quote(resume)}
+	late := command.TimeUp(fmt.Sprintf("Only %d of %d events came within %s.", f.shown, f.limit, s.Flags.Timeout))
+	return &command.Advised{Err: late, Advice: advice, Retry: command.Quote(resume)}
 }
 
 // all returns the events of pages, of the types and as many as the flags ask for.

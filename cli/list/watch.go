@@ -96,7 +96,7 @@ func (w *Watch) Run(cmd *cobra.Command, s *session.Session, show func() error) e
 			return err
 		case err != nil && err.Error() != warned:
 			warned = err.Error()
-			streams.Warn("The refresh failed: %s", command.NewReport(err).Sentence())
+			streams.Warn("The refresh failed: %s", output.NewReport(err).Sentence())
 			screen.drawn = 0 // the next frame comes below the warning
 		case err == nil:
 			warned = ""
@@ -124,7 +124,7 @@ func ended(ctx context.Context) error {
 // passes reports whether the same request may succeed later.
 func passes(err error) bool {
 	isOfService := errors.As(err, new(*client.Error)) || errors.As(err, new(*client.Unreachable))
-	return isOfService && command.ExitCode(err) != command.ExitDenied && !errors.Is(err, context.Canceled)
+	return isOfService && output.ExitCode(err) != command.ExitDenied && !errors.Is(err, context.Canceled)
 }
 
 // screen draws frames over each other on a terminal.

@@ -98,7 +98,7 @@ func (w *watching) round(after time.Duration) {
 func (w *watching) interrupt(t *testing.T) {
 	t.Helper()
 	w.cancel()
-	if err := <-w.done; !errors.Is(err, context.Canceled) || command.ExitCode(err) != command.ExitInterrupted {
+	if err := <-w.done; !errors.Is(err, context.Canceled) || output.ExitCode(err) != command.ExitInterrupted {
 		t.Errorf("the end: %v", err)
 	}
 }
@@ -203,7 +203,8 @@ func TestWatchEnds(t *testing.T) {
 		"--watch --output jsonl --fields no":    `"no" is not a field here.`,
 		"--watch --output jsonl --profile none": `There is no profile "none".`,
 	} {
-		if err := <-watch(t, args, false).done; err == nil || !strings.HasPrefix(err.Error(), want) || command.ExitCode(err) != command.ExitUsage {
+		if err := <-watch(t, args, false).done; err == nil || !strings.HasPrefix(err.Error(), want) ||
+			output.ExitCode(err) != command.ExitUsage {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
@@ -217,7 +218,7 @@ func TestWatchEnds(t *testing.T) {
 	w.ticks <- start.Add(4 * time.Second)
 	select {
 	case err := <-w.done:
-		if command.ExitCode(err) != command.ExitDenied {
+		if output.ExitCode(err) != command.ExitDenied {
 			t.Errorf("a disabled client: %v", err)
 		}
 	case <-w.complete:

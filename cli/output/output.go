@@ -20,7 +20,6 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/usage"
 )
 
 // The formats of --output.
@@ -92,7 +91,7 @@ func (o *Options) Check() error {
 		return command.Usagef("--jq and --template need JSON, not --output %s.", o.Format)
 	}
 	if _, err := compile(o.JQ); err != nil {
-		return command.Usagef("The --jq expression is not valid: %s.", usage.JQ(err))
+		return command.Usagef("The --jq expression is not valid: %s.", command.ExplainJQ(err))
 	}
 	if _, err := parseTemplate(o.Template, nil, nil); err != nil {
 		return err

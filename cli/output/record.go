@@ -20,7 +20,6 @@ import (
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/usage"
 )
 
 // record is one value as JSON. Only the formats that need its fields read them.
@@ -450,7 +449,7 @@ func jqQuery(ctx context.Context, out io.Writer, code *gojq.Code, asJSON bool) f
 					halted = true
 					return nil
 				}
-				return fmt.Errorf("the --jq expression failed: %s", usage.JQ(err))
+				return fmt.Errorf("the --jq expression failed: %s", command.ExplainJQ(err))
 			}
 			text, isText := result.(string)
 			if !isText || asJSON {

@@ -14,7 +14,6 @@ import (
 
 	"example.com/perks/api/display"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/usage"
 )
 
 // TemplateHelp is what a --template can call, for the help.
@@ -50,7 +49,7 @@ func parseTemplate(text string, s *command.Streams, now func() time.Time) (*shee
 }
 
 func (t *sheet) problem(err error) string {
-	return usage.Template(err, slices.Sorted(maps.Keys(t.functions())))
+	return command.ExplainTemplate(err, slices.Sorted(maps.Keys(t.functions())))
 }
 
 func (t *sheet) functions() template.FuncMap {

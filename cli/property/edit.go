@@ -312,13 +312,14 @@ func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
 			return api.PropertyPatch{}, err
 		}
 		if e.open && e.refused != "" && text == e.refused {
-			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled; nothing was changed. The draft still has mistakes."}
+			return api.PropertyPatch{}, command.Cancelled("Cancelled; nothing was changed. The draft still has " +
+				"mistakes.")
 		}
 		e.open, e.refused = true, ""
 		read := readYAML(text)
 		if read.isEmpty() {
 			e.untouched = withoutNotes(text) // so that it is discarded
-			return api.PropertyPatch{}, &command.Cancelled{Message: "Cancelled, because the draft is empty; nothing was changed."}
+			return api.PropertyPatch{}, command.Cancelled("Cancelled, because the draft is empty; nothing was changed.")
 		}
 		patch, wrong := read.changes(e.base.Property)
 		n := notesOf(wrong)
@@ -383,7 +384,7 @@ func (e *edit) ask(ctx context.Context) (again bool, err error) {
 			err = io.EOF
 		}
 		if err != nil {
-			return false, &command.Cancelled{Message: "Cancelled; nothing was changed."}
+			return false, command.Cancelled("Cancelled; nothing was changed.")
 		}
 	}
 }

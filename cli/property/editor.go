@@ -16,7 +16,6 @@ import (
 	"golang.org/x/term"
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/usage"
 )
 
 // maxText is the size of the longest text that is read back from an editor.
@@ -99,7 +98,8 @@ func findEditor(env func(string) string) (textEditor, error) {
 			return nil, command.Usagef("%s=%q is not a command line. Check its quotes.", name, line)
 		}
 		if _, err := exec.LookPath(words[0]); err != nil {
-			return nil, command.Usagef("The editor in %s cannot run: %s. Set %s to another one, with quotes around spaces in its path.", name, usage.Plain(err), name)
+			return nil, command.Usagef("The editor in %s cannot run: %s. Set %s to another one, with quotes around "+
+				"spaces in its path.", name, command.Plain(err), name)
 		}
 		return words, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 )
 
 // program writes a shell script, and makes its folder the only one on the PATH.
@@ -42,7 +43,8 @@ func TestFind(t *testing.T) {
 	} {
 		env := map[string]string{"VISUAL": test.visual, "EDITOR": test.editor}
 		got, err := findEditor(func(name string) string { return env[name] })
-		if !slices.Equal(got, test.want) || (err != nil) != (test.want == nil) || err != nil && command.ExitCode(err) != command.ExitUsage {
+		if !slices.Equal(got, test.want) || (err != nil) != (test.want == nil) || err != nil &&
+			output.ExitCode(err) != command.ExitUsage {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
-	"example.com/perks/cli/usage"
+	"example.com/perks/cli/command"
 )
 
 // valueOf is the value of a field as YAML has it. Numbers and prices are digits, so that they stay as written.
@@ -329,7 +329,7 @@ func (r reading) isEmpty() bool { return r.syntax == nil && len(r.lines) == 0 }
 
 // sentence is the syntax error in plain words, with its line moved down by shift.
 func (r reading) sentence(shift int) string {
-	text := usage.YAML(r.syntax)
+	text := command.ExplainYAML(r.syntax)
 	if r.line > 0 {
 		text = strings.Replace(text, fmt.Sprintf("line %d", r.line), fmt.Sprintf("line %d", r.line+shift), 1)
 	}

@@ -127,9 +127,7 @@ func Await(ctx context.Context, s *session.Session, c *client.Client, id string)
 	record, err := c.AwaitDecision(ctx, id)
 	if s.IsTimeUp(err) {
 		if record.ID != "" {
-			err = &command.TimeUp{
-				Message: fmt.Sprintf("Redemption %s is still %s after %s.", id, record.Status, s.Flags.Timeout),
-			}
+			err = command.TimeUp(fmt.Sprintf("Redemption %s is still %s after %s.", id, record.Status, s.Flags.Timeout))
 		}
 		again := command.Quote(s.CommandLine("redemption", "wait", id))
 		return api.RedemptionRecord{}, &command.Advised{Err: err, Advice: "Keep waiting: " + again, Retry: again}

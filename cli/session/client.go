@@ -251,9 +251,9 @@ func ForecastOf(message string, changes []Change, err error) Forecast {
 	if err == nil {
 		return Forecast{Outcome: WouldWork, Message: message, Changes: changes}
 	}
-	report := command.NewReport(err)
+	report := output.NewReport(err)
 	f := Forecast{Outcome: WouldBeUnknown, Code: report.Code, Message: report.Sentence(), Changes: changes}
-	switch command.ExitCode(err) {
+	switch output.ExitCode(err) {
 	case command.ExitUsage, command.ExitNotFound, command.ExitConflict, command.ExitFailed:
 		f.Outcome = WouldFail
 	}

@@ -17,7 +17,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/usage"
 )
 
 // DefaultProfile is the current profile if the configuration names none.
@@ -106,7 +105,8 @@ func (f ConfigFile) Load() (Config, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
 	if err := dec.Decode(&c); err != nil && err != io.EOF {
-		return Config{}, command.Usagef("%s cannot be read: %s. Correct it, or rename it and log in again.", f, usage.YAML(err))
+		return Config{}, command.Usagef("%s cannot be read: %s. Correct it, or rename it and log in again.", f,
+			command.ExplainYAML(err))
 	}
 	return c, nil
 }

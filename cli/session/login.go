@@ -18,7 +18,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/usage"
 )
 
 // LoggedIn is what a login has obtained and saved.
@@ -74,7 +73,7 @@ func (s *Session) Login(ctx context.Context, name string, profile Profile, secre
 	if old := before.Key(name); before != (Profile{}) && old != connection.Key() {
 		deleted, err := s.Logout(ctx, old)
 		if err != nil { // the login itself is done
-			s.Streams.Warn("From the earlier login: %s.", usage.Plain(err))
+			s.Streams.Warn("From the earlier login: %s.", command.Plain(err))
 		} else {
 			deleted.Warn(s.Streams)
 		}

@@ -36,7 +36,7 @@ func (s *Session) mayChange(ctx context.Context, c Connection) error {
 	switch {
 	case c.ReadOnly:
 		const refusal = "Profile %[1]s is read-only, so nothing was sent. To change that: perksctl profile set %[1]s --read-only=false"
-		return &command.ReadOnly{Message: fmt.Sprintf(refusal, name)}
+		return command.ReadOnly(fmt.Sprintf(refusal, name))
 	case !s.needsName(c):
 		return nil
 	case confirmed != "":
@@ -72,7 +72,7 @@ func (s *Session) Confirm(c Connection, typed string) error {
 
 func (s *Session) confirm(c Connection, typed string) error {
 	if strings.TrimSpace(typed) != c.ProfileName {
-		return &command.Cancelled{Message: "That is not the profile's name. Cancelled; nothing was changed."}
+		return command.Cancelled("That is not the profile's name. Cancelled; nothing was changed.")
 	}
 	s.Flags.ConfirmProfile = c.ProfileName
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 )
 
 // fakeKeyring is a keyring that works, unless err is set or it hangs. It counts its calls.
@@ -165,7 +166,8 @@ func TestSilentKeyringCostsOneWait(t *testing.T) {
 	run := f.run()
 	for range 3 {
 		_, err := run.Get(context.Background(), key)
-		if err == nil || !strings.Contains(err.Error(), "does not respond") || command.ExitCode(err) != command.ExitDenied {
+		if err == nil || !strings.Contains(err.Error(), "does not respond") ||
+			output.ExitCode(err) != command.ExitDenied {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -211,7 +213,7 @@ func TestUnavailableKeyringGivesAdvice(t *testing.T) {
 		f := newSecretsFixture(t)
 		f.set(f.run(), "s3cret")
 		_, err := use(f).Get(context.Background(), key)
-		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != command.ExitDenied {
+		if err == nil || !strings.Contains(err.Error(), want) || output.ExitCode(err) != command.ExitDenied {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -225,7 +227,7 @@ func TestLoginFailsIfKeyringRefusesSecret(t *testing.T) {
 	f := newSecretsFixture(t)
 	f.keyring.err = errors.New("the collection is locked")
 	_, err := f.run().Set(context.Background(), key, "s3cret")
-	report := command.NewReport(err)
+	report := output.NewReport(err)
 	if err == nil || !strings.Contains(report.Message, "the collection is locked") {
 		t.Errorf("got %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 )
 
@@ -99,8 +100,8 @@ func TestRefusedConnections(t *testing.T) {
 		`line 1: "nonsense" is not known`:         {"nonsense: 1\n", nil, nil, command.ExitUsage},
 	} {
 		_, err := start(t, test.yaml, test.env, test.flags...).Connection()
-		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != test.code {
-			t.Errorf("got %v (exit %d), want %q (exit %d)", err, command.ExitCode(err), want, test.code)
+		if err == nil || !strings.Contains(err.Error(), want) || output.ExitCode(err) != test.code {
+			t.Errorf("got %v (exit %d), want %q (exit %d)", err, output.ExitCode(err), want, test.code)
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 
 	"example.com/perks/cli/command"
-	"example.com/perks/cli/usage"
 )
 
 const caCertFlag = "ca-cert"
@@ -102,7 +101,7 @@ func readCertificates(path string) (certificates []*x509.Certificate, problem st
 	case errors.Is(err, fs.ErrPermission):
 		return nil, "cannot be read: permission denied"
 	case err != nil:
-		return nil, "cannot be read: " + usage.Plain(err)
+		return nil, "cannot be read: " + command.Plain(err)
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	rest, others := text, ""

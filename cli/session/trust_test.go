@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
 	"example.com/perks/server/servertest"
 )
@@ -67,7 +68,8 @@ func TestInvalidRootsNameTheFile(t *testing.T) {
 		file("\x1b[2J.pem", []byte("anything")): "holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----.",
 	} {
 		_, err := start(t, "", nil, "--ca-cert", path).Roots(path)
-		if err == nil || err.Error() != path+", which --ca-cert names, "+want || command.ExitCode(err) != command.ExitUsage {
+		if err == nil || err.Error() != path+", which --ca-cert names, "+want ||
+			output.ExitCode(err) != command.ExitUsage {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/spf13/cobra"
 
+	"example.com/perks/cli/command"
 	"example.com/perks/store"
 	"example.com/perks/store/postgres"
 	"example.com/perks/store/sqlite"
@@ -463,15 +464,7 @@ func isForPostgres(parameter string) bool {
 }
 
 // shellWord quotes a text for a shell if needed.
-func shellWord(text string) string {
-	isPlain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./,:@%+", r)
-	}
-	if text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !isPlain(r) }) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
+func shellWord(text string) string { return command.Quote([]string{text}) }
 
 // explain says in one sentence why the database can't be used, and what to do about it. It returns unknown errors unchanged.
 func (d *postgresDatabase) explain(err error) error {

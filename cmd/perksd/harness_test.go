@@ -46,6 +46,8 @@ var testNow = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 // commandTime bounds each command of the tests.
 const commandTime = 30 * time.Second
 
+const exitDone, exitFailure, exitUsage = command.ExitOK, command.ExitFailed, command.ExitUsage
+
 // operator runs commands in its own folder with its own empty database. Its clock stands still, and ids and secrets are the
 // same in every run.
 type operator struct {

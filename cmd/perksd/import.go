@@ -19,6 +19,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
+	"example.com/perks/cli/command"
 	"example.com/perks/store"
 )
 
@@ -303,11 +304,8 @@ func (k recordKind[R]) columns(header []string) ([]string, error) {
 	for i, name := range header {
 		at := slices.IndexFunc(known, func(field string) bool { return rows.FoldName(field) == rows.FoldName(name) })
 		if at < 0 {
-			meant := api.Closest(rows.FoldName(name), known)
-			if meant != "" {
-				meant = fmt.Sprintf(" Did you mean %q?", meant)
-			}
-			return nil, fmt.Errorf("the column %q is not known.%s The columns are %s", name, meant, strings.Join(k.fields, ", "))
+			return nil, fmt.Errorf("the column %q is not known.%s The columns are %s", name,
+				command.DidYouMean(rows.FoldName(name), known), strings.Join(k.fields, ", "))
 		}
 		if twin := slices.Index(columns[:i], known[at]); twin >= 0 {
 			return nil, fmt.Errorf("the columns %q and %q are the same; only one of them can be there", header[twin], name)

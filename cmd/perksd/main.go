@@ -22,7 +22,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
-	"example.com/perks/cli/usage"
+	"example.com/perks/cli/command"
 	"example.com/perks/store"
 )
 
@@ -32,13 +32,6 @@ func main() {
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
-
-// The exit codes mean the same as those of perksctl.
-const (
-	exitDone    = 0
-	exitFailure = 1 // the command failed, or rows of a file are not valid
-	exitUsage   = 2 // the command line, a variable or a file as a whole is wrong; nothing was done
-)
 
 // program is the environment of the commands. Tests replace it.
 type program struct {
@@ -91,13 +84,13 @@ func (p *program) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitDone
+		return command.ExitOK
 	}
-	fmt.Fprintln(p.stderr, "perksd:", display.Text(usage.Plain(err)))
+	fmt.Fprintln(p.stderr, "perksd:", display.Text(command.Plain(err)))
 	if errors.As(err, new(usageError)) {
-		return exitUsage
+		return command.ExitUsage
 	}
-	return exitFailure
+	return command.ExitFailed
 }
 
 // databaseHelp explains --database.
@@ -124,7 +117,7 @@ func (p *program) root() *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(flagError)
-	nameValues(root)
+	command.SetHelp(root, "")
 	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db", "the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
 	root.PersistentFlags().StringVar(&p.sandboxDatabase, "sandbox-database", "", "the `ADDRESS` of the sandbox's database; without one there is no sandbox")
 	p.addHiddenSandboxFlag(root)
@@ -151,10 +144,10 @@ func usagef(cmd *cobra.Command, format string, args ...any) error {
 
 // flagError explains an error of the flags, and suggests the right spelling of one.
 func flagError(cmd *cobra.Command, err error) error {
-	if meant := usage.Flag(err, cmd.Flags()); meant != "" {
-		return usagef(cmd, "%w; did you mean %s?", usage.WhatFlagTakes(err), meant)
+	if meant := command.ClosestFlag(err, cmd.Flags()); meant != "" {
+		return usagef(cmd, "%w; did you mean %s?", command.ExplainFlag(err), meant)
 	}
-	return usagef(cmd, "%w", usage.WhatFlagTakes(err))
+	return usagef(cmd, "%w", command.ExplainFlag(err))
 }
 
 // group makes a command with subcommands. For an unknown subcommand, cobra would print help and succeed, which hides mistakes in
@@ -225,19 +218,6 @@ func nameVariables(cmd *cobra.Command) {
 	}
 }
 
-// nameValues names the values of flags in every help as perksctl does.
-func nameValues(root *cobra.Command) {
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		var text strings.Builder
-		out := cmd.OutOrStdout()
-		cmd.SetOut(&text)
-		help(cmd, args)
-		cmd.SetOut(out)
-		fmt.Fprint(out, usage.WithPlaceholders(text.String(), cmd.Flags()))
-	})
-}
-
 // readVariables sets each flag that isn't on the command line from its variable. It warns of a variable that it ignores, because somebody
 // may rely on it.
 func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.Writer) error {
@@ -250,7 +230,8 @@ func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.W
 			fmt.Fprintf(warnings, "perksd: %s is ignored; use --%s\n", variable(f.Name), f.Name)
 		default:
 			if err := cmd.Flags().Set(f.Name, value); err != nil {
-				problem = usagef(cmd, "the environment variable %s is not valid: %w", variable(f.Name), usage.WhatFlagTakes(err))
+				problem = usagef(cmd, "the environment variable %s is not valid: %w", variable(f.Name),
+					command.ExplainFlag(err))
 			}
 		}
 	})

@@ -22,6 +22,7 @@ import (
 
 	"example.com/perks/api/display"
 	"example.com/perks/api/rows"
+	"example.com/perks/cli/command"
 	"example.com/perks/store"
 )
 
@@ -88,21 +89,13 @@ func (p *program) confirm(ctx context.Context, question string) error {
 	if p.yes {
 		return nil
 	}
-	fmt.Fprintf(p.stderr, "%s\nType yes to continue: ", question)
-	lines := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(p.stdin).ReadString('\n') // the end of the input counts as no
-		lines <- line
-	}()
-	select {
-	case line := <-lines:
-		if strings.TrimSpace(line) == "yes" {
-			return nil
-		}
-	case <-ctx.Done():
-		fmt.Fprintln(p.stderr)
+	fmt.Fprintln(p.stderr, question)
+	streams := command.Streams{In: p.stdin, Err: p.stderr}
+	// The end of the input counts as no.
+	if line, _ := streams.Ask(ctx, "Type yes to continue: "); strings.TrimSpace(line) != "yes" {
+		return errNotConfirmed
 	}
-	return errNotConfirmed
+	return nil
 }
 
 // enumFlag is a flag with a few allowed values.

@@ -22,7 +22,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
-	"example.com/perks/cli/usage"
+	"example.com/perks/cli/command"
 	"example.com/perks/server"
 	"example.com/perks/server/listen"
 	"example.com/perks/server/telemetry"
@@ -229,7 +229,7 @@ func (o *serveOptions) listen(now func() time.Time) (l net.Listener, certificate
 			"use --tls-cert and --tls-key, or --behind-proxy if a proxy in front terminates TLS", o.address)}
 	}
 	if o.certFile != "" {
-		if certificate, err = listen.ReadCertificate(o.certFile, o.keyFile, now, usage.Plain); err != nil {
+		if certificate, err = listen.ReadCertificate(o.certFile, o.keyFile, now, command.Plain); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cli/usage"
+	"example.com/perks/cli/command"
 	"example.com/perks/server/servertest"
 )
 
@@ -55,7 +55,7 @@ func TestInvalidCertificateFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			put(good)
-			c, err := ReadCertificate(cert, key, time.Now, usage.Plain)
+			c, err := ReadCertificate(cert, key, time.Now, command.Plain)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,8 @@ func TestInvalidCertificateFiles(t *testing.T) {
 				}
 			}
 			why := strings.NewReplacer("CERT holds", cert+" holds", "CERT does", cert+" does", "in CERT", "in "+cert, "KEY", key).Replace(test.want)
-			if _, err := ReadCertificate(cert, key, time.Now, usage.Plain); err == nil || usage.Plain(err) != "reading the certificate"+why {
+			if _, err := ReadCertificate(cert, key, time.Now, command.Plain); err == nil ||
+				command.Plain(err) != "reading the certificate"+why {
 				t.Errorf("at the start the error is %v", err)
 			}
 			log := afterHangUp(c)
@@ -90,7 +91,7 @@ func TestReloadRefusesACertificateThatIsNotValidNow(t *testing.T) {
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
 	good := authority.Issue(servertest.Valid(now.AddDate(0, -1, 0), now.AddDate(0, 2, 0)))
 	cert, key := put(good)
-	c, err := ReadCertificate(cert, key, func() time.Time { return now }, usage.Plain)
+	c, err := ReadCertificate(cert, key, func() time.Time { return now }, command.Plain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestTheExpiryOfACertificateIsLoggedInAdvance(t *testing.T) {
 	authority := servertest.NewAuthority(t, "Our own")
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
 	cert, key := put(authority.Issue(servertest.Valid(now, now.AddDate(0, 0, 90))))
-	c, err := ReadCertificate(cert, key, func() time.Time { return now }, usage.Plain)
+	c, err := ReadCertificate(cert, key, func() time.Time { return now }, command.Plain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestTheExpiryOfACertificateIsLoggedInAdvance(t *testing.T) {
 			t.Errorf("at a start on day %d the log is\n%s", test.day, log)
 		}
 	}
-	if _, err := ReadCertificate(cert, key, c.now, usage.Plain); err != nil {
+	if _, err := ReadCertificate(cert, key, c.now, command.Plain); err != nil {
 		t.Errorf("a server with an expired certificate does not start: %v", err)
 	}
 }
@@ -156,7 +157,7 @@ func TestAWorldReadableKeyIsLogged(t *testing.T) {
 		if err := os.Chmod(key, mode); err != nil {
 			t.Fatal(err)
 		}
-		c, err := ReadCertificate(cert, key, time.Now, usage.Plain)
+		c, err := ReadCertificate(cert, key, time.Now, command.Plain)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 	"example.com/perks/tui"
 	"example.com/perks/tui/screen"
 )
@@ -23,9 +24,9 @@ func faulty() int {
 	}
 	err := tui.RunModel(context.Background(), os.Stdin, os.Stdout, &faults{Model: tui.New(options)}, keep)
 	if err != nil {
-		command.WriteError(s, err, false)
+		output.WriteError(s, err, false)
 	}
-	return command.ExitCode(err)
+	return output.ExitCode(err)
 }
 
 // faults is the terminal UI with keys that make it panic.

@@ -1,4 +1,4 @@
-package usage_test
+package command_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"example.com/perks/cli/usage"
+	"example.com/perks/cli/command"
 )
 
 func TestPlainNamesAFileOnce(t *testing.T) {
@@ -19,7 +19,7 @@ func TestPlainNamesAFileOnce(t *testing.T) {
 		"read " + folder + ": it is a folder":    fmt.Errorf("read %s: %w", folder, read),
 		"no file error":                          fmt.Errorf("no file error"),
 	} {
-		if got := usage.Plain(err); got != want {
+		if got := command.Plain(err); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package command_test
+package output_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/cli/command"
+	"example.com/perks/cli/output"
 )
 
 func statusError(status int, code api.Code) error { return &client.Error{Status: status, Code: code} }
@@ -29,8 +30,8 @@ func TestCode(t *testing.T) {
 		"server error":                   {statusError(500, api.CodeInternal), 1},
 		"wrong usage":                    {command.Usagef("no"), 2},
 		"a value refused locally":        {&api.Error{Code: api.CodeValidationFailed}, 2},
-		"not confirmed":                  {&command.Cancelled{}, 3},
-		"another run is using the file":  {&command.Busy{}, 6},
+		"not confirmed":                  {command.Cancelled(""), 3},
+		"another run is using the file":  {command.Busy(""), 6},
 		"no such perk, found locally":    {&api.Error{Code: api.CodeNotFound}, 5},
 		"a stale version, found locally": {&api.Error{Code: api.CodePreconditionFailed}, 6},
 		"not logged in":                  {&command.NotLoggedIn{}, 4},
@@ -51,11 +52,13 @@ func TestCode(t *testing.T) {
 		"504 of a proxy":                 {statusError(504, "http_504"), 8},
 		"timeout":                        {&client.Unreachable{Err: context.DeadlineExceeded}, 8},
 		"interrupted":                    {context.Canceled, 130},
-		"a full disk":                    {command.ExplainFailure(&fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: syscall.ENOSPC}), 1},
-		"interrupted while waiting":      {&client.Unreachable{Err: context.Canceled, OutcomeUnknown: true}, 130},
-		"wrapped with advice":            {&command.Advised{Err: fmt.Errorf("perk x: %w", statusError(404, api.CodeNotFound))}, 5},
+		"a full disk": {command.ExplainFailure(&fs.PathError{Op: "write", Path: os.Stdout.Name(),
+			Err: syscall.ENOSPC}), 1},
+		"interrupted while waiting": {&client.Unreachable{Err: context.Canceled, OutcomeUnknown: true}, 130},
+		"wrapped with advice": {&command.Advised{Err: fmt.Errorf("perk x: %w",
+			statusError(404, api.CodeNotFound))}, 5},
 	} {
-		if got := command.ExitCode(test.err); got != test.want {
+		if got := output.ExitCode(test.err); got != test.want {
 			t.Errorf("%s: exit code %d, want %d", name, got, test.want)
 		}
 	}
@@ -64,7 +67,8 @@ func TestCode(t *testing.T) {
 func TestWriteError(t *testing.T) {
 	refused := &client.Error{
 		Status: 422, Code: api.CodeValidationFailed, Message: "Some values are not valid.", RequestID: "r-1",
-		Fields: api.FieldErrors{"lat": {"must be between -90 and 90"}, "bedrooms": {"must not be\x1b[2J negative", "must be whole"}},
+		Fields: api.FieldErrors{"lat": {"must be between -90 and 90"}, "bedrooms": {"must not be\x1b[2J negative",
+			"must be whole"}},
 	}
 	for name, test := range map[string]struct {
 		err        error
@@ -72,12 +76,14 @@ func TestWriteError(t *testing.T) {
 	}{
 		"field errors": {
 			refused,
-			"error: Some values are not valid.\n  bedrooms: must not be[2J negative\n  bedrooms: must be whole\n  lat: must be between -90 and 90\n  (request r-1)\n",
+			"error: Some values are not valid.\n  bedrooms: must not be[2J negative\n  bedrooms: must be whole\n" +
+				"  lat: must be between -90 and 90\n  (request r-1)\n",
 			`{"error":{"code":"validation_failed","message":"Some values are not valid.","status":422,"errors":{"bedrooms":["must not be\u001b[2J negative","must be whole"],"lat":["must be between -90 and 90"]},"request_id":"r-1"}}` + "\n",
 		},
 		"wrapped field errors": {
 			fmt.Errorf("property 7: %w", refused),
-			"error: property 7: Some values are not valid.\n  bedrooms: must not be[2J negative\n  bedrooms: must be whole\n  lat: must be between -90 and 90\n  (request r-1)\n",
+			"error: property 7: Some values are not valid.\n  bedrooms: must not be[2J negative\n  bedrooms: must be " +
+				"whole\n  lat: must be between -90 and 90\n  (request r-1)\n",
 			`{"error":{"code":"validation_failed","message":"property 7: Some values are not valid.","status":422,"errors":{"bedrooms":["must not be\u001b[2J negative","must be whole"],"lat":["must be between -90 and 90"]},"request_id":"r-1"}}` + "\n",
 		},
 		"wrong usage": {
@@ -86,7 +92,8 @@ func TestWriteError(t *testing.T) {
 			`{"error":{"code":"usage","message":"No such flag."}}` + "\n",
 		},
 		"advice": {
-			&command.Advised{Err: &client.Unreachable{Address: "http://h/v2", Err: errors.New("reset"), OutcomeUnknown: true}, Advice: "Run again:\n  perksctl x"},
+			&command.Advised{Err: &client.Unreachable{Address: "http://h/v2", Err: errors.New("reset"),
+				OutcomeUnknown: true}, Advice: "Run again:\n  perksctl x"},
 			"error: No reply from http://h/v2: reset. The request may have been carried out.\nRun again:\n  perksctl x\n",
 			`{"error":{"code":"outcome_unknown","message":"No reply from http://h/v2: reset. The request may have been carried out. Run again: perksctl x"}}` + "\n",
 		},
@@ -100,22 +107,27 @@ func TestWriteError(t *testing.T) {
 				`","retry":"perksctl x","idempotency_key":"k"}}` + "\n",
 		},
 		"throttled": {
-			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast.", RetryAfter: 29500 * time.Millisecond},
+			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast.",
+				RetryAfter: 29500 * time.Millisecond},
 			"error: Too fast.\nTry again in 30s.\n",
 			`{"error":{"code":"rate_limited","message":"Too fast.","status":429,"retry_after":30}}` + "\n",
 		},
 		"throttled, with the time in the message": {
-			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast. Try again in 2 s.", RetryAfter: 2 * time.Second},
+			&client.Error{Status: 429, Code: api.CodeRateLimited, Message: "Too fast. Try again in 2 s.",
+				RetryAfter: 2 * time.Second},
 			"error: Too fast. Try again in 2 s.\n",
-			`{"error":{"code":"rate_limited","message":"Too fast. Try again in 2 s.","status":429,"retry_after":2}}` + "\n",
+			`{"error":{"code":"rate_limited","message":"Too fast. Try again in 2 s.","status":429,"retry_after":2}}` +
+				"\n",
 		},
 		"no retry advice for an unknown outcome": {
-			&client.Error{Status: 503, Code: api.CodeUnavailable, Message: "Busy.", RetryAfter: time.Second, OutcomeUnknown: true},
+			&client.Error{Status: 503, Code: api.CodeUnavailable, Message: "Busy.", RetryAfter: time.Second,
+				OutcomeUnknown: true},
 			"error: Busy.\n",
 			`{"error":{"code":"unavailable","message":"Busy.","status":503,"retry_after":1}}` + "\n",
 		},
 		"advice and a time to wait": {
-			&command.Advised{Err: &client.Error{Status: 503, Code: api.CodeUnavailable, Message: "Busy.", RetryAfter: time.Minute}, Advice: "Not tried: 7."},
+			&command.Advised{Err: &client.Error{Status: 503, Code: api.CodeUnavailable, Message: "Busy.",
+				RetryAfter: time.Minute}, Advice: "Not tried: 7."},
 			"error: Busy.\nTry again in 1m0s.\nNot tried: 7.\n",
 			`{"error":{"code":"unavailable","message":"Busy. Not tried: 7.","status":503,"retry_after":60}}` + "\n",
 		},
@@ -132,7 +144,7 @@ func TestWriteError(t *testing.T) {
 	} {
 		for asJSON, want := range map[bool]string{false: test.text, true: test.json} {
 			s, out, got := command.BufferedStreams("")
-			command.WriteError(s, test.err, asJSON)
+			output.WriteError(s, test.err, asJSON)
 			if got.String() != want || out.Len() > 0 {
 				t.Errorf("%s (JSON %t):\n got %s\nwant %s", name, asJSON, got, want)
 			}

@@ -1,9 +1,9 @@
-// Package usage explains mistakes in a command line or a file, for both programs, without the words of the libraries.
-package usage
+package command
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -12,13 +12,15 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"example.com/perks/api"
 )
 
-// WhatFlagTakes says what is wrong with a flag, and which values it takes, where the library's error names its own functions.
-func WhatFlagTakes(err error) error {
+// ExplainFlag says what is wrong with a flag, and which values it takes, where the library's error names its own
+// functions.
+func ExplainFlag(err error) error {
 	var (
 		invalid  *pflag.InvalidValueError
 		unknown  *pflag.NotExistError
@@ -62,8 +64,8 @@ func wanted(invalid *pflag.InvalidValueError) string {
 	return reason.Error()
 }
 
-// Flag returns the flag, with its dashes, that was probably meant by an unknown one, or "".
-func Flag(err error, flags *pflag.FlagSet) string {
+// ClosestFlag returns the flag, with its dashes, that was probably meant by an unknown one, or "".
+func ClosestFlag(err error, flags *pflag.FlagSet) string {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return ""
@@ -80,8 +82,8 @@ func Flag(err error, flags *pflag.FlagSet) string {
 	return ""
 }
 
-// ValueName returns the name of a flag's value as people read it, in capitals, numbers as N and text as TEXT, and what the flag does. A
-// list of choices, such as text|json, stays as it is. The name of a switch is "".
+// ValueName returns the name of a flag's value as people read it, in capitals, numbers as N and text as TEXT, and what
+// the flag does. A list of choices, such as text|json, stays as it is. The name of a switch is "".
 func ValueName(flag *pflag.Flag) (name, does string) {
 	name, does = pflag.UnquoteUsage(flag)
 	switch kind := flag.Value.Type(); {
@@ -95,8 +97,25 @@ func ValueName(flag *pflag.Flag) (name, does string) {
 	return strings.ToUpper(name), does
 }
 
-// WithPlaceholders names the values of all flags in a help as ValueName does.
-func WithPlaceholders(help string, flags *pflag.FlagSet) string {
+// SetHelp names the values of all flags in every help of a program as ValueName does, and ends the root's help with a
+// reference.
+func SetHelp(root *cobra.Command, reference string) {
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		var text strings.Builder
+		out := cmd.OutOrStdout()
+		cmd.SetOut(&text)
+		help(cmd, args)
+		cmd.SetOut(out)
+		if cmd == root {
+			text.WriteString(reference)
+		}
+		// an output that is lost takes no report
+		_, _ = io.WriteString(out, withPlaceholders(text.String(), cmd.Flags()))
+	})
+}
+
+func withPlaceholders(help string, flags *pflag.FlagSet) string {
 	line := regexp.MustCompile(`(?m)^( +(?:-\w, +)?--([\w-]+) )(\S+?(?: \S+?)*?)((?:\[=\S+\])?   )`)
 	return line.ReplaceAllStringFunc(help, func(match string) string {
 		parts := line.FindStringSubmatch(match)
@@ -109,8 +128,8 @@ func WithPlaceholders(help string, flags *pflag.FlagSet) string {
 	})
 }
 
-// Plain returns the text of an error, with plainer words for the system's about a file or a program. Where the text names the file or the
-// program before, it is not named again.
+// Plain returns the text of an error, with plainer words for the system's about a file or a program. Where the text
+// names the file or the program before, it is not named again.
 func Plain(err error) string {
 	text := err.Error()
 	var (

@@ -1,4 +1,4 @@
-package usage
+package command
 
 import (
 	"cmp"
@@ -10,7 +10,8 @@ import (
 	"example.com/perks/api"
 )
 
-// phrase replaces what a library says by what a person would. The pattern is the whole of the library's text, or a part of it.
+// phrase replaces what a library says by what a person would. The pattern is the whole of the library's text, or a part
+// of it.
 type phrase struct {
 	pattern *regexp.Regexp
 	words   string
@@ -34,8 +35,9 @@ func first(list []phrase, text string) string {
 	return ""
 }
 
-// YAML says what is wrong with YAML, and in which line if the library knows it. The library has no types for most of it.
-func YAML(err error) string {
+// ExplainYAML says what is wrong with YAML, and in which line if the library knows it. The library has no types for
+// most of it.
+func ExplainYAML(err error) string {
 	known := phrases(
 		`expected ',' or '\]'`, "a [ is not closed",
 		`expected ',' or '\}'`, "a { is not closed",
@@ -43,10 +45,13 @@ func YAML(err error) string {
 		`expected (key|'-' indicator)`, "the line does not fit those above it; check its indentation",
 		`expected <document start>|unexpected document indicator`, "there is text behind the end",
 		`expected ':'`, "a name has no colon and value",
-		`cannot start any token`, "a value begins with a tab or a character such as @; indent with blanks, and put the value in quotes",
+		`cannot start any token`,
+		"a value begins with a tab or a character such as @; indent with blanks, and put the value in quotes",
 		`unexpected end of stream`, "a quote is not closed",
-		`[mM]apping values are not allowed`, "a value has a colon in it; put the value in quotes, or check the indentation",
-		`sequence entries are not allowed`, "a list is not expected there; put the value in quotes, or check the indentation",
+		`[mM]apping values are not allowed`,
+		"a value has a colon in it; put the value in quotes, or check the indentation",
+		`sequence entries are not allowed`,
+		"a list is not expected there; put the value in quotes, or check the indentation",
 		`unknown anchor '(.*)' referenced`, "*$1 refers to nothing; put the value in quotes",
 		`tab character`, "a line is indented with a tab; use blanks",
 		`field (.*) not found`, `"$1" is not known`,
@@ -69,8 +74,8 @@ func YAML(err error) string {
 	return strings.Join(problems, "; ")
 }
 
-// Template says what is wrong with a Go template, and where. functions are those that it may call.
-func Template(err error, functions []string) string {
+// ExplainTemplate says what is wrong with a Go template, and where. functions are those that it may call.
+func ExplainTemplate(err error, functions []string) string {
 	place := regexp.MustCompile(`^template: [^:]*:(?:(\d+):)?(?:\d+:)? `)
 	action := regexp.MustCompile(`^executing ".*?" at <(.*?)>: (?:error calling \w+: )?`)
 	text, at := err.Error(), ""
@@ -95,7 +100,8 @@ func Template(err error, functions []string) string {
 		`^index out of range: (\d+)`, "the list has no item $1",
 		`^map has no entry for key "(.*)"`, "the record has no field $1",
 		`^len of `, "len needs a text, a list or a record",
-		`^can't index item of type |^cannot index |value has type .*; should be `, "index needs a list and a number, or a record and the name of a field",
+		`^can't index item of type |^cannot index |value has type .*; should be `,
+		"index needs a list and a number, or a record and the name of a field",
 		`^range can't iterate over `, "range needs a list or a record",
 		`^wrong number of args for (\w+): want (.*) got (\d+)`, "$1 takes $2, but got $3",
 		`^can't handle (.*) for arg of type \[\]`, "$1 is not a list",
@@ -107,15 +113,17 @@ func Template(err error, functions []string) string {
 			text += "; perhaps " + meant
 		}
 	}
-	text = strings.NewReplacer("[]interface {}", "a list", "map[string]interface {}", "a record", "interface {}", "a value", "of type string", "that is a text").Replace(text)
+	text = strings.NewReplacer("[]interface {}", "a list", "map[string]interface {}", "a record", "interface {}",
+		"a value", "of type string", "that is a text").Replace(text)
 	if at != "" {
 		return at + ", " + text
 	}
 	return text
 }
 
-// JQ says what is wrong with a jq expression, or what went wrong in it. jq's own words stay: who writes expressions knows them.
-func JQ(err error) string {
+// ExplainJQ says what is wrong with a jq expression, or what went wrong in it. jq's own words stay: who writes
+// expressions knows them.
+func ExplainJQ(err error) string {
 	var halt interface {
 		error
 		Value() any
