@@ -3,66 +3,39 @@ package display
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 )
 
 // MaxIndented is how many levels of a record are indented. Indenting each makes a text as long as the square of its
 // depth.
 const MaxIndented = 20
 
-// IndentJSON lays out a JSON text as json.Indent does, with each further line behind the prefix. What is nested deeper
-// than MaxIndented stays on one line.
+// IndentJSON lays out a JSON text as json.Indent does, with each further line behind the prefix. A text that nests
+// deeper than MaxIndented stays on one line.
 func IndentJSON(text []byte, prefix string) ([]byte, error) {
-	var compact, out bytes.Buffer
-	if err := json.Compact(&compact, text); err != nil {
-		return nil, err
+	var out bytes.Buffer
+	if depthOf(text) > MaxIndented {
+		err := json.Compact(&out, text)
+		return out.Bytes(), err
 	}
-	breakLine := func(depth int) {
-		if depth <= MaxIndented {
-			out.WriteString("\n" + prefix + strings.Repeat("  ", depth))
-		}
-	}
-	depth := 0
-	for rest := compact.Bytes(); len(rest) > 0; {
-		length := 1
-		switch c := rest[0]; {
-		case c == '"':
-			length = lengthOfString(rest)
-			out.Write(rest[:length])
-		case len(rest) > 1 && (c == '{' && rest[1] == '}' || c == '[' && rest[1] == ']'):
-			length = 2
-			out.Write(rest[:length])
-		case c == '{' || c == '[':
-			out.WriteByte(c)
-			depth++
-			breakLine(depth)
-		case c == '}' || c == ']':
-			if depth <= MaxIndented {
-				breakLine(depth - 1)
-			}
-			depth--
-			out.WriteByte(c)
-		case c == ',':
-			out.WriteByte(c)
-			breakLine(depth)
-		case c == ':' && depth <= MaxIndented:
-			out.WriteString(": ")
-		default:
-			out.WriteByte(c)
-		}
-		rest = rest[length:]
-	}
-	return out.Bytes(), nil
+	err := json.Indent(&out, text, prefix, "  ")
+	return out.Bytes(), err
 }
 
-// lengthOfString returns the length of the string that valid JSON begins with.
-func lengthOfString(text []byte) int {
-	for i := 1; ; i++ {
-		switch text[i] {
-		case '\\':
+// depthOf returns how deep arrays and objects nest in a JSON text.
+func depthOf(text []byte) (deepest int) {
+	depth, isQuoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			isQuoted = !isQuoted
+		case isQuoted && c == '\\':
 			i++
-		case '"':
-			return i + 1
+		case !isQuoted && (c == '{' || c == '['):
+			depth++
+			deepest = max(deepest, depth)
+		case !isQuoted && (c == '}' || c == ']'):
+			depth--
 		}
 	}
+	return deepest
 }
