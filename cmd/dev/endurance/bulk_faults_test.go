@@ -1,11 +1,12 @@
 package endurance
 
 import (
-	"cmp"
 	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
+
+	"example.com/perks/cmd/dev/specserver"
 )
 
 // TestKillsLoseNothingForAnyRowsAndServers kills a run over few rows twice, at other services than perksd.
@@ -14,34 +15,46 @@ func TestKillsLoseNothingForAnyRowsAndServers(t *testing.T) {
 	const rows, few = 90, 3
 	many := repeatedRows(rows) // enough rows for each user that the list of redemptions has several pages
 	many.who = among(few)
-	numbered := many
-	numbered.note = itsNumber
+	manyNumbered := many
+	manyNumbered.note = itsNumber
 	inCSV := many
 	inCSV.format, inCSV.suffix = csv, ".csv"
 
+	ahead := func(by time.Duration) specserver.Options {
+		return specserver.Options{Freedoms: specserver.Freedoms{ClockOff: specserver.ClockOffset(by)}}
+	}
+	linked := specserver.Options{Freedoms: specserver.Freedoms{Meta: specserver.MetaNone, NoTotal: true}}
+	numbered := specserver.Options{Freedoms: specserver.Freedoms{NoLinks: true, NoTotal: true}}
+	oldest := func(o specserver.Options) specserver.Options {
+		o.OldestFirst, o.IgnoresSort = true, true
+		return o
+	}
 	for name, test := range map[string]struct {
-		foreign *foreign // nil is the default one
-		rows    rowSet
-		stdin   bool
-		args    []string
+		server specserver.Options
+		rows   rowSet
+		stdin  bool
+		args   []string
 	}{
-		"rows that are the same, next to one another": {rows: rowSet{rows: rows, who: inPairs, format: csv, suffix: ".csv"}},
-		"rows of one user":                            {rows: rowSet{rows: rows / 2, who: among(1), format: csv, suffix: ".csv"}},
-		"rows with numbers":                           {rows: numbered},
-		"cells of several lines":                      {rows: rowSet{rows: rows, who: everyone, note: twoLines, format: csv, suffix: ".csv"}},
-		"a clock that is ahead":                       {foreign: &foreign{ahead: time.Hour}, rows: many},
-		"a clock that is behind":                      {foreign: &foreign{ahead: -time.Hour}, rows: many},
-		"pages that are linked":                       {foreign: &foreign{links: true}, rows: many},
-		"the oldest first, by numbers":                {foreign: &foreign{oldestFirst: true}, rows: many},
-		"the oldest first, linked":                    {foreign: &foreign{oldestFirst: true, links: true}, rows: many},
-		"CSV from a pipe":                             {rows: inCSV, stdin: true},
-		"JSON lines from a pipe":                      {rows: many, stdin: true},
-		"one row at a time":                           {rows: many, args: []string{"--concurrency", "1"}},
-		"many rows at a time":                         {rows: rowsOf(300), args: []string{"--concurrency", "24"}},
+		"rows that are the same, next to one another": {rows: rowSet{rows: rows, who: inPairs, format: csv,
+			suffix: ".csv"}},
+		"rows of one user": {rows: rowSet{rows: rows / 2, who: among(1), format: csv,
+			suffix: ".csv"}},
+		"rows with numbers": {rows: manyNumbered},
+		"cells of several lines": {rows: rowSet{rows: rows, who: everyone, note: twoLines,
+			format: csv, suffix: ".csv"}},
+		"a clock that is ahead":        {server: ahead(time.Hour), rows: many},
+		"a clock that is behind":       {server: ahead(-time.Hour), rows: many},
+		"pages that are linked":        {server: linked, rows: many},
+		"the oldest first, by numbers": {server: oldest(numbered), rows: many},
+		"the oldest first, linked":     {server: oldest(linked), rows: many},
+		"CSV from a pipe":              {rows: inCSV, stdin: true},
+		"JSON lines from a pipe":       {rows: many, stdin: true},
+		"one row at a time":            {rows: many, args: []string{"--concurrency", "1"}},
+		"many rows at a time":          {rows: rowsOf(300), args: []string{"--concurrency", "24"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			j := newJob(t, foreignService(t, cmp.Or(test.foreign, &foreign{})), test.rows, test.args...)
+			j := newJob(t, foreignService(t, test.server), test.rows, test.args...)
 			if test.stdin {
 				j.fromStdin()
 			}
@@ -53,7 +66,7 @@ func TestKillsLoseNothingForAnyRowsAndServers(t *testing.T) {
 // TestAlternatingKillsAndInterruptsLoseNothing stops every second run by a kill, and the others by an interrupt.
 func TestAlternatingKillsAndInterruptsLoseNothing(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, foreignService(t, &foreign{}), repeatedRows(90))
+	j := newJob(t, foreignService(t, specserver.Options{}), repeatedRows(90))
 	j.proxy.loseEvery = 0
 	random := rand.New(rand.NewPCG(5, 0))
 	for round := range 4 {
@@ -71,7 +84,7 @@ func TestAlternatingKillsAndInterruptsLoseNothing(t *testing.T) {
 func TestKillAfterTheLastReplyLeavesNothingToDo(t *testing.T) {
 	t.Parallel()
 	r := rowsOf(30)
-	foreign := foreignService(t, &foreign{})
+	foreign := foreignService(t, specserver.Options{})
 	foreign.proxy.dropEvery, foreign.proxy.loseEvery = 0, 0
 	for name, s := range map[string]service{"ours": ourService(t), "theirs": foreign} {
 		t.Run(name, func(t *testing.T) {
@@ -89,16 +102,15 @@ func TestKillAfterTheLastReplyLeavesNothingToDo(t *testing.T) {
 	}
 }
 
-// TestTokensThatExpireDuringARunAreReplaced loses no replies: perksctl replaces a token once for each request, and a request
-// with many retries would need more than one.
+// TestTokensThatExpireDuringARunAreReplaced loses no replies: perksctl replaces a token once for each request, and a
+// request with many retries would need more than one.
 func TestTokensThatExpireDuringARunAreReplaced(t *testing.T) {
 	t.Parallel()
-	f := &foreign{tokenUses: 40}
-	s := foreignService(t, f)
+	s := foreignService(t, specserver.Options{TokenUses: 40})
 	s.proxy.dropEvery, s.proxy.loseEvery = 0, 0
 	newJob(t, s, rowsOf(90)).killRepeatedly(1, 6)
-	if f.tokens < 3 {
-		t.Errorf("%d tokens were issued for more than 100 requests", f.tokens)
+	if s.tokens() < 3 {
+		t.Errorf("%d tokens were issued for more than 100 requests", s.tokens())
 	}
 }
 
@@ -106,7 +118,7 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	const refusal = "The results cannot be written"
 	r := rowsOf(200)
-	for name, s := range map[string]service{"ours": ourService(t), "theirs": foreignService(t, &foreign{})} {
+	for name, s := range map[string]service{"ours": ourService(t), "theirs": foreignService(t, specserver.Options{})} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s.proxy.t = t
@@ -127,8 +139,9 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 
 func TestRunOnAFullDiskSendsNothing(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, foreignService(t, &foreign{}), rowsOf(30))
-	j.startBy("sh", "-c", `ulimit -f 0 && exec "$@"`, "sh", j.program).must(1).wantStderr("The journal of the results cannot be written")
+	j := newJob(t, foreignService(t, specserver.Options{}), rowsOf(30))
+	j.startBy("sh", "-c", `ulimit -f 0 && exec "$@"`, "sh",
+		j.program).must(1).wantStderr("The journal of the results cannot be written")
 	if _, requests, _ := j.proxy.counts(); requests > 0 {
 		t.Errorf("%d requests were made", requests)
 	}
@@ -139,7 +152,7 @@ func TestRunOnAFullDiskSendsNothing(t *testing.T) {
 func TestServerRestartLosesNoRow(t *testing.T) {
 	t.Parallel()
 	r := rowsOf(120)
-	for name, s := range map[string]service{"ours": ourService(t), "theirs": foreignService(t, &foreign{})} {
+	for name, s := range map[string]service{"ours": ourService(t), "theirs": foreignService(t, specserver.Options{})} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s.proxy.t = t

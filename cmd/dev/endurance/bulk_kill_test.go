@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"example.com/perks/cmd/dev/specserver"
 )
 
 // scale is the size of a test, for its long or its short form.
@@ -35,20 +37,20 @@ func TestTenKillsAndLostRepliesLoseNothingAtPerksd(t *testing.T) {
 func TestKillsLoseNothingWithoutIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{600, 3})
-	newJob(t, foreignService(t, &foreign{}), rowsOf(s.rows)).killRepeatedly(s.kills, 3)
+	newJob(t, foreignService(t, specserver.Options{}), rowsOf(s.rows)).killRepeatedly(s.kills, 3)
 }
 
 func TestKillsLoseNothingWithEqualRows(t *testing.T) {
 	t.Parallel()
 	s := scaleOf(scale{300, 3})
-	newJob(t, foreignService(t, &foreign{}), repeatedRows(s.rows)).killRepeatedly(s.kills, 4)
+	newJob(t, foreignService(t, specserver.Options{}), repeatedRows(s.rows)).killRepeatedly(s.kills, 4)
 }
 
-// TestUnknownOutcomesAreNotAssumedMine runs without --assume-mine first. No row is redeemed twice then, and those whose reply
-// was lost stay unknown until the flag is given.
+// TestUnknownOutcomesAreNotAssumedMine runs without --assume-mine first. No row is redeemed twice then, and those whose
+// reply was lost stay unknown until the flag is given.
 func TestUnknownOutcomesAreNotAssumedMine(t *testing.T) {
 	t.Parallel()
-	s := foreignService(t, &foreign{})
+	s := foreignService(t, specserver.Options{})
 	assumeMine := s.args
 	s.args = nil
 	j := newJob(t, s, rowsOf(60))
@@ -67,7 +69,7 @@ func TestUnknownOutcomesAreNotAssumedMine(t *testing.T) {
 // TestKillsLeaveFewRowsUnknown kills runs that send no row again. Those that were in progress stay unknown.
 func TestKillsLeaveFewRowsUnknown(t *testing.T) {
 	t.Parallel()
-	s := foreignService(t, &foreign{})
+	s := foreignService(t, specserver.Options{})
 	resending := s.args
 	s.args = []string{"--assume-mine"}
 	j := newJob(t, s, rowsOf(300))
@@ -89,7 +91,8 @@ func TestKillsLeaveFewRowsUnknown(t *testing.T) {
 
 func randomFaultPoint(random *rand.Rand) faultPoint { return faultPoint(random.IntN(int(killPoints))) }
 
-// killRepeatedly kills the program at random points, and resumes it at once each time. Then it lets the last run finish.
+// killRepeatedly kills the program at random points, and resumes it at once each time. Then it lets the last run
+// finish.
 func (j *job) killRepeatedly(kills int, seed uint64) {
 	j.Helper()
 	began := time.Now()
@@ -106,6 +109,7 @@ func (j *job) killRepeatedly(kills int, seed uint64) {
 	}
 	sent, all, _ := j.proxy.counts()
 	j.Logf("%d rows, %d kills: %d redeems and %d other requests; %s with the kills, %s after them",
-		j.rows.rows, kills, sent, all-sent, killed.Sub(began).Round(time.Millisecond), time.Since(killed).Round(time.Millisecond))
+		j.rows.rows, kills, sent, all-sent, killed.Sub(began).Round(time.Millisecond),
+		time.Since(killed).Round(time.Millisecond))
 	j.check()
 }

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/perks/api"
+	"example.com/perks/cmd/dev/specserver"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
 )
@@ -20,6 +22,7 @@ type service struct {
 	id, secret  string
 	prepare     func([]wanted)           // before the rows are sent
 	redemptions func() map[string]wanted // those made since, by id
+	tokens      func() int               // how many were issued; nil at ourService
 	args        []string                 // that a run there needs
 }
 
@@ -27,7 +30,9 @@ type service struct {
 func ourService(t *testing.T) service {
 	t.Helper()
 	server := servertest.Start(t)
-	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "p0"}}, store.PerkRecord{Perk: api.Perk{ID: "p1"}}, store.PerkRecord{Perk: api.Perk{ID: "p2"}})
+	for n := range 3 {
+		server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: perkID(n)}})
+	}
 	root, err := url.Parse(server.Root())
 	if err != nil {
 		t.Fatal(err)
@@ -48,16 +53,33 @@ func ourService(t *testing.T) service {
 	return s
 }
 
-// foreignService is another implementation, where everything was redeemed once before. One reply in ten is lost, and one
-// redeem in fifty. Only the run redeems there, which it learns from --assume-mine, and nothing is still carried out
-// after five seconds, which it learns from --resend-unknown.
-func foreignService(t *testing.T, f *foreign) service {
+// foreignService is a server of the specification that ignores idempotency keys, where everything was redeemed once
+// before. One reply in ten is lost, and one redeem in fifty. Only the run redeems there, which it learns from
+// --assume-mine, and nothing is still carried out after five seconds, which it learns from --resend-unknown.
+func foreignService(t *testing.T, o specserver.Options) service {
+	o.MostPerPage = 15
+	server := specserver.New(o)
 	s := service{
-		proxy: newFaultProxy(t, f), id: foreignID, secret: foreignSecret,
+		proxy: newFaultProxy(t, server), id: specserver.ClientID, secret: specserver.ClientSecret,
 		args: []string{"--assume-mine", "--resend-unknown"},
 	}
 	s.proxy.dropEvery, s.proxy.loseEvery = 10, 50
-	s.redemptions, s.prepare = f.redemptions, f.remember
+	s.prepare = func(all []wanted) {
+		server.AddUsers(usersOf(all)...)
+		for _, w := range all {
+			server.AddRedemption(w.perk, w.user, json.RawMessage(w.metadata), time.Minute)
+		}
+	}
+	s.redemptions = func() map[string]wanted {
+		all := map[string]wanted{}
+		for _, r := range server.Record().Redemptions {
+			if r.Request > 0 {
+				all[r.ID] = wanted{r.PerkID, r.UserID, canonical(r.Metadata)}
+			}
+		}
+		return all
+	}
+	s.tokens = func() int { return len(server.Record().Tokens) }
 	return s
 }
 
@@ -90,7 +112,7 @@ func (r rowSet) wanted() []wanted {
 	var all []wanted
 	for n := range r.rows {
 		perk, user := r.who(n)
-		w := wanted{fmt.Sprintf("p%d", perk), fmt.Sprintf("u-%05d", user), "{}"}
+		w := wanted{perkID(perk), fmt.Sprintf("u-%05d", user), "{}"}
 		if r.note != nil {
 			w.metadata = fmt.Sprintf(`{"row":%q}`, r.note(n))
 		}
@@ -98,6 +120,9 @@ func (r rowSet) wanted() []wanted {
 	}
 	return all
 }
+
+// perkID is the same at both services.
+func perkID(n int) string { return specserver.Freedoms{}.PerkID(n + 1) }
 
 func everyone(n int) (perk, user int) { return n % 3, n }
 

@@ -6,14 +6,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/perks/cmd/dev/specserver"
 )
 
 func TestSecondInterruptStopsTheRunAtOnce(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
+	j := newJob(t, foreignService(t, specserver.Options{}), rowsOf(40))
 	unblock := j.proxy.block()
 	p := j.start()
-	eventually(t, atLast, "the run waits for replies", func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
+	eventually(t, atLast, "the run waits for replies",
+		func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
 	eventually(t, atLast, "the run has exited", func() bool {
 		p.interrupt()
 		select {
@@ -49,7 +52,8 @@ func TestInterruptDuringRetryAfterStopsTheRun(t *testing.T) {
 	j := newJob(t, ourService(t), rowsOf(60))
 	j.proxy.throttleFrom(20)
 	p := j.start()
-	eventually(t, atLast, "the run waits because the server asks for it", func() bool { return strings.Contains(p.stderr.String(), "asks to wait 1m0s") })
+	eventually(t, atLast, "the run waits because the server asks for it",
+		func() bool { return strings.Contains(p.stderr.String(), "asks to wait 1m0s") })
 	began := time.Now()
 	p.interrupt()
 	p.must(130).wantStderr("To resume")
@@ -61,11 +65,11 @@ func TestInterruptDuringRetryAfterStopsTheRun(t *testing.T) {
 	j.check()
 }
 
-// TestInterruptedResumptionLosesNothing kills a run before it gets a reply, and interrupts the next one before it can check
-// the outcome.
+// TestInterruptedResumptionLosesNothing kills a run before it gets a reply, and interrupts the next one before it can
+// check the outcome.
 func TestInterruptedResumptionLosesNothing(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, foreignService(t, &foreign{}), repeatedRows(40))
+	j := newJob(t, foreignService(t, specserver.Options{}), repeatedRows(40))
 	p := j.startWith(9, afterWork, (*process).kill)
 	p.must(-1)
 
@@ -86,11 +90,11 @@ func (j *job) begun() int {
 	return bytes.Count(text, []byte(`"batch"`))
 }
 
-// TestRequestThatOutlivesItsRunIsNotRepeated has a server start on a request after the program that sent it was killed, long
-// after its last entry in the journal.
+// TestRequestThatOutlivesItsRunIsNotRepeated has a server start on a request after the program that sent it was killed,
+// long after its last entry in the journal.
 func TestRequestThatOutlivesItsRunIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
+	j := newJob(t, foreignService(t, specserver.Options{}), rowsOf(40))
 	p := j.startWith(9, lateWork, (*process).kill)
 	p.must(-1)
 	anHourAgo := time.Now().Add(-time.Hour)
@@ -101,11 +105,11 @@ func TestRequestThatOutlivesItsRunIsNotRepeated(t *testing.T) {
 	j.check()
 }
 
-// TestInterruptDuringAnUnknownOutcomeLosesNothing interrupts a run whose reply was lost, and resumes it before the server has
-// handled the request.
+// TestInterruptDuringAnUnknownOutcomeLosesNothing interrupts a run whose reply was lost, and resumes it before the
+// server has handled the request.
 func TestInterruptDuringAnUnknownOutcomeLosesNothing(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, foreignService(t, &foreign{}), rowsOf(40))
+	j := newJob(t, foreignService(t, specserver.Options{}), rowsOf(40))
 	p := j.startWith(9, broken, (*process).interrupt)
 	p.must(130)
 	j.start().must(0)
@@ -117,7 +121,8 @@ func TestConcurrentRunIsRefused(t *testing.T) {
 	j := newJob(t, ourService(t), rowsOf(40))
 	unblock := j.proxy.block()
 	first := j.start()
-	eventually(t, atLast, "the first run waits for replies", func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
+	eventually(t, atLast, "the first run waits for replies",
+		func() bool { _, _, blocked := j.proxy.counts(); return blocked == 8 })
 	_, before, _ := j.proxy.counts()
 	j.start().must(6).wantStderr("Another run is using")
 	if _, after, _ := j.proxy.counts(); after != before {

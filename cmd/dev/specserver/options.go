@@ -15,6 +15,10 @@ type Options struct {
 	Faults []Fault
 	Seed   uint64           // of the faults that come by chance
 	Now    func() time.Time // nil is time.Now; Freedoms.ClockOff is added
+
+	MostPerPage int  // of lists, whatever is asked for; 0 is 100
+	OldestFirst bool // in the list of what a user has redeemed
+	TokenUses   int  // how many requests a token is valid for; 0 is unlimited
 }
 
 // Freedoms are what the specification leaves open. Every combination of them is legal.

@@ -52,7 +52,7 @@ func (s *Server) perkObjects(isWanted func(perk) bool) (list []object) {
 	return list
 }
 
-// listOfUser lists the latest redemption first.
+// listOfUser lists the latest redemption first, unless OldestFirst.
 func (s *Server) listOfUser(request Request, id string) response {
 	if !s.users[id] {
 		return s.refuse(404, "User not found", nil)
@@ -63,11 +63,16 @@ func (s *Server) listOfUser(request Request, id string) response {
 		list = s.perkObjects(func(p perk) bool { return !s.OncePerUser || !s.hasRedeemed(p.id, id) })
 	}
 	if s.MixedLists || isRedeemed {
-		for _, r := range slices.Backward(s.record.Redemptions) {
+		var made []object
+		for _, r := range s.record.Redemptions {
 			if r.UserID == id {
-				list = append(list, s.redemption(r))
+				made = append(made, s.redemption(r))
 			}
 		}
+		if !s.OldestFirst {
+			slices.Reverse(made)
+		}
+		list = append(list, made...)
 	}
 	return s.list(request, list)
 }
@@ -84,6 +89,7 @@ func (s *Server) list(request Request, all []object) response {
 	if pageErr != nil || sizeErr != nil || page < 1 || size < 1 || size > 100 {
 		return s.refuse(422, "page or per_page is out of range", nil)
 	}
+	size = min(size, cmp.Or(s.MostPerPage, size))
 	if s.IgnoresPage {
 		page = 1
 	}

@@ -36,7 +36,7 @@ type Redemption struct {
 	Metadata           json.RawMessage // as it came; nil if none did
 	At                 time.Time       // by the server's clock
 	Status             string
-	Request            int // the number of the request that made it
+	Request            int // the number of the request that made it; 0 if none did
 }
 
 // Change is an update or a deletion that was made.
@@ -53,6 +53,7 @@ type Token struct {
 	Value   string
 	Until   time.Time
 	Request int
+	Uses    int
 }
 
 // Record returns a copy of what was done until now.

@@ -107,6 +107,25 @@ func (s *Server) take(request *Request) response {
 	return reply
 }
 
+// AddUsers adds users.
+func (s *Server) AddUsers(ids ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		s.users[id] = true
+	}
+}
+
+// AddRedemption adds a redemption of so long ago, which no request made.
+func (s *Server) AddRedemption(perkID, userID string, metadata json.RawMessage, age time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record.Redemptions = append(s.record.Redemptions, Redemption{
+		ID: fmt.Sprintf("red_%d", len(s.record.Redemptions)+1), PerkID: perkID, UserID: userID, Metadata: metadata,
+		At: s.now().Add(-age), Status: s.NewStatus.word(),
+	})
+}
+
 // RedeemByAnother redeems a perk without metadata as another client does, without a fault and without a key.
 func (s *Server) RedeemByAnother(perkID, userID string) {
 	s.byAnother(object{"user_id": userID}, func(r Request) response { return s.redeem(r, perkID) })
@@ -236,7 +255,7 @@ func (s *Server) issueToken(request Request) response {
 	part := func(value object) string { return base64.RawURLEncoding.EncodeToString(encode(value)) }
 	token := strings.Join([]string{part(object{"alg": "HS256", "typ": "JWT"}),
 		part(object{"sub": ClientID, "exp": until.Unix(), "jti": request.Number}), part(object{"signed": true})}, ".")
-	s.record.Tokens = append(s.record.Tokens, Token{token, until, request.Number})
+	s.record.Tokens = append(s.record.Tokens, Token{Value: token, Until: until, Request: request.Number})
 	body := object{"access_token": token, "token_type": "Bearer"}
 	seconds := strconv.Itoa(int(lifetime.Seconds()))
 	switch s.ExpiresIn {
@@ -251,9 +270,10 @@ func (s *Server) issueToken(request Request) response {
 }
 
 func (s *Server) isAuthenticated(request Request) bool {
-	for _, token := range s.record.Tokens {
+	for i, token := range s.record.Tokens {
 		if request.Header.Get("Authorization") == "Bearer "+token.Value {
-			return s.now().Before(token.Until)
+			s.record.Tokens[i].Uses++
+			return s.now().Before(token.Until) && (s.TokenUses == 0 || token.Uses < s.TokenUses)
 		}
 	}
 	return false
