@@ -136,15 +136,18 @@ func (o Operations) AuditSince(
 func (o Operations) readAudit(
 	ctx context.Context, query AuditQuery, position *AuditPosition, yield func(AuditEntry, error) bool,
 ) (yielded bool, err error) {
-	var now AuditPosition
+	var end AuditEnd
 	stopped := false
 	err = o.db.Snapshot(notBehind(ctx), func(q Querier) (err error) {
-		var redemptions, entries AuditFilter
-		if now, redemptions, entries, err = o.db.AuditAfter(q, *position); err != nil {
+		if end, err = o.db.AuditEnd(q, *position, "", AuditBound{}); err != nil {
 			return err
 		}
+		var redemptions, entries AuditFilter
 		if *position != "" {
 			query.Last = 0
+			if redemptions, entries, err = o.db.AuditRange(q, *position, end.Position); err != nil {
+				return err
+			}
 		}
 		text, args := query.Statement(o.db.Dialect, redemptions, entries)
 		if text == "" {
@@ -157,7 +160,7 @@ func (o Operations) readAudit(
 		return err
 	})
 	if err == nil && !stopped {
-		*position = now
+		*position = end.Position
 	}
 	return yielded, err
 }

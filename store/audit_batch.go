@@ -256,16 +256,15 @@ func (o Operations) auditOf(q Querier, keys []AuditKey) ([]AuditEntry, error) {
 }
 
 func (o Operations) readAuditLog(ctx context.Context, read func(Querier) (AuditBatch, error)) (AuditBatch, error) {
-	return RetryRead(ctx, o.db, "read a part of the audit log", func() (batch AuditBatch, err error) {
-		err = o.db.Snapshot(notBehind(ctx), func(q Querier) (err error) {
-			if batch, err = read(q); errors.Is(err, ErrPosition) || errors.Is(err, ErrOlderCopy) {
+	return inSnapshot(notBehind(ctx), o, "read a part of the audit log", o.db.Snapshot,
+		func(q Querier) (AuditBatch, error) {
+			batch, err := read(q)
+			switch {
+			case errors.Is(err, ErrPosition), errors.Is(err, ErrOlderCopy):
 				err = AuditPositionUnknown()
-			}
-			if errors.Is(err, ErrArchived) {
+			case errors.Is(err, ErrArchived):
 				err = AuditPositionArchived()
 			}
-			return err
+			return batch, err
 		})
-		return batch, err
-	})
 }

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"example.com/perks/api"
 )
 
 // Scanner is one row of a result.
@@ -40,24 +38,16 @@ type Tx interface {
 	Querier
 	// Exec returns how many rows the statement changed.
 	Exec(text string, args ...any) (int64, error)
-
-	// Redemption returns a redemption or RedemptionNotFound.
-	Redemption(id string) (api.RedemptionRecord, error)
-	// GiveBack gives the redemption's unit back to the perk's stock.
-	GiveBack(redemption api.Redemption) error
-	// PurgeIdempotencyKeys deletes at most most of the keys first used before the instant.
-	PurgeIdempotencyKeys(before time.Time, most int) (int64, error)
-
-	// LockSandbox counts the records that only a live database has, and locks those that Empty deletes.
-	LockSandbox() (LiveRecords, error)
-	// Empty deletes what Sandbox.Reset deletes.
-	Empty() (Emptied, error)
 }
 
 // Dialect holds the parts in which shared statements differ between databases.
 type Dialect struct {
-	// Locks are statements, or the ends of a SELECT that locks its row. They are "" where there is one writer.
-	LockClient, LockProperty, LockSigningKeys, LockNewProperties string
+	// Locks are statements, or the ends of a SELECT that locks its rows, of which SkipLocked leaves out those of
+	// others. LockStock locks the stock of redemption $1's perk. They are "" where there is one writer.
+	LockClient, LockProperty, LockSigningKeys, LockNewProperties, LockStock, SkipLocked string
+
+	StockPerk  string // column of perk_stock and of redemptions that refers to the perk
+	EmptyIndex string // empties what is derived from all perks
 
 	OnCommitDrop                   string // ends the definition of a temporary table
 	Stock                          string // joins perk_stock AS s to perks AS p
@@ -110,10 +100,8 @@ type Database struct {
 	SnapshotInOrder func(ctx context.Context, work func(Querier) error) error
 	// SnapshotWithin is Snapshot in a single process of the database, and fails with ErrTimeLimit if that takes longer.
 	SnapshotWithin func(ctx context.Context, within time.Duration, work func(Querier) error) error
-	// AuditAfter returns the current end of the audit log, and conditions for the rows added after the position.
-	AuditAfter func(q Querier, since AuditPosition) (now AuditPosition, redemptions, entries AuditFilter, err error)
 	// AuditEnd returns upTo, or the current end if it is "", or a position before it that is about most rows after
-	// since.
+	// since; a zero bound is none. It comes before AuditRange, AuditNewest and AuditPlaceOf in a snapshot.
 	AuditEnd func(q Querier, since, upTo AuditPosition, most AuditBound) (AuditEnd, error)
 	// AuditRange returns conditions for the rows added after a position and not after until.
 	AuditRange func(q Querier, since, until AuditPosition) (redemptions, entries AuditFilter, err error)
@@ -126,6 +114,11 @@ type Database struct {
 	Import func(ctx context.Context, i Import) (Imported, error)
 	// ReplaceStaged replaces staged records with those that write passes to put.
 	ReplaceStaged func(tx Tx, columns []Column, write func(put func(seq int64, values []any) error) error) error
+	// LockSandbox keeps all others from changing what Sandbox.Reset deletes, or looks at, and raises the catalog's
+	// version.
+	LockSandbox func(Tx) error
+	// Unprotected runs work that deletes rows which triggers protect.
+	Unprotected func(tx Tx, work func() error) error
 	// MergePerks writes the staged perks to the database.
 	MergePerks func(tx Tx, by Actor, at time.Time) (created, changed int64, err error)
 	// PerkColumns and PerkValues are additional columns of staged perks.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,12 +62,26 @@ func OnAudited(ctx context.Context, added func(bytes int)) context.Context {
 	return context.WithValue(ctx, auditedKey{}, added)
 }
 
-// lock executes a lock statement of the dialect, unless it is "".
-func lock(tx Tx, statement string) error {
-	if statement == "" {
+// inSnapshot is RetryRead for work with a consistent view, such as Database.Snapshot gives.
+func inSnapshot[T any](
+	ctx context.Context, o Operations, doing string, snapshot func(context.Context, func(Querier) error) error,
+	work func(Querier) (T, error),
+) (T, error) {
+	return RetryRead(ctx, o.db, doing, func() (result T, err error) {
+		err = snapshot(ctx, func(q Querier) (err error) {
+			result, err = work(q)
+			return err
+		})
+		return result, err
+	})
+}
+
+// lock executes a lock statement of the dialect, unless it is "", or no row can match its arguments.
+func lock(tx Tx, statement string, args ...any) error {
+	if statement == "" || slices.ContainsFunc(args, IsUnstorable) {
 		return nil
 	}
-	_, err := tx.Exec(statement)
+	_, err := tx.Exec(statement, args...)
 	return err
 }
 
@@ -126,9 +141,15 @@ func (o Operations) AuditRestore(ctx context.Context, restored Restored, by Acto
 const purgeChunk = 2000
 
 func (o Operations) PurgeIdempotencyKeys(ctx context.Context, before time.Time) (purged int64, err error) {
+	text := `
+		WITH old AS MATERIALIZED (
+			SELECT client_id, key FROM idempotency_keys
+			WHERE created_at < $1 ORDER BY created_at LIMIT $2` + o.db.SkipLocked + `)
+		DELETE FROM idempotency_keys WHERE (client_id, key) IN (SELECT client_id, key FROM old)`
 	for {
-		n, err := writeFor(ctx, o, "delete idempotency keys",
-			func(tx Tx) (int64, error) { return tx.PurgeIdempotencyKeys(before, purgeChunk) })
+		n, err := writeFor(ctx, o, "delete idempotency keys", func(tx Tx) (int64, error) {
+			return tx.Exec(text, before, purgeChunk)
+		})
 		purged += n
 		if err != nil || n < purgeChunk {
 			return purged, err
@@ -137,15 +158,28 @@ func (o Operations) PurgeIdempotencyKeys(ctx context.Context, before time.Time) 
 }
 
 // EmptySandbox does what Sandbox.Reset promises, in a transaction of the driver.
-func EmptySandbox(tx Tx, by Actor, at time.Time) (Emptied, error) {
-	found, err := tx.LockSandbox()
+func (o Operations) EmptySandbox(tx Tx, by Actor, at time.Time) (emptied Emptied, err error) {
+	if err := o.db.LockSandbox(tx); err != nil {
+		return emptied, err
+	}
+	found, err := LiveRecordsIn(tx)
+	if err == nil && found.Any() {
+		err = NotASandbox(found)
+	}
 	if err != nil {
-		return Emptied{}, err
+		return emptied, err
 	}
-	if found.Any() {
-		return Emptied{}, NotASandbox(found)
-	}
-	emptied, err := tx.Empty()
+	err = o.db.Unprotected(tx, func() error {
+		return Run(tx.Exec,
+			Step{Count: &emptied.IdempotencyKeys, Text: `DELETE FROM idempotency_keys`},
+			Step{Count: &emptied.Redemptions, Text: `DELETE FROM redemptions`},
+			Step{Text: `DELETE FROM perk_stock`},
+			Step{Text: o.db.EmptyIndex},
+			Step{Count: &emptied.Perks, Text: `DELETE FROM perks`},
+			Step{Count: &emptied.Categories, Text: `DELETE FROM categories`},
+			Step{Count: &emptied.Users, Text: `DELETE FROM users`},
+		)
+	})
 	if err != nil {
 		return emptied, err
 	}

@@ -25,12 +25,8 @@ func CheckPropertyCursor(c *Cursor) error {
 }
 
 func (o Operations) ListProperties(ctx context.Context, query PropertyQuery) (List[api.Property], error) {
-	return RetryRead(ctx, o.db, "list properties", func() (list List[api.Property], err error) {
-		err = o.db.Snapshot(ctx, func(q Querier) (err error) {
-			list, err = o.listProperties(q, query)
-			return err
-		})
-		return list, err
+	return inSnapshot(ctx, o, "list properties", o.db.Snapshot, func(q Querier) (List[api.Property], error) {
+		return o.listProperties(q, query)
 	})
 }
 

@@ -487,7 +487,8 @@ func (s propertySearch) divisions() (parts []division, isDivided bool, err error
 			SELECT (SELECT min(p.bedrooms) FROM properties AS p WHERE %[1]s)
 			UNION ALL SELECT (SELECT min(p.bedrooms) FROM properties AS p WHERE p.bedrooms > n AND %[1]s)
 			FROM numbers WHERE n IS NOT NULL
-		) SELECT n, %[2]s FROM numbers WHERE n IS NOT NULL LIMIT %[3]d`, s.where(inLead), matches, maxDivisions+1), s.args)
+		) SELECT n, %[2]s FROM numbers WHERE n IS NOT NULL
+			LIMIT %[3]d`, s.where(inLead), matches, maxDivisions+1), s.args)
 	if byBedrooms && s.sort.Desc {
 		slices.Reverse(parts)
 	}

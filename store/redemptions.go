@@ -92,10 +92,13 @@ func (o Operations) CheckRedeem(ctx context.Context, attempt RedeemAttempt) erro
 }
 
 func (o Operations) Redemption(ctx context.Context, id string) (api.RedemptionRecord, error) {
-	return Read(ctx, o.db, "read a redemption", func(q Querier) (api.RedemptionRecord, error) {
-		return OneOr(RedemptionNotFound(id), q, ScanRedemptionRecord,
-			o.db.selectRedemptions(o.db.Redemptions)+` WHERE r.id = $1`, id)
-	})
+	return Read(ctx, o.db, "read a redemption",
+		func(q Querier) (api.RedemptionRecord, error) { return o.redemption(q, id) })
+}
+
+func (o Operations) redemption(q Querier, id string) (api.RedemptionRecord, error) {
+	return OneOr(RedemptionNotFound(id), q, ScanRedemptionRecord,
+		o.db.selectRedemptions(o.db.Redemptions)+` WHERE r.id = $1`, id)
 }
 
 func (d *Dialect) selectRedemptions(from string) string {
@@ -152,14 +155,13 @@ func (d *Dialect) redemptionConditions(query RedemptionQuery) (where string, arg
 	return strings.Join(conditions, ` AND `), args, order
 }
 
-func (o Operations) ListRedemptions(ctx context.Context, query RedemptionQuery) (List[api.RedemptionRecord], error) {
-	return RetryRead(ctx, o.db, "list redemptions", func() (list List[api.RedemptionRecord], err error) {
-		err = o.db.SnapshotInOrder(ctx, func(q Querier) (err error) {
-			list, err = o.listRedemptions(q, query)
-			return err
+func (o Operations) ListRedemptions(
+	ctx context.Context, query RedemptionQuery,
+) (List[api.RedemptionRecord], error) {
+	return inSnapshot(ctx, o, "list redemptions", o.db.SnapshotInOrder,
+		func(q Querier) (List[api.RedemptionRecord], error) {
+			return o.listRedemptions(q, query)
 		})
-		return list, err
-	})
 }
 
 func (o Operations) listRedemptions(q Querier, query RedemptionQuery) (list List[api.RedemptionRecord], err error) {
@@ -267,8 +269,13 @@ func (o Operations) DecideRedemption(
 	if !isDecision {
 		return api.RedemptionRecord{}, fmt.Errorf("a redemption cannot be decided to be %q", decision.Status)
 	}
+	giveBack := `UPDATE perk_stock SET held = held - 1
+		WHERE ` + o.db.StockPerk + ` = (SELECT ` + o.db.StockPerk + ` FROM redemptions WHERE id = $1)`
 	return writeFor(ctx, o, "decide a redemption", func(tx Tx) (api.RedemptionRecord, error) {
-		before, err := tx.Redemption(id)
+		if err := lock(tx, o.db.LockStock, id); err != nil {
+			return api.RedemptionRecord{}, err
+		}
+		before, err := o.redemption(tx, id)
 		if err == nil && decision.Check != nil {
 			err = decision.Check(before)
 		}
@@ -290,7 +297,7 @@ func (o Operations) DecideRedemption(
 			return before, err
 		}
 		if decision.Status != api.StatusApproved {
-			if err := tx.GiveBack(after.Redemption); err != nil {
+			if _, err := tx.Exec(giveBack, id); err != nil {
 				return before, err
 			}
 		}

@@ -66,12 +66,11 @@ func (d *Dialect) ReportText(query ReportQuery) (text string, args Named) {
 }
 
 func (o Operations) ReportRedemptions(ctx context.Context, query ReportQuery) (api.Report, error) {
-	report, err := RetryRead(ctx, o.db, "report redemptions", func() (report api.Report, err error) {
-		err = o.db.SnapshotWithin(ctx, query.Within, func(q Querier) (err error) {
-			report, err = o.report(q, query)
-			return err
-		})
-		return report, err
+	within := func(ctx context.Context, work func(Querier) error) error {
+		return o.db.SnapshotWithin(ctx, query.Within, work)
+	}
+	report, err := inSnapshot(ctx, o, "report redemptions", within, func(q Querier) (api.Report, error) {
+		return o.report(q, query)
 	})
 	if errors.Is(err, ErrTimeLimit) {
 		err = ReportTooLong()

@@ -15,13 +15,8 @@ type UserQuery struct {
 }
 
 func (o Operations) ListUsers(ctx context.Context, query UserQuery) (List[User], error) {
-	return RetryRead(ctx, o.db, "list users", func() (list List[User], err error) {
-		err = o.db.Snapshot(ctx, func(q Querier) (err error) {
-			list, err = listUsers(q, query)
-			return err
-		})
-		return list, err
-	})
+	return inSnapshot(ctx, o, "list users", o.db.Snapshot,
+		func(q Querier) (List[User], error) { return listUsers(q, query) })
 }
 
 func listUsers(q Querier, query UserQuery) (list List[User], err error) {

@@ -70,24 +70,6 @@ func (s snapshot) newIn(table string) store.AuditFilter {
 		Args: append(args, "{"+s.running+"}")}
 }
 
-// auditAfter uses snapshots as positions. It also disables sequential scans in the transaction, so that entries are
-// read in index order and the first is returned without a sort of all.
-func auditAfter(
-	q store.Querier, position store.AuditPosition,
-) (now store.AuditPosition, redemptions, entries store.AuditFilter, err error) {
-	now, err = store.One(q, func(r row) (now store.AuditPosition, err error) {
-		return now, r.Scan(&now, new(string))
-	}, `SELECT pg_current_snapshot()::text, set_config('enable_seqscan', 'off', true)`)
-	if err != nil || position == "" {
-		return now, redemptions, entries, err
-	}
-	since, _, err := readSnapshots(position, now)
-	if err == nil {
-		err = since.checkArchived(q)
-	}
-	return now, since.newIn(`r`), since.newIn(`a`), err
-}
-
 // checkArchived returns store.ErrArchived if entries were archived that the snapshot does not include.
 func (s snapshot) checkArchived(q store.Querier) error {
 	filter := s.newIn(`g`)
@@ -115,8 +97,12 @@ func readSnapshots(since, until store.AuditPosition) (from, to snapshot, err err
 
 // auditEnd divides what is between two snapshots at a transaction, and so at a snapshot too: that of the moment when
 // the transaction had not begun, and all before it had ended that have ended by upTo.
+//
+// It disables sequential scans in the transaction: the planner does not know how few rows are new, and entries that are
+// read in index order need no sort.
 func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.AuditBound) (store.AuditEnd, error) {
-	now, err := store.One(q, store.ScanValue[string], `SELECT pg_current_snapshot()::text`)
+	now, err := store.One(q, func(r row) (now string, err error) { return now, r.Scan(&now, new(string)) },
+		`SELECT pg_current_snapshot()::text, set_config('enable_seqscan', 'off', true)`)
 	end := store.AuditEnd{Position: cmp.Or(upTo, store.AuditPosition(now)), IsLast: true}
 	if err != nil || since == "" {
 		return end, err
@@ -128,7 +114,7 @@ func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.Audit
 	if err == nil {
 		err = from.checkArchived(q)
 	}
-	if err != nil {
+	if err != nil || most == (store.AuditBound{}) {
 		return end, err
 	}
 	// It must advance, however large the first transaction is.
@@ -153,13 +139,8 @@ const firstAfterMost = `
 		(SELECT arrived FROM audit WHERE arrived >= $1::xid8 AND arrived < $2::xid8 ORDER BY arrived OFFSET $3 LIMIT 1)
 	) AS rows ORDER BY number LIMIT 1`
 
-// auditRange also disables sequential scans in the transaction: the planner does not know how few rows are new.
-func auditRange(q store.Querier, since, until store.AuditPosition) (redemptions, entries store.AuditFilter, err error) {
+func auditRange(_ store.Querier, since, until store.AuditPosition) (redemptions, entries store.AuditFilter, err error) {
 	from, to, err := readSnapshots(since, until)
-	if err != nil {
-		return redemptions, entries, err
-	}
-	_, err = store.One(q, store.ScanValue[string], `SELECT set_config('enable_seqscan', 'off', true)`)
 	return from.until(to, `r`), from.until(to, `a`), err
 }
 
@@ -178,14 +159,10 @@ func (s snapshot) until(to snapshot, table string) store.AuditFilter {
 // auditSearch is how many entries are searched at most for the newest of some kinds.
 const auditSearch = 100_000
 
-// auditNewest leaves out the rows of a restored copy whose numbers this server has not reached. Like auditRange it
-// disables sequential scans.
+// auditNewest leaves out the rows of a restored copy whose numbers this server has not reached.
 func auditNewest(q store.Querier, now store.AuditPosition, actions []string, most int) ([]store.AuditKey, error) {
 	end, err := readSnapshot(now)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := store.One(q, store.ScanValue[string], `SELECT set_config('enable_seqscan', 'off', true)`); err != nil {
 		return nil, err
 	}
 	redemptions := `

@@ -13,6 +13,12 @@ var dialect = &store.Dialect{
 	LockProperty:      ` FOR UPDATE`,
 	LockSigningKeys:   lockSigningKeys,
 	LockNewProperties: lockNewProperties,
+	// As redeeming does. A redemption's perk never changes, so it can be read before the lock.
+	LockStock: `SELECT FROM perk_stock WHERE perk_id = (SELECT perk_id FROM redemptions
+		WHERE id = $1) FOR UPDATE`,
+	SkipLocked:        ` FOR UPDATE SKIP LOCKED`,
+	StockPerk:         `perk_id`,
+	EmptyIndex:        `DELETE FROM perk_folds`,
 	OnCommitDrop:      `ON COMMIT DROP`,
 	Stock:             `JOIN perk_stock AS s ON s.perk_id = p.id`,
 	RedemptionColumns: redemptionColumns,

@@ -359,32 +359,3 @@ func columnsOf(attempts []store.RedeemAttempt) attemptColumns {
 }
 
 const redemptionColumns = `r.id, r.perk_id, r.user_id, r.redeemed_at, r.status, r.metadata`
-
-// Redemption locks the perk's stock, as redeeming does. The redemption's perk never changes, so it can be read before
-// the lock.
-func (s *session) Redemption(id string) (api.RedemptionRecord, error) {
-	missing := store.RedemptionNotFound(id)
-	perkID, err := store.OneOr(missing, s, store.ScanValue[string], `SELECT perk_id FROM redemptions WHERE id = $1`, id)
-	if err != nil {
-		return api.RedemptionRecord{}, err
-	}
-	if err := s.exec(lockStocks, []string{perkID}); err != nil {
-		return api.RedemptionRecord{}, err
-	}
-	return store.OneOr(missing, s, store.ScanRedemptionRecord,
-		`SELECT `+store.RecordColumns+redemptionColumns+` FROM redemptions AS r WHERE r.id = $1`, id)
-}
-
-func (s *session) GiveBack(r api.Redemption) error {
-	return s.exec(`UPDATE perk_stock SET held = held - 1 WHERE perk_id = $1`, r.PerkID)
-}
-
-// PurgeIdempotencyKeys skips keys that another transaction has locked.
-func (s *session) PurgeIdempotencyKeys(before time.Time, most int) (int64, error) {
-	return s.Exec(`
-		WITH old AS MATERIALIZED (
-			SELECT client_id, key FROM idempotency_keys
-			WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-		DELETE FROM idempotency_keys AS k USING old WHERE k.client_id = old.client_id
-			AND k.key = old.key`, before, most)
-}

@@ -13,7 +13,7 @@ import (
 func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Emptied, error) {
 	var emptied store.Emptied
 	err := db.write(ctx, "empty the sandbox", func(s *session) (err error) {
-		emptied, err = store.EmptySandbox(s, by, at)
+		emptied, err = db.EmptySandbox(s, by, at)
 		return err
 	})
 	if err != nil {
@@ -25,23 +25,19 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 	return emptied, nil
 }
 
-// LockSandbox blocks all writers to the sandbox, but no readers. It takes locks in the order of the others, so that
+// lockSandbox blocks all writers to the sandbox, but no readers. It takes locks in the order of the others, so that
 // nobody deadlocks: imports lock the catalog first, and redemptions and decisions the stock. EXCLUSIVE also blocks
 // those who only lock a row of the stock, before they have read anything.
-func (s *session) LockSandbox() (found store.LiveRecords, err error) {
-	if err := s.requireOneSchema(); err != nil {
-		return found, err
+func lockSandbox(tx store.Tx) error {
+	if err := requireOneSchema(tx); err != nil {
+		return err
 	}
-	err = store.Run(s.Exec,
+	return store.Run(tx.Exec,
 		store.Step{Text: store.RaiseVersion},
 		store.Step{Text: `LOCK TABLE perk_stock, perks, categories, users, redemptions, idempotency_keys
 			IN EXCLUSIVE MODE`},
 		store.Step{Text: `LOCK TABLE clients, signing_keys, properties IN SHARE MODE`},
 	)
-	if err != nil {
-		return found, err
-	}
-	return store.LiveRecordsIn(s)
 }
 
 // LiveRecordsAt counts the records that only a live database has in the one at the address, which must be migrated. It
@@ -58,8 +54,8 @@ func LiveRecordsAt(ctx context.Context, address string) (store.LiveRecords, erro
 var errSeveralSchemas = errors.New("the tables of this address are in several schemas; name only the sandbox's " +
 	"schema in search_path")
 
-func (s *session) requireOneSchema() error {
-	schemas, err := store.One(s, store.ScanValue[int], `
+func requireOneSchema(q store.Querier) error {
+	schemas, err := store.One(q, store.ScanValue[int], `
 		SELECT count(DISTINCT relnamespace) FROM pg_class WHERE oid IN (
 			SELECT name::regclass FROM unnest(ARRAY['migrations', 'catalog', 'audit', 'clients', 'signing_keys',
 				'properties', 'perks', 'perk_stock', 'categories', 'users', 'redemptions', 'idempotency_keys'])
@@ -70,22 +66,20 @@ func (s *session) requireOneSchema() error {
 	return err
 }
 
-// Empty deletes everything. It disables the triggers that protect referenced rows, only within this transaction.
-func (s *session) Empty() (emptied store.Emptied, err error) {
-	err = store.Run(s.Exec,
-		store.Step{Text: `ALTER TABLE redemptions DISABLE TRIGGER redemptions_stay`},
-		store.Step{Text: `ALTER TABLE perks DISABLE TRIGGER perks_stay`},
-		store.Step{Text: `ALTER TABLE users DISABLE TRIGGER users_stay`},
-		store.Step{Count: &emptied.IdempotencyKeys, Text: `DELETE FROM idempotency_keys`},
-		store.Step{Count: &emptied.Redemptions, Text: `DELETE FROM redemptions`},
-		store.Step{Text: `DELETE FROM perk_stock`},
-		store.Step{Text: `DELETE FROM perk_folds`},
-		store.Step{Count: &emptied.Perks, Text: `DELETE FROM perks`},
-		store.Step{Count: &emptied.Categories, Text: `DELETE FROM categories`},
-		store.Step{Count: &emptied.Users, Text: `DELETE FROM users`},
-		store.Step{Text: `ALTER TABLE redemptions ENABLE TRIGGER redemptions_stay`},
-		store.Step{Text: `ALTER TABLE perks ENABLE TRIGGER perks_stay`},
-		store.Step{Text: `ALTER TABLE users ENABLE TRIGGER users_stay`},
-	)
-	return emptied, err
+// unprotected disables the triggers that protect referenced rows, only within this transaction.
+func unprotected(tx store.Tx, work func() error) error {
+	triggers := func(change string) error {
+		return store.Run(tx.Exec,
+			store.Step{Text: `ALTER TABLE redemptions ` + change + ` TRIGGER redemptions_stay`},
+			store.Step{Text: `ALTER TABLE perks ` + change + ` TRIGGER perks_stay`},
+			store.Step{Text: `ALTER TABLE users ` + change + ` TRIGGER users_stay`},
+		)
+	}
+	if err := triggers(`DISABLE`); err != nil {
+		return err
+	}
+	if err := work(); err != nil {
+		return err
+	}
+	return triggers(`ENABLE`)
 }

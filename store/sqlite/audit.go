@@ -60,19 +60,6 @@ func readRange(q store.Querier, since, until store.AuditPosition) (from, to posi
 	return from, to, areGone, err
 }
 
-func auditAfter(
-	q store.Querier, since store.AuditPosition,
-) (now store.AuditPosition, redemptions, entries store.AuditFilter, err error) {
-	last, err := auditNow(q)
-	if now = last.text(); err != nil || since == "" {
-		return now, redemptions, entries, err
-	}
-	read, _, _, err := readRange(q, since, now)
-	redemptions = store.AuditFilter{Conditions: []string{`r.row > ?`}, Args: []any{read.redemptions}}
-	entries = store.AuditFilter{Conditions: []string{`a.row > ?`}, Args: []any{read.audit}}
-	return now, redemptions, entries, err
-}
-
 // auditEnd ends after so many entries, and after the redemptions that were made before the next one; or else after so
 // many redemptions, and the entries that were added before the next of these.
 func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.AuditBound) (end store.AuditEnd, err error) {
@@ -88,7 +75,7 @@ func auditEnd(q store.Querier, since, upTo store.AuditPosition, most store.Audit
 	if areGone {
 		from.redemptions = to.redemptions
 	}
-	if err != nil {
+	if err != nil || most == (store.AuditBound{}) {
 		return end, err
 	}
 	lastRedemption, err := lastWithin(q, `redemptions`, `octet_length(metadata)`, from.redemptions, to.redemptions,

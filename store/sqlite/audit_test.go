@@ -134,14 +134,18 @@ func TestTheAuditLogIsReadOnIndexes(t *testing.T) {
 		{store.AuditQuery{Action: "key.rotate"}, "", []string{"audit_by_action (action=?)"},
 			"TEMP B-TREE FOR ORDER BY"},
 		{store.AuditQuery{Action: "client.*"}, "", []string{"audit_by_action (action>? AND action<?)"}, "SCAN"},
-		{store.AuditQuery{}, "0.0", []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>?)",
-			"SEARCH a USING INTEGER PRIMARY KEY (rowid>?)"}, "INDEX redemptions_by"},
-		{store.AuditQuery{Actor: "client/shop"}, "0.0", []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"},
+		{store.AuditQuery{}, "0.0", []string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)",
+			"SEARCH a USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"}, "INDEX redemptions_by"},
+		{store.AuditQuery{Actor: "client/shop"}, "0.0",
+			[]string{"SEARCH r USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
 			"SCAN r"},
 	} {
-		_, made, kept, err := auditAfter(db.latest(t.Context()), r.since)
-		if err != nil {
-			t.Fatal(err)
+		var made, kept store.AuditFilter
+		if r.since != "" {
+			var err error
+			if made, kept, err = auditRange(db.latest(t.Context()), r.since, r.since); err != nil {
+				t.Fatal(err)
+			}
 		}
 		text, args := r.query.Statement(dialect, made, kept)
 		plan, err := explain(db.latest(t.Context()), text, args...)

@@ -9,6 +9,8 @@ import (
 
 // dialect has no locks, because SQLite has one writer at a time.
 var dialect = &store.Dialect{
+	StockPerk:         `perk`,
+	EmptyIndex:        `INSERT INTO perk_words (perk_words) VALUES ('delete-all')`,
 	Stock:             `CROSS JOIN perk_stock AS s ON s.perk = p.row`,
 	RedemptionColumns: redemptionColumns,
 	Redemptions:       redemptionsAndPerks,

@@ -101,7 +101,7 @@ func (db *DB) Reset(ctx context.Context, by store.Actor, at time.Time) (store.Em
 	err := db.writeExclusive(ctx, "empty the sandbox", "a reset",
 		func(s *session) error { return s.script(`PRAGMA foreign_keys = OFF`) },
 		func(s *session) (err error) {
-			emptied, err = store.EmptySandbox(s, by, at)
+			emptied, err = db.EmptySandbox(s, by, at)
 			return err
 		})
 	if err != nil {
@@ -120,21 +120,7 @@ func LiveRecordsAt(ctx context.Context, path string) (found store.LiveRecords, e
 	return found, fault("count the live records", err)
 }
 
-// LockSandbox needs no lock: there is one writer at a time.
-func (s *session) LockSandbox() (store.LiveRecords, error) { return store.LiveRecordsIn(s) }
-
-func (s *session) Empty() (emptied store.Emptied, err error) {
-	err = s.withDropped(func() error {
-		return store.Run(s.Exec,
-			store.Step{Count: &emptied.IdempotencyKeys, Text: `DELETE FROM idempotency_keys`},
-			store.Step{Count: &emptied.Redemptions, Text: `DELETE FROM redemptions`},
-			store.Step{Text: `DELETE FROM perk_stock`},
-			store.Step{Text: `INSERT INTO perk_words (perk_words) VALUES ('delete-all')`},
-			store.Step{Count: &emptied.Perks, Text: `DELETE FROM perks`},
-			store.Step{Count: &emptied.Categories, Text: `DELETE FROM categories`},
-			store.Step{Count: &emptied.Users, Text: `DELETE FROM users`},
-			store.Step{Text: store.RaiseVersion},
-		)
-	}, `type = 'trigger' AND name = 'redemptions_stay'`)
-	return emptied, err
+// unprotected drops the trigger that keeps redemptions, and creates it again.
+func unprotected(tx store.Tx, work func() error) error {
+	return tx.(*session).withDropped(work, `type = 'trigger' AND name = 'redemptions_stay'`)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	codes "modernc.org/sqlite/lib"
 
@@ -166,20 +165,4 @@ func (s *session) createUser(attempt store.RedeemAttempt) error {
 	return store.Audit(s, attempt.At, store.ClientActor(attempt.ClientID), store.ActionCreateUser,
 		store.UserSubject(attempt.UserID),
 		nil, store.CreatedUser{ID: attempt.UserID, RedemptionID: attempt.ID})
-}
-
-func (s *session) Redemption(id string) (api.RedemptionRecord, error) {
-	return store.OneOr(store.RedemptionNotFound(id), s, store.ScanRedemptionRecord, `
-		SELECT `+store.RecordColumns+redemptionColumns+` FROM `+redemptionsAndPerks+` WHERE r.id = ?`, id)
-}
-
-func (s *session) GiveBack(r api.Redemption) error {
-	return s.exec(`UPDATE perk_stock SET held = held - 1 WHERE perk = (SELECT perk FROM redemptions WHERE id = ?)`,
-		r.ID)
-}
-
-func (s *session) PurgeIdempotencyKeys(before time.Time, most int) (int64, error) {
-	return s.Exec(`
-		DELETE FROM idempotency_keys WHERE (client_id, key) IN (
-			SELECT client_id, key FROM idempotency_keys WHERE created_at < ? LIMIT ?)`, before, most)
 }
