@@ -1,5 +1,5 @@
-// Package tui is the shell of the terminal UI: it maps keys to actions, stacks screens, opens dialogs, and shows whether the
-// service can be reached, and as whom.
+// Package tui is the shell of the terminal UI: it maps keys to actions, stacks screens, opens dialogs, and shows
+// whether the service can be reached, and as whom.
 //
 // It knows the service only through api/client, and configuration, keyring and files only through its Options.
 package tui
@@ -54,7 +54,8 @@ type App struct {
 
 // New makes the terminal UI. It reads and sends nothing before Init.
 func New(options Options) *App {
-	options.Keys, options.Start = cmp.Or(options.Keys, actions.Default()), cmp.Or(options.Start, screen.Route(screen.ToPerks{}))
+	options.Keys, options.Start = cmp.Or(options.Keys, actions.Default()),
+		cmp.Or(options.Start, screen.Route(screen.ToPerks{}))
 	if options.Now == nil {
 		options.Now = time.Now
 	}
@@ -73,7 +74,8 @@ func New(options Options) *App {
 		options: options,
 		mouse:   options.Mouse,
 		shell: &screen.Shell{
-			Theme: theme.New(options.Theme, options.Colours), Keys: options.Keys, Accounts: options.Accounts, Memory: options.Memory,
+			Theme: theme.New(options.Theme, options.Colours), Keys: options.Keys, Accounts: options.Accounts,
+			Memory:  options.Memory,
 			Desktop: options.Desktop, Now: options.Now, After: options.After, NewID: options.NewID,
 			Command: options.Command, Suspend: options.Suspend,
 		},
@@ -136,7 +138,8 @@ func (a *App) Deliver() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// take handles one message. Those that are not for the shell go to every open screen, because a covered one may await them.
+// take handles one message. Those that are not for the shell go to every open screen, because a covered one may await
+// them.
 func (a *App) take(msg tea.Msg) tea.Cmd {
 	a.shell.Ends(msg)
 	switch msg := msg.(type) {
@@ -198,9 +201,7 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 		cmds = append(cmds, a.write(form, msg))
 	}
 	for _, o := range a.overlays {
-		if pick, isPick := o.(*screen.PickDialog); isPick {
-			cmds = append(cmds, pick.Update(msg))
-		}
+		cmds = append(cmds, o.Update(msg))
 	}
 	return tea.Batch(append(cmds, a.broadcast(msg))...)
 }
@@ -264,13 +265,14 @@ type Options struct {
 	Exec    func([]string, tea.ExecCallback) tea.Cmd // runs a program; nil gives it the terminal
 }
 
-// Run shows the terminal UI until the user quits or the context ends, and always restores the terminal. If the program fails, the
-// error is a *Crash that says where its report is.
+// Run shows the terminal UI until the user quits or the context ends, and always restores the terminal. If the program
+// fails, the error is a *Crash that says where its report is.
 func Run(ctx context.Context, in io.Reader, out io.Writer, options Options) error {
 	return RunModel(ctx, in, out, New(options), options.Crash)
 }
 
-func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model, keep func(report string) (string, error)) error {
+func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
+	keep func(report string) (string, error)) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	if terminal, ok := in.(*os.File); ok {
@@ -296,8 +298,8 @@ func RunModel(ctx context.Context, in io.Reader, out io.Writer, model tea.Model,
 	return nil
 }
 
-// SaveDrafts saves the drafts of all screens. Call it when the program ends. A panic is ignored: after a crash, the first one is
-// reported.
+// SaveDrafts saves the drafts of all screens. Call it when the program ends. A panic is ignored: after a crash, the
+// first one is reported.
 func (a *App) SaveDrafts() {
 	defer func() { _ = recover() }()
 	runAll(draftCommands(a.all()))
@@ -358,8 +360,8 @@ func (a *App) Offline() (since time.Time, lost bool) {
 	return a.connectivity.offlineSince, a.connectivity.isOffline()
 }
 
-// End saves the drafts of all screens, and returns what is unsaved, a sentence each: drafts are saved, lost is not. Call it when
-// the program ends, instead of Keep.
+// End saves the drafts of all screens, and returns what is unsaved, a sentence each: drafts are saved, lost is not.
+// Call it when the program ends, instead of Keep.
 func (a *App) End() (drafts, lost []string) {
 	for _, s := range a.all() {
 		text, isKept := s.Unsaved(), false

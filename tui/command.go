@@ -65,7 +65,8 @@ func (a *App) commandOffers() (offers []actions.Offer) {
 		if c.needsRecord && a.selected().ID == "" {
 			why = "Nothing is selected here."
 		}
-		offers = append(offers, actions.EnabledUnless(actions.Command(n, "", "").ID, why))
+		id := actions.Command(n, "", "").ID
+		offers = append(offers, actions.Offer{ID: id, Why: why, Do: func() tea.Cmd { return a.runCommand(id, c) }})
 	}
 	return offers
 }
@@ -76,23 +77,17 @@ type commandEnded struct {
 }
 
 // runCommand runs one of the user's own commands in the terminal.
-func (a *App) runCommand(id actions.ID) tea.Cmd {
-	for n, c := range a.options.Commands {
-		if actions.Command(n, "", "").ID != id {
-			continue
+func (a *App) runCommand(id actions.ID, c *Command) tea.Cmd {
+	ended := func(err error) tea.Msg { return commandEnded{a.shell.Keys.Action(id).Name, err} }
+	var words []string
+	for _, arg := range c.args {
+		word, err := expand(arg, a.selected())
+		if err != nil {
+			return screen.Send(ended(err))
 		}
-		ended := func(err error) tea.Msg { return commandEnded{a.shell.Keys.Action(id).Name, err} }
-		var words []string
-		for _, arg := range c.args {
-			word, err := expand(arg, a.selected())
-			if err != nil {
-				return screen.Send(ended(err))
-			}
-			words = append(words, word)
-		}
-		return a.options.Exec(words, ended)
+		words = append(words, word)
 	}
-	return nil
+	return a.options.Exec(words, ended)
 }
 
 // runInTerminal leaves the terminal to a program until it ends.

@@ -36,8 +36,8 @@ func (a *App) target() target {
 	return noTarget{}
 }
 
-// Offers returns what can be done now, the actions of the target first. A screen that offers Back itself goes back one step
-// within. A profile that may change nothing is refused here, for all screens.
+// Offers returns what can be done now, the actions of the target first. A screen that offers Back itself goes back one
+// step within. A profile that may change nothing is refused here, for all screens.
 func (a *App) Offers() []actions.Offer {
 	offers := a.target().Offers()
 	if a.Overlay() != nil {
@@ -50,26 +50,26 @@ func (a *App) Offers() []actions.Offer {
 		}
 	}
 	for _, global := range a.globals() {
-		if global.ID != actions.Back || !stepsBack(a.target()) {
+		if global.ID != actions.Back || !stepsBack(offers) {
 			offers = append(offers, global)
 		}
 	}
 	return offers
 }
 
-func stepsBack(f target) bool {
-	return slices.ContainsFunc(f.Offers(), func(offer actions.Offer) bool { return offer.ID == actions.Back })
+func stepsBack(offers []actions.Offer) bool {
+	return slices.ContainsFunc(offers, func(offer actions.Offer) bool { return offer.ID == actions.Back })
 }
 
-// key handles a message from the keyboard. On a slow connection several keys come as one message. They are handled one by one, except
-// those after a key that opens a dialog or a screen: they were typed before the user saw it.
+// key handles a message from the keyboard. On a slow connection several keys come as one message. They are handled one
+// by one, except those after a key that opens a dialog or a screen: they were typed before the user saw it.
 func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 	if msg.Type == tea.KeyCtrlC { // it quits; it asks if that would lose something, and the second time it quits anyway
 		if a.status.interrupted && a.Overlay() != nil {
 			return tea.Quit
 		}
 		a.overlays = nil
-		cmd := a.do(actions.Quit)
+		cmd := a.quit()
 		a.status.interrupted = a.Overlay() != nil
 		return cmd
 	}
@@ -90,7 +90,8 @@ func (a *App) key(msg tea.KeyMsg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// readingTime is how long a question that a reply raised must be open before y confirms it: a sooner y was meant for something else.
+// readingTime is how long a question that a reply raised must be open before y confirms it: a sooner y was meant for
+// something else.
 const readingTime = time.Second
 
 // typingTime is how long after a refused key that asks for text, or a letter of that text, letters belong to it.
@@ -178,14 +179,14 @@ func (a *App) explainElsewhere(key string) tea.Cmd {
 // write passes a message to a form, and reports an edit.
 func (a *App) write(form *widget.Form, msg tea.Msg) tea.Cmd {
 	cmd, edited := form.Update(msg)
-	switch pick, isPick := a.Overlay().(*screen.PickDialog); {
-	case !edited:
-	case isPick:
-		return tea.Batch(cmd, pick.Edited())
-	case a.Overlay() == nil:
-		return tea.Batch(cmd, a.Top().Update(screen.Edited{Field: form.Focus()}))
+	if !edited {
+		return cmd
 	}
-	return cmd
+	change := screen.Edited{Field: form.Focus()}
+	if o := a.Overlay(); o != nil {
+		return tea.Batch(cmd, o.Update(change))
+	}
+	return tea.Batch(cmd, a.Top().Update(change))
 }
 
 // doOffered does an action if it is offered now.
@@ -201,11 +202,10 @@ func (a *App) doOffered(id actions.ID) tea.Cmd {
 func (a *App) Attempt(id actions.ID) tea.Cmd { return tea.Batch(a.doOffered(id), a.Deliver()) }
 
 func (a *App) attempt(offer actions.Offer) tea.Cmd {
-	if leaves := offer.ID == actions.Back && !stepsBack(a.target()) || offer.ID == actions.Cancel && a.isLoggingIn(); leaves && !offer.Enabled() {
-		return a.explain(offer.Why) // it says that there is nothing to go back to
-	}
 	switch {
 	case offer.Enabled():
+	case offer.ID == actions.Back && !stepsBack(a.target().Offers()), offer.ID == actions.Cancel && a.isLoggingIn():
+		return a.explain(offer.Why) // it says that there is nothing to go back to
 	case offer.ID == actions.Submit: // it is called otherwise on each screen
 		return a.explain(offer.Why)
 	default:
@@ -216,25 +216,25 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 		a.status.shown = nil // a person has gone on from it
 	}
 	if o := a.Overlay(); o != nil {
-		cmd, closed := o.Do(offer.ID)
-		if closed {
-			a.overlays = a.overlays[:len(a.overlays)-1]
+		cmd := offer.Do()
+		if o.Closed() {
+			a.overlays = slices.DeleteFunc(a.overlays, func(other screen.Overlay) bool { return other == o })
 		}
 		return cmd
 	}
 	if offer.ID == actions.Submit && a.connectivity.loggedOut && !a.isLoggingIn() {
 		return a.askForLogin()
 	}
-	if offer.ID.Group() == "app" && (offer.ID != actions.Back || !stepsBack(a.target())) {
-		return a.do(offer.ID)
-	}
-	if offer.ID.Group() == "command" {
-		return a.runCommand(offer.ID)
-	}
 	if form := a.target().Form(); form != nil && form.Do(offer.ID) {
 		return nil
 	}
-	return a.Top().Do(offer.ID)
+	if offer.Do != nil {
+		return offer.Do()
+	}
+	if s, does := a.Top().(interface{ Do(actions.ID) tea.Cmd }); does {
+		return s.Do(offer.ID)
+	}
+	return nil
 }
 
 // globals returns the actions that work everywhere, and why some do not now.
@@ -255,56 +255,60 @@ func (a *App) globals() []actions.Offer {
 	case a.Top() == nil:
 		here = "Still connecting."
 	}
-	return append(append(a.commandOffers(),
-		actions.EnabledUnless(actions.Back, bottom),
-		actions.EnabledUnless(actions.Perks, signedOut), actions.EnabledUnless(actions.User, signedOut), actions.EnabledUnless(actions.Property, signedOut), actions.EnabledUnless(actions.Redemptions, signedOut),
-		actions.EnabledUnless(actions.Results, none), actions.EnabledUnless(actions.Refresh, signedOut), actions.EnabledUnless(actions.Login, here),
-	), actions.Enabled(actions.Theme, actions.Mouse, actions.Messages, actions.Suspend, actions.Palette, actions.Help, actions.Quit)...)
+	overlay := func(open func() screen.Overlay) func() tea.Cmd {
+		return func() tea.Cmd { return a.openOverlay(open()) }
+	}
+	globals := append(a.commandOffers(), actions.Offer{ID: actions.Back, Why: bottom, Do: a.back})
+	for i := range tabs {
+		globals = append(globals, actions.Offer{ID: tabs[i].action, Why: signedOut,
+			Do: func() tea.Cmd { return a.selectTab(i) }})
+	}
+	return append(globals, []actions.Offer{
+		{ID: actions.Results, Why: none, Do: a.reopen},
+		{ID: actions.Refresh, Why: signedOut, Do: func() tea.Cmd { return a.Top().Update(screen.Reconnected{}) }},
+		{ID: actions.Login, Why: here, Do: func() tea.Cmd { return a.shell.Open(screen.ToLogin{}) }},
+		{ID: actions.Theme, Do: a.nextTheme},
+		{ID: actions.Mouse, Do: a.switchMouse},
+		{ID: actions.Messages, Do: overlay(a.messages)},
+		{ID: actions.Suspend, Do: a.suspend},
+		{ID: actions.Palette, Do: overlay(a.palette)},
+		{ID: actions.Help, Do: overlay(a.help)},
+		{ID: actions.Quit, Do: a.quit},
+	}...)
 }
 
-func (a *App) do(id actions.ID) tea.Cmd {
-	switch id {
-	case actions.Back:
-		top := a.Top()
-		return a.leave(a.screens[len(a.screens)-1:], "Leave?", "leave", func() tea.Cmd { return a.shell.Post(screen.Back{From: top}) })
-	case actions.Perks:
-		return a.selectTab(0)
-	case actions.User:
-		return a.selectTab(1)
-	case actions.Property:
-		return a.selectTab(2)
-	case actions.Redemptions:
-		return a.selectTab(3)
-	case actions.Results:
-		a.screens, a.reopenable = append(a.screens, a.reopenable), nil
-		a.resize()
-		return nil
-	case actions.Login:
-		return a.shell.Open(screen.ToLogin{})
-	case actions.Refresh:
-		return a.Top().Update(screen.Reconnected{})
-	case actions.Theme:
-		return a.nextTheme()
-	case actions.Mouse:
-		a.mouse = !a.mouse
-		keep, capture, text := a.shell.Keep(screen.SettingMouse, screen.Switch(a.mouse)), tea.Cmd(tea.DisableMouse), "Mouse: off. It selects text again."
-		if a.mouse {
-			capture, text = tea.EnableMouseCellMotion, "Mouse: on. Hold shift to select text."
-		}
-		return tea.Batch(capture, keep, a.note(text))
-	case actions.Messages:
-		return a.openOverlay(screen.NewTextDialog("Messages", a.status.history()))
-	case actions.Suspend:
-		keep := draftCommands(a.screens)
-		return func() tea.Msg { return append(runAll(keep), tea.Suspend) }
-	case actions.Palette:
-		return a.openOverlay(a.palette())
-	case actions.Help:
-		return a.openOverlay(a.help())
-	case actions.Quit:
-		return a.leave(a.all(), "Quit?", "quit", func() tea.Cmd { return tea.Quit })
-	}
+func (a *App) back() tea.Cmd {
+	top := a.Top()
+	return a.leave(a.screens[len(a.screens)-1:], "Leave?", "leave", func() tea.Cmd {
+		return a.shell.Post(screen.Back{From: top})
+	})
+}
+
+func (a *App) quit() tea.Cmd {
+	return a.leave(a.all(), "Quit?", "quit", func() tea.Cmd { return tea.Quit })
+}
+
+// reopen shows again the screen that can be reopened.
+func (a *App) reopen() tea.Cmd {
+	a.screens, a.reopenable = append(a.screens, a.reopenable), nil
+	a.resize()
 	return nil
+}
+
+func (a *App) switchMouse() tea.Cmd {
+	a.mouse = !a.mouse
+	capture, text := tea.Cmd(tea.DisableMouse), "Mouse: off. It selects text again."
+	if a.mouse {
+		capture, text = tea.EnableMouseCellMotion, "Mouse: on. Hold shift to select text."
+	}
+	return tea.Batch(capture, a.shell.Keep(screen.SettingMouse, screen.Switch(a.mouse)), a.note(text))
+}
+
+func (a *App) messages() screen.Overlay { return screen.NewTextDialog("Messages", a.status.history()) }
+
+func (a *App) suspend() tea.Cmd {
+	keep := draftCommands(a.screens)
+	return func() tea.Msg { return append(runAll(keep), tea.Suspend) }
 }
 
 // nextTheme shows the next theme. After the last one comes none that is remembered: the next start asks the terminal.
@@ -334,7 +338,8 @@ func (a *App) leave(screens []screen.Screen, title, yes string, then func() tea.
 	if lost == nil {
 		return then()
 	}
-	return a.openOverlay(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Local: true, Then: then}.Overlay(a.shell))
+	return a.openOverlay(screen.Confirm{Title: title, Text: strings.Join(lost, "\n"), Yes: yes, Local: true,
+		Then: then}.Overlay(a.shell))
 }
 
 // showHint tells once how to begin. It leaves any other message to be read first, until the next start.
@@ -345,7 +350,8 @@ func (a *App) showHint() tea.Cmd {
 		return nil
 	}
 	a.options.Hint = false
-	hint := fmt.Sprintf("%s shows the keys. %s finds everything.", a.shell.Key(actions.Help), a.shell.Key(actions.Palette))
+	hint := fmt.Sprintf("%s shows the keys. %s finds everything.", a.shell.Key(actions.Help),
+		a.shell.Key(actions.Palette))
 	return tea.Batch(a.note(hint), a.shell.Keep(screen.SettingHint, screen.On))
 }
 
@@ -358,7 +364,8 @@ func (a *App) pickAction(title string, offers []actions.Offer) screen.Pick {
 
 // helpHeadings is where the actions belong, by their groups, in the order of the help.
 var helpHeadings = []struct{ groups, name string }{
-	{"list perks", "List"}, {"record settle", "Perk"}, {"redemption", "Redemption"}, {"property merge", "Property"}, {"form", "Form"}, {"command", "Your commands"}, {"app", "Everywhere"},
+	{"list perks", "List"}, {"record settle", "Perk"}, {"redemption", "Redemption"}, {"property merge", "Property"},
+	{"form", "Form"}, {"command", "Your commands"}, {"app", "Everywhere"},
 }
 
 func helpHeading(id actions.ID) int {
@@ -370,7 +377,9 @@ func helpHeading(id actions.ID) int {
 // help lists the actions with their keys, and does the chosen one.
 func (a *App) help() screen.Overlay {
 	offers := a.Offers()
-	slices.SortStableFunc(offers, func(o, other actions.Offer) int { return cmp.Compare(helpHeading(o.ID), helpHeading(other.ID)) })
+	slices.SortStableFunc(offers, func(o, other actions.Offer) int {
+		return cmp.Compare(helpHeading(o.ID), helpHeading(other.ID))
+	})
 	pick := a.pickAction("Keys", offers)
 	for i, offer := range offers {
 		action := a.shell.Keys.Action(offer.ID)

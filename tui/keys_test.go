@@ -38,7 +38,8 @@ func TestDisabledActionSaysWhy(t *testing.T) {
 }
 
 func TestReasonDisappearsAfterNextAction(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It expired 2 days ago."), actions.EnabledUnless(actions.CopyID, "")}}
+	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It expired 2 days ago."),
+		actions.EnabledUnless(actions.CopyID, "")}}
 	d := probed(t, p)
 	d.Press("r", "#")
 	d.See("It expired 2 days ago.")
@@ -91,7 +92,8 @@ func TestPaletteTakesAnyText(t *testing.T) {
 func TestEnterMovesToNextFieldAndSubmitsInLast(t *testing.T) {
 	p := &probe{offers: actions.Enabled(actions.Submit)}
 	d := probed(t, p)
-	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "a", Label: "A"}, widget.Field{Name: "b", Label: "B"})
+	p.form = widget.NewForm(d.App.Shell().Theme, widget.Field{Name: "a", Label: "A"},
+		widget.Field{Name: "b", Label: "B"})
 	d.Press("enter")
 	if p.form.Focus() != "b" || len(p.done) > 0 {
 		t.Fatalf("focus on field %s, done: %v", p.form.Focus(), p.done)
@@ -120,7 +122,8 @@ func TestPastedTextRunsNoActions(t *testing.T) {
 }
 
 func TestKeysInOneMessageAreHandledOneByOne(t *testing.T) {
-	p := &probe{offers: append(widget.Moves(), actions.Enabled(actions.Filter)...)}
+	p := &probe{}
+	p.offers = append(widget.Moves(p.Do), actions.Enabled(actions.Filter)...)
 	d := probed(t, p)
 	p.do = func(id actions.ID) tea.Cmd {
 		if id == actions.Filter {
@@ -151,7 +154,8 @@ func TestConfirmIgnoresKeysTypedAhead(t *testing.T) {
 func TestConfirmNeedsY(t *testing.T) {
 	done := false
 	d := probed(t, &probe{})
-	ask := screen.Confirm{Title: "Delete property 42?", Text: "It goes offline now.", Yes: "delete it", Then: func() tea.Cmd { done = true; return nil }}
+	ask := screen.Confirm{Title: "Delete property 42?", Text: "It goes offline now.", Yes: "delete it",
+		Then: func() tea.Cmd { done = true; return nil }}
 	d.Send(ask)
 	d.See("Delete property 42?", "It goes offline now.", "y delete it")
 	for _, key := range []string{"enter", " ", "j", "tab", "Y", "ctrl+s", "r"} {
@@ -198,7 +202,8 @@ func TestTypingAheadFillsTheOpenedPrompt(t *testing.T) {
 		p := &probe{offers: actions.Enabled(actions.ForUser)}
 		d := probed(t, p)
 		p.do = func(actions.ID) tea.Cmd {
-			return p.shell.Post(screen.Prompt{Title: "Which?", Field: widget.Field{Name: "which", Label: "Which"}, Then: func(string) tea.Cmd { return nil }})
+			return p.shell.Post(screen.Prompt{Title: "Which?", Field: widget.Field{Name: "which", Label: "Which"},
+				Then: func(string) tea.Cmd { return nil }})
 		}
 		typed(d)
 		if o := d.App.Overlay(); o == nil || o.Form().Value("which") != "abc" {

@@ -22,7 +22,8 @@ func (a *App) captureMouse() tea.Cmd {
 	return nil
 }
 
-// shellMouse handles a mouse event on a scrollbar or the footer, or while a dialog is open. What needs a word is confirmed by that alone.
+// shellMouse handles a mouse event on a scrollbar or the footer, or while a dialog is open. What needs a word is
+// confirmed by that alone.
 func (a *App) shellMouse(msg tea.MouseMsg) (cmd tea.Cmd, handled bool) {
 	o, clicked := a.Overlay(), msg.Action == tea.MouseActionPress && msg.Button == tea.MouseButtonLeft
 	pick, isPick := o.(*screen.PickDialog)
@@ -41,19 +42,19 @@ func (a *App) shellMouse(msg tea.MouseMsg) (cmd tea.Cmd, handled bool) {
 	case o == nil:
 		return nil, false
 	case msg.Action == tea.MouseActionPress && msg.Button == tea.MouseButtonWheelDown:
-		cmd = scrollDialog(o, actions.Down)
+		o.Scroll(actions.Down)
 	case msg.Action == tea.MouseActionPress && msg.Button == tea.MouseButtonWheelUp:
-		cmd = scrollDialog(o, actions.Up)
+		o.Scroll(actions.Up)
 	case isPick && clicked && msg.X >= a.dialogX && msg.X < a.width-a.dialogX && pick.PointAt(msg.Y-a.dialogY):
 		cmd = a.doOffered(actions.Submit)
-	case asks && clicked && !confirm.IsGrave():
+	case asks && clicked && !confirm.Frame().Grave:
 		cmd = a.clickAnswer(confirm, msg)
 	}
 	return cmd, true
 }
 
-// clickAnswer answers a question by a click on what it offers. To confirm it must have been open for a moment: the click may be the second of
-// two that opened it.
+// clickAnswer answers a question by a click on what it offers. To confirm it must have been open for a moment: the
+// click may be the second of two that opened it.
 func (a *App) clickAnswer(o *screen.ConfirmDialog, msg tea.MouseMsg) tea.Cmd {
 	line := a.lineAt(msg.Y)
 	isOn := func(text string) bool {
@@ -117,9 +118,11 @@ func (a *App) scrollbarAt(x, y int) (b bar, found bool) {
 	return b, found
 }
 
-// scrollTowards scrolls what is left of a scrollbar as the wheel would, until the thumb is there, or has moved by its length.
+// scrollTowards scrolls what is left of a scrollbar as the wheel would, until the thumb is there, or has moved by its
+// length.
 func (a *App) scrollTowards(msg tea.MouseMsg, b bar) tea.Cmd {
-	wheel := tea.MouseMsg{X: msg.X - 1, Y: msg.Y, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelDown, Ctrl: true}
+	wheel := tea.MouseMsg{X: msg.X - 1, Y: msg.Y, Action: tea.MouseActionPress, Button: tea.MouseButtonWheelDown,
+		Ctrl: true}
 	if msg.Y < b.first {
 		wheel.Button = tea.MouseButtonWheelUp
 	}
@@ -139,14 +142,8 @@ func (a *App) scrollTowards(msg tea.MouseMsg, b bar) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-func scrollDialog(o screen.Overlay, id actions.ID) tea.Cmd {
-	return screen.ScrollWheel(func(id actions.ID) tea.Cmd {
-		cmd, _ := o.Do(id)
-		return cmd
-	}, id)
-}
-
-// clickFooter does the action of the hint at a column of the footer. Two blanks are between hints, and none are within one.
+// clickFooter does the action of the hint at a column of the footer. Two blanks are between hints, and none are within
+// one.
 func (a *App) clickFooter(column int) tea.Cmd {
 	for hint := range strings.SplitSeq(ansi.Strip(a.footer()), "  ") {
 		width := display.Width(hint)

@@ -111,10 +111,7 @@ func (a *App) openOverlay(o screen.Overlay) tea.Cmd {
 		a.raisedAt = a.openedAt
 	}
 	a.status.interrupted = false
-	if pick, isPick := o.(*screen.PickDialog); isPick {
-		return pick.Init()
-	}
-	return nil
+	return o.Update(screen.Opened{})
 }
 
 // withdraw closes the questions of a screen.
@@ -149,8 +146,8 @@ func (a *App) begin(msg connected) tea.Cmd {
 	return a.push(login.New(a.shell, msg.err.Error()))
 }
 
-// loggedIn resumes what a login interrupted. A different account closes all screens, because their data is not its own. It asks
-// first if that would lose something.
+// loggedIn resumes what a login interrupted. A different account closes all screens, because their data is not its own.
+// It asks first if that would lose something.
 func (a *App) loggedIn(account screen.Account) tea.Cmd {
 	if !a.isOther(account.Profile) {
 		return a.useAccount(account)

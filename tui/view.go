@@ -110,7 +110,8 @@ func (a *App) header() string {
 		return display.Cut(right, a.width)
 	}
 	tabs := a.tabs()
-	return edge.Render("▎") + tabs + display.Pad(a.crumbs(space-display.Width(tabs), tabs != ""), space-display.Width(tabs)) + "  " + right + " "
+	return edge.Render("▎") + tabs + display.Pad(a.crumbs(space-display.Width(tabs), tabs != ""),
+		space-display.Width(tabs)) + "  " + right + " "
 }
 
 // connection is the right end of the header, and the style of its edge.
@@ -162,7 +163,8 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 	if progress := a.shell.Progress; progress != "" {
 		right = look.Info.Render(progress+"  ") + right
 	}
-	if names := joined(" · ", display.Line(profile.Name), display.Line(profile.ClientID)); connected && a.width >= widthForNames && names != "" {
+	if names := joined(" · ", display.Line(profile.Name), display.Line(profile.ClientID)); connected &&
+		a.width >= widthForNames && names != "" {
 		if a.width >= 140 {
 			names += " at " + display.Line(profile.APIURL)
 		}
@@ -212,7 +214,9 @@ const widthForBack = 60
 // footer shows the keys of the most useful actions, followed by those to leave.
 func (a *App) footer() string {
 	if o := a.Overlay(); o != nil {
-		offers := slices.DeleteFunc(o.Offers(), func(offer actions.Offer) bool { return offer.Hint == "" || !offer.Enabled() })
+		offers := slices.DeleteFunc(o.Offers(), func(offer actions.Offer) bool {
+			return offer.Hint == "" || !offer.Enabled()
+		})
 		return a.hints(offers, a.width)
 	}
 	typing := a.target().Form() != nil
@@ -236,7 +240,8 @@ func (a *App) footer() string {
 	}
 	end := a.hints(last, a.width)
 	line := a.hints(hints, a.width-display.Width(end))
-	if longer := a.hints(slices.Insert(last, max(0, len(last)-1), more...), a.width); display.Width(line+longer) <= a.width+2 {
+	if longer := a.hints(slices.Insert(last, max(0, len(last)-1), more...),
+		a.width); display.Width(line+longer) <= a.width+2 {
 		end = longer
 	}
 	return display.Cut(strings.TrimRight(line+end, " "), a.width)
@@ -291,21 +296,15 @@ func (a *App) withOverlay(view string, height int) string {
 		return display.Crop(inside, a.width, height)
 	}
 	width := min(a.width-6, 78)
-	panel := widget.Panel{Title: o.Title(), Focused: true}
-	if grave, ok := o.(interface{ IsGrave() bool }); ok && grave.IsGrave() {
-		panel.Grave = true
-	}
-	question, asks := o.(interface{ Changes() bool })
-	if asks && question.Changes() && a.shell.Account.Client != nil && !a.shell.Account.Profile.Sandbox {
-		panel.Note = theme.Live.Render(" LIVE ")
-	}
 	inside := o.View(theme, width-4, height-2)
-	if scrolled, scrolls := o.(interface{ Bar() widget.Bar }); scrolls {
-		panel.Bar = scrolled.Bar()
+	frame := o.Frame()
+	panel := widget.Panel{Title: o.Title(), Focused: true, Grave: frame.Grave, Bar: frame.Bar}
+	if frame.Changes && a.shell.Account.Client != nil && !a.shell.Account.Profile.Sandbox {
+		panel.Note = theme.Live.Render(" LIVE ")
 	}
 	box := panel.Box(theme, widget.Indented(inside, 1), width, strings.Count(inside, "\n")+3)
 	left, above := (a.width-width)/2, (height-strings.Count(box, "\n")-1)/2
-	if _, grows := o.(*screen.PickDialog); grows { // it must not move while it is typed in
+	if frame.Grows {
 		above = height / 6
 	}
 	above = max(0, min(above, height-strings.Count(box, "\n")-1))
@@ -313,15 +312,16 @@ func (a *App) withOverlay(view string, height int) string {
 	return display.Overlay(widget.Behind(theme, view), box, left, above)
 }
 
-// withToast draws the last message on the bottom of the screen, at most a third of it. In a panel, it keeps the border and, if it can, the
-// position at its left.
+// withToast draws the last message on the bottom of the screen, at most a third of it. In a panel, it keeps the border
+// and, if it can, the position at its left.
 func (a *App) withToast(view string, height int) string {
 	toast := a.status.shown
 	if toast == nil {
 		return view
 	}
 	theme := a.shell.Theme
-	style := [...]lipgloss.Style{screen.Note: theme.Strong, screen.Done: theme.Good, screen.Warning: theme.Warn, screen.Failure: theme.Bad}[toast.Kind]
+	style := [...]lipgloss.Style{screen.Note: theme.Strong, screen.Done: theme.Good, screen.Warning: theme.Warn,
+		screen.Failure: theme.Bad}[toast.Kind]
 	margin := 2 * widget.Corner(a.width, height)
 	lines := widget.Cap(prefix(toast.Kind)+toast.Text, a.width-3*margin, max(1, height/3))
 	width, left := a.width-2*margin, margin
@@ -331,7 +331,8 @@ func (a *App) withToast(view string, height int) string {
 	if margin > 0 && len(lines) == 1 { // at the right, unless it would cut the position, which would mislead
 		border := ansi.Strip(view[strings.LastIndex(view, "\n")+1:])
 		before := ansi.Truncate(border, a.width-margin-display.Width(lines[0])-1, "")
-		left = max(margin, display.Width(strings.TrimRightFunc(before, func(r rune) bool { return !strings.ContainsRune("─╰╯", r) })))
+		left = max(margin, display.Width(strings.TrimRightFunc(before,
+			func(r rune) bool { return !strings.ContainsRune("─╰╯", r) })))
 		width = a.width - margin - left
 	}
 	for i := range lines {
@@ -439,18 +440,20 @@ func (s *status) history() []screen.LabelledLine {
 	}
 	var lines []screen.LabelledLine
 	for _, past := range slices.Backward(s.past) {
-		lines = append(lines, screen.LabelledLine{Word: past.at.Format("15:04:05"), Text: prefix(past.toast.Kind) + past.toast.Text})
+		lines = append(lines, screen.LabelledLine{Word: past.at.Format("15:04:05"),
+			Text: prefix(past.toast.Kind) + past.toast.Text})
 	}
 	return lines
 }
 
 // prefix says without colour how a message is meant.
 func prefix(kind screen.Kind) string {
-	return [...]string{screen.Note: "", screen.Done: "Done: ", screen.Warning: "Warning: ", screen.Failure: "Error: "}[kind]
+	return [...]string{screen.Note: "", screen.Done: "Done: ", screen.Warning: "Warning: ",
+		screen.Failure: "Error: "}[kind]
 }
 
-// MessagesSince returns how many messages there have been, and those since a number, each with its prefix. Only the last
-// maxHistory are there.
+// MessagesSince returns how many messages there have been, and those since a number, each with its prefix. Only the
+// last maxHistory are there.
 func (a *App) MessagesSince(since int) (number int, texts []string) {
 	s := &a.status
 	for i, past := range s.past {

@@ -24,8 +24,8 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// walker uses the terminal UI at random, in one goroutine, so that a seed repeats a walk. Commands wait in todo until the walker runs
-// one, and its result may wait in late, as over a slow network.
+// walker uses the terminal UI at random, in one goroutine, so that a seed repeats a walk. Commands wait in todo until
+// the walker runs one, and its result may wait in late, as over a slow network.
 type walker struct {
 	*world
 	app           *tui.App
@@ -43,7 +43,9 @@ type walker struct {
 }
 
 func newWalker(source randomSource) *walker {
-	w := &walker{world: &world{randomSource: source}, now: tuitest.Noon, keys: []string{"ctrl+c", "enter", "esc", "backspace", "delete", "ctrl+w", "ctrl+u", "alt+x", "f1", "x", "7", "shift+tab"}}
+	w := &walker{world: &world{randomSource: source}, now: tuitest.Noon,
+		keys: []string{"ctrl+c", "enter", "esc", "backspace", "delete", "ctrl+w", "ctrl+u", "alt+x", "f1", "x", "7",
+			"shift+tab"}}
 	for _, action := range actions.Default().Actions() {
 		w.keys = append(w.keys, action.Keys...)
 	}
@@ -61,7 +63,8 @@ func (w *walker) start() {
 	keys := 0
 	w.app = tui.New(tui.Options{
 		Accounts: &erraticAccounts{w.world, w.service}, Memory: &tuitest.Memory{}, Desktop: erraticDesktop{w.world},
-		Theme: pick(w, names), Colours: pick(w, []termenv.Profile{termenv.TrueColor, termenv.ANSI256, termenv.Ascii}), Mouse: chance(w, 2),
+		Theme: pick(w, names), Colours: pick(w, []termenv.Profile{termenv.TrueColor, termenv.ANSI256, termenv.Ascii}),
+		Mouse: chance(w, 2),
 		Start: w.route(),
 		Now:   func() time.Time { return w.now },
 		After: func(_ time.Duration, msg tea.Msg) tea.Cmd { return screen.Send(msg) },
@@ -91,7 +94,8 @@ func (w *walker) send(msg tea.Msg) {
 		}
 		return
 	}
-	if list := reflect.ValueOf(msg); list.Kind() == reflect.Slice && list.Type().Elem() == reflect.TypeFor[tea.Cmd]() { // tea.Sequence
+	// tea.Sequence
+	if list := reflect.ValueOf(msg); list.Kind() == reflect.Slice && list.Type().Elem() == reflect.TypeFor[tea.Cmd]() {
 		for i := range list.Len() {
 			w.enqueue(list.Index(i).Interface().(tea.Cmd))
 		}
@@ -158,17 +162,18 @@ func (w *walker) pressUseful() {
 		w.press(string(pick(w, []rune("abc 019.,-=:/{}\"@äß東👍"))))
 		return
 	}
-	if typed, asks := w.app.Overlay().(*screen.ConfirmDialog); asks && typed.IsGrave() && chance(w, 3) {
+	if typed, asks := w.app.Overlay().(*screen.ConfirmDialog); asks && typed.Frame().Grave && chance(w, 3) {
 		w.press("end") // ctrl+u erases only what is before the cursor
 		w.press("ctrl+u")
 		w.note("type delete")
 		w.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("delete")})
-		if !typed.Agrees(typed.Form().Value(typed.Form().Focus())) {
+		if !agrees(typed) {
 			panic("delete cannot be typed")
 		}
 	}
 	offer := pick(w, offers)
-	if keys := w.app.Shell().Keys.Action(offer.ID).Keys; len(keys) > 0 && (w.app.Overlay() != nil || !leaves(offer.ID) || chance(w, 12)) {
+	if keys := w.app.Shell().Keys.Action(offer.ID).Keys; len(keys) > 0 &&
+		(w.app.Overlay() != nil || !leaves(offer.ID) || chance(w, 12)) {
 		w.press(pick(w, keys))
 	}
 }
@@ -185,11 +190,16 @@ func (w *walker) typing() bool {
 	return w.app.Top() != nil && w.app.Top().Form() != nil
 }
 
+// agrees tells whether what is typed confirms.
+func agrees(d *screen.ConfirmDialog) bool {
+	return d.Answer(d.Form().Value(d.Form().Focus())).Do == actions.Submit
+}
+
 func (w *walker) press(key string) {
 	switch d, asks := w.app.Overlay().(*screen.ConfirmDialog); {
-	case asks && !d.IsGrave() && key == "y":
+	case asks && !d.Frame().Grave && key == "y":
 		w.yes++
-	case asks && d.IsGrave() && (key == "enter" || key == "ctrl+s") && d.Agrees(d.Form().Value(d.Form().Focus())):
+	case asks && d.Frame().Grave && (key == "enter" || key == "ctrl+s") && agrees(d):
 		w.yes++
 	}
 	w.note("key %q", key)
@@ -216,8 +226,9 @@ func (w *walker) resize() {
 
 func (w *walker) mouse() {
 	msg := tea.MouseMsg{
-		X: w.n(w.width+2) - 1, Y: w.n(w.height+2) - 1, Action: tea.MouseAction(w.n(3)), Button: tea.MouseButton(w.n(12)),
-		Ctrl: chance(w, 9), Shift: chance(w, 9),
+		X: w.n(w.width+2) - 1, Y: w.n(w.height+2) - 1, Action: tea.MouseAction(w.n(3)),
+		Button: tea.MouseButton(w.n(12)),
+		Ctrl:   chance(w, 9), Shift: chance(w, 9),
 	}
 	w.note("mouse %s at %d,%d", msg, msg.X, msg.Y)
 	w.send(msg)
@@ -236,8 +247,10 @@ func (w *walker) open() {
 func (w *walker) route() screen.Route {
 	perk := w.service.perk()
 	return pick(w, []screen.Route{
-		screen.ToPerks{}, screen.ToPerk{ID: perk.ID}, screen.ToPerk{ID: perk.ID, Known: &perk}, screen.ToRedeem{Perks: []api.Perk{perk}},
-		screen.ToRedeem{Perks: []api.Perk{perk, w.service.perk(), w.service.perk()}, UserID: w.text()}, screen.ToUser{ID: w.text()}, screen.ToUser{},
+		screen.ToPerks{}, screen.ToPerk{ID: perk.ID}, screen.ToPerk{ID: perk.ID, Known: &perk},
+		screen.ToRedeem{Perks: []api.Perk{perk}},
+		screen.ToRedeem{Perks: []api.Perk{perk, w.service.perk(), w.service.perk()}, UserID: w.text()},
+		screen.ToUser{ID: w.text()}, screen.ToUser{},
 		screen.ToProperty{ID: "1"}, screen.ToProperty{}, screen.ToLogin{},
 	})
 }
@@ -342,7 +355,8 @@ func (a *erraticAccounts) Connect(string) (screen.Account, error) {
 func (a *erraticAccounts) Login(_ context.Context, profile screen.Profile, _ string) (screen.Account, string, error) {
 	switch a.n(4) {
 	case 0:
-		return screen.Account{}, "", &client.Error{Code: api.CodeInvalidToken, Message: a.text(), Status: http.StatusUnauthorized}
+		return screen.Account{}, "", &client.Error{Code: api.CodeInvalidToken, Message: a.text(),
+			Status: http.StatusUnauthorized}
 	case 1:
 		return screen.Account{}, "", errors.New(a.text())
 	}
@@ -352,6 +366,7 @@ func (a *erraticAccounts) Login(_ context.Context, profile screen.Profile, _ str
 }
 
 func (a *erraticAccounts) account(profile screen.Profile) (screen.Account, error) {
-	c, err := client.New(client.Config{BaseURL: profile.APIURL, Sandbox: profile.Sandbox, Transport: a.service, Tokens: client.StaticToken("a token")})
+	c, err := client.New(client.Config{BaseURL: profile.APIURL, Sandbox: profile.Sandbox, Transport: a.service,
+		Tokens: client.StaticToken("a token")})
 	return screen.Account{Profile: profile, Client: c}, err
 }

@@ -64,7 +64,7 @@ func (s *session) news() (news []string, now announced) {
 	if o := now.overlay; o != nil {
 		if o != s.announced.overlay {
 			news = append(news, o.Title())
-			if _, isPrompt := o.(*screen.PromptDialog); !isPrompt {
+			if o.Prompt() != "" {
 				news = append(news, lines(o.AccessibleText())...)
 			}
 		}
@@ -106,7 +106,8 @@ const fewLines = 3
 
 // isFilling tells whether the user is filling in a form of this screen: its changes are announced at the end.
 func (s *session) isFilling(top screen.Screen) bool {
-	return top == s.announced.location.screen && top.Form() != nil && top.Form() == s.formProgress.form && !s.formProgress.sent
+	return top == s.announced.location.screen && top.Form() != nil && top.Form() == s.formProgress.form &&
+		!s.formProgress.sent
 }
 
 func (s *session) sayMessages() {
@@ -131,7 +132,8 @@ func (s *session) profile() string {
 	case account.Profile.Protected:
 		kind += ", protected"
 	}
-	return fmt.Sprintf("%s, as %s at %s.", kind, display.Line(account.Profile.ClientID), display.Line(account.Profile.APIURL))
+	return fmt.Sprintf("%s, as %s at %s.", kind, display.Line(account.Profile.ClientID),
+		display.Line(account.Profile.APIURL))
 }
 
 func (s *session) sayLines(lines []string) {
@@ -248,8 +250,8 @@ func (s *session) offers() []actions.Offer {
 	return offers
 }
 
-// find returns the offers that a text means: by key, id or name, else those whose names begin with it, else those whose names
-// contain it.
+// find returns the offers that a text means: by key, id or name, else those whose names begin with it, else those whose
+// names contain it.
 func find(keys *actions.Registry, offers []actions.Offer, text string) []actions.Offer {
 	for _, offer := range offers {
 		called := append([]string{string(offer.ID)}, keys.Action(offer.ID).Keys...)
@@ -263,7 +265,9 @@ func find(keys *actions.Registry, offers []actions.Offer, text string) []actions
 		func(name string) bool { return strings.HasPrefix(name, text) },
 		func(name string) bool { return len(text) > 1 && strings.Contains(name, text) },
 	} {
-		found := slices.DeleteFunc(slices.Clone(offers), func(o actions.Offer) bool { return !slices.ContainsFunc(names(keys, o.ID), fits) })
+		found := slices.DeleteFunc(slices.Clone(offers), func(o actions.Offer) bool {
+			return !slices.ContainsFunc(names(keys, o.ID), fits)
+		})
 		if len(found) > 0 {
 			return found
 		}

@@ -24,41 +24,9 @@ type question struct {
 
 // question returns what to ask now.
 func (s *session) question() question {
-	switch o := s.app.Overlay().(type) {
-	case *screen.ConfirmDialog:
-		wanted, no, yes := "Type yes", actions.No, actions.Yes
-		agrees := func(text string) bool { return strings.EqualFold(strings.TrimSpace(text), "yes") }
-		if o.IsGrave() {
-			wanted, no, yes, agrees = o.Wanted(), actions.Cancel, actions.Submit, o.Agrees
-		}
-		leave := func() tea.Cmd { return s.leave("No.", no) }
-		return question{about: o, prompt: wanted + " to " + o.Yes() + ". Anything else cancels: ", leave: leave, answer: func(text string) tea.Cmd {
-			if !agrees(text) {
-				return leave()
-			}
-			if o.IsGrave() {
-				o.Form().Set(o.Form().Focus(), text)
-			}
-			return s.app.Attempt(yes)
-		}}
-	case *screen.PickDialog:
-		prompt := "Number, or part of the name; empty line cancels: "
-		switch {
-		case o.Searches():
-			prompt = "Number, or what to find; empty line cancels: "
-		case o.IsOpen():
-			prompt = "One of these, or another; empty line cancels: "
-		}
-		leave := func() tea.Cmd { return s.leave("Cancelled.", actions.Cancel) }
-		return question{about: o, prompt: prompt, leave: leave, answer: func(text string) tea.Cmd {
-			if text = strings.TrimSpace(text); text == "" {
-				return leave()
-			}
-			return s.handlePick(o, text)
-		}}
-	case *screen.TextDialog: // announce has read it out
-		leave := func() tea.Cmd { return s.app.Attempt(actions.Back) }
-		return question{about: o, prompt: "Empty line continues: ", leave: leave, answer: func(string) tea.Cmd { return leave() }}
+	if o := s.app.Overlay(); o != nil && o.Prompt() != "" {
+		answer := func(text string) tea.Cmd { return s.reply(o.Answer(strings.TrimSpace(text))) }
+		return question{about: o, prompt: o.Prompt(), answer: answer, leave: func() tea.Cmd { return answer("") }}
 	}
 	if form := s.form(); form != nil {
 		return s.formQuestion(form)
@@ -74,6 +42,20 @@ func (s *session) question() question {
 		s.say("Nothing to cancel. Once more quits; so does q.")
 		return nil
 	}}
+}
+
+// reply does what a dialog makes of an answer.
+func (s *session) reply(r screen.Reply) tea.Cmd {
+	if r.Say != "" {
+		s.say(r.Say)
+	}
+	if r.Again {
+		s.announced.overlay = nil
+	}
+	if r.Do == "" {
+		return r.Cmd
+	}
+	return tea.Batch(r.Cmd, s.app.Attempt(r.Do))
 }
 
 // leave says that a question is cancelled, and does the action for that.
@@ -126,7 +108,8 @@ func (s *session) handleCommand(text string) tea.Cmd {
 	keys, offers := s.app.Shell().Keys, s.offers()
 	_, isKey := keys.Find(text, false, offers)
 	if row, err := strconv.Atoi(text); err == nil && (s.hasRows() || !isKey) {
-		if opens := slices.ContainsFunc(offers, func(o actions.Offer) bool { return o.ID == actions.Open }); s.choose(row) && opens {
+		if opens := slices.ContainsFunc(offers,
+			func(o actions.Offer) bool { return o.ID == actions.Open }); s.choose(row) && opens {
 			return s.app.Attempt(actions.Open)
 		}
 		return nil
@@ -191,71 +174,6 @@ func (s *session) help() {
 		s.say("\"more\" reads the next ten rows.")
 	}
 	s.say("A colon finds what follows: \":coffee\" perks, \":user alice\" a user.")
-	s.say("Type a command's key, its name, or how that begins. \"again\" repeats the screen; an empty line says where you are.")
-}
-
-// handlePick handles the number of an option, a part of its name, or other text if the dialog takes that.
-func (s *session) handlePick(o *screen.PickDialog, text string) tea.Cmd {
-	choose := func(at int) tea.Cmd {
-		o.Point(at)
-		return s.app.Attempt(actions.Submit)
-	}
-	if o.Searches() {
-		return s.search(o, text)
-	}
-	options := o.Options()
-	found := matching(options, text)
-	if o.IsOpen() { // then it is neither a number nor, where it can be meant itself, a part of a name
-		takes, why := o.Takes(text)
-		switch at := slices.Index(options, text); {
-		case at >= 0:
-			return choose(at)
-		case takes:
-			o.Type(text)
-			return s.app.Attempt(actions.Submit)
-		case len(found) == 1:
-			return choose(found[0])
-		}
-		s.say(fmt.Sprintf("%q %s.", display.Line(text), why))
-		return nil
-	}
-	n, err := strconv.Atoi(text)
-	switch {
-	case err == nil && n >= 1 && n <= len(options):
-		return choose(n - 1)
-	case err == nil:
-		s.say(fmt.Sprintf("No %d here: the numbers go from 1 to %d.", n, len(options)))
-	case len(found) == 0:
-		s.say("Nothing here matches that.")
-	case len(found) == 1:
-		return choose(found[0])
-	default:
-		for _, at := range found {
-			s.say(fmt.Sprintf("%d: %s", at+1, display.Line(options[at])))
-		}
-	}
-	return nil
-}
-
-// search chooses what was read out by its number, or searches for more.
-func (s *session) search(o *screen.PickDialog, text string) tea.Cmd {
-	if n, err := strconv.Atoi(text); err == nil && o.ChooseRead(n) {
-		return s.app.Attempt(actions.Submit)
-	}
-	s.announced.overlay = nil // what is found is read out as if the dialog had opened now
-	return o.Search(text)
-}
-
-// matching returns the options with that name, or else those whose names contain it.
-func matching(options []string, text string) []int {
-	var found []int
-	for i, option := range options {
-		if strings.EqualFold(display.Line(option), text) {
-			return []int{i}
-		}
-		if strings.Contains(strings.ToLower(display.Line(option)), strings.ToLower(text)) {
-			found = append(found, i)
-		}
-	}
-	return found
+	s.say("Type a command's key, its name, or how that begins. " +
+		"\"again\" repeats the screen; an empty line says where you are.")
 }

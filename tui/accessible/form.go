@@ -75,7 +75,8 @@ func (s *session) enterForm(form *widget.Form) {
 	case f.form != form:
 		*f = formProgress{form: form, field: form.Focus()}
 		if names := form.Names(); len(names) > 1 {
-			s.say(fmt.Sprintf("Form with %d fields. :send submits, :leave cancels, :back goes back, :? helps.", len(names)))
+			s.say(fmt.Sprintf("Form with %d fields. :send submits, :leave cancels, :back goes back, :? helps.",
+				len(names)))
 		}
 	case f.sent:
 		f.sent, f.field, f.text = false, "", nil
@@ -91,17 +92,16 @@ func (s *session) enterForm(form *widget.Form) {
 
 // form returns the form to fill in; nil if there is none.
 func (s *session) form() *widget.Form {
-	switch o := s.app.Overlay().(type) {
-	case *screen.PickDialog, *screen.ConfirmDialog: // they are questions of their own
+	o, top := s.app.Overlay(), s.app.Top()
+	switch {
+	case o != nil && o.Prompt() != "": // it is a question of its own
 		return nil
-	case nil:
-		if top := s.app.Top(); top != nil {
-			return top.Form()
-		}
-		return nil
-	default:
+	case o != nil:
 		return o.Form()
+	case top != nil:
+		return top.Form()
 	}
+	return nil
 }
 
 func (s *session) sayProblems(name string) {
@@ -144,7 +144,8 @@ func (s *session) handleField(text string) tea.Cmd {
 // isFormCommand tells whether a word after a colon is certainly no secret.
 func (s *session) isFormCommand(word string) bool {
 	at, err := strconv.Atoi(word)
-	return err == nil && at >= 1 && at <= len(s.formProgress.form.Names()) || slices.Contains([]string{"send", "leave", "back", "again", "?"}, word)
+	return err == nil && at >= 1 && at <= len(s.formProgress.form.Names()) ||
+		slices.Contains([]string{"send", "leave", "back", "again", "?"}, word)
 }
 
 // takeLine handles a value, or a line of one.
@@ -341,7 +342,7 @@ func read(f widget.Field, text string) (value, problem string) {
 		return "", "Type yes or no."
 	case widget.Choice:
 		n, err := strconv.Atoi(strings.TrimSpace(text))
-		found := matching(f.Options, strings.TrimSpace(text))
+		found := screen.Matching(f.Options, strings.TrimSpace(text))
 		switch {
 		case err == nil && n >= 1 && n <= len(f.Options):
 			return f.Options[n-1], ""

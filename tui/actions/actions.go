@@ -35,14 +35,26 @@ type Action struct {
 	Typing bool
 }
 
-// Offer is an action that a screen knows, with the reason if it cannot be done now.
+// Offer is an action on a screen: what it does there, or why it cannot be done now.
 type Offer struct {
 	ID   ID
-	Why  string
-	Hint string // what the footer calls it here; "" for what it does everywhere
+	Why  string         // "" if it can be done
+	Hint string         // what the footer calls it here; "" for what it does everywhere
+	Do   func() tea.Cmd // nil for what the form does itself
 }
 
 func (o Offer) Enabled() bool { return o.Why == "" }
+
+// Around returns offers that do what they do by way of a function, such as one that draws the screen again afterwards.
+func Around(offers []Offer, by func(do func() tea.Cmd) tea.Cmd) []Offer {
+	offers = slices.Clone(offers)
+	for i, offer := range offers {
+		if offer.Do != nil {
+			offers[i].Do = func() tea.Cmd { return by(offer.Do) }
+		}
+	}
+	return offers
+}
 
 // Enabled offers actions that can be done.
 func Enabled(ids ...ID) []Offer {

@@ -3,9 +3,11 @@ package list
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
@@ -17,20 +19,20 @@ const MaxMarks = 100
 // Offers returns what a list can do. Those of the screen come first, while nothing is typed.
 func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	if l.typing {
-		mistake, _ := l.mistake()
-		submit := actions.EnabledUnless(actions.Submit, mistake).WithHint("apply")
-		if l.TypedID() != "" {
-			submit = submit.WithHint("open " + l.One)
-		}
-		complete := actions.EnabledUnless(actions.NextField, "").WithHint("complete")
-		if _, choices := l.completion(); len(choices) == 0 {
-			complete.Why = "There is nothing to complete."
-		}
-		return []actions.Offer{submit, complete, actions.EnabledUnless(actions.Cancel, ""), actions.EnabledUnless(actions.PreviousField, "")}
+		return l.typingOffers()
 	}
-	row, marked := l.WhyNoRow(), ""
+	row, open, marked, sort, reverse := l.WhyNoRow(), l.WhyNoRow(), "", "", ""
+	if l.TypedID() != "" {
+		open = ""
+	}
 	if len(l.marked) == 0 {
 		marked = "Nothing is marked."
+	}
+	if len(l.Orders(l.want.filter)) < 2 {
+		sort = oneOrder
+	}
+	if l.OneWay {
+		reverse = oneOrder
 	}
 	back, next, last := l.pages().WhyNot()
 	if !l.isWanted() {
@@ -40,45 +42,65 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	if current := l.Current(); mark == "" && len(l.marked) >= MaxMarks && !l.isMarked(l.ID(current)) {
 		mark = fmt.Sprintf("At most %d can be marked.", MaxMarks)
 	}
-	sort := ""
-	if len(l.Orders(l.want.filter)) < 2 {
-		sort = oneOrder
-	}
-	reverse := ""
-	if l.OneWay {
-		reverse = oneOrder
-	}
-	open := row
-	if l.TypedID() != "" {
-		open = ""
-	}
-	offers := []actions.Offer{actions.EnabledUnless(actions.Open, open)}
+	move := func(id actions.ID) func() tea.Cmd { return func() tea.Cmd { return l.move(id) } }
+
+	offers := []actions.Offer{{ID: actions.Open, Why: open, Do: l.openRow}}
 	if l.Fields != nil {
-		offers = append(offers, actions.EnabledUnless(actions.Filter, ""))
+		offers = append(offers, actions.Offer{ID: actions.Filter, Do: l.Type})
 	}
 	offers = append(offers, own...)
 	if l.Fields != nil {
-		offers = append(offers, actions.EnabledUnless(actions.ClearFilter, l.whyNotClear()))
+		offers = append(offers, actions.Offer{ID: actions.ClearFilter, Why: l.whyNotClear(), Do: l.clearFilter})
 	}
 	if !l.NoMarks {
-		offers = append(offers, actions.EnabledUnless(actions.Mark, mark), actions.EnabledUnless(actions.MarkRange, row), actions.EnabledUnless(actions.MarkAll, row), actions.EnabledUnless(actions.ClearMarks, marked))
+		offers = append(offers, []actions.Offer{
+			{ID: actions.Mark, Why: mark, Do: l.mark},
+			{ID: actions.MarkRange, Why: row, Do: l.markRange},
+			{ID: actions.MarkAll, Why: row, Do: func() tea.Cmd { return l.markAll(l.shown) }},
+			{ID: actions.ClearMarks, Why: marked, Do: func() tea.Cmd { return l.SetMarked(nil) }},
+		}...)
 	}
 	if l.Facts != nil {
-		offers = append(offers, actions.EnabledUnless(actions.Preview, l.whyNotPreview(false)), actions.EnabledUnless(actions.PreviewDown, l.whyNotPreview(true)), actions.EnabledUnless(actions.PreviewUp, l.whyNotPreview(true)))
+		offers = append(offers, []actions.Offer{
+			{ID: actions.Preview, Why: l.whyNotPreview(false), Do: l.switchPreview},
+			{ID: actions.PreviewDown, Why: l.whyNotPreview(true),
+				Do: func() tea.Cmd { return l.scrollPreview(actions.Down) }},
+			{ID: actions.PreviewUp, Why: l.whyNotPreview(true),
+				Do: func() tea.Cmd { return l.scrollPreview(actions.Up) }},
+		}...)
 	}
-	offers = append(offers,
-		actions.EnabledUnless(actions.Sort, sort), actions.EnabledUnless(actions.NextPage, next), actions.EnabledUnless(actions.CopyID, row), actions.EnabledUnless(actions.SortReverse, reverse),
-		actions.EnabledUnless(actions.PreviousPage, back), actions.EnabledUnless(actions.FirstPage, back),
-		actions.EnabledUnless(actions.LastPage, last), actions.EnabledUnless(actions.Columns, l.whyNoColumns()),
-	)
+	offers = append(offers, []actions.Offer{
+		{ID: actions.Sort, Why: sort, Do: l.chooseOrder},
+		{ID: actions.NextPage, Why: next, Do: move(actions.NextPage)},
+		{ID: actions.CopyID, Why: row, Do: l.copyID},
+		{ID: actions.SortReverse, Why: reverse, Do: l.reverse},
+		{ID: actions.PreviousPage, Why: back, Do: move(actions.PreviousPage)},
+		{ID: actions.FirstPage, Why: back, Do: move(actions.FirstPage)},
+		{ID: actions.LastPage, Why: last, Do: move(actions.LastPage)},
+		{ID: actions.Columns, Why: l.whyNoColumns(), Do: func() tea.Cmd { return l.chooseColumns(0) }},
+	}...)
 	if l.Fields != nil {
-		save := actions.EnabledUnless(actions.SaveView, l.whyNotSave()).WithHint("save view")
-		if slices.Contains(l.views, l.want.text) {
-			save = save.WithHint("remove view")
-		}
-		offers = append(offers, save, actions.EnabledUnless(actions.NextView, l.whyNoViews()), actions.EnabledUnless(actions.PreviousView, l.whyNoViews()))
+		offers = append(offers, l.viewOffers()...)
 	}
-	return append(offers, widget.Moves()...)
+	return append(offers, widget.Moves(l.move)...)
+}
+
+// typingOffers returns what can be done while a query is typed.
+func (l *List[F, T]) typingOffers() []actions.Offer {
+	mistake, _ := l.mistake()
+	submit, noChoice := "apply", ""
+	if l.TypedID() != "" {
+		submit = "open " + l.One
+	}
+	if _, choices := l.completion(); len(choices) == 0 {
+		noChoice = "There is nothing to complete."
+	}
+	return []actions.Offer{
+		{ID: actions.Submit, Why: mistake, Hint: submit, Do: l.submit},
+		{ID: actions.NextField, Why: noChoice, Hint: "complete", Do: l.complete},
+		{ID: actions.Cancel, Do: func() tea.Cmd { return l.leave(false) }},
+		{ID: actions.PreviousField},
+	}
 }
 
 const (
@@ -97,55 +119,38 @@ func (l *List[F, T]) WhyNoRow() string {
 	return ""
 }
 
-// Do does what Offers has, but for opening a record, which is the screen's.
-func (l *List[F, T]) Do(id actions.ID) tea.Cmd {
-	switch id {
-	case actions.Filter:
-		return l.open()
-	case actions.NextField:
-		return l.complete()
-	case actions.Submit:
-		return l.leave(true)
-	case actions.Cancel:
-		return l.leave(false)
-	case actions.ClearFilter:
-		return l.show(query[F]{order: l.want.order})
-	case actions.SaveView:
-		return l.saveView()
-	case actions.NextView:
-		return l.showView(1)
-	case actions.PreviousView:
-		return l.showView(-1)
-	case actions.Sort:
-		return l.chooseOrder()
-	case actions.SortReverse:
-		return l.reverse()
-	case actions.Columns:
-		return l.chooseColumns(0)
-	case actions.Mark:
-		return l.mark()
-	case actions.MarkRange:
-		l.markRange()
-	case actions.MarkAll:
-		l.markAll(l.shown)
-	case actions.ClearMarks:
-		l.SetMarked(nil)
-	case actions.Preview:
-		l.preview = !l.preview
-		l.arrange()
-		return l.shell.Keep(screen.SettingPreview, screen.Switch(l.preview))
-	case actions.PreviewDown:
-		l.scrollPreview(1)
-	case actions.PreviewUp:
-		l.scrollPreview(-1)
-	case actions.CopyID:
-		if current := l.Current(); current != nil {
-			return l.shell.Copy(l.ID(current), "")
-		}
-	default:
-		return l.move(id)
+// openRow opens the record whose id was typed, or else the one under the cursor.
+func (l *List[F, T]) openRow() tea.Cmd {
+	if id := l.TypedID(); id != "" {
+		return l.Open(id, nil)
+	}
+	if current := l.Current(); current != nil {
+		return l.Open(l.ID(current), current)
 	}
 	return nil
+}
+
+// submit applies the query that is typed, and may open a record.
+func (l *List[F, T]) submit() tea.Cmd {
+	text := strings.TrimSpace(l.text())
+	cmd := l.leave(true)
+	if l.Entered != nil {
+		return tea.Batch(cmd, l.Entered(text))
+	}
+	if id := l.TypedID(); id != "" {
+		cmd = tea.Batch(cmd, l.Open(id, nil))
+	}
+	return cmd
+}
+
+func (l *List[F, T]) clearFilter() tea.Cmd { return l.show(query[F]{order: l.want.order}) }
+
+func (l *List[F, T]) copyID() tea.Cmd { return l.shell.Copy(l.ID(l.Current()), "") }
+
+func (l *List[F, T]) switchPreview() tea.Cmd {
+	l.preview = !l.preview
+	l.arrange()
+	return l.shell.Keep(screen.SettingPreview, screen.Switch(l.preview))
 }
 
 func (l *List[F, T]) move(id actions.ID) tea.Cmd {
@@ -161,12 +166,13 @@ func (l *List[F, T]) isMarked(id string) bool {
 }
 
 // SetMarked replaces the marks.
-func (l *List[F, T]) SetMarked(records []T) {
+func (l *List[F, T]) SetMarked(records []T) tea.Cmd {
 	l.marked = records
 	for i := range l.rows {
 		l.rows[i].Marked = l.isMarked(l.ID(&l.shown[i]))
 	}
 	l.table.SetRows(l.rows)
+	return nil
 }
 
 // Unmark clears the mark of a record.
@@ -189,34 +195,48 @@ func (l *List[F, T]) mark() tea.Cmd {
 }
 
 // markRange marks what is between the last mark and the cursor.
-func (l *List[F, T]) markRange() {
+func (l *List[F, T]) markRange() tea.Cmd {
 	from := slices.IndexFunc(l.shown, func(record T) bool { return l.ID(&record) == l.lastMark })
 	to := l.table.Cursor()
 	if from < 0 {
 		from = to
 	}
-	l.markAll(l.shown[min(from, to) : max(from, to)+1])
+	return l.markAll(l.shown[min(from, to) : max(from, to)+1])
 }
 
-func (l *List[F, T]) markAll(records []T) {
+func (l *List[F, T]) markAll(records []T) tea.Cmd {
 	marked := slices.Clone(l.marked)
 	for _, record := range records {
 		if !l.isMarked(l.ID(&record)) && len(marked) < MaxMarks {
 			marked = append(marked, record)
 		}
 	}
-	l.SetMarked(marked)
+	return l.SetMarked(marked)
 }
 
 // Summary counts the marks: "3 marked, 1 not on this page"; "" without marks.
 func (l *List[F, T]) Summary() string {
-	hidden := 0
+	marked, hidden := len(l.marked), l.hidden()
+	text := display.Count(marked) + " marked"
+	switch {
+	case marked == 0:
+		return ""
+	case hidden == 0:
+		return text
+	case hidden == marked:
+		return text + ", not on this page"
+	}
+	return text + ", " + display.Count(hidden) + " not on this page"
+}
+
+// hidden counts the marks that are not on the page.
+func (l *List[F, T]) hidden() (hidden int) {
 	for i := range l.marked {
 		if !slices.ContainsFunc(l.shown, func(record T) bool { return l.ID(&record) == l.ID(&l.marked[i]) }) {
 			hidden++
 		}
 	}
-	return screen.MarkSummary(len(l.marked), hidden)
+	return hidden
 }
 
 // whyNotPreview says why the preview cannot be shown, or scrolled; "" if it can.
@@ -233,14 +253,15 @@ func (l *List[F, T]) whyNotPreview(scroll bool) string {
 }
 
 // scrollPreview scrolls half of what is visible, so that nothing is missed.
-func (l *List[F, T]) scrollPreview(by int) {
+func (l *List[F, T]) scrollPreview(id actions.ID) tea.Cmd {
 	for range max(1, l.facts.Height()/2) {
-		l.facts.Do(map[int]actions.ID{1: actions.Down, -1: actions.Up}[by])
+		l.facts.Do(id)
 	}
+	return nil
 }
 
-// mouse moves the cursor or scrolls the preview with the wheel. A click selects a row, and opens the selected one; on the name of a
-// column it sorts by that.
+// mouse moves the cursor or scrolls the preview with the wheel. A click selects a row, and opens the selected one; on
+// the name of a column it sorts by that.
 func (l *List[F, T]) mouse(msg tea.MouseMsg) tea.Cmd {
 	if msg.Action != tea.MouseActionPress {
 		return nil
@@ -251,7 +272,7 @@ func (l *List[F, T]) mouse(msg tea.MouseMsg) tea.Cmd {
 	case msg.Button == tea.MouseButtonLeft && msg.Y == 0 && l.showsViews():
 		return l.clickView(msg.X)
 	case msg.Button == tea.MouseButtonLeft && msg.Y < l.top && !l.typing:
-		return l.open()
+		return l.Type()
 	case msg.Button == tea.MouseButtonLeft && atPreview:
 	case msg.Button == tea.MouseButtonLeft && line == 0:
 		if at, ok := l.table.ColumnAt(msg.X - corner); ok && l.Columns[at].Sort != "" && !l.typing {

@@ -18,8 +18,8 @@ const (
 	settingViews   = "views " // the saved queries, one a line
 )
 
-// recall takes the views, the order and the columns as they were left. An order that was kept is for the list without a query: what is searched for
-// has one that suits it.
+// recall takes the views, the order and the columns as they were left. An order that was kept is for the list without a
+// query: what is searched for has one that suits it.
 func (l *List[F, T]) recall() {
 	var none F
 	kept := l.shell.Settings
@@ -60,8 +60,8 @@ func (l *List[F, T]) hide(names []string) {
 	l.arrange()
 }
 
-// hidden returns the names of the columns that are left out.
-func (l *List[F, T]) hidden() (names []string) {
+// hiddenColumns returns the names of the columns that are left out.
+func (l *List[F, T]) hiddenColumns() (names []string) {
 	for _, c := range l.all {
 		if !slices.ContainsFunc(l.Columns, func(shown screen.Column[*T]) bool { return shown.Name == c.Name }) {
 			names = append(names, c.Name)
@@ -81,7 +81,7 @@ func (l *List[F, T]) whyNoColumns() string {
 // chooseColumns shows or hides one column after the other, until it is cancelled.
 func (l *List[F, T]) chooseColumns(current int) tea.Cmd {
 	pick := screen.Pick{Title: "Show which columns?", Current: current}
-	hidden := l.hidden()
+	hidden := l.hiddenColumns()
 	for _, c := range l.all[1:] {
 		mark := "[x] "
 		if slices.Contains(hidden, c.Name) {

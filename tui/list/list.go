@@ -1,4 +1,5 @@
-// Package list is a list of records that is found by one line, sorted, paged, marked and previewed, for screens to build upon.
+// Package list is a list of records that is found by one line, sorted, paged, marked and previewed, for screens to
+// build upon.
 package list
 
 import (
@@ -58,6 +59,15 @@ type Kind[F, T any] struct {
 	Settings string
 	// NoMarks is for a list of which nothing is done with several records.
 	NoMarks bool
+
+	// Open opens a record; nil if only its id is known.
+	Open func(id string, record *T) tea.Cmd
+	// Entered does what Enter does besides applying the query; nil opens the record whose id it is, if it matches none.
+	Entered func(query string) tea.Cmd
+	// OnType loads what completion offers when a query is going to be typed; nil without any.
+	OnType func() tea.Cmd
+	// OnPage loads what a page that is shown lacks; nil without any.
+	OnPage func() tea.Cmd
 }
 
 // List is the list.
@@ -138,7 +148,8 @@ func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 	l := &List[F, T]{
 		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off,
 		seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{}, links: map[int64]string{},
-		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewBackgroundLoader[loadedPage[F, T]](shell),
+		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewBackgroundLoader[loadedPage[F,
+			T]](shell),
 		line: widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
 	}
 	l.recall()
@@ -196,7 +207,6 @@ func (l *List[F, T]) Has() bool { return l.loader.Has }
 
 func (l *List[F, T]) LoadedAt() time.Time { return l.loader.At }
 
-// Unsaved ignores marks: they are quickly made again.
 // Unsaved says that records are marked, of which nobody has done anything yet.
 func (l *List[F, T]) Unsaved() string {
 	if len(l.marked) == 0 {
@@ -262,7 +272,8 @@ func (l *List[F, T]) Update(msg tea.Msg) tea.Cmd {
 
 // isSame tells whether two queries ask for the same rows in the same order.
 func (l *List[F, T]) isSame(a, b query[F]) bool {
-	return l.effective(a) == l.effective(b) && api.FormatQuery(l.Fields, a.filter) == api.FormatQuery(l.Fields, b.filter)
+	return l.effective(a) == l.effective(b) && api.FormatQuery(l.Fields, a.filter) == api.FormatQuery(l.Fields,
+		b.filter)
 }
 
 // effective is the order of a query that the service has: to sort by distance needs a position, say.
@@ -280,7 +291,8 @@ func (l *List[F, T]) fetch(q query[F], number int64) screen.Fetch[loadedPage[F, 
 	order, read, links := l.effective(q), l.Fetch, maps.Clone(l.links)
 	return func(ctx context.Context, c *client.Client) (loadedPage[F, T], error) {
 		page, err := screen.ReadPage(number, func(number int64) (api.Page[T], error) {
-			options := client.ListOptions{Page: number, PerPage: screen.PerPage, Sort: api.FormatSort([]api.SortKey{order})}
+			options := client.ListOptions{Page: number, PerPage: screen.PerPage,
+				Sort: api.FormatSort([]api.SortKey{order})}
 			options.Next = links[number]
 			return read(ctx, c, q.filter, options)
 		})
@@ -420,10 +432,19 @@ func (l *List[F, T]) handleLoaded() tea.Cmd {
 	}
 	l.showPage()
 	l.keep(l.loader.Value, l.loader.At)
-	return l.prefetchNext()
+	return tea.Batch(l.prefetchNext(), ifAny(l.OnPage))
 }
 
-// handlePrefetched caches the prefetched page, or shows it if it is awaited. If that failed, it loads the page again, which shows the error.
+// ifAny calls a function of the kind, which may be nil.
+func ifAny(do func() tea.Cmd) tea.Cmd {
+	if do == nil {
+		return nil
+	}
+	return do()
+}
+
+// handlePrefetched caches the prefetched page, or shows it if it is awaited. If that failed, it loads the page again,
+// which shows the error.
 func (l *List[F, T]) handlePrefetched() tea.Cmd {
 	awaited := l.awaited
 	l.awaited = false
@@ -448,7 +469,8 @@ func (l *List[F, T]) keep(p loadedPage[F, T], at time.Time) {
 	}
 }
 
-// prefetchNext loads the next page unless it is cached. It waits until nothing is typed, to save the service needless requests.
+// prefetchNext loads the next page unless it is cached. It waits until nothing is typed, to save the service needless
+// requests.
 func (l *List[F, T]) prefetchNext() tea.Cmd {
 	next := l.page + 1
 	if _, ok := l.known[next]; ok || next > lastPage(l.loader.Value.page) {
@@ -465,7 +487,10 @@ func (l *List[F, T]) showPage() {
 	}
 	l.page, l.mismatch = l.loader.Value.page.Meta.Page, l.mismatchOf(l.loader.Value)
 	l.makeRows()
-	l.landing.Land(l.table, slices.IndexFunc(l.shown, func(record T) bool { return under != "" && l.ID(&record) == under }))
+	l.landing.Land(l.table, slices.IndexFunc(l.shown, func(record T) bool {
+		return under != "" &&
+			l.ID(&record) == under
+	}))
 	l.landing = screen.OnSame
 	l.arrange()
 }
@@ -476,7 +501,8 @@ func (l *List[F, T]) makeRows() {
 	l.rows = make([]widget.Row, len(l.shown))
 	for i := range l.shown {
 		record := &l.shown[i]
-		l.rows[i] = widget.Row{Cells: l.Columns.Cells(record), Tones: l.Columns.Tones(record), Muted: l.Muted != nil && l.Muted(record), Marked: l.isMarked(l.ID(record))}
+		l.rows[i] = widget.Row{Cells: l.Columns.Cells(record), Tones: l.Columns.Tones(record),
+			Muted: l.Muted != nil && l.Muted(record), Marked: l.isMarked(l.ID(record))}
 	}
 	l.rowsAt = l.shell.Now()
 	l.table.SetRows(l.rows)

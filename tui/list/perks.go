@@ -23,6 +23,7 @@ import (
 // Perks is a list of perks, of all or of those of a user.
 type Perks struct {
 	*List[api.PerkFilter, api.Perk]
+	of             PerksOf
 	shell          *screen.Shell
 	categories     *screen.Loader[[]api.Category]
 	cities         *screen.Loader[[]string] // of the newest perks
@@ -39,11 +40,16 @@ type PerksOf struct {
 	Fetch  func(ctx context.Context, c *client.Client, options client.PerkListOptions) (api.Page[api.Perk], error)
 	// Valid says whether a perk can be redeemed, or why not; nil says what its dates say.
 	Valid func(*api.Perk) (text string, tone theme.Tone)
+	// WhyNot says what keeps the user from redeeming a perk besides its dates; nil for nothing.
+	WhyNot func(*api.Perk) string
+	UserID string // of the only user whom perks are redeemed for; "" if that is still open
 }
 
 // NewPerks makes a list of perks.
 func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
-	s := &Perks{shell: shell, categories: screen.NewLoader[[]api.Category](shell), cities: screen.NewLoader[[]string](shell)}
+	s := &Perks{shell: shell, categories: screen.NewLoader[[]api.Category](shell),
+		cities: screen.NewLoader[[]string](shell)}
+	s.of = of
 	says := of.Valid != nil
 	if !says {
 		of.Valid = func(p *api.Perk) (string, theme.Tone) {
@@ -51,7 +57,8 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 		}
 	}
 	s.List = New(shell, Kind[api.PerkFilter, api.Perk]{
-		One: "perk", Many: "perks", Called: of.Called, Fields: api.PerkFilterFields, Begun: []string{"city", "category"}, IDRule: api.PerkIDRule,
+		One: "perk", Many: "perks", Called: of.Called, Fields: api.PerkFilterFields,
+		Begun: []string{"city", "category"}, IDRule: api.PerkIDRule,
 		None: of.None, Empty: of.Empty, Elsewhere: of.Elsewhere,
 		Orders: s.orders,
 		Order: func(f api.PerkFilter) api.SortKey {
@@ -62,26 +69,31 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 			}
 			return screen.DefaultOrder()
 		},
-		Fetch: func(ctx context.Context, c *client.Client, f api.PerkFilter, options client.ListOptions) (api.Page[api.Perk], error) {
+		Fetch: func(ctx context.Context, c *client.Client, f api.PerkFilter,
+			options client.ListOptions) (api.Page[api.Perk], error) {
 			newest := api.FormatSort([]api.SortKey{screen.DefaultOrder()})
 			isRelevant := options.Sort == api.SortRelevance
 			if isRelevant {
 				options.Sort += "," + newest
 			}
 			page, err := of.Fetch(ctx, c, client.PerkListOptions{ListOptions: options, PerkFilter: f})
-			if refused := (*client.Error)(nil); isRelevant && errors.As(err, &refused) && len(refused.Fields["sort"]) > 0 {
+			if refused := (*client.Error)(nil); isRelevant && errors.As(err, &refused) &&
+				len(refused.Fields["sort"]) > 0 {
 				s.noRelevance.Store(true)
 				options.Sort = newest
 				page, err = of.Fetch(ctx, c, client.PerkListOptions{ListOptions: options, PerkFilter: f})
 			}
 			return page, err
 		},
-		ID:      func(p *api.Perk) string { return p.ID },
-		Title:   func(p *api.Perk) string { return display.Line(p.Title) },
+		ID:    func(p *api.Perk) string { return p.ID },
+		Title: func(p *api.Perk) string { return display.Line(p.Title) },
+		Open: func(id string, p *api.Perk) tea.Cmd {
+			return shell.Open(screen.ToPerk{ID: id, Known: p, UserID: of.UserID})
+		},
 		Columns: s.columns(of.Valid, says),
 		Facts:   func(p *api.Perk) []widget.Pair { return perkFacts(p, s.distance(p), shell.Now()) },
 		Muted:   func(p *api.Perk) bool { return screen.PhaseOf(p, shell.Now()) == screen.Expired },
-		Values:  s.values,
+		Values:  s.values, OnType: s.loadCategories,
 		Changes: func(e api.Event) bool { return e.Type == api.EventPerkChanged || e.Type == api.EventPerksImported },
 	})
 	return s
@@ -112,24 +124,32 @@ func (s *Perks) distance(p *api.Perk) string {
 	return fmt.Sprintf("%.0f km", km)
 }
 
-// columns are the columns. In a narrow window they leave from the id on; title and discount stay, and validity where that says why a
-// perk cannot be redeemed.
+// columns are the columns. In a narrow window they leave from the id on; title and discount stay, and validity where
+// that says why a perk cannot be redeemed.
 func (s *Perks) columns(valid func(*api.Perk) (string, theme.Tone), validStays bool) screen.Columns[*api.Perk] {
 	titleWidth, validWidth, validDrop := 34, 13, 1
 	if validStays {
 		titleWidth, validWidth, validDrop = 24, 16, 0
 	}
 	return screen.Columns[*api.Perk]{
-		{Column: widget.Column{Name: "Title", Min: titleWidth, Share: 12, Matches: true}, Sort: "title", Cell: func(p *api.Perk) string { return display.Line(p.Title) }},
-		{Column: widget.Column{Name: "Discount", Min: 9, Share: 2}, Sort: "discount_text", Cell: func(p *api.Perk) string { return screen.Optional(p.DiscountText) }},
-		{Column: widget.Column{Name: "Distance", Min: 10, Right: true, Drop: 1}, Sort: api.SortDistance, Cell: s.distance},
-		{Column: widget.Column{Name: "Merchant", Min: 12, Share: 3, Drop: 2, Matches: true}, Sort: "merchant_name", Cell: func(p *api.Perk) string { return screen.Optional(p.MerchantName) }},
-		{Column: widget.Column{Name: "City", Min: 9, Share: 1, Drop: 3}, Sort: "city", Cell: func(p *api.Perk) string { return display.Line(p.City) }},
-		{Column: widget.Column{Name: "Category", Min: 10, Share: 1, Drop: 4}, Sort: "category", Cell: func(p *api.Perk) string { return screen.Optional(p.Category) }},
-		{Column: widget.Column{Name: "Valid", Min: validWidth, Share: 1, Drop: validDrop, Shorten: screen.ShortenValid}, Sort: "valid_to",
+		{Column: widget.Column{Name: "Title", Min: titleWidth, Share: 12, Matches: true}, Sort: "title",
+			Cell: func(p *api.Perk) string { return display.Line(p.Title) }},
+		{Column: widget.Column{Name: "Discount", Min: 9, Share: 2}, Sort: "discount_text",
+			Cell: func(p *api.Perk) string { return screen.Optional(p.DiscountText) }},
+		{Column: widget.Column{Name: "Distance", Min: 10, Right: true, Drop: 1}, Sort: api.SortDistance,
+			Cell: s.distance},
+		{Column: widget.Column{Name: "Merchant", Min: 12, Share: 3, Drop: 2, Matches: true}, Sort: "merchant_name",
+			Cell: func(p *api.Perk) string { return screen.Optional(p.MerchantName) }},
+		{Column: widget.Column{Name: "City", Min: 9, Share: 1, Drop: 3}, Sort: "city",
+			Cell: func(p *api.Perk) string { return display.Line(p.City) }},
+		{Column: widget.Column{Name: "Category", Min: 10, Share: 1, Drop: 4}, Sort: "category",
+			Cell: func(p *api.Perk) string { return screen.Optional(p.Category) }},
+		{Column: widget.Column{Name: "Valid", Min: validWidth, Share: 1, Drop: validDrop, Shorten: screen.ShortenValid},
+			Sort: "valid_to",
 			Cell: func(p *api.Perk) string { text, _ := valid(p); return text },
 			Tone: func(p *api.Perk) theme.Tone { _, tone := valid(p); return tone }},
-		{Column: widget.Column{Name: "Id", Min: 10, Share: 1, Drop: 5}, Cell: func(p *api.Perk) string { return display.Line(p.ID) }},
+		{Column: widget.Column{Name: "Id", Min: 10, Share: 1, Drop: 5},
+			Cell: func(p *api.Perk) string { return display.Line(p.ID) }},
 	}
 }
 
@@ -182,7 +202,12 @@ func (s *Perks) Close() {
 }
 
 func (s *Perks) Update(msg tea.Msg) tea.Cmd {
-	switch msg.(type) {
+	switch msg := msg.(type) {
+	case screen.Redeemed:
+		if s.of.UserID == "" || s.of.UserID == msg.UserID {
+			s.Unmark(msg.PerkID)
+		}
+		return nil
 	case screen.Reconnected:
 		if s.categoriesWait = false; s.categories.Err != nil {
 			s.categories.Reset()
@@ -202,27 +227,74 @@ func (s *Perks) Update(msg tea.Msg) tea.Cmd {
 	return s.List.Update(msg)
 }
 
-// Offers is List.Offers, with what every list of perks can do.
+// Offers is List.Offers, with what every list of perks can do. Whatever is done ends the wait for categories.
 func (s *Perks) Offers(own ...actions.Offer) []actions.Offer {
-	return s.List.Offers(append(own, actions.EnabledUnless(actions.Category, ""))...)
+	expired := "all perks"
+	switch {
+	case s.of.UserID == "":
+		expired = ""
+	case s.Filter().IncludeExpired:
+		expired = "available"
+	}
+	offers := s.List.Offers(slices.Concat([]actions.Offer{
+		s.redeem(), {ID: actions.Expired, Hint: expired, Do: s.switchExpired},
+	}, own, []actions.Offer{{ID: actions.Category, Do: s.chooseCategory}})...)
+	return actions.Around(offers, func(do func() tea.Cmd) tea.Cmd {
+		s.categoriesWait = false
+		return do()
+	})
 }
 
-// Do no longer waits for categories that were requested before.
-func (s *Perks) Do(id actions.ID) tea.Cmd {
-	s.categoriesWait = false
-	switch id {
-	case actions.Filter: // completion offers them
-		return tea.Batch(s.loadCategories(), s.List.Do(id))
-	case actions.Category:
-		if s.categories.Has {
-			return s.pickCategory()
-		}
-		s.categoriesWait = true
-		return s.loadCategories()
-	case actions.Expired:
-		return s.Find(s.With(func(f *api.PerkFilter) { f.IncludeExpired = !f.IncludeExpired }))
+func (s *Perks) switchExpired() tea.Cmd {
+	return s.Find(s.With(func(f *api.PerkFilter) { f.IncludeExpired = !f.IncludeExpired }))
+}
+
+func (s *Perks) chooseCategory() tea.Cmd {
+	if s.categories.Has {
+		return s.pickCategory()
 	}
-	return s.List.Do(id)
+	s.categoriesWait = true
+	return s.loadCategories()
+}
+
+// redeem offers to redeem what is marked, and says how many, or else the perk under the cursor. If marks are not on the
+// page it asks first, because users forget those.
+func (s *Perks) redeem() actions.Offer {
+	why, marked, under := s.WhyNoRow(), slices.Clone(s.Marked()), s.Current()
+	if under != nil {
+		if why = screen.NotRedeemableReason(under, s.shell.Now()); why == "" && s.of.WhyNot != nil {
+			why = s.of.WhyNot(under)
+		}
+	}
+	if why != "" {
+		under = nil
+	}
+	open := func(perks ...api.Perk) tea.Cmd {
+		return s.shell.Open(screen.ToRedeem{Perks: perks, UserID: s.of.UserID, Asks: s.of.UserID != ""})
+	}
+	if len(marked) == 0 {
+		return actions.Offer{ID: actions.Redeem, Why: why, Do: func() tea.Cmd { return open(*under) }}
+	}
+	hint := fmt.Sprintf("redeem %d marked", len(marked))
+	return actions.Offer{ID: actions.Redeem, Hint: hint, Do: func() tea.Cmd {
+		if s.hidden() == 0 {
+			return open(marked...)
+		}
+		names := make([]string, len(marked))
+		for i := range marked {
+			names[i] = display.Line(marked[i].Title)
+		}
+		options := []string{fmt.Sprintf("Redeem %d marked: %s", len(marked), strings.Join(names, ", "))}
+		if under != nil {
+			options = append(options, "Redeem only the one under the cursor: "+display.Line(under.Title))
+		}
+		return s.shell.Post(screen.Pick{Title: s.Summary(), Options: options, Then: func(index int) tea.Cmd {
+			if index > 0 {
+				return open(*under)
+			}
+			return open(marked...)
+		}})
+	}}
 }
 
 // values are the names for completion.
@@ -243,16 +315,20 @@ func (s *Perks) loadCategories() tea.Cmd {
 	if s.categories.Has || s.categories.Busy() {
 		return nil
 	}
-	return s.categories.Load(func(ctx context.Context, c *client.Client) ([]api.Category, error) { return c.Categories(ctx) })
+	return s.categories.Load(func(ctx context.Context, c *client.Client) ([]api.Category, error) {
+		return c.Categories(ctx)
+	})
 }
 
 // loadCities loads those of the newest perks once, when the first one is typed.
 func (s *Perks) loadCities() tea.Cmd {
-	if text := s.text(); s.cities.Has || s.cities.Busy() || s.cities.Err != nil || !isValueOf(api.CompleteQuery(s.Fields, text, len(text)), "city") {
+	if text := s.text(); s.cities.Has || s.cities.Busy() || s.cities.Err != nil ||
+		!isValueOf(api.CompleteQuery(s.Fields, text, len(text)), "city") {
 		return nil
 	}
 	return s.cities.Load(func(ctx context.Context, c *client.Client) (cities []string, err error) {
-		newest, err := c.Perks(ctx, client.PerkListOptions{ListOptions: client.ListOptions{Page: 1, PerPage: api.MaxPerPage}})
+		newest, err := c.Perks(ctx, client.PerkListOptions{ListOptions: client.ListOptions{Page: 1,
+			PerPage: api.MaxPerPage}})
 		for _, perk := range newest.Data {
 			if city := display.Line(perk.City); city != "" && !slices.Contains(cities, city) {
 				cities = append(cities, city)

@@ -22,7 +22,8 @@ func (l *List[F, T]) note() {
 			continue
 		}
 		for i := range l.rows {
-			if value := l.rows[i].Cells[at]; value != "" && len(l.seen[field.Name]) < maxSeen && !slices.Contains(l.seen[field.Name], value) {
+			if value := l.rows[i].Cells[at]; value != "" && len(l.seen[field.Name]) < maxSeen &&
+				!slices.Contains(l.seen[field.Name], value) {
 				l.seen[field.Name] = append(l.seen[field.Name], value)
 			}
 		}
@@ -32,7 +33,8 @@ func (l *List[F, T]) note() {
 // text is what is typed.
 func (l *List[F, T]) text() string { return l.line.Value("query") }
 
-// completion is the rest of what is typed at the end of the line, of which the first is the most likely, and where that begins.
+// completion is the rest of what is typed at the end of the line, of which the first is the most likely, and where that
+// begins.
 func (l *List[F, T]) completion() (from int, choices []string) {
 	text := l.text()
 	c := api.CompleteQuery(l.Fields, text, len(text))
@@ -71,11 +73,12 @@ func (l *List[F, T]) complete() tea.Cmd {
 	return l.typed()
 }
 
-// read returns the query that is typed. A name that is begun counts as the first that begins so, and a choice that is begun at the end
-// as the first of its field.
+// read returns the query that is typed. A name that is begun counts as the first that begins so, and a choice that is
+// begun at the end as the first of its field.
 func (l *List[F, T]) read() (q query[F], problems []api.QueryProblem) {
 	text := l.text()
-	if c := api.CompleteQuery(l.Fields, text, len(text)); c.Field != nil && c.Prefix != "" && len(c.Choices) > 0 && !slices.Contains(c.Choices, strings.ToLower(c.Prefix)) {
+	if c := api.CompleteQuery(l.Fields, text, len(text)); c.Field != nil && c.Prefix != "" && len(c.Choices) > 0 &&
+		!slices.Contains(c.Choices, strings.ToLower(c.Prefix)) {
 		text = text[:c.From] + c.Choices[0]
 	}
 	text = l.named(text)
@@ -87,7 +90,10 @@ func (l *List[F, T]) read() (q query[F], problems []api.QueryProblem) {
 			continue
 		}
 		known := l.valuesBeginning(field.Name, value)
-		if len(known) > 0 && !slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, value) }) && field.Set(&q.filter, known[0]) == "" {
+		if len(known) > 0 && !slices.ContainsFunc(known, func(name string) bool {
+			return strings.EqualFold(name,
+				value)
+		}) && field.Set(&q.filter, known[0]) == "" {
 			q.text = api.FormatQuery(l.Fields, q.filter)
 		}
 	}
@@ -142,7 +148,8 @@ func (l *List[F, T]) mistake() (text string, isIncomplete bool) {
 	return "", false
 }
 
-func (l *List[F, T]) open() tea.Cmd {
+// Type opens the line to type a query in.
+func (l *List[F, T]) Type() tea.Cmd {
 	l.typing, l.before = true, l.want.text
 	text := l.before
 	switch {
@@ -153,7 +160,7 @@ func (l *List[F, T]) open() tea.Cmd {
 	}
 	l.line.Set("query", text)
 	l.arrange()
-	return nil
+	return ifAny(l.OnType)
 }
 
 // leave closes the line. Without apply, the list is as it was before.
@@ -185,14 +192,6 @@ func (l *List[F, T]) TypedID() string {
 		return ""
 	}
 	return api.LowerUUID(l.want.text)
-}
-
-// Typed is what is typed while the line is open, without blanks around it.
-func (l *List[F, T]) Typed() string {
-	if !l.typing {
-		return ""
-	}
-	return strings.TrimSpace(l.text())
 }
 
 // words are what a row is searched for.

@@ -8,6 +8,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api/display"
+	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
@@ -17,6 +18,22 @@ const maxViews = 9
 
 // heightForViews is the least height with tabs.
 const heightForViews = 12
+
+func (l *List[F, T]) viewOffers() []actions.Offer {
+	save := "save view"
+	if slices.Contains(l.views, l.want.text) {
+		save = "remove view"
+	}
+	none := ""
+	if len(l.views) == 0 {
+		none = "No view is saved."
+	}
+	return []actions.Offer{
+		{ID: actions.SaveView, Why: l.whyNotSave(), Hint: save, Do: l.saveView},
+		{ID: actions.NextView, Why: none, Do: func() tea.Cmd { return l.showView(1) }},
+		{ID: actions.PreviousView, Why: none, Do: func() tea.Cmd { return l.showView(-1) }},
+	}
+}
 
 // saveView saves the query as a view, or removes the view that is shown.
 func (l *List[F, T]) saveView() tea.Cmd {
@@ -38,14 +55,6 @@ func (l *List[F, T]) whyNotSave() string {
 		return "Filter first: a view is a filter."
 	case len(l.views) >= maxViews && !slices.Contains(l.views, l.want.text):
 		return fmt.Sprintf("At most %d views can be saved.", maxViews)
-	}
-	return ""
-}
-
-// whyNoViews says why there is no view to show; "" if there is one.
-func (l *List[F, T]) whyNoViews() string {
-	if len(l.views) == 0 {
-		return "No view is saved."
 	}
 	return ""
 }

@@ -85,9 +85,10 @@ func (r decisions) number() int { return r.all - len(r.left) }
 // Offers returns the three decisions on what is chosen. none says why nothing is.
 func (d *Decider) Offers(chosen []Decidable, none string) (offers []actions.Offer) {
 	for _, id := range []actions.ID{actions.Approve, actions.Reject, actions.Void} {
-		offer := actions.EnabledUnless(id, d.whyNot(id, chosen, none))
+		why := d.whyNot(id, chosen, none)
+		offer := actions.Offer{ID: id, Why: why, Do: func() tea.Cmd { return d.Do(id, chosen) }}
 		if len(chosen) > 1 {
-			offer = offer.WithHint(fmt.Sprintf("%s %d", verbs[id].name, len(chosen)))
+			offer.Hint = fmt.Sprintf("%s %d", verbs[id].name, len(chosen))
 		}
 		offers = append(offers, offer)
 	}
@@ -122,7 +123,9 @@ func (d *Decider) whyNot(id actions.ID, chosen []Decidable, none string) string 
 // other action.
 func (d *Decider) Do(id actions.ID, chosen []Decidable) tea.Cmd {
 	verb, decides := verbs[id]
-	chosen = slices.DeleteFunc(slices.Clone(chosen), func(r Decidable) bool { return r.Status != verb.to.DecidedFrom() })
+	chosen = slices.DeleteFunc(slices.Clone(chosen), func(r Decidable) bool {
+		return r.Status != verb.to.DecidedFrom()
+	})
 	if !decides || len(chosen) == 0 || d.sender.Busy() {
 		return nil
 	}

@@ -18,14 +18,72 @@ type Overlay interface {
 	// Title and AccessibleText return in plain lines what View shows.
 	Title() string
 	AccessibleText() string
-	// View draws the inside of the box, at most in that size.
+	// Prompt is what the accessible mode writes before a line that Answer understands; "" if it asks for the fields of
+	// the form instead.
+	Prompt() string
+	// Answer takes such a line. An empty one cancels, or goes on.
+	Answer(text string) Reply
+	// View draws the inside of the box, at most in that size, and Frame returns the box of what was drawn last.
 	View(theme *theme.Theme, width, height int) string
+	Frame() Frame
 	// Offers returns all that can be done, the most useful first. The footer shows those with a Hint.
 	Offers() []actions.Offer
-	// Do does an action. closed says that the dialog is done.
-	Do(id actions.ID) (cmd tea.Cmd, closed bool)
+	// Closed tells whether an action has ended the dialog.
+	Closed() bool
+	// Scroll does a step of the mouse wheel: Up or Down, three lines.
+	Scroll(id actions.ID)
+	// Update handles Opened, Edited, and the end of a load.
+	Update(msg tea.Msg) tea.Cmd
 	// Form returns the form that is being filled in; nil if there is none.
 	Form() *widget.Form
+}
+
+const wheelStep = 3 // lines
+
+// Opened tells a dialog that it was opened.
+type Opened struct{}
+
+// Reply is what an answer in the accessible mode means.
+type Reply struct {
+	Say   string     // may be ""
+	Do    actions.ID // "" for nothing
+	Cmd   tea.Cmd    // may be nil
+	Again bool       // the text of the dialog is read out again
+}
+
+// Frame is how the box of a dialog is drawn.
+type Frame struct {
+	Grave   bool // it has a border that no other has
+	Changes bool // the service is asked to change something
+	Grows   bool // it must not move while it is typed in
+	Bar     widget.Bar
+}
+
+// dialog is what all dialogs have in common.
+type dialog struct {
+	form   *widget.Form // nil without any
+	scroll widget.Scroll
+	closed bool
+}
+
+func (d *dialog) Form() *widget.Form     { return d.form }
+func (d *dialog) Closed() bool           { return d.closed }
+func (d *dialog) Update(tea.Msg) tea.Cmd { return nil }
+
+func (d *dialog) Scroll(id actions.ID) {
+	for range wheelStep {
+		d.scroll.Do(id)
+	}
+}
+
+// closing closes the dialog, and does then, which may be nil.
+func (d *dialog) closing(then func() tea.Cmd) func() tea.Cmd {
+	return func() tea.Cmd {
+		if d.closed = true; then == nil {
+			return nil
+		}
+		return then()
+	}
 }
 
 // Question is a message that opens a dialog.
@@ -35,12 +93,11 @@ type Question interface {
 
 // ConfirmDialog is a text that scrolls, above a line that always says how to confirm: by a key, or by typing a word.
 type ConfirmDialog struct {
+	dialog // its form is to type a word in
 	ask    Confirm
 	shell  *Shell
-	name   string       // of a protected profile, to be typed as it is written; "" if nothing is
-	form   *widget.Form // to type a word in; nil without Words
-	scroll widget.Scroll
-	seen   bool // the end of the text was shown
+	name   string // of a protected profile, to be typed as it is written; "" if nothing is
+	seen   bool   // the end of the text was shown
 }
 
 const wordField = "agree"
@@ -57,14 +114,13 @@ func (c Confirm) Overlay(shell *Shell) Overlay {
 		d.name = shell.toType()
 	}
 	if len(c.Words) > 0 || d.name != "" {
-		d.form = widget.NewForm(shell.Theme, widget.Field{Name: wordField, Label: d.Wanted()})
+		d.form = widget.NewForm(shell.Theme, widget.Field{Name: wordField, Label: d.wanted()})
 	}
 	return d
 }
 
 func (c *ConfirmDialog) Title() string          { return display.Line(c.ask.Title) }
 func (c *ConfirmDialog) AccessibleText() string { return display.Text(c.ask.Text) }
-func (c *ConfirmDialog) Form() *widget.Form     { return c.form }
 
 // IsOf tells whether a screen has asked the question, and may withdraw it.
 func (c *ConfirmDialog) IsOf(s Screen) bool { return c.ask.By != nil && c.ask.By == s }
@@ -75,8 +131,8 @@ func (c *ConfirmDialog) Yes() string { return display.Line(c.ask.Yes) }
 // No says what refusing does.
 func (c *ConfirmDialog) No() string { return display.Line(cmp.Or(c.ask.No, "no")) }
 
-// Wanted says what to type: "Type 42 or delete"; "" if a key confirms.
-func (c *ConfirmDialog) Wanted() string {
+// wanted says what to type: "Type 42 or delete"; "" if a key confirms.
+func (c *ConfirmDialog) wanted() string {
 	switch {
 	case c.name != "":
 		return typeName + display.Line(c.name)
@@ -86,22 +142,36 @@ func (c *ConfirmDialog) Wanted() string {
 	return "Type " + display.Line(strings.Join(c.ask.Words, " or "))
 }
 
-// Agrees tells whether a text is the profile's name if that has to be typed, or else one of the words.
-func (c *ConfirmDialog) Agrees(text string) bool {
+// agrees tells whether a text is the profile's name if that has to be typed, or else one of the words.
+func (c *ConfirmDialog) agrees(text string) bool {
 	if c.name != "" {
 		return strings.TrimSpace(text) == c.name
 	}
-	return slices.ContainsFunc(c.ask.Words, func(word string) bool { return strings.EqualFold(word, strings.TrimSpace(text)) })
+	return slices.ContainsFunc(c.ask.Words, func(word string) bool {
+		return strings.EqualFold(word, strings.TrimSpace(text))
+	})
 }
 
-// Changes tells whether the service is asked to change something.
-func (c *ConfirmDialog) Changes() bool { return !c.ask.Local }
+func (c *ConfirmDialog) Frame() Frame {
+	return Frame{Grave: c.form != nil, Changes: !c.ask.Local, Bar: c.scroll.Bar()}
+}
 
-// IsGrave gives the box a border that no other has.
-func (c *ConfirmDialog) IsGrave() bool { return c.form != nil }
+func (c *ConfirmDialog) Prompt() string {
+	return cmp.Or(c.wanted(), "Type yes") + " to " + c.Yes() + ". Anything else cancels: "
+}
 
-// Bar is which part of the text View has drawn.
-func (c *ConfirmDialog) Bar() widget.Bar { return c.scroll.Bar() }
+func (c *ConfirmDialog) Answer(text string) Reply {
+	switch {
+	case c.form == nil && strings.EqualFold(text, "yes"):
+		return Reply{Do: actions.Yes}
+	case c.form == nil:
+		return Reply{Say: "No.", Do: actions.No}
+	case !c.agrees(text):
+		return Reply{Say: "No.", Do: actions.Cancel}
+	}
+	c.form.Set(wordField, text)
+	return Reply{Do: actions.Submit}
+}
 
 // View draws the text, and always below it the keys, or the line to type in.
 func (c *ConfirmDialog) View(theme *theme.Theme, width, height int) string {
@@ -115,9 +185,9 @@ func (c *ConfirmDialog) View(theme *theme.Theme, width, height int) string {
 		return strings.Join(append(lines, display.Cut(answer, width)), "\n")
 	}
 	c.form.SetTheme(theme)
-	label, text := c.Wanted()+": ", c.AccessibleText()
+	label, text := c.wanted()+": ", c.AccessibleText()
 	if display.Width(label)+minInputWidth > width {
-		label, text = "> ", c.Wanted()+".\n"+text
+		label, text = "> ", c.wanted()+".\n"+text
 	}
 	typed := display.Cut(theme.Bad.Render(label)+c.form.Input(wordField, max(1, width-display.Width(label))), width)
 	return strings.Join(append(c.textAbove(text, width, height), typed), "\n")
@@ -144,8 +214,8 @@ func (c *ConfirmDialog) hasMore() bool {
 	return below > 0
 }
 
-// Offers is to confirm or not, and to scroll: while a word is typed, by the keys of forms, because those of lists print letters.
-// Yes and no have no hint, because the dialog shows their keys.
+// Offers is to confirm or not, and to scroll: while a word is typed, by the keys of forms, because those of lists print
+// letters. Yes and no have no hint, because the dialog shows their keys.
 func (c *ConfirmDialog) Offers() []actions.Offer {
 	why, further, down := "", "", actions.Down
 	if c.form != nil {
@@ -155,55 +225,36 @@ func (c *ConfirmDialog) Offers() []actions.Offer {
 		why = "Read to the end first: " + c.shell.Keys.Key(down) + "."
 	}
 	if c.form == nil {
-		yes := []actions.Offer{actions.EnabledUnless(actions.Yes, why)}
-		return slices.Concat(yes, actions.Enabled(actions.No), widget.Moves())
+		return append([]actions.Offer{
+			{ID: actions.Yes, Why: why, Do: c.closing(c.ask.Then)}, {ID: actions.No, Do: c.closing(nil)},
+		}, widget.Moves(c.scroll.Scrolled)...)
 	}
-	if why == "" && !c.Agrees(c.form.Value(wordField)) {
-		why = c.Wanted() + " first."
+	if why == "" && !c.agrees(c.form.Value(wordField)) {
+		why = c.wanted() + " first."
 	}
 	if c.hasMore() {
 		further = "more"
 	}
+	agree := func() tea.Cmd { return c.shell.confirm(c.form.Value(wordField), c.ask.Then) }
+	if c.name == "" {
+		agree = c.ask.Then
+	}
+	scroll := func(id actions.ID) func() tea.Cmd { return func() tea.Cmd { return c.scroll.Scrolled(id) } }
 	return []actions.Offer{
-		actions.EnabledUnless(actions.Submit, why).WithHint(c.Yes()), actions.EnabledUnless(actions.Cancel, "").WithHint("cancel"),
-		actions.EnabledUnless(actions.NextField, "").WithHint(further), actions.EnabledUnless(actions.PreviousField, ""),
-		actions.EnabledUnless(actions.ScrollDown, ""), actions.EnabledUnless(actions.ScrollUp, ""),
+		{ID: actions.Submit, Why: why, Hint: c.Yes(), Do: c.closing(agree)},
+		{ID: actions.Cancel, Hint: "cancel", Do: c.closing(nil)},
+		{ID: actions.NextField, Hint: further, Do: scroll(actions.Down)},
+		{ID: actions.PreviousField, Do: scroll(actions.Up)},
+		{ID: actions.ScrollDown, Do: scroll(actions.PageDown)},
+		{ID: actions.ScrollUp, Do: scroll(actions.PageUp)},
 	}
-}
-
-func (c *ConfirmDialog) Do(id actions.ID) (tea.Cmd, bool) {
-	switch id {
-	case actions.Yes:
-		return c.ask.Then(), true
-	case actions.No, actions.Cancel:
-		return nil, true
-	case actions.Submit:
-		switch typed := c.form.Value(wordField); {
-		case !c.Agrees(typed):
-		case c.name != "":
-			return c.shell.confirm(typed, c.ask.Then), true
-		default:
-			return c.ask.Then(), true
-		}
-	case actions.NextField:
-		c.scroll.Do(actions.Down)
-	case actions.PreviousField:
-		c.scroll.Do(actions.Up)
-	case actions.ScrollDown:
-		c.scroll.Do(actions.PageDown)
-	case actions.ScrollUp:
-		c.scroll.Do(actions.PageUp)
-	default:
-		c.scroll.Do(id)
-	}
-	return nil, false
 }
 
 // PromptDialog asks for one line of text, and before a change of a protected profile for its name.
 type PromptDialog struct {
+	dialog
 	ask   Prompt
 	shell *Shell
-	form  *widget.Form
 }
 
 const profileField = "profile"
@@ -220,18 +271,17 @@ func (p Prompt) Overlay(shell *Shell) Overlay {
 		}
 		fields = append(fields, widget.Field{Name: profileField, Label: "Profile", Hint: wanted, Check: check})
 	}
-	return &PromptDialog{ask: p, shell: shell, form: widget.NewForm(shell.Theme, fields...)}
+	return &PromptDialog{ask: p, shell: shell, dialog: dialog{form: widget.NewForm(shell.Theme, fields...)}}
 }
 
-func (p *PromptDialog) Title() string      { return display.Line(p.ask.Title) }
-func (p *PromptDialog) Form() *widget.Form { return p.form }
+func (p *PromptDialog) Title() string       { return display.Line(p.ask.Title) }
+func (p *PromptDialog) Frame() Frame        { return Frame{Changes: p.ask.Changes} }
+func (p *PromptDialog) Prompt() string      { return "" }
+func (p *PromptDialog) Answer(string) Reply { return Reply{} }
 
 func (p *PromptDialog) AccessibleText() string {
 	return strings.TrimLeft(display.Text(p.ask.Text)+"\n"+p.form.AccessibleText(), "\n")
 }
-
-// Changes tells whether the service is asked to change something.
-func (p *PromptDialog) Changes() bool { return p.ask.Changes }
 
 // View draws the line, below as much of the text as fits.
 func (p *PromptDialog) View(theme *theme.Theme, width, height int) string {
@@ -245,41 +295,29 @@ func (p *PromptDialog) View(theme *theme.Theme, width, height int) string {
 }
 
 func (p *PromptDialog) Offers() []actions.Offer {
-	submit := actions.EnabledUnless(actions.Submit, "").WithHint(cmp.Or(p.ask.Yes, "ok"))
-	return []actions.Offer{submit, actions.EnabledUnless(actions.Cancel, "").WithHint("cancel")}
-}
-
-// Do submits the line if it breaks no rule.
-func (p *PromptDialog) Do(id actions.ID) (tea.Cmd, bool) {
-	switch id {
-	case actions.Cancel:
-		return cancelled(p.ask.OnCancel), true
-	case actions.Submit:
-		if !p.form.Check() {
-			break
-		}
-		then := func() tea.Cmd { return p.ask.Then(p.form.Value(p.ask.Field.Name)) }
-		if len(p.form.Names()) > 1 {
-			return p.shell.confirm(p.form.Value(profileField), then), true
-		}
-		return then(), true
+	return []actions.Offer{
+		{ID: actions.Submit, Hint: cmp.Or(p.ask.Yes, "ok"), Do: p.submit},
+		{ID: actions.Cancel, Hint: "cancel", Do: p.closing(p.ask.OnCancel)},
 	}
-	return nil, false
 }
 
-// cancelled runs what a cancelled dialog does, if anything.
-func cancelled(then func() tea.Cmd) tea.Cmd {
-	if then == nil {
+// submit submits the line if it breaks no rule.
+func (p *PromptDialog) submit() tea.Cmd {
+	if !p.form.Check() {
 		return nil
 	}
-	return then()
+	then := func() tea.Cmd { return p.ask.Then(p.form.Value(p.ask.Field.Name)) }
+	if len(p.form.Names()) > 1 {
+		return p.closing(func() tea.Cmd { return p.shell.confirm(p.form.Value(profileField), then) })()
+	}
+	return p.closing(then)()
 }
 
 // TextDialog is a text to read, such as the help.
 type TextDialog struct {
-	title  string
-	lines  []LabelledLine
-	scroll widget.Scroll
+	dialog
+	title string
+	lines []LabelledLine
 }
 
 // LabelledLine is a line after a word that stands out, such as a key.
@@ -289,9 +327,10 @@ func NewTextDialog(title string, lines []LabelledLine) *TextDialog {
 	return &TextDialog{title: title, lines: lines}
 }
 
-func (r *TextDialog) Title() string      { return r.title }
-func (r *TextDialog) Form() *widget.Form { return nil }
-func (r *TextDialog) Bar() widget.Bar    { return r.scroll.Bar() }
+func (r *TextDialog) Title() string       { return r.title }
+func (r *TextDialog) Frame() Frame        { return Frame{Bar: r.scroll.Bar()} }
+func (r *TextDialog) Prompt() string      { return "Empty line continues: " }
+func (r *TextDialog) Answer(string) Reply { return Reply{Do: actions.Back} }
 
 func (r *TextDialog) AccessibleText() string {
 	lines := make([]string, len(r.lines))
@@ -323,20 +362,21 @@ func (r *TextDialog) View(theme *theme.Theme, width, height int) string {
 	return r.scroll.View()
 }
 
-// Offers is to close and to scroll. The footer has the keys to where there is more.
+// Offers is to close, also by keys that do something elsewhere, and to scroll. The footer has the keys to where there
+// is more.
 func (r *TextDialog) Offers() []actions.Offer {
-	offers := append([]actions.Offer{actions.EnabledUnless(actions.Back, "").WithHint("close")}, widget.Moves()...)
+	offers := append([]actions.Offer{{ID: actions.Back, Hint: "close"}}, widget.Moves(r.scroll.Scrolled)...)
+	offers = append(offers, actions.Enabled(actions.Help, actions.Messages, actions.Quit)...)
 	above, below := r.scroll.More()
 	for i, offer := range offers {
 		switch {
+		case offer.Do == nil:
+			offers[i].Do = r.closing(nil)
 		case below > 0:
-			offers[i].Hint += map[actions.ID]string{actions.Down: "down", actions.PageDown: "page down"}[offer.ID]
+			offers[i].Hint = map[actions.ID]string{actions.Down: "down", actions.PageDown: "page down"}[offer.ID]
 		case above > 0:
-			offers[i].Hint += map[actions.ID]string{actions.Up: "up", actions.PageUp: "page up"}[offer.ID]
+			offers[i].Hint = map[actions.ID]string{actions.Up: "up", actions.PageUp: "page up"}[offer.ID]
 		}
 	}
-	return append(offers, actions.Enabled(actions.Help, actions.Messages, actions.Quit)...)
+	return offers
 }
-
-// Do scrolls; any other key closes.
-func (r *TextDialog) Do(id actions.ID) (tea.Cmd, bool) { return nil, !r.scroll.Do(id) }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,8 +29,8 @@ func (f Fetch[T]) with(ctx context.Context, c *client.Client) (value T, err erro
 	return f(ctx, c)
 }
 
-// Loader loads something for a screen. The last value stays until there is another. A new load cancels the one before, and a late
-// reply is dropped.
+// Loader loads something for a screen. The last value stays until there is another. A new load cancels the one before,
+// and a late reply is dropped.
 type Loader[T any] struct {
 	Value T
 	Has   bool      // Value was loaded
@@ -97,8 +96,8 @@ func (l *Loader[T]) Reset() {
 // Put sets the value as if it had been loaded now.
 func (l *Loader[T]) Put(value T) { l.Value, l.Has, l.At, l.Err = value, true, l.shell.Now(), nil }
 
-// Handle handles a message if it is of this loader. It returns the load that a pause delayed, and whether Value, Err or Busy
-// changed.
+// Handle handles a message if it is of this loader. It returns the load that a pause delayed, and whether Value, Err or
+// Busy changed.
 func (l *Loader[T]) Handle(msg tea.Msg) (next tea.Cmd, changed bool) {
 	switch msg := msg.(type) {
 	case pauseEnded:
@@ -207,79 +206,11 @@ func (s Sent[T]) Outcome() (known bool, err error) { return true, s.Err }
 // MayAskForLogin tells whether a login may cover the screen because of the reply: the user has asked for the change.
 func (s Sent[T]) MayAskForLogin(bool) bool { return true }
 
-// Marks is the perks to redeem together, in the order in which they were marked.
-type Marks []api.Perk
-
 // Redeemed tells screens that a user redeemed a perk, which clears its mark.
 type Redeemed struct{ PerkID, UserID string }
 
-// hidden counts the marks that are not on the page.
-func (m Marks) hidden(page []api.Perk) int {
-	shown := make(map[string]bool, len(page))
-	for i := range page {
-		shown[page[i].ID] = true
-	}
-	return len(slices.DeleteFunc(slices.Clone(m), func(p api.Perk) bool { return shown[p.ID] }))
-}
-
-// Summary counts the marks, and those not on the page.
-func (m Marks) Summary(page []api.Perk) string { return MarkSummary(len(m), m.hidden(page)) }
-
-// MarkSummary counts marks, and those not on the page: "3 marked, 1 not on this page"; "" without marks.
-func MarkSummary(marked, hidden int) string {
-	text := display.Count(marked) + " marked"
-	switch {
-	case marked == 0:
-		return ""
-	case hidden == 0:
-		return text
-	case hidden == marked:
-		return text + ", not on this page"
-	default:
-		return text + ", " + display.Count(hidden) + " not on this page"
-	}
-}
-
-// Offer offers to redeem what is marked, and says how many. Without marks it offers the perk under the cursor, unless why says why
-// not.
-func (m Marks) Offer(why string) actions.Offer {
-	if len(m) == 0 {
-		return actions.EnabledUnless(actions.Redeem, why)
-	}
-	return actions.EnabledUnless(actions.Redeem, "").WithHint(fmt.Sprintf("redeem %d marked", len(m)))
-}
-
-// Redeem opens the screen to redeem what is marked, or else the perk under the cursor. If marks are not on the page it asks first,
-// because users forget those.
-func (m Marks) Redeem(shell *Shell, page []api.Perk, under *api.Perk, userID string) tea.Cmd {
-	open := func(perks ...api.Perk) tea.Cmd {
-		return shell.Open(ToRedeem{Perks: perks, UserID: userID, Asks: userID != ""})
-	}
-	switch {
-	case len(m) == 0 && under == nil:
-		return nil
-	case len(m) == 0:
-		return open(*under)
-	case m.hidden(page) == 0:
-		return open(slices.Clone(m)...)
-	}
-	names := make([]string, len(m))
-	for i := range m {
-		names[i] = display.Line(m[i].Title)
-	}
-	options := []string{fmt.Sprintf("Redeem %d marked: %s", len(m), strings.Join(names, ", "))}
-	if under != nil {
-		options = append(options, "Redeem only the one under the cursor: "+display.Line(under.Title))
-	}
-	return shell.Post(Pick{Title: m.Summary(page), Options: options, Then: func(index int) tea.Cmd {
-		if index > 0 {
-			return open(*under)
-		}
-		return open(slices.Clone(m)...)
-	}})
-}
-
-// Phase is whether a perk can be redeemed yet or still. As in the service, a perk is running from valid_from on, and expired from valid_to on.
+// Phase is whether a perk can be redeemed yet or still. As in the service, a perk is running from valid_from on, and
+// expired from valid_to on.
 type Phase int
 
 // The phases.

@@ -3,6 +3,7 @@ package screen
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 
 // PickDialog asks to choose one of several options. Typing narrows them down.
 type PickDialog struct {
+	dialog
 	ask    Pick
-	form   *widget.Form
 	recent []Choice
 	search *Loader[[]Choice]
 	shell  *Shell
@@ -50,7 +51,7 @@ const (
 
 func (p Pick) Overlay(shell *Shell) Overlay {
 	form := widget.NewForm(shell.Theme, widget.Field{Name: findField, Label: "Find"})
-	d := &PickDialog{ask: p, form: form, shell: shell, search: NewLoader[[]Choice](shell)}
+	d := &PickDialog{ask: p, dialog: dialog{form: form}, shell: shell, search: NewLoader[[]Choice](shell)}
 	d.find()
 	d.cursor = max(0, min(p.Current, len(d.found)-1))
 	return d
@@ -62,15 +63,7 @@ type recentRead struct {
 	choices []Choice
 }
 
-// Init reads what comes first.
-func (p *PickDialog) Init() tea.Cmd {
-	if p.ask.More == nil {
-		return nil
-	}
-	return func() tea.Msg { return recentRead{p, p.ask.More.Recent()} }
-}
-
-// Update adds what was read or found. A cursor that was moved stays on the same option.
+// Update reads what comes first, and adds what was read or found. A cursor that was moved stays on the same option.
 func (p *PickDialog) Update(msg tea.Msg) tea.Cmd {
 	cmd, changed := p.search.Handle(msg)
 	var under entry
@@ -80,8 +73,17 @@ func (p *PickDialog) Update(msg tea.Msg) tea.Cmd {
 	if changed && p.waits {
 		p.waits, cmd = false, p.shell.Post(Perform{ID: actions.Submit})
 	}
-	if read, ok := msg.(recentRead); ok && read.by == p {
-		p.recent, changed = read.choices, true
+	switch msg := msg.(type) {
+	case Opened:
+		if p.ask.More != nil {
+			return func() tea.Msg { return recentRead{p, p.ask.More.Recent()} }
+		}
+	case Edited:
+		return p.edited()
+	case recentRead:
+		if msg.by == p {
+			p.recent, changed = msg.choices, true
+		}
 	}
 	if changed {
 		p.find()
@@ -94,14 +96,6 @@ func (p *PickDialog) Update(msg tea.Msg) tea.Cmd {
 
 func (p *PickDialog) Title() string { return display.Line(p.ask.Title) }
 
-func (p *PickDialog) Options() []string { return p.ask.Options }
-
-// Point puts the cursor on an option.
-func (p *PickDialog) Point(index int) {
-	p.Type("")
-	p.cursor = max(0, slices.IndexFunc(p.found, func(e entry) bool { return e.option == index }))
-}
-
 // PointAt puts the cursor on what a line of the view shows, if that can be chosen.
 func (p *PickDialog) PointAt(line int) bool {
 	if line < 0 || line >= len(p.rows) || p.rows[line] == noEntry {
@@ -111,18 +105,9 @@ func (p *PickDialog) PointAt(line int) bool {
 	return true
 }
 
-// Type types a text. If the dialog Takes it, the cursor is on it.
-func (p *PickDialog) Type(text string) {
-	p.form.Set(findField, text)
-	p.Edited()
-}
-
-// IsOpen tells whether other text than the options can be chosen.
-func (p *PickDialog) IsOpen() bool { return p.ask.Other != nil }
-
-// Takes tells whether a text that is no option can be chosen, and why not.
-func (p *PickDialog) Takes(text string) (takes bool, why string) {
-	if !p.IsOpen() || text == "" {
+// takes tells whether a text that is not an option can be chosen, and why not.
+func (p *PickDialog) takes(text string) (takes bool, why string) {
+	if p.ask.Other == nil || text == "" {
 		return false, ""
 	}
 	if check := p.ask.Other.Field.Check; check != nil {
@@ -131,33 +116,34 @@ func (p *PickDialog) Takes(text string) (takes bool, why string) {
 	return why == "", why
 }
 
-// Searches tells whether there are choices beside the options, so that only what was found is read out.
-func (p *PickDialog) Searches() bool { return p.ask.More != nil }
-
-// Search types a text, and searches for it.
+// Search types a text, and searches for it. If the dialog takes the text, the cursor is on it.
 func (p *PickDialog) Search(text string) tea.Cmd {
 	p.form.Set(findField, text)
-	return p.Edited()
+	return p.edited()
 }
 
 // mostRead is how many choices are read out at once.
 const mostRead = 10
 
-// ChooseRead puts the cursor on one of the choices that were read out, from 1, and tells whether there is such a one.
-func (p *PickDialog) ChooseRead(number int) bool {
-	if number < 1 || number > min(len(p.found), mostRead) {
-		return false
-	}
-	p.cursor = number - 1
-	return true
-}
+const noMatch = "Nothing here matches that."
 
-// accessibleFound lists what was found.
-func (p *PickDialog) accessibleFound() string {
-	if len(p.found) == 0 {
-		return "Nothing here matches that."
-	}
+// AccessibleText lists the options, or what was found if there are choices beside them. They are numbered unless the
+// typed text can be chosen, such as the id 1.
+func (p *PickDialog) AccessibleText() string {
 	var lines []string
+	for i, option := range p.ask.Options {
+		if option = display.Line(option); p.ask.Other == nil {
+			option = fmt.Sprintf("%d: %s", i+1, option)
+		}
+		lines = append(lines, option)
+	}
+	if p.ask.More == nil {
+		return strings.Join(lines, "\n")
+	}
+	if len(p.found) == 0 {
+		return noMatch
+	}
+	lines = nil
 	for i, e := range p.found[:min(len(p.found), mostRead)] {
 		lines = append(lines, fmt.Sprintf("%d: %s", i+1, e.Name))
 	}
@@ -167,19 +153,70 @@ func (p *PickDialog) accessibleFound() string {
 	return strings.Join(lines, "\n")
 }
 
-// AccessibleText lists the options. They are numbered unless the typed text can be chosen, such as the id 1.
-func (p *PickDialog) AccessibleText() string {
-	if p.Searches() {
-		return p.accessibleFound()
+func (p *PickDialog) Prompt() string {
+	switch {
+	case p.ask.More != nil:
+		return "Number, or what to find; empty line cancels: "
+	case p.ask.Other != nil:
+		return "One of these, or another; empty line cancels: "
 	}
-	lines := make([]string, len(p.ask.Options))
-	for i, option := range p.ask.Options {
-		lines[i] = display.Line(option)
-		if !p.IsOpen() {
-			lines[i] = fmt.Sprintf("%d: %s", i+1, lines[i])
+	return "Number, or part of the name; empty line cancels: "
+}
+
+// Answer takes the number of an option, a part of its name, or other text if the dialog takes that.
+func (p *PickDialog) Answer(text string) Reply {
+	options, found := p.ask.Options, Matching(p.ask.Options, text)
+	n, err := strconv.Atoi(text)
+	isNumber, exact := err == nil, slices.Index(options, text)
+	takes, why := p.takes(text)
+	switch {
+	case text == "":
+		return Reply{Say: "Cancelled.", Do: actions.Cancel}
+	case p.ask.More != nil && n >= 1 && n <= min(len(p.found), mostRead):
+		p.cursor = n - 1
+		return Reply{Do: actions.Submit}
+	case p.ask.More != nil:
+		return Reply{Cmd: p.Search(text), Again: true}
+	case p.ask.Other != nil && exact >= 0: // a number is not that of an option then
+		return p.choose(exact)
+	case takes:
+		return Reply{Cmd: p.Search(text), Do: actions.Submit}
+	case p.ask.Other == nil && n >= 1 && n <= len(options):
+		return p.choose(n - 1)
+	case p.ask.Other == nil && isNumber:
+		return Reply{Say: fmt.Sprintf("No %d here: the numbers go from 1 to %d.", n, len(options))}
+	case len(found) == 1:
+		return p.choose(found[0])
+	case p.ask.Other != nil:
+		return Reply{Say: fmt.Sprintf("%q %s.", display.Line(text), why)}
+	case len(found) == 0:
+		return Reply{Say: noMatch}
+	}
+	lines := make([]string, len(found))
+	for i, at := range found {
+		lines[i] = fmt.Sprintf("%d: %s", at+1, display.Line(options[at]))
+	}
+	return Reply{Say: strings.Join(lines, "\n")}
+}
+
+// choose puts the cursor on an option.
+func (p *PickDialog) choose(index int) Reply {
+	cmd := p.Search("")
+	p.cursor = max(0, slices.IndexFunc(p.found, func(e entry) bool { return e.option == index }))
+	return Reply{Cmd: cmd, Do: actions.Submit}
+}
+
+// Matching returns the options with that name, or else those whose names contain it.
+func Matching(options []string, text string) (found []int) {
+	for i, option := range options {
+		if strings.EqualFold(display.Line(option), text) {
+			return []int{i}
+		}
+		if strings.Contains(strings.ToLower(display.Line(option)), strings.ToLower(text)) {
+			found = append(found, i)
 		}
 	}
-	return strings.Join(lines, "\n")
+	return found
 }
 
 // View draws the line to type in, and the options that fit, with the one under the cursor.
@@ -200,8 +237,7 @@ func (p *PickDialog) View(look *theme.Theme, width, height int) string {
 	return display.Crop(strings.Join(append([]string{find}, lines[top:end]...), "\n"), width, min(height, end-top+1))
 }
 
-// Bar is which part of the options View has drawn.
-func (p *PickDialog) Bar() widget.Bar { return p.bar }
+func (p *PickDialog) Frame() Frame { return Frame{Grows: true, Bar: p.bar} }
 
 // lines draws all that was found, and returns what is on which line.
 func (p *PickDialog) lines(look *theme.Theme, width int) (lines []string, rows []int) {
@@ -238,8 +274,8 @@ func (p *PickDialog) lines(look *theme.Theme, width int) (lines []string, rows [
 	if len(p.found) > 0 {
 		return lines, rows
 	}
-	nothing := "Nothing here matches that."
-	switch _, why := p.Takes(p.typed()); {
+	nothing := noMatch
+	switch _, why := p.takes(p.typed()); {
 	case p.search.Busy():
 		nothing = searching
 	case why != "":
@@ -256,15 +292,45 @@ func (p *PickDialog) typed() string { return strings.TrimSpace(p.form.Value(find
 // Offers uses the keys of forms to move, because those of lists print letters.
 func (p *PickDialog) Offers() []actions.Offer {
 	return []actions.Offer{
-		actions.EnabledUnless(actions.Submit, "").WithHint("choose"), actions.EnabledUnless(actions.NextField, "").WithHint("next"), actions.EnabledUnless(actions.Cancel, "").WithHint("cancel"),
-		actions.EnabledUnless(actions.PreviousField, ""),
+		{ID: actions.Submit, Hint: "choose", Do: p.submit},
+		{ID: actions.NextField, Hint: "next", Do: func() tea.Cmd { return p.move(1) }},
+		{ID: actions.Cancel, Hint: "cancel", Do: p.done(p.ask.OnCancel)},
+		{ID: actions.PreviousField, Do: func() tea.Cmd { return p.move(-1) }},
 	}
 }
 
-func (p *PickDialog) Form() *widget.Form { return p.form }
+func (p *PickDialog) submit() tea.Cmd {
+	n := len(p.found)
+	if p.waits = p.cursor == 0 && p.search.Busy() && (n == 0 || p.found[0].Of != ""); p.waits || n == 0 {
+		return nil
+	}
+	return p.done(p.found[p.cursor].Then)()
+}
 
-// Edited finds what matches, and searches for more after a pause.
-func (p *PickDialog) Edited() tea.Cmd {
+// done ends the search too.
+func (p *PickDialog) done(then func() tea.Cmd) func() tea.Cmd {
+	return func() tea.Cmd {
+		cmd := p.closing(then)()
+		p.search.Cancel()
+		return cmd
+	}
+}
+
+// move moves the cursor in a circle.
+func (p *PickDialog) move(by int) tea.Cmd {
+	n := max(1, len(p.found))
+	p.cursor = (p.cursor + by + n) % n
+	return nil
+}
+
+// Scroll moves the cursor to an end.
+func (p *PickDialog) Scroll(id actions.ID) {
+	by := map[actions.ID]int{actions.Down: wheelStep, actions.Up: -wheelStep}[id]
+	p.cursor = max(0, min(p.cursor+by, len(p.found)-1))
+}
+
+// edited finds what matches, and searches for more after a pause.
+func (p *PickDialog) edited() tea.Cmd {
 	p.search.Reset()
 	p.cursor, p.waits = 0, false
 	var cmd tea.Cmd
@@ -290,7 +356,7 @@ func (p *PickDialog) find() {
 		return
 	}
 	exact := slices.Index(p.ask.Options, text)
-	if takes, _ := p.Takes(text); exact < 0 && takes {
+	if takes, _ := p.takes(text); exact < 0 && takes {
 		p.add([]Choice{{Name: text + " (as typed)", Then: func() tea.Cmd { return p.ask.Other.Then(text) }}})
 	} else if exact >= 0 {
 		p.found = append(p.found, p.option(exact))
@@ -330,32 +396,4 @@ func (p *PickDialog) add(choices []Choice) {
 
 func (p *PickDialog) option(i int) entry {
 	return entry{Choice{Name: display.Line(p.ask.Options[i]), Then: func() tea.Cmd { return p.ask.Then(i) }}, i}
-}
-
-// Do chooses, cancels or moves: by a key in a circle, by the wheel to an end.
-func (p *PickDialog) Do(id actions.ID) (cmd tea.Cmd, closed bool) {
-	n := len(p.found)
-	switch id {
-	case actions.Cancel:
-		cmd, closed = cancelled(p.ask.OnCancel), true
-	case actions.Submit:
-		if p.waits = p.cursor == 0 && p.search.Busy() && (n == 0 || p.found[0].Of != ""); p.waits {
-			return nil, false
-		}
-		if n > 0 {
-			cmd, closed = p.found[p.cursor].Then(), true
-		}
-	case actions.NextField:
-		p.cursor = (p.cursor + 1) % max(1, n)
-	case actions.PreviousField:
-		p.cursor = (p.cursor - 1 + n) % max(1, n)
-	case actions.Down:
-		p.cursor = max(0, min(p.cursor+1, n-1))
-	case actions.Up:
-		p.cursor = max(0, p.cursor-1)
-	}
-	if closed {
-		p.search.Cancel()
-	}
-	return cmd, closed
 }

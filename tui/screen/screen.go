@@ -34,8 +34,6 @@ type Screen interface {
 	// Update handles a message: the end of a load, Edited, Reconnected, or a mouse event relative to the corner of the
 	// screen. All open screens get every message but those.
 	Update(msg tea.Msg) tea.Cmd
-	// Do does an action that Offers returned as enabled.
-	Do(id actions.ID) tea.Cmd
 	// Offers returns the actions of the screen, the most useful first.
 	Offers() []actions.Offer
 	// Resize sets the size. Both can be as small as 1.
@@ -341,8 +339,11 @@ func (s *Shell) Keep(name, value string) tea.Cmd {
 }
 
 // ScrollWheel does what one step of the mouse wheel does: an action three times.
-func ScrollWheel(do func(actions.ID) tea.Cmd, id actions.ID) tea.Cmd {
-	return tea.Batch(do(id), do(id), do(id))
+func ScrollWheel(do func(actions.ID) tea.Cmd, id actions.ID) (cmd tea.Cmd) {
+	for range wheelStep {
+		cmd = tea.Batch(cmd, do(id))
+	}
+	return cmd
 }
 
 // result is the message that something is done, or that it failed.

@@ -186,7 +186,8 @@ func (d *Driver) Until(what string, holds func() bool) {
 	}
 }
 
-// Await waits for something that happens outside of the model, such as the arrival of a request. Messages are handled meanwhile.
+// Await waits for something that happens outside of the model, such as the arrival of a request. Messages are handled
+// meanwhile.
 func Await[T any](d *Driver, from <-chan T) (value T) {
 	d.t.Helper()
 	deadline := time.After(waitTimeout)
@@ -254,7 +255,15 @@ func (d *Driver) Resize(width, height int) {
 
 // Posts returns what an action of the top screen posts, without delivering it; nil if nothing.
 func (d *Driver) Posts(id actions.ID) tea.Msg {
-	d.App.Top().Do(id)
+	for _, offer := range d.App.Top().Offers() {
+		switch {
+		case offer.ID != id:
+		case offer.Do == nil:
+			d.App.Top().(interface{ Do(actions.ID) tea.Cmd }).Do(id)
+		default:
+			offer.Do()
+		}
+	}
 	msg, _ := d.App.Shell().Posted()
 	return msg
 }

@@ -18,7 +18,8 @@ const faultyEnv = "PERKS_TEST_FAULTY"
 
 func faulty() int {
 	s := command.SystemStreams()
-	options := tui.Options{Accounts: noAccounts{}, Memory: &Memory{}, Desktop: tui.NewDesktop(os.Stdout, os.Getenv), Mouse: true}
+	options := tui.Options{Accounts: noAccounts{}, Memory: &Memory{}, Desktop: tui.NewDesktop(os.Stdout, os.Getenv),
+		Mouse: true}
 	keep := func(report string) (string, error) {
 		return "report.txt", os.WriteFile("report.txt", []byte(report), 0o600)
 	}

@@ -1,5 +1,5 @@
-// Package widget draws the parts of screens: tables, forms, scrolling texts, notices, in every theme. It knows no screen, and
-// nothing of the service.
+// Package widget draws the parts of screens: tables, forms, scrolling texts, notices, in every theme. It knows no
+// screen, and nothing of the service.
 package widget
 
 import (
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api/display"
@@ -135,7 +136,8 @@ func (t *Table) Do(id actions.ID) bool {
 // steps returns how many rows an action moves by.
 func steps(id actions.ID, page, all int) (by int, moves bool) {
 	by, moves = map[actions.ID]int{
-		actions.Up: -1, actions.Down: 1, actions.PageUp: -page, actions.PageDown: page, actions.Top: -all, actions.Bottom: all,
+		actions.Up: -1, actions.Down: 1, actions.PageUp: -page, actions.PageDown: page, actions.Top: -all,
+		actions.Bottom: all,
 	}[id]
 	return by, moves
 }
@@ -435,6 +437,12 @@ func (s *Scroll) Do(id actions.ID) bool {
 	return moves
 }
 
+// Scrolled is Do for Moves.
+func (s *Scroll) Scrolled(id actions.ID) tea.Cmd {
+	s.Do(id)
+	return nil
+}
+
 func (s *Scroll) move(by int) { s.top = max(0, min(s.top+by, len(s.lines)-s.height)) }
 
 // Reveal scrolls until the line is visible.
@@ -464,9 +472,9 @@ func (s *Scroll) View() string {
 	return display.Crop(strings.Join(s.lines[min(s.top, end):end], "\n"), s.width, s.height)
 }
 
-// Moves offers to scroll. The footer has the key to where there is more.
-func (s *Scroll) Moves() []actions.Offer {
-	offers := Moves()
+// Moves offers to move as the screen does. The footer has the key to where there is more.
+func (s *Scroll) Moves(move func(actions.ID) tea.Cmd) []actions.Offer {
+	offers := Moves(move)
 	further, word := actions.PageDown, "more"
 	switch above, below := s.More(); {
 	case above == 0 && below == 0:
@@ -496,6 +504,10 @@ func Hidden(above, below int) string {
 }
 
 // Moves offers to move in a list or a text.
-func Moves() []actions.Offer {
-	return actions.Enabled(actions.Up, actions.Down, actions.PageUp, actions.PageDown, actions.Top, actions.Bottom)
+func Moves(move func(actions.ID) tea.Cmd) []actions.Offer {
+	offers := actions.Enabled(actions.Up, actions.Down, actions.PageUp, actions.PageDown, actions.Top, actions.Bottom)
+	for i, offer := range offers {
+		offers[i].Do = func() tea.Cmd { return move(offer.ID) }
+	}
+	return offers
 }

@@ -1,5 +1,5 @@
-// Package login is the screen to log in, and to switch the profile. It opens first if nobody is logged in, and on top of another screen
-// when a session has expired.
+// Package login is the screen to log in, and to switch the profile. It opens first if nobody is logged in, and on top
+// of another screen when a session has expired.
 package login
 
 import (
@@ -47,7 +47,8 @@ func New(shell *screen.Shell, reason string) *Screen {
 	s := &Screen{shell: shell, reason: reason, promises: screen.NewBackgroundLoader[[]client.Promise](shell)}
 	s.form = widget.NewForm(shell.Theme,
 		widget.Field{Name: nameField, Label: "Profile", Value: defaultName, Hint: "such as default", Check: CheckName},
-		widget.Field{Name: addressField, Label: "Address of the API", Hint: "such as https://perks.example/v2", Check: s.checkAddress},
+		widget.Field{Name: addressField, Label: "Address of the API", Hint: "such as https://perks.example/v2",
+			Check: s.checkAddress},
 		widget.Field{Name: idField, Label: "Client id", Hint: "such as acme", Check: func(id string) string {
 			if strings.TrimSpace(id) == "" {
 				return "Enter the id of the client."
@@ -56,15 +57,16 @@ func New(shell *screen.Shell, reason string) *Screen {
 		}},
 		widget.Field{Name: sandboxField, Label: "Sandbox", Kind: widget.Switch, Value: widget.No},
 		// It comes last, because Enter in the last field logs in.
-		widget.Field{Name: secretField, Label: "Secret", Kind: widget.Secret, Hint: "(not shown)", Check: func(secret string) string {
-			switch {
-			case strings.TrimSpace(secret) != "":
-				return ""
-			case s.rejected:
-				return "The service did not accept this id and secret."
-			}
-			return "Enter the secret."
-		}},
+		widget.Field{Name: secretField, Label: "Secret", Kind: widget.Secret, Hint: "(not shown)",
+			Check: func(secret string) string {
+				switch {
+				case strings.TrimSpace(secret) != "":
+					return ""
+				case s.rejected:
+					return "The service did not accept this id and secret."
+				}
+				return "Enter the secret."
+			}},
 	)
 	s.fill(shell.Account.Profile)
 	return s
@@ -120,23 +122,6 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return next
 }
 
-func (s *Screen) Do(id actions.ID) tea.Cmd {
-	switch id {
-	case actions.Submit:
-		return s.submit()
-	case actions.Profile:
-		return s.shell.Post(s.pick())
-	case actions.Cancel:
-		if s.busy() {
-			s.stop()
-			s.status = status{text: "Cancelled. Nothing was stored."}
-			return nil
-		}
-		return s.shell.Post(screen.Back{From: s})
-	}
-	return nil
-}
-
 func (s *Screen) Offers() []actions.Offer {
 	wait, alone, stay := "", "", ""
 	if s.busy() {
@@ -153,8 +138,20 @@ func (s *Screen) Offers() []actions.Offer {
 		stay = "Nothing to go back to. " + quit + " quits."
 	}
 	return append([]actions.Offer{
-		actions.EnabledUnless(actions.Submit, wait).WithHint("log in"), actions.EnabledUnless(actions.Profile, alone), actions.EnabledUnless(actions.Cancel, stay),
+		{ID: actions.Submit, Why: wait, Hint: "log in", Do: s.submit},
+		{ID: actions.Profile, Why: alone, Do: func() tea.Cmd { return s.shell.Post(s.pick()) }},
+		{ID: actions.Cancel, Why: stay, Do: s.cancel},
 	}, actions.Enabled(actions.NextField, actions.PreviousField)...)
+}
+
+// cancel cancels the attempt, or else closes the screen.
+func (s *Screen) cancel() tea.Cmd {
+	if !s.busy() {
+		return s.shell.Post(screen.Back{From: s})
+	}
+	s.stop()
+	s.status = status{text: "Cancelled. Nothing was stored."}
+	return nil
 }
 
 func (s *Screen) Resize(width, height int) { s.width, s.height = width, height }
@@ -257,8 +254,8 @@ func (s *Screen) allows() bool {
 
 func (s *Screen) asksAboutHTTP() bool { return s.form.Field(httpField).Name != "" }
 
-// askAboutHTTP adds or removes the field that allows http. While the address is being typed, a beginning of localhost does not add it. A
-// yes is for one address only.
+// askAboutHTTP adds or removes the field that allows http. While the address is being typed, a beginning of localhost
+// does not add it. A yes is for one address only.
 func (s *Screen) askAboutHTTP(complete bool) {
 	address := s.address()
 	if s.asksAboutHTTP() && address != s.askedOf {
@@ -272,13 +269,15 @@ func (s *Screen) askAboutHTTP(complete bool) {
 	}
 	s.askedOf = address
 	asks := isPlainHTTP(address)
-	if base, err := client.ParseBaseURL(address); asks && !complete && err == nil && base.Port() == "" && base.Path == "" {
+	if base, err := client.ParseBaseURL(address); asks && !complete && err == nil && base.Port() == "" &&
+		base.Path == "" {
 		asks = !strings.HasPrefix("localhost", base.Host) && !strings.HasPrefix("127.0.0.1", base.Host)
 	}
 	switch {
 	case asks && !s.asksAboutHTTP():
 		s.form.Insert(addressField, widget.Field{
-			Name: httpField, Label: "Allow http (others can read the secret)", Kind: widget.Switch, Value: yesOrNo(address == s.allowed),
+			Name: httpField, Label: "Allow http (others can read the secret)", Kind: widget.Switch,
+			Value: yesOrNo(address == s.allowed),
 		})
 	case !asks && s.asksAboutHTTP():
 		s.form.Remove(httpField)
@@ -297,7 +296,9 @@ const maxName = 64
 // CheckName says what is wrong with the name of a profile; "" if nothing is.
 func CheckName(name string) string {
 	name = strings.TrimSpace(name)
-	strange := strings.ContainsFunc(name, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("._-", r) })
+	strange := strings.ContainsFunc(name, func(r rune) bool {
+		return !isAlphanumeric(r) && !strings.ContainsRune("._-", r)
+	})
 	switch {
 	case name == "":
 		return "Enter a name for the profile."
@@ -351,7 +352,8 @@ type attempt struct {
 
 func (s *Screen) busy() bool { return s.giveUp != nil }
 
-func (s *Screen) begin(profile screen.Profile, stored bool, connect func(context.Context) (screen.Account, string, error)) tea.Cmd {
+func (s *Screen) begin(profile screen.Profile, stored bool, connect func(context.Context) (screen.Account, string,
+	error)) tea.Cmd {
 	ctx, giveUp := context.WithCancel(context.Background()) // #nosec G118 -- stop calls it
 	s.giveUp = giveUp
 	s.number++
@@ -373,9 +375,6 @@ func (s *Screen) stop() {
 }
 
 func (s *Screen) submit() tea.Cmd {
-	if s.busy() {
-		return nil
-	}
 	s.rejected = false
 	s.form.Refuse(api.FieldErrors{addressField: nil}) // the service may be reachable now
 	s.askAboutHTTP(true)
@@ -401,7 +400,8 @@ func (s *Screen) submit() tea.Cmd {
 // isElsewhere tells whether an error says that there is no API at an address.
 func isElsewhere(err error) bool {
 	var refused *client.Error
-	return errors.As(err, &refused) && refused.Status != http.StatusUnauthorized && (refused.Status == http.StatusNotFound || refused.NotFromService)
+	return errors.As(err, &refused) && refused.Status != http.StatusUnauthorized &&
+		(refused.Status == http.StatusNotFound || refused.NotFromService)
 }
 
 // handleAttempt takes the outcome of an attempt. It shows an error beside its field if it has one.
@@ -439,7 +439,8 @@ func (s *Screen) handleAttempt(msg attempt) tea.Cmd {
 		problem := screen.Sentence("", refused) + " Check the id, the secret and the address."
 		s.status = status{failed: true, text: problem}
 	case isElsewhere(msg.err) && errors.As(msg.err, &refused):
-		s.failAddress(msg.profile.APIURL, fmt.Sprintf("No Perks API here (%d). The address ends in %s.", refused.Status, version))
+		s.failAddress(msg.profile.APIURL, fmt.Sprintf("No Perks API here (%d). The address ends in %s.", refused.Status,
+			version))
 	default:
 		s.status = status{failed: true, text: screen.Sentence("", msg.err)}
 	}

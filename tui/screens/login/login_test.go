@@ -10,7 +10,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/tui"
-	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/screens/login"
 	"example.com/perks/tui/tuitest"
@@ -237,7 +236,7 @@ func TestSecondSubmitIsIgnoredAndLeavingCancelsTheFirst(t *testing.T) {
 	}
 	d.See("Logging in at https://perks.example/v2")
 	d.Press("enter", "ctrl+s")
-	if cmd := d.App.Top().Do(actions.Submit); cmd != nil || len(accounts.started) > 0 {
+	if len(accounts.started) > 0 {
 		t.Error("a second login started")
 	}
 	d.Press("esc")

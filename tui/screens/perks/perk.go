@@ -77,9 +77,9 @@ func (s *Detail) Update(msg tea.Msg) tea.Cmd {
 	case tea.MouseMsg:
 		switch msg.Button {
 		case tea.MouseButtonWheelUp:
-			return s.Do(actions.Up)
+			return s.move(actions.Up)
 		case tea.MouseButtonWheelDown:
-			return s.Do(actions.Down)
+			return s.move(actions.Down)
 		}
 		return nil
 	}
@@ -115,9 +115,18 @@ func (s *Detail) Offers() []actions.Offer {
 		open = "The address of the image " + problem + "."
 	}
 	return append([]actions.Offer{
-		actions.EnabledUnless(actions.Redeem, s.whyNotRedeem()), actions.EnabledUnless(actions.CopyID, ""),
-		actions.EnabledUnless(actions.OpenImage, open),
-	}, widget.Moves()...)
+		{ID: actions.Redeem, Why: s.whyNotRedeem(), Do: func() tea.Cmd {
+			return s.shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}, UserID: s.user})
+		}},
+		{ID: actions.CopyID, Do: func() tea.Cmd { return s.shell.Copy(s.perkID(), "") }},
+		{ID: actions.OpenImage, Why: open, Do: func() tea.Cmd { return s.shell.Browse(address) }},
+	}, widget.Moves(s.move)...)
+}
+
+// move scrolls.
+func (s *Detail) move(id actions.ID) tea.Cmd {
+	s.layOut()
+	return s.scroll.Scrolled(id)
 }
 
 // whyNotRedeem says why the service would refuse; "" if it would not. In the end the service's clock decides.
@@ -140,20 +149,6 @@ func (s *Detail) address() string {
 		return *perk.ImageURL
 	}
 	return ""
-}
-
-func (s *Detail) Do(id actions.ID) tea.Cmd {
-	switch id {
-	case actions.Redeem:
-		return s.shell.Open(screen.ToRedeem{Perks: []api.Perk{*s.perk()}, UserID: s.user})
-	case actions.CopyID:
-		return s.shell.Copy(s.perkID(), "")
-	case actions.OpenImage:
-		return s.shell.Browse(s.address())
-	}
-	s.layOut()
-	s.scroll.Do(id)
-	return nil
 }
 
 func (s *Detail) AccessibleText() string {

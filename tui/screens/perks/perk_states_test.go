@@ -134,7 +134,7 @@ func BenchmarkViewOfTheLongestPerk(b *testing.B) {
 	d.Resize(200, 60)
 	top := d.App.Top()
 	for b.Loop() {
-		top.Do(actions.Down)
+		d.App.Attempt(actions.Down)
 		top.View()
 	}
 }

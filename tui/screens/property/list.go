@@ -27,25 +27,33 @@ func NewList(shell *screen.Shell) *List {
 		Empty:  "Add one: perksctl property create",
 		Orders: func(api.PropertyFilter) []string { return api.PropertySortFields() },
 		Order:  func(api.PropertyFilter) api.SortKey { return api.SortKey{Field: "propertyId"} },
-		Fetch: func(ctx context.Context, c *client.Client, f api.PropertyFilter, options client.ListOptions) (api.Page[api.Property], error) {
+		Fetch: func(ctx context.Context, c *client.Client, f api.PropertyFilter,
+			options client.ListOptions) (api.Page[api.Property], error) {
 			return c.Properties(ctx, client.PropertyListOptions{ListOptions: options, PropertyFilter: f})
 		},
 		ScopeOfAll: api.ScopePropertiesRead,
 		Changes:    func(e api.Event) bool { return e.Property != nil || e.Type == api.EventPropertiesImported },
 		ID:         func(p *api.Property) string { return string(p.PropertyID()) },
 		Title:      func(p *api.Property) string { return display.Line(p.Title) },
+		Open: func(id string, _ *api.Property) tea.Cmd {
+			return shell.Open(screen.ToProperty{ID: api.PropertyID(id)})
+		},
 		Columns: screen.Columns[*api.Property]{
 			{Column: widget.Column{Name: "Id", Min: 4, Right: true}, Sort: "propertyId",
 				Cell: func(p *api.Property) string { return display.Line(string(p.PropertyID())) }},
-			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Title) }},
+			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true},
+				Cell: func(p *api.Property) string { return display.Line(p.Title) }},
 			{Column: widget.Column{Name: "Price", Min: 8, Right: true}, Sort: "price_pw", Cell: cellOf("price_pw")},
 			{
 				Column: widget.Column{Name: "Beds", Min: 4, Right: true, Drop: 2}, Sort: "bedrooms",
 				Cell: cellOf("bedrooms"),
 			},
-			{Column: widget.Column{Name: "City", Min: 10, Share: 2, Drop: 1, Matches: true}, Sort: "city", Cell: func(p *api.Property) string { return display.Line(p.City) }},
-			{Column: widget.Column{Name: "Address", Min: 14, Share: 3, Drop: 3, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Address) }},
-			{Column: widget.Column{Name: "Postcode", Min: 8, Share: 1, Drop: 4, Matches: true}, Cell: func(p *api.Property) string { return display.Line(p.Postcode) }},
+			{Column: widget.Column{Name: "City", Min: 10, Share: 2, Drop: 1, Matches: true}, Sort: "city",
+				Cell: func(p *api.Property) string { return display.Line(p.City) }},
+			{Column: widget.Column{Name: "Address", Min: 14, Share: 3, Drop: 3, Matches: true},
+				Cell: func(p *api.Property) string { return display.Line(p.Address) }},
+			{Column: widget.Column{Name: "Postcode", Min: 8, Share: 1, Drop: 4, Matches: true},
+				Cell: func(p *api.Property) string { return display.Line(p.Postcode) }},
 		},
 		Facts: func(p *api.Property) []widget.Pair {
 			return []widget.Pair{
@@ -69,6 +77,12 @@ func NewList(shell *screen.Shell) *List {
 			page.Meta = api.NewPageMeta(1, screen.PerPage, 0)
 			return page, nil
 		}
+	}
+	kind.Entered = func(query string) tea.Cmd { // with an id there is nothing to choose
+		if query == "" || idRule(query) != "" {
+			return nil
+		}
+		return kind.Open(query, nil)
 	}
 	return &List{shell: shell, List: list.New(shell, kind)}
 }
@@ -109,7 +123,7 @@ func (s *List) Init() tea.Cmd {
 	if s.Fields == nil {
 		return s.List.Init()
 	}
-	return tea.Batch(s.List.Init(), s.List.Do(actions.Filter))
+	return tea.Batch(s.List.Init(), s.Type())
 }
 
 // Update also reads the list again when a property above it was closed.
@@ -121,25 +135,3 @@ func (s *List) Update(msg tea.Msg) tea.Cmd {
 }
 
 func (s *List) Offers() []actions.Offer { return s.List.Offers() }
-
-func (s *List) Do(id actions.ID) tea.Cmd {
-	switch id {
-	case actions.Open:
-		if typed := s.TypedID(); typed != "" {
-			return s.openID(typed)
-		}
-		if current := s.Current(); current != nil {
-			return s.shell.Open(screen.ToProperty{ID: current.PropertyID()})
-		}
-		return nil
-	case actions.Submit: // with an id there is nothing to choose
-		if typed := s.Typed(); typed != "" && idRule(typed) == "" {
-			return tea.Batch(s.List.Do(actions.Submit), s.openID(typed))
-		}
-	}
-	return s.List.Do(id)
-}
-
-func (s *List) openID(text string) tea.Cmd {
-	return s.shell.Open(screen.ToProperty{ID: api.PropertyID(text)})
-}

@@ -160,7 +160,7 @@ func (s *Screen) Offers() []actions.Offer {
 		if s.unknown {
 			offers = append(offers, actions.EnabledUnless(actions.CheckAgain, busy))
 		}
-		offers = append(append(offers, s.scroll.Moves()...), actions.EnabledUnless(actions.Back, busy))
+		offers = append(append(offers, s.scroll.Moves(s.Do)...), actions.EnabledUnless(actions.Back, busy))
 		if s.isFoldable() {
 			offers = append(offers, actions.EnabledUnless(actions.Open,
 				"").WithHint(map[bool]string{false: "show all", true: "fold"}[s.unfolded]))
@@ -177,7 +177,7 @@ func (s *Screen) Offers() []actions.Offer {
 		return append([]actions.Offer{
 			actions.EnabledUnless(actions.Mine, none), actions.EnabledUnless(actions.Theirs, none),
 			actions.EnabledUnless(actions.Submit, undecided).WithHint("save"), actions.EnabledUnless(actions.Back, ""),
-		}, s.scroll.Moves()...)
+		}, s.scroll.Moves(s.Do)...)
 	}
 	return s.viewingOffers()
 }
@@ -203,7 +203,7 @@ func (s *Screen) viewingOffers() []actions.Offer {
 		actions.EnabledUnless(actions.Open, noOpen).WithHint("edit"), actions.EnabledUnless(actions.Edit, noEdit),
 		actions.EnabledUnless(actions.Undo, noUndo), actions.EnabledUnless(actions.OpenImage, noImage),
 		actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Delete, why),
-		actions.EnabledUnless(actions.EditField, noEdit).WithHint("field")), s.scroll.Moves()...)
+		actions.EnabledUnless(actions.EditField, noEdit).WithHint("field")), s.scroll.Moves(s.Do)...)
 }
 
 // whyNoChange says why the property can't be changed now; "" if it can.

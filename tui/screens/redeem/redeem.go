@@ -1,5 +1,6 @@
-// Package redeem is the screen that redeems perks for one user, and shows the outcomes. Nothing counts as redeemed before the service
-// has said so. Nothing is sent that no y has confirmed. What may have been redeemed is never sent under another key without asking.
+// Package redeem is the screen that redeems perks for one user, and shows the outcomes. Nothing counts as redeemed
+// before the service has said so. Nothing is sent that no y has confirmed. What may have been redeemed is never sent
+// under another key without asking.
 package redeem
 
 import (
@@ -221,16 +222,18 @@ func (s *Screen) Offers() []actions.Offer {
 			offers = actions.Enabled(actions.Complete)
 			offers = append(offers, actions.EnabledUnless(actions.Submit, s.whyNot()).WithHint("redeem"))
 		}
-		return append(offers, actions.Enabled(actions.Cancel, actions.Recent, actions.NextField, actions.PreviousField, actions.ScrollDown, actions.ScrollUp)...)
+		return append(offers, actions.Enabled(actions.Cancel, actions.Recent, actions.NextField, actions.PreviousField,
+			actions.ScrollDown, actions.ScrollUp)...)
 	case s.sub.unresolved() != nil:
 		why, busy := s.whyNotCheck(), ""
 		if s.sender.Busy() {
 			busy = why
 		}
-		offers := []actions.Offer{actions.EnabledUnless(actions.CheckAgain, why), actions.EnabledUnless(actions.Retry, why), actions.EnabledUnless(actions.StopChecking, busy)}
-		return slices.Concat(offers, actions.Enabled(actions.ForUser, actions.OpenPerk), widget.Moves())
+		offers := []actions.Offer{actions.EnabledUnless(actions.CheckAgain, why),
+			actions.EnabledUnless(actions.Retry, why), actions.EnabledUnless(actions.StopChecking, busy)}
+		return slices.Concat(offers, actions.Enabled(actions.ForUser, actions.OpenPerk), widget.Moves(s.Do))
 	case s.sender.Busy():
-		return append([]actions.Offer{actions.EnabledUnless(actions.Submit, s.whyNot())}, widget.Moves()...)
+		return append([]actions.Offer{actions.EnabledUnless(actions.Submit, s.whyNot())}, widget.Moves(s.Do)...)
 	}
 	none, nothing := "", "Nothing failed."
 	if i := s.chosen(); i == nil || s.outcome(i).id == "" {
@@ -248,10 +251,11 @@ func (s *Screen) Offers() []actions.Offer {
 		actions.EnabledUnless(actions.CopyID, noCopy),
 	}
 	offers = append(offers, s.decider.Offers(s.decidable(), none)...)
-	return slices.Concat(offers, actions.Enabled(actions.Redeem, actions.Open, actions.OpenPerk), widget.Moves())
+	return slices.Concat(offers, actions.Enabled(actions.Redeem, actions.Open, actions.OpenPerk), widget.Moves(s.Do))
 }
 
-// Form returns the form unless it is locked: while something is sent, while an outcome is unknown, and once all outcomes are shown.
+// Form returns the form unless it is locked: while something is sent, while an outcome is unknown, and once all
+// outcomes are shown.
 func (s *Screen) Form() *widget.Form {
 	if !s.editing || s.sender.Busy() || s.sub.unresolved() != nil {
 		return nil
@@ -282,8 +286,8 @@ func (s *Screen) whyNotCheck() string {
 	return s.whyOtherAccount()
 }
 
-// whyOtherAccount says that another account is logged in than the one that the perks are from; "" if it is the same. There the same ids
-// mean other things, and idempotency keys mean nothing.
+// whyOtherAccount says that another account is logged in than the one that the perks are from; "" if it is the same.
+// There the same ids mean other things, and idempotency keys mean nothing.
 func (s *Screen) whyOtherAccount() string {
 	here, profile := s.shell.Account.Profile, s.profile
 	if here.APIURL == profile.APIURL && here.ClientID == profile.ClientID && here.Sandbox == profile.Sandbox {
@@ -309,10 +313,12 @@ func (s *Screen) Unsaved() string {
 		return text
 	}
 	if i := s.current; s.sender.Busy() {
-		return fmt.Sprintf("%s is being redeemed for %s. You would not see the outcome.", quoted(i.perk), i.Request.UserID)
+		return fmt.Sprintf("%s is being redeemed for %s. You would not see the outcome.", quoted(i.perk),
+			i.Request.UserID)
 	}
 	if i := s.sub.unresolved(); i != nil {
-		return fmt.Sprintf("It is unknown whether %s was redeemed for %s. You could not retry safely.", quoted(i.perk), i.Request.UserID)
+		return fmt.Sprintf("It is unknown whether %s was redeemed for %s. You could not retry safely.", quoted(i.perk),
+			i.Request.UserID)
 	}
 	if waiting := s.sub.waiting(); len(waiting) > 0 {
 		verb := "are"
@@ -368,7 +374,8 @@ func (f fields) addRow() {
 		Check: func(string) string { return rowProblem(f.rows(), at) },
 	}
 	if at > 0 {
-		row.Name, row.Label, row.Hint = firstRow+strconv.Itoa(at+1), "Metadata "+strconv.Itoa(at+1), "key=value, or nothing"
+		row.Name, row.Label, row.Hint = firstRow+strconv.Itoa(at+1), "Metadata "+strconv.Itoa(at+1),
+			"key=value, or nothing"
 	}
 	f.Add(row)
 }
@@ -402,8 +409,8 @@ func (f fields) request() api.RedeemRequest {
 	return api.RedeemRequest{UserID: strings.TrimSpace(f.Value(userField)), Metadata: metadata(f.rows())}
 }
 
-// breaksNoRule shows what is wrong, goes to the first such field, and reports whether there is none. An error that the service gave
-// earlier does not count: the service may accept the value now.
+// breaksNoRule shows what is wrong, goes to the first such field, and reports whether there is none. An error that the
+// service gave earlier does not count: the service may accept the value now.
 func (f fields) breaksNoRule() bool {
 	f.Check()
 	for _, name := range f.Names() {

@@ -15,20 +15,30 @@ import (
 	"example.com/perks/tui/theme"
 )
 
-// available is the perks that a user can redeem. With +expired it is all perks, and each row says why it cannot be redeemed.
+// available is the perks that a user can redeem. With +expired it is all perks, and each row says why it cannot be
+// redeemed.
 type available struct {
 	*list.Perks
 	shell    *screen.Shell
 	id       string // of the user
 	redeemed *redeemed
-	answers  *list.Few[api.Eligibility] // of perks for which neither dates nor redemptions say no
+	answers  *list.Lookup[api.Eligibility] // of perks for which neither dates nor redemptions say no
 }
 
 func newAvailable(shell *screen.Shell, id string, redeemed *redeemed) *available {
-	a := &available{shell: shell, id: id, redeemed: redeemed, answers: list.NewFew(shell, func(ctx context.Context, c *client.Client, perkID string) (api.Eligibility, error) {
+	a := &available{shell: shell, id: id, redeemed: redeemed}
+	a.answers = list.NewLookup(shell, func(ctx context.Context, c *client.Client, perkID string) (api.Eligibility,
+		error) {
 		return c.Eligibility(ctx, perkID, id)
-	})}
+	})
 	a.Perks = list.NewPerks(shell, list.PerksOf{
+		UserID: id,
+		WhyNot: func(p *api.Perk) string {
+			if why := a.why(p); why != "" {
+				return "Not for " + display.Line(id) + ": " + why + "."
+			}
+			return ""
+		},
 		Called: func(f api.PerkFilter) string {
 			if f.IncludeExpired {
 				return "All perks"
@@ -74,9 +84,10 @@ func (a *available) why(p *api.Perk) string {
 		if r.Status == api.StatusPending {
 			return "pending approval"
 		}
-		return "redeemed " + a.redeemed.when(r)
+		return "redeemed " + a.shell.When(r.RedeemedAt)
 	}
-	if code := a.answers.Known(p.ID).Code; code != nil && *code != api.CodePerkExpired && *code != api.CodePerkNotStarted {
+	if code := a.answers.Known(p.ID).Code; code != nil && *code != api.CodePerkExpired &&
+		*code != api.CodePerkNotStarted {
 		return strings.ReplaceAll(string(*code), "_", " ")
 	}
 	return ""
@@ -109,38 +120,4 @@ func (a *available) Update(msg tea.Msg) tea.Cmd {
 func (a *available) Close() {
 	a.Perks.Close()
 	a.answers.Cancel()
-}
-
-// offers are the actions, but for those that concern both lists.
-func (a *available) offers() []actions.Offer {
-	why, all := a.WhyNoRow(), "all perks"
-	if current := a.Current(); current != nil {
-		if why = screen.NotRedeemableReason(current, a.shell.Now()); why == "" {
-			if why = a.why(current); why != "" {
-				why = "Not for " + display.Line(a.id) + ": " + why + "."
-			}
-		}
-	}
-	if a.all() {
-		all = "available"
-	}
-	return a.Perks.Offers(screen.Marks(a.Marked()).Offer(why), actions.EnabledUnless(actions.Expired, "").WithHint(all))
-}
-
-func (a *available) Do(id actions.ID) tea.Cmd {
-	switch current := a.Current(); {
-	case id == actions.Redeem:
-		if current != nil && (screen.NotRedeemableReason(current, a.shell.Now()) != "" || a.why(current) != "") {
-			current = nil
-		}
-		return screen.Marks(a.Marked()).Redeem(a.shell, a.Shown(), current, a.id)
-	case id == actions.Open && a.TypedID() != "":
-		return a.shell.Open(screen.ToPerk{ID: a.TypedID(), UserID: a.id})
-	case id == actions.Submit && a.TypedID() != "":
-		to := screen.ToPerk{ID: a.TypedID(), UserID: a.id}
-		return tea.Batch(a.Perks.Do(id), a.shell.Open(to))
-	case id == actions.Open && current != nil:
-		return a.shell.Open(screen.ToPerk{ID: current.ID, Known: current, UserID: a.id})
-	}
-	return a.Perks.Do(id)
 }

@@ -22,36 +22,47 @@ type List struct {
 }
 
 func NewList(shell *screen.Shell) *List {
+	s := &List{shell: shell}
 	id := func(u *api.User) string { return u.ID }
-	return &List{shell: shell, List: list.New(shell, list.Kind[api.UserFilter, api.User]{
+	s.List = list.New(shell, list.Kind[api.UserFilter, api.User]{
 		One: "user", Many: "users", Fields: api.UserFilterFields, IDRule: api.UserIDRule, NoMarks: true,
 		ScopeOfList: true, Empty: "An operator imports them: perksd import users",
 		Orders: func(api.UserFilter) []string { return []string{"id"} }, OneWay: true,
 		Order: func(api.UserFilter) api.SortKey { return api.SortKey{Field: "id"} },
-		Fetch: func(ctx context.Context, c *client.Client, f api.UserFilter, options client.ListOptions) (api.Page[api.User], error) {
+		Fetch: func(
+			ctx context.Context, c *client.Client, f api.UserFilter, options client.ListOptions,
+		) (api.Page[api.User], error) {
 			options.Sort = "" // there is one order
 			return c.Users(ctx, client.UserListOptions{ListOptions: options, UserFilter: f})
 		},
 		ID: id, Title: id,
-		Columns: screen.Columns[*api.User]{{Column: widget.Column{Name: "User", Min: 12, Share: 1, Matches: true}, Cell: func(u *api.User) string { return display.Line(u.ID) }}},
-	})}
+		Columns: screen.Columns[*api.User]{{
+			Column: widget.Column{Name: "User", Min: 12, Share: 1, Matches: true},
+			Cell:   func(u *api.User) string { return display.Line(u.ID) },
+		}},
+		Open: func(id string, _ *api.User) tea.Cmd { return shell.Open(screen.ToUser{ID: id, Redeemed: true}) },
+		Entered: func(string) tea.Cmd {
+			s.opens = true
+			return s.openExact()
+		},
+	})
+	return s
 }
 
 func (s *List) Title() string { return "Users" }
 
 // Init opens the line at once: people come with an id.
-func (s *List) Init() tea.Cmd { return tea.Batch(s.List.Init(), s.List.Do(actions.Filter)) }
+func (s *List) Init() tea.Cmd { return tea.Batch(s.List.Init(), s.Type()) }
 
-func (s *List) Offers() []actions.Offer { return s.List.Offers() }
+// Offers is List.Offers. Whatever else is done, the user that was typed is not opened any more.
+func (s *List) Offers() []actions.Offer {
+	return actions.Around(s.List.Offers(), func(do func() tea.Cmd) tea.Cmd {
+		s.opens = false
+		return do()
+	})
+}
 
 func (s *List) Update(msg tea.Msg) tea.Cmd { return tea.Batch(s.List.Update(msg), s.openExact()) }
-
-func (s *List) Do(id actions.ID) tea.Cmd {
-	if s.opens = id == actions.Submit; id == actions.Open {
-		return s.open()
-	}
-	return tea.Batch(s.List.Do(id), s.openExact())
-}
 
 // openExact opens the user whose whole id was typed.
 func (s *List) openExact() tea.Cmd {
@@ -59,18 +70,9 @@ func (s *List) openExact() tea.Cmd {
 		return nil
 	}
 	s.opens = false
-	if rows := s.Shown(); len(rows) > 0 && rows[0].ID == s.Filter().Prefix || s.TypedID() != "" {
-		return s.shell.Open(screen.ToUser{ID: s.Filter().Prefix, Redeemed: true})
-	}
-	return nil
-}
-
-func (s *List) open() tea.Cmd {
-	if id := s.TypedID(); id != "" {
-		return s.shell.Open(screen.ToUser{ID: id, Redeemed: true})
-	}
-	if current := s.Current(); current != nil {
-		return s.shell.Open(screen.ToUser{ID: current.ID, Redeemed: true})
+	id := s.Filter().Prefix
+	if rows := s.Shown(); len(rows) > 0 && rows[0].ID == id || s.TypedID() != "" {
+		return s.Open(id, nil)
 	}
 	return nil
 }

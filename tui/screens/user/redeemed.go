@@ -2,7 +2,6 @@ package user
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +14,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
-	"example.com/perks/tui/actions"
 	"example.com/perks/tui/list"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
@@ -24,17 +22,23 @@ import (
 
 // redeemed is the redemptions of a user, newest first.
 type redeemed struct {
-	*list.List[struct{}, api.RedemptionRecord]
-	shell  *screen.Shell
-	titles list.Titles
+	*list.Redemptions[struct{}]
+	shell *screen.Shell
 }
 
-func newRedeemed(shell *screen.Shell, id string) *redeemed {
-	r := &redeemed{shell: shell, titles: list.NewTitles(shell)}
-	newest := screen.FirstOrder("redeemed_at")
+// newRedeemed makes the list. Open shows a redemption.
+func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord) tea.Cmd) *redeemed {
+	newest, titles := screen.FirstOrder("redeemed_at"), list.NewTitles(shell)
 	type record = *api.RedemptionRecord
-	r.List = list.New(shell, list.Kind[struct{}, api.RedemptionRecord]{
-		One: "redemption", Many: "redemptions", Settings: "redeemed", NoMarks: true,
+	when := func(r record) string { return shell.When(r.RedeemedAt) }
+	decided := func(r record) string {
+		if r.DecidedAt == nil {
+			return ""
+		}
+		return display.Age(shell.Now().Sub(*r.DecidedAt))
+	}
+	return &redeemed{list.NewRedemptions(shell, titles, list.Kind[struct{}, api.RedemptionRecord]{
+		Settings: "redeemed", NoMarks: true,
 		Called: func(struct{}) string { return "Redeemed" }, None: display.Line(id) + " has redeemed nothing yet.",
 		Orders: func(struct{}) []string { return []string{newest.Field} },
 		Order:  func(struct{}) api.SortKey { return newest },
@@ -47,12 +51,11 @@ func newRedeemed(shell *screen.Shell, id string) *redeemed {
 			}
 			return withRecords(ctx, c, id, page)
 		},
-		ID:    func(r record) string { return r.ID },
-		Title: r.title,
-		Muted: func(r record) bool { return screen.IsFree(r.Status) },
+		Open:  func(_ string, r record) tea.Cmd { return open(r) },
+		Title: titles.Perk,
 		Columns: screen.Columns[record]{
-			{Column: widget.Column{Name: "When", Min: 10}, Sort: newest.Field, Cell: r.when},
-			{Column: widget.Column{Name: "Title", Min: 18, Share: 4}, Cell: r.title},
+			{Column: widget.Column{Name: "When", Min: 10}, Sort: newest.Field, Cell: when},
+			{Column: widget.Column{Name: "Title", Min: 18, Share: 4}, Cell: titles.Perk},
 			{Column: widget.Column{Name: "Status", Min: 8},
 				Cell: func(r record) string { return screen.StatusWord(r.Status) },
 				Tone: func(r record) theme.Tone { return screen.StatusTone(r.Status) }},
@@ -62,14 +65,13 @@ func newRedeemed(shell *screen.Shell, id string) *redeemed {
 				Cell: func(r record) string { return screen.Optional(r.Reason) }},
 			{Column: widget.Column{Name: "Metadata", Min: 12, Share: 3, Drop: 3},
 				Cell: func(r record) string { return metadataSummary(r.Metadata) }},
-			{Column: widget.Column{Name: "Decided", Min: 10, Drop: 4}, Cell: r.decided},
+			{Column: widget.Column{Name: "Decided", Min: 10, Drop: 4}, Cell: decided},
 			{Column: widget.Column{Name: "Id", Min: 8, Share: 2, Drop: 5},
 				Cell: func(r record) string { return display.Line(r.ID) }},
 			{Column: widget.Column{Name: "Client", Min: 20, Share: 1, Drop: 6},
 				Cell: func(r record) string { return display.Line(r.ClientID) }},
 		},
-	})
-	return r
+	}), shell}
 }
 
 // withRecords adds what only the records tell: whether a redemption was voided rather than rejected, why, when and by
@@ -118,44 +120,6 @@ func (r *redeemed) of(perkID string) *api.RedemptionRecord {
 		return nil
 	}
 	return &shown[at]
-}
-
-// title is that of the perk, or its id until that is known.
-func (r *redeemed) title(of *api.RedemptionRecord) string {
-	return cmp.Or(r.titles.Of(of.PerkID), display.Line(of.PerkID))
-}
-
-func (r *redeemed) decided(of *api.RedemptionRecord) string {
-	if of.DecidedAt == nil {
-		return ""
-	}
-	return display.Age(r.shell.Now().Sub(*of.DecidedAt))
-}
-
-func (r *redeemed) when(of *api.RedemptionRecord) string { return r.shell.When(of.RedeemedAt) }
-
-// Update also reads titles.
-func (r *redeemed) Update(msg tea.Msg) tea.Cmd {
-	if r.titles.Take(msg) {
-		r.Redraw()
-	}
-	return tea.Batch(r.List.Update(msg), r.readTitles())
-}
-
-func (r *redeemed) Do(id actions.ID) tea.Cmd { return tea.Batch(r.List.Do(id), r.readTitles()) }
-
-// readTitles reads the titles of the perks on the page.
-func (r *redeemed) readTitles() tea.Cmd {
-	var perks []string
-	for _, of := range r.Shown() {
-		perks = append(perks, of.PerkID)
-	}
-	return r.titles.Read(perks...)
-}
-
-func (r *redeemed) Close() {
-	r.List.Close()
-	r.titles.Cancel()
 }
 
 // maxSummary is the greatest width of the metadata in a row.

@@ -1,4 +1,5 @@
-// Package user has two screens: the list of users, and a user with their redemptions and, below, the perks that they can redeem.
+// Package user has two screens: the list of users, and a user with their redemptions and, below, the perks that they
+// can redeem.
 package user
 
 import (
@@ -41,7 +42,6 @@ type Screen struct {
 type panel interface {
 	Init() tea.Cmd
 	Update(msg tea.Msg) tea.Cmd
-	Do(id actions.ID) tea.Cmd
 	Reload() tea.Cmd
 	Close()
 	Resize(width, height int)
@@ -89,23 +89,25 @@ func (s *Screen) found() tea.Cmd {
 	s.begin(record.UserID)
 	s.focus(true)
 	s.sought, s.detail = "", &record
-	remember := s.shell.RememberTitled(s.shell.Account.Profile, s.redeemed.One, record.ID, record.PerkID+" for "+record.UserID)
-	return tea.Batch(s.Init(), remember, s.redeemed.titles.Read(record.PerkID))
+	remember := s.shell.RememberTitled(s.shell.Account.Profile, s.redeemed.One, record.ID,
+		record.PerkID+" for "+record.UserID)
+	return tea.Batch(s.Init(), remember, s.redeemed.Titles.Read(record.PerkID))
 }
 
 // begin makes the lists of a user.
 func (s *Screen) begin(id string) {
 	s.id, s.detail, s.remembered = id, nil, false
-	s.redeemed = newRedeemed(s.shell, id)
+	s.redeemed = newRedeemed(s.shell, id, s.showRedemption)
 	s.available = newAvailable(s.shell, id, s.redeemed)
 	s.focus(false)
 }
 
 // focus gives the keyboard to the redemptions, or to the perks below.
-func (s *Screen) focus(above bool) {
+func (s *Screen) focus(above bool) tea.Cmd {
 	s.isAbove = above
 	s.redeemed.Focus(above)
 	s.available.Focus(!above)
+	return nil
 }
 
 func (s *Screen) panels() []panel { return []panel{s.redeemed, s.available} }
@@ -163,10 +165,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	case screen.Edited:
 		return s.available.Update(msg)
 	case screen.Redeemed:
-		if msg.UserID == s.id {
-			s.available.Unmark(msg.PerkID)
-		}
-		return nil
+		return s.available.Update(msg)
 	case screen.Revealed, screen.Reconnected, screen.Changed:
 		return s.reload()
 	case screen.Decided:
@@ -210,7 +209,7 @@ func (s *Screen) reload() tea.Cmd {
 	if s.id == "" {
 		return nil
 	}
-	s.redeemed.titles.Retry()
+	s.redeemed.Titles.Retry()
 	s.available.forget()
 	return s.eachPanel(panel.Reload)
 }
@@ -233,7 +232,7 @@ func (s *Screen) chosen() (chosen []screen.Decidable) {
 	if r == nil {
 		return nil
 	}
-	return []screen.Decidable{screen.NewDecidable(&r.Redemption, s.redeemed.title(r))}
+	return []screen.Decidable{screen.NewDecidable(&r.Redemption, s.redeemed.Titles.Perk(r))}
 }
 
 func (s *Screen) Form() *widget.Form {
@@ -260,70 +259,62 @@ func (s *Screen) Selected() (kind, id string) {
 }
 
 func (s *Screen) Offers() []actions.Offer {
+	return actions.Around(s.offers(), func(do func() tea.Cmd) tea.Cmd {
+		defer s.arrange()
+		return tea.Batch(do(), s.available.askWhy())
+	})
+}
+
+func (s *Screen) offers() []actions.Offer {
+	user := actions.Offer{ID: actions.ForUser, Hint: "other user", Do: s.askUser}
+	tab := actions.Offer{ID: actions.NextTab, Hint: "perks", Do: func() tea.Cmd { return s.focus(!s.isAbove) }}
+	r := s.detail
+	if r == nil {
+		r = s.redeemed.Current()
+	}
+	perk := actions.Offer{ID: actions.OpenPerk, Do: func() tea.Cmd {
+		return s.shell.Open(screen.ToPerk{ID: r.PerkID, UserID: s.id})
+	}}
 	switch {
 	case s.detail != nil:
-		decisions := s.decider.Offers(s.chosen(), "")
-		return slices.Concat(decisions, actions.Enabled(actions.OpenPerk, actions.CopyID, actions.Back), widget.Moves())
+		return slices.Concat(s.decider.Offers(s.chosen(), ""), []actions.Offer{
+			perk,
+			{ID: actions.CopyID, Do: func() tea.Cmd { return s.shell.Copy(r.ID, "") }},
+			{ID: actions.Back, Do: func() tea.Cmd {
+				s.detail = nil
+				return nil
+			}},
+		}, widget.Moves(s.scroll.Scrolled))
 	case s.id == "" || s.isUnknown():
-		return actions.Enabled(actions.ForUser)
+		return []actions.Offer{{ID: actions.ForUser, Do: s.askUser}}
 	case s.isAbove:
-		row := s.redeemed.WhyNoRow()
-		below := slices.DeleteFunc(s.available.offers(), func(o actions.Offer) bool { return !isOfAvailable(o.ID) })
-		own := append(s.decider.Offers(s.chosen(), row), actions.EnabledUnless(actions.OpenPerk, row))
-		own = append(append(own, actions.EnabledUnless(actions.NextTab, "").WithHint("perks")), below...)
-		return s.redeemed.Offers(append(own, actions.EnabledUnless(actions.ForUser, "").WithHint("other user"))...)
+		perk.Why = s.redeemed.WhyNoRow()
+		return s.redeemed.Offers(slices.Concat(s.decider.Offers(s.chosen(), perk.Why), []actions.Offer{perk, tab},
+			s.findOffers(), []actions.Offer{user})...)
 	}
-	offers := s.available.offers()
+	offers := s.available.Offers()
 	if s.Form() != nil {
 		return offers
 	}
-	offers = slices.Insert(offers, min(4, len(offers)),
-		actions.EnabledUnless(actions.NextTab, "").WithHint("redemptions"),
-		actions.EnabledUnless(actions.ForUser, "").WithHint("other user"))
+	tab.Hint = "redemptions"
+	offers = slices.Insert(offers, min(4, len(offers)), tab, user)
 	return append(offers, s.decider.Offers(nil, "Go to the redemptions: "+s.shell.Key(actions.NextTab)+".")...)
 }
 
-// isOfAvailable tells whether an action finds perks, which works while the redemptions have the keyboard, too.
-func isOfAvailable(id actions.ID) bool {
-	return slices.Contains([]actions.ID{actions.Filter, actions.ClearFilter, actions.Expired}, id)
-}
-
-func (s *Screen) Do(id actions.ID) tea.Cmd {
-	defer s.arrange()
-	switch {
-	case screen.Decides(id):
-		return s.decider.Do(id, s.chosen())
-	case s.detail != nil:
-		return s.doWithRedemption(s.detail, id)
-	case id == actions.NextTab && s.Form() == nil:
-		s.focus(!s.isAbove)
-		return nil
-	case id == actions.ForUser:
-		return s.askUser()
-	case isOfAvailable(id):
+// findOffers returns what finds perks, for while the redemptions have the keyboard. It gives that to the perks.
+func (s *Screen) findOffers() []actions.Offer {
+	offers := slices.DeleteFunc(s.available.Offers(), func(o actions.Offer) bool {
+		return !slices.Contains([]actions.ID{actions.Filter, actions.ClearFilter, actions.Expired}, o.ID)
+	})
+	return actions.Around(offers, func(do func() tea.Cmd) tea.Cmd {
 		s.focus(false)
-	case s.isAbove && (id == actions.Open || id == actions.OpenPerk):
-		return s.doWithRedemption(s.redeemed.Current(), id)
-	}
-	cmd := s.focused().Do(id)
-	return tea.Batch(cmd, s.available.askWhy())
+		return do()
+	})
 }
 
-// doWithRedemption is about the redemption in the detail, or under the cursor.
-func (s *Screen) doWithRedemption(r *api.RedemptionRecord, id actions.ID) tea.Cmd {
-	switch {
-	case r == nil:
-	case id == actions.OpenPerk:
-		return s.shell.Open(screen.ToPerk{ID: r.PerkID, UserID: s.id})
-	case id == actions.CopyID:
-		return s.shell.Copy(r.ID, "")
-	case s.detail == nil:
-		s.detail, s.scroll = r, widget.Scroll{}
-	case id == actions.Back:
-		s.detail = nil
-	default:
-		s.scroll.Do(id)
-	}
+// showRedemption shows a redemption with all its fields.
+func (s *Screen) showRedemption(r *api.RedemptionRecord) tea.Cmd {
+	s.detail, s.scroll = r, widget.Scroll{}
 	return nil
 }
 
@@ -334,15 +325,16 @@ func (s *Screen) Choose(row int) bool { return s.detail == nil && s.focused().Ch
 func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 	switch {
 	case s.detail != nil && event.Button == tea.MouseButtonWheelDown:
-		return screen.ScrollWheel(s.Do, actions.Down)
+		return screen.ScrollWheel(s.scroll.Scrolled, actions.Down)
 	case s.detail != nil && event.Button == tea.MouseButtonWheelUp:
-		return screen.ScrollWheel(s.Do, actions.Up)
+		return screen.ScrollWheel(s.scroll.Scrolled, actions.Up)
 	case s.detail != nil, s.id == "", s.isUnknown():
 		return nil
 	}
 	above := s.layout.below > 0 && event.Y < s.layout.below
 	if s.layout.tabs > 0 && event.Y == 0 {
-		if at, ok := widget.TabAt(s.width, s.labels(), s.at(), event.X); ok && event.Button == tea.MouseButtonLeft && event.Action == tea.MouseActionPress {
+		if at, ok := widget.TabAt(s.width, s.labels(), s.at(), event.X); ok && event.Button == tea.MouseButtonLeft &&
+			event.Action == tea.MouseActionPress {
 			s.focus(at == 1)
 		}
 		return nil
@@ -354,7 +346,8 @@ func (s *Screen) mouse(event tea.MouseMsg) tea.Cmd {
 	case !above:
 		event.Y -= s.layout.below
 	}
-	if event.Button == tea.MouseButtonLeft && event.Action == tea.MouseActionPress && above != s.isAbove && s.Form() == nil {
+	if event.Button == tea.MouseButtonLeft && event.Action == tea.MouseActionPress && above != s.isAbove &&
+		s.Form() == nil {
 		s.focus(above)
 	}
 	defer s.arrange()

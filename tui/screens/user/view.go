@@ -11,7 +11,7 @@ import (
 
 // facts is all of the redemption that is shown.
 func (s *Screen) facts() []widget.Pair {
-	return s.shell.RedemptionFacts(s.detail, s.redeemed.titles.Of(s.detail.PerkID))
+	return s.shell.RedemptionFacts(s.detail, s.redeemed.Titles.Of(s.detail.PerkID))
 }
 
 // layout is where the panels are.
@@ -108,7 +108,8 @@ func (s *Screen) notice() (kind widget.NoticeKind, title, advice string) {
 	case redemption != "" && err == nil:
 		return widget.Loading, widget.LoadingTitle("redemption "+redemption, 0), ""
 	case redemption != "" && client.IsNotFound(err) && !client.IsUnsupported(err):
-		return kind, "There is no redemption " + redemption + ".", "Check the id, and whether it is live or in the sandbox."
+		return kind, "There is no redemption " + redemption + ".",
+			"Check the id, and whether it is live or in the sandbox."
 	case redemption != "":
 		title, advice = s.shell.Explain(err)
 	case s.id == "":

@@ -1,0 +1,75 @@
+package list
+
+import (
+	"cmp"
+	"context"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+	"example.com/perks/api/display"
+	"example.com/perks/tui/screen"
+)
+
+// Titles reads the titles of perks, because redemptions have only their ids.
+type Titles struct{ *Lookup[api.Perk] }
+
+// NewTitles makes a Titles that knows none.
+func NewTitles(shell *screen.Shell) Titles {
+	return Titles{NewLookup(shell, func(ctx context.Context, c *client.Client, id string) (api.Perk, error) {
+		return c.Perk(ctx, id)
+	})}
+}
+
+// Of is the title of a perk; "" if it is not known.
+func (t Titles) Of(perkID string) string { return display.Line(t.Known(perkID).Title) }
+
+// Perk names the perk of a redemption: by its title, or by its id until that is known.
+func (t Titles) Perk(r *api.RedemptionRecord) string {
+	return cmp.Or(t.Of(r.PerkID), display.Line(r.PerkID))
+}
+
+// Redemptions is a list of redemptions with the titles of their perks.
+type Redemptions[F any] struct {
+	*List[F, api.RedemptionRecord]
+	Titles Titles
+}
+
+// NewRedemptions makes a list of redemptions. The kind has what differs between such lists.
+func NewRedemptions[F any](
+	shell *screen.Shell, titles Titles, kind Kind[F, api.RedemptionRecord],
+) *Redemptions[F] {
+	r := &Redemptions[F]{Titles: titles}
+	kind.One, kind.Many = "redemption", "redemptions"
+	kind.ID = func(r *api.RedemptionRecord) string { return r.ID }
+	kind.Muted = func(r *api.RedemptionRecord) bool { return screen.IsFree(r.Status) }
+	kind.OnPage = r.readTitles
+	r.List = New(shell, kind)
+	return r
+}
+
+// readTitles reads the titles of the perks on the page.
+func (r *Redemptions[F]) readTitles() tea.Cmd {
+	var perks []string
+	for _, of := range r.Shown() {
+		perks = append(perks, of.PerkID)
+	}
+	return r.Titles.Read(perks...)
+}
+
+func (r *Redemptions[F]) Update(msg tea.Msg) tea.Cmd {
+	if r.Titles.Take(msg) {
+		r.Redraw()
+		return r.readTitles()
+	}
+	if _, reconnected := msg.(screen.Reconnected); reconnected {
+		r.Titles.Retry()
+	}
+	return r.List.Update(msg)
+}
+
+func (r *Redemptions[F]) Close() {
+	r.List.Close()
+	r.Titles.Cancel()
+}
