@@ -4,7 +4,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -225,24 +224,14 @@ func newBulk(s *session.Session) *cobra.Command {
 }
 
 func newVersion(s *session.Session) *cobra.Command {
-	return session.Writes[api.BuildInfo](s, &cobra.Command{
+	return session.Command(s, output.View{ID: "version"}, cobra.Command{
 		Use:     "version",
 		Short:   "Show the version",
 		Example: "  perksctl version\n  perksctl version --output json",
 		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.Output.IsPlain() {
-				_, err := fmt.Fprintln(s.Streams.Out, api.Build().Line("perksctl"))
-				return err
-			}
-			printer, err := output.New[api.BuildInfo](s.Output, s.Streams, output.View{ID: "version"})
-			if err != nil {
-				return err
-			}
-			return printer.One(cmd.Context(), api.Build())
-		},
-
 		// Replaces the root's, which prepares more than this command needs.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[api.BuildInfo]) error {
+		return printer.Text(cmd.Context(), api.Build().Line("perksctl")+"\n", api.Build())
 	})
 }

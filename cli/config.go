@@ -146,63 +146,49 @@ func newConfig(s *session.Session) *cobra.Command {
 	}, newConfigList(s), newConfigGet(s), newConfigSet(s), newConfigPath(s))
 }
 
-// beginConfig prepares a command about settings.
-func beginConfig(s *session.Session) (*output.Printer[settingRecord], session.Config, error) {
-	printer, err := output.New[settingRecord](s.Output, s.Streams, output.View{ID: "key"})
-	if err != nil {
-		return nil, session.Config{}, err
-	}
-	c, err := s.LoadConfig()
-	return printer, c, err
-}
+var settingView = output.View{ID: "key"}
 
 func newConfigList(s *session.Session) *cobra.Command {
-	return session.Writes[settingRecord](s, &cobra.Command{
+	return session.Command(s, settingView, cobra.Command{
 		Use:     "list",
 		Short:   "List the settings with their values",
 		Example: "  perksctl config list\n  perksctl config list --output json",
 		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			printer, c, err := beginConfig(s)
-			if err != nil {
-				return err
-			}
-			var records []settingRecord
-			for _, one := range settings(s, c) {
-				records = append(records, settingRecord{one.key, one.value})
-			}
-			return printer.List(cmd.Context(), output.Each(records))
-		},
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[settingRecord]) error {
+		c, err := s.LoadConfig()
+		if err != nil {
+			return err
+		}
+		var records []settingRecord
+		for _, one := range settings(s, c) {
+			records = append(records, settingRecord{one.key, one.value})
+		}
+		return printer.List(cmd.Context(), output.Each(records))
 	})
 }
 
 func newConfigGet(s *session.Session) *cobra.Command {
-	return session.Writes[settingRecord](s, &cobra.Command{
+	return session.Command(s, settingView, cobra.Command{
 		Use:               "get KEY",
 		Short:             "Print the value of a setting",
 		Example:           "  perksctl config get tui.theme\n  perksctl config get tui.keys.record.redeem",
 		Args:              command.Exactly("KEY"),
 		ValidArgsFunction: completeSettings(s, false),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			printer, c, err := beginConfig(s)
-			if err != nil {
-				return err
-			}
-			one, err := findSetting(s, c, args[0])
-			if err != nil {
-				return err
-			}
-			if s.Output.IsPlain() {
-				_, err := fmt.Fprintln(s.Streams.Out, one.value)
-				return err
-			}
-			return printer.One(cmd.Context(), settingRecord{one.key, one.value})
-		},
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[settingRecord]) error {
+		c, err := s.LoadConfig()
+		if err != nil {
+			return err
+		}
+		one, err := findSetting(s, c, args[0])
+		if err != nil {
+			return err
+		}
+		return printer.Text(cmd.Context(), fmt.Sprintln(one.value), settingRecord{one.key, one.value})
 	})
 }
 
 func newConfigSet(s *session.Session) *cobra.Command {
-	return session.Writes[settingRecord](s, &cobra.Command{
+	return session.Command(s, settingView, cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change a setting",
 		Long:  "Change a setting. An empty value removes a theme, a certificate file or the keys of an action.",
@@ -210,33 +196,29 @@ func newConfigSet(s *session.Session) *cobra.Command {
 			"  perksctl config set profiles.staging.sandbox true",
 		Args:              command.Exactly("KEY", "VALUE"),
 		ValidArgsFunction: completeSettings(s, true),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			printer, _, err := beginConfig(s)
-			if err != nil {
-				return err
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[settingRecord]) error {
+		key, text := args[0], args[1]
+		c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
+			one, err := findSetting(s, *c, key)
+			if err == nil && one.set == nil {
+				name := strings.TrimPrefix(key[:strings.LastIndex(key, ".")], profilesPrefix)
+				return command.Usagef("%s is set by a login, because the secret belongs to it: "+
+					"perksctl auth login --profile %s", key, name)
 			}
-			key, text := args[0], args[1]
-			c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
-				one, err := findSetting(s, *c, key)
-				if err == nil && one.set == nil {
-					name := strings.TrimPrefix(key[:strings.LastIndex(key, ".")], profilesPrefix)
-					return command.Usagef("%s is set by a login, because the secret belongs to it: perksctl auth login --profile %s", key, name)
-				}
-				if err == nil {
-					err = one.set(c, text)
-				}
-				return err
-			})
-			if err != nil {
-				return err
+			if err == nil {
+				err = one.set(c, text)
 			}
-			one, err := findSetting(s, c, key)
-			if err != nil {
-				return err
-			}
-			s.Streams.Note("%s is now %q.", key, fmt.Sprint(one.value))
-			return printer.Done(cmd.Context(), settingRecord{one.key, one.value})
-		},
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		one, err := findSetting(s, c, key)
+		if err != nil {
+			return err
+		}
+		s.Streams.Note("%s is now %q.", key, fmt.Sprint(one.value))
+		return printer.Done(cmd.Context(), settingRecord{one.key, one.value})
 	})
 }
 
@@ -244,26 +226,17 @@ func newConfigPath(s *session.Session) *cobra.Command {
 	type location struct {
 		Path string `json:"path"`
 	}
-	return session.Writes[location](s, &cobra.Command{
+	return session.Command(s, output.View{ID: "path"}, cobra.Command{
 		Use:     "path",
 		Short:   "Print the path of config.yaml",
 		Example: "  perksctl config path\n  cat \"$(perksctl config path)\"",
 		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			printer, err := output.New[location](s.Output, s.Streams, output.View{ID: "path"})
-			if err != nil {
-				return err
-			}
-			file, err := s.Config()
-			if err != nil {
-				return err
-			}
-			if s.Output.IsPlain() {
-				_, err := fmt.Fprintln(s.Streams.Out, string(file))
-				return err
-			}
-			return printer.One(cmd.Context(), location{string(file)})
-		},
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[location]) error {
+		file, err := s.Config()
+		if err != nil {
+			return err
+		}
+		return printer.Text(cmd.Context(), string(file)+"\n", location{string(file)})
 	})
 }
 

@@ -24,7 +24,7 @@ const docsWord = "docs"
 
 func newOpen(s *session.Session) *cobra.Command {
 	var justPrint bool
-	cmd := session.Writes[address](s, &cobra.Command{
+	cmd := session.Command(s, output.View{ID: "url"}, cobra.Command{
 		Use:   "open {PERK | docs}",
 		Short: "Open a perk's image, or the API's documentation, in a browser",
 		Long: "Open a perk's image in a browser, or with docs the service's API reference.\n" +
@@ -33,33 +33,24 @@ func newOpen(s *session.Session) *cobra.Command {
 		Args:    command.Exactly("PERK"),
 
 		ValidArgsFunction: completion.InOrder(completion.Perks(s)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			printer, err := output.New[address](s.Output, s.Streams, output.View{ID: "url"})
-			if err != nil {
-				return err
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[address]) error {
+		target, err := addressOf(cmd, s, args[0])
+		if err != nil {
+			return err
+		}
+		if problem := api.URLRule(target); problem != "" {
+			return fmt.Errorf("the address %q cannot be opened: it %s", target, problem)
+		}
+		if !justPrint {
+			err := tui.NewDesktop(s.Streams.Err, s.Env).Open(target)
+			if err == nil {
+				s.Streams.Note("Opened %s.", target)
+				return printer.Done(cmd.Context(), address{target})
 			}
-			target, err := addressOf(cmd, s, args[0])
-			if err != nil {
-				return err
-			}
-			if problem := api.URLRule(target); problem != "" {
-				return fmt.Errorf("the address %q cannot be opened: it %s", target, problem)
-			}
-			if !justPrint {
-				err := tui.NewDesktop(s.Streams.Err, s.Env).Open(target)
-				if err == nil {
-					s.Streams.Note("Opened %s.", target)
-					return printer.Done(cmd.Context(), address{target})
-				}
-				text := err.Error()
-				s.Streams.Note("%s.", strings.ToUpper(text[:1])+text[1:])
-			}
-			if s.Output.IsPlain() {
-				_, err := fmt.Fprintln(s.Streams.Out, target)
-				return err
-			}
-			return printer.One(cmd.Context(), address{target})
-		},
+			text := err.Error()
+			s.Streams.Note("%s.", strings.ToUpper(text[:1])+text[1:])
+		}
+		return printer.Text(cmd.Context(), target+"\n", address{target})
 	})
 	cmd.Flags().BoolVar(&justPrint, "print", false, "print the address and open nothing")
 	return cmd

@@ -60,7 +60,7 @@ func routeTo(kind, id string) (screen.Route, error) {
 func newTUI(s *session.Session) *cobra.Command {
 	o := &tuiOptions{session: s}
 	themes := themeNames()
-	cmd := session.Writes[binding](s, &cobra.Command{
+	cmd := session.Command(s, output.View{ID: "action"}, cobra.Command{
 		Use:   "tui [KIND ID]",
 		Short: "Work in a terminal UI",
 		Long: "Work in a terminal UI: find and redeem perks, and edit properties, with the profiles and secrets of all other\n" +
@@ -79,17 +79,15 @@ func newTUI(s *session.Session) *cobra.Command {
 			return command.Exactly("KIND", "ID")(cmd, args)
 		},
 		ValidArgsFunction: completion.InOrder(completion.Fixed(tui.Kinds()...)),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if len(args) > 0 {
-				if o.start, err = routeTo(args[0], args[1]); err != nil {
-					return err
-				}
-			}
-			return runTUI(cmd.Context(), o)
-		},
-
 		// Replaces the root's, which cancels the command on an interrupt.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[binding]) (err error) {
+		if len(args) > 0 {
+			if o.start, err = routeTo(args[0], args[1]); err != nil {
+				return err
+			}
+		}
+		return runTUI(cmd.Context(), o, printer)
 	})
 	o.flags = cmd.Flags()
 	o.flags.StringVar(&o.theme, "theme", "", "use this `theme`: "+strings.Join(themes, ", ")+` (default "auto")`)
@@ -107,12 +105,8 @@ func themeNames() (names []string) {
 	return names
 }
 
-func runTUI(ctx context.Context, o *tuiOptions) error {
+func runTUI(ctx context.Context, o *tuiOptions, printer *output.Printer[binding]) error {
 	s := o.session
-	printer, err := output.New[binding](s.Output, s.Streams, output.View{ID: "action"})
-	if err != nil {
-		return err
-	}
 	settings, err := o.settings()
 	if o.listKeys {
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -32,8 +31,13 @@ type account struct {
 
 var accountView = output.View{ID: "profile"}
 
-func newAccount(name string, p session.Profile) account {
-	return account{Profile: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox}
+// newAccount describes a profile, and the token and the secret of a login; the zero Token is none.
+func newAccount(name string, p session.Profile, token session.Token, secretIn, secretFile string) account {
+	return account{
+		Profile: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox,
+		LoggedIn: token.AccessToken != "", SecretIn: secretIn, SecretFile: secretFile,
+		Scopes: token.Scopes(), ExpiresAt: instant(token.ExpiresAt),
+	}
 }
 
 // New makes the group auth.
@@ -69,7 +73,7 @@ type loginOptions struct {
 // NewLogin makes the command, which is in this group and at the root.
 func NewLogin(s *session.Session) *cobra.Command {
 	o := &loginOptions{session: s}
-	cmd := session.Writes[account](s, &cobra.Command{
+	cmd := session.Command(s, accountView, cobra.Command{
 		Use:   "login",
 		Short: "Log in with a client's id and secret",
 		Long: "Log in: obtain a token with the id and secret, then save them as a profile, which becomes the current one. It asks\n" +
@@ -79,7 +83,8 @@ func NewLogin(s *session.Session) *cobra.Command {
 			"  perksctl auth login --profile staging --secret-stdin < secret.txt\n" +
 			"  perksctl auth login --api-url https://perks.internal/v2 --ca-cert company-ca.pem",
 		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runLogin(cmd.Context(), o) },
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[account]) error {
+		return runLogin(cmd.Context(), o, printer)
 	})
 	o.flags = cmd.Flags()
 	o.flags.StringVar(&o.apiURL, "api-url", "", "the `address` of the API, such as https://perks.example/v2 (env "+session.EnvAPIURL+")")
@@ -89,12 +94,8 @@ func NewLogin(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func runLogin(ctx context.Context, o *loginOptions) error {
+func runLogin(ctx context.Context, o *loginOptions, printer *output.Printer[account]) error {
 	s := o.session
-	printer, err := output.New[account](s.Output, s.Streams, accountView)
-	if err != nil {
-		return err
-	}
 	if err := s.CheckVariables(); err != nil {
 		return err
 	}
@@ -117,9 +118,7 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 		s.Streams.Warn("%s is set and overrides this login.", session.EnvToken)
 	}
 	s.Streams.Note("Next: perksctl perk list")
-	a := newAccount(name, profile)
-	a.LoggedIn, a.SecretIn, a.SecretFile = true, string(done.Secret.Location), done.Secret.File
-	a.Scopes, a.ExpiresAt = done.Token.Scopes(), instant(done.Token.ExpiresAt)
+	a := newAccount(name, profile, done.Token, string(done.Secret.Location), done.Secret.File)
 	return printer.Done(ctx, a)
 }
 
@@ -196,39 +195,39 @@ func entered(text string, err error) (string, error) {
 
 // NewLogout makes the command logout, of the group auth and by itself.
 func NewLogout(s *session.Session) *cobra.Command {
-	return session.Writes[account](s, &cobra.Command{
+	return session.Command(s, accountView, cobra.Command{
 		Use:   "logout",
 		Short: "Delete the saved secret and token",
 		Long: "Delete the secret of the profile in use, from the keyring and the file, and its token. The profile stays for the next\n" +
 			"login.",
 		Example: "  perksctl auth logout\n  perksctl auth logout --profile staging",
 		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			printer, c, err := begin[account](s, accountView)
-			if err != nil {
-				return err
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[account]) error {
+		c, err := s.LoadConfig()
+		if err != nil {
+			return err
+		}
+		name, profile, err := s.Profile(c)
+		if err != nil {
+			return err
+		}
+		deleted, err := s.Logout(cmd.Context(), profile.Key(name))
+		if err != nil {
+			return err
+		}
+		deleted.Warn(s.Streams)
+		if what := deleted.String(); what != "" {
+			s.Streams.Note("Logged out of %s as %s (profile %s): deleted %s.",
+				profile.APIURL, profile.ClientID, name, what)
+		} else {
+			s.Streams.Note("Profile %s (%s) was not logged in.", name, profile.APIURL)
+		}
+		for _, variable := range []string{session.EnvToken, session.EnvClientSecret} {
+			if s.Env(variable) != "" {
+				s.Streams.Warn("%s is still set: commands still use it.", variable)
 			}
-			name, profile, err := s.Profile(c)
-			if err != nil {
-				return err
-			}
-			deleted, err := s.Logout(cmd.Context(), profile.Key(name))
-			if err != nil {
-				return err
-			}
-			deleted.Warn(s.Streams)
-			if what := deleted.String(); what != "" {
-				s.Streams.Note("Logged out of %s as %s (profile %s): deleted %s.", profile.APIURL, profile.ClientID, name, what)
-			} else {
-				s.Streams.Note("Profile %s (%s) was not logged in.", name, profile.APIURL)
-			}
-			for _, variable := range []string{session.EnvToken, session.EnvClientSecret} {
-				if s.Env(variable) != "" {
-					s.Streams.Warn("%s is still set: commands still use it.", variable)
-				}
-			}
-			return printer.Done(cmd.Context(), newAccount(name, profile))
-		},
+		}
+		return printer.Done(cmd.Context(), newAccount(name, profile, session.Token{}, "", ""))
 	})
 }
 
@@ -236,50 +235,44 @@ func NewLogout(s *session.Session) *cobra.Command {
 func NewWhoami(s *session.Session) *cobra.Command { return newStatus(s, "whoami") }
 
 func newStatus(s *session.Session, name string) *cobra.Command {
-	return session.Writes[account](s, &cobra.Command{
+	return session.Command(s, accountView, cobra.Command{
 		Use:   name,
 		Short: "Show where you are logged in, and as whom",
 		Long: "Show where commands go and as whom, where the secret is saved, and the scopes and expiry of the token. It obtains a\n" +
 			"token if none is saved, and fails if it cannot.",
 		Example: "  perksctl auth status\n  perksctl auth status --output json --jq .expires_at",
 		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			printer, connection, token, err := withToken[account](cmd.Context(), s, accountView)
-			if err != nil {
-				return err
-			}
-			location, file, err := s.SecretLocation(connection)
-			if err != nil {
-				return err
-			}
-			switch {
-			case connection.HasToken():
-				s.Streams.Note("The token comes from %s: its scopes and expiry are unknown. Check it with perksctl doctor.", session.EnvToken)
-			case location == "":
-				s.Streams.Warn("No secret is saved: log in again when the token expires.")
-			case token.Scopes() == nil:
-				s.Streams.Note("The server does not say which scopes the token has.")
-			}
-			a := newAccount(connection.ProfileName, connection.Profile)
-			a.LoggedIn, a.SecretIn, a.SecretFile = true, string(location), file
-			a.Scopes, a.ExpiresAt = token.Scopes(), instant(token.ExpiresAt)
-			return printer.One(cmd.Context(), a)
-		},
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[account]) error {
+		connection, token, err := currentToken(cmd.Context(), s)
+		if err != nil {
+			return err
+		}
+		location, file, err := s.SecretLocation(connection)
+		if err != nil {
+			return err
+		}
+		switch {
+		case connection.HasToken():
+			s.Streams.Note("The token comes from %s: its scopes and expiry are unknown. Check it with perksctl doctor.",
+				session.EnvToken)
+		case location == "":
+			s.Streams.Warn("No secret is saved: log in again when the token expires.")
+		case token.Scopes() == nil:
+			s.Streams.Note("The server does not say which scopes the token has.")
+		}
+		a := newAccount(connection.ProfileName, connection.Profile, token, string(location), file)
+		return printer.One(cmd.Context(), a)
 	})
 }
 
-// withToken prepares a command that shows a valid token.
-func withToken[T any](ctx context.Context, s *session.Session, view output.View) (*output.Printer[T], session.Connection, session.Token, error) {
-	printer, err := output.New[T](s.Output, s.Streams, view)
-	if err != nil {
-		return nil, session.Connection{}, session.Token{}, err
-	}
+// currentToken returns a valid token, and whose it is.
+func currentToken(ctx context.Context, s *session.Session) (session.Connection, session.Token, error) {
 	connection, err := s.Connection()
 	if err != nil {
-		return nil, connection, session.Token{}, err
+		return connection, session.Token{}, err
 	}
 	token, err := s.Token(ctx, connection)
-	return printer, connection, token, err
+	return connection, token, err
 }
 
 // bearer is a token as only this command shows it.
@@ -289,22 +282,17 @@ type bearer struct {
 }
 
 func newToken(s *session.Session) *cobra.Command {
-	return session.Writes[bearer](s, &cobra.Command{
+	return session.Command(s, output.View{ID: "access_token"}, cobra.Command{
 		Use:     "token",
 		Short:   "Print a bearer token for other programs",
 		Long:    "Print a valid token, obtained if none is saved. Anyone who has it can act as this client until it expires.",
 		Example: "  curl -H \"Authorization: Bearer $(perksctl auth token)\" https://perks.example/v2/partners/perks",
 		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			printer, _, token, err := withToken[bearer](cmd.Context(), s, output.View{ID: "access_token"})
-			if err != nil {
-				return err
-			}
-			if s.Output.IsPlain() {
-				_, err := fmt.Fprintln(s.Streams.Out, token.AccessToken)
-				return err
-			}
-			return printer.One(cmd.Context(), bearer{token.AccessToken, instant(token.ExpiresAt)})
-		},
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[bearer]) error {
+		_, token, err := currentToken(cmd.Context(), s)
+		if err != nil {
+			return err
+		}
+		return printer.Text(cmd.Context(), token.AccessToken+"\n", bearer{token.AccessToken, instant(token.ExpiresAt)})
 	})
 }

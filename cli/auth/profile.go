@@ -29,16 +29,6 @@ type entry struct {
 
 var profileView = output.View{Columns: []string{"name", "current", "api_url", "client_id", "sandbox", "secret_in"}, ID: "name"}
 
-// begin prepares a command that works on the configuration.
-func begin[T any](s *session.Session, view output.View) (*output.Printer[T], session.Config, error) {
-	printer, err := output.New[T](s.Output, s.Streams, view)
-	if err != nil {
-		return nil, session.Config{}, err
-	}
-	c, err := s.LoadConfig()
-	return printer, c, err
-}
-
 func newEntry(s *session.Session, c session.Config, name string) entry {
 	p := c.Profiles[name]
 	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, p.CACert, p.ReadOnly, p.Protected, secretIn(s, name, p)}
@@ -67,80 +57,73 @@ func NewProfile(s *session.Session) *cobra.Command {
 }
 
 func newList(s *session.Session) *cobra.Command {
-	return session.Writes[entry](s, &cobra.Command{
+	return session.Command(s, profileView, cobra.Command{
 		Use:     "list",
 		Short:   "List the profiles",
 		Example: "  perksctl profile list\n  perksctl profile list --output id",
 		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			printer, c, err := begin[entry](s, profileView)
-			if err != nil {
-				return err
-			}
-			var entries []entry
-			for _, name := range c.Names() {
-				entries = append(entries, newEntry(s, c, name))
-			}
-			if len(entries) == 0 {
-				s.Streams.Note("There are no profiles yet. Create one: perksctl auth login")
-			}
-			if name, chosen := s.ProfileName(c); chosen && name != c.CurrentName() {
-				s.Streams.Note("Commands here use %s, which overrides the current profile.", name)
-			}
-			return printer.List(cmd.Context(), output.Each(entries))
-		},
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[entry]) error {
+		c, err := s.LoadConfig()
+		if err != nil {
+			return err
+		}
+		var entries []entry
+		for _, name := range c.Names() {
+			entries = append(entries, newEntry(s, c, name))
+		}
+		if len(entries) == 0 {
+			s.Streams.Note("There are no profiles yet. Create one: perksctl auth login")
+		}
+		if name, chosen := s.ProfileName(c); chosen && name != c.CurrentName() {
+			s.Streams.Note("Commands here use %s, which overrides the current profile.", name)
+		}
+		return printer.List(cmd.Context(), output.Each(entries))
 	})
 }
 
 func newShow(s *session.Session) *cobra.Command {
-	return session.Writes[entry](s, &cobra.Command{
+	return session.Command(s, profileView, cobra.Command{
 		Use:     "show",
 		Short:   "Show the profile in use",
 		Long:    "Show the profile that commands use: that of --profile, of " + session.EnvProfile + ", or the current one.",
 		Example: "  perksctl profile show\n  perksctl profile show --profile staging --output yaml",
 		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			printer, c, err := begin[entry](s, profileView)
-			if err != nil {
-				return err
-			}
-			name, _, err := s.Profile(c)
-			if err != nil {
-				return err
-			}
-			return printer.One(cmd.Context(), newEntry(s, c, name))
-		},
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[entry]) error {
+		c, err := s.LoadConfig()
+		if err != nil {
+			return err
+		}
+		name, _, err := s.Profile(c)
+		if err != nil {
+			return err
+		}
+		return printer.One(cmd.Context(), newEntry(s, c, name))
 	})
 }
 
 func newUse(s *session.Session) *cobra.Command {
-	return session.Writes[entry](s, &cobra.Command{
+	return session.Command(s, profileView, cobra.Command{
 		Use:     "use NAME",
 		Short:   "Make a profile the current one",
 		Example: "  perksctl profile use staging",
 		Args:    command.Exactly("NAME"),
 
 		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name := args[0]
-			printer, _, err := begin[entry](s, profileView)
-			if err != nil {
-				return err
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[entry]) error {
+		name := args[0]
+		c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
+			if _, known := c.Profiles[name]; !known {
+				return session.UnknownProfile(name, *c)
 			}
-			c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
-				if _, known := c.Profiles[name]; !known {
-					return session.UnknownProfile(name, *c)
-				}
-				c.Current = name
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			noteCurrent(s, c, name)
-			warnOfOther(s, name)
-			return printer.Done(cmd.Context(), newEntry(s, c, name))
-		},
+			c.Current = name
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		noteCurrent(s, c, name)
+		warnOfOther(s, name)
+		return printer.Done(cmd.Context(), newEntry(s, c, name))
 	})
 }
 
@@ -158,7 +141,7 @@ func noteCurrent(s *session.Session, c session.Config, name string) {
 
 func newSet(s *session.Session) *cobra.Command {
 	var readOnly, protected bool
-	cmd := session.Writes[entry](s, &cobra.Command{
+	cmd := session.Command(s, profileView, cobra.Command{
 		Use:   "set NAME",
 		Short: "Make a profile read-only or protected",
 		Long: "Make a profile read-only or protected. =false undoes that.\n\n" +
@@ -170,38 +153,33 @@ func newSet(s *session.Session) *cobra.Command {
 		Args:    command.Exactly("NAME"),
 
 		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name := args[0]
-			printer, _, err := begin[entry](s, profileView)
-			if err != nil {
-				return err
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[entry]) error {
+		name := args[0]
+		flags := cmd.Flags()
+		if !flags.Changed("read-only") && !flags.Changed("protected") {
+			return command.Usagef("Nothing to set. Give --read-only or --protected, or one of them with =false.")
+		}
+		c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
+			p, known := c.Profiles[name]
+			if !known {
+				return session.UnknownProfile(name, *c)
 			}
-			flags := cmd.Flags()
-			if !flags.Changed("read-only") && !flags.Changed("protected") {
-				return command.Usagef("Nothing to set. Give --read-only or --protected, or one of them with =false.")
+			if flags.Changed("read-only") {
+				p.ReadOnly = readOnly
 			}
-			c, err := s.UpdateConfig(cmd.Context(), func(c *session.Config) error {
-				p, known := c.Profiles[name]
-				if !known {
-					return session.UnknownProfile(name, *c)
-				}
-				if flags.Changed("read-only") {
-					p.ReadOnly = readOnly
-				}
-				if flags.Changed("protected") {
-					p.Protected = protected
-				}
-				c.Profiles[name] = p
-				return nil
-			})
-			if err != nil {
-				return err
+			if flags.Changed("protected") {
+				p.Protected = protected
 			}
-			says := map[bool]string{true: "is", false: "is not"}
-			p := c.Profiles[name]
-			s.Streams.Note("Profile %s %s read-only, and %s protected.", name, says[p.ReadOnly], says[p.Protected])
-			return printer.Done(cmd.Context(), newEntry(s, c, name))
-		},
+			c.Profiles[name] = p
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		says := map[bool]string{true: "is", false: "is not"}
+		p := c.Profiles[name]
+		s.Streams.Note("Profile %s %s read-only, and %s protected.", name, says[p.ReadOnly], says[p.Protected])
+		return printer.Done(cmd.Context(), newEntry(s, c, name))
 	})
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "refuse to change anything with this profile")
 	cmd.Flags().BoolVar(&protected, "protected", false, "ask for the profile's name before live data is changed")
@@ -209,7 +187,7 @@ func newSet(s *session.Session) *cobra.Command {
 }
 
 func newRename(s *session.Session) *cobra.Command {
-	return session.Writes[entry](s, &cobra.Command{
+	return session.Command(s, profileView, cobra.Command{
 		Use:     "rename NAME NEW-NAME",
 		Short:   "Give a profile another name",
 		Long:    "Give a profile another name, with its settings and its saved secret.",
@@ -217,25 +195,20 @@ func newRename(s *session.Session) *cobra.Command {
 		Args:    command.Exactly("NAME", "NEW-NAME"),
 
 		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			printer, _, err := begin[entry](s, profileView)
-			if err != nil {
-				return err
-			}
-			c, err := s.Rename(cmd.Context(), args[0], args[1])
-			if err != nil {
-				return err
-			}
-			s.Streams.Note("Profile %s is now called %s.", args[0], args[1])
-			warnOfOther(s, args[1])
-			return printer.Done(cmd.Context(), newEntry(s, c, args[1]))
-		},
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[entry]) error {
+		c, err := s.Rename(cmd.Context(), args[0], args[1])
+		if err != nil {
+			return err
+		}
+		s.Streams.Note("Profile %s is now called %s.", args[0], args[1])
+		warnOfOther(s, args[1])
+		return printer.Done(cmd.Context(), newEntry(s, c, args[1]))
 	})
 }
 
 func newDelete(s *session.Session) *cobra.Command {
 	var yes bool
-	cmd := session.Writes[entry](s, &cobra.Command{
+	cmd := session.Command(s, profileView, cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a profile and its secret",
 		Long: "Delete a profile with its saved secret and token. It asks first on a terminal, and needs --yes elsewhere. If the\n" +
@@ -244,16 +217,17 @@ func newDelete(s *session.Session) *cobra.Command {
 		Args:    command.Exactly("NAME"),
 
 		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return runDelete(cmd.Context(), s, args[0], yes)
-		},
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[entry]) error {
+		return runDelete(cmd.Context(), s, printer, args[0], yes)
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-func runDelete(ctx context.Context, s *session.Session, name string, yes bool) error {
-	printer, c, err := begin[entry](s, profileView)
+func runDelete(
+	ctx context.Context, s *session.Session, printer *output.Printer[entry], name string, yes bool,
+) error {
+	c, err := s.LoadConfig()
 	if err != nil {
 		return err
 	}

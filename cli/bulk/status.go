@@ -40,7 +40,7 @@ const interrupted = "interrupted"
 // NewStatus makes the command.
 func NewStatus(s *session.Session) *cobra.Command {
 	f := &Flags{}
-	cmd := session.Writes[Status](s, &cobra.Command{
+	cmd := session.Command(s, output.View{ID: "results"}, cobra.Command{
 		Use:   "status {FILE | --job NAME}",
 		Short: "Show the progress of a run with --file",
 		Long: "Show the progress of a run with --file, from its results and its journal, without asking the service. The exit code is 0\n" +
@@ -49,23 +49,18 @@ func NewStatus(s *session.Session) *cobra.Command {
 		Example: "  perksctl bulk status winners.csv\n  perksctl bulk status --job winners-2026-01-31 --results /var/lib/perks -o json",
 
 		ValidArgsFunction: CompleteRun(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			printer, err := output.New[Status](s.Output, s.Streams, output.View{ID: "results"})
-			if err != nil {
-				return err
-			}
-			if err := f.takeRun(cmd, args); err != nil {
-				return err
-			}
-			status, err := f.status(cmd.Context(), s.Streams)
-			if err != nil {
-				return err
-			}
-			if err := printer.One(cmd.Context(), status); err != nil {
-				return err
-			}
-			return status.exitError()
-		},
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[Status]) error {
+		if err := f.takeRun(cmd, args); err != nil {
+			return err
+		}
+		status, err := f.status(cmd.Context(), s.Streams)
+		if err != nil {
+			return err
+		}
+		if err := printer.One(cmd.Context(), status); err != nil {
+			return err
+		}
+		return status.exitError()
 	})
 	f.bind(cmd, "job", "results", "format")
 	return cmd

@@ -5,7 +5,6 @@ package completion
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -70,7 +69,7 @@ type script struct {
 }
 
 func newCommand(s *session.Session) *cobra.Command {
-	return session.Writes[script](s, &cobra.Command{
+	return session.Command(s, output.View{ID: "shell"}, cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print the script that completes commands in a shell",
 		Long: "Print the script that completes commands, flags and values in a shell: bash, zsh, fish or powershell.\n" +
@@ -81,15 +80,12 @@ func newCommand(s *session.Session) *cobra.Command {
 		Example:   installation,
 		Args:      command.Exactly("SHELL"),
 		ValidArgs: shells,
-		RunE:      func(cmd *cobra.Command, args []string) error { return run(cmd, s, args[0]) },
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[script]) error {
+		return run(cmd, printer, args[0])
 	})
 }
 
-func run(cmd *cobra.Command, s *session.Session, shell string) error {
-	printer, err := output.New[script](s.Output, s.Streams, output.View{ID: "shell"})
-	if err != nil {
-		return err
-	}
+func run(cmd *cobra.Command, printer *output.Printer[script], shell string) error {
 	if !slices.Contains(shells, shell) {
 		return command.Usagef("There is no completion for %q.%s The shells are %s.",
 			shell, command.DidYouMean(shell, shells), strings.Join(shells, ", "))
@@ -98,11 +94,7 @@ func run(cmd *cobra.Command, s *session.Session, shell string) error {
 	if err != nil {
 		return err
 	}
-	if s.Output.IsPlain() {
-		_, err := io.WriteString(s.Streams.Out, text)
-		return err
-	}
-	return printer.One(cmd.Context(), script{shell, text})
+	return printer.Text(cmd.Context(), text, script{shell, text})
 }
 
 // installation is how each shell loads its script from then on. The tests run these lines.

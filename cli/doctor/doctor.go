@@ -33,7 +33,7 @@ import (
 func New(s *session.Session) *cobra.Command {
 	var examples client.Examples
 	property := ""
-	cmd := session.Writes[finding](s, &cobra.Command{
+	cmd := session.Command(s, output.View{ID: "check"}, cobra.Command{
 		Use:   "doctor",
 		Short: "Diagnose configuration, connection, certificate, clock and login",
 		Long: "Check the configuration, connection, certificate, clock, secret and scopes, and what the\n" +
@@ -45,29 +45,25 @@ func New(s *session.Session) *cobra.Command {
 			"there is one.",
 		Example: "  perksctl doctor\n  perksctl doctor --user alice --profile staging --output json",
 		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			d := newDiagnosis(s)
-			d.examples = examples
-			d.examples.PropertyID = api.PropertyID(property)
-			return run(cmd.Context(), d)
-		},
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[finding]) error {
+		d := newDiagnosis(s)
+		d.examples = examples
+		d.examples.PropertyID = api.PropertyID(property)
+		return run(cmd.Context(), d, printer)
 	})
 	cmd.Flags().StringVar(&examples.UserID, "user", "", "the `id` of the user")
 	cmd.Flags().StringVar(&property, "property", "", "the `id` of the property")
 	return cmd
 }
 
-func run(ctx context.Context, d *diagnosis) error {
+func run(ctx context.Context, d *diagnosis, printer *output.Printer[finding]) error {
 	s := d.session
-	printer, err := output.New[finding](s.Output, s.Streams, output.View{ID: "check"})
-	if err != nil {
-		return err
-	}
 	if s.Flags.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.Flags.Timeout)
 		defer cancel()
 	}
+	var err error
 	if s.Output.IsPlain() && s.Streams.OutTTY {
 		err = write(s.Streams, d.findings(ctx))
 	} else {

@@ -359,7 +359,11 @@ func TestSecretFileReadableByOthers(t *testing.T) {
 func TestInterruptStopsDoctor(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := run(ctx, newFixture(t, "http://127.0.0.1:1/v2").diagnosis())
+	d := newFixture(t, "http://127.0.0.1:1/v2").diagnosis()
+	printer, err := output.New[finding](d.session.Output, d.session.Streams, output.View{ID: "check"})
+	if err == nil {
+		err = run(ctx, d, printer)
+	}
 	if output.ExitCode(err) != command.ExitInterrupted {
 		t.Errorf("got %v", err)
 	}

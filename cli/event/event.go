@@ -42,7 +42,7 @@ type flags struct {
 // New makes the command.
 func New(s *session.Session) *cobra.Command {
 	var f flags
-	cmd := session.Writes[api.Event](s, &cobra.Command{
+	cmd := session.Command(s, view, cobra.Command{
 		Use:     "events",
 		Aliases: []string{"event", tail},
 		Short:   "Show what changes: redemptions, properties, perks",
@@ -55,10 +55,9 @@ func New(s *session.Session) *cobra.Command {
 			"  perksctl events --follow --type redemption.made --output jsonl\n" +
 			"  perksctl events --after \"$(cat cursor)\" --output jsonl",
 		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.follow = f.follow || cmd.CalledAs() == tail
-			return f.run(cmd, s)
-		},
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[api.Event]) error {
+		f.follow = f.follow || cmd.CalledAs() == tail
+		return f.run(cmd, s, printer)
 	})
 	cmd.Flags().StringVar(&f.after, "after", "", "show the changes after the event with this `cursor`")
 	cmd.Flags().IntVar(&f.last, "last", 10, "begin with the newest `N` changes, 0 to "+fmt.Sprint(api.MaxPerPage))
@@ -101,11 +100,11 @@ func (f *flags) check(cmd *cobra.Command, s *session.Session) error {
 	return nil
 }
 
-func (f *flags) run(cmd *cobra.Command, s *session.Session) error {
+func (f *flags) run(cmd *cobra.Command, s *session.Session, printer *output.Printer[api.Event]) error {
 	if err := f.check(cmd, s); err != nil {
 		return err
 	}
-	printer, c, err := session.Begin[api.Event](s, view)
+	c, _, err := s.Connect()
 	if err != nil {
 		return err
 	}

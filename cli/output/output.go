@@ -203,6 +203,15 @@ func (p *Printer[T]) One(ctx context.Context, item T) error {
 	return p.done(p.write(item, p.encoder(ctx, out).one), out.Flush())
 }
 
+// Text writes a text for people, and the record instead of it in any other format, or with chosen fields.
+func (p *Printer[T]) Text(ctx context.Context, text string, item T) error {
+	if !p.options.IsPlain() {
+		return p.One(ctx, item)
+	}
+	_, err := io.WriteString(p.streams.Out, text)
+	return err
+}
+
 // OneOrList writes one record as One does, and any other number as List does.
 func (p *Printer[T]) OneOrList(ctx context.Context, items []T) error {
 	if len(items) == 1 {

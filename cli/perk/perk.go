@@ -92,22 +92,17 @@ func newGet(s *session.Session) *cobra.Command {
 }
 
 func newCategories(s *session.Session) *cobra.Command {
-	return session.Writes[api.Category](s, &cobra.Command{
+	return session.Reading(s, output.View{ID: "id"}, cobra.Command{
 		Use:     "categories",
 		Short:   "List the categories of perks",
 		Example: "  perksctl perk categories\n  perksctl perk list --category \"$(perksctl perk categories --output id | head -1)\"",
 		Args:    command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			printer, c, err := session.Begin[api.Category](s, output.View{ID: "id"})
-			if err != nil {
-				return err
-			}
-			categories, err := c.Categories(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return printer.List(cmd.Context(), output.Each(categories))
-		},
+	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[api.Category], c *client.Client) error {
+		categories, err := c.Categories(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return printer.List(cmd.Context(), output.Each(categories))
 	})
 }
 
@@ -206,7 +201,7 @@ func newPerks(s *session.Session) *cobra.Command {
 }
 
 func newCan(s *session.Session) *cobra.Command {
-	return session.Writes[api.Eligibility](s, &cobra.Command{
+	return session.Reading(s, output.View{ID: "perk_id"}, cobra.Command{
 		Use:   "can USER PERK",
 		Short: "Say whether a user can redeem a perk now, and if not, why",
 		Long: "Say whether a user can redeem a perk now, and if not, why, by the rules that redeeming uses. Nothing is redeemed.\n" +
@@ -215,16 +210,11 @@ func newCan(s *session.Session) *cobra.Command {
 			"  perksctl user can alice spa-day --quiet && perksctl perk redeem spa-day --user alice",
 		Args:              command.Exactly("USER", "PERK"),
 		ValidArgsFunction: completion.InOrder(completion.Users(s), completion.Perks(s)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			printer, c, err := session.Begin[api.Eligibility](s, output.View{ID: "perk_id"})
-			if err != nil {
-				return err
-			}
-			answer, err := c.Eligibility(cmd.Context(), args[1], args[0])
-			if err != nil {
-				return err
-			}
-			return errors.Join(answer.Refusal(), printer.One(cmd.Context(), answer))
-		},
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[api.Eligibility], c *client.Client) error {
+		answer, err := c.Eligibility(cmd.Context(), args[1], args[0])
+		if err != nil {
+			return err
+		}
+		return errors.Join(answer.Refusal(), printer.One(cmd.Context(), answer))
 	})
 }

@@ -98,7 +98,7 @@ func newGet(s *session.Session) *cobra.Command {
 }
 
 func newWait(s *session.Session) *cobra.Command {
-	return session.Writes[api.RedemptionRecord](s, &cobra.Command{
+	return session.Reading(s, view, cobra.Command{
 		Use:   "wait ID",
 		Short: "Wait until a redemption is decided",
 		Long: "Wait until a redemption is decided, and show it. The exit code is 0 if it is approved, and 1 if it is rejected or voided.\n" +
@@ -107,17 +107,12 @@ func newWait(s *session.Session) *cobra.Command {
 		Args:    command.Exactly("ID"),
 
 		ValidArgsFunction: completion.InOrder(completion.Redemptions(s, api.StatusPending)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			printer, c, err := session.Begin[api.RedemptionRecord](s, view)
-			if err != nil {
-				return err
-			}
-			record, err := Await(cmd.Context(), s, c, args[0])
-			if record.ID == "" {
-				return err
-			}
-			return errors.Join(err, printer.One(cmd.Context(), record))
-		},
+	}, func(cmd *cobra.Command, args []string, printer *output.Printer[api.RedemptionRecord], c *client.Client) error {
+		record, err := Await(cmd.Context(), s, c, args[0])
+		if record.ID == "" {
+			return err
+		}
+		return errors.Join(err, printer.One(cmd.Context(), record))
 	})
 }
 

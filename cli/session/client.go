@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
@@ -16,8 +18,8 @@ import (
 	"example.com/perks/cli/output"
 )
 
-// The budgets of a single command. It waits longer if the server asks for it: otherwise the server may be down, and a person should
-// know soon.
+// The budgets of a single command. It waits longer if the server asks for it: otherwise the server may be down, and a
+// person should know soon.
 const (
 	defaultWaitBudget    = 30 * time.Second
 	defaultBackoffBudget = 3 * time.Second
@@ -29,8 +31,8 @@ type watched struct {
 	seen    client.Memory
 }
 
-// Watch prepares for a command that reads the same again and again: Connect returns one client from now on, which asks only for what
-// has changed, and --timeout limits each request.
+// Watch prepares for a command that reads the same again and again: Connect returns one client from now on, which asks
+// only for what has changed, and --timeout limits each request.
 func (s *Session) Watch() {
 	s.Open, s.watched = true, &watched{}
 	s.watched.connect = func() (*client.Client, Connection, error) {
@@ -154,7 +156,36 @@ func (s *Session) newClient(connection Connection, adjust func(*client.Config)) 
 	return client.New(config)
 }
 
-// Begin prepares a command that reads: a printer, which refuses unknown fields before anything is sent, and a client.
+// Command makes a command that writes records like T. Its printer refuses unknown fields before anything is done.
+func Command[T any](
+	s *Session, view output.View, cmd cobra.Command,
+	run func(cmd *cobra.Command, args []string, printer *output.Printer[T]) error,
+) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		printer, err := output.New[T](s.Output, s.Streams, view)
+		if err != nil {
+			return err
+		}
+		return run(cmd, args, printer)
+	}
+	return Writes[T](s, &cmd)
+}
+
+// Reading makes a command that reads from the service, and writes records like T.
+func Reading[T any](
+	s *Session, view output.View, cmd cobra.Command,
+	run func(cmd *cobra.Command, args []string, printer *output.Printer[T], c *client.Client) error,
+) *cobra.Command {
+	return Command(s, view, cmd, func(cmd *cobra.Command, args []string, printer *output.Printer[T]) error {
+		c, _, err := s.Connect()
+		if err != nil {
+			return err
+		}
+		return run(cmd, args, printer, c)
+	})
+}
+
+// Begin prepares to read: a printer, which refuses unknown fields before anything is sent, and a client.
 func Begin[T any](s *Session, view output.View) (*output.Printer[T], *client.Client, error) {
 	printer, err := output.New[T](s.Output, s.Streams, view)
 	if err != nil {
@@ -260,7 +291,8 @@ func ForecastOf(message string, changes []Change, err error) Forecast {
 	return f
 }
 
-// DryRun runs a change with a client that sends nothing, not even for a token, and writes the requests that the change would make.
+// DryRun runs a change with a client that sends nothing, not even for a token, and writes the requests that the change
+// would make.
 func (s *Session) DryRun(ctx context.Context, change func(*client.Client) error) error {
 	connection, sketches, err := s.sketch(change)
 	if err != nil {
@@ -270,8 +302,8 @@ func (s *Session) DryRun(ctx context.Context, change func(*client.Client) error)
 	return writeRehearsal(ctx, s, sketches)
 }
 
-// PredictedDryRun also calls predict, which may only read, for what each request would do. It returns the error of the first that would
-// fail.
+// PredictedDryRun also calls predict, which may only read, for what each request would do. It returns the error of the
+// first that would fail.
 func (s *Session) PredictedDryRun(ctx context.Context, change func(*client.Client) error, predict func(c *client.Client, at int) (string, []Change, error)) error {
 	connection, sketches, err := s.sketch(change)
 	if err != nil {
