@@ -21,8 +21,8 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// eventReaders follow the events of one client while servers and databases die: by pages, by a stream and by perksctl. Each goes on behind the
-// last event that it has seen, at the next server.
+// eventReaders follow the events of one client while servers and databases die: by pages, by a stream and by perksctl.
+// Each goes on behind the last event that it has seen, at the next server.
 type eventReaders struct {
 	*testing.T
 	token   string
@@ -47,7 +47,7 @@ type eventReader struct {
 
 	mu     sync.Mutex
 	cursor string
-	seen   map[string]int // events by id
+	seen   map[string]int // events of redemptions by id
 }
 
 // breakAfter is how many events a stream or a process may deliver before it is cut off.
@@ -65,7 +65,8 @@ func followEvents(t *testing.T, token string, servers []*programs.Server) *event
 	}
 	t.Cleanup(func() { stop(); e.reading.Wait() })
 	for name, read := range map[string]func(*eventReader, context.Context, string) error{
-		"pages": (*eventReader).readPages, "a stream": (*eventReader).readStream, "perksctl": (*eventReader).readProcess,
+		"pages": (*eventReader).readPages, "a stream": (*eventReader).readStream,
+		"perksctl": (*eventReader).readProcess,
 	} {
 		r := &eventReader{eventReaders: e, name: name, read: read, cursor: page.Next, seen: map[string]int{}}
 		e.all = append(e.all, r)
@@ -101,7 +102,9 @@ func (r *eventReader) add(e api.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cursor = e.Cursor
-	r.seen[e.ID]++
+	if e.Type == api.EventRedemptionMade {
+		r.seen[e.ID]++
+	}
 }
 
 func (r *eventReader) position() string {
@@ -177,7 +180,8 @@ func (r *eventReader) readProcess(ctx context.Context, base string) error {
 	}
 	ctx, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, program, "tail", "--after", r.position(), "--output", "jsonl")
-	cmd.Env = append(os.Environ(), "PERKSCTL_API_URL="+base+"/v2", "PERKSCTL_TOKEN="+r.token, "PERKSCTL_CONFIG_DIR="+folder)
+	cmd.Env = append(os.Environ(), "PERKSCTL_API_URL="+base+"/v2", "PERKSCTL_TOKEN="+r.token,
+		"PERKSCTL_CONFIG_DIR="+folder)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -240,8 +244,8 @@ func (e *eventReaders) check(stored []api.RedemptionRecord) {
 
 const memoryOfListener = 60 // KiB, with its connection
 
-// TestThousandsOfListenersAreCheap opens many streams that get nothing but one event, and says what they cost. Beside other tests they are
-// fewer.
+// TestThousandsOfListenersAreCheap opens many streams that get nothing but one event, and says what they cost. Beside
+// other tests they are fewer.
 func TestThousandsOfListenersAreCheap(t *testing.T) {
 	idleListeners := 500
 	if isLong() {
@@ -272,7 +276,8 @@ func TestThousandsOfListenersAreCheap(t *testing.T) {
 		opened.Add(1)
 		heard.Go(func() {
 			slots <- struct{}{}
-			response, err := readers[n/clientStreams].get(ctx, server.URL+"/v2/partners/events", "text/event-stream", "")
+			response, err := readers[n/clientStreams].get(ctx, server.URL+"/v2/partners/events", "text/event-stream",
+				"")
 			<-slots
 			opened.Done()
 			if err != nil {
@@ -300,7 +305,8 @@ func TestThousandsOfListenersAreCheap(t *testing.T) {
 	replied := time.Since(begun)
 	heard.Wait()
 	t.Logf("%d listeners came within %s and take %d MiB, %d before; a redemption took %s beside them, and the last heard of it after %s",
-		idleListeners, took.Round(time.Millisecond), peak>>10, before>>10, replied.Round(time.Millisecond), time.Duration(last.Load()).Round(time.Millisecond))
+		idleListeners, took.Round(time.Millisecond), peak>>10, before>>10, replied.Round(time.Millisecond),
+		time.Duration(last.Load()).Round(time.Millisecond))
 	open, err := readers[0].get(ctx, server.URL+"/v2/partners/events", "text/event-stream", "")
 	if err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// In each round the clients redeem three perks for users of that round, and less often those of the rounds before. Meanwhile a
-// server crashes.
+// In each round the clients redeem three perks for users of that round, and less often those of the rounds before.
+// Meanwhile a server crashes.
 const (
 	historyUsers    = 50 // in a round
 	historyClients  = 8
@@ -63,6 +63,7 @@ type history struct {
 	database  *storetest.PostgresServer // that crashes too, or nil
 	replicas  []*replica
 	redeemer  *redeemer
+	events    *eventReaders
 	rounds    int
 	began     time.Time
 	pace      <-chan time.Time // a client sends a request whenever it gets something from here
@@ -86,17 +87,20 @@ type replica struct {
 	*programs.Server
 }
 
-// checkHistory has clients redeem, list and reject while servers crash, and checks every response. In every third round it is the
+// checkHistory has clients redeem, list and reject while servers crash, and checks every response, and that each
+// redemption was delivered as an event once. In every third round it is the
 // database that crashes, unless it is nil.
 func checkHistory(t *testing.T, i *programs.Installation, replicas int, database *storetest.PostgresServer) {
-	rounds := 3
+	rounds := 6
 	if isLong() {
 		rounds = 45
 	}
 	h := newHistory(t, i, replicas, rounds)
 	h.database, h.databaseFails = database, database != nil
+	h.events = followEvents(t, h.redeemer.token, h.servers())
 	h.run()
 	h.check()
+	h.events.check(i.Redemptions())
 	for _, r := range h.replicas {
 		r.Terminate()
 	}
@@ -107,7 +111,8 @@ func newHistory(t *testing.T, i *programs.Installation, replicas, rounds int) *h
 	t.Helper()
 	always := make(chan time.Time)
 	close(always)
-	h := &history{T: t, installed: i, rounds: rounds, pace: always, stop: make(chan struct{}), pending: make(chan request, 1),
+	h := &history{T: t, installed: i, rounds: rounds, pace: always, stop: make(chan struct{}),
+		pending: make(chan request, 1),
 		crashes: map[int64]struct{}{}, perks: map[string][]porcupine.Operation{}, outcomes: map[api.Code]int{}}
 	i.ImportCSV("users", usersCSV(h.rounds*historyUsers))
 	i.ImportCSV("perks", h.perksCSV())
@@ -116,7 +121,8 @@ func newHistory(t *testing.T, i *programs.Installation, replicas, rounds int) *h
 	}
 	// Over a connection that was used before, net/http repeats a request that has a key by itself.
 	transport := &http.Transport{DisableKeepAlives: true}
-	h.redeemer = &redeemer{client: &http.Client{Transport: transport, Timeout: replyTimeout}, token: i.Token(h.replicas[0].URL)}
+	h.redeemer = &redeemer{client: &http.Client{Transport: transport, Timeout: replyTimeout},
+		token: i.Token(h.replicas[0].URL)}
 	return h
 }
 
@@ -140,13 +146,14 @@ func (h *history) run() {
 			h.crashDatabase()
 		} else {
 			h.replicas[round%len(h.replicas)].crash(h.installed)
+			h.events.move(h.servers())
 		}
 	}
 	wait()
 }
 
-// start starts the clients. The returned function waits until they have sent all their requests, or were stopped, and then lists the
-// redemptions of all users.
+// start starts the clients. The returned function waits until they have sent all their requests, or were stopped, and
+// then lists the redemptions of all users.
 func (h *history) start(seed uint64) (wait func()) {
 	h.began = time.Now()
 	var clients, operator sync.WaitGroup
@@ -163,6 +170,13 @@ func (h *history) start(seed uint64) (wait func()) {
 			h.send(0, request{verb: listing, attempt: attempt{user: userNumber(n)}, round: n / historyUsers})
 		}
 	}
+}
+
+func (h *history) servers() (all []*programs.Server) {
+	for _, r := range h.replicas {
+		all = append(all, r.Server)
+	}
+	return all
 }
 
 func (h *history) perksCSV() string {
@@ -206,7 +220,8 @@ func (h *history) url(n int64) string {
 	return r.URL
 }
 
-// request sends one client's requests. After an unknown outcome it sends the same request again, and often after one with a key.
+// request sends one client's requests. After an unknown outcome it sends the same request again, and often after one
+// with a key.
 func (h *history) request(client int, random *rand.Rand) {
 	var repeated *request
 	for n := h.begun.Add(1); n <= int64(h.rounds*historyRequests); n = h.begun.Add(1) {
@@ -238,8 +253,8 @@ func (h *history) request(client int, random *rand.Rand) {
 	}
 }
 
-// choose returns a random request. Requests that are sent at the same time are mostly about one perk. Each user has two keys for it;
-// now and then another user sends one of them.
+// choose returns a random request. Requests that are sent at the same time are mostly about one perk. Each user has two
+// keys for it; now and then another user sends one of them.
 func (h *history) choose(random *rand.Rand, number int) request {
 	round, perk := number/historyRequests, historyPerks[number/historyClients%len(historyPerks)]
 	if random.IntN(4) == 0 {
@@ -304,14 +319,16 @@ func (h *history) send(client int, r request) (got response) {
 	for _, perk := range perks {
 		of := got
 		of.listed = slices.DeleteFunc(slices.Clone(got.listed), func(l api.Redemption) bool { return l.PerkID != perk })
-		h.perks[perk] = append(h.perks[perk], porcupine.Operation{ClientId: client, Input: r, Output: of, Call: int64(sent), Return: int64(replied)})
+		h.perks[perk] = append(h.perks[perk],
+			porcupine.Operation{ClientId: client, Input: r, Output: of, Call: int64(sent), Return: int64(replied)})
 	}
 	return got
 }
 
 // list returns a user's redemptions.
 func (r *redeemer) list(url, user string) ([]api.Redemption, error) {
-	request, err := http.NewRequest(http.MethodGet, url+"/v2/partners/perks/users/"+user+"?type=redeemed&per_page=100", nil)
+	request, err := http.NewRequest(http.MethodGet, url+"/v2/partners/perks/users/"+user+"?type=redeemed&per_page=100",
+		nil)
 	if err != nil {
 		return nil, err
 	}
@@ -354,9 +371,11 @@ func (h *history) check() {
 			}
 		}
 	}
-	h.Logf("%d operations took %s, and checking them %s; outcomes: %v", checked, began.Sub(h.began).Round(time.Millisecond),
+	h.Logf("%d operations took %s, and checking them %s; outcomes: %v", checked,
+		began.Sub(h.began).Round(time.Millisecond),
 		time.Since(began).Round(time.Millisecond), h.outcomes)
-	for _, code := range []api.Code{api.Code(rejecting), api.Code(listing), outcomeUnknown, outcomeMade, outcomeReplayed,
+	for _, code := range []api.Code{api.Code(rejecting), api.Code(listing), outcomeUnknown, outcomeMade,
+		outcomeReplayed,
 		api.CodeAlreadyRedeemed, api.CodeSoldOut, api.CodeIdempotencyKeyReused} {
 		mayBeMissing := code == outcomeUnknown && !isLong() // if replies are fast, a few kills may lose none
 		if h.outcomes[code] == 0 && !mayBeMissing {
