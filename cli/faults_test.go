@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"example.com/perks/cmd/dev/specserver"
@@ -93,7 +94,11 @@ func TestRunsAtFailingServers(t *testing.T) {
 			runs = append(runs, func() { j.resumes(file, isEarly) })
 		}
 	}
-	runConcurrently(len(runs), runs)
+	var wait sync.WaitGroup
+	for _, run := range runs {
+		wait.Go(run)
+	}
+	wait.Wait()
 }
 
 func (j *judged) resumes(file string, isEarly bool) {
