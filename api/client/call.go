@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +40,8 @@ func get(path string, query url.Values) call {
 // changes tells whether the call may change something.
 func (c call) changes() bool { return !safe(c.method) && !c.isRead }
 
-// withJSON adds a JSON body. It does not escape < > &: that would make them six times as long, and metadata has a limit.
+// withJSON adds a JSON body. It does not escape < > &: that would make them six times as long, and metadata has a
+// limit.
 func (c call) withJSON(body any) (call, error) {
 	encoded, err := api.EncodeJSON(body)
 	if err != nil {
@@ -384,8 +384,8 @@ type Response struct {
 	Body     []byte
 }
 
-// Do sends a request with the token. On a sandbox client the perks paths are those of the sandbox, and a change of anything
-// else is refused. A response that is not a success is an *Error, and returned too.
+// Do sends a request with the token. On a sandbox client the perks paths are those of the sandbox, and a change of
+// anything else is refused. A response that is not a success is an *Error, and returned too.
 func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	call, err := c.rawCall(request)
 	if err != nil {
@@ -448,8 +448,8 @@ func (c *Client) resolve(path string) (string, error) {
 	return c.BaseURL() + "/" + relative, nil
 }
 
-// hasDotSegment tells whether a server or a proxy might find a segment . or .. in a path: percent-encoded, perhaps more than
-// once, between slashes of either kind, or with parameters behind it.
+// hasDotSegment tells whether a server or a proxy might find a segment . or .. in a path: percent-encoded, perhaps more
+// than once, between slashes of either kind, or with parameters behind it.
 func hasDotSegment(path string) bool {
 	for part := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
 		if name, _, _ := strings.Cut(part, ";"); name == "." || name == ".." {
@@ -460,107 +460,4 @@ func hasDotSegment(path string) bool {
 		}
 	}
 	return false
-}
-
-// FindRedemption looks for the result of a redeem whose reply was lost. Among what the user has redeemed it returns the
-// one of this perk and metadata that was made since then (by this computer's clock), or at any time if since is zero,
-// and that taken, if given, does not claim. A rejected redemption counts too, and it may belong to another request. If
-// none is found, one may still appear: the server may be at work on it. The request also finds out whether the server
-// honours idempotency keys; see HonoursKeys.
-func (c *Client) FindRedemption(ctx context.Context, perkID string, request api.RedeemRequest, since time.Time, taken func(id string) bool) (api.Redemption, bool, error) {
-	call, err := c.redeemedCall(request.UserID)
-	if err != nil {
-		return api.Redemption{}, false, err
-	}
-	wanted, err := parseMetadata(request.Metadata)
-	if err != nil {
-		return api.Redemption{}, false, fmt.Errorf("the metadata of the request: %w", err)
-	}
-	s := search{perkID: perkID, userID: request.UserID, metadata: wanted, taken: taken, anyTime: since.IsZero()}
-	call.seen = new(exchange)
-	for page, err := range walk[api.Redemption](ctx, c, call, nil) {
-		if err != nil {
-			return api.Redemption{}, false, err
-		}
-		if s.from.IsZero() && !s.anyTime {
-			s.from = call.seen.earliest(since)
-		}
-		for _, redemption := range page.Data {
-			if s.matches(redemption) {
-				redemption.UserID = cmp.Or(redemption.UserID, request.UserID)
-				return redemption, true, nil
-			}
-		}
-		if s.isExhausted(page.Data) && c.HonoursKeys() {
-			break // a server that honours keys follows our contract, which lists the newest first
-		}
-	}
-	if s.undecided != "" {
-		return api.Redemption{}, false, fmt.Errorf("the server does not say when redemption %s was made", s.undecided)
-	}
-	return api.Redemption{}, false, nil
-}
-
-// Redeemed returns the ids of all redemptions of a perk by a user, for whoever has to tell those that come later from
-// them. The request also finds out whether the server honours idempotency keys; see HonoursKeys.
-func (c *Client) Redeemed(ctx context.Context, perkID, userID string) (map[string]bool, error) {
-	call, err := c.redeemedCall(userID)
-	if err != nil {
-		return nil, err
-	}
-	ids := map[string]bool{}
-	for page, err := range walk[api.Redemption](ctx, c, call, nil) {
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range page.Data {
-			if r.PerkID == "" || api.SameID(r.PerkID, perkID) {
-				ids[r.ID] = true
-			}
-		}
-	}
-	return ids, nil
-}
-
-// redeemedCall reads what a user has redeemed, past caches.
-func (c *Client) redeemedCall(userID string) (call, error) {
-	list, err := c.userCall(userID, "redeemed", url.Values{}, ListOptions{PerPage: api.MaxPerPage})
-	return list.withHeader("Cache-Control", "no-cache").withHeader(idempotencyKey, ProbeKey), err
-}
-
-// search is the state of a FindRedemption.
-type search struct {
-	perkID, userID string
-	metadata       any
-	anyTime        bool
-	from           time.Time // otherwise the earliest match, by the server's clock
-	taken          func(id string) bool
-
-	last      time.Time // time of the previous redemption
-	unordered bool
-	undecided string // the id of one that matches but lacks a time or the metadata
-}
-
-func (s *search) matches(r api.Redemption) bool {
-	if r.PerkID != "" && !api.SameID(r.PerkID, s.perkID) || r.UserID != "" && !api.SameID(r.UserID, s.userID) || s.taken != nil && s.taken(r.ID) {
-		return false
-	}
-	silent := len(r.Metadata) == 0 && !sameJSON(s.metadata, map[string]any{})
-	if metadata, err := parseMetadata(r.Metadata); !silent && (err != nil || !sameJSON(metadata, s.metadata)) {
-		return false
-	}
-	if r.PerkID == "" || silent || r.RedeemedAt.IsZero() && !s.anyTime {
-		s.undecided = r.ID
-		return false
-	}
-	return !r.RedeemedAt.Before(s.from)
-}
-
-// isExhausted tells whether the list is sorted by time, newest first, and the rest of it is too old to match.
-func (s *search) isExhausted(page []api.Redemption) bool {
-	for _, r := range page {
-		s.unordered = s.unordered || r.RedeemedAt.IsZero() || !s.last.IsZero() && r.RedeemedAt.After(s.last)
-		s.last = r.RedeemedAt
-	}
-	return !s.unordered && !s.anyTime && !s.last.IsZero() && s.last.Before(s.from)
 }

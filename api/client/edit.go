@@ -10,6 +10,9 @@ import (
 	"example.com/perks/api"
 )
 
+// checkTimeout is how long resolving an unknown outcome may take, whatever the client's deadline.
+const checkTimeout = 5 * time.Second
+
 // Version is a property as it was read, with its ETag if the server gave one.
 type Version struct {
 	Property api.Property `json:"property"`

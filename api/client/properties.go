@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"net/http"
-	"time"
 
 	"example.com/perks/api"
 )
@@ -29,34 +28,16 @@ func (c *Client) PropertyPages(ctx context.Context, options PropertyListOptions)
 	return orUnsupported("list of properties", walk[api.Property](ctx, c, call, err))
 }
 
-// CreateProperty creates a listing with the fields of the patch, and returns it with its ETag. replay says that the server had processed the
-// idempotency key before. If the reply is lost, and the server honours keys, the request is sent again, which does not count as that.
-func (c *Client) CreateProperty(ctx context.Context, fields api.PropertyPatch, key string) (created Version, replay bool, err error) {
+// CreateProperty creates a listing with the fields of the patch, once for each idempotency key, and returns it with its
+// ETag. replay says that the server had processed the key before.
+func (c *Client) CreateProperty(
+	ctx context.Context, fields api.PropertyPatch, key string,
+) (created Version, replay bool, err error) {
 	call, err := call{method: http.MethodPost, path: propertiesPath}.withJSON(fields)
 	if err != nil {
 		return Version{}, false, err
 	}
 	call = call.withHeader(idempotencyKey, key)
-	created, replay, err = c.createProperty(ctx, call)
-	if !OutcomeUnknown(err) || key == "" || ctx.Err() != nil {
-		return created, replay, err
-	}
-	soon := c.Until(time.Now().Add(checkTimeout))
-	if !c.HonoursKeys() {
-		probe := get(propertiesPath, ListOptions{PerPage: 1}.values()).withHeader(idempotencyKey, ProbeKey)
-		_, _ = soon.send(ctx, probe)
-	}
-	if !c.HonoursKeys() {
-		return created, false, err
-	}
-	again, _, failure := soon.createProperty(ctx, call)
-	if failure == nil || KeyUnused(failure) {
-		return again, false, failure
-	}
-	return created, false, err
-}
-
-func (c *Client) createProperty(ctx context.Context, call call) (created Version, replay bool, err error) {
 	isRecord := func() bool { return created.Property.PropertyID() != "" }
 	res, err := c.fetchRecord(ctx, call, &created.Property, isRecord, "propertyId")
 	switch {
@@ -70,4 +51,12 @@ func (c *Client) createProperty(ctx context.Context, call call) (created Version
 	}
 	created.ETag = res.Header().Get("ETag")
 	return created, res.Header().Get(replayed) == "true" && !stateOf(res.Request.Context()).lost, nil
+}
+
+// ProbeKeys finds out whether the server honours idempotency keys, if that is not known yet; see HonoursKeys.
+func (c *Client) ProbeKeys(ctx context.Context) {
+	if !c.HonoursKeys() {
+		probe := get(propertiesPath, ListOptions{PerPage: 1}.values()).withHeader(idempotencyKey, ProbeKey)
+		_, _ = c.send(ctx, probe)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 )
 
 // redeemServer runs one handler of its script for each redeem, and lists what ann has redeemed: at first what she had
@@ -46,6 +47,25 @@ func (s *redeemServer) sent() []string {
 	return slices.Clone(s.keys)
 }
 
+// redeemOutcome is what a person wants to know of an attempt.
+type redeemOutcome string
+
+const (
+	notRedeemed redeemOutcome = "not redeemed"
+	redeemedNow redeemOutcome = "redeemed"
+	unknown     redeemOutcome = "unknown"
+)
+
+func outcomeOf(r operation.Redeeming) redeemOutcome {
+	switch r.State {
+	case operation.NotMade:
+		return notRedeemed
+	case operation.Made:
+		return redeemedNow
+	}
+	return unknown
+}
+
 func granted(w http.ResponseWriter, _ *http.Request) {
 	reply(w, 201, map[string]any{"id": "ours", "perk_id": "p", "user_id": "ann", "status": "approved"})
 }
@@ -59,7 +79,8 @@ func listOf(items ...map[string]any) http.Handler { return &redeemed{items: item
 
 func TestRedeemingOutcomes(t *testing.T) {
 	type handlers = []http.HandlerFunc
-	ours, theirs := listItem("ours", "p", time.Now().Add(time.Hour), ""), listItem("theirs", "p", time.Now().Add(time.Hour), "")
+	ours, theirs := listItem("ours", "p", time.Now().Add(time.Hour), ""),
+		listItem("theirs", "p", time.Now().Add(time.Hour), "")
 	soldOut, duplicate := code(409, "sold_out"), code(409, "already_redeemed")
 	for name, test := range map[string]struct {
 		script  handlers
@@ -67,51 +88,64 @@ func TestRedeemingOutcomes(t *testing.T) {
 		before  http.Handler
 		taken   string
 		sends   int // 0: one for each handler
-		want    client.Outcome
+		want    redeemOutcome
 		replay  bool
 		earlier bool
 		likely  bool // a candidate is named
 		unread  bool
 	}{
-		"redeemed":               {script: handlers{granted}, want: client.Redeemed},
-		"replayed":               {script: handlers{replay}, want: client.Redeemed, replay: true},
-		"refused":                {script: handlers{soldOut}, want: client.NotRedeemed},
-		"refused, then redeemed": {script: handlers{status(401), granted}, want: client.Redeemed},
+		"redeemed":               {script: handlers{granted}, want: redeemedNow},
+		"replayed":               {script: handlers{replay}, want: redeemedNow, replay: true},
+		"refused":                {script: handlers{soldOut}, want: notRedeemed},
+		"refused, then redeemed": {script: handlers{status(401), granted}, want: redeemedNow},
 		"idempotency key reused": {
-			script: handlers{withKey(code(422, "idempotency_key_reused"))}, want: client.NotRedeemed,
+			script: handlers{withKey(code(422, "idempotency_key_reused"))}, want: notRedeemed,
 		},
 		"lost, similar redemption listed": {
-			script: handlers{cut}, list: listOf(ours), want: client.Unknown, likely: true,
+			script: handlers{cut}, list: listOf(ours), want: unknown, likely: true,
 		},
 		"lost, similar redemption listed before": {script: handlers{cut}, list: listOf(ours), before: listOf(ours),
-			want: client.Unknown},
-		"failed, similar redemption listed":         {script: handlers{status(500)}, list: listOf(ours), want: client.Unknown, likely: true},
-		"lost, confirmed by its key":                {script: handlers{cut, replay}, list: keyedList(listOf(ours)), sends: 1, want: client.Redeemed, earlier: true},
-		"lost, confirmed without the replay header": {script: handlers{cut, granted}, list: keyedList(listOf(ours)), sends: 1, want: client.Redeemed, earlier: true},
-		"lost, redeemed beside another client's":    {script: handlers{cut, granted}, list: keyedList(listOf(theirs)), sends: 1, want: client.Redeemed},
-		"lost, redeemed by another client":          {script: handlers{cut, withKey(duplicate)}, list: keyedList(listOf(ours)), sends: 1, want: client.NotRedeemed},
-		"lost, another client got the last unit":    {script: handlers{cut, withKey(soldOut)}, list: keyedList(listOf(theirs)), sends: 1, want: client.NotRedeemed},
-		"lost, refused by a proxy":                  {script: handlers{cut, duplicate}, list: keyedList(listOf(ours)), sends: 1, want: client.Unknown, likely: true, unread: true},
-		"lost, and lost again while confirming":     {script: handlers{cut, cut}, list: keyedList(listOf(ours)), sends: 1, want: client.Unknown, likely: true, unread: true},
-		"lost, not listed, keys honoured":           {script: handlers{cut}, list: keyedList(listOf()), want: client.Unknown},
-		"lost, another's redemption listed":         {script: handlers{cut}, list: listOf(ours), taken: "ours", want: client.Unknown},
-		"lost, not listed":                          {script: handlers{cut}, want: client.Unknown},
-		"lost, list unavailable":                    {script: handlers{cut}, list: status(503), want: client.Unknown, unread: true},
-		"lost, then replayed":                       {script: handlers{cut, replay}, want: client.Redeemed, earlier: true},
-		"lost, then redeemed":                       {script: handlers{cut, granted}, want: client.Redeemed},
-		"lost twice":                                {script: handlers{cut, cut}, want: client.Unknown},
-		"lost, then not authorized":                 {script: handlers{cut, status(401)}, want: client.Unknown},
-		"lost, then throttled":                      {script: handlers{cut, withKey(status(429))}, want: client.Unknown},
-		"lost, then no such perk":                   {script: handlers{cut, withKey(code(404, "not_found"))}, want: client.Unknown},
-		"lost, then sold out":                       {script: handlers{cut, withKey(soldOut)}, want: client.NotRedeemed},
-		"lost, then sold out, list unavailable":     {script: handlers{cut, withKey(soldOut)}, list: status(503), want: client.Unknown, unread: true},
-		"lost, then sold out, keys ignored":         {script: handlers{cut, soldOut}, want: client.Unknown},
-		"lost, then a duplicate":                    {script: handlers{cut, withKey(duplicate)}, want: client.NotRedeemed},
-		"lost, then a duplicate of another client's": {script: handlers{cut, withKey(duplicate)}, want: client.NotRedeemed,
+			want: unknown},
+		"failed, similar redemption listed": {script: handlers{status(500)}, list: listOf(ours), want: unknown,
+			likely: true},
+		"lost, confirmed by its key": {script: handlers{cut, replay}, list: keyedList(listOf(ours)),
+			sends: 1, want: redeemedNow, earlier: true},
+		"lost, confirmed without the replay header": {script: handlers{cut, granted}, list: keyedList(listOf(ours)),
+			sends: 1, want: redeemedNow, earlier: true},
+		"lost, redeemed beside another client's": {script: handlers{cut, granted}, list: keyedList(listOf(theirs)),
+			sends: 1, want: redeemedNow},
+		"lost, redeemed by another client": {script: handlers{cut, withKey(duplicate)},
+			list: keyedList(listOf(ours)), sends: 1, want: notRedeemed},
+		"lost, another client got the last unit": {script: handlers{cut, withKey(soldOut)},
+			list: keyedList(listOf(theirs)), sends: 1, want: notRedeemed},
+		"lost, refused by a proxy": {script: handlers{cut, duplicate}, list: keyedList(listOf(ours)),
+			sends: 1, want: unknown, likely: true, unread: true},
+		"lost, and lost again while confirming": {script: handlers{cut, cut}, list: keyedList(listOf(ours)),
+			sends: 1, want: unknown, likely: true, unread: true},
+		"lost, not listed, keys honoured": {script: handlers{cut}, list: keyedList(listOf()), want: unknown},
+		"lost, another's redemption listed": {script: handlers{cut}, list: listOf(ours), taken: "ours",
+			want: unknown},
+		"lost, not listed": {script: handlers{cut}, want: unknown},
+		"lost, list unavailable": {script: handlers{cut}, list: status(503), want: unknown,
+			unread: true},
+		"lost, then replayed":       {script: handlers{cut, replay}, want: redeemedNow, earlier: true},
+		"lost, then redeemed":       {script: handlers{cut, granted}, want: redeemedNow},
+		"lost twice":                {script: handlers{cut, cut}, want: unknown},
+		"lost, then not authorized": {script: handlers{cut, status(401)}, want: unknown},
+		"lost, then throttled":      {script: handlers{cut, withKey(status(429))}, want: unknown},
+		"lost, then no such perk": {script: handlers{cut, withKey(code(404, "not_found"))},
+			want: unknown},
+		"lost, then sold out": {script: handlers{cut, withKey(soldOut)}, want: notRedeemed},
+		"lost, then sold out, list unavailable": {script: handlers{cut, withKey(soldOut)}, list: status(503),
+			want: unknown, unread: true},
+		"lost, then sold out, keys ignored": {script: handlers{cut, soldOut}, want: unknown},
+		"lost, then a duplicate":            {script: handlers{cut, withKey(duplicate)}, want: notRedeemed},
+		"lost, then a duplicate of another client's": {script: handlers{cut, withKey(duplicate)}, want: notRedeemed,
 			list: &delayedList{empty: 1, then: listOf(ours)}},
-		"lost, then a duplicate, keys ignored": {script: handlers{cut, duplicate}, want: client.Unknown, likely: true,
+		"lost, then a duplicate, keys ignored": {script: handlers{cut, duplicate}, want: unknown, likely: true,
 			list: &delayedList{empty: 1, then: listOf(ours)}},
-		"lost, then sold out, redeemed later": {script: handlers{cut, withKey(soldOut), replay}, sends: 2, want: client.Redeemed, earlier: true,
+		"lost, then sold out, redeemed later": {script: handlers{cut, withKey(soldOut), replay}, sends: 2,
+			want: redeemedNow, earlier: true,
 			list: &delayedList{empty: 1, then: listOf(ours)}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,14 +160,16 @@ func TestRedeemingOutcomes(t *testing.T) {
 			}
 			service := &redeemServer{script: test.script, list: test.list, before: test.before}
 			c := serve(t, service)
-			r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}
+			r := operation.NewRedeeming("p", api.RedeemRequest{UserID: "ann"}, "key")
 			for range cmp.Or(test.sends, len(test.script)) {
 				r = r.Send(t.Context(), c, func(id string) bool { return id == test.taken })
 			}
-			if r.Outcome != test.want || r.Replayed != test.replay || r.Earlier != test.earlier || (r.Candidate.ID != "") != test.likely || (r.CheckErr != nil) != test.unread {
+			if outcomeOf(r) != test.want || r.Replayed != test.replay || r.Earlier != test.earlier ||
+				(r.Candidate.ID != "") != test.likely || (r.CheckErr != nil) != test.unread {
 				t.Errorf("got %+v", r)
 			}
-			if done := r.Outcome == client.Redeemed; done != (r.Failure() == nil) || done != (r.Redemption.ID == "ours") || (r.Outcome == client.Unknown) == r.Since().IsZero() {
+			if done := outcomeOf(r) == redeemedNow; done != (r.Failure() == nil) || done != (r.Result.ID == "ours") ||
+				(outcomeOf(r) == unknown) == r.Since().IsZero() {
 				t.Errorf("got %+v", r)
 			}
 			if slices.ContainsFunc(service.sent(), func(key string) bool { return key != "key" }) {
@@ -143,7 +179,7 @@ func TestRedeemingOutcomes(t *testing.T) {
 				t.Errorf("%d requests to redeem, want %d", len(service.sent()), len(test.script))
 			}
 			sent := len(service.sent())
-			if r.Outcome == client.Redeemed {
+			if outcomeOf(r) == redeemedNow {
 				r.Send(t.Context(), c, nil)
 			}
 			if len(service.sent()) != sent {
@@ -180,12 +216,13 @@ func TestRedeemingChecksFromFirstUncertainAttempt(t *testing.T) {
 	} {
 		list := &redeemed{}
 		clock := &fakeClock{}
-		c := serve(t, &redeemServer{script: []http.HandlerFunc{test.first, cut}, list: list}, clock.config, func(c *client.Config) { c.WaitBudget = 0 })
-		r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
+		c := serve(t, &redeemServer{script: []http.HandlerFunc{test.first, cut}, list: list}, clock.config,
+			func(c *client.Config) { c.WaitBudget = 0 })
+		r := operation.NewRedeeming("p", api.RedeemRequest{UserID: "ann"}, "key").Send(t.Context(), c, nil)
 		began := clock.now
 		clock.now, list.ahead = clock.now.Add(time.Minute), time.Minute
 		list.items = []map[string]any{listItem("ours", "p", began.Add(time.Second), "")}
-		if r = r.Send(t.Context(), c, nil); r.Outcome != client.Unknown || r.Candidate.ID != test.likely {
+		if r = r.Send(t.Context(), c, nil); outcomeOf(r) != unknown || r.Candidate.ID != test.likely {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
@@ -196,14 +233,14 @@ func TestCheckFindsLateRedemption(t *testing.T) {
 		script: []http.HandlerFunc{cut, replay}, before: listOf(),
 		list: &delayedList{empty: 2, then: keyedList(listOf(listItem("ours", "p", time.Now(), "")))},
 	})
-	r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}
-	if r = r.Check(t.Context(), c, nil); r.Outcome != client.NotRedeemed {
+	r := operation.NewRedeeming("p", api.RedeemRequest{UserID: "ann"}, "key")
+	if r = r.Check(t.Context(), c, nil); outcomeOf(r) != notRedeemed {
 		t.Fatalf("nothing sent, but got %+v", r)
 	}
 	r = r.Send(t.Context(), c, nil)
-	for _, want := range []client.Outcome{client.Unknown, client.Redeemed, client.Redeemed} {
-		if r = r.Check(t.Context(), c, nil); r.Outcome != want {
-			t.Fatalf("checked: got %+v, want outcome %v", r, want)
+	for _, want := range []redeemOutcome{unknown, redeemedNow, redeemedNow} {
+		if r = r.Check(t.Context(), c, nil); outcomeOf(r) != want {
+			t.Fatalf("checked: got %+v, want %v", r, want)
 		}
 	}
 }
@@ -213,22 +250,23 @@ func TestRedeemingWithExpiredKeyStaysUnknown(t *testing.T) {
 	for name, test := range map[string]struct {
 		age  time.Duration
 		sent int
-		want client.Outcome
+		want redeemOutcome
 	}{
-		"just valid": {client.KeyLifetime - time.Second, 2, client.NotRedeemed},
-		"expired":    {client.KeyLifetime, 1, client.Unknown},
+		"just valid": {client.KeyLifetime - time.Second, 2, notRedeemed},
+		"expired":    {client.KeyLifetime, 1, unknown},
 	} {
 		clock := &fakeClock{}
-		service := &redeemServer{script: []http.HandlerFunc{cut, withKey(code(409, "already_redeemed")), withKey(code(409, "already_redeemed"))}, list: listOf()}
+		service := &redeemServer{script: []http.HandlerFunc{cut, withKey(code(409, "already_redeemed")),
+			withKey(code(409, "already_redeemed"))}, list: listOf()}
 		c := serve(t, service, clock.config, func(c *client.Config) { c.WaitBudget = 0 })
-		r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
+		r := operation.NewRedeeming("p", api.RedeemRequest{UserID: "ann"}, "key").Send(t.Context(), c, nil)
 		clock.now = clock.now.Add(test.age)
 		service.list = keyedList(listOf(listItem("another's", "p", time.Now().Add(time.Hour), "")))
-		if r = r.Check(t.Context(), c, nil); r.Outcome != test.want || len(service.sent()) != test.sent {
+		if r = r.Check(t.Context(), c, nil); outcomeOf(r) != test.want || len(service.sent()) != test.sent {
 			t.Errorf("%s: %d requests, got %+v", name, len(service.sent()), r)
 		}
-		if test.want == client.Unknown {
-			if r = r.Send(t.Context(), c, nil); r.Outcome != client.Unknown || r.Candidate.ID == "" {
+		if test.want == unknown {
+			if r = r.Send(t.Context(), c, nil); outcomeOf(r) != unknown || r.Candidate.ID == "" {
 				t.Errorf("%s: retried: got %+v", name, r)
 			}
 		}
@@ -237,9 +275,10 @@ func TestRedeemingWithExpiredKeyStaysUnknown(t *testing.T) {
 
 // The deadline may have passed when the reply is lost, so checking has its own timeout.
 func TestRedeemingChecksAfterDeadline(t *testing.T) {
-	c := serve(t, &redeemServer{script: []http.HandlerFunc{cut, replay}, list: &delayedList{empty: 1, then: keyedList(listOf(listItem("ours", "p", time.Now(), "")))}})
-	r := client.Redeeming{PerkID: "p", Request: api.RedeemRequest{UserID: "ann"}, Key: "key"}.Send(t.Context(), c, nil)
-	if r = r.Check(t.Context(), c.Until(time.Now().Add(-time.Second)), nil); r.Outcome != client.Redeemed {
+	c := serve(t, &redeemServer{script: []http.HandlerFunc{cut, replay},
+		list: &delayedList{empty: 1, then: keyedList(listOf(listItem("ours", "p", time.Now(), "")))}})
+	r := operation.NewRedeeming("p", api.RedeemRequest{UserID: "ann"}, "key").Send(t.Context(), c, nil)
+	if r = r.Check(t.Context(), c.Until(time.Now().Add(-time.Second)), nil); outcomeOf(r) != redeemedNow {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
@@ -115,25 +116,25 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 	if err != nil {
 		return err
 	}
-	redeeming := client.Redeeming{PerkID: o.perkID, Request: request, Key: o.key.Value}.Send(ctx, c, nil)
-	if redeeming.Outcome != client.Redeemed {
+	redeeming := operation.NewRedeeming(o.perkID, request, o.key.Value).Send(ctx, c, nil)
+	if redeeming.State != operation.Made {
 		return o.failure(ctx, c, redeeming)
 	}
 	o.report(redeeming, connection)
-	if err := notInForce(redeeming.Redemption); err != nil {
-		return errors.Join(err, printer.One(ctx, redeeming.Redemption))
+	if err := notInForce(redeeming.Result); err != nil {
+		return errors.Join(err, printer.One(ctx, redeeming.Result))
 	}
-	if !o.wait || redeeming.Redemption.Status != api.StatusPending {
-		return printer.One(ctx, redeeming.Redemption)
+	if !o.wait || redeeming.Result.Status != api.StatusPending {
+		return printer.One(ctx, redeeming.Result)
 	}
-	decided, err := redemption.Await(ctx, s, c, redeeming.Redemption.ID)
+	decided, err := redemption.Await(ctx, s, c, redeeming.Result.ID)
 	if decided.ID != "" {
-		redeeming.Redemption = decided.Specified()
+		redeeming.Result = decided.Specified()
 	}
-	return errors.Join(err, printer.One(ctx, redeeming.Redemption))
+	return errors.Join(err, printer.One(ctx, redeeming.Result))
 }
 
-func (o *redeemOptions) report(r client.Redeeming, connection session.Connection) {
+func (o *redeemOptions) report(r operation.Redeeming, connection session.Connection) {
 	s := o.session.Streams
 	if r.Earlier {
 		s.Note("The reply was lost; the service confirmed the redemption under its idempotency key.")
@@ -142,7 +143,7 @@ func (o *redeemOptions) report(r client.Redeeming, connection session.Connection
 		s.Warn("Nothing was redeemed now: this key was used before, and this is the first response to it.")
 		return
 	}
-	switch r.Redemption.Status {
+	switch r.Result.Status {
 	case api.StatusPending:
 		s.Note("Redeemed %s for %s at %s; it is pending until someone approves it.", o.perkID, o.userID, connection.Target())
 	case api.StatusApproved:
@@ -200,8 +201,8 @@ func (o *redeemOptions) runFile(ctx context.Context, flags bulk.Flags) error {
 
 // failure says why nothing was redeemed, or that the outcome is unknown: the server may still process the request, and a
 // redemption in the user's list may belong to another request. An interrupted command could not look for one.
-func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r client.Redeeming) error {
-	if r.Outcome == client.NotRedeemed {
+func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r operation.Redeeming) error {
+	if r.State == operation.NotMade {
 		return r.Err
 	}
 	lost := r.Err

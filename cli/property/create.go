@@ -8,6 +8,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/list"
@@ -101,7 +102,8 @@ func runCreate(ctx context.Context, s *session.Session, property api.Property, k
 	if err != nil {
 		return err
 	}
-	created, replay, err := c.CreateProperty(ctx, fields, key)
+	creating := operation.NewCreating(fields, key).Send(ctx, c)
+	err = creating.Err
 	if ctx.Err() != nil && err != nil && !client.OutcomeUnknown(err) {
 		err = &client.Unreachable{Address: c.BaseURL(), Err: ctx.Err(), OutcomeUnknown: true}
 	}
@@ -116,7 +118,8 @@ func runCreate(ctx context.Context, s *session.Session, property api.Property, k
 	if err != nil {
 		return err
 	}
-	if replay {
+	created := creating.Result
+	if creating.Replayed {
 		s.Streams.Warn("Nothing was created now: this key was used before. This is the response from then.")
 	} else {
 		s.Streams.Note("Created %s at %s.", name(created.Property.PropertyID()), connection)

@@ -11,6 +11,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/list"
@@ -216,8 +217,8 @@ func (d *decision) run(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
-	decide := func(c *client.Client, id string) client.Deciding {
-		return client.Deciding{ID: id, Status: d.status, Reason: d.reason, ETag: d.ifMatch}.Send(ctx, c)
+	decide := func(c *client.Client, id string) operation.Deciding {
+		return operation.Deciding{ID: id, Status: d.status, Reason: d.reason, ETag: d.ifMatch}.Send(ctx, c)
 	}
 	if d.dryRun {
 		return s.DryRun(ctx, func(c *client.Client) error {
@@ -246,10 +247,10 @@ func (d *decision) run(ctx context.Context, ids []string) error {
 	return list.Each(ctx, printer, "redemption", ids, func(id string) (api.RedemptionRecord, error) {
 		done := decide(c, id)
 		if done.Err != nil {
-			return done.Record, done.Err
+			return done.Record(), done.Err
 		}
-		record, confirmed := done.Record, ""
-		if done.Lost {
+		record, confirmed := done.Result, ""
+		if done.Earlier {
 			confirmed = " The reply was lost; the service confirmed the decision."
 		}
 		s.Streams.Note("Redemption %s of %s by %s is %s at %s.%s",

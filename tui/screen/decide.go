@@ -13,6 +13,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/widget"
 )
@@ -37,7 +38,7 @@ type Decided struct{ Record api.RedemptionRecord }
 // question.
 type Decider struct {
 	shell  *Shell
-	sender *Sender[client.Deciding]
+	sender *Sender[operation.Deciding]
 	run    decisions // the last
 }
 
@@ -68,7 +69,7 @@ var verbs = map[actions.ID]verb{
 func Decides(id actions.ID) bool { return verbs[id].name != "" }
 
 func NewDecider(shell *Shell) *Decider {
-	return &Decider{shell: shell, sender: NewSender[client.Deciding](shell)}
+	return &Decider{shell: shell, sender: NewSender[operation.Deciding](shell)}
 }
 
 // Unsaved says what would be left undone; "" if nothing is under way.
@@ -182,14 +183,14 @@ func names(chosen []Decidable) string {
 
 // step sends the next decision.
 func (d *Decider) step() tea.Cmd {
-	deciding := client.Deciding{ID: d.run.left[0], Status: d.run.to, Reason: d.run.reason}
+	deciding := operation.Deciding{ID: d.run.left[0], Status: d.run.to, Reason: d.run.reason}
 	d.run.left = d.run.left[1:]
 	if d.run.all > 1 {
 		d.shell.Progress = fmt.Sprintf("%s %d of %d", d.run.doing, d.run.number(), d.run.all)
 	}
-	return d.sender.Send(func(ctx context.Context, c *client.Client) (client.Deciding, error) {
+	return d.sender.Send(func(ctx context.Context, c *client.Client) (operation.Deciding, error) {
 		deciding := deciding.Send(ctx, c)
-		if deciding.Record.ID != "" {
+		if deciding.Record().ID != "" {
 			return deciding, nil // the service can be reached
 		}
 		return deciding, deciding.Err
@@ -210,11 +211,11 @@ func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
 		failure = sent.Err // there was no client to send it with
 	}
 	var refused *client.Error
-	stops := result.Lost
+	stops := result.Earlier
 	switch {
 	case failure == nil:
 		run.done++
-		if result.Lost {
+		if result.Earlier {
 			run.lost++
 		}
 	case client.OutcomeUnknown(failure):
@@ -233,8 +234,8 @@ func (d *Decider) Handle(msg tea.Msg) (cmd tea.Cmd, ended bool) {
 	if run.failure == nil {
 		run.failure = failure
 	}
-	if result.Record.ID != "" && !client.OutcomeUnknown(failure) {
-		cmd = Send(Decided{result.Record})
+	if result.Record().ID != "" && !client.OutcomeUnknown(failure) {
+		cmd = Send(Decided{result.Record()})
 	}
 	if len(run.left) > 0 && !stops {
 		return tea.Batch(cmd, d.step()), false

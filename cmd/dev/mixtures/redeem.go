@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/cmd/dev/specserver"
 )
 
@@ -14,7 +14,7 @@ const keyHeader = "Idempotency-Key"
 
 // intent is a redemption that somebody wants, with one idempotency key.
 type intent struct {
-	client.Redeeming
+	operation.Redeeming
 	asked  int // how often it was asked for, which counts where keys do not
 	before int // redemptions that were made before the first attempt
 	from   int // the number of its first request
@@ -24,11 +24,11 @@ func (i *intent) isOurs(r specserver.Request) bool { return r.Header.Get(keyHead
 
 // redeem wants something new, sometimes the same as another intent.
 func (m *mixture) redeem(ctx context.Context) {
-	i := &intent{Redeeming: client.Redeeming{
-		PerkID:  m.server.PerkID(one(m.r, 1, 1, 2)),
-		Request: api.RedeemRequest{UserID: m.server.UserID(one(m.r, 1, 1, 2))},
-		Key:     fmt.Sprintf("key-%d", len(m.intents)+1),
-	}}
+	i := &intent{Redeeming: operation.NewRedeeming(
+		m.server.PerkID(one(m.r, 1, 1, 2)),
+		api.RedeemRequest{UserID: m.server.UserID(one(m.r, 1, 1, 2))},
+		fmt.Sprintf("key-%d", len(m.intents)+1),
+	)}
 	if m.r.IntN(3) == 0 {
 		i.Request.Metadata = json.RawMessage(`{"ticket":7}`)
 	}
@@ -43,13 +43,13 @@ func (m *mixture) followUp(ctx context.Context) {
 	}
 	i := one(m.r, m.intents...)
 	for _, other := range m.intents { // rather one that is in doubt
-		if other.Outcome == client.Unknown && m.r.IntN(2) == 0 {
+		if other.State.IsDoubtful() && m.r.IntN(2) == 0 {
 			i = other
 		}
 	}
 	switch {
 	case m.r.IntN(2) == 0:
-		if i.Outcome == client.Unknown {
+		if i.State.IsDoubtful() {
 			if m.r.IntN(3) == 0 {
 				m.server.RedeemByAnother(i.PerkID, i.Request.UserID)
 			}
@@ -59,17 +59,17 @@ func (m *mixture) followUp(ctx context.Context) {
 		m.send(ctx, i)
 	default:
 		m.restart()
-		i.Redeeming = client.Redeeming{PerkID: i.PerkID, Request: i.Request, Key: i.Key}
+		i.Redeeming = operation.NewRedeeming(i.PerkID, i.Request, i.Key)
 		m.send(ctx, i)
 	}
 }
 
 func (m *mixture) send(ctx context.Context, i *intent) {
-	if i.Outcome == client.Redeemed {
+	if i.State == operation.Made {
 		return
 	}
 	i.asked++
-	if i.Outcome == client.NotRedeemed {
+	if i.State == operation.NotMade {
 		m.clock.pass(apart)
 		record := m.server.Record()
 		i.before, i.from = len(record.Redemptions), len(record.Requests)+1
@@ -81,7 +81,7 @@ func (m *mixture) send(ctx context.Context, i *intent) {
 func (m *mixture) isTaken(of *intent) func(id string) bool {
 	return func(id string) bool {
 		for _, i := range m.intents {
-			if i != of && i.Outcome == client.Redeemed && i.Redemption.ID == id {
+			if i != of && i.State == operation.Made && i.Result.ID == id {
 				return true
 			}
 		}
@@ -91,21 +91,21 @@ func (m *mixture) isTaken(of *intent) func(id string) bool {
 
 // attempt takes a step of an intent, and compares what is known of its outcome with the record.
 func (m *mixture) attempt(i *intent, what string, take func()) {
-	wasUnknown := i.Outcome == client.Unknown
+	wasUnknown := i.State.IsDoubtful()
 	requests, isTroubled := m.step(what, func() string {
 		take()
-		return [...]string{"not redeemed", "redeemed", "unknown"}[i.Outcome]
+		return i.State.String()
 	})
 	what = fmt.Sprintf("%s %s", what, i.Key)
 	record := m.server.Record()
 	m.judgeCount(i, record)
-	switch i.Outcome {
-	case client.Redeemed:
+	switch {
+	case i.State == operation.Made:
 		m.judgeRedeemed(i, what, record)
-	case client.NotRedeemed:
+	case i.State == operation.NotMade:
 		requests.from = i.from // it says so of all attempts
 		m.claims = append(m.claims, claim{what, requests, i.isOurs})
-	case client.Unknown:
+	default:
 		if !isTroubled && !wasUnknown {
 			m.report("%s: unknown without any fault: %v", what, i.Failure())
 		}
@@ -129,15 +129,15 @@ func (m *mixture) judgeCount(i *intent, record specserver.Record) {
 }
 
 func (m *mixture) judgeRedeemed(i *intent, what string, record specserver.Record) {
-	if m.isTaken(i)(i.Redemption.ID) {
-		m.report("%s: %s is another's", what, i.Redemption.ID)
+	if m.isTaken(i)(i.Result.ID) {
+		m.report("%s: %s is another's", what, i.Result.ID)
 	}
 	for _, made := range record.Redemptions {
-		if made.ID == i.Redemption.ID && i.isOurs(record.Requests[made.Request-1]) {
+		if made.ID == i.Result.ID && i.isOurs(record.Requests[made.Request-1]) {
 			return
 		}
 	}
-	m.report("%s: reported redeemed as %s, which is not its own", what, i.Redemption.ID)
+	m.report("%s: reported redeemed as %s, which is not its own", what, i.Result.ID)
 }
 
 // judgeCandidate verifies that a candidate can be the redemption that was wanted.

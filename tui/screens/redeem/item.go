@@ -10,15 +10,15 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/screen"
 )
 
 // item is one perk that is redeemed for one user, with all its attempts.
 type item struct {
-	client.Redeeming
+	operation.Redeeming
 	perk     api.Perk
 	at       time.Time                       // when the last attempt since the confirmation was completed; zero before that
-	givenUp  bool                            // a person has stopped checking the outcome
 	existing *screen.Loader[*api.Redemption] // the user's redemption of the same perk, if the service refuses another; nil if none is found
 	reason   string                          // of the decision on the redemption, if it was made meanwhile
 }
@@ -27,9 +27,9 @@ type item struct {
 func (i *item) made() *api.Redemption {
 	switch {
 	case i == nil:
-	case i.Outcome == client.Redeemed:
-		return &i.Redemption
-	case i.Outcome == client.NotRedeemed && i.existing != nil:
+	case i.State == operation.Made:
+		return &i.Result
+	case i.State == operation.NotMade && i.existing != nil:
 		return i.existing.Value
 	}
 	return nil
@@ -63,12 +63,12 @@ func (i *item) sameFor(other *item) bool {
 }
 
 // unresolved tells whether the outcome is unknown and still being checked.
-func (i *item) unresolved() bool { return i.Outcome == client.Unknown && !i.givenUp }
+func (i *item) unresolved() bool { return i.State.IsDoubtful() && i.State != operation.Abandoned }
 
 // isWaiting tells whether the item was confirmed, and is neither redeemed nor refused for good.
 func (i *item) isWaiting() bool {
 	stops, _ := classify(i)
-	return i.Outcome == client.NotRedeemed && (i.at.IsZero() || stops) || i.unresolved()
+	return i.State == operation.NotMade && (i.at.IsZero() || stops) || i.unresolved()
 }
 
 // submission is the items that a person confirms together.
@@ -99,17 +99,18 @@ func (s *submission) waiting() []*item { return s.where((*item).isWaiting) }
 func (s *Screen) failed() []*item {
 	return s.sub.where(func(i *item) bool {
 		code := api.CodeOf(i.Err)
-		return i.Outcome == client.NotRedeemed && i.Key != "" && code != api.CodeAlreadyRedeemed && code != api.CodeIdempotencyKeyReused
+		return i.State == operation.NotMade && i.Key != "" && code != api.CodeAlreadyRedeemed &&
+			code != api.CodeIdempotencyKeyReused
 	})
 }
 
 func (s *submission) open() []*item {
-	return s.where(func(i *item) bool { return i.Outcome != client.Redeemed })
+	return s.where(func(i *item) bool { return i.State != operation.Made })
 }
 
 // needsAttention tells whether the item has led to no new redemption that is approved or may still be.
 func (i *item) needsAttention() bool {
-	return i.Outcome != client.Redeemed || i.Replayed || screen.IsFree(i.Redemption.Status)
+	return i.State != operation.Made || i.Replayed || screen.IsFree(i.Result.Status)
 }
 
 func (s *submission) unresolved() *item {
@@ -123,7 +124,7 @@ func (s *submission) unresolved() *item {
 // out under two keys. So is what the present submission has redeemed for this user, which is not requested again.
 func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 	for _, i := range s.items() {
-		got := i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.Outcome == client.Redeemed
+		got := i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.State == operation.Made
 		if got || i.is(perk.ID, request) && api.CodeOf(i.Err) != api.CodeIdempotencyKeyReused {
 			return i
 		}
@@ -133,7 +134,7 @@ func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 			return i
 		}
 	}
-	return &item{perk: perk, Redeeming: client.Redeeming{PerkID: perk.ID, Request: request}}
+	return &item{perk: perk, Redeeming: operation.NewRedeeming(perk.ID, request, "")}
 }
 
 // isSending tells whether an attempt at the item is under way.
@@ -144,14 +145,16 @@ func (s *Screen) isUnresolvedElsewhere(i *item) bool {
 	return slices.ContainsFunc(s.shell.Screens(), func(open screen.Screen) bool {
 		other, redeems := open.(*Screen)
 		return redeems && other != s && slices.ContainsFunc(slices.Concat(other.items(), other.abandoned), func(o *item) bool {
-			return (other.isSending(o) || o.Outcome == client.Unknown) && o.sameFor(i)
+			return (other.isSending(o) || o.State.IsDoubtful()) && o.sameFor(i)
 		})
 	})
 }
 
 // isAbandonedWithOtherMetadata tells whether the same was sent under another key, and a person has stopped checking its outcome.
 func (s *Screen) isAbandonedWithOtherMetadata(i *item) bool {
-	return slices.ContainsFunc(s.abandoned, func(other *item) bool { return other != i && other.Outcome == client.Unknown && other.sameFor(i) })
+	return slices.ContainsFunc(s.abandoned, func(other *item) bool {
+		return other != i && other.State.IsDoubtful() && other.sameFor(i)
+	})
 }
 
 // existingTimeout is how long the search for a user's existing redemption may take.

@@ -13,6 +13,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
@@ -67,7 +68,7 @@ func (s *Screen) counts() string {
 		if counts[mark]++; !slices.Contains(marks, mark) {
 			marks = append(marks, mark)
 		}
-		none = none && i.Outcome == client.NotRedeemed && !s.isSending(i)
+		none = none && i.State == operation.NotMade && !s.isSending(i)
 	}
 	var parts []string
 	for _, mark := range marks {
@@ -113,9 +114,9 @@ func (s *Screen) outcome(i *item) outcome {
 		return outcome{mark: "checking", tone: theme.Info, text: "Checking " + i.Request.UserID + "'s list" + passed, spinner: widget.Spinner(waited)}
 	case s.isSending(i):
 		return outcome{mark: "sending", tone: theme.Info, text: "No reply yet" + passed, spinner: widget.Spinner(waited)}
-	case i.Outcome == client.Redeemed:
+	case i.State == operation.Made:
 		return s.redeemed(i)
-	case i.Outcome == client.Unknown:
+	case i.State.IsDoubtful():
 		return s.unknown(i)
 	case i.at.IsZero():
 		return outcome{mark: "not sent", tone: theme.Quiet, text: "Not sent yet."}
@@ -124,7 +125,7 @@ func (s *Screen) outcome(i *item) outcome {
 }
 
 func (s *Screen) redeemed(i *item) outcome {
-	r := i.Redemption
+	r := i.Result
 	o := outcome{mark: "redeemed", tone: theme.Good, text: "Redeemed. ", id: r.ID}
 	switch {
 	case i.Replayed:
@@ -187,10 +188,10 @@ func (s *Screen) unknown(i *item) outcome {
 		}
 		o.text += fmt.Sprintf(" %s has a redemption%s: this one or another.", user, of)
 	}
-	if pause := s.nextCheck(i); pause > 0 && !i.givenUp {
+	if pause := s.nextCheck(i); pause > 0 && i.State != operation.Abandoned {
 		o.text += fmt.Sprintf(" Checking every %d s. Don't redeem elsewhere.", int(pause.Seconds()))
 	}
-	if i.givenUp {
+	if i.State == operation.Abandoned {
 		o.mark, o.tone = "not checked", theme.Warning
 		o.next = s.shell.Key(actions.ForUser) + " shows " + user + "'s redemptions."
 		return o
@@ -358,7 +359,7 @@ func (s *Screen) question(next *submission) screen.Confirm {
 		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: another screen has already sent %s for %s, and the outcome is unknown.", quotedList(open), user))
 	}
 	for _, i := range items {
-		if i.givenUp {
+		if i.State == operation.Abandoned {
 			lines = append(lines, fmt.Sprintf("The outcome of %s is unknown. It keeps its idempotency key: a service that honours it redeems once.", quoted(i.perk)))
 		}
 	}

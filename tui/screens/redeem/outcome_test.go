@@ -10,6 +10,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
@@ -109,7 +110,7 @@ func TestActionsWithoutKeysAreNamedByTheirCommand(t *testing.T) {
 		return i
 	}
 	unknown := &item{at: time.Now()}
-	unknown.Outcome = client.Unknown
+	unknown.State = operation.Unknown
 	for want, got := range map[string]string{
 		`"Save" in the command palette retries. It can't be redeemed twice.`: s.outcome(refused(http.StatusTooManyRequests, "")).next,
 		`"Redeem" in the command palette opens the form`:                     s.outcome(refused(http.StatusUnprocessableEntity, api.CodeIdempotencyKeyReused)).next,

@@ -15,8 +15,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
@@ -39,7 +39,7 @@ type Screen struct {
 	seen      map[string]bool // ids of redemptions that belong to a known request
 
 	decider   *screen.Decider
-	sender    *screen.Sender[client.Redeeming]
+	sender    *screen.Sender[operation.Redeeming]
 	current   *item     // the item of the last attempt
 	checking  bool      // that attempt only checks what became of an earlier one
 	sentAt    time.Time // when it began
@@ -67,7 +67,7 @@ func New(shell *screen.Shell, route screen.ToRedeem) *Screen {
 	s := &Screen{
 		shell: shell, profile: shell.Account.Profile, editing: true, asks: route.Asks, seen: map[string]bool{},
 		decider:     screen.NewDecider(shell),
-		sender:      screen.NewSender[client.Redeeming](shell),
+		sender:      screen.NewSender[operation.Redeeming](shell),
 		eligibility: screen.NewLoader[eligibility](shell),
 		users:       screen.NewBackgroundLoader[users](shell),
 	}

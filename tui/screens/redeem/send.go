@@ -12,6 +12,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/screen"
 )
 
@@ -77,8 +78,8 @@ func (s *Screen) begin(next *submission) tea.Cmd {
 		if i.Key == "" {
 			i.Key = s.shell.NewID()
 		}
-		i.givenUp = false
-		if i.Outcome == client.NotRedeemed {
+		i.Attempt = i.Reopen()
+		if i.State == operation.NotMade {
 			i.at = time.Time{}
 		}
 	}
@@ -110,7 +111,7 @@ func (s *Screen) attempt(i *item, checkOnly bool) tea.Cmd {
 	r, seen := i.Redeeming, maps.Clone(s.seen)
 	taken := func(id string) bool { return seen[id] } // it belongs to another request
 	s.attempts++
-	return s.sender.Send(func(ctx context.Context, c *client.Client) (client.Redeeming, error) {
+	return s.sender.Send(func(ctx context.Context, c *client.Client) (operation.Redeeming, error) {
 		if checkOnly {
 			r = r.Check(ctx, c, taken)
 			return r, unlessListed(r, r.CheckErr)
@@ -122,8 +123,8 @@ func (s *Screen) attempt(i *item, checkOnly bool) tea.Cmd {
 
 // unlessListed drops a lost reply where the user's list was read: the service is there, and the shell would otherwise
 // find it back online and check again at once.
-func unlessListed(r client.Redeeming, err error) error {
-	if r.Outcome == client.Unknown && r.Candidate.ID != "" && errors.As(err, new(*client.Unreachable)) {
+func unlessListed(r operation.Redeeming, err error) error {
+	if r.State.IsDoubtful() && r.Candidate.ID != "" && errors.As(err, new(*client.Unreachable)) {
 		return nil
 	}
 	return err
@@ -173,9 +174,9 @@ func (s *Screen) checkLater() tea.Cmd {
 }
 
 // handleReply takes the outcome of an attempt. Only here does anything become redeemed.
-func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
+func (s *Screen) handleReply(sent screen.Sent[operation.Redeeming]) tea.Cmd {
 	i := s.current
-	wasUnknown := i.Outcome == client.Unknown
+	wasUnknown := i.State.IsDoubtful()
 	i.at = s.shell.Now()
 	switch r := sent.Value; {
 	case r.Key == i.Key:
@@ -186,15 +187,15 @@ func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 		i.Err = sent.Err
 	}
 	s.noteKeySupport()
-	switch i.Outcome {
-	case client.Redeemed:
-		s.seen[i.Redemption.ID] = true
+	switch {
+	case i.State == operation.Made:
+		s.seen[i.Result.ID] = true
 		if s.asks && len(s.sub.items) == 1 {
 			s.shell.Post(screen.Back{From: s})
 		}
 		served := screen.Send(screen.Redeemed{PerkID: i.perk.ID, UserID: i.Request.UserID})
 		return tea.Batch(served, s.announce(i), s.shell.Remember(s.profile, "user", i.Request.UserID), s.step())
-	case client.Unknown:
+	case i.State.IsDoubtful():
 		s.queue, s.editing = nil, false
 		if wasUnknown {
 			return s.checkLater()
@@ -219,7 +220,7 @@ func (s *Screen) handleReply(sent screen.Sent[client.Redeeming]) tea.Cmd {
 // announce tells the outcome of an item. Of several it counts the outcomes once all are sent: one message would hide the others.
 func (s *Screen) announce(i *item) tea.Cmd {
 	about, text := []*item{i}, fmt.Sprintf("%s for %s: %s.", quoted(i.perk), i.Request.UserID, s.outcome(i).mark)
-	if i.Outcome != client.Redeemed {
+	if i.State != operation.Made {
 		text = "Not redeemed: " + text
 	}
 	if len(s.sub.items) > 1 {
@@ -306,7 +307,7 @@ func (s *Screen) giveUp() tea.Cmd {
 			if s.sub.unresolved() != i || s.sender.Busy() {
 				return nil
 			}
-			i.givenUp = true
+			i.Attempt = i.GiveUp()
 			s.abandoned = append(s.abandoned, i)
 			s.sub.agreed, s.editing = false, true
 			return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/theme"
@@ -261,7 +261,7 @@ func (s *Screen) resultTable(width, height int) []string {
 	for n, i := range s.sub.items {
 		o := s.outcome(i)
 		detail := o.text
-		if i.Outcome == client.Redeemed {
+		if i.State == operation.Made {
 			detail = cmp.Or(o.id, o.text)
 		}
 		outcomes[n], widest = o, max(widest, len(o.mark)+2)

@@ -1,0 +1,119 @@
+package operation
+
+import (
+	"context"
+	"time"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+)
+
+// checkTimeout is how long resolving an unknown outcome may take while a person waits. It ignores the client's
+// deadline, which may have passed.
+const checkTimeout = 5 * time.Second
+
+func soon(c *client.Client) *client.Client { return c.Until(time.Now().Add(checkTimeout)) }
+
+// Redeeming is the attempt to redeem a perk for a user. It is a value: its methods return an updated copy.
+type Redeeming struct {
+	PerkID  string
+	Request api.RedeemRequest
+	Attempt[api.Redemption]
+
+	earlier map[string]bool // redemptions from before the first request; nil if they were not read
+}
+
+// NewRedeeming returns an attempt that has sent nothing. The key may still be set before the first Send.
+func NewRedeeming(perkID string, request api.RedeemRequest, key string) Redeeming {
+	return Redeeming{PerkID: perkID, Request: request, Attempt: Attempt[api.Redemption]{Key: key}}
+}
+
+// Redeem is the change that redeems a perk for a user. A match that LookUp finds may belong to another request, unless
+// nobody else redeems for the user.
+type Redeem struct {
+	Client  *client.Client
+	PerkID  string
+	Request api.RedeemRequest
+	Taken   func(id string) bool // tells which redemptions are known to be others'; may be nil
+	Alone   bool                 // nobody else redeems for the user
+	Earlier map[string]bool      // redemptions from before the first request; nil if they were not read
+}
+
+// Send redeems.
+func (r *Redeem) Send(ctx context.Context, key string) (api.Redemption, bool, error) {
+	return r.Client.Redeem(ctx, r.PerkID, r.Request, key)
+}
+
+// LookUp searches what the user has redeemed.
+func (r *Redeem) LookUp(ctx context.Context, since time.Time) (api.Redemption, Event, error) {
+	if r.Earlier != nil { // then no clock decides
+		since = time.Time{}
+	}
+	found, matches, err := r.Client.FindRedemption(ctx, r.PerkID, r.Request, since, func(id string) bool {
+		return r.Earlier[id] || r.Taken != nil && r.Taken(id)
+	})
+	switch {
+	case err != nil:
+		return found, Unread, err
+	case !matches:
+		return found, Absent, nil
+	case r.Alone:
+		return found, Found, nil
+	}
+	return found, Match, nil
+}
+
+// Observe reads what the user has redeemed so far. It keeps nothing if the service shows by that that it honours
+// idempotency keys: then the key tells, also of a request that another process has sent.
+func (r *Redeem) Observe(ctx context.Context) {
+	earlier, err := r.Client.Redeemed(ctx, r.PerkID, r.Request.UserID)
+	if err == nil && !r.Client.HonoursKeys() {
+		r.Earlier = earlier
+	}
+}
+
+// patientWith is a Redeem for a person who waits: what comes after the first request may take checkTimeout in all.
+type patientWith struct{ *Redeem }
+
+func (p patientWith) LookUp(ctx context.Context, since time.Time) (api.Redemption, Event, error) {
+	p.Client = soon(p.Client)
+	return p.Redeem.LookUp(ctx, since)
+}
+
+func (p patientWith) Observe(ctx context.Context) {
+	hurried := *p.Redeem
+	hurried.Client = soon(p.Client)
+	hurried.Observe(ctx)
+	p.Earlier = hurried.Earlier
+}
+
+// Send redeems, or retries under the same key. If the reply is lost, it tries to resolve the outcome at once. taken
+// tells which redemptions are known to be others'; it may be nil.
+func (r Redeeming) Send(ctx context.Context, c *client.Client, taken func(id string) bool) Redeeming {
+	return r.with(c, taken, func(change Change[api.Redemption], rules Rules) Attempt[api.Redemption] {
+		return r.Attempt.Send(ctx, change, rules)
+	})
+}
+
+// Check tries to resolve an unknown outcome by reading what the user has redeemed, and by asking under the key whose it
+// is. If nothing is found, the outcome stays unknown: the redemption may still appear.
+func (r Redeeming) Check(ctx context.Context, c *client.Client, taken func(id string) bool) Redeeming {
+	return r.with(c, taken, func(change Change[api.Redemption], rules Rules) Attempt[api.Redemption] {
+		return r.Attempt.Check(ctx, change, rules)
+	})
+}
+
+func (r Redeeming) with(
+	c *client.Client, taken func(id string) bool, do func(Change[api.Redemption], Rules) Attempt[api.Redemption],
+) Redeeming {
+	change := &Redeem{Client: c, PerkID: r.PerkID, Request: r.Request, Taken: taken, Earlier: r.earlier}
+	r.Attempt = do(patientWith{change}, Rules{Now: c.Now, KeysCount: c.RemembersKeys})
+	r.earlier = change.Earlier
+	if found := r.Candidate; r.State == Made && found.ID != "" && found.ID == r.Result.ID {
+		r.Result, r.Attempt.Earlier = found, true // its status is newer than that of a replay
+	}
+	if !r.State.IsDoubtful() {
+		r.Candidate = api.Redemption{}
+	}
+	return r
+}
