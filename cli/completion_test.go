@@ -338,7 +338,7 @@ func TestCachedValuesArePrivate(t *testing.T) {
 	x, facts := loggedIn(t)
 	x.complete("perk", "get", "")
 	x.complete("--sandbox", "perk", "get", "")
-	files, err := filepath.Glob(filepath.Join(x.env[session.EnvConfigDir], "cache", "completion-*.json"))
+	files, err := filepath.Glob(filepath.Join(x.env[session.EnvConfigDir], "cache", "completion-*", "*.json"))
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%v, %v", files, err)
 	}

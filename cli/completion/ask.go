@@ -3,15 +3,12 @@ package completion
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
 	"example.com/perks/api/client"
-	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
 )
 
@@ -57,8 +54,8 @@ func (v *values) ask(from source, word string) reply {
 		return reply{} // there is neither a token nor a secret
 	}
 	question := from.name + " " + word
-	cached := loadCache(s, connection)
-	old := cached.Replies[question]
+	replies := repliesOf(s, connection)
+	old, _ := replies.Load(question)
 	if age := v.now().Sub(old.At); age >= 0 && age < fresh {
 		return old
 	}
@@ -71,7 +68,7 @@ func (v *values) ask(from source, word string) reply {
 		return old
 	}
 	fetched.At = v.now()
-	cached.add(question, fetched)
+	replies.Save(question, fetched)
 	return fetched
 }
 
@@ -106,39 +103,13 @@ func (v *values) fetch(ctx context.Context, from source, word string) (reply, er
 	return reply{}, nil
 }
 
-// maxReplies bounds the file of a cache.
-const maxReplies = 32
-
-// cache is the replies that one client got at an address, live or in the sandbox.
-type cache struct {
-	path    string           // "" if nothing can be saved
-	Replies map[string]reply `json:"answers"` // by their questions
-}
-
-// loadCache returns an empty cache if there is none, or none that can be read.
-func loadCache(s *session.Session, c session.Connection) *cache {
-	loaded := &cache{}
-	if dir, err := s.Folder(); err == nil {
-		sandbox := strconv.FormatBool(c.Sandbox)
-		key := session.HashOf(c.ProfileName, c.APIURL, c.ClientID, s.Env(session.EnvToken), sandbox)
-		loaded.path = filepath.Join(dir, "cache", "completion-"+key+".json")
+// repliesOf returns the replies that one client got at an address, live or in the sandbox, by their questions.
+func repliesOf(s *session.Session, c session.Connection) session.Store[reply] {
+	dir, err := s.Folder()
+	if err != nil {
+		return session.Store[reply]{}
 	}
-	if command.ReadPrivateJSON(loaded.path, loaded) != nil || loaded.Replies == nil {
-		loaded.Replies = map[string]reply{}
-	}
-	return loaded
-}
-
-// add saves a reply for later completions, if it can.
-func (c *cache) add(question string, r reply) {
-	c.Replies[question] = r
-	for len(c.Replies) > maxReplies {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(c.Replies)), func(a, b string) int {
-			return c.Replies[a].At.Compare(c.Replies[b].At)
-		})
-		delete(c.Replies, oldest)
-	}
-	if c.path != "" {
-		_ = command.WritePrivateJSON(c.path, c)
-	}
+	sandbox := strconv.FormatBool(c.Sandbox)
+	key := session.HashOf(c.ProfileName, c.APIURL, c.ClientID, s.Env(session.EnvToken), sandbox)
+	return session.Store[reply]{Dir: filepath.Join(dir, "cache", "completion-"+key), Most: 32}
 }

@@ -101,19 +101,6 @@ func TestRequestThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	}
 }
 
-func TestCacheDropsOldestReplies(t *testing.T) {
-	c := &cache{Replies: map[string]reply{}}
-	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for i := range maxReplies + 3 {
-		c.add(strconv.Itoa(i), reply{At: start.Add(time.Duration(i) * time.Second)})
-	}
-	_, oldest := c.Replies["2"]
-	_, next := c.Replies["3"]
-	if len(c.Replies) != maxReplies || oldest || !next {
-		t.Errorf("%d replies cached; the oldest: %t, the next: %t", len(c.Replies), oldest, next)
-	}
-}
-
 func TestCompletionDoesNotUseTheKeyring(t *testing.T) {
 	env := func(string) string { return "set" }
 	for _, args := range [][]string{{"__complete", "perk", ""}, {"__completeNoDesc", ""}} {

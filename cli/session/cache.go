@@ -14,22 +14,21 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// maxKept bounds the files of a responses folder.
-const maxKept = 200
-
-// responses is a client.Cache of private files. Each client at an address has a folder of its own, which a logout deletes.
-type responses struct {
-	folder string
-	scope  string // what else decides about a response
+// Store keeps what can be asked for again in private files of one directory.
+type Store[T any] struct {
+	Dir   string // "" keeps nothing
+	Scope string // what else decides about a value, beside its key
+	Most  int    // how many values are kept
 }
 
-func (s *Session) responses(c Connection) (*responses, error) {
-	folder, err := s.Folder()
-	return &responses{responsesFolder(folder, c.Key()), c.token}, err
+// responses returns the store of a client at an address, which a logout deletes.
+func (s *Session) responses(c Connection) (Store[client.Kept], error) {
+	dir, err := s.Folder()
+	return Store[client.Kept]{Dir: responsesDir(dir, c.Key()), Scope: c.token, Most: 200}, err
 }
 
-func responsesFolder(folder string, key SecretKey) string {
-	return filepath.Join(folder, "cache", "responses-"+HashOf(key.Profile, key.APIURL, key.ClientID))
+func responsesDir(dir string, key SecretKey) string {
+	return filepath.Join(dir, "cache", "responses-"+HashOf(key.Profile, key.APIURL, key.ClientID))
 }
 
 // HashOf is a name for a file about these values, which may not be valid in one.
@@ -38,23 +37,21 @@ func HashOf(values ...string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func (r *responses) path(key string) string {
-	return filepath.Join(r.folder, HashOf(r.scope, key)+".json")
-}
+func (s Store[T]) path(key string) string { return filepath.Join(s.Dir, HashOf(s.Scope, key)+".json") }
 
 // Load returns nothing if the file cannot be read: the service can be asked.
-func (r *responses) Load(key string) (kept client.Kept, ok bool) {
-	err := command.ReadPrivateJSON(r.path(key), &kept)
-	return kept, err == nil
+func (s Store[T]) Load(key string) (value T, ok bool) {
+	err := command.ReadPrivateJSON(s.path(key), &value)
+	return value, err == nil
 }
 
-// Save writes the file if it can, and deletes the oldest ones above the bound.
-func (r *responses) Save(key string, response client.Kept) {
-	if command.WritePrivateJSON(r.path(key), response) != nil {
+// Save writes the file if it can, and deletes the oldest ones if there are too many.
+func (s Store[T]) Save(key string, value T) {
+	if s.Dir == "" || command.WritePrivateJSON(s.path(key), value) != nil {
 		return
 	}
-	entries, _ := os.ReadDir(r.folder)
-	if len(entries) <= maxKept {
+	entries, _ := os.ReadDir(s.Dir)
+	if len(entries) <= s.Most {
 		return
 	}
 	var files []fs.FileInfo
@@ -66,7 +63,7 @@ func (r *responses) Save(key string, response client.Kept) {
 	slices.SortFunc(files, func(a, b fs.FileInfo) int {
 		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
 	})
-	for _, file := range files[:max(0, len(files)-maxKept)] {
-		_ = os.Remove(filepath.Join(r.folder, file.Name()))
+	for _, file := range files[:max(0, len(files)-s.Most)] {
+		_ = os.Remove(filepath.Join(s.Dir, file.Name()))
 	}
 }

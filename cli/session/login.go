@@ -160,7 +160,8 @@ func (s *Session) Logout(ctx context.Context, key SecretKey) (Deleted, error) {
 	}
 	removed := os.Remove(path)
 	_ = os.Remove(positionPath(path))
-	_ = os.RemoveAll(responsesFolder(filepath.Dir(filepath.Dir(path)), key)) // like the token, they are of no use to anybody else
+	// Like the token, the responses are of no use to anybody else.
+	_ = os.RemoveAll(responsesDir(filepath.Dir(filepath.Dir(path)), key))
 	if removed != nil && !errors.Is(removed, fs.ErrNotExist) {
 		return Deleted{}, removed
 	}
