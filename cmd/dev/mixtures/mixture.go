@@ -1,4 +1,9 @@
-package main
+// Package mixtures runs our client at servers that take random mixtures of what the specification leaves open, and that
+// fail at random. The server's record judges the client: nothing is done twice that was not asked for twice, nothing is
+// reported done that is not, and nothing is reported failed that was done.
+//
+// A mixture follows from the seed and its number alone, so that one that fails can be repeated.
+package mixtures
 
 import (
 	"context"

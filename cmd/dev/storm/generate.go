@@ -1,4 +1,6 @@
-package main
+// Package storm generates requests, valid ones and randomly changed ones, and checks the responses of a server to them.
+// A request follows from the seed and its number alone, so that a failed one can be repeated.
+package storm
 
 import (
 	"bytes"
@@ -40,10 +42,12 @@ type operation struct {
 	method, path string
 }
 
-// weights say how often operations are sent, beside defaultWeight for the others: more of those in which most can go wrong, and
-// little of the description itself, because to read its YAML takes longer than to check fifty other responses.
+// weights say how often operations are sent, beside defaultWeight for the others: more of those in which most can go
+// wrong, and little of the description itself, because to read its YAML takes longer than to check fifty other
+// responses.
 var weights = map[string]int{
-	"listPerks": 12, "listUserPerks": 8, "redeemPerk": 16, "updateProperty": 24, "listProperties": 12, "createProperty": 8, "getProperty": 8, "deleteProperty": 8, "issueToken": 8,
+	"listPerks": 12, "listUserPerks": 8, "redeemPerk": 16, "updateProperty": 24, "listProperties": 12,
+	"createProperty": 8, "getProperty": 8, "deleteProperty": 8, "issueToken": 8,
 	"getDescriptionJSON": 1, "getDescriptionYAML": 1,
 }
 
@@ -64,7 +68,8 @@ func newGenerator(seed uint64, w fixtures) *generator {
 			}
 			for _, server := range servers {
 				one := operation{o, method, strings.TrimSuffix(server.URL, "/") + path}
-				g.operations = append(g.operations, slices.Repeat([]operation{one}, cmp.Or(weights[o.OperationID], defaultWeight))...)
+				g.operations = append(g.operations,
+					slices.Repeat([]operation{one}, cmp.Or(weights[o.OperationID], defaultWeight))...)
 			}
 			for _, p := range o.Parameters {
 				if p.Value.In == openapi3.ParameterInQuery {
@@ -83,7 +88,7 @@ type random struct{ *rand.Rand }
 
 func pick[T any](d random, from ...T) T { return from[d.IntN(len(from))] }
 
-// in is true once in n times.
+// oneIn is true once in n times.
 func (d random) oneIn(n int) bool { return d.IntN(n) == 0 }
 
 // request makes the request of a number: a valid one, of which a sixth stays as it is.
@@ -216,11 +221,14 @@ func (g *generator) value(d random, name string, s *openapi3.Schema, example any
 	return pick(d, "coffee", "spa day", "Käse", "2 for 1", "Wellness", "Berlin", "münchen", "1 High Street")
 }
 
-// nasty are texts that have broken one program or another.
+// hostileTexts are texts that have broken one program or another.
 var hostileTexts = []string{
-	"", " ", "\x00", "\t\r\n", "a\x00b", "null", "true", "0", "-1", "1e309", "NaN", "9223372036854775808", "0x10", "١٢٣",
-	"' OR 1=1 --", "\"; DROP TABLE perks; --", "%", "%_", "%00", "%zz", "%2e%2e%2f", "../../etc/passwd", "..\\..", "{{7*7}}", "${jndi:ldap://x}",
-	"<script>alert(1)</script>", "\x1b[31mred\x1b[0m", "\u202eevil", "e\u0301", "ﷺ", "\xff\xfe", "\xed\xa0\x80", "👩‍👩‍👧‍👧", "ß", "İ", "\u0130\u0131", "\ufeff",
+	"", " ", "\x00", "\t\r\n", "a\x00b", "null", "true", "0", "-1", "1e309", "NaN", "9223372036854775808", "0x10",
+	"١٢٣",
+	"' OR 1=1 --", "\"; DROP TABLE perks; --", "%", "%_", "%00", "%zz", "%2e%2e%2f", "../../etc/passwd", "..\\..",
+	"{{7*7}}", "${jndi:ldap://x}",
+	"<script>alert(1)</script>", "\x1b[31mred\x1b[0m", "\u202eevil", "e\u0301", "ﷺ", "\xff\xfe", "\xed\xa0\x80",
+	"👩‍👩‍👧‍👧", "ß", "İ", "\u0130\u0131", "\ufeff",
 	strings.Repeat("a", 256), strings.Repeat("漢", 3000), strings.Repeat("(", 2000), strings.Repeat("word ", 400),
 }
 
@@ -288,7 +296,8 @@ func mutateQuery(g *generator, d random, r *request) {
 	case 3:
 		pair = fmt.Sprintf("lat=%g&lng=%g&radius=%g", d.NormFloat64()*100, d.NormFloat64()*200, d.ExpFloat64()*200)
 	case 4:
-		pair = "sort=" + url.QueryEscape(strings.Join([]string{pick(d, "title", "-city", "distance", "id", "", "-", "TITLE"), pick(d, "city", "valid_to", "x", "-distance")}, ","))
+		pair = "sort=" + url.QueryEscape(strings.Join([]string{pick(d, "title", "-city", "distance", "id", "", "-",
+			"TITLE"), pick(d, "city", "valid_to", "x", "-distance")}, ","))
 	}
 	query := pair
 	if before := r.query(); before != "" && !d.oneIn(3) {
@@ -299,11 +308,14 @@ func mutateQuery(g *generator, d random, r *request) {
 
 func mutateHeader(_ *generator, d random, r *request) {
 	value := strings.Map(fieldText, pick(d, hostileTexts...))
-	name := pick(d, "Idempotency-Key", "Idempotency-Key", "If-Match", "If-None-Match", "Content-Type", "Content-Encoding", "Accept", "Accept-Encoding",
-		"X-Request-Id", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Cookie", "Range", "Expect", "Origin", "X-HTTP-Method-Override", "Traceparent")
+	name := pick(d, "Idempotency-Key", "Idempotency-Key", "If-Match", "If-None-Match", "Content-Type",
+		"Content-Encoding", "Accept", "Accept-Encoding",
+		"X-Request-Id", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "Cookie", "Range", "Expect",
+		"Origin", "X-HTTP-Method-Override", "Traceparent")
 	switch d.IntN(4) {
 	case 0:
-		value = pick(d, "*", `"a"`, `W/"a", "b"`, "gzip", "application/xml", "application/json; charset=utf-16", "text/html", "multipart/form-data", "bytes=0-1",
+		value = pick(d, "*", `"a"`, `W/"a", "b"`, "gzip", "application/xml", "application/json; charset=utf-16",
+			"text/html", "multipart/form-data", "bytes=0-1",
 			"https", "evil.example", "application/json;;", "100-continue", "application/x-www-form-urlencoded")
 	case 1:
 		value = strings.Repeat(value+"x", 1+d.IntN(40))
@@ -349,7 +361,8 @@ func mutateJSON(_ *generator, d random, r *request) {
 		mutateBytes(nil, d, r)
 		return
 	}
-	name := pick(d, append(slices.Sorted(maps.Keys(body)), "user_id", "metadata", "images", pick(d, hostileTexts...))...)
+	name := pick(d, append(slices.Sorted(maps.Keys(body)), "user_id", "metadata", "images",
+		pick(d, hostileTexts...))...)
 	switch d.IntN(6) {
 	case 0:
 		delete(body, name)
@@ -358,7 +371,8 @@ func mutateJSON(_ *generator, d random, r *request) {
 	case 2:
 		body[name] = []any{body[name], pick(d, hostileTexts...)}
 	default:
-		body[name] = pick[any](d, nil, true, -1, 0, 1.5, 1e300, math.MaxInt64, "", pick(d, hostileTexts...), []any{}, map[string]any{}, "https://img.example/a,b", json.Number("1e999"), json.Number("120.500"))
+		body[name] = pick[any](d, nil, true, -1, 0, 1.5, 1e300, math.MaxInt64, "", pick(d, hostileTexts...), []any{},
+			map[string]any{}, "https://img.example/a,b", json.Number("1e999"), json.Number("120.500"))
 	}
 	r.json(body)
 	if d.oneIn(10) { // a member twice
@@ -383,7 +397,7 @@ func mutateForm(_ *generator, d random, r *request) {
 	r.body = []byte(form.Encode())
 }
 
-// deep is a value within values.
+// nested is a value within values.
 func nested(levels int) any {
 	var value any = "deep"
 	for range levels {

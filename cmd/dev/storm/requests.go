@@ -1,4 +1,4 @@
-package main
+package storm
 
 import (
 	"bufio"
@@ -92,8 +92,8 @@ const (
 	corruptTimeout = 300 * time.Millisecond
 )
 
-// send sends the request and returns what was sent, and the response. A connection that the server has closed meanwhile, as
-// HTTP allows, is replaced once. What is not a request needs no response.
+// send sends the request and returns what was sent, and the response. A connection that the server has closed
+// meanwhile, as HTTP allows, is replaced once. What is not a request needs no response.
 func (w *wire) send(r *request) (sent []byte, a reply, err error) {
 	sent = r.bytes(w.address)
 	whole := r.corrupt == nil && isRequest(sent) // Go's server is stricter about a Host than what reads requests here
@@ -111,8 +111,8 @@ func (w *wire) send(r *request) (sent []byte, a reply, err error) {
 // maxHead is how long the head of a request may be; of a longer one the server reads no more.
 const maxHead = 64 << 10
 
-// isRequest tells whether all that was sent is one request. When Go's server refuses bytes after it, it resets the connection, and the
-// response to the request may be lost.
+// isRequest tells whether all that was sent is one request. When Go's server refuses bytes after it, it resets the
+// connection, and the response to the request may be lost.
 func isRequest(sent []byte) bool {
 	head, _, _ := bytes.Cut(sent, []byte("\r\n\r\n"))
 	if len(head) > maxHead {
@@ -130,7 +130,8 @@ func isRequest(sent []byte) bool {
 
 func isClosed(err error) bool {
 	var failure *net.OpError
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &failure) && !failure.Timeout()
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &failure) &&
+		!failure.Timeout()
 }
 
 func (w *wire) exchange(r *request, sent []byte, whole bool) (a reply, err error) {
