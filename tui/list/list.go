@@ -34,7 +34,7 @@ type Kind[F, T any] struct {
 	ID      func(*T) string
 	Title   func(*T) string // "" if it's the id
 	Columns screen.Columns[*T]
-	Facts   func(*T) []widget.Pair // for the preview; a long one has no label
+	Facts   func(*T) []widget.Pair // for the preview; nil without any
 	Muted   func(*T) bool
 
 	// Values returns the values of a field that completion offers, as far as they are known; nil without any.

@@ -91,9 +91,15 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 			return shell.Open(screen.ToPerk{ID: id, Known: p, UserID: of.UserID})
 		},
 		Columns: s.columns(of.Valid, says),
-		Facts:   func(p *api.Perk) []widget.Pair { return perkFacts(p, s.distance(p), shell.Now()) },
-		Muted:   func(p *api.Perk) bool { return screen.PhaseOf(p, shell.Now()) == screen.Expired },
-		Values:  s.values, OnType: s.loadCategories,
+		Facts: func(p *api.Perk) []widget.Pair {
+			facts := PerkFacts(p, shell.Now())
+			if distance := s.distance(p); distance != "" {
+				facts = slices.Insert(facts, 2, widget.Pair{Label: "Distance", Value: distance})
+			}
+			return facts
+		},
+		Muted:  func(p *api.Perk) bool { return screen.PhaseOf(p, shell.Now()) == screen.Expired },
+		Values: s.values, OnType: s.loadCategories,
 		Changes: func(e api.Event) bool { return e.Type == api.EventPerkChanged || e.Type == api.EventPerksImported },
 	})
 	return s
@@ -153,26 +159,43 @@ func (s *Perks) columns(valid func(*api.Perk) (string, theme.Tone), validStays b
 	}
 }
 
-// perkFacts is all of a perk, for the preview.
-func perkFacts(p *api.Perk, distance string, now time.Time) []widget.Pair {
+// PerkFacts is all that is known of a perk but its title.
+func PerkFacts(p *api.Perk, now time.Time) []widget.Pair {
+	given := func(text *string) string {
+		if text == nil {
+			return "none"
+		}
+		return display.Text(*text)
+	}
+	when := func(at *time.Time, none string) string {
+		switch {
+		case at == nil:
+			return none
+		case at.IsZero():
+			return "not known"
+		}
+		return at.In(now.Location()).Format("2 Jan 2006 15:04 MST")
+	}
+	until := when(p.ValidTo, "no end date")
+	if p.ValidTo != nil && !p.ValidTo.IsZero() { // the day that Validity names
+		zoned := p.ValidTo.In(now.Location())
+		until = display.End(zoned, zoned) + zoned.Format(" MST")
+	}
 	return []widget.Pair{
-		{Label: "Discount", Value: screen.Optional(p.DiscountText)},
-		{Label: "Valid", Value: strings.TrimLeft(strings.TrimPrefix(Validity(p, now), "Valid"), ", ")},
-		{Label: "Distance", Value: distance},
-		{Label: "Merchant", Value: screen.Optional(p.MerchantName)},
+		{Label: "Discount", Value: given(p.DiscountText)},
+		{Label: "Validity", Value: Validity(p, now)},
+		{Label: "Merchant", Value: given(p.MerchantName)},
 		{Label: "City", Value: display.Line(p.City)},
-		{Label: "Category", Value: screen.Optional(p.Category)},
-		{Label: "About", Value: display.Text(p.Description)},
-		{Label: "Terms", Value: strings.TrimSpace(display.Text(termsOf(p)))},
+		{Label: "Category", Value: given(p.Category)},
+		{Label: "About", Value: display.Text(p.Description), IsText: true},
+		{Label: "Terms", Value: given(p.Terms), IsText: true},
+		{Label: "Valid from", Value: when(p.ValidFrom, "any time")},
+		{Label: "Valid to", Value: until},
 		{Label: "Id", Value: display.Line(p.ID)},
+		{Label: "Image", Value: given(p.ImageURL)},
+		{Label: "Created", Value: when(&p.CreatedAt, "")},
+		{Label: "Updated", Value: when(&p.UpdatedAt, "")},
 	}
-}
-
-func termsOf(p *api.Perk) string {
-	if p.Terms == nil {
-		return "none"
-	}
-	return *p.Terms
 }
 
 // Validity says when a perk can be redeemed, seen from now: "Valid until 3 Dec 2026, 12 days left".

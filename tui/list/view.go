@@ -75,8 +75,9 @@ func (l *List[F, T]) View() string {
 	}
 	first, shown := l.table.Visible()
 	panel := widget.Panel{
-		Title: l.Heading(), Note: screen.OrderMark(l.effective(l.want)), Foot: l.position(width - 6), Focused: !l.unfocused,
-		Bar: widget.Bar{First: first, Shown: shown, All: l.table.Len(), Above: 1},
+		Title: l.Heading(), Note: screen.OrderMark(l.effective(l.want)), Foot: l.position(width - 6),
+		Focused: !l.unfocused,
+		Bar:     widget.Bar{First: first, Shown: shown, All: l.table.Len(), Above: 1},
 	}
 	view := panel.View(look, inside, width, height)
 	if l.showsPreview() {
@@ -119,7 +120,8 @@ func (l *List[F, T]) above() []string {
 			lines = append(lines, "   "+look.Bad.Render(display.Cut("! "+mistake, l.width-4)))
 		case len(choices) > 0:
 			key := actions.Spell("tab") + " "
-			lines = append(lines, "   "+look.Key.Render(key)+look.Muted.Render(display.Cut(strings.Join(choices, "  "), l.width-4-len(key))))
+			lines = append(lines, "   "+look.Key.Render(key)+look.Muted.Render(display.Cut(strings.Join(choices, "  "),
+				l.width-4-len(key))))
 		default:
 			lines = append(lines, "   "+look.Muted.Render(display.Cut(mistake, l.width-4)))
 		}
@@ -141,7 +143,8 @@ func (l *List[F, T]) above() []string {
 				names = append(names, field.Key+":")
 			}
 		}
-		return []string{look.Key.Render(key) + look.Muted.Render(display.Cut("find: "+strings.Join(names, " "), l.width-4))}
+		return []string{look.Key.Render(key) + look.Muted.Render(display.Cut("find: "+strings.Join(names, " "),
+			l.width-4))}
 	}
 	style, left := look.Input, l.width-len(key)-1
 	if !look.Colours() {
@@ -296,17 +299,7 @@ func (l *List[F, T]) previewPanel(width, height int) string {
 	innerWidth, innerHeight := widget.Inner(width, height)
 	if of := l.ID(record) + string(look.Name); l.factsOf != of || l.factsIn != innerWidth {
 		l.factsOf, l.factsIn, l.facts = of, innerWidth, widget.Scroll{}
-		var lines []string
-		for _, fact := range l.Facts(record) {
-			switch {
-			case fact.Value == "":
-			case fact.Label == "":
-				lines = append(lines, widget.Wrapped(look.Text, fact.Value, innerWidth-2)...)
-			default:
-				lines = append(lines, widget.Pairs(look, innerWidth-2, []widget.Pair{{Label: display.Pad(fact.Label, 9), Value: fact.Value}})...)
-			}
-		}
-		l.facts.Set(lines)
+		l.facts.Set(widget.Pairs(look, innerWidth-2, l.Facts(record)))
 	}
 	l.facts.Resize(innerWidth-2, innerHeight)
 	panel := widget.Panel{Title: l.Title(record), Bar: l.facts.Bar()}

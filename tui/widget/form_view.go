@@ -12,7 +12,8 @@ import (
 // minBesideWidth is the least width for labels beside the values.
 const minBesideWidth = 60
 
-// View draws the fields that fit, the focused one among them. Labels are beside the values if there is space, else above.
+// View draws the fields that fit, the focused one among them. Labels are beside the values if there is space, else
+// above.
 func (f *Form) View(width, height int) string {
 	if width <= 0 || height <= 0 {
 		return ""
@@ -90,8 +91,8 @@ func (f *Form) layout(width, height int) formLayout {
 	return l
 }
 
-// block draws a field: label, value and errors, with more rows for a long text. The focused field leaves space for its label and its
-// first error; in a single line there is no label.
+// block draws a field: label, value and errors, with more rows for a long text. The focused field leaves space for its
+// label and its first error; in a single line there is no label.
 func (f *Form) block(l formLayout, e *entry, focused bool, more int) []string {
 	style, mark, label := f.theme.Muted, " ", " "+e.Label
 	if focused {
@@ -262,7 +263,10 @@ func (f *Form) AccessibleText() string {
 }
 
 // Pair is a fact with its name, without control characters. The value may have styles and line feeds.
-type Pair struct{ Label, Value string }
+type Pair struct {
+	Label, Value string
+	IsText       bool // it is long, and can be beside the others
+}
 
 // minValueWidth is the least width for values beside their labels.
 const minValueWidth = 24

@@ -41,7 +41,8 @@ func TestPairs(t *testing.T) {
 		return pairs(look, width, height)
 	})
 	want := []string{"Title: a b", "City: Paris"}
-	if diff := cmp.Diff(want, widget.AccessiblePairs([]widget.Pair{{"Title", "a\nb"}, {"City", "Paris"}})); diff != "" {
+	if diff := cmp.Diff(want, widget.AccessiblePairs([]widget.Pair{{Label: "Title", Value: "a\nb"},
+		{Label: "City", Value: "Paris"}})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// serverWithPerks starts a server with 120 valid perks: every third is for tea and in Wien, the others are for coffee and in Berlin.
-// The first one is the newest. The first two have a position. Another perk has expired.
+// serverWithPerks starts a server with 120 valid perks: every third is for tea and in Wien, the others are for coffee
+// and in Berlin. The first one is the newest. The first two have a position. Another perk has expired.
 func serverWithPerks(t *testing.T) *servertest.Server {
 	t.Helper()
 	server := servertest.Start(t)
@@ -78,7 +78,8 @@ func TestListFollowsTheQuery(t *testing.T) {
 	d.See("row 1 of 120")
 }
 
-// TestCompletionFindsNamesAndValues completes the name of a filter and the city of a row, and finds a city by its beginning.
+// TestCompletionFindsNamesAndValues completes the name of a filter and the city of a row, and finds a city by its
+// beginning.
 func TestCompletionFindsNamesAndValues(t *testing.T) {
 	t.Parallel()
 	d := start(t)
@@ -102,7 +103,8 @@ func TestCompletionFindsNamesAndValues(t *testing.T) {
 func TestPerkIsOpenedByItsID(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t)
-	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "demo-009729", Title: "Coffee for two"}}, store.PerkRecord{Perk: api.Perk{ID: "sauna", Title: "An hour of heat"}})
+	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "demo-009729", Title: "Coffee for two"}},
+		store.PerkRecord{Perk: api.Perk{ID: "sauna", Title: "An hour of heat"}})
 	d := tuitest.Start(t, server)
 	d.See("row 1 of 2")
 	d.Press("/")
@@ -220,13 +222,17 @@ func TestTooLongFilterIsNotSent(t *testing.T) {
 	}
 }
 
-// TestTitlesWithTheWordsComeFirst finds one old perk by its title among many newer ones that have the word in their description.
+// TestTitlesWithTheWordsComeFirst finds one old perk by its title among many newer ones that have the word in their
+// description.
 func TestTitlesWithTheWordsComeFirst(t *testing.T) {
 	t.Parallel()
 	server := servertest.Start(t)
-	records := []store.PerkRecord{{Perk: api.Perk{ID: "ticket", Title: "The last ticket for tonight", Description: "One seat.", CreatedAt: tuitest.Noon.AddDate(-1, 0, 0)}}}
+	records := []store.PerkRecord{{Perk: api.Perk{ID: "ticket", Title: "The last ticket for tonight",
+		Description: "One seat.", CreatedAt: tuitest.Noon.AddDate(-1, 0, 0)}}}
 	for i := range 120 {
-		records = append(records, store.PerkRecord{Perk: api.Perk{ID: fmt.Sprintf("p-%03d", i), Title: fmt.Sprintf("Perk %03d", i), Description: "Until the last day.", CreatedAt: tuitest.Noon.Add(time.Duration(-i) * time.Hour)}})
+		records = append(records, store.PerkRecord{Perk: api.Perk{ID: fmt.Sprintf("p-%03d", i),
+			Title: fmt.Sprintf("Perk %03d", i), Description: "Until the last day.",
+			CreatedAt: tuitest.Noon.Add(time.Duration(-i) * time.Hour)}})
 	}
 	server.ImportPerks(records...)
 	d := tuitest.Start(t, server)
@@ -335,7 +341,8 @@ func TestOpenCopyAndRedeem(t *testing.T) {
 		t.Errorf("copied %q", got)
 	}
 	open, _ := d.Posts(actions.Open).(screen.Go)
-	if to, ok := open.To.(screen.ToPerk); !ok || to.ID != "perk-001" || to.Known == nil || to.Known.Title != "Coffee 001" {
+	if to, ok := open.To.(screen.ToPerk); !ok || to.ID != "perk-001" || to.Known == nil ||
+		to.Known.Title != "Coffee 001" {
 		t.Errorf("Open posted %#v", open)
 	}
 	if ids := redeemed(t, d); ids != "perk-001" {
@@ -382,7 +389,8 @@ func TestMarkIsClearedOnceItsPerkIsRedeemed(t *testing.T) {
 	server.ImportUsers("alice")
 	d := tuitest.Start(t, server)
 	d.See("row 1 of 120")
-	if _, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), "perk-002", api.RedeemRequest{UserID: "alice"}, ""); err != nil {
+	if _, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), "perk-002", api.RedeemRequest{UserID: "alice"},
+		""); err != nil {
 		t.Fatal(err)
 	}
 	d.Press(" ", " ", " ")
@@ -442,7 +450,8 @@ func TestLargerTerminalShowsMore(t *testing.T) {
 	server := servertest.Start(t)
 	title := "Treat yourself to a ticket for a matinee of your choice"
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{
-		ID: "demo-009729", Title: title, DiscountText: text("20% off"), MerchantName: text("Wild Rose Gallery"), City: "San Francisco", Category: text("Food & Drink"),
+		ID: "demo-009729", Title: title, DiscountText: text("20% off"), MerchantName: text("Wild Rose Gallery"),
+		City: "San Francisco", Category: text("Food & Drink"),
 	}})
 	d := tuitest.Start(t, server)
 	d.See("row 1 of 1")
@@ -470,7 +479,8 @@ func TestNoWiderWindowHasFewerColumns(t *testing.T) {
 	server := servertest.Start(t)
 	end := time.Now().AddDate(0, 0, 300)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{
-		ID: "demo-009729", Title: strings.Repeat("A long title ", 9), DiscountText: text("20% off"), MerchantName: text("Wild Rose Gallery"), City: "San Francisco", ValidTo: &end,
+		ID: "demo-009729", Title: strings.Repeat("A long title ", 9), DiscountText: text("20% off"),
+		MerchantName: text("Wild Rose Gallery"), City: "San Francisco", ValidTo: &end,
 	}})
 	d := tuitest.Start(t, server)
 	d.See("row 1 of 1")
@@ -498,7 +508,8 @@ func TestLongPreviewScrolls(t *testing.T) {
 		about[i] = fmt.Sprintf("Line %d.", i+1)
 	}
 	server.ImportPerks(
-		store.PerkRecord{Perk: api.Perk{ID: "long", Title: "A long text", Description: strings.Join(about, "\n"), Terms: text("On weekdays only.\nNot on holidays.")}},
+		store.PerkRecord{Perk: api.Perk{ID: "long", Title: "A long text", Description: strings.Join(about, "\n"),
+			Terms: text("On weekdays only.\nNot on holidays.")}},
 		store.PerkRecord{Perk: api.Perk{ID: "short", Title: "A short text", Description: "All of it."}},
 	)
 	d := tuitest.Start(t, server)
@@ -520,9 +531,9 @@ func TestLongPreviewScrolls(t *testing.T) {
 		}
 	}
 	d.Press("J", "J", "J")
-	d.See("Line 80.", "On weekdays only.", "Not on holidays.")
+	d.See("On weekdays only.", "Not on holidays.", "Updated")
 	d.Send(tea.MouseMsg{X: 100, Y: 10, Button: tea.MouseButtonWheelUp, Action: tea.MouseActionPress})
-	d.Gone("Id long")
+	d.Gone("Updated")
 	for range 20 {
 		d.Press("K")
 	}

@@ -3,11 +3,10 @@ package perks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -160,11 +159,8 @@ func (s *Detail) AccessibleText() string {
 	if problem := s.problem(); problem != "" {
 		lines = append(lines, "Problem: "+problem)
 	}
-	lines = append(lines, "Title: "+display.Line(perk.Title), "Discount: "+display.Line(given(perk.DiscountText)),
-		"Validity: "+list.Validity(perk, s.shell.Now()))
-	lines = append(lines, widget.AccessiblePairs(merchantPairs(perk))...)
-	lines = append(lines, "Description: "+display.Text(perk.Description), "Terms: "+display.Text(given(perk.Terms)))
-	lines = append(lines, widget.AccessiblePairs(s.details(perk))...)
+	lines = append(lines, "Title: "+display.Line(perk.Title))
+	lines = append(lines, widget.AccessiblePairs(list.PerkFacts(perk, s.shell.Now()))...)
 	return strings.Join(append(lines, "State: "+s.age()), "\n")
 }
 
@@ -204,43 +200,41 @@ func (s *Detail) layOut() (problem []string) {
 	return problem
 }
 
-// drawFacts draws the perk: first what it is and whether it is valid, then the small print.
+// drawFacts draws the perk: first what it is and whether it is valid, then the rest, in a wide window beside the texts.
 func (s *Detail) drawFacts(perk *api.Perk, of factsOf) []string {
-	theme, width := of.theme, of.width
-	lines := widget.Wrapped(theme.Strong, display.Line(perk.Title), width)
+	look, width := of.theme, of.width
+	lines := widget.Wrapped(look.Strong, display.Line(perk.Title), width)
 	if perk.DiscountText != nil {
-		lines = append(lines, widget.Wrapped(theme.Accent, display.Line(*perk.DiscountText), width)...)
+		lines = append(lines, widget.Wrapped(look.Accent, display.Line(*perk.DiscountText), width)...)
 	}
-	style := [...]lipgloss.Style{screen.Running: theme.Good, screen.NotStarted: theme.Warn,
-		screen.Expired: theme.Bad}[screen.PhaseOf(perk, s.shell.Now())]
+	style := *look.In([...]theme.Tone{
+		screen.Running: theme.Good, screen.NotStarted: theme.Warning, screen.Expired: theme.Bad,
+	}[screen.PhaseOf(perk, s.shell.Now())])
 	lines = append(lines, widget.Wrapped(style, of.validity, width)...)
 	lines = append(lines, "")
-	if width >= widthForColumns {
-		left := width * 3 / 5
-		texts := textLines(theme, perk, left-4)
-		pairs := widget.Pairs(theme, width-left, append(merchantPairs(perk), s.details(perk)...))
-		for len(texts) < len(pairs) {
-			texts = append(texts, "")
-		}
-		return append(lines, strings.Split(widget.Beside(strings.Join(texts, "\n"), left, strings.Join(pairs, "\n")),
-			"\n")...)
+	facts := list.PerkFacts(perk, s.shell.Now())[2:]
+	if width < widthForColumns {
+		return append(lines, widget.Pairs(look, width, facts)...)
 	}
-	lines = append(lines, widget.Pairs(theme, width, merchantPairs(perk))...)
-	lines = append(lines, "")
-	lines = append(lines, textLines(theme, perk, width)...)
-	lines = append(lines, "")
-	return append(lines, widget.Pairs(theme, width, s.details(perk))...)
+	left := width * 3 / 5
+	var texts []string
+	rest := slices.DeleteFunc(facts, func(fact widget.Pair) bool {
+		if fact.IsText {
+			texts = append(texts, look.Heading.Render(fact.Label))
+			texts = append(append(texts, widget.Wrapped(look.Text, fact.Value, left-4)...), "")
+		}
+		return fact.IsText
+	})
+	pairs := widget.Pairs(look, width-left, rest)
+	for len(texts) < len(pairs) {
+		texts = append(texts, "")
+	}
+	return append(lines, strings.Split(widget.Beside(strings.Join(texts, "\n"), left, strings.Join(pairs, "\n")),
+		"\n")...)
 }
 
 // widthForColumns is the least width with the texts beside everything else.
 const widthForColumns = 96
-
-// textLines is the description and the terms.
-func textLines(theme *theme.Theme, perk *api.Perk, width int) []string {
-	lines := widget.Wrapped(theme.Text, display.Text(perk.Description), width)
-	lines = append(lines, "", theme.Heading.Render(display.Cut("Terms", width)))
-	return append(lines, widget.Wrapped(theme.Text, display.Text(given(perk.Terms)), width)...)
-}
 
 // statusLine says how old the facts are, and how many lines are hidden.
 func (s *Detail) statusLine() string {
@@ -262,57 +256,11 @@ func (s *Detail) statusLine() string {
 	return s.shell.Theme.Muted.Render(display.Cut(text, s.width))
 }
 
-func merchantPairs(perk *api.Perk) []widget.Pair {
-	return []widget.Pair{
-		{Label: "Merchant", Value: display.Line(given(perk.MerchantName))},
-		{Label: "City", Value: display.Line(perk.City)},
-		{Label: "Category", Value: display.Line(given(perk.Category))},
-	}
-}
-
-func (s *Detail) details(perk *api.Perk) []widget.Pair {
-	return []widget.Pair{
-		{Label: "Valid from", Value: s.timestamp(perk.ValidFrom, "any time")},
-		{Label: "Valid to", Value: s.validTo(perk.ValidTo)},
-		{Label: "Id", Value: s.perkID()},
-		{Label: "Image", Value: display.Line(given(perk.ImageURL))},
-		{Label: "Created", Value: s.timestamp(&perk.CreatedAt, "")},
-		{Label: "Updated", Value: s.timestamp(&perk.UpdatedAt, "")},
-	}
-}
-
 func (s *Detail) perkID() string {
 	if perk := s.perk(); perk != nil && perk.ID != "" {
 		return display.Line(perk.ID)
 	}
 	return display.Line(s.id)
-}
-
-func given(text *string) string {
-	if text == nil {
-		return "none"
-	}
-	return *text
-}
-
-// timestamp is a time with its zone, that of the user.
-// validTo is the end of a validity. The day is the one that the page names above.
-func (s *Detail) validTo(at *time.Time) string {
-	if at == nil || at.IsZero() {
-		return s.timestamp(at, "no end date")
-	}
-	zoned := at.In(s.shell.Zone())
-	return display.End(zoned, zoned) + zoned.Format(" MST")
-}
-
-func (s *Detail) timestamp(at *time.Time, none string) string {
-	switch {
-	case at == nil:
-		return none
-	case at.IsZero():
-		return "not known"
-	}
-	return at.In(s.shell.Zone()).Format("2 Jan 2006 15:04 MST")
 }
 
 // placeholder is shown instead of the facts.

@@ -15,9 +15,7 @@ Validity: Valid until 22 Mar 2026, 12 days left
 Merchant: Café Anna
 City: Warszawa
 Category: Food
-Description: Two cups of filter coffee, and a slice of whatever cake there is that day.
-
-Ask for the table at the window.
+About: Two cups of filter coffee, and a slice of whatever cake there is that day.  Ask for the table at the window.
 Terms: One for each person and month. Not together with other offers.
 Valid from: 8 Feb 2026 12:00 UTC
 Valid to: 22 Mar 2026 12:00 UTC
@@ -32,7 +30,7 @@ Validity: Valid, no end date
 Merchant: none
 City: Berlin
 Category: none
-Description: Along the river.
+About: Along the river.
 Terms: none
 Valid from: any time
 Valid to: no end date

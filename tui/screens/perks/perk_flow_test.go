@@ -129,7 +129,7 @@ func TestWideWindowShowsTextsBesideFacts(t *testing.T) {
 	for _, test := range []struct {
 		width int
 		row   string
-	}{{80, "Two cups."}, {120, "Two cups. Merchant none"}, {200, "Two cups. Merchant none"}} {
+	}{{80, "About Two cups."}, {120, "About Merchant none"}, {200, "About Merchant none"}} {
 		d.Resize(test.width, 40)
 		d.See("Two cups.", "Terms", "Not on Sundays.", "Id coffee", "City Bath")
 		if !slices.ContainsFunc(strings.Split(d.Screen(), "\n"), func(line string) bool {
