@@ -57,10 +57,8 @@ const (
 	NumberField
 )
 
-// PropertyField is a field of a property that can be changed. A new field needs a line in Property, in PropertyPatch
-// and in propertyFields, and a number that cannot be null also in numbersOrNone; everything else here and in both
-// clients follows from that.
-type PropertyField struct {
+// Field is a field of a record that can be changed.
+type Field struct {
 	Name  string // on the wire
 	Kind  FieldKind
 	Label string // in front of the value
@@ -68,54 +66,110 @@ type PropertyField struct {
 	Hint  string // an example for a form
 	// MaxLength is of a text, in characters; 0 is without a limit.
 	MaxLength int
+}
+
+// IsMultiline tells whether the field is edited as several lines.
+func (f Field) IsMultiline() bool { return f.Kind == TextField || f.Kind == ListField }
+
+// propertyField is a field of a property. A new one needs a line in Property, in PropertyPatch and in propertyFields,
+// and a number that cannot be null also in numbersOrNone. All else here and in both clients follows from that.
+type propertyField struct {
+	Field
 	access
 }
 
-var propertyFields = []PropertyField{
-	{"title", LineField, "Title", "the title", "what guests read first", maxTitle,
-		accessTo[string]{func(p *Property) *string { return &p.Title }, func(p *PropertyPatch) *Optional[string] { return &p.Title }, Value.Text, textOf(1, maxTitle)}},
-	{"description", TextField, "Description", "the description", "", maxLongText,
-		accessTo[string]{func(p *Property) *string { return &p.Description }, func(p *PropertyPatch) *Optional[string] { return &p.Description }, Value.Text, textOf(0, maxLongText)}},
-	{"address", LineField, "Address", "street and number", "street and number", maxAddress,
-		accessTo[string]{func(p *Property) *string { return &p.Address }, func(p *PropertyPatch) *Optional[string] { return &p.Address }, Value.Text, textOf(0, maxAddress)}},
-	{"city", LineField, "City", "the city", "", maxShortText,
-		accessTo[string]{func(p *Property) *string { return &p.City }, func(p *PropertyPatch) *Optional[string] { return &p.City }, Value.Text, textOf(0, maxShortText)}},
-	{"postcode", LineField, "Postcode", "the postcode", "", maxShortText,
-		accessTo[string]{func(p *Property) *string { return &p.Postcode }, func(p *PropertyPatch) *Optional[string] { return &p.Postcode }, Value.Text, textOf(0, maxShortText)}},
-	{"images", ListField, "Images", "addresses of images, comma-separated; they replace all that are there",
-		"addresses such as https://example.com/1.jpg", 0,
-		accessTo[[]string]{func(p *Property) *[]string { return &p.Images }, func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages}},
-	{"price_pw", PriceField, "Price per week", "the price for a week, such as 295.50; its digits are kept",
-		"such as 120.50", 0,
-		accessTo[Price]{func(p *Property) *Price { return &p.PricePW }, func(p *PropertyPatch) *Optional[Price] { return &p.PricePW }, Value.price, nil}},
-	{"bedrooms", NumberField, "Bedrooms", "how many bedrooms", "such as 2", 0,
-		accessTo[int]{func(p *Property) *int { return &p.Bedrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }, Value.rooms, must(roomsRule)}},
-	{"bathrooms", NumberField, "Bathrooms", "how many bathrooms", "such as 1", 0,
-		accessTo[int]{func(p *Property) *int { return &p.Bathrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }, Value.rooms, must(roomsRule)}},
-	{"lat", NumberField, "Latitude", "the latitude in degrees; empty for none",
-		"degrees, such as 53.8; empty for none", 0,
-		accessTo[*float64]{func(p *Property) **float64 { return &p.Lat }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lat }, Value.floatOrNull, orNull(LatRule)}},
-	{"lng", NumberField, "Longitude", "the longitude in degrees; empty for none",
-		"degrees, such as -1.55; empty for none", 0,
-		accessTo[*float64]{func(p *Property) **float64 { return &p.Lng }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lng }, Value.floatOrNull, orNull(LngRule)}},
-	{"deposit", NumberField, "Deposit", "the deposit", "such as 500", 0,
-		accessTo[float64]{
-			func(p *Property) *float64 { return &p.Deposit },
-			func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(depositRule),
-		}},
+var propertyFields = []propertyField{
+	{
+		Field{"title", LineField, "Title", "the title", "what guests read first", maxTitle},
+		textAccess(1, maxTitle, func(p *Property) *string { return &p.Title },
+			func(p *PropertyPatch) *Optional[string] { return &p.Title }),
+	},
+	{
+		Field{"description", TextField, "Description", "the description", "", maxLongText},
+		textAccess(0, maxLongText, func(p *Property) *string { return &p.Description },
+			func(p *PropertyPatch) *Optional[string] { return &p.Description }),
+	},
+	{
+		Field{"address", LineField, "Address", "street and number", "street and number", maxAddress},
+		textAccess(0, maxAddress, func(p *Property) *string { return &p.Address },
+			func(p *PropertyPatch) *Optional[string] { return &p.Address }),
+	},
+	{
+		Field{"city", LineField, "City", "the city", "", maxShortText},
+		textAccess(0, maxShortText, func(p *Property) *string { return &p.City },
+			func(p *PropertyPatch) *Optional[string] { return &p.City }),
+	},
+	{
+		Field{"postcode", LineField, "Postcode", "the postcode", "", maxShortText},
+		textAccess(0, maxShortText, func(p *Property) *string { return &p.Postcode },
+			func(p *PropertyPatch) *Optional[string] { return &p.Postcode }),
+	},
+	{
+		Field{"images", ListField, "Images", "addresses of images, comma-separated; they replace all that are there",
+			"addresses such as https://example.com/1.jpg", 0},
+		accessTo[[]string]{func(p *Property) *[]string { return &p.Images },
+			func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages},
+	},
+	{
+		Field{"price_pw", PriceField, "Price per week", "the price for a week, such as 295.50; its digits are kept",
+			"such as 120.50", 0},
+		accessTo[Price]{func(p *Property) *Price { return &p.PricePW },
+			func(p *PropertyPatch) *Optional[Price] { return &p.PricePW }, Value.price, nil},
+	},
+	{
+		Field{"bedrooms", NumberField, "Bedrooms", "how many bedrooms", "such as 2", 0},
+		accessTo[int]{func(p *Property) *int { return &p.Bedrooms },
+			func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }, Value.rooms, must(roomsRule)},
+	},
+	{
+		Field{"bathrooms", NumberField, "Bathrooms", "how many bathrooms", "such as 1", 0},
+		accessTo[int]{func(p *Property) *int { return &p.Bathrooms },
+			func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }, Value.rooms, must(roomsRule)},
+	},
+	{
+		Field{"lat", NumberField, "Latitude", "the latitude in degrees; empty for none",
+			"degrees, such as 53.8; empty for none", 0},
+		accessTo[*float64]{func(p *Property) **float64 { return &p.Lat },
+			func(p *PropertyPatch) *Optional[*float64] { return &p.Lat }, Value.floatOrNull, orNull(LatRule)},
+	},
+	{
+		Field{"lng", NumberField, "Longitude", "the longitude in degrees; empty for none",
+			"degrees, such as -1.55; empty for none", 0},
+		accessTo[*float64]{func(p *Property) **float64 { return &p.Lng },
+			func(p *PropertyPatch) *Optional[*float64] { return &p.Lng }, Value.floatOrNull, orNull(LngRule)},
+	},
+	{
+		Field{"deposit", NumberField, "Deposit", "the deposit", "such as 500", 0},
+		accessTo[float64]{func(p *Property) *float64 { return &p.Deposit },
+			func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(depositRule)},
+	},
 }
 
-// PropertyFields returns the fields that can be changed, in the order of Property. Callers must not change the list.
-func PropertyFields() []PropertyField { return propertyFields }
+// PropertyFields returns the fields that can be changed, in the order of Property.
+func PropertyFields() []Field {
+	fields := make([]Field, len(propertyFields))
+	for i, field := range propertyFields {
+		fields[i] = field.Field
+	}
+	return fields
+}
 
-// PropertyFieldNamed returns a field by its name on the wire.
-func PropertyFieldNamed(name string) (field PropertyField, known bool) {
-	for _, field := range propertyFields {
-		if field.Name == name {
-			return field, true
+// propertyFieldNamed returns a field by its name on the wire; nil if there is none.
+func propertyFieldNamed(name string) *propertyField {
+	for i := range propertyFields {
+		if propertyFields[i].Name == name {
+			return &propertyFields[i]
 		}
 	}
-	return PropertyField{Name: name}, false
+	return nil
+}
+
+// PropertyFieldNamed returns a field by its name on the wire.
+func PropertyFieldNamed(name string) (field Field, known bool) {
+	if field := propertyFieldNamed(name); field != nil {
+		return field.Field, true
+	}
+	return Field{Name: name}, false
 }
 
 // PropertyPatchFields returns the names of these fields.
@@ -210,21 +264,24 @@ func (a accessTo[T]) texts(p *Property) []string {
 	return []string{string(digits)}
 }
 
-// Texts returns the field's value as texts that ParsePropertyPatch reads back without loss: one for each entry of a list, none
-// for null. Numbers have as few digits as possible.
+// Texts returns the value of a field as texts that ParsePropertyPatch reads back without loss: one for each entry of a
+// list, none for null. Numbers have as few digits as possible.
 //
-// Where the service wrote what is no value of the field, there is what it wrote.
-func (f PropertyField) Texts(of Property) []string {
-	if odd, isOdd := of.Odd[f.Name]; isOdd {
+// Where the service wrote something that is not a value of the field, there is what it wrote.
+func (p Property) Texts(name string) []string {
+	if odd, isOdd := p.Odd[name]; isOdd {
 		return oddTexts(odd)
 	}
-	return f.texts(&of)
+	if field := propertyFieldNamed(name); field != nil {
+		return field.texts(&p)
+	}
+	return nil
 }
 
-func (f PropertyField) isSame(a, b *Property) bool {
+func (f propertyField) isSame(a, b *Property) bool {
 	_, isOdd := a.Odd[f.Name]
 	if _, isOddToo := b.Odd[f.Name]; isOdd || isOddToo {
-		return isOdd == isOddToo && slices.Equal(f.Texts(*a), f.Texts(*b))
+		return isOdd == isOddToo && slices.Equal(a.Texts(f.Name), b.Texts(f.Name))
 	}
 	if f.Kind == PriceField {
 		return a.PricePW.plainDigits() == b.PricePW.plainDigits()
@@ -232,8 +289,8 @@ func (f PropertyField) isSame(a, b *Property) bool {
 	return slices.Equal(f.texts(a), f.texts(b))
 }
 
-// ParseNewProperty reads a listing without its id, which the service chooses. It needs a title and a price; any other field can be absent.
-// The error is as that of ParsePropertyPatch.
+// ParseNewProperty reads a listing without its id, which the service chooses. It needs a title and a price; any other
+// field can be absent. The error is as that of ParsePropertyPatch.
 func ParseNewProperty(members []Member) (Property, error) {
 	fields, listing := FieldErrors{}, []Member{}
 	for _, m := range members {
@@ -287,8 +344,11 @@ func orNull[T any](rule func(T) string) func(FieldErrors, string, *T) {
 	}
 }
 
-func textOf(shortest, longest int) func(FieldErrors, string, string) {
-	return must(func(text string) string { return textRule(text, shortest, longest) })
+func textAccess(
+	shortest, longest int, of func(*Property) *string, in func(*PropertyPatch) *Optional[string],
+) accessTo[string] {
+	rule := func(text string) string { return textRule(text, shortest, longest) }
+	return accessTo[string]{of, in, Value.Text, must(rule)}
 }
 
 func checkImages(fields FieldErrors, name string, images []string) {
@@ -353,21 +413,22 @@ type PropertyPatch struct {
 	Deposit     Optional[float64]  `json:"deposit,omitzero"`
 }
 
-// ParsePropertyPatch reads a patch and checks the rules of its fields. The error is CodeValidationFailed and names every field
-// that is unknown, repeated, of the wrong type or out of bounds.
+// ParsePropertyPatch reads a patch and checks the rules of its fields. The error is CodeValidationFailed and names
+// every field that is unknown, repeated, of the wrong type or out of bounds.
 func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
 	var p PropertyPatch
 	var probe Property
 	fields := FieldErrors{}
 	for _, m := range members {
-		field, isKnown := PropertyFieldNamed(m.Name)
+		field := propertyFieldNamed(m.Name)
 		switch {
-		case isKnown:
+		case field != nil:
 			fields.check(m.Name, field.read(m.Value, &p))
 		case m.Name == propertyID:
 			fields.Add(m.Name, "cannot be changed")
 		default:
-			fields.Add(m.Name, "is not a field of a property; the fields are %s", strings.Join(PropertyPatchFields(), ", "))
+			fields.Add(m.Name, "is not a field of a property; the fields are %s",
+				strings.Join(PropertyPatchFields(), ", "))
 		}
 		fields.checkRepeated(m)
 	}
@@ -380,8 +441,8 @@ func ParsePropertyPatch(members []Member) (PropertyPatch, error) {
 	return p, fields.Err()
 }
 
-// ParsePropertyPatchOf is ParsePropertyPatch for the property with that id. The members may contain the id, so that what was
-// read can be sent back.
+// ParsePropertyPatchOf is ParsePropertyPatch for the property with that id. The members may contain the id, so that
+// what was read can be sent back.
 func ParsePropertyPatchOf(id int64, members []Member) (PropertyPatch, error) {
 	return ParsePropertyPatch(slices.DeleteFunc(slices.Clone(members), func(m Member) bool {
 		var given int64
@@ -437,30 +498,6 @@ func (p PropertyPatch) IsAppliedTo(held Property) bool {
 	return PropertyChanges(held, held.With(p)).IsEmpty()
 }
 
-// PropertyMerge compares a change with what somebody else has changed meanwhile, by fields.
-type PropertyMerge struct {
-	Conflicts []string // both changed them, to different values: only a person can tell which is right
-	Theirs    []string // they changed them, and the change does not or has the same value
-	Mine      []string // the change alone does
-}
-
-// MergePropertyChanges compares a change made to before with theirs, which somebody else has made of before.
-func MergePropertyChanges(before, theirs Property, mine PropertyPatch) (m PropertyMerge) {
-	changed := PropertyChanges(before, theirs).Fields()
-	for _, name := range PropertyPatchFields() {
-		one := mine.Only(name)
-		switch theirsToo := slices.Contains(changed, name); {
-		case theirsToo && !one.IsAppliedTo(theirs):
-			m.Conflicts = append(m.Conflicts, name)
-		case theirsToo:
-			m.Theirs = append(m.Theirs, name)
-		case !one.IsEmpty():
-			m.Mine = append(m.Mine, name)
-		}
-	}
-	return m
-}
-
 // plainDigits returns the digits that ParsePrice would accept for an equal price, but without zeros at the end.
 func (p Price) plainDigits() string {
 	digits := p.String()
@@ -475,16 +512,16 @@ func (p Price) plainDigits() string {
 	return strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
 }
 
-// Price is an amount of money, not negative, that keeps its digits as given ("120.50") and is never converted to floating
-// point. In JSON it is a string; a number is accepted too. The zero Price is "0".
+// Price is an amount of money, not negative, that keeps its digits as given ("120.50") and is never converted to
+// floating point. In JSON it is a string; a number is accepted too. The zero Price is "0".
 type Price struct{ digits string }
 
 const maxPriceDigits = 24
 
 var plainDecimal = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]+)?$`) })
 
-// ParsePrice reads plain decimal digits such as "120", "0.5" or "120.50", at most 24 characters, without sign, exponent, leading
-// zeros or blanks.
+// ParsePrice reads plain decimal digits such as "120", "0.5" or "120.50", at most 24 characters, without sign,
+// exponent, leading zeros or blanks.
 func ParsePrice(text string) (Price, error) {
 	switch {
 	case strings.HasPrefix(text, "-"):
@@ -505,8 +542,8 @@ func (p Price) String() string {
 	return p.digits
 }
 
-// SortKey returns a text by which prices sort as numbers, byte by byte: that of 120.50 equals that of 120.5. The number of digits before
-// the point comes first.
+// SortKey returns a text by which prices sort as numbers, byte by byte: that of 120.50 equals that of 120.5. The number
+// of digits before the point comes first.
 func (p Price) SortKey() string {
 	digits := p.plainDigits()
 	whole, _, _ := strings.Cut(digits, ".")

@@ -27,8 +27,8 @@ func fullPatch(t testing.TB) api.PropertyPatch {
 	}
 }
 
-// TestPropertyFieldsMatchStructs checks the table against the JSON names of the structs, and that each entry accesses the
-// field with its name.
+// TestPropertyFieldsMatchStructs checks the table against the JSON names of the structs, and that each entry accesses
+// the field with its name.
 func TestPropertyFieldsMatchStructs(t *testing.T) {
 	tags := func(of reflect.Type) (names []string) {
 		for i := range of.NumField() {
@@ -67,7 +67,7 @@ func TestTextsRoundTrip(t *testing.T) {
 	p.Deposit = 1e21
 	for _, field := range api.PropertyFields() {
 		value := api.NullValue()
-		switch texts := field.Texts(p); {
+		switch texts := p.Texts(field.Name); {
 		case field.Kind == api.ListField:
 			value = api.ListValue(texts)
 		case len(texts) == 1:
@@ -114,37 +114,5 @@ func TestPropertyChangesIgnoresNotation(t *testing.T) {
 	before.Images, after.Images = nil, []string{}
 	if got := api.PropertyChanges(before, after); !got.IsEmpty() {
 		t.Errorf("nil and empty images: got %+v", got)
-	}
-}
-
-func TestMergeConflicts(t *testing.T) {
-	before := testProperty(t)
-	for name, test := range map[string]struct {
-		theirs, mine api.PropertyPatch
-		want         []string
-	}{
-		"no other changes":   {mine: api.PropertyPatch{Title: api.Some("A")}},
-		"other fields":       {theirs: api.PropertyPatch{City: api.Some("York")}, mine: api.PropertyPatch{Title: api.Some("A")}},
-		"the same value":     {theirs: api.PropertyPatch{Title: api.Some("A")}, mine: api.PropertyPatch{Title: api.Some("A")}},
-		"the same price":     {theirs: api.PropertyPatch{PricePW: api.Some(price(t, "9.0"))}, mine: api.PropertyPatch{PricePW: api.Some(price(t, "9"))}},
-		"one field of three": {fullPatch(t).Only("title", "lat"), api.PropertyPatch{Lat: api.Some(new(1.0)), City: api.Some("York")}, []string{"lat"}},
-		"removed there, changed here": {
-			theirs: api.PropertyPatch{Lat: api.Some[*float64](nil), Images: api.Some([]string{})},
-			mine:   api.PropertyPatch{Lat: api.Some(new(0.0)), Images: api.Some([]string{"https://a/3"})}, want: []string{"images", "lat"},
-		},
-	} {
-		theirs := testProperty(t)
-		test.theirs.Apply(&theirs)
-		got := api.MergePropertyChanges(before, theirs, test.mine)
-		if !slices.Equal(got.Conflicts, test.want) {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
-		all := slices.Concat(got.Conflicts, got.Theirs, got.Mine)
-		want := slices.Concat(test.theirs.Fields(), test.mine.Fields())
-		slices.Sort(all)
-		slices.Sort(want)
-		if !slices.Equal(all, slices.Compact(want)) {
-			t.Errorf("%s: %v has missing or duplicate fields", name, all)
-		}
 	}
 }

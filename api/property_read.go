@@ -124,10 +124,10 @@ func (p *Property) readAgain(body []byte, err error) error {
 		}
 	}
 	for _, name := range doubles {
-		field, _ := PropertyFieldNamed(name)
 		_, isOdd := p.Odd[name]
 		raw, isNumber := (Value{json: members[name]}).number()
-		if isNumber && !isOdd && len(raw) > 16 && !strings.ContainsAny(raw, "eE") && raw != field.texts(p)[0] {
+		isLong := isNumber && !isOdd && len(raw) > 16 && !strings.ContainsAny(raw, "eE")
+		if isLong && raw != propertyFieldNamed(name).texts(p)[0] {
 			p.setOdd(name, string(members[name]))
 		}
 	}
@@ -272,18 +272,19 @@ func (p *Property) SetPropertyID(id PropertyID) {
 	p.setOdd(propertyID, odd)
 }
 
-// IsIn tells whether a listing has the value, even if the field should not: what a service wrote can be sent back.
-func (f PropertyField) IsIn(of Property, value Value) bool {
+// Has tells whether a field has the value, even if it should not: what a service wrote can be sent back.
+func (p Property) Has(name string, value Value) bool {
+	field, _ := PropertyFieldNamed(name)
 	var texts []string // none for null
 	switch {
 	case value.IsNull():
-	case f.Kind == ListField && value.list(&texts) == "":
+	case field.Kind == ListField && value.list(&texts) == "":
 	case value.isText():
 		texts = []string{value.raw}
 	default:
 		texts = oddTexts(value.json)
 	}
-	return slices.Equal(f.Texts(of), texts)
+	return slices.Equal(p.Texts(name), texts)
 }
 
 // Remarks says of each field whose value can't be read what it is, such as "not a number".

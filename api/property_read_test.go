@@ -185,7 +185,7 @@ func TestWhatIsNoValueStaysAsItCame(t *testing.T) {
 }
 
 // changesOfOdd checks that an odd value differs from every value, equals itself, and that an undo brings it back.
-func changesOfOdd(t *testing.T, field api.PropertyField, odd api.Property) {
+func changesOfOdd(t *testing.T, field api.Field, odd api.Property) {
 	t.Helper()
 	moved := odd.With(fullPatch(t).Only("address"))
 	if names := api.PropertyChanges(odd, moved).Fields(); !slices.Equal(names, []string{"address"}) {

@@ -122,7 +122,7 @@ var reads = map[string]func(context.Context, *client.Client) (string, error){
 	},
 	"created": func(ctx context.Context, c *client.Client) (string, error) {
 		created, _, err := c.CreateProperty(ctx, api.PropertyPatch{}, "")
-		return fmt.Sprint(created.Property.ID), err
+		return fmt.Sprint(created.Record.ID), err
 	},
 	"eligibility": func(ctx context.Context, c *client.Client) (string, error) {
 		answer, err := c.Eligibility(ctx, "7", "ann")

@@ -8,6 +8,12 @@ import (
 	"example.com/perks/api"
 )
 
+// Version is a record as it was read, with its ETag if the server gave one.
+type Version[R any] struct {
+	Record R
+	ETag   string
+}
+
 // PropertyListOptions also chooses listings. A zero filter matches all.
 type PropertyListOptions struct {
 	ListOptions
@@ -32,22 +38,22 @@ func (c *Client) PropertyPages(ctx context.Context, options PropertyListOptions)
 // ETag. replay says that the server had processed the key before.
 func (c *Client) CreateProperty(
 	ctx context.Context, fields api.PropertyPatch, key string,
-) (created Version, replay bool, err error) {
+) (created Version[api.Property], replay bool, err error) {
 	call, err := call{method: http.MethodPost, path: propertiesPath}.withJSON(fields)
 	if err != nil {
-		return Version{}, false, err
+		return created, false, err
 	}
 	call = call.withHeader(idempotencyKey, key)
-	isRecord := func() bool { return created.Property.PropertyID() != "" }
-	res, err := c.fetchRecord(ctx, call, &created.Property, isRecord, "propertyId")
+	isRecord := func() bool { return created.Record.PropertyID() != "" }
+	res, err := c.fetchRecord(ctx, call, &created.Record, isRecord, "propertyId")
 	switch {
 	case IsMissing(err):
-		return Version{}, false, unsupported("creation of properties", err)
+		return Version[api.Property]{}, false, unsupported("creation of properties", err)
 	case err != nil:
-		return Version{}, false, err
+		return Version[api.Property]{}, false, err
 	}
-	if created.Property.Images == nil {
-		created.Property.Images = []string{}
+	if created.Record.Images == nil {
+		created.Record.Images = []string{}
 	}
 	created.ETag = res.Header().Get("ETag")
 	return created, res.Header().Get(replayed) == "true" && !stateOf(res.Request.Context()).lost, nil

@@ -11,12 +11,12 @@ import (
 // Creating is the attempt to create a property. It is a value: Send returns an updated copy.
 type Creating struct {
 	fields api.PropertyPatch
-	Attempt[client.Version]
+	Attempt[PropertyVersion]
 }
 
 // NewCreating returns an attempt that has sent nothing.
 func NewCreating(fields api.PropertyPatch, key string) Creating {
-	return Creating{fields, Attempt[client.Version]{Key: key}}
+	return Creating{fields, Attempt[PropertyVersion]{Key: key}}
 }
 
 // Send creates the property. If the reply is lost, and the service honours keys, the request is sent again.
@@ -30,16 +30,16 @@ type creation struct {
 	client *client.Client
 }
 
-func (cr *creation) Send(ctx context.Context, key string) (client.Version, bool, error) {
+func (cr *creation) Send(ctx context.Context, key string) (PropertyVersion, bool, error) {
 	return cr.client.CreateProperty(ctx, cr.fields, key)
 }
 
 // LookUp finds nothing by which a property is known before its id is: only the idempotency key tells.
-func (cr *creation) LookUp(ctx context.Context, _ time.Time) (client.Version, Event, error) {
+func (cr *creation) LookUp(ctx context.Context, _ time.Time) (PropertyVersion, Event, error) {
 	if ctx.Err() != nil {
-		return client.Version{}, Unread, ctx.Err()
+		return PropertyVersion{}, Unread, ctx.Err()
 	}
 	cr.client = soon(cr.client)
 	cr.client.ProbeKeys(ctx)
-	return client.Version{}, Match, nil
+	return PropertyVersion{}, Match, nil
 }

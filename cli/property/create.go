@@ -122,7 +122,7 @@ func runCreate(ctx context.Context, s *session.Session, property api.Property, k
 	if creating.Replayed {
 		s.Streams.Warn("Nothing was created now: this key was used before. This is the response from then.")
 	} else {
-		s.Streams.Note("Created %s at %s.", name(created.Property.PropertyID()), connection)
+		s.Streams.Note("Created %s at %s.", name(created.Record.PropertyID()), connection)
 	}
-	return printer.One(ctx, versioned{created.Property, created.ETag})
+	return printer.One(ctx, versioned{created.Record, created.ETag})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
@@ -63,9 +63,9 @@ func runDelete(ctx context.Context, s *session.Session, ids []api.PropertyID, ta
 	if err != nil {
 		return err
 	}
-	edits, names := make([]client.Editing, len(ids)), make([]string, len(ids))
+	edits, names := make([]operation.PropertySaving, len(ids)), make([]string, len(ids))
 	for i, id := range ids {
-		edits[i], names[i] = client.Editing{ID: id, Delete: true, ETag: tag}, name(id)
+		edits[i], names[i] = deletion(id, tag), name(id)
 	}
 	if dryRun {
 		return runDry(ctx, s, edits...)
@@ -83,9 +83,13 @@ func runDelete(ctx context.Context, s *session.Session, ids []api.PropertyID, ta
 		return err
 	}
 	return list.Each(ctx, printer, "property", ids, func(id api.PropertyID) (done, error) {
-		e := send(ctx, s, c, connection, client.Editing{ID: id, Delete: true, ETag: tag})
+		e := send(ctx, s, c, connection, deletion(id, tag))
 		return done{e.ID, e.Message}, adviseReading(s, e.ID, e.Err)
 	})
+}
+
+func deletion(id api.PropertyID, tag string) operation.PropertySaving {
+	return operation.PropertySaving{Kind: operation.Properties, ID: id, Delete: true, ETag: tag}
 }
 
 const deleteFileHelp = "With --file, delete the property of each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +

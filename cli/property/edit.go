@@ -17,6 +17,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
 	"example.com/perks/cli/session"
@@ -24,6 +25,7 @@ import (
 
 // edit is an edit of a property in a text editor. Only the draft holds the text.
 type edit struct {
+	*operation.PropertyEdit
 	session *session.Session
 	id      api.PropertyID
 	resume  string
@@ -34,7 +36,6 @@ type edit struct {
 	interrupts *command.Interrupts
 	connection session.Connection
 
-	base      client.Version // the version that the draft changes
 	draft     *draftFile
 	untouched string // the draft before the first edit
 	open      bool   // open the editor before reading the draft
@@ -94,18 +95,18 @@ func (e *edit) run(ctx context.Context) error {
 	if err := e.begin(ctx); err != nil {
 		return e.adviseResume(err)
 	}
-	sent, err := e.editAndSend(ctx)
+	message, err := e.editAndSend(ctx)
 	switch {
 	case err != nil:
 		return e.adviseResume(err)
 	case !e.dryRun:
-		return printer.Done(ctx, done{e.id, sent.Message})
+		return printer.Done(ctx, done{e.id, message})
 	}
 	err = e.freshSession().DryRun(ctx, func(c *client.Client) error {
-		if sent.Patch.IsEmpty() {
-			return nil
+		if e.State() != operation.Reviewing {
+			return nil // nothing was changed
 		}
-		return sent.Try(ctx, c).Err
+		return e.Saving().Try(ctx, c).Err
 	})
 	if err != nil {
 		return e.adviseResume(err)
@@ -129,15 +130,16 @@ func (e *edit) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.untouched = write(e.heading(), current.Property)
+	e.PropertyEdit = operation.Properties.NewEdit(e.id, current)
+	e.untouched = write(e.heading(), current.Record)
 	if e.draft, err = newDraftFile("property-"+url.PathEscape(string(e.id))+".yaml", e.untouched); err != nil {
 		return err
 	}
-	return e.rebase(current)
+	return e.keepBase()
 }
 
-// resumeDraft continues with an earlier draft. It merges later changes of the property, or leaves that to the sending if the
-// draft has mistakes. A draft that was moved has lost the version that it changes.
+// resumeDraft continues with an earlier draft. It merges later changes of the property, or leaves that to the sending
+// if the draft has mistakes. A draft that was moved has lost the version that it changes.
 func (e *edit) resumeDraft(ctx context.Context) error {
 	path, err := filepath.Abs(e.resume)
 	if err != nil {
@@ -155,7 +157,7 @@ func (e *edit) resumeDraft(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.base = current
+	e.PropertyEdit = operation.Properties.NewEdit(e.id, current)
 	known, err := os.ReadFile(e.draft.Beside(baseSuffix))
 	if os.IsNotExist(err) {
 		return nil
@@ -164,44 +166,50 @@ func (e *edit) resumeDraft(ctx context.Context) error {
 	if err == nil {
 		err = json.Unmarshal(known, &before)
 	}
+	var version operation.PropertyVersion
+	if err == nil {
+		version, err = operation.Properties.Decode(before.Version)
+	}
 	if err != nil {
 		return fmt.Errorf("the version that the draft changes cannot be read: %w", err)
 	}
 	if before.ID != e.id || before.APIURL != e.connection.APIURL {
 		return command.Usagef("The draft in %s is of %s at %s.", e.resume, name(before.ID), before.APIURL)
 	}
-	e.base = before.Version
+	e.PropertyEdit = operation.Properties.NewEdit(e.id, version)
 	edited := readYAML(text)
-	patch, wrong := edited.changes(e.base.Property)
-	if edited.syntax != nil || len(wrong) > 0 || api.PropertyChanges(e.base.Property, current.Property).IsEmpty() {
+	edited.fill(e.PropertyEdit)
+	if edited.syntax != nil || len(e.Problems()) > 0 || e.MeetDraft(current) != operation.FoundConflict {
 		return nil
 	}
-	return e.merge(patch, current)
+	return e.merge()
 }
 
-func (e *edit) read(ctx context.Context) (client.Version, error) {
+func (e *edit) read(ctx context.Context) (operation.PropertyVersion, error) {
 	c, connection, err := e.freshSession().Connect()
 	if err != nil {
-		return client.Version{}, err
+		return operation.PropertyVersion{}, err
 	}
 	e.connection = connection
-	return c.Version(ctx, e.id)
+	return operation.Properties.Read(ctx, c, e.id)
 }
 
 // base is the content of the file beside a draft: the version that the draft changes.
 type base struct {
-	APIURL string         `json:"api_url"`
-	ID     api.PropertyID `json:"id"`
-	// Version is not embedded: the base would have its methods for JSON.
-	Version client.Version `json:"version"`
+	APIURL  string          `json:"api_url"`
+	ID      api.PropertyID  `json:"id"`
+	Version json.RawMessage `json:"version"`
 }
 
 const baseSuffix = ".before.json"
 
-// rebase makes the draft a change to another version.
-func (e *edit) rebase(on client.Version) error {
-	e.base = on
-	text, err := json.Marshal(base{e.connection.APIURL, e.id, on})
+// keepBase writes the version that the draft changes beside the draft.
+func (e *edit) keepBase() error {
+	version, err := operation.Properties.Encode(e.Base)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(base{e.connection.APIURL, e.id, version})
 	if err != nil {
 		return err
 	}
@@ -253,90 +261,90 @@ func (e *edit) keepDraft() (advice string) {
 
 const nothingChanged = "Nothing was changed."
 
-// editAndSend repeats editing, asking and sending, until the change is made or somebody gives up. With --dry-run it does not
-// send the change that it returns.
-func (e *edit) editAndSend(ctx context.Context) (client.Editing, error) {
+// editAndSend repeats editing, asking and sending, until the change is made or somebody gives up. It returns the
+// message of the service. With --dry-run it leaves the change to be sent under review.
+func (e *edit) editAndSend(ctx context.Context) (message string, err error) {
 	for {
-		patch, err := e.edited(ctx)
-		if err != nil {
-			return client.Editing{}, err
-		}
-		if patch.IsEmpty() {
+		if found, err := e.edited(ctx); err != nil {
+			return "", err
+		} else if found == operation.FoundNothing {
 			e.session.Streams.Note(nothingChanged)
 			e.draft.Discard()
-			return client.Editing{Message: nothingChanged}, nil
+			return nothingChanged, nil
 		}
 		if s := e.session.Streams; !s.Quiet || !e.yes && !e.dryRun { // --quiet must not hide what the question is about
-			s.Show(writeDiff(s, patch, e.base.Property))
+			s.Show(writeDiff(s, e.Patch, e.Base.Record))
 		}
-		change := client.EditingOf(e.id, e.base, patch)
 		if e.dryRun {
-			return change, nil
+			return "", nil
 		}
 		if again, err := e.ask(ctx); err != nil {
-			return client.Editing{}, err
+			return "", err
 		} else if again {
+			e.Back()
 			e.open = true
 			continue
 		}
 		c, connection, err := e.freshSession().Connect()
 		if err != nil {
-			return client.Editing{}, err
+			return "", err
 		}
-		change = send(ctx, e.session, c, connection, change)
-		if client.IsVersionConflict(change.Err) && change.IsApplied() { // such as by our own attempt whose reply was lost
-			e.session.Streams.Note("Nothing to change: %s is already as you want it.", name(e.id))
-			change.Message, change.Err = nothingChanged, nil
-		}
-		if change.Err == nil {
+		e.Confirm()
+		sent := send(ctx, e.session, c, connection, e.Saving())
+		event := e.Sent(sent)
+		if event == operation.FoundSaved {
+			if sent.Err != nil { // such as by our own attempt whose reply was lost
+				e.session.Streams.Note("Nothing to change: %s is already as you want it.", name(e.id))
+				sent.Message = nothingChanged
+			}
 			e.draft.Discard()
-			return change, nil
+			return sent.Message, nil
 		}
-		if err := e.afterFailure(change); err != nil {
-			return client.Editing{}, err
+		if err := e.afterFailure(event, sent); err != nil {
+			return "", err
 		}
 	}
 }
 
-// edited opens the editor if needed, until the draft can be sent.
-func (e *edit) edited(ctx context.Context) (api.PropertyPatch, error) {
+// edited opens the editor if needed, until the draft changes nothing or can be reviewed.
+func (e *edit) edited(ctx context.Context) (operation.EditEvent, error) {
 	for {
 		if e.open {
 			err := e.editor.Open(ctx, e.session.Streams, e.interrupts, e.draft.Path)
 			if err != nil {
-				return api.PropertyPatch{}, err
+				return operation.Ignored, err
 			}
 		}
 		text, err := e.draft.Read()
 		if err != nil {
-			return api.PropertyPatch{}, err
+			return operation.Ignored, err
 		}
 		if e.open && e.refused != "" && text == e.refused {
-			return api.PropertyPatch{}, command.Cancelled("Cancelled; nothing was changed. The draft still has " +
-				"mistakes.")
+			return operation.Ignored, command.Cancelled("Cancelled; nothing was changed. The draft still has mistakes.")
 		}
 		e.open, e.refused = true, ""
 		read := readYAML(text)
 		if read.isEmpty() {
 			e.untouched = withoutNotes(text) // so that it is discarded
-			return api.PropertyPatch{}, command.Cancelled("Cancelled, because the draft is empty; nothing was changed.")
+			return operation.Ignored, command.Cancelled("Cancelled, because the draft is empty; nothing was changed.")
 		}
-		patch, wrong := read.changes(e.base.Property)
-		n := notesOf(wrong)
-		var problem error = &command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: wrong}
-		switch {
-		case read.syntax != nil:
+		read.fill(e.PropertyEdit)
+		n := notesOf(e.Problems())
+		var problem error = &command.UsageError{
+			Message: "The property was not changed, because some values are not valid.", Fields: e.Problems()}
+		if read.syntax != nil {
 			n[""] = []string{"This is not valid YAML: " + read.sentence(1) + "."}
-			problem = command.Usagef("The property was not changed, because the draft is not valid YAML: %s.", read.sentence(0))
-		case len(wrong) == 0:
+			problem = command.Usagef("The property was not changed, because the draft is not valid YAML: %s.",
+				read.sentence(0))
+		} else if found := e.Submit(); found != operation.FoundInvalid {
 			isThere := func(field string) bool { return read.lines[field] > 0 }
 			if left := slices.DeleteFunc(api.PropertyPatchFields(), isThere); len(left) > 0 {
 				e.session.Streams.Note("Not in the draft, so left as they are: %s.", strings.Join(left, ", "))
 			}
-			return patch, nil
+			return found, nil
 		}
 		if err := e.reopen(n, problem); err != nil {
-			return api.PropertyPatch{}, err
+			return operation.Ignored, err
 		}
 	}
 }

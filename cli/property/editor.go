@@ -85,8 +85,8 @@ func (d *draftFile) Discard() {
 // textEditor is the command line of an editor, without the file.
 type textEditor []string
 
-// findEditor takes the editor from VISUAL or EDITOR, or else the default of the platform. It refuses one that cannot run before
-// anybody types anything.
+// findEditor takes the editor from VISUAL or EDITOR, or else the default of the platform. It refuses one that cannot
+// run before anybody types anything.
 func findEditor(env func(string) string) (textEditor, error) {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		line := env(name)
@@ -117,8 +117,8 @@ const saveTime = 5 * time.Second
 // exitInterrupted is the exit code of a shell whose command was interrupted.
 const exitInterrupted = 130
 
-// Open runs the editor on a file, on the terminal. If it fails, the file may have changed nevertheless. If an interrupt ends
-// the editor, the error is context.Canceled.
+// Open runs the editor on a file, on the terminal. If it fails, the file may have changed nevertheless. If an interrupt
+// ends the editor, the error is context.Canceled.
 func (e textEditor) Open(ctx context.Context, s *command.Streams, i *command.Interrupts, path string) error {
 	cmd := exec.CommandContext(ctx, e[0], append(slices.Clone(e[1:]), path)...) // #nosec G204 -- the person's own editor
 	cmd.Stdout, cmd.Stderr = s.Err, s.Err                                       // the editor never draws among data

@@ -8,7 +8,8 @@ import (
 
 var defaultEditors = []string{"notepad"}
 
-// split knows only double quotes, because a backslash separates folders. A path without arguments needs no quotes around spaces.
+// split knows only double quotes, because a backslash separates folders. A path without arguments needs no quotes
+// around spaces.
 func split(line string) ([]string, error) {
 	if info, err := os.Stat(line); err == nil && !info.IsDir() {
 		return []string{line}, nil

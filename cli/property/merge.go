@@ -11,6 +11,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 )
 
@@ -18,22 +19,22 @@ import (
 const maxMerges = 5
 
 // afterFailure prepares the draft for another attempt, or returns the error if that is no use.
-func (e *edit) afterFailure(change client.Editing) error {
-	err := change.Err
-	var refused *client.Error
+func (e *edit) afterFailure(event operation.EditEvent, sent operation.PropertySaving) error {
+	err := sent.Err
+	refused, _ := errors.AsType[*client.Error](err)
 	switch {
-	case client.OutcomeUnknown(err):
+	case event == operation.FoundDoubt:
 		return adviseReading(e.session, e.id, err)
-	case client.IsVersionConflict(err) && change.ReadErr != nil:
-		return change.ReadErr
-	case client.IsVersionConflict(err):
-		isSame := change.Current.ETag == e.base.ETag && api.PropertyChanges(e.base.Property, change.Current.Property).IsEmpty()
+	case event == operation.FoundConflict || event == operation.FoundSame:
+		isSame := event == operation.FoundSame && sent.Current.ETag == sent.ETag
 		if e.merges++; isSame || e.merges > maxMerges && !e.session.Streams.CanAsk() {
 			return err
 		}
-		return e.merge(change.Patch, change.Current)
-	case !errors.As(err, &refused):
-	case refused.Status == http.StatusUnprocessableEntity, refused.Status == http.StatusBadRequest && len(refused.Fields) > 0:
+		return e.merge()
+	case operation.IsVersionConflict(err):
+		return sent.ReadErr
+	case event == operation.FoundRefused || refused != nil && refused.Status == http.StatusUnprocessableEntity:
+		e.Back()
 		n := notesOf(refused.Fields)
 		n[""] = []string{"The server refused this: " + refused.Message}
 		return e.reopen(n, err)
@@ -41,36 +42,43 @@ func (e *edit) afterFailure(change client.Editing) error {
 	return err
 }
 
-// merge merges the edited fields into the current version, and says what changed. For conflicts it opens the editor. It writes
-// the draft before the new base: whenever the process ends, the old base beside the draft loses nothing.
-func (e *edit) merge(patch api.PropertyPatch, current client.Version) error {
+// merge merges the edited fields into the current version, and says what changed. For conflicts it opens the editor. It
+// writes the draft before the new base: whenever the process ends, the old base beside the draft loses nothing.
+func (e *edit) merge() error {
 	s := e.session.Streams
-	m := mergeOf(e.base.Property, current.Property, patch)
+	m := merge{before: e.Base.Record, theirs: e.Base.Record, merged: e.Wanted()}
+	if e.Merge != nil {
+		m.theirs, m.conflicts = e.Merge.Now.Record, e.Merge.Conflicts
+	}
 	if changes := m.String(); changes != "" {
 		s.Warn("Somebody else changed %s meanwhile:", name(e.id))
 		s.Show(changes)
 	}
 	if len(m.conflicts) > 0 && !s.CanAsk() {
 		return &command.Advised{
-			Err:    &client.Error{Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed, Message: "The property was not changed, because somebody else changed the same fields meanwhile."},
+			Err: &client.Error{
+				Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed,
+				Message: "The property was not changed, because somebody else changed the same fields meanwhile.",
+			},
 			Advice: "Edit it on a terminal to decide about: " + strings.Join(m.conflicts, ", ") + ".",
 		}
 	}
-	if err := e.draft.Write(annotate(write(e.heading(), m.merged), m.notes())); err != nil {
+	for range m.conflicts {
+		e.Merge.Choose(operation.Mine) // the editor shows both
+	}
+	e.Decide()
+	e.Back()
+	if err := e.draft.Write(annotate(write(e.heading(), e.Wanted()), m.notes())); err != nil {
 		return err
 	}
 	e.open = len(m.conflicts) > 0
-	return e.rebase(current)
+	return e.keepBase()
 }
 
-// merge is a merge of an edit and somebody else's change. A field that only one side changed is as on that side.
+// merge is what somebody else has changed since an edit began.
 type merge struct {
 	before, theirs, merged api.Property
 	conflicts              []string // fields that both changed to different values; merged has ours
-}
-
-func mergeOf(before, theirs api.Property, patch api.PropertyPatch) merge {
-	return merge{before, theirs, theirs.With(patch), api.MergePropertyChanges(before, theirs, patch).Conflicts}
 }
 
 // notes show for each conflict what the field was, and what somebody else changed it to.
@@ -108,15 +116,15 @@ const widestInMessage = 60
 // short is a field's value on one line, cut if it is long.
 func short(name string, p api.Property) string {
 	field, _ := api.PropertyFieldNamed(name)
-	texts := field.Texts(p)
+	texts := p.Texts(name)
 	if len(texts) == 0 && field.Kind != api.ListField {
 		return "null"
 	}
 	return cmp.Or(display.Cut(display.Line(strings.Join(texts, ", ")), widestInMessage), "(empty)")
 }
 
-// writeDiff returns the difference that a patch makes, field by field: removed lines after a minus and in red, added ones after
-// a plus and in green.
+// writeDiff returns the difference that a patch makes, field by field: removed lines after a minus and in red, added
+// ones after a plus and in green.
 func writeDiff(s *command.Streams, patch api.PropertyPatch, before api.Property) string {
 	var out strings.Builder
 	colours := map[display.Mark]string{display.Removed: "\x1b[31m", display.Added: "\x1b[32m"}

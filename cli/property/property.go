@@ -16,6 +16,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
@@ -125,7 +126,7 @@ func newGet(s *session.Session) *cobra.Command {
 }
 
 func newUpdate(s *session.Session) *cobra.Command {
-	var e client.Editing
+	e := operation.PropertySaving{Kind: operation.Properties}
 	changes, file := &changes{}, &bulk.Flags{}
 	cmd := session.Writes[done](s, &cobra.Command{
 		Use:   "update {ID | --file FILE}",
@@ -179,7 +180,7 @@ func bindUnguarded(cmd *cobra.Command, s *session.Session) {
 		"send ETags even to a server that gives none, where they guard nothing")
 }
 
-func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun bool) error {
+func runUpdate(ctx context.Context, s *session.Session, e operation.PropertySaving, dryRun bool) error {
 	printer, err := begin(s)
 	if err != nil {
 		return err
@@ -198,7 +199,7 @@ func runUpdate(ctx context.Context, s *session.Session, e client.Editing, dryRun
 }
 
 // runDry shows the requests of the changes, and predicts the outcome of each.
-func runDry(ctx context.Context, s *session.Session, edits ...client.Editing) error {
+func runDry(ctx context.Context, s *session.Session, edits ...operation.PropertySaving) error {
 	return s.PredictedDryRun(ctx, func(c *client.Client) error {
 		for _, e := range edits {
 			if err := e.Try(ctx, c).Err; !errors.Is(err, client.ErrDryRun) {
@@ -207,12 +208,15 @@ func runDry(ctx context.Context, s *session.Session, edits ...client.Editing) er
 		}
 		return nil
 	}, func(c *client.Client, at int) (string, []session.Change, error) {
-		return (&task{Editing: edits[at], connect: func() (*client.Client, error) { return c, nil }}).Check(ctx)
+		return (&task{PropertySaving: edits[at], connect: func() (*client.Client, error) { return c, nil }}).Check(ctx)
 	})
 }
 
 // send makes a change, looks up its outcome if the reply is lost, and says what was done.
-func send(ctx context.Context, s *session.Session, c *client.Client, connection session.Connection, e client.Editing) client.Editing {
+func send(
+	ctx context.Context, s *session.Session, c *client.Client, connection session.Connection,
+	e operation.PropertySaving,
+) operation.PropertySaving {
 	e = e.Send(ctx, c)
 	if e.Err != nil {
 		return e
@@ -291,9 +295,9 @@ func (c *changes) bind(cmd *cobra.Command) {
 
 func flagOf(field string) string { return strings.ReplaceAll(field, "_", "-") }
 
-// read checks everything given, and sets the patch of the edit and the ETag that guards it. No field, a field given twice and
-// an invalid value are usage errors.
-func (c *changes) read(cmd *cobra.Command, e *client.Editing, stdin io.Reader) error {
+// read checks everything given, and sets the patch of the edit and the ETag that guards it. No field, a field given
+// twice and an invalid value are usage errors.
+func (c *changes) read(cmd *cobra.Command, e *operation.PropertySaving, stdin io.Reader) error {
 	typed, object, err := c.given(cmd, stdin)
 	if err != nil {
 		return err
@@ -321,8 +325,9 @@ func (c *changes) given(cmd *cobra.Command, stdin io.Reader) (typed, object []ap
 	return typed, object, err
 }
 
-// takeTarget removes the id and the ETag of an exported property from the members. They must agree with the command line.
-func takeTarget(members []api.Member, e *client.Editing, problems api.FieldErrors) (fields []api.Member) {
+// takeTarget removes the id and the ETag of an exported property from the members. They must agree with the command
+// line.
+func takeTarget(members []api.Member, e *operation.PropertySaving, problems api.FieldErrors) (fields []api.Member) {
 	said := bulk.Row{}
 	for _, m := range members {
 		switch m.Name {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 )
 
 func TestParseIDs(t *testing.T) {
@@ -34,7 +34,7 @@ func TestChangesFromFlagsAndFile(t *testing.T) {
 		if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
 			t.Fatal(err)
 		}
-		e := &client.Editing{}
+		e := &operation.PropertySaving{}
 		err := c.read(cmd, e, strings.NewReader(`{"title":"From the file","bedrooms":2}`))
 		if (err == nil) != ok {
 			t.Errorf("%q: %v", args, err)

@@ -15,6 +15,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
@@ -27,7 +28,8 @@ const (
 	etagColumn    = "etag"
 )
 
-// targetColumns are the columns that name a property and its version. A row with an empty ETag fails: its author meant to guard it.
+// targetColumns are the columns that name a property and its version. A row with an empty ETag fails: its author meant
+// to guard it.
 func targetColumns() []bulk.Column {
 	return []bulk.Column{
 		{Name: "propertyId", Aliases: []string{"id", "property_id"}, Required: true},
@@ -37,8 +39,8 @@ func targetColumns() []bulk.Column {
 }
 
 // readTarget reads which property a row is about and, if given, which version.
-func readTarget(values bulk.Row, problems api.FieldErrors) client.Editing {
-	var e client.Editing
+func readTarget(values bulk.Row, problems api.FieldErrors) operation.PropertySaving {
+	e := operation.PropertySaving{Kind: operation.Properties}
 	id := values["propertyId"]
 	problem := id.PropertyID(&e.ID)
 	if problem == "" {
@@ -51,8 +53,8 @@ func readTarget(values bulk.Row, problems api.FieldErrors) client.Editing {
 	return e
 }
 
-// readGuard returns the ETag that the columns ask for, with its quotes; "" if there is no such column. Both may be there, and
-// must agree.
+// readGuard returns the ETag that the columns ask for, with its quotes; "" if there is no such column. Both may be
+// there, and must agree.
 func readIfMatch(values bulk.Row, problems api.FieldErrors) string {
 	tags := map[string]string{}
 	for _, column := range []string{ifMatchColumn, etagColumn} {
@@ -77,8 +79,8 @@ func readIfMatch(values bulk.Row, problems api.FieldErrors) string {
 	return cmp.Or(tags[ifMatchColumn], tags[etagColumn])
 }
 
-// updateColumns are the columns of a file of changes. None is ignored: an edited owner in an export must fail, as it cannot be
-// changed.
+// updateColumns are the columns of a file of changes. None is ignored: an edited owner in an export must fail, as it
+// cannot be changed.
 func updateColumns() *bulk.KnownColumns {
 	known := &bulk.KnownColumns{Columns: targetColumns()}
 	for _, field := range api.PropertyPatchFields() {
@@ -87,8 +89,8 @@ func updateColumns() *bulk.KnownColumns {
 	return known
 }
 
-// parseUpdateRow reads a row as a patch. An empty cell leaves its field as it is. CSV has no null, so the text null clears lat
-// and lng.
+// parseUpdateRow reads a row as a patch. An empty cell leaves its field as it is. CSV has no null, so the text null
+// clears lat and lng.
 func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 	values, err := known.Read(row)
 	if err != nil {
@@ -101,7 +103,7 @@ func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 		}
 	}
 	problems := api.FieldErrors{}
-	t := &task{Editing: readTarget(values, problems), values: values}
+	t := &task{PropertySaving: readTarget(values, problems), values: values}
 	patch, err := api.ParsePropertyPatch(members)
 	if invalid, is := errors.AsType[*api.Error](err); is {
 		t.invalid = invalid.Fields
@@ -119,8 +121,8 @@ func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 	return t, nil
 }
 
-// deleteColumns are the columns of a file of properties to delete. They ignore the fields of an export, but no other column: a
-// misspelt if_match would guard nothing.
+// deleteColumns are the columns of a file of properties to delete. They ignore the fields of an export, but no other
+// column: a misspelt if_match would guard nothing.
 func deleteColumns() *bulk.KnownColumns {
 	return &bulk.KnownColumns{Columns: targetColumns(), Ignored: append(api.PropertyPatchFields(), "owner")}
 }
@@ -131,7 +133,7 @@ func parseDeleteRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 		return nil, err
 	}
 	problems := api.FieldErrors{}
-	t := &task{Editing: readTarget(values, problems)}
+	t := &task{PropertySaving: readTarget(values, problems)}
 	t.Delete = true
 	return t, problems.Err()
 }
@@ -141,7 +143,7 @@ type connector func() (*client.Client, error)
 
 // task is the change that a row asks for.
 type task struct {
-	client.Editing
+	operation.PropertySaving
 	connect connector
 	values  bulk.Row
 	invalid api.FieldErrors // of values, which may still be what the service wrote itself
@@ -167,11 +169,10 @@ func (t *task) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
 
 // checkInvalid names the invalid values that the property does not have now. The others stay as they are, as in an
 // export of a service that has other rules.
-func (t *task) checkInvalid(now client.Editing) error {
+func (t *task) checkInvalid(now operation.PropertySaving) error {
 	problems := maps.Clone(t.invalid)
 	maps.DeleteFunc(problems, func(name string, _ []string) bool {
-		field, _ := api.PropertyFieldNamed(name)
-		return now.HasCurrent && field.IsIn(now.Current.Property, t.values[name].Value)
+		return now.HasCurrent && now.Current.Record.Has(name, t.values[name].Value)
 	})
 	return cmp.Or(now.ReadErr, problems.Err())
 }
@@ -204,7 +205,7 @@ func (t *task) Check(ctx context.Context) (string, []session.Change, error) {
 	if err := t.checkInvalid(now); err != nil {
 		return "", nil, err
 	}
-	before, etag := now.Current.Property, now.Current.ETag
+	before, etag := now.Current.Record, now.Current.ETag
 	if t.isGuarded() && !strings.Contains(t.ETag, strings.TrimPrefix(etag, "W/")) { // which can be a list
 		return "", nil, api.Errorf(api.CodePreconditionFailed,
 			"Property %s has changed: its ETag is %s, not %s.", t.ID, etag, t.ETag)

@@ -92,7 +92,7 @@ func TestSpellingsOfAnIDAreOneSubject(t *testing.T) {
 	for id, want := range map[api.PropertyID]string{
 		"42": "42", "042": "42", "+42": "42", "7f3c": "7f3c", "4e1": "4e1",
 	} {
-		if got := (&task{Editing: client.Editing{ID: id}}).Subject(); got != want {
+		if got := (&task{PropertySaving: deletion(id, "")}).Subject(); got != want {
 			t.Errorf("%s has the subject %s", id, got)
 		}
 	}
@@ -125,8 +125,8 @@ func TestETagGuardsTheProperty(t *testing.T) {
 	quoted := `"""` + before[1:len(before)-1] + `"""` // as in CSV
 	first := connect.update(t, "id,title,if_match\n42,Loft,"+quoted+"\n")
 	second := connect.update(t, "id,title,if_match\n42,Barn,"+quoted+"\n")
-	deletion := connect.remove(t, "id,if_match\n42,"+quoted+"\n")
-	for _, task := range []bulk.Task{first, second, deletion} {
+	removal := connect.remove(t, "id,if_match\n42,"+quoted+"\n")
+	for _, task := range []bulk.Task{first, second, removal} {
 		if _, _, err := task.Check(t.Context()); err != nil {
 			t.Errorf("check before the update: %v", err)
 		}
@@ -134,7 +134,7 @@ func TestETagGuardsTheProperty(t *testing.T) {
 	if _, err := first.Do(t.Context(), "k"); err != nil {
 		t.Fatal(err)
 	}
-	for _, task := range []bulk.Task{second, deletion} {
+	for _, task := range []bulk.Task{second, removal} {
 		if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodePreconditionFailed {
 			t.Errorf("stale version: %v", err)
 		}
@@ -143,7 +143,7 @@ func TestETagGuardsTheProperty(t *testing.T) {
 		}
 	}
 	for _, version := range []string{"*", connect.version(t), `"other", ` + connect.version(t)} {
-		task := task{Editing: client.Editing{ID: "42", Delete: true, ETag: version}, connect: connect}
+		task := task{PropertySaving: deletion("42", version), connect: connect}
 		if _, _, err := task.Check(t.Context()); err != nil {
 			t.Errorf("check of %s: %v", version, err)
 		}

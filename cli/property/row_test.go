@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"example.com/perks/api"
-	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 )
@@ -71,7 +71,7 @@ func TestInvalidUpdateRows(t *testing.T) {
 	} {
 		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
 		if err == nil {
-			err = e.checkInvalid(client.Editing{HasCurrent: true})
+			err = e.checkInvalid(operation.PropertySaving{HasCurrent: true})
 		}
 		var invalid *api.Error
 		if !errors.As(err, &invalid) || invalid.Fields.String() != test.want {
@@ -175,7 +175,8 @@ func FuzzParseDeleteRow(f *testing.F) {
 	})
 }
 
-// readable returns the rows of a file before the first invalid one: JSON lines if it begins with a brace, otherwise CSV.
+// readable returns the rows of a file before the first invalid one: JSON lines if it begins with a brace, otherwise
+// CSV.
 func readable(file string) []rows.Row {
 	format := rows.CSV
 	if strings.HasPrefix(file, "{") {

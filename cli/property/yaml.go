@@ -18,20 +18,9 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 )
-
-// valueOf is the value of a field as YAML has it. Numbers and prices are digits, so that they stay as written.
-func valueOf(field api.PropertyField, p api.Property) api.Value {
-	switch texts := field.Texts(p); {
-	case field.Kind == api.ListField:
-		return api.ListValue(texts)
-	case len(texts) == 0:
-		return api.NullValue()
-	default:
-		return api.TextValue(texts[0])
-	}
-}
 
 // widest is the longest text on the line of its field.
 const widest = 72
@@ -53,8 +42,8 @@ func write(heading string, p api.Property) string {
 }
 
 // writeField writes one field with its line feed.
-func writeField(field api.PropertyField, p api.Property) string {
-	text, texts := field.Name+":", field.Texts(p)
+func writeField(field api.Field, p api.Property) string {
+	text, texts := field.Name+":", p.Texts(field.Name)
 	_, isOdd := p.Odd[field.Name]
 	switch {
 	case field.Kind == api.ListField && len(texts) == 0:
@@ -88,8 +77,8 @@ func scalar(before, text string) string {
 	return inline(before, text)
 }
 
-// block writes a literal block scalar. The indicator 2 gives the indentation if the first line starts with a space, and the
-// last indicator keeps or strips line feeds at the end.
+// block writes a literal block scalar. The indicator 2 gives the indentation if the first line starts with a space, and
+// the last indicator keeps or strips line feeds at the end.
 func block(text string) string {
 	mark := "|"
 	if strings.HasPrefix(text, " ") || strings.HasPrefix(text, "\n") || strings.HasPrefix(text, "\t") {
@@ -147,7 +136,8 @@ func quote(text string) string {
 	return `"` + out.String() + `"`
 }
 
-// isHidden tells whether a character is invisible, or looks like a space. The joiners of emoji are visible by what they join.
+// isHidden tells whether a character is invisible, or looks like a space. The joiners of emoji are visible by what they
+// join.
 func isHidden(r rune) bool {
 	return !unicode.IsPrint(r) && r != '\u200c' && r != '\u200d'
 }
@@ -163,8 +153,8 @@ const noteMark = "#! "
 // notes are messages for the person who edits, by field; "" is for the text as a whole.
 type notes map[string][]string
 
-// annotate replaces the notes in a text. Each goes above its field, or to the top if the text does not have the field. The rest
-// of the text stays exactly as it is.
+// annotate replaces the notes in a text. Each goes above its field, or to the top if the text does not have the field.
+// The rest of the text stays exactly as it is.
 func annotate(text string, n notes) string {
 	text = withoutNotes(text)
 	read := readYAML(text)
@@ -263,8 +253,8 @@ func (r *reading) read(key, node *yaml.Node) {
 	r.values[field.Name] = value
 }
 
-// readValue reads the value of a field. Without a value, a text is empty, a list has no entries and a number is null. One text
-// can hold a whole list.
+// readValue reads the value of a field. Without a value, a text is empty, a list has no entries and a number is null.
+// One text can hold a whole list.
 func readValue(kind api.FieldKind, node *yaml.Node) (value api.Value, problem string) {
 	isNull := node.Tag == "!!null"
 	switch {
@@ -306,23 +296,15 @@ func lineOf(err error) int {
 	return line
 }
 
-// changes returns what the text changes, and what is wrong by field. It does not report an invalid value that was there before.
-// The patch is complete if nothing is wrong.
-func (r reading) changes(before api.Property) (api.PropertyPatch, api.FieldErrors) {
-	wrong := maps.Clone(r.wrong)
-	var members []api.Member
+// fill makes the text that of an edit.
+func (r reading) fill(e *operation.PropertyEdit) {
+	e.Clear()
 	for name, value := range r.values {
-		field, known := api.PropertyFieldNamed(name)
-		if r.wrong[name] == nil && !(known && reflect.DeepEqual(value, valueOf(field, before))) {
-			members = append(members, api.Member{Name: name, Value: value})
-		}
+		e.Set(name, value)
 	}
-	patch, err := api.ParsePropertyPatch(members)
-	var invalid *api.Error
-	if errors.As(err, &invalid) {
-		maps.Copy(wrong, invalid.Fields)
+	for name, problems := range r.wrong {
+		e.Refuse(name, problems...)
 	}
-	return api.PropertyChanges(before, before.With(patch)), wrong
 }
 
 func (r reading) isEmpty() bool { return r.syntax == nil && len(r.lines) == 0 }

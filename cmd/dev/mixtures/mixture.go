@@ -21,6 +21,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/cmd/dev/specserver"
 )
 
@@ -394,7 +395,7 @@ func hasTitle(title string) func(specserver.Request) bool {
 // edit changes a property that was read before, perhaps after somebody else.
 func (m *mixture) edit(ctx context.Context) {
 	id, title := m.propertyID(), m.newTitle()
-	base, err := m.client.Version(ctx, id)
+	base, err := operation.Properties.Read(ctx, m.client, id)
 	if err != nil {
 		return
 	}
@@ -402,9 +403,12 @@ func (m *mixture) edit(ctx context.Context) {
 	if isStale {
 		m.server.ChangeByAnother(string(id), map[string]any{"city": fmt.Sprintf("City %d", m.changed)})
 	}
-	var e client.Editing
+	var e operation.PropertySaving
 	requests, isTroubled := m.step("edit", func() string {
-		e = client.EditingOf(id, base, api.PropertyPatch{Title: api.Some(title)}).Send(ctx, m.client)
+		edit := operation.Properties.NewEdit(id, base)
+		edit.Type("title", title)
+		edit.Submit()
+		e = edit.Saving().Send(ctx, m.client)
 		if e.IsDone() {
 			return "done"
 		}
@@ -440,7 +444,7 @@ func (m *mixture) updateOld(ctx context.Context) {
 }
 
 func (m *mixture) remove(ctx context.Context) {
-	e := client.Editing{ID: m.propertyID(), Delete: true}
+	e := operation.PropertySaving{Kind: operation.Properties, ID: m.propertyID(), Delete: true}
 	requests, isTroubled := m.step("deletion", func() string {
 		e = e.Send(ctx, m.client)
 		return outcomeOf(e.Err)

@@ -9,14 +9,16 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
 
-// confirmDelete asks about the version that is shown. meanwhile says what somebody else has changed since it asked before; "" at first.
+// confirmDelete asks about the version that is shown. meanwhile says what somebody else has changed since it asked
+// before; "" at first.
 func (s *Screen) confirmDelete(meanwhile string) tea.Cmd {
 	seen := s.record.Value
-	p := seen.Property
+	p := seen.Record
 	text := fmt.Sprintf("%s\n%s\nProperty %s at %s\n\nIt goes offline now. Only an operator can restore it.",
 		display.Line(p.Title), address(p), s.shownID(), s.shell.Account.Profile.APIURL)
 	if meanwhile != "" {
@@ -32,9 +34,8 @@ func (s *Screen) confirmDelete(meanwhile string) tea.Cmd {
 		Words: []string{string(p.PropertyID()), "delete"},
 		Then: func() tea.Cmd {
 			s.notes = nil
-			e := client.EditingOf(s.id, seen, api.PropertyPatch{})
-			e.Delete = true
-			return s.sender.Send(sendChange(e))
+			s.removal = operation.Properties.NewDeletion(s.id, seen)
+			return s.send(s.removal)
 		},
 	})
 }
@@ -54,24 +55,23 @@ func address(p api.Property) string {
 	return street + ", " + town
 }
 
-func (s *Screen) handleDelete(sent screen.Sent[client.Editing]) tea.Cmd {
+func (s *Screen) handleDelete(sent screen.Sent[operation.PropertySaving]) tea.Cmd {
 	done, err := sent.Value, sent.Err
-	switch {
-	case err == nil:
-		return s.finishDelete(done.Lost)
-	case client.IsNotFound(err) || client.IsVersionConflict(err) && done.IsApplied():
-		return s.finishDelete(true)
-	case client.IsVersionConflict(err) && done.HasCurrent:
-		before := s.record.Value.Property
+	done.Err = err
+	switch s.removal.Sent(done) {
+	case operation.FoundSaved:
+		return s.finishDelete(done.Lost || err != nil)
+	case operation.FoundSame:
+		before := s.record.Value.Record
 		s.setRecord(done.Current)
-		return s.confirmDelete("Not deleted: somebody else changed it. " + changesBetween(before, done.Current.Property))
-	case client.OutcomeUnknown(err) && done.HasCurrent:
+		return s.confirmDelete("Not deleted: somebody else changed it. " + changesBetween(before, done.Current.Record))
+	case operation.FoundDoubt:
+		s.note("Unknown outcome: property %s may be deleted. %s checks.", s.shownID(), s.shell.Key(actions.CheckAgain))
+		return nil
+	}
+	if client.OutcomeUnknown(err) {
 		s.setRecord(done.Current)
 		s.note("Unknown outcome: property %s is not deleted yet. It may still be.", s.shownID())
-		return nil
-	case client.OutcomeUnknown(err):
-		s.unknown = true
-		s.note("Unknown outcome: property %s may be deleted. %s checks.", s.shownID(), s.shell.Key(actions.CheckAgain))
 		return nil
 	}
 	what, next := s.explain(err)
@@ -86,7 +86,7 @@ func changesBetween(before, now api.Property) string {
 	for _, name := range api.PropertyChanges(before, now).Fields() {
 		f := fieldNamed(name)
 		change := f.lowerLabel()
-		if !f.isMultiline() {
+		if !f.IsMultiline() {
 			change += fmt.Sprintf(" from %s to %s", displayed(f, f.text(before)), displayed(f, f.text(now)))
 		}
 		changes = append(changes, change)
@@ -98,8 +98,8 @@ func changesBetween(before, now api.Property) string {
 }
 
 func (s *Screen) finishDelete(quiet bool) tea.Cmd {
-	s.deleted, s.unknown, s.notes = true, false, nil
-	what := fmt.Sprintf("Deleted property %s, %s.", s.shownID(), display.Line(s.record.Value.Property.Title))
+	s.notes = nil
+	what := fmt.Sprintf("Deleted property %s, %s.", s.shownID(), display.Line(s.record.Value.Record.Title))
 	if quiet {
 		what = fmt.Sprintf("Property %s is gone.", s.shownID())
 	}

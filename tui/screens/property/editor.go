@@ -46,7 +46,8 @@ type editedText struct {
 // maxEdited is the size of the longest text that is read back from an editor.
 const maxEdited = 1 << 20
 
-// openEditor opens the text of the focused field in the editor. The draft is saved first: the program can be ended meanwhile.
+// openEditor opens the text of the focused field in the editor. The draft is saved first: the program can be ended
+// meanwhile.
 func (s *Screen) openEditor() tea.Cmd {
 	e, field := s.edit, s.edit.form.Focus()
 	run := &textEditor{shell: s.shell, command: editorCommand(), text: e.form.Value(field)}
@@ -111,6 +112,7 @@ func (s *Screen) handleEditor(done editedText) tea.Cmd {
 		return screen.Tell(screen.Warning, "The form is closed. The text of the editor is in %s", path)
 	}
 	s.edit.form.Set(done.field, done.run.text)
+	s.edit.typed()
 	s.refused = s.fixFirst() != ""
 	save := s.saveDraft()
 	return func() tea.Msg {

@@ -70,7 +70,8 @@ func TestADraftIsResumedAtTheFieldUnderTheCursor(t *testing.T) {
 	o.See("> Address", "*Title")
 }
 
-// TestACursorScrollsWithinALongField goes through a description that is longer than the screen without missing a line of it.
+// TestACursorScrollsWithinALongField goes through a description that is longer than the screen without missing a line
+// of it.
 func TestACursorScrollsWithinALongField(t *testing.T) {
 	o := states["long"](t)
 	o.Resize(60, 12)

@@ -13,6 +13,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
@@ -25,42 +26,55 @@ type Screen struct {
 
 	id         api.PropertyID // "" until one is chosen
 	remembered bool
-	record     *screen.Loader[client.Version]
+	record     *screen.Loader[operation.PropertyVersion]
 	notes      []string // messages above the property or its edit
 	scroll     scroll
 
-	mode    mode
 	cursor  int   // the field of the page that the keyboard is at
 	ends    []int // behind the last line of each fact of the page, as drawn last
 	formTop int   // the line on which the form begins
 	reveal  bool  // scroll to the cursor or the current conflict
-	edit    *edit // nil while the property is only read
-	refused bool  // something in the form was not valid when it was sent
 
-	seen     bool // the review was scrolled to its end
-	unfolded bool // long texts of the review are shown whole
+	edit     *edit // nil while the property is only read
+	refused  bool  // something in the form was not valid when it was submitted
+	seen     bool  // the review was scrolled to its end
+	unfolded bool  // long texts of the review are shown whole
 
 	undo    *undo
 	drafts  *drafts
-	sender  *screen.Sender[client.Editing] // sends the edit; without an edit, the deletion
-	unknown bool                           // the outcome of what was sent is unknown
-	deleted bool
+	removal *operation.PropertyEdit                  // the last deletion that was confirmed; nil if none was
+	sender  *screen.Sender[operation.PropertySaving] // sends the edit or the removal
 }
 
-// mode is what the screen shows of a property.
-type mode int
+type undo = operation.Undo[api.PropertyID, api.Property, api.PropertyPatch]
+
+// page is what the screen shows of a property.
+type page int
 
 const (
-	viewing   mode = iota // the property
+	viewing   page = iota // the property
 	editing               // the form
 	reviewing             // what saving would change
 	merging               // what both sides have changed
 )
 
+func (s *Screen) page() page {
+	switch {
+	case s.edit == nil:
+		return viewing
+	case s.edit.State().HasForm():
+		return editing
+	case s.edit.State().IsMerge():
+		return merging
+	}
+	return reviewing
+}
+
 func New(shell *screen.Shell, route screen.ToProperty) *Screen {
 	return &Screen{
 		shell: shell, id: route.ID, drafts: newDrafts(shell, route.ID),
-		record: screen.NewLoader[client.Version](shell), sender: screen.NewSender[client.Editing](shell),
+		record: screen.NewLoader[operation.PropertyVersion](shell),
+		sender: screen.NewSender[operation.PropertySaving](shell),
 	}
 }
 
@@ -68,12 +82,12 @@ func (s *Screen) Title() string {
 	switch {
 	case s.id == "":
 		return "Property"
-	case s.edit != nil && s.edit.undoing:
+	case s.edit != nil && s.edit.Undoes:
 		return fmt.Sprintf("Undo in property %s", s.shownID())
 	case s.edit != nil:
 		return fmt.Sprintf("Edit property %s", s.shownID())
 	case s.record.Has:
-		return fmt.Sprintf("Property %s: %s", s.shownID(), display.Line(s.record.Value.Property.Title))
+		return fmt.Sprintf("Property %s: %s", s.shownID(), display.Line(s.record.Value.Record.Title))
 	}
 	return fmt.Sprintf("Property %s", s.shownID())
 }
@@ -92,8 +106,8 @@ func (s *Screen) Init() tea.Cmd {
 func (s *Screen) load() tea.Cmd {
 	id, d, memory, profile := s.id, s.drafts, s.shell.Memory, s.shell.Account.Profile
 	return tea.Batch(
-		s.record.Load(func(ctx context.Context, c *client.Client) (client.Version, error) {
-			return c.Version(ctx, id)
+		s.record.Load(func(ctx context.Context, c *client.Client) (operation.PropertyVersion, error) {
+			return operation.Properties.Read(ctx, c, id)
 		}),
 		func() tea.Msg { return draftLoaded{d, memory.Draft(profile, d.name)} },
 	)
@@ -106,14 +120,14 @@ func (s *Screen) inSandbox() bool { return s.shell.Account.Profile.Sandbox }
 // Resize keeps the current conflict in sight.
 func (s *Screen) Resize(width, height int) {
 	s.width, s.height = max(1, width), max(1, height)
-	if s.mode == merging {
+	if s.page() == merging {
 		s.scroll = scroll{}
 		s.reveal = true
 	}
 }
 
 func (s *Screen) Form() *widget.Form {
-	if s.mode == editing {
+	if s.page() == editing {
 		return s.edit.form
 	}
 	return nil
@@ -125,37 +139,34 @@ func (s *Screen) Unsaved() string {
 	switch {
 	case s.isDeleting():
 		return fmt.Sprintf("Property %s is being deleted. You would not see the outcome.", s.shownID())
-	case s.sender.Busy():
-		return fmt.Sprintf("Property %s is being saved. You would not see the outcome.", s.shownID())
 	case s.edit == nil:
 		return ""
-	case s.unknown:
+	case s.edit.State() == operation.Sending:
+		return fmt.Sprintf("Property %s is being saved. You would not see the outcome.", s.shownID())
+	case s.edit.State().IsInDoubt():
 		return fmt.Sprintf("It is unknown whether property %s was saved.", s.shownID())
-	case s.edit.undoing:
-		return ""
 	}
-	if typed := typedNames(s.edit.typed()); len(typed) > 0 {
+	if typed := s.edit.Typed(); len(typed) > 0 {
 		return fmt.Sprintf("The changes to property %s are not saved: %s.", s.shownID(), labels(typed))
 	}
 	return ""
 }
 
-func (s *Screen) isDeleting() bool { return s.sender.Busy() && s.edit == nil }
+func (s *Screen) isDeleting() bool { return s.removal != nil && s.removal.State() == operation.Sending }
+func (s *Screen) isDeleted() bool  { return s.removal != nil && s.removal.State() == operation.Saved }
 
-func (s *Screen) setMode(to mode) {
-	s.mode = to
+// isInDoubt tells whether it is unknown what became of the edit or the deletion.
+func (s *Screen) isInDoubt() bool {
+	return s.edit != nil && s.edit.State().IsInDoubt() || s.removal != nil && s.removal.State().IsInDoubt()
+}
+
+// turn shows another page.
+func (s *Screen) turn() {
 	s.scroll, s.seen, s.unfolded, s.refused = scroll{}, false, false, false
 	s.reveal = true
 	if s.edit != nil {
 		s.edit.drawn = nil
 	}
-}
-
-// openForm opens the form, with the keyboard in a field.
-func (s *Screen) openForm(e *edit, field string) {
-	s.edit, s.notes = e, nil
-	e.form.FocusOnName(field)
-	s.setMode(editing)
 }
 
 func (s *Screen) note(format string, args ...any) {
@@ -174,7 +185,7 @@ func (s *Screen) saveDraft() tea.Cmd {
 	if s.edit == nil || s.edit.form == nil {
 		return nil
 	}
-	return s.drafts.save(s.edit.profile, s.edit.draft(s.shell.Now()))
+	return s.drafts.save(s.edit.profile, s.edit.Draft(s.shell.Now()))
 }
 
 func (s *Screen) viewProperty() string {
@@ -195,7 +206,7 @@ func (s *Screen) viewProperty() string {
 
 // drawFacts draws the property with a mark at the cursor, below so many lines.
 func (s *Screen) drawFacts(width, above int) (lines []line) {
-	pairs, widest, gutter := facts(s.record.Value.Property), 0, len(fitMark("> ", width))
+	pairs, widest, gutter := facts(s.record.Value.Record), 0, len(fitMark("> ", width))
 	for _, p := range pairs {
 		widest = max(widest, display.Width(p.Label))
 	}
@@ -285,7 +296,7 @@ func (s *Screen) placeholder() (kind widget.NoticeKind, title, advice string) {
 	switch {
 	case s.inSandbox():
 		return widget.Failure, noneInSandbox, goLive(s.shell)
-	case s.deleted:
+	case s.isDeleted():
 		return widget.Empty, fmt.Sprintf("Property %s was deleted.", s.shownID()),
 			fmt.Sprintf("The operator can restore it: perksd property restore %s", s.shownID())
 	case s.id == "":
@@ -325,7 +336,7 @@ func facts(p api.Property) []widget.Pair {
 			}
 		case f.Name == "lng":
 			continue
-		case f.isMultiline():
+		case f.IsMultiline():
 			pair.Value = strings.TrimRight(pair.Value, "\n")
 		}
 		pairs = append(pairs, pair)
@@ -337,22 +348,22 @@ func (s *Screen) AccessibleText() string {
 	var lines []string
 	kind, title, advice := s.placeholder()
 	switch {
-	case s.mode == editing:
+	case s.page() == editing:
 		notes := slices.Clone(s.notes)
 		if text := s.fixFirst(); text != "" {
 			notes = append(notes, text)
 		}
 		lines = append(linearNotes(notes), s.edit.form.AccessibleText())
-	case s.mode == reviewing:
+	case s.page() == reviewing:
 		s.seen = true // people who listen hear all of it
 		lines = slices.Concat(linearNotes(s.notes), s.reviewIntro(), linearDiffs(s.edit.reviewDiffs()))
-	case s.mode == merging:
+	case s.page() == merging:
 		lines = slices.Concat(linearNotes(s.notes), s.mergeIntro(), []string{s.mergeStatus()},
-			linearDiffs(s.edit.merge.fieldDiffs(s.edit)))
+			linearDiffs(s.edit.mergeDiffs()))
 	case title != "":
 		return widget.AccessibleNotice(kind, title, advice)
 	default:
-		lines = append(linearNotes(s.banner()), widget.AccessiblePairs(facts(s.record.Value.Property))...)
+		lines = append(linearNotes(s.banner()), widget.AccessiblePairs(facts(s.record.Value.Record))...)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -387,39 +398,3 @@ func (s *Screen) pickProperty(recent []string) tea.Cmd {
 
 // shownID is the id as it can be shown: a service may have any text.
 func (s *Screen) shownID() string { return display.Line(string(s.id)) }
-
-// withoutControls removes what a form cannot hold: control and invisible characters.
-func withoutControls(f field, text string) string {
-	if !f.isMultiline() {
-		return display.Line(text)
-	}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = display.Text(line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// restored puts back, in every line that was not edited, the characters that the form could not hold. was is the
-// original text.
-func restored(f field, text, was string) string {
-	if text == withoutControls(f, was) {
-		return was
-	}
-	if !f.isMultiline() {
-		return text
-	}
-	originals := map[string][]string{}
-	for line := range strings.SplitSeq(was, "\n") {
-		shown := display.Text(line)
-		originals[shown] = append(originals[shown], line)
-	}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if known := originals[line]; len(known) > 0 {
-			lines[i] = known[0]
-			originals[line] = known[1:]
-		}
-	}
-	return strings.Join(lines, "\n")
-}

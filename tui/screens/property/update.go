@@ -10,6 +10,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/screen"
 )
@@ -17,7 +18,8 @@ import (
 func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
-		if s.edit != nil && s.edit.form != nil {
+		if s.page() == editing {
+			s.edit.typed()
 			s.refused = s.fixFirst() != ""
 			return s.drafts.edited()
 		}
@@ -27,19 +29,19 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 		}
 	case screen.Reconnected:
 		switch { // what failed may succeed now
-		case s.unknown || len(s.notes) == 0:
-		case s.mode == viewing:
+		case s.isInDoubt() || len(s.notes) == 0:
+		case s.page() == viewing:
 			s.notes = nil
-		case s.mode == reviewing:
+		case s.page() == reviewing:
 			s.notes = []string{"Not saved. Your text is kept."}
 		}
-		if !s.deleted && !s.inSandbox() {
+		if !s.isDeleted() && !s.inSandbox() {
 			return s.record.Again()
 		}
 	case screen.Changed:
 		return s.changedByOthers(msg)
 	case screen.Revealed:
-		if s.deleted {
+		if s.isDeleted() {
 			return s.close()
 		}
 	case screen.Recent:
@@ -77,15 +79,12 @@ func (s *Screen) WatchesWhileTyping() bool { return true }
 // changedByOthers reads the property again, or says in the form that saving will merge.
 func (s *Screen) changedByOthers(msg screen.Changed) tea.Cmd {
 	switch {
-	case s.deleted || s.unknown || s.sender.Busy():
-	case s.mode == viewing:
+	case s.isDeleted() || s.isInDoubt() || s.sender.Busy():
+	case s.page() == viewing:
 		return s.record.Again()
-	case s.mode == editing:
-		now := *msg.Events[len(msg.Events)-1].Property
-		if changed := api.PropertyChanges(s.edit.base.Property, now).Fields(); len(changed) > 0 {
-			s.notes = nil
-			s.edit.outdated = true
-			s.note("Somebody else changed: %s. Saving merges.", labels(changed))
+	default:
+		if changed := s.edit.Overtake(*msg.Events[len(msg.Events)-1].Property); len(changed) > 0 {
+			s.notes = []string{fmt.Sprintf("Somebody else changed: %s. Saving merges.", labels(changed))}
 		}
 	}
 	return nil
@@ -102,10 +101,8 @@ func (s *Screen) handleEnd(msg tea.Msg) tea.Cmd {
 	switch {
 	case !changed:
 		return next
-	case s.unknown && !s.sender.Busy():
-		return s.handleCheck()
-	case s.edit != nil && s.edit.merges && s.mode == editing:
-		return s.mergeFirst()
+	case s.isInDoubt() || s.edit != nil && s.edit.State() == operation.Refreshing:
+		return s.handleRead()
 	case s.record.Err == nil && !s.remembered:
 		s.remembered = true
 		return s.shell.Remember(s.shell.Account.Profile, kind, string(s.id))
@@ -125,7 +122,7 @@ func (s *Screen) mouse(msg tea.MouseMsg) tea.Cmd {
 		s.scroll.Do(actions.Up)
 	case msg.Button == tea.MouseButtonWheelDown:
 		s.scroll.Do(actions.Down)
-	case clicked && s.mode == viewing:
+	case clicked && s.page() == viewing:
 		above, _ := s.scroll.More()
 		row := slices.IndexFunc(s.ends, func(end int) bool { return end > above+msg.Y })
 		switch {
@@ -144,20 +141,20 @@ func (s *Screen) Offers() []actions.Offer {
 	if s.sender.Busy() {
 		busy = "It is being saved."
 	}
-	switch s.mode {
+	switch s.page() {
 	case editing:
 		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, busy).WithHint("save"),
 			actions.EnabledUnless(actions.NextField, ""), actions.EnabledUnless(actions.PreviousField, ""),
 			actions.EnabledUnless(actions.Cancel, busy)}
-		if fieldNamed(s.edit.form.Focus()).isMultiline() {
+		if fieldNamed(s.edit.form.Focus()).IsMultiline() {
 			offers = slices.Insert(offers, 1, actions.EnabledUnless(actions.Editor, whyNoEditor()))
 		}
 		return offers
 	case reviewing:
-		word := map[bool]string{false: "save", true: "undo"}[s.edit.undoing]
+		word := map[bool]string{false: "save", true: "undo"}[s.edit.Undoes]
 		unseen := s.whyUnseen()
 		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, cmp.Or(busy, unseen)).WithHint(word)}
-		if s.unknown {
+		if s.isInDoubt() {
 			offers = append(offers, actions.EnabledUnless(actions.CheckAgain, busy))
 		}
 		offers = append(append(offers, s.scroll.Moves(s.Do)...), actions.EnabledUnless(actions.Back, busy))
@@ -168,10 +165,10 @@ func (s *Screen) Offers() []actions.Offer {
 		return offers
 	case merging:
 		none, undecided := "", ""
-		if len(s.edit.merge.Conflicts) == 0 {
+		if len(s.edit.Merge.Conflicts) == 0 {
 			none = "Nothing has to be decided."
 		}
-		if names := s.edit.merge.undecided(); len(names) > 0 {
+		if names := s.edit.Merge.Undecided(); len(names) > 0 {
 			undecided = fmt.Sprintf("Decide first about: %s.", labels(names))
 		}
 		return append([]actions.Offer{
@@ -184,18 +181,18 @@ func (s *Screen) Offers() []actions.Offer {
 
 func (s *Screen) viewingOffers() []actions.Offer {
 	switch {
-	case s.deleted || s.inSandbox():
+	case s.isDeleted() || s.inSandbox():
 		return nil
 	case s.id == "":
 		return actions.Enabled(actions.Open)
 	}
 	why, noEdit := s.whyNoChange(), s.whyNoEdit()
 	noUndo, noImage := cmp.Or(why, s.whyNoUndo()), ""
-	if len(s.record.Value.Property.Images) == 0 {
+	if len(s.record.Value.Record.Images) == 0 {
 		noImage = "It has no images."
 	}
 	var offers []actions.Offer
-	if s.unknown {
+	if s.isInDoubt() {
 		offers = actions.Enabled(actions.CheckAgain)
 	}
 	noOpen := cmp.Or(noEdit, s.shell.WhyNoChange(actions.Edit)) // elsewhere Open changes nothing
@@ -211,7 +208,7 @@ func (s *Screen) whyNoChange() string {
 	switch {
 	case s.isDeleting():
 		return "It is being deleted."
-	case s.unknown:
+	case s.isInDoubt():
 		return "First check whether it was deleted."
 	case client.IsNotFound(s.record.Err):
 		return "There is no such property any more."
@@ -231,7 +228,7 @@ func (s *Screen) whyNoEdit() string {
 }
 
 func (s *Screen) Do(id actions.ID) tea.Cmd {
-	switch s.mode {
+	switch s.page() {
 	case editing:
 		return s.doEditing(id)
 	case reviewing:
@@ -271,7 +268,7 @@ func (s *Screen) doViewing(id actions.ID) tea.Cmd {
 // pickField asks which field to edit.
 func (s *Screen) pickField() tea.Cmd {
 	pick := screen.Pick{Title: "Edit which field?", Current: s.cursor, Then: func(index int) tea.Cmd {
-		if s.mode != viewing || s.whyNoEdit() != "" {
+		if s.edit != nil || s.whyNoEdit() != "" {
 			return nil
 		}
 		return s.startEdit(fields[index].Name)
@@ -308,10 +305,10 @@ func (s *Screen) doReviewing(id actions.ID) tea.Cmd {
 		if s.edit.form == nil {
 			return s.closeEdit()
 		}
-		if !s.unknown {
+		if s.edit.Back(); !s.isInDoubt() {
 			s.notes = nil
 		}
-		s.setMode(editing)
+		s.turn()
 		return nil
 	}
 	s.scroll.Do(id)
@@ -319,7 +316,7 @@ func (s *Screen) doReviewing(id actions.ID) tea.Cmd {
 }
 
 func (s *Screen) doMerging(id actions.ID) tea.Cmd {
-	m := s.edit.merge
+	m := s.edit.Merge
 	step := map[actions.ID]int{actions.Up: -1, actions.Down: 1}[id]
 	switch {
 	case id == actions.Submit:
@@ -327,11 +324,11 @@ func (s *Screen) doMerging(id actions.ID) tea.Cmd {
 	case id == actions.Back:
 		return s.leaveMerge()
 	case id == actions.Mine:
-		m.choose(mine)
+		m.Choose(operation.Mine)
 	case id == actions.Theirs:
-		m.choose(theirs)
+		m.Choose(operation.Theirs)
 	case step != 0 && len(m.Conflicts) > 0:
-		m.at = max(0, min(m.at+step, len(m.Conflicts)-1))
+		m.At = max(0, min(m.At+step, len(m.Conflicts)-1))
 	default:
 		s.scroll.Do(id)
 		return nil
@@ -342,7 +339,7 @@ func (s *Screen) doMerging(id actions.ID) tea.Cmd {
 
 // openImage opens the image in a browser. It asks which one if there are several.
 func (s *Screen) openImage() tea.Cmd {
-	images := s.record.Value.Property.Images
+	images := s.record.Value.Record.Images
 	if len(images) == 1 {
 		return s.shell.Browse(images[0])
 	}

@@ -8,13 +8,14 @@ import (
 	"github.com/charmbracelet/lipgloss"
 
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/tui/actions"
 	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
 
 func (s *Screen) View() string {
-	switch s.mode {
+	switch s.page() {
 	case editing:
 		return s.viewEditing()
 	case reviewing:
@@ -62,13 +63,13 @@ func (s *Screen) whyUnseen() string {
 func (s *Screen) reviewIntro() []string {
 	e := s.edit
 	switch {
-	case s.sender.Busy():
+	case e.State() == operation.Sending:
 		return []string{fmt.Sprintf("Saving property %s ...", s.shownID())}
-	case s.unknown && s.record.Busy():
+	case s.isInDoubt() && s.record.Busy():
 		return []string{fmt.Sprintf("Checking whether property %s was saved ...", s.shownID())}
 	}
 	var names []string
-	for _, name := range e.patch.Fields() {
+	for _, name := range e.Patch.Fields() {
 		names = append(names, fieldNamed(name).Label)
 	}
 	submit, back := s.shell.Key(actions.Submit), s.shell.Key(actions.Back)
@@ -79,7 +80,7 @@ func (s *Screen) reviewIntro() []string {
 	if e.form == nil {
 		lines[1] = fmt.Sprintf("Undo this in property %s? %s undoes, %s cancels", s.shownID(), submit, back)
 	}
-	if e.base.ETag == "" {
+	if e.Base.ETag == "" {
 		lines = append(lines, noETagWarning)
 	}
 	return lines
@@ -120,7 +121,7 @@ func (s *Screen) formStatus() string {
 	if text := s.fixFirst(); text != "" {
 		return theme.Bad.Render("! " + text)
 	}
-	typed := typedNames(s.edit.typed())
+	typed := s.edit.Typed()
 	if len(typed) == 0 {
 		return ""
 	}
@@ -136,7 +137,7 @@ func (s *Screen) viewMerging() string {
 	}
 	height := s.height - len(status)
 	intro := introLines(s.width, s.notes, s.mergeIntro())
-	diffs, from, to := drawDiffs(s.edit.merge.fieldDiffs(s.edit), drawing{theme, s.width, true})
+	diffs, from, to := drawDiffs(s.edit.mergeDiffs(), drawing{theme, s.width, true})
 	lines := append(intro, diffs...)
 	s.scroll.layout(lines, s.width, height)
 	if s.reveal && to > 0 {
@@ -249,7 +250,8 @@ func fitMark(mark string, width int) string {
 	return mark
 }
 
-// Texts of more than maxDiffLines lines are folded to foldedDiffLines, so that they do not push the other fields out of sight.
+// Texts of more than maxDiffLines lines are folded to foldedDiffLines, so that they do not push the other fields out of
+// sight.
 const (
 	maxDiffLines    = 8
 	foldedDiffLines = 5

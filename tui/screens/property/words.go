@@ -13,8 +13,8 @@ func roleOf(l display.DiffLine) role {
 	return map[string]role{"-": asRemoved, "+": asAdded, "*": asKept}[strings.TrimSpace(string(l.Mark))]
 }
 
-// words returns the lines of a comparison that replace each other, by index, with a style for the words that differ. Lines without a
-// word in common are left out: they differ as a whole.
+// words returns the lines of a comparison that replace each other, by index, with a style for the words that differ.
+// Lines without a word in common are left out: they differ as a whole.
 func (d drawing) words(diff []display.DiffLine) map[int]string {
 	styled := map[int]string{}
 	run := func(at int, of role) (end int) {

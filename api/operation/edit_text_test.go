@@ -1,4 +1,4 @@
-package property
+package operation
 
 import (
 	"math"
@@ -8,16 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muesli/termenv"
-
 	"example.com/perks/api"
-	"example.com/perks/api/client"
-	"example.com/perks/tui/screen"
-	"example.com/perks/tui/theme"
 )
 
-func testShell() *screen.Shell {
-	return &screen.Shell{Theme: theme.New(theme.None, termenv.Ascii)}
+func propertyOf(p api.Property) *PropertyEdit {
+	return Properties.NewEdit("1", PropertyVersion{Record: p})
 }
 
 // someText returns a text of pieces that caused bugs before.
@@ -72,40 +67,44 @@ func someProperty(r *rand.Rand) api.Property {
 	return p
 }
 
-func TestUntouchedFormChangesNothing(t *testing.T) {
+func TestUntouchedTextChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
-		base := client.Version{Property: someProperty(r)}
-		e := newEdit(testShell(), base)
-		if patch, wrong := e.changes(); !patch.IsEmpty() || wrong != nil || len(e.typed()) > 0 {
-			t.Fatalf("%+v: changes %v, wrong %v, typed %q", base, patch.Fields(), wrong, e.typed())
+		p := someProperty(r)
+		e := propertyOf(p)
+		for _, f := range Properties.Fields {
+			e.Type(f.Name, e.Text(f.Name)+"!")
+			e.Type(f.Name, e.BaseText(f.Name))
+			e.Set(f.Name, Properties.Value(f, p))
+		}
+		if event := e.Submit(); event != FoundNothing || len(e.Typed()) > 0 {
+			t.Fatalf("%+v: %v, typed %q, %v", p, event, e.Typed(), e.Problems())
 		}
 	}
 }
 
-func TestFormRoundTrip(t *testing.T) {
+func TestTextRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
+	description, _ := Properties.Field("description")
 	for range 300 {
 		before, after := someProperty(r), someProperty(r)
-		after.Description = withoutControls(fieldNamed("description"), after.Description)
+		after.Description = shown(description, after.Description)
 		after.Deposit = math.Abs(after.Deposit) // a form refuses one below 0
-		e := newEdit(testShell(), client.Version{Property: before})
-		for _, f := range fields {
-			e.form.Set(f.Name, f.text(after))
+		e := propertyOf(before)
+		for _, f := range Properties.Fields {
+			e.Type(f.Name, Properties.Text(f.Name, after))
 		}
-		patch, wrong := e.changes()
-		if wrong != nil {
-			t.Fatalf("%+v: wrong %v", after, wrong)
+		if e.Submit() == FoundInvalid {
+			t.Fatalf("%+v: %v", after, e.Problems())
 		}
-		got := e.base.Property.With(patch)
-		if !slices.Contains(patch.Fields(), "price_pw") {
+		got := e.Wanted()
+		if !slices.Contains(e.Patch.Fields(), "price_pw") {
 			got.PricePW = after.PricePW // the same amount
 		}
 		if got.Lat != nil && after.Lat != nil && *got.Lat == *after.Lat {
 			got.Lat = after.Lat
 		}
-		restoredLines := restored(fieldNamed("description"), after.Description, before.Description)
-		if got.Description == restoredLines {
+		if got.Description == restored(description, after.Description, before.Description) {
 			got.Description = after.Description
 		}
 		if !reflect.DeepEqual(got, after) {
@@ -116,7 +115,7 @@ func TestFormRoundTrip(t *testing.T) {
 
 // TestOneChangedLineKeepsTheOthers checks that an edit keeps characters in other lines that a form cannot hold.
 func TestOneChangedLineKeepsTheOthers(t *testing.T) {
-	description := fieldNamed("description")
+	description, _ := Properties.Field("description")
 	for name, test := range map[string]struct{ was, text, want string }{
 		"tabs":                    {"\ta\n\tb\nc", "\ta\n\tb\nC", "\ta\n\tb\nC"},
 		"CRLF":                    {"a\r\nb\r\n", "a\nb\nnew\n", "a\r\nb\r\nnew\n"},
@@ -129,10 +128,10 @@ func TestOneChangedLineKeepsTheOthers(t *testing.T) {
 		if got := restored(description, test.text, test.was); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
-		e := newEdit(testShell(), client.Version{Property: api.Property{Title: "T", Description: test.was}})
-		e.form.Set("description", test.text)
-		if patch, _ := e.changes(); patch.Description.Value != test.want {
-			t.Errorf("%s: the patch has %q, want %q", name, patch.Description.Value, test.want)
+		e := propertyOf(api.Property{Title: "T", Description: test.was})
+		e.Type("description", test.text)
+		if e.Submit(); e.Patch.Description.Value != test.want {
+			t.Errorf("%s: the patch has %q, want %q", name, e.Patch.Description.Value, test.want)
 		}
 	}
 }
@@ -143,32 +142,25 @@ func TestFieldTexts(t *testing.T) {
 	for name, want := range map[string]string{
 		"images": "https://a/1,2\nhttps://b", "price_pw": "0", "lat": "1e-7", "lng": "", "deposit": "1000000", "bedrooms": "0",
 	} {
-		if got := fieldNamed(name).text(p); got != want {
+		if got := Properties.Text(name, p); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
 	for _, test := range []struct{ field, text, problem string }{
-		{"price_pw", "12,5", "must be digits and a point, such as 120.50"},
+		{"price_pw", "12,5", "Use a point: 12.5"},
 		{"price_pw", " 12.50 ", ""},
 		{"images", "https://a/1\n\n  https://b/2,3 \n", ""},
-		{"images", "https://a/1\nftp://b", "number 2 must be an absolute http or https URL"},
+		{"images", "https://a/1\nftp://b", "Line 2: enter a full URL, such as https://…"},
+		{"price_pw", "12,5,1", "must be digits and a point, such as 120.50"},
 		{"lat", "", ""},
 		{"lat", "91", "must be between -90 and 90"},
 		{"bedrooms", "two", "must be a whole number"},
 		{"title", " ", "must not be blank"},
 	} {
-		if got := problemWith(fieldNamed(test.field), test.text); got != test.problem {
+		e := propertyOf(api.Property{Title: "T", Bedrooms: 1, Lat: new(1.0)})
+		if e.Type(test.field, test.text); e.Problem(test.field) != test.problem {
+			got := e.Problem(test.field)
 			t.Errorf("%s %q: %q, want %q", test.field, test.text, got, test.problem)
 		}
-	}
-}
-
-func TestFieldsAreThoseOfThePatch(t *testing.T) {
-	var names []string
-	for _, f := range fields {
-		names = append(names, f.Name)
-	}
-	if !slices.Equal(names, api.PropertyPatchFields()) {
-		t.Errorf("the form has %v", names)
 	}
 }

@@ -1,16 +1,18 @@
-package client_test
+package operation_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"sync"
 	"testing"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 )
 
 // propertyServer is a service with one property and configurable faults.
@@ -101,15 +103,22 @@ func newPropertyServer() *propertyServer {
 	return &propertyServer{property: &api.Property{ID: 42, Title: "Flat", City: "Leeds", Images: []string{}}, version: 1}
 }
 
+// savingOf is a change of a version that was read.
+func savingOf(base operation.PropertyVersion, patch api.PropertyPatch) operation.PropertySaving {
+	e := operation.Properties.NewEdit("42", base)
+	e.Patch = patch
+	return e.Saving()
+}
+
 // edit reads the property and sends a change of it.
-func edit(t *testing.T, s *propertyServer, remove bool) (client.Editing, *client.Client) {
+func edit(t *testing.T, s *propertyServer, remove bool) (operation.PropertySaving, *client.Client) {
 	t.Helper()
 	c := serve(t, s)
-	base, err := c.Version(t.Context(), "42")
+	base, err := operation.Properties.Read(t.Context(), c, "42")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := client.EditingOf("42", base, api.PropertyPatch{Title: api.Some("Loft")})
+	e := savingOf(base, api.PropertyPatch{Title: api.Some("Loft")})
 	if remove {
 		e.Patch, e.Delete = api.PropertyPatch{}, true
 	}
@@ -160,14 +169,14 @@ func TestEditingOutcomes(t *testing.T) {
 	}
 }
 
-func outcome(e client.Editing) string {
+func outcome(e operation.PropertySaving) string {
 	var words string
 	switch {
 	case e.Err == nil:
 		words = "made"
 	case client.OutcomeUnknown(e.Err):
 		words = "unknown"
-	case client.IsVersionConflict(e.Err):
+	case operation.IsVersionConflict(e.Err):
 		words = "changed"
 	case client.IsNotFound(e.Err):
 		words = "missing"
@@ -188,10 +197,11 @@ func TestEditIsNotSentWithoutETagsIfChanged(t *testing.T) {
 	s := newPropertyServer()
 	s.noETags = true
 	c := serve(t, s)
-	base, _ := c.Version(t.Context(), "42")
+	base, _ := operation.Properties.Read(t.Context(), c, "42")
 	s.change(api.PropertyPatch{City: api.Some("York")})
-	e := client.EditingOf("42", base, api.PropertyPatch{Title: api.Some("Loft")}).Send(t.Context(), c)
-	if outcome(e) != "changed read" || api.CodeOf(e.Err) != api.CodePreconditionFailed || s.sent() != 0 || e.Current.Property.City != "York" {
+	e := savingOf(base, api.PropertyPatch{Title: api.Some("Loft")}).Send(t.Context(), c)
+	if outcome(e) != "changed read" || api.CodeOf(e.Err) != api.CodePreconditionFailed || s.sent() != 0 ||
+		e.Current.Record.City != "York" {
 		t.Errorf("%s, %d sent, %+v", outcome(e), s.sent(), e.Current)
 	}
 	s.property = nil
@@ -224,7 +234,8 @@ func TestLateChangeIsAConflictOnRetry(t *testing.T) {
 		} else {
 			s.change(s.late)
 		}
-		if e = e.Send(t.Context(), c); !remove && (!client.IsVersionConflict(e.Err) || !e.IsDone()) || remove && !client.IsNotFound(e.Err) {
+		e = e.Send(t.Context(), c)
+		if !remove && (!operation.IsVersionConflict(e.Err) || !e.IsDone()) || remove && !client.IsNotFound(e.Err) {
 			t.Errorf("retried: %s", outcome(e))
 		}
 	}
@@ -234,11 +245,13 @@ func TestEditOfAnyVersionIsSentOnce(t *testing.T) {
 	s := newPropertyServer()
 	s.cut = true
 	c := serve(t, s)
-	e := client.Editing{ID: "42", Patch: api.PropertyPatch{Title: api.Some("Loft")}}.Try(t.Context(), c)
+	patch := api.PropertyPatch{Title: api.Some("Loft")}
+	e := operation.PropertySaving{Kind: operation.Properties, ID: "42", Patch: patch}.Try(t.Context(), c)
 	if !client.OutcomeUnknown(e.Err) || e.HasCurrent || s.sent() != 1 {
 		t.Errorf("%+v, %d sent", e, s.sent())
 	}
-	e = client.Editing{ID: "42", Patch: e.Patch, ETag: `"other"`}.Send(t.Context(), c)
+	e.ETag = `"other"`
+	e = e.Send(t.Context(), c)
 	if outcome(e) != "changed" {
 		t.Errorf("another version: %s", outcome(e))
 	}
@@ -278,17 +291,37 @@ func TestVersionOfAnyServiceIsReadBack(t *testing.T) {
 		_, _ = io.WriteString(w, `{"propertyId":"42","title":"Flat","price_pw":2.505e+02,"bedrooms":"2","lat":"51.5",`+
 			`"bathrooms":1.5,"images":"https://a/1,https://a/2"}`)
 	}))
-	read, err := c.Version(t.Context(), "42")
-	if p := read.Property; err != nil || p.PricePW.String() != "2.505e+02" || p.Bedrooms != 2 || *p.Lat != 51.5 ||
+	read, err := operation.Properties.Read(t.Context(), c, "42")
+	if p := read.Record; err != nil || p.PricePW.String() != "2.505e+02" || p.Bedrooms != 2 || *p.Lat != 51.5 ||
 		len(p.Images) != 2 {
 		t.Fatalf("%+v, %v", read, err)
 	}
-	text, err := json.Marshal(read)
+	text, err := operation.Properties.Encode(read)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back client.Version
-	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, read) {
+	if back, err := operation.Properties.Decode(text); err != nil || !reflect.DeepEqual(back, read) {
 		t.Errorf("%s\nis read back as %+v, %v", text, back, err)
 	}
+}
+
+func serve(t *testing.T, handler http.Handler) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(http.StripPrefix("/v2", handler))
+	t.Cleanup(server.Close)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c, err := client.New(client.Config{
+		BaseURL: server.URL + "/v2", Tokens: client.StaticToken("good"), Transport: transport,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
 }

@@ -1,0 +1,209 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"example.com/perks/api"
+	"example.com/perks/api/client"
+)
+
+// EditKind is a kind of record that can be edited: R is the record, and P a change of some of its fields.
+type EditKind[I ~string, R any, P Patch[R, P]] struct {
+	Name         string // of one record
+	IDOf         func(R) I
+	Fields       []api.Field // in the order of a form
+	Texts        func(of R, name string) []string
+	Parse        func([]api.Member) (P, error) // the error is CodeValidationFailed
+	Changes      func(before, after R) P       // the change that makes before to after
+	DecodeRecord func([]byte, *R) error
+
+	Get    func(c *client.Client, ctx context.Context, id I) (record R, etag string, err error)
+	Update func(c *client.Client, ctx context.Context, id I, patch P, ifMatch string) (api.Message, error)
+	Delete func(c *client.Client, ctx context.Context, id I, ifMatch string) (api.Message, error)
+}
+
+// The types for properties.
+type (
+	PropertyVersion = client.Version[api.Property]
+	PropertyEdit    = Edit[api.PropertyID, api.Property, api.PropertyPatch]
+	PropertySaving  = Saving[api.PropertyID, api.Property, api.PropertyPatch]
+)
+
+// Properties is the kind of a property.
+var Properties = &EditKind[api.PropertyID, api.Property, api.PropertyPatch]{
+	Name: "property", IDOf: api.Property.PropertyID, Fields: api.PropertyFields(), Texts: api.Property.Texts,
+	Parse: api.ParsePropertyPatch, Changes: api.PropertyChanges, DecodeRecord: api.ReadProperty,
+	Get: (*client.Client).Property, Update: (*client.Client).UpdateProperty, Delete: (*client.Client).DeleteProperty,
+}
+
+// Field returns a field by its name.
+func (k *EditKind[I, R, P]) Field(name string) (field api.Field, known bool) {
+	if i := slices.IndexFunc(k.Fields, func(f api.Field) bool { return f.Name == name }); i >= 0 {
+		return k.Fields[i], true
+	}
+	return api.Field{Name: name}, false
+}
+
+// Value is the value of a field. Numbers and prices are digits, so that they stay as written.
+func (k *EditKind[I, R, P]) Value(field api.Field, of R) api.Value {
+	switch texts := k.Texts(of, field.Name); {
+	case field.Kind == api.ListField:
+		return api.ListValue(texts)
+	case len(texts) == 0:
+		return api.NullValue()
+	default:
+		return api.TextValue(texts[0])
+	}
+}
+
+// Text is the value of a field as it is edited: null is the empty text, and each entry of a list has a line.
+func (k *EditKind[I, R, P]) Text(name string, of R) string {
+	return strings.Join(k.Texts(of, name), "\n")
+}
+
+// IsSame tells whether two versions are equal. Without strong ETags it compares every field.
+func (k *EditKind[I, R, P]) IsSame(a, b client.Version[R]) bool {
+	if a.ETag != "" && b.ETag != "" && !client.IsWeak(a.ETag) {
+		return a.ETag == b.ETag
+	}
+	return k.Changes(a.Record, b.Record).IsEmpty()
+}
+
+// Read reads a record.
+func (k *EditKind[I, R, P]) Read(ctx context.Context, c *client.Client, id I) (client.Version[R], error) {
+	record, etag, err := k.Get(c, ctx, id)
+	return client.Version[R]{Record: record, ETag: etag}, err
+}
+
+// Encode writes a version as JSON, with what the service wrote instead of values, to be kept beside a draft.
+func (k *EditKind[I, R, P]) Encode(v client.Version[R]) (json.RawMessage, error) {
+	record, err := api.EncodeJSON(v.Record)
+	if err != nil {
+		return nil, err
+	}
+	return api.EncodeJSON(map[string]any{k.Name: json.RawMessage(record), "etag": v.ETag})
+}
+
+// Decode reads what Encode wrote.
+func (k *EditKind[I, R, P]) Decode(text []byte) (v client.Version[R], err error) {
+	var parts map[string]json.RawMessage
+	err = json.Unmarshal(text, &parts)
+	if err == nil {
+		err = json.Unmarshal(parts["etag"], &v.ETag)
+	}
+	if err == nil {
+		err = k.DecodeRecord(parts[k.Name], &v.Record)
+	}
+	return v, err
+}
+
+// Saving is an attempt to change or delete a record, and what is known of its outcome. It is a value: its methods
+// return an updated copy. Fill in Kind, ID, Patch or Delete, ETag and Base.
+type Saving[I ~string, R any, P Patch[R, P]] struct {
+	Kind   *EditKind[I, R, P]
+	ID     I
+	Patch  P
+	Delete bool   // instead of Patch
+	ETag   string // the version to change; "" is any
+	Base   *R     // that version as it was read; nil if it was not
+
+	Message string // of the service
+	Lost    bool   // the reply was lost, and reading the record showed that the change was made
+	Err     error  // why the change was not made, or why that is unknown; nil if it was made
+
+	Current    client.Version[R] // the record as read last, if HasCurrent
+	HasCurrent bool              // the last read succeeded
+	ReadErr    error             // of the last read
+}
+
+// Try sends the change once. If the reply is lost, the outcome stays unknown.
+func (s Saving[I, R, P]) Try(ctx context.Context, c *client.Client) Saving[I, R, P] {
+	return s.request(ctx, c, s.ETag)
+}
+
+func (s Saving[I, R, P]) request(ctx context.Context, c *client.Client, ifMatch string) Saving[I, R, P] {
+	var message api.Message
+	if s.Delete {
+		message, s.Err = s.Kind.Delete(c, ctx, s.ID, ifMatch)
+	} else {
+		message, s.Err = s.Kind.Update(c, ctx, s.ID, s.Patch, ifMatch)
+	}
+	s.Message = message.Message
+	return s
+}
+
+// Send sends the change and finds out its outcome if the reply is lost or the version has changed. Without an ETag it
+// first reads the record and compares, which leaves a short race.
+func (s Saving[I, R, P]) Send(ctx context.Context, c *client.Client) Saving[I, R, P] {
+	s.Lost, s.HasCurrent, s.ReadErr = false, false, nil
+	if s.Base != nil && s.ETag == "" {
+		if s = s.Read(ctx, c); s.ReadErr != nil {
+			s.Err = s.ReadErr
+			return s
+		}
+		if !s.isUntouched() {
+			s.Err = &client.Error{
+				Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed,
+				Message: "The " + s.Kind.Name + " was changed meanwhile.",
+			}
+			return s
+		}
+	}
+	s = s.Try(ctx, c)
+	if s.Base != nil && IsVersionConflict(s.Err) && client.IsWeak(s.ETag) {
+		// A server that compares strongly refuses every weak ETag, even if the record is unchanged.
+		if s = s.Read(ctx, c); s.isUntouched() {
+			s = s.request(ctx, c, "")
+		}
+	}
+	if client.OutcomeUnknown(s.Err) || s.Base != nil && IsVersionConflict(s.Err) && !s.HasCurrent {
+		return s.Check(ctx, c)
+	}
+	return s
+}
+
+func (s Saving[I, R, P]) isUntouched() bool {
+	return s.HasCurrent && s.Kind.IsSame(client.Version[R]{Record: *s.Base, ETag: s.ETag}, s.Current)
+}
+
+// Read reads the record's current version.
+func (s Saving[I, R, P]) Read(ctx context.Context, c *client.Client) Saving[I, R, P] {
+	s.Current, s.ReadErr = s.Kind.Read(ctx, c, s.ID)
+	s.HasCurrent = s.ReadErr == nil
+	return s
+}
+
+// Check reads the record within a few seconds to resolve an unknown outcome. If the record does not have the change, it
+// may still arrive.
+func (s Saving[I, R, P]) Check(ctx context.Context, c *client.Client) Saving[I, R, P] {
+	s = s.Read(ctx, soon(c))
+	if client.OutcomeUnknown(s.Err) && s.IsApplied() {
+		s.Lost, s.Err = true, nil
+	}
+	return s
+}
+
+// IsApplied tells whether the record, as read last, is as the change wants it.
+func (s Saving[I, R, P]) IsApplied() bool {
+	if s.Delete {
+		return client.IsNotFound(s.ReadErr)
+	}
+	return s.HasCurrent && s.Patch.IsAppliedTo(s.Current.Record)
+}
+
+// IsDone tells whether nothing is left to do. That is also true of a version conflict if the record was read and is as
+// the change wants it: an earlier attempt whose reply was lost may have made the change.
+func (s Saving[I, R, P]) IsDone() bool {
+	return s.Err == nil || IsVersionConflict(s.Err) && s.IsApplied()
+}
+
+// IsVersionConflict tells whether err says that the record is no longer the version that the change was made for.
+func IsVersionConflict(err error) bool {
+	refused, ok := errors.AsType[*client.Error](err)
+	return ok && refused.Status == http.StatusPreconditionFailed
+}
