@@ -264,7 +264,7 @@ type Row struct {
 	Absent Fields // a known record keeps its own; a new one takes the record's
 }
 
-// Kind is a kind of record whose rows may lack fields.
+// Kind is a kind of record that is read from files.
 type Kind struct {
 	name  string
 	names []string
@@ -272,10 +272,12 @@ type Kind struct {
 	index [][]int // of each field in the record
 }
 
-// The kinds that can have partial records.
+// PerkKind and PropertyKind can have partial records.
 var (
 	PerkKind     = kindOf[PerkRecord]("perk", "title", "description", "city")
-	PropertyKind = kindOf[PropertyRecord]("property", "title", "price_pw", "owner")
+	PropertyKind = kindOf[PropertyRecord]("property", "propertyId", "title", "price_pw", "owner")
+	categoryKind = kindOf[api.Category]("category", "id", "category_name")
+	userKind     = kindOf[User]("user", "id")
 )
 
 // OwnerField may be given once per import, for all properties whose rows lack it. It is staged but marked as absent: a

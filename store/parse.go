@@ -2,6 +2,8 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -18,26 +20,27 @@ import (
 // if they are missing. The default approval is automatic.
 func ParsePerk(members []api.Member) (PerkRecord, error) {
 	perk := PerkRecord{Approval: ApprovalAuto}
-	problems := readFields(&perk, perkFields, members)
+	problems := PerkKind.read(&perk, members)
 	if perk.ID != "" {
 		perk.Row.Absent = PerkKind.absent(members) &^ PerkKind.fields("created_at", "updated_at")
 	}
-	PerkKind.check(problems, perk.Row.Absent, func(name string) bool { return isGiven(members, name) }, perk.Validate())
+	PerkKind.check(problems, perk.Row.Absent, givenIn(members), perk.Validate())
 	return perk, problems.Err()
 }
 
 // ParseCategory parses a category. Both fields are required.
 func ParseCategory(members []api.Member) (api.Category, error) {
 	var category api.Category
-	problems := readFields(&category, categoryFields, members)
-	addNew(problems, category.Validate())
+	problems := categoryKind.read(&category, members)
+	categoryKind.check(problems, 0, givenIn(members), category.Validate())
 	return category, problems.Err()
 }
 
 // ParseUser parses a user.
 func ParseUser(members []api.Member) (User, error) {
 	var user User
-	problems := readFields(&user, userFields, members)
+	problems := userKind.read(&user, members)
+	userKind.check(problems, 0, givenIn(members), nil)
 	if problem := api.UserIDRule(user.ID); problem != "" && problems["id"] == nil {
 		problems.Add("id", "%s", problem)
 	}
@@ -51,7 +54,7 @@ func ParseProperty(members []api.Member, owner string) (PropertyRecord, error) {
 	var own, shared []api.Member
 	for _, m := range members {
 		switch {
-		case slices.ContainsFunc(propertyFields, func(f field[PropertyRecord]) bool { return f.name == m.Name }):
+		case m.Name == "propertyId", m.Name == "owner": // a patch cannot change these
 			own = append(own, m)
 		case m.Value.IsNull() && !m.Repeated && slices.Contains(api.PropertyPatchFields(), m.Name):
 			// it keeps its default
@@ -59,87 +62,39 @@ func ParseProperty(members []api.Member, owner string) (PropertyRecord, error) {
 			shared = append(shared, m)
 		}
 	}
-	problems := readFields(&property, propertyFields, own)
+	problems := PropertyKind.read(&property, own)
 	patch, err := api.ParsePropertyPatch(shared)
 	addNew(problems, err)
 	patch.Apply(&property.Property)
-	if isGiven(members, "propertyId") {
+	isGiven := givenIn(members)
+	if isGiven("propertyId") {
 		property.Row.Absent = PropertyKind.absent(members)
 	}
-	given := func(name string) bool {
-		if name == "owner" {
-			return property.Owner != ""
-		}
-		return isGiven(members, name)
-	}
-	PropertyKind.check(problems, property.Row.Absent, given, property.Validate())
+	PropertyKind.check(problems, property.Row.Absent, func(name string) bool {
+		return isGiven(name) && name != "owner" || name == "owner" && property.Owner != ""
+	}, property.Validate())
 	return property, problems.Err()
 }
 
 // PerkFields returns the names of a perk record's fields in their order.
-func PerkFields() []string { return names(perkFields) }
+func PerkFields() []string { return slices.Clone(PerkKind.names) }
 
 // CategoryFields returns the names of a category record's fields in their order.
-func CategoryFields() []string { return names(categoryFields) }
+func CategoryFields() []string { return slices.Clone(categoryKind.names) }
 
 // UserFields returns the names of a user record's fields in their order.
-func UserFields() []string { return names(userFields) }
+func UserFields() []string { return slices.Clone(userKind.names) }
 
 // PropertyFields returns the names of a property record's fields in their order.
-func PropertyFields() []string {
-	return slices.Concat([]string{"propertyId"}, api.PropertyPatchFields(), []string{"owner"})
-}
+func PropertyFields() []string { return slices.Clone(PropertyKind.names) }
 
-// field is a field of a record R. read returns what is wrong with the value, or "".
-type field[R any] struct {
-	name     string
-	required bool
-	read     func(*R, api.Value) string
-}
-
-var categoryFields = []field[api.Category]{
-	{"id", true, value(api.Value.Text, func(c *api.Category) *string { return &c.ID })},
-	{"category_name", true, value(api.Value.Text, func(c *api.Category) *string { return &c.Name })},
-}
-
-var userFields = []field[User]{
-	{"id", true, value(api.Value.Text, func(u *User) *string { return &u.ID })},
-}
-
-// propertyFields are those that a patch cannot change.
-var propertyFields = []field[PropertyRecord]{
-	{"propertyId", true, value(api.Value.Int, func(p *PropertyRecord) *int64 { return &p.ID })},
-	{"owner", false, value(api.Value.Text, func(p *PropertyRecord) *string { return &p.Owner })},
-}
-
-func value[R, T any](read func(api.Value, *T) string, field func(*R) *T) func(*R, api.Value) string {
-	return func(record *R, v api.Value) string { return read(v, field(record)) }
-}
-
-func pointer[R, T any](read func(api.Value, *T) string, field func(*R) **T) func(*R, api.Value) string {
-	return func(record *R, v api.Value) string {
-		var value T
-		problem := read(v, &value)
-		if problem == "" {
-			*field(record) = &value
-		}
-		return problem
-	}
-}
-
-// storedTime truncates a time to the milliseconds that are shown, so that lists sort by what they show.
-func storedTime(v api.Value, into *time.Time) string {
-	problem := v.Time(into)
-	*into = into.Truncate(time.Millisecond)
-	return problem
-}
-
-func readFields[R any](record *R, fields []field[R], members []api.Member) api.FieldErrors {
-	problems := api.FieldErrors{}
+// read sets the fields of a record, to which record points, and returns what is wrong with the members.
+func (k Kind) read(record any, members []api.Member) api.FieldErrors {
+	problems, fields := api.FieldErrors{}, reflect.ValueOf(record).Elem()
 	for _, m := range members {
-		i := slices.IndexFunc(fields, func(f field[R]) bool { return f.name == m.Name })
+		i := slices.Index(k.names, m.Name)
 		if i < 0 {
-			problems.Add(m.Name, "is not a field of this record; the fields are %s", strings.Join(names(fields), ", "))
+			problems.Add(m.Name, "is not a field of this record; the fields are %s", strings.Join(k.names, ", "))
 			continue
 		}
 		if m.Repeated {
@@ -148,21 +103,45 @@ func readFields[R any](record *R, fields []field[R], members []api.Member) api.F
 		if m.Value.IsNull() {
 			continue
 		}
-		if problem := fields[i].read(record, m.Value); problem != "" {
+		if problem := readValue(m.Value, fields.FieldByIndex(k.index[i])); problem != "" {
 			problems.Add(m.Name, "%s", problem)
-		}
-	}
-	for _, f := range fields {
-		if f.required {
-			require(problems, f.name, isGiven(members, f.name))
 		}
 	}
 	return problems
 }
 
-// isGiven tells whether the members have the name, with a value that is not null.
-func isGiven(members []api.Member, name string) bool {
-	return slices.ContainsFunc(members, func(m api.Member) bool { return m.Name == name && !m.Value.IsNull() })
+// readValue sets a field to a value, or returns what is wrong with it.
+func readValue(v api.Value, field reflect.Value) (problem string) {
+	if field.Kind() == reflect.Pointer {
+		value := reflect.New(field.Type().Elem())
+		if problem = readValue(v, value.Elem()); problem == "" {
+			field.Set(value)
+		}
+		return problem
+	}
+	switch into := field.Addr().Interface().(type) {
+	case *string:
+		problem = v.Text(into)
+	case *Approval:
+		problem = v.Text((*string)(into))
+	case *int64:
+		problem = v.Int(into)
+	case *float64:
+		problem = v.Float(into)
+	case *time.Time: // in the milliseconds that are shown, so that lists sort by what they show
+		problem = v.Time(into)
+		*into = into.Truncate(time.Millisecond)
+	default:
+		panic(fmt.Sprintf("a record cannot have a %T", into))
+	}
+	return problem
+}
+
+// givenIn returns a function that tells whether the members have a name, with a value that is not null.
+func givenIn(members []api.Member) func(name string) bool {
+	return func(name string) bool {
+		return slices.ContainsFunc(members, func(m api.Member) bool { return m.Name == name && !m.Value.IsNull() })
+	}
 }
 
 // absent returns the fields that have no member, not even a null.
@@ -178,10 +157,10 @@ func (k Kind) absent(members []api.Member) Fields {
 
 // check adds the problems of missing required fields, and those of the whole record. Absent fields are not checked
 // here, because a known record has them.
-func (k Kind) check(problems api.FieldErrors, absent Fields, given func(name string) bool, whole error) {
+func (k Kind) check(problems api.FieldErrors, absent Fields, isGiven func(name string) bool, whole error) {
 	for i, name := range k.names {
-		if k.needs.has(i) {
-			require(problems, name, given(name))
+		if k.needs.has(i) && !isGiven(name) && problems[name] == nil {
+			problems.Add(name, "is required")
 		}
 	}
 	addNew(problems, whole)
@@ -189,13 +168,6 @@ func (k Kind) check(problems api.FieldErrors, absent Fields, given func(name str
 		if (absent & k.needs).has(i) {
 			delete(problems, name)
 		}
-	}
-}
-
-// require adds a problem unless the field already has one.
-func require(problems api.FieldErrors, field string, given bool) {
-	if !given && problems[field] == nil {
-		problems.Add(field, "is required")
 	}
 }
 
@@ -210,14 +182,6 @@ func addNew(problems api.FieldErrors, err error) {
 			problems[field] = messages
 		}
 	}
-}
-
-func names[R any](fields []field[R]) []string {
-	list := make([]string, len(fields))
-	for i, f := range fields {
-		list[i] = f.name
-	}
-	return list
 }
 
 // Validate checks the rules of the perk and of what only the operator sees.

@@ -18,24 +18,19 @@ import (
 
 func object(t testing.TB, text string) []api.Member {
 	t.Helper()
-	members, err := api.ParseObject([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	members := must(api.ParseObject([]byte(text)))(t)
 	return members
 }
 
 func pointerTo[T any](value T) *T { return &value }
 
 func TestParsePerkReadsEveryField(t *testing.T) {
-	fromJSON, err := store.ParsePerk(object(t,
+	fromJSON := must(store.ParsePerk(object(t,
 		`{"id":"tea","title":"Tea","description":"Hot","category":"Food","merchant_name":"Leaf",
-		"image_url":"https://img.example/tea.png","discount_text":"-10%","terms":"One each","valid_from":"2026-01-01T01:00:00+01:00",
-		"valid_to":"2026-02-01T00:00:00.1234567Z","city":"Bath","created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-02T00:00:00Z",
-		"lat":51.38,"lng":-2.36,"stock":0,"approval":"manual"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+		"image_url":"https://img.example/tea.png","discount_text":"-10%","terms":"One each",
+		"valid_from":"2026-01-01T01:00:00+01:00",		"valid_to":"2026-02-01T00:00:00.1234567Z","city":"Bath",
+		"created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-02T00:00:00Z",
+		"lat":51.38,"lng":-2.36,"stock":0,"approval":"manual"}`)))(t)
 	want := store.PerkRecord{
 		Perk: api.Perk{ID: "tea", Title: "Tea", Description: "Hot", Category: pointerTo("Food"),
 			MerchantName: pointerTo("Leaf"),
@@ -52,14 +47,11 @@ func TestParsePerkReadsEveryField(t *testing.T) {
 		t.Errorf("the perk differs (-want +got):\n%s", diff)
 	}
 
-	fromCSV, err := store.ParsePerk(api.CellMembers(store.PerkFields(),
+	fromCSV := must(store.ParsePerk(api.CellMembers(store.PerkFields(),
 		[]string{"tea", "Tea", "Hot", "Food", "Leaf", "https://img.example/tea.png",
 			"-10%", "One each", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00.123456Z", "Bath", "2025-01-01T00:00:00Z",
 			"2025-01-02T00:00:00Z",
-			"51.38", "-2.36", "0", "manual"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+			"51.38", "-2.36", "0", "manual"})))(t)
 	if diff := cmp.Diff(want, fromCSV); diff != "" {
 		t.Errorf("the same perk from CSV differs (-want +got):\n%s", diff)
 	}
@@ -70,13 +62,11 @@ func TestParsePerkFillsInDefaults(t *testing.T) {
 		Approval: store.ApprovalAuto}
 	for _, text := range []string{
 		`{"title":"Tea","description":"Hot","city":"Bath"}`,
-		`{"title":"Tea","description":"Hot","city":"Bath","id":null,"category":null,"merchant_name":null,"image_url":null,"discount_text":null,
-		  "terms":null,"valid_from":null,"valid_to":null,"created_at":null,"updated_at":null,"lat":null,"lng":null,"stock":null,"approval":null}`,
+		`{"title":"Tea","description":"Hot","city":"Bath","id":null,"category":null,"merchant_name":null,
+		  "image_url":null,"discount_text":null,"terms":null,"valid_from":null,"valid_to":null,
+		  "created_at":null,"updated_at":null,"lat":null,"lng":null,"stock":null,"approval":null}`,
 	} {
-		perk, err := store.ParsePerk(object(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		perk := must(store.ParsePerk(object(t, text)))(t)
 		if diff := cmp.Diff(want, perk); diff != "" {
 			t.Errorf("the perk of %s differs (-want +got):\n%s", text, diff)
 		}
@@ -91,34 +81,26 @@ func TestParsePropertyReadsEveryField(t *testing.T) {
 			Bedrooms: 2, Bathrooms: 1, Lat: pointerTo(51.38), Deposit: 99.5},
 		Owner: "acme",
 	}
-	fromJSON, err := store.ParseProperty(object(t,
+	fromJSON := must(store.ParseProperty(object(t,
 		`{"propertyId":7,"title":"Flat","description":"Bright","address":"1 High St","city":"Bath",
-		"postcode":"BA1","images":["https://img.example/1,2.png","https://img.example/3.png"],"price_pw":120.50,"bedrooms":2,"bathrooms":1,
-		"lat":51.38,"lng":null,"deposit":99.5,"owner":"acme"}`), "someone-else")
-	if err != nil {
-		t.Fatal(err)
-	}
+		"postcode":"BA1","images":["https://img.example/1,2.png","https://img.example/3.png"],
+		"price_pw":120.50,"bedrooms":2,"bathrooms":1,
+		"lat":51.38,"lng":null,"deposit":99.5,"owner":"acme"}`), "someone-else"))(t)
 	if diff := cmp.Diff(want, fromJSON, comparePrices); diff != "" {
 		t.Errorf("the property differs (-want +got):\n%s", diff)
 	}
-	fromCSV, err := store.ParseProperty(api.CellMembers(store.PropertyFields(),
+	fromCSV := must(store.ParseProperty(api.CellMembers(store.PropertyFields(),
 		[]string{"7", "Flat", "Bright", "1 High St", "Bath", "BA1",
 			`["https://img.example/1,2.png","https://img.example/3.png"]`, "120.50", "2", "1", "51.38", "", "99.5",
 			""}),
-		"acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+		"acme"))(t)
 	if diff := cmp.Diff(want, fromCSV, comparePrices); diff != "" {
 		t.Errorf("the same property from CSV, with a default owner, differs (-want +got):\n%s", diff)
 	}
 }
 
 func TestParsePropertyFillsInDefaults(t *testing.T) {
-	property, err := store.ParseProperty(object(t, `{"propertyId":7,"title":"Flat","price_pw":"120"}`), "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	property := must(store.ParseProperty(object(t, `{"propertyId":7,"title":"Flat","price_pw":"120"}`), "acme"))(t)
 	want := store.PropertyRecord{Property: api.Property{ID: 7, Title: "Flat", Images: []string{},
 		PricePW: price(t, "120")}, Owner: "acme"}
 	if diff := cmp.Diff(want, property, comparePrices, cmpopts.IgnoreTypes(store.Row{})); diff != "" {
@@ -148,14 +130,8 @@ func TestPerkRowKeepsAbsentFields(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			row, err := store.ParsePerk(object(t, test.row))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := row.FillFrom(known, row.Row.Absent)
-			if err != nil {
-				t.Fatal(err)
-			}
+			row := must(store.ParsePerk(object(t, test.row)))(t)
+			got := must(row.FillFrom(known, row.Row.Absent))(t)
 			want := known
 			test.change(&want)
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreTypes(store.Row{})); diff != "" {
@@ -163,10 +139,7 @@ func TestPerkRowKeepsAbsentFields(t *testing.T) {
 			}
 		})
 	}
-	row, err := store.ParsePerk(object(t, `{"id":"tea","valid_to":"2025-12-31T00:00:00Z"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := must(store.ParsePerk(object(t, `{"id":"tea","valid_to":"2025-12-31T00:00:00Z"}`)))(t)
 	if _, err := row.FillFrom(known, row.Row.Absent); err == nil ||
 		!strings.Contains(err.Error(), "valid_to must be after valid_from") {
 		t.Errorf("valid_to before the stored valid_from: %v", err)
@@ -190,21 +163,16 @@ func TestPropertyRowKeepsAbsentFields(t *testing.T) {
 		row  []api.Member
 		want store.PropertyRecord
 	}{
-		"nothing but the id":    {object(t, `{"propertyId":7}`), known},
-		"empty cells":           {empty, cleared},
-		"the same as nulls":     {object(t, `{"propertyId":7,"description":null,"address":null,"city":null,"postcode":null,"images":null,"bedrooms":null,"bathrooms":null,"lat":null,"deposit":null}`), cleared},
+		"nothing but the id": {object(t, `{"propertyId":7}`), known},
+		"empty cells":        {empty, cleared},
+		"the same as nulls": {object(t, `{"propertyId":7,"description":null,"address":null,"city":null,"postcode":null,
+			"images":null,"bedrooms":null,"bathrooms":null,"lat":null,"deposit":null}`), cleared},
 		"another default owner": {object(t, `{"propertyId":7}`), known},
 		"values it already has": {object(t, `{"propertyId":7,"city":"Bath","owner":"acme"}`), known},
 	} {
 		t.Run(name, func(t *testing.T) {
-			row, err := store.ParseProperty(test.row, "someone-else")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := row.FillFrom(known, row.Row.Absent)
-			if err != nil {
-				t.Fatal(err)
-			}
+			row := must(store.ParseProperty(test.row, "someone-else"))(t)
+			got := must(row.FillFrom(known, row.Row.Absent))(t)
 			if diff := cmp.Diff(test.want, got, comparePrices, cmpopts.IgnoreTypes(store.Row{})); diff != "" {
 				t.Errorf("the property differs (-want +got):\n%s", diff)
 			}
@@ -214,10 +182,7 @@ func TestPropertyRowKeepsAbsentFields(t *testing.T) {
 
 func price(t *testing.T, digits string) api.Price {
 	t.Helper()
-	p, err := api.ParsePrice(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(api.ParsePrice(digits))(t)
 	return p
 }
 
@@ -250,14 +215,16 @@ func TestParseReportsEveryProblem(t *testing.T) {
 				"valid_from": {"must be an RFC 3339 time such as 2026-01-31T09:00:00Z"}}},
 		{"values that break a rule", parsePerk,
 			`{"id":"users","title":" ","description":"D","city":"C","lat":91,"lng":-181,"stock":-1,"approval":"maybe",
-			"image_url":"ftp://x","valid_from":"2026-01-02T00:00:00Z","valid_to":"2026-01-01T00:00:00Z"}`, api.FieldErrors{
+			"image_url":"ftp://x","valid_from":"2026-01-02T00:00:00Z","valid_to":"2026-01-01T00:00:00Z"}`,
+			api.FieldErrors{
 				"id": {`must not be "users", which is an address of the service`}, "title": {"must not be blank"},
 				"lat": {"must be between -90 and 90"}, "lng": {"must be between -180 and 180"},
 				"stock":    {"must not be negative"},
 				"approval": {"must be auto or manual"}, "image_url": {"must be an absolute http or https URL"},
 				"valid_to": {"must be after valid_from"}}},
 		{"dates that are the same to the microsecond", parsePerk, `{"title":"T","description":"D","city":"C",
-			"valid_from":"2026-01-01T00:00:00.0000001Z","valid_to":"2026-01-01T00:00:00.0000002Z"}`, api.FieldErrors{"valid_to": {"must be after valid_from"}}},
+			"valid_from":"2026-01-01T00:00:00.0000001Z","valid_to":"2026-01-01T00:00:00.0000002Z"}`,
+			api.FieldErrors{"valid_to": {"must be after valid_from"}}},
 		{"a perk that may exist, with an empty required field", parsePerk, `{"id":"tea","title":null,"city":""}`,
 			api.FieldErrors{"title": {"is required"}, "city": {"must not be blank"}}},
 		{"a latitude alone of a perk that may exist", parsePerk, `{"id":"tea","lat":1}`,
@@ -284,12 +251,14 @@ func TestParseReportsEveryProblem(t *testing.T) {
 			`{"propertyId":null,"title":null,"price_pw":null,"owner":null}`, api.FieldErrors{
 				"propertyId": {"is required"}, "title": {"is required"}, "price_pw": {"is required"},
 				"owner": {"is required"}}},
-		{"a property's rules", parseProperty, `{"propertyId":0,"title":"","price_pw":-1,"owner":"acme","bedrooms":-1,"lat":91,"rooms":2}`, api.FieldErrors{
-			"propertyId": {"must be a whole number above 0"}, "title": {"must not be blank"},
-			"price_pw": {"must not be negative"},
-			"bedrooms": {"must not be negative"}, "lat": {"must be between -90 and 90"},
-			"rooms": {"is not a field of a property; the fields are " +
-				strings.Join(api.PropertyPatchFields(), ", ")}}},
+		{"a property's rules", parseProperty,
+			`{"propertyId":0,"title":"","price_pw":-1,"owner":"acme","bedrooms":-1,"lat":91,"rooms":2}`,
+			api.FieldErrors{
+				"propertyId": {"must be a whole number above 0"}, "title": {"must not be blank"},
+				"price_pw": {"must not be negative"},
+				"bedrooms": {"must not be negative"}, "lat": {"must be between -90 and 90"},
+				"rooms": {"is not a field of a property; the fields are " +
+					strings.Join(api.PropertyPatchFields(), ", ")}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -333,7 +302,8 @@ func TestFieldsAreTheMembersOfTheRecords(t *testing.T) {
 // FuzzParse checks that each row of any imported file is refused or gives a valid record.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("id,title,description,city,lat,lng,stock,valid_from\ntea,Tea,Hot,Bath,1,2,3,2026-01-01T00:00:00Z\n"))
-	f.Add([]byte(`[{"propertyId":1,"title":"Flat","price_pw":120.50,"images":"https://a.example, https://b.example","owner":"acme"}]`))
+	f.Add([]byte(`[{"propertyId":1,"title":"Flat","price_pw":120.50,"images":"https://a.example, https://b.example",
+		"owner":"acme"}]`))
 	f.Add([]byte("{\"id\":\"food\",\"category_name\":\"Food\"}\n{\"id\":\"alice\"}\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for _, format := range []rows.Format{rows.CSV, rows.JSON, rows.JSONL} {

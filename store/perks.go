@@ -25,26 +25,6 @@ func scanPerkRecord(r Scanner) (record PerkRecord, err error) {
 	return record, err
 }
 
-var perkFields = []field[PerkRecord]{
-	{"id", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.ID })},
-	{"title", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.Title })},
-	{"description", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.Description })},
-	{"category", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.Category })},
-	{"merchant_name", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.MerchantName })},
-	{"image_url", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.ImageURL })},
-	{"discount_text", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.DiscountText })},
-	{"terms", false, pointer(api.Value.Text, func(p *PerkRecord) **string { return &p.Terms })},
-	{"valid_from", false, pointer(storedTime, func(p *PerkRecord) **time.Time { return &p.ValidFrom })},
-	{"valid_to", false, pointer(storedTime, func(p *PerkRecord) **time.Time { return &p.ValidTo })},
-	{"city", false, value(api.Value.Text, func(p *PerkRecord) *string { return &p.City })},
-	{"created_at", false, value(storedTime, func(p *PerkRecord) *time.Time { return &p.CreatedAt })},
-	{"updated_at", false, value(storedTime, func(p *PerkRecord) *time.Time { return &p.UpdatedAt })},
-	{"lat", false, pointer(api.Value.Float, func(p *PerkRecord) **float64 { return &p.Lat })},
-	{"lng", false, pointer(api.Value.Float, func(p *PerkRecord) **float64 { return &p.Lng })},
-	{"stock", false, pointer(api.Value.Int, func(p *PerkRecord) **int64 { return &p.Stock })},
-	{"approval", false, value(api.Value.Text, func(p *PerkRecord) *string { return (*string)(&p.Approval) })},
-}
-
 // ImportedPerkFields are the columns of perks that are copied from staged records, besides id, times of the record,
 // words and stock.
 const ImportedPerkFields = `valid_from, valid_to, lat, lng, cell, approval, title_fold, category_fold, ` +

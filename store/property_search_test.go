@@ -16,14 +16,9 @@ import (
 // TestASearchThatUsesUpItsBudgetsFindsTheSame lists where matches are neither few nor among the first, so that a search
 // walks to the end.
 func TestASearchThatUsesUpItsBudgetsFindsTheSame(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), sqlite.Options{}))(t)
 	defer db.Close()
-	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", Name: "Owner"}, store.Operator); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.CreateClient(t.Context(), store.Client{ID: "owner", Name: "Owner"}, store.Operator))
 	records := func(yield func(store.PropertyRecord, error) bool) {
 		for i := range 1000 {
 			p := store.PropertyRecord{Owner: "owner",
@@ -38,9 +33,7 @@ func TestASearchThatUsesUpItsBudgetsFindsTheSame(t *testing.T) {
 			}
 		}
 	}
-	if _, err := db.ImportProperties(t.Context(), records, store.Operator, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(db.ImportProperties(t.Context(), records, store.Operator, time.Now()))(t)
 	two := 2
 	for _, query := range []store.PropertyQuery{
 		{PropertyFilter: api.PropertyFilter{Query: "late"}},
@@ -72,10 +65,7 @@ func TestASearchThatUsesUpItsBudgetsFindsTheSame(t *testing.T) {
 func propertyPages(t *testing.T, db store.Store, query store.PropertyQuery) (pages []string) {
 	t.Helper()
 	for range 3 {
-		list, err := db.ListProperties(t.Context(), query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must(db.ListProperties(t.Context(), query))(t)
 		page := []string{fmt.Sprint(list.Total, list.IsMore)}
 		for _, p := range list.Items {
 			page = append(page, fmt.Sprint(p.ID))
@@ -90,9 +80,6 @@ func propertyPages(t *testing.T, db store.Store, query store.PropertyQuery) (pag
 
 func searchedPrice(t *testing.T, digits string) *api.Price {
 	t.Helper()
-	p, err := api.ParsePrice(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(api.ParsePrice(digits))(t)
 	return &p
 }

@@ -56,9 +56,7 @@ func execute(t *testing.T, on interface {
 	Exec(ctx context.Context, text string, args ...any) (pgconn.CommandTag, error)
 }, text string, args ...any) {
 	t.Helper()
-	if _, err := on.Exec(t.Context(), text, args...); err != nil {
-		t.Fatal(err)
-	}
+	must(on.Exec(t.Context(), text, args...))(t)
 }
 
 // many is a bound that the entries here do not reach.
@@ -78,10 +76,7 @@ func TestFollowersSeeALateCommitOnce(t *testing.T) {
 	db := openAt(t, storetest.PostgresDatabase(t))
 	f := &follower{t: t, db: db}
 	execute(t, db.writes, addEntry, "before")
-	late, err := db.writes.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	late := must(db.writes.Begin(t.Context()))(t)
 	defer late.Rollback(t.Context())
 	execute(t, late, addEntry, "late")
 	execute(t, late, addRedemption, "late")
@@ -96,9 +91,7 @@ func TestFollowersSeeALateCommitOnce(t *testing.T) {
 	execute(t, late, `RELEASE part`)
 	execute(t, db.writes, addEntry, "between")
 	f.wants("the other transaction is still open", "between")
-	if err := late.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, late.Commit(t.Context()))
 	execute(t, db.writes, `UPDATE redemptions SET status = 'approved' WHERE id = 'early'`)
 	f.wants("after the late commit", "redemption/late", "late", "later")
 	f.wants("again")
@@ -108,17 +101,11 @@ func TestFollowersSeeALateCommitOnce(t *testing.T) {
 func TestBatchesAreInTheOrderOfCommits(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
-	start, err := db.NextAudit(t.Context(), store.AuditPlace{}, "", many)
-	if err != nil {
-		t.Fatal(err)
-	}
+	start := must(db.NextAudit(t.Context(), store.AuditPlace{}, "", many))(t)
 	execute(t, db.writes, addEntry, "first")
 	execute(t, db.writes, addRedemption, "second, an hour earlier")
 	execute(t, db.writes, addEntry, "third")
-	batch, err := db.NextAudit(t.Context(), start.Next, "", many)
-	if err != nil {
-		t.Fatal(err)
-	}
+	batch := must(db.NextAudit(t.Context(), start.Next, "", many))(t)
 	var got []string
 	for _, entry := range batch.Entries {
 		got = append(got, entry.Subject)
@@ -135,10 +122,7 @@ func TestWhatCommitsAfterADividedStretchIsRead(t *testing.T) {
 	db := openAt(t, storetest.PostgresDatabase(t))
 	f := &follower{t: t, db: db}
 	f.wants("at first")
-	late, err := db.writes.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	late := must(db.writes.Begin(t.Context()))(t)
 	defer late.Rollback(t.Context())
 	execute(t, late, addEntry, "late")
 	entries := []string{"one", "two", "three", "four", "five"}
@@ -149,9 +133,7 @@ func TestWhatCommitsAfterADividedStretchIsRead(t *testing.T) {
 	if err != nil || batch.IsLast || len(batch.Entries) != 2 {
 		t.Fatalf("the first batch has %d entries, and is the last: %t, %v", len(batch.Entries), batch.IsLast, err)
 	}
-	if err := late.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, late.Commit(t.Context()))
 	f.batched = batch.Next
 	f.position = batch.Next.Since
 	f.wants("after a part of them", "late", "three", "four", "five")
@@ -162,10 +144,7 @@ func TestWhatCommitsAfterADividedStretchIsRead(t *testing.T) {
 func TestARestoredCopyRepeatsNoEntries(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
-	older, err := db.writes.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	older := must(db.writes.Begin(t.Context()))(t)
 	defer older.Rollback(t.Context())
 	execute(t, older, addEntry, "older")
 	execute(t, db.writes, `
@@ -177,10 +156,7 @@ func TestARestoredCopyRepeatsNoEntries(t *testing.T) {
 	}
 	for n := range 45 {
 		if n == 20 {
-			alsoOpen, err := db.writes.Begin(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			alsoOpen := must(db.writes.Begin(t.Context()))(t)
 			defer alsoOpen.Rollback(t.Context())
 			execute(t, alsoOpen, addEntry, "not yet")
 		}

@@ -13,31 +13,16 @@ import (
 func TestCopiesAreToldFromTheirOriginal(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, storetest.PostgresOptions{})
-	if err := server.CreateDatabase(t.Context(), "perks"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, server.CreateDatabase(t.Context(), "perks"))
 	original := server.DSN("perks")
-	if err := openAt(t, original).Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, openAt(t, original).Close())
 	saved := filepath.Join(shortFolder(t), "saved")
-	if err := server.Save(t.Context(), saved); err != nil {
-		t.Fatal(err)
-	}
-	recovered, err := storetest.StartPostgresFrom(t.Context(), saved, storetest.PostgresOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, server.Save(t.Context(), saved))
+	recovered := must(storetest.StartPostgresFrom(t.Context(), saved, storetest.PostgresOptions{}))(t)
 	stopLater(t, recovered.Stop)
-	bouncer, err := server.StartPgBouncer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bouncer := must(server.StartPgBouncer(t.Context()))(t)
 	stopLater(t, bouncer.Stop)
-	standby, err := server.Standby(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	standby := must(server.Standby(t.Context()))(t)
 	stopLater(t, standby.Stop)
 	executeAt(t, server.DSN("postgres"), `CREATE DATABASE copied TEMPLATE perks`, `CREATE ROLE other LOGIN SUPERUSER`)
 

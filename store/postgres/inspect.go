@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"example.com/perks/store"
 )
 
@@ -19,12 +17,7 @@ const (
 
 // Inspect checks the server at the address, and the role: what Settings does not, and cannot mend. It changes nothing.
 func Inspect(ctx context.Context, address string) ([]store.Finding, error) {
-	config, err := parseAddress(address)
-	if err != nil {
-		return nil, err
-	}
-	return withConnection(ctx, "inspect the server", config, func(conn *pgxpool.Conn) ([]store.Finding, error) {
-		q := view{ctx, conn}
+	return readAt(ctx, "inspect the server", address, func(q store.Querier) ([]store.Finding, error) {
 		s, err := store.One(q, scanServerState, serverState)
 		if err != nil {
 			return nil, err

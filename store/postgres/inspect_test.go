@@ -19,20 +19,14 @@ func TestTheServerIsInspected(t *testing.T) {
 		"archive_mode": "on", "archive_command": "false", "max_connections": "12",
 		"wal_receiver_status_interval": "1s"}})
 	executeAt(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN`, `CREATE DATABASE perks OWNER plain`)
-	standby, err := server.Standby(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	standby := must(server.Standby(t.Context()))(t)
 	t.Cleanup(func() { _ = standby.Stop() })
 	plain := strings.Replace(server.DSN("perks"), "postgres@", "plain@", 1)
 	common := []string{"ok server", "ok role", "not checked role's view", "ok encryption", "ok clock", "ok connections",
 		"ok size"}
 	check := func(when, address string, want ...string) {
 		t.Helper()
-		findings, err := Inspect(t.Context(), address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		findings := must(Inspect(t.Context(), address))(t)
 		var got []string
 		for _, f := range findings {
 			got = append(got, fmt.Sprint(f.Outcome, " ", f.Check))
@@ -57,9 +51,7 @@ func TestTheServerIsInspected(t *testing.T) {
 		END LOOP; END $$`)
 	check("an idle standby", server.DSN("perks"),
 		slices.Concat(super, []string{"ok standby walreceiver", "ok slot standby"}, ends)...)
-	if err := standby.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, standby.Kill())
 	executeAt(t, server.DSN("postgres"), `ALTER SYSTEM SET synchronous_standby_names = ''`, `SELECT pg_reload_conf()`)
 	check("without the standby", server.DSN("perks"),
 		slices.Concat(super, []string{"ok standbys", "warning slot standby"}, ends)...)

@@ -39,17 +39,11 @@ func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 // wholeList returns the ids of all matches in order, without an index on the filter.
 func wholeList(t *testing.T, v view, s *search) []string {
 	t.Helper()
-	order, err := s.pageOrder(s.Query.Sort, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ids, err := store.All(v, store.ScanValue[string], `
+	order := must(s.pageOrder(s.Query.Sort, false))(t)
+	ids := must(store.All(v, store.ScanValue[string], `
 		SELECT p.id FROM (SELECT * FROM perks OFFSET 0) AS p
 			WHERE `+s.Where()+s.andAvailable(manyMatches)+` ORDER BY `+order.show,
-		customPlan, s.args)
-	if err != nil {
-		t.Fatal(err)
-	}
+		customPlan, s.args))(t)
 	return ids
 }
 
@@ -57,19 +51,13 @@ func requireSamePage(t *testing.T, v view, s *search, page int64, list []string)
 	t.Helper()
 	s.Query.Window.Page = page
 	reach := s.Query.Window.Fetch(int64(len(list)))
-	order, err := s.pageOrder(s.Query.Sort, reach.FromEnd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	order := must(s.pageOrder(s.Query.Sort, reach.FromEnd))(t)
 	offset := s.Query.Window.Offset()
 	want := list[offset : offset+reach.Take]
 	plan, found := 0, 0
 	for candidates := range s.plans(order.fetch, reach, int64(len(list))) {
 		plan++
-		perks, err := store.All(v, store.ScanPerk, pageOf(candidates, order), s.values(reach)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		perks := must(store.All(v, store.ScanPerk, pageOf(candidates, order), s.values(reach)...))(t)
 		var ids []string
 		for _, perk := range perks {
 			ids = append(ids, perk.ID)
@@ -108,9 +96,7 @@ func requireKeptPage(t *testing.T, v view, s *search, page int64, list []string)
 		kept := store.NewKept[perkIDs](perList, len(list))
 		_, first := s.keptPage(v, kept, count, count.Matching)
 		perks, err := s.keptPage(v, kept, count, count.Matching)
-		if err := errors.Join(first, err); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, errors.Join(first, err))
 		var ids []string
 		for _, perk := range perks {
 			ids = append(ids, perk.ID)
@@ -147,10 +133,7 @@ func requireSameAfter(t *testing.T, v view, s *search, offset int64, list []stri
 	}
 	s.Query.After = s.Query.CursorOf(&last, distance)
 	defer func() { s.Query.After = nil }()
-	perks, err := s.page(v, int64(len(list)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	perks := must(s.page(v, int64(len(list))))(t)
 	want := list[offset:min(offset+perPage+1, int64(len(list)))]
 	for i, perk := range perks {
 		if i >= len(want) || perk.ID != want[i] {

@@ -11,9 +11,12 @@ import (
 func TestLibpqParametersAreNotSentToTheServer(t *testing.T) {
 	t.Parallel()
 	address := storetest.PostgresDatabase(t)
-	db := openAt(t, address+"&keepalives=1&keepalives_idle=5&keepalives_interval=5&keepalives_count=3&tcp_user_timeout=1000&load_balance_hosts=random&gssencmode=prefer"+
-		"&gssdelegation=0&gsslib=gssapi&sslcompression=0&ssl_min_protocol_version=TLSv1.3&ssl_max_protocol_version=TLSv1.3&channel_binding=prefer&require_auth=&krbsrvname=postgres"+
-		"&target_session_attrs=read-write&fallback_application_name=another&options=-cstatement_timeout%3D61s&lock_timeout=62s")
+	db := openAt(t, address+"&keepalives=1&keepalives_idle=5&keepalives_interval=5&keepalives_count=3"+
+		"&tcp_user_timeout=1000&load_balance_hosts=random&gssencmode=prefer"+
+		"&gssdelegation=0&gsslib=gssapi&sslcompression=0&ssl_min_protocol_version=TLSv1.3"+
+		"&ssl_max_protocol_version=TLSv1.3&channel_binding=prefer&require_auth=&krbsrvname=postgres"+
+		"&target_session_attrs=read-write&fallback_application_name=another"+
+		"&options=-cstatement_timeout%3D61s&lock_timeout=62s")
 	for name, want := range map[string]string{"application_name": "another", "statement_timeout": "61s",
 		"lock_timeout": "62s"} {
 		if got := read[string](t, db, `SELECT current_setting('`+name+`')`); got != want {
@@ -37,10 +40,8 @@ func TestLibpqParametersAreNotSentToTheServer(t *testing.T) {
 
 func TestTLSIsLimitedForEveryFallback(t *testing.T) {
 	t.Parallel()
-	config, err := parseAddress("postgres://u@a.example,b.example/d?sslmode=prefer&ssl_min_protocol_version=TLSv1.2&ssl_max_protocol_version=TLSv1.3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must(parseAddress("postgres://u@a.example,b.example/d?sslmode=prefer" +
+		"&ssl_min_protocol_version=TLSv1.2&ssl_max_protocol_version=TLSv1.3"))(t)
 	configs := []*tls.Config{config.ConnConfig.TLSConfig}
 	for _, other := range config.ConnConfig.Fallbacks {
 		if other.TLSConfig != nil {

@@ -68,14 +68,10 @@ func TestShortListsAreNotReplanned(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t)+"&pool_max_conns=1")
 	fill(t, db, 5000, 100) // enough that reading ten seems to cost more than reading one
-	if _, err := db.writes.Exec(t.Context(), `ANALYZE`); err != nil {
-		t.Fatal(err)
-	}
+	must(db.writes.Exec(t.Context(), `ANALYZE`))(t)
 	const times = 20
 	for i := range times {
-		if _, err := db.Perk(t.Context(), "perk-0"); err != nil {
-			t.Fatal(err)
-		}
+		must(db.Perk(t.Context(), "perk-0"))(t)
 		if _, err := db.Redeem(t.Context(), store.RedeemAttempt{
 			ID: fmt.Sprint(i), PerkID: "perk-0", UserID: fmt.Sprint("user-", i), ClientID: "shop", At: time.Now(),
 			Metadata: []byte(`{}`),

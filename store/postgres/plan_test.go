@@ -218,10 +218,7 @@ func singleSorts() (sorts [][]api.SortKey) {
 
 func sortedBy(t *testing.T, text string) []api.SortKey {
 	t.Helper()
-	keys, err := api.ParseSort(text, slices.Concat(api.PerkSortFields(), api.RedemptionSortFields()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must(api.ParseSort(text, slices.Concat(api.PerkSortFields(), api.RedemptionSortFields())))(t)
 	return keys
 }
 
@@ -282,10 +279,7 @@ func pagePlans(t *testing.T, db *DB, query store.PerkQuery) iter.Seq[plan] {
 			for _, page := range slices.Compact([]int64{1, (pages + 1) / 2, pages/2 + 1, pages}) {
 				s.Query.Window.Page = page
 				reach := s.Query.Window.Fetch(total)
-				order, err := s.pageOrder(s.Query.Sort, reach.FromEnd)
-				if err != nil {
-					t.Fatal(err)
-				}
+				order := must(s.pageOrder(s.Query.Sort, reach.FromEnd))(t)
 				var plans []plan
 				for candidates := range s.plans(order.fetch, reach, total) {
 					plans = append(plans, plan{

@@ -16,9 +16,7 @@ func TestListsOfPropertiesAreReadOnIndexes(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
 	storetest.AddListings(t, db, 6000)
-	if _, err := db.writes.Exec(t.Context(), `VACUUM (ANALYZE) properties`, pgx.QueryExecModeExec); err != nil {
-		t.Fatal(err)
-	}
+	must(db.writes.Exec(t.Context(), `VACUUM (ANALYZE) properties`, pgx.QueryExecModeExec))(t)
 	snapshot := func(work func(store.Querier) error) error { return db.database.Snapshot(t.Context(), work) }
 	storetest.PropertyStatements(t, dialect, db.database.Latest(t.Context()), snapshot,
 		func(s storetest.PropertyStatement) {

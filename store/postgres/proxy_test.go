@@ -40,10 +40,7 @@ type proxy struct {
 // startProxy returns a proxy before the server at the address, which must be a socket, and the address through it.
 func startProxy(t *testing.T, address string) (*proxy, string) {
 	t.Helper()
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(address))(t)
 	query := u.Query()
 	port := query.Get("port")
 	if port == "" {
@@ -54,10 +51,7 @@ func startProxy(t *testing.T, address string) (*proxy, string) {
 	folder := shortFolder(t)
 	query.Set("host", folder)
 	u.RawQuery = query.Encode()
-	listener, err := net.Listen("unix", filepath.Join(folder, socket))
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(net.Listen("unix", filepath.Join(folder, socket)))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {

@@ -16,22 +16,14 @@ import (
 // current is the perks as a batch that is looked up finds them, or nil if there is an unknown one.
 func current(t *testing.T, db *DB, batch []*queuedAttempt) map[string]*eligibility {
 	t.Helper()
-	conn, err := db.writes.Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(db.writes.Acquire(t.Context()))(t)
 	defer conn.Release()
 	var attempts []store.RedeemAttempt
 	for _, w := range batch {
 		attempts = append(attempts, w.attempt)
 	}
-	found, err := lockAndRead(t.Context(), conn, nil, attempts, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.Exec(t.Context(), `ROLLBACK`); err != nil {
-		t.Fatal(err)
-	}
+	found := must(lockAndRead(t.Context(), conn, nil, attempts, true))(t)
+	must(conn.Exec(t.Context(), `ROLLBACK`))(t)
 	for _, attempt := range attempts {
 		if found.perks[attempt.PerkID] == nil {
 			return nil
@@ -167,7 +159,8 @@ func TestABatchSupposedToBeNewIsDecidedLikeOthers(t *testing.T) {
 			for _, query := range []string{
 				`SELECT string_agg(concat_ws(' ', id, user_id, client_id, first_status, status, metadata), ', '
 					ORDER BY id) FROM redemptions WHERE perk_id = $1`,
-				`SELECT string_agg(concat_ws(' ', client_id, key, fingerprint, redemption_id, created_at > now() - interval '1 day'), ', ' ORDER BY client_id, key)
+				`SELECT string_agg(concat_ws(' ', client_id, key, fingerprint, redemption_id,
+					created_at > now() - interval '1 day'), ', ' ORDER BY client_id, key)
 					FROM idempotency_keys WHERE starts_with(key, $1 || ' ')`,
 				`SELECT coalesce(string_agg(concat_ws(' ', held, sold_out), ', '), '') FROM perk_stock
 					WHERE perk_id = $1`,

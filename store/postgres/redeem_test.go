@@ -62,9 +62,7 @@ func waitingFor(t *testing.T, r *redeemer, attempts ...store.RedeemAttempt) []*q
 	var batch []*queuedAttempt
 	for _, attempt := range attempts {
 		attempt.PerkID, attempt.ClientID, attempt.At = cmp.Or(attempt.PerkID, "perk-0"), "client", time.Now()
-		if _, err := r.db.join(); err != nil {
-			t.Fatal(err)
-		}
+		must(r.db.join())(t)
 		r.slots <- struct{}{}
 		batch = append(batch, &queuedAttempt{ctx: t.Context(), attempt: attempt, reply: make(chan redeemReply, 1)})
 	}
@@ -310,11 +308,9 @@ func TestADemotedServerIsNotUsed(t *testing.T) {
 	fill(t, db, 1, 10)
 	demote := func(to string) {
 		t.Helper()
-		if _, err := db.reads.Exec(t.Context(),
+		must(db.reads.Exec(t.Context(),
 			`DO $$ BEGIN EXECUTE 'ALTER DATABASE ' || quote_ident(current_database())
-			|| ' SET default_transaction_read_only = `+to+`'; END $$`, pgx.QueryExecModeSimpleProtocol); err != nil {
-			t.Fatal(err)
-		}
+			|| ' SET default_transaction_read_only = `+to+`'; END $$`, pgx.QueryExecModeSimpleProtocol))(t)
 	}
 	demote("on")
 	db.writes.Reset()
@@ -329,11 +325,9 @@ func TestADemotedServerIsNotUsed(t *testing.T) {
 			store.RedeemAttempt{ID: "r", PerkID: "perk-0", UserID: "user-0", ClientID: "client", At: time.Now()})
 		answered <- err
 	}()
-	if _, err := db.reads.Exec(t.Context(),
+	must(db.reads.Exec(t.Context(),
 		`BEGIN READ WRITE; ALTER DATABASE `+pgx.Identifier{db.reads.Config().ConnConfig.Database}.Sanitize()+
-			` RESET default_transaction_read_only; COMMIT`, pgx.QueryExecModeSimpleProtocol); err != nil {
-		t.Fatal(err)
-	}
+			` RESET default_transaction_read_only; COMMIT`, pgx.QueryExecModeSimpleProtocol))(t)
 	if err := <-answered; err != nil {
 		t.Errorf("the redemption did not follow: %v", err)
 	}
@@ -345,17 +339,11 @@ func TestADemotedServerIsNotUsed(t *testing.T) {
 
 func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 	t.Parallel()
-	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must(storetest.StartPostgres(t.Context(), storetest.PostgresOptions{}))(t)
 	t.Cleanup(func() { _ = server.Stop() })
 	db := openAt(t, server.DSN("postgres"))
 	fill(t, db, 1, 10)
-	operator, err := pgx.Connect(t.Context(), server.DSN("postgres"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	operator := must(pgx.Connect(t.Context(), server.DSN("postgres")))(t)
 	defer operator.Close(context.Background())
 	exec(t, operator, `ALTER SYSTEM SET synchronous_standby_names = 'gone'`)
 	exec(t, operator, `SELECT pg_reload_conf()`)
@@ -397,9 +385,7 @@ func TestNothingIsAcknowledgedWithoutTheStandby(t *testing.T) {
 
 func exec(t *testing.T, conn *pgx.Conn, statement string) {
 	t.Helper()
-	if _, err := conn.Exec(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
+	must(conn.Exec(t.Context(), statement))(t)
 }
 
 // serverSession is a session of the server and the start of its statement.
@@ -437,10 +423,7 @@ func openAt(t *testing.T, address string) *DB {
 
 func openWith(t *testing.T, address string, options Options) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), address, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), address, options))(t)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -472,9 +455,7 @@ func fill(t *testing.T, db *DB, perks, stock int) {
 
 func newUser(t *testing.T, db *DB, id string) string {
 	t.Helper()
-	if _, err := db.reads.Exec(t.Context(), `INSERT INTO users VALUES ($1)`, id); err != nil {
-		t.Fatal(err)
-	}
+	must(db.reads.Exec(t.Context(), `INSERT INTO users VALUES ($1)`, id))(t)
 	return id
 }
 
@@ -483,29 +464,23 @@ func newUser(t *testing.T, db *DB, id string) string {
 func requireExact(t *testing.T, db *DB, keys int) {
 	t.Helper()
 	var wrong int
-	if err := db.reads.QueryRow(t.Context(), `
+	noError(t, db.reads.QueryRow(t.Context(), `
 		SELECT count(*) FROM perk_stock AS s
 		WHERE held <> (SELECT count(*) FROM redemptions AS r WHERE r.perk_id = s.perk_id)
-			OR held > stock`).Scan(&wrong); err != nil {
-		t.Fatal(err)
-	}
+			OR held > stock`).Scan(&wrong))
 	if wrong > 0 {
 		t.Errorf("for %d perks the units held differ from the redemptions", wrong)
 	}
-	if err := db.reads.QueryRow(t.Context(), `
+	noError(t, db.reads.QueryRow(t.Context(), `
 		SELECT count(*) FROM (SELECT FROM redemptions GROUP BY user_id,
-			perk_id HAVING count(*) > 1) AS double`).Scan(&wrong); err != nil {
-		t.Fatal(err)
-	}
+			perk_id HAVING count(*) > 1) AS double`).Scan(&wrong))
 	if wrong > 0 {
 		t.Errorf("%d users have redeemed a perk twice", wrong)
 	}
 	var kept int
-	if err := db.reads.QueryRow(t.Context(), `
+	noError(t, db.reads.QueryRow(t.Context(), `
 		SELECT count(*) FROM idempotency_keys AS k JOIN redemptions AS r ON r.id = k.redemption_id
-			AND r.client_id = k.client_id`).Scan(&kept); err != nil {
-		t.Fatal(err)
-	}
+			AND r.client_id = k.client_id`).Scan(&kept))
 	if kept != keys {
 		t.Errorf("%d idempotency keys are kept, want %d", kept, keys)
 	}
@@ -521,14 +496,9 @@ func TestAStoredFingerprintOfTheWrongLengthIsAnError(t *testing.T) {
 				Key: &store.IdempotencyKey{Key: key}})
 		return err
 	}
-	if err := redeem("1", "k"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, redeem("1", "k"))
 	for _, kept := range []string{"", "00", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff00"} {
-		if _, err := db.reads.Exec(t.Context(), `UPDATE idempotency_keys SET fingerprint = decode($1, 'hex')`,
-			kept); err != nil {
-			t.Fatal(err)
-		}
+		must(db.reads.Exec(t.Context(), `UPDATE idempotency_keys SET fingerprint = decode($1, 'hex')`, kept))(t)
 		if err := redeem("1", "k"); api.CodeOf(err) != api.CodeInternal ||
 			!strings.Contains(err.Error(), `the fingerprint of the idempotency key "k" has`) {
 			t.Errorf("with the fingerprint %q kept: %v", kept, err)
@@ -612,10 +582,7 @@ func TestAPermanentUniqueViolationIsNotRetriedForLong(t *testing.T) {
 // shortFolder is for sockets, whose paths may have about a hundred bytes.
 func shortFolder(t *testing.T) string {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "perks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must(os.MkdirTemp("", "perks"))(t)
 	t.Cleanup(func() { os.RemoveAll(folder) })
 	return folder
 }

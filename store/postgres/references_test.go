@@ -14,10 +14,8 @@ func TestReferencedRowsAreProtected(t *testing.T) {
 	run := func(text string) error {
 		return db.write(t.Context(), "work by hand", func(s *session) error { return s.exec(text) })
 	}
-	if err := run(`INSERT INTO redemptions VALUES ('r', 'perk-0', 'user-0', 'shop', now(), 'pending', 'pending',
-		'{}')`); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, run(`INSERT INTO redemptions VALUES ('r', 'perk-0', 'user-0', 'shop', now(), 'pending', 'pending',
+		'{}')`))
 	for _, table := range []string{"perks", "users", "redemptions"} {
 		for _, text := range []string{`DELETE FROM ` + table, `UPDATE ` + table + ` SET id = 'another'`,
 			`TRUNCATE ` + table + ` CASCADE`} {

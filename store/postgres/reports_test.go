@@ -72,9 +72,7 @@ func TestUsersAreReadOnOneRangeOfTheirIndex(t *testing.T) {
 	db := openAt(t, storetest.PostgresDatabase(t))
 	for _, text := range []string{`INSERT INTO users SELECT 'user-' || i FROM generate_series(1, 20000) AS i`,
 		`VACUUM ANALYZE users`} {
-		if _, err := db.writes.Exec(t.Context(), text, pgx.QueryExecModeExec); err != nil {
-			t.Fatal(err)
-		}
+		must(db.writes.Exec(t.Context(), text, pgx.QueryExecModeExec))(t)
 	}
 	query := store.UserQuery{UserFilter: api.UserFilter{Prefix: "user-1"},
 		Window: store.Window{Page: 1, PerPage: perPage}}

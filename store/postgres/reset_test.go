@@ -15,17 +15,13 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 	address := storetest.PostgresDatabase(t)
 	live := openAt(t, address)
 	fill(t, live, 1, 1)
-	if err := live.write(t.Context(), "make a schema",
-		func(s *session) error { return s.exec(`CREATE SCHEMA apart`) }); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, live.write(t.Context(), "make a schema",
+		func(s *session) error { return s.exec(`CREATE SCHEMA apart`) }))
 	sandbox := openAt(t, address+"&search_path=apart")
 	fill(t, sandbox, 2, 1)
 	both := openAt(t, address+"&search_path=apart,public")
-	if err := both.write(t.Context(), "lose a table",
-		func(s *session) error { return s.exec(`DROP TABLE apart.users`) }); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, both.write(t.Context(), "lose a table",
+		func(s *session) error { return s.exec(`DROP TABLE apart.users`) }))
 	if _, err := both.Reset(t.Context(), store.Operator, importDay); !errors.Is(err, errSeveralSchemas) {
 		t.Errorf("the error is %v, want one about tables in several schemas", err)
 	}
@@ -38,13 +34,8 @@ func TestAResetKeepsToOneSchema(t *testing.T) {
 func TestReferencedRowsAreProtectedAfterAReset(t *testing.T) {
 	t.Parallel()
 	db := openAt(t, storetest.PostgresDatabase(t))
-	if _, err := db.Reset(t.Context(), store.Operator, importDay); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay},
-		store.Operator); err != nil {
-		t.Fatal(err)
-	}
+	must(db.Reset(t.Context(), store.Operator, importDay))(t)
+	noError(t, db.CreateClient(t.Context(), store.Client{ID: "owner", CreatedAt: importDay}, store.Operator))
 	if _, err := db.Reset(t.Context(), store.Operator, importDay); api.CodeOf(err) != api.CodeConflict {
 		t.Fatalf("with a client: %v", err)
 	}
@@ -71,9 +62,7 @@ func TestAResetWaitsForARedemption(t *testing.T) {
 		fill(t, db, 1, 10)
 		redeeming := begin(t, db, steps[0])
 		for _, step := range steps[1 : held+1] {
-			if _, err := redeeming.Exec(t.Context(), step); err != nil {
-				t.Fatal(err)
-			}
+			must(redeeming.Exec(t.Context(), step))(t)
 		}
 		reset := make(chan store.Emptied, 1)
 		go func() {

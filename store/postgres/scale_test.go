@@ -95,7 +95,8 @@ func fillWithMany(t *testing.T, db *DB) {
 				FROM perks WHERE right(id, 6)::int % 50 = 9`,
 			`INSERT INTO redemptions SELECT 'bob-' || id, id, 'bob', 'client', created_at, 'approved', 'approved', '{}'
 				FROM perks WHERE right(id, 6)::int % 5000 = 9`,
-			`INSERT INTO redemptions SELECT 'user-' || id, id, 'user-' || (right(id, 6)::int / 2 % 100), 'client', created_at, 'approved', 'approved', '{}'
+			`INSERT INTO redemptions SELECT 'user-' || id, id, 'user-' || (right(id, 6)::int / 2 % 100), 'client',
+				created_at, 'approved', 'approved', '{}'
 				FROM perks WHERE right(id, 6)::int % 2 = 0`,
 			`UPDATE catalog SET version = version + 1`,
 		} {
@@ -108,10 +109,8 @@ func fillWithMany(t *testing.T, db *DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.writes.Exec(t.Context(), `VACUUM (ANALYZE) perks, perk_stock, categories, users, redemptions`,
-		pgx.QueryExecModeExec); err != nil {
-		t.Fatal(err)
-	}
+	must(db.writes.Exec(t.Context(), `VACUUM (ANALYZE) perks, perk_stock, categories, users, redemptions`,
+		pgx.QueryExecModeExec))(t)
 }
 
 var (
@@ -124,23 +123,22 @@ var manyFilters = []struct {
 	name  string
 	query store.PerkQuery
 }{
-	{"a big city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0"}}},
-	{"a small city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 290"}}},
-	{"a category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "cat-1"}}},
-	{"a category of a city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0", Category: "cat-1"}}},
-	{"ten kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}},
-	{"500 kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aState}}},
-	{"a category within 500 kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aState, Category: "cat-1"}}},
-	{"a word of all perks", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a"}}},
-	{"a word of half of them", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", IncludeExpired: true}}},
-	{"a rare word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "rare"}}},
-	{"a rare word and one of all", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a rare"}}},
-	{"a word of half in a city", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", City: "City 0"}}},
-	{"a word of all within ten kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "a", Near: aTown}}},
-	{"a rare word within 500 kilometres", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "rare", Near: aState}}},
-	{"a word, a category and a circle",
-		store.PerkQuery{PerkFilter: api.PerkFilter{Query: "half", Category: "cat-1", Near: aState}}},
-	{"a city and a circle", store.PerkQuery{PerkFilter: api.PerkFilter{City: "City 0", Near: aState}}},
+	{"a big city", by(api.PerkFilter{City: "City 0"})},
+	{"a small city", by(api.PerkFilter{City: "City 290"})},
+	{"a category", by(api.PerkFilter{Category: "cat-1"})},
+	{"a category of a city", by(api.PerkFilter{City: "City 0", Category: "cat-1"})},
+	{"ten kilometres", by(api.PerkFilter{Near: aTown})},
+	{"500 kilometres", by(api.PerkFilter{Near: aState})},
+	{"a category within 500 kilometres", by(api.PerkFilter{Near: aState, Category: "cat-1"})},
+	{"a word of all perks", by(api.PerkFilter{Query: "a"})},
+	{"a word of half of them", by(api.PerkFilter{Query: "half", IncludeExpired: true})},
+	{"a rare word", by(api.PerkFilter{Query: "rare"})},
+	{"a rare word and one of all", by(api.PerkFilter{Query: "a rare"})},
+	{"a word of half in a city", by(api.PerkFilter{Query: "half", City: "City 0"})},
+	{"a word of all within ten kilometres", by(api.PerkFilter{Query: "a", Near: aTown})},
+	{"a rare word within 500 kilometres", by(api.PerkFilter{Query: "rare", Near: aState})},
+	{"a word, a category and a circle", by(api.PerkFilter{Query: "half", Category: "cat-1", Near: aState})},
+	{"a city and a circle", by(api.PerkFilter{City: "City 0", Near: aState})},
 	{"what ann can have in a city", store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{City: "City 0"}}},
 	{"what ann can have within ten kilometres",
 		store.PerkQuery{AvailableTo: "ann", PerkFilter: api.PerkFilter{Near: aTown}}},

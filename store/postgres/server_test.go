@@ -26,10 +26,7 @@ func pretend(t *testing.T, address string, version int) string {
 
 func executeAt(t *testing.T, address string, statements ...string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(pgx.Connect(t.Context(), address))(t)
 	defer conn.Close(t.Context())
 	for _, statement := range statements {
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
@@ -54,14 +51,12 @@ func TestAServerThatIsNewerThanTestedIsLogged(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[int]string{
 		140000: "", 189999: "",
-		190000: `level=WARN msg="this PostgreSQL is newer than the versions that perksd was tested with" version=19 tested="14 to 18"`,
+		190000: `level=WARN msg="this PostgreSQL is newer than the versions that perksd was tested with" ` +
+			`version=19 tested="14 to 18"`,
 	} {
 		var log bytes.Buffer
-		db, err := Open(t.Context(), pretend(t, storetest.PostgresDatabase(t), version),
-			Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := must(Open(t.Context(), pretend(t, storetest.PostgresDatabase(t), version),
+			Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
@@ -83,10 +78,7 @@ func TestTheVersionsAreTheSameEverywhere(t *testing.T) {
 		"docs/contributing.md": `PostgreSQL ` + span,
 		"Makefile":             `POSTGRES_VERSIONS \?= ` + strings.Join(all, " ") + "\n",
 	} {
-		text, err := os.ReadFile("../../" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile("../../" + file))(t)
 		if !regexp.MustCompile(want).Match(text) {
 			t.Errorf("%s lacks %q", file, want)
 		}
@@ -96,26 +88,17 @@ func TestTheVersionsAreTheSameEverywhere(t *testing.T) {
 // TestTheIdentityNeedsNoPrivilege has a role that may not ask for the server's number, as on managed services.
 func TestTheIdentityNeedsNoPrivilege(t *testing.T) {
 	t.Parallel()
-	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must(storetest.StartPostgres(t.Context(), storetest.PostgresOptions{}))(t)
 	t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	address := server.DSN("postgres")
-	restricted, err := server.CreateSchema(t.Context(), "postgres", "restricted")
-	if err != nil {
-		t.Fatal(err)
-	}
+	restricted := must(server.CreateSchema(t.Context(), "postgres", "restricted"))(t)
 	identity := func(address string) Identity {
 		t.Helper()
-		i, err := readAt(t.Context(), "read the identity", address, identityIn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		i := must(readAt(t.Context(), "read the identity", address, identityIn))(t)
 		return i
 	}
 	openAt(t, restricted)

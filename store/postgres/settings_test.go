@@ -19,10 +19,7 @@ import (
 // weakRole is the address of a role that may own tables, whose settings would lose commits and cut off statements.
 func weakRole(t *testing.T, server *storetest.PostgresServer, name string, settings ...string) string {
 	t.Helper()
-	address, err := server.CreateSchema(t.Context(), "postgres", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := must(server.CreateSchema(t.Context(), "postgres", name))(t)
 	statements := []string{`ALTER ROLE ` + name + ` SET search_path = ` + name}
 	for _, setting := range settings {
 		statements = append(statements, `ALTER ROLE `+name+` SET `+setting)
@@ -33,10 +30,7 @@ func weakRole(t *testing.T, server *storetest.PostgresServer, name string, setti
 
 func startServer(t *testing.T, options storetest.PostgresOptions) *storetest.PostgresServer {
 	t.Helper()
-	server, err := storetest.StartPostgres(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must(storetest.StartPostgres(t.Context(), options))(t)
 	t.Cleanup(func() {
 		if err := server.Stop(); err != nil {
 			t.Error(err)
@@ -58,10 +52,7 @@ var weakPoolSettings = []string{"synchronous_commit = off", "statement_timeout =
 func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, storetest.PostgresOptions{})
-	bouncer, err := server.StartPgBouncer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bouncer := must(server.StartPgBouncer(t.Context()))(t)
 	t.Cleanup(func() {
 		if err := bouncer.Stop(); err != nil {
 			t.Error(err)
@@ -139,10 +130,7 @@ func TestSettingsOfTheRoleNeitherLoseCommitsNorCutStatementsOff(t *testing.T) {
 // weakSettings.
 func untilLocked(t *testing.T, address, name string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(pgx.Connect(t.Context(), address))(t)
 	defer conn.Close(t.Context())
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -184,10 +172,7 @@ func TestUnsafeSettingsAreFound(t *testing.T) {
 	t.Parallel()
 	unsafe := startServer(t, storetest.PostgresOptions{Settings: map[string]string{"data_sync_retry": "on"}})
 	safe := startServer(t, storetest.PostgresOptions{Durable: true})
-	bouncer, err := unsafe.StartPgBouncer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bouncer := must(unsafe.StartPgBouncer(t.Context()))(t)
 	t.Cleanup(func() {
 		if err := bouncer.Stop(); err != nil {
 			t.Error(err)
@@ -207,10 +192,7 @@ func TestUnsafeSettingsAreFound(t *testing.T) {
 			"warning "+
 				"statement_timeout"),
 	} {
-		findings, err := Settings(t.Context(), address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		findings := must(Settings(t.Context(), address))(t)
 		var problems []string
 		for _, f := range findings {
 			if f.Outcome == store.OK {

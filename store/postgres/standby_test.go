@@ -28,15 +28,9 @@ type pair struct {
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	primary, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	primary := must(storetest.StartPostgres(t.Context(), storetest.PostgresOptions{}))(t)
 	t.Cleanup(func() { stop(t, primary) })
-	standby, err := primary.Standby(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	standby := must(primary.Standby(t.Context()))(t)
 	t.Cleanup(func() { stop(t, standby) })
 	p := &pair{T: t, primary: primary, standby: standby}
 	p.db = p.open(standby.DSN("postgres"))
@@ -128,10 +122,7 @@ func TestAReadIncludesWhatItsClientHasWritten(t *testing.T) {
 	old := p.addPerk("old")
 	p.await(old, true)
 	p.on(p.standby, `SELECT pg_wal_replay_pause()`)
-	audited, err := p.db.NextAudit(p.behind(""), store.AuditPlace{}, "", many)
-	if err != nil {
-		t.Fatal(err)
-	}
+	audited := must(p.db.NextAudit(p.behind(""), store.AuditPlace{}, "", many))(t)
 	recent := p.addPerk("recent")
 	if recent <= old {
 		t.Errorf("the position after a later write is %s, not above %s", recent, old)
@@ -171,9 +162,7 @@ func TestAStandbyThatHangsOrDiesIsLeftWithoutAnError(t *testing.T) {
 			position := p.addPerk("old")
 			p.await(position, true)
 			p.wantList("from the standby", p.behind(""), "old")
-			if err := fault.begin(p.standby); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, fault.begin(p.standby))
 			began := time.Now()
 			for range 20 { // on connections that were open before, and on new ones
 				p.wantList("while it is gone", p.behind(""), "old")
@@ -184,9 +173,7 @@ func TestAStandbyThatHangsOrDiesIsLeftWithoutAnError(t *testing.T) {
 			if took := time.Since(began); took > connectTimeout-time.Second {
 				t.Errorf("the reads took %s", took)
 			}
-			if err := fault.mend(p.standby); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, fault.mend(p.standby))
 			p.await(p.addPerk("recent"), true)
 		})
 	}
@@ -196,21 +183,11 @@ func TestOnlyStandbysOfTheSameDatabaseAreRead(t *testing.T) {
 	p := newPair(t)
 	p.await(p.addPerk("old"), true)
 
-	other, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must(storetest.StartPostgres(t.Context(), storetest.PostgresOptions{}))(t)
 	defer stop(t, other)
-	if err := p.primary.CreateDatabase(t.Context(), "other"); err != nil {
-		t.Fatal(err)
-	}
-	db, err := Open(t.Context(), p.primary.DSN("other"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.primary.CreateDatabase(t.Context(), "other"))
+	db := must(Open(t.Context(), p.primary.DSN("other"), Options{}))(t)
+	noError(t, db.Close())
 	for name, test := range map[string]struct {
 		standbys string
 		why      string

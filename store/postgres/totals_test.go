@@ -19,29 +19,21 @@ func TestTotalsArePurgedAfterAFailover(t *testing.T) {
 	fill(t, db, 3, 1)
 	requireTotal(t, db, 3)
 
-	other, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must(pgx.Connect(t.Context(), address))(t)
 	defer other.Close(t.Context())
 	_, gone := other.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 	_, imported := other.Exec(t.Context(), `
 		INSERT INTO perks (id, created_at, updated_at, approval, title_fold, city_fold, title, city, description, words)
 		VALUES ('other', now(), now(), 'auto', 'tea', 'bath', 'Tea', 'Bath', 'Hot', '')`)
-	if err := errors.Join(gone, imported); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(gone, imported))
 	requireTotal(t, db, 4)
 }
 
 func requireTotal(t *testing.T, db *DB, want int64) {
 	t.Helper()
 	query := store.PerkQuery{At: asOf, Sort: sortedBy(t, "title"), Window: store.Window{Page: 1, PerPage: perPage}}
-	list, err := db.ListPerks(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(db.ListPerks(t.Context(), query))(t)
 	if list.Total != want || int64(len(list.Items)) != want {
 		t.Errorf("the list has %d perks and the total %d, want %d", len(list.Items), list.Total, want)
 	}

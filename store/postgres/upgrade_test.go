@@ -110,9 +110,7 @@ func TestRedemptionsContinueWhileAMigrationWaits(t *testing.T) {
 					SELECT FROM redemptions`, n)))
 			}
 			commit(t, reader)
-			if err := <-m.done; err != nil {
-				t.Fatal(err)
-			}
+			noError(t, <-m.done)
 			requireLater(t, db)
 		})
 	}
@@ -146,8 +144,6 @@ func TestAKilledMigrationIsRestarted(t *testing.T) {
 	for range 3 { // several replicas at once
 		group.Go(func() error { return migrateLater(t.Context(), address, slog.New(slog.DiscardHandler)) })
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, group.Wait())
 	requireLater(t, db)
 }

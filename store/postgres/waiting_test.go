@@ -140,22 +140,15 @@ func TestPurgingDoesNotWaitForAKeyInUse(t *testing.T) {
 // begin runs statements in a transaction of its own, which stays open until commit or the end of the test.
 func begin(t *testing.T, db *DB, statements string) pgx.Tx {
 	t.Helper()
-	tx, err := db.writes.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := must(db.writes.Begin(t.Context()))(t)
 	t.Cleanup(func() { tx.Rollback(context.Background()) })
-	if _, err := tx.Exec(t.Context(), statements); err != nil {
-		t.Fatal(err)
-	}
+	must(tx.Exec(t.Context(), statements))(t)
 	return tx
 }
 
 func commit(t *testing.T, tx pgx.Tx) {
 	t.Helper()
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, tx.Commit(t.Context()))
 }
 
 // waitForLock returns when some session of the database waits for another's lock.

@@ -20,17 +20,14 @@ func TestALockedTableIsNamed(t *testing.T) {
 	t.Parallel()
 	var logged lockedBuffer
 	options := Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))}
-	db, err := Open(t.Context(), storetest.PostgresDatabase(t), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), storetest.PostgresDatabase(t), options))(t)
 	defer db.Close()
 	commit(t, begin(t, db, addPerk))
 	other := begin(t, db, `SET LOCAL application_name = 'forgotten'; LOCK TABLE redemptions IN ACCESS EXCLUSIVE MODE`)
 
 	within, cancel := context.WithTimeout(t.Context(), lockedFor+2*waitInterval)
 	defer cancel()
-	_, err = db.Redeem(within, store.RedeemAttempt{
+	_, err := db.Redeem(within, store.RedeemAttempt{
 		ID: "r", PerkID: "p", UserID: "u", ClientID: "c", CreateUser: true, At: time.Now(), Metadata: []byte("{}"),
 	})
 	var waited *store.WaitError
@@ -174,16 +171,12 @@ func TestAListThatWaitsIsNotCalledExpensive(t *testing.T) {
 	if err := list(listLockTime); err != nil {
 		t.Errorf("with a free table: %v", err)
 	}
-	if err := server.Freeze(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, server.Freeze())
 	err = list(100 * time.Millisecond)
 	if !store.IsContextError(err) || errors.Is(err, store.ErrTimeLimit) {
 		t.Errorf("at a server that hangs: %v", err)
 	}
-	if err := server.Thaw(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, server.Thaw())
 }
 
 // listLockTime is longer than a wait has to be for anybody to look at it, also on a slow machine.

@@ -46,9 +46,7 @@ func TestAWriteIsDoneOnceWhereverItsConnectionIsCut(t *testing.T) {
 
 func stockOf(t *testing.T, db *DB) (units int) {
 	t.Helper()
-	if err := db.reads.QueryRow(t.Context(), `SELECT stock FROM perk_stock`).Scan(&units); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.reads.QueryRow(t.Context(), `SELECT stock FROM perk_stock`).Scan(&units))
 	return units
 }
 

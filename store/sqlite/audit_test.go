@@ -73,17 +73,12 @@ func TestTheAuditLogIsAppendOnly(t *testing.T) {
 func TestAResetKeepsTheRedemptionTriggers(t *testing.T) {
 	db := openTemporary(t)
 	guard := func() string {
-		text, err := store.One(db.latest(t.Context()), store.ScanValue[string],
-			`SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(store.One(db.latest(t.Context()), store.ScanValue[string],
+			`SELECT sql FROM sqlite_schema WHERE name = 'redemptions_stay'`))(t)
 		return text
 	}
 	before := guard()
-	if _, err := db.Reset(t.Context(), store.Operator, time.UnixMicro(1).UTC()); err != nil {
-		t.Fatal(err)
-	}
+	must(db.Reset(t.Context(), store.Operator, time.UnixMicro(1).UTC()))(t)
 	if after := guard(); after != before {
 		t.Errorf("it was %q and is %q", before, after)
 	}
@@ -97,13 +92,10 @@ const (
 
 func history(t *testing.T, db *DB) string {
 	t.Helper()
-	lines, err := store.All(db.latest(t.Context()), store.ScanValue[string], `
+	lines := must(store.All(db.latest(t.Context()), store.ScanValue[string], `
 		SELECT concat_ws(' ', row, at, actor, action, subject) FROM audit UNION ALL
 		SELECT concat_ws(' ', row, id, perk, user_id, client_id, redeemed_at, first_status, status, metadata)
-			FROM redemptions`)
-	if err != nil {
-		t.Fatal(err)
-	}
+			FROM redemptions`))(t)
 	return strings.Join(lines, "\n")
 }
 
@@ -148,10 +140,7 @@ func TestTheAuditLogIsReadOnIndexes(t *testing.T) {
 			}
 		}
 		text, args := r.query.Statement(dialect, made, kept)
-		plan, err := explain(db.latest(t.Context()), text, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := must(explain(db.latest(t.Context()), text, args...))(t)
 		for _, want := range r.want {
 			if !strings.Contains(plan, want) {
 				t.Errorf("%+v: the plan has no %q:\n%s", r.query, want, plan)
@@ -159,16 +148,6 @@ func TestTheAuditLogIsReadOnIndexes(t *testing.T) {
 		}
 		if strings.Contains(plan, r.without) {
 			t.Errorf("%+v: the plan has %q:\n%s", r.query, r.without, plan)
-		}
-	}
-}
-
-func TestFollowingAnOlderCopyFails(t *testing.T) {
-	db := openTemporary(t)
-	position := store.AuditPosition("5.7")
-	for _, err := range db.AuditSince(t.Context(), store.AuditQuery{}, &position) {
-		if err == nil || !strings.Contains(err.Error(), "older copy") {
-			t.Errorf("the error is %v", err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package sqlite_test
+package sqlite
 
 import (
 	"context"
@@ -11,25 +11,19 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/sqlite"
 )
 
 func TestABackupIsASnapshot(t *testing.T) {
 	db := openAt(t, filepath.Join(t.TempDir(), "perks.db"))
 	importPerk(t, db, "p", 1)
 	path := filepath.Join(t.TempDir(), "o'copy?.db")
-	if err := db.Backup(t.Context(), path); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.Backup(t.Context(), path))
 	importPerk(t, db, "later", 1)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy is %v (%v), want mode 600", info, err)
 	}
-	list, err := openAt(t, path).ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: "p"},
-		At: time.Now(), Window: store.Window{Page: 1, PerPage: 10}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(openAt(t, path).ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: "p"},
+		At: time.Now(), Window: store.Window{Page: 1, PerPage: 10}}))(t)
 	if list.Total != 1 || list.Items[0].ID != "p" {
 		t.Errorf("the copy has %+v, want perk p", list)
 	}
@@ -38,9 +32,7 @@ func TestABackupIsASnapshot(t *testing.T) {
 func TestABackupOverwritesNothing(t *testing.T) {
 	db := openAt(t, filepath.Join(t.TempDir(), "perks.db"))
 	path := filepath.Join(t.TempDir(), "precious")
-	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, []byte("precious"), 0o600))
 	if err := db.Backup(t.Context(), path); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("got %v, want that the file exists", err)
 	}
@@ -62,12 +54,9 @@ func TestABackupThatFailsLeavesNoFile(t *testing.T) {
 	}
 }
 
-func openAt(t *testing.T, path string) *sqlite.DB {
+func openAt(t *testing.T, path string) *DB {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
 	t.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			t.Error(err)

@@ -69,14 +69,9 @@ func redeemUntilKilled(path string) error {
 
 func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
 	importForCrash(t, db)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.Close())
 	var acknowledged []string
 	for range 3 {
 		acknowledged = append(acknowledged, killAfter(t, path, 100)...)
@@ -88,10 +83,8 @@ func importForCrash(t *testing.T, db *DB) {
 	t.Helper()
 	units := int64(crashUsers)
 	perk := store.PerkRecord{Perk: api.Perk{ID: "p", Title: "P", Description: "P", City: "Leeds"}, Stock: &units}
-	if _, err := db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil,
-		store.Operator, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(db.ImportPerks(t.Context(), func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }, nil,
+		store.Operator, time.Now()))(t)
 	if _, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
 		for i := range crashUsers {
 			if !yield(store.User{ID: fmt.Sprint("user", i)}, nil) {
@@ -110,21 +103,14 @@ func killAfter(t *testing.T, path string, enough int) []string {
 	command.Env = append(os.Environ(), redeemForever+"="+path)
 	var messages strings.Builder
 	command.Stderr = &messages
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	output := must(command.StdoutPipe())(t)
+	noError(t, command.Start())
 	var acknowledged []string
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		acknowledged = append(acknowledged, lines.Text())
 		if len(acknowledged) == enough {
-			if err := command.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, command.Process.Kill())
 		}
 	}
 	if err := command.Wait(); len(acknowledged) < enough {
@@ -136,10 +122,7 @@ func killAfter(t *testing.T, path string, enough int) []string {
 // requireRedeemed checks that every acknowledged redemption exists, with its key, and that the stock matches.
 func requireRedeemed(t *testing.T, path string, acknowledged []string) {
 	t.Helper()
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
 	defer db.Close()
 	there := map[string]bool{}
 	for record, err := range db.ExportRedemptions(t.Context(), "") {
@@ -158,10 +141,7 @@ func requireRedeemed(t *testing.T, path string, acknowledged []string) {
 		"keys": `SELECT count(*) FROM idempotency_keys AS k JOIN redemptions AS r ON r.row = k.redemption
 			AND r.id = k.key`,
 	} {
-		n, err := store.One(db.latest(t.Context()), store.ScanValue[int], text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(store.One(db.latest(t.Context()), store.ScanValue[int], text))(t)
 		if n != len(there) {
 			t.Errorf("%s: %d, but there are %d redemptions", what, n, len(there))
 		}

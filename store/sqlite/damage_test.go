@@ -62,25 +62,18 @@ func TestALogThatOnlyGrowsIsReported(t *testing.T) {
 	<-held
 	db.writer.maxLog = 1 << 20
 	for i := range 300 {
-		if err := db.write(t.Context(), "add users",
-			addUser(fmt.Sprintf("%d%s", i, strings.Repeat("u", 4000)))); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, db.write(t.Context(), "add users", addUser(fmt.Sprintf("%d%s", i, strings.Repeat("u", 4000)))))
 		later := func(*session) error {
 			db.writer.logCheckedAt = db.writer.logCheckedAt.Add(-logInterval)
 			return nil
 		}
-		if err := db.write(t.Context(), "look again", later); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, db.write(t.Context(), "look again", later))
 	}
 	if size := db.Stats().LogBytes; size < 1<<20 {
 		t.Errorf("the log has %d bytes", size)
 	}
 	close(release)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	noError(t, <-done)
 	if text := logged.String(); !strings.Contains(text, "the write-ahead log of the database keeps growing") {
 		t.Errorf("the log is\n%s", text)
 	}
@@ -89,10 +82,7 @@ func TestALogThatOnlyGrowsIsReported(t *testing.T) {
 func openLogged(t *testing.T, path string) (*DB, *bytes.Buffer) {
 	t.Helper()
 	var logged bytes.Buffer
-	db, err := Open(t.Context(), path, Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{Logger: slog.New(slog.NewTextHandler(&logged, nil))}))(t)
 	t.Cleanup(func() { db.Close() })
 	return db, &logged
 }
@@ -100,10 +90,7 @@ func openLogged(t *testing.T, path string) (*DB, *bytes.Buffer) {
 // fill makes a database with many pages of users.
 func fill(t *testing.T, path string) {
 	t.Helper()
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
 	defer db.Close()
 	users := func(yield func(store.User, error) bool) {
 		for i := range 5000 {
@@ -112,28 +99,18 @@ func fill(t *testing.T, path string) {
 			}
 		}
 	}
-	if _, err := db.ImportUsers(context.Background(), users, store.Operator, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(db.ImportUsers(context.Background(), users, store.Operator, time.Now()))(t)
 }
 
 // overwriteMiddle destroys what is between the first and the last tenth of the file.
 func overwriteMiddle(t *testing.T, path string) {
 	t.Helper()
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.OpenFile(path, os.O_RDWR, 0))(t)
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must(file.Stat())(t)
 	const page = 4096
 	pages := info.Size() / page
 	for n := pages / 2; n < pages*9/10; n++ {
-		if _, err := file.WriteAt(bytes.Repeat([]byte{0xff}, page), n*page); err != nil {
-			t.Fatal(err)
-		}
+		must(file.WriteAt(bytes.Repeat([]byte{0xff}, page), n*page))(t)
 	}
 }

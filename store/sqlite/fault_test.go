@@ -76,13 +76,8 @@ func commitTwoTogether(path string) error {
 // What a failed fsync leaves in the log may survive: the write must neither be repeated nor reported as failed.
 func TestACommitThatCannotBeSyncedIsUnknown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
+	noError(t, db.Close())
 	want := strings.Repeat(fmt.Sprintf("done 1 times: %s\n", api.CodeUnavailable), 2)
 	if said := runWithFailingSync(t, path+logSuffix, commitTwo, path); said != want {
 		t.Errorf("two writes in one transaction:\n%swant\n%s", said, want)
@@ -98,20 +93,13 @@ func restoreFromBeside(path string) error {
 
 func TestARestoreThatCannotBeSyncedChangesNothing(t *testing.T) {
 	path, _ := backedUp(t)
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(db.write(t.Context(), "write", addUser("since")), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
+	noError(t, errors.Join(db.write(t.Context(), "write", addUser("since")), db.Close()))
 	if said := runWithFailingSync(t, path+".restoring", restoreBeside, path); !strings.Contains(said,
 		"input/output error") {
 		t.Errorf("the restore returned %q, want a failed sync", said)
 	}
-	if db, err = Open(t.Context(), path, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	db = must(Open(t.Context(), path, Options{}))(t)
 	defer db.Close()
 	if got := users(t, db); !slices.Equal(got, []string{"since"}) {
 		t.Errorf("afterwards the users are %q, want the old ones", got)
@@ -120,19 +108,13 @@ func TestARestoreThatCannotBeSyncedChangesNothing(t *testing.T) {
 
 func TestACommitIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openAt(t, path)
 	moveFile := func(s *session) error { return errors.Join(addUser("late")(s), os.Rename(path, path+".moved")) }
 	if err := db.write(t.Context(), "write", moveFile); api.CodeOf(err) != api.CodeUnavailable ||
 		!errors.Is(err, errReplaced) {
 		t.Errorf("a write while the file was moved: %v, want unavailable because of that", err)
 	}
-	if err := os.Rename(path+".moved", path); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Rename(path+".moved", path))
 	if err := db.write(t.Context(), "write", addUser("next")); err != nil {
 		t.Errorf("once it was put back: %v", err)
 	}
@@ -140,11 +122,7 @@ func TestACommitIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 
 func TestAnImportIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openAt(t, path)
 	for when, take := range map[string]func(moveFile func() error) error{
 		"while rows arrive": func(moveFile func() error) error {
 			_, err := db.ImportUsers(t.Context(), func(yield func(store.User, error) bool) {
@@ -159,8 +137,6 @@ func TestAnImportIntoADeletedFileIsNotAcknowledged(t *testing.T) {
 			!errors.Is(err, errReplaced) || isNotStarted(err) == begun {
 			t.Errorf("the file was moved %s: %v, want unavailable because of that", when, err)
 		}
-		if err := os.Rename(path+".moved", path); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.Rename(path+".moved", path))
 	}
 }

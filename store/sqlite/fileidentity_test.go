@@ -17,44 +17,27 @@ func linked(t *testing.T) (link, path string) {
 	t.Helper()
 	folder, disk := t.TempDir(), t.TempDir()
 	link, path = filepath.Join(folder, "perks.db"), filepath.Join(disk, "data.db")
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(db.Close(), os.Symlink(path, link)); err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
+	noError(t, errors.Join(db.Close(), os.Symlink(path, link)))
 	return link, path
 }
 
 func TestADatabaseBehindALinkAcceptsWrites(t *testing.T) {
 	link, path := linked(t)
-	db, err := Open(t.Context(), link, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := openAt(t, link)
 	for range 2 { // the first call caches the identity of the log
-		if err := db.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, db.Ready(t.Context()))
 	}
-	if err := os.Rename(path+"-wal", path+"-moved"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Rename(path+"-wal", path+"-moved"))
 	if err := db.Ready(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("without its log: %v, want unavailable", err)
 	}
-	if err := os.Rename(path+"-moved", path+"-wal"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Rename(path+"-moved", path+"-wal"))
 	if err := db.Ready(t.Context()); err != nil {
 		t.Errorf("with its log again: %v", err)
 	}
 	_, other := linked(t)
-	if err := errors.Join(os.Remove(link), os.Symlink(other, link)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(os.Remove(link), os.Symlink(other, link)))
 	if err := db.Ready(t.Context()); api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("when the link has another target: %v, want unavailable", err)
 	}
@@ -64,9 +47,7 @@ func TestADatabaseBehindALinkAcceptsWrites(t *testing.T) {
 func TestReadsNeverSeeAnotherFile(t *testing.T) {
 	db := openTemporary(t)
 	path := db.file.path
-	if err := db.write(t.Context(), "write", addUser("ann")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.write(t.Context(), "write", addUser("ann")))
 	another := func(doing string) {
 		t.Helper()
 		_, err := store.All(db.latest(t.Context()), store.ScanValue[string], `SELECT id FROM users`)
@@ -94,9 +75,7 @@ func TestReadsNeverSeeAnotherFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(path, path+".moved"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Rename(path, path+".moved"))
 	defer os.Rename(path+".moved", path)
 	if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
 		t.Errorf("on an open connection the users are %q, want those of the file", got)
@@ -106,21 +85,10 @@ func TestReadsNeverSeeAnotherFile(t *testing.T) {
 func TestRestoreBehindALinkReplacesItsTarget(t *testing.T) {
 	link, path := linked(t)
 	backup := filepath.Join(t.TempDir(), "backup.db")
-	db, err := Open(t.Context(), link, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(db.Backup(t.Context(), backup), db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	before, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	former, err := Restore(t.Context(), backup, link, time.Now(), carryNothing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), link, Options{}))(t)
+	noError(t, errors.Join(db.Backup(t.Context(), backup), db.Close()))
+	before := must(os.Stat(path))(t)
+	former := must(Restore(t.Context(), backup, link, time.Now(), carryNothing))(t)
 	if kept, err := os.Lstat(former); err != nil || !os.SameFile(kept, before) {
 		t.Errorf("the former database is %v, %v, want the file itself", kept, err)
 	}

@@ -44,14 +44,9 @@ func TestALargeImportThatIsKilledIsWholeOrNothing(t *testing.T) {
 			before := openPath(t, path)
 			schema := schemaOf(t, before)
 			importMany(t, before, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
-			if _, err := before.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator,
-				asOf); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := before.Redeem(t.Context(),
-				store.RedeemAttempt{ID: "r", PerkID: "7", UserID: "ann", ClientID: "shop", At: asOf}); err != nil {
-				t.Fatal(err)
-			}
+			must(before.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, asOf))(t)
+			must(before.Redeem(t.Context(),
+				store.RedeemAttempt{ID: "r", PerkID: "7", UserID: "ann", ClientID: "shop", At: asOf}))(t)
 			killWhen(t, before, path, test.reached)
 			after := openPath(t, path)
 			rounds := [2]int64{countOf(t, after, "round1"), countOf(t, after, "round2")}
@@ -75,9 +70,7 @@ func killWhen(t *testing.T, db *DB, path, condition string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.Env = append(os.Environ(), importLarge+"="+path)
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, command.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	for !value[bool](t, db, `SELECT `+condition) {

@@ -82,17 +82,13 @@ func TestABackupKeepsTheEntriesOfAnImport(t *testing.T) {
 	db := openPath(t, path)
 	schema := schemaOf(t, db)
 	leave(t, db, numbered)
-	if err := db.Backup(t.Context(), backup); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.Backup(t.Context(), backup))
 	target := filepath.Join(folder, "restored.db")
 	restored := CarryOver{Former: func(*DB, error) {}, Restored: func(db *DB) error {
 		requireNumbered(t, db, "0.0")
 		return nil
 	}}
-	if _, err := Restore(t.Context(), backup, target, time.Now(), restored); err != nil {
-		t.Fatal(err)
-	}
+	must(Restore(t.Context(), backup, target, time.Now(), restored))(t)
 	requireSound(t, openPath(t, target), schema)
 }
 
@@ -113,9 +109,7 @@ func TestARestoreDropsTheTablesOfAnImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := filepath.Join(folder, "restored.db")
-	if _, err := Restore(t.Context(), backup, target, time.Now(), carryNothing); err != nil {
-		t.Fatal(err)
-	}
+	must(Restore(t.Context(), backup, target, time.Now(), carryNothing))(t)
 	restored := openPath(t, target)
 	requireSound(t, restored, schema)
 	if got := countOf(t, restored, "round1"); got != manyMore {
@@ -150,9 +144,7 @@ func TestTablesOfAnImportAreDroppedWhenItIsDead(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "perks.db")
 				db := openPath(t, path)
 				leave(t, db, test.tables...)
-				if err := finish(t, db, path); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, finish(t, db, path))
 				if got := left(t, db); got != test.left {
 					t.Errorf("%s: %d tables are left, want %d", when, got, test.left)
 				}

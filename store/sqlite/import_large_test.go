@@ -41,20 +41,14 @@ func importMany(t *testing.T, db *DB, perks iter.Seq2[store.PerkRecord, error], 
 
 func value[T any](t *testing.T, db *DB, text string) T {
 	t.Helper()
-	found, err := store.One(db.latest(t.Context()), store.ScanValue[T], text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := must(store.One(db.latest(t.Context()), store.ScanValue[T], text))(t)
 	return found
 }
 
 func countOf(t *testing.T, db *DB, query string) int64 {
 	t.Helper()
-	list, err := db.ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: query}, At: asOf,
-		Sort: []api.SortKey{{Field: "title"}}, Window: store.Window{Page: 1, PerPage: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(db.ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: query}, At: asOf,
+		Sort: []api.SortKey{{Field: "title"}}, Window: store.Window{Page: 1, PerPage: 1}}))(t)
 	return list.Total
 }
 
@@ -115,10 +109,7 @@ func TestALargeImportIsAsASmallOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	importing, serving := openPath(t, path), openPath(t, path)
 	schema := schemaOf(t, serving)
-	if _, err := serving.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator,
-		asOf); err != nil {
-		t.Fatal(err)
-	}
+	must(serving.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, asOf))(t)
 	all := int64(manyMore)
 	for _, step := range []struct {
 		from    int
@@ -179,9 +170,7 @@ func TestOthersWriteDuringALargeImport(t *testing.T) {
 	for i := range 500 {
 		users = append(users, store.User{ID: fmt.Sprint(i)})
 	}
-	if _, err := serving.ImportUsers(t.Context(), withoutErrors(users...), store.Operator, asOf); err != nil {
-		t.Fatal(err)
-	}
+	must(serving.ImportUsers(t.Context(), withoutErrors(users...), store.Operator, asOf))(t)
 	var waits, rejected atomic.Int64
 	ctx := betweenSlices{t.Context(), func() {
 		slices := waits.Add(1)
@@ -206,9 +195,7 @@ func TestOthersWriteDuringALargeImport(t *testing.T) {
 			t.Errorf("a new client after slice %d: %v", slices, err)
 		}
 	}}
-	if _, err := importing.ImportPerks(ctx, manyPerks(0, manyMore, 2), nil, store.Operator, asOf); err != nil {
-		t.Fatal(err)
-	}
+	must(importing.ImportPerks(ctx, manyPerks(0, manyMore, 2), nil, store.Operator, asOf))(t)
 	slices := waits.Load()
 	if slices < 20 {
 		t.Errorf("others could write %d times", slices)
@@ -310,10 +297,7 @@ func isOvertaken(err error) bool {
 
 func openPath(t *testing.T, path string) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), path, Options{SliceRows: fewRows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{SliceRows: fewRows}))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }

@@ -54,47 +54,21 @@ func TestAnImportKeepsEveryIndexIntact(t *testing.T) {
 
 func indexes(t *testing.T, db *DB) string {
 	t.Helper()
-	text, err := store.One(db.latest(t.Context()), store.ScanValue[string], `
-		SELECT group_concat(sql, char(10) ORDER BY name) FROM sqlite_schema WHERE type = 'index'`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(store.One(db.latest(t.Context()), store.ScanValue[string], `
+		SELECT group_concat(sql, char(10) ORDER BY name) FROM sqlite_schema WHERE type = 'index'`))(t)
 	return text
 }
 
 // TestAnImportLeavesNothingOpen relies on SQLite, which removes the log when the last connection is closed.
 func TestAnImportLeavesNothingOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator,
-		time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
+	must(db.ImportUsers(t.Context(), withoutErrors(store.User{ID: "ann"}), store.Operator, time.Now()))(t)
 	if _, err := os.Stat(path + logSuffix); err != nil {
 		t.Fatalf("an open database has no log: %v", err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.Close())
 	if _, err := os.Stat(path + logSuffix); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("once the database is closed its log is still there (%v): a connection is open", err)
-	}
-}
-
-func TestAPerkWithoutWordsMatchesNoWord(t *testing.T) {
-	db := openTemporary(t)
-	perk := store.PerkRecord{Perk: api.Perk{ID: "a", Title: "!!!", Description: "?", City: "Leeds"}}
-	if _, err := db.ImportPerks(t.Context(), withoutErrors(perk), nil, store.Operator, asOf); err != nil {
-		t.Fatal(err)
-	}
-	for text, want := range map[string]int64{"": 1, "null": 0} {
-		list, err := db.ListPerks(t.Context(), store.PerkQuery{PerkFilter: api.PerkFilter{Query: text}, At: asOf,
-			Window: store.Window{Page: 1, PerPage: 1}})
-		if err != nil || list.Total != want {
-			t.Errorf("%q finds %d perks (%v), want %d", text, list.Total, err, want)
-		}
 	}
 }

@@ -17,19 +17,10 @@ import (
 
 func TestOpenMakesAFileOnlyItsOwnerCanRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?c#d%41&mode=ro.db")
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := db.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	db := openAt(t, path)
+	noError(t, db.Ready(t.Context()))
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must(os.Stat(name))(t)
 		if mode := info.Mode().Perm(); mode != 0o600 {
 			t.Errorf("%s has mode %o, want 600", name, mode)
 		}
@@ -76,9 +67,7 @@ func TestManyOpenANewDatabaseAtOnce(t *testing.T) {
 			return errors.Join(db.Ready(context.Background()), db.Close())
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, group.Wait())
 	requireStatus(t, path, true)
 }
 
@@ -95,9 +84,7 @@ func TestOpenRefusesOtherFiles(t *testing.T) {
 	newer := made(`INSERT INTO migrations VALUES (2, '0002_tomorrow', 0)`)
 	older := made(`UPDATE migrations SET name = '0001_initial'`)
 	text := filepath.Join(t.TempDir(), "text.db")
-	if err := os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(text, []byte(strings.Repeat("not a database\n", 100)), 0o600))
 	for _, test := range []struct{ name, path, want string }{
 		{"a newer database", newer, "it is at version 2, and this program knows versions up to 1: use a newer perksd"},
 		{"an older database", older, "its migration 0001_initial is not one of this program, which has 0001_schema"},
@@ -125,27 +112,17 @@ func TestStatusChangesNothing(t *testing.T) {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the missing file exists now (%v)", err)
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, nil, 0o600))
 	requireStatus(t, path, false)
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
 	requireStatus(t, path, true)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.Close())
 	requireStatus(t, path, true)
 }
 
 func requireStatus(t *testing.T, path string, applied bool) {
 	t.Helper()
-	migrations, err := Status(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	migrations := must(Status(t.Context(), path))(t)
 	if len(migrations) == 0 {
 		t.Fatal("no migration is known")
 	}
@@ -159,35 +136,14 @@ func requireStatus(t *testing.T, path string, applied bool) {
 	}
 }
 
-func TestTheAuditLogCannotBeChanged(t *testing.T) {
-	db := openTemporary(t)
-	err := db.write(t.Context(), "audit", func(s *session) error {
-		return s.exec(`INSERT INTO audit (at, actor, action, subject) VALUES (1, 'a', 'b', 'c')`)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{`UPDATE audit SET actor = 'x'`, `DELETE FROM audit`} {
-		err := db.write(t.Context(), "audit", func(s *session) error { return s.exec(text) })
-		if err == nil || !strings.Contains(err.Error(), "append-only") {
-			t.Errorf("%s: %v, want a refusal", text, err)
-		}
-	}
-}
-
 func TestALaterMigrationIsAppliedOnce(t *testing.T) {
 	db := openTemporary(t)
 	later := append(knownMigrations(), store.Migration{
 		Version: 2, Name: "0002_later.fits1", Script: `CREATE TABLE later (id TEXT PRIMARY KEY)`,
 	})
 	for range 2 {
-		s, err := db.file.session(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(s.migrate(later), s.close()); err != nil {
-			t.Fatal(err)
-		}
+		s := must(db.file.session(t.Context()))(t)
+		noError(t, errors.Join(s.migrate(later), s.close()))
 	}
 	status, err := Status(t.Context(), db.file.path)
 	if err != nil || len(store.Pending(status)) != 0 || len(status) != 2 || status[1].Name != later[1].Name {

@@ -16,7 +16,7 @@ func TestNarrowerCirclesFindTheSamePage(t *testing.T) {
 	fillCircles(t, db)
 	nearest, farthest := api.SortKey{Field: api.SortDistance}, api.SortKey{Field: api.SortDistance, Desc: true}
 	byCity := api.SortKey{Field: "city", Desc: true}
-	all := store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty, IncludeExpired: true}}
+	all := by(api.PerkFilter{Near: aCounty, IncludeExpired: true})
 	for _, test := range []struct {
 		name  string
 		query store.PerkQuery
@@ -29,9 +29,8 @@ func TestNarrowerCirclesFindTheSamePage(t *testing.T) {
 		{"farthest first", all, []api.SortKey{farthest}, []int64{-9, -2, -1}, []int64{1, 200}},
 		{"what ann can have", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty}, AvailableTo: "ann"},
 			[]api.SortKey{nearest}, []int64{1, 2}, []int64{-1}},
-		{"too few perks for it", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}, []api.SortKey{nearest}, nil,
-			[]int64{1, -1}},
-		{"words", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aCounty, IncludeExpired: true, Query: "every"}},
+		{"too few perks for it", by(api.PerkFilter{Near: aTown}), []api.SortKey{nearest}, nil, []int64{1, -1}},
+		{"words", by(api.PerkFilter{Near: aCounty, IncludeExpired: true, Query: "every"}),
 			[]api.SortKey{nearest}, nil, []int64{1, -1}},
 		{"another order", all, []api.SortKey{byCity, nearest}, nil, []int64{1, -1}},
 	} {
@@ -49,18 +48,12 @@ func TestNarrowerCirclesFindTheSamePage(t *testing.T) {
 			offset := test.query.Window.Offset()
 			want := list[offset : offset+reach.Take]
 			inSearch(t, db, test.query, reach, func(v view, s *search, _ string) {
-				found, err := s.nearest(v, reach, total)
-				if err != nil {
-					t.Fatal(err)
-				}
+				found := must(s.nearest(v, reach, total))(t)
 				if is := found != nil; is != isNear {
 					t.Errorf("%s, page %d of %d: it is found in a narrower circle: %t, want %t", test.name, page, pages,
 						is, isNear)
 				}
-				rows, err := s.page(v, total)
-				if err != nil {
-					t.Fatal(err)
-				}
+				rows := must(s.page(v, total))(t)
 				if !slices.Equal(rows, want) {
 					t.Errorf("%s, page %d of %d: it is\n%v\nwant\n%v", test.name, page, pages, rows, want)
 				}

@@ -27,12 +27,12 @@ var circles = []struct {
 	name  string
 	query store.PerkQuery
 }{
-	{"a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}}},
-	{"a town, with expired perks", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, IncludeExpired: true}}},
-	{"a gulf", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aGulf}}},
-	{"a category in a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Category: "food"}}},
-	{"a word in a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, Query: "half"}}},
-	{"a city and a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown, City: "Leeds"}}},
+	{"a town", by(api.PerkFilter{Near: aTown})},
+	{"a town, with expired perks", by(api.PerkFilter{Near: aTown, IncludeExpired: true})},
+	{"a gulf", by(api.PerkFilter{Near: aGulf})},
+	{"a category in a town", by(api.PerkFilter{Near: aTown, Category: "food"})},
+	{"a word in a town", by(api.PerkFilter{Near: aTown, Query: "half"})},
+	{"a city and a town", by(api.PerkFilter{Near: aTown, City: "Leeds"})},
 	{"what ann can have in a town", store.PerkQuery{PerkFilter: api.PerkFilter{Near: aTown}, AvailableTo: "ann"}},
 }
 
@@ -87,27 +87,18 @@ func TestACursorFindsThePageThatItsNumberDoes(t *testing.T) {
 				}
 				for _, offset := range []int{perPage, len(list) / 3 / perPage * perPage,
 					(len(list)/perPage - 2) * perPage} {
-					perk, err := db.perkAt(t, list[offset-1])
-					if err != nil {
-						t.Fatal(err)
-					}
+					perk := must(db.perkAt(t, list[offset-1]))(t)
 					query.Window = store.Window{Page: 2, PerPage: perPage}
 					inSearch(t, db, query, store.Fetch{}, func(v view, s *search, _ string) {
 						distance := int64(0)
 						if s.Query.Near != nil {
 							s.Args["id"] = perk.ID
-							distance, err = store.One(v, store.ScanValue[int64],
+							distance = must(store.One(v, store.ScanValue[int64],
 								`SELECT `+perkOrder.Columns[api.SortDistance].Text+` FROM perks AS p WHERE p.id = @id`,
-								s.Args)
-							if err != nil {
-								t.Fatal(err)
-							}
+								s.Args))(t)
 						}
 						s.Query.After = s.Query.CursorOf(&perk, distance)
-						rows, err := s.page(v, int64(len(list)))
-						if err != nil {
-							t.Fatal(err)
-						}
+						rows := must(s.page(v, int64(len(list))))(t)
 						want := list[offset : offset+perPage+1]
 						if !slices.Equal(rows, want) {
 							t.Errorf("%+v, sorted by %q, after %d: it is\n%v\nwant\n%v", filter, api.FormatSort(keys),
@@ -182,10 +173,7 @@ func TestACircleByTimeReadsFewPerksOfEachCell(t *testing.T) {
 				reach := store.Fetch{FromEnd: fromEnd, Take: perPage}
 				inSearch(t, db, circle.query, reach, func(v view, s *search, order string) {
 					candidates := s.candidates(order, reach, 1_000_000)
-					plan, err := explain(v, pageOf(candidates, order), s.values(reach))
-					if err != nil {
-						t.Fatal(err)
-					}
+					plan := must(explain(v, pageOf(candidates, order), s.values(reach)))(t)
 					requireCellPlan(t, what, plan, circle.query)
 					n, err := store.One(v, store.ScanValue[int64], `SELECT count(*) FROM `+candidates, s.values(reach))
 					if most := store.Circle(*s.Query.Near).Cells() * perPage; err != nil || n < perPage || n > most {
@@ -251,10 +239,7 @@ func pageByEachPlan(t *testing.T, db *DB, query store.PerkQuery, reach store.Fet
 	inSearch(t, db, query, reach, func(v view, s *search, order string) {
 		for name, candidates := range map[string]string{"gathered": s.allMatches(),
 			"from each cell": s.fromEachCell(order)} {
-			rows, err := store.All(v, store.ScanValue[int64], pageOf(candidates, order), s.values(reach))
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows := must(store.All(v, store.ScanValue[int64], pageOf(candidates, order), s.values(reach)))(t)
 			if reach.FromEnd {
 				slices.Reverse(rows)
 			}
@@ -308,13 +293,9 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, wo
 func fillCircles(t *testing.T, db *DB) {
 	t.Helper()
 	const perks = 4001
-	if _, err := db.ImportCategories(t.Context(), withoutErrors(api.Category{ID: "food", Name: "Food"}), store.Operator,
-		asOf); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.write(t.Context(), "add a user", addUser("ann")); err != nil {
-		t.Fatal(err)
-	}
+	must(db.ImportCategories(t.Context(), withoutErrors(api.Category{ID: "food", Name: "Food"}), store.Operator,
+		asOf))(t)
+	noError(t, db.write(t.Context(), "add a user", addUser("ann")))
 	var records []store.PerkRecord
 	for i := range perks {
 		lat, lng := aTown.Lat+float64(i%101-50)/400, aTown.Lng+float64(i%103-50)/250
@@ -345,9 +326,7 @@ func fillCircles(t *testing.T, db *DB) {
 		}
 		records = append(records, perk)
 	}
-	if _, err := db.ImportPerks(t.Context(), withoutErrors(records...), nil, store.Operator, asOf); err != nil {
-		t.Fatal(err)
-	}
+	must(db.ImportPerks(t.Context(), withoutErrors(records...), nil, store.Operator, asOf))(t)
 }
 
 func withoutErrors[T any](records ...T) func(func(T, error) bool) {

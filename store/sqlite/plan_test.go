@@ -51,9 +51,7 @@ func TestEveryOrderByTwoFieldsSortsOnlyAmongEqualsOfTheFirst(t *testing.T) {
 
 func TestFiltersAreLookedUpInTheirIndexes(t *testing.T) {
 	db := openTemporary(t)
-	if err := db.write(t.Context(), "add a user", addUser("ann")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.write(t.Context(), "add a user", addUser("ann")))
 	const inCell = "SEARCH p USING COVERING INDEX perks_in_cell (cell>? AND cell<?)"
 	usual, byTitle := []api.SortKey{{Field: "created_at", Desc: true}}, []api.SortKey{{Field: "title"}}
 	byDistance := []api.SortKey{{Field: api.SortDistance}}

@@ -1,4 +1,4 @@
-package sqlite_test
+package sqlite
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/sqlite"
 )
 
 // Two DBs on one file share no memory that matters here, as two processes would.
@@ -18,7 +17,7 @@ import (
 func TestTwoProcessesNeverRedeemAUnitTwice(t *testing.T) {
 	const users, units = 60, 40
 	path := filepath.Join(t.TempDir(), "perks.db")
-	processes := []*sqlite.DB{openAt(t, path), openAt(t, path)}
+	processes := []*DB{openAt(t, path), openAt(t, path)}
 	importPerk(t, processes[0], "p", units)
 	importUsers(t, processes[1], users)
 	var given atomic.Int64
@@ -52,7 +51,7 @@ func TestAProcessSeesWhatAnotherRedeemed(t *testing.T) {
 	importPerk(t, one, "p", 2)
 	importUsers(t, one, 3)
 	for i, redemption := range []struct {
-		by   *sqlite.DB
+		by   *DB
 		want api.Code
 	}{{one, ""}, {other, ""}, {one, api.CodeSoldOut}} {
 		user := fmt.Sprint(i)
@@ -69,11 +68,8 @@ func TestAProcessSeesWhatAnotherImported(t *testing.T) {
 	one, other := openAt(t, path), openAt(t, path)
 	for n := int64(1); n <= 3; n++ {
 		importPerk(t, one, fmt.Sprint("p", n), 1)
-		list, err := other.ListPerks(t.Context(),
-			store.PerkQuery{At: time.Now(), Window: store.Window{Page: 1, PerPage: 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must(other.ListPerks(t.Context(),
+			store.PerkQuery{At: time.Now(), Window: store.Window{Page: 1, PerPage: 1}}))(t)
 		if list.Total != n {
 			t.Errorf("after %d imports the total is %d", n, list.Total)
 		}
@@ -84,35 +80,21 @@ func newPerk(id string, units int64) store.PerkRecord {
 	return store.PerkRecord{Perk: api.Perk{ID: id, Title: id, Description: id, City: "Leeds"}, Stock: &units}
 }
 
-func importPerk(t *testing.T, db *sqlite.DB, id string, units int64) {
+func importPerk(t *testing.T, db *DB, id string, units int64) {
 	t.Helper()
 	importPerks(t, db, []store.PerkRecord{newPerk(id, units)})
 }
 
-func importPerks(t *testing.T, db *sqlite.DB, perks []store.PerkRecord) {
+func importPerks(t *testing.T, db *DB, perks []store.PerkRecord) {
 	t.Helper()
-	if _, err := db.ImportPerks(t.Context(), records(perks), nil, store.Operator, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(db.ImportPerks(t.Context(), withoutErrors(perks...), nil, store.Operator, time.Now()))(t)
 }
 
-func importUsers(t *testing.T, db *sqlite.DB, n int) {
+func importUsers(t *testing.T, db *DB, n int) {
 	t.Helper()
 	var users []store.User
 	for i := range n {
 		users = append(users, store.User{ID: fmt.Sprint(i)})
 	}
-	if _, err := db.ImportUsers(t.Context(), records(users), store.Operator, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func records[T any](list []T) func(func(T, error) bool) {
-	return func(yield func(T, error) bool) {
-		for _, record := range list {
-			if !yield(record, nil) {
-				return
-			}
-		}
-	}
+	must(db.ImportUsers(t.Context(), withoutErrors(users...), store.Operator, time.Now()))(t)
 }

@@ -22,13 +22,8 @@ func backedUp(t *testing.T) (path, backup string) {
 	t.Helper()
 	folder := t.TempDir()
 	path, backup = filepath.Join(folder, "perks.db"), filepath.Join(folder, "backup.db")
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(db.Backup(t.Context(), backup), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
+	noError(t, errors.Join(db.Backup(t.Context(), backup), db.Close()))
 	return path, backup
 }
 
@@ -37,14 +32,8 @@ var carryNothing = CarryOver{Former: func(*DB, error) {}, Restored: func(*DB) er
 
 func TestOnlyOneRestoreRunsAtATimeWithoutADatabase(t *testing.T) {
 	path, backup := backedUp(t)
-	target, err := newFile(filepath.Join(filepath.Dir(path), "new.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	end, err := target.lockFolder()
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(newFile(filepath.Join(filepath.Dir(path), "new.db")))(t)
+	end := must(target.lockFolder())(t)
 	if _, err := Restore(t.Context(), backup, target.path, time.Now(), carryNothing); !errors.Is(err, ErrInUse) {
 		t.Errorf("beside another one: %v, want %v", err, ErrInUse)
 	}
@@ -57,9 +46,7 @@ func TestOnlyOneRestoreRunsAtATimeWithoutADatabase(t *testing.T) {
 func TestADatabaseIsNotRestoredFromItself(t *testing.T) {
 	path, _ := backedUp(t)
 	linked := path + ".linked"
-	if err := os.Link(path, linked); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Link(path, linked))
 	for _, backup := range []string{path, linked} {
 		if _, err := Restore(t.Context(), backup, path, time.Now(), carryNothing); err == nil ||
 			!strings.Contains(err.Error(), "itself") {
@@ -73,39 +60,20 @@ func TestADatabaseIsNotRestoredFromItself(t *testing.T) {
 func halfRestored(t *testing.T) (left file, backup string) {
 	t.Helper()
 	path, backup := backedUp(t)
-	db, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.AuditRestore(t.Context(), store.Restored{}, "committed last", time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), path, Options{}))(t)
+	noError(t, db.AuditRestore(t.Context(), store.Restored{}, "committed last", time.Now()))
 	// What a killed server leaves: the last commit is in the log alone.
 	folder := t.TempDir()
 	left = file{path: filepath.Join(folder, "perks.db")}
 	for _, suffix := range []string{"", logSuffix} {
-		content, err := os.ReadFile(path + suffix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(left.path+suffix, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		content := must(os.ReadFile(path + suffix))(t)
+		noError(t, os.WriteFile(left.path+suffix, content, 0o600))
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	content, err := os.ReadFile(backup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.Close())
+	content := must(os.ReadFile(backup))(t)
 	ready := file{path: left.path + ".restoring"}
-	if err := os.WriteFile(ready.path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := left.keepFormer(ready, time.Now().Add(-time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(ready.path, content, 0o600))
+	must(left.keepFormer(ready, time.Now().Add(-time.Hour)))(t)
 	return left, backup
 }
 
@@ -122,15 +90,9 @@ func TestAnInterruptedRestoreIsResumed(t *testing.T) {
 			t.Errorf("the restore sees entries of %q, want the last commit", entries)
 		}
 	}
-	former, err := Restore(t.Context(), backup, left.path, time.Now(), carried)
-	if err != nil {
-		t.Fatal(err)
-	}
+	former := must(Restore(t.Context(), backup, left.path, time.Now(), carried))(t)
 	for path, want := range map[string]bool{left.path: false, former: true} {
-		db, err := Open(t.Context(), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := must(Open(t.Context(), path, Options{}))(t)
 		if entries := actors(t, db); slices.Contains(entries, "committed last") != want {
 			t.Errorf("%s has entries of %q", path, entries)
 		}
@@ -145,25 +107,14 @@ func TestAnInterruptedRestoreIsResumed(t *testing.T) {
 
 func TestARestoreKeepsTheLogOfAnInterruptedOne(t *testing.T) {
 	left, backup := halfRestored(t)
-	if err := os.WriteFile(left.path+logSuffix, []byte("of another program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(left.path+logSuffix, []byte("of another program"), 0o600))
 	if _, err := Restore(t.Context(), backup, left.path, time.Now(), carryNothing); err == nil ||
 		!strings.Contains(err.Error(), left.path+logSuffix) {
 		t.Errorf("beside a log of another program: %v, want a refusal that names it", err)
 	}
-	if err := os.Remove(left.path + logSuffix); err != nil {
-		t.Fatal(err)
-	}
-	former, err := Restore(t.Context(), backup, left.path, time.Now(), carryNothing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := Open(t.Context(), former, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	noError(t, os.Remove(left.path+logSuffix))
+	former := must(Restore(t.Context(), backup, left.path, time.Now(), carryNothing))(t)
+	db := openAt(t, former)
 	if entries := actors(t, db); !slices.Contains(entries, "committed last") {
 		t.Errorf("the former database has entries of %q, want the last commit", entries)
 	}
@@ -172,9 +123,7 @@ func TestARestoreKeepsTheLogOfAnInterruptedOne(t *testing.T) {
 func TestARestoreStopsWhenItCannotRemoveTheLog(t *testing.T) {
 	path, backup := backedUp(t)
 	target := filepath.Join(filepath.Dir(path), "new.db")
-	if err := os.MkdirAll(filepath.Join(target+logSuffix, "not empty"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.MkdirAll(filepath.Join(target+logSuffix, "not empty"), 0o700))
 	if _, err := Restore(t.Context(), backup, target, time.Now(), carryNothing); err == nil {
 		t.Error("the restore ignored a log that it could not remove")
 	}
@@ -220,19 +169,11 @@ func TestAServerThatStartsDuringARestoreOpensTheNewDatabase(t *testing.T) {
 	path, _ := backedUp(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), replaceOnInputOf+"="+path)
-	said, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tell, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := must(cmd.StdoutPipe())(t)
+	tell := must(cmd.StdinPipe())(t)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cmd.Start())
 	if line, err := bufio.NewReader(said).ReadString('\n'); line != "locked\n" {
 		t.Fatalf("the other process says %q, %v", line, err)
 	}
@@ -248,9 +189,7 @@ func TestAServerThatStartsDuringARestoreOpensTheNewDatabase(t *testing.T) {
 	for !hasOpen(path) {
 		runtime.Gosched()
 	}
-	if _, err := fmt.Fprintln(tell); err != nil {
-		t.Fatal(err)
-	}
+	must(fmt.Fprintln(tell))(t)
 	o := <-opened
 	if err := cmd.Wait(); err != nil || stderr.String() != "<nil>" {
 		t.Fatalf("the other process: %v, %s", err, &stderr)

@@ -15,10 +15,7 @@ import (
 
 func openTemporary(t *testing.T) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must(Open(t.Context(), filepath.Join(t.TempDir(), "perks.db"), Options{}))(t)
 	t.Cleanup(func() { db.Close() })
 	return db
 }
@@ -47,9 +44,7 @@ func holdWriter(t *testing.T, db *DB) (release func()) {
 func enqueue(t *testing.T, db *DB, ctx context.Context, work func(*session) error) *job {
 	t.Helper()
 	j := &job{ctx: ctx, work: work, done: make(chan error, 1)}
-	if err := db.writer.enqueue(j); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.writer.enqueue(j))
 	return j
 }
 
@@ -69,10 +64,7 @@ func failing(work func(*session) error, failure error) func(*session) error {
 
 func users(t *testing.T, db *DB) []string {
 	t.Helper()
-	ids, err := store.All(db.latest(t.Context()), store.ScanValue[string], `SELECT id FROM users ORDER BY id`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := must(store.All(db.latest(t.Context()), store.ScanValue[string], `SELECT id FROM users ORDER BY id`))(t)
 	return ids
 }
 
@@ -157,9 +149,7 @@ func TestACancelledWriteIsNotStarted(t *testing.T) {
 	if err := <-queued.done; !isNotStarted(err) {
 		t.Errorf("the queued write returned %v, want nothing started", err)
 	}
-	if err := db.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.Ready(t.Context()))
 	if got := users(t, db); len(got) != 0 {
 		t.Errorf("the users are %q, want none", got)
 	}
@@ -202,9 +192,7 @@ func TestAStartedWriteIsFinished(t *testing.T) {
 		t.Errorf("the cancelled caller got %v, want an unknown outcome because of its context", err)
 	}
 	close(gate)
-	if err := db.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.Ready(t.Context()))
 	if got := users(t, db); !slices.Equal(got, []string{"ann"}) {
 		t.Errorf("the users are %q, want ann", got)
 	}
@@ -224,9 +212,7 @@ func TestACancelledCallerLeavesAFullQueue(t *testing.T) {
 	}
 	release()
 	for _, j := range jobs {
-		if err := <-j.done; err != nil {
-			t.Fatal(err)
-		}
+		noError(t, <-j.done)
 	}
 	if got := users(t, db); len(got) != maxQueue {
 		t.Errorf("there are %d users, want %d", len(got), maxQueue)
@@ -243,9 +229,7 @@ func TestExclusiveWorkSharesNoTransaction(t *testing.T) {
 		}
 		panic("bug")
 	}}
-	if err := db.writer.enqueue(alone); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.writer.enqueue(alone))
 	after := enqueue(t, db, t.Context(), addUser("after"))
 	release()
 	if err := errors.Join(<-before.done, <-after.done); err != nil {
@@ -278,13 +262,8 @@ func TestCloseFinishesTheQueueAndRefusesNewWrites(t *testing.T) {
 // lockOut takes the write lock as another process would, until unlock is called.
 func lockOut(t *testing.T, db *DB) (unlock func()) {
 	t.Helper()
-	other, err := db.file.session(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.exec(`BEGIN IMMEDIATE`); err != nil {
-		t.Fatal(err)
-	}
+	other := must(db.file.session(t.Context()))(t)
+	noError(t, other.exec(`BEGIN IMMEDIATE`))
 	return func() {
 		if err := errors.Join(other.exec(`COMMIT`), other.close()); err != nil {
 			t.Error(err)
@@ -313,10 +292,8 @@ func TestAWriteCancelledWhileAnotherProcessWritesIsNotStarted(t *testing.T) {
 
 func TestABusyLockIsUnavailable(t *testing.T) {
 	db := openTemporary(t)
-	if err := db.write(t.Context(), "wait no longer",
-		func(s *session) error { return s.script(`PRAGMA busy_timeout = 0`) }); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, db.write(t.Context(), "wait no longer",
+		func(s *session) error { return s.script(`PRAGMA busy_timeout = 0`) }))
 	unlock := lockOut(t, db)
 	if err := db.Ready(t.Context()); api.CodeOf(err) != api.CodeUnavailable || !isTransient(err) {
 		t.Errorf("while another process writes: %v, want unavailable because of SQLite's BUSY", err)

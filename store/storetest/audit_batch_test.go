@@ -70,7 +70,7 @@ var auditBatchTests = []test{
 		_, err := f.NextAudit(f.ctx, second.Next, middle, few)
 		f.isPositionUnknown("the end before the beginning", err)
 	}},
-	{"batches beside writers miss nothing and have nothing twice", func(f *fixture) {
+	{"followers and batches beside writers miss nothing and have nothing twice", func(f *fixture) {
 		const writers, rounds = 8, 12
 		users := numbered("u", writers*rounds)
 		f.addUsers(users...)
@@ -78,6 +78,8 @@ var auditBatchTests = []test{
 		f.addClients("owner")
 		f.addProperties(property(1, "owner"))
 		r := f.followBatches()
+		position := r.place.Since
+		followed := []string{}
 		var writing sync.WaitGroup
 		var mu sync.Mutex
 		want := []string{}
@@ -110,8 +112,12 @@ var auditBatchTests = []test{
 			default:
 			}
 			r.readAll()
+			news := collect(f, f.AuditSince(f.ctx, store.AuditQuery{}, &position))
+			followed = append(followed, summaries(news)...)
 		}
 		r.check(want)
+		slices.Sort(followed)
+		f.equal("followed", followed, slices.Sorted(slices.Values(want)))
 	}},
 	{"batches are bounded by bytes, but for an entry that is larger", func(f *fixture) {
 		f.addClients("owner")

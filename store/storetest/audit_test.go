@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"example.com/perks/api"
@@ -221,53 +220,6 @@ var auditReadTests = []test{
 		for _, err := range f.AuditSince(f.ctx, query, &nowhere) {
 			if err == nil {
 				f.Error("an invalid position was accepted")
-			}
-		}
-	}},
-	{"a follower beside writers misses nothing and sees nothing twice", func(f *fixture) {
-		const writers, rounds = 8, 12
-		users := numbered("u", writers*rounds)
-		f.addUsers(users...)
-		f.addPerks(perk("p"), perk("q"))
-		f.addClients("owner")
-		f.addProperties(property(1, "owner"))
-		var position store.AuditPosition
-		seen := map[string]int{}
-		read := func() {
-			for _, entry := range collect(f, f.AuditSince(f.ctx, store.AuditQuery{}, &position)) {
-				seen[entry.Action+" "+entry.Subject+" "+string(entry.After)]++
-			}
-		}
-		var writing sync.WaitGroup
-		for w := range writers {
-			writing.Go(func() {
-				for r := range rounds {
-					n := w*rounds + r
-					perkID := []string{"p", "q"}[n%2]
-					if _, err := f.Redeem(f.ctx, attempt(perkID, users[n])); err != nil {
-						f.Error(err)
-					}
-					if err := f.UpdateProperty(f.ctx, 1, store.Operator, now,
-						retitle(fmt.Sprint("Title ", n))); err != nil {
-						f.Error(err)
-					}
-				}
-			})
-		}
-		done := make(chan struct{})
-		go func() { writing.Wait(); close(done) }()
-		for more := true; more; {
-			select {
-			case <-done:
-				more = false
-			default:
-			}
-			read() // what was written since the last read
-		}
-		f.equal("entries", len(seen), 4+2*writers*rounds)
-		for entry, times := range seen {
-			if times != 1 {
-				f.Errorf("%d times: %s", times, entry)
 			}
 		}
 	}},

@@ -64,10 +64,7 @@ func TestPostgresInASchema(t *testing.T) {
 		`REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
 	var made atomic.Int64
 	testStore(t, func(t *testing.T) store.Store {
-		address, err := server.CreateSchema(t.Context(), "postgres", fmt.Sprint("schema", made.Add(1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		address := must(server.CreateSchema(t.Context(), "postgres", fmt.Sprint("schema", made.Add(1))))(t)
 		return openPostgres(t, address)
 	}, "Redeem", "Idempotency", "Redemptions", "Import", "Audit in batches", "AuditRead", "Reset", "Race", "Health")
 }

@@ -67,7 +67,7 @@ var importTests = []test{
 	{"of two rows for one perk the last one counts", func(f *fixture) {
 		f.addPerks(perk("p", title("First")), perk("q"), perk("p", title("Second")))
 		f.equal("title", must(f.Perk(f.ctx, "p"))(f).Title, "Second")
-		f.finds("by text", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "first"}})
+		f.finds("by text", by(api.PerkFilter{Query: "first"}))
 		f.finds("all", store.PerkQuery{}, "p", "q")
 	}},
 	{"a perk without an approval is auto", func(f *fixture) {
@@ -102,17 +102,16 @@ var importTests = []test{
 		a := must(f.Perk(f.ctx, "a"))(f)
 		f.equal("a's category", *a.Category, "Fun")
 		f.addCategories(api.Category{ID: "food", Name: "FUN!"})
-		f.finds("by the new name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "fun!"}}, "a")
-		f.finds("by the id, which is another category's name",
-			store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food"}}, "a", "b")
+		f.finds("by the new name", by(api.PerkFilter{Category: "fun!"}), "a")
+		f.finds("by the id, which is another category's name", by(api.PerkFilter{Category: "food"}), "a", "b")
 	}},
 	{"perks whose category name is ambiguous belong to the category with the lower id", func(f *fixture) {
 		f.addCategories(api.Category{ID: "a", Name: "Food"}, api.Category{ID: "b", Name: "Food"})
 		f.addPerks(perk("p", category("Food")))
 		f.addCategories(api.Category{ID: "b", Name: "Drink"})
-		f.finds("the other is renamed", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "a"}}, "p")
+		f.finds("the other is renamed", by(api.PerkFilter{Category: "a"}), "p")
 		f.addCategories(api.Category{ID: "a", Name: "Meals"})
-		f.finds("their category is renamed", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "meals"}}, "p")
+		f.finds("their category is renamed", by(api.PerkFilter{Category: "meals"}), "p")
 	}},
 	{"known users stay", func(f *fixture) {
 		f.addUsers("ann", "bob")
@@ -213,7 +212,7 @@ var importTests = []test{
 		f.addPerks(perks...)
 		slices.SortFunc(perks, func(a, b store.PerkRecord) int { return cmp.Compare(a.ID, b.ID) })
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), perks)
-		_, total := f.list(store.PerkQuery{PerkFilter: api.PerkFilter{Category: "category 3"}})
+		_, total := f.list(by(api.PerkFilter{Category: "category 3"}))
 		f.equal("in a category", total, int64(300))
 	}},
 }
@@ -229,26 +228,25 @@ var partialImportTests = []test{
 		want := fullPerk("p")
 		want.Title, want.UpdatedAt = "Hot Cocoa", later
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{fullPerk("other"), want})
-		f.finds("by a word of the new title", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cocoa"}}, "p")
-		f.finds("by a word of the former title", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "free"}}, "other")
-		f.finds("by a kept word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}}, "other", "p")
-		f.finds("by its position", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08,
-			RadiusKM: 1}}}, "other", "p")
-		f.finds("by the kept category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "food-drink"}}, "other",
-			"p")
-		f.finds("by the kept city", store.PerkQuery{PerkFilter: api.PerkFilter{City: "york"}}, "other", "p")
+		f.finds("by a word of the new title", by(api.PerkFilter{Query: "cocoa"}), "p")
+		f.finds("by a word of the former title", by(api.PerkFilter{Query: "free"}), "other")
+		f.finds("by a kept word", by(api.PerkFilter{Query: "röst"}), "other", "p")
+		f.finds("by its position", by(api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08,
+			RadiusKM: 1}}), "other", "p")
+		f.finds("by the kept category", by(api.PerkFilter{Category: "food-drink"}), "other", "p")
+		f.finds("by the kept city", by(api.PerkFilter{City: "york"}), "other", "p")
 	}},
 	{"a known perk loses the fields that are empty in its row", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
-		row := f.perkRow(2, `{"id":"p","category":null,"merchant_name":null,"image_url":null,"discount_text":null,"terms":null,
+		row := f.perkRow(2, `{"id":"p","category":null,"merchant_name":null,"image_url":null,
+			"discount_text":null,"terms":null,
 			"valid_from":null,"valid_to":null,"lat":null,"lng":null,"stock":null,"approval":null}`)
 		must(f.ImportPerks(f.ctx, rows(row), f.noNewID, store.Operator, now))(f)
 		want := perk("p", title("Free Coffee"), description("One cup, any size."), city("York"))
 		want.CreatedAt = fullPerk("p").CreatedAt
 		f.equal("perks", collect(f, f.ExportPerks(f.ctx)), []store.PerkRecord{want})
-		f.finds("by a removed word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "röst"}})
-		f.finds("by its former position",
-			store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}})
+		f.finds("by a removed word", by(api.PerkFilter{Query: "röst"}))
+		f.finds("by its former position", by(api.PerkFilter{Near: &api.Circle{Lat: 53.96, Lng: -1.08, RadiusKM: 1}}))
 	}},
 	{"an unchanged perk keeps its update time", func(f *fixture) {
 		f.addPerks(fullPerk("p"))
@@ -426,7 +424,7 @@ var partialImportTests = []test{
 			{ID: "food-drink-3", Name: "Food, Drink"}, {ID: "food-drink-4", Name: "Food. Drink"},
 		})
 		for i, id := range []string{"food-drink", "food-drink-2", "food-drink-3", "food-drink-4"} {
-			f.finds(id, store.PerkQuery{PerkFilter: api.PerkFilter{Category: id}}, []string{"p", "q", "r", "s"}[i])
+			f.finds(id, by(api.PerkFilter{Category: id}), []string{"p", "q", "r", "s"}[i])
 		}
 	}},
 	{"thousands of incomplete rows are imported", func(f *fixture) {

@@ -69,27 +69,20 @@ func startChild(t *testing.T, folder string) child {
 	if c.output, err = c.StdoutPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.Start())
 	return c
 }
 
 // temporaryFolder is one with a path as short as a socket's must be, which every user can enter.
 func temporaryFolder(t *testing.T) string {
 	t.Helper()
-	folder, err := os.MkdirTemp("/tmp", "perks-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must(os.MkdirTemp("/tmp", "perks-"))(t)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(folder); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.Chmod(folder, 0o777))
 	return folder
 }
 
@@ -142,9 +135,7 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 			if len(connections) < 3 {
 				t.Fatal("the servers did not start")
 			}
-			if err := r.end(c); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, r.end(c))
 			_ = c.Wait()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -170,9 +161,7 @@ func TestNothingOutlivesAProcessThatIsKilledWhileAServerStarts(t *testing.T) {
 			folder := temporaryFolder(t)
 			c := startChild(t, folder)
 			eventually(t, r.file, exists(filepath.Join(folder, r.file)))
-			if err := c.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, c.Process.Kill())
 			_ = c.Wait()
 			eventually(t, "the server's folder to vanish", isEmpty(folder))
 		})

@@ -201,7 +201,8 @@ type account struct {
 	other    bool // another user than that of this process
 }
 
-var errNoAccount = errors.New(`PostgreSQL refuses to run as root, and there is neither a user "postgres" nor "nobody" to run it instead`)
+var errNoAccount = errors.New(`PostgreSQL refuses to run as root, ` +
+	`and there is neither a user "postgres" nor "nobody" to run it instead`)
 
 func unprivileged() (account, error) {
 	if os.Geteuid() != 0 {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,10 +18,7 @@ import (
 
 func start(t *testing.T, options storetest.PostgresOptions) *storetest.PostgresServer {
 	t.Helper()
-	c, err := storetest.StartPostgres(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(storetest.StartPostgres(t.Context(), options))(t)
 	stopLater(t, c)
 	return c
 }
@@ -38,10 +34,7 @@ func stopLater(t *testing.T, started interface{ Stop() error }) {
 
 func connect(t *testing.T, address string) *pgx.Conn {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(pgx.Connect(t.Context(), address))(t)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // its server may be gone by then
 	return conn
 }
@@ -75,16 +68,12 @@ func code(err error) string {
 func TestAKilledServerRestartsWithItsData(t *testing.T) {
 	t.Parallel()
 	c := start(t, storetest.PostgresOptions{})
-	if err := c.CreateDatabase(t.Context(), "d"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.CreateDatabase(t.Context(), "d"))
 	before := connect(t, c.DSN("d"))
 	execute(t, before, `CREATE TABLE rows (n int)`, `INSERT INTO rows VALUES (42)`)
 	memory := sharedMemory(t, c)
 	busy := keepBusy(t, c.DSN("d"))
-	if err := c.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.Kill())
 	if err := <-busy; err == nil || code(err) != "" {
 		t.Errorf("a query running at the kill returned %v, want a broken connection", err)
 	}
@@ -97,9 +86,7 @@ func TestAKilledServerRestartsWithItsData(t *testing.T) {
 	if err := c.Kill(); err != nil {
 		t.Errorf("killing it again: %v", err)
 	}
-	if err := c.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.Restart(t.Context()))
 	if n := one[int](t, connect(t, c.DSN("d")), `SELECT n FROM rows`); n != 42 {
 		t.Errorf("the row holds %d, want 42", n)
 	}
@@ -112,10 +99,7 @@ func TestAKilledServerRestartsWithItsData(t *testing.T) {
 func sharedMemory(t *testing.T, c *storetest.PostgresServer) string {
 	t.Helper()
 	folder, _ := c.Host()
-	file, err := os.ReadFile(filepath.Join(folder, "data", "postmaster.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.ReadFile(filepath.Join(folder, "data", "postmaster.pid")))(t)
 	words := strings.Fields(strings.Split(string(file), "\n")[6])
 	if id := words[len(words)-1]; slices.Contains(segments(t), id) {
 		return id
@@ -127,10 +111,7 @@ func sharedMemory(t *testing.T, c *storetest.PostgresServer) string {
 // segments is every word of the list of segments, ids among them.
 func segments(t *testing.T) []string {
 	t.Helper()
-	list, err := exec.CommandContext(t.Context(), "ipcs", "-m").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(exec.CommandContext(t.Context(), "ipcs", "-m").Output())(t)
 	return strings.Fields(string(list))
 }
 
@@ -155,76 +136,12 @@ func keepBusy(t *testing.T, address string) <-chan error {
 	return done
 }
 
-func TestAPromotedStandbyHasWhatWasCommitted(t *testing.T) {
-	t.Parallel()
-	primary := start(t, storetest.PostgresOptions{})
-	standby, err := primary.Standby(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopLater(t, standby)
-	execute(t, connect(t, primary.DSN("postgres")), `CREATE TABLE rows (n int)`, `INSERT INTO rows VALUES (42)`)
-	if _, err := connect(t, standby.DSN("postgres")).Exec(t.Context(),
-		`CREATE TABLE other (n int)`); code(err) != "25006" {
-		t.Errorf("a standby returned %v for a write, want a read-only error", err)
-	}
-	if err := primary.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := standby.Promote(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	promoted := connect(t, standby.DSN("postgres"))
-	if n := one[int](t, promoted, `SELECT n FROM rows`); n != 42 {
-		t.Errorf("the row holds %d, want 42", n)
-	}
-	execute(t, promoted, `INSERT INTO rows VALUES (43)`)
-}
-
-func TestACommitWaitsForTheStandby(t *testing.T) {
-	t.Parallel()
-	primary := start(t, storetest.PostgresOptions{})
-	standby, err := primary.Standby(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stopLater(t, standby)
-	if err := standby.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	committed := make(chan error, 1)
-	conn := connect(t, primary.DSN("postgres"))
-	go func() {
-		_, err := conn.Exec(context.Background(), `CREATE TABLE rows (n int)`)
-		committed <- err
-	}()
-	other := connect(t, primary.DSN("postgres"))
-	for !one[bool](t, other, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep')`) {
-		select {
-		case err := <-committed:
-			t.Fatalf("a commit returned (%v) without the standby", err)
-		default:
-		}
-	}
-	if err := standby.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-committed; err != nil {
-		t.Errorf("the commit failed when the standby was back: %v", err)
-	}
-}
-
 func TestPgBouncerAssignsAConnectionPerTransaction(t *testing.T) {
 	t.Parallel()
 	c := start(t, storetest.PostgresOptions{})
-	b, err := c.StartPgBouncer(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(c.StartPgBouncer(t.Context()))(t)
 	stopLater(t, b)
-	if err := c.CreateDatabase(t.Context(), "d"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.CreateDatabase(t.Context(), "d"))
 	backends := map[int]bool{}
 	for range storetest.PgBouncerPoolSize + 1 {
 		conn := connect(t, b.DSN("d")) // stays open
@@ -235,75 +152,5 @@ func TestPgBouncerAssignsAConnectionPerTransaction(t *testing.T) {
 	}
 	if len(backends) > storetest.PgBouncerPoolSize {
 		t.Errorf("%d connections of the server were used, more than the pool holds", len(backends))
-	}
-}
-
-func TestOptionsReachTheServer(t *testing.T) {
-	for _, r := range []struct {
-		options              storetest.PostgresOptions
-		fsync, sharedBuffers string
-	}{
-		{storetest.PostgresOptions{}, "off", "64MB"},
-		{storetest.PostgresOptions{Durable: true, Settings: map[string]string{"shared_buffers": "16MB"}}, "on", "16MB"},
-	} {
-		conn := connect(t, start(t, r.options).DSN("postgres"))
-		if got := one[string](t, conn, `SHOW fsync`); got != r.fsync {
-			t.Errorf("%+v: fsync is %s, want %s", r.options, got, r.fsync)
-		}
-		if got := one[string](t, conn, `SHOW shared_buffers`); got != r.sharedBuffers {
-			t.Errorf("%+v: shared_buffers is %s, want %s", r.options, got, r.sharedBuffers)
-		}
-	}
-}
-
-func TestAServerThatCannotStartSaysWhy(t *testing.T) {
-	_, err := storetest.StartPostgres(t.Context(),
-		storetest.PostgresOptions{Settings: map[string]string{"shared_buffers": "many"}})
-	if err == nil {
-		t.Fatal("the server started")
-	}
-	wantIn(t, err.Error(), `invalid value for parameter "shared_buffers": "many"`)
-}
-
-func TestStopRemovesTheFolder(t *testing.T) {
-	c := start(t, storetest.PostgresOptions{})
-	folder, _ := c.Host()
-	for range 2 {
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder %s is still there (%v)", folder, err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if err := c.Restart(ctx); err == nil {
-		t.Error("a server without files started")
-	}
-}
-
-func TestAServerStartsFromASavedOne(t *testing.T) {
-	t.Parallel()
-	first := start(t, storetest.PostgresOptions{})
-	if err := first.CreateDatabase(t.Context(), "saved"); err != nil {
-		t.Fatal(err)
-	}
-	execute(t, connect(t, first.DSN("saved")), `CREATE TABLE colours AS SELECT 'blue' AS name`)
-	saved := filepath.Join(t.TempDir(), "saved")
-	if err := first.Save(t.Context(), saved); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second must see nothing of the first
-		copied, err := storetest.StartPostgresFrom(t.Context(), saved, storetest.PostgresOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		stopLater(t, copied)
-		conn := connect(t, copied.DSN("saved"))
-		execute(t, conn, `INSERT INTO colours VALUES ('red')`)
-		if n := one[int](t, conn, `SELECT count(*) FROM colours`); n != 2 {
-			t.Errorf("there are %d colours, want the saved one and a new one", n)
-		}
 	}
 }

@@ -267,9 +267,7 @@ func TestPropertiesOfTwoReplicas(t *testing.T) {
 				return err
 			})
 		}
-		if err := group.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, group.Wait())
 		if made := len(collect(one, one.ExportProperties(t.Context()))); made != 22 {
 			t.Errorf("there are %d properties, want those of 20 keys and of two imports", made)
 		}
@@ -302,10 +300,7 @@ func inCity(city string) func(*store.PropertyRecord) {
 
 func price(t testing.TB, digits string) api.Price {
 	t.Helper()
-	p, err := api.ParsePrice(digits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(api.ParsePrice(digits))(t)
 	return p
 }
 

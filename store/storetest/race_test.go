@@ -52,8 +52,7 @@ var raceTests = []test{
 	{"30 new users redeem 5 units at once: 5 are created", func(f *fixture) {
 		f.addPerks(perk("p", stock(5)))
 		counts := f.atOnce(30, func(i int) error {
-			return errOf(f.Redeem(f.ctx,
-				creating(attempt("p", strconv.Itoa(i)))))
+			return errOf(f.Redeem(f.ctx, creating(attempt("p", strconv.Itoa(i)))))
 		})
 		f.equal("outcomes", counts, map[api.Code]int{"": 5, api.CodeSoldOut: 25})
 		var known, held []string

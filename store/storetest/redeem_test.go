@@ -92,7 +92,9 @@ var redeemTests = []test{
 		f.finds("available to someone new", store.PerkQuery{AvailableTo: "new", AnyUser: true}, "p", "q")
 		f.finds("available to someone known", store.PerkQuery{AvailableTo: "ann", AnyUser: true}, "p")
 		for user, want := range map[string]int64{"new": 0, "ann": 1} {
-			list := must(f.ListRedemptions(f.ctx, store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: user}, AnyUser: true, Window: store.Window{Page: 1, PerPage: 10}}))(f)
+			query := redeemedBy(user, 10)
+			query.AnyUser = true
+			list := must(f.ListRedemptions(f.ctx, query))(f)
 			f.equal("redeemed by "+user, list.Total, want)
 			f.equal("redemptions of "+user, int64(len(list.Items)), want)
 			if list.Items == nil {

@@ -121,7 +121,9 @@ var redemptionTests = []test{
 		f.addUsers("ann")
 		f.addPerks(perk("p"))
 		f.redeem(attempt("p", "ann"))
-		list := must(f.ListRedemptions(f.ctx, store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: "ann"}, Window: store.Window{Page: math.MaxInt64, PerPage: 100}}))(f)
+		query := redeemedBy("ann", 100)
+		query.Window.Page = math.MaxInt64
+		list := must(f.ListRedemptions(f.ctx, query))(f)
 		f.equal("list", list, store.List[api.RedemptionRecord]{Items: []api.RedemptionRecord{}, Total: 1})
 	}},
 	{"a decision returns the redemption as it is now", func(f *fixture) {

@@ -33,7 +33,7 @@ var resetTests = []test{
 	}},
 	{"totals are counted again after a reset", func(f *fixture) {
 		f.addPerks(perk("p", title("Tea")), perk("q", title("Tea")))
-		query := store.PerkQuery{PerkFilter: api.PerkFilter{Query: "tea"}}
+		query := by(api.PerkFilter{Query: "tea"})
 		f.finds("before", query, "p", "q")
 		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.finds("after", query)
@@ -42,8 +42,8 @@ var resetTests = []test{
 		f.addPerks(perk("p", title("Tea")), perk("q", title("Tea")))
 		must(f.Reset(f.ctx, store.Operator, now))(f)
 		f.addPerks(perk("p", title("Coffee")), perk("r", title("Coffee")), perk("s", title("Coffee")))
-		f.finds("the old word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "tea"}})
-		f.finds("the new word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}}, "p", "r", "s")
+		f.finds("the old word", by(api.PerkFilter{Query: "tea"}))
+		f.finds("the new word", by(api.PerkFilter{Query: "coffee"}), "p", "r", "s")
 	}},
 	{"a sandbox filled again has no old redemptions or keys", func(f *fixture) {
 		f.fillSandbox()
@@ -223,7 +223,7 @@ func testReopened(t *testing.T, open func(t *testing.T) store.Store) {
 	restored := must(f.RestoreProperty(f.ctx, 2, store.Operator, now))(f)
 	f.equal("restored", restored, property(2, "owner"))
 	f.addPerks(perk("new"))
-	f.finds("by text", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "perk"}}, "new", "p")
+	f.finds("by text", by(api.PerkFilter{Query: "perk"}), "new", "p")
 }
 
 // testClosedAmidWrites checks that Close waits for running writes, and that every write acknowledged before it is there

@@ -18,7 +18,7 @@ var filterTests = []test{
 	}},
 	{"an empty store lists nothing, and the list is not nil", func(f *fixture) {
 		f.finds("nothing", store.PerkQuery{})
-		f.finds("nothing near", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{RadiusKM: 10}}})
+		f.finds("nothing near", by(api.PerkFilter{Near: &api.Circle{RadiusKM: 10}}))
 	}},
 	{"text matches when each word begins a word of title, merchant or description", func(f *fixture) {
 		f.addPerks(
@@ -26,52 +26,54 @@ var filterTests = []test{
 			perk("b", title("Coffee beans"), description("Ground for you."), merchant("Bean & Co")),
 			perk("c", title("Tea"), description("No coffee here, 2for1!")),
 		)
-		f.finds("a word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}}, "a", "b", "c")
-		f.finds("the beginning of a word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cof"}}, "a", "b", "c")
-		f.finds("one letter", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "f"}}, "a", "b")
-		f.finds("another case", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "COFFEE FREE"}}, "a")
-		f.finds("an accent in another encoding",
-			store.PerkQuery{PerkFilter: api.PerkFilter{Query: "cafe\u0301 RO\u0308ST"}}, "a")
-		f.finds("words of three fields", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "free morn röst"}}, "a")
-		f.finds("digits", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "2for"}}, "c")
-		f.finds("punctuation separates words", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "bean&co"}}, "b")
-		f.finds("the end of a word does not match", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "offee"}})
-		f.finds("one word of two is not enough", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee cocoa"}})
-		f.finds("operators of a query language are words",
-			store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee OR tea NOT"}})
-		f.finds("a text without words matches every perk",
-			store.PerkQuery{PerkFilter: api.PerkFilter{Query: " -* \"' "}}, "a", "b", "c")
+		f.finds("a word", by(api.PerkFilter{Query: "coffee"}), "a", "b", "c")
+		f.finds("the beginning of a word", by(api.PerkFilter{Query: "cof"}), "a", "b", "c")
+		f.finds("one letter", by(api.PerkFilter{Query: "f"}), "a", "b")
+		f.finds("another case", by(api.PerkFilter{Query: "COFFEE FREE"}), "a")
+		f.finds("an accent in another encoding", by(api.PerkFilter{Query: "cafe\u0301 RO\u0308ST"}), "a")
+		f.finds("words of three fields", by(api.PerkFilter{Query: "free morn röst"}), "a")
+		f.finds("digits", by(api.PerkFilter{Query: "2for"}), "c")
+		f.finds("punctuation separates words", by(api.PerkFilter{Query: "bean&co"}), "b")
+		f.finds("the end of a word does not match", by(api.PerkFilter{Query: "offee"}))
+		f.finds("one word of two is not enough", by(api.PerkFilter{Query: "coffee cocoa"}))
+		f.finds("operators of a query language are words", by(api.PerkFilter{Query: "coffee OR tea NOT"}))
+		f.finds("a text without words matches every perk", by(api.PerkFilter{Query: " -* \"' "}), "a", "b", "c")
+	}},
+	{"a perk without words matches no word", func(f *fixture) {
+		f.addPerks(perk("a", title("!!!"), description("?")))
+		f.finds("no word", store.PerkQuery{}, "a")
+		f.finds("a word", by(api.PerkFilter{Query: "null"}))
 	}},
 	{"text search follows changes of a perk", func(f *fixture) {
 		f.addPerks(perk("a", title("Coffee")), perk("b", title("Coffee")))
 		f.addPerks(perk("a", title("Tea")))
-		f.finds("the old word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee"}}, "b")
-		f.finds("the new word", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "tea"}}, "a")
+		f.finds("the old word", by(api.PerkFilter{Query: "coffee"}), "b")
+		f.finds("the new word", by(api.PerkFilter{Query: "tea"}), "a")
 	}},
 	{"a category is found by name or id, in any case", func(f *fixture) {
 		f.addCategories(api.Category{ID: "Eat-1", Name: "Food & Drink"}, api.Category{ID: "fun", Name: "Fun"})
 		f.addPerks(perk("a", category("food & DRINK")), perk("b", category("Fun")), perk("c"))
-		f.finds("name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "FOOD & drink"}}, "a")
-		f.finds("id", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "eat-1"}}, "a")
-		f.finds("part of a name", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "Food"}})
-		f.finds("unknown", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "Nothing"}})
+		f.finds("name", by(api.PerkFilter{Category: "FOOD & drink"}), "a")
+		f.finds("id", by(api.PerkFilter{Category: "eat-1"}), "a")
+		f.finds("part of a name", by(api.PerkFilter{Category: "Food"}))
+		f.finds("unknown", by(api.PerkFilter{Category: "Nothing"}))
 	}},
 	{"a text that is one category's name and another's id finds both", func(f *fixture) {
 		f.addCategories(api.Category{ID: "fun", Name: "Games"}, api.Category{ID: "other", Name: "Fun"})
 		f.addPerks(perk("a", category("Games")), perk("b", category("Fun")), perk("c", category("Food")))
-		f.finds("both", store.PerkQuery{PerkFilter: api.PerkFilter{Category: "fun"}}, "a", "b")
+		f.finds("both", by(api.PerkFilter{Category: "fun"}), "a", "b")
 	}},
 	{"a city matches in full and in any case", func(f *fixture) {
 		f.addPerks(perk("a", city("São Paulo")), perk("b", city("Paulo")), perk("c", city("STRASSE")))
-		f.finds("case", store.PerkQuery{PerkFilter: api.PerkFilter{City: "SÃO PAULO"}}, "a")
-		f.finds("whole", store.PerkQuery{PerkFilter: api.PerkFilter{City: "paulo"}}, "b")
-		f.finds("full folding", store.PerkQuery{PerkFilter: api.PerkFilter{City: "straße"}}, "c")
+		f.finds("case", by(api.PerkFilter{City: "SÃO PAULO"}), "a")
+		f.finds("whole", by(api.PerkFilter{City: "paulo"}), "b")
+		f.finds("full folding", by(api.PerkFilter{City: "straße"}), "c")
 	}},
 	{"a perk is expired from valid_to on", func(f *fixture) {
 		f.addPerks(perk("a"), perk("b", to(now)), perk("c", to(now.Add(time.Microsecond))),
 			perk("d", to(now.Add(-time.Hour))))
 		f.finds("valid", store.PerkQuery{}, "a", "c")
-		f.finds("all", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true}}, "a", "b", "c", "d")
+		f.finds("all", by(api.PerkFilter{IncludeExpired: true}), "a", "b", "c", "d")
 		f.finds("a moment later", store.PerkQuery{At: now.Add(time.Microsecond)}, "a")
 		f.finds("a moment before", store.PerkQuery{At: now.Add(-time.Microsecond)}, "a", "b", "c")
 	}},
@@ -83,7 +85,7 @@ var filterTests = []test{
 		f.addPerks(perk("a", position(53.8, -1.55)), perk("b", position(53.8, -1.45)), perk("c", position(54.8, -1.55)),
 			perk("d"))
 		near := func(km float64) store.PerkQuery {
-			return store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: km}}}
+			return by(api.PerkFilter{Near: &api.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: km}})
 		}
 		f.finds("6.5 km", near(6.5), "a")
 		f.finds("6.6 km", near(6.6), "a", "b")
@@ -94,17 +96,15 @@ var filterTests = []test{
 			perk("line2", position(-17, -180)),
 			perk("west", position(-17, -179.95)), perk("far", position(-17, 0)))
 		for _, lng := range []float64{179.99, -179.99, 180, -180} {
-			f.finds("20 km", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -17, Lng: lng,
-				RadiusKM: 20}}}, "east", "line", "line2", "west")
+			f.finds("20 km", by(api.PerkFilter{Near: &api.Circle{Lat: -17, Lng: lng,
+				RadiusKM: 20}}), "east", "line", "line2", "west")
 		}
 	}},
 	{"near reaches over the poles", func(f *fixture) {
 		f.addPerks(perk("a", position(89.9, 0)), perk("b", position(89.9, 180)), perk("c", position(90, 77)),
 			perk("d", position(-90, 0)))
-		f.finds("north", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 89.95, Lng: 0,
-			RadiusKM: 20}}}, "a", "b", "c")
-		f.finds("south", store.PerkQuery{PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -89.9, Lng: 120,
-			RadiusKM: 20}}}, "d")
+		f.finds("north", by(api.PerkFilter{Near: &api.Circle{Lat: 89.95, Lng: 0, RadiusKM: 20}}), "a", "b", "c")
+		f.finds("south", by(api.PerkFilter{Near: &api.Circle{Lat: -89.9, Lng: 120, RadiusKM: 20}}), "d")
 	}},
 	{"filters combine", func(f *fixture) {
 		match := []perkChange{title("Coffee"), city("Leeds"), category("Food"), position(53.8, -1.55)}
@@ -112,8 +112,8 @@ var filterTests = []test{
 			perk("city", append(match, city("York"))...), perk("category", append(match, category("Fun"))...),
 			perk("text", append(match, title("Tea"))...), perk("position", append(match, position(0, 0))...),
 			perk("expired", append(match, to(now))...))
-		f.finds("all five", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "coffee", City: "leeds", Category: "food",
-			Near: &api.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: 1}}}, "a")
+		f.finds("all five", by(api.PerkFilter{Query: "coffee", City: "leeds", Category: "food",
+			Near: &api.Circle{Lat: 53.8, Lng: -1.55, RadiusKM: 1}}), "a")
 	}},
 	{"available to a user is what that user could redeem now", func(f *fixture) {
 		f.addUsers("ann", "bob")
@@ -151,11 +151,11 @@ var filterTests = []test{
 	}},
 	{"totals and pages show an import at once", func(f *fixture) {
 		f.addPerks(perk("a"))
-		f.finds("one", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}}, "a")
+		f.finds("one", by(api.PerkFilter{City: "Leeds"}), "a")
 		f.addPerks(perk("b"))
-		f.finds("two", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}}, "a", "b")
+		f.finds("two", by(api.PerkFilter{City: "Leeds"}), "a", "b")
 		f.addPerks(perk("a", city("York")))
-		f.finds("one again", store.PerkQuery{PerkFilter: api.PerkFilter{City: "Leeds"}}, "b")
+		f.finds("one again", by(api.PerkFilter{City: "Leeds"}), "b")
 	}},
 	{"totals follow the clock, forwards and back", func(f *fixture) {
 		f.addUsers("ann")
@@ -271,23 +271,19 @@ func walkEveryOrder(f *fixture) {
 		query store.PerkQuery
 		match func(store.PerkRecord) bool
 	}{
-		{"all", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true}},
-			func(store.PerkRecord) bool { return true }},
+		{"all", by(api.PerkFilter{IncludeExpired: true}), func(store.PerkRecord) bool { return true }},
 		{"valid", store.PerkQuery{}, func(p store.PerkRecord) bool { return p.ValidTo == nil || p.ValidTo.After(now) }},
-		{"in a city", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, City: "YORK"}},
+		{"in a city", by(api.PerkFilter{IncludeExpired: true, City: "YORK"}),
 			func(p store.PerkRecord) bool { return store.Fold(p.City) == "york" }},
-		{"in a category", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Category: "food"}},
-			func(p store.PerkRecord) bool {
-				return p.Category != nil && store.Fold(*p.Category) == "food"
-			}},
-		{"with a word", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Query: "bet"}},
-			func(p store.PerkRecord) bool {
-				return store.Fold(p.Title) == "beta"
-			}},
-		{"near", store.PerkQuery{PerkFilter: api.PerkFilter{IncludeExpired: true, Near: circle}},
-			func(p store.PerkRecord) bool {
-				return p.Lat != nil && store.DistanceKM(circle.Lat, circle.Lng, *p.Lat, *p.Lng) <= circle.RadiusKM
-			}},
+		{"in a category", by(api.PerkFilter{IncludeExpired: true, Category: "food"}), func(p store.PerkRecord) bool {
+			return p.Category != nil && store.Fold(*p.Category) == "food"
+		}},
+		{"with a word", by(api.PerkFilter{IncludeExpired: true, Query: "bet"}), func(p store.PerkRecord) bool {
+			return store.Fold(p.Title) == "beta"
+		}},
+		{"near", by(api.PerkFilter{IncludeExpired: true, Near: circle}), func(p store.PerkRecord) bool {
+			return p.Lat != nil && store.DistanceKM(circle.Lat, circle.Lng, *p.Lat, *p.Lng) <= circle.RadiusKM
+		}},
 	}
 	for _, filter := range filters {
 		for _, keys := range everyOrder(filter.query) {
@@ -544,10 +540,10 @@ var catalogTests = []test{
 	{"hostile text is stored as text", func(f *fixture) {
 		hostile := `'); DROP TABLE perks; --" OR "1"="1 % _ \ {} 👾`
 		f.addPerks(perk("p", title(hostile), city(hostile), category(hostile)))
-		f.finds("by city", store.PerkQuery{PerkFilter: api.PerkFilter{City: hostile}}, "p")
-		f.finds("by category", store.PerkQuery{PerkFilter: api.PerkFilter{Category: hostile}}, "p")
-		f.finds("by text", store.PerkQuery{PerkFilter: api.PerkFilter{Query: hostile}}, "p")
-		f.finds("by a pattern", store.PerkQuery{PerkFilter: api.PerkFilter{City: "%"}})
+		f.finds("by city", by(api.PerkFilter{City: hostile}), "p")
+		f.finds("by category", by(api.PerkFilter{Category: hostile}), "p")
+		f.finds("by text", by(api.PerkFilter{Query: hostile}), "p")
+		f.finds("by a pattern", by(api.PerkFilter{City: "%"}))
 	}},
 	{"there are no categories at first, and the list is not nil", func(f *fixture) {
 		categories, err := f.Categories(f.ctx)

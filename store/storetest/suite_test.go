@@ -79,6 +79,9 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 	return &fixture{T: t, Store: s, ctx: t.Context()}
 }
 
+// by selects perks with a filter.
+func by(filter api.PerkFilter) store.PerkQuery { return store.PerkQuery{PerkFilter: filter} }
+
 func (f *fixture) noNewID() string {
 	f.Error("a new id was requested, but every record has one")
 	return "unexpected"
@@ -165,16 +168,22 @@ func (f *fixture) finds(what string, query store.PerkQuery, want ...string) {
 
 func (f *fixture) must(err error) {
 	f.Helper()
+	noError(f, err)
+}
+
+// noError stops the test if there is an error.
+func noError(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
 }
 
 // must returns the value of a call that must not fail.
-func must[T any](value T, err error) func(*fixture) T {
-	return func(f *fixture) T {
-		f.Helper()
-		f.must(err)
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		noError(t, err)
 		return value
 	}
 }
@@ -358,8 +367,7 @@ var idTests = []test{
 				},
 				"read a client": func() error { return errOf(f.Client(f.ctx, id)) },
 				"give a secret": func() error {
-					return f.SetClientSecret(f.ctx, id, store.SecretHash{}, store.Operator,
-						now)
+					return f.SetClientSecret(f.ctx, id, store.SecretHash{}, store.Operator, now)
 				},
 				"disable client": func() error { return f.SetClientDisabled(f.ctx, id, true, store.Operator, now) },
 			} {
@@ -373,8 +381,8 @@ var idTests = []test{
 	{"a filter that is not valid text finds nothing", func(f *fixture) {
 		f.addPerks(perk("p", category("p"), city("p")))
 		for _, text := range foreignIDs {
-			f.finds(fmt.Sprintf("city %q", text), store.PerkQuery{PerkFilter: api.PerkFilter{City: text}})
-			f.finds(fmt.Sprintf("category %q", text), store.PerkQuery{PerkFilter: api.PerkFilter{Category: text}})
+			f.finds(fmt.Sprintf("city %q", text), by(api.PerkFilter{City: text}))
+			f.finds(fmt.Sprintf("category %q", text), by(api.PerkFilter{Category: text}))
 		}
 	}},
 }
