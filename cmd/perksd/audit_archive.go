@@ -11,13 +11,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,21 +94,20 @@ func (p *program) archiveAudit(ctx context.Context, db store.Store, before time.
 	if err != nil {
 		return err
 	}
-	archived := store.Archived{File: filepath.Base(path), Before: before}
-	end, err := readArchive(path, func(header archiveHeader) error {
-		if !header.Before.Equal(before) {
-			return fmt.Errorf("%s is there already, with entries from before %s: name another file, or finish that archive "+
-				"with --before %s", path, timeText(header.Before), header.Before.UTC().Format(time.RFC3339Nano))
-		}
-		return nil
-	}, func(store.AuditEntry) error { return nil })
-	if err != nil {
+	a := archive{path: path}
+	if err := a.check(); err != nil {
 		return err
+	}
+	if !a.header.Before.Equal(before) {
+		return fmt.Errorf("%s is there already, with entries from before %s: name another file, or finish that archive with "+
+			"--before %s", path, timeText(a.header.Before), a.header.Before.UTC().Format(time.RFC3339Nano))
 	}
 	if err := syncArchive(path); err != nil { // an interrupted command may not have
 		return err
 	}
-	archived.Entries, archived.SHA256 = *end.Entries, end.SHA256
+	archived := store.Archived{
+		File: filepath.Base(path), Before: before, Entries: *a.end.Entries, SHA256: a.end.SHA256,
+	}
 	if err := db.RecordArchive(ctx, archived, p.operator, p.now()); err != nil {
 		return err
 	}
@@ -122,14 +119,16 @@ func (p *program) archiveAudit(ctx context.Context, db store.Store, before time.
 		removed, batch, size = removed+n, nil, 0
 		return err
 	}
-	if _, err := readArchive(path, nil, func(e store.AuditEntry) error {
-		batch = append(batch, e)
-		if size += len(e.Before) + len(e.After); len(batch) < 1000 && size < maxBuffered {
-			return nil
+	for entry, err := range a.entries() {
+		if err != nil {
+			return err
 		}
-		return remove()
-	}); err != nil {
-		return err
+		batch = append(batch, entry)
+		if size += len(entry.Before) + len(entry.After); len(batch) == 1000 || size >= maxBuffered {
+			if err := remove(); err != nil {
+				return err
+			}
+		}
 	}
 	if err := remove(); err != nil {
 		return err
@@ -160,19 +159,8 @@ func writeArchive(path string, before time.Time, entries iter.Seq2[store.AuditEn
 	compressed := gzip.NewWriter(file)
 	buffered := bufio.NewWriter(compressed)
 	sum := sha256.New()
-	line := func(record any, encoded []byte) error {
-		if encoded == nil {
-			var err error
-			if encoded, err = json.Marshal(record); err != nil {
-				return err
-			}
-		}
-		encoded = append(encoded, '\n')
-		sum.Write(encoded)
-		_, err := buffered.Write(encoded)
-		return err
-	}
-	if err := line(archiveHeader{archiveKind, before.UTC()}, nil); err != nil {
+	out := io.MultiWriter(buffered, sum)
+	if err := json.NewEncoder(out).Encode(archiveHeader{archiveKind, before.UTC()}); err != nil {
 		return 0, err
 	}
 	for entry, err := range entries {
@@ -181,7 +169,7 @@ func writeArchive(path string, before time.Time, entries iter.Seq2[store.AuditEn
 		}
 		encoded, err := store.EncodeArchived(entry)
 		if err == nil {
-			err = line(nil, encoded)
+			_, err = out.Write(append(encoded, '\n'))
 		}
 		if err != nil {
 			return 0, err
@@ -191,7 +179,7 @@ func writeArchive(path string, before time.Time, entries iter.Seq2[store.AuditEn
 	if written == 0 {
 		return 0, nil
 	}
-	err = line(archiveEnd{&written, hex.EncodeToString(sum.Sum(nil))}, nil)
+	err = json.NewEncoder(out).Encode(archiveEnd{&written, hex.EncodeToString(sum.Sum(nil))})
 	err = cmp.Or(err, buffered.Flush(), compressed.Close(), file.Sync(), file.Close())
 	if err == nil {
 		err = os.Link(file.Name(), path) // fails if another command has made it meanwhile
@@ -213,119 +201,106 @@ func syncArchive(path string) error {
 	return nil
 }
 
-// readArchive checks the header, passes each entry on, and checks the end. What it has passed on before it fails is not
-// checked.
-func readArchive(path string, check func(archiveHeader) error, each func(store.AuditEntry) error) (
-	end archiveEnd, err error) {
-	damaged := func(what error) error {
-		if errors.Is(what, io.EOF) || errors.Is(what, io.ErrUnexpectedEOF) {
-			what = errors.New("it ends too early")
+// archive is a file of 'perksd audit archive'.
+type archive struct {
+	path   string
+	header archiveHeader
+	end    archiveEnd // known after the last entry
+}
+
+// check reads the whole file.
+func (a *archive) check() error {
+	for _, err := range a.entries() {
+		if err != nil {
+			return err
 		}
-		return fmt.Errorf("%s is not a complete archive of 'perksd audit archive', or it is damaged: %w", path, what)
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return end, err
+	return nil
+}
+
+// entries reads the file. What it yields before an error is not checked.
+func (a *archive) entries() iter.Seq2[store.AuditEntry, error] {
+	return func(yield func(store.AuditEntry, error) bool) {
+		file, err := os.Open(a.path)
+		if err != nil {
+			yield(store.AuditEntry{}, err)
+			return
+		}
+		defer file.Close()
+		plain, err := gzip.NewReader(bufio.NewReader(file))
+		if err == nil {
+			err = a.read(bufio.NewReader(plain), yield)
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("it ends too early")
+		}
+		if err != nil {
+			yield(store.AuditEntry{}, fmt.Errorf("%s is not a complete archive of 'perksd audit archive', "+
+				"or it is damaged: %w", a.path, err))
+		}
 	}
-	defer file.Close()
-	plain, err := gzip.NewReader(bufio.NewReader(file))
-	if err != nil {
-		return end, damaged(err)
-	}
-	lines := archiveLines{bufio.NewReader(plain), sha256.New()}
-	text, _, err := lines.next()
-	var header archiveHeader
+}
+
+// read returns nil if yield wants no more.
+func (a *archive) read(from *bufio.Reader, yield func(store.AuditEntry, error) bool) error {
+	sum := sha256.New() // of all lines before
+	text, err := from.ReadBytes('\n')
 	if err == nil {
-		err = json.Unmarshal(text, &header)
+		err = json.Unmarshal(text, &a.header)
 	}
-	if err == nil && header.Archive != archiveKind {
+	if err == nil && a.header.Archive != archiveKind {
 		err = errors.New("it begins otherwise")
 	}
-	if err != nil {
-		return end, damaged(err)
-	}
-	if check != nil {
-		if err := check(header); err != nil {
-			return end, err
-		}
-	}
-	for entries := int64(0); ; entries++ {
-		text, sum, err := lines.next()
-		if err != nil {
-			return end, damaged(err)
+	for entries := int64(0); err == nil; entries++ {
+		sum.Write(text)
+		if text, err = from.ReadBytes('\n'); err != nil {
+			break
 		}
 		if bytes.HasPrefix(text, []byte(`{"entries":`)) {
-			err = json.Unmarshal(text, &end)
-			if err == nil && (end.Entries == nil || *end.Entries != entries || end.SHA256 != sum) {
-				err = errors.New("its checksum is another one")
+			if err := json.Unmarshal(text, &a.end); err != nil {
+				return err
 			}
-			if err == nil {
-				if _, _, after := lines.next(); after != io.EOF {
-					err = errors.New("something comes after its end")
-				}
+			if a.end.Entries == nil || *a.end.Entries != entries || a.end.SHA256 != hex.EncodeToString(sum.Sum(nil)) {
+				return errors.New("its checksum is another one")
 			}
-			if err != nil {
-				return end, damaged(err)
+			if _, err := from.ReadByte(); err != io.EOF {
+				return errors.New("something comes after its end")
 			}
-			return end, nil
+			return nil
 		}
-		entry, err := store.DecodeArchived(text)
-		if err != nil {
-			return end, damaged(err)
-		}
-		if err := each(entry); err != nil {
-			return end, err
+		entry, failure := store.DecodeArchived(text)
+		if err = failure; err == nil && !yield(entry, nil) {
+			return nil
 		}
 	}
-}
-
-type archiveLines struct {
-	from *bufio.Reader
-	sum  hash.Hash
-}
-
-// next returns a line, and the sum of all before it.
-func (l archiveLines) next() (text []byte, sum string, err error) {
-	sum = hex.EncodeToString(l.sum.Sum(nil))
-	text, err = l.from.ReadBytes('\n')
-	if err == io.EOF && len(text) > 0 {
-		err = io.ErrUnexpectedEOF
-	}
-	l.sum.Write(text)
-	return text, sum, err
+	return err
 }
 
 // archivedAudit returns the matching entries of an archive, oldest first. It checks the whole file first.
 func archivedAudit(path string, query store.AuditQuery) iter.Seq2[store.AuditEntry, error] {
 	return func(yield func(store.AuditEntry, error) bool) {
-		if _, err := readArchive(path, nil, func(store.AuditEntry) error { return nil }); err != nil {
+		a := archive{path: path}
+		if err := a.check(); err != nil {
 			yield(store.AuditEntry{}, err)
 			return
 		}
-		errStop := errors.New("the reader wants no more")
 		var last []store.AuditEntry
-		_, err := readArchive(path, nil, func(e store.AuditEntry) error {
+		for entry, err := range a.entries() {
 			switch {
-			case !query.Matches(e):
+			case err != nil:
+				yield(entry, err)
+				return
+			case !query.Matches(entry):
 			case query.Last > 0:
-				if last = append(last, e); len(last) > query.Last {
-					last = slices.Delete(last, 0, 1)
-				}
-			case !yield(e, nil):
-				return errStop
-			}
-			return nil
-		})
-		if err == errStop {
-			return
-		}
-		for _, e := range last {
-			if !yield(e, nil) {
+				last = append(last[max(0, len(last)+1-query.Last):], entry)
+			case !yield(entry, nil):
 				return
 			}
 		}
-		if err != nil {
-			yield(store.AuditEntry{}, err)
+		for _, entry := range last {
+			if !yield(entry, nil) {
+				return
+			}
 		}
 	}
 }
