@@ -21,14 +21,15 @@ import (
 	"example.com/perks/store"
 )
 
-// ErrCredentials means that the client id and secret don't match, or that the client is disabled. Only its text says which, and only
-// the log may show it: it would help an attacker.
+// ErrCredentials means that the client id and secret don't match, or that the client is disabled. Only its text says
+// which, and only the log may show it: it would help an attacker.
 var ErrCredentials = errors.New("the credentials are wrong")
 
 // ErrScope means that a token was requested with a scope that the client doesn't have.
 var ErrScope = errors.New("the client does not have that scope")
 
-// ErrToken means that a bearer token is malformed, forged, expired or from another issuer, or that its client is disabled.
+// ErrToken means that a bearer token is malformed, forged, expired or from another issuer, or that its client is
+// disabled.
 var ErrToken = errors.New("the access token is not valid")
 
 // Caller is the client that a verified token belongs to, with the scopes that the token has.
@@ -38,7 +39,8 @@ type Caller struct {
 	SandboxOnly bool
 }
 
-// Authority issues and verifies tokens. It caches clients and signing keys for a few seconds, so every replica notices a change soon.
+// Authority issues and verifies tokens. It caches clients and signing keys for a few seconds, so every replica notices
+// a change soon.
 type Authority struct {
 	config   Config
 	keys     keyring
@@ -46,8 +48,8 @@ type Authority struct {
 	verified *lru.Cache[[sha256.Size]byte, verifiedToken]
 }
 
-// NewAuthority uses the database, the clock and the token settings of the Config. It creates the first signing key if the database
-// has no valid one.
+// NewAuthority uses the database, the clock and the token settings of the Config. It creates the first signing key if
+// the database has no valid one.
 func NewAuthority(ctx context.Context, config Config) (*Authority, error) {
 	if err := config.Live.EnsureSigningKey(ctx, NewSigningKey(config.Now())); err != nil {
 		return nil, err
@@ -83,9 +85,9 @@ func HashSecret(secret string) store.SecretHash { return sha256.Sum256([]byte(se
 // Credentials are a client id and a secret.
 type Credentials struct{ ID, Secret string }
 
-// BasicCredentials reads an "Authorization: Basic" header. By RFC 6749, section 2.3.1, both halves are URL-encoded, but plain
-// RFC 7617 clients such as curl don't encode them: if the two readings differ, it returns both, the plain one first. For any other
-// header it returns none.
+// BasicCredentials reads an "Authorization: Basic" header. By RFC 6749, section 2.3.1, both halves are URL-encoded, but
+// plain RFC 7617 clients such as curl don't encode them: if the two readings differ, it returns both, the plain one
+// first. For any other header it returns none.
 func BasicCredentials(header string) []Credentials {
 	scheme, encoded, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Basic") {
@@ -114,7 +116,8 @@ var (
 	errDisabled = fmt.Errorf("%w: the client is disabled", ErrCredentials)
 )
 
-// Authenticate returns the client with one of these credentials, or ErrCredentials. An unknown client takes as long as a known one.
+// Authenticate returns the client with one of these credentials, or ErrCredentials. An unknown client takes as long as
+// a known one.
 func (a *Authority) Authenticate(ctx context.Context, pairs []Credentials) (store.Client, error) {
 	refusal := errUnknown
 	for _, pair := range pairs {
@@ -138,8 +141,9 @@ func (a *Authority) Authenticate(ctx context.Context, pairs []Credentials) (stor
 	return store.Client{}, refusal
 }
 
-// verifiedToken is a token whose signature was checked. Most tokens come thousands of times, and checking a signature takes an eighth
-// of the time of reading a perk. What can change since is checked every time: the clock, the key, the client.
+// verifiedToken is a token whose signature was checked. Most tokens come thousands of times, and checking a signature
+// takes an eighth of the time of reading a perk. What can change since is checked every time: the clock, the key, the
+// client.
 type verifiedToken struct {
 	keyID       string
 	clientID    string
@@ -147,8 +151,8 @@ type verifiedToken struct {
 	from, until time.Time // valid from <= now < until
 }
 
-// Verify returns the token's client. It returns ErrToken for anything that is wrong with the token or its client; other errors are
-// the database's.
+// Verify returns the token's client. It returns ErrToken for anything that is wrong with the token or its client; other
+// errors are the database's.
 func (a *Authority) Verify(ctx context.Context, raw string) (Caller, error) {
 	token, err := a.read(ctx, raw)
 	if err != nil {
@@ -165,7 +169,8 @@ func (a *Authority) Verify(ctx context.Context, raw string) (Caller, error) {
 	}
 	scopes := token.scopes
 	if !client.Scopes.Contains(scopes) { // the client has lost some since
-		scopes = slices.DeleteFunc(slices.Clone(scopes), func(scope api.Scope) bool { return !client.Scopes.Has(scope) })
+		scopes = slices.DeleteFunc(slices.Clone(scopes),
+			func(scope api.Scope) bool { return !client.Scopes.Has(scope) })
 	}
 	return Caller{ClientID: client.ID, Scopes: scopes, SandboxOnly: client.SandboxOnly}, nil
 }
@@ -207,7 +212,8 @@ func (a *Authority) parse(ctx context.Context, raw string) (verifiedToken, error
 		}
 		return key.Secret, err
 	},
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(issuer), jwt.WithAudience(audience),
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(issuer),
+		jwt.WithAudience(audience),
 		jwt.WithExpirationRequired(), jwt.WithTimeFunc(a.config.Now), jwt.WithStrictDecoding(),
 	)
 	if storeErr != nil {
@@ -232,15 +238,16 @@ const (
 	audience = "perks"
 )
 
-// MaxTokenTTL is the longest lifetime of a token. A rotated key stays valid for longer, so no token expires before its time.
+// MaxTokenTTL is the longest lifetime of a token. A rotated key stays valid for longer, so no token expires before its
+// time.
 const MaxTokenTTL = 24 * time.Hour
 
-// KeyOverlap is how long a key verifies tokens after it was replaced: the longest lifetime of a token, plus the hour by which an
-// hourly token can be older than its issue, plus an hour for clock skew.
+// KeyOverlap is how long a key verifies tokens after it was replaced: the longest lifetime of a token, plus the hour by
+// which an hourly token can be older than its issue, plus an hour for clock skew.
 const KeyOverlap = MaxTokenTTL + 2*time.Hour
 
-// clockSkew is how far the clocks of two replicas may differ without one refusing what the other has just issued. A token is valid
-// from that much earlier; its expiry is exact.
+// clockSkew is how far the clocks of two replicas may differ without one refusing what the other has just issued. A
+// token is valid from that much earlier; its expiry is exact.
 const clockSkew = 5 * time.Second
 
 type claims struct {
@@ -248,9 +255,9 @@ type claims struct {
 	Scope string `json:"scope"`
 }
 
-// Issue signs a token for the client. The scopes must be among the client's own, else it returns ErrScope; empty means all of them.
-// In hourly mode every replica returns the same token within a clock hour (UTC), and it expires late enough for the last of these
-// calls to get the whole lifetime.
+// Issue signs a token for the client. The scopes must be among the client's own, else it returns ErrScope; empty means
+// all of them. In hourly mode every replica returns the same token within a clock hour (UTC), and it expires late
+// enough for the last of these calls to get the whole lifetime.
 func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.Scopes) (api.Token, error) {
 	if len(scopes) == 0 {
 		scopes = client.Scopes
@@ -272,7 +279,8 @@ func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.S
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
 		RegisteredClaims: jwt.RegisteredClaims{
-			Issuer: issuer, Subject: client.ID, Audience: jwt.ClaimStrings{audience}, ID: id, IssuedAt: jwt.NewNumericDate(issued),
+			Issuer: issuer, Subject: client.ID, Audience: jwt.ClaimStrings{audience}, ID: id,
+			IssuedAt:  jwt.NewNumericDate(issued),
 			NotBefore: jwt.NewNumericDate(issued.Add(-clockSkew)), ExpiresAt: jwt.NewNumericDate(expires),
 		},
 		Scope: scopes.String(),
@@ -282,5 +290,6 @@ func (a *Authority) Issue(ctx context.Context, client store.Client, scopes api.S
 	if err != nil {
 		return api.Token{}, fmt.Errorf("signing a token: %w", err)
 	}
-	return api.Token{AccessToken: signed, ExpiresAt: expires, TokenType: "Bearer", ExpiresIn: int(expires.Sub(now) / time.Second), Scope: scopes.String()}, nil
+	return api.Token{AccessToken: signed, ExpiresAt: expires, TokenType: "Bearer",
+		ExpiresIn: int(expires.Sub(now) / time.Second), Scope: scopes.String()}, nil
 }

@@ -26,22 +26,26 @@ func callerOf(c echo.Context) Caller {
 // anyScope lets every token in, for an address that shows each caller what its scopes allow.
 const anyScope api.Scope = ""
 
-// authorize requires a valid bearer token (RFC 6750) with the scope, or another that suffices, of a client that may use these addresses and is
-// within its rate limit.
+// authorize requires a valid bearer token (RFC 6750) with the scope, or another that suffices, of a client that may use
+// these addresses and is within its rate limit.
 func (s *service) authorize(scope api.Scope, sandbox bool, others ...api.Scope) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			token, given := bearer(oneAuthorization(c.Request()))
 			if !given {
 				s.metrics.refusals.WithLabelValues(tokenMissing).Inc()
-				err := api.Errorf(api.CodeInvalidToken, "An access token is required: send Authorization: Bearer TOKEN with a token from POST %s/auth/token.", apiPath)
+				err := api.Errorf(api.CodeInvalidToken,
+					"An access token is required: send Authorization: Bearer TOKEN with a token from POST "+
+						"%s/auth/token.", apiPath)
 				return challenge(err, "Bearer realm=%q", realm)
 			}
 			caller, err := s.verify(c.Request(), token)
 			if errors.Is(err, ErrToken) {
 				s.metrics.refusals.WithLabelValues(tokenInvalid).Inc()
-				s.config.Logger.DebugContext(c.Request().Context(), "token refused", "request_id", requestID(c), "reason", sanitize(err.Error()), "address", c.RealIP())
-				err := api.Errorf(api.CodeInvalidToken, "The access token is not valid or has expired. Get a new one from POST %s/auth/token.", apiPath)
+				s.config.Logger.DebugContext(c.Request().Context(), "token refused", "request_id", requestID(c),
+					"reason", sanitize(err.Error()), "address", c.RealIP())
+				err := api.Errorf(api.CodeInvalidToken,
+					"The access token is not valid or has expired. Get a new one from POST %s/auth/token.", apiPath)
 				return challenge(err, "Bearer realm=%q, error=%q", realm, "invalid_token")
 			}
 			if err != nil {
@@ -55,7 +59,9 @@ func (s *service) authorize(scope api.Scope, sandbox bool, others ...api.Scope) 
 			}
 			if caller.SandboxOnly && !sandbox {
 				s.metrics.refusals.WithLabelValues(tokenSandboxOnly).Inc()
-				return api.Errorf(api.CodeForbidden, "The client %q may use only the sandbox addresses, which begin with %s.", caller.ClientID, sandboxPath)
+				return api.Errorf(api.CodeForbidden,
+					"The client %q may use only the sandbox addresses, which begin with %s.", caller.ClientID,
+					sandboxPath)
 			}
 			if err := s.limitClient(rateKey{caller.ClientID, sandbox}); err != nil {
 				return err
@@ -68,8 +74,8 @@ func (s *service) authorize(scope api.Scope, sandbox bool, others ...api.Scope) 
 	}
 }
 
-// verify returns the token's client. A change waits while the database is unavailable, as it does in the store. It doesn't use keys
-// and clients that were cached before the outage, because they may have been revoked since.
+// verify returns the token's client. A change waits while the database is unavailable, as it does in the store. It
+// doesn't use keys and clients that were cached before the outage, because they may have been revoked since.
 func (s *service) verify(r *http.Request, token string) (caller Caller, err error) {
 	verify := func() error {
 		caller, err = s.authority.Verify(r.Context(), token)
@@ -122,8 +128,8 @@ func newOutage(waiters int) *outage {
 	return &outage{waiters: make(chan struct{}, waiters), retries: make(chan struct{}, 1)}
 }
 
-// retryWhileUnavailable calls try until it returns anything but api.CodeUnavailable, or until the context ends. If too many requests
-// wait already, it calls try once.
+// retryWhileUnavailable calls try until it returns anything but api.CodeUnavailable, or until the context ends. If too
+// many requests wait already, it calls try once.
 func (o *outage) retryWhileUnavailable(ctx context.Context, try func() error) error {
 	err := try()
 	if api.CodeOf(err) != api.CodeUnavailable {

@@ -52,7 +52,8 @@ func newAPIDocs() (*apiDocs, error) {
 	}
 	d := &apiDocs{inJSON: inJSON, files: map[string]file{}}
 	address := ".." + apiPath + "/openapi"
-	values := []string{"{title}", "Perks and properties: API reference", "{json}", address + ".json", "{yaml}", address + ".yaml"}
+	values := []string{"{title}", "Perks and properties: API reference", "{json}", address + ".json", "{yaml}",
+		address + ".yaml"}
 	for _, part := range []struct {
 		name, mediaType string
 		from            fs.FS
@@ -92,15 +93,16 @@ func newAPIDocs() (*apiDocs, error) {
 	for i := 1; i < len(values); i += 2 {
 		values[i] = html.EscapeString(values[i])
 	}
-	page := strings.NewReplacer(values...).Replace(string(outline)) // html/template would keep the linker from dropping unused methods
+	// html/template would keep the linker from dropping unused methods
+	page := strings.NewReplacer(values...).Replace(string(outline))
 	d.page = file{mediaType: "text/html; charset=utf-8", content: []byte(page)}
 	return d, nil
 }
 
 // routes serves the page at /docs/. The addresses that people try first redirect there.
 func (d *apiDocs) routes(e *echo.Echo) {
-	get(e, apiPath+"/openapi.json", packedOnce(echo.MIMEApplicationJSON, d.inJSON))
-	get(e, apiPath+"/openapi.yaml", packedOnce("application/yaml", api.OpenAPI()))
+	get(e, apiPath+"/openapi.json", gzippedOnce(echo.MIMEApplicationJSON, d.inJSON))
+	get(e, apiPath+"/openapi.yaml", gzippedOnce("application/yaml", api.OpenAPI()))
 	for _, path := range []string{"/", docsPath, apiPath + docsPath, apiPath + docsPath + "/"} {
 		get(e, path, func(c echo.Context) error {
 			// Relative, because a proxy may serve this below a path.
@@ -119,16 +121,16 @@ func (d *apiDocs) routes(e *echo.Echo) {
 	})
 }
 
-// packedOnce responds with a text that never changes, and is compressed once.
-func packedOnce(mediaType string, text []byte) echo.HandlerFunc {
-	packedText := sync.OnceValue(func() []byte {
-		p, _ := packers.Get().(*packer)
+// gzippedOnce responds with a text that never changes, and is compressed once.
+func gzippedOnce(mediaType string, text []byte) echo.HandlerFunc {
+	compressed := sync.OnceValue(func() []byte {
+		p, _ := gzipBuffers.Get().(*gzipBuffer)
 		defer p.free()
-		return bytes.Clone(p.pack(text))
+		return bytes.Clone(p.compress(text))
 	})
 	return func(c echo.Context) error {
-		if packed, _ := chooseForm(c, "", true); packed {
-			return writePacked(c, http.StatusOK, mediaType, packedText())
+		if gzipped, _ := negotiateEncoding(c, "", true); gzipped {
+			return writeGzip(c, http.StatusOK, mediaType, compressed())
 		}
 		return c.Blob(http.StatusOK, mediaType, text)
 	}
@@ -156,12 +158,12 @@ func (f file) send(c echo.Context) (err error) {
 		tag = `"` + f.hash + `"`
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	packed, known := chooseForm(c, tag, f.unpack != nil)
+	gzipped, known := negotiateEncoding(c, tag, f.unpack != nil)
 	switch {
 	case known:
 		return c.NoContent(http.StatusNotModified)
-	case packed:
-		return writePacked(c, http.StatusOK, f.mediaType, f.content)
+	case gzipped:
+		return writeGzip(c, http.StatusOK, f.mediaType, f.content)
 	}
 	content := f.content
 	if f.unpack != nil {

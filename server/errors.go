@@ -59,8 +59,8 @@ type errorResponse struct {
 func (a *errorResponse) Error() string { return a.err.Error() }
 func (a *errorResponse) Unwrap() error { return a.err }
 
-// responseTo returns what to tell the caller about an error. Any error that isn't meant for the caller becomes an internal one, and
-// only the log has the details.
+// responseTo returns what to tell the caller about an error. Any error that isn't meant for the caller becomes an
+// internal one, and only the log has the details.
 func responseTo(err error) *errorResponse {
 	var known *errorResponse
 	if errors.As(err, &known) {
@@ -71,15 +71,18 @@ func responseTo(err error) *errorResponse {
 		return &errorResponse{err: public}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return &errorResponse{err: api.Errorf(api.CodeUnavailable, "The service took too long. If this was a change, read it back before you retry.")}
+		return &errorResponse{err: api.Errorf(api.CodeUnavailable,
+			"The service took too long. If this was a change, read it back before you retry.")}
 	}
 	switch {
 	case errors.Is(err, echo.ErrNotFound):
 		return &errorResponse{err: noSuchAddress}
 	case errors.Is(err, echo.ErrMethodNotAllowed):
-		return &errorResponse{err: api.Errorf(api.CodeMethodNotAllowed, "This address does not support that method; the Allow header lists those it does.")}
+		return &errorResponse{err: api.Errorf(api.CodeMethodNotAllowed,
+			"This address does not support that method; the Allow header lists those it does.")}
 	}
-	return &errorResponse{err: api.Errorf(api.CodeInternal, "The server failed. If this continues, send its operator the X-Request-Id of this response.")}
+	return &errorResponse{err: api.Errorf(api.CodeInternal,
+		"The server failed. If this continues, send its operator the X-Request-Id of this response.")}
 }
 
 // maxMessage is how many bytes of a message are sent. Only messages that repeat the caller's input are longer.
@@ -89,12 +92,15 @@ const maxMessage = 2000
 func (s *service) writeError(err error, c echo.Context) {
 	a := responseTo(err)
 	path := c.Request().URL.Path
-	if a.err == noSuchAddress && s.config.Sandbox == nil && (path == sandboxPath || strings.HasPrefix(path, sandboxPath+"/")) {
-		a = &errorResponse{err: api.Errorf(api.CodeNotFound, "There is no sandbox here: this service was started without one.")}
+	if a.err == noSuchAddress && s.config.Sandbox == nil &&
+		(path == sandboxPath || strings.HasPrefix(path, sandboxPath+"/")) {
+		a = &errorResponse{err: api.Errorf(api.CodeNotFound,
+			"There is no sandbox here: this service was started without one.")}
 	}
 	problem := problemTypes[a.err.Code]
 	status := cmp.Or(a.status, problem.status)
-	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) { // a caller that disconnected is not our failure
+	// a caller that disconnected is not our failure
+	if status >= http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
 		s.logFailure(c, status, err)
 	}
 	if c.Response().Committed {
@@ -127,7 +133,8 @@ func (s *service) writeError(err error, c echo.Context) {
 		body.Detail = message
 	}
 	if err := writeJSON(c, status, mediaType, body); err != nil {
-		s.config.Logger.WarnContext(c.Request().Context(), "the error could not be sent", "request_id", requestID(c), "error", err)
+		s.config.Logger.WarnContext(c.Request().Context(), "the error could not be sent", "request_id", requestID(c),
+			"error", err)
 	}
 }
 
@@ -166,8 +173,8 @@ func (s *service) logFailure(c echo.Context, status int, err error) {
 	s.config.Logger.ErrorContext(c.Request().Context(), "request failed", args...)
 }
 
-// What our tokens and secrets look like: a JWT, and 32 or more characters of base64 with both upper and lower case. The ids that perksd
-// makes have one case only.
+// What our tokens and secrets look like: a JWT, and 32 or more characters of base64 with both upper and lower case. The
+// ids that perksd makes have one case only.
 var (
 	tokenPattern  = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*)*`)
 	secretPattern = regexp.MustCompile(fmt.Sprintf(`[A-Za-z0-9_+=-]{%d,}`, shortestSecret))
@@ -179,8 +186,8 @@ const (
 	hidden         = "[hidden]"
 )
 
-// hideSecrets removes what looks like a token or a secret. People paste them where an id belongs, and logs and error messages end up in
-// tickets.
+// hideSecrets removes what looks like a token or a secret. People paste them where an id belongs, and logs and error
+// messages end up in tickets.
 func hideSecrets(text string) string {
 	if strings.Contains(text, "eyJ") {
 		text = tokenPattern.ReplaceAllString(text, hidden)
@@ -216,8 +223,8 @@ func sanitize(text string) string {
 	}, cut(text, maxLogged)))
 }
 
-// cut shortens a text to so many bytes, appends its length, and makes it valid UTF-8. If it would cut a run so short that hideSecrets
-// no longer sees a secret, it drops the whole run.
+// cut shortens a text to so many bytes, appends its length, and makes it valid UTF-8. If it would cut a run so short
+// that hideSecrets no longer sees a secret, it drops the whole run.
 func cut(text string, most int) string {
 	tail := ""
 	if len(text) > most {

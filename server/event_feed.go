@@ -29,7 +29,8 @@ var (
 	slowBound = store.AuditBound{Entries: 256, Bytes: 128 << 10}
 )
 
-// eventFeed tells listeners what was committed to a database, by any server. One goroutine reads it for all of them, while there are any.
+// eventFeed tells listeners what was committed to a database, by any server. One goroutine reads it for all of them,
+// while there are any.
 type eventFeed struct {
 	store   store.Store
 	name    string // of the database, for people and cursors

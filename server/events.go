@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"example.com/perks/api"
+	"example.com/perks/server/listen"
 	"example.com/perks/store"
 )
 
@@ -33,7 +34,8 @@ const streamKey = "stream"
 
 // wantsStream tells whether the request is for Server-Sent Events, as the HTML standard defines them.
 func wantsStream(c echo.Context) bool {
-	return c.Request().Method == http.MethodGet && strings.HasSuffix(c.Path(), eventsPath) && strings.Contains(c.Request().Header.Get("Accept"), mediaEventStream)
+	return c.Request().Method == http.MethodGet && strings.HasSuffix(c.Path(), eventsPath) &&
+		strings.Contains(c.Request().Header.Get("Accept"), mediaEventStream)
 }
 
 // events responds with a page of events, or a stream of them.
@@ -43,7 +45,8 @@ func (h perkHandlers) events(c echo.Context) error {
 	wait := time.Duration(q.Integer("wait", 0, 0, api.MaxEventWait)) * time.Second
 	types := eventTypesOf(q)
 	after, isGiven := q.Given("after")
-	if last := c.Request().Header.Get(lastEventIDHeader); last != "" && wantsStream(c) { // a browser sends it with the address of its first request
+	// a browser sends it with the address of its first request
+	if last := c.Request().Header.Get(lastEventIDHeader); last != "" && wantsStream(c) {
 		after, isGiven = last, true
 	}
 	if err := q.Err(); err != nil {
@@ -106,7 +109,8 @@ func (h perkHandlers) pageOfEvents(
 	caller, searched := callerOf(c), 0
 	for len(page.Data) == 0 && (wait > 0 || searched < maxSearchedParts) {
 		part, err := reader.next(ctx)
-		if cause := context.Cause(ctx); errors.Is(err, io.EOF) || err != nil && (cause == errWaited || cause == errReplaced) {
+		if cause := context.Cause(ctx); errors.Is(err, io.EOF) || err != nil &&
+			(cause == errWaited || cause == errReplaced) {
 			break
 		}
 		if err != nil {
@@ -136,8 +140,8 @@ func writeEvents(c echo.Context, page api.EventPage) error {
 	return writeJSON(c, http.StatusOK, echo.MIMEApplicationJSON, page)
 }
 
-// streamEvents responds with Server-Sent Events until the caller leaves or loses its access, or the server ends. The id of each is a position:
-// a caller that comes back with the last one misses nothing.
+// streamEvents responds with Server-Sent Events until the caller leaves or loses its access, or the server ends. The id
+// of each is a position: a caller that comes back with the last one misses nothing.
 func (h perkHandlers) streamEvents(
 	c echo.Context, cursors cursors, after store.AuditPlace, types []api.EventType,
 ) error {
@@ -150,7 +154,7 @@ func (h perkHandlers) streamEvents(
 	s := &eventStream{
 		perkHandlers: h, ctx: ctx, cursors: cursors, types: types,
 		request: c.Request(), response: c.Response(), control: http.NewResponseController(c.Response()),
-		conn: h.config.Connection(ctx), reader: h.feed.follow(after, true), at: after,
+		conn: listen.ConnOf(ctx), reader: h.feed.follow(after, true), at: after,
 	}
 	defer s.reader.leave()
 	defer context.AfterFunc(ctx, func() { // a write that waits for the caller would not end
@@ -185,7 +189,7 @@ type eventStream struct {
 	request  *http.Request
 	response *echo.Response
 	control  *http.ResponseController
-	conn     Connection
+	conn     *listen.Conn
 	reader   *follower
 
 	at        store.AuditPlace // after what was sent
@@ -311,7 +315,8 @@ func (s *eventStream) cutOff(reason string) bool {
 	return false
 }
 
-// verifyAgain returns the caller as it is now. It must not wait for a database for long, because others wait for its look-up of the keys.
+// verifyAgain returns the caller as it is now. It must not wait for a database for long, because others wait for its
+// look-up of the keys.
 func (h perkHandlers) verifyAgain(ctx context.Context, r *http.Request) (Caller, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()

@@ -17,12 +17,12 @@ import (
 // cacheTime is how long clients and signing keys are cached: changes take effect after this time.
 const cacheTime = 2 * time.Second
 
-// unknownKeyCacheTime is shorter, for tokens that name an unknown key: it may replace a key that was dropped, and so sign at once.
-// Made-up key ids cause no more queries than this.
+// unknownKeyCacheTime is shorter, for tokens that name an unknown key: it may replace a key that was dropped, and so
+// sign at once. Made-up key ids cause no more queries than this.
 const unknownKeyCacheTime = time.Second
 
-// KeyActivationDelay is the age at which a key starts to sign. By then every replica knows it, even one of an older version, so none
-// refuses what another has signed, and all switch to it at the same instant.
+// KeyActivationDelay is the age at which a key starts to sign. By then every replica knows it, even one of an older
+// version, so none refuses what another has signed, and all switch to it at the same instant.
 const KeyActivationDelay = 10 * time.Second
 
 // NewSigningKey makes a random HS256 key (RFC 7518, section 3.2: at least 256 bits).
@@ -60,9 +60,9 @@ func (k *keyring) signing(ctx context.Context, at time.Time) (store.SigningKey, 
 	return key, err
 }
 
-// signingKey picks the same key on every replica: the newest active one that outlives each token issued at that time. If none is
-// active yet, it picks the oldest: the first key of all, or the replacement of a key that was dropped. If none outlives the tokens,
-// it picks the newest. Keys come newest first.
+// signingKey picks the same key on every replica: the newest active one that outlives each token issued at that time.
+// If none is active yet, it picks the oldest: the first key of all, or the replacement of a key that was dropped. If
+// none outlives the tokens, it picks the newest. Keys come newest first.
 func signingKey(keys []store.SigningKey, at time.Time) (key store.SigningKey, found bool) {
 	for _, k := range keys {
 		if !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(at.Add(MaxTokenTTL+time.Hour)) {
@@ -89,8 +89,8 @@ const (
 	KeyVerifies KeyState = "verifying"
 )
 
-// KeyStates returns the state of each key; keys come newest first. With Config.Hourly, a key still signs until the end of the hour
-// in which the next one becomes active.
+// KeyStates returns the state of each key; keys come newest first. With Config.Hourly, a key still signs until the end
+// of the hour in which the next one becomes active.
 func KeyStates(keys []store.SigningKey, at time.Time) []KeyState {
 	signing, found := signingKey(keys, at)
 	states := make([]KeyState, len(keys))

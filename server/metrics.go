@@ -52,23 +52,31 @@ func newMetrics(config Config, others ...prometheus.Collector) (*metrics, error)
 		routes:   map[string]bool{},
 		requests: counters("http_requests_total", "Requests served.", "method", "route", "code"),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "http_request_duration_seconds", Help: "Time from a request's headers to the end of its response.",
+			Namespace: namespace, Name: "http_request_duration_seconds",
+			Help:    "Time from a request's headers to the end of its response.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
 		}, []string{"method", "route"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "http_requests_in_flight", Help: "Requests in flight."}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: namespace, Name: "http_requests_in_flight",
+			Help: "Requests in flight."}),
 
-		redemptions: counters("redemptions_total", "Attempts to redeem a perk: the new redemption's status, \"replayed\", or the code of the refusal.", "database", "outcome"),
-		tokens:      counters("token_requests_total", "Requests for an access token: \"issued\", or the error of RFC 6749, or the code of the refusal.", "outcome"),
-		refusals:    counters("bearer_refusals_total", "Requests refused for their bearer token.", "reason"),
-		limited:     counters("rate_limited_total", "Requests refused because there were too many.", "limit"),
-		panics:      prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "panics_total", Help: "Panics in request handlers. Each is a bug."}),
+		redemptions: counters("redemptions_total",
+			"Attempts to redeem a perk: the new redemption's status, \"replayed\", or the code of the refusal.",
+			"database", "outcome"),
+		tokens: counters("token_requests_total",
+			"Requests for an access token: \"issued\", or the error of RFC 6749, or the code of the refusal.",
+			"outcome"),
+		refusals: counters("bearer_refusals_total", "Requests refused for their bearer token.", "reason"),
+		limited:  counters("rate_limited_total", "Requests refused because there were too many.", "limit"),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "panics_total",
+			Help: "Panics in request handlers. Each is a bug."}),
 	}
 	m.startAtZero(config.Sandbox != nil)
 	if config.Metrics == nil {
 		return m, nil
 	}
 	for _, c := range append(others,
-		m.requests, m.duration, m.inFlight, m.redemptions, m.tokens, m.refusals, m.limited, m.panics, newDatabaseCollector(config),
+		m.requests, m.duration, m.inFlight, m.redemptions, m.tokens, m.refusals, m.limited, m.panics,
+		newDatabaseCollector(config),
 	) {
 		if err := config.Metrics.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics: %w", err)
@@ -92,7 +100,8 @@ func (m *metrics) watchLanes(config Config, s *service) error {
 			"waiting": func() int { _, waiting := l.load(); return waiting },
 		} {
 			gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Namespace: namespace, Name: "lists", Help: "Lists that run, or wait until others of their client have ended.",
+				Namespace: namespace, Name: "lists",
+				Help:        "Lists that run, or wait until others of their client have ended.",
 				ConstLabels: prometheus.Labels{"lane": name, "state": state},
 			}, func() float64 { return float64(count()) })
 			if err := config.Metrics.Register(gauge); err != nil {
@@ -113,7 +122,8 @@ func counters(name, help string, labels ...string) *prometheus.CounterVec {
 func (m *metrics) startAtZero(hasSandbox bool) {
 	for _, outcome := range []string{
 		string(api.StatusApproved), string(api.StatusPending), "replayed",
-		string(api.CodeAlreadyRedeemed), string(api.CodeSoldOut), string(api.CodePerkExpired), string(api.CodePerkNotStarted), string(api.CodeUnavailable),
+		string(api.CodeAlreadyRedeemed), string(api.CodeSoldOut), string(api.CodePerkExpired),
+		string(api.CodePerkNotStarted), string(api.CodeUnavailable),
 		string(api.CodeInternal),
 	} {
 		m.redemptions.WithLabelValues(databaseLabel(false), outcome)
@@ -147,7 +157,8 @@ const (
 
 // measuredMethods have label values of their own.
 var measuredMethods = []string{
-	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodOptions,
 }
 
 func methodLabel(method string) string {
@@ -183,36 +194,41 @@ func (m *metrics) observe(c echo.Context, start time.Time) {
 	duration := m.duration.WithLabelValues(method, route)
 	if span := trace.SpanContextFromContext(c.Request().Context()); span.IsSampled() {
 		// An exemplar leads from a slow request to its trace.
-		duration.(prometheus.ExemplarObserver).ObserveWithExemplar(took, prometheus.Labels{"trace_id": span.TraceID().String()})
+		duration.(prometheus.ExemplarObserver).ObserveWithExemplar(took,
+			prometheus.Labels{"trace_id": span.TraceID().String()})
 	} else {
 		duration.Observe(took)
 	}
 	m.requests.WithLabelValues(method, route, strconv.Itoa(c.Response().Status)).Inc()
 }
 
-// databaseCollector reads the metrics of the databases when Prometheus asks for them. It checks whether each accepts writes, as
-// /readyz does, so that alerts don't depend on anybody calling that.
+// databaseCollector reads the metrics of the databases when Prometheus asks for them. It checks whether each accepts
+// writes, as /readyz does, so that alerts don't depend on anybody calling that.
 type databaseCollector struct {
 	databases map[string]store.Store      // by label
 	metrics   map[string]*prometheus.Desc // by the last part of their names
 }
 
 func newDatabaseCollector(config Config) databaseCollector {
-	c := databaseCollector{databases: map[string]store.Store{databaseLabel(false): config.Live}, metrics: map[string]*prometheus.Desc{}}
+	c := databaseCollector{databases: map[string]store.Store{databaseLabel(false): config.Live},
+		metrics: map[string]*prometheus.Desc{}}
 	if config.Sandbox != nil {
 		c.databases[databaseLabel(true)] = config.Sandbox
 	}
 	describe := func(name, help string, labels ...string) {
-		c.metrics[name] = prometheus.NewDesc(prometheus.BuildFQName(namespace, "database", name), help, append([]string{"database"}, labels...), nil)
+		c.metrics[name] = prometheus.NewDesc(prometheus.BuildFQName(namespace, "database", name), help,
+			append([]string{"database"}, labels...), nil)
 	}
 	describe("ready", "1 if the database committed a write just now, else 0.")
 	describe("connections", "Connections that are open, in use or idle.", "pool", "state")
 	describe("connections_max", "Connections that a pool can have.", "pool")
-	describe("standby_read", "1 if lists are read from the standby, 0 if it is down, too far behind, or the primary.", "standby")
+	describe("standby_read", "1 if lists are read from the standby, 0 if it is down, too far behind, or the primary.",
+		"standby")
 	describe("standby_behind_seconds", "How old what is read from the standby is at most.", "standby")
 	describe("connection_waits_total", "Times that a caller waited for a connection.", "pool")
 	describe("connection_wait_seconds_total", "Time spent waiting for a connection.", "pool")
-	describe("queue_writes", "Writes in the queue or the current transaction: all writes on SQLite, redemptions on PostgreSQL.")
+	describe("queue_writes", "Writes in the queue or the current transaction: all writes on SQLite, redemptions on "+
+		"PostgreSQL.")
 	describe("queue_capacity_writes", "Capacity of the queue. When it is full, callers wait.")
 	describe("batch_writes", "Queued writes that one transaction carried out.")
 	describe("statement_duration_seconds",
@@ -282,7 +298,8 @@ func (c databaseCollector) collect(ctx context.Context, out chan<- prometheus.Me
 	for i, size := range store.BatchSizes() {
 		upTo[float64(size)] = batches.UpTo[i]
 	}
-	out <- prometheus.MustNewConstHistogram(c.metrics["batch_writes"], batches.Finished, float64(batches.Writes), upTo, label)
+	out <- prometheus.MustNewConstHistogram(c.metrics["batch_writes"], batches.Finished, float64(batches.Writes), upTo,
+		label)
 	sendDurations := func(name string, stats store.DurationStats, labels ...string) {
 		if stats.UpTo == nil {
 			return

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"example.com/perks/api"
+	"example.com/perks/server/listen"
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -80,7 +83,8 @@ func (s *service) recover(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// requestTime limits the work for one request, except a stream of events once it has begun. The listener has its own timeouts for reading and writing.
+// requestTime limits the work for one request, except a stream of events once it has begun. The listener has its own
+// timeouts for reading and writing.
 const requestTime = 15 * time.Second
 
 func (s *service) limitTime(next echo.HandlerFunc) echo.HandlerFunc {
@@ -91,6 +95,21 @@ func (s *service) limitTime(next echo.HandlerFunc) echo.HandlerFunc {
 		ctx, cancel := context.WithTimeout(c.Request().Context(), requestTime)
 		defer cancel()
 		c.SetRequest(c.Request().WithContext(ctx))
+		return next(c)
+	}
+}
+
+// reservedRoutes may use the reserve of connections: they show that the service works, and let callers begin.
+var reservedRoutes = []string{"/livez", "/readyz", apiPath + "/livez", apiPath + "/readyz", tokenPath}
+
+// admit keeps other requests off the reserve.
+func (s *service) admit(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		ctx := c.Request().Context()
+		if !slices.Contains(reservedRoutes, c.Path()) && !listen.ConnOf(ctx).Admit(ctx) {
+			c.Response().Header().Set("Connection", "close")
+			return api.Errorf(api.CodeUnavailable, "All connections are busy. Try again later.")
+		}
 		return next(c)
 	}
 }
@@ -121,8 +140,9 @@ func (p proxies) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(p.trusted, func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// clientAddress returns the address that a request comes from. Each proxy appends the address of its peer to X-Forwarded-For, so it is
-// the last entry that isn't a proxy's. Anything before it is made up by the client, as is anything before an invalid entry.
+// clientAddress returns the address that a request comes from. Each proxy appends the address of its peer to
+// X-Forwarded-For, so it is the last entry that isn't a proxy's. Anything before it is made up by the client, as is
+// anything before an invalid entry.
 func (p proxies) clientAddress(r *http.Request) string {
 	from := peer(r)
 	if !p.mayForward(r) {
@@ -148,7 +168,8 @@ func peer(r *http.Request) netip.Addr {
 	return address
 }
 
-// parseHop parses an address as proxies write it: some add the port, or put IPv6 in brackets. It returns one form for each address.
+// parseHop parses an address as proxies write it: some add the port, or put IPv6 in brackets. It returns one form for
+// each address.
 func parseHop(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	withPort, err := netip.ParseAddrPort(text)
@@ -170,13 +191,16 @@ func networkOf(address string) string {
 
 // What pages of other origins may send, and which response headers they may read.
 const (
-	corsMethods         = "GET, HEAD, POST, PATCH, DELETE"
-	corsRequestHeaders  = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Position, X-Request-Id"
-	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, WWW-Authenticate, X-Distances, X-Position, X-Request-Id, X-Total-Count"
-	corsMaxAge          = "600" // seconds for which browsers cache a preflight
+	corsMethods        = "GET, HEAD, POST, PATCH, DELETE"
+	corsRequestHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, " +
+		"X-Position, X-Request-Id"
+	corsResponseHeaders = "Allow, ETag, Idempotency-Key, Idempotent-Replayed, Link, Location, Retry-After, " +
+		"WWW-Authenticate, X-Distances, X-Position, X-Request-Id, X-Total-Count"
+	corsMaxAge = "600" // seconds for which browsers cache a preflight
 )
 
-// cors lets pages of the configured origins read responses. It never allows cookies or stored passwords: a page needs a token.
+// cors lets pages of the configured origins read responses. It never allows cookies or stored passwords: a page needs a
+// token.
 func (s *service) cors(next echo.HandlerFunc) echo.HandlerFunc {
 	origins := s.config.CORSOrigins
 	if len(origins) == 0 {
@@ -206,18 +230,20 @@ func (s *service) cors(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// CheckOrigin returns an error unless Config.CORSOrigins may contain the origin: it must be spelled as browsers send it.
+// CheckOrigin returns an error unless Config.CORSOrigins may contain the origin: it must be spelled as browsers send
+// it.
 func CheckOrigin(origin string) error {
 	address, err := url.Parse(origin)
 	if origin == "*" || err == nil && (address.Scheme == "https" || address.Scheme == "http") &&
 		plainHost.MatchString(address.Host) && origin == strings.ToLower(address.Scheme+"://"+address.Host) {
 		return nil
 	}
-	return fmt.Errorf("%q is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins", origin)
+	return fmt.Errorf("%q is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as "+
+		"https://app.example, or * for all origins", origin)
 }
 
-// secureHeaders say that a response is data for programs: browsers must not run it, frame it, sniff its type or give it to pages of
-// other origins, except those that cors allows. The docs page sets its own.
+// secureHeaders say that a response is data for programs: browsers must not run it, frame it, sniff its type or give it
+// to pages of other origins, except those that cors allows. The docs page sets its own.
 var secureHeaders = map[string][]string{
 	"Content-Security-Policy":      {"default-src 'none'; frame-ancestors 'none'"},
 	"Cross-Origin-Resource-Policy": {"same-origin"},
@@ -236,8 +262,8 @@ func (s *service) secure(next echo.HandlerFunc) echo.HandlerFunc {
 			header.Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		if len(r.TransferEncoding) > 0 {
-			// If it also had a Content-Length, net/http has dropped that, and a proxy may take what follows for a part of this request.
-			// So the connection is closed (RFC 9112, section 6.1).
+			// If it also had a Content-Length, net/http has dropped that, and a proxy may take what follows for a part
+			// of this request. So the connection is closed (RFC 9112, section 6.1).
 			header.Set("Connection", "close")
 		}
 		return next(c)

@@ -35,7 +35,9 @@ func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.
 	if err := q.Err(); err != nil {
 		return err
 	}
-	list, err := withUserID(h.service, perks.AvailableTo, func(userID string, anyUser bool) (store.List[api.Perk], error) {
+	list, err := withUserID(h.service, perks.AvailableTo, func(
+		userID string, anyUser bool,
+	) (store.List[api.Perk], error) {
 		perks.AvailableTo, perks.AnyUser = userID, anyUser
 		return readList(h.service, c, h.sandbox, perks.Sort, func(ctx context.Context) (store.List[api.Perk], error) {
 			return h.store.ListPerks(ctx, perks)
@@ -48,7 +50,8 @@ func (h perkHandlers) writePerks(c echo.Context, q *api.Parameters, perks store.
 }
 
 func (h perkHandlers) get(c echo.Context) error {
-	perk, err := withPerkID(pathParameter(c, "perkId"), func(id string) (api.Perk, error) { return h.store.Perk(c.Request().Context(), id) })
+	perk, err := withPerkID(pathParameter(c, "perkId"),
+		func(id string) (api.Perk, error) { return h.store.Perk(c.Request().Context(), id) })
 	if err != nil {
 		return err
 	}
@@ -98,7 +101,9 @@ func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID str
 		return err
 	}
 	repeatKey(c)
-	records, err := withUserID(h.service, userID, func(userID string, anyUser bool) (store.List[api.RedemptionRecord], error) {
+	records, err := withUserID(h.service, userID, func(
+		userID string, anyUser bool,
+	) (store.List[api.RedemptionRecord], error) {
 		redemptions.UserID, redemptions.AnyUser = userID, anyUser
 		return h.readRedemptions(c, redemptions)
 	})
@@ -116,8 +121,8 @@ func (h perkHandlers) listRedeemed(c echo.Context, q *api.Parameters, userID str
 	return writePage(h.service, c, list, redemptions.Window, afterNumber(redemptions.Window, list.Total))
 }
 
-// pathParameter returns a decoded path segment. Echo leaves it encoded if the path contains an encoded character that need not be.
-// If it can't be decoded, it names no record.
+// pathParameter returns a decoded path segment. Echo leaves it encoded if the path contains an encoded character that
+// need not be. If it can't be decoded, it names no record.
 func pathParameter(c echo.Context, name string) string {
 	value := c.Param(name)
 	if c.Request().URL.RawPath == "" {
@@ -129,12 +134,12 @@ func pathParameter(c echo.Context, name string) string {
 	return value
 }
 
-// UUIDs match in any case (RFC 9562, section 4), but are stored as they were imported. withPerkID and withUserID try another spelling
-// only if the store has no such record, so most ids need one query. If no spelling exists, the error names the id as the caller
-// wrote it.
+// UUIDs match in any case (RFC 9562, section 4), but are stored as they were imported. withPerkID and withUserID try
+// another spelling only if the store has no such record, so most ids need one query. If no spelling exists, the error
+// names the id as the caller wrote it.
 
-// withPerkID calls the query with a perk's id as written, in lower case and in upper case. It doesn't query for an invalid id: no store
-// has it, and PostgreSQL rejects some of its bytes.
+// withPerkID calls the query with a perk's id as written, in lower case and in upper case. It doesn't query for an
+// invalid id: no store has it, and PostgreSQL rejects some of its bytes.
 func withPerkID[T any](id string, query func(id string) (T, error)) (result T, _ error) {
 	if api.PerkIDRule(id) != "" {
 		return result, store.PerkNotFound(id)
@@ -144,9 +149,9 @@ func withPerkID[T any](id string, query func(id string) (T, error)) (result T, _
 	}, query)
 }
 
-// withUserID tries lower case first, however the id is written: otherwise the same id imported in another spelling would be a second
-// user, who could redeem everything again. With CreateUsers it creates an unknown user in lower case, so that simultaneous requests
-// in different spellings create one user.
+// withUserID tries lower case first, however the id is written: otherwise the same id imported in another spelling
+// would be a second user, who could redeem everything again. With CreateUsers it creates an unknown user in lower case,
+// so that simultaneous requests in different spellings create one user.
 func withUserID[T any](s *service, id string, query func(id string, anyUser bool) (T, error)) (T, error) {
 	spellings := api.UUIDSpellings(id)
 	if len(spellings) == 1 {
@@ -163,7 +168,9 @@ func withUserID[T any](s *service, id string, query func(id string, anyUser bool
 	return result, store.UserNotFound(id)
 }
 
-func tryEach[T any](spellings []string, isAbsent func(error) bool, query func(id string) (T, error)) (result T, err error) {
+func tryEach[T any](
+	spellings []string, isAbsent func(error) bool, query func(id string) (T, error),
+) (result T, err error) {
 	for i, id := range spellings {
 		found, failure := query(id)
 		if failure == nil || !isAbsent(failure) {
@@ -209,7 +216,8 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 	if err != nil {
 		return result, err
 	}
-	attempt := store.RedeemAttempt{ID: h.config.NewID(), ClientID: callerOf(c).ClientID, Metadata: request.Metadata, At: h.now(), Key: key}
+	attempt := store.RedeemAttempt{ID: h.config.NewID(), ClientID: callerOf(c).ClientID, Metadata: request.Metadata,
+		At: h.now(), Key: key}
 	return withPerkID(perkID, func(id string) (store.RedeemResult, error) {
 		attempt.PerkID = id
 		return withUserID(h.service, request.UserID, func(id string, anyUser bool) (store.RedeemResult, error) {
@@ -221,8 +229,8 @@ func (h perkHandlers) attempt(c echo.Context) (result store.RedeemResult, err er
 	})
 }
 
-// idempotencyKey returns the key of a request, or nil without one. The response repeats it, whatever the result: that tells the caller that keys
-// are supported.
+// idempotencyKey returns the key of a request, or nil without one. The response repeats it, whatever the result: that
+// tells the caller that keys are supported.
 func idempotencyKey(c echo.Context, fingerprint func() ([32]byte, error)) (*store.IdempotencyKey, error) {
 	values := c.Request().Header.Values(idempotencyHeader)
 	switch {
@@ -256,11 +264,12 @@ func repeatKey(c echo.Context) {
 func badHeader(name, problem string) error {
 	fields := api.FieldErrors{}
 	fields.Add(name, "%s", problem)
-	return &errorResponse{err: &api.Error{Code: api.CodeValidationFailed, Message: "The header " + name + " " + problem + ".", Fields: fields}, status: http.StatusBadRequest}
+	return &errorResponse{err: &api.Error{Code: api.CodeValidationFailed, Message: "The header " + name + " " +
+		problem + ".", Fields: fields}, status: http.StatusBadRequest}
 }
 
-// fingerprintOf returns the same hash for requests that mean the same. The order of the metadata's members, the whitespace between them
-// and the case of UUIDs make no difference; the digits of numbers do.
+// fingerprintOf returns the same hash for requests that mean the same. The order of the metadata's members, the
+// whitespace between them and the case of UUIDs make no difference; the digits of numbers do.
 func fingerprintOf(perkID string, request api.RedeemRequest) ([32]byte, error) {
 	var metadata any
 	decoder := json.NewDecoder(bytes.NewReader(request.Metadata))
@@ -268,7 +277,8 @@ func fingerprintOf(perkID string, request api.RedeemRequest) ([32]byte, error) {
 	if err := decoder.Decode(&metadata); err != nil {
 		return [32]byte{}, fmt.Errorf("reading the metadata again: %w", err)
 	}
-	canonical, err := json.Marshal([]any{api.LowerUUID(perkID), api.LowerUUID(request.UserID), metadata}) // sorts the members
+	// sorts the members
+	canonical, err := json.Marshal([]any{api.LowerUUID(perkID), api.LowerUUID(request.UserID), metadata})
 	if err != nil {
 		return [32]byte{}, fmt.Errorf("writing the fingerprint: %w", err)
 	}

@@ -11,12 +11,13 @@ import (
 	"example.com/perks/store"
 )
 
-// positionHeader tells how far a client's writes have come. It is in the response to a write, and in the requests of a client that reads
-// from several replicas.
+// positionHeader tells how far a client's writes have come. It is in the response to a write, and in the requests of a
+// client that reads from several replicas.
 const positionHeader = "X-Position"
 
-// positions lets a client see its own writes although reads may come from standbys: each read gets the position after the client's last
-// write. A client that sends the header says so itself; for others this replica remembers those that it has served.
+// positions lets a client see its own writes although reads may come from standbys: each read gets the position after
+// the client's last write. A client that sends the header says so itself; for others this replica remembers those that
+// it has served.
 type positions struct {
 	db      store.Store
 	now     func() time.Time

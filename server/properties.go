@@ -68,7 +68,8 @@ func (s *service) createProperty(c echo.Context) error {
 		return err
 	}
 	address := s.address(c.Request())
-	address.Path, address.RawPath, address.RawQuery = fmt.Sprintf("%s/get-property/%d", apiPath, created.Property.ID), "", ""
+	address.Path, address.RawPath, address.RawQuery = fmt.Sprintf("%s/get-property/%d", apiPath, created.Property.ID),
+		"", ""
 	header := c.Response().Header()
 	header.Set("Location", address.String())
 	header.Set("ETag", entityTag(encoded))
@@ -87,11 +88,12 @@ func propertyMembers(c echo.Context) ([]api.Member, error) {
 	if mediaType == mediaForm && len(body) == 0 { // more likely lost than meant, like an empty JSON body
 		return nil, api.Errorf(api.CodeInvalidJSON, "The body is empty. Send the fields of the property.")
 	}
-	return readMembers(body, mediaType, func(form url.Values) []api.Member { return api.FormListMembers(form, "images") })
+	return readMembers(body, mediaType,
+		func(form url.Values) []api.Member { return api.FormListMembers(form, "images") })
 }
 
-// updateProperty checks that the caller is the owner, then the patch, then If-Match (RFC 9110, section 13.2.2), all while nobody else can
-// write the record.
+// updateProperty checks that the caller is the owner, then the patch, then If-Match (RFC 9110, section 13.2.2), all
+// while nobody else can write the record.
 func (s *service) updateProperty(c echo.Context) error {
 	id, err := propertyID(c)
 	if err != nil {
@@ -104,7 +106,9 @@ func (s *service) updateProperty(c echo.Context) error {
 	patch, invalid := api.ParsePropertyPatchOf(id, members)
 	// The check may still run after the handler has returned and echo has reused its context.
 	clientID, header := callerOf(c).ClientID, c.Request().Header
-	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(record *store.PropertyRecord) error {
+	err = s.config.Live.UpdateProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(
+		record *store.PropertyRecord,
+	) error {
 		if err := checkOwner(clientID, *record); err != nil {
 			return err
 		}
@@ -129,7 +133,9 @@ func (s *service) deleteProperty(c echo.Context) error {
 		return err
 	}
 	clientID, header := callerOf(c).ClientID, c.Request().Header // as in updateProperty
-	err = s.config.Live.DeleteProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(record store.PropertyRecord) error {
+	err = s.config.Live.DeleteProperty(c.Request().Context(), id, store.ClientActor(clientID), s.now(), func(
+		record store.PropertyRecord,
+	) error {
 		if err := checkOwner(clientID, record); err != nil {
 			return err
 		}
@@ -153,7 +159,8 @@ func propertyID(c echo.Context) (int64, error) {
 
 func checkOwner(clientID string, record store.PropertyRecord) error {
 	if record.Owner != clientID {
-		return api.Errorf(api.CodeForbidden, "Property %d belongs to another client, and only its owner may change it.", record.ID)
+		return api.Errorf(api.CodeForbidden, "Property %d belongs to another client, and only its owner may change it.",
+			record.ID)
 	}
 	return nil
 }
@@ -169,7 +176,8 @@ func checkIfMatch(header http.Header, current any, what string) error {
 		return err
 	}
 	if _, isCurrent := listedTag(wanted, entityTag(representation)); !isCurrent {
-		return api.Errorf(api.CodePreconditionFailed, "%s has changed since you read it. Read it again before you change it.", what)
+		return api.Errorf(api.CodePreconditionFailed,
+			"%s has changed since you read it. Read it again before you change it.", what)
 	}
 	return nil
 }

@@ -23,10 +23,12 @@ func windowOf(p *api.Parameters) store.Window {
 }
 
 func perkQuery(p *api.Parameters, at time.Time) store.PerkQuery {
-	query := store.PerkQuery{PerkFilter: p.PerkFilter(), At: at, Sort: p.Sort("-created_at", api.PerkSortFields()), Window: windowOf(p)}
+	query := store.PerkQuery{PerkFilter: p.PerkFilter(), At: at, Sort: p.Sort("-created_at", api.PerkSortFields()),
+		Window: windowOf(p)}
 	for _, key := range query.Sort {
 		if !query.CanSortBy(key.Field) {
-			p.Fields.Add("sort", "by %s needs %s", key.Field, map[string]string{api.SortDistance: "lat and lng", api.SortRelevance: "words in q"}[key.Field])
+			p.Fields.Add("sort", "by %s needs %s", key.Field,
+				map[string]string{api.SortDistance: "lat and lng", api.SortRelevance: "words in q"}[key.Field])
 		}
 	}
 	query.After = cursorOf(p, query.Sort)
@@ -59,7 +61,8 @@ func redemptionQuery(p *api.Parameters, caller Caller) store.RedemptionQuery {
 
 // propertyQuery is for the listings that the caller may list.
 func propertyQuery(p *api.Parameters, caller Caller) store.PropertyQuery {
-	query := store.PropertyQuery{PropertyFilter: p.PropertyFilter(), Window: windowOf(p), Sort: p.SortByOne("-propertyId", api.PropertySortFields())}
+	query := store.PropertyQuery{PropertyFilter: p.PropertyFilter(), Window: windowOf(p),
+		Sort: p.SortByOne("-propertyId", api.PropertySortFields())}
 	if query.Own || !caller.Scopes.Has(api.ScopePropertiesRead) {
 		query.Owner = caller.ClientID
 	}
@@ -84,7 +87,8 @@ func userQuery(p *api.Parameters) store.UserQuery {
 // it is.
 func checkReach(p *api.Parameters, window store.Window, after *store.Cursor, records, filters string) {
 	if after == nil && window.Offset() >= store.MaxCounted {
-		p.Fields.Add("page", "begins after the first %d %s; follow the Link header there, or narrow the list with %s", store.MaxCounted, records, filters)
+		p.Fields.Add("page", "begins after the first %d %s; follow the Link header there, or narrow the list with %s",
+			store.MaxCounted, records, filters)
 	}
 }
 
@@ -103,7 +107,8 @@ func redeemedQuery(p *api.Parameters, userID string) store.RedemptionQuery {
 			p.Fields.Add(name, "applies only to type=available")
 		}
 	}
-	return store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: userID}, Sort: p.Sort("-redeemed_at", api.RedemptionSortFields()), Window: windowOf(p)}
+	return store.RedemptionQuery{RedemptionFilter: api.RedemptionFilter{UserID: userID},
+		Sort: p.Sort("-redeemed_at", api.RedemptionSortFields()), Window: windowOf(p)}
 }
 
 // writePage responds with one page of a list, with the total in X-Total-Count, if it is known, and the other pages in
@@ -188,7 +193,8 @@ func pageLinks(address url.URL, meta api.PageMeta, next url.Values) string {
 // address is the URL that the client requested, at the host of Config.PublicURL if there is one. It is absolute unless
 // the client sent an invalid host: then it is only the path, which clients resolve against the address they requested.
 func (s *service) address(r *http.Request) url.URL {
-	address := url.URL{Scheme: s.proxies.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+	address := url.URL{Scheme: s.proxies.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath,
+		RawQuery: r.URL.RawQuery}
 	if host := r.Header.Get("X-Forwarded-Host"); s.proxies.mayForward(r) && plainHost.MatchString(host) {
 		address.Host = host
 	}

@@ -12,8 +12,8 @@ import (
 	"example.com/perks/store"
 )
 
-// mayRead tells whether the caller may read all of a redemption. Of others, users' lists show anybody what the specification does, without
-// the metadata.
+// mayRead tells whether the caller may read all of a redemption. Of others, users' lists show anybody what the
+// specification does, without the metadata.
 func mayRead(caller Caller, record api.RedemptionRecord) bool {
 	return record.ClientID == caller.ClientID || caller.Scopes.Has(api.ScopeRedemptionsReadAll)
 }
@@ -32,7 +32,9 @@ func (h perkHandlers) listRedemptions(c echo.Context) error {
 }
 
 // redemptionsOf tries all spellings of the perk's and the user's ids, see withPerkID.
-func (h perkHandlers) redemptionsOf(c echo.Context, query store.RedemptionQuery) (list store.List[api.RedemptionRecord], err error) {
+func (h perkHandlers) redemptionsOf(
+	c echo.Context, query store.RedemptionQuery,
+) (list store.List[api.RedemptionRecord], err error) {
 	for _, perkID := range api.UUIDSpellings(query.PerkID) {
 		for _, userID := range api.UUIDSpellings(query.UserID) {
 			query.PerkID, query.UserID = perkID, userID
@@ -80,7 +82,9 @@ func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 		// The check may still run after the handler has returned and echo has reused its context.
 		caller, header, at := callerOf(c), c.Request().Header, h.now()
 		var isReplay atomic.Bool // as the last try found the redemption
-		decision := store.Decision{Status: status, Reason: request.Reason, Check: func(record api.RedemptionRecord) error {
+		decision := store.Decision{Status: status, Reason: request.Reason, Check: func(
+			record api.RedemptionRecord,
+		) error {
 			isReplay.Store(record.Status == status)
 			switch {
 			case !mayRead(caller, record):
@@ -90,7 +94,8 @@ func (h perkHandlers) decide(status api.RedemptionStatus) echo.HandlerFunc {
 			}
 			return checkIfMatch(header, record, "Redemption "+record.ID)
 		}}
-		decided, err := h.store.DecideRedemption(c.Request().Context(), api.LowerUUID(id), decision, store.ClientActor(caller.ClientID), at)
+		decided, err := h.store.DecideRedemption(c.Request().Context(), api.LowerUUID(id), decision,
+			store.ClientActor(caller.ClientID), at)
 		if err != nil {
 			return err
 		}
@@ -134,8 +139,8 @@ func (h perkHandlers) eligibility(c echo.Context) error {
 	return writeCacheable(c, response)
 }
 
-// Reports read many redemptions, so few run at once, of each client one, and each for a limited time. Together a report's waiting and reading
-// are below requestTime.
+// Reports read many redemptions, so few run at once, of each client one, and each for a limited time. Together a
+// report's waiting and reading are below requestTime.
 const (
 	maxReports = 2
 	reportWait = 3 * time.Second
@@ -150,7 +155,8 @@ func (h perkHandlers) reportRedemptions(c echo.Context) error {
 	if err := p.Err(); err != nil {
 		return err
 	}
-	query := store.ReportQuery{By: meta.By, Since: meta.Since, Until: meta.Until, Within: reportTime, ClientID: clientToRead(callerOf(c), own)}
+	query := store.ReportQuery{By: meta.By, Since: meta.Since, Until: meta.Until, Within: reportTime,
+		ClientID: clientToRead(callerOf(c), own)}
 	ctx := c.Request().Context()
 	end, err := h.beginReport(ctx, callerOf(c).ClientID)
 	if err != nil {
@@ -164,7 +170,8 @@ func (h perkHandlers) reportRedemptions(c echo.Context) error {
 	return writeCacheable(c, report)
 }
 
-// beginReport waits until the client has no other report running, and others fewer than maxReports. end must be called after the report.
+// beginReport waits until the client has no other report running, and others fewer than maxReports. end must be called
+// after the report.
 func (s *service) beginReport(ctx context.Context, clientID string) (end func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, reportWait, tooManyReports)
 	defer cancel()

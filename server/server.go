@@ -1,5 +1,5 @@
-// Package server is the HTTP service: it authenticates callers, routes requests to handlers, enforces limits, and maps errors to
-// statuses.
+// Package server is the HTTP service: it authenticates callers, routes requests to handlers, enforces limits, and maps
+// errors to statuses.
 //
 // It uses the database only through store.Store. Echo's types stay inside.
 package server
@@ -28,7 +28,8 @@ import (
 	"example.com/perks/store"
 )
 
-// Config configures a Server. Live is required; every other field may be zero.
+// Config configures a Server. Live is required; every other field may be zero. perksd has
+// checked its flags.
 type Config struct {
 	Live     store.Store // perks, redemptions, properties, clients and keys
 	Sandbox  store.Store // perks and redemptions of the sandbox addresses; nil answers them with 404
@@ -42,8 +43,9 @@ type Config struct {
 	AuditRate    float64       // bytes per second that a client's changes may add to the audit log; zero is unlimited
 	CreateUsers  bool          // a redemption creates its user if it is unknown, live and in the sandbox
 	BehindProxy  bool          // believe X-Forwarded-For, X-Forwarded-Proto and X-Forwarded-Host
-	PublicURL    *url.URL      // where clients reach the service, made by ParsePublicURL; nil is the host of each request
-	Version      string        // as GET /health tells it; empty is "dev"
+	// where clients reach the service, made by ParsePublicURL; nil is the host of each request
+	PublicURL *url.URL
+	Version   string // as GET /health tells it; empty is "dev"
 
 	// TrustedProxies are the addresses of all proxies. If it is empty, the peer is the only proxy.
 	TrustedProxies []netip.Prefix
@@ -54,8 +56,6 @@ type Config struct {
 	Metrics          prometheus.Registerer // nil keeps no metrics
 	Tracer           trace.TracerProvider  // nil makes no spans
 	TrustTraceparent bool                  // continue the traces that callers name, instead of linking to them
-
-	Connection func(context.Context) Connection // of a request with that context; nil is without limits
 
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
@@ -168,34 +168,10 @@ func (c *Config) complete() error {
 		return errors.New("server: Config.Live is required")
 	}
 	c.TokenTTL = cmp.Or(c.TokenTTL, time.Hour)
-	switch {
-	case c.TokenTTL < time.Second || c.TokenTTL > MaxTokenTTL:
-		return fmt.Errorf("a token's lifetime must be between 1s and %s, not %s", MaxTokenTTL, c.TokenTTL)
-	case c.MaxListeners < 0:
-		return fmt.Errorf("the number of listeners must not be negative, but is %d", c.MaxListeners)
-	case c.RateLimit < 0:
-		return fmt.Errorf("the rate limit must not be negative, but is %g a second", c.RateLimit)
-	case c.AuditRate < 0 || c.AuditRate > 0 && c.AuditRate < 1:
-		return fmt.Errorf("the rate of the audit log must be 0, or at least one byte a second, not %g", c.AuditRate)
-	case c.RateBurst < 0:
-		return fmt.Errorf("the burst must not be negative, but is %d", c.RateBurst)
-	case c.RateBurst > 0 && c.RateLimit == 0:
-		return errors.New("a burst means nothing without a rate limit")
-	case len(c.TrustedProxies) > 0 && !c.BehindProxy:
-		return errors.New("the addresses of proxies mean nothing unless the server is behind one")
-	}
-	for _, origin := range c.CORSOrigins {
-		if err := CheckOrigin(origin); err != nil {
-			return err
-		}
-	}
 	c.RateBurst = cmp.Or(c.RateBurst, max(1, int(math.Ceil(c.RateLimit))))
 	c.MaxListeners = cmp.Or(c.MaxListeners, defaultListeners)
 	c.Version = cmp.Or(c.Version, "dev")
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	if c.Connection == nil {
-		c.Connection = func(context.Context) Connection { return anyConnection{} }
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -238,7 +214,8 @@ func (s *service) routes() *echo.Echo {
 	e.PATCH(apiPath+"/update-property/:propertyId", s.updateProperty, writing, audited)
 	e.DELETE(apiPath+"/delete-property/:propertyId", s.deleteProperty, writing, audited)
 
-	get(e, livePath+"/properties", s.listProperties, s.authorize(api.ScopePropertiesRead, false, api.ScopePropertiesWrite, api.ScopePropertiesCreate))
+	get(e, livePath+"/properties", s.listProperties,
+		s.authorize(api.ScopePropertiesRead, false, api.ScopePropertiesWrite, api.ScopePropertiesCreate))
 	e.POST(livePath+"/properties", s.createProperty, s.authorize(api.ScopePropertiesCreate, false), audited)
 
 	s.perkRoutes(e, livePath, s.config.Live, false)
@@ -277,22 +254,25 @@ func get(e *echo.Echo, path string, handler echo.HandlerFunc, middleware ...echo
 	e.HEAD(path, handler, middleware...)
 }
 
-var noSuchAddress = api.Errorf(api.CodeNotFound, "There is nothing at this address. %s/openapi.json lists the addresses.", apiPath)
+var noSuchAddress = api.Errorf(api.CodeNotFound,
+	"There is nothing at this address. %s/openapi.json lists the addresses.", apiPath)
 
-// wholeSegments requires each parameter to be one path segment that isn't empty. Echo accepts an empty one, and gives the last parameter
-// all that follows.
+// wholeSegments requires each parameter to be one path segment that isn't empty. Echo accepts an empty one, and gives
+// the last parameter all that follows.
 func wholeSegments(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		route, path := c.Path(), c.Request().URL.EscapedPath()
-		if !strings.HasSuffix(route, "*") && strings.Count(route, "/") != strings.Count(path, "/") || strings.Contains(path, "//") {
+		if !strings.HasSuffix(route, "*") && strings.Count(route, "/") != strings.Count(path, "/") ||
+			strings.Contains(path, "//") {
 			return noSuchAddress
 		}
 		return next(c)
 	}
 }
 
-// normalisePath makes echo route by the decoded path, so that %74oken is token (RFC 3986, section 6.2.2.2), unless a segment contains an
-// encoded slash. It drops a trailing slash, unless that follows another slash: the empty segment between them counts.
+// normalisePath makes echo route by the decoded path, so that %74oken is token (RFC 3986, section 6.2.2.2), unless a
+// segment contains an encoded slash. It drops a trailing slash, unless that follows another slash: the empty segment
+// between them counts.
 func normalisePath(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		address := c.Request().URL
@@ -302,7 +282,8 @@ func normalisePath(next echo.HandlerFunc) echo.HandlerFunc {
 		raw := cmp.Or(address.RawPath, address.Path)
 		if strings.HasSuffix(raw, "/") && !strings.Contains(raw, "//") && !slices.Contains(docsFolders, raw) {
 			c.Set(sentPathKey, address.Path)
-			address.Path, address.RawPath = strings.TrimSuffix(address.Path, "/"), strings.TrimSuffix(address.RawPath, "/")
+			address.Path, address.RawPath = strings.TrimSuffix(address.Path, "/"),
+				strings.TrimSuffix(address.RawPath, "/")
 		}
 		return next(c)
 	}
@@ -316,7 +297,8 @@ func (s *service) health(c echo.Context) error {
 	return writeProbe(c, map[string]string{"status": "ok", "version": s.config.Version})
 }
 
-// livez tells an orchestrator that the process responds. It doesn't check the database, because a restart wouldn't help there.
+// livez tells an orchestrator that the process responds. It doesn't check the database, because a restart wouldn't help
+// there.
 func (s *service) livez(c echo.Context) error {
 	return writeProbe(c, map[string]string{"status": "ok"})
 }

@@ -18,7 +18,8 @@ import (
 	"example.com/perks/store"
 )
 
-// cacheSize bounds the memory for token buckets, clients and verified tokens. The least recently used entry is dropped first.
+// cacheSize bounds the memory for token buckets, clients and verified tokens. The least recently used entry is dropped
+// first.
 const cacheSize = 10_000
 
 func newLRU[K comparable, V any]() *lru.Cache[K, V] {
@@ -68,8 +69,8 @@ func (b *buckets[K]) charge(name K, tokens int) {
 	}
 }
 
-// wait returns how long it takes until the bucket holds a whole token again, or zero if it does now. It makes no bucket for a new
-// name, so that looking up names evicts none.
+// wait returns how long it takes until the bucket holds a whole token again, or zero if it does now. It makes no bucket
+// for a new name, so that looking up names evicts none.
 func (b *buckets[K]) wait(name K) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,8 +78,8 @@ func (b *buckets[K]) wait(name K) time.Duration {
 	if !ok {
 		return 0
 	}
-	// A reservation moves the limiter to the current time even if the clock was set back. Otherwise the bucket would stay empty until
-	// the clock catches up.
+	// A reservation moves the limiter to the current time even if the clock was set back. Otherwise the bucket would
+	// stay empty until the clock catches up.
 	now := b.now()
 	reservation := limiter.ReserveN(now, 1)
 	defer reservation.CancelAt(now)
@@ -126,7 +127,8 @@ func (s *service) limitAudit(sandbox bool) echo.MiddlewareFunc {
 // countRedemption counts what a new redemption adds to the audit log. If the caller has gone, it may have been made.
 func (s *service) countRedemption(c echo.Context, sandbox bool, attempt store.RedeemAttempt, made bool) {
 	if s.config.AuditRate > 0 && (made || c.Request().Context().Err() != nil) {
-		size := len(attempt.ID) + len(attempt.PerkID) + len(attempt.UserID) + len(attempt.ClientID) + len(attempt.Metadata)
+		size := len(attempt.ID) + len(attempt.PerkID) + len(attempt.UserID) + len(attempt.ClientID) +
+			len(attempt.Metadata)
 		s.auditRate.charge(rateKey{attempt.ClientID, sandbox}, size)
 	}
 }
@@ -148,10 +150,10 @@ const (
 // refusalLogInterval is how often the log mentions that requests from one network are refused.
 const refusalLogInterval = time.Minute
 
-// tokenThrottle rate-limits failed token requests per network and client id, and with a larger budget per network, so that made-up
-// client ids don't help. A client that has had a token from a network before has only the first limit there, because an attacker may
-// share the address with a whole office. Failures from one network don't lock the client out at another: a secret is 256 random
-// bits, so trying secrets from many networks is hopeless too.
+// tokenThrottle rate-limits failed token requests per network and client id, and with a larger budget per network, so
+// that made-up client ids don't help. A client that has had a token from a network before has only the first limit
+// there, because an attacker may share the address with a whole office. Failures from one network don't lock the client
+// out at another: a secret is 256 random bits, so trying secrets from many networks is hopeless too.
 type tokenThrottle struct {
 	byClient     *buckets[[sha256.Size]byte] // hashed, because a made-up client id can be very long
 	byNetwork    *buckets[string]
@@ -182,7 +184,8 @@ func newTokenThrottle(now func() time.Time) *tokenThrottle {
 	return t
 }
 
-// lock lets one attempt per network through at a time: of many simultaneous ones, all would be checked before the first has failed.
+// lock lets one attempt per network through at a time: of many simultaneous ones, all would be checked before the first
+// has failed.
 func (t *tokenThrottle) lock(ctx context.Context, network string) (unlock func(), err error) {
 	lock := t.locks[maphash.String(t.seed, network)%uint64(len(t.locks))]
 	select {
@@ -193,7 +196,8 @@ func (t *tokenThrottle) lock(ctx context.Context, network string) (unlock func()
 	}
 }
 
-// check comes before the credentials are looked at, so that even the right secret is refused while the limit is exceeded.
+// check comes before the credentials are looked at, so that even the right secret is refused while the limit is
+// exceeded.
 func (t *tokenThrottle) check(network string, pairs []Credentials) error {
 	var wait time.Duration
 	for _, pair := range pairs {
@@ -209,7 +213,8 @@ func (t *tokenThrottle) check(network string, pairs []Credentials) error {
 	return tooMany(wait, api.TooManyAttempts)
 }
 
-// countFailure counts a failure for every client id that the credentials can be read as: an id has many URL-encoded spellings.
+// countFailure counts a failure for every client id that the credentials can be read as: an id has many URL-encoded
+// spellings.
 func (t *tokenThrottle) countFailure(network string, pairs []Credentials) {
 	t.byNetwork.take(network)
 	for i, pair := range pairs {

@@ -57,13 +57,15 @@ func (s *service) grant(c echo.Context) (token api.Token, err error) {
 		token.ExpiresAt = time.Time{} // Authlib before 1.6 reads expires_at as a number, and fails
 	}
 	if errors.Is(err, ErrScope) {
-		return token, oauthRefusal("invalid_scope", api.Errorf(api.CodeValidationFailed, "The client %q has only the scopes %s.", client.ID, client.Scopes))
+		return token, oauthRefusal("invalid_scope",
+			api.Errorf(api.CodeValidationFailed, "The client %q has only the scopes %s.", client.ID, client.Scopes))
 	}
 	return token, err
 }
 
-// authenticate returns the client with these credentials, unless there were too many failures before. The log has each failure with
-// its reason, which the caller isn't told. Requests refused after too many failures are logged now and then, with their number.
+// authenticate returns the client with these credentials, unless there were too many failures before. The log has each
+// failure with its reason, which the caller isn't told. Requests refused after too many failures are logged now and
+// then, with their number.
 func (s *service) authenticate(c echo.Context, pairs []Credentials) (store.Client, error) {
 	ctx, network := c.Request().Context(), networkOf(c.RealIP())
 	unlock, err := s.throttle.lock(ctx, network)
@@ -129,7 +131,8 @@ func readTokenRequest(c echo.Context) (request tokenRequest, err error) {
 		return m.Name == "grant_type" && !m.Value.IsNull()
 	})
 	if grant != clientCredentials {
-		return request, oauthRefusal("unsupported_grant_type", api.Errorf(api.CodeValidationFailed, "grant_type must be %s, not %q.", clientCredentials, grant))
+		return request, oauthRefusal("unsupported_grant_type",
+			api.Errorf(api.CodeValidationFailed, "grant_type must be %s, not %q.", clientCredentials, grant))
 	}
 	if request.scopes, err = api.ParseScopes(list); err != nil {
 		return request, oauthRefusal("invalid_scope", err)
@@ -137,8 +140,8 @@ func readTokenRequest(c echo.Context) (request tokenRequest, err error) {
 	return request, nil
 }
 
-// readTokenMembers reads a form or a JSON object. It ignores any other body: the API defines none, but some programs always send one,
-// such as null or an empty array.
+// readTokenMembers reads a form or a JSON object. It ignores any other body: the API defines none, but some programs
+// always send one, such as null or an empty array.
 func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err error) {
 	body, mediaType, err := readBody(c, maxTokenBody)
 	if api.CodeOf(err) == api.CodeInvalidJSON {
@@ -163,12 +166,14 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 	return nil, false, nil // its Content-Type names neither
 }
 
-// credentials returns the client id and secret from the header or from a form (RFC 6749, section 2.3.1), but never from both.
+// credentials returns the client id and secret from the header or from a form (RFC 6749, section 2.3.1), but never from
+// both.
 func (t tokenRequest) credentials(r *http.Request) ([]Credentials, error) {
 	if t.clientSecret == nil {
 		pairs := BasicCredentials(oneAuthorization(r))
 		if len(pairs) == 0 {
-			return nil, invalidClient("Send the client id and secret with HTTP Basic authentication, or as client_id and client_secret in a form.")
+			return nil, invalidClient("Send the client id and secret with HTTP Basic authentication, or as client_id " +
+				"and client_secret in a form.")
 		}
 		if t.clientID != "" && !slices.ContainsFunc(pairs, func(p Credentials) bool { return p.ID == t.clientID }) {
 			return nil, invalidRequest("client_id in the form is not the client of the Authorization header.")
@@ -199,7 +204,8 @@ func oauthRefusal(oauthError string, err error) error {
 	return &errorResponse{err: responseTo(err).err, status: http.StatusBadRequest, oauthError: oauthError}
 }
 
-// issuerPath is where standard clients look up the token issuer (RFC 8414, section 3). The issuer's own path follows it.
+// issuerPath is where standard clients look up the token issuer (RFC 8414, section 3). The issuer's own path follows
+// it.
 const issuerPath = "/.well-known/oauth-authorization-server"
 
 // issuerMetadata describes the endpoint that issues tokens (RFC 8414, section 2).

@@ -34,7 +34,8 @@ func (c *Config) trace() trace.Tracer {
 	return tracer
 }
 
-// trace makes a span of every request except probes, which come every few seconds. It contains neither the query nor headers or the body.
+// trace makes a span of every request except probes, which come every few seconds. It contains neither the query nor
+// headers or the body.
 func (s *service) trace(next echo.HandlerFunc) echo.HandlerFunc {
 	if s.tracer == nil {
 		return next
@@ -54,8 +55,8 @@ func (s *service) trace(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// startSpan starts a new trace that links to the caller's. It continues the caller's trace only if callers are trusted, because they then
-// decide whether requests are recorded.
+// startSpan starts a new trace that links to the caller's. It continues the caller's trace only if callers are trusted,
+// because they then decide whether requests are recorded.
 func (s *service) startSpan(r *http.Request, name string) (context.Context, trace.Span) {
 	ctx := r.Context()
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
@@ -128,8 +129,11 @@ type tracedStore struct {
 }
 
 // span calls the store in a span. Its event "dequeued" marks when a write leaves the queue.
-func span[A, T any](ctx context.Context, s tracedStore, name string, call func(context.Context, A) (T, error), argument A) (T, error) {
-	ctx, span := s.tracer.Start(ctx, "store."+name, trace.WithAttributes(attribute.String("perks.database", s.database)))
+func span[A, T any](
+	ctx context.Context, s tracedStore, name string, call func(context.Context, A) (T, error), argument A,
+) (T, error) {
+	ctx, span := s.tracer.Start(ctx, "store."+name,
+		trace.WithAttributes(attribute.String("perks.database", s.database)))
 	defer span.End()
 	if span.IsRecording() {
 		ctx = store.OnDequeued(ctx, func() { span.AddEvent("dequeued") })
@@ -197,11 +201,15 @@ func (s tracedStore) Redemption(ctx context.Context, id string) (api.RedemptionR
 	return span(ctx, s, "Redemption", s.Store.Redemption, id)
 }
 
-func (s tracedStore) ListRedemptions(ctx context.Context, q store.RedemptionQuery) (store.List[api.RedemptionRecord], error) {
+func (s tracedStore) ListRedemptions(
+	ctx context.Context, q store.RedemptionQuery,
+) (store.List[api.RedemptionRecord], error) {
 	return span(ctx, s, "ListRedemptions", s.Store.ListRedemptions, q)
 }
 
-func (s tracedStore) DecideRedemption(ctx context.Context, id string, decision store.Decision, by store.Actor, at time.Time) (api.RedemptionRecord, error) {
+func (s tracedStore) DecideRedemption(
+	ctx context.Context, id string, decision store.Decision, by store.Actor, at time.Time,
+) (api.RedemptionRecord, error) {
 	decide := func(ctx context.Context, id string) (api.RedemptionRecord, error) {
 		return s.Store.DecideRedemption(ctx, id, decision, by, at)
 	}
@@ -212,7 +220,9 @@ func (s tracedStore) Property(ctx context.Context, id int64) (store.PropertyReco
 	return span(ctx, s, "Property", s.Store.Property, id)
 }
 
-func (s tracedStore) UpdateProperty(ctx context.Context, id int64, by store.Actor, at time.Time, change func(*store.PropertyRecord) error) error {
+func (s tracedStore) UpdateProperty(
+	ctx context.Context, id int64, by store.Actor, at time.Time, change func(*store.PropertyRecord) error,
+) error {
 	update := func(ctx context.Context, id int64) (any, error) {
 		return nil, s.Store.UpdateProperty(ctx, id, by, at, change)
 	}
@@ -220,7 +230,9 @@ func (s tracedStore) UpdateProperty(ctx context.Context, id int64, by store.Acto
 	return err
 }
 
-func (s tracedStore) DeleteProperty(ctx context.Context, id int64, by store.Actor, at time.Time, check func(store.PropertyRecord) error) error {
+func (s tracedStore) DeleteProperty(
+	ctx context.Context, id int64, by store.Actor, at time.Time, check func(store.PropertyRecord) error,
+) error {
 	remove := func(ctx context.Context, id int64) (any, error) {
 		return nil, s.Store.DeleteProperty(ctx, id, by, at, check)
 	}

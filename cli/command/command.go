@@ -47,13 +47,15 @@ func Exactly(names ...string) cobra.PositionalArgs {
 		case len(args) > len(names) && len(names) == 0:
 			return Usagef("%s takes no argument, but got %q.%s", cmd.CommandPath(), args[0], forFlag(cmd, args[0]))
 		case len(args) > len(names):
-			return Usagef("%s takes %s and no more, but got %q.%s", cmd.CommandPath(), strings.Join(names, " "), args[len(names)], forFlag(cmd, args[len(names)]))
+			return Usagef("%s takes %s and no more, but got %q.%s", cmd.CommandPath(), strings.Join(names, " "),
+				args[len(names)], forFlag(cmd, args[len(names)]))
 		}
 		return nil
 	}
 }
 
-// forFlag says how to give an argument to the flag that was probably meant: one that also works without a value, such as --watch.
+// forFlag says how to give an argument to the flag that was probably meant: one that also works without a value, such
+// as --watch.
 func forFlag(cmd *cobra.Command, arg string) (hint string) {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if flag.NoOptDefVal != "" && flag.Value.Type() != "bool" {
@@ -68,8 +70,8 @@ func AtLeastOne(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error { return Exactly(name)(cmd, args[:min(1, len(args))]) }
 }
 
-// FlagError makes a usage error of cobra's, with a suggestion for a flag that does not exist. After a misspelt command every flag is
-// unknown, so it names the command instead.
+// FlagError makes a usage error of cobra's, with a suggestion for a flag that does not exist. After a misspelt command
+// every flag is unknown, so it names the command instead.
 func FlagError(cmd *cobra.Command, err error) error {
 	if word := cmd.Flags().Arg(0); word != "" && cmd.HasSubCommands() {
 		return Unknown(cmd, word)
@@ -93,8 +95,8 @@ func DidYouMean(word string, candidates []string) string {
 	return ""
 }
 
-// CheckFlagValues refuses a flag as the value of the flag before it, whose own value was forgotten: a command meant as a dry run would
-// run. --flag=--other is allowed.
+// CheckFlagValues refuses a flag as the value of the flag before it, whose own value was forgotten: a command meant as
+// a dry run would run. --flag=--other is allowed.
 func CheckFlagValues(cmd *cobra.Command, args []string) error {
 	for i := 0; i+1 < len(args); i++ {
 		flag := valueFlag(cmd, args[i])
@@ -107,7 +109,8 @@ func CheckFlagValues(cmd *cobra.Command, args []string) error {
 		i++
 		name, _, _ := strings.Cut(args[i], "=")
 		if name, isLong := strings.CutPrefix(name, "--"); isLong && name != "" && cmd.Flags().Lookup(name) != nil {
-			return Usagef("--%s has no value: --%s follows. If that is the value, write --%s=%s", flag.Name, name, flag.Name, args[i])
+			return Usagef("--%s has no value: --%s follows. If that is the value, write --%s=%s", flag.Name, name,
+				flag.Name, args[i])
 		}
 	}
 	return nil
@@ -135,8 +138,8 @@ func ErrorOf(count int, thing string, err error) error {
 	return fmt.Errorf("%s: %w", thing, err)
 }
 
-// Confirm asks before something is lost, and takes only "y" and "yes" for consent. With yes it does not ask; without a terminal it
-// refuses.
+// Confirm asks before something is lost, and takes only "y" and "yes" for consent. With yes it does not ask; without a
+// terminal it refuses.
 func Confirm(ctx context.Context, s *Streams, yes bool, question string) error {
 	if yes {
 		return nil
@@ -178,21 +181,25 @@ func NotWithFile(cmd *cobra.Command, file string, flags ...string) error {
 }
 
 // FileHelp is the help of --file, for every command that has it.
-const FileHelp = "Commas, semicolons or tabs separate the cells of CSV, as in its header. The names there may be in any case, with blanks\n" +
-	"or hyphens for underscores. Each row's result is written as the row finishes, by default to FILE.results.jsonl. Run\n" +
-	"the same command again to resume after any failure or interruption: it skips rows that are done, and first checks\n" +
-	"those with an unknown outcome. --failed saves the failed rows as input for another run. Exit code 7 says that some\n" +
-	"rows failed or are unknown, 8 that the server was not reached.\n\n" +
-	"--job NAME gives the run files of its own, so that tonight's rows in a file of the same name are not taken for\n" +
-	"yesterday's. To resume, give the same name and file; a name stands for one file, command and server.\n\n" +
-	"--dry-run predicts the outcome of each row, without changing anything or writing results; --output json lists every\n" +
-	"row. It cannot predict what others do meanwhile, whether earlier rows use up the stock, or whether you may change a\n" +
-	"record."
+const FileHelp = "Commas, semicolons or tabs separate the cells of CSV, as in its header. " +
+	`The names there may be in any case, with blanks
+or hyphens for underscores. Each row's result is written as the row finishes, by default to FILE.results.jsonl. Run
+the same command again to resume after any failure or interruption: it skips rows that are done, and first checks
+those with an unknown outcome. --failed saves the failed rows as input for another run. Exit code 7 says that some
+rows failed or are unknown, 8 that the server was not reached.
+
+--job NAME gives the run files of its own, so that tonight's rows in a file of the same name are not taken for
+yesterday's. To resume, give the same name and file; a name stands for one file, command and server.
+
+--dry-run predicts the outcome of each row, without changing anything or writing results; --output json lists every
+row. It cannot predict what others do meanwhile, whether earlier rows use up the stock, or whether you may change a
+record.`
 
 // Unknown says that a group has no such command, or that a command is no group.
 func Unknown(cmd *cobra.Command, word string) error {
 	if !cmd.HasSubCommands() {
-		return Usagef("%s has no subcommands, so there is no %q. Run %s --help.", cmd.CommandPath(), word, cmd.CommandPath())
+		return Usagef("%s has no subcommands, so there is no %q. Run %s --help.", cmd.CommandPath(), word,
+			cmd.CommandPath())
 	}
 	var names []string
 	for _, member := range cmd.Commands() {
@@ -200,14 +207,15 @@ func Unknown(cmd *cobra.Command, word string) error {
 			names = append(append(names, member.Name()), member.Aliases...)
 		}
 	}
-	return Usagef("%q is not a command of %s.%s Run %s --help for the commands.", word, cmd.CommandPath(), DidYouMean(word, names), cmd.CommandPath())
+	return Usagef("%q is not a command of %s.%s Run %s --help for the commands.", word, cmd.CommandPath(),
+		DidYouMean(word, names), cmd.CommandPath())
 }
 
 // needsNoQuotes are the characters that mean nothing to a shell.
 const needsNoQuotes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
 
-// GivenFlags returns the command's own flags that were given, as words of a command line: sorted, or as given if the command does not sort
-// its flags.
+// GivenFlags returns the command's own flags that were given, as words of a command line: sorted, or as given if the
+// command does not sort its flags.
 func GivenFlags(cmd *cobra.Command) []string {
 	var words []string
 	own := cmd.LocalNonPersistentFlags()
@@ -275,8 +283,8 @@ func (k *IdempotencyKey) Take(cmd *cobra.Command) (again []string, err error) {
 // IfMatchFlag is the flag with the ETag of the version that a change is for.
 const IfMatchFlag = "if-match"
 
-// IfMatchOf returns the ETag of --if-match with its quotes, "" without the flag. It refuses an empty one, which a script may
-// pass after a failed lookup: the change would be unguarded.
+// IfMatchOf returns the ETag of --if-match with its quotes, "" without the flag. It refuses an empty one, which a
+// script may pass after a failed lookup: the change would be unguarded.
 func IfMatchOf(cmd *cobra.Command, tag string) (string, error) {
 	if !cmd.Flags().Changed(IfMatchFlag) {
 		return "", nil
@@ -295,7 +303,8 @@ func EntityTag(tag string) string {
 	return `"` + tag + `"`
 }
 
-// EntityTagRule returns what is wrong with an ETag, or "". It refuses an empty one, whose author meant to guard the change.
+// EntityTagRule returns what is wrong with an ETag, or "". It refuses an empty one, whose author meant to guard the
+// change.
 func EntityTagRule(tag string) string {
 	switch {
 	case tag == "":

@@ -25,7 +25,8 @@ func ReadPrivate(path string) ([]byte, error) {
 		return nil, err
 	}
 	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s can be read by other users of this computer: run chmod 600 %s, and replace the secret in it if others may have seen it", path, path)
+		return nil, fmt.Errorf("%s can be read by other users of this computer: run chmod 600 %s, and replace the "+
+			"secret in it if others may have seen it", path, path)
 	}
 	return os.ReadFile(path)
 }

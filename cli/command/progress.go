@@ -67,7 +67,8 @@ func (s sample) rateUntil(later sample) float64 {
 // NewProgress begins to show progress towards a total, 0 if it is not known. End must be called.
 func NewProgress(s *Streams, total int64, now func() time.Time) *Progress {
 	began := sample{at: now()}
-	p := &Progress{streams: s, total: total, now: now, began: began, latest: began, samples: []sample{began}, stop: make(chan struct{}), stopped: make(chan struct{})}
+	p := &Progress{streams: s, total: total, now: now, began: began, latest: began, samples: []sample{began},
+		stop: make(chan struct{}), stopped: make(chan struct{})}
 	if s.Quiet {
 		close(p.stopped)
 		return p
@@ -183,13 +184,15 @@ const (
 	maxBar  = 40
 )
 
-// draw replaces the bar on the screen. Spaces, not an escape sequence, erase the end of a longer one: any terminal knows them.
+// draw replaces the bar on the screen. Spaces, not an escape sequence, erase the end of a longer one: any terminal
+// knows them.
 func (p *Progress) draw(now time.Time) {
 	p.next = now.Add(barInterval)
 	columns := p.streams.ErrWidth() - 1
 	parts := []part{{text: display.Count(p.counts.Done)}}
 	if p.total > 0 {
-		parts = []part{{text: fmt.Sprintf("%3d%%", p.percent())}, {text: display.Count(p.counts.Done) + "/" + display.Count(p.total), rank: 2}}
+		parts = []part{{text: fmt.Sprintf("%3d%%", p.percent())},
+			{text: display.Count(p.counts.Done) + "/" + display.Count(p.total), rank: 2}}
 	}
 	parts, free := fit(append(parts, p.parts(now)...), columns)
 	texts := make([]string, len(parts))

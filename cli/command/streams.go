@@ -35,7 +35,8 @@ type Streams struct {
 // SystemStreams returns the streams of this process.
 func SystemStreams() *Streams {
 	isTTY := func(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
-	s := &Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout), ErrTTY: isTTY(os.Stderr)}
+	s := &Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, InTTY: isTTY(os.Stdin), OutTTY: isTTY(os.Stdout),
+		ErrTTY: isTTY(os.Stderr)}
 	if s.OutTTY {
 		s.Width = width(os.Stdout)
 	}
@@ -45,7 +46,8 @@ func SystemStreams() *Streams {
 // defaultWidth is for a terminal whose width is not known.
 const defaultWidth = 80
 
-// width returns the columns of the terminal behind a file, or what COLUMNS says: a serial line or the shell in an editor knows none.
+// width returns the columns of the terminal behind a file, or what COLUMNS says: a serial line or the shell in an
+// editor knows none.
 func width(file *os.File) int {
 	if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
 		return columns
@@ -79,8 +81,8 @@ func BufferedStreams(input string) (s *Streams, out, err *bytes.Buffer) {
 	return &Streams{In: bytes.NewBufferString(input), Out: out, Err: err}, out, err
 }
 
-// ChooseColour decides on colour: off switches it off, and so do NO_COLOR and TERM=dumb; CLICOLOR_FORCE switches it on even off a
-// terminal; otherwise terminals have it.
+// ChooseColour decides on colour: off switches it off, and so do NO_COLOR and TERM=dumb; CLICOLOR_FORCE switches it on
+// even off a terminal; otherwise terminals have it.
 func (s *Streams) ChooseColour(off bool, env func(string) string) {
 	force := env("CLICOLOR_FORCE") != "" && env("CLICOLOR_FORCE") != "0"
 	off = off || env("NO_COLOR") != "" || !force && env("TERM") == "dumb"
@@ -138,7 +140,8 @@ func (s *Streams) Lines(kind string) io.Writer {
 	})
 }
 
-// EachLine returns a writer that calls take with each complete line, without its end. It is safe for use by many goroutines.
+// EachLine returns a writer that calls take with each complete line, without its end. It is safe for use by many
+// goroutines.
 func EachLine(take func(line string)) io.Writer { return &lines{take: take} }
 
 type lines struct {

@@ -38,12 +38,13 @@ func (p *program) auditCommand() *cobra.Command {
 		Use:   "audit",
 		Short: "Show who did what, oldest first",
 		Long: "Show who did what, oldest first.\n\n" +
-			"The formats json and jsonl contain each record before and after the change, and of an updated property\n" +
-			"the changed fields. Actors are client/ID and operator/ACCOUNT, followed by /NAME if NAME used sudo.\n" +
-			"--actor and --action may end in *, which matches anything.\n\n" +
-			"--since and --until take a time (2026-06-15T12:00:00Z), a day (2026-06-15, which starts at midnight UTC), or an age (90m, 24h, 7d).\n\n" +
-			"With --follow, new entries appear within a second, until you interrupt the command.\n" +
-			"New ones appear in commit order, each exactly once.",
+			"The formats json and jsonl contain each record before and after the change, and of an updated\n" +
+			"property the changed fields. Actors are client/ID and operator/ACCOUNT, followed by /NAME if NAME\n" +
+			"used sudo. --actor and --action may end in *, which matches anything.\n\n" +
+			"--since and --until take a time (2026-06-15T12:00:00Z), a day (2026-06-15, which starts at midnight\n" +
+			"UTC), or an age (90m, 24h, 7d).\n\n" +
+			"With --follow, new entries appear within a second, until you interrupt the command. New ones appear\n" +
+			"in commit order, each exactly once.",
 		Example: "  perksd audit --subject property/42 -o json\n" +
 			"  perksd audit --actor 'operator/*' --since 7d\n" +
 			"  perksd audit --action 'client.*' --limit 20\n" +
@@ -51,7 +52,8 @@ func (p *program) auditCommand() *cobra.Command {
 		Args: arguments(),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.query.Subject, "subject", "", "only changes of this record, such as property/42, client/ID or redemption/ID")
+	f.StringVar(&o.query.Subject, "subject", "",
+		"only changes of this record, such as property/42, client/ID or redemption/ID")
 	f.StringVar(&o.query.Actor, "actor", "", "only changes by this actor, such as client/ID or 'operator/*'")
 	f.StringVar(&o.query.Action, "action", "", "only this action, such as redemption.approve or 'property.*'")
 	f.StringVar(&o.since, "since", "", "only entries from this `TIME` on")
@@ -85,7 +87,8 @@ func (o *auditOptions) read(cmd *cobra.Command, now time.Time) (err error) {
 	case o.query.Last < 0:
 		return usagef(cmd, "--limit must not be negative")
 	case o.follow && o.file != "":
-		return usagef(cmd, "--follow shows future entries, and an archive has none: use only one of --follow and --file")
+		return usagef(cmd,
+			"--follow shows future entries, and an archive has none: use only one of --follow and --file")
 	case o.follow && o.output.value == "json":
 		return usagef(cmd, "--follow never ends, so it cannot print a JSON array: use -o jsonl")
 	case o.follow && o.until != "":
@@ -122,7 +125,8 @@ func readTime(text string, now time.Time) (time.Time, error) {
 	} else if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago).UTC(), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is not a time: write 2026-06-15T12:00:00Z, a day (2026-06-15) or an age (24h, 7d)", text)
+	return time.Time{},
+		fmt.Errorf("%q is not a time: write 2026-06-15T12:00:00Z, a day (2026-06-15) or an age (24h, 7d)", text)
 }
 
 // followInterval is how often the database is polled for new entries.
@@ -191,8 +195,9 @@ func (f *follower) follow(ctx context.Context, ticks <-chan time.Time, stderr io
 	}
 }
 
-// poll prints new entries, after it has read all of them: a pager may take hours to read the output, and a transaction that stays open
-// keeps the database from vacuuming. It returns whether it has printed any, because a retry would print them twice.
+// poll prints new entries, after it has read all of them: a pager may take hours to read the output, and a transaction
+// that stays open keeps the database from vacuuming. It returns whether it has printed any, because a retry would print
+// them twice.
 func (f *follower) poll(ctx context.Context) (printed bool, err error) {
 	for entry, err := range f.log.AuditSince(ctx, f.query, &f.position) {
 		if err == nil {

@@ -46,16 +46,17 @@ func (p *program) auditArchiveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "archive --before TIME FILE",
 		Short: "Move old entries of the audit log to a file",
-		Long: "Move the entries of the audit log from before a time to a new file, while servers run.\n" +
-			"'perksd audit --file FILE' reads it.\n\n" +
-			"The file is compressed by gzip, ends with a checksum, and is on the disk before anything is removed. If the\n" +
-			"command is interrupted, run it again: it continues with the file that is there. An entry of the audit log names\n" +
-			"the file.\n\n" +
-			"These stay: redemptions, which the log derives from themselves; the last deletion of each property that does\n" +
-			"not live, so that 'perksd property restore' works; resets of a sandbox; and the entries of earlier archives.\n" +
-			"TIME must be at least two days ago. Who reads events from a position before an archived entry is refused, and\n" +
-			"told to begin anew.\n\n" +
-			"SQLite uses the space again; to make the file smaller, restore a backup. PostgreSQL's autovacuum frees it.",
+		Long: "Move the entries of the audit log from before a time to a new file, while servers run. 'perksd\n" +
+			"audit --file FILE' reads it.\n\n" +
+			"The file is compressed by gzip, ends with a checksum, and is on the disk before anything is removed.\n" +
+			"If the command is interrupted, run it again: it continues with the file that is there. An entry of\n" +
+			"the audit log names the file.\n\n" +
+			"These stay: redemptions, which the log derives from themselves; the last deletion of each property\n" +
+			"that does not live, so that 'perksd property restore' works; resets of a sandbox; and the entries of\n" +
+			"earlier archives. TIME must be at least two days ago. Who reads events from a position before an\n" +
+			"archived entry is refused, and told to begin anew.\n\n" +
+			"SQLite uses the space again; to make the file smaller, restore a backup. PostgreSQL's autovacuum\n" +
+			"frees it.",
 		Example: "  perksd audit archive --before 2026-01-01 audit-2025.gz\n" +
 			"  perksd audit --file audit-2025.gz --subject property/42 -o json",
 		Args: arguments("FILE"),
@@ -99,8 +100,8 @@ func (p *program) archiveAudit(ctx context.Context, db store.Store, before time.
 		return err
 	}
 	if !a.header.Before.Equal(before) {
-		return fmt.Errorf("%s is there already, with entries from before %s: name another file, or finish that archive with "+
-			"--before %s", path, timeText(a.header.Before), a.header.Before.UTC().Format(time.RFC3339Nano))
+		return fmt.Errorf("%s is there already, with entries from before %s: name another file, or finish that "+
+			"archive with --before %s", path, timeText(a.header.Before), a.header.Before.UTC().Format(time.RFC3339Nano))
 	}
 	if err := syncArchive(path); err != nil { // an interrupted command may not have
 		return err

@@ -25,8 +25,8 @@ func (p *program) backupCommand() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Back up a SQLite database to a new file",
 		Long: "Copy a SQLite database to a new file, consistently, while servers use it.\n\n" +
-			"The copy is a database like the original. To restore it, stop the server and use 'perksd restore'. An existing file is not overwritten.\n" +
-			"PostgreSQL has pg_dump: 'perksd backup' prints how to call it.",
+			"The copy is a database like the original. To restore it, stop the server and use 'perksd restore'. An\n" +
+			"existing file is not overwritten. PostgreSQL has pg_dump: 'perksd backup' prints how to call it.",
 		Example: "  perksd backup perks-$(date +%F).db",
 		Args:    arguments("FILE"),
 	}
@@ -47,7 +47,8 @@ func (p *program) backupCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(p.stdout, "Backed up %s%s to %s (%.1f MiB).\n", p.ifSandbox("the sandbox "), db.name(), path, float64(made.Size())/(1<<20))
+		_, err = fmt.Fprintf(p.stdout, "Backed up %s%s to %s (%.1f MiB).\n", p.ifSandbox("the sandbox "), db.name(),
+			path, float64(made.Size())/(1<<20))
 		return err
 	}
 	return cmd
@@ -61,16 +62,19 @@ func (p *program) restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore [FILE]",
 		Short: "Replace a database with a backup",
-		Long: "Replace a SQLite database with a copy of a backup that 'perksd backup' made. Stop the server first: if anything uses the database,\n" +
-			"the command does nothing.\n\n" +
-			"It checks the backup before it changes anything, and migrates it to this program's version. It keeps the former database beside the\n" +
-			"new one, and prints its name. Redemptions made after the backup are lost, and can be made again.\n\n" +
-			"Clients and signing keys are not restored. What was disabled, rotated, narrowed or dropped after the backup stays so, and newer clients\n" +
-			"are kept. A signing key that was rotated since is dropped, so clients have to get new tokens. The command and the audit log list each\n" +
-			"difference from the backup. If the database to be replaced is missing, damaged or not a later state of the backup, the command needs\n" +
-			"--forget-revocations.\n\n" +
-			"PostgreSQL has pg_restore: 'perksd restore FILE' prints how to call it, to fill a database beside the former one. Then 'perksd restore\n" +
-			"--former ADDRESS' copies clients and signing keys from the former database to that of --database.",
+		Long: "Replace a SQLite database with a copy of a backup that 'perksd backup' made. Stop the server first:\n" +
+			"if anything uses the database, the command does nothing.\n\n" +
+			"It checks the backup before it changes anything, and migrates it to this program's version. It keeps\n" +
+			"the former database beside the new one, and prints its name. Redemptions made after the backup are\n" +
+			"lost, and can be made again.\n\n" +
+			"Clients and signing keys are not restored. What was disabled, rotated, narrowed or dropped after the\n" +
+			"backup stays so, and newer clients are kept. A signing key that was rotated since is dropped, so\n" +
+			"clients have to get new tokens. The command and the audit log list each difference from the backup.\n" +
+			"If the database to be replaced is missing, damaged or not a later state of the backup, the command\n" +
+			"needs --forget-revocations.\n\n" +
+			"PostgreSQL has pg_restore: 'perksd restore FILE' prints how to call it, to fill a database beside the\n" +
+			"former one. Then 'perksd restore --former ADDRESS' copies clients and signing keys from the former\n" +
+			"database to that of --database.",
 		Example: "  perksd restore perks-2026-01-31.db",
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -79,8 +83,10 @@ func (p *program) restoreCommand() *cobra.Command {
 		}
 		return arguments("FILE")(cmd, args)
 	}
-	cmd.Flags().StringVar(&former, "former", "", "the `ADDRESS` of the PostgreSQL database that the one of --database replaces")
-	cmd.Flags().BoolVar(&forget, "forget-revocations", false, "restore even if perksd can't tell what was revoked after the backup")
+	cmd.Flags().StringVar(&former, "former", "",
+		"the `ADDRESS` of the PostgreSQL database that the one of --database replaces")
+	cmd.Flags().BoolVar(&forget, "forget-revocations", false,
+		"restore even if perksd can't tell what was revoked after the backup")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		db, err := parseDatabase(p.database)
 		if err != nil {
@@ -106,16 +112,23 @@ func (p *program) restoreCommand() *cobra.Command {
 // carryOver is the last step of restoring a PostgreSQL database, after pg_restore.
 func (p *program) carryOver(ctx context.Context, db database, address string, r *restoration) error {
 	if _, isFile := db.(sqliteFile); isFile {
-		return usageError{errors.New("name the backup: perksd restore FILE; with SQLite the former database is the file that is replaced")}
+		return usageError{errors.New("name the backup: perksd restore FILE; with SQLite the former database is the " +
+			"file that is replaced")}
 	}
 	if setUp, err := isSetUp(ctx, db); err != nil || !setUp {
-		return cmp.Or(err, fmt.Errorf("perksd was never set up in the database %s; fill it with pg_restore first, as 'perksd restore FILE' says", db.name()))
+		return cmp.Or(err, fmt.Errorf("perksd was never set up in the database %s; fill it with pg_restore first, as "+
+			"'perksd restore FILE' says", db.name()))
 	}
 	if err := r.readFormerDatabase(ctx, address, db); err != nil {
 		return err
 	}
-	if err := withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), func(restored store.Store) error { return r.applyTo(ctx, restored) }); err != nil {
-		return fmt.Errorf("%w.\nIf this or an earlier attempt has changed anything, drop the database %s, make and fill it again, as 'perksd restore FILE' says", err, db.name())
+	if err := withOpen(ctx, db, slog.New(slog.NewTextHandler(p.stderr, nil)), func(
+		restored store.Store,
+	) error {
+		return r.applyTo(ctx, restored)
+	}); err != nil {
+		return fmt.Errorf("%w.\nIf this or an earlier attempt has changed anything, drop the database %s, make and "+
+			"fill it again, as 'perksd restore FILE' says", err, db.name())
 	}
 	_, err := fmt.Fprintf(p.stdout, "Copied clients and signing keys to %s.\n%s", db.name(), r.report())
 	return err
@@ -140,7 +153,8 @@ func (r *restoration) readFormerDatabase(ctx context.Context, address string, re
 	if err != nil && !r.mayBeSame || same {
 		return cmp.Or(err, error(usageError{errors.New("--former and --database name the same database")}))
 	}
-	return withOpen(ctx, former, slog.New(slog.DiscardHandler), func(db store.Store) error { r.readFormer(ctx, db, nil); return nil })
+	return withOpen(ctx, former, slog.New(slog.DiscardHandler),
+		func(db store.Store) error { r.readFormer(ctx, db, nil); return nil })
 }
 
 func (f sqliteFile) restore(ctx context.Context, backup string, r *restoration) (former string, err error) {
@@ -149,13 +163,14 @@ func (f sqliteFile) restore(ctx context.Context, backup string, r *restoration) 
 		Restored: func(restored *sqlite.DB) error { return r.applyTo(ctx, restored) },
 	})
 	if errors.Is(err, sqlite.ErrInUse) {
-		return "", fmt.Errorf("%s is in use; stop the server, and every other perksd that works on it, and restore again", f)
+		return "",
+			fmt.Errorf("%s is in use; stop the server, and every other perksd that works on it, and restore again", f)
 	}
 	return former, err
 }
 
-// restore leaves the work to PostgreSQL's own programs. They restore the backup to another database, because servers may use this one,
-// which then gets the clients and signing keys.
+// restore leaves the work to PostgreSQL's own programs. They restore the backup to another database, because servers
+// may use this one, which then gets the clients and signing keys.
 func (d *postgresDatabase) restore(ctx context.Context, backup string, _ *restoration) (former string, err error) {
 	name := d.dbname + "_restored"
 	direct, advice, server, err := d.direct(ctx)
@@ -164,13 +179,16 @@ func (d *postgresDatabase) restore(ctx context.Context, backup string, _ *restor
 		creator.user, owner = server.Creator, " --owner="+shellWord(d.user)
 		advice += fmt.Sprintf("as %q may create no database, but %q may, ", d.user, server.Creator)
 	}
-	return "", usageError{fmt.Errorf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new "+
-		"database, which --database has to name from then on. Stop all servers first; then create it, fill it, "+
-		"and copy clients and signing keys to it, %[7]swith: "+
-		"createdb --maintenance-db=%[1]s --template=template0 --encoding=UTF8%[8]s %[2]s && "+
-		"pg_restore --exit-on-error --no-owner --dbname=%[3]s %[4]s && perksd restore --database=%[5]s --former=%[6]s",
-		shellWord(creator.addressOf(d.dbname, false)), shellWord(name), shellWord(direct.addressOf(name, false)),
-		shellWord(backup), shellWord(direct.addressOf(name, true)), shellWord(d.addressOf(d.dbname, true)), advice, owner)}
+	return "",
+		usageError{fmt.Errorf("perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new "+
+			"database, which --database has to name from then on. Stop all servers first; then create it, fill it, "+
+			"and copy clients and signing keys to it, %[7]swith: "+
+			"createdb --maintenance-db=%[1]s --template=template0 --encoding=UTF8%[8]s %[2]s && "+
+			"pg_restore --exit-on-error --no-owner --dbname=%[3]s %[4]s && "+
+			"perksd restore --database=%[5]s --former=%[6]s",
+			shellWord(creator.addressOf(d.dbname, false)), shellWord(name), shellWord(direct.addressOf(name, false)),
+			shellWord(backup), shellWord(direct.addressOf(name, true)), shellWord(d.addressOf(d.dbname,
+				true)), advice, owner)}
 }
 
 // credentials are the clients and signing keys of a database.
@@ -206,12 +224,13 @@ func (c credentials) client(id string) *store.Client {
 	return nil
 }
 
-// notLaterThan returns why c can't be a later state of the backup, or "" if it can. Clients are never deleted, and the audit log only
-// grows.
+// notLaterThan returns why c can't be a later state of the backup, or "" if it can. Clients are never deleted, and the
+// audit log only grows.
 func (c credentials) notLaterThan(backup credentials) string {
 	for _, was := range backup.clients {
 		if is := c.client(was.ID); is == nil || !is.CreatedAt.Equal(was.CreatedAt) {
-			return fmt.Sprintf("the database to be replaced is not a later state of the backup, because it lacks the client %q", was.ID)
+			return fmt.Sprintf("the database to be replaced is not a later state of the backup, because it lacks the "+
+				"client %q", was.ID)
 		}
 	}
 	if c.latest.Before(backup.latest) {
@@ -220,8 +239,8 @@ func (c credentials) notLaterThan(backup credentials) string {
 	return ""
 }
 
-// restoration copies clients and signing keys from the former database to the restored one, so that what was revoked after the backup
-// stays revoked.
+// restoration copies clients and signing keys from the former database to the restored one, so that what was revoked
+// after the backup stays revoked.
 type restoration struct {
 	by     store.Actor
 	at     time.Time
@@ -246,8 +265,8 @@ func (r *restoration) readFormer(ctx context.Context, former store.Store, err er
 	}
 }
 
-// applyTo changes the restored database. If it fails or is interrupted, start again from the backup: its own changes would make the backup
-// look newer than the former database.
+// applyTo changes the restored database. If it fails or is interrupted, start again from the backup: its own changes
+// would make the backup look newer than the former database.
 func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 	backup, err := readCredentials(ctx, restored, r.at)
 	if err != nil {
@@ -262,12 +281,14 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 			"newer; promote it (pg_ctl promote) to make sure"
 	}
 	switch {
-	case len(backup.clients)+len(backup.keys) == 0: // a sandbox, or a database without anything that could have been revoked
+	// a sandbox, or a database without anything that could have been revoked
+	case len(backup.clients)+len(backup.keys) == 0:
 		r.unknown = ""
 	case r.unknown != "" && !r.forget:
-		return fmt.Errorf("nothing was done: %s, so perksd can't tell what was revoked after the backup. Its clients (%s) would have the "+
-			"secrets and scopes that they had then. To restore it anyway, add --forget-revocations: that drops its signing keys, and so invalidates every "+
-			"token. Then check 'perksd client list'", r.unknown, enabledClients(backup))
+		return fmt.Errorf("nothing was done: %s, so perksd can't tell what was revoked after the backup. Its clients "+
+			"(%s) would have the secrets and scopes that they had then. To restore it anyway, add "+
+			"--forget-revocations: that drops its signing keys, and so invalidates every token. Then check 'perksd "+
+			"client list'", r.unknown, enabledClients(backup))
 	case r.unknown != "":
 		r.former = credentials{clients: backup.clients}
 	}
@@ -279,7 +300,8 @@ func (r *restoration) applyTo(ctx context.Context, restored store.Store) error {
 			return err
 		}
 	}
-	return restored.AuditRestore(ctx, store.Restored{RevocationsKnown: r.unknown == "", CarriedOver: append([]string{}, r.carried...)}, r.by, r.at)
+	return restored.AuditRestore(ctx,
+		store.Restored{RevocationsKnown: r.unknown == "", CarriedOver: append([]string{}, r.carried...)}, r.by, r.at)
 }
 
 func enabledClients(c credentials) string {
@@ -316,7 +338,8 @@ func (r *restoration) carryClients(ctx context.Context, restored store.Store, ba
 			r.note("client %s keeps its newer secret", is.ID)
 		}
 		if was.Name != is.Name || was.Scopes.String() != is.Scopes.String() {
-			if _, err := restored.UpdateClient(ctx, is.ID, store.ClientChange{Name: &is.Name, Scopes: is.Scopes}, r.by, r.at); err != nil {
+			if _, err := restored.UpdateClient(ctx, is.ID, store.ClientChange{Name: &is.Name, Scopes: is.Scopes}, r.by,
+				r.at); err != nil {
 				return err
 			}
 			r.note("client %s stays %q with the scopes %s", is.ID, is.Name, is.Scopes)
@@ -334,7 +357,11 @@ func (r *restoration) carryClients(ctx context.Context, restored store.Store, ba
 // carryKey drops a key of the backup unless it is unchanged in the former database.
 func (r *restoration) carryKey(ctx context.Context, restored store.Store, key store.SigningKey) error {
 	// Rotation changes a key's expiry.
-	if slices.ContainsFunc(r.former.keys, func(k store.SigningKey) bool { return k.ID == key.ID && k.ExpiresAt.Equal(key.ExpiresAt) }) {
+	if slices.ContainsFunc(r.former.keys, func(
+		k store.SigningKey,
+	) bool {
+		return k.ID == key.ID && k.ExpiresAt.Equal(key.ExpiresAt)
+	}) {
 		return nil
 	}
 	successor := server.NewSigningKey(r.at)
@@ -364,7 +391,8 @@ func (r *restoration) report() string {
 	}
 	if r.unknown != "" {
 		fmt.Fprintf(&text, "perksd can't tell what was revoked after the backup: %s. These clients are enabled: %s.\n"+
-			"Disable those that should not ('perksd client disable ID'), and rotate secrets that leaked ('perksd client rotate-secret ID').\n",
+			"Disable those that should not ('perksd client disable ID'), and rotate secrets that leaked "+
+			"('perksd client rotate-secret ID').\n",
 			r.unknown, enabledClients(r.former))
 	}
 	return text.String()

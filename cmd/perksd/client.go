@@ -32,13 +32,15 @@ type clientView struct {
 }
 
 func viewClient(c store.Client) clientView {
-	return clientView{ID: c.ID, Name: c.Name, Scope: c.Scopes.String(), SandboxOnly: c.SandboxOnly, Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC()}
+	return clientView{ID: c.ID, Name: c.Name, Scope: c.Scopes.String(), SandboxOnly: c.SandboxOnly,
+		Disabled: c.Disabled, CreatedAt: c.CreatedAt.UTC()}
 }
 
 var clientTable = table[clientView]{
 	columns: []string{"CLIENT_ID", "NAME", "SCOPE", "SANDBOX_ONLY", "DISABLED", "CREATED_AT"},
 	cells: func(c clientView) []string {
-		return []string{c.ID, c.Name, c.Scope, strconv.FormatBool(c.SandboxOnly), strconv.FormatBool(c.Disabled), timeText(c.CreatedAt)}
+		return []string{c.ID, c.Name, c.Scope, strconv.FormatBool(c.SandboxOnly), strconv.FormatBool(c.Disabled),
+			timeText(c.CreatedAt)}
 	},
 }
 
@@ -64,14 +66,17 @@ func (p *program) clientCreateCommand() *cobra.Command {
 		Use:   "create --name NAME",
 		Short: "Create a client, and print its id and secret once",
 		Long: "Create a client, and print its id and secret.\n\n" +
-			"The secret is printed only now; the database stores a hash of it. If it is lost, make another with 'perksd client rotate-secret'.",
+			"The secret is printed only now; the database stores a hash of it. If it is lost, make another with\n" +
+			"'perksd client rotate-secret'.",
 		Example: "  perksd client create --name 'Front desk' --scope perks:read,perks:redeem\n" +
 			"  perksd client create --name Importer --id importer -o json",
 		Args: arguments(),
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "the client's name (required)")
 	cmd.Flags().StringVar(&o.id, "id", "", "the client's id (default: derived from the name)")
-	cmd.Flags().StringVar(&o.scope, "scope", "", "the scopes of its tokens, separated by commas, of "+listed(api.AllScopes())+" (default "+listed(api.DefaultScopes())+")")
+	cmd.Flags().StringVar(&o.scope, "scope", "",
+		"the scopes of its tokens, separated by commas, of "+listed(api.AllScopes())+" (default "+listed(
+			api.DefaultScopes())+")")
 	cmd.Flags().BoolVar(&o.sandboxOnly, "sandbox-only", false, "allow only the sandbox addresses")
 	output := outputFlag(cmd, "table", "json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -176,7 +181,11 @@ func (p *program) printSecret(format string, client store.Client, secret string)
 	if format == "json" {
 		return printJSON(p.stdout, view)
 	}
-	_, err := fmt.Fprintf(p.stdout, "client_id      %s\nclient_secret  %s\nname           %s\nscope          %s\nsandbox_only   %t\n\n"+
+	_, err := fmt.Fprintf(p.stdout, "client_id      %s\n"+
+		"client_secret  %s\n"+
+		"name           %s\n"+
+		"scope          %s\n"+
+		"sandbox_only   %t\n\n"+
 		"Store the secret where only the client can read it. perksd won't show it again.\n",
 		view.ID, view.Secret, view.Name, view.Scope, view.SandboxOnly)
 	return err
@@ -201,7 +210,8 @@ func (p *program) clientRotateSecretCommand() *cobra.Command {
 		Use:   "rotate-secret ID",
 		Short: "Give a client a new secret, and print it once",
 		Long: "Give a client a new secret, and print it once.\n\n" +
-			"The old secret no longer gets tokens. Existing tokens stay valid until they expire; 'perksd client disable' ends those too.",
+			"The old secret no longer gets tokens. Existing tokens stay valid until they expire; 'perksd client\n" +
+			"disable' ends those too.",
 		Args: arguments("ID"),
 	}
 	output := outputFlag(cmd, "table", "json")
@@ -245,9 +255,11 @@ func (p *program) clientUpdateCommand() *cobra.Command {
 		Use:   "update ID",
 		Short: "Change a client's name or scopes",
 		Long: "Change a client's name or scopes.\n\n" +
-			"A removed scope is removed from existing tokens too, within 5s on running servers. An added one is in new tokens.",
-		Example: "  perksd client update front-desk --scope perks:read,perks:redeem\n  perksd client update front-desk --name 'Front desk, ground floor'",
-		Args:    arguments("ID"),
+			"A removed scope is removed from existing tokens too, within 5s on running servers. An added one is in\n" +
+			"new tokens.",
+		Example: "  perksd client update front-desk --scope perks:read,perks:redeem\n  perksd client update " +
+			"front-desk --name 'Front desk, ground floor'",
+		Args: arguments("ID"),
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the client's name")
 	cmd.Flags().StringVar(&scope, "scope", "", "all scopes of its tokens from now on, separated by commas")

@@ -28,8 +28,8 @@ import (
 	"example.com/perks/store/sqlite"
 )
 
-// database is the target of an address. Nothing connects before a method is called, and no error contains the address, in which there may
-// be a password.
+// database is the target of an address. Nothing connects before a method is called, and no error contains the address,
+// in which there may be a password.
 type database interface {
 	// name is its name in messages.
 	name() string
@@ -43,14 +43,15 @@ type database interface {
 	inspect(ctx context.Context) ([]store.Finding, error)
 	// serve marks it as served by this process until end is called, or refuses that.
 	serve(ctx context.Context, log *slog.Logger) (end func(), err error)
-	// sameAs tells for certain whether both addresses lead to the same tables, or fails. Both databases have been opened
-	// before.
+	// sameAs tells for certain whether both addresses lead to the same tables, or fails. Both databases have been
+	// opened before.
 	sameAs(ctx context.Context, other database) (bool, error)
 	// liveRecords counts the records that only a live database has, and changes nothing. The database must be set up.
 	liveRecords(ctx context.Context) (store.LiveRecords, error)
 	// backup makes a consistent copy in a new file.
 	backup(ctx context.Context, path string) error
-	// restore replaces it with a backup, with the clients and signing keys of r, and returns where the former one is now.
+	// restore replaces it with a backup, with the clients and signing keys of r, and returns where the former one is
+	// now.
 	restore(ctx context.Context, backup string, r *restoration) (former string, err error)
 }
 
@@ -63,12 +64,13 @@ func parseDatabase(address string) (database, error) {
 	case (kind == "postgres" || kind == "postgresql") && strings.HasPrefix(rest, "//"):
 		return newPostgresDatabase(address)
 	}
-	return nil, usageError{errors.New("a database must be of the form sqlite:PATH or postgres://USER@HOST:PORT/DATABASE")}
+	return nil,
+		usageError{errors.New("a database must be of the form sqlite:PATH or postgres://USER@HOST:PORT/DATABASE")}
 }
 
-// requireMigrated fails unless the database exists and has this program's version. Commands that only read or change records call it
-// first: to create an empty database for a misspelled name and find nothing in it would be misleading, and a command that lists
-// clients must not migrate a database that servers use.
+// requireMigrated fails unless the database exists and has this program's version. Commands that only read or change
+// records call it first: to create an empty database for a misspelled name and find nothing in it would be misleading,
+// and a command that lists clients must not migrate a database that servers use.
 func requireMigrated(ctx context.Context, db database) error {
 	migrations, err := db.migrations(ctx)
 	if err != nil {
@@ -83,9 +85,11 @@ func requireMigrated(ctx context.Context, db database) error {
 	case pending < 0:
 		return nil
 	case !slices.ContainsFunc(migrations, isApplied):
-		return fmt.Errorf("perksd was never set up in the database %s; name another with %s, or set this one up with 'perksd migrate%s'", db.name(), flag, option)
+		return fmt.Errorf("perksd was never set up in the database %s; name another with %s, or set this one up with "+
+			"'perksd migrate%s'", db.name(), flag, option)
 	}
-	return fmt.Errorf("the database %s lacks migration %s; apply it with 'perksd migrate%s'", db.name(), migrations[pending].Name, option)
+	return fmt.Errorf("the database %s lacks migration %s; apply it with 'perksd migrate%s'", db.name(),
+		migrations[pending].Name, option)
 }
 
 // requireSafeSettings logs each setting of the database that may break a promise, and fails if one breaks it for
@@ -138,7 +142,9 @@ func (p *program) withExistingStore(ctx context.Context, do func(store.Store) er
 }
 
 // onStore makes a command of a function that needs an existing, migrated database.
-func (p *program) onStore(do func(ctx context.Context, db store.Store, args []string) error) func(*cobra.Command, []string) error {
+func (p *program) onStore(
+	do func(ctx context.Context, db store.Store, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return p.withExistingStore(cmd.Context(), func(db store.Store) error { return do(cmd.Context(), db, args) })
 	}
@@ -176,8 +182,8 @@ func (p *program) migrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Set up the database, or migrate it to this program's version",
 		Long: "Set up the database, or migrate it to this program's version, and list its migrations.\n\n" +
-			"It creates a missing SQLite file; a PostgreSQL database has to be created with createdb. If several processes migrate at once, one does\n" +
-			"the work and the others wait. With --status it changes nothing.",
+			"It creates a missing SQLite file; a PostgreSQL database has to be created with createdb. If several\n" +
+			"processes migrate at once, one does the work and the others wait. With --status it changes nothing.",
 		Args: arguments(),
 	}
 	cmd.Flags().BoolVar(&status, "status", false, "only list the migrations, applied and pending")
@@ -285,8 +291,8 @@ func (h postgresHost) String() string {
 	return net.JoinHostPort(h.host, h.port)
 }
 
-var errAddress = errors.New("the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE, " +
-	"with %XX instead of characters such as / and @ in a password")
+var errAddress = errors.New("the address of the database cannot be read; it must be of the form " +
+	"postgres://USER@HOST:PORT/DATABASE, with %XX instead of characters such as / and @ in a password")
 
 // newPostgresDatabase parses the address as libpq does, with what the environment adds to it.
 func newPostgresDatabase(address string) (*postgresDatabase, error) {
@@ -306,7 +312,8 @@ func newPostgresDatabase(address string) (*postgresDatabase, error) {
 	if err != nil {
 		return nil, usageError{errAddress}
 	}
-	d := &postgresDatabase{address: address, user: config.User, dbname: cmp.Or(config.Database, config.User), parameters: parameters}
+	d := &postgresDatabase{address: address, user: config.User, dbname: cmp.Or(config.Database, config.User),
+		parameters: parameters}
 	d.hosts = []postgresHost{{config.Host, strconv.Itoa(int(config.Port))}}
 	for _, other := range config.Fallbacks {
 		h := postgresHost{other.Host, strconv.Itoa(int(other.Port))}
@@ -326,7 +333,9 @@ func explainService(address string, err error) error {
 	file := cmp.Or(parameters.Get("servicefile"), os.Getenv("PGSERVICEFILE"), filepath.Join(home, ".pg_service.conf"))
 	switch text := fmt.Sprint(errors.Unwrap(err)); {
 	case strings.HasPrefix(text, "failed to read service file"):
-		return fmt.Errorf("the address of the database names the service %q, and the file of services %s cannot be read", service, file)
+		return fmt.Errorf(
+			"the address of the database names the service %q, and the file of services %s cannot be read", service,
+			file)
 	case strings.HasPrefix(text, "unable to find service"):
 		return fmt.Errorf("the address of the database names the service %q, which is not in %s", service, file)
 	}
@@ -353,7 +362,8 @@ func readFrom(main database, address string) error {
 	primary, isPostgres := main.(*postgresDatabase)
 	standbys, err := parseDatabase(address)
 	if _, both := standbys.(*postgresDatabase); err == nil && (!isPostgres || !both) {
-		return usageError{errors.New("--read-database needs PostgreSQL: it and --database must be of the form postgres://USER@HOST:PORT/DATABASE")}
+		return usageError{errors.New("--read-database needs PostgreSQL: it and --database must be of the form " +
+			"postgres://USER@HOST:PORT/DATABASE")}
 	}
 	if err != nil {
 		return fmt.Errorf("--read-database: %w", err)
@@ -406,8 +416,8 @@ func (d *postgresDatabase) backup(ctx context.Context, path string) error {
 			only = " --schema=" + shellWord(server.Schema) // the rest of the database is somebody else's
 		}
 	}
-	return usageError{fmt.Errorf("perksd backup copies a file of SQLite; back PostgreSQL up with a pg_dump %s, %swith: "+
-		"pg_dump --format=custom%s --file=%s --dbname=%s", ofServer, advice, only,
+	return usageError{fmt.Errorf("perksd backup copies a file of SQLite; back PostgreSQL up with a pg_dump %s, "+
+		"%swith: pg_dump --format=custom%s --file=%s --dbname=%s", ofServer, advice, only,
 		shellWord(path), shellWord(direct.addressOf(d.dbname, false)))}
 }
 
@@ -430,8 +440,8 @@ func (d *postgresDatabase) direct(ctx context.Context) (
 	return &past, advice, server, nil
 }
 
-// addressOf is the address of another database on the same servers, for perksd or for PostgreSQL's own programs. It has no password: they
-// ask for it, or find it where perksd does.
+// addressOf is the address of another database on the same servers, for perksd or for PostgreSQL's own programs. It has
+// no password: they ask for it, or find it where perksd does.
 func (d *postgresDatabase) addressOf(dbname string, forPerksd bool) string {
 	u := url.URL{Scheme: "postgres", User: url.User(d.user), Path: "/" + dbname}
 	parameters := url.Values{}
@@ -457,16 +467,19 @@ func (d *postgresDatabase) addressOf(dbname string, forPerksd bool) string {
 // omittedParameters are those that addressOf writes elsewhere, and the passwords.
 var omittedParameters = []string{"host", "port", "user", "dbname", "database", "password", "sslpassword"}
 
-// isForPostgres reports whether PostgreSQL's own programs need the parameter: it says how to connect, not how perksd uses the connection.
+// isForPostgres reports whether PostgreSQL's own programs need the parameter: it says how to connect, not how perksd
+// uses the connection.
 func isForPostgres(parameter string) bool {
-	return strings.HasPrefix(parameter, "ssl") || slices.Contains([]string{"service", "passfile", "channel_binding", "require_auth", "krbsrvname", "gssencmode",
-		"target_session_attrs", "connect_timeout"}, parameter)
+	return strings.HasPrefix(parameter, "ssl") ||
+		slices.Contains([]string{"service", "passfile", "channel_binding", "require_auth", "krbsrvname", "gssencmode",
+			"target_session_attrs", "connect_timeout"}, parameter)
 }
 
 // shellWord quotes a text for a shell if needed.
 func shellWord(text string) string { return command.Quote([]string{text}) }
 
-// explain says in one sentence why the database can't be used, and what to do about it. It returns unknown errors unchanged.
+// explain says in one sentence why the database can't be used, and what to do about it. It returns unknown errors
+// unchanged.
 func (d *postgresDatabase) explain(err error) error {
 	var refused *pgconn.ConnectError
 	notConnected := errors.As(err, &refused)
@@ -479,27 +492,32 @@ func (d *postgresDatabase) explain(err error) error {
 	}
 	switch failure.Code { // the SQLSTATEs that a person can do something about
 	case "3D000": // no such database
-		return fmt.Errorf("there is no database %s; make it with: createdb --maintenance-db=%s %s", d.name(), shellWord(d.addressOf("postgres", false)), shellWord(d.dbname))
+		return fmt.Errorf("there is no database %s; make it with: createdb --maintenance-db=%s %s", d.name(),
+			shellWord(d.addressOf("postgres", false)), shellWord(d.dbname))
 	case "28P01": // wrong password
-		return fmt.Errorf("the password of %q for the database %s is wrong or missing; give it in PGPASSWORD or in ~/.pgpass", d.user, d.name())
+		return fmt.Errorf("the password of %q for the database %s is wrong or missing; give it in PGPASSWORD or in "+
+			"~/.pgpass", d.user, d.name())
 	case "28000": // invalid authorization
-		return fmt.Errorf("PostgreSQL does not let %q connect to the database %s: %s", d.user, d.name(), failure.Message)
+		return fmt.Errorf("PostgreSQL does not let %q connect to the database %s: %s", d.user, d.name(),
+			failure.Message)
 	case "42501": // insufficient privilege
-		return fmt.Errorf("%q lacks a privilege in the database %s (%s); make it the owner of that database", d.user, d.name(), failure.Message)
+		return fmt.Errorf("%q lacks a privilege in the database %s (%s); make it the owner of that database", d.user,
+			d.name(), failure.Message)
 	case "25006": // read only
 		return d.readOnlyError()
 	case "26000", "42P05": // a prepared statement is not there, or already is
-		return fmt.Errorf("the database %s is behind a pooler of transactions such as PgBouncer, which keeps no prepared "+
-			"statements: "+
-			"add default_query_exec_mode=simple_protocol to its address", d.name())
+		return fmt.Errorf("the database %s is behind a pooler of transactions such as PgBouncer, which keeps no "+
+			"prepared statements: add default_query_exec_mode=simple_protocol to its address", d.name())
 	case "57014": // cancelled
 		return fmt.Errorf("PostgreSQL cut off a statement in the database %s (%s): try again; "+
 			"if a timeout did it, set that of the role to 0 with ALTER ROLE", d.name(), failure.Message)
 	case "42703": // undefined column
-		return fmt.Errorf("the database %s has a table migrations that is not perksd's; give perksd a database of its own", d.name())
+		return fmt.Errorf(
+			"the database %s has a table migrations that is not perksd's; give perksd a database of its own", d.name())
 	}
 	if notConnected {
-		return fmt.Errorf("PostgreSQL refuses the connection to the database %s: %s (SQLSTATE %s)", d.name(), failure.Message, failure.Code)
+		return fmt.Errorf("PostgreSQL refuses the connection to the database %s: %s (SQLSTATE %s)", d.name(),
+			failure.Message, failure.Code)
 	}
 	return err
 }
@@ -520,7 +538,8 @@ func (d *postgresDatabase) explainNotConnected(refused *pgconn.ConnectError) err
 	case errors.Is(refused, fs.ErrPermission):
 		return fmt.Errorf("permission denied for PostgreSQL's socket at %s", d.servers())
 	case pgconn.Timeout(refused):
-		return fmt.Errorf("%s did not respond in time; are host and port right, and does a firewall let perksd through?", d.servers())
+		return fmt.Errorf("%s did not respond in time; are host and port right, and does a firewall let perksd "+
+			"through?", d.servers())
 	case errors.Is(refused, pgconn.ErrReadOnlyConnection):
 		return d.readOnlyError()
 	case errors.Is(refused, io.EOF), errors.Is(refused, io.ErrUnexpectedEOF), errors.Is(refused, syscall.ECONNRESET):
@@ -529,5 +548,6 @@ func (d *postgresDatabase) explainNotConnected(refused *pgconn.ConnectError) err
 	case errors.As(refused, &noMessage):
 		return fmt.Errorf("the server at %s is not PostgreSQL; are host and port right?", d.servers())
 	}
-	return fmt.Errorf("connecting to the database %s: %s", d.name(), strings.Join(strings.Fields(refused.Unwrap().Error()), " "))
+	return fmt.Errorf("connecting to the database %s: %s", d.name(),
+		strings.Join(strings.Fields(refused.Unwrap().Error()), " "))
 }

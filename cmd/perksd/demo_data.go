@@ -28,8 +28,9 @@ func (p *program) demoDataCommand() *cobra.Command {
 		Use:   "demo-data",
 		Short: "Fill the database with sample records",
 		Long: "Fill the database with sample records.\n\n" +
-			"The same seed makes the same records on the same day, and existing records are updated, so running it twice is harmless.\n" +
-			"The perks include coffee-2for1, spa-day (needs approval) and last-ticket (one in stock), the users alice and bob, the properties number 1.",
+			"The same seed makes the same records on the same day, and existing records are updated, so running it\n" +
+			"twice is harmless. The perks include coffee-2for1, spa-day (needs approval) and last-ticket (one in\n" +
+			"stock), the users alice and bob, the properties number 1.",
 		Example: "  perksd demo-data --owner acme\n" +
 			"  perksd demo-data --perks 2000 --users 200 --properties 20 --redemptions 0 --owner acme",
 		Args: arguments(),
@@ -70,7 +71,8 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 		var properties store.Imported
 		var err error
 		if o.properties > 0 {
-			if properties, err = db.ImportProperties(ctx, data.Properties(o.properties, o.owner), p.operator, p.now()); err != nil {
+			if properties, err = db.ImportProperties(ctx, data.Properties(o.properties, o.owner), p.operator,
+				p.now()); err != nil {
 				return err
 			}
 		}
@@ -86,9 +88,11 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 		if err != nil {
 			return err
 		}
-		madePerks, madeUsers := display.Plural(perks.Count, "perk", "perks"), display.Plural(users.Count, "user", "users")
+		madePerks, madeUsers := display.Plural(perks.Count, "perk", "perks"),
+			display.Plural(users.Count, "user", "users")
 		if p.sandbox {
-			_, err = fmt.Fprintf(p.stdout, "Imported %s and %s into the sandbox, which has no properties.\n", madePerks, madeUsers)
+			_, err = fmt.Fprintf(p.stdout, "Imported %s and %s into the sandbox, which has no properties.\n", madePerks,
+				madeUsers)
 			return err
 		}
 		_, err = fmt.Fprintf(p.stdout, "Imported %s, %s and %s, and made %s.\n", madePerks, madeUsers,

@@ -22,7 +22,8 @@ import (
 // devClient is the id of the client that a server for development makes.
 const devClient = "dev"
 
-// The files of a server for development. Their names differ from those of a server in use, so that it never fills that one's database.
+// The files of a server for development. Their names differ from those of a server in use, so that it never fills that
+// one's database.
 const (
 	devDatabase = "dev.db"
 	devSandbox  = "dev-sandbox.db"
@@ -34,9 +35,11 @@ func (p *program) devCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev [FOLDER]",
 		Short: "Serve sample data on this computer, for development",
-		Long: "Serve sample data on this computer, for development: a sandbox too, and a client that has every scope and owns the properties.\n\n" +
-			"It prints the command that logs perksctl in, and serves until Ctrl+C. It keeps the data in FOLDER for the next start; without FOLDER, it\n" +
-			"deletes the data when it stops. If port 8080 is in use, it takes the next free one. It ignores --database and --sandbox-database.",
+		Long: "Serve sample data on this computer, for development: a sandbox too, and a client that has every\n" +
+			"scope and owns the properties.\n\n" +
+			"It prints the command that logs perksctl in, and serves until Ctrl+C. It keeps the data in FOLDER for\n" +
+			"the next start; without FOLDER, it deletes the data when it stops. If port 8080 is in use, it takes\n" +
+			"the next free one. It ignores --database and --sandbox-database.",
 		Example: "  perksd dev\n  perksd dev .dev",
 		Args:    cobra.ArbitraryArgs,
 	}
@@ -51,7 +54,8 @@ func (p *program) devCommand() *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("no temporary folder can be made: %w", err)
 		}
-		fmt.Fprintln(p.stdout, "The data will be deleted when the server stops. To keep it, name a folder: perksd dev FOLDER")
+		fmt.Fprintln(p.stdout,
+			"The data will be deleted when the server stops. To keep it, name a folder: perksd dev FOLDER")
 		return errors.Join(p.dev(cmd.Context(), folder), os.RemoveAll(folder))
 	}
 	return cmd
@@ -78,7 +82,8 @@ func (p *program) dev(ctx context.Context, folder string) error {
 		return err
 	}
 	defer listener.Close()
-	p.database, p.sandboxDatabase = "sqlite:"+filepath.Join(folder, devDatabase), "sqlite:"+filepath.Join(folder, devSandbox)
+	p.database, p.sandboxDatabase = "sqlite:"+filepath.Join(folder, devDatabase),
+		"sqlite:"+filepath.Join(folder, devSandbox)
 	secret := filepath.Join(folder, devSecret)
 	_, err = os.Stat(secret)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,18 +95,22 @@ func (p *program) dev(ctx context.Context, folder string) error {
 	if port := listener.Addr().(*net.TCPAddr).Port; port != devPort {
 		fmt.Fprintf(p.stdout, "Port %d is in use, so this server has port %d.\n", devPort, port)
 	}
-	fmt.Fprintf(p.stdout, "Log in from another terminal, and redeem a perk:\n  perksctl login --api-url http://%s/v2 --client-id %s --secret-stdin < %s\n"+
-		"  perksctl perk redeem coffee-2for1 --user alice\nCtrl+C stops the server.\n", listener.Addr(), devClient, display.Text(shellWord(secret)))
+	fmt.Fprintf(p.stdout, "Log in from another terminal, and redeem a perk:\n"+
+		"  perksctl login --api-url http://%s/v2 --client-id %s --secret-stdin < %s\n"+
+		"  perksctl perk redeem coffee-2for1 --user alice\n"+
+		"Ctrl+C stops the server.\n", listener.Addr(), devClient, display.Text(shellWord(secret)))
 	return p.serve(ctx, serveDefaults(listener))
 }
 
-// fillDev sets up the databases, and writes the client's secret. The secret's file is the last, so that it shows that the rest is there.
+// fillDev sets up the databases, and writes the client's secret. The secret's file is the last, so that it shows that
+// the rest is there.
 func (p *program) fillDev(ctx context.Context, path string) error {
 	secret, hash, err := p.newSecret()
 	if err != nil {
 		return err
 	}
-	client := store.Client{ID: devClient, Name: "Development", Scopes: api.AllScopes(), Secret: hash, CreatedAt: p.now()}
+	client := store.Client{ID: devClient, Name: "Development", Scopes: api.AllScopes(), Secret: hash,
+		CreatedAt: p.now()}
 	err = p.withStore(ctx, func(db store.Store) error {
 		err := db.CreateClient(ctx, client, p.operator)
 		if api.CodeOf(err) == api.CodeConflict { // a start that was interrupted

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/perks/api"
+	"example.com/perks/server/listen"
 	"example.com/perks/store"
 )
 
@@ -56,8 +57,9 @@ func (p *program) doctorCommand() *cobra.Command {
 
 // inspectProgram checks this program and what the system lets it do.
 func inspectProgram() []store.Finding {
-	files := store.Finding{Check: "open files", Outcome: store.OK, Found: fmt.Sprintf("at most %d", openFiles())}
-	if wanted := 2 * serveDefaults(nil).connections; openFiles() < wanted {
+	files := store.Finding{Check: "open files", Outcome: store.OK,
+		Found: fmt.Sprintf("at most %d", listen.MaxOpenFiles())}
+	if wanted := 2 * serveDefaults(nil).connections; listen.MaxOpenFiles() < wanted {
 		files.Outcome = store.Warning
 		files.Advice = fmt.Sprintf("a busy server needs %d: LimitNOFILE of its unit, or ulimit -n", wanted)
 	}

@@ -25,8 +25,10 @@ func (p *program) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Ask the server on this machine whether it is ready",
-		Long: "Ask the server on this machine whether it is ready: whether a write to its databases succeeded just now.\n\n" +
-			"It exits with 0 if the server is ready, and otherwise with 1. It finds the server by the variables that 'perksd serve' reads.",
+		Long: "Ask the server on this machine whether it is ready: whether a write to its databases succeeded just\n" +
+			"now.\n\n" +
+			"It exits with 0 if the server is ready, and otherwise with 1. It finds the server by the variables\n" +
+			"that 'perksd serve' reads.",
 		Example: "  perksd health\n" +
 			"  perksd health --addr :8443 --tls-cert cert.pem",
 		Args: arguments(),
@@ -55,7 +57,8 @@ func askWhetherReady(ctx context.Context, address string, overTLS bool) error {
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, address) // an address without a host is this machine's
 		},
-		// #nosec G402 -- nothing secret is sent, and the certificate names a host under which this machine need not be reachable from within
+		// #nosec G402 -- nothing secret is sent, and the certificate names a host under which this machine need not be
+		// reachable from within
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12},
 		DisableKeepAlives: true,
 	}
@@ -77,7 +80,8 @@ func askWhetherReady(ctx context.Context, address string, overTLS bool) error {
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		var said struct{ Response string }
-		_ = json.NewDecoder(io.LimitReader(response.Body, 1<<10)).Decode(&said) // whatever else listens there may say nothing
+		// whatever else listens there may say nothing
+		_ = json.NewDecoder(io.LimitReader(response.Body, 1<<10)).Decode(&said)
 		return fmt.Errorf("the server on %s is not ready: %s", address, cmp.Or(said.Response, response.Status))
 	}
 	return nil

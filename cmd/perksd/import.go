@@ -47,15 +47,20 @@ func (p *program) importCommand() *cobra.Command {
 			perk.Row.Line = line
 			return perk, err
 		},
-		store: func(ctx context.Context, db store.Store, records iter.Seq2[store.PerkRecord, error]) (store.Imported, error) {
-			return db.ImportPerks(ctx, records, p.newID, p.operator, p.now().Truncate(time.Millisecond)) // as times are shown
+		store: func(
+			ctx context.Context, db store.Store, records iter.Seq2[store.PerkRecord, error],
+		) (store.Imported, error) {
+			// as times are shown
+			return db.ImportPerks(ctx, records, p.newID, p.operator, p.now().Truncate(time.Millisecond))
 		},
 	}
 	categories := recordKind[api.Category]{
 		one: "category", many: "categories", fields: store.CategoryFields(), inSandbox: true,
 		needs: []string{"category_name"},
 		parse: func(_ int, members []api.Member) (api.Category, error) { return store.ParseCategory(members) },
-		store: func(ctx context.Context, db store.Store, records iter.Seq2[api.Category, error]) (store.Imported, error) {
+		store: func(
+			ctx context.Context, db store.Store, records iter.Seq2[api.Category, error],
+		) (store.Imported, error) {
 			return db.ImportCategories(ctx, records, p.operator, p.now())
 		},
 	}
@@ -69,7 +74,8 @@ func (p *program) importCommand() *cobra.Command {
 	var owner string
 	clients := map[string]bool{} // in the database
 	properties := recordKind[store.PropertyRecord]{
-		one: "property", many: "properties", fields: store.PropertyFields(), ignored: []string{"etag"}, partly: partlyProperties,
+		one: "property", many: "properties", fields: store.PropertyFields(), ignored: []string{"etag"},
+		partly: partlyProperties,
 		prepare: func(ctx context.Context, db store.Store) error {
 			list, err := db.Clients(ctx)
 			for _, c := range list {
@@ -90,21 +96,28 @@ func (p *program) importCommand() *cobra.Command {
 			}
 			return property, err
 		},
-		store: func(ctx context.Context, db store.Store, records iter.Seq2[store.PropertyRecord, error]) (store.Imported, error) {
+		store: func(
+			ctx context.Context, db store.Store, records iter.Seq2[store.PropertyRecord, error],
+		) (store.Imported, error) {
 			return db.ImportProperties(ctx, records, p.operator, p.now())
 		},
 	}
 	importProperties := importOf(p, properties)
-	importProperties.Flags().StringVar(&owner, "owner", "", "the `CLIENT_ID` that owns the properties without an owner in the file or the database")
-	return group("import", "Import records from files", importOf(p, perks), importOf(p, categories), importOf(p, users), importProperties)
+	importProperties.Flags().StringVar(&owner, "owner", "",
+		"the `CLIENT_ID` that owns the properties without an owner in the file or the database")
+	return group("import", "Import records from files", importOf(p, perks), importOf(p, categories), importOf(p, users),
+		importProperties)
 }
 
 const (
-	fieldsStay = "If the record exists, a field without a column (in JSON: without a member) is unchanged, and an empty one (in JSON: null) is cleared.\n"
+	fieldsStay = "If the record exists, a field without a column (in JSON: without a member) is unchanged, and an " +
+		"empty one (in JSON: null) is cleared.\n"
 
-	partlyPerks      = fieldsStay + "A file with the columns id and stock changes only stock. A new perk needs title, description and city."
-	partlyProperties = fieldsStay + "A file with the columns propertyId and price_pw changes only prices. A new property needs title, price_pw and owner.\n" +
-		"The field etag of 'perksctl property get' is ignored: an import does not check whether the property has changed since."
+	partlyPerks = fieldsStay + "A file with the columns id and stock changes only stock. A new perk needs title, " +
+		"description and city."
+	partlyProperties = fieldsStay + "A file with the columns propertyId and price_pw changes only prices. A new\n" +
+		"property needs title, price_pw and owner. The field etag of 'perksctl property get' is ignored: an import\n" +
+		"does not check whether the property has changed since."
 )
 
 func importOf[R any](p *program, k recordKind[R]) *cobra.Command {
@@ -113,16 +126,20 @@ func importOf[R any](p *program, k recordKind[R]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   k.many + " FILE",
 		Short: "Import " + k.many,
-		Long: fmt.Sprintf("Import %s from a .csv, .tsv, .json (one array) or .jsonl file, or from stdin if FILE is '-'. "+
-			"Commas, semicolons or tabs separate\nthe cells of CSV, as in its header.\n\n", k.many) +
-			"It imports either all rows or none: if any row is invalid, it names each of these with its line, and changes nothing.\n" +
-			strings.TrimSpace("A record whose id exists updates the existing one. Of several rows with the same id, the last one counts.\n"+k.partly),
-		Example: fmt.Sprintf("  perksd import %s %s.csv\n  perksd import %s --format jsonl - < export.jsonl", k.many, k.many, k.many),
-		Args:    arguments("FILE"),
+		Long: fmt.Sprintf("Import %s from a .csv, .tsv, .json (one array) or .jsonl file, or from stdin if FILE is\n"+
+			"'-'. Commas, semicolons or tabs separate the cells of CSV, as in its header.\n\n", k.many) +
+			"It imports either all rows or none: if any row is invalid, it names each of these with its line, and " +
+			"changes nothing.\n" +
+			strings.TrimSpace("A record whose id exists updates the existing one. Of several rows with the same id, "+
+				"the last one counts.\n"+k.partly),
+		Example: fmt.Sprintf("  perksd import %s %s.csv\n  perksd import %s --format jsonl - < export.jsonl", k.many,
+			k.many, k.many),
+		Args: arguments("FILE"),
 	}
 	output := outputFlag(cmd, "text", "json")
 	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "accept a file without rows")
-	cmd.Flags().StringVar(&format, "format", "", "csv, tsv (with tabs), json or jsonl, whatever the file's name; required for stdin")
+	cmd.Flags().StringVar(&format, "format", "",
+		"csv, tsv (with tabs), json or jsonl, whatever the file's name; required for stdin")
 	if k.inSandbox {
 		p.sandboxFlag(cmd)
 	}
@@ -132,7 +149,8 @@ func importOf[R any](p *program, k recordKind[R]) *cobra.Command {
 			return err
 		}
 		defer file.Close()
-		r := &importReader[R]{kind: k, file: file, name: args[0], format: format, allowEmpty: allowEmpty, report: p.stderr}
+		r := &importReader[R]{kind: k, file: file, name: args[0], format: format, allowEmpty: allowEmpty,
+			report: p.stderr}
 		if r.name == "-" {
 			r.name = "stdin"
 		}
@@ -142,7 +160,9 @@ func importOf[R any](p *program, k recordKind[R]) *cobra.Command {
 }
 
 // openImport opens the file that the argument names. If the format is empty, it is that of the file's name.
-func (p *program) openImport(cmd *cobra.Command, name, format string) (file io.ReadCloser, read rows.Format, err error) {
+func (p *program) openImport(
+	cmd *cobra.Command, name, format string,
+) (file io.ReadCloser, read rows.Format, err error) {
 	if name == "-" && format == "" {
 		return nil, "", usagef(cmd, "reading from stdin needs --format csv, tsv, json or jsonl")
 	}
@@ -182,7 +202,8 @@ func summary(imported store.Imported) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// importReader reads the rows of a file as records. It reports an invalid row as soon as it has read it, so that its memory is constant.
+// importReader reads the rows of a file as records. It reports an invalid row as soon as it has read it, so that its
+// memory is constant.
 type importReader[R any] struct {
 	kind       recordKind[R]
 	file       io.Reader
@@ -308,7 +329,8 @@ func (k recordKind[R]) columns(header []string) ([]string, error) {
 				command.DidYouMean(rows.FoldName(name), known), strings.Join(k.fields, ", "))
 		}
 		if twin := slices.Index(columns[:i], known[at]); twin >= 0 {
-			return nil, fmt.Errorf("the columns %q and %q are the same; only one of them can be there", header[twin], name)
+			return nil, fmt.Errorf("the columns %q and %q are the same; only one of them can be there", header[twin],
+				name)
 		}
 		columns[i] = known[at]
 	}
@@ -360,7 +382,8 @@ func printable(text string) string {
 }
 
 // redemptionColumns are the CSV columns of redemptions. Those of other records are the columns that import reads.
-var redemptionColumns = []string{"id", "perk_id", "user_id", "redeemed_at", "status", "metadata", "client_id", "decided_at", "reason"}
+var redemptionColumns = []string{"id", "perk_id", "user_id", "redeemed_at", "status", "metadata", "client_id",
+	"decided_at", "reason"}
 
 func (p *program) exportCommand() *cobra.Command {
 	return group("export", "Export records to stdout",
@@ -368,22 +391,28 @@ func (p *program) exportCommand() *cobra.Command {
 		exportOf(p, "categories", store.CategoryFields(), store.Store.ExportCategories),
 		exportOf(p, "users", store.UserFields(), store.Store.ExportUsers),
 		exportOf(p, "properties", store.PropertyFields(), store.Store.ExportProperties),
-		exportOf(p, "redemptions", redemptionColumns, func(db store.Store, ctx context.Context) iter.Seq2[api.RedemptionRecord, error] {
+		exportOf(p, "redemptions", redemptionColumns, func(
+			db store.Store, ctx context.Context,
+		) iter.Seq2[api.RedemptionRecord, error] {
 			return db.ExportRedemptions(ctx, api.RedemptionStatus(""))
 		}),
 	)
 }
 
-func exportOf[R any](p *program, many string, columns []string, export func(store.Store, context.Context) iter.Seq2[R, error]) *cobra.Command {
+func exportOf[R any](
+	p *program, many string, columns []string, export func(store.Store, context.Context) iter.Seq2[R, error],
+) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   many,
 		Short: "Export all " + many,
 		Long: "Export all " + many + " to stdout, ordered by id, as one consistent snapshot.\n\n" +
 			"If the exit code is not 0, the output is incomplete.\n" +
-			"CSV cells are exactly what the database contains: a spreadsheet may read one that begins with '=' as a formula. A text that begins with\n" +
-			"an apostrophe and such a character has an extra apostrophe, because 'perksd import' removes one.",
-		Example: "  perksd export " + many + " > " + many + ".csv\n  perksd export " + many + " -o jsonl | gzip > " + many + ".jsonl.gz",
-		Args:    arguments(),
+			"CSV cells are exactly what the database contains: a spreadsheet may read one that begins with '=' as\n" +
+			"a formula. A text that begins with an apostrophe and such a character has an extra apostrophe,\n" +
+			"because 'perksd import' removes one.",
+		Example: "  perksd export " + many + " > " + many + ".csv\n  perksd export " + many + " -o jsonl | gzip > " +
+			many + ".jsonl.gz",
+		Args: arguments(),
 	}
 	output := outputFlag(cmd, "csv", "jsonl")
 	if many != "properties" {

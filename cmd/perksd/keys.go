@@ -48,7 +48,8 @@ func keyViews(ctx context.Context, db store.Store, at time.Time) ([]keyView, err
 }
 
 func (p *program) keysCommand() *cobra.Command {
-	return group("keys", "Manage the keys that sign tokens", p.keysListCommand(), p.keysRotateCommand(), p.keysDropCommand())
+	return group("keys", "Manage the keys that sign tokens", p.keysListCommand(), p.keysRotateCommand(),
+		p.keysDropCommand())
 }
 
 func (p *program) keysListCommand() *cobra.Command {
@@ -56,8 +57,9 @@ func (p *program) keysListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the keys that verify tokens, newest first",
 		Long: "List the keys that verify tokens, newest first, without their secrets.\n\n" +
-			"One key signs. A settling one is new, and signs as soon as every server knows it. The others only verify the tokens they signed, until they expire.\n" +
-			"Expired keys are not listed; running servers delete them.",
+			"One key signs. A settling one is new, and signs as soon as every server knows it. The others only\n" +
+			"verify the tokens they signed, until they expire. Expired keys are not listed; running servers delete\n" +
+			"them.",
 		Args: arguments(),
 	}
 	output := outputFlag(cmd, "table", "json", "jsonl")
@@ -72,8 +74,10 @@ func (p *program) keysRotateCommand() *cobra.Command {
 		Use:   "rotate",
 		Short: "Sign new tokens with a new key",
 		Long: "Sign new tokens with a new key.\n\n" +
-			fmt.Sprintf("Older keys verify their tokens for another %s, longer than any token is valid. ", server.KeyOverlap) +
-			fmt.Sprintf("Running servers switch to the new key together, %s from now; with --hourly, at the next clock hour after that.", server.KeyActivationDelay),
+			fmt.Sprintf("Older keys verify their tokens for another %s, longer than any token is valid. ",
+				server.KeyOverlap) +
+			fmt.Sprintf("Running servers switch to the new key together, %s from now; with --hourly, at the next "+
+				"clock hour after that.", server.KeyActivationDelay),
 		Args: arguments(),
 		RunE: p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
 			key := server.NewSigningKey(p.now())
@@ -81,7 +85,8 @@ func (p *program) keysRotateCommand() *cobra.Command {
 			if err := db.RotateSigningKey(ctx, key, oldExpire, p.operator); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(p.stdout, "Key %s signs new tokens from %s on. Older keys expire at %s at the latest.\n",
+			_, err := fmt.Fprintf(p.stdout,
+				"Key %s signs new tokens from %s on. Older keys expire at %s at the latest.\n",
 				key.ID, timeText(key.CreatedAt.Add(server.KeyActivationDelay)), timeText(oldExpire))
 			return err
 		}),
@@ -93,12 +98,15 @@ func (p *program) keysDropCommand() *cobra.Command {
 		Use:   "drop ID",
 		Short: "Drop a leaked key, and with it all tokens that it signed",
 		Long: "Drop a leaked key, and with it all tokens that it signed.\n\n" +
-			"Running servers refuse its tokens within 5s, and clients have to get new ones; perksctl does so automatically.\n" +
-			"If you drop the newest key, a new one replaces it at once.\n" +
-			"It asks for confirmation on a terminal; elsewhere it needs --yes.",
+			"Running servers refuse its tokens within 5s, and clients have to get new ones; perksctl does so\n" +
+			"automatically. If you drop the newest key, a new one replaces it at once. It asks for confirmation on\n" +
+			"a terminal; elsewhere it needs --yes.",
 		Example: "  perksd keys list\n  perksd keys drop 01900000-0000-7000-8000-000000000000",
 		Args:    arguments("ID"),
-		RunE:    p.onStore(func(ctx context.Context, db store.Store, args []string) error { return p.dropKey(ctx, db, args[0]) }),
+		RunE: p.onStore(func(ctx context.Context, db store.Store,
+			args []string) error {
+			return p.dropKey(ctx, db, args[0])
+		}),
 	}
 	p.yesFlag(cmd, "drop the key")
 	return cmd

@@ -6,6 +6,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"example.com/perks/server"
 )
 
 const notWithoutTLS = ", because anyone on the network could read tokens and secrets: " +
@@ -89,7 +91,7 @@ func answerWith(question []byte, ip net.IP) []byte {
 }
 
 func TestBehindAProxyItListensAnywhere(t *testing.T) {
-	l, err := listenAt(serveOptions{address: ":0", behindProxy: true})
+	l, err := listenAt(serveOptions{address: ":0", Config: server.Config{BehindProxy: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,8 @@
-// Command perksd is the server, and the operator's tools, which use the database directly: they manage clients and keys, import and
-// export records, decide redemptions and read the audit log.
+// Command perksd is the server, and the operator's tools, which use the database directly: they manage clients and
+// keys, import and export records, decide redemptions and read the audit log.
 //
-// Each command is in the file of its noun. Only main ends the process, and only database.go and backup.go know which databases there are.
+// Each command is in the file of its noun. Only main ends the process, and only database.go and backup.go know which
+// databases there are.
 package main
 
 import (
@@ -53,7 +54,9 @@ type program struct {
 }
 
 // run executes a command line and returns its exit code. When ctx ends, a server drains, and other commands stop.
-func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+func run(
+	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
+) int {
 	p := &program{
 		stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv,
 		now:      time.Now,
@@ -94,18 +97,20 @@ func (p *program) run(ctx context.Context, args []string) int {
 }
 
 // databaseHelp explains --database.
-const databaseHelp = "The database is a SQLite file, sqlite:PATH, or a PostgreSQL database, postgres://USER@HOST:PORT/DATABASE, which createdb has to create first.\n" +
-	"What a PostgreSQL address leaves out comes from the same sources as for psql: PGHOST, PGUSER, PGPASSWORD, PGSSLROOTCERT and so on, and ~/.pgpass.\n" +
-	"Keep passwords there, because other users can read a command line. Name several hosts, HOST1,HOST2, to follow a failover;\n" +
-	"behind a transaction pooler such as PgBouncer, add ?default_query_exec_mode=simple_protocol.\n\n" +
-	"The commands serve, migrate, import, demo-data and client create set up an empty database, and migrate an older one to this program's version.\n" +
-	"All others refuse both, and don't change the database."
+const databaseHelp = "The database is a SQLite file, sqlite:PATH, or a PostgreSQL database,\n" +
+	"postgres://USER@HOST:PORT/DATABASE, which createdb has to create first. What a PostgreSQL address leaves out\n" +
+	"comes from the same sources as for psql: PGHOST, PGUSER, PGPASSWORD, PGSSLROOTCERT and so on, and ~/.pgpass.\n" +
+	"Keep passwords there, because other users can read a command line. Name several hosts, HOST1,HOST2, to follow\n" +
+	"a failover; behind a transaction pooler such as PgBouncer, add ?default_query_exec_mode=simple_protocol.\n\n" +
+	"The commands serve, migrate, import, demo-data and client create set up an empty database, and migrate an\n" +
+	"older one to this program's version. All others refuse both, and don't change the database."
 
 func (p *program) root() *cobra.Command {
 	root := group("perksd", "Serve perks and rental listings, and operate the service",
 		p.serveCommand(), p.healthCommand(), p.doctorCommand(), p.migrateCommand(), p.clientCommand(),
 		p.importCommand(), p.exportCommand(), p.redemptionCommand(),
-		p.propertyCommand(), p.auditCommand(), p.keysCommand(), p.demoDataCommand(), p.devCommand(), p.backupCommand(), p.restoreCommand(),
+		p.propertyCommand(), p.auditCommand(), p.keysCommand(), p.demoDataCommand(), p.devCommand(), p.backupCommand(),
+		p.restoreCommand(),
 		p.sandboxCommand(), p.versionCommand(), p.completionCommand(),
 	)
 	root.Long = "Serve perks and rental listings, and operate the service.\n\n" +
@@ -118,8 +123,10 @@ func (p *program) root() *cobra.Command {
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(flagError)
 	command.SetHelp(root, "")
-	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db", "the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
-	root.PersistentFlags().StringVar(&p.sandboxDatabase, "sandbox-database", "", "the `ADDRESS` of the sandbox's database; without one there is no sandbox")
+	root.PersistentFlags().StringVar(&p.database, "database", "sqlite:perks.db",
+		"the database's `ADDRESS`: sqlite:PATH or postgres://USER@HOST/DATABASE")
+	root.PersistentFlags().StringVar(&p.sandboxDatabase, "sandbox-database", "",
+		"the `ADDRESS` of the sandbox's database; without one there is no sandbox")
 	p.addHiddenSandboxFlag(root)
 	nameVariables(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -150,8 +157,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef(cmd, "%w", command.ExplainFlag(err))
 }
 
-// group makes a command with subcommands. For an unknown subcommand, cobra would print help and succeed, which hides mistakes in
-// scripts.
+// group makes a command with subcommands. For an unknown subcommand, cobra would print help and succeed, which hides
+// mistakes in scripts.
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -192,8 +199,8 @@ func variable(flag string) string {
 	return "PERKSD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// hasVariable reports whether the environment may set the flag: those of serve, also where health has them, and those that choose the
-// database. A variable for any other flag would change or break every command with a flag of that name.
+// hasVariable reports whether the environment may set the flag: those of serve, also where health has them, and those
+// that choose the database. A variable for any other flag would change or break every command with a flag of that name.
 func hasVariable(cmd *cobra.Command, f *pflag.Flag) bool {
 	switch f.Name {
 	case "help", "version":
@@ -204,7 +211,8 @@ func hasVariable(cmd *cobra.Command, f *pflag.Flag) bool {
 	return cmd.CommandPath() == "perksd serve" || cmd.CommandPath() == "perksd health"
 }
 
-// nameVariables adds the variables to the help of flags, before cobra adds flags of its own, such as --help, which have none.
+// nameVariables adds the variables to the help of flags, before cobra adds flags of its own, such as --help, which have
+// none.
 func nameVariables(cmd *cobra.Command) {
 	name := func(f *pflag.Flag) {
 		if hasVariable(cmd, f) {
@@ -218,8 +226,8 @@ func nameVariables(cmd *cobra.Command) {
 	}
 }
 
-// readVariables sets each flag that isn't on the command line from its variable. It warns of a variable that it ignores, because somebody
-// may rely on it.
+// readVariables sets each flag that isn't on the command line from its variable. It warns of a variable that it
+// ignores, because somebody may rely on it.
 func readVariables(cmd *cobra.Command, getenv func(string) string, warnings io.Writer) error {
 	var problem error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -26,8 +26,9 @@ import (
 	"example.com/perks/store"
 )
 
-// currentOperator is how the audit log names the operator: the account of the process and, under sudo, who ran it. SUDO_USER comes from
-// the environment: it helps to find a person, but proves nothing, so the account always comes first.
+// currentOperator is how the audit log names the operator: the account of the process and, under sudo, who ran it.
+// SUDO_USER comes from the environment: it helps to find a person, but proves nothing, so the account always comes
+// first.
 func currentOperator(getenv func(string) string) store.Actor {
 	var account string
 	// Not user.Current, which falls back to the environment.
@@ -84,7 +85,8 @@ func (p *program) yesFlag(cmd *cobra.Command, action string) {
 	}
 }
 
-// confirm asks for confirmation unless --yes is given. It accepts only the whole word, because a key is easily hit by mistake.
+// confirm asks for confirmation unless --yes is given. It accepts only the whole word, because a key is easily hit by
+// mistake.
 func (p *program) confirm(ctx context.Context, question string) error {
 	if p.yes {
 		return nil

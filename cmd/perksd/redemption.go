@@ -42,7 +42,8 @@ func (p *program) redemptionListCommand() *cobra.Command {
 	output := outputFlag(cmd, "table", "json", "jsonl")
 	p.sandboxFlag(cmd)
 	cmd.RunE = p.onStore(func(ctx context.Context, db store.Store, _ []string) error {
-		return redemptionTable.print(p.stdout, output.value, db.ExportRedemptions(ctx, api.RedemptionStatus(status.value)))
+		return redemptionTable.print(p.stdout, output.value,
+			db.ExportRedemptions(ctx, api.RedemptionStatus(status.value)))
 	})
 	return cmd
 }
@@ -61,7 +62,8 @@ func (p *program) redemptionDecideCommand(verb, short, effect string, status api
 	output := outputFlag(cmd, "table", "json")
 	p.sandboxFlag(cmd)
 	decide := p.onStore(func(ctx context.Context, db store.Store, args []string) error {
-		decided, err := db.DecideRedemption(ctx, api.LowerUUID(args[0]), store.Decision{Status: status, Reason: *reason}, p.operator, p.now())
+		decided, err := db.DecideRedemption(ctx, api.LowerUUID(args[0]),
+			store.Decision{Status: status, Reason: *reason}, p.operator, p.now())
 		if err != nil {
 			return err
 		}
@@ -100,7 +102,8 @@ func (p *program) propertyRestoreCommand() *cobra.Command {
 			case output.value == "json":
 				return printJSON(p.stdout, restored)
 			}
-			_, err = fmt.Fprintf(p.stdout, "Restored property %d. It belongs to client %s.\n", restored.ID, restored.Owner)
+			_, err = fmt.Fprintf(p.stdout, "Restored property %d. It belongs to client %s.\n", restored.ID,
+				restored.Owner)
 			return err
 		})
 	}

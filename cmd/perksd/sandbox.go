@@ -17,14 +17,16 @@ const sandboxFlagName = "sandbox"
 
 // sandboxFlag declares --sandbox for a command that works on either database.
 func (p *program) sandboxFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.sandbox, sandboxFlagName, false, "work on the sandbox, the database of --sandbox-database, instead of the live one")
+	cmd.Flags().BoolVar(&p.sandbox, sandboxFlagName, false,
+		"work on the sandbox, the database of --sandbox-database, instead of the live one")
 }
 
-// acceptSandboxFlag are the commands for the sandbox only, and those that use no database. PERKSD_SANDBOX in the environment must not
-// stop them.
+// acceptSandboxFlag are the commands for the sandbox only, and those that use no database. PERKSD_SANDBOX in the
+// environment must not stop them.
 var acceptSandboxFlag = []string{"perksd sandbox", "perksd version", "perksd completion"}
 
-// sandboxRefusals are the reasons why commands, or groups of them, don't work on the sandbox. The last is for all others.
+// sandboxRefusals are the reasons why commands, or groups of them, don't work on the sandbox. The last is for all
+// others.
 var sandboxRefusals = []struct{ path, text string }{
 	{"perksd serve", "serve uses both databases"},
 	{"perksd dev", "dev has a sandbox of its own"},
@@ -48,8 +50,9 @@ func (p *program) addHiddenSandboxFlag(cmd *cobra.Command) {
 	}
 }
 
-// checkSandboxFlag refuses --sandbox where it would be ignored. It also refuses --sandbox-database without --sandbox on a command line that
-// would change the live database: in the environment it is for all commands, but who types it means the sandbox.
+// checkSandboxFlag refuses --sandbox where it would be ignored. It also refuses --sandbox-database without --sandbox on
+// a command line that would change the live database: in the environment it is for all commands, but who types it means
+// the sandbox.
 func (p *program) checkSandboxFlag(cmd *cobra.Command, databaseTyped bool) error {
 	flag := cmd.Flags().Lookup(sandboxFlagName)
 	if flag == nil || cmd.HasSubCommands() && flag.Hidden { // a group, or cobra's own commands have no such flag
@@ -59,10 +62,12 @@ func (p *program) checkSandboxFlag(cmd *cobra.Command, databaseTyped bool) error
 	accepted := !flag.Hidden
 	switch {
 	case p.sandbox && !accepted && !slices.ContainsFunc(acceptSandboxFlag, isBelow):
-		i := slices.IndexFunc(sandboxRefusals, func(refusal struct{ path, text string }) bool { return isBelow(refusal.path) })
+		i := slices.IndexFunc(sandboxRefusals,
+			func(refusal struct{ path, text string }) bool { return isBelow(refusal.path) })
 		return usagef(cmd, "--sandbox: %s; leave it out, and PERKSD_SANDBOX too", sandboxRefusals[i].text)
 	case databaseTyped && accepted && !p.sandbox:
-		return usagef(cmd, "--sandbox-database only says where the sandbox is: add --sandbox to work on it, or leave both out to work on the live database")
+		return usagef(cmd, "--sandbox-database only says where the sandbox is: add --sandbox to work on it, or leave "+
+			"both out to work on the live database")
 	}
 	return nil
 }
@@ -82,7 +87,8 @@ func (p *program) target(ctx context.Context) (database, error) {
 		return live, err
 	}
 	if p.sandboxDatabase == "" {
-		return nil, usageError{errors.New("there is no sandbox: name its database with --sandbox-database or PERKSD_SANDBOX_DATABASE")}
+		return nil, usageError{errors.New("there is no sandbox: name its database with --sandbox-database or " +
+			"PERKSD_SANDBOX_DATABASE")}
 	}
 	return p.sandboxBeside(ctx, live)
 }
@@ -115,8 +121,9 @@ func markServed(ctx context.Context, log *slog.Logger, databases ...database) (e
 	return end, nil
 }
 
-// openStores opens the live database, with standbys at an address unless that is "", and the sandbox, which is nil without
-// --sandbox-database. It refuses one with unsafe settings, or that another server has. end closes what it has opened.
+// openStores opens the live database, with standbys at an address unless that is "", and the sandbox, which is nil
+// without --sandbox-database. It refuses one with unsafe settings, or that another server has. end closes what it has
+// opened.
 func (p *program) openStores(ctx context.Context, standbys string, allowFsyncOff bool, log *slog.Logger) (
 	live, sandbox store.Store, end func() error, err error,
 ) {
@@ -172,8 +179,8 @@ type sandboxDatabase struct {
 	live database
 }
 
-// open also checks what the database contains. That two addresses lead to different databases doesn't say which is which, but a live one
-// has clients and keys.
+// open also checks what the database contains. That two addresses lead to different databases doesn't say which is
+// which, but a live one has clients and keys.
 func (d sandboxDatabase) open(ctx context.Context, log *slog.Logger) (store.Store, error) {
 	if err := requireNotLive(ctx, d.database); err != nil { // before it is migrated
 		return nil, err
@@ -199,8 +206,9 @@ func requireNotLive(ctx context.Context, sandbox database) error {
 	}
 	found, err := sandbox.liveRecords(ctx)
 	if err == nil && found.Any() {
-		err = usageError{fmt.Errorf("--sandbox-database names a live database, %s: it has %s, which a sandbox never has; "+
-			"if --database and --sandbox-database are swapped, swap them back, else give the sandbox a new database", sandbox.name(), found)}
+		err = usageError{fmt.Errorf("--sandbox-database names a live database, %s: it has %s, which a sandbox never "+
+			"has; if --database and --sandbox-database are swapped, swap them back, else give the sandbox a new "+
+			"database", sandbox.name(), found)}
 	}
 	return err
 }
@@ -212,7 +220,8 @@ func requireApart(ctx context.Context, live, sandbox database) error {
 	case err != nil:
 		return fmt.Errorf("comparing the sandbox with the live database: %w", err)
 	case same:
-		return usageError{errors.New("the sandbox needs a database of its own: --sandbox-database names the same one as --database")}
+		return usageError{errors.New("the sandbox needs a database of its own: --sandbox-database names the same one " +
+			"as --database")}
 	}
 	return nil
 }
@@ -235,10 +244,11 @@ func (p *program) sandboxResetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset",
 		Short: "Empty the sandbox",
-		Long: "Delete all perks, categories, users, redemptions and idempotency keys of the sandbox, the database of --sandbox-database,\n" +
-			"also while servers use it. Its audit log is kept, and records who emptied it, when, and how much there was.\n\n" +
-			"It refuses the live database, by whatever name, and any database with a client, a signing key or a property.\n" +
-			"It asks for confirmation on a terminal; elsewhere it needs --yes.",
+		Long: "Delete all perks, categories, users, redemptions and idempotency keys of the sandbox, the database\n" +
+			"of --sandbox-database, also while servers use it. Its audit log is kept, and records who emptied it,\n" +
+			"when, and how much there was.\n\n" +
+			"It refuses the live database, by whatever name, and any database with a client, a signing key or a\n" +
+			"property. It asks for confirmation on a terminal; elsewhere it needs --yes.",
 		Example: "  perksd sandbox reset\n  perksd sandbox reset --yes --demo-data",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -250,7 +260,8 @@ func (p *program) sandboxResetCommand() *cobra.Command {
 		},
 	}
 	p.yesFlag(cmd, "empty the sandbox")
-	cmd.Flags().BoolVar(&refill, "demo-data", false, "fill it with sample records afterwards, as 'perksd demo-data --sandbox' does")
+	cmd.Flags().BoolVar(&refill, "demo-data", false,
+		"fill it with sample records afterwards, as 'perksd demo-data --sandbox' does")
 	return cmd
 }
 
@@ -260,7 +271,8 @@ func (p *program) resetSandbox(ctx context.Context) error {
 		return err
 	}
 	return p.withExistingStore(ctx, func(sandbox store.Store) error {
-		if err := p.confirm(ctx, "This deletes every perk, category, user and redemption of the sandbox "+db.name()+"."); err != nil {
+		if err := p.confirm(ctx,
+			"This deletes every perk, category, user and redemption of the sandbox "+db.name()+"."); err != nil {
 			return err
 		}
 		emptied, err := sandbox.Reset(ctx, p.operator, p.now())

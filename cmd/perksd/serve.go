@@ -9,7 +9,6 @@ import (
 	"math"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"regexp"
 	"runtime/debug"
@@ -30,34 +29,23 @@ import (
 )
 
 type serveOptions struct {
+	server.Config     // what flags set of it
 	address           string
 	listener          net.Listener // instead of the address; nil if there is none yet
 	standbys          string       // an address; "" for none
 	allowFsyncOff     bool
 	certFile, keyFile string
-	publicURL         *url.URL
-	behindProxy       bool
-	proxies           []netip.Prefix
-
-	hourly   bool
-	newUsers bool
-	tokenTTL time.Duration
-	origins  []string
-
-	rate        float64 // requests a second; 0 is without limit
-	burst       int
-	auditRate   float64 // bytes a second; 0 is without limit
-	connections int
+	connections       int
 
 	logFormat, logLevel enumFlag
 
-	metrics          string // an address; "" for none
-	metricsOpen      bool
-	trustTraceparent bool
+	metrics     string // an address; "" for none
+	metricsOpen bool
 }
 
-const telemetryHelp = "Prometheus reads metrics at --metrics-addr. Traces are sent by OTLP over HTTP to OTEL_EXPORTER_OTLP_ENDPOINT, such as http://127.0.0.1:4318;\n" +
-	"OpenTelemetry's other variables work too: OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS and so on."
+const telemetryHelp = "Prometheus reads metrics at --metrics-addr. Traces are sent by OTLP over HTTP to\n" +
+	"OTEL_EXPORTER_OTLP_ENDPOINT, such as http://127.0.0.1:4318; OpenTelemetry's other variables work too:\n" +
+	"OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS and so on."
 
 func (p *program) serveCommand() *cobra.Command {
 	o := serveDefaults(nil)
@@ -65,9 +53,11 @@ func (p *program) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the API until SIGTERM or SIGINT",
 		Long: "Serve the API until SIGTERM or SIGINT, then finish the requests in flight and exit with 0.\n\n" +
-			"When it is ready, it prints 'listening on' and its address to stderr, where it also logs.\n" +
-			"To keep tokens and secrets off the network in plain text, any address but loopback needs a certificate, or a proxy in front that has one.\n\n" +
-			"The database is a SQLite file, or a PostgreSQL database that any number of servers share; see 'perksd --help'.\n\n" + telemetryHelp,
+			"When it is ready, it prints 'listening on' and its address to stderr, where it also logs. To keep\n" +
+			"tokens and secrets off the network in plain text, any address but loopback needs a certificate, or a\n" +
+			"proxy in front that has one.\n\n" +
+			"The database is a SQLite file, or a PostgreSQL database that any number of servers share; see 'perksd\n" +
+			"--help'.\n\n" + telemetryHelp,
 		Example: "  perksd serve\n" +
 			"  perksd serve --database postgres://perks@db.example/perks?sslmode=verify-full\n" +
 			"  perksd serve --addr :8443 --tls-cert cert.pem --tls-key key.pem\n" +
@@ -77,41 +67,55 @@ func (p *program) serveCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.address, "addr", o.address, "the `HOST:PORT` to listen on; port 0 picks a free one")
-	f.StringVar(&o.standbys, "read-database", "", "an `ADDRESS` like that of --database, whose hosts are PostgreSQL standbys to read lists and perks from (default none)")
+	f.StringVar(&o.standbys, "read-database", "",
+		"an `ADDRESS` like that of --database, whose hosts are PostgreSQL standbys to read lists and perks from "+
+			"(default none)")
 	f.BoolVar(&o.allowFsyncOff, "allow-fsync-off", false, "start over a PostgreSQL with fsync = off, which loses "+
 		"redemptions and may damage the database in a power cut: for trials only")
 	f.StringVar(&o.certFile, "tls-cert", "", "a PEM `FILE` with the certificate and its chain; SIGHUP reloads it")
 	f.StringVar(&o.keyFile, "tls-key", "", "a PEM `FILE` with the certificate's key")
-	f.BoolVar(&o.behindProxy, "behind-proxy", false, "a proxy terminates TLS: serve plain HTTP on any address, and trust X-Forwarded-For, -Proto and -Host")
-	f.Func("trusted-proxies", "with --behind-proxy, all proxies as `CIDR,...`; headers from other peers are ignored (default the peer, as the only proxy)",
-		func(text string) (err error) { o.proxies, err = parseNetworks(text); return err })
+	f.BoolVar(&o.BehindProxy, "behind-proxy", false,
+		"a proxy terminates TLS: serve plain HTTP on any address, and trust X-Forwarded-For, -Proto and -Host")
+	f.Func("trusted-proxies", "with --behind-proxy, all proxies as `CIDR,...`; headers from other peers are ignored "+
+		"(default the peer, as the only proxy)",
+		func(text string) (err error) { o.TrustedProxies, err = parseNetworks(text); return err })
 	f.Func("public-url", "the `URL` at which clients reach this server, such as https://api.example: "+
 		"absolute addresses in responses begin with it (default what each request names)",
-		func(text string) (err error) { o.publicURL, err = server.ParsePublicURL(text); return err })
-	f.BoolVar(&o.hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
-	f.BoolVar(&o.newUsers, "create-users", false, "create a user on their first redemption; otherwise an unknown user is 404")
-	f.DurationVar(&o.tokenTTL, "token-ttl", o.tokenTTL, "lifetime of a token, at most 24h")
-	f.StringSliceVar(&o.origins, "cors-origin", nil, "an `ORIGIN` whose web pages may call the API, such as https://app.example; separate several by commas, * is all (default none)")
+		func(text string) (err error) { o.PublicURL, err = server.ParsePublicURL(text); return err })
+	f.BoolVar(&o.Hourly, "hourly", false, "give a client the same token for a whole clock hour, on every replica")
+	f.BoolVar(&o.CreateUsers, "create-users", false,
+		"create a user on their first redemption; otherwise an unknown user is 404")
+	f.DurationVar(&o.TokenTTL, "token-ttl", o.TokenTTL, "lifetime of a token, at most 24h")
+	f.StringSliceVar(&o.CORSOrigins, "cors-origin", nil,
+		"an `ORIGIN` whose web pages may call the API, such as https://app.example; separate several by commas, * is "+
+			"all (default none)")
 	f.Func("rate-limit", "maximum requests per second of each client, `N/s`; 0 is unlimited (default unlimited)",
-		func(text string) (err error) { o.rate, err = parseRate(text); return err })
-	f.IntVar(&o.burst, "rate-burst", 0, "how many requests at once --rate-limit allows an idle client; 0 is one second's worth")
+		func(text string) (err error) { o.RateLimit, err = parseRate(text); return err })
+	f.IntVar(&o.RateBurst, "rate-burst", 0,
+		"how many requests at once --rate-limit allows an idle client; 0 is one second's worth")
 	f.Func("audit-rate", "maximum `SIZE/s` that the changes of each client add to the audit log, "+
 		"a minute's worth at once; 0 is unlimited (default 1MiB/s)",
-		func(text string) (err error) { o.auditRate, err = parseSizeRate(text); return err })
-	f.IntVar(&o.connections, "max-connections", o.connections, "maximum open connections; needs a file limit of twice this. An idle connection uses about 20 KiB")
+		func(text string) (err error) { o.AuditRate, err = parseSizeRate(text); return err })
+	f.IntVar(&o.connections, "max-connections", o.connections,
+		"maximum open connections; needs a file limit of twice this. An idle connection uses about 20 KiB")
 	f.Var(&o.logFormat, "log-format", "format of the log")
-	f.Var(&o.logLevel, "log-level", "minimum level to log: info has a line for each request, debug also why a token was refused")
-	f.StringVar(&o.metrics, "metrics-addr", "", "the `HOST:PORT` for Prometheus to read /metrics, on this machine or a private network (default none)")
-	f.BoolVar(&o.metricsOpen, "metrics-open", false, "allow any --metrics-addr, because a firewall or a network policy protects it")
-	f.BoolVar(&o.trustTraceparent, "trust-traceparent", false,
-		"continue the trace that a request names, and record it if the caller does; otherwise start a trace that links to it")
+	f.Var(&o.logLevel, "log-level",
+		"minimum level to log: info has a line for each request, debug also why a token was refused")
+	f.StringVar(&o.metrics, "metrics-addr", "",
+		"the `HOST:PORT` for Prometheus to read /metrics, on this machine or a private network (default none)")
+	f.BoolVar(&o.metricsOpen, "metrics-open", false,
+		"allow any --metrics-addr, because a firewall or a network policy protects it")
+	f.BoolVar(&o.TrustTraceparent, "trust-traceparent", false,
+		"continue the trace that a request names, and record it if the caller does; otherwise start a trace that "+
+			"links to it")
 	return cmd
 }
 
 // serveDefaults are the options of a server without flags. The listener may be nil.
 func serveDefaults(listener net.Listener) serveOptions {
 	return serveOptions{
-		address: "127.0.0.1:8080", listener: listener, tokenTTL: time.Hour, connections: 10_000, auditRate: 1 << 20,
+		Config:  server.Config{TokenTTL: time.Hour, AuditRate: 1 << 20},
+		address: "127.0.0.1:8080", listener: listener, connections: 10_000,
 		logFormat: enumFlag{value: "text", allowed: []string{"text", "json"}},
 		logLevel:  enumFlag{value: "info", allowed: []string{"debug", "info", "warn", "error"}},
 	}
@@ -120,21 +124,21 @@ func serveDefaults(listener net.Listener) serveOptions {
 // check rejects invalid flags, and flags that would have no effect.
 func (o *serveOptions) check() error {
 	invalid := func(problem string) error { return usageError{errors.New(problem)} }
-	for _, origin := range o.origins {
+	for _, origin := range o.CORSOrigins {
 		if err := server.CheckOrigin(origin); err != nil {
 			return usageError{fmt.Errorf("--cors-origin: %w", err)}
 		}
 	}
 	switch {
-	case o.tokenTTL < time.Second || o.tokenTTL > server.MaxTokenTTL:
-		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", server.MaxTokenTTL, o.tokenTTL)}
-	case o.burst < 0:
+	case o.TokenTTL < time.Second || o.TokenTTL > server.MaxTokenTTL:
+		return usageError{fmt.Errorf("--token-ttl must be between 1s and %s, not %s", server.MaxTokenTTL, o.TokenTTL)}
+	case o.RateBurst < 0:
 		return invalid("--rate-burst must not be negative")
-	case o.burst > 0 && o.rate == 0:
+	case o.RateBurst > 0 && o.RateLimit == 0:
 		return invalid("--rate-burst needs --rate-limit")
 	case o.connections < 1:
 		return invalid("--max-connections must be at least 1")
-	case len(o.proxies) > 0 && !o.behindProxy:
+	case len(o.TrustedProxies) > 0 && !o.BehindProxy:
 		return invalid("--trusted-proxies needs --behind-proxy")
 	case (o.certFile == "") != (o.keyFile == ""):
 		return invalid("give both --tls-cert and --tls-key, or neither")
@@ -144,8 +148,8 @@ func (o *serveOptions) check() error {
 	return nil
 }
 
-// drainTime is how long requests in flight may take to finish: as long as the slowest body and its response may take, and less than the
-// 30 s after which most supervisors kill.
+// drainTime is how long requests in flight may take to finish: as long as the slowest body and its response may take,
+// and less than the 30 s after which most supervisors kill.
 const drainTime = 27 * time.Second
 
 func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
@@ -159,8 +163,8 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer listener.Close()
-	// A request leaves about 12 KiB of garbage on a heap of a few MiB: with Go's default, collecting it took a tenth of the server's time.
-	// A higher value would let thousands of slow connections use too much memory.
+	// A request leaves about 12 KiB of garbage on a heap of a few MiB: with Go's default, collecting it took a tenth of
+	// the server's time. A higher value would let thousands of slow connections use too much memory.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
 	}
@@ -181,16 +185,10 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	}
 
 	connected := o.connectionLimit(log)
-	handler, err := server.New(ctx, server.Config{
-		Live: live, Sandbox: sandbox, Standbys: o.standbys != "",
-		TokenTTL: o.tokenTTL, Hourly: o.hourly, CreateUsers: o.newUsers, RateLimit: o.rate, RateBurst: o.burst,
-		MaxListeners: max(1, connected/2),
-		Connection:   func(ctx context.Context) server.Connection { return listen.ConnOf(ctx) },
-		AuditRate:    o.auditRate,
-		PublicURL:    o.publicURL, BehindProxy: o.behindProxy, TrustedProxies: o.proxies, CORSOrigins: o.origins,
-		Metrics: exports.Metrics, Tracer: exports.Tracer, TrustTraceparent: o.trustTraceparent,
-		Version: api.Build().Version, Logger: log, Now: p.now, NewID: p.newID,
-	})
+	o.Live, o.Sandbox, o.Standbys, o.MaxListeners = live, sandbox, o.standbys != "", max(1, connected/2)
+	o.Metrics, o.Tracer, o.Logger = exports.Metrics, exports.Tracer, log
+	o.Version, o.Now, o.NewID = api.Build().Version, p.now, p.newID
+	handler, err := server.New(ctx, o.Config)
 	if err != nil {
 		return err
 	}
@@ -211,7 +209,8 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	defer stop()
 	p.announce(o.logFormat.value, log, scheme+listener.Addr().String())
 	p.notifySystemd(ctx, log)
-	answering := listen.Server{Handler: handler, Certificate: certificate, MaxHeader: 64 << 10, Drain: drainTime, Draining: "draining", OnDrain: handler.EndStreams, Log: log}
+	answering := listen.Server{Handler: handler, Certificate: certificate, MaxHeader: 64 << 10, Drain: drainTime,
+		Draining: "draining", OnDrain: handler.EndStreams, Log: log}
 	return answering.Serve(ctx, connections)
 }
 
@@ -224,9 +223,10 @@ func (o *serveOptions) listen(now func() time.Time) (l net.Listener, certificate
 	if err != nil {
 		return nil, nil, badAddress("--addr", o.address, err)
 	}
-	if o.certFile == "" && !o.behindProxy && !address.IP.IsLoopback() {
-		return nil, nil, usageError{fmt.Errorf("perksd does not serve plain HTTP on %s, because anyone on the network could read tokens and secrets: "+
-			"use --tls-cert and --tls-key, or --behind-proxy if a proxy in front terminates TLS", o.address)}
+	if o.certFile == "" && !o.BehindProxy && !address.IP.IsLoopback() {
+		return nil, nil, usageError{fmt.Errorf("perksd does not serve plain HTTP on %s, because anyone on the "+
+			"network could read tokens and secrets: use --tls-cert and --tls-key, or --behind-proxy if a proxy in "+
+			"front terminates TLS", o.address)}
 	}
 	if o.certFile != "" {
 		if certificate, err = listen.ReadCertificate(o.certFile, o.keyFile, now, command.Plain); err != nil {
@@ -270,8 +270,8 @@ func badAddress(flag, address string, err error) error {
 	return usageError{fmt.Errorf("%s must be HOST:PORT, such as 127.0.0.1:8080, not %q", flag, address)}
 }
 
-// metricsAddress rejects addresses that may be public. Metrics contain no secrets, but they show how busy a business is, and show an
-// attacker what works.
+// metricsAddress rejects addresses that may be public. Metrics contain no secrets, but they show how busy a business
+// is, and show an attacker what works.
 func (o *serveOptions) metricsAddress() (*net.TCPAddr, error) {
 	address, err := net.ResolveTCPAddr("tcp", o.metrics)
 	if err != nil {
@@ -296,16 +296,17 @@ func (o *serveOptions) logger(out io.Writer) *slog.Logger {
 
 // connectionLimit leaves half of the open files to the databases.
 func (o *serveOptions) connectionLimit(log *slog.Logger) int {
-	most := openFiles() / 2
+	most := listen.MaxOpenFiles() / 2
 	if most >= o.connections {
 		return o.connections
 	}
-	log.Warn("the limit of open files is too low for --max-connections", "max_connections", o.connections, "connections", most, "files_needed", 2*o.connections)
+	log.Warn("the limit of open files is too low for --max-connections", "max_connections", o.connections,
+		"connections", most, "files_needed", 2*o.connections)
 	return most
 }
 
-// announce prints the address once requests are served. People and scripts wait for this line, so it is plain text unless the log is
-// JSON.
+// announce prints the address once requests are served. People and scripts wait for this line, so it is plain text
+// unless the log is JSON.
 func (p *program) announce(format string, log *slog.Logger, url string) {
 	if format == "json" {
 		// The handler writes it whatever the log's level is.
@@ -316,8 +317,8 @@ func (p *program) announce(format string, log *slog.Logger, url string) {
 	fmt.Fprintln(p.stderr, "listening on "+url)
 }
 
-// notifySystemd tells systemd, or another supervisor that sets NOTIFY_SOCKET, when the server is ready and when ctx ends and it drains.
-// See sd_notify(3).
+// notifySystemd tells systemd, or another supervisor that sets NOTIFY_SOCKET, when the server is ready and when ctx
+// ends and it drains. See sd_notify(3).
 func (p *program) notifySystemd(ctx context.Context, log *slog.Logger) {
 	socket := p.getenv("NOTIFY_SOCKET")
 	if socket == "" {
@@ -402,9 +403,12 @@ func inBackground(work ...func(context.Context)) (stop func()) {
 // expiredKeyRetention allows for clock skew.
 const expiredKeyRetention = time.Hour
 
-// purge deletes expired idempotency keys and signing keys, now and at each tick, until ctx ends. It calls count with the number of
-// idempotency keys.
-func purge(ctx context.Context, stores []store.Store, count func(int64, error), now func() time.Time, ticks <-chan time.Time, log *slog.Logger) {
+// purge deletes expired idempotency keys and signing keys, now and at each tick, until ctx ends. It calls count with
+// the number of idempotency keys.
+func purge(
+	ctx context.Context, stores []store.Store, count func(int64, error), now func() time.Time, ticks <-chan time.Time,
+	log *slog.Logger,
+) {
 	for {
 		for _, s := range stores {
 			at := now()

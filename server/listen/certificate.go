@@ -26,8 +26,8 @@ type Certificate struct {
 	current           atomic.Pointer[tls.Certificate]
 }
 
-// ReadCertificate reads the files. It accepts an expired certificate: the log says so, and a server that doesn't start helps nobody. The
-// log describes later errors with explain.
+// ReadCertificate reads the files. It accepts an expired certificate: the log says so, and a server that doesn't start
+// helps nobody. The log describes later errors with explain.
 func ReadCertificate(certFile, keyFile string, now func() time.Time, explain func(error) string) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile, now: now, explain: explain}
 	pair, err := c.read()
@@ -41,8 +41,8 @@ func ReadCertificate(certFile, keyFile string, now func() time.Time, explain fun
 // Leaf is the certificate in use.
 func (c *Certificate) Leaf() *x509.Certificate { return c.current.Load().Leaf }
 
-// config allows TLS 1.2 for older clients, but only with what TLS 1.3 requires too: forward secrecy and authenticated encryption. It
-// doesn't resume sessions, so that new connections always use the current certificate.
+// config allows TLS 1.2 for older clients, but only with what TLS 1.3 requires too: forward secrecy and authenticated
+// encryption. It doesn't resume sessions, so that new connections always use the current certificate.
 func (c *Certificate) config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -76,7 +76,8 @@ func (c *Certificate) read() (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, fmt.Errorf("the certificate in %s cannot be used with the key in %s: %s", c.certFile, c.keyFile, strings.TrimPrefix(err.Error(), "tls: "))
+		return nil, fmt.Errorf("the certificate in %s cannot be used with the key in %s: %s", c.certFile, c.keyFile,
+			strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	return &pair, nil
 }
@@ -99,7 +100,8 @@ func (c *Certificate) reload() error {
 	case now.After(pair.Leaf.NotAfter):
 		return fmt.Errorf("the certificate in %s expired on %s", c.certFile, day(pair.Leaf.NotAfter))
 	case now.Before(pair.Leaf.NotBefore):
-		return fmt.Errorf("the certificate in %s is not valid before %s; is this computer's clock right?", c.certFile, day(pair.Leaf.NotBefore))
+		return fmt.Errorf("the certificate in %s is not valid before %s; is this computer's clock right?", c.certFile,
+			day(pair.Leaf.NotBefore))
 	}
 	c.current.Store(pair)
 	return nil
@@ -112,7 +114,8 @@ func (c *Certificate) LogDetails(log *slog.Logger, message string) {
 	for _, ip := range leaf.IPAddresses {
 		names = append(names, ip.String())
 	}
-	log.Info(message, "subject", leaf.Subject.String(), "names", names, "serial", leaf.SerialNumber.Text(16), "not_after", leaf.NotAfter.UTC())
+	log.Info(message, "subject", leaf.Subject.String(), "names", names, "serial", leaf.SerialNumber.Text(16),
+		"not_after", leaf.NotAfter.UTC())
 	c.warnOfExpiry(log)
 	if info, err := os.Stat(c.keyFile); err == nil && info.Mode().Perm()&0o004 != 0 && runtime.GOOS != "windows" {
 		log.Warn("every user of this computer can read the key of the certificate: run chmod o-r " + c.keyFile)
@@ -124,14 +127,16 @@ func (c *Certificate) warnOfExpiry(log *slog.Logger) {
 	end := c.Leaf().NotAfter
 	switch left := end.Sub(c.now()); {
 	case left < 0:
-		log.Error("the certificate in "+c.certFile+" expired on "+day(end)+", and clients refuse it: renew it, and send SIGHUP", "not_after", end.UTC())
+		log.Error("the certificate in "+c.certFile+" expired on "+day(end)+", and clients refuse it: renew it, and "+
+			"send SIGHUP", "not_after", end.UTC())
 	case left < renewBefore:
-		log.Warn(fmt.Sprintf("the certificate in %s expires on %s, in %d days: renew it, and send SIGHUP", c.certFile, day(end), int(left/(24*time.Hour))), "not_after", end.UTC())
+		log.Warn(fmt.Sprintf("the certificate in %s expires on %s, in %d days: renew it, and send SIGHUP", c.certFile,
+			day(end), int(left/(24*time.Hour))), "not_after", end.UTC())
 	}
 }
 
-// Watch reloads the certificate on each signal, and checks its expiry each day, until ctx ends. A nil certificate, of a server without
-// TLS, handles the signal too.
+// Watch reloads the certificate on each signal, and checks its expiry each day, until ctx ends. A nil certificate, of a
+// server without TLS, handles the signal too.
 func (c *Certificate) Watch(ctx context.Context, reloads <-chan os.Signal, days <-chan time.Time, log *slog.Logger) {
 	for {
 		select {

@@ -1,4 +1,4 @@
-package listen
+package listen_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/perks/cli/command"
+	"example.com/perks/server/listen"
 	"example.com/perks/server/servertest"
 )
 
@@ -55,7 +56,7 @@ func TestInvalidCertificateFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			put(good)
-			c, err := ReadCertificate(cert, key, time.Now, command.Plain)
+			c, err := listen.ReadCertificate(cert, key, time.Now, command.Plain)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +71,7 @@ func TestInvalidCertificateFiles(t *testing.T) {
 				}
 			}
 			why := strings.NewReplacer("CERT holds", cert+" holds", "CERT does", cert+" does", "in CERT", "in "+cert, "KEY", key).Replace(test.want)
-			if _, err := ReadCertificate(cert, key, time.Now, command.Plain); err == nil ||
+			if _, err := listen.ReadCertificate(cert, key, time.Now, command.Plain); err == nil ||
 				command.Plain(err) != "reading the certificate"+why {
 				t.Errorf("at the start the error is %v", err)
 			}
@@ -91,7 +92,7 @@ func TestReloadRefusesACertificateThatIsNotValidNow(t *testing.T) {
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
 	good := authority.Issue(servertest.Valid(now.AddDate(0, -1, 0), now.AddDate(0, 2, 0)))
 	cert, key := put(good)
-	c, err := ReadCertificate(cert, key, func() time.Time { return now }, command.Plain)
+	c, err := listen.ReadCertificate(cert, key, func() time.Time { return now }, command.Plain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,8 @@ func TestTheExpiryOfACertificateIsLoggedInAdvance(t *testing.T) {
 	authority := servertest.NewAuthority(t, "Our own")
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
 	cert, key := put(authority.Issue(servertest.Valid(now, now.AddDate(0, 0, 90))))
-	c, err := ReadCertificate(cert, key, func() time.Time { return now }, command.Plain)
+	today := now
+	c, err := listen.ReadCertificate(cert, key, func() time.Time { return today }, command.Plain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +138,7 @@ func TestTheExpiryOfACertificateIsLoggedInAdvance(t *testing.T) {
 		{90, `level=WARN msg="the certificate in ` + cert + ` expires on 2030-08-08, in 0 days:` + renew},
 		{91, `level=ERROR msg="the certificate in ` + cert + ` expired on 2030-08-08, and clients refuse it:` + renew},
 	} {
-		today := now.AddDate(0, 0, test.day)
-		c.now = func() time.Time { return today }
+		today = now.AddDate(0, 0, test.day)
 		if log := watching(c, func(_ chan os.Signal, days chan time.Time) { days <- today }); log != test.want {
 			t.Errorf("on day %d the log is\n%swant\n%s", test.day, log, test.want)
 		}
@@ -145,7 +146,7 @@ func TestTheExpiryOfACertificateIsLoggedInAdvance(t *testing.T) {
 			t.Errorf("at a start on day %d the log is\n%s", test.day, log)
 		}
 	}
-	if _, err := ReadCertificate(cert, key, c.now, command.Plain); err != nil {
+	if _, err := listen.ReadCertificate(cert, key, func() time.Time { return today }, command.Plain); err != nil {
 		t.Errorf("a server with an expired certificate does not start: %v", err)
 	}
 }
@@ -157,7 +158,7 @@ func TestAWorldReadableKeyIsLogged(t *testing.T) {
 		if err := os.Chmod(key, mode); err != nil {
 			t.Fatal(err)
 		}
-		c, err := ReadCertificate(cert, key, time.Now, command.Plain)
+		c, err := listen.ReadCertificate(cert, key, time.Now, command.Plain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,12 +170,12 @@ func TestAWorldReadableKeyIsLogged(t *testing.T) {
 }
 
 // afterHangUp returns the log of reloading a certificate.
-func afterHangUp(c *Certificate) string {
+func afterHangUp(c *listen.Certificate) string {
 	return watching(c, func(reloads chan os.Signal, _ chan time.Time) { reloads <- syscall.SIGHUP })
 }
 
 // watching returns the log of watching a certificate during do.
-func watching(c *Certificate, do func(reloads chan os.Signal, days chan time.Time)) string {
+func watching(c *listen.Certificate, do func(reloads chan os.Signal, days chan time.Time)) string {
 	return logged(func(log *slog.Logger) {
 		ctx, cancel := context.WithCancel(context.Background())
 		reloads, days, stopped := make(chan os.Signal), make(chan time.Time), make(chan struct{})

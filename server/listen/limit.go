@@ -24,12 +24,13 @@ type Limited struct {
 	changed  sync.Cond
 	closed   bool
 	open     int
-	reserved int                        // of the open ones, those in the reserve
-	evicted  int                        // connections that were closed to make space
-	refused  int                        // requests that found no space outside of the reserve
-	idle     *list.List                 // of net.Conn, longest first; also those in the reserve that have sent nothing yet
-	entries  map[net.Conn]*list.Element // of idle
-	waiting  *list.List                 // of waiter, longest first
+	reserved int // of the open ones, those in the reserve
+	evicted  int // connections that were closed to make space
+	refused  int // requests that found no space outside of the reserve
+	// of net.Conn, longest first; also those in the reserve that have sent nothing yet
+	idle    *list.List
+	entries map[net.Conn]*list.Element // of idle
+	waiting *list.List                 // of waiter, longest first
 }
 
 // maxReserve is plenty for probes and token requests, which are short.

@@ -1,5 +1,5 @@
-// Package listen serves HTTP on an address with limits on time, memory and open connections, over TLS with a certificate that can be
-// replaced while the server runs. It knows nothing of what is served.
+// Package listen serves HTTP on an address with limits on time, memory and open connections, over TLS with a
+// certificate that can be replaced while the server runs. It knows nothing of what is served.
 package listen
 
 import (
@@ -23,7 +23,8 @@ func Take(address *net.TCPAddr) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return nil, fmt.Errorf("this computer does not have the address %s", address.IP)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("the system does not let this user listen on %s; ports below 1024 need root or CAP_NET_BIND_SERVICE", address)
+		return nil, fmt.Errorf("the system does not let this user listen on %s; ports below 1024 need root or "+
+			"CAP_NET_BIND_SERVICE", address)
 	case err != nil:
 		return nil, err
 	}
@@ -63,8 +64,8 @@ func (s Server) Serve(ctx context.Context, l *Limited) error {
 		ConnContext:       withConn,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
-	// HTTP/1 only: an API gains little from HTTP/2, which has more vulnerabilities than any other part of Go's server, and whose
-	// connections can be kept half-idle.
+	// HTTP/1 only: an API gains little from HTTP/2, which has more vulnerabilities than any other part of Go's server,
+	// and whose connections can be kept half-idle.
 	h.Protocols = new(http.Protocols)
 	h.Protocols.SetHTTP1(true)
 	serve := func() error { return h.Serve(l) }
@@ -88,7 +89,8 @@ func (s Server) Serve(ctx context.Context, l *Limited) error {
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Drain)
 	defer cancel()
 	if err := h.Shutdown(drain); err != nil {
-		return errors.Join(fmt.Errorf("some requests did not finish within %s and were aborted: %w", s.Drain, err), h.Close())
+		return errors.Join(fmt.Errorf("some requests did not finish within %s and were aborted: %w", s.Drain, err),
+			h.Close())
 	}
 	return nil
 }

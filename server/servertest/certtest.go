@@ -84,8 +84,8 @@ type Certificate struct {
 	Cert, Key []byte // PEM
 }
 
-// Issue signs a certificate for this computer's own address that is valid from an hour ago until an hour from now, unless
-// a change says otherwise. No two have the same serial number.
+// Issue signs a certificate for this computer's own address that is valid from an hour ago until an hour from now,
+// unless a change says otherwise. No two have the same serial number.
 func (a *Authority) Issue(changes ...func(*x509.Certificate)) *Certificate {
 	a.t.Helper()
 	a.signed++

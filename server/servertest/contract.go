@@ -22,9 +22,9 @@ import (
 	"example.com/perks/api"
 )
 
-// Checker is an http.RoundTripper that passes exchanges on and fails its test for each one that the description does not allow:
-// an address, method, status, header, media type or body that the description does not have. It checks a request only
-// if the server accepted it, and never checks authorization. It is safe for use by many goroutines.
+// Checker is an http.RoundTripper that passes exchanges on and fails its test for each one that the description does
+// not allow: an address, method, status, header, media type or body that the description does not have. It checks a
+// request only if the server accepted it, and never checks authorization. It is safe for use by many goroutines.
 type Checker struct {
 	t    testing.TB
 	next http.RoundTripper
@@ -38,8 +38,8 @@ func NewChecker(t testing.TB, next http.RoundTripper) *Checker {
 	return &Checker{t: t, next: next}
 }
 
-// RoundTrip sends the request and returns the response as it came. Both bodies are held in memory in between. A response
-// that breaks off is returned unchecked.
+// RoundTrip sends the request and returns the response as it came. Both bodies are held in memory in between. A
+// response that breaks off is returned unchecked.
 func (c *Checker) RoundTrip(request *http.Request) (*http.Response, error) {
 	sent, requestBody := request, []byte(nil)
 	if request.Body != nil && request.Body != http.NoBody {
@@ -64,7 +64,8 @@ func (c *Checker) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	if err := Check(request, requestBody, response, body); err != nil {
-		c.t.Errorf("%s %s was answered with %d against the API description: %v", request.Method, request.URL.Path, response.StatusCode, err)
+		c.t.Errorf("%s %s was answered with %d against the API description: %v", request.Method, request.URL.Path,
+			response.StatusCode, err)
 	}
 	return response, nil
 }
@@ -82,7 +83,8 @@ var described = sync.OnceValue(func() *contract {
 		panic(fmt.Sprintf("reading the API description: %v", err))
 	}
 	for _, schema := range document.Components.Schemas {
-		if schema.Value.Properties["response"] != nil { // the schemas of errors are open, so that later versions can add members
+		// the schemas of errors are open, so that later versions can add members
+		if schema.Value.Properties["response"] != nil {
 			schema.Value.AdditionalProperties.Has = new(bool)
 		}
 		for _, property := range schema.Value.Properties {
@@ -152,8 +154,9 @@ func OperationOf(request *http.Request) string {
 	return route.Operation.OperationID
 }
 
-// Check checks one exchange against the description, as a Checker does. It returns what is not as described. The request's address must be whole; the bodies are given apart, because both have been read. What a client may send
-// is checked only where the server accepted it: a test that sends invalid input expects a refusal.
+// Check checks one exchange against the description, as a Checker does. It returns what is not as described. The
+// request's address must be whole; the bodies are given apart, because both have been read. What a client may send is
+// checked only where the server accepted it: a test that sends invalid input expects a refusal.
 func Check(sent *http.Request, requestBody []byte, answer *http.Response, body []byte) error {
 	c := described()
 	refused := func(status int, why string) error {
@@ -163,18 +166,21 @@ func Check(sent *http.Request, requestBody []byte, answer *http.Response, body [
 		return c.checkResponse(sent, answer, body, c.document.Components.Responses["Refusal"].Value)
 	}
 	request := sent.Clone(context.Background())
-	request.Body = io.NopCloser(bytes.NewReader(bytes.TrimPrefix(requestBody, []byte("\ufeff")))) // which the service ignores
+	// which the service ignores
+	request.Body = io.NopCloser(bytes.NewReader(bytes.TrimPrefix(requestBody, []byte("\ufeff"))))
 	if request.Method == http.MethodHead {
 		request.Method = http.MethodGet // the answer to HEAD is the answer to GET without its body
 	}
 	if path := request.URL.Path; len(path) > 1 && !strings.Contains(path, "//") { // a trailing slash changes nothing
-		request.URL.Path, request.URL.RawPath = strings.TrimSuffix(path, "/"), strings.TrimSuffix(request.URL.RawPath, "/")
+		request.URL.Path, request.URL.RawPath = strings.TrimSuffix(path, "/"),
+			strings.TrimSuffix(request.URL.RawPath, "/")
 	}
 	route, parameters, err := c.router.FindRoute(request)
 	switch {
 	case errors.Is(err, routers.ErrPathNotFound) && isPage(sent.URL.Path) && answer.StatusCode < 400:
 		return nil
-	case errors.Is(err, routers.ErrPathNotFound) && isPage(sent.URL.Path) && answer.StatusCode == http.StatusMethodNotAllowed:
+	case errors.Is(err, routers.ErrPathNotFound) && isPage(sent.URL.Path) &&
+		answer.StatusCode == http.StatusMethodNotAllowed:
 		return refused(http.StatusMethodNotAllowed, "the page is not changed")
 	case errors.Is(err, routers.ErrPathNotFound):
 		return refused(http.StatusNotFound, "the address is not in the description")
@@ -188,11 +194,14 @@ func Check(sent *http.Request, requestBody []byte, answer *http.Response, body [
 		return errors.New("the status is not described")
 	}
 	problems := []error{c.checkResponse(sent, answer, body, response.Value)}
-	if takes := route.Operation.RequestBody; takes != nil && takes.Value.Content.Get("*/*") != nil && takes.Value.Content.Get(request.Header.Get("Content-Type")) == nil {
-		request.Header.Set("Content-Type", "application/octet-stream") // kin-openapi's */* matches no invalid media type
+	if takes := route.Operation.RequestBody; takes != nil && takes.Value.Content.Get("*/*") != nil &&
+		takes.Value.Content.Get(request.Header.Get("Content-Type")) == nil {
+		// kin-openapi's */* matches no invalid media type
+		request.Header.Set("Content-Type", "application/octet-stream")
 	}
 	if answer.StatusCode < 300 {
-		input := &openapi3filter.RequestValidationInput{Request: request, PathParams: parameters, Route: route, Options: options()}
+		input := &openapi3filter.RequestValidationInput{Request: request, PathParams: parameters, Route: route,
+			Options: options()}
 		if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
 			problems = append(problems, fmt.Errorf("the request was accepted, but is not as described: %w", err))
 		}
@@ -200,16 +209,20 @@ func Check(sent *http.Request, requestBody []byte, answer *http.Response, body [
 	return errors.Join(problems...)
 }
 
-// isPage reports whether a path belongs to the reference page or redirects there. The page is not part of the API; only its
-// refusals are like those of the API.
+// isPage reports whether a path belongs to the reference page or redirects there. The page is not part of the API; only
+// its refusals are like those of the API.
 func isPage(path string) bool {
-	return path == "/" || path == "/docs" || strings.TrimSuffix(path, "/") == "/v2/docs" || strings.HasPrefix(path, "/docs/")
+	return path == "/" || path == "/docs" || strings.TrimSuffix(path, "/") == "/v2/docs" ||
+		strings.HasPrefix(path, "/docs/")
 }
 
 // checkResponse compares headers, media type and body with the response that is described for the status. The filter is
 // given an operation that has only that response, because it would ignore a 304 otherwise.
-func (c *contract) checkResponse(sent *http.Request, answer *http.Response, body []byte, response *openapi3.Response) error {
-	operation := &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(http.StatusOK, &openapi3.ResponseRef{Value: response}))}
+func (c *contract) checkResponse(
+	sent *http.Request, answer *http.Response, body []byte, response *openapi3.Response,
+) error {
+	operation := &openapi3.Operation{Responses: openapi3.NewResponses(openapi3.WithStatus(http.StatusOK,
+		&openapi3.ResponseRef{Value: response}))}
 	filter := options()
 	filter.ExcludeResponseBody = sent.Method == http.MethodHead
 	input := &openapi3filter.ResponseValidationInput{

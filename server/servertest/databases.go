@@ -24,9 +24,11 @@ type kind struct {
 }
 
 var kinds = map[string]kind{
-	"sqlite":    {func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "perks.db") }, openSQLite},
-	"postgres":  {storetest.PostgresDatabase, func(t testing.TB) store.Store { return openPostgres(t, migrated.Direct(t)) }},
-	"pgbouncer": {storetest.PgBouncerDatabase, func(t testing.TB) store.Store { return openPostgres(t, migrated.BehindPgBouncer(t)) }},
+	"sqlite": {func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "perks.db") }, openSQLite},
+	"postgres": {storetest.PostgresDatabase,
+		func(t testing.TB) store.Store { return openPostgres(t, migrated.Direct(t)) }},
+	"pgbouncer": {storetest.PgBouncerDatabase,
+		func(t testing.TB) store.Store { return openPostgres(t, migrated.BehindPgBouncer(t)) }},
 }
 
 func chosenKind(t testing.TB) kind {
@@ -39,9 +41,9 @@ func chosenKind(t testing.TB) kind {
 	return chosen
 }
 
-// DatabaseAddress returns the address of a new, empty database as perksd takes it, which is gone when the test ends. The
-// environment variable PERKS_TEST_DATABASE chooses its kind: sqlite, which is the default, postgres, or pgbouncer for a
-// PostgreSQL behind PgBouncer in transaction mode.
+// DatabaseAddress returns the address of a new, empty database as perksd takes it, which is gone when the test ends.
+// The environment variable PERKS_TEST_DATABASE chooses its kind: sqlite, which is the default, postgres, or pgbouncer
+// for a PostgreSQL behind PgBouncer in transaction mode.
 func DatabaseAddress(t testing.TB) string {
 	t.Helper()
 	return chosenKind(t).address(t)

@@ -91,7 +91,8 @@ func (s *Server) Client(scopes ...api.Scope) (id, secret string) {
 func (s *Server) ClientWith(change func(*store.Client)) (id, secret string) {
 	s.t.Helper()
 	id, secret = "client-"+uuid.NewString()[:8], "secret+of%a:test="+uuid.NewString()
-	client := store.Client{ID: id, Name: "A client of a test", Secret: server.HashSecret(secret), Scopes: api.AllScopes(), CreatedAt: time.Now()}
+	client := store.Client{ID: id, Name: "A client of a test", Secret: server.HashSecret(secret),
+		Scopes: api.AllScopes(), CreatedAt: time.Now()}
 	change(&client)
 	if err := s.Live.CreateClient(context.Background(), client, store.Operator); err != nil {
 		s.t.Fatalf("creating a client: %v", err)
@@ -117,7 +118,8 @@ func (s *Server) TokenFor(id, secret string) string {
 	return token.AccessToken
 }
 
-// ImportPerks imports perks into the live store. A record without title, description, city or approval gets default ones.
+// ImportPerks imports perks into the live store. A record without title, description, city or approval gets default
+// ones.
 func (s *Server) ImportPerks(perks ...store.PerkRecord) { s.importPerks(s.Live, perks) }
 
 // ImportSandboxPerks imports perks into the sandbox.
@@ -132,7 +134,8 @@ func (s *Server) importPerks(into store.Store, perks []store.PerkRecord) {
 		p.City = cmp.Or(p.City, "Berlin")
 		p.Approval = cmp.Or(p.Approval, store.ApprovalAuto)
 	}
-	if _, err := into.ImportPerks(context.Background(), Rows(perks), uuid.NewString, store.Operator, time.Now()); err != nil {
+	if _, err := into.ImportPerks(context.Background(), Rows(perks), uuid.NewString, store.Operator,
+		time.Now()); err != nil {
 		s.t.Fatalf("importing perks: %v", err)
 	}
 }

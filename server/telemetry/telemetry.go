@@ -1,5 +1,5 @@
-// Package telemetry exports a server's metrics and traces: Prometheus reads metrics on an address of their own, and a collector gets
-// traces by OTLP over HTTP. No request waits for either.
+// Package telemetry exports a server's metrics and traces: Prometheus reads metrics on an address of their own, and a
+// collector gets traces by OTLP over HTTP. No request waits for either.
 package telemetry
 
 import (
@@ -32,7 +32,8 @@ type Telemetry struct {
 	purged prometheus.Counter
 }
 
-// Start sends traces if OpenTelemetry's variables name an endpoint, and serves metrics on the listener unless it is nil.
+// Start sends traces if OpenTelemetry's variables name an endpoint, and serves metrics on the listener unless it is
+// nil.
 func Start(ctx context.Context, metrics net.Listener, log *slog.Logger) (*Telemetry, error) {
 	failures := newExportFailures(log)
 	spans, err := startTraces(ctx, failures)
@@ -45,7 +46,8 @@ func Start(ctx context.Context, metrics net.Listener, log *slog.Logger) (*Teleme
 		purges: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "perks_idempotency_purges_total", Help: "Hourly deletions of old idempotency keys from a database.",
 		}, []string{"outcome"}),
-		purged: prometheus.NewCounter(prometheus.CounterOpts{Name: "perks_idempotency_keys_purged_total", Help: "Old idempotency keys deleted."}),
+		purged: prometheus.NewCounter(prometheus.CounterOpts{Name: "perks_idempotency_keys_purged_total",
+			Help: "Old idempotency keys deleted."}),
 	}
 	if spans != nil {
 		t.Tracer = spans
@@ -56,11 +58,13 @@ func Start(ctx context.Context, metrics net.Listener, log *slog.Logger) (*Teleme
 		program := api.Build()
 		info := prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "perks_build_info", Help: "Always 1; the labels have the version.",
-			ConstLabels: prometheus.Labels{"version": program.Version, "commit": program.Commit, "goversion": program.Go},
+			ConstLabels: prometheus.Labels{"version": program.Version, "commit": program.Commit,
+				"goversion": program.Go},
 		})
 		info.Set(1)
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		registry.MustRegister(info, collectors.NewGoCollector(),
+			collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 			t.purges, t.purged, failures.count)
 		t.Metrics, t.stop = registry, serveMetrics(registry, metrics, log)
 	}
@@ -89,7 +93,8 @@ const maxMetricsConnections = 64
 func serveMetrics(registry *prometheus.Registry, l net.Listener, log *slog.Logger) (stop func()) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		Registry: registry, EnableOpenMetrics: true, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
+		Registry: registry, EnableOpenMetrics: true, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: 4, Timeout: 10 * time.Second,
 	}))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -99,7 +104,8 @@ func serveMetrics(registry *prometheus.Registry, l net.Listener, log *slog.Logge
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := listen.Server{Handler: mux, MaxHeader: 16 << 10, Drain: time.Second, Log: log}.Serve(ctx, listen.Limit(l, maxMetricsConnections))
+		err := listen.Server{Handler: mux, MaxHeader: 16 << 10, Drain: time.Second, Log: log}.Serve(ctx,
+			listen.Limit(l, maxMetricsConnections))
 		if ctx.Err() == nil {
 			log.Error("cannot serve metrics any more", "error", err)
 		}
@@ -122,9 +128,10 @@ func (t *Telemetry) Watch(connections *listen.Limited, certificate *listen.Certi
 	gauge("perks_http_connections", "Open client connections.", func() float64 {
 		return float64(connections.Stats().Open)
 	})
-	gauge("perks_http_connections_max", "Maximum number of client connections. More wait, or replace an idle one.", func() float64 {
-		return float64(connections.Stats().Limit)
-	})
+	gauge("perks_http_connections_max", "Maximum number of client connections. More wait, or replace an idle one.",
+		func() float64 {
+			return float64(connections.Stats().Limit)
+		})
 	counter := func(name, help string, read func() int) {
 		options := prometheus.CounterOpts{Name: name, Help: help}
 		t.Metrics.MustRegister(prometheus.NewCounterFunc(options, func() float64 { return float64(read()) }))

@@ -29,7 +29,8 @@ type VariableError struct{ error }
 // maxAttribute is the maximum length of an attribute, unless OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT sets another.
 const maxAttribute = 1024
 
-// startTraces returns nil unless OpenTelemetry's variables name an endpoint. If the collector is too slow, spans are dropped.
+// startTraces returns nil unless OpenTelemetry's variables name an endpoint. If the collector is too slow, spans are
+// dropped.
 func startTraces(ctx context.Context, failures *exportFailures) (*sdktrace.TracerProvider, error) {
 	if !tracesEnabled() {
 		return nil, nil
@@ -56,7 +57,8 @@ func startTraces(ctx context.Context, failures *exportFailures) (*sdktrace.Trace
 	if limits.AttributeValueLengthLimit < 0 {
 		limits.AttributeValueLengthLimit = maxAttribute
 	}
-	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(origin), sdktrace.WithRawSpanLimits(limits)), nil
+	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(origin),
+		sdktrace.WithRawSpanLimits(limits)), nil
 }
 
 // variables returns the variable for all signals, and the one for traces, which overrides it.
@@ -76,8 +78,8 @@ func tracesEnabled() bool {
 	return false
 }
 
-// checkVariables rejects what OpenTelemetry would silently ignore, and then send traces elsewhere or nowhere. Its errors don't repeat
-// values, because headers and addresses may contain secrets.
+// checkVariables rejects what OpenTelemetry would silently ignore, and then send traces elsewhere or nowhere. Its
+// errors don't repeat values, because headers and addresses may contain secrets.
 func checkVariables() error {
 	for _, rule := range []struct {
 		about, problem string
@@ -87,10 +89,12 @@ func checkVariables() error {
 			u, err := url.Parse(value)
 			return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 		}},
-		{"PROTOCOL", "must be http/protobuf or http/json: perksd sends traces over HTTP, which collectors take at port 4318", func(value string) bool {
+		{"PROTOCOL", "must be http/protobuf or http/json: perksd sends traces over HTTP, which collectors take at " +
+			"port 4318", func(value string) bool {
 			return value == "http/protobuf" || value == "http/json"
 		}},
-		{"HEADERS", "must be of the form NAME=VALUE,NAME=VALUE, with %XX for special characters in a value", areHeaders},
+		{"HEADERS", "must be of the form NAME=VALUE,NAME=VALUE, with %XX for special characters in a value",
+			areHeaders},
 	} {
 		for _, name := range variables(rule.about) {
 			if value := os.Getenv(name); value != "" && !rule.valid(value) {
@@ -130,9 +134,10 @@ type exportFailures struct {
 }
 
 func newExportFailures(log *slog.Logger) *exportFailures {
-	return &exportFailures{log: log, logged: rate.Sometimes{Interval: time.Minute}, count: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "perks_trace_export_errors_total", Help: "Failed exports of traces.",
-	})}
+	return &exportFailures{log: log, logged: rate.Sometimes{Interval: time.Minute},
+		count: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "perks_trace_export_errors_total", Help: "Failed exports of traces.",
+		})}
 }
 
 // Handle is part of otel.ErrorHandler.
@@ -140,7 +145,8 @@ func (f *exportFailures) Handle(err error) {
 	f.count.Inc()
 	f.unlogged.Add(1)
 	f.logged.Do(func() {
-		f.log.Warn("traces cannot be sent; requests are not affected", "error", short(err), "failures_not_logged", f.unlogged.Swap(0)-1)
+		f.log.Warn("traces cannot be sent; requests are not affected", "error", short(err), "failures_not_logged",
+			f.unlogged.Swap(0)-1)
 	})
 }
 

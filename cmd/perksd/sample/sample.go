@@ -1,5 +1,5 @@
-// Package sample generates realistic perks, users and rental listings: any number of them, in constant memory, and the same ones for the
-// same seed and day. It knows nothing of databases or the command line.
+// Package sample generates realistic perks, users and rental listings: any number of them, in constant memory, and the
+// same ones for the same seed and day. It knows nothing of databases or the command line.
 package sample
 
 import (
@@ -20,8 +20,8 @@ import (
 	"example.com/perks/store"
 )
 
-// Data generates sample records. Another Seed makes other records. Dates are around Day, so that some perks have expired by then and some
-// have not started.
+// Data generates sample records. Another Seed makes other records. Dates are around Day, so that some perks have
+// expired by then and some have not started.
 type Data struct {
 	Seed uint64
 	Day  time.Time
@@ -50,7 +50,8 @@ func sequence[R any](n int64, named []R, generate func(i int64) R) iter.Seq2[R, 
 	}
 }
 
-// random is the source of one record. Each record has its own, so that it doesn't depend on how many others are generated.
+// random is the source of one record. Each record has its own, so that it doesn't depend on how many others are
+// generated.
 type random struct{ *rand.Rand }
 
 // Streams give different kinds of records different random numbers.
@@ -60,7 +61,8 @@ const (
 )
 
 func (d Data) random(stream uint64, i int64) random {
-	return random{rand.New(rand.NewPCG(d.Seed, stream|uint64(i)))} // #nosec G115 G404 -- sample data are made to be the same again, and count from zero
+	// Sample data are made to be the same again, and count from zero.
+	return random{rand.New(rand.NewPCG(d.Seed, stream|uint64(i)))} // #nosec G115 G404
 }
 
 // day is the start of Day.
@@ -118,9 +120,9 @@ var vocabulary = sync.OnceValue(func() (w words) {
 	return w
 })
 
-// Perks yields n perks: coffee-2for1, which anyone can redeem, spa-day, which needs approval, last-ticket, with a stock of one, and then
-// demo-000001 and so on, in many cities and categories. Most are valid; some have expired, have not started, or lack a position, a
-// category or stock.
+// Perks yields n perks: coffee-2for1, which anyone can redeem, spa-day, which needs approval, last-ticket, with a stock
+// of one, and then demo-000001 and so on, in many cities and categories. Most are valid; some have expired, have not
+// started, or lack a position, a category or stock.
 func (d Data) Perks(n int64) iter.Seq2[store.PerkRecord, error] {
 	return sequence(n, d.namedPerks(), d.perk)
 }
@@ -138,9 +140,11 @@ func (d Data) namedPerks() []store.PerkRecord {
 			Lat: &lat, Lng: &lng, Approval: store.ApprovalAuto,
 		}
 	}
-	coffee := perk("coffee-2for1", "Two coffees for one", "Bring a friend: the second coffee is on us, any size, any day.",
+	coffee := perk("coffee-2for1", "Two coffees for one",
+		"Bring a friend: the second coffee is on us, any size, any day.",
 		"Food & Drink", "Corner Roast", "2 for 1", 52.5200, 13.4050)
-	spa := perk("spa-day", "A day at the spa", "Pools, three saunas and a robe for the day. We confirm each booking by hand.",
+	spa := perk("spa-day", "A day at the spa",
+		"Pools, three saunas and a robe for the day. We confirm each booking by hand.",
 		"Wellness", "Quiet Waters", "-40%", 52.5290, 13.4010)
 	spa.Approval = store.ApprovalManual
 	ticket := perk("last-ticket", "The last ticket for tonight", "One seat in the front row. Whoever is first has it.",
@@ -159,9 +163,10 @@ func (d Data) perk(i int64) store.PerkRecord {
 	created := d.day().Add(-time.Duration(random.between(1, 365*24*60)) * time.Minute)
 	perk := store.PerkRecord{
 		Perk: api.Perk{
-			ID:           id,
-			Title:        strings.ReplaceAll(pick(random, words.Titles), "{what}", what),
-			Description:  fmt.Sprintf("%s%s at %s in %s. %s", strings.ToUpper(what[:1]), what[1:], merchant, city.Name, pick(random, words.Remarks)),
+			ID:    id,
+			Title: strings.ReplaceAll(pick(random, words.Titles), "{what}", what),
+			Description: fmt.Sprintf("%s%s at %s in %s. %s", strings.ToUpper(what[:1]), what[1:], merchant, city.Name,
+				pick(random, words.Remarks)),
 			Category:     maybe(random, 5, trade.Category),
 			MerchantName: maybe(random, 5, merchant),
 			ImageURL:     maybe(random, 30, "https://images.example/perks/"+id+".jpg"),
@@ -212,9 +217,11 @@ func (d Data) Properties(n int64, owner string) iter.Seq2[store.PropertyRecord, 
 	lat, lng := 52.5145, 13.4180
 	first := store.PropertyRecord{
 		Property: api.Property{
-			ID: 1, Title: "Sunny loft by the canal", Description: "Two rooms under the roof, with a view over the water. Five minutes to the tram.",
-			Address: "12 Canal Side", City: "Berlin", Postcode: "10179",
-			Images:   []string{"https://images.example/properties/1-1.jpg", "https://images.example/properties/1-2.jpg"},
+			ID: 1, Title: "Sunny loft by the canal",
+			Description: "Two rooms under the roof, with a view over the water. Five minutes to the tram.",
+			Address:     "12 Canal Side", City: "Berlin", Postcode: "10179",
+			Images: []string{"https://images.example/properties/1-1.jpg",
+				"https://images.example/properties/1-2.jpg"},
 			PricePW:  price("395.00"),
 			Bedrooms: 1, Bathrooms: 1, Lat: &lat, Lng: &lng, Deposit: 1580,
 		},

@@ -18,3 +18,13 @@ func isWritable(fd uintptr) bool {
 		}
 	}
 }
+
+// MaxOpenFiles is the limit of open files of this process, or more than it ever needs.
+func MaxOpenFiles() int {
+	most := uint64(1 << 30)
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil { // else it would be found out when there are too many
+		most = min(most, uint64(limit.Cur))
+	}
+	return int(most)
+}

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package listen
-
-// isWritable lets a write wait.
-func isWritable(uintptr) bool { return true }
