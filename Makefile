@@ -127,7 +127,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 		done; \
 	done
 
-# BENCH is for flags, such as BENCH='-only get -rounds 3' or BENCH='-only queries -perks 10000000'; the first run fills
+# BENCH is for flags, such as BENCH='-only get -rounds 3'; the first run fills
 # databases in .bench/ for all others.
 .PHONY: bench
 bench: test-programs ## measure the service side by side with what bounds it

@@ -20,7 +20,8 @@ var bulkCases = []int{8, manyConnections}
 
 // measureBulk compares redeeming the rows of a file with the same requests by the load generator, on both stores.
 func measureBulk(ctx context.Context, l *harness) (*table, error) {
-	result := newTable("Redeeming from a file (`bulk`)", "`perksctl perk redeem --file`", "perksctl", "bare load generator")
+	result := newTable("Redeeming from a file (`bulk`)", "`perksctl perk redeem --file`", "perksctl",
+		"bare load generator")
 	if err := l.addBulk(ctx, result, "SQLite", "sqlite:"+filepath.Join(l.Folder, "bulk.db")); err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func measureBulk(ctx context.Context, l *harness) (*table, error) {
 
 // addBulk is measureBulk on one database.
 func (l *harness) addBulk(ctx context.Context, result *table, store, database string) error {
-	load, err := l.newRedeemLoad(ctx, database, redeemUsers, 1)
+	load, err := l.newRedeemLoad(ctx, database, redeemUsers)
 	if err != nil {
 		return err
 	}
@@ -50,14 +51,16 @@ func (l *harness) addBulk(ctx context.Context, result *table, store, database st
 		if err != nil {
 			return err
 		}
-		result.add(rates[0]/rates[1], target{0.9, atLeast}, fmt.Sprintf("%s, %d at once", store, atOnce), rate(rates[0]), rate(rates[1]))
+		result.add(rates[0]/rates[1], target{0.9, atLeast}, fmt.Sprintf("%s, %d at once", store, atOnce),
+			rate(rates[0]), rate(rates[1]))
 	}
-	result.note("%s: %s perksctl spent %d µs of the processors on a row (median).", store, load.summary(), median(spent).Microseconds())
+	result.note("%s: %s perksctl spent %d µs of the processors on a row (median).", store, load.summary(),
+		median(spent).Microseconds())
 	return nil
 }
 
-// fromFile makes a measurement: each call of it has perksctl redeem the next perk for the users of a new file, and adds what
-// perksctl spent of the processors on a row.
+// fromFile makes a measurement: each call of it has perksctl redeem the next perk for the users of a new file, and adds
+// what perksctl spent of the processors on a row.
 func (r *redeemLoad) fromFile(atOnce int, spent *[]time.Duration) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
 		perk := r.nextPerk()
@@ -65,7 +68,8 @@ func (r *redeemLoad) fromFile(atOnce int, spent *[]time.Duration) func(context.C
 		if err := writeRedemptions(file, perk, bulkRows, shuffled); err != nil {
 			return 0, err
 		}
-		cost, err := r.perksctl(ctx, r.services[0], io.Discard, "perk", "redeem", "--file", file, "--concurrency", fmt.Sprint(atOnce))
+		cost, err := r.perksctl(ctx, r.service, io.Discard, "perk", "redeem", "--file", file, "--concurrency",
+			fmt.Sprint(atOnce))
 		if err != nil {
 			return 0, err
 		}
@@ -80,7 +84,8 @@ func (r *redeemLoad) fromGenerator(atOnce int) func(context.Context) (float64, e
 	return func(ctx context.Context) (float64, error) {
 		perk := r.nextPerk()
 		report, err := Run(ctx, Plan{
-			Addresses: []string{r.services[0].address}, Connections: atOnce, Count: bulkRows, Status: 201, Request: fileRequest(r.services[0], perk),
+			Address: r.service.address, Connections: atOnce, Count: bulkRows, Status: 201,
+			Request: fileRequest(r.service, perk),
 		})
 		r.acknowledged[perk] = report.Responses
 		return report.Rate(), err
@@ -99,15 +104,17 @@ func writeRedemptions(path, perk string, rows int64, number func(int64) int64) e
 // fileRequest is the requests that perksctl sends for a file of writeRedemptions.
 func fileRequest(s *service, perk string) func([]byte, int64) []byte {
 	const body, length = `{"user_id":"u-%06d"}`, len(`{"user_id":"u-123456"}`)
-	head := fmt.Sprintf("POST /v2/partners/perks/%s/redeem HTTP/1.1\r\nHost: %s\r\nUser-Agent: perksctl/dev\r\nContent-Length: %d\r\n"+
-		"Accept: application/json, application/problem+json\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-		"Accept-Encoding: gzip\r\nIdempotency-Key: ", perk, s.address, length, s.token)
+	head := fmt.Sprintf("POST /v2/partners/perks/%s/redeem HTTP/1.1\r\nHost: %s\r\nUser-Agent: "+
+		"perksctl/dev\r\nContent-Length: %d\r\nAccept: application/json, application/problem+json\r\nAuthorization: "+
+		"Bearer %s\r\nContent-Type: application/json\r\nAccept-Encoding: gzip\r\nIdempotency-Key: ", perk,
+		s.address, length, s.token)
 	batch := uuid.New()
 	sum := binary.BigEndian.Uint32(batch[:]) // with the user it stands for the sum that perksctl makes of a row
 	return func(buffer []byte, n int64) []byte {
 		user := shuffled(n)
 		buffer = append(buffer, head...)
-		buffer = fmt.Appendf(buffer, "%s-%d-%08x\r\n\r\n", batch, n+2, sum^uint32(user)*2654435761) // line 1 is the header
+		// line 1 is the header
+		buffer = fmt.Appendf(buffer, "%s-%d-%08x\r\n\r\n", batch, n+2, sum^uint32(user)*2654435761)
 		return fmt.Appendf(buffer, body, user)
 	}
 }
@@ -118,7 +125,7 @@ const manyRows = 1_000_000
 // measureBulkMillion measures what it takes perksctl to work through a million rows, and to find that all are done.
 func measureBulkMillion(ctx context.Context, l *harness) (*table, error) {
 	database := "sqlite:" + filepath.Join(l.Folder, "bulk-million.db")
-	load, err := l.newRedeemLoad(ctx, database, manyRows, 1)
+	load, err := l.newRedeemLoad(ctx, database, manyRows)
 	if err != nil {
 		return nil, err
 	}
@@ -127,10 +134,11 @@ func measureBulkMillion(ctx context.Context, l *harness) (*table, error) {
 		return nil, err
 	}
 
-	result := newTableOf("peak MiB", "A file of a million rows (`bulk-million`)", "`perksctl perk redeem --file` over SQLite", "rows", "time", "processor's time")
+	result := newTableOf("peak MiB", "A file of a million rows (`bulk-million`)",
+		"`perksctl perk redeem --file` over SQLite", "rows", "time", "processor's time")
 	for _, work := range []string{"every row redeemed", "the same again, with nothing left to do"} {
 		l.logf("bulk-million: %s", work)
-		cost, err := l.perksctl(ctx, load.services[0], io.Discard, "perk", "redeem", "--file", file)
+		cost, err := l.perksctl(ctx, load.service, io.Discard, "perk", "redeem", "--file", file)
 		if err != nil {
 			return nil, err
 		}

@@ -60,10 +60,12 @@ func TestTheLoadGeneratorSendsTheSameAsPerksctl(t *testing.T) {
 	if err := writeRedemptions(file, "hot-07", 1, shuffled); err != nil {
 		t.Fatal(err)
 	}
-	environment := map[string]string{"PERKSCTL_API_URL": s.url(""), "PERKSCTL_TOKEN": s.token, "PERKSCTL_CONFIG_DIR": t.TempDir()}
+	environment := map[string]string{"PERKSCTL_API_URL": s.url(""), "PERKSCTL_TOKEN": s.token,
+		"PERKSCTL_CONFIG_DIR": t.TempDir()}
 	var problems bytes.Buffer
 	code := cli.Main([]string{"perk", "redeem", "--file", file},
-		&command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &problems}, func(name string) string { return environment[name] })
+		&command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &problems},
+		func(name string) string { return environment[name] })
 	if code != 0 || len(byPerksctl) != 1 {
 		t.Fatalf("perksctl exited with %d after %d requests: %s", code, len(byPerksctl), problems.String())
 	}

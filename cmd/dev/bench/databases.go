@@ -11,13 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"example.com/perks/store/storetest"
 )
 
-// cache is a folder of databases filled with sample perks, because a million take minutes. What is in it is copied before
-// it is used, and never changes.
+// cache is a folder of databases filled with sample perks, because a million take minutes. What is in it is copied
+// before it is used, and never changes.
 type cache struct{ folder string }
 
 // staleAfter is when sample perks are made again: their dates are around the day on which they were made.
@@ -25,7 +23,8 @@ const staleAfter = 30 * 24 * time.Hour
 
 // content is the files that decide what is in a filled database: the schema, the import and the sample data.
 func content(driver string) []string {
-	return []string{"store/*.go", "store/" + driver + "/migrations/*.sql", "store/" + driver + "/import*.go", "cmd/perksd/sample/*.go"}
+	return []string{"store/*.go", "store/" + driver + "/migrations/*.sql", "store/" + driver + "/import*.go",
+		"cmd/perksd/sample/*.go"}
 }
 
 // get returns the path of what fill makes at a new path in the cache, filling it unless that was done before.
@@ -105,7 +104,7 @@ func (l *harness) postgresWith(ctx context.Context, perks int64) (*storetest.Pos
 			return err
 		}
 		defer func() { err = errors.Join(err, c.Stop()) }()
-		if err := l.fillPostgres(ctx, c, perks); err != nil {
+		if err := l.fill(ctx, address(c), perks); err != nil {
 			return err
 		}
 		return c.Save(ctx, path)
@@ -142,52 +141,11 @@ func (l *harness) sqliteWith(ctx context.Context, perks int64) (string, error) {
 // fill makes a database with so many sample perks.
 func (l *harness) fill(ctx context.Context, database string, perks int64) error {
 	begun := time.Now()
-	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", fmt.Sprint(perks), "--users", "0"); err != nil {
+	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", fmt.Sprint(perks), "--users",
+		"0"); err != nil {
 		return err
 	}
 	kind, _, _ := strings.Cut(database, ":")
 	l.logf("filled a new %s database with %s perks in %s", kind, grouped(perks), time.Since(begun).Round(time.Second))
 	return nil
 }
-
-// fillPostgres is fill, with the indexes of perks made when the perks are there: entry by entry, ten million take most of
-// an hour.
-func (l *harness) fillPostgres(ctx context.Context, c *storetest.PostgresServer, perks int64) (err error) {
-	if _, err := l.runPerksd(ctx, address(c), nil, "migrate"); err != nil {
-		return err
-	}
-	conn, err := pgx.Connect(ctx, c.DSN(database))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	rows, err := conn.Query(ctx, `SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'perks' AND indexname <> 'perks_pkey'`)
-	if err != nil {
-		return err
-	}
-	indexes, err := pgx.CollectRows(rows, pgx.RowToStructByPos[index])
-	if err != nil {
-		return fmt.Errorf("reading the indexes of perks: %w", err)
-	}
-	for _, index := range indexes {
-		if _, err := conn.Exec(ctx, `DROP INDEX `+index.Name); err != nil {
-			return fmt.Errorf("dropping %s: %w", index.Name, err)
-		}
-	}
-	if err := l.fill(ctx, address(c), perks); err != nil {
-		return err
-	}
-	l.logf("making its %d indexes", len(indexes))
-	if _, err := conn.Exec(ctx, `SET maintenance_work_mem = '1GB'`); err != nil {
-		return err
-	}
-	for _, index := range indexes {
-		if _, err := conn.Exec(ctx, index.Definition); err != nil {
-			return fmt.Errorf("making %s: %w", index.Name, err)
-		}
-	}
-	return nil
-}
-
-// index is an index and the statement that makes it.
-type index struct{ Name, Definition string }

@@ -37,7 +37,8 @@ var hostileLists = []listFilter{
 
 // measureFairness compares what one client waits while another sends costly lists with what it waits while nobody does.
 func measureFairness(ctx context.Context, l *harness) (*table, error) {
-	t := newTable("One client beside a hostile one (`fairness`)", append([]string{"hostile requests", "store"}, modestKinds...)...)
+	t := newTable("One client beside a hostile one (`fairness`)",
+		append([]string{"hostile requests", "store"}, modestKinds...)...)
 	for _, store := range []struct {
 		kind  string
 		perks int64
@@ -46,9 +47,9 @@ func measureFairness(ctx context.Context, l *harness) (*table, error) {
 			return nil, fmt.Errorf("over %s: %w", store.kind, err)
 		}
 	}
-	t.note("p99 of %d requests of each kind, one after the other: alone, and while another client has %d requests of the row in "+
-		"progress. SQLite has %s perks, PostgreSQL 300,000. The ratio is that of the worst kind, to its time alone or to %s, "+
-		"whichever is longer. No request of the first client was refused.",
+	t.note("p99 of %d requests of each kind, one after the other: alone, and while another client has %d requests of "+
+		"the row in progress. SQLite has %s perks, PostgreSQL 300,000. The ratio is that of the worst kind, to its "+
+		"time alone or to %s, whichever is longer. No request of the first client was refused.",
 		modestRequests, hostileRequests, grouped(allPerks), acceptableTime)
 	return t, nil
 }
@@ -58,11 +59,11 @@ func (l *harness) addFairness(ctx context.Context, t *table, kind string, perks 
 	if err != nil {
 		return err
 	}
-	load, err := l.newRedeemLoad(ctx, database, redeemUsers, 1)
+	load, err := l.newRedeemLoad(ctx, database, redeemUsers)
 	if err != nil {
 		return err
 	}
-	hostile := load.services[0]
+	hostile := load.service
 	modest := &modestClient{address: hostile.url("")}
 	if modest.credentials, err = l.NewClient(ctx, "modest", "--database", database); err != nil {
 		return err
@@ -189,7 +190,8 @@ func (m *modestClient) request(ctx context.Context, kind string) (request *http.
 	case "redeem":
 		body := fmt.Sprintf(`{"user_id":"u-%06d"}`, shuffled(m.redeemed))
 		m.redeemed++
-		request, err = http.NewRequestWithContext(ctx, http.MethodPost, m.address+"/partners/perks/"+m.perk+"/redeem", strings.NewReader(body))
+		request, err = http.NewRequestWithContext(ctx, http.MethodPost, m.address+"/partners/perks/"+m.perk+"/redeem",
+			strings.NewReader(body))
 	case "token":
 		request, err = http.NewRequestWithContext(ctx, http.MethodPost, m.address+"/auth/token", nil)
 	}

@@ -20,7 +20,8 @@ import (
 	"example.com/perks/tui/tuitest"
 )
 
-// How the terminal UI is measured: how many perks there are, how slow the service is, and how many keys of each kind are pressed.
+// How the terminal UI is measured: how many perks there are, how slow the service is, and how many keys of each kind
+// are pressed.
 const (
 	framePerks  = 1_000_000
 	frameDelay  = 2 * time.Second
@@ -31,8 +32,8 @@ const (
 // frameTarget is one frame of a screen that shows sixty a second.
 var frameTarget = target{16, atMost}
 
-// measureFrames measures how long the terminal UI takes from a key to the frame that shows it, while each response of the
-// service takes two seconds, and counts the requests in progress after a filter was typed letter by letter.
+// measureFrames measures how long the terminal UI takes from a key to the frame that shows it, while each response of
+// the service takes two seconds, and counts the requests in progress after a filter was typed letter by letter.
 func measureFrames(ctx context.Context, l *harness) (*table, error) {
 	file, err := l.sqliteWith(ctx, framePerks)
 	if err != nil {
@@ -57,7 +58,8 @@ func measureFrames(ctx context.Context, l *harness) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newTUIDriver(screen.Account{Profile: screen.Profile{Name: "bench", APIURL: perksd.url(""), ClientID: "bench"}, Client: delayed})
+	s := newTUIDriver(screen.Account{Profile: screen.Profile{Name: "bench", APIURL: perksd.url(""), ClientID: "bench"},
+		Client: delayed})
 	if err := s.until(ctx, "the list", func() bool { return s.shows(grouped(all.Meta.Total)) }); err != nil {
 		return nil, err
 	}
@@ -73,14 +75,16 @@ func measureFrames(ctx context.Context, l *harness) (*table, error) {
 	s.press("/")
 	for _, letter := range frameFilter {
 		s.press(string(letter))
-		if err := s.wait(ctx, 300*time.Millisecond); err != nil { // longer than the pause that a filter waits for the next letter
+		// longer than the pause that a filter waits for the next letter
+		if err := s.wait(ctx, 300*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
 	s.addRow(t, "typing a filter")
 	alive := slow.alive.Load()
 	most := slow.asked.Load()
-	wanted, err := direct.Perks(ctx, client.PerkListOptions{PerkFilter: api.PerkFilter{Query: strings.TrimSpace(frameFilter)}})
+	wanted, err := direct.Perks(ctx,
+		client.PerkListOptions{PerkFilter: api.PerkFilter{Query: strings.TrimSpace(frameFilter)}})
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +92,13 @@ func measureFrames(ctx context.Context, l *harness) (*table, error) {
 		return nil, errors.New("no perk passes the filter")
 	}
 	first, _, _ := strings.Cut(wanted.Data[0].Title, " ")
-	if err := s.until(ctx, "the rows of the last filter", func() bool { return s.shows(grouped(wanted.Meta.Total)) && s.shows(first) }); err != nil {
+	if err := s.until(ctx, "the rows of the last filter",
+		func() bool { return s.shows(grouped(wanted.Meta.Total)) && s.shows(first) }); err != nil {
 		return nil, err
 	}
 	s.addRow(t, "responses that arrive")
-	t.note("Of the %d requests for lists, %d was in progress after the last of %d quick changes of the filter; the rows are those of the last (%s of %s perks).",
+	t.note("Of the %d requests for lists, %d was in progress after the last of %d quick changes of the filter; the "+
+		"rows are those of the last (%s of %s perks).",
 		most, alive, len(frameFilter), grouped(wanted.Meta.Total), grouped(framePerks))
 	if alive != 1 {
 		t.missed++
@@ -131,7 +137,8 @@ type tuiDriver struct {
 // newTUIDriver begins at 200x60, in colour.
 func newTUIDriver(account screen.Account) *tuiDriver {
 	s := &tuiDriver{msgs: make(chan tea.Msg, 1000)}
-	s.app = tui.New(tui.Options{Accounts: singleAccount{account}, Memory: &tuitest.Memory{}, Theme: theme.Dark, Colours: termenv.TrueColor})
+	s.app = tui.New(tui.Options{Accounts: singleAccount{account}, Memory: &tuitest.Memory{}, Theme: theme.Dark,
+		Colours: termenv.TrueColor})
 	s.send(tea.WindowSizeMsg{Width: 200, Height: 60})
 	s.run(s.app.Init())
 	return s

@@ -56,7 +56,8 @@ func measureGet(ctx context.Context, l *harness) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if theirs, err := bare.fetch(ctx, getPath); err != nil || !bytes.Equal(ours, theirs) { // or they do not do the same work
+	// or they do not do the same work
+	if theirs, err := bare.fetch(ctx, getPath); err != nil || !bytes.Equal(ours, theirs) {
 		return nil, fmt.Errorf("the services compared give different responses (%v):\n%s%s", err, ours, theirs)
 	}
 
@@ -64,24 +65,29 @@ func measureGet(ctx context.Context, l *harness) (*table, error) {
 	if _, err := exec.LookPath("wrk"); err != nil {
 		generator, read = "the Go load generator", measureWithGenerator
 	}
-	result := newTable("Reading one perk (`get`)", "`GET /perks/{id}` over PostgreSQL, token checked", "perksd", "bare handler")
+	result := newTable("Reading one perk (`get`)", "`GET /perks/{id}` over PostgreSQL, token checked", "perksd",
+		"bare handler")
 	for _, at := range getTargets {
 		of := func(s *service) func(context.Context) (float64, error) {
 			return func(ctx context.Context) (float64, error) { return read(ctx, s, getPath, at.connections, l.time) }
 		}
-		rates, err := l.alternate(ctx, fmt.Sprintf("get at %d", at.connections), contender{"perksd", of(perksd)}, contender{"bare handler", of(bare)})
+		rates, err := l.alternate(ctx, fmt.Sprintf("get at %d", at.connections), contender{"perksd", of(perksd)},
+			contender{"bare handler", of(bare)})
 		if err != nil {
 			return nil, err
 		}
-		result.add(rates[0]/rates[1], at.target, fmt.Sprintf("%d at once", at.connections), rate(rates[0]), rate(rates[1]))
+		result.add(rates[0]/rates[1], at.target, fmt.Sprintf("%d at once", at.connections), rate(rates[0]),
+			rate(rates[1]))
 	}
 	result.note("Load by %s on the same machine.", generator)
 	return result, nil
 }
 
 // measureWithWrk requests one address repeatedly and returns how many responses came in a second.
-func measureWithWrk(ctx context.Context, s *service, path string, connections int, time time.Duration) (float64, error) {
-	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections), "--duration", fmt.Sprint(time),
+func measureWithWrk(ctx context.Context, s *service, path string, connections int,
+	time time.Duration) (float64, error) {
+	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections),
+		"--duration", fmt.Sprint(time),
 		"--header", "Authorization: Bearer "+s.token, s.url(path))
 	output, err := command.CombinedOutput()
 	if err != nil {
@@ -108,18 +114,19 @@ func readWrk(output []byte) (float64, error) {
 }
 
 // measureWithGenerator does the same with our own generator, where wrk is not installed.
-func measureWithGenerator(ctx context.Context, s *service, path string, connections int, time time.Duration) (float64, error) {
+func measureWithGenerator(ctx context.Context, s *service, path string, connections int,
+	time time.Duration) (float64, error) {
 	request := s.get(path)
 	report, err := Run(ctx, Plan{
-		Addresses: []string{s.address}, Connections: connections, Time: time, Status: 200,
+		Address: s.address, Connections: connections, Time: time, Status: 200,
 		Request: func(buffer []byte, _ int64) []byte { return append(buffer, request...) },
 	})
 	return report.Rate(), err
 }
 
 // serveBare is what perksd's reads are compared with: a handler with net/http and pgx that returns the same bytes for
-// GET /v2/partners/perks/{id}, without tokens, limits, conditional requests or a log. It listens on a free loopback port,
-// which it prints on stderr, until ctx ends.
+// GET /v2/partners/perks/{id}, without tokens, limits, conditional requests or a log. It listens on a free loopback
+// port, which it prints on stderr, until ctx ends.
 func serveBare(ctx context.Context, database string) error {
 	pool, err := pgxpool.New(ctx, database)
 	if err != nil {
@@ -152,11 +159,12 @@ func serveBare(ctx context.Context, database string) error {
 	return nil
 }
 
-const readPerk = `SELECT id, title, description, category, merchant_name, image_url, discount_text, terms, valid_from, valid_to, city,
-	created_at, updated_at FROM perks WHERE id = $1`
+const readPerk = `SELECT id, title, description, category, merchant_name, image_url, discount_text, terms, valid_from,
+	valid_to, city, created_at, updated_at FROM perks WHERE id = $1`
 
 func scanPerk(row pgx.CollectableRow) (p api.Perk, err error) {
-	err = row.Scan(&p.ID, &p.Title, &p.Description, &p.Category, &p.MerchantName, &p.ImageURL, &p.DiscountText, &p.Terms,
+	err = row.Scan(&p.ID, &p.Title, &p.Description, &p.Category, &p.MerchantName, &p.ImageURL, &p.DiscountText,
+		&p.Terms,
 		&p.ValidFrom, &p.ValidTo, &p.City, &p.CreatedAt, &p.UpdatedAt)
 	p.CreatedAt, p.UpdatedAt = p.CreatedAt.UTC(), p.UpdatedAt.UTC()
 	if p.ValidFrom != nil {

@@ -14,9 +14,9 @@ import (
 	_ "modernc.org/sqlite" // the driver that perksd uses
 )
 
-// groupCommit is what perksd's redemptions over SQLite are compared with: the same rows in a copy of the same database, by the same
-// driver under the same settings, from as many callers through one writer that commits what is queued. It checks nothing, and there
-// is no HTTP.
+// groupCommit is what perksd's redemptions over SQLite are compared with: the same rows in a copy of the same database,
+// by the same driver under the same settings, from as many callers through one writer that commits what is queued. It
+// checks nothing, and there is no HTTP.
 type groupCommit struct {
 	load           *redeemLoad
 	pool           *sql.DB // of one connection
@@ -66,7 +66,8 @@ func (r *redeemLoad) newGroupCommit(ctx context.Context) (*groupCommit, error) {
 // run redeems the next perk for some time and returns how many redemptions were committed in a second.
 func (g *groupCommit) run(ctx context.Context) (float64, error) {
 	var perk int64
-	if err := g.pool.QueryRowContext(ctx, `SELECT row FROM perks WHERE id = ?`, g.load.nextPerk()).Scan(&perk); err != nil {
+	if err := g.pool.QueryRowContext(ctx, `SELECT row FROM perks WHERE id = ?`,
+		g.load.nextPerk()).Scan(&perk); err != nil {
 		return 0, err
 	}
 	queue := make(chan *bareRedemption, manyConnections)
@@ -77,7 +78,8 @@ func (g *groupCommit) run(ctx context.Context) (float64, error) {
 	for caller := range manyConnections {
 		callers.Go(func() {
 			r := &bareRedemption{perk: perk, committed: make(chan error, 1)}
-			for n := int64(caller); n < redeemUsers && errs[caller] == nil && ctx.Err() == nil && time.Since(begun) < g.load.time; n += manyConnections {
+			for n := int64(caller); n < redeemUsers && errs[caller] == nil && ctx.Err() == nil &&
+				time.Since(begun) < g.load.time; n += manyConnections {
 				r.id, r.user, r.at = uuid.Must(uuid.NewV7()).String(), fmt.Sprintf("u-%06d", shuffled(n)), time.Now()
 				queue <- r
 				errs[caller] = <-r.committed

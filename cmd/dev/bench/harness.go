@@ -19,8 +19,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// harness is what the sections share: the programs they measure, as this checkout builds them, a temporary folder for what those
-// write, and how long to measure.
+// harness is what the sections share: the programs they measure, as this checkout builds them, a temporary folder for
+// what those write, and how long to measure.
 type harness struct {
 	programs.Workspace
 	options
@@ -36,7 +36,8 @@ func openHarness(ctx context.Context, o options) (*harness, error) {
 	}
 	l := &harness{Workspace: programs.Workspace{Programs: filepath.Join(folder, "bin"), Folder: folder}, options: o}
 	l.logf("building perksd and perksctl")
-	err = programs.Build(ctx, l.Programs, "-trimpath", "-ldflags", "-s -w", "./cmd/perksd", "./cmd/perksctl", "./cmd/dev/bench/testdata/hello")
+	err = programs.Build(ctx, l.Programs, "-trimpath", "-ldflags", "-s -w", "./cmd/perksd", "./cmd/perksctl",
+		"./cmd/dev/bench/testdata/hello")
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}
@@ -90,7 +91,8 @@ const connections = 16
 
 // serverOptions makes PostgreSQL what an operator would run: every commit on the disk, and memory and log sized so that
 // neither a working set of a million perks nor a checkpoint disturbs it.
-var serverOptions = storetest.PostgresOptions{Durable: true, Settings: map[string]string{"shared_buffers": "1GB", "max_wal_size": "8GB"}}
+var serverOptions = storetest.PostgresOptions{Durable: true,
+	Settings: map[string]string{"shared_buffers": "1GB", "max_wal_size": "8GB"}}
 
 const database = "perks"
 
@@ -177,7 +179,8 @@ func (s *service) url(path string) string { return "http://" + s.address + "/v2"
 
 // get is a request for an address of the API, as it is sent.
 func (s *service) get(path string) []byte {
-	return fmt.Appendf(nil, "GET /v2%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, s.address, s.token)
+	return fmt.Appendf(nil, "GET /v2%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, s.address,
+		s.token)
 }
 
 // fetch returns the body at an address of the API.

@@ -32,8 +32,10 @@ const (
 
 // insidePerk is in every file and outsidePerk in none. A full catalog has both.
 const (
-	insidePerk  = `{"id":"inside","title":"In the file","description":"For everybody","city":"Bath","stock":1000000}` + "\n"
-	outsidePerk = `{"id":"outside","title":"Not in the file","description":"For everybody","city":"Bath","stock":1000000}` + "\n"
+	insidePerk = `{"id":"inside","title":"In the file","description":"For everybody","city":"Bath","stock":1000000}` +
+		"\n"
+	outsidePerk = `{"id":"outside","title":"Not in the file","description":"For everybody","city":"Bath",` +
+		`"stock":1000000}` + "\n"
 )
 
 // importCases are the imports that are measured.
@@ -44,7 +46,8 @@ var importCases = []struct {
 }{
 	{"an empty catalog", false, func(line []byte) []byte { return line }},
 	{"every perk of a full catalog", true, func(line []byte) []byte {
-		return stockMember.ReplaceAll(bytes.Replace(line, []byte(`"title":"`), []byte(`"title":"Again: `), 1), []byte(`"stock":2000000`))
+		return stockMember.ReplaceAll(bytes.Replace(line, []byte(`"title":"`), []byte(`"title":"Again: `), 1),
+			[]byte(`"stock":2000000`))
 	}},
 	{"new perks beside a full catalog", true, func(line []byte) []byte {
 		return bytes.Replace(line, []byte(`"id":"`), []byte(`"id":"new-`), 1)
@@ -55,7 +58,8 @@ var stockMember = regexp.MustCompile(`"stock":(null|[0-9]+)`)
 
 // measureImport compares imports of a million perks with bare copies of the columns of as many, while others write.
 func measureImport(ctx context.Context, l *harness) (*table, error) {
-	t := newTable("Importing (`import`)", "1,000,000 perks into", "store", "`perksd import`", "bare copy", "writes meanwhile", "longest wait")
+	t := newTable("Importing (`import`)", "1,000,000 perks into", "store", "`perksd import`", "bare copy",
+		"writes meanwhile", "longest wait")
 	export, err := l.exportMillion(ctx)
 	if err != nil {
 		return nil, err
@@ -67,17 +71,21 @@ func measureImport(ctx context.Context, l *harness) (*table, error) {
 		}
 		for _, store := range []importStore{postgresImports{}, sqliteImports{}} {
 			// A section of its own, so that its server ends with it.
-			_, err := l.measure(ctx, section{name: store.name(), measure: func(ctx context.Context, l *harness) (*table, error) {
-				return nil, l.compareImport(ctx, t, store, c.name, file, c.full)
-			}})
+			_, err := l.measure(ctx, section{name: store.name(),
+				measure: func(ctx context.Context, l *harness) (*table, error) {
+					return nil, l.compareImport(ctx, t, store, c.name, file, c.full)
+				}})
 			if err != nil {
 				return nil, fmt.Errorf("into %s: %w", c.name, err)
 			}
 		}
 	}
-	t.note("A bare copy puts all columns of as many perks and their stocks into a table without indexes: PostgreSQL's COPY of a binary file, " +
-		"a loop over a prepared INSERT in one transaction of SQLite. Meanwhile, perks inside and outside the file are redeemed and a property " +
-		"is changed, 20 times a second; none of it was refused, and every redemption that was acknowledged is stored. In an empty catalog " +
+	t.note("A bare copy puts all columns of as many perks and their stocks into a table without indexes: " +
+		"PostgreSQL's COPY of a binary file, " +
+		"a loop over a prepared INSERT in one transaction of SQLite. Meanwhile, perks inside and outside the file " +
+		"are redeemed and a property " +
+		"is changed, 20 times a second; none of it was refused, and every redemption that was acknowledged is " +
+		"stored. In an empty catalog " +
 		"only the property is changed.")
 	return t, nil
 }
@@ -130,7 +138,8 @@ type importStore interface {
 	name() string
 	// open makes a database, with a million sample perks if it is to be full.
 	open(ctx context.Context, l *harness, full bool) (database string, err error)
-	// copyBare copies the columns of a million perks of the database into a table without indexes, and returns how long that took.
+	// copyBare copies the columns of a million perks of the database into a table without indexes, and returns how long
+	// that took.
 	copyBare(ctx context.Context, l *harness, database string) (time.Duration, error)
 }
 
@@ -154,7 +163,8 @@ func (l *harness) compareImport(ctx context.Context, t *table, store importStore
 	if err != nil {
 		return fmt.Errorf("copying bare rows: %w", err)
 	}
-	t.add(took.Seconds()/bare.Seconds(), target{4, atMost}, name, store.name(), seconds(took), seconds(bare), grouped(writes.count), milliseconds(writes.longest))
+	t.add(took.Seconds()/bare.Seconds(), target{4, atMost}, name, store.name(), seconds(took), seconds(bare),
+		grouped(writes.count), milliseconds(writes.longest))
 	l.logf("import on %s into %s: %s, a bare copy %s; of %d other writes one waited %s",
 		store.name(), name, seconds(took), seconds(bare), writes.count, milliseconds(writes.longest))
 	return nil
@@ -188,15 +198,18 @@ func (l *harness) startOtherWrites(ctx context.Context, database string, full bo
 	}
 	inputs := []struct{ kind, text string }{
 		{"users", string(users)},
-		{"properties", fmt.Sprintf(`{"propertyId":1,"title":"Flat","price_pw":100,"owner":"bench-%d"}`+"\n", l.clients)},
+		{"properties", fmt.Sprintf(`{"propertyId":1,"title":"Flat","price_pw":100,"owner":"bench-%d"}`+"\n",
+			l.clients)},
 	}
-	w := &otherWrites{redeemed: redeemLoad{harness: l, database: database, acknowledged: map[string]int64{}}, requests: []otherWrite{{}}}
+	w := &otherWrites{redeemed: redeemLoad{harness: l, database: database, acknowledged: map[string]int64{}},
+		requests: []otherWrite{{}}}
 	if full {
 		inputs = append(inputs, struct{ kind, text string }{"perks", insidePerk + outsidePerk})
 		w.requests = append(w.requests, otherWrite{"inside"}, otherWrite{"outside"})
 	}
 	for _, input := range inputs {
-		if _, err := l.runPerksd(ctx, database, strings.NewReader(input.text), "import", input.kind, "--format", "jsonl", "-"); err != nil {
+		if _, err := l.runPerksd(ctx, database, strings.NewReader(input.text), "import", input.kind, "--format",
+			"jsonl", "-"); err != nil {
 			return nil, err
 		}
 	}
@@ -238,9 +251,11 @@ func (w *otherWrites) note(r otherWrite, send func(otherWrite) error) {
 
 // send is request n. Redemptions of one perk have a user each.
 func (r otherWrite) send(ctx context.Context, s *service, n int) error {
-	method, path, body, want := http.MethodPatch, "/update-property/1", fmt.Sprintf(`{"title":"Flat %d"}`, n), http.StatusOK
+	method, path, body, want := http.MethodPatch, "/update-property/1", fmt.Sprintf(`{"title":"Flat %d"}`, n),
+		http.StatusOK
 	if r.perk != "" {
-		method, path, body, want = http.MethodPost, "/partners/perks/"+r.perk+"/redeem", fmt.Sprintf(`{"user_id":"u-%06d"}`, n), http.StatusCreated
+		method, path, body, want = http.MethodPost, "/partners/perks/"+r.perk+"/redeem",
+			fmt.Sprintf(`{"user_id":"u-%06d"}`, n), http.StatusCreated
 	}
 	request, err := http.NewRequestWithContext(ctx, method, s.url(path), strings.NewReader(body))
 	if err != nil {
@@ -300,7 +315,8 @@ func (postgresImports) copyBare(ctx context.Context, l *harness, database string
 	}
 	defer func() { err = errors.Join(err, rows.Close(), os.Remove(rows.Name())) }()
 	all := `SELECT p.*, s.stock FROM perks AS p JOIN perk_stock AS s ON s.perk_id = p.id LIMIT `
-	if _, err := conn.PgConn().CopyTo(ctx, rows, fmt.Sprintf(`COPY (%s %d) TO STDOUT (FORMAT binary)`, all, importedPerks)); err != nil {
+	if _, err := conn.PgConn().CopyTo(ctx, rows,
+		fmt.Sprintf(`COPY (%s %d) TO STDOUT (FORMAT binary)`, all, importedPerks)); err != nil {
 		return 0, err
 	}
 	if _, err := conn.Exec(ctx, `CREATE TABLE bare_rows AS `+all+`0`); err != nil {
@@ -355,7 +371,9 @@ func (sqliteImports) copyBare(ctx context.Context, l *harness, database string) 
 		return 0, err
 	}
 	defer bare.Close()
-	rows, err := source.QueryContext(ctx, fmt.Sprintf(`SELECT p.*, s.stock FROM perks AS p JOIN perk_stock AS s ON s.perk = p.row LIMIT %d`, importedPerks))
+	rows, err := source.QueryContext(ctx,
+		fmt.Sprintf(`SELECT p.*, s.stock FROM perks AS p JOIN perk_stock AS s ON s.perk = p.row LIMIT %d`,
+			importedPerks))
 	if err != nil {
 		return 0, err
 	}

@@ -11,7 +11,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/store"
-	"example.com/perks/store/postgres"
 )
 
 // listCase is one kind of list that people ask for. Its queries differ in what they look for, so that no single page
@@ -24,7 +23,10 @@ type listCase struct {
 
 var listCases = []listCase{
 	{"first page", noSlower, func(int, int64) store.PerkQuery { return page(1) }},
-	{"city filter", noSlower, firstPage(func(n int, q *store.PerkQuery) { q.City = listPlaces[n%len(listPlaces)].city })},
+	{"city filter", noSlower, firstPage(func(n int,
+		q *store.PerkQuery) {
+		q.City = listPlaces[n%len(listPlaces)].city
+	})},
 	{"10 km around a point", noSlower, firstPage(func(n int, q *store.PerkQuery) {
 		at := listPlaces[n%len(listPlaces)]
 		q.Near = &api.Circle{Lat: at.lat, Lng: at.lng, RadiusKM: 10}
@@ -32,7 +34,10 @@ var listCases = []listCase{
 	{"last page", noSlower, func(_ int, lastPage int64) store.PerkQuery { return page(lastPage) }},
 	// What matches these words grows with the catalog, and no index has it in the order that is asked for.
 	{"words", target{}, firstPage(func(n int, q *store.PerkQuery) { q.Query = listWords[n%len(listWords)] })},
-	{"sorted by title", noSlower, firstPage(func(_ int, q *store.PerkQuery) { q.Sort = []api.SortKey{{Field: "title"}} })},
+	{"sorted by title", noSlower, firstPage(func(_ int,
+		q *store.PerkQuery) {
+		q.Sort = []api.SortKey{{Field: "title"}}
+	})},
 }
 
 func firstPage(change func(n int, q *store.PerkQuery)) func(int, int64) store.PerkQuery {
@@ -52,15 +57,19 @@ var (
 		city     string
 		lat, lng float64
 	}{
-		{"Berlin", 52.52, 13.405}, {"Paris", 48.8566, 2.3522}, {"London", 51.5072, -0.1276}, {"Tokyo", 35.6762, 139.6503},
-		{"New York", 40.7128, -74.006}, {"Sydney", -33.8688, 151.2093}, {"Nairobi", -1.2921, 36.8219}, {"Suva", -18.1248, 178.4501},
+		{"Berlin", 52.52, 13.405}, {"Paris", 48.8566, 2.3522}, {"London", 51.5072, -0.1276},
+		{"Tokyo", 35.6762, 139.6503},
+		{"New York", 40.7128, -74.006}, {"Sydney", -33.8688, 151.2093}, {"Nairobi", -1.2921, 36.8219},
+		{"Suva", -18.1248, 178.4501},
 	}
-	listWords = []string{"coffee", "pizza friend", "spa golden", "guid tour", "lantern", "haircut members", "museum", "red fox shoe"}
+	listWords = []string{"coffee", "pizza friend", "spa golden", "guid tour", "lantern", "haircut members", "museum",
+		"red fox shoe"}
 )
 
 // page is what the service lists when it is not told otherwise.
 func page(n int64) store.PerkQuery {
-	return store.PerkQuery{Sort: []api.SortKey{{Field: "created_at", Desc: true}}, Window: store.Window{Page: n, PerPage: api.DefaultPerPage}}
+	return store.PerkQuery{Sort: []api.SortKey{{Field: "created_at", Desc: true}},
+		Window: store.Window{Page: n, PerPage: api.DefaultPerPage}}
 }
 
 // path is the address of a list, as the API's description has its parameters.
@@ -79,7 +88,7 @@ type catalog struct {
 	store    string
 	perks    int64
 	lastPage int64
-	ask      func(ctx context.Context, queries []store.PerkQuery) ([]time.Duration, error) // one after the other
+	*service
 }
 
 // listSizes is how many perks there are. The last is compared with the first.
@@ -102,14 +111,15 @@ func measureLists(ctx context.Context, l *harness) (*table, error) {
 			if err := json.Unmarshal(body, &first); err != nil {
 				return nil, fmt.Errorf("reading the first page: %w", err)
 			}
-			catalogs[i] = append(catalogs[i], catalog{kind, perks, first.Meta.TotalPages, s.askLists})
+			catalogs[i] = append(catalogs[i], catalog{kind, perks, first.Meta.TotalPages, s})
 		}
 	}
-	result, err := l.compareLists(ctx, "lists", "Lists (`lists`)", catalogs)
+	result, err := l.compareLists(ctx, catalogs)
 	if err != nil {
 		return nil, err
 	}
-	result.note("Over HTTP, one connection, pages of %d perks; p50 of %d requests each, all sizes in turn.", api.DefaultPerPage, l.rounds*listRequests)
+	result.note("Over HTTP, one connection, pages of %d perks; p50 of %d requests each, all sizes in turn.",
+		api.DefaultPerPage, l.rounds*listRequests)
 	return result, nil
 }
 
@@ -120,57 +130,15 @@ func (s *service) askLists(ctx context.Context, queries []store.PerkQuery) ([]ti
 		requests[i] = s.get(path(q))
 	}
 	report, err := Run(ctx, Plan{
-		Addresses: []string{s.address}, Connections: 1, Count: int64(len(queries)), Status: http.StatusOK,
+		Address: s.address, Connections: 1, Count: int64(len(queries)), Status: http.StatusOK,
 		Request: func(buffer []byte, n int64) []byte { return append(buffer, requests[n]...) },
 	})
 	return report.Latencies, err
 }
 
-// measureQueries compares lists at the largest number of perks with the same at fewer, without HTTP: PostgreSQL's part.
-func measureQueries(ctx context.Context, l *harness) (*table, error) {
-	var catalogs []catalog
-	for _, perks := range []int64{listSizes[0], listSizes[len(listSizes)-1], l.largest} {
-		cluster, err := l.postgresWith(ctx, perks)
-		if err != nil {
-			return nil, err
-		}
-		db, err := postgres.Open(ctx, address(cluster), postgres.Options{})
-		if err != nil {
-			return nil, err
-		}
-		l.cleanups = append(l.cleanups, db.Close)
-		list := func(q store.PerkQuery) (store.List[api.Perk], error) {
-			q.At = time.Now().UTC()
-			return db.ListPerks(ctx, q)
-		}
-		first, err := list(page(1))
-		if err != nil {
-			return nil, err
-		}
-		lastPage := api.NewPageMeta(1, api.DefaultPerPage, first.Total).TotalPages
-		catalogs = append(catalogs, catalog{"PostgreSQL", perks, lastPage, func(_ context.Context, queries []store.PerkQuery) ([]time.Duration, error) {
-			var times []time.Duration
-			for _, q := range queries {
-				begun := time.Now()
-				if _, err := list(q); err != nil {
-					return nil, err
-				}
-				times = append(times, time.Since(begun))
-			}
-			return times, nil
-		}})
-	}
-	result, err := l.compareLists(ctx, "queries", "Lists without HTTP (`queries`)", [][]catalog{catalogs})
-	if err != nil {
-		return nil, err
-	}
-	result.note("The store alone, one query at a time, pages of %d perks; p50 of %d queries each, all sizes in turn.", api.DefaultPerPage, l.rounds*listRequests)
-	return result, nil
-}
-
-// compareLists asks every catalog for every list, round after round, and compares the largest of each store with its smallest.
-// The catalogs of a store are in the order of their size.
-func (l *harness) compareLists(ctx context.Context, work, title string, stores [][]catalog) (*table, error) {
+// compareLists asks every catalog for every list, round after round, and compares the largest of each store with its
+// smallest. The catalogs of a store are in the order of their size.
+func (l *harness) compareLists(ctx context.Context, stores [][]catalog) (*table, error) {
 	type sample struct {
 		list, store string
 		perks       int64
@@ -183,7 +151,7 @@ func (l *harness) compareLists(ctx context.Context, work, title string, stores [
 				for i := range queries {
 					queries[i] = list.query(i, c.lastPage)
 				}
-				times, err := c.ask(ctx, queries)
+				times, err := c.askLists(ctx, queries)
 				if err != nil {
 					return nil, fmt.Errorf("%s of %s perks on %s: %w", list.name, grouped(c.perks), c.store, err)
 				}
@@ -193,13 +161,13 @@ func (l *harness) compareLists(ctx context.Context, work, title string, stores [
 				}
 			}
 		}
-		l.logf("%s, round %d of %d", work, round, l.rounds)
+		l.logf("lists, round %d of %d", round, l.rounds)
 	}
 	header := []string{"list", "store"}
 	for _, c := range stores[0] {
 		header = append(header, grouped(c.perks)+" perks")
 	}
-	t := newTable(title, header...)
+	t := newTable("Lists (`lists`)", header...)
 	for _, list := range listCases {
 		for _, catalogs := range stores {
 			cells := []string{list.name, catalogs[0].store}

@@ -17,15 +17,15 @@ import (
 
 // Plan says what is sent where, and for how long.
 type Plan struct {
-	Addresses   []string      // each HOST:PORT; used in rotation by the connections
+	Address     string        // HOST:PORT
 	Connections int           // each has one request in progress
 	Warmup      int64         // requests before those that are measured
 	Time        time.Duration // no request begins later than this; zero is without limit
 	Count       int64         // no more requests than this are sent; zero is without limit
 	Status      int           // of every response; zero is 200 and 201, whichever comes
 
-	// Request appends request n, whole, to the buffer. Numbers begin with 0 and none is given twice. It is called by many
-	// goroutines.
+	// Request appends request n, whole, to the buffer. Numbers begin with 0 and none is given twice. It is called by
+	// many goroutines.
 	Request func(buffer []byte, n int64) []byte
 }
 
@@ -50,7 +50,7 @@ func Run(ctx context.Context, plan Plan) (Report, error) {
 	reports := make([]Report, plan.Connections)
 	for i := range plan.Connections {
 		connections.Go(func() {
-			if err := r.use(ctx, plan.Addresses[i%len(plan.Addresses)], &reports[i]); err != nil {
+			if err := r.use(ctx, plan.Address, &reports[i]); err != nil {
 				r.stop(err)
 			}
 		})
@@ -105,7 +105,8 @@ func (r *sharedRun) use(ctx context.Context, address string, report *Report) (er
 		if err != nil {
 			return fmt.Errorf("reading the response to request %d: %w", n, err)
 		}
-		isExpected := status == r.plan.Status || r.plan.Status == 0 && (status == http.StatusOK || status == http.StatusCreated)
+		isExpected := status == r.plan.Status || r.plan.Status == 0 &&
+			(status == http.StatusOK || status == http.StatusCreated)
 		if !isExpected {
 			return fmt.Errorf("request %d got status %d instead of %d", n, status, r.plan.Status)
 		}

@@ -22,7 +22,8 @@ func describeMachine(ctx context.Context) (string, error) {
 	}
 	cpuInfo, _ := os.ReadFile("/proc/cpuinfo")
 	memoryInfo, _ := os.ReadFile("/proc/meminfo")
-	return fmt.Sprintf("%s, %d cores, %s of memory; %s. The disk takes %s writes of 8 KiB that are synced one by one. %s, %s.",
+	return fmt.Sprintf("%s, %d cores, %s of memory; %s. The disk takes %s writes of 8 KiB that are synced one by "+
+		"one. %s, %s.",
 		cpuModel(cpuInfo), runtime.NumCPU(), memoryTotal(memoryInfo), printed(ctx, "uname", "-srm"), rate(syncs),
 		runtime.Version(), printed(ctx, "pgbench", "--version")), nil
 }
@@ -62,8 +63,8 @@ func memoryTotal(info []byte) string {
 	return unknown + " amount"
 }
 
-// measureSyncs writes the same 8 KiB of a file again and again, as a database writes its log, and waits for the disk each
-// time.
+// measureSyncs writes the same 8 KiB of a file again and again, as a database writes its log, and waits for the disk
+// each time.
 func measureSyncs(folder string, lasting time.Duration) (perSecond float64, err error) {
 	file, err := os.CreateTemp(folder, "perks-sync-")
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 )
 
 func TestMachineIsReadFromProc(t *testing.T) {
-	if got := cpuModel([]byte("processor\t: 0\nmodel\t\t: 17\nmodel name\t: Fast 9000 \nprocessor\t: 1\nmodel name\t: Fast 9000\n")); got != "Fast 9000" {
+	if got := cpuModel([]byte("processor\t: 0\nmodel\t\t: 17\nmodel name\t: Fast 9000 \nprocessor\t: 1\nmodel " +
+		"name\t: Fast 9000\n")); got != "Fast 9000" {
 		t.Errorf("the processor is %q", got)
 	}
 	if got := memoryTotal([]byte("MemTotal:       24661284 kB\nMemFree:        22000000 kB\n")); got != "24 GiB" {

@@ -1,9 +1,9 @@
-// Command bench measures the service and its client side by side with what bounds them, in one run, and prints the ratios
-// as tables: reading a perk against a bare handler, redeeming against plain inserts, lists at a million perks against lists
-// at ten thousand, redeeming from a file against a bare load generator.
+// Command bench measures the service and its client side by side with what bounds them, in one run, and prints the
+// ratios as tables: reading a perk against a bare handler, redeeming against plain inserts, lists at a million perks
+// against lists at ten thousand, redeeming from a file against a bare load generator.
 //
-// It drives the programs as they are built, over loopback, and starts and stops everything that it needs. It knows how to
-// put load on a service and nothing of its insides, but for the section that measures a store's queries alone.
+// It drives the programs as they are built, over loopback, and starts and stops everything that it needs. It knows how
+// to put load on a service and nothing of its insides.
 package main
 
 import (
@@ -30,13 +30,13 @@ type section struct {
 var sections = []section{
 	{"get", "one perk over HTTP, against a bare handler", measureGet},
 	{"redeem-hot", "redeeming one hot perk on PostgreSQL, against pgbench", measureRedeemHot},
-	{"redeem-sqlite", "redeeming on SQLite at 64 connections, against one and against bare writes", measureRedeemSQLite},
+	{"redeem-sqlite", "redeeming on SQLite at 64 connections, against one and against bare writes",
+		measureRedeemSQLite},
 	{"lists", "lists at 1,000,000 perks, against 10,000", measureLists},
 	{"orders", "every filter in every order, likewise", measureOrders},
 	{"redemptions", "lists and reports of 1,000,000 redemptions, against 10,000", measureRedemptions},
 	{"users", "lists of 1,000,000 users, against 10,000", measureUsers},
 	{"properties", "lists of 1,000,000 properties, against 10,000", measureProperties},
-	{"replicas", "two replicas, against one", measureReplicas},
 	{"fairness", "one client beside another that sends 64 costly lists at once", measureFairness},
 	{"version", "the start of perksctl, against bare cobra programs", measureStart},
 	{"all", "perksctl's list of 1,000,000 perks, against perksd's export", measureAll},
@@ -45,17 +45,15 @@ var sections = []section{
 	{"bulk-million", "perksctl's memory for a file of 1,000,000 rows", measureBulkMillion},
 	{"frames", "the terminal UI from a key to its frame, with 1,000,000 perks", measureFrames},
 	{"import", "importing 1,000,000 perks, against bare copies of them", measureImport},
-	{"queries", "lists of -perks perks, without HTTP", measureQueries},
 }
 
 // options is what the command line says.
 type options struct {
-	only    []string // sections; empty is all but queries, and those too with -perks
-	largest int64
-	rounds  int
-	time    time.Duration
-	cache   cache
-	strict  bool
+	only   []string // sections; empty is all
+	rounds int
+	time   time.Duration
+	cache  cache
+	strict bool
 }
 
 func main() {
@@ -91,8 +89,7 @@ func readOptions(args []string, stderr io.Writer) (options, error) {
 	var only string
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&only, "only", "", "the `SECTIONS` to measure, with commas between (default: all, queries only with -perks)")
-	flags.Int64Var(&o.largest, "perks", 0, "how many perks the largest list of the section queries has; ten million take a quarter of an hour and 60 GB to fill, once")
+	flags.StringVar(&only, "only", "", "the `SECTIONS` to measure, with commas between (default: all)")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each side of a comparison is measured, at most 20")
 	flags.DurationVar(&o.time, "time", 4*time.Second, "how long each side is measured in a round")
 	flags.StringVar(&o.cache.folder, "cache", ".bench", "the `FOLDER` that keeps filled databases for the next run")
@@ -123,10 +120,6 @@ func (o options) check(left []string) error {
 	switch {
 	case len(left) > 0:
 		return fmt.Errorf("%q is not understood; -help lists the flags", left[0])
-	case slices.Contains(o.only, "queries") && o.largest == 0:
-		return errors.New("the section queries needs -perks, the number of perks in its largest list")
-	case o.largest < 0:
-		return errors.New("-perks must not be negative")
 	case o.rounds < 1 || o.rounds > 20:
 		return errors.New("-rounds must be between 1 and 20")
 	case o.time < time.Second:
@@ -137,10 +130,7 @@ func (o options) check(left []string) error {
 
 // wants tells whether a section is to be measured.
 func (o options) wants(name string) bool {
-	if len(o.only) > 0 {
-		return slices.Contains(o.only, name)
-	}
-	return name != "queries" || o.largest > 0
+	return len(o.only) == 0 || slices.Contains(o.only, name)
 }
 
 // run measures what is wanted, prints each table when it is there, and returns how many targets were missed.

@@ -22,8 +22,8 @@ const (
 	singlePages = 50    // whose perks are requested one by one
 )
 
-// measureMemory measures the memory of perksd over a million perks: at rest, after many requests of all kinds, and then while many
-// connections are open.
+// measureMemory measures the memory of perksd over a million perks: at rest, after many requests of all kinds, and then
+// while many connections are open.
 func measureMemory(ctx context.Context, l *harness) (*table, error) {
 	result := newTableOf("MiB", "Memory of perksd (`memory`)", "over 1,000,000 perks", "store")
 	for _, kind := range []string{"SQLite", "PostgreSQL"} {
@@ -31,9 +31,10 @@ func measureMemory(ctx context.Context, l *harness) (*table, error) {
 			return nil, fmt.Errorf("over %s: %w", kind, err)
 		}
 	}
-	result.note("VmRSS of perksd's process, in MiB: at rest when it has given a token, then right after the last response, without "+
-		"waiting for the system to get memory back. The requests come over %d connections: 70 of 100 for single perks, 20 for pages of "+
-		"lists, with every filter in %d orders and deep inside too, 10 redeem. The connections have had one response each.", manyConnections, len(mixedOrders))
+	result.note("VmRSS of perksd's process, in MiB: at rest when it has given a token, then right after the last "+
+		"response, without waiting for the system to get memory back. The requests come over %d connections: 70 of "+
+		"100 for single perks, 20 for pages of lists, with every filter in %d orders and deep inside too, 10 "+
+		"redeem. The connections have had one response each.", manyConnections, len(mixedOrders))
 	return result, nil
 }
 
@@ -43,11 +44,11 @@ func (l *harness) addMemory(ctx context.Context, result *table, kind string) err
 	if err != nil {
 		return err
 	}
-	load, err := l.newRedeemLoad(ctx, database, redeemUsers, 1)
+	load, err := l.newRedeemLoad(ctx, database, redeemUsers)
 	if err != nil {
 		return err
 	}
-	perksd := load.services[0]
+	perksd := load.service
 	add := func(when string, most float64) error {
 		resident, err := perksd.resident()
 		result.add(float64(resident), target{most, atMost}, when, kind)
@@ -62,11 +63,14 @@ func (l *harness) addMemory(ctx context.Context, result *table, kind string) err
 	if err != nil {
 		return err
 	}
-	// The first page of a list in an order takes longest. Many such at once would exceed the time that perksd gives a request.
-	if _, err := Run(ctx, Plan{Addresses: []string{perksd.address}, Connections: 2, Count: listedPages, Status: http.StatusOK, Request: lists}); err != nil {
+	// The first page of a list in an order takes longest. Many such at once would exceed the time that perksd gives a
+	// request.
+	if _, err := Run(ctx, Plan{Address: perksd.address, Connections: 2, Count: listedPages, Status: http.StatusOK,
+		Request: lists}); err != nil {
 		return err
 	}
-	if _, err := Run(ctx, Plan{Addresses: []string{perksd.address}, Connections: manyConnections, Count: memoryRequests, Request: requests}); err != nil {
+	if _, err := Run(ctx, Plan{Address: perksd.address, Connections: manyConnections, Count: memoryRequests,
+		Request: requests}); err != nil {
 		return err
 	}
 	if err := add(fmt.Sprintf("after %s requests", grouped(memoryRequests)), 120); err != nil {
@@ -123,11 +127,12 @@ func mixedRequests(ctx context.Context, s *service) (all, lists func([]byte, int
 	}, lists, nil
 }
 
-// mixedOrders are so few that perksd can keep the order of all the lists. Otherwise deep pages would search and sort again, for hours.
+// mixedOrders are so few that perksd can keep the order of all the lists. Otherwise deep pages would search and sort
+// again, for hours.
 var mixedOrders = []api.SortKey{{Field: "created_at", Desc: true}, {Field: "title"}}
 
-// mixedList is one page of a list: with one of the filters of the section lists or without, in any of the orders, at the start or deep
-// inside.
+// mixedList is one page of a list: with one of the filters of the section lists or without, in any of the orders, at
+// the start or deep inside.
 func mixedList(n int64) store.PerkQuery {
 	kind, rest := n%int64(len(listCases)), n/int64(len(listCases))
 	order, rest := rest%int64(len(mixedOrders)), rest/int64(len(mixedOrders))

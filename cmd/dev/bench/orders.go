@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/store"
 )
 
 // orderFilters are the filters that are combined with every order. Each matches a fixed share of the perks.
@@ -22,93 +21,65 @@ var orderFilters = []struct {
 	{"words", api.PerkFilter{Query: "coffee"}},
 }
 
-// orderRequests is how often each page is asked for in each of orderRounds, the first time included, which may take longer.
-const orderRequests, orderRounds = 5, 3
+// orderRequests is how often each page is asked for in a round.
+const orderRequests = 5
 
-// slowest is the list that takes longest of those with one filter, and that grows most.
-type slowest struct {
-	ratio        float64
-	grows, lasts string
-	small, large time.Duration // of the one that grows most
-	longest      time.Duration
-	matches      int64
-}
-
-// measureOrders compares pages of every filter in every order at a million perks with the same at ten thousand, on both stores.
+// measureOrders compares pages of every filter in every order at a million perks with the same at ten thousand, on both
+// stores: the first page, one in the middle and the last.
 func measureOrders(ctx context.Context, l *harness) (*table, error) {
-	t := newTable("Every filter in every order (`orders`)", "filter", "page", "store", "matches", "grows most", "10,000 perks", "1,000,000 perks", "longest", "p50")
+	t := newTable("Every filter in every order (`orders`)", "filter", "store", "grows most", "10,000 perks",
+		"1,000,000 perks")
 	for _, kind := range []string{"PostgreSQL", "SQLite"} {
-		var services []*service
+		var ask []askList
 		for _, perks := range []int64{listSizes[0], listSizes[len(listSizes)-1]} {
 			s, err := l.serveList(ctx, kind, perks)
 			if err != nil {
 				return nil, err
 			}
-			services = append(services, s)
+			ask = append(ask, (&perkLists{s, map[string]int64{}}).ask)
 		}
 		for _, f := range orderFilters {
-			for _, place := range []string{"first", "middle", "last"} {
-				found, err := l.compareOrders(ctx, services, f.filter, place)
-				if err != nil {
-					return nil, fmt.Errorf("%s, %s page on %s: %w", f.name, place, kind, err)
+			var places []string
+			for _, field := range api.PerkSortFields() {
+				if f.filter.CanSortBy(field) {
+					for _, order := range []string{"sort=", "sort=-"} {
+						places = append(places, order+field, order+field+"&page=MIDDLE", order+field+"&page=LAST")
+					}
 				}
-				t.add(found.ratio, noSlower, f.name, place, kind, grouped(found.matches), found.grows,
-					milliseconds(found.small), milliseconds(found.large), found.lasts, milliseconds(found.longest))
-				l.logf("orders: %s, %s page on %s: %s grows %.2f times; %s takes %s", f.name, place, kind, found.grows, found.ratio, found.lasts, milliseconds(found.longest))
+			}
+			filters := []listFilter{{f.name, f.filter.Values().Encode()}}
+			if err := l.compareFilters(ctx, t, kind, filters, places, ask); err != nil {
+				return nil, err
 			}
 		}
 	}
-	t.note("Each of the %d orders by one key; over HTTP, one connection, pages of %d perks; p50 of %d requests each, alternating, the first included.",
-		2*len(api.PerkSortFields()), api.DefaultPerPage, orderRounds*orderRequests)
+	t.note("Each of the orders by one key; over HTTP, one connection, pages of %d perks; p50 of %d requests each, "+
+		"alternating.",
+		api.DefaultPerPage, l.rounds*orderRequests)
 	return t, nil
 }
 
-// compareOrders asks for a page of a filter in every order.
-func (l *harness) compareOrders(ctx context.Context, services []*service, filter api.PerkFilter, place string) (worst slowest, err error) {
-	for _, field := range api.PerkSortFields() {
-		for _, descending := range []bool{false, true} {
-			query := page(1)
-			query.PerkFilter, query.Sort = filter, []api.SortKey{{Field: field, Desc: descending}}
-			if !filter.CanSortBy(field) {
-				continue
-			}
-			var asked [2][]store.PerkQuery
-			for i, s := range services {
-				body, err := s.fetch(ctx, path(query))
-				if err != nil {
-					return worst, err
-				}
-				var first api.Page[json.RawMessage]
-				if err := json.Unmarshal(body, &first); err != nil {
-					return worst, err
-				}
-				number := map[string]int64{"first": 1, "middle": (first.Meta.TotalPages + 1) / 2, "last": first.Meta.TotalPages}[place]
-				one := query
-				one.Window.Page = number
-				asked[i] = slices.Repeat([]store.PerkQuery{one}, orderRequests)
-				worst.matches = first.Meta.Total
-			}
-			var times [2][]time.Duration
-			for range orderRounds { // in turn, so that what else the machine does slows down both
-				for i, s := range services {
-					took, err := s.askLists(ctx, asked[i])
-					if err != nil {
-						return worst, err
-					}
-					times[i] = append(times[i], took...)
-				}
-			}
-			p50s := [2]time.Duration{percentile(times[0], 50), percentile(times[1], 50)}
-			name := api.FormatSort(query.Sort)
-			if ratio := float64(p50s[1]) / float64(p50s[0]); ratio > worst.ratio {
-				worst.ratio, worst.grows, worst.small, worst.large = ratio, name, p50s[0], p50s[1]
-			}
-			if p50s[1] > worst.longest {
-				worst.longest, worst.lasts = p50s[1], name
-			}
+// perkLists is a service with perks, and how many pages the lists with a filter have.
+type perkLists struct {
+	*service
+	pages map[string]int64
+}
+
+func (p *perkLists) ask(ctx context.Context, filter, place string) ([]time.Duration, error) {
+	if p.pages[filter] == 0 {
+		body, err := p.fetch(ctx, "/partners/perks?"+filter)
+		if err != nil {
+			return nil, err
 		}
+		var first api.Page[json.RawMessage]
+		if err := json.Unmarshal(body, &first); err != nil {
+			return nil, err
+		}
+		p.pages[filter] = first.Meta.TotalPages
 	}
-	return worst, nil
+	last := p.pages[filter]
+	at := strings.NewReplacer("MIDDLE", fmt.Sprint((last+1)/2), "LAST", fmt.Sprint(last))
+	return p.askTimes(ctx, "/partners/perks?"+at.Replace(place)+"&"+filter, orderRequests)
 }
 
 // serveList starts a server over a store with so many sample perks.

@@ -10,7 +10,8 @@ func TestMemoryInReadsAField(t *testing.T) {
 		name, status   string
 		peak, resident mebibytes
 	}{
-		{"a running process", "Name:\tperksctl\nVmPeak:\t 1233456 kB\nVmSize:\t 1233392 kB\nVmHWM:\t   18432 kB\nVmRSS:\t   17408 kB\n", 18, 17},
+		{"a running process", "Name:\tperksctl\nVmPeak:\t 1233456 kB\nVmSize:\t 1233392 kB\nVmHWM:\t   18432 " +
+			"kB\nVmRSS:\t   17408 kB\n", 18, 17},
 		{"a process that has exited", "Name:\tperksctl\nState:\tZ (zombie)\nThreads:\t1\n", 0, 0},
 		{"nothing", "", 0, 0},
 	}

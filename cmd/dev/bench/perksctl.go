@@ -43,7 +43,8 @@ func costOf(ctx context.Context, command *exec.Cmd, output io.Writer) (cost, err
 	err := command.Wait()
 	took := time.Since(begun)
 	if err != nil {
-		return cost{}, errors.Join(ctx.Err(), fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, bytes.TrimSpace(problems.Bytes())))
+		return cost{}, errors.Join(ctx.Err(),
+			fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, bytes.TrimSpace(problems.Bytes())))
 	}
 	most, err := peak()
 	return cost{took, processor(command), most}, err
@@ -61,9 +62,9 @@ func (m mebibytes) String() string { return fmt.Sprintf("%.1f MiB", float64(m)) 
 
 const peakEvery = 5 * time.Millisecond
 
-// watchPeak polls the peak memory of a process until the returned function is called, which must be after the process has
-// exited. The system keeps the peak itself, so only growth in the last moment is missed. The figure that it gives after the
-// exit is useless: it includes the memory of the parent process, which is this one.
+// watchPeak polls the peak memory of a process until the returned function is called, which must be after the process
+// has exited. The system keeps the peak itself, so only growth in the last moment is missed. The figure that it gives
+// after the exit is useless: it includes the memory of the parent process, which is this one.
 func watchPeak(pid int) (stop func() (mebibytes, error)) {
 	exited, last := make(chan struct{}), make(chan mebibytes)
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // before it can exit
@@ -104,16 +105,18 @@ func memoryIn(status []byte, field string) mebibytes {
 	return 0
 }
 
-// startsPerRound is how often each program is started in a round. startCopies is how many copies of it take turns: copies of the
-// same bytes start up to a tenth faster or slower, depending on how the system's cache holds them.
+// startsPerRound is how often each program is started in a round. startCopies is how many copies of it take turns:
+// copies of the same bytes start up to a tenth faster or slower, depending on how the system's cache holds them.
 const (
 	startsPerRound = 60
 	startCopies    = 12
 )
 
-// measureStart compares perksctl with bare cobra programs: a version from start to end, and a page of perks to its first byte.
+// measureStart compares perksctl with bare cobra programs: a version from start to end, and a page of perks to its
+// first byte.
 func measureStart(ctx context.Context, l *harness) (*table, error) {
-	if err := programs.Build(ctx, l.Programs, "-trimpath", "-ldflags", "-s -w", "./cmd/dev/bench/testdata/fetch"); err != nil {
+	if err := programs.Build(ctx, l.Programs, "-trimpath", "-ldflags", "-s -w",
+		"./cmd/dev/bench/testdata/fetch"); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"perksctl", "hello", "fetch"} {
@@ -140,7 +143,8 @@ func measureStart(ctx context.Context, l *harness) (*table, error) {
 		toFirstByte bool
 	}{
 		{"`version`, to the end", [2][]string{{"perksctl", "version"}, {"hello"}}, false},
-		{"`perk list`, to the first byte", [2][]string{{"perksctl", "perk", "list"}, {"fetch", perksd.url("/partners/perks"), perksd.token}}, true},
+		{"`perk list`, to the first byte",
+			[2][]string{{"perksctl", "perk", "list"}, {"fetch", perksd.url("/partners/perks"), perksd.token}}, true},
 	} {
 		var times, cpu [2][]time.Duration
 		for i := range (l.rounds + 1) * startsPerRound {
@@ -201,11 +205,13 @@ const allPerks = 1_000_000
 // memoryLimit is what perksctl may take at most, however much it works through.
 var memoryLimit = target{64, atMost}
 
-// measureAll compares what it takes perksctl to list a million perks, page by page, with perksd's export of the same database.
+// measureAll compares what it takes perksctl to list a million perks, page by page, with perksd's export of the same
+// database.
 func measureAll(ctx context.Context, l *harness) (*table, error) {
 	few := *l
 	few.rounds = min(l.rounds, 2) // each takes minutes
-	result := newTableOf("ratio, or MiB", "Listing all (`all`)", "`perksctl perk list --all -o jsonl`", "perksctl", "`perksd export perks`")
+	result := newTableOf("ratio, or MiB", "Listing all (`all`)", "`perksctl perk list --all -o jsonl`", "perksctl",
+		"`perksd export perks`")
 	for _, kind := range []string{"SQLite", "PostgreSQL"} {
 		database, err := l.databaseWith(ctx, kind, allPerks)
 		if err != nil {
@@ -219,20 +225,23 @@ func measureAll(ctx context.Context, l *harness) (*table, error) {
 		var peak mebibytes
 		list := func(ctx context.Context) (float64, error) {
 			var written lines
-			cost, err := l.perksctl(ctx, perksd, &written, "perk", "list", "--all", "--include-expired", "--output", "jsonl")
+			cost, err := l.perksctl(ctx, perksd, &written, "perk", "list", "--all", "--include-expired", "--output",
+				"jsonl")
 			spent, peak = append(spent, cost.cpu), max(peak, cost.peak)
 			return written.rate(cost), errors.Join(err, written.check())
 		}
 		export := func(ctx context.Context) (float64, error) {
 			var written lines
-			cost, err := costOf(ctx, l.Command(ctx, "perksd", "export", "perks", "--output", "jsonl", "--database", database), &written)
+			cost, err := costOf(ctx, l.Command(ctx, "perksd", "export", "perks", "--output", "jsonl", "--database",
+				database), &written)
 			return written.rate(cost), errors.Join(err, written.check())
 		}
 		rates, err := few.alternate(ctx, "all on "+kind, contender{"perksctl", list}, contender{"export", export})
 		if err != nil {
 			return nil, err
 		}
-		result.add(rates[1]/rates[0], target{3, atMost}, kind+", time", seconds(timeAt(rates[0])), seconds(timeAt(rates[1])))
+		result.add(rates[1]/rates[0], target{3, atMost}, kind+", time", seconds(timeAt(rates[0])),
+			seconds(timeAt(rates[1])))
 		result.add(float64(peak), memoryLimit, kind+", peak memory", peak.String(), "")
 		result.note("%s: perksctl spent %s of the processors (median).", kind, seconds(median(spent)))
 	}

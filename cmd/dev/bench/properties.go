@@ -15,18 +15,24 @@ import (
 // propertySizes is how many properties there are. The last is compared with the first.
 var propertySizes = []int64{10_000, 1_000_000}
 
-// propertyFilters are those of properties: each alone, and some together. The words begin those of many, of some and of few listings.
+// propertyFilters are those of properties: each alone, and some together. The words begin those of many, of some and of
+// few listings.
 var propertyFilters = []listFilter{
-	{"none", ""}, {"own", "own=true"}, {"city", "city=Berlin"}, {"min_price", "min_price=300"}, {"max_price", "max_price=300"}, {"few prices", "min_price=750"},
-	{"min_bedrooms", "min_bedrooms=3"}, {"max_bedrooms", "max_bedrooms=1"}, {"one number of bedrooms", "min_bedrooms=5&max_bedrooms=5"},
+	{"none", ""}, {"own", "own=true"}, {"city", "city=Berlin"}, {"min_price", "min_price=300"},
+	{"max_price", "max_price=300"}, {"few prices", "min_price=750"},
+	{"min_bedrooms", "min_bedrooms=3"}, {"max_bedrooms", "max_bedrooms=1"},
+	{"one number of bedrooms", "min_bedrooms=5&max_bedrooms=5"},
 	{"common word", "q=sunny"}, {"city's name", "q=berlin"}, {"rare word", "q=10179"}, {"unknown word", "q=xyz"},
-	{"own, city", "own=true&city=Berlin"}, {"city, max_price", "city=Berlin&max_price=400"}, {"max_price, min_bedrooms", "max_price=400&min_bedrooms=2"},
+	{"own, city", "own=true&city=Berlin"}, {"city, max_price", "city=Berlin&max_price=400"},
+	{"max_price, min_bedrooms", "max_price=400&min_bedrooms=2"},
 	{"city, word", "city=Berlin&q=sunny"},
 }
 
-// measureProperties compares pages of properties, with every filter in every order, at a million with the same at ten thousand.
+// measureProperties compares pages of properties, with every filter in every order, at a million with the same at ten
+// thousand.
 func measureProperties(ctx context.Context, l *harness) (*table, error) {
-	t := newTable("Lists of properties (`properties`)", "filter", "store", "grows most", "10,000 properties", "1,000,000 properties")
+	t := newTable("Lists of properties (`properties`)", "filter", "store", "grows most", "10,000 properties",
+		"1,000,000 properties")
 	for _, kind := range []string{"PostgreSQL", "SQLite"} {
 		var ask []askList
 		for _, size := range propertySizes {
@@ -36,12 +42,15 @@ func measureProperties(ctx context.Context, l *harness) (*table, error) {
 			}
 			ask = append(ask, lists.ask)
 		}
-		if err := l.compareFilters(ctx, t, kind, propertyFilters, everyOrder(api.PropertySortFields()), ask); err != nil {
+		if err := l.compareFilters(ctx, t, kind, propertyFilters, everyOrder(api.PropertySortFields()),
+			ask); err != nil {
 			return nil, err
 		}
 	}
-	t.note("Over HTTP, one connection, pages of %d, in each order from the start and from the middle; p50 of %d requests each, alternating. One client owns "+
-		"all properties. Up to %d matches are counted, and read at once; more are not. PostgreSQL has vacuumed its tables.", api.DefaultPerPage, l.rounds*listRequests, store.MaxCounted)
+	t.note("Over HTTP, one connection, pages of %d, in each order from the start and from the middle; p50 of %d "+
+		"requests each, alternating. One client owns all properties. Up to %d matches are counted, and read at once; "+
+		"more are not. PostgreSQL has vacuumed its tables.", api.DefaultPerPage, l.rounds*listRequests,
+		store.MaxCounted)
 	return t, nil
 }
 

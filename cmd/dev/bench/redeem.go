@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,12 +32,12 @@ const (
 	warmupRequests = 500        // requests
 )
 
-// redeemLoad redeems hot perks: each measurement has a perk of its own, and each request another user. Or it redeems many perks at
-// once.
+// redeemLoad redeems hot perks: each measurement has a perk of its own, and each request another user. Or it redeems
+// many perks at once.
 type redeemLoad struct {
 	*harness
 	database     string
-	services     []*service       // that share it
+	service      *service
 	used         int              // hot perks
 	acknowledged map[string]int64 // redemptions by perk
 }
@@ -47,7 +48,7 @@ func measureRedeemHot(ctx context.Context, l *harness) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	load, err := l.newRedeemLoad(ctx, address(c), redeemUsers, 1)
+	load, err := l.newRedeemLoad(ctx, address(c), redeemUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -58,26 +59,29 @@ func measureRedeemHot(ctx context.Context, l *harness) (*table, error) {
 
 	rates, err := load.alternate(ctx, "redeem-hot",
 		contender{"pgbench", func(ctx context.Context) (float64, error) { return inserts.run(ctx, l.time) }},
-		contender{"redeem", load.at(manyConnections, false, load.services[0])},
-		contender{"redeem with keys", load.at(manyConnections, true, load.services[0])},
-		contender{"redeem many perks", load.atManyPerks(manyConnections, load.services[0])},
+		contender{"redeem", load.at(manyConnections, false)},
+		contender{"redeem with keys", load.at(manyConnections, true)},
+		contender{"redeem many perks", load.atManyPerks(manyConnections)},
 	)
 	if err != nil {
 		return nil, err
 	}
-	result := newTable("Redeeming one hot perk (`redeem-hot`)", "over PostgreSQL, 64 connections, limited stock", "perksd", "pgbench, one plain INSERT")
+	result := newTable("Redeeming one hot perk (`redeem-hot`)", "over PostgreSQL, 64 connections, limited stock",
+		"perksd", "pgbench, one plain INSERT")
 	result.add(rates[1]/rates[0], target{1, atLeast}, "`POST /perks/{id}/redeem`", rate(rates[1]), rate(rates[0]))
-	result.add(rates[2]/rates[0], target{0.9, atLeast}, "the same with an `Idempotency-Key`", rate(rates[2]), rate(rates[0]))
-	result.add(rates[3]/rates[0], target{1, atLeast}, fmt.Sprintf("the same over %s perks at once", grouped(manyPerks)), rate(rates[3]), rate(rates[0]))
+	result.add(rates[2]/rates[0], target{0.9, atLeast}, "the same with an `Idempotency-Key`", rate(rates[2]),
+		rate(rates[0]))
+	result.add(rates[3]/rates[0], target{1, atLeast}, fmt.Sprintf("the same over %s perks at once", grouped(manyPerks)),
+		rate(rates[3]), rate(rates[0]))
 	result.note("%s", load.summary())
 	return result, nil
 }
 
-// measureRedeemSQLite compares redeeming one hot perk over SQLite at many connections with the same at one, and with writing the same
-// rows and nothing more.
+// measureRedeemSQLite compares redeeming one hot perk over SQLite at many connections with the same at one, and with
+// writing the same rows and nothing more.
 func measureRedeemSQLite(ctx context.Context, l *harness) (*table, error) {
 	file := "sqlite:" + filepath.Join(l.Folder, "redeem.db")
-	load, err := l.newRedeemLoad(ctx, file, redeemUsers, 1)
+	load, err := l.newRedeemLoad(ctx, file, redeemUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +90,8 @@ func measureRedeemSQLite(ctx context.Context, l *harness) (*table, error) {
 		return nil, err
 	}
 	rates, err := load.alternate(ctx, "redeem-sqlite",
-		contender{"64 connections", load.at(manyConnections, false, load.services[0])},
-		contender{"1 connection", load.at(1, false, load.services[0])},
+		contender{"64 connections", load.at(manyConnections, false)},
+		contender{"1 connection", load.at(1, false)},
 		contender{"group commit", bare.run},
 	)
 	if err == nil {
@@ -96,57 +100,34 @@ func measureRedeemSQLite(ctx context.Context, l *harness) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := newTable("Redeeming on SQLite (`redeem-sqlite`)", "`synchronous=FULL`, one hot perk, limited stock", "perksd", "beside it")
-	result.add(rates[0]/rates[1], target{3, atLeast}, "64 connections, against 1 connection", rate(rates[0]), rate(rates[1]))
-	result.add(rates[0]/rates[2], target{0.7, atLeast}, "64 connections, against a bare group-commit loop of the same rows in Go", rate(rates[0]), rate(rates[2]))
+	result := newTable("Redeeming on SQLite (`redeem-sqlite`)", "`synchronous=FULL`, one hot perk, limited stock",
+		"perksd", "beside it")
+	result.add(rates[0]/rates[1], target{3, atLeast}, "64 connections, against 1 connection", rate(rates[0]),
+		rate(rates[1]))
+	result.add(rates[0]/rates[2], target{0.7, atLeast},
+		"64 connections, against a bare group-commit loop of the same rows in Go", rate(rates[0]), rate(rates[2]))
 	result.note("%s", load.summary())
 	return result, nil
 }
 
-// measureReplicas compares redeeming one hot perk at two servers of one database with the same at one of them.
-func measureReplicas(ctx context.Context, l *harness) (*table, error) {
-	c, err := l.postgres(ctx)
-	if err != nil {
-		return nil, err
-	}
-	load, err := l.newRedeemLoad(ctx, address(c), redeemUsers, 2)
-	if err != nil {
-		return nil, err
-	}
-	rates, err := load.alternate(ctx, "replicas",
-		contender{"two replicas", load.at(manyConnections, false, load.services...)},
-		contender{"one", load.at(manyConnections, false, load.services[0])},
-	)
-	if err != nil {
-		return nil, err
-	}
-	result := newTable("Replicas that share a hot perk (`replicas`)", "over PostgreSQL, 64 connections, limited stock", "two replicas", "one")
-	result.add(rates[0]/rates[1], target{}, "`POST /perks/{id}/redeem`", rate(rates[0]), rate(rates[1]))
-	result.note("Everything runs on one machine, so the second replica adds no processors. %s", load.summary())
-	return result, nil
-}
-
-// newRedeemLoad fills a database with so many users and all perks, and starts services on it.
-func (l *harness) newRedeemLoad(ctx context.Context, database string, users int64, services int) (*redeemLoad, error) {
-	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", "0", "--users", fmt.Sprint(users+2)); err != nil { // alice and bob come first
+// newRedeemLoad fills a database with so many users and all perks, and starts a service on it.
+func (l *harness) newRedeemLoad(ctx context.Context, database string, users int64) (*redeemLoad, error) {
+	// alice and bob come first
+	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", "0", "--users",
+		fmt.Sprint(users+2)); err != nil {
 		return nil, err
 	}
 	var perks strings.Builder
 	for i := range hotPerks + manyPerks {
-		fmt.Fprintf(&perks, `{"id":%q,"title":"Hot","description":"For whoever is first","city":"Bath","stock":%d}`+"\n", hotPerk(i), hotPerkStock)
+		fmt.Fprintf(&perks, `{"id":%q,"title":"Hot","description":"For the first","city":"Bath","stock":%d}`+"\n",
+			hotPerk(i), hotPerkStock)
 	}
-	if _, err := l.runPerksd(ctx, database, strings.NewReader(perks.String()), "import", "perks", "--format", "jsonl", "-"); err != nil {
+	if _, err := l.runPerksd(ctx, database, strings.NewReader(perks.String()), "import", "perks", "--format", "jsonl",
+		"-"); err != nil {
 		return nil, err
 	}
-	r := &redeemLoad{harness: l, database: database, acknowledged: map[string]int64{}}
-	for range services {
-		s, err := l.serve(ctx, database)
-		if err != nil {
-			return nil, err
-		}
-		r.services = append(r.services, s)
-	}
-	return r, nil
+	s, err := l.serve(ctx, database)
+	return &redeemLoad{harness: l, database: database, service: s, acknowledged: map[string]int64{}}, err
 }
 
 // hotPerk is a perk of one measurement, or from hotPerks on one of many that are redeemed at once.
@@ -158,21 +139,22 @@ func (r *redeemLoad) nextPerk() string {
 	return hotPerk(r.used - 1)
 }
 
-// at makes a measurement: each call of it redeems the next perk at the services, which share the database.
-func (r *redeemLoad) at(connections int, withKeys bool, services ...*service) func(context.Context) (float64, error) {
-	plan := r.plan(connections, services...)
+// at makes a measurement: each call of it redeems the next perk.
+func (r *redeemLoad) at(connections int, withKeys bool) func(context.Context) (float64, error) {
+	plan := r.plan(connections)
 	return func(ctx context.Context) (float64, error) {
 		perk := r.nextPerk()
-		plan.Request = redeemRequest(services[0].token, func(int64) string { return perk }, withKeys)
+		plan.Request = redeemRequest(r.service.token, func(int64) string { return perk }, withKeys)
 		report, err := Run(ctx, plan)
 		r.acknowledged[perk] = report.Responses
 		return report.Rate(), err
 	}
 }
 
-// atManyPerks makes a measurement: each call of it redeems all of many perks in rotation. A user gets another perk in each call.
-func (r *redeemLoad) atManyPerks(connections int, s *service) func(context.Context) (float64, error) {
-	plan := r.plan(connections, s)
+// atManyPerks makes a measurement: each call of it redeems all of many perks in rotation. A user gets another perk in
+// each call.
+func (r *redeemLoad) atManyPerks(connections int) func(context.Context) (float64, error) {
+	plan := r.plan(connections)
 	var perks []string
 	for i := range manyPerks {
 		perks = append(perks, hotPerk(hotPerks+i))
@@ -185,7 +167,7 @@ func (r *redeemLoad) atManyPerks(connections int, s *service) func(context.Conte
 			sent[i].Add(1)
 			return perks[i]
 		}
-		plan.Request = redeemRequest(s.token, perkOf, false)
+		plan.Request = redeemRequest(r.service.token, perkOf, false)
 		report, err := Run(ctx, plan)
 		for i := range sent { // and acknowledged, or Run has failed
 			r.acknowledged[perks[i]] += sent[i].Load()
@@ -196,18 +178,16 @@ func (r *redeemLoad) atManyPerks(connections int, s *service) func(context.Conte
 }
 
 // plan is one in which each user redeems once.
-func (r *redeemLoad) plan(connections int, services ...*service) Plan {
-	plan := Plan{Connections: connections, Warmup: warmupRequests, Time: r.time, Count: redeemUsers - warmupRequests, Status: 201}
-	for _, s := range services {
-		plan.Addresses = append(plan.Addresses, s.address)
-	}
-	return plan
+func (r *redeemLoad) plan(connections int) Plan {
+	return Plan{Address: r.service.address, Connections: connections, Warmup: warmupRequests, Time: r.time,
+		Count: redeemUsers - warmupRequests, Status: http.StatusCreated}
 }
 
 // redeemRequest has another user redeem a perk in every request. Users come in no order, as they do.
 func redeemRequest(token string, perkOf func(n int64) string, withKeys bool) func([]byte, int64) []byte {
 	const body, length = `{"user_id":"u-%06d"}`, len(`{"user_id":"u-123456"}`)
-	head := fmt.Sprintf("/redeem HTTP/1.1\r\nHost: perks\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", token, length)
+	head := fmt.Sprintf("/redeem HTTP/1.1\r\nHost: perks\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\n", token, length)
 	return func(buffer []byte, n int64) []byte {
 		perk := perkOf(n)
 		buffer = append(append(append(buffer, "POST /v2/partners/perks/"...), perk...), head...)
@@ -242,7 +222,8 @@ func (r *redeemLoad) check(ctx context.Context) error {
 	}
 	for perk, acknowledged := range r.acknowledged {
 		if stored[perk] != acknowledged {
-			return fmt.Errorf("%d redemptions of %s were acknowledged, and %d are stored", acknowledged, perk, stored[perk])
+			return fmt.Errorf("%d redemptions of %s were acknowledged, and %d are stored", acknowledged, perk,
+				stored[perk])
 		}
 	}
 	return nil
@@ -282,8 +263,8 @@ func (r *redeemLoad) summary() string {
 	return fmt.Sprintf("%s redemptions were acknowledged, and as many are stored.", grouped(acknowledged))
 }
 
-// inserts is pgbench at one INSERT, the least that a redemption could be: a row with an id, a user, a perk and a time, under
-// a primary key and nothing else.
+// inserts is pgbench at one INSERT, the least that a redemption could be: a row with an id, a user, a perk and a time,
+// under a primary key and nothing else.
 type inserts struct {
 	cluster *storetest.PostgresServer
 	script  string
@@ -296,17 +277,20 @@ func (l *harness) newInserts(ctx context.Context, c *storetest.PostgresServer) (
 	}
 	defer conn.Close(ctx)
 	if _, err := conn.Exec(ctx, `CREATE TABLE plain_inserts (
-		id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, user_id text NOT NULL, perk_id text NOT NULL, redeemed_at timestamptz NOT NULL)`); err != nil {
+		id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, user_id text NOT NULL,
+		perk_id text NOT NULL, redeemed_at timestamptz NOT NULL)`); err != nil {
 		return nil, fmt.Errorf("making the table of plain inserts: %w", err)
 	}
 	i := &inserts{cluster: c, script: filepath.Join(l.Folder, "insert.sql")}
 	return i, os.WriteFile(i.script, []byte(fmt.Sprintf("\\set user random(1, %d)\n"+
-		"INSERT INTO plain_inserts (user_id, perk_id, redeemed_at) VALUES ('u-' || :user, 'hot', now());\n", redeemUsers)), 0o644)
+		"INSERT INTO plain_inserts (user_id, perk_id, redeemed_at) VALUES ('u-' || :user, 'hot', now());\n",
+		redeemUsers)), 0o644)
 }
 
 // run has pgbench insert for some time and returns how many rows it inserted in a second.
 func (i *inserts) run(ctx context.Context, time time.Duration) (float64, error) {
-	command := exec.CommandContext(ctx, "pgbench", "--no-vacuum", "--protocol", "prepared", "--client", "16", "--jobs", "2",
+	command := exec.CommandContext(ctx, "pgbench", "--no-vacuum", "--protocol", "prepared", "--client", "16", "--jobs",
+		"2",
 		"--time", strconv.Itoa(max(1, int(time.Seconds()))), "--file", i.script, i.cluster.DSN(database))
 	output, err := command.CombinedOutput()
 	if err != nil {

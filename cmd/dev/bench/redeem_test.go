@@ -30,10 +30,12 @@ func TestARedeemRequestIsHTTP(t *testing.T) {
 				t.Fatal(err)
 			}
 			body, err := io.ReadAll(read.Body)
-			if err != nil || !strings.HasPrefix(string(body), `{"user_id":"u-`) || !strings.HasSuffix(string(body), `"}`) {
+			if err != nil || !strings.HasPrefix(string(body), `{"user_id":"u-`) ||
+				!strings.HasSuffix(string(body), `"}`) {
 				t.Errorf("the body is %s, %v", body, err)
 			}
-			if read.URL.Path != "/v2/partners/perks/hot-0003/redeem" || read.Header.Get("Authorization") != "Bearer secret" {
+			if read.URL.Path != "/v2/partners/perks/hot-0003/redeem" ||
+				read.Header.Get("Authorization") != "Bearer secret" {
 				t.Errorf("it requests %s as %q", read.URL.Path, read.Header.Get("Authorization"))
 			}
 			if key := read.Header.Get("Idempotency-Key"); (key != "") != withKeys {

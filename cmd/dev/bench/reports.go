@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"example.com/perks/api"
 )
@@ -20,7 +17,8 @@ var userSizes = []int64{10_000, 1_000_000}
 
 // userFilters are beginnings of the ids of all users, of ever fewer, and of none.
 var userFilters = []listFilter{
-	{"none", ""}, {"many users", "prefix=u-0"}, {"some users", "prefix=u-0012"}, {"one user", "prefix=u-001234"}, {"no user", "prefix=x"},
+	{"none", ""}, {"many users", "prefix=u-0"}, {"some users", "prefix=u-0012"}, {"one user", "prefix=u-001234"},
+	{"no user", "prefix=x"},
 }
 
 // measureUsers compares pages of users, with every filter, at a million with the same at ten thousand.
@@ -37,7 +35,8 @@ func measureUsers(ctx context.Context, l *harness) (*table, error) {
 			if err != nil {
 				return nil, err
 			}
-			if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", "0", "--users", fmt.Sprint(size)); err != nil {
+			if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", "0", "--users",
+				fmt.Sprint(size)); err != nil {
 				return nil, err
 			}
 			l.logf("made %s users over %s", grouped(size), kind)
@@ -49,21 +48,25 @@ func measureUsers(ctx context.Context, l *harness) (*table, error) {
 			return nil, err
 		}
 	}
-	t.note("Over HTTP, one connection, pages of %d; p50 of %d requests each, alternating.", api.DefaultPerPage, l.rounds*listRequests)
+	t.note("Over HTTP, one connection, pages of %d; p50 of %d requests each, alternating.", api.DefaultPerPage,
+		l.rounds*listRequests)
 	return t, nil
 }
 
 // report is the address of a report of a time.
 func report(by api.ReportBy, since, until time.Time) string {
-	query := url.Values{"by": {string(by)}, "since": {since.Format(time.RFC3339Nano)}, "until": {until.Format(time.RFC3339Nano)}}
+	query := url.Values{"by": {string(by)}, "since": {since.Format(time.RFC3339Nano)},
+		"until": {until.Format(time.RFC3339Nano)}}
 	return "/partners/reports/redemptions?" + query.Encode()
 }
 
-// compareReports adds a row for each kind of report: of as many redemptions among a million as among ten thousand, and of all of them.
+// compareReports adds a row for each kind of report: of as many redemptions among a million as among ten thousand, and
+// of all of them.
 func (l *harness) compareReports(ctx context.Context, t *table, kind string, lists []*redemptionLists) error {
 	var filters []listFilter
 	for _, by := range api.ReportDimensions() {
-		filters = append(filters, listFilter{fmt.Sprintf("report by %s of %s", by, grouped(reportedRedemptions)), string(by)})
+		filters = append(filters, listFilter{fmt.Sprintf("report by %s of %s", by, grouped(reportedRedemptions)),
+			string(by)})
 	}
 	all := []listFilter{{"report by perk of all", string(api.ReportByPerk)}}
 	asking := func(ofAll bool) (ask []askList) {
@@ -83,44 +86,3 @@ func (l *harness) compareReports(ctx context.Context, t *table, kind string, lis
 	}
 	return l.compareAs(ctx, t, target{}, kind, all, []string{""}, asking(true))
 }
-
-// compareBesideReports adds a row: how long redemptions take while reports of all redemptions run, one after the other, and while none does.
-func (l *harness) compareBesideReports(ctx context.Context, t *table, kind string, r *redemptionLists) error {
-	var times [2][]time.Duration // alone, and beside reports
-	for round := range 2 * l.rounds {
-		work, stop := context.WithCancel(ctx)
-		var reports errgroup.Group
-		if round%2 == 1 {
-			reports.Go(func() error {
-				for work.Err() == nil {
-					address := report(api.ReportByPerk, r.begun, time.Now().UTC().Add(time.Hour))
-					if _, err := r.fetch(work, address); err != nil && work.Err() == nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-		perk := hotPerk(round)
-		took, err := Run(ctx, Plan{
-			Addresses: []string{r.address}, Connections: besideReports, Warmup: warmupRequests, Time: l.time, Count: redeemUsers - warmupRequests, Status: http.StatusCreated,
-			Request: redeemRequest(r.token, func(int64) string { return perk }, false),
-		})
-		stop()
-		if failed := reports.Wait(); err == nil {
-			err = failed
-		}
-		if err != nil {
-			return fmt.Errorf("redeeming beside reports over %s: %w", kind, err)
-		}
-		times[round%2] = append(times[round%2], took.Latencies...)
-	}
-	for _, p := range []float64{50, 99} {
-		alone, beside := percentile(times[0], p), percentile(times[1], p)
-		t.add(float64(beside)/float64(alone), target{}, fmt.Sprintf("redeeming beside a report of all, p%g", p), kind, "alone, and beside", milliseconds(alone), milliseconds(beside))
-	}
-	return nil
-}
-
-// besideReports is how many connections redeem beside reports: so few that the processors have time left.
-const besideReports = 2

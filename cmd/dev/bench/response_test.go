@@ -21,8 +21,10 @@ func TestReadResponseReadsOneResponse(t *testing.T) {
 		{"empty", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200},
 		{"without a body", "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n", 304},
 		{"without a reason", "HTTP/1.1 204\r\n\r\n", 204},
-		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nA;name=value\r\n0123456789\r\n0\r\n\r\n", 200},
-		{"in chunks with a trailer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nDigest: y\r\n\r\n", 200},
+		{"in chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n5\r\nhello\r\nA;name=value\r\n0123456789\r\n0\r\n\r\n", 200},
+		{"in chunks with a trailer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nDigest: " +
+			"y\r\n\r\n", 200},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -44,8 +46,10 @@ func TestReadResponseErrors(t *testing.T) {
 		{"a status that is no number", "HTTP/1.1 two OK\r\n", "not the first line"},
 		{"no length", "HTTP/1.1 200 OK\r\n\r\n", "does not say how long"},
 		{"a length that is no number", "HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\n", "cannot be read"},
-		{"a chunk's length that is no number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nlong\r\n", "not the length of a chunk"},
-		{"a chunk that is longer than it says", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nhello\r\n", "longer than it says"},
+		{"a chunk's length that is no number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nlong\r\n",
+			"not the length of a chunk"},
+		{"a chunk that is longer than it says", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nhello\r\n",
+			"longer than it says"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -63,7 +67,8 @@ func TestReadResponseNoticesAClosedConnection(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
 	} {
 		for end := range len(whole) {
-			if _, err := readResponse(bufio.NewReader(strings.NewReader(whole[:end]))); !errors.Is(err, io.ErrUnexpectedEOF) {
+			if _, err := readResponse(bufio.NewReader(strings.NewReader(whole[:end]))); !errors.Is(err,
+				io.ErrUnexpectedEOF) {
 				t.Errorf("after %q the error is %v", whole[:end], err)
 			}
 		}

@@ -121,7 +121,8 @@ func median[T float64 | time.Duration](values []T) T {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// percentile is the smallest value that so many of a hundred do not exceed (the nearest rank). There must be one at least.
+// percentile is the smallest value that so many of a hundred do not exceed (the nearest rank). There must be one at
+// least.
 func percentile(values []time.Duration, p float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(values))
 	rank := int(math.Ceil(p / 100 * float64(len(sorted))))
@@ -134,8 +135,8 @@ type contender struct {
 	measure func(ctx context.Context) (perSecond float64, err error)
 }
 
-// alternate measures the contenders one after the other, round after round, so that whatever else the machine does falls on
-// all of them alike. It returns the median of each. The first round warms up and does not count.
+// alternate measures the contenders one after the other, round after round, so that whatever else the machine does
+// falls on all of them alike. It returns the median of each. The first round warms up and does not count.
 func (l *harness) alternate(ctx context.Context, work string, contenders ...contender) ([]float64, error) {
 	rates := make([][]float64, len(contenders))
 	for round := range l.rounds + 1 {

@@ -40,7 +40,8 @@ All of it on 2 cores.
 }
 
 func TestNumbersAreGrouped(t *testing.T) {
-	for value, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", 10_000_000: "10,000,000"} {
+	for value, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567",
+		10_000_000: "10,000,000"} {
 		if got := grouped(value); got != want {
 			t.Errorf("grouped(%d) is %q, want %q", value, got, want)
 		}

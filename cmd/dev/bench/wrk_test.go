@@ -16,8 +16,9 @@ func TestReadWrk(t *testing.T) {
 	}
 	for name, output := range map[string]string{
 		"refused requests": whole + "  Non-2xx or 3xx responses: 3\nRequests/sec:  20789.52\n",
-		"broken sockets":   whole + "  Socket errors: connect 0, read 12, write 0, timeout 0\nRequests/sec:  20789.52\n",
-		"no rate":          whole,
+		"broken sockets": whole + "  Socket errors: connect 0, read 12, write 0, timeout 0\nRequests/sec:  " +
+			"20789.52\n",
+		"no rate": whole,
 	} {
 		if rate, err := readWrk([]byte(output)); err == nil {
 			t.Errorf("with %s the rate is %v", name, rate)
