@@ -135,7 +135,7 @@ Environment:
   PERKSCTL_TOKEN               a bearer token, instead of id and secret
   PERKSCTL_PROFILE             the profile to use
   PERKSCTL_CA_CERT             a PEM file of certificates to trust as well
-  PERKSCTL_CONFIG_DIR          the folder of the configuration
+  PERKSCTL_CONFIG_DIR          the directory of the configuration
   PERKSCTL_KEYRING             off saves secrets in a file instead of the keyring
   PERKSCTL_COMPLETION_TIMEOUT  how long a completion in the shell may take
   NO_COLOR                     if set, write no colour; CLICOLOR_FORCE=1 writes it even off a terminal

@@ -43,17 +43,17 @@ func (x *terminal) complete(words ...string) []string {
 
 func TestRunsAreCompleted(t *testing.T) {
 	x, _ := loggedIn(t)
-	folder := t.TempDir()
-	file := filepath.Join(folder, "w.csv")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "w.csv")
 	if err := os.WriteFile(file, []byte("perk,user\ncoffee,alice\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	x.must("perk", "redeem", "--file", file, "--job", "night-1")
-	if err := os.WriteFile(filepath.Join(folder, "no-job.results.jsonl"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "no-job.results.jsonl"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, words := range [][]string{
-		{"bulk", "status", "--results", folder, "--job", ""}, {"bulk", "undo", file, "--job", "ni"},
+		{"bulk", "status", "--results", dir, "--job", ""}, {"bulk", "undo", file, "--job", "ni"},
 		{"perk", "redeem", "--file", file, "--job", ""},
 	} {
 		if got := x.complete(words...); !slices.Equal(got, []string{"night-1", inOrder}) {

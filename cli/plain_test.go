@@ -49,9 +49,9 @@ func answers(t *testing.T, reply string) string {
 // TestNoErrorHasTheWordsOfALibrary makes every kind of error that comes from a library. Each message must be ours, and say what is wanted.
 func TestNoErrorHasTheWordsOfALibrary(t *testing.T) {
 	x, _ := loggedIn(t)
-	folder := t.TempDir()
+	dir := t.TempDir()
 	file := func(name, text string) string {
-		path := filepath.Join(folder, name)
+		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestNoErrorHasTheWordsOfALibrary(t *testing.T) {
 		from := file(name, text)
 		return edit(want, name, "sh -c 'cp "+from+" \"$0\"'")
 	}
-	missing := filepath.Join(folder, "missing")
+	missing := filepath.Join(dir, "missing")
 	for name, test := range map[string]failure{
 		"jq: end":             {"it ends too early", "", list("--jq", ".[")},
 		"jq: quote":           {"a quote is not closed", "", list("--jq", `"a`)},
@@ -130,13 +130,13 @@ func TestNoErrorHasTheWordsOfALibrary(t *testing.T) {
 		"field: JSON":         {"is not JSON", "", []string{"api", "POST", "perks", "-F", "a:={"}},
 		"field: file":         {missing + " does not exist", "", []string{"api", "POST", "perks", "-F", "a=@" + missing}},
 		"file: missing":       {missing + " does not exist", "", []string{"perk", "redeem", "--file", missing}},
-		"file: folder":        {folder + " is a folder", "", []string{"perk", "redeem", "--file", folder}},
+		"file: folder":        {dir + " is a folder", "", []string{"perk", "redeem", "--file", dir}},
 		"file: below a file":  {"a part of this path is a file", "", []string{"perk", "redeem", "--file", file("plain", "") + "/x"}},
 		"file: JSON":          {`column 20 has an unexpected "}"`, "", []string{"perk", "redeem", "--dry-run", "--file", file("bad.jsonl", `{"perk":"a","user":}`)}},
 		"file: CSV":           {"a quote that is never closed", "", []string{"perk", "redeem", "--dry-run", "--file", file("bad.csv", "perk,user\n\"a,b")}},
 		"file: object":        {`"t" is not expected there`, "", []string{"property", "update", "42", "--from-file", file("bad.json", "{title: 1}")}},
 		"results: no folder":  {"does not exist", "", []string{"perk", "redeem", "--file", file("good.csv", "perk,user\ncoffee,alice\n"), "--results", missing + "/x/y"}},
-		"results: a folder":   {"is not a regular file", "", []string{"perk", "redeem", "--file", file("good.csv", "perk,user\ncoffee,alice\n"), "--results", folder}},
+		"results: a folder":   {"is not a regular file", "", []string{"perk", "redeem", "--file", file("good.csv", "perk,user\ncoffee,alice\n"), "--results", dir}},
 		"failed: no folder":   {missing + " does not exist", "", []string{"perk", "redeem", "--file", file("good.csv", "perk,user\ncoffee,alice\n"), "--failed", missing + "/x"}},
 		"CA: missing":         {missing + ", which --ca-cert names, does not exist", "", list("--ca-cert", missing)},
 		"config: brackets":    setting("line 1: a [ is not closed", "brackets", "current: [a\nb: 1"),

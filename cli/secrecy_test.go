@@ -112,10 +112,10 @@ func TestSecretsAreNotDisclosed(t *testing.T) {
 }
 
 // checkFiles searches all files except those for secrets and tokens.
-func checkFiles(t *testing.T, folder string, secrets map[string]string) {
+func checkFiles(t *testing.T, dir string, secrets map[string]string) {
 	t.Helper()
 	seen := 0
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -124,7 +124,7 @@ func checkFiles(t *testing.T, folder string, secrets map[string]string) {
 			return err
 		}
 		seen++
-		name, _ := filepath.Rel(folder, path)
+		name, _ := filepath.Rel(dir, path)
 		allowed := name == filepath.Join("config", "secrets.json") || strings.HasPrefix(name, filepath.Join("config", "tokens")+string(filepath.Separator))
 		if found := findSecret(string(text), secrets); found != "" && !allowed {
 			t.Errorf("%s has %s", name, found)
@@ -140,9 +140,9 @@ func checkFiles(t *testing.T, folder string, secrets map[string]string) {
 	}
 }
 
-func write(t *testing.T, folder, name, text string, mode os.FileMode) string {
+func write(t *testing.T, dir, name, text string, mode os.FileMode) string {
 	t.Helper()
-	path := filepath.Join(folder, name)
+	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
 		t.Fatal(err)
 	}

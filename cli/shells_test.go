@@ -37,7 +37,7 @@ func TestShells(t *testing.T) {
 			second := home.open()
 			second.testCompletion()
 			second.exit()
-			if _, err := os.Stat(filepath.Join(home.folder, "pwned")); err == nil {
+			if _, err := os.Stat(filepath.Join(home.dir, "pwned")); err == nil {
 				t.Error("ran a city's name as a command")
 			}
 		})
@@ -116,11 +116,11 @@ func (s *openShell) testCompletion() {
 	s.waitForPrompt()
 }
 
-// home is a home folder with a prompt and a login.
+// home is a home directory with a prompt and a login.
 type home struct {
 	t      *testing.T
 	kind   shellKind
-	folder string
+	dir string
 	env    []string
 }
 
@@ -144,14 +144,14 @@ func newHome(t *testing.T, kind shellKind) *home {
 	}
 	delete(x.env, "PERKSCTL_CLIENT_SECRET")
 
-	h := &home{t: t, kind: kind, folder: t.TempDir()}
+	h := &home{t: t, kind: kind, dir: t.TempDir()}
 	h.write(kind.rc, kind.prompt)
 	h.write("patch.json", `{"title": "From the patch"}`)
 	h.write("patch.md", "not a patch")
 	h.write("notes.txt", "")
 	h.write(".local/share/fish/generated_completions/.keep", "") // so that fish does not parse all manual pages
 	h.env = []string{
-		"HOME=" + h.folder, "PATH=" + os.Getenv("PATH"), "TERM=xterm", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0",
+		"HOME=" + h.dir, "PATH=" + os.Getenv("PATH"), "TERM=xterm", "LANG=C.UTF-8", "GORACE=atexit_sleep_ms=0",
 		completion.EnvTimeout + "=30s", // the machine may be busy
 	}
 	for name, value := range x.env {
@@ -161,7 +161,7 @@ func newHome(t *testing.T, kind shellKind) *home {
 }
 
 func (h *home) write(name, text string) {
-	path := filepath.Join(h.folder, name)
+	path := filepath.Join(h.dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		h.t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ type openShell struct {
 func (h *home) open() *openShell {
 	h.t.Helper()
 	cmd := exec.Command(h.kind.name, h.kind.args...)
-	cmd.Env, cmd.Dir = h.env, h.folder
+	cmd.Env, cmd.Dir = h.env, h.dir
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 140})
 	if err != nil {
 		h.t.Fatal(err)

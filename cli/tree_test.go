@@ -162,6 +162,6 @@ func TestVersionNeedsNoFilesOrServer(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(x.env[session.EnvConfigDir]); !os.IsNotExist(err) {
-		t.Errorf("version created the configuration folder: %v", err)
+		t.Errorf("version created the configuration directory: %v", err)
 	}
 }

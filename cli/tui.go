@@ -150,11 +150,11 @@ func (o *tuiOptions) checkTerminal(accessible bool) error {
 func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 	s := o.session
 	messages, notices := newNotices()
-	folder, err := s.Folder()
+	dir, err := s.Dir()
 	if err != nil {
-		folder = "" // nothing is saved
+		dir = "" // nothing is saved
 	}
-	memory := newMemory(folder, messages)
+	memory := newMemory(dir, messages)
 	defer memory.close()
 	if settings.warning != "" {
 		fmt.Fprintln(messages, "warning: "+settings.warning)
@@ -169,7 +169,7 @@ func (o *tuiOptions) show(ctx context.Context, settings tuiSettings) error {
 		Commands: settings.commands,
 		Start:    o.start,
 		Notices:  notices,
-		Crash:    func(report string) (string, error) { return saveCrash(folder, s.Version, report) },
+		Crash:    func(report string) (string, error) { return saveCrash(dir, s.Version, report) },
 	}
 	signals := []os.Signal{syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup does
@@ -212,7 +212,7 @@ func usesMouse(chosen *bool, remembered string) bool {
 	return remembered != screen.Off
 }
 
-// settings reads the configuration, which a process without a home folder does not have. The keys are valid even with an error.
+// settings reads the configuration, which a process without a home directory does not have. The keys are valid even with an error.
 func (o *tuiOptions) settings() (tuiSettings, error) {
 	chosen := tuiSettings{accessible: o.accessible, keys: actions.Default()}
 	file, err := o.session.Config()
@@ -366,11 +366,11 @@ func newNotices() (messages io.Writer, notices chan string) {
 }
 
 // saveCrash replaces the last crash report. Only its owner can read it, because it may have what was on the screen.
-func saveCrash(folder, version, report string) (string, error) {
-	if folder == "" {
-		return "", errors.New("there is no folder for it")
+func saveCrash(dir, version, report string) (string, error) {
+	if dir == "" {
+		return "", errors.New("there is no directory for it")
 	}
-	path := filepath.Join(folder, "tui-crash.txt")
+	path := filepath.Join(dir, "tui-crash.txt")
 	text := fmt.Sprintf("perksctl %s (%s, %s/%s) at %s\n\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
 		time.Now().UTC().Format(time.RFC3339), report)
 	return path, command.WritePrivate(path, []byte(text))

@@ -21,7 +21,7 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// tuiFixture has its own configuration folder and environment.
+// tuiFixture has its own configuration directory and environment.
 type tuiFixture struct {
 	t        *testing.T
 	env      map[string]string

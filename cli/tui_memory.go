@@ -70,16 +70,16 @@ type kept struct {
 	Value string `json:"value"`
 }
 
-// newMemory uses files in the folder; with "" nothing is saved.
-func newMemory(folder string, messages io.Writer) *memory {
+// newMemory uses files in the directory; with "" nothing is saved.
+func newMemory(dir string, messages io.Writer) *memory {
 	m := &memory{
 		recent:   listFile[recent]{messages: messages, most: maxLists},
 		drafts:   listFile[draft]{messages: messages, most: maxDrafts},
 		settings: listFile[kept]{messages: messages, most: maxSettings},
 	}
-	if folder != "" {
-		m.recent.path, m.drafts.path = filepath.Join(folder, "recent.json"), filepath.Join(folder, "drafts.json")
-		m.settings.path = filepath.Join(folder, "tui.json")
+	if dir != "" {
+		m.recent.path, m.drafts.path = filepath.Join(dir, "recent.json"), filepath.Join(dir, "drafts.json")
+		m.settings.path = filepath.Join(dir, "tui.json")
 	}
 	return m
 }
@@ -150,7 +150,7 @@ func (m *memory) Recent(profile screen.Profile, kind string) []string {
 	return m.recent.find(recentOf(profile, kind)).IDs
 }
 
-// Remember puts an id first. Without a folder it does nothing: nobody asked for this to be saved.
+// Remember puts an id first. Without a directory it does nothing: nobody asked for this to be saved.
 func (m *memory) Remember(profile screen.Profile, kind, id string) error {
 	if m.recent.path == "" {
 		return nil
@@ -206,7 +206,7 @@ func (m *memory) Settings() map[string]string {
 	return settings
 }
 
-// KeepSetting saves a setting. Without a folder it does nothing, like Remember.
+// KeepSetting saves a setting. Without a directory it does nothing, like Remember.
 func (m *memory) KeepSetting(name, value string) error {
 	if m.settings.path == "" {
 		return nil
@@ -220,7 +220,7 @@ const lockTime = 3 * time.Second
 // listFile is a list in a private file, what was used last first. A file that cannot be read is an empty list, and is renamed
 // before a new one is written, because it may have a draft.
 type listFile[T any] struct {
-	path     string // "" if there is no folder
+	path     string // "" if there is no directory
 	most     int
 	messages io.Writer
 
@@ -257,7 +257,7 @@ func entry[T any](list []T, is func(T) bool) (found T) {
 // update replaces an entry, or removes it if change returns false. Updates of other processes come before or after.
 func (l *listFile[T]) update(is func(T) bool, change func(T) (T, bool)) error {
 	if l.path == "" {
-		return errors.New("there is no home folder to save it in: set " + session.EnvConfigDir)
+		return errors.New("there is no home directory to save it in: set " + session.EnvConfigDir)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
 	defer cancel()

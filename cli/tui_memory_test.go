@@ -30,12 +30,12 @@ func remember(t *testing.T, m *memory, p screen.Profile, kind string, ids ...str
 }
 
 func TestRecentIDsArePerService(t *testing.T) {
-	folder := t.TempDir()
-	m := newMemory(folder, &bytes.Buffer{})
+	dir := t.TempDir()
+	m := newMemory(dir, &bytes.Buffer{})
 	remember(t, m, live, "property", "1", "2", "3", "1")
 	remember(t, m, live, "user", "alice")
 	remember(t, m, sandbox, "property", "9")
-	later := newMemory(folder, &bytes.Buffer{}) // another session
+	later := newMemory(dir, &bytes.Buffer{}) // another session
 	renamed := live
 	renamed.Name = "office"
 	for _, test := range []struct {
@@ -50,28 +50,28 @@ func TestRecentIDsArePerService(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", test.profile.Name, test.kind, got, test.want)
 		}
 	}
-	info, err := os.Stat(filepath.Join(folder, "recent.json"))
+	info, err := os.Stat(filepath.Join(dir, "recent.json"))
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("recent.json is readable by others: %v, %v", info.Mode(), err)
 	}
 }
 
 func TestSettingsAreKeptForTheNextSession(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	for _, value := range []string{"light", "dark"} {
-		if err := newMemory(folder, &bytes.Buffer{}).KeepSetting("theme", value); err != nil {
+		if err := newMemory(dir, &bytes.Buffer{}).KeepSetting("theme", value); err != nil {
 			t.Fatal(err)
 		}
-		if got := newMemory(folder, &bytes.Buffer{}).Setting("theme"); got != value {
+		if got := newMemory(dir, &bytes.Buffer{}).Setting("theme"); got != value {
 			t.Errorf("the theme is %q, want %q", got, value)
 		}
 	}
-	if got := newMemory(folder, &bytes.Buffer{}).Setting("mouse"); got != "" {
+	if got := newMemory(dir, &bytes.Buffer{}).Setting("mouse"); got != "" {
 		t.Errorf("the mouse is %q", got)
 	}
 	none := newMemory("", &bytes.Buffer{})
 	if err := none.KeepSetting("theme", "dark"); err != nil || none.Setting("theme") != "" {
-		t.Errorf("without a folder: %v", err)
+		t.Errorf("without a directory: %v", err)
 	}
 }
 
@@ -103,14 +103,14 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestDraftsAreSavedUntilTheyAreDiscarded(t *testing.T) {
-	folder := t.TempDir()
-	m := newMemory(folder, &bytes.Buffer{})
+	dir := t.TempDir()
+	m := newMemory(dir, &bytes.Buffer{})
 	text := map[string]string{"title": "A flat\nby the 海", "price_pw": ""}
 	if err := m.SaveDraft(live, "property 42", text); err != nil {
 		t.Fatal(err)
 	}
 	m.close()
-	m = newMemory(folder, &bytes.Buffer{})
+	m = newMemory(dir, &bytes.Buffer{})
 	if diff := cmp.Diff(text, m.Draft(live, "property 42")); diff != "" {
 		t.Error(diff)
 	}
@@ -122,15 +122,15 @@ func TestDraftsAreSavedUntilTheyAreDiscarded(t *testing.T) {
 			t.Errorf("discarding: %v", err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(folder, "drafts.json")); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(dir, "drafts.json")); !os.IsNotExist(err) {
 		t.Errorf("drafts.json still exists without drafts: %v", err)
 	}
 }
 
 // TestNoDraftOfARunningProcessIsOffered edits one property in two sessions. The first is killed, which leaves its file.
 func TestNoDraftOfARunningProcessIsOffered(t *testing.T) {
-	folder := t.TempDir()
-	first, second := newMemory(folder, &bytes.Buffer{}), newMemory(folder, &bytes.Buffer{})
+	dir := t.TempDir()
+	first, second := newMemory(dir, &bytes.Buffer{}), newMemory(dir, &bytes.Buffer{})
 	save := func(m *memory, title string) {
 		t.Helper()
 		if err := m.SaveDraft(live, "property 42", map[string]string{"title": title}); err != nil {
@@ -157,8 +157,8 @@ func TestNoDraftOfARunningProcessIsOffered(t *testing.T) {
 	check(second, "of the first")
 	save(second, "resumed")
 	second.close()
-	check(newMemory(folder, &bytes.Buffer{}), "resumed")
-	if locks, err := filepath.Glob(filepath.Join(folder, "draft-*")); len(locks) > 0 || err != nil {
+	check(newMemory(dir, &bytes.Buffer{}), "resumed")
+	if locks, err := filepath.Glob(filepath.Join(dir, "draft-*")); len(locks) > 0 || err != nil {
 		t.Errorf("left %q, %v", locks, err)
 	}
 }
@@ -174,13 +174,13 @@ func TestDamagedFileIsReplacedWithOneWarning(t *testing.T) {
 		"readable by others": {"[]", 0o644},
 		"a wrong element":    {`[{"kind":7}]`, 0o600},
 	} {
-		folder := t.TempDir()
-		path := filepath.Join(folder, "recent.json")
+		dir := t.TempDir()
+		path := filepath.Join(dir, "recent.json")
 		if err := os.WriteFile(path, []byte(test.text), test.mode); err != nil {
 			t.Fatal(err)
 		}
 		var messages bytes.Buffer
-		m := newMemory(folder, &messages)
+		m := newMemory(dir, &messages)
 		if ids := m.Recent(live, "user"); ids != nil {
 			t.Errorf("%s: %q", name, ids)
 		}
@@ -198,13 +198,13 @@ func TestDamagedFileIsReplacedWithOneWarning(t *testing.T) {
 }
 
 func TestConcurrentSessionsShareTheMemory(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	var group sync.WaitGroup
 	for i := range 6 {
-		group.Go(func() { remember(t, newMemory(folder, &bytes.Buffer{}), live, "user", fmt.Sprint("u", i)) })
+		group.Go(func() { remember(t, newMemory(dir, &bytes.Buffer{}), live, "user", fmt.Sprint("u", i)) })
 	}
 	group.Wait()
-	if ids := newMemory(folder, &bytes.Buffer{}).Recent(live, "user"); len(ids) != 6 {
+	if ids := newMemory(dir, &bytes.Buffer{}).Recent(live, "user"); len(ids) != 6 {
 		t.Errorf("recent %q, want 6", ids)
 	}
 }

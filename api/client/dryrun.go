@@ -15,11 +15,11 @@ var ErrDryRun = errors.New("dry run: the request was not sent")
 // DryRun is a Config.Transport for dry runs: it records each request instead of sending it, and fails with ErrDryRun.
 type DryRun struct {
 	mu       sync.Mutex
-	sketches []RecordedRequest
+	requests []DryRequest
 }
 
-// RecordedRequest is a recorded request, with its secrets removed.
-type RecordedRequest struct {
+// DryRequest is a recorded request, with its secrets removed.
+type DryRequest struct {
 	Method  string            `json:"method"`
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"`
@@ -28,7 +28,7 @@ type RecordedRequest struct {
 
 // RoundTrip records the request.
 func (r *DryRun) RoundTrip(req *http.Request) (*http.Response, error) {
-	recorded := RecordedRequest{Method: req.Method, URL: redactURL(req.URL), Headers: map[string]string{}}
+	recorded := DryRequest{Method: req.Method, URL: redactURL(req.URL), Headers: map[string]string{}}
 	header := redactHeader(req.Header)
 	for name := range header {
 		recorded.Headers[name] = header.Get(name)
@@ -48,13 +48,13 @@ func (r *DryRun) RoundTrip(req *http.Request) (*http.Response, error) {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sketches = append(r.sketches, recorded)
+	r.requests = append(r.requests, recorded)
 	return nil, ErrDryRun
 }
 
 // Requests returns the recorded requests in order.
-func (r *DryRun) Requests() []RecordedRequest {
+func (r *DryRun) Requests() []DryRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.sketches)
+	return slices.Clone(r.requests)
 }

@@ -257,7 +257,7 @@ func split(text string) (parts []string) {
 }
 
 // couldRun tells whether a part may be taken for a formula: it begins with a sign, apart from what is trimmed, invisible, or a
-// quote, and is no negative number.
+// quote, and is not a negative number.
 func couldRun(part string) bool {
 	start := strings.TrimLeftFunc(part, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.Is(unicode.C, r) || r == '\'' || r == '"'

@@ -20,7 +20,7 @@ import (
 // Prediction is what a dry run says about a row.
 type Prediction struct {
 	Row int `json:"row"` // the line of the input on which the row begins
-	session.Forecast
+	session.Prediction
 }
 
 // dryRun predicts the outcome of every row, and changes nothing: neither at the service nor in the files of a run.
@@ -186,7 +186,7 @@ func (d *dryRun) check(ctx context.Context, row rows.Row, err error, result chan
 }
 
 func predicted(line int, message string, changes []session.Change, err error) checked {
-	return checked{Prediction: Prediction{line, session.ForecastOf(message, changes, err)}}
+	return checked{Prediction: Prediction{line, session.Predict(message, changes, err)}}
 }
 
 // maxSubjects bounds the subjects that are remembered, at about 40 bytes each.

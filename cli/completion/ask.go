@@ -105,7 +105,7 @@ func (v *values) fetch(ctx context.Context, from source, word string) (reply, er
 
 // repliesOf returns the replies that one client got at an address, live or in the sandbox, by their questions.
 func repliesOf(s *session.Session, c session.Connection) session.Store[reply] {
-	dir, err := s.Folder()
+	dir, err := s.Dir()
 	if err != nil {
 		return session.Store[reply]{}
 	}

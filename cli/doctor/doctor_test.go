@@ -22,7 +22,7 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// fixture is an environment and a configuration folder for perksctl doctor.
+// fixture is an environment and a configuration directory for perksctl doctor.
 type fixture struct {
 	t   *testing.T
 	env map[string]string

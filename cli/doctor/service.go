@@ -104,7 +104,7 @@ func (d *diagnosis) refusesStrangers(ctx context.Context) bool {
 
 const askForAddress = "Ask the operator for the address; it ends with the path of the version, such as /v2"
 
-// askHealth returns the version of the service. A reply that is no JSON object is an error.
+// askHealth returns the version of the service. A reply that is not a JSON object is an error.
 func (d *diagnosis) askHealth(ctx context.Context, address string) (version string, seen *exchange, err error) {
 	c, seen, err := d.client(address, "")
 	if err != nil {
@@ -358,7 +358,7 @@ const (
 var sinceTag = regexp.MustCompile(`-[0-9]+-g[0-9a-f]+$`)
 
 // ageOf compares versions as docs/upgrading.md promises: a server of the same major version has all that an older client knows, and
-// may lack what a newer one does. What is no version, such as that of a build without a tag, says nothing.
+// may lack what a newer one does. A text that is not a version, such as that of a build without a tag, says nothing.
 func ageOf(server, client string) age {
 	server, client = canonical(server), canonical(client)
 	if server == "" || client == "" {

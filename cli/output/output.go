@@ -136,7 +136,7 @@ type Printer[T any] struct {
 	streams *command.Streams
 	view    View
 	jq      *gojq.Code // nil without --jq
-	sheet   *sheet     // of the --template
+	template *templateWriter // of the --template
 	columns []string   // of a file, even without records; nil for those of its first record
 	times   times
 	missing map[string]bool // the chosen fields that no record has had yet, if the type does not tell
@@ -159,7 +159,7 @@ func New[T any](options Options, s *command.Streams, view View) (*Printer[T], er
 	if p.jq, err = compile(options.JQ); err != nil {
 		return nil, err
 	}
-	if p.sheet, err = parseTemplate(options.Template, s, options.Now); err != nil {
+	if p.template, err = parseTemplate(options.Template, s, options.Now); err != nil {
 		return nil, err
 	}
 	if sample.isObject() {
@@ -268,7 +268,7 @@ func (p *Printer[T]) write(item T, to func(record) error) error {
 	return err
 }
 
-// done warns of a chosen field that no record had. It is no error, because a list can be empty.
+// done warns of a chosen field that no record had. That is not an error, because a list can be empty.
 func (p *Printer[T]) done(errs ...error) error {
 	err := allOf(errs...)
 	if err == nil && len(p.missing) > 0 {
@@ -307,9 +307,9 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) encoder {
 	switch {
 	case p.jq != nil:
 		return &queryEncoder{each: o.Format == JSONL, items: []any{}, run: jqQuery(ctx, safe, p.jq, o.WantsJSON())}
-	case p.sheet.text != nil:
-		return &queryEncoder{each: o.Format == JSONL, items: []any{}, run: p.sheet.query(out), finish: func() error {
-			_, err := out.WriteString(p.sheet.render())
+	case p.template.text != nil:
+		return &queryEncoder{each: o.Format == JSONL, items: []any{}, run: p.template.query(out), finish: func() error {
+			_, err := out.WriteString(p.template.render())
 			return err
 		}}
 	}

@@ -27,8 +27,8 @@ const TemplateHelp = "A --template can call, beside what Go's templates have:\n"
 	"  tablerow CELL...       a row of a table, which is written with aligned columns at the end\n" +
 	"  tablerender            writes the rows so far, before the end"
 
-// sheet is a parsed --template with the rows that wait for tablerender.
-type sheet struct {
+// templateWriter is a parsed --template with the rows that wait for tablerender.
+type templateWriter struct {
 	text    *template.Template // nil without --template
 	streams *command.Streams
 	now     func() time.Time
@@ -36,8 +36,8 @@ type sheet struct {
 }
 
 // parseTemplate also checks a template before there are streams.
-func parseTemplate(text string, s *command.Streams, now func() time.Time) (*sheet, error) {
-	t := &sheet{streams: s, now: now}
+func parseTemplate(text string, s *command.Streams, now func() time.Time) (*templateWriter, error) {
+	t := &templateWriter{streams: s, now: now}
 	if text == "" {
 		return t, nil
 	}
@@ -48,11 +48,11 @@ func parseTemplate(text string, s *command.Streams, now func() time.Time) (*shee
 	return t, nil
 }
 
-func (t *sheet) problem(err error) string {
+func (t *templateWriter) problem(err error) string {
 	return command.ExplainTemplate(err, slices.Sorted(maps.Keys(t.functions())))
 }
 
-func (t *sheet) functions() template.FuncMap {
+func (t *templateWriter) functions() template.FuncMap {
 	return template.FuncMap{
 		"json": func(value any) (string, error) {
 			text, err := marshal(value)
@@ -70,7 +70,7 @@ func (t *sheet) functions() template.FuncMap {
 			for i, entry := range list {
 				record, isRecord := entry.(map[string]any)
 				if !isRecord {
-					return nil, errors.New("the list has an entry that is no record")
+					return nil, errors.New("the list has an entry that is not an object")
 				}
 				values[i] = record[field]
 			}
@@ -96,18 +96,18 @@ func cellText(value any) string {
 	return fmt.Sprint(value)
 }
 
-func (t *sheet) timeAgo(value any) (string, error) {
+func (t *templateWriter) timeAgo(value any) (string, error) {
 	if value == nil {
 		return "", nil
 	}
 	at, err := time.Parse(time.RFC3339, cellText(value))
 	if err != nil {
-		return "", fmt.Errorf("%q is no time such as 2030-01-31T12:00:00Z", cellText(value))
+		return "", fmt.Errorf("%q is not a time, such as 2030-01-31T12:00:00Z", cellText(value))
 	}
 	return display.Distance(at, t.now()), nil
 }
 
-func (t *sheet) hyperlink(address, value any) string {
+func (t *templateWriter) hyperlink(address, value any) string {
 	url, text := cellText(address), cellText(value)
 	if text == "" {
 		text = url
@@ -120,7 +120,7 @@ func (t *sheet) hyperlink(address, value any) string {
 
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")
 
-func (t *sheet) add(cells []any) {
+func (t *templateWriter) add(cells []any) {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
 		row[i] = oneLine.Replace(cellText(cell))
@@ -129,7 +129,7 @@ func (t *sheet) add(cells []any) {
 }
 
 // render returns the rows: aligned and within the screen on a terminal, and with tabs elsewhere.
-func (t *sheet) render() string {
+func (t *templateWriter) render() string {
 	var text strings.Builder
 	l := layout{}
 	for _, row := range t.rows {
@@ -160,7 +160,7 @@ func (t *sheet) render() string {
 
 // query returns what writes a value through the template. On a terminal the texts of the value are made safe, rather than what is
 // written, which can have links.
-func (t *sheet) query(out io.Writer) func(any) error {
+func (t *templateWriter) query(out io.Writer) func(any) error {
 	return func(value any) error {
 		if t.streams.OutTTY {
 			value = safeTexts(value)

@@ -23,7 +23,7 @@ type Store[T any] struct {
 
 // responses returns the store of a client at an address, which a logout deletes.
 func (s *Session) responses(c Connection) (Store[client.Kept], error) {
-	dir, err := s.Folder()
+	dir, err := s.Dir()
 	return Store[client.Kept]{Dir: responsesDir(dir, c.Key()), Scope: c.token, Most: 200}, err
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,7 +104,7 @@ type remembered struct {
 func (s *Session) memoOf(connection Connection) (r remembered) {
 	token, err := s.tokenPath(connection.Key())
 	if err != nil {
-		return r // there is no folder
+		return r // there is no directory
 	}
 	path := positionPath(token)
 	if known, ok := s.memos.Load(path); ok {
@@ -252,15 +253,15 @@ func (s *Session) secret(ctx context.Context, connection Connection) (string, er
 	return secret, err
 }
 
-// Forecast is what a change would do, as far as reading can tell.
-type Forecast struct {
+// Prediction is what a change would do, as far as reading can tell.
+type Prediction struct {
 	Outcome string   `json:"outcome"` // one of the three below
 	Code    string   `json:"code"`    // of the expected error, "" if none is
 	Message string   `json:"message"` // for people
 	Changes []Change `json:"changes"`
 }
 
-// The outcomes of a Forecast.
+// The outcomes of a Prediction.
 const (
 	WouldWork      = "ok"
 	WouldFail      = "failed"
@@ -274,38 +275,41 @@ type Change struct {
 	To    json.RawMessage `json:"to"`
 }
 
-// ForecastOf describes what a check has found: the changes, or the expected error.
-func ForecastOf(message string, changes []Change, err error) Forecast {
+// Predict describes what a check has found: the changes, or the expected error.
+func Predict(message string, changes []Change, err error) Prediction {
 	if changes == nil {
 		changes = []Change{}
 	}
 	if err == nil {
-		return Forecast{Outcome: WouldWork, Message: message, Changes: changes}
+		return Prediction{Outcome: WouldWork, Message: message, Changes: changes}
 	}
 	report := output.NewReport(err)
-	f := Forecast{Outcome: WouldBeUnknown, Code: report.Code, Message: report.Sentence(), Changes: changes}
+	p := Prediction{Outcome: WouldBeUnknown, Code: report.Code, Message: report.Sentence(), Changes: changes}
 	switch output.ExitCode(err) {
 	case command.ExitUsage, command.ExitNotFound, command.ExitConflict, command.ExitFailed:
-		f.Outcome = WouldFail
+		p.Outcome = WouldFail
 	}
-	return f
+	return p
 }
 
 // DryRun runs a change with a client that sends nothing, not even for a token, and writes the requests that the change
 // would make.
 func (s *Session) DryRun(ctx context.Context, change func(*client.Client) error) error {
-	connection, sketches, err := s.sketch(change)
+	connection, requests, err := s.dryRun(change)
 	if err != nil {
 		return err
 	}
 	s.Streams.Note("Nothing was sent to %s.", connection.APIURL)
-	return writeRehearsal(ctx, s, sketches)
+	return writeDryRun(ctx, s, requests)
 }
 
 // PredictedDryRun also calls predict, which may only read, for what each request would do. It returns the error of the
 // first that would fail.
-func (s *Session) PredictedDryRun(ctx context.Context, change func(*client.Client) error, predict func(c *client.Client, at int) (string, []Change, error)) error {
-	connection, sketches, err := s.sketch(change)
+func (s *Session) PredictedDryRun(
+	ctx context.Context, change func(*client.Client) error,
+	predict func(c *client.Client, at int) (string, []Change, error),
+) error {
+	connection, requests, err := s.dryRun(change)
 	if err != nil {
 		return err
 	}
@@ -313,34 +317,33 @@ func (s *Session) PredictedDryRun(ctx context.Context, change func(*client.Clien
 	if err != nil {
 		return err
 	}
-	type forecast struct {
-		client.RecordedRequest
-		Forecast Forecast `json:"forecast"`
+	type predicted struct {
+		client.DryRequest
+		Prediction Prediction `json:"forecast"`
 	}
-	records := make([]forecast, len(sketches))
+	records := make([]predicted, len(requests))
 	var first error
-	for at, sketch := range sketches {
+	for at, request := range requests {
 		message, changes, err := predict(c, at)
-		records[at] = forecast{sketch, ForecastOf(message, changes, err)}
-		if first == nil {
-			first = err
-		}
+		records[at] = predicted{request, Predict(message, changes, err)}
+		first = cmp.Or(first, err)
 		if err == nil {
 			s.Streams.Note("%s", message)
 		}
 	}
 	s.Streams.Note("No change was sent to %s.", connection.APIURL)
-	return errors.Join(first, writeRehearsal(ctx, s, records))
+	return errors.Join(first, writeDryRun(ctx, s, records))
 }
 
-func (s *Session) sketch(change func(*client.Client) error) (Connection, []client.RecordedRequest, error) {
+// dryRun returns the requests that a change would make.
+func (s *Session) dryRun(change func(*client.Client) error) (Connection, []client.DryRequest, error) {
 	connection, err := s.Connection()
 	if err != nil {
 		return connection, nil, err
 	}
-	rehearsal := &client.DryRun{}
+	dry := &client.DryRun{}
 	c, err := s.newClient(connection, func(config *client.Config) {
-		config.Tokens, config.Transport, config.Trace = client.StaticToken("none"), rehearsal, nil
+		config.Tokens, config.Transport, config.Trace = client.StaticToken("none"), dry, nil
 	})
 	if err == nil {
 		err = change(c)
@@ -348,10 +351,10 @@ func (s *Session) sketch(change func(*client.Client) error) (Connection, []clien
 	if errors.Is(err, client.ErrDryRun) {
 		err = nil
 	}
-	return connection, rehearsal.Requests(), err
+	return connection, dry.Requests(), err
 }
 
-func writeRehearsal[T any](ctx context.Context, s *Session, records []T) error {
+func writeDryRun[T any](ctx context.Context, s *Session, records []T) error {
 	options := s.Output
 	options.Fields = nil // those of the reply, and there is none
 	printer, err := output.New[T](options, s.Streams, output.View{ID: "url"})

@@ -356,7 +356,7 @@ func (c *tokenCache) load() (saved Token) {
 
 // tokenPath hashes profile, address and client, because they may not be valid in a file's name.
 func (s *Session) tokenPath(key SecretKey) (string, error) {
-	dir, err := s.Folder()
+	dir, err := s.Dir()
 	if err != nil {
 		return "", err
 	}

@@ -59,7 +59,7 @@ func (c Connection) Key() SecretKey { return c.Profile.Key(c.ProfileName) }
 func (s *Session) Secrets() (*Secrets, error) { return s.secrets() }
 
 func (s *Session) newSecrets() (*Secrets, error) {
-	dir, err := s.Folder()
+	dir, err := s.Dir()
 	if err != nil {
 		return nil, err
 	}

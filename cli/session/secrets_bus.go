@@ -20,9 +20,9 @@ func keyringCanExist() bool {
 	if address := os.Getenv("DBUS_SESSION_BUS_ADDRESS"); address != "" && address != "autolaunch:" {
 		return true
 	}
-	folder := fmt.Sprintf("/run/user/%d/", os.Getuid())
+	dir := fmt.Sprintf("/run/user/%d/", os.Getuid())
 	return slices.ContainsFunc([]string{"bus", "dbus-session"}, func(name string) bool {
-		_, err := os.Stat(folder + name)
+		_, err := os.Stat(dir + name)
 		return err == nil
 	})
 }

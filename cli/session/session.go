@@ -160,7 +160,7 @@ func (s *Session) Env(name string) string { return s.env(name) }
 
 // Config returns the configuration file.
 func (s *Session) Config() (ConfigFile, error) {
-	dir, err := s.Folder()
+	dir, err := s.Dir()
 	return ConfigFile(filepath.Join(dir, "config.yaml")), err
 }
 
@@ -182,14 +182,14 @@ func (s *Session) UpdateConfig(ctx context.Context, change func(*Config) error) 
 	return file.Update(ctx, change)
 }
 
-// Folder returns the folder of everything that perksctl saves.
-func (s *Session) Folder() (string, error) {
+// Dir returns the directory of everything that perksctl saves.
+func (s *Session) Dir() (string, error) {
 	if dir := s.env(EnvConfigDir); dir != "" {
 		return dir, nil
 	}
 	base, err := os.UserConfigDir()
 	if err != nil {
-		return "", errors.New("there is no home folder to keep the configuration in: set " + EnvConfigDir)
+		return "", errors.New("there is no home directory to keep the configuration in: set " + EnvConfigDir)
 	}
 	return filepath.Join(base, "perksctl"), nil
 }
@@ -254,7 +254,7 @@ func (s *Session) Connection() (Connection, error) {
 	if err := s.CheckVariables(); err != nil {
 		return Connection{}, err
 	}
-	var c Config // empty for a process without a home folder, such as a service: the environment can say everything
+	var c Config // empty for a process without a home directory, such as a service: the environment can say everything
 	if file, err := s.Config(); err == nil {
 		if c, err = file.Load(); err != nil {
 			return Connection{}, err
@@ -305,7 +305,7 @@ func UnknownProfile(name string, c Config) error {
 	return command.Usagef("There is no profile %q.%s See perksctl profile list, or create it: perksctl auth login --profile %s", name, command.DidYouMean(name, c.Names()), name)
 }
 
-// CheckAddress refuses what is no address of an API, and plain http to another computer unless insecure allows it.
+// CheckAddress refuses an invalid address of an API, and plain http to another computer unless insecure allows it.
 func CheckAddress(address string, insecure bool) error {
 	base, err := client.ParseBaseURL(address)
 	if err != nil {

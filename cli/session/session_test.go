@@ -28,7 +28,7 @@ profiles:
     client-id: tester
 `
 
-// start creates a session with the configuration in a temporary folder.
+// start creates a session with the configuration in a temporary directory.
 func start(t *testing.T, configuration string, env map[string]string, flags ...string) *session.Session {
 	t.Helper()
 	dir := t.TempDir()

@@ -28,7 +28,7 @@ func (s *Session) CACert(profile Profile) string {
 
 func (s *Session) givesCACert() bool { return s.Flags.set != nil && s.Flags.set.Changed(caCertFlag) }
 
-// AbsoluteCACert is CACert for a profile, which is used in other folders too.
+// AbsoluteCACert is CACert for a profile, which is used in other directories too.
 func (s *Session) AbsoluteCACert(profile Profile) (string, error) {
 	file := s.CACert(profile)
 	if file == "" {
@@ -88,7 +88,7 @@ func readCertificates(path string) (certificates []*x509.Certificate, problem st
 	if err == nil {
 		defer file.Close()
 		if info, statErr := file.Stat(); statErr == nil && info.IsDir() {
-			return nil, "is a folder, not a file of certificates in PEM"
+			return nil, "is a directory, not a file of certificates in PEM"
 		}
 	}
 	var text []byte

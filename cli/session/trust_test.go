@@ -60,7 +60,7 @@ func TestInvalidRootsNameTheFile(t *testing.T) {
 	broken := append(authority.PEM(), "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n"...)
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none.pem"):          "does not exist.",
-		dir:                                     "is a folder, not a file of certificates in PEM.",
+		dir:                                     "is a directory, not a file of certificates in PEM.",
 		file("empty.pem", nil):                  "holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----.",
 		file("key.pem", certificate.Key):        `holds no certificate, but "PRIVATE KEY".`,
 		file("cert.der", certificate.Leaf.Raw):  "holds a certificate, but not in PEM; convert it with openssl x509 -inform der.",
