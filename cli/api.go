@@ -26,7 +26,8 @@ import (
 	"example.com/perks/cli/session"
 )
 
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+	http.MethodDelete}
 
 type apiOptions struct {
 	session  *session.Session
@@ -44,16 +45,20 @@ func newAPI(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "api [METHOD] PATH",
 		Short: "Send any request to the service",
-		Long: "Send a request with your token and print the response. PATH is relative to the address of the API, with or without\n" +
-			"a leading slash; perks and redemptions are short for partners/perks and partners/redemptions. A whole URL must be\n" +
-			"on the same server. METHOD is GET by default, also with fields.\n\n" +
-			"With GET and HEAD, and beside --input, fields become the query. Otherwise they become a JSON object, where\n" +
+		Long: "Send a request with your token and print the response. PATH is relative to the address of the API,\n" +
+			"with or without a leading slash; perks and redemptions are short for partners/perks and\n" +
+			"partners/redemptions. A whole URL must be on the same server. METHOD is GET by default, also with " +
+			"fields.\n\n" +
+			"With GET and HEAD, and beside --input, fields become the query. Otherwise they become a JSON object, " +
+			"where\n" +
 			"a[b]=1 is a member of an object in it, a[]=1 an item of an array, and a[] an empty array.\n" +
-			"--field sends true, false, null and numbers as JSON, and for @FILE the text of the file, or of standard input\n" +
-			"for @-. --raw-field sends text always, as --field did in earlier versions. In both, key:=JSON is any JSON.\n\n" +
-			"--include shows the headers of the response, also of a refusal: before the body, or with --output and --jq as\n" +
-			"status, headers and body. --cache saves responses to GET in files that only you can read, for your profile and\n" +
-			"client alone. Logging out deletes them.\n\n" + output.TemplateHelp,
+			"--field sends true, false, null and numbers as JSON, and for @FILE the text of the file, or of " +
+			"standard\n" +
+			"input for @-. --raw-field sends text always, as --field did in earlier versions. In both, key:=JSON is\n" +
+			"any JSON.\n\n" +
+			"--include shows the headers of the response, also of a refusal: before the body, or with --output and\n" +
+			"--jq as status, headers and body. --cache saves responses to GET in files that only you can read, for\n" +
+			"your profile and client alone. Logging out deletes them.\n\n" + output.TemplateHelp,
 		Example: "  perksctl api perks --field city=Berlin --cache 1h\n" +
 			"  perksctl api PATCH update-property/42 --field title=Loft --field bedrooms=2\n" +
 			"  perksctl api -X POST perks/spa-day/redeem --raw-field user_id=42 --field metadata[seats][]=7\n" +
@@ -91,7 +96,8 @@ func newAPI(s *session.Session) *cobra.Command {
 	flags.StringArrayVarP(&headers, "header", "H", nil, "send this header: `Name: value`, repeatable")
 	flags.BoolVarP(&o.include, "include", "i", false, "show the status and headers of the response too")
 	flags.StringVar(&input, "input", "", "send this `file` as the body, - for standard input")
-	flags.DurationVar(&s.CacheFor, "cache", 0, "for this `duration`, such as 10m, use the saved response of the same GET")
+	flags.DurationVar(&s.CacheFor, "cache", 0,
+		"for this `duration`, such as 10m, use the saved response of the same GET")
 	flags.BoolVar(&o.paginate, "paginate", false, "write the items of all pages as one list")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the request and send nothing")
 	return cmd
@@ -176,10 +182,12 @@ func writeHead(out io.Writer, reply *client.Response) error {
 	return err
 }
 
-// write writes an array as a list, other JSON as one record, and anything else as it is, or as a JSON string if JSON was asked for.
+// write writes an array as a list, other JSON as one record, and anything else as it is, or as a JSON string if JSON
+// was asked for.
 func (o *apiOptions) write(ctx context.Context, printer *output.Printer[json.RawMessage], body []byte) error {
 	var list []json.RawMessage
-	if page := struct{ Data []json.RawMessage }{}; o.session.Output.Format == output.IDs && json.Unmarshal(body, &page) == nil && page.Data != nil {
+	if page := struct{ Data []json.RawMessage }{}; o.session.Output.Format == output.IDs &&
+		json.Unmarshal(body, &page) == nil && page.Data != nil {
 		return printer.List(ctx, output.Each(page.Data)) // the ids are those of the items
 	}
 	switch {
@@ -237,11 +245,13 @@ func parseRequest(args []string, fields *apiFields, input string) (client.Reques
 		return request, command.Usagef("Give a path, or a method and a path, such as: perksctl api GET partners/perks")
 	}
 	if !slices.Contains(methods, request.Method) {
-		return request, command.Usagef("%q is not a method.%s The methods are %s.", args[0], command.DidYouMean(request.Method, methods), strings.Join(methods, ", "))
+		return request, command.Usagef("%q is not a method.%s The methods are %s.", args[0],
+			command.DidYouMean(request.Method, methods), strings.Join(methods, ", "))
 	}
 	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
 	if input != "" && reads {
-		return request, command.Usagef("--input is a body, and %s has none. Choose a method, such as POST, or leave --input out.", request.Method)
+		return request, command.Usagef("--input is a body, and %s has none. Choose a method, such as POST, or leave "+
+			"--input out.", request.Method)
 	}
 	var err error
 	if reads || input != "" {

@@ -32,7 +32,8 @@ type fieldFlag struct {
 }
 
 func bindFields(flags *pflag.FlagSet, fields *apiFields) {
-	typed, text := &fieldFlag{fields, apiField{flag: "--field", typed: true}}, &fieldFlag{fields, apiField{flag: "--raw-field"}}
+	typed, text := &fieldFlag{fields, apiField{flag: "--field", typed: true}},
+		&fieldFlag{fields, apiField{flag: "--raw-field"}}
 	flags.VarP(typed, "field", "F", "add a field, whose value may be JSON or @FILE: `key=value`, repeatable")
 	flags.VarP(text, "raw-field", "f", "add a field, whose value is text: `key=value`, repeatable")
 }
@@ -55,7 +56,8 @@ func (f apiField) split() (key, value string, isJSON bool, err error) {
 	}
 	key, isJSON = strings.CutSuffix(key, ":")
 	if isJSON && !json.Valid([]byte(value)) {
-		return "", "", false, command.Usagef("%s %q: %s is not JSON. Leave the colon out if it is a string.", f.flag, f.text, value)
+		return "", "", false, command.Usagef("%s %q: %s is not JSON. Leave the colon out if it is a string.", f.flag,
+			f.text, value)
 	}
 	return key, value, isJSON, nil
 }
@@ -96,8 +98,8 @@ func (a *apiFields) query() (url.Values, error) {
 	return values, nil
 }
 
-// object makes a JSON object. a[b]=1 a[c]=2 makes an object in it, a[]=1 a[]=2 an array, and a[][b]=1 a[][c]=2 a[][b]=3 an array of
-// objects, each of which begins where a member would come twice.
+// object makes a JSON object. a[b]=1 a[c]=2 makes an object in it, a[]=1 a[]=2 an array, and a[][b]=1 a[][c]=2 a[][b]=3
+// an array of objects, each of which begins where a member would come twice.
 func (a *apiFields) object() ([]byte, error) {
 	object := map[string]any{}
 	for _, field := range a.given {
@@ -136,7 +138,8 @@ func stepsOf(key string) ([]string, error) {
 	return steps, nil
 }
 
-// put returns what is at a place after a value was put along the steps below it. The steps name a member of an object at first.
+// put returns what is at a place after a value was put along the steps below it. The steps name a member of an object
+// at first.
 func put(at any, steps []string, value json.RawMessage) (any, error) {
 	if len(steps) == 0 {
 		if at != nil {

@@ -1,4 +1,5 @@
-// Package cli is perksctl: the tree of its commands, and how a run begins and ends. It imports neither the server nor the store.
+// Package cli is perksctl: the tree of its commands, and how a run begins and ends. It imports neither the server nor
+// the store.
 package cli
 
 import (
@@ -32,7 +33,8 @@ var members = []struct {
 	name string
 	make func(*session.Session) *cobra.Command
 }{
-	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami}, {"profile", auth.NewProfile}, {"config", newConfig},
+	{"auth", auth.New}, {"login", auth.NewLogin}, {"logout", auth.NewLogout}, {"whoami", auth.NewWhoami},
+	{"profile", auth.NewProfile}, {"config", newConfig},
 	{"perk", perk.New}, {"redeem", perk.NewRedeem}, {"user", perk.NewUser}, {"property", property.New},
 	{"redemption", redemption.New}, {"events", event.New}, {"bulk", newBulk}, {"report", redemption.NewReport},
 	{"tui", newTUI},
@@ -42,8 +44,9 @@ var members = []struct {
 // NewRoot makes the tree of commands for one session.
 func NewRoot(s *session.Session) *cobra.Command { return newRoot(s, nil) }
 
-// newRoot makes what a run with these arguments needs of the tree. If the first one names a command, the others are not made,
-// because declaring their flags takes longer than running version. Help, completions and mistakes need the whole tree.
+// newRoot makes what a run with these arguments needs of the tree. If the first one names a command, the others are not
+// made, because declaring their flags takes longer than running version. Help, completions and mistakes need the whole
+// tree.
 func newRoot(s *session.Session, args []string) *cobra.Command {
 	needed := members
 	for i, m := range members {
@@ -55,9 +58,10 @@ func newRoot(s *session.Session, args []string) *cobra.Command {
 		Use:   "perksctl",
 		Short: "Browse and redeem perks, and manage properties",
 		Long: "perksctl browses and redeems perks, and reads, updates and deletes properties.\n\n" +
-			"Data goes to standard output, everything else to standard error. A setting is taken from its flag, then from the\n" +
-			"environment, then from the profile.",
-		Example:       "  perksctl auth login --api-url https://perks.example/v2\n  perksctl perk list --city Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
+			"Data goes to standard output, everything else to standard error. A setting is taken from its flag,\n" +
+			"then from the environment, then from the profile.",
+		Example: "  perksctl auth login --api-url https://perks.example/v2\n  perksctl perk list --city " +
+			"Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	})
@@ -97,8 +101,8 @@ func Main(args []string, s *command.Streams, env func(string) string) int {
 	return output.ExitCode(err)
 }
 
-// prepare adds to what the root does before a command runs. An interrupt or SIGTERM cancels the command, a second one ends the process;
-// listening begins here because it takes a tenth of the program's start, which version does without.
+// prepare adds to what the root does before a command runs. An interrupt or SIGTERM cancels the command, a second one
+// ends the process; listening begins here because it takes a tenth of the program's start, which version does without.
 func prepare(root *cobra.Command, args []string) (stop func()) {
 	stopSignals := func() {}
 	before := root.PersistentPreRunE
@@ -155,7 +159,8 @@ Exit codes:
 
 // explain groups the commands in the root's help, and adds the variables and exit codes to it.
 func explain(root *cobra.Command) {
-	root.AddGroup(&cobra.Group{ID: "work", Title: "Perks and properties:"}, &cobra.Group{ID: "access", Title: "Access:"}, &cobra.Group{ID: "other", Title: "More:"})
+	root.AddGroup(&cobra.Group{ID: "work", Title: "Perks and properties:"},
+		&cobra.Group{ID: "access", Title: "Access:"}, &cobra.Group{ID: "other", Title: "More:"})
 	root.SetHelpCommand(newHelp())
 	root.SetHelpCommandGroupID("other")
 	for _, cmd := range root.Commands() {
@@ -205,7 +210,10 @@ func completeCommands(cmd *cobra.Command, args []string, typed string) (names []
 // find returns the command that the words name.
 func find(cmd *cobra.Command, words []string) (*cobra.Command, error) {
 	for _, word := range words {
-		i := slices.IndexFunc(cmd.Commands(), func(member *cobra.Command) bool { return member.Name() == word || member.HasAlias(word) })
+		i := slices.IndexFunc(cmd.Commands(), func(member *cobra.Command) bool {
+			return member.Name() == word ||
+				member.HasAlias(word)
+		})
 		if i < 0 {
 			return nil, command.Unknown(cmd, word)
 		}
@@ -217,9 +225,10 @@ func find(cmd *cobra.Command, words []string) (*cobra.Command, error) {
 // newBulk makes the group of commands about runs with --file.
 func newBulk(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
-		Use:     "bulk",
-		Short:   "Show the progress of a run with --file, or undo it",
-		Example: "  perksctl bulk status winners.csv\n  perksctl bulk undo winners.csv --reason 'sent to the wrong list'",
+		Use:   "bulk",
+		Short: "Show the progress of a run with --file, or undo it",
+		Example: "  perksctl bulk status winners.csv\n  perksctl bulk undo winners.csv --reason 'sent to the wrong " +
+			"list'",
 	}, bulk.NewStatus(s), perk.NewUndo(s))
 }
 

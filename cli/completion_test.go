@@ -35,7 +35,8 @@ func (x *terminal) complete(words ...string) []string {
 		x.env[completion.EnvTimeout] = "30s" // the machine may be busy
 	}
 	r := x.must(append([]string{"__complete"}, words...)...)
-	if rest, ok := strings.CutPrefix(r.err, "Completion ended with directive: "); !ok || strings.Count(rest, "\n") != 1 {
+	if rest, ok := strings.CutPrefix(r.err, "Completion ended with directive: "); !ok ||
+		strings.Count(rest, "\n") != 1 {
 		x.t.Errorf("%q: %s", words, r.err)
 	}
 	return strings.Split(strings.TrimSuffix(r.out, "\n"), "\n")
@@ -82,7 +83,8 @@ const redeemedBy = "user perks bob --type redeemed --sort "
 
 func TestCompletions(t *testing.T) {
 	x, facts := loggedIn(t)
-	perks := []string{"coffee\tCoffee for two", "museum\t=Museum night", "sold-out\tLast ticket", "spa-day\tSpa [31mday"}
+	perks := []string{"coffee\tCoffee for two", "museum\t=Museum night", "sold-out\tLast ticket",
+		"spa-day\tSpa [31mday"}
 	redeem := func(perk, user string) string {
 		return strings.TrimSpace(x.must("perk", "redeem", perk, "--user", user, "--output", "id").out)
 	}
@@ -94,72 +96,91 @@ func TestCompletions(t *testing.T) {
 		words string // "_" is an empty word
 		want  []string
 	}{
-		"a command":                               {"pe", []string{"perk\tBrowse, read and redeem perks", noFile}},
-		"a command of a group":                    {"perks cat", []string{"categories\tList the categories of perks", noFile}},
-		"after an unknown command":                {"prek _", []string{noFile}},
-		"help of a command":                       {"help profile us", []string{"use\tMake a profile the current one", noFile}},
-		"a flag":                                  {"perk list --incl", []string{"--include-expired\talso show expired perks", noFile}},
-		"a flag's help without its quotes":        {"perk list --prof", []string{"--profile\tuse this profile (env PERKSCTL_PROFILE)", noFile}},
-		"perks":                                   {"perk get _", append(slices.Clone(perks), inOrder)},
-		"a perk by its id":                        {"perk get co", []string{perks[0], inOrder}},
-		"a perk by words of its title":            {"perk get nig", []string{perks[1], inOrder}},
-		"perks that are not listed yet":           {"perk get coffee mus co", []string{inOrder}},
-		"one perk to redeem":                      {"perk redeem spa", []string{perks[3], inOrder}},
-		"no second perk":                          {"perk redeem spa-day _", []string{noFile}},
-		"perks of the sandbox":                    {"--sandbox perk get _", []string{"try-me\tOnly in the sandbox", inOrder}},
-		"perks of an unknown profile":             {"--profile nope perk get _", []string{inOrder}},
-		"categories":                              {"perk list --category _", []string{"arts\tArts", "food-drink\tFood & Drink", noFile}},
-		"a category by a word of its name":        {"perk list --category Drin", []string{"food-drink\tFood & Drink", noFile}},
-		"cities":                                  {"perk list --city _", []string{"Berlin", "Paris", noFile}},
-		"profiles":                                {"--profile _", []string{profile, noFile}},
-		"a profile to use":                        {"profile use def", []string{profile, noFile}},
-		"formats":                                 {"perk list -o js", []string{"json", "jsonl", inOrder}},
-		"a format after an equals sign":           {"perk list --output=y", []string{"yaml", inOrder}},
-		"fields of the command's records":         {"perk list --fields t", []string{"title", "terms", inList}},
-		"more fields":                             {"perk list --fields title,id,ter", []string{"title,id,terms", inList}},
-		"no duplicate field":                      {"perk list --fields title,t", []string{"title,terms", inList}},
-		"fields of another record":                {"user perks bob --type redeemed --fields perk", []string{"perk_id", inList}},
-		"sort keys":                               {"perk list --sort t", []string{"title", "terms", inList}},
-		"descending":                              {"perk list --sort=-ti", []string{"-title", inList}},
-		"both directions of the next field":       {"perk list --sort title,-c", []string{"title,-category", "title,-city", "title,-created_at", inList}},
-		"no duplicate in another direction":       {"perk list --sort=-title,ti", []string{inList}},
-		"sort keys of redemptions":                {redeemedBy + "re", []string{"redeemed_at", inList}},
-		"sort keys of redeemed perks":             {redeemedBy + "ti", []string{"title", inList}},
-		"sort keys of all redemptions":            {"redemption list --sort _", []string{"redeemed_at", "-redeemed_at", inList}},
-		"types of events":                         {"events --type perk", []string{"perk.changed", "perks.imported", inOrder}},
-		"statuses":                                {"redemption list --status p", []string{"pending", inOrder}},
-		"a perk of redemptions":                   {"redemption list --perk co", []string{perks[0], inOrder}},
-		"a perk that a user can redeem":           {"user can alice co", []string{perks[0], inOrder}},
-		"redemptions":                             {"redemption get _", []string{approved, pending, inOrder}},
-		"redemptions to approve":                  {"redemption approve _", []string{pending, inOrder}},
-		"a redemption by its user":                {"redemption get ali", []string{approved, inOrder}},
-		"redemptions to void":                     {"redemption void _", []string{approved, inOrder}},
-		"redemptions not listed yet":              {"redemption get APPROVED _", []string{pending, inOrder}},
-		"types":                                   {"user perks bob --type r", []string{"redeemed\twhat the user has redeemed", inOrder}},
-		"a kind to start with":                    {"tui us", []string{"user", inOrder}},
-		"no id to start with":                     {"tui user _", []string{noFile}},
-		"themes":                                  {"tui --theme h", []string{"high-contrast", inOrder}},
-		"methods":                                 {"api P", []string{"POST", "PUT", "PATCH", inOrder}},
-		"methods in lower case":                   {"api pa", []string{"patch", inOrder}},
-		"a method of a flag":                      {"api -X pu", []string{"put", inOrder}},
-		"a path":                                  {"api GET _", []string{noFile}},
-		"fields to set":                           {"property update 1 --set ti", []string{"title=", noSpace}},
-		"properties":                              {"property get _", []string{"42\tFlat", "43\tHouse", "99\tCastle", inOrder}},
-		"a property by a word of its title":       {"property get cas", []string{"99\tCastle", inOrder}},
-		"own properties":                          {"property delete 42 _", []string{"43\tHouse", inOrder}},
-		"one property to edit":                    {"property edit _", []string{"42\tFlat", "43\tHouse", inOrder}},
-		"cities of properties":                    {"property list --city L", []string{"Leeds", noFile}},
-		"sort keys of properties":                 {"property list --sort=-p", []string{"-propertyId", "-price_pw", inList}},
-		"a number":                                {"perk list --page _", []string{noFile}},
-		"rows":                                    {"property update --file _", []string{"csv", "tsv", "json", "jsonl", byName}},
-		"a patch":                                 {"property update 1 --from-file _", []string{"json", byName}},
-		"any file":                                {"api --input _", []string{anyFile}},
-		"a file to write":                         {"property update --results _", []string{anyFile}},
-		"records to explain":                      {"explain pe", []string{"perk", noSpace}},
-		"fields to explain":                       {"explain property.ba", []string{"property.bathrooms\twhole number, 0 to 2147483647", noFile}},
-		"settings":                                {"config get tui.t", []string{"tui.theme", noFile}},
-		"settings to change":                      {"config set profiles.default.c", []string{"profiles.default.ca-cert", noFile}},
-		"keys of an action":                       {"config set tui.keys.record.red", []string{"tui.keys.record.redeem\tRedeem", noFile}},
+		"a command": {"pe", []string{"perk\tBrowse, read and redeem perks", noFile}},
+		"a command of a group": {"perks cat",
+			[]string{"categories\tList the categories of perks", noFile}},
+		"after an unknown command": {"prek _", []string{noFile}},
+		"help of a command": {"help profile us",
+			[]string{"use\tMake a profile the current one", noFile}},
+		"a flag": {"perk list --incl",
+			[]string{"--include-expired\talso show expired perks", noFile}},
+		"a flag's help without its quotes": {"perk list --prof",
+			[]string{"--profile\tuse this profile (env PERKSCTL_PROFILE)", noFile}},
+		"perks":                         {"perk get _", append(slices.Clone(perks), inOrder)},
+		"a perk by its id":              {"perk get co", []string{perks[0], inOrder}},
+		"a perk by words of its title":  {"perk get nig", []string{perks[1], inOrder}},
+		"perks that are not listed yet": {"perk get coffee mus co", []string{inOrder}},
+		"one perk to redeem":            {"perk redeem spa", []string{perks[3], inOrder}},
+		"no second perk":                {"perk redeem spa-day _", []string{noFile}},
+		"perks of the sandbox": {"--sandbox perk get _",
+			[]string{"try-me\tOnly in the sandbox", inOrder}},
+		"perks of an unknown profile": {"--profile nope perk get _", []string{inOrder}},
+		"categories": {"perk list --category _",
+			[]string{"arts\tArts", "food-drink\tFood & Drink", noFile}},
+		"a category by a word of its name": {"perk list --category Drin",
+			[]string{"food-drink\tFood & Drink", noFile}},
+		"cities":                          {"perk list --city _", []string{"Berlin", "Paris", noFile}},
+		"profiles":                        {"--profile _", []string{profile, noFile}},
+		"a profile to use":                {"profile use def", []string{profile, noFile}},
+		"formats":                         {"perk list -o js", []string{"json", "jsonl", inOrder}},
+		"a format after an equals sign":   {"perk list --output=y", []string{"yaml", inOrder}},
+		"fields of the command's records": {"perk list --fields t", []string{"title", "terms", inList}},
+		"more fields": {"perk list --fields title,id,ter",
+			[]string{"title,id,terms", inList}},
+		"no duplicate field": {"perk list --fields title,t", []string{"title,terms", inList}},
+		"fields of another record": {"user perks bob --type redeemed --fields perk",
+			[]string{"perk_id", inList}},
+		"sort keys":  {"perk list --sort t", []string{"title", "terms", inList}},
+		"descending": {"perk list --sort=-ti", []string{"-title", inList}},
+		"both directions of the next field": {"perk list --sort title,-c",
+			[]string{"title,-category", "title,-city", "title,-created_at", inList}},
+		"no duplicate in another direction": {"perk list --sort=-title,ti", []string{inList}},
+		"sort keys of redemptions":          {redeemedBy + "re", []string{"redeemed_at", inList}},
+		"sort keys of redeemed perks":       {redeemedBy + "ti", []string{"title", inList}},
+		"sort keys of all redemptions": {"redemption list --sort _",
+			[]string{"redeemed_at", "-redeemed_at", inList}},
+		"types of events": {"events --type perk",
+			[]string{"perk.changed", "perks.imported", inOrder}},
+		"statuses":                      {"redemption list --status p", []string{"pending", inOrder}},
+		"a perk of redemptions":         {"redemption list --perk co", []string{perks[0], inOrder}},
+		"a perk that a user can redeem": {"user can alice co", []string{perks[0], inOrder}},
+		"redemptions":                   {"redemption get _", []string{approved, pending, inOrder}},
+		"redemptions to approve":        {"redemption approve _", []string{pending, inOrder}},
+		"a redemption by its user":      {"redemption get ali", []string{approved, inOrder}},
+		"redemptions to void":           {"redemption void _", []string{approved, inOrder}},
+		"redemptions not listed yet":    {"redemption get APPROVED _", []string{pending, inOrder}},
+		"types": {"user perks bob --type r",
+			[]string{"redeemed\twhat the user has redeemed", inOrder}},
+		"a kind to start with":  {"tui us", []string{"user", inOrder}},
+		"no id to start with":   {"tui user _", []string{noFile}},
+		"themes":                {"tui --theme h", []string{"high-contrast", inOrder}},
+		"methods":               {"api P", []string{"POST", "PUT", "PATCH", inOrder}},
+		"methods in lower case": {"api pa", []string{"patch", inOrder}},
+		"a method of a flag":    {"api -X pu", []string{"put", inOrder}},
+		"a path":                {"api GET _", []string{noFile}},
+		"fields to set":         {"property update 1 --set ti", []string{"title=", noSpace}},
+		"properties": {"property get _",
+			[]string{"42\tFlat", "43\tHouse", "99\tCastle", inOrder}},
+		"a property by a word of its title": {"property get cas", []string{"99\tCastle", inOrder}},
+		"own properties":                    {"property delete 42 _", []string{"43\tHouse", inOrder}},
+		"one property to edit":              {"property edit _", []string{"42\tFlat", "43\tHouse", inOrder}},
+		"cities of properties":              {"property list --city L", []string{"Leeds", noFile}},
+		"sort keys of properties": {"property list --sort=-p",
+			[]string{"-propertyId", "-price_pw", inList}},
+		"a number": {"perk list --page _", []string{noFile}},
+		"rows": {"property update --file _",
+			[]string{"csv", "tsv", "json", "jsonl", byName}},
+		"a patch":            {"property update 1 --from-file _", []string{"json", byName}},
+		"any file":           {"api --input _", []string{anyFile}},
+		"a file to write":    {"property update --results _", []string{anyFile}},
+		"records to explain": {"explain pe", []string{"perk", noSpace}},
+		"fields to explain": {"explain property.ba",
+			[]string{"property.bathrooms\twhole number, 0 to 2147483647", noFile}},
+		"settings": {"config get tui.t", []string{"tui.theme", noFile}},
+		"settings to change": {"config set profiles.default.c",
+			[]string{"profiles.default.ca-cert", noFile}},
+		"keys of an action": {"config set tui.keys.record.red",
+			[]string{"tui.keys.record.redeem\tRedeem", noFile}},
 		"values of a setting":                     {"config set tui.theme l", []string{"light", noFile}},
 		"what to open":                            {"open co", []string{perks[0], inOrder}},
 		"shells":                                  {"completion f", []string{"fish", noFile}},
@@ -211,7 +232,8 @@ func TestCompletedQueries(t *testing.T) {
 		{"perk list", "$(reboot) ci", []string{inList}}, // would be run if the shell put it back without its quotes
 		{"perk list", "12:", []string{inList}},
 	} {
-		if got := x.complete(append(strings.Fields(test.command), "--query", test.query)...); !slices.Equal(got, test.want) {
+		if got := x.complete(append(strings.Fields(test.command), "--query", test.query)...); !slices.Equal(got,
+			test.want) {
 			t.Errorf("perksctl %s --query %q: got %q, want %q", test.command, test.query, got, test.want)
 		}
 	}
@@ -243,7 +265,8 @@ func TestListedValuesMatchTheCommands(t *testing.T) {
 		"redemption wait": "x", "redemption reject": "x --reason y", "redemption void": "x --reason y",
 		"profile use": "x", "profile set": "x --protected", "profile rename": "x y", "config get": "x",
 		"config set": "x y", "open": "x", "profile delete": "x --yes",
-		"property get": "1", "property create": "--title x --price-pw 1", "property update": "1 --title x", "property edit": "1", "property delete": "1 --yes", "completion": "bash",
+		"property get": "1", "property create": "--title x --price-pw 1", "property update": "1 --title x",
+		"property edit": "1", "property delete": "1 --yes", "completion": "bash",
 	}
 	listed := func(message, before string) []string {
 		_, list, _ := strings.Cut(message, before)
@@ -262,10 +285,12 @@ func TestListedValuesMatchTheCommands(t *testing.T) {
 				path, offered, r.err)
 		}
 	}
-	if got, want := x.complete("-o", ""), listed(x.run("version", "-o", "no-such").err, "The formats are "); !slices.Equal(got[:len(got)-1], want) {
+	if got, want := x.complete("-o", ""), listed(x.run("version", "-o", "no-such").err,
+		"The formats are "); !slices.Equal(got[:len(got)-1], want) {
 		t.Errorf("formats: got %q, want %q", got, want)
 	}
-	if got, want := x.complete("api", ""), listed(x.run("api", "NONE", "x").err, "The methods are "); !slices.Equal(got[:len(got)-1], want) {
+	if got, want := x.complete("api", ""), listed(x.run("api", "NONE", "x").err,
+		"The methods are "); !slices.Equal(got[:len(got)-1], want) {
 		t.Errorf("methods: got %q, want %q", got, want)
 	}
 }
@@ -273,23 +298,28 @@ func TestListedValuesMatchTheCommands(t *testing.T) {
 func TestUnsafeNamesAreNotCompleted(t *testing.T) {
 	server := servertest.Start(t)
 	id, secret := server.Client()
-	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id, session.EnvClientSecret: secret})
+	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id,
+		session.EnvClientSecret: secret})
 	var records []store.PerkRecord
 	for i, city := range []string{
-		"$(reboot)", "`reboot`", "a;reboot", "a|b", "a&b", "a>b", "a\\b", `a"b`, "a*", "-rf", "!1", "#a", "~", "a\tb", "a\nb", "_activeHelp_ a",
+		"$(reboot)", "`reboot`", "a;reboot", "a|b", "a&b", "a>b", "a\\b", `a"b`, "a*", "-rf", "!1", "#a", "~", "a\tb",
+		"a\nb", "_activeHelp_ a",
 		"St. John's", "Köln", "Frankfurt am Main", "Aix-en-Provence", "東京",
 	} {
-		records = append(records, store.PerkRecord{Perk: api.Perk{ID: "perk-" + string(rune('a'+i)), City: city, Title: "One\ttwo\nthree\x1b[2J :4"}})
+		records = append(records, store.PerkRecord{Perk: api.Perk{ID: "perk-" + string(rune('a'+i)), City: city,
+			Title: "One\ttwo\nthree\x1b[2J :4"}})
 	}
 	server.ImportPerks(records...)
 	want := []string{"Aix-en-Provence", "Frankfurt am Main", "Köln", "St. John's", "東京", noFile}
 	if got := x.complete("perk", "list", "--city", ""); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := x.complete("perk", "list", "--query", "city:Fr"); !slices.Equal(got, []string{`city:"Frankfurt am Main"`, inOrder}) {
+	if got := x.complete("perk", "list", "--query", "city:Fr"); !slices.Equal(got,
+		[]string{`city:"Frankfurt am Main"`, inOrder}) {
 		t.Errorf("got %q", got)
 	}
-	if got := x.complete("perk", "get", "perk-a"); !slices.Equal(got, []string{"perk-a\tOne two three[2J :4", inOrder}) {
+	if got := x.complete("perk", "get", "perk-a"); !slices.Equal(got,
+		[]string{"perk-a\tOne two three[2J :4", inOrder}) {
 		t.Errorf("a title breaks the protocol: %q", got)
 	}
 }
@@ -312,7 +342,8 @@ func TestUsersAreCompletedForThoseWhoMayListThem(t *testing.T) {
 		{[]api.Scope{api.ScopePerksRead, api.ScopeRedemptionsRead}, "zo", []string{inOrder}},
 	} {
 		id, secret := server.Client(test.scopes...)
-		x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id, session.EnvClientSecret: secret})
+		x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id,
+			session.EnvClientSecret: secret})
 		if got := x.complete("user", "perks", test.typed); !slices.Equal(got, test.want) {
 			t.Errorf("%q with the scopes %v: got %q, want %q", test.typed, test.scopes, got, test.want)
 		}
@@ -322,11 +353,13 @@ func TestUsersAreCompletedForThoseWhoMayListThem(t *testing.T) {
 func TestOlderPerksAreFoundByWords(t *testing.T) {
 	server := servertest.Start(t)
 	id, secret := server.Client()
-	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id, session.EnvClientSecret: secret})
+	x := newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id,
+		session.EnvClientSecret: secret})
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "zebra-ride", Title: "Zebra ride"}})
 	var many []store.PerkRecord
 	for i := range api.MaxPerPage {
-		many = append(many, store.PerkRecord{Perk: api.Perk{ID: "m-" + string(rune('a'+i/26)) + string(rune('a'+i%26))}})
+		many = append(many, store.PerkRecord{Perk: api.Perk{ID: "m-" + string(rune('a'+i/26)) +
+			string(rune('a'+i%26))}})
 	}
 	server.ImportPerks(many...)
 	if got := x.complete("perk", "get", "zebra-r"); !slices.Equal(got, []string{"zebra-ride\tZebra ride", inOrder}) {
@@ -347,7 +380,8 @@ func TestCachedValuesArePrivate(t *testing.T) {
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%v, %v", info.Mode(), err)
 		}
-		if text, _ := os.ReadFile(file); strings.Contains(string(text), facts["SECRET"]) || strings.Contains(string(text), "eyJ") {
+		if text, _ := os.ReadFile(file); strings.Contains(string(text), facts["SECRET"]) ||
+			strings.Contains(string(text), "eyJ") {
 			t.Errorf("%s has a secret or a token:\n%s", file, text)
 		}
 	}
@@ -370,10 +404,12 @@ func TestNoCompletionsWithoutLogin(t *testing.T) {
 
 func TestCompletionIgnoresBrokenConfiguration(t *testing.T) {
 	x := newTerminal(t, nil)
-	if err := os.WriteFile(filepath.Join(x.env[session.EnvConfigDir], "config.yaml"), []byte("profilse: {}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(x.env[session.EnvConfigDir], "config.yaml"), []byte("profilse: {}"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, words := range [][]string{{"perk", "get", ""}, {"--profile", ""}, {"--debug", "perk", "list", "--city", ""}} {
+	for _, words := range [][]string{{"perk", "get", ""}, {"--profile", ""},
+		{"--debug", "perk", "list", "--city", ""}} {
 		if got := x.complete(words...); len(got) != 1 {
 			t.Errorf("%q: %q", words, got)
 		}
@@ -385,7 +421,8 @@ func TestCompletionTimeout(t *testing.T) {
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	t.Cleanup(silent.Close)
 	t.Cleanup(func() { close(release) })
-	x := newTerminal(t, map[string]string{session.EnvAPIURL: silent.URL, session.EnvToken: "t", completion.EnvTimeout: "40ms"})
+	x := newTerminal(t, map[string]string{session.EnvAPIURL: silent.URL, session.EnvToken: "t",
+		completion.EnvTimeout: "40ms"})
 	start := time.Now()
 	if got := x.complete("perk", "get", ""); !slices.Equal(got, []string{inOrder}) {
 		t.Errorf("got %q", got)

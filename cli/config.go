@@ -71,13 +71,14 @@ func settings(s *session.Session, c session.Config) []setting {
 			setting{key: profilesPrefix + name + ".api-url", value: p.APIURL},
 			setting{key: profilesPrefix + name + ".client-id", value: p.ClientID},
 			setting{key: profilesPrefix + name + ".insecure-http", value: p.InsecureHTTP},
-			setting{key: profilesPrefix + name + ".ca-cert", value: p.CACert, set: func(c *session.Config, path string) error {
-				p := c.Profiles[name]
-				p.CACert = path
-				_, err := s.Roots(path)
-				c.Profiles[name] = p
-				return err
-			}},
+			setting{key: profilesPrefix + name + ".ca-cert", value: p.CACert,
+				set: func(c *session.Config, path string) error {
+					p := c.Profiles[name]
+					p.CACert = path
+					_, err := s.Roots(path)
+					c.Profiles[name] = p
+					return err
+				}},
 			change("sandbox", p.Sandbox, func(p *session.Profile, on bool) { p.Sandbox = on }),
 			change("read-only", p.ReadOnly, func(p *session.Profile, on bool) { p.ReadOnly = on }),
 			change("protected", p.Protected, func(p *session.Profile, on bool) { p.Protected = on }))
@@ -98,23 +99,24 @@ func toggle(key string, on bool, set func(*session.Config, bool)) setting {
 
 // keySetting is the keys of an action. Without any, it has its own again.
 func keySetting(c session.Config, action string) setting {
-	return setting{keysPrefix + action, strings.Join(c.TUI.Keys[action].Keys, ","), nil, func(c *session.Config, text string) error {
-		if c.TUI.Keys == nil {
-			c.TUI.Keys = map[string]session.KeySettings{}
-		}
-		takes := c.TUI.Keys[action].Override
-		if delete(c.TUI.Keys, action); text != "" {
-			c.TUI.Keys[action] = session.KeySettings{Keys: strings.Split(text, ","), Override: takes}
-		}
-		_, _, problem, wrong := registry(c.TUI)
-		if len(wrong) > 0 {
-			problem = wrong[0].problem
-		}
-		if problem != "" {
-			return command.Usagef("%s%s: %s See perksctl tui --list-keys.", keysPrefix, action, problem)
-		}
-		return nil
-	}}
+	return setting{keysPrefix + action, strings.Join(c.TUI.Keys[action].Keys, ","), nil,
+		func(c *session.Config, text string) error {
+			if c.TUI.Keys == nil {
+				c.TUI.Keys = map[string]session.KeySettings{}
+			}
+			takes := c.TUI.Keys[action].Override
+			if delete(c.TUI.Keys, action); text != "" {
+				c.TUI.Keys[action] = session.KeySettings{Keys: strings.Split(text, ","), Override: takes}
+			}
+			_, _, problem, wrong := registry(c.TUI)
+			if len(wrong) > 0 {
+				problem = wrong[0].problem
+			}
+			if problem != "" {
+				return command.Usagef("%s%s: %s See perksctl tui --list-keys.", keysPrefix, action, problem)
+			}
+			return nil
+		}}
 }
 
 // findSetting finds a setting by its key, also the keys of an action that has its own.
@@ -132,16 +134,18 @@ func findSetting(s *session.Session, c session.Config, key string) (setting, err
 			return known, nil
 		}
 	}
-	return setting{}, command.Usagef("There is no setting %q.%s See perksctl config list.", key, command.DidYouMean(key, keys))
+	return setting{}, command.Usagef("There is no setting %q.%s See perksctl config list.", key,
+		command.DidYouMean(key, keys))
 }
 
 func newConfig(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:   "config",
 		Short: "Read and change the settings in config.yaml",
-		Long: "Read and change the settings in config.yaml: the current profile, the terminal UI, and each profile. Secrets are stored\n" +
-			"elsewhere. tui.keys.ACTION holds the keys of an action, separated by commas; perksctl tui --list-keys lists the actions.\n" +
-			"Only a login sets a profile's address and client, and whether it may use http.",
+		Long: "Read and change the settings in config.yaml: the current profile, the terminal UI, and each profile.\n" +
+			"Secrets are stored elsewhere. tui.keys.ACTION holds the keys of an action, separated by commas;\n" +
+			"perksctl tui --list-keys lists the actions. Only a login sets a profile's address and client, and\n" +
+			"whether it may use http.",
 		Example: "  perksctl config list\n  perksctl config set tui.theme light",
 	}, newConfigList(s), newConfigGet(s), newConfigSet(s), newConfigPath(s))
 }
@@ -253,7 +257,8 @@ func completeSettings(s *session.Session, values bool) cobra.CompletionFunc {
 				}
 			}
 			for _, action := range actions.Default().Actions() {
-				if key := keysPrefix + string(action.ID); strings.HasPrefix(typed, keysPrefix) && !slices.Contains(found, key) {
+				if key := keysPrefix + string(action.ID); strings.HasPrefix(typed, keysPrefix) &&
+					!slices.Contains(found, key) {
 					found = append(found, cobra.CompletionWithDesc(key, action.Name))
 				}
 			}
@@ -261,6 +266,7 @@ func completeSettings(s *session.Session, values bool) cobra.CompletionFunc {
 			one, _ := findSetting(s, c, args[0])
 			found = slices.Clone(one.choices)
 		}
-		return slices.DeleteFunc(found, func(text string) bool { return !strings.HasPrefix(text, typed) }), cobra.ShellCompDirectiveNoFileComp
+		return slices.DeleteFunc(found, func(text string) bool { return !strings.HasPrefix(text, typed) }),
+			cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -35,10 +35,12 @@ func TestDeleteFileAsksOnATerminal(t *testing.T) {
 	// The question does not wait for an unknown number of rows.
 	unnamed := filepath.Join(t.TempDir(), "closed")
 	write(unnamed, "propertyId\n42\n")
-	if r := x.typing("n\n", "property", "delete", "--file", unnamed); !strings.HasPrefix(r.err, "Delete the properties in "+unnamed+" at ") {
+	if r := x.typing("n\n", "property", "delete", "--file", unnamed); !strings.HasPrefix(r.err,
+		"Delete the properties in "+unnamed+" at ") {
 		t.Errorf("a file without an extension: %+v", r)
 	}
-	if r := x.typing("n\n", "property", "delete", "--file", unnamed, "--format", "csv"); !strings.Contains(r.err, unnamed+" (1 row) at ") {
+	if r := x.typing("n\n", "property", "delete", "--file", unnamed, "--format", "csv"); !strings.Contains(r.err,
+		unnamed+" (1 row) at ") {
 		t.Errorf("a file with --format: %+v", r)
 	}
 	if r := x.typing("y\n", "property", "delete", "--file", "-"); r.code != 2 || strings.Contains(r.err, "[y/N]") {

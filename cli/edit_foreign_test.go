@@ -17,8 +17,8 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// foreignProperty is the only property of another server: its price is a number, its title is invalid for us, and it has no
-// ETag or a weak one.
+// foreignProperty is the only property of another server: its price is a number, its title is invalid for us, and it
+// has no ETag or a weak one.
 type foreignProperty struct {
 	etag    string
 	city    atomic.Value
@@ -37,7 +37,8 @@ func (l *foreignProperty) start(t *testing.T) *terminal {
 		if l.etag != "" {
 			w.Header().Set("ETag", l.etag)
 		}
-		body, _ := json.Marshal(map[string]any{"title": "", "city": l.city.Load(), "price_pw": json.Number("99.90"), "images": []string{"/x.jpg"}})
+		body, _ := json.Marshal(map[string]any{"title": "", "city": l.city.Load(), "price_pw": json.Number("99.90"),
+			"images": []string{"/x.jpg"}})
 		_, _ = w.Write(body)
 	})
 	mux.HandleFunc("/v2/update-property/1", func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +65,8 @@ func TestEditOnForeignServer(t *testing.T) {
 		if r.code != 0 || l.patched.Load() != `{"bedrooms":2}` {
 			t.Errorf("%q: %+v sent %s", etag, r, l.patched.Load())
 		}
-		if text := read("shown"); !strings.Contains(text, "\nprice_pw: \"99.90\"\n") || !strings.Contains(text, "\n  - /x.jpg\n") {
+		if text := read("shown"); !strings.Contains(text, "\nprice_pw: \"99.90\"\n") ||
+			!strings.Contains(text, "\n  - /x.jpg\n") {
 			t.Error(text)
 		}
 	}
@@ -77,7 +79,8 @@ func TestEditDetectsChangeWithoutStrongETag(t *testing.T) {
 		x.edits("put bedrooms 2")
 		input := &readerWithAction{Reader: strings.NewReader("y\ny\n"), act: func() { l.city.Store("York") }}
 		r := x.typingFrom(input, "property", "edit", "1")
-		if r.code != 0 || !strings.Contains(r.err, "  city\n    before: Leeds\n    theirs: York\n") || l.patched.Load() != `{"bedrooms":2}` {
+		if r.code != 0 || !strings.Contains(r.err, "  city\n    before: Leeds\n    theirs: York\n") ||
+			l.patched.Load() != `{"bedrooms":2}` {
 			t.Errorf("%q: %+v sent %s", etag, r, l.patched.Load())
 		}
 	}
@@ -97,8 +100,8 @@ func (m *readerWithAction) Read(into []byte) (int, error) {
 	return m.Reader.Read(into)
 }
 
-// behindCompressor returns a terminal behind a proxy that weakens ETags, as nginx does when it compresses. The proxy calls
-// before for each request.
+// behindCompressor returns a terminal behind a proxy that weakens ETags, as nginx does when it compresses. The proxy
+// calls before for each request.
 func behindCompressor(t *testing.T, before func(*http.Request)) *terminal {
 	t.Helper()
 	server := servertest.Start(t)
@@ -120,7 +123,8 @@ func behindCompressor(t *testing.T, before func(*http.Request)) *terminal {
 	}))
 	t.Cleanup(proxy.Close)
 	return newTerminal(t, map[string]string{
-		session.EnvAPIURL: proxy.URL + "/v2", session.EnvClientID: facts["CLIENT"], session.EnvClientSecret: facts["SECRET"],
+		session.EnvAPIURL: proxy.URL + "/v2", session.EnvClientID: facts["CLIENT"],
+		session.EnvClientSecret: facts["SECRET"],
 	})
 }
 
@@ -137,7 +141,8 @@ func TestEditBehindCompressingProxyIsGuarded(t *testing.T) {
 		}
 	})
 	other = newTerminal(t, map[string]string{
-		session.EnvAPIURL: x.env[session.EnvAPIURL], session.EnvClientID: x.env[session.EnvClientID], session.EnvClientSecret: x.env[session.EnvClientSecret],
+		session.EnvAPIURL: x.env[session.EnvAPIURL], session.EnvClientID: x.env[session.EnvClientID],
+		session.EnvClientSecret: x.env[session.EnvClientSecret],
 	})
 	x.edits("put city Bath")
 	r := x.typing("y\nn\n", "property", "edit", "42")
@@ -162,7 +167,8 @@ func TestWeakETagsAreAcceptedAsIfMatch(t *testing.T) {
 	}
 	x.must("property", "update", "--file", file, "--dry-run")
 	strong := filepath.Join(t.TempDir(), "strong.csv")
-	if err := os.WriteFile(strong, []byte("id,city,if_match\n42,Bath,"+strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(strong, []byte("id,city,if_match\n42,Bath,"+strings.Trim(strings.TrimPrefix(etag, "W/"),
+		`"`)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	x.must("property", "update", "--file", strong, "--dry-run")

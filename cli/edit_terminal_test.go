@@ -186,7 +186,8 @@ func TestInterruptedEditor(t *testing.T) {
 	s.waitFor("ready> ")
 	s.send("\x03")
 	code, shown := s.wait()
-	if drafts := savedDrafts(t); code != 130 || len(drafts) != 1 || !strings.Contains(shown, "Interrupted.") || !strings.Contains(shown, "--resume") {
+	if drafts := savedDrafts(t); code != 130 || len(drafts) != 1 || !strings.Contains(shown, "Interrupted.") ||
+		!strings.Contains(shown, "--resume") {
 		t.Errorf("%d %q\n%s", code, drafts, shown)
 	}
 }
@@ -212,7 +213,8 @@ func TestEditorSeesNoSecret(t *testing.T) {
 		t.Errorf("%d\n%s", code, shown)
 	}
 	seen := read("seen")
-	if read("values") != "\n" || strings.Contains(seen, facts["SECRET"]) || strings.Contains(seen, x.env[session.EnvToken]) || !strings.Contains(seen, "EDITOR=") {
+	if read("values") != "\n" || strings.Contains(seen, facts["SECRET"]) ||
+		strings.Contains(seen, x.env[session.EnvToken]) || !strings.Contains(seen, "EDITOR=") {
 		t.Error(seen)
 	}
 }

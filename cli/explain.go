@@ -39,8 +39,9 @@ func newExplain(s *session.Session) *cobra.Command {
 	return session.Writes[explanation](s, &cobra.Command{
 		Use:   "explain [RECORD[.FIELD] | RECORD FIELD]",
 		Short: "Explain the fields of records: type, rule and example",
-		Long: "Explain a field, from the API's description: its type, the rule that its values follow, and an example.\n" +
-			"With a record alone, list its fields; without an argument, list the records. This needs no connection.",
+		Long: "Explain a field, from the API's description: its type, the rule that its values follow, and an\n" +
+			"example. With a record alone, list its fields; without an argument, list the records. This needs no\n" +
+			"connection.",
 		Example: "  perksctl explain\n  perksctl explain perk\n  perksctl explain perk.valid_to\n" +
 			"  perksctl explain property --output csv",
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -18,8 +18,8 @@ import (
 	"example.com/perks/cmd/dev/specserver"
 )
 
-// foreign is another implementation of the service: no error codes, no idempotency keys, prices as numbers, a token with
-// only the required fields. The test handles redeem.
+// foreign is another implementation of the service: no error codes, no idempotency keys, prices as numbers, a token
+// with only the required fields. The test handles redeem.
 func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -31,14 +31,17 @@ func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
 		}
 	}
 	mux.HandleFunc("/v2/auth/token", reply(200, `{"access_token":"opaque","expires_at":"2099-01-01T00:00:00Z"}`))
-	mux.HandleFunc("/v2/get-property/1", reply(200, `{"propertyId":1,"title":"Flat","price_pw":99.90,"images":["https://a.example/x.jpg"]}`))
+	mux.HandleFunc("/v2/get-property/1",
+		reply(200, `{"propertyId":1,"title":"Flat","price_pw":99.90,"images":["https://a.example/x.jpg"]}`))
 	mux.HandleFunc("/v2/get-property/2", reply(404, `{"response":"Property not found"}`))
 	mux.HandleFunc("/v2/delete-property/1", reply(403, `{"response":"You do not own this"}`))
-	mux.HandleFunc("/v2/update-property/1", reply(422, `{"response":"Validation failed","errors":{"title":["is taken"]}}`))
+	mux.HandleFunc("/v2/update-property/1",
+		reply(422, `{"response":"Validation failed","errors":{"title":["is taken"]}}`))
 	mux.HandleFunc("/v2/partners/perks/p", reply(200, `{"id":"p","title":"P","description":"P","city":"York"}`))
 	mux.HandleFunc("/v2/partners/perks/p/redeem", redeem)
 	const page = `{"data":[%s],"meta":{"page":1,"per_page":25,"total":1,"total_pages":1}}`
-	perk, redemption := `{"id":"p","title":"P","description":"P","city":"York","image_url":"https://a.example/p.jpg"}`, `{"id":"r","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z","status":"pending","metadata":{}}`
+	perk, redemption := `{"id":"p","title":"P","description":"P","city":"York","image_url":"https://a.example/p.jpg"}`,
+		`{"id":"r","perk_id":"p","user_id":"u","redeemed_at":"2026-01-31T09:00:00Z","status":"pending","metadata":{}}`
 	mux.HandleFunc("/v2/partners/perks/users/u", func(w http.ResponseWriter, r *http.Request) {
 		records := perk
 		if r.URL.Query().Get("type") == "redeemed" {
@@ -52,7 +55,8 @@ func foreign(t *testing.T, redeem http.HandlerFunc) *terminal {
 		`{"id":"r","perk_id":"p","user_id":"u","redeemed_at":"","status":"approved","metadata":{"used_at":""}}`)))
 	mux.HandleFunc("/v2/partners/perks/q/redeem", reply(201, strings.Replace(redemption, `"p"`, `"q"`, 1)))
 	mux.HandleFunc("/v2/partners/perks/q", reply(200, strings.Replace(perk, `"p"`, `"q"`, 1)))
-	mux.HandleFunc("/v2/partners/perks/silent/eligibility", reply(200, `{"perk_id":"silent","user_id":"u","eligible":false}`))
+	mux.HandleFunc("/v2/partners/perks/silent/eligibility", reply(200,
+		`{"perk_id":"silent","user_id":"u","eligible":false}`))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return newTerminal(t, map[string]string{
@@ -151,7 +155,8 @@ func TestARedemptionThatIsNotInForce(t *testing.T) {
 	} {
 		status = test.status
 		r := x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
-		if r.code != test.exit || !strings.Contains(r.err, `"code":"`+test.code+`"`) || strings.Contains(r.err, "Redeemed") ||
+		if r.code != test.exit || !strings.Contains(r.err, `"code":"`+test.code+`"`) ||
+			strings.Contains(r.err, "Redeemed") ||
 			!strings.Contains(r.out, `"status": "`+test.status+`"`) {
 			t.Errorf("%q: %+v", test.status, r)
 		}
@@ -289,17 +294,20 @@ func TestAServerThatCannotChooseEvents(t *testing.T) {
 
 func TestAServerWithoutSandboxGetsAdvice(t *testing.T) {
 	r := atSpecification(t, specserver.Options{}).run("perk", "list", "--sandbox")
-	if r.code != 5 || !strings.HasSuffix(r.err, "\nThis is about the sandbox. Whether there is one: perksctl doctor --sandbox\n") {
+	if r.code != 5 || !strings.HasSuffix(r.err,
+		"\nThis is about the sandbox. Whether there is one: perksctl doctor --sandbox\n") {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestAServerThatDoesNotSayWhy(t *testing.T) {
 	x := foreign(t, http.NotFound)
-	if r := x.run("user", "can", "u", "silent"); r.code != 6 || !strings.Contains(r.err, "The service does not say why.") {
+	if r := x.run("user", "can", "u", "silent"); r.code != 6 ||
+		!strings.Contains(r.err, "The service does not say why.") {
 		t.Errorf("a service that gives no reason: %+v", r)
 	}
-	if r := x.run("user", "can", "u", "missing"); r.code != 5 || strings.Contains(r.err, "has no check of eligibility") {
+	if r := x.run("user", "can", "u", "missing"); r.code != 5 ||
+		strings.Contains(r.err, "has no check of eligibility") {
 		t.Errorf("an unknown perk: %+v", r)
 	}
 }
@@ -310,14 +318,18 @@ func TestUnknownRedeemOutcomeAdvisesCommands(t *testing.T) {
 		connection, _, _ := w.(http.Hijacker).Hijack()
 		connection.Close()
 	})
-	r := x.run("perk", "redeem", "p", "--user", "it's me", "--metadata", `{"a": 1}`, "--idempotency-key", "k-1", "--sandbox=false")
-	retry := `perksctl --sandbox=false perk redeem p --user 'it'\''s me' --metadata '{"a": 1}' --idempotency-key k-1` + "\n"
+	r := x.run("perk", "redeem", "p", "--user", "it's me", "--metadata", `{"a": 1}`, "--idempotency-key", "k-1",
+		"--sandbox=false")
+	retry := `perksctl --sandbox=false perk redeem p --user 'it'\''s me' --metadata '{"a": 1}' --idempotency-key k-1` +
+		"\n"
 	check := `perksctl --sandbox=false user perks 'it'\''s me' --type redeemed` + "\n"
-	if r.code != 8 || !strings.Contains(r.err, "may have been carried out") || !strings.Contains(r.err, retry) || !strings.Contains(r.err, check) {
+	if r.code != 8 || !strings.Contains(r.err, "may have been carried out") || !strings.Contains(r.err, retry) ||
+		!strings.Contains(r.err, check) {
 		t.Errorf("%+v", r)
 	}
 	r = x.run("perk", "redeem", "p", "--user", "u", "-o", "json")
-	if r.code != 8 || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, `"code":"outcome_unknown"`) || !strings.Contains(r.err, "--idempotency-key ") {
+	if r.code != 8 || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, `"code":"outcome_unknown"`) ||
+		!strings.Contains(r.err, "--idempotency-key ") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -335,7 +347,8 @@ func TestUnknownOutcomeOfACreationAdvisesCommands(t *testing.T) {
 	x := newTerminal(t, map[string]string{session.EnvAPIURL: loses.URL + "/v2", session.EnvToken: "t"})
 	r := x.run("property", "create", "--title", "it's new", "--price-pw", "1", "--timeout", "5s")
 	retry, check := `property create --title 'it'\''s new' --price-pw 1 --idempotency-key `, "property list --own\n"
-	if r.code != 8 || creations != 1 || !strings.Contains(r.err, "may have been carried out") || !strings.Contains(r.err, retry) || !strings.Contains(r.err, check) {
+	if r.code != 8 || creations != 1 || !strings.Contains(r.err, "may have been carried out") ||
+		!strings.Contains(r.err, retry) || !strings.Contains(r.err, check) {
 		t.Errorf("after %d requests: %+v", creations, r)
 	}
 }

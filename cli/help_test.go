@@ -54,7 +54,8 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text.String() != string(want) {
-		t.Errorf("the help has changed; run go test ./cli -update and review the diff. First change: %s", firstDifference(text.String(), string(want)))
+		t.Errorf("the help has changed; run go test ./cli -update and review the diff. First change: %s",
+			firstDifference(text.String(), string(want)))
 	}
 }
 
@@ -188,7 +189,8 @@ func TestFlagMeansOneThing(t *testing.T) {
 			}
 			other, seen := byName[f.Name]
 			if seen && (other.kind != this.kind || other.usage != this.usage) {
-				t.Errorf("%s (%s: %s)\nand %s (%s: %s)\nmean different things", other.where, other.kind, other.usage, where, this.kind, this.usage)
+				t.Errorf("%s (%s: %s)\nand %s (%s: %s)\nmean different things", other.where, other.kind, other.usage,
+					where, this.kind, this.usage)
 			}
 			byName[f.Name] = this
 		})
@@ -234,7 +236,8 @@ func TestMistypedCommands(t *testing.T) {
 		"completion zhs":    `There is no completion for "zhs". Did you mean "zsh"?`,
 		"completion":        "SHELL is missing.",
 	} {
-		if r := x.run(strings.Fields(line)...); r.code != 2 || r.out != "" || !strings.HasPrefix(r.err, "error: "+want) {
+		if r := x.run(strings.Fields(line)...); r.code != 2 || r.out != "" ||
+			!strings.HasPrefix(r.err, "error: "+want) {
 			t.Errorf("perksctl %s: %+v", line, r)
 		}
 	}

@@ -57,9 +57,11 @@ func hostile(t *testing.T, status int) (*terminal, string) {
 		return `{"data":[` + item + `,` + item + `],"meta":{"page":1,"per_page":2,"total":2,"total_pages":1}}`
 	}
 	bodies := map[string]string{
-		"/v2/partners/perks": page(perk), "/v2/partners/perks/x": perk, "/v2/partners/perks/categories": strings.ReplaceAll(`[{"id":V,"category_name":V}]`, "V", v),
-		"/v2/partners/perks/x/redeem": redemption, "/v2/get-property/42": property, "/v2/health": strings.ReplaceAll(`{"status":V,V:V}`, "V", v),
-		"/v2/text": hostileText, "/v2/list": strings.ReplaceAll(`[V,{V:V}]`, "V", v),
+		"/v2/partners/perks": page(perk), "/v2/partners/perks/x": perk,
+		"/v2/partners/perks/categories": strings.ReplaceAll(`[{"id":V,"category_name":V}]`, "V", v),
+		"/v2/partners/perks/x/redeem":   redemption, "/v2/get-property/42": property,
+		"/v2/health": strings.ReplaceAll(`{"status":V,V:V}`, "V", v),
+		"/v2/text":   hostileText, "/v2/list": strings.ReplaceAll(`[V,{V:V}]`, "V", v),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -106,15 +108,19 @@ func inHeader(text string) string {
 }
 
 var hostileCommands = []string{
-	"perk list", "perk list --all", "perk list --limit 1", "perk get x", "perk get x x", "perk categories", "perk redeem x --user u",
-	"perk redeem x --user u --dry-run", "user perks u", "user perks u --type redeemed", "property get 42", "property get 42 42",
-	"property update 42 --title T", "property delete 42 --yes", "auth status", "api health", "api text", "api list", "api partners/perks --paginate",
-	"api POST x --field a=b", "perk list --fields title,city,id", "perk list --jq .[].title", "perk list --template {{range.}}{{.title}}{{end}}",
+	"perk list", "perk list --all", "perk list --limit 1", "perk get x", "perk get x x", "perk categories",
+	"perk redeem x --user u",
+	"perk redeem x --user u --dry-run", "user perks u", "user perks u --type redeemed", "property get 42",
+	"property get 42 42",
+	"property update 42 --title T", "property delete 42 --yes", "auth status", "api health", "api text", "api list",
+	"api partners/perks --paginate",
+	"api POST x --field a=b", "perk list --fields title,city,id", "perk list --jq .[].title",
+	"perk list --template {{range.}}{{.title}}{{end}}",
 	"api list --jq .[0]", "api text --debug", "perk get x --debug", "perk redeem x --user u --debug",
 }
 
-// TestHostileServerCannotControlTerminal runs every command in every format against a hostile server, with and without a
-// terminal.
+// TestHostileServerCannotControlTerminal runs every command in every format against a hostile server, with and without
+// a terminal.
 func TestHostileServerCannotControlTerminal(t *testing.T) {
 	for _, status := range []int{200, 302, 400, 401, 403, 404, 409, 422, 500} {
 		x, _ := hostile(t, status)
@@ -142,7 +148,8 @@ func TestHostileServerCannotControlTerminal(t *testing.T) {
 				}
 				if r.code == 0 {
 					checkFormat(t, name, strings.TrimSuffix(format, " --raw"), line, r.out)
-				} else if format == "json" && !strings.Contains(line, "--debug") && !json.Valid([]byte(lastLine(r.err))) {
+				} else if format == "json" && !strings.Contains(line, "--debug") &&
+					!json.Valid([]byte(lastLine(r.err))) {
 					t.Errorf("%s: the error is not JSON: %.200q", name, r.err)
 				}
 				if t.Failed() {
@@ -166,7 +173,8 @@ func (x *terminal) runWithColour(args ...string) (code int, out, messages string
 	s, o, e := command.BufferedStreams("")
 	s.InTTY, s.OutTTY, s.ErrTTY, s.Width = true, true, true, 90
 	code = cli.Main(args, s, func(name string) string { return x.env[name] })
-	own := strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "", "\x1b[31merror: \x1b[0m", "error: ", "\x1b[33mwarning: \x1b[0m", "warning: ")
+	own := strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "", "\x1b[31merror: \x1b[0m", "error: ",
+		"\x1b[33mwarning: \x1b[0m", "warning: ")
 	return code, own.Replace(o.String()), own.Replace(e.String())
 }
 
@@ -206,7 +214,8 @@ func checkFormat(t *testing.T, name, format, line, data string) {
 		var rows [][]string
 		rows, err = csv.NewReader(bytes.NewReader([]byte(data))).ReadAll()
 		for _, cell := range rows {
-			if text := strings.Join(cell, "|"); strings.Contains(name, "--raw") != strings.Contains("|"+text, "|=cmd") && strings.Contains(text, "=cmd") {
+			if text := strings.Join(cell, "|"); strings.Contains(name, "--raw") != strings.Contains("|"+text,
+				"|=cmd") && strings.Contains(text, "=cmd") {
 				err = fmt.Errorf("%.80q", text)
 			}
 		}

@@ -30,11 +30,13 @@ func TestInsecureHTTPIsOnlyForItsAddress(t *testing.T) {
 			t.Errorf("with %q in the environment: %+v", env, r)
 		}
 	}
-	if r := x.run("perk", "list", "--profile", "old"); r.code != 2 || !strings.Contains(r.err, "would send the secret unencrypted") {
+	if r := x.run("perk", "list", "--profile", "old"); r.code != 2 ||
+		!strings.Contains(r.err, "would send the secret unencrypted") {
 		t.Errorf("an address from the environment: %+v", r)
 	}
 	x.env[session.EnvAPIURL] = ""
-	if r := x.run("profile", "show", "--profile", "old", "-o", "json"); !strings.Contains(r.out, `"insecure_http": true`) {
+	if r := x.run("profile", "show", "--profile", "old", "-o", "json"); !strings.Contains(r.out,
+		`"insecure_http": true`) {
 		t.Errorf("insecure-http was removed: %+v", r)
 	}
 }

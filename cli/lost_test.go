@@ -49,12 +49,14 @@ func newLossy(t *testing.T) (*lossy, *terminal) {
 	proxy := httptest.NewServer(l)
 	t.Cleanup(proxy.Close)
 	id, secret := l.Client()
-	return l, newTerminal(t, map[string]string{session.EnvAPIURL: proxy.URL + "/v2", session.EnvClientID: id, session.EnvClientSecret: secret})
+	return l, newTerminal(t, map[string]string{session.EnvAPIURL: proxy.URL + "/v2", session.EnvClientID: id,
+		session.EnvClientSecret: secret})
 }
 
 func (l *lossy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	lost := l.decisions && strings.Contains(r.URL.Path, "/redemptions/") && r.Method == http.MethodPost
-	if strings.HasSuffix(r.URL.Path, "/redeem") || r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/properties") {
+	if strings.HasSuffix(r.URL.Path, "/redeem") || r.Method == http.MethodPost &&
+		strings.HasSuffix(r.URL.Path, "/properties") {
 		l.first.Do(func() { lost = true })
 	}
 	if r.URL.Query().Get("type") == "redeemed" {
@@ -100,7 +102,8 @@ func TestTheProofThatKeysCountIsKeptForADay(t *testing.T) {
 // redeemByAnother redeems coffee for ann as another client.
 func (l *lossy) redeemByAnother(t *testing.T) {
 	t.Helper()
-	if status := l.Do(l.Request(l.Token(), http.MethodPost, l.LiveURL()+"/perks/coffee/redeem", `{"user_id":"ann"}`), nil); status != http.StatusCreated {
+	if status := l.Do(l.Request(l.Token(), http.MethodPost, l.LiveURL()+"/perks/coffee/redeem", `{"user_id":"ann"}`),
+		nil); status != http.StatusCreated {
 		t.Errorf("redeem by another client: %d", status)
 	}
 }
@@ -117,8 +120,8 @@ func (l *lossy) redeemedBy(t *testing.T) (by []string, id string) {
 	return by, id
 }
 
-// TestLostRedeemIsNotConfusedWithAnotherClients loses the request or the reply of a redeem, while another client redeems the
-// same perk for the same user.
+// TestLostRedeemIsNotConfusedWithAnotherClients loses the request or the reply of a redeem, while another client
+// redeems the same perk for the same user.
 func TestLostRedeemIsNotConfusedWithAnotherClients(t *testing.T) {
 	const before, meanwhile, never = "before", "meanwhile", "never"
 	for _, test := range []struct {
@@ -129,16 +132,22 @@ func TestLostRedeemIsNotConfusedWithAnotherClients(t *testing.T) {
 		says              string
 	}{
 		{another: never, done: true, outcome: `"outcome":"ok"`, says: "Redeemed coffee for ann"},
-		{another: meanwhile, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`, says: "already"},
-		{another: before, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`, says: "already"},
-		{another: never, done: true, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may belong to this request or to another."},
-		{another: meanwhile, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`, says: "It may belong to this request or to another."},
+		{another: meanwhile, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`,
+			says: "already"},
+		{another: before, code: 6, outcome: `"outcome":"failed","status":409,"code":"already_redeemed"`,
+			says: "already"},
+		{another: never, done: true, ignoresKeys: true, code: 8,
+			outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`,
+			says:    "It may belong to this request or to another."},
+		{another: meanwhile, ignoresKeys: true, code: 8, outcome: `"outcome":"unknown","status":0,"code":"ambiguous"`,
+			says: "It may belong to this request or to another."},
 		{another: before, ignoresKeys: true, code: 8,
 			outcome: `"outcome":"unknown","status":0,"code":"outcome_unknown"`,
 			says:    "Check first whether it was redeemed:"},
 	} {
 		for _, bulk := range []bool{false, true} {
-			t.Run(fmt.Sprintf("another redeems %s, done %t, ignores keys %t, bulk %t", test.another, test.done, test.ignoresKeys, bulk), func(t *testing.T) {
+			t.Run(fmt.Sprintf("another redeems %s, done %t, ignores keys %t, bulk %t", test.another, test.done,
+				test.ignoresKeys, bulk), func(t *testing.T) {
 				t.Parallel()
 				l, x := newLossy(t)
 				l.done, l.ignoresKeys = test.done, test.ignoresKeys
@@ -194,7 +203,8 @@ func TestALostCreationIsRepeatedOnlyUnderAKeyThatCounts(t *testing.T) {
 		done, ignoresKeys bool
 		code, made        int
 	}{
-		{done: true, made: 1}, {done: false, made: 1}, {done: true, ignoresKeys: true, code: 8, made: 1}, {ignoresKeys: true, code: 8, made: 0},
+		{done: true, made: 1}, {done: false, made: 1}, {done: true, ignoresKeys: true, code: 8, made: 1},
+		{ignoresKeys: true, code: 8, made: 0},
 	} {
 		t.Run(fmt.Sprintf("done %t, ignores keys %t", test.done, test.ignoresKeys), func(t *testing.T) {
 			t.Parallel()

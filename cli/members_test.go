@@ -10,7 +10,8 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// TestRunMakesOnlyItsCommand also checks the names in the list of members: a wrong one would hide its command from its own run.
+// TestRunMakesOnlyItsCommand also checks the names in the list of members: a wrong one would hide its command from its
+// own run.
 func TestRunMakesOnlyItsCommand(t *testing.T) {
 	streams, _, _ := command.BufferedStreams("")
 	s := session.New(streams, func(string) string { return "" }, "test")

@@ -14,7 +14,8 @@ func TestDeleteAsksOnATerminal(t *testing.T) {
 	if no.code != 3 || no.err != question+"error: Cancelled; nothing was changed.\n" || no.out != "" {
 		t.Errorf("no: %+v", no)
 	}
-	if r := x.typing("", "property", "delete", "42", "-o", "json"); r.code != 3 || !strings.Contains(r.err, `{"error":{"code":"cancelled",`) {
+	if r := x.typing("", "property", "delete", "42", "-o", "json"); r.code != 3 ||
+		!strings.Contains(r.err, `{"error":{"code":"cancelled",`) {
 		t.Errorf("end of input: %+v", r)
 	}
 	x.must("property", "get", "42")
@@ -37,7 +38,8 @@ func TestLoginAsksOnATerminal(t *testing.T) {
 	if strings.Contains(r.out+r.err, facts["SECRET"]) {
 		t.Errorf("the secret was shown: %+v", r)
 	}
-	if again := x.typing(facts["SECRET"]+"\n", "login"); again.code != 0 || strings.Contains(again.err, "Address of the API") {
+	if again := x.typing(facts["SECRET"]+"\n", "login"); again.code != 0 ||
+		strings.Contains(again.err, "Address of the API") {
 		t.Errorf("a second login asks for the address: %+v", again)
 	}
 	if empty := x.typing("\n", "login"); empty.code != 2 {

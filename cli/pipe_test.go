@@ -13,15 +13,18 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// commandLines returns command lines of the commands that call the service, save files or write data. They can run in any
-// order, repeatedly.
+// commandLines returns command lines of the commands that call the service, save files or write data. They can run in
+// any order, repeatedly.
 func commandLines(facts map[string]string) [][]string {
 	lines := []string{
-		"auth login --api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"], "auth status", "profile list", "profile show",
-		"profile use default", "perk list", "perk list --all --sort title", "perk get coffee", "perk get coffee museum", "perk categories",
+		"auth login --api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"], "auth status", "profile list",
+		"profile show",
+		"profile use default", "perk list", "perk list --all --sort title", "perk get coffee", "perk get coffee museum",
+		"perk categories",
 		"perk redeem coffee --user alice", "perk redeem coffee --user alice --dry-run", "user perks alice",
 		"user perks alice --type redeemed", "property get 42", "property get 42 43", "property update 42 --title New",
-		"property update 42 --title New --dry-run", "property delete 42 --yes --dry-run", "api health", "api partners/perks --paginate",
+		"property update 42 --title New --dry-run", "property delete 42 --yes --dry-run", "api health",
+		"api partners/perks --paginate",
 		"api POST partners/perks/museum/redeem --field user_id=bob --dry-run", "completion bash", "version",
 	}
 	var all [][]string
@@ -70,15 +73,18 @@ func TestFullDiskIsReported(t *testing.T) {
 	const message = "Standard output cannot be written: no space left on device."
 	for _, args := range commandLines(facts) {
 		state, stderr := x.withStdout(full, x.process(append(args, "-o", "json")...))
-		if state.ExitCode() != 1 || strings.Count(stderr, message) != 1 || !strings.HasSuffix(stderr, `{"error":{"code":"failed","message":"`+message+`"}}`+"\n") {
+		if state.ExitCode() != 1 || strings.Count(stderr, message) != 1 ||
+			!strings.HasSuffix(stderr, `{"error":{"code":"failed","message":"`+message+`"}}`+"\n") {
 			t.Errorf("perksctl %s -o json: %s\n%s", strings.Join(args, " "), state, stderr)
 		}
 	}
 	for _, line := range []string{
-		"help", "help perk redeem", "perk", "perk list --help", "auth token", "perk list -o yaml", "perk list -o csv", "perk list -o id",
+		"help", "help perk redeem", "perk", "perk list --help", "auth token", "perk list -o yaml", "perk list -o csv",
+		"perk list -o id",
 		"perk list --jq .[].id", "perk list --template {{.}}", "perk list", "perk get coffee", "api openapi.yaml",
 	} {
-		if state, stderr := x.withStdout(full, x.process(strings.Fields(line)...)); state.ExitCode() != 1 || stderr != "error: "+message+"\n" {
+		if state, stderr := x.withStdout(full, x.process(strings.Fields(line)...)); state.ExitCode() != 1 ||
+			stderr != "error: "+message+"\n" {
 			t.Errorf("perksctl %s: %s\n%s", line, state, stderr)
 		}
 	}
@@ -104,7 +110,8 @@ func TestClosedPipeIsNoError(t *testing.T) {
 		state, stderr := x.withStdout(writer, cmd)
 		writer.Close()
 		status, ok := state.Sys().(syscall.WaitStatus)
-		if !ok || !status.Signaled() || status.Signal() != syscall.SIGPIPE || strings.Contains(stderr, "error") || strings.Contains(stderr, "pipe") {
+		if !ok || !status.Signaled() || status.Signal() != syscall.SIGPIPE || strings.Contains(stderr, "error") ||
+			strings.Contains(stderr, "pipe") {
 			t.Errorf("perksctl %s: %s\n%s", strings.Join(args, " "), state, stderr)
 		}
 	}

@@ -53,21 +53,26 @@ func TestRealScreens(t *testing.T) {
 	facts := seed(server)
 	wide := "Family 👩‍👩‍👧‍👦"
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{
-		ID: "sushi", Title: "寿司 for two at the long, long table by the window", Description: strings.Repeat("長い説明 and words ", 20), Category: &wide, City: "서울",
+		ID: "sushi", Title: "寿司 for two at the long, long table by the window",
+		Description: strings.Repeat("長い説明 and words ", 20), Category: &wide, City: "서울",
 	}})
 	x := newTerminal(t, map[string]string{session.EnvClientSecret: facts["SECRET"], "COLUMNS": ""})
 	x.must("login", "--api-url", facts["API_URL"], "--client-id", facts["CLIENT"])
 	x.must("perk", "redeem", "sushi", "--user", "alice")
 	for columns, edge := range map[int]int{0: 80, 1: 1, 20: 20, 40: 40, 80: 80, 120: 120} {
 		for _, line := range []string{
-			"perk list", "perk list --all", "perk get sushi", "perk get sushi coffee", "perk categories", "user perks alice", "user perks alice --type redeemed",
-			"property get 42", "property get 42 43", "profile list", "profile show", "auth status", "api health -o table",
+			"perk list", "perk list --all", "perk get sushi", "perk get sushi coffee", "perk categories",
+			"user perks alice", "user perks alice --type redeemed",
+			"property get 42", "property get 42 43", "profile list", "profile show", "auth status",
+			"api health -o table",
 		} {
 			for _, colour := range []string{"", "1"} {
 				x.env["NO_COLOR"] = colour
 				shown, messages, code := x.onScreen(columns, strings.Fields(line)...)
-				if code != 0 || shown == "" || strings.Contains(shown, "\r") || colour != "" && strings.Contains(shown, "\x1b") {
-					t.Errorf("perksctl %s on %d columns: exit code %d, shown %q\n%s", line, columns, code, shown, messages)
+				if code != 0 || shown == "" || strings.Contains(shown, "\r") || colour != "" &&
+					strings.Contains(shown, "\x1b") {
+					t.Errorf("perksctl %s on %d columns: exit code %d, shown %q\n%s", line, columns, code, shown,
+						messages)
 				}
 				plain := strings.NewReplacer("\x1b[1m", "", "\x1b[0m", "").Replace(shown)
 				for row := range strings.SplitSeq(plain, "\n") {
@@ -85,7 +90,8 @@ func TestCOLUMNSIsUsedIfTerminalHasNoSize(t *testing.T) {
 	x, _ := loggedIn(t)
 	width := func(columns int, environment string) int {
 		x.env["COLUMNS"], x.env["NO_COLOR"] = environment, "1"
-		shown, _, _ := x.onScreen(columns, "perk", "get", "spa-day", "coffee", "museum", "--fields", "id,title,category,created_at,updated_at")
+		shown, _, _ := x.onScreen(columns, "perk", "get", "spa-day", "coffee", "museum", "--fields",
+			"id,title,category,created_at,updated_at")
 		widest := 0
 		for row := range strings.SplitSeq(shown, "\n") {
 			widest = max(widest, runewidth.StringWidth(row))

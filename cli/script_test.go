@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs commands as separate processes against the real server. Each script has its own server with the data of
-// seed, and these commands in addition to those of testscript:
+// TestScripts runs commands as separate processes against the real server. Each script has its own server with the data
+// of seed, and these commands in addition to those of testscript:
 //
 //	exits CODE command...   the command must exit with this code
 //	log-in                  logs in as the owner of property 42
@@ -51,9 +51,12 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":       exits,
-			"log-in":      logIn,
-			"stop-server": func(ts *testscript.TestScript, _ bool, _ []string) { ts.Value("server").(*servertest.Server).Stop() },
+			"exits":  exits,
+			"log-in": logIn,
+			"stop-server": func(ts *testscript.TestScript, _ bool,
+				_ []string) {
+				ts.Value("server").(*servertest.Server).Stop()
+			},
 			"remember": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 			},
@@ -75,16 +78,20 @@ func seed(server *servertest.Server) map[string]string {
 	lat, lng := 52.52, 13.405
 	none := int64(0)
 	server.ImportPerks(
-		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Coffee for two", Category: &food, ValidTo: &long}, Lat: &lat, Lng: &lng},
-		store.PerkRecord{Perk: api.Perk{ID: "museum", Title: "=Museum night", Category: &arts, ImageURL: &image, City: "Paris"}},
-		store.PerkRecord{Perk: api.Perk{ID: "spa-day", Title: "Spa \x1b[31mday", City: "Paris"}, Approval: store.ApprovalManual},
+		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Coffee for two", Category: &food, ValidTo: &long},
+			Lat: &lat, Lng: &lng},
+		store.PerkRecord{Perk: api.Perk{ID: "museum", Title: "=Museum night", Category: &arts, ImageURL: &image,
+			City: "Paris"}},
+		store.PerkRecord{Perk: api.Perk{ID: "spa-day", Title: "Spa \x1b[31mday", City: "Paris"},
+			Approval: store.ApprovalManual},
 		store.PerkRecord{Perk: api.Perk{ID: "sold-out", Title: "Last ticket"}, Stock: &none},
 		store.PerkRecord{Perk: api.Perk{ID: "expired", Title: "Old news", ValidTo: &past}},
 	)
 	server.ImportSandboxPerks(store.PerkRecord{Perk: api.Perk{ID: "try-me", Title: "Only in the sandbox"}})
 	server.ImportUsers("alice", "bob")
 	price, _ := api.ParsePrice("250.00")
-	flat := api.Property{ID: 42, Title: "Flat", City: "Leeds", Postcode: "LS1", PricePW: price, Bedrooms: 1, Bathrooms: 1, Images: []string{}}
+	flat := api.Property{ID: 42, Title: "Flat", City: "Leeds", Postcode: "LS1", PricePW: price, Bedrooms: 1,
+		Bathrooms: 1, Images: []string{}}
 	second := flat
 	second.ID, second.Title = 43, "House"
 	server.ImportProperties(owner, flat, second)
@@ -121,7 +128,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 func logIn(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("PERKSCTL_CLIENT_SECRET", ts.Getenv("SECRET"))
-	ts.Check(ts.Exec("perksctl", "auth", "login", "--api-url", ts.Getenv("API_URL"), "--client-id", ts.Getenv("CLIENT")))
+	ts.Check(ts.Exec("perksctl", "auth", "login", "--api-url", ts.Getenv("API_URL"), "--client-id",
+		ts.Getenv("CLIENT")))
 	ts.Setenv("PERKSCTL_CLIENT_SECRET", "")
 }
 

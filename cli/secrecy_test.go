@@ -18,7 +18,8 @@ func secretForms(secret string) map[string]string {
 	forms := map[string]string{"as it is": secret, "URL-encoded": url.QueryEscape(secret)}
 	for before, name := range []string{"in base64", "in base64, one behind", "in base64, two behind"} {
 		text := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + secret))
-		forms[name] = text[(before*8+5)/6 : (before+len(secret))*8/6] // without characters that depend on the surrounding text
+		// without characters that depend on the surrounding text
+		forms[name] = text[(before*8+5)/6 : (before+len(secret))*8/6]
 	}
 	return forms
 }
@@ -41,21 +42,24 @@ const spyEditor = `#!/bin/sh
 sed -i 's/^title: .*/title: Edited by a spy/' "$1"
 `
 
-// TestSecretsAreNotDisclosed runs every command with and without a trace, with success and failure, and searches all output
-// and files for the secret and the tokens.
+// TestSecretsAreNotDisclosed runs every command with and without a trace, with success and failure, and searches all
+// output and files for the secret and the tokens.
 func TestSecretsAreNotDisclosed(t *testing.T) {
 	for _, from := range []string{"the file", "the environment", "a token"} {
 		t.Run(from, func(t *testing.T) {
 			facts := seed(servertest.Start(t))
 			work := t.TempDir()
 			x := newTerminal(t, map[string]string{
-				session.EnvClientSecret: facts["SECRET"], "HOME": work, "TMPDIR": work, "XDG_STATE_HOME": work, "XDG_CACHE_HOME": work,
-				"SPIED": filepath.Join(work, "spied"), "EDITOR": write(t, work, "spy", spyEditor, 0o700), "VISUAL": "",
+				session.EnvClientSecret: facts["SECRET"], "HOME": work, "TMPDIR": work, "XDG_STATE_HOME": work,
+				"XDG_CACHE_HOME": work,
+				"SPIED":          filepath.Join(work, "spied"), "EDITOR": write(t, work, "spy", spyEditor, 0o700),
+				"VISUAL": "",
 			})
 			x.env[session.EnvConfigDir] = filepath.Join(work, "config")
 			x.must("login", "--api-url", facts["API_URL"], "--client-id", facts["CLIENT"])
 			token := strings.TrimSpace(x.must("auth", "token").out)
-			secrets := map[string]string{"the secret": facts["SECRET"], "the other's secret": facts["OTHER_SECRET"], "the token": token}
+			secrets := map[string]string{"the secret": facts["SECRET"], "the other's secret": facts["OTHER_SECRET"],
+				"the token": token}
 			switch from {
 			case "the file":
 				delete(x.env, session.EnvClientSecret)
@@ -66,10 +70,14 @@ func TestSecretsAreNotDisclosed(t *testing.T) {
 
 			lines := commandLines(facts)
 			for _, line := range []string{
-				"perk get nowhere", "perk redeem nowhere --user nobody", "property get 7", "property delete 99 --yes", "property update 42 --title=", "api POST nowhere --field a=b",
-				"api GET auth/token", "perk list --timeout 1ns", "doctor", "property edit 42 --yes", "perk list --sort titel", "no-such-command", "auth status -o yaml",
-				"perk redeem --file " + write(t, work, "redeem.csv", "perk_id,user_id\nspa-day,bob\nnowhere,bob\n", 0o600),
-				"property update --file " + write(t, work, "update.jsonl", `{"propertyId":43,"title":"Bulk"}`+"\n", 0o600),
+				"perk get nowhere", "perk redeem nowhere --user nobody", "property get 7", "property delete 99 --yes",
+				"property update 42 --title=", "api POST nowhere --field a=b",
+				"api GET auth/token", "perk list --timeout 1ns", "doctor", "property edit 42 --yes",
+				"perk list --sort titel", "no-such-command", "auth status -o yaml",
+				"perk redeem --file " + write(t, work, "redeem.csv", "perk_id,user_id\nspa-day,bob\nnowhere,bob\n",
+					0o600),
+				"property update --file " + write(t, work, "update.jsonl", `{"propertyId":43,"title":"Bulk"}`+"\n",
+					0o600),
 			} {
 				lines = append(lines, strings.Fields(line))
 			}
@@ -93,14 +101,16 @@ func TestSecretsAreNotDisclosed(t *testing.T) {
 					check(append(args, "-o", "json"))
 				}
 			}
-			if spied, err := os.ReadFile(x.env["SPIED"]); err != nil || !strings.Contains(string(spied), "perksctl property edit") {
+			if spied, err := os.ReadFile(x.env["SPIED"]); err != nil ||
+				!strings.Contains(string(spied), "perksctl property edit") {
 				t.Errorf("the editor recorded nothing: %v\n%s", err, spied)
 			}
 			for _, wrong := range []string{"wrong-secret-of-some-length", facts["OTHER_SECRET"]} {
 				x.env[session.EnvClientSecret] = wrong
 				secrets["a wrong secret"] = wrong
 				delete(x.env, session.EnvToken)
-				for _, line := range []string{"login --api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"] + " --profile wrong", "perk list", "doctor"} {
+				for _, line := range []string{"login --api-url " + facts["API_URL"] + " --client-id " +
+					facts["CLIENT"] + " --profile wrong", "perk list", "doctor"} {
 					args := append(strings.Fields(line), "--timeout", "2s") // the server throttles after some failures
 					check(append(args, "--debug"))
 					check(args)
@@ -125,7 +135,8 @@ func checkFiles(t *testing.T, dir string, secrets map[string]string) {
 		}
 		seen++
 		name, _ := filepath.Rel(dir, path)
-		allowed := name == filepath.Join("config", "secrets.json") || strings.HasPrefix(name, filepath.Join("config", "tokens")+string(filepath.Separator))
+		allowed := name == filepath.Join("config", "secrets.json") ||
+			strings.HasPrefix(name, filepath.Join("config", "tokens")+string(filepath.Separator))
 		if found := findSecret(string(text), secrets); found != "" && !allowed {
 			t.Errorf("%s has %s", name, found)
 		}

@@ -19,12 +19,16 @@ import (
 	"example.com/perks/store"
 )
 
-// TestShells presses TAB in real shells on a terminal, after installing the completion in an empty home as its help says.
+// TestShells presses TAB in real shells on a terminal, after installing the completion in an empty home as its help
+// says.
 func TestShells(t *testing.T) {
 	for _, kind := range []shellKind{
-		{name: "bash", args: []string{"--noprofile", "-i"}, rc: ".bashrc", prompt: "PS1='ready> '\nbind 'set show-all-if-ambiguous on'\n. " + bashCompletion + "\n", patch: "pat"},
+		{name: "bash", args: []string{"--noprofile", "-i"}, rc: ".bashrc",
+			prompt: "PS1='ready> '\nbind 'set show-all-if-ambiguous on'\n. " + bashCompletion + "\n", patch: "pat"},
 		{name: "zsh", args: []string{"-i"}, rc: ".zshrc", prompt: "PS1='ready> '\n", patch: "pat"},
-		{name: "fish", rc: ".config/fish/config.fish", prompt: "function fish_prompt\n echo -n 'ready> '\nend\n", patch: "patch.j"}, // fish completes every file
+		// fish completes every file
+		{name: "fish", rc: ".config/fish/config.fish", prompt: "function fish_prompt\n echo -n 'ready> '\nend\n",
+			patch: "patch.j"},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
@@ -118,10 +122,10 @@ func (s *openShell) testCompletion() {
 
 // home is a home directory with a prompt and a login.
 type home struct {
-	t      *testing.T
-	kind   shellKind
-	dir string
-	env    []string
+	t    *testing.T
+	kind shellKind
+	dir  string
+	env  []string
 }
 
 func newHome(t *testing.T, kind shellKind) *home {
@@ -129,7 +133,8 @@ func newHome(t *testing.T, kind shellKind) *home {
 		t.Fatalf("%s is not installed here: run 'make test-programs' as root, or install its package.", kind.name)
 	}
 	if _, err := os.Stat(bashCompletion); kind.name == "bash" && err != nil {
-		t.Fatal("The package bash-completion is not installed here: run 'make test-programs' as root, or install its package.")
+		t.Fatal("The package bash-completion is not installed here: run 'make test-programs' as root, or install its " +
+			"package.")
 	}
 	server := servertest.Start(t)
 	facts := seed(server)
@@ -244,7 +249,8 @@ func (s *openShell) send(keys string) {
 	}
 }
 
-var controlSequence = regexp.MustCompile("\x1b\\[[0-9;?>=]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)|\x1b[()][A-Z0-9]|\x1b[=>78M]|[\x00-\x08\x0d-\x1f]")
+var controlSequence = regexp.MustCompile("\x1b\\[[0-9;?>=]*[ " +
+	"-/]*[@-~]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)|\x1b[()][A-Z0-9]|\x1b[=>78M]|[\x00-\x08\x0d-\x1f]")
 
 // screen returns the output since the last keys, without control sequences.
 func (s *openShell) screen() string {

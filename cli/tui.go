@@ -48,7 +48,8 @@ type tuiOptions struct {
 // routeTo returns the screen of a record.
 func routeTo(kind, id string) (screen.Route, error) {
 	if !slices.Contains(tui.Kinds(), kind) {
-		return nil, command.Usagef("There is no %q to start with.%s Use %s, with an id.", kind, command.DidYouMean(kind, tui.Kinds()), strings.Join(tui.Kinds(), ", "))
+		return nil, command.Usagef("There is no %q to start with.%s Use %s, with an id.", kind,
+			command.DidYouMean(kind, tui.Kinds()), strings.Join(tui.Kinds(), ", "))
 	}
 	to, why := tui.RouteTo(kind, id)
 	if why != "" {
@@ -63,15 +64,20 @@ func newTUI(s *session.Session) *cobra.Command {
 	cmd := session.Command(s, output.View{ID: "action"}, cobra.Command{
 		Use:   "tui [KIND ID]",
 		Short: "Work in a terminal UI",
-		Long: "Work in a terminal UI: find and redeem perks, and edit properties, with the profiles and secrets of all other\n" +
-			"commands. ? shows the keys, ctrl+k finds everything, ctrl+c quits. KIND is perk, user, property or redemption, to start there.\n\n" +
+		Long: "Work in a terminal UI: find and redeem perks, and edit properties, with the profiles and secrets of\n" +
+			"all other commands. ? shows the keys, ctrl+k finds everything, ctrl+c quits. KIND is perk, user,\n" +
+			"property or redemption, to start there.\n\n" +
 			"--accessible prints lines instead of drawing, for screen readers and braille displays.\n\n" +
-			"Theme, mouse, preview, order and columns stay as you left them. Flags and config.yaml win. It can also change keys and add commands:\n\n" +
-			"  tui:\n    theme: light\n    mouse: false\n    accessible: false\n    keys:\n      record.redeem: [r, f5]\n" +
+			"Theme, mouse, preview, order and columns stay as you left them. Flags and config.yaml win. It can also\n" +
+			"change keys and add commands:\n\n" +
+			"  tui:\n    theme: light\n    mouse: false\n    accessible: false\n    keys:\n      record.redeem: [r, " +
+			"f5]\n" +
 			"      perks.sort: {keys: [o], override: true}   # take o from the action that has it\n    commands:\n" +
-			"      - {key: ctrl+g, name: Open ticket, command: [open, \"https://tickets.example/{{.ID}}\"]}   # .ID, .Kind, .Profile\n\n" +
+			"      - {key: ctrl+g, name: Open ticket, command: [open, \"https://tickets.example/{{.ID}}\"]}   # .ID, " +
+			".Kind, .Profile\n\n" +
 			"--list-keys lists the actions and their keys. --timeout limits each request, not the whole session.",
-		Example: "  perksctl tui\n  perksctl tui --profile staging --theme high-contrast\n  perksctl tui user alice\n  perksctl tui --list-keys",
+		Example: "  perksctl tui\n  perksctl tui --profile staging --theme high-contrast\n  perksctl tui user " +
+			"alice\n  perksctl tui --list-keys",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -135,7 +141,8 @@ func (o *tuiOptions) checkTerminal(accessible bool) error {
 	draws := !accessible
 	switch {
 	case draws && !(s.Streams.InTTY && s.Streams.OutTTY):
-		return command.Usagef("The terminal UI needs a terminal. In scripts, use commands such as perksctl perk list, " +
+		return command.Usagef("The terminal UI needs a terminal. In scripts, use commands such as perksctl perk " +
+			"list, " +
 			"perksctl perk redeem and perksctl property update.")
 	case draws && s.Env("TERM") == "dumb":
 		return command.Usagef("TERM=dumb cannot show the terminal UI. Try perksctl tui --accessible.")
@@ -212,7 +219,8 @@ func usesMouse(chosen *bool, remembered string) bool {
 	return remembered != screen.Off
 }
 
-// settings reads the configuration, which a process without a home directory does not have. The keys are valid even with an error.
+// settings reads the configuration, which a process without a home directory does not have. The keys are valid even
+// with an error.
 func (o *tuiOptions) settings() (tuiSettings, error) {
 	chosen := tuiSettings{accessible: o.accessible, keys: actions.Default()}
 	file, err := o.session.Config()
@@ -347,8 +355,8 @@ func replaced(keys []string, from, to string) []string {
 // maxNotices is how many wait to be shown; more are dropped.
 const maxNotices = 32
 
-// newNotices returns a writer that replaces standard error, which would corrupt the screen: each line becomes a notice of the
-// terminal UI. It never fails and never blocks.
+// newNotices returns a writer that replaces standard error, which would corrupt the screen: each line becomes a notice
+// of the terminal UI. It never fails and never blocks.
 func newNotices() (messages io.Writer, notices chan string) {
 	notices = make(chan string, maxNotices)
 	return command.EachLine(func(line string) {
@@ -371,13 +379,14 @@ func saveCrash(dir, version, report string) (string, error) {
 		return "", errors.New("there is no directory for it")
 	}
 	path := filepath.Join(dir, "tui-crash.txt")
-	text := fmt.Sprintf("perksctl %s (%s, %s/%s) at %s\n\n%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+	text := fmt.Sprintf("perksctl %s (%s, %s/%s) at %s\n\n%s\n", version, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH,
 		time.Now().UTC().Format(time.RFC3339), report)
 	return path, command.WritePrivate(path, []byte(text))
 }
 
-// colours decides on theme and colours: first --theme, then --no-color, the configuration, NO_COLOR and the like, and the theme that is
-// remembered. The terminal is asked whether it is light or dark only if none of them decides.
+// colours decides on theme and colours: first --theme, then --no-color, the configuration, NO_COLOR and the like, and
+// the theme that is remembered. The terminal is asked whether it is light or dark only if none of them decides.
 func (o *tuiOptions) colours(chosen theme.Name, remembered string) (theme.Name, termenv.Profile) {
 	s := o.session
 	open := chosen == "" || chosen == theme.Auto && o.theme == ""
@@ -409,8 +418,8 @@ func (o *tuiOptions) isDark() bool {
 	return err != nil || colour < 7 || colour == 8
 }
 
-// queryTime is how long a terminal may take to reply. Every terminal that replies at all replies to the second query, so only the
-// silent ones cost this time.
+// queryTime is how long a terminal may take to reply. Every terminal that replies at all replies to the second query,
+// so only the silent ones cost this time.
 const queryTime = time.Second
 
 // The queries: the colour of the background (OSC 11), and what the terminal is (DA1).

@@ -15,14 +15,15 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// How long a request waits between its attempts: briefly, because the screen shows when the service is unreachable and when it is back.
+// How long a request waits between its attempts: briefly, because the screen shows when the service is unreachable and
+// when it is back.
 const (
 	waitBudget    = 10 * time.Second
 	backoffBudget = 2 * time.Second
 )
 
-// accounts implements screen.Accounts with the profiles, secrets and tokens that all commands share. Each connection has a session
-// of its own, as each command has.
+// accounts implements screen.Accounts with the profiles, secrets and tokens that all commands share. Each connection
+// has a session of its own, as each command has.
 type accounts struct {
 	command      *session.Session // of the tui command itself
 	sandboxGiven bool             // --sandbox overrides the profiles
@@ -54,8 +55,9 @@ func onScreen(name string, p session.Profile) screen.Profile {
 	}
 }
 
-// Connect returns a client of a profile that was chosen on the screen, whatever address and credentials the environment has; or,
-// without a name, the client that a command would use. With NotLoggedIn it returns what is known of the profile.
+// Connect returns a client of a profile that was chosen on the screen, whatever address and credentials the environment
+// has; or, without a name, the client that a command would use. With NotLoggedIn it returns what is known of the
+// profile.
 func (a *accounts) Connect(name string) (screen.Account, error) {
 	env, profile := a.environmentOfChosen, name
 	if name == "" {
@@ -90,8 +92,8 @@ func connect(s *session.Session) (screen.Account, error) {
 	return account, nil
 }
 
-// Login obtains a token and then saves secret and profile, as perksctl auth login does. A --sandbox of this run does not become a
-// setting of the profile.
+// Login obtains a token and then saves secret and profile, as perksctl auth login does. A --sandbox of this run does
+// not become a setting of the profile.
 func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (screen.Account, string, error) {
 	if err := session.CheckName("profile", p.Name); err != nil {
 		return screen.Account{}, "", err
@@ -110,8 +112,10 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 		return screen.Account{}, "", err
 	}
 	saved := before
-	saved.APIURL, saved.ClientID, saved.Sandbox, saved.InsecureHTTP, saved.CACert = p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, trusted
-	if known && before.APIURL == p.APIURL && before.ClientID == p.ClientID && a.sandboxGiven && p.Sandbox == a.command.Flags.Sandbox {
+	saved.APIURL, saved.ClientID, saved.Sandbox, saved.InsecureHTTP, saved.CACert = p.APIURL, p.ClientID, p.Sandbox,
+		p.InsecureHTTP, trusted
+	if known && before.APIURL == p.APIURL && before.ClientID == p.ClientID && a.sandboxGiven &&
+		p.Sandbox == a.command.Flags.Sandbox {
 		saved.Sandbox = before.Sandbox
 	}
 	done, err := s.Login(ctx, p.Name, saved, secret)
@@ -128,12 +132,14 @@ func (a *accounts) Login(ctx context.Context, p screen.Profile, secret string) (
 // session makes the session of a command with these flags. Its notes and warnings go to the screen.
 func (a *accounts) session(env func(string) string, flags []string) *session.Session {
 	outer := a.command
-	s := session.New(&command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: a.messages, Quiet: outer.Flags.Quiet}, env, outer.Version)
+	s := session.New(&command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: a.messages,
+		Quiet: outer.Flags.Quiet}, env, outer.Version)
 	s.WaitBudget, s.BackoffBudget, s.Open, s.Trace = waitBudget, backoffBudget, true, outer.Streams.Err
 	set := pflag.NewFlagSet("tui", pflag.ContinueOnError)
 	s.Bind(set)
 	_ = set.Parse(append(outer.TrustFlags(), flags...)) // fails only for flags and values that do not exist
-	s.Flags.Timeout, s.Flags.Debug, s.Flags.ConfirmProfile = outer.Flags.Timeout, outer.Flags.Debug, outer.Flags.ConfirmProfile
+	s.Flags.Timeout, s.Flags.Debug, s.Flags.ConfirmProfile = outer.Flags.Timeout, outer.Flags.Debug,
+		outer.Flags.ConfirmProfile
 	return s
 }
 

@@ -89,7 +89,8 @@ func TestLoginIsSharedWithCommands(t *testing.T) {
 	if _, note, err := d.accounts().Login(t.Context(), work, secret); note != "" || err != nil {
 		t.Errorf("the second login says %q, %v", note, err)
 	}
-	if c := d.config(); c.Current != "work" || c.Profiles["work"] != (session.Profile{APIURL: server.URL, ClientID: id}) {
+	if c := d.config(); c.Current != "work" || c.Profiles["work"] != (session.Profile{APIURL: server.URL,
+		ClientID: id}) {
 		t.Errorf("saved %+v", c)
 	}
 	for _, name := range []string{"", "work"} {
@@ -119,7 +120,8 @@ func TestMissingSecretNeedsLogin(t *testing.T) {
 	if err := os.Remove(filepath.Join(d.env[session.EnvConfigDir], "secrets.json")); err != nil {
 		t.Fatal(err)
 	}
-	if account, err := d.accounts().Connect("work"); !needsLogin(err) || account.Profile != work || account.Client != nil {
+	if account, err := d.accounts().Connect("work"); !needsLogin(err) || account.Profile != work ||
+		account.Client != nil {
 		t.Errorf("%+v, %v", account.Profile, err)
 	}
 }
@@ -137,15 +139,19 @@ func TestFailedLoginSavesNothing(t *testing.T) {
 		"a wrong secret": {screen.Profile{Name: "work", APIURL: server.URL, ClientID: id}, "wrong",
 			func(err error) bool { return errors.As(err, &refused) && refused.Status == http.StatusUnauthorized }, ""},
 		"a wrong path": {screen.Profile{Name: "work", APIURL: server.URL + "9", ClientID: id}, secret,
-			func(err error) bool { return errors.As(err, &refused) && refused.Status == http.StatusNotFound }, "It ends with the path of the version, such as /v2."},
+			func(err error) bool { return errors.As(err, &refused) && refused.Status == http.StatusNotFound },
+			"It ends with the path of the version, such as /v2."},
 		"unreachable": {screen.Profile{Name: "work", APIURL: "http://127.0.0.1:1/v2", ClientID: id}, secret,
 			func(err error) bool { return errors.As(err, &unreachable) }, "No reply from http://127.0.0.1:1/v2"},
-		"unencrypted": {screen.Profile{Name: "work", APIURL: "http://perks.example/v2", ClientID: id}, secret, nil, "unencrypted"},
-		"a bad name":  {screen.Profile{Name: "../work", APIURL: server.URL, ClientID: id}, secret, nil, "cannot name a profile"},
+		"unencrypted": {screen.Profile{Name: "work", APIURL: "http://perks.example/v2", ClientID: id}, secret, nil,
+			"unencrypted"},
+		"a bad name": {screen.Profile{Name: "../work", APIURL: server.URL, ClientID: id}, secret, nil,
+			"cannot name a profile"},
 	} {
 		d := newTUIFixture(t)
 		account, _, err := d.accounts().Login(t.Context(), test.profile, test.secret)
-		if err == nil || test.is != nil && !test.is(err) || !strings.Contains(err.Error(), test.text) || account.Client != nil {
+		if err == nil || test.is != nil && !test.is(err) || !strings.Contains(err.Error(), test.text) ||
+			account.Client != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c := d.config(); len(c.Profiles) > 0 {
@@ -174,7 +180,8 @@ func TestEnvironmentNeedsNoLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.env[session.EnvClientID], d.env[session.EnvClientSecret] = id, secret
-	if account, err := d.accounts().Connect(""); err != nil || account.Profile.ClientID != id || visiblePerk(t, account) != "real" {
+	if account, err := d.accounts().Connect(""); err != nil || account.Profile.ClientID != id ||
+		visiblePerk(t, account) != "real" {
 		t.Errorf("the environment's client: %+v, %v", account.Profile, err)
 	}
 	d.env[session.EnvClientSecret], d.env[session.EnvToken] = "", "not a token"
@@ -183,10 +190,12 @@ func TestEnvironmentNeedsNoLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *client.Error
-	if _, err := account.Client.Categories(t.Context()); !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized {
+	if _, err := account.Client.Categories(t.Context()); !errors.As(err, &refused) ||
+		refused.Status != http.StatusUnauthorized {
 		t.Errorf("the environment's token is not used: %v", err)
 	}
-	if account, err := d.accounts().Connect("work"); err != nil || account.Profile != work || visiblePerk(t, account) != "real" {
+	if account, err := d.accounts().Connect("work"); err != nil || account.Profile != work ||
+		visiblePerk(t, account) != "real" {
 		t.Errorf("a selected profile: %+v, %v", account.Profile, err)
 	}
 	d.env[session.EnvProfile] = "elsewhere"
@@ -217,7 +226,8 @@ func TestSandboxFlagIsNotSaved(t *testing.T) {
 	if d.config().Profiles["work"].Sandbox {
 		t.Error("--sandbox was saved in the profile")
 	}
-	if account, _, err = d.accounts().Login(t.Context(), again, secret); err != nil || visiblePerk(t, account) != "trial" || !d.config().Profiles["work"].Sandbox {
+	if account, _, err = d.accounts().Login(t.Context(), again, secret); err != nil ||
+		visiblePerk(t, account) != "trial" || !d.config().Profiles["work"].Sandbox {
 		t.Errorf("the selected sandbox is not saved: %v", err)
 	}
 }
@@ -264,16 +274,18 @@ func TestReadOnlyAndProtectedProfilesInTheTUI(t *testing.T) {
 		want  string
 	}{
 		{func(p *session.Profile) { p.ReadOnly = true }, nil, "Profile prod is read-only, so nothing was sent."},
-		{func(p *session.Profile) { p.ReadOnly, p.Protected = false, true }, nil, "Profile prod is protected, and there is no terminal to ask on."},
+		{func(p *session.Profile) { p.ReadOnly, p.Protected = false, true }, nil,
+			"Profile prod is protected, and there is no terminal to ask on."},
 		{func(*session.Profile) {}, []string{"--confirm-profile=prod"}, `User "alice" has already redeemed`},
 		{func(*session.Profile) {}, []string{"--sandbox"}, ""},
 	} {
-		_, err := session.ConfigFile(filepath.Join(d.env[session.EnvConfigDir], "config.yaml")).Update(t.Context(), func(c *session.Config) error {
-			p := c.Profiles["prod"]
-			test.set(&p)
-			c.Profiles["prod"] = p
-			return nil
-		})
+		_, err := session.ConfigFile(filepath.Join(d.env[session.EnvConfigDir], "config.yaml")).Update(t.Context(),
+			func(c *session.Config) error {
+				p := c.Profiles["prod"]
+				test.set(&p)
+				c.Profiles["prod"] = p
+				return nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +296,8 @@ func TestReadOnlyAndProtectedProfilesInTheTUI(t *testing.T) {
 		if shown := account.Profile.Protected; shown == (account.Profile.ReadOnly || account.Profile.Sandbox) {
 			t.Errorf("%v: protected is shown as %t", test.flags, shown)
 		}
-		if err := redeem(account, err); (err == nil) != (test.want == "") || err != nil && !strings.HasPrefix(err.Error(), test.want) {
+		if err := redeem(account, err); (err == nil) != (test.want == "") || err != nil &&
+			!strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %s", test.flags, err, test.want)
 		}
 		if asks := strings.Contains(test.want, "is protected"); asks != (account.Confirm != nil) {
@@ -303,7 +316,8 @@ func TestReadOnlyAndProtectedProfilesInTheTUI(t *testing.T) {
 		}
 	}
 	before := d.config().Profiles["prod"]
-	if _, _, err := d.accounts().Login(t.Context(), profile, secret); err != nil || d.config().Profiles["prod"] != before {
+	if _, _, err := d.accounts().Login(t.Context(), profile, secret); err != nil ||
+		d.config().Profiles["prod"] != before {
 		t.Errorf("a login changed the profile: %+v, %v", d.config().Profiles["prod"], err)
 	}
 }

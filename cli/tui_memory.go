@@ -211,14 +211,15 @@ func (m *memory) KeepSetting(name, value string) error {
 	if m.settings.path == "" {
 		return nil
 	}
-	return m.settings.update(func(k kept) bool { return k.Name == name }, func(kept) (kept, bool) { return kept{name, value}, true })
+	return m.settings.update(func(k kept) bool { return k.Name == name },
+		func(kept) (kept, bool) { return kept{name, value}, true })
 }
 
 // lockTime is how long another process may take that changes the same file.
 const lockTime = 3 * time.Second
 
-// listFile is a list in a private file, what was used last first. A file that cannot be read is an empty list, and is renamed
-// before a new one is written, because it may have a draft.
+// listFile is a list in a private file, what was used last first. A file that cannot be read is an empty list, and is
+// renamed before a new one is written, because it may have a draft.
 type listFile[T any] struct {
 	path     string // "" if there is no directory
 	most     int

@@ -94,7 +94,8 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if first, last := m.Draft(live, "form0"), m.Draft(live, fmt.Sprint("form", maxDrafts)); first != nil || last == nil {
+	if first, last := m.Draft(live, "form0"), m.Draft(live, fmt.Sprint("form", maxDrafts)); first != nil ||
+		last == nil {
 		t.Errorf("the first draft is %v, the last %v", first, last)
 	}
 	if err := m.SaveDraft(live, "novel", map[string]string{"title": strings.Repeat("x", maxDraft)}); err == nil {
@@ -191,7 +192,8 @@ func TestDamagedFileIsReplacedWithOneWarning(t *testing.T) {
 		if text, err := os.ReadFile(path + ".unreadable"); err != nil || string(text) != test.text {
 			t.Errorf("%s: no copy of the unreadable file: %q, %v", name, text, err)
 		}
-		if lines := strings.Count(messages.String(), "\n"); lines != 1 || !strings.HasPrefix(messages.String(), "warning: recent.json cannot be read; starting a new one: ") {
+		if lines := strings.Count(messages.String(), "\n"); lines != 1 ||
+			!strings.HasPrefix(messages.String(), "warning: recent.json cannot be read; starting a new one: ") {
 			t.Errorf("%s: messages %q", name, &messages)
 		}
 	}
@@ -217,7 +219,8 @@ func TestWithoutAFolderNothingIsSaved(t *testing.T) {
 	if err := m.SaveDraft(live, "form", nil); err != nil || m.Draft(live, "form") != nil {
 		t.Errorf("discarding a draft: %v", err)
 	}
-	if err := m.SaveDraft(live, "form", map[string]string{"a": "b"}); err == nil || !strings.Contains(err.Error(), "PERKSCTL_CONFIG_DIR") {
+	if err := m.SaveDraft(live, "form", map[string]string{"a": "b"}); err == nil ||
+		!strings.Contains(err.Error(), "PERKSCTL_CONFIG_DIR") {
 		t.Errorf("saving a draft: %v", err)
 	}
 }

@@ -123,10 +123,11 @@ func TestThemeAndColours(t *testing.T) {
 		"no theme":                            {flag: theme.None, want: theme.None},
 		"as it was last":                      {remembered: theme.Light, answer: none, want: theme.Light},
 		"the configuration before the last":   {configured: theme.Dark, remembered: theme.Light, want: theme.Dark},
-		"auto before the last":                {configured: theme.Auto, remembered: theme.Dark, answer: white, want: theme.Light},
-		"the flag before the last":            {flag: theme.Dark, remembered: theme.Light, want: theme.Dark},
-		"NO_COLOR before the last":            {remembered: theme.Light, env: "NO_COLOR=1", want: theme.None},
-		"a damaged memory":                    {remembered: "pink", answer: white, want: theme.Light},
+		"auto before the last": {configured: theme.Auto, remembered: theme.Dark, answer: white,
+			want: theme.Light},
+		"the flag before the last": {flag: theme.Dark, remembered: theme.Light, want: theme.Dark},
+		"NO_COLOR before the last": {remembered: theme.Light, env: "NO_COLOR=1", want: theme.None},
+		"a damaged memory":         {remembered: "pink", answer: white, want: theme.Light},
 	} {
 		env := map[string]string{}
 		if key, value, ok := strings.Cut(test.env, "="); ok {
@@ -138,7 +139,8 @@ func TestThemeAndColours(t *testing.T) {
 		if test.flag != "" {
 			chosen = test.flag
 		}
-		got, colours := (&tuiOptions{session: command, theme: string(test.flag)}).colours(chosen, string(test.remembered))
+		got, colours := (&tuiOptions{session: command, theme: string(test.flag)}).colours(chosen,
+			string(test.remembered))
 		if got != test.want || got == theme.None && colours != termenv.Ascii {
 			t.Errorf("%s: %s in %v, want %s", name, got, colours, test.want)
 		}
@@ -165,7 +167,8 @@ func TestFlagsOverrideTheSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := o.settings()
-		if err != nil || got.theme != want.theme || got.mouse == nil || *got.mouse != *want.mouse || got.accessible != want.accessible {
+		if err != nil || got.theme != want.theme || got.mouse == nil || *got.mouse != *want.mouse ||
+			got.accessible != want.accessible {
 			t.Errorf("%q: %+v, %v; want %+v", line, got, err, want)
 		}
 	}
@@ -218,7 +221,8 @@ func TestStartingWithARecord(t *testing.T) {
 
 func TestAllKeyClashesAreNamed(t *testing.T) {
 	keys, _, clashes, wrong := registry(session.TUISettings{
-		Keys:     map[string]session.KeySettings{"record.redeem": {Keys: []string{"j"}}, "perks.sort": {Keys: []string{"q"}}},
+		Keys: map[string]session.KeySettings{"record.redeem": {Keys: []string{"j"}},
+			"perks.sort": {Keys: []string{"q"}}},
 		Commands: []session.CommandSettings{{Key: "space", Name: "Open ticket", Command: []string{"open"}}},
 	})
 	want := "In tui.keys, space is bound twice: perks.mark, command.1; j is bound twice: list.down, record.redeem; " +

@@ -33,7 +33,8 @@ func TestTUITrustsSameAuthoritiesAsCommands(t *testing.T) {
 	ca := authority.File()
 
 	d := newTUIFixture(t)
-	if _, _, err := d.accounts().Login(t.Context(), work, secret); err == nil || !strings.Contains(err.Error(), "--ca-cert") {
+	if _, _, err := d.accounts().Login(t.Context(), work, secret); err == nil ||
+		!strings.Contains(err.Error(), "--ca-cert") {
 		t.Errorf("without trust: %v", err)
 	}
 	account, _, err := d.accounts("--ca-cert", ca).Login(t.Context(), work, secret)
@@ -45,7 +46,8 @@ func TestTUITrustsSameAuthoritiesAsCommands(t *testing.T) {
 			t.Errorf("profile %q: %v", profile, err)
 		}
 	}
-	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil || d.config().Profiles["work"].CACert != ca {
+	if _, _, err := d.accounts().Login(t.Context(), work, secret); err != nil ||
+		d.config().Profiles["work"].CACert != ca {
 		t.Errorf("another login: %v; saved %+v", err, d.config())
 	}
 	if err := os.Remove(ca); err != nil {

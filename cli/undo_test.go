@@ -21,7 +21,8 @@ func redeemed(t *testing.T, rows string, scopes ...api.Scope) (x *terminal, file
 	server := servertest.Start(t)
 	seed(server)
 	id, secret := server.Client(append(scopes, api.ScopePerksRead, api.ScopePerksRedeem)...)
-	x = newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id, session.EnvClientSecret: secret})
+	x = newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id,
+		session.EnvClientSecret: secret})
 	file = filepath.Join(t.TempDir(), "winners.csv")
 	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
 		t.Fatal(err)
@@ -34,17 +35,20 @@ func TestUndoAsksOnATerminal(t *testing.T) {
 	x, file := redeemed(t, "perk,user\ncoffee,alice\n", api.ScopeRedemptionsVoid)
 	question := "Undo 1 row of " + file + ".results.jsonl at " + x.env[session.EnvAPIURL]
 	no := x.typing("n\n", "bulk", "undo", file, "--reason", "mistake")
-	if no.code != 3 || !strings.HasPrefix(no.err, question) || !strings.Contains(no.err, "Cancelled; nothing was changed.") {
+	if no.code != 3 || !strings.HasPrefix(no.err, question) ||
+		!strings.Contains(no.err, "Cancelled; nothing was changed.") {
 		t.Errorf("no: %+v", no)
 	}
-	if yes := x.typing("y\n", "bulk", "undo", file, "--reason", "mistake"); yes.code != 0 || !strings.Contains(yes.err, "1 row: 1 done.") {
+	if yes := x.typing("y\n", "bulk", "undo", file, "--reason", "mistake"); yes.code != 0 ||
+		!strings.Contains(yes.err, "1 row: 1 done.") {
 		t.Errorf("yes: %+v", yes)
 	}
 }
 
 // A client that may void, and not reject, takes back what it can.
 func TestUndoNamesRowsThatItCannotTakeBack(t *testing.T) {
-	x, file := redeemed(t, "perk,user\nspa-day,alice\ncoffee,alice\n", api.ScopeRedemptionsVoid, api.ScopeRedemptionsRead)
+	x, file := redeemed(t, "perk,user\nspa-day,alice\ncoffee,alice\n", api.ScopeRedemptionsVoid,
+		api.ScopeRedemptionsRead)
 	results, err := os.ReadFile(file + ".results.jsonl")
 	if err != nil {
 		t.Fatal(err)
@@ -75,12 +79,14 @@ func TestUndoLooksAtTheJournalOfTheRun(t *testing.T) {
 	}
 	batch := strings.Split(string(results), `"`)[5][:36]
 	journal := file + ".results.jsonl.journal"
-	if err := os.WriteFile(journal, fmt.Appendf(nil, "{\"batch\":\"%s\"}\n{\"up_to\":513}\n", batch), 0o600); err != nil {
+	if err := os.WriteFile(journal, fmt.Appendf(nil, "{\"batch\":\"%s\"}\n{\"up_to\":513}\n", batch),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := x.run("bulk", "undo", file, "--reason", "mistake", "--yes")
 	for _, want := range []string{
-		"The run was killed. Rows up to line 513 without a result may have been redeemed", "1 row: 1 done.", "The run was killed, so some of its redemptions may remain.",
+		"The run was killed. Rows up to line 513 without a result may have been redeemed", "1 row: 1 done.",
+		"The run was killed, so some of its redemptions may remain.",
 	} {
 		if r.code != 7 || !strings.Contains(r.err, want) {
 			t.Errorf("exit code %d, %q lacks %q", r.code, r.err, want)
@@ -91,7 +97,8 @@ func TestUndoLooksAtTheJournalOfTheRun(t *testing.T) {
 		t.Fatalf("the journal of the killed run: %v, %v", locked, err)
 	}
 	defer lock.Close()
-	if r := x.run("bulk", "undo", file, "--reason", "mistake", "--yes"); r.code != 6 || !strings.Contains(r.err, "Another run is using ") {
+	if r := x.run("bulk", "undo", file, "--reason", "mistake", "--yes"); r.code != 6 ||
+		!strings.Contains(r.err, "Another run is using ") {
 		t.Errorf("while a run is at work: exit code %d, %q", r.code, r.err)
 	}
 }
@@ -101,7 +108,8 @@ func TestUndoAtAServerWithoutVoiding(t *testing.T) {
 	file := x.writeRows()
 	x.must("perk", "redeem", "--file", file)
 	r := x.run("bulk", "undo", file, "--reason", "mistake", "--yes")
-	want := "error: This service has no addresses of redemptions: the specification does not ask for it, and the service is another one than perksd, or an older version.\n"
+	want := "error: This service has no addresses of redemptions: the specification does not ask for it, and the " +
+		"service is another one than perksd, or an older version.\n"
 	if r.code != 5 || !strings.HasSuffix(r.err, want) || strings.Contains(r.err, "failed") {
 		t.Errorf("exit code %d, %q", r.code, r.err)
 	}

@@ -1,5 +1,5 @@
-// Package display makes text safe and fit for a terminal. All text of the service that is shown goes through it, so that it
-// can't move the cursor, change colours or reverse words.
+// Package display makes text safe and fit for a terminal. All text of the service that is shown goes through it, so
+// that it can't move the cursor, change colours or reverse words.
 package display
 
 import (
@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns the text as one safe line: without control characters and marks of writing direction, with blanks for tabs and
-// line breaks, and with U+FFFD for invalid UTF-8.
+// Line returns the text as one safe line: without control characters and marks of writing direction, with blanks for
+// tabs and line breaks, and with U+FFFD for invalid UTF-8.
 func Line(text string) string {
 	return Text(strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || r == '\u2028' || r == '\u2029' {
@@ -43,7 +43,8 @@ func IsControl(r rune) bool {
 	return unicode.IsControl(r) || r > unicode.MaxLatin1 && unicode.Is(unicode.Bidi_Control, r)
 }
 
-// JSON escapes the control characters in a JSON text that encoding/json leaves alone, such as C1. They occur only in strings.
+// JSON escapes the control characters in a JSON text that encoding/json leaves alone, such as C1. They occur only in
+// strings.
 func JSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, IsUnsafe) {
 		return text

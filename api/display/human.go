@@ -59,7 +59,8 @@ func Age(d time.Duration) string {
 	return Count(int64(d/day)) + " days ago"
 }
 
-// Distance says how far a time is from now in the largest fitting unit, rounded down: "in 3 days", "2 hours ago", "now".
+// Distance says how far a time is from now in the largest fitting unit, rounded down: "in 3 days", "2 hours ago",
+// "now".
 func Distance(at, now time.Time) string {
 	distance := at.Sub(now)
 	far := distance.Abs()
@@ -104,8 +105,8 @@ func SoonDay(at, now time.Time) string {
 	return Day(at, now)
 }
 
-// Until says how long something is still valid, or since when it is not: "3 days left", "expired just now", "expired today",
-// "expired 2 days ago". Days are calendar days in the zone of now, whatever their length.
+// Until says how long something is still valid, or since when it is not: "3 days left", "expired just now", "expired
+// today", "expired 2 days ago". Days are calendar days in the zone of now, whatever their length.
 func Until(end, now time.Time) string {
 	if end.After(now) {
 		return left(end, now) + " left"

@@ -11,8 +11,9 @@ import (
 
 func TestCountAndPlural(t *testing.T) {
 	for n, want := range map[int64]string{
-		0: "0 perks", 1: "1 perk", 2: "2 perks", 999: "999 perks", 1000: "1,000 perks", 12_345: "12,345 perks", 1_000_000: "1,000,000 perks",
-		-1: "-1 perks", -100: "-100 perks", -1000: "-1,000 perks", -100_000: "-100,000 perks",
+		0: "0 perks", 1: "1 perk", 2: "2 perks", 999: "999 perks", 1000: "1,000 perks", 12_345: "12,345 perks",
+		1_000_000: "1,000,000 perks",
+		-1:        "-1 perks", -100: "-100 perks", -1000: "-1,000 perks", -100_000: "-100,000 perks",
 		math.MaxInt64: "9,223,372,036,854,775,807 perks", math.MinInt64: "-9,223,372,036,854,775,808 perks",
 	} {
 		if got := display.Plural(n, "perk", "perks"); got != want {

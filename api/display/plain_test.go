@@ -70,7 +70,8 @@ func TestWritersCleanEachCharacterAsTheirFunctionsDo(t *testing.T) {
 		if _, err := display.Writer(&plain).Write([]byte(text)); err != nil || plain.String() != display.Text(text) {
 			t.Errorf("of %q Writer wrote %q, %v", text, plain.String(), err)
 		}
-		if _, err := display.JSONWriter(&escaped).Write([]byte(text)); err != nil || escaped.String() != string(display.JSON([]byte(text))) {
+		if _, err := display.JSONWriter(&escaped).Write([]byte(text)); err != nil ||
+			escaped.String() != string(display.JSON([]byte(text))) {
 			t.Errorf("of %q JSONWriter wrote %q, %v", text, escaped.String(), err)
 		}
 	}

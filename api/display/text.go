@@ -32,7 +32,8 @@ func isASCII(line string) bool {
 	return true
 }
 
-// FirstCharacter returns the first grapheme cluster of a line with its width in cells, or the escape sequence at its start with 0.
+// FirstCharacter returns the first grapheme cluster of a line with its width in cells, or the escape sequence at its
+// start with 0.
 func FirstCharacter(line string) (text string, width int) {
 	if line[0] == '\x1b' {
 		sequence, _, _, _ := ansi.DecodeSequence(line, ansi.NormalState, nil)
@@ -45,8 +46,8 @@ func FirstCharacter(line string) (text string, width int) {
 	return ansi.FirstGraphemeCluster(line, ansi.GraphemeWidth)
 }
 
-// widthAlone is the width of common characters, which never join with each other; 0 for all others. Looking up the properties
-// of a character takes ten times as long.
+// widthAlone is the width of common characters, which never join with each other; 0 for all others. Looking up the
+// properties of a character takes ten times as long.
 func widthAlone(r rune) int {
 	switch {
 	case ' ' <= r && r <= '~':
@@ -75,9 +76,9 @@ func needsBase(r rune) bool {
 	return len(cluster) > 1
 }
 
-// clean removes what would make a line's width uncertain: tabs become blanks up to the next tab stop, line feeds become blanks,
-// and invalid UTF-8 becomes U+FFFD. Other control characters go, as do marks with nothing to modify and escape sequences that
-// do not style.
+// clean removes what would make a line's width uncertain: tabs become blanks up to the next tab stop, line feeds become
+// blanks, and invalid UTF-8 becomes U+FFFD. Other control characters go, as do marks with nothing to modify and escape
+// sequences that do not style.
 func clean(line string) string {
 	if isClean(line) {
 		return line
@@ -139,7 +140,8 @@ func isStyle(sequence string) bool {
 	return begun && ended && isASCII(link)
 }
 
-// Cut shortens a line to the width, with an ellipsis if something is missing. It keeps styles and never splits a character.
+// Cut shortens a line to the width, with an ellipsis if something is missing. It keeps styles and never splits a
+// character.
 func Cut(line string, width int) string {
 	line, _ = cut(line, width)
 	return line
@@ -224,8 +226,8 @@ func Crop(view string, width, height int) string {
 	return strings.Join(lines, "\n") + strings.Repeat("\n", height-len(lines))
 }
 
-// Overlay draws a box over a view, its corner at x and y. A wide character that it covers in part becomes a blank. Lines of the
-// box outside the view are not drawn.
+// Overlay draws a box over a view, its corner at x and y. A wide character that it covers in part becomes a blank.
+// Lines of the box outside the view are not drawn.
 func Overlay(view, box string, x, y int) string {
 	lines := strings.Split(view, "\n")
 	for i, line := range strings.Split(box, "\n") {

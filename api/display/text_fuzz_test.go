@@ -11,9 +11,14 @@ import (
 
 // Characters with difficult widths: wide, joined, combining, right-to-left, control and invalid ones.
 var hard = []string{
-	"a", "b", " ", "  ", "-", ".", "漢", "字", "。", "（", "か", "한", "\u1100", "\u1161", family, japan, "🇯", "👍🏽", "🏽", "❤\ufe0f", "1\ufe0f\u20e3",
-	"\u0301", "e\u0301", "\u200d", "\ufe0f", "\u200b", "\u00ad", "\u0600", "ש", "م", "นี้", "क्ष", "\t", "\n", "\r", "\x00", "\x7f", "\u009b", "\x80",
-	"\xff", "\ufffd", red, "\x1b[1;48;2;1;2;3m", reset, "\x1b", "\x1b[", "\x1b[2J", "\x1b]8;;https://example.com\x07", "\x1b]8;;\x07", "\x1b]8;", "…",
+	"a", "b", " ", "  ", "-", ".", "漢", "字", "。", "（", "か", "한", "\u1100", "\u1161",
+	family, japan, "🇯", "👍🏽", "🏽",
+	"❤\ufe0f", "1\ufe0f\u20e3",
+	"\u0301", "e\u0301", "\u200d", "\ufe0f", "\u200b", "\u00ad", "\u0600",
+	"ש", "م", "นี้", "क्ष", "\t", "\n", "\r",
+	"\x00", "\x7f", "\u009b", "\x80",
+	"\xff", "\ufffd", red, "\x1b[1;48;2;1;2;3m", reset, "\x1b", "\x1b[", "\x1b[2J", "\x1b]8;;https://example.com\x07",
+	"\x1b]8;;\x07", "\x1b]8;", "…",
 	"\x1b]8;;https://exam\xffple.com\x07", "\x1b]8;;https://exam\nple.com\x1b\\",
 }
 

@@ -111,11 +111,13 @@ func TestWrap(t *testing.T) {
 		"a wide character, one cell":          {"a漢b", 1, []string{"a", "…", "b"}},
 		"a family stays together":             {"ab" + family, 3, []string{"ab", family}},
 		"tabs":                                {"a\tb", 9, []string{"a   b"}},
-		"a style across wrapped lines":        {red + "ab cd" + reset + " ef", 2, []string{red + "ab" + reset, red + "cd" + reset, "ef"}},
-		"a style across line feeds":           {red + "a\nb" + reset, 5, []string{red + "a" + reset, red + "b" + reset}},
-		"nothing":                             {"", 5, []string{""}},
-		"no width":                            {"ab", 0, nil},
-		"a negative width":                    {"ab", -2, nil},
+		"a style across wrapped lines": {red + "ab cd" + reset + " ef", 2,
+			[]string{red + "ab" + reset, red + "cd" + reset, "ef"}},
+		"a style across line feeds": {red + "a\nb" + reset, 5,
+			[]string{red + "a" + reset, red + "b" + reset}},
+		"nothing":          {"", 5, []string{""}},
+		"no width":         {"ab", 0, nil},
+		"a negative width": {"ab", -2, nil},
 	} {
 		if diff := cmp.Diff(test.want, display.Wrap(test.text, test.width)); diff != "" {
 			t.Errorf("%s: Wrap(%q, %d) (-want +got)\n%s", name, test.text, test.width, diff)

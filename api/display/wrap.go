@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Wrap breaks a text into lines of at most the width: between words, and between characters of scripts that have no blanks.
-// Only words longer than a line are broken elsewhere. Line feeds stay, blanks at the end of a line go. Each line repeats the
-// styles that are in force. A character wider than the width becomes an ellipsis.
+// Wrap breaks a text into lines of at most the width: between words, and between characters of scripts that have no
+// blanks. Only words longer than a line are broken elsewhere. Line feeds stay, blanks at the end of a line go. Each
+// line repeats the styles that are in force. A character wider than the width becomes an ellipsis.
 func Wrap(text string, width int) []string {
 	if width <= 0 {
 		return nil
@@ -138,5 +138,6 @@ func BreaksBetween(before, after string) bool {
 
 func isIdeographic(character string) bool {
 	r, _ := utf8.DecodeRuneInString(character)
-	return r >= 0x2e80 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || strings.ContainsRune(beginsNoLine+endsNoLine, r))
+	return r >= 0x2e80 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) ||
+		strings.ContainsRune(beginsNoLine+endsNoLine, r))
 }

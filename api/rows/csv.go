@@ -21,9 +21,9 @@ const (
 	recognized = comma + ";" + tab
 )
 
-// readCSV reads a header and rows as in RFC 4180, with either line end. The first of the separators behind a name of the header
-// separates all cells, so that the same file always has the same rows. A row with wrong quotes or another number of cells than
-// the header is a RowError. Blank lines are skipped, and what Neutralise did is undone.
+// readCSV reads a header and rows as in RFC 4180, with either line end. The first of the separators behind a name of
+// the header separates all cells, so that the same file always has the same rows. A row with wrong quotes or another
+// number of cells than the header is a RowError. Blank lines are skipped, and what Neutralise did is undone.
 func readCSV(in *bufio.Reader, separators string, yield func(Row, error) bool) {
 	s := csvScanner{in: in, separators: separators}
 	_, header, err := s.record()
@@ -87,8 +87,8 @@ func checkHeader(names []string) error {
 	return nil
 }
 
-// csvScanner splits a file into records. encoding/csv does not do because it changes CR LF inside quotes to LF, so that a text
-// would not survive an export, and because an open quote makes it read the rest of the file into memory.
+// csvScanner splits a file into records. encoding/csv does not do because it changes CR LF inside quotes to LF, so that
+// a text would not survive an export, and because an open quote makes it read the rest of the file into memory.
 type csvScanner struct {
 	in         *bufio.Reader
 	separators string // those that may be meant; one once it is known
@@ -97,13 +97,14 @@ type csvScanner struct {
 }
 
 var (
-	errBareQuote  = errors.New(`has a quote inside a cell that does not begin with one; put the cell in quotes and write the inner quote twice`)
+	errBareQuote = errors.New("has a quote inside a cell that does not begin with one; " +
+		"put the cell in quotes and write the inner quote twice")
 	errAfterQuote = errors.New(`has text behind a closing quote; to write a quote inside quotes, write it twice`)
 	errOpenQuote  = errors.New(`has a quote that is never closed`)
 )
 
-// record returns the next record and its first line. The error is io.EOF at the end, a *RowError if the record's quotes are wrong
-// and the next record can be read, and anything else if not.
+// record returns the next record and its first line. The error is io.EOF at the end, a *RowError if the record's quotes
+// are wrong and the next record can be read, and anything else if not.
 func (s *csvScanner) record() (line int, cells []string, err error) {
 	for s.raw = s.raw[:0]; len(s.text()) == 0; {
 		s.raw = s.raw[:0] // a blank line
@@ -125,7 +126,8 @@ func (s *csvScanner) record() (line int, cells []string, err error) {
 			}
 			return line, nil, s.rowError(line, err)
 		case errTooLong:
-			return line, nil, &FileError{fmt.Errorf("line %d: the record that starts here %w; is a quote not closed?", line, err)}
+			return line, nil, &FileError{fmt.Errorf("line %d: the record that starts here %w; is a quote not closed?",
+				line, err)}
 		default:
 			return line, nil, err
 		}
@@ -199,15 +201,16 @@ func (s *csvScanner) cell(start int) (cell []byte, end int, err error) {
 	return cell, end, err
 }
 
-// A spreadsheet runs a cell that begins with one of these signs (OWASP, "CSV Injection") or their wide forms. In many countries
-// it also splits lines at semicolons, whatever the quotes, so that each part between separators may become a cell.
+// A spreadsheet runs a cell that begins with one of these signs (OWASP, "CSV Injection") or their wide forms. In many
+// countries it also splits lines at semicolons, whatever the quotes, so that each part between separators may become a
+// cell.
 const (
 	signs      = "=+-@＝＋－＠"
 	separators = ";|\t\r\n"
 )
 
-// Neutralise puts an apostrophe before a cell, and before each further part of it, that a spreadsheet might take for a formula.
-// A text that has these apostrophes already gets them again, so that Restore brings every text back.
+// Neutralise puts an apostrophe before a cell, and before each further part of it, that a spreadsheet might take for a
+// formula. A text that has these apostrophes already gets them again, so that Restore brings every text back.
 func Neutralise(cell string) string {
 	if !strings.ContainsAny(cell, signs) && !opensWithSeparator(cell) {
 		return cell
@@ -256,8 +259,8 @@ func split(text string) (parts []string) {
 	return append(parts, text)
 }
 
-// couldRun tells whether a part may be taken for a formula: it begins with a sign, apart from what is trimmed, invisible, or a
-// quote, and is not a negative number.
+// couldRun tells whether a part may be taken for a formula: it begins with a sign, apart from what is trimmed,
+// invisible, or a quote, and is not a negative number.
 func couldRun(part string) bool {
 	start := strings.TrimLeftFunc(part, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.Is(unicode.C, r) || r == '\'' || r == '"'
@@ -280,7 +283,9 @@ func opensWithSeparator(text string) bool {
 }
 
 // numbers matches decimal numbers as JSON writes them.
-var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?$`) })
+var numbers = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^-?[0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?$`)
+})
 
 // CellWriter writes CSV that a Reader reads back cell for cell. A cell that a program might split is quoted.
 type CellWriter struct {
@@ -290,8 +295,8 @@ type CellWriter struct {
 	cell func(string) string
 }
 
-// NewCellWriter returns a writer that neutralises cells or, if raw, writes them as they are, unless that would be read back as
-// something else.
+// NewCellWriter returns a writer that neutralises cells or, if raw, writes them as they are, unless that would be read
+// back as something else.
 func NewCellWriter(w io.Writer, raw bool) *CellWriter {
 	cell := Neutralise
 	if raw {
@@ -316,8 +321,9 @@ func (w *CellWriter) Write(cells []string) error {
 // Flush writes what is buffered, and returns the first error of all writes.
 func (w *CellWriter) Flush() error { return w.out.Flush() }
 
-// needsQuotes tells whether a cell must be quoted. PostgreSQL takes \. for the end of a file, and everybody a byte order mark
-// at its start for no data.
+// needsQuotes tells whether a cell must be quoted. PostgreSQL takes \. for the end of a file, and everybody a byte
+// order mark at its start for no data.
 func needsQuotes(cell string) bool {
-	return strings.ContainsAny(cell, `,"`+separators) || cell == `\.` || unicode.IsSpace(firstRune(cell)) || firstRune(cell) == '\uFEFF'
+	return strings.ContainsAny(cell, `,"`+separators) || cell == `\.` || unicode.IsSpace(firstRune(cell)) ||
+		firstRune(cell) == '\uFEFF'
 }

@@ -49,8 +49,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzCSVAgreesWithTheStandardLibrary checks that the scanner reads what encoding/csv reads, except carriage returns and
-// neutralised cells.
+// FuzzCSVAgreesWithTheStandardLibrary checks that the scanner reads what encoding/csv reads, except carriage returns
+// and neutralised cells.
 func FuzzCSVAgreesWithTheStandardLibrary(f *testing.F) {
 	f.Add("a,b\n1,2\n\n\"x\"\"y\",\"\n\"\n")
 	f.Add("a\n\"\"\n")

@@ -15,7 +15,8 @@ func readJSON(in io.Reader, yield func(Row, error) bool) {
 	dec := json.NewDecoder(source)
 	if start, err := dec.Token(); err != nil || start != json.Delim('[') {
 		if isAboutText(err) {
-			err = fileErrorf("a JSON file must hold one array of objects, in brackets; with one object on each line the format is jsonl")
+			err = fileErrorf("a JSON file must hold one array of objects, in brackets; with one object on each line " +
+				"the format is jsonl")
 		}
 		yield(Row{}, err)
 		return
@@ -130,8 +131,8 @@ func readJSONL(in *bufio.Reader, yield func(Row, error) bool) {
 	}
 }
 
-// readLine appends the next line with its end to a text, but keeps at most one byte more than MaxRecord. io.EOF means that
-// there is no line.
+// readLine appends the next line with its end to a text, but keeps at most one byte more than MaxRecord. io.EOF means
+// that there is no line.
 func readLine(in *bufio.Reader, text []byte) ([]byte, error) {
 	for begun := false; ; begun = true {
 		part, err := in.ReadSlice('\n')

@@ -42,15 +42,18 @@ func FormatOf(name string) (Format, error) {
 	case "ndjson":
 		return JSONL, nil
 	}
-	return "", fmt.Errorf("cannot tell the format of %q from its name: it must end in .csv, .tsv, .json or .jsonl", name)
+	return "", fmt.Errorf("cannot tell the format of %q from its name: it must end in .csv, .tsv, .json or .jsonl",
+		name)
 }
 
-// FoldName returns what names of columns have in common that people take for the same: "User ID", "user-id" and "user_id".
+// FoldName returns what names of columns have in common that people take for the same: "User ID", "user-id" and
+// "user_id".
 func FoldName(name string) string {
 	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(name)))
 }
 
-// MaxRecord is the longest record that is read, in bytes. It keeps an unclosed quote or an endless line from filling memory.
+// MaxRecord is the longest record that is read, in bytes. It keeps an unclosed quote or an endless line from filling
+// memory.
 const MaxRecord = 16 << 20
 
 // Row is one record: Object holds its JSON, or Header and Cells its CSV.
@@ -152,22 +155,24 @@ type Writer struct {
 	flush func() error
 }
 
-// NewWriter returns a Writer of CSV or JSONL. CSV has the columns of the header; JSONL ignores it, and writes what escape returns
-// for each record's JSON. Nothing is certainly written before Flush.
+// NewWriter returns a Writer of CSV or JSONL. CSV has the columns of the header; JSONL ignores it, and writes what
+// escape returns for each record's JSON. Nothing is certainly written before Flush.
 func NewWriter(w io.Writer, format Format, header []string, escape func([]byte) []byte) (*Writer, error) {
 	switch format {
 	case CSV:
 		cells := NewCellWriter(w, true)
-		return &Writer{func(object []byte) error { return writeCells(cells, header, object) }, cells.Flush}, cells.Write(header)
+		return &Writer{func(object []byte) error { return writeCells(cells, header, object) }, cells.Flush},
+			cells.Write(header)
 	case JSONL:
 		lines := bufio.NewWriter(w)
-		return &Writer{func(object []byte) error { _, err := lines.Write(escape(object)); return err }, lines.Flush}, nil
+		return &Writer{func(object []byte) error { _, err := lines.Write(escape(object)); return err }, lines.Flush},
+			nil
 	}
 	return nil, fmt.Errorf("cannot write the format %q", format)
 }
 
-// Write writes one record, which encoding/json must write as an object. A CSV cell is the text of a string, empty for null, and
-// JSON for anything else. A member without a column is an error, because it would be lost.
+// Write writes one record, which encoding/json must write as an object. A CSV cell is the text of a string, empty for
+// null, and JSON for anything else. A member without a column is an error, because it would be lost.
 func (w *Writer) Write(record any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -42,7 +42,8 @@ func TestFileMayBeLongerThanARecord(t *testing.T) {
 		rows.JSON:  {"[", `{"a":1},`, "{}]"},
 		rows.JSONL: {"", `{"a":1}` + "\n", ""},
 	} {
-		file := io.MultiReader(strings.NewReader(parts[0]), &repeated{text: parts[1], left: n * len(parts[1])}, strings.NewReader(parts[2]))
+		file := io.MultiReader(strings.NewReader(parts[0]), &repeated{text: parts[1], left: n * len(parts[1])},
+			strings.NewReader(parts[2]))
 		read := 0
 		for _, err := range rows.NewReader(file, format).Rows() {
 			if err != nil {
@@ -58,7 +59,8 @@ func TestFileMayBeLongerThanARecord(t *testing.T) {
 
 func TestEndlessRecordUsesLittleMemory(t *testing.T) {
 	for format, start := range map[rows.Format]string{rows.CSV: "a\n\"", rows.JSON: `[{"a":"`, rows.JSONL: ""} {
-		file := io.MultiReader(strings.NewReader(start), &repeated{text: strings.Repeat("x", 4096), left: 32 * rows.MaxRecord})
+		file := io.MultiReader(strings.NewReader(start), &repeated{text: strings.Repeat("x", 4096),
+			left: 32 * rows.MaxRecord})
 		used := allocated(func() {
 			for _, err := range rows.NewReader(file, format).Rows() {
 				if err == nil || !strings.Contains(err.Error(), "longer than 16 MiB") {

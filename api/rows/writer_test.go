@@ -29,7 +29,8 @@ func TestWriter(t *testing.T) {
 		want   string
 	}{
 		{rows.CSV, "id,count,tags\n=a&b,3,\"[\"\"x,y\"\",\"\"<z>\"\"]\"\n\"line\r\nbreak\",,[]\n"},
-		{rows.JSONL, `{"id":"=a&b","count":3,"tags":["x,y","<z>"]}` + "\n" + `{"id":"line\r\nbreak","count":null,"tags":[]}` + "\n"},
+		{rows.JSONL, `{"id":"=a&b","count":3,"tags":["x,y","<z>"]}` + "\n" +
+			`{"id":"line\r\nbreak","count":null,"tags":[]}` + "\n"},
 	}
 	for _, test := range tests {
 		t.Run(string(test.format), func(t *testing.T) {

@@ -45,8 +45,9 @@ func New(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:   "auth",
 		Short: "Log in and out",
-		Long: "Log in with the id and secret of a client. With " + session.EnvAPIURL + ", " + session.EnvClientID + " and\n" +
-			session.EnvClientSecret + " set, or " + session.EnvToken + " instead of the last two, no login is needed.\n\n" +
+		Long: "Log in with the id and secret of a client. With " + session.EnvAPIURL + ",\n" +
+			session.EnvClientID + " and " + session.EnvClientSecret + " set, or " + session.EnvToken +
+			"\ninstead of the last two, no login is needed.\n\n" +
 			"Secrets are saved in the keyring of the operating system; if none replies within 3 seconds, or with\n" +
 			session.EnvKeyring + "=off, in a file that only you can read.",
 		Example: "  perksctl auth login --api-url https://perks.example/v2 --client-id acme\n  perksctl auth status",
@@ -76,9 +77,10 @@ func NewLogin(s *session.Session) *cobra.Command {
 	cmd := session.Command(s, accountView, cobra.Command{
 		Use:   "login",
 		Short: "Log in with a client's id and secret",
-		Long: "Log in: obtain a token with the id and secret, then save them as a profile, which becomes the current one. It asks\n" +
-			"for what flags and environment do not give. The secret is never a flag, because others could see it. The profile\n" +
-			"also saves the absolute path of the --ca-cert file; --ca-cert \"\" removes it.",
+		Long: "Log in: obtain a token with the id and secret, then save them as a profile, which becomes the\n" +
+			"current one. It asks for what flags and environment do not give. The secret is never a flag, because\n" +
+			"others could see it. The profile also saves the absolute path of the --ca-cert file; --ca-cert \"\"\n" +
+			"removes it.",
 		Example: "  perksctl auth login --api-url https://perks.example/v2 --client-id acme\n" +
 			"  perksctl auth login --profile staging --secret-stdin < secret.txt\n" +
 			"  perksctl auth login --api-url https://perks.internal/v2 --ca-cert company-ca.pem",
@@ -87,10 +89,13 @@ func NewLogin(s *session.Session) *cobra.Command {
 		return runLogin(cmd.Context(), o, printer)
 	})
 	o.flags = cmd.Flags()
-	o.flags.StringVar(&o.apiURL, "api-url", "", "the `address` of the API, such as https://perks.example/v2 (env "+session.EnvAPIURL+")")
+	o.flags.StringVar(&o.apiURL, "api-url", "",
+		"the `address` of the API, such as https://perks.example/v2 (env "+session.EnvAPIURL+")")
 	o.flags.StringVar(&o.clientID, "client-id", "", "the `id` of the client (env "+session.EnvClientID+")")
-	o.flags.BoolVar(&o.secretStdin, "secret-stdin", false, "read the secret from standard input (else env "+session.EnvClientSecret+", or you are asked)")
-	o.flags.BoolVar(&o.insecureHTTP, "insecure-http", false, "allow http to this address even if it is another computer; others on the network can read the secret")
+	o.flags.BoolVar(&o.secretStdin, "secret-stdin", false,
+		"read the secret from standard input (else env "+session.EnvClientSecret+", or you are asked)")
+	o.flags.BoolVar(&o.insecureHTTP, "insecure-http", false,
+		"allow http to this address even if it is another computer; others on the network can read the secret")
 	return cmd
 }
 
@@ -137,7 +142,8 @@ func (o *loginOptions) profile(ctx context.Context) (name string, profile sessio
 	if o.flags.Changed("sandbox") {
 		profile.Sandbox = s.Flags.Sandbox
 	}
-	address, err := o.value(ctx, o.apiURL, session.EnvAPIURL, profile.APIURL, "--api-url", "Address of the API, such as https://perks.example/v2: ")
+	address, err := o.value(ctx, o.apiURL, session.EnvAPIURL, profile.APIURL, "--api-url",
+		"Address of the API, such as https://perks.example/v2: ")
 	if err != nil {
 		return "", profile, err
 	}
@@ -154,7 +160,8 @@ func (o *loginOptions) profile(ctx context.Context) (name string, profile sessio
 		_, err = s.Roots(profile.CACert) // before anybody is asked for the secret
 	}
 	if err == nil {
-		profile.ClientID, err = o.value(ctx, o.clientID, session.EnvClientID, profile.ClientID, "--client-id", "Client id: ")
+		profile.ClientID, err = o.value(ctx, o.clientID, session.EnvClientID, profile.ClientID, "--client-id",
+			"Client id: ")
 	}
 	return name, profile, err
 }
@@ -178,7 +185,8 @@ func (o *loginOptions) secret(ctx context.Context, profile session.Profile) (str
 	case s.Env(session.EnvClientSecret) != "":
 		return s.Env(session.EnvClientSecret), nil
 	case !s.Streams.CanAsk():
-		return "", command.Usagef("The secret is missing: pipe it in with --secret-stdin, or set %s.", session.EnvClientSecret)
+		return "", command.Usagef("The secret is missing: pipe it in with --secret-stdin, or set %s.",
+			session.EnvClientSecret)
 	}
 	return entered(s.Streams.AskSecret(ctx, "Secret of "+profile.ClientID+" (not shown): "))
 }
@@ -198,8 +206,8 @@ func NewLogout(s *session.Session) *cobra.Command {
 	return session.Command(s, accountView, cobra.Command{
 		Use:   "logout",
 		Short: "Delete the saved secret and token",
-		Long: "Delete the secret of the profile in use, from the keyring and the file, and its token. The profile stays for the next\n" +
-			"login.",
+		Long: "Delete the secret of the profile in use, from the keyring and the file, and its token. The profile\n" +
+			"stays for the next login.",
 		Example: "  perksctl auth logout\n  perksctl auth logout --profile staging",
 		Args:    command.NoArgs,
 	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[account]) error {
@@ -238,8 +246,8 @@ func newStatus(s *session.Session, name string) *cobra.Command {
 	return session.Command(s, accountView, cobra.Command{
 		Use:   name,
 		Short: "Show where you are logged in, and as whom",
-		Long: "Show where commands go and as whom, where the secret is saved, and the scopes and expiry of the token. It obtains a\n" +
-			"token if none is saved, and fails if it cannot.",
+		Long: "Show where commands go and as whom, where the secret is saved, and the scopes and expiry of the\n" +
+			"token. It obtains a token if none is saved, and fails if it cannot.",
 		Example: "  perksctl auth status\n  perksctl auth status --output json --jq .expires_at",
 		Args:    command.NoArgs,
 	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[account]) error {
@@ -283,9 +291,10 @@ type bearer struct {
 
 func newToken(s *session.Session) *cobra.Command {
 	return session.Command(s, output.View{ID: "access_token"}, cobra.Command{
-		Use:     "token",
-		Short:   "Print a bearer token for other programs",
-		Long:    "Print a valid token, obtained if none is saved. Anyone who has it can act as this client until it expires.",
+		Use:   "token",
+		Short: "Print a bearer token for other programs",
+		Long: "Print a valid token, obtained if none is saved. Anyone who has it can act as this client until it\n" +
+			"expires.",
 		Example: "  curl -H \"Authorization: Bearer $(perksctl auth token)\" https://perks.example/v2/partners/perks",
 		Args:    command.NoArgs,
 	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[bearer]) error {

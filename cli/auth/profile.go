@@ -27,11 +27,13 @@ type entry struct {
 	SecretIn     string `json:"secret_in"` // keyring, file or unknown; "" if none is saved
 }
 
-var profileView = output.View{Columns: []string{"name", "current", "api_url", "client_id", "sandbox", "secret_in"}, ID: "name"}
+var profileView = output.View{Columns: []string{"name", "current", "api_url", "client_id", "sandbox", "secret_in"},
+	ID: "name"}
 
 func newEntry(s *session.Session, c session.Config, name string) entry {
 	p := c.Profiles[name]
-	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, p.CACert, p.ReadOnly, p.Protected, secretIn(s, name, p)}
+	return entry{name, name == c.CurrentName(), p.APIURL, p.ClientID, p.Sandbox, p.InsecureHTTP, p.CACert, p.ReadOnly,
+		p.Protected, secretIn(s, name, p)}
 }
 
 // secretIn is "unknown" if the file of secrets cannot be read: the rest of the profile is still useful.
@@ -50,9 +52,10 @@ func NewProfile(s *session.Session) *cobra.Command {
 		Use:     "profile",
 		Aliases: []string{"profiles"},
 		Short:   "Switch between services and clients",
-		Long: "A profile is the address of an API and a client id. perksctl auth login creates one. Commands use the current\n" +
-			"profile, unless --profile or " + session.EnvProfile + " names another.",
-		Example: "  perksctl auth login --profile staging\n  perksctl profile use staging\n  perksctl profile set prod --protected",
+		Long: "A profile is the address of an API and a client id. perksctl auth login creates one. Commands use\n" +
+			"the current profile, unless --profile or " + session.EnvProfile + " names another.",
+		Example: "  perksctl auth login --profile staging\n  perksctl profile use staging\n  perksctl profile set " +
+			"prod --protected",
 	}, newList(s), newUse(s), newShow(s), newSet(s), newRename(s), newDelete(s))
 }
 
@@ -83,9 +86,10 @@ func newList(s *session.Session) *cobra.Command {
 
 func newShow(s *session.Session) *cobra.Command {
 	return session.Command(s, profileView, cobra.Command{
-		Use:     "show",
-		Short:   "Show the profile in use",
-		Long:    "Show the profile that commands use: that of --profile, of " + session.EnvProfile + ", or the current one.",
+		Use:   "show",
+		Short: "Show the profile in use",
+		Long: "Show the profile that commands use: that of --profile, of " + session.EnvProfile + ", or the\n" +
+			"current one.",
 		Example: "  perksctl profile show\n  perksctl profile show --profile staging --output yaml",
 		Args:    command.NoArgs,
 	}, func(cmd *cobra.Command, _ []string, printer *output.Printer[entry]) error {
@@ -145,12 +149,14 @@ func newSet(s *session.Session) *cobra.Command {
 		Use:   "set NAME",
 		Short: "Make a profile read-only or protected",
 		Long: "Make a profile read-only or protected. =false undoes that.\n\n" +
-			"With a read-only profile, perksctl refuses every request that could change something, also in the terminal UI.\n" +
-			"With a protected one, it asks for the profile's name before it changes live data: once for a file of rows, and not\n" +
-			"in the sandbox or with --dry-run. Off a terminal, and to start the terminal UI, pass --confirm-profile NAME.\n" +
-			"This prevents slips. To limit what a client can do, limit its scopes.",
-		Example: "  perksctl profile set prod --protected\n  perksctl profile set audit --read-only\n  perksctl profile set audit --read-only=false",
-		Args:    command.Exactly("NAME"),
+			"With a read-only profile, perksctl refuses every request that could change something, also in the\n" +
+			"terminal UI. With a protected one, it asks for the profile's name before it changes live data: once\n" +
+			"for a file of rows, and not in the sandbox or with --dry-run. Off a terminal, and to start the\n" +
+			"terminal UI, pass --confirm-profile NAME. This prevents slips. To limit what a client can do, limit\n" +
+			"its scopes.",
+		Example: "  perksctl profile set prod --protected\n  perksctl profile set audit --read-only\n  perksctl " +
+			"profile set audit --read-only=false",
+		Args: command.Exactly("NAME"),
 
 		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),
 	}, func(cmd *cobra.Command, args []string, printer *output.Printer[entry]) error {
@@ -211,8 +217,8 @@ func newDelete(s *session.Session) *cobra.Command {
 	cmd := session.Command(s, profileView, cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a profile and its secret",
-		Long: "Delete a profile with its saved secret and token. It asks first on a terminal, and needs --yes elsewhere. If the\n" +
-			"profile was current, the default profile is next, or the only one left.",
+		Long: "Delete a profile with its saved secret and token. It asks first on a terminal, and needs --yes\n" +
+			"elsewhere. If the profile was current, the default profile is next, or the only one left.",
 		Example: "  perksctl profile delete staging",
 		Args:    command.Exactly("NAME"),
 
@@ -271,7 +277,8 @@ func runDelete(
 	case len(c.Names()) == 0:
 		s.Streams.Note("No profile is left. Create one: perksctl auth login")
 	default:
-		s.Streams.Note("No profile is current. Choose one of %s: perksctl profile use NAME", strings.Join(c.Names(), ", "))
+		s.Streams.Note("No profile is current. Choose one of %s: perksctl profile use NAME",
+			strings.Join(c.Names(), ", "))
 	}
 	return printer.Done(ctx, deleted)
 }

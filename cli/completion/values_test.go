@@ -28,7 +28,8 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	env := map[string]string{
-		session.EnvAPIURL: "http://127.0.0.1:1/v2", session.EnvToken: "t", session.EnvConfigDir: t.TempDir(), EnvTimeout: "30s",
+		session.EnvAPIURL: "http://127.0.0.1:1/v2", session.EnvToken: "t", session.EnvConfigDir: t.TempDir(),
+		EnvTimeout: "30s",
 	}
 	s, _, _ := command.BufferedStreams("")
 	run := session.New(s, func(name string) string { return env[name] }, "test")

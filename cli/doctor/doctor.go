@@ -266,8 +266,8 @@ func write(s *command.Streams, findings iter.Seq2[finding, error]) error {
 	return nil
 }
 
-// wrap breaks a text between words into lines of the width, 0 for any. Unlike display.Wrap it keeps commands and paths whole, for
-// copying.
+// wrap breaks a text between words into lines of the width, 0 for any. Unlike display.Wrap it keeps commands and paths
+// whole, for copying.
 func wrap(text string, width int) []string {
 	lines := []string{""}
 	for _, word := range strings.Fields(display.Line(text)) {
@@ -299,7 +299,8 @@ func (d *diagnosis) checkConfiguration(context.Context) finding {
 	}
 	for _, each := range []string{path, filepath.Dir(path)} {
 		if info, err := os.Stat(each); err == nil && info.Mode().Perm()&0o022 != 0 && runtime.GOOS != "windows" {
-			return warn("Run chmod go-w "+each, "%s can be changed by other users of this computer, who could send your secret elsewhere.", each)
+			return warn("Run chmod go-w "+each,
+				"%s can be changed by other users of this computer, who could send your secret elsewhere.", each)
 		}
 	}
 	return fine("%s holds %s.", path, display.Plural(len(c.Profiles), "profile", "profiles"))
@@ -319,7 +320,8 @@ func (d *diagnosis) checkProfile(context.Context) finding {
 	if connection.ClientID != "" {
 		found += " as " + connection.ClientID
 	}
-	set := d.variables(session.EnvProfile, session.EnvAPIURL, session.EnvClientID, session.EnvClientSecret, session.EnvToken, session.EnvCACert)
+	set := d.variables(session.EnvProfile, session.EnvAPIURL, session.EnvClientID, session.EnvClientSecret,
+		session.EnvToken, session.EnvCACert)
 	if set != "" { // which overrides the profile
 		found += ". Set in the environment: " + set
 	}
@@ -372,7 +374,8 @@ func (d *diagnosis) checkVersion(context.Context) finding {
 	found += "; the server is version " + d.server
 	switch age := ageOf(d.server, d.session.Version); age {
 	case tooOld:
-		return warn("Ask the operator to upgrade it; until then, commands may ask for what it does not have", "The server is too old for this perksctl: %s.", found)
+		return warn("Ask the operator to upgrade it; until then, commands may ask for what it does not have",
+			"The server is too old for this perksctl: %s.", found)
 	case tooNew:
 		return warn("Install perksctl "+d.server+" or newer", "The server is too new for this perksctl: %s.", found)
 	}

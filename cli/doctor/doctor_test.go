@@ -82,7 +82,8 @@ func diagnose(t *testing.T, d *diagnosis) report {
 func (r report) want(check, outcome, found, advice string) {
 	r.t.Helper()
 	f := r.findings[check]
-	if f.Outcome != outcome || !strings.Contains(f.Found, found) || !strings.Contains(f.Advice, advice) || advice == "" && f.Advice != "" {
+	if f.Outcome != outcome || !strings.Contains(f.Found, found) || !strings.Contains(f.Advice, advice) ||
+		advice == "" && f.Advice != "" {
 		r.t.Errorf("%s: got %+v, want %s, %q and %q", check, f, outcome, found, advice)
 	}
 }
@@ -108,7 +109,8 @@ func TestHealthyService(t *testing.T) {
 	r.want("clock", ok, "agree", "")
 	r.want("secret", ok, "The environment has the credentials", "")
 	r.want("credentials", ok, ", valid until 20", "")
-	r.want("scopes", ok, "every scope: perks:read, perks:redeem, properties:create, properties:read, properties:write", "")
+	r.want("scopes", ok, "every scope: perks:read, perks:redeem, properties:create, properties:read, properties:write",
+		"")
 	r.want("perks", ok, "The perks of the sandbox of "+server.URL, "")
 	r.want("version", ok, "perksctl 1.2.3", "")
 	r.wantCode(command.ExitOK)
@@ -140,7 +142,8 @@ func TestCredentials(t *testing.T) {
 		r.wantCode(command.ExitDenied)
 	})
 	t.Run("few scopes", func(t *testing.T) {
-		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret, readerSecret).diagnosis())
+		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, reader, session.EnvClientSecret,
+			readerSecret).diagnosis())
 		r.want("scopes", warning,
 			"lacks perks:redeem (perk redeem); properties:create (property create); properties:read (property get, ",
 			"ask the operator")
@@ -160,7 +163,8 @@ func TestCredentials(t *testing.T) {
 		}
 	}
 	t.Run("no scope for perks", func(t *testing.T) {
-		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, writer, session.EnvClientSecret, writerSecret).diagnosis())
+		r := diagnose(t, newFixture(t, server.URL, session.EnvClientID, writer, session.EnvClientSecret,
+			writerSecret).diagnosis())
 		r.want("perks", warning, "may not read the perks", "operator")
 		r.wantCode(command.ExitOK)
 	})
@@ -208,9 +212,12 @@ func TestWrongAddress(t *testing.T) {
 	defer none.Close()
 	real := servertest.Start(t)
 	for address, want := range map[string][2]string{
-		page.URL:                   {"is not the address of the API: a web server responds there, with status 200", "such as /v2"},
-		none.URL + "/v2":           {"is not the address of the API: a web server responds there, with status 404", "such as /v2"},
-		real.Root():                {"is not the address of the API, but " + real.URL + " is", "auth login --api-url " + real.URL},
+		page.URL: {"is not the address of the API: a web server responds there, with status 200",
+			"such as /v2"},
+		none.URL + "/v2": {"is not the address of the API: a web server responds there, with status 404",
+			"such as /v2"},
+		real.Root(): {"is not the address of the API, but " + real.URL + " is", "auth login --api-url " +
+			real.URL},
 		real.URL + "/partners":     {"but " + real.URL + " is", "auth login --api-url " + real.URL},
 		real.Root() + "/v2/health": {"but " + real.URL + " is", "auth login --api-url " + real.URL},
 	} {
@@ -260,7 +267,8 @@ func TestWrongClock(t *testing.T) {
 			continue
 		}
 		r.want("clock", warning, want+" the server's", "Set your clock")
-		if found := r.findings["clock"].Found; !strings.Contains(found, "1h0m0s") && !strings.Contains(found, "59m59s") && !strings.Contains(found, "1h0m1s") {
+		if found := r.findings["clock"].Found; !strings.Contains(found, "1h0m0s") &&
+			!strings.Contains(found, "59m59s") && !strings.Contains(found, "1h0m1s") {
 			t.Errorf("no difference in %s", found)
 		}
 	}
@@ -320,11 +328,16 @@ func TestConfiguration(t *testing.T) {
 		found          string
 		code           int
 	}{
-		"unreadable":         {"nonsense: 1\n", 0o600, nil, "configuration", failed, "\"nonsense\" is not known", command.ExitUsage},
-		"writable by others": {"profiles: {}\n", 0o666, nil, "configuration", warning, "can be changed by other users", command.ExitDenied},
-		"empty":              {"profiles: {}\n", 0o600, nil, "profile", failed, "no address of the API is known", command.ExitDenied},
-		"unknown profile":    {"profiles: {a: {api-url: https://a, client-id: c}}\n", 0o600, []string{"--profile", "b"}, "profile", failed, `There is no profile "b"`, command.ExitUsage},
-		"unencrypted":        {"profiles: {default: {api-url: http://192.0.2.1, client-id: c}}\n", 0o600, nil, "profile", failed, "unencrypted", command.ExitUsage},
+		"unreadable": {"nonsense: 1\n", 0o600, nil, "configuration", failed, "\"nonsense\" is not known",
+			command.ExitUsage},
+		"writable by others": {"profiles: {}\n", 0o666, nil, "configuration", warning, "can be changed by other users",
+			command.ExitDenied},
+		"empty": {"profiles: {}\n", 0o600, nil, "profile", failed, "no address of the API is known",
+			command.ExitDenied},
+		"unknown profile": {"profiles: {a: {api-url: https://a, client-id: c}}\n", 0o600, []string{"--profile", "b"},
+			"profile", failed, `There is no profile "b"`, command.ExitUsage},
+		"unencrypted": {"profiles: {default: {api-url: http://192.0.2.1, client-id: c}}\n", 0o600, nil,
+			"profile", failed, "unencrypted", command.ExitUsage},
 	} {
 		p := newFixture(t, "")
 		file := filepath.Join(p.dir, "config.yaml")
@@ -373,7 +386,8 @@ func TestReportFitsTheScreen(t *testing.T) {
 	s, out, _ := command.BufferedStreams("")
 	s.Width = 60
 	findings := func(yield func(finding, error) bool) {
-		_ = yield(finding{Check: "clock", Outcome: warning, Found: "Your clock is 1h0m0s ahead \x1b[31mof the server's.", Advice: "Set it"}, nil) &&
+		_ = yield(finding{Check: "clock", Outcome: warning,
+			Found: "Your clock is 1h0m0s ahead \x1b[31mof the server's.", Advice: "Set it"}, nil) &&
 			yield(finding{Check: "version", Outcome: ok, Found: "perksctl 1."}, nil)
 	}
 	if err := write(s, findings); err != nil {

@@ -45,14 +45,16 @@ func (e *exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func (d *diagnosis) transport() *http.Transport {
 	proxy := http.ProxyURL(d.proxy) // with nil, no proxy is used
-	return &http.Transport{Proxy: proxy, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: d.roots, MinVersion: tls.VersionTLS12}}
+	return &http.Transport{Proxy: proxy, ForceAttemptHTTP2: true,
+		TLSClientConfig: &tls.Config{RootCAs: d.roots, MinVersion: tls.VersionTLS12}}
 }
 
 // client makes a client of an address, and the exchange that records its last request. Without a token it sends none.
 func (d *diagnosis) client(address, token string) (*client.Client, *exchange, error) {
 	seen := &exchange{next: d.transport(), now: d.now}
 	userAgent := "perksctl/" + d.session.Version
-	config := client.Config{BaseURL: address, Sandbox: d.connection.Sandbox, Timeout: d.limit, UserAgent: userAgent, Transport: seen}
+	config := client.Config{BaseURL: address, Sandbox: d.connection.Sandbox, Timeout: d.limit, UserAgent: userAgent,
+		Transport: seen}
 	if token != "" {
 		config.Tokens = client.StaticToken(token)
 	}
@@ -63,7 +65,8 @@ func (d *diagnosis) client(address, token string) (*client.Client, *exchange, er
 	return c, seen, err
 }
 
-// checkHealth finds out whether the address is that of the API. Another implementation may have no health check, but replies in JSON.
+// checkHealth finds out whether the address is that of the API. Another implementation may have no health check, but
+// replies in JSON.
 func (d *diagnosis) checkHealth(ctx context.Context) finding {
 	version, seen, err := d.askHealth(ctx, d.connection.APIURL)
 	d.health = seen
@@ -78,13 +81,15 @@ func (d *diagnosis) checkHealth(ctx context.Context) finding {
 		return fail(err, "Tell the operator of the service")
 	}
 	if better := d.betterAddress(ctx); better != "" {
-		return fail(command.Usagef("%s is not the address of the API, but %s is.", d.connection.APIURL, better), "Log in there: perksctl auth login --api-url "+better)
+		return fail(command.Usagef("%s is not the address of the API, but %s is.", d.connection.APIURL, better),
+			"Log in there: perksctl auth login --api-url "+better)
 	}
 	isJSON := strings.Contains(seen.header.Get("Content-Type"), "json") && refused.Status >= 400
 	if isJSON || d.refusesStrangers(ctx) {
 		return warn("", "The service responds, but has no health check (status %d).", refused.Status)
 	}
-	return fail(command.Usagef("%s is not the address of the API: a web server responds there, with status %d.", d.connection.APIURL, seen.status), askForAddress)
+	return fail(command.Usagef("%s is not the address of the API: a web server responds there, with status %d.",
+		d.connection.APIURL, seen.status), askForAddress)
 }
 
 // firstPerk asks for the list of perks, which the specification has.
@@ -125,7 +130,8 @@ func (d *diagnosis) askHealth(ctx context.Context, address string) (version stri
 // betterAddress tries to correct the usual mistakes: no version in the path, or too long a path.
 func (d *diagnosis) betterAddress(ctx context.Context) string {
 	root := (&url.URL{Scheme: d.base.Scheme, Host: d.base.Host}).String()
-	for _, address := range []string{d.connection.APIURL + "/v2", strings.TrimSuffix(d.connection.APIURL, "/partners"), root + "/v2"} {
+	for _, address := range []string{d.connection.APIURL + "/v2", strings.TrimSuffix(d.connection.APIURL, "/partners"),
+		root + "/v2"} {
 		if address != d.connection.APIURL {
 			if _, _, err := d.askHealth(ctx, address); err == nil {
 				return address
@@ -148,12 +154,15 @@ func (d *diagnosis) checkClock(context.Context) finding {
 	}
 	here := d.health.sent.Add(d.health.received.Sub(d.health.sent) / 2)
 	off := here.Sub(date.Add(500 * time.Millisecond)) // the header has whole seconds
-	const advice = "Set your clock, for example with timedatectl set-ntp true; if it is right, tell the operator of the service"
+	const advice = "Set your clock, for example with timedatectl set-ntp true; if it is right, tell the operator of " +
+		"the service"
 	switch {
 	case off > skew:
-		return warn(advice, "Your clock is %s ahead of the server's, so valid tokens look expired.", off.Round(time.Second))
+		return warn(advice, "Your clock is %s ahead of the server's, so valid tokens look expired.",
+			off.Round(time.Second))
 	case off < -skew:
-		return warn(advice, "Your clock is %s behind the server's, so expired tokens look valid.", (-off).Round(time.Second))
+		return warn(advice, "Your clock is %s behind the server's, so expired tokens look valid.",
+			(-off).Round(time.Second))
 	}
 	return fine("Your clock and the server's agree.")
 }
@@ -165,7 +174,8 @@ func (d *diagnosis) checkProxy(context.Context) finding {
 	set := d.variables(name, strings.ToLower(name), "NO_PROXY", "no_proxy")
 	switch {
 	case err != nil: // whose text may have a password in it
-		return fail(command.Usagef("%s is not a proxy address.", set), "Write it as http://proxy.example:3128, or unset it")
+		return fail(command.Usagef("%s is not a proxy address.", set),
+			"Write it as http://proxy.example:3128, or unset it")
 	case proxy != nil:
 		d.proxy = proxy
 		return fine("Requests go through the proxy %s, as %s says.", proxy.Redacted(), cmp.Or(set, "the environment"))
@@ -201,7 +211,8 @@ func (d *diagnosis) checkNetwork(ctx context.Context) finding {
 	return fine("%s is %s; port %s takes connections (%s).", host, strings.Join(addresses, ", "), port, took)
 }
 
-// failReaching says why the service was not reached, as every other command does. otherwise is the advice if those have none.
+// failReaching says why the service was not reached, as every other command does. otherwise is the advice if those have
+// none.
 func (d *diagnosis) failReaching(err error, otherwise string) finding {
 	unreached := &client.Unreachable{Address: d.connection.APIURL, Err: err}
 	f := fail(unreached, cmp.Or(strings.TrimSuffix(unreached.Advice(), "."), otherwise))
@@ -234,7 +245,8 @@ func (d *diagnosis) checkTLS(ctx context.Context) finding {
 	}
 	if d.base.Scheme == "http" {
 		if session.CheckAddress(d.connection.APIURL, false) != nil {
-			return warn("Use https", "The address is plain http (insecure-http): anyone on the network can read the secret.")
+			return warn("Use https", "The address is plain http (insecure-http): anyone on the network can read the "+
+				"secret.")
 		}
 		return fine("Plain http, but only within this computer.")
 	}
@@ -270,9 +282,11 @@ func (d *diagnosis) checkCredentials(ctx context.Context) finding {
 	if errors.As(err, &refused) {
 		switch {
 		case refused.LoginNeeded():
-			return fail(err, "Ask the operator whether the client is enabled, and log in with its secret: perksctl auth login")
+			return fail(err, "Ask the operator whether the client is enabled, and log in with its secret: perksctl "+
+				"auth login")
 		case refused.Status == http.StatusNotFound:
-			return fail(command.Usagef("%s issues no tokens: it is not the address of the API.", d.connection.APIURL), askForAddress)
+			return fail(command.Usagef("%s issues no tokens: it is not the address of the API.", d.connection.APIURL),
+				askForAddress)
 		case refused.Status == http.StatusTooManyRequests:
 			return fail(err, "Too many wrong secrets were tried: wait a minute")
 		}
@@ -282,9 +296,11 @@ func (d *diagnosis) checkCredentials(ctx context.Context) finding {
 	}
 	d.token = token
 	if d.connection.HasToken() {
-		return fine("The token comes from %s. The check of perks shows whether the server accepts it.", session.EnvToken)
+		return fine("The token comes from %s. The check of perks shows whether the server accepts it.",
+			session.EnvToken)
 	}
-	return fine("The server issued a token to %s, valid until %s.", d.connection.ClientID, token.ExpiresAt.UTC().Format(time.RFC3339))
+	return fine("The server issued a token to %s, valid until %s.", d.connection.ClientID,
+		token.ExpiresAt.UTC().Format(time.RFC3339))
 }
 
 // commandsOf is the commands that need each scope.
@@ -338,9 +354,11 @@ func (d *diagnosis) checkPerks(ctx context.Context) finding {
 	case refused.Status == http.StatusUnauthorized && d.connection.HasToken():
 		return fail(err, session.EnvToken+" has expired or belongs elsewhere: set a new one, or unset it")
 	case refused.Status == http.StatusForbidden:
-		return warn("Ask the operator what this client may do", "This client may not read the perks of %s: %s", d.connection.Target(), sentence(refused.Message))
+		return warn("Ask the operator what this client may do", "This client may not read the perks of %s: %s",
+			d.connection.Target(), sentence(refused.Message))
 	case refused.Status == http.StatusNotFound && d.connection.Sandbox:
-		return fail(command.Usagef("%s has no sandbox.", d.connection.APIURL), "Use live data: perksctl auth login --sandbox=false")
+		return fail(command.Usagef("%s has no sandbox.", d.connection.APIURL),
+			"Use live data: perksctl auth login --sandbox=false")
 	}
 	return fail(err, "")
 }
@@ -357,8 +375,9 @@ const (
 // sinceTag is what git describe adds to a tag for the commits after it.
 var sinceTag = regexp.MustCompile(`-[0-9]+-g[0-9a-f]+$`)
 
-// ageOf compares versions as docs/upgrading.md promises: a server of the same major version has all that an older client knows, and
-// may lack what a newer one does. A text that is not a version, such as that of a build without a tag, says nothing.
+// ageOf compares versions as docs/upgrading.md promises: a server of the same major version has all that an older
+// client knows, and may lack what a newer one does. A text that is not a version, such as that of a build without a
+// tag, says nothing.
 func ageOf(server, client string) age {
 	server, client = canonical(server), canonical(client)
 	if server == "" || client == "" {

@@ -36,8 +36,10 @@ func TestAServerIsTooOldOrTooNew(t *testing.T) {
 
 func TestDoctorSaysThatTheServerIsTooOldOrTooNew(t *testing.T) {
 	for version, want := range map[string][3]string{ // perksctl is version 1.2.3
-		"1.1.0": {warning, "The server is too old for this perksctl: perksctl 1.2.3 (", "Ask the operator to upgrade it"},
-		"2.0.1": {warning, "The server is too new for this perksctl: perksctl 1.2.3 (", "Install perksctl 2.0.1 or newer"},
+		"1.1.0": {warning, "The server is too old for this perksctl: perksctl 1.2.3 (",
+			"Ask the operator to upgrade it"},
+		"2.0.1": {warning, "The server is too new for this perksctl: perksctl 1.2.3 (",
+			"Install perksctl 2.0.1 or newer"},
 		"1.4.0": {ok, "; the server is version 1.4.0.", ""},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

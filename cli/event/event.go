@@ -46,10 +46,11 @@ func New(s *session.Session) *cobra.Command {
 		Use:     "events",
 		Aliases: []string{"event", tail},
 		Short:   "Show what changes: redemptions, properties, perks",
-		Long: "Show the newest changes that your client may see, oldest first: redemptions made, approved, rejected and voided, properties\n" +
-			"created, changed, deleted and restored, perks changed, and imports.\n\n" +
-			"With --follow, or as 'perksctl tail', print each new change until you interrupt the command. If the service restarts, it reconnects\n" +
-			"and misses nothing. Each event has a cursor. To resume after an event, pass its cursor to --after.\n\n" +
+		Long: "Show the newest changes that your client may see, oldest first: redemptions made, approved, rejected\n" +
+			"and voided, properties created, changed, deleted and restored, perks changed, and imports.\n\n" +
+			"With --follow, or as 'perksctl tail', print each new change until you interrupt the command. If the\n" +
+			"service restarts, it reconnects and misses nothing. Each event has a cursor. To resume after an event,\n" +
+			"pass its cursor to --after.\n\n" +
 			"With --type, --last and --limit count only events of these types.",
 		Example: "  perksctl events --follow\n" +
 			"  perksctl events --follow --type redemption.made --output jsonl\n" +
@@ -94,7 +95,8 @@ func (f *flags) check(cmd *cobra.Command, s *session.Session) error {
 	}
 	for _, name := range f.types {
 		if !slices.Contains(typeNames(), name) {
-			return command.Usagef("--type %q is not a type of events.%s The types are %s.", name, command.DidYouMean(name, typeNames()), strings.Join(typeNames(), ", "))
+			return command.Usagef("--type %q is not a type of events.%s The types are %s.", name,
+				command.DidYouMean(name, typeNames()), strings.Join(typeNames(), ", "))
 		}
 	}
 	return nil
@@ -223,7 +225,8 @@ func (f *flags) following(ctx context.Context, s *command.Streams, c *client.Cli
 			after = page.Next
 		}
 		onOutage := func(err error) {
-			s.Warn("%s. The events resume without a gap when the service is back.", strings.TrimSuffix(err.Error(), "."))
+			s.Warn("%s. The events resume without a gap when the service is back.",
+				strings.TrimSuffix(err.Error(), "."))
 		}
 		for page, err := range c.FollowEvents(ctx, after, onOutage, f.kinds()...) {
 			if !yield(page, err) {

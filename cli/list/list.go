@@ -205,7 +205,9 @@ func Connect[T any](
 }
 
 // Show writes as many items as the flags ask for, and notes on Err what it left out.
-func Show[T any](ctx context.Context, s *command.Streams, printer *output.Printer[T], flags Flags, pages Pages[T]) error {
+func Show[T any](
+	ctx context.Context, s *command.Streams, printer *output.Printer[T], flags Flags, pages Pages[T],
+) error {
 	onePage := !flags.All && flags.Limit == 0
 	shown, cut, leftOut := 0, false, 0 // --limit cut items off
 	var meta api.PageMeta

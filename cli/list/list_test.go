@@ -49,7 +49,8 @@ func TestFlagsBecomeOptions(t *testing.T) {
 		"--query near:-33.87,151.21": {PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -33.87, Lng: 151.21}}},
 		"--near -33.87,151.21":       {PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: -33.87, Lng: 151.21}}},
 		"--near=90,-180 --radius 0.5 --city Rome --category c --query q --include-expired": {
-			PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 90, Lng: -180, RadiusKM: 0.5}, City: "Rome", Category: "c", Query: "q", IncludeExpired: true},
+			PerkFilter: api.PerkFilter{Near: &api.Circle{Lat: 90, Lng: -180, RadiusKM: 0.5}, City: "Rome",
+				Category: "c", Query: "q", IncludeExpired: true},
 		},
 	} {
 		_, got, err := parse(t, args)
@@ -61,8 +62,10 @@ func TestFlagsBecomeOptions(t *testing.T) {
 
 func TestRefusedFlags(t *testing.T) {
 	for _, args := range []string{
-		"--page 0", "--page -1", "--per-page 0", "--per-page 101", "--limit 0", "--all --limit 1", "--all --page 1", "--limit 1 --page 1",
-		"--radius 5", "--near 1,2 --radius 0", "--near 1,2 --radius 501", "--near 0x1p4,1", "--near 1,2 --radius NaN", "--near 1", "--near 1,2,3", "--near x,y", "--near 90.1,0", "--near 0,181", "--near NaN,0",
+		"--page 0", "--page -1", "--per-page 0", "--per-page 101", "--limit 0", "--all --limit 1", "--all --page 1",
+		"--limit 1 --page 1",
+		"--radius 5", "--near 1,2 --radius 0", "--near 1,2 --radius 501", "--near 0x1p4,1", "--near 1,2 --radius NaN",
+		"--near 1", "--near 1,2,3", "--near x,y", "--near 90.1,0", "--near 0,181", "--near NaN,0",
 	} {
 		if _, _, err := parse(t, args); err == nil {
 			t.Errorf("%q was accepted", args)
@@ -98,15 +101,19 @@ func TestShowList(t *testing.T) {
 		requests int
 		notes    string
 	}{
-		"one page of several":            {"", 5, false, 2, 1, "Page 1 of 3, 5 in all. See more with --page, or everything with --all.\n"},
-		"only one page":                  {"", 2, false, 2, 1, ""},
-		"an empty list":                  {"", 0, false, 0, 1, "Nothing found.\n"},
-		"all":                            {"--all", 5, false, 5, 3, ""},
-		"a limit within a page":          {"--limit 3", 5, false, 3, 2, "warning: --limit cut the list: 3 of 5 are shown.\n"},
-		"a limit at the end of a page":   {"--limit 4", 5, false, 4, 2, "warning: --limit cut the list: 4 of 5 are shown.\n"},
+		"one page of several": {"", 5, false, 2, 1,
+			"Page 1 of 3, 5 in all. See more with --page, or everything with --all.\n"},
+		"only one page": {"", 2, false, 2, 1, ""},
+		"an empty list": {"", 0, false, 0, 1, "Nothing found.\n"},
+		"all":           {"--all", 5, false, 5, 3, ""},
+		"a limit within a page": {"--limit 3", 5, false, 3, 2,
+			"warning: --limit cut the list: 3 of 5 are shown.\n"},
+		"a limit at the end of a page": {"--limit 4", 5, false, 4, 2,
+			"warning: --limit cut the list: 4 of 5 are shown.\n"},
 		"a limit at the end of the list": {"--limit 4", 4, false, 4, 2, ""},
 		"a limit beyond the list":        {"--limit 9", 5, false, 5, 3, ""},
-		"a limit without a total":        {"--limit 4", 4, true, 4, 2, "warning: --limit cut the list after 4; there may be more.\n"},
+		"a limit without a total": {"--limit 4", 4, true, 4, 2,
+			"warning: --limit cut the list after 4; there may be more.\n"},
 	} {
 		flags, _, err := parse(t, test.args)
 		if err != nil {
@@ -119,8 +126,10 @@ func TestShowList(t *testing.T) {
 		}
 		requests := 0
 		err = list.Show(context.Background(), s, printer, *flags, pages(test.items, !test.unknown, &requests))
-		if shown := strings.Count(out.String(), "\n"); err != nil || shown != test.shown || requests != test.requests || notes.String() != test.notes {
-			t.Errorf("%s: %d shown, %d pages requested, %v, notes %q; want %d, %d, %q", name, shown, requests, err, notes, test.shown, test.requests, test.notes)
+		if shown := strings.Count(out.String(), "\n"); err != nil || shown != test.shown || requests != test.requests ||
+			notes.String() != test.notes {
+			t.Errorf("%s: %d shown, %d pages requested, %v, notes %q; want %d, %d, %q", name, shown, requests, err,
+				notes, test.shown, test.requests, test.notes)
 		}
 	}
 }

@@ -36,7 +36,8 @@ func readQuery[F any](cmd *cobra.Command, fields []api.FilterField[F]) (filter F
 	return filter, nil, &command.Advised{
 		Err: command.Usagef("--%s: %s", queryFlag, problem.Text),
 		Advice: "    " + display.Line(text) + "\n" +
-			strings.Repeat(" ", 4+width(0, problem.From)) + strings.Repeat("^", max(1, width(problem.From, problem.To))),
+			strings.Repeat(" ", 4+width(0, problem.From)) +
+			strings.Repeat("^", max(1, width(problem.From, problem.To))),
 	}
 }
 
@@ -47,5 +48,6 @@ func disagreement[F any](cmd *cobra.Command, field api.FilterField[F], parts []a
 		return nil
 	}
 	flag, query := cmd.Flags().Lookup(field.Flag), cmd.Flags().Lookup(queryFlag).Value.String()
-	return command.Usagef("--%s=%s and %s in --%s disagree. Leave one of them out.", flag.Name, flag.Value, query[parts[at].From:parts[at].To], queryFlag)
+	return command.Usagef("--%s=%s and %s in --%s disagree. Leave one of them out.", flag.Name, flag.Value,
+		query[parts[at].From:parts[at].To], queryFlag)
 }

@@ -14,18 +14,19 @@ func TestCheckSort(t *testing.T) {
 	fields := []string{"title", "valid_to", "distance", "relevance"}
 	const all = " The fields are title, valid_to, distance, relevance."
 	for sort, want := range map[string]string{
-		"":                  "<nil>",
-		"title":             "<nil>",
-		"-valid_to, title":  "<nil>",
-		"titel":             `"titel" is not a field to sort by. Did you mean "title"?` + all,
-		"title,-valid_too":  `"valid_too" is not a field to sort by. Did you mean "valid_to"?` + all,
-		"Title":             `"Title" is not a field to sort by. Did you mean "title"?` + all,
-		"title,-title":      `--sort names "title" twice.`,
-		"title,":            `--sort has an empty name in it.` + all,
-		"-":                 `--sort has an empty name in it.` + all,
-		"relevance,title":   `--sort relevance needs words in --query.`,
-		"distance":          `--sort distance needs --near LAT,LNG.`,
-		"popularity,-title": "<nil> warning: \"popularity\" is not a sort field that perksctl knows; the server decides.\n",
+		"":                 "<nil>",
+		"title":            "<nil>",
+		"-valid_to, title": "<nil>",
+		"titel":            `"titel" is not a field to sort by. Did you mean "title"?` + all,
+		"title,-valid_too": `"valid_too" is not a field to sort by. Did you mean "valid_to"?` + all,
+		"Title":            `"Title" is not a field to sort by. Did you mean "title"?` + all,
+		"title,-title":     `--sort names "title" twice.`,
+		"title,":           `--sort has an empty name in it.` + all,
+		"-":                `--sort has an empty name in it.` + all,
+		"relevance,title":  `--sort relevance needs words in --query.`,
+		"distance":         `--sort distance needs --near LAT,LNG.`,
+		"popularity,-title": "<nil> warning: \"popularity\" is not a sort field that perksctl knows; the server " +
+			"decides.\n",
 	} {
 		s, _, notes := command.BufferedStreams("")
 		flags := &list.Flags{Sort: sort}
@@ -35,7 +36,8 @@ func TestCheckSort(t *testing.T) {
 		}
 	}
 	s, _, _ := command.BufferedStreams("")
-	if err := (&list.Flags{Sort: "relevance,-distance"}).CheckSort(s, fields, api.PerkFilter{Query: "tea", Near: &api.Circle{}}); err != nil {
+	if err := (&list.Flags{Sort: "relevance,-distance"}).CheckSort(s, fields,
+		api.PerkFilter{Query: "tea", Near: &api.Circle{}}); err != nil {
 		t.Error(err)
 	}
 }

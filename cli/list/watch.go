@@ -51,7 +51,8 @@ func (w *Watch) Run(cmd *cobra.Command, s *session.Session, show func() error) e
 	case w.Interval < shortestWatch:
 		return command.Usagef("--watch must be at least %s, as in --watch=%s.", shortestWatch, watchDefault)
 	case !streaming && !streams.OutTTY:
-		return command.Usagef("--watch redraws a terminal, and there is none. Add --output jsonl for the records that are new or changed.")
+		return command.Usagef("--watch redraws a terminal, and there is none. Add --output jsonl for the records " +
+			"that are new or changed.")
 	}
 	s.Watch()
 	if s.Flags.Timeout > 0 {

@@ -48,7 +48,8 @@ func watch(t *testing.T, args string, onTerminal bool) *watching {
 	id, secret := w.server.Client()
 	w.id = id
 	env := map[string]string{
-		session.EnvAPIURL: w.server.URL, session.EnvClientID: id, session.EnvClientSecret: secret, session.EnvConfigDir: t.TempDir(), session.EnvKeyring: "off",
+		session.EnvAPIURL: w.server.URL, session.EnvClientID: id, session.EnvClientSecret: secret,
+		session.EnvConfigDir: t.TempDir(), session.EnvKeyring: "off",
 	}
 	var streams *command.Streams
 	streams, w.out, w.err = command.BufferedStreams("")
@@ -67,12 +68,13 @@ func watch(t *testing.T, args string, onTerminal bool) *watching {
 			return time.Time{}, ctx.Err()
 		}
 	}}}
-	cmd := &cobra.Command{Use: "list", SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) error {
-		view := output.View{Columns: []string{"id", "title"}, ID: "id"}
-		return list.Connect(cmd, s, flags, view, nil, func(c *client.Client) list.Pages[api.Perk] {
-			return c.PerkPages(cmd.Context(), client.PerkListOptions{ListOptions: client.ListOptions{Sort: "id"}})
-		})
-	}}
+	cmd := &cobra.Command{Use: "list", SilenceErrors: true, SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			view := output.View{Columns: []string{"id", "title"}, ID: "id"}
+			return list.Connect(cmd, s, flags, view, nil, func(c *client.Client) list.Pages[api.Perk] {
+				return c.PerkPages(cmd.Context(), client.PerkListOptions{ListOptions: client.ListOptions{Sort: "id"}})
+			})
+		}}
 	global := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.Bind(global)
 	cmd.Flags().AddFlagSet(global)

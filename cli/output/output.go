@@ -1,5 +1,6 @@
-// Package output writes records as tables, JSON, YAML, CSV, JSON lines or ids, or through a jq expression or a template. Commands
-// pass values with JSON tags, and say which fields a table shows. What a server sent is made safe for a terminal or a spreadsheet.
+// Package output writes records as tables, JSON, YAML, CSV, JSON lines or ids, or through a jq expression or a
+// template. Commands pass values with JSON tags, and say which fields a table shows. What a server sent is made safe
+// for a terminal or a spreadsheet.
 package output
 
 import (
@@ -43,8 +44,9 @@ type Options struct {
 	Template string
 	Raw      bool // CSV cells as they are
 
-	Now     func() time.Time // nil is time.Now
-	Changes *Changes         // marks what has changed since the last round, and leaves the rest out of JSON lines; nil marks nothing
+	Now func() time.Time // nil is time.Now
+	// marks what has changed since the last round, and leaves the rest out of JSON lines; nil marks nothing
+	Changes *Changes
 }
 
 // Clock returns the time.
@@ -57,17 +59,22 @@ func (o *Options) Clock() time.Time {
 
 // Bind declares the flags.
 func (o *Options) Bind(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.Format, "output", "o", "", "the `format` of data: "+strings.Join(Formats(), ", ")+` (default "table")`)
+	flags.StringVarP(&o.Format, "output", "o", "", "the `format` of data: "+strings.Join(Formats(),
+		", ")+` (default "table")`)
 	flags.StringSliceVar(&o.Fields, "fields", nil, "show only these fields, in this order (`field,...`)")
 	flags.StringVar(&o.JQ, "jq", "", "filter the JSON with a jq `expression`")
-	flags.StringVar(&o.Template, "template", "", "write the JSON through a Go `template`, such as '{{range .}}{{.id}}{{\"\\n\"}}{{end}}'; perksctl api --help lists its functions")
-	flags.BoolVar(&o.Raw, "raw", false, "with --output csv, leave out the apostrophes that keep a spreadsheet from running cells")
+	flags.StringVar(&o.Template, "template", "",
+		"write the JSON through a Go `template`, such as '{{range .}}{{.id}}{{\"\\n\"}}{{end}}'; perksctl api --help "+
+			"lists its functions")
+	flags.BoolVar(&o.Raw, "raw", false,
+		"with --output csv, leave out the apostrophes that keep a spreadsheet from running cells")
 }
 
 // Check refuses wrong values before anything is done.
 func (o *Options) Check() error {
 	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
-		return command.Usagef("%q is not an output format.%s The formats are %s.", o.Format, command.DidYouMean(o.Format, Formats()), strings.Join(Formats(), ", "))
+		return command.Usagef("%q is not an output format.%s The formats are %s.", o.Format,
+			command.DidYouMean(o.Format, Formats()), strings.Join(Formats(), ", "))
 	}
 	for i, name := range o.Fields {
 		o.Fields[i] = strings.TrimSpace(name)
@@ -132,14 +139,14 @@ type View struct {
 
 // Printer writes records of one type.
 type Printer[T any] struct {
-	options Options
-	streams *command.Streams
-	view    View
-	jq      *gojq.Code // nil without --jq
+	options  Options
+	streams  *command.Streams
+	view     View
+	jq       *gojq.Code      // nil without --jq
 	template *templateWriter // of the --template
-	columns []string   // of a file, even without records; nil for those of its first record
-	times   times
-	missing map[string]bool // the chosen fields that no record has had yet, if the type does not tell
+	columns  []string        // of a file, even without records; nil for those of its first record
+	times    times
+	missing  map[string]bool // the chosen fields that no record has had yet, if the type does not tell
 }
 
 // New prepares a printer. It refuses a field that the type does not have, before a command does anything.
@@ -155,7 +162,8 @@ func New[T any](options Options, s *command.Streams, view View) (*Printer[T], er
 	if len(options.Fields) > 0 {
 		view.Columns, view.Least = options.Fields, nil
 	}
-	p := &Printer[T]{options: options, streams: s, view: view, columns: options.Fields, times: timesOf(reflect.TypeFor[T]())}
+	p := &Printer[T]{options: options, streams: s, view: view, columns: options.Fields,
+		times: timesOf(reflect.TypeFor[T]())}
 	if p.jq, err = compile(options.JQ); err != nil {
 		return nil, err
 	}
@@ -169,7 +177,8 @@ func New[T any](options Options, s *command.Streams, view View) (*Printer[T], er
 		}
 		for _, name := range options.Fields {
 			if !slices.Contains(known, name) {
-				return nil, command.Usagef("%q is not a field here.%s The fields are %s.", name, command.DidYouMean(name, known), strings.Join(known, ", "))
+				return nil, command.Usagef("%q is not a field here.%s The fields are %s.", name,
+					command.DidYouMean(name, known), strings.Join(known, ", "))
 			}
 		}
 		return p, nil
@@ -181,8 +190,9 @@ func New[T any](options Options, s *command.Streams, view View) (*Printer[T], er
 	return p, nil
 }
 
-// List writes records as they come, in constant memory unless an expression or a template needs all of them at once. An error among
-// the records ends the list and is returned; JSON and YAML then stay incomplete, so that no program treats a part as the whole.
+// List writes records as they come, in constant memory unless an expression or a template needs all of them at once. An
+// error among the records ends the list and is returned; JSON and YAML then stay incomplete, so that no program treats
+// a part as the whole.
 func (p *Printer[T]) List(ctx context.Context, items iter.Seq2[T, error]) error {
 	out := bufio.NewWriter(p.streams.Out)
 	enc := p.encoder(ctx, out)
@@ -328,7 +338,8 @@ func (p *Printer[T]) encoder(ctx context.Context, out *bufio.Writer) encoder {
 	case IDs:
 		return p.idEncoder(safe)
 	}
-	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.times.names, now: o.Now(), marks: o.Changes != nil}
+	return &tableEncoder{out: out, streams: p.streams, view: p.view, times: p.times.names, now: o.Now(),
+		marks: o.Changes != nil}
 }
 
 // Each makes a sequence for List.

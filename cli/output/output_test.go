@@ -38,14 +38,17 @@ var view = output.View{Columns: []string{"id", "title", "city", "lat"}, ID: "id"
 
 func text(s string) *string { return &s }
 
-// items have values that are difficult for formats: escape sequences, spreadsheet formulas, text that YAML reads as another
-// type, and numbers that a float would change.
+// items have values that are difficult for formats: escape sequences, spreadsheet formulas, text that YAML reads as
+// another type, and numbers that a float would change.
 func items() []item {
 	return []item{
-		{1, "Coffee ☕ & cake", text("Zürich"), "120.50", -33.86, []string{"https://a.example/1.jpg", "https://a.example/2.jpg"}, json.RawMessage(`{"b":1.50,"a":[true,null]}`)},
+		{1, "Coffee ☕ & cake", text("Zürich"), "120.50", -33.86,
+			[]string{"https://a.example/1.jpg", "https://a.example/2.jpg"},
+			json.RawMessage(`{"b":1.50,"a":[true,null]}`)},
 		{9007199254740993, "=HYPERLINK(\"x\")\x1b[31m\u202egnp\u202c", nil, "0", 0, []string{}, json.RawMessage(`{}`)},
 		{3, "two\nlines\tand a tab", text("no"), "-1", 1e21, nil, json.RawMessage(`"\ud83d\ude00 \/"`)},
-		{4, "寿司 at the long, long, very long table by the window", text("東京"), "@cmd", 35.6764, []string{"x"}, json.RawMessage(`12`)},
+		{4, "寿司 at the long, long, very long table by the window", text("東京"), "@cmd", 35.6764, []string{"x"},
+			json.RawMessage(`12`)},
 	}
 }
 
@@ -111,12 +114,15 @@ func TestGolden(t *testing.T) {
 		"id":                 {output.Options{Format: "id"}, false, list(items())},
 		"jq":                 {output.Options{JQ: `.[] | .title, .id`}, false, list(items())},
 		"jq-json":            {output.Options{JQ: `.[] | .title, .id`, Format: "json"}, false, list(items())},
-		"jq-each":            {output.Options{JQ: `select(.city == null) | {id}`, Format: "jsonl"}, false, list(items())},
-		"template":           {output.Options{Template: `{{range .}}{{.id}} {{.title}} {{json .extra}} {{join " " .images}}{{"\n"}}{{end}}`}, false, list(items()[:2])},
-		"template-table":     {output.Options{Template: sheet}, false, list(items())},
-		"template-terminal":  {output.Options{Template: sheet}, true, list(items())},
-		"template-rows":      {output.Options{Template: "{{tablerow .id .title}}", Format: "jsonl"}, true, list(items())},
-		"template-each":      {output.Options{Template: "{{.id}}\n", Format: "jsonl"}, false, list(items())},
+		"jq-each": {output.Options{JQ: `select(.city == null) | {id}`, Format: "jsonl"}, false,
+			list(items())},
+		"template": {output.Options{Template: `{{range .}}{{.id}} {{.title}} {{json .extra}} ` +
+			`{{join " " .images}}{{"\n"}}{{end}}`}, false, list(items()[:2])},
+		"template-table":    {output.Options{Template: sheet}, false, list(items())},
+		"template-terminal": {output.Options{Template: sheet}, true, list(items())},
+		"template-rows": {output.Options{Template: "{{tablerow .id .title}}", Format: "jsonl"}, true,
+			list(items())},
+		"template-each": {output.Options{Template: "{{.id}}\n", Format: "jsonl"}, false, list(items())},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := run(t, test.options, test.terminal, test.use)
@@ -147,12 +153,14 @@ func TestDeepRecordsStaySmall(t *testing.T) {
 		{}, {Format: "json"}, {Format: "yaml"}, {Format: "jsonl"}, {Format: "csv"}, {Fields: []string{"extra"}},
 		{JQ: "."}, {JQ: ".", Format: "json"},
 	} {
-		for name, use := range map[string]func(*output.Printer[item]) error{"one": one(deep), "a list": list([]item{deep})} {
+		for name, use := range map[string]func(*output.Printer[item]) error{"one": one(deep),
+			"a list": list([]item{deep})} {
 			got, err := run(t, options, false, use)
 			if err != nil || len(got) > 20_000 {
 				t.Errorf("%s with %+v is %d bytes, %v", name, options, len(got), err)
 			}
-			if _, values, has := strings.Cut(got, "[[[[["); (has || options.Format != "") && !strings.Contains(values, "1.50") {
+			if _, values, has := strings.Cut(got, "[[[[["); (has || options.Format != "") &&
+				!strings.Contains(values, "1.50") {
 				t.Errorf("%s with %+v is %.200s", name, options, got)
 			}
 		}
@@ -161,7 +169,8 @@ func TestDeepRecordsStaySmall(t *testing.T) {
 
 func TestEmptyLists(t *testing.T) {
 	for format, want := range map[string]string{
-		"": "", "table": "", "json": "[]\n", "yaml": "[]\n", "jsonl": "", "id": "", "csv": "id,title,city,price,lat,images,extra\n",
+		"": "", "table": "", "json": "[]\n", "yaml": "[]\n", "jsonl": "", "id": "",
+		"csv": "id,title,city,price,lat,images,extra\n",
 	} {
 		if got, err := run(t, output.Options{Format: format}, true, list(nil)); got != want || err != nil {
 			t.Errorf("%q: %q, %v; want %q", format, got, err, want)
@@ -222,10 +231,12 @@ func TestFormatsRoundTrip(t *testing.T) {
 
 func TestYAMLStringsAreQuotedForOldReaders(t *testing.T) {
 	for title, want := range map[string]string{
-		"no": `"no"`, "Yes": `"Yes"`, "12:30": `"12:30"`, "true": `"true"`, "null": `"null"`, "1e3": `"1e3"`, "0x1F": `"0x1F"`, "": `""`,
+		"no": `"no"`, "Yes": `"Yes"`, "12:30": `"12:30"`, "true": `"true"`, "null": `"null"`, "1e3": `"1e3"`,
+		"0x1F": `"0x1F"`, "": `""`,
 		"# x": `'# x'`, "a: b": `'a: b'`, "plain text": "plain text", "nobody": "nobody",
 	} {
-		got, err := run(t, output.Options{Format: "yaml", Fields: []string{"title"}}, false, one(item{Title: title, Extra: json.RawMessage("null")}))
+		got, err := run(t, output.Options{Format: "yaml", Fields: []string{"title"}}, false,
+			one(item{Title: title, Extra: json.RawMessage("null")}))
 		if err != nil || got != "title: "+want+"\n" {
 			t.Errorf("%q became %q, %v", title, got, err)
 		}
@@ -240,7 +251,8 @@ func TestNoControlCharactersOnATerminal(t *testing.T) {
 		}
 	}
 	for _, options := range []output.Options{
-		{JQ: ".[].title"}, {Template: "{{range .}}{{.title}}{{end}}"}, {Format: "csv"}, {Format: "csv", Raw: true}, {JQ: ".[]", Format: "json"},
+		{JQ: ".[].title"}, {Template: "{{range .}}{{.title}}{{end}}"}, {Format: "csv"}, {Format: "csv", Raw: true},
+		{JQ: ".[]", Format: "json"},
 	} {
 		got, err := run(t, options, true, list(items()))
 		if err != nil || strings.ContainsAny(got, "\x1b\u202e") {
@@ -252,7 +264,8 @@ func TestNoControlCharactersOnATerminal(t *testing.T) {
 func TestProgramsGetUnchangedText(t *testing.T) {
 	const title = "a\x1b[2J\u009b\u202eb\x7f"
 	for _, options := range []output.Options{
-		{JQ: ".[].title"}, {Template: "{{range .}}{{.title}}{{end}}"}, {Format: "csv", Fields: []string{"title"}}, {Format: "csv", Fields: []string{"title"}, Raw: true},
+		{JQ: ".[].title"}, {Template: "{{range .}}{{.title}}{{end}}"}, {Format: "csv", Fields: []string{"title"}},
+		{Format: "csv", Fields: []string{"title"}, Raw: true},
 	} {
 		got, err := run(t, options, false, list([]item{{Title: title, Extra: json.RawMessage("null")}}))
 		if err != nil || !strings.Contains(got, title) {
@@ -262,7 +275,9 @@ func TestProgramsGetUnchangedText(t *testing.T) {
 	s, out, _ := command.BufferedStreams("")
 	printer, err := output.New[json.RawMessage](output.Options{Format: "id"}, s, output.View{ID: "id"})
 	if err == nil {
-		err = printer.List(context.Background(), output.Each([]json.RawMessage{json.RawMessage(`{"id":"a\u0002\u00a0b"}`), json.RawMessage(`{"id":"c\nd"}`)}))
+		err = printer.List(context.Background(),
+			output.Each([]json.RawMessage{json.RawMessage(`{"id":"a\u0002\u00a0b"}`),
+				json.RawMessage(`{"id":"c\nd"}`)}))
 	}
 	if err != nil || out.String() != "a\x02\u00a0b\nc d\n" {
 		t.Errorf("ids: %q, %v", out, err)
@@ -292,9 +307,11 @@ func TestCSVCellsAreNoFormulas(t *testing.T) {
 
 func TestListsInCSV(t *testing.T) {
 	for want, images := range map[string][]string{
-		"": {}, "https://a.example/1": {"https://a.example/1"}, "a,b": {"a", "b"}, `["https://a.example/1,2","b"]`: {"https://a.example/1,2", "b"},
+		"": {}, "https://a.example/1": {"https://a.example/1"}, "a,b": {"a", "b"},
+		`["https://a.example/1,2","b"]`: {"https://a.example/1,2", "b"},
 	} {
-		got, err := run(t, output.Options{Format: "csv", Fields: []string{"id", "images"}}, false, one(item{Images: images, Extra: json.RawMessage("null")}))
+		got, err := run(t, output.Options{Format: "csv", Fields: []string{"id", "images"}}, false,
+			one(item{Images: images, Extra: json.RawMessage("null")}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +329,8 @@ func TestListReportsFailure(t *testing.T) {
 		}
 	}
 	for _, format := range []string{"table", "json", "yaml", "jsonl", "csv", "id"} {
-		got, err := run(t, output.Options{Format: format}, true, func(p *output.Printer[item]) error { return p.List(context.Background(), broken) })
+		got, err := run(t, output.Options{Format: format}, true,
+			func(p *output.Printer[item]) error { return p.List(context.Background(), broken) })
 		if !errors.Is(err, wrong) {
 			t.Errorf("%s: %v", format, err)
 		}
@@ -363,11 +381,13 @@ func TestFailingExpressionsAreErrors(t *testing.T) {
 
 func TestHaltIsNoError(t *testing.T) {
 	for format, want := range map[string]string{"": "1\n", "jsonl": "1\n"} {
-		if got, err := run(t, output.Options{JQ: "1, halt, 2", Format: format}, false, list(items())); err != nil || got != want {
+		if got, err := run(t, output.Options{JQ: "1, halt, 2", Format: format}, false, list(items())); err != nil ||
+			got != want {
 			t.Errorf("-o %q: %q, %v", format, got, err)
 		}
 	}
-	if _, err := run(t, output.Options{JQ: `"why" | halt_error`}, false, list(items())); err == nil || !strings.Contains(err.Error(), "why") {
+	if _, err := run(t, output.Options{JQ: `"why" | halt_error`}, false, list(items())); err == nil ||
+		!strings.Contains(err.Error(), "why") {
 		t.Errorf("halt_error: %v", err)
 	}
 }
@@ -384,7 +404,9 @@ func TestTemplateAdviceIsOnlyAboutLists(t *testing.T) {
 	if !advised("{{.id}}", list(items())) {
 		t.Error("no advice for a list used as a record")
 	}
-	if advised("{{.none}}", one(items()[0])) || advised("{{range .}}{{.none}}{{end}}", list(items())) || advised("{{range .title}}{{.x}}{{end}}", one(items()[0])) || advised("{{with .images}}{{.x}}{{end}}", one(items()[0])) {
+	if advised("{{.none}}", one(items()[0])) || advised("{{range .}}{{.none}}{{end}}", list(items())) ||
+		advised("{{range .title}}{{.x}}{{end}}", one(items()[0])) ||
+		advised("{{with .images}}{{.x}}{{end}}", one(items()[0])) {
 		t.Error("advice about a list without reason")
 	}
 }

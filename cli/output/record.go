@@ -114,8 +114,8 @@ func (r record) fields() fields {
 	return list
 }
 
-// endOfValue returns the index of the mark after the first value of JSON without spaces. Reading a json.Decoder's tokens instead would
-// take a fifteenth of the time of perk list.
+// endOfValue returns the index of the mark after the first value of JSON without spaces. Reading a json.Decoder's
+// tokens instead would take a fifteenth of the time of perk list.
 func endOfValue(text []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -231,7 +231,8 @@ func (p *Printer[T]) idEncoder(out io.Writer) lineEncoder {
 	return func(r record) error {
 		id := r.fields().get(p.view.ID)
 		if string(id) == "null" {
-			return &command.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", p.view.ID), Advice: "Choose another field, such as with --jq."}
+			return &command.Advised{Err: fmt.Errorf("a record has no field %q, which --output id writes", p.view.ID),
+				Advice: "Choose another field, such as with --jq."}
 		}
 		_, err := io.WriteString(out, unbroken.Replace(textOf(id))+"\n")
 		return err
@@ -270,7 +271,8 @@ func (e *csvEncoder) item(r record) error {
 // cellOf is the text of a value. A list with commas in its strings is JSON, which our readers accept too.
 func cellOf(value json.RawMessage) string {
 	var list []string
-	if json.Unmarshal(value, &list) == nil && len(list) > 0 && !slices.Equal(strings.Split(strings.Join(list, ","), ","), list) {
+	if json.Unmarshal(value, &list) == nil && len(list) > 0 &&
+		!slices.Equal(strings.Split(strings.Join(list, ","), ","), list) {
 		return string(value)
 	}
 	return textOf(value)
@@ -349,7 +351,8 @@ func readNode(dec *json.Decoder, level int) (*yaml.Node, error) {
 		return readNested(dec, token, level)
 	case string:
 		node := scalar("!!str", token)
-		if oldScalar().MatchString(token) || strings.ContainsFunc(token, display.IsUnsafe) { // which display.JSON escapes inside the quotes
+		// which display.JSON escapes inside the quotes
+		if oldScalar().MatchString(token) || strings.ContainsFunc(token, display.IsUnsafe) {
 			node.Style = yaml.DoubleQuotedStyle
 		}
 		return node, nil

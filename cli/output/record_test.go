@@ -8,11 +8,13 @@ import (
 
 func TestFieldsOfARecord(t *testing.T) {
 	for text, want := range map[string]fields{
-		`{}`:                                   {},
-		`"{"`:                                  {{"value", json.RawMessage(`"{"`)}},
-		`{"a":null,"b":-1.5}`:                  {{"a", json.RawMessage(`null`)}, {"b", json.RawMessage(`-1.5`)}},
-		`{"a":{"b":[{},"}"]},"c":[]}`:          {{"a", json.RawMessage(`{"b":[{},"}"]}`)}, {"c", json.RawMessage(`[]`)}},
-		`{"\"a\\":"\\\",\"b\":","é\u009b":""}`: {{`"a\`, json.RawMessage(`"\\\",\"b\":"`)}, {"é\u009b", json.RawMessage(`""`)}},
+		`{}`:                  {},
+		`"{"`:                 {{"value", json.RawMessage(`"{"`)}},
+		`{"a":null,"b":-1.5}`: {{"a", json.RawMessage(`null`)}, {"b", json.RawMessage(`-1.5`)}},
+		`{"a":{"b":[{},"}"]},"c":[]}`: {{"a", json.RawMessage(`{"b":[{},"}"]}`)},
+			{"c", json.RawMessage(`[]`)}},
+		`{"\"a\\":"\\\",\"b\":","é\u009b":""}`: {{`"a\`, json.RawMessage(`"\\\",\"b\":"`)},
+			{"é\u009b", json.RawMessage(`""`)}},
 	} {
 		if got := (record{raw: json.RawMessage(text)}).fields(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s has the fields %q, want %q", text, got, want)

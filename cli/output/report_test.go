@@ -94,7 +94,8 @@ func TestWriteError(t *testing.T) {
 		"advice": {
 			&command.Advised{Err: &client.Unreachable{Address: "http://h/v2", Err: errors.New("reset"),
 				OutcomeUnknown: true}, Advice: "Run again:\n  perksctl x"},
-			"error: No reply from http://h/v2: reset. The request may have been carried out.\nRun again:\n  perksctl x\n",
+			"error: No reply from http://h/v2: reset. The request may have been carried out.\nRun again:\n  perksctl " +
+				"x\n",
 			`{"error":{"code":"outcome_unknown","message":"No reply from http://h/v2: reset. The request may have been carried out. Run again: perksctl x"}}` + "\n",
 		},
 		"advice of several lines, for programs with its parts": {

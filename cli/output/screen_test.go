@@ -15,7 +15,9 @@ import (
 )
 
 // shown returns the output on a terminal with the width.
-func shown[T any](t *testing.T, width int, view output.View, options output.Options, records ...T) (data, notes string) {
+func shown[T any](
+	t *testing.T, width int, view output.View, options output.Options, records ...T,
+) (data, notes string) {
 	t.Helper()
 	s, out, err := command.BufferedStreams("")
 	s.OutTTY, s.Width = true, width
@@ -32,11 +34,14 @@ func shown[T any](t *testing.T, width int, view output.View, options output.Opti
 func TestEveryLineFitsEveryScreen(t *testing.T) {
 	wide := items()
 	wide = append(wide,
-		item{ID: 5, Title: "👩‍👩‍👧‍👦 family 🇩🇪 flag 👍🏽 thumbs é e\u0301 ｆｕｌｌ", City: text("서울특별시"), Extra: json.RawMessage(`"` + strings.Repeat("長い", 90) + `"`)},
+		item{ID: 5, Title: "👩‍👩‍👧‍👦 family 🇩🇪 flag 👍🏽 thumbs é e\u0301 ｆｕｌｌ",
+			City:  text("서울특별시"),
+			Extra: json.RawMessage(`"` + strings.Repeat("長い", 90) + `"`)},
 		item{ID: 6, Title: strings.Repeat("unbroken", 40), City: text("…"), Extra: json.RawMessage(`{}`)})
 	longest := len("9007199254740993") // of the ids in a list, which are never cut
 	for width := 1; width <= 200; width++ {
-		for name, records := range map[string][]item{"a list": wide, "one": wide[4:5], "another": wide[5:], "one with newlines": wide[2:3]} {
+		for name, records := range map[string][]item{"a list": wide, "one": wide[4:5], "another": wide[5:],
+			"one with newlines": wide[2:3]} {
 			data, _ := shown(t, width, view, output.Options{}, records...)
 			for line := range strings.SplitSeq(data, "\n") {
 				if columns := runewidth.StringWidth(line); columns > width && (name != "a list" || columns > longest) {
@@ -54,7 +59,8 @@ type offer struct {
 
 func TestNarrowScreensDropLeastColumnsFirst(t *testing.T) {
 	offers := output.View{Columns: []string{"ID", "Title", "Category", "City"}, Least: []string{"Category"}, ID: "ID"}
-	records := []offer{{"coffee-2for1", "Two coffees for the price of one", "Food & Drink", "Berlin", nil}, {"spa", "A day in the spa", "Wellness", "Bad Homburg", nil}}
+	records := []offer{{"coffee-2for1", "Two coffees for the price of one", "Food & Drink", "Berlin", nil},
+		{"spa", "A day in the spa", "Wellness", "Bad Homburg", nil}}
 	for width, want := range map[int]string{
 		80: "ID            TITLE                             CATEGORY      CITY\n" +
 			"coffee-2for1  Two coffees for the price of one  Food & Drink  Berlin\n" +
@@ -159,7 +165,8 @@ func TestTablesShowRelativeTimes(t *testing.T) {
 			t.Errorf("%s in a list: %q, want %q", test.distance, list, want)
 		}
 		one, _ := shown(t, 80, view, options, offer{Until: at(test.distance)})
-		if want := "until  " + at(test.distance).Local().Format("2006-01-02 15:04 MST") + ", " + test.long + "\n"; one != want {
+		if want := "until  " + at(test.distance).Local().Format("2006-01-02 15:04 MST") + ", " + test.long +
+			"\n"; one != want {
 			t.Errorf("%s alone: %q, want %q", test.distance, one, want)
 		}
 	}
@@ -169,7 +176,8 @@ func TestProgramsReadTimesInUTC(t *testing.T) {
 	moment := time.Date(2030, 5, 10, 1, 30, 0, 0, time.FixedZone("", 2*3600))
 	const utc = "2030-05-09T23:30:00Z"
 	for _, options := range []output.Options{
-		{}, {Format: "json"}, {Format: "jsonl"}, {Format: "yaml"}, {Format: "csv"}, {JQ: ".[].until"}, {Template: "{{range .}}{{.until}}{{end}}"},
+		{}, {Format: "json"}, {Format: "jsonl"}, {Format: "yaml"}, {Format: "csv"}, {JQ: ".[].until"},
+		{Template: "{{range .}}{{.until}}{{end}}"},
 	} {
 		s, out, _ := command.BufferedStreams("")
 		s.OutTTY = options.Format != "" || !options.IsTable()
@@ -206,8 +214,9 @@ func TestUnknownFieldsOfRawRecords(t *testing.T) {
 		options output.Options
 		notes   string
 	}{
-		"known":   {output.Options{Format: "json", Fields: []string{"a"}}, ""},
-		"unknown": {output.Options{Format: "json", Fields: []string{"a", "zz", "y"}}, "warning: no record has a field named y, zz.\n"},
+		"known": {output.Options{Format: "json", Fields: []string{"a"}}, ""},
+		"unknown": {output.Options{Format: "json", Fields: []string{"a", "zz", "y"}},
+			"warning: no record has a field named y, zz.\n"},
 	} {
 		_, notes := shown(t, 80, view, test.options, json.RawMessage(`{"a":1}`), json.RawMessage(`{"b":1}`))
 		if notes != test.notes {
@@ -244,8 +253,10 @@ type counted struct {
 }
 
 func TestATerminalShowsABarIfThereIsSpace(t *testing.T) {
-	bar := output.View{Columns: []string{"key", "title", "total", "other"}, Least: []string{"other"}, ID: "key", Bar: "total", KeyName: "perk"}
-	records := []counted{{"spa-day", "温泉の一日", 80, 1}, {"tea", "Tea", 21, 0}, {"one", "One", 1, 0}, {"none", "None", 0, 0}}
+	bar := output.View{Columns: []string{"key", "title", "total", "other"}, Least: []string{"other"}, ID: "key",
+		Bar: "total", KeyName: "perk"}
+	records := []counted{{"spa-day", "温泉の一日", 80, 1}, {"tea", "Tea", 21, 0}, {"one", "One", 1, 0},
+		{"none", "None", 0, 0}}
 	for width, want := range map[int]string{
 		80: "PERK     TITLE       TOTAL  OTHER\n" +
 			"spa-day  温泉の一日  80     1      ████████████████████████████████████████\n" +

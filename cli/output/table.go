@@ -17,11 +17,12 @@ import (
 
 const gap = "  "
 
-// sampled is how many rows decide the widths of a table's columns. Later rows are cut to fit, so that a list of any length needs
-// constant memory.
+// sampled is how many rows decide the widths of a table's columns. Later rows are cut to fit, so that a list of any
+// length needs constant memory.
 const sampled = 200
 
-// tableEncoder writes aligned columns with a heading on a terminal, and cells with tabs between and no heading elsewhere.
+// tableEncoder writes aligned columns with a heading on a terminal, and cells with tabs between and no heading
+// elsewhere.
 type tableEncoder struct {
 	out     *bufio.Writer
 	streams *command.Streams
@@ -118,7 +119,8 @@ func (e *tableEncoder) begin() error {
 		heading[0] = strings.ToUpper(e.view.KeyName)
 	}
 	e.begun, e.layout = true, newLayout(e.view, e.times, append([][]string{heading}, e.waiting...), e.streams.Width)
-	e.bars = newBars(slices.Index(e.view.Columns, e.view.Bar), e.waiting, e.streams.Width-e.layout.width(math.MaxInt)-len(gap))
+	e.bars = newBars(slices.Index(e.view.Columns, e.view.Bar), e.waiting,
+		e.streams.Width-e.layout.width(math.MaxInt)-len(gap))
 	cells := e.layout.pad(heading)
 	for i := range cells {
 		cells[i] = e.streams.Heading(cells[i])
@@ -208,10 +210,10 @@ type column struct {
 	whole bool // an id or a time: never cut, because people copy the one, and half of the other is wrong
 }
 
-// newLayout gives each column the width of its widest cell. If the screen (0 is unbounded) is too narrow, it drops columns until each
-// of the others has enough, the least ones first and then from the right; then it narrows the widest. The first column names the row:
-// it is never dropped, and is narrowed last. An id that is wider than the screen stays whole, and the terminal
-// wraps it.
+// newLayout gives each column the width of its widest cell. If the screen (0 is unbounded) is too narrow, it drops
+// columns until each of the others has enough, the least ones first and then from the right; then it narrows the
+// widest. The first column names the row: it is never dropped, and is narrowed last. An id that is wider than the
+// screen stays whole, and the terminal wraps it.
 func newLayout(view View, times map[string]bool, rows [][]string, screen int) layout {
 	var l layout
 	for at, name := range view.Columns {

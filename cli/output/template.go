@@ -42,7 +42,8 @@ func parseTemplate(text string, s *command.Streams, now func() time.Time) (*temp
 		return t, nil
 	}
 	var err error
-	if t.text, err = template.New("--template").Funcs(t.functions()).Option("missingkey=error").Parse(text); err != nil {
+	parser := template.New("--template").Funcs(t.functions()).Option("missingkey=error")
+	if t.text, err = parser.Parse(text); err != nil {
 		return nil, command.Usagef("The --template is not valid: %s.", t.problem(err))
 	}
 	return t, nil
@@ -158,8 +159,8 @@ func (t *templateWriter) render() string {
 	return text.String()
 }
 
-// query returns what writes a value through the template. On a terminal the texts of the value are made safe, rather than what is
-// written, which can have links.
+// query returns what writes a value through the template. On a terminal the texts of the value are made safe, rather
+// than what is written, which can have links.
 func (t *templateWriter) query(out io.Writer) func(any) error {
 	return func(value any) error {
 		if t.streams.OutTTY {

@@ -31,7 +31,8 @@ func New(s *session.Session) *cobra.Command {
 		Use:     "redemption",
 		Aliases: []string{"redemptions"},
 		Short:   "Find, approve, reject and void redemptions",
-		Example: "  perksctl redemption list --status pending\n  perksctl redemption approve 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
+		Example: "  perksctl redemption list --status pending\n  perksctl redemption approve " +
+			"0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
 	}, newList(s), newGet(s), newDecide(s, approve), newDecide(s, reject), newDecide(s, void), newWait(s))
 }
 
@@ -59,8 +60,8 @@ func newList(s *session.Session) *cobra.Command {
 	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List redemptions, the newest first",
-		Long: "List redemptions, newest first: those of your client, or of all clients with the scope redemptions:read-all. Counts stop\n" +
-			"at 200; --all shows all redemptions.\n\n" +
+		Long: "List redemptions, newest first: those of your client, or of all clients with the scope\n" +
+			"redemptions:read-all. Counts stop at 200; --all shows all redemptions.\n\n" +
 			"--query takes filters in one line: perk: user: status: since: until: +own. A status needs no key.",
 		Example: "  perksctl redemption list --status pending --sort redeemed_at\n" +
 			"  perksctl redemption list --status pending --watch --output jsonl\n" +
@@ -91,8 +92,8 @@ func newGet(s *session.Session) *cobra.Command {
 	}}.Command(s, cobra.Command{
 		Use:   "get ID...",
 		Short: "Show redemptions by their ids",
-		Long: "Show one redemption, or several as a list. If one of them cannot be read, none is shown. The field etag names the version;\n" +
-			"with it as --if-match, a decision refuses any later one.",
+		Long: "Show one redemption, or several as a list. If one of them cannot be read, none is shown. The field\n" +
+			"etag names the version; with it as --if-match, a decision refuses any later one.",
 		Example:           "  perksctl redemption get 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
 		ValidArgsFunction: completion.Redemptions(s, ""),
 	})
@@ -102,8 +103,9 @@ func newWait(s *session.Session) *cobra.Command {
 	return session.Reading(s, view, cobra.Command{
 		Use:   "wait ID",
 		Short: "Wait until a redemption is decided",
-		Long: "Wait until a redemption is decided, and show it. The exit code is 0 if it is approved, and 1 if it is rejected or voided.\n" +
-			"With --timeout, the command ends after that time with exit code 8 if it is still pending.",
+		Long: "Wait until a redemption is decided, and show it. The exit code is 0 if it is approved, and 1 if it\n" +
+			"is rejected or voided. With --timeout, the command ends after that time with exit code 8 if it is\n" +
+			"still pending.",
 		Example: "  perksctl redemption wait 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33 --timeout 10m && echo approved",
 		Args:    command.Exactly("ID"),
 
@@ -138,7 +140,8 @@ func Await(ctx context.Context, s *session.Session, c *client.Client, id string)
 	if record.Reason != nil {
 		because = ": " + *record.Reason
 	}
-	return record, fmt.Errorf("redemption %s of %s by %s is %s%s", record.ID, record.PerkID, record.UserID, record.Status, because)
+	return record, fmt.Errorf("redemption %s of %s by %s is %s%s", record.ID, record.PerkID, record.UserID,
+		record.Status, because)
 }
 
 // verb is a decision as a command, about redemptions in one status.
@@ -178,7 +181,8 @@ func newDecide(s *session.Session, v verb) *cobra.Command {
 	cmd := session.Writes[api.RedemptionRecord](s, &cobra.Command{
 		Use:   v.name + " ID...",
 		Short: v.short,
-		Long: v.short + ", in the order given. " + v.effect + "Doing it again changes nothing, so it is safe after a lost reply.\n" +
+		Long: v.short + ", in the order given. " + v.effect +
+			"Doing it again changes nothing, so it is safe after a lost reply.\n" +
 			"The first failure ends the command, and the error says which were not tried.",
 		Example: "  perksctl redemption " + v.name + " 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33" + v.example,
 		Args:    command.AtLeastOne("ID"),

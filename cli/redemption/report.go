@@ -36,8 +36,10 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 	cmd := session.Writes[api.ReportRow](s, &cobra.Command{
 		Use:   "redemptions",
 		Short: "Count redemptions by day, perk, city or status",
-		Long: fmt.Sprintf("Count the redemptions of your client, or of all clients with the scope redemptions:read-all: of the last %d days, or\n"+
-			"with --since and --until, of up to %d days. Days are in UTC. Perks and cities are sorted by their count, at most\n"+
+		Long: fmt.Sprintf("Count the redemptions of your client, or of all clients with the scope "+
+			"redemptions:read-all: of the last %d days, or\n"+
+			"with --since and --until, of up to %d days. Days are in UTC. Perks and cities are sorted by their "+
+			"count, at most\n"+
 			"%d of them. The field key holds the day, perk, city or status. Standard error shows the totals.",
 			api.DefaultReportDays, api.MaxReportDays, api.MaxReportRows),
 		Example: "  perksctl report redemptions\n" +
@@ -52,7 +54,8 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			view := output.View{Columns: []string{"key", "total", "pending", "approved", "rejected", "voided"}, ID: "key", KeyName: by, Bar: "total"}
+			view := output.View{Columns: []string{"key", "total", "pending", "approved", "rejected", "voided"},
+				ID: "key", KeyName: by, Bar: "total"}
 			if by == string(api.ReportByPerk) {
 				view.Columns = slices.Insert(view.Columns, 1, "title")
 			}
@@ -71,9 +74,11 @@ func newReportRedemptions(s *session.Session) *cobra.Command {
 			meta := report.Meta
 			s.Streams.Note("%s from %s to %s: %d pending, %d approved, %d rejected, %d voided.",
 				display.Plural(meta.Totals.Total, "redemption", "redemptions"),
-				meta.Since.UTC().Format(time.RFC3339), meta.Until.UTC().Format(time.RFC3339), meta.Totals.Pending, meta.Totals.Approved, meta.Totals.Rejected, meta.Totals.Voided)
+				meta.Since.UTC().Format(time.RFC3339), meta.Until.UTC().Format(time.RFC3339), meta.Totals.Pending,
+				meta.Totals.Approved, meta.Totals.Rejected, meta.Totals.Voided)
 			if meta.IsMore {
-				s.Streams.Warn("There are more; only the first %d are shown. Choose a shorter time with --since and --until.", len(report.Data))
+				s.Streams.Warn("There are more; only the first %d are shown. Choose a shorter time with --since and "+
+					"--until.", len(report.Data))
 			}
 			return nil
 		},

@@ -206,7 +206,8 @@ func (s *Session) clientConfig(connection Connection) (client.Config, error) {
 	}
 	config := client.Config{
 		BaseURL: connection.APIURL, Sandbox: connection.Sandbox, Roots: roots, UserAgent: "perksctl/" + s.Version,
-		Timeout: s.Flags.Timeout, Deadline: s.deadline, WaitBudget: s.WaitBudget, BackoffBudget: s.BackoffBudget, OnWait: s.noteWaits(time.Now),
+		Timeout: s.Flags.Timeout, Deadline: s.deadline, WaitBudget: s.WaitBudget, BackoffBudget: s.BackoffBudget,
+		OnWait: s.noteWaits(time.Now),
 	}
 	if s.WaitBudget == 0 {
 		config.WaitBudget, config.BackoffBudget = defaultWaitBudget, defaultBackoffBudget
@@ -235,7 +236,8 @@ func (s *Session) obtain(ctx context.Context, connection Connection) (api.Token,
 func (s *Session) secret(ctx context.Context, connection Connection) (string, error) {
 	if connection.secret != "" {
 		if connection.ClientID == "" {
-			return "", &command.NotLoggedIn{Message: EnvClientSecret + " is set, but no client id is known: set " + EnvClientID + " too."}
+			return "", &command.NotLoggedIn{Message: EnvClientSecret + " is set, but no client id is known: set " +
+				EnvClientID + " too."}
 		}
 		return connection.secret, nil
 	}
@@ -245,10 +247,12 @@ func (s *Session) secret(ctx context.Context, connection Connection) (string, er
 	}
 	secret, err := secrets.Get(ctx, connection.Key())
 	if errors.Is(err, ErrNoSecret) && s.env(EnvClientID) != "" {
-		return "", &command.NotLoggedIn{Message: EnvClientID + " is set, but no secret is known for it: set " + EnvClientSecret + " too, or unset both to use a profile."}
+		return "", &command.NotLoggedIn{Message: EnvClientID + " is set, but no secret is known for it: set " +
+			EnvClientSecret + " too, or unset both to use a profile."}
 	}
 	if errors.Is(err, ErrNoSecret) {
-		return "", &command.NotLoggedIn{Message: fmt.Sprintf("Not logged in at %s. Run: perksctl auth login", connection)}
+		return "", &command.NotLoggedIn{Message: fmt.Sprintf("Not logged in at %s. Run: perksctl auth login",
+			connection)}
 	}
 	return secret, err
 }

@@ -61,8 +61,8 @@ func (c Config) Names() []string { return slices.Sorted(maps.Keys(c.Profiles)) }
 // CurrentName returns the name of the profile to use.
 func (c Config) CurrentName() string { return cmp.Or(c.Current, DefaultProfile) }
 
-// Remove deletes a profile. If it was current, the default profile is next, or the only one left; of several none, because the wrong
-// one could be the wrong service.
+// Remove deletes a profile. If it was current, the default profile is next, or the only one left; of several none,
+// because the wrong one could be the wrong service.
 func (c *Config) Remove(name string) {
 	delete(c.Profiles, name)
 	if _, known := c.Profiles[c.CurrentName()]; known {
@@ -76,11 +76,16 @@ func (c *Config) Remove(name string) {
 
 const maxName = 64
 
-// CheckName refuses a name that cannot be that of a profile, or of another thing with files of its own. It uses no regular expression, because compiling one slows every start.
+// CheckName refuses a name that cannot be that of a profile, or of another thing with files of its own. It uses no
+// regular expression, because compiling one slows every start.
 func CheckName(thing, name string) error {
-	strange := strings.ContainsFunc(name, func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune("._-", r) })
+	strange := strings.ContainsFunc(name, func(r rune) bool {
+		return !isAlphanumeric(r) &&
+			!strings.ContainsRune("._-", r)
+	})
 	if name == "" || len(name) > maxName || strange || !isAlphanumeric(rune(name[0])) {
-		return fmt.Errorf("%q cannot name a %s: use up to 64 letters, digits, dots, underscores and hyphens, a letter or digit first", name, thing)
+		return fmt.Errorf("%q cannot name a %s: use up to 64 letters, digits, dots, underscores and hyphens, a "+
+			"letter or digit first", name, thing)
 	}
 	return nil
 }
@@ -92,7 +97,8 @@ func isAlphanumeric(r rune) bool {
 // ConfigFile is the path of a config.yaml.
 type ConfigFile string
 
-// Load reads the file; a missing one is an empty Config. An unknown setting is an error, because a misspelt one would do nothing.
+// Load reads the file; a missing one is an empty Config. An unknown setting is an error, because a misspelt one would
+// do nothing.
 func (f ConfigFile) Load() (Config, error) {
 	text, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {

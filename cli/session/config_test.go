@@ -112,7 +112,8 @@ func TestUnknownSettingIsNamed(t *testing.T) {
 }
 
 func TestCheckName(t *testing.T) {
-	for name, ok := range map[string]bool{"work": true, "a.b-c_9": true, "": false, "-x": false, "a/b": false, "..": false, "a b": false} {
+	for name, ok := range map[string]bool{"work": true, "a.b-c_9": true, "": false, "-x": false, "a/b": false,
+		"..": false, "a b": false} {
 		if err := session.CheckName("profile", name); (err == nil) != ok {
 			t.Errorf("CheckName(%q) = %v", name, err)
 		}
@@ -122,7 +123,8 @@ func TestCheckName(t *testing.T) {
 func TestInvalidFileIsExplained(t *testing.T) {
 	for text, want := range map[string]string{
 		"profiles: 5\n": "line 1: \"5\" is not valid here",
-		"profiles:\n  a:\n    api-url: [1]\n  b: {x: 1}\n": "line 3: this is not valid here; line 4: \"x\" is not known",
+		"profiles:\n  a:\n    api-url: [1]\n  b: {x: 1}\n": "line 3: this is not valid here; line 4: \"x\" is not " +
+			"known",
 		"profiles: {\n": "line 1: a value is not complete",
 	} {
 		path := filepath.Join(t.TempDir(), "config.yaml")

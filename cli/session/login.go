@@ -26,14 +26,15 @@ type LoggedIn struct {
 	Secret SavedSecret
 }
 
-// Login obtains a token, and only then saves the secret, the token and the profile, which becomes the current one. It deletes what an
-// earlier login under the same name saved.
+// Login obtains a token, and only then saves the secret, the token and the profile, which becomes the current one. It
+// deletes what an earlier login under the same name saved.
 func (s *Session) Login(ctx context.Context, name string, profile Profile, secret string) (LoggedIn, error) {
 	connection := Connection{Profile: profile, ProfileName: name, secret: secret}
 	token, err := s.obtain(ctx, connection)
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound { // the usual mistake
-		advice := fmt.Sprintf("Is %s the address of the API? It ends with the path of the version, such as /v2.", profile.APIURL)
+		advice := fmt.Sprintf("Is %s the address of the API? It ends with the path of the version, such as /v2.",
+			profile.APIURL)
 		if refused.CredentialsRefused { // some services find no such client
 			advice = "Check the client's id and secret. " + advice
 		}
@@ -185,7 +186,8 @@ func (t Token) Scopes() []string {
 	return nil
 }
 
-// Token returns the token of a connection: that of the environment, of which nothing else is known, a saved one, or a new one.
+// Token returns the token of a connection: that of the environment, of which nothing else is known, a saved one, or a
+// new one.
 func (s *Session) Token(ctx context.Context, connection Connection) (Token, error) {
 	if connection.token != "" {
 		return Token{AccessToken: connection.token}, nil
@@ -197,7 +199,8 @@ func (s *Session) Token(ctx context.Context, connection Connection) (Token, erro
 	return cache.token(ctx)
 }
 
-// NewToken obtains a token even if another is saved, and does not save it. A token from the environment is returned as it is.
+// NewToken obtains a token even if another is saved, and does not save it. A token from the environment is returned as
+// it is.
 func (s *Session) NewToken(ctx context.Context, connection Connection) (Token, error) {
 	cache, err := s.tokenCache(connection)
 	if err != nil || connection.token != "" {
@@ -232,12 +235,12 @@ func (s *Session) tokenCache(connection Connection) (*tokenCache, error) {
 // early is how long before a token expires it is replaced, so that it is valid when it arrives.
 const early = 30 * time.Second
 
-// tokenLockTime is how long another process may take to obtain a token. A process that was stopped while it had the lock must not stop
-// all others.
+// tokenLockTime is how long another process may take to obtain a token. A process that was stopped while it had the
+// lock must not stop all others.
 const tokenLockTime = time.Minute
 
-// tokenCache is a client.TokenSource that saves its token in a file for later commands. Of several processes that need a token, one
-// obtains it under a lock and the others read the file.
+// tokenCache is a client.TokenSource that saves its token in a file for later commands. Of several processes that need
+// a token, one obtains it under a lock and the others read the file.
 type tokenCache struct {
 	path   string // "" if nothing can be saved
 	check  string // a saved token with another check is not used
@@ -363,8 +366,8 @@ func (s *Session) tokenPath(key SecretKey) (string, error) {
 	return filepath.Join(dir, "tokens", HashOf(key.Profile, key.APIURL, key.ClientID)+".json"), nil
 }
 
-// checkOf tells secrets from the environment apart without revealing them: two bytes of a hash are too few to verify a secret. A token
-// obtained with one secret is not used with another, wrong one.
+// checkOf tells secrets from the environment apart without revealing them: two bytes of a hash are too few to verify a
+// secret. A token obtained with one secret is not used with another, wrong one.
 func checkOf(secret string) string {
 	if secret == "" {
 		return ""

@@ -45,7 +45,9 @@ func TestWaitBudgetOverridesDefault(t *testing.T) {
 	s, _, _ := command.BufferedStreams("")
 	usual := configOf(t, &Session{Streams: s})
 	chosen := configOf(t, &Session{Streams: s, WaitBudget: time.Minute, BackoffBudget: time.Second})
-	if usual.WaitBudget != defaultWaitBudget || usual.BackoffBudget != defaultBackoffBudget || chosen.WaitBudget != time.Minute || chosen.BackoffBudget != time.Second {
-		t.Errorf("default %s and %s, chosen %s and %s", usual.WaitBudget, usual.BackoffBudget, chosen.WaitBudget, chosen.BackoffBudget)
+	if usual.WaitBudget != defaultWaitBudget || usual.BackoffBudget != defaultBackoffBudget ||
+		chosen.WaitBudget != time.Minute || chosen.BackoffBudget != time.Second {
+		t.Errorf("default %s and %s, chosen %s and %s", usual.WaitBudget, usual.BackoffBudget, chosen.WaitBudget,
+			chosen.BackoffBudget)
 	}
 }

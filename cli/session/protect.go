@@ -11,8 +11,9 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// ConnectToChange is Connect for a command that is about to change something. It refuses a read-only profile, and asks about a protected
-// one, before anything is sent and before --timeout begins. A client of Connect would do so with its first change.
+// ConnectToChange is Connect for a command that is about to change something. It refuses a read-only profile, and asks
+// about a protected one, before anything is sent and before --timeout begins. A client of Connect would do so with its
+// first change.
 func (s *Session) ConnectToChange(ctx context.Context) (*client.Client, Connection, error) {
 	if err := s.MayChange(ctx); err != nil {
 		return nil, Connection{}, err
@@ -20,7 +21,8 @@ func (s *Session) ConnectToChange(ctx context.Context) (*client.Client, Connecti
 	return s.Connect()
 }
 
-// MayChange returns an error if the profile in use is read-only. If it is protected, it asks once whether live data may be changed.
+// MayChange returns an error if the profile in use is read-only. If it is protected, it asks once whether live data may
+// be changed.
 func (s *Session) MayChange(ctx context.Context) error {
 	connection, err := s.Connection()
 	if err != nil {
@@ -35,16 +37,19 @@ func (s *Session) mayChange(ctx context.Context, c Connection) error {
 	name, confirmed := c.ProfileName, s.Flags.ConfirmProfile
 	switch {
 	case c.ReadOnly:
-		const refusal = "Profile %[1]s is read-only, so nothing was sent. To change that: perksctl profile set %[1]s --read-only=false"
+		const refusal = "Profile %[1]s is read-only, so nothing was sent. To change that: perksctl profile set %[1]s " +
+			"--read-only=false"
 		return command.ReadOnly(fmt.Sprintf(refusal, name))
 	case !s.needsName(c):
 		return nil
 	case confirmed != "":
 		return command.Usagef("--confirm-profile names %q, but the profile in use is %s.", confirmed, name)
 	case !s.Streams.CanAsk():
-		return command.Usagef("Profile %s is protected, and there is no terminal to ask on. To change live data there, add --confirm-profile %s.", name, name)
+		return command.Usagef("Profile %s is protected, and there is no terminal to ask on. To change live data "+
+			"there, add --confirm-profile %s.", name, name)
 	}
-	reply, err := s.Streams.Ask(ctx, fmt.Sprintf("Profile %s is protected. To change live data at %s, type the profile's name: ", name, c.APIURL))
+	reply, err := s.Streams.Ask(ctx,
+		fmt.Sprintf("Profile %s is protected. To change live data at %s, type the profile's name: ", name, c.APIURL))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}

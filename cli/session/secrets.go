@@ -28,8 +28,9 @@ const (
 	InEnvironment Location = "environment"
 )
 
-// Secrets saves client secrets in the keyring of the operating system, or in a private file if no keyring responds. The file also
-// says which secrets are in the keyring: the keyring is not asked in vain, and a secret that is in both is deleted in both.
+// Secrets saves client secrets in the keyring of the operating system, or in a private file if no keyring responds. The
+// file also says which secrets are in the keyring: the keyring is not asked in vain, and a secret that is in both is
+// deleted in both.
 type Secrets struct {
 	path    string
 	keyring *keyringClient // nil if it is switched off
@@ -44,7 +45,8 @@ type savedSecret struct {
 // ErrNoSecret says that no secret is saved under the key.
 var ErrNoSecret = errors.New("no secret is saved")
 
-// SecretKey names a secret. The address is part of it, so that a profile whose address is changed does not send its secret there.
+// SecretKey names a secret. The address is part of it, so that a profile whose address is changed does not send its
+// secret there.
 type SecretKey struct{ Profile, APIURL, ClientID string }
 
 func (k SecretKey) String() string { return fmt.Sprintf("%s %s %s", k.Profile, k.ClientID, k.APIURL) }
@@ -74,7 +76,8 @@ func (s *Session) newSecrets() (*Secrets, error) {
 	return secrets, nil
 }
 
-// Get returns the secret, or ErrNoSecret. If the keyring does not give it, the error is a *command.NotLoggedIn that says what to do.
+// Get returns the secret, or ErrNoSecret. If the keyring does not give it, the error is a *command.NotLoggedIn that
+// says what to do.
 func (s *Secrets) Get(ctx context.Context, key SecretKey) (string, error) {
 	saved, err := s.saved(key)
 	switch {
@@ -85,13 +88,16 @@ func (s *Secrets) Get(ctx context.Context, key SecretKey) (string, error) {
 	case !saved.Keyring:
 		return "", ErrNoSecret
 	case s.keyring == nil:
-		return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring, which %s=off disables. Unset it, or log in again to save the secret in a file.", key.ClientID, key.APIURL, EnvKeyring)}
+		return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring, which %s=off "+
+			"disables. Unset it, or log in again to save the secret in a file.", key.ClientID, key.APIURL, EnvKeyring)}
 	}
 	secret, err := s.keyring.ask(ctx, getSecret, key.String(), "")
 	if err == nil || errors.Is(err, ErrNoSecret) || ctx.Err() != nil {
 		return secret, err
 	}
-	return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring: %s. Unlock or start the keyring and try again; or save the secret in a file: %s", key.ClientID, key.APIURL, err, loginWithout)}
+	return "", &command.NotLoggedIn{Message: fmt.Sprintf("The secret of %s at %s is in the keyring: %s. Unlock or "+
+		"start the keyring and try again; or save the secret in a file: %s", key.ClientID, key.APIURL, err,
+		loginWithout)}
 }
 
 const loginWithout = EnvKeyring + "=off perksctl auth login"
@@ -105,7 +111,8 @@ func (s *Secrets) Set(ctx context.Context, key SecretKey, secret string) (SavedS
 	_, err := s.keyring.ask(ctx, setSecret, key.String(), secret)
 	switch {
 	case err == nil:
-		return SavedSecret{Location: InKeyring}, s.update(ctx, key, func(saved *savedSecret) { *saved = savedSecret{Keyring: true} })
+		return SavedSecret{Location: InKeyring}, s.update(ctx, key,
+			func(saved *savedSecret) { *saved = savedSecret{Keyring: true} })
 	case ctx.Err() != nil:
 		return SavedSecret{}, err
 	case !errors.Is(err, ErrKeyringTimeout) && !errors.Is(err, ErrNoKeyring): // it is the keyring's own reply
@@ -157,8 +164,8 @@ func (s *Secrets) Location(key SecretKey) (Location, string, error) {
 	return "", "", nil
 }
 
-// Delete deletes the secret wherever it is, and returns where it was. left says that the keyring still has it, because it
-// is switched off or does not respond.
+// Delete deletes the secret wherever it is, and returns where it was. left says that the keyring still has it, because
+// it is switched off or does not respond.
 func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Location, left bool, err error) {
 	saved, err := s.saved(key)
 	if err != nil || saved == (savedSecret{}) {
@@ -171,8 +178,9 @@ func (s *Secrets) Delete(ctx context.Context, key SecretKey) (from []Location, l
 		_, err = s.keyring.ask(ctx, deleteSecret, key.String(), "")
 		if err != nil && !errors.Is(err, ErrNoSecret) {
 			failed := &command.Advised{
-				Err:    fmt.Errorf("the secret of %s at %s is still in the keyring: %w", key.ClientID, key.APIURL, err),
-				Advice: fmt.Sprintf("Unlock or start the keyring and try again; or leave the secret there: %s=off", EnvKeyring),
+				Err: fmt.Errorf("the secret of %s at %s is still in the keyring: %w", key.ClientID, key.APIURL, err),
+				Advice: fmt.Sprintf("Unlock or start the keyring and try again; or leave the secret there: %s=off",
+					EnvKeyring),
 			}
 			return from, true, errors.Join(failed, s.update(ctx, key, func(saved *savedSecret) { saved.Secret = "" }))
 		}
@@ -195,8 +203,8 @@ func (s *Secrets) KeyringState(ctx context.Context) (off bool, err error) {
 	return false, err
 }
 
-// SecretLocation returns where the secret of a connection comes from, and the path if it is in the file. It does not ask the keyring. A
-// token from the environment needs no secret.
+// SecretLocation returns where the secret of a connection comes from, and the path if it is in the file. It does not
+// ask the keyring. A token from the environment needs no secret.
 func (s *Session) SecretLocation(c Connection) (Location, string, error) {
 	switch {
 	case c.token != "":
@@ -271,7 +279,8 @@ const (
 	deleteSecret
 )
 
-// callKeyring calls the system's keyring. A secret that it does not have is ErrNoSecret; without a keyring, every call is ErrNoKeyring.
+// callKeyring calls the system's keyring. A secret that it does not have is ErrNoSecret; without a keyring, every call
+// is ErrNoKeyring.
 func callKeyring(call keyringCall, name, secret string) (found string, err error) {
 	if !keyringCanExist() {
 		return "", ErrNoKeyring
@@ -296,7 +305,8 @@ func callKeyring(call keyringCall, name, secret string) (found string, err error
 // keyringTime is how long a keyring may take. On a computer without a screen it often never responds.
 const keyringTime = 3 * time.Second
 
-// keyringClient waits for the keyring a limited time, and only once: a keyring that hangs delays a run once, however often it is used.
+// keyringClient waits for the keyring a limited time, and only once: a keyring that hangs delays a run once, however
+// often it is used.
 type keyringClient struct {
 	call  func(call keyringCall, name, secret string) (string, error)
 	after func(time.Duration) <-chan time.Time

@@ -14,8 +14,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// keyringCanExist looks for a session bus, through which such keyrings are reached. The library would start a bus of its own, which
-// would outlive the command.
+// keyringCanExist looks for a session bus, through which such keyrings are reached. The library would start a bus of
+// its own, which would outlive the command.
 func keyringCanExist() bool {
 	if address := os.Getenv("DBUS_SESSION_BUS_ADDRESS"); address != "" && address != "autolaunch:" {
 		return true
@@ -27,8 +27,8 @@ func keyringCanExist() bool {
 	})
 }
 
-// meansNoKeyring reports whether the bus or the keyring is missing. One that was never set up only says that its default collection
-// cannot be unlocked.
+// meansNoKeyring reports whether the bus or the keyring is missing. One that was never set up only says that its
+// default collection cannot be unlocked.
 func meansNoKeyring(err error) bool {
 	var network *net.OpError
 	var program *exec.Error

@@ -139,7 +139,8 @@ func TestSecretIsSavedInTheFileWithoutKeyring(t *testing.T) {
 
 func TestDisabledKeyringIsNotCalled(t *testing.T) {
 	f := newSecretsFixture(t)
-	if saved := f.set(f.runWithout(), "s3cret"); !strings.HasPrefix(saved.String(), "The secret is saved in the file ") {
+	if saved := f.set(f.runWithout(), "s3cret"); !strings.HasPrefix(saved.String(),
+		"The secret is saved in the file ") {
 		t.Error(saved)
 	}
 	f.want(f.runWithout(), "s3cret")
@@ -203,7 +204,8 @@ func TestSecretInTheFileIsNewerThanInTheKeyring(t *testing.T) {
 
 func TestUnavailableKeyringGivesAdvice(t *testing.T) {
 	for want, use := range map[string]func(f *secretsFixture) *Secrets{
-		"there is no keyring here. Unlock or start": func(f *secretsFixture) *Secrets { f.keyring.err = ErrNoKeyring; return f.run() },
+		"there is no keyring here. Unlock or " +
+			"start": func(f *secretsFixture) *Secrets { f.keyring.err = ErrNoKeyring; return f.run() },
 		"the collection is locked. Unlock or start": func(f *secretsFixture) *Secrets {
 			f.keyring.err = errors.New("the collection is locked")
 			return f.run()

@@ -1,5 +1,6 @@
-// Package session is what a command works with: the streams, the global flags, and, when it asks for them, the configuration, the
-// credentials, the token and the client of the service. A command that asks for none of them, such as version, reads no file.
+// Package session is what a command works with: the streams, the global flags, and, when it asks for them, the
+// configuration, the credentials, the token and the client of the service. A command that asks for none of them, such
+// as version, reads no file.
 package session
 
 import (
@@ -44,8 +45,8 @@ type Session struct {
 	Flags   Flags
 	Output  output.Options
 
-	// WaitBudget and BackoffBudget limit the waits between the attempts of a request, as in client.Config. A WaitBudget of zero
-	// chooses the defaults of a single command for both.
+	// WaitBudget and BackoffBudget limit the waits between the attempts of a request, as in client.Config. A WaitBudget
+	// of zero chooses the defaults of a single command for both.
 	WaitBudget, BackoffBudget time.Duration
 
 	CacheFor time.Duration // for this long, use the saved response of an earlier command; 0 saves none
@@ -84,8 +85,8 @@ type Flags struct {
 	set *pflag.FlagSet
 }
 
-// Environment returns the environment of this process and unsets its secrets: editors, browsers and clipboards inherit the rest, and a
-// browser runs for days.
+// Environment returns the environment of this process and unsets its secrets: editors, browsers and clipboards inherit
+// the rest, and a browser runs for days.
 func Environment() func(name string) string {
 	taken := map[string]string{}
 	for _, name := range []string{EnvClientSecret, EnvToken} {
@@ -113,11 +114,13 @@ func (s *Session) Bind(flags *pflag.FlagSet) {
 	f.set = flags
 	flags.StringVar(&f.Profile, "profile", "", "use this `profile` (env "+EnvProfile+")")
 	flags.BoolVar(&f.Sandbox, "sandbox", false, "use the sandbox instead of live perks and redemptions")
-	flags.StringVar(&f.ConfirmProfile, "confirm-profile", "", "change live data of this protected `profile` without asking")
+	flags.StringVar(&f.ConfirmProfile, "confirm-profile", "",
+		"change live data of this protected `profile` without asking")
 	flags.StringVar(&f.CACert, caCertFlag, "", "also trust the certificates in this PEM `file` (env "+EnvCACert+")")
 	s.Output.Bind(flags)
 	flags.BoolVar(&f.Debug, "debug", false, "show requests and responses on standard error, without secrets")
-	flags.DurationVar(&f.Timeout, "timeout", 0, "limit all requests together to this `duration`, such as 10s (default 30s for each request)")
+	flags.DurationVar(&f.Timeout, "timeout", 0,
+		"limit all requests together to this `duration`, such as 10s (default 30s for each request)")
 	flags.BoolVar(&f.NoColour, "no-color", false, "disable colour (env NO_COLOR)")
 	flags.BoolVarP(&f.Quiet, "quiet", "q", false, "write only errors to standard error")
 }
@@ -285,11 +288,13 @@ func (s *Session) Connection() (Connection, error) {
 func (s *Session) noAddress(c Config) error {
 	for _, name := range []string{EnvToken, EnvClientSecret, EnvClientID} {
 		if s.env(name) != "" {
-			return &command.NotLoggedIn{Message: name + " is set, but no address of the API is known: set " + EnvAPIURL + " too."}
+			return &command.NotLoggedIn{Message: name + " is set, but no address of the API is known: set " +
+				EnvAPIURL + " too."}
 		}
 	}
 	if names := c.Names(); len(names) > 0 {
-		return &command.NotLoggedIn{Message: fmt.Sprintf("No profile is current. Choose one of %s: perksctl profile use NAME", strings.Join(names, ", "))}
+		return &command.NotLoggedIn{Message: fmt.Sprintf("No profile is current. Choose one of %s: perksctl profile "+
+			"use NAME", strings.Join(names, ", "))}
 	}
 	return &command.NotLoggedIn{Message: "Not logged in: no address of the API is known. Run: perksctl auth login"}
 }
@@ -302,7 +307,8 @@ func (c Connection) HasToken() bool { return c.token != "" }
 
 // UnknownProfile says that there is no profile of that name.
 func UnknownProfile(name string, c Config) error {
-	return command.Usagef("There is no profile %q.%s See perksctl profile list, or create it: perksctl auth login --profile %s", name, command.DidYouMean(name, c.Names()), name)
+	return command.Usagef("There is no profile %q.%s See perksctl profile list, or create it: perksctl auth login "+
+		"--profile %s", name, command.DidYouMean(name, c.Names()), name)
 }
 
 // CheckAddress refuses an invalid address of an API, and plain http to another computer unless insecure allows it.
@@ -314,36 +320,41 @@ func CheckAddress(address string, insecure bool) error {
 	ip := net.ParseIP(base.Hostname())
 	loopback := strings.EqualFold(base.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
 	if base.Scheme == "http" && !insecure && !loopback {
-		return command.Usagef("%s would send the secret unencrypted over the network. Use https; or, if you trust the network, log in with --insecure-http.", base)
+		return command.Usagef("%s would send the secret unencrypted over the network. Use https; or, if you trust "+
+			"the network, log in with --insecure-http.", base)
 	}
 	return nil
 }
 
-// CheckVariables refuses a control character in the environment, such as the carriage return of a file from Windows: no request can
-// carry it, and each would fail as if the service were unreachable.
+// CheckVariables refuses a control character in the environment, such as the carriage return of a file from Windows: no
+// request can carry it, and each would fail as if the service were unreachable.
 func (s *Session) CheckVariables() error {
 	for _, name := range []string{EnvAPIURL, EnvClientID, EnvClientSecret, EnvToken, EnvProfile, EnvCACert} {
 		if at := strings.IndexFunc(s.env(name), unicode.IsControl); at >= 0 {
-			return command.Usagef("%s contains %q at position %d, which cannot be sent. Does it come from a file with Windows line endings?", name, s.env(name)[at], at+1)
+			return command.Usagef("%s contains %q at position %d, which cannot be sent. Does it come from a file "+
+				"with Windows line endings?", name, s.env(name)[at], at+1)
 		}
 	}
 	return nil
 }
 
-// Advise adds advice to a refusal of credentials from the environment, where a login would not help, and to what is missing with --sandbox.
+// Advise adds advice to a refusal of credentials from the environment, where a login would not help, and to what is
+// missing with --sandbox.
 func (s *Session) Advise(err error) error {
 	var refused *client.Error
 	switch {
 	case !errors.As(err, &refused), errors.As(err, new(*command.Advised)):
 		return err
 	case s.Flags.Sandbox && client.IsMissing(err) && !client.IsUnsupported(err):
-		return &command.Advised{Err: err, Advice: "This is about the sandbox. Whether there is one: perksctl doctor --sandbox"}
+		return &command.Advised{Err: err,
+			Advice: "This is about the sandbox. Whether there is one: perksctl doctor --sandbox"}
 	case !refused.LoginNeeded():
 		return err
 	}
 	for _, name := range []string{EnvToken, EnvClientSecret} {
 		if s.env(name) != "" {
-			return &command.Advised{Err: err, Advice: "The credentials come from " + name + ": correct it, or unset it to use a profile."}
+			return &command.Advised{Err: err, Advice: "The credentials come from " + name +
+				": correct it, or unset it to use a profile."}
 		}
 	}
 	return err

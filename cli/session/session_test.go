@@ -69,17 +69,24 @@ func TestConnectionPrecedence(t *testing.T) {
 		flags []string
 		want  string // profile, client, sandbox, address
 	}{
-		"the current profile":                    {yaml, nil, nil, "work worker live https://work.example/v2"},
-		"a profile from the flag":                {yaml, env("PROFILE", "work"), []string{"--profile", "test"}, "test tester sandbox http://10.1.2.3/v2"},
-		"a profile from the environment":         {yaml, env("PROFILE", "test"), nil, "test tester sandbox http://10.1.2.3/v2"},
-		"the environment before the profile":     {yaml, env("API_URL", "https://env.example", "CLIENT_ID", "envy"), nil, "work envy live https://env.example"},
-		"the environment alone":                  {"", env("API_URL", "http://[::1]:1/v2", "CLIENT_ID", "envy"), nil, " envy live http://[::1]:1/v2"},
-		"the flag for the sandbox":               {yaml, nil, []string{"--sandbox"}, "work worker sandbox https://work.example/v2"},
-		"the flag against the profile's sandbox": {yaml, nil, []string{"--profile=test", "--sandbox=false"}, "test tester live http://10.1.2.3/v2"},
+		"the current profile": {yaml, nil, nil, "work worker live https://work.example/v2"},
+		"a profile from the flag": {yaml, env("PROFILE", "work"), []string{"--profile", "test"},
+			"test tester sandbox http://10.1.2.3/v2"},
+		"a profile from the environment": {yaml, env("PROFILE", "test"), nil,
+			"test tester sandbox http://10.1.2.3/v2"},
+		"the environment before the profile": {yaml, env("API_URL", "https://env.example", "CLIENT_ID", "envy"),
+			nil, "work envy live https://env.example"},
+		"the environment alone": {"", env("API_URL", "http://[::1]:1/v2", "CLIENT_ID", "envy"), nil,
+			" envy live http://[::1]:1/v2"},
+		"the flag for the sandbox": {yaml, nil, []string{"--sandbox"},
+			"work worker sandbox https://work.example/v2"},
+		"the flag against the profile's sandbox": {yaml, nil, []string{"--profile=test", "--sandbox=false"},
+			"test tester live http://10.1.2.3/v2"},
 	} {
 		got, err := start(t, test.yaml, test.env, test.flags...).Connection()
 		mode := map[bool]string{true: "sandbox", false: "live"}[got.Sandbox]
-		if joined := strings.Join([]string{got.ProfileName, got.ClientID, mode, got.APIURL}, " "); err != nil || joined != test.want {
+		if joined := strings.Join([]string{got.ProfileName, got.ClientID, mode, got.APIURL}, " "); err != nil ||
+			joined != test.want {
 			t.Errorf("%s: %q, %v; want %q", name, joined, err, test.want)
 		}
 	}
@@ -92,12 +99,14 @@ func TestRefusedConnections(t *testing.T) {
 		flags []string
 		code  int
 	}{
-		"Not logged in: no address":               {"", nil, nil, command.ExitDenied},
-		"No profile is current. Choose one of a":  {"profiles: {a: {api-url: https://a, client-id: c}}\n", nil, nil, command.ExitDenied},
+		"Not logged in: no address": {"", nil, nil, command.ExitDenied},
+		"No profile is current. Choose one of a": {"profiles: {a: {api-url: https://a, client-id: c}}\n", nil, nil,
+			command.ExitDenied},
 		`no profile "wrok". Did you mean "work"?`: {yaml, nil, []string{"--profile", "wrok"}, command.ExitUsage},
 		"would send the secret unencrypted":       {yaml, nil, []string{"--profile", "plain"}, command.ExitUsage},
-		"is not an address of the API":            {yaml, map[string]string{session.EnvAPIURL: "perks"}, nil, command.ExitUsage},
-		`line 1: "nonsense" is not known`:         {"nonsense: 1\n", nil, nil, command.ExitUsage},
+		"is not an address of the API": {yaml, map[string]string{session.EnvAPIURL: "perks"}, nil,
+			command.ExitUsage},
+		`line 1: "nonsense" is not known`: {"nonsense: 1\n", nil, nil, command.ExitUsage},
 	} {
 		_, err := start(t, test.yaml, test.env, test.flags...).Connection()
 		if err == nil || !strings.Contains(err.Error(), want) || output.ExitCode(err) != test.code {
@@ -108,9 +117,11 @@ func TestRefusedConnections(t *testing.T) {
 
 func TestInsecureHTTPIsPerAddress(t *testing.T) {
 	for address, refused := range map[string]bool{
-		"http://10.1.2.3/v2": false, "http://10.1.2.3/v2/": false, "http://10.1.2.4/v2": true, "http://10.1.2.3:81/v2": true, "http://10.1.2.3/v3": true,
+		"http://10.1.2.3/v2": false, "http://10.1.2.3/v2/": false, "http://10.1.2.4/v2": true,
+		"http://10.1.2.3:81/v2": true, "http://10.1.2.3/v3": true,
 	} {
-		got, err := start(t, yaml, map[string]string{session.EnvAPIURL: address, session.EnvProfile: "test"}).Connection()
+		got, err := start(t, yaml, map[string]string{session.EnvAPIURL: address,
+			session.EnvProfile: "test"}).Connection()
 		if (err != nil) != refused || got.InsecureHTTP == refused {
 			t.Errorf("%s from the environment: allowed %t, %v", address, got.InsecureHTTP, err)
 		}
@@ -129,8 +140,10 @@ func TestConfigurationIsReadLazily(t *testing.T) {
 
 func TestCheckAddress(t *testing.T) {
 	for address, ok := range map[string]bool{
-		"https://perks.example/v2": true, "http://localhost:8080/v2": true, "http://127.9.9.9/v2": true, "http://[::1]/v2": true,
-		"http://perks.example/v2": false, "http://127.0.0.1.evil.example/v2": false, "http://localhost.evil.example": false, "perks.example": false,
+		"https://perks.example/v2": true, "http://localhost:8080/v2": true, "http://127.9.9.9/v2": true,
+		"http://[::1]/v2":         true,
+		"http://perks.example/v2": false, "http://127.0.0.1.evil.example/v2": false,
+		"http://localhost.evil.example": false, "perks.example": false,
 	} {
 		if err := session.CheckAddress(address, false); (err == nil) != ok {
 			t.Errorf("CheckAddress(%q) = %v", address, err)

@@ -43,7 +43,8 @@ func newIssuer() *issuer { return &issuer{now: time.Date(2026, 1, 2, 3, 4, 5, 0,
 
 // cache returns the token cache of one process. Caches with the same path are of several processes.
 func (i *issuer) cache(path string) *tokenCache {
-	return &tokenCache{path: path, obtain: i.obtain, warn: func(string, ...any) {}, now: func() time.Time { return i.now }}
+	return &tokenCache{path: path, obtain: i.obtain, warn: func(string, ...any) {},
+		now: func() time.Time { return i.now }}
 }
 
 func wantToken(t *testing.T, cache *tokenCache, want string) {

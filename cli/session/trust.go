@@ -17,8 +17,8 @@ import (
 
 const caCertFlag = "ca-cert"
 
-// CACert returns the file of certificates to trust beside the system's, "" for none: that of the flag, even if it is empty, of the
-// environment, or of the profile.
+// CACert returns the file of certificates to trust beside the system's, "" for none: that of the flag, even if it is
+// empty, of the environment, or of the profile.
 func (s *Session) CACert(profile Profile) string {
 	if s.givesCACert() {
 		return s.Flags.CACert
@@ -45,8 +45,8 @@ func (s *Session) TrustFlags() []string {
 	return []string{"--" + caCertFlag + "=" + s.Flags.CACert}
 }
 
-// Roots returns the system's certificate authorities and those in the file; without a file it is nil, the system's alone. It reads the
-// file once in a session, because it may be a pipe.
+// Roots returns the system's certificate authorities and those in the file; without a file it is nil, the system's
+// alone. It reads the file once in a session, because it may be a pipe.
 func (s *Session) Roots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil

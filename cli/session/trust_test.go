@@ -14,7 +14,8 @@ import (
 )
 
 func TestCACertPrecedence(t *testing.T) {
-	const yaml = "profiles:\n  default:\n    api-url: https://perks.example/v2\n    client-id: c\n    ca-cert: /profile.pem\n"
+	const yaml = "profiles:\n  default:\n    api-url: https://perks.example/v2\n    client-id: c\n    ca-cert: " +
+		"/profile.pem\n"
 	env := map[string]string{session.EnvCACert: "env.pem"}
 	for name, test := range map[string]struct {
 		env   map[string]string
@@ -38,7 +39,8 @@ func TestCACertIsSavedWithItsAbsolutePath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for given, want := range map[string]string{"": "", "ca.pem": filepath.Join(here, "ca.pem"), "/etc/ca.pem": "/etc/ca.pem"} {
+	for given, want := range map[string]string{"": "", "ca.pem": filepath.Join(here, "ca.pem"),
+		"/etc/ca.pem": "/etc/ca.pem"} {
 		got, err := start(t, "", nil).AbsoluteCACert(session.Profile{CACert: given})
 		if err != nil || got != want {
 			t.Errorf("%q is saved as %q, %v", given, got, err)
@@ -59,13 +61,16 @@ func TestInvalidRootsNameTheFile(t *testing.T) {
 	}
 	broken := append(authority.PEM(), "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n"...)
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none.pem"):          "does not exist.",
-		dir:                                     "is a directory, not a file of certificates in PEM.",
-		file("empty.pem", nil):                  "holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----.",
-		file("key.pem", certificate.Key):        `holds no certificate, but "PRIVATE KEY".`,
-		file("cert.der", certificate.Leaf.Raw):  "holds a certificate, but not in PEM; convert it with openssl x509 -inform der.",
-		file("broken.pem", broken):              "cannot be used: its certificate 2 is broken.",
-		file("\x1b[2J.pem", []byte("anything")): "holds no certificate in PEM, which begins with -----BEGIN CERTIFICATE-----.",
+		filepath.Join(dir, "none.pem"): "does not exist.",
+		dir:                            "is a directory, not a file of certificates in PEM.",
+		file("empty.pem", nil): "holds no certificate in PEM, which begins with -----BEGIN " +
+			"CERTIFICATE-----.",
+		file("key.pem", certificate.Key): `holds no certificate, but "PRIVATE KEY".`,
+		file("cert.der", certificate.Leaf.Raw): "holds a certificate, but not in PEM; convert it with openssl x509 " +
+			"-inform der.",
+		file("broken.pem", broken): "cannot be used: its certificate 2 is broken.",
+		file("\x1b[2J.pem", []byte("anything")): "holds no certificate in PEM, which begins with -----BEGIN " +
+			"CERTIFICATE-----.",
 	} {
 		_, err := start(t, "", nil, "--ca-cert", path).Roots(path)
 		if err == nil || err.Error() != path+", which --ca-cert names, "+want ||
@@ -78,7 +83,8 @@ func TestInvalidRootsNameTheFile(t *testing.T) {
 	if want := missing + ", which PERKSCTL_CA_CERT names, does not exist."; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	yaml := "profiles:\n  default:\n    api-url: https://perks.example/v2\n    client-id: c\n    ca-cert: " + missing + "\n"
+	yaml := "profiles:\n  default:\n    api-url: https://perks.example/v2\n    client-id: c\n    ca-cert: " + missing +
+		"\n"
 	_, _, err = start(t, yaml, nil).Connect()
 	if want := missing + ", which the profile's ca-cert names, does not exist."; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
@@ -91,7 +97,8 @@ func TestRootsReadAPipeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer read.Close()
-	if _, err := write.Write(append([]byte("Our own authority:\n"), servertest.NewAuthority(t, "Our own").PEM()...)); err != nil {
+	if _, err := write.Write(append([]byte("Our own authority:\n"),
+		servertest.NewAuthority(t, "Our own").PEM()...)); err != nil {
 		t.Fatal(err)
 	}
 	write.Close()

@@ -29,7 +29,8 @@ func TestLongWaitsAreNotedOnce(t *testing.T) {
 }
 
 func TestWaitsAreNotedOnceAMinuteWithoutTerminal(t *testing.T) {
-	for terminal, want := range map[bool]int{false: 6, true: 32} { // a file: at the start, each minute, and for a new reason
+	// a file: at the start, each minute, and for a new reason
+	for terminal, want := range map[bool]int{false: 6, true: 32} {
 		s, _, err := command.BufferedStreams("")
 		s.ErrTTY = terminal
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
