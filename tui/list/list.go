@@ -85,12 +85,12 @@ type List[F, T any] struct {
 	page      int64    // the page that it should show
 	landing   screen.Landing
 	loader    *screen.Loader[loadedPage[F, T]]
-	since     time.Time // the load began
-	prefetch  *screen.Loader[loadedPage[F, T]]
-	ahead     int64 // the page that prefetch loads
-	awaited   bool  // that page is shown as soon as it is loaded
-	loadEnded bool  // what is wanted was loaded, or that failed
-	known     map[int64]cachedPage[F, T]
+	since     time.Time                        // the load began
+	prefetch  *screen.Loader[loadedPage[F, T]] // of the page ahead
+	ahead     int64
+	awaited   bool             // that page is shown as soon as it is loaded
+	loadEnded bool             // what is wanted was loaded, or that failed
+	firsts    map[int64]string // the first record of each page that was shown
 	links     map[int64]string // the addresses of pages that have no number for the service
 
 	all       screen.Columns[*T] // also those that are hidden
@@ -126,18 +126,11 @@ type loadedPage[F, T any] struct {
 	page  api.Page[T]
 }
 
-type cachedPage[F, T any] struct {
-	loadedPage[F, T]
-	at time.Time
-}
-
 const (
 	// pause is how long nothing must be typed before the list is loaded.
 	pause = 150 * time.Millisecond
-	// cacheFresh is how long a cached page is shown without loading it again.
-	cacheFresh = time.Minute
-	// cacheRadius is how many pages before and after the current one are cached.
-	cacheRadius = 4
+	// freshFor is how long a page that was loaded ahead is shown without loading it again.
+	freshFor = time.Minute
 	// oldAfter is the age from which on the list says when it was loaded.
 	oldAfter = 5 * time.Minute
 )
@@ -147,7 +140,7 @@ func New[F, T any](shell *screen.Shell, kind Kind[F, T]) *List[F, T] {
 	kind.Settings = cmp.Or(kind.Settings, kind.Many)
 	l := &List[F, T]{
 		Kind: kind, shell: shell, page: 1, preview: shell.Settings[screen.SettingPreview] != screen.Off,
-		seen: map[string][]string{}, known: map[int64]cachedPage[F, T]{}, links: map[int64]string{},
+		seen: map[string][]string{}, firsts: map[int64]string{}, links: map[int64]string{},
 		loader: screen.NewLoader[loadedPage[F, T]](shell), prefetch: screen.NewBackgroundLoader[loadedPage[F,
 			T]](shell),
 		line: widget.NewForm(shell.Theme, widget.Field{Name: "query", Label: "Find"}),
@@ -326,7 +319,6 @@ func (l *List[F, T]) showAfter(d time.Duration, q query[F]) tea.Cmd {
 	}
 	if l.loader.Has && l.loader.Err == nil && l.isSame(l.loader.Value.query, q) {
 		l.page, l.loadEnded = l.loader.Value.page.Meta.Page, true
-		l.keep(l.loader.Value, l.loader.At)
 		return l.prefetchNext()
 	}
 	l.reset()
@@ -336,7 +328,7 @@ func (l *List[F, T]) showAfter(d time.Duration, q query[F]) tea.Cmd {
 
 func (l *List[F, T]) reset() {
 	l.cancelLoads()
-	clear(l.known)
+	clear(l.firsts)
 	clear(l.links)
 	l.page, l.landing = 1, screen.OnFirst
 }
@@ -344,7 +336,7 @@ func (l *List[F, T]) reset() {
 // Reload loads the page again.
 func (l *List[F, T]) Reload() tea.Cmd {
 	l.cancelLoads()
-	clear(l.known)
+	clear(l.firsts)
 	if l.landing = screen.OnSame; !l.isWanted() {
 		l.landing = screen.OnFirst
 	}
@@ -353,7 +345,7 @@ func (l *List[F, T]) Reload() tea.Cmd {
 
 func (l *List[F, T]) cancelLoads() {
 	l.loader.Cancel()
-	l.prefetch.Cancel()
+	l.prefetch.Reset()
 	l.awaited, l.loadEnded = false, false
 }
 
@@ -397,31 +389,23 @@ func (l *List[F, T]) otherEnd() string {
 // isWanted tells whether the list that is shown is the one that is wanted.
 func (l *List[F, T]) isWanted() bool { return l.loader.Has && l.isSame(l.loader.Value.query, l.want) }
 
-// goTo shows a page of the wanted list, at once if it is cached.
+// goTo shows a page of the wanted list, at once if it was loaded ahead.
 func (l *List[F, T]) goTo(page int64, land screen.Landing) tea.Cmd {
 	l.page, l.landing = page, land
-	if known, ok := l.known[page]; ok {
-		return l.showCached(page, known)
-	}
-	if l.prefetch.Busy() && l.ahead == page {
+	switch next := l.prefetch; {
+	case page != l.ahead:
+	case next.Busy():
 		l.loader.Cancel()
 		l.awaited = true
 		return nil
+	case next.Has && l.shell.Now().Sub(next.At) < freshFor:
+		l.loader.Cancel()
+		l.loader.Put(next.Value)
+		l.loader.At = next.At
+		return l.handleLoaded()
 	}
 	l.cancelLoads()
 	return l.load(l.want, page)
-}
-
-// showCached shows a cached page, and reloads it if it is old.
-func (l *List[F, T]) showCached(page int64, known cachedPage[F, T]) tea.Cmd {
-	l.cancelLoads()
-	l.loader.Put(known.loadedPage)
-	l.loader.At = known.at
-	cmd := l.handleLoaded()
-	if l.shell.Now().Sub(known.at) < cacheFresh {
-		return cmd
-	}
-	return tea.Batch(cmd, l.load(l.want, page))
 }
 
 // handleLoaded shows the loaded page, or why it was not loaded.
@@ -431,7 +415,6 @@ func (l *List[F, T]) handleLoaded() tea.Cmd {
 		return nil
 	}
 	l.showPage()
-	l.keep(l.loader.Value, l.loader.At)
 	return tea.Batch(l.prefetchNext(), ifAny(l.OnPage))
 }
 
@@ -443,41 +426,26 @@ func ifAny(do func() tea.Cmd) tea.Cmd {
 	return do()
 }
 
-// handlePrefetched caches the prefetched page, or shows it if it is awaited. If that failed, it loads the page again,
-// which shows the error.
+// handlePrefetched shows the page ahead if it is awaited. If that failed, it is loaded again, which shows the error.
 func (l *List[F, T]) handlePrefetched() tea.Cmd {
 	awaited := l.awaited
-	l.awaited = false
-	if l.prefetch.Err == nil {
-		l.keep(l.prefetch.Value, l.prefetch.At)
-	}
-	if awaited {
-		return l.goTo(l.page, l.landing)
-	}
-	return nil
-}
-
-func (l *List[F, T]) keep(p loadedPage[F, T], at time.Time) {
-	l.known[p.page.Meta.Page] = cachedPage[F, T]{p, at}
-	if p.page.Meta.MoreThan > 0 {
-		l.links[p.page.Meta.Page+1] = p.page.Next
-	}
-	for number := range l.known {
-		if number < l.page-cacheRadius || number > l.page+cacheRadius {
-			delete(l.known, number)
-		}
-	}
-}
-
-// prefetchNext loads the next page unless it is cached. It waits until nothing is typed, to save the service needless
-// requests.
-func (l *List[F, T]) prefetchNext() tea.Cmd {
-	next := l.page + 1
-	if _, ok := l.known[next]; ok || next > lastPage(l.loader.Value.page) {
+	if l.awaited = false; !awaited {
 		return nil
 	}
-	l.ahead = next
-	return l.prefetch.LoadAfter(pause, l.fetch(l.want, next))
+	return l.goTo(l.page, l.landing)
+}
+
+// prefetchNext loads the next page. It waits until nothing is typed, to save the service needless requests.
+func (l *List[F, T]) prefetchNext() tea.Cmd {
+	page := l.loader.Value.page
+	l.prefetch.Reset()
+	if l.ahead = l.page + 1; l.ahead > lastPage(page) {
+		return nil
+	}
+	if page.Meta.MoreThan > 0 {
+		l.links[l.ahead] = page.Next
+	}
+	return l.prefetch.LoadAfter(pause, l.fetch(l.want, l.ahead))
 }
 
 func (l *List[F, T]) showPage() {
@@ -485,7 +453,11 @@ func (l *List[F, T]) showPage() {
 	if current := l.underCursor(); current != nil {
 		under = l.ID(current)
 	}
-	l.page, l.mismatch = l.loader.Value.page.Meta.Page, l.mismatchOf(l.loader.Value)
+	page := l.loader.Value.page
+	if l.page = page.Meta.Page; len(page.Data) > 0 {
+		l.firsts[l.page] = l.ID(&page.Data[0])
+	}
+	l.mismatch = l.mismatchOf(l.loader.Value)
 	l.makeRows()
 	l.landing.Land(l.table, slices.IndexFunc(l.shown, func(record T) bool {
 		return under != "" &&

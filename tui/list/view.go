@@ -196,9 +196,8 @@ func (l *List[F, T]) mismatchOf(loaded loadedPage[F, T]) string {
 	if order := l.effective(loaded.query); api.Unsorted(api.FormatSort([]api.SortKey{order}), loaded.page.Data) {
 		said = append(said, "This service has another order.")
 	}
-	for number, known := range l.known {
-		if here := loaded.page; number != here.Meta.Page && len(here.Data) > 0 && len(known.page.Data) > 0 &&
-			l.ID(&here.Data[0]) == l.ID(&known.page.Data[0]) {
+	for number, first := range l.firsts {
+		if number != loaded.page.Meta.Page && first == l.firsts[loaded.page.Meta.Page] {
 			said = append(said, "This service sent a page again: there may be more than it shows.")
 			break
 		}

@@ -318,6 +318,7 @@ func TestPagingPastTheLastRowAndBack(t *testing.T) {
 	d.See("row 51 of 120, page 2 of 3")
 	d.Press("k")
 	d.See("row 50 of 120, page 1 of 3")
+	d.Settle()
 	d.Press("j", "pgdown", "pgdown", "pgdown", "pgdown", "pgdown")
 	d.See("page 3 of 3")
 	d.Press("p", "p")

@@ -26,7 +26,8 @@ func longTexts(t testing.TB, width, height int) *tuitest.Driver {
 	perks.perk = func(n int64) api.Perk {
 		p := short(n)
 		p.Title = fmt.Sprintf("Frühstück für zwei Nr. %d 朝食 ", n) + strings.Repeat("und Kaffee ", 10)
-		p.Description, p.Terms = strings.Repeat("Ein Brötchen, ein Ei und ein Kaffee. ", 200), text(strings.Repeat("Nur werktags. ", 500))
+		p.Description, p.Terms = strings.Repeat("Ein Brötchen, ein Ei und ein Kaffee. ", 200),
+			text(strings.Repeat("Nur werktags. ", 500))
 		return p
 	}
 	d := tuitest.StartWithHandler(t, perks, func(o *tui.Options) { o.Theme, o.Colours = theme.Dark, termenv.TrueColor })
@@ -36,8 +37,8 @@ func longTexts(t testing.TB, width, height int) *tuitest.Driver {
 	return d
 }
 
-// stimuli are messages that lead to a new frame, by name. Each prepares the screen, and returns a function that makes the next
-// message.
+// stimuli are messages that lead to a new frame, by name. Each prepares the screen, and returns a function that makes
+// the next message.
 func stimuli(width, height int) map[string]func(d *tuitest.Driver) func() tea.Msg {
 	return map[string]func(d *tuitest.Driver) func() tea.Msg{
 		"key": func(d *tuitest.Driver) func() tea.Msg {
@@ -51,7 +52,8 @@ func stimuli(width, height int) map[string]func(d *tuitest.Driver) func() tea.Ms
 			return func() tea.Msg { return d.App.Top().Update(screen.Reconnected{})() }
 		},
 		"resize": func(d *tuitest.Driver) func() tea.Msg {
-			return alternate(tea.WindowSizeMsg{Width: width - 1, Height: height}, tea.WindowSizeMsg{Width: width, Height: height})
+			return alternate(tea.WindowSizeMsg{Width: width - 1, Height: height},
+				tea.WindowSizeMsg{Width: width, Height: height})
 		},
 	}
 }

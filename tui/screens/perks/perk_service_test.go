@@ -77,7 +77,8 @@ func coffee() api.Perk {
 
 // bare is a perk with only the required fields.
 func bare() api.Perk {
-	return api.Perk{ID: "bare", Title: "A walk", Description: "Along the river.", City: "Berlin", CreatedAt: *days(-60), UpdatedAt: *days(-60)}
+	return api.Perk{ID: "bare", Title: "A walk", Description: "Along the river.", City: "Berlin", CreatedAt: *days(-60),
+		UpdatedAt: *days(-60)}
 }
 
 func changed(perk api.Perk, change func(*api.Perk)) api.Perk {

@@ -87,8 +87,9 @@ func numbered(total int64) *service {
 	return &service{total: total, perk: func(n int64) api.Perk {
 		end := tuitest.Noon.Add(time.Duration(n%90+1) * 24 * time.Hour)
 		return api.Perk{
-			ID: fmt.Sprintf("perk-%07d", n), Title: fmt.Sprintf("Perk number %d", n), Description: "Two coffees for the price of one.",
-			City: []string{"Berlin", "Hamburg", "Wien"}[n%3], Category: text("Food"), MerchantName: text("Café Süd"),
+			ID: fmt.Sprintf("perk-%07d", n), Title: fmt.Sprintf("Perk number %d", n),
+			Description: "Two coffees for the price of one.",
+			City:        []string{"Berlin", "Hamburg", "Wien"}[n%3], Category: text("Food"), MerchantName: text("Café Süd"),
 			DiscountText: text(fmt.Sprintf("%d %% off", n%50)), ValidTo: &end,
 		}
 	}}

@@ -139,7 +139,9 @@ func TestFastTypingLeavesOneRequest(t *testing.T) {
 		d.See("row 1 of 10,", "loading ...") // the former rows stay
 	}
 	gate.await(d, "the cancellation of the others", func() bool { return len(gate.waiting) == 1 })
-	gate.await(d, "the last request", func() bool { return gate.requests == len(word) && strings.Join(gate.waiting, " ") == word })
+	gate.await(d, "the last request", func() bool {
+		return gate.requests == len(word) && strings.Join(gate.waiting, " ") == word
+	})
 
 	gate.setClosed(false)
 	d.Settle()
@@ -178,7 +180,9 @@ func TestFilterChangeCancelsPreloading(t *testing.T) {
 	gate.await(d, "the preloaded page", func() bool { return len(gate.waiting) == 1 })
 	d.Press("/")
 	d.Paste("tea")
-	gate.await(d, "only the filter's request", func() bool { return strings.Join(gate.waiting, " ") == "tea" && len(gate.waiting) == 1 })
+	gate.await(d, "only the filter's request", func() bool {
+		return strings.Join(gate.waiting, " ") == "tea" && len(gate.waiting) == 1
+	})
 	gate.setClosed(false)
 	d.See("row 1 of 40,")
 }
