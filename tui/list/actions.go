@@ -34,10 +34,7 @@ func (l *List[F, T]) Offers(own ...actions.Offer) []actions.Offer {
 	if l.OneWay {
 		reverse = oneOrder
 	}
-	back, next, last := l.pages().WhyNot()
-	if !l.isWanted() {
-		back, next, last = notLoaded, notLoaded, notLoaded
-	}
+	back, next, last := l.whyNoPage()
 	mark := row
 	if current := l.Current(); mark == "" && len(l.marked) >= MaxMarks && !l.isMarked(l.ID(current)) {
 		mark = fmt.Sprintf("At most %d can be marked.", MaxMarks)
@@ -151,11 +148,6 @@ func (l *List[F, T]) switchPreview() tea.Cmd {
 	l.preview = !l.preview
 	l.arrange()
 	return l.shell.Keep(screen.SettingPreview, screen.Switch(l.preview))
-}
-
-func (l *List[F, T]) move(id actions.ID) tea.Cmd {
-	cmd, _ := l.pages().Do(id)
-	return cmd
 }
 
 // Marked returns the marked records, in the order in which they were marked.

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -83,7 +82,7 @@ type List[F, T any] struct {
 
 	want      query[F] // what the list should show: what is typed, unless that makes no sense
 	page      int64    // the page that it should show
-	landing   screen.Landing
+	landing   landing
 	loader    *screen.Loader[loadedPage[F, T]]
 	since     time.Time                        // the load began
 	prefetch  *screen.Loader[loadedPage[F, T]] // of the page ahead
@@ -283,8 +282,8 @@ func (l *List[F, T]) effective(q query[F]) api.SortKey {
 func (l *List[F, T]) fetch(q query[F], number int64) screen.Fetch[loadedPage[F, T]] {
 	order, read, links := l.effective(q), l.Fetch, maps.Clone(l.links)
 	return func(ctx context.Context, c *client.Client) (loadedPage[F, T], error) {
-		page, err := screen.ReadPage(number, func(number int64) (api.Page[T], error) {
-			options := client.ListOptions{Page: number, PerPage: screen.PerPage,
+		page, err := readPage(number, func(number int64) (api.Page[T], error) {
+			options := client.ListOptions{Page: number, PerPage: PerPage,
 				Sort: api.FormatSort([]api.SortKey{order})}
 			options.Next = links[number]
 			return read(ctx, c, q.filter, options)
@@ -330,15 +329,15 @@ func (l *List[F, T]) reset() {
 	l.cancelLoads()
 	clear(l.firsts)
 	clear(l.links)
-	l.page, l.landing = 1, screen.OnFirst
+	l.page, l.landing = 1, onFirst
 }
 
 // Reload loads the page again.
 func (l *List[F, T]) Reload() tea.Cmd {
 	l.cancelLoads()
 	clear(l.firsts)
-	if l.landing = screen.OnSame; !l.isWanted() {
-		l.landing = screen.OnFirst
+	if l.landing = onSame; !l.isWanted() {
+		l.landing = onFirst
 	}
 	return l.load(l.want, l.page)
 }
@@ -352,45 +351,11 @@ func (l *List[F, T]) cancelLoads() {
 // IsBusy tells whether what is wanted is loading.
 func (l *List[F, T]) IsBusy() bool { return l.loader.Busy() || l.awaited }
 
-// pages has no last page while another list is shown than the one that is wanted.
-func (l *List[F, T]) pages() screen.Pages {
-	pages := screen.Pages{Table: l.table, At: l.loader.Value.page.Meta.Page, Busy: l.IsBusy(), Load: l.goTo}
-	if pages.Busy {
-		pages.At = l.page
-	}
-	if l.isWanted() {
-		page := l.loader.Value.page
-		if pages.Last = lastPage(page); page.Meta.MoreThan > 0 {
-			pages.Ends = fmt.Sprintf("Only %s are counted. ", display.Count(page.Meta.MoreThan)) + l.otherEnd()
-		}
-	}
-	return pages
-}
-
-// lastPage is the last page of a list, or the one after the page while more of them are not counted.
-func lastPage[T any](page api.Page[T]) int64 {
-	switch {
-	case page.Meta.MoreThan == 0:
-		return page.Meta.TotalPages
-	case screen.MayFollow(page):
-		return page.Meta.Page + 1
-	}
-	return page.Meta.Page
-}
-
-// otherEnd says how to get to the end of a list that is not counted.
-func (l *List[F, T]) otherEnd() string {
-	if l.OneWay {
-		return l.shell.Key(actions.Filter) + " finds the others."
-	}
-	return l.shell.Key(actions.SortReverse) + " starts at the other end."
-}
-
 // isWanted tells whether the list that is shown is the one that is wanted.
 func (l *List[F, T]) isWanted() bool { return l.loader.Has && l.isSame(l.loader.Value.query, l.want) }
 
 // goTo shows a page of the wanted list, at once if it was loaded ahead.
-func (l *List[F, T]) goTo(page int64, land screen.Landing) tea.Cmd {
+func (l *List[F, T]) goTo(page int64, land landing) tea.Cmd {
 	l.page, l.landing = page, land
 	switch next := l.prefetch; {
 	case page != l.ahead:
@@ -459,11 +424,15 @@ func (l *List[F, T]) showPage() {
 	}
 	l.mismatch = l.mismatchOf(l.loader.Value)
 	l.makeRows()
-	l.landing.Land(l.table, slices.IndexFunc(l.shown, func(record T) bool {
-		return under != "" &&
-			l.ID(&record) == under
-	}))
-	l.landing = screen.OnSame
+	switch same := slices.IndexFunc(l.shown, func(record T) bool { return under != "" && l.ID(&record) == under }); {
+	case l.landing == onFirst:
+		l.table.SetCursor(0)
+	case l.landing == onLast:
+		l.table.SetCursor(l.table.Len() - 1)
+	case same >= 0:
+		l.table.SetCursor(same)
+	}
+	l.landing = onSame
 	l.arrange()
 }
 

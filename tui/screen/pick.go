@@ -397,3 +397,33 @@ func (p *PickDialog) add(choices []Choice) {
 func (p *PickDialog) option(i int) entry {
 	return entry{Choice{Name: display.Line(p.ask.Options[i]), Then: func() tea.Cmd { return p.ask.Then(i) }}, i}
 }
+
+// Recent tells a screen the ids that were opened last.
+type Recent struct {
+	Of  Screen // that has asked
+	IDs []string
+}
+
+// Recent reads which ids of a kind were opened last.
+func (s *Shell) Recent(of Screen, profile Profile, kind string) tea.Cmd {
+	memory := s.Memory
+	return func() tea.Msg { return Recent{of, memory.Recent(profile, kind)} }
+}
+
+// PickID asks for one of the ids or, as the last option has it, for another one; without ids for any.
+func (s *Shell) PickID(title string, ids []string, another string, other Prompt) tea.Cmd {
+	if len(ids) == 0 {
+		return s.Post(other)
+	}
+	var options []string
+	for _, id := range ids {
+		options = append(options, display.Line(id))
+	}
+	return s.Post(Pick{Title: title, Options: append(options, another), Other: &other, OnCancel: other.OnCancel,
+		Then: func(index int) tea.Cmd {
+			if index < len(ids) {
+				return other.Then(ids[index])
+			}
+			return s.Post(other)
+		}})
+}

@@ -74,7 +74,7 @@ func NewList(shell *screen.Shell) *List {
 		kind.Fetch = func(
 			context.Context, *client.Client, api.PropertyFilter, client.ListOptions,
 		) (page api.Page[api.Property], err error) {
-			page.Meta = api.NewPageMeta(1, screen.PerPage, 0)
+			page.Meta = api.NewPageMeta(1, list.PerPage, 0)
 			return page, nil
 		}
 	}
