@@ -257,7 +257,8 @@ func TestAServiceWithoutRelevanceIsSortedByDate(t *testing.T) {
 		if strings.Contains(r.URL.Query().Get("sort"), api.SortRelevance) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnprocessableEntity)
-			_, _ = w.Write([]byte(`{"response":"no","code":"validation_failed","errors":{"sort":["cannot sort by \"relevance\""]}}`))
+			_, _ = w.Write([]byte(`{"response":"no","code":"validation_failed",` +
+				`"errors":{"sort":["cannot sort by \"relevance\""]}}`))
 			return
 		}
 		perks.ServeHTTP(w, r)

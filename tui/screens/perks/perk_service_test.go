@@ -59,9 +59,10 @@ func days(n int) *time.Time { return pointerTo(tuitest.Noon.AddDate(0, 0, n)) }
 // coffee is a perk with all fields.
 func coffee() api.Perk {
 	return api.Perk{
-		ID:           "coffee-for-two",
-		Title:        "Coffee for two",
-		Description:  "Two cups of filter coffee, and a slice of whatever cake there is that day.\n\nAsk for the table at the window.",
+		ID:    "coffee-for-two",
+		Title: "Coffee for two",
+		Description: "Two cups of filter coffee, and a slice of whatever cake there is that day.\n\n" +
+			"Ask for the table at the window.",
 		Category:     pointerTo("Food"),
 		MerchantName: pointerTo("Café Anna"),
 		ImageURL:     pointerTo("https://images.test/coffee.png"),

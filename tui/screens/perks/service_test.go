@@ -89,8 +89,8 @@ func numbered(total int64) *service {
 		return api.Perk{
 			ID: fmt.Sprintf("perk-%07d", n), Title: fmt.Sprintf("Perk number %d", n),
 			Description: "Two coffees for the price of one.",
-			City:        []string{"Berlin", "Hamburg", "Wien"}[n%3], Category: text("Food"), MerchantName: text("Café Süd"),
-			DiscountText: text(fmt.Sprintf("%d %% off", n%50)), ValidTo: &end,
+			City:        []string{"Berlin", "Hamburg", "Wien"}[n%3], Category: text("Food"),
+			MerchantName: text("Café Süd"), DiscountText: text(fmt.Sprintf("%d %% off", n%50)), ValidTo: &end,
 		}
 	}}
 }
