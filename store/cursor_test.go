@@ -1,4 +1,4 @@
-package store_test
+package store
 
 import (
 	"encoding/base64"
@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/api"
-	"example.com/perks/store"
 )
 
 func TestACursorIsReadAsItWasWritten(t *testing.T) {
@@ -19,9 +18,9 @@ func TestACursorIsReadAsItWasWritten(t *testing.T) {
 	for _, perk := range []api.Perk{full, {ID: "bare"}} {
 		for _, field := range api.PerkSortFields() {
 			for _, keys := range [][]api.SortKey{nil, {{Field: field}}, {{Field: field, Desc: true}, {Field: "city"}}} {
-				cursor := store.PerkQuery{PerkFilter: api.PerkFilter{Query: "strasse"}, Sort: keys}.CursorOf(&perk,
+				cursor := PerkQuery{PerkFilter: api.PerkFilter{Query: "strasse"}, Sort: keys}.CursorOf(&perk,
 					1_500_000)
-				got, err := store.ParseCursor(cursor.Text(keys), keys)
+				got, err := ParseCursor(cursor.Text(keys), keys)
 				if err != nil {
 					t.Fatalf("%s: %v", api.FormatSort(keys), err)
 				}
@@ -42,12 +41,12 @@ func TestWhatIsNoCursorIsRefused(t *testing.T) {
 		`["-created_at",1.5,"p"]`, `["-created_at",1e99,"p"]`, `["-created_at",[1],"p"]`, `["-created_at",1,2]`,
 		`["-created_at",1,"p\u0000"]`, `[1,1,"p"]`,
 	} {
-		if cursor, err := store.ParseCursor(base64.RawURLEncoding.EncodeToString([]byte(text)), byTime); err == nil {
+		if cursor, err := ParseCursor(base64.RawURLEncoding.EncodeToString([]byte(text)), byTime); err == nil {
 			t.Errorf("%s is read as %+v", text, cursor)
 		}
 	}
 	for _, text := range []string{"\x00", "WyItY3JlYXRlZF9hdCIsMSwicCJd=", "W yJd"} {
-		if cursor, err := store.ParseCursor(text, byTime); err == nil {
+		if cursor, err := ParseCursor(text, byTime); err == nil {
 			t.Errorf("%q is read as %+v", text, cursor)
 		}
 	}
@@ -59,14 +58,14 @@ func TestWhatIsNoCursorIsRefused(t *testing.T) {
 	} {
 		for _, number := range numbers {
 			keys := []api.SortKey{{Field: field}}
-			text := (&store.Cursor{Values: []any{number}, ID: "p"}).Text(keys)
-			if cursor, err := store.ParseCursor(text, keys); err == nil {
+			text := (&Cursor{Values: []any{number}, ID: "p"}).Text(keys)
+			if cursor, err := ParseCursor(text, keys); err == nil {
 				t.Errorf("%d is read as a value of %s: %+v", number, field, cursor)
 			}
 		}
 	}
 	byTitle := []api.SortKey{{Field: "title"}}
-	if cursor, err := store.ParseCursor(base64.RawURLEncoding.EncodeToString([]byte(`["title","a\u0000","p"]`)),
+	if cursor, err := ParseCursor(base64.RawURLEncoding.EncodeToString([]byte(`["title","a\u0000","p"]`)),
 		byTitle); err == nil {
 		t.Errorf("a text with NUL is read as %+v", cursor)
 	}

@@ -13,6 +13,8 @@ import (
 
 // Search is a PerkQuery in SQL: the conditions on perks AS p. Its texts are constants; every value is a named argument.
 type Search struct {
+	Version    int64 // of the catalog
+	Order      Order // of the list
 	Query      PerkQuery
 	Words      []string
 	Categories []string // folded names; nil without the filter
@@ -79,6 +81,9 @@ func NewSearch(query PerkQuery, categories []string, inCategories string) Search
 	return s
 }
 
+// Common is part of PerkSearch.
+func (s *Search) Common() *Search { return s }
+
 // Require adds a condition.
 func (s *Search) Require(condition string) { s.Conditions = append(s.Conditions, condition) }
 
@@ -104,11 +109,11 @@ func (s *Search) SortsBy(field string) bool {
 // SortsOnlyBy reports whether the field is the only key of the order.
 func (s *Search) SortsOnlyBy(field string) bool { return len(s.Query.Sort) == 1 && s.SortsBy(field) }
 
-// Order adds the relevance to an order. position is the function that finds a text in another one, from 1.
-func (s *Search) Order(o Order, position string) Order {
+// SetOrder sets the order, with the relevance. position is the function that finds a text in another one, from 1.
+func (s *Search) SetOrder(o Order, position string) {
 	o.Columns = maps.Clone(o.Columns)
 	o.Columns[api.SortRelevance] = SortColumn{`CASE WHEN ` + s.InTitle(position) + ` THEN 0 ELSE 1 END`, false, false}
-	return o
+	s.Order = o
 }
 
 // InTitle is the condition that the title of a perk contains all words.

@@ -12,9 +12,9 @@ import (
 
 const maxCachedTotals = 1024
 
-// Totals caches how many perks match a query, regardless of what one user cannot redeem. A total stays exact until the
+// totals caches how many perks match a query, regardless of what one user cannot redeem. A total stays exact until the
 // catalog changes, or a perk starts or expires.
-type Totals struct {
+type totals struct {
 	cache *lru.Cache[totalKey, *cachedTotal]
 }
 
@@ -40,20 +40,19 @@ func (k *cachedTotal) isFresh(version int64, at time.Time) bool {
 	return (since == nil || !at.Before(*since)) && (till == nil || at.Before(*till))
 }
 
-// NewTotals returns an empty cache.
-func NewTotals() *Totals {
+func newTotals() *totals {
 	cached, err := lru.New[totalKey, *cachedTotal](maxCachedTotals)
 	if err != nil {
 		panic(err) // the size is a constant above 0
 	}
-	return &Totals{cache: cached}
+	return &totals{cache: cached}
 }
 
-// Get returns how many perks match the query in that version of the catalog, and the same Count for as long as that and
+// get returns how many perks match the query in that version of the catalog, and the same Count for as long as that and
 // the list stay true. categories are the folded names of the query's categories. If several callers need the same count
 // at once, one of them counts and the others wait for it. count gets how many to count at most, 0 without a limit:
 // words and circles may match most of the catalog, and how many they match is not known before.
-func (t *Totals) Get(
+func (t *totals) get(
 	ctx context.Context, query PerkQuery, categories []string, version int64, count func(most int64) (Count, error),
 ) (*Count, error) {
 	cached := t.entry(cacheKey(query, categories))
@@ -81,11 +80,9 @@ func (t *Totals) Get(
 	return &fresh, nil
 }
 
-// Purge empties the cache, for a database that may have lost its last changes: it can reach the same version with
-// others.
-func (t *Totals) Purge() { t.cache.Purge() }
+func (t *totals) purge() { t.cache.Purge() }
 
-func (t *Totals) entry(key totalKey) *cachedTotal {
+func (t *totals) entry(key totalKey) *cachedTotal {
 	if cached, ok := t.cache.Get(key); ok {
 		return cached
 	}

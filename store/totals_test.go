@@ -1,4 +1,4 @@
-package store_test
+package store
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/store"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -17,30 +16,30 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // counter is a catalog that changes at every full hour. It counts its own calls.
 type counter struct {
 	t       *testing.T
-	totals  *store.Totals
+	totals  *totals
 	version int64
 	counted int64
 }
 
-func newCounter(t *testing.T) *counter { return &counter{t: t, totals: store.NewTotals(), version: 1} }
+func newCounter(t *testing.T) *counter { return &counter{t: t, totals: newTotals(), version: 1} }
 
 // count returns as many perks as the number of its calls.
-func (c *counter) count(at time.Time) func(int64) (store.Count, error) {
-	return func(int64) (store.Count, error) {
+func (c *counter) count(at time.Time) func(int64) (Count, error) {
+	return func(int64) (Count, error) {
 		c.counted++
 		since := at.Truncate(time.Hour)
 		till := since.Add(time.Hour)
-		return store.Count{Matching: c.counted, Since: &since, Till: &till}, nil
+		return Count{Matching: c.counted, Since: &since, Till: &till}, nil
 	}
 }
 
 // wants checks the total of a query; a new count returns the number of counts so far.
-func (c *counter) wants(what string, query store.PerkQuery, want int64) {
+func (c *counter) wants(what string, query PerkQuery, want int64) {
 	c.t.Helper()
 	if query.At.IsZero() {
 		query.At = noon
 	}
-	got, err := c.totals.Get(c.t.Context(), query, nil, c.version, c.count(query.At))
+	got, err := c.totals.get(c.t.Context(), query, nil, c.version, c.count(query.At))
 	if err != nil || got.Matching != want {
 		c.t.Errorf("%s: the total is that of count %+v (%v), want %d", what, got, err, want)
 	}
@@ -48,7 +47,7 @@ func (c *counter) wants(what string, query store.PerkQuery, want int64) {
 
 func TestATotalIsCountedOnceWhileNothingChanges(t *testing.T) {
 	c := newCounter(t)
-	at := func(d time.Duration) store.PerkQuery { return store.PerkQuery{At: noon.Add(d)} }
+	at := func(d time.Duration) PerkQuery { return PerkQuery{At: noon.Add(d)} }
 	c.wants("at first", at(10*time.Minute), 1)
 	c.wants("again", at(10*time.Minute), 1)
 	c.wants("later in the hour", at(time.Hour-time.Microsecond), 1)
@@ -63,20 +62,20 @@ func TestATotalIsCountedOnceWhileNothingChanges(t *testing.T) {
 func TestAnOlderSnapshotDoesNotReplaceANewerTotal(t *testing.T) {
 	c := newCounter(t)
 	c.version = 2
-	c.wants("version 2", store.PerkQuery{}, 1)
+	c.wants("version 2", PerkQuery{}, 1)
 	c.version = 1
-	c.wants("version 1, by someone who began to read before", store.PerkQuery{}, 2)
+	c.wants("version 1, by someone who began to read before", PerkQuery{}, 2)
 	c.version = 2
-	c.wants("version 2 again", store.PerkQuery{}, 1)
+	c.wants("version 2 again", PerkQuery{}, 1)
 }
 
 func TestEachFilterHasItsOwnTotal(t *testing.T) {
 	c := newCounter(t)
-	queries := []store.PerkQuery{{}, {AvailableTo: "ann"}, {PerkFilter: api.PerkFilter{City: "Leeds"}},
+	queries := []PerkQuery{{}, {AvailableTo: "ann"}, {PerkFilter: api.PerkFilter{City: "Leeds"}},
 		{PerkFilter: api.PerkFilter{Query: "Leeds"}}}
 	all := api.PerkFilter{Query: "tea leeds", City: "York", Near: &api.Circle{Lat: 1, Lng: 2, RadiusKM: 3},
 		IncludeExpired: true}
-	queries = append(queries, store.PerkQuery{PerkFilter: all})
+	queries = append(queries, PerkQuery{PerkFilter: all})
 	for i := range reflect.TypeFor[api.PerkFilter]().NumField() { // a category counts by the names that it stands for
 		if field := reflect.TypeFor[api.PerkFilter]().Field(i); field.Name != "Category" {
 			without := all
@@ -85,28 +84,28 @@ func TestEachFilterHasItsOwnTotal(t *testing.T) {
 			} else {
 				value.SetZero()
 			}
-			queries = append(queries, store.PerkQuery{PerkFilter: without})
+			queries = append(queries, PerkQuery{PerkFilter: without})
 		}
 	}
 	for _, near := range []api.Circle{{Lng: 2, RadiusKM: 3}, {Lat: 1, RadiusKM: 3}, {Lat: 1, Lng: 2, RadiusKM: 4}} {
 		other := all
 		other.Near = &near
-		queries = append(queries, store.PerkQuery{PerkFilter: other})
+		queries = append(queries, PerkQuery{PerkFilter: other})
 	}
 	for i, query := range queries {
 		c.wants("a query of its own", query, int64(i+1))
 		c.wants("the query again", query, int64(i+1))
 	}
-	c.wants("for another user", store.PerkQuery{AvailableTo: "bob"}, 2)
-	c.wants("the city in another case", store.PerkQuery{PerkFilter: api.PerkFilter{City: "LEEDS"}}, 3)
-	c.wants("the text in another case", store.PerkQuery{PerkFilter: api.PerkFilter{Query: "-LEEDS-"}}, 4)
-	c.wants("in whichever order, on whichever page", store.PerkQuery{Window: store.Window{Page: 3, PerPage: 10}}, 1)
+	c.wants("for another user", PerkQuery{AvailableTo: "bob"}, 2)
+	c.wants("the city in another case", PerkQuery{PerkFilter: api.PerkFilter{City: "LEEDS"}}, 3)
+	c.wants("the text in another case", PerkQuery{PerkFilter: api.PerkFilter{Query: "-LEEDS-"}}, 4)
+	c.wants("in whichever order, on whichever page", PerkQuery{Window: Window{Page: 3, PerPage: 10}}, 1)
 }
 
 func TestCategoriesHaveTheirOwnTotals(t *testing.T) {
 	c := newCounter(t)
 	for i, categories := range [][]string{nil, {"food"}, {"fun"}, {"food", "fun"}} {
-		got, err := c.totals.Get(t.Context(), store.PerkQuery{At: noon}, categories, 1, c.count(noon))
+		got, err := c.totals.get(t.Context(), PerkQuery{At: noon}, categories, 1, c.count(noon))
 		if err != nil || got.Matching != int64(i+1) {
 			t.Errorf("categories %q: the total is that of count %+v (%v), want %d", categories, got, err, i+1)
 		}
@@ -116,29 +115,29 @@ func TestCategoriesHaveTheirOwnTotals(t *testing.T) {
 func TestAFailedCountIsNotCached(t *testing.T) {
 	c := newCounter(t)
 	broken := errors.New("broken")
-	fails := func(int64) (store.Count, error) { return store.Count{}, broken }
-	_, err := c.totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, fails)
+	fails := func(int64) (Count, error) { return Count{}, broken }
+	_, err := c.totals.get(t.Context(), PerkQuery{At: noon}, nil, 1, fails)
 	if !errors.Is(err, broken) {
 		t.Errorf("the error is %v, want %v", err, broken)
 	}
-	c.wants("after the failure", store.PerkQuery{}, 1)
+	c.wants("after the failure", PerkQuery{}, 1)
 }
 
 func TestConcurrentCallersShareOneCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		totals, counting, counted := store.NewTotals(), make(chan struct{}), 0
+		totals, counting, counted := newTotals(), make(chan struct{}), 0
 		results := make(chan int64, 8)
 		for range cap(results) {
 			go func() {
-				total, err := totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1,
-					func(int64) (store.Count, error) {
+				total, err := totals.get(t.Context(), PerkQuery{At: noon}, nil, 1,
+					func(int64) (Count, error) {
 						<-counting
 						counted++
-						return store.Count{Matching: 7}, nil
+						return Count{Matching: 7}, nil
 					})
 				if err != nil {
 					t.Error(err)
-					total = &store.Count{}
+					total = &Count{}
 				}
 				results <- total.Matching
 			}()
@@ -157,22 +156,22 @@ func TestConcurrentCallersShareOneCount(t *testing.T) {
 }
 
 func TestWaitingForACountEndsWithTheCaller(t *testing.T) {
-	totals, began, end := store.NewTotals(), make(chan struct{}), make(chan struct{})
+	totals, began, end := newTotals(), make(chan struct{}), make(chan struct{})
 	first := make(chan error, 1)
 	go func() {
-		_, err := totals.Get(t.Context(), store.PerkQuery{At: noon}, nil, 1, func(int64) (store.Count, error) {
+		_, err := totals.get(t.Context(), PerkQuery{At: noon}, nil, 1, func(int64) (Count, error) {
 			close(began)
 			<-end
-			return store.Count{}, nil
+			return Count{}, nil
 		})
 		first <- err
 	}()
 	<-began
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := totals.Get(ctx, store.PerkQuery{At: noon}, nil, 1, func(int64) (store.Count, error) {
+	_, err := totals.get(ctx, PerkQuery{At: noon}, nil, 1, func(int64) (Count, error) {
 		t.Error("two callers count at once")
-		return store.Count{}, nil
+		return Count{}, nil
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v, want %v", err, context.Canceled)

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -26,7 +25,7 @@ func everyPlanFindsTheSamePage(t *testing.T, db *DB) {
 				}
 				pages := (total + perPage - 1) / perPage
 				if sort == "-valid_to" && query.AvailableTo == "" {
-					requireKeptPage(t, v, s, pages/2+1, list)
+					requireKeptPage(t, s, pages/2+1, list)
 				}
 				for _, page := range slices.Compact([]int64{1, min(20, pages), pages/2 + 1, max(pages-20, 1), pages}) {
 					requireSamePage(t, v, s, page, list)
@@ -83,38 +82,59 @@ func requireSamePage(t *testing.T, v view, s *search, page int64, list []string)
 }
 
 // requireKeptPage checks a page as it is read by every id of the list, and by some of them.
-func requireKeptPage(t *testing.T, v view, s *search, page int64, list []string) {
+func requireKeptPage(t *testing.T, s *search, page int64, list []string) {
 	t.Helper()
 	s.Query.Window.Page = page
 	offset := s.Query.Window.Offset()
 	want := list[offset:min(offset+perPage, int64(len(list)))]
-	count, _, err := s.total(v, store.NewTotals())
-	if err != nil || count.Matching <= 100 || offset < 100 {
+	matching := must(s.CountMatches(0))(t).Matching
+	if matching <= 100 || offset < 100 {
 		return
 	}
 	for _, perList := range []int{len(list), len(list)/10 + 1} {
-		kept := store.NewKept[perkIDs](perList, len(list))
-		_, first := s.keptPage(v, kept, count, count.Matching)
-		perks, err := s.keptPage(v, kept, count, count.Matching)
-		noError(t, errors.Join(first, err))
-		var ids []string
-		for _, perk := range perks {
-			ids = append(ids, perk.ID)
-		}
-		if !slices.Equal(ids, want) {
-			t.Errorf("%+v, page %d by %d kept ids: it is\n%q\nwant\n%q", s.Query, page, perList, ids, want)
-		}
-		// where the page before ended, or not
-		for at, isKept := range map[int64]bool{offset - 1: perList == len(list), offset: false} {
-			s.Query.After = &store.Cursor{ID: list[at]}
-			perks, err := s.keptPage(v, kept, count, count.Matching)
-			if (perks != nil) != isKept || err != nil || isKept && perks[0].ID != want[0] {
-				t.Errorf("%+v, page %d by %d kept ids, after perk %d: there are %d perks, %v", s.Query, page, perList,
-					at, len(perks), err)
+		lists, r := store.NewPerkLists[perkIDs](perList, len(list)), &recorder{search: s}
+		read := func(what string) {
+			t.Helper()
+			var ids []string
+			for _, perk := range must(lists.List(t.Context(), r))(t).Items {
+				ids = append(ids, perk.ID)
 			}
-			s.Query.After = nil
+			if !slices.Equal(ids, want) {
+				t.Errorf("%+v, page %d by %d kept ids, %s: it is\n%q\nwant\n%q", s.Query, page, perList, what, ids,
+					want)
+			}
 		}
+		read("the first time")
+		read("the second time")
+		if r.searched > 1 {
+			t.Errorf("%+v, page %d by %d kept ids: it was searched %d times", s.Query, page, perList, r.searched)
+		}
+		last := must(s.ReadByIDs(must(s.EveryID(1, matching))(t), offset-1, offset))(t)
+		s.Query.After = s.Query.CursorOf(&last[0], 0)
+		r.searched = 0
+		read("after the page before")
+		if isKept := perList == len(list); isKept != (r.searched == 0) {
+			t.Errorf("%+v, page %d by %d kept ids: after a cursor it was searched %d times", s.Query, page, perList,
+				r.searched)
+		}
+		s.Query.Window.Page, r.searched = page+1, 0
+		read("after the page before, with another number")
+		if r.searched != 1 {
+			t.Errorf("%+v: with another number it was searched %d times", s.Query, r.searched)
+		}
+		s.Query.Window.Page, s.Query.After = page, nil
 	}
+}
+
+// recorder counts how often a page is searched.
+type recorder struct {
+	*search
+	searched int
+}
+
+func (r *recorder) ReadPage(total int64) ([]api.Perk, error) {
+	r.searched++
+	return r.search.ReadPage(total)
 }
 
 // requireSameAfter checks the page that follows the perk before the offset.
@@ -133,7 +153,7 @@ func requireSameAfter(t *testing.T, v view, s *search, offset int64, list []stri
 	}
 	s.Query.After = s.Query.CursorOf(&last, distance)
 	defer func() { s.Query.After = nil }()
-	perks := must(s.page(v, int64(len(list))))(t)
+	perks := must(s.ReadPage(int64(len(list))))(t)
 	want := list[offset:min(offset+perPage+1, int64(len(list)))]
 	for i, perk := range perks {
 		if i >= len(want) || perk.ID != want[i] {

@@ -37,8 +37,7 @@ type DB struct {
 	standbys   *standbys // nil if there are none
 	redeemer   *redeemer
 	perkReader *perkReader
-	totals     *store.Totals
-	kept       *store.Kept[perkIDs]
+	lists      *store.PerkLists[perkIDs]
 
 	readiness  singleflight.Group // one check at a time
 	diskSpace  diskSpace
@@ -110,8 +109,8 @@ func open(ctx context.Context, config *pgxpool.Config, log *slog.Logger) (*DB, e
 		return nil, err
 	}
 	db := &DB{
-		log: log, reads: newReadPool(reads), writes: writes, settings: settings, totals: store.NewTotals(),
-		kept: store.NewKept[perkIDs](100_000, 1_000_000), diskSpace: diskSpace{log: log},
+		log: log, reads: newReadPool(reads), writes: writes, settings: settings,
+		lists: store.NewPerkLists[perkIDs](100_000, 1_000_000), diskSpace: diskSpace{log: log},
 		reconnects:     newReconnects(log),
 		readStatements: readStatements, writeStatements: writeStatements,
 	}

@@ -15,11 +15,10 @@ import (
 // search is a store.Search in PostgreSQL's dialect.
 type search struct {
 	store.Search
-	version     int64        // of the catalog
+	view        view
 	unavailable int64        // how many perks are unavailable to the user, whether they match or not
 	circle      store.Circle // of candidates, if the query has Near
 	args        pgx.NamedArgs
-	order       store.Order // of the list
 }
 
 const (
@@ -39,10 +38,10 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if store.IsUnstorable(query.AvailableTo) {
 		return nil, store.UserNotFound(query.AvailableTo)
 	}
-	s := &search{}
+	s := &search{view: v}
 	var categories []string
 	userKnown, err := store.One(v, func(r row) (known bool, err error) {
-		return known, r.Scan(&s.version, &known, &s.unavailable, &categories, new(string))
+		return known, r.Scan(&s.Version, &known, &s.unavailable, &categories, new(string))
 	}, `SELECT c.version,
 			EXISTS (SELECT FROM users WHERE id = $1),
 			CASE WHEN $1 <> '' THEN (SELECT count(*) FROM perk_stock WHERE sold_out)
@@ -57,8 +56,10 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
+	version := s.Version
 	s.Search = store.NewSearch(query, categories, inCategories)
-	s.order = s.Order(perkOrder, `strpos`)
+	s.Version = version
+	s.SetOrder(perkOrder, `strpos`)
 	s.args = s.Args
 	if query.Near != nil {
 		s.setCircle(store.Circle(*query.Near))
@@ -131,100 +132,52 @@ func (s *search) values(reach store.Fetch) []any {
 }
 
 // ListPerks reads the total and the page from one snapshot.
-func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[api.Perk], error) {
-	var list store.List[api.Perk]
-	err := db.read(ctx, "list perks", func(v view) error {
-		list = store.List[api.Perk]{Items: []api.Perk{}}
+func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (list store.List[api.Perk], err error) {
+	err = db.read(ctx, "list perks", func(v view) error {
 		s, err := newSearch(v, query)
-		if err != nil || s.IsEmpty() {
-			return err
+		if err == nil {
+			list, err = db.lists.List(v.ctx, s)
 		}
-		count, total, err := s.total(v, db.totals)
-		if err != nil {
-			return err
-		}
-		perks, err := s.keptPage(v, db.kept, count, total)
-		if err == nil && perks == nil {
-			perks, err = s.page(v, total)
-		}
-		if err != nil {
-			return err
-		}
-		list, err = query.Page(perks, total, func(ids []string) ([]int64, error) { return s.distances(v, ids) })
 		return err
 	})
-	if err != nil {
-		return store.List[api.Perk]{}, err
-	}
-	return list, nil
+	return list, err
 }
 
-// distances returns those of perks from the query's position, in millimetres.
-func (s *search) distances(v view, ids []string) ([]int64, error) {
+// Distances is part of store.PerkSearch.
+func (s *search) Distances(ids []string) ([]int64, error) {
 	if s.Query.Near == nil {
 		return make([]int64, len(ids)), nil
 	}
 	s.args["ids"] = ids
-	return store.All(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+`
+	return store.All(s.view, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+`
 		FROM unnest(@ids::text[]) WITH ORDINALITY AS page (id, n) JOIN perks AS p ON p.id = page.id
 			ORDER BY page.n`, customPlan, s.args)
 }
 
-// keptPage reads the perks of the window by the kept order of the list; nil if that is not known, or a page takes no
-// longer without. It fails with store.ErrCostly if the page collects more than its context allows, also without that
-// order.
-func (s *search) keptPage(v view, kept *store.Kept[perkIDs], count *store.Count, total int64) ([]api.Perk, error) {
-	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
-	helps, isDeep := kept.Helps(s.Query, s.order, count, s.hasOrderedScan())
-	cost, err := kept.Cost(v.ctx, s.Query, s.Categories, count, helps, isDeep, s.cost(s.Query.Reach(total), total))
-	if err == nil {
-		err = store.CheckCost(v.ctx, cost)
-	}
-	if err != nil || !helps {
-		return nil, err
-	}
-	ids, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep,
-		func(step int64) (perkIDs, error) { return s.every(v, step, count.Matching) })
-	if err != nil || ids.Len() == 0 {
-		return nil, err
-	}
-	switch {
-	case step == 1 && (s.Query.After == nil || offset > 0 && ids.at(offset-1) == s.Query.After.ID):
-		return perksOf(v, ids.between(offset, min(offset+reach.Take, int64(ids.Len()))))
-	case s.Query.After != nil || offset < step:
-		return nil, nil
-	}
-	before := offset / step // kept ones that the page comes after
-	last, err := perksOf(v, ids.between(before-1, before))
-	if err != nil {
-		return nil, err
-	}
-	distances, err := s.distances(v, []string{last[0].ID})
-	if err != nil {
-		return nil, err
-	}
+// ReadAfter is part of store.PerkSearch.
+func (s *search) ReadAfter(reach store.Fetch, matching int64) ([]api.Perk, error) {
 	order, err := s.pageOrder(s.Query.Sort, false)
 	if err != nil {
 		return nil, err
 	}
-	s.Query.After = s.Query.CursorOf(&last[0], distances[0])
-	defer func() { s.Query.After = nil }()
-	reach = store.Fetch{Skip: offset - before*step, Take: reach.Take}
-	return store.All(v, store.ScanPerk, pageOf(s.following(reach, count.Matching), order), s.values(reach)...)
+	return store.All(s.view, store.ScanPerk, pageOf(s.following(reach, matching), order), s.values(reach)...)
 }
 
-// every returns the ids of every step-th match, in order.
-func (s *search) every(v view, step, total int64) (ids perkIDs, err error) {
-	order, err := s.order.By(s.Query.Sort, false)
+// IsIDAt is part of store.PerkSearch.
+func (s *search) IsIDAt(ids perkIDs, at int64, id string) (bool, error) { return ids.at(at) == id, nil }
+
+// EveryID is part of store.PerkSearch.
+func (s *search) EveryID(step, matching int64) (ids perkIDs, err error) {
+	order, err := s.Order.By(s.Query.Sort, false)
 	if err != nil {
 		return ids, err
 	}
-	candidates := s.allMatches(total)
-	if s.hasOrderedScan() {
+	candidates := s.allMatches(matching)
+	if s.HasOrderedScan() {
 		candidates = `perks AS p WHERE ` + s.Where()
 	}
 	s.args["step"] = step
-	for id, err := range store.Each(v, store.ScanValue[string], `
+	for id, err := range store.Each(s.view, store.ScanValue[string], `
 		SELECT id FROM (SELECT p.id, row_number() OVER (ORDER BY `+order+`) AS n FROM `+candidates+`) AS list
 		WHERE n % @step = 0 ORDER BY n`, customPlan, s.args) {
 		if err != nil {
@@ -241,7 +194,7 @@ type perkIDs struct {
 	ends []uint32 // of each id in the text
 }
 
-// Len is for store.Kept.
+// Len is part of store.Sized.
 func (p perkIDs) Len() int { return len(p.ends) }
 
 func (p *perkIDs) add(id string) {
@@ -264,15 +217,15 @@ func (p perkIDs) between(from, to int64) (ids []string) {
 	return ids
 }
 
-// perksOf returns the perks with the ids, in their order.
-func perksOf(v view, ids []string) ([]api.Perk, error) {
-	return store.All(v, store.ScanPerk,
+// ReadByIDs is part of store.PerkSearch.
+func (s *search) ReadByIDs(ids perkIDs, from, until int64) ([]api.Perk, error) {
+	return store.All(s.view, store.ScanPerk,
 		`SELECT `+store.PerkColumns+` FROM unnest($1::text[]) WITH ORDINALITY AS page (id, n)
-		JOIN perks AS p ON p.id = page.id ORDER BY page.n`, ids)
+		JOIN perks AS p ON p.id = page.id ORDER BY page.n`, ids.between(from, until))
 }
 
-// page reads the perks of the window. A window past the middle is read from the end.
-func (s *search) page(v view, total int64) ([]api.Perk, error) {
+// ReadPage is part of store.PerkSearch. A window past the middle is read from the end.
+func (s *search) ReadPage(total int64) ([]api.Perk, error) {
 	perks := []api.Perk{}
 	reach := s.Query.Reach(total)
 	if reach.Take == 0 {
@@ -283,7 +236,7 @@ func (s *search) page(v view, total int64) ([]api.Perk, error) {
 		return nil, err
 	}
 	for candidates := range s.plans(order.fetch, reach, total) {
-		perks, err = store.All(v, store.ScanPerk, pageOf(candidates, order), s.values(reach)...)
+		perks, err = store.All(s.view, store.ScanPerk, pageOf(candidates, order), s.values(reach)...)
 		if err != nil || int64(len(perks)) == reach.Take {
 			return perks, err
 		}
@@ -302,10 +255,10 @@ func pageOf(candidates string, order pageOrder) string {
 type pageOrder struct{ fetch, show string }
 
 func (s *search) pageOrder(keys []api.SortKey, fromEnd bool) (o pageOrder, err error) {
-	if o.fetch, err = s.order.By(keys, fromEnd); err != nil {
+	if o.fetch, err = s.Order.By(keys, fromEnd); err != nil {
 		return o, err
 	}
-	o.show, err = s.order.By(keys, false)
+	o.show, err = s.Order.By(keys, false)
 	return o, err
 }
 
@@ -330,7 +283,7 @@ func (s *search) plans(order string, reach store.Fetch, total int64) iter.Seq[st
 		case s.Query.After != nil:
 			yield(s.following(reach, total))
 			return
-		case s.hasOrderedScan():
+		case s.HasOrderedScan():
 			yield(s.orderedScan(reach))
 			return
 		case s.isCircle() && s.SortsOnlyBy("created_at") && s.circle.Cells()*need < total/shortShare:
@@ -357,15 +310,15 @@ func (s *search) plans(order string, reach store.Fetch, total int64) iter.Seq[st
 	}
 }
 
-// cost is about how many perks page collects.
-func (s *search) cost(reach store.Fetch, total int64) int64 {
+// Cost is part of store.PerkSearch.
+func (s *search) Cost(reach store.Fetch, total int64) int64 {
 	need := reach.Skip + reach.Take
 	switch {
 	case reach.Take == 0:
 		return 0
-	case s.hasOrderedScan() && s.order.Serves(s.Query.Sort):
+	case s.HasOrderedScan() && s.Order.Serves(s.Query.Sort):
 		return need
-	case s.Query.After != nil && total >= manyMatches && s.order.Serves(s.Query.Sort):
+	case s.Query.After != nil && total >= manyMatches && s.Order.Serves(s.Query.Sort):
 		return need
 	case s.IsNearest(reach.FromEnd):
 		return min(need*circleGrowth, total)
@@ -375,8 +328,8 @@ func (s *search) cost(reach store.Fetch, total int64) int64 {
 	return total
 }
 
-// hasOrderedScan reports whether an index has the matches, and little else, in the order of the list.
-func (s *search) hasOrderedScan() bool {
+// HasOrderedScan is part of store.PerkSearch.
+func (s *search) HasOrderedScan() bool {
 	switch {
 	case s.Query.Near != nil || s.HasWords():
 		return false
@@ -392,12 +345,12 @@ func (s *search) hasOrderedScan() bool {
 func (s *search) orderedScan(reach store.Fetch) string {
 	need := reach.Skip + reach.Take
 	where := s.Where() + s.andAvailable(need)
-	ranges := s.order.Ranges(s.Query.Sort, s.Query.After, s.args)
+	ranges := s.Order.Ranges(s.Query.Sort, s.Query.After, s.args)
 	skipsExpired := s.SortsBy("valid_to") && s.Query.OnlyValid()
 	if s.Query.After == nil && !skipsExpired && (len(ranges) == 1 || !s.Query.Sort[0].Desc) {
 		return `perks AS p WHERE ` + where
 	}
-	order, _ := s.order.Within(s.Query.Sort, reach.FromEnd)
+	order, _ := s.Order.Within(s.Query.Sort, reach.FromEnd)
 	s.args["most"] = need
 	for i, condition := range ranges {
 		if skipsExpired && !strings.HasPrefix(condition, `p.valid_to IS NULL`) {
@@ -411,11 +364,11 @@ func (s *search) orderedScan(reach store.Fetch) string {
 
 // following is what follows the query's cursor, or candidates for it.
 func (s *search) following(reach store.Fetch, total int64) string {
-	if total >= manyMatches && s.order.Serves(s.Query.Sort) {
+	if total >= manyMatches && s.Order.Serves(s.Query.Sort) {
 		return s.orderedScan(reach)
 	}
 	return s.allMatches(total) + ` WHERE (` +
-		strings.Join(s.order.Ranges(s.Query.Sort, s.Query.After, s.args), ` OR `) + `)`
+		strings.Join(s.Order.Ranges(s.Query.Sort, s.Query.After, s.args), ` OR `) + `)`
 }
 
 // isIndexOrder reports whether an index has exactly the order of the list.
@@ -460,26 +413,16 @@ func (s *search) allMatches(total int64) string {
 const unavailable = `(SELECT perk_id FROM perk_stock WHERE sold_out
 	UNION ALL SELECT perk_id FROM redemptions WHERE user_id = @user AND status <> 'rejected')`
 
-// total is how many perks match the search. Those that are unavailable to the user are few, and change with every
-// redemption: they are counted separately and not cached.
-func (s *search) total(v view, totals *store.Totals) (count *store.Count, total int64, err error) {
-	count, err = totals.Get(v.ctx, s.Query, s.Categories, s.version, func(most int64) (store.Count, error) {
-		return s.count(v, most)
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	if s.Query.AvailableTo == "" {
-		return count, count.Matching, nil
-	}
-	unavailable, err := store.One(v, store.ScanValue[int64], s.countUnavailable(count.Matching), customPlan, s.args)
-	return count, count.Matching - unavailable, err
-}
-
-func (s *search) count(v view, most int64) (store.Count, error) {
-	return store.One(v, func(r row) (c store.Count, err error) {
+// CountMatches is part of store.PerkSearch.
+func (s *search) CountMatches(most int64) (store.Count, error) {
+	return store.One(s.view, func(r row) (c store.Count, err error) {
 		return c, r.Scan(&c.Matching, &c.Since, &c.Till)
 	}, s.countMatching(most), customPlan, s.args)
+}
+
+// CountUnavailable is part of store.PerkSearch.
+func (s *search) CountUnavailable(matching int64) (int64, error) {
+	return store.One(s.view, store.ScanValue[int64], s.countUnavailable(matching), customPlan, s.args)
 }
 
 // countMatching counts at most so many, unless that is 0.

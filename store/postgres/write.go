@@ -179,8 +179,7 @@ func (db *DB) resetIfBroken(err error) bool {
 	db.reconnects.note(err)
 	db.writes.Reset()
 	db.reads.Reset()
-	db.totals.Purge()
-	db.kept.Purge()
+	db.lists.Purge()
 	return true
 }
 

@@ -119,42 +119,57 @@ func requireKeptPages(t *testing.T, v view, s *search, offset int, want []int64)
 		return
 	}
 	s.Query.Window.Page = int64(offset/perPage) + 1
-	count, _, err := s.total(v, store.NewTotals())
-	if err != nil {
-		t.Fatal(err)
-	}
+	matching := must(s.CountMatches(0))(t).Matching
 	for _, perList := range []int{10_000, 70} {
 		for _, after := range []*store.Cursor{s.Query.After, nil} {
 			s.Query.After = after
-			kept := store.NewKept[rowIDs](perList, 10_000)
-			helps, isDeep := kept.Helps(s.Query, s.order, count, s.hasOrderedScan())
-			if s.hasOrderedScan() && !helps {
-				continue
+			lists, r := store.NewPerkLists[rowIDs](perList, 10_000), &recorder{search: s}
+			for times := range 2 {
+				list := must(lists.List(t.Context(), r))(t)
+				if rows := rowsOf(t, v, list.Items); !slices.Equal(rows, want[:perPage]) {
+					t.Errorf("%+v, of %d ids, after: %t, time %d: the page at %d is\n%v, want\n%v", s.Query, perList,
+						after != nil, times, offset, rows, want)
+				}
 			}
-			if rows, err := s.keptPage(v, kept, count, count.Matching); err != nil || rows != nil && !isDeep {
-				t.Fatalf("the first time, rows are %v, %v", rows, err)
+			if r.built > 0 && matching <= int64(perList) && r.searched > 1 {
+				t.Errorf("%+v: the kept ids of all perks are not read", s.Query)
 			}
-			rows, err := s.keptPage(v, kept, count, count.Matching)
-			page := want
-			step := kept.Step(count.Matching)
-			if after == nil {
-				page = want[:perPage]
-			}
-			if step > 1 && (after != nil || int64(offset) < step || !s.order.Serves(s.Query.Sort)) { // as fast without
-				page = nil
-			}
-			if err != nil || !slices.Equal(rows, page) {
-				t.Errorf("%+v, of %d ids, after: %t: the page at %d is\n%v (%v), want\n%v", s.Query, perList,
-					after != nil, offset, rows, err, page)
-			}
-			if s.Query.Window.Page++; after != nil {
-				if rows, err := s.keptPage(v, kept, count, count.Matching); rows != nil || err != nil {
-					t.Errorf("%+v: with a cursor of another page, the kept page is %v, %v", s.Query, rows, err)
+			if s.Query.Window.Page++; after != nil { // with a cursor of another page, that counts
+				list := must(lists.List(t.Context(), r))(t)
+				if rows := rowsOf(t, v, list.Items); !slices.Equal(rows, want[:perPage]) {
+					t.Errorf("%+v: with a cursor of another page, the page is %v, want %v", s.Query, rows, want)
 				}
 			}
 			s.Query.Window.Page--
 		}
 	}
+}
+
+// recorder counts how often a page is searched, and the order of a list built.
+type recorder struct {
+	*search
+	searched, built int
+}
+
+func (r *recorder) ReadPage(total int64) ([]api.Perk, error) {
+	r.searched++
+	return r.search.ReadPage(total)
+}
+
+func (r *recorder) EveryID(step, matching int64) (rowIDs, error) {
+	r.built++
+	return r.search.EveryID(step, matching)
+}
+
+func rowsOf(t *testing.T, v view, perks []api.Perk) []int64 {
+	t.Helper()
+	ids := make([]string, len(perks))
+	for i := range perks {
+		ids[i] = perks[i].ID
+	}
+	return must(store.All(v, store.ScanValue[int64], `
+		SELECT p.row FROM json_each($1) AS page CROSS JOIN perks AS p ON p.id = page.value ORDER BY page.key`,
+		asJSON(ids)))(t)
 }
 
 func (db *DB) perkAt(t *testing.T, row int64) (api.Perk, error) {
@@ -276,7 +291,7 @@ func inSearch(t *testing.T, db *DB, query store.PerkQuery, reach store.Fetch, wo
 		if err != nil {
 			return err
 		}
-		order, err := s.order.By(query.Sort, reach.FromEnd)
+		order, err := s.Order.By(query.Sort, reach.FromEnd)
 		if err != nil {
 			return err
 		}

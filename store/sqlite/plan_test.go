@@ -91,7 +91,7 @@ func requirePlan(t *testing.T, db *DB, query store.PerkQuery, want, without stri
 			return err
 		}
 		for _, fromEnd := range []bool{false, true} {
-			order, err := s.order.By(query.Sort, fromEnd)
+			order, err := s.Order.By(query.Sort, fromEnd)
 			if err != nil {
 				return err
 			}

@@ -16,8 +16,8 @@ import (
 // search is a store.Search in SQLite's dialect.
 type search struct {
 	store.Search
-	endOfNames string      // of all indexes of perks that are named in queries
-	order      store.Order // of the list
+	view       view
+	endOfNames string // of all indexes of perks that are named in queries
 }
 
 const (
@@ -46,14 +46,16 @@ func newSearch(v view, query store.PerkQuery) (*search, error) {
 			return nil, err
 		}
 	}
-	second, err := store.One(v, store.ScanValue[bool],
-		`SELECT EXISTS (SELECT 1 FROM pragma_index_list('perks') WHERE name = 'perks_in_cell`+secondName+`')`)
+	s := &search{Search: store.NewSearch(query, categories, inCategories), view: v}
+	s.SetOrder(perkOrder, `instr`)
+	isSecond, err := store.One(v,
+		func(r row) (isSecond bool, err error) { return isSecond, r.Scan(&s.Version, &isSecond) }, `
+		SELECT version, EXISTS (SELECT 1 FROM pragma_index_list('perks') WHERE name = 'perks_in_cell`+secondName+`')
+		FROM catalog`)
 	if err != nil {
 		return nil, err
 	}
-	s := &search{Search: store.NewSearch(query, categories, inCategories)}
-	s.order = s.Order(perkOrder, `instr`)
-	if second {
+	if isSecond {
 		s.endOfNames = secondName
 	}
 	if query.Near != nil {
@@ -166,123 +168,83 @@ func (s *search) indexName(first string) string {
 }
 
 // ListPerks reads the total and the page from one snapshot.
-func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (store.List[api.Perk], error) {
-	list := store.List[api.Perk]{Items: []api.Perk{}}
-	err := db.read(ctx, "list perks", func(v view) error {
+func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (list store.List[api.Perk], err error) {
+	err = db.read(ctx, "list perks", func(v view) error {
 		s, err := newSearch(v, query)
-		if err != nil || s.IsEmpty() {
-			return err
+		if err == nil {
+			list, err = db.lists.List(v.ctx, s)
 		}
-		count, total, err := s.total(v, db.totals)
-		if err != nil {
-			return err
-		}
-		rows, err := s.keptPage(v, db.kept, count, total)
-		if err == nil && rows == nil {
-			rows, err = s.page(v, total)
-		}
-		if err != nil {
-			return err
-		}
-		perks, err := store.All(v, store.ScanPerk, `
-			SELECT `+store.PerkColumns+` FROM json_each($1) AS page CROSS JOIN perks AS p ON p.row = page.value
-			ORDER BY page.key`, asJSON(rows))
-		if err != nil {
-			return err
-		}
-		list, err = query.Page(perks, total, func(ids []string) ([]int64, error) { return s.distances(v, ids) })
 		return err
 	})
-	if err != nil {
-		return store.List[api.Perk]{}, err
-	}
-	return list, nil
+	return list, err
 }
 
-// distances returns those of perks from the query's position, in millimetres.
-func (s *search) distances(v view, ids []string) ([]int64, error) {
+// Distances is part of store.PerkSearch.
+func (s *search) Distances(ids []string) ([]int64, error) {
 	if s.Query.Near == nil {
 		return make([]int64, len(ids)), nil
 	}
 	s.Args["ids"] = asJSON(ids)
-	return store.All(v, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+`
+	return store.All(s.view, store.ScanValue[int64], `SELECT `+perkOrder.Columns[api.SortDistance].Text+`
 		FROM json_each(@ids) AS page CROSS JOIN perks AS p ON p.id = page.value ORDER BY page.key`, s.Args)
 }
 
-// hasOrderedScan reports whether an index has the matches, and little else, in the order of the list.
-func (s *search) hasOrderedScan() bool {
+// HasOrderedScan is part of store.PerkSearch.
+func (s *search) HasOrderedScan() bool {
 	switch {
 	case s.Query.Near != nil || s.HasWords() || len(s.Categories) > 1:
 		return false
 	case s.Query.City != "" || s.Query.Category != "":
 		return s.SortsBy("created_at")
 	}
-	return s.order.Serves(s.Query.Sort)
+	return s.Order.Serves(s.Query.Sort)
 }
 
 type rowIDs []int64
 
-// Len is for store.Kept.
+// Len is part of store.Sized.
 func (r rowIDs) Len() int { return len(r) }
 
-// keptPage returns the row ids of the window by the kept order of the list; nil if that is not known, or a page takes
-// no longer without. It fails with store.ErrCostly if the page collects more than its context allows, also without that
-// order.
-func (s *search) keptPage(v view, kept *store.Kept[rowIDs], count *store.Count, total int64) ([]int64, error) {
-	reach, offset := s.Query.Reach(count.Matching), s.Query.Window.Offset()
-	helps, isDeep := kept.Helps(s.Query, s.order, count, s.hasOrderedScan())
-	cost, err := kept.Cost(v.ctx, s.Query, s.Categories, count, helps, isDeep, s.cost(s.Query.Reach(total), total))
-	if err == nil {
-		err = store.CheckCost(v.ctx, cost)
-	}
-	if err != nil || !helps {
-		return nil, err
-	}
-	rows, step, err := kept.IDs(v.ctx, s.Query, s.Categories, count, isDeep,
-		func(step int64) (rowIDs, error) { return s.every(v, step) })
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	part := rows[min(offset, int64(len(rows))):min(offset+reach.Take, int64(len(rows)))]
-	switch {
-	case step == 1 && s.Query.After == nil:
-		return part, nil
-	case step == 1: // the page begins at its number only if nothing has come before it since the last one
-		last, err := store.One(v, store.ScanValue[int64], `SELECT coalesce((SELECT row FROM perks WHERE id = $1), 0)`,
-			s.Query.After.ID)
-		if err != nil || offset == 0 || rows[offset-1] != last {
-			return nil, err
-		}
-		return part, nil
-	case s.Query.After != nil || offset < step:
-		return nil, nil
-	}
-	before := offset / step // kept ones that the page comes after
-	last, err := store.One(v, store.ScanPerk, `SELECT `+store.PerkColumns+` FROM perks AS p WHERE p.row = $1`,
-		rows[before-1])
+// ReadPage is part of store.PerkSearch.
+func (s *search) ReadPage(total int64) ([]api.Perk, error) {
+	rows, err := s.page(s.view, total)
 	if err != nil {
 		return nil, err
 	}
-	distances, err := s.distances(v, []string{last.ID})
-	if err != nil {
-		return nil, err
-	}
-	s.Query.After = s.Query.CursorOf(&last, distances[0])
-	defer func() { s.Query.After = nil }()
-	skip := offset - before*step
-	rows, err = s.following(v, store.Fetch{Take: skip + reach.Take}, count.Matching)
-	return rows[min(skip, int64(len(rows))):], err
+	return s.ReadByIDs(rows, 0, int64(len(rows)))
 }
 
-// cost is about how many perks page collects.
-func (s *search) cost(reach store.Fetch, total int64) int64 {
+// ReadAfter is part of store.PerkSearch.
+func (s *search) ReadAfter(reach store.Fetch, matching int64) ([]api.Perk, error) {
+	rows, err := s.following(s.view, store.Fetch{Take: reach.Skip + reach.Take}, matching)
+	if err != nil {
+		return nil, err
+	}
+	return s.ReadByIDs(rows, min(reach.Skip, int64(len(rows))), int64(len(rows)))
+}
+
+// ReadByIDs is part of store.PerkSearch.
+func (s *search) ReadByIDs(rows rowIDs, from, until int64) ([]api.Perk, error) {
+	return store.All(s.view, store.ScanPerk, `
+		SELECT `+store.PerkColumns+` FROM json_each($1) AS page CROSS JOIN perks AS p ON p.row = page.value
+		ORDER BY page.key`, asJSON(rows[from:until]))
+}
+
+// IsIDAt is part of store.PerkSearch.
+func (s *search) IsIDAt(rows rowIDs, at int64, id string) (bool, error) {
+	return store.One(s.view, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM perks WHERE id = $1 AND row = $2)`,
+		id, rows[at])
+}
+
+// Cost is part of store.PerkSearch.
+func (s *search) Cost(reach store.Fetch, total int64) int64 {
 	need := reach.Skip + reach.Take
 	switch {
 	case reach.Take == 0:
 		return 0
-	case s.hasOrderedScan():
+	case s.HasOrderedScan():
 		return need
-	case s.Query.After != nil && total >= manyMatches && !s.HasWords() && s.order.Serves(s.Query.Sort):
+	case s.Query.After != nil && total >= manyMatches && !s.HasWords() && s.Order.Serves(s.Query.Sort):
 		return need
 	case s.Query.Near != nil && !s.HasWords() && s.IsNearest(reach.FromEnd):
 		return min(need*circleGrowth, total)
@@ -290,14 +252,14 @@ func (s *search) cost(reach store.Fetch, total int64) int64 {
 	return total
 }
 
-// every returns the row ids of every step-th match, in order.
-func (s *search) every(v view, step int64) ([]int64, error) {
-	order, err := s.order.By(s.Query.Sort, false)
+// EveryID is part of store.PerkSearch.
+func (s *search) EveryID(step, _ int64) (rowIDs, error) {
+	order, err := s.Order.By(s.Query.Sort, false)
 	if err != nil {
 		return nil, err
 	}
 	s.Args["step"] = step
-	return store.All(v, store.ScanValue[int64], `SELECT row FROM (
+	return store.All(s.view, store.ScanValue[int64], `SELECT row FROM (
 		SELECT p.row, row_number() OVER (ORDER BY
 			`+order+`) AS n FROM `+s.allMatches()+`) WHERE n % @step = 0 ORDER BY n`, s.Args)
 }
@@ -324,7 +286,7 @@ func (s *search) page(v view, total int64) ([]int64, error) {
 
 // find returns row ids in the order in which they are read.
 func (s *search) find(v view, reach store.Fetch, total int64) ([]int64, error) {
-	order, err := s.order.By(s.Query.Sort, reach.FromEnd)
+	order, err := s.Order.By(s.Query.Sort, reach.FromEnd)
 	if err != nil {
 		return nil, err
 	}
@@ -338,11 +300,11 @@ func (s *search) following(v view, reach store.Fetch, total int64) (rows []int64
 	if len(s.Query.Sort) > 0 {
 		index = s.Query.Sort[0].Field
 	}
-	ranges := s.order.Ranges(s.Query.Sort, s.Query.After, s.Args)
-	from, orderBy := s.from(``), s.order.Within
+	ranges := s.Order.Ranges(s.Query.Sort, s.Query.After, s.Args)
+	from, orderBy := s.from(``), s.Order.Within
 	switch {
-	case total < manyMatches || s.HasWords() || !s.order.Serves(s.Query.Sort):
-		orderBy, ranges = s.order.By, []string{`(` + strings.Join(ranges, ` OR `) + `)`}
+	case total < manyMatches || s.HasWords() || !s.Order.Serves(s.Query.Sort):
+		orderBy, ranges = s.Order.By, []string{`(` + strings.Join(ranges, ` OR `) + `)`}
 	// otherwise the filter's index has the order
 	case s.Query.City == "" && s.Query.Category == "" || !s.SortsBy("created_at"):
 		from = `perks AS p INDEXED BY ` + s.indexName(sortIndex(index))
@@ -412,33 +374,23 @@ func (s *search) allMatches() string {
 	return s.from(index) + ` WHERE ` + s.whereAvailable()
 }
 
-// total is how many perks match the search. Those that are unavailable to the user are few, and change with every
-// redemption: they are counted separately and not cached.
-func (s *search) total(v view, totals *store.Totals) (count *store.Count, total int64, err error) {
-	version, err := store.One(v, store.ScanValue[int64], `SELECT version FROM catalog`)
-	if err != nil {
-		return nil, 0, err
+// CountMatches is part of store.PerkSearch.
+func (s *search) CountMatches(most int64) (store.Count, error) {
+	matches := s.from(``) + ` WHERE ` + s.where()
+	if most > 0 {
+		matches = fmt.Sprintf(`(SELECT 1 FROM %s LIMIT %d)`, matches, most)
 	}
-	count, err = totals.Get(v.ctx, s.Query, s.Categories, version, func(most int64) (store.Count, error) {
-		matches := s.from(``) + ` WHERE ` + s.where()
-		if most > 0 {
-			matches = fmt.Sprintf(`(SELECT 1 FROM %s LIMIT %d)`, matches, most)
-		}
-		return store.One(v, func(r row) (c store.Count, err error) {
-			return c, r.Scan(&c.Matching, &c.Since, &c.Till)
-		}, `SELECT (SELECT count(*) FROM `+matches+`),
-			(SELECT max(at) FROM (SELECT max(valid_to) AS at FROM perks WHERE valid_to <= @at
-				UNION ALL SELECT max(valid_from) FROM perks WHERE valid_from <= @at)),
-			(SELECT min(at) FROM (SELECT min(valid_to) AS at FROM perks WHERE valid_to > @at
-				UNION ALL SELECT min(valid_from) FROM perks WHERE valid_from > @at))`, s.Args)
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	if s.Query.AvailableTo == "" {
-		return count, count.Matching, nil
-	}
-	unavailable, err := store.One(v, store.ScanValue[int64], `
+	return store.One(s.view, func(r row) (c store.Count, err error) {
+		return c, r.Scan(&c.Matching, &c.Since, &c.Till)
+	}, `SELECT (SELECT count(*) FROM `+matches+`),
+		(SELECT max(at) FROM (SELECT max(valid_to) AS at FROM perks WHERE valid_to <= @at
+			UNION ALL SELECT max(valid_from) FROM perks WHERE valid_from <= @at)),
+		(SELECT min(at) FROM (SELECT min(valid_to) AS at FROM perks WHERE valid_to > @at
+			UNION ALL SELECT min(valid_from) FROM perks WHERE valid_from > @at))`, s.Args)
+}
+
+// CountUnavailable is part of store.PerkSearch.
+func (s *search) CountUnavailable(int64) (int64, error) {
+	return store.One(s.view, store.ScanValue[int64], `
 		SELECT count(*) FROM perks AS p WHERE p.row IN `+unavailable+` AND `+s.whereAnywhere(), s.Args)
-	return count, count.Matching - unavailable, err
 }

@@ -39,8 +39,7 @@ type DB struct {
 	log     *slog.Logger
 	readers *sql.DB
 	writer  *writer
-	totals  *store.Totals
-	kept    *store.Kept[rowIDs]
+	lists   *store.PerkLists[rowIDs]
 
 	largeImport, sliceRows int64
 	merging                chan struct{} // holds a value while an import or a reset writes
@@ -81,7 +80,7 @@ func open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{file: file, log: log, readers: file.readers(opened), writer: startWriter(file, opened, first, log),
-		totals: store.NewTotals(), kept: store.NewKept[rowIDs](100_000, 1_000_000),
+		lists:       store.NewPerkLists[rowIDs](100_000, 1_000_000),
 		largeImport: largeImport, sliceRows: sliceRows, merging: make(chan struct{}, 1), disk: newDisk(file.path, log)}
 	db.disk.watch()
 	snapshot := func(ctx context.Context, work func(store.Querier) error) error {

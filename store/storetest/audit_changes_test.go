@@ -130,7 +130,7 @@ var auditChangesTests = []test{
 		if err != nil {
 			f.fails("the caller left", err, api.CodeUnavailable)
 		}
-		f.equal("bytes", <-told, len("client/owner"+"property.update"+"property/1"+`{"title":"New"}`+`{"title":"Newer"}`))
+		f.equal("bytes", <-told, len(`client/owner property.update property/1 {"title":"New"} {"title":"Newer"}`)-4)
 		f.must(f.update(1, retitle("Last"))) // after the first
 		ctx = store.OnAudited(f.ctx, func(bytes int) { told <- bytes })
 		f.must(f.UpdateProperty(ctx, 1, store.ClientActor("owner"), now, retitle("Last"))) // changes nothing

@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-
-	"example.com/perks/api"
 )
 
 // A list of few perks is sorted at once, and a page that is few perks from an end of its index is read there.
@@ -15,10 +13,10 @@ const (
 	farInside = 2000
 )
 
-// Kept has the order of lists that were asked for more than once, or far inside: the ids of their perks. A page is then
-// read by them, without searching and sorting again. The order is kept until the catalog changes, or a perk starts or
-// expires.
-type Kept[IDs Sized] struct {
+// pageIndexCache has the order of lists that were asked for more than once, or far inside: the ids of their perks. A
+// page is then read by them, without searching and sorting again. The order is kept until the catalog changes, or a
+// perk starts or expires.
+type pageIndexCache[IDs Sized] struct {
 	mu      sync.Mutex
 	lists   *simplelru.LRU[keptKey, *keptList[IDs]]
 	perList int
@@ -46,10 +44,10 @@ type keptList[IDs Sized] struct {
 // them, past some fifty more perks in a million, so these lists leave the room to those whose ids must all be kept.
 const sparseShare = 5
 
-// NewKept returns an empty cache for that many ids. It keeps all ids of a list that has at most perList, and of a
-// longer one every so many.
-func NewKept[IDs Sized](perList, ids int) *Kept[IDs] {
-	k := &Kept[IDs]{perList: perList, free: ids}
+// newPageIndexCache returns an empty cache for that many ids. It keeps all ids of a list that has at most perList, and
+// of a longer one every so many.
+func newPageIndexCache[IDs Sized](perList, ids int) *pageIndexCache[IDs] {
+	k := &pageIndexCache[IDs]{perList: perList, free: ids}
 	lists, err := simplelru.NewLRU(maxCachedTotals, func(_ keptKey, list *keptList[IDs]) {
 		list.gone = true
 		k.free += list.ids.Len()
@@ -61,10 +59,10 @@ func NewKept[IDs Sized](perList, ids int) *Kept[IDs] {
 	return k
 }
 
-// Helps tells whether kept ids lead to the query's page faster than a search, and whether the page is far inside the
+// helps tells whether kept ids lead to the query's page faster than a search, and whether the page is far inside the
 // list. isScanned says that an index has the list in its order. What one user can redeem changes with every redemption.
 // Between kept ids an index must lead on.
-func (k *Kept[IDs]) Helps(query PerkQuery, order Order, count *Count, isScanned bool) (helps, isDeep bool) {
+func (k *pageIndexCache[IDs]) helps(query PerkQuery, order Order, count *Count, isScanned bool) (helps, isDeep bool) {
 	isDeep = query.After == nil && query.Reach(count.Matching).Skip >= farInside
 	switch {
 	case query.AvailableTo != "", count.Matching <= shortList, query.Window.Offset() >= count.Matching:
@@ -75,15 +73,12 @@ func (k *Kept[IDs]) Helps(query PerkQuery, order Order, count *Count, isScanned 
 	return isDeep || !isScanned, isDeep
 }
 
-// Cost returns how many perks a page collects that would collect so many without the kept order: none if the order is
-// kept, and all that match if IDs would build it. helps and isDeep are those of Helps.
-func (k *Kept[IDs]) Cost(
-	ctx context.Context, query PerkQuery, categories []string, count *Count, helps, isDeep bool, without int64,
+// cost returns how many perks a page collects that would collect so many without the kept order: none if the order is
+// kept, and all that match if ids would build it.
+func (k *pageIndexCache[IDs]) cost(
+	ctx context.Context, key keptKey, count *Count, isDeep bool, without int64,
 ) (int64, error) {
-	if !helps {
-		return without, nil
-	}
-	list := k.list(keptKey{cacheKey(query, categories), api.FormatSort(query.Sort)})
+	list := k.list(key)
 	if err := lockList(ctx, list.busy, rowLimit(ctx) > 0); err != nil {
 		return 0, err
 	}
@@ -98,19 +93,18 @@ func (k *Kept[IDs]) Cost(
 	return without, nil
 }
 
-// IDs returns the ids of every step-th perk of a list as of a count: with 3, of the third, the sixth and so on. It
+// ids returns the ids of every step-th perk of a list as of a count: with 3, of the third, the sixth and so on. It
 // returns none the first time that the list is asked for since it changed, unless isDeep: people look at many first
 // pages just once. build reads the ids.
-func (k *Kept[IDs]) IDs(ctx context.Context, query PerkQuery, categories []string, count *Count, isDeep bool,
-	build func(step int64) (IDs, error)) (ids IDs, step int64, err error) {
-	step = k.Step(count.Matching)
-	list := k.list(keptKey{cacheKey(query, categories), api.FormatSort(query.Sort)})
-	select {
-	case list.busy <- struct{}{}:
-		defer func() { <-list.busy }()
-	case <-ctx.Done():
-		return ids, 0, ctx.Err()
+func (k *pageIndexCache[IDs]) ids(
+	ctx context.Context, key keptKey, count *Count, isDeep bool, build func(step int64) (IDs, error),
+) (ids IDs, step int64, err error) {
+	step = k.step(count.Matching)
+	list := k.list(key)
+	if err := lockList(ctx, list.busy, false); err != nil {
+		return ids, 0, err
 	}
+	defer func() { <-list.busy }()
 	if list.count != count {
 		k.keep(list, ids)
 		list.count, list.asked = count, 0
@@ -124,8 +118,8 @@ func (k *Kept[IDs]) IDs(ctx context.Context, query PerkQuery, categories []strin
 	return ids, step, err
 }
 
-// Step is 1 for a list of which all ids are kept, and otherwise every how manyth is.
-func (k *Kept[IDs]) Step(matching int64) int64 {
+// step is 1 for a list of which all ids are kept, and otherwise every how manyth is.
+func (k *pageIndexCache[IDs]) step(matching int64) int64 {
 	perList := int64(k.perList)
 	if matching <= perList {
 		return 1
@@ -133,7 +127,7 @@ func (k *Kept[IDs]) Step(matching int64) int64 {
 	return (matching*sparseShare + perList - 1) / perList
 }
 
-func (k *Kept[IDs]) list(key keptKey) *keptList[IDs] {
+func (k *pageIndexCache[IDs]) list(key keptKey) *keptList[IDs] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	list, ok := k.lists.Get(key)
@@ -145,7 +139,7 @@ func (k *Kept[IDs]) list(key keptKey) *keptList[IDs] {
 }
 
 // keep replaces the ids of a list, and forgets the lists that were not asked for the longest if there is no room.
-func (k *Kept[IDs]) keep(list *keptList[IDs], ids IDs) {
+func (k *pageIndexCache[IDs]) keep(list *keptList[IDs], ids IDs) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if list.gone {
@@ -158,8 +152,7 @@ func (k *Kept[IDs]) keep(list *keptList[IDs], ids IDs) {
 	}
 }
 
-// Purge empties the cache, as that of Totals.
-func (k *Kept[IDs]) Purge() {
+func (k *pageIndexCache[IDs]) purge() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lists.Purge()

@@ -1,4 +1,4 @@
-package store_test
+package store
 
 import (
 	"context"
@@ -7,23 +7,24 @@ import (
 	"testing"
 
 	"example.com/perks/api"
-	"example.com/perks/store"
 )
 
 type numbers []int64
 
 func (n numbers) Len() int { return len(n) }
 
+func keyOf(query PerkQuery) keptKey { return keptKey{cacheKey(query, nil), api.FormatSort(query.Sort)} }
+
 // keeper keeps lists of the numbers from 1, and counts how often one is built.
 type keeper struct {
 	t     *testing.T
-	kept  *store.Kept[numbers]
+	kept  *pageIndexCache[numbers]
 	built int
 }
 
-func (k *keeper) wants(what string, query store.PerkQuery, count *store.Count, isDeep bool, want []int64, built int) {
+func (k *keeper) wants(what string, query PerkQuery, count *Count, isDeep bool, want []int64, built int) {
 	k.t.Helper()
-	ids, _, err := k.kept.IDs(k.t.Context(), query, nil, count, isDeep, func(step int64) (ids numbers, err error) {
+	ids, _, err := k.kept.ids(k.t.Context(), keyOf(query), count, isDeep, func(step int64) (ids numbers, err error) {
 		k.built++
 		for id := step; id <= count.Matching; id += step {
 			ids = append(ids, id)
@@ -37,27 +38,27 @@ func (k *keeper) wants(what string, query store.PerkQuery, count *store.Count, i
 }
 
 func TestAListIsKeptFromTheSecondTimeOnUntilItChanges(t *testing.T) {
-	k := &keeper{t: t, kept: store.NewKept[numbers](10, 100)}
-	three, thirty := &store.Count{Matching: 3}, &store.Count{Matching: 30}
-	byTitle := store.PerkQuery{Sort: []api.SortKey{{Field: "title"}}}
+	k := &keeper{t: t, kept: newPageIndexCache[numbers](10, 100)}
+	three, thirty := &Count{Matching: 3}, &Count{Matching: 30}
+	byTitle := PerkQuery{Sort: []api.SortKey{{Field: "title"}}}
 	k.wants("the first time", byTitle, three, false, nil, 0)
 	k.wants("the second time", byTitle, three, false, []int64{1, 2, 3}, 1)
 	k.wants("the third time", byTitle, three, false, []int64{1, 2, 3}, 1)
-	k.wants("another order", store.PerkQuery{}, three, false, nil, 1)
-	k.wants("another filter", store.PerkQuery{PerkFilter: api.PerkFilter{City: "York"}, Sort: byTitle.Sort}, three,
+	k.wants("another order", PerkQuery{}, three, false, nil, 1)
+	k.wants("another filter", PerkQuery{PerkFilter: api.PerkFilter{City: "York"}, Sort: byTitle.Sort}, three,
 		false, nil, 1)
-	k.wants("after a change", byTitle, &store.Count{Matching: 3}, false, nil, 1)
+	k.wants("after a change", byTitle, &Count{Matching: 3}, false, nil, 1)
 	k.wants("a page far inside", byTitle, thirty, true, []int64{15, 30}, 2)
 	k.wants("after a failover", byTitle, thirty, false, []int64{15, 30}, 2)
-	k.kept.Purge()
+	k.kept.purge()
 	k.wants("after the purge", byTitle, thirty, false, nil, 2)
 }
 
 func TestListsThatWereNotAskedForTheLongestAreForgotten(t *testing.T) {
-	k := &keeper{t: t, kept: store.NewKept[numbers](10, 20)}
-	ten := &store.Count{Matching: 10}
+	k := &keeper{t: t, kept: newPageIndexCache[numbers](10, 20)}
+	ten := &Count{Matching: 10}
 	ids := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-	in := func(city string) store.PerkQuery { return store.PerkQuery{PerkFilter: api.PerkFilter{City: city}} }
+	in := func(city string) PerkQuery { return PerkQuery{PerkFilter: api.PerkFilter{City: city}} }
 	k.wants("one", in("one"), ten, true, ids, 1)
 	k.wants("two", in("two"), ten, true, ids, 2)
 	k.wants("one again", in("one"), ten, true, ids, 2)
@@ -67,33 +68,33 @@ func TestListsThatWereNotAskedForTheLongestAreForgotten(t *testing.T) {
 }
 
 func TestAListThatCannotBeBuiltIsNotKept(t *testing.T) {
-	k := &keeper{t: t, kept: store.NewKept[numbers](10, 20)}
+	k := &keeper{t: t, kept: newPageIndexCache[numbers](10, 20)}
 	broken := errors.New("broken")
-	count := &store.Count{Matching: 2}
-	if _, _, err := k.kept.IDs(t.Context(), store.PerkQuery{}, nil, count, true,
+	count := &Count{Matching: 2}
+	if _, _, err := k.kept.ids(t.Context(), keyOf(PerkQuery{}), count, true,
 		func(int64) (numbers, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("the error is %v, want %v", err, broken)
 	}
-	k.wants("after the failure", store.PerkQuery{}, count, false, []int64{1, 2}, 1)
+	k.wants("after the failure", PerkQuery{}, count, false, []int64{1, 2}, 1)
 }
 
 func TestWaitingForAListEndsWithTheCaller(t *testing.T) {
-	kept, began, end := store.NewKept[numbers](10, 20), make(chan struct{}), make(chan struct{})
+	kept, began, end := newPageIndexCache[numbers](10, 20), make(chan struct{}), make(chan struct{})
 	first := make(chan error, 1)
 	build := func(int64) (numbers, error) {
 		close(began)
 		<-end
 		return numbers{1}, nil
 	}
-	count := &store.Count{Matching: 1}
+	count := &Count{Matching: 1}
 	go func() {
-		_, _, err := kept.IDs(context.Background(), store.PerkQuery{}, nil, count, true, build)
+		_, _, err := kept.ids(context.Background(), keyOf(PerkQuery{}), count, true, build)
 		first <- err
 	}()
 	<-began
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := kept.IDs(ctx, store.PerkQuery{}, nil, count, true, build); !errors.Is(err, context.Canceled) {
+	if _, _, err := kept.ids(ctx, keyOf(PerkQuery{}), count, true, build); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v, want %v", err, context.Canceled)
 	}
 	close(end)
