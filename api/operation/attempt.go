@@ -233,16 +233,12 @@ func (a Attempt[R]) Check(ctx context.Context, change Change[R], rules Rules) At
 }
 
 // Resume goes on with an attempt that an earlier process may have sent: it sends it again if the idempotency key tells
-// what became of it, and otherwise looks it up first.
+// what became of it, and otherwise looks it up once no request can be under way any more.
 func (a Attempt[R]) Resume(ctx context.Context, change Change[R], rules Rules) Attempt[R] {
-	if !rules.Wait() {
-		return a
+	if rules.KeysCount(a.since) {
+		return a.follow(ctx, change, rules, Resend)
 	}
-	var step Step
-	if a.State, step = a.State.Next(Passed); rules.KeysCount(a.since) {
-		step = Resend
-	}
-	return a.follow(ctx, change, rules, step)
+	return a.follow(ctx, change, rules, Wait)
 }
 
 // follow takes the first step, and those that follow as far as the rules allow.

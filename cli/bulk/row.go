@@ -11,6 +11,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 )
@@ -29,8 +30,8 @@ type job struct {
 	maybeSent bool           // by an earlier run
 }
 
-// resultOf is the result of a row whose request the service accepted.
-func resultOf(o Outcome) *Result {
+// done is the result of a row whose request the service accepted.
+func done(o Outcome) *Result {
 	r := &Result{Outcome: OK}
 	if o.Err != nil {
 		if r = failedBy(o.Err); client.OutcomeUnknown(o.Err) {
@@ -48,11 +49,12 @@ func unknownBy(err error) *Result { return failure(Unknown, err, "") }
 const (
 	// settleDelay is how long a server may keep processing a request after its connection has broken.
 	settleDelay = 5 * time.Second
-	// maxSends bounds the attempts at a row whose replies are lost.
+	// maxSends bounds the requests for a row whose replies are lost.
 	maxSends = 3
 )
 
-// carryOut makes the change of a row exactly once, whatever earlier attempts did. It returns nil if it sent and learned nothing.
+// carryOut makes the change of a row exactly once, whatever earlier attempts did. It returns nil if it sent and learned
+// nothing.
 func (r *run) carryOut(j *job) *Result {
 	if j.invalid != nil {
 		return failure(Failed, j.invalid, invalidRow)
@@ -65,82 +67,84 @@ func (r *run) carryOut(j *job) *Result {
 		if j.maybeSent {
 			outcome = Unknown
 		}
-		return failure(outcome, fmt.Errorf("held back: line %d changes the same record and its outcome is unknown", row), heldBack)
+		return failure(outcome, fmt.Errorf("held back: line %d changes the same record and its outcome is unknown",
+			row), heldBack)
 	}
-	if j.maybeSent && !r.keysHonoured() {
-		if result, settled := r.resolveSent(j); settled {
-			return result
-		}
+	change := &change{run: r, job: j}
+	rules := operation.Rules{
+		Now:       r.now,
+		KeysCount: func(time.Time) bool { return r.keysHonoured() },
+		Persistence: &operation.Persistence{
+			Wait: change.wait, MayResend: r.mayResendAfter, MaxSends: maxSends, Ends: stopsRun,
+		},
 	}
 	if !j.maybeSent {
-		r.observe(j)
+		return r.resultOf(operation.Attempt[Outcome]{Key: j.key}.Send(r.requests, change, rules))
 	}
-	var lost error // why the reply to the attempt before is unknown
-	var unreachable *client.Unreachable
-	for sends := 1; ; sends++ {
-		asked := r.now()
-		outcome, err := j.task.Do(r.requests, j.key)
-		r.answered(err, asked)
-		if err == nil {
-			r.noteKeys()
-			return resultOf(outcome)
-		}
-		if !client.OutcomeUnknown(err) {
-			return r.refused(j, err, lost)
-		}
-		outcome, done, lookUpErr := r.resolveLost(j)
-		switch {
-		case done && !r.keysConfirm():
-			return r.accept(outcome)
-		case lookUpErr != nil:
-			r.stopIfAboutRun(lookUpErr)
-			return unknownBy(err)
-		case !done && !r.mayResend():
-			return r.notResent(err)
-		case errors.As(err, &unreachable) && unreachable.TimedOut() && !done || sends == maxSends:
-			return unknownBy(err)
-		}
-		lost = err
+	since := r.batch.began()
+	if since.After(r.now()) {
+		// The clock was set back. An older redemption may be taken for the row's, but no row is done twice.
+		since = time.Time{}
 	}
+	return r.resultOf(operation.Resumed[Outcome](j.key, since).Resume(r.requests, change, rules))
 }
 
-// resolveSent looks up the outcome of a row that an earlier run may have sent, once no request can be in flight any more. It is not
-// settled if the row was not done, or if a retry under its key tells whether what was found is the row's.
-func (r *run) resolveSent(j *job) (result *Result, settled bool) {
-	left := r.lastSent().Add(settleDelay).Sub(r.now())
-	if left > 0 && !r.waitWithoutSlot(min(left, settleDelay)) { // more means that the clock was set back
-		return nil, true
-	}
-	outcome, done, err := r.lookUp(j)
-	switch {
-	case err != nil:
-		r.stopIfAboutRun(err)
-		return unknownBy(err), true
-	case done && !r.keysConfirm():
-		return r.accept(outcome), true
-	case !done && !r.mayResend():
-		return r.notResent(errSentBefore), true
-	}
-	return nil, false
+// change sends a row, and asks what became of it.
+type change struct {
+	*run
+	*job
+	isSettled bool // the first wait of a row that an earlier run may have sent is over
 }
 
-var errSentBefore = api.Errorf(outcomeUnknown, "An earlier run may have sent this row.")
+// Send does the task once.
+func (c *change) Send(ctx context.Context, key string) (Outcome, bool, error) {
+	asked := c.now()
+	outcome, replayed, err := c.job.task.Send(ctx, key)
+	c.answered(err, asked)
+	if err == nil {
+		c.noteKeys()
+	}
+	return outcome, replayed, err
+}
 
-// observe reads what is there before a row is sent, unless the service has shown that it honours keys. The first row
-// that does so usually shows it.
-func (r *run) observe(j *job) {
-	task, observes := j.task.(Observer)
+// LookUp asks the service whether the row has been done. A row about a record that does not exist is not done.
+func (c *change) LookUp(ctx context.Context, since time.Time) (Outcome, operation.Event, error) {
+	asked := c.now()
+	outcome, event, err := c.job.task.LookUp(ctx, since, c.results.taken)
+	if isFailing(err) {
+		c.answered(err, asked)
+	}
+	if client.IsNotFound(err) {
+		return Outcome{}, operation.Absent, nil
+	}
+	return outcome, event, err
+}
+
+// Observe reads what is there before a row is sent. The first row that does so usually shows whether the service
+// honours keys, and then no other needs to.
+func (c *change) Observe(ctx context.Context) {
+	task, observes := c.job.task.(operation.Observer)
 	if !observes {
 		return
 	}
 	isFirst := false
-	r.probe.Do(func() {
+	c.probe.Do(func() {
 		isFirst = true
-		_ = task.Observe(r.requests) // what Done finds is then judged by its time
+		task.Observe(ctx)
 	})
-	if !isFirst && !r.keysHonoured() {
-		_ = task.Observe(r.requests)
+	if !isFirst && !c.keysHonoured() {
+		task.Observe(ctx)
 	}
+}
+
+// wait waits until no request of the row can be in flight any more. Those of an earlier run have had some time.
+func (c *change) wait() bool {
+	left := settleDelay
+	if c.maybeSent && !c.isSettled {
+		c.isSettled = true
+		left = min(left, c.lastSent().Add(settleDelay).Sub(c.now())) // it would be more if the clock was set back
+	}
+	return left <= 0 || c.waitWithoutSlot(left)
 }
 
 // mayResend tells whether a row whose outcome is unknown may be sent again although nothing was found: the service
@@ -149,45 +153,42 @@ func (r *run) mayResend() bool {
 	return r.task.HonoursKeys == nil || r.task.Resends || r.keysHonoured()
 }
 
-// notResent is the result of a row that may still be carried out.
-func (r *run) notResent(lost error) *Result {
-	result := failure(Unknown, lost, outcomeUnknown)
-	result.Message = strings.TrimSuffix(result.Message, ".") + ". It was not sent again, because this service has " +
-		"not shown that it would not be done twice. Check it, or run again with --resend-unknown."
-	return result
+func (r *run) mayResendAfter(err error) bool {
+	var unreachable *client.Unreachable
+	other, isOther := errors.AsType[*client.Error](err)
+	isSlow, isProxy := errors.As(err, &unreachable) && unreachable.TimedOut(), isOther && other.NotFromService
+	return r.mayResend() && !isSlow && !isProxy
 }
 
-// resolveLost looks up the outcome of a row whose reply was lost: at once, and if nothing is found again after settleDelay.
-func (r *run) resolveLost(j *job) (Outcome, bool, error) {
-	outcome, done, err := r.lookUp(j)
-	if done || err != nil {
-		return outcome, done, err
-	}
-	if !r.waitWithoutSlot(settleDelay) {
-		return Outcome{}, false, context.Cause(r.running)
-	}
-	return r.lookUp(j)
-}
+var errSentBefore = api.Errorf(outcomeUnknown, "An earlier run may have sent this row.")
 
-// lookUp asks the service whether the row has been done since the run began, or since the batch began if an earlier run may
-// have sent it. If the clock was set back, any time counts: an older redemption may then be mistaken for the row's, but no row
-// is done twice. A row about a record that does not exist is not done.
-func (r *run) lookUp(j *job) (Outcome, bool, error) {
-	since := r.began
-	if j.maybeSent {
-		if since = r.batch.began(); since.After(r.now()) {
-			since = time.Time{}
-		}
+// resultOf is the result of a row, nil if nothing was sent and learned. It stops the run if an error would hit every
+// row.
+func (r *run) resultOf(a operation.Attempt[Outcome]) *Result {
+	if stopsRun(a.Err) {
+		r.stop(a.Err)
 	}
-	asked := r.now()
-	outcome, done, err := j.task.Done(r.requests, since, r.results.taken)
-	if isFailing(err) {
-		r.answered(err, asked)
+	r.stopIfAboutRun(a.CheckErr)
+	switch {
+	case a.State == operation.Made:
+		return done(a.Result)
+	case a.State == operation.NotMade && !stopsRun(a.Err):
+		return failedBy(a.Err)
+	case a.State == operation.Matched && !r.keysHonoured():
+		return failure(Unknown, fmt.Errorf("the reply was lost, and %s may belong to this row or to another request. "+
+			"If nobody else redeems for these users, run again with --assume-mine", a.Candidate.ID), ambiguous)
+	case a.State == operation.Settled && a.CheckErr == nil && !r.mayResend():
+		result := failure(Unknown, cmp.Or(a.LostErr, error(errSentBefore)), outcomeUnknown)
+		result.Message = strings.TrimSuffix(result.Message, ".") +
+			". It was not sent again, because this service has " +
+			"not shown that it would not be done twice. Check it, or run again with --resend-unknown."
+		return result
+	case a.LostErr != nil || a.CheckErr != nil:
+		return unknownBy(cmp.Or(a.LostErr, a.CheckErr))
+	case a.Err != nil && !stopsRun(a.Err):
+		return unknownBy(a.Err)
 	}
-	if client.IsNotFound(err) {
-		return Outcome{}, false, nil
-	}
-	return outcome, done, err
+	return nil
 }
 
 // waitWithoutSlot lets other rows use the slot while it waits. It returns false if the run stops.
@@ -198,47 +199,11 @@ func (r *run) waitWithoutSlot(d time.Duration) bool {
 	return waited == nil
 }
 
-// refused handles a row that the service refused, or that could not be sent. If the reply to an earlier attempt was lost, a refusal
-// may mean that the attempt succeeded, and a failure to send says nothing about it.
-func (r *run) refused(j *job, err, lost error) *Result {
-	if isAboutRun(err) {
-		r.stop(err)
-		if lost != nil {
-			return unknownBy(lost)
-		}
-		return nil
-	}
-	if lost == nil && !j.maybeSent || client.KeyUnused(err) && r.keysHonoured() {
-		return failedBy(err)
-	}
-	outcome, done, lookUpErr := r.lookUp(j)
-	other, isOther := errors.AsType[*client.Error](err)
-	switch {
-	case lookUpErr != nil:
-		r.stopIfAboutRun(lookUpErr)
-		return unknownBy(cmp.Or(lost, lookUpErr))
-	case done:
-		return r.accept(outcome)
-	case isOther && other.NotFromService: // a proxy knows nothing of the attempt before
-		return unknownBy(cmp.Or(lost, err))
-	}
-	return failedBy(err)
-}
+// stopsRun tells whether an error says that nothing was sent, and that no row can be.
+func stopsRun(err error) bool { return err != nil && !client.OutcomeUnknown(err) && isAboutRun(err) }
 
-// keysConfirm tells whether a retry under the row's key tells who made what was found.
-func (r *run) keysConfirm() bool { return r.task.Shared && r.keysHonoured() }
-
-// accept takes what was found as the outcome of the row, unless it may belong to another request.
-func (r *run) accept(found Outcome) *Result {
-	if !r.task.Shared {
-		return resultOf(found)
-	}
-	return failure(Unknown, fmt.Errorf("the reply was lost, and %s may belong to this row or to another request. "+
-		"If nobody else redeems for these users, run again with --assume-mine", found.ID), ambiguous)
-}
-
-// isAboutRun tells whether an error would hit every row: the service is down, asks for too long a wait or rejects this client,
-// or this computer has failed.
+// isAboutRun tells whether an error would hit every row: the service is down, asks for too long a wait or rejects this
+// client, or this computer has failed.
 func isAboutRun(err error) bool {
 	var refused *client.Error
 	switch {
@@ -246,7 +211,8 @@ func isAboutRun(err error) bool {
 		return true
 	case errors.As(err, &refused):
 		return refused.LoginNeeded() || refused.Status == http.StatusTooManyRequests ||
-			refused.Status == http.StatusServiceUnavailable || refused.Unsupported || refused.Code == api.CodeInsufficientScope
+			refused.Status == http.StatusServiceUnavailable || refused.Unsupported ||
+			refused.Code == api.CodeInsufficientScope
 	}
 	return !errors.As(err, new(*api.Error))
 }
@@ -261,8 +227,8 @@ func (r *run) stopIfAboutRun(err error) {
 	}
 }
 
-// keysHonoured tells whether it is safe to retry a row under its key: the service honours keys, and still remembers those of the
-// batch. A clock that was set back by as long says nothing about their age.
+// keysHonoured tells whether it is safe to retry a row under its key: the service honours keys, and still remembers
+// those of the batch. A clock that was set back by as long says nothing about their age.
 func (r *run) keysHonoured() bool {
 	r.noteKeys()
 	return r.task.HonoursKeys != nil && r.journal.keys.Load() && r.now().Sub(r.batch.began()).Abs() < client.KeyLifetime

@@ -22,6 +22,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/session"
@@ -421,29 +422,19 @@ type Work struct {
 	// HonoursKeys tells whether the service has shown that it repeats its first response to an idempotency key. Nil means that the
 	// command does not use keys.
 	HonoursKeys func() bool
-	// Shared tells that what Done finds may belong to another request: it counts as the row's only once the service has confirmed it under
-	// the row's key.
-	Shared bool
 	// Resends sends a row again whose outcome is unknown, even if the service may carry it out twice.
 	Resends bool
 }
 
-// Observer is a task that has to know what is there before it is sent to a service that may ignore keys, so that Done
-// can tell what comes from it.
-type Observer interface {
-	Observe(ctx context.Context) error
-}
-
-// Task is the change that one row asks for.
+// Task is the change that one row asks for. It may be an operation.Observer.
 type Task interface {
 	// Subject identifies the record that the task changes. Tasks with the same subject run one after the other, in the order of
 	// the input.
 	Subject() string
-	// Do sends the change once, under the idempotency key. Only the client beneath it may retry.
-	Do(ctx context.Context, key string) (Outcome, error)
-	// Done reads whether the change was made since that time, by this computer's clock. Outcomes for which taken is true belong to
-	// other rows of the run. See Work.Shared.
-	Done(ctx context.Context, since time.Time, taken func(id string) bool) (outcome Outcome, done bool, err error)
+	// Send sends the change once, under the idempotency key. Only the client beneath it may retry.
+	Send(ctx context.Context, key string) (outcome Outcome, replayed bool, err error)
+	// LookUp is that of an operation.Change. Outcomes for which taken is true belong to other rows of the run.
+	LookUp(ctx context.Context, since time.Time, taken func(id string) bool) (Outcome, operation.Event, error)
 	// Check predicts, for dry runs, what the task would change, or the error to expect. It only reads.
 	Check(ctx context.Context) (message string, changes []session.Change, err error)
 	// After returns the error to expect if the row on that line, about the same subject, is done first; nil if that makes no

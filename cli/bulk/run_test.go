@@ -314,7 +314,8 @@ func (d *fixture) kill(done []string) {
 	}
 	for _, name := range done {
 		row := d.row(name)
-		if _, err := (&task{d.service, name}).Do(d.t.Context(), r.batch.key(row.Line, contentOf(row))); err != nil {
+		made := &task{d.service, name}
+		if _, _, err := made.Send(d.t.Context(), r.batch.key(row.Line, contentOf(row))); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -434,9 +435,9 @@ type observedTask struct {
 	onSend func()
 }
 
-func (w *observedTask) Do(ctx context.Context, key string) (Outcome, error) {
+func (w *observedTask) Send(ctx context.Context, key string) (Outcome, bool, error) {
 	w.onSend()
-	return w.Task.Do(ctx, key)
+	return w.Task.Send(ctx, key)
 }
 
 // TestHeldBackRowMayStillBeUnknown resumes a killed run that may have sent two rows about one record. The outcome of the

@@ -12,6 +12,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/session"
 )
@@ -72,7 +73,6 @@ func (s *service) work() Work {
 			return &task{s, name}, nil
 		},
 		HonoursKeys: func() bool { return s.honours && len(s.order) > 0 },
-		Shared:      s.shared,
 		Resends:     !s.careful,
 	}
 }
@@ -84,7 +84,7 @@ type task struct {
 
 func (t *task) Subject() string { return t.name }
 
-func (t *task) Do(_ context.Context, key string) (Outcome, error) {
+func (t *task) Send(_ context.Context, key string) (Outcome, bool, error) {
 	s := t.service
 	if s.started != nil {
 		s.started <- t.name
@@ -96,7 +96,7 @@ func (t *task) Do(_ context.Context, key string) (Outcome, error) {
 	defer s.mu.Unlock()
 	s.sent, s.order = append(s.sent, t.name), append(s.order, "s")
 	if id, known := s.keys[key]; known && s.honours {
-		return Outcome{ID: id, Status: 201}, nil
+		return Outcome{ID: id, Status: 201}, true, nil
 	}
 	var now fault
 	if left := s.faults[t.name]; len(left) > 0 {
@@ -106,18 +106,20 @@ func (t *task) Do(_ context.Context, key string) (Outcome, error) {
 		s.made[t.name] = append(s.made[t.name], t.name+"-other")
 	}
 	if now.err != nil && !now.late {
-		return Outcome{}, now.err
+		return Outcome{}, false, now.err
 	}
 	if len(s.made[t.name]) > 0 && s.shared && s.honours { // one unit for each name
-		return Outcome{}, keyUnused
+		return Outcome{}, false, keyUnused
 	}
 	id := fmt.Sprintf("%s-%d", t.name, len(s.made[t.name])+1)
 	s.made[t.name] = append(s.made[t.name], id)
 	s.keys[key] = id
-	return Outcome{ID: id, Status: 201}, now.err
+	return Outcome{ID: id, Status: 201}, false, now.err
 }
 
-func (t *task) Done(_ context.Context, since time.Time, taken func(string) bool) (Outcome, bool, error) {
+func (t *task) LookUp(
+	_ context.Context, since time.Time, taken func(string) bool,
+) (Outcome, operation.Event, error) {
 	s := t.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,14 +127,18 @@ func (t *task) Done(_ context.Context, since time.Time, taken func(string) bool)
 	s.lookedUp, s.order = append(s.lookedUp, t.name), append(s.order, "l")
 	if left := s.faults[t.name]; len(left) > 0 && left[0].lookUp != nil {
 		s.faults[t.name] = left[1:]
-		return Outcome{}, false, left[0].lookUp
+		return Outcome{}, operation.Unread, left[0].lookUp
 	}
 	for _, id := range s.made[t.name] {
 		if !taken(id) {
-			return Outcome{ID: id, Status: 200}, true, nil
+			event := operation.Found
+			if s.shared {
+				event = operation.Match
+			}
+			return Outcome{ID: id, Status: 200}, event, nil
 		}
 	}
-	return Outcome{}, false, nil
+	return Outcome{}, operation.Absent, nil
 }
 
 func (t *task) Check(context.Context) (string, []session.Change, error) {

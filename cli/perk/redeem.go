@@ -109,7 +109,8 @@ func runRedeem(ctx context.Context, o *redeemOptions) error {
 			return err
 		}, func(c *client.Client, _ int) (string, []session.Change, error) {
 			r := newRedeemer(func() (*client.Client, error) { return c, nil })
-			return (&redeemTask{redeemer: r, redeemRow: redeemRow{o.perkID, request}}).Check(ctx) // as a row of a file
+			row := &redeemTask{redeemer: r, Redeem: operation.Redeem{PerkID: o.perkID, Request: request}}
+			return row.Check(ctx)
 		})
 	}
 	c, connection, err := s.ConnectToChange(ctx)

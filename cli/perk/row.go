@@ -17,6 +17,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/session"
@@ -25,8 +26,8 @@ import (
 // redeemRun names the work of a run.
 const redeemRun = "perk redeem"
 
-// redeemColumns are the columns of a file for perk redeem. It ignores what only the service decides, so that an export of
-// redemptions can be redeemed at another service.
+// redeemColumns are the columns of a file for perk redeem. It ignores what only the service decides, so that an export
+// of redemptions can be redeemed at another service.
 func redeemColumns() *bulk.KnownColumns {
 	return &bulk.KnownColumns{
 		Columns: []bulk.Column{
@@ -39,22 +40,16 @@ func redeemColumns() *bulk.KnownColumns {
 	}
 }
 
-type redeemRow struct {
-	perkID  string
-	request api.RedeemRequest
-}
-
 // parseRedeemRow checks every rule that does not depend on the service's data.
-func parseRedeemRow(known *bulk.KnownColumns, row rows.Row) (redeemRow, error) {
+func parseRedeemRow(known *bulk.KnownColumns, row rows.Row) (r operation.Redeem, err error) {
 	values, err := known.Read(row)
 	if err != nil {
-		return redeemRow{}, err
+		return r, err
 	}
-	var r redeemRow
 	problems := api.FieldErrors{}
-	readID(&r.perkID, values["perk_id"], api.AnyIDRule, problems)
-	readID(&r.request.UserID, values["user_id"], api.AnyIDRule, problems)
-	r.request.Metadata = readMetadata(row, values, problems)
+	readID(&r.PerkID, values["perk_id"], api.AnyIDRule, problems)
+	readID(&r.Request.UserID, values["user_id"], api.AnyIDRule, problems)
+	r.Request.Metadata = readMetadata(row, values, problems)
 	return r, problems.Err()
 }
 
@@ -90,9 +85,7 @@ func (r *redeemer) work() bulk.Work {
 		c, err := r.connect()
 		return err == nil && c.HonoursKeys()
 	}
-	return bulk.Work{
-		Name: redeemRun, Parse: r.parse, HonoursKeys: honoursKeys, Shared: !r.assumeMine, Resends: r.resends,
-	}
+	return bulk.Work{Name: redeemRun, Parse: r.parse, HonoursKeys: honoursKeys, Resends: r.resends}
 }
 
 func (r *redeemer) parse(row rows.Row) (bulk.Task, error) {
@@ -100,56 +93,51 @@ func (r *redeemer) parse(row rows.Row) (bulk.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &redeemTask{redeemer: r, redeemRow: parsed}, nil
+	parsed.Alone = r.assumeMine
+	return &redeemTask{redeemer: r, Redeem: parsed}, nil
 }
 
 type redeemTask struct {
 	*redeemer
-	redeemRow
-	earlier map[string]bool // redemptions from before the first attempt; nil if they were not read
+	operation.Redeem
 }
 
 // Subject is the perk and the user, because a user can redeem a perk once. UUIDs are equal in any case.
 func (t *redeemTask) Subject() string {
-	return api.LowerUUID(t.perkID) + "\x00" + api.LowerUUID(t.request.UserID)
+	return api.LowerUUID(t.PerkID) + "\x00" + api.LowerUUID(t.Request.UserID)
 }
 
-func (t *redeemTask) Do(ctx context.Context, key string) (bulk.Outcome, error) {
-	c, err := t.connect()
-	if err != nil {
-		return bulk.Outcome{}, err
+func (t *redeemTask) Send(ctx context.Context, key string) (o bulk.Outcome, replayed bool, err error) {
+	if t.Client, err = t.connect(); err != nil {
+		return o, false, err
 	}
-	redemption, _, err := c.Redeem(ctx, t.perkID, t.request, key)
+	redemption, replayed, err := t.Redeem.Send(ctx, key)
 	if err != nil {
-		return bulk.Outcome{}, err
+		return o, false, err
 	}
-	return outcomeOf(redemption), nil
+	return outcomeOf(redemption), replayed, nil
 }
 
 // Observe reads what the user had redeemed before.
-func (t *redeemTask) Observe(ctx context.Context) error {
-	c, err := t.connect()
-	if err == nil {
-		t.earlier, err = c.Redeemed(ctx, t.perkID, t.request.UserID)
+func (t *redeemTask) Observe(ctx context.Context) {
+	var err error
+	if t.Client, err = t.connect(); err == nil {
+		t.Redeem.Observe(ctx)
 	}
-	return err
 }
 
-func (t *redeemTask) Done(ctx context.Context, since time.Time, taken func(id string) bool) (bulk.Outcome, bool, error) {
-	c, err := t.connect()
-	if err != nil {
-		return bulk.Outcome{}, false, err
+func (t *redeemTask) LookUp(
+	ctx context.Context, since time.Time, taken func(id string) bool,
+) (o bulk.Outcome, event operation.Event, err error) {
+	if t.Client, err = t.connect(); err != nil {
+		return o, operation.Unread, err
 	}
-	if t.earlier != nil { // then no clock decides
-		since = time.Time{}
+	t.Taken = taken
+	redemption, event, err := t.Redeem.LookUp(ctx, since)
+	if redemption.ID != "" {
+		o = outcomeOf(redemption)
 	}
-	redemption, found, err := c.FindRedemption(ctx, t.perkID, t.request, since, func(id string) bool {
-		return t.earlier[id] || taken(id)
-	})
-	if err != nil || !found {
-		return bulk.Outcome{}, false, err
-	}
-	return outcomeOf(redemption), true, nil
+	return o, event, err
 }
 
 // Check asks whether the user could redeem the perk now.
@@ -159,12 +147,12 @@ func (t *redeemTask) Check(ctx context.Context) (string, []session.Change, error
 		return "", nil, err
 	}
 	if !t.lacksCheck.Load() {
-		answer, err := c.Eligibility(ctx, t.perkID, t.request.UserID)
+		answer, err := c.Eligibility(ctx, t.PerkID, t.Request.UserID)
 		if err == nil {
 			err = answer.Refusal()
 		}
 		if !client.IsUnsupported(err) && api.CodeOf(err) != api.CodeInsufficientScope {
-			return fmt.Sprintf("User %q can redeem perk %q now.", t.request.UserID, t.perkID), nil, err
+			return fmt.Sprintf("User %q can redeem perk %q now.", t.Request.UserID, t.PerkID), nil, err
 		}
 		t.lacksCheck.Store(true)
 	}
@@ -174,16 +162,17 @@ func (t *redeemTask) Check(ctx context.Context) (string, []session.Change, error
 
 // guess predicts from the lists what a service without a check of eligibility would say.
 func (t *redeemTask) guess(ctx context.Context, c *client.Client) (string, error) {
-	perk, err := t.find(ctx, c, t.perkID)
+	perk, err := t.find(ctx, c, t.PerkID)
 	if err != nil {
 		return "", err
 	}
-	return perk.predict(ctx, c, t.request.UserID, time.Now())
+	return perk.predict(ctx, c, t.Request.UserID, time.Now())
 }
 
 // After says that a user can redeem a perk once.
 func (t *redeemTask) After(line int) error {
-	return api.Errorf(api.CodeAlreadyRedeemed, "Line %d already redeems perk %q for user %q.", line, t.perkID, t.request.UserID)
+	return api.Errorf(api.CodeAlreadyRedeemed, "Line %d already redeems perk %q for user %q.", line, t.PerkID,
+		t.Request.UserID)
 }
 
 func outcomeOf(redemption api.Redemption) bulk.Outcome {
@@ -203,15 +192,16 @@ type knownPerk struct {
 	err      error
 }
 
-// find reads a perk, or takes it from the cache: a million rows about ten perks need ten requests. It caches perks and that
-// there is none, but no other failure.
+// find reads a perk, or takes it from the cache: a million rows about ten perks need ten requests. It caches perks and
+// that there is none, but no other failure.
 func (r *redeemer) find(ctx context.Context, c *client.Client, id string) (knownPerk, error) {
 	reply, _, _ := r.requests.Do(id, func() (any, error) {
 		if known, ok := r.perks.Get(id); ok {
 			return known, nil
 		}
 		perk, err := c.Perk(ctx, id)
-		reply := knownPerk{api.Perk{ID: perk.ID, Title: perk.Title, City: perk.City, ValidFrom: perk.ValidFrom, ValidTo: perk.ValidTo}, err}
+		reply := knownPerk{api.Perk{ID: perk.ID, Title: perk.Title, City: perk.City, ValidFrom: perk.ValidFrom,
+			ValidTo: perk.ValidTo}, err}
 		if err == nil || client.IsNotFound(err) {
 			r.perks.Add(id, reply)
 		}
@@ -221,33 +211,40 @@ func (r *redeemer) find(ctx context.Context, c *client.Client, id string) (known
 	return perk, perk.err
 }
 
-// predict reads whether the user could redeem the perk now: the service lists it as available to the user. Otherwise predict
-// finds the reason, in the order in which the service checks.
-func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string, err error) {
+// predict reads whether the user could redeem the perk now: the service lists it as available to the user. Otherwise
+// predict finds the reason, in the order in which the service checks.
+func (p knownPerk) predict(ctx context.Context, c *client.Client, userID string, now time.Time) (message string,
+	err error) {
 	// Filters by the perk's own fields shorten the list. A server that does not know them sends all of it.
-	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage}, PerkFilter: api.PerkFilter{Query: p.Title}}
+	options := client.PerkListOptions{ListOptions: client.ListOptions{PerPage: api.MaxPerPage},
+		PerkFilter: api.PerkFilter{Query: p.Title}}
 	if strings.TrimSpace(p.City) == p.City { // our server trims the filter, but not the perk's city
 		options.City = p.City
 	}
-	available, whole, err := contains(c.UserPerkPages(ctx, userID, options), func(perk api.Perk) bool { return perk.ID == p.ID })
+	available, whole, err := contains(c.UserPerkPages(ctx, userID, options),
+		func(perk api.Perk) bool { return perk.ID == p.ID })
 	switch {
 	case err != nil:
 		return "", err
 	case available:
-		return fmt.Sprintf("User %q can probably redeem perk %q now: it is among the perks for that user.", userID, p.ID), nil
+		return fmt.Sprintf("User %q can probably redeem perk %q now: it is among the perks for that user.", userID,
+			p.ID), nil
 	}
-	redeemed, _, err := contains(c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}), func(r api.Redemption) bool {
-		return r.PerkID == p.ID && r.Status != api.StatusRejected
-	})
+	redeemed, _, err := contains(c.UserRedemptionPages(ctx, userID, client.ListOptions{PerPage: api.MaxPerPage}),
+		func(r api.Redemption) bool {
+			return r.PerkID == p.ID && r.Status != api.StatusRejected
+		})
 	switch {
 	case err != nil:
 		return "", err
 	case redeemed:
 		return "", api.Errorf(api.CodeAlreadyRedeemed, "User %q has already redeemed perk %q.", userID, p.ID)
 	case p.ValidFrom != nil && now.Before(*p.ValidFrom):
-		return "", api.Errorf(api.CodePerkNotStarted, "Perk %q cannot be redeemed before %s.", p.ID, p.ValidFrom.UTC().Format(time.RFC3339))
+		return "", api.Errorf(api.CodePerkNotStarted, "Perk %q cannot be redeemed before %s.", p.ID,
+			p.ValidFrom.UTC().Format(time.RFC3339))
 	case p.ValidTo != nil && !now.Before(*p.ValidTo):
-		return "", api.Errorf(api.CodePerkExpired, "Perk %q could be redeemed until %s.", p.ID, p.ValidTo.UTC().Format(time.RFC3339))
+		return "", api.Errorf(api.CodePerkExpired, "Perk %q could be redeemed until %s.", p.ID,
+			p.ValidTo.UTC().Format(time.RFC3339))
 	case whole:
 		return "", api.Errorf(api.CodeConflict,
 			"Perk %q is not among the perks for user %q. The service does not say why.", p.ID, userID)

@@ -13,6 +13,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/server/servertest"
 	"example.com/perks/store"
@@ -29,7 +30,8 @@ func newTestRedeemer(t *testing.T, others ...string) (*redeemer, *counter) {
 		server.ImportUsers(id)
 	}
 	requests := &counter{}
-	c, err := client.New(client.Config{BaseURL: server.URL, Tokens: client.StaticToken(server.Token()), Transport: requests})
+	c, err := client.New(client.Config{BaseURL: server.URL, Tokens: client.StaticToken(server.Token()),
+		Transport: requests})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,23 +62,25 @@ func TestRedemptionIsDoneAndFound(t *testing.T) {
 	if task.Subject() != "coffee\x00alice" {
 		t.Errorf("the subject is %q", task.Subject())
 	}
-	if _, done, err := task.Done(t.Context(), before, notTaken); done || err != nil {
-		t.Fatalf("before: %t, %v", done, err)
+	if _, event, err := task.LookUp(t.Context(), before, notTaken); event != operation.Absent || err != nil {
+		t.Fatalf("before: %d, %v", event, err)
 	}
-	outcome, err := task.Do(t.Context(), "k-1")
+	outcome, _, err := task.Send(t.Context(), "k-1")
 	if err != nil || outcome.ID == "" || outcome.Status != 201 {
 		t.Fatalf("%+v, %v", outcome, err)
 	}
-	if again, err := task.Do(t.Context(), "k-1"); again != outcome || err != nil {
+	if again, _, err := task.Send(t.Context(), "k-1"); again != outcome || err != nil {
 		t.Errorf("under the same key: %+v, %v", again, err)
 	}
-	if found, done, err := task.Done(t.Context(), before, notTaken); found != outcome || !done || err != nil {
-		t.Errorf("after: %+v, %t, %v", found, done, err)
+	if found, event, err := task.LookUp(t.Context(), before, notTaken); found != outcome || event != operation.Match ||
+		err != nil {
+		t.Errorf("after: %+v, %d, %v", found, event, err)
 	}
-	if _, done, err := task.Done(t.Context(), before, func(id string) bool { return id == outcome.ID }); done || err != nil {
-		t.Errorf("taken by another row: %t, %v", done, err)
+	if _, event, err := task.LookUp(t.Context(), before,
+		func(id string) bool { return id == outcome.ID }); event != operation.Absent || err != nil {
+		t.Errorf("taken by another row: %d, %v", event, err)
 	}
-	if _, err := task.Do(t.Context(), "k-2"); api.CodeOf(err) != api.CodeAlreadyRedeemed {
+	if _, _, err := task.Send(t.Context(), "k-2"); api.CodeOf(err) != api.CodeAlreadyRedeemed {
 		t.Errorf("under another key: %v", err)
 	}
 }
@@ -92,12 +96,13 @@ func TestRedemptionIsFoundByUUIDsInAnotherCase(t *testing.T) {
 	if lower := r.task(t, "perk,user\n"+perkID+","+userID+"\n"); lower.Subject() != task.Subject() {
 		t.Errorf("the subjects are %q and %q", lower.Subject(), task.Subject())
 	}
-	outcome, err := task.Do(t.Context(), "k-1")
+	outcome, _, err := task.Send(t.Context(), "k-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, done, err := task.Done(t.Context(), before, func(string) bool { return false }); found != outcome || !done || err != nil {
-		t.Errorf("%+v, %t, %v, want %+v", found, done, err, outcome)
+	if found, event, err := task.LookUp(t.Context(), before, func(string) bool { return false }); found != outcome ||
+		event != operation.Match || err != nil {
+		t.Errorf("%+v, %d, %v, want %+v", found, event, err, outcome)
 	}
 	if message, _, err := task.Check(t.Context()); api.CodeOf(err) != api.CodeAlreadyRedeemed {
 		t.Errorf("after: %q, %v", message, err)
@@ -177,8 +182,8 @@ func TestTaskWithoutConnectionFails(t *testing.T) {
 	broken := errors.New("no connection")
 	r := newRedeemer(func() (*client.Client, error) { return nil, broken })
 	task := r.task(t, "perk,user\ncoffee,alice\n")
-	_, do := task.Do(context.Background(), "k")
-	_, _, done := task.Done(context.Background(), time.Now(), nil)
+	_, _, do := task.Send(context.Background(), "k")
+	_, _, done := task.LookUp(context.Background(), time.Now(), nil)
 	_, _, check := task.Check(context.Background())
 	for _, err := range []error{do, done, check} {
 		if err != broken {

@@ -33,7 +33,7 @@ func TestParseRedeemRow(t *testing.T) {
 		"ids of another service":          {"perk,user\n7f/3c%2F,a user é☕\n", "7f/3c%2F a user é☕ "},
 	} {
 		r, err := parseRedeemRow(redeemColumns(), firstRow(t, test.file))
-		if got := r.perkID + " " + r.request.UserID + " " + string(r.request.Metadata); got != test.want || err != nil {
+		if got := r.PerkID + " " + r.Request.UserID + " " + string(r.Request.Metadata); got != test.want || err != nil {
 			t.Errorf("%s:\n got %s, %v\nwant %s", name, got, err, test.want)
 		}
 	}
@@ -95,12 +95,12 @@ func FuzzParseRedeemRow(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			body, err := api.EncodeJSON(r.request)
+			body, err := api.EncodeJSON(r.Request)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := api.ParseRedeemRequest(body); err != nil || api.PerkIDRule(r.perkID) != "" {
-				t.Errorf("the service refuses an accepted row, %q and %s: %v", r.perkID, body, err)
+			if _, err := api.ParseRedeemRequest(body); err != nil || api.PerkIDRule(r.PerkID) != "" {
+				t.Errorf("the service refuses an accepted row, %q and %s: %v", r.PerkID, body, err)
 			}
 		}
 	})

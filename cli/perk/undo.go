@@ -12,6 +12,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/cli/command"
@@ -24,7 +25,8 @@ const propertiesStay = "Updates and deletions of properties cannot be undone: ch
 // NewUndo makes the command that takes back what perk redeem --file made.
 func NewUndo(s *session.Session) *cobra.Command {
 	var reason string
-	u := &bulk.Undoing{Of: redeemRun, Not: map[string]string{"property update": propertiesStay, "property delete": propertiesStay}}
+	u := &bulk.Undoing{Of: redeemRun, Not: map[string]string{"property update": propertiesStay,
+		"property delete": propertiesStay}}
 	cmd := session.Writes[bulk.Summary](s, &cobra.Command{
 		Use:   "undo {FILE | --job NAME}",
 		Short: "Undo a run of perk redeem --file",
@@ -78,22 +80,23 @@ func (t *undoTask) Subject() string {
 	return api.LowerUUID(t.made.ID)
 }
 
-var errRowUnknown = api.Errorf(api.CodeConflict, "It is unknown whether this row was redeemed. Resume the run to find out, and undo again.")
+var errRowUnknown = api.Errorf(api.CodeConflict,
+	"It is unknown whether this row was redeemed. Resume the run to find out, and undo again.")
 
-// Do voids the redemption, or rejects it if it is pending. Either changes nothing if it is repeated.
-func (t *undoTask) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
+// Send voids the redemption, or rejects it if it is pending. Either changes nothing if it is repeated.
+func (t *undoTask) Send(ctx context.Context, _ string) (bulk.Outcome, bool, error) {
 	c, err := t.connect()
 	if err != nil {
-		return bulk.Outcome{}, err
+		return bulk.Outcome{}, false, err
 	}
 	if t.made.Outcome == bulk.Unknown {
-		return bulk.Outcome{}, errRowUnknown
+		return bulk.Outcome{}, false, errRowUnknown
 	}
 	_, _, err = c.Decide(ctx, t.made.ID, api.StatusVoided, t.reason, "")
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusConflict {
 		err = t.reject(ctx, c, err)
 	}
-	return t.outcome(), err
+	return t.outcome(), false, err
 }
 
 // reject rejects a redemption that could not be voided if it is pending.
@@ -107,7 +110,8 @@ func (t *undoTask) reject(ctx context.Context, c *client.Client, failure error) 
 	}
 	_, _, err = c.Decide(ctx, t.made.ID, api.StatusRejected, t.reason, "")
 	if api.CodeOf(err) == api.CodeInsufficientScope { // which does not keep other rows from being voided
-		return api.Errorf(api.CodeForbidden, "It is pending, and your client may not reject it: that needs the scope %s.", api.ScopeRedemptionsDecide)
+		return api.Errorf(api.CodeForbidden,
+			"It is pending, and your client may not reject it: that needs the scope %s.", api.ScopeRedemptionsDecide)
 	}
 	return err
 }
@@ -118,10 +122,18 @@ func isTakenBack(record api.RedemptionRecord) bool {
 	return record.Status == api.StatusVoided || record.Status == api.StatusRejected
 }
 
-// Done tells whether the redemption is taken back, whoever did that.
-func (t *undoTask) Done(ctx context.Context, _ time.Time, _ func(string) bool) (bulk.Outcome, bool, error) {
+// LookUp finds the redemption taken back, whoever did that.
+func (t *undoTask) LookUp(
+	ctx context.Context, _ time.Time, _ func(string) bool,
+) (bulk.Outcome, operation.Event, error) {
 	record, err := t.read(ctx)
-	return t.outcome(), err == nil && isTakenBack(record), err
+	switch {
+	case err != nil:
+		return bulk.Outcome{}, operation.Unread, err
+	case isTakenBack(record):
+		return t.outcome(), operation.Found, nil
+	}
+	return bulk.Outcome{}, operation.Absent, nil
 }
 
 func (t *undoTask) read(ctx context.Context) (api.RedemptionRecord, error) {
@@ -151,7 +163,8 @@ func (t *undoTask) Check(ctx context.Context) (string, []session.Change, error) 
 	}
 	from, _ := json.Marshal(record.Status) // a string always marshals
 	to, _ := json.Marshal(after)
-	message := "Redemption " + record.ID + " of " + record.PerkID + " by " + record.UserID + " would be " + string(after) + "."
+	message := "Redemption " + record.ID + " of " + record.PerkID + " by " + record.UserID + " would be " +
+		string(after) + "."
 	return message, []session.Change{{Field: "status", From: from, To: to}}, nil
 }
 

@@ -152,8 +152,8 @@ type task struct {
 // Subject is the property: rows that spell its id in two ways run one after the other too.
 func (t *task) Subject() string { return t.ID.Subject() }
 
-// Do needs no idempotency key: repeating an update or a deletion changes nothing.
-func (t *task) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
+// Send needs no idempotency key: repeating an update or a deletion changes nothing.
+func (t *task) Send(ctx context.Context, _ string) (bulk.Outcome, bool, error) {
 	c, err := t.connect()
 	if err == nil && t.invalid != nil {
 		err = t.checkInvalid(t.Read(ctx, c))
@@ -162,9 +162,9 @@ func (t *task) Do(ctx context.Context, _ string) (bulk.Outcome, error) {
 		err = t.Try(ctx, c).Err
 	}
 	if err != nil {
-		return bulk.Outcome{}, err
+		return bulk.Outcome{}, false, err
 	}
-	return t.outcome(), nil
+	return t.outcome(), false, nil
 }
 
 // checkInvalid names the invalid values that the property does not have now. The others stay as they are, as in an
@@ -177,20 +177,21 @@ func (t *task) checkInvalid(now operation.PropertySaving) error {
 	return cmp.Or(now.ReadErr, problems.Err())
 }
 
-// Done tells whether the property is as the row wants it, or deleted, whoever did that.
-func (t *task) Done(ctx context.Context, _ time.Time, _ func(string) bool) (bulk.Outcome, bool, error) {
+// LookUp finds the property as the row wants it, or deleted, whoever did that.
+func (t *task) LookUp(ctx context.Context, _ time.Time, _ func(string) bool) (bulk.Outcome, operation.Event, error) {
 	c, err := t.connect()
 	if err != nil {
-		return bulk.Outcome{}, false, err
+		return bulk.Outcome{}, operation.Unread, err
 	}
 	now := t.Read(ctx, c)
-	if now.HasCurrent && t.checkInvalid(now) != nil {
-		return bulk.Outcome{}, false, nil // Do says what is wrong
+	switch {
+	case now.HasCurrent && t.checkInvalid(now) != nil: // Send says what is wrong
+	case now.IsApplied():
+		return t.outcome(), operation.Found, nil
+	case now.ReadErr != nil:
+		return bulk.Outcome{}, operation.Unread, now.ReadErr
 	}
-	if now.IsApplied() {
-		return t.outcome(), true, nil
-	}
-	return bulk.Outcome{}, false, now.ReadErr
+	return bulk.Outcome{}, operation.Absent, nil
 }
 
 func (t *task) outcome() bulk.Outcome { return bulk.Outcome{ID: string(t.ID), Status: http.StatusOK} }

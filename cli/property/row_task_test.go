@@ -7,6 +7,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/bulk"
 	"example.com/perks/server/servertest"
 )
@@ -60,15 +61,16 @@ func TestUpdateIsDoneAndFound(t *testing.T) {
 	if task.Subject() != "42" {
 		t.Errorf("the subject is %q", task.Subject())
 	}
-	if _, done, err := task.Done(t.Context(), time.Now(), nil); done || err != nil {
-		t.Fatalf("before: %t, %v", done, err)
+	if _, event, err := task.LookUp(t.Context(), time.Now(), nil); event != operation.Absent || err != nil {
+		t.Fatalf("before: %d, %v", event, err)
 	}
 	want := bulk.Outcome{ID: "42", Status: 200}
-	if outcome, err := task.Do(t.Context(), "k"); outcome != want || err != nil {
+	if outcome, _, err := task.Send(t.Context(), "k"); outcome != want || err != nil {
 		t.Fatalf("%+v, %v", outcome, err)
 	}
-	if outcome, done, err := task.Done(t.Context(), time.Now(), nil); outcome != want || !done || err != nil {
-		t.Errorf("after: %+v, %t, %v", outcome, done, err)
+	if outcome, event, err := task.LookUp(t.Context(), time.Now(), nil); outcome != want || event != operation.Found ||
+		err != nil {
+		t.Errorf("after: %+v, %d, %v", outcome, event, err)
 	}
 }
 
@@ -78,10 +80,10 @@ func TestARowWithAnInvalidValueIsNeverDone(t *testing.T) {
 	connect := newTestServer(t)
 	for _, row := range []string{"id,price_pw\n42,29x\n", "id,title,price_pw\n42,Flat,29x\n"} {
 		task := connect.update(t, row)
-		if _, done, err := task.Done(t.Context(), time.Now(), nil); done || err != nil {
-			t.Errorf("%q: %t, %v", row, done, err)
+		if _, event, err := task.LookUp(t.Context(), time.Now(), nil); event != operation.Absent || err != nil {
+			t.Errorf("%q: %d, %v", row, event, err)
 		}
-		if outcome, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodeValidationFailed {
+		if outcome, _, err := task.Send(t.Context(), "k"); api.CodeOf(err) != api.CodeValidationFailed {
 			t.Errorf("%q: %+v, %v", row, outcome, err)
 		}
 	}
@@ -104,17 +106,18 @@ func TestDeletionIsDoneAndFound(t *testing.T) {
 	if task.Subject() != "42" {
 		t.Errorf("the subject is %q", task.Subject())
 	}
-	if _, done, err := task.Done(t.Context(), time.Now(), nil); done || err != nil {
-		t.Fatalf("before: %t, %v", done, err)
+	if _, event, err := task.LookUp(t.Context(), time.Now(), nil); event != operation.Absent || err != nil {
+		t.Fatalf("before: %d, %v", event, err)
 	}
 	want := bulk.Outcome{ID: "42", Status: 200}
-	if outcome, err := task.Do(t.Context(), "k"); outcome != want || err != nil {
+	if outcome, _, err := task.Send(t.Context(), "k"); outcome != want || err != nil {
 		t.Fatalf("%+v, %v", outcome, err)
 	}
-	if outcome, done, err := task.Done(t.Context(), time.Now(), nil); outcome != want || !done || err != nil {
-		t.Errorf("after: %+v, %t, %v", outcome, done, err)
+	if outcome, event, err := task.LookUp(t.Context(), time.Now(), nil); outcome != want || event != operation.Found ||
+		err != nil {
+		t.Errorf("after: %+v, %d, %v", outcome, event, err)
 	}
-	if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodeNotFound {
+	if _, _, err := task.Send(t.Context(), "k"); api.CodeOf(err) != api.CodeNotFound {
 		t.Errorf("again: %v", err)
 	}
 }
@@ -131,11 +134,11 @@ func TestETagGuardsTheProperty(t *testing.T) {
 			t.Errorf("check before the update: %v", err)
 		}
 	}
-	if _, err := first.Do(t.Context(), "k"); err != nil {
+	if _, _, err := first.Send(t.Context(), "k"); err != nil {
 		t.Fatal(err)
 	}
 	for _, task := range []bulk.Task{second, removal} {
-		if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodePreconditionFailed {
+		if _, _, err := task.Send(t.Context(), "k"); api.CodeOf(err) != api.CodePreconditionFailed {
 			t.Errorf("stale version: %v", err)
 		}
 		if _, _, err := task.Check(t.Context()); api.CodeOf(err) != api.CodePreconditionFailed {
@@ -158,12 +161,13 @@ func TestMissingProperty(t *testing.T) {
 		if _, _, err := task.Check(t.Context()); api.CodeOf(err) != api.CodeNotFound {
 			t.Errorf("check: %v", err)
 		}
-		if _, err := task.Do(t.Context(), "k"); api.CodeOf(err) != api.CodeNotFound {
+		if _, _, err := task.Send(t.Context(), "k"); api.CodeOf(err) != api.CodeNotFound {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, done, err := update.Done(t.Context(), time.Now(), nil); done || api.CodeOf(err) != api.CodeNotFound {
-		t.Errorf("update of a missing property: %t, %v", done, err)
+	if _, event, err := update.LookUp(t.Context(), time.Now(), nil); event != operation.Unread ||
+		api.CodeOf(err) != api.CodeNotFound {
+		t.Errorf("update of a missing property: %d, %v", event, err)
 	}
 }
 
@@ -171,8 +175,8 @@ func TestTaskWithoutConnectionFails(t *testing.T) {
 	broken := errors.New("no connection")
 	connect := connector(func() (*client.Client, error) { return nil, broken })
 	for _, task := range []bulk.Task{connect.update(t, "id,title\n42,Loft\n"), connect.remove(t, "id\n42\n")} {
-		_, do := task.Do(t.Context(), "k")
-		_, _, done := task.Done(t.Context(), time.Now(), nil)
+		_, _, do := task.Send(t.Context(), "k")
+		_, _, done := task.LookUp(t.Context(), time.Now(), nil)
 		_, _, check := task.Check(t.Context())
 		for _, err := range []error{do, done, check} {
 			if err != broken {
