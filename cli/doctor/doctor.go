@@ -139,9 +139,10 @@ type diagnosis struct {
 
 	connection session.Connection
 	base       *url.URL
-	proxy      *url.URL // nil is none
-	health     *exchange
-	server     string // its version
+	proxy      *url.URL         // nil is none
+	health     *client.Response // nil without one
+	healthAt   time.Time        // when the server made it, by our clock
+	server     string           // its version
 	token      session.Token
 	examples   client.Examples // that the caller has named
 
@@ -182,7 +183,7 @@ func (d *diagnosis) checks() []check {
 
 func (d *diagnosis) checkPromise(promise client.PromiseCheck) func(context.Context) finding {
 	return func(ctx context.Context) finding {
-		c, _, err := d.client(d.connection.APIURL, d.token.AccessToken)
+		c, err := d.client(d.connection.APIURL, d.token.AccessToken)
 		if err != nil {
 			return fail(err, "")
 		}

@@ -24,52 +24,43 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// exchange records of a request what the client does not return: the response's header, and the times.
-type exchange struct {
-	next           http.RoundTripper
-	now            func() time.Time
-	status         int
-	header         http.Header
-	sent, received time.Time
-}
-
-func (e *exchange) RoundTrip(request *http.Request) (*http.Response, error) {
-	e.sent = e.now()
-	response, err := e.next.RoundTrip(request)
-	e.received = e.now()
-	if err == nil {
-		e.status, e.header = response.StatusCode, response.Header
-	}
-	return response, err
-}
-
 func (d *diagnosis) transport() *http.Transport {
 	proxy := http.ProxyURL(d.proxy) // with nil, no proxy is used
 	return &http.Transport{Proxy: proxy, ForceAttemptHTTP2: true,
 		TLSClientConfig: &tls.Config{RootCAs: d.roots, MinVersion: tls.VersionTLS12}}
 }
 
-// client makes a client of an address, and the exchange that records its last request. Without a token it sends none.
-func (d *diagnosis) client(address, token string) (*client.Client, *exchange, error) {
-	seen := &exchange{next: d.transport(), now: d.now}
-	userAgent := "perksctl/" + d.session.Version
-	config := client.Config{BaseURL: address, Sandbox: d.connection.Sandbox, Timeout: d.limit, UserAgent: userAgent,
-		Transport: seen}
+// client makes a client of an address. Without a token it sends none.
+func (d *diagnosis) client(address, token string) (*client.Client, error) {
+	config := client.Config{
+		BaseURL: address, Sandbox: d.connection.Sandbox, Timeout: d.limit, UserAgent: "perksctl/" + d.session.Version,
+		Transport: d.transport(),
+	}
 	if token != "" {
 		config.Tokens = client.StaticToken(token)
 	}
 	if d.session.Flags.Debug {
 		config.Trace = d.session.Streams.Lines("debug")
 	}
-	c, err := client.New(config)
-	return c, seen, err
+	return client.New(config)
+}
+
+// get reads a path below an address. The response is nil without a reply.
+func (d *diagnosis) get(ctx context.Context, address, token string, request client.Request) (*client.Response, error) {
+	c, err := d.client(address, token)
+	if err != nil {
+		return nil, err
+	}
+	request.Method = http.MethodGet
+	return c.Do(ctx, request)
 }
 
 // checkHealth finds out whether the address is that of the API. Another implementation may have no health check, but
 // replies in JSON.
 func (d *diagnosis) checkHealth(ctx context.Context) finding {
-	version, seen, err := d.askHealth(ctx, d.connection.APIURL)
-	d.health = seen
+	sent := d.now()
+	version, reply, err := d.askHealth(ctx, d.connection.APIURL)
+	d.health, d.healthAt = reply, sent.Add(d.now().Sub(sent)/2)
 	var refused *client.Error
 	switch {
 	case err == nil:
@@ -84,25 +75,21 @@ func (d *diagnosis) checkHealth(ctx context.Context) finding {
 		return fail(command.Usagef("%s is not the address of the API, but %s is.", d.connection.APIURL, better),
 			"Log in there: perksctl auth login --api-url "+better)
 	}
-	isJSON := strings.Contains(seen.header.Get("Content-Type"), "json") && refused.Status >= 400
+	isJSON := strings.Contains(reply.Header.Get("Content-Type"), "json") && refused.Status >= 400
 	if isJSON || d.refusesStrangers(ctx) {
 		return warn("", "The service responds, but has no health check (status %d).", refused.Status)
 	}
 	return fail(command.Usagef("%s is not the address of the API: a web server responds there, with status %d.",
-		d.connection.APIURL, seen.status), askForAddress)
+		d.connection.APIURL, reply.Status), askForAddress)
 }
 
 // firstPerk asks for the list of perks, which the specification has.
-var firstPerk = client.Request{Method: http.MethodGet, Path: "partners/perks", Query: url.Values{"per_page": {"1"}}}
+var firstPerk = client.Request{Path: "partners/perks", Query: url.Values{"per_page": {"1"}}}
 
 // refusesStrangers tells whether the service refuses the list of perks without a token, as its specification wants.
 // Where other addresses lead to a proxy's web page, that shows that this is the API.
 func (d *diagnosis) refusesStrangers(ctx context.Context) bool {
-	c, _, err := d.client(d.connection.APIURL, "")
-	if err != nil {
-		return false
-	}
-	_, err = c.Do(ctx, firstPerk)
+	_, err := d.get(ctx, d.connection.APIURL, "", firstPerk)
 	refused, isRefused := errors.AsType[*client.Error](err)
 	return isRefused && refused.LoginNeeded() && !refused.NotFromService
 }
@@ -110,21 +97,19 @@ func (d *diagnosis) refusesStrangers(ctx context.Context) bool {
 const askForAddress = "Ask the operator for the address; it ends with the path of the version, such as /v2"
 
 // askHealth returns the version of the service. A reply that is not a JSON object is an error.
-func (d *diagnosis) askHealth(ctx context.Context, address string) (version string, seen *exchange, err error) {
-	c, seen, err := d.client(address, "")
+func (d *diagnosis) askHealth(
+	ctx context.Context, address string,
+) (version string, reply *client.Response, err error) {
+	reply, err = d.get(ctx, address, "", client.Request{Path: "health"})
 	if err != nil {
-		return "", nil, err
-	}
-	reply, err := c.Do(ctx, client.Request{Method: http.MethodGet, Path: "health"})
-	if err != nil {
-		return "", seen, err
+		return "", reply, err
 	}
 	var body map[string]any
 	if json.Unmarshal(reply.Body, &body) != nil {
-		return "", seen, &client.Error{Status: reply.Status, Message: "The response is not JSON."}
+		return "", reply, &client.Error{Status: reply.Status, Message: "The response is not JSON."}
 	}
 	version, _ = body["version"].(string)
-	return version, seen, nil
+	return version, reply, nil
 }
 
 // betterAddress tries to correct the usual mistakes: no version in the path, or too long a path.
@@ -145,15 +130,14 @@ func (d *diagnosis) betterAddress(ctx context.Context) string {
 const skew = 30 * time.Second
 
 func (d *diagnosis) checkClock(context.Context) finding {
-	if d.health == nil || d.health.header == nil {
+	if d.health == nil {
 		return skip("Not checked, because the server did not respond.")
 	}
-	date, err := http.ParseTime(d.health.header.Get("Date"))
+	date, err := http.ParseTime(d.health.Header.Get("Date"))
 	if err != nil {
 		return skip("Not checked, because the server does not send its time.")
 	}
-	here := d.health.sent.Add(d.health.received.Sub(d.health.sent) / 2)
-	off := here.Sub(date.Add(500 * time.Millisecond)) // the header has whole seconds
+	off := d.healthAt.Sub(date.Add(500 * time.Millisecond)) // the header has whole seconds
 	const advice = "Set your clock, for example with timedatectl set-ntp true; if it is right, tell the operator of " +
 		"the service"
 	switch {
@@ -340,11 +324,7 @@ func (d *diagnosis) checkScopes(context.Context) finding {
 
 // checkPerks reads one perk, of the sandbox if commands go there.
 func (d *diagnosis) checkPerks(ctx context.Context) finding {
-	c, _, err := d.client(d.connection.APIURL, d.token.AccessToken)
-	if err != nil {
-		return fail(err, "")
-	}
-	_, err = c.Do(ctx, firstPerk)
+	_, err := d.get(ctx, d.connection.APIURL, d.token.AccessToken, firstPerk)
 	var refused *client.Error
 	switch {
 	case err == nil:
