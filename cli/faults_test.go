@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,78 +10,11 @@ import (
 	"example.com/perks/cmd/dev/specserver"
 )
 
-// The requests that change something.
-const (
-	redeemRequests = specserver.Redeems
-	updateRequests = specserver.Updates
-	deleteRequests = specserver.Deletes
-)
-
 // anyExit are the exit codes of a command that the service did not simply carry out.
 var anyExit = []int{0, 1, 4, 5, 6, 7, 8}
 
-// isDefinite tells whether an exit code says that nothing was changed.
-func isDefinite(code int) bool { return code != 0 && code != 8 }
-
-// TestCommandsAtFailingServers lets requests fail, and compares what perksctl says with what was done.
-func TestCommandsAtFailingServers(t *testing.T) {
-	for seed := range uint64(mixtures) {
-		for name, fault := range specserver.Failures() {
-			t.Run(fmt.Sprintf("%d/%s", seed, name), func(t *testing.T) {
-				mixture := specserver.Mixture(seed).Honest()
-				var faults []specserver.Fault
-				for _, fault.Request = range []string{redeemRequests, updateRequests, deleteRequests} {
-					faults = append(faults, fault)
-				}
-				j := atSpecification(t, specserver.Options{Freedoms: mixture, Faults: faults})
-				j.redeemsOnce()
-				j.changesOnce("update", "1", "--title", "Loft")
-				j.changesOnce("delete", "3", "--yes")
-			})
-		}
-	}
-}
-
-// redeemsOnce redeems while the request fails, and, if the outcome is unknown, once more under the same key.
-func (j *judged) redeemsOnce() {
-	perk, user := j.server.PerkID(1), j.server.UserID(1)
-	redeem := []string{"perk", "redeem", perk, "--user", user, "--idempotency-key", "k-1"}
-	made := func() int { return len(j.server.Record().Redeemed(perk, user)) }
-	r := j.expect(anyExit, redeem...)
-	atOnce := made()
-	j.server.Release()
-	isRejected := j.server.NewStatus == specserver.StatusRejected && r.code == 1
-	if made() > 1 || r.code == 0 && atOnce != 1 || isDefinite(r.code) && !isRejected && made() != 0 {
-		j.t.Errorf("redeemed %d times, %d with late work: exit code %d\n%s", atOnce, made(), r.code, r.err)
-	}
-	j.server.Heal()
-	if r.code != 8 || j.server.Keys != specserver.KeysHonoured {
-		return
-	}
-	if r := j.expect([]int{j.redeemed()}, redeem...); made() != 1 {
-		j.t.Errorf("after a retry under the same key redeemed %d times: %+v", made(), r)
-	}
-}
-
-func (j *judged) changesOnce(verb, id string, flags ...string) {
-	count := func() (count int) {
-		for _, change := range j.server.Record().Changes {
-			if change.PropertyID == id {
-				count++
-			}
-		}
-		return count
-	}
-	r := j.expect(anyExit, append([]string{"property", verb, id}, flags...)...)
-	atOnce := count()
-	j.server.Release()
-	if count() > 1 || r.code == 0 && atOnce != 1 || isDefinite(r.code) && count() != 0 {
-		j.t.Errorf("%sd %d times, %d with late work: exit code %d\n%s", verb, atOnce, count(), r.code, r.err)
-	}
-}
-
-// TestRunsAtFailingServers lets rows fail in all ways, and resumes, before or after late work is
-// done. The runs mostly wait, for work that may still be done, so they all run at once.
+// TestRunsAtFailingServers lets rows fail in all ways, and resumes, before or after late work is done. cmd/dev/mixtures
+// does the same with single requests. The runs mostly wait, for work that may still be done, so they all run at once.
 func TestRunsAtFailingServers(t *testing.T) {
 	t.Parallel()
 	var runs []func()
@@ -129,7 +61,7 @@ func everyFailure() (faults []specserver.Fault) {
 		if fault.Nth == 0 {
 			continue
 		}
-		fault.Request = redeemRequests
+		fault.Request = specserver.Redeems
 		faults = append(faults, fault)
 	}
 	return faults

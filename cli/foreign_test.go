@@ -177,7 +177,7 @@ func TestARedemptionThatIsNotInForce(t *testing.T) {
 // A nightly loop runs again after 8, so a service that throttles for long must not end a run with 1.
 func TestAThrottledRunEndsWith8(t *testing.T) {
 	x := atSpecification(t, specserver.Options{Faults: []specserver.Fault{
-		{Request: redeemRequests, Reply: specserver.ReplyStatus, Status: 429, RetryAfter: "3600"},
+		{Request: specserver.Redeems, Reply: specserver.ReplyStatus, Status: 429, RetryAfter: "3600"},
 	}})
 	r := x.run("perk", "redeem", "--file", x.writeRows(), "-o", "json")
 	if r.code != 8 || !strings.Contains(r.err, `"code":"http_429"`) || !strings.Contains(r.err, "To resume") {

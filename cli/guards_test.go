@@ -45,7 +45,7 @@ func TestAnETagGuardsOrIsRefused(t *testing.T) {
 func TestAnEveningsFileIsRedeemedOnce(t *testing.T) {
 	const rows = 5
 	j := atSpecification(t, specserver.Options{Faults: []specserver.Fault{{
-		Request: redeemRequests, Work: specserver.DoneLater, Reply: specserver.ReplyStatus, Status: 504,
+		Request: specserver.Redeems, Work: specserver.DoneLater, Reply: specserver.ReplyStatus, Status: 504,
 	}}})
 	text := "perk,user\n"
 	for n := range rows {

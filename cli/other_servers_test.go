@@ -23,9 +23,9 @@ func TestOtherServersIsTrue(t *testing.T) {
 		says     string
 		document string // says so
 	}{
-		{freedoms{}, []specserver.Fault{{Request: redeemRequests}}, redeem, 8, "--idempotency-key",
+		{freedoms{}, []specserver.Fault{{Request: specserver.Redeems}}, redeem, 8, "--idempotency-key",
 			"lost exits with 8, and prints the command to check"},
-		{freedoms{}, []specserver.Fault{{Request: updateRequests}}, "property update 1 --title x", 8,
+		{freedoms{}, []specserver.Fault{{Request: specserver.Updates}}, "property update 1 --title x", 8,
 			"perksctl property get 1", "exit code 8, and the command that shows the listing"},
 		{endless, nil, "perk list --all", 1, "whether there are more pages", "exit code 1 after the first page"},
 		{endless, nil, "perk list --page 2", 0, "Offer 026", "ask for pages with `--page`"},
@@ -43,8 +43,8 @@ func TestOtherServersIsTrue(t *testing.T) {
 		{freedoms{OncePerUser: true}, nil, redeem + ";" + redeem + " -o json", 6, "http_409", "| 409, 412 | 6 |"},
 		{freedoms{}, nil, "property delete 6 --yes -o json", 4, "http_403", "| 401, 403 | 4 |"},
 		{freedoms{}, nil, "property get 77 -o json", 5, "http_404", "| 404 | 5 |"},
-		{freedoms{}, fails(updateRequests, 500), update, 8, "http_500", "| 5xx, or no reply | 8 |"},
-		{freedoms{}, fails(updateRequests, 400), update, 1, "http_400", "| 400, 422, 429 and others | 1 |"},
+		{freedoms{}, fails(specserver.Updates, 500), update, 8, "http_500", "| 5xx, or no reply | 8 |"},
+		{freedoms{}, fails(specserver.Updates, 400), update, 1, "http_400", "| 400, 422, 429 and others | 1 |"},
 		{freedoms{Elsewhere: specserver.ElsewhereLanding}, nil, "redemption list", 1, "Edge 200",
 			"show that page's title and exit with 1"},
 	} {
