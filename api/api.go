@@ -1,5 +1,6 @@
-// Package api is the contract between the perks server and its clients: the types on the wire, the rules of their fields,
-// the error codes, the scopes and the OpenAPI description. It knows nothing of HTTP routing, databases or terminals.
+// Package api is the contract between the perks server and its clients: the types on the wire, the rules of their
+// fields, the error codes, the scopes and the OpenAPI description. It knows nothing of HTTP routing, databases or
+// terminals.
 package api
 
 import (
@@ -37,7 +38,8 @@ func AllScopes() Scopes {
 		ScopeRedemptionsDecide, ScopeRedemptionsRead, ScopeRedemptionsReadAll, ScopeRedemptionsVoid}
 }
 
-// DefaultScopes returns the scopes of a client for which none are named. They reach no record of another client that is not public.
+// DefaultScopes returns the scopes of a client for which none are named. They reach no record of another client that is
+// not public.
 func DefaultScopes() Scopes {
 	return Scopes{ScopePerksRead, ScopePerksRedeem, ScopePropertiesRead, ScopePropertiesWrite, ScopeRedemptionsRead}
 }
@@ -45,8 +47,8 @@ func DefaultScopes() Scopes {
 // Scopes is a set of scopes. ParseScopes returns it sorted and without duplicates.
 type Scopes []Scope
 
-// ParseScopes reads a list separated by spaces or commas. An unknown scope is an *Error with CodeValidationFailed on the field
-// "scope", which lists the known ones. The empty list is valid.
+// ParseScopes reads a list separated by spaces or commas. An unknown scope is an *Error with CodeValidationFailed on
+// the field "scope", which lists the known ones. The empty list is valid.
 func ParseScopes(list string) (Scopes, error) {
 	var scopes Scopes
 	for _, name := range strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' }) {
@@ -108,12 +110,12 @@ func (t Token) wire() any {
 	}{fields(t), expires, t.TokenType, t.ExpiresIn, t.Scope}
 }
 
-// WrongCredentials is the message for a wrong client id or secret. Clients compare with it, so that they do not mask a secret
-// that is one of its words.
+// WrongCredentials is the message for a wrong client id or secret. Clients compare with it, so that they do not mask a
+// secret that is one of its words.
 const WrongCredentials = "The client id or the secret is wrong, or the client is disabled." // #nosec G101 -- a sentence
 
-// TooManyAttempts begins the message after too many wrong secrets, and TryAgain ends it with the seconds to wait. Clients
-// compare with them too.
+// TooManyAttempts begins the message after too many wrong secrets, and TryAgain ends it with the seconds to wait.
+// Clients compare with them too.
 const (
 	TooManyAttempts = "There were too many failed attempts to get a token."
 	TryAgain        = " Try again in %d s."

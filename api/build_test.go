@@ -26,7 +26,8 @@ func TestBuildLine(t *testing.T) {
 		want   string
 	}{
 		{"v1.2.3", stamped, "perksd v1.2.3 (commit 0123456789ab, modified, 2026-03-04T05:06:07Z, " + here + ")"},
-		{"", stamped, "perksd v0.0.0-20260304050607-0123456789ab+dirty (commit 0123456789ab, modified, 2026-03-04T05:06:07Z, " + here + ")"},
+		{"", stamped, "perksd v0.0.0-20260304050607-0123456789ab+dirty (commit 0123456789ab, modified, " +
+			"2026-03-04T05:06:07Z, " + here + ")"},
 		{"", &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "perksd dev (" + here + ")"},
 		{"v1.2.3", &debug.BuildInfo{}, "perksd v1.2.3 (" + here + ")"},
 	} {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Closest returns the candidate that was probably meant by a word, or "". One letter of a short word may be wrong, two of a longer one.
+// Closest returns the candidate that was probably meant by a word, or "". One letter of a short word may be wrong, two
+// of a longer one.
 func Closest(word string, candidates []string) string {
 	if slices.Contains(candidates, word) {
 		return ""

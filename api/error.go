@@ -32,8 +32,8 @@ const (
 	CodeTooExpensive         Code = "too_expensive"          // the list takes too long; the message names a cheaper one
 	CodeRateLimited          Code = "rate_limited"           // the caller asks too often; Retry-After says when to come back
 
-	// CodeUnavailable means that the server could not finish. If it had begun a write, which the message says, the outcome of the
-	// write is unknown until it is read back.
+	// CodeUnavailable means that the server could not finish. If it had begun a write, which the message says, the
+	// outcome of the write is unknown until it is read back.
 	CodeUnavailable Code = "unavailable"
 
 	CodeInternal Code = "internal" // the server failed unexpectedly

@@ -5,8 +5,8 @@ import "time"
 // EventType is what happened to a record.
 type EventType string
 
-// The types of events. Redemptions and properties come with the record as it was then. Imports change many records at once; who needs to
-// know which reads the list again.
+// The types of events. Redemptions and properties come with the record as it was then. Imports change many records at
+// once; who needs to know which reads the list again.
 const (
 	EventRedemptionMade     EventType = "redemption.made"
 	EventRedemptionApproved EventType = "redemption.approved"

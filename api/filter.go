@@ -38,16 +38,18 @@ func hasWords(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.L, unicode.Nd, unicode.M) })
 }
 
-// CanSortBy tells whether perks that the filter selects can be sorted by a field: distance needs a position, relevance needs words.
+// CanSortBy tells whether perks that the filter selects can be sorted by a field: distance needs a position, relevance
+// needs words.
 func (f PerkFilter) CanSortBy(field string) bool {
 	return (field != SortDistance || f.Near != nil) && (field != SortRelevance || f.HasWords())
 }
 
-// Circle is the area within a distance of a point, in degrees. In a client's filter, a radius of 0 means the service's default.
+// Circle is the area within a distance of a point, in degrees. In a client's filter, a radius of 0 means the service's
+// default.
 type Circle struct{ Lat, Lng, RadiusKM float64 }
 
-// FilterField is one field of a filter, as it appears in a flag, a form, a query and a URL. In a URL, the point of a PerkFilter is two
-// parameters.
+// FilterField is one field of a filter, as it appears in a flag, a form, a query and a URL. In a URL, the point of a
+// PerkFilter is two parameters.
 type FilterField[F any] struct {
 	Name        string // in a URL, and in a form
 	Flag, Usage string

@@ -14,7 +14,8 @@ import (
 // everyFilter returns a filter with every field set. It fails for a field that is missing here.
 func everyFilter(t *testing.T) api.PerkFilter {
 	t.Helper()
-	f := api.PerkFilter{Query: "free coffee", Category: "food & drink", City: "Zürich", Near: &api.Circle{Lat: 47.3769, Lng: -8.5, RadiusKM: 2.5}, IncludeExpired: true}
+	f := api.PerkFilter{Query: "free coffee", Category: "food & drink", City: "Zürich",
+		Near: &api.Circle{Lat: 47.3769, Lng: -8.5, RadiusKM: 2.5}, IncludeExpired: true}
 	for i, value := range fieldsOf(f) {
 		if value.IsZero() {
 			t.Fatalf("set %s here", reflect.TypeFor[api.PerkFilter]().Field(i).Name)
@@ -66,8 +67,10 @@ func TestRedemptionFiltersSurviveTheWire(t *testing.T) {
 
 func TestRefusedRedemptionFilters(t *testing.T) {
 	for query, field := range map[string]string{
-		"status=rejectedd": "status", "status=Pending": "status", "since=yesterday": "since", "since=2026-02-30": "since", "until=10:00": "until",
-		"since=2026-03-02&until=2026-03-02": "until", "since=2026-03-02&until=2026-03-01": "until", "own=yes": "own", "own=": "own", "perk=a%00": "perk",
+		"status=rejectedd": "status", "status=Pending": "status", "since=yesterday": "since",
+		"since=2026-02-30": "since", "until=10:00": "until",
+		"since=2026-03-02&until=2026-03-02": "until", "since=2026-03-02&until=2026-03-01": "until", "own=yes": "own",
+		"own=": "own", "perk=a%00": "perk",
 	} {
 		p := api.ParseParameters(query)
 		if p.RedemptionFilter(); len(p.Fields[field]) == 0 || len(p.Fields) > 1 {
@@ -107,7 +110,8 @@ func requireRoundTrip[F any](t *testing.T, fields []api.FilterField[F], want F) 
 func TestRefusedFilters(t *testing.T) {
 	for _, test := range [][2]string{
 		{"q", strings.Repeat("é", 201)}, {"city", "\xff"}, {"category", "a\x00"}, {"include_expired", "yes"},
-		{"near", "1"}, {"near", "1,2,3"}, {"near", "1 2 3"}, {"near", "1 , 2 3"}, {"near", "x,y"}, {"near", "0x1p4,1"}, {"near", "90.1,0"}, {"near", "0,-181"}, {"near", "NaN,0"},
+		{"near", "1"}, {"near", "1,2,3"}, {"near", "1 2 3"}, {"near", "1 , 2 3"}, {"near", "x,y"}, {"near", "0x1p4,1"},
+		{"near", "90.1,0"}, {"near", "0,-181"}, {"near", "NaN,0"},
 		{"radius", "0"}, {"radius", "-1"}, {"radius", "500.1"}, {"radius", "NaN"}, {"radius", "5e9"}, {"radius", "0x5"},
 	} {
 		for _, field := range api.PerkFilterFields {

@@ -21,9 +21,9 @@ type Member struct {
 	Repeated bool // the name came more than once; Value is the first
 }
 
-// ParseObject reads exactly one JSON object in its order; anything else is CodeInvalidJSON. encoding/json would accept repeated
-// members and replace broken UTF-8 and lone surrogates, and so store what the caller did not mean. The members refer to the text,
-// which must not change after.
+// ParseObject reads exactly one JSON object in its order; anything else is CodeInvalidJSON. encoding/json would accept
+// repeated members and replace broken UTF-8 and lone surrogates, and so store what the caller did not mean. The members
+// refer to the text, which must not change after.
 func ParseObject(text []byte) ([]Member, error) { return parseObject(text, "") }
 
 // parseObject is ParseObject, but does not check the surrogates of the member that unchecked names.
@@ -85,8 +85,9 @@ func FormMembers(form url.Values) []Member {
 	return members.list
 }
 
-// FormListMembers is FormMembers for a form in which the entries of one list may stand alone: list=a&list=b, list[]=a&list[]=b,
-// or list[0]=a&list[1]=b. Mixing these counts as repeating the list. A single blank entry is the empty list.
+// FormListMembers is FormMembers for a form in which the entries of one list may stand alone: list=a&list=b,
+// list[]=a&list[]=b, or list[0]=a&list[1]=b. Mixing these counts as repeating the list. A single blank entry is the
+// empty list.
 func FormListMembers(form url.Values, list string) []Member {
 	rest := url.Values{}
 	var lists [][]string
@@ -129,7 +130,8 @@ func listNumber(name, list string) (int, bool) {
 	return number, isPrefixed && isClosed && err == nil && number >= 0 && strconv.Itoa(number) == text
 }
 
-// CellMembers converts a CSV row to members. An empty cell is null, which clears the field; a missing column keeps the field.
+// CellMembers converts a CSV row to members. An empty cell is null, which clears the field; a missing column keeps the
+// field.
 func CellMembers(header, cells []string) []Member {
 	var members members
 	for i, text := range cells[:min(len(cells), len(header))] {
@@ -194,8 +196,8 @@ func (f FieldErrors) checkRepeated(m Member) {
 	}
 }
 
-// loneSurrogate returns the offset of the first escape in valid JSON that is half of a surrogate pair, such as \ud800, or -1.
-// encoding/json replaces all of them by U+FFFD, so that different texts would become equal.
+// loneSurrogate returns the offset of the first escape in valid JSON that is half of a surrogate pair, such as \ud800,
+// or -1. encoding/json replaces all of them by U+FFFD, so that different texts would become equal.
 func loneSurrogate(text []byte) int {
 	for i := 0; i < len(text); {
 		next := bytes.IndexByte(text[i:], '\\')
@@ -229,8 +231,8 @@ func escapedUnit(text []byte) (unit rune, isUnit bool) {
 	return rune(parsed), err == nil
 }
 
-// Optional is a member of a JSON object that may be absent, which is its zero value; use it with the tag option omitzero. A
-// member that may also be null is an Optional of a pointer.
+// Optional is a member of a JSON object that may be absent, which is its zero value; use it with the tag option
+// omitzero. A member that may also be null is an Optional of a pointer.
 type Optional[T any] struct {
 	Set   bool // the member is present
 	Value T

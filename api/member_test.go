@@ -37,13 +37,14 @@ func TestParseObjectKeepsOrderAndMarksDuplicates(t *testing.T) {
 
 func TestParseObjectRefusesAnythingElse(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"nothing":                         {"", "one object"},
-		"spaces":                          {"  ", "one object"},
-		"an array":                        {"[]", "one object"},
-		"a string":                        {`"a"`, "one object"},
-		"null":                            {"null", "one object"},
-		"not JSON":                        {"title=A", "one object"},
-		"half a surrogate pair":           {`{"a":"\ud83d\ude00","b":["x\udc00"]}`, `\udc00 is half of a surrogate pair`},
+		"nothing":  {"", "one object"},
+		"spaces":   {"  ", "one object"},
+		"an array": {"[]", "one object"},
+		"a string": {`"a"`, "one object"},
+		"null":     {"null", "one object"},
+		"not JSON": {"title=A", "one object"},
+		"half a surrogate pair": {`{"a":"\ud83d\ude00","b":["x\udc00"]}`,
+			`\udc00 is half of a surrogate pair`},
 		"half a surrogate pair in a name": {`{"\ud800":1}`, `\ud800 is half of a surrogate pair`},
 		"truncated":                       {`{"a":1`, "ends too early"},
 		"truncated in a value":            {`{"a":"x`, "ends too early"},
@@ -62,7 +63,8 @@ func TestParseObjectRefusesAnythingElse(t *testing.T) {
 		"an encoded surrogate":            {"{\"a\":\"\xed\xa0\x80\"}", "UTF-8"},
 		"a line break in a text":          {"{\"a\":\"\n\"}", "not valid"},
 		"endless nesting":                 {`{"a":` + strings.Repeat("[", 1_000_000), "not valid"},
-		"nesting too deep":                {`{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}", "not valid"},
+		"nesting too deep": {`{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}",
+			"not valid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			members, err := api.ParseObject([]byte(c.text))

@@ -73,7 +73,8 @@ func wantReadable(t *testing.T, metadata []byte) {
 				t.Fatalf("%s has more than 32 levels", metadata)
 			}
 		case json.Number:
-			if f, err := strconv.ParseFloat(token.String(), 64); err != nil || math.IsInf(f, 0) || len(token) > len("-0.e-")+40 {
+			if f, err := strconv.ParseFloat(token.String(), 64); err != nil || math.IsInf(f, 0) ||
+				len(token) > len("-0.e-")+40 {
 				t.Fatalf("%s has the number %s", metadata, token)
 			}
 		}

@@ -22,7 +22,8 @@ func TestDescribedPagesMatchConstants(t *testing.T) {
 		t.Errorf("page is from %v to %v, default %v", *page.Min, *page.Max, page.Default)
 	}
 	for _, list := range []string{"PerkPage", "PerkOrRedemptionPage"} {
-		if most := document.Components.Schemas[list].Value.Properties["data"].Value.MaxItems; most == nil || *most != MaxPerPage {
+		if most := document.Components.Schemas[list].Value.Properties["data"].Value.MaxItems; most == nil ||
+			*most != MaxPerPage {
 			t.Errorf("%s allows more than %d items", list, MaxPerPage)
 		}
 	}
@@ -30,14 +31,17 @@ func TestDescribedPagesMatchConstants(t *testing.T) {
 
 func TestDescribedReportsMatch(t *testing.T) {
 	document := describe(t)
-	if most := document.Components.Schemas["Report"].Value.Properties["data"].Value.MaxItems; most == nil || *most != MaxReportRows {
+	if most := document.Components.Schemas["Report"].Value.Properties["data"].Value.MaxItems; most == nil ||
+		*most != MaxReportRows {
 		t.Errorf("a report does not have at most %d rows", MaxReportRows)
 	}
 	operation := document.Paths.Value("/partners/reports/redemptions").Get
-	if days := fmt.Sprintf("at most %d days, by default the last %d", MaxReportDays, DefaultReportDays); !strings.Contains(operation.Description, days) {
+	if days := fmt.Sprintf("at most %d days, by default the last %d", MaxReportDays,
+		DefaultReportDays); !strings.Contains(operation.Description, days) {
 		t.Errorf("the description lacks %q", days)
 	}
-	if by := operation.Parameters.GetByInAndName("query", "by").Schema.Value; by.Default != string(ReportByDay) || listOf(ReportDimensions()) != "day, perk, city or status" || len(by.Enum) != 4 {
+	if by := operation.Parameters.GetByInAndName("query", "by").Schema.Value; by.Default != string(ReportByDay) ||
+		listOf(ReportDimensions()) != "day, perk, city or status" || len(by.Enum) != 4 {
 		t.Errorf("a report is by %v", by.Enum)
 	}
 }
@@ -76,14 +80,20 @@ func TestDescribedImageURLsMatchRule(t *testing.T) {
 	pattern := regexp.MustCompile(image)
 	for valid, addresses := range map[bool][]string{
 		true: {
-			"http://a", "https://img.example.com/1.jpg", "HTTPS://IMG.EXAMPLE.COM", "hTTp://a/", "http://a:8080/x", "http://a:/x", "http://user:pass@a/x", "http://@a",
-			"http://a@b@c/x", "http://[::1]/x", "http://[fe80::1%25en0]:80", "http://127.0.0.1", "https://Zürich.example/é", "http://xn--zrich-kva.example", "http://a?b",
-			"http://a/?b=c&d=%zz", "http://a#b", "http://a/b%20c#%41", "http://a//b/../c", "http://a/b,c;d'(e)", "http://a/?b?c/d@e:f", "http://%C3%BC/", "http://a/#b#c", "http://a_b-c.",
+			"http://a", "https://img.example.com/1.jpg", "HTTPS://IMG.EXAMPLE.COM", "hTTp://a/", "http://a:8080/x",
+			"http://a:/x", "http://user:pass@a/x", "http://@a",
+			"http://a@b@c/x", "http://[::1]/x", "http://[fe80::1%25en0]:80", "http://127.0.0.1",
+			"https://Zürich.example/é", "http://xn--zrich-kva.example", "http://a?b",
+			"http://a/?b=c&d=%zz", "http://a#b", "http://a/b%20c#%41", "http://a//b/../c", "http://a/b,c;d'(e)",
+			"http://a/?b?c/d@e:f", "http://%C3%BC/", "http://a/#b#c", "http://a_b-c.",
 		},
 		false: {
-			"", "a", "/a", "//a/b", "a/b", "ftp://a/b", "javascript:alert(1)", "mailto:a@b", "http:", "http:a", "http:/a", "http://", "http:///a", "http://?a", "http://#a", "http://:80/",
-			"http://user@/a", "http://user@:80", "http://a b", "http://a/b c", "http://a/\tb", "http://a/\n", " http://a", "http://a ", "http://a:b", "http://a:8o/", "http://::1/",
-			"http://[::1/", "http://[]/", "http://a/%zz", "http://a/%4", "http://a#%zz", "http://%zz/", "httpss://a", "xhttp://a",
+			"", "a", "/a", "//a/b", "a/b", "ftp://a/b", "javascript:alert(1)", "mailto:a@b", "http:", "http:a",
+			"http:/a", "http://", "http:///a", "http://?a", "http://#a", "http://:80/",
+			"http://user@/a", "http://user@:80", "http://a b", "http://a/b c", "http://a/\tb", "http://a/\n",
+			" http://a", "http://a ", "http://a:b", "http://a:8o/", "http://::1/",
+			"http://[::1/", "http://[]/", "http://a/%zz", "http://a/%4", "http://a#%zz", "http://%zz/", "httpss://a",
+			"xhttp://a",
 		},
 	} {
 		for _, address := range addresses {
@@ -207,7 +217,8 @@ func TestDescribedValuesMatchRules(t *testing.T) {
 	if got := property(t, "Redemption", "status").Enum; !slices.Equal(got, statuses) {
 		t.Errorf("the statuses are %q, want %q", got, statuses)
 	}
-	for response, message := range map[string]string{"PropertyUpdated": MessagePropertyUpdated, "PropertyDeleted": MessagePropertyDeleted} {
+	for response, message := range map[string]string{"PropertyUpdated": MessagePropertyUpdated,
+		"PropertyDeleted": MessagePropertyDeleted} {
 		example := describe(t).Components.Responses[response].Value.Content.Get("application/json").Examples["done"]
 		if got := example.Value.Value.(map[string]any)["message"]; got != message {
 			t.Errorf("%s says %q, want %q", response, got, message)
@@ -266,14 +277,16 @@ func TestEveryOperationIsComplete(t *testing.T) {
 	for path, item := range document.Paths.Map() {
 		for method, operation := range item.Operations() {
 			name := method + " " + path
-			if operation.OperationID == "" || operation.Summary == "" || len(operation.Tags) != 1 || !tags[operation.Tags[0]] {
+			if operation.OperationID == "" || operation.Summary == "" || len(operation.Tags) != 1 ||
+				!tags[operation.Tags[0]] {
 				t.Errorf("%s needs an id, a summary and one known tag", name)
 			}
 			if operation.Security == nil { // it needs a token by default
 				_, scope, _ := strings.Cut(operation.Description, "Scope: `")
 				scope, _, _ = strings.Cut(scope, "`.")
 				parsed, err := ParseScopes(scope)
-				if isAny := strings.HasSuffix(operation.Description, "Scope: any.\n"); !isAny && (err != nil || len(parsed) != 1) {
+				if isAny := strings.HasSuffix(operation.Description, "Scope: any.\n"); !isAny &&
+					(err != nil || len(parsed) != 1) {
 					t.Errorf("%s does not name its scope", name)
 				}
 				scopes[scope] = true
@@ -289,7 +302,8 @@ func TestEveryOperationIsComplete(t *testing.T) {
 		if !scopes[string(scope)] && scope != ScopeRedemptionsReadAll { // which widens what other scopes reach
 			t.Errorf("no operation needs %s", scope)
 		}
-		if !strings.Contains(document.Components.SecuritySchemes["accessToken"].Value.Description, "`"+string(scope)+"`") {
+		if !strings.Contains(document.Components.SecuritySchemes["accessToken"].Value.Description,
+			"`"+string(scope)+"`") {
 			t.Errorf("the access token's description does not explain %s", scope)
 		}
 	}

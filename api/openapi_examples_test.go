@@ -63,10 +63,12 @@ func TestEveryOperationDescribesItsErrors(t *testing.T) {
 		}
 		want := []int{http.StatusInternalServerError}
 		if operation.Security == nil {
-			want = append(want, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable)
+			want = append(want, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
+				http.StatusServiceUnavailable)
 		}
 		if operation.RequestBody != nil {
-			want = append(want, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+			want = append(want, http.StatusBadRequest, http.StatusRequestEntityTooLarge,
+				http.StatusUnsupportedMediaType)
 		}
 		for _, status := range want {
 			if operation.Responses.Value(strconv.Itoa(status)) == nil {
@@ -79,7 +81,8 @@ func TestEveryOperationDescribesItsErrors(t *testing.T) {
 func TestGettingStartedIsDescribed(t *testing.T) {
 	document := describe(t)
 	for _, c := range []struct{ where, text, want string }{
-		{"the introduction", document.Info.Description, `curl -sS -u "$CLIENT_ID:$CLIENT_SECRET" -X POST https://HOST/v2/auth/token`},
+		{"the introduction", document.Info.Description,
+			`curl -sS -u "$CLIENT_ID:$CLIENT_SECRET" -X POST https://HOST/v2/auth/token`},
 		{"the introduction", document.Info.Description, `-H "Authorization: Bearer $TOKEN"`},
 		{"the introduction", document.Info.Description, "`Idempotency-Key`"},
 		{"the introduction", document.Info.Description, "`If-Match`"},

@@ -31,7 +31,8 @@ func describe(t *testing.T) *openapi3.T {
 
 func TestDescriptionIsValidWithAllItsExamples(t *testing.T) {
 	document := describe(t)
-	if err := document.Validate(t.Context(), openapi3.EnableMultiError(), openapi3.EnableExamplesValidation()); err != nil {
+	if err := document.Validate(t.Context(), openapi3.EnableMultiError(),
+		openapi3.EnableExamplesValidation()); err != nil {
 		t.Error(err)
 	}
 	if version := document.Info.Version; version != "1.0.0" {
@@ -80,7 +81,8 @@ func TestEveryErrorCodeHasAnExample(t *testing.T) {
 			}
 		}
 	}
-	if got, want := slices.Sorted(maps.Keys(shown)), slices.Sorted(slices.Values(declaredCodes(t))); !slices.Equal(got, want) {
+	if got, want := slices.Sorted(maps.Keys(shown)),
+		slices.Sorted(slices.Values(declaredCodes(t))); !slices.Equal(got, want) {
 		t.Errorf("examples of\n%q\nconstants\n%q", got, want)
 	}
 }
@@ -196,7 +198,8 @@ func TestWrittenJSONMatchesDescription(t *testing.T) {
 	full.Category, full.MerchantName, full.DiscountText, full.Terms = &text, &text, &text, &text
 	full.ImageURL = new("https://img.example.com/1.jpg")
 	full.ValidFrom, full.ValidTo = &at, &at
-	redemption := Redemption{ID: "r", PerkID: "a-1", UserID: "u", RedeemedAt: at, Status: StatusPending, Metadata: json.RawMessage(`{"a":[1]}`)}
+	redemption := Redemption{ID: "r", PerkID: "a-1", UserID: "u", RedeemedAt: at, Status: StatusPending,
+		Metadata: json.RawMessage(`{"a":[1]}`)}
 	record := RedemptionRecord{Redemption: redemption, ClientID: "desk"}
 	voided := RedemptionRecord{Redemption: redemption, ClientID: "desk", DecidedAt: &at, Reason: &text}
 	voided.Status = StatusVoided
@@ -217,15 +220,18 @@ func TestWrittenJSONMatchesDescription(t *testing.T) {
 		{"PerkOrRedemptionPage", Page[Redemption]{Data: []Redemption{redemption}, Meta: NewPageMeta(1, 100, 1)}},
 		{"PerkOrRedemptionPage", Page[Perk]{Data: []Perk{perk, full}, Meta: NewPageMeta(1, 100, 2)}},
 		{"PerkOrRedemptionPage", Page[Perk]{Data: []Perk{}, Meta: NewPageMeta(7, 25, 0)}},
-		{"RedemptionRecordPage", Page[RedemptionRecord]{Data: []RedemptionRecord{record, voided}, Meta: NewPageMeta(1, 100, 2)}},
-		{"RedemptionRecordPage", Page[RedemptionRecord]{Data: []RedemptionRecord{}, Meta: PageMeta{Page: 11, PerPage: 100, MoreThan: 1000}}},
+		{"RedemptionRecordPage", Page[RedemptionRecord]{Data: []RedemptionRecord{record, voided},
+			Meta: NewPageMeta(1, 100, 2)}},
+		{"RedemptionRecordPage", Page[RedemptionRecord]{Data: []RedemptionRecord{},
+			Meta: PageMeta{Page: 11, PerPage: 100, MoreThan: 1000}}},
 		{"RedemptionRecord", record},
 		{"RedemptionRecord", voided},
 		{"DecisionRequest", DecisionRequest{}},
 		{"ReasonedDecisionRequest", DecisionRequest{Reason: text}},
 		{"Eligibility", Eligibility{PerkID: "a-1", UserID: "u", Eligible: true}},
 		{"EventPage", EventPage{Data: []Event{}, Next: "1.2"}},
-		{"EventPage", EventPage{Data: []Event{{ID: "a", Type: EventRedemptionVoided, At: at, Subject: "redemption/r", Redemption: &voided, Cursor: "1.3"},
+		{"EventPage", EventPage{Data: []Event{{ID: "a", Type: EventRedemptionVoided, At: at, Subject: "redemption/r",
+			Redemption: &voided, Cursor: "1.3"},
 			{ID: "b", Type: EventPropertyDeleted, At: at, Subject: "property/1", Property: &property, Cursor: "1.4"},
 		}, Next: "1.4", More: true}},
 		{"Eligibility", Eligibility{PerkID: "a-1", UserID: "u", Code: &soldOut, Reason: &text}},
@@ -233,13 +239,17 @@ func TestWrittenJSONMatchesDescription(t *testing.T) {
 		{"Property", property},
 		{"Property", located},
 		{"PropertyPatch", PropertyPatch{}},
-		{"PropertyPatch", PropertyPatch{Title: Some("A"), Images: Some([]string{"http://a/1"}), PricePW: Some(Price{}), Lat: Some[*float64](nil), Lng: Some(new(1.5))}},
-		{"Token", Token{AccessToken: "a", ExpiresAt: at, TokenType: "Bearer", ExpiresIn: 3600, Scope: AllScopes().String()}},
+		{"PropertyPatch", PropertyPatch{Title: Some("A"), Images: Some([]string{"http://a/1"}), PricePW: Some(Price{}),
+			Lat: Some[*float64](nil), Lng: Some(new(1.5))}},
+		{"Token", Token{AccessToken: "a", ExpiresAt: at, TokenType: "Bearer", ExpiresIn: 3600,
+			Scope: AllScopes().String()}},
 		{"Message", Message{Message: MessagePropertyDeleted}},
 		{"Error", ErrorBody{Response: "No.", Code: CodeNotFound}},
-		{"ValidationError", ErrorBody{Response: "No.", Code: CodeValidationFailed, Errors: FieldErrors{"title": {"is wrong"}}}},
+		{"ValidationError", ErrorBody{Response: "No.", Code: CodeValidationFailed,
+			Errors: FieldErrors{"title": {"is wrong"}}}},
 		{"TokenError", ErrorBody{Response: "No.", Code: CodeInvalidToken, OAuthError: "invalid_client"}},
-		{"Problem", ErrorBody{Type: "urn:perks:problem:not_found", Title: "T", Status: 404, Detail: "No.", Response: "No.", Code: CodeNotFound}},
+		{"Problem", ErrorBody{Type: "urn:perks:problem:not_found", Title: "T", Status: 404, Detail: "No.",
+			Response: "No.", Code: CodeNotFound}},
 	} {
 		t.Run(c.schema, func(t *testing.T) {
 			written, err := json.Marshal(c.value)

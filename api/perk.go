@@ -82,8 +82,8 @@ const (
 	MaxPage        = 1 << 62 // no list has as many
 )
 
-// HeaderDistances is the header with the distances of the perks on a page, in kilometres. They are not in the body because a perk's position
-// is not.
+// HeaderDistances is the header with the distances of the perks on a page, in kilometres. They are not in the body
+// because a perk's position is not.
 const HeaderDistances = "X-Distances"
 
 // Page is one page of a list: the body of every paginated response.
@@ -159,8 +159,8 @@ type SortKey struct {
 // MaxSortKeys is the most fields that an order can name.
 const MaxSortKeys = 4
 
-// The sort fields of perks that are none of a perk. Distance needs a position, relevance needs words: perks whose titles contain all of
-// them come before the others.
+// The sort fields of perks that are none of a perk. Distance needs a position, relevance needs words: perks whose
+// titles contain all of them come before the others.
 const (
 	SortDistance  = "distance"
 	SortRelevance = "relevance"
@@ -190,8 +190,8 @@ func RedemptionRecordSortFields() []string { return []string{"redeemed_at"} }
 // PropertySortFields returns the fields that listings can be sorted by, one at a time.
 func PropertySortFields() []string { return []string{"propertyId", "price_pw", "bedrooms"} }
 
-// ParseSort reads comma-separated field names such as "title,-created_at", where "-" means descending. A leading "+" and a
-// trailing comma are accepted. The empty text is no order.
+// ParseSort reads comma-separated field names such as "title,-created_at", where "-" means descending. A leading "+"
+// and a trailing comma are accepted. The empty text is no order.
 func ParseSort(text string, allowed []string) ([]SortKey, error) {
 	if text == "" {
 		return nil, nil

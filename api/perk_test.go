@@ -71,5 +71,6 @@ func TestCategoryRules(t *testing.T) {
 	}
 	wantFault(t, "the category", (&api.Category{Name: "Food"}).Validate(), "id", "1 to 64 characters of")
 	wantFault(t, "the category", (&api.Category{ID: "food"}).Validate(), "category_name", "must not be blank")
-	wantFault(t, "the category", (&api.Category{ID: "food", Name: strings.Repeat("a", 121)}).Validate(), "category_name", "at most 120 characters")
+	wantFault(t, "the category", (&api.Category{ID: "food", Name: strings.Repeat("a", 121)}).Validate(),
+		"category_name", "at most 120 characters")
 }

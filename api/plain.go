@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// Plain says what is wrong with data that a library could not read, in words that follow a colon: the library's own name its functions
-// and types. Other errors keep their text.
+// Plain says what is wrong with data that a library could not read, in words that follow a colon: the library's own
+// name its functions and types. Other errors keep their text.
 func Plain(err error) string {
 	var (
 		syntax   *json.SyntaxError

@@ -9,7 +9,8 @@ import (
 )
 
 func TestPriceKeepsItsDigits(t *testing.T) {
-	for _, text := range []string{"0", "0.0", "120", "120.50", "0.10", "99999999999999999999999", "0.1000000000000000055511"} {
+	for _, text := range []string{"0", "0.0", "120", "120.50", "0.10", "99999999999999999999999",
+		"0.1000000000000000055511"} {
 		price, err := api.ParsePrice(text)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)

@@ -14,15 +14,18 @@ func testProperty(t testing.TB) api.Property {
 	lat := 53.8
 	return api.Property{
 		ID: 42, Title: "Flat", Description: "Two rooms.\n\n", Address: "1 Lane", City: "Leeds", Postcode: "LS1",
-		Images: []string{"https://a/1,2"}, PricePW: price(t, "120.50"), Bedrooms: 2, Bathrooms: 1, Lat: &lat, Deposit: 500,
+		Images: []string{"https://a/1,2"}, PricePW: price(t, "120.50"), Bedrooms: 2, Bathrooms: 1, Lat: &lat,
+		Deposit: 500,
 	}
 }
 
 // fullPatch changes every field of a property.
 func fullPatch(t testing.TB) api.PropertyPatch {
 	return api.PropertyPatch{
-		Title: api.Some("House"), Description: api.Some("Two rooms.\n"), Address: api.Some("2 Lane"), City: api.Some("York"),
-		Postcode: api.Some(""), Images: api.Some([]string{}), PricePW: api.Some(price(t, "120.51")), Bedrooms: api.Some(3),
+		Title: api.Some("House"), Description: api.Some("Two rooms.\n"), Address: api.Some("2 Lane"),
+		City:     api.Some("York"),
+		Postcode: api.Some(""), Images: api.Some([]string{}), PricePW: api.Some(price(t, "120.51")),
+		Bedrooms:  api.Some(3),
 		Bathrooms: api.Some(0), Lat: api.Some[*float64](nil), Lng: api.Some(new(-1.5)), Deposit: api.Some(0.0),
 	}
 }

@@ -52,22 +52,26 @@ func TestPatchReadsEveryFieldOfJSON(t *testing.T) {
 		`{"postcode":"LS1 4AP"}`: {Postcode: api.Some("LS1 4AP")},
 		`{"images":[]}`:          {Images: api.Some([]string{})},
 		`{"images":""}`:          {Images: api.Some([]string{})},
-		`{"images":["http://a/1","https://b/2,3"]}`:                  {Images: api.Some([]string{"http://a/1", "https://b/2,3"})},
-		`{"images":["http://a/w_1,h_2/x,y.jpg?r=1,2&u=http://b/3"]}`: {Images: api.Some([]string{"http://a/w_1,h_2/x,y.jpg?r=1,2&u=http://b/3"})},
-		`{"images":"http://a/1 , https://b/2"}`:                      {Images: api.Some([]string{"http://a/1", "https://b/2"})},
-		`{"price_pw":"120.50"}`:                                      {PricePW: api.Some(price(t, "120.50"))},
-		`{"price_pw":120.50}`:                                        {PricePW: api.Some(price(t, "120.50"))},
-		`{"price_pw":12345678901234567890.10}`:                       {PricePW: api.Some(price(t, "12345678901234567890.10"))},
-		`{"bedrooms":0}`:                                             {Bedrooms: api.Some(0)},
-		`{"bedrooms":3.0}`:                                           {Bedrooms: api.Some(3)},
-		`{"bedrooms":1e2}`:                                           {Bedrooms: api.Some(100)},
-		`{"bathrooms":2147483647}`:                                   {Bathrooms: api.Some(2147483647)},
-		`{"lat":-90}`:                                                {Lat: api.Some(new(-90.0))},
-		`{"lat":null}`:                                               {Lat: api.Some[*float64](nil)},
-		`{"lng":180}`:                                                {Lng: api.Some(new(180.0))},
-		`{"lng":null}`:                                               {Lng: api.Some[*float64](nil)},
-		`{"deposit":1.5e2}`:                                          {Deposit: api.Some(150.0)},
-		`{"lat":1,"title":"A"}`:                                      {Title: api.Some("A"), Lat: api.Some(new(1.0))},
+		`{"images":["http://a/1","https://b/2,3"]}`: {Images: api.Some([]string{"http://a/1",
+			"https://b/2,3"})},
+		`{"images":["http://a/w_1,h_2/x,y.jpg?r=1,` +
+			`2&u=http://b/3"]}`: {Images: api.Some([]string{"http://a/w_1,h_2/x,y.jpg?r=1,2&u=http://b/3"})},
+		`{"images":"http://a/1 , https://b/2"}`: {Images: api.Some([]string{"http://a/1",
+			"https://b/2"})},
+		`{"price_pw":"120.50"}`: {PricePW: api.Some(price(t, "120.50"))},
+		`{"price_pw":120.50}`:   {PricePW: api.Some(price(t, "120.50"))},
+		`{"price_pw":12345678901234567890.10}`: {PricePW: api.Some(price(t,
+			"12345678901234567890.10"))},
+		`{"bedrooms":0}`:           {Bedrooms: api.Some(0)},
+		`{"bedrooms":3.0}`:         {Bedrooms: api.Some(3)},
+		`{"bedrooms":1e2}`:         {Bedrooms: api.Some(100)},
+		`{"bathrooms":2147483647}`: {Bathrooms: api.Some(2147483647)},
+		`{"lat":-90}`:              {Lat: api.Some(new(-90.0))},
+		`{"lat":null}`:             {Lat: api.Some[*float64](nil)},
+		`{"lng":180}`:              {Lng: api.Some(new(180.0))},
+		`{"lng":null}`:             {Lng: api.Some[*float64](nil)},
+		`{"deposit":1.5e2}`:        {Deposit: api.Some(150.0)},
+		`{"lat":1,"title":"A"}`:    {Title: api.Some("A"), Lat: api.Some(new(1.0))},
 	} {
 		if got, err := patchJSON(t, text); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s gives %+v, %v, want %+v", text, got, err, want)
@@ -110,7 +114,8 @@ func TestPatchReadsEveryFieldOfAForm(t *testing.T) {
 		"images[]=http://a/2&images[]=http://a/1": {Images: api.Some([]string{"http://a/2", "http://a/1"})},
 		"images%5B%5D=http://a/1":                 {Images: api.Some([]string{"http://a/1"})},
 		"images[]=":                               {Images: api.Some([]string{})},
-		"images[10]=http://a/3&images[2]=http://a/2&images[0]=http://a/1": {Images: api.Some([]string{"http://a/1", "http://a/2", "http://a/3"})},
+		"images[10]=http://a/3&images[2]=http://a/2&images[0]=http://a/1": {Images: api.Some([]string{"http://a/1",
+			"http://a/2", "http://a/3"})},
 		"price_pw=120.50":          {PricePW: api.Some(price(t, "120.50"))},
 		"bedrooms=2&bathrooms=1.0": {Bedrooms: api.Some(2), Bathrooms: api.Some(1)},
 		"lat=&lng=null":            {Lat: api.Some[*float64](nil), Lng: api.Some[*float64](nil)},
@@ -144,7 +149,8 @@ func TestPatchRefusesInvalidJSON(t *testing.T) {
 		{`{"images":["http://a/1",""]}`, "images", "number 2 must not be blank"},
 		{`{"images":" , "}`, "images", "has commas, but no address"},
 		{`{"images":["http://a/1","/2"]}`, "images", "number 2 must be an absolute http or https URL"},
-		{`{"images":["http://a/0","http://a/1,https://a/2"]}`, "images", "number 2 must be one URL; send each in a separate entry"},
+		{`{"images":["http://a/0","http://a/1,https://a/2"]}`, "images",
+			"number 2 must be one URL; send each in a separate entry"},
 		{`{"images":["http://a/1, HTTP://a/2"]}`, "images", "number 1 must be one URL"},
 		{`{"images":["javascript:alert(1)"]}`, "images", "number 1 must be an absolute http or https URL"},
 		{`{"images":[` + images + `]}`, "images", "at most 50"},
@@ -243,7 +249,8 @@ func TestPatchReportsAllErrorsAtOnce(t *testing.T) {
 
 func TestPatchAppliesOnlyItsFields(t *testing.T) {
 	lat, lng := 1.0, 2.0
-	before := api.Property{ID: 7, Title: "A", Description: "B", Address: "C", City: "D", Postcode: "E", Images: []string{"http://a/1"},
+	before := api.Property{ID: 7, Title: "A", Description: "B", Address: "C", City: "D", Postcode: "E",
+		Images:  []string{"http://a/1"},
 		PricePW: price(t, "1.50"), Bedrooms: 1, Bathrooms: 2, Lat: &lat, Lng: &lng, Deposit: 3}
 	after := before
 	(api.PropertyPatch{}).Apply(&after)
@@ -251,13 +258,15 @@ func TestPatchAppliesOnlyItsFields(t *testing.T) {
 		t.Errorf("after an empty patch: %+v", after)
 	}
 
-	patch, err := patchJSON(t, `{"title":"N","images":[],"price_pw":"2.00","bedrooms":0,"lat":null,"lng":9,"deposit":0}`)
+	patch, err := patchJSON(t, `{"title":"N","images":[],"price_pw":"2.00","bedrooms":0,"lat":null,"lng":9,`+
+		`"deposit":0}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	patch.Apply(&after)
 	newLng := 9.0
-	want := api.Property{ID: 7, Title: "N", Description: "B", Address: "C", City: "D", Postcode: "E", Images: []string{},
+	want := api.Property{ID: 7, Title: "N", Description: "B", Address: "C", City: "D", Postcode: "E",
+		Images:  []string{},
 		PricePW: price(t, "2.00"), Bedrooms: 0, Bathrooms: 2, Lng: &newLng, Deposit: 0}
 	if !reflect.DeepEqual(after, want) {
 		t.Errorf("got %+v, want %+v", after, want)
@@ -272,7 +281,8 @@ func TestPatchIsEmptyOnlyWithoutFields(t *testing.T) {
 		t.Error("IsEmpty is wrong for a patch without fields")
 	}
 	for _, field := range api.PropertyPatchFields() {
-		value := map[string]string{"images": `[]`, "price_pw": `0`, "bedrooms": `0`, "bathrooms": `0`, "lat": `null`, "lng": `null`, "deposit": `0`}[field]
+		value := map[string]string{"images": `[]`, "price_pw": `0`, "bedrooms": `0`, "bathrooms": `0`, "lat": `null`,
+			"lng": `null`, "deposit": `0`}[field]
 		if value == "" {
 			value = `"x"`
 		}
@@ -290,10 +300,12 @@ func TestPatchIsEmptyOnlyWithoutFields(t *testing.T) {
 func TestPatchIsAppliedTo(t *testing.T) {
 	lat := 52.5
 	price, _ := api.ParsePrice("120.50")
-	current := api.Property{ID: 1, Title: "A", City: "B", Images: []string{"http://a/1", "http://a/2"}, PricePW: price, Bedrooms: 2, Lat: &lat, Deposit: 0.1}
+	current := api.Property{ID: 1, Title: "A", City: "B", Images: []string{"http://a/1", "http://a/2"}, PricePW: price,
+		Bedrooms: 2, Lat: &lat, Deposit: 0.1}
 	for text, want := range map[string]bool{
 		`{}`: true,
-		`{"title":"A","city":"B","images":["http://a/1","http://a/2"],"bedrooms":2,"lat":52.5,"lng":null,"deposit":0.1}`: true,
+		`{"title":"A","city":"B","images":["http://a/1","http://a/2"],"bedrooms":2,"lat":52.5,"lng":null,` +
+			`"deposit":0.1}`: true,
 		`{"price_pw":"120.50"}`:                         true,
 		`{"price_pw":120.5}`:                            true,
 		`{"price_pw":"120.500"}`:                        true,
@@ -320,7 +332,8 @@ func TestPatchIsAppliedTo(t *testing.T) {
 	}
 	whole, _ := api.ParsePrice("120")
 	bare := api.Property{PricePW: whole}
-	for text, want := range map[string]bool{`{"images":[]}`: true, `{"price_pw":"120.0"}`: true, `{"price_pw":"12"}`: false, `{"lat":0}`: false, `{"lat":null}`: true} {
+	for text, want := range map[string]bool{`{"images":[]}`: true, `{"price_pw":"120.0"}`: true,
+		`{"price_pw":"12"}`: false, `{"lat":0}`: false, `{"lat":null}`: true} {
 		if patch, err := patchJSON(t, text); err != nil || patch.IsAppliedTo(bare) != want {
 			t.Errorf("bare: %s: %t, %v", text, !want, err)
 		}
@@ -332,8 +345,10 @@ func TestPatchIsAppliedTo(t *testing.T) {
 
 func FuzzPropertyPatchJSON(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, `{"title":"A","images":["http://a/1"],"price_pw":120.50,"bedrooms":2.0,"lat":null,"lng":-1.5e1,"deposit":0}`,
-		`{"images":"http://a/1, http://a/2"}`, `{"title":"A","title":"B"}`, `{"propertyId":1}`, `{"bathrooms":1e2}`, `[`, `{"title":"\ud800"}`,
+		`{}`, `{"title":"A","images":["http://a/1"],"price_pw":120.50,"bedrooms":2.0,"lat":null,"lng":-1.5e1,` +
+			`"deposit":0}`,
+		`{"images":"http://a/1, http://a/2"}`, `{"title":"A","title":"B"}`, `{"propertyId":1}`, `{"bathrooms":1e2}`,
+		`[`, `{"title":"\ud800"}`,
 	} {
 		f.Add(seed)
 	}
@@ -346,7 +361,8 @@ func FuzzPropertyPatchJSON(f *testing.F) {
 
 func FuzzPropertyPatchForm(f *testing.F) {
 	for _, seed := range []string{
-		"", "title=A&images=http://a/1,http://a/2&price_pw=1.50&bedrooms=2&lat=&lng=null&deposit=1e2", "title=A&title=B", "lat=0x1p-2", "propertyId=1",
+		"", "title=A&images=http://a/1,http://a/2&price_pw=1.50&bedrooms=2&lat=&lng=null&deposit=1e2",
+		"title=A&title=B", "lat=0x1p-2", "propertyId=1",
 	} {
 		f.Add(seed)
 	}

@@ -12,10 +12,13 @@ import (
 func TestValidProperty(t *testing.T) {
 	for name, property := range map[string]api.Property{
 		"required fields only": {ID: 1, Title: "A"},
-		"largest values": {ID: math.MaxInt64, Title: strings.Repeat("é", 200), Description: strings.Repeat("é", 10_000),
-			Address: strings.Repeat("é", 500), City: strings.Repeat("é", 120), Postcode: strings.Repeat("é", 120),
+		"largest values": {ID: math.MaxInt64, Title: strings.Repeat("é", 200),
+			Description: strings.Repeat("é", 10_000),
+			Address:     strings.Repeat("é", 500), City: strings.Repeat("é", 120),
+			Postcode: strings.Repeat("é", 120),
 			Images:   slices.Repeat([]string{"https://a/" + strings.Repeat("b", 2038)}, api.MaxImages),
-			Bedrooms: math.MaxInt32, Bathrooms: math.MaxInt32, Lat: new(90.0), Lng: new(180.0), Deposit: math.MaxFloat64},
+			Bedrooms: math.MaxInt32, Bathrooms: math.MaxInt32, Lat: new(90.0), Lng: new(180.0),
+			Deposit: math.MaxFloat64},
 		"smallest values": {ID: 1, Title: "A", Lat: new(-90.0), Lng: new(-180.0), Deposit: 0},
 	} {
 		if err := property.Validate(); err != nil {
@@ -32,12 +35,17 @@ func TestInvalidProperty(t *testing.T) {
 		{"propertyId", "above 0", func(p *api.Property) { p.ID = 0 }},
 		{"propertyId", "above 0", func(p *api.Property) { p.ID = -1 }},
 		{"title", "must not be blank", func(p *api.Property) { p.Title = "" }},
-		{"description", "at most 10000 characters", func(p *api.Property) { p.Description = strings.Repeat("a", 10_001) }},
+		{"description", "at most 10000 characters",
+			func(p *api.Property) { p.Description = strings.Repeat("a", 10_001) }},
 		{"address", "at most 500 characters", func(p *api.Property) { p.Address = strings.Repeat("a", 501) }},
 		{"city", "at most 120 characters", func(p *api.Property) { p.City = strings.Repeat("a", 121) }},
 		{"postcode", "valid UTF-8", func(p *api.Property) { p.Postcode = "\xff" }},
-		{"images", "at most 50", func(p *api.Property) { p.Images = slices.Repeat([]string{"http://a/1"}, api.MaxImages+1) }},
-		{"images", "number 2 must be an absolute", func(p *api.Property) { p.Images = []string{"http://a/1", "b", "c"} }},
+		{"images", "at most 50", func(p *api.Property) {
+			p.Images = slices.Repeat([]string{"http://a/1"},
+				api.MaxImages+1)
+		}},
+		{"images", "number 2 must be an absolute",
+			func(p *api.Property) { p.Images = []string{"http://a/1", "b", "c"} }},
 		{"bedrooms", "must not be negative", func(p *api.Property) { p.Bedrooms = -1 }},
 		{"bathrooms", "at most 2147483647", func(p *api.Property) { p.Bathrooms = math.MaxInt32 + 1 }},
 		{"lat", "between -90 and 90", func(p *api.Property) { p.Lat = new(math.Nextafter(90, 91)) }},

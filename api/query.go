@@ -15,9 +15,10 @@ import (
 //
 //	coffee "two for one" city:rome near:52.52,13.405 <5km +expired price:100..250
 //
-// A field is its key, a colon and a value; a key may be cut short while no other one begins so. Quotes at the start of a word or of a
-// value hold blanks and colons, and \" in them is a quote. A range is 2..5, 2.. or ..5, or >2 or <5, which include the 2 and the 5.
-// Everything else is words. Because a query is read while it is typed, every text is one: what makes no sense is left out, as a problem.
+// A field is its key, a colon and a value; a key may be cut short while no other one begins so. Quotes at the start of
+// a word or of a value hold blanks and colons, and \" in them is a quote. A range is 2..5, 2.. or ..5, or >2 or <5,
+// which include the 2 and the 5. Everything else is words. Because a query is read while it is typed, every text is
+// one: what makes no sense is left out, as a problem.
 
 // QueryProblem is what is wrong with a part of a query.
 type QueryProblem struct {
@@ -231,8 +232,8 @@ func keysOf[F any](fields []FilterField[F]) (keys []string) {
 	return keys
 }
 
-// fieldsNamed returns the fields that a name before a colon stands for: a key or the beginning of one, the name of a parameter or a flag.
-// If there are none, it suggests what may be meant.
+// fieldsNamed returns the fields that a name before a colon stands for: a key or the beginning of one, the name of a
+// parameter or a flag. If there are none, it suggests what may be meant.
 func fieldsNamed[F any](fields []FilterField[F], name string) (found []FilterField[F], suggestion string) {
 	name = strings.ToLower(name)
 	if found = keyed(fields, name); len(found) > 0 {
@@ -350,7 +351,8 @@ func CompleteQuery[F any](fields []FilterField[F], text string, cursor int) Quer
 	return c
 }
 
-// namesBeginning returns what can begin a part of a query and begins so: keys, switches behind a sign, and values that need no key.
+// namesBeginning returns what can begin a part of a query and begins so: keys, switches behind a sign, and values that
+// need no key.
 func namesBeginning[F any](fields []FilterField[F], typed string) []string {
 	var names []string
 	for _, key := range keysOf(fields) {

@@ -25,31 +25,36 @@ func TestQueriesOfPerks(t *testing.T) {
 		"coffee for  two":      {Query: "coffee for two"},
 		`5" pizza 12:30 a:b:c`: {Query: `5" pizza 12:30 a:b:c`},
 		"http://x.example/?q":  {Query: "http://x.example/?q"},
-		"-50% +1 -coffee 1<2 <three q:x expired :x":                        {Query: "-50% +1 -coffee 1<2 <three q:x expired :x"},
-		`"city:rome" "<5" "+expired" "a  b"`:                               {Query: "city:rome <5 +expired a  b"},
-		`say "\"hi\" \\ \n" \"`:                                            {Query: `say "hi" \ \n \"`},
-		"coffee city:berlin near:52.52,13.405 <5km category:food -expired": {Query: "coffee", City: "berlin", Category: "food", Near: within},
-		`tour city:"New York" +expired walk`:                               {Query: "tour walk", City: "New York", IncludeExpired: true},
-		`city:"New Yo`:                                                     {City: "New Yo"},
-		`city:"New York"er city`:                                           {Query: "city", City: "New Yorker"},
-		`city:rock"n"roll`:                                                 {City: `rock"n"roll`},
-		"City:Rome CAT:food":                                               {City: "Rome", Category: "food"},
-		"city:rome:x":                                                      {City: "rome:x"},
-		"expired:yes":                                                      {IncludeExpired: true},
-		"include_expired:true":                                             {IncludeExpired: true},
-		"include-expired:YES":                                              {IncludeExpired: true},
-		"expired:no":                                                       {},
-		"near:52.52,13.405":                                                {Near: near},
-		"near:52.52 13.405":                                                {Near: near},
-		"near:52.52, 13.405 5":                                             {Near: near, Query: "5"},
-		"near:52.52 , 13.405":                                              {Near: near},
-		"near: 52.52 13.405":                                               {Near: near},
-		`near:"52.52, 13.405" 7`:                                           {Near: near, Query: "7"},
-		"near:-33.87 -151.2 a":                                             {Near: &api.Circle{Lat: -33.87, Lng: -151.2}, Query: "a"},
-		"<5 near:52.52,13.405":                                             {Near: within},
-		"radius:5km n:52.52,13.405":                                        {Near: within},
-		"rad:5 near:52.52,13.405 a":                                        {Near: within, Query: "a"},
-		"<.5km near:52.52,13.405 coffee 12:30":                             {Near: &api.Circle{Lat: 52.52, Lng: 13.405, RadiusKM: 0.5}, Query: "coffee 12:30"},
+		"-50% +1 -coffee 1<2 <three q:x expired :x": {Query: "-50% +1 -coffee 1<2 <three q:x " +
+			"expired :x"},
+		`"city:rome" "<5" "+expired" "a  b"`: {Query: "city:rome <5 +expired a  b"},
+		`say "\"hi\" \\ \n" \"`:              {Query: `say "hi" \ \n \"`},
+		"coffee city:berlin near:52.52,13.405 <5km category:food -expired": {Query: "coffee", City: "berlin",
+			Category: "food", Near: within},
+		`tour city:"New York" +expired walk`: {Query: "tour walk", City: "New York",
+			IncludeExpired: true},
+		`city:"New Yo`:           {City: "New Yo"},
+		`city:"New York"er city`: {Query: "city", City: "New Yorker"},
+		`city:rock"n"roll`:       {City: `rock"n"roll`},
+		"City:Rome CAT:food":     {City: "Rome", Category: "food"},
+		"city:rome:x":            {City: "rome:x"},
+		"expired:yes":            {IncludeExpired: true},
+		"include_expired:true":   {IncludeExpired: true},
+		"include-expired:YES":    {IncludeExpired: true},
+		"expired:no":             {},
+		"near:52.52,13.405":      {Near: near},
+		"near:52.52 13.405":      {Near: near},
+		"near:52.52, 13.405 5":   {Near: near, Query: "5"},
+		"near:52.52 , 13.405":    {Near: near},
+		"near: 52.52 13.405":     {Near: near},
+		`near:"52.52, 13.405" 7`: {Near: near, Query: "7"},
+		"near:-33.87 -151.2 a": {Near: &api.Circle{Lat: -33.87,
+			Lng: -151.2}, Query: "a"},
+		"<5 near:52.52,13.405":      {Near: within},
+		"radius:5km n:52.52,13.405": {Near: within},
+		"rad:5 near:52.52,13.405 a": {Near: within, Query: "a"},
+		"<.5km near:52.52,13.405 coffee 12:30": {Near: &api.Circle{Lat: 52.52, Lng: 13.405,
+			RadiusKM: 0.5}, Query: "coffee 12:30"},
 	} {
 		got, problems := api.ParseQuery(api.PerkFilterFields, text)
 		if diff := cmp.Diff(want, got); diff != "" || len(problems) > 0 {
@@ -60,7 +65,8 @@ func TestQueriesOfPerks(t *testing.T) {
 
 func TestQueriesOfProperties(t *testing.T) {
 	for text, want := range map[string]api.PropertyFilter{
-		"garden city:rome price:100..250 bedrooms:2.. own:yes": {Query: "garden", City: "rome", MinPrice: new(price(t, "100")), MaxPrice: new(price(t, "250")), MinBedrooms: new(2), Own: true},
+		"garden city:rome price:100..250 bedrooms:2.. own:yes": {Query: "garden", City: "rome",
+			MinPrice: new(price(t, "100")), MaxPrice: new(price(t, "250")), MinBedrooms: new(2), Own: true},
 		"price:<250":                    {MaxPrice: new(price(t, "250"))},
 		"price:>100":                    {MinPrice: new(price(t, "100"))},
 		"price:>=99.50 price:<=100":     {MinPrice: new(price(t, "99.50")), MaxPrice: new(price(t, "100"))},
@@ -141,8 +147,10 @@ func TestProblemsOfQueries(t *testing.T) {
 		{ofPerks, "+expired -expired", "-expired | expired: is given twice"},
 		{ofPerks, "a \xff", "\xff | words: must be valid UTF-8 text"},
 		{ofProperties, "price:250..100", "price:250..100 | max_price must not be below min_price"},
-		{ofProperties, "price:.. bedrooms:>", "- price:.. | price: needs a value\n- bedrooms:> | bedrooms: needs a value"},
-		{ofProperties, "price:1..2 price:3..4 price:>5", "price:3..4 | price: is given twice\nprice:>5 | price: is given twice"},
+		{ofProperties, "price:.. bedrooms:>",
+			"- price:.. | price: needs a value\n- bedrooms:> | bedrooms: needs a value"},
+		{ofProperties, "price:1..2 price:3..4 price:>5",
+			"price:3..4 | price: is given twice\nprice:>5 | price: is given twice"},
 		{ofProperties, "price:cheap", "price:cheap | price: must be digits and a point, such as 120.50"},
 		{ofRedemptions, "status:pend", "- status:pend | status: must be pending, approved, rejected or voided"},
 		{ofRedemptions, "status:open", "status:open | status: must be pending, approved, rejected or voided"},
@@ -159,7 +167,8 @@ func TestProblemsOfQueries(t *testing.T) {
 }
 
 func TestAPartWithAProblemIsLeftOut(t *testing.T) {
-	got, problems := api.ParseQuery(api.PropertyFilterFields, "garden price:250..100 citty:rome city:Leeds bedrooms:two")
+	got, problems := api.ParseQuery(api.PropertyFilterFields,
+		"garden price:250..100 citty:rome city:Leeds bedrooms:two")
 	want := api.PropertyFilter{Query: "garden", City: "Leeds", MinPrice: new(price(t, "250"))}
 	if diff := cmp.Diff(want, got, samePrice); diff != "" || len(problems) != 3 {
 		t.Errorf("%v\n%s", problems, diff)
@@ -183,20 +192,29 @@ func TestPartsOfQueries(t *testing.T) {
 	if got := api.QueryParts(api.PropertyFilterFields, "price:1..x"); len(got) != 1 || got[0].Kind != api.QueryMistake {
 		t.Errorf("%+v", got)
 	}
-	if got := api.QueryParts(api.PropertyFilterFields, "price:1..2"); !slices.Equal(got[0].Fields, []string{"min_price", "max_price"}) {
+	if got := api.QueryParts(api.PropertyFilterFields, "price:1..2"); !slices.Equal(got[0].Fields,
+		[]string{"min_price", "max_price"}) {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestFormattedQueries(t *testing.T) {
 	for want, got := range map[string]string{
-		"":                       api.FormatQuery(api.PerkFilterFields, api.PerkFilter{}),
-		"free coffee 12:30 -50%": api.FormatQuery(api.PerkFilterFields, api.PerkFilter{Query: "free coffee 12:30 -50%"}),
-		`"city:rome" "c:x" "<5" a "" "\"b\\" "x:\""`:                                                        api.FormatQuery(api.PerkFilterFields, api.PerkFilter{Query: `city:rome c:x <5 a  "b\ x:"`}),
-		`free coffee city:Zürich category:"food & drink" near:47.3769,-8.5 <2.5km +expired`:                 api.FormatQuery(api.PerkFilterFields, everyFilter(t)),
-		"price:100..250 bedrooms:2.. +own":                                                                  api.FormatQuery(api.PropertyFilterFields, api.PropertyFilter{MinPrice: new(price(t, "100")), MaxPrice: new(price(t, "250")), MinBedrooms: new(2), Own: true}),
-		"price:..250 bedrooms:2":                                                                            api.FormatQuery(api.PropertyFilterFields, api.PropertyFilter{MaxPrice: new(price(t, "250")), MinBedrooms: new(2), MaxBedrooms: new(2)}),
-		"perk:spa user:ann status:voided since:2026-03-01T00:00:00Z until:2026-03-02T09:00:00.000005Z +own": api.FormatQuery(api.RedemptionFilterFields, ofRedemptions),
+		"": api.FormatQuery(api.PerkFilterFields, api.PerkFilter{}),
+		"free coffee 12:30 -50%": api.FormatQuery(api.PerkFilterFields,
+			api.PerkFilter{Query: "free coffee 12:30 -50%"}),
+		`"city:rome" "c:x" "<5" a "" "\"b\\" "x:\""`: api.FormatQuery(api.PerkFilterFields,
+			api.PerkFilter{Query: `city:rome c:x <5 a  "b\ x:"`}),
+		`free coffee city:Zürich category:"food & drink" near:47.3769,` +
+			`-8.5 <2.5km +expired`: api.FormatQuery(api.PerkFilterFields, everyFilter(t)),
+		"price:100..250 bedrooms:2.. " +
+			"+own": api.FormatQuery(api.PropertyFilterFields,
+			api.PropertyFilter{MinPrice: new(price(t, "100")), MaxPrice: new(price(t, "250")), MinBedrooms: new(2),
+				Own: true}),
+		"price:..250 bedrooms:2": api.FormatQuery(api.PropertyFilterFields,
+			api.PropertyFilter{MaxPrice: new(price(t, "250")), MinBedrooms: new(2), MaxBedrooms: new(2)}),
+		"perk:spa user:ann status:voided since:2026-03-01T00:00:00Z until:2026-03-02T09:00:00.000005Z " +
+			"+own": api.FormatQuery(api.RedemptionFilterFields, ofRedemptions),
 		"ali": api.FormatQuery(api.UserFilterFields, api.UserFilter{Prefix: "ali"}),
 	} {
 		if got != want {
@@ -228,7 +246,8 @@ func TestCompletedQueries(t *testing.T) {
 		{redemptions, "pending status:|", "| of status pending approved rejected voided"},
 		{redemptions, "status:Re|", "Re| of status rejected"},
 		{redemptions, "user:a|", "a| of user"},
-		{func(text string) string { return completionOf(api.PropertyFilterFields, text) }, "price:1|", "1| of min_price"},
+		{func(text string) string { return completionOf(api.PropertyFilterFields, text) }, "price:1|",
+			"1| of min_price"},
 	} {
 		if got := test.of(test.text); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
@@ -236,7 +255,8 @@ func TestCompletedQueries(t *testing.T) {
 	}
 }
 
-// completionOf writes the completion of a query at the bar in it: what it replaces, a bar, the prefix if it differs, the field, the choices.
+// completionOf writes the completion of a query at the bar in it: what it replaces, a bar, the prefix if it differs,
+// the field, the choices.
 func completionOf[F any](fields []api.FilterField[F], text string) string {
 	cursor := strings.Index(text, "|")
 	text = strings.Replace(text, "|", "", 1)
@@ -287,8 +307,10 @@ func requireFormatted[F any](t *testing.T, fields []api.FilterField[F], filter F
 
 func FuzzParseQuery(f *testing.F) {
 	for _, seed := range []string{
-		`coffee city:"New York" near:52.52, 13.405 <5km category:food +expired 12:30`, `garden price:100..250 bedrooms:2.. own:yes price:<5`,
-		`pending user:alice since:2026-01-31 until:2026-02-01T10:00:00+02:00 `, `"a\"b\\" "" c:x :x near: 1 2 "`, "\xff\u00a0\x00", `b\\ "x"c:"`,
+		`coffee city:"New York" near:52.52, 13.405 <5km category:food +expired 12:30`,
+		`garden price:100..250 bedrooms:2.. own:yes price:<5`,
+		`pending user:alice since:2026-01-31 until:2026-02-01T10:00:00+02:00 `, `"a\"b\\" "" c:x :x near: 1 2 "`,
+		"\xff\u00a0\x00", `b\\ "x"c:"`,
 	} {
 		f.Add(seed)
 	}
@@ -305,10 +327,14 @@ func FuzzFormatQuery(f *testing.F) {
 	f.Add(`"" <5 +expired \`, "a..b", 0.0, math.Copysign(0, -1), 0.0, int64(0), int64(0), false)
 	f.Fuzz(func(t *testing.T, words, text string, lat, lng, radius float64, number, second int64, on bool) {
 		values := map[string]string{
-			"q": words, "city": text, "category": words, "perk": text, "user": words, "prefix": words, "near": fmt.Sprintf("%f,%f", lat, lng), "radius": fmt.Sprintf("%f", radius),
-			"include_expired": fmt.Sprint(on), "own": fmt.Sprint(on), "status": string(api.RedemptionStatuses()[uint64(second)%4]),
-			"min_price": fmt.Sprint(number), "max_price": fmt.Sprintf("%d.50", number), "min_bedrooms": fmt.Sprint(number), "max_bedrooms": fmt.Sprint(number),
-			"since": time.Unix(second, number).UTC().Format(time.RFC3339Nano), "until": time.Unix(second+1, number).UTC().Format(time.RFC3339Nano),
+			"q": words, "city": text, "category": words, "perk": text, "user": words, "prefix": words,
+			"near": fmt.Sprintf("%f,%f", lat, lng), "radius": fmt.Sprintf("%f", radius),
+			"include_expired": fmt.Sprint(on), "own": fmt.Sprint(on),
+			"status":    string(api.RedemptionStatuses()[uint64(second)%4]),
+			"min_price": fmt.Sprint(number), "max_price": fmt.Sprintf("%d.50", number),
+			"min_bedrooms": fmt.Sprint(number), "max_bedrooms": fmt.Sprint(number),
+			"since": time.Unix(second, number).UTC().Format(time.RFC3339Nano),
+			"until": time.Unix(second+1, number).UTC().Format(time.RFC3339Nano),
 		}
 		requireFormatted(t, api.PerkFilterFields, filterOf(api.PerkFilterFields, values))
 		requireFormatted(t, api.PropertyFilterFields, filterOf(api.PropertyFilterFields, values))

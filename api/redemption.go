@@ -9,9 +9,9 @@ import (
 // RedemptionStatus is the state of a redemption.
 type RedemptionStatus string
 
-// The statuses of a redemption. Pending becomes approved or rejected, and approved can become voided. A redemption that is approved or
-// pending is live: it uses one unit of stock, and a user can have only one of a perk. Only a RedemptionRecord is voided: a Redemption
-// knows the first three, and shows it as rejected.
+// The statuses of a redemption. Pending becomes approved or rejected, and approved can become voided. A redemption that
+// is approved or pending is live: it uses one unit of stock, and a user can have only one of a perk. Only a
+// RedemptionRecord is voided: a Redemption knows the first three, and shows it as rejected.
 const (
 	StatusApproved RedemptionStatus = "approved"
 	StatusRejected RedemptionStatus = "rejected"
@@ -74,7 +74,8 @@ type RedemptionRecord struct {
 	Reason    *string    `json:"reason"`     // of that decision; nil if none was given
 }
 
-// Specified returns the redemption as the service's specification has it, which knows no voided ones: they are rejected.
+// Specified returns the redemption as the service's specification has it, which knows no voided ones: they are
+// rejected.
 func (r RedemptionRecord) Specified() Redemption {
 	if r.Status == StatusVoided {
 		r.Status = StatusRejected
@@ -100,8 +101,8 @@ type RedeemRequest struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"` // a JSON object; absent and null mean {}
 }
 
-// ParseRedeemRequest reads and checks a redeem body. A body that is not one JSON object is CodeInvalidJSON; a missing, unknown
-// or invalid field is CodeValidationFailed. The metadata it returns is that of ParseMetadata.
+// ParseRedeemRequest reads and checks a redeem body. A body that is not one JSON object is CodeInvalidJSON; a missing,
+// unknown or invalid field is CodeValidationFailed. The metadata it returns is that of ParseMetadata.
 func ParseRedeemRequest(body []byte) (RedeemRequest, error) {
 	members, err := parseObject(body, "metadata")
 	if err != nil {

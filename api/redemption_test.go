@@ -14,13 +14,20 @@ import (
 func TestParseRedeemRequest(t *testing.T) {
 	longest := `{"a":"` + strings.Repeat("x", api.MaxMetadata-8) + `"}`
 	for body, want := range map[string]struct{ user, metadata string }{
-		`{"user_id":"alice"}`:                                                                              {"alice", `{}`},
-		`{"user_id":"alice","metadata":null}`:                                                              {"alice", `{}`},
-		`{"metadata":{},"user_id":"alice"}`:                                                                {"alice", `{}`},
-		`{"user_id":"a.b@c:d","metadata": { "n" : 1.50, "<" : [ 1 ] } }`:                                   {"a.b@c:d", `{"n":1.50,"<":[1]}`},
-		`{"user_id":"Žofie","metadata":{"b":1,"a":2}}`:                                                     {"Žofie", `{"b":1,"a":2}`},
-		`{"user_id":"alice","metadata":` + longest + `}`:                                                   {"alice", longest},
-		`{"user_id":"alice","metadata":{"a":{"a":"\ud83d\ude00"},"b":"\\ud800","A":[[],{"a":1},{"a":1}]}}`: {"alice", `{"a":{"a":"\ud83d\ude00"},"b":"\\ud800","A":[[],{"a":1},{"a":1}]}`},
+		`{"user_id":"alice"}`: {"alice",
+			`{}`},
+		`{"user_id":"alice","metadata":null}`: {"alice",
+			`{}`},
+		`{"metadata":{},"user_id":"alice"}`: {"alice",
+			`{}`},
+		`{"user_id":"a.b@c:d","metadata": { "n" : 1.50, "<" : [ 1 ] } }`: {"a.b@c:d",
+			`{"n":1.50,"<":[1]}`},
+		`{"user_id":"Žofie","metadata":{"b":1,"a":2}}`: {"Žofie",
+			`{"b":1,"a":2}`},
+		`{"user_id":"alice","metadata":` + longest +
+			`}`: {"alice", longest},
+		`{"user_id":"alice","metadata":{"a":{"a":"\ud83d\ude00"},"b":"\\ud800","A":[[],{"a":1},{"a":1}]}}`: {"alice",
+			`{"a":{"a":"\ud83d\ude00"},"b":"\\ud800","A":[[],{"a":1},{"a":1}]}`},
 	} {
 		got, err := api.ParseRedeemRequest([]byte(body))
 		if err != nil || got.UserID != want.user || string(got.Metadata) != want.metadata {
@@ -42,21 +49,28 @@ func TestParseRedeemRequestRefuses(t *testing.T) {
 		{`{"user_id":"a","metadata":[]}`, "metadata", "must be a JSON object"},
 		{`{"user_id":"a","metadata":"{}"}`, "metadata", "must be a JSON object"},
 		{`{"user_id":"a","metadata":1}`, "metadata", "must be a JSON object"},
-		{`{"user_id":"a","metadata":{"a":"` + strings.Repeat("x", api.MaxMetadata-7) + `"}}`, "metadata", "at most 16384 bytes"},
+		{`{"user_id":"a","metadata":{"a":"` + strings.Repeat("x", api.MaxMetadata-7) + `"}}`, "metadata",
+			"at most 16384 bytes"},
 		{`{"user_id":"a","metadata":{},"metadata":{}}`, "metadata", "more than once"},
 		{`{"user_id":"a","metadata":{"a":1,"a":1}}`, "metadata", `has the member "a" more than once`},
 		{`{"user_id":"a","metadata":{"a":1,"\u0061":1}}`, "metadata", `has the member "a" more than once`},
-		{`{"user_id":"a","metadata":{"a":{"b":[{},{"c":{"b":1},"b":2,"c":3}]}}}`, "metadata", `has the member "a.b[1].c" more than once`},
+		{`{"user_id":"a","metadata":{"a":{"b":[{},{"c":{"b":1},"b":2,"c":3}]}}}`, "metadata",
+			`has the member "a.b[1].c" more than once`},
 		{`{"user_id":"a","metadata":{"a":"\ud800"}}`, "metadata", `has half of a surrogate pair in the member "a"`},
-		{`{"user_id":"a","metadata":{"a":["\ud83d\ude00\\ud800",{"b":"x\ude00"}]}}`, "metadata", `has half of a surrogate pair in the member "a[1].b"`},
-		{`{"user_id":"a","metadata":{"a":"\ud83d\ud83d\ude00"}}`, "metadata", `has half of a surrogate pair in the member "a"`},
-		{`{"user_id":"a","metadata":{"b":"","\ud800":1,"\ud801":2}}`, "metadata", "has half of a surrogate pair in the member \"\ufffd\""},
-		{`{"user_id":"a","perk_id":"b"}`, "perk_id", "is not a field of this request; the fields are user_id and metadata"},
+		{`{"user_id":"a","metadata":{"a":["\ud83d\ude00\\ud800",{"b":"x\ude00"}]}}`, "metadata",
+			`has half of a surrogate pair in the member "a[1].b"`},
+		{`{"user_id":"a","metadata":{"a":"\ud83d\ud83d\ude00"}}`, "metadata",
+			`has half of a surrogate pair in the member "a"`},
+		{`{"user_id":"a","metadata":{"b":"","\ud800":1,"\ud801":2}}`, "metadata",
+			"has half of a surrogate pair in the member \"\ufffd\""},
+		{`{"user_id":"a","perk_id":"b"}`, "perk_id",
+			"is not a field of this request; the fields are user_id and metadata"},
 	} {
 		_, err := api.ParseRedeemRequest([]byte(c.body))
 		wantFault(t, c.body, err, c.field, c.want)
 	}
-	for _, body := range []string{"", "[]", `{"user_id":"a"`, `{"user_id":"a"}{}`, `{"user_id":"\ud800"}`, `{"user_id":"a","\udc00":1}`} {
+	for _, body := range []string{"", "[]", `{"user_id":"a"`, `{"user_id":"a"}{}`, `{"user_id":"\ud800"}`,
+		`{"user_id":"a","\udc00":1}`} {
 		if _, err := api.ParseRedeemRequest([]byte(body)); api.CodeOf(err) != api.CodeInvalidJSON {
 			t.Errorf("%q gives %v, want %s", body, err, api.CodeInvalidJSON)
 		}
@@ -65,7 +79,8 @@ func TestParseRedeemRequestRefuses(t *testing.T) {
 
 func TestParseDecisionRequest(t *testing.T) {
 	for body, want := range map[string]string{
-		"": "", " \n": "", "{}": "", `{"reason":""}`: "", `{"reason":"not a member"}`: "not a member", `{"reason":"` + strings.Repeat("é", api.MaxReason) + `"}`: strings.Repeat("é", api.MaxReason),
+		"": "", " \n": "", "{}": "", `{"reason":""}`: "", `{"reason":"not a member"}`: "not a member", `{"reason":"` +
+			strings.Repeat("é", api.MaxReason) + `"}`: strings.Repeat("é", api.MaxReason),
 	} {
 		got, err := api.ParseDecisionRequest([]byte(body), false)
 		if err != nil || got.Reason != want {
@@ -95,7 +110,8 @@ func TestParseDecisionRequest(t *testing.T) {
 
 func FuzzRedeemRequest(f *testing.F) {
 	for _, seed := range []string{
-		`{"user_id":"alice"}`, `{"user_id":"alice","metadata":{"a":[1,{"b":null}]," ":"<>&\u2028"}}`, `{"user_id":"a","metadata":null}`,
+		`{"user_id":"alice"}`, `{"user_id":"alice","metadata":{"a":[1,{"b":null}]," ":"<>&\u2028"}}`,
+		`{"user_id":"a","metadata":null}`,
 		`{"metadata":[]}`, `{"user_id":"a","user_id":"b"}`, `{"user_id":"\ud800"}`, `[`,
 		`{"user_id":"a","metadata":` + nested(32) + `}`, `{"user_id":"a","metadata":{"a":[1e308,-0.5E-300,1e400]}}`,
 	} {

@@ -68,8 +68,8 @@ type ReportRow struct {
 	RedemptionCounts
 }
 
-// Report is the response of GET /reports/redemptions: rows of days and statuses in their order, and of perks and cities the most frequent
-// first.
+// Report is the response of GET /reports/redemptions: rows of days and statuses in their order, and of perks and cities
+// the most frequent first.
 type Report struct {
 	Data []ReportRow `json:"data"` // never nil on the wire
 	Meta ReportMeta  `json:"meta"`

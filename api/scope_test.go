@@ -26,7 +26,8 @@ func TestParseScopes(t *testing.T) {
 func TestParseScopesErrorListsScopes(t *testing.T) {
 	for _, list := range []string{"perks:write", "perks:read PERKS:READ", "perks:read\tperks:redeem", "*"} {
 		_, err := api.ParseScopes(list)
-		if api.CodeOf(err) != api.CodeValidationFailed || !strings.Contains(err.Error(), "scope ") || !strings.Contains(err.Error(), api.AllScopes().String()) {
+		if api.CodeOf(err) != api.CodeValidationFailed || !strings.Contains(err.Error(), "scope ") ||
+			!strings.Contains(err.Error(), api.AllScopes().String()) {
 			t.Errorf("%q: %v", list, err)
 		}
 	}
@@ -41,7 +42,8 @@ func TestNoScopeImpliesAnother(t *testing.T) {
 		}
 	}
 	both := api.Scopes{api.ScopePerksRead, api.ScopePropertiesRead}
-	if !both.Contains(api.Scopes{api.ScopePerksRead}) || !both.Contains(nil) || both.Contains(api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem}) {
+	if !both.Contains(api.Scopes{api.ScopePerksRead}) || !both.Contains(nil) ||
+		both.Contains(api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem}) {
 		t.Error("Contains is wrong for a set")
 	}
 }

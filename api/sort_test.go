@@ -32,7 +32,8 @@ func TestParseSort(t *testing.T) {
 
 func TestParseSortRefusesOtherFields(t *testing.T) {
 	for text, want := range map[string]string{
-		"price":                               `cannot sort by "price"; the fields are id, perk_id, user_id, redeemed_at, status`,
+		"price": `cannot sort by "price"; the fields are id, perk_id, user_id,` +
+			` redeemed_at, status`,
 		"Status":                              `cannot sort by "Status"`,
 		"--status":                            `cannot sort by "-status"`,
 		"- status":                            `cannot sort by " status"`,
@@ -50,7 +51,8 @@ func TestParseSortRefusesOtherFields(t *testing.T) {
 		"status,-status":                      `names "status" twice`,
 		"status,perk_id,redeemed_at,status,a": "at most 4 fields",
 	} {
-		if keys, err := api.ParseSort(text, api.RedemptionSortFields()); err == nil || !strings.Contains(err.Error(), want) {
+		if keys, err := api.ParseSort(text, api.RedemptionSortFields()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives %v, %v, want an error that says %s", text, keys, err, want)
 		}
 	}
@@ -66,7 +68,8 @@ func TestFormatSort(t *testing.T) {
 }
 
 func FuzzParseSort(f *testing.F) {
-	for _, seed := range []string{"", "title", "-title,city", " title ,-created_at", "title,title", "--title", ",,,,,", "distance", "+title,"} {
+	for _, seed := range []string{"", "title", "-title,city", " title ,-created_at", "title,title", "--title", ",,,,,",
+		"distance", "+title,"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 )
 
-// Value is a value as it was received: JSON, or the text of a form field or CSV cell. Its methods decode it, and return what is
-// wrong as the end of a sentence about the field, or "".
+// Value is a value as it was received: JSON, or the text of a form field or CSV cell. Its methods decode it, and return
+// what is wrong as the end of a sentence about the field, or "".
 type Value struct {
 	json  json.RawMessage // nil for text
 	raw   string
@@ -241,8 +241,8 @@ func textRule(s string, shortest, longest int) string {
 
 var perkID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
-// PerkIDRule returns what is wrong with the id of a perk or category, or "". The names of routes beside /perks/{perkId} are
-// refused: such a perk could never be read.
+// PerkIDRule returns what is wrong with the id of a perk or category, or "". The names of routes beside /perks/{perkId}
+// are refused: such a perk could never be read.
 func PerkIDRule(id string) string {
 	switch {
 	case !perkID().MatchString(id):
@@ -257,8 +257,8 @@ var uuid = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$`)
 })
 
-// LowerUUID returns a UUID in lower case, as the service writes its own, and any other id unchanged. UUIDs in upper and lower
-// case are equal (RFC 9562, section 4).
+// LowerUUID returns a UUID in lower case, as the service writes its own, and any other id unchanged. UUIDs in upper and
+// lower case are equal (RFC 9562, section 4).
 func LowerUUID(id string) string {
 	if uuid().MatchString(id) {
 		return strings.ToLower(id)
@@ -269,8 +269,8 @@ func LowerUUID(id string) string {
 // SameID tells whether two ids identify the same record.
 func SameID(a, b string) bool { return LowerUUID(a) == LowerUUID(b) }
 
-// UUIDSpellings returns the spellings under which a UUID may be stored: first as given, then in lower and in upper case, each once.
-// Any other id has one spelling.
+// UUIDSpellings returns the spellings under which a UUID may be stored: first as given, then in lower and in upper
+// case, each once. Any other id has one spelling.
 func UUIDSpellings(id string) []string {
 	if !uuid().MatchString(id) {
 		return []string{id}

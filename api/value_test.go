@@ -61,7 +61,8 @@ func TestTimesThatCannotBeWrittenAreRefused(t *testing.T) {
 }
 
 func TestIntsAreReadExactly(t *testing.T) {
-	for text, want := range map[string]int64{"0": 0, "-7": -7, "3.0": 3, "2e3": 2000, "9007199254740993": 9007199254740993, "-9223372036854775808": -9223372036854775808} {
+	for text, want := range map[string]int64{"0": 0, "-7": -7, "3.0": 3, "2e3": 2000,
+		"9007199254740993": 9007199254740993, "-9223372036854775808": -9223372036854775808} {
 		var fromText, fromJSON int64
 		if problem := api.TextValue(text).Int(&fromText); problem != "" || fromText != want {
 			t.Errorf("the text %s is %d, %s, want %d", text, fromText, problem, want)

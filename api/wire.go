@@ -20,9 +20,9 @@ func (t wireTime) MarshalJSON() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(append(make([]byte, 0, len(timeLayout)), '"'), timeLayout+`"`), nil
 }
 
-// asWire returns the value that is encoded instead of the given one. encoding/json copies and checks what each MarshalJSON
-// returns, which doubled the memory for a list of large records. It switches on the type instead of looking for a method,
-// because a type that embeds a Perk would have the method too.
+// asWire returns the value that is encoded instead of the given one. encoding/json copies and checks what each
+// MarshalJSON returns, which doubled the memory for a list of large records. It switches on the type instead of looking
+// for a method, because a type that embeds a Perk would have the method too.
 func asWire(value any) any {
 	switch value := value.(type) {
 	case Perk:
@@ -62,7 +62,8 @@ func EncodeJSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), err
 }
 
-// JoinObjects encodes two values as one JSON object. Without it, MarshalJSON of the embedded type would drop the outer fields.
+// JoinObjects encodes two values as one JSON object. Without it, MarshalJSON of the embedded type would drop the outer
+// fields.
 func JoinObjects(inner, outer any) ([]byte, error) {
 	first, err := EncodeJSON(inner)
 	if err != nil {

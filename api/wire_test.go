@@ -12,7 +12,8 @@ import (
 )
 
 func TestTimesHaveMilliseconds(t *testing.T) {
-	for nanoseconds, digits := range map[int]string{0: "000", 670_000_000: "670", 5_000_000: "005", 999_999_999: "999", 123_456_000: "123", 1: "000"} {
+	for nanoseconds, digits := range map[int]string{0: "000", 670_000_000: "670", 5_000_000: "005", 999_999_999: "999",
+		123_456_000: "123", 1: "000"} {
 		at := time.Date(2026, 1, 2, 5, 4, 5, nanoseconds, time.FixedZone("", 2*60*60))
 		perk := api.Perk{Title: "<a> & b", ValidFrom: &at, ValidTo: &at, CreatedAt: at, UpdatedAt: at}
 		for _, c := range []struct {
@@ -29,7 +30,8 @@ func TestTimesHaveMilliseconds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if text := `"2026-01-02T03:04:05.` + digits + `Z"`; strings.Count(string(body), text) != c.times || !strings.Contains(string(body), "<a> & b") {
+			if text := `"2026-01-02T03:04:05.` + digits + `Z"`; strings.Count(string(body), text) != c.times ||
+				!strings.Contains(string(body), "<a> & b") {
 				t.Errorf("%s, want %d times %s", body, c.times, text)
 			}
 		}

@@ -21,10 +21,11 @@ func TestTokenIsSentOnlyToItsServer(t *testing.T) {
 		"https://perks.example.evil/v2/x": "",
 	} {
 		sent := "not sent"
-		tripper := &authorize{tokens: StaticToken("t"), origin: origin, next: tripperFunc(func(req *http.Request) (*http.Response, error) {
-			sent = req.Header.Get("Authorization")
-			return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
-		})}
+		tripper := &authorize{tokens: StaticToken("t"), origin: origin,
+			next: tripperFunc(func(req *http.Request) (*http.Response, error) {
+				sent = req.Header.Get("Authorization")
+				return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+			})}
 		req, err := http.NewRequest(http.MethodGet, address, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,8 @@ func TestBackoffDoublesUntilBudgetIsSpent(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	ms := time.Millisecond
-	want := []time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 6400 * ms, 10000 * ms, 10000 * ms, 10000 * ms, 10000 * ms, 7300 * ms}
+	want := []time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 3200 * ms, 6400 * ms, 10000 * ms,
+		10000 * ms, 10000 * ms, 10000 * ms, 7300 * ms}
 	if got := p.lengths(); !slices.Equal(got, want) || server.count() != len(want)+1 {
 		t.Errorf("waited %v, want %v", got, want)
 	}
@@ -33,7 +34,8 @@ func TestBackoffDoublesUntilBudgetIsSpent(t *testing.T) {
 func TestBackoffHasItsOwnBudget(t *testing.T) {
 	p := &fakeClock{}
 	script := slices.Concat(repeat(1, status(503, "Retry-After: 20")), repeat(9, status(503)))
-	_, err := serve(t, &scriptedServer{script: script}, p.config, func(c *client.Config) { c.BackoffBudget = 500 * time.Millisecond }).Perk(t.Context(), "p")
+	_, err := serve(t, &scriptedServer{script: script}, p.config,
+		func(c *client.Config) { c.BackoffBudget = 500 * time.Millisecond }).Perk(t.Context(), "p")
 	ms := time.Millisecond
 	if got := p.lengths(); err == nil || !slices.Equal(got, []time.Duration{20000 * ms, 100 * ms, 200 * ms, 200 * ms}) {
 		t.Errorf("waited %v: %v", got, err)
@@ -48,18 +50,20 @@ func TestRetryAfterIsExactOrRefused(t *testing.T) {
 		want    time.Duration // 0: the default backoff
 		refused time.Duration // in the error if it does not retry; 0: it retries
 	}{
-		"seconds":                       {[]string{"Retry-After: 17"}, 17 * s, 0},
-		"whole budget":                  {[]string{"Retry-After: 60"}, 60 * s, 0},
-		"more than the budget":          {[]string{"Retry-After: 61"}, 0, 61 * s},
-		"more than an integer can hold": {[]string{"Retry-After: 99999999999999999999999"}, 0, 100 * 365 * 24 * time.Hour},
+		"seconds":              {[]string{"Retry-After: 17"}, 17 * s, 0},
+		"whole budget":         {[]string{"Retry-After: 60"}, 60 * s, 0},
+		"more than the budget": {[]string{"Retry-After: 61"}, 0, 61 * s},
+		"more than an integer can hold": {[]string{"Retry-After: 99999999999999999999999"}, 0,
+			100 * 365 * 24 * time.Hour},
 		"more than a duration can hold": {[]string{"Retry-After: 9999999999999"}, 0, 100 * 365 * 24 * time.Hour},
 		"a date, by the server's clock": {[]string{date, "Retry-After: Mon, 02 Mar 2026 10:00:05 GMT"}, 5 * s, 0},
 		"an old date format":            {[]string{date, "Retry-After: Monday, 02-Mar-26 10:00:06 GMT"}, 6 * s, 0},
-		"a date beyond the budget":      {[]string{date, "Retry-After: Mon, 02 Mar 2026 12:00:00 GMT"}, 0, 2 * time.Hour},
-		"now":                           {[]string{"Retry-After: 0"}, 0, 0},
-		"a date in the past":            {[]string{date, "Retry-After: Mon, 02 Mar 2026 09:00:00 GMT"}, 0, 0},
-		"not a duration":                {[]string{"Retry-After: soon"}, 0, 0},
-		"a negative duration":           {[]string{"Retry-After: -5"}, 0, 0},
+		"a date beyond the budget": {[]string{date, "Retry-After: Mon, 02 Mar 2026 12:00:00 GMT"}, 0,
+			2 * time.Hour},
+		"now":                 {[]string{"Retry-After: 0"}, 0, 0},
+		"a date in the past":  {[]string{date, "Retry-After: Mon, 02 Mar 2026 09:00:00 GMT"}, 0, 0},
+		"not a duration":      {[]string{"Retry-After: soon"}, 0, 0},
+		"a negative duration": {[]string{"Retry-After: -5"}, 0, 0},
 	} {
 		p := &fakeClock{}
 		server := &scriptedServer{script: repeat(1, status(429, test.headers...))}
@@ -67,7 +71,8 @@ func TestRetryAfterIsExactOrRefused(t *testing.T) {
 		err := calls["delete"](t.Context(), c)
 		if test.refused > 0 {
 			var refused *client.Error
-			if !errors.As(err, &refused) || refused.RetryAfter != test.refused || len(p.waits) != 0 || server.count() != 1 {
+			if !errors.As(err, &refused) || refused.RetryAfter != test.refused || len(p.waits) != 0 ||
+				server.count() != 1 {
 				t.Errorf("%s: waited %v, %+v", name, p.waits, refused)
 			}
 			continue
@@ -134,7 +139,8 @@ func TestThrottledRequestsShareTheWait(t *testing.T) {
 	if err := calls["update"](t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if want := []client.Wait{{For: 48 * time.Second, Requested: true, Why: "429 Too Many Requests"}}; !slices.Equal(p.waits, want) || server.count() != 3 {
+	if want := []client.Wait{{For: 48 * time.Second, Requested: true,
+		Why: "429 Too Many Requests"}}; !slices.Equal(p.waits, want) || server.count() != 3 {
 		t.Errorf("waited %+v, want %+v; %d requests", p.waits, want, server.count())
 	}
 }
@@ -155,7 +161,8 @@ func TestInterruptEndsAWait(t *testing.T) {
 
 func TestSecondTokenSharesTheWaitBudget(t *testing.T) {
 	p := &fakeClock{}
-	server := &scriptedServer{script: []http.HandlerFunc{status(429, "Retry-After: 40"), status(401), status(429, "Retry-After: 40"), status(200)}}
+	server := &scriptedServer{script: []http.HandlerFunc{status(429, "Retry-After: 40"), status(401),
+		status(429, "Retry-After: 40"), status(200)}}
 	c := serve(t, server, p.config, withTokens(&renewingTokens{}))
 	if err := calls["delete"](t.Context(), c); err == nil || server.count() != 3 || len(p.waits) != 1 {
 		t.Errorf("%d requests, waited %v: %v", server.count(), p.waits, err)

@@ -34,8 +34,8 @@ func (m *Memory) Load(key string) (Kept, bool) {
 // Save replaces what was saved under the key.
 func (m *Memory) Save(key string, response Kept) { m.kept.Store(key, response) }
 
-// reuse answers a GET with a kept response while that is fresh, and later if the server says that it has not changed. It is above the
-// token, which a fresh response does not need.
+// reuse answers a GET with a kept response while that is fresh, and later if the server says that it has not changed.
+// It is above the token, which a fresh response does not need.
 type reuse struct {
 	next     http.RoundTripper
 	cache    Cache

@@ -64,8 +64,8 @@ func (c call) withHeader(name, value string) call {
 	return c
 }
 
-// send makes the request and returns a successful response. Everything else is an *Error, which comes with its response, an
-// *Unreachable, or the error of BeforeChange or the TokenSource.
+// send makes the request and returns a successful response. Everything else is an *Error, which comes with its
+// response, an *Unreachable, or the error of BeforeChange or the TokenSource.
 func (c *Client) send(ctx context.Context, call call) (*resty.Response, error) {
 	if c.mayChange != nil && call.changes() {
 		if err := c.mayChange(ctx); err != nil {

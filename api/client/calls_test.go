@@ -33,7 +33,9 @@ func TestCallsOnTheWire(t *testing.T) {
 				return err
 			},
 			method: "GET",
-			uri:    "/partners/perks?category=food+%26+drink&city=Z%C3%BCrich&include_expired=true&lat=47.3769&lng=-8.5&page=2&per_page=50&q=free+coffee&radius=2.5&sort=title%2C-created_at",
+			uri: "/partners/perks?category=food+%26+drink&city=Z%C3%BCrich&include_expired=true" +
+				"&lat=47.3769&lng=-8.5&page=2&per_page=50" +
+				"&q=free+coffee&radius=2.5&sort=title%2C-created_at",
 		},
 		"perks of the sandbox": {
 			call:    func(c *client.Client) error { _, err := c.Perks(ctx, client.PerkListOptions{}); return err },
@@ -45,7 +47,8 @@ func TestCallsOnTheWire(t *testing.T) {
 		},
 		"available": {
 			call: func(c *client.Client) error {
-				_, err := c.UserPerks(ctx, "ann@example.com", client.PerkListOptions{PerkFilter: api.PerkFilter{City: "Rome"}})
+				_, err := c.UserPerks(ctx, "ann@example.com",
+					client.PerkListOptions{PerkFilter: api.PerkFilter{City: "Rome"}})
 				return err
 			},
 			method: "GET", uri: "/partners/perks/users/ann@example.com?city=Rome&type=available",
@@ -59,10 +62,12 @@ func TestCallsOnTheWire(t *testing.T) {
 		},
 		"redeem": {
 			call: func(c *client.Client) error {
-				_, _, err := c.Redeem(ctx, "p1", api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{"a":"<"}`)}, "key-1")
+				_, _, err := c.Redeem(ctx, "p1",
+					api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{"a":"<"}`)}, "key-1")
 				return err
 			},
-			sandbox: true, method: "POST", uri: "/sandbox/partners/perks/p1/redeem", body: `{"user_id":"ann","metadata":{"a":"<"}}`,
+			sandbox: true, method: "POST", uri: "/sandbox/partners/perks/p1/redeem",
+			body:   `{"user_id":"ann","metadata":{"a":"<"}}`,
 			header: "Idempotency-Key", headerValue: "key-1",
 		},
 		"property": {
@@ -84,7 +89,8 @@ func TestCallsOnTheWire(t *testing.T) {
 		},
 		"raw": {
 			call: func(c *client.Client) error {
-				_, err := c.Do(ctx, client.Request{Method: "PUT", Path: "/x/y?z=1", Body: []byte("text"), ContentType: "text/plain"})
+				_, err := c.Do(ctx, client.Request{Method: "PUT", Path: "/x/y?z=1", Body: []byte("text"),
+					ContentType: "text/plain"})
 				return err
 			},
 			method: "PUT", uri: "/x/y?z=1", body: "text", header: "Content-Type", headerValue: "text/plain",
@@ -105,7 +111,8 @@ func TestCallsOnTheWire(t *testing.T) {
 			}
 			got := server.only(t)
 			if got.Method != test.method || got.URI != test.uri || got.Body != test.body {
-				t.Errorf("sent %s %s %s\nwant %s %s %s", got.Method, got.URI, got.Body, test.method, test.uri, test.body)
+				t.Errorf("sent %s %s %s\nwant %s %s %s", got.Method, got.URI, got.Body, test.method, test.uri,
+					test.body)
 			}
 			if got.Header.Get("Authorization") != "Bearer good" {
 				t.Errorf("Authorization is %q", got.Header.Get("Authorization"))
@@ -125,7 +132,8 @@ func TestIDsThatWouldChangeThePathAreRefused(t *testing.T) {
 		if _, err := c.Perk(ctx, id); api.CodeOf(err) != api.CodeValidationFailed {
 			t.Errorf("Perk(%q): %v", id, err)
 		}
-		if _, _, err := c.Redeem(ctx, id, api.RedeemRequest{UserID: "ann"}, ""); api.CodeOf(err) != api.CodeValidationFailed {
+		if _, _, err := c.Redeem(ctx, id, api.RedeemRequest{UserID: "ann"},
+			""); api.CodeOf(err) != api.CodeValidationFailed {
 			t.Errorf("Redeem(%q): %v", id, err)
 		}
 	}
@@ -143,7 +151,8 @@ func TestRawRequestsStayOnTheServer(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "The token goes to no other server") {
 		t.Errorf("another server: %v", err)
 	}
-	_, err = c.Do(context.Background(), client.Request{Method: "GET", Path: strings.TrimSuffix(c.BaseURL(), "/v2") + "/v2/health"})
+	_, err = c.Do(context.Background(),
+		client.Request{Method: "GET", Path: strings.TrimSuffix(c.BaseURL(), "/v2") + "/v2/health"})
 	if err != nil {
 		t.Errorf("an absolute URL on the server: %v", err)
 	}
@@ -153,22 +162,27 @@ func TestRawChangesStayInTheSandbox(t *testing.T) {
 	server := &recorder{body: `{}`}
 	c := serve(t, server, func(config *client.Config) { config.Sandbox = true })
 	for _, path := range []string{"delete-property/1", c.BaseURL() + "/partners/perks/p/redeem", "/update-property/1"} {
-		if _, err := c.Do(context.Background(), client.Request{Method: "POST", Path: path}); err == nil || !strings.Contains(err.Error(), "not in the sandbox") {
+		if _, err := c.Do(context.Background(), client.Request{Method: "POST", Path: path}); err == nil ||
+			!strings.Contains(err.Error(), "not in the sandbox") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	for _, path := range []string{
-		"sandbox/../delete-property/1", "sandbox/%2e%2e/delete-property/1", "sandbox/.%2E/x", "sandbox/%252e%252e/x", "sandbox/..%2fx", "sandbox%2f..%2fx", `sandbox\..\x`,
-		"sandbox/..%5cx", "sandbox/..;a=b/x", "partners/./perks", "..", c.BaseURL() + "/sandbox/../x", c.BaseURL() + "/sandbox/%2e%2e/%25zz", "/sandbox/x/..?y",
+		"sandbox/../delete-property/1", "sandbox/%2e%2e/delete-property/1", "sandbox/.%2E/x", "sandbox/%252e%252e/x",
+		"sandbox/..%2fx", "sandbox%2f..%2fx", `sandbox\..\x`,
+		"sandbox/..%5cx", "sandbox/..;a=b/x", "partners/./perks", "..", c.BaseURL() + "/sandbox/../x", c.BaseURL() +
+			"/sandbox/%2e%2e/%25zz", "/sandbox/x/..?y",
 	} {
-		if _, err := c.Do(context.Background(), client.Request{Method: "DELETE", Path: path}); err == nil || !strings.Contains(err.Error(), "has a part . or ..") {
+		if _, err := c.Do(context.Background(), client.Request{Method: "DELETE", Path: path}); err == nil ||
+			!strings.Contains(err.Error(), "has a part . or ..") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	if len(server.seen) != 0 {
 		t.Errorf("the server received %+v", server.seen)
 	}
-	for _, path := range []string{"partners/perks/p/redeem", "partners/perks/users/a..b%25zz?x=..", "partners/perks/..."} {
+	for _, path := range []string{"partners/perks/p/redeem", "partners/perks/users/a..b%25zz?x=..",
+		"partners/perks/..."} {
 		if _, err := c.Do(context.Background(), client.Request{Method: "POST", Path: path}); err != nil {
 			t.Error(err)
 		}
@@ -191,8 +205,10 @@ func TestResponsesOfOtherServers(t *testing.T) {
 		}
 	})
 	t.Run("a replay", func(t *testing.T) {
-		c := serve(t, &recorder{status: 201, body: `{"id":"r1"}`, header: map[string]string{"Idempotent-Replayed": "true"}})
-		if redemption, replayed, err := c.Redeem(ctx, "p", api.RedeemRequest{UserID: "u"}, "k"); err != nil || !replayed || redemption.ID != "r1" {
+		c := serve(t, &recorder{status: 201, body: `{"id":"r1"}`,
+			header: map[string]string{"Idempotent-Replayed": "true"}})
+		if redemption, replayed, err := c.Redeem(ctx, "p", api.RedeemRequest{UserID: "u"}, "k"); err != nil ||
+			!replayed || redemption.ID != "r1" {
 			t.Errorf("got %+v, %t, %v", redemption, replayed, err)
 		}
 	})
@@ -200,7 +216,8 @@ func TestResponsesOfOtherServers(t *testing.T) {
 		c := serve(t, &recorder{status: 200, body: "<html>Log in to the WiFi</html>"})
 		_, _, err := c.Redeem(ctx, "p", api.RedeemRequest{UserID: "u"}, "k")
 		var refused *client.Error
-		if !errors.As(err, &refused) || !refused.OutcomeUnknown || !strings.Contains(refused.Message, "Is "+c.BaseURL()+" the address of the API?") {
+		if !errors.As(err, &refused) || !refused.OutcomeUnknown ||
+			!strings.Contains(refused.Message, "Is "+c.BaseURL()+" the address of the API?") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -1,8 +1,8 @@
-// Package client is the typed client of the perks service: a method for each endpoint, iterators over the pages of lists, and
-// errors that say what the server refused, or whether a request may have reached it.
+// Package client is the typed client of the perks service: a method for each endpoint, iterators over the pages of
+// lists, and errors that say what the server refused, or whether a request may have reached it.
 //
-// resty sends the requests. What every request needs (its token, retries, a redacted trace) is done by http.RoundTrippers
-// beneath it. The package knows nothing of terminals, profiles or files.
+// resty sends the requests. What every request needs (its token, retries, a redacted trace) is done by
+// http.RoundTrippers beneath it. The package knows nothing of terminals, profiles or files.
 package client
 
 import (
@@ -25,7 +25,8 @@ import (
 const (
 	defaultTimeout = 30 * time.Second
 	maxRedirects   = 5
-	// maxResponse is the longest response body that is read: twice the longest page of perks that the field rules allow.
+	// maxResponse is the longest response body that is read: twice the longest page of perks that the field rules
+	// allow.
 	maxResponse = 32 << 20
 )
 
@@ -48,10 +49,12 @@ type Config struct {
 	// object, which is not in the specification; may be nil.
 	OnWrapped func()
 
-	// BeforeChange is called before each request that may change something, by many goroutines at once. Its error refuses the request.
+	// BeforeChange is called before each request that may change something, by many goroutines at once. Its error
+	// refuses the request.
 	BeforeChange func(context.Context) error
 
-	// Cache keeps responses to GET; nil keeps none. A kept response is used for CacheFor, and after that if the server still has its ETag.
+	// Cache keeps responses to GET; nil keeps none. A kept response is used for CacheFor, and after that if the server
+	// still has its ETag.
 	Cache    Cache
 	CacheFor time.Duration
 
@@ -102,7 +105,8 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// ParseBaseURL reads the address of an API. A trailing slash is ignored; credentials, a query and a fragment are refused.
+// ParseBaseURL reads the address of an API. A trailing slash is ignored; credentials, a query and a fragment are
+// refused.
 func ParseBaseURL(address string) (*url.URL, error) {
 	base, err := url.Parse(strings.TrimRight(address, "/"))
 	switch {
@@ -135,8 +139,8 @@ func (c *Client) Until(deadline time.Time) *Client {
 
 var errRedirects = fmt.Errorf("the server redirects more than %d times", maxRedirects)
 
-// redirect follows redirects of reads within the same server. A change is never sent to a second address, and no request
-// leaves the server: the redirect itself becomes the error.
+// redirect follows redirects of reads within the same server. A change is never sent to a second address, and no
+// request leaves the server: the redirect itself becomes the error.
 func (c *Client) redirect(next *http.Request, via []*http.Request) error {
 	if !safe(via[0].Method) || !sameOrigin(next.URL, c.base) {
 		return http.ErrUseLastResponse

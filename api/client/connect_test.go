@@ -71,7 +71,8 @@ func TestUnreachableReportsWhetherRequestWasSent(t *testing.T) {
 	}
 	for kind, call := range calls {
 		wantNotSent("refused: "+kind, call(t.Context(), dial(t, "http://"+closedPort(t), (&fakeClock{}).config)), true)
-		wantNotSent("connection closed: "+kind, call(t.Context(), serve(t, http.HandlerFunc(cut), (&fakeClock{}).config)), false)
+		wantNotSent("connection closed: "+kind,
+			call(t.Context(), serve(t, http.HandlerFunc(cut), (&fakeClock{}).config)), false)
 	}
 	gone := httptest.NewServer(nil)
 	script := &scriptedServer{script: []http.HandlerFunc{withKey(status(200)), cut}}
@@ -121,13 +122,15 @@ func TestPermanentFailuresAreNotRetried(t *testing.T) {
 	modern := secured(t, authority.Issue(), func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
 	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots(), MaxVersion: tls.VersionTLS12}}
 	p := &fakeClock{}
-	if err := calls["read"](t.Context(), dial(t, modern, p.config, withTransport(old))); err == nil || len(p.waits) != 0 {
+	if err := calls["read"](t.Context(), dial(t, modern, p.config, withTransport(old))); err == nil ||
+		len(p.waits) != 0 {
 		t.Errorf("a refused handshake: waited %+v: %v", p.waits, err)
 	}
 	p = &fakeClock{}
 	c := dial(t, "http://nothing.invalid", p.config, func(c *client.Config) {
 		c.Transport = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "nothing.invalid", IsNotFound: true}}
+			return nil, &net.OpError{Op: "dial",
+				Err: &net.DNSError{Err: "no such host", Name: "nothing.invalid", IsNotFound: true}}
 		}}
 	})
 	if err := calls["read"](t.Context(), c); err == nil || len(p.waits) != 0 {
@@ -161,7 +164,8 @@ func TestLaterAttemptHasTheRemainingTime(t *testing.T) {
 			return next.RoundTrip(req)
 		})
 	})
-	if err := calls["read"](t.Context(), c); err == nil || len(left) != 2 || left[0] != 30*time.Second || left[1] != 10*time.Second {
+	if err := calls["read"](t.Context(), c); err == nil || len(left) != 2 || left[0] != 30*time.Second ||
+		left[1] != 10*time.Second {
 		t.Errorf("attempts had %v: %v", left, err)
 	}
 }

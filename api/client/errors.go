@@ -52,8 +52,8 @@ type Error struct {
 	// OutcomeUnknown says that the request was to change something, and that the response does not tell whether it did.
 	OutcomeUnknown bool
 
-	// KeyUnused says that the service found nothing that was made under the request's idempotency key. So no earlier request under
-	// that key has changed anything, unless the key is so old that it was forgotten.
+	// KeyUnused says that the service found nothing that was made under the request's idempotency key. So no earlier
+	// request under that key has changed anything, unless the key is so old that it was forgotten.
 	KeyUnused bool
 }
 
@@ -148,8 +148,8 @@ func withoutURL(err error) error {
 // codeOf is the code of a response that has none: no more than its status says.
 func codeOf(status int) api.Code { return api.Code("http_" + strconv.Itoa(status)) }
 
-// refusal makes an Error of an unsuccessful response. It reads the service's own bodies, problem details (RFC 9457), OAuth
-// errors (RFC 6749, section 5.2) and short plain text.
+// refusal makes an Error of an unsuccessful response. It reads the service's own bodies, problem details (RFC 9457),
+// OAuth errors (RFC 6749, section 5.2) and short plain text.
 func refusal(sent call, e *requestState, res *resty.Response) *Error {
 	var body bodyMembers
 	_ = json.Unmarshal(res.Body(), &body) // of anything but an object it stays nil
@@ -173,8 +173,8 @@ func refusal(sent call, e *requestState, res *resty.Response) *Error {
 		refused.Code = cmp.Or(refused.Code, api.CodeValidationFailed)
 	}
 	refused.Code = cmp.Or(refused.Code, codeOf(refused.Status))
-	// These codes also say that an earlier attempt under the same key changed nothing. After any other conflict the server may
-	// still be at work on it.
+	// These codes also say that an earlier attempt under the same key changed nothing. After any other conflict the
+	// server may still be at work on it.
 	final := []api.Code{api.CodeAlreadyRedeemed, api.CodePerkNotStarted, api.CodePerkExpired, api.CodeSoldOut}
 	if e.conflicted && slices.Contains(final, refused.Code) {
 		refused.OutcomeUnknown, refused.KeyUnused = false, true
@@ -273,7 +273,8 @@ type cutOff struct{ err error }
 func (b *cutOff) Error() string { return "the response was cut off: " + b.err.Error() }
 func (b *cutOff) Unwrap() error { return b.err }
 
-// explain says why no response came, and what may help ("" if nothing is known to). Unknown errors are returned as they are.
+// explain says why no response came, and what may help ("" if nothing is known to). Unknown errors are returned as they
+// are.
 func explain(err error) (why, advice string) {
 	const (
 		network = "Is this computer online, and is its DNS server right?"
@@ -338,7 +339,8 @@ func explain(err error) (why, advice string) {
 	return unknown(err)
 }
 
-// unknown is for errors without a type. What net/http says of a response is about its own code; what the system says is not.
+// unknown is for errors without a type. What net/http says of a response is about its own code; what the system says is
+// not.
 func unknown(err error) (why, advice string) {
 	text := err.Error()
 	for _, broken := range []string{"malformed ", "bad Content-Length", "transfer encoding", "chunk length", "transport connection broken", "unexpected EOF"} {
@@ -363,7 +365,8 @@ func unknown(err error) (why, advice string) {
 	return strings.TrimPrefix(text, "net/http: "), ""
 }
 
-// isAlert tells whether the other side aborted the TLS handshake with an alert. crypto/tls exports its type for QUIC only.
+// isAlert tells whether the other side aborted the TLS handshake with an alert. crypto/tls exports its type for QUIC
+// only.
 func isAlert(err error) bool {
 	step, ok := errors.AsType[*net.OpError](err)
 	return ok && step.Op == "remote error"

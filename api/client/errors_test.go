@@ -21,16 +21,22 @@ func TestErrorBodies(t *testing.T) {
 		want              client.Error
 	}{
 		"problem details": {
-			404, "application/problem+json", `{"type":"about:blank","title":"Not Found","status":404,"detail":"d","response":"There is no perk \"x\".","code":"not_found"}`,
+			404, "application/problem+json",
+			`{"type":"about:blank","title":"Not Found","status":404,"detail":"d",` +
+				`"response":"There is no perk \"x\".","code":"not_found"}`,
 			client.Error{Code: api.CodeNotFound, Message: `There is no perk "x".`},
 		},
 		"fields": {
-			422, "application/json", `{"response":"Some values are not valid.","code":"validation_failed","errors":{"lat":["must be between -90 and 90"]}}`,
-			client.Error{Code: api.CodeValidationFailed, Message: "Some values are not valid.", Fields: api.FieldErrors{"lat": {"must be between -90 and 90"}}},
+			422, "application/json", `{"response":"Some values are not valid.","code":"validation_failed",` +
+				`"errors":{"lat":["must be between -90 and 90"]}}`,
+			client.Error{Code: api.CodeValidationFailed, Message: "Some values are not valid.",
+				Fields: api.FieldErrors{"lat": {"must be between -90 and 90"}}},
 		},
 		"another server's fields, with another status and one message each": {
-			400, "application/json", `{"response":"Validation failed","errors":{"title":"is too long","city":[],"lat":null}}`,
-			client.Error{Code: api.CodeValidationFailed, Message: "Validation failed", Fields: api.FieldErrors{"title": {"is too long"}}},
+			400, "application/json", `{"response":"Validation failed","errors":{"title":"is too long","city":[],` +
+				`"lat":null}}`,
+			client.Error{Code: api.CodeValidationFailed, Message: "Validation failed",
+				Fields: api.FieldErrors{"title": {"is too long"}}},
 		},
 		"no code": {
 			409, "application/json", `{"response":"Already redeemed"}`,

@@ -27,7 +27,8 @@ func failureOf(t *testing.T, address string, change ...func(*client.Config)) *cl
 	if !errors.As(err, &unreachable) {
 		t.Fatalf("got %T: %v, want *client.Unreachable", err, err)
 	}
-	if want := "No reply from " + address + "/v2: " + unreachable.Reason() + "."; !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), unreachable.Advice()) {
+	if want := "No reply from " + address + "/v2: " + unreachable.Reason() +
+		"."; !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), unreachable.Advice()) {
 		t.Errorf("the error is %q", err)
 	}
 	return unreachable
@@ -43,7 +44,8 @@ func wantReason(t *testing.T, err *client.Unreachable, want string) {
 
 func TestNetworkFailuresAreExplained(t *testing.T) {
 	closed := closedPort(t)
-	wantReason(t, failureOf(t, "http://"+closed), "connection refused by "+closed+" | Is the server running, and is the port right?")
+	wantReason(t, failureOf(t, "http://"+closed),
+		"connection refused by "+closed+" | Is the server running, and is the port right?")
 	wantReason(t, failureOf(t, "https://perks.invalid", throughProxy("http://"+closed)),
 		"the proxy cannot be reached: connection refused by "+closed+" | Does HTTPS_PROXY name the right proxy?")
 
@@ -58,30 +60,37 @@ func TestNetworkFailuresAreExplained(t *testing.T) {
 	wantReason(t, failureOf(t, "http://"+broken), "the response was cut off: the connection closed too early | ")
 
 	silent := onConnection(t, readToEnd)
-	wantReason(t, failureOf(t, "http://"+silent, func(c *client.Config) { c.Timeout = 20 * time.Millisecond }), "it took too long | ")
+	wantReason(t, failureOf(t, "http://"+silent, func(c *client.Config) { c.Timeout = 20 * time.Millisecond }),
+		"it took too long | ")
 	const port = "Is the port right, and do proxies and firewalls let TLS through?"
-	wantReason(t, failureOf(t, "https://"+silent, withTransport(&http.Transport{TLSHandshakeTimeout: 20 * time.Millisecond})), "the TLS handshake took too long | "+port)
+	wantReason(t, failureOf(t, "https://"+silent,
+		withTransport(&http.Transport{TLSHandshakeTimeout: 20 * time.Millisecond})),
+		"the TLS handshake took too long | "+port)
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
-	wantReason(t, failureOf(t, strings.Replace(plain.URL, "http:", "https:", 1)), "the server does not speak TLS on this port | Should the address begin with http://, or is the port wrong?")
+	wantReason(t, failureOf(t, strings.Replace(plain.URL, "http:", "https:", 1)),
+		"the server does not speak TLS on this port | Should the address begin with http://, or is the port wrong?")
 
 	authority := servertest.NewAuthority(t, "Our own")
 	modern := secured(t, authority.Issue(), func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 })
 	old := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots(), MaxVersion: tls.VersionTLS12}}
-	wantReason(t, failureOf(t, modern, withTransport(old)), "the server refused the TLS handshake (protocol version not supported) | "+port)
+	wantReason(t, failureOf(t, modern, withTransport(old)),
+		"the server refused the TLS handshake (protocol version not supported) | "+port)
 }
 
 // The test runs its own name server.
 func TestLookupFailuresAreExplained(t *testing.T) {
 	for code, want := range map[byte]string{
 		3: "the name perks.example is not known | Is the name right, and is this computer online?",
-		2: "the name perks.example cannot be looked up: server misbehaving | Is this computer online, and is its DNS server right?",
+		2: "the name perks.example cannot be looked up: server misbehaving | Is this computer online, and is its DNS " +
+			"server right?",
 	} {
 		resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "udp", nameServer(t, code))
 		}}
 		dialer := &net.Dialer{Resolver: resolver}
-		wantReason(t, failureOf(t, "http://perks.example", withTransport(&http.Transport{DialContext: dialer.DialContext})), want)
+		wantReason(t, failureOf(t, "http://perks.example",
+			withTransport(&http.Transport{DialContext: dialer.DialContext})), want)
 	}
 }
 
@@ -95,23 +104,33 @@ func TestCertificateFailuresAreExplained(t *testing.T) {
 		roots       *x509.CertPool
 		want        string
 	}{
-		"untrusted": {authority.Issue(), nil, "the server's certificate was issued by CN=Our own, which this computer does not trust | " +
-			"If that is your organisation's own authority, or its proxy's, pass its certificate with --ca-cert."},
-		"expired": {authority.Issue(servertest.Valid(now.AddDate(0, 0, -9), expired)), authority.Roots(), "the server's certificate expired on " + day(expired) +
-			" | The server's operator must renew it. If it was renewed, is this computer's clock right?"},
-		"not yet valid": {authority.Issue(servertest.Valid(later, now.AddDate(0, 0, 9))), authority.Roots(), "the server's certificate is not valid before " + day(later) +
-			" | Is this computer's clock right?"},
+		"untrusted": {authority.Issue(), nil,
+			"the server's certificate was issued by CN=Our own, which this computer does not trust | " +
+				"If that is your organisation's own authority, or its proxy's, pass its certificate with --ca-cert."},
+		"expired": {authority.Issue(servertest.Valid(now.AddDate(0, 0, -9), expired)), authority.Roots(),
+			"the server's certificate expired on " + day(expired) +
+				" | The server's operator must renew it. If it was renewed, is this computer's clock right?"},
+		"not yet valid": {authority.Issue(servertest.Valid(later, now.AddDate(0, 0, 9))), authority.Roots(),
+			"the server's certificate is not valid before " + day(later) +
+				" | Is this computer's clock right?"},
 		"another host's": {authority.Issue(servertest.Named("perks.example", "www.perks.example")), authority.Roots(),
-			"the server's certificate is not for 127.0.0.1 but for perks.example, www.perks.example | Is the address right?"},
-		"many names": {authority.Issue(servertest.Named("a.example", "b.example", "c.example", "d.example", "e.example", "f.example", "g.example")), authority.Roots(),
-			"the server's certificate is not for 127.0.0.1 but for a.example, b.example, c.example, d.example, e.example and 2 more | Is the address right?"},
-		"another address": {authority.Issue(servertest.Named("perks.example"), func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }), authority.Roots(),
+			"the server's certificate is not for 127.0.0.1 but for perks.example, www.perks.example | Is the address " +
+				"right?"},
+		"many names": {authority.Issue(servertest.Named("a.example", "b.example", "c.example", "d.example", "e.example",
+			"f.example", "g.example")), authority.Roots(),
+			"the server's certificate is not for 127.0.0.1 but for a.example, b.example, c.example, d.example, " +
+				"e.example and 2 more | Is the address right?"},
+		"another address": {authority.Issue(servertest.Named("perks.example"),
+			func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }), authority.Roots(),
 			"the server's certificate is not for 127.0.0.1 but for perks.example, 10.0.0.1 | Is the address right?"},
-		"for clients only": {authority.Issue(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), authority.Roots(),
+		"for clients only": {authority.Issue(func(c *x509.Certificate) {
+			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+		}), authority.Roots(),
 			"the server's certificate is not valid: certificate specifies an incompatible key usage | "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := failureOf(t, secured(t, test.certificate), func(c *client.Config) { c.Transport, c.Roots = nil, test.roots })
+			got := failureOf(t, secured(t, test.certificate),
+				func(c *client.Config) { c.Transport, c.Roots = nil, test.roots })
 			wantReason(t, got, test.want)
 			if !got.NotSent {
 				t.Error("NotSent is false")
@@ -132,7 +151,9 @@ func TestOwnRootsAreTrusted(t *testing.T) {
 // secured starts a server with the certificate that replies with an empty list, and returns its address.
 func secured(t *testing.T, certificate *servertest.Certificate, change ...func(*tls.Config)) string {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { reply(w, 200, []string{}) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, 200, []string{})
+	}))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate.Pair(t)}}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	for _, f := range change {

@@ -84,41 +84,63 @@ func TestFindRedemption(t *testing.T) {
 		want     string // "": not found
 		pages    int    // 0: one
 	}{
-		"nothing redeemed":                {},
-		"found":                           {list: redeemed{items: []map[string]any{ours()}}, want: "ours"},
-		"another perk":                    {list: redeemed{items: []map[string]any{listItem("x", "q", now, "")}}},
-		"another user":                    {list: redeemed{items: []map[string]any{with(ours(), "user_id", "bob")}}},
-		"this user":                       {list: redeemed{items: []map[string]any{with(ours(), "user_id", "ann")}}, want: "ours"},
-		"rejected":                        {list: redeemed{items: []map[string]any{with(ours(), "status", "rejected")}}, want: "ours"},
-		"made before":                     {list: redeemed{items: old(3)}},
-		"made within the tolerance":       {list: redeemed{items: []map[string]any{listItem("ours", "p", now.Add(-500*time.Millisecond), "")}}, want: "ours"},
-		"made beyond the tolerance":       {list: redeemed{items: []map[string]any{listItem("x", "p", now.Add(-5*time.Second), "")}}},
-		"made before, searched from then": {list: redeemed{items: old(3)}, since: 24*time.Hour + time.Second, want: "old-0"},
-		"belongs to another":              {list: redeemed{items: []map[string]any{ours()}}, taken: "ours"},
-		"one of two belongs to another":   {list: redeemed{items: []map[string]any{listItem("theirs", "p", now, ""), ours()}}, taken: "theirs", want: "ours"},
+		"nothing redeemed": {},
+		"found":            {list: redeemed{items: []map[string]any{ours()}}, want: "ours"},
+		"another perk":     {list: redeemed{items: []map[string]any{listItem("x", "q", now, "")}}},
+		"another user":     {list: redeemed{items: []map[string]any{with(ours(), "user_id", "bob")}}},
+		"this user": {list: redeemed{items: []map[string]any{with(ours(), "user_id", "ann")}},
+			want: "ours"},
+		"rejected": {list: redeemed{items: []map[string]any{with(ours(), "status", "rejected")}},
+			want: "ours"},
+		"made before": {list: redeemed{items: old(3)}},
+		"made within the tolerance": {list: redeemed{items: []map[string]any{listItem("ours", "p",
+			now.Add(-500*time.Millisecond), "")}}, want: "ours"},
+		"made beyond the tolerance": {list: redeemed{items: []map[string]any{listItem("x", "p",
+			now.Add(-5*time.Second), "")}}},
+		"made before, searched from then": {list: redeemed{items: old(3)}, since: 24*time.Hour + time.Second,
+			want: "old-0"},
+		"belongs to another": {list: redeemed{items: []map[string]any{ours()}}, taken: "ours"},
+		"one of two belongs to another": {list: redeemed{items: []map[string]any{listItem("theirs", "p", now, ""),
+			ours()}}, taken: "theirs", want: "ours"},
 
 		"on the third page by numbers": {list: redeemed{items: append(old(250), ours())}, want: "ours", pages: 3},
-		"on the third page by links":   {list: redeemed{links: true, items: append(old(250), ours())}, want: "ours", pages: 3},
-		"with the server's page size":  {list: redeemed{perPage: 2, items: append(old(4), ours())}, want: "ours", pages: 3},
-		"on no page":                   {list: redeemed{items: old(250)}, pages: 3},
+		"on the third page by links": {list: redeemed{links: true, items: append(old(250), ours())}, want: "ours",
+			pages: 3},
+		"with the server's page size": {list: redeemed{perPage: 2, items: append(old(4), ours())}, want: "ours",
+			pages: 3},
+		"on no page": {list: redeemed{items: old(250)}, pages: 3},
 
-		"the server is an hour ahead":  {list: redeemed{ahead: time.Hour, items: []map[string]any{listItem("ours", "p", now.Add(time.Hour), "")}}, want: "ours"},
-		"the server is an hour behind": {list: redeemed{ahead: -time.Hour, items: []map[string]any{listItem("ours", "p", now.Add(-time.Hour), "")}}, want: "ours"},
+		"the server is an hour ahead": {list: redeemed{ahead: time.Hour,
+			items: []map[string]any{listItem("ours", "p", now.Add(time.Hour), "")}}, want: "ours"},
+		"the server is an hour behind": {list: redeemed{ahead: -time.Hour,
+			items: []map[string]any{listItem("ours", "p", now.Add(-time.Hour), "")}}, want: "ours"},
 		"made before, the server is an hour ahead": {
-			list: redeemed{ahead: time.Hour, items: []map[string]any{listItem("x", "p", now.Add(time.Hour-5*time.Second), "")}}},
+			list: redeemed{ahead: time.Hour,
+				items: []map[string]any{listItem("x", "p", now.Add(time.Hour-5*time.Second), "")}}},
 
-		"metadata empty and absent":      {list: redeemed{items: []map[string]any{ours()}}, metadata: `{}`, want: "ours"},
-		"metadata absent and null":       {list: redeemed{items: []map[string]any{listItem("ours", "p", now, `null`)}}, want: "ours"},
-		"metadata in another order":      {list: redeemed{items: []map[string]any{listItem("ours", "p", now, `{"b": [1, {"x": null}], "a": "é"}`)}}, metadata: `{"a":"\u00e9","b":[1,{"x":null}]}`, want: "ours"},
-		"a number in another notation":   {list: redeemed{items: []map[string]any{listItem("ours", "p", now, `{"n":2.5,"m":100}`)}}, metadata: `{"n":2.50,"m":1e2}`, want: "ours"},
-		"a number too large for a float": {list: redeemed{items: []map[string]any{listItem("ours", "p", now, `{"n":1e999}`)}}, metadata: `{"n":1e999}`, want: "ours"},
-		"another number":                 {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{"n":2.6}`)}}, metadata: `{"n":2.5}`},
-		"a number and its text":          {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{"n":"2.5"}`)}}, metadata: `{"n":2.5}`},
-		"an extra field":                 {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{"n":1,"m":1}`)}}, metadata: `{"n":1}`},
-		"a missing field":                {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{}`)}}, metadata: `{"n":null}`},
-		"an extra element":               {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{"n":[1,2]}`)}}, metadata: `{"n":[1]}`},
-		"metadata is not an object":      {list: redeemed{items: []map[string]any{listItem("x", "p", now, `["a"]`)}}},
-		"an empty PHP array":             {list: redeemed{items: []map[string]any{listItem("x", "p", now, `[]`)}}, want: "x"},
+		"metadata empty and absent": {list: redeemed{items: []map[string]any{ours()}}, metadata: `{}`,
+			want: "ours"},
+		"metadata absent and null": {list: redeemed{items: []map[string]any{listItem("ours", "p", now, `null`)}},
+			want: "ours"},
+		"metadata in another order": {list: redeemed{items: []map[string]any{listItem("ours", "p", now,
+			`{"b": [1, {"x": null}], "a": "é"}`)}}, metadata: `{"a":"\u00e9","b":[1,{"x":null}]}`, want: "ours"},
+		"a number in another notation": {list: redeemed{items: []map[string]any{listItem("ours", "p", now,
+			`{"n":2.5,"m":100}`)}}, metadata: `{"n":2.50,"m":1e2}`, want: "ours"},
+		"a number too large for a float": {list: redeemed{items: []map[string]any{listItem("ours", "p", now,
+			`{"n":1e999}`)}}, metadata: `{"n":1e999}`, want: "ours"},
+		"another number": {list: redeemed{items: []map[string]any{listItem("x", "p", now,
+			`{"n":2.6}`)}}, metadata: `{"n":2.5}`},
+		"a number and its text": {list: redeemed{items: []map[string]any{listItem("x", "p", now,
+			`{"n":"2.5"}`)}}, metadata: `{"n":2.5}`},
+		"an extra field": {list: redeemed{items: []map[string]any{listItem("x", "p", now,
+			`{"n":1,"m":1}`)}}, metadata: `{"n":1}`},
+		"a missing field": {list: redeemed{items: []map[string]any{listItem("x", "p", now, `{}`)}},
+			metadata: `{"n":null}`},
+		"an extra element": {list: redeemed{items: []map[string]any{listItem("x", "p", now,
+			`{"n":[1,2]}`)}}, metadata: `{"n":[1]}`},
+		"metadata is not an object": {list: redeemed{items: []map[string]any{listItem("x", "p", now, `["a"]`)}}},
+		"an empty PHP array": {list: redeemed{items: []map[string]any{listItem("x", "p", now, `[]`)}},
+			want: "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, &test.list)
@@ -134,7 +156,8 @@ func TestFindRedemption(t *testing.T) {
 			if test.list.cached {
 				t.Error("a cached list was allowed")
 			}
-			if len(test.list.requests) != max(test.pages, 1) || !strings.HasPrefix(test.list.requests[0], "/partners/perks/users/ann?per_page=100&type=redeemed") {
+			if len(test.list.requests) != max(test.pages, 1) ||
+				!strings.HasPrefix(test.list.requests[0], "/partners/perks/users/ann?per_page=100&type=redeemed") {
 				t.Errorf("requested %q", test.list.requests)
 			}
 		})
@@ -148,7 +171,8 @@ func TestFindRedemptionFailsWhenUncertain(t *testing.T) {
 		"no time":         &redeemed{items: []map[string]any{listItem("x", "p", time.Time{}, "")}},
 		"an endless list": &recorder{body: `{"data":[{"id":"x","perk_id":"q"}]}`},
 		"not a list":      &recorder{body: `<html>`},
-		"a failed page":   &scriptedServer{script: []http.HandlerFunc{(&redeemed{items: make([]map[string]any, 101)}).ServeHTTP, status(503)}},
+		"a failed page": &scriptedServer{script: []http.HandlerFunc{(&redeemed{items: make([]map[string]any,
+			101)}).ServeHTTP, status(503)}},
 	} {
 		got, found, err := serve(t, list).FindRedemption(t.Context(), "p", api.RedeemRequest{UserID: "ann"}, now, nil)
 		if err == nil || found {
@@ -156,7 +180,8 @@ func TestFindRedemptionFailsWhenUncertain(t *testing.T) {
 		}
 	}
 	c := serve(t, &redeemed{})
-	if _, _, err := c.FindRedemption(t.Context(), "p", api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{} {}`)}, now, nil); err == nil {
+	if _, _, err := c.FindRedemption(t.Context(), "p",
+		api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{} {}`)}, now, nil); err == nil {
 		t.Error("searched for invalid metadata")
 	}
 }

@@ -18,7 +18,8 @@ import (
 // Other servers and proxies reply differently. The client must not mistake their responses.
 
 func TestOtherLinksDoNotEndList(t *testing.T) {
-	c := serve(t, perkServer{perks: 5, link: func(*http.Request, int, int) string { return `</docs>; rel="describedby"` }})
+	c := serve(t, perkServer{perks: 5,
+		link: func(*http.Request, int, int) string { return `</docs>; rel="describedby"` }})
 	if got, err := walkIDs(c, client.PerkListOptions{}); got != "1 2 3 4 5" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -37,7 +38,8 @@ func endless(t *testing.T, requests *atomic.Int64, h http.HandlerFunc) *client.C
 func TestPagesWithoutNumbersAreCounted(t *testing.T) {
 	var requests atomic.Int64
 	c := endless(t, &requests, func(w http.ResponseWriter, r *http.Request) {
-		reply(w, 200, map[string]any{"data": []map[string]any{{"id": "p" + r.URL.Query().Get("page")}}, "meta": map[string]any{"total_pages": 3}})
+		reply(w, 200, map[string]any{"data": []map[string]any{{"id": "p" + r.URL.Query().Get("page")}},
+			"meta": map[string]any{"total_pages": 3}})
 	})
 	if got, err := walkIDs(c, client.PerkListOptions{}); got != "p p2 p3" || err != nil || requests.Load() != 3 {
 		t.Errorf("%q, %v after %d requests", got, err, requests.Load())
@@ -60,20 +62,24 @@ func TestResponseWithoutListIsNotAnEmptyList(t *testing.T) {
 	now := time.Now()
 	request := api.RedeemRequest{UserID: "ann", Metadata: json.RawMessage(`{"t":1}`)}
 	for name, body := range map[string]string{
-		"an empty object":              `{}`,
-		"a gateway's message":          `{"status":"maintenance"}`,
-		"a list under another name":    `{"redemptions":[{"id":"r","perk_id":"p"}],"meta":{"page":1,"total_pages":1}}`,
-		"an item without a perk":       fmt.Sprintf(`{"data":[{"id":"r","redeemed_at":%q,"metadata":{"t":1}}],"meta":{"page":1,"total_pages":1}}`, now.Format(time.RFC3339)),
-		"an item without its metadata": fmt.Sprintf(`{"data":[{"id":"r","perk_id":"p","redeemed_at":%q}],"meta":{"page":1,"total_pages":1}}`, now.Format(time.RFC3339)),
+		"an empty object":           `{}`,
+		"a gateway's message":       `{"status":"maintenance"}`,
+		"a list under another name": `{"redemptions":[{"id":"r","perk_id":"p"}],"meta":{"page":1,"total_pages":1}}`,
+		"an item without a perk": fmt.Sprintf(`{"data":[{"id":"r","redeemed_at":%q,"metadata":{"t":1}}],`+
+			`"meta":{"page":1,"total_pages":1}}`, now.Format(time.RFC3339)),
+		"an item without its metadata": fmt.Sprintf(`{"data":[{"id":"r","perk_id":"p","redeemed_at":%q}],`+
+			`"meta":{"page":1,"total_pages":1}}`, now.Format(time.RFC3339)),
 	} {
-		if _, found, err := serve(t, &recorder{body: body}).FindRedemption(t.Context(), "p", request, now, nil); found || err == nil {
+		if _, found, err := serve(t, &recorder{body: body}).FindRedemption(t.Context(), "p", request, now,
+			nil); found || err == nil {
 			t.Errorf("%s: found %t, %v", name, found, err)
 		}
 	}
 }
 
 func TestOutcomeIsUnknownWithoutTheRedemption(t *testing.T) {
-	for _, body := range []string{`{}`, `null`, `{"error":"maintenance"}`, `{"data":{"id":"r"}}`, `{"id":"r","perk_id":"q"}`, `{"id":"r","perk_id":"p","user_id":"bob"}`} {
+	for _, body := range []string{`{}`, `null`, `{"error":"maintenance"}`, `{"data":{"id":"r"}}`,
+		`{"id":"r","perk_id":"q"}`, `{"id":"r","perk_id":"p","user_id":"bob"}`} {
 		_, _, err := serve(t, &recorder{body: body}).Redeem(t.Context(), "p", api.RedeemRequest{UserID: "ann"}, "k")
 		if !client.OutcomeUnknown(err) {
 			t.Errorf("%s: %v", body, err)

@@ -111,8 +111,8 @@ func distances(header string, perks int) (found []float64) {
 	return found
 }
 
-// walk yields page after page, or err. A page that fails ends the walk: a list with a hole is not a list. Whoever asks for a second
-// page mostly wants them all: from then on the next page is requested while the caller works with one.
+// walk yields page after page, or err. A page that fails ends the walk: a list with a hole is not a list. Whoever asks
+// for a second page mostly wants them all: from then on the next page is requested while the caller works with one.
 func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2[api.Page[T], error] {
 	return func(yield func(api.Page[T], error) bool) {
 		if err != nil {
@@ -191,8 +191,8 @@ func fetchAhead[T any](ctx context.Context, requests *sync.WaitGroup, c *Client,
 	}
 }
 
-// after returns the call for the next page, if there is one. The server's Link (RFC 8288) counts first, if it stays on the
-// server; otherwise the page numbers do.
+// after returns the call for the next page, if there is one. The server's Link (RFC 8288) counts first, if it stays on
+// the server; otherwise the page numbers do.
 func (c *Client) after(current call, meta api.PageMeta, items int, header http.Header) (next call, more bool, err error) {
 	target, hasLinks := nextLink(header)
 	if hasLinks && target == "" {
@@ -275,8 +275,8 @@ var (
 	linkParameters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`;\s*([^\s=;]+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s;]*)`) })
 )
 
-// nextLink returns the target with the relation "next" from the Link headers (RFC 8288), and whether there are links about
-// pages at all. What is not a link is skipped.
+// nextLink returns the target with the relation "next" from the Link headers (RFC 8288), and whether there are links
+// about pages at all. What is not a link is skipped.
 func nextLink(header http.Header) (target string, hasLinks bool) {
 	for _, link := range linkValues().FindAllStringSubmatch(strings.Join(header.Values("Link"), ", "), -1) {
 		for _, parameter := range linkParameters().FindAllStringSubmatch(link[2], -1) {

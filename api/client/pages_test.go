@@ -89,16 +89,20 @@ func TestWalkOverAllPages(t *testing.T) {
 		want   string
 		fails  string
 	}{
-		"by page numbers":                  {server: perkServer{perks: 5}, want: "1 2 3 4 5"},
-		"from a later page":                {server: perkServer{perks: 5}, from: 2, want: "3 4 5"},
-		"of an empty list":                 {server: perkServer{}, want: ""},
-		"by links":                         {server: perkServer{perks: 5, link: linkTo(own), noMeta: true}, want: "1 2 3 4 5"},
+		"by page numbers":   {server: perkServer{perks: 5}, want: "1 2 3 4 5"},
+		"from a later page": {server: perkServer{perks: 5}, from: 2, want: "3 4 5"},
+		"of an empty list":  {server: perkServer{}, want: ""},
+		"by links": {server: perkServer{perks: 5, link: linkTo(own), noMeta: true},
+			want: "1 2 3 4 5"},
 		"by relative links":                {server: perkServer{perks: 5, link: linkTo(relative)}, want: "1 2 3 4 5"},
 		"ignoring links to another server": {server: perkServer{perks: 5, link: linkTo(foreign)}, want: "1 2 3 4 5"},
-		"with a failing page":              {server: perkServer{perks: 7, failPage: 3}, want: "1 2 3 4", fails: "broken"},
-		"endless":                          {server: perkServer{perks: 5, stuck: true}, want: "1 2", fails: "would not end"},
-		"by endless links":                 {server: perkServer{perks: 5, stuck: true, noMeta: true, link: linkTo(relative)}, want: "1 2 1 2", fails: "would not end"},
-		"a count says that all came":       {server: perkServer{perks: 2, noMeta: true, counts: true}, want: "1 2"},
+		"with a failing page": {server: perkServer{perks: 7, failPage: 3}, want: "1 2 3 4",
+			fails: "broken"},
+		"endless": {server: perkServer{perks: 5, stuck: true}, want: "1 2",
+			fails: "would not end"},
+		"by endless links": {server: perkServer{perks: 5, stuck: true, noMeta: true,
+			link: linkTo(relative)}, want: "1 2 1 2", fails: "would not end"},
+		"a count says that all came": {server: perkServer{perks: 2, noMeta: true, counts: true}, want: "1 2"},
 		"by a count": {
 			server: perkServer{perks: 5, noMeta: true, counts: true}, want: "1 2 3 4 5"},
 		"by a count, from a later page": {
@@ -175,7 +179,8 @@ func TestWalkOverRawItemsKeepsFilters(t *testing.T) {
 		perkServer{perks: 3}.ServeHTTP(w, r)
 	}))
 	count := 0
-	for page, err := range c.DoPages(context.Background(), client.Request{Method: "GET", Path: "partners/perks?city=Rome"}) {
+	for page, err := range c.DoPages(context.Background(),
+		client.Request{Method: "GET", Path: "partners/perks?city=Rome"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -93,8 +93,8 @@ func (c *Client) UserRedemptionPages(ctx context.Context, userID string, options
 	return walk[api.Redemption](ctx, c, call, err)
 }
 
-// Redeem redeems a perk for a user under an idempotency key, which may be empty. replay says that the server had processed the
-// key before. Retries of this same call do not count as that.
+// Redeem redeems a perk for a user under an idempotency key, which may be empty. replay says that the server had
+// processed the key before. Retries of this same call do not count as that.
 func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRequest, key string) (redemption api.Redemption, replay bool, err error) {
 	path, err := c.perkPath(perkID)
 	if err != nil {
@@ -189,8 +189,8 @@ func (c *Client) guard(ctx context.Context, id api.PropertyID, ifMatch string) e
 // CodeUnguarded is of a change that would not be guarded by the ETag that it has.
 const CodeUnguarded api.Code = "unguarded"
 
-// IsWeak tells whether an ETag is weak. Proxies that compress make ETags weak. Our server accepts them in If-Match, but a
-// server that compares strongly (RFC 9110, section 13.1.1) always refuses them.
+// IsWeak tells whether an ETag is weak. Proxies that compress make ETags weak. Our server accepts them in If-Match, but
+// a server that compares strongly (RFC 9110, section 13.1.1) always refuses them.
 func IsWeak(etag string) bool { return strings.HasPrefix(etag, "W/") }
 
 // UpdateProperty changes the fields of the patch; with an ETag in ifMatch, only while that is the current version.

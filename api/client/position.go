@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// positionHeader is in responses to writes of a service that reads from standbys. Later reads send it, so that they include the write.
+// positionHeader is in responses to writes of a service that reads from standbys. Later reads send it, so that they
+// include the write.
 const positionHeader = "X-Position"
 
 // unknownPosition is later than all, for a write of which nothing is known: what is read then is the latest.
@@ -45,7 +46,8 @@ func (p *Position) last(now time.Time) string {
 	return written.Position
 }
 
-// note keeps the later one, because responses may overtake each other. A database that was set up anew begins at lower ones.
+// note keeps the later one, because responses may overtake each other. A database that was set up anew begins at lower
+// ones.
 func (p *Position) note(position string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

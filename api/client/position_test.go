@@ -38,12 +38,15 @@ func TestReadsSendTheLatestPositionOfAWrite(t *testing.T) {
 		writes []*http.Response
 		want   []string // sent before and after each write
 	}{
-		"nothing from a service without standbys":         {[]*http.Response{response(201, "")}, []string{"", ""}},
-		"that of a write":                                 {[]*http.Response{response(201, "0a")}, []string{"", "0a"}},
-		"that of a refusal, which may be of our write":    {[]*http.Response{response(409, "0a")}, []string{"", "0a"}},
-		"the later one of responses that overtake":        {[]*http.Response{response(201, "0b"), response(201, "0a")}, []string{"", "0b", "0b"}},
-		"the latest data after a lost response":           {[]*http.Response{response(201, "0b"), nil}, []string{"", "0b", unknownPosition}},
-		"the latest data after a failure without one":     {[]*http.Response{response(503, "")}, []string{"", unknownPosition}},
+		"nothing from a service without standbys":      {[]*http.Response{response(201, "")}, []string{"", ""}},
+		"that of a write":                              {[]*http.Response{response(201, "0a")}, []string{"", "0a"}},
+		"that of a refusal, which may be of our write": {[]*http.Response{response(409, "0a")}, []string{"", "0a"}},
+		"the later one of responses that overtake": {[]*http.Response{response(201, "0b"), response(201, "0a")},
+			[]string{"", "0b", "0b"}},
+		"the latest data after a lost response": {[]*http.Response{response(201, "0b"), nil},
+			[]string{"", "0b", unknownPosition}},
+		"the latest data after a failure without one": {[]*http.Response{response(503, "")},
+			[]string{"", unknownPosition}},
 		"the position of a failure whose outcome is open": {[]*http.Response{response(503, "0c")}, []string{"", "0c"}},
 	} {
 		server := &answers{writes: test.writes}

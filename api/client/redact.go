@@ -18,7 +18,8 @@ import (
 
 const redacted = "[redacted]"
 
-// What is secret, wherever it stands. Names are compared in lower case, those of members and parameters without punctuation.
+// What is secret, wherever it stands. Names are compared in lower case, those of members and parameters without
+// punctuation.
 var (
 	secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token"}
 	secretNames   = []string{"accesstoken", "refreshtoken", "idtoken", "token", "clientsecret", "clientassertion", "secret", "password", "apikey"}
@@ -58,8 +59,8 @@ func redactForm(form url.Values) (secrets []string) {
 	return secrets
 }
 
-// redactBody returns a body that can be shown: JSON and forms without their secret values, and other texts unless they name a
-// secret. It also returns the values that it removed.
+// redactBody returns a body that can be shown: JSON and forms without their secret values, and other texts unless they
+// name a secret. It also returns the values that it removed.
 func redactBody(contentType string, body []byte) (clean []byte, secrets []string) {
 	if value, err := decodeJSON(body); err == nil {
 		if !redactValue(value, &secrets) {
@@ -80,8 +81,8 @@ func redactBody(contentType string, body []byte) (clean []byte, secrets []string
 	return body, secrets
 }
 
-// namesSecret tells whether a text that cannot be parsed, such as JSON that was cut, names a secret: by a name that is no
-// ordinary word, or by any secret's name right before a value.
+// namesSecret tells whether a text that cannot be parsed, such as JSON that was cut, names a secret: by a name that is
+// no ordinary word, or by any secret's name right before a value.
 func namesSecret(text string) bool {
 	for _, at := range words().FindAllStringIndex(text, -1) {
 		name, rest := text[at[0]:at[1]], strings.TrimLeft(text[at[1]:], "\"' \t\\")
@@ -99,7 +100,8 @@ var (
 	escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-F]{2}`) })
 )
 
-// redactValue replaces secret members at any depth, adds the texts among them to the secrets, and tells whether it found any.
+// redactValue replaces secret members at any depth, adds the texts among them to the secrets, and tells whether it
+// found any.
 func redactValue(value any, secrets *[]string) (found bool) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -122,8 +124,8 @@ func redactValue(value any, secrets *[]string) (found bool) {
 	return found
 }
 
-// leastSecret is the shortest secret that is masked: removing every occurrence of a few letters would make the rest unreadable,
-// and reveal them.
+// leastSecret is the shortest secret that is masked: removing every occurrence of a few letters would make the rest
+// unreadable, and reveal them.
 const leastSecret = 5
 
 // credentials returns the secrets of the Authorization header and of the cookies.
@@ -152,8 +154,8 @@ func credentials(header http.Header) []string {
 	return found
 }
 
-// maskOf returns a function that removes the secrets from a text, in any form in which a server may repeat them, and all JSON
-// Web Tokens.
+// maskOf returns a function that removes the secrets from a text, in any form in which a server may repeat them, and
+// all JSON Web Tokens.
 func maskOf(secrets []string) func(text string) string {
 	var all []string
 	for _, secret := range secrets {
@@ -187,8 +189,8 @@ func (e *Error) hide(mask func(string) string) {
 	}
 }
 
-// isOwnSentence tells whether a message is one of the service's own about credentials. They repeat no secret, but contain words
-// that a mistyped secret may be.
+// isOwnSentence tells whether a message is one of the service's own about credentials. They repeat no secret, but
+// contain words that a mistyped secret may be.
 func isOwnSentence(message string) bool {
 	rest, tooMany := strings.CutPrefix(message, api.TooManyAttempts)
 	before, behind, _ := strings.Cut(api.TryAgain, "%d")

@@ -20,7 +20,8 @@ import (
 
 // TestNoFormOfASecretIsTraced has a server that echoes the secrets in many encodings.
 func TestNoFormOfASecretIsTraced(t *testing.T) {
-	const secret, bearer, later, bare = `p"ss/w<rd+& =ü`, "a/bearer+key7==", "issued/with+signs", "proof-without-a-scheme"
+	const secret, bearer, later, bare = `p"ss/w<rd+& =ü`, "a/bearer+key7==", "issued/with+signs",
+		"proof-without-a-scheme"
 	asJSON, _ := json.Marshal(secret)
 	basic := base64.StdEncoding.EncodeToString([]byte("my-id:" + url.QueryEscape(secret))) // as it was sent
 	echoes := map[string]string{
@@ -94,7 +95,8 @@ func TestSecretsInBodiesAreNotTraced(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		}), func(config *client.Config) { config.Trace = &text })
 		_, _ = c.Do(context.Background(), client.Request{Method: "GET", Path: "x"})
-		_, _ = c.Do(context.Background(), client.Request{Method: "POST", Path: "y", Body: []byte(body), ContentType: "text/plain"})
+		_, _ = c.Do(context.Background(),
+			client.Request{Method: "POST", Path: "y", Body: []byte(body), ContentType: "text/plain"})
 		if strings.Contains(text.String(), hidden) || strings.Contains(text.String(), "c2lnbmF0dXJl") {
 			t.Errorf("%s is traced:\n%s", name, text.String())
 		}
@@ -122,7 +124,8 @@ func TestOwnMessageIsKeptIfSecretIsAWord(t *testing.T) {
 		tooMany := api.TooManyAttempts + " Try again in "
 		for sentence, kept := range map[string]bool{
 			api.WrongCredentials: true, "The " + secret + " that you sent is not right.": false,
-			tooMany + "60 s.": true, tooMany + secret + " s.": false, tooMany + "60 s. " + secret: false, tooMany + "60 s. Not " + secret + " s.": false,
+			tooMany + "60 s.": true, tooMany + secret + " s.": false, tooMany + "60 s. " + secret: false, tooMany +
+				"60 s. Not " + secret + " s.": false,
 		} {
 			c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				reply(w, 401, map[string]string{"response": sentence, "error": "invalid_client"})
@@ -160,7 +163,8 @@ func TestErrorsDoNotRepeatSecrets(t *testing.T) {
 			proof, _ = url.QueryUnescape(sent)
 		}
 		w.Header().Set("X-Request-Id", "r-"+proof)
-		reply(w, 401, map[string]any{"code": proof, "message": "wrong: " + proof, "errors": map[string]any{proof: proof}})
+		reply(w, 401, map[string]any{"code": proof, "message": "wrong: " + proof,
+			"errors": map[string]any{proof: proof}})
 	}), func(config *client.Config) { config.Tokens = client.StaticToken(bearer) })
 	_, loginErr := c.Token(context.Background(), client.Credentials{ID: "my-id", Secret: secret})
 	_, callErr := c.Perk(context.Background(), "p")
@@ -170,7 +174,8 @@ func TestErrorsDoNotRepeatSecrets(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		text := fmt.Sprintf("%+v", *refused)
-		if strings.Contains(text, secret) || strings.Contains(text, bearer) || !strings.HasPrefix(refused.Message, "wrong: ") || len(refused.Fields) != 1 {
+		if strings.Contains(text, secret) || strings.Contains(text, bearer) ||
+			!strings.HasPrefix(refused.Message, "wrong: ") || len(refused.Fields) != 1 {
 			t.Errorf("%s", text)
 		}
 	}

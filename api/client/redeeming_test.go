@@ -245,7 +245,8 @@ func TestCheckFindsLateRedemption(t *testing.T) {
 	}
 }
 
-// A service forgets idempotency keys after a day. With an older key its replies prove nothing, and a retry may redeem twice.
+// A service forgets idempotency keys after a day. With an older key its replies prove nothing, and a retry may redeem
+// twice.
 func TestRedeemingWithExpiredKeyStaysUnknown(t *testing.T) {
 	for name, test := range map[string]struct {
 		age  time.Duration

@@ -39,8 +39,8 @@ func (c *Client) Redemption(ctx context.Context, id string) (api.RedemptionRecor
 	return c.redemption(ctx, get(path, nil), id)
 }
 
-// Decide approves, rejects or voids a redemption, with the ETag of ifMatch only while that is the current version. The same decision again
-// changes nothing, so a request whose response was lost is repeated.
+// Decide approves, rejects or voids a redemption, with the ETag of ifMatch only while that is the current version. The
+// same decision again changes nothing, so a request whose response was lost is repeated.
 func (c *Client) Decide(ctx context.Context, id string, status api.RedemptionStatus, reason, ifMatch string) (api.RedemptionRecord, string, error) {
 	verb, ok := map[api.RedemptionStatus]string{api.StatusApproved: "approve", api.StatusRejected: "reject", api.StatusVoided: "void"}[status]
 	if !ok {

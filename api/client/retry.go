@@ -79,8 +79,8 @@ func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, err
 	return res, nil
 }
 
-// shouldRetry tells whether another attempt can help and cannot do harm. What was never sent, or was refused with 429, may
-// always be repeated. After any other failure only a request that may be carried out twice is.
+// shouldRetry tells whether another attempt can help and cannot do harm. What was never sent, or was refused with 429,
+// may always be repeated. After any other failure only a request that may be carried out twice is.
 func (r *retry) shouldRetry(req *http.Request, e *requestState, res *http.Response, err error) bool {
 	repeatable := safe(req.Method) || e.repeatable ||
 		req.Method == http.MethodPost && req.Header.Get(idempotencyKey) != "" && r.HonoursKeys.Load()
@@ -99,8 +99,8 @@ func (r *retry) shouldRetry(req *http.Request, e *requestState, res *http.Respon
 	return e.broken != nil && repeatable
 }
 
-// nextWait decides about another attempt. It waits exactly as long as the server asks. Otherwise it backs off: the wait is a
-// random part of a limit that doubles, so that clients do not come back together.
+// nextWait decides about another attempt. It waits exactly as long as the server asks. Otherwise it backs off: the wait
+// is a random part of a limit that doubles, so that clients do not come back together.
 func (r *retry) nextWait(req *http.Request, e *requestState, res *http.Response, err error) (Wait, bool) {
 	var asked time.Duration
 	if err == nil {
@@ -186,8 +186,8 @@ func (r *retry) waitForThrottle(ctx context.Context, e *requestState) error {
 
 func statusText(status int) string { return fmt.Sprintf("%d %s", status, http.StatusText(status)) }
 
-// isTransient tells whether a failed connection may succeed later. A wrong name, an untrusted certificate or an invalid request
-// will not.
+// isTransient tells whether a failed connection may succeed later. A wrong name, an untrusted certificate or an invalid
+// request will not.
 func isTransient(err error) bool {
 	if name, ok := errors.AsType[*net.DNSError](err); ok && name.IsNotFound || isAlert(err) {
 		return false
@@ -198,8 +198,8 @@ func isTransient(err error) bool {
 // forever is longer than anyone waits, but does not overflow when something is added.
 const forever = 100 * 365 * 24 * time.Hour
 
-// retryAfter reads Retry-After (RFC 9110, section 10.2.3); 0 if there is none. A date is compared with the response's own Date,
-// because the two clocks may differ.
+// retryAfter reads Retry-After (RFC 9110, section 10.2.3); 0 if there is none. A date is compared with the response's
+// own Date, because the two clocks may differ.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if text == "" {
@@ -222,11 +222,11 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return max(0, until.Sub(now))
 }
 
-// noResend makes sure that a change is sent at most once, and that a failure says whether it may have been sent. It reads the
-// response into memory.
+// noResend makes sure that a change is sent at most once, and that a failure says whether it may have been sent. It
+// reads the response into memory.
 //
-// net/http resends a request by itself when a reused connection breaks, if it believes that this is safe. A header named
-// Idempotency-Key makes it believe so of a POST, whether or not the server honours keys.
+// net/http resends a request by itself when a reused connection breaks, if it believes that this is safe. A header
+// named Idempotency-Key makes it believe so of a POST, whether or not the server honours keys.
 type noResend struct{ next http.RoundTripper }
 
 func (s *noResend) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -264,8 +264,8 @@ type networkError struct {
 func (w *networkError) Error() string { return w.err.Error() }
 func (w *networkError) Unwrap() error { return w.err }
 
-// requestState is the state of one request over all its attempts. It is in the request's context, because redirects and a
-// second token pass through the RoundTrippers more than once.
+// requestState is the state of one request over all its attempts. It is in the request's context, because redirects and
+// a second token pass through the RoundTrippers more than once.
 type requestState struct {
 	repeatable bool   // the request may be carried out twice, whatever its method
 	body       []byte // of the request
@@ -284,8 +284,8 @@ type requestState struct {
 	sent       bool // a part of the request may have left this computer
 	lost       bool // the outcome of an attempt was unknown at some time
 	unresolved bool // an attempt may have been carried out, and no later response tells
-	// conflicted: the last response was a 409 under the request's idempotency key. Its code tells whether an earlier attempt
-	// changed something; see refusal.
+	// conflicted: the last response was a 409 under the request's idempotency key. Its code tells whether an earlier
+	// attempt changed something; see refusal.
 	conflicted bool
 }
 

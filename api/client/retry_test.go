@@ -182,7 +182,8 @@ func TestRetriedCalls(t *testing.T) {
 				if got := server.count(); got != want || (err == nil) != retried {
 					t.Errorf("%d requests, want %d: %v", got, want, err)
 				}
-				if got := client.OutcomeUnknown(err); got != (test.unknown && !retried && !slices.Contains(harmless, kind)) {
+				if got := client.OutcomeUnknown(err); got != (test.unknown && !retried &&
+					!slices.Contains(harmless, kind)) {
 					t.Errorf("outcome unknown: %t: %v", got, err)
 				}
 				for _, request := range server.requests {
@@ -196,9 +197,11 @@ func TestRetriedCalls(t *testing.T) {
 }
 
 func TestKeyedRedeemIsRetriedWhereKeysAreHonoured(t *testing.T) {
-	for name, failure := range map[string]http.HandlerFunc{"connection closed": cut, "partial response": half, "unavailable": status(503)} {
+	for name, failure := range map[string]http.HandlerFunc{"connection closed": cut, "partial response": half,
+		"unavailable": status(503)} {
 		t.Run(name, func(t *testing.T) {
-			server := &scriptedServer{keys: true, script: append(repeat(1, withKey(status(409))), repeat(3, failure)...)}
+			server := &scriptedServer{keys: true,
+				script: append(repeat(1, withKey(status(409))), repeat(3, failure)...)}
 			c := serve(t, server, (&fakeClock{}).config)
 			if c.HonoursKeys() {
 				t.Error("HonoursKeys before any response")
@@ -216,7 +219,8 @@ func TestKeyedRedeemIsRetriedWhereKeysAreHonoured(t *testing.T) {
 				server := &scriptedServer{script: append(repeat(1, withKey(status(200))), repeat(3, failure)...)}
 				c := serve(t, server, (&fakeClock{}).config)
 				_ = calls["keyed redeem"](t.Context(), c)
-				if err := calls[kind](t.Context(), c); !client.OutcomeUnknown(err) || server.count() != 2 || !c.HonoursKeys() {
+				if err := calls[kind](t.Context(), c); !client.OutcomeUnknown(err) || server.count() != 2 ||
+					!c.HonoursKeys() {
 					t.Errorf("%s: %d requests, want 2: %v", kind, server.count(), err)
 				}
 			}
@@ -235,7 +239,8 @@ func TestKeyedRedeemIsRetriedWhereKeysAreHonoured(t *testing.T) {
 		server := &scriptedServer{script: repeat(1, test.first)}
 		c := serve(t, server, (&fakeClock{}).config)
 		err := calls["keyed redeem"](t.Context(), c)
-		if (err == nil) != test.honours || c.HonoursKeys() != test.honours || server.count() != map[bool]int{true: 2, false: 1}[test.honours] {
+		if (err == nil) != test.honours || c.HonoursKeys() != test.honours ||
+			server.count() != map[bool]int{true: 2, false: 1}[test.honours] {
 			t.Errorf("%s: %d requests, honours %t: %v", name, server.count(), c.HonoursKeys(), err)
 		}
 	}
@@ -247,17 +252,20 @@ func TestLostAttemptStaysUnknownUntilItsKeyIsChecked(t *testing.T) {
 		script  []http.HandlerFunc
 		unknown bool
 	}{
-		"throttled for too long, key not checked": {[]http.HandlerFunc{learn, cut, status(429, "Retry-After: 7200")}, true},
-		"no longer allowed":                       {[]http.HandlerFunc{learn, cut, status(403)}, true},
-		"throttled, key echoed":                   {[]http.HandlerFunc{learn, cut, withKey(throttled)}, true},
-		"no longer allowed, key echoed":           {[]http.HandlerFunc{learn, cut, withKey(status(403))}, true},
-		"redirected, key echoed":                  {[]http.HandlerFunc{learn, cut, withKey(status(307))}, true},
-		"refused, key echoed":                     {[]http.HandlerFunc{learn, cut, withKey(status(422))}, false},
-		"conflict, key echoed":                    {[]http.HandlerFunc{learn, cut, withKey(status(409))}, true},
-		"redeemed by another, key echoed":         {[]http.HandlerFunc{learn, cut, withKey(code(409, "already_redeemed"))}, false},
-		"redeemed, key not checked":               {[]http.HandlerFunc{learn, cut, code(409, "already_redeemed")}, true},
-		"throttled before anything was lost":      {[]http.HandlerFunc{learn, status(429), status(403)}, false},
-		"lost after throttling":                   {[]http.HandlerFunc{learn, status(429), cut, status(400)}, true},
+		"throttled for too long, key not checked": {[]http.HandlerFunc{learn, cut, status(429, "Retry-After: 7200")},
+			true},
+		"no longer allowed":             {[]http.HandlerFunc{learn, cut, status(403)}, true},
+		"throttled, key echoed":         {[]http.HandlerFunc{learn, cut, withKey(throttled)}, true},
+		"no longer allowed, key echoed": {[]http.HandlerFunc{learn, cut, withKey(status(403))}, true},
+		"redirected, key echoed":        {[]http.HandlerFunc{learn, cut, withKey(status(307))}, true},
+		"refused, key echoed":           {[]http.HandlerFunc{learn, cut, withKey(status(422))}, false},
+		"conflict, key echoed":          {[]http.HandlerFunc{learn, cut, withKey(status(409))}, true},
+		"redeemed by another, key echoed": {[]http.HandlerFunc{learn, cut,
+			withKey(code(409, "already_redeemed"))}, false},
+		"redeemed, key not checked": {[]http.HandlerFunc{learn, cut, code(409, "already_redeemed")},
+			true},
+		"throttled before anything was lost": {[]http.HandlerFunc{learn, status(429), status(403)}, false},
+		"lost after throttling":              {[]http.HandlerFunc{learn, status(429), cut, status(400)}, true},
 	} {
 		server := &scriptedServer{script: test.script}
 		c := serve(t, server, (&fakeClock{}).config)
@@ -292,7 +300,8 @@ func TestReplayOfLostAttemptIsNotReported(t *testing.T) {
 		"throttled": {[]http.HandlerFunc{status(429), replay}, true},
 	} {
 		c := serve(t, &scriptedServer{script: test.script}, (&fakeClock{}).config)
-		if _, got, err := c.Redeem(t.Context(), "p", api.RedeemRequest{UserID: "u"}, "k"); err != nil || got != test.want {
+		if _, got, err := c.Redeem(t.Context(), "p", api.RedeemRequest{UserID: "u"}, "k"); err != nil ||
+			got != test.want {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
 	}

@@ -131,8 +131,8 @@ func (s StaticToken) Token(context.Context) (string, error) { return string(s), 
 // Replace returns ErrNoOtherToken.
 func (s StaticToken) Replace(context.Context, string) (string, error) { return "", ErrNoOtherToken }
 
-// authorize adds the token to requests to its own server only. After a 401 it replaces the token and retries once: the refused
-// request has changed nothing.
+// authorize adds the token to requests to its own server only. After a 401 it replaces the token and retries once: the
+// refused request has changed nothing.
 type authorize struct {
 	next   http.RoundTripper
 	tokens TokenSource
@@ -176,8 +176,8 @@ type exchange struct {
 	header          http.Header // of the response
 }
 
-// earliest converts a time of this computer's clock to the server's, and errs on the early side. The Date header was written at
-// some moment of the exchange. Without one, the clocks are taken to agree.
+// earliest converts a time of this computer's clock to the server's, and errs on the early side. The Date header was
+// written at some moment of the exchange. Without one, the clocks are taken to agree.
 func (x exchange) earliest(at time.Time) time.Time {
 	took := x.received.Sub(x.began)
 	date, err := http.ParseTime(x.header.Get("Date"))
@@ -187,8 +187,8 @@ func (x exchange) earliest(at time.Time) time.Time {
 	return date.Add(time.Second/2 - passed(at, x.began.Add(took/2)) - took/2 - clockSlack)
 }
 
-// passed is the time between two instants. Of the monotonic and the wall clock the longer reading counts: one stops while the
-// computer sleeps, the other can be set back.
+// passed is the time between two instants. Of the monotonic and the wall clock the longer reading counts: one stops
+// while the computer sleeps, the other can be set back.
 func passed(from, to time.Time) time.Duration {
 	return max(0, to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }

@@ -18,10 +18,12 @@ import (
 const oddSecret = "a+b%c:d/e=f g"
 
 func TestTokenSendsEncodedCredentials(t *testing.T) {
-	server := &recorder{body: `{"access_token":"jwt","expires_at":"2030-01-02T03:04:05Z","token_type":"Bearer","expires_in":3600,"scope":"perks:read"}`}
+	server := &recorder{body: `{"access_token":"jwt","expires_at":"2030-01-02T03:04:05Z","token_type":"Bearer",` +
+		`"expires_in":3600,"scope":"perks:read"}`}
 	c := serve(t, server)
 	token, err := c.Token(context.Background(), client.Credentials{ID: "id:1", Secret: oddSecret})
-	want := api.Token{AccessToken: "jwt", ExpiresAt: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), TokenType: "Bearer", ExpiresIn: 3600, Scope: "perks:read"}
+	want := api.Token{AccessToken: "jwt", ExpiresAt: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), TokenType: "Bearer",
+		ExpiresIn: 3600, Scope: "perks:read"}
 	if err != nil || token != want {
 		t.Errorf("got %+v, %v", token, err)
 	}
@@ -31,7 +33,8 @@ func TestTokenSendsEncodedCredentials(t *testing.T) {
 	if id != "id%3A1" || secret != "a%2Bb%25c%3Ad%2Fe%3Df+g" {
 		t.Errorf("Basic holds %q and %q", id, secret)
 	}
-	if got.Method != "POST" || got.URI != "/auth/token" || got.Header.Get("Content-Type") != "application/json" || got.Body != "{}" {
+	if got.Method != "POST" || got.URI != "/auth/token" || got.Header.Get("Content-Type") != "application/json" ||
+		got.Body != "{}" {
 		t.Errorf("sent %+v", got)
 	}
 }
@@ -44,7 +47,8 @@ func TestTokenFromServerThatDoesNotDecode(t *testing.T) {
 		}
 		reply(w, 200, map[string]any{"access_token": "jwt"})
 	}))
-	if token, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: oddSecret}); err != nil || token.AccessToken != "jwt" {
+	if token, err := c.Token(context.Background(), client.Credentials{ID: "i", Secret: oddSecret}); err != nil ||
+		token.AccessToken != "jwt" {
 		t.Errorf("got %+v, %v", token, err)
 	}
 }

@@ -19,7 +19,8 @@ func TestTraceShowsExchangesWithoutSecrets(t *testing.T) {
 	const secret, bearer, issued = "s3cr+t/value", "sent-token-value", "issued-token-value"
 	mux := http.NewServeMux()
 	mux.HandleFunc("/auth/token", func(w http.ResponseWriter, r *http.Request) {
-		reply(w, 200, map[string]any{"access_token": issued, "deep": []any{map[string]string{"client_secret": secret}}, "count": json.Number("12345678901234567890")})
+		reply(w, 200, map[string]any{"access_token": issued, "deep": []any{map[string]string{"client_secret": secret}},
+			"count": json.Number("12345678901234567890")})
 	})
 	mux.HandleFunc("/partners/perks/echo", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "session="+issued)
@@ -38,17 +39,21 @@ func TestTraceShowsExchangesWithoutSecrets(t *testing.T) {
 	_, _ = c.Token(ctx, client.Credentials{ID: "my-id", Secret: secret})
 	_, _ = c.Perk(ctx, "echo")
 	_, _ = c.Do(ctx, client.Request{Method: "GET", Path: "auth/broken"})
-	_, _ = c.Do(ctx, client.Request{Method: "POST", Path: "form?token=" + issued, ContentType: "application/x-www-form-urlencoded", Body: []byte("client_secret=" + url.QueryEscape(secret) + "&a=b")})
+	_, _ = c.Do(ctx, client.Request{Method: "POST", Path: "form?token=" + issued,
+		ContentType: "application/x-www-form-urlencoded",
+		Body:        []byte("client_secret=" + url.QueryEscape(secret) + "&a=b")})
 
 	got := text.String()
-	for _, hidden := range []string{secret, url.QueryEscape(secret), bearer, issued, base64.StdEncoding.EncodeToString([]byte("my-id:" + url.QueryEscape(secret)))} {
+	for _, hidden := range []string{secret, url.QueryEscape(secret), bearer, issued,
+		base64.StdEncoding.EncodeToString([]byte("my-id:" + url.QueryEscape(secret)))} {
 		if strings.Contains(got, hidden) {
 			t.Errorf("the trace shows %q:\n%s", hidden, got)
 		}
 	}
 	for _, shown := range []string{
 		"> POST " + c.BaseURL() + "/auth/token\n", "> Authorization: [redacted]\n", "> {}\n",
-		"< 200 OK (", `"access_token":"[redacted]"`, `"count":12345678901234567890`, "< 500 Internal Server Error (", "< you sent Bearer [redacted]\n", "> a=b&client_secret=%5Bredacted%5D\n",
+		"< 200 OK (", `"access_token":"[redacted]"`, `"count":12345678901234567890`, "< 500 Internal Server Error (",
+		"< you sent Bearer [redacted]\n", "> a=b&client_secret=%5Bredacted%5D\n",
 	} {
 		if !strings.Contains(got, shown) {
 			t.Errorf("the trace lacks %q:\n%s", shown, got)
@@ -83,7 +88,8 @@ func TestDryRunSendsNothing(t *testing.T) {
 		t.Fatalf("got %+v", requests)
 	}
 	got := requests[0]
-	if got.Method != "POST" || got.URL != "http://127.0.0.1:1/v2/partners/perks/p/redeem" || string(got.Body) != `{"user_id":"ann"}` ||
+	if got.Method != "POST" || got.URL != "http://127.0.0.1:1/v2/partners/perks/p/redeem" ||
+		string(got.Body) != `{"user_id":"ann"}` ||
 		got.Headers["Idempotency-Key"] != "key" || got.Headers["Authorization"] != "[redacted]" {
 		t.Errorf("got %+v, body %s", got, got.Body)
 	}

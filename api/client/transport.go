@@ -119,11 +119,12 @@ func namesOf(certificate *x509.Certificate) string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// maxTraced is the longest body that a trace shows. A longer one is not cut, because half of it could not be redacted safely.
+// maxTraced is the longest body that a trace shows. A longer one is not cut, because half of it could not be redacted
+// safely.
 const maxTraced = 256 << 10
 
-// trace writes each exchange in one write. It masks the secrets of this exchange and of earlier ones, because a server can
-// repeat them at any time.
+// trace writes each exchange in one write. It masks the secrets of this exchange and of earlier ones, because a server
+// can repeat them at any time.
 type trace struct {
 	next http.RoundTripper
 
@@ -216,8 +217,8 @@ func wait(ctx context.Context, d time.Duration) error {
 
 type waitsKey struct{}
 
-// WithWaitContext lets requests under the context give up waiting for another attempt when until is done. An attempt under way still
-// completes: a person who interrupts a run wants to know its outcome.
+// WithWaitContext lets requests under the context give up waiting for another attempt when until is done. An attempt
+// under way still completes: a person who interrupts a run wants to know its outcome.
 func WithWaitContext(ctx, until context.Context) context.Context {
 	return context.WithValue(ctx, waitsKey{}, until)
 }

@@ -66,7 +66,8 @@ func TestPackagesMatchArchitecture(t *testing.T) {
 			if !ours {
 				continue
 			}
-			allowed := slices.IndexFunc(table[i].imports, func(pattern string) bool { return matches(pattern, imported) })
+			allowed := slices.IndexFunc(table[i].imports,
+				func(pattern string) bool { return matches(pattern, imported) })
 			if allowed < 0 {
 				t.Errorf("%s must not import %s", p.name(), imported)
 				continue
@@ -146,7 +147,8 @@ func TestClientDoesNotImportServerLibraries(t *testing.T) {
 	for name := range strings.Lines(string(output)) {
 		name = strings.TrimSpace(name)
 		for _, unwanted := range []string{
-			"github.com/prometheus/", "go.opentelemetry.io/", "google.golang.org/", "github.com/labstack/", "github.com/jackc/", "modernc.org/",
+			"github.com/prometheus/", "go.opentelemetry.io/", "google.golang.org/", "github.com/labstack/",
+			"github.com/jackc/", "modernc.org/",
 			"github.com/spf13/cobra/doc", "github.com/cpuguy83/go-md2man/",
 			module + "server", module + "store",
 		} {

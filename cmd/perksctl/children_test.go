@@ -29,7 +29,8 @@ func spyOnChildren() {
 	fmt.Print(env(session.EnvClientSecret) + " " + env(session.EnvToken))
 }
 
-// TestChildrenInheritNoSecret records the environment of the clipboard and browser programs. The editor is tested in cli.
+// TestChildrenInheritNoSecret records the environment of the clipboard and browser programs. The editor is tested in
+// cli.
 func TestChildrenInheritNoSecret(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"xclip", "xdg-open"} {
@@ -38,8 +39,10 @@ func TestChildrenInheritNoSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	env := append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "DISPLAY=:0", "SSH_TTY=", "SSH_CONNECTION=", "WAYLAND_DISPLAY=", "WSL_DISTRO_NAME=", "TERMUX_VERSION=",
-		session.EnvClientSecret+"=hush-secret", session.EnvToken+"=hush-token", "A_SETTING=known", "GORACE=atexit_sleep_ms=0")
+	env := append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "DISPLAY=:0", "SSH_TTY=", "SSH_CONNECTION=",
+		"WAYLAND_DISPLAY=", "WSL_DISTRO_NAME=", "TERMUX_VERSION=",
+		session.EnvClientSecret+"=hush-secret", session.EnvToken+"=hush-token", "A_SETTING=known",
+		"GORACE=atexit_sleep_ms=0")
 	spy := exec.Command("spy-on-children")
 	spy.Env = env
 	if out, err := spy.CombinedOutput(); err != nil || string(out) != "hush-secret hush-token" {
@@ -53,10 +56,12 @@ func TestChildrenInheritNoSecret(t *testing.T) {
 	}
 }
 
-// TestStartedPrograms finds the source files that start child processes. Before you add one, check what it inherits. perksd
-// starts none, so its secrets are not inherited.
+// TestStartedPrograms finds the source files that start child processes. Before you add one, check what it inherits.
+// perksd starts none, so its secrets are not inherited.
 func TestStartedPrograms(t *testing.T) {
-	list := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}\t{{.Dir}}\t{{join .GoFiles \",\"}},{{join .IgnoredGoFiles \",\"}}{{end}}", ".", "../perksd")
+	list := exec.Command("go", "list", "-deps", "-f",
+		"{{if not .Standard}}{{.ImportPath}}\t{{.Dir}}\t{{join .GoFiles \",\"}},{{join .IgnoredGoFiles \",\"}}{{end}}",
+		".", "../perksd")
 	out, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +86,8 @@ func TestStartedPrograms(t *testing.T) {
 		t.Errorf("child processes are started in %q, want %q", found, want)
 	}
 	text, err := os.ReadFile("main.go")
-	if err != nil || strings.Contains(string(text), "os.Getenv") || !strings.Contains(string(text), "session.Environment()") {
+	if err != nil || strings.Contains(string(text), "os.Getenv") ||
+		!strings.Contains(string(text), "session.Environment()") {
 		t.Errorf("main does not remove the secrets from the environment: %s, %v", text, err)
 	}
 }
@@ -96,7 +102,9 @@ func starts(t *testing.T, path string) (found bool) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if selected, ok := n.(*ast.SelectorExpr); ok {
 			if of, ok := selected.X.(*ast.Ident); ok {
-				found = found || slices.Contains([]string{"exec.Command", "exec.CommandContext", "exec.Cmd", "os.StartProcess", "syscall.Exec", "syscall.ForkExec", "syscall.StartProcess"}, of.Name+"."+selected.Sel.Name)
+				found = found || slices.Contains([]string{"exec.Command", "exec.CommandContext", "exec.Cmd",
+					"os.StartProcess", "syscall.Exec", "syscall.ForkExec", "syscall.StartProcess"},
+					of.Name+"."+selected.Sel.Name)
 			}
 		}
 		return true

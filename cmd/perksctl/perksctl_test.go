@@ -32,7 +32,8 @@ func TestCommandsDoNotQueryTerminal(t *testing.T) {
 	}{
 		{"version", 0}, {"help", 0}, {"perk", 0}, {"help perk redeem", 0}, {"completion bash", 0},
 		{"perk list", 4}, {"perk list --page 0", 2}, {"no-such-command", 2},
-		{"help tui", 0}, {"tui --list-keys", 0}, {"tui --theme pink", 2}, {"tui --profile nobody", 2}, {"tui --debug", 2},
+		{"help tui", 0}, {"tui --list-keys", 0}, {"tui --theme pink", 2}, {"tui --profile nobody", 2},
+		{"tui --debug", 2},
 	} {
 		quickest := time.Hour
 		for try := 0; try < 10 && quickest > maxDuration; try++ { // the machine may be busy with other tests
@@ -64,9 +65,11 @@ func onSilentTerminal(t *testing.T, args ...string) (text string, code int) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("perksctl", args...)
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "COLORTERM=truecolor", "NO_COLOR=1",
+		"PERKSCTL_CONFIG_DIR="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // a background process would not query the terminal
+	// a background process would not query the terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,8 @@ func startTLSServer(t *testing.T, first func(*servertest.Authority) *servertest.
 	i.ImportCSV("users", "id\nalice\n")
 	i.ImportCSV("perks", "id,title,description,city\ntea,Tea,Hot,Bath\n")
 	dir := t.TempDir()
-	s := &tlsServer{t: t, installation: i, authority: servertest.NewAuthority(t, "Our own"), certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
+	s := &tlsServer{t: t, installation: i, authority: servertest.NewAuthority(t, "Our own"),
+		certFile: filepath.Join(dir, "cert.pem"), keyFile: filepath.Join(dir, "key.pem")}
 	s.id, s.secret = i.Client("Test")
 	s.writeCertificate(first(s.authority))
 	s.Server = i.Start("--tls-cert", s.certFile, "--tls-key", s.keyFile)
@@ -68,7 +69,8 @@ func (s shell) run(code int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
 	cmd := exec.Command("perksctl", args...)
 	cmd.Dir = s.dir
-	cmd.Env = append(append(os.Environ(), "PERKSCTL_CONFIG_DIR="+s.config, "PERKSCTL_KEYRING=off", "GORACE=atexit_sleep_ms=0"), s.env...)
+	cmd.Env = append(append(os.Environ(), "PERKSCTL_CONFIG_DIR="+s.config, "PERKSCTL_KEYRING=off",
+		"GORACE=atexit_sleep_ms=0"), s.env...)
 	var out, err bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &err
 	if failed := cmd.Run(); failed != nil && !errors.As(failed, new(*exec.ExitError)) {
@@ -88,11 +90,14 @@ func TestOwnAuthorityIsTrustedWithCACert(t *testing.T) {
 	login := []string{"auth", "login", "--api-url", address, "--client-id", s.id}
 
 	_, stderr := here.run(8, login...)
-	if want := "error: No reply from " + address + ": the server's certificate was issued by CN=Our own, which this computer does not trust. " +
-		"If that is your organisation's own authority, or its proxy's, pass its certificate with --ca-cert.\n"; stderr != want {
+	if want := "error: No reply from " + address +
+		": the server's certificate was issued by CN=Our own, which this computer does not trust. " +
+		"If that is your organisation's own authority, or its proxy's, pass its certificate with " +
+		"--ca-cert.\n"; stderr != want {
 		t.Errorf("\n got %swant %s", stderr, want)
 	}
-	if _, stderr := here.run(2, append(login, "--ca-cert", "nothing.pem")...); !strings.Contains(stderr, filepath.Join(here.dir, "nothing.pem")+", which --ca-cert names, does not exist.") {
+	if _, stderr := here.run(2, append(login, "--ca-cert", "nothing.pem")...); !strings.Contains(stderr,
+		filepath.Join(here.dir, "nothing.pem")+", which --ca-cert names, does not exist.") {
 		t.Errorf("a missing file: %s", stderr)
 	}
 	here.run(0, append(login, "--ca-cert", filepath.Base(ca))...)
@@ -105,7 +110,8 @@ func TestOwnAuthorityIsTrustedWithCACert(t *testing.T) {
 	if redeemed := s.installation.Redemptions(); len(redeemed) != 1 || redeemed[0].UserID != "alice" {
 		t.Errorf("redeemed %+v", redeemed)
 	}
-	if found, _ := elsewhere.run(0, "doctor", "--jq", `map(select(.check == "tls"))[0].found`); !strings.Contains(found, ca) {
+	if found, _ := elsewhere.run(0, "doctor", "--jq", `map(select(.check == "tls"))[0].found`); !strings.Contains(found,
+		ca) {
 		t.Errorf("doctor reports %s", found)
 	}
 
@@ -176,8 +182,10 @@ func (s *tlsServer) checkCertificate(client *http.Client, serial *big.Int, reuse
 	}
 	_, _ = io.Copy(io.Discard, response.Body)
 	response.Body.Close()
-	if shown := response.TLS.PeerCertificates[0].SerialNumber; response.StatusCode != http.StatusOK || shown.Cmp(serial) != 0 || reused != reuse {
-		s.t.Errorf("%s: status %d, certificate %s, want %s; reused %t, want %t", response.Proto, response.StatusCode, shown, serial, reused, reuse)
+	if shown := response.TLS.PeerCertificates[0].SerialNumber; response.StatusCode != http.StatusOK ||
+		shown.Cmp(serial) != 0 || reused != reuse {
+		s.t.Errorf("%s: status %d, certificate %s, want %s; reused %t, want %t", response.Proto, response.StatusCode,
+			shown, serial, reused, reuse)
 	}
 }
 
@@ -201,8 +209,9 @@ func (s *tlsServer) beginRedeem(token string) *pendingRedeem {
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		s.t.Fatal(err)
 	}
-	fmt.Fprintf(conn, "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", token, len(redemption))
+	fmt.Fprintf(conn, "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer "+
+		"%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", token,
+		len(redemption))
 	reader := bufio.NewReader(conn)
 	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 		s.t.Fatalf("the server replied %q, %v", line, err)

@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// TestTroubleshootingQuotesRealMessages checks that each quoted message is in one string of the programs, with anything for an ellipsis.
+// TestTroubleshootingQuotesRealMessages checks that each quoted message is in one string of the programs, with anything
+// for an ellipsis.
 func TestTroubleshootingQuotesRealMessages(t *testing.T) {
 	const document = "../../docs/troubleshooting.md"
 	text, err := os.ReadFile(document)

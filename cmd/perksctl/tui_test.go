@@ -13,8 +13,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestBackgroundIsSetBeforeBubbletea checks the order of package initialisation: bubbletea queries the terminal's background
-// on import unless it is already set.
+// TestBackgroundIsSetBeforeBubbletea checks the order of package initialisation: bubbletea queries the terminal's
+// background on import unless it is already set.
 func TestBackgroundIsSetBeforeBubbletea(t *testing.T) {
 	trace := initialisation(t)
 	background := strings.Index(trace, "init example.com/perks/tui/background ")
@@ -24,11 +24,12 @@ func TestBackgroundIsSetBeforeBubbletea(t *testing.T) {
 	}
 }
 
-// TestPackagesInitialiseLittle finds what every command pays for, even version: a regular expression that is compiled, or a table
-// that is filled, before main runs. The memory that it allocates tells it better than its time.
+// TestPackagesInitialiseLittle finds what every command pays for, even version: a regular expression that is compiled,
+// or a table that is filled, before main runs. The memory that it allocates tells it better than its time.
 func TestPackagesInitialiseLittle(t *testing.T) {
 	const most = 4 << 10
-	packages := regexp.MustCompile(`(?m)^init example\.com/perks/((?:api|cli|tui)(?:/\S+)?) .* (\d+) bytes`).FindAllStringSubmatch(initialisation(t), -1)
+	line := regexp.MustCompile(`(?m)^init example\.com/perks/((?:api|cli|tui)(?:/\S+)?) .* (\d+) bytes`)
+	packages := line.FindAllStringSubmatch(initialisation(t), -1)
 	for _, p := range packages {
 		if bytes, err := strconv.Atoi(p[2]); err != nil || bytes > most {
 			t.Errorf("%s allocates %s bytes before main, want at most %d: use sync.OnceValue", p[1], p[2], most)
@@ -64,7 +65,8 @@ func TestTerminalIsRestored(t *testing.T) {
 		end  func(screen io.Writer, process *os.Process) error
 		code int
 	}{
-		"by ctrl+c":  {func(screen io.Writer, _ *os.Process) error { _, err := screen.Write([]byte{3}); return err }, 0},
+		"by ctrl+c": {func(screen io.Writer, _ *os.Process) error { _, err := screen.Write([]byte{3}); return err },
+			0},
 		"by SIGTERM": {func(_ io.Writer, process *os.Process) error { return process.Signal(syscall.SIGTERM) }, 130},
 	} {
 		cmd, screen := onTerminal(t, "tui")
@@ -77,7 +79,8 @@ func TestTerminalIsRestored(t *testing.T) {
 		}
 		rest, _ := io.ReadAll(screen) // ends with EIO when perksctl does
 		_ = cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(rest), mainScreen) || !strings.Contains(string(rest), showCursor) {
+		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(rest), mainScreen) ||
+			!strings.Contains(string(rest), showCursor) {
 			t.Errorf("%s: exit code %d, want %d; remaining output: %q", name, code, test.code, rest)
 		}
 	}
@@ -112,7 +115,8 @@ func onTerminal(t *testing.T, args ...string) (*exec.Cmd, *os.File) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("perksctl", args...)
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(), "PERKSCTL_KEYRING=off", "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "NO_COLOR=1", "PERKSCTL_CONFIG_DIR="+t.TempDir(),
+		"PERKSCTL_KEYRING=off", "GORACE=atexit_sleep_ms=0")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {

@@ -172,8 +172,8 @@ func (t *tokens) Scopes() []string {
 
 func (t *tokens) Replace(context.Context, string) (string, error) { return "", client.ErrNoOtherToken }
 
-// handlerTransport is a transport that calls a handler. The handler must heed the context; if it panics with http.ErrAbortHandler, the
-// connection breaks.
+// handlerTransport is a transport that calls a handler. The handler must heed the context; if it panics with
+// http.ErrAbortHandler, the connection breaks.
 type handlerTransport struct{ handler http.Handler }
 
 func (o handlerTransport) RoundTrip(req *http.Request) (*http.Response, error) {

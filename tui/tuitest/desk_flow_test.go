@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// desk has a zebra tour that one user redeems, a ride that needs approval, a photo that is sold out, and a walk nearby that has "zebra" in
-// its description alone.
+// desk has a zebra tour that one user redeems, a ride that needs approval, a photo that is sold out, and a walk nearby
+// that has "zebra" in its description alone.
 func desk(t *testing.T) *fixture {
 	t.Helper()
 	d := newFixture(t)
@@ -26,7 +26,8 @@ func desk(t *testing.T) *fixture {
 	return d
 }
 
-// TestPerksAreFoundWithOneLine types the line as people would, with names cut short, and asks the commands for the same.
+// TestPerksAreFoundWithOneLine types the line as people would, with names cut short, and asks the commands for the
+// same.
 func TestPerksAreFoundWithOneLine(t *testing.T) {
 	t.Parallel()
 	d := desk(t)
@@ -36,7 +37,8 @@ func TestPerksAreFoundWithOneLine(t *testing.T) {
 	w.press("/")
 	w.write("zebra")
 	w.see("best matches", "Perks 4")
-	if shown := w.see("Zebra tour", "A walk at dusk"); strings.Index(shown, "A walk at dusk") < strings.Index(shown, "Zebra tour") {
+	if shown := w.see("Zebra tour", "A walk at dusk"); strings.Index(shown, "A walk at dusk") < strings.Index(shown,
+		"Zebra tour") {
 		t.Errorf("the title without the word is first:\n%s", shown)
 	}
 	w.write(" cat")
@@ -47,17 +49,20 @@ func TestPerksAreFoundWithOneLine(t *testing.T) {
 	w.write(" city:bat near:51.3811,-2.3590 <5km -exp")
 	w.see("tab -expired")
 	w.press("Tab", "Enter")
-	w.see("zebra", "city:Bath", `category:"Zoo visits"`, "near:51.3811,-2.359", "<5km", "nearest", "Perks 3", "Distance", "0 m", "2.1 km", "3.2 km")
+	w.see("zebra", "city:Bath", `category:"Zoo visits"`, "near:51.3811,-2.359", "<5km", "nearest", "Perks 3",
+		"Distance", "0 m", "2.1 km", "3.2 km")
 	w.gone("Zebra photo")
 	w.press("q")
 	w.see("exited with 0", prompt)
 	line := `zebra city:bath category:"zoo visits" near:51.3811,-2.3590 <5km -expired`
-	if found := d.must("perksctl", "perk", "list", "--query", line, "--sort", "distance", "-o", "id"); found != "walk\ntour\nride\n" {
+	if found := d.must("perksctl", "perk", "list", "--query", line, "--sort", "distance", "-o",
+		"id"); found != "walk\ntour\nride\n" {
 		t.Errorf("perksctl perk list finds %q", found)
 	}
 }
 
-// TestACustomerIsServedOnOnePage starts at a user, redeems, sees why another perk cannot be had, and finds the redemption.
+// TestACustomerIsServedOnOnePage starts at a user, redeems, sees why another perk cannot be had, and finds the
+// redemption.
 func TestACustomerIsServedOnOnePage(t *testing.T) {
 	t.Parallel()
 	d := desk(t)
@@ -88,11 +93,13 @@ func TestACustomerIsServedOnOnePage(t *testing.T) {
 	w.see("exited with 0", prompt)
 }
 
-// TestALeadClearsTwentyPendingRedemptions approves all but one, which is rejected; one more appears by itself, and is voided later.
+// TestALeadClearsTwentyPendingRedemptions approves all but one, which is rejected; one more appears by itself, and is
+// voided later.
 func TestALeadClearsTwentyPendingRedemptions(t *testing.T) {
 	t.Parallel()
 	d := desk(t)
-	lead, err := d.NewClient(t.Context(), "lead", "--scope", "perks:read,perks:redeem,redemptions:read,redemptions:read-all,redemptions:decide,redemptions:void")
+	lead, err := d.NewClient(t.Context(), "lead", "--scope",
+		"perks:read,perks:redeem,redemptions:read,redemptions:read-all,redemptions:decide,redemptions:void")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +137,8 @@ func TestALeadClearsTwentyPendingRedemptions(t *testing.T) {
 	w.write("wrong day")
 	w.press("Enter")
 	w.see("1 redemption voided.", "voided", "wrong day")
-	if list := d.must("perksctl", "redemption", "list", "--status", "rejected", "-o", "json"); !strings.Contains(list, "no helmet") {
+	if list := d.must("perksctl", "redemption", "list", "--status", "rejected", "-o", "json"); !strings.Contains(list,
+		"no helmet") {
 		t.Errorf("rejected are\n%s", list)
 	}
 	w.press("q")

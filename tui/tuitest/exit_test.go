@@ -30,7 +30,8 @@ func TestTerminalIsRestored(t *testing.T) {
 		{"SIGHUP", real, "find: words", signal(syscall.SIGHUP), 130, ""},
 		{"a fault in Update", faulty, "Address of the API", key("F5"), 1, "The terminal UI failed: a fault in Update."},
 		{"a fault in View", faulty, "Address of the API", key("F6"), 1, "The terminal UI failed: a fault in View."},
-		{"a fault in a command", faulty, "Address of the API", key("F7"), 1, "The terminal UI failed: a fault in a command."},
+		{"a fault in a command", faulty, "Address of the API", key("F7"), 1,
+			"The terminal UI failed: a fault in a command."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -74,8 +75,8 @@ func (w *window) awaitModes(wanted string) {
 	}
 }
 
-// checkRestored checks that the shell has its terminal back. It pastes the command, because a shell misreads pasted text while
-// bracketed paste is still on.
+// checkRestored checks that the shell has its terminal back. It pastes the command, because a shell misreads pasted
+// text while bracketed paste is still on.
 func (w *window) checkRestored() {
 	w.t.Helper()
 	w.do(w.terminal.Paste(w.ctx, "stty -a >after; echo the prompt' 'works\n"))
@@ -91,8 +92,8 @@ func (w *window) checkRestored() {
 	}
 }
 
-// TestClosedWindowEndsProgram waits for the process, which must not keep running without a terminal. A shell that ignores SIGHUP does
-// not forward it.
+// TestClosedWindowEndsProgram waits for the process, which must not keep running without a terminal. A shell that
+// ignores SIGHUP does not forward it.
 func TestClosedWindowEndsProgram(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)

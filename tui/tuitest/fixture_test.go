@@ -65,7 +65,8 @@ func (d *fixture) imports(kind, lines string) {
 // logIn logs in with perksctl auth login.
 func (d *fixture) logIn() {
 	d.t.Helper()
-	cmd := d.Command(d.t.Context(), "perksctl", "auth", "login", "--api-url", d.address, "--client-id", d.id, "--secret-stdin")
+	cmd := d.Command(d.t.Context(), "perksctl", "auth", "login", "--api-url", d.address, "--client-id", d.id,
+		"--secret-stdin")
 	cmd.Stdin = strings.NewReader(d.secret)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		d.t.Fatalf("logging in: %v\n%s", err, output)
@@ -116,7 +117,8 @@ func (w *window) see(texts ...string) string {
 // gone waits until the terminal no longer shows a text.
 func (w *window) gone(text string) {
 	w.t.Helper()
-	if _, err := w.terminal.Await(w.ctx, "no "+text, func(screen string) bool { return !strings.Contains(screen, text) }); err != nil {
+	if _, err := w.terminal.Await(w.ctx, "no "+text,
+		func(screen string) bool { return !strings.Contains(screen, text) }); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 
 // built returns the folder of perksd and perksctl. The first call builds them.
 var built = sync.OnceValues(func() (string, error) {
-	output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", folder, "example.com/perks/cmd/perksd", "example.com/perks/cmd/perksctl").CombinedOutput()
+	output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", folder, "example.com/perks/cmd/perksd",
+		"example.com/perks/cmd/perksctl").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building the programs: %w\n%s", err, output)
 	}
@@ -42,7 +43,8 @@ var built = sync.OnceValues(func() (string, error) {
 
 func binaries(t *testing.T) string {
 	t.Helper()
-	for _, source := range []string{"perksd", "perksctl"} { // go test caches by what a test reads, not by what the compiler reads
+	// go test caches by what a test reads, not by what the compiler reads
+	for _, source := range []string{"perksd", "perksctl"} {
 		if _, err := os.ReadDir(filepath.Join("..", "..", "cmd", source)); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestEditInPlace edits fields where they are shown, one of them in an editor, sees all that changes before it is saved, and deletes.
+// TestEditInPlace edits fields where they are shown, one of them in an editor, sees all that changes before it is
+// saved, and deletes.
 func TestEditInPlace(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
@@ -79,7 +80,8 @@ read answer
 	w.press("C-s")
 	w.see("Saved property 1: description, city.")
 	w.do(w.terminal.Resize(w.ctx, 100, 26))
-	if text := d.must("perksctl", "property", "get", "1", "-o", "json"); !strings.Contains(text, "Line 40 of the description.") || !strings.Contains(text, "Utrecht") {
+	if text := d.must("perksctl", "property", "get", "1", "-o", "json"); !strings.Contains(text,
+		"Line 40 of the description.") || !strings.Contains(text, "Utrecht") {
 		t.Errorf("saved %s", text)
 	}
 

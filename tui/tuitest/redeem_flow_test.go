@@ -5,14 +5,15 @@ import (
 	"testing"
 )
 
-// TestThreeMarkedPerksAreRedeemedAndTheRefusedOneRetried redeems three perks at once, one of which is sold out until the operator
-// adds a unit. Only the last one is sent twice, and all marks are gone in the end.
+// TestThreeMarkedPerksAreRedeemedAndTheRefusedOneRetried redeems three perks at once, one of which is sold out until
+// the operator adds a unit. Only the last one is sent twice, and all marks are gone in the end.
 func TestThreeMarkedPerksAreRedeemedAndTheRefusedOneRetried(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.logIn()
 	d.imports("perks", "id,title,description,city,stock,approval\n"+
-		"zebra-1,Zebra tour,At the zoo,Bath,,\nzebra-2,Zebra ride,At the zoo,Bath,,manual\nzebra-3,Zebra photo,At the zoo,Bath,0,\n")
+		"zebra-1,Zebra tour,At the zoo,Bath,,\nzebra-2,Zebra ride,At the zoo,Bath,,manual\nzebra-3,Zebra photo,At "+
+		"the zoo,Bath,0,\n")
 	w := d.window(t, 120, 36)
 	w.enter("perksctl tui; echo exited\\ with $?")
 	w.see("find: words", "live")

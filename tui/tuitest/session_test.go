@@ -7,7 +7,8 @@ import (
 	"example.com/perks/api/display"
 )
 
-// TestWholeSession does in one session what support staff and property managers do. Nothing of an earlier screen stays visible.
+// TestWholeSession does in one session what support staff and property managers do. Nothing of an earlier screen stays
+// visible.
 func TestWholeSession(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
@@ -38,7 +39,8 @@ func TestWholeSession(t *testing.T) {
 	w.press("Enter") // does nothing: only y redeems
 	w.press("y")
 	w.see("Redeemed. Status approved")
-	if made := d.must("perksctl", "user", "perks", "alice", "--type", "redeemed"); !strings.Contains(made, "coffee-2for1") {
+	if made := d.must("perksctl", "user", "perks", "alice", "--type", "redeemed"); !strings.Contains(made,
+		"coffee-2for1") {
 		t.Errorf("alice redeemed %s, without coffee-2for1", made)
 	}
 	w.press("Escape")
@@ -59,7 +61,8 @@ func TestWholeSession(t *testing.T) {
 	w.see("- Sunny loft by the canal", "+ Loft with a view")
 	w.press("C-s")
 	w.see("Property 1: Loft with a view", "Saved property 1")
-	if title := d.must("perksctl", "property", "get", "1", "--jq", ".title", "-o", "json"); !strings.Contains(title, "Loft with a view") {
+	if title := d.must("perksctl", "property", "get", "1", "--jq", ".title", "-o", "json"); !strings.Contains(title,
+		"Loft with a view") {
 		t.Errorf("the title is %s", title)
 	}
 
@@ -85,28 +88,32 @@ func TestWholeSession(t *testing.T) {
 	w.see("exited with 0", prompt)
 }
 
-// sizes resizes the window to each size; the last must be the current one. At every size the header must be the first line and the
-// keys the last. Back at the current size, the screen must be unchanged.
+// sizes resizes the window to each size; the last must be the current one. At every size the header must be the first
+// line and the keys the last. Back at the current size, the screen must be unchanged.
 func (w *window) sizes(sizes ...[2]int) {
 	w.t.Helper()
 	before := w.see("? keys")
 	for _, size := range sizes {
 		w.do(w.terminal.Resize(w.ctx, size[0], size[1]))
-		_, err := w.terminal.Await(w.ctx, "the header in the first line and the keys in the last", func(screen string) bool {
-			lines := strings.Split(strings.TrimSuffix(screen, "\n"), "\n")
-			for _, line := range lines {
-				if display.Width(line) > size[0] {
-					return false
+		_, err := w.terminal.Await(w.ctx, "the header in the first line and the keys in the last",
+			func(screen string) bool {
+				lines := strings.Split(strings.TrimSuffix(screen, "\n"), "\n")
+				for _, line := range lines {
+					if display.Width(line) > size[0] {
+						return false
+					}
 				}
-			}
-			return len(lines) == size[1] && strings.HasPrefix(lines[0], "▎") && strings.Contains(lines[0], "Perks") && strings.HasSuffix(lines[len(lines)-1], "? keys") &&
-				strings.Count(screen, "● live") == 1 && strings.Count(screen, "? keys") == 1
-		})
+				return len(lines) == size[1] && strings.HasPrefix(lines[0], "▎") &&
+					strings.Contains(lines[0], "Perks") &&
+					strings.HasSuffix(lines[len(lines)-1], "? keys") &&
+					strings.Count(screen, "● live") == 1 && strings.Count(screen, "? keys") == 1
+			})
 		if err != nil {
 			w.t.Fatalf("at %dx%d %v", size[0], size[1], err)
 		}
 	}
-	if _, err := w.terminal.Await(w.ctx, "the same screen as before", func(screen string) bool { return screen == before }); err != nil {
+	if _, err := w.terminal.Await(w.ctx, "the same screen as before",
+		func(screen string) bool { return screen == before }); err != nil {
 		w.t.Errorf("%v\n\nwant\n%s", err, before)
 	}
 }

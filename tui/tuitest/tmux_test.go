@@ -20,8 +20,8 @@ type Options struct {
 	Env           []string // all of the command's environment, but for TERM and what tmux adds
 	Command       []string // what runs in it; a shell if it is empty
 
-	// Colours is what the terminal reports when a program asks for its colours, such as "fg=#000000,bg=#ffffff". If empty, it
-	// does not reply.
+	// Colours is what the terminal reports when a program asks for its colours, such as "fg=#000000,bg=#ffffff". If
+	// empty, it does not reply.
 	Colours string
 }
 
@@ -41,13 +41,14 @@ func StartTerminal(ctx context.Context, o Options) (*Terminal, error) {
 		return nil, err
 	}
 	t := &Terminal{folder: folder}
-	args := strings.Fields("start-server ; set -g default-terminal tmux-256color ; set -g status off ; set -g escape-time 0 ; " +
-		"set -g remain-on-exit on ; set -g focus-events off ;")
+	args := strings.Fields("start-server ; set -g default-terminal tmux-256color ; set -g status off ; set -g " +
+		"escape-time 0 ; set -g remain-on-exit on ; set -g focus-events off ;")
 	if o.Colours != "" {
 		args = append(args, "set", "-g", "window-style", o.Colours, ";")
 	}
 	args = append(args, "new-session", "-d", "-x", strconv.Itoa(o.Width), "-y", strconv.Itoa(o.Height), "--")
-	args = append(args, "env", "-u", "TMUX", "-u", "TMUX_PANE") // tmux would add its own environment to that of the server
+	// tmux would add its own environment to that of the server
+	args = append(args, "env", "-u", "TMUX", "-u", "TMUX_PANE")
 	args = append(args, o.Env...)
 	if len(o.Command) == 0 {
 		o.Command = []string{"/bin/sh"}
@@ -70,7 +71,8 @@ func (t *Terminal) Close() error {
 }
 
 func (t *Terminal) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "tmux", append([]string{"-u", "-f", "/dev/null", "-S", filepath.Join(t.folder, "socket")}, args...)...)
+	cmd := exec.CommandContext(ctx, "tmux",
+		append([]string{"-u", "-f", "/dev/null", "-S", filepath.Join(t.folder, "socket")}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "SHELL=/bin/sh"}
 	return cmd
 }
@@ -78,7 +80,8 @@ func (t *Terminal) command(ctx context.Context, args ...string) *exec.Cmd {
 func (t *Terminal) run(ctx context.Context, args ...string) (string, error) {
 	output, err := t.command(ctx, args...).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("tmux %s: %w: %s", args[0], errors.Join(err, ctx.Err()), strings.TrimSpace(string(output)))
+		return "", fmt.Errorf("tmux %s: %w: %s", args[0], errors.Join(err, ctx.Err()),
+			strings.TrimSpace(string(output)))
 	}
 	return string(output), nil
 }

@@ -80,7 +80,8 @@ func TestTheManifestsOfKubernetesFitTogether(t *testing.T) {
 	service, budget := all["Service"].(*corev1.Service), all["PodDisruptionBudget"].(*policyv1.PodDisruptionBudget)
 	pods := deployment.Spec.Template
 	set := labels.Set(pods.Labels)
-	if !labels.SelectorFromSet(deployment.Spec.Selector.MatchLabels).Matches(set) || !labels.SelectorFromSet(service.Spec.Selector).Matches(set) ||
+	if !labels.SelectorFromSet(deployment.Spec.Selector.MatchLabels).Matches(set) ||
+		!labels.SelectorFromSet(service.Spec.Selector).Matches(set) ||
 		!labels.SelectorFromSet(budget.Spec.Selector.MatchLabels).Matches(set) {
 		t.Errorf("a selector does not match the pods' labels %v", set)
 	}
@@ -95,7 +96,8 @@ func TestTheManifestsOfKubernetesFitTogether(t *testing.T) {
 	for _, p := range serving.Ports {
 		ports[p.Name] = true
 	}
-	for name, probe := range map[string]*corev1.Probe{"startup": serving.StartupProbe, "liveness": serving.LivenessProbe, "readiness": serving.ReadinessProbe} {
+	for name, probe := range map[string]*corev1.Probe{"startup": serving.StartupProbe,
+		"liveness": serving.LivenessProbe, "readiness": serving.ReadinessProbe} {
 		if probe == nil || probe.HTTPGet == nil || !ports[probe.HTTPGet.Port.StrVal] {
 			t.Errorf("the probe of %s is %v", name, probe)
 		}
@@ -145,7 +147,8 @@ func TestTheManifestsOfKubernetesFitTogether(t *testing.T) {
 	names := []string{all["ConfigMap"].(*corev1.ConfigMap).Name, all["Secret"].(*corev1.Secret).Name}
 	for _, c := range []corev1.Container{serving, migrating} {
 		for _, from := range c.EnvFrom {
-			if from.ConfigMapRef != nil && from.ConfigMapRef.Name != names[0] || from.SecretRef != nil && from.SecretRef.Name != names[1] {
+			if from.ConfigMapRef != nil && from.ConfigMapRef.Name != names[0] || from.SecretRef != nil &&
+				from.SecretRef.Name != names[1] {
 				t.Errorf("%v is not there", from)
 			}
 		}
@@ -194,14 +197,19 @@ func TestTheTableOfConnectionsCountsAnUpdate(t *testing.T) {
 // TestPodsRunWithoutRights holds them to the profile "restricted" of Kubernetes' pod security standards.
 func TestPodsRunWithoutRights(t *testing.T) {
 	all := manifests(t)
-	for name, pod := range map[string]corev1.PodSpec{"deployment": all["Deployment"].(*appsv1.Deployment).Spec.Template.Spec, "job": all["Job"].(*batchv1.Job).Spec.Template.Spec} {
+	for name, pod := range map[string]corev1.PodSpec{
+		"deployment": all["Deployment"].(*appsv1.Deployment).Spec.Template.Spec,
+		"job":        all["Job"].(*batchv1.Job).Spec.Template.Spec,
+	} {
 		s := pod.SecurityContext
-		if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser != 65532 || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.RunAsUser == nil || *s.RunAsUser != 65532 ||
+			s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 			t.Errorf("the %s runs with %+v", name, s)
 		}
 		for _, c := range pod.Containers {
 			s := c.SecurityContext
-			if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem ||
+			if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation ||
+				s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem ||
 				s.Capabilities == nil || !slices.Contains(s.Capabilities.Drop, "ALL") || len(s.Capabilities.Add) > 0 {
 				t.Errorf("the container of the %s runs with %+v", name, s)
 			}
@@ -226,7 +234,8 @@ func TestDockerComposeReadsItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	perksd, database := project.Services["perksd"], project.Services["database"]
-	if perksd.Image != "perksd:1.0.0" || perksd.DependsOn["database"].Condition != types.ServiceConditionHealthy || !perksd.ReadOnly || perksd.Privileged {
+	if perksd.Image != "perksd:1.0.0" || perksd.DependsOn["database"].Condition != types.ServiceConditionHealthy ||
+		!perksd.ReadOnly || perksd.Privileged {
 		t.Errorf("perksd is %+v", perksd)
 	}
 	for name, s := range project.Services {

@@ -1,5 +1,5 @@
-// Command image writes the image of a container that runs perksd, for several architectures, as an archive that docker load,
-// podman load and skopeo read. The same programs make the same bytes. It needs neither Docker nor a registry.
+// Command image writes the image of a container that runs perksd, for several architectures, as an archive that docker
+// load, podman load and skopeo read. The same programs make the same bytes. It needs neither Docker nor a registry.
 package main
 
 import (
@@ -49,7 +49,8 @@ func run(args []string, epoch string) error {
 	if err != nil {
 		return err
 	}
-	i := images{version: args[0], date: time.Unix(seconds, 0).UTC(), licences: string(licences), index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex)}
+	i := images{version: args[0], date: time.Unix(seconds, 0).UTC(), licences: string(licences),
+		index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex)}
 	for _, arg := range args[3:] {
 		arch, program, ok := strings.Cut(arg, "=")
 		if !ok {
@@ -62,7 +63,8 @@ func run(args []string, epoch string) error {
 	return i.write(args[1])
 }
 
-// user is who runs perksd in the container: nobody that a machine has, so that a number is enough to check that it is not root.
+// user is who runs perksd in the container: nobody that a machine has, so that a number is enough to check that it is
+// not root.
 const user = 65532
 
 // images are those of a version, one for each architecture.
@@ -74,7 +76,8 @@ type images struct {
 	names    []byName
 }
 
-// byName is how Docker finds an image that does not read the index of the OCI, as docker load did not before version 25.
+// byName is how Docker finds an image that does not read the index of the OCI, as docker load did not before version
+// 25.
 type byName struct {
 	Config   string
 	RepoTags []string
@@ -120,17 +123,22 @@ func (i *images) add(arch, program string) error {
 		if err != nil {
 			return err
 		}
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed)), nil },
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(packed)), nil
+		},
 			tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.BestCompression))
 		if err != nil {
 			return err
 		}
-		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: i.date}, Comment: l.comment}})
+		image, err = mutate.Append(image,
+			mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: i.date}, Comment: l.comment}})
 		if err != nil {
 			return err
 		}
 	}
-	i.index = mutate.AppendManifests(i.index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
+	i.index = mutate.AppendManifests(i.index,
+		mutate.IndexAddendum{Add: image,
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
 	manifest, err := image.Manifest()
 	if err != nil {
 		return err
@@ -154,8 +162,8 @@ func setting(about *debug.BuildInfo, key string) string {
 	return ""
 }
 
-// config says how the container runs. It serves nothing but loopback until it is told that a proxy is before it, or given a
-// certificate, as perksd does everywhere.
+// config says how the container runs. It serves nothing but loopback until it is told that a proxy is before it, or
+// given a certificate, as perksd does everywhere.
 func (i *images) config(revision string) v1.Config {
 	labels := map[string]string{
 		"org.opencontainers.image.title":       "perksd",
@@ -167,8 +175,9 @@ func (i *images) config(revision string) v1.Config {
 		labels["org.opencontainers.image.revision"] = revision
 	}
 	return v1.Config{
-		User:         fmt.Sprintf("%d:%d", user, user),
-		Env:          []string{"PATH=/usr/bin", "HOME=/data", "PERKSD_ADDR=:8080", "PERKSD_DATABASE=sqlite:/data/perks.db"},
+		User: fmt.Sprintf("%d:%d", user, user),
+		Env: []string{"PATH=/usr/bin", "HOME=/data", "PERKSD_ADDR=:8080",
+			"PERKSD_DATABASE=sqlite:/data/perks.db"},
 		Entrypoint:   []string{"/usr/bin/perksd"},
 		Cmd:          []string{"serve"},
 		WorkingDir:   "/data",
@@ -177,7 +186,8 @@ func (i *images) config(revision string) v1.Config {
 		StopSignal:   "SIGTERM",
 		Labels:       labels,
 		// The specification of the OCI has no such member, and Docker reads it all the same.
-		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "/usr/bin/perksd", "health"}, Interval: 10 * time.Second, Timeout: 6 * time.Second, StartPeriod: time.Minute, Retries: 3},
+		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "/usr/bin/perksd", "health"}, Interval: 10 * time.Second,
+			Timeout: 6 * time.Second, StartPeriod: time.Minute, Retries: 3},
 	}
 }
 
@@ -195,7 +205,8 @@ func system(licences string) []file {
 		{"data/", 0o700, user, nil},
 		{"etc/", 0o755, 0, nil},
 		{"etc/group", 0o644, 0, fmt.Appendf(nil, "root:x:0:\nperksd:x:%d:\n", user)},
-		{"etc/passwd", 0o644, 0, fmt.Appendf(nil, "root:x:0:0:root:/:/sbin/nologin\nperksd:x:%d:%d:perks service:/data:/sbin/nologin\n", user, user)},
+		{"etc/passwd", 0o644, 0, fmt.Appendf(nil,
+			"root:x:0:0:root:/:/sbin/nologin\nperksd:x:%d:%d:perks service:/data:/sbin/nologin\n", user, user)},
 		{"etc/ssl/", 0o755, 0, nil},
 		{"etc/ssl/certs/", 0o755, 0, nil},
 		{"etc/ssl/certs/ca-certificates.crt", 0o644, 0, authorities()},
@@ -206,17 +217,19 @@ func system(licences string) []file {
 		{"usr/share/doc/", 0o755, 0, nil},
 		{"usr/share/doc/perksd/", 0o755, 0, nil},
 		{"usr/share/doc/perksd/copyright", 0o644, 0, []byte(licences +
-			"\nThe certificates in /etc/ssl/certs are those of Mozilla's list (MPL-2.0), from golang.org/x/crypto/x509roots/fallback.\n")},
+			"\nThe certificates in /etc/ssl/certs are those of Mozilla's list (MPL-2.0), from " +
+			"golang.org/x/crypto/x509roots/fallback.\n")},
 	}
 }
 
-// authorities are the certificates of the authorities that Mozilla trusts. A file cannot say under which further conditions it
-// trusts one, so it has none of these.
+// authorities are the certificates of the authorities that Mozilla trusts. A file cannot say under which further
+// conditions it trusts one, so it has none of these.
 func authorities() []byte {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
-			_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // which a buffer never refuses
+			// which a buffer never refuses
+			_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate})
 		}
 	}
 	return text.Bytes()
@@ -226,7 +239,8 @@ func pack(files []file, date time.Time) ([]byte, error) {
 	var packed bytes.Buffer
 	out := tar.NewWriter(&packed)
 	for _, f := range files {
-		header := &tar.Header{Name: f.path, Mode: f.mode, Uid: f.owner, Gid: f.owner, Size: int64(len(f.content)), ModTime: date, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
+		header := &tar.Header{Name: f.path, Mode: f.mode, Uid: f.owner, Gid: f.owner, Size: int64(len(f.content)),
+			ModTime: date, Format: tar.FormatPAX, Typeflag: tar.TypeReg}
 		if strings.HasSuffix(f.path, "/") {
 			header.Typeflag = tar.TypeDir
 		}

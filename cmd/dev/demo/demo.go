@@ -248,8 +248,8 @@ var tour = []step{
 // winners is a file of redemptions.
 const winners = "perk_id,user_id,metadata.campaign\ncoffee-2for1,bob,autumn\nspa-day,bob,autumn\n"
 
-// terminalUI gives the terminal to perksctl tui until the person quits. Off a terminal, or on one that cannot be drawn on, it
-// does nothing.
+// terminalUI gives the terminal to perksctl tui until the person quits. Off a terminal, or on one that cannot be drawn
+// on, it does nothing.
 func terminalUI(ctx context.Context, s *shell) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) || !term.IsTerminal(int(s.out.Fd())) || os.Getenv("TERM") == "dumb" {
 		return nil

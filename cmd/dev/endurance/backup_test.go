@@ -44,7 +44,8 @@ func TestABackupUnderLoadIsASnapshot(t *testing.T) {
 	if original.Must("", "export", "users") != copied.Must("", "export", "users") {
 		t.Error("the users of the copy are not those of the original")
 	}
-	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it", before.count(), len(stored), after)
+	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it",
+		before.count(), len(stored), after)
 
 	servesFrom(t, copied, len(stored))
 }
@@ -85,7 +86,8 @@ func TestAPostgresBackupUnderLoadIsASnapshot(t *testing.T) {
 	if len(stored) > after+loadWorkers {
 		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was complete", len(stored), after)
 	}
-	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it", before.count(), len(stored), after)
+	t.Logf("%d redemptions were acknowledged before the backup, %d are in it, %d were acknowledged after it",
+		before.count(), len(stored), after)
 	servesFrom(t, restored, len(stored))
 }
 

@@ -37,7 +37,8 @@ func newJob(t *testing.T, s service, r rowSet, args ...string) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{T: t, service: s, program: program, folder: t.TempDir(), rows: r, wanted: r.wanted(), args: slices.Concat(s.args, args)}
+	j := &job{T: t, service: s, program: program, folder: t.TempDir(), rows: r, wanted: r.wanted(),
+		args: slices.Concat(s.args, args)}
 	j.prepare(j.wanted)
 	j.text, j.lines = r.format(j.wanted)
 	j.input = filepath.Join(j.folder, "rows"+r.suffix)
@@ -88,7 +89,8 @@ func (m *messages) String() string {
 // start starts the command, which is the same for every run.
 func (j *job) start() *process { return j.startBy(j.program) }
 
-// startWith starts a run that something happens to in a redeem, 1 for its first. It is set up before the start: a run may take a few milliseconds.
+// startWith starts a run that something happens to in a redeem, 1 for its first. It is set up before the start: a run
+// may take a few milliseconds.
 func (j *job) startWith(ahead int, at faultPoint, happens func(*process)) *process {
 	j.Helper()
 	started := make(chan *process, 1)
@@ -162,8 +164,8 @@ func (p *process) wantStderr(text string) {
 	}
 }
 
-// check compares the rows with the server's redemptions and the results after a complete run: one redemption for each row
-// and no other, one result for each row that names that redemption, and nothing left to do.
+// check compares the rows with the server's redemptions and the results after a complete run: one redemption for each
+// row and no other, one result for each row that names that redemption, and nothing left to do.
 func (j *job) check() {
 	j.Helper()
 	j.proxy.awaitIdle()
@@ -195,7 +197,8 @@ func (j *job) checkRedemptions(stored map[string]wanted) {
 		}
 	}
 	if lost+doubled > 0 {
-		j.Errorf("of %d rows %d were not done and %d redemptions are too many, such as %+v", len(j.wanted), lost, doubled, example)
+		j.Errorf("of %d rows %d were not done and %d redemptions are too many, such as %+v", len(j.wanted), lost,
+			doubled, example)
 	}
 }
 

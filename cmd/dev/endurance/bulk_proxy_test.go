@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// faultProxy forwards requests to a server, counts them, and injects faults into redeems: lost replies, broken connections,
-// and kills of the program that sent them.
+// faultProxy forwards requests to a server, counts them, and injects faults into redeems: lost replies, broken
+// connections, and kills of the program that sent them.
 type faultProxy struct {
 	t       *testing.T
 	to      http.Handler

@@ -39,7 +39,8 @@ func TestInterruptedRunSaysHowToResume(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, ourService(t), rowsOf(100))
 	p := j.startWith(40, afterWork, (*process).interrupt)
-	p.must(130).wantStderr("To resume, run the same command again; it skips the rows that are done:\n  perksctl perk redeem --file " + j.input)
+	p.must(130).wantStderr("To resume, run the same command again; it skips the rows that are done:\n  perksctl perk " +
+		"redeem --file " + j.input)
 	if redeems, _, _ := j.proxy.counts(); redeems == 100 {
 		t.Error("the run was not interrupted")
 	}

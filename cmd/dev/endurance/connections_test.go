@@ -104,7 +104,8 @@ func (c *crowd) isOpenTo(what string, isAll bool) {
 	ask(http.MethodGet, "/livez", func(*http.Request) {})
 	ask(http.MethodPost, "/v2/auth/token", func(r *http.Request) { r.SetBasicAuth(c.id, c.secret) })
 	if isAll {
-		ask(http.MethodGet, "/v2/partners/perks", func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+c.token) })
+		ask(http.MethodGet, "/v2/partners/perks",
+			func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+c.token) })
 	}
 }
 
@@ -136,7 +137,8 @@ func TestOneClientsStreamsKeepNobodyOut(t *testing.T) {
 		})
 	}
 	c.isOpenTo("beside the streams of one client", true)
-	eventually(t, atLast, "the older streams end", func() bool { return ended.Load() >= crowdConnections-clientStreams })
+	eventually(t, atLast, "the older streams end",
+		func() bool { return ended.Load() >= crowdConnections-clientStreams })
 	if n := ended.Load(); n > crowdConnections-clientStreams {
 		t.Errorf("%d streams ended, want %d", n, crowdConnections-clientStreams)
 	}

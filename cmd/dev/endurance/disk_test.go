@@ -64,7 +64,8 @@ func TestALargeImportOnAFullDiskLeavesNothing(t *testing.T) {
 	i.Must("", "demo-data", "--perks", "12000")
 	export := i.Must("", "export", "perks", "-o", "jsonl")
 	changed := filepath.Join(t.TempDir(), "perks.jsonl")
-	if err := os.WriteFile(changed, []byte(strings.ReplaceAll(export, `"title":"`, `"title":"Again: `)), 0o600); err != nil {
+	if err := os.WriteFile(changed, []byte(strings.ReplaceAll(export, `"title":"`, `"title":"Again: `)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	db, err := sql.Open("sqlite", disk.Path("perks.db")+"?mode=ro")
@@ -79,7 +80,8 @@ func TestALargeImportOnAFullDiskLeavesNothing(t *testing.T) {
 			t.Errorf("with %d KiB left, the import changed perks", space)
 		}
 		var tables int
-		if err := db.QueryRow(`SELECT count(*) FROM sqlite_schema WHERE name GLOB 'next_*'`).Scan(&tables); err != nil || tables != 0 {
+		err = db.QueryRow(`SELECT count(*) FROM sqlite_schema WHERE name GLOB 'next_*'`).Scan(&tables)
+		if err != nil || tables != 0 {
 			t.Errorf("with %d KiB left, %d tables of the import are left (%v)", space, tables, err)
 		}
 		disk.Free()
@@ -90,7 +92,8 @@ func TestALargeImportOnAFullDiskLeavesNothing(t *testing.T) {
 func requireRefusal(t *testing.T, server *programs.Server, token, user string) {
 	t.Helper()
 	eventually(t, atLast, "a redemption was refused", func() bool {
-		request, err := http.NewRequest(http.MethodPost, server.URL+"/v2/partners/perks/rush/redeem", strings.NewReader(`{"user_id":"`+user+`"}`))
+		request, err := http.NewRequest(http.MethodPost, server.URL+"/v2/partners/perks/rush/redeem",
+			strings.NewReader(`{"user_id":"`+user+`"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +113,8 @@ func requireRefusal(t *testing.T, server *programs.Server, token, user string) {
 		if response.StatusCode != http.StatusServiceUnavailable {
 			return false
 		}
-		if header.Get("Retry-After") == "" || header.Get("Content-Type") != "application/problem+json" || !strings.Contains(string(body), `"code":"unavailable"`) {
+		if header.Get("Retry-After") == "" || header.Get("Content-Type") != "application/problem+json" ||
+			!strings.Contains(string(body), `"code":"unavailable"`) {
 			t.Errorf("a redemption is refused with %s and %v", body, header)
 		}
 		return true
@@ -140,7 +144,9 @@ func requireUnchanged(t *testing.T, i *programs.Installation, disk *programs.Dis
 	i.Refuses(full, "backup", filepath.Join(disk.Folder, "copy.db"))
 	users := strings.Count(i.Must("", "export", "users"), "\n")
 	newcomers := filepath.Join(t.TempDir(), "users.csv")
-	if err := os.WriteFile(newcomers, []byte("id\n"+strings.Repeat("newcomer", 8)+"\n"+strings.ReplaceAll(usersCSV(loadUsers)[len("id\n"):], "u-", "new-")), 0o600); err != nil {
+	if err := os.WriteFile(newcomers,
+		[]byte("id\n"+strings.Repeat("newcomer", 8)+"\n"+strings.ReplaceAll(usersCSV(loadUsers)[len("id\n"):], "u-",
+			"new-")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	i.Refuses(full, "import", "users", newcomers)
@@ -183,7 +189,8 @@ func TestAFullDiskOfPostgresRefusesChangesUntilThereIsSpace(t *testing.T) {
 	database := startPostgres(t)
 	folder, _ := database.Host()
 	disk := programs.NewDiskOf(t, folder, diskSize)
-	execute(t, database, `CREATE TABLESPACE small LOCATION '`+disk.Path("")+`'`, `CREATE DATABASE small TABLESPACE small TEMPLATE template0`)
+	execute(t, database, `CREATE TABLESPACE small LOCATION '`+disk.Path("")+`'`,
+		`CREATE DATABASE small TABLESPACE small TEMPLATE template0`)
 	i := programs.InstallOver(t, database.DSN("small"))
 	servers := i.StartTogether(2)
 	load := startLoad(t, i, servers...)

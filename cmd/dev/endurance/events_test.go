@@ -304,7 +304,8 @@ func TestThousandsOfListenersAreCheap(t *testing.T) {
 	}
 	replied := time.Since(begun)
 	heard.Wait()
-	t.Logf("%d listeners came within %s and take %d MiB, %d before; a redemption took %s beside them, and the last heard of it after %s",
+	t.Logf("%d listeners came within %s and take %d MiB, %d before; a redemption took %s beside them, and the last "+
+		"heard of it after %s",
 		idleListeners, took.Round(time.Millisecond), peak>>10, before>>10, replied.Round(time.Millisecond),
 		time.Duration(last.Load()).Round(time.Millisecond))
 	open, err := readers[0].get(ctx, server.URL+"/v2/partners/events", "text/event-stream", "")

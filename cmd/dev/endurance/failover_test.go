@@ -38,8 +38,8 @@ func TestAFailoverLosesNoAcknowledgedRedemption(t *testing.T) {
 	load.check(p.installed)
 }
 
-// TestServersLeaveADemotedPrimary has the primary refuse writes, as after a switch-over: connections to it work, but are of no
-// use.
+// TestServersLeaveADemotedPrimary has the primary refuse writes, as after a switch-over: connections to it work, but
+// are of no use.
 func TestServersLeaveADemotedPrimary(t *testing.T) {
 	parallel(t)
 	p := newPair(t)
@@ -144,7 +144,8 @@ func (p *pair) readUntil(token string, stop func() bool) {
 			}
 		}
 		var connections int
-		if err := conn.QueryRow(p.Context(), `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'perksd'`).Scan(&connections); err != nil {
+		if err := conn.QueryRow(p.Context(),
+			`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'perksd'`).Scan(&connections); err != nil {
 			p.Fatal(err)
 		}
 		most = max(most, connections)

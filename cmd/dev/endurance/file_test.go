@@ -79,7 +79,8 @@ func (g *lostFile) log(text string) {
 	g.server.WaitFor(g.T, text)
 }
 
-// lose removes the file, and waits until the server has noticed. Changes are refused. So are reads if they need another connection.
+// lose removes the file, and waits until the server has noticed. Changes are refused. So are reads if they need another
+// connection.
 func (g *lostFile) lose(remove func()) {
 	g.Helper()
 	remove()
@@ -88,7 +89,8 @@ func (g *lostFile) lose(remove func()) {
 	g.late = g.load.nextAttempt()
 	requireRefusal(g.T, g.server, g.load.redeemer.token, g.late.user)
 	for _, path := range readPaths {
-		if status := programs.StatusOf(g.T, g.server.URL+path, g.load.redeemer.token); status != http.StatusOK && status != http.StatusServiceUnavailable {
+		if status := programs.StatusOf(g.T, g.server.URL+path, g.load.redeemer.token); status != http.StatusOK &&
+			status != http.StatusServiceUnavailable {
 			g.Errorf("%s got %d", path, status)
 		}
 	}
@@ -124,11 +126,13 @@ func TestDamageToAFileIsReportedAndDoesNotSpread(t *testing.T) {
 
 	server := i.Start()
 	redeemer := newRedeemer(t, i.Token(server.URL), 1)
-	if status := programs.StatusOf(t, server.URL+"/v2/get-property/7", redeemer.token); status != http.StatusServiceUnavailable {
+	if status := programs.StatusOf(t, server.URL+"/v2/get-property/7",
+		redeemer.token); status != http.StatusServiceUnavailable {
 		t.Errorf("a damaged table got %d, want 503", status)
 	}
 	server.WaitFor(t, "the database is damaged: stop the server and restore a backup with 'perksd restore'")
-	if answer, err := redeemer.redeem(server.URL, attempt{perk: "rush", user: "u-0001"}); err != nil || answer.status != http.StatusCreated {
+	if answer, err := redeemer.redeem(server.URL, attempt{perk: "rush", user: "u-0001"}); err != nil ||
+		answer.status != http.StatusCreated {
 		t.Errorf("an intact table got %+v, %v", answer, err)
 	}
 	requireReads(t, server, redeemer.token)
@@ -143,7 +147,8 @@ func damage(t *testing.T, path, table string) {
 		t.Fatal(err)
 	}
 	var page, size int64
-	if err := db.QueryRow(`SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = ?`, table).Scan(&page, &size); err != nil {
+	if err := db.QueryRow(`SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = ?`,
+		table).Scan(&page, &size); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil { // removes the log

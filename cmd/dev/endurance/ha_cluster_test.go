@@ -29,8 +29,8 @@ const (
 	steadyFor  = 8 * time.Second // longer than two rounds of Patroni
 )
 
-// haCluster is three nodes, each in a network of its own, and HAProxy in the network of this process. All of them end with it: make ha runs
-// it as the first process of a namespace.
+// haCluster is three nodes, each in a network of its own, and HAProxy in the network of this process. All of them end
+// with it: make ha runs it as the first process of a namespace.
 type haCluster struct {
 	*testing.T
 	folder   string
@@ -183,7 +183,8 @@ func (n *haNode) start() error {
 		return err
 	}
 	// The nodes share their files, but not the folder of PostgreSQL's socket.
-	as := []string{"ip", "netns", "exec", n.name, "sh", "-c", `mount --bind "$0" /var/run/postgresql && exec setpriv --reuid=postgres --regid=postgres --clear-groups "$@"`,
+	as := []string{"ip", "netns", "exec", n.name, "sh", "-c",
+		`mount --bind "$0" /var/run/postgresql && exec setpriv --reuid=postgres --regid=postgres --clear-groups "$@"`,
 		filepath.Join(n.cluster.folder, n.name, "sockets")}
 	configuration := n.cluster.configured("patroni.yml", n.home(), n.changes())
 	return errors.Join(
@@ -259,7 +260,8 @@ func (c *haCluster) create() {
 		return err == nil
 	})
 	defer conn.Close(context.Background())
-	for statement := range strings.SplitSeq(strings.ReplaceAll(string(text), ":'password'", "'"+c.password+"'"), ";\n") {
+	for statement := range strings.SplitSeq(strings.ReplaceAll(string(text), ":'password'", "'"+c.password+"'"),
+		";\n") {
 		if _, err := conn.Exec(c.Context(), statement); err != nil {
 			c.Fatal(err)
 		}
@@ -357,7 +359,8 @@ func (n *haNode) signal(name string) error {
 	if err != nil || len(strings.Fields(string(processes))) == 0 {
 		return err
 	}
-	_ = exec.Command("kill", append([]string{"-" + name}, strings.Fields(string(processes))...)...).Run() // some have just exited
+	// some have just exited
+	_ = exec.Command("kill", append([]string{"-" + name}, strings.Fields(string(processes))...)...).Run()
 	return nil
 }
 
@@ -381,7 +384,8 @@ func (n *haNode) cutFromNodes(cut bool) error {
 			continue
 		}
 		for _, rule := range [][]string{{"INPUT", "--source"}, {"OUTPUT", "--destination"}} {
-			err = errors.Join(err, exec.Command("ip", "netns", "exec", n.name, "iptables", "--wait", do, rule[0], rule[1], other.address, "--jump", "DROP").Run())
+			err = errors.Join(err, exec.Command("ip", "netns", "exec", n.name, "iptables", "--wait", do, rule[0],
+				rule[1], other.address, "--jump", "DROP").Run())
 		}
 	}
 	return err

@@ -28,9 +28,10 @@ const (
 	haFaultsFor = 3 * time.Minute
 )
 
-// TestStandbysOfAClusterAreRead measures how many lists a second perksd returns with 0, 1 and 2 standbys to read from. PostgreSQL on each node
-// has a share of a processor, so that it is what bounds them. Then nodes fail while clients redeem at one server and list at another: no list
-// may lack what its client has redeemed, and no request may fail but for want of a primary.
+// TestStandbysOfAClusterAreRead measures how many lists a second perksd returns with 0, 1 and 2 standbys to read from.
+// PostgreSQL on each node has a share of a processor, so that it is what bounds them. Then nodes fail while clients
+// redeem at one server and list at another: no list may lack what its client has redeemed, and no request may fail but
+// for want of a primary.
 func TestStandbysOfAClusterAreRead(t *testing.T) {
 	cluster := startHA(t)
 	i := programs.InstallOver(t, cluster.database())
@@ -72,7 +73,8 @@ func TestStandbysOfAClusterAreRead(t *testing.T) {
 					return
 				default:
 				}
-				seen, err := redeemAndList(redeemer, servers[n%2].URL, servers[(n+1)%2].URL, userNumber(n*loadWorkers+worker), true)
+				seen, err := redeemAndList(redeemer, servers[n%2].URL, servers[(n+1)%2].URL,
+					userNumber(n*loadWorkers+worker), true)
 				switch {
 				case err != nil && strings.Contains(err.Error(), `"unavailable"`):
 					refused.Add(1)
@@ -94,7 +96,8 @@ func TestStandbysOfAClusterAreRead(t *testing.T) {
 			continue // the history's own servers
 		}
 		f.run(h)
-		t.Logf("after %s of node %s: %d pairs, of which %d missed their write and %d found no primary", f.kind, f.node, pairs.Load(), missed.Load(), refused.Load())
+		t.Logf("after %s of node %s: %d pairs, of which %d missed their write and %d found no primary", f.kind, f.node,
+			pairs.Load(), missed.Load(), refused.Load())
 	}
 	end()
 	working.Wait()
@@ -189,7 +192,8 @@ func (n *haNode) postgresTo(group string) {
 		n.cluster.Fatal(err)
 	}
 	for _, process := range strings.Fields(string(processes)) {
-		if name, err := os.ReadFile(filepath.Join("/proc", process, "comm")); err == nil && strings.HasPrefix(string(name), "postgres") {
+		if name, err := os.ReadFile(filepath.Join("/proc", process, "comm")); err == nil &&
+			strings.HasPrefix(string(name), "postgres") {
 			_ = os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(process), 0o600) // it may have just exited
 		}
 	}

@@ -106,9 +106,9 @@ func TestPlantedFaultsOfAClusterAreFound(t *testing.T) {
 	}
 }
 
-// TestAClusterLosesNothingWhileNodesFail runs three nodes of PostgreSQL with Patroni and etcd behind HAProxy, as deploy/ha configures them,
-// and two servers of perksd. Nodes are killed, frozen, cut off and switched over while clients redeem, list and reject; then the whole
-// history must have an order in which every response is correct.
+// TestAClusterLosesNothingWhileNodesFail runs three nodes of PostgreSQL with Patroni and etcd behind HAProxy, as
+// deploy/ha configures them, and two servers of perksd. Nodes are killed, frozen, cut off and switched over while
+// clients redeem, list and reject; then the whole history must have an order in which every response is correct.
 func TestAClusterLosesNothingWhileNodesFail(t *testing.T) {
 	cluster := startHA(t)
 	i := programs.InstallOver(t, cluster.database())
@@ -139,9 +139,11 @@ func TestAClusterLosesNothingWhileNodesFail(t *testing.T) {
 	for _, f := range faults {
 		f.gap = longestGap(acknowledged, f.from, f.until+f.whole+steadyFor)
 		gaps = append(gaps, f.gap)
-		t.Logf("%-34s %-9s %8.1fs %8.1fs %8.1fs", f.kind, f.node, (f.until - f.from).Seconds(), f.gap.Seconds(), f.whole.Seconds())
+		t.Logf("%-34s %-9s %8.1fs %8.1fs %8.1fs", f.kind, f.node, (f.until - f.from).Seconds(), f.gap.Seconds(),
+			f.whole.Seconds())
 		if f.gap > haBackWithin {
-			t.Errorf("after %s of node %s nothing was acknowledged for %s, want at most %s", f.kind, f.node, f.gap, haBackWithin)
+			t.Errorf("after %s of node %s nothing was acknowledged for %s, want at most %s", f.kind, f.node, f.gap,
+				haBackWithin)
 		}
 	}
 	slices.Sort(gaps)
@@ -273,7 +275,8 @@ func (p planned) run(h *history) haFault {
 func (h *history) acknowledged() (at []time.Duration) {
 	for _, operations := range h.perks {
 		for _, o := range operations {
-			if got := o.Output.(response); o.Input.(request).verb == redeeming && got.outcome(o.Input.(request)) == outcomeMade {
+			if got := o.Output.(response); o.Input.(request).verb == redeeming &&
+				got.outcome(o.Input.(request)) == outcomeMade {
 				at = append(at, time.Duration(o.Return))
 			}
 		}

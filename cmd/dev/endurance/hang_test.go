@@ -13,8 +13,8 @@ import (
 // answeredWithin bounds a request, whatever the database does: the timeout of 15 s, and a margin.
 const answeredWithin = 17 * time.Second
 
-// TestAHangingDatabaseDelaysRequestsBriefly suspends PostgreSQL: connections stay open, and queries get no reply. There are
-// more requests than connections.
+// TestAHangingDatabaseDelaysRequestsBriefly suspends PostgreSQL: connections stay open, and queries get no reply. There
+// are more requests than connections.
 func TestAHangingDatabaseDelaysRequestsBriefly(t *testing.T) {
 	parallel(t)
 	database := startPostgres(t)
@@ -42,7 +42,8 @@ func TestAHangingDatabaseDelaysRequestsBriefly(t *testing.T) {
 				}
 				return
 			}
-			if status, err := programs.Get(server.URL+"/v2/partners/perks", load.redeemer.token); err != nil || status != http.StatusServiceUnavailable {
+			if status, err := programs.Get(server.URL+"/v2/partners/perks", load.redeemer.token); err != nil ||
+				status != http.StatusServiceUnavailable {
 				t.Errorf("a read got %d, %v", status, err)
 			}
 		})

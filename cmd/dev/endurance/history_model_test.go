@@ -214,9 +214,10 @@ func (s perkState) count(is func(knownRedemption) bool) int {
 // checkWithin bounds the search for an order that explains the responses about a perk. Usually it takes milliseconds.
 const checkWithin = 10 * time.Second
 
-// check searches for an order of the operations in which every response is correct. It also returns the operations that it ordered:
-// those with known outcomes.
-func (p perkModel) check(operations []porcupine.Operation) (result porcupine.CheckResult, ordered []porcupine.Operation, info porcupine.LinearizationInfo) {
+// check searches for an order of the operations in which every response is correct. It also returns the operations that
+// it ordered: those with known outcomes.
+func (p perkModel) check(operations []porcupine.Operation) (result porcupine.CheckResult, ordered []porcupine.Operation,
+	info porcupine.LinearizationInfo) {
 	for _, ordered = range p.settle(operations) {
 		result, info = porcupine.CheckOperationsVerbose(p.porcupine(), ordered, checkWithin)
 		if result == porcupine.Ok {
@@ -234,9 +235,10 @@ type evidence struct {
 	shown, rejectedAt int64  // when the first response had arrived that shows it, or shows it rejected
 }
 
-// settle replaces the unknown outcomes. A request whose effect no response shows is left out: it was not carried out, or nobody can
-// tell. A redemption that nobody is known to have made was made by one of the user's requests with an unknown outcome. Each choice
-// of these is one history, which is far faster to check than a model that tries both outcomes everywhere.
+// settle replaces the unknown outcomes. A request whose effect no response shows is left out: it was not carried out,
+// or nobody can tell. A redemption that nobody is known to have made was made by one of the user's requests with an
+// unknown outcome. Each choice of these is one history, which is far faster to check than a model that tries both
+// outcomes everywhere.
 func (p perkModel) settle(operations []porcupine.Operation) [][]porcupine.Operation {
 	all := evidenceOf(operations)
 	var known, unknown []porcupine.Operation
@@ -264,10 +266,15 @@ func (p perkModel) settle(operations []porcupine.Operation) [][]porcupine.Operat
 			if r.user != e.user || e.replayedKey != "" && r.key != e.replayedKey || o.Call > e.shown {
 				continue
 			}
-			o.Output = response{reply: reply{status: http.StatusCreated, made: api.Redemption{ID: id, UserID: e.user, Status: p.status}}}
+			o.Output = response{reply: reply{status: http.StatusCreated,
+				made: api.Redemption{ID: id, UserID: e.user, Status: p.status}}}
 			o.Return = e.shown
 			for _, h := range histories {
-				isUsed := slices.ContainsFunc(h, func(other porcupine.Operation) bool { return other.Call == o.Call && other.ClientId == o.ClientId })
+				isUsed := slices.ContainsFunc(h,
+					func(other porcupine.Operation) bool {
+						return other.Call == o.Call &&
+							other.ClientId == o.ClientId
+					})
 				if !isUsed {
 					next = append(next, append(slices.Clone(h), o))
 				}
@@ -308,7 +315,8 @@ func evidenceOf(operations []porcupine.Operation) map[string]evidence {
 	return all
 }
 
-// TestTheModelOfRedemptions checks the model with short histories of a perk with a stock of one, which an operator approves.
+// TestTheModelOfRedemptions checks the model with short histories of a perk with a stock of one, which an operator
+// approves.
 func TestTheModelOfRedemptions(t *testing.T) {
 	model := perkModel{stock: 1, status: api.StatusPending}
 	shown := func(user, id string, status api.RedemptionStatus) api.Redemption {
@@ -316,13 +324,16 @@ func TestTheModelOfRedemptions(t *testing.T) {
 	}
 	// from and to are when the request was sent and when its reply came.
 	redeems := func(user, key string, from, to int64, got reply) porcupine.Operation {
-		return porcupine.Operation{Input: request{verb: redeeming, attempt: attempt{user: user, key: key}}, Output: response{reply: got}, Call: from, Return: to}
+		return porcupine.Operation{Input: request{verb: redeeming, attempt: attempt{user: user, key: key}},
+			Output: response{reply: got}, Call: from, Return: to}
 	}
 	redeemsUnknown := func(user, key string, from int64) porcupine.Operation {
-		return porcupine.Operation{Input: request{verb: redeeming, attempt: attempt{user: user, key: key}}, Output: response{unknown: true}, Call: from}
+		return porcupine.Operation{Input: request{verb: redeeming, attempt: attempt{user: user, key: key}},
+			Output: response{unknown: true}, Call: from}
 	}
 	lists := func(user string, from, to int64, listed ...api.Redemption) porcupine.Operation {
-		return porcupine.Operation{Input: request{verb: listing, attempt: attempt{user: user}}, Output: response{reply: reply{status: http.StatusOK}, listed: listed}, Call: from, Return: to}
+		return porcupine.Operation{Input: request{verb: listing, attempt: attempt{user: user}},
+			Output: response{reply: reply{status: http.StatusOK}, listed: listed}, Call: from, Return: to}
 	}
 	rejects := func(id string, from, to int64) porcupine.Operation {
 		return porcupine.Operation{Input: request{verb: rejecting, id: id}, Output: response{}, Call: from, Return: to}
@@ -347,21 +358,25 @@ func TestTheModelOfRedemptions(t *testing.T) {
 		"sold out before anyone redeemed": {false, []porcupine.Operation{
 			redeems("a", "", 0, 1, soldOut), redeems("b", "", 2, 3, created("b", "1"))}},
 		"a lost reply explains that it is sold out": {true, []porcupine.Operation{
-			redeemsUnknown("a", "", 0), redeems("b", "", 2, 3, soldOut), lists("a", 4, 5, shown("a", "1", api.StatusPending))}},
+			redeemsUnknown("a", "", 0), redeems("b", "", 2, 3, soldOut),
+			lists("a", 4, 5, shown("a", "1", api.StatusPending))}},
 		"a request without a reply was not carried out": {true, []porcupine.Operation{
 			redeemsUnknown("a", "", 0), lists("a", 2, 3), redeems("b", "", 4, 5, created("b", "1"))}},
 		"a retry gets the redemption of the lost reply": {true, []porcupine.Operation{
-			redeemsUnknown("a", "k", 0), redeems("a", "k", 2, 3, again("a", "1")), lists("a", 4, 5, shown("a", "1", api.StatusPending))}},
+			redeemsUnknown("a", "k", 0), redeems("a", "k", 2, 3, again("a", "1")),
+			lists("a", 4, 5, shown("a", "1", api.StatusPending))}},
 		"an acknowledged redemption is lost": {false, []porcupine.Operation{
 			redeems("a", "", 0, 1, created("a", "1")), lists("a", 2, 3)}},
 		"a key is forgotten": {false, []porcupine.Operation{
 			redeems("a", "k", 0, 1, created("a", "1")), redeems("a", "k", 2, 3, refused(api.CodeAlreadyRedeemed))}},
 		"a key is another user's": {true, []porcupine.Operation{
-			redeems("a", "k", 0, 1, created("a", "1")), redeems("b", "k", 2, 3, refused(api.CodeIdempotencyKeyReused))}},
+			redeems("a", "k", 0, 1, created("a", "1")),
+			redeems("b", "k", 2, 3, refused(api.CodeIdempotencyKeyReused))}},
 		"a replay shows another redemption": {false, []porcupine.Operation{
 			redeems("a", "k", 0, 1, created("a", "1")), redeems("a", "k", 2, 3, again("a", "2"))}},
 		"a rejected redemption frees its unit, and its replay shows the first status": {true, []porcupine.Operation{
-			redeems("a", "k", 0, 1, created("a", "1")), rejects("1", 2, 6), redeems("b", "", 3, 4, soldOut), redeems("b", "", 7, 8, created("b", "2")),
+			redeems("a", "k", 0, 1, created("a", "1")), rejects("1", 2, 6), redeems("b", "", 3, 4, soldOut),
+			redeems("b", "", 7, 8, created("b", "2")),
 			redeems("a", "k", 9, 10, again("a", "1")), lists("a", 11, 12, shown("a", "1", api.StatusRejected))}},
 		"a unit is free before the rejection": {false, []porcupine.Operation{
 			redeems("a", "", 0, 1, created("a", "1")), redeems("b", "", 2, 3, created("b", "2")), rejects("1", 4, 5)}},

@@ -405,7 +405,8 @@ func (p perkModel) contradiction(ordered []porcupine.Operation, info porcupine.L
 	}
 	user := first.Input.(request).user
 	has := state.count(func(k knownRedemption) bool { return k.user == user })
-	return fmt.Sprintf("after %d of %d requests in the best order, with %s, and %d by %s, the next response cannot be explained: %s: %s",
+	return fmt.Sprintf("after %d of %d requests in the best order, with %s, and %d by %s, the next response cannot "+
+		"be explained: %s: %s",
 		len(longest), len(ordered), p.describe(state), has, user, first.Input, first.Output)
 }
 

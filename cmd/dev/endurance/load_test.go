@@ -18,8 +18,8 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// load redeems the perk "rush" continuously from several workers, each time for another user. A worker that gets no reply
-// retries with the same idempotency key at the next server, until there is one.
+// load redeems the perk "rush" continuously from several workers, each time for another user. A worker that gets no
+// reply retries with the same idempotency key at the next server, until there is one.
 type load struct {
 	*testing.T
 	servers  atomic.Pointer[[]*programs.Server]
@@ -44,7 +44,8 @@ func startLoad(t *testing.T, i *programs.Installation, servers ...*programs.Serv
 	t.Helper()
 	i.ImportCSV("users", usersCSV(loadUsers))
 	i.ImportCSV("perks", perkCSV("rush", loadUsers))
-	l := &load{T: t, redeemer: newRedeemer(t, i.Token(servers[0].URL), 2*loadWorkers), replies: newReplies(), stop: make(chan struct{})}
+	l := &load{T: t, redeemer: newRedeemer(t, i.Token(servers[0].URL), 2*loadWorkers), replies: newReplies(),
+		stop: make(chan struct{})}
 	own := slices.Clone(servers)
 	l.servers.Store(&own)
 	l.events = followEvents(t, l.redeemer.token, servers)
@@ -101,7 +102,8 @@ func (l *load) move(servers []*programs.Server) {
 func (l *load) awaitReplies(more int) {
 	l.Helper()
 	target := l.replies.count() + more
-	eventually(l.T, atLast, fmt.Sprintf("%d more redemptions were acknowledged", more), func() bool { return l.replies.count() >= target })
+	eventually(l.T, atLast, fmt.Sprintf("%d more redemptions were acknowledged", more),
+		func() bool { return l.replies.count() >= target })
 }
 
 // finish starts no further attempt, and returns when all have a reply.
@@ -116,7 +118,8 @@ func (l *load) check(i *programs.Installation) {
 	stored := i.Redemptions()
 	l.replies.check(l.T, stored, loadUsers)
 	if begun := int(l.begun.Load()); len(stored) != begun || l.replies.count() != begun {
-		l.Errorf("there were %d attempts, %d redemptions were acknowledged, and %d are in the database", begun, l.replies.count(), len(stored))
+		l.Errorf("there were %d attempts, %d redemptions were acknowledged, and %d are in the database", begun,
+			l.replies.count(), len(stored))
 	}
 	l.replies.onlyRefused(l.T)
 	l.events.check(stored)
@@ -178,7 +181,8 @@ func (r *redeemer) redeem(url string, a attempt) (reply, error) {
 	if a.key != "" {
 		header["Idempotency-Key"] = a.key
 	}
-	response, body, err := r.send(http.MethodPost, url+"/v2/partners/perks/"+a.perk+"/redeem", `{"user_id":"`+a.user+`"}`, header)
+	response, body, err := r.send(http.MethodPost, url+"/v2/partners/perks/"+a.perk+"/redeem",
+		`{"user_id":"`+a.user+`"}`, header)
 	switch {
 	case err != nil:
 		return reply{}, errors.Join(errNoReply, err)
@@ -259,8 +263,8 @@ func (r *replies) count() int {
 	return len(r.made)
 }
 
-// check compares the replies with the database: nothing acknowledged is lost, no user has two redemptions, and no more is
-// redeemed than the stock.
+// check compares the replies with the database: nothing acknowledged is lost, no user has two redemptions, and no more
+// is redeemed than the stock.
 func (r *replies) check(t *testing.T, stored []api.RedemptionRecord, stock int) {
 	t.Helper()
 	r.mu.Lock()

@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 
 // perksctl is the program's path. The first caller builds it.
 var perksctl = sync.OnceValues(func() (path string, err error) {
-	return filepath.Join(folder, "perksctl"), programs.Build(context.Background(), folder, "example.com/perks/cmd/perksctl")
+	return filepath.Join(folder, "perksctl"),
+		programs.Build(context.Background(), folder, "example.com/perks/cmd/perksctl")
 })
 
 // serverSlots bounds how many tests of perksd run at once: they measure it, and a database, against time limits.
@@ -56,8 +57,9 @@ func isLong() bool { return os.Getenv("PERKS_ENDURANCE") == "long" }
 
 const (
 	pollInterval = 20 * time.Millisecond
-	busyInterval = 100 * time.Millisecond // of polls that are many requests, which would slow down the tests beside them
-	atLast       = 2 * time.Minute        // bounds every wait, on a busy machine
+	// of polls that are many requests, which would slow down the tests beside them
+	busyInterval = 100 * time.Millisecond
+	atLast       = 2 * time.Minute // bounds every wait, on a busy machine
 )
 
 // eventually polls until the condition is true, and returns how long that took. It fails the test after the time limit.

@@ -48,8 +48,8 @@ type slowConnections struct {
 	closed  atomic.Int64
 }
 
-// TestSlowAndIdleConnectionsDoNotExhaustTheServer checks that 2,000 slow connections use few resources: each is cut off after
-// its timeout, and normal requests meanwhile are fast.
+// TestSlowAndIdleConnectionsDoNotExhaustTheServer checks that 2,000 slow connections use few resources: each is cut off
+// after its timeout, and normal requests meanwhile are fast.
 func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 	allowManyFiles(t)
 	i := programs.Install(t)
@@ -63,10 +63,13 @@ func TestSlowAndIdleConnectionsDoNotExhaustTheServer(t *testing.T) {
 	withToken := "Authorization: Bearer " + token + "\r\n"
 	kinds := []*slowConnections{
 		{slowKind: slowKind{name: "silent", cutOff: 5 * time.Second}},
-		{slowKind: slowKind{name: "slow header", hello: fmt.Sprintf(get, "/v2/health"), drip: "X-Slow: 1\r\n", cutOff: 5 * time.Second}},
+		{slowKind: slowKind{name: "slow header", hello: fmt.Sprintf(get, "/v2/health"), drip: "X-Slow: 1\r\n",
+			cutOff: 5 * time.Second}},
 		{slowKind: slowKind{name: "slow body", cutOff: 10 * time.Second, drip: " ",
-			hello: "POST /v2/partners/perks/perk-0/redeem HTTP/1.1\r\nHost: perks.example\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n" + withToken + end}},
-		{slowKind: slowKind{name: "slow reader", hello: fmt.Sprintf(get, "/v2/partners/perks?per_page=100") + withToken + end, reading: true}},
+			hello: "POST /v2/partners/perks/perk-0/redeem HTTP/1.1\r\nHost: perks.example\r\nContent-Type: " +
+				"application/json\r\nContent-Length: 1000\r\n" + withToken + end}},
+		{slowKind: slowKind{name: "slow reader", hello: fmt.Sprintf(get, "/v2/partners/perks?per_page=100") +
+			withToken + end, reading: true}},
 		{slowKind: slowKind{name: "idle", hello: fmt.Sprintf(get, "/v2/health") + end}},
 	}
 	stop := make(chan struct{})
@@ -132,7 +135,10 @@ func (c *slowConnections) open(t *testing.T, address string) {
 	t.Helper()
 	// A small window fills up quickly, so the server has to wait for the reader.
 	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
-		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+		return raw.Control(func(fd uintptr) {
+			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF,
+				4096)
+		})
 	}}
 	c.opened = time.Now()
 	for range connectionsPerKind {
@@ -190,7 +196,8 @@ func (c *slowConnections) check(t *testing.T) {
 	case c.cutOff == 0 && closed > 0:
 		t.Errorf("%s: %d connections were cut off, the last after %s", c.name, closed, last)
 	case c.cutOff > 0 && (closed != connectionsPerKind || last < c.cutOff || last > c.cutOff+tolerance):
-		t.Errorf("%s: %d of %d connections were cut off, the last after %s, want %s", c.name, closed, connectionsPerKind, last, c.cutOff)
+		t.Errorf("%s: %d of %d connections were cut off, the last after %s, want %s", c.name, closed,
+			connectionsPerKind, last, c.cutOff)
 	}
 	if c.cutOff > 0 {
 		t.Logf("%s: cut off after %s at the latest", c.name, last)

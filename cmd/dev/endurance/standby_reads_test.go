@@ -22,11 +22,13 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// readingPair starts two servers that read from the pair's standby, which shows each commit so much later than the primary.
+// readingPair starts two servers that read from the pair's standby, which shows each commit so much later than the
+// primary.
 func readingPair(t *testing.T, delay string, users int) (*pair, []*programs.Server) {
 	t.Helper()
 	p := newPair(t)
-	servers := p.installed.StartTogether(2, "--metrics-addr", "127.0.0.1:0", "--read-database", bothAddresses(p.primary, p.standby))
+	servers := p.installed.StartTogether(2, "--metrics-addr", "127.0.0.1:0", "--read-database",
+		bothAddresses(p.primary, p.standby))
 	p.installed.ImportCSV("perks", perkCSV("rush", users))
 	p.installed.ImportCSV("users", usersCSV(users))
 	p.delay(delay)
@@ -65,11 +67,13 @@ func metricsAt(t *testing.T, url string) string {
 // delay makes the standby show each commit so much later than the primary.
 func (p *pair) delay(by string) {
 	p.Helper()
-	execute(p.T, p.standby, fmt.Sprintf(`ALTER SYSTEM SET recovery_min_apply_delay = '%s'`, by), `SELECT pg_reload_conf()`)
+	execute(p.T, p.standby, fmt.Sprintf(`ALTER SYSTEM SET recovery_min_apply_delay = '%s'`, by),
+		`SELECT pg_reload_conf()`)
 }
 
-// TestAClientReadsItsOwnWritesFromStandbys redeems and lists the user's redemptions, again and again. The list has the redemption if the same
-// server is asked, or if another one gets the position of the write. Otherwise it often has not: the reads do come from the standby.
+// TestAClientReadsItsOwnWritesFromStandbys redeems and lists the user's redemptions, again and again. The list has the
+// redemption if the same server is asked, or if another one gets the position of the write. Otherwise it often has not:
+// the reads do come from the standby.
 func TestAClientReadsItsOwnWritesFromStandbys(t *testing.T) {
 	parallel(t)
 	pairs := 2_000
@@ -100,15 +104,18 @@ func TestAClientReadsItsOwnWritesFromStandbys(t *testing.T) {
 			return servers[n%2].URL, servers[(n+test.readAt)%2].URL
 		}, test.withPosition)
 		user += test.pairs
-		t.Logf("%s: %d of %d reads missed the write before them; the standby searched redemptions %d times", test.name, missed, test.pairs, scansOf(t, p, "redemptions")-before)
+		t.Logf("%s: %d of %d reads missed the write before them; the standby searched redemptions %d times", test.name,
+			missed, test.pairs, scansOf(t, p, "redemptions")-before)
 		if missed > 0 != test.misses {
-			t.Errorf("%s: %d of %d reads missed the write before them, want any: %t", test.name, missed, test.pairs, test.misses)
+			t.Errorf("%s: %d of %d reads missed the write before them, want any: %t", test.name, missed, test.pairs,
+				test.misses)
 		}
 	}
 }
 
 // readAfterWriting returns how many reads missed the write before them.
-func readAfterWriting(t *testing.T, r *redeemer, firstUser, pairs int, at func(n int) (write, read string), withPosition bool) (missed int64) {
+func readAfterWriting(t *testing.T, r *redeemer, firstUser, pairs int, at func(n int) (write, read string),
+	withPosition bool) (missed int64) {
 	t.Helper()
 	var next, misses atomic.Int64
 	var working sync.WaitGroup
@@ -133,7 +140,8 @@ func readAfterWriting(t *testing.T, r *redeemer, firstUser, pairs int, at func(n
 
 // redeemAndList reports whether the list has what the user has just redeemed.
 func redeemAndList(r *redeemer, write, read, user string, withPosition bool) (seen bool, err error) {
-	response, body, err := r.send(http.MethodPost, write+"/v2/partners/perks/rush/redeem", fmt.Sprintf(`{"user_id":%q}`, user), nil)
+	response, body, err := r.send(http.MethodPost, write+"/v2/partners/perks/rush/redeem",
+		fmt.Sprintf(`{"user_id":%q}`, user), nil)
 	if err != nil || response.StatusCode != http.StatusCreated {
 		return false, fmt.Errorf("redeeming for %s: %w, %s", user, err, body)
 	}
@@ -162,14 +170,15 @@ func scansOf(t *testing.T, p *pair, table string) (scans int64) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	if err := conn.QueryRow(t.Context(), `SELECT idx_scan FROM pg_stat_user_tables WHERE relname = $1`, table).Scan(&scans); err != nil {
+	if err := conn.QueryRow(t.Context(), `SELECT idx_scan FROM pg_stat_user_tables WHERE relname = $1`,
+		table).Scan(&scans); err != nil {
 		t.Fatal(err)
 	}
 	return scans
 }
 
-// TestPerksctlReadsWhatTheCommandBeforeHasWritten has one server for writes and another for reads behind one address. The standby is two seconds
-// behind, longer than a command takes.
+// TestPerksctlReadsWhatTheCommandBeforeHasWritten has one server for writes and another for reads behind one address.
+// The standby is two seconds behind, longer than a command takes.
 func TestPerksctlReadsWhatTheCommandBeforeHasWritten(t *testing.T) {
 	parallel(t)
 	const commands = 5
@@ -190,7 +199,8 @@ func TestPerksctlReadsWhatTheCommandBeforeHasWritten(t *testing.T) {
 		r.SetURL(address)
 	}})
 	t.Cleanup(balancer.Close)
-	environment := append(os.Environ(), "PERKSCTL_API_URL="+balancer.URL+"/v2", "PERKSCTL_TOKEN="+p.installed.Token(servers[0].URL), "PERKSCTL_CONFIG_DIR="+t.TempDir())
+	environment := append(os.Environ(), "PERKSCTL_API_URL="+balancer.URL+"/v2",
+		"PERKSCTL_TOKEN="+p.installed.Token(servers[0].URL), "PERKSCTL_CONFIG_DIR="+t.TempDir())
 	run := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command(program, args...)
@@ -204,7 +214,8 @@ func TestPerksctlReadsWhatTheCommandBeforeHasWritten(t *testing.T) {
 	for n := range commands {
 		user := userNumber(n)
 		run("perk", "redeem", "rush", "--user", user)
-		if list := run("user", "perks", user, "--type", "redeemed", "--output", "json"); !strings.Contains(list, `"rush"`) {
+		if list := run("user", "perks", user, "--type", "redeemed", "--output", "json"); !strings.Contains(list,
+			`"rush"`) {
 			t.Errorf("after redeeming for %s, its redemptions are %s", user, list)
 		}
 	}

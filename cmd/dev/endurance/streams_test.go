@@ -29,8 +29,14 @@ func TestStreamsThatAreNeverReadTakeLittleMemory(t *testing.T) {
 		allowManyFiles(t)
 	}
 	for name, log := range map[string]func(t *testing.T, url, token string){
-		"redemptions with metadata": func(t *testing.T, url, token string) { redeemWithMetadata(t, url, token, redemptions) },
-		"long listings":             func(t *testing.T, url, token string) { changeLongListing(t, url, token, changes) },
+		"redemptions with metadata": func(t *testing.T, url,
+			token string) {
+			redeemWithMetadata(t, url, token, redemptions)
+		},
+		"long listings": func(t *testing.T, url,
+			token string) {
+			changeLongListing(t, url, token, changes)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := programs.Install(t)
@@ -109,8 +115,8 @@ func openSilently(t *testing.T, url, token, after string) {
 		return
 	}
 	t.Cleanup(func() { conn.Close() })
-	_, err = fmt.Fprintf(conn, "GET /v2/partners/events HTTP/1.1\r\nHost: perks.example\r\nAccept: text/event-stream\r\n"+
-		"Last-Event-ID: %s\r\nAuthorization: Bearer %s\r\n\r\n", after, token)
+	_, err = fmt.Fprintf(conn, "GET /v2/partners/events HTTP/1.1\r\nHost: perks.example\r\nAccept: "+
+		"text/event-stream\r\nLast-Event-ID: %s\r\nAuthorization: Bearer %s\r\n\r\n", after, token)
 	if err != nil {
 		t.Error(err)
 		return

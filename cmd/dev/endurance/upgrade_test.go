@@ -13,8 +13,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// release is the variable that names the perksd of the last release. The tests upgrade it to this one. Without it, they upgrade this one to a
-// next version, which is the same with one more migration.
+// release is the variable that names the perksd of the last release. The tests upgrade it to this one. Without it, they
+// upgrade this one to a next version, which is the same with one more migration.
 const release = "PERKS_TEST_RELEASE"
 
 func TestAnUpgradeAndTheWayBackUnderLoadOverPostgreSQL(t *testing.T) {
@@ -27,8 +27,8 @@ func TestAnUpgradeAndTheWayBackUnderLoadOverSQLite(t *testing.T) {
 	upgradeUnderLoad(t, programs.InstallOver(t, "sqlite:"+filepath.Join(t.TempDir(), "perks.db")), 1)
 }
 
-// upgradeUnderLoad replaces one server after the other, and then each again by its former version, as docs/upgrading.md says. Redemptions
-// continue at the others, or wait if there is one.
+// upgradeUnderLoad replaces one server after the other, and then each again by its former version, as docs/upgrading.md
+// says. Redemptions continue at the others, or wait if there is one.
 func upgradeUnderLoad(t *testing.T, former *programs.Installation, servers int) {
 	next := former
 	if path := os.Getenv(release); path != "" {
@@ -91,5 +91,6 @@ var buildNext = sync.OnceValues(func() (string, error) {
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		return "", err
 	}
-	return filepath.Join(built, "perksd"), programs.Build(context.Background(), built, "-overlay="+file, "example.com/perks/cmd/perksd")
+	return filepath.Join(built, "perksd"),
+		programs.Build(context.Background(), built, "-overlay="+file, "example.com/perks/cmd/perksd")
 })

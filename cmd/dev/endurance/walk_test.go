@@ -13,8 +13,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// catalogWalk follows a list of all perks from page to page, while another process adds perks and lets others expire. A perk comes at most
-// once, and each that stays comes.
+// catalogWalk follows a list of all perks from page to page, while another process adds perks and lets others expire. A
+// perk comes at most once, and each that stays comes.
 type catalogWalk struct {
 	*testing.T
 	installed *programs.Installation
@@ -30,8 +30,8 @@ const (
 	walkChanges = 40 // perks that are added in a write, and as many that expire
 )
 
-// walkOrders have many perks with equal keys: all were created at one moment, and there are few cities and merchants. Some perks have no
-// merchant.
+// walkOrders have many perks with equal keys: all were created at one moment, and there are few cities and merchants.
+// Some perks have no merchant.
 var walkOrders = []string{"", "city", "-merchant_name"}
 
 func TestAWalkHasEachPerkOnceWhileOthersWrite(t *testing.T) {
@@ -62,8 +62,8 @@ func TestAWalkHasEachPerkOnceWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// walk follows the list in one order. The writes are spread over it: the next begins after so many pages, and the page after those waits for
-// the one before.
+// walk follows the list in one order. The writes are spread over it: the next begins after so many pages, and the page
+// after those waits for the one before.
 func (w *catalogWalk) walk(order string) {
 	const perPage = 100
 	pagesPerWrite := w.perks / perPage / walkWrites

@@ -104,7 +104,8 @@ func writeTar(file io.Writer, folder string, list []item, date time.Time) error 
 		if err != nil {
 			return err
 		}
-		header := &tar.Header{Name: folder + "/" + i.to, Mode: i.mode, Size: int64(len(content)), ModTime: date, Uname: "root", Gname: "root", Format: tar.FormatPAX}
+		header := &tar.Header{Name: folder + "/" + i.to, Mode: i.mode, Size: int64(len(content)), ModTime: date,
+			Uname: "root", Gname: "root", Format: tar.FormatPAX}
 		if err := out.WriteHeader(header); err != nil {
 			return err
 		}

@@ -21,8 +21,8 @@ var shipped = []string{"perksd", "perksctl"}
 // systems are the operating systems for which programs are shipped.
 var systems = []string{"linux", "darwin", "windows"}
 
-// allowedLicences ask for no more than their text beside the program. MPL-2.0 also asks that changes to its files are published:
-// there are none, and the text says where the files are.
+// allowedLicences ask for no more than their text beside the program. MPL-2.0 also asks that changes to its files are
+// published: there are none, and the text says where the files are.
 var allowedLicences = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
 
 // inReadme are modules that name their licence in their README alone, where no tool looks.
@@ -61,7 +61,8 @@ func findParts(ctx context.Context, program, system string) ([]part, error) {
 	if err := errors.Join(err, template.Close()); err != nil {
 		return nil, err
 	}
-	cmd, err := tool(ctx, "go-licenses", "report", "--ignore", "example.com/perks", "--template", template.Name(), "./cmd/"+program)
+	cmd, err := tool(ctx, "go-licenses", "report", "--ignore", "example.com/perks", "--template", template.Name(),
+		"./cmd/"+program)
 	if err != nil {
 		return nil, err
 	}
@@ -91,14 +92,17 @@ func findParts(ctx context.Context, program, system string) ([]part, error) {
 
 const swaggerUIModule = "github.com/swaggest/swgui"
 
-// withSwaggerUI adds what a module brings that is not Go, and which no tool finds. Its licence has the same text wherever it is.
+// withSwaggerUI adds what a module brings that is not Go, and which no tool finds. Its licence has the same text
+// wherever it is.
 func withSwaggerUI(parts []part) []part {
 	packed := slices.IndexFunc(parts, func(p part) bool { return strings.HasPrefix(p.name, swaggerUIModule) })
-	text := slices.IndexFunc(parts, func(p part) bool { return p.name == "github.com/spf13/cobra" && p.licence == "Apache-2.0" })
+	text := slices.IndexFunc(parts,
+		func(p part) bool { return p.name == "github.com/spf13/cobra" && p.licence == "Apache-2.0" })
 	if packed < 0 || text < 0 {
 		return parts
 	}
-	return append(parts, part{"Swagger UI (Copyright SmartBear Software Inc.), as packed by " + parts[packed].name, parts[packed].version, "Apache-2.0", parts[text].file})
+	return append(parts, part{"Swagger UI (Copyright SmartBear Software Inc.), as packed by " + parts[packed].name,
+		parts[packed].version, "Apache-2.0", parts[text].file})
 }
 
 const goName = "Go, its library and runtime"
@@ -186,7 +190,8 @@ func copyright(ctx context.Context, program, system string) (string, error) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is built with the following modules, none of them changed. 'go mod download NAME@VERSION' gets the source of each.\n", program)
+	fmt.Fprintf(&b, "%s is built with the following modules, none of them changed. 'go mod download NAME@VERSION' "+
+		"gets the source of each.\n", program)
 	for _, text := range texts {
 		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", strings.Repeat("-", 80), strings.Join(usedFor[text], "\n"), text)
 	}

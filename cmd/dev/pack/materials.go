@@ -12,8 +12,8 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// materials writes PROGRAM_VERSION_OS_ARCH.cdx.json, the list of what a program is built with, in the form of CycloneDX. It is
-// read from the program itself.
+// materials writes PROGRAM_VERSION_OS_ARCH.cdx.json, the list of what a program is built with, in the form of
+// CycloneDX. It is read from the program itself.
 func materials(ctx context.Context, program string, v versions, p platform) error {
 	file := program
 	if p.os == "windows" {
@@ -39,8 +39,8 @@ func materials(ctx context.Context, program string, v versions, p platform) erro
 	return write(filepath.Join(results, fmt.Sprintf("%s_%s_%s.cdx.json", program, v.plain, p)), list)
 }
 
-// complete adds the licences to a list, and Swagger UI, which no tool finds. It removes the sums of the tool that made the list,
-// which depend on where the tool was built.
+// complete adds the licences to a list, and Swagger UI, which no tool finds. It removes the sums of the tool that made
+// the list, which depend on where the tool was built.
 func complete(list []byte, parts []part) (string, error) {
 	var bill struct {
 		Schema       string           `json:"$schema"`
@@ -66,7 +66,8 @@ func complete(list []byte, parts []part) (string, error) {
 		version, _ := c["version"].(string)
 		var licences []string
 		for _, p := range parts {
-			if name == "std" && p.name == goName || p.version == version && (p.name == name || strings.HasPrefix(p.name, name+"/")) {
+			if name == "std" && p.name == goName || p.version == version &&
+				(p.name == name || strings.HasPrefix(p.name, name+"/")) {
 				licences = append(licences, p.licence)
 			}
 		}

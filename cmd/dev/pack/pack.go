@@ -1,9 +1,9 @@
-// Command pack makes of built programs what people install: packages, archives, the image of a container, lists of
-// what is in them, and the sums to check them by. It also knows under which licences everything may be used that the programs are
-// built with.
+// Command pack makes of built programs what people install: packages, archives, the image of a container, lists of what
+// is in them, and the sums to check them by. It also knows under which licences everything may be used that the
+// programs are built with.
 //
-// make release builds the programs, manual pages and scripts first and says which version they are. pack knows where these lie,
-// and nothing of what the programs do.
+// make release builds the programs, manual pages and scripts first and says which version they are. pack knows where
+// these lie, and nothing of what the programs do.
 package main
 
 import (
@@ -58,7 +58,8 @@ func run(ctx context.Context, args []string) error {
 func dateOf(epoch string) (time.Time, error) {
 	seconds, err := strconv.ParseInt(epoch, 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH must be the commit's date in seconds since 1970, not %q", epoch)
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH must be the commit's date in seconds since 1970, not %q",
+			epoch)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }

@@ -162,7 +162,8 @@ func licencesOf(program, system string) string {
 func packages(ctx context.Context, program string, v versions, p platform) error {
 	for _, format := range formats {
 		version, arch := format.version(v), cmp.Or(format.archs[p.arch], p.arch)
-		cmd, err := tool(ctx, "nfpm", "package", "--config", filepath.Join("cmd", program, "package", "nfpm.yaml"), "--packager", format.name,
+		cmd, err := tool(ctx, "nfpm", "package", "--config", filepath.Join("cmd", program, "package", "nfpm.yaml"),
+			"--packager", format.name,
 			"--target", filepath.Join(results, fmt.Sprintf("%s_%s_%s.%s", program, version, arch, format.name)))
 		if err != nil {
 			return err
@@ -181,7 +182,8 @@ func image(ctx context.Context, v versions, platforms []platform) error {
 	if err != nil {
 		return err
 	}
-	args := []string{v.plain, filepath.Join(root, results, "perksd_"+v.plain+"_image.tar"), filepath.Join(root, licencesOf("perksd", "linux"))}
+	args := []string{v.plain, filepath.Join(root, results, "perksd_"+v.plain+"_image.tar"),
+		filepath.Join(root, licencesOf("perksd", "linux"))}
 	for _, p := range platforms {
 		args = append(args, p.arch+"="+filepath.Join(root, programsFor(p), "perksd"))
 	}
@@ -210,7 +212,8 @@ func compressAll(from, to string) error {
 			return err
 		}
 		_, err = out.Write(content)
-		if err := errors.Join(err, out.Close(), write(filepath.Join(to, entry.Name()+".gz"), small.String())); err != nil {
+		if err := errors.Join(err, out.Close(),
+			write(filepath.Join(to, entry.Name()+".gz"), small.String())); err != nil {
 			return err
 		}
 	}

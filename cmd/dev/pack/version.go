@@ -23,8 +23,8 @@ var (
 	allowed    = regexp.MustCompile(`^[A-Za-z0-9.+~]+$`)
 )
 
-// versionsOf converts a version of git describe to those that Debian, RPM and Alpine sort correctly: a candidate before its
-// release, a commit after a release behind it. Without a tag the commit's date decides.
+// versionsOf converts a version of git describe to those that Debian, RPM and Alpine sort correctly: a candidate before
+// its release, a commit after a release behind it. Without a tag the commit's date decides.
 func versionsOf(version string, date time.Time) (versions, error) {
 	rest, dirty := strings.CutSuffix(version, "-dirty")
 	behind, after := "", ""
@@ -42,7 +42,8 @@ func versionsOf(version string, date time.Time) (versions, error) {
 		if parts[2] != "" {
 			candidate := prerelease.FindStringSubmatch(parts[2])
 			if candidate == nil {
-				return versions{}, fmt.Errorf("%q cannot be the version of a package: what is not released yet is alpha.N, beta.N or rc.N", version)
+				return versions{}, fmt.Errorf("%q cannot be the version of a package: what is not released yet is "+
+					"alpha.N, beta.N or rc.N", version)
 			}
 			v.debian += "~" + strings.ReplaceAll(parts[2], "-", ".")
 			v.alpine += "_" + candidate[1] + candidate[2]
@@ -56,7 +57,8 @@ func versionsOf(version string, date time.Time) (versions, error) {
 	}
 	v.alpine += "-r0"
 	if version == "" || !allowed.MatchString(v.debian) {
-		return versions{}, fmt.Errorf("%q cannot be the version of a package: letters, digits, '.', '-' and '+' are allowed", version)
+		return versions{}, fmt.Errorf("%q cannot be the version of a package: letters, digits, '.', '-' and '+' are "+
+			"allowed", version)
 	}
 	return v, nil
 }
@@ -79,7 +81,8 @@ func parsePlatforms(texts []string) ([]platform, error) {
 	for _, text := range texts {
 		os, arch, ok := strings.Cut(text, "/")
 		if !ok || !slices.Contains(systems, os) || arch == "" {
-			return nil, fmt.Errorf("%q is not a platform, such as linux/amd64, for one of %s", text, strings.Join(systems, ", "))
+			return nil, fmt.Errorf("%q is not a platform, such as linux/amd64, for one of %s", text,
+				strings.Join(systems, ", "))
 		}
 		all = append(all, platform{os, arch})
 	}

@@ -8,7 +8,8 @@ import (
 
 var day = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// TestVersionsAreThoseOfEachFormat checks that each version sorts after the one before in Debian, whose order RPM has too.
+// TestVersionsAreThoseOfEachFormat checks that each version sorts after the one before in Debian, whose order RPM has
+// too.
 func TestVersionsAreThoseOfEachFormat(t *testing.T) {
 	before := ""
 	for _, test := range []struct {
@@ -18,7 +19,8 @@ func TestVersionsAreThoseOfEachFormat(t *testing.T) {
 	}{
 		{"dev", day.AddDate(0, 0, -1), "dev", "0~20260303050607.dev", "0_git20260303050607-r0"},
 		{"1d0ed3b", day, "1d0ed3b", "0~20260304050607.1d0ed3b", "0_git20260304050607-r0"},
-		{"0c996e7-dirty", day.Add(time.Second), "0c996e7-dirty", "0~20260304050608.0c996e7+dirty", "0_git20260304050608_p-r0"},
+		{"0c996e7-dirty", day.Add(time.Second), "0c996e7-dirty", "0~20260304050608.0c996e7+dirty",
+			"0_git20260304050608_p-r0"},
 		{"v1.2.0-beta", day, "1.2.0-beta", "1.2.0~beta", "1.2.0_beta-r0"},
 		{"v1.2.0-rc.1", day, "1.2.0-rc.1", "1.2.0~rc.1", "1.2.0_rc1-r0"},
 		{"v1.2.0-rc.1-4-gabcdef0", day, "1.2.0-rc.1-4-gabcdef0", "1.2.0~rc.1+4.gabcdef0", "1.2.0_rc1_p4-r0"},
@@ -35,7 +37,8 @@ func TestVersionsAreThoseOfEachFormat(t *testing.T) {
 			t.Errorf("%s becomes %+v, %v; want %+v", test.git, got, err, want)
 		}
 		if before != "" {
-			if said, err := exec.Command("dpkg", "--compare-versions", before, "lt", got.debian).CombinedOutput(); err != nil || len(said) > 0 {
+			if said, err := exec.Command("dpkg", "--compare-versions", before, "lt",
+				got.debian).CombinedOutput(); err != nil || len(said) > 0 {
 				t.Errorf("%s does not come after %s: %v %s", got.debian, before, err, said)
 			}
 		}

@@ -21,8 +21,8 @@ type Disk struct {
 	held *exec.Cmd
 }
 
-// NewDisk makes one of so many KiB in memory. It takes what the system grants: as root the right to mount, as anyone else
-// a user namespace. Where neither is allowed, as in many containers, the test fails and says so.
+// NewDisk makes one of so many KiB in memory. It takes what the system grants: as root the right to mount, as anyone
+// else a user namespace. Where neither is allowed, as in many containers, the test fails and says so.
 func NewDisk(t testing.TB, kib int) *Disk {
 	t.Helper()
 	return newDisk(t, t.TempDir(), kib, nil)
@@ -48,7 +48,9 @@ func newDisk(t testing.TB, folder string, kib int, owner *syscall.Credential) *D
 	if os.Geteuid() != 0 || owner != nil {
 		flags = "-rm"
 	}
-	d.held = exec.Command("unshare", flags, "sh", "-c", `mkdir -p "$2" && mount -t tmpfs -o size="$1"k perks "$2" && : > "$2/ballast" && echo made && read -r end`, "disk", fmt.Sprint(kib), d.Folder)
+	d.held = exec.Command("unshare", flags, "sh", "-c",
+		`mkdir -p "$2" && mount -t tmpfs -o size="$1"k perks "$2" && : > "$2/ballast" && echo made && read -r end`,
+		"disk", fmt.Sprint(kib), d.Folder)
 	d.held.Dir = "/"
 	d.held.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 	input, err := d.held.StdinPipe()
@@ -71,8 +73,8 @@ func newDisk(t testing.TB, folder string, kib int, owner *syscall.Credential) *D
 	if line, err := bufio.NewReader(output).ReadString('\n'); line != "made\n" {
 		_, _ = io.Copy(io.Discard, output)
 		_ = d.held.Wait()
-		t.Fatalf("this test needs a small file system of its own: run it as root with the right to mount (CAP_SYS_ADMIN in a container), "+
-			"or allow user namespaces to everyone: %v: %s", err, said.String())
+		t.Fatalf("this test needs a small file system of its own: run it as root with the right to mount "+
+			"(CAP_SYS_ADMIN in a container), or allow user namespaces to everyone: %v: %s", err, said.String())
 	}
 	return d
 }

@@ -1,5 +1,5 @@
-// Package programs runs the real perksd and perksctl for tests, the demo, the benchmarks and the pictures: on databases of
-// their own, in an environment isolated from the rest of the machine.
+// Package programs runs the real perksd and perksctl for tests, the demo, the benchmarks and the pictures: on databases
+// of their own, in an environment isolated from the rest of the machine.
 //
 // It knows the programs' command lines and HTTP addresses, and nothing of how either is made.
 package programs
@@ -26,8 +26,8 @@ import (
 // folder holds the program while Main runs.
 var folder string
 
-// Main runs a package's tests. Its TestMain has to call it, so that the program is built once for all of them and removed
-// in the end.
+// Main runs a package's tests. Its TestMain has to call it, so that the program is built once for all of them and
+// removed in the end.
 func Main(m *testing.M) { os.Exit(Tests{m}.Run()) }
 
 // Tests is Main for a TestMain that has more to do and ends the process itself.
@@ -46,8 +46,8 @@ func (t Tests) Run() int {
 
 // built is the program's path. Who asks first builds it.
 var built = sync.OnceValues(func() (path string, err error) {
-	// go test takes a result from its cache unless a file that the test has read is another now. It sees what this process
-	// reads, and not what a compiler does.
+	// go test takes a result from its cache unless a file that the test has read is another now. It sees what this
+	// process reads, and not what a compiler does.
 	_, file, _, _ := runtime.Caller(0)
 	if _, err := os.ReadDir(filepath.Join(filepath.Dir(file), "..", "..", "perksd")); err != nil {
 		return "", err
@@ -140,7 +140,8 @@ func (i *Installation) ImportCSV(kind, text string) {
 // Client makes a client with the default scopes, unless flags say otherwise, and returns its id and secret.
 func (i *Installation) Client(name string, flags ...string) (id, secret string) {
 	i.t.Helper()
-	created, err := readClient(i.Must("", append([]string{"client", "create", "--name", name, "-o", "json"}, flags...)...))
+	created, err := readClient(i.Must("",
+		append([]string{"client", "create", "--name", name, "-o", "json"}, flags...)...))
 	if err != nil {
 		i.t.Fatal(err)
 	}

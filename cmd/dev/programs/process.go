@@ -22,10 +22,11 @@ const Timeout = time.Minute
 // lookEvery is how often the log of a program is read that has not yet said what is waited for.
 const lookEvery = 10 * time.Millisecond
 
-// Build builds packages into a folder. Flags of go build may come before them. Nobody debugs the programs, and without what a
-// debugger needs they are linked in half the time.
+// Build builds packages into a folder. Flags of go build may come before them. Nobody debugs the programs, and without
+// what a debugger needs they are linked in half the time.
 func Build(ctx context.Context, folder string, packages ...string) error {
-	_, err := Output(exec.CommandContext(ctx, "go", append([]string{"build", "-ldflags=-s -w", "-o", folder + "/"}, packages...)...))
+	_, err := Output(exec.CommandContext(ctx, "go",
+		append([]string{"build", "-ldflags=-s -w", "-o", folder + "/"}, packages...)...))
 	return err
 }
 
@@ -50,8 +51,8 @@ type Process struct {
 	err    error
 }
 
-// Start runs a program and returns when it says where it listens. Its log is a file, as an operator's would be: a reader in
-// between would cost both sides more, and could hold the program up.
+// Start runs a program and returns when it says where it listens. Its log is a file, as an operator's would be: a
+// reader in between would cost both sides more, and could hold the program up.
 func Start(cmd *exec.Cmd, log *os.File) (*Process, error) {
 	p, err := launch(cmd, log)
 	if err != nil {

@@ -47,7 +47,8 @@ func (s Workspace) Run(ctx context.Context, words ...string) (string, error) {
 
 // NewClient makes a client, with an id of one's choice and more flags if need be.
 func (s Workspace) NewClient(ctx context.Context, id string, flags ...string) (client.Credentials, error) {
-	output, err := s.Run(ctx, append([]string{"perksd", "client", "create", "--name", id, "--id", id, "-o", "json"}, flags...)...)
+	output, err := s.Run(ctx, append([]string{"perksd", "client", "create", "--name", id, "--id", id, "-o", "json"},
+		flags...)...)
 	if err != nil {
 		return client.Credentials{}, err
 	}
@@ -66,12 +67,13 @@ func readClient(output string) (client.Credentials, error) {
 	return client.Credentials{ID: created.ID, Secret: created.Secret}, nil
 }
 
-// Serve starts perksd on a free port of this computer, with more flags if need be, and returns once it listens. It ignores
-// the callers' contexts, so that an interrupted caller can still stop it in order.
+// Serve starts perksd on a free port of this computer, with more flags if need be, and returns once it listens. It
+// ignores the callers' contexts, so that an interrupted caller can still stop it in order.
 func (s Workspace) Serve(flags ...string) (*Process, error) {
 	log, err := os.Create(filepath.Join(s.Folder, "perksd.log"))
 	if err != nil {
 		return nil, err
 	}
-	return Start(s.Command(context.Background(), append([]string{"perksd", "serve", "--addr", "127.0.0.1:0"}, flags...)...), log)
+	return Start(s.Command(context.Background(),
+		append([]string{"perksd", "serve", "--addr", "127.0.0.1:0"}, flags...)...), log)
 }

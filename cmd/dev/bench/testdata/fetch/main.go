@@ -1,4 +1,5 @@
-// Command fetch is the baseline for the first output of perksctl: a minimal cobra program that prints the response to one request.
+// Command fetch is the baseline for the first output of perksctl: a minimal cobra program that prints the response to
+// one request.
 package main
 
 import (
