@@ -45,10 +45,7 @@ func (x *terminal) complete(words ...string) []string {
 func TestRunsAreCompleted(t *testing.T) {
 	x, _ := loggedIn(t)
 	dir := t.TempDir()
-	file := filepath.Join(dir, "w.csv")
-	if err := os.WriteFile(file, []byte("perk,user\ncoffee,alice\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := write(t, filepath.Join(dir, "w.csv"), "perk,user\ncoffee,alice\n")
 	x.must("perk", "redeem", "--file", file, "--job", "night-1")
 	if err := os.WriteFile(filepath.Join(dir, "no-job.results.jsonl"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -404,10 +401,7 @@ func TestNoCompletionsWithoutLogin(t *testing.T) {
 
 func TestCompletionIgnoresBrokenConfiguration(t *testing.T) {
 	x := newTerminal(t, nil)
-	if err := os.WriteFile(filepath.Join(x.env[session.EnvConfigDir], "config.yaml"), []byte("profilse: {}"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(x.env[session.EnvConfigDir], "config.yaml"), "profilse: {}")
 	for _, words := range [][]string{{"perk", "get", ""}, {"--profile", ""},
 		{"--debug", "perk", "list", "--city", ""}} {
 		if got := x.complete(words...); len(got) != 1 {

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -18,9 +17,7 @@ func TestExportedPropertyRoundTrips(t *testing.T) {
 			before := x.must("property", "get", "42", "-o", "json", "--quiet").out
 			exported := x.must(append([]string{"property", "get", "42", "--quiet", "-o", "csv", "--fields",
 				"propertyId,title,description,images"}, raw...)...).out
-			if err := os.WriteFile(path, []byte(exported), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, path, exported)
 			x.must("property", "update", "42", "--title", "T", "--description", "D", "--set", "images=")
 			x.must("property", "update", "--file", path)
 			if after := x.must("property", "get", "42", "-o", "json", "--quiet").out; after != before {

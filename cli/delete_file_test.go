@@ -10,12 +10,7 @@ import (
 func TestDeleteFileAsksOnATerminal(t *testing.T) {
 	x, facts := loggedIn(t)
 	path := filepath.Join(t.TempDir(), "closed.csv")
-	write := func(path, text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(path, "propertyId,description\n42,\"two\nlines\"\n43,\n")
+	write(t, path, "propertyId,description\n42,\"two\nlines\"\n43,\n")
 	question := "Delete the properties in " + path + " (2 rows) at " + facts["API_URL"] + " (profile default)? [y/N] "
 	no := x.typing("n\n", "property", "delete", "--file", path)
 	if no.code != 3 || no.err != question+"error: Cancelled; nothing was changed.\n" || no.out != "" {
@@ -34,7 +29,7 @@ func TestDeleteFileAsksOnATerminal(t *testing.T) {
 
 	// The question does not wait for an unknown number of rows.
 	unnamed := filepath.Join(t.TempDir(), "closed")
-	write(unnamed, "propertyId\n42\n")
+	write(t, unnamed, "propertyId\n42\n")
 	if r := x.typing("n\n", "property", "delete", "--file", unnamed); !strings.HasPrefix(r.err,
 		"Delete the properties in "+unnamed+" at ") {
 		t.Errorf("a file without an extension: %+v", r)

@@ -167,10 +167,8 @@ func TestWeakETagsAreAcceptedAsIfMatch(t *testing.T) {
 	}
 	x.must("property", "update", "--file", file, "--dry-run")
 	strong := filepath.Join(t.TempDir(), "strong.csv")
-	if err := os.WriteFile(strong, []byte("id,city,if_match\n42,Bath,"+strings.Trim(strings.TrimPrefix(etag, "W/"),
-		`"`)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, strong, "id,city,if_match\n42,Bath,"+strings.Trim(strings.TrimPrefix(etag, "W/"),
+		`"`)+"\n")
 	x.must("property", "update", "--file", strong, "--dry-run")
 	x.must("property", "update", "42", "--title", "Loft", "--if-match", etag)
 	for _, args := range [][]string{

@@ -34,10 +34,7 @@ func (x *terminal) edits(scripts ...string) (read func(name string) string) {
 			program += script + "\n"
 		}
 	}
-	path := filepath.Join(dir, "editor.sh")
-	if err := os.WriteFile(path, []byte(program), 0o600); err != nil {
-		x.t.Fatal(err)
-	}
+	path := write(x.t, filepath.Join(dir, "editor.sh"), program)
 	x.env["EDITOR"] = "sh '" + path + "'"
 	return func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))

@@ -160,10 +160,7 @@ func TestARedemptionThatIsNotInForce(t *testing.T) {
 			!strings.Contains(r.out, `"status": "`+test.status+`"`) {
 			t.Errorf("%q: %+v", test.status, r)
 		}
-		file := filepath.Join(t.TempDir(), "winners.csv")
-		if err := os.WriteFile(file, []byte("perk,user\np,u\nq,u\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		file := write(t, filepath.Join(t.TempDir(), "winners.csv"), "perk,user\np,u\nq,u\n")
 		r = x.run("perk", "redeem", "--file", file)
 		results, _ := os.ReadFile(file + ".results.jsonl")
 		if r.code != 7 || !strings.Contains(r.err, "2 rows: 0 done, 1 waits for approval, 1 "+test.outcome+".") ||
@@ -219,10 +216,7 @@ func TestEveryCommandAtAServerWithoutExtensions(t *testing.T) {
 			Freedoms: freedoms{NewStatus: specserver.StatusPending, Elsewhere: elsewhere},
 		})
 		x.env["EDITOR"] = "sed -i s/Flat/Loft/"
-		file := filepath.Join(t.TempDir(), "winners.csv")
-		if err := os.WriteFile(file, []byte("perk,user\nperk-002,user-001\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		file := write(t, filepath.Join(t.TempDir(), "winners.csv"), "perk,user\nperk-002,user-001\n")
 		x.must("perk", "redeem", "--file", file)
 		for lacks, lines := range atOthers {
 			for line := range strings.SplitSeq(lines, ";") {

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -130,10 +129,7 @@ func TestAnswersThatAreNoRecords(t *testing.T) {
 		}
 	}
 	answer = `{"data":{"propertyId":15,"title":"Flat"}}` // one row is refused, and both answers are wrapped
-	file := filepath.Join(t.TempDir(), "delete.csv")
-	if err := os.WriteFile(file, []byte("propertyId\n15\n16\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := write(t, filepath.Join(t.TempDir(), "delete.csv"), "propertyId\n15\n16\n")
 	if r := x.run("property", "delete", "--file", file, "--dry-run"); strings.Count(r.err, note) != 1 {
 		t.Errorf("a dry run of two rows: %+v", r)
 	}

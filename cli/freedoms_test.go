@@ -207,10 +207,7 @@ func (j *judged) writeRows() string {
 	for n := range rows {
 		text += fmt.Sprintf("%s,%s\n", j.server.PerkID(2), j.server.UserID(11+n))
 	}
-	file := filepath.Join(j.t.TempDir(), "rows.csv")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		j.t.Fatal(err)
-	}
+	file := write(j.t, filepath.Join(j.t.TempDir(), "rows.csv"), text)
 	return file
 }
 

@@ -18,10 +18,7 @@ func TestAnETagGuardsOrIsRefused(t *testing.T) {
 			"property update --file FILE",
 		} {
 			t.Run(fmt.Sprintf("%s ETags, %s", etags, command), func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "prices.csv")
-				if err := os.WriteFile(file, []byte("propertyId,price_pw,etag\n1,5,old\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				file := write(t, filepath.Join(t.TempDir(), "prices.csv"), "propertyId,price_pw,etag\n1,5,old\n")
 				command := strings.ReplaceAll(command, "FILE", file)
 				j := atSpecification(t, specserver.Options{Freedoms: specserver.Freedoms{ETags: etags}})
 				r := j.run(strings.Fields(command)...)
@@ -51,10 +48,7 @@ func TestAnEveningsFileIsRedeemedOnce(t *testing.T) {
 	for n := range rows {
 		text += fmt.Sprintf("%s,%s\n", j.server.PerkID(n+1), j.server.UserID(n+1))
 	}
-	file := filepath.Join(t.TempDir(), "winners.csv")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := write(t, filepath.Join(t.TempDir(), "winners.csv"), text)
 	results := func(want string, args ...string) {
 		t.Helper()
 		j.expect([]int{0, 7}, append([]string{"perk", "redeem", "--file", file}, args...)...)

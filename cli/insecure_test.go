@@ -17,9 +17,7 @@ func TestInsecureHTTPIsOnlyForItsAddress(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(config, []byte(before), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, config, before)
 	for _, env := range []string{"", "http://192.0.2.2:1/v2"} {
 		x.env[session.EnvAPIURL] = env
 		args := []string{"auth", "login", "--profile", "old", "--secret-stdin"}

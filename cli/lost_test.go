@@ -92,9 +92,7 @@ func TestTheProofThatKeysCountIsKeptForADay(t *testing.T) {
 		t.Fatal(kept, err)
 	}
 	old := fmt.Sprintf(`{"keys_shown":%q}`, time.Now().Add(-25*time.Hour).Format(time.RFC3339))
-	if err := os.WriteFile(kept[0], []byte(old), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, kept[0], old)
 	redeem("cem", 2)
 	redeem("dora", 2)
 }
@@ -160,9 +158,7 @@ func TestLostRedeemIsNotConfusedWithAnotherClients(t *testing.T) {
 				args, code := []string{"perk", "redeem", "coffee", "--user", "ann"}, test.code
 				file := filepath.Join(t.TempDir(), "rows.csv")
 				if bulk {
-					if err := os.WriteFile(file, []byte("perk,user\ncoffee,ann\n"), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					write(t, file, "perk,user\ncoffee,ann\n")
 					args, code = []string{"perk", "redeem", "--file", file}, min(test.code, 1)*7
 				}
 				r := x.run(args...)

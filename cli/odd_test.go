@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,10 +120,7 @@ func TestNumbersThatAListingLacksAreNotSetTo0(t *testing.T) {
 		if format == "json" || format == "yaml" {
 			continue
 		}
-		file := filepath.Join(t.TempDir(), "export."+format)
-		if err := os.WriteFile(file, []byte(strings.Replace(text, "Bare", "Loft", 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		file := write(t, filepath.Join(t.TempDir(), "export."+format), strings.Replace(text, "Bare", "Loft", 1))
 		x.must("property", "update", "--file", file)
 		got := strings.Join(sent(), "\n")
 		if !strings.Contains(got, `"title":"Loft"`) || strings.Contains(got, ":0") || strings.Contains(got, "price") {
@@ -147,10 +143,7 @@ func TestAnExportMaySendBackWhatNoFieldCanHold(t *testing.T) {
 			"£295.50 £300":   "",
 		} {
 			before, after, _ := strings.Cut(edit, " ")
-			file := filepath.Join(t.TempDir(), "export."+format)
-			if err := os.WriteFile(file, []byte(strings.Replace(export, before, after, 1)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			file := write(t, filepath.Join(t.TempDir(), "export."+format), strings.Replace(export, before, after, 1))
 			r := x.run("property", "update", "--file", file)
 			switch got := strings.Join(sent(), "\n"); {
 			case want != "" && (r.code != 0 || !strings.Contains(got, want)):

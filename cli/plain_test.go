@@ -61,9 +61,7 @@ func TestNoErrorHasTheWordsOfALibrary(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, text)
 		return path
 	}
 	script := func(name, text string) string {

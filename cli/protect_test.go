@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,10 +11,7 @@ import (
 func TestProtectedProfileAsksForItsNameOnce(t *testing.T) {
 	x, _ := loggedIn(t)
 	x.must("profile", "set", "default", "--protected")
-	rows := filepath.Join(t.TempDir(), "rows.csv")
-	if err := os.WriteFile(rows, []byte("perk,user\nmuseum,alice\nmuseum,bob\ncoffee,bob\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	rows := write(t, filepath.Join(t.TempDir(), "rows.csv"), "perk,user\nmuseum,alice\nmuseum,bob\ncoffee,bob\n")
 	const question = "Profile default is protected. To change live data at "
 	for _, test := range []struct {
 		input, args string

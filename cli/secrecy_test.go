@@ -52,7 +52,8 @@ func TestSecretsAreNotDisclosed(t *testing.T) {
 			x := newTerminal(t, map[string]string{
 				session.EnvClientSecret: facts["SECRET"], "HOME": work, "TMPDIR": work, "XDG_STATE_HOME": work,
 				"XDG_CACHE_HOME": work,
-				"SPIED":          filepath.Join(work, "spied"), "EDITOR": write(t, work, "spy", spyEditor, 0o700),
+				"SPIED":          filepath.Join(work, "spied"), "EDITOR": "sh " +
+					write(t, filepath.Join(work, "spy"), spyEditor),
 				"VISUAL": "",
 			})
 			x.env[session.EnvConfigDir] = filepath.Join(work, "config")
@@ -74,10 +75,10 @@ func TestSecretsAreNotDisclosed(t *testing.T) {
 				"property update 42 --title=", "api POST nowhere --field a=b",
 				"api GET auth/token", "perk list --timeout 1ns", "doctor", "property edit 42 --yes",
 				"perk list --sort titel", "no-such-command", "auth status -o yaml",
-				"perk redeem --file " + write(t, work, "redeem.csv", "perk_id,user_id\nspa-day,bob\nnowhere,bob\n",
-					0o600),
-				"property update --file " + write(t, work, "update.jsonl", `{"propertyId":43,"title":"Bulk"}`+"\n",
-					0o600),
+				"perk redeem --file " + write(t, filepath.Join(work, "redeem.csv"),
+					"perk_id,user_id\nspa-day,bob\nnowhere,bob\n"),
+				"property update --file " + write(t, filepath.Join(work, "update.jsonl"),
+					`{"propertyId":43,"title":"Bulk"}`+"\n"),
 			} {
 				lines = append(lines, strings.Fields(line))
 			}
@@ -149,13 +150,4 @@ func checkFiles(t *testing.T, dir string, secrets map[string]string) {
 	if err != nil || seen < 5 {
 		t.Errorf("searched %d files, %v", seen, err)
 	}
-}
-
-func write(t *testing.T, dir, name, text string, mode os.FileMode) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

@@ -170,9 +170,7 @@ func (h *home) write(name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		h.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	write(h.t, path, text)
 }
 
 // installLine returns the shell's install command from the help of the completion command.

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -64,4 +65,13 @@ func loggedIn(t *testing.T) (*terminal, map[string]string) {
 	x.must("auth", "login", "--api-url", facts["API_URL"], "--client-id", facts["CLIENT"])
 	delete(x.env, session.EnvClientSecret)
 	return x, facts
+}
+
+// write writes a private file, and returns its path.
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -60,10 +60,7 @@ func TestEveryCommandWritesJSON(t *testing.T) {
 	x.env["EDITOR"] = `sh -c 'echo "title: Edited" > "$0"'`
 	login := "--api-url " + facts["API_URL"] + " --client-id " + facts["CLIENT"]
 	rows := func(name, text string) string {
-		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := write(t, filepath.Join(t.TempDir(), name), text)
 		return "--file " + path
 	}
 	winners := rows("winners.csv", "perk,user\nspa-day,alice\nspa-day,bob\n")

@@ -23,10 +23,7 @@ func redeemed(t *testing.T, rows string, scopes ...api.Scope) (x *terminal, file
 	id, secret := server.Client(append(scopes, api.ScopePerksRead, api.ScopePerksRedeem)...)
 	x = newTerminal(t, map[string]string{session.EnvAPIURL: server.URL, session.EnvClientID: id,
 		session.EnvClientSecret: secret})
-	file = filepath.Join(t.TempDir(), "winners.csv")
-	if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file = write(t, filepath.Join(t.TempDir(), "winners.csv"), rows)
 	x.must("perk", "redeem", "--file", file)
 	return x, file
 }
