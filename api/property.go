@@ -66,6 +66,7 @@ type Field struct {
 	Hint  string // an example for a form
 	// MaxLength is of a text, in characters; 0 is without a limit.
 	MaxLength int
+	Nullable  bool
 }
 
 // IsMultiline tells whether the field is edited as several lines.
@@ -80,66 +81,66 @@ type propertyField struct {
 
 var propertyFields = []propertyField{
 	{
-		Field{"title", LineField, "Title", "the title", "what guests read first", maxTitle},
+		Field{"title", LineField, "Title", "the title", "what guests read first", maxTitle, false},
 		textAccess(1, maxTitle, func(p *Property) *string { return &p.Title },
 			func(p *PropertyPatch) *Optional[string] { return &p.Title }),
 	},
 	{
-		Field{"description", TextField, "Description", "the description", "", maxLongText},
+		Field{"description", TextField, "Description", "the description", "", maxLongText, false},
 		textAccess(0, maxLongText, func(p *Property) *string { return &p.Description },
 			func(p *PropertyPatch) *Optional[string] { return &p.Description }),
 	},
 	{
-		Field{"address", LineField, "Address", "street and number", "street and number", maxAddress},
+		Field{"address", LineField, "Address", "street and number", "street and number", maxAddress, false},
 		textAccess(0, maxAddress, func(p *Property) *string { return &p.Address },
 			func(p *PropertyPatch) *Optional[string] { return &p.Address }),
 	},
 	{
-		Field{"city", LineField, "City", "the city", "", maxShortText},
+		Field{"city", LineField, "City", "the city", "", maxShortText, false},
 		textAccess(0, maxShortText, func(p *Property) *string { return &p.City },
 			func(p *PropertyPatch) *Optional[string] { return &p.City }),
 	},
 	{
-		Field{"postcode", LineField, "Postcode", "the postcode", "", maxShortText},
+		Field{"postcode", LineField, "Postcode", "the postcode", "", maxShortText, false},
 		textAccess(0, maxShortText, func(p *Property) *string { return &p.Postcode },
 			func(p *PropertyPatch) *Optional[string] { return &p.Postcode }),
 	},
 	{
 		Field{"images", ListField, "Images", "addresses of images, comma-separated; they replace all that are there",
-			"addresses such as https://example.com/1.jpg", 0},
+			"addresses such as https://example.com/1.jpg", 0, false},
 		accessTo[[]string]{func(p *Property) *[]string { return &p.Images },
 			func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages},
 	},
 	{
 		Field{"price_pw", PriceField, "Price per week", "the price for a week, such as 295.50; its digits are kept",
-			"such as 120.50", 0},
+			"such as 120.50", 0, false},
 		accessTo[Price]{func(p *Property) *Price { return &p.PricePW },
 			func(p *PropertyPatch) *Optional[Price] { return &p.PricePW }, Value.price, nil},
 	},
 	{
-		Field{"bedrooms", NumberField, "Bedrooms", "how many bedrooms", "such as 2", 0},
+		Field{"bedrooms", NumberField, "Bedrooms", "how many bedrooms", "such as 2", 0, false},
 		accessTo[int]{func(p *Property) *int { return &p.Bedrooms },
 			func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }, Value.rooms, must(roomsRule)},
 	},
 	{
-		Field{"bathrooms", NumberField, "Bathrooms", "how many bathrooms", "such as 1", 0},
+		Field{"bathrooms", NumberField, "Bathrooms", "how many bathrooms", "such as 1", 0, false},
 		accessTo[int]{func(p *Property) *int { return &p.Bathrooms },
 			func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }, Value.rooms, must(roomsRule)},
 	},
 	{
 		Field{"lat", NumberField, "Latitude", "the latitude in degrees; empty for none",
-			"degrees, such as 53.8; empty for none", 0},
+			"degrees, such as 53.8; empty for none", 0, true},
 		accessTo[*float64]{func(p *Property) **float64 { return &p.Lat },
 			func(p *PropertyPatch) *Optional[*float64] { return &p.Lat }, Value.floatOrNull, orNull(LatRule)},
 	},
 	{
 		Field{"lng", NumberField, "Longitude", "the longitude in degrees; empty for none",
-			"degrees, such as -1.55; empty for none", 0},
+			"degrees, such as -1.55; empty for none", 0, true},
 		accessTo[*float64]{func(p *Property) **float64 { return &p.Lng },
 			func(p *PropertyPatch) *Optional[*float64] { return &p.Lng }, Value.floatOrNull, orNull(LngRule)},
 	},
 	{
-		Field{"deposit", NumberField, "Deposit", "the deposit", "such as 500", 0},
+		Field{"deposit", NumberField, "Deposit", "the deposit", "such as 500", 0, false},
 		accessTo[float64]{func(p *Property) *float64 { return &p.Deposit },
 			func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(depositRule)},
 	},
@@ -190,6 +191,9 @@ type access interface {
 	apply(name string, from *PropertyPatch, to *Property)
 	check(fields FieldErrors, name string, p *Property)
 	texts(p *Property) []string
+	lacksNumber(p *Property) bool
+	double(p *Property) *float64
+	isWhole() bool
 }
 
 // accessTo is the access to a field of type T.
@@ -263,6 +267,33 @@ func (a accessTo[T]) texts(p *Property) []string {
 	digits, _ := json.Marshal(number) // an infinite number has no digits, and breaks its field's rule
 	return []string{string(digits)}
 }
+
+// lacksNumber tells whether there is 0, which does not tell a number from none.
+func (a accessTo[T]) lacksNumber(p *Property) bool {
+	switch value := any(a.of(p)).(type) {
+	case *Price:
+		return value.digits == ""
+	case *int:
+		return *value == 0
+	case *float64:
+		return *value == 0
+	}
+	return false
+}
+
+// double returns a number that is held as the nearest double; nil if there is none.
+func (a accessTo[T]) double(p *Property) *float64 {
+	switch value := any(a.of(p)).(type) {
+	case *float64:
+		return value
+	case **float64:
+		return *value
+	}
+	return nil
+}
+
+// isWhole tells whether the field takes whole numbers only.
+func (a accessTo[T]) isWhole() bool { _, isInt := any(*new(T)).(int); return isInt }
 
 // Texts returns the value of a field as texts that ParsePropertyPatch reads back without loss: one for each entry of a
 // list, none for null. Numbers have as few digits as possible.

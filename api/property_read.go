@@ -20,7 +20,7 @@ import (
 func ReadProperty(body []byte, into *Property) error {
 	*into = Property{}
 	err := json.Unmarshal(body, into)
-	if err == nil && !lackNumbers(body, 0, *into) && !into.isRounded() {
+	if err == nil && !mayLackNumbers(body, 0, []Property{*into}) {
 		return nil
 	}
 	return into.readAgain(body, err)
@@ -33,8 +33,7 @@ func ReadProperties(body []byte, into *Page[Property]) error {
 	if into.Meta != (PageMeta{}) {
 		around = 2
 	}
-	isRounded := func(p Property) bool { return p.isRounded() }
-	if err == nil && !lackNumbers(body, around, into.Data...) && !slices.ContainsFunc(into.Data, isRounded) {
+	if err == nil && !mayLackNumbers(body, around, into.Data) {
 		return nil
 	}
 	var items Page[json.RawMessage]
@@ -52,26 +51,28 @@ func ReadProperties(body []byte, into *Page[Property]) error {
 	return nil
 }
 
-// numbersOrNone are the fields in which 0 does not tell a number from none. lackNumbers has them in the same order.
-var numbersOrNone = [...]string{"price_pw", "bedrooms", "bathrooms", "deposit"}
-
-// lackNumbers tells whether some of the listings that were decoded from a body, which has so many objects around them,
-// may be without one of these numbers. It is sure for perksd, which writes no blanks: to look for each number again
-// would take longer than decoding.
-func lackNumbers(body []byte, around int, read ...Property) bool {
-	var zero [4]bool // by numbersOrNone
+// mayLackNumbers tells whether some of the listings that were decoded from a body, in which there are that many objects
+// around them, may be without a number, or with one that was rounded. It is sure for perksd, which writes no blanks: to
+// look for each number again would take longer than decoding.
+func mayLackNumbers(body []byte, around int, read []Property) bool {
+	var lacking uint // by the indexes of propertyFields
 	for i := range read {
-		p := &read[i]
-		for n, isZero := range [...]bool{p.PricePW.digits == "", p.Bedrooms == 0, p.Bathrooms == 0, p.Deposit == 0} {
-			zero[n] = zero[n] || isZero
+		if read[i].isRounded() {
+			return true
+		}
+		for n := range propertyFields {
+			if propertyFields[n].lacksNumber(&read[i]) {
+				lacking |= 1 << n
+			}
 		}
 	}
-	if zero == [4]bool{} {
+	if lacking == 0 {
 		return false
 	}
 	hasOthers := bytes.Count(body, []byte("{")) > len(read)+around // whose members may have the same names
-	for n, name := range numbersOrNone {
-		if zero[n] && (hasOthers || countNumbers(body, name) != len(read)) {
+	for n := range propertyFields {
+		isLacking := lacking>>n&1 == 1
+		if isLacking && (hasOthers || countNumbers(body, propertyFields[n].Name) != len(read)) {
 			return true
 		}
 	}
@@ -91,12 +92,10 @@ func countNumbers(body []byte, name string) (count int) {
 	return count
 }
 
-// doubles are the fields that are held as the nearest double.
-var doubles = [...]string{"lat", "lng", "deposit"}
-
 // isRounded tells whether a double may have had more digits than it holds: only then it needs 16 or 17 of them.
 func (p *Property) isRounded() bool {
-	for _, double := range [...]*float64{p.Lat, p.Lng, &p.Deposit} {
+	for i := range propertyFields {
+		double := propertyFields[i].double(p)
 		if double == nil || *double*1e6 == math.Trunc(*double*1e6) { // as most have
 			continue
 		}
@@ -108,7 +107,7 @@ func (p *Property) isRounded() bool {
 }
 
 // readAgain reads a listing member by member if decoding it gave an error, and finds out which numbers it lacks. A body
-// that is no object has that error.
+// that is not an object has that error.
 func (p *Property) readAgain(body []byte, err error) error {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
@@ -118,17 +117,17 @@ func (p *Property) readAgain(body []byte, err error) error {
 		*p = Property{}
 		err = p.readMembers(members)
 	}
-	for _, name := range numbersOrNone {
-		if raw := members[name]; raw == nil || string(raw) == "null" {
-			p.setOdd(name, "null")
+	for _, field := range propertyFields {
+		raw := members[field.Name]
+		isNeeded := !field.Nullable && (field.Kind == PriceField || field.Kind == NumberField)
+		if isNeeded && (raw == nil || string(raw) == "null") {
+			p.setOdd(field.Name, "null")
 		}
-	}
-	for _, name := range doubles {
-		_, isOdd := p.Odd[name]
-		raw, isNumber := (Value{json: members[name]}).number()
-		isLong := isNumber && !isOdd && len(raw) > 16 && !strings.ContainsAny(raw, "eE")
-		if isLong && raw != propertyFieldNamed(name).texts(p)[0] {
-			p.setOdd(name, string(members[name]))
+		_, isOdd := p.Odd[field.Name]
+		digits, isNumber := (Value{json: raw}).number()
+		isLong := isNumber && !isOdd && len(digits) > 16 && !strings.ContainsAny(digits, "eE")
+		if isLong && field.double(p) != nil && digits != field.texts(p)[0] {
+			p.setOdd(field.Name, string(raw))
 		}
 	}
 	return err
@@ -291,10 +290,10 @@ func (p Property) Has(name string, value Value) bool {
 func (p Property) Remarks() map[string]string {
 	remarks := map[string]string{}
 	for name, raw := range p.Odd {
-		field, _ := PropertyFieldNamed(name)
+		field := propertyFieldNamed(name)
 		_, isNumber := (Value{json: raw}).number()
 		switch {
-		case raw == nil || name == propertyID || isNumber && slices.Contains(doubles[:], name):
+		case raw == nil || field == nil || isNumber && field.Kind == NumberField && !field.isWhole():
 		case field.Kind != NumberField && field.Kind != PriceField:
 			remarks[name] = "not a text"
 		case isNumber && field.Kind == NumberField:

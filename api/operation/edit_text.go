@@ -64,29 +64,21 @@ func (e *Edit[I, R, P]) put(field api.Field, text string) {
 	e.typed[field.Name] = t
 }
 
-// Set sets the value of a field, or of a name that is not one. Like a text, it is never wrong if it is that of the
-// base.
-func (e *Edit[I, R, P]) Set(name string, value api.Value) {
+// SetAll replaces all that was typed by values, and by what is wrong with those that could not be read. Some may be of
+// names that are not fields. Like a text, a value is never wrong if it is that of the base.
+func (e *Edit[I, R, P]) SetAll(values map[string]api.Value, wrong api.FieldErrors) {
 	if e.step(Typed) != Typed {
 		return
 	}
-	delete(e.typed, name)
-	if field, known := e.Kind.Field(name); !known || !reflect.DeepEqual(value, e.Kind.Value(field, e.Base.Record)) {
-		e.typed[name] = e.Kind.parse(name, value)
+	clear(e.typed)
+	for name, value := range values {
+		field, known := e.Kind.Field(name)
+		if !known || !reflect.DeepEqual(value, e.Kind.Value(field, e.Base.Record)) {
+			e.typed[name] = e.Kind.parse(name, value)
+		}
 	}
-}
-
-// Refuse says what is wrong with a field whose value could not be read.
-func (e *Edit[I, R, P]) Refuse(name string, problems ...string) {
-	if e.step(Typed) == Typed {
+	for name, problems := range wrong {
 		e.typed[name] = typed[P]{problems: problems}
-	}
-}
-
-// Clear takes back all that was typed.
-func (e *Edit[I, R, P]) Clear() {
-	if e.step(Typed) == Typed {
-		clear(e.typed)
 	}
 }
 

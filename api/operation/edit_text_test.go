@@ -75,8 +75,15 @@ func TestUntouchedTextChangesNothing(t *testing.T) {
 		for _, f := range Properties.Fields {
 			e.Type(f.Name, e.Text(f.Name)+"!")
 			e.Type(f.Name, e.BaseText(f.Name))
-			e.Set(f.Name, Properties.Value(f, p))
 		}
+		values := map[string]api.Value{}
+		for _, f := range Properties.Fields {
+			values[f.Name] = Properties.Value(f, p)
+		}
+		if e.Submit() != FoundNothing {
+			t.Fatalf("%+v: typed %q, %v", p, e.Typed(), e.Problems())
+		}
+		e.SetAll(values, nil)
 		if event := e.Submit(); event != FoundNothing || len(e.Typed()) > 0 {
 			t.Fatalf("%+v: %v, typed %q, %v", p, event, e.Typed(), e.Problems())
 		}

@@ -37,9 +37,11 @@ func newList(s *session.Session) *cobra.Command {
 	}.Command(s, cobra.Command{
 		Use:   "list",
 		Short: "List properties, the newest first",
-		Long: "List properties, newest first: those of all clients, or without the scope properties:read, only your own. Counts stop at\n" +
+		Long: "List properties, newest first: those of all clients, or " +
+			"without the scope properties:read, only your own. Counts stop at\n" +
 			"200; --all shows all properties.\n\n" +
-			"--query takes words and filters: city: price: bedrooms: +own. A range is 2..5, 2.. or ..5, with its ends. Keys may be\n" +
+			"--query takes words and filters: city: price: bedrooms: " +
+			"+own. A range is 2..5, 2.. or ..5, with its ends. Keys may be\n" +
 			"shortened (bed:2..). Quotes hold blanks (city:\"New York\").",
 		Example: "  perksctl property list --city Berlin --max-price 400 --min-bedrooms 2 --sort price_pw\n" +
 			"  perksctl property list --query 'garden city:rome price:100..250 bedrooms:2..'\n" +
@@ -54,10 +56,14 @@ func newCreate(s *session.Session) *cobra.Command {
 	cmd := session.Writes[versioned](s, &cobra.Command{
 		Use:   "create",
 		Short: "Create a property",
-		Long: "Create a property that belongs to your client, and show it. It needs a title and a price; the service chooses its id. The\n" +
-			"request carries an idempotency key: a retry with the same key cannot create a second one. If the reply is\n" +
-			"lost, perksctl retries with the key; if the outcome stays unknown, it exits with code 8 and shows the command to run.",
-		Example: "  perksctl property create --title 'Two rooms by the canal' --price-pw 295.50 --city Leeds --bedrooms 2\n" +
+		Long: "Create a property that belongs to your client, and show it. " +
+			"It needs a title and a price; the service chooses its id. The\n" +
+			"request carries an idempotency key: a retry with the same key " +
+			"cannot create a second one. If the reply is\n" +
+			"lost, perksctl retries with the key; if the outcome stays " +
+			"unknown, it exits with code 8 and shows the command to run.",
+		Example: "  perksctl property create --title 'Two rooms by " +
+			"the canal' --price-pw 295.50 --city Leeds --bedrooms 2\n" +
 			"  perksctl property create --from-file flat.json --set lat=53.8 --set lng=-1.55",
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,7 +77,8 @@ func newCreate(s *session.Session) *cobra.Command {
 			}
 			property, err := api.ParseNewProperty(api.JoinMembers(typed, object))
 			if invalid, ok := errors.AsType[*api.Error](err); ok {
-				return &command.UsageError{Message: "The property was not created, because some values are missing or not valid.", Fields: invalid.Fields}
+				return &command.UsageError{Message: "The property was not " +
+					"created, because some values are missing or not valid.", Fields: invalid.Fields}
 			}
 			return runCreate(cmd.Context(), s, property, key.Value, again, dryRun)
 		},
@@ -82,7 +89,9 @@ func newCreate(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func runCreate(ctx context.Context, s *session.Session, property api.Property, key string, given []string, dryRun bool) error {
+func runCreate(
+	ctx context.Context, s *session.Session, property api.Property, key string, given []string, dryRun bool,
+) error {
 	printer, err := output.New[versioned](s.Output, s.Streams, listView)
 	if err == nil {
 		err = checkNotSandbox(s)

@@ -24,7 +24,8 @@ func newDelete(s *session.Session) *cobra.Command {
 	cmd := session.Writes[done](s, &cobra.Command{
 		Use:   "delete {ID... | --file FILE}",
 		Short: "Delete properties",
-		Long: "Delete properties in the order given. On a terminal you are asked first; elsewhere --yes is needed. The first failure\n" +
+		Long: "Delete properties in the order given. On a terminal you " +
+			"are asked first; elsewhere --yes is needed. The first failure\n" +
 			"ends the command, and the error says which properties were not tried.\n\n" + deleteFileHelp,
 		Example: "  perksctl property delete 42\n  perksctl property delete 41 42 --yes\n" + deleteFileExample,
 		Args:    command.OrFile(&file.File, command.AtLeastOne("ID")),
@@ -92,8 +93,10 @@ func deletion(id api.PropertyID, tag string) operation.PropertySaving {
 	return operation.PropertySaving{Kind: operation.Properties, ID: id, Delete: true, ETag: tag}
 }
 
-const deleteFileHelp = "With --file, delete the property of each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
-	"optionally etag or if_match with the ETag that the property must still have. The other columns of an export are\n" +
+const deleteFileHelp = "With --file, delete the property of each row of a " +
+	"CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
+	"optionally etag or if_match with the ETag that the property must " +
+	"still have. The other columns of an export are\n" +
 	"ignored, so you can pass an export.\n\n" + command.FileHelp
 
 const deleteFileExample = "  perksctl property delete --file closed.csv\n" +

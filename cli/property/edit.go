@@ -17,6 +17,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/editor"
 	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/completion"
@@ -32,11 +33,11 @@ type edit struct {
 	yes     bool
 	dryRun  bool
 
-	editor     textEditor
+	program    textEditor
 	interrupts *command.Interrupts
 	connection session.Connection
 
-	draft     *draftFile
+	draft     *editor.File
 	untouched string // the draft before the first edit
 	open      bool   // open the editor before reading the draft
 	refused   string // the draft when it was reopened because of a mistake
@@ -48,13 +49,17 @@ func newEdit(s *session.Session) *cobra.Command {
 	cmd := session.Writes[done](s, &cobra.Command{
 		Use:   "edit ID",
 		Short: "Edit a property in your editor",
-		Long: "Open the property as YAML in the editor named by VISUAL or EDITOR, show what you changed, ask, and send only that.\n" +
-			"Changes that somebody else makes meanwhile are kept; if you both change a field, you decide. If it cannot be saved,\n" +
+		Long: "Open the property as YAML in the editor named by VISUAL " +
+			"or EDITOR, show what you changed, ask, and send only that.\n" +
+			"Changes that somebody else makes meanwhile are kept; if " +
+			"you both change a field, you decide. If it cannot be saved,\n" +
 			"your draft stays in a file, and --resume continues with it.\n\n" +
-			"An editor with its own window must wait until you close the file, such as EDITOR=\"code --wait\". Without a terminal\n" +
+			"An editor with its own window must wait until you close " +
+			"the file, such as EDITOR=\"code --wait\". Without a terminal\n" +
 			"you need --yes. The time in the editor does not count for --timeout.",
-		Example: "  perksctl property edit 42\n  EDITOR=\"code --wait\" perksctl property edit 42\n  perksctl property edit 42 --dry-run",
-		Args:    command.Exactly("ID"),
+		Example: "  perksctl property edit 42\n  EDITOR=\"code --wait\" perksctl property edit 42\n  perksctl " +
+			"property edit 42 --dry-run",
+		Args: command.Exactly("ID"),
 
 		ValidArgsFunction: completion.InOrder(completion.Properties(s, true)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,7 +91,7 @@ func (e *edit) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if e.editor, err = findEditor(s.Env); err != nil {
+	if e.program, err = findEditor(s.Env); err != nil {
 		return err
 	}
 	ctx, interrupts, stop := command.HandleInterrupts(ctx)
@@ -132,7 +137,7 @@ func (e *edit) begin(ctx context.Context) error {
 	}
 	e.PropertyEdit = operation.Properties.NewEdit(e.id, current)
 	e.untouched = write(e.heading(), current.Record)
-	if e.draft, err = newDraftFile("property-"+url.PathEscape(string(e.id))+".yaml", e.untouched); err != nil {
+	if e.draft, err = editor.NewFile("property-"+url.PathEscape(string(e.id))+".yaml", e.untouched); err != nil {
 		return err
 	}
 	return e.keepBase()
@@ -148,7 +153,7 @@ func (e *edit) resumeDraft(ctx context.Context) error {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return command.Usagef("There is no draft in %s.", e.resume)
 	}
-	e.draft = &draftFile{Path: path}
+	e.draft = &editor.File{Path: path}
 	text, err := e.draft.Read()
 	if err != nil {
 		return err
@@ -158,7 +163,7 @@ func (e *edit) resumeDraft(ctx context.Context) error {
 		return err
 	}
 	e.PropertyEdit = operation.Properties.NewEdit(e.id, current)
-	known, err := os.ReadFile(e.draft.Beside(baseSuffix))
+	known, err := os.ReadFile(e.baseFile())
 	if os.IsNotExist(err) {
 		return nil
 	}
@@ -178,7 +183,7 @@ func (e *edit) resumeDraft(ctx context.Context) error {
 	}
 	e.PropertyEdit = operation.Properties.NewEdit(e.id, version)
 	edited := readYAML(text)
-	edited.fill(e.PropertyEdit)
+	e.SetAll(edited.values, edited.wrong)
 	if edited.syntax != nil || len(e.Problems()) > 0 || e.MeetDraft(current) != operation.FoundConflict {
 		return nil
 	}
@@ -201,7 +206,17 @@ type base struct {
 	Version json.RawMessage `json:"version"`
 }
 
-const baseSuffix = ".before.json"
+func (e *edit) baseFile() string {
+	return strings.TrimSuffix(e.draft.Path, filepath.Ext(e.draft.Path)) + ".before.json"
+}
+
+// rewrite replaces the draft atomically.
+func (e *edit) rewrite(text string) error {
+	if err := command.WritePrivate(e.draft.Path, []byte(text)); err != nil {
+		return fmt.Errorf("the text to edit cannot be written: %w", err)
+	}
+	return nil
+}
 
 // keepBase writes the version that the draft changes beside the draft.
 func (e *edit) keepBase() error {
@@ -213,7 +228,7 @@ func (e *edit) keepBase() error {
 	if err != nil {
 		return err
 	}
-	return command.WritePrivate(e.draft.Beside(baseSuffix), text)
+	return command.WritePrivate(e.baseFile(), text)
 }
 
 // freshSession is a session whose --timeout starts now, because the time in the editor does not count.
@@ -310,7 +325,7 @@ func (e *edit) editAndSend(ctx context.Context) (message string, err error) {
 func (e *edit) edited(ctx context.Context) (operation.EditEvent, error) {
 	for {
 		if e.open {
-			err := e.editor.Open(ctx, e.session.Streams, e.interrupts, e.draft.Path)
+			err := e.program.Open(ctx, e.session.Streams, e.interrupts, e.draft.Path)
 			if err != nil {
 				return operation.Ignored, err
 			}
@@ -328,7 +343,7 @@ func (e *edit) edited(ctx context.Context) (operation.EditEvent, error) {
 			e.untouched = withoutNotes(text) // so that it is discarded
 			return operation.Ignored, command.Cancelled("Cancelled, because the draft is empty; nothing was changed.")
 		}
-		read.fill(e.PropertyEdit)
+		e.SetAll(read.values, read.wrong)
 		n := notesOf(e.Problems())
 		var problem error = &command.UsageError{
 			Message: "The property was not changed, because some values are not valid.", Fields: e.Problems()}
@@ -359,7 +374,7 @@ func (e *edit) reopen(n notes, problem error) error {
 		return err
 	}
 	e.open, e.refused = true, annotate(text, n)
-	return e.draft.Write(e.refused)
+	return e.rewrite(e.refused)
 }
 
 func notesOf(wrong api.FieldErrors) notes {

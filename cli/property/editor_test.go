@@ -2,7 +2,6 @@ package property
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -128,56 +127,4 @@ func interrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-seen
-}
-
-func TestDraft(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	d, err := newDraftFile("a.yaml", "one\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]os.FileMode{d.Path: 0o600, filepath.Dir(d.Path): 0o700} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v %v", path, info.Mode(), err)
-		}
-	}
-	if got := d.Beside(".json"); got != strings.TrimSuffix(d.Path, ".yaml")+".json" {
-		t.Error(got)
-	}
-	for written, want := range map[string]string{"\ufeffa\r\nb\r\n": "a\nb\n", "a\rb": "a\rb", "": ""} {
-		if err := d.Write(written); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := d.Read(); got != want || err != nil {
-			t.Errorf("%q became %q, %v", written, got, err)
-		}
-	}
-	if err := d.Write(strings.Repeat("x", maxText+1)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Read(); err == nil {
-		t.Error("read a text beyond the limit")
-	}
-	d.Discard()
-	if _, err := os.Stat(filepath.Dir(d.Path)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder still exists: %v", err)
-	}
-	if got, err := d.Read(); got != "" || err != nil {
-		t.Errorf("a missing file: %q, %v", got, err)
-	}
-}
-
-func TestDiscardKeepsOtherFiles(t *testing.T) {
-	temp := t.TempDir()
-	t.Setenv("TMPDIR", temp)
-	for _, folder := range []string{temp, filepath.Join(temp, "perksctl-edit-mine"), filepath.Join(temp, "deeper", "perksctl-edit-1"), filepath.Join(temp, "other-1")} {
-		d := &draftFile{filepath.Join(folder, "a.yaml")}
-		if err := d.Write("mine"); err != nil {
-			t.Fatal(err)
-		}
-		d.Discard()
-		if text, err := d.Read(); text != "mine" || err != nil {
-			t.Errorf("%s: %q %v", folder, text, err)
-		}
-	}
 }

@@ -30,6 +30,9 @@ func (e *edit) afterFailure(event operation.EditEvent, sent operation.PropertySa
 		if e.merges++; isSame || e.merges > maxMerges && !e.session.Streams.CanAsk() {
 			return err
 		}
+		if event == operation.FoundSame {
+			return e.rewriteDraft(nil)
+		}
 		return e.merge()
 	case operation.IsVersionConflict(err):
 		return sent.ReadErr
@@ -42,49 +45,43 @@ func (e *edit) afterFailure(event operation.EditEvent, sent operation.PropertySa
 	return err
 }
 
-// merge merges the edited fields into the current version, and says what changed. For conflicts it opens the editor. It
-// writes the draft before the new base: whenever the process ends, the old base beside the draft loses nothing.
+// merge merges the edited fields into the current version, and says what changed. For conflicts it opens the editor.
 func (e *edit) merge() error {
-	s := e.session.Streams
-	m := merge{before: e.Base.Record, theirs: e.Base.Record, merged: e.Wanted()}
-	if e.Merge != nil {
-		m.theirs, m.conflicts = e.Merge.Now.Record, e.Merge.Conflicts
-	}
-	if changes := m.String(); changes != "" {
-		s.Warn("Somebody else changed %s meanwhile:", name(e.id))
-		s.Show(changes)
-	}
-	if len(m.conflicts) > 0 && !s.CanAsk() {
+	s, conflicts := e.session.Streams, e.Merge.Conflicts
+	s.Warn("Somebody else changed %s meanwhile:", name(e.id))
+	s.Show(changesByOthers(e.PropertyEdit))
+	if len(conflicts) > 0 && !s.CanAsk() {
 		return &command.Advised{
 			Err: &client.Error{
 				Status: http.StatusPreconditionFailed, Code: api.CodePreconditionFailed,
 				Message: "The property was not changed, because somebody else changed the same fields meanwhile.",
 			},
-			Advice: "Edit it on a terminal to decide about: " + strings.Join(m.conflicts, ", ") + ".",
+			Advice: "Edit it on a terminal to decide about: " + strings.Join(conflicts, ", ") + ".",
 		}
 	}
-	for range m.conflicts {
+	n := conflictNotes(e.PropertyEdit)
+	for range conflicts {
 		e.Merge.Choose(operation.Mine) // the editor shows both
 	}
 	e.Decide()
+	return e.rewriteDraft(n)
+}
+
+// rewriteDraft writes the edit as it is after a merge, and opens the editor if there are notes. It writes the draft
+// before the new base: whenever the process ends, the old base beside the draft loses nothing.
+func (e *edit) rewriteDraft(n notes) error {
 	e.Back()
-	if err := e.draft.Write(annotate(write(e.heading(), e.Wanted()), m.notes())); err != nil {
+	e.open = len(n) > 0
+	if err := e.rewrite(annotate(write(e.heading(), e.Wanted()), n)); err != nil {
 		return err
 	}
-	e.open = len(m.conflicts) > 0
 	return e.keepBase()
 }
 
-// merge is what somebody else has changed since an edit began.
-type merge struct {
-	before, theirs, merged api.Property
-	conflicts              []string // fields that both changed to different values; merged has ours
-}
-
-// notes show for each conflict what the field was, and what somebody else changed it to.
-func (m merge) notes() notes {
+// conflictNotes show for each conflict what the field was, and what somebody else changed it to.
+func conflictNotes(e *operation.PropertyEdit) notes {
 	n := notes{}
-	for _, name := range m.conflicts {
+	for _, name := range e.Merge.Conflicts {
 		field, _ := api.PropertyFieldNamed(name)
 		add := func(sentence string, p api.Property) {
 			n[name] = append(n[name], sentence)
@@ -92,19 +89,20 @@ func (m merge) notes() notes {
 				n[name] = append(n[name], "  "+strings.TrimSuffix(line, "\n"))
 			}
 		}
-		add("Somebody else changed this too. Yours is below; theirs is:", m.theirs)
-		add("Before, it was:", m.before)
+		add("Somebody else changed this too. Yours is below; theirs is:", e.Merge.Now.Record)
+		add("Before, it was:", e.Base.Record)
 	}
 	return n
 }
 
-// String lists what somebody else changed, field by field.
-func (m merge) String() string {
+// changesByOthers lists what somebody else changed, field by field.
+func changesByOthers(e *operation.PropertyEdit) string {
 	var out strings.Builder
-	for _, name := range api.PropertyChanges(m.before, m.theirs).Fields() {
-		fmt.Fprintf(&out, "  %s\n    before: %s\n    theirs: %s\n", name, short(name, m.before), short(name, m.theirs))
-		if slices.Contains(m.conflicts, name) {
-			fmt.Fprintf(&out, "    yours:  %s\n", short(name, m.merged))
+	before, theirs := e.Base.Record, e.Merge.Now.Record
+	for _, name := range api.PropertyChanges(before, theirs).Fields() {
+		fmt.Fprintf(&out, "  %s\n    before: %s\n    theirs: %s\n", name, short(name, before), short(name, theirs))
+		if slices.Contains(e.Merge.Conflicts, name) {
+			fmt.Fprintf(&out, "    yours:  %s\n", short(name, e.Wanted()))
 		}
 	}
 	return out.String()

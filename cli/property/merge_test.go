@@ -7,13 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/perks/api"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 )
 
 func TestConflictNotes(t *testing.T) {
-	before, mine, theirs := api.Property{Title: "Flat"}, api.Property{Title: "Loft"}, api.Property{Title: "House\nof \x1bcards", City: "York"}
-	m := merge{before, theirs, theirs.With(api.PropertyChanges(before, mine)), []string{"title"}}
-	_, text, _ := strings.Cut(annotate(write("", m.merged), m.notes()), "\n\n")
+	before, theirs := api.Property{Title: "Flat"}, api.Property{Title: "House\nof \x1bcards", City: "York"}
+	e := operation.Properties.NewEdit("42", operation.PropertyVersion{Record: before})
+	e.Type("title", "Loft")
+	e.MeetDraft(operation.PropertyVersion{Record: theirs})
+	_, text, _ := strings.Cut(annotate(write("", e.Wanted()), conflictNotes(e)), "\n\n")
 	want := `#! Somebody else changed this too. Yours is below; theirs is:
 #!   title: "House\nof \x1bcards"
 #! Before, it was:
@@ -25,7 +28,7 @@ description: ""
 		t.Errorf("got\n%s", text)
 	}
 	summary := "  title\n    before: Flat\n    theirs: House of cards\n    yours:  Loft\n  city\n    before: (empty)\n    theirs: York\n"
-	if diff := cmp.Diff(summary, m.String()); diff != "" {
+	if diff := cmp.Diff(summary, changesByOthers(e)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -26,7 +26,9 @@ import (
 	"example.com/perks/cli/session"
 )
 
-var listView = output.View{Columns: []string{"propertyId", "title", "address", "city", "postcode", "price_pw", "bedrooms"}, ID: "propertyId"}
+var listView = output.View{
+	Columns: []string{"propertyId", "title", "address", "city", "postcode", "price_pw", "bedrooms"}, ID: "propertyId",
+}
 
 // versioned is a property with its ETag, which guards an update from an export.
 type versioned struct {
@@ -53,7 +55,8 @@ func New(s *session.Session) *cobra.Command {
 		Use:     "property",
 		Aliases: []string{"properties"},
 		Short:   "List, create, update and delete properties",
-		Example: "  perksctl property list --city Leeds\n  perksctl property get 42\n  perksctl property update 42 --price-pw 295.50 --bedrooms 2",
+		Example: "  perksctl property list --city Leeds\n  perksctl property get 42\n  perksctl property update 42 " +
+			"--price-pw 295.50 --bedrooms 2",
 	}, newList(s), newGet(s), newCreate(s), newUpdate(s), newEdit(s), newDelete(s))
 }
 
@@ -74,7 +77,8 @@ func name(id api.PropertyID) string { return "property " + string(id) }
 func checkNotSandbox(s *session.Session) error {
 	connection, err := s.Connection()
 	if err == nil && connection.Sandbox {
-		return command.Usagef("The sandbox has no properties; this would change the live one. To do that, add --sandbox=false.")
+		return command.Usagef("The sandbox has no properties; this " +
+			"would change the live one. To do that, add --sandbox=false.")
 	}
 	return err
 }
@@ -112,7 +116,8 @@ func newGet(s *session.Session) *cobra.Command {
 	return list.Getter[versioned]{View: listView, Noun: "property", Get: get, Show: show}.Command(s, cobra.Command{
 		Use:   "get ID...",
 		Short: "Show properties by their ids",
-		Long: "Show one property, or several as a list. If one cannot be read, none is shown. The field etag names the version.\n" +
+		Long: "Show one property, or several as a list. If one cannot be " +
+			"read, none is shown. The field etag names the version.\n" +
 			"Pass it to update or delete, by --if-match or in a file, and they refuse any later version.",
 		Example: "  perksctl property get 42\n" +
 			"  perksctl property get 41 42 --output csv\n" +
@@ -131,8 +136,10 @@ func newUpdate(s *session.Session) *cobra.Command {
 	cmd := session.Writes[done](s, &cobra.Command{
 		Use:   "update {ID | --file FILE}",
 		Short: "Change fields of a property, or of many",
-		Long: "Change the fields given by flags, --set or a file; all others stay as they are. Values are checked before anything is\n" +
-			"sent, and a field given twice is refused. The etag of an exported property in --from-file guards the change as\n" +
+		Long: "Change the fields given by flags, --set or a file; all " +
+			"others stay as they are. Values are checked before anything is\n" +
+			"sent, and a field given twice is refused. The etag of an " +
+			"exported property in --from-file guards the change as\n" +
 			"--if-match does.\n\n" + updateFileHelp,
 		Example: "  perksctl property update 42 --price-pw 295.50 --bedrooms 2\n" +
 			"  perksctl property update 42 --set city=Leeds --set lat=\n" +
@@ -242,18 +249,35 @@ func adviseReading(s *session.Session, id api.PropertyID, err error) error {
 	return &command.Advised{Err: err, Advice: "Check how it is now:\n  " + get}
 }
 
-const updateFileHelp = "With --file, change one property for each row of a CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
-	"the fields to change. A column etag, as property get exports it, or if_match holds the ETag that the property must\n" +
-	"still have; its cells must not be empty. In other columns, an empty cell leaves the field as it is, and the text\n" +
-	"null clears lat and lng. images are URLs separated by commas, or a JSON array. You can edit an export and pass it to\n" +
+var updateFileHelp = "With --file, change one property for each row of a " +
+	"CSV file or of JSON lines. The columns are propertyId (or id) and\n" +
+	"the fields to change. A column etag, as property get exports it, or " +
+	"if_match holds the ETag that the property must\n" +
+	"still have; its cells must not be empty. In other columns, an " +
+	"empty cell leaves the field as it is, and the text\n" +
+	"null clears " + nullable() + ". images are URLs separated by " +
+	"commas, or a JSON array. You can edit an export and pass it to\n" +
 	"--file, with or without --raw: perksctl property get ... -o csv\n\n" + command.FileHelp
+
+// nullable names the fields that can be empty.
+func nullable() string {
+	var names []string
+	for _, field := range api.PropertyFields() {
+		if field.Nullable {
+			names = append(names, field.Name)
+		}
+	}
+	return strings.Join(names, " and ")
+}
 
 const updateFileExample = "  perksctl property update --file prices.csv --failed again.csv\n" +
 	"  perksctl property update --file prices.csv --dry-run"
 
 type rowParser func(*bulk.KnownColumns, rows.Row) (*task, error)
 
-func runFile(ctx context.Context, s *session.Session, flags bulk.Flags, name string, known *bulk.KnownColumns, parse rowParser) error {
+func runFile(
+	ctx context.Context, s *session.Session, flags bulk.Flags, name string, known *bulk.KnownColumns, parse rowParser,
+) error {
 	connect := sync.OnceValues(func() (*client.Client, error) {
 		c, _, err := s.Connect()
 		return c, err
@@ -289,7 +313,8 @@ func (c *changes) bind(cmd *cobra.Command) {
 		}
 		return completion.Beginning(names, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
-	cmd.Flags().StringVar(&c.file, "from-file", "", "read a JSON object of fields from this `file`, - for standard input")
+	cmd.Flags().StringVar(&c.file, "from-file", "", "read a JSON object of fields from this `file`, - for standard "+
+		"input")
 	completion.Flag(cmd, "from-file", completion.Files("json"))
 }
 
@@ -305,14 +330,16 @@ func (c *changes) read(cmd *cobra.Command, e *operation.PropertySaving, stdin io
 	problems := api.FieldErrors{}
 	members := api.JoinMembers(typed, takeTarget(object, e, problems))
 	if len(members) == 0 && len(problems) == 0 {
-		return command.Usagef("Nothing to change: give at least one field, such as --title, --set field=value or --from-file.")
+		return command.Usagef("Nothing to change: give at least one " +
+			"field, such as --title, --set field=value or --from-file.")
 	}
 	var invalid *api.Error
 	if e.Patch, err = api.ParsePropertyPatch(members); errors.As(err, &invalid) {
 		maps.Copy(problems, invalid.Fields)
 	}
 	if len(problems) > 0 {
-		return &command.UsageError{Message: "The property was not changed, because some values are not valid.", Fields: problems}
+		return &command.UsageError{Message: "The property was " +
+			"not changed, because some values are not valid.", Fields: problems}
 	}
 	return nil
 }
@@ -363,7 +390,8 @@ func (c *changes) typed(cmd *cobra.Command) ([]api.Member, error) {
 	for _, setting := range c.set {
 		field, value, ok := strings.Cut(setting, "=")
 		if !ok {
-			return nil, command.Usagef("--set %q must look like field=value.%s", setting, command.DidYouMean(setting, api.PropertyPatchFields()))
+			return nil, command.Usagef("--set %q must look like "+
+				"field=value.%s", setting, command.DidYouMean(setting, api.PropertyPatchFields()))
 		}
 		members = append(members, api.Member{Name: field, Value: api.TextValue(value)})
 	}

@@ -90,7 +90,7 @@ func updateColumns() *bulk.KnownColumns {
 }
 
 // parseUpdateRow reads a row as a patch. An empty cell leaves its field as it is. CSV has no null, so the text null
-// clears lat and lng.
+// clears a number that can be empty.
 func parseUpdateRow(known *bulk.KnownColumns, row rows.Row) (*task, error) {
 	values, err := known.Read(row)
 	if err != nil {

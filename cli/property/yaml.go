@@ -18,7 +18,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
-	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 )
 
@@ -103,7 +102,8 @@ func block(text string) string {
 var yaml11Booleans = []string{"y", "yes", "on", "n", "no", "off"}
 
 func inline(before, text string) string {
-	if !strings.ContainsFunc(text, isHidden) && !slices.Contains(yaml11Booleans, strings.ToLower(text)) && readsBack(before+text+"\n", text) {
+	isPlain := !strings.ContainsFunc(text, isHidden) && !slices.Contains(yaml11Booleans, strings.ToLower(text))
+	if isPlain && readsBack(before+text+"\n", text) {
 		return text
 	}
 	return quote(text)
@@ -144,7 +144,7 @@ func isHidden(r rune) bool {
 
 // breaksBlock tells whether a character cannot be in a block: terminal controls, and line ends other than a line feed.
 func breaksBlock(r rune) bool {
-	return r != '\n' && r != '\t' && display.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == 0xfffe || r == 0xffff
+	return r != '\n' && r != '\t' && display.IsControl(r) || strings.ContainsRune("\u2028\u2029\ufeff\ufffe\uffff", r)
 }
 
 // noteMark starts the comments that perksctl adds above fields and removes again. No line of a value starts like this.
@@ -180,8 +180,8 @@ func (n notes) insert(text string, lines map[string]int) string {
 }
 
 func withoutNotes(text string) string {
-	lines := slices.DeleteFunc(strings.SplitAfter(text, "\n"), func(line string) bool { return strings.HasPrefix(line, noteMark) })
-	return strings.Join(lines, "")
+	isNote := func(line string) bool { return strings.HasPrefix(line, noteMark) }
+	return strings.Join(slices.DeleteFunc(strings.SplitAfter(text, "\n"), isNote), "")
 }
 
 // reading is what was read from an edited text.
@@ -294,17 +294,6 @@ func lineOf(err error) int {
 	}
 	line, _ := strconv.Atoi(found[1]) // these are digits; too many of them mean no line
 	return line
-}
-
-// fill makes the text that of an edit.
-func (r reading) fill(e *operation.PropertyEdit) {
-	e.Clear()
-	for name, value := range r.values {
-		e.Set(name, value)
-	}
-	for name, problems := range r.wrong {
-		e.Refuse(name, problems...)
-	}
 }
 
 func (r reading) isEmpty() bool { return r.syntax == nil && len(r.lines) == 0 }

@@ -15,7 +15,7 @@ import (
 // changed returns what a text changes, and what is wrong with it.
 func changed(r reading, before api.Property) (api.PropertyPatch, api.FieldErrors) {
 	e := operation.Properties.NewEdit("42", operation.PropertyVersion{Record: before})
-	r.fill(e)
+	e.SetAll(r.values, r.wrong)
 	e.Submit()
 	return e.Patch, e.Problems()
 }

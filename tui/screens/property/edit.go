@@ -103,6 +103,12 @@ func (e *edit) typed() {
 	}
 }
 
+// typed takes what was typed, and no longer asks to correct what is valid now.
+func (s *Screen) typed() {
+	s.edit.typed()
+	s.refused = s.fixFirst() != ""
+}
+
 // review shows what saving would change, if there is a change and it is valid.
 func (s *Screen) review() tea.Cmd {
 	s.notes = nil

@@ -12,13 +12,13 @@ import (
 var shell = &screen.Shell{Suspend: func() func() { return func() {} }}
 
 // edits runs an editor, a shell script, on a text, in an empty folder for temporary files.
-func edits(t *testing.T, script, text string) (*textEditor, error) {
+func edits(t *testing.T, script, text string) (*editedText, error) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", "sh -c '"+script+"' editor")
-	run := &textEditor{shell: shell, command: editorCommand(), text: text}
-	return run, run.edit()
+	run := &editedText{field: "title", text: text}
+	return run, run.run(shell.RunInTerminal)
 }
 
 func TestTheEditorReturnsTheText(t *testing.T) {
@@ -48,33 +48,27 @@ func TestAFailedEditorLosesNoText(t *testing.T) {
 		if err == nil || run.text != "typed" {
 			t.Errorf("%s: %q, %v", script, run.text, err)
 		}
-		kept, _ := os.ReadFile(run.path)
-		if string(kept) != want {
+		kept := ""
+		if run.file != nil {
+			kept, _ = run.file.Read()
+		}
+		if kept != want {
 			t.Errorf("%s: the file has %q", script, kept)
 		}
 		if files, _ := os.ReadDir(os.TempDir()); want == "" && len(files) > 0 {
 			t.Errorf("%s: %v is left", script, files)
 		}
 	}
-	run := &textEditor{shell: shell, command: []string{"no-such-editor"}, text: "typed"}
-	if err := run.edit(); err == nil || run.path != "" {
-		t.Errorf("%q, %v", run.path, err)
+	t.Setenv("EDITOR", "no-such-editor")
+	run := &editedText{field: "title", text: "typed"}
+	if err := run.run(shell.RunInTerminal); err == nil || run.file != nil {
+		t.Errorf("%v, %v", run.file, err)
 	}
 }
 
 func TestTooLongTextOfAnEditorStaysInItsFile(t *testing.T) {
 	run, err := edits(t, `head -c 2000000 /dev/zero >"$1"`, "typed")
-	if err == nil || run.text != "typed" || run.path == "" {
-		t.Errorf("%v, %q", err, run.path)
-	}
-}
-
-func TestVISUALComesBeforeEDITOR(t *testing.T) {
-	for _, test := range []struct{ visual, editor, want string }{{"vim -f", "ed", "vim|-f"}, {" ", "ed", "ed"}, {"", `"my editor" x`, "my editor|x"}, {"", "", ""}} {
-		t.Setenv("VISUAL", test.visual)
-		t.Setenv("EDITOR", test.editor)
-		if got := strings.Join(editorCommand(), "|"); got != test.want || (whyNoEditor() == "") != (got != "") {
-			t.Errorf("%q: %q, %q", test, got, whyNoEditor())
-		}
+	if err == nil || run.text != "typed" || run.file == nil {
+		t.Errorf("%v, %v", err, run.file)
 	}
 }

@@ -117,7 +117,8 @@ func (s *Screen) mergeIntro() []string {
 // mergeStatus says what to do now. It does not scroll.
 func (s *Screen) mergeStatus() string {
 	if n := len(s.edit.Merge.Undecided()); n > 0 {
-		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.shell.Key(actions.Mine), s.shell.Key(actions.Theirs))
+		return fmt.Sprintf("%d to decide: %s keeps mine, %s takes theirs.", n, s.shell.Key(actions.Mine),
+			s.shell.Key(actions.Theirs))
 	}
 	goOn := "continues"
 	switch {

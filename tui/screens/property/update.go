@@ -19,8 +19,7 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case screen.Edited:
 		if s.page() == editing {
-			s.edit.typed()
-			s.refused = s.fixFirst() != ""
+			s.typed()
 			return s.drafts.edited()
 		}
 	case screen.FieldLeft:

@@ -57,7 +57,8 @@ func (s *Screen) whyUnseen() string {
 		return ""
 	}
 	_, below := s.scroll.More()
-	return fmt.Sprintf("See all of it first: %s below. %s shows more.", display.Plural(below, "line", "lines"), s.shell.Key(actions.PageDown))
+	return fmt.Sprintf("See all of it first: %s below. %s shows more.", display.Plural(below, "line", "lines"),
+		s.shell.Key(actions.PageDown))
 }
 
 func (s *Screen) reviewIntro() []string {
@@ -173,7 +174,8 @@ const (
 
 func (r role) style(theme *theme.Theme) lipgloss.Style {
 	return [...]lipgloss.Style{
-		asText: theme.Text, asWarning: theme.Warn, asHeading: theme.Heading, asCurrent: theme.Accent, asRemoved: theme.Bad, asAdded: theme.Good, asKept: theme.Strong,
+		asText: theme.Text, asWarning: theme.Warn, asHeading: theme.Heading, asCurrent: theme.Accent,
+		asRemoved: theme.Bad, asAdded: theme.Good, asKept: theme.Strong,
 	}[r]
 }
 

@@ -1,12 +1,10 @@
-package property
+package editor
 
 import (
 	"errors"
 	"os"
 	"strings"
 )
-
-var defaultEditors = []string{"notepad"}
 
 // split knows only double quotes, because a backslash separates folders. A path without arguments needs no quotes
 // around spaces.

@@ -1,9 +1,7 @@
 //go:build !windows
 
-package property
+package editor
 
 import "github.com/google/shlex"
-
-var defaultEditors = []string{"vi", "nano"}
 
 func split(line string) ([]string, error) { return shlex.Split(line) }
