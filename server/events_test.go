@@ -120,53 +120,6 @@ func TestAClientSeesTheEventsOfWhatItMayRead(t *testing.T) {
 	}
 }
 
-// TestAnEventOfAnUpdateShowsTheWholeProperty updates one that has an update already, whose entry so has the changed
-// fields alone.
-func TestAnEventOfAnUpdateShowsTheWholeProperty(t *testing.T) {
-	d := newDesks(t)
-	owner, secret := d.Client(api.ScopePropertiesWrite)
-	d.ImportProperties(owner,
-		api.Property{ID: 1, Title: "Flat", City: "Leeds"}, api.Property{ID: 2, Title: "House", City: "York"})
-	writer, reader := d.TokenFor(owner, secret), d.Token(api.ScopePropertiesRead)
-	start := d.events(writer, "").Next
-	patch := func(id int, body string) {
-		t.Helper()
-		d.Send(d.Request(writer, "PATCH", fmt.Sprintf("%s/v2/update-property/%d", d.Root(), id), body))
-	}
-	for _, id := range []int{1, 2} {
-		patch(id, `{"bedrooms":2}`)
-		patch(id, `{"title":"Attic"}`)
-		patch(id, `{"price_pw":"99.50"}`)
-	}
-	d.Send(d.Request(writer, "DELETE", d.Root()+"/v2/delete-property/2", ""))
-	want := func(id int64, city string) api.Property {
-		price, err := api.ParsePrice("99.50")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return api.Property{ID: id, Title: "Attic", City: city, Bedrooms: 2, PricePW: price, Images: []string{}}
-	}
-	for what, page := range map[string]api.EventPage{
-		"after a position, to the owner": d.events(writer, after(start)),
-		"after a position, to a reader":  d.events(reader, after(start)),
-		"the newest":                     d.events(writer, "?per_page=7"),
-	} {
-		if len(page.Data) != 7 {
-			t.Errorf("%s: there are %d events", what, len(page.Data))
-			continue
-		}
-		for i, e := range page.Data {
-			is := want(1, "Leeds")
-			if i >= 3 {
-				is = want(2, "York")
-			}
-			if diff := cmp.Diff(&is, e.Property, cmp.Comparer(func(a, b api.Price) bool { return a == b })); diff != "" {
-				t.Errorf("%s, event %d, %s: want (-), got (+):\n%s", what, i, e.Type, diff)
-			}
-		}
-	}
-}
-
 func TestAnUnknownPositionIsRefused(t *testing.T) {
 	d := newDesks(t)
 	now := d.events(d.tokens[0], "").Next

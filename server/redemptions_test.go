@@ -100,11 +100,7 @@ func TestAClientSeesItsOwnRedemptionsUnlessItMayReadAll(t *testing.T) {
 		{"the oldest first", lead, "?sort=redeemed_at&per_page=2", []string{own[1], own[0]}},
 		{"of a user of the other desk", d.tokens[0], "?user=user1", []string{}},
 		{"of a user", lead, "?user=user1", all[:2]},
-		{"of a perk", lead, "?perk=tea", []string{all[1], all[3]}},
-		{"of a status", lead, "?status=pending", []string{all[0], all[2]}},
 		{"of a time", lead, "?since=" + d.made[1]["tea"].RedeemedAt.Format(time.RFC3339), all[:2]},
-		{"before a time", lead, "?until=" + d.made[0]["spa"].RedeemedAt.Format(time.RFC3339), own[1:]},
-		{"after a date", lead, "?since=2999-01-01", []string{}},
 	} {
 		if diff := cmp.Diff(test.want, recordIDs(d.list(test.token, test.query))); diff != "" {
 			t.Errorf("%s: want (-), got (+):\n%s", test.what, diff)
@@ -153,33 +149,6 @@ func TestAListOfRedemptionsIsWalkedByItsLinks(t *testing.T) {
 		if response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(body), `"errors":{"`+field+`"`) {
 			t.Errorf("%s: %d %s", query, response.StatusCode, body)
 		}
-	}
-}
-
-func TestAManyTimesRedeemedPerkIsNotCountedToTheEnd(t *testing.T) {
-	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
-	id, secret := s.Client()
-	users := make([]string, store.MaxCounted+1)
-	for i := range users {
-		users[i] = userNumber(i)
-	}
-	redeemAll(t, s.Live, "tea", id, "r", users)
-	token := s.TokenFor(id, secret)
-	response, raw := s.Send(s.Request(token, "GET", s.LiveURL()+"/redemptions?per_page=20&page=10", ""))
-	var page api.Page[api.RedemptionRecord]
-	decode(t, raw, &page)
-	if want := (api.PageMeta{Page: 10, PerPage: 20, MoreThan: store.MaxCounted}); page.Meta != want || response.Header.Get("X-Total-Count") != "" {
-		t.Errorf("meta is %+v, and X-Total-Count %q", page.Meta, response.Header.Get("X-Total-Count"))
-	}
-	next := links(response.Header)
-	if next["last"] != "" || !strings.Contains(next["prev"], "page=9") || !strings.Contains(next["next"], "after=") {
-		t.Errorf("the links are %v", next)
-	}
-	response, raw = s.Send(s.Request(token, "GET", next["next"], ""))
-	decode(t, raw, &page)
-	if len(page.Data) != 1 || links(response.Header)["next"] != "" || !strings.Contains(links(response.Header)["prev"], "page=10") {
-		t.Errorf("the last page has %d redemptions, and the links %v", len(page.Data), links(response.Header))
 	}
 }
 
@@ -287,24 +256,5 @@ func decode(t *testing.T, body []byte, into any) {
 	t.Helper()
 	if err := json.Unmarshal(body, into); err != nil {
 		t.Fatalf("%s: %v", body, err)
-	}
-}
-
-// TestOneOfManyEqualDecisionsIsNoReplay has all within one millisecond.
-func TestOneOfManyEqualDecisionsIsNoReplay(t *testing.T) {
-	d := newDesks(t)
-	address := d.LiveURL() + "/redemptions/" + d.made[0]["spa"].ID + "/approve"
-	done := 0
-	for range 10 {
-		response, body := d.Send(d.Request(d.tokens[0], "POST", address, ""))
-		if response.StatusCode != http.StatusOK {
-			t.Fatalf("%d %s", response.StatusCode, body)
-		}
-		if response.Header.Get("Idempotent-Replayed") == "" {
-			done++
-		}
-	}
-	if done != 1 {
-		t.Errorf("%d decisions say that they are no replay", done)
 	}
 }

@@ -152,48 +152,6 @@ func TestLiveAndSandboxAreSeparate(t *testing.T) {
 	}
 }
 
-func TestIdempotencyKeysOfLiveAndSandboxAreSeparate(t *testing.T) {
-	live, sandbox := environments(t)
-	token := live.Token()
-	ids := map[string]bool{}
-	for _, w := range []environment{live, sandbox} {
-		status, id, replayed := w.redeem(token, "tea", "alice", "nightly-1")
-		if status != http.StatusCreated || replayed || ids[id] {
-			t.Errorf("%s: status %d, id %s, replayed %t", w.name, status, id, replayed)
-		}
-		ids[id] = true
-	}
-	for _, w := range []environment{live, sandbox} {
-		if _, id, replayed := w.redeem(token, "tea", "alice", "nightly-1"); !replayed || !ids[id] {
-			t.Errorf("%s, again: id %s, replayed %t", w.name, id, replayed)
-		}
-	}
-}
-
-func TestResettingTheSandboxChangesNothingLive(t *testing.T) {
-	live, sandbox := environments(t)
-	token := live.Token()
-	live.changeEverything(t, token)
-	sandbox.changeEverything(t, token)
-	before := live.seen(t, token)
-	if _, err := sandbox.store.Reset(t.Context(), store.Operator, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(before, live.seen(t, token)); diff != "" {
-		t.Errorf("the live environment has changed (-before +after):\n%s", diff)
-	}
-	var page api.Page[api.Perk]
-	if sandbox.Do(sandbox.Request(token, "GET", sandbox.url+"/perks", ""), &page); page.Meta.Total != 0 {
-		t.Errorf("the sandbox has %d perks", page.Meta.Total)
-	}
-	if status, _, _ := sandbox.redeem(token, "tea", "alice", "key"); status != http.StatusNotFound {
-		t.Errorf("redeeming a deleted perk with a used key: status %d", status)
-	}
-	if _, err := live.store.Reset(t.Context(), store.Operator, time.Now()); api.CodeOf(err) != api.CodeConflict {
-		t.Errorf("resetting the live environment: %v", err)
-	}
-}
-
 func TestAClientOfTheSandboxChangesNothingLive(t *testing.T) {
 	live, sandbox := environments(t)
 	everywhere := live.Token()
