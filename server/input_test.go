@@ -131,7 +131,8 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 		{redeem, `{"user_id":"alice","metadata":[]}`, "", 422, api.CodeValidationFailed, "metadata"},
 		{redeem, `{"user_id":"alice","metdata":{}}`, "", 422, api.CodeValidationFailed, "metdata"},
 		{redeem, `{"user_id":"\ud800"}`, "", 400, api.CodeInvalidJSON, ""},
-		{redeem, alice, "Idempotency-Key: " + strings.Repeat("x", 300), 422, api.CodeValidationFailed, "Idempotency-Key"},
+		{redeem, alice, "Idempotency-Key: " + strings.Repeat("x", 300), 422, api.CodeValidationFailed,
+			"Idempotency-Key"},
 		{redeem, alice, "Idempotency-Key: a\nIdempotency-Key: a", 400, api.CodeValidationFailed, "Idempotency-Key"},
 		{redeem, alice, "Idempotency-Key: ", 400, api.CodeValidationFailed, "Idempotency-Key"},
 
@@ -163,8 +164,9 @@ func TestEveryEndpointRefusesBadInput(t *testing.T) {
 		"page=0": "page", "page=1&page=2": "page", "page=4611686018427387905": "page", "after=": "after",
 		"after=WyJ0aXRsZSIsImJhbmFuYSIsInAxNiJd": "after", "sort=title&after=WyJ0aXRsZSIsbnVsbCwicDE2IiwxXQ": "after",
 		"per_page=101": "per_page", "sort=title,title": "sort", "sort=distance": "sort", "lat=52": "lng",
-		"lat=52&lng=13&longitude=14": "longitude", "lat=0&lng=0&radius=501": "radius", "include_expired=1": "include_expired",
-		"q=***": "q", "city=%00": "city", "%zz": "query",
+		"lat=52&lng=13&longitude=14": "longitude", "lat=0&lng=0&radius=501": "radius",
+		"include_expired=1": "include_expired",
+		"q=***":             "q", "city=%00": "city", "%zz": "query",
 	} {
 		for _, path := range []string{"/partners/perks", "/partners/perks/users/alice"} {
 			rows = append(rows, row{"GET " + path + "?" + query, "", "", 422, api.CodeValidationFailed, field})

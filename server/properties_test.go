@@ -64,7 +64,8 @@ func TestPatchChangesOnlyTheFieldsItNames(t *testing.T) {
 		{
 			"images", `{"images":["https://x.example/a","https://x.example/b,c"]}`,
 			"images[]=https://x.example/a&images%5B%5D=https://x.example/b,c",
-			`["https://img.example/1.jpg","https://img.example/2.jpg"]`, `["https://x.example/a","https://x.example/b,c"]`,
+			`["https://img.example/1.jpg","https://img.example/2.jpg"]`,
+			`["https://x.example/a","https://x.example/b,c"]`,
 		},
 		{
 			"price with many digits", `{"price_pw":12345678901234567.10}`, "price_pw=12345678901234567.10",

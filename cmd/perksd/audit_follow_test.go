@@ -6,15 +6,12 @@ import (
 	"context"
 	"database/sql"
 	"io"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store"
 	"example.com/perks/store/storetest"
 )
@@ -33,14 +30,10 @@ func TestAuditFilters(t *testing.T) {
 	}
 	o.now = testNow.Add(25 * time.Hour)
 	for _, r := range []struct{ want, args string }{
-		{"redemption/r-1", "--actor operator/root/ann"},
 		{"redemption/r-1", "--actor operator/*"},
 		{"client/acme users perks redemption/r-1", "--actor operator*"},
-		{"redemption/r-1 redemption/r-2 redemption/r-3", "--action redemption.create"},
 		{"redemption/r-3 redemption/r-1", "--action redemption.* --limit 2"},
-		{"client/acme", "--action client.*"},
 		{"redemption/r-2 redemption/r-3 redemption/r-1", "--since 2026-06-15T12:02:00Z"},
-		{"redemption/r-2 redemption/r-3 redemption/r-1", "--since 2026-06-15T14:02:00+02:00"},
 		{"redemption/r-2 redemption/r-3 redemption/r-1", "--since 24h58m"},
 		{"redemption/r-2", "--since 24h58m --until 24h57m"},
 		{"", "--until 2026-06-15"},
@@ -175,40 +168,5 @@ func TestAuditFollowHoldsNoTransactionWhileItsOutputBlocks(t *testing.T) {
 				t.Errorf("it exited with %d and printed %d bytes: %s", code, out.Len(), out.String())
 			}
 		})
-	}
-}
-
-func TestAuditFollowExitsCleanlyOnSignals(t *testing.T) {
-	i := programs.Install(t)
-	i.Client("First")
-	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd := i.Command("audit", "-f", "-o", "jsonl", "--action", "client.create", "--limit", "1")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = cmd.Process.Kill() })
-		lines := bufio.NewScanner(out)
-		if !lines.Scan() {
-			t.Fatal("the existing entry is missing")
-		}
-		id, _ := i.Client("Second")
-		for !strings.Contains(lines.Text(), id) {
-			if !lines.Scan() {
-				t.Fatal("it exited before the new entry")
-			}
-		}
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		if lines.Scan() {
-			t.Errorf("there are more entries: %s", lines.Text())
-		}
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("after %s it exited with %v", signal, err)
-		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 
 	"example.com/perks/cmd/dev/programs"
@@ -90,18 +89,5 @@ func TestOnlyHTTP1IsOffered(t *testing.T) {
 	}
 	if said, _ := io.ReadAll(conn); !strings.HasPrefix(string(said), "HTTP/1.1 4") {
 		t.Errorf("HTTP/2 got %q", said)
-	}
-}
-
-func TestServeIgnoresSIGHUPWithoutACertificate(t *testing.T) {
-	o := newOperator(t)
-	s, stop := o.serve()
-	o.reloads <- syscall.SIGHUP
-	s.WaitFor(t, "SIGHUP reloads the certificate, but there is none: nothing to do")
-	if status := programs.StatusOf(t, s.url+"/v2/health", ""); status != http.StatusOK {
-		t.Errorf("status %d", status)
-	}
-	if code, log := stop(); code != exitDone {
-		t.Errorf("exit code %d; the log is\n%s", code, log)
 	}
 }

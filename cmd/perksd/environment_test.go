@@ -124,17 +124,6 @@ func TestAnIgnoredVariableIsReported(t *testing.T) {
 	equal(t, "the message", "perksd: PERKSD_STATUS is ignored; use --status\n", messages.String())
 }
 
-func TestTheDatabaseComesFromTheEnvironmentOrItsFlag(t *testing.T) {
-	o := newOperator(t)
-	o.must("client", "create", "--name", "In the environment", "--id", "environment")
-	other := "sqlite:" + o.path("other.db")
-	o.must("client", "create", "--name", "By flag", "--id", "flag", "--database", other)
-	equal(t, "the database of the flag", `[
-  {"client_id":"flag","name":"By flag","scope":"perks:read perks:redeem properties:read properties:write redemptions:read","sandbox_only":false,"disabled":false,"created_at":"2026-06-15T12:00:00Z"}
-]
-`, o.must("client", "list", "-o", "json", "--database", other))
-}
-
 func only(name, value string) func(string) string {
 	return func(asked string) string {
 		if asked == name {

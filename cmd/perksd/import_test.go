@@ -160,21 +160,6 @@ func TestTheExitCodeOfAnImport(t *testing.T) {
 	}
 }
 
-func TestTheLastOfSeveralRowsWithOneIDCounts(t *testing.T) {
-	o := newOperator(t)
-	o.must("import", "categories", o.file("a.csv", "id,category_name\nfood,Food\nfood,Drink\n"))
-	equal(t, "the categories", "id,category_name\nfood,Drink\n", o.must("export", "categories"))
-}
-
-func TestImportingAPerkAgainUpdatesIt(t *testing.T) {
-	o := newOperator(t)
-	o.must("import", "perks", o.file("a.csv", "id,title,description,city,category,stock\ntea,Tea,Hot,Bath,Food,5\n"))
-	o.now = o.now.AddDate(0, 0, 1)
-	o.must("import", "perks", o.file("b.csv", "id,title,description,city\ntea,Green tea,Hot,Bath\n"))
-	equal(t, "the perk", "id,title,description,category,merchant_name,image_url,discount_text,terms,valid_from,valid_to,city,created_at,updated_at,lat,lng,stock,approval\n"+
-		"tea,Green tea,Hot,Food,,,,,,,Bath,2026-06-15T12:00:00.000Z,2026-06-16T12:00:00.000Z,,,5,auto\n", o.must("export", "perks"))
-}
-
 func TestAnImportWithoutAColumnKeepsThatField(t *testing.T) {
 	o := withClient(t)
 	o.must("import", "perks", o.file("a.csv", "id,title,description,city,stock,approval,valid_to,terms\n"+
@@ -230,25 +215,6 @@ func TestRowsThatConflictWithTheDatabaseAreNamedByLine(t *testing.T) {
 	}
 	equal(t, "the end", "many.csv: and 50 more rows like these\nperksd: 150 of 150 rows are not valid; nothing was imported", strings.Join(lines[100:], "\n"))
 	equal(t, "the database", before, o.everything())
-}
-
-func TestARequiredFieldCannotBeCleared(t *testing.T) {
-	o := withClient(t)
-	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
-	o.must("import", "properties", o.file("properties.csv", importable["properties"]))
-	got := o.run("import", "perks", o.file("a.csv", "id,title,stock\ntea,,1\n"))
-	equal(t, "perks", "a.csv:2: title is required\nperksd: 1 of 1 row is not valid; nothing was imported\n", strings.ReplaceAll(got.stderr, o.folder+"/", ""))
-	got = o.run("import", "properties", o.file("b.jsonl", `{"propertyId":1,"price_pw":null}`))
-	equal(t, "properties", "b.jsonl:1: price_pw is required\nperksd: 1 of 1 row is not valid; nothing was imported\n", strings.ReplaceAll(got.stderr, o.folder+"/", ""))
-}
-
-func TestAPerkWithoutAnIDGetsOne(t *testing.T) {
-	o := newOperator(t)
-	o.must("import", "perks", o.file("a.csv", "title,description,city,category\nTea,Hot,Bath,Hot Drinks\n"))
-	if perks := o.must("export", "perks", "-o", "jsonl"); !strings.HasPrefix(perks, `{"id":"id-0001","title":"Tea",`) {
-		t.Errorf("the perk is %s", perks)
-	}
-	equal(t, "the category that the perk names", "id,category_name\nhot-drinks,Hot Drinks\n", o.must("export", "categories"))
 }
 
 func TestTheOwnerComesFromTheRowOrTheFlag(t *testing.T) {

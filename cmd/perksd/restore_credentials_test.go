@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -138,8 +139,12 @@ func TestThePrintedRestoreCommandKeepsRevocations(t *testing.T) {
 	address := storetest.PostgresDatabase(t)
 	o := newOperatorOf(t, address)
 	r := revokeAfter(o, func() {
-		_, line, _ := strings.Cut(strings.TrimSpace(o.run("backup", o.path("copy.dump")).stderr), "with: ")
-		o.shell(line)
+		said := o.run("backup", o.path("copy.dump")).stderr
+		version := regexp.MustCompile(`with a pg_dump of version (\d+) or newer, as the server is of version \d+, with: `)
+		if !version.MatchString(said) {
+			t.Errorf("it does not name the version of pg_dump: %s", said)
+		}
+		o.shell(said[version.FindStringIndex(said)[1]:])
 	})
 	said := o.run("restore", o.path("copy.dump"))
 	_, line, _ := strings.Cut(strings.TrimSpace(said.stderr), "with: ")

@@ -205,7 +205,10 @@ func TestTheLiveFileIsRefusedAsTheSandbox(t *testing.T) {
 func TestALivePostgresDatabaseIsRefusedAsTheSandbox(t *testing.T) {
 	live := storetest.PostgresDatabase(t)
 	o := withLiveRecords(t, newOperatorOf(t, live))
-	for _, same := range []string{live, withParameter(t, live, "search_path", "nowhere,public")} {
+	for _, same := range []string{
+		live, "postgresql" + live[len("postgres"):], withParameter(t, live, "application_name", "sandbox"),
+		withParameter(t, live, "search_path", "nowhere,public"),
+	} {
 		o.env["PERKSD_SANDBOX_DATABASE"] = same
 		o.leaveLiveAlone(o, sandboxIsLive, []string{"sandbox", "reset", "--yes"}, []string{"demo-data", "--sandbox"})
 	}

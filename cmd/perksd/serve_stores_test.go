@@ -18,41 +18,6 @@ import (
 
 const sandboxIsLive = "the sandbox needs a database of its own: --sandbox-database names the same one as --database"
 
-func TestTheSandboxIsItsOwnFile(t *testing.T) {
-	o := newSQLiteOperator(t)
-	o.must("migrate")
-	if err := os.Symlink(o.path("perks.db"), o.path("linked.db")); err != nil {
-		t.Fatal(err)
-	}
-	for _, same := range []string{"perks.db", "./perks.db", "linked.db"} {
-		o.refuses(exitUsage, sandboxIsLive, "serve", "--addr", "127.0.0.1:0", "--sandbox-database", "sqlite:"+o.folder+"/"+same)
-	}
-}
-
-func TestTheSandboxIsItsOwnPostgresDatabase(t *testing.T) {
-	live := storetest.PostgresDatabase(t)
-	o := newOperatorOf(t, live)
-	for name, same := range map[string]string{
-		"the same address":                live,
-		"the other scheme":                "postgresql" + live[len("postgres"):],
-		"with another application_name":   withParameter(t, live, "application_name", "sandbox"),
-		"through a schema without tables": withParameter(t, live, "search_path", "nowhere,public"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := *o
-			o.t = t
-			o.refuses(exitUsage, sandboxIsLive, "serve", "--addr", "127.0.0.1:0", "--sandbox-database", same,
-				"--log-level", "error")
-		})
-	}
-
-	s, stop := o.serve("--sandbox-database", storetest.PostgresDatabase(t))
-	if status := programs.StatusOf(t, s.url+"/readyz", ""); status != 200 {
-		t.Errorf("with two databases of one server: status %d", status)
-	}
-	stop()
-}
-
 // TestSwappedAddressesAreRefusedBeforeAMigration uses a live database that lacks a migration as the sandbox.
 func TestSwappedAddressesAreRefusedBeforeAMigration(t *testing.T) {
 	address := storetest.PostgresDatabase(t)

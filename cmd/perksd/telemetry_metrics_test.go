@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/store/storetest"
 )
 
@@ -175,14 +174,4 @@ func TestMetricsNeedAFreeAddress(t *testing.T) {
 	o.refuses(exitFailure, fmt.Sprintf("--metrics-addr: %s is already in use, perhaps by another perksd: stop that, or choose another address", taken.Addr()),
 		"serve", "--addr", "127.0.0.1:0", "--metrics-addr", taken.Addr().String())
 	o.hasNoDatabase()
-}
-
-func TestWithoutAnAddressThereAreNoMetrics(t *testing.T) {
-	s, stop := newOperator(t).serve()
-	if status := programs.StatusOf(t, s.url+"/metrics", ""); status != http.StatusNotFound {
-		t.Errorf("/metrics got %d", status)
-	}
-	if _, log := stop(); strings.Contains(log, "msg=metrics") {
-		t.Errorf("the log is\n%s", log)
-	}
 }
