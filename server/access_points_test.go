@@ -9,8 +9,8 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// accessPoint is one route, with a request that succeeds for an authorized caller. Each request has its own property and user,
-// so that the refused ones can be told from the others.
+// accessPoint is one route, with a request that succeeds for an authorized caller. Each request has its own property
+// and user, so that the refused ones can be told from the others.
 type accessPoint struct {
 	route, column, body string
 }
@@ -32,7 +32,8 @@ func (p accessPoint) request(s *servertest.Server, token string, params routePar
 	if strings.HasSuffix(path, "/void") {
 		redemption = fmt.Sprintf("approved-%d", params.property)
 	}
-	path = strings.NewReplacer(":redemptionId", redemption, ":propertyId", fmt.Sprint(params.property), ":perkId", "tea", ":userId", params.user, ":file", params.file).Replace(path)
+	path = strings.NewReplacer(":redemptionId", redemption, ":propertyId", fmt.Sprint(params.property), ":perkId",
+		"tea", ":userId", params.user, ":file", params.file).Replace(path)
 	if strings.HasSuffix(path, "/eligibility") {
 		path += "?user_id=" + params.user
 	}
@@ -55,7 +56,8 @@ func accessPoints() []accessPoint {
 		{"GET /v2/partners/properties", ofProperties, ""},
 		{"POST /v2/partners/properties", "properties:create", `{"title":"New","price_pw":"120.50"}`},
 	}
-	for _, path := range []string{"/livez", "/readyz", "/v2/livez", "/v2/readyz", "/v2/health", "/v2/openapi.json", "/v2/openapi.yaml", "/", "/docs", "/v2/docs", "/v2/docs/", "/docs/", "/docs/:file",
+	for _, path := range []string{"/livez", "/readyz", "/v2/livez", "/v2/readyz", "/v2/health", "/v2/openapi.json",
+		"/v2/openapi.yaml", "/", "/docs", "/v2/docs", "/v2/docs/", "/docs/", "/docs/:file",
 		"/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/v2"} {
 		points = append(points, accessPoint{"GET " + path, "open", ""})
 	}
@@ -73,8 +75,10 @@ func accessPoints() []accessPoint {
 			accessPoint{"GET " + base + "/redemptions/:redemptionId", prefix + "redemptions:read", ""},
 			accessPoint{"GET " + base + "/events", prefix + anyScope, ""},
 			accessPoint{"POST " + base + "/redemptions/:redemptionId/approve", prefix + "redemptions:decide", ""},
-			accessPoint{"POST " + base + "/redemptions/:redemptionId/reject", prefix + "redemptions:decide", `{"reason":"why"}`},
-			accessPoint{"POST " + base + "/redemptions/:redemptionId/void", prefix + "redemptions:void", `{"reason":"why"}`},
+			accessPoint{"POST " + base + "/redemptions/:redemptionId/reject", prefix + "redemptions:decide",
+				`{"reason":"why"}`},
+			accessPoint{"POST " + base + "/redemptions/:redemptionId/void", prefix + "redemptions:void",
+				`{"reason":"why"}`},
 		)
 	}
 	for _, p := range slices.Clone(points) {

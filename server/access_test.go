@@ -30,8 +30,11 @@ type caller struct {
 
 // liveScopes and sandboxScopes are those that routes require.
 var (
-	liveScopes    = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopePropertiesCreate, ofProperties, api.ScopePropertiesRead, api.ScopePropertiesWrite, api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
-	sandboxScopes = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
+	liveScopes = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopePropertiesCreate, ofProperties,
+		api.ScopePropertiesRead, api.ScopePropertiesWrite, api.ScopeRedemptionsRead, api.ScopeRedemptionsReadAll,
+		api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
+	sandboxScopes = api.Scopes{api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead,
+		api.ScopeRedemptionsReadAll, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid}
 )
 
 // anyScope is the column of the addresses that let every token in.
@@ -103,11 +106,13 @@ func (w *accessFixture) callers() []caller {
 		{"two headers", func(r *http.Request) {
 			r.Header["Authorization"] = []string{"Bearer " + good.signed(key), "Bearer " + good.signed(key)}
 		}, nobody},
-		{"the token in the query", func(r *http.Request) { r.URL.RawQuery = "access_token=" + good.signed(key) }, nobody},
+		{"the token in the query", func(r *http.Request) { r.URL.RawQuery = "access_token=" + good.signed(key) },
+			nobody},
 		{"the token in a cookie", func(r *http.Request) {
 			r.AddCookie(&http.Cookie{Name: "access_token", Value: good.signed(key)})
 		}, nobody},
-		{"the token in another header", func(r *http.Request) { r.Header.Set("X-Access-Token", good.signed(key)) }, nobody},
+		{"the token in another header", func(r *http.Request) { r.Header.Set("X-Access-Token", good.signed(key)) },
+			nobody},
 
 		// Signatures.
 		bearing("the server's own token", w.issued, everyone),
@@ -133,7 +138,8 @@ func (w *accessFixture) callers() []caller {
 		bearing("no key id", good.withHeader("kid", nil).signed(key), nobody),
 		bearing("a number as the key id", good.withHeader("kid", 1).signed(key), nobody),
 		bearing("a key that has expired", good.withHeader("kid", w.expired.ID).signed(w.expired.Secret), nobody),
-		bearing("its own key in the header", good.withHeader("kid", nil).withHeader("jwk", w.ownKey()).signed([]byte("mine")), nobody),
+		bearing("its own key in the header",
+			good.withHeader("kid", nil).withHeader("jwk", w.ownKey()).signed([]byte("mine")), nobody),
 		bearing("a key at a URL", good.withHeader("jku", w.elsewhere.URL).rsa(), nobody),
 		bearing("a certificate at a URL", good.withHeader("x5u", w.elsewhere.URL).rsa(), nobody),
 
@@ -147,13 +153,15 @@ func (w *accessFixture) callers() []caller {
 		named("another audience", claim("aud", "someone")),
 		named("no audience", claim("aud", nil)),
 		named("no audiences", claim("aud", []string{})),
-		bearing("several audiences, ours among them", good.with("aud", []string{"someone", "perks"}).signed(key), everyone),
+		bearing("several audiences, ours among them", good.with("aud", []string{"someone", "perks"}).signed(key),
+			everyone),
 		named("no client", claim("sub", nil)),
 		named("an unknown client", claim("sub", "someone")),
 		named("a client in upper case", claim("sub", strings.ToUpper(w.owner))),
 		named("a disabled client", claim("sub", w.disabled)),
 		named("an unknown scope", claim("scope", "perks:read everything")),
-		bearing("a client whose secret has changed since", w.changedSecret, granted(api.AllScopes()...).but("403", api.ScopePropertiesWrite)),
+		bearing("a client whose secret has changed since", w.changedSecret,
+			granted(api.AllScopes()...).but("403", api.ScopePropertiesWrite)),
 
 		// Scopes. A token is for every owner's properties, but only the owner may change them.
 		bearing("no scope", good.with("scope", "").signed(key), granted()),
@@ -168,9 +176,12 @@ func (w *accessFixture) callers() []caller {
 		bearing("redemptions:read-all", w.scoped(api.ScopeRedemptionsReadAll), granted(api.ScopeRedemptionsReadAll)),
 		bearing("all but perks:read", w.allBut(api.ScopePerksRead), granted(allBut(api.ScopePerksRead)...)),
 		bearing("all but perks:redeem", w.allBut(api.ScopePerksRedeem), granted(allBut(api.ScopePerksRedeem)...)),
-		bearing("all but properties:create", w.allBut(api.ScopePropertiesCreate), granted(allBut(api.ScopePropertiesCreate)...)),
-		bearing("all but properties:read", w.allBut(api.ScopePropertiesRead), granted(allBut(api.ScopePropertiesRead)...)),
-		bearing("all but properties:write", w.allBut(api.ScopePropertiesWrite), granted(allBut(api.ScopePropertiesWrite)...)),
+		bearing("all but properties:create", w.allBut(api.ScopePropertiesCreate),
+			granted(allBut(api.ScopePropertiesCreate)...)),
+		bearing("all but properties:read", w.allBut(api.ScopePropertiesRead),
+			granted(allBut(api.ScopePropertiesRead)...)),
+		bearing("all but properties:write", w.allBut(api.ScopePropertiesWrite),
+			granted(allBut(api.ScopePropertiesWrite)...)),
 		bearing("another owner", w.other, granted(api.AllScopes()...).but("403", api.ScopePropertiesWrite)),
 		bearing("sandbox only", w.sandboxOnly, granted(api.AllScopes()...).but("403", append(liveScopes, anyScope)...)),
 
@@ -266,12 +277,14 @@ func newAccessFixture(t *testing.T) *accessFixture {
 	w.sandboxOnly = s.TokenFor(w.sandboxID, w.sandboxSecret)
 	w.rotated, w.rotatedSecret = s.Client()
 	w.changedSecret = w.good.with("sub", w.rotated).signed(w.key)
-	if err := s.Live.SetClientSecret(t.Context(), w.rotated, server.HashSecret("new"), store.Operator, w.clock.Now()); err != nil {
+	if err := s.Live.SetClientSecret(t.Context(), w.rotated, server.HashSecret("new"), store.Operator,
+		w.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	_, page := s.Send(s.Request("", "GET", s.Root()+"/docs/", ""))
 	w.file = regexp.MustCompile(`page\.[^"]*css`).FindString(string(page))
-	perks := []store.PerkRecord{{Perk: api.Perk{ID: "tea"}}, {Perk: api.Perk{ID: "auto"}}, {Perk: api.Perk{ID: "manual"}, Approval: store.ApprovalManual}}
+	perks := []store.PerkRecord{{Perk: api.Perk{ID: "tea"}}, {Perk: api.Perk{ID: "auto"}},
+		{Perk: api.Perk{ID: "manual"}, Approval: store.ApprovalManual}}
 	s.ImportPerks(perks...)
 	s.ImportSandboxPerks(perks...)
 	return w
@@ -357,7 +370,8 @@ func redeemAll(t *testing.T, db store.Store, perkID, clientID, prefix string, us
 	var redeeming errgroup.Group
 	redeeming.SetLimit(64)
 	for i, user := range users {
-		attempt := store.RedeemAttempt{ID: fmt.Sprint(prefix, i+1), PerkID: perkID, UserID: user, ClientID: clientID, At: time.Now(), CreateUser: true}
+		attempt := store.RedeemAttempt{ID: fmt.Sprint(prefix, i+1), PerkID: perkID, UserID: user, ClientID: clientID,
+			At: time.Now(), CreateUser: true}
 		redeeming.Go(func() error {
 			_, err := db.Redeem(t.Context(), attempt)
 			return err
@@ -396,17 +410,20 @@ func (w *accessFixture) ask(t *testing.T, c caller, p accessPoint, answer string
 		return
 	}
 	var refusal api.ErrorBody
-	if err := json.Unmarshal(body, &refusal); err != nil || (answer == "401") != (refusal.Code == api.CodeInvalidToken) {
+	if err := json.Unmarshal(body, &refusal); err != nil ||
+		(answer == "401") != (refusal.Code == api.CodeInvalidToken) {
 		t.Errorf("%s: %v, %s", p.route, err, body)
 	}
-	if want := strings.Contains(request.URL.Path, "/partners/"); want != (response.Header.Get("Content-Type") == problemType) {
+	if want := strings.Contains(request.URL.Path,
+		"/partners/"); want != (response.Header.Get("Content-Type") == problemType) {
 		t.Errorf("%s: the refusal is %s", p.route, response.Header.Get("Content-Type"))
 	}
 }
 
 // challengeOf returns the expected challenge (RFC 6750, section 3): it names no error if the request had no token.
 func challengeOf(p accessPoint, request *http.Request, answer string, response *http.Response) string {
-	given := len(request.Header["Authorization"]) == 1 && strings.HasPrefix(strings.ToLower(request.Header.Get("Authorization")), "bearer ") &&
+	given := len(request.Header["Authorization"]) == 1 &&
+		strings.HasPrefix(strings.ToLower(request.Header.Get("Authorization")), "bearer ") &&
 		request.Header.Get("Authorization") != "Bearer "
 	switch {
 	case p.column == "token":

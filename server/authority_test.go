@@ -20,7 +20,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func storeWithClient(t *testing.T) (*countingStore, store.Client) {
 	t.Helper()
 	db := &countingStore{Store: servertest.OpenStore(t)}
-	client := store.Client{ID: "shop", Name: "Shop", Secret: server.HashSecret("secret"), Scopes: api.AllScopes(), CreatedAt: noon}
+	client := store.Client{ID: "shop", Name: "Shop", Secret: server.HashSecret("secret"), Scopes: api.AllScopes(),
+		CreatedAt: noon}
 	if err := db.CreateClient(t.Context(), client, store.Operator); err != nil {
 		t.Fatal(err)
 	}
@@ -28,9 +29,12 @@ func storeWithClient(t *testing.T) (*countingStore, store.Client) {
 }
 
 // replica returns a server's authority whose clock is wrong by off.
-func replica(t *testing.T, db store.Store, clock *servertest.Clock, off, ttl time.Duration, hourly bool) *server.Authority {
+func replica(
+	t *testing.T, db store.Store, clock *servertest.Clock, off, ttl time.Duration, hourly bool,
+) *server.Authority {
 	t.Helper()
-	a, err := server.NewAuthority(t.Context(), server.Config{Live: db, TokenTTL: ttl, Hourly: hourly, Now: func() time.Time { return clock.Now().Add(off) }})
+	a, err := server.NewAuthority(t.Context(),
+		server.Config{Live: db, TokenTTL: ttl, Hourly: hourly, Now: func() time.Time { return clock.Now().Add(off) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +56,8 @@ func newKey(t *testing.T, clock *servertest.Clock) store.SigningKey {
 	return key
 }
 
-// TestNoTokenBecomesInvalidByRotation simulates three days and three rotations, on three replicas whose clocks differ, with the
-// longest tokens possible: each is valid on each replica until it expires.
+// TestNoTokenBecomesInvalidByRotation simulates three days and three rotations, on three replicas whose clocks differ,
+// with the longest tokens possible: each is valid on each replica until it expires.
 func TestNoTokenBecomesInvalidByRotation(t *testing.T) {
 	for _, hourly := range []bool{false, true} {
 		t.Run(fmt.Sprintf("hourly %t", hourly), func(t *testing.T) {
@@ -67,7 +71,8 @@ func TestNoTokenBecomesInvalidByRotation(t *testing.T) {
 			tried := 0
 			for step := range 72 * 4 {
 				if step == 7 || step == 8 || step == 110 {
-					if err := db.RotateSigningKey(t.Context(), newKey(t, clock), clock.Now().Add(server.KeyOverlap), store.Operator); err != nil {
+					if err := db.RotateSigningKey(t.Context(), newKey(t, clock), clock.Now().Add(server.KeyOverlap),
+						store.Operator); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -85,7 +90,8 @@ func TestNoTokenBecomesInvalidByRotation(t *testing.T) {
 					for i, r := range replicas {
 						tried++
 						if _, err := r.Verify(t.Context(), token.AccessToken); err != nil {
-							t.Fatalf("step %d: replica %d refuses a token that expires in %s: %v", step, i, token.ExpiresAt.Sub(clock.Now()), err)
+							t.Fatalf("step %d: replica %d refuses a token that expires in %s: %v", step, i,
+								token.ExpiresAt.Sub(clock.Now()), err)
 						}
 					}
 				}
@@ -102,7 +108,8 @@ func TestNoTokenBecomesInvalidByRotation(t *testing.T) {
 	}
 }
 
-// TestDroppingAKeyInvalidatesItsTokens drops the signing key when another replica has just read the keys. New tokens are valid at once.
+// TestDroppingAKeyInvalidatesItsTokens drops the signing key when another replica has just read the keys. New tokens
+// are valid at once.
 func TestDroppingAKeyInvalidatesItsTokens(t *testing.T) {
 	for _, hourly := range []bool{false, true} {
 		db, client := storeWithClient(t)
@@ -130,13 +137,15 @@ func TestDroppingAKeyInvalidatesItsTokens(t *testing.T) {
 		fresh := issue(t, one, client)
 		for i, a := range []*server.Authority{one, two} {
 			if err := verify(a, fresh); err != nil {
-				t.Errorf("hourly %t: replica %d refuses a token of the new key, a second after the old one was dropped: %v", hourly, i+1, err)
+				t.Errorf("hourly %t: replica %d refuses a token of the new key, a second after the old one was "+
+					"dropped: %v", hourly, i+1, err)
 			}
 		}
 		clock.Advance(4 * time.Second)
 		for i, a := range []*server.Authority{one, two} {
 			if err := verify(a, old); !errors.Is(err, server.ErrToken) {
-				t.Errorf("hourly %t: 5s after its key was dropped, replica %d returns for a token: %v", hourly, i+1, err)
+				t.Errorf("hourly %t: 5s after its key was dropped, replica %d returns for a token: %v", hourly, i+1,
+					err)
 			}
 		}
 	}
@@ -176,7 +185,8 @@ func TestRemovingAScopeRemovesItFromIssuedTokens(t *testing.T) {
 	if got, want := scopes(), api.AllScopes().String(); got != want {
 		t.Errorf("at first it has %q, want %q", got, want)
 	}
-	if _, err := db.UpdateClient(t.Context(), client.ID, store.ClientChange{Scopes: api.Scopes{api.ScopePerksRead}}, store.Operator, noon); err != nil {
+	if _, err := db.UpdateClient(t.Context(), client.ID, store.ClientChange{Scopes: api.Scopes{api.ScopePerksRead}},
+		store.Operator, noon); err != nil {
 		t.Fatal(err)
 	}
 	clock.Advance(5 * time.Second)
@@ -185,7 +195,8 @@ func TestRemovingAScopeRemovesItFromIssuedTokens(t *testing.T) {
 	}
 }
 
-// TestEveryFailureTakesTheSameWork counts the queries for known, unknown and disabled clients, in both readings of a header.
+// TestEveryFailureTakesTheSameWork counts the queries for known, unknown and disabled clients, in both readings of a
+// header.
 func TestEveryFailureTakesTheSameWork(t *testing.T) {
 	db, client := storeWithClient(t)
 	out := client
@@ -202,9 +213,12 @@ func TestEveryFailureTakesTheSameWork(t *testing.T) {
 		"an unknown client":              {[]server.Credentials{{ID: "nobody", Secret: "secret"}}, 1},
 		"a disabled client":              {[]server.Credentials{{ID: "out", Secret: "secret"}}, 1},
 		"a disabled client, another":     {[]server.Credentials{{ID: "out", Secret: "wrong"}}, 1},
-		"two readings, known":            {[]server.Credentials{{ID: "shop", Secret: "a%2B"}, {ID: "shop", Secret: "a+"}}, 2},
-		"two readings, unknown":          {[]server.Credentials{{ID: "nobody", Secret: "a%2B"}, {ID: "nobody", Secret: "a+"}}, 2},
-		"two readings, disabled":         {[]server.Credentials{{ID: "out", Secret: "a%2B"}, {ID: "out", Secret: "secret"}}, 2},
+		"two readings, known": {[]server.Credentials{{ID: "shop", Secret: "a%2B"},
+			{ID: "shop", Secret: "a+"}}, 2},
+		"two readings, unknown": {[]server.Credentials{{ID: "nobody", Secret: "a%2B"},
+			{ID: "nobody", Secret: "a+"}}, 2},
+		"two readings, disabled": {[]server.Credentials{{ID: "out", Secret: "a%2B"},
+			{ID: "out", Secret: "secret"}}, 2},
 	} {
 		before := db.clients.Load()
 		if _, err := a.Authenticate(t.Context(), r.pairs); !errors.Is(err, server.ErrCredentials) {
@@ -221,7 +235,8 @@ func TestATokenIsValidWithAClockFiveSecondsBehind(t *testing.T) {
 	clock := servertest.NewClock(noon)
 	token := issue(t, replica(t, db, clock, 0, time.Hour, false), client)
 	for behind, want := range map[time.Duration]error{5 * time.Second: nil, 6 * time.Second: server.ErrToken} {
-		if _, err := replica(t, db, clock, -behind, time.Hour, false).Verify(t.Context(), token.AccessToken); !errors.Is(err, want) {
+		if _, err := replica(t, db, clock, -behind, time.Hour, false).Verify(t.Context(),
+			token.AccessToken); !errors.Is(err, want) {
 			t.Errorf("%s behind it: %v, want %v", behind, err, want)
 		}
 	}
@@ -236,7 +251,8 @@ func TestKeysSettleThenSignThenVerify(t *testing.T) {
 		key("settled", server.KeyActivationDelay, noon.Add(server.KeyOverlap)),
 		key("old", time.Hour, noon.Add(time.Minute)),
 	}
-	if got, want := server.KeyStates(keys, noon), []server.KeyState{server.KeySettling, server.KeySigns, server.KeyVerifies}; !slices.Equal(got, want) {
+	if got, want := server.KeyStates(keys, noon),
+		[]server.KeyState{server.KeySettling, server.KeySigns, server.KeyVerifies}; !slices.Equal(got, want) {
 		t.Errorf("the keys are %q, want %q", got, want)
 	}
 }
@@ -257,8 +273,8 @@ func TestWithoutKeysNoTokenIsIssuedOrAccepted(t *testing.T) {
 	}
 }
 
-// TestRevocationAfterTheClockWasSetBackWorksAtOnce reads client and key at a time that is then in the future: they must not be
-// cached until the clock reaches it again.
+// TestRevocationAfterTheClockWasSetBackWorksAtOnce reads client and key at a time that is then in the future: they must
+// not be cached until the clock reaches it again.
 func TestRevocationAfterTheClockWasSetBackWorksAtOnce(t *testing.T) {
 	for name, revoke := range map[string]func(*countingStore, store.SigningKey, *servertest.Clock) error{
 		"a disabled client": func(db *countingStore, _ store.SigningKey, clock *servertest.Clock) error {

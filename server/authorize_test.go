@@ -30,8 +30,8 @@ func (w watched) SigningKeys(ctx context.Context, at time.Time) ([]store.Signing
 	return keys, err
 }
 
-// TestAChangeWaitsForAnUnavailableDatabase lets the cached keys expire, so that they have to be read again from a database that
-// is unavailable.
+// TestAChangeWaitsForAnUnavailableDatabase lets the cached keys expire, so that they have to be read again from a
+// database that is unavailable.
 func TestAChangeWaitsForAnUnavailableDatabase(t *testing.T) {
 	machine, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{})
 	if err != nil {
@@ -55,7 +55,8 @@ func TestAChangeWaitsForAnUnavailableDatabase(t *testing.T) {
 	}
 	clock.Advance(server.KeyActivationDelay)
 
-	_, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), http.StatusServiceUnavailable, problemType, api.CodeUnavailable)
+	_, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), http.StatusServiceUnavailable,
+		problemType, api.CodeUnavailable)
 	if !strings.Contains(body.Response, "Nothing was started") {
 		t.Errorf("a read got %q", body.Response)
 	}

@@ -28,7 +28,8 @@ func TestWaitingRequestsAreLimited(t *testing.T) {
 	asked := 0
 	inTime, stop := context.WithTimeout(t.Context(), 10*time.Second)
 	defer stop()
-	if err := o.retryWhileUnavailable(inTime, func() error { asked++; return unavailable }); !errors.Is(err, unavailable) || asked != 1 || inTime.Err() != nil {
+	if err := o.retryWhileUnavailable(inTime, func() error { asked++; return unavailable }); !errors.Is(err,
+		unavailable) || asked != 1 || inTime.Err() != nil {
 		t.Errorf("a request beyond the limit made %d attempts, got %v, and waited until %v", asked, err, inTime.Err())
 	}
 	if err := o.retryWhileUnavailable(t.Context(), func() error { return nil }); err != nil {
@@ -39,7 +40,8 @@ func TestWaitingRequestsAreLimited(t *testing.T) {
 		t.Errorf("the cancelled request got %v", err)
 	}
 	tries := []error{unavailable, unavailable, unavailable, nil}
-	if err := o.retryWhileUnavailable(t.Context(), func() error { err := tries[0]; tries = tries[1:]; return err }); err != nil || len(tries) != 0 {
+	if err := o.retryWhileUnavailable(t.Context(),
+		func() error { err := tries[0]; tries = tries[1:]; return err }); err != nil || len(tries) != 0 {
 		t.Errorf("without other requests: %v, with %d attempts left", err, len(tries))
 	}
 }

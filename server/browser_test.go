@@ -50,7 +50,8 @@ func TestInABrowser(t *testing.T) {
 	t.Run("a wrong token and a wrong secret are refused without a browser prompt", func(t *testing.T) {
 		page := openReference(t, browser, s.Root())
 		page.authorize("nonsense")
-		if status, body := page.try(listCategories); status != "401" || !strings.Contains(body, string(api.CodeInvalidToken)) {
+		if status, body := page.try(listCategories); status != "401" ||
+			!strings.Contains(body, string(api.CodeInvalidToken)) {
 			t.Errorf("with a wrong token answered with %s: %s", status, body)
 		}
 		page.expect("401")

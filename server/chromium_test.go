@@ -54,7 +54,8 @@ func chromiumPath(t *testing.T) string {
 			return path
 		}
 	}
-	t.Fatal("This test opens the reference page in Chromium, which is not installed; install your system's package chromium, on Debian with 'apt-get install chromium'.")
+	t.Fatal("This test opens the reference page in Chromium, which is not installed; install your system's package " +
+		"chromium, on Debian with 'apt-get install chromium'.")
 	return ""
 }
 
@@ -114,7 +115,8 @@ func (b *tab) handle(event any) {
 		if e.Entry.Level == log.EntryLevelVerbose || e.Entry.Level == log.EntryLevelInfo {
 			return // a hint
 		}
-		b.messages = append(b.messages, fmt.Sprintf("%s from %s: %s %s", e.Entry.Level, e.Entry.Source, e.Entry.Text, e.Entry.URL))
+		b.messages = append(b.messages, fmt.Sprintf("%s from %s: %s %s", e.Entry.Level, e.Entry.Source, e.Entry.Text,
+			e.Entry.URL))
 	}
 }
 
@@ -171,8 +173,8 @@ func ask[T any](b *tab, expression string) T {
 	return value
 }
 
-// screenshot saves a picture of the whole page in the folder that PERKS_ARTEFACTS names, if any. A file in the checkout would
-// invalidate the cached result of the test.
+// screenshot saves a picture of the whole page in the folder that PERKS_ARTEFACTS names, if any. A file in the checkout
+// would invalidate the cached result of the test.
 func (b *tab) screenshot(name string) {
 	b.t.Helper()
 	folder := os.Getenv("PERKS_ARTEFACTS")

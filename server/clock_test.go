@@ -63,7 +63,8 @@ func TestTokensIssuedBeforeAJumpAreRefused(t *testing.T) {
 			for _, jump := range []time.Duration{-time.Hour, 3 * time.Hour, -time.Hour} {
 				j.clock.Advance(jump)
 				if status := j.read(old); status != http.StatusUnauthorized {
-					t.Errorf("after a jump of %s a token from before got %d, want 401: it is not valid by the clock", jump, status)
+					t.Errorf("after a jump of %s a token from before got %d, want 401: it is not valid by the clock",
+						jump, status)
 				}
 				fresh := j.token()
 				if status := j.read(fresh); status != http.StatusOK {
@@ -81,7 +82,8 @@ func TestAKeyRotatedWithAWrongClockInvalidatesNoToken(t *testing.T) {
 			j := newClockFixture(t)
 			before := j.token()
 			key := server.NewSigningKey(j.clock.Now().Add(wrong)) // on an operator's machine
-			if err := j.Live.RotateSigningKey(t.Context(), key, key.CreatedAt.Add(server.KeyOverlap), store.Operator); err != nil {
+			if err := j.Live.RotateSigningKey(t.Context(), key, key.CreatedAt.Add(server.KeyOverlap),
+				store.Operator); err != nil {
 				t.Fatal(err)
 			}
 			for range 3 {
@@ -116,10 +118,13 @@ func TestIdempotencyKeysReplayAcrossJumps(t *testing.T) {
 	_, first, _ := j.redeem(j.token(), "alice", "monday")
 	for _, jump := range []time.Duration{-time.Hour, 2 * time.Hour, -time.Hour} {
 		j.clock.Advance(jump)
-		if status, id, replayed := j.redeem(j.token(), "alice", "monday"); status != http.StatusCreated || id != first || !replayed {
-			t.Errorf("after a jump of %s the same key got %d with %s (replayed %t), want %s again", jump, status, id, replayed, first)
+		if status, id, replayed := j.redeem(j.token(), "alice", "monday"); status != http.StatusCreated ||
+			id != first || !replayed {
+			t.Errorf("after a jump of %s the same key got %d with %s (replayed %t), want %s again", jump, status, id,
+				replayed, first)
 		}
-		if _, err := j.Live.PurgeIdempotencyKeys(t.Context(), j.clock.Now().Add(-store.IdempotencyKeyLife)); err != nil {
+		if _, err := j.Live.PurgeIdempotencyKeys(t.Context(),
+			j.clock.Now().Add(-store.IdempotencyKeyLife)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,7 +189,8 @@ func TestTimesHaveMilliseconds(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clock))
 	perk, err := store.ParsePerk(api.CellMembers(
 		[]string{"id", "title", "description", "city", "valid_from", "valid_to", "created_at", "updated_at"},
-		[]string{"tea", "Tea", "A cup", "Leeds", "2026-01-01T00:00:00Z", "2026-02-01T01:00:00.99+01:00", "2025-01-01T00:00:00.5Z", "2025-01-01T00:00:00.1239999Z"}))
+		[]string{"tea", "Tea", "A cup", "Leeds", "2026-01-01T00:00:00Z", "2026-02-01T01:00:00.99+01:00",
+			"2025-01-01T00:00:00.5Z", "2025-01-01T00:00:00.1239999Z"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +208,8 @@ func TestTimesHaveMilliseconds(t *testing.T) {
 	read("GET", "/perks", "")
 	read("POST", "/perks/tea/redeem", `{"user_id":"alice"}`)
 	read("GET", "/perks/users/alice?type=redeemed", "")
-	want := map[string]string{"/perks/tea/redeem redeemed_at": "2026-01-02T03:04:05.670Z", "/perks/users/alice?type=redeemed redeemed_at": "2026-01-02T03:04:05.670Z"}
+	want := map[string]string{"/perks/tea/redeem redeemed_at": "2026-01-02T03:04:05.670Z",
+		"/perks/users/alice?type=redeemed redeemed_at": "2026-01-02T03:04:05.670Z"}
 	for _, path := range []string{"/perks/tea", "/perks"} {
 		want[path+" valid_from"], want[path+" valid_to"] = "2026-01-01T00:00:00.000Z", "2026-02-01T00:00:00.990Z"
 		want[path+" created_at"], want[path+" updated_at"] = "2025-01-01T00:00:00.500Z", "2025-01-01T00:00:00.123Z"

@@ -42,7 +42,8 @@ func TestALongTextIsCompressed(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) { c.CORSOrigins = []string{"https://app.example"} })
 	var perks []store.PerkRecord
 	for i := range 50 {
-		perks = append(perks, store.PerkRecord{Perk: api.Perk{ID: fmt.Sprint("perk-", i), Title: fmt.Sprint("Two coffees ", i)}})
+		perks = append(perks, store.PerkRecord{Perk: api.Perk{ID: fmt.Sprint("perk-", i),
+			Title: fmt.Sprint("Two coffees ", i)}})
 	}
 	s.ImportPerks(perks...)
 	token := s.Token()
@@ -52,11 +53,13 @@ func TestALongTextIsCompressed(t *testing.T) {
 	plain, text := list("GET")
 	packed, sent := list("GET", "Accept-Encoding", "gzip")
 	t.Logf("50 perks are %d bytes, and %d compressed", len(text), len(sent))
-	if packed.Header.Get("Content-Encoding") != "gzip" || !bytes.Equal(unpack(t, sent), text) || len(sent) > len(text)/5 {
+	if packed.Header.Get("Content-Encoding") != "gzip" || !bytes.Equal(unpack(t, sent), text) ||
+		len(sent) > len(text)/5 {
 		t.Errorf("%d bytes are sent as %d, with %v", len(text), len(sent), packed.Header)
 	}
 	tag := plain.Header.Get("ETag")
-	if want := strings.TrimSuffix(tag, `"`) + `-gzip"`; packed.Header.Get("ETag") != want || plain.Header.Get("Content-Encoding") != "" {
+	if want := strings.TrimSuffix(tag, `"`) + `-gzip"`; packed.Header.Get("ETag") != want ||
+		plain.Header.Get("Content-Encoding") != "" {
 		t.Errorf("the forms have the tags %s and %s", tag, packed.Header.Get("ETag"))
 	}
 	for what, response := range map[string]*http.Response{"plain": plain, "packed": packed} {
@@ -73,16 +76,21 @@ func TestALongTextIsCompressed(t *testing.T) {
 		}
 	}
 	head, none := list("HEAD", "Accept-Encoding", "gzip")
-	if len(none) != 0 || head.Header.Get("ETag") != packed.Header.Get("ETag") || head.Header.Get("Content-Length") != strconv.Itoa(len(sent)) {
+	if len(none) != 0 || head.Header.Get("ETag") != packed.Header.Get("ETag") ||
+		head.Header.Get("Content-Length") != strconv.Itoa(len(sent)) {
 		t.Errorf("HEAD has %v", head.Header)
 	}
 	for _, known := range []struct{ listed, accepted, tag string }{
-		{tag, "", tag}, {packed.Header.Get("ETag"), "gzip", packed.Header.Get("ETag")}, {tag, "gzip", tag}, {packed.Header.Get("ETag"), "", packed.Header.Get("ETag")},
-		{"W/" + tag, "", tag}, {"*", "gzip", packed.Header.Get("ETag")}, {strings.TrimSuffix(tag, `"`) + `-br"`, "", tag},
+		{tag, "", tag}, {packed.Header.Get("ETag"), "gzip", packed.Header.Get("ETag")}, {tag, "gzip", tag},
+		{packed.Header.Get("ETag"), "", packed.Header.Get("ETag")},
+		{"W/" + tag, "", tag}, {"*", "gzip", packed.Header.Get("ETag")},
+		{strings.TrimSuffix(tag, `"`) + `-br"`, "", tag},
 	} {
 		response, body := list("GET", "If-None-Match", known.listed, "Accept-Encoding", known.accepted)
-		if response.StatusCode != http.StatusNotModified || len(body) != 0 || response.Header.Get("ETag") != known.tag || response.Header.Values("Vary")[1] != "Accept-Encoding" {
-			t.Errorf("If-None-Match %s with %q: %d with %v", known.listed, known.accepted, response.StatusCode, response.Header)
+		if response.StatusCode != http.StatusNotModified || len(body) != 0 ||
+			response.Header.Get("ETag") != known.tag || response.Header.Values("Vary")[1] != "Accept-Encoding" {
+			t.Errorf("If-None-Match %s with %q: %d with %v", known.listed, known.accepted, response.StatusCode,
+				response.Header)
 		}
 	}
 	for _, other := range []string{strings.TrimSuffix(tag, `"`) + `-x"`, tag[:5], strings.ToUpper(tag), `"-gzip"`} {
@@ -100,11 +108,14 @@ func TestShortAndSecretTextsAreNotCompressed(t *testing.T) {
 	tokenRequest := s.Request("", "POST", s.URL+"/auth/token", `{"scope":"`+strings.Repeat("x", 2000)+`"}`)
 	tokenRequest.SetBasicAuth(id, secret)
 	for what, request := range map[string]*http.Request{
-		"a perk": s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), "a token request that repeats what the caller sent": tokenRequest,
-		"a redemption": redeemRequest(s, token, "tea", `{"user_id":"alice"}`, ""), "an error": s.Request(token, "GET", s.LiveURL()+"/perks/none", ""),
+		"a perk": s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""),
+		"a token request that repeats what the caller sent": tokenRequest,
+		"a redemption": redeemRequest(s, token, "tea", `{"user_id":"alice"}`, ""),
+		"an error":     s.Request(token, "GET", s.LiveURL()+"/perks/none", ""),
 	} {
 		response, body := raw(t, request, "Accept-Encoding", "gzip")
-		if response.Header.Get("Content-Encoding") != "" || response.Header.Get("Vary") != "" || !bytes.HasPrefix(body, []byte("{")) {
+		if response.Header.Get("Content-Encoding") != "" || response.Header.Get("Vary") != "" ||
+			!bytes.HasPrefix(body, []byte("{")) {
 			t.Errorf("%s: %v", what, response.Header)
 		}
 		if request == tokenRequest && len(body) < 1024 {
@@ -125,22 +136,29 @@ func TestAVersionSurvivesAProxyThatCompresses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := servertest.Start(t)
 			id, secret := s.Client()
-			s.ImportProperties(id, api.Property{ID: 1, Title: "Old", Description: strings.Repeat("A quiet flat. ", 200)})
+			s.ImportProperties(id, api.Property{ID: 1, Title: "Old",
+				Description: strings.Repeat("A quiet flat. ", 200)})
 			token := s.TokenFor(id, secret)
 			proxy := httptest.NewServer(compressingProxy(t, s.Root(), change))
 			defer proxy.Close()
-			request := func(method, path, body string) *http.Request { return s.Request(token, method, proxy.URL+path, body) }
+			request := func(method, path, body string) *http.Request {
+				return s.Request(token, method, proxy.URL+path,
+					body)
+			}
 
 			read, sent := raw(t, request("GET", "/v2/get-property/1", ""), "Accept-Encoding", "gzip")
 			tag := read.Header.Get("ETag")
-			if read.Header.Get("Content-Encoding") != "gzip" || !bytes.Contains(unpack(t, sent), []byte("A quiet flat.")) || len(sent) > 1000 {
+			if read.Header.Get("Content-Encoding") != "gzip" ||
+				!bytes.Contains(unpack(t, sent), []byte("A quiet flat.")) || len(sent) > 1000 {
 				t.Fatalf("%d bytes with %v", len(sent), read.Header)
 			}
-			if again, _ := raw(t, request("GET", "/v2/get-property/1", ""), "Accept-Encoding", "gzip", "If-None-Match", tag); again.StatusCode != http.StatusNotModified {
+			if again, _ := raw(t, request("GET", "/v2/get-property/1", ""), "Accept-Encoding", "gzip", "If-None-Match",
+				tag); again.StatusCode != http.StatusNotModified {
 				t.Errorf("If-None-Match %s: %d", tag, again.StatusCode)
 			}
 			for _, want := range []int{http.StatusOK, http.StatusPreconditionFailed} { // the second time the tag is old
-				patched, body := raw(t, request("PATCH", "/v2/update-property/1", `{"title":"New"}`), "If-Match", tag, "Content-Type", "application/json")
+				patched, body := raw(t, request("PATCH", "/v2/update-property/1", `{"title":"New"}`), "If-Match", tag,
+					"Content-Type", "application/json")
 				if patched.StatusCode != want {
 					t.Errorf("If-Match %s: %d, want %d: %s", tag, patched.StatusCode, want, body)
 				}
@@ -149,13 +167,15 @@ func TestAVersionSurvivesAProxyThatCompresses(t *testing.T) {
 	}
 }
 
-// compressingProxy hides from the server what the caller accepts, and compresses itself. With a nil change it leaves both to the server.
+// compressingProxy hides from the server what the caller accepts, and compresses itself. With a nil change it leaves
+// both to the server.
 func compressingProxy(t *testing.T, target string, change func(tag string) string) http.Handler {
 	address, err := url.Parse(target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(address) }, Transport: &http.Transport{DisableCompression: true}}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(address) },
+		Transport: &http.Transport{DisableCompression: true}}
 	if change == nil {
 		return proxy
 	}

@@ -36,9 +36,11 @@ func openStore(t *testing.T) store.Store {
 // change makes one event.
 func change(t *testing.T, db store.Store, title string) {
 	t.Helper()
-	perk := store.PerkRecord{Perk: api.Perk{ID: "p", Title: title, Description: "-", City: "Bath"}, Approval: store.ApprovalAuto}
+	perk := store.PerkRecord{Perk: api.Perk{ID: "p", Title: title, Description: "-", City: "Bath"},
+		Approval: store.ApprovalAuto}
 	rows := func(yield func(store.PerkRecord, error) bool) { yield(perk, nil) }
-	if _, err := db.ImportPerks(t.Context(), rows, func() string { return "p" }, store.Operator, time.Now()); err != nil {
+	if _, err := db.ImportPerks(t.Context(), rows, func() string { return "p" }, store.Operator,
+		time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -155,7 +157,8 @@ func (b *brokenStore) NextAudit(
 ) (store.AuditBatch, error) {
 	batch, err := b.Store.NextAudit(ctx, after, upTo, most)
 	if b.isBroken.Load() && after.Since != "" {
-		batch.Entries = []store.AuditEntry{{Action: store.ActionApprove, Subject: "redemption/r", After: []byte("no JSON")}}
+		batch.Entries = []store.AuditEntry{{Action: store.ActionApprove, Subject: "redemption/r",
+			After: []byte("no JSON")}}
 	}
 	return batch, err
 }

@@ -78,7 +78,8 @@ func TestAClientSeesTheEventsOfWhatItMayRead(t *testing.T) {
 		{"who may read all, but no redemptions", d.Token(api.ScopeRedemptionsReadAll), []string{}},
 		{"the owner", writer, properties},
 		{"another owner", d.Token(api.ScopePropertiesWrite), []string{}},
-		{"a reader of properties", d.Token(api.ScopePropertiesRead), append([]string{"properties.imported properties"}, properties...)},
+		{"a reader of properties", d.Token(api.ScopePropertiesRead),
+			append([]string{"properties.imported properties"}, properties...)},
 		{"who may only redeem", d.Token(api.ScopePerksRedeem), []string{}},
 	} {
 		page := d.events(test.token, after(start))
@@ -112,10 +113,13 @@ func TestAClientSeesTheEventsOfWhatItMayRead(t *testing.T) {
 
 	record, _ := d.read(d.tokens[0], d.made[0]["spa"].ID)
 	recent := d.events(lead, "?per_page=2").Data
-	if diff := cmp.Diff(&record, recent[0].Redemption, cmp.Transformer("text", func(m json.RawMessage) string { return string(m) })); diff != "" || recent[0].Type != api.EventRedemptionVoided {
+	if diff := cmp.Diff(&record, recent[0].Redemption,
+		cmp.Transformer("text", func(m json.RawMessage) string { return string(m) })); diff != "" ||
+		recent[0].Type != api.EventRedemptionVoided {
 		t.Errorf("the newest but one: %s, want the record (-), got (+):\n%s", recent[0].Type, diff)
 	}
-	if changed := d.events(writer, after(start)).Data; changed[0].Property.Title != "Attic" || changed[1].Property.Title != "House" {
+	if changed := d.events(writer, after(start)).Data; changed[0].Property.Title != "Attic" ||
+		changed[1].Property.Title != "House" {
 		t.Errorf("the properties are %+v and %+v", changed[0].Property, changed[1].Property)
 	}
 }
@@ -156,7 +160,8 @@ func TestWaitingEndsWithTheFirstEventThatTheCallerMaySee(t *testing.T) {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 	begin := time.Now()
-	if page := d.events(d.tokens[0], after(page.Next)+"&wait=1"); len(page.Data) != 0 || time.Since(begin) < time.Second {
+	if page := d.events(d.tokens[0], after(page.Next)+"&wait=1"); len(page.Data) != 0 ||
+		time.Since(begin) < time.Second {
 		t.Errorf("after %s of waiting there are the events %q", time.Since(begin), d.described(page.Data))
 	}
 }
@@ -238,7 +243,9 @@ func TestAnInterruptedStreamContinues(t *testing.T) {
 	s.close()
 	for i, cursor := range cursors {
 		rest := []string{}
-		for page := d.events(d.tokens[0], after(cursor)); len(page.Data) > 0; page = d.events(d.tokens[0], after(page.Next)) { // a page may end early
+		// a page may end early
+		for page := d.events(d.tokens[0], after(cursor)); len(page.Data) > 0; page = d.events(d.tokens[0],
+			after(page.Next)) {
 			rest = append(rest, d.described(page.Data)...)
 		}
 		if diff := cmp.Diff(append([]string{}, want[i+1:]...), rest); diff != "" {

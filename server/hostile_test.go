@@ -36,7 +36,8 @@ func TestExpensiveRequestsAreBounded(t *testing.T) {
 		}
 		return text.String()
 	}
-	const redeem, patch, list, form = "POST /partners/perks/tea/redeem", "PATCH /update-property/1", "GET /partners/perks?", "application/x-www-form-urlencoded"
+	const redeem, patch, list, form = "POST /partners/perks/tea/redeem", "PATCH /update-property/1",
+		"GET /partners/perks?", "application/x-www-form-urlencoded"
 	tests := []struct {
 		name, request, mediaType, body string
 		status                         int
@@ -59,7 +60,8 @@ func TestExpensiveRequestsAreBounded(t *testing.T) {
 		{"escapes", patch, "", `{"title":"` + fill(`\u0041`, mega) + `"}`, 422},
 		{"lone surrogates", patch, "", `{"title":"` + fill(`\ud800`, mega) + `"}`, 400},
 		{"surrogate pairs", patch, "", `{"title":"` + fill(`\ud83d\ude00`, mega) + `"}`, 422},
-		{"escaped backslashes", "POST /partners/perks/tea/redeem", "", `{"user_id":"a","metadata":{"a":"` + fill(`\\`, mega) + `"}}`, 422},
+		{"escaped backslashes", "POST /partners/perks/tea/redeem", "", `{"user_id":"a","metadata":{"a":"` +
+			fill(`\\`, mega) + `"}}`, 422},
 		{"as many images as fit", patch, "", `{"images":[` + fill(`"http://a",`, mega) + `"http://a"]}`, 422},
 		{"images in one text", patch, form, "images=" + fill("http://a,", mega), 422},
 		{"as many parameters as fit", list + numbered("%d&", 8000), "", "", 200},
@@ -129,12 +131,16 @@ func begin(t *testing.T, s *servertest.Server, text string) (net.Conn, *http.Res
 func TestNoRequestSmuggling(t *testing.T) {
 	var logged bytes.Buffer
 	s := servertest.Start(t, servertest.LogTo(&logged))
-	const start, smuggled = "POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\n", "GET /smuggled HTTP/1.1\r\nHost: perks.example\r\n\r\n"
+	const start, smuggled = "POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\n",
+		"GET /smuggled HTTP/1.1\r\nHost: perks.example\r\n\r\n"
 	for name, text := range map[string]string{
-		"two lengths":                     start + "Content-Length: 0\r\nContent-Length: 55\r\n\r\n" + smuggled,
-		"a length and chunks":             start + fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 5+len(smuggled)) + smuggled,
-		"an unknown encoding":             start + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + smuggled,
-		"chunked twice":                   start + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
+		"two lengths": start + "Content-Length: 0\r\nContent-Length: 55\r\n\r\n" + smuggled,
+		"a length and chunks": start +
+			fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 5+len(smuggled)) +
+			smuggled,
+		"an unknown encoding": start + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + smuggled,
+		"chunked twice": start +
+			"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
 		"a blank before the colon":        start + "Content-Length : 5\r\n\r\n" + smuggled,
 		"a folded line":                   start + "X-A: b\r\n c\r\nContent-Length: -1\r\n\r\n" + smuggled,
 		"a length with a sign":            start + "Content-Length: +5\r\n\r\n" + smuggled,
@@ -162,7 +168,8 @@ func TestAnOversizedBodyIsRefusedBeforeItIsSent(t *testing.T) {
 	s := fixture(t)
 	token := s.Token()
 	for _, expect := range []string{"", "Expect: 100-continue\r\n"} {
-		conn, answer := begin(t, s, "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer "+token+
+		conn, answer := begin(t, s, "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: "+
+			"perks.example\r\nAuthorization: Bearer "+token+
 			"\r\nContent-Type: application/json\r\nContent-Length: 1048577\r\n"+expect+"\r\n")
 		defer conn.Close()
 		if answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close {
@@ -174,19 +181,23 @@ func TestAnOversizedBodyIsRefusedBeforeItIsSent(t *testing.T) {
 // TestClientsThatStillSendGet413 sends far more than the buffers of the connection hold before it reads the response.
 func TestClientsThatStillSendGet413(t *testing.T) {
 	s := fixture(t)
-	start := "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer " + s.Token() + "\r\nContent-Type: application/json\r\n"
+	start := "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer " +
+		s.Token() + "\r\nContent-Type: application/json\r\n"
 	const size = 12 << 20
 	blanks := strings.Repeat(" ", size)
 	for name, text := range map[string]string{
-		"a length":            start + fmt.Sprintf("Content-Length: %d\r\n\r\n", size) + blanks,
-		"chunks":              start + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size) + blanks + "\r\n0\r\n\r\n",
-		"a token with length": fmt.Sprintf("POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\nContent-Length: %d\r\n\r\n", size) + blanks,
+		"a length": start + fmt.Sprintf("Content-Length: %d\r\n\r\n", size) + blanks,
+		"chunks": start + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", size) + blanks +
+			"\r\n0\r\n\r\n",
+		"a token with length": fmt.Sprintf("POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\nContent-Length: "+
+			"%d\r\n\r\n", size) + blanks,
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, answer := begin(t, s, text)
 			defer conn.Close()
 			body, err := io.ReadAll(answer.Body)
-			if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close || !strings.Contains(string(body), "body_too_large") {
+			if err != nil || answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close ||
+				!strings.Contains(string(body), "body_too_large") {
 				t.Errorf("%s, closed %t, %v: %s", answer.Status, answer.Close, err, body)
 			}
 		})
@@ -246,8 +257,10 @@ func TestCORSAllowsTheConfiguredOrigins(t *testing.T) {
 					t.Fatal(err)
 				}
 				response.Body.Close()
-				if response.Header.Get("Access-Control-Allow-Origin") != test.allows || response.Header.Get("Vary") != test.vary ||
-					response.Header.Get("Access-Control-Allow-Credentials") != "" || (method == "OPTIONS" && response.StatusCode != http.StatusNoContent) {
+				if response.Header.Get("Access-Control-Allow-Origin") != test.allows ||
+					response.Header.Get("Vary") != test.vary ||
+					response.Header.Get("Access-Control-Allow-Credentials") != "" ||
+					(method == "OPTIONS" && response.StatusCode != http.StatusNoContent) {
 					t.Errorf("%s %s: %s with %v", method, path, response.Status, response.Header)
 				}
 				return response.Header
@@ -256,12 +269,14 @@ func TestCORSAllowsTheConfiguredOrigins(t *testing.T) {
 			refused := ask("GET", "/perks/none", "").Get("Access-Control-Expose-Headers")
 			preflight := ask("OPTIONS", "/perks/tea/redeem", "POST")
 			if test.allows == "" {
-				if exposed+refused+preflight.Get("Access-Control-Allow-Methods")+preflight.Get("Access-Control-Allow-Headers") != "" {
+				if exposed+refused+preflight.Get("Access-Control-Allow-Methods")+preflight.Get(
+					"Access-Control-Allow-Headers") != "" {
 					t.Errorf("it got %q and %v", exposed, preflight)
 				}
 				return
 			}
-			for _, name := range []string{"Link", "X-Total-Count", "ETag", "X-Request-Id", "Idempotency-Key", "Idempotent-Replayed", "Retry-After"} {
+			for _, name := range []string{"Link", "X-Total-Count", "ETag", "X-Request-Id", "Idempotency-Key",
+				"Idempotent-Replayed", "Retry-After"} {
 				if !strings.Contains(exposed, name) || !strings.Contains(refused, name) {
 					t.Errorf("%s cannot be read: %q, %q", name, exposed, refused)
 				}
@@ -271,14 +286,16 @@ func TestCORSAllowsTheConfiguredOrigins(t *testing.T) {
 					t.Errorf("%s is not allowed: %v", method, preflight)
 				}
 			}
-			for _, name := range []string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id"} {
+			for _, name := range []string{"Authorization", "Content-Type", "Idempotency-Key", "If-Match",
+				"If-None-Match", "X-Request-Id"} {
 				if !strings.Contains(preflight.Get("Access-Control-Allow-Headers"), name) {
 					t.Errorf("%s may not be sent: %v", name, preflight)
 				}
 			}
 		})
 	}
-	for _, origin := range []string{"", "null", "app.example", "https://app.example/", "https://App.example", "https://app.example, https://b.example", "ftp://app.example", "https://*.example"} {
+	for _, origin := range []string{"", "null", "app.example", "https://app.example/", "https://App.example",
+		"https://app.example, https://b.example", "ftp://app.example", "https://*.example"} {
 		if server.CheckOrigin(origin) == nil {
 			t.Errorf("%q is accepted as an origin", origin)
 		}
@@ -292,9 +309,12 @@ func TestEveryResponseHasSecurityHeaders(t *testing.T) {
 		method, url string
 		status      int
 	}{
-		{"GET", s.Root() + "/livez", 200}, {"GET", s.URL + "/openapi.json", 200}, {"HEAD", s.LiveURL() + "/perks", 200}, {"GET", s.LiveURL() + "/perks/tea", 200},
-		{"GET", s.LiveURL() + "/perks/none", 404}, {"GET", s.Root() + "/none", 404}, {"POST", s.URL + "/auth/token", 401},
-		{"PUT", s.URL + "/health", 405}, {"TRACE", s.LiveURL() + "/perks", 405}, {"OPTIONS", s.LiveURL() + "/perks", 204},
+		{"GET", s.Root() + "/livez", 200}, {"GET", s.URL + "/openapi.json", 200}, {"HEAD", s.LiveURL() + "/perks", 200},
+		{"GET", s.LiveURL() + "/perks/tea", 200},
+		{"GET", s.LiveURL() + "/perks/none", 404}, {"GET", s.Root() + "/none", 404},
+		{"POST", s.URL + "/auth/token", 401},
+		{"PUT", s.URL + "/health", 405}, {"TRACE", s.LiveURL() + "/perks", 405},
+		{"OPTIONS", s.LiveURL() + "/perks", 204},
 	} {
 		request := s.Request(token, ask.method, ask.url, "")
 		request.Header.Set("Origin", "https://elsewhere.example")

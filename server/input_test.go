@@ -27,7 +27,9 @@ func fixture(t *testing.T) *servertest.Server {
 	return s
 }
 
-func wantError(t *testing.T, s *servertest.Server, request *http.Request, status int, mediaType string, code api.Code) (*http.Response, api.ErrorBody) {
+func wantError(
+	t *testing.T, s *servertest.Server, request *http.Request, status int, mediaType string, code api.Code,
+) (*http.Response, api.ErrorBody) {
 	t.Helper()
 	response, raw := s.Send(request)
 	if response.StatusCode != status {
@@ -62,7 +64,8 @@ func TestInvalidPerkIDsAreNotLookedUp(t *testing.T) {
 	token := s.Token()
 	for _, id := range []string{"a%00b", "%ff", "caf%C3%A9", "a.b", "a%20b", strings.Repeat("x", 65)} {
 		wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/"+id, ""), 404, problemType, api.CodeNotFound)
-		wantError(t, s, s.Request(token, "POST", s.LiveURL()+"/perks/"+id+"/redeem", `{"user_id":"alice"}`), 404, problemType, api.CodeNotFound)
+		wantError(t, s, s.Request(token, "POST", s.LiveURL()+"/perks/"+id+"/redeem", `{"user_id":"alice"}`), 404,
+			problemType, api.CodeNotFound)
 	}
 	if n := db.perks.Load(); n != 0 {
 		t.Errorf("there were %d queries", n)

@@ -72,7 +72,8 @@ func manyPerks() []store.PerkRecord {
 		perks = append(perks, store.PerkRecord{
 			Perk: api.Perk{
 				ID: fmt.Sprintf("p%02d", (i*7)%23), Title: titles[i%5], Description: "d", City: cities[i%3],
-				Category: categories[i%4], MerchantName: merchants[(i/2)%4], ValidFrom: starts[(i/3)%3], ValidTo: ends[i%3],
+				Category: categories[i%4], MerchantName: merchants[(i/2)%4], ValidFrom: starts[(i/3)%3],
+				ValidTo:   ends[i%3],
 				CreatedAt: day(1 + i%4), UpdatedAt: day(5 + i%2),
 			},
 			Lat: degrees(52 + float64(i%6)/100), Lng: degrees(13),
@@ -145,7 +146,8 @@ func TestFollowingNextListsEveryPerkOnce(t *testing.T) {
 		address := s.LiveURL() + "/perks?per_page=4&" + query
 		for n := int64(1); ; n++ {
 			p, header := page(t, s, token, address)
-			if p.Meta != (api.PageMeta{Page: n, PerPage: 4, Total: 23, TotalPages: 6}) || header.Get("X-Total-Count") != "23" {
+			if p.Meta != (api.PageMeta{Page: n, PerPage: 4, Total: 23, TotalPages: 6}) ||
+				header.Get("X-Total-Count") != "23" {
 				t.Fatalf("page %d: meta %+v, X-Total-Count %s", n, p.Meta, header.Get("X-Total-Count"))
 			}
 			seen = append(seen, ids(p.Data)...)
@@ -233,7 +235,8 @@ func TestPageBeyondTheEndIsEmptyAndLinksBack(t *testing.T) {
 			t.Errorf("page %d: %d perks, meta %+v", n, len(p.Data), p.Meta)
 		}
 		found := links(header)
-		if !strings.Contains(found["prev"], "page=3") || found["next"] != "" || !strings.Contains(found["last"], "page=3") {
+		if !strings.Contains(found["prev"], "page=3") || found["next"] != "" ||
+			!strings.Contains(found["last"], "page=3") {
 			t.Errorf("page %d: links %v", n, found)
 		}
 	}
@@ -247,10 +250,16 @@ func TestFiltersChoosePerks(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	token := s.Token()
 	s.ImportPerks(
-		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Free Coffee", Description: "One espresso", MerchantName: text("Bean & Leaf"), Category: text("Food & Drink"), City: "Berlin", CreatedAt: day(1)}, Lat: degrees(52.5200), Lng: degrees(13.4050)},
-		store.PerkRecord{Perk: api.Perk{ID: "museum", Title: "Museum pass", Description: "A day of art", Category: text("Culture"), City: "berlin", CreatedAt: day(2)}, Lat: degrees(52.6200), Lng: degrees(13.4050)},
-		store.PerkRecord{Perk: api.Perk{ID: "old", Title: "Old coffee", Description: "Cold", City: "Paris", ValidTo: at(day(10)), CreatedAt: day(3)}},
-		store.PerkRecord{Perk: api.Perk{ID: "soon", Title: "Coming soon", Description: "Wait", City: "Paris", ValidFrom: at(day(11)), CreatedAt: day(4)}},
+		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Free Coffee", Description: "One espresso",
+			MerchantName: text("Bean & Leaf"), Category: text("Food & Drink"), City: "Berlin",
+			CreatedAt: day(1)}, Lat: degrees(52.5200), Lng: degrees(13.4050)},
+		store.PerkRecord{Perk: api.Perk{ID: "museum", Title: "Museum pass", Description: "A day of art",
+			Category: text("Culture"), City: "berlin",
+			CreatedAt: day(2)}, Lat: degrees(52.6200), Lng: degrees(13.4050)},
+		store.PerkRecord{Perk: api.Perk{ID: "old", Title: "Old coffee", Description: "Cold", City: "Paris",
+			ValidTo: at(day(10)), CreatedAt: day(3)}},
+		store.PerkRecord{Perk: api.Perk{ID: "soon", Title: "Coming soon", Description: "Wait", City: "Paris",
+			ValidFrom: at(day(11)), CreatedAt: day(4)}},
 	)
 	rows := []struct {
 		query string
@@ -296,7 +305,8 @@ func TestReadsReturn304ForAMatchingETag(t *testing.T) {
 	id, secret := s.Client()
 	s.ImportProperties(id, api.Property{ID: 1})
 	token := s.TokenFor(id, secret)
-	for _, path := range []string{"/partners/perks", "/partners/perks/tea", "/partners/perks/categories", "/partners/perks/users/alice", "/partners/perks/users/alice?type=redeemed", "/get-property/1"} {
+	for _, path := range []string{"/partners/perks", "/partners/perks/tea", "/partners/perks/categories",
+		"/partners/perks/users/alice", "/partners/perks/users/alice?type=redeemed", "/get-property/1"} {
 		response, _ := s.Send(s.Request(token, "GET", s.URL+path, ""))
 		tag := response.Header.Get("ETag")
 		for _, known := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
@@ -304,7 +314,8 @@ func TestReadsReturn304ForAMatchingETag(t *testing.T) {
 			request.Header.Set("If-None-Match", known)
 			again, body := s.Send(request)
 			if again.StatusCode != http.StatusNotModified || len(body) != 0 || again.Header.Get("ETag") != tag {
-				t.Errorf("%s with If-None-Match %s: %d, ETag %s, %d bytes", path, known, again.StatusCode, again.Header.Get("ETag"), len(body))
+				t.Errorf("%s with If-None-Match %s: %d, ETag %s, %d bytes", path, known, again.StatusCode,
+					again.Header.Get("ETag"), len(body))
 			}
 		}
 		request := s.Request(token, "GET", s.URL+path, "")

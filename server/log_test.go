@@ -51,7 +51,8 @@ func pathsInLog(t *testing.T, paths []string) []string {
 func TestLoggedPathsAreSanitizedAndTruncated(t *testing.T) {
 	const secret = "q3ZxGxGmB0Jk7kS3nUoW9m1y6y2zVtYpLr8cDfEhAaB"
 	tests := []struct{ name, path, want string }{
-		{"an ordinary path", "/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11", "/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11"},
+		{"an ordinary path", "/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11",
+			"/v2/partners/perks/0198c5e0-7b7a-7e7c-8b1a-3b5f0c9d2e11"},
 		{"a line of its own", "/a\nlevel=INFO msg=forged", "/a\uFFFDlevel=INFO msg=forged"},
 		{"an escape", "/\x1b[2J\u009b31m", "/\uFFFD[2J\uFFFD31m"},
 		{"bidirectional text", "/a\u202eb\u2028c", "/a\uFFFDb\uFFFDc"},
@@ -128,7 +129,8 @@ func TestTheLogLimitsTheLinesOfAnOutage(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second) // of the test's own clock
 		ask()
-		if explained := strings.Count(log.String(), `msg="request failed"`); explained != 6 || !strings.Contains(log.String(), "others_like_it=95") {
+		if explained := strings.Count(log.String(), `msg="request failed"`); explained != 6 ||
+			!strings.Contains(log.String(), "others_like_it=95") {
 			t.Errorf("after 2 s %d failures are explained, and the others not counted", explained)
 		}
 	})

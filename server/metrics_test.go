@@ -36,7 +36,8 @@ func counted(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 				labels = append(labels, label.GetValue())
 			}
 			all[family.GetName()+" "+strings.Join(labels, " ")] =
-				metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
+				metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+					float64(metric.GetHistogram().GetSampleCount())
 		}
 	}
 	return all
@@ -60,7 +61,8 @@ func measured(registry *prometheus.Registry) func(*server.Config) {
 func TestMetricsCountRequests(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := servertest.Start(t, measured(registry), servertest.WithClock(clockAt(10)))
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}},
+		store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
 	s.ImportSandboxPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}})
 	s.ImportUsers("alice")
 	id, secret := s.Client()
@@ -113,7 +115,8 @@ func TestMetricsCountRequests(t *testing.T) {
 		},
 		"perks_http_requests_in_flight": {},
 		"perks_redemptions_total": {
-			"live approved": 1, "live replayed": 1, "live already_redeemed": 1, "live pending": 1, "live not_found": 1, "sandbox approved": 1,
+			"live approved": 1, "live replayed": 1, "live already_redeemed": 1, "live pending": 1, "live not_found": 1,
+			"sandbox approved": 1,
 		},
 		"perks_token_requests_total":  {"issued": 2, "invalid_client": 1},
 		"perks_bearer_refusals_total": {"missing": 1, "invalid": 1, "scope": 1},
@@ -135,15 +138,18 @@ func TestUnknownPathsAndMethodsMakeNoSeries(t *testing.T) {
 		for _, path := range []string{"/nothing", "/v2/auth/token"} {
 			s.Do(s.Request("", fmt.Sprintf("MAKE%d", i), s.Root()+path, ""), nil)
 		}
-		for _, path := range []string{"/nothing%d", "/v2/partners/nothing%d", "/v2/partners/perks/%d", "/v2/partners/perks/%d%%2Fnothing",
-			"/v2/partners/perks/%d/", "/nothing%d/", "/v2/partners/perks/%d//", "/.well-known/oauth-authorization-server/v9%d"} {
+		for _, path := range []string{"/nothing%d", "/v2/partners/nothing%d", "/v2/partners/perks/%d",
+			"/v2/partners/perks/%d%%2Fnothing", "/v2/partners/perks/%d/", "/nothing%d/", "/v2/partners/perks/%d//",
+			"/.well-known/oauth-authorization-server/v9%d"} {
 			s.Do(s.Request("", "GET", s.Root()+fmt.Sprintf(path, i), ""), nil)
 		}
 	}
 	all := counted(t, registry)
 	for name, want := range map[string][]string{
-		"perks_http_requests_total":           {"401 GET /v2/partners/perks/:perkId", "404 GET other", "404 other other", "405 other /v2/auth/token"},
-		"perks_http_request_duration_seconds": {"GET /v2/partners/perks/:perkId", "GET other", "other /v2/auth/token", "other other"},
+		"perks_http_requests_total": {"401 GET /v2/partners/perks/:perkId", "404 GET other",
+			"404 other other", "405 other /v2/auth/token"},
+		"perks_http_request_duration_seconds": {"GET /v2/partners/perks/:perkId", "GET other", "other /v2/auth/token",
+			"other other"},
 	} {
 		if diff := cmp.Diff(want, slices.Sorted(maps.Keys(of(all, name)))); diff != "" {
 			t.Errorf("the series of %s differ (-want +got):\n%s", name, diff)

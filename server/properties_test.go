@@ -16,8 +16,9 @@ import (
 
 // loft is a property with a value in every field.
 func loft() string {
-	return `{"propertyId":1,"title":"Loft","description":"Bright","address":"1 Main St","city":"Berlin","postcode":"10115",` +
-		`"images":["https://img.example/1.jpg","https://img.example/2.jpg"],"price_pw":"120.50","bedrooms":2,"bathrooms":1,"lat":52.5,"lng":13.4,"deposit":500}`
+	return `{"propertyId":1,"title":"Loft","description":"Bright","address":"1 Main St","city":"Berlin",` +
+		`"postcode":"10115","images":["https://img.example/1.jpg","https://img.example/2.jpg"],` +
+		`"price_pw":"120.50","bedrooms":2,"bathrooms":1,"lat":52.5,"lng":13.4,"deposit":500}`
 }
 
 // listed starts a server with the loft and returns a token of its owner.
@@ -78,11 +79,13 @@ func TestPatchChangesOnlyTheFieldsItNames(t *testing.T) {
 	owner, secret := s.Client()
 	token := s.TokenFor(owner, secret)
 	for _, r := range rows {
-		for _, body := range []struct{ mediaType, text string }{{"application/json", r.json}, {"application/x-www-form-urlencoded", r.form}} {
+		for _, body := range []struct{ mediaType, text string }{{"application/json", r.json},
+			{"application/x-www-form-urlencoded", r.form}} {
 			t.Run(r.name+" "+body.mediaType, func(t *testing.T) {
 				list(t, s, owner)
 				response, raw := s.Send(patchRequest(s, token, body.mediaType, body.text))
-				if response.StatusCode != http.StatusOK || strings.TrimSpace(string(raw)) != `{"message":"Property successfully updated"}` {
+				if response.StatusCode != http.StatusOK ||
+					strings.TrimSpace(string(raw)) != `{"message":"Property successfully updated"}` {
 					t.Fatalf("%d %s", response.StatusCode, raw)
 				}
 				got, _ := readProperty(s, token)
@@ -100,13 +103,15 @@ func TestRefusedPatchNamesEveryFieldAndChangesNothing(t *testing.T) {
 		body   string
 		fields []string
 	}{
-		{`{"title":"","bedrooms":-1,"lat":91,"garden":1,"price_pw":"1e3"}`, []string{"bedrooms", "garden", "lat", "price_pw", "title"}},
+		{`{"title":"","bedrooms":-1,"lat":91,"garden":1,"price_pw":"1e3"}`,
+			[]string{"bedrooms", "garden", "lat", "price_pw", "title"}},
 		{`{"title":null,"images":null,"deposit":null}`, []string{"deposit", "images", "title"}},
 		{`{"propertyId":2,"title":"a","title":"b"}`, []string{"propertyId", "title"}},
 	}
 	for _, r := range rows {
 		t.Run(r.body, func(t *testing.T) {
-			_, body := wantError(t, s, patchRequest(s, token, "application/json", r.body), http.StatusUnprocessableEntity, jsonType, api.CodeValidationFailed)
+			_, body := wantError(t, s, patchRequest(s, token, "application/json", r.body),
+				http.StatusUnprocessableEntity, jsonType, api.CodeValidationFailed)
 			var named []string
 			for _, field := range r.fields {
 				if len(body.Errors[field]) > 0 {
@@ -162,7 +167,8 @@ func TestIfMatchPreventsLostEdits(t *testing.T) {
 func TestDeletedPropertyCanBeRestored(t *testing.T) {
 	s, token := listed(t)
 	response, raw := s.Send(s.Request(token, "DELETE", s.URL+"/delete-property/1", ""))
-	if response.StatusCode != http.StatusOK || strings.TrimSpace(string(raw)) != `{"message":"Property successfully deleted"}` {
+	if response.StatusCode != http.StatusOK ||
+		strings.TrimSpace(string(raw)) != `{"message":"Property successfully deleted"}` {
 		t.Fatalf("%d %s", response.StatusCode, raw)
 	}
 	for _, request := range []*http.Request{

@@ -64,10 +64,13 @@ func TestPropertiesAreListedByWhatTheCallerMayRead(t *testing.T) {
 	response, body := s.Send(s.Request(all, "GET", s.LiveURL()+"/properties?own=true&sort=propertyId&per_page=1", ""))
 	var read api.Page[api.Property]
 	decode(t, body, &read)
-	if link := response.Header.Get("Link"); !strings.Contains(link, `rel="next"`) || !strings.Contains(link, "after=") || response.Header.Get("X-Total-Count") != "2" || strings.Contains(string(body), id) {
+	if link := response.Header.Get("Link"); !strings.Contains(link, `rel="next"`) ||
+		!strings.Contains(link, "after=") || response.Header.Get("X-Total-Count") != "2" ||
+		strings.Contains(string(body), id) {
 		t.Errorf("the first page is %s, with the links %s", body, link)
 	}
-	if response, _ := s.Send(s.Request(all, "GET", s.URL+"/sandbox/partners/properties", "")); response.StatusCode != http.StatusNotFound {
+	if response, _ := s.Send(s.Request(all, "GET", s.URL+"/sandbox/partners/properties",
+		"")); response.StatusCode != http.StatusNotFound {
 		t.Errorf("in the sandbox: %d", response.StatusCode)
 	}
 }
@@ -100,7 +103,8 @@ func TestManyPropertiesAreFollowedByTheirLinks(t *testing.T) {
 		}
 	}
 	response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/properties?per_page=50&page=5", ""))
-	if response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(body), "begins after the first 200 properties") {
+	if response.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(string(body), "begins after the first 200 properties") {
 		t.Errorf("page 5: %d %s", response.StatusCode, body)
 	}
 }
@@ -131,7 +135,8 @@ func TestListsOfPropertiesRefuseBadParameters(t *testing.T) {
 			t.Errorf("%s: %d %s", query, response.StatusCode, body)
 		}
 	}
-	if response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/properties?sort=price_pw&after="+cursor, "")); response.StatusCode != http.StatusOK {
+	if response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/properties?sort=price_pw&after="+cursor,
+		"")); response.StatusCode != http.StatusOK {
 		t.Errorf("a cursor: %d %s", response.StatusCode, body)
 	}
 }
@@ -158,12 +163,16 @@ func create(s *servertest.Server, token, mediaType, body, key string) (*http.Res
 func TestACreatedPropertyIsTheCallersAndIsReadAtItsLocation(t *testing.T) {
 	s, _, id, token := landlord(t)
 	whole := strings.Replace(loft(), `"propertyId":1,`, "", 1)
-	form := url.Values{"title": {"Loft"}, "description": {"Bright"}, "address": {"1 Main St"}, "city": {"Berlin"}, "postcode": {"10115"}, "price_pw": {"120.50"}, "bedrooms": {"2"},
-		"bathrooms": {"1"}, "lat": {"52.5"}, "lng": {"13.4"}, "deposit": {"500"}, "images[]": {"https://img.example/1.jpg", "https://img.example/2.jpg"}}.Encode()
+	form := url.Values{"title": {"Loft"}, "description": {"Bright"}, "address": {"1 Main St"}, "city": {"Berlin"},
+		"postcode": {"10115"}, "price_pw": {"120.50"}, "bedrooms": {"2"},
+		"bathrooms": {"1"}, "lat": {"52.5"}, "lng": {"13.4"}, "deposit": {"500"}, "images[]": {
+			"https://img.example/1.jpg", "https://img.example/2.jpg"}}.Encode()
 	for i, test := range []struct{ mediaType, body, want string }{
 		{"application/json", whole, loft()},
 		{"application/x-www-form-urlencoded", form, loft()},
-		{"application/json", `{"title":"Bare","price_pw":7}`, `{"propertyId":1,"title":"Bare","description":"","address":"","city":"","postcode":"","images":[],"price_pw":"7","bedrooms":0,"bathrooms":0,"lat":null,"lng":null,"deposit":0}`},
+		{"application/json", `{"title":"Bare","price_pw":7}`,
+			`{"propertyId":1,"title":"Bare","description":"","address":"","city":"","postcode":"","images":[],` +
+				`"price_pw":"7","bedrooms":0,"bathrooms":0,"lat":null,"lng":null,"deposit":0}`},
 	} {
 		response, body := create(s, token, test.mediaType, test.body, "")
 		want := strings.Replace(test.want, `"propertyId":1,`, fmt.Sprintf(`"propertyId":%d,`, i+1), 1)
@@ -171,8 +180,10 @@ func TestACreatedPropertyIsTheCallersAndIsReadAtItsLocation(t *testing.T) {
 			t.Fatalf("%d %s, want %s", response.StatusCode, body, want)
 		}
 		read, again := s.Send(s.Request(token, "GET", response.Header.Get("Location"), ""))
-		if strings.TrimSpace(string(again)) != want || read.Header.Get("ETag") != response.Header.Get("ETag") || !strings.HasPrefix(response.Header.Get("Location"), "http") {
-			t.Errorf("at %s: %s with %s, want the ETag %s", response.Header.Get("Location"), again, read.Header.Get("ETag"), response.Header.Get("ETag"))
+		if strings.TrimSpace(string(again)) != want || read.Header.Get("ETag") != response.Header.Get("ETag") ||
+			!strings.HasPrefix(response.Header.Get("Location"), "http") {
+			t.Errorf("at %s: %s with %s, want the ETag %s", response.Header.Get("Location"), again,
+				read.Header.Get("ETag"), response.Header.Get("ETag"))
 		}
 		record, err := s.Live.Property(t.Context(), int64(i+1))
 		if err != nil || record.Owner != id {
@@ -201,7 +212,8 @@ func TestAnInvalidPropertyIsNotCreated(t *testing.T) {
 			}
 		}
 	}
-	if response, body := create(s, token, "application/json", `{"title":"x","price_pw":"1"}`, "key"); response.StatusCode != http.StatusCreated {
+	if response, body := create(s, token, "application/json", `{"title":"x","price_pw":"1"}`,
+		"key"); response.StatusCode != http.StatusCreated {
 		t.Errorf("a refused request used up its key: %d %s", response.StatusCode, body)
 	}
 }
@@ -213,24 +225,32 @@ func TestACreationIsReplayedUnderItsKey(t *testing.T) {
 	if first.Header.Get("Idempotency-Key") != "k" || first.Header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("the first response has the headers %v", first.Header)
 	}
-	if response, changed := s.Send(s.Request(token, "PATCH", s.URL+"/update-property/1", `{"title":"Changed"}`)); response.StatusCode != http.StatusOK {
+	if response, changed := s.Send(s.Request(token, "PATCH", s.URL+"/update-property/1",
+		`{"title":"Changed"}`)); response.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", response.StatusCode, changed)
 	}
 	for what, again := range map[string][2]string{
-		"the same": {"application/json", flat}, "in another order": {"application/json", `{"price_pw":120.50, "images":[], "title":"Flat"}`}, "as a form": {"application/x-www-form-urlencoded", "title=Flat&price_pw=120.50"},
+		"the same":         {"application/json", flat},
+		"in another order": {"application/json", `{"price_pw":120.50, "images":[], "title":"Flat"}`},
+		"as a form":        {"application/x-www-form-urlencoded", "title=Flat&price_pw=120.50"},
 	} {
 		response, replayed := create(s, token, again[0], again[1], "k")
-		if response.StatusCode != http.StatusCreated || replayed != body || response.Header.Get("Idempotent-Replayed") != "true" || response.Header.Get("ETag") != first.Header.Get("ETag") ||
+		if response.StatusCode != http.StatusCreated || replayed != body ||
+			response.Header.Get("Idempotent-Replayed") != "true" ||
+			response.Header.Get("ETag") != first.Header.Get("ETag") ||
 			response.Header.Get("Location") != first.Header.Get("Location") {
 			t.Errorf("%s: %d %s %v", what, response.StatusCode, replayed, response.Header)
 		}
 	}
-	if response, raw := create(s, token, "application/json", `{"title":"Flat","price_pw":"120.5"}`, "k"); response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(raw, "idempotency_key_reused") {
+	if response, raw := create(s, token, "application/json", `{"title":"Flat","price_pw":"120.5"}`,
+		"k"); response.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(raw, "idempotency_key_reused") {
 		t.Errorf("another body: %d %s", response.StatusCode, raw)
 	}
 	clock.Advance(store.IdempotencyKeyLife + time.Second)
 	token = s.Token(api.ScopePropertiesCreate)
-	if response, raw := create(s, token, "application/json", flat, "k"); response.StatusCode != http.StatusCreated || response.Header.Get("Idempotent-Replayed") != "" {
+	if response, raw := create(s, token, "application/json", flat, "k"); response.StatusCode != http.StatusCreated ||
+		response.Header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("another client: %d %s", response.StatusCode, raw)
 	}
 }

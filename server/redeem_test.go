@@ -30,12 +30,14 @@ func TestRedeemAnswersWithTheRedemption(t *testing.T) {
 	clock := clockAt(10)
 	s := servertest.Start(t, servertest.WithClock(clock))
 	s.ImportUsers("alice")
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}},
+		store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
 	rows := []struct {
 		perk, body, metadata string
 		status               api.RedemptionStatus
 	}{
-		{"tea", `{"user_id":"alice","metadata":{"till": 7, "note":"a<b"}}`, `{"till":7,"note":"a<b"}`, api.StatusApproved},
+		{"tea", `{"user_id":"alice","metadata":{"till": 7, "note":"a<b"}}`, `{"till":7,"note":"a<b"}`,
+			api.StatusApproved},
 		{"spa", `{"user_id":"alice"}`, `{}`, api.StatusPending},
 	}
 	for _, r := range rows {
@@ -47,7 +49,8 @@ func TestRedeemAnswersWithTheRedemption(t *testing.T) {
 		if err := json.Unmarshal(raw, &got); err != nil {
 			t.Fatal(err)
 		}
-		want := api.Redemption{ID: got.ID, PerkID: r.perk, UserID: "alice", RedeemedAt: clock.Now(), Status: r.status, Metadata: json.RawMessage(r.metadata)}
+		want := api.Redemption{ID: got.ID, PerkID: r.perk, UserID: "alice", RedeemedAt: clock.Now(), Status: r.status,
+			Metadata: json.RawMessage(r.metadata)}
 		if diff := cmp.Diff(want, got); diff != "" || got.ID == "" {
 			t.Errorf("want (-), got (+):\n%s", diff)
 		}
@@ -119,7 +122,8 @@ func TestRefusedRedemptionsSayWhyAndChangeNothing(t *testing.T) {
 		{"soon", "bob", api.CodePerkNotStarted},
 		{"late", "bob", api.CodePerkExpired},
 	} {
-		wantError(t, s, redeemRequest(s, token, r.perk, `{"user_id":"`+r.user+`"}`, ""), http.StatusConflict, problemType, r.code)
+		wantError(t, s, redeemRequest(s, token, r.perk, `{"user_id":"`+r.user+`"}`, ""), http.StatusConflict,
+			problemType, r.code)
 	}
 	var bobs api.Page[api.Redemption]
 	s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/bob?type=redeemed", ""), &bobs)
@@ -132,7 +136,8 @@ func TestSameKeyReplaysTheFirstResponse(t *testing.T) {
 	clock := clockAt(10)
 	s := servertest.Start(t, servertest.WithClock(clock))
 	s.ImportUsers("alice", "bob")
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual}, store.PerkRecord{Perk: api.Perk{ID: "tea"}})
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual},
+		store.PerkRecord{Perk: api.Perk{ID: "tea"}})
 	id, secret := s.Client()
 	token := s.TokenFor(id, secret)
 
@@ -144,15 +149,19 @@ func TestSameKeyReplaysTheFirstResponse(t *testing.T) {
 	if err := json.Unmarshal(firstBody, &made); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Live.DecideRedemption(t.Context(), made.ID, store.Decision{Status: api.StatusApproved}, store.Operator, clock.Now()); err != nil {
+	if _, err := s.Live.DecideRedemption(t.Context(), made.ID, store.Decision{Status: api.StatusApproved},
+		store.Operator, clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	clock.Advance(23 * time.Hour)
 	token = s.TokenFor(id, secret)
-	for _, same := range []string{`{"user_id":"alice","metadata":{"a":1,"b":2.50}}`, `{"metadata": {"b":2.50,"a":1}, "user_id":"alice"}`} {
+	for _, same := range []string{`{"user_id":"alice","metadata":{"a":1,"b":2.50}}`,
+		`{"metadata": {"b":2.50,"a":1}, "user_id":"alice"}`} {
 		again, body := s.Send(redeemRequest(s, token, "spa", same, "k1"))
-		if again.StatusCode != http.StatusCreated || again.Header.Get("Idempotent-Replayed") != "true" || string(body) != string(firstBody) {
-			t.Errorf("again: %d, replayed %q, body %s, want %s", again.StatusCode, again.Header.Get("Idempotent-Replayed"), body, firstBody)
+		if again.StatusCode != http.StatusCreated || again.Header.Get("Idempotent-Replayed") != "true" ||
+			string(body) != string(firstBody) {
+			t.Errorf("again: %d, replayed %q, body %s, want %s", again.StatusCode,
+				again.Header.Get("Idempotent-Replayed"), body, firstBody)
 		}
 	}
 	for name, request := range map[string]*http.Request{
@@ -169,7 +178,8 @@ func TestSameKeyReplaysTheFirstResponse(t *testing.T) {
 func TestResponsesRepeatTheIdempotencyKey(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	s.ImportUsers("alice")
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)})
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}},
+		store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)})
 	token := s.Token()
 	for _, r := range []struct {
 		name, token, perk, body, key string
@@ -210,7 +220,8 @@ func TestUserHasAvailableAndRedeemedPerks(t *testing.T) {
 		store.PerkRecord{Perk: api.Perk{ID: "a", Title: "tea", CreatedAt: day(1)}},
 		store.PerkRecord{Perk: api.Perk{ID: "b", CreatedAt: day(2)}},
 		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "Spa", CreatedAt: day(3)}, Approval: store.ApprovalManual},
-		store.PerkRecord{Perk: api.Perk{ID: "soon", ValidFrom: at(day(11))}}, store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)},
+		store.PerkRecord{Perk: api.Perk{ID: "soon", ValidFrom: at(day(11))}},
+		store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)},
 	)
 	token := s.Token()
 	available := func() []string {
@@ -230,7 +241,8 @@ func TestUserHasAvailableAndRedeemedPerks(t *testing.T) {
 	if diff := cmp.Diff([]string{"b"}, available()); diff != "" {
 		t.Errorf("after: %s", diff)
 	}
-	if _, err := s.Live.DecideRedemption(t.Context(), made[1].ID, store.Decision{Status: api.StatusRejected}, store.Operator, clock.Now()); err != nil {
+	if _, err := s.Live.DecideRedemption(t.Context(), made[1].ID, store.Decision{Status: api.StatusRejected},
+		store.Operator, clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	made[1].Status = api.StatusRejected
@@ -245,8 +257,10 @@ func TestUserHasAvailableAndRedeemedPerks(t *testing.T) {
 	for sent, want := range map[string]string{"": "", "do keys count": "do keys count", strings.Repeat("k", 256): ""} {
 		request := s.Request(token, "GET", s.LiveURL()+"/perks/users/alice?type=redeemed", "")
 		request.Header.Set("Idempotency-Key", sent)
-		if response, _ := s.Send(request); response.Header.Get("Idempotency-Key") != want || response.StatusCode != 200 {
-			t.Errorf("%d to the key %q, repeated as %q", response.StatusCode, sent, response.Header.Get("Idempotency-Key"))
+		if response, _ := s.Send(request); response.Header.Get("Idempotency-Key") != want ||
+			response.StatusCode != 200 {
+			t.Errorf("%d to the key %q, repeated as %q", response.StatusCode, sent,
+				response.Header.Get("Idempotency-Key"))
 		}
 	}
 }
@@ -256,7 +270,8 @@ const lowUUID, highUUID = "0195b2c4-6f1e-7c3a-9d52-3b1f6e0c7a11", "0195B2C4-6F1E
 func TestUUIDsIgnoreCase(t *testing.T) {
 	s := servertest.Start(t)
 	s.ImportUsers("alice", lowUUID, highUUID)
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: lowUUID}}, store.PerkRecord{Perk: api.Perk{ID: highUUID}}, store.PerkRecord{Perk: api.Perk{ID: "Tea"}})
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: lowUUID}}, store.PerkRecord{Perk: api.Perk{ID: highUUID}},
+		store.PerkRecord{Perk: api.Perk{ID: "Tea"}})
 	token := s.Token()
 	spelled := map[string]string{ // as asked and as stored
 		lowUUID: lowUUID, strings.ToUpper(lowUUID): lowUUID, strings.ToUpper(lowUUID[:9]) + lowUUID[9:]: lowUUID,
@@ -264,14 +279,18 @@ func TestUUIDsIgnoreCase(t *testing.T) {
 	}
 	for asked, want := range spelled {
 		var perk api.Perk
-		if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/"+asked, ""), &perk); status != http.StatusOK || perk.ID != want {
+		if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/"+asked, ""), &perk); status != http.StatusOK ||
+			perk.ID != want {
 			t.Errorf("perk %s: %d, %q, want %q", asked, status, perk.ID, want)
 		}
 	}
 	absent := strings.Replace(lowUUID, "1", "2", 1)
-	for _, asked := range []string{"TEA", absent, strings.ToUpper(absent), strings.ReplaceAll(strings.ToUpper(lowUUID), "-", "")} {
-		for _, path := range []string{"/perks/" + asked, "/perks/users/" + asked, "/perks/users/" + asked + "?type=redeemed"} {
-			_, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+path, ""), http.StatusNotFound, problemType, api.CodeNotFound)
+	for _, asked := range []string{"TEA", absent, strings.ToUpper(absent),
+		strings.ReplaceAll(strings.ToUpper(lowUUID), "-", "")} {
+		for _, path := range []string{"/perks/" + asked, "/perks/users/" + asked, "/perks/users/" + asked +
+			"?type=redeemed"} {
+			_, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+path, ""), http.StatusNotFound, problemType,
+				api.CodeNotFound)
 			if !strings.Contains(body.Response, asked) {
 				t.Errorf("%s: the answer is %q", path, body.Response)
 			}
@@ -285,13 +304,16 @@ func TestUUIDsIgnoreCase(t *testing.T) {
 					if storedPerk != perk || storedUser != user {
 						continue
 					}
-					response, raw := s.Send(redeemRequest(s, token, askedPerk, `{"user_id":"`+askedUser+`"}`, perk+user))
+					response, raw := s.Send(redeemRequest(s, token, askedPerk, `{"user_id":"`+askedUser+`"}`,
+						perk+user))
 					var made api.Redemption
 					err := json.Unmarshal(raw, &made)
-					if err != nil || made.PerkID != perk || made.UserID != user || (response.Header.Get("Idempotent-Replayed") != "") != (i > 0) {
+					if err != nil || made.PerkID != perk || made.UserID != user ||
+						(response.Header.Get("Idempotent-Replayed") != "") != (i > 0) {
 						t.Errorf("%s by %s: %d %s", askedPerk, askedUser, response.StatusCode, raw)
 					}
-					wantError(t, s, redeemRequest(s, token, askedPerk, `{"user_id":"`+askedUser+`"}`, ""), http.StatusConflict, problemType, api.CodeAlreadyRedeemed)
+					wantError(t, s, redeemRequest(s, token, askedPerk, `{"user_id":"`+askedUser+`"}`, ""),
+						http.StatusConflict, problemType, api.CodeAlreadyRedeemed)
 					i++
 				}
 			}
@@ -300,7 +322,8 @@ func TestUUIDsIgnoreCase(t *testing.T) {
 	for asked := range spelled {
 		for kind, want := range map[string]int{"available": 1, "redeemed": 2} {
 			var page struct{ Data []any }
-			if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/"+asked+"?type="+kind, ""), &page); status != http.StatusOK || len(page.Data) != want {
+			if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/"+asked+"?type="+kind, ""),
+				&page); status != http.StatusOK || len(page.Data) != want {
 				t.Errorf("user %s, %s: %d, %d items, want %d", asked, kind, status, len(page.Data), want)
 			}
 		}
@@ -343,7 +366,8 @@ func TestUUIDsIgnoreCaseWhereRedemptionsCreateUsers(t *testing.T) {
 	}
 	s.ImportUsers(strings.ToUpper(lowUUID)) // importing another spelling allows no second redemption
 	for _, asked := range []string{strings.ToUpper(lowUUID), lowUUID} {
-		wantError(t, s, redeemRequest(s, token, "tea", `{"user_id":"`+asked+`"}`, ""), http.StatusConflict, problemType, api.CodeAlreadyRedeemed)
+		wantError(t, s, redeemRequest(s, token, "tea", `{"user_id":"`+asked+`"}`, ""), http.StatusConflict, problemType,
+			api.CodeAlreadyRedeemed)
 	}
 	var users []string
 	for user, err := range s.Live.ExportUsers(t.Context()) {
@@ -352,13 +376,15 @@ func TestUUIDsIgnoreCaseWhereRedemptionsCreateUsers(t *testing.T) {
 		}
 		users = append(users, user.ID)
 	}
-	if want := []string{strings.ToUpper(lowUUID), highUUID, lowUUID}; !cmp.Equal(users, want) { // the first is the import's
+	// the first is the import's
+	if want := []string{strings.ToUpper(lowUUID), highUUID, lowUUID}; !cmp.Equal(users, want) {
 		t.Errorf("the users are %q, want %q", users, want)
 	}
 	unknown := strings.Replace(lowUUID, "1", "2", 1)
 	for kind, want := range map[string]int{"available": 2, "redeemed": 0} {
 		var page struct{ Data []any }
-		if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/"+unknown+"?type="+kind, ""), &page); status != http.StatusOK || len(page.Data) != want {
+		if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/users/"+unknown+"?type="+kind, ""),
+			&page); status != http.StatusOK || len(page.Data) != want {
 			t.Errorf("an unknown user, %s: %d, %d items, want %d", kind, status, len(page.Data), want)
 		}
 	}

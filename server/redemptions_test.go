@@ -17,7 +17,8 @@ import (
 	"example.com/perks/store"
 )
 
-// desks is a server with two clients, each of which has redeemed the perks tea, approved at once, and spa, which is pending.
+// desks is a server with two clients, each of which has redeemed the perks tea, approved at once, and spa, which is
+// pending.
 type desks struct {
 	*servertest.Server
 	t      *testing.T
@@ -31,15 +32,18 @@ func newDesks(t *testing.T) *desks {
 	t.Helper()
 	d := &desks{t: t, clock: clockAt(10)}
 	d.Server = servertest.Start(t, servertest.WithClock(d.clock), func(c *server.Config) { c.CreateUsers = true })
-	d.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
+	d.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}},
+		store.PerkRecord{Perk: api.Perk{ID: "spa"}, Approval: store.ApprovalManual})
 	for i := range d.id {
 		var secret string
-		d.id[i], secret = d.Client(api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead, api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid)
+		d.id[i], secret = d.Client(api.ScopePerksRead, api.ScopePerksRedeem, api.ScopeRedemptionsRead,
+			api.ScopeRedemptionsDecide, api.ScopeRedemptionsVoid)
 		d.tokens[i] = d.TokenFor(d.id[i], secret)
 		d.made[i] = map[string]api.Redemption{}
 		for _, perk := range []string{"tea", "spa"} {
 			var r api.Redemption
-			d.Do(redeemRequest(d.Server, d.tokens[i], perk, fmt.Sprintf(`{"user_id":"user%d","metadata":{"desk":%d}}`, i, i), ""), &r)
+			d.Do(redeemRequest(d.Server, d.tokens[i], perk, fmt.Sprintf(`{"user_id":"user%d","metadata":{"desk":%d}}`,
+				i, i), ""), &r)
 			d.made[i][perk] = r
 			d.clock.Advance(time.Minute)
 		}
@@ -107,7 +111,8 @@ func TestAClientSeesItsOwnRedemptionsUnlessItMayReadAll(t *testing.T) {
 		}
 	}
 	foreign := d.made[1]["tea"].ID
-	if response, body := d.Send(d.Request(d.tokens[0], "GET", d.LiveURL()+"/redemptions/"+foreign, "")); response.StatusCode != http.StatusNotFound {
+	if response, body := d.Send(d.Request(d.tokens[0], "GET", d.LiveURL()+"/redemptions/"+foreign,
+		"")); response.StatusCode != http.StatusNotFound {
 		t.Errorf("another's redemption: %d %s", response.StatusCode, body)
 	}
 	if record, _ := d.read(lead, foreign); string(record.Metadata) != `{"desk":1}` || record.ClientID != d.id[1] {
@@ -139,14 +144,17 @@ func TestAListOfRedemptionsIsWalkedByItsLinks(t *testing.T) {
 			d.decide(d.tokens[0], d.made[0]["spa"].ID, "approve", "", "")
 		}
 	}
-	if want := []string{d.made[0]["tea"].ID, d.made[0]["spa"].ID, d.made[1]["tea"].ID, d.made[1]["spa"].ID}; !slices.Equal(seen, want) {
+	if want := []string{d.made[0]["tea"].ID, d.made[0]["spa"].ID, d.made[1]["tea"].ID,
+		d.made[1]["spa"].ID}; !slices.Equal(seen, want) {
 		t.Errorf("the walk has %q, want %q", seen, want)
 	}
 	for query, field := range map[string]string{
-		"?page=9": "page", "?per_page=101": "per_page", "?sort=status": "sort", "?status=open": "status", "?after=x": "after", "?since=x": "since", "?own=1": "own",
+		"?page=9": "page", "?per_page=101": "per_page", "?sort=status": "sort", "?status=open": "status",
+		"?after=x": "after", "?since=x": "since", "?own=1": "own",
 	} {
 		response, body := d.Send(d.Request(lead, "GET", d.LiveURL()+"/redemptions"+query, ""))
-		if response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(body), `"errors":{"`+field+`"`) {
+		if response.StatusCode != http.StatusUnprocessableEntity ||
+			!strings.Contains(string(body), `"errors":{"`+field+`"`) {
 			t.Errorf("%s: %d %s", query, response.StatusCode, body)
 		}
 	}
@@ -157,7 +165,8 @@ func TestADecisionIsMadeOnceAndSeenByEverybody(t *testing.T) {
 	id := d.made[0]["spa"].ID
 	before, tag := d.read(d.tokens[0], id)
 	response, approved := d.decide(d.tokens[0], id, "approve", `{"reason":"of age"}`, tag)
-	if approved.Status != api.StatusApproved || approved.DecidedAt == nil || *approved.Reason != "of age" || response.Header.Get("Idempotent-Replayed") != "" {
+	if approved.Status != api.StatusApproved || approved.DecidedAt == nil || *approved.Reason != "of age" ||
+		response.Header.Get("Idempotent-Replayed") != "" {
 		t.Fatalf("%d %+v", response.StatusCode, approved)
 	}
 	after, newTag := d.read(d.tokens[0], id)
@@ -180,11 +189,13 @@ func TestADecisionIsMadeOnceAndSeenByEverybody(t *testing.T) {
 		{"void", `{"because":"no"}`, "", http.StatusUnprocessableEntity},
 		{"void", `{`, "", http.StatusBadRequest},
 	} {
-		if response, _ := d.decide(d.tokens[0], id, refused.verb, refused.body, refused.tag); response.StatusCode != refused.status {
+		if response, _ := d.decide(d.tokens[0], id, refused.verb, refused.body,
+			refused.tag); response.StatusCode != refused.status {
 			t.Errorf("%s %s: %d, want %d", refused.verb, refused.body, response.StatusCode, refused.status)
 		}
 	}
-	if response, voided := d.decide(d.tokens[0], id, "void", `{"reason":"wrong user"}`, newTag); voided.Status != api.StatusVoided {
+	if response, voided := d.decide(d.tokens[0], id, "void", `{"reason":"wrong user"}`,
+		newTag); voided.Status != api.StatusVoided {
 		t.Errorf("voided: %d %+v", response.StatusCode, voided)
 	}
 	var page api.Page[api.Redemption]
@@ -195,7 +206,8 @@ func TestADecisionIsMadeOnceAndSeenByEverybody(t *testing.T) {
 	if before.DecidedAt != nil || before.Reason != nil {
 		t.Errorf("before, it was decided: %+v", before)
 	}
-	if status := d.Do(redeemRequest(d.Server, d.tokens[0], "spa", `{"user_id":"user0"}`, ""), nil); status != http.StatusCreated {
+	if status := d.Do(redeemRequest(d.Server, d.tokens[0], "spa", `{"user_id":"user0"}`, ""),
+		nil); status != http.StatusCreated {
 		t.Errorf("the user redeems again: %d", status)
 	}
 }
@@ -210,7 +222,8 @@ func TestOnlyWhatAClientMayReadIsDecided(t *testing.T) {
 		t.Errorf("it is %s", record.Status)
 	}
 	lead := d.Token(api.ScopeRedemptionsDecide, api.ScopeRedemptionsReadAll)
-	if response, record := d.decide(lead, strings.ToUpper(id), "reject", `{"reason":"full"}`, ""); record.Status != api.StatusRejected {
+	if response, record := d.decide(lead, strings.ToUpper(id), "reject", `{"reason":"full"}`,
+		""); record.Status != api.StatusRejected {
 		t.Errorf("by the lead: %d %+v", response.StatusCode, record)
 	}
 	if response, _ := d.decide(lead, "none", "approve", "", ""); response.StatusCode != http.StatusNotFound {
@@ -221,14 +234,17 @@ func TestOnlyWhatAClientMayReadIsDecided(t *testing.T) {
 func TestEligibilityIsWhatRedeemingSays(t *testing.T) {
 	s := servertest.Start(t, servertest.WithClock(clockAt(10)))
 	s.ImportUsers("alice")
-	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "had"}}, store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)},
-		store.PerkRecord{Perk: api.Perk{ID: "soon", ValidFrom: at(day(11))}}, store.PerkRecord{Perk: api.Perk{ID: "late", ValidTo: at(day(9))}})
+	s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "tea"}}, store.PerkRecord{Perk: api.Perk{ID: "had"}},
+		store.PerkRecord{Perk: api.Perk{ID: "none"}, Stock: units(0)},
+		store.PerkRecord{Perk: api.Perk{ID: "soon",
+			ValidFrom: at(day(11))}}, store.PerkRecord{Perk: api.Perk{ID: "late", ValidTo: at(day(9))}})
 	token := s.Token()
 	s.Do(redeemRequest(s, token, "had", `{"user_id":"alice"}`, ""), nil)
 	for _, perk := range []string{"tea", "had", "none", "soon", "late"} {
 		for _, user := range []string{"alice", "bob"} {
 			var answer api.Eligibility
-			if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/"+perk+"/eligibility?user_id="+user, ""), &answer); status != http.StatusOK {
+			if status := s.Do(s.Request(token, "GET", s.LiveURL()+"/perks/"+perk+"/eligibility?user_id="+user, ""),
+				&answer); status != http.StatusOK {
 				t.Fatalf("%s for %s: %d", perk, user, status)
 			}
 			response, raw := s.Send(redeemRequest(s, token, perk, `{"user_id":"`+user+`"}`, ""))
@@ -238,15 +254,18 @@ func TestEligibilityIsWhatRedeemingSays(t *testing.T) {
 			}
 			decode(t, raw, &refusal)
 			if answer.Eligible != (response.StatusCode == http.StatusCreated) {
-				t.Errorf("%s for %s: eligible is %t, and redeeming %d", perk, user, answer.Eligible, response.StatusCode)
+				t.Errorf("%s for %s: eligible is %t, and redeeming %d", perk, user, answer.Eligible,
+					response.StatusCode)
 			}
 			if !answer.Eligible && (*answer.Code != refusal.Code || *answer.Reason != refusal.Response) {
 				t.Errorf("%s for %s: %s %q, and redeeming %s", perk, user, *answer.Code, *answer.Reason, raw)
 			}
 		}
 	}
-	for query, want := range map[string]int{"nothing/eligibility?user_id=alice": 404, "tea/eligibility": 422, "tea/eligibility?user_id=a%20b": 422, "tea/eligibility?user_id=a&user_id=b": 422} {
-		if response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/perks/"+query, "")); response.StatusCode != want {
+	for query, want := range map[string]int{"nothing/eligibility?user_id=alice": 404, "tea/eligibility": 422,
+		"tea/eligibility?user_id=a%20b": 422, "tea/eligibility?user_id=a&user_id=b": 422} {
+		if response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/perks/"+query,
+			"")); response.StatusCode != want {
 			t.Errorf("%s: %d %s", query, response.StatusCode, body)
 		}
 	}

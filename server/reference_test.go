@@ -56,7 +56,10 @@ func referenceLinks(t *testing.T, s *servertest.Server) []string {
 func referenceNamed(t *testing.T, s *servertest.Server, prefix, suffix string) string {
 	t.Helper()
 	all := referenceLinks(t, s)
-	i := slices.IndexFunc(all, func(name string) bool { return strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) })
+	i := slices.IndexFunc(all, func(name string) bool {
+		return strings.HasPrefix(name, prefix) &&
+			strings.HasSuffix(name, suffix)
+	})
 	if i < 0 {
 		t.Fatalf("the page does not load %s*%s, but %q", prefix, suffix, all)
 	}
@@ -68,7 +71,8 @@ func TestThePageHasAContentSecurityPolicy(t *testing.T) {
 	for _, address := range []string{s.Root() + "/docs/", referenceNamed(t, s, "page.", ".js")} {
 		response, _ := get(t, "GET", address, nil)
 		policy := response.Header.Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
+		for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'",
+			"connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"} {
 			if !slices.Contains(strings.Split(policy, "; "), part) {
 				t.Errorf("the policy of %s is %q, without %q", address, policy, part)
 			}
@@ -89,10 +93,12 @@ func TestThePageHasAContentSecurityPolicy(t *testing.T) {
 	if got := response.Header.Get("Content-Type"); got != "text/html; charset=utf-8" {
 		t.Errorf("the page is %s", got)
 	}
-	if bytes.Contains(page, []byte("<style")) || regexp.MustCompile(`<script[^>]*>[^<]`).Match(page) || bytes.Contains(page, []byte(" on")) {
+	if bytes.Contains(page, []byte("<style")) || regexp.MustCompile(`<script[^>]*>[^<]`).Match(page) ||
+		bytes.Contains(page, []byte(" on")) {
 		t.Errorf("the page has inline script or style:\n%s", page)
 	}
-	for _, part := range []string{`<html lang="en">`, "<title>", `name="viewport"`, "<noscript>", "../v2/openapi.json", "../v2/openapi.yaml"} {
+	for _, part := range []string{`<html lang="en">`, "<title>", `name="viewport"`, "<noscript>", "../v2/openapi.json",
+		"../v2/openapi.yaml"} {
 		if !bytes.Contains(page, []byte(part)) {
 			t.Errorf("the page has no %s", part)
 		}
@@ -138,9 +144,12 @@ func TestAFileIsSentInAnAcceptedEncoding(t *testing.T) {
 		t.Fatal("the bundle is not Swagger UI")
 	}
 	for accepted, want := range map[string]string{
-		"gzip": "gzip", "GZIP": "gzip", "gzip, deflate, br": "gzip", "br;q=1.0, gzip;q=0.8, *;q=0.1": "gzip", "*": "gzip", "*;q=0, gzip": "gzip", "x-gzip": "gzip", "gzip;q=0.5, identity;q=0.5": "gzip", "identity, *;q=0": "",
+		"gzip": "gzip", "GZIP": "gzip", "gzip, deflate, br": "gzip", "br;q=1.0, gzip;q=0.8, *;q=0.1": "gzip",
+		"*": "gzip", "*;q=0, gzip": "gzip", "x-gzip": "gzip", "gzip;q=0.5, identity;q=0.5": "gzip",
+		"identity, *;q=0":            "",
 		"gzip;q=0.5, identity;q=0.9": "", "identity;q=0, gzip;q=0.1": "gzip", "*;q=0.5, identity": "",
-		"": "", "identity": "", "br": "", "gzip;q=0": "", "gzip; q=0.000": "", "*;q=0": "", "gzip;q=0, *": "", "gzip;q=x": "",
+		"": "", "identity": "", "br": "", "gzip;q=0": "", "gzip; q=0.000": "", "*;q=0": "", "gzip;q=0, *": "",
+		"gzip;q=x": "",
 	} {
 		header := map[string]string{"Accept-Encoding": accepted}
 		response, body := get200(t, "GET", bundle, header)
@@ -160,7 +169,8 @@ func TestAFileIsSentInAnAcceptedEncoding(t *testing.T) {
 			t.Errorf("%q gets different content", accepted)
 		}
 		head, none := get200(t, "HEAD", bundle, header)
-		if len(none) != 0 || head.ContentLength != response.ContentLength || head.Header.Get("Content-Encoding") != want || head.Header.Get("ETag") != response.Header.Get("ETag") {
+		if len(none) != 0 || head.ContentLength != response.ContentLength ||
+			head.Header.Get("Content-Encoding") != want || head.Header.Get("ETag") != response.Header.Get("ETag") {
 			t.Errorf("%q: HEAD is not GET without the body: %v", accepted, head.Header)
 		}
 	}
@@ -181,7 +191,8 @@ func unpack(t *testing.T, packed []byte) []byte {
 
 func TestFilesAreCached(t *testing.T) {
 	s := servertest.Start(t)
-	for _, part := range [][2]string{{"swagger-ui-bundle.", ".js"}, {"swagger-ui.", ".css"}, {"page.", ".js"}, {"page.", ".css"}, {"icon.", ".png"}} {
+	for _, part := range [][2]string{{"swagger-ui-bundle.", ".js"}, {"swagger-ui.", ".css"}, {"page.", ".js"},
+		{"page.", ".css"}, {"icon.", ".png"}} {
 		address := referenceNamed(t, s, part[0], part[1])
 		plain, _ := get200(t, "GET", address, nil)
 		if got := plain.Header.Get("Cache-Control"); got != "public, max-age=31536000, immutable" {
@@ -193,9 +204,11 @@ func TestFilesAreCached(t *testing.T) {
 		}
 		tag := packed.Header.Get("ETag")
 		for _, listed := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
-			response, body := get(t, "GET", address, map[string]string{"Accept-Encoding": "gzip", "If-None-Match": listed})
+			response, body := get(t, "GET", address,
+				map[string]string{"Accept-Encoding": "gzip", "If-None-Match": listed})
 			if response.StatusCode != http.StatusNotModified || len(body) != 0 || response.Header.Get("ETag") != tag {
-				t.Errorf("%s, If-None-Match %s: status %d with %d bytes", address, listed, response.StatusCode, len(body))
+				t.Errorf("%s, If-None-Match %s: status %d with %d bytes", address, listed, response.StatusCode,
+					len(body))
 			}
 		}
 		get200(t, "GET", address, map[string]string{"If-None-Match": `"other"`})
@@ -206,7 +219,8 @@ func TestNothingElseIsServedUnderDocs(t *testing.T) {
 	s := servertest.Start(t)
 	for _, path := range []string{
 		"/docs/none.js", "/docs/page.js", "/docs/page.html", "/docs/swagger-ui-bundle.js", "/docs/page/page.js",
-		"/docs/..", "/docs/../docs.go", "/docs/%2e%2e%2fdocs.go", "/docs/..%2freference.go", "/docs/%2e%2e/%2e%2e/etc/passwd", "/docs/%00", "/docs//etc/passwd",
+		"/docs/..", "/docs/../docs.go", "/docs/%2e%2e%2fdocs.go", "/docs/..%2freference.go",
+		"/docs/%2e%2e/%2e%2e/etc/passwd", "/docs/%00", "/docs//etc/passwd",
 	} {
 		response, body := s.Send(s.Request("", "GET", s.Root()+path, ""))
 		if response.StatusCode != http.StatusNotFound || !bytes.Contains(body, []byte(`"not_found"`)) {

@@ -23,7 +23,8 @@ func TestAReportWaitsForOthersAndThenSaysSo(t *testing.T) {
 		refused := func(what, clientID string) {
 			t.Helper()
 			began := time.Now()
-			if _, err := s.beginReport(t.Context(), clientID); err != tooManyReports || time.Since(began) != reportWait {
+			if _, err := s.beginReport(t.Context(), clientID); err != tooManyReports ||
+				time.Since(began) != reportWait {
 				t.Errorf("%s: %v after %s", what, err, time.Since(began))
 			}
 		}

@@ -26,8 +26,8 @@ type environment struct {
 	perks     func(...store.PerkRecord)
 }
 
-// environments have the same ids of perks, users and categories, with different content. Perk last has one unit, and spa is
-// approved by hand.
+// environments have the same ids of perks, users and categories, with different content. Perk last has one unit, and
+// spa is approved by hand.
 func environments(t *testing.T, options ...func(*server.Config)) (live, sandbox environment) {
 	s := servertest.Start(t, options...)
 	live = environment{s, "live", s.LiveURL(), s.Live, s.ImportPerks}
@@ -50,9 +50,11 @@ func (w environment) seen(t *testing.T, token string) map[string]string {
 	t.Helper()
 	seen := map[string]string{}
 	for _, path := range []string{
-		"/perks?sort=title", "/perks?per_page=1", "/perks?category=food-live", "/perks?category=food-sandbox", "/perks?q=tea", "/perks/categories",
+		"/perks?sort=title", "/perks?per_page=1", "/perks?category=food-live", "/perks?category=food-sandbox",
+		"/perks?q=tea", "/perks/categories",
 		"/perks/tea", "/perks/last", "/perks/spa", "/perks/only-live", "/perks/only-sandbox", "/perks/new",
-		"/perks/users/alice", "/perks/users/bob", "/perks/users/carol", "/perks/users/alice?type=redeemed", "/perks/users/bob?type=redeemed",
+		"/perks/users/alice", "/perks/users/bob", "/perks/users/carol", "/perks/users/alice?type=redeemed",
+		"/perks/users/bob?type=redeemed",
 	} {
 		response, body := w.Send(w.Request(token, "GET", w.url+path, ""))
 		seen[path] = fmt.Sprintf("%d, %s in all: %s", response.StatusCode, response.Header.Get("X-Total-Count"), body)
@@ -113,13 +115,17 @@ func (w environment) changeEverything(t *testing.T, token string) {
 	wants(http.StatusConflict, "tea", "alice", "")
 	wants(http.StatusCreated, "last", "alice", "")
 	wants(http.StatusConflict, "last", "bob", "")
-	for user, decision := range map[string]api.RedemptionStatus{"alice": api.StatusApproved, "bob": api.StatusRejected} {
-		if _, err := w.store.DecideRedemption(t.Context(), wants(http.StatusCreated, "spa", user, ""), store.Decision{Status: decision}, store.Operator, time.Now()); err != nil {
+	for user, decision := range map[string]api.RedemptionStatus{"alice": api.StatusApproved,
+		"bob": api.StatusRejected} {
+		if _, err := w.store.DecideRedemption(t.Context(), wants(http.StatusCreated, "spa", user, ""),
+			store.Decision{Status: decision}, store.Operator, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.perks(store.PerkRecord{Perk: api.Perk{ID: "new"}}, store.PerkRecord{Perk: api.Perk{ID: "only-" + w.name, Title: "Changed"}})
-	if _, err := w.store.ImportUsers(t.Context(), servertest.Rows([]store.User{{ID: "carol"}}), store.Operator, time.Now()); err != nil {
+	w.perks(store.PerkRecord{Perk: api.Perk{ID: "new"}},
+		store.PerkRecord{Perk: api.Perk{ID: "only-" + w.name, Title: "Changed"}})
+	if _, err := w.store.ImportUsers(t.Context(), servertest.Rows([]store.User{{ID: "carol"}}), store.Operator,
+		time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	wants(http.StatusCreated, "new", "carol", "")
@@ -142,7 +148,8 @@ func TestLiveAndSandboxAreSeparate(t *testing.T) {
 				t.Errorf("changes in %s are visible in the other environment (-before +after):\n%s", changed.name, diff)
 			}
 			for what, before := range changed.seen(t, token) {
-				if before == here[what] && slices.Contains([]string{"stock", "redemptions", "audit", "users", "/perks?sort=title", "/perks/users/alice"}, what) {
+				if before == here[what] && slices.Contains([]string{"stock", "redemptions", "audit", "users",
+					"/perks?sort=title", "/perks/users/alice"}, what) {
 					t.Errorf("%s: %s is unchanged: the test changes too little", changed.name, what)
 				}
 			}
@@ -168,7 +175,8 @@ func TestAClientOfTheSandboxChangesNothingLive(t *testing.T) {
 
 func TestTheRateLimitsOfLiveAndSandboxAreSeparate(t *testing.T) {
 	clock := clockAt(10)
-	live, sandbox := environments(t, servertest.WithClock(clock), func(c *server.Config) { c.RateLimit, c.RateBurst = 1, 2 })
+	live, sandbox := environments(t, servertest.WithClock(clock),
+		func(c *server.Config) { c.RateLimit, c.RateBurst = 1, 2 })
 	token := live.Token()
 	ask := func(w environment) int { return w.Do(w.Request(token, "GET", w.url+"/perks/tea", ""), nil) }
 	for _, step := range []struct {
@@ -194,7 +202,8 @@ func TestWithoutASandboxItsRoutesAreNotFound(t *testing.T) {
 			continue
 		}
 		for _, token := range []string{"", s.Token(), confined} {
-			_, body := wantError(t, s, p.request(s, token, routeParams{user: "alice"}), http.StatusNotFound, problemType, api.CodeNotFound)
+			_, body := wantError(t, s, p.request(s, token, routeParams{user: "alice"}), http.StatusNotFound,
+				problemType, api.CodeNotFound)
 			if !strings.HasPrefix(body.Response, "There is no sandbox here") {
 				t.Errorf("%s: the response does not say that there is no sandbox: %s", p.column, body.Response)
 			}

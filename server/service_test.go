@@ -73,7 +73,8 @@ func TestProbesAnswerWithoutAToken(t *testing.T) {
 
 func TestValidRequestIDsOfCallersAreKept(t *testing.T) {
 	s := servertest.Start(t)
-	for given, kept := range map[string]bool{"abc-123": true, "": false, "a b": false, strings.Repeat("x", 200): false} {
+	for given, kept := range map[string]bool{"abc-123": true, "": false, "a b": false,
+		strings.Repeat("x", 200): false} {
 		request := s.Request("", "GET", s.URL+"/health", "")
 		request.Header.Set("X-Request-Id", given)
 		response, _ := s.Send(request)
@@ -104,7 +105,8 @@ func TestOnlyAValidForwardedHostIsUsed(t *testing.T) {
 	token := s.Token()
 	for host, taken := range map[string]bool{
 		"perks.example:8443": true, "[2001:db8::1]:443": true, "192.0.2.1": true,
-		`x>;rel="next",<https://evil.example`: false, "user@evil.example": false, "perks.example, evil.example": false, "evil.example/path": false,
+		`x>;rel="next",<https://evil.example`: false, "user@evil.example": false, "perks.example, evil.example": false,
+		"evil.example/path": false,
 	} {
 		request := s.Request(token, "GET", s.LiveURL()+"/perks?per_page=1", "")
 		request.Header.Set("X-Forwarded-Host", host)
@@ -126,14 +128,20 @@ func TestATrailingSlashChangesNothing(t *testing.T) {
 		status             int
 	}{
 		{"GET", "/v2/health/", "", 200}, {"GET", "/livez/", "", 200}, {"HEAD", "/v2/openapi.json/", "", 200},
-		{"GET", "/v2/partners/perks/", "", 200}, {"GET", "/v2/partners/perks/?page=1", "", 200}, {"GET", "/v2/partners/perks/categories/", "", 200},
-		{"GET", "/v2/partners/perks/tea/", "", 200}, {"GET", "/v2/partners/perks/te%61/", "", 200}, {"GET", "/v2/partners/perks/users/alice/", "", 200},
+		{"GET", "/v2/partners/perks/", "", 200}, {"GET", "/v2/partners/perks/?page=1", "", 200},
+		{"GET", "/v2/partners/perks/categories/", "", 200},
+		{"GET", "/v2/partners/perks/tea/", "", 200}, {"GET", "/v2/partners/perks/te%61/", "", 200},
+		{"GET", "/v2/partners/perks/users/alice/", "", 200},
 		{"POST", "/v2/partners/perks/tea/redeem/", `{"user_id":"alice"}`, 201},
-		{"PATCH", "/v2/update-property/1/", `{"title":"A"}`, 200}, {"DELETE", "/v2/delete-property/2/", "", 200}, {"PUT", "/v2/health/", "", 405},
+		{"PATCH", "/v2/update-property/1/", `{"title":"A"}`, 200}, {"DELETE", "/v2/delete-property/2/", "", 200},
+		{"PUT", "/v2/health/", "", 405},
 		{"GET", "/.well-known/oauth-authorization-server/v2/", "", 200},
-		{"GET", "/v2/get-property/", "", 404}, {"PATCH", "/v2/update-property/", `{}`, 404}, {"DELETE", "/v2/delete-property/", "", 404},
-		{"DELETE", "/v2/delete-property//", "", 404}, {"DELETE", "/v2/delete-property/1//", "", 404}, {"GET", "/v2/get-property/1%2F", "", 404},
-		{"POST", "/v2/partners/perks//redeem/", `{"user_id":"alice"}`, 404}, {"GET", "/v2/partners/perks/users/", "", 404}, {"GET", "/v2/partners/perks//", "", 404},
+		{"GET", "/v2/get-property/", "", 404}, {"PATCH", "/v2/update-property/", `{}`, 404},
+		{"DELETE", "/v2/delete-property/", "", 404},
+		{"DELETE", "/v2/delete-property//", "", 404}, {"DELETE", "/v2/delete-property/1//", "", 404},
+		{"GET", "/v2/get-property/1%2F", "", 404},
+		{"POST", "/v2/partners/perks//redeem/", `{"user_id":"alice"}`, 404},
+		{"GET", "/v2/partners/perks/users/", "", 404}, {"GET", "/v2/partners/perks//", "", 404},
 		{"GET", "//", "", 404}, {"GET", "/v2/health//", "", 404},
 	} {
 		response, err := (&http.Transport{}).RoundTrip(s.Request(token, r.method, s.Root()+r.path, r.body))
@@ -160,7 +168,8 @@ func TestBrowsersAreRedirectedToTheReferencePage(t *testing.T) {
 		body, _ := io.ReadAll(response.Body)
 		response.Body.Close()
 		location, err := response.Location() // relative to the requested address
-		if err != nil || location.Path != "/docs/" || strings.HasPrefix(response.Header.Get("Location"), "/") || !strings.Contains(string(body), `"docs":"`) {
+		if err != nil || location.Path != "/docs/" || strings.HasPrefix(response.Header.Get("Location"), "/") ||
+			!strings.Contains(string(body), `"docs":"`) {
 			t.Errorf("%s leads to %q: %v, %s", path, response.Header.Get("Location"), err, body)
 		}
 	}
@@ -194,7 +203,8 @@ func TestLinksHaveNoInvalidHost(t *testing.T) {
 	token := s.Token()
 	const path = "/v2/partners/perks?per_page=1"
 	for start, want := range map[string]string{
-		"GET " + path + " HTTP/1.1\r\nHost: perks.example:8443\r\n":                        "http://perks.example:8443/v2/",
+		"GET " + path + " HTTP/1.1\r\nHost: " +
+			"perks.example:8443\r\n": "http://perks.example:8443/v2/",
 		"GET " + path + " HTTP/1.1\r\nHost: [2001:db8::1]\r\n":                             "http://[2001:db8::1]/v2/",
 		"GET http://perks.example" + path + " HTTP/1.1\r\nHost: other.example\r\n":         "http://perks.example/v2/",
 		"GET http://evil\"><a>,b;rel=next" + path + " HTTP/1.1\r\nHost: perks.example\r\n": "/v2/",
@@ -209,7 +219,8 @@ func TestLinksHaveNoInvalidHost(t *testing.T) {
 		if answer.StatusCode == http.StatusBadRequest && want == "/v2/" {
 			continue // net/http refuses it
 		}
-		if first := links(answer.Header)["first"]; !strings.HasPrefix(first, want) || strings.Contains(answer.Header.Get("Link"), "evil") {
+		if first := links(answer.Header)["first"]; !strings.HasPrefix(first, want) ||
+			strings.Contains(answer.Header.Get("Link"), "evil") {
 			t.Errorf("%q: %s, Link %q", start, answer.Status, answer.Header.Get("Link"))
 		}
 	}
@@ -240,15 +251,18 @@ func TestInternalErrorsDoNotReachTheClient(t *testing.T) {
 	}{
 		{"panic", func() error { panic(inside) }, 500, api.CodeInternal},
 		{"unforeseen error", func() error { return errors.New(inside) }, 500, api.CodeInternal},
-		{"database unavailable", func() error { return store.Unavailable(errors.New(inside)) }, 503, api.CodeUnavailable},
+		{"database unavailable", func() error { return store.Unavailable(errors.New(inside)) }, 503,
+			api.CodeUnavailable},
 		{"too slow", func() error { return context.DeadlineExceeded }, 503, api.CodeUnavailable},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			var logged bytes.Buffer
-			s := servertest.Start(t, servertest.LogTo(&logged), func(c *server.Config) { c.Live = broken{Store: c.Live, perk: r.fail} })
+			s := servertest.Start(t, servertest.LogTo(&logged),
+				func(c *server.Config) { c.Live = broken{Store: c.Live, perk: r.fail} })
 			token := s.Token()
-			response, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), r.status, problemType, r.code)
+			response, body := wantError(t, s, s.Request(token, "GET", s.LiveURL()+"/perks/tea", ""), r.status,
+				problemType, r.code)
 			raw, _ := json.Marshal(body)
 			if strings.Contains(string(raw), inside) {
 				t.Errorf("the body is %s", raw)
@@ -270,7 +284,8 @@ func TestInternalErrorsDoNotReachTheClient(t *testing.T) {
 func TestADisconnectedClientIsNotLoggedAsAnError(t *testing.T) {
 	var logged bytes.Buffer
 	left := func() error { return store.Unavailable(context.Canceled) }
-	s := servertest.Start(t, servertest.LogTo(&logged), func(c *server.Config) { c.Live = broken{Store: c.Live, perk: left} })
+	s := servertest.Start(t, servertest.LogTo(&logged),
+		func(c *server.Config) { c.Live = broken{Store: c.Live, perk: left} })
 	s.Do(s.Request(s.Token(), "GET", s.LiveURL()+"/perks/tea", ""), nil)
 	s.Stop()
 	if text := logged.String(); strings.Contains(text, "level=ERROR") || !strings.Contains(text, "status=503") {
@@ -280,7 +295,8 @@ func TestADisconnectedClientIsNotLoggedAsAnError(t *testing.T) {
 
 func TestNotReadyWhileTheDatabaseIsReadOnly(t *testing.T) {
 	s := servertest.Start(t, func(c *server.Config) { c.Live = broken{Store: c.Live, ready: errors.New("read only")} })
-	wantError(t, s, s.Request("", "GET", s.Root()+"/readyz", ""), http.StatusServiceUnavailable, jsonType, api.CodeUnavailable)
+	wantError(t, s, s.Request("", "GET", s.Root()+"/readyz", ""), http.StatusServiceUnavailable, jsonType,
+		api.CodeUnavailable)
 	for path, want := range map[string]int{
 		"/livez": http.StatusOK, "/readyz?for=reads": http.StatusOK,
 		"/readyz?for=writes": http.StatusServiceUnavailable, "/readyz?for=read": http.StatusUnprocessableEntity,

@@ -64,7 +64,8 @@ func newThrottleFixture(t *testing.T, options ...func(*server.Config)) *throttle
 	t.Helper()
 	db := &countingStore{Store: servertest.OpenStore(t)}
 	d := &throttleFixture{t: t, clock: clockAt(10), store: db}
-	client := store.Client{ID: rightID, Name: "Acme", Secret: server.HashSecret(rightSecret), Scopes: api.AllScopes(), CreatedAt: d.clock.Now()}
+	client := store.Client{ID: rightID, Name: "Acme", Secret: server.HashSecret(rightSecret), Scopes: api.AllScopes(),
+		CreatedAt: d.clock.Now()}
 	if err := db.CreateClient(t.Context(), client, store.Operator); err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +120,10 @@ func TestRetryAfterIsEnforced(t *testing.T) {
 		}
 	}
 	d.clock.Advance(5*time.Second - time.Nanosecond)
-	if refused := d.requestToken("192.0.2.1", "", rightID, rightSecret); refused.Code != http.StatusTooManyRequests || refused.Header().Get("Retry-After") != "1" {
-		t.Errorf("just before the end of the wait: %d, Retry-After %q", refused.Code, refused.Header().Get("Retry-After"))
+	if refused := d.requestToken("192.0.2.1", "", rightID, rightSecret); refused.Code != http.StatusTooManyRequests ||
+		refused.Header().Get("Retry-After") != "1" {
+		t.Errorf("just before the end of the wait: %d, Retry-After %q", refused.Code,
+			refused.Header().Get("Retry-After"))
 	}
 	d.clock.Advance(time.Nanosecond)
 	d.wantStatus(http.StatusOK, "192.0.2.1", "")
@@ -276,7 +279,8 @@ func TestTheProxyNamesTheClientAddress(t *testing.T) {
 		{"no X-Forwarded-For", false, "10.0.0.1", "", "10.0.0.1"},
 		{"one proxy", false, "10.0.0.1", "203.0.113.9", "203.0.113.9"},
 		{"the caller claims to be another", false, "10.0.0.1", "198.51.100.1, 203.0.113.9", "203.0.113.9"},
-		{"a caller in the private network claims to be another", false, "10.0.0.1", "198.51.100.1, 10.0.0.7", "10.0.0.7"},
+		{"a caller in the private network claims to be another", false, "10.0.0.1", "198.51.100.1, 10.0.0.7",
+			"10.0.0.7"},
 		{"with a port, as some write it", false, "10.0.0.1", "203.0.113.9:4711", "203.0.113.9"},
 		{"IPv6 in brackets", false, "10.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"},
 		{"IPv4 in IPv6", false, "::ffff:10.0.0.1", "::ffff:203.0.113.9", "203.0.113.9"},
@@ -284,7 +288,8 @@ func TestTheProxyNamesTheClientAddress(t *testing.T) {
 		{"an empty entry", false, "10.0.0.1", "203.0.113.9,", "10.0.0.1"},
 
 		{"two proxies", true, "10.0.0.1", "203.0.113.9, 10.0.0.2", "203.0.113.9"},
-		{"two proxies, and the caller claims to be a third", true, "10.0.0.1", "198.51.100.1, 203.0.113.9, 10.0.0.2", "203.0.113.9"},
+		{"two proxies, and the caller claims to be a third", true, "10.0.0.1", "198.51.100.1, 203.0.113.9, 10.0.0.2",
+			"203.0.113.9"},
 		{"not through the proxy", true, "10.0.1.1", "203.0.113.9", "10.0.1.1"},
 		{"a proxy itself", true, "10.0.0.1", "10.0.0.2", "10.0.0.2"},
 		{"nonsense before a proxy", true, "10.0.0.1", "203.0.113.9, nonsense, 10.0.0.2", "10.0.0.2"},

@@ -26,7 +26,8 @@ func TestHSTSIsSentOverTLS(t *testing.T) {
 		"plain HTTP to a proxy":                  {behindProxy: true, forwarded: "http"},
 		"a proxy that does not set the header":   {behindProxy: true},
 	} {
-		service, err := server.New(t.Context(), server.Config{Live: servertest.OpenStore(t), BehindProxy: test.behindProxy})
+		service, err := server.New(t.Context(),
+			server.Config{Live: servertest.OpenStore(t), BehindProxy: test.behindProxy})
 		if err != nil {
 			t.Fatal(err)
 		}

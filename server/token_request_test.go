@@ -18,16 +18,19 @@ func TestABodyWithoutParametersIsIgnored(t *testing.T) {
 	s := servertest.Start(t)
 	id, secret := s.Client(api.ScopePerksRead)
 	for _, b := range []struct{ mediaType, body string }{
-		{"application/json", "null"}, {"application/json", "[]"}, {"application/json", `""`}, {"application/json", `[{"scope":"none"}]`}, {"", "null"},
+		{"application/json", "null"}, {"application/json", "[]"}, {"application/json", `""`},
+		{"application/json", `[{"scope":"none"}]`}, {"", "null"},
 		{"text/plain", "garbage"}, {"text/plain", "{"}, {"text/xml", "<a/>"}, {"application/octet-stream", "\x00\xff"},
-		{"application/x-www-form-urlencoded", ""}, {"application/x-www-form-urlencoded", "null"}, {"multipart/form-data; boundary=x", "--x--"},
+		{"application/x-www-form-urlencoded", ""}, {"application/x-www-form-urlencoded", "null"},
+		{"multipart/form-data; boundary=x", "--x--"},
 	} {
 		if status := s.Do(tokenRequest(s, t, id, secret, b.mediaType, b.body), nil); status != http.StatusOK {
 			t.Errorf("%s %q: %d", b.mediaType, b.body, status)
 		}
 	}
 	for _, b := range []struct{ mediaType, body string }{ // which the description cannot express
-		{"application/json", " \n"}, {"application/json", "\ufeff"}, {"application/json", "\ufeff{}"}, {"no media type", "x"},
+		{"application/json", " \n"}, {"application/json", "\ufeff"}, {"application/json", "\ufeff{}"},
+		{"no media type", "x"},
 	} {
 		response, err := http.DefaultClient.Do(tokenRequest(s, t, id, secret, b.mediaType, b.body))
 		if err != nil {
@@ -40,7 +43,8 @@ func TestABodyWithoutParametersIsIgnored(t *testing.T) {
 	}
 	var token api.Token
 	id, secret = s.Client()
-	s.Do(tokenRequest(s, t, id, secret, "text/plain;charset=UTF-8", `{"scope":"perks:read"}`), &token) // as fetch sends a string
+	// as fetch sends a string
+	s.Do(tokenRequest(s, t, id, secret, "text/plain;charset=UTF-8", `{"scope":"perks:read"}`), &token)
 	if token.Scope != "perks:read" {
 		t.Errorf("the scope is %q", token.Scope)
 	}
@@ -81,19 +85,23 @@ func TestTheSecretCanComeInAForm(t *testing.T) {
 		{"the secret in both", basic, form("client_id", id, "client_secret", secret), 400, "invalid_request"},
 		{"an empty secret beside the header", basic, form("client_secret", ""), 400, "invalid_request"},
 		{"a token in the header", "Bearer x", form("client_id", id, "client_secret", secret), 400, "invalid_request"},
-		{"two secrets", "", form("client_id", id, "client_secret", secret, "client_secret", secret), 400, "invalid_request"},
+		{"two secrets", "", form("client_id", id, "client_secret", secret, "client_secret", secret), 400,
+			"invalid_request"},
 		{"two ids", "", form("client_id", id, "client_id", id, "client_secret", secret), 400, "invalid_request"},
-		{"two scopes", "", form("client_id", id, "client_secret", secret, "scope", "perks:read", "scope", "perks:read"), 400, "invalid_request"},
+		{"two scopes", "", form("client_id", id, "client_secret", secret, "scope", "perks:read", "scope", "perks:read"),
+			400, "invalid_request"},
 		{"no id", "", form("client_secret", secret), 401, "invalid_client"},
 		{"no secret", "", form("client_id", id), 401, "invalid_client"},
 		{"a wrong secret", "", form("client_id", id, "client_secret", secret+"wrong"), 401, "invalid_client"},
-		{"the secret encoded once more", "", form("client_id", id, "client_secret", url.QueryEscape(secret)), 401, "invalid_client"},
+		{"the secret encoded once more", "", form("client_id", id, "client_secret", url.QueryEscape(secret)), 401,
+			"invalid_client"},
 	} {
 		var body struct {
 			Token string `json:"access_token"`
 			Error string `json:"error"`
 		}
-		if status := s.Do(post(r.authorization, r.form), &body); status != r.status || body.Error != r.oauthError || (body.Token != "") != (status == 200) {
+		if status := s.Do(post(r.authorization, r.form), &body); status != r.status || body.Error != r.oauthError ||
+			(body.Token != "") != (status == 200) {
 			t.Errorf("%s: %d %q", r.name, status, body.Error)
 		}
 	}
@@ -104,10 +112,12 @@ func TestTheSecretCanComeInAForm(t *testing.T) {
 	for range 8 { // ten failed logins with the two above
 		s.Do(post("", form("client_id", id, "client_secret", "wrong")), nil)
 	}
-	wantError(t, s, post("", form("client_id", id, "client_secret", secret)), http.StatusTooManyRequests, jsonType, api.CodeRateLimited)
+	wantError(t, s, post("", form("client_id", id, "client_secret", secret)), http.StatusTooManyRequests, jsonType,
+		api.CodeRateLimited)
 	wantError(t, s, tokenRequest(s, t, id, secret, "", ""), http.StatusTooManyRequests, jsonType, api.CodeRateLimited)
 	s.Stop()
-	if text := logged.String(); strings.Contains(text, secret) || strings.Contains(text, url.QueryEscape(secret)) || !strings.Contains(text, "client="+id) {
+	if text := logged.String(); strings.Contains(text, secret) || strings.Contains(text, url.QueryEscape(secret)) ||
+		!strings.Contains(text, "client="+id) {
 		t.Errorf("the log shows the secret, or not the client:\n%s", text)
 	}
 }
@@ -128,7 +138,8 @@ func TestATokenForAGrantHasNoExpiresAt(t *testing.T) {
 		var body map[string]any
 		s.Do(tokenRequest(s, t, id, secret, r.mediaType, r.body), &body)
 		_, has := body["expires_at"]
-		if has != r.want || body["access_token"] == "" || body["token_type"] != "Bearer" || body["expires_in"] != 3600.0 {
+		if has != r.want || body["access_token"] == "" || body["token_type"] != "Bearer" ||
+			body["expires_in"] != 3600.0 {
 			t.Errorf("the response to %q is %v", r.body, body)
 		}
 	}
@@ -172,8 +183,8 @@ func TestAuthorizationServerMetadata(t *testing.T) {
 			t.Errorf("%s: Cache-Control is %q", path, caching)
 		}
 		want := `{"issuer":"` + issuer + `","token_endpoint":"https://perks.example/v2/auth/token",` +
-			`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post"],"grant_types_supported":["client_credentials"],` +
-			`"response_types_supported":[],"scopes_supported":`
+			`"token_endpoint_auth_methods_supported":["client_secret_basic","client_secret_post"],` +
+			`"grant_types_supported":["client_credentials"],"response_types_supported":[],"scopes_supported":`
 		if !strings.HasPrefix(string(body), want) || !strings.Contains(string(body), `"perks:read"`) {
 			t.Errorf("%s: %s", path, body)
 		}

@@ -36,8 +36,10 @@ func TestTokenResponse(t *testing.T) {
 		{"no body", "", ""},
 		{"no body, as JSON", "application/json", ""},
 		{"empty object", "application/json", "{}"},
-		{"JSON", "application/json; charset=utf-8", `{"grant_type":"client_credentials","scope":"perks:redeem perks:read","audience":"ignored"}`},
-		{"form", "application/x-www-form-urlencoded", "grant_type=client_credentials&scope=perks%3Aread+perks%3Aredeem"},
+		{"JSON", "application/json; charset=utf-8",
+			`{"grant_type":"client_credentials","scope":"perks:redeem perks:read","audience":"ignored"}`},
+		{"form", "application/x-www-form-urlencoded",
+			"grant_type=client_credentials&scope=perks%3Aread+perks%3Aredeem"},
 	}
 	for _, b := range bodies {
 		t.Run(b.name, func(t *testing.T) {
@@ -52,7 +54,8 @@ func TestTokenResponse(t *testing.T) {
 			if err := json.Unmarshal(raw, &token); err != nil {
 				t.Fatal(err)
 			}
-			want := api.Token{AccessToken: token.AccessToken, ExpiresAt: clock.Now().Add(time.Hour), TokenType: "Bearer", ExpiresIn: 3600, Scope: "perks:read perks:redeem"}
+			want := api.Token{AccessToken: token.AccessToken, ExpiresAt: clock.Now().Add(time.Hour),
+				TokenType: "Bearer", ExpiresIn: 3600, Scope: "perks:read perks:redeem"}
 			if strings.Contains(b.body, "grant_type") {
 				want.ExpiresAt = time.Time{}
 			}
@@ -97,7 +100,8 @@ func TestTokenErrorsFollowRFC6749(t *testing.T) {
 		{"invalid JSON", id, secret, `{`, 400, "invalid_request"},
 		{"scope is a list", id, secret, `{"scope":["perks:read"]}`, 400, "invalid_request"},
 		{"two scopes", id, secret, `{"scope":"perks:read","scope":null}`, 400, "invalid_request"},
-		{"two scopes, the first of them null", id, secret, `{"scope":null,"scope":"perks:read"}`, 400, "invalid_request"},
+		{"two scopes, the first of them null", id, secret, `{"scope":null,"scope":"perks:read"}`, 400,
+			"invalid_request"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -121,7 +125,8 @@ func TestStandardOAuth2ClientObtainsAndUsesAToken(t *testing.T) {
 	s := fixture(t)
 	const secret = "s+e%c:r=t"
 	id, _ := s.ClientWith(func(c *store.Client) { c.Secret = server.HashSecret(secret) })
-	for _, style := range []oauth2.AuthStyle{oauth2.AuthStyleInHeader, oauth2.AuthStyleInParams, oauth2.AuthStyleAutoDetect} {
+	for _, style := range []oauth2.AuthStyle{oauth2.AuthStyleInHeader, oauth2.AuthStyleInParams,
+		oauth2.AuthStyleAutoDetect} {
 		config := clientcredentials.Config{
 			ClientID: id, ClientSecret: secret, TokenURL: s.URL + "/auth/token",
 			Scopes: []string{"perks:read"}, AuthStyle: style,
@@ -202,7 +207,8 @@ func TestReplicasSwitchToARotatedKeyTogether(t *testing.T) {
 				header, _ := parse(t, token)
 				kids[i] = header.Header["kid"]
 				for _, verifier := range []*servertest.Server{one, two} {
-					if got := verifier.Do(verifier.Request(token, "GET", verifier.LiveURL()+"/perks", ""), nil); got != http.StatusOK {
+					if got := verifier.Do(verifier.Request(token, "GET", verifier.LiveURL()+"/perks", ""),
+						nil); got != http.StatusOK {
 						t.Errorf("hourly %t, %s: a fresh token got %d", hourly, clock.Now().Format(time.TimeOnly), got)
 					}
 				}

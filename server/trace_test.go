@@ -19,13 +19,16 @@ import (
 )
 
 // traced starts a server whose database fails to read perks, and records its spans.
-func traced(t *testing.T, log *bytes.Buffer, trust bool, sampler trace.Sampler) (*servertest.Server, *tracetest.InMemoryExporter) {
+func traced(
+	t *testing.T, log *bytes.Buffer, trust bool, sampler trace.Sampler,
+) (*servertest.Server, *tracetest.InMemoryExporter) {
 	t.Helper()
 	spans := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(spans), trace.WithSampler(sampler))
 	return servertest.Start(t, servertest.LogTo(log), func(c *server.Config) {
 		c.Tracer, c.TrustTraceparent = provider, trust
-		c.Live = broken{Store: c.Live, perk: func() error { return store.Unavailable(errors.New("table at /var/lib/secret.db")) }}
+		c.Live = broken{Store: c.Live,
+			perk: func() error { return store.Unavailable(errors.New("table at /var/lib/secret.db")) }}
 	}), spans
 }
 
@@ -56,7 +59,8 @@ func TestOnlyServerErrorsAreErrorsOfASpan(t *testing.T) {
 	if failed.Status.Code != codes.Error || !slices.Contains(failed.Attributes, attribute.String("error.type", "503")) {
 		t.Errorf("the failed request is %+v", failed)
 	}
-	if inside := named(t, spans, "store.Perk"); inside.Status != (trace.Status{Code: codes.Error, Description: "unavailable"}) {
+	if inside := named(t, spans, "store.Perk"); inside.Status != (trace.Status{Code: codes.Error,
+		Description: "unavailable"}) {
 		t.Errorf("the database's span is %+v", inside)
 	}
 	if refused := named(t, spans, "GET /v2/partners/perks"); refused.Status.Code != codes.Unset {
@@ -106,7 +110,8 @@ func TestSampling(t *testing.T) {
 		linked      string
 	}{
 		{"an untrusted caller cannot request recording", sampled, false, ours, false, "", ""},
-		{"an untrusted caller cannot prevent it", notSampled, false, trace.ParentBased(trace.AlwaysSample()), true, "", callersTrace},
+		{"an untrusted caller cannot prevent it", notSampled, false, trace.ParentBased(trace.AlwaysSample()), true, "",
+			callersTrace},
 		{"a trusted caller can request recording", sampled, true, ours, true, callersTrace, ""},
 		{"a trusted caller can prevent it", notSampled, true, trace.ParentBased(trace.AlwaysSample()), false, "", ""},
 		{"an invalid header starts a trace", "nonsense", true, trace.ParentBased(trace.AlwaysSample()), true, "", ""},

@@ -3,6 +3,7 @@ package command_test
 import (
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -42,22 +43,25 @@ func tree() *cobra.Command {
 }
 
 func TestUsageErrors(t *testing.T) {
-	for want, args := range map[string][]string{
-		`"thig" is not a command of prog. Did you mean "thing"? Run prog --help for the commands.`:                         {"thig"},
-		`"lis" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:               {"thing", "lis"},
-		`"lst" is not a command of prog thing. Did you mean "list"? Run prog thing --help for the commands.`:               {"thing", "lst", "--pge", "3"},
-		`ID is missing. Usage: prog thing get ID... [flags]`:                                                               {"thing", "get"},
-		`NAME is missing. Usage: prog thing use NAME [flags]`:                                                              {"thing", "use"},
-		`prog thing use takes NAME and no more, but got "b".`:                                                              {"thing", "use", "a", "b"},
-		`prog thing list takes no argument, but got "x".`:                                                                  {"thing", "list", "x"},
-		`prog thing use has no flag --pge. Did you mean --page? Run prog thing use --help for the flags.`:                  {"thing", "use", "a", "--pge", "1"},
-		`--page "x": it must be a whole number. Run prog thing use --help for the flags.`:                                  {"thing", "use", "--page", "x"},
-		`--rate "x": it must be a number, such as 2.5. Run prog thing use --help for the flags.`:                           {"thing", "use", "--rate", "x"},
-		`--all "x": it must be true or false. Run prog thing use --help for the flags.`:                                    {"thing", "use", "--all=x"},
-		`--timeout "5": it must be a number with a unit, such as 90s, 15m or 1h. Run prog thing use --help for the flags.`: {"thing", "use", "--timeout", "5"},
-		`--page "99999999999999999999": the number is too large or too small. Run prog thing use --help for the flags.`:    {"thing", "use", "--page", "99999999999999999999"},
-		`prog thing list has no flag -z. Run prog thing list --help for the flags.`:                                        {"thing", "list", "-z"},
+	const ofProg, ofThing = " Run prog --help for the commands.", " Run prog thing --help for the commands."
+	const ofUse = " Run prog thing use --help for the flags."
+	zeros := strings.Repeat("0", 20)
+	for args, want := range map[string]string{
+		"thig":                       `"thig" is not a command of prog. Did you mean "thing"?` + ofProg,
+		"thing lst --pge 3":          `"lst" is not a command of prog thing. Did you mean "list"?` + ofThing,
+		"thing get":                  "ID is missing. Usage: prog thing get ID... [flags]",
+		"thing use":                  "NAME is missing. Usage: prog thing use NAME [flags]",
+		"thing use a b":              `prog thing use takes NAME and no more, but got "b".`,
+		"thing list x":               `prog thing list takes no argument, but got "x".`,
+		"thing use a --pge 1":        "prog thing use has no flag --pge. Did you mean --page?" + ofUse,
+		"thing use --page x":         `--page "x": it must be a whole number.` + ofUse,
+		"thing use --rate x":         `--rate "x": it must be a number, such as 2.5.` + ofUse,
+		"thing use --all=x":          `--all "x": it must be true or false.` + ofUse,
+		"thing use --timeout 5":      `--timeout "5": it must be a number with a unit, such as 90s, 15m or 1h.` + ofUse,
+		"thing use --page 1" + zeros: `--page "1` + zeros + `": the number is too large or too small.` + ofUse,
+		"thing list -z":              "prog thing list has no flag -z. Run prog thing list --help for the flags.",
 	} {
+		args := strings.Fields(args)
 		root := tree()
 		root.SetArgs(args)
 		err := root.Execute()
@@ -66,7 +70,8 @@ func TestUsageErrors(t *testing.T) {
 			t.Errorf("%q:\n got %v\nwant %s", args, err, want)
 		}
 	}
-	for _, args := range [][]string{{}, {"thing"}, {"thing", "get", "1", "2"}, {"thing", "use", "a", "--page", "3"}, {"thing", "--help"}} {
+	for _, args := range [][]string{{}, {"thing"}, {"thing", "get", "1", "2"}, {"thing", "use", "a", "--page", "3"},
+		{"thing", "--help"}} {
 		root := tree()
 		root.SetArgs(args)
 		if err := root.Execute(); err != nil {

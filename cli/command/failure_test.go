@@ -18,7 +18,8 @@ func TestExplainFailureNamesStandardOutput(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a full disk":  {write(os.Stdout.Name(), syscall.ENOSPC), "Standard output cannot be written: no space left on device."},
+		"a full disk": {write(os.Stdout.Name(), syscall.ENOSPC),
+			"Standard output cannot be written: no space left on device."},
 		"another file": {write("/x", syscall.ENOSPC), "while writing: write /x: no space left on device"},
 		"a network":    {syscall.EPIPE, "broken pipe"},
 		"nothing":      {nil, "<nil>"},

@@ -98,7 +98,8 @@ func TestBarFitsTheScreen(t *testing.T) {
 			c.advance(90 * time.Minute)
 			p.Update(command.Counts{Done: 1_234_567, OK: 1, Failed: 234_567, Unknown: 98_765, Skipped: 54_321})
 			p.End()
-			for drawn := range strings.FieldsFuncSeq(text.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {
+			for drawn := range strings.FieldsFuncSeq(text.String(),
+				func(r rune) bool { return r == '\r' || r == '\n' }) {
 				if len(drawn) >= max(width, 1) { // the last column stays empty: some terminals wrap there
 					t.Fatalf("%d columns, total %d: %q is %d wide", width, total, drawn, len(drawn))
 				}
@@ -109,15 +110,16 @@ func TestBarFitsTheScreen(t *testing.T) {
 
 func TestNarrowScreensDropDetails(t *testing.T) {
 	for width, want := range map[int]string{
-		120: "[=>......................................]    6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left  10 skipped",
-		90:  "[..........]    6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left  10 skipped",
-		60:  "  6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left",
-		50:  "  6%  100/1,500  13 failed  2 unknown  2m36s left",
-		40:  "  6%  100/1,500  13 failed  2 unknown",
-		30:  "  6%  100/1,500  13 failed",
-		20:  "  6%  13 failed",
-		6:   "  6%",
-		3:   "",
+		120: "[=>......................................]    6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left  " +
+			"10 skipped",
+		90: "[..........]    6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left  10 skipped",
+		60: "  6%  100/1,500  13 failed  2 unknown  9.0/s  2m36s left",
+		50: "  6%  100/1,500  13 failed  2 unknown  2m36s left",
+		40: "  6%  100/1,500  13 failed  2 unknown",
+		30: "  6%  100/1,500  13 failed",
+		20: "  6%  13 failed",
+		6:  "  6%",
+		3:  "",
 	} {
 		s, text := onTerminal(width)
 		c := newClock()
@@ -158,7 +160,8 @@ func TestPlainLinesWithoutTerminal(t *testing.T) {
 	p := command.NewProgress(s, 10_000, c.now)
 	for done := int64(1); done <= 2_500; done++ {
 		c.advance(10 * time.Millisecond)
-		p.Update(command.Counts{Done: done, OK: done - min(done, 1500), Failed: min(done, 1200), Skipped: min(done, 300)})
+		p.Update(command.Counts{Done: done, OK: done - min(done, 1500), Failed: min(done, 1200),
+			Skipped: min(done, 300)})
 	}
 	p.End()
 	want := "1,000 of 10,000 done (10%), 1,000 failed, 78/s, 1m56s left, 300 skipped\n" +
@@ -204,7 +207,8 @@ func TestNotesAreAboveTheBar(t *testing.T) {
 	p.Note("row 4: is missing")
 	p.End()
 	p.Note("after the end")
-	want := "row 3: is[2J missing\nrow 4: is missing\n[........................................]    0%  0/10  took 0s\nafter the end\n"
+	want := "row 3: is[2J missing\nrow 4: is missing\n[........................................]    0%  0/10  took " +
+		"0s\nafter the end\n"
 	if got := screen(text.String()); got != want {
 		t.Errorf("%q, want\n%q", got, want)
 	}
@@ -232,7 +236,8 @@ func TestBarFollowsWindowSize(t *testing.T) {
 	read := make(chan string)
 	go func() {
 		text, err := io.ReadAll(control)
-		if pathErr := (*os.PathError)(nil); err != nil && !errors.As(err, &pathErr) { // Linux's error when the other end is closed
+		// Linux's error when the other end is closed
+		if pathErr := (*os.PathError)(nil); err != nil && !errors.As(err, &pathErr) {
 			text = fmt.Append(text, err)
 		}
 		read <- string(text)

@@ -15,7 +15,8 @@ func TestQuoteForTheShell(t *testing.T) {
 	if want := strings.Join(words, "\x00") + "\x00"; err != nil || string(got) != want {
 		t.Errorf("the shell read %q from %s, %v", got, line, err)
 	}
-	if line := command.Quote([]string{"perksctl", "--idempotency-key", "a-1", "x@y:z"}); line != "perksctl --idempotency-key a-1 x@y:z" {
+	if line := command.Quote([]string{"perksctl", "--idempotency-key", "a-1",
+		"x@y:z"}); line != "perksctl --idempotency-key a-1 x@y:z" {
 		t.Errorf("quoted plain words: %s", line)
 	}
 }

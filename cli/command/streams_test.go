@@ -59,13 +59,15 @@ func TestTraceLinesAreJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := `{"debug":{"message":"> GET /x"}}` + "\n" + `{"debug":{"message":"< 200 \"OK\""}}` + "\n"; messages.String() != want {
+	if want := `{"debug":{"message":"> GET /x"}}` + "\n" + `{"debug":{"message":"< 200 \"OK\""}}` +
+		"\n"; messages.String() != want {
 		t.Errorf("got %s, want %s", messages, want)
 	}
 }
 
 func TestConfirmAcceptsOnlyYes(t *testing.T) {
-	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, " yes \r\n": true, "n\n": false, "\n": false, "": false, "yeah\n": false} {
+	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, " yes \r\n": true, "n\n": false, "\n": false,
+		"": false, "yeah\n": false} {
 		s, _, _ := command.BufferedStreams(answer)
 		s.InTTY, s.ErrTTY = true, true
 		err := command.Confirm(t.Context(), s, false, "Sure?")

@@ -78,13 +78,17 @@ func TestWriteError(t *testing.T) {
 			refused,
 			"error: Some values are not valid.\n  bedrooms: must not be[2J negative\n  bedrooms: must be whole\n" +
 				"  lat: must be between -90 and 90\n  (request r-1)\n",
-			`{"error":{"code":"validation_failed","message":"Some values are not valid.","status":422,"errors":{"bedrooms":["must not be\u001b[2J negative","must be whole"],"lat":["must be between -90 and 90"]},"request_id":"r-1"}}` + "\n",
+			`{"error":{"code":"validation_failed","message":"Some values are not ` +
+				`valid.","status":422,"errors":{"bedrooms":["must not be\u001b[2J negative","must be ` +
+				`whole"],"lat":["must be between -90 and 90"]},"request_id":"r-1"}}` + "\n",
 		},
 		"wrapped field errors": {
 			fmt.Errorf("property 7: %w", refused),
 			"error: property 7: Some values are not valid.\n  bedrooms: must not be[2J negative\n  bedrooms: must be " +
 				"whole\n  lat: must be between -90 and 90\n  (request r-1)\n",
-			`{"error":{"code":"validation_failed","message":"property 7: Some values are not valid.","status":422,"errors":{"bedrooms":["must not be\u001b[2J negative","must be whole"],"lat":["must be between -90 and 90"]},"request_id":"r-1"}}` + "\n",
+			`{"error":{"code":"validation_failed","message":"property 7: Some values are not ` +
+				`valid.","status":422,"errors":{"bedrooms":["must not be\u001b[2J negative","must be ` +
+				`whole"],"lat":["must be between -90 and 90"]},"request_id":"r-1"}}` + "\n",
 		},
 		"wrong usage": {
 			command.Usagef("No such flag."),
@@ -96,7 +100,8 @@ func TestWriteError(t *testing.T) {
 				OutcomeUnknown: true}, Advice: "Run again:\n  perksctl x"},
 			"error: No reply from http://h/v2: reset. The request may have been carried out.\nRun again:\n  perksctl " +
 				"x\n",
-			`{"error":{"code":"outcome_unknown","message":"No reply from http://h/v2: reset. The request may have been carried out. Run again: perksctl x"}}` + "\n",
+			`{"error":{"code":"outcome_unknown","message":"No reply from http://h/v2: reset. The request may have ` +
+				`been carried out. Run again: perksctl x"}}` + "\n",
 		},
 		"advice of several lines, for programs with its parts": {
 			&command.Advised{

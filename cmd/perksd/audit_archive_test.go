@@ -46,7 +46,8 @@ func TestAuditArchive(t *testing.T) {
 	const done = "Archived 20 entries from before 2026-06-01T00:00:00Z in "
 	equal(t, "archive", done+path+"; 20 entries removed now.\n",
 		o.must("audit", "archive", "--before", "2026-06-01", path))
-	equal(t, "again", done+path+"; 0 entries removed now.\n", o.must("audit", "archive", "--before", "2026-06-01", path))
+	equal(t, "again", done+path+"; 0 entries removed now.\n",
+		o.must("audit", "archive", "--before", "2026-06-01", path))
 	o.refuses(exitFailure, path+" is there already, with entries from before 2026-06-01T00:00:00Z: name another file, "+
 		"or finish that archive with --before 2026-06-01T00:00:00Z", "audit", "archive", "--before", "2026-06-02", path)
 
@@ -77,7 +78,8 @@ func TestAuditArchive(t *testing.T) {
 		"cut": text[:len(text)-20], "changed": bytes.Replace(text, text[60:64], []byte("????"), 1),
 	} {
 		broken := o.file(what+".gz", string(damaged))
-		if got := o.run("audit", "--file", broken); got.code != exitFailure || !strings.Contains(got.stderr, "damaged") {
+		if got := o.run("audit", "--file", broken); got.code != exitFailure ||
+			!strings.Contains(got.stderr, "damaged") {
 			t.Errorf("%s: %d, %s", what, got.code, got.stderr)
 		}
 	}

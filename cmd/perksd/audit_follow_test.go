@@ -52,20 +52,24 @@ func TestAuditRefuses(t *testing.T) {
 	o.refuses(exitUsage, `--until "-3h"`+times+more, "audit", "--until", "-3h")
 	o.refuses(exitUsage, "--limit must not be negative"+more, "audit", "--limit", "-1")
 	o.refuses(exitUsage, "--action allows * only as the last character"+more, "audit", "--action", "*.create")
-	o.refuses(exitUsage, "--follow never ends, so it cannot print a JSON array: use -o jsonl"+more, "audit", "-f", "-o", "json")
-	o.refuses(exitUsage, "--follow shows future entries, --until past ones: use only one of them"+more, "audit", "-f", "--until", "1h")
+	o.refuses(exitUsage, "--follow never ends, so it cannot print a JSON array: use -o jsonl"+more, "audit", "-f", "-o",
+		"json")
+	o.refuses(exitUsage, "--follow shows future entries, --until past ones: use only one of them"+more, "audit", "-f",
+		"--until", "1h")
 }
 
 func TestAuditFollowShowsOldAndNewEntries(t *testing.T) {
 	o := withRedemptions(t)
-	o.ticks = make(chan time.Time, 1) // so that a poll which already printed what comes next does not block the tick after it
+	// so that a poll which already printed what comes next does not block the tick after it
+	o.ticks = make(chan time.Time, 1)
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
 	out, in := io.Pipe()
 	var stderr bytes.Buffer
 	exited := make(chan int)
 	go func() {
-		code := o.program("", in, &stderr).run(ctx, []string{"audit", "--follow", "--limit", "2", "--action", "redemption.*"})
+		code := o.program("", in, &stderr).run(ctx,
+			[]string{"audit", "--follow", "--limit", "2", "--action", "redemption.*"})
 		in.Close()
 		exited <- code
 	}()
@@ -137,7 +141,8 @@ func TestAuditFollowHoldsNoTransactionWhileItsOutputBlocks(t *testing.T) {
 				}
 				defer conn.Close(context.Background())
 				if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
-					WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_type = 'client backend'`).Scan(&busy); err != nil {
+					WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+						AND backend_type = 'client backend'`).Scan(&busy); err != nil {
 					t.Fatal(err)
 				}
 				return busy
@@ -164,7 +169,8 @@ func TestAuditFollowHoldsNoTransactionWhileItsOutputBlocks(t *testing.T) {
 			close(out.released)
 			o.ticks <- testNow // received once the first poll is done
 			interrupt()
-			if code := <-exited; code != exitDone || strings.Count(out.String(), "A long name") < 25 || out.Len() < 2*4096 {
+			if code := <-exited; code != exitDone || strings.Count(out.String(), "A long name") < 25 ||
+				out.Len() < 2*4096 {
 				t.Errorf("it exited with %d and printed %d bytes: %s", code, out.Len(), out.String())
 			}
 		})

@@ -29,12 +29,14 @@ func TestPropertyRestore(t *testing.T) {
 	equal(t, "the properties", before, o.must("export", "properties", "-o", "jsonl"))
 
 	o.deleteProperty(1)
-	if restored := o.must("property", "restore", "1", "-o", "json"); !strings.Contains(restored, `"price_pw": "120.50"`) || !strings.Contains(restored, `"owner": "acme"`) {
+	if restored := o.must("property", "restore", "1", "-o", "json"); !strings.Contains(restored,
+		`"price_pw": "120.50"`) || !strings.Contains(restored, `"owner": "acme"`) {
 		t.Errorf("restore prints %s", restored)
 	}
 	o.refuses(exitFailure, "Property 1 exists; there is nothing to restore.", "property", "restore", "1")
 	o.refuses(exitFailure, "There is no property 2.", "property", "restore", "2")
-	o.refuses(exitUsage, `a property's id is a whole number above 0, not "one" (see 'perksd property restore --help')`, "property", "restore", "one")
+	o.refuses(exitUsage, `a property's id is a whole number above 0, not "one" (see 'perksd property restore --help')`,
+		"property", "restore", "one")
 }
 
 func TestAuditShowsActorsAndActions(t *testing.T) {
@@ -69,7 +71,8 @@ func TestAuditShowsActorsAndActions(t *testing.T) {
 func TestKeysRotateAddsAKeyAndLetsTheOldOnesExpire(t *testing.T) {
 	o := withClient(t)
 	first := o.must("keys", "rotate")
-	if !strings.HasPrefix(first, "Key ") || !strings.Contains(first, " signs new tokens from ") || !strings.HasSuffix(first, ". Older keys expire at 2026-06-16T14:00:00Z at the latest.\n") {
+	if !strings.HasPrefix(first, "Key ") || !strings.Contains(first, " signs new tokens from ") ||
+		!strings.HasSuffix(first, ". Older keys expire at 2026-06-16T14:00:00Z at the latest.\n") {
 		t.Errorf("keys rotate prints %q", first)
 	}
 	o.must("keys", "rotate")

@@ -33,8 +33,8 @@ func TestARunningRequestIsFinishedAfterSIGTERM(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := `{"user_id":"alice"}`
-	fmt.Fprintf(conn, "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", token, len(body))
+	fmt.Fprintf(conn, "POST /v2/partners/perks/tea/redeem HTTP/1.1\r\nHost: perks.example\r\nAuthorization: Bearer "+
+		"%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", token, len(body))
 	answers := bufio.NewReader(conn)
 	// The server asks for the body when a handler begins to read it: from here on the request is running.
 	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
@@ -76,7 +76,8 @@ func TestSIGHUPWithoutACertificateKeepsServing(t *testing.T) {
 
 func TestExitCodesReachTheShell(t *testing.T) {
 	i := programs.Install(t)
-	for code, args := range map[int][]string{exitDone: {"--version"}, exitFailure: {"client", "list"}, exitUsage: {"clients"}} {
+	for code, args := range map[int][]string{exitDone: {"--version"}, exitFailure: {"client", "list"},
+		exitUsage: {"clients"}} {
 		cmd := i.Command(args...)
 		if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 			t.Fatal(err)

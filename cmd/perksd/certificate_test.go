@@ -26,7 +26,8 @@ func TestServeWithACertificate(t *testing.T) {
 	if !strings.HasPrefix(s.url, "https://") {
 		t.Errorf("it says that it listens on %s", s.url)
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots()}, ForceAttemptHTTP2: true}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots()},
+		ForceAttemptHTTP2: true}}
 	defer client.CloseIdleConnections()
 	programs.TokenOf(t, client, s.url, "acme", secret)
 	answer, err := client.Get(s.url + "/v2/health")
@@ -34,7 +35,8 @@ func TestServeWithACertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if answer.ProtoMajor != 1 || answer.TLS.Version != tls.VersionTLS13 || answer.Header.Get("Strict-Transport-Security") == "" {
+	if answer.ProtoMajor != 1 || answer.TLS.Version != tls.VersionTLS13 ||
+		answer.Header.Get("Strict-Transport-Security") == "" {
 		t.Errorf("over %s and %s; header %v", answer.Proto, tls.VersionName(answer.TLS.Version), answer.Header)
 	}
 	open, err := http.Get(strings.Replace(s.url, "https:", "http:", 1))
@@ -42,7 +44,8 @@ func TestServeWithACertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer open.Body.Close()
-	if said, _ := io.ReadAll(open.Body); open.StatusCode != http.StatusBadRequest || !strings.Contains(string(said), "HTTP request to an HTTPS server") {
+	if said, _ := io.ReadAll(open.Body); open.StatusCode != http.StatusBadRequest ||
+		!strings.Contains(string(said), "HTTP request to an HTTPS server") {
 		t.Errorf("a plain HTTP request got %d %s", open.StatusCode, said)
 	}
 	if code, log := stop(); code != exitDone {
@@ -66,8 +69,10 @@ func TestOnlySecureTLSIsOffered(t *testing.T) {
 		}
 	}
 	offers("TLS 1.1", false, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
-	offers("TLS 1.2 with CBC", false, &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA}})
-	offers("TLS 1.2 with AEAD", true, &tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}})
+	offers("TLS 1.2 with CBC", false,
+		&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA}})
+	offers("TLS 1.2 with AEAD", true,
+		&tls.Config{MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}})
 	offers("TLS 1.3", true, &tls.Config{MinVersion: tls.VersionTLS13})
 }
 
@@ -76,7 +81,8 @@ func TestOnlyHTTP1IsOffered(t *testing.T) {
 	authority := servertest.NewAuthority(t, "Our own")
 	certFile, keyFile := o.put(authority.Issue())
 	s, _ := o.serve("--tls-cert", certFile, "--tls-key", keyFile)
-	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), &tls.Config{RootCAs: authority.Roots(), NextProtos: []string{"h2", "http/1.1"}})
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"),
+		&tls.Config{RootCAs: authority.Roots(), NextProtos: []string{"h2", "http/1.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +90,8 @@ func TestOnlyHTTP1IsOffered(t *testing.T) {
 	if chosen := conn.ConnectionState().NegotiatedProtocol; chosen != "http/1.1" {
 		t.Errorf("it chooses %q", chosen)
 	}
-	if _, err := io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
+	if _, err := io.WriteString(conn,
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
 		t.Fatal(err)
 	}
 	if said, _ := io.ReadAll(conn); !strings.HasPrefix(string(said), "HTTP/1.1 4") {

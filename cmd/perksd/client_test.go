@@ -27,7 +27,8 @@ func (o *operator) client(id string) store.Client {
 func TestClientCreatePrintsIDAndSecretOnce(t *testing.T) {
 	o := newOperator(t)
 	golden(t, "client_create.txt", o.must("client", "create", "--name", "Front Desk, Ground Floor"))
-	golden(t, "client_create.json", o.must("client", "create", "--name", "Importer", "--id", "importer", "--scope", "perks:redeem,perks:read", "--sandbox-only", "-o", "json"))
+	golden(t, "client_create.json", o.must("client", "create", "--name", "Importer", "--id", "importer", "--scope",
+		"perks:redeem,perks:read", "--sandbox-only", "-o", "json"))
 	golden(t, "client_list.txt", o.must("client", "list"))
 	golden(t, "client_list.json", o.must("client", "list", "-o", "json"))
 }
@@ -36,20 +37,29 @@ func TestClientCreateRefuses(t *testing.T) {
 	o := newOperator(t)
 	o.must("client", "create", "--name", "First", "--id", "taken")
 	const more = " (see 'perksd client create --help')"
-	o.refuses(exitFailure, `There is a client "taken" already. Choose another id.`, "client", "create", "--name", "Second", "--id", "taken")
+	o.refuses(exitFailure, `There is a client "taken" already. Choose another id.`, "client", "create", "--name",
+		"Second", "--id", "taken")
 	o.refuses(exitUsage, "--name is required"+more, "client", "create")
 	o.refuses(exitUsage, "--name must not contain control characters"+more, "client", "create", "--name", "red\x1b[31m")
-	o.refuses(exitUsage, "--name must not contain control characters"+more, "client", "create", "--name", "left\u202eright")
-	o.refuses(exitUsage, "--name must be at most 120 characters long"+more, "client", "create", "--name", strings.Repeat("é", 121))
-	o.refuses(exitUsage, "--id must be 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'"+more, "client", "create", "--name", "X", "--id", "a:b")
-	o.refuses(exitUsage, "--scope names no scope; leave it out for perks:read,perks:redeem,properties:read,properties:write,redemptions:read"+more, "client", "create", "--name", "X", "--scope", " ")
-	o.refuses(exitUsage, `Some values are not valid. (scope "perks:all" is not a scope; the scopes are `+api.AllScopes().String()+`)`+more,
+	o.refuses(exitUsage, "--name must not contain control characters"+more, "client", "create", "--name",
+		"left\u202eright")
+	o.refuses(exitUsage, "--name must be at most 120 characters long"+more, "client", "create", "--name",
+		strings.Repeat("é", 121))
+	o.refuses(exitUsage, "--id must be 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-'"+more, "client", "create",
+		"--name", "X", "--id", "a:b")
+	o.refuses(exitUsage, "--scope names no scope; leave it out for "+
+		"perks:read,perks:redeem,properties:read,properties:write,redemptions:read"+more, "client", "create", "--name",
+		"X", "--scope", " ")
+	o.refuses(exitUsage,
+		`Some values are not valid. (scope "perks:all" is not a scope; the scopes are `+
+			api.AllScopes().String()+`)`+more,
 		"client", "create", "--name", "X", "--scope", "perks:all")
 }
 
 func TestAClientWithoutAnIDGetsAReadableOne(t *testing.T) {
 	o := newOperator(t)
-	for name, start := range map[string]string{"Front Desk": "front-desk-", "日本": "client-", strings.Repeat("long ", 20): "long-long-long-long-long-long-lo-", "--": "client-"} {
+	for name, start := range map[string]string{"Front Desk": "front-desk-", "日本": "client-",
+		strings.Repeat("long ", 20): "long-long-long-long-long-long-lo-", "--": "client-"} {
 		id, err := newClientID(name, o.random)
 		if err != nil {
 			t.Fatal(err)
@@ -107,16 +117,20 @@ func TestClientUpdateChangesNameAndScope(t *testing.T) {
 	o.must("client", "create", "--name", "X", "--id", "x")
 	before := o.client("x")
 	equal(t, "scope", "CLIENT_ID  NAME  SCOPE                    SANDBOX_ONLY  DISABLED  CREATED_AT\n"+
-		"x          X     perks:read perks:redeem  false         false     2026-06-15T12:00:00Z\n", o.must("client", "update", "x", "--scope", "perks:redeem,perks:read"))
-	if updated := o.must("client", "update", "x", "--name", "Y", "-o", "json"); !strings.Contains(updated, `"name": "Y"`) || strings.Contains(updated, "secret") {
+		"x          X     perks:read perks:redeem  false         false     2026-06-15T12:00:00Z\n", o.must("client",
+		"update", "x", "--scope", "perks:redeem,perks:read"))
+	if updated := o.must("client", "update", "x", "--name", "Y", "-o", "json"); !strings.Contains(updated,
+		`"name": "Y"`) || strings.Contains(updated, "secret") {
 		t.Errorf("update prints %s", updated)
 	}
-	if after := o.client("x"); after.Secret != before.Secret || after.Name != "Y" || after.Scopes.String() != "perks:read perks:redeem" {
+	if after := o.client("x"); after.Secret != before.Secret || after.Name != "Y" ||
+		after.Scopes.String() != "perks:read perks:redeem" {
 		t.Errorf("the client is %+v", after)
 	}
 	const more = " (see 'perksd client update --help')"
 	o.refuses(exitUsage, "say what to change with --name or --scope"+more, "client", "update", "x")
-	o.refuses(exitUsage, "--scope names no scope; use 'perksd client disable' to disable a client"+more, "client", "update", "x", "--scope", "")
+	o.refuses(exitUsage, "--scope names no scope; use 'perksd client disable' to disable a client"+more, "client",
+		"update", "x", "--scope", "")
 	o.refuses(exitUsage, "--name is required"+more, "client", "update", "x", "--name", " ")
 	o.refuses(exitFailure, `There is no client "y".`, "client", "update", "y", "--name", "Y")
 }
@@ -130,6 +144,8 @@ func TestAGeneratedClientIDDoesNotLookLikeAFlag(t *testing.T) {
 
 func TestMistypedCommandsGetASuggestion(t *testing.T) {
 	o := newOperator(t)
-	o.refuses(exitUsage, `there is no flag --nme; did you mean --name? (see 'perksd client create --help')`, "client", "create", "--nme", "X")
-	o.refuses(exitUsage, `there is no command "lst": did you mean "list"? The commands are create, disable, enable, list, rotate-secret, update (see 'perksd client --help')`, "client", "lst")
+	o.refuses(exitUsage, `there is no flag --nme; did you mean --name? (see 'perksd client create --help')`, "client",
+		"create", "--nme", "X")
+	o.refuses(exitUsage, `there is no command "lst": did you mean "list"? The commands are create, disable, enable, `+
+		`list, rotate-secret, update (see 'perksd client --help')`, "client", "lst")
 }

@@ -21,8 +21,10 @@ import (
 // TestConnectionErrors also checks that no message contains the password of the address.
 func TestConnectionErrors(t *testing.T) {
 	server := guardedServer(t)
-	executeIn(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC`) // as from version 15
-	executeIn(t, server.DSN("postgres"), `CREATE SCHEMA old; CREATE FUNCTION old.current_setting(text) RETURNS text LANGUAGE sql AS $$ SELECT '130022' $$`)
+	// as from version 15
+	executeIn(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC`)
+	executeIn(t, server.DSN("postgres"), `CREATE SCHEMA old; CREATE FUNCTION old.current_setting(text) RETURNS text `+
+		`LANGUAGE sql AS $$ SELECT '130022' $$`)
 	folder, _ := server.Host()
 	at := func(user, dbname string) string {
 		return fmt.Sprintf("postgres://%s:hunter2@/%s?host=%s", user, dbname, folder)
@@ -32,28 +34,41 @@ func TestConnectionErrors(t *testing.T) {
 		want          string
 	}{
 		{"no such database", at("postgres", "none"),
-			fmt.Sprintf(`there is no database "none" at %s; make it with: createdb --maintenance-db='postgres://postgres@/postgres?host=%s&port=5432' none`, folder, url.QueryEscape(folder))},
+			fmt.Sprintf(`there is no database "none" at %s; make it with: createdb `+
+				`--maintenance-db='postgres://postgres@/postgres?host=%s&port=5432' none`, folder,
+				url.QueryEscape(folder))},
 		{"a wrong password", at("guarded", "postgres"),
-			fmt.Sprintf(`the password of "guarded" for the database "postgres" at %s is wrong or missing; give it in PGPASSWORD or in ~/.pgpass`, folder)},
+			fmt.Sprintf(`the password of "guarded" for the database "postgres" at %s is wrong or missing; give it in `+
+				`PGPASSWORD or in ~/.pgpass`, folder)},
 		{"a user without access", at("nobody", "postgres"),
-			fmt.Sprintf(`PostgreSQL does not let "nobody" connect to the database "postgres" at %s: pg_hba.conf rejects connection for host "[local]", user "nobody", database "postgres", no encryption`, folder)},
+			fmt.Sprintf(`PostgreSQL does not let "nobody" connect to the database "postgres" at %s: pg_hba.conf `+
+				`rejects connection for host "[local]", user "nobody", database "postgres", no encryption`, folder)},
 		{"a user who may not create tables", at("plain", "postgres"),
-			fmt.Sprintf(`"plain" lacks a privilege in the database "postgres" at %s (permission denied for schema public); make it the owner of that database`, folder)},
+			fmt.Sprintf(`"plain" lacks a privilege in the database "postgres" at %s (permission denied for schema `+
+				`public); make it the owner of that database`, folder)},
 		{"an old server", at("postgres", "postgres") + "&search_path=old,pg_catalog",
-			fmt.Sprintf(`open the database "postgres" at %s: it runs on PostgreSQL 13, and perksd needs PostgreSQL 14 or newer: upgrade the server, or name another`, folder)},
-		{"a read-only server", at("postgres", "postgres") + "&default_transaction_read_only=on", "PostgreSQL at " + folder + " is read-only; is it a standby? Name its primary"},
-		{"no writable server", at("postgres", "postgres") + "&default_transaction_read_only=on&target_session_attrs=read-write",
+			fmt.Sprintf(`open the database "postgres" at %s: it runs on PostgreSQL 13, and perksd needs PostgreSQL 14 `+
+				`or newer: upgrade the server, or name another`, folder)},
+		{"a read-only server", at("postgres", "postgres") + "&default_transaction_read_only=on", "PostgreSQL at " +
+			folder + " is read-only; is it a standby? Name its primary"},
+		{"no writable server", at("postgres", "postgres") +
+			"&default_transaction_read_only=on&target_session_attrs=read-write",
 			"PostgreSQL at " + folder + " is read-only; is it a standby? Name its primary"},
-		{"a closed port", "postgres://perks:hunter2@127.0.0.1:" + freePort(t) + "/perks", "nothing listens at 127.0.0.1:PORT; is PostgreSQL running, and are host and port right?"},
-		{"a missing socket", "postgres://perks:hunter2@/perks?host=/nowhere", "nothing listens at /nowhere; is PostgreSQL running, and are host and port right?"},
-		{"an unknown host", "postgres://perks:hunter2@db.invalid/perks", `there is no host "db.invalid"; is the name in the address of the database right?`},
-		{"another program", "postgres://perks:hunter2@" + otherProgram(t, "220 mail.example ESMTP\r\n") + "/perks", "the server at 127.0.0.1:PORT is not PostgreSQL; are host and port right?"},
-		{"no reply", "postgres://perks:hunter2@" + otherProgram(t, "") + "/perks?connect_timeout=1", "127.0.0.1:PORT did not respond in time; are host and port right, and does a firewall let perksd through?"},
+		{"a closed port", "postgres://perks:hunter2@127.0.0.1:" + freePort(t) + "/perks",
+			"nothing listens at 127.0.0.1:PORT; is PostgreSQL running, and are host and port right?"},
+		{"a missing socket", "postgres://perks:hunter2@/perks?host=/nowhere",
+			"nothing listens at /nowhere; is PostgreSQL running, and are host and port right?"},
+		{"an unknown host", "postgres://perks:hunter2@db.invalid/perks",
+			`there is no host "db.invalid"; is the name in the address of the database right?`},
+		{"another program", "postgres://perks:hunter2@" + otherProgram(t, "220 mail.example ESMTP\r\n") + "/perks",
+			"the server at 127.0.0.1:PORT is not PostgreSQL; are host and port right?"},
+		{"no reply", "postgres://perks:hunter2@" + otherProgram(t, "") + "/perks?connect_timeout=1",
+			"127.0.0.1:PORT did not respond in time; are host and port right, and does a firewall let perksd through?"},
 		{"a proxy without a server", "postgres://perks:hunter2@" + closingProgram(t) + "/perks",
-			"127.0.0.1:PORT closed the connection without a word; if it is a proxy such as HAProxy, no server behind it " +
-				"takes writes now: " +
-				"try again. Otherwise, is it PostgreSQL?"},
-		{"a missing certificate", "postgres://perks:hunter2@db.example/perks?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
+			"127.0.0.1:PORT closed the connection without a word; if it is a proxy such as HAProxy, no server behind " +
+				"it takes writes now: try again. Otherwise, is it PostgreSQL?"},
+		{"a missing certificate",
+			"postgres://perks:hunter2@db.example/perks?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
 			"reading a file that the address of the database names: /nowhere/ca.pem does not exist"},
 	}
 	for _, test := range tests {
@@ -91,8 +106,8 @@ func TestServeRefusesADatabaseWithoutFsync(t *testing.T) {
 	}
 }
 
-// TestRolesWithOnlyASchemaAreEnough has two roles, of the live database and of the sandbox, with nothing but a schema each in a database
-// of a third. They may not ask for the number by which PostgreSQL tells servers apart.
+// TestRolesWithOnlyASchemaAreEnough has two roles, of the live database and of the sandbox, with nothing but a schema
+// each in a database of a third. They may not ask for the number by which PostgreSQL tells servers apart.
 func TestRolesWithOnlyASchemaAreEnough(t *testing.T) {
 	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{Durable: true}) // no warnings
 	if err != nil {
@@ -103,7 +118,8 @@ func TestRolesWithOnlyASchemaAreEnough(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	executeIn(t, server.DSN("postgres"), `REVOKE CREATE ON SCHEMA public FROM PUBLIC; REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
+	executeIn(t, server.DSN("postgres"),
+		`REVOKE CREATE ON SCHEMA public FROM PUBLIC; REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
 	schema := func(name string) string {
 		address, err := server.CreateSchema(t.Context(), "postgres", name)
 		if err != nil {
@@ -121,7 +137,8 @@ func TestRolesWithOnlyASchemaAreEnough(t *testing.T) {
 	if status := programs.StatusOf(t, s.url+"/readyz", ""); status != http.StatusOK {
 		t.Errorf("/readyz: status %d", status)
 	}
-	if code, log := stop(); code != exitDone || strings.Contains(log, "level=WARN") || strings.Contains(log, "level=ERROR") {
+	if code, log := stop(); code != exitDone || strings.Contains(log, "level=WARN") ||
+		strings.Contains(log, "level=ERROR") {
 		t.Errorf("exit code %d, and the log has warnings or errors:\n%s", code, log)
 	}
 	if said := o.must("sandbox", "reset", "--yes"); !strings.Contains(said, " of 3 perks, ") {
@@ -131,11 +148,13 @@ func TestRolesWithOnlyASchemaAreEnough(t *testing.T) {
 
 func TestAnInvalidAddressIsNotShown(t *testing.T) {
 	for _, address := range []string{
-		"postgres://perks:hunter2@db.example:many/perks", "postgres://perks:hunter2@[::1/perks", "postgres://perks:hun%ter2@db.example/perks",
+		"postgres://perks:hunter2@db.example:many/perks", "postgres://perks:hunter2@[::1/perks",
+		"postgres://perks:hun%ter2@db.example/perks",
 		"postgres://perks:hunter2@db.example/perks?sslmode=sometimes",
 	} {
-		newOperatorOf(t, address).refuses(exitUsage, "the address of the database cannot be read; it must be of the form postgres://USER@HOST:PORT/DATABASE, "+
-			"with %XX instead of characters such as / and @ in a password", "migrate")
+		newOperatorOf(t, address).refuses(exitUsage, "the address of the database cannot be read; it must be of the "+
+			"form postgres://USER@HOST:PORT/DATABASE, with %XX instead of characters such as / and @ in a "+
+			"password", "migrate")
 	}
 }
 
@@ -146,9 +165,11 @@ func TestMissingFilesOfTheAddressAreNamed(t *testing.T) {
 	o.env["PERKSD_DATABASE"] = "postgres:///perks?service=perks&password=hunter2"
 	o.refuses(exitUsage, `the address of the database names the service "perks", which is not in `+file, "migrate")
 	o.env["PERKSD_DATABASE"] += "&servicefile=/nowhere/services"
-	o.refuses(exitUsage, `the address of the database names the service "perks", and the file of services /nowhere/services cannot be read`, "migrate")
+	o.refuses(exitUsage, `the address of the database names the service "perks", and the file of services `+
+		`/nowhere/services cannot be read`, "migrate")
 	o.env["PERKSD_DATABASE"] = "postgres://db.example/perks?password=hunter2&sslcrl=revoked.pem"
-	o.refuses(exitUsage, "the address of the database has the parameter sslcrl: perksd reads no lists of revoked certificates", "migrate")
+	o.refuses(exitUsage, "the address of the database has the parameter sslcrl: perksd reads no lists of revoked "+
+		"certificates", "migrate")
 }
 
 // TestPrintedAddressesEscapeSpaces has a space in a parameter, which libpq does not read from a +.
@@ -156,7 +177,8 @@ func TestPrintedAddressesEscapeSpaces(t *testing.T) {
 	o := newOperatorOf(t, "postgres://perks:hunter2@db.example/perks?passfile=/etc/our%20own/pass&connect_timeout=1")
 	for _, args := range [][]string{{"backup", "x.dump"}, {"restore", "x.dump"}} {
 		said := o.run(args...)
-		if said.code != exitUsage || !strings.Contains(said.stderr, "passfile=%2Fetc%2Four%20own%2Fpass") || strings.Contains(said.stderr, "hunter2") {
+		if said.code != exitUsage || !strings.Contains(said.stderr, "passfile=%2Fetc%2Four%20own%2Fpass") ||
+			strings.Contains(said.stderr, "hunter2") {
 			t.Errorf("%v: %+v", args, said)
 		}
 	}
@@ -164,10 +186,12 @@ func TestPrintedAddressesEscapeSpaces(t *testing.T) {
 
 func TestOtherTablesAreNotChanged(t *testing.T) {
 	o := newOperatorOf(t, storetest.PostgresDatabase(t))
-	executeIn(t, o.env["PERKSD_DATABASE"], `CREATE TABLE migrations (id serial PRIMARY KEY, migration text, batch integer)`)
+	executeIn(t, o.env["PERKSD_DATABASE"],
+		`CREATE TABLE migrations (id serial PRIMARY KEY, migration text, batch integer)`)
 	for _, args := range [][]string{{"migrate"}, {"migrate", "--status"}, {"client", "list"},
 		{"serve", "--addr", "127.0.0.1:0", "--log-level", "error"}} {
-		o.refuses(exitFailure, "the database "+o.database().name()+" has a table migrations that is not perksd's; give perksd a database of its own", args...)
+		o.refuses(exitFailure, "the database "+o.database().name()+" has a table migrations that is not perksd's; "+
+			"give perksd a database of its own", args...)
 	}
 }
 
@@ -193,13 +217,15 @@ func guardedServer(t *testing.T) *storetest.PostgresServer {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	rules := filepath.Join(folder, "pg_hba.conf")
-	if err := os.WriteFile(rules, []byte("local all postgres,plain trust\nlocal all nobody reject\nlocal all all scram-sha-256\n"), 0o644); err != nil {
+	if err := os.WriteFile(rules, []byte("local all postgres,plain trust\nlocal all nobody reject\nlocal all all "+
+		"scram-sha-256\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	server, err := storetest.StartPostgres(t.Context(), storetest.PostgresOptions{Settings: map[string]string{"hba_file": rules}})
+	server, err := storetest.StartPostgres(t.Context(),
+		storetest.PostgresOptions{Settings: map[string]string{"hba_file": rules}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +252,8 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// otherProgram returns the address of a program that is not PostgreSQL: it sends a greeting, which may be empty, and waits.
+// otherProgram returns the address of a program that is not PostgreSQL: it sends a greeting, which may be empty, and
+// waits.
 func otherProgram(t *testing.T, greeting string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

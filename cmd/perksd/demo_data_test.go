@@ -18,7 +18,8 @@ func TestDemoDataCanRunTwice(t *testing.T) {
 	other := withClient(t)
 	other.must(args...)
 	equal(t, "another database with the same data", before, other.everything())
-	for _, want := range []string{`{"id":"coffee-2for1"`, `{"id":"spa-day"`, `{"id":"last-ticket"`, `{"id":"alice"}`, `{"id":"bob"}`, `{"propertyId":1,`} {
+	for _, want := range []string{`{"id":"coffee-2for1"`, `{"id":"spa-day"`, `{"id":"last-ticket"`, `{"id":"alice"}`,
+		`{"id":"bob"}`, `{"propertyId":1,`} {
 		if !strings.Contains(before, want) {
 			t.Errorf("the data lack %s", want)
 		}

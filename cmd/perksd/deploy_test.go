@@ -20,7 +20,8 @@ func deployed(t *testing.T) map[string]string {
 		t.Fatalf("%v, %v", files, err)
 	}
 	texts := map[string]string{}
-	for _, file := range append(files, "../../deploy/docker-compose.yml", "../../.ci/tools/image/main.go", "package/perksd.env") {
+	for _, file := range append(files, "../../deploy/docker-compose.yml", "../../.ci/tools/image/main.go",
+		"package/perksd.env") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +64,9 @@ func TestDeployedSettingsAreValid(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 	}
-	for file, settings := range map[string]map[string]string{"docker-compose.yml": compose.Services["perksd"].Environment, "configmap.yaml": config.Data} {
+	for file, settings := range map[string]map[string]string{
+		"docker-compose.yml": compose.Services["perksd"].Environment, "configmap.yaml": config.Data,
+	} {
 		o := newOperator(t)
 		o.env = settings
 		serve, _, err := o.program("", nil, nil).root().Find([]string{"serve"})
@@ -71,7 +74,8 @@ func TestDeployedSettingsAreValid(t *testing.T) {
 			t.Fatal(err)
 		}
 		var warnings strings.Builder
-		if err := readVariables(serve, func(name string) string { return settings[name] }, &warnings); err != nil || warnings.Len() > 0 {
+		if err := readVariables(serve, func(name string) string { return settings[name] }, &warnings); err != nil ||
+			warnings.Len() > 0 {
 			t.Errorf("%s: %v %s", file, err, warnings.String())
 		}
 		if serve.Flag("behind-proxy").Value.String() != "true" || serve.Flag("addr").Value.String() != ":8080" {
@@ -86,9 +90,11 @@ func TestDeployedSettingsAreValid(t *testing.T) {
 func TestDeployedCommandsExist(t *testing.T) {
 	found := 0
 	for file, text := range deployed(t) {
-		for _, match := range regexp.MustCompile(`(?:args: \[|/usr/bin/perksd, |Cmd: +\[\]string\{"|"/usr/bin/perksd", ")([a-z]+)`).FindAllStringSubmatch(text, -1) {
+		for _, match := range regexp.MustCompile(`(?:args: \[|/usr/bin/perksd, |Cmd: `+
+			`+\[\]string\{"|"/usr/bin/perksd", ")([a-z]+)`).FindAllStringSubmatch(text, -1) {
 			found++
-			if cmd, _, err := newOperator(t).program("", nil, nil).root().Find(match[1:2]); err != nil || cmd.Name() != match[1] {
+			if cmd, _, err := newOperator(t).program("", nil, nil).root().Find(match[1:2]); err != nil ||
+				cmd.Name() != match[1] {
 				t.Errorf("%s runs perksd %s: %v", file, match[1], err)
 			}
 		}

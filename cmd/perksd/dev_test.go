@@ -19,8 +19,8 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// develop starts perksd dev within the test, with the time and the ids of a real server. It returns what it printed and a function that
-// interrupts it.
+// develop starts perksd dev within the test, with the time and the ids of a real server. It returns what it printed and
+// a function that interrupts it.
 func (o *operator) develop(args ...string) (said string, stop func()) {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -60,7 +60,8 @@ func developersShell(t *testing.T, folder, script string) (string, error) {
 	}
 	cmd := exec.Command("sh", "-ec", script)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PERKSCTL_CONFIG_DIR="+filepath.Join(folder, "config"), "PERKSCTL_KEYRING=off")
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"),
+		"PERKSCTL_CONFIG_DIR="+filepath.Join(folder, "config"), "PERKSCTL_KEYRING=off")
 	output, err := cmd.CombinedOutput()
 	return string(output), err
 }
@@ -71,7 +72,8 @@ func TestReadmesFirstRedemption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`(?s)\nRedeem your first perk:\n\n    make build\n    bin/perksd (dev \S+) [^\n]*\n(.*?\n)\n[^ ]`).FindStringSubmatch(string(readme))
+	found := regexp.MustCompile(`(?s)\nRedeem your first perk:\n\n    make build\n    bin/perksd (dev \S+) ` +
+		`[^\n]*\n(.*?\n)\n[^ ]`).FindStringSubmatch(string(readme))
 	if found == nil {
 		t.Fatal("the README does not show the first redemption")
 	}
@@ -145,7 +147,8 @@ func TestDevKeepsItsFolder(t *testing.T) {
 func TestDevRemovesItsTemporaryFolder(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	said, stop := newOperatorOf(t, "").develop()
-	if made, _ := filepath.Glob(filepath.Join(os.TempDir(), "perksd-dev-*", devDatabase)); len(made) != 1 || !strings.Contains(said, made[0][:len(made[0])-len(devDatabase)]+devSecret) {
+	if made, _ := filepath.Glob(filepath.Join(os.TempDir(), "perksd-dev-*", devDatabase)); len(made) != 1 ||
+		!strings.Contains(said, made[0][:len(made[0])-len(devDatabase)]+devSecret) {
 		t.Errorf("made %v, and said\n%s", made, said)
 	}
 	stop()

@@ -33,13 +33,15 @@ func developAsDocumented(t *testing.T) (o *operator, address string, stop func()
 // example is a command of a document, with the lines that it prints, to stdout and stderr as a terminal shows them.
 type example struct{ line, command, output string }
 
-// document is text between examples, and the examples: text[i] comes before examples[i], and one more text after the last.
+// document is text between examples, and the examples: text[i] comes before examples[i], and one more text after the
+// last.
 type document struct {
 	text     []string
 	examples []example
 }
 
-// parseDocument finds the commands, which follow "$ " in indented blocks; "> " continues one. What follows is its output.
+// parseDocument finds the commands, which follow "$ " in indented blocks; "> " continues one. What follows is its
+// output.
 func parseDocument(content string) (d document) {
 	var text strings.Builder
 	lines := strings.SplitAfter(content, "\n")
@@ -75,14 +77,16 @@ func (d document) String() string {
 	return b.String() + d.text[len(d.examples)]
 }
 
-// run runs all commands in one shell, and returns the document with what they print. A command that fails adds its exit code.
+// run runs all commands in one shell, and returns the document with what they print. A command that fails adds its exit
+// code.
 func (d document) run(t *testing.T, folder, address string) document {
 	t.Helper()
 	const separator = "\x1e"
 	var script strings.Builder
 	script.WriteString("set +e\n")
 	for _, e := range d.examples {
-		fmt.Fprintf(&script, "printf '\\036'\n%scode=$?; [ $code = 0 ] || echo \"# exit code $code\"\n", strings.ReplaceAll(e.command, documentedAddress, address))
+		fmt.Fprintf(&script, "printf '\\036'\n%scode=$?; [ $code = 0 ] || echo \"# exit code $code\"\n",
+			strings.ReplaceAll(e.command, documentedAddress, address))
 	}
 	output, err := developersShell(t, folder, script.String())
 	printed := strings.Split(strings.ReplaceAll(output, address, documentedAddress), separator)
@@ -91,13 +95,14 @@ func (d document) run(t *testing.T, folder, address string) document {
 	}
 	ran := document{text: d.text, examples: slices.Clone(d.examples)}
 	for i := range ran.examples {
-		ran.examples[i].output = strings.ReplaceAll(printed[i+1], filepath.Join(folder, "config"), "/home/alice/.config/perksctl")
+		ran.examples[i].output = strings.ReplaceAll(printed[i+1], filepath.Join(folder, "config"),
+			"/home/alice/.config/perksctl")
 	}
 	return ran
 }
 
-// varying are the parts of an output that differ from run to run. Those that are numbered must be the same wherever they are the
-// same in the document: the id that one command prints is the id that the next one names.
+// varying are the parts of an output that differ from run to run. Those that are numbered must be the same wherever
+// they are the same in the document: the id that one command prints is the id that the next one names.
 var varying = []struct {
 	name     string
 	pattern  *regexp.Regexp
@@ -130,7 +135,8 @@ func (d document) settled() []string {
 	return outputs
 }
 
-// TestEachCommandOfTheCookbookPrintsWhatItShows runs the whole cookbook in one shell against one server. What varies is told by varying.
+// TestEachCommandOfTheCookbookPrintsWhatItShows runs the whole cookbook in one shell against one server. What varies is
+// told by varying.
 func TestEachCommandOfTheCookbookPrintsWhatItShows(t *testing.T) {
 	const path = "../../docs/cookbook.md"
 	content, err := os.ReadFile(path)
@@ -162,7 +168,8 @@ func TestEachCommandOfTheCookbookPrintsWhatItShows(t *testing.T) {
 	}
 }
 
-// TestEachOperationHasACurlCommandThatWorks runs docs/curl.md through a proxy that checks every exchange against the API's description.
+// TestEachOperationHasACurlCommandThatWorks runs docs/curl.md through a proxy that checks every exchange against the
+// API's description.
 func TestEachOperationHasACurlCommandThatWorks(t *testing.T) {
 	content, err := os.ReadFile("../../docs/curl.md")
 	if err != nil {
@@ -188,7 +195,8 @@ func TestEachOperationHasACurlCommandThatWorks(t *testing.T) {
 	var script strings.Builder
 	for line := range strings.Lines(string(content)) {
 		if command, indented := strings.CutPrefix(line, "    "); indented {
-			script.WriteString(strings.ReplaceAll(command, documentedAddress, strings.TrimPrefix(checked.URL, "http://")))
+			script.WriteString(strings.ReplaceAll(command, documentedAddress,
+				strings.TrimPrefix(checked.URL, "http://")))
 		}
 	}
 	if output, err := developersShell(t, o.folder, script.String()); err != nil {

@@ -22,7 +22,8 @@ func inEnvironment(f *pflag.Flag) (given, shown string) {
 		return "7m", "7m0s"
 	case "func": // such a flag does not show its value
 		return map[string]string{
-			"rate-limit": "7/s", "audit-rate": "7KiB/s", "trusted-proxies": "10.0.0.7", "public-url": "https://seven.example",
+			"rate-limit": "7/s", "audit-rate": "7KiB/s", "trusted-proxies": "10.0.0.7",
+			"public-url": "https://seven.example",
 		}[f.Name], ""
 	case "string":
 		return "seven", "seven"
@@ -69,11 +70,14 @@ func TestAFlagOverridesItsVariable(t *testing.T) {
 
 func TestInvalidVariablesAreNamed(t *testing.T) {
 	o := newOperator(t)
-	o.refuses(exitUsage, `--rate-burst "x": it must be a whole number (see 'perksd serve --help')`, "serve", "--rate-burst", "x")
-	o.refuses(exitUsage, `--token-ttl "5": it must be a number with a unit, such as 90s, 15m or 1h (see 'perksd serve --help')`,
+	o.refuses(exitUsage, `--rate-burst "x": it must be a whole number (see 'perksd serve --help')`, "serve",
+		"--rate-burst", "x")
+	o.refuses(exitUsage, `--token-ttl "5": it must be a number with a unit, such as 90s, 15m or 1h (see 'perksd serve `+
+		`--help')`,
 		"serve", "--token-ttl", "5")
 	o.env["PERKSD_HOURLY"] = "perhaps"
-	o.refuses(exitUsage, `the environment variable PERKSD_HOURLY is not valid: --hourly "perhaps": it must be true or false (see 'perksd serve --help')`,
+	o.refuses(exitUsage, `the environment variable PERKSD_HOURLY is not valid: --hourly "perhaps": it must be true or `+
+		`false (see 'perksd serve --help')`,
 		"serve")
 	delete(o.env, "PERKSD_HOURLY")
 	o.env["PERKSD_LOG_FORMAT"] = "xml"
@@ -87,12 +91,14 @@ func TestFlagsOfOneCommandHaveNoVariables(t *testing.T) {
 	o.must("client", "create", "--name", "Full", "--id", "full")
 	before := o.must("client", "list", "-o", "json")
 	for name, value := range map[string]string{
-		"STATUS": "pending", "OUTPUT": "csv", "NAME": "Other", "SINCE": "1h", "LIMIT": "1", "ACTOR": "nobody", "SUBJECT": "x", "FOLLOW": "true", "YES": "true",
+		"STATUS": "pending", "OUTPUT": "csv", "NAME": "Other", "SINCE": "1h", "LIMIT": "1", "ACTOR": "nobody",
+		"SUBJECT": "x", "FOLLOW": "true", "YES": "true",
 		"SCOPE": "perks:read", "FORMAT": "jsonl", "OWNER": "nobody", "SEED": "7", "ID": "other",
 	} {
 		o.env["PERKSD_"+name] = value
 	}
-	for _, args := range [][]string{{"migrate"}, {"redemption", "list"}, {"export", "perks"}, {"client", "update", "full", "--scope", api.DefaultScopes().String()}} {
+	for _, args := range [][]string{{"migrate"}, {"redemption", "list"}, {"export", "perks"},
+		{"client", "update", "full", "--scope", api.DefaultScopes().String()}} {
 		if got := o.run(args...); got.code != exitDone {
 			t.Errorf("perksd %v: %+v", args, got)
 		}
@@ -102,7 +108,8 @@ func TestFlagsOfOneCommandHaveNoVariables(t *testing.T) {
 		t.Errorf("the environment narrowed the audit log to %q", out)
 	}
 	eachFlagOf(t, func(cmd *cobra.Command, f *pflag.Flag) {
-		if _, usage := pflag.UnquoteUsage(f); cmd.CommandPath() != "perksd serve" && strings.Contains(usage, "["+variable(f.Name)+"]") {
+		if _, usage := pflag.UnquoteUsage(f); cmd.CommandPath() != "perksd serve" &&
+			strings.Contains(usage, "["+variable(f.Name)+"]") {
 			isShared := slices.Contains([]string{"database", "sandbox-database", "sandbox"}, f.Name)
 			if findsServe := cmd.Name() == "health"; !isShared && !findsServe {
 				t.Errorf("%s --%s can be given in the environment", cmd.CommandPath(), f.Name)

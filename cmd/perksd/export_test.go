@@ -20,14 +20,19 @@ import (
 
 // odd has records of each kind with texts that are easily corrupted.
 var odd = map[string]string{
-	"perks": `{"id":"odd","title":"=SUM(A1)","description":"two\r\nlines, \"quotes\" and a \\ \u0007","category":"Café & Bar","merchant_name":" x ","image_url":"https://img.example/a,b.png",
-		"discount_text":"-10%","terms":"<b>\u2028</b>","valid_from":"2026-01-01T00:00:00.000001Z","valid_to":"2026-12-31T23:59:59.999999Z","city":"Zürich",
-		"created_at":"2025-01-01T00:00:00.5Z","updated_at":"2025-01-02T00:00:00Z","lat":-0.000001,"lng":179.99999999,"stock":0,"approval":"manual"},
-		{"id":"plain","title":"T","description":"D","city":"C","created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-02T00:00:00Z"}`,
+	"perks": `{"id":"odd","title":"=SUM(A1)","description":"two\r\nlines, \"quotes\" and a \\ \u0007",
+		"category":"Café & Bar","merchant_name":" x ","image_url":"https://img.example/a,b.png",
+		"discount_text":"-10%","terms":"<b>\u2028</b>","valid_from":"2026-01-01T00:00:00.000001Z",
+		"valid_to":"2026-12-31T23:59:59.999999Z","city":"Zürich","created_at":"2025-01-01T00:00:00.5Z",
+		"updated_at":"2025-01-02T00:00:00Z",		"lat":-0.000001,"lng":179.99999999,"stock":0,"approval":"manual"},
+		{"id":"plain","title":"T","description":"D","city":"C",
+		"created_at":"2025-01-01T00:00:00Z","updated_at":"2025-01-02T00:00:00Z"}`,
 	"categories": `{"id":"odd","category_name":"\"Bar, \r\n Grill\""},{"id":"cafe-bar","category_name":"Café & Bar"}`,
 	"users":      `{"id":"=1+1"},{"id":"O\"Neill,Jr"},{"id":"日本"}`,
-	"properties": `{"propertyId":9007199254740993,"title":"+1","description":"a\r\nb","address":"","city":"","postcode":"007","images":["https://img.example/1,2.png","https://img.example/a?b=c&d"],
-		"price_pw":"120.50","bedrooms":2,"bathrooms":0,"lat":1.5,"lng":null,"deposit":0.1,
+	"properties": `{"propertyId":9007199254740993,"title":"+1","description":"a\r\nb",
+		"address":"","city":"","postcode":"007",
+		"images":["https://img.example/1,2.png","https://img.example/a?b=c&d"],"price_pw":"120.50",
+		"bedrooms":2,"bathrooms":0,"lat":1.5,"lng":null,"deposit":0.1,
 		"owner":"acme"},{"propertyId":1,"title":"T","price_pw":120.50,"owner":"acme"}`,
 }
 
@@ -57,16 +62,20 @@ func TestPropertiesExportedByPerksctlCanBeImported(t *testing.T) {
 	token := i.Token(server.URL)
 	for _, format := range []string{"csv", "json", "jsonl"} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "property", "get", "1", "9007199254740993", "-o", format)
-		cmd.Env = []string{envProgram + "=perksctl", "PERKSCTL_API_URL=" + server.URL + "/v2", "PERKSCTL_TOKEN=" + token, "PERKSCTL_CONFIG_DIR=" + t.TempDir()}
+		cmd.Env = []string{envProgram + "=perksctl", "PERKSCTL_API_URL=" + server.URL + "/v2", "PERKSCTL_TOKEN=" +
+			token, "PERKSCTL_CONFIG_DIR=" + t.TempDir()}
 		exported, err := cmd.Output()
 		if err != nil || !strings.Contains(string(exported), "etag") {
 			t.Fatalf("%s: %v\n%s", format, err, exported)
 		}
-		i.Must("propertyId,city,images\n1,York,https://img.example/9\n9007199254740993,York,\n", "import", "properties", "--format", "csv", "-")
-		equal(t, "import from "+format, "Imported 2 properties: 2 changed.\n", i.Must(string(exported), "import", "properties", "--format", format, "-"))
+		i.Must("propertyId,city,images\n1,York,https://img.example/9\n9007199254740993,York,\n", "import", "properties",
+			"--format", "csv", "-")
+		equal(t, "import from "+format, "Imported 2 properties: 2 changed.\n",
+			i.Must(string(exported), "import", "properties", "--format", format, "-"))
 		equal(t, "the properties from "+format, kept, i.Must("", "export", "properties", "-o", "jsonl"))
 	}
-	i.Refuses("etag", "import", "users", newOperator(t).file("users.csv", "id,etag\nalice,x\n")) // which only perksctl's exports of properties have
+	// which only perksctl's exports of properties have
+	i.Refuses("etag", "import", "users", newOperator(t).file("users.csv", "id,etag\nalice,x\n"))
 }
 
 // TestTextsThatLookEscapedAreKept also imports what perksctl writes for spreadsheets.
@@ -81,7 +90,8 @@ func TestTextsThatLookEscapedAreKept(t *testing.T) {
 		before := o.must("export", "categories", "-o", "jsonl")
 		var safe bytes.Buffer
 		w := rows.NewCellWriter(&safe, false)
-		if err := errors.Join(w.Write([]string{"id", "category_name"}), w.Write([]string{"odd", name}), w.Flush()); err != nil {
+		if err := errors.Join(w.Write([]string{"id", "category_name"}), w.Write([]string{"odd", name}),
+			w.Flush()); err != nil {
 			t.Fatal(err)
 		}
 		for _, exported := range []string{o.must("export", "categories"), safe.String()} {
@@ -107,7 +117,8 @@ func TestAnEmptyExportHasTheHeader(t *testing.T) {
 	o := newOperator(t)
 	o.must("migrate")
 	for kind, want := range map[string]string{
-		"users": "id\n", "categories": "id,category_name\n", "redemptions": "id,perk_id,user_id,redeemed_at,status,metadata,client_id,decided_at,reason\n",
+		"users": "id\n", "categories": "id,category_name\n",
+		"redemptions": "id,perk_id,user_id,redeemed_at,status,metadata,client_id,decided_at,reason\n",
 	} {
 		equal(t, "export "+kind, want, o.must("export", kind))
 		equal(t, "export "+kind+" -o jsonl", "", o.must("export", kind, "-o", "jsonl"))

@@ -48,8 +48,8 @@ const commandTime = 30 * time.Second
 
 const exitDone, exitFailure, exitUsage = command.ExitOK, command.ExitFailed, command.ExitUsage
 
-// operator runs commands in its own folder with its own empty database. Its clock stands still, and ids and secrets are the
-// same in every run.
+// operator runs commands in its own folder with its own empty database. Its clock stands still, and ids and secrets are
+// the same in every run.
 type operator struct {
 	t        *testing.T
 	folder   string
@@ -117,8 +117,10 @@ func (o *operator) file(name, content string) string {
 }
 
 // librariesWords is how Go and its libraries speak of their own functions and types, which no operator should read.
-var librariesWords = regexp.MustCompile(`strconv\.|(^| )(yaml|json|template|x509|tls|csv|exec|fs):|dial (tcp|unix)|net/http|fork/exec|%!|\b(open|read|write|stat|mkdir) [^ ]*/[^ ]*: |` +
-	`parsing time|invalid character|unexpected EOF|cannot unmarshal|Go value|interface \{\}|unknown flag|shorthand|invalid argument "|no such (host|file)|exit status|is a directory|context (deadline|canceled)`)
+var librariesWords = regexp.MustCompile(`strconv\.|(^| )(yaml|json|template|x509|tls|csv|exec|fs):|dial ` +
+	`(tcp|unix)|net/http|fork/exec|%!|\b(open|read|write|stat|mkdir) [^ ]*/[^ ]*: |` +
+	`parsing time|invalid character|unexpected EOF|cannot unmarshal|Go value|interface \{\}|unknown ` +
+	`flag|shorthand|invalid argument "|no such (host|file)|exit status|is a directory|context (deadline|canceled)`)
 
 // outcome is the result of a command.
 type outcome struct {

@@ -31,7 +31,8 @@ func TestHealthAcceptsTheServersOwnCertificate(t *testing.T) {
 	}
 	for _, address := range []string{":" + port, "0.0.0.0:" + port} {
 		equal(t, "perksd health", "ready\n", o.must("health", "--addr", address, "--tls-cert", certFile))
-		if got := o.run("health", "--addr", address); got.code != exitFailure || !strings.Contains(got.stderr, "is not ready: 400 Bad Request") {
+		if got := o.run("health", "--addr", address); got.code != exitFailure ||
+			!strings.Contains(got.stderr, "is not ready: 400 Bad Request") {
 			t.Errorf("without TLS: exit code %d, %s", got.code, got.stderr)
 		}
 	}
@@ -44,7 +45,8 @@ func TestHealthSaysWhyAServerIsNotReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := strings.TrimPrefix(s.url, "http://")
-	o.refuses(exitFailure, "the server on "+address+" is not ready: The database does not accept writes now.", "health", "--addr", address)
+	o.refuses(exitFailure, "the server on "+address+" is not ready: The database does not accept writes now.", "health",
+		"--addr", address)
 }
 
 func TestHealthIsNotFooledByAnotherServer(t *testing.T) {

@@ -37,21 +37,27 @@ func newHostileFixture(t *testing.T) *hostileFixture {
 	x.env["PERKSD_SANDBOX_DATABASE"] = servertest.DatabaseAddress(t)
 	x.must("migrate", "--sandbox")
 	var created clientView
-	if err := json.Unmarshal([]byte(x.must("client", "create", "--name", "Till", "--id", "till", "--scope", listed(api.AllScopes()), "-o", "json")), &created); err != nil {
+	if err := json.Unmarshal([]byte(x.must("client", "create", "--name", "Till", "--id", "till", "--scope",
+		listed(api.AllScopes()), "-o", "json")), &created); err != nil {
 		t.Fatal(err)
 	}
 	v, u := quoted(t, hostileText), quoted(t, hostileID)
-	perk := strings.ReplaceAll(`{"title":V,"description":V,"category":V,"merchant_name":V,"discount_text":V,"terms":V,"city":V`, "V", v)
+	perk := strings.ReplaceAll(
+		`{"title":V,"description":V,"category":V,"merchant_name":V,"discount_text":V,"terms":V,"city":V`, "V", v)
 	x.must("import", "categories", x.file("categories.jsonl", `{"id":"c","category_name":`+v+`}`))
-	x.must("import", "perks", x.file("perks.jsonl", perk+`,"id":"p","approval":"manual"}`+"\n"+perk+`,"id":"q"}`+"\n"+perk+`,"id":"r"}`))
+	x.must("import", "perks", x.file("perks.jsonl",
+		perk+`,"id":"p","approval":"manual"}`+"\n"+perk+`,"id":"q"}`+"\n"+perk+`,"id":"r"}`))
 	x.must("import", "users", x.file("users.jsonl", `{"id":`+u+`}`))
 	x.must("import", "properties", x.file("properties.jsonl",
-		strings.ReplaceAll(`{"propertyId":7,"title":V,"description":V,"address":V,"city":V,"postcode":"P","price_pw":"1","owner":"till"}`, "V", v)))
+		strings.ReplaceAll(
+			`{"propertyId":7,"title":V,"description":V,"address":V,"city":V,`+
+				`"postcode":"P","price_pw":"1","owner":"till"}`, "V", v)))
 	x.redeems("00000000-0000-7000-8000-000000000000", "r", hostileID)
 	if err := os.Mkdir(x.path("config"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	bad, err := json.Marshal(map[string]string{"id": hostileText, hostileText: hostileText, "propertyId": hostileText, "category_name": hostileText})
+	bad, err := json.Marshal(map[string]string{"id": hostileText, hostileText: hostileText, "propertyId": hostileText,
+		"category_name": hostileText})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +84,8 @@ func newHostileFixture(t *testing.T) *hostileFixture {
 		log := programs.Follow(t, from)
 		x.logs[kind] = log
 		base = log.WaitForURL(t)
-		for _, path := range []string{"/v2/partners/perks/" + url.PathEscape(hostileText), "/v2/auth/token", "/v2/" + url.PathEscape(hostileID)} {
+		for _, path := range []string{"/v2/partners/perks/" + url.PathEscape(hostileText), "/v2/auth/token",
+			"/v2/" + url.PathEscape(hostileID)} {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+path, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -106,8 +113,10 @@ func newHostileFixture(t *testing.T) *hostileFixture {
 		}
 	}
 	for name, value := range map[string]string{
-		"PERKSCTL_API_URL": x.api, "PERKSCTL_CLIENT_ID": "till", "PERKSCTL_CLIENT_SECRET": created.Secret, "PERKSCTL_CONFIG_DIR": x.path("config"),
-		"PERKSCTL_KEYRING": "off", "EDITOR": "sed -i s/^city:.*/city:\\ York/", "NO_COLOR": "1", "TERM": "xterm", "HOME": x.folder, "PATH": os.Getenv("PATH"), "GORACE": "atexit_sleep_ms=0",
+		"PERKSCTL_API_URL": x.api, "PERKSCTL_CLIENT_ID": "till", "PERKSCTL_CLIENT_SECRET": created.Secret,
+		"PERKSCTL_CONFIG_DIR": x.path("config"),
+		"PERKSCTL_KEYRING":    "off", "EDITOR": "sed -i s/^city:.*/city:\\ York/", "NO_COLOR": "1", "TERM": "xterm",
+		"HOME": x.folder, "PATH": os.Getenv("PATH"), "GORACE": "atexit_sleep_ms=0",
 	} {
 		x.env[name] = value
 	}

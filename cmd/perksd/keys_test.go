@@ -33,8 +33,10 @@ func TestKeysListShowsTheStateOfEachKey(t *testing.T) {
 		second+"  settling  2026-06-15T13:00:00Z  -\n"+
 		first+"  signing   2026-06-15T12:00:00Z  2026-06-16T15:00:00Z\n", o.must("keys", "list"))
 	o.now = o.now.Add(10 * time.Second)
-	equal(t, "settled", `{"key_id":"`+second+`","state":"signing","created_at":"2026-06-15T13:00:00Z","expires_at":null}`+"\n"+
-		`{"key_id":"`+first+`","state":"verifying","created_at":"2026-06-15T12:00:00Z","expires_at":"2026-06-16T15:00:00Z"}`+"\n",
+	equal(t, "settled",
+		`{"key_id":"`+second+`","state":"signing","created_at":"2026-06-15T13:00:00Z","expires_at":null}`+"\n"+
+			`{"key_id":"`+first+`","state":"verifying","created_at":"2026-06-15T12:00:00Z",`+
+			`"expires_at":"2026-06-16T15:00:00Z"}`+"\n",
 		o.must("keys", "list", "-o", "jsonl"))
 	o.now = o.now.Add(26 * time.Hour)
 	if keys := o.keys(); len(keys) != 1 {
@@ -49,15 +51,18 @@ func TestKeysDrop(t *testing.T) {
 	o.must("keys", "rotate")
 	o.now = testNow.Add(2 * time.Hour)
 	newest, older := o.keys()[0].ID, o.keys()[1].ID
-	o.refuses(exitUsage, "cannot ask for confirmation without a terminal: add --yes to drop the key (see 'perksd keys drop --help')", "keys", "drop", older)
+	o.refuses(exitUsage, "cannot ask for confirmation without a terminal: add --yes to drop the key (see 'perksd keys "+
+		"drop --help')", "keys", "drop", older)
 	o.refuses(exitFailure, `There is no signing key "x". List the keys: perksd keys list`, "keys", "drop", "x", "--yes")
-	equal(t, "an older one", "Dropped key "+older+"; running servers refuse its tokens within 5s.\n", o.must("keys", "drop", older, "--yes"))
+	equal(t, "an older one", "Dropped key "+older+"; running servers refuse its tokens within 5s.\n",
+		o.must("keys", "drop", older, "--yes"))
 	said := o.must("keys", "drop", newest, "--yes")
 	keys := o.keys()
 	if len(keys) != 1 || keys[0].State != "signing" || keys[0].ExpiresAt != nil || keys[0].ID == newest {
 		t.Errorf("after the only key was dropped there is %+v", keys)
 	}
-	equal(t, "the newest", "Dropped key "+newest+"; running servers refuse its tokens within 5s.\nKey "+keys[0].ID+" replaces it.\n", said)
+	equal(t, "the newest",
+		"Dropped key "+newest+"; running servers refuse its tokens within 5s.\nKey "+keys[0].ID+" replaces it.\n", said)
 	equal(t, "the log", "key.drop key/"+older+"\nkey.drop key/"+newest+"\n", o.dropped())
 }
 
@@ -77,9 +82,13 @@ func (o *operator) dropped() string {
 func TestKeysDropExplainsTheConsequences(t *testing.T) {
 	made, expires := testNow, testNow.Add(time.Hour)
 	for want, k := range map[string]keyView{
-		"Key k, made at 2026-06-15T12:00:00Z, is signing. All tokens that it signed become invalid at once, and clients have to get new ones. A new key will replace it.": {ID: "k", State: "signing", CreatedAt: made},
-		"Key k, made at 2026-06-15T12:00:00Z, is verifying. All tokens that it signed become invalid at once, and clients have to get new ones.":                          {ID: "k", State: "verifying", CreatedAt: made, ExpiresAt: &expires},
-		"Key k, made at 2026-06-15T12:00:00Z, is settling. It has not signed any token yet. A new key will replace it.":                                                   {ID: "k", State: "settling", CreatedAt: made},
+		"Key k, made at 2026-06-15T12:00:00Z, is signing. All tokens that it signed become invalid at once, and " +
+			"clients have to get new ones. A new key will replace it.": {ID: "k", State: "signing", CreatedAt: made},
+		"Key k, made at 2026-06-15T12:00:00Z, is verifying. All tokens that it signed become invalid at once, and " +
+			"clients have to get new ones.": {ID: "k", State: "verifying", CreatedAt: made,
+			ExpiresAt: &expires},
+		"Key k, made at 2026-06-15T12:00:00Z, is settling. It has not signed any token yet. " +
+			"A new key will replace it.": {ID: "k", State: "settling", CreatedAt: made},
 	} {
 		equal(t, "the question", want, describeDrop(k))
 	}
@@ -89,7 +98,8 @@ func TestKeysDropExplainsTheConsequences(t *testing.T) {
 func TestSecretsAreInNoDatabaseFile(t *testing.T) {
 	o := newSQLiteOperator(t)
 	var created clientView
-	if err := json.Unmarshal([]byte(o.must("client", "create", "--name", "X", "--id", "x", "-o", "json")), &created); err != nil {
+	if err := json.Unmarshal([]byte(o.must("client", "create", "--name", "X", "--id", "x", "-o", "json")),
+		&created); err != nil {
 		t.Fatal(err)
 	}
 	o.must("keys", "rotate")

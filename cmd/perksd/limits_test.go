@@ -17,16 +17,20 @@ func TestServeRefusesInvalidLimits(t *testing.T) {
 	o.refuses(exitUsage, "--rate-burst must not be negative", "serve", "--rate-limit", "1/s", "--rate-burst", "-1")
 	o.refuses(exitUsage, "--max-connections must be at least 1", "serve", "--max-connections", "0")
 	o.refuses(exitUsage, "--metrics-open needs --metrics-addr", "serve", "--addr", "127.0.0.1:0", "--metrics-open")
-	o.refuses(exitUsage, `--cors-origin: "https://app.example/" is not an origin: write SCHEME://HOST or SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins`,
+	o.refuses(exitUsage, `--cors-origin: "https://app.example/" is not an origin: write SCHEME://HOST or `+
+		`SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins`,
 		"serve", "--cors-origin", "https://other.example,https://app.example/")
-	o.refuses(exitUsage, `--public-url "https://a.example/v2": must be a scheme and a host, such as https://api.example, `+
+	o.refuses(exitUsage, `--public-url "https://a.example/v2": must be a scheme and a host, such as `+
+		`https://api.example, `+
 		`not "https://a.example/v2" (see 'perksd serve --help')`,
 		"serve", "--public-url", "https://a.example/v2")
 	o.refuses(exitUsage, "--trusted-proxies needs --behind-proxy", "serve", "--trusted-proxies", "10.0.0.1")
-	o.refuses(exitUsage, `--trusted-proxies "proxy": "proxy" is neither an IP address nor a range of them such as 10.1.0.0/16 (see 'perksd serve --help')`,
+	o.refuses(exitUsage, `--trusted-proxies "proxy": "proxy" is neither an IP address nor a range of them such as `+
+		`10.1.0.0/16 (see 'perksd serve --help')`,
 		"serve", "--trusted-proxies", "proxy")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense")
-	o.refuses(exitUsage, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://127.0.0.1:4318", "serve", "--addr", "127.0.0.1:0")
+	o.refuses(exitUsage, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://127.0.0.1:4318", "serve",
+		"--addr", "127.0.0.1:0")
 	o.hasNoDatabase()
 }
 
@@ -48,7 +52,8 @@ func TestTheRateOfTheAuditLogReachesTheServer(t *testing.T) {
 		last := 0
 		for _, perk := range []string{"a", "b"} {
 			body := fmt.Sprintf(`{"user_id":"ann","metadata":{"note":%q}}`, strings.Repeat("x", 10_000))
-			request, err := http.NewRequest(http.MethodPost, s.url+"/v2/partners/perks/"+perk+"/redeem", strings.NewReader(body))
+			request, err := http.NewRequest(http.MethodPost, s.url+"/v2/partners/perks/"+perk+"/redeem",
+				strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +76,8 @@ func TestTheRateOfTheAuditLogReachesTheServer(t *testing.T) {
 func TestLimitFlagsReachTheServer(t *testing.T) {
 	o := newOperator(t)
 	secret := o.newClient("acme")
-	s, stop := o.serve("--rate-limit", "0.01/s", "--rate-burst", "3", "--max-connections", "1", "--behind-proxy", "--trusted-proxies", "192.0.2.0/24")
+	s, stop := o.serve("--rate-limit", "0.01/s", "--rate-burst", "3", "--max-connections", "1", "--behind-proxy",
+		"--trusted-proxies", "192.0.2.0/24")
 	client := &http.Client{Transport: &http.Transport{}}
 	token := programs.TokenOf(t, client, s.url, "acme", secret).AccessToken
 	var statuses []int

@@ -14,8 +14,10 @@ const notWithoutTLS = ", because anyone on the network could read tokens and sec
 	"use --tls-cert and --tls-key, or --behind-proxy if a proxy in front terminates TLS"
 
 func TestServeListensWithoutTLSOnlyOnLoopback(t *testing.T) {
-	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[2001:db8::1]:0", "[::ffff:0.0.0.0]:0", "[::ffff:192.0.2.1]:0"} {
-		newOperator(t).refuses(exitUsage, "perksd does not serve plain HTTP on "+address+notWithoutTLS, "serve", "--addr", address)
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[2001:db8::1]:0",
+		"[::ffff:0.0.0.0]:0", "[::ffff:192.0.2.1]:0"} {
+		newOperator(t).refuses(exitUsage, "perksd does not serve plain HTTP on "+address+notWithoutTLS, "serve",
+			"--addr", address)
 	}
 	for _, address := range []string{"127.0.0.1:0", "127.1.2.3:0", "localhost:0", "[::ffff:127.0.0.1]:0"} {
 		l, err := listenAt(serveOptions{address: address})
@@ -39,7 +41,8 @@ func listenAt(o serveOptions) (net.Listener, error) {
 func TestServeListensWithoutTLSOnlyOnNamesOfLoopback(t *testing.T) {
 	inside, outside := net.IPv4(127, 0, 0, 1), net.IPv4(192, 0, 2, 7)
 	lookUpAs(t, outside)
-	newOperator(t).refuses(exitUsage, "perksd does not serve plain HTTP on localhost.perks.example:0"+notWithoutTLS, "serve", "--addr", "localhost.perks.example:0")
+	newOperator(t).refuses(exitUsage, "perksd does not serve plain HTTP on localhost.perks.example:0"+notWithoutTLS,
+		"serve", "--addr", "localhost.perks.example:0")
 	lookUpAs(t, inside)
 	l, err := listenAt(serveOptions{address: "perks.example:0"})
 	if err != nil {
@@ -103,9 +106,12 @@ func TestServeRefusesHalfACertificateAndABadAddress(t *testing.T) {
 	const both = "give both --tls-cert and --tls-key, or neither"
 	o.refuses(exitUsage, both, "serve", "--tls-cert", "cert.pem")
 	o.refuses(exitUsage, both, "serve", "--tls-key", "key.pem")
-	o.refuses(exitFailure, "reading the certificate: none.pem does not exist", "serve", "--addr", ":0", "--tls-cert", "none.pem", "--tls-key", "none.pem")
-	o.refuses(exitUsage, "--addr must be HOST:PORT, such as 127.0.0.1:8080, not \"nowhere\"", "serve", "--addr", "nowhere")
-	o.refuses(exitUsage, "--addr must be HOST:PORT, such as 127.0.0.1:8080, not \"127.0.0.1:99999\"", "serve", "--addr", "127.0.0.1:99999")
+	o.refuses(exitFailure, "reading the certificate: none.pem does not exist", "serve", "--addr", ":0", "--tls-cert",
+		"none.pem", "--tls-key", "none.pem")
+	o.refuses(exitUsage, "--addr must be HOST:PORT, such as 127.0.0.1:8080, not \"nowhere\"", "serve", "--addr",
+		"nowhere")
+	o.refuses(exitUsage, "--addr must be HOST:PORT, such as 127.0.0.1:8080, not \"127.0.0.1:99999\"", "serve", "--addr",
+		"127.0.0.1:99999")
 	o.refuses(exitUsage, "--addr: the host \"nowhere.invalid\" is not known", "serve", "--addr", "nowhere.invalid:80")
 	o.hasNoDatabase()
 }

@@ -21,15 +21,15 @@ import (
 	"example.com/perks/store"
 )
 
-// hostileText recolours, renames and clears a terminal, reverses text and forges a line. hostileID is the part of it that is
-// allowed in the id of a user.
+// hostileText recolours, renames and clears a terminal, reverses text and forges a line. hostileID is the part of it
+// that is allowed in the id of a user.
 const (
 	hostileText = "=owned()\x1b]0;owned\a\x1b[31m\u009b2J\u0090q\u202egnp\u2066\u200f\x7f\b\r\nforged: line"
 	hostileID   = "owned\u202egnp.exe\u2066"
 )
 
-// commandLine is a command line, whether its output must contain hostile text, and the output after which it is interrupted.
-// In it, V, U and ID stand for the texts above and the id of a pending redemption.
+// commandLine is a command line, whether its output must contain hostile text, and the output after which it is
+// interrupted. In it, V, U and ID stand for the texts above and the id of a pending redemption.
 type commandLine struct {
 	line  string
 	holds bool
@@ -57,7 +57,8 @@ func commandsOfPerksd() map[string][]commandLine {
 	exports := []string{"csv", "jsonl"}
 	return map[string][]commandLine{
 		"audit": append(append(data("audit", lists[1:]...), plain("audit")...), []commandLine{
-			{line: "audit --subject V"}, {line: "audit --follow", until: "import"}, {line: "audit --follow -o jsonl", until: "import"},
+			{line: "audit --subject V"}, {line: "audit --follow", until: "import"},
+			{line: "audit --follow -o jsonl", until: "import"},
 		}...),
 		"audit archive":        plain("audit archive --before 2020-01-01 U/a"),
 		"backup":               plain("backup V/b", "backup U/b"),
@@ -101,8 +102,10 @@ func commandsOfPerksd() map[string][]commandLine {
 func commandsOfPerksctl() map[string][]commandLine {
 	all := []string{"table", "json", "yaml", "csv", "csv --raw", "jsonl"}
 	return map[string][]commandLine{
-		"api":                   append(data("api partners/perks", all...), plain("api V", "api partners/perks --jq .data[].title", "api get-property/7 --debug")...),
-		"auth login":            {{line: "auth login --api-url API --client-id V --secret-stdin", input: "V"}, {line: "auth login --api-url V --client-id c --secret-stdin", input: "s"}},
+		"api": append(data("api partners/perks", all...),
+			plain("api V", "api partners/perks --jq .data[].title", "api get-property/7 --debug")...),
+		"auth login": {{line: "auth login --api-url API --client-id V --secret-stdin", input: "V"},
+			{line: "auth login --api-url V --client-id c --secret-stdin", input: "s"}},
 		"auth logout":           plain("auth logout --profile V"),
 		"auth status":           plain("auth status", "auth status --profile V"),
 		"auth token":            plain("auth token --profile V"),
@@ -110,53 +113,71 @@ func commandsOfPerksctl() map[string][]commandLine {
 		"completion fish":       plain("completion fish"),
 		"completion powershell": plain("completion powershell"),
 		"completion zsh":        plain("completion zsh"),
-		"completion":            plain("completion V", "__complete perk list --category ", "__complete perk get ", "__complete user perks U"),
-		"doctor":                plain("doctor", "doctor --api-url V", "doctor -o json"),
-		"bulk status":           plain("bulk status V", "bulk status V.csv -o json", "bulk status --job V"),
-		"bulk undo":             plain("bulk undo V --reason V --yes", "bulk undo --job V --reason r"),
-		"logout":                plain("logout --profile V"),
-		"whoami":                plain("whoami", "whoami --profile V"),
-		"login":                 {{line: "login --api-url API --client-id V --secret-stdin", input: "V"}},
-		"perk categories":       data("perk categories", all...),
-		"perk get":              append(append(data("perk get p", all...), data("perk get p p", all...)...), plain("perk get V", "perk get p --debug")...),
+		"completion": plain("completion V", "__complete perk list --category ", "__complete perk get ",
+			"__complete user perks U"),
+		"doctor":          plain("doctor", "doctor --api-url V", "doctor -o json"),
+		"bulk status":     plain("bulk status V", "bulk status V.csv -o json", "bulk status --job V"),
+		"bulk undo":       plain("bulk undo V --reason V --yes", "bulk undo --job V --reason r"),
+		"logout":          plain("logout --profile V"),
+		"whoami":          plain("whoami", "whoami --profile V"),
+		"login":           {{line: "login --api-url API --client-id V --secret-stdin", input: "V"}},
+		"perk categories": data("perk categories", all...),
+		"perk get": append(append(data("perk get p", all...), data("perk get p p", all...)...),
+			plain("perk get V", "perk get p --debug")...),
 		"perk list": append(data("perk list", all...), []commandLine{
-			{line: "perk list --jq .[].title", holds: true}, {line: "perk list --template {{range.}}{{.title}}{{end}}", holds: true}, {line: "perk list --sort V"}, {line: "perk list -o V"},
+			{line: "perk list --jq .[].title", holds: true}, {line: "perk list --template {{range.}}{{.title}}{{end}}",
+				holds: true}, {line: "perk list --sort V"}, {line: "perk list -o V"},
 			{line: "perk list --jq error(.[0].title)", holds: true},
 		}...),
-		"perk redeem":     append(data("perk redeem q --user U --dry-run", "json"), plain("perk redeem q --user U", "perk redeem V --user V", "perk redeem --file V", "perk redeem --file bad.jsonl --quiet")...),
-		"redeem":          plain("redeem V --user V --dry-run"),
-		"profile delete":  plain("profile delete V --yes"),
-		"profile rename":  plain("profile rename V other", "profile rename default V"),
-		"profile list":    plain("profile list", "profile list -o json"),
-		"config get":      plain("config get V", "config get profiles.default.api-url"),
-		"config list":     plain("config list", "config list -o json"),
-		"config path":     plain("config path"),
-		"config set":      plain("config set V V", "config set tui.theme V"),
-		"explain":         plain("explain", "explain V", "explain perk.V"),
-		"open":            plain("open V --print", "open docs --print"),
-		"profile set":     plain("profile set V --protected"),
-		"profile show":    plain("profile show", "profile show --profile V"),
-		"profile use":     plain("profile use V"),
-		"property delete": plain("property delete V --yes", "property delete 9 --yes", "property delete --file bad.jsonl --yes --quiet"),
-		"property edit":   {{line: "property edit 7 --yes"}, {line: "property edit V"}},
-		"property get":    append(data("property get 7", all...), data("property get 7 7", all...)...),
-		"property list":   append(data("property list", all...), plain("property list --city V", "property list --query V --min-price V", "property list --sort V")...),
-		"property create": append(data("property create --title V --price-pw 1 --dry-run", "json"), plain("property create --title V --price-pw 1", "property create --set V=V", "property create --title V --price-pw 1 --idempotency-key V")...),
-		"property update": append(data("property update 7 --title V --dry-run", "json"), plain("property update 7 --title V", "property update 7 --set V=V", "property update --file bad.jsonl --quiet")...),
-		"events": append(append(data("events --last 100", "json", "jsonl", "csv"), plain("events", "events --after V", "events --type V")...),
+		"perk redeem": append(data("perk redeem q --user U --dry-run", "json"),
+			plain("perk redeem q --user U", "perk redeem V --user V", "perk redeem --file V",
+				"perk redeem --file bad.jsonl --quiet")...),
+		"redeem":         plain("redeem V --user V --dry-run"),
+		"profile delete": plain("profile delete V --yes"),
+		"profile rename": plain("profile rename V other", "profile rename default V"),
+		"profile list":   plain("profile list", "profile list -o json"),
+		"config get":     plain("config get V", "config get profiles.default.api-url"),
+		"config list":    plain("config list", "config list -o json"),
+		"config path":    plain("config path"),
+		"config set":     plain("config set V V", "config set tui.theme V"),
+		"explain":        plain("explain", "explain V", "explain perk.V"),
+		"open":           plain("open V --print", "open docs --print"),
+		"profile set":    plain("profile set V --protected"),
+		"profile show":   plain("profile show", "profile show --profile V"),
+		"profile use":    plain("profile use V"),
+		"property delete": plain("property delete V --yes", "property delete 9 --yes",
+			"property delete --file bad.jsonl --yes --quiet"),
+		"property edit": {{line: "property edit 7 --yes"}, {line: "property edit V"}},
+		"property get":  append(data("property get 7", all...), data("property get 7 7", all...)...),
+		"property list": append(data("property list", all...),
+			plain("property list --city V", "property list --query V --min-price V", "property list --sort V")...),
+		"property create": append(data("property create --title V --price-pw 1 --dry-run", "json"),
+			plain("property create --title V --price-pw 1", "property create --set V=V",
+				"property create --title V --price-pw 1 --idempotency-key V")...),
+		"property update": append(data("property update 7 --title V --dry-run", "json"),
+			plain("property update 7 --title V", "property update 7 --set V=V",
+				"property update --file bad.jsonl --quiet")...),
+		"events": append(append(data("events --last 100", "json", "jsonl", "csv"),
+			plain("events", "events --after V", "events --type V")...),
 			commandLine{line: "events --follow --last 100", until: "redemption.made"}),
-		"redemption approve": append(data("redemption approve ID --reason V", "json", "csv"), plain("redemption approve V", "redemption approve ID --reason V")...),
-		"redemption get":     append(data("redemption get ID", all...), plain("redemption get V", "redemption get ID --debug")...),
-		"redemption list":    append(data("redemption list", all...), plain("redemption list --status V", "redemption list --perk V", "redemption list --since V")...),
-		"redemption reject":  plain("redemption reject ID --reason V", "redemption reject V --reason V"),
-		"user list":          append(data("user list", all...), plain("user list --prefix V")...),
-		"report redemptions": append(data("report redemptions --by perk", all...), plain("report redemptions --by V", "report redemptions --since V")...),
-		"redemption wait":    plain("redemption wait V", "redemption wait ID --timeout 1ms"),
-		"redemption void":    plain("redemption void ID --reason V --yes", "redemption void V --reason V --yes", "redemption void V --reason V"),
-		"user can":           append(data("user can U p", "json"), plain("user can U p", "user can V V")...),
-		"tui":                plain("tui --profile V", "tui --theme V"), // its screens have their own tests
-		"user perks":         append(append(data("user perks U --type redeemed", all[1:]...), data("user perks U", all...)...), plain("user perks V", "user perks U --type redeemed")...),
-		"version":            plain("version", "version V"),
+		"redemption approve": append(data("redemption approve ID --reason V", "json", "csv"),
+			plain("redemption approve V", "redemption approve ID --reason V")...),
+		"redemption get": append(data("redemption get ID", all...),
+			plain("redemption get V", "redemption get ID --debug")...),
+		"redemption list": append(data("redemption list", all...),
+			plain("redemption list --status V", "redemption list --perk V", "redemption list --since V")...),
+		"redemption reject": plain("redemption reject ID --reason V", "redemption reject V --reason V"),
+		"user list":         append(data("user list", all...), plain("user list --prefix V")...),
+		"report redemptions": append(data("report redemptions --by perk", all...),
+			plain("report redemptions --by V", "report redemptions --since V")...),
+		"redemption wait": plain("redemption wait V", "redemption wait ID --timeout 1ms"),
+		"redemption void": plain("redemption void ID --reason V --yes", "redemption void V --reason V --yes",
+			"redemption void V --reason V"),
+		"user can": append(data("user can U p", "json"), plain("user can U p", "user can V V")...),
+		"tui":      plain("tui --profile V", "tui --theme V"), // its screens have their own tests
+		"user perks": append(append(data("user perks U --type redeemed", all[1:]...),
+			data("user perks U", all...)...), plain("user perks V", "user perks U --type redeemed")...),
+		"version": plain("version", "version V"),
 	}
 }
 
@@ -172,8 +193,8 @@ func leavesOf(cmd *cobra.Command, above string) (paths []string) {
 	return paths
 }
 
-// TestOutputHasNoControlCharacters runs every command of both programs as a process, with a real server and database, on
-// records with hostile text in every field that allows it. The output goes to a terminal and to a pipe.
+// TestOutputHasNoControlCharacters runs every command of both programs as a process, with a real server and database,
+// on records with hostile text in every field that allows it. The output goes to a terminal and to a pipe.
 func TestOutputHasNoControlCharacters(t *testing.T) {
 	x := newHostileFixture(t)
 	s, _, _ := command.BufferedStreams("")
@@ -259,7 +280,8 @@ func (x *hostileFixture) requireWhole(name, line, stdout string) {
 			texts = append(texts, textsIn(value)...)
 		}
 	case "csv", "csv --raw":
-		cells, err := csv.NewReader(strings.NewReader(strings.ReplaceAll(stdout, "\r\n", "\r\r\n"))).ReadAll() // encoding/csv drops one
+		// encoding/csv drops one
+		cells, err := csv.NewReader(strings.NewReader(strings.ReplaceAll(stdout, "\r\n", "\r\r\n"))).ReadAll()
 		if err != nil {
 			x.t.Errorf("%s: %v in %q", name, err, stdout)
 		}
@@ -270,7 +292,8 @@ func (x *hostileFixture) requireWhole(name, line, stdout string) {
 		return
 	}
 	for _, text := range texts {
-		if strings.Contains(text, hostileText) || strings.Contains(text, hostileID) || strings.Contains(text, `=owned()\u001b]0;`) {
+		if strings.Contains(text, hostileText) || strings.Contains(text, hostileID) ||
+			strings.Contains(text, `=owned()\u001b]0;`) {
 			return
 		}
 	}
@@ -307,7 +330,8 @@ func (x *hostileFixture) seed(line string) {
 	case strings.HasPrefix(line, "property restore 7"):
 		db := x.store()
 		defer db.Close()
-		if err := db.DeleteProperty(x.t.Context(), 7, store.Operator, x.now, func(store.PropertyRecord) error { return nil }); err != nil && api.CodeOf(err) != api.CodeNotFound {
+		if err := db.DeleteProperty(x.t.Context(), 7, store.Operator, x.now,
+			func(store.PropertyRecord) error { return nil }); err != nil && api.CodeOf(err) != api.CodeNotFound {
 			x.t.Fatal(err)
 		}
 	}
@@ -319,7 +343,8 @@ func (x *hostileFixture) redeems(id, perk, user string) {
 	db := x.store()
 	defer db.Close()
 	metadata := json.RawMessage(`{` + quoted(x.t, hostileText) + `:` + quoted(x.t, hostileText) + `}`)
-	if _, err := db.Redeem(x.t.Context(), store.RedeemAttempt{ID: id, PerkID: perk, UserID: user, ClientID: "till", Metadata: metadata, At: x.now}); err != nil {
+	if _, err := db.Redeem(x.t.Context(), store.RedeemAttempt{ID: id, PerkID: perk, UserID: user, ClientID: "till",
+		Metadata: metadata, At: x.now}); err != nil {
 		x.t.Fatal(err)
 	}
 }

@@ -17,14 +17,19 @@ func TestWrongUsageExitsWithCode2AndNamesTheHelp(t *testing.T) {
 		{[]string{}, "name one of the commands " + all + " (see 'perksd --help')"},
 		{[]string{"sevre"}, `there is no command "sevre": did you mean "serve"? The commands are ` + all +
 			" (see 'perksd --help')"},
-		{[]string{"client"}, "name one of the commands create, disable, enable, list, rotate-secret, update (see 'perksd client --help')"},
-		{[]string{"client", "mak"}, `there is no command "mak"; the commands are create, disable, enable, list, rotate-secret, update (see 'perksd client --help')`},
+		{[]string{"client"}, "name one of the commands create, disable, enable, list, rotate-secret, update (see " +
+			"'perksd client --help')"},
+		{[]string{"client", "mak"}, `there is no command "mak"; the commands are create, disable, enable, list, ` +
+			`rotate-secret, update (see 'perksd client --help')`},
 		{[]string{"client", "list", "all"}, `unexpected argument "all" (see 'perksd client list --help')`},
 		{[]string{"client", "disable"}, "ID is missing (see 'perksd client disable --help')"},
 		{[]string{"client", "list", "--colour"}, "there is no flag --colour (see 'perksd client list --help')"},
-		{[]string{"client", "list", "-o", "xml"}, `--output "xml": it must be one of table, json, jsonl (see 'perksd client list --help')`},
-		{[]string{"client", "list", "--database", "mysql://root:password@db"}, "a database must be of the form sqlite:PATH or postgres://USER@HOST:PORT/DATABASE"},
-		{[]string{"client", "list", "--database", "sqlite:"}, "a database must be of the form sqlite:PATH or postgres://USER@HOST:PORT/DATABASE"},
+		{[]string{"client", "list", "-o", "xml"},
+			`--output "xml": it must be one of table, json, jsonl (see 'perksd client list --help')`},
+		{[]string{"client", "list", "--database", "mysql://root:password@db"},
+			"a database must be of the form sqlite:PATH or postgres://USER@HOST:PORT/DATABASE"},
+		{[]string{"client", "list", "--database", "sqlite:"},
+			"a database must be of the form sqlite:PATH or postgres://USER@HOST:PORT/DATABASE"},
 	}
 	o := newOperator(t)
 	for _, test := range tests {
@@ -34,9 +39,11 @@ func TestWrongUsageExitsWithCode2AndNamesTheHelp(t *testing.T) {
 
 func TestReadingCommandsDoNotSetUpADatabase(t *testing.T) {
 	o := newOperator(t)
-	message := "perksd was never set up in the database " + o.database().name() + "; name another with --database, or set this one up with 'perksd migrate'"
+	message := "perksd was never set up in the database " + o.database().name() +
+		"; name another with --database, or set this one up with 'perksd migrate'"
 	commands := [][]string{
-		{"client", "list"}, {"client", "disable", "x"}, {"client", "rotate-secret", "x"}, {"export", "perks"}, {"redemption", "list"},
+		{"client", "list"}, {"client", "disable", "x"}, {"client", "rotate-secret", "x"}, {"export", "perks"},
+		{"redemption", "list"},
 		{"redemption", "approve", "x"}, {"property", "restore", "1"}, {"audit"}, {"keys", "rotate"},
 	}
 	for _, args := range commands {

@@ -35,7 +35,8 @@ func TestOldKeysArePurgedAtEachTick(t *testing.T) {
 	o.must("import", "perks", o.file("perks.csv", importable["perks"]))
 	db := o.store()
 	defer db.Close()
-	attempt := store.RedeemAttempt{ID: "r", PerkID: "tea", UserID: "alice", ClientID: "acme", Metadata: json.RawMessage(`{}`), At: testNow,
+	attempt := store.RedeemAttempt{ID: "r", PerkID: "tea", UserID: "alice", ClientID: "acme",
+		Metadata: json.RawMessage(`{}`), At: testNow,
 		Key: &store.IdempotencyKey{Key: "k"}}
 	if _, err := db.Redeem(t.Context(), attempt); err != nil {
 		t.Fatal(err)
@@ -53,7 +54,8 @@ func TestOldKeysArePurgedAtEachTick(t *testing.T) {
 	times, ticks := make(chan time.Time), make(chan time.Time)
 	stopped := make(chan struct{})
 	go func() {
-		purge(ctx, []store.Store{watched}, func(int64, error) {}, func() time.Time { return <-times }, ticks, slog.New(slog.DiscardHandler))
+		purge(ctx, []store.Store{watched}, func(int64, error) {}, func() time.Time { return <-times }, ticks,
+			slog.New(slog.DiscardHandler))
 		close(stopped)
 	}()
 	times <- testNow.Add(store.IdempotencyKeyLife)

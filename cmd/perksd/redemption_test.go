@@ -16,7 +16,8 @@ func (o *operator) redeem(id, perk, user string) {
 	o.t.Helper()
 	db := o.store()
 	defer db.Close()
-	attempt := store.RedeemAttempt{ID: id, PerkID: perk, UserID: user, ClientID: "acme", Metadata: json.RawMessage(`{"till":7}`), At: o.now}
+	attempt := store.RedeemAttempt{ID: id, PerkID: perk, UserID: user, ClientID: "acme",
+		Metadata: json.RawMessage(`{"till":7}`), At: o.now}
 	if _, err := db.Redeem(context.Background(), attempt); err != nil {
 		o.t.Fatal(err)
 	}
@@ -26,7 +27,8 @@ func (o *operator) redeem(id, perk, user string) {
 func withRedemptions(t *testing.T) *operator {
 	o := withClient(t)
 	o.must("import", "users", o.file("users.csv", importable["users"]))
-	o.must("import", "perks", o.file("perks.csv", "id,title,description,city,approval,stock\nspa,Spa,Warm,Bath,manual,2\ntea,Tea,Hot,Bath,auto,\n"))
+	o.must("import", "perks", o.file("perks.csv",
+		"id,title,description,city,approval,stock\nspa,Spa,Warm,Bath,manual,2\ntea,Tea,Hot,Bath,auto,\n"))
 	for i, r := range [][3]string{{"r-1", "spa", "alice"}, {"r-2", "tea", "alice"}, {"r-3", "spa", "bob"}} {
 		o.now = testNow.Add(time.Duration(i+1) * time.Minute)
 		o.redeem(r[0], r[1], r[2])
@@ -41,9 +43,10 @@ r-1  spa   alice  pending   2026-06-15T12:01:00Z  acme
 r-2  tea   alice  approved  2026-06-15T12:02:00Z  acme
 r-3  spa   bob    pending   2026-06-15T12:03:00Z  acme
 `, o.must("redemption", "list"))
+	const rest = `"status":"pending","metadata":{"till":7},"client_id":"acme","decided_at":null,"reason":null}`
 	equal(t, "the pending ones in JSON", `[
-  {"id":"r-1","perk_id":"spa","user_id":"alice","redeemed_at":"2026-06-15T12:01:00.000Z","status":"pending","metadata":{"till":7},"client_id":"acme","decided_at":null,"reason":null},
-  {"id":"r-3","perk_id":"spa","user_id":"bob","redeemed_at":"2026-06-15T12:03:00.000Z","status":"pending","metadata":{"till":7},"client_id":"acme","decided_at":null,"reason":null}
+  {"id":"r-1","perk_id":"spa","user_id":"alice","redeemed_at":"2026-06-15T12:01:00.000Z",`+rest+`,
+  {"id":"r-3","perk_id":"spa","user_id":"bob","redeemed_at":"2026-06-15T12:03:00.000Z",`+rest+`
 ]
 `, o.must("redemption", "list", "--status", "pending", "-o", "json"))
 	equal(t, "the rejected ones", "[]\n", o.must("redemption", "list", "--status", "rejected", "-o", "json"))
@@ -52,13 +55,15 @@ r-1,spa,alice,2026-06-15T12:01:00.000Z,pending,"{""till"":7}",acme,,
 r-2,tea,alice,2026-06-15T12:02:00.000Z,approved,"{""till"":7}",acme,,
 r-3,spa,bob,2026-06-15T12:03:00.000Z,pending,"{""till"":7}",acme,,
 `, o.must("export", "redemptions"))
-	o.refuses(exitUsage, `--status "done": it must be one of pending, approved, rejected, voided (see 'perksd redemption list --help')`,
+	o.refuses(exitUsage, `--status "done": it must be one of pending, approved, rejected, voided (see 'perksd `+
+		`redemption list --help')`,
 		"redemption", "list", "--status", "done")
 }
 
 func TestDecidingARedemption(t *testing.T) {
 	o := withRedemptions(t)
-	equal(t, "approve", "ID   PERK  USER   STATUS    REDEEMED_AT           CLIENT\nr-1  spa   alice  approved  2026-06-15T12:01:00Z  acme\n", o.must("redemption", "approve", "r-1"))
+	equal(t, "approve", "ID   PERK  USER   STATUS    REDEEMED_AT           CLIENT\nr-1  spa   alice  approved  "+
+		"2026-06-15T12:01:00Z  acme\n", o.must("redemption", "approve", "r-1"))
 	o.now = o.now.Add(time.Hour)
 	approved := o.must("redemption", "list", "--status", "approved", "-o", "json")
 	o.must("redemption", "approve", "r-1")
@@ -68,17 +73,22 @@ func TestDecidingARedemption(t *testing.T) {
 		status   api.RedemptionStatus
 	}{{"reject", "r-3", api.StatusRejected}, {"void", "r-2", api.StatusVoided}} {
 		var decided api.RedemptionRecord
-		if err := json.Unmarshal([]byte(o.must("redemption", decision.verb, decision.id, "--reason", "a mistake", "-o", "json")), &decided); err != nil {
+		if err := json.Unmarshal([]byte(o.must("redemption", decision.verb, decision.id, "--reason", "a mistake", "-o",
+			"json")), &decided); err != nil {
 			t.Fatal(err)
 		}
-		if decided.ID != decision.id || decided.Status != decision.status || decided.Reason == nil || *decided.Reason != "a mistake" {
+		if decided.ID != decision.id || decided.Status != decision.status || decided.Reason == nil ||
+			*decided.Reason != "a mistake" {
 			t.Errorf("%s prints %+v", decision.verb, decided)
 		}
 	}
-	o.refuses(exitUsage, "--reason must not be blank (see 'perksd redemption void --help')", "redemption", "void", "r-1", "--reason", " ")
-	o.refuses(exitFailure, `Redemption "r-1" is approved already; only a pending one can be decided.`, "redemption", "reject", "r-1")
+	o.refuses(exitUsage, "--reason must not be blank (see 'perksd redemption void --help')", "redemption", "void",
+		"r-1", "--reason", " ")
+	o.refuses(exitFailure, `Redemption "r-1" is approved already; only a pending one can be decided.`, "redemption",
+		"reject", "r-1")
 	o.refuses(exitFailure, `There is no redemption "r-9".`, "redemption", "approve", "r-9")
-	equal(t, "what is pending", "ID  PERK  USER  STATUS  REDEEMED_AT  CLIENT\n", o.must("redemption", "list", "--status", "pending"))
+	equal(t, "what is pending", "ID  PERK  USER  STATUS  REDEEMED_AT  CLIENT\n",
+		o.must("redemption", "list", "--status", "pending"))
 }
 
 func TestALongTableIsPrintedInBlocks(t *testing.T) {

@@ -84,7 +84,8 @@ func (r revoked) staysRevoked(said string) {
 		}
 	}
 	want := []string{
-		"client disabled stays disabled", "client leaked keeps its newer secret", `client narrowed stays "The narrowed" with the scopes perks:read`,
+		"client disabled stays disabled", "client leaked keeps its newer secret",
+		`client narrowed stays "The narrowed" with the scopes perks:read`,
 		"client new, made after the backup, stays",
 	}
 	for _, id := range []string{r.dropped, r.rotated} {
@@ -109,7 +110,8 @@ func (r revoked) staysRevoked(said string) {
 		r.t.Errorf("the scopes are %q", scopes)
 	}
 	log := r.must("audit", "-o", "jsonl", "--limit", "1")
-	for _, part := range append([]string{`"action":"database.restore"`, `"revocations_known":true`, `"at":"2026-06-15T12:02:00Z"`}, "client disabled stays disabled") {
+	for _, part := range append([]string{`"action":"database.restore"`, `"revocations_known":true`,
+		`"at":"2026-06-15T12:02:00Z"`}, "client disabled stays disabled") {
 		if !strings.Contains(log, part) {
 			r.t.Errorf("the audit log's last entry is %s, want %s in it", log, part)
 		}
@@ -140,7 +142,8 @@ func TestThePrintedRestoreCommandKeepsRevocations(t *testing.T) {
 	o := newOperatorOf(t, address)
 	r := revokeAfter(o, func() {
 		said := o.run("backup", o.path("copy.dump")).stderr
-		version := regexp.MustCompile(`with a pg_dump of version (\d+) or newer, as the server is of version \d+, with: `)
+		version := regexp.MustCompile(
+			`with a pg_dump of version (\d+) or newer, as the server is of version \d+, with: `)
 		if !version.MatchString(said) {
 			t.Errorf("it does not name the version of pg_dump: %s", said)
 		}
@@ -160,19 +163,22 @@ func TestThePrintedRestoreCommandKeepsRevocations(t *testing.T) {
 	o.shell(createAndFill)
 	o.env["PERKSD_DATABASE"] = restored.String()
 	o.refuses(exitUsage, "--former and --database name the same database", "restore", "--former", restored.String())
-	if said := o.run("restore", "--forget-revocations", "x"); said.code != exitUsage || !strings.Contains(said.stderr, "pg_restore") {
+	if said := o.run("restore", "--forget-revocations", "x"); said.code != exitUsage ||
+		!strings.Contains(said.stderr, "pg_restore") {
 		t.Errorf("another file was accepted: %+v", said)
 	}
 	r.staysRevoked(o.must("restore", "--former", address))
 
 	// The first attempt's entry is newer than the former database: a second attempt must not lose the revocations.
-	if again := o.run("restore", "--former", address); again.code != exitFailure || !strings.Contains(again.stderr, "drop the database "+o.database().name()+", make and fill it again") {
+	if again := o.run("restore", "--former", address); again.code != exitFailure ||
+		!strings.Contains(again.stderr, "drop the database "+o.database().name()+", make and fill it again") {
 		t.Errorf("a second attempt: %+v", again)
 	}
 
 	// The complete command line.
 	executeIn(t, address, "DROP DATABASE "+name+" WITH (FORCE)")
-	if said := o.shell(line); !strings.Contains(said, "client disabled stays disabled") || !o.storedClient("disabled").Disabled {
+	if said := o.shell(line); !strings.Contains(said, "client disabled stays disabled") ||
+		!o.storedClient("disabled").Disabled {
 		t.Errorf("the complete command line prints %q", said)
 	}
 }
@@ -208,7 +214,8 @@ func TestRevocationsSurviveARecovery(t *testing.T) {
 	if o.storedClient("disabled").Disabled {
 		t.Fatal("the backup was made too late")
 	}
-	o.refuses(exitUsage, "--former and --database name the same database", "restore", "--former", recovered.DSN("perks"))
+	o.refuses(exitUsage, "--former and --database name the same database", "restore", "--former",
+		recovered.DSN("perks"))
 	r.staysRevoked(o.must("restore", "--former", former))
 
 	// Of the former server only a standby is left. What it knows and the copy does not cannot come from there.
@@ -230,7 +237,8 @@ func TestRevocationsSurviveARecovery(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = ownStandby.Stop() })
 	if said := o.run("restore", "--former", ownStandby.DSN("perks")); said.code != exitFailure ||
-		!strings.Contains(said.stderr, "nothing was done: the former database is on a standby, perhaps of the restored one") {
+		!strings.Contains(said.stderr,
+			"nothing was done: the former database is on a standby, perhaps of the restored one") {
 		t.Errorf("%+v", said)
 	}
 }
@@ -245,23 +253,27 @@ func TestARestoreWithUnknownRevocationsIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"a damaged database", "the database to be replaced cannot be read (it is not a SQLite database, or it is damaged: ", func(t *testing.T, o *operator) {
+		{"a damaged database", "the database to be replaced cannot be read (it is not a SQLite database, or it is " +
+			"damaged: ", func(t *testing.T, o *operator) {
 			o.file("perks.db", "damaged")
 		}},
-		{"a new database", `the database to be replaced is not a later state of the backup, because it lacks the client "acme"`, func(t *testing.T, o *operator) {
+		{"a new database", `the database to be replaced is not a later state of the backup, because it lacks the ` +
+			`client "acme"`, func(t *testing.T, o *operator) {
 			if err := os.Remove(o.path("perks.db")); err != nil {
 				t.Fatal(err)
 			}
 			o.must("migrate")
 		}},
-		{"another database", `the database to be replaced is not a later state of the backup, because it lacks the client "acme"`, func(t *testing.T, o *operator) {
+		{"another database", `the database to be replaced is not a later state of the backup, because it lacks the ` +
+			`client "acme"`, func(t *testing.T, o *operator) {
 			if err := os.Remove(o.path("perks.db")); err != nil {
 				t.Fatal(err)
 			}
 			o.now = o.now.Add(time.Hour)
 			o.must("client", "create", "--name", "Acme", "--id", "acme")
 		}},
-		{"an older database", "the database to be replaced is older than the backup, by the last entries of their audit logs", func(t *testing.T, o *operator) {
+		{"an older database", "the database to be replaced is older than the backup, by the last entries of their " +
+			"audit logs", func(t *testing.T, o *operator) {
 			content, err := os.ReadFile(o.path("first.db"))
 			if err != nil {
 				t.Fatal(err)
@@ -285,8 +297,10 @@ func TestARestoreWithUnknownRevocationsIsRefused(t *testing.T) {
 			before, _ := os.ReadFile(o.path("perks.db"))
 			backup := o.path("copy.db")
 			refused := o.run("restore", backup)
-			if refused.code != exitFailure || !strings.Contains(refused.stderr, "perksd: nothing was done: "+test.why) ||
-				!strings.Contains(refused.stderr, "(acme, beta)") || !strings.Contains(refused.stderr, "--forget-revocations") {
+			if refused.code != exitFailure ||
+				!strings.Contains(refused.stderr, "perksd: nothing was done: "+test.why) ||
+				!strings.Contains(refused.stderr, "(acme, beta)") ||
+				!strings.Contains(refused.stderr, "--forget-revocations") {
 				t.Fatalf("%+v, want a refusal because %s", refused, test.why)
 			}
 			if after, _ := os.ReadFile(o.path("perks.db")); string(after) != string(before) {
@@ -294,7 +308,9 @@ func TestARestoreWithUnknownRevocationsIsRefused(t *testing.T) {
 			}
 			o.now = o.now.Add(time.Minute)
 			said := o.must("restore", "--forget-revocations", backup)
-			for _, want := range []string{"signing key " + key + " was dropped", "perksd can't tell what was revoked after the backup: " + test.why, "These clients are enabled: acme, beta."} {
+			for _, want := range []string{"signing key " + key + " was dropped",
+				"perksd can't tell what was revoked after the backup: " + test.why,
+				"These clients are enabled: acme, beta."} {
 				if !strings.Contains(said, want) {
 					t.Errorf("it says %q, want %q", said, want)
 				}
@@ -302,13 +318,15 @@ func TestARestoreWithUnknownRevocationsIsRefused(t *testing.T) {
 			if keys := o.keys(); len(keys) != 1 || keys[0].ID == key {
 				t.Errorf("the keys are %+v, want one new key", keys)
 			}
-			if log := o.must("audit", "--action", "database.restore", "-o", "jsonl"); !strings.Contains(log, `"revocations_known":false`) {
+			if log := o.must("audit", "--action", "database.restore", "-o", "jsonl"); !strings.Contains(log,
+				`"revocations_known":false`) {
 				t.Errorf("the audit log says %s", log)
 			}
 		})
 	}
 	o := newSQLiteOperator(t)
-	o.refuses(exitUsage, "name the backup: perksd restore FILE; with SQLite the former database is the file that is replaced", "restore", "--forget-revocations")
+	o.refuses(exitUsage, "name the backup: perksd restore FILE; with SQLite the former database is the file that is "+
+		"replaced", "restore", "--forget-revocations")
 	o.env["PERKSD_FORGET_REVOCATIONS"] = "true"
 	o.must("client", "create", "--name", "Acme", "--id", "acme")
 	o.must("backup", o.path("copy.db"))

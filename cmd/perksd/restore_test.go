@@ -58,7 +58,8 @@ func TestRestoreKeepsTheFormerDatabase(t *testing.T) {
 	if kept := o.must("export", "users", "--database", "sqlite:"+former); kept != later {
 		t.Errorf("the former database has %q", kept)
 	}
-	o.refuses(exitFailure, fmt.Sprintf("restore %s: %s exists already, from this same second; restore again", o.path("perks.db"), former),
+	o.refuses(exitFailure, fmt.Sprintf("restore %s: %s exists already, from this same second; restore again",
+		o.path("perks.db"), former),
 		"restore", o.path("copy.db"))
 	if err := os.WriteFile(o.path("perks.db"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
@@ -74,9 +75,11 @@ func TestRestoreKeepsTheFormerDatabase(t *testing.T) {
 
 func TestRestoreOfPostgresPrintsACommand(t *testing.T) {
 	o := newOperatorOf(t, "postgres://perks:hunter2@db.example:5433/perks")
-	o.refuses(exitUsage, "perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, which --database has to name from then on. "+
-		"Stop all servers first; then create it, fill it, and copy clients and signing keys to it, with: "+
-		"createdb --maintenance-db=postgres://perks@db.example:5433/perks --template=template0 --encoding=UTF8 perks_restored && "+
-		"pg_restore --exit-on-error --no-owner --dbname=postgres://perks@db.example:5433/perks_restored 'my copy.dump' && "+
-		"perksd restore --database=postgres://perks@db.example:5433/perks_restored --former=postgres://perks@db.example:5433/perks", "restore", "my copy.dump")
+	o.refuses(exitUsage, "perksd restore works on a file of SQLite; a backup of PostgreSQL goes into a new database, "+
+		"which --database has to name from then on. Stop all servers first; then create it, fill it, and copy "+
+		"clients and signing keys to it, with: createdb --maintenance-db=postgres://perks@db.example:5433/perks "+
+		"--template=template0 --encoding=UTF8 perks_restored && pg_restore --exit-on-error --no-owner "+
+		"--dbname=postgres://perks@db.example:5433/perks_restored 'my copy.dump' && perksd restore "+
+		"--database=postgres://perks@db.example:5433/perks_restored "+
+		"--former=postgres://perks@db.example:5433/perks", "restore", "my copy.dump")
 }

@@ -35,13 +35,17 @@ func TestCommandsWorkOnTheSandbox(t *testing.T) {
 	live := o.everything() + o.must("audit", "-o", "jsonl")
 
 	prepared := o.must("migrate", "--sandbox")
-	if !strings.HasSuffix(prepared, "This is the sandbox "+o.inSandbox().database().name()+".\n") || strings.Contains(prepared, "pending") {
+	if !strings.HasSuffix(prepared, "This is the sandbox "+o.inSandbox().database().name()+".\n") ||
+		strings.Contains(prepared, "pending") {
 		t.Errorf("migrate says %q", prepared)
 	}
-	equal(t, "import perks", "Imported 2 perks into the sandbox: 2 created.\n", o.must("import", "perks", "--sandbox", o.file("perks.csv", twoPerks)))
-	equal(t, "import categories", "Imported 2 categories into the sandbox: 2 created.\n", o.must("import", "categories", "--sandbox", o.file("c.csv", importable["categories"])))
+	equal(t, "import perks", "Imported 2 perks into the sandbox: 2 created.\n",
+		o.must("import", "perks", "--sandbox", o.file("perks.csv", twoPerks)))
+	equal(t, "import categories", "Imported 2 categories into the sandbox: 2 created.\n",
+		o.must("import", "categories", "--sandbox", o.file("c.csv", importable["categories"])))
 	o.env["PERKSD_SANDBOX"] = "true"
-	equal(t, "import users", "Imported 2 users into the sandbox: 2 created.\n", o.must("import", "users", o.file("users.csv", importable["users"])))
+	equal(t, "import users", "Imported 2 users into the sandbox: 2 created.\n",
+		o.must("import", "users", o.file("users.csv", importable["users"])))
 	delete(o.env, "PERKSD_SANDBOX")
 	o.inSandbox().redeem("r-1", "spa", "alice")
 	o.inSandbox().redeem("r-2", "spa", "bob")
@@ -75,9 +79,11 @@ func TestBackupOfTheSandbox(t *testing.T) {
 	o := newSQLiteOperator(t)
 	o.env["PERKSD_SANDBOX_DATABASE"] = "sqlite:" + o.path("sandbox.db")
 	o.refuses(exitFailure, "perksd was never set up in the database "+o.path("sandbox.db")+
-		"; name another with --sandbox-database, or set this one up with 'perksd migrate --sandbox'", "backup", "--sandbox", o.path("copy.db"))
+		"; name another with --sandbox-database, or set this one up with 'perksd migrate "+
+		"--sandbox'", "backup", "--sandbox", o.path("copy.db"))
 	o.must("import", "users", "--sandbox", o.file("users.csv", importable["users"]))
-	if said, want := o.must("backup", "--sandbox", o.path("copy.db")), "Backed up the sandbox "+o.path("sandbox.db")+" to "+o.path("copy.db")+" ("; !strings.HasPrefix(said, want) {
+	if said, want := o.must("backup", "--sandbox", o.path("copy.db")),
+		"Backed up the sandbox "+o.path("sandbox.db")+" to "+o.path("copy.db")+" ("; !strings.HasPrefix(said, want) {
 		t.Errorf("backup says %q, want %q and its size", said, want)
 	}
 	equal(t, "the copy", "id\nalice\nbob\n", o.must("export", "users", "--database", "sqlite:"+o.path("copy.db")))
@@ -111,8 +117,9 @@ func TestSandboxIsRefusedWhereItWouldBeIgnored(t *testing.T) {
 		"(see 'perksd demo-data --help')", "demo-data", "--sandbox", "--owner", "acme")
 	o.refuses(exitUsage, "the sandbox has no properties: leave --owner, --properties and --redemptions out "+
 		"(see 'perksd demo-data --help')", "demo-data", "--sandbox", "--properties", "1")
-	o.refuses(exitUsage, "--sandbox-database only says where the sandbox is: add --sandbox to work on it, or leave both out to work on the live database "+
-		"(see 'perksd import users --help')", "import", "users", "--sandbox-database", "sqlite:other.db", "x.csv")
+	o.refuses(exitUsage, "--sandbox-database only says where the sandbox is: add --sandbox to work on it, or leave "+
+		"both out to work on the live database (see 'perksd import users "+
+		"--help')", "import", "users", "--sandbox-database", "sqlite:other.db", "x.csv")
 }
 
 // TestEveryCommandHandlesSandbox lists all commands: a new one must be added with or without --sandbox.
@@ -123,7 +130,8 @@ func TestEveryCommandHandlesSandbox(t *testing.T) {
 			takes[cmd.CommandPath()] = takesIt
 		}
 	}
-	for _, path := range []string{"import perks", "import categories", "import users", "export perks", "export categories", "export users", "export redemptions",
+	for _, path := range []string{"import perks", "import categories", "import users", "export perks",
+		"export categories", "export users", "export redemptions",
 		"redemption list", "redemption approve", "redemption reject", "redemption void", "audit",
 		"audit archive", "demo-data", "backup", "migrate", "doctor"} {
 		if !takes["perksd "+path] {
@@ -142,8 +150,10 @@ func TestEveryCommandHandlesSandbox(t *testing.T) {
 func everyCommandOfTheSandbox(o *operator) [][]string {
 	users := o.file("users.csv", "id\nmallory\n")
 	return [][]string{
-		{"export", "perks", "--sandbox"}, {"redemption", "list", "--sandbox"}, {"audit", "--sandbox"}, {"backup", "--sandbox", o.path("copy")},
-		{"migrate", "--sandbox"}, {"import", "users", "--sandbox", users}, {"demo-data", "--sandbox"}, {"redemption", "reject", "--sandbox", "r-1"},
+		{"export", "perks", "--sandbox"}, {"redemption", "list", "--sandbox"}, {"audit", "--sandbox"},
+		{"backup", "--sandbox", o.path("copy")},
+		{"migrate", "--sandbox"}, {"import", "users", "--sandbox", users}, {"demo-data", "--sandbox"},
+		{"redemption", "reject", "--sandbox", "r-1"},
 		{"sandbox", "reset", "--yes"}, {"sandbox", "reset", "--yes", "--demo-data"},
 	}
 }
@@ -182,7 +192,8 @@ func (o *operator) leaveLiveAlone(live *operator, message string, lines ...[]str
 	for _, line := range append(lines, []string{"serve", "--addr", "127.0.0.1:0"}) {
 		got := o.run(line...)
 		if got.code == exitDone || !strings.Contains(got.stderr, message) || got.stdout != "" {
-			o.t.Errorf("perksd %s: exit code %d, stdout %q, stderr %q", strings.Join(line, " "), got.code, got.stdout, got.stderr)
+			o.t.Errorf("perksd %s: exit code %d, stdout %q, stderr %q", strings.Join(line, " "), got.code, got.stdout,
+				got.stderr)
 		}
 	}
 	equal(o.t, "the live database", before, live.everything()+live.must("audit", "-o", "jsonl"))
@@ -196,7 +207,8 @@ func TestTheLiveFileIsRefusedAsTheSandbox(t *testing.T) {
 	if err := os.Link(o.path("perks.db"), o.path("hard.db")); err != nil {
 		t.Fatal(err)
 	}
-	for _, same := range []string{"perks.db", "../" + o.folder[strings.LastIndex(o.folder, "/")+1:] + "/perks.db", "soft.db", "hard.db"} {
+	for _, same := range []string{"perks.db", "../" + o.folder[strings.LastIndex(o.folder, "/")+1:] + "/perks.db",
+		"soft.db", "hard.db"} {
 		o.env["PERKSD_SANDBOX_DATABASE"] = "sqlite:" + o.folder + "/" + same
 		o.leavesLiveAlone(o, sandboxIsLive)
 	}
@@ -220,7 +232,8 @@ func TestSwappedDatabasesAreRefused(t *testing.T) {
 	swapped.env["PERKSD_SANDBOX_DATABASE"] = live.env["PERKSD_DATABASE"]
 	swapped.must("import", "users", swapped.file("users.csv", "id\ntrial\n"))
 	swapped.leavesLiveAlone(live, "--sandbox-database names a live database, "+live.database().name()+
-		": it has 1 client, 1 signing key and 2 properties, which a sandbox never has; if --database and --sandbox-database are swapped, swap them back")
+		": it has 1 client, 1 signing key and 2 properties, which a sandbox never has; if --database and "+
+		"--sandbox-database are swapped, swap them back")
 }
 
 func TestALiveDatabaseWithOnlyASigningKeyIsRefused(t *testing.T) {

@@ -83,7 +83,8 @@ func TestSecretsAndTokensAreInNoOutput(t *testing.T) {
 			token := programs.TokenOf(t, http.DefaultClient, server.URL, id, secret).AccessToken
 			parts := strings.Split(token, ".")
 			s := &leakCheck{t: t, url: server.URL, secrets: map[string]string{
-				"the secret": secret, "the token": token, "the token's signature": parts[2], "the token's claims": parts[1], "id and secret": id + ":" + secret,
+				"the secret": secret, "the token": token, "the token's signature": parts[2],
+				"the token's claims": parts[1], "id and secret": id + ":" + secret,
 			}}
 			s.useCorrectly(id, secret, token)
 			s.misuse(id, secret, token)
@@ -91,7 +92,8 @@ func TestSecretsAndTokensAreInNoOutput(t *testing.T) {
 			var rotated struct {
 				Secret string `json:"client_secret"`
 			}
-			if err := json.Unmarshal([]byte(i.Must("", "client", "rotate-secret", id, "-o", "json")), &rotated); err != nil {
+			if err := json.Unmarshal([]byte(i.Must("", "client", "rotate-secret", id, "-o", "json")),
+				&rotated); err != nil {
 				t.Fatal(err)
 			}
 			s.secrets["the new secret"] = rotated.Secret
@@ -120,7 +122,8 @@ func basicHeader(id, secret string) http.Header {
 
 func (s *leakCheck) useCorrectly(id, secret, token string) {
 	s.send("a secret", "POST", "/v2/auth/token", "{}", basicHeader(id, secret))
-	s.send("an encoded secret", "POST", "/v2/auth/token", "{}", basicHeader(url.QueryEscape(id), strings.ReplaceAll(url.QueryEscape(secret), "-", "%2D")))
+	s.send("an encoded secret", "POST", "/v2/auth/token", "{}",
+		basicHeader(url.QueryEscape(id), strings.ReplaceAll(url.QueryEscape(secret), "-", "%2D")))
 	s.send("a list", "GET", "/v2/partners/perks", "", bearerHeader(token))
 	s.send("a redemption", "POST", "/v2/partners/perks/tea/redeem", `{"user_id":"alice"}`, bearerHeader(token))
 }
@@ -130,14 +133,18 @@ func (s *leakCheck) misuse(id, secret, token string) {
 	s.send("a wrong secret", "POST", "/v2/auth/token", "{}", basicHeader(id, secret+"x"))
 	s.send("a secret for the id", "POST", "/v2/auth/token", "{}", basicHeader(secret, id))
 	s.send("a token for the id", "POST", "/v2/auth/token", "{}", basicHeader(token, secret))
-	s.send("a secret as a grant", "POST", "/v2/auth/token", fmt.Sprintf(`{"grant_type":%q,"client_secret":%q}`, secret, secret), basicHeader(id, secret))
-	s.send("a secret as a scope", "POST", "/v2/auth/token", fmt.Sprintf(`{"scope":%q}`, secret), basicHeader(id, secret))
+	s.send("a secret as a grant", "POST", "/v2/auth/token", fmt.Sprintf(`{"grant_type":%q,"client_secret":%q}`, secret,
+		secret), basicHeader(id, secret))
+	s.send("a secret as a scope", "POST", "/v2/auth/token", fmt.Sprintf(`{"scope":%q}`, secret),
+		basicHeader(id, secret))
 	s.send("a secret as a token", "GET", "/v2/partners/perks", "", bearerHeader(secret))
 	s.send("a tampered token", "GET", "/v2/partners/perks", "", bearerHeader(token+"x"))
 	s.send("a token twice", "GET", "/v2/partners/perks", "", bearerHeader(token+"."+token))
-	s.send("a secret as an algorithm", "GET", "/v2/partners/perks", "", bearerHeader(base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"`+secret+`"}`))+".e30.AA"))
+	s.send("a secret as an algorithm", "GET", "/v2/partners/perks", "",
+		bearerHeader(base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"`+secret+`"}`))+".e30.AA"))
 	for _, hidden := range []string{secret, token, base64.StdEncoding.EncodeToString([]byte(id + ":" + secret))} {
-		for _, path := range []string{"/", "/v2/", "/v2/partners/perks/", "/v2/partners/perks/users/", "/v2/get-property/", "/v2/auth/", "/docs/"} {
+		for _, path := range []string{"/", "/v2/", "/v2/partners/perks/", "/v2/partners/perks/users/",
+			"/v2/get-property/", "/v2/auth/", "/docs/"} {
 			s.send("a secret in a path", "GET", path+url.PathEscape(hidden), "", bearerHeader(token))
 			s.send("a secret in a path, encoded twice", "GET", path+url.PathEscape(url.PathEscape(hidden)), "", nil)
 		}
@@ -145,9 +152,12 @@ func (s *leakCheck) misuse(id, secret, token string) {
 		s.send("a secret in the query", "GET", "/v2/partners/perks?access_token="+query, "", nil)
 		s.send("a secret to sort by", "GET", "/v2/partners/perks?sort="+query, "", bearerHeader(token))
 		s.send("a secret for a number", "GET", "/v2/partners/perks?page="+query, "", bearerHeader(token))
-		s.send("a secret for a user", "POST", "/v2/partners/perks/tea/redeem", fmt.Sprintf(`{"user_id":%q}`, hidden), bearerHeader(token))
-		s.send("a secret for a field", "POST", "/v2/partners/perks/tea/redeem", fmt.Sprintf(`{"user_id":"alice",%q:1}`, hidden), bearerHeader(token))
-		for _, name := range []string{"X-Request-Id", "User-Agent", "Referer", "Cookie", "Idempotency-Key", "If-None-Match", "Content-Type", "Content-Encoding", "X-Forwarded-For", "X-Forwarded-Host", "Traceparent"} {
+		s.send("a secret for a user", "POST", "/v2/partners/perks/tea/redeem", fmt.Sprintf(`{"user_id":%q}`, hidden),
+			bearerHeader(token))
+		s.send("a secret for a field", "POST", "/v2/partners/perks/tea/redeem",
+			fmt.Sprintf(`{"user_id":"alice",%q:1}`, hidden), bearerHeader(token))
+		for _, name := range []string{"X-Request-Id", "User-Agent", "Referer", "Cookie", "Idempotency-Key",
+			"If-None-Match", "Content-Type", "Content-Encoding", "X-Forwarded-For", "X-Forwarded-Host", "Traceparent"} {
 			header := bearerHeader(token)
 			header.Set(name, hidden)
 			s.send("a secret as "+name, "POST", "/v2/partners/perks/tea/redeem", `{"user_id":"alice"}`, header)
@@ -158,9 +168,11 @@ func (s *leakCheck) misuse(id, secret, token string) {
 func TestFailedHandshakesAndDatabasesShowNoSecrets(t *testing.T) {
 	i := programs.Install(t)
 	certFile, keyFile := newOperator(t).put(servertest.NewAuthority(t, "Our own").Issue())
-	s := &leakCheck{t: t, secrets: map[string]string{"the token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "the password": "pass-of-the-database"}}
+	s := &leakCheck{t: t, secrets: map[string]string{"the token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln",
+		"the password": "pass-of-the-database"}}
 	server := i.Start("--log-level", "debug", "--tls-cert", certFile, "--tls-key", keyFile)
-	for _, hello := range []string{"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + s.secrets["the token"] + "\r\n\r\n", "\x16\x03\x01\x00\x2a" + s.secrets["the token"]} {
+	for _, hello := range []string{"GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + s.secrets["the token"] +
+		"\r\n\r\n", "\x16\x03\x01\x00\x2a" + s.secrets["the token"]} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "https://"))
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +191,8 @@ func TestFailedHandshakesAndDatabasesShowNoSecrets(t *testing.T) {
 	server.Terminate()
 	s.read.WriteString(server.Rest())
 	for _, command := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"client", "list"}} {
-		for _, address := range []string{"postgres://perks:pass-of-the-database@127.0.0.1:1/perks?connect_timeout=1", "postgres://perks:pass-of-the-database@%zz/perks", "mysql://perks:pass-of-the-database@db/perks"} {
+		for _, address := range []string{"postgres://perks:pass-of-the-database@127.0.0.1:1/perks?connect_timeout=1",
+			"postgres://perks:pass-of-the-database@%zz/perks", "mysql://perks:pass-of-the-database@db/perks"} {
 			output, err := i.Command(append(command, "--database", address)...).CombinedOutput()
 			if err == nil {
 				t.Errorf("%v over %s succeeded", command, address)

@@ -14,7 +14,8 @@ import (
 func TestSecretsAreInNoTable(t *testing.T) {
 	o := newOperatorOf(t, storetest.PostgresDatabase(t))
 	var created, rotated clientView
-	if err := json.Unmarshal([]byte(o.must("client", "create", "--name", "X", "--id", "x", "-o", "json")), &created); err != nil {
+	if err := json.Unmarshal([]byte(o.must("client", "create", "--name", "X", "--id", "x", "-o", "json")),
+		&created); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(o.must("client", "rotate-secret", "x", "-o", "json")), &rotated); err != nil {
@@ -25,7 +26,8 @@ func TestSecretsAreInNoTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	rows, err := conn.Query(t.Context(), `SELECT format('SELECT coalesce(string_agg(t::text, E''\n''), '''') FROM %I AS t', tablename) FROM pg_tables WHERE schemaname = 'public'`)
+	rows, err := conn.Query(t.Context(), `SELECT format('SELECT coalesce(string_agg(t::text, E''\n''), '''') FROM %I `+
+		`AS t', tablename) FROM pg_tables WHERE schemaname = 'public'`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,10 @@ func TestSwappedAddressesAreRefusedBeforeAMigration(t *testing.T) {
 	executeIn(t, address, `UPDATE migrations SET version = 2, name = '0002_later.fits1'`) // the first is missing then
 	swapped := newOperatorOf(t, storetest.PostgresDatabase(t))
 	swapped.env["PERKSD_SANDBOX_DATABASE"] = address
-	for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"migrate", "--sandbox"}, {"import", "users", "--sandbox", swapped.file("users.csv", importable["users"])}} {
-		if said := swapped.run(args...); said.code != exitUsage || !strings.Contains(said.stderr, "--sandbox-database names a live database") {
+	for _, args := range [][]string{{"serve", "--addr", "127.0.0.1:0"}, {"migrate", "--sandbox"},
+		{"import", "users", "--sandbox", swapped.file("users.csv", importable["users"])}} {
+		if said := swapped.run(args...); said.code != exitUsage ||
+			!strings.Contains(said.stderr, "--sandbox-database names a live database") {
 			t.Errorf("%v: %+v, want a refusal", args, said)
 		}
 		if status := live.must("migrate", "--status"); !strings.Contains(status, "pending") {

@@ -21,8 +21,8 @@ type served struct {
 	url string
 }
 
-// serve runs perksd serve within the test. The returned function stops it, and returns its exit code and log; so does the
-// end of the test.
+// serve runs perksd serve within the test. The returned function stops it, and returns its exit code and log; so does
+// the end of the test.
 func (o *operator) serve(args ...string) (s *served, stop func() (code int, log string)) {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -49,7 +49,8 @@ func (o *operator) serve(args ...string) (s *served, stop func() (code int, log 
 func (o *operator) newClient(id string) string {
 	o.t.Helper()
 	var created clientView
-	if err := json.Unmarshal([]byte(o.must("client", "create", "--name", id, "--id", id, "-o", "json")), &created); err != nil {
+	if err := json.Unmarshal([]byte(o.must("client", "create", "--name", id, "--id", id, "-o", "json")),
+		&created); err != nil {
 		o.t.Fatal(err)
 	}
 	return created.Secret
@@ -64,7 +65,8 @@ func TestServeAnswersUntilItIsStopped(t *testing.T) {
 	if status := programs.StatusOf(t, s.url+"/v2/partners/perks/tea", token.AccessToken); status != http.StatusOK {
 		t.Errorf("reading a perk: status %d", status)
 	}
-	if status := programs.StatusOf(t, s.url+"/v2/sandbox/partners/perks", token.AccessToken); status != http.StatusNotFound {
+	if status := programs.StatusOf(t, s.url+"/v2/sandbox/partners/perks",
+		token.AccessToken); status != http.StatusNotFound {
 		t.Errorf("the missing sandbox: status %d", status)
 	}
 	code, log := stop()
@@ -98,15 +100,18 @@ func TestServeFlagsReachTheServer(t *testing.T) {
 	if token.ExpiresIn > int((65 * time.Minute).Seconds()) {
 		t.Errorf("PERKSD_TOKEN_TTL=5m: the token is valid for %d s", token.ExpiresIn)
 	}
-	if status := programs.StatusOf(t, s.url+"/v2/sandbox/partners/perks/tea", token.AccessToken); status != http.StatusOK {
+	if status := programs.StatusOf(t, s.url+"/v2/sandbox/partners/perks/tea",
+		token.AccessToken); status != http.StatusOK {
 		t.Errorf("--sandbox-database: status %d", status)
 	}
-	if status := programs.StatusOf(t, s.url+"/v2/partners/perks/users/nobody", token.AccessToken); status != http.StatusOK {
+	if status := programs.StatusOf(t, s.url+"/v2/partners/perks/users/nobody",
+		token.AccessToken); status != http.StatusOK {
 		t.Errorf("PERKSD_CREATE_USERS=true: status %d for an unknown user", status)
 	}
 	limited := false
 	for range 100 {
-		limited = limited || programs.StatusOf(t, s.url+"/v2/partners/perks", token.AccessToken) == http.StatusTooManyRequests
+		limited = limited || programs.StatusOf(t, s.url+"/v2/partners/perks",
+			token.AccessToken) == http.StatusTooManyRequests
 	}
 	if !limited {
 		t.Error("--rate-limit: 100 requests at once are accepted")
@@ -124,8 +129,10 @@ func TestServeFlagsReachTheServer(t *testing.T) {
 
 func TestServeRefusesToStart(t *testing.T) {
 	o := newOperator(t)
-	o.refuses(exitUsage, "--token-ttl must be between 1s and 24h0m0s, not 25h0m0s", "serve", "--addr", "127.0.0.1:0", "--token-ttl", "25h")
-	o.refuses(exitUsage, `--rate-limit "fast": it must be a number of requests a second, such as 50/s (see 'perksd serve --help')`,
+	o.refuses(exitUsage, "--token-ttl must be between 1s and 24h0m0s, not 25h0m0s", "serve", "--addr", "127.0.0.1:0",
+		"--token-ttl", "25h")
+	o.refuses(exitUsage, `--rate-limit "fast": it must be a number of requests a second, such as 50/s (see 'perksd `+
+		`serve --help')`,
 		"serve", "--rate-limit", "fast")
 	for text, problem := range map[string]string{
 		"1MB/s":  "it must be a size a second, such as 512KiB/s or 1MiB/s, or 0",
@@ -137,9 +144,11 @@ func TestServeRefusesToStart(t *testing.T) {
 	}
 	s, _ := newOperator(t).serve()
 	taken := strings.TrimPrefix(s.url, "http://")
-	o.refuses(exitFailure, fmt.Sprintf("--addr: %s is already in use, perhaps by another perksd: stop that, or choose another address", taken),
+	o.refuses(exitFailure, fmt.Sprintf("--addr: %s is already in use, perhaps by another perksd: stop that, or choose "+
+		"another address", taken),
 		"serve", "--addr", taken)
-	o.refuses(exitFailure, "--addr: this computer does not have the address 192.0.2.77", "serve", "--addr", "192.0.2.77:0", "--behind-proxy")
+	o.refuses(exitFailure, "--addr: this computer does not have the address 192.0.2.77", "serve", "--addr",
+		"192.0.2.77:0", "--behind-proxy")
 }
 
 func TestRate(t *testing.T) {

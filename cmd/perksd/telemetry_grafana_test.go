@@ -89,7 +89,8 @@ func checkAlerts(t *testing.T, samples []shownMetric) {
 		if len(checkExpression(t, rule.Alert, rule.Expr, samples)) == 0 {
 			t.Errorf("%s uses no metric", rule.Alert)
 		}
-		if seen[rule.Alert] || rule.Labels["severity"] == "" || !strings.HasSuffix(rule.Annotations["summary"], ".") || !strings.HasSuffix(rule.Annotations["description"], ".") {
+		if seen[rule.Alert] || rule.Labels["severity"] == "" || !strings.HasSuffix(rule.Annotations["summary"], ".") ||
+			!strings.HasSuffix(rule.Annotations["description"], ".") {
 			t.Errorf("%q is there twice, or lacks a severity, a summary or a description", rule.Alert)
 		}
 		seen[rule.Alert] = true
@@ -133,8 +134,8 @@ var promQLFunctions = []string{
 // ofPrometheus are the labels that Prometheus adds.
 var ofPrometheus = []string{"instance", "job"}
 
-// checkExpression finds the metrics of a PromQL expression, and checks that a server has them, with those labels, and with
-// the matched values where they are words.
+// checkExpression finds the metrics of a PromQL expression, and checks that a server has them, with those labels, and
+// with the matched values where they are words.
 func checkExpression(t *testing.T, where, expression string, samples []shownMetric) []use {
 	t.Helper()
 	var uses []use

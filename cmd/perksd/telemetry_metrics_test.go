@@ -67,7 +67,8 @@ func TestMetrics(t *testing.T) {
 	t.Run("alerts", func(t *testing.T) { checkAlerts(t, shown) })
 	t.Run("OpenMetrics", func(t *testing.T) {
 		status, mediaType, text := fetch(t, s.MetricsURL(t), "application/openmetrics-text; version=1.0.0")
-		if status != http.StatusOK || !strings.HasPrefix(mediaType, "application/openmetrics-text") || !strings.HasSuffix(text, "# EOF\n") {
+		if status != http.StatusOK || !strings.HasPrefix(mediaType, "application/openmetrics-text") ||
+			!strings.HasSuffix(text, "# EOF\n") {
 			t.Errorf("%d, %s", status, mediaType)
 		}
 	})
@@ -76,7 +77,8 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("at the main address the metrics got %d", status)
 		}
 		root := strings.TrimSuffix(s.MetricsURL(t), "/metrics")
-		if status, _, text := fetch(t, root+"/", ""); status != http.StatusOK || text != "Metrics for Prometheus are at /metrics.\n" {
+		if status, _, text := fetch(t, root+"/", ""); status != http.StatusOK ||
+			text != "Metrics for Prometheus are at /metrics.\n" {
 			t.Errorf("/ got %d %q", status, text)
 		}
 		for _, path := range []string{"/v2/health", "/debug/pprof/", "/other"} {
@@ -122,7 +124,8 @@ func TestMetricsAreServedWhileTheServerDrains(t *testing.T) {
 	fmt.Fprintf(conn, "POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\nExpect: 100-continue\r\n"+
 		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n", len(body))
 	answers := bufio.NewReader(conn)
-	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") { // the request is running
+	// the request is running
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 		t.Fatalf("the server sends %q, %v", line, err)
 	}
 	exited := make(chan int, 1)
@@ -152,8 +155,10 @@ func TestMetricsAddresses(t *testing.T) {
 	for _, address := range []string{":9090", "0.0.0.0:9090", "[::]:9090", "192.0.2.1:9090", "[2001:db8::1]:9090"} {
 		o.refuses(exitUsage, fmt.Sprintf(refusal, address), "serve", "--addr", "127.0.0.1:0", "--metrics-addr", address)
 	}
-	o.refuses(exitUsage, "--metrics-addr must be HOST:PORT, such as 127.0.0.1:8080, not \"9090\"", "serve", "--addr", "127.0.0.1:0", "--metrics-addr", "9090")
-	for _, address := range []string{"127.0.0.1:1", "[::1]:1", "10.1.2.3:1", "172.16.0.1:1", "192.168.1.1:1", "[fd00::1]:1"} {
+	o.refuses(exitUsage, "--metrics-addr must be HOST:PORT, such as 127.0.0.1:8080, not \"9090\"", "serve", "--addr",
+		"127.0.0.1:0", "--metrics-addr", "9090")
+	for _, address := range []string{"127.0.0.1:1", "[::1]:1", "10.1.2.3:1", "172.16.0.1:1", "192.168.1.1:1",
+		"[fd00::1]:1"} {
 		if _, err := (&serveOptions{metrics: address}).metricsAddress(); err != nil {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -171,7 +176,8 @@ func TestMetricsNeedAFreeAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	o.refuses(exitFailure, fmt.Sprintf("--metrics-addr: %s is already in use, perhaps by another perksd: stop that, or choose another address", taken.Addr()),
+	o.refuses(exitFailure, fmt.Sprintf("--metrics-addr: %s is already in use, perhaps by another perksd: stop that, "+
+		"or choose another address", taken.Addr()),
 		"serve", "--addr", "127.0.0.1:0", "--metrics-addr", taken.Addr().String())
 	o.hasNoDatabase()
 }

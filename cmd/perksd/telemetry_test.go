@@ -86,7 +86,8 @@ func startFixture(t *testing.T, client *http.Client, environment []string, args 
 	i.Environment = environment
 	sandbox := servertest.DatabaseAddress(t)
 	for _, address := range []string{"", sandbox} {
-		for kind, text := range map[string]string{"users": "id\nalice\n", "perks": "id,title,description,city\ntea,Tea,Hot,Bath\n"} {
+		for kind, text := range map[string]string{"users": "id\nalice\n",
+			"perks": "id,title,description,city\ntea,Tea,Hot,Bath\n"} {
 			command := []string{"import", kind, "--format", "csv", "-"}
 			if address != "" {
 				command = append(command, "--database", address)
@@ -141,5 +142,6 @@ func startTLSFixture(t *testing.T, args ...string) *fixture {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: authority.Roots()}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return startFixture(t, &http.Client{Transport: transport}, nil, append([]string{"--tls-cert", certFile, "--tls-key", keyFile}, args...)...)
+	return startFixture(t, &http.Client{Transport: transport}, nil,
+		append([]string{"--tls-cert", certFile, "--tls-key", keyFile}, args...)...)
 }

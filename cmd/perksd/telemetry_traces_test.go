@@ -88,10 +88,12 @@ func attributes(list []*common.KeyValue) map[string]string {
 func TestTracesReachTheCollector(t *testing.T) {
 	receiver := newOTLPReceiver(t)
 	s := startFixture(t, http.DefaultClient, []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL, "OTEL_SERVICE_NAME=perks-of-a-test", "OTEL_EXPORTER_OTLP_HEADERS=x-tenant=our%20own",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + receiver.URL, "OTEL_SERVICE_NAME=perks-of-a-test",
+		"OTEL_EXPORTER_OTLP_HEADERS=x-tenant=our%20own",
 	})
 	const strangers = "0af7651916cd43dd8448eb211c80319c"
-	_, id := s.ask("GET", "/v2/partners/perks/tea?note=quiet", s.token, "", "Traceparent", "00-"+strangers+"-b7ad6b7169203331-01", "Cookie", "session=hush")
+	_, id := s.ask("GET", "/v2/partners/perks/tea?note=quiet", s.token, "", "Traceparent",
+		"00-"+strangers+"-b7ad6b7169203331-01", "Cookie", "session=hush")
 	s.ask("POST", "/v2/sandbox/partners/perks/tea/redeem", s.token, `{"user_id":"alice"}`)
 	s.ask("GET", "/nothing/here", "", "")
 	s.ask("GET", "/livez", "", "")
@@ -100,14 +102,16 @@ func TestTracesReachTheCollector(t *testing.T) {
 	read := receiver.one(t, "GET /v2/partners/perks/:perkId")
 	got := attributes(read.Attributes)
 	for name, want := range map[string]string{
-		"http.request.method": "GET", "http.route": "/v2/partners/perks/:perkId", "http.response.status_code": "200", "url.path": "/v2/partners/perks/tea",
+		"http.request.method": "GET", "http.route": "/v2/partners/perks/:perkId", "http.response.status_code": "200",
+		"url.path":   "/v2/partners/perks/tea",
 		"url.scheme": "http", "network.protocol.version": "1.1", "perks.request_id": id, "perks.client_id": s.id,
 	} {
 		if got[name] != want {
 			t.Errorf("the attribute %s is %q, want %q", name, got[name], want)
 		}
 	}
-	if len(got) != 8 || read.Kind != traces.Span_SPAN_KIND_SERVER || read.Status.GetCode() != traces.Status_STATUS_CODE_UNSET {
+	if len(got) != 8 || read.Kind != traces.Span_SPAN_KIND_SERVER ||
+		read.Status.GetCode() != traces.Status_STATUS_CODE_UNSET {
 		t.Errorf("the span is %v", read)
 	}
 	if trace := hex.EncodeToString(read.TraceId); trace == strangers || len(read.ParentSpanId) != 0 ||
@@ -116,21 +120,27 @@ func TestTracesReachTheCollector(t *testing.T) {
 	} else if log := s.Rest(); !strings.Contains(log, "trace_id="+trace) || strings.Count(log, "trace_id=") < 3 {
 		t.Errorf("the log does not name the trace %s:\n%s", trace, log)
 	}
-	if perk := receiver.one(t, "store.Perk"); !bytes.Equal(perk.ParentSpanId, read.SpanId) || attributes(perk.Attributes)["perks.database"] != "live" {
+	if perk := receiver.one(t, "store.Perk"); !bytes.Equal(perk.ParentSpanId, read.SpanId) ||
+		attributes(perk.Attributes)["perks.database"] != "live" {
 		t.Errorf("the database's span is %v", perk)
 	}
 	redeem := receiver.one(t, "store.Redeem")
-	if parent := receiver.one(t, "POST /v2/sandbox/partners/perks/:perkId/redeem"); !bytes.Equal(redeem.ParentSpanId, parent.SpanId) {
+	if parent := receiver.one(t, "POST /v2/sandbox/partners/perks/:perkId/redeem"); !bytes.Equal(redeem.ParentSpanId,
+		parent.SpanId) {
 		t.Errorf("the redemption is not part of its request: %v", redeem)
 	}
-	if len(redeem.Events) != 1 || redeem.Events[0].Name != "dequeued" || attributes(redeem.Attributes)["perks.database"] != "sandbox" {
+	if len(redeem.Events) != 1 || redeem.Events[0].Name != "dequeued" ||
+		attributes(redeem.Attributes)["perks.database"] != "sandbox" {
 		t.Errorf("the redemption's span lacks the event dequeued: %v", redeem)
 	}
-	if nothing := receiver.one(t, "GET"); attributes(nothing.Attributes)["http.response.status_code"] != "404" || nothing.Status.GetCode() == traces.Status_STATUS_CODE_ERROR {
+	if nothing := receiver.one(t, "GET"); attributes(nothing.Attributes)["http.response.status_code"] != "404" ||
+		nothing.Status.GetCode() == traces.Status_STATUS_CODE_ERROR {
 		t.Errorf("the span of an unknown route is %v", nothing)
 	}
-	if len(receiver.spans["GET /livez"]) != 0 || !receiver.services["perks-of-a-test"] || receiver.headers.Get("X-Tenant") != "our own" {
-		t.Errorf("probes: %v, services: %v, header: %v", receiver.spans["GET /livez"], receiver.services, receiver.headers)
+	if len(receiver.spans["GET /livez"]) != 0 || !receiver.services["perks-of-a-test"] ||
+		receiver.headers.Get("X-Tenant") != "our own" {
+		t.Errorf("probes: %v, services: %v, header: %v", receiver.spans["GET /livez"], receiver.services,
+			receiver.headers)
 	}
 	for _, secret := range []string{s.token, s.secret, "quiet", "hush", "alice", "Bearer"} {
 		if bytes.Contains(receiver.raw.Bytes(), []byte(secret)) {
@@ -147,7 +157,8 @@ func TestAnUnavailableCollectorDelaysNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startFixture(t, http.DefaultClient, []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + address, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Basic%20hunter2"})
+			s := startFixture(t, http.DefaultClient, []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + address,
+				"OTEL_EXPORTER_OTLP_HEADERS=authorization=Basic%20hunter2"})
 			for range 20 {
 				if status, _ := s.ask("GET", "/v2/partners/perks/tea", s.token, ""); status != http.StatusOK {
 					t.Fatalf("a request got %d", status)
@@ -159,7 +170,8 @@ func TestAnUnavailableCollectorDelaysNothing(t *testing.T) {
 				t.Errorf("it took %s to exit", took)
 			}
 			log := s.Rest()
-			if !strings.Contains(log, "traces cannot be sent") && !strings.Contains(log, "the last traces were not sent") || strings.Contains(log, "hunter2") {
+			if !strings.Contains(log, "traces cannot be sent") &&
+				!strings.Contains(log, "the last traces were not sent") || strings.Contains(log, "hunter2") {
 				t.Errorf("the log is\n%s", log)
 			}
 		})

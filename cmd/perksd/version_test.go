@@ -12,9 +12,11 @@ import (
 
 func TestVersionAsTextAndJSON(t *testing.T) {
 	o := newOperator(t)
-	equal(t, "perksd version", "perksd dev ("+runtime.Version()+", "+runtime.GOOS+"/"+runtime.GOARCH+")\n", o.must("version"))
+	equal(t, "perksd version", "perksd dev ("+runtime.Version()+", "+runtime.GOOS+"/"+runtime.GOARCH+")\n",
+		o.must("version"))
 	var reported api.BuildInfo
-	if err := json.Unmarshal([]byte(o.must("version", "-o", "json")), &reported); err != nil || reported != api.Build() {
+	if err := json.Unmarshal([]byte(o.must("version", "-o", "json")), &reported); err != nil ||
+		reported != api.Build() {
 		t.Errorf("-o json prints %+v, %v", reported, err)
 	}
 	o.refuses(exitUsage, `unexpected argument "2" (see 'perksd version --help')`, "version", "2")
@@ -32,8 +34,10 @@ func TestCompletionScriptsLoad(t *testing.T) {
 			t.Errorf("%s says %v: %s", shell, err, said)
 		}
 	}
-	o.refuses(exitUsage, `there is no script for "sh"; the shells are bash, zsh, fish (see 'perksd completion --help')`, "completion", "sh")
-	if offered := o.run("__complete", "client", "list", "-o", "").stdout; !strings.HasPrefix(offered, "table\njson\njsonl\n") {
+	o.refuses(exitUsage, `there is no script for "sh"; the shells are bash, zsh, fish (see 'perksd completion --help')`,
+		"completion", "sh")
+	if offered := o.run("__complete", "client", "list", "-o", "").stdout; !strings.HasPrefix(offered,
+		"table\njson\njsonl\n") {
 		t.Errorf("after -o the completions are:\n%s", offered)
 	}
 }

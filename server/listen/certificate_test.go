@@ -40,19 +40,25 @@ func TestInvalidCertificateFiles(t *testing.T) {
 	good, other := authority.Issue(), authority.Issue()
 	cert, key := put(good)
 	locked := string(pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("secret")}))
-	old := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("secret")}))
+	old := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
+		Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-128-CBC,00"}, Bytes: []byte("secret")}))
 	const encrypted = ": the key in KEY is encrypted: store it without a passphrase"
 	for name, test := range map[string]struct{ cert, key, want string }{
-		"no file":                             {"", string(good.Key), ": CERT does not exist"},
-		"no key":                              {string(good.Cert), "", ": KEY does not exist"},
-		"another certificate's key":           {string(good.Cert), string(other.Key), ": the certificate in CERT cannot be used with the key in KEY: private key does not match public key"},
-		"the two swapped":                     {string(good.Key), string(good.Cert), ": CERT holds no certificate in PEM"},
-		"garbage":                             {"\x00garbage", string(good.Key), ": CERT holds no certificate in PEM"},
-		"a certificate instead of the key":    {string(good.Cert), string(good.Cert), ": KEY holds no private key in PEM"},
-		"a certificate that is cut":           {string(good.Cert[:len(good.Cert)/2]), string(good.Key), ": CERT holds no certificate in PEM"},
+		"no file": {"", string(good.Key), ": CERT does not exist"},
+		"no key":  {string(good.Cert), "", ": KEY does not exist"},
+		"another certificate's key": {string(good.Cert), string(other.Key),
+			": the certificate in CERT cannot be used with the key in KEY: private key does not match public key"},
+		"the two swapped": {string(good.Key), string(good.Cert),
+			": CERT holds no certificate in PEM"},
+		"garbage":                          {"\x00garbage", string(good.Key), ": CERT holds no certificate in PEM"},
+		"a certificate instead of the key": {string(good.Cert), string(good.Cert), ": KEY holds no private key in PEM"},
+		"a certificate that is cut": {string(good.Cert[:len(good.Cert)/2]), string(good.Key),
+			": CERT holds no certificate in PEM"},
 		"a key with a passphrase":             {string(good.Cert), locked, encrypted},
 		"a key with an old passphrase format": {string(good.Cert), old, encrypted},
-		"an empty certificate":                {"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n", string(good.Key), ": the certificate in CERT cannot be used with the key in KEY: x509: malformed certificate"},
+		"an empty certificate": {"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+			string(good.Key), ": the certificate in CERT cannot be used with the key in KEY: x509: malformed " +
+				"certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			put(good)
@@ -70,13 +76,15 @@ func TestInvalidCertificateFiles(t *testing.T) {
 					}
 				}
 			}
-			why := strings.NewReplacer("CERT holds", cert+" holds", "CERT does", cert+" does", "in CERT", "in "+cert, "KEY", key).Replace(test.want)
+			why := strings.NewReplacer("CERT holds", cert+" holds", "CERT does", cert+" does", "in CERT", "in "+cert,
+				"KEY", key).Replace(test.want)
 			if _, err := listen.ReadCertificate(cert, key, time.Now, command.Plain); err == nil ||
 				command.Plain(err) != "reading the certificate"+why {
 				t.Errorf("at the start the error is %v", err)
 			}
 			log := afterHangUp(c)
-			if want := `level=ERROR msg="the certificate was not reloaded; the previous one stays in use` + why + "\"\n"; log != want {
+			if want := `level=ERROR msg="the certificate was not reloaded; the previous one stays in use` + why +
+				"\"\n"; log != want {
 				t.Errorf("the log is\n%swant\n%s", log, want)
 			}
 			if c.Leaf().SerialNumber.Cmp(good.Leaf.SerialNumber) != 0 {
@@ -104,14 +112,17 @@ func TestReloadRefusesACertificateThatIsNotValidNow(t *testing.T) {
 		{now.AddDate(0, 0, 1), now.AddDate(0, 3, 0), "is not valid before 2030-05-11; is this computer's clock right?"},
 	} {
 		put(authority.Issue(servertest.Valid(test.from, test.until)))
-		want := `level=ERROR msg="the certificate was not reloaded; the previous one stays in use: the certificate in ` + cert + " " + test.want + "\"\n"
+		want := `level=ERROR msg="the certificate was not reloaded; the previous one stays in use: ` +
+			"the certificate in " + cert + " " + test.want + "\"\n"
 		if log := afterHangUp(c); log != want || c.Leaf().SerialNumber.Cmp(good.Leaf.SerialNumber) != 0 {
 			t.Errorf("the log is\n%swant\n%s", log, want)
 		}
 	}
-	next := authority.Issue(servertest.Valid(now.AddDate(0, 0, -1), now.AddDate(0, 3, 0)), servertest.Named("perks.example", "www.perks.example"))
+	next := authority.Issue(servertest.Valid(now.AddDate(0, 0, -1), now.AddDate(0, 3, 0)),
+		servertest.Named("perks.example", "www.perks.example"))
 	put(next)
-	want := fmt.Sprintf(`level=INFO msg="the certificate was reloaded" subject="CN=perks" names="[perks.example www.perks.example]" serial=%x not_after=2030-08-10T12:00:00.000Z`+"\n", next.Leaf.SerialNumber)
+	want := fmt.Sprintf(`level=INFO msg="the certificate was reloaded" subject="CN=perks" names="[perks.example `+
+		`www.perks.example]" serial=%x not_after=2030-08-10T12:00:00.000Z`+"\n", next.Leaf.SerialNumber)
 	if log := afterHangUp(c); log != want || c.Leaf().SerialNumber.Cmp(next.Leaf.SerialNumber) != 0 {
 		t.Errorf("the log is\n%swant\n%s", log, want)
 	}
@@ -142,7 +153,8 @@ func TestTheExpiryOfACertificateIsLoggedInAdvance(t *testing.T) {
 		if log := watching(c, func(_ chan os.Signal, days chan time.Time) { days <- today }); log != test.want {
 			t.Errorf("on day %d the log is\n%swant\n%s", test.day, log, test.want)
 		}
-		if log := logged(func(log *slog.Logger) { c.LogDetails(log, "the certificate was read") }); !strings.HasSuffix(log, test.want) {
+		if log := logged(func(log *slog.Logger) { c.LogDetails(log, "the certificate was read") }); !strings.HasSuffix(
+			log, test.want) {
 			t.Errorf("at a start on day %d the log is\n%s", test.day, log)
 		}
 	}
@@ -153,7 +165,8 @@ func TestTheExpiryOfACertificateIsLoggedInAdvance(t *testing.T) {
 
 func TestAWorldReadableKeyIsLogged(t *testing.T) {
 	put := folder(t)
-	cert, key := put(servertest.NewAuthority(t, "Our own").Issue(servertest.Valid(time.Now(), time.Now().AddDate(0, 0, 90))))
+	cert, key := put(servertest.NewAuthority(t,
+		"Our own").Issue(servertest.Valid(time.Now(), time.Now().AddDate(0, 0, 90))))
 	for mode, isLogged := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true} {
 		if err := os.Chmod(key, mode); err != nil {
 			t.Fatal(err)
@@ -163,7 +176,8 @@ func TestAWorldReadableKeyIsLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := logged(func(log *slog.Logger) { c.LogDetails(log, "the certificate was read") })
-		if strings.Contains(log, `level=WARN msg="every user of this computer can read the key of the certificate: run chmod o-r `+key+`"`) != isLogged {
+		if strings.Contains(log, `level=WARN msg="every user of this computer can read the key of the certificate: `+
+			`run chmod o-r `+key+`"`) != isLogged {
 			t.Errorf("with %o the log is\n%s", mode, log)
 		}
 	}

@@ -23,7 +23,10 @@ type connection struct {
 // limited starts a server that accepts so many connections.
 func limited(t *testing.T, most int) (connect func() *connection) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		fmt.Fprint(w, "hello")
+	}))
 	bounded := Limit(server.Listener, most)
 	idle := make(chan struct{}, 10)
 	server.Listener = bounded

@@ -22,7 +22,8 @@ func TestTheEnvironmentChoosesTheDatabase(t *testing.T) {
 		"pgbouncer": {"postgres://", "default_query_exec_mode=simple_protocol", is[*postgres.DB]},
 	} {
 		t.Setenv("PERKS_TEST_DATABASE", kind)
-		if address := servertest.DatabaseAddress(t); !strings.HasPrefix(address, want.prefix) || !strings.Contains(address, want.part) {
+		if address := servertest.DatabaseAddress(t); !strings.HasPrefix(address, want.prefix) ||
+			!strings.Contains(address, want.part) {
 			t.Errorf("%q chooses %s", kind, address)
 		}
 		if db := servertest.OpenStore(t); !want.isWanted(db) {
@@ -40,7 +41,8 @@ func TestAnUnknownDatabaseFailsTheTest(t *testing.T) {
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestADatabase$")
 	command.Env = append(os.Environ(), "PERKS_TEST_DATABASE=oracle")
 	output, err := command.CombinedOutput()
-	if want := `PERKS_TEST_DATABASE is "oracle", but only sqlite, postgres and pgbouncer can be chosen`; err == nil || !strings.Contains(string(output), want) {
+	if want := `PERKS_TEST_DATABASE is "oracle", but only sqlite, postgres and pgbouncer can be chosen`; err == nil ||
+		!strings.Contains(string(output), want) {
 		t.Errorf("the test returned %v: %s", err, output)
 	}
 }

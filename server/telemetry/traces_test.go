@@ -14,8 +14,10 @@ import (
 func TestTracesAreSentOnlyWhenConfigured(t *testing.T) {
 	clear := func(t *testing.T) {
 		for _, name := range []string{
-			"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-			"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_CERTIFICATE", "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
+			"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL",
+			"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+			"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_CERTIFICATE",
+			"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
 			"OTEL_TRACES_EXPORTER", "OTEL_SDK_DISABLED",
 		} {
 			t.Setenv(name, "")
@@ -32,14 +34,19 @@ func TestTracesAreSentOnlyWhenConfigured(t *testing.T) {
 		{environment: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=https://collector.example/v1/traces", wanted: true},
 		{environment: endpoint + " OTEL_SDK_DISABLED=true"},
 		{environment: endpoint + " OTEL_TRACES_EXPORTER=none"},
-		{environment: endpoint + " OTEL_TRACES_EXPORTER=jaeger", wanted: true, problem: "OTEL_TRACES_EXPORTER must be otlp or none"},
-		{environment: "OTEL_EXPORTER_OTLP_ENDPOINT=user:hunter2@collector:4318", wanted: true, problem: "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://127.0.0.1:4318"},
+		{environment: endpoint + " OTEL_TRACES_EXPORTER=jaeger", wanted: true,
+			problem: "OTEL_TRACES_EXPORTER must be otlp or none"},
+		{environment: "OTEL_EXPORTER_OTLP_ENDPOINT=user:hunter2@collector:4318", wanted: true,
+			problem: "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://127.0.0.1:4318"},
 		{environment: endpoint + " OTEL_EXPORTER_OTLP_PROTOCOL=grpc", wanted: true,
-			problem: "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or http/json: perksd sends traces over HTTP, which collectors take at port 4318"},
+			problem: "OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf or http/json: perksd sends traces over HTTP, " +
+				"which collectors take at port 4318"},
 		{environment: endpoint + " OTEL_EXPORTER_OTLP_HEADERS=hunter2", wanted: true,
-			problem: "OTEL_EXPORTER_OTLP_HEADERS must be of the form NAME=VALUE,NAME=VALUE, with %XX for special characters in a value"},
+			problem: "OTEL_EXPORTER_OTLP_HEADERS must be of the form NAME=VALUE,NAME=VALUE, with %XX for special " +
+				"characters in a value"},
 		{environment: endpoint + " OTEL_EXPORTER_OTLP_CERTIFICATE=/nowhere/ca.pem", wanted: true,
-			problem: "OTEL_EXPORTER_OTLP_CERTIFICATE names a file that cannot be read: stat /nowhere/ca.pem: no such file or directory"},
+			problem: "OTEL_EXPORTER_OTLP_CERTIFICATE names a file that cannot be read: stat /nowhere/ca.pem: no such " +
+				"file or directory"},
 	} {
 		t.Run(test.environment, func(t *testing.T) {
 			clear(t)
@@ -72,7 +79,8 @@ func TestFailuresToSendTracesAreLoggedOnceAMinute(t *testing.T) {
 			time.Sleep(time.Second) // of the test's own clock
 		}
 	})
-	if lines := strings.Count(log.String(), "\n"); lines != 3 || log.Len() > 2000 || !strings.Contains(log.String(), "failures_not_logged=59") {
+	if lines := strings.Count(log.String(), "\n"); lines != 3 || log.Len() > 2000 ||
+		!strings.Contains(log.String(), "failures_not_logged=59") {
 		t.Errorf("in 150 s %d lines were logged:\n%s", lines, log.String())
 	}
 }

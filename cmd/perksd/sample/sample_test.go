@@ -60,7 +60,8 @@ func TestTheSameSeedAndDayMakeTheSameRecords(t *testing.T) {
 	if diff := cmp.Diff(collect(t, records.Perks(500)), collect(t, sameDay.Perks(500))); diff != "" {
 		t.Errorf("perks of one seed and day differ:\n%s", diff)
 	}
-	if diff := cmp.Diff(collect(t, records.Properties(100, "a")), collect(t, sameDay.Properties(100, "a")), comparePrices); diff != "" {
+	if diff := cmp.Diff(collect(t, records.Properties(100, "a")), collect(t, sameDay.Properties(100, "a")),
+		comparePrices); diff != "" {
 		t.Errorf("properties of one seed and day differ:\n%s", diff)
 	}
 	if diff := cmp.Diff(collect(t, records.Perks(100)), collect(t, records.Perks(500))[:100]); diff != "" {
@@ -124,7 +125,8 @@ func TestPerksAreOfManyKinds(t *testing.T) {
 		count("manual", p.Approval == store.ApprovalManual)
 		count("near the middle of Berlin", p.City == "Berlin" && p.Lat != nil && math.Abs(*p.Lat-52.52) < 0.03)
 	}
-	for _, kind := range []string{"expired", "not started", "without dates", "without a position", "without a category", "with limited stock", "manual", "near the middle of Berlin"} {
+	for _, kind := range []string{"expired", "not started", "without dates", "without a position", "without a category",
+		"with limited stock", "manual", "near the middle of Berlin"} {
 		if seen[kind] == 0 || seen[kind] > n/2 {
 			t.Errorf("%d of %d perks are %s", seen[kind], n, kind)
 		}
