@@ -204,8 +204,10 @@ func TestSecretInTheFileIsNewerThanInTheKeyring(t *testing.T) {
 
 func TestUnavailableKeyringGivesAdvice(t *testing.T) {
 	for want, use := range map[string]func(f *secretsFixture) *Secrets{
-		"there is no keyring here. Unlock or " +
-			"start": func(f *secretsFixture) *Secrets { f.keyring.err = ErrNoKeyring; return f.run() },
+		"there is no keyring here. Unlock or start": func(f *secretsFixture) *Secrets {
+			f.keyring.err = ErrNoKeyring
+			return f.run()
+		},
 		"the collection is locked. Unlock or start": func(f *secretsFixture) *Secrets {
 			f.keyring.err = errors.New("the collection is locked")
 			return f.run()

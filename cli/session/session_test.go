@@ -137,19 +137,3 @@ func TestConfigurationIsReadLazily(t *testing.T) {
 		t.Error("no error for a broken configuration")
 	}
 }
-
-func TestCheckAddress(t *testing.T) {
-	for address, ok := range map[string]bool{
-		"https://perks.example/v2": true, "http://localhost:8080/v2": true, "http://127.9.9.9/v2": true,
-		"http://[::1]/v2":         true,
-		"http://perks.example/v2": false, "http://127.0.0.1.evil.example/v2": false,
-		"http://localhost.evil.example": false, "perks.example": false,
-	} {
-		if err := session.CheckAddress(address, false); (err == nil) != ok {
-			t.Errorf("CheckAddress(%q) = %v", address, err)
-		}
-	}
-	if err := session.CheckAddress("http://perks.example/v2", true); err != nil {
-		t.Errorf("with insecure-http: %v", err)
-	}
-}

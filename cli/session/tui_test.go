@@ -14,29 +14,23 @@ import (
 
 func TestSettingsOfTheTerminalUI(t *testing.T) {
 	on := true
+	type keys = map[string]session.KeySettings
+	only := func(action string, names ...string) session.TUISettings {
+		return session.TUISettings{Keys: keys{action: {Keys: names}}}
+	}
 	for text, want := range map[string]session.TUISettings{
-		"{}":                               {},
-		"tui: {theme: light, mouse: true}": {Theme: "light", Mouse: &on},
-		"tui: {accessible: true}":          {Accessible: true},
-		"tui: {keys: {record.redeem: [r, " +
-			"f5]}}": {Keys: map[string]session.KeySettings{"record.redeem": {Keys: []string{"r",
-			"f5"}}}},
-		"tui: {keys: {record.redeem: " +
-			"f5}}": {Keys: map[string]session.KeySettings{"record.redeem": {Keys: []string{"f5"}}}},
-		"tui: {keys: {confirm.yes: y, app.a: " +
-			"[n]}}": {Keys: map[string]session.KeySettings{"confirm.yes": {Keys: []string{"y"}},
-			"app.a": {Keys: []string{"n"}}}},
-		"tui: {keys: {app.perks: [1, no, ' " +
-			"']}}": {Keys: map[string]session.KeySettings{"app.perks": {Keys: []string{"1", "no",
-			" "}}}},
-		"tui: {keys: {app.perks: " +
-			"[]}}": {Keys: map[string]session.KeySettings{"app.perks": {Keys: []string{}}}},
-		"tui: {keys: {record.redeem: {keys: [j], override: " +
-			"true}}}": {Keys: map[string]session.KeySettings{"record.redeem": {Keys: []string{"j"}, Override: true}}},
-		"tui: {commands: [{key: f9, name: Open ticket, command: [open, " +
-			"'{{.ID}}']}]}": {Commands: []session.CommandSettings{{Key: "f9", Name: "Open ticket",
-			Command: []string{"open", "{{.ID}}"}}}},
-		"tui: {keys: {app.perks: }}": {Keys: map[string]session.KeySettings{"app.perks": {}}},
+		"{}":                                              {},
+		"tui: {theme: light, mouse: true}":                {Theme: "light", Mouse: &on},
+		"tui: {accessible: true}":                         {Accessible: true},
+		"tui: {keys: {record.redeem: [r, f5]}}":           only("record.redeem", "r", "f5"),
+		"tui: {keys: {record.redeem: f5}}":                only("record.redeem", "f5"),
+		"tui: {keys: {app.perks: [1, no, ' ']}}":          only("app.perks", "1", "no", " "),
+		"tui: {keys: {app.perks: []}}":                    {Keys: keys{"app.perks": {Keys: []string{}}}},
+		"tui: {keys: {app.perks: }}":                      only("app.perks"),
+		"tui: {keys: {a.b: {keys: [j], override: true}}}": {Keys: keys{"a.b": {Keys: []string{"j"}, Override: true}}},
+		"tui: {commands: [{key: f9, name: Ticket, command: [open, '{{.ID}}']}]}": {Commands: []session.CommandSettings{
+			{Key: "f9", Name: "Ticket", Command: []string{"open", "{{.ID}}"}},
+		}},
 	} {
 		got, err := load(t, text)
 		if diff := cmp.Diff(want, got.TUI); diff != "" || err != nil {
@@ -56,20 +50,21 @@ func TestSettingsOfTheTerminalUI(t *testing.T) {
 }
 
 func load(t *testing.T, text string) (session.Config, error) {
+	return session.ConfigFile(write(t, text)).Load()
+}
+
+// write writes a configuration, and returns its path.
+func write(t *testing.T, text string) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return session.ConfigFile(path).Load()
+	return path
 }
 
 func TestUpdateKeepsTUISettings(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path,
-		[]byte("tui: {theme: dark, keys: {record.redeem: [r, ' '], app.perks: {keys: [j], override: true}}, mouse: "+
-			"false}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := write(t, "tui: {theme: dark, keys: {a.b: [r, ' '], c.d: {keys: [j], override: true}}, mouse: false}\n")
 	_, err := session.ConfigFile(path).Update(context.Background(), func(c *session.Config) error {
 		c.Profiles["work"] = session.Profile{APIURL: "https://perks.example/v2"}
 		return nil
@@ -77,7 +72,7 @@ func TestUpdateKeepsTUISettings(t *testing.T) {
 	got, loadErr := session.ConfigFile(path).Load()
 	off := false
 	want := session.TUISettings{Theme: "dark", Mouse: &off, Keys: map[string]session.KeySettings{
-		"record.redeem": {Keys: []string{"r", " "}}, "app.perks": {Keys: []string{"j"}, Override: true},
+		"a.b": {Keys: []string{"r", " "}}, "c.d": {Keys: []string{"j"}, Override: true},
 	}}
 	if diff := cmp.Diff(want, got.TUI); diff != "" || err != nil || loadErr != nil {
 		t.Error(diff, err, loadErr)
