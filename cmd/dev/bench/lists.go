@@ -4,180 +4,129 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	"example.com/perks/api"
-	"example.com/perks/store"
 )
 
-// listCase is one kind of list that people ask for. Its queries differ in what they look for, so that no single page
-// serves all of them from a cache.
-type listCase struct {
-	name   string
-	target target
-	query  func(n int, lastPage int64) store.PerkQuery
-}
-
-var listCases = []listCase{
-	{"first page", noSlower, func(int, int64) store.PerkQuery { return page(1) }},
-	{"city filter", noSlower, firstPage(func(n int,
-		q *store.PerkQuery) {
-		q.City = listPlaces[n%len(listPlaces)].city
-	})},
-	{"10 km around a point", noSlower, firstPage(func(n int, q *store.PerkQuery) {
-		at := listPlaces[n%len(listPlaces)]
-		q.Near = &api.Circle{Lat: at.lat, Lng: at.lng, RadiusKM: 10}
-	})},
-	{"last page", noSlower, func(_ int, lastPage int64) store.PerkQuery { return page(lastPage) }},
-	// What matches these words grows with the catalog, and no index has it in the order that is asked for.
-	{"words", target{}, firstPage(func(n int, q *store.PerkQuery) { q.Query = listWords[n%len(listWords)] })},
-	{"sorted by title", noSlower, firstPage(func(_ int,
-		q *store.PerkQuery) {
-		q.Sort = []api.SortKey{{Field: "title"}}
-	})},
-}
-
-func firstPage(change func(n int, q *store.PerkQuery)) func(int, int64) store.PerkQuery {
-	return func(n int, _ int64) store.PerkQuery {
-		q := page(1)
-		change(n, &q)
-		return q
-	}
-}
-
-// noSlower is the target of a list at a hundred times as many perks.
+// noSlower is the target of a list at a hundred times as many records.
 var noSlower = target{2, atMost}
 
-// Where sample perks are, and words that begin some of theirs.
-var (
-	listPlaces = []struct {
-		city     string
-		lat, lng float64
-	}{
-		{"Berlin", 52.52, 13.405}, {"Paris", 48.8566, 2.3522}, {"London", 51.5072, -0.1276},
-		{"Tokyo", 35.6762, 139.6503},
-		{"New York", 40.7128, -74.006}, {"Sydney", -33.8688, 151.2093}, {"Nairobi", -1.2921, 36.8219},
-		{"Suva", -18.1248, 178.4501},
-	}
-	listWords = []string{"coffee", "pizza friend", "spa golden", "guid tour", "lantern", "haircut members", "museum",
-		"red fox shoe"}
-)
+// listRequests is how often a page is asked for in a round, and orderRequests the same where there are many places.
+const listRequests, orderRequests = 20, 5
 
-// page is what the service lists when it is not told otherwise.
-func page(n int64) store.PerkQuery {
-	return store.PerkQuery{Sort: []api.SortKey{{Field: "created_at", Desc: true}},
-		Window: store.Window{Page: n, PerPage: api.DefaultPerPage}}
+// listFilter is what lists can be asked for, as the query of their address.
+type listFilter struct{ name, query string }
+
+// commonLists are the lists of perks that people ask for most. LAST is the number of the last page.
+var commonLists = []listFilter{
+	{"first page", ""}, {"city filter", "city=Berlin"}, {"10 km around a point", "lat=52.52&lng=13.405&radius=10"},
+	{"last page", "page=LAST"}, {"sorted by title", "sort=title"},
 }
 
-// path is the address of a list, as the API's description has its parameters.
-func path(q store.PerkQuery) string {
-	parameters := q.PerkFilter.Values()
-	parameters.Set("page", strconv.FormatInt(q.Window.Page, 10))
-	parameters.Set("per_page", strconv.Itoa(q.Window.PerPage))
-	parameters.Set("sort", api.FormatSort(q.Sort))
-	return "/partners/perks?" + parameters.Encode()
-}
-
-const listRequests = 20 // of each list in a round
-
-// catalog is one database of perks that can be asked for lists.
-type catalog struct {
-	store    string
-	perks    int64
-	lastPage int64
-	*service
-}
+// listWords begin the words of many perks. What matches them grows with the catalog, and no index has it in the order
+// that is asked for.
+var listWords = []listFilter{{"words", "q=spa+golden"}}
 
 // listSizes is how many perks there are. The last is compared with the first.
-var listSizes = []int64{10_000, 100_000, 1_000_000}
+var listSizes = []int64{10_000, 1_000_000}
 
 // measureLists compares lists over HTTP at a million perks with the same at ten thousand, on both stores.
 func measureLists(ctx context.Context, l *harness) (*table, error) {
-	catalogs := make([][]catalog, 2) // PostgreSQL's and SQLite's
-	for _, perks := range listSizes {
-		for i, kind := range []string{"PostgreSQL", "SQLite"} {
-			s, err := l.serveList(ctx, kind, perks)
-			if err != nil {
-				return nil, err
-			}
-			body, err := s.fetch(ctx, path(page(1)))
-			if err != nil {
-				return nil, err
-			}
-			var first api.Page[json.RawMessage]
-			if err := json.Unmarshal(body, &first); err != nil {
-				return nil, fmt.Errorf("reading the first page: %w", err)
-			}
-			catalogs[i] = append(catalogs[i], catalog{kind, perks, first.Meta.TotalPages, s})
+	t := newTable("Lists (`lists`)", "list", "store", "grows most", "10,000 perks", "1,000,000 perks")
+	for _, kind := range []string{"PostgreSQL", "SQLite"} {
+		ask, err := l.perkLists(ctx, kind, listRequests)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.compareFilters(ctx, t, kind, commonLists, []string{""}, ask); err != nil {
+			return nil, err
+		}
+		if err := l.compareAs(ctx, t, target{}, kind, listWords, []string{""}, ask); err != nil {
+			return nil, err
 		}
 	}
-	result, err := l.compareLists(ctx, catalogs)
-	if err != nil {
-		return nil, err
-	}
-	result.note("Over HTTP, one connection, pages of %d perks; p50 of %d requests each, all sizes in turn.",
-		api.DefaultPerPage, l.rounds*listRequests)
-	return result, nil
-}
-
-// askLists asks over one connection.
-func (s *service) askLists(ctx context.Context, queries []store.PerkQuery) ([]time.Duration, error) {
-	requests := make([][]byte, len(queries))
-	for i, q := range queries {
-		requests[i] = s.get(path(q))
-	}
-	report, err := Run(ctx, Plan{
-		Address: s.address, Connections: 1, Count: int64(len(queries)), Status: http.StatusOK,
-		Request: func(buffer []byte, n int64) []byte { return append(buffer, requests[n]...) },
-	})
-	return report.Latencies, err
-}
-
-// compareLists asks every catalog for every list, round after round, and compares the largest of each store with its
-// smallest. The catalogs of a store are in the order of their size.
-func (l *harness) compareLists(ctx context.Context, stores [][]catalog) (*table, error) {
-	type sample struct {
-		list, store string
-		perks       int64
-	}
-	taken := map[sample][]time.Duration{}
-	for round := range l.rounds + 1 {
-		for _, list := range listCases {
-			for _, c := range slices.Concat(stores...) {
-				queries := make([]store.PerkQuery, listRequests)
-				for i := range queries {
-					queries[i] = list.query(i, c.lastPage)
-				}
-				times, err := c.askLists(ctx, queries)
-				if err != nil {
-					return nil, fmt.Errorf("%s of %s perks on %s: %w", list.name, grouped(c.perks), c.store, err)
-				}
-				if round > 0 { // the first round warms up
-					s := sample{list.name, c.store, c.perks}
-					taken[s] = append(taken[s], times...)
-				}
-			}
-		}
-		l.logf("lists, round %d of %d", round, l.rounds)
-	}
-	header := []string{"list", "store"}
-	for _, c := range stores[0] {
-		header = append(header, grouped(c.perks)+" perks")
-	}
-	t := newTable("Lists (`lists`)", header...)
-	for _, list := range listCases {
-		for _, catalogs := range stores {
-			cells := []string{list.name, catalogs[0].store}
-			var p50s []time.Duration
-			for _, c := range catalogs {
-				p50s = append(p50s, percentile(taken[sample{list.name, c.store, c.perks}], 50))
-				cells = append(cells, milliseconds(p50s[len(p50s)-1]))
-			}
-			t.add(float64(p50s[len(p50s)-1])/float64(p50s[0]), list.target, cells...)
-		}
-	}
+	t.note("Over HTTP, one connection, pages of %d perks; p50 of %d requests each, alternating.", api.DefaultPerPage,
+		l.rounds*listRequests)
 	return t, nil
+}
+
+// orderFilters are the filters that are combined with every order. Each matches a fixed share of the perks.
+var orderFilters = []struct {
+	name   string
+	filter api.PerkFilter
+}{
+	{"city", api.PerkFilter{City: "Berlin"}},
+	{"category", api.PerkFilter{Category: "Wellness"}},
+	{"10 km", api.PerkFilter{Near: &api.Circle{Lat: 52.52, Lng: 13.405, RadiusKM: 10}}},
+	{"words", api.PerkFilter{Query: "coffee"}},
+}
+
+// measureOrders is measureLists for every filter in every order: the first page, one in the middle and the last.
+func measureOrders(ctx context.Context, l *harness) (*table, error) {
+	t := newTable("Every filter in every order (`orders`)", "filter", "store", "grows most", "10,000 perks",
+		"1,000,000 perks")
+	for _, kind := range []string{"PostgreSQL", "SQLite"} {
+		ask, err := l.perkLists(ctx, kind, orderRequests)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range orderFilters {
+			var places []string
+			for _, field := range api.PerkSortFields() {
+				if f.filter.CanSortBy(field) {
+					for _, order := range []string{"sort=", "sort=-"} {
+						places = append(places, order+field, order+field+"&page=MIDDLE", order+field+"&page=LAST")
+					}
+				}
+			}
+			filters := []listFilter{{f.name, f.filter.Values().Encode()}}
+			if err := l.compareFilters(ctx, t, kind, filters, places, ask); err != nil {
+				return nil, err
+			}
+		}
+	}
+	t.note("Each of the orders by one key; over HTTP, one connection, pages of %d perks; p50 of %d requests each, "+
+		"alternating.", api.DefaultPerPage, l.rounds*orderRequests)
+	return t, nil
+}
+
+// perkLists starts a service for each of listSizes, and asks it for lists of perks.
+func (l *harness) perkLists(ctx context.Context, kind string, requests int64) (ask []askList, err error) {
+	for _, perks := range listSizes {
+		database, err := l.databaseWith(ctx, kind, perks)
+		if err != nil {
+			return nil, err
+		}
+		s, err := l.serve(ctx, database)
+		if err != nil {
+			return nil, err
+		}
+		pages := map[string]int64{} // by the filter
+		ask = append(ask, func(ctx context.Context, filter, place string) ([]time.Duration, error) {
+			all, _, _ := strings.Cut(filter, "page=")
+			if pages[all] == 0 {
+				if pages[all], err = s.pages(ctx, "/partners/perks?"+all); err != nil {
+					return nil, err
+				}
+			}
+			at := strings.NewReplacer("MIDDLE", fmt.Sprint((pages[all]+1)/2), "LAST", fmt.Sprint(pages[all]))
+			return s.askTimes(ctx, "/partners/perks?"+at.Replace(place+"&"+filter), requests)
+		})
+	}
+	return ask, nil
+}
+
+// pages is how many pages a list has.
+func (s *service) pages(ctx context.Context, path string) (int64, error) {
+	body, err := s.fetch(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	var first api.Page[json.RawMessage]
+	if err := json.Unmarshal(body, &first); err != nil {
+		return 0, fmt.Errorf("reading the first page: %w", err)
+	}
+	return first.Meta.TotalPages, nil
 }

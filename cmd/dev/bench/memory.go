@@ -11,7 +11,6 @@ import (
 	"os"
 
 	"example.com/perks/api"
-	"example.com/perks/store"
 )
 
 const (
@@ -96,12 +95,11 @@ func (s *service) resident() (mebibytes, error) {
 func mixedRequests(ctx context.Context, s *service) (all, lists func([]byte, int64) []byte, err error) {
 	var pages, singles [][]byte
 	for n := range int64(listedPages) {
-		pages = append(pages, s.get(path(mixedList(n))))
+		pages = append(pages, s.get(mixedList(n)))
 	}
 	for n := range int64(singlePages) {
-		q := page(1 + n*allPerks/100/singlePages)
-		q.Window.PerPage, q.IncludeExpired = 100, true
-		body, err := s.fetch(ctx, path(q))
+		page := 1 + n*allPerks/100/singlePages
+		body, err := s.fetch(ctx, fmt.Sprintf("/partners/perks?per_page=100&include_expired=true&page=%d", page))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -127,22 +125,43 @@ func mixedRequests(ctx context.Context, s *service) (all, lists func([]byte, int
 	}, lists, nil
 }
 
+// Where sample perks are, and words that begin some of theirs.
+var (
+	mixedPlaces = []struct {
+		city     string
+		lat, lng float64
+	}{
+		{"Berlin", 52.52, 13.405}, {"Paris", 48.8566, 2.3522}, {"London", 51.5072, -0.1276},
+		{"Tokyo", 35.6762, 139.6503}, {"New York", 40.7128, -74.006}, {"Sydney", -33.8688, 151.2093},
+		{"Nairobi", -1.2921, 36.8219}, {"Suva", -18.1248, 178.4501},
+	}
+	mixedWords = []string{"coffee", "pizza friend", "spa golden", "guid tour", "lantern", "haircut members", "museum",
+		"red fox shoe"}
+)
+
 // mixedOrders are so few that perksd can keep the order of all the lists. Otherwise deep pages would search and sort
 // again, for hours.
-var mixedOrders = []api.SortKey{{Field: "created_at", Desc: true}, {Field: "title"}}
+var mixedOrders = []string{"-created_at", "title"}
 
-// mixedList is one page of a list: with one of the filters of the section lists or without, in any of the orders, at
-// the start or deep inside.
-func mixedList(n int64) store.PerkQuery {
-	kind, rest := n%int64(len(listCases)), n/int64(len(listCases))
-	order, rest := rest%int64(len(mixedOrders)), rest/int64(len(mixedOrders))
-	const deep = 1 << 14 // pages, all of which there are in a list without a filter
-	q := listCases[kind].query(int(rest), 1+n*7919%deep)
-	q.Sort = []api.SortKey{mixedOrders[order]}
-	if q.Window.Page == 1 {
-		q.Window.Page += rest / int64(len(listPlaces))
+// mixedList is the address of one page of a list: with a filter or without, in any of the orders, at the start or deep
+// inside.
+func mixedList(n int64) string {
+	const kinds, deep = 5, 1 << 14 // deep pages, all of which there are in a list without a filter
+	kind, rest := n%kinds, n/kinds
+	order, rest := mixedOrders[rest%int64(len(mixedOrders))], rest/int64(len(mixedOrders))
+	at, page := rest%int64(len(mixedPlaces)), 1+rest/int64(len(mixedPlaces))
+	var filter api.PerkFilter
+	switch place := mixedPlaces[at]; kind {
+	case 1:
+		filter.City = place.city
+	case 2:
+		filter.Near = &api.Circle{Lat: place.lat, Lng: place.lng, RadiusKM: 10}
+	case 3:
+		filter.Query = mixedWords[at]
+	case 4:
+		page = 1 + n*7919%deep
 	}
-	return q
+	return fmt.Sprintf("/partners/perks?sort=%s&page=%d&%s", order, page, filter.Values().Encode())
 }
 
 // openIdle opens many connections, each of which stays open after its first response, until closeAll.

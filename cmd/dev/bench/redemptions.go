@@ -28,9 +28,6 @@ const (
 // The perk that needs approval is one more than the hot ones.
 const manualPerk = "manual"
 
-// listFilter is what lists can be asked for, as the query of their address.
-type listFilter struct{ name, query string }
-
 // redemptionFilters are those of redemptions. MIDDLE is a time when half of them were made.
 var redemptionFilters = []listFilter{
 	{"none", ""}, {"own", "own=true"}, {"perk", "perk=" + hotPerk(hotPerks)}, {"user", "user=u-000001"},
