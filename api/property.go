@@ -80,70 +80,58 @@ type propertyField struct {
 }
 
 var propertyFields = []propertyField{
-	{
-		Field{"title", LineField, "Title", "the title", "what guests read first", maxTitle, false},
-		textAccess(1, maxTitle, func(p *Property) *string { return &p.Title },
-			func(p *PropertyPatch) *Optional[string] { return &p.Title }),
-	},
-	{
-		Field{"description", TextField, "Description", "the description", "", maxLongText, false},
-		textAccess(0, maxLongText, func(p *Property) *string { return &p.Description },
-			func(p *PropertyPatch) *Optional[string] { return &p.Description }),
-	},
-	{
-		Field{"address", LineField, "Address", "street and number", "street and number", maxAddress, false},
-		textAccess(0, maxAddress, func(p *Property) *string { return &p.Address },
-			func(p *PropertyPatch) *Optional[string] { return &p.Address }),
-	},
-	{
-		Field{"city", LineField, "City", "the city", "", maxShortText, false},
-		textAccess(0, maxShortText, func(p *Property) *string { return &p.City },
-			func(p *PropertyPatch) *Optional[string] { return &p.City }),
-	},
-	{
-		Field{"postcode", LineField, "Postcode", "the postcode", "", maxShortText, false},
-		textAccess(0, maxShortText, func(p *Property) *string { return &p.Postcode },
-			func(p *PropertyPatch) *Optional[string] { return &p.Postcode }),
-	},
-	{
-		Field{"images", ListField, "Images", "addresses of images, comma-separated; they replace all that are there",
-			"addresses such as https://example.com/1.jpg", 0, false},
-		accessTo[[]string]{func(p *Property) *[]string { return &p.Images },
-			func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages},
-	},
-	{
-		Field{"price_pw", PriceField, "Price per week", "the price for a week, such as 295.50; its digits are kept",
-			"such as 120.50", 0, false},
-		accessTo[Price]{func(p *Property) *Price { return &p.PricePW },
-			func(p *PropertyPatch) *Optional[Price] { return &p.PricePW }, Value.price, nil},
-	},
-	{
-		Field{"bedrooms", NumberField, "Bedrooms", "how many bedrooms", "such as 2", 0, false},
-		accessTo[int]{func(p *Property) *int { return &p.Bedrooms },
-			func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }, Value.rooms, must(roomsRule)},
-	},
-	{
-		Field{"bathrooms", NumberField, "Bathrooms", "how many bathrooms", "such as 1", 0, false},
-		accessTo[int]{func(p *Property) *int { return &p.Bathrooms },
-			func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }, Value.rooms, must(roomsRule)},
-	},
-	{
-		Field{"lat", NumberField, "Latitude", "the latitude in degrees; empty for none",
-			"degrees, such as 53.8; empty for none", 0, true},
-		accessTo[*float64]{func(p *Property) **float64 { return &p.Lat },
-			func(p *PropertyPatch) *Optional[*float64] { return &p.Lat }, Value.floatOrNull, orNull(LatRule)},
-	},
-	{
-		Field{"lng", NumberField, "Longitude", "the longitude in degrees; empty for none",
-			"degrees, such as -1.55; empty for none", 0, true},
-		accessTo[*float64]{func(p *Property) **float64 { return &p.Lng },
-			func(p *PropertyPatch) *Optional[*float64] { return &p.Lng }, Value.floatOrNull, orNull(LngRule)},
-	},
-	{
-		Field{"deposit", NumberField, "Deposit", "the deposit", "such as 500", 0, false},
-		accessTo[float64]{func(p *Property) *float64 { return &p.Deposit },
-			func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }, Value.Float, must(depositRule)},
-	},
+	text(LineField, "title", "Title", "the title", "what guests read first", 1, maxTitle,
+		func(p *Property) *string { return &p.Title }, func(p *PropertyPatch) *Optional[string] { return &p.Title }),
+	text(TextField, "description", "Description", "the description", "", 0, maxLongText,
+		func(p *Property) *string { return &p.Description },
+		func(p *PropertyPatch) *Optional[string] { return &p.Description }),
+	text(LineField, "address", "Address", "street and number", "street and number", 0, maxAddress,
+		func(p *Property) *string { return &p.Address },
+		func(p *PropertyPatch) *Optional[string] { return &p.Address }),
+	text(LineField, "city", "City", "the city", "", 0, maxShortText,
+		func(p *Property) *string { return &p.City }, func(p *PropertyPatch) *Optional[string] { return &p.City }),
+	text(LineField, "postcode", "Postcode", "the postcode", "", 0, maxShortText,
+		func(p *Property) *string { return &p.Postcode },
+		func(p *PropertyPatch) *Optional[string] { return &p.Postcode }),
+	{Field{Kind: ListField, Name: "images", Label: "Images", Hint: "addresses such as https://example.com/1.jpg",
+		Help: "addresses of images, comma-separated; they replace all that are there"}, accessTo[[]string]{
+		func(p *Property) *[]string { return &p.Images },
+		func(p *PropertyPatch) *Optional[[]string] { return &p.Images }, Value.list, checkImages}},
+	{Field{Kind: PriceField, Name: "price_pw", Label: "Price per week", Hint: "such as 120.50",
+		Help: "the price for a week, such as 295.50; its digits are kept"}, accessTo[Price]{
+		func(p *Property) *Price { return &p.PricePW }, func(p *PropertyPatch) *Optional[Price] { return &p.PricePW },
+		Value.price, nil}},
+	number("bedrooms", "Bedrooms", "how many bedrooms", "such as 2", Value.rooms, must(roomsRule),
+		func(p *Property) *int { return &p.Bedrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bedrooms }),
+	number("bathrooms", "Bathrooms", "how many bathrooms", "such as 1", Value.rooms, must(roomsRule),
+		func(p *Property) *int { return &p.Bathrooms }, func(p *PropertyPatch) *Optional[int] { return &p.Bathrooms }),
+	number("lat", "Latitude", "the latitude in degrees; empty for none", "degrees, such as 53.8; empty for none",
+		Value.floatOrNull, orNull(LatRule),
+		func(p *Property) **float64 { return &p.Lat }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lat }),
+	number("lng", "Longitude", "the longitude in degrees; empty for none", "degrees, such as -1.55; empty for none",
+		Value.floatOrNull, orNull(LngRule),
+		func(p *Property) **float64 { return &p.Lng }, func(p *PropertyPatch) *Optional[*float64] { return &p.Lng }),
+	number("deposit", "Deposit", "the deposit", "such as 500", Value.Float, must(depositRule),
+		func(p *Property) *float64 { return &p.Deposit },
+		func(p *PropertyPatch) *Optional[float64] { return &p.Deposit }),
+}
+
+func text(
+	kind FieldKind, name, label, help, hint string, shortest, longest int,
+	of func(*Property) *string, in func(*PropertyPatch) *Optional[string],
+) propertyField {
+	rule := func(text string) string { return textRule(text, shortest, longest) }
+	field := Field{Kind: kind, Name: name, Label: label, Help: help, Hint: hint, MaxLength: longest}
+	return propertyField{field, accessTo[string]{of, in, Value.Text, must(rule)}}
+}
+
+func number[T any](
+	name, label, help, hint string, parse func(Value, *T) string, rule func(FieldErrors, string, T),
+	of func(*Property) *T, in func(*PropertyPatch) *Optional[T],
+) propertyField {
+	_, isNullable := any(*new(T)).(*float64)
+	field := Field{Kind: NumberField, Name: name, Label: label, Help: help, Hint: hint, Nullable: isNullable}
+	return propertyField{field, accessTo[T]{of, in, parse, rule}}
 }
 
 // PropertyFields returns the fields that can be changed, in the order of Property.
@@ -373,13 +361,6 @@ func orNull[T any](rule func(T) string) func(FieldErrors, string, *T) {
 			fields.check(name, rule(*value))
 		}
 	}
-}
-
-func textAccess(
-	shortest, longest int, of func(*Property) *string, in func(*PropertyPatch) *Optional[string],
-) accessTo[string] {
-	rule := func(text string) string { return textRule(text, shortest, longest) }
-	return accessTo[string]{of, in, Value.Text, must(rule)}
 }
 
 func checkImages(fields FieldErrors, name string, images []string) {

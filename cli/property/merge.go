@@ -82,10 +82,9 @@ func (e *edit) rewriteDraft(n notes) error {
 func conflictNotes(e *operation.PropertyEdit) notes {
 	n := notes{}
 	for _, name := range e.Merge.Conflicts {
-		field, _ := api.PropertyFieldNamed(name)
 		add := func(sentence string, p api.Property) {
 			n[name] = append(n[name], sentence)
-			for line := range strings.Lines(writeField(field, p)) {
+			for line := range strings.Lines(writeField(name, p)) {
 				n[name] = append(n[name], "  "+strings.TrimSuffix(line, "\n"))
 			}
 		}
@@ -127,8 +126,7 @@ func writeDiff(s *command.Streams, patch api.PropertyPatch, before api.Property)
 	var out strings.Builder
 	colours := map[display.Mark]string{display.Removed: "\x1b[31m", display.Added: "\x1b[32m"}
 	for _, name := range patch.Fields() {
-		field, _ := api.PropertyFieldNamed(name)
-		old, edited := writeField(field, before), writeField(field, before.With(patch))
+		old, edited := writeField(name, before), writeField(name, before.With(patch))
 		for _, line := range display.Diff(strings.TrimSuffix(old, "\n"), strings.TrimSuffix(edited, "\n")) {
 			text := string(line.Mark) + line.Text
 			if line.Mark == display.Omitted {

@@ -34,14 +34,15 @@ const header = `# %s
 // write writes a property as YAML, with a heading that says what it is.
 func write(heading string, p api.Property) string {
 	text := fmt.Sprintf(header, display.Line(heading))
-	for _, field := range api.PropertyFields() {
-		text += writeField(field, p)
+	for _, name := range api.PropertyPatchFields() {
+		text += writeField(name, p)
 	}
 	return text
 }
 
 // writeField writes one field with its line feed.
-func writeField(field api.Field, p api.Property) string {
+func writeField(name string, p api.Property) string {
+	field, _ := api.PropertyFieldNamed(name)
 	text, texts := field.Name+":", p.Texts(field.Name)
 	_, isOdd := p.Odd[field.Name]
 	switch {

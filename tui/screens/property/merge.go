@@ -183,6 +183,44 @@ func diff(f field, before, after string) []display.DiffLine {
 	return out
 }
 
+// field is a field of a property, with what the screen needs to know of it.
+type field struct{ api.Field }
+
+// fields are in the order of the form.
+var fields = func() (all []field) {
+	for _, f := range api.PropertyFields() {
+		all = append(all, field{f})
+	}
+	return all
+}()
+
+func fieldNamed(name string) field {
+	f, _ := api.PropertyFieldNamed(name)
+	return field{f}
+}
+
+func (f field) lowerLabel() string { return strings.ToLower(f.Label) }
+
+// value is the value as it is shown, with a remark if it can't be read.
+func (f field) value(p api.Property) string {
+	value := displayed(f, f.text(p))
+	if remark := p.Remarks()[f.Name]; remark != "" {
+		value += " (" + remark + ")"
+	}
+	return value
+}
+
+// text is the value as it is edited: no position is the empty text, and each image has a line.
+func (f field) text(p api.Property) string { return operation.Properties.Text(f.Name, p) }
+
+func labels(names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = fieldNamed(name).lowerLabel()
+	}
+	return strings.Join(list, ", ")
+}
+
 func displayed(f field, text string) string {
 	switch {
 	case text == "" && (f.Kind == api.LineField || f.Kind == api.TextField):
