@@ -106,7 +106,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	_, isMouse := msg.(tea.MouseMsg)
 	a.byUser = isKey || isMouse
 	form, field := a.typingIn()
-	cmd := tea.Batch(a.take(msg), a.Deliver())
+	cmd := tea.Batch(a.dispatch(msg), a.Deliver())
 	if now, next := a.typingIn(); form != nil && (now != form || next != field) {
 		cmd = tea.Batch(cmd, a.broadcast(screen.FieldLeft{}), a.Deliver())
 	}
@@ -133,14 +133,14 @@ func (a *App) typingIn() (*widget.Form, string) {
 func (a *App) Deliver() tea.Cmd {
 	var cmds []tea.Cmd
 	for msg, ok := a.shell.Posted(); ok; msg, ok = a.shell.Posted() {
-		cmds = append(cmds, a.take(msg))
+		cmds = append(cmds, a.dispatch(msg))
 	}
 	return tea.Batch(cmds...)
 }
 
-// take handles one message. Those that are not for the shell go to every open screen, because a covered one may await
-// them.
-func (a *App) take(msg tea.Msg) tea.Cmd {
+// dispatch handles one message. Those that are not for the shell go to every open screen, because a covered one may
+// await them.
+func (a *App) dispatch(msg tea.Msg) tea.Cmd {
 	a.shell.Ends(msg)
 	switch msg := msg.(type) {
 	case beat:
@@ -155,7 +155,7 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 	case tea.MouseMsg:
 		return a.mouseEvent(msg)
 	case connected:
-		return a.begin(msg)
+		return a.onConnected(msg)
 	case screen.LoggedIn:
 		return a.loggedIn(msg.Account)
 	case switchAccount:
@@ -196,7 +196,7 @@ func (a *App) take(msg tea.Msg) tea.Cmd {
 	case pong:
 		return a.pong(msg)
 	}
-	cmds := []tea.Cmd{a.observe(msg), a.hear(msg)}
+	cmds := []tea.Cmd{a.observe(msg), a.onEvents(msg)}
 	if form := a.target().Form(); form != nil { // its field may await the message
 		cmds = append(cmds, a.write(form, msg))
 	}
@@ -361,7 +361,7 @@ func (a *App) Offline() (since time.Time, lost bool) {
 }
 
 // End saves the drafts of all screens, and returns what is unsaved, a sentence each: drafts are saved, lost is not.
-// Call it when the program ends, instead of Keep.
+// Call it when the program ends, instead of SaveDrafts.
 func (a *App) End() (drafts, lost []string) {
 	for _, s := range a.all() {
 		text, isKept := s.Unsaved(), false

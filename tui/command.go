@@ -32,7 +32,7 @@ func NewCommand(args []string) (*Command, error) {
 			_, err = expand(t, record{"1", "perk", "default"})
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%q is no template of .ID, .Kind and .Profile", arg)
+			return nil, fmt.Errorf("%q is not a template of .ID, .Kind and .Profile", arg)
 		}
 		c.args = append(c.args, t)
 		c.needsRecord = c.needsRecord || strings.Contains(arg, ".ID") || strings.Contains(arg, ".Kind")

@@ -35,8 +35,8 @@ type Desktop struct {
 	muteBrowser  sync.Once // of the browser, whose output would corrupt the screen
 }
 
-// NewDesktop returns the desktop of a terminal. That must be the writer that the terminal UI draws on: what asks it to copy is
-// written in one call, so that it falls between two frames.
+// NewDesktop returns the desktop of a terminal. That must be the writer that the terminal UI draws on: what asks it to
+// copy is written in one call, so that it falls between two frames.
 func NewDesktop(terminal io.Writer, env func(name string) string) *Desktop {
 	return &Desktop{
 		terminal: terminal, env: env, system: runtime.GOOS, timeout: desktopTimeout,
@@ -46,7 +46,8 @@ func NewDesktop(terminal io.Writer, env func(name string) string) *Desktop {
 
 // runClipboard runs a clipboard program that reads the text.
 func runClipboard(ctx context.Context, text string, command []string) error {
-	program := exec.CommandContext(ctx, command[0], command[1:]...) // #nosec G204 -- a clipboard program from the list above
+	// #nosec G204 -- a clipboard program from the list above
+	program := exec.CommandContext(ctx, command[0], command[1:]...)
 	program.Stdin = strings.NewReader(text)
 	program.WaitDelay = time.Second
 	return program.Run()
@@ -66,8 +67,9 @@ func (d *Desktop) hasWindows() bool {
 // maxCopied is what terminals accept: many stop at 100,000 bytes of base64 and escapes, some a little earlier.
 const maxCopied = 74_000
 
-// Copy puts a text on the clipboard, in one line without control characters: a line feed pasted into a shell would run it. It uses
-// the clipboard of the system if the user is at this computer, else that of the terminal (OSC 52), which does not confirm.
+// Copy puts a text on the clipboard, in one line without control characters: a line feed pasted into a shell would run
+// it. It uses the clipboard of the system if the user is at this computer, else that of the terminal (OSC 52), which
+// does not confirm.
 func (d *Desktop) Copy(text string) error {
 	text = display.Line(text)
 	switch {
@@ -88,14 +90,15 @@ func (d *Desktop) Copy(text string) error {
 	return d.copyByTerminal(text)
 }
 
-// clipboards returns the programs to try, the nearest to the user first. They are looked up only now: libraries that do this
-// search PATH when any program starts.
+// clipboards returns the programs to try, the nearest to the user first. They are looked up only now: libraries that do
+// this search PATH when any program starts.
 func (d *Desktop) clipboards(text string) (commands [][]string) {
 	if !d.isRemote() {
 		commands = d.systemClipboards(text)
 	}
 	if d.has("TMUX") {
-		// tmux passes the text on to its own terminal. Unlike an escape sequence that works with its default settings (from 3.2 on).
+		// tmux passes the text on to its own terminal. Unlike an escape sequence that works with its default settings
+		// (from 3.2 on).
 		commands = append(commands, []string{"tmux", "load-buffer", "-w", "-"})
 	}
 	return commands
@@ -117,7 +120,8 @@ func (d *Desktop) systemClipboards(text string) (commands [][]string) {
 		commands = append(commands, []string{"wl-copy"})
 	}
 	if d.has("DISPLAY") {
-		commands = append(commands, []string{"xclip", "-in", "-selection", "clipboard"}, []string{"xsel", "--input", "--clipboard"})
+		commands = append(commands, []string{"xclip", "-in", "-selection", "clipboard"},
+			[]string{"xsel", "--input", "--clipboard"})
 	}
 	return commands
 }
@@ -129,8 +133,8 @@ func (d *Desktop) copyByTerminal(text string) error {
 	}
 	sequence := osc52.New(text)
 	written := sequence.String()
-	// A multiplexer either does it itself or passes on what is wrapped for it, as it is set up; what it does not understand,
-	// it drops.
+	// A multiplexer either does it itself or passes on what is wrapped for it, as it is set up; what it does not
+	// understand, it drops.
 	switch {
 	case d.has("TMUX") || strings.HasPrefix(term, "tmux"):
 		written += sequence.Tmux().String()
@@ -143,9 +147,9 @@ func (d *Desktop) copyByTerminal(text string) error {
 	return nil
 }
 
-// Open shows an http or https address in a browser. It refuses anything else, because programs that open addresses also run
-// programs, and take a leading "-" for an option. If there is no browser, the error has the address. A browser that is still
-// starting after two seconds counts as working.
+// Open shows an http or https address in a browser. It refuses anything else, because programs that open addresses also
+// run programs, and take a leading "-" for an option. If there is no browser, the error has the address. A browser that
+// is still starting after two seconds counts as working.
 func (d *Desktop) Open(address string) error {
 	shown := display.Line(address)
 	if problem := api.URLRule(address); problem != "" {

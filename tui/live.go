@@ -17,7 +17,7 @@ import (
 // eventPause is how long to wait before asking what others have changed.
 const eventPause = 3 * time.Second
 
-// live is what is known of changes by others.
+// live follows the changes that others make.
 type live struct {
 	events   *screen.Loader[api.EventPage]
 	asked    time.Time // when events were asked for last
@@ -39,7 +39,8 @@ func (a *App) watchLater() tea.Cmd {
 	return a.shell.After(eventPause, eventsDue{a.live.round})
 }
 
-// askForEvents asks for the events since the last ones, or for the position of now, if a screen shows what others change.
+// askForEvents asks for the events since the last ones, or for the position of now, if a screen shows what others
+// change.
 func (a *App) askForEvents(due eventsDue) tea.Cmd {
 	if due.round != a.live.round {
 		return nil
@@ -56,8 +57,8 @@ func (a *App) askForEvents(due eventsDue) tea.Cmd {
 	}))
 }
 
-// hear takes the events. A service that has none for this client is not asked again.
-func (a *App) hear(msg tea.Msg) tea.Cmd {
+// onEvents takes the events. A service that has none for this client is not asked again.
+func (a *App) onEvents(msg tea.Msg) tea.Cmd {
 	if _, changed := a.live.events.Handle(msg); !changed {
 		return nil
 	}
@@ -85,7 +86,8 @@ func (a *App) hear(msg tea.Msg) tea.Cmd {
 	return tea.Batch(a.tellChanges(), a.watchLater())
 }
 
-// tellChanges tells the top screen what it has missed. It waits until the screen is seen, and nothing is asked or searched for.
+// tellChanges tells the top screen what it has missed. It waits until the screen is seen, and nothing is asked or
+// searched for.
 func (a *App) tellChanges() tea.Cmd {
 	for s := range a.live.missed {
 		if !slices.Contains(a.all(), s) {
@@ -94,7 +96,8 @@ func (a *App) tellChanges() tea.Cmd {
 	}
 	top := a.Top()
 	watcher, watches := top.(screen.Watcher)
-	if !watches || a.Overlay() != nil || top.Form() != nil && !watcher.WatchesWhileTyping() || len(a.live.missed[top]) == 0 {
+	if !watches || a.Overlay() != nil || top.Form() != nil && !watcher.WatchesWhileTyping() ||
+		len(a.live.missed[top]) == 0 {
 		return nil
 	}
 	changed := screen.Changed{Events: a.live.missed[top]}

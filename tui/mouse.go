@@ -75,7 +75,7 @@ func (a *App) clickAnswer(o *screen.ConfirmDialog, msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-// lineAt is a line of what is drawn, without styles.
+// lineAt returns a line of the screen, without styles.
 func (a *App) lineAt(y int) string {
 	if lines := strings.Split(ansi.Strip(a.View()), "\n"); y >= 0 && y < len(lines) {
 		return lines[y]
@@ -83,7 +83,7 @@ func (a *App) lineAt(y int) string {
 	return ""
 }
 
-// columnAt is a column of what is drawn, without styles.
+// columnAt returns a column of the screen, without styles.
 func (a *App) columnAt(x int) (cells []string) {
 	for line := range strings.SplitSeq(ansi.Strip(a.View()), "\n") {
 		cells = append(cells, ansi.Cut(line, x, x+1))

@@ -19,8 +19,12 @@ import (
 
 // palette finds actions by name, those that can be done first, and records by their ids and titles.
 func (a *App) palette() screen.Overlay {
-	offers := slices.DeleteFunc(a.Offers(), func(o actions.Offer) bool { return o.ID == actions.Palette || o.ID.Group() == "list" })
-	slices.SortStableFunc(offers, func(o, other actions.Offer) int { return cmp.Compare(min(len(o.Why), 1), min(len(other.Why), 1)) })
+	offers := slices.DeleteFunc(a.Offers(), func(o actions.Offer) bool {
+		return o.ID == actions.Palette || o.ID.Group() == "list"
+	})
+	slices.SortStableFunc(offers, func(o, other actions.Offer) int {
+		return cmp.Compare(min(len(o.Why), 1), min(len(other.Why), 1))
+	})
 	pick := a.pickAction("Commands", offers)
 	for i, offer := range offers {
 		name := a.shell.Keys.Action(offer.ID).Name
@@ -153,7 +157,8 @@ func (a *App) searchRecords(text string) screen.Fetch[[]screen.Choice] {
 		}
 		few.PerPage = mostFound / 2
 		if couldBe("user", text) {
-			users, failure := c.Users(ctx, client.UserListOptions{ListOptions: few, UserFilter: api.UserFilter{Prefix: text}})
+			users, failure := c.Users(ctx, client.UserListOptions{ListOptions: few,
+				UserFilter: api.UserFilter{Prefix: text}})
 			for _, user := range users.Data {
 				choices = append(choices, a.found("user", user.ID, screen.ToUser{ID: user.ID}, user.ID))
 			}
@@ -224,7 +229,8 @@ func (a *App) found(kind, id string, to screen.Route, title string, facts ...str
 	return screen.Choice{Name: name, Then: func() tea.Cmd { return a.shell.Open(to) }, Of: kind + " " + id}
 }
 
-// orLacking returns the error unless the service refuses the list: another one may have none, or a client no right to it.
+// orLacking returns the error unless the service refuses the list: another one may have none, or a client no right to
+// it.
 func orLacking(err error) error {
 	if refused := (*client.Error)(nil); errors.As(err, &refused) && !refused.LoginNeeded() {
 		return nil

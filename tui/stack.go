@@ -22,8 +22,8 @@ import (
 	"example.com/perks/tui/screens/user"
 )
 
-// make returns the screen for a route. Nothing else knows all screens.
-func (a *App) make(to screen.Route) screen.Screen {
+// newScreen returns the screen for a route. Nothing else knows all screens.
+func (a *App) newScreen(to screen.Route) screen.Screen {
 	switch to := to.(type) {
 	case screen.ToPerk:
 		return perks.NewDetail(a.shell, to)
@@ -58,7 +58,7 @@ func (a *App) open(request screen.Go) tea.Cmd {
 		}
 		a.dropLogins()
 	}
-	return a.push(a.make(request.To))
+	return a.push(a.newScreen(request.To))
 }
 
 func (a *App) push(s screen.Screen) tea.Cmd {
@@ -133,12 +133,12 @@ type connected struct {
 	settings map[string]string
 }
 
-// begin opens the first screen, or a login before it.
-func (a *App) begin(msg connected) tea.Cmd {
+// onConnected opens the first screen, or a login before it.
+func (a *App) onConnected(msg connected) tea.Cmd {
 	a.shell.Settings = msg.settings
 	if msg.err == nil {
 		a.shell.Account = msg.account
-		return tea.Batch(a.begins(), a.showHint(), a.watch())
+		return tea.Batch(a.openStart(), a.showHint(), a.watch())
 	}
 	if missing := (*screen.NotLoggedIn)(nil); errors.As(msg.err, &missing) {
 		return a.push(login.New(a.shell, ""))
@@ -177,7 +177,8 @@ func (a *App) useAccount(account screen.Account) tea.Cmd {
 			drafts = tea.Batch(drafts, a.drop(len(a.screens)))
 		}
 		a.overlays, a.reopenable = nil, nil
-		return tea.Batch(drafts, a.begins(), a.watch(), a.shell.After(noteTime, showHint{})) // after that of the login
+		// after that of the login
+		return tea.Batch(drafts, a.openStart(), a.watch(), a.shell.After(noteTime, showHint{}))
 	}
 	a.resize()
 	return tea.Batch(a.watch(), a.broadcast(screen.Reconnected{}))

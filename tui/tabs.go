@@ -57,13 +57,14 @@ func isTab(s screen.Screen) bool {
 	return false
 }
 
-// begins shows the first screen.
-func (a *App) begins() tea.Cmd {
+// openStart shows the first screen.
+func (a *App) openStart() tea.Cmd {
 	a.tab = homeOf(a.options.Start)
-	return a.push(a.make(a.options.Start))
+	return a.push(a.newScreen(a.options.Start))
 }
 
-// selectTab shows a tab as it was left. If it is shown already, it shows its list, and asks first if that would lose something.
+// selectTab shows a tab as it was left. If it is shown already, it shows its list, and asks first if that would lose
+// something.
 func (a *App) selectTab(tab int) tea.Cmd {
 	if tab != a.tab || len(a.screens) == 0 {
 		return a.showTab(tab)
@@ -92,7 +93,7 @@ func (a *App) showTab(tab int) tea.Cmd {
 	default:
 		drafts = a.drop(len(a.screens))
 	}
-	return tea.Batch(drafts, a.push(a.make(tabs[tab].route)))
+	return tea.Batch(drafts, a.push(a.newScreen(tabs[tab].route)))
 }
 
 // tabNames are what the header calls the tabs.

@@ -1,5 +1,5 @@
-// Package accessible is the terminal UI for screen readers and braille lines: it only appends lines, and asks questions that a
-// line answers. Nothing is drawn, repainted or wrapped.
+// Package accessible is the terminal UI for screen readers and braille lines: it only appends lines, and asks questions
+// that a line answers. Nothing is drawn, repainted or wrapped.
 //
 // It drives the same model as the full screen, and knows no single screen.
 package accessible
@@ -18,10 +18,11 @@ import (
 	"example.com/perks/tui/screen"
 )
 
-// Run talks with the user until they quit, the input ends (which is no error), or the context does. Secrets are read without echo
-// if in is a terminal. A signal on interrupts, which may be nil, cancels the question; two without a line between them quit.
-// Errors are as those of tui.Run.
-func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.Signal, options tui.Options) (err error) {
+// Run talks with the user until they quit, the input ends (which is no error), or the context does. Secrets are read
+// without echo if in is a terminal. A signal on interrupts, which may be nil, cancels the question; two without a line
+// between them quit. Errors are as those of tui.Run.
+func Run(ctx context.Context, in io.Reader, out io.Writer, interrupts <-chan os.Signal,
+	options tui.Options) (err error) {
 	s := &session{
 		in: newInput(in), out: display.Writer(out), interrupts: interrupts, notices: options.Notices,
 		messages: make(chan message), done: make(chan struct{}), after: options.After,

@@ -33,7 +33,8 @@ type line struct {
 }
 
 func newInput(in io.Reader) *input {
-	i := &input{lines: make(chan line, 1), wanted: make(chan bool, 1), echoed: make(chan bool, 1), reader: bufio.NewReader(in)}
+	i := &input{lines: make(chan line, 1), wanted: make(chan bool, 1), echoed: make(chan bool, 1),
+		reader: bufio.NewReader(in)}
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		i.terminal = file
 	}
@@ -41,8 +42,8 @@ func newInput(in io.Reader) *input {
 	return i
 }
 
-// ask asks for a line, unless one is still pending. When it returns, a terminal has stopped echoing if this is a secret: users
-// may be quicker than the prompt.
+// ask asks for a line, unless one is still pending. When it returns, a terminal has stopped echoing if this is a
+// secret: users may be quicker than the prompt.
 func (i *input) ask(secret bool) {
 	if i.asked {
 		return

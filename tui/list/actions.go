@@ -293,14 +293,3 @@ func (l *List[F, T]) mouse(msg tea.MouseMsg) tea.Cmd {
 	}
 	return nil
 }
-
-// sortByColumn sorts by a field, and the second time in reverse.
-func (l *List[F, T]) sortByColumn(field string) tea.Cmd {
-	switch {
-	case l.effective(l.want).Field == field:
-		return l.reverse()
-	case slices.Contains(l.Orders(l.want.filter), field):
-		return l.sortBy(screen.FirstOrder(field))
-	}
-	return nil
-}

@@ -8,8 +8,56 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/tui/screen"
+	"example.com/perks/tui/theme"
 	"example.com/perks/tui/widget"
 )
+
+// Column is a column of a list: how to draw it, the field to sort by, and the text of its cells.
+type Column[T any] struct {
+	widget.Column
+	Sort string
+	Cell func(T) string
+	Tone func(T) theme.Tone // nil where all cells are alike
+}
+
+type Columns[T any] []Column[T]
+
+// Drawn returns the columns for a table.
+func (c Columns[T]) Drawn() []widget.Column {
+	drawn := make([]widget.Column, len(c))
+	for i := range c {
+		drawn[i] = c[i].Column
+	}
+	return drawn
+}
+
+// Cells returns the cells of a row.
+func (c Columns[T]) Cells(row T) []string {
+	cells := make([]string, len(c))
+	for i := range c {
+		cells[i] = c[i].Cell(row)
+	}
+	return cells
+}
+
+// Tones returns the tones of the cells of a row; nil if all are plain.
+func (c Columns[T]) Tones(row T) (tones []theme.Tone) {
+	for i := range c {
+		if c[i].Tone == nil {
+			continue
+		}
+		if tones == nil {
+			tones = make([]theme.Tone, len(c))
+		}
+		tones[i] = c[i].Tone(row)
+	}
+	return tones
+}
+
+// Sorted returns the column that a list is sorted by; -1 if none shows that.
+func (c Columns[T]) Sorted(field string) int {
+	return slices.IndexFunc(c, func(c Column[T]) bool { return c.Sort != "" && c.Sort == field })
+}
 
 // The settings of a list, before its name.
 const (
@@ -45,7 +93,7 @@ func (l *List[F, T]) keepOrder(order api.SortKey) tea.Cmd {
 
 // hide leaves columns out. The first one stays: it says what a row is.
 func (l *List[F, T]) hide(names []string) {
-	l.Columns = slices.DeleteFunc(slices.Clone(l.all), func(c screen.Column[*T]) bool {
+	l.Columns = slices.DeleteFunc(slices.Clone(l.all), func(c Column[*T]) bool {
 		return c.Name != l.all[0].Name && slices.Contains(names, c.Name)
 	})
 	cursor := 0
@@ -63,7 +111,7 @@ func (l *List[F, T]) hide(names []string) {
 // hiddenColumns returns the names of the columns that are left out.
 func (l *List[F, T]) hiddenColumns() (names []string) {
 	for _, c := range l.all {
-		if !slices.ContainsFunc(l.Columns, func(shown screen.Column[*T]) bool { return shown.Name == c.Name }) {
+		if !slices.ContainsFunc(l.Columns, func(shown Column[*T]) bool { return shown.Name == c.Name }) {
 			names = append(names, c.Name)
 		}
 	}

@@ -32,7 +32,7 @@ type Kind[F, T any] struct {
 
 	ID      func(*T) string
 	Title   func(*T) string // "" if it's the id
-	Columns screen.Columns[*T]
+	Columns Columns[*T]
 	Facts   func(*T) []widget.Pair // for the preview; nil without any
 	Muted   func(*T) bool
 
@@ -40,7 +40,7 @@ type Kind[F, T any] struct {
 	Values func(field string) []string
 	// Begun is the fields whose values may be cut short, as names may be and ids may not.
 	Begun []string
-	// IDRule says why a text is no id; nil if no id can be typed.
+	// IDRule says why a text is not an id; nil if no id can be typed.
 	IDRule func(text string) string
 	// Bare is the key of the field that a word without one is a value of; "" if fields have words, or none is meant.
 	Bare string
@@ -80,7 +80,7 @@ type List[F, T any] struct {
 	typing bool         // it is open
 	before string       // the query when it was opened
 
-	want      query[F] // what the list should show: what is typed, unless that makes no sense
+	want      query[F] // what the list should show: the typed query, unless it is invalid
 	page      int64    // the page that it should show
 	landing   landing
 	loader    *screen.Loader[loadedPage[F, T]]
@@ -88,13 +88,13 @@ type List[F, T any] struct {
 	prefetch  *screen.Loader[loadedPage[F, T]] // of the page ahead
 	ahead     int64
 	awaited   bool             // that page is shown as soon as it is loaded
-	loadEnded bool             // what is wanted was loaded, or that failed
+	loadEnded bool             // the wanted page was loaded, or that failed
 	firsts    map[int64]string // the first record of each page that was shown
 	links     map[int64]string // the addresses of pages that have no number for the service
 
-	all       screen.Columns[*T] // also those that are hidden
-	kept      api.SortKey        // how the list was sorted last; zero if it never was
-	views     []string           // saved queries
+	all       Columns[*T] // also those that are hidden
+	kept      api.SortKey // how the list was sorted last; zero if it never was
+	views     []string    // saved queries
 	table     *widget.Table
 	shown     []T // the records in the rows
 	rows      []widget.Row
@@ -348,7 +348,7 @@ func (l *List[F, T]) cancelLoads() {
 	l.awaited, l.loadEnded = false, false
 }
 
-// IsBusy tells whether what is wanted is loading.
+// IsBusy tells whether the wanted page is loading.
 func (l *List[F, T]) IsBusy() bool { return l.loader.Busy() || l.awaited }
 
 // isWanted tells whether the list that is shown is the one that is wanted.

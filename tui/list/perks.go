@@ -67,11 +67,11 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 					return api.SortKey{Field: field}
 				}
 			}
-			return screen.DefaultOrder()
+			return newestFirst()
 		},
 		Fetch: func(ctx context.Context, c *client.Client, f api.PerkFilter,
 			options client.ListOptions) (api.Page[api.Perk], error) {
-			newest := api.FormatSort([]api.SortKey{screen.DefaultOrder()})
+			newest := api.FormatSort([]api.SortKey{newestFirst()})
 			isRelevant := options.Sort == api.SortRelevance
 			if isRelevant {
 				options.Sort += "," + newest
@@ -107,7 +107,9 @@ func NewPerks(shell *screen.Shell, of PerksOf) *Perks {
 
 // orders are what a list of perks can be sorted by, those that need something last.
 func (s *Perks) orders(f api.PerkFilter) []string {
-	fields := screen.PerkOrders()
+	fields := []string{
+		"title", "category", "merchant_name", "city", "valid_from", "valid_to", "created_at", "updated_at",
+	}
 	for _, field := range []string{api.SortDistance, api.SortRelevance} {
 		if f.CanSortBy(field) && (field != api.SortRelevance || !s.noRelevance.Load()) {
 			fields = append(fields, field)
@@ -132,12 +134,12 @@ func (s *Perks) distance(p *api.Perk) string {
 
 // columns are the columns. In a narrow window they leave from the id on; title and discount stay, and validity where
 // that says why a perk cannot be redeemed.
-func (s *Perks) columns(valid func(*api.Perk) (string, theme.Tone), validStays bool) screen.Columns[*api.Perk] {
+func (s *Perks) columns(valid func(*api.Perk) (string, theme.Tone), validStays bool) Columns[*api.Perk] {
 	titleWidth, validWidth, validDrop := 34, 13, 1
 	if validStays {
 		titleWidth, validWidth, validDrop = 24, 16, 0
 	}
-	return screen.Columns[*api.Perk]{
+	return Columns[*api.Perk]{
 		{Column: widget.Column{Name: "Title", Min: titleWidth, Share: 12, Matches: true}, Sort: "title",
 			Cell: func(p *api.Perk) string { return display.Line(p.Title) }},
 		{Column: widget.Column{Name: "Discount", Min: 9, Share: 2}, Sort: "discount_text",

@@ -8,7 +8,6 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/display"
-	"example.com/perks/tui/screen"
 )
 
 // maxSeen is how many values of a column are kept for completion.
@@ -30,7 +29,7 @@ func (l *List[F, T]) note() {
 	}
 }
 
-// text is what is typed.
+// text returns the typed query.
 func (l *List[F, T]) text() string { return l.line.Value("query") }
 
 // completion is the rest of what is typed at the end of the line, of which the first is the most likely, and where that
@@ -73,7 +72,7 @@ func (l *List[F, T]) complete() tea.Cmd {
 	return l.typed()
 }
 
-// read returns the query that is typed. A name that is begun counts as the first that begins so, and a choice that is
+// read returns the typed query. A name that is begun counts as the first that begins so, and a choice that is
 // begun at the end as the first of its field.
 func (l *List[F, T]) read() (q query[F], problems []api.QueryProblem) {
 	text := l.text()
@@ -130,7 +129,7 @@ func (l *List[F, T]) chips() (chips []string) {
 	return chips
 }
 
-// typed shows the list of what is typed. What makes no sense keeps the list as it is.
+// typed shows the list of the typed query. An invalid query keeps the list as it is.
 func (l *List[F, T]) typed() tea.Cmd {
 	q, problems := l.read()
 	if len(problems) > 0 {
@@ -140,7 +139,7 @@ func (l *List[F, T]) typed() tea.Cmd {
 	return l.showAfter(pause, q)
 }
 
-// mistake is the first problem of what is typed; "" if there is none.
+// mistake is the first problem of the typed query; "" if there is none.
 func (l *List[F, T]) mistake() (text string, isIncomplete bool) {
 	if _, problems := l.read(); l.typing && len(problems) > 0 {
 		return problems[0].Text, problems[0].Incomplete
@@ -206,27 +205,11 @@ func (l *List[F, T]) words() []string {
 
 // summary is the query and the order in one line.
 func (l *List[F, T]) summary() string {
-	order := screen.OrderWords(l.effective(l.want))
+	order := orderWords(l.effective(l.want))
 	if l.want.text == "" {
 		return order
 	}
 	return display.Line(l.want.text) + ", " + order
-}
-
-// chooseOrder asks what to sort by.
-func (l *List[F, T]) chooseOrder() tea.Cmd {
-	return l.shell.Post(screen.PickOrder(l.Orders(l.want.filter), l.effective(l.want), nil, l.sortBy))
-}
-
-func (l *List[F, T]) sortBy(order api.SortKey) tea.Cmd {
-	changed := l.want
-	changed.order = order
-	return tea.Batch(l.keepOrder(order), l.show(changed))
-}
-
-func (l *List[F, T]) reverse() tea.Cmd {
-	order := l.effective(l.want)
-	return l.sortBy(api.SortKey{Field: order.Field, Desc: !order.Desc})
 }
 
 // whyNotClear says why there is no query to clear; "" if there is.

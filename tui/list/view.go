@@ -10,7 +10,6 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/display"
 	"example.com/perks/tui/actions"
-	"example.com/perks/tui/screen"
 	"example.com/perks/tui/widget"
 )
 
@@ -75,7 +74,7 @@ func (l *List[F, T]) View() string {
 	}
 	first, shown := l.table.Visible()
 	panel := widget.Panel{
-		Title: l.Heading(), Note: screen.OrderMark(l.effective(l.want)), Foot: l.position(width - 6),
+		Title: l.Heading(), Note: orderMark(l.effective(l.want)), Foot: l.position(width - 6),
 		Focused: !l.unfocused,
 		Bar:     widget.Bar{First: first, Shown: shown, All: l.table.Len(), Above: 1},
 	}

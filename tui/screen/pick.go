@@ -57,7 +57,7 @@ func (p Pick) Overlay(shell *Shell) Overlay {
 	return d
 }
 
-// recentRead is no Outcome: it says nothing about the service.
+// recentRead is not an Outcome: it says nothing about the service.
 type recentRead struct {
 	by      *PickDialog
 	choices []Choice

@@ -14,6 +14,17 @@ import (
 	"example.com/perks/tui/widget"
 )
 
+// Redeemed tells screens that a user redeemed a perk, which clears its mark.
+type Redeemed struct{ PerkID, UserID string }
+
+// Optional returns an optional text of the service in one line; "" if there is none.
+func Optional(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return display.Line(*text)
+}
+
 // StatusWord is what every screen calls the status of a redemption.
 func StatusWord(status api.RedemptionStatus) string {
 	return cmp.Or(display.Line(string(status)), notKnown)

@@ -76,7 +76,7 @@ type Changed struct{ Events []api.Event }
 
 // DraftSaver is a Screen that saves a draft of unsaved text.
 type DraftSaver interface {
-	// Keep returns the command that saves the draft; nil if there is none. It runs when the screen is closed, and
+	// SaveDraft returns the command that saves the draft; nil if there is none. It runs when the screen is closed, and
 	// before the program ends or is suspended.
 	SaveDraft() tea.Cmd
 }
@@ -124,7 +124,7 @@ type Shell struct {
 	Settings map[string]string // what was remembered when the program started or has been since; change it with Keep
 
 	posted    []tea.Msg
-	under     []*request // what was asked of the service, the oldest first
+	pending   []*request // what was asked of the service, the oldest first
 	confirmed string     // what was typed last to change a protected profile
 	covered   bool       // whoever posts now does not have the keyboard
 }
@@ -161,30 +161,30 @@ func (s *Shell) Posted() (msg tea.Msg, ok bool) {
 // request is one that the service has not answered yet.
 type request struct{ at time.Time }
 
-// begins notes a request that the user waits for.
-func (s *Shell) begins() *request {
+// started notes a request that the user waits for.
+func (s *Shell) started() *request {
 	r := &request{s.Now()}
-	s.under = append(s.under, r)
+	s.pending = append(s.pending, r)
 	return r
 }
 
-// ends forgets a request that was answered or cancelled.
-func (s *Shell) ends(r *request) {
-	s.under = slices.DeleteFunc(s.under, func(other *request) bool { return other == r })
+// ended forgets a request that was answered or cancelled.
+func (s *Shell) ended(r *request) {
+	s.pending = slices.DeleteFunc(s.pending, func(other *request) bool { return other == r })
 }
 
 // Waits returns since when the user waits for the service, if so.
 func (s *Shell) Waits() (since time.Time, waits bool) {
-	if len(s.under) == 0 {
+	if len(s.pending) == 0 {
 		return time.Time{}, false
 	}
-	return s.under[0].at, true
+	return s.pending[0].at, true
 }
 
 // Ends says that a reply has come, whether or not its screen is still open. For the application only.
 func (s *Shell) Ends(msg tea.Msg) {
 	if reply, ok := msg.(interface{ answers() *request }); ok {
-		s.ends(reply.answers())
+		s.ended(reply.answers())
 	}
 }
 

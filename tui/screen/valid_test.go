@@ -40,20 +40,9 @@ func TestOnlyPerksThatEndSoonOrHaveNotBegunStandOut(t *testing.T) {
 		{nil, in(-2), "expired 2 days ago", theme.Quiet},
 	} {
 		perk := &api.Perk{ValidFrom: test.from, ValidTo: test.to}
-		if words, tone := screen.Valid(perk, now), screen.ValidTone(perk, now); words != test.words || tone != test.tone {
+		if words, tone := screen.Valid(perk, now), screen.ValidTone(perk, now); words != test.words ||
+			tone != test.tone {
 			t.Errorf("%q in tone %d, want %q in %d", words, tone, test.words, test.tone)
-		}
-	}
-}
-
-func TestOrderMarksHaveAnArrow(t *testing.T) {
-	for key, want := range map[api.SortKey]string{
-		{Field: "created_at", Desc: true}: "newest ↓", {Field: "title"}: "title ↑", {Field: "title", Desc: true}: "title ↓",
-		{Field: api.SortDistance}: "nearest ↑", {Field: "propertyId"}: "id ↑",
-		{Field: "price_pw", Desc: true}: "dearest ↓",
-	} {
-		if got := screen.OrderMark(key); got != want {
-			t.Errorf("%v is %q, want %q", key, got, want)
 		}
 	}
 }

@@ -82,7 +82,8 @@ func New(name Name, profile termenv.Profile) *Theme {
 		p = palette{}
 		r.SetColorProfile(termenv.ANSI) // at Ascii it would drop bold and reverse
 	}
-	if profile == termenv.ANSI && name != HighContrast { // the nearest of sixteen would be the background of most terminals
+	// the nearest of sixteen would be the background of most terminals
+	if profile == termenv.ANSI && name != HighContrast {
 		p.input, p.editing, p.onInput, p.selected, p.onSelected = "", "", "", "4", "15"
 	}
 	in := func(colour string) lipgloss.Style { return coloured(r.NewStyle(), colour, p.behind) }
@@ -149,7 +150,8 @@ const (
 
 // In returns the style of a tone.
 func (t *Theme) In(tone Tone) *lipgloss.Style {
-	return [...]*lipgloss.Style{Plain: &t.Text, Quiet: &t.Muted, Good: &t.Good, Warning: &t.Warn, Bad: &t.Bad, Info: &t.Info}[tone]
+	return [...]*lipgloss.Style{Plain: &t.Text, Quiet: &t.Muted, Good: &t.Good, Warning: &t.Warn, Bad: &t.Bad,
+		Info: &t.Info}[tone]
 }
 
 // palette is the colours of a theme, as #RRGGBB; "" is the colour of the terminal.
@@ -162,8 +164,8 @@ type palette struct {
 	behind                               string // "" is the terminal's own
 }
 
-// Each colour has a contrast of 4.5 to 1 or more against the usual background of its theme (WCAG 2.2, criterion 1.4.3); borders,
-// and what is behind a dialog, are exempt.
+// Each colour has a contrast of 4.5 to 1 or more against the usual background of its theme (WCAG 2.2, criterion 1.4.3);
+// borders, and what is behind a dialog, are exempt.
 var palettes = map[Name]palette{
 	Dark: {
 		text: "", muted: "#9a9a9a", heading: "#8fb8ff", accent: "#7fd7ff", border: "#6c6c6c", shade: "#626262",

@@ -13,8 +13,8 @@ import (
 	"example.com/perks/tui/theme"
 )
 
-// maxTyped is how many code points fit into a field: more than any field of the service takes, and few enough that keys stay
-// fast.
+// maxTyped is how many code points fit into a field: more than any field of the service takes, and few enough that keys
+// stay fast.
 const maxTyped = 20_000
 
 // editor is text that is being typed, as characters, with the cursor before one of them.
@@ -154,7 +154,8 @@ func (e *editor) move(to int) {
 
 // from moves left, or right with a step of 1, past characters that are wanted.
 func (e *editor) from(at, step int, wanted func(text string) bool) int {
-	for next := at + min(step, 0); next >= 0 && next < len(e.characters) && wanted(e.characters[next].text); next += step {
+	for next := at + min(step, 0); next >= 0 && next < len(e.characters) &&
+		wanted(e.characters[next].text); next += step {
 		at += step
 	}
 	return at
@@ -175,8 +176,8 @@ func (e *editor) line(step int) int {
 
 func isBlank(character string) bool { return strings.TrimSpace(character) == "" }
 
-// press handles a key, and tells whether the text changed. The keys are those of shells, except ctrl+k, ctrl+p, ctrl+s and ctrl+z,
-// which are actions, as ctrl+e is where an editor can be opened.
+// press handles a key, and tells whether the text changed. The keys are those of shells, except ctrl+k, ctrl+p, ctrl+s
+// and ctrl+z, which are actions, as ctrl+e is where an editor can be opened.
 func (e *editor) press(key tea.KeyMsg) (edited bool) {
 	before := len(e.value())
 	switch name := key.String(); {
@@ -278,8 +279,8 @@ func (e *editor) layOutAgain() {
 	e.layOut(e.rowsWidth + 1)
 }
 
-// fillRow returns how many characters fit into a row. Unlike display.Wrap it loses none, because the cursor can be at each; only a
-// blank may be in the cell behind the row.
+// fillRow returns how many characters fit into a row. Unlike display.Wrap it loses none, because the cursor can be at
+// each; only a blank may be in the cell behind the row.
 func fillRow(line []character, width int) int {
 	at, end := 0, 0
 	for i, c := range line {
@@ -347,7 +348,8 @@ const caret = "▏"
 func (e *editor) viewLine(theme *theme.Theme, width int, focused bool) string {
 	if !focused {
 		e.left = 0
-		return inField(theme, theme.Input, theme.Input.Render(display.Cut(shown(e.characters[:min(len(e.characters), width+1)]), width)), width)
+		return inField(theme, theme.Input, theme.Input.Render(display.Cut(shown(e.characters[:min(len(e.characters),
+			width+1)]), width)), width)
 	}
 	if width < 3 {
 		return theme.Cursor.Render(display.Pad("", width))
@@ -444,7 +446,8 @@ func (e *editor) viewRows(theme *theme.Theme, width, height int, focused bool) [
 		if focused && e.top+i == at {
 			cursor = e.cursor - r.from
 		}
-		if last := r.to - 1; cursor >= 0 && last > r.from && cells(e.characters[r.from:r.to]) >= width && !theme.Colours() {
+		if last := r.to - 1; cursor >= 0 && last > r.from && cells(e.characters[r.from:r.to]) >= width &&
+			!theme.Colours() {
 			r.to = last // the blank behind a full row makes space for the caret
 		}
 		lines[i] = display.Cut(drawRow(theme, style, e.characters[r.from:r.to], cursor), width)

@@ -35,17 +35,18 @@ type Field struct {
 	Name    string // as the service names it, so that its errors appear at it
 	Label   string // as people read it
 	Kind    Kind
-	Value   string                    // at first
-	Options []string                  // of a Choice
-	Limit   int                       // how many characters it takes; 0 for any number
-	Width   int                       // how wide a line is drawn; 0 for all the space
-	Hint    string                    // shown while the field is empty, or beside a Switch: what belongs here, such as "such as 120.50"
-	Check   func(value string) string // what is wrong with a value, "" for nothing; nil takes all
+	Value   string   // at first
+	Options []string // of a Choice
+	Limit   int      // how many characters it takes; 0 for any number
+	Width   int      // how wide a line is drawn; 0 for all the space
+	// shown while the field is empty, or beside a Switch: what belongs here, such as "such as 120.50"
+	Hint  string
+	Check func(value string) string // what is wrong with a value, "" for nothing; nil takes all
 	// Complete returns the likely rest of a value, which is shown behind the cursor; nil without any.
 	Complete func(value string) string
 
-	// Eager checks a value with the first key: for values to correct. Otherwise the check waits until the field is left, because
-	// half a new value breaks most rules.
+	// Eager checks a value with the first key: for values to correct. Otherwise the check waits until the field is
+	// left, because half a new value breaks most rules.
 	Eager bool
 }
 
@@ -216,8 +217,8 @@ func (f *Form) EnterSubmits() bool {
 	return len(f.entries) > 0 && f.focus == len(f.entries)-1 && f.entries[f.focus].Kind != Text
 }
 
-// Takes tells whether the focused field needs the key itself: Enter in a multi-line field, and the up and down keys while there is a line
-// in that direction.
+// Takes tells whether the focused field needs the key itself: Enter in a multi-line field, and the up and down keys
+// while there is a line in that direction.
 func (f *Form) Takes(key string) bool {
 	e := f.entry(f.Focus())
 	if e.Kind != Text {
@@ -303,8 +304,8 @@ func (f *Form) index(name string) int {
 	return slices.IndexFunc(f.entries, func(e *entry) bool { return e.Name == name })
 }
 
-// Refuse shows the errors of the service beside their fields until those change, and focuses the first. It returns those of other
-// fields.
+// Refuse shows the errors of the service beside their fields until those change, and focuses the first. It returns
+// those of other fields.
 func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
 	others = api.FieldErrors{}
 	for name, problems := range errors {
@@ -314,7 +315,10 @@ func (f *Form) Refuse(errors api.FieldErrors) (others api.FieldErrors) {
 			others[name] = problems
 		}
 	}
-	if first := slices.IndexFunc(f.entries, func(e *entry) bool { return len(e.refused) > 0 && e.refusedValue == e.value() }); first >= 0 {
+	if first := slices.IndexFunc(f.entries, func(e *entry) bool {
+		return len(e.refused) > 0 &&
+			e.refusedValue == e.value()
+	}); first >= 0 {
 		f.FocusIndex(first)
 	}
 	return others

@@ -23,8 +23,8 @@ const (
 	Failure                   // it did not work; such a title has a mark before it
 )
 
-// Notice fills empty space with what happened and what to do next: in the middle, or in the corner if there is little space. Advice
-// that does not fit is cut.
+// Notice fills empty space with what happened and what to do next: in the middle, or in the corner if there is little
+// space. Advice that does not fit is cut.
 func Notice(theme *theme.Theme, kind NoticeKind, title, advice string, width, height int) string {
 	style := [...]lipgloss.Style{Empty: theme.Strong, Loading: theme.Muted, Failure: theme.Bad}[kind]
 	if kind == Failure {
@@ -96,7 +96,8 @@ func AccessibleNotice(kind NoticeKind, title, advice string) string {
 	return title + "\n" + advice
 }
 
-// Beat is how long each picture of a spinner stays. There is none before the first beat, because most replies come sooner.
+// Beat is how long each picture of a spinner stays. There is none before the first beat, because most replies come
+// sooner.
 const Beat = 520 * time.Millisecond
 
 // Spinner returns the picture after a time; "" before the first beat.
@@ -126,8 +127,8 @@ func Tab(theme *theme.Theme, name string, isCurrent bool) string {
 	return theme.Selected.Render("[" + name + "]")
 }
 
-// Tabs draws tabs on one line: "[Available 12] Redeemed 3". If they do not fit, it draws the current one with its number:
-// "[Available 12] 1/2".
+// Tabs draws tabs on one line: "[Available 12] Redeemed 3". If they do not fit, it draws the current one with its
+// number: "[Available 12] 1/2".
 func Tabs(theme *theme.Theme, width int, names []string, current int) string {
 	if len(names) == 0 {
 		return ""

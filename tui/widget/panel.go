@@ -83,7 +83,8 @@ func (p Panel) Box(look *theme.Theme, inside string, width, height int) string {
 	if p.Foot == "" {
 		foot = ""
 	}
-	return strings.Join(append(lines, p.edge(border, frame.BottomLeft, frame.Bottom, frame.BottomRight, foot, width)), "\n")
+	return strings.Join(append(lines, p.edge(border, frame.BottomLeft, frame.Bottom, frame.BottomRight, foot, width)),
+		"\n")
 }
 
 // words is what the upper border says, at most so wide. The title is cut last.
@@ -111,7 +112,8 @@ func (p Panel) edge(border lipgloss.Style, left, line, right, words string, widt
 	if words == "" {
 		return border.Render(left + strings.Repeat(line, width-2) + right)
 	}
-	return border.Render(left+line) + " " + words + " " + border.Render(strings.Repeat(line, max(0, width-5-display.Width(words)))+right)
+	return border.Render(left+line) + " " + words + " " + border.Render(strings.Repeat(line,
+		max(0, width-5-display.Width(words)))+right)
 }
 
 // thumb returns the rows of a panel that the scrollbar marks; none if all is shown.

@@ -24,7 +24,8 @@ type status struct {
 // maxWidth of the form: longer lines are harder to read.
 const maxWidth = 76
 
-// The least height of the form: a field, its error, and the next label. An error that belongs to no field needs more of the window.
+// The least height of the form: a field, its error, and the next label. An error that belongs to no field needs more of
+// the window.
 const (
 	minFormHeight       = 4
 	minFormHeightFailed = 2
@@ -103,15 +104,18 @@ const (
 func (s *Screen) message() (text string, urgent bool) {
 	switch {
 	case s.busy():
-		return display.Line(fmt.Sprintf("Logging in at %s ... %s cancels.", s.entered().APIURL, s.shell.Key(actions.Cancel))), true
+		return display.Line(fmt.Sprintf("Logging in at %s ... %s cancels.", s.entered().APIURL,
+			s.shell.Key(actions.Cancel))), true
 	case s.status.failed:
 		return "! " + display.Line(s.status.text), true
 	case s.status.text != "":
 		return display.Line(s.status.text), true
 	}
 	entered := s.entered()
-	if p, profileNamed := s.profileNamed(entered.Name); profileNamed && (p.APIURL != entered.APIURL || p.ClientID != entered.ClientID) {
-		return display.Line(fmt.Sprintf("This replaces profile %s, which is %s at %s.", p.Name, p.ClientID, p.APIURL)), true
+	if p, profileNamed := s.profileNamed(entered.Name); profileNamed &&
+		(p.APIURL != entered.APIURL || p.ClientID != entered.ClientID) {
+		return display.Line(fmt.Sprintf("This replaces profile %s, which is %s at %s.", p.Name, p.ClientID, p.APIURL)),
+			true
 	}
 	if key := s.shell.Keys.Key(actions.Profile); len(s.profiles) > 1 && key != "" {
 		return fmt.Sprintf("%s chooses among %s.", key, display.Plural(len(s.profiles), "profile", "profiles")), false
@@ -167,8 +171,8 @@ type profilesLoaded struct {
 	err       error
 }
 
-// handleProfiles fills in the preferred profile if nothing was typed. A user who is logged in wants to switch, and is asked for a profile,
-// but not while typing: the rest of a secret would be visible in that dialog.
+// handleProfiles fills in the preferred profile if nothing was typed. A user who is logged in wants to switch, and is
+// asked for a profile, but not while typing: the rest of a secret would be visible in that dialog.
 func (s *Screen) handleProfiles(msg profilesLoaded) tea.Cmd {
 	if msg.screen != s {
 		return nil
@@ -201,7 +205,8 @@ func (s *Screen) pick() screen.Pick {
 		}
 		options = append(options, option)
 	}
-	return screen.Pick{Title: "Log in with which profile?", Options: append(options, "A new profile ..."), Current: at, Then: s.choose}
+	return screen.Pick{Title: "Log in with which profile?", Options: append(options, "A new profile ..."), Current: at,
+		Then: s.choose}
 }
 
 // choose uses one of the profiles, or asks for the name of a new one.
@@ -218,12 +223,13 @@ func (s *Screen) choose(index int) tea.Cmd {
 		})
 	}
 	return s.shell.Post(screen.Prompt{
-		Title: "A new profile", Field: widget.Field{Name: nameField, Label: "Its name", Check: func(name string) string {
-			if _, profileNamed := s.profileNamed(name); profileNamed {
-				return "This profile exists already."
-			}
-			return CheckName(name)
-		}},
+		Title: "A new profile", Field: widget.Field{Name: nameField, Label: "Its name",
+			Check: func(name string) string {
+				if _, profileNamed := s.profileNamed(name); profileNamed {
+					return "This profile exists already."
+				}
+				return CheckName(name)
+			}},
 		Then: func(name string) tea.Cmd {
 			s.form.Set(nameField, name) // address and id stay: they are more often the same than not
 			s.form.Set(secretField, "")

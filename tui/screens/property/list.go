@@ -38,7 +38,7 @@ func NewList(shell *screen.Shell) *List {
 		Open: func(id string, _ *api.Property) tea.Cmd {
 			return shell.Open(screen.ToProperty{ID: api.PropertyID(id)})
 		},
-		Columns: screen.Columns[*api.Property]{
+		Columns: list.Columns[*api.Property]{
 			{Column: widget.Column{Name: "Id", Min: 4, Right: true}, Sort: "propertyId",
 				Cell: func(p *api.Property) string { return display.Line(string(p.PropertyID())) }},
 			{Column: widget.Column{Name: "Title", Min: 24, Share: 6, Matches: true},

@@ -31,7 +31,7 @@ func NewList(shell *screen.Shell) *List {
 	kind := list.Kind[api.RedemptionFilter, api.RedemptionRecord]{
 		Fields: api.RedemptionFilterFields, Bare: "user",
 		Orders: func(api.RedemptionFilter) []string { return api.RedemptionRecordSortFields() },
-		Order:  func(api.RedemptionFilter) api.SortKey { return screen.FirstOrder("redeemed_at") },
+		Order:  func(api.RedemptionFilter) api.SortKey { return list.FirstOrder("redeemed_at") },
 		Fetch: func(
 			ctx context.Context, c *client.Client, f api.RedemptionFilter, options client.ListOptions,
 		) (api.Page[api.RedemptionRecord], error) {
@@ -41,7 +41,7 @@ func NewList(shell *screen.Shell) *List {
 		Changes:    func(e api.Event) bool { return e.Redemption != nil },
 		Open:       func(id string, _ record) tea.Cmd { return shell.Open(screen.ToRedemption{ID: id}) },
 		Title:      func(r record) string { return titles.Perk(r) + " for " + display.Line(r.UserID) },
-		Columns: screen.Columns[record]{
+		Columns: list.Columns[record]{
 			{Column: widget.Column{Name: "User", Min: 12, Share: 2}, Sort: "user",
 				Cell: func(r record) string { return display.Line(r.UserID) }},
 			{Column: widget.Column{Name: "Title", Min: 18, Share: 6}, Cell: titles.Perk},

@@ -36,7 +36,7 @@ func NewList(shell *screen.Shell) *List {
 			return c.Users(ctx, client.UserListOptions{ListOptions: options, UserFilter: f})
 		},
 		ID: id, Title: id,
-		Columns: screen.Columns[*api.User]{{
+		Columns: list.Columns[*api.User]{{
 			Column: widget.Column{Name: "User", Min: 12, Share: 1, Matches: true},
 			Cell:   func(u *api.User) string { return display.Line(u.ID) },
 		}},

@@ -28,7 +28,7 @@ type redeemed struct {
 
 // newRedeemed makes the list. Open shows a redemption.
 func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord) tea.Cmd) *redeemed {
-	newest, titles := screen.FirstOrder("redeemed_at"), list.NewTitles(shell)
+	newest, titles := list.FirstOrder("redeemed_at"), list.NewTitles(shell)
 	type record = *api.RedemptionRecord
 	when := func(r record) string { return shell.When(r.RedeemedAt) }
 	decided := func(r record) string {
@@ -53,7 +53,7 @@ func newRedeemed(shell *screen.Shell, id string, open func(*api.RedemptionRecord
 		},
 		Open:  func(_ string, r record) tea.Cmd { return open(r) },
 		Title: titles.Perk,
-		Columns: screen.Columns[record]{
+		Columns: list.Columns[record]{
 			{Column: widget.Column{Name: "When", Min: 10}, Sort: newest.Field, Cell: when},
 			{Column: widget.Column{Name: "Title", Min: 18, Share: 4}, Cell: titles.Perk},
 			{Column: widget.Column{Name: "Status", Min: 8},
@@ -125,7 +125,7 @@ func (r *redeemed) of(perkID string) *api.RedemptionRecord {
 // maxSummary is the greatest width of the metadata in a row.
 const maxSummary = 160
 
-// metadataSummary writes metadata as "shop=Mitte till=4". What is no object stays as it is.
+// metadataSummary writes metadata as "shop=Mitte till=4". Metadata that is not an object stays as it is.
 func metadataSummary(metadata json.RawMessage) string {
 	decoder := json.NewDecoder(bytes.NewReader(metadata))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
