@@ -238,7 +238,7 @@ type AuditQuery struct {
 	Action  string    // the same
 	Since   time.Time // that instant or later
 	Until   time.Time // before that instant
-	Last    int       // at most so many, the newest
+	Last    int       // at most this many, the newest
 }
 
 // AuditPosition is how far a reader got in the audit log. Only the driver that returned it understands it; "" is the

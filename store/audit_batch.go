@@ -87,7 +87,7 @@ func (o Operations) NextAudit(
 const auditSize = `coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0) +
 	coalesce(octet_length(metadata), 0)`
 
-// readBatch reads what is between a place and the end of the batch, or the first part of it.
+// readBatch reads the entries between a place and the end of the batch, or the first of them.
 func (o Operations) readBatch(q Querier, after AuditPlace, batch *AuditBatch, most AuditBound) error {
 	until := batch.Next.Since
 	redemptions, entries, err := o.db.AuditRange(q, after.Since, until)
@@ -208,7 +208,7 @@ func (o Operations) RecentAudit(ctx context.Context, query RecentAudit) (AuditBa
 	})
 }
 
-// chunkOf is how many of the keys have at most so many bytes, and at least 1.
+// chunkOf is how many of the keys fit in that many bytes, and at least 1.
 func chunkOf(keys []AuditKey, bytes int) int {
 	size := 0
 	for i, key := range keys[:min(recordChunk, len(keys))] {

@@ -67,7 +67,7 @@ func lockList(ctx context.Context, busy chan struct{}, isCostly bool) error {
 	}
 }
 
-// CheckCost returns ErrCostly if the context does not allow to collect so many records.
+// CheckCost returns ErrCostly if the context does not allow collecting that many records.
 func CheckCost(ctx context.Context, rows int64) error {
 	if limit := rowLimit(ctx); limit > 0 && rows > limit {
 		return ErrCostly

@@ -86,7 +86,7 @@ func (o Operations) UpdateClient(
 	ctx context.Context, id string, change ClientChange, by Actor, at time.Time,
 ) (Client, error) {
 	return o.changeClient(ctx, "change a client", id, by, at, func(c *Client) (action string) {
-		changed := change.Of(*c)
+		changed := change.Apply(*c)
 		if changed.Public() == c.Public() {
 			return ""
 		}

@@ -20,7 +20,7 @@ type Cursor struct {
 	ID     string
 }
 
-// ErrNoCursor says that a text is no cursor of a list in that order.
+// ErrNoCursor says that a text is not a cursor of a list in that order.
 var ErrNoCursor = errors.New("is not from a list with this sort")
 
 // CursorOf returns the place after a perk in the query's list. distance is its distance in millimetres, if that is a

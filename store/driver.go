@@ -30,7 +30,7 @@ type Querier interface {
 	Query(text string, args ...any) (Rows, error)
 }
 
-// Named holds the arguments of a query by name.
+// Named has the arguments of a query by name.
 type Named = map[string]any
 
 // Tx is a transaction that writes. Rows that it has read do not change until it ends, unless a method says otherwise.
@@ -40,14 +40,14 @@ type Tx interface {
 	Exec(text string, args ...any) (int64, error)
 }
 
-// Dialect holds the parts in which shared statements differ between databases.
+// Dialect has the parts in which shared statements differ between databases.
 type Dialect struct {
 	// Locks are statements, or the ends of a SELECT that locks its rows, of which SkipLocked leaves out those of
 	// others. LockStock locks the stock of redemption $1's perk. They are "" where there is one writer.
 	LockClient, LockProperty, LockSigningKeys, LockNewProperties, LockStock, SkipLocked string
 
 	StockPerk  string // column of perk_stock and of redemptions that refers to the perk
-	EmptyIndex string // empties what is derived from all perks
+	EmptyIndex string // a statement that empties the table derived from perks
 
 	OnCommitDrop                   string // ends the definition of a temporary table
 	Stock                          string // joins perk_stock AS s to perks AS p

@@ -113,7 +113,7 @@ func ClientExists(id string) error {
 
 // NotASandbox says that a database has what only a live one has.
 func NotASandbox(found LiveRecords) error {
-	return api.Errorf(api.CodeConflict, "This is no sandbox: it has %s, which only a live database has.", found)
+	return api.Errorf(api.CodeConflict, "This is not a sandbox: it has %s, which only a live database has.", found)
 }
 
 // Unavailable says that the database failed during a write, whose outcome is unknown. The cause is logged and not part

@@ -11,7 +11,7 @@ import (
 type PerkSearch[IDs Sized] interface {
 	// Common is the part of the search that drivers share.
 	Common() *Search
-	// CountMatches counts the matches, at most so many unless that is 0, and CountUnavailable those of them that the
+	// CountMatches counts the matches, at most this many unless that is 0, and CountUnavailable those of them that the
 	// query's user cannot redeem.
 	CountMatches(most int64) (Count, error)
 	CountUnavailable(matching int64) (int64, error)

@@ -75,7 +75,7 @@ var perkSortValues = map[string]func(*api.Perk) any{
 	"updated_at":    func(p *api.Perk) any { return p.UpdatedAt },
 }
 
-// sortKinds are the kinds of fields that are no texts.
+// sortKinds are the kinds of fields other than texts.
 var sortKinds = map[string]ColumnType{
 	"valid_from": Instant, "valid_to": Instant, "created_at": Instant, "updated_at": Instant, "redeemed_at": Instant,
 	api.SortDistance: Integer, api.SortRelevance: Integer,

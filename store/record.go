@@ -121,8 +121,8 @@ type ClientChange struct {
 	Scopes api.Scopes
 }
 
-// Get returns the client with the change.
-func (change ClientChange) Of(c Client) Client {
+// Apply returns the client with the change.
+func (change ClientChange) Apply(c Client) Client {
 	if change.Name != nil {
 		c.Name = *change.Name
 	}

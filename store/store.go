@@ -433,7 +433,7 @@ type BatchMeter struct {
 	failed atomic.Uint64
 }
 
-// Finished counts a transaction of so many writes.
+// Finished counts a transaction, with the number of its writes.
 func (m *BatchMeter) Finished(writes int) {
 	step, _ := slices.BinarySearch(batchSizes[:], writes)
 	m.sizes[min(step, len(batchSizes)-1)].Add(1)

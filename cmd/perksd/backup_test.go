@@ -30,8 +30,9 @@ func TestBackupOverwritesNothingAndCreatesNoDatabase(t *testing.T) {
 	if text, err := os.ReadFile(precious); err != nil || string(text) != "precious" {
 		t.Errorf("the file holds %q (%v)", text, err)
 	}
-	o.refuses(exitFailure, fmt.Sprintf("back up to %s: there is no folder %s", o.path("nowhere/copy.db"),
-		o.path("nowhere")), "backup", o.path("nowhere/copy.db"))
+	nowhere := o.path("nowhere/copy.db")
+	o.refuses(exitFailure, fmt.Sprintf("back up to %s: there is no directory %s", nowhere, o.path("nowhere")),
+		"backup", nowhere)
 	o.refuses(exitUsage, "FILE is missing (see 'perksd backup --help')", "backup")
 }
 

@@ -16,7 +16,7 @@ func TestCopiesAreToldFromTheirOriginal(t *testing.T) {
 	noError(t, server.CreateDatabase(t.Context(), "perks"))
 	original := server.DSN("perks")
 	noError(t, openAt(t, original).Close())
-	saved := filepath.Join(shortFolder(t), "saved")
+	saved := filepath.Join(shortDirectory(t), "saved")
 	noError(t, server.Save(t.Context(), saved))
 	recovered := must(storetest.StartPostgresFrom(t.Context(), saved, storetest.PostgresOptions{}))(t)
 	stopLater(t, recovered.Stop)

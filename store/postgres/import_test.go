@@ -283,12 +283,12 @@ func TestAnImportDoesNotRewriteUnchangedRows(t *testing.T) {
 
 func TestAnImportLeavesNoFileBehind(t *testing.T) {
 	db := openAt(t, storetest.PostgresDatabase(t))
-	folder := t.TempDir()
-	t.Setenv("TMPDIR", folder)
+	directory := t.TempDir()
+	t.Setenv("TMPDIR", directory)
 	requireEmpty := func(when string) {
-		files, err := filepath.Glob(filepath.Join(folder, "*"))
+		files, err := filepath.Glob(filepath.Join(directory, "*"))
 		if err != nil || len(files) > 0 {
-			t.Errorf("%s the folder holds %q (%v)", when, files, err)
+			t.Errorf("%s the directory holds %q (%v)", when, files, err)
 		}
 	}
 	importPerks(t, db, "p")
@@ -300,7 +300,7 @@ func TestAnImportLeavesNoFileBehind(t *testing.T) {
 	}
 	requireEmpty("after an import of nothing good")
 
-	t.Setenv("TMPDIR", filepath.Join(folder, "missing"))
+	t.Setenv("TMPDIR", filepath.Join(directory, "missing"))
 	_, err := db.ImportPerks(t.Context(), titled("Lost", "p"), nil, store.Operator, importDay)
 	if err == nil || !strings.Contains(err.Error(), "TMPDIR") {
 		t.Errorf("the import returned %v, want an error that names TMPDIR", err)

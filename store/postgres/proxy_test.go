@@ -48,10 +48,10 @@ func startProxy(t *testing.T, address string) (*proxy, string) {
 	}
 	socket := ".s.PGSQL." + port
 	p := &proxy{t: t, server: filepath.Join(query.Get("host"), socket), done: true}
-	folder := shortFolder(t)
-	query.Set("host", folder)
+	directory := shortDirectory(t)
+	query.Set("host", directory)
 	u.RawQuery = query.Encode()
-	listener := must(net.Listen("unix", filepath.Join(folder, socket)))(t)
+	listener := must(net.Listen("unix", filepath.Join(directory, socket)))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {

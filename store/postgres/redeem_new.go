@@ -40,8 +40,8 @@ func (r *redeemer) suppose(attempts []store.RedeemAttempt, d *decision) {
 	}
 }
 
-// supposition is the perks as the batch is supposed to find them, or nil if it has to be looked up.
-func (r *redeemer) supposition(batch []*queuedAttempt, perks []*perkQueue) map[string]*eligibility {
+// optimistic is the perks as the batch is supposed to find them, or nil if it has to be looked up.
+func (r *redeemer) optimistic(batch []*queuedAttempt, perks []*perkQueue) map[string]*eligibility {
 	if len(batch) == 1 { // so that a refusal takes one transaction
 		return nil
 	}

@@ -221,7 +221,7 @@ func TestABatchSupposedToBeNewAtSeveralPerksWritesWhatIs(t *testing.T) {
 		{1, []*perkQueue{{perkID: "perk-0"}}, false},
 		{2, []*perkQueue{{perkID: "perk-0"}, {perkID: "perk-1"}}, false},
 	} {
-		if got := r.supposition(batch[:test.attempts], test.perks) != nil; got != test.want {
+		if got := r.optimistic(batch[:test.attempts], test.perks) != nil; got != test.want {
 			t.Errorf("%d attempts at %d perks are supposed to be new: %t, want %t", test.attempts, len(test.perks), got,
 				test.want)
 		}

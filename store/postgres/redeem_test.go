@@ -579,10 +579,10 @@ func TestAPermanentUniqueViolationIsNotRetriedForLong(t *testing.T) {
 	requireExact(t, db, 0)
 }
 
-// shortFolder is for sockets, whose paths may have about a hundred bytes.
-func shortFolder(t *testing.T) string {
+// shortDirectory is for sockets, whose paths may have about a hundred bytes.
+func shortDirectory(t *testing.T) string {
 	t.Helper()
-	folder := must(os.MkdirTemp("", "perks"))(t)
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	return folder
+	directory := must(os.MkdirTemp("", "perks"))(t)
+	t.Cleanup(func() { os.RemoveAll(directory) })
+	return directory
 }

@@ -122,7 +122,7 @@ func (r *redeemer) start() {
 // run decides a batch. Attempts that have to wait for a lock do so with those at the same perk, so that they hold up no
 // others.
 func (r *redeemer) run(batch []*queuedAttempt, perks []*perkQueue) {
-	locked := r.process(batch, r.supposition(batch, perks), false)
+	locked := r.process(batch, r.optimistic(batch, perks), false)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running--

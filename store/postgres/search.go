@@ -12,7 +12,7 @@ import (
 	"example.com/perks/store"
 )
 
-// search is a store.Search in PostgreSQL's dialect.
+// search is a store.PerkSearch in PostgreSQL's dialect.
 type search struct {
 	store.Search
 	view        view
@@ -143,7 +143,6 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (list store.
 	return list, err
 }
 
-// Distances is part of store.PerkSearch.
 func (s *search) Distances(ids []string) ([]int64, error) {
 	if s.Query.Near == nil {
 		return make([]int64, len(ids)), nil
@@ -154,7 +153,6 @@ func (s *search) Distances(ids []string) ([]int64, error) {
 			ORDER BY page.n`, customPlan, s.args)
 }
 
-// ReadAfter is part of store.PerkSearch.
 func (s *search) ReadAfter(reach store.Fetch, matching int64) ([]api.Perk, error) {
 	order, err := s.pageOrder(s.Query.Sort, false)
 	if err != nil {
@@ -163,10 +161,8 @@ func (s *search) ReadAfter(reach store.Fetch, matching int64) ([]api.Perk, error
 	return store.All(s.view, store.ScanPerk, pageOf(s.following(reach, matching), order), s.values(reach)...)
 }
 
-// IsIDAt is part of store.PerkSearch.
 func (s *search) IsIDAt(ids perkIDs, at int64, id string) (bool, error) { return ids.at(at) == id, nil }
 
-// EveryID is part of store.PerkSearch.
 func (s *search) EveryID(step, matching int64) (ids perkIDs, err error) {
 	order, err := s.Order.By(s.Query.Sort, false)
 	if err != nil {
@@ -194,7 +190,6 @@ type perkIDs struct {
 	ends []uint32 // of each id in the text
 }
 
-// Len is part of store.Sized.
 func (p perkIDs) Len() int { return len(p.ends) }
 
 func (p *perkIDs) add(id string) {
@@ -217,7 +212,6 @@ func (p perkIDs) between(from, to int64) (ids []string) {
 	return ids
 }
 
-// ReadByIDs is part of store.PerkSearch.
 func (s *search) ReadByIDs(ids perkIDs, from, until int64) ([]api.Perk, error) {
 	return store.All(s.view, store.ScanPerk,
 		`SELECT `+store.PerkColumns+` FROM unnest($1::text[]) WITH ORDINALITY AS page (id, n)
@@ -310,7 +304,6 @@ func (s *search) plans(order string, reach store.Fetch, total int64) iter.Seq[st
 	}
 }
 
-// Cost is part of store.PerkSearch.
 func (s *search) Cost(reach store.Fetch, total int64) int64 {
 	need := reach.Skip + reach.Take
 	switch {
@@ -328,7 +321,6 @@ func (s *search) Cost(reach store.Fetch, total int64) int64 {
 	return total
 }
 
-// HasOrderedScan is part of store.PerkSearch.
 func (s *search) HasOrderedScan() bool {
 	switch {
 	case s.Query.Near != nil || s.HasWords():
@@ -413,19 +405,17 @@ func (s *search) allMatches(total int64) string {
 const unavailable = `(SELECT perk_id FROM perk_stock WHERE sold_out
 	UNION ALL SELECT perk_id FROM redemptions WHERE user_id = @user AND status <> 'rejected')`
 
-// CountMatches is part of store.PerkSearch.
 func (s *search) CountMatches(most int64) (store.Count, error) {
 	return store.One(s.view, func(r row) (c store.Count, err error) {
 		return c, r.Scan(&c.Matching, &c.Since, &c.Till)
 	}, s.countMatching(most), customPlan, s.args)
 }
 
-// CountUnavailable is part of store.PerkSearch.
 func (s *search) CountUnavailable(matching int64) (int64, error) {
 	return store.One(s.view, store.ScanValue[int64], s.countUnavailable(matching), customPlan, s.args)
 }
 
-// countMatching counts at most so many, unless that is 0.
+// countMatching counts at most this many, unless that is 0.
 func (s *search) countMatching(most int64) string {
 	matches := s.from() + ` WHERE ` + s.where()
 	if most > 0 {

@@ -18,8 +18,8 @@ import (
 // TestDamageIsToldFromADiskThatFails reads a database whose pages were overwritten, and then the same error beside an
 // intact one.
 func TestDamageIsToldFromADiskThatFails(t *testing.T) {
-	folder := t.TempDir()
-	path := filepath.Join(folder, "perks.db")
+	directory := t.TempDir()
+	path := filepath.Join(directory, "perks.db")
 	fill(t, path)
 	db, logged := openLogged(t, path)
 	overwriteMiddle(t, path)
@@ -36,7 +36,7 @@ func TestDamageIsToldFromADiskThatFails(t *testing.T) {
 		t.Errorf("the log of a damaged database is\n%s", text)
 	}
 
-	intact, logged := openLogged(t, filepath.Join(folder, "intact.db"))
+	intact, logged := openLogged(t, filepath.Join(directory, "intact.db"))
 	for range 1000 { // one check, however often the error comes
 		intact.fault("read", damaged)
 	}

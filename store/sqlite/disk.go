@@ -21,7 +21,7 @@ const (
 // entries.
 type disk struct {
 	path  string
-	space func(folder string) (free int64, err error) // for this process, in bytes
+	space func(directory string) (free int64, err error) // for this process, in bytes
 	log   *slog.Logger
 
 	mu       sync.Mutex
@@ -98,7 +98,7 @@ func (d *disk) lasts() time.Duration {
 	return time.Duration(max(float64(time.Second), min(lasts, float64(store.MaxDiskForecast))))
 }
 
-// stats returns what is known of the disk, or nil.
+// stats returns the state of the disk, or nil if it is not known.
 func (d *disk) stats() *store.DiskStats {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 	"example.com/perks/store"
 )
 
-// linked makes a database in its own folder and returns the path of a link to it, and its real path.
+// linked makes a database in its own directory and returns the path of a link to it, and its real path.
 func linked(t *testing.T) (link, path string) {
 	t.Helper()
-	folder, disk := t.TempDir(), t.TempDir()
-	link, path = filepath.Join(folder, "perks.db"), filepath.Join(disk, "data.db")
+	directory, disk := t.TempDir(), t.TempDir()
+	link, path = filepath.Join(directory, "perks.db"), filepath.Join(disk, "data.db")
 	db := must(Open(t.Context(), path, Options{}))(t)
 	noError(t, errors.Join(db.Close(), os.Symlink(path, link)))
 	return link, path

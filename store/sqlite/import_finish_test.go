@@ -77,13 +77,13 @@ func TestTheNextProgramsMoveTheEntriesOfAnImportThatDied(t *testing.T) {
 }
 
 func TestABackupKeepsTheEntriesOfAnImport(t *testing.T) {
-	folder := t.TempDir()
-	path, backup := filepath.Join(folder, "perks.db"), filepath.Join(folder, "backup.db")
+	directory := t.TempDir()
+	path, backup := filepath.Join(directory, "perks.db"), filepath.Join(directory, "backup.db")
 	db := openPath(t, path)
 	schema := schemaOf(t, db)
 	leave(t, db, numbered)
 	noError(t, db.Backup(t.Context(), backup))
-	target := filepath.Join(folder, "restored.db")
+	target := filepath.Join(directory, "restored.db")
 	restored := CarryOver{Former: func(*DB, error) {}, Restored: func(db *DB) error {
 		requireNumbered(t, db, "0.0")
 		return nil
@@ -93,8 +93,8 @@ func TestABackupKeepsTheEntriesOfAnImport(t *testing.T) {
 }
 
 func TestARestoreDropsTheTablesOfAnImport(t *testing.T) {
-	folder := t.TempDir()
-	path, backup := filepath.Join(folder, "perks.db"), filepath.Join(folder, "backup.db")
+	directory := t.TempDir()
+	path, backup := filepath.Join(directory, "perks.db"), filepath.Join(directory, "backup.db")
 	db := openPath(t, path)
 	schema := schemaOf(t, db)
 	importMany(t, db, manyPerks(0, manyMore, 1), store.Imported{Count: manyMore, Created: manyMore})
@@ -108,7 +108,7 @@ func TestARestoreDropsTheTablesOfAnImport(t *testing.T) {
 	}}, manyPerks(300, manyMore, 2), nil, store.Operator, asOf); err != nil {
 		t.Fatal(err)
 	}
-	target := filepath.Join(folder, "restored.db")
+	target := filepath.Join(directory, "restored.db")
 	must(Restore(t.Context(), backup, target, time.Now(), carryNothing))(t)
 	restored := openPath(t, target)
 	requireSound(t, restored, schema)

@@ -33,27 +33,27 @@ func (s *session) redeem(attempt store.RedeemAttempt) (store.RedeemResult, error
 			return store.RedeemResult{Redemption: first, Replayed: first.ID != attempt.ID}, err
 		}
 	}
-	if offer := s.offers[attempt.PerkID]; offer != nil && offer.Refusal(attempt) == nil {
-		made, err := s.makeRedemption(attempt, offer)
+	if perk := s.eligibility[attempt.PerkID]; perk != nil && perk.Refusal(attempt) == nil {
+		made, err := s.makeRedemption(attempt, perk)
 		if !errors.Is(err, errNotNew) {
 			return store.RedeemResult{Redemption: made}, err
 		}
 	}
-	delete(s.offers, attempt.PerkID)
-	offer, err := s.eligibility(attempt)
+	delete(s.eligibility, attempt.PerkID)
+	perk, err := s.readEligibility(attempt)
 	if err != nil {
 		return store.RedeemResult{}, err
 	}
-	if offer.idUsed {
+	if perk.idUsed {
 		first, err := s.earlierTry(attempt)
 		return store.RedeemResult{Redemption: first}, err
 	}
-	if err := offer.Refusal(attempt); err != nil {
+	if err := perk.Refusal(attempt); err != nil {
 		return store.RedeemResult{}, err
 	}
-	made, err := s.makeRedemption(attempt, offer)
-	if err == nil && offer.UserKnown {
-		s.offers[attempt.PerkID] = offer
+	made, err := s.makeRedemption(attempt, perk)
+	if err == nil && perk.UserKnown {
+		s.eligibility[attempt.PerkID] = perk
 	}
 	return store.RedeemResult{Redemption: made}, err
 }
@@ -104,7 +104,7 @@ type eligibility struct {
 	idUsed bool // a redemption has the attempt's id
 }
 
-func (s *session) eligibility(attempt store.RedeemAttempt) (*eligibility, error) {
+func (s *session) readEligibility(attempt store.RedeemAttempt) (*eligibility, error) {
 	return store.OneOr(store.PerkNotFound(attempt.PerkID), s, func(r row) (*eligibility, error) {
 		o := &eligibility{}
 		err := r.Scan(&o.perk, &o.ValidFrom, &o.ValidTo, &o.Approval, &o.left, &o.UserKnown, &o.UserHasPerk, &o.idUsed)

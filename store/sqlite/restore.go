@@ -37,7 +37,7 @@ func Restore(ctx context.Context, backup, path string, at time.Time, carry Carry
 	if target.isSameAs(backup) { // closing it after reading would release the lock
 		return "", fmt.Errorf("restore from %s: it is the database %s itself, not a copy", backup, path)
 	}
-	end, err := target.lockFolder()
+	end, err := target.lockDirectory()
 	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", path, err)
 	}
@@ -203,7 +203,7 @@ func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 		} else if err != nil {
 			return "", err
 		}
-		return "", syncFolder(filepath.Dir(f.path))
+		return "", syncDirectory(filepath.Dir(f.path))
 	}
 	if err != nil {
 		return "", err
@@ -217,7 +217,7 @@ func (f file) replaceBy(other file, at time.Time) (former string, err error) {
 	if err != nil {
 		return "", errors.Join(err, f.rollBack())
 	}
-	return former, syncFolder(filepath.Dir(f.path))
+	return former, syncDirectory(filepath.Dir(f.path))
 }
 
 // keepFormer links the file and its log under the former name, and removes the log of the current one.
@@ -235,20 +235,21 @@ func (f file) keepFormer(other file, at time.Time) (former string, err error) {
 	if err := os.Link(f.path+logSuffix, former+logSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	if err := syncFolder(filepath.Dir(f.path)); err != nil {
+	if err := syncDirectory(filepath.Dir(f.path)); err != nil {
 		return "", err
 	}
 	return former, f.removeLog()
 }
 
-// removeLog removes the log and its index, and syncs the folder: a stale log would damage another database at the path.
+// removeLog removes the log and its index, and syncs the directory: a stale log would damage another database at the
+// path.
 func (f file) removeLog() error {
 	for _, suffix := range []string{logSuffix, memorySuffix} {
 		if err := os.Remove(f.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return syncFolder(filepath.Dir(f.path))
+	return syncDirectory(filepath.Dir(f.path))
 }
 
 // rollBack undoes an interrupted or failed keepFormer.
@@ -277,7 +278,7 @@ func (f file) rollBack() error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := syncFolder(filepath.Dir(f.path)); err != nil {
+		if err := syncDirectory(filepath.Dir(f.path)); err != nil {
 			return err
 		}
 		file{path: former}.remove()
@@ -309,7 +310,7 @@ func (db *DB) Backup(ctx context.Context, path string) error {
 func (db *DB) backup(ctx context.Context, path string) (err error) {
 	copied, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no folder %s", filepath.Dir(path))
+		return fmt.Errorf("there is no directory %s", filepath.Dir(path))
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w, and is not overwritten; choose another name", fs.ErrExist)
@@ -329,7 +330,7 @@ func (db *DB) backup(ctx context.Context, path string) (err error) {
 	if err := copied.Sync(); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return syncDirectory(filepath.Dir(path))
 }
 
 // copyInto writes to an empty file. SQLite needs a connection that could write, although it only reads.
@@ -342,11 +343,11 @@ func (db *DB) copyInto(ctx context.Context, path string) error {
 	return errors.Join(err, s.close())
 }
 
-// syncFolder makes new names in the folder survive a power cut.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
+// syncDirectory makes new names in the directory survive a power cut.
+func syncDirectory(path string) error {
+	directory, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return errors.Join(directory.Sync(), directory.Close())
 }

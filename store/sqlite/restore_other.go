@@ -14,7 +14,7 @@ func (f file) lockFile() (locked *os.File, err error) {
 		"old database's -wal and -shm files")
 }
 
-func (f file) lockFolder() (end func(), err error) { return func() {}, nil }
+func (f file) lockDirectory() (end func(), err error) { return func() {}, nil }
 
 func copyOwner(string, os.FileInfo) error { return nil }
 

@@ -20,8 +20,8 @@ import (
 // backedUp makes a database and a backup of it.
 func backedUp(t *testing.T) (path, backup string) {
 	t.Helper()
-	folder := t.TempDir()
-	path, backup = filepath.Join(folder, "perks.db"), filepath.Join(folder, "backup.db")
+	directory := t.TempDir()
+	path, backup = filepath.Join(directory, "perks.db"), filepath.Join(directory, "backup.db")
 	db := must(Open(t.Context(), path, Options{}))(t)
 	noError(t, errors.Join(db.Backup(t.Context(), backup), db.Close()))
 	return path, backup
@@ -33,7 +33,7 @@ var carryNothing = CarryOver{Former: func(*DB, error) {}, Restored: func(*DB) er
 func TestOnlyOneRestoreRunsAtATimeWithoutADatabase(t *testing.T) {
 	path, backup := backedUp(t)
 	target := must(newFile(filepath.Join(filepath.Dir(path), "new.db")))(t)
-	end := must(target.lockFolder())(t)
+	end := must(target.lockDirectory())(t)
 	if _, err := Restore(t.Context(), backup, target.path, time.Now(), carryNothing); !errors.Is(err, ErrInUse) {
 		t.Errorf("beside another one: %v, want %v", err, ErrInUse)
 	}
@@ -63,8 +63,8 @@ func halfRestored(t *testing.T) (left file, backup string) {
 	db := must(Open(t.Context(), path, Options{}))(t)
 	noError(t, db.AuditRestore(t.Context(), store.Restored{}, "committed last", time.Now()))
 	// What a killed server leaves: the last commit is in the log alone.
-	folder := t.TempDir()
-	left = file{path: filepath.Join(folder, "perks.db")}
+	directory := t.TempDir()
+	left = file{path: filepath.Join(directory, "perks.db")}
 	for _, suffix := range []string{"", logSuffix} {
 		content := must(os.ReadFile(path + suffix))(t)
 		noError(t, os.WriteFile(left.path+suffix, content, 0o600))

@@ -17,20 +17,20 @@ const (
 	lockedBytes = 2 + 510
 )
 
-// lockFolder keeps other restores out until end is called, or returns ErrInUse. It locks the folder because the
+// lockDirectory keeps other restores out until end is called, or returns ErrInUse. It locks the directory because the
 // database may not exist yet.
-func (f file) lockFolder() (end func(), err error) {
-	folder, err := os.Open(filepath.Dir(f.path))
+func (f file) lockDirectory() (end func(), err error) {
+	directory, err := os.Open(filepath.Dir(f.path))
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := syscall.Flock(int(directory.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = ErrInUse
 		}
-		return nil, errors.Join(err, folder.Close())
+		return nil, errors.Join(err, directory.Close())
 	}
-	return func() { _ = folder.Close() }, nil
+	return func() { _ = directory.Close() }, nil
 }
 
 // lockServing locks the file of a server, unless another process has.

@@ -13,7 +13,7 @@ import (
 	"example.com/perks/store"
 )
 
-// search is a store.Search in SQLite's dialect.
+// search is a store.PerkSearch in SQLite's dialect.
 type search struct {
 	store.Search
 	view       view
@@ -179,7 +179,6 @@ func (db *DB) ListPerks(ctx context.Context, query store.PerkQuery) (list store.
 	return list, err
 }
 
-// Distances is part of store.PerkSearch.
 func (s *search) Distances(ids []string) ([]int64, error) {
 	if s.Query.Near == nil {
 		return make([]int64, len(ids)), nil
@@ -189,7 +188,6 @@ func (s *search) Distances(ids []string) ([]int64, error) {
 		FROM json_each(@ids) AS page CROSS JOIN perks AS p ON p.id = page.value ORDER BY page.key`, s.Args)
 }
 
-// HasOrderedScan is part of store.PerkSearch.
 func (s *search) HasOrderedScan() bool {
 	switch {
 	case s.Query.Near != nil || s.HasWords() || len(s.Categories) > 1:
@@ -202,10 +200,8 @@ func (s *search) HasOrderedScan() bool {
 
 type rowIDs []int64
 
-// Len is part of store.Sized.
 func (r rowIDs) Len() int { return len(r) }
 
-// ReadPage is part of store.PerkSearch.
 func (s *search) ReadPage(total int64) ([]api.Perk, error) {
 	rows, err := s.page(s.view, total)
 	if err != nil {
@@ -214,7 +210,6 @@ func (s *search) ReadPage(total int64) ([]api.Perk, error) {
 	return s.ReadByIDs(rows, 0, int64(len(rows)))
 }
 
-// ReadAfter is part of store.PerkSearch.
 func (s *search) ReadAfter(reach store.Fetch, matching int64) ([]api.Perk, error) {
 	rows, err := s.following(s.view, store.Fetch{Take: reach.Skip + reach.Take}, matching)
 	if err != nil {
@@ -223,20 +218,17 @@ func (s *search) ReadAfter(reach store.Fetch, matching int64) ([]api.Perk, error
 	return s.ReadByIDs(rows, min(reach.Skip, int64(len(rows))), int64(len(rows)))
 }
 
-// ReadByIDs is part of store.PerkSearch.
 func (s *search) ReadByIDs(rows rowIDs, from, until int64) ([]api.Perk, error) {
 	return store.All(s.view, store.ScanPerk, `
 		SELECT `+store.PerkColumns+` FROM json_each($1) AS page CROSS JOIN perks AS p ON p.row = page.value
 		ORDER BY page.key`, asJSON(rows[from:until]))
 }
 
-// IsIDAt is part of store.PerkSearch.
 func (s *search) IsIDAt(rows rowIDs, at int64, id string) (bool, error) {
 	return store.One(s.view, store.ScanValue[bool], `SELECT EXISTS (SELECT 1 FROM perks WHERE id = $1 AND row = $2)`,
 		id, rows[at])
 }
 
-// Cost is part of store.PerkSearch.
 func (s *search) Cost(reach store.Fetch, total int64) int64 {
 	need := reach.Skip + reach.Take
 	switch {
@@ -252,7 +244,6 @@ func (s *search) Cost(reach store.Fetch, total int64) int64 {
 	return total
 }
 
-// EveryID is part of store.PerkSearch.
 func (s *search) EveryID(step, _ int64) (rowIDs, error) {
 	order, err := s.Order.By(s.Query.Sort, false)
 	if err != nil {
@@ -374,7 +365,6 @@ func (s *search) allMatches() string {
 	return s.from(index) + ` WHERE ` + s.whereAvailable()
 }
 
-// CountMatches is part of store.PerkSearch.
 func (s *search) CountMatches(most int64) (store.Count, error) {
 	matches := s.from(``) + ` WHERE ` + s.where()
 	if most > 0 {
@@ -389,7 +379,6 @@ func (s *search) CountMatches(most int64) (store.Count, error) {
 			UNION ALL SELECT min(valid_from) FROM perks WHERE valid_from > @at))`, s.Args)
 }
 
-// CountUnavailable is part of store.PerkSearch.
 func (s *search) CountUnavailable(int64) (int64, error) {
 	return store.One(s.view, store.ScanValue[int64], `
 		SELECT count(*) FROM perks AS p WHERE p.row IN `+unavailable+` AND `+s.whereAnywhere(), s.Args)

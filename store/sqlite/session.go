@@ -78,7 +78,7 @@ func (db *DB) latest(ctx context.Context) view { return view{ctx, db.readers} }
 // write runs work in a transaction of the writer, and returns when it is durable.
 func (db *DB) write(ctx context.Context, doing string, work func(*session) error) error {
 	return db.writer.do(&job{ctx: ctx, work: func(s *session) error {
-		clear(s.offers) // work may change the perks
+		clear(s.eligibility) // work may change the perks
 		return fault(doing, work(s))
 	}})
 }
@@ -184,10 +184,10 @@ func (k stored) Scan(value any) error {
 // session is one connection that writes. It caches prepared statements by text, so the texts must be constants. Its
 // statements take no context, because a write that has begun is finished.
 type session struct {
-	pool     *sql.DB // of this connection alone
-	conn     *sql.Conn
-	prepared map[string]*sql.Stmt
-	offers   map[string]*eligibility // perks as the redemptions of the transaction leave them, by id; see redeem
+	pool        *sql.DB // of this connection alone
+	conn        *sql.Conn
+	prepared    map[string]*sql.Stmt
+	eligibility map[string]*eligibility // perks as the redemptions of the transaction leave them, by id; see redeem
 }
 
 func (s *session) statement(text string) (*sql.Stmt, error) {
@@ -328,10 +328,10 @@ func explainCode(err error) error {
 	case codes.SQLITE_NOTADB:
 		return fmt.Errorf("it is not a SQLite database, or it is damaged: %w", err)
 	case codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN:
-		return fmt.Errorf("this user cannot open and write the file or its folder: %w", err)
+		return fmt.Errorf("this user cannot open and write the file or its directory: %w", err)
 	}
 	if errors.Is(err, syscall.ENOTDIR) {
-		return errors.New("a part of this path is a file, not a folder")
+		return errors.New("a part of this path is a file, not a directory")
 	}
 	return err
 }

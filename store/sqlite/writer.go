@@ -233,7 +233,7 @@ func (w *writer) attempt(batch []*job) (rolledBack bool, err error) {
 	if err := w.session.exec("BEGIN IMMEDIATE"); err != nil {
 		return false, err
 	}
-	w.session.offers = map[string]*eligibility{} // other processes may have changed the perks
+	w.session.eligibility = map[string]*eligibility{} // other processes may have changed the perks
 	for _, j := range batch {
 		if err := w.runInSavepoint(j); err != nil {
 			return true, err
@@ -354,7 +354,7 @@ const (
 	fullFor = 10 * time.Second
 )
 
-// recordFailure records a failed transaction of so many writes.
+// recordFailure records a failed transaction, with the number of its writes.
 func (t *writeHealth) recordFailure(cause error, writes int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -402,7 +402,7 @@ func sentenceFor(cause error) string {
 		return "the disk of the database fails, or the database is damaged: it is being read, and the log will say " +
 			"which; change nothing yet"
 	case codes.SQLITE_IOERR, codes.SQLITE_CANTOPEN, codes.SQLITE_READONLY:
-		return "the disk or folder of the database cannot be written, so changes are refused: fix that, and the " +
+		return "the disk or directory of the database cannot be written, so changes are refused: fix that, and the " +
 			"server recovers by itself"
 	}
 	return "a write transaction failed"

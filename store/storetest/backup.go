@@ -16,20 +16,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Save copies the server with all its databases, as it is now, to a folder that is not there yet or is empty. The copy
-// belongs to the user of this process, and outlives it: StartPostgresFrom begins with it.
-func (c *PostgresServer) Save(ctx context.Context, folder string) error {
-	if err := c.backUp(ctx, folder); err != nil {
-		return fmt.Errorf("copy the PostgreSQL server to %s: %w", folder, err)
+// Save copies the server with all its databases, as it is now, to a directory that is not there yet or is empty. The
+// copy belongs to the user of this process, and outlives it: StartPostgresFrom begins with it.
+func (c *PostgresServer) Save(ctx context.Context, directory string) error {
+	if err := c.backUp(ctx, directory); err != nil {
+		return fmt.Errorf("copy the PostgreSQL server to %s: %w", directory, err)
 	}
 	return nil
 }
 
-// StartPostgresFrom is Start for a server that begins as a copy of the one that was saved in the folder. What is saved
-// stays as it is. It must come from a server of the same major version.
-func StartPostgresFrom(ctx context.Context, folder string, options PostgresOptions) (*PostgresServer, error) {
-	return startFilled(ctx, options, "make a PostgreSQL server of "+folder, func(c *PostgresServer) error {
-		if err := os.CopyFS(c.data(), os.DirFS(folder)); err != nil {
+// StartPostgresFrom is Start for a server that begins as a copy of the one that was saved in the directory. What is
+// saved stays as it is. It must come from a server of the same major version.
+func StartPostgresFrom(ctx context.Context, directory string, options PostgresOptions) (*PostgresServer, error) {
+	return startFilled(ctx, options, "make a PostgreSQL server of "+directory, func(c *PostgresServer) error {
+		if err := os.CopyFS(c.data(), os.DirFS(directory)); err != nil {
 			return err
 		}
 		return c.ownData()
@@ -41,14 +41,14 @@ func (c *PostgresServer) ownData() error {
 	if err := os.Chmod(c.data(), 0o700); err != nil { // the server insists
 		return err
 	}
-	if !c.folder.account.other {
+	if !c.directory.account.other {
 		return nil
 	}
 	return filepath.WalkDir(c.data(), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, c.folder.account.uid, c.folder.account.gid)
+		return os.Lchown(path, c.directory.account.uid, c.directory.account.gid)
 	})
 }
 
@@ -86,13 +86,13 @@ func (c *PostgresServer) backUp(ctx context.Context, to string) error {
 }
 
 // isOfTheRunningServer reports what a copy must not have: what belongs to the server's process, its slots, and
-// temporary files. Of the WAL, it leaves what is in the folder.
+// temporary files. Of the WAL, it leaves what is in the directory.
 func isOfTheRunningServer(path string) bool {
-	inFolder := slices.Contains([]string{"pg_wal", "pg_replslot", "pg_dynshmem", "pg_stat_tmp"}, filepath.Dir(path))
-	return inFolder || strings.HasPrefix(path, "postmaster.") || strings.Contains(path, "pgsql_tmp")
+	inDirectory := slices.Contains([]string{"pg_wal", "pg_replslot", "pg_dynshmem", "pg_stat_tmp"}, filepath.Dir(path))
+	return inDirectory || strings.HasPrefix(path, "postmaster.") || strings.Contains(path, "pgsql_tmp")
 }
 
-// copyChanging copies a part of a folder whose files may vanish meanwhile.
+// copyChanging copies a part of a directory whose files may vanish meanwhile.
 func copyChanging(from, to, part string, skips func(path string) bool) error {
 	return filepath.WalkDir(filepath.Join(from, part), func(source string, entry fs.DirEntry, err error) error {
 		path, relErr := filepath.Rel(from, source)

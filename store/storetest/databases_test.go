@@ -65,13 +65,13 @@ func reportServer(t *testing.T, environment ...string) (string, error) {
 
 func TestANamedServerIsUsed(t *testing.T) {
 	c := start(t, storetest.PostgresOptions{})
-	folder, _ := c.Host()
+	directory, _ := c.Host()
 	said, err := reportServer(t, "PERKS_TEST_POSTGRES="+c.DSN("postgres"))
 	if err != nil {
 		t.Fatal(said)
 	}
 	for name := range databases {
-		wantIn(t, said, name+" "+folder)
+		wantIn(t, said, name+" "+directory)
 	}
 	conn := connect(t, c.DSN("postgres"))
 	if n := one[int](t, conn, `SELECT count(*) FROM pg_database WHERE datname LIKE 'perks%'`); n != 0 {

@@ -51,17 +51,17 @@ func runUntilInput() error {
 	panic("as a test may")
 }
 
-// child is a process that runs servers in a folder.
+// child is a process that runs servers in a directory.
 type child struct {
 	*exec.Cmd
 	input  io.WriteCloser
 	output io.Reader
 }
 
-func startChild(t *testing.T, folder string) child {
+func startChild(t *testing.T, directory string) child {
 	t.Helper()
 	c := child{Cmd: exec.CommandContext(t.Context(), os.Args[0])}
-	c.Env = append(os.Environ(), runServers+"=1", "TMPDIR="+folder)
+	c.Env = append(os.Environ(), runServers+"=1", "TMPDIR="+directory)
 	var err error
 	if c.input, err = c.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -73,17 +73,17 @@ func startChild(t *testing.T, folder string) child {
 	return c
 }
 
-// temporaryFolder is one with a path as short as a socket's must be, which every user can enter.
-func temporaryFolder(t *testing.T) string {
+// temporaryDirectory is one with a path as short as a socket's must be, which every user can enter.
+func temporaryDirectory(t *testing.T) string {
 	t.Helper()
-	folder := must(os.MkdirTemp("/tmp", "perks-"))(t)
+	directory := must(os.MkdirTemp("/tmp", "perks-"))(t)
 	t.Cleanup(func() {
-		if err := os.RemoveAll(folder); err != nil {
+		if err := os.RemoveAll(directory); err != nil {
 			t.Error(err)
 		}
 	})
-	noError(t, os.Chmod(folder, 0o777))
-	return folder
+	noError(t, os.Chmod(directory, 0o777))
+	return directory
 }
 
 // eventually polls until the condition is true.
@@ -102,9 +102,9 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-func isEmpty(folder string) func() bool {
+func isEmpty(directory string) func() bool {
 	return func() bool {
-		entries, err := os.ReadDir(folder)
+		entries, err := os.ReadDir(directory)
 		return err == nil && len(entries) == 0
 	}
 }
@@ -126,8 +126,8 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 	} {
 		t.Run(r.how, func(t *testing.T) {
 			t.Parallel()
-			folder := temporaryFolder(t)
-			c := startChild(t, folder)
+			directory := temporaryDirectory(t)
+			c := startChild(t, directory)
 			var connections []*pgx.Conn
 			for lines := bufio.NewScanner(c.output); len(connections) < 3 && lines.Scan(); {
 				connections = append(connections, connect(t, lines.Text()))
@@ -144,26 +144,26 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 					t.Errorf("server %d still holds its connection (%v)", i, err)
 				}
 			}
-			eventually(t, "the servers' folders to vanish", isEmpty(folder))
+			eventually(t, "the servers' directories to vanish", isEmpty(directory))
 		})
 	}
 }
 
 func TestNothingOutlivesAProcessThatIsKilledWhileAServerStarts(t *testing.T) {
 	for _, r := range []struct{ when, file string }{
-		{"its folder exists", "perks-pg-*"},
+		{"its directory exists", "perks-pg-*"},
 		{"its files exist", "perks-pg-*/data/base"},
 		{"it starts to run", "perks-pg-*/data/postmaster.pid"},
 		{"it listens", "perks-pg-*/.s.PGSQL.*"},
 	} {
 		t.Run(r.when, func(t *testing.T) {
 			t.Parallel()
-			folder := temporaryFolder(t)
-			c := startChild(t, folder)
-			eventually(t, r.file, exists(filepath.Join(folder, r.file)))
+			directory := temporaryDirectory(t)
+			c := startChild(t, directory)
+			eventually(t, r.file, exists(filepath.Join(directory, r.file)))
 			noError(t, c.Process.Kill())
 			_ = c.Wait()
-			eventually(t, "the server's folder to vanish", isEmpty(folder))
+			eventually(t, "the server's directory to vanish", isEmpty(directory))
 		})
 	}
 }

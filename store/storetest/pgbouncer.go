@@ -16,8 +16,8 @@ import (
 // PgBouncer is a PgBouncer in transaction mode before a server: a client has a connection of the server for as long as
 // a transaction lasts, and the next one may get another.
 type PgBouncer struct {
-	folder *folder
-	server *process
+	directory *directory
+	server    *process
 }
 
 const bouncerPort = 6432
@@ -37,25 +37,25 @@ func startPgBouncer(ctx context.Context, address string) (*PgBouncer, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := newFolder()
+	directory, err := newDirectory()
 	if err != nil {
 		return nil, err
 	}
-	b := &PgBouncer{folder: folder}
+	b := &PgBouncer{directory: directory}
 	start := func() error {
 		server, err := pgconn.ParseConfig(address)
 		if err != nil {
 			return errAddress
 		}
-		configuration := filepath.Join(folder.path, "pgbouncer.ini")
+		configuration := filepath.Join(directory.path, "pgbouncer.ini")
 		if err := os.WriteFile(configuration, []byte(b.configuration(server)), 0o600); err != nil {
 			return err
 		}
-		if err := folder.account.own(configuration); err != nil {
+		if err := directory.account.own(configuration); err != nil {
 			return err
 		}
 		// No signal but this one ends every version at once, and there is nothing to save.
-		if b.server, err = folder.start("KILL", program, configuration); err != nil {
+		if b.server, err = directory.start("KILL", program, configuration); err != nil {
 			return err
 		}
 		return b.server.awaitConnections(ctx, b.DSN(server.Database))
@@ -66,7 +66,7 @@ func startPgBouncer(ctx context.Context, address string) (*PgBouncer, error) {
 	return b, nil
 }
 
-// configuration lets everyone who can enter the folder connect to any database, as the server's own user.
+// configuration lets everyone who can enter the directory connect to any database, as the server's own user.
 func (b *PgBouncer) configuration(server *pgconn.Config) string {
 	return fmt.Sprintf(`[databases]
 * = %s
@@ -81,7 +81,7 @@ max_client_conn = 500
 server_tls_sslmode = prefer
 log_connections = 0
 log_disconnections = 0
-`, upstream(server), b.folder.path, bouncerPort, PgBouncerPoolSize)
+`, upstream(server), b.directory.path, bouncerPort, PgBouncerPoolSize)
 }
 
 // upstream is the server in the syntax of PgBouncer, which takes ” for a quote and never for an empty value.
@@ -102,14 +102,14 @@ func upstream(server *pgconn.Config) string {
 // behind on a connection that the next client gets.
 func (b *PgBouncer) DSN(database string) string {
 	return dsn(database, url.Values{
-		"host": {b.folder.path}, "port": {strconv.Itoa(bouncerPort)}, "default_query_exec_mode": {"simple_protocol"},
+		"host": {b.directory.path}, "port": {strconv.Itoa(bouncerPort)}, "default_query_exec_mode": {"simple_protocol"},
 	})
 }
 
-// Stop stops the PgBouncer and removes its folder. Another call does nothing.
+// Stop stops the PgBouncer and removes its directory. Another call does nothing.
 func (b *PgBouncer) Stop() error {
 	if b.server != nil {
 		b.server.stop()
 	}
-	return b.folder.remove()
+	return b.directory.remove()
 }

@@ -1,8 +1,8 @@
 // Package storetest runs throwaway PostgreSQL servers for tests and benchmarks, from the installed programs. Its own
 // tests check that every driver follows the contract of store.Store.
 //
-// A server lives in a temporary folder of its own, listens on a socket in it and nowhere else, and is gone with its
-// folder when the process that started it ends, even by kill -9. It can crash, recover, be followed by a synchronous
+// A server lives in a temporary directory of its own, listens on a socket in it and nowhere else, and is gone with its
+// directory when the process that started it ends, even by kill -9. It can crash, recover, be followed by a synchronous
 // standby and be reached through PgBouncer, so that a test can see what happens then. The package knows nothing of what
 // is in its databases.
 package storetest
@@ -31,18 +31,18 @@ type PostgresOptions struct {
 	Durable bool
 }
 
-// PostgresServer is one PostgreSQL server and the folder in which it lives. Its methods may be called from several
+// PostgresServer is one PostgreSQL server and the directory in which it lives. Its methods may be called from several
 // goroutines.
 type PostgresServer struct {
-	programs programs
-	folder   *folder
-	options  PostgresOptions
+	programs  programs
+	directory *directory
+	options   PostgresOptions
 
 	mu     sync.Mutex
 	server *process // nil after Kill and Stop
 }
 
-// port names the socket. Each server has a folder of its own, so all may have the same.
+// port names the socket. Each server has a directory of its own, so all may have the same.
 const port = 5432
 
 const superuser = "postgres"
@@ -56,24 +56,24 @@ func StartPostgres(ctx context.Context, options PostgresOptions) (*PostgresServe
 		if err != nil {
 			return err
 		}
-		return c.folder.run(ctx, "cp", "-R", initial.path+"/data", c.data())
+		return c.directory.run(ctx, "cp", "-R", initial.path+"/data", c.data())
 	})
 }
 
-// initialData is a folder with the data of a server that never ran, until this process exits. initdb takes several
+// initialData is a directory with the data of a server that never ran, until this process exits. initdb takes several
 // times as long as a copy.
-var initialData = sync.OnceValues(func() (*folder, error) {
+var initialData = sync.OnceValues(func() (*directory, error) {
 	programs, err := findPostgres()
 	if err != nil {
 		return nil, err
 	}
-	folder, err := newFolder()
+	directory, err := newDirectory()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 	defer cancel()
-	args := []string{"--pgdata", folder.path + "/data", "--no-sync", "--auth", "trust", "--username", superuser,
+	args := []string{"--pgdata", directory.path + "/data", "--no-sync", "--auth", "trust", "--username", superuser,
 		"--encoding", "UTF8", "--locale", "C"}
 	major, err := programs.major()
 	if err != nil {
@@ -82,10 +82,10 @@ var initialData = sync.OnceValues(func() (*folder, error) {
 	if major >= 15 { // a database of an older one cannot sort by ICU's locales
 		args = append(args, "--locale-provider", "icu", "--icu-locale", "en-US")
 	}
-	return folder, folder.run(ctx, programs.path("initdb"), args...)
+	return directory, directory.run(ctx, programs.path("initdb"), args...)
 })
 
-// startFilled starts a server whose data folder fill makes.
+// startFilled starts a server whose data directory fill makes.
 func startFilled(
 	ctx context.Context, options PostgresOptions, doing string, fill func(*PostgresServer) error,
 ) (*PostgresServer, error) {
@@ -93,11 +93,11 @@ func startFilled(
 	if err != nil {
 		return nil, err
 	}
-	folder, err := newFolder()
+	directory, err := newDirectory()
 	if err != nil {
 		return nil, err
 	}
-	c := &PostgresServer{programs: programs, folder: folder, options: options}
+	c := &PostgresServer{programs: programs, directory: directory, options: options}
 	if err := fill(c); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", doing, err), c.Stop())
 	}
@@ -107,7 +107,7 @@ func startFilled(
 	return c, nil
 }
 
-func (c *PostgresServer) data() string { return filepath.Join(c.folder.path, "data") }
+func (c *PostgresServer) data() string { return filepath.Join(c.directory.path, "data") }
 
 // Restart starts the server again after Kill, and returns once it has recovered and takes connections.
 func (c *PostgresServer) Restart(ctx context.Context) error {
@@ -117,9 +117,9 @@ func (c *PostgresServer) Restart(ctx context.Context) error {
 		return errors.New("start the PostgreSQL server: it is running")
 	}
 	settings := map[string]string{
-		"listen_addresses": "", "unix_socket_directories": c.folder.path, "port": strconv.Itoa(port),
+		"listen_addresses": "", "unix_socket_directories": c.directory.path, "port": strconv.Itoa(port),
 		"max_connections": "500", "shared_buffers": "64MB",
-		// files in the folder vanish with it; in /dev/shm they would outlive a crash
+		// files in the directory vanish with it; in /dev/shm they would outlive a crash
 		"dynamic_shared_memory_type": "mmap",
 		"timezone":                   "Asia/Kathmandu", // as with the locale: code that relies on UTC fails
 	}
@@ -131,7 +131,7 @@ func (c *PostgresServer) Restart(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "-c", name+"="+settings[name])
 	}
-	server, err := c.folder.start("QUIT", c.programs.path("postgres"), args...)
+	server, err := c.directory.start("QUIT", c.programs.path("postgres"), args...)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (c *PostgresServer) Kill() error {
 	return c.removePID()
 }
 
-// Stop stops the server at once and removes its folder. Another call does nothing. Standbys and PgBouncers of the
+// Stop stops the server at once and removes its directory. Another call does nothing. Standbys and PgBouncers of the
 // server keep running and have a Stop of their own.
 func (c *PostgresServer) Stop() error {
 	c.mu.Lock()
@@ -162,12 +162,12 @@ func (c *PostgresServer) Stop() error {
 		c.server.stop()
 		c.server = nil
 	}
-	return c.folder.remove()
+	return c.directory.remove()
 }
 
 // DSN is the address of a database of the server: a postgres:// URL, for the superuser.
 func (c *PostgresServer) DSN(database string) string {
-	return dsn(database, url.Values{"host": {c.folder.path}, "port": {strconv.Itoa(port)}})
+	return dsn(database, url.Values{"host": {c.directory.path}, "port": {strconv.Itoa(port)}})
 }
 
 func dsn(database string, parameters url.Values) string {
@@ -176,8 +176,8 @@ func dsn(database string, parameters url.Values) string {
 	return address.String()
 }
 
-// Host is the folder of the server's socket and its port, for addresses that name several servers.
-func (c *PostgresServer) Host() (socketFolder string, number int) { return c.folder.path, port }
+// Host is the directory of the server's socket and its port, for addresses that name several servers.
+func (c *PostgresServer) Host() (socketDirectory string, number int) { return c.directory.path, port }
 
 // CreateDatabase makes a new, empty database.
 func (c *PostgresServer) CreateDatabase(ctx context.Context, name string) error {
@@ -191,7 +191,7 @@ func (c *PostgresServer) CreateSchema(ctx context.Context, database, name string
 	err = execute(ctx, "create the schema "+name, c.DSN(database), "CREATE ROLE "+quoted+" LOGIN",
 		"CREATE SCHEMA "+quoted+" AUTHORIZATION "+quoted)
 	u := url.URL{Scheme: "postgres", User: url.User(name), Path: "/" + database}
-	u.RawQuery = url.Values{"host": {c.folder.path}, "port": {strconv.Itoa(port)}, "search_path": {name}}.Encode()
+	u.RawQuery = url.Values{"host": {c.directory.path}, "port": {strconv.Itoa(port)}, "search_path": {name}}.Encode()
 	return u.String(), err
 }
 
@@ -222,7 +222,7 @@ func unprivileged() (account, error) {
 	return account{}, errNoAccount
 }
 
-// own gives a file or folder to the account.
+// own gives a file or directory to the account.
 func (a account) own(path string) error {
 	if !a.other {
 		return nil
@@ -230,7 +230,7 @@ func (a account) own(path string) error {
 	return os.Chown(path, a.uid, a.gid)
 }
 
-// canEnter tries it: a folder above may be closed to the account for reasons that its mode does not show.
+// canEnter tries it: a directory above may be closed to the account for reasons that its mode does not show.
 func (a account) canEnter(path string) bool {
 	enter := exec.Command("sh", "-c", `cd "$1"`, "enter", path)
 	enter.Dir, enter.SysProcAttr = "/", detached(a)

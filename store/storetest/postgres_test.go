@@ -98,8 +98,8 @@ func TestAKilledServerRestartsWithItsData(t *testing.T) {
 // sharedMemory is the id of the segment that outlives a killed server.
 func sharedMemory(t *testing.T, c *storetest.PostgresServer) string {
 	t.Helper()
-	folder, _ := c.Host()
-	file := must(os.ReadFile(filepath.Join(folder, "data", "postmaster.pid")))(t)
+	directory, _ := c.Host()
+	file := must(os.ReadFile(filepath.Join(directory, "data", "postmaster.pid")))(t)
 	words := strings.Fields(strings.Split(string(file), "\n")[6])
 	if id := words[len(words)-1]; slices.Contains(segments(t), id) {
 		return id

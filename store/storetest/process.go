@@ -33,8 +33,8 @@ const watchScript = `signal=$1; shift
 { read -r line <&3 || kill -s "$signal" $$; } >/dev/null 2>&1 &
 exec "$@" 3<&-`
 
-// start starts a server in the folder; the signal, named as for kill, stops it at once.
-func (f *folder) start(signal, program string, args ...string) (*process, error) {
+// start starts a server in the directory; the signal, named as for kill, stops it at once.
+func (f *directory) start(signal, program string, args ...string) (*process, error) {
 	watched, lifeline, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -109,11 +109,12 @@ var errNoPostgres = errors.New("PostgreSQL's server programs were found neither 
 var errNoPgBouncer = errors.New("pgbouncer was found neither on the PATH nor in /usr/sbin; " +
 	"install PgBouncer (apt-get install pgbouncer)")
 
-// programs is the folder of one PostgreSQL's programs. All are taken from the same one: Debian puts scripts of the same
-// names on the PATH, which choose a version by themselves.
+// programs is the directory of one PostgreSQL's programs. All are taken from the same one: Debian puts scripts of the
+// same names on the PATH, which choose a version by themselves.
 type programs string
 
-// namedPrograms is the environment variable that holds the folder of the programs to use, for tests on another version.
+// namedPrograms is the environment variable that holds the directory of the programs to use, for tests on another
+// version.
 const namedPrograms = "PERKS_TEST_POSTGRES_BIN"
 
 func findPostgres() (programs, error) {
@@ -123,7 +124,7 @@ func findPostgres() (programs, error) {
 			return "", err
 		}
 		if !account.canEnter(named) {
-			return "", fmt.Errorf("%s must name a folder that every user can enter, as PostgreSQL does not run as "+
+			return "", fmt.Errorf("%s must name a directory that every user can enter, as PostgreSQL does not run as "+
 				"root: %s", namedPrograms, named)
 		}
 		return programs(named), nil
@@ -136,7 +137,7 @@ func findPostgres() (programs, error) {
 	return newestPostgres("/usr/lib/postgresql")
 }
 
-// newestPostgres searches Debian's folders, which are named by their versions.
+// newestPostgres searches Debian's directories, which are named by their versions.
 func newestPostgres(root string) (programs, error) {
 	found, err := filepath.Glob(filepath.Join(root, "*", "bin", "postgres"))
 	if err != nil || len(found) == 0 {
@@ -170,9 +171,9 @@ func findPgBouncer() (string, error) {
 	return "", errNoPgBouncer
 }
 
-// folder is a temporary folder that belongs to the account. It is removed once this process and every process
+// directory is a temporary directory that belongs to the account. It is removed once this process and every process
 // that was started in it have exited.
-type folder struct {
+type directory struct {
 	path    string
 	account account
 
@@ -184,12 +185,12 @@ type folder struct {
 // guardScript waits until no process holds the other end of its input open.
 const guardScript = `read -r line; rm -rf "$1"`
 
-// longestFolder leaves space for a socket's name in the 104 bytes that the narrowest system gives to its path.
-const longestFolder = 104 - len("/.s.PGSQL.5432") - 1
+// longestDirectory leaves space for a socket's name in the 104 bytes that the narrowest system gives to its path.
+const longestDirectory = 104 - len("/.s.PGSQL.5432") - 1
 
-// newFolder makes one in the folder for temporary files, or in /tmp if the account cannot enter that or its path is too
-// long.
-func newFolder() (*folder, error) {
+// newDirectory makes one in the directory for temporary files, or in /tmp if the account cannot enter that or its path
+// is too long.
+func newDirectory() (*directory, error) {
 	a, err := unprivileged()
 	if err != nil {
 		return nil, err
@@ -197,12 +198,12 @@ func newFolder() (*folder, error) {
 	parents := []string{os.TempDir(), "/tmp"}
 	for _, parent := range parents {
 		path := filepath.Join(parent, "perks-pg-"+strings.ToLower(rand.Text()[:12]))
-		if len(path) > longestFolder {
+		if len(path) > longestDirectory {
 			continue
 		}
-		f, err := guardFolder(path, a)
+		f, err := guardDirectory(path, a)
 		if err != nil {
-			return nil, fmt.Errorf("guard the folder %s: %w", path, err)
+			return nil, fmt.Errorf("guard the directory %s: %w", path, err)
 		}
 		if os.Mkdir(path, 0o700) == nil && a.own(path) == nil && a.canEnter(path) {
 			return f, nil
@@ -211,39 +212,39 @@ func newFolder() (*folder, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("neither %s nor %s can hold a database; let TMPDIR name a folder with a short path that "+
+	return nil, fmt.Errorf("neither %s nor %s can hold a database; let TMPDIR name a directory with a short path that "+
 		"every user can enter",
 		parents[0], parents[1])
 }
 
-// guardFolder guards a folder that is not there yet, so that it never exists without its guard.
-func guardFolder(path string, a account) (*folder, error) {
+// guardDirectory guards a directory that is not there yet, so that it never exists without its guard.
+func guardDirectory(path string, a account) (*directory, error) {
 	waiting, held, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer waiting.Close()
-	f := &folder{path: path, account: a, held: held}
-	// returns once all processes that hold the folder have exited and it is removed
+	f := &directory{path: path, account: a, held: held}
+	// returns once all processes that hold the directory have exited and it is removed
 	f.remove = sync.OnceValue(func() error {
 		if err := errors.Join(f.held.Close(), f.guard.Wait()); err != nil {
-			return fmt.Errorf("remove the folder %s: %w", f.path, err)
+			return fmt.Errorf("remove the directory %s: %w", f.path, err)
 		}
 		return nil
 	})
 	f.guard = exec.Command("sh", "-c", guardScript, "guard", path)
 	f.guard.Dir = "/"
 	f.guard.Stdin = waiting
-	f.guard.SysProcAttr = detached(account{}) // the user that made the folder may remove it
+	f.guard.SysProcAttr = detached(account{}) // the user that made the directory may remove it
 	if err := f.guard.Start(); err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
 	return f, nil
 }
 
-// command makes a command that runs as the account and keeps the folder from being removed while it or a child of it
+// command makes a command that runs as the account and keeps the directory from being removed while it or a child of it
 // runs. It sees nothing of this process's environment that could redirect PostgreSQL's programs.
-func (f *folder) command(program string, args ...string) *exec.Cmd {
+func (f *directory) command(program string, args ...string) *exec.Cmd {
 	command := exec.Command(program, args...)
 	command.Dir = f.path
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
@@ -253,7 +254,7 @@ func (f *folder) command(program string, args ...string) *exec.Cmd {
 }
 
 // run runs a command to its end. The error holds what it wrote.
-func (f *folder) run(ctx context.Context, program string, args ...string) error {
+func (f *directory) run(ctx context.Context, program string, args ...string) error {
 	command := f.command(program, args...)
 	output := &tail{}
 	command.Stdout, command.Stderr = output, output

@@ -92,7 +92,8 @@ var resetTests = []test{
 			before := snapshot(f)
 			_, err := f.Reset(f.ctx, store.Operator, now)
 			f.fails(has, err, api.CodeConflict)
-			f.equal("the error", fmt.Sprint(err), "This is no sandbox: it has "+has+", which only a live database has.")
+			f.equal("the error", fmt.Sprint(err),
+				"This is not a sandbox: it has "+has+", which only a live database has.")
 			f.equal("with "+has, snapshot(f), before)
 		}
 		f.must(f.EnsureSigningKey(f.ctx, signingKey("k", now)))

@@ -111,7 +111,7 @@ func (c *PostgresServer) removePID() error {
 		if memory := strings.Fields(lines[6]); len(memory) == 2 {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			if err := c.folder.run(ctx, "ipcrm", "-m", memory[1]); err != nil {
+			if err := c.directory.run(ctx, "ipcrm", "-m", memory[1]); err != nil {
 				return err
 			}
 		}
