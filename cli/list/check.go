@@ -10,36 +10,22 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// checked passes pages on, and holds the records that are shown against the filter.
-func checked[T any](flags Flags, check *api.FilterCheck[T], pages Pages[T]) Pages[T] {
-	if check == nil {
-		return pages
-	}
+// checked passes pages on. It holds the records that are shown against the filter, if there is a check, and warns of
+// the first page that is certainly in another order than was asked for.
+func checked[T any](s *session.Session, flags Flags, check *api.FilterCheck[T], pages Pages[T]) Pages[T] {
 	return func(yield func(api.Page[T], error) bool) {
+		isDoubted := flags.Sort != ""
 		for page, err := range pages {
-			shown := page.Data
-			if flags.Limit > 0 {
-				shown = shown[:min(len(shown), max(0, flags.Limit-check.Records))]
+			if check != nil {
+				shown := page.Data
+				if flags.Limit > 0 {
+					shown = shown[:min(len(shown), max(0, flags.Limit-check.Records))]
+				}
+				check.Page(shown)
 			}
-			check.Page(shown)
-			if !yield(page, err) {
-				return
-			}
-		}
-	}
-}
-
-// checkedOrder passes pages on, and warns of the first one that is certainly in another order than was asked for.
-func checkedOrder[T any](s *session.Session, sort string, pages Pages[T]) Pages[T] {
-	if sort == "" {
-		return pages
-	}
-	return func(yield func(api.Page[T], error) bool) {
-		isWarned := false
-		for page, err := range pages {
-			if !isWarned && api.Unsorted(sort, page.Data) {
-				s.Streams.Warn("This server ignored --sort %s: the list has another order.", sort)
-				isWarned = true
+			if isDoubted && api.Unsorted(flags.Sort, page.Data) {
+				s.Streams.Warn("This server ignored --sort %s: the list has another order.", flags.Sort)
+				isDoubted = false
 			}
 			if !yield(page, err) {
 				return

@@ -196,8 +196,7 @@ func Connect[T any](
 		if checks != nil {
 			check = checks()
 		}
-		came := checkedOrder(s, flags.Sort, checked(flags, check, pages(c)))
-		if err := Show(cmd.Context(), s.Streams, printer, flags, came); err != nil {
+		if err := Show(cmd.Context(), s.Streams, printer, flags, checked(s, flags, check, pages(c))); err != nil {
 			return err
 		}
 		return verdict(s, check)

@@ -26,31 +26,27 @@ const (
 	defaultBackoffBudget = 3 * time.Second
 )
 
-// watched is the client of all rounds of a watch, and what it has seen.
+// watched is the client of all rounds of a watch, once there is one, and what it has seen.
 type watched struct {
-	connect func() (*client.Client, Connection, error)
-	seen    client.Memory
+	client     *client.Client
+	connection Connection
+	seen       client.Memory
 }
 
 // Watch prepares for a command that reads the same again and again: Connect returns one client from now on, which asks
 // only for what has changed, and --timeout limits each request.
-func (s *Session) Watch() {
-	s.Open, s.watched = true, &watched{}
-	s.watched.connect = func() (*client.Client, Connection, error) {
-		c, connection, err := s.connect()
-		if err == nil {
-			s.watched.connect = func() (*client.Client, Connection, error) { return c, connection, nil }
-		}
-		return c, connection, err
-	}
-}
+func (s *Session) Watch() { s.Open, s.watched = true, &watched{} }
 
 // Connect returns a client of the service and where it goes. Nothing is sent yet.
 func (s *Session) Connect() (*client.Client, Connection, error) {
-	if s.watched != nil {
-		return s.watched.connect()
+	if s.watched != nil && s.watched.client != nil {
+		return s.watched.client, s.watched.connection, nil
 	}
-	return s.connect()
+	c, connection, err := s.connect()
+	if s.watched != nil && err == nil {
+		s.watched.client, s.watched.connection = c, connection
+	}
+	return c, connection, err
 }
 
 func (s *Session) connect() (*client.Client, Connection, error) {
