@@ -10,7 +10,10 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"golang.org/x/time/rate"
+
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
@@ -32,6 +35,7 @@ type dryRun struct {
 	lines  map[uint64]uint32 // the first line about each subject, by its hash
 	forgot atomic.Bool       // there are more subjects than maxSubjects; read while a row may still be noted
 
+	limit     *rate.Limiter
 	rows, bad int64
 }
 
@@ -49,7 +53,8 @@ func (r *run) dryRun(ctx context.Context, s *session.Session, mark uint32) error
 	if err != nil {
 		return err
 	}
-	d := &dryRun{run: r, checks: make(chan chan checked, r.options.Concurrency-1), seed: maphash.MakeSeed(), lines: map[uint64]uint32{}}
+	d := &dryRun{run: r, checks: make(chan chan checked, r.options.Concurrency-1), seed: maphash.MakeSeed(),
+		lines: map[uint64]uint32{}, limit: r.batch.Limiter()}
 	r.runState = &runState{journal: &journal{}}
 	if r.results, err = peekResults(r.options, s.Streams.Out, mark); err != nil {
 		return err
@@ -147,24 +152,25 @@ func (d *dryRun) readAll(ctx context.Context) {
 
 // check does what depends on the order of the rows. A goroutine asks the service.
 func (d *dryRun) check(ctx context.Context, row rows.Row, err error, result chan<- checked) {
-	j, err := d.run.read(row, err)
+	r, err := d.run.read(row, err)
 	switch {
 	case err != nil:
 		result <- checked{err: err}
 		return
-	case j.done:
-		result <- predicted(j.row, "An earlier run has done it.", nil, nil)
+	case r.State == operation.RowDone:
+		result <- predicted(r.Number, "An earlier run has done it.", nil, nil)
 		return
-	case j.invalid != nil:
-		c := predicted(j.row, "", nil, j.invalid)
+	case r.Invalid != nil:
+		c := predicted(r.Number, "", nil, r.Invalid)
 		c.Outcome, c.Code = session.WouldFail, invalidRow
 		result <- c
 		return
 	}
-	before := d.note(j.subject, j.row)
+	task := r.Task.(Task)
+	before := d.note(task.Subject(), r.Number)
 	if before > 0 {
-		if err := j.task.After(before); err != nil {
-			result <- predicted(j.row, "", nil, err)
+		if err := task.After(before); err != nil {
+			result <- predicted(r.Number, "", nil, err)
 			return
 		}
 	}
@@ -173,15 +179,15 @@ func (d *dryRun) check(ctx context.Context, row rows.Row, err error, result chan
 		return
 	}
 	go func() {
-		message, changes, err := j.task.Check(ctx)
-		if err != nil && (errors.Is(err, context.Canceled) || isAboutRun(err)) {
+		message, changes, err := task.Check(ctx)
+		if err != nil && (errors.Is(err, context.Canceled) || d.batch.HitsAll(err)) {
 			result <- checked{err: err}
 			return
 		}
 		if before > 0 {
 			message += fmt.Sprintf(" Line %d, about the same record, comes first.", before)
 		}
-		result <- predicted(j.row, message, changes, err)
+		result <- predicted(r.Number, message, changes, err)
 	}()
 }
 

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -135,13 +134,13 @@ func TestNoRowStartsAfterTheRunStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.running, r.stop = context.WithCancelCause(t.Context())
-	r.stop(errTooMany)
+	r.batch.Begin(t.Context())
+	r.batch.Stop(errTooMany)
 	r.input.from = strings.NewReader("name\na\nb\nb\n") // late rows of a silent input
-	if err := r.dispatch(); err != nil || r.rowsRead > 0 || r.journal.upTo > 0 {
+	if err := r.batch.Run(r.rows(), func() {}); err != errTooMany || r.rowsRead > 0 || r.journal.upTo > 0 {
 		t.Errorf("%v after %d rows, up to %d allowed", err, r.rowsRead, r.journal.upTo)
 	}
-	if !r.slots.TryAcquire(1) || len(s.sent) > 0 {
+	if len(s.sent) > 0 {
 		t.Errorf("sent %v", s.sent)
 	}
 	if err := r.runState.close(); err != nil {
@@ -161,7 +160,7 @@ func TestRowReadDuringTheStopIsNotStarted(t *testing.T) {
 		parse, left := r.task.Parse, len(names)
 		r.task.Parse = func(row rows.Row) (Task, error) {
 			if left--; left == 0 {
-				r.stop(errTooMany)
+				r.batch.Stop(errTooMany)
 			}
 			return parse(row)
 		}
@@ -264,7 +263,8 @@ func TestSeparatorsDoNotChangeTheRows(t *testing.T) {
 func TestUnreadableRowsStayUnreadableInFailedRows(t *testing.T) {
 	d := newFixture(t, newService())
 	d.options.Failed = filepath.Join(t.TempDir(), "failed.csv")
-	for _, broken := range []string{"x,y", "q\"uote", "\"after\" it", "\"open", "\"open \"\"", "\"open\n\nb\"\"", "\"open,\"\"", ",,,\"\"\""} {
+	for _, broken := range []string{"x,y", "q\"uote", "\"after\" it", "\"open", "\"open \"\"", "\"open\n\nb\"\"",
+		"\"open,\"\"", ",,,\"\"\""} {
 		text := "name\nbad\n" + broken
 		for range 3 { // then with the failed rows as input, twice
 			if err := os.WriteFile(d.options.File, []byte(text), 0o600); err != nil {
@@ -309,7 +309,8 @@ func TestShortenedFileIsRefused(t *testing.T) {
 
 func TestFileWithoutRowsIsRefused(t *testing.T) {
 	for text, name := range map[string]string{
-		"": "rows.csv", "demo-000283,z1\n": "rows.csv", "foo,bar": "rows.csv", strings.Repeat("\x00", 1000): "rows.csv", "\n\n": "rows.jsonl", " ": "rows.jsonl",
+		"": "rows.csv", "demo-000283,z1\n": "rows.csv", "foo,bar": "rows.csv", strings.Repeat("\x00", 1000): "rows.csv",
+		"\n\n": "rows.jsonl", " ": "rows.jsonl",
 	} {
 		d := newFixture(t, newService())
 		d.options.File = filepath.Join(t.TempDir(), name)
@@ -382,7 +383,8 @@ func TestResultsNeedTheirOwnRegularFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := openRunState(Flags{Results: file.Name()}, file, 1, d.now); err == nil || !strings.Contains(err.Error(), "is standard output") {
+	if _, err := openRunState(Flags{Results: file.Name()}, file, 1, d.now); err == nil ||
+		!strings.Contains(err.Error(), "is standard output") {
 		t.Errorf("standard output under another name: %v", err)
 	}
 	d.options.Results, d.options.Failed = "", "-"
@@ -403,8 +405,10 @@ func TestRateLimitsRowsAboutOneSubject(t *testing.T) {
 
 func TestFindFormat(t *testing.T) {
 	for _, test := range []struct{ file, flag, text, want string }{
-		{"x.csv", "", "{", "csv"}, {"x.JSONL", "", "", "jsonl"}, {"x.ndjson", "", "", "jsonl"}, {"x", "", "\ufeff \n{}", "jsonl"},
-		{"x", "", "a,b", "csv"}, {"x", "", "", "csv"}, {"x.csv", "jsonl", "", "jsonl"}, {"x.json", "", "", ""}, {"x", "xml", "", ""},
+		{"x.csv", "", "{", "csv"}, {"x.JSONL", "", "", "jsonl"}, {"x.ndjson", "", "", "jsonl"},
+		{"x", "", "\ufeff \n{}", "jsonl"},
+		{"x", "", "a,b", "csv"}, {"x", "", "", "csv"}, {"x.csv", "jsonl", "", "jsonl"}, {"x.json", "", "", ""},
+		{"x", "xml", "", ""},
 	} {
 		path := filepath.Join(t.TempDir(), test.file)
 		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
@@ -417,30 +421,6 @@ func TestFindFormat(t *testing.T) {
 		if err == nil {
 			in.close()
 		}
-	}
-}
-
-// TestFullQueueWaitsForARowWithoutSlot fills the queue behind a row whose request was lost, so that no worker finds another.
-func TestFullQueueWaitsForARowWithoutSlot(t *testing.T) {
-	s := newService()
-	s.faults["a"] = []fault{{err: broken}}
-	d := newFixture(t, s, slices.Repeat([]string{"a"}, maxWaiting+10)...)
-	d.options.Concurrency = 8
-	r, err := d.open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.wait = func(context.Context, time.Duration) error {
-		for !r.isFull() {
-			runtime.Gosched()
-		}
-		return nil
-	}
-	if err := errors.Join(r.work(t.Context()), r.runState.close()); err != nil {
-		t.Fatal(err)
-	}
-	if got := len(d.results()); got != maxWaiting+10 {
-		t.Errorf("%d results", got)
 	}
 }
 
@@ -468,7 +448,8 @@ func TestScanOfLongFileIsInterrupted(t *testing.T) {
 	defer in.close()
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
-	if total, _, err := in.scan(ctx, streamResults(nil), &journal{}); !errors.Is(err, context.Canceled) || total >= 5000 {
+	if total, _, err := in.scan(ctx, streamResults(nil), &journal{}); !errors.Is(err, context.Canceled) ||
+		total >= 5000 {
 		t.Errorf("read %d rows, %v", total, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 )
 
 // TestAnOutageStopsTheRun has a proxy that answers every request with 502, or as many as are no outage.
@@ -33,7 +34,7 @@ func TestAnOutageStopsTheRun(t *testing.T) {
 		s := newService()
 		s.careful = true
 		for i, name := range names {
-			if !up || i < manyFailures-1 {
+			if !up || i < operation.ManyFailures-1 {
 				s.faults[name] = []fault{{err: test.err}}
 			}
 		}
@@ -45,7 +46,7 @@ func TestAnOutageStopsTheRun(t *testing.T) {
 			if r, err = d.open(); err != nil {
 				t.Fatal(err)
 			}
-			r.now, r.wait = time.Now, wait
+			r.batch.Now, r.batch.Wait = time.Now, wait
 			err = r.work(context.Background())
 			err = errors.Join(err, r.runState.close())
 		})
@@ -53,7 +54,7 @@ func TestAnOutageStopsTheRun(t *testing.T) {
 		switch {
 		case up && (err != nil || tried != len(names)):
 			t.Errorf("%s: %d rows tried, %v", what, tried, err)
-		case !up && (!isFailing(err) || len(s.order) > 200):
+		case !up && (!operation.IsFailing(err) || len(s.order) > 200):
 			t.Errorf("%s: %d rows tried with %d requests, %v", what, tried, len(s.order), err)
 		}
 	}

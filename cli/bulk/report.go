@@ -14,6 +14,7 @@ import (
 	"example.com/perks/api"
 	"example.com/perks/api/client"
 	"example.com/perks/api/display"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 	"example.com/perks/cli/session"
@@ -56,12 +57,13 @@ func (r *run) conclude(ctx context.Context, s *session.Session, cause error) err
 	r.mu.Unlock()
 	summary := Summary{
 		Rows: counts.Done, OK: counts.OK + counts.Skipped, Failed: counts.Failed, Unknown: counts.Unknown,
-		Skipped: counts.Skipped, Pending: counts.Pending, Began: r.batch.began(), Results: r.results.path,
+		Skipped: counts.Skipped, Pending: counts.Pending, Began: r.batchID.began(), Results: r.results.path,
 	}
 	r.show(summary, cause)
 	didNothing := summary.Rows > 0 && summary.Skipped == summary.Rows && cause == nil
 	if didNothing && r.input.made == nil && err == nil {
-		r.streams.Note("Nothing was sent: the run of %s has done every row. %s", moment(summary.Began), r.options.anew(s))
+		r.streams.Note("Nothing was sent: the run of %s has done every row. %s", moment(summary.Began),
+			r.options.anew(s))
 	}
 	if !errors.Is(cause, context.Canceled) && r.results.file != nil {
 		outcome, printErr := printer(s)
@@ -138,7 +140,7 @@ func (r *run) exitError(s *session.Session, summary Summary, cause error) error 
 		return cause
 	case errors.Is(cause, errTooMany):
 		cause = command.RowsFailed("Stopped, because too many rows are not done: " + left + ".")
-	case isFailing(cause):
+	case operation.IsFailing(cause):
 		cause = &command.Outage{Err: cause}
 	case cause != nil:
 	case summary.Failed+summary.Unknown > 0:

@@ -11,16 +11,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"example.com/perks/api"
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 	"example.com/perks/cli/output"
 )
 
-// results is the file with a line for each finished row. A retried row has several lines during a run; the last one counts, and
-// compact removes the others.
+// results is the file with a line for each finished row. A retried row has several lines during a run; the last one
+// counts, and compact removes the others.
 type results struct {
 	path           string
 	skipUnreadable bool
@@ -107,7 +109,8 @@ func eachLine(from io.Reader, f func(number int, line []byte) error) error {
 	for number := 1; ; number++ {
 		line, err := in.ReadBytes('\n')
 		switch {
-		case errors.Is(err, io.EOF) && number == 1 && !bytes.HasPrefix(resultStart, line) && !bytes.HasPrefix(line, resultStart):
+		case errors.Is(err, io.EOF) && number == 1 && !bytes.HasPrefix(resultStart, line) &&
+			!bytes.HasPrefix(line, resultStart):
 			return f(number, line) // not a file of ours, which must not be cut
 		case errors.Is(err, io.EOF):
 			if _, _, _, err := parseResult(line); err != nil {
@@ -171,6 +174,19 @@ func (r *results) state(row int) (state uint64, content uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.states.get(row)
+}
+
+// rowState returns what earlier runs know of a row.
+func (r *results) rowState(row int) operation.RowState {
+	switch state, _ := r.state(row); state {
+	case untried:
+		return operation.RowUntried
+	case failed:
+		return operation.RowFailed
+	case unknown:
+		return operation.RowUnknown
+	}
+	return operation.RowDone
 }
 
 // doneAfter returns a row behind a line that is done or may be, 0 if there is none.
@@ -310,8 +326,8 @@ func peekResults(f Flags, out io.Writer, mark uint32) (*results, error) {
 	return r, err
 }
 
-// readResults reads results, even while a run adds to them, and the codes of their rows if codes is not nil. If there are none, the
-// results have no file.
+// readResults reads results, even while a run adds to them, and the codes of their rows if codes is not nil. If there
+// are none, the results have no file.
 func readResults(path string, codes map[int]string) (*results, error) {
 	file, err := os.Open(path)
 	if path == "" || errors.Is(err, fs.ErrNotExist) {
@@ -354,10 +370,38 @@ const (
 	outcomeUnknown = "outcome_unknown" // the reply was lost, and nothing was found
 )
 
-// failure describes an error as the result of a row. The code "" is that of the error.
-func failure(outcome string, err error, code string) *Result {
+// newResult describes what became of a row. The row and the key are left out.
+func newResult(of operation.RowResult) *Result {
+	made := of.Outcome
+	r := &Result{Outcome: OK, Status: made.Status, ID: made.ID, RedemptionStatus: made.RedemptionStatus}
+	if of.State == operation.RowDone {
+		return r
+	}
+	r.Outcome = Failed
+	if of.State == operation.RowUnknown {
+		r.Outcome = Unknown
+	}
+	err, code := of.Err, ""
+	switch of.Why {
+	case operation.Invalid:
+		code = invalidRow
+	case operation.HeldBack:
+		err = fmt.Errorf("held back: line %d changes the same record and its outcome is unknown", of.Behind)
+		code = heldBack
+	case operation.Ambiguous:
+		r.ID, r.RedemptionStatus, made.Status = "", "", 0
+		err, code = fmt.Errorf("the reply was lost, and %s may belong to this row or to another request. If nobody "+
+			"else redeems for these users, run again with --assume-mine", made.ID), ambiguous
+	case operation.NotResent:
+		code = outcomeUnknown
+	}
 	report := output.NewReport(err)
-	return &Result{Outcome: outcome, Status: report.Status, Code: cmp.Or(code, report.Code), Message: report.Sentence()}
+	r.Status, r.Code, r.Message = cmp.Or(made.Status, report.Status), cmp.Or(code, report.Code), report.Sentence()
+	if of.Why == operation.NotResent {
+		r.Message = strings.TrimSuffix(r.Message, ".") + ". It was not sent again, because this service has " +
+			"not shown that it would not be done twice. Check it, or run again with --resend-unknown."
+	}
+	return r
 }
 
 var errNoResult = errors.New("is not a result of perksctl")

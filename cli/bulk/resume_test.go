@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/perks/api/operation"
 )
 
 // TestInterruptedResumeKeepsTheJournal kills a run after its row was done, and interrupts the next run before that row.
@@ -36,7 +38,7 @@ func TestKilledRunMayHaveSentUntilNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.must()
-	if len(d.waits) == 0 || slices.Max(d.waits) < settleDelay-time.Second {
+	if len(d.waits) == 0 || slices.Max(d.waits) < operation.SettleDelay-time.Second {
 		t.Errorf("waited %v for requests of the killed run", d.waits)
 	}
 }
@@ -51,7 +53,7 @@ func TestUnknownRowMayStillBeInProgress(t *testing.T) {
 	d.waits, d.now = nil, time.Now()
 	d.must()
 	d.want("2 ok a-1")
-	if len(d.waits) == 0 || slices.Max(d.waits) < settleDelay-time.Second {
+	if len(d.waits) == 0 || slices.Max(d.waits) < operation.SettleDelay-time.Second {
 		t.Errorf("waited %v for requests of the previous run", d.waits)
 	}
 }
@@ -66,11 +68,14 @@ func TestKilledRunsOutcomeIsConfirmedByItsKey(t *testing.T) {
 		age     time.Duration
 		result  string
 	}{
-		"done, keys honoured":                            {[]string{"a"}, false, true, true, 0, "2 ok a-1"},
-		"done, keys honoured as a read shows":            {[]string{"a"}, false, true, false, 0, "2 ok a-1"},
-		"done, keys expired":                             {[]string{"a"}, false, true, true, 21 * time.Hour, "2 unknown ambiguous"},
-		"done, clock set back":                           {[]string{"a"}, false, true, true, -21 * time.Hour, "2 unknown ambiguous"},
-		"done, keys ignored":                             {[]string{"a"}, false, false, false, 0, "2 unknown ambiguous"},
+		"done, keys honoured":                 {[]string{"a"}, false, true, true, 0, "2 ok a-1"},
+		"done, keys honoured as a read shows": {[]string{"a"}, false, true, false, 0, "2 ok a-1"},
+		"done, keys expired": {[]string{"a"}, false, true, true, 21 * time.Hour,
+			"2 unknown ambiguous"},
+		"done, clock set back": {[]string{"a"}, false, true, true, -21 * time.Hour,
+			"2 unknown ambiguous"},
+		"done, keys ignored": {[]string{"a"}, false, false, false, 0,
+			"2 unknown ambiguous"},
 		"done by another, keys honoured":                 {nil, true, true, true, 0, "2 failed already_redeemed"},
 		"done by another, keys honoured as a read shows": {nil, true, true, false, 0, "2 failed already_redeemed"},
 		"done by another, keys ignored":                  {nil, true, false, false, 0, "2 unknown ambiguous"},

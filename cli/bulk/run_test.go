@@ -17,6 +17,7 @@ import (
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
+	"example.com/perks/api/operation"
 	"example.com/perks/api/rows"
 	"example.com/perks/cli/command"
 )
@@ -72,8 +73,8 @@ func (d *fixture) open() (*run, error) {
 	}
 	d.t.Cleanup(func() { in.close() })
 	r := newRun(d.options, d.service.work(), in, s)
-	r.now = func() time.Time { return d.now }
-	r.wait = func(ctx context.Context, wanted time.Duration) error {
+	r.batch.Now = func() time.Time { return d.now }
+	r.batch.Wait = func(ctx context.Context, wanted time.Duration) error {
 		d.service.mu.Lock()
 		defer d.service.mu.Unlock()
 		d.waits = append(d.waits, wanted)
@@ -152,35 +153,51 @@ func TestFaultsOfARow(t *testing.T) {
 		made     int
 		stopped  error
 	}{
-		"none":                                   {nil, "s", "2 ok a-1", 1, nil},
-		"refused":                                {[]fault{{err: refused}}, "s", "2 failed already_redeemed", 0, nil},
-		"reply lost":                             {[]fault{{err: broken, late: true}}, "sl", "2 ok a-1", 1, nil},
-		"request lost":                           {[]fault{{err: broken}}, "slls", "2 ok a-1", 1, nil},
-		"two requests lost":                      {[]fault{{err: broken}, {err: broken}}, "sllslls", "2 ok a-1", 1, nil},
-		"three requests lost":                    {[]fault{{err: broken}, {err: broken}, {err: broken}}, "sllsllsll", "2 unknown outcome_unknown", 0, nil},
-		"timeout, work done":                     {[]fault{{err: timedOut, late: true}}, "sl", "2 ok a-1", 1, nil},
-		"timeout, nothing found":                 {[]fault{{err: timedOut}}, "sll", "2 unknown outcome_unknown", 0, nil},
-		"lost, then refused because it was done": {[]fault{{err: broken}, {err: refused, late: true}}, "sllsl", "2 ok a-1", 1, nil},
-		"lost, then refused":                     {[]fault{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0, nil},
-		"lost, lookup finds no record":           {[]fault{{err: broken, lookUp: nil}, {lookUp: &client.Error{Status: 404}}}, "slls", "2 ok a-1", 1, nil},
-		"lost, lookup fails":                     {[]fault{{err: broken}, {lookUp: unavailable}}, "sl", "2 unknown outcome_unknown", 0, unavailable},
-		"lost, lookup forbidden":                 {[]fault{{err: broken}, {lookUp: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
-		"lost, lookup answered by a proxy":       {[]fault{{err: broken}, {lookUp: &client.Error{Status: 404, NotFromService: true}}}, "sl", "2 unknown outcome_unknown", 0, nil},
-		"lost, then refused, lookup fails":       {[]fault{{err: broken}, {err: refused}, {lookUp: unavailable}}, "sllsl", "2 unknown outcome_unknown", 0, unavailable},
-		"lost, then logged out":                  {[]fault{{err: broken}, {err: loggedOut}}, "slls", "2 unknown outcome_unknown", 0, loggedOut},
-		"lost, then service unreachable":         {[]fault{{err: broken}, {err: unreachable}}, "slls", "2 unknown outcome_unknown", 0, unreachable},
-		"not sent":                               {[]fault{{err: unreachable}}, "s", "", 0, unreachable},
-		"logged out":                             {[]fault{{err: loggedOut}}, "s", "", 0, loggedOut},
-		"not logged in":                          {[]fault{{err: &command.NotLoggedIn{Message: "x"}}}, "s", "", 0, &command.NotLoggedIn{Message: "x"}},
-		"throttled for too long":                 {[]fault{{err: &client.Error{Status: 429, Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
-		"forbidden":                              {[]fault{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "s", "2 failed forbidden", 0, nil},
+		"none":         {nil, "s", "2 ok a-1", 1, nil},
+		"refused":      {[]fault{{err: refused}}, "s", "2 failed already_redeemed", 0, nil},
+		"reply lost":   {[]fault{{err: broken, late: true}}, "sl", "2 ok a-1", 1, nil},
+		"request lost": {[]fault{{err: broken}}, "slls", "2 ok a-1", 1, nil},
+		"two requests lost": {[]fault{{err: broken}, {err: broken}}, "sllslls", "2 ok a-1", 1,
+			nil},
+		"three requests lost": {[]fault{{err: broken}, {err: broken}, {err: broken}}, "sllsllsll",
+			"2 unknown outcome_unknown", 0, nil},
+		"timeout, work done": {[]fault{{err: timedOut, late: true}}, "sl", "2 ok a-1", 1, nil},
+		"timeout, nothing found": {[]fault{{err: timedOut}}, "sll", "2 unknown outcome_unknown", 0,
+			nil},
+		"lost, then refused because it was done": {[]fault{{err: broken}, {err: refused, late: true}}, "sllsl",
+			"2 ok a-1", 1, nil},
+		"lost, then refused": {[]fault{{err: broken}, {err: refused}}, "sllsl",
+			"2 failed already_redeemed", 0, nil},
+		"lost, lookup finds no record": {[]fault{{err: broken, lookUp: nil},
+			{lookUp: &client.Error{Status: 404}}}, "slls", "2 ok a-1", 1, nil},
+		"lost, lookup fails": {[]fault{{err: broken}, {lookUp: unavailable}}, "sl",
+			"2 unknown outcome_unknown", 0, unavailable},
+		"lost, lookup forbidden": {[]fault{{err: broken},
+			{lookUp: &client.Error{Status: 403, Code: api.CodeForbidden}}}, "sl", "2 unknown outcome_unknown", 0, nil},
+		"lost, lookup answered by a proxy": {[]fault{{err: broken},
+			{lookUp: &client.Error{Status: 404, NotFromService: true}}}, "sl", "2 unknown outcome_unknown", 0, nil},
+		"lost, then refused, lookup fails": {[]fault{{err: broken}, {err: refused}, {lookUp: unavailable}},
+			"sllsl", "2 unknown outcome_unknown", 0, unavailable},
+		"lost, then logged out": {[]fault{{err: broken}, {err: loggedOut}}, "slls",
+			"2 unknown outcome_unknown", 0, loggedOut},
+		"lost, then service unreachable": {[]fault{{err: broken}, {err: unreachable}}, "slls",
+			"2 unknown outcome_unknown", 0, unreachable},
+		"not sent":   {[]fault{{err: unreachable}}, "s", "", 0, unreachable},
+		"logged out": {[]fault{{err: loggedOut}}, "s", "", 0, loggedOut},
+		"not logged in": {[]fault{{err: &command.NotLoggedIn{Message: "x"}}}, "s", "", 0,
+			&command.NotLoggedIn{Message: "x"}},
+		"throttled for too long": {[]fault{{err: &client.Error{Status: 429,
+			Code: api.CodeRateLimited}}}, "s", "", 0, &client.Error{Status: 429, Code: api.CodeRateLimited}},
+		"forbidden": {[]fault{{err: &client.Error{Status: 403, Code: api.CodeForbidden}}},
+			"s", "2 failed forbidden", 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService()
 			s.faults["a"] = test.left
 			d := newFixture(t, s, "a")
 			_, err := d.run(t.Context())
-			if (err == nil) != (test.stopped == nil) || err != nil && !strings.Contains(err.Error(), test.stopped.Error()) {
+			if (err == nil) != (test.stopped == nil) || err != nil &&
+				!strings.Contains(err.Error(), test.stopped.Error()) {
 				t.Errorf("the run returned %v, want %v", err, test.stopped)
 			}
 			if test.result == "" {
@@ -189,7 +206,7 @@ func TestFaultsOfARow(t *testing.T) {
 				d.want(test.result)
 			}
 			for i, part := range strings.SplitAfter(test.requests, "ll")[1:] {
-				if i >= len(d.waits) || d.waits[i] != settleDelay {
+				if i >= len(d.waits) || d.waits[i] != operation.SettleDelay {
 					t.Errorf("waited %v between two lookups, then sent %s", d.waits, part)
 				}
 			}
@@ -210,17 +227,28 @@ func TestFoundOutcomeIsConfirmedByItsKey(t *testing.T) {
 		result   string
 		made     int
 	}{
-		"reply lost, keys honoured":                      {true, []fault{{err: broken, late: true}}, "sls", "2 ok a-1", 1},
-		"timeout, keys honoured":                         {true, []fault{{err: timedOut, late: true}}, "sls", "2 ok a-1", 1},
-		"done by another, keys honoured":                 {true, []fault{{err: broken, other: true}}, "sls", "2 failed already_redeemed", 1},
-		"reply lost, keys ignored":                       {false, []fault{{err: broken, late: true}}, "sl", "2 unknown ambiguous", 1},
-		"done by another, keys ignored":                  {false, []fault{{err: broken, other: true}}, "sl", "2 unknown ambiguous", 1},
-		"lost, refused, then done by another":            {false, []fault{{err: broken}, {err: refused, other: true}}, "sllsl", "2 unknown ambiguous", 1},
-		"done by another, lost three times":              {true, []fault{{err: broken, other: true}, {err: broken}, {err: broken}}, "slslsl", "2 unknown outcome_unknown", 1},
-		"request lost, no other client":                  {false, []fault{{err: broken}}, "slls", "2 ok a-1", 1},
-		"lost, then refused with an unused key":          {true, []fault{{err: broken}, {err: keyUnused}}, "slls", "2 failed already_redeemed", 0},
-		"lost, refused with an unused key, keys ignored": {false, []fault{{err: broken}, {err: keyUnused, other: true}}, "sllsl", "2 unknown ambiguous", 1},
-		"lost, then refused, keys ignored":               {false, []fault{{err: broken}, {err: refused}}, "sllsl", "2 failed already_redeemed", 0},
+		"reply lost, keys honoured": {true, []fault{{err: broken, late: true}}, "sls", "2 ok a-1",
+			1},
+		"timeout, keys honoured": {true, []fault{{err: timedOut, late: true}}, "sls",
+			"2 ok a-1", 1},
+		"done by another, keys honoured": {true, []fault{{err: broken, other: true}}, "sls",
+			"2 failed already_redeemed", 1},
+		"reply lost, keys ignored": {false, []fault{{err: broken, late: true}}, "sl",
+			"2 unknown ambiguous", 1},
+		"done by another, keys ignored": {false, []fault{{err: broken, other: true}}, "sl",
+			"2 unknown ambiguous", 1},
+		"lost, refused, then done by another": {false, []fault{{err: broken}, {err: refused, other: true}},
+			"sllsl", "2 unknown ambiguous", 1},
+		"done by another, lost three times": {true,
+			[]fault{{err: broken, other: true}, {err: broken}, {err: broken}}, "slslsl", "2 unknown outcome_unknown",
+			1},
+		"request lost, no other client": {false, []fault{{err: broken}}, "slls", "2 ok a-1", 1},
+		"lost, then refused with an unused key": {true, []fault{{err: broken}, {err: keyUnused}}, "slls",
+			"2 failed already_redeemed", 0},
+		"lost, refused with an unused key, keys ignored": {false, []fault{{err: broken}, {err: keyUnused, other: true}},
+			"sllsl", "2 unknown ambiguous", 1},
+		"lost, then refused, keys ignored": {false, []fault{{err: broken}, {err: refused}}, "sllsl",
+			"2 failed already_redeemed", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService()
@@ -254,7 +282,8 @@ func TestResume(t *testing.T) {
 			d.service.faults["a"] = []fault{{err: timedOut}}
 			d.must()
 		}, false, "ls", []string{"2 ok a-1", "3 ok b-1"}, false},
-		"killed before the first row": {func(d *fixture) { d.kill(nil) }, false, "lsls", []string{"2 ok a-1", "3 ok b-1"}, true},
+		"killed before the first row": {func(d *fixture) { d.kill(nil) }, false, "lsls",
+			[]string{"2 ok a-1", "3 ok b-1"}, true},
 		"killed during a row that was done": {func(d *fixture) {
 			d.kill([]string{"a"})
 		}, false, "lls", []string{"2 ok a-1", "3 ok b-1"}, true},
@@ -278,7 +307,8 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			// While one row waits another one runs, so their order varies.
-			if got := strings.Count(s.requests(), "l"); got != strings.Count(test.requests, "l") || len(s.requests()) != len(test.requests) {
+			if got := strings.Count(s.requests(), "l"); got != strings.Count(test.requests, "l") ||
+				len(s.requests()) != len(test.requests) {
 				t.Errorf("requests %s, want %s", s.requests(), test.requests)
 			}
 			d.want(test.results...)
@@ -315,7 +345,7 @@ func (d *fixture) kill(done []string) {
 	for _, name := range done {
 		row := d.row(name)
 		made := &task{d.service, name}
-		if _, _, err := made.Send(d.t.Context(), r.batch.key(row.Line, contentOf(row))); err != nil {
+		if _, _, err := made.Send(d.t.Context(), r.batchID.key(row.Line, contentOf(row))); err != nil {
 			d.t.Fatal(err)
 		}
 	}
@@ -372,7 +402,7 @@ func TestWaitingRowFreesItsSlot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.started = make(chan string, 3)
-	r.wait = func(context.Context, time.Duration) error {
+	r.batch.Wait = func(context.Context, time.Duration) error {
 		for name := range s.started {
 			if name == "b" {
 				return nil
@@ -412,7 +442,7 @@ func TestJournalIsOnDiskBeforeARowIsSent(t *testing.T) {
 		onDisk.Store(int64(upTo))
 		return err
 	}
-	r.wait = nil
+	r.batch.Wait = nil
 	parse := r.task.Parse
 	r.task.Parse = func(row rows.Row) (Task, error) {
 		task, err := parse(row)
@@ -435,13 +465,13 @@ type observedTask struct {
 	onSend func()
 }
 
-func (w *observedTask) Send(ctx context.Context, key string) (Outcome, bool, error) {
+func (w *observedTask) Send(ctx context.Context, key string) (operation.Outcome, bool, error) {
 	w.onSend()
 	return w.Task.Send(ctx, key)
 }
 
-// TestHeldBackRowMayStillBeUnknown resumes a killed run that may have sent two rows about one record. The outcome of the
-// first stays unknown, so the second must not count as never sent.
+// TestHeldBackRowMayStillBeUnknown resumes a killed run that may have sent two rows about one record. The outcome of
+// the first stays unknown, so the second must not count as never sent.
 func TestHeldBackRowMayStillBeUnknown(t *testing.T) {
 	s := newService()
 	d := newFixture(t, s, "a", "a")

@@ -13,40 +13,40 @@ import (
 
 // runState is what a run writes to files: the results and, while it is at work, the journal.
 type runState struct {
-	batch      batch
+	batchID    batch
 	results    *results
 	journal    *journal
 	incomplete atomic.Bool // a result could not be written, so the journal has to stay
 	partial    bool        // the run stopped before the last row
 }
 
-// openRunState resumes from the files of earlier runs of the same rows, or creates new ones. It refuses the files of another
-// command or another server: their rows would count as done.
+// openRunState resumes from the files of earlier runs of the same rows, or creates new ones. It refuses the files of
+// another command or another server: their rows would count as done.
 func openRunState(f Flags, out io.Writer, mark uint32, now time.Time) (*runState, error) {
 	path, err := f.checkPaths(out)
 	if err != nil {
 		return nil, err
 	}
 	if path == "" {
-		return &runState{batch: newBatch(now, mark), results: streamResults(out), journal: &journal{}}, nil
+		return &runState{batchID: newBatch(now, mark), results: streamResults(out), journal: &journal{}}, nil
 	}
 	j, err := openJournal(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &runState{journal: j, batch: j.batch}
+	s := &runState{journal: j, batchID: j.batch}
 	s.results, err = openResults(path, j.leftover)
 	switch {
 	case err != nil:
 	case j.leftover && s.results.rows > 0 && s.results.batch != j.batch:
 		err = command.Usagef("%s and %s are of different runs. %s", path, j.path, otherName)
 	case s.results.rows > 0:
-		s.batch = s.results.batch
+		s.batchID = s.results.batch
 	case !j.leftover:
-		s.batch = newBatch(now, mark)
+		s.batchID = newBatch(now, mark)
 	}
 	if err == nil {
-		err = s.batch.checkMark(mark, path)
+		err = s.batchID.checkMark(mark, path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.abandon())
@@ -62,12 +62,13 @@ func (s *runState) close() error {
 	if err := s.results.finish(); err != nil {
 		return errors.Join(err, s.journal.close(false))
 	}
-	needed := s.partial && s.journal.leftover // only it knows the rows that a killed run sent and this one did not reach
+	needed := s.partial &&
+		s.journal.leftover // only it knows the rows that a killed run sent and this one did not reach
 	return s.journal.close(!needed)
 }
 
-// lastSent is the latest time at which an earlier run may have sent a request. A killed run may have sent one until this run took
-// the journal. Any other run wrote to the results after its last request.
+// lastSent is the latest time at which an earlier run may have sent a request. A killed run may have sent one until
+// this run took the journal. Any other run wrote to the results after its last request.
 func (s *runState) lastSent() time.Time {
 	if s.journal.leftover {
 		return s.journal.opened
@@ -84,8 +85,8 @@ func (s *runState) abandon() error {
 	return errors.Join(err, s.journal.release())
 }
 
-// rowStates holds the state of each row in 12 bytes: whether it is done, a hash of the outcome's id, and a hash of the row's
-// content. It grows in chunks, because a growing slice needs up to three times the memory while it is copied.
+// rowStates holds the state of each row in 12 bytes: whether it is done, a hash of the outcome's id, and a hash of the
+// row's content. It grows in chunks, because a growing slice needs up to three times the memory while it is copied.
 type rowStates struct {
 	chunks map[int]*chunk
 	seed   maphash.Seed

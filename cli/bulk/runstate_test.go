@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/perks/api/operation"
 	"example.com/perks/cli/command"
 )
 
@@ -224,7 +225,8 @@ func TestRunStopsIfResultsCannotBeWritten(t *testing.T) {
 	}
 	r.results.out = &fullDisk{250, r.results.file}
 	err = r.work(t.Context())
-	if closeErr := r.runState.close(); err == nil || !strings.Contains(err.Error(), "no space left") || closeErr != nil {
+	if closeErr := r.runState.close(); err == nil || !strings.Contains(err.Error(), "no space left") ||
+		closeErr != nil {
 		t.Errorf("the run returned %v, close %v", err, closeErr)
 	}
 	if _, err := os.Stat(d.options.resultsPath() + ".journal"); err != nil {
@@ -242,7 +244,8 @@ func TestNoRowIsDoneTwiceIfClockWasSetBack(t *testing.T) {
 	d.kill([]string{"a"})
 	d.now = d.now.Add(-time.Hour)
 	d.must()
-	if got := d.service.all(); got != "a:1" || slices.Max(d.waits) > settleDelay || !d.service.since.IsZero() {
+	if got := d.service.all(); got != "a:1" || slices.Max(d.waits) > operation.SettleDelay ||
+		!d.service.since.IsZero() {
 		t.Errorf("made %s, waited %v, searched since %s", got, d.waits, d.service.since)
 	}
 }
@@ -257,7 +260,8 @@ func TestKeysHoldBatchRowAndContent(t *testing.T) {
 	if of != b || row != 12 || content != 0xabc || !ok {
 		t.Errorf("%s was read as %s, %d, %x, %t", b.key(12, 0xabc), of, row, content, ok)
 	}
-	for _, key := range []string{"", "x", b.String(), b.String() + "-", b.key(0, 1), b.key(1, 1)[:40], b.String() + "-1-xyz"} {
+	for _, key := range []string{"", "x", b.String(), b.String() + "-", b.key(0, 1), b.key(1, 1)[:40],
+		b.String() + "-1-xyz"} {
 		if _, _, _, ok := parseKey(key); ok {
 			t.Errorf("%q is accepted as a key", key)
 		}
@@ -375,7 +379,8 @@ func TestLockFollowsLinks(t *testing.T) {
 func TestFailedRowsDoNotOverwriteTheResults(t *testing.T) {
 	d := newFixture(t, newService(), "a", "bad")
 	folder := t.TempDir()
-	if err := errors.Join(os.Mkdir(filepath.Join(folder, "real"), 0o700), os.Symlink("real", filepath.Join(folder, "alias"))); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(folder, "real"), 0o700),
+		os.Symlink("real", filepath.Join(folder, "alias"))); err != nil {
 		t.Fatal(err)
 	}
 	d.options.Results, d.options.Failed = filepath.Join(folder, "real", "out"), filepath.Join(folder, "alias", "out")

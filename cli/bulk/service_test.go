@@ -54,8 +54,9 @@ var (
 	timedOut    = &client.Unreachable{Address: "http://s", Err: context.DeadlineExceeded, OutcomeUnknown: true}
 	unreachable = &client.Unreachable{Address: "http://s", Err: errors.New("connection refused"), NotSent: true}
 	refused     = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed."}
-	keyUnused   = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed.", KeyUnused: true}
-	loggedOut   = &client.Error{Status: 401, Code: api.CodeInvalidToken, Message: "No."}
+	keyUnused   = &client.Error{Status: 409, Code: api.CodeAlreadyRedeemed, Message: "Already redeemed.",
+		KeyUnused: true}
+	loggedOut = &client.Error{Status: 401, Code: api.CodeInvalidToken, Message: "No."}
 )
 
 // work returns the work of the tests. A row is {"name":...} or a cell in the column name.
@@ -84,7 +85,7 @@ type task struct {
 
 func (t *task) Subject() string { return t.name }
 
-func (t *task) Send(_ context.Context, key string) (Outcome, bool, error) {
+func (t *task) Send(_ context.Context, key string) (operation.Outcome, bool, error) {
 	s := t.service
 	if s.started != nil {
 		s.started <- t.name
@@ -96,7 +97,7 @@ func (t *task) Send(_ context.Context, key string) (Outcome, bool, error) {
 	defer s.mu.Unlock()
 	s.sent, s.order = append(s.sent, t.name), append(s.order, "s")
 	if id, known := s.keys[key]; known && s.honours {
-		return Outcome{ID: id, Status: 201}, true, nil
+		return operation.Outcome{ID: id, Status: 201}, true, nil
 	}
 	var now fault
 	if left := s.faults[t.name]; len(left) > 0 {
@@ -106,20 +107,20 @@ func (t *task) Send(_ context.Context, key string) (Outcome, bool, error) {
 		s.made[t.name] = append(s.made[t.name], t.name+"-other")
 	}
 	if now.err != nil && !now.late {
-		return Outcome{}, false, now.err
+		return operation.Outcome{}, false, now.err
 	}
 	if len(s.made[t.name]) > 0 && s.shared && s.honours { // one unit for each name
-		return Outcome{}, false, keyUnused
+		return operation.Outcome{}, false, keyUnused
 	}
 	id := fmt.Sprintf("%s-%d", t.name, len(s.made[t.name])+1)
 	s.made[t.name] = append(s.made[t.name], id)
 	s.keys[key] = id
-	return Outcome{ID: id, Status: 201}, false, now.err
+	return operation.Outcome{ID: id, Status: 201}, false, now.err
 }
 
 func (t *task) LookUp(
 	_ context.Context, since time.Time, taken func(string) bool,
-) (Outcome, operation.Event, error) {
+) (operation.Outcome, operation.Event, error) {
 	s := t.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +128,7 @@ func (t *task) LookUp(
 	s.lookedUp, s.order = append(s.lookedUp, t.name), append(s.order, "l")
 	if left := s.faults[t.name]; len(left) > 0 && left[0].lookUp != nil {
 		s.faults[t.name] = left[1:]
-		return Outcome{}, operation.Unread, left[0].lookUp
+		return operation.Outcome{}, operation.Unread, left[0].lookUp
 	}
 	for _, id := range s.made[t.name] {
 		if !taken(id) {
@@ -135,10 +136,10 @@ func (t *task) LookUp(
 			if s.shared {
 				event = operation.Match
 			}
-			return Outcome{ID: id, Status: 200}, event, nil
+			return operation.Outcome{ID: id, Status: 200}, event, nil
 		}
 	}
-	return Outcome{}, operation.Absent, nil
+	return operation.Outcome{}, operation.Absent, nil
 }
 
 func (t *task) Check(context.Context) (string, []session.Change, error) {

@@ -107,7 +107,7 @@ func (t *redeemTask) Subject() string {
 	return api.LowerUUID(t.PerkID) + "\x00" + api.LowerUUID(t.Request.UserID)
 }
 
-func (t *redeemTask) Send(ctx context.Context, key string) (o bulk.Outcome, replayed bool, err error) {
+func (t *redeemTask) Send(ctx context.Context, key string) (o operation.Outcome, replayed bool, err error) {
 	if t.Client, err = t.connect(); err != nil {
 		return o, false, err
 	}
@@ -128,7 +128,7 @@ func (t *redeemTask) Observe(ctx context.Context) {
 
 func (t *redeemTask) LookUp(
 	ctx context.Context, since time.Time, taken func(id string) bool,
-) (o bulk.Outcome, event operation.Event, err error) {
+) (o operation.Outcome, event operation.Event, err error) {
 	if t.Client, err = t.connect(); err != nil {
 		return o, operation.Unread, err
 	}
@@ -175,8 +175,8 @@ func (t *redeemTask) After(line int) error {
 		t.Request.UserID)
 }
 
-func outcomeOf(redemption api.Redemption) bulk.Outcome {
-	return bulk.Outcome{ID: redemption.ID, Status: http.StatusCreated,
+func outcomeOf(redemption api.Redemption) operation.Outcome {
+	return operation.Outcome{ID: redemption.ID, Status: http.StatusCreated,
 		RedemptionStatus: redemption.Status, Err: notInForce(redemption)}
 }
 

@@ -84,13 +84,13 @@ var errRowUnknown = api.Errorf(api.CodeConflict,
 	"It is unknown whether this row was redeemed. Resume the run to find out, and undo again.")
 
 // Send voids the redemption, or rejects it if it is pending. Either changes nothing if it is repeated.
-func (t *undoTask) Send(ctx context.Context, _ string) (bulk.Outcome, bool, error) {
+func (t *undoTask) Send(ctx context.Context, _ string) (operation.Outcome, bool, error) {
 	c, err := t.connect()
 	if err != nil {
-		return bulk.Outcome{}, false, err
+		return operation.Outcome{}, false, err
 	}
 	if t.made.Outcome == bulk.Unknown {
-		return bulk.Outcome{}, false, errRowUnknown
+		return operation.Outcome{}, false, errRowUnknown
 	}
 	_, _, err = c.Decide(ctx, t.made.ID, api.StatusVoided, t.reason, "")
 	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusConflict {
@@ -116,7 +116,9 @@ func (t *undoTask) reject(ctx context.Context, c *client.Client, failure error) 
 	return err
 }
 
-func (t *undoTask) outcome() bulk.Outcome { return bulk.Outcome{ID: t.made.ID, Status: http.StatusOK} }
+func (t *undoTask) outcome() operation.Outcome {
+	return operation.Outcome{ID: t.made.ID, Status: http.StatusOK}
+}
 
 func isTakenBack(record api.RedemptionRecord) bool {
 	return record.Status == api.StatusVoided || record.Status == api.StatusRejected
@@ -125,15 +127,15 @@ func isTakenBack(record api.RedemptionRecord) bool {
 // LookUp finds the redemption taken back, whoever did that.
 func (t *undoTask) LookUp(
 	ctx context.Context, _ time.Time, _ func(string) bool,
-) (bulk.Outcome, operation.Event, error) {
+) (operation.Outcome, operation.Event, error) {
 	record, err := t.read(ctx)
 	switch {
 	case err != nil:
-		return bulk.Outcome{}, operation.Unread, err
+		return operation.Outcome{}, operation.Unread, err
 	case isTakenBack(record):
 		return t.outcome(), operation.Found, nil
 	}
-	return bulk.Outcome{}, operation.Absent, nil
+	return operation.Outcome{}, operation.Absent, nil
 }
 
 func (t *undoTask) read(ctx context.Context) (api.RedemptionRecord, error) {

@@ -153,7 +153,7 @@ type task struct {
 func (t *task) Subject() string { return t.ID.Subject() }
 
 // Send needs no idempotency key: repeating an update or a deletion changes nothing.
-func (t *task) Send(ctx context.Context, _ string) (bulk.Outcome, bool, error) {
+func (t *task) Send(ctx context.Context, _ string) (operation.Outcome, bool, error) {
 	c, err := t.connect()
 	if err == nil && t.invalid != nil {
 		err = t.checkInvalid(t.Read(ctx, c))
@@ -162,7 +162,7 @@ func (t *task) Send(ctx context.Context, _ string) (bulk.Outcome, bool, error) {
 		err = t.Try(ctx, c).Err
 	}
 	if err != nil {
-		return bulk.Outcome{}, false, err
+		return operation.Outcome{}, false, err
 	}
 	return t.outcome(), false, nil
 }
@@ -178,10 +178,11 @@ func (t *task) checkInvalid(now operation.PropertySaving) error {
 }
 
 // LookUp finds the property as the row wants it, or deleted, whoever did that.
-func (t *task) LookUp(ctx context.Context, _ time.Time, _ func(string) bool) (bulk.Outcome, operation.Event, error) {
+func (t *task) LookUp(ctx context.Context, _ time.Time, _ func(string) bool) (operation.Outcome, operation.Event,
+	error) {
 	c, err := t.connect()
 	if err != nil {
-		return bulk.Outcome{}, operation.Unread, err
+		return operation.Outcome{}, operation.Unread, err
 	}
 	now := t.Read(ctx, c)
 	switch {
@@ -189,12 +190,14 @@ func (t *task) LookUp(ctx context.Context, _ time.Time, _ func(string) bool) (bu
 	case now.IsApplied():
 		return t.outcome(), operation.Found, nil
 	case now.ReadErr != nil:
-		return bulk.Outcome{}, operation.Unread, now.ReadErr
+		return operation.Outcome{}, operation.Unread, now.ReadErr
 	}
-	return bulk.Outcome{}, operation.Absent, nil
+	return operation.Outcome{}, operation.Absent, nil
 }
 
-func (t *task) outcome() bulk.Outcome { return bulk.Outcome{ID: string(t.ID), Status: http.StatusOK} }
+func (t *task) outcome() operation.Outcome {
+	return operation.Outcome{ID: string(t.ID), Status: http.StatusOK}
+}
 
 // Check compares the property with what the row wants, and its version with the ETag of the row.
 func (t *task) Check(ctx context.Context) (string, []session.Change, error) {

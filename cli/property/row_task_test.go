@@ -64,7 +64,7 @@ func TestUpdateIsDoneAndFound(t *testing.T) {
 	if _, event, err := task.LookUp(t.Context(), time.Now(), nil); event != operation.Absent || err != nil {
 		t.Fatalf("before: %d, %v", event, err)
 	}
-	want := bulk.Outcome{ID: "42", Status: 200}
+	want := operation.Outcome{ID: "42", Status: 200}
 	if outcome, _, err := task.Send(t.Context(), "k"); outcome != want || err != nil {
 		t.Fatalf("%+v, %v", outcome, err)
 	}
@@ -109,7 +109,7 @@ func TestDeletionIsDoneAndFound(t *testing.T) {
 	if _, event, err := task.LookUp(t.Context(), time.Now(), nil); event != operation.Absent || err != nil {
 		t.Fatalf("before: %d, %v", event, err)
 	}
-	want := bulk.Outcome{ID: "42", Status: 200}
+	want := operation.Outcome{ID: "42", Status: 200}
 	if outcome, _, err := task.Send(t.Context(), "k"); outcome != want || err != nil {
 		t.Fatalf("%+v, %v", outcome, err)
 	}
