@@ -146,8 +146,8 @@ func entityTag(representation []byte) string {
 // redeeming are shorter.
 const minCompressed = 1 << 10
 
-// noStore is the Cache-Control of what is or may be secret, such as a token. That is never compressed: its length would
-// tell how much of it is repeated in what a caller chose.
+// noStore is the Cache-Control of responses that may hold a secret, such as a token. That is never compressed: its
+// length would tell how much of it is repeated in what a caller chose.
 const noStore = "no-store"
 
 // writeText responds with a text, compressed if it is long enough and the caller prefers that. tag is its ETag, or "".

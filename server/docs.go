@@ -27,8 +27,8 @@ import (
 // docsPath is the page that shows the API description. It isn't part of the API.
 const docsPath = "/docs"
 
-// docsFolders keep their trailing slash, because links on the page are relative.
-var docsFolders = []string{"/", docsPath + "/", apiPath + docsPath + "/"}
+// docsDirectories keep their trailing slash, because links on the page are relative.
+var docsDirectories = []string{"/", docsPath + "/", apiPath + docsPath + "/"}
 
 // apiDocs are the API description as JSON, and the page that shows it.
 type apiDocs struct {

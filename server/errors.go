@@ -223,8 +223,8 @@ func sanitize(text string) string {
 	}, cut(text, maxLogged)))
 }
 
-// cut shortens a text to so many bytes, appends its length, and makes it valid UTF-8. If it would cut a run so short
-// that hideSecrets no longer sees a secret, it drops the whole run.
+// cut shortens a text to a number of bytes, appends its length, and makes it valid UTF-8. If it would cut a run so
+// short that hideSecrets no longer sees a secret, it drops the whole run.
 func cut(text string, most int) string {
 	tail := ""
 	if len(text) > most {

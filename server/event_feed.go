@@ -23,7 +23,7 @@ const (
 	feedKept     = 8                      // parts that were read for one of them and may serve others
 )
 
-// What is read at once, and what a caller who is slow gets at once.
+// How much is read at once, and how much a slow caller gets at once.
 var (
 	feedBound = store.AuditBound{Entries: 256, Bytes: 1 << 20}
 	slowBound = store.AuditBound{Entries: 256, Bytes: 128 << 10}
@@ -157,7 +157,7 @@ func (f *eventFeed) run() {
 	}
 }
 
-// poll sends what is new to the listeners. After an error, the next poll continues.
+// poll sends new events to the listeners. After an error, the next poll continues.
 func (f *eventFeed) poll() error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
 	defer cancel()

@@ -255,7 +255,7 @@ func (s *eventStream) send(part feedPart) (bool, error) {
 	return s.control.Flush() == nil, nil
 }
 
-// begin gives the caller time for what is written next.
+// begin gives the caller time for the next write.
 func (s *eventStream) begin() bool {
 	return s.control.SetWriteDeadline(time.Now().Add(streamWriteTime)) == nil && s.ctx.Err() == nil
 }

@@ -3,11 +3,14 @@ package server_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -356,5 +359,43 @@ func TestEveryResponseHasSecurityHeaders(t *testing.T) {
 	defer conn.Close()
 	if answer.StatusCode < 400 {
 		t.Errorf("CONNECT got %s", answer.Status)
+	}
+}
+
+func TestHSTSIsSentOverTLS(t *testing.T) {
+	const promise = "max-age=31536000"
+	for name, test := range map[string]struct {
+		behindProxy, tls bool
+		forwarded, host  string
+		want             string
+	}{
+		"over TLS":                               {tls: true, want: promise},
+		"over TLS with an invalid host":          {tls: true, host: "a, b", want: promise},
+		"plain HTTP":                             {},
+		"plain HTTP, whatever the client claims": {forwarded: "https"},
+		"over TLS to a proxy":                    {behindProxy: true, forwarded: "https", want: promise},
+		"plain HTTP to a proxy":                  {behindProxy: true, forwarded: "http"},
+		"a proxy that does not set the header":   {behindProxy: true},
+	} {
+		service, err := server.New(t.Context(),
+			server.Config{Live: servertest.OpenStore(t), BehindProxy: test.behindProxy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"/v2/health", "/nothing", "/v2/partners/perks", "/v2//health"} {
+			request := httptest.NewRequest(http.MethodGet, path, nil)
+			if request.TLS = nil; test.tls {
+				request.TLS = &tls.ConnectionState{}
+			}
+			request.Host = cmp.Or(test.host, "perks.example")
+			if test.forwarded != "" {
+				request.Header.Set("X-Forwarded-Proto", test.forwarded)
+			}
+			answer := httptest.NewRecorder()
+			service.ServeHTTP(answer, request)
+			if got := answer.Header().Get("Strict-Transport-Security"); got != test.want {
+				t.Errorf("%s, %s (status %d): %q, want %q", name, path, answer.Code, got, test.want)
+			}
+		}
 	}
 }

@@ -2,10 +2,12 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -227,4 +229,244 @@ func FuzzPerkListOverHTTP(f *testing.F) {
 			}
 		}
 	})
+}
+
+func propertyIDs(page api.Page[api.Property]) []int64 {
+	ids := []int64{}
+	for _, p := range page.Data {
+		ids = append(ids, p.ID)
+	}
+	return ids
+}
+
+func listProperties(s *servertest.Server, token, query string) (page api.Page[api.Property]) {
+	s.Do(s.Request(token, "GET", s.LiveURL()+"/properties"+query, ""), &page)
+	return page
+}
+
+func priced(t *testing.T, id int64, city, digits string, bedrooms int) api.Property {
+	t.Helper()
+	p := api.Property{ID: id, Title: fmt.Sprintf("Flat %d", id), City: city, Bedrooms: bedrooms}
+	var err error
+	if p.PricePW, err = api.ParsePrice(digits); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestPropertiesAreListedByWhatTheCallerMayRead(t *testing.T) {
+	s := servertest.Start(t)
+	id, secret := s.ClientWith(func(c *store.Client) { c.Scopes = api.AllScopes() })
+	other, otherSecret := s.Client(api.ScopePropertiesWrite)
+	creator, creatorSecret := s.Client(api.ScopePropertiesCreate)
+	s.ImportProperties(id, priced(t, 1, "Bath", "100", 1), priced(t, 2, "Köln", "99.50", 3))
+	s.ImportProperties(other, priced(t, 3, "bath", "100.00", 2))
+	s.ImportProperties(creator, priced(t, 4, "York", "1000", 0))
+	all := s.TokenFor(id, secret)
+	for _, test := range []struct {
+		what, token, query string
+		want               []int64
+	}{
+		{"all, the newest first", all, "", []int64{4, 3, 2, 1}},
+		{"own", all, "?own=true", []int64{2, 1}},
+		{"who may only write", s.TokenFor(other, otherSecret), "", []int64{3}},
+		{"who may only create", s.TokenFor(creator, creatorSecret), "?own=false", []int64{4}},
+		{"words and prices", all, "?q=fla&min_price=99.50&max_price=100.000&sort=price_pw", []int64{2, 1, 3}},
+	} {
+		if diff := cmp.Diff(test.want, propertyIDs(listProperties(s, test.token, test.query))); diff != "" {
+			t.Errorf("%s: want (-), got (+):\n%s", test.what, diff)
+		}
+	}
+	response, body := s.Send(s.Request(all, "GET", s.LiveURL()+"/properties?own=true&sort=propertyId&per_page=1", ""))
+	var read api.Page[api.Property]
+	decode(t, body, &read)
+	if link := response.Header.Get("Link"); !strings.Contains(link, `rel="next"`) ||
+		!strings.Contains(link, "after=") || response.Header.Get("X-Total-Count") != "2" ||
+		strings.Contains(string(body), id) {
+		t.Errorf("the first page is %s, with the links %s", body, link)
+	}
+	if response, _ := s.Send(s.Request(all, "GET", s.URL+"/sandbox/partners/properties",
+		"")); response.StatusCode != http.StatusNotFound {
+		t.Errorf("in the sandbox: %d", response.StatusCode)
+	}
+}
+
+func TestManyPropertiesAreFollowedByTheirLinks(t *testing.T) {
+	s := servertest.Start(t)
+	id, secret := s.Client(api.ScopePropertiesRead)
+	var many []api.Property
+	for i := range store.MaxCounted + 30 {
+		many = append(many, priced(t, int64(i+1), "Bath", fmt.Sprint(i%7), i%4))
+	}
+	s.ImportProperties(id, many...)
+	token, total := s.TokenFor(id, secret), len(many)
+	for _, sort := range []string{"", "&sort=price_pw", "&sort=-bedrooms"} {
+		seen := map[int64]bool{}
+		for address := s.LiveURL() + "/properties?per_page=50" + sort; address != ""; {
+			response, body := s.Send(s.Request(token, "GET", address, ""))
+			var page api.Page[api.Property]
+			decode(t, body, &page)
+			if page.Meta.MoreThan != store.MaxCounted || response.Header.Get("X-Total-Count") != "" {
+				t.Fatalf("%s: it is counted: %+v", address, page.Meta)
+			}
+			for _, p := range page.Data {
+				seen[p.ID] = true
+			}
+			address = linkTo(response, "next")
+		}
+		if len(seen) != total {
+			t.Errorf("by%s, the pages have %d of %d properties", sort, len(seen), total)
+		}
+	}
+	response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/properties?per_page=50&page=5", ""))
+	if response.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(string(body), "begins after the first 200 properties") {
+		t.Errorf("page 5: %d %s", response.StatusCode, body)
+	}
+}
+
+// linkTo returns the target of a relation in the Link header, or "".
+func linkTo(response *http.Response, relation string) string {
+	for link := range strings.SplitSeq(response.Header.Get("Link"), ", ") {
+		if target, isIt := strings.CutSuffix(link, `>; rel="`+relation+`"`); isIt {
+			return strings.TrimPrefix(target, "<")
+		}
+	}
+	return ""
+}
+
+func TestListsOfPropertiesRefuseBadParameters(t *testing.T) {
+	s := servertest.Start(t)
+	token := s.Token(api.ScopePropertiesRead)
+	cursor := (&store.Cursor{ID: "1", Values: []any{"x"}}).Text([]api.SortKey{{Field: "price_pw"}})
+	wrong := (&store.Cursor{ID: "abc", Values: []any{"x"}}).Text([]api.SortKey{{Field: "price_pw"}})
+	for query, field := range map[string]string{
+		"min_price=2&max_price=1.99": "max_price", "min_bedrooms=1.5": "min_bedrooms", "sort=price_pw,bedrooms": "sort",
+		"after=x": "after", "after=" + cursor: "after", "sort=price_pw&after=" + wrong: "after", "page=0": "page",
+	} {
+		response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/properties?"+query, ""))
+		var refusal api.ErrorBody
+		decode(t, body, &refusal)
+		if response.StatusCode != http.StatusUnprocessableEntity || len(refusal.Errors[field]) == 0 {
+			t.Errorf("%s: %d %s", query, response.StatusCode, body)
+		}
+	}
+	if response, body := s.Send(s.Request(token, "GET", s.LiveURL()+"/properties?sort=price_pw&after="+cursor,
+		"")); response.StatusCode != http.StatusOK {
+		t.Errorf("a cursor: %d %s", response.StatusCode, body)
+	}
+}
+
+// landlord is a server with a client that creates listings.
+func landlord(t *testing.T) (s *servertest.Server, clock *servertest.Clock, id, token string) {
+	t.Helper()
+	clock = clockAt(10)
+	s = servertest.Start(t, servertest.WithClock(clock))
+	id, secret := s.Client(api.ScopePropertiesRead, api.ScopePropertiesWrite, api.ScopePropertiesCreate)
+	return s, clock, id, s.TokenFor(id, secret)
+}
+
+func create(s *servertest.Server, token, mediaType, body, key string) (*http.Response, string) {
+	request := s.Request(token, "POST", s.LiveURL()+"/properties", body)
+	request.Header.Set("Content-Type", mediaType)
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, raw := s.Send(request)
+	return response, strings.TrimSpace(string(raw))
+}
+
+func TestACreatedPropertyIsTheCallersAndIsReadAtItsLocation(t *testing.T) {
+	s, _, id, token := landlord(t)
+	whole := strings.Replace(loft(), `"propertyId":1,`, "", 1)
+	form := url.Values{"title": {"Loft"}, "description": {"Bright"}, "address": {"1 Main St"}, "city": {"Berlin"},
+		"postcode": {"10115"}, "price_pw": {"120.50"}, "bedrooms": {"2"},
+		"bathrooms": {"1"}, "lat": {"52.5"}, "lng": {"13.4"}, "deposit": {"500"}, "images[]": {
+			"https://img.example/1.jpg", "https://img.example/2.jpg"}}.Encode()
+	for i, test := range []struct{ mediaType, body, want string }{
+		{"application/json", whole, loft()},
+		{"application/x-www-form-urlencoded", form, loft()},
+		{"application/json", `{"title":"Bare","price_pw":7}`,
+			`{"propertyId":1,"title":"Bare","description":"","address":"","city":"","postcode":"","images":[],` +
+				`"price_pw":"7","bedrooms":0,"bathrooms":0,"lat":null,"lng":null,"deposit":0}`},
+	} {
+		response, body := create(s, token, test.mediaType, test.body, "")
+		want := strings.Replace(test.want, `"propertyId":1,`, fmt.Sprintf(`"propertyId":%d,`, i+1), 1)
+		if response.StatusCode != http.StatusCreated || body != want {
+			t.Fatalf("%d %s, want %s", response.StatusCode, body, want)
+		}
+		read, again := s.Send(s.Request(token, "GET", response.Header.Get("Location"), ""))
+		if strings.TrimSpace(string(again)) != want || read.Header.Get("ETag") != response.Header.Get("ETag") ||
+			!strings.HasPrefix(response.Header.Get("Location"), "http") {
+			t.Errorf("at %s: %s with %s, want the ETag %s", response.Header.Get("Location"), again,
+				read.Header.Get("ETag"), response.Header.Get("ETag"))
+		}
+		record, err := s.Live.Property(t.Context(), int64(i+1))
+		if err != nil || record.Owner != id {
+			t.Errorf("it belongs to %q, %v", record.Owner, err)
+		}
+	}
+	for entry, err := range s.Live.Audit(t.Context(), store.AuditQuery{Action: store.ActionCreateProperty, Last: 1}) {
+		if err != nil || entry.Actor != store.ClientActor(id) || entry.Subject != store.PropertySubject(3) {
+			t.Errorf("the audit log has %+v, %v", entry, err)
+		}
+	}
+}
+
+func TestAnInvalidPropertyIsNotCreated(t *testing.T) {
+	s, _, _, token := landlord(t)
+	for body, want := range map[string]string{
+		`{}`: "title price_pw", `{"title":"x","price_pw":1,"bedrooms":-1,"lat":91}`: "bedrooms lat",
+		`{"propertyId":7,"title":"x","price_pw":"1","owner":"me"}`: "propertyId owner",
+	} {
+		response, raw := create(s, token, "application/json", body, "key")
+		var refusal api.ErrorBody
+		decode(t, []byte(raw), &refusal)
+		for field := range strings.FieldsSeq(want) {
+			if response.StatusCode != http.StatusUnprocessableEntity || len(refusal.Errors[field]) == 0 {
+				t.Errorf("%s: %d %s, want an error of %s", body, response.StatusCode, raw, field)
+			}
+		}
+	}
+	if response, body := create(s, token, "application/json", `{"title":"x","price_pw":"1"}`,
+		"key"); response.StatusCode != http.StatusCreated {
+		t.Errorf("a refused request used up its key: %d %s", response.StatusCode, body)
+	}
+}
+
+func TestACreationIsReplayedUnderItsKey(t *testing.T) {
+	s, clock, _, token := landlord(t)
+	const flat = `{"title":"Flat","price_pw":"120.50"}`
+	first, body := create(s, token, "application/json", flat, "k")
+	if first.Header.Get("Idempotency-Key") != "k" || first.Header.Get("Idempotent-Replayed") != "" {
+		t.Errorf("the first response has the headers %v", first.Header)
+	}
+	if response, changed := s.Send(s.Request(token, "PATCH", s.URL+"/update-property/1",
+		`{"title":"Changed"}`)); response.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", response.StatusCode, changed)
+	}
+	for what, again := range map[string][2]string{
+		"the same":         {"application/json", flat},
+		"in another order": {"application/json", `{"price_pw":120.50, "images":[], "title":"Flat"}`},
+		"as a form":        {"application/x-www-form-urlencoded", "title=Flat&price_pw=120.50"},
+	} {
+		response, replayed := create(s, token, again[0], again[1], "k")
+		if response.StatusCode != http.StatusCreated || replayed != body ||
+			response.Header.Get("Idempotent-Replayed") != "true" ||
+			response.Header.Get("ETag") != first.Header.Get("ETag") ||
+			response.Header.Get("Location") != first.Header.Get("Location") {
+			t.Errorf("%s: %d %s %v", what, response.StatusCode, replayed, response.Header)
+		}
+	}
+	if response, raw := create(s, token, "application/json", `{"title":"Flat","price_pw":"120.5"}`,
+		"k"); response.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(raw, "idempotency_key_reused") {
+		t.Errorf("another body: %d %s", response.StatusCode, raw)
+	}
+	clock.Advance(store.IdempotencyKeyLife + time.Second)
+	token = s.Token(api.ScopePropertiesCreate)
+	if response, raw := create(s, token, "application/json", flat, "k"); response.StatusCode != http.StatusCreated ||
+		response.Header.Get("Idempotent-Replayed") != "" {
+		t.Errorf("another client: %d %s", response.StatusCode, raw)
+	}
 }

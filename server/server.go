@@ -280,7 +280,7 @@ func normalisePath(next echo.HandlerFunc) echo.HandlerFunc {
 			address.RawPath = ""
 		}
 		raw := cmp.Or(address.RawPath, address.Path)
-		if strings.HasSuffix(raw, "/") && !strings.Contains(raw, "//") && !slices.Contains(docsFolders, raw) {
+		if strings.HasSuffix(raw, "/") && !strings.Contains(raw, "//") && !slices.Contains(docsDirectories, raw) {
 			c.Set(sentPathKey, address.Path)
 			address.Path, address.RawPath = strings.TrimSuffix(address.Path, "/"),
 				strings.TrimSuffix(address.RawPath, "/")

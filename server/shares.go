@@ -50,7 +50,7 @@ func newLane(perClient, most int) *lane {
 	return &lane{measure: func() (int, int) { return perClient, most }, clients: map[string]*laneClient{}}
 }
 
-// newListLane leaves half of the connections that read to all that is no list: authentication, single records, reports,
+// newListLane leaves half of the connections that read to all but lists: authentication, single records, reports,
 // events. Standbys that are read add connections while they are.
 func newListLane(db store.Store) *lane {
 	l := newLane(0, 0)

@@ -59,7 +59,7 @@ func (b *buckets[K]) limiter(name K) *rate.Limiter {
 	return limiter
 }
 
-// charge takes so many tokens, even if there are fewer: the next ones come when the debt is paid.
+// charge takes tokens, even if there are fewer: the next ones come when the debt is paid.
 func (b *buckets[K]) charge(name K, tokens int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +141,7 @@ func tooMany(wait time.Duration, format string, args ...any) error {
 	return &errorResponse{err: err, header: http.Header{"Retry-After": {fmt.Sprint(seconds)}}}
 }
 
-// The failures that the token endpoint accepts: so many at once, and then so many per second.
+// The failures that the token endpoint accepts at once, and then per second.
 const (
 	failuresPerClient, failuresPerClientRate   = 10, 0.2 // for one client id, from one network
 	failuresPerNetwork, failuresPerNetworkRate = 100, 2  // from one network, for all client ids

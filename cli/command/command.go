@@ -195,7 +195,7 @@ yesterday's. To resume, give the same name and file; a name stands for one file,
 row. It cannot predict what others do meanwhile, whether earlier rows use up the stock, or whether you may change a
 record.`
 
-// Unknown says that a group has no such command, or that a command is no group.
+// Unknown says that a group has no such command, or that a command is not a group.
 func Unknown(cmd *cobra.Command, word string) error {
 	if !cmd.HasSubCommands() {
 		return Usagef("%s has no subcommands, so there is no %q. Run %s --help.", cmd.CommandPath(), word,
@@ -303,7 +303,7 @@ func EntityTag(tag string) string {
 	return `"` + tag + `"`
 }
 
-// EntityTagRule returns what is wrong with an ETag, or "". It refuses an empty one, whose author meant to guard the
+// EntityTagRule returns why a text is not an ETag, or "". It refuses an empty one, whose author meant to guard the
 // change.
 func EntityTagRule(tag string) string {
 	switch {

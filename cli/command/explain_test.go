@@ -10,13 +10,13 @@ import (
 )
 
 func TestPlainNamesAFileOnce(t *testing.T) {
-	folder := t.TempDir()
-	missing := filepath.Join(folder, "x.csv")
+	directory := t.TempDir()
+	missing := filepath.Join(directory, "x.csv")
 	_, open := os.Open(missing)
-	_, read := os.ReadFile(folder)
+	_, read := os.ReadFile(directory)
 	for want, err := range map[string]error{
 		"--file: " + missing + " does not exist": fmt.Errorf("--file: %w", open),
-		"read " + folder + ": it is a folder":    fmt.Errorf("read %s: %w", folder, read),
+		"read " + directory + ": it is a folder": fmt.Errorf("read %s: %w", directory, read),
 		"no file error":                          fmt.Errorf("no file error"),
 	} {
 		if got := command.Plain(err); got != want {

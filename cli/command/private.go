@@ -49,7 +49,7 @@ func WritePrivateJSON(path string, value any) error {
 	return WritePrivate(path, append(text, '\n'))
 }
 
-// WritePrivate replaces a file atomically, and creates its folder.
+// WritePrivate replaces a file atomically, and creates its directory.
 func WritePrivate(path string, data []byte) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return err

@@ -234,7 +234,7 @@ func fit(parts []part, columns int) (fitting []part, free int) {
 	return nil, columns
 }
 
-// parts returns what is told beside the number of items done.
+// parts returns what the line shows beside the number of items done.
 func (p *Progress) parts(now time.Time) (parts []part) {
 	add := func(count int64, what string, rank int, alarm bool) {
 		if count > 0 {

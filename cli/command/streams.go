@@ -8,9 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -75,7 +77,7 @@ func (s *Streams) ErrWidth() int {
 	return s.Width
 }
 
-// BufferedStreams returns streams that are no terminals, with the buffers behind them.
+// BufferedStreams returns streams that are not terminals, with the buffers behind them.
 func BufferedStreams(input string) (s *Streams, out, err *bytes.Buffer) {
 	out, err = &bytes.Buffer{}, &bytes.Buffer{}
 	return &Streams{In: bytes.NewBufferString(input), Out: out, Err: err}, out, err
@@ -92,7 +94,7 @@ func (s *Streams) ChooseColour(off bool, env func(string) string) {
 // CanAsk reports whether a person sees Err and types into In.
 func (s *Streams) CanAsk() bool { return s.InTTY && s.ErrTTY }
 
-// Note writes what is good to know. --quiet silences it.
+// Note writes a message that nobody needs. --quiet silences it.
 func (s *Streams) Note(format string, args ...any) { s.say("note", "", format, args...) }
 
 // Warn writes what should not be missed, such as that a list was cut. --quiet silences it.
@@ -286,3 +288,55 @@ func (f writeFailure) Error() string {
 	return "Standard output cannot be written: " + f.cause.Error() + "."
 }
 func (f writeFailure) Unwrap() error { return f.cause }
+
+// Interrupts cancel a command, except while another program, such as an editor, has the terminal. That sends ctrl+c to
+// both.
+type Interrupts struct {
+	cancel context.CancelFunc
+	ours   chan os.Signal
+}
+
+// HandleInterrupts returns a context that SIGTERM cancels, and an interrupt unless it is for another program. A second
+// interrupt ends the process. The new context does not depend on ctx, which an earlier listener may cancel on any
+// interrupt.
+func HandleInterrupts(ctx context.Context) (context.Context, *Interrupts, context.CancelFunc) {
+	terminated, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+	context.AfterFunc(terminated, stop)
+	heeded, cancel := context.WithCancel(terminated)
+	i := &Interrupts{cancel: cancel}
+	i.listen()
+	return heeded, i, func() {
+		signal.Stop(i.ours)
+		close(i.ours)
+		cancel()
+		stop()
+	}
+}
+
+func (i *Interrupts) listen() {
+	ours := make(chan os.Signal, 1)
+	signal.Notify(ours, os.Interrupt)
+	i.ours = ours
+	go func() {
+		if _, came := <-ours; came {
+			i.cancel()
+			signal.Stop(ours)
+		}
+	}()
+}
+
+// Suspend leaves SIGINT and SIGQUIT to another program until resume is called. It catches them instead of ignoring
+// them, because a child process inherits ignored signals.
+func (i *Interrupts) Suspend() (resume func()) {
+	theirs := make(chan os.Signal, 1)
+	signal.Notify(theirs, os.Interrupt, syscall.SIGQUIT)
+	signal.Stop(i.ours)
+	close(i.ours)
+	return func() {
+		none := make(chan os.Signal, 1) // signal.Stop returns once all earlier signals are delivered
+		signal.Notify(none, os.Interrupt)
+		signal.Stop(none)
+		i.listen()
+		signal.Stop(theirs)
+	}
+}

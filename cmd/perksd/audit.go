@@ -132,7 +132,7 @@ func readTime(text string, now time.Time) (time.Time, error) {
 // followInterval is how often the database is polled for new entries.
 const followInterval = time.Second
 
-// followAudit prints existing entries and then new ones, until ctx ends, which is no error.
+// followAudit prints existing entries and then new ones, until ctx ends, which is not an error.
 func (p *program) followAudit(ctx context.Context, query store.AuditQuery, format string) error {
 	err := p.withExistingStore(ctx, func(db store.Store) error {
 		ticks, stop := p.every(followInterval)

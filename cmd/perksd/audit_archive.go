@@ -144,12 +144,12 @@ func (p *program) archiveAudit(ctx context.Context, db store.Store, before time.
 // and on the disk.
 func writeArchive(path string, before time.Time, entries iter.Seq2[store.AuditEntry, error]) (
 	written int64, err error) {
-	folder, partial := filepath.Dir(path), "."+filepath.Base(path)+".*.partial"
-	left, _ := filepath.Glob(filepath.Join(folder, partial)) // by an interrupted command
+	directory, partial := filepath.Dir(path), "."+filepath.Base(path)+".*.partial"
+	left, _ := filepath.Glob(filepath.Join(directory, partial)) // by an interrupted command
 	for _, name := range left {
 		_ = os.Remove(name)
 	}
-	file, err := os.CreateTemp(folder, partial)
+	file, err := os.CreateTemp(directory, partial)
 	if err != nil {
 		return 0, err
 	}

@@ -281,7 +281,7 @@ type postgresDatabase struct {
 	standbys   string     // the address of servers to read from; "" if there are none
 }
 
-// postgresHost is a host name or the folder of a socket, and a port.
+// postgresHost is a host name or the directory of a socket, and a port.
 type postgresHost struct{ host, port string }
 
 func (h postgresHost) String() string {

@@ -25,9 +25,9 @@ func TestConnectionErrors(t *testing.T) {
 	executeIn(t, server.DSN("postgres"), `CREATE ROLE plain LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC`)
 	executeIn(t, server.DSN("postgres"), `CREATE SCHEMA old; CREATE FUNCTION old.current_setting(text) RETURNS text `+
 		`LANGUAGE sql AS $$ SELECT '130022' $$`)
-	folder, _ := server.Host()
+	directory, _ := server.Host()
 	at := func(user, dbname string) string {
-		return fmt.Sprintf("postgres://%s:hunter2@/%s?host=%s", user, dbname, folder)
+		return fmt.Sprintf("postgres://%s:hunter2@/%s?host=%s", user, dbname, directory)
 	}
 	tests := []struct {
 		name, address string
@@ -35,25 +35,25 @@ func TestConnectionErrors(t *testing.T) {
 	}{
 		{"no such database", at("postgres", "none"),
 			fmt.Sprintf(`there is no database "none" at %s; make it with: createdb `+
-				`--maintenance-db='postgres://postgres@/postgres?host=%s&port=5432' none`, folder,
-				url.QueryEscape(folder))},
+				`--maintenance-db='postgres://postgres@/postgres?host=%s&port=5432' none`, directory,
+				url.QueryEscape(directory))},
 		{"a wrong password", at("guarded", "postgres"),
 			fmt.Sprintf(`the password of "guarded" for the database "postgres" at %s is wrong or missing; give it in `+
-				`PGPASSWORD or in ~/.pgpass`, folder)},
+				`PGPASSWORD or in ~/.pgpass`, directory)},
 		{"a user without access", at("nobody", "postgres"),
 			fmt.Sprintf(`PostgreSQL does not let "nobody" connect to the database "postgres" at %s: pg_hba.conf `+
-				`rejects connection for host "[local]", user "nobody", database "postgres", no encryption`, folder)},
+				`rejects connection for host "[local]", user "nobody", database "postgres", no encryption`, directory)},
 		{"a user who may not create tables", at("plain", "postgres"),
 			fmt.Sprintf(`"plain" lacks a privilege in the database "postgres" at %s (permission denied for schema `+
-				`public); make it the owner of that database`, folder)},
+				`public); make it the owner of that database`, directory)},
 		{"an old server", at("postgres", "postgres") + "&search_path=old,pg_catalog",
 			fmt.Sprintf(`open the database "postgres" at %s: it runs on PostgreSQL 13, and perksd needs PostgreSQL 14 `+
-				`or newer: upgrade the server, or name another`, folder)},
+				`or newer: upgrade the server, or name another`, directory)},
 		{"a read-only server", at("postgres", "postgres") + "&default_transaction_read_only=on", "PostgreSQL at " +
-			folder + " is read-only; is it a standby? Name its primary"},
+			directory + " is read-only; is it a standby? Name its primary"},
 		{"no writable server", at("postgres", "postgres") +
 			"&default_transaction_read_only=on&target_session_attrs=read-write",
-			"PostgreSQL at " + folder + " is read-only; is it a standby? Name its primary"},
+			"PostgreSQL at " + directory + " is read-only; is it a standby? Name its primary"},
 		{"a closed port", "postgres://perks:hunter2@127.0.0.1:" + freePort(t) + "/perks",
 			"nothing listens at 127.0.0.1:PORT; is PostgreSQL running, and are host and port right?"},
 		{"a missing socket", "postgres://perks:hunter2@/perks?host=/nowhere",
@@ -211,17 +211,17 @@ func executeIn(t *testing.T, address, statement string) {
 // guardedServer asks user "guarded" for a password and refuses user "nobody".
 func guardedServer(t *testing.T) *storetest.PostgresServer {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "perks-hba-")
+	directory, err := os.MkdirTemp("", "perks-hba-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	rules := filepath.Join(folder, "pg_hba.conf")
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	rules := filepath.Join(directory, "pg_hba.conf")
 	if err := os.WriteFile(rules, []byte("local all postgres,plain trust\nlocal all nobody reject\nlocal all all "+
 		"scram-sha-256\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(folder, 0o755); err != nil {
+	if err := os.Chmod(directory, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	server, err := storetest.StartPostgres(t.Context(),

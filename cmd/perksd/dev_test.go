@@ -45,10 +45,10 @@ func (o *operator) develop(args ...string) (said string, stop func()) {
 	}
 }
 
-// shell runs lines in a folder with perksd and perksctl in bin, and returns their output.
-func developersShell(t *testing.T, folder, script string) (string, error) {
+// shell runs lines in a directory with perksd and perksctl in bin, and returns their output.
+func developersShell(t *testing.T, directory, script string) (string, error) {
 	t.Helper()
-	bin := filepath.Join(folder, "bin")
+	bin := filepath.Join(directory, "bin")
 	if err := os.MkdirAll(bin, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +59,9 @@ func developersShell(t *testing.T, folder, script string) (string, error) {
 		}
 	}
 	cmd := exec.Command("sh", "-ec", script)
-	cmd.Dir = folder
+	cmd.Dir = directory
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"),
-		"PERKSCTL_CONFIG_DIR="+filepath.Join(folder, "config"), "PERKSCTL_KEYRING=off")
+		"PERKSCTL_CONFIG_DIR="+filepath.Join(directory, "config"), "PERKSCTL_KEYRING=off")
 	output, err := cmd.CombinedOutput()
 	return string(output), err
 }
@@ -78,12 +78,12 @@ func TestReadmesFirstRedemption(t *testing.T) {
 		t.Fatal("the README does not show the first redemption")
 	}
 	o := newOperatorOf(t, "")
-	t.Chdir(o.folder)
+	t.Chdir(o.directory)
 	said, stop := o.develop(strings.Fields(found[1])[1:]...)
 	defer stop()
 	address := regexp.MustCompile(`127\.0\.0\.1:[0-9]+`).FindString(said)
 	script := strings.ReplaceAll(found[2], "127.0.0.1:8080", address)
-	output, err := developersShell(t, o.folder, script)
+	output, err := developersShell(t, o.directory, script)
 	if err != nil || !strings.Contains(output, "Redeemed coffee-2for1 for alice at ") {
 		t.Errorf("the commands\n%s\nprinted, with %v:\n%s", script, err, output)
 	}
@@ -99,16 +99,16 @@ func TestReadmesFirstRedemption(t *testing.T) {
 
 func TestDevKeepsItsFolder(t *testing.T) {
 	o := newOperatorOf(t, "")
-	folder := o.path("a folder")
+	directory := o.path("a folder")
 	taken, err := net.Listen("tcp", "127.0.0.1:8080")
 	if err == nil { // else another program has the port
 		defer taken.Close()
 	}
-	first, stop := o.develop(folder)
+	first, stop := o.develop(directory)
 	for _, want := range []string{
 		"Port 8080 is in use, so this server has port 80",
 		"Imported 500 perks, 1,200 users and 400 properties, and made 600 redemptions.", "into the sandbox",
-		" --client-id dev --secret-stdin < '" + folder + "/dev.secret'\n",
+		" --client-id dev --secret-stdin < '" + directory + "/dev.secret'\n",
 	} {
 		if !strings.Contains(first, want) {
 			t.Errorf("the first start lacks %q:\n%s", want, first)
@@ -117,23 +117,23 @@ func TestDevKeepsItsFolder(t *testing.T) {
 	commands := func(said string) string {
 		return strings.Join(regexp.MustCompile(`(?m)^  perksctl .*$`).FindAllString(said, -1), "\n")
 	}
-	output, err := developersShell(t, o.folder, commands(first)+"\n"+
+	output, err := developersShell(t, o.directory, commands(first)+"\n"+
 		"perksctl property update 1 --title Mine\nperksctl perk list --sandbox --limit 1\n"+
 		"perksctl redemption list --all -o jsonl | grep -o '\"status\":\"[a-z]*\"' | sort | uniq -c | tr -s ' \\n' ' '")
 	const statuses = ` 421 "status":"approved" 60 "status":"pending" 60 "status":"rejected" 60 "status":"voided"`
 	if err != nil || !strings.Contains(output, statuses) { // with that of the first line
 		t.Errorf("the first start: %v\n%s", err, output)
 	}
-	o.refuses(exitFailure, "another perksd dev serves "+folder+". Stop it, or name another folder", "dev", folder)
+	o.refuses(exitFailure, "another perksd dev serves "+directory+". Stop it, or name another folder", "dev", directory)
 	stop()
-	if info, err := os.Stat(filepath.Join(folder, "dev.secret")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(directory, "dev.secret")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the secret: %v, %v", info, err)
 	}
-	second, stop := o.develop(folder)
+	second, stop := o.develop(directory)
 	if strings.Contains(second, "Imported") {
 		t.Errorf("the second start fills the databases again:\n%s", second)
 	}
-	output, err = developersShell(t, o.folder, commands(second))
+	output, err = developersShell(t, o.directory, commands(second))
 	if err == nil || !strings.Contains(output, `User "alice" has already redeemed perk "coffee-2for1".`) {
 		t.Errorf("the second start: %v\n%s", err, output)
 	}
@@ -155,4 +155,46 @@ func TestDevRemovesItsTemporaryFolder(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); len(left) > 0 {
 		t.Errorf("left %v", left)
 	}
+}
+
+func TestDemoDataCanRunTwice(t *testing.T) {
+	o := withClient(t)
+	args := []string{"demo-data", "--perks", "200", "--users", "20", "--properties", "10", "--redemptions", "30",
+		"--owner", "acme"}
+	const said = "Imported 200 perks, 20 users and 10 properties, and made 30 redemptions.\n"
+	equal(t, "demo-data", said, o.must(args...))
+	before := o.everything()
+	equal(t, "demo-data again", said, o.must(args...))
+	equal(t, "the database", before, o.everything())
+
+	other := withClient(t)
+	other.must(args...)
+	equal(t, "another database with the same data", before, other.everything())
+	for _, want := range []string{`{"id":"coffee-2for1"`, `{"id":"spa-day"`, `{"id":"last-ticket"`, `{"id":"alice"}`,
+		`{"id":"bob"}`, `{"propertyId":1,`} {
+		if !strings.Contains(before, want) {
+			t.Errorf("the data lack %s", want)
+		}
+	}
+}
+
+func TestDemoDataOfAnotherSeedDiffers(t *testing.T) {
+	a, b := newOperator(t), newOperator(t)
+	a.must("demo-data", "--perks", "20")
+	b.must("demo-data", "--perks", "20", "--seed", "2")
+	if a.everything() == b.everything() {
+		t.Error("two seeds make the same data")
+	}
+}
+
+func TestDemoPropertiesNeedAnOwner(t *testing.T) {
+	o := newOperator(t)
+	equal(t, "demo-data", "Imported 1 perk, 1 user and 0 properties, and made 0 redemptions.\n",
+		o.must("demo-data", "--perks", "1", "--users", "1"))
+	o.refuses(exitUsage, "properties and redemptions need an owner: name a client with --owner "+
+		"(see 'perksd demo-data --help')",
+		"demo-data", "--properties", "1")
+	o.refuses(exitUsage, "--perks, --users, --properties and --redemptions must not be negative "+
+		"(see 'perksd demo-data --help')", "demo-data", "--perks", "-1")
+	o.refuses(exitFailure, `There is no client "nobody".`, "demo-data", "--owner", "nobody")
 }

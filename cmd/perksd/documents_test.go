@@ -22,10 +22,10 @@ import (
 // documentedAddress is where the documents suppose the server.
 const documentedAddress = "127.0.0.1:8080"
 
-// developAsDocumented starts perksd dev in the folder .dev, as the documents do.
+// developAsDocumented starts perksd dev in the directory .dev, as the documents do.
 func developAsDocumented(t *testing.T) (o *operator, address string, stop func()) {
 	o = newOperatorOf(t, "")
-	t.Chdir(o.folder)
+	t.Chdir(o.directory)
 	said, stop := o.develop(".dev")
 	return o, regexp.MustCompile(`127\.0\.0\.1:[0-9]+`).FindString(said), stop
 }
@@ -79,7 +79,7 @@ func (d document) String() string {
 
 // run runs all commands in one shell, and returns the document with what they print. A command that fails adds its exit
 // code.
-func (d document) run(t *testing.T, folder, address string) document {
+func (d document) run(t *testing.T, directory, address string) document {
 	t.Helper()
 	const separator = "\x1e"
 	var script strings.Builder
@@ -88,14 +88,14 @@ func (d document) run(t *testing.T, folder, address string) document {
 		fmt.Fprintf(&script, "printf '\\036'\n%scode=$?; [ $code = 0 ] || echo \"# exit code $code\"\n",
 			strings.ReplaceAll(e.command, documentedAddress, address))
 	}
-	output, err := developersShell(t, folder, script.String())
+	output, err := developersShell(t, directory, script.String())
 	printed := strings.Split(strings.ReplaceAll(output, address, documentedAddress), separator)
 	if err != nil || len(printed) != len(d.examples)+1 {
 		t.Fatalf("the shell ended with %v after %d of %d commands:\n%s", err, len(printed)-1, len(d.examples), output)
 	}
 	ran := document{text: d.text, examples: slices.Clone(d.examples)}
 	for i := range ran.examples {
-		ran.examples[i].output = strings.ReplaceAll(printed[i+1], filepath.Join(folder, "config"),
+		ran.examples[i].output = strings.ReplaceAll(printed[i+1], filepath.Join(directory, "config"),
 			"/home/alice/.config/perksctl")
 	}
 	return ran
@@ -153,7 +153,7 @@ func TestEachCommandOfTheCookbookPrintsWhatItShows(t *testing.T) {
 	}
 	o, address, stop := developAsDocumented(t)
 	defer stop()
-	ran := written.run(t, o.folder, address)
+	ran := written.run(t, o.directory, address)
 	want, got := written.settled(), ran.settled()
 	if *update && !slices.Equal(want, got) {
 		if err := os.WriteFile(home+"/"+path, []byte(ran.String()), 0o644); err != nil { // #nosec G306 -- a document
@@ -199,7 +199,7 @@ func TestEachOperationHasACurlCommandThatWorks(t *testing.T) {
 				strings.TrimPrefix(checked.URL, "http://")))
 		}
 	}
-	if output, err := developersShell(t, o.folder, script.String()); err != nil {
+	if output, err := developersShell(t, o.directory, script.String()); err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
 	for _, operation := range servertest.Operations() {

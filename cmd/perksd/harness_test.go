@@ -48,17 +48,17 @@ const commandTime = 30 * time.Second
 
 const exitDone, exitFailure, exitUsage = command.ExitOK, command.ExitFailed, command.ExitUsage
 
-// operator runs commands in its own folder with its own empty database. Its clock stands still, and ids and secrets are
-// the same in every run.
+// operator runs commands in its own directory with its own empty database. Its clock stands still, and ids and secrets
+// are the same in every run.
 type operator struct {
-	t        *testing.T
-	folder   string
-	env      map[string]string
-	now      time.Time
-	random   *rand.ChaCha8
-	operator store.Actor
-	ticks    chan time.Time // for polling commands
-	ids      int
+	t         *testing.T
+	directory string
+	env       map[string]string
+	now       time.Time
+	random    *rand.ChaCha8
+	operator  store.Actor
+	ticks     chan time.Time // for polling commands
+	ids       int
 
 	reloads chan os.Signal // what SIGHUP would send
 }
@@ -75,7 +75,7 @@ func newSQLiteOperator(t *testing.T) *operator {
 
 func newOperatorOf(t *testing.T, address string) *operator {
 	env := map[string]string{"PERKSD_DATABASE": address, "PERKSD_ALLOW_FSYNC_OFF": "true"}
-	return &operator{t: t, folder: t.TempDir(), env: env, now: testNow, random: rand.NewChaCha8([32]byte{}),
+	return &operator{t: t, directory: t.TempDir(), env: env, now: testNow, random: rand.NewChaCha8([32]byte{}),
 		operator: store.Operator, reloads: make(chan os.Signal)}
 }
 
@@ -105,7 +105,7 @@ func (o *operator) hasNoDatabase() {
 		"; name another with --database, or set this one up with 'perksd migrate'", "client", "list")
 }
 
-func (o *operator) path(name string) string { return filepath.Join(o.folder, name) }
+func (o *operator) path(name string) string { return filepath.Join(o.directory, name) }
 
 // file writes a file and returns its path.
 func (o *operator) file(name, content string) string {

@@ -116,7 +116,7 @@ func newHostileFixture(t *testing.T) *hostileFixture {
 		"PERKSCTL_API_URL": x.api, "PERKSCTL_CLIENT_ID": "till", "PERKSCTL_CLIENT_SECRET": created.Secret,
 		"PERKSCTL_CONFIG_DIR": x.path("config"),
 		"PERKSCTL_KEYRING":    "off", "EDITOR": "sed -i s/^city:.*/city:\\ York/", "NO_COLOR": "1", "TERM": "xterm",
-		"HOME": x.folder, "PATH": os.Getenv("PATH"), "GORACE": "atexit_sleep_ms=0",
+		"HOME": x.directory, "PATH": os.Getenv("PATH"), "GORACE": "atexit_sleep_ms=0",
 	} {
 		x.env[name] = value
 	}
@@ -135,7 +135,7 @@ func quoted(t *testing.T, text string) string {
 // command makes a command of one of the programs.
 func (x *hostileFixture) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(x.t.Context(), os.Args[0], args...)
-	cmd.Dir = x.folder
+	cmd.Dir = x.directory
 	cmd.Env = []string{envProgram + "=" + program}
 	for _, name := range slices.Sorted(maps.Keys(x.env)) {
 		cmd.Env = append(cmd.Env, name+"="+x.env[name])

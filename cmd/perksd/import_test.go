@@ -109,7 +109,7 @@ func TestImportNamesEveryBadRowAndImportsNone(t *testing.T) {
 				got.stdout != "" {
 				t.Errorf("exit code %d, stdout %q", got.code, got.stdout)
 			}
-			golden(t, "import_"+test.name+".txt", strings.ReplaceAll(got.stderr, o.folder+"/", ""))
+			golden(t, "import_"+test.name+".txt", strings.ReplaceAll(got.stderr, o.directory+"/", ""))
 			if diff := cmp.Diff(before, o.everything()); diff != "" {
 				t.Errorf("the database has changed (-before +after):\n%s", diff)
 			}
@@ -170,7 +170,7 @@ func TestTheExitCodeOfAnImport(t *testing.T) {
 			t.Errorf("%s: %+v, want code %d", name, got, test.code)
 		}
 	}
-	for _, path := range []string{o.folder, o.path("none.csv")} {
+	for _, path := range []string{o.directory, o.path("none.csv")} {
 		if got := o.run("import", "users", "--format", "csv", path); got.code != exitUsage {
 			t.Errorf("%s: %+v", path, got)
 		}
@@ -226,21 +226,21 @@ func TestRowsThatConflictWithTheDatabaseAreNamedByLine(t *testing.T) {
 	equal(t, "the message",
 		"stock.csv:4: there is no perk \"coffee\" yet, and a new one needs title, description, city\nstock.csv:6: "+
 			"there is no perk \"milk\" yet, and a new one needs title, description, city\nperksd: 2 of 4 rows are "+
-			"not valid; nothing was imported\n", strings.ReplaceAll(got.stderr, o.folder+"/", ""))
+			"not valid; nothing was imported\n", strings.ReplaceAll(got.stderr, o.directory+"/", ""))
 	if got.code != exitFailure || got.stdout != "" {
 		t.Errorf("exit code %d, stdout %q", got.code, got.stdout)
 	}
 	got = o.run("import", "properties", o.file("prices.csv", "propertyId,price_pw\n\n7,100\n"))
 	equal(t, "the message about a property",
-		"prices.csv:3: there is no property \"7\" yet, and a new one needs title, owner\n"+
-			"perksd: 1 of 1 row is not valid; nothing was imported\n", strings.ReplaceAll(got.stderr, o.folder+"/", ""))
+		"prices.csv:3: there is no property \"7\" yet, and a new one needs title, owner\nperksd: 1 of 1 row is not "+
+			"valid; nothing was imported\n", strings.ReplaceAll(got.stderr, o.directory+"/", ""))
 	var many strings.Builder
 	many.WriteString("id,stock\n")
 	for i := range 150 {
 		fmt.Fprintf(&many, "unknown-%d,1\n", i)
 	}
 	got = o.run("import", "perks", o.file("many.csv", many.String()))
-	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(got.stderr, o.folder+"/", "")), "\n")
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(got.stderr, o.directory+"/", "")), "\n")
 	if len(lines) != 102 || !strings.HasPrefix(lines[99], "many.csv:101: ") {
 		t.Fatalf("the message has %d lines:\n%s", len(lines), got.stderr)
 	}

@@ -93,7 +93,7 @@ func TestASecondServerOfAFileIsRefusedUntilTheFirstEnds(t *testing.T) {
 	}
 }
 
-// TestAServerSaysThatASecondOneWouldNotBeNoticed puts a folder where the server's mark belongs.
+// TestAServerSaysThatASecondOneWouldNotBeNoticed puts a directory where the server's mark belongs.
 func TestAServerSaysThatASecondOneWouldNotBeNoticed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perks.db")
 	if err := os.Mkdir(path+"-server", 0o700); err != nil {

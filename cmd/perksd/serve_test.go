@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"example.com/perks/cmd/dev/programs"
+	"example.com/perks/server"
 	"example.com/perks/server/servertest"
 )
 
@@ -173,4 +176,237 @@ func TestLogLevel(t *testing.T) {
 			t.Errorf("--log-level %s: %d requests are logged, want %d:\n%s", level, got, want, log)
 		}
 	}
+}
+
+func TestServeRefusesInvalidLimits(t *testing.T) {
+	o := newOperator(t)
+	o.refuses(exitUsage, "--rate-burst needs --rate-limit", "serve", "--rate-burst", "5")
+	o.refuses(exitUsage, "--rate-burst must not be negative", "serve", "--rate-limit", "1/s", "--rate-burst", "-1")
+	o.refuses(exitUsage, "--max-connections must be at least 1", "serve", "--max-connections", "0")
+	o.refuses(exitUsage, "--metrics-open needs --metrics-addr", "serve", "--addr", "127.0.0.1:0", "--metrics-open")
+	o.refuses(exitUsage, `--cors-origin: "https://app.example/" is not an origin: write SCHEME://HOST or `+
+		`SCHEME://HOST:PORT in lower case, such as https://app.example, or * for all origins`,
+		"serve", "--cors-origin", "https://other.example,https://app.example/")
+	o.refuses(exitUsage, `--public-url "https://a.example/v2": must be a scheme and a host, such as `+
+		`https://api.example, `+
+		`not "https://a.example/v2" (see 'perksd serve --help')`,
+		"serve", "--public-url", "https://a.example/v2")
+	o.refuses(exitUsage, "--trusted-proxies needs --behind-proxy", "serve", "--trusted-proxies", "10.0.0.1")
+	o.refuses(exitUsage, `--trusted-proxies "proxy": "proxy" is neither an IP address nor a range of them such as `+
+		`10.1.0.0/16 (see 'perksd serve --help')`,
+		"serve", "--trusted-proxies", "proxy")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "nonsense")
+	o.refuses(exitUsage, "OTEL_EXPORTER_OTLP_ENDPOINT must be an address such as http://127.0.0.1:4318", "serve",
+		"--addr", "127.0.0.1:0")
+	o.hasNoDatabase()
+}
+
+func TestTheRateOfTheAuditLogReachesTheServer(t *testing.T) {
+	for _, test := range []struct {
+		flags []string
+		last  int
+	}{
+		{[]string{"--audit-rate", "100B/s"}, http.StatusTooManyRequests},
+		{[]string{"--audit-rate", "0"}, http.StatusCreated},
+		{nil, http.StatusCreated},
+	} {
+		o := newOperator(t)
+		secret := o.newClient("acme")
+		o.must("import", "perks", o.file("perks.csv", "id,title,description,city\na,A,A,A\nb,B,B,B\n"))
+		o.must("import", "users", o.file("users.csv", "id\nann\n"))
+		s, stop := o.serve(test.flags...)
+		token := programs.TokenOf(t, http.DefaultClient, s.url, "acme", secret).AccessToken
+		last := 0
+		for _, perk := range []string{"a", "b"} {
+			body := fmt.Sprintf(`{"user_id":"ann","metadata":{"note":%q}}`, strings.Repeat("x", 10_000))
+			request, err := http.NewRequest(http.MethodPost, s.url+"/v2/partners/perks/"+perk+"/redeem",
+				strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Authorization", "Bearer "+token)
+			request.Header.Set("Content-Type", "application/json")
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			last = response.StatusCode
+		}
+		if last != test.last {
+			t.Errorf("%q: the status is %d, want %d", test.flags, last, test.last)
+		}
+		stop()
+	}
+}
+
+func TestLimitFlagsReachTheServer(t *testing.T) {
+	o := newOperator(t)
+	secret := o.newClient("acme")
+	s, stop := o.serve("--rate-limit", "0.01/s", "--rate-burst", "3", "--max-connections", "1", "--behind-proxy",
+		"--trusted-proxies", "192.0.2.0/24")
+	client := &http.Client{Transport: &http.Transport{}}
+	token := programs.TokenOf(t, client, s.url, "acme", secret).AccessToken
+	var statuses []int
+	for range 4 {
+		request, err := http.NewRequest(http.MethodGet, s.url+"/v2/partners/perks", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("X-Forwarded-For", "203.0.113.9")
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		statuses = append(statuses, response.StatusCode)
+	}
+	if statuses[2] != http.StatusOK || statuses[3] != http.StatusTooManyRequests {
+		t.Errorf("--rate-burst 3: the statuses are %v", statuses)
+	}
+	// The connection above is idle: with a limit of one, the next closes it.
+	other, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.SetDeadline(time.Now().Add(commandTime)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Write([]byte("GET /livez HTTP/1.0\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := other.Read(make([]byte, 10)); n == 0 {
+		t.Errorf("the other connection got no response: %v", err)
+	}
+	if _, log := stop(); strings.Contains(log, "203.0.113.9") {
+		t.Errorf("a header of an unknown proxy was trusted:\n%s", log)
+	}
+}
+
+func TestNetworks(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         "",
+		"10.0.0.5":                 "10.0.0.5/32",
+		"10.0.0.5, 10.1.2.3/16,":   "10.0.0.5/32,10.1.0.0/16",
+		"2001:db8::1,fd00::/8":     "2001:db8::1/128,fd00::/8",
+		"0.0.0.0/0,::ffff:1.2.3.4": "0.0.0.0/0,::ffff:1.2.3.4/128",
+	} {
+		list, err := parseNetworks(text)
+		if got := strings.ReplaceAll(strings.Trim(fmt.Sprint(list), "[]"), " ", ","); err != nil || got != want {
+			t.Errorf("%q is %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"proxy.example", "10.0.0", "10.0.0.0/33", "10.0.0.1-10.0.0.9"} {
+		if _, err := parseNetworks(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+const notWithoutTLS = ", because anyone on the network could read tokens and secrets: " +
+	"use --tls-cert and --tls-key, or --behind-proxy if a proxy in front terminates TLS"
+
+func TestServeListensWithoutTLSOnlyOnLoopback(t *testing.T) {
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[2001:db8::1]:0",
+		"[::ffff:0.0.0.0]:0", "[::ffff:192.0.2.1]:0"} {
+		newOperator(t).refuses(exitUsage, "perksd does not serve plain HTTP on "+address+notWithoutTLS, "serve",
+			"--addr", address)
+	}
+	for _, address := range []string{"127.0.0.1:0", "127.1.2.3:0", "localhost:0", "[::ffff:127.0.0.1]:0"} {
+		l, err := listenAt(serveOptions{address: address})
+		if err != nil {
+			t.Errorf("listening on %s: %v", address, err)
+			continue
+		}
+		if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
+			t.Errorf("for %s it listens on %s", address, ip)
+		}
+		l.Close()
+	}
+}
+
+func listenAt(o serveOptions) (net.Listener, error) {
+	l, _, err := o.listen(time.Now)
+	return l, err
+}
+
+// The address counts to which a name resolves, not the name.
+func TestServeListensWithoutTLSOnlyOnNamesOfLoopback(t *testing.T) {
+	inside, outside := net.IPv4(127, 0, 0, 1), net.IPv4(192, 0, 2, 7)
+	lookUpAs(t, outside)
+	newOperator(t).refuses(exitUsage, "perksd does not serve plain HTTP on localhost.perks.example:0"+notWithoutTLS,
+		"serve", "--addr", "localhost.perks.example:0")
+	lookUpAs(t, inside)
+	l, err := listenAt(serveOptions{address: "perks.example:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+}
+
+// lookUpAs makes every name resolve to an address, until the test ends.
+func lookUpAs(t *testing.T, address net.IP) {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		packet := make([]byte, 1<<10)
+		for {
+			n, from, err := server.ReadFrom(packet)
+			if err != nil {
+				return
+			}
+			_, _ = server.WriteTo(answerWith(packet[:n], address.To4()), from)
+		}
+	}()
+	before := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
+	t.Cleanup(func() {
+		net.DefaultResolver = before
+		server.Close()
+	})
+}
+
+// answerWith answers a question for an IPv4 address as RFC 1035, section 4 has it, and knows no others.
+func answerWith(question []byte, ip net.IP) []byte {
+	const header = 12
+	name := bytes.IndexByte(question[header:], 0) + header + 1
+	answer := append([]byte{}, question[:name+4]...) // the name, its type and class
+	answer[2] |= 0x80                                // it is a response
+	answer[7], answer[9], answer[11] = 0, 0, 0       // with no records
+	if question[name+1] == 1 {
+		answer[7] = 1
+		answer = append(answer, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 0, 0, byte(len(ip)))
+		answer = append(answer, ip...)
+	}
+	return answer
+}
+
+func TestBehindAProxyItListensAnywhere(t *testing.T) {
+	l, err := listenAt(serveOptions{address: ":0", Config: server.Config{BehindProxy: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+}
+
+func TestServeRefusesHalfACertificateAndABadAddress(t *testing.T) {
+	o := newOperator(t)
+	const both = "give both --tls-cert and --tls-key, or neither"
+	o.refuses(exitUsage, both, "serve", "--tls-cert", "cert.pem")
+	o.refuses(exitUsage, both, "serve", "--tls-key", "key.pem")
+	o.refuses(exitFailure, "reading the certificate: none.pem does not exist", "serve", "--addr", ":0", "--tls-cert",
+		"none.pem", "--tls-key", "none.pem")
+	o.refuses(exitUsage, "--addr must be HOST:PORT, such as 127.0.0.1:8080, not \"nowhere\"", "serve", "--addr",
+		"nowhere")
+	o.refuses(exitUsage, "--addr must be HOST:PORT, such as 127.0.0.1:8080, not \"127.0.0.1:99999\"", "serve", "--addr",
+		"127.0.0.1:99999")
+	o.refuses(exitUsage, "--addr: the host \"nowhere.invalid\" is not known", "serve", "--addr", "nowhere.invalid:80")
+	o.hasNoDatabase()
 }

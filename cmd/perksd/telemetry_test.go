@@ -1,17 +1,24 @@
 package main
 
 import (
+	"bufio"
 	"crypto/tls"
+	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/perks/cmd/dev/programs"
 	"example.com/perks/server/servertest"
+	"example.com/perks/store/storetest"
 )
 
 // shownMetric is one line of what Prometheus reads.
@@ -133,8 +140,8 @@ func startTLSFixture(t *testing.T, args ...string) *fixture {
 	t.Helper()
 	authority := servertest.NewAuthority(t, "Our own")
 	pair := authority.Issue()
-	folder := t.TempDir()
-	certFile, keyFile := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	directory := t.TempDir()
+	certFile, keyFile := filepath.Join(directory, "cert.pem"), filepath.Join(directory, "key.pem")
 	for path, text := range map[string][]byte{certFile: pair.Cert, keyFile: pair.Key} {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
@@ -144,4 +151,171 @@ func startTLSFixture(t *testing.T, args ...string) *fixture {
 	t.Cleanup(transport.CloseIdleConnections)
 	return startFixture(t, &http.Client{Transport: transport}, nil,
 		append([]string{"--tls-cert", certFile, "--tls-key", keyFile}, args...)...)
+}
+
+// TestMetrics makes every kind of request to a server with all features, and checks its metrics.
+func TestMetrics(t *testing.T) {
+	t.Setenv("PERKS_TEST_DATABASE", "sqlite") // samplesOfPostgres are of the other
+	s := startTLSFixture(t, "--metrics-addr", "127.0.0.1:0")
+	for _, base := range []string{"/v2/partners", "/v2/sandbox/partners"} {
+		s.ask("GET", base+"/perks/tea", s.token, "")
+		s.ask("GET", base+"/perks", s.token, "")
+		s.ask("POST", base+"/perks/tea/redeem", s.token, `{"user_id":"alice"}`)
+	}
+	s.ask("GET", "/v2/partners/perks/tea", "", "")
+	s.ask("GET", "/nothing", "", "")
+	text, samples := scrape(t, s.MetricsURL(t))
+	shown := slices.Concat(samples, samplesOfPostgres(t))
+
+	t.Run("names and labels", func(t *testing.T) {
+		seen := map[string]bool{}
+		for _, sample := range samples {
+			if name := sample.name; strings.HasPrefix(name, "perks_") {
+				seen[fmt.Sprintf("%s{%s}", name, strings.Join(slices.Sorted(maps.Keys(sample.labels)), ","))] = true
+			}
+		}
+		golden(t, "metrics.txt", strings.Join(slices.Sorted(maps.Keys(seen)), "\n")+"\n")
+	})
+	t.Run("no secrets", func(t *testing.T) {
+		for _, secret := range []string{s.token, s.secret, s.id, "alice", "tea"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the metrics hold %q", secret)
+			}
+		}
+	})
+	t.Run("values", func(t *testing.T) {
+		for _, want := range []string{
+			`perks_http_requests_total{code="200",method="GET",route="/v2/sandbox/partners/perks/:perkId"} 1`,
+			`perks_http_requests_total{code="404",method="GET",route="other"} 1`,
+			`perks_redemptions_total{database="sandbox",outcome="approved"} 1`,
+			`perks_bearer_refusals_total{reason="missing"} 1`,
+			`perks_database_ready{database="live"} 1`,
+		} {
+			if !strings.Contains(text, want+"\n") {
+				t.Errorf("this is missing: %s", want)
+			}
+		}
+	})
+	t.Run("connections", func(t *testing.T) {
+		if strings.Contains(text, "perks_http_connections 0\n") {
+			t.Error("the connection of these requests is not counted")
+		}
+	})
+	t.Run("dashboard", func(t *testing.T) { checkDashboard(t, shown) })
+	t.Run("alerts", func(t *testing.T) { checkAlerts(t, shown) })
+	t.Run("OpenMetrics", func(t *testing.T) {
+		status, mediaType, text := fetch(t, s.MetricsURL(t), "application/openmetrics-text; version=1.0.0")
+		if status != http.StatusOK || !strings.HasPrefix(mediaType, "application/openmetrics-text") ||
+			!strings.HasSuffix(text, "# EOF\n") {
+			t.Errorf("%d, %s", status, mediaType)
+		}
+	})
+	t.Run("addresses", func(t *testing.T) {
+		if status, _ := s.ask("GET", "/metrics", "", ""); status != http.StatusNotFound {
+			t.Errorf("at the main address the metrics got %d", status)
+		}
+		root := strings.TrimSuffix(s.MetricsURL(t), "/metrics")
+		if status, _, text := fetch(t, root+"/", ""); status != http.StatusOK ||
+			text != "Metrics for Prometheus are at /metrics.\n" {
+			t.Errorf("/ got %d %q", status, text)
+		}
+		for _, path := range []string{"/v2/health", "/debug/pprof/", "/other"} {
+			if status, _, _ := fetch(t, root+path, ""); status != http.StatusNotFound {
+				t.Errorf("%s at the metrics address got %d", path, status)
+			}
+		}
+	})
+	s.Terminate()
+}
+
+// samplesOfPostgres are those of a server that may read from a standby.
+func samplesOfPostgres(t *testing.T) []shownMetric {
+	o := newOperatorOf(t, storetest.PostgresDatabase(t))
+	s, stop := o.serve("--metrics-addr", "127.0.0.1:0", "--read-database", o.env["PERKSD_DATABASE"])
+	_, samples := scrape(t, s.MetricsURL(t))
+	if code, log := stop(); code != 0 {
+		t.Fatalf("exit %d: %s", code, log)
+	}
+	// The address is that of the primary, which is not read as a standby, so how far it is behind is not told.
+	behind := shownMetric{name: "perks_database_standby_behind_seconds"}
+	for _, sample := range samples {
+		if sample.name == "perks_database_standby_read" {
+			behind.labels = sample.labels
+		}
+	}
+	return append(samples, behind)
+}
+
+func TestMetricsAreServedWhileTheServerDrains(t *testing.T) {
+	o := newOperator(t)
+	s, stop := o.serve("--metrics-addr", "127.0.0.1:0")
+	url := s.MetricsURL(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(commandTime)); err != nil {
+		t.Fatal(err)
+	}
+	body := "grant_type=client_credentials"
+	fmt.Fprintf(conn, "POST /v2/auth/token HTTP/1.1\r\nHost: perks.example\r\nExpect: 100-continue\r\n"+
+		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n", len(body))
+	answers := bufio.NewReader(conn)
+	// the request is running
+	if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("the server sends %q, %v", line, err)
+	}
+	exited := make(chan int, 1)
+	go func() {
+		code, _ := stop()
+		exited <- code
+	}()
+	s.WaitFor(t, "draining")
+	if text, _ := scrape(t, url); !strings.Contains(text, "perks_http_requests_in_flight 1\n") {
+		t.Errorf("while one request is running, the metrics are\n%s", text)
+	}
+	if _, err := io.WriteString(conn, body); err != nil {
+		t.Fatal(err)
+	}
+	if code := <-exited; code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := http.Get(url); err == nil {
+		t.Error("the metrics are served after the exit")
+	}
+}
+
+func TestMetricsAddresses(t *testing.T) {
+	refusal := "perksd does not serve metrics on %s, which may be reachable from the internet: " +
+		"use a private address, or add --metrics-open if a firewall protects it"
+	o := newOperator(t)
+	for _, address := range []string{":9090", "0.0.0.0:9090", "[::]:9090", "192.0.2.1:9090", "[2001:db8::1]:9090"} {
+		o.refuses(exitUsage, fmt.Sprintf(refusal, address), "serve", "--addr", "127.0.0.1:0", "--metrics-addr", address)
+	}
+	o.refuses(exitUsage, "--metrics-addr must be HOST:PORT, such as 127.0.0.1:8080, not \"9090\"", "serve", "--addr",
+		"127.0.0.1:0", "--metrics-addr", "9090")
+	for _, address := range []string{"127.0.0.1:1", "[::1]:1", "10.1.2.3:1", "172.16.0.1:1", "192.168.1.1:1",
+		"[fd00::1]:1"} {
+		if _, err := (&serveOptions{metrics: address}).metricsAddress(); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if _, err := (&serveOptions{metrics: ":1", metricsOpen: true}).metricsAddress(); err != nil {
+		t.Errorf("--metrics-open: %v", err)
+	}
+	o.hasNoDatabase() // it was refused before any change
+}
+
+func TestMetricsNeedAFreeAddress(t *testing.T) {
+	o := newOperator(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	o.refuses(exitFailure, fmt.Sprintf("--metrics-addr: %s is already in use, perhaps by another perksd: stop that, "+
+		"or choose another address", taken.Addr()),
+		"serve", "--addr", "127.0.0.1:0", "--metrics-addr", taken.Addr().String())
+	o.hasNoDatabase()
 }

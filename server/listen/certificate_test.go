@@ -18,8 +18,8 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// folder returns a function that writes a certificate's files to a folder.
-func folder(t *testing.T) (put func(*servertest.Certificate) (certFile, keyFile string)) {
+// directory returns a function that writes a certificate's files to a directory.
+func directory(t *testing.T) (put func(*servertest.Certificate) (certFile, keyFile string)) {
 	path := t.TempDir()
 	certFile, keyFile := filepath.Join(path, "cert.pem"), filepath.Join(path, "key.pem")
 	return func(c *servertest.Certificate) (string, string) {
@@ -35,7 +35,7 @@ func folder(t *testing.T) (put func(*servertest.Certificate) (certFile, keyFile 
 
 // TestInvalidCertificateFiles tests the start, and SIGHUP, which keeps the old certificate.
 func TestInvalidCertificateFiles(t *testing.T) {
-	put := folder(t)
+	put := directory(t)
 	authority := servertest.NewAuthority(t, "Our own")
 	good, other := authority.Issue(), authority.Issue()
 	cert, key := put(good)
@@ -95,7 +95,7 @@ func TestInvalidCertificateFiles(t *testing.T) {
 }
 
 func TestReloadRefusesACertificateThatIsNotValidNow(t *testing.T) {
-	put := folder(t)
+	put := directory(t)
 	authority := servertest.NewAuthority(t, "Our own")
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
 	good := authority.Issue(servertest.Valid(now.AddDate(0, -1, 0), now.AddDate(0, 2, 0)))
@@ -129,7 +129,7 @@ func TestReloadRefusesACertificateThatIsNotValidNow(t *testing.T) {
 }
 
 func TestTheExpiryOfACertificateIsLoggedInAdvance(t *testing.T) {
-	put := folder(t)
+	put := directory(t)
 	authority := servertest.NewAuthority(t, "Our own")
 	now := time.Date(2030, 5, 10, 12, 0, 0, 0, time.UTC)
 	cert, key := put(authority.Issue(servertest.Valid(now, now.AddDate(0, 0, 90))))
@@ -164,7 +164,7 @@ func TestTheExpiryOfACertificateIsLoggedInAdvance(t *testing.T) {
 }
 
 func TestAWorldReadableKeyIsLogged(t *testing.T) {
-	put := folder(t)
+	put := directory(t)
 	cert, key := put(servertest.NewAuthority(t,
 		"Our own").Issue(servertest.Valid(time.Now(), time.Now().AddDate(0, 0, 90))))
 	for mode, isLogged := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true} {

@@ -1,5 +1,5 @@
 // Package listen serves HTTP on an address with limits on time, memory and open connections, over TLS with a
-// certificate that can be replaced while the server runs. It knows nothing of what is served.
+// certificate that can be replaced while the server runs. It knows nothing of the handler.
 package listen
 
 import (

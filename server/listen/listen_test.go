@@ -20,7 +20,7 @@ type connection struct {
 	idle    <-chan struct{} // the server has noticed that a connection is idle
 }
 
-// limited starts a server that accepts so many connections.
+// limited starts a server that accepts at most this many connections.
 func limited(t *testing.T, most int) (connect func() *connection) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,

@@ -61,7 +61,7 @@ func (a *Authority) sign(template *x509.Certificate) (*x509.Certificate, *ecdsa.
 // PEM is the authority's own certificate.
 func (a *Authority) PEM() []byte { return encode("CERTIFICATE", a.certificate.Raw) }
 
-// File writes the authority's own certificate into a folder of the test and returns its path.
+// File writes the authority's own certificate into a directory of the test and returns its path.
 func (a *Authority) File() string {
 	a.t.Helper()
 	path := filepath.Join(a.t.TempDir(), "ca.pem")

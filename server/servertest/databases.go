@@ -71,12 +71,12 @@ func openPostgres(t testing.TB, address string) store.Store {
 
 // migratedFile is what a new SQLite file holds. Making one takes many times as long as copying it.
 var migratedFile = sync.OnceValues(func() ([]byte, error) {
-	folder, err := os.MkdirTemp("", "perks-")
+	directory, err := os.MkdirTemp("", "perks-")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	path := filepath.Join(folder, "perks.db")
+	defer os.RemoveAll(directory)
+	path := filepath.Join(directory, "perks.db")
 	db, err := sqlite.Open(context.Background(), path, sqlite.Options{})
 	if err != nil {
 		return nil, err

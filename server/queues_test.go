@@ -3,10 +3,51 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/perks/store"
 )
+
+func TestAReportWaitsForOthersAndThenSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{reports: make(chan struct{}, maxReports)}
+		begin := func(clientID string) func() {
+			t.Helper()
+			end, err := s.beginReport(t.Context(), clientID)
+			if err != nil {
+				t.Fatalf("a report of %s: %v", clientID, err)
+			}
+			return end
+		}
+		refused := func(what, clientID string) {
+			t.Helper()
+			began := time.Now()
+			if _, err := s.beginReport(t.Context(), clientID); err != tooManyReports ||
+				time.Since(began) != reportWait {
+				t.Errorf("%s: %v after %s", what, err, time.Since(began))
+			}
+		}
+		endFirst := begin("client 1")
+		refused("a second one of the same client", "client 1")
+		var endLast func()
+		for i := range maxReports - 1 {
+			endLast = begin(fmt.Sprintf("client %d", i+2))
+		}
+		refused("beside others", "another")
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.beginReport(gone, "another"); !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller that is gone: %v", err)
+		}
+		time.AfterFunc(reportWait-1, endLast)
+		begin("another")()
+		endFirst()
+		begin("client 1")()
+	})
+}
 
 func TestAClientWaitsForItsOwnLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -138,4 +179,41 @@ func TestStandbysAddLists(t *testing.T) {
 		(<-third)()
 		(<-fourth)()
 	})
+}
+
+func TestWaitingRequestsAreLimited(t *testing.T) {
+	unavailable := store.NotStarted(errors.New("unavailable"))
+	o := newOutage(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	waits, left := make(chan struct{}, 10), make(chan error, 1)
+	go func() {
+		left <- o.retryWhileUnavailable(ctx, func() error {
+			select {
+			case waits <- struct{}{}:
+			default: // enough attempts
+			}
+			return unavailable
+		})
+	}()
+	<-waits
+	<-waits // the second attempt: it waits
+	asked := 0
+	inTime, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if err := o.retryWhileUnavailable(inTime, func() error { asked++; return unavailable }); !errors.Is(err,
+		unavailable) || asked != 1 || inTime.Err() != nil {
+		t.Errorf("a request beyond the limit made %d attempts, got %v, and waited until %v", asked, err, inTime.Err())
+	}
+	if err := o.retryWhileUnavailable(t.Context(), func() error { return nil }); err != nil {
+		t.Errorf("a request that need not wait got %v", err)
+	}
+	cancel()
+	if err := <-left; !errors.Is(err, unavailable) {
+		t.Errorf("the cancelled request got %v", err)
+	}
+	tries := []error{unavailable, unavailable, unavailable, nil}
+	if err := o.retryWhileUnavailable(t.Context(),
+		func() error { err := tries[0]; tries = tries[1:]; return err }); err != nil || len(tries) != 0 {
+		t.Errorf("without other requests: %v, with %d attempts left", err, len(tries))
+	}
 }
