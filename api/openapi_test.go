@@ -144,7 +144,7 @@ func TestDescribedFieldsMatchTypes(t *testing.T) {
 			described := map[string]bool{}
 			for _, name := range c.schemas {
 				for property := range describe(t).Components.Schemas[name].Value.Properties {
-					described[property] = property != "propertyId" || name == "Property" // it is no field of a patch
+					described[property] = property != "propertyId" || name == "Property" // it is not a field of a patch
 				}
 			}
 			maps.DeleteFunc(described, func(_ string, isField bool) bool { return !isField })

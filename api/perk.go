@@ -191,7 +191,7 @@ func RedemptionRecordSortFields() []string { return []string{"redeemed_at"} }
 func PropertySortFields() []string { return []string{"propertyId", "price_pw", "bedrooms"} }
 
 // ParseSort reads comma-separated field names such as "title,-created_at", where "-" means descending. A leading "+"
-// and a trailing comma are accepted. The empty text is no order.
+// and a trailing comma are accepted. The empty text has no order.
 func ParseSort(text string, allowed []string) ([]SortKey, error) {
 	if text == "" {
 		return nil, nil

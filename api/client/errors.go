@@ -39,8 +39,8 @@ type Error struct {
 	// RetryAfter is how long the server asks to wait; 0 if it does not say.
 	RetryAfter time.Duration
 
-	// NotFromService says that a refusal is no JSON object, or a success a web page, so that the response may not come
-	// from the service but from a proxy before it.
+	// NotFromService says that a refusal is not a JSON object, or a success a web page, so that the response may not
+	// come from the service but from a proxy before it.
 	NotFromService bool
 
 	// CredentialsRefused says that the service issues no token for the credentials, whatever status it says so with.

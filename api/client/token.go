@@ -76,8 +76,8 @@ func (b bodyMembers) lifetime() int {
 	return int(max(0, min(b.number("expires_in"), (100*365*24*time.Hour).Seconds())))
 }
 
-// expiry reads expires_at, which servers write as a time, as seconds since 1970, or not at all. What is no time of this
-// age was meant in another way, such as in milliseconds.
+// expiry reads expires_at, which servers write as a time, as seconds since 1970, or not at all. What is not a time of
+// this age was meant in another way, such as in milliseconds.
 func (b bodyMembers) expiry(now time.Time, lifetime int) time.Time {
 	at, err := time.Parse(time.RFC3339, b.text("expires_at"))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// split knows only double quotes, because a backslash separates folders. A path without arguments needs no quotes
+// split knows only double quotes, because a backslash separates directories. A path without arguments needs no quotes
 // around spaces.
 func split(line string) ([]string, error) {
 	if info, err := os.Stat(line); err == nil && !info.IsDir() {

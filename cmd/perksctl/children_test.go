@@ -32,14 +32,14 @@ func spyOnChildren() {
 // TestChildrenInheritNoSecret records the environment of the clipboard and browser programs. The editor is tested in
 // cli.
 func TestChildrenInheritNoSecret(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	for _, name := range []string{"xclip", "xdg-open"} {
-		script := "#!/bin/sh\nenv > '" + folder + "'/saw-" + name + "\ncat > /dev/null < /dev/null\n"
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o700); err != nil {
+		script := "#!/bin/sh\nenv > '" + dir + "'/saw-" + name + "\ncat > /dev/null < /dev/null\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	env := append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "DISPLAY=:0", "SSH_TTY=", "SSH_CONNECTION=",
+	env := append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "DISPLAY=:0", "SSH_TTY=", "SSH_CONNECTION=",
 		"WAYLAND_DISPLAY=", "WSL_DISTRO_NAME=", "TERMUX_VERSION=",
 		session.EnvClientSecret+"=hush-secret", session.EnvToken+"=hush-token", "A_SETTING=known",
 		"GORACE=atexit_sleep_ms=0")
@@ -49,7 +49,7 @@ func TestChildrenInheritNoSecret(t *testing.T) {
 		t.Fatalf("%v: %q", err, out)
 	}
 	for _, name := range []string{"xclip", "xdg-open"} {
-		saw, err := os.ReadFile(filepath.Join(folder, "saw-"+name))
+		saw, err := os.ReadFile(filepath.Join(dir, "saw-"+name))
 		if err != nil || strings.Contains(string(saw), "hush") || !strings.Contains(string(saw), "A_SETTING=known") {
 			t.Errorf("%s saw %q, %v", name, saw, err)
 		}

@@ -57,7 +57,7 @@ func (s *tlsServer) writeCertificate(c *servertest.Certificate) {
 
 func issue(a *servertest.Authority) *servertest.Certificate { return a.Issue() }
 
-// shell runs perksctl in a folder, with its own configuration and environment.
+// shell runs perksctl in a directory, with its own configuration and environment.
 type shell struct {
 	t           *testing.T
 	dir, config string

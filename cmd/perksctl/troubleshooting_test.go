@@ -38,8 +38,8 @@ func TestTroubleshootingQuotesRealMessages(t *testing.T) {
 // programStrings returns the strings in the code of the programs, with whatever is added to them.
 func programStrings(t *testing.T) (found []string) {
 	t.Helper()
-	for _, folder := range []string{"api", "cli", "cmd/perksd", "server", "store"} {
-		err := filepath.WalkDir(filepath.Join("../..", folder), func(path string, _ fs.DirEntry, err error) error {
+	for _, dir := range []string{"api", "cli", "cmd/perksd", "server", "store"} {
+		err := filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}

@@ -42,7 +42,7 @@ func TestOwnCommandsHaveTheTerminal(t *testing.T) {
 // configure adds lines to the configuration.
 func (d *fixture) configure(lines string) {
 	d.t.Helper()
-	config, err := os.OpenFile(filepath.Join(d.Folder, "perksctl", "config.yaml"), os.O_APPEND|os.O_WRONLY, 0o600)
+	config, err := os.OpenFile(filepath.Join(d.Dir, "perksctl", "config.yaml"), os.O_APPEND|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = config.WriteString(lines)
 		err = errors.Join(err, config.Close())

@@ -102,7 +102,7 @@ func TestClosedWindowEndsProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := d.window(t, 100, 30)
-			alive := filepath.Join(w.folder, "alive")
+			alive := filepath.Join(w.dir, "alive")
 			w.do(syscall.Mkfifo(alive, 0o600))
 			w.enter(first + "; perksctl tui 3>alive")
 			pipe, err := os.Open(alive) // EOF when the last process that has it open exits
@@ -134,7 +134,7 @@ func TestDraftIsOfferedOnceItsOwnerHasEnded(t *testing.T) {
 	first.see("Edit property 1")
 	first.write(" and mine")
 	_, err := first.terminal.Await(t.Context(), "a draft", func(string) bool {
-		kept, _ := os.ReadFile(filepath.Join(d.Folder, "perksctl", "drafts.json"))
+		kept, _ := os.ReadFile(filepath.Join(d.Dir, "perksctl", "drafts.json"))
 		return strings.Contains(string(kept), "and mine")
 	})
 	first.do(err)
@@ -149,7 +149,7 @@ func TestTypedTextIsKeptAfterExit(t *testing.T) {
 	t.Parallel()
 	d := newFixture(t)
 	d.logIn()
-	file := filepath.Join(d.Folder, "perksctl", "drafts.json")
+	file := filepath.Join(d.Dir, "perksctl", "drafts.json")
 	for name, end := range map[string]func(*window){
 		"SIGTERM": signal(syscall.SIGTERM),
 		"SIGHUP":  signal(syscall.SIGHUP),
@@ -165,7 +165,7 @@ func TestTypedTextIsKeptAfterExit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := d.window(t, 100, 30)
-			alive := filepath.Join(w.folder, "alive")
+			alive := filepath.Join(w.dir, "alive")
 			w.do(syscall.Mkfifo(alive, 0o600))
 			w.enter("sh -c 'echo $$ >pid; exec perksctl tui 3>alive'")
 			pipe, err := os.Open(alive) // EOF when the last process that has it open exits

@@ -22,7 +22,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	d := &fixture{Workspace: programs.Workspace{Programs: binaries(t), Folder: t.TempDir()}, t: t, id: "demo"}
+	d := &fixture{Workspace: programs.Workspace{Programs: binaries(t), Dir: t.TempDir()}, t: t, id: "demo"}
 	created, err := d.NewClient(t.Context(), d.id)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func (d *fixture) must(words ...string) string {
 // imports imports lines of CSV as perks or users.
 func (d *fixture) imports(kind, lines string) {
 	d.t.Helper()
-	if err := os.WriteFile(filepath.Join(d.Folder, kind+".csv"), []byte(lines), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(d.Dir, kind+".csv"), []byte(lines), 0o600); err != nil {
 		d.t.Fatal(err)
 	}
 	d.must("perksd", "import", kind, kind+".csv")
@@ -78,7 +78,7 @@ type window struct {
 	t        *testing.T
 	ctx      context.Context
 	terminal *Terminal
-	folder   string
+	dir      string
 }
 
 const prompt = "ready>"
@@ -88,9 +88,9 @@ const exitTimeout = 20 * time.Second
 
 func (d *fixture) window(t *testing.T, width, height int) *window {
 	t.Helper()
-	w := &window{t: t, ctx: t.Context(), folder: t.TempDir()}
+	w := &window{t: t, ctx: t.Context(), dir: t.TempDir()}
 	env := append(d.Env(), "PATH="+d.Programs+":"+os.Getenv("PATH"), "PS1="+prompt+" ", "COLORTERM=truecolor")
-	terminal, err := StartTerminal(t.Context(), Options{Width: width, Height: height, Folder: w.folder, Env: env})
+	terminal, err := StartTerminal(t.Context(), Options{Width: width, Height: height, Dir: w.dir, Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func (w *window) do(err error) {
 // read returns what a command in the window has written to a file.
 func (w *window) read(name string) string {
 	w.t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.folder, name))
+	text, err := os.ReadFile(filepath.Join(w.dir, name))
 	if err != nil {
 		w.t.Fatal(err)
 	}

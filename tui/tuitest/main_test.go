@@ -13,8 +13,8 @@ import (
 	_ "example.com/perks/store/sqlite" // part of perksd
 )
 
-// folder holds the programs while the tests run.
-var folder string
+// directory holds the programs while the tests run.
+var dir string
 
 func TestMain(m *testing.M) {
 	if os.Getenv(faultyEnv) != "" {
@@ -22,23 +22,23 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(func() int {
 		var err error
-		if folder, err = os.MkdirTemp("", "perks-"); err != nil {
+		if dir, err = os.MkdirTemp("", "perks-"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(folder)
+		defer os.RemoveAll(dir)
 		return m.Run()
 	}())
 }
 
-// built returns the folder of perksd and perksctl. The first call builds them.
+// built returns the directory of perksd and perksctl. The first call builds them.
 var built = sync.OnceValues(func() (string, error) {
-	output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", folder, "example.com/perks/cmd/perksd",
+	output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "example.com/perks/cmd/perksd",
 		"example.com/perks/cmd/perksctl").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building the programs: %w\n%s", err, output)
 	}
-	return folder, nil
+	return dir, nil
 })
 
 func binaries(t *testing.T) string {

@@ -14,7 +14,7 @@ func TestEditInPlace(t *testing.T) {
 	d := newFixture(t)
 	d.logIn()
 	w := d.window(t, 100, 26)
-	editor := filepath.Join(w.folder, "editor")
+	editor := filepath.Join(w.dir, "editor")
 	w.do(os.WriteFile(editor, []byte(`#!/bin/sh
 stat -c %a "$1" >mode
 echo "$1" >path
@@ -105,7 +105,7 @@ func TestAnEditorThatIsInterrupted(t *testing.T) {
 	d := newFixture(t)
 	d.logIn()
 	w := d.window(t, 100, 26)
-	w.do(os.WriteFile(filepath.Join(w.folder, "editor"), []byte("#!/bin/sh\necho in the editor\nsleep 60\n"), 0o700))
+	w.do(os.WriteFile(filepath.Join(w.dir, "editor"), []byte("#!/bin/sh\necho in the editor\nsleep 60\n"), 0o700))
 	w.enter("EDITOR=./editor perksctl tui; echo exited\\ with $?")
 	w.see("find: words")
 	w.press("3")

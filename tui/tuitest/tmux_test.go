@@ -16,7 +16,7 @@ import (
 // Options configures a terminal.
 type Options struct {
 	Width, Height int
-	Folder        string   // where its command starts
+	Dir           string   // where its command starts
 	Env           []string // all of the command's environment, but for TERM and what tmux adds
 	Command       []string // what runs in it; a shell if it is empty
 
@@ -27,7 +27,7 @@ type Options struct {
 
 // Terminal is a tmux server of its own, with one window of one pane.
 type Terminal struct {
-	folder string // holds its socket
+	dir string // holds its socket
 }
 
 // StartTerminal starts a terminal with its command.
@@ -36,11 +36,11 @@ func StartTerminal(ctx context.Context, o Options) (*Terminal, error) {
 		return nil, errors.New("tmux is not installed, and these tests run the programs in it; " +
 			"run 'apt-get install tmux' as root, or install it as your system does")
 	}
-	folder, err := os.MkdirTemp("", "tmux-")
+	dir, err := os.MkdirTemp("", "tmux-")
 	if err != nil {
 		return nil, err
 	}
-	t := &Terminal{folder: folder}
+	t := &Terminal{dir: dir}
 	args := strings.Fields("start-server ; set -g default-terminal tmux-256color ; set -g status off ; set -g " +
 		"escape-time 0 ; set -g remain-on-exit on ; set -g focus-events off ;")
 	if o.Colours != "" {
@@ -54,25 +54,25 @@ func StartTerminal(ctx context.Context, o Options) (*Terminal, error) {
 		o.Command = []string{"/bin/sh"}
 	}
 	cmd := t.command(ctx, append(args, o.Command...)...)
-	cmd.Dir = o.Folder
+	cmd.Dir = o.Dir
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting tmux: %w: %s", err, output), os.RemoveAll(folder))
+		return nil, errors.Join(fmt.Errorf("starting tmux: %w: %s", err, output), os.RemoveAll(dir))
 	}
 	return t, nil
 }
 
 // Close ends the terminal while its program runs, as closing a window does. A second call does nothing.
 func (t *Terminal) Close() error {
-	if _, err := os.Stat(t.folder); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(t.dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	_, err := t.run(context.Background(), "kill-server")
-	return errors.Join(err, os.RemoveAll(t.folder))
+	return errors.Join(err, os.RemoveAll(t.dir))
 }
 
 func (t *Terminal) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "tmux",
-		append([]string{"-u", "-f", "/dev/null", "-S", filepath.Join(t.folder, "socket")}, args...)...)
+		append([]string{"-u", "-f", "/dev/null", "-S", filepath.Join(t.dir, "socket")}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "SHELL=/bin/sh"}
 	return cmd
 }

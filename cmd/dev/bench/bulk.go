@@ -22,7 +22,7 @@ var bulkCases = []int{8, manyConnections}
 func measureBulk(ctx context.Context, l *harness) (*table, error) {
 	result := newTable("Redeeming from a file (`bulk`)", "`perksctl perk redeem --file`", "perksctl",
 		"bare load generator")
-	if err := l.addBulk(ctx, result, "SQLite", "sqlite:"+filepath.Join(l.Folder, "bulk.db")); err != nil {
+	if err := l.addBulk(ctx, result, "SQLite", "sqlite:"+filepath.Join(l.Dir, "bulk.db")); err != nil {
 		return nil, err
 	}
 	c, err := l.postgres(ctx)
@@ -64,7 +64,7 @@ func (l *harness) addBulk(ctx context.Context, result *table, store, database st
 func (r *redeemLoad) fromFile(atOnce int, spent *[]time.Duration) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
 		perk := r.nextPerk()
-		file := filepath.Join(r.Folder, perk+".csv")
+		file := filepath.Join(r.Dir, perk+".csv")
 		if err := writeRedemptions(file, perk, bulkRows, shuffled); err != nil {
 			return 0, err
 		}
@@ -124,12 +124,12 @@ const manyRows = 1_000_000
 
 // measureBulkMillion measures what it takes perksctl to work through a million rows, and to find that all are done.
 func measureBulkMillion(ctx context.Context, l *harness) (*table, error) {
-	database := "sqlite:" + filepath.Join(l.Folder, "bulk-million.db")
+	database := "sqlite:" + filepath.Join(l.Dir, "bulk-million.db")
 	load, err := l.newRedeemLoad(ctx, database, manyRows)
 	if err != nil {
 		return nil, err
 	}
-	perk, file := load.nextPerk(), filepath.Join(l.Folder, "million.csv")
+	perk, file := load.nextPerk(), filepath.Join(l.Dir, "million.csv")
 	if err := writeRedemptions(file, perk, manyRows, func(n int64) int64 { return n + 1 }); err != nil {
 		return nil, err
 	}

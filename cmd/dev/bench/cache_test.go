@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// inCheckout changes to a new folder with the files that determine the content of a filled database.
+// inCheckout changes to a new directory with the files that determine the content of a filled database.
 func inCheckout(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, pattern := range content("sqlite") {
@@ -121,9 +121,9 @@ func TestFingerprintsOfDifferentFilesDiffer(t *testing.T) {
 	}
 }
 
-func files(t *testing.T, folder string) []string {
+func files(t *testing.T, dir string) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(folder, "*"))
+	found, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// cache is a folder of databases filled with sample perks, because a million take minutes. What is in it is copied
+// cache is a directory of databases filled with sample perks, because a million take minutes. What is in it is copied
 // before it is used, and never changes.
-type cache struct{ folder string }
+type cache struct{ dir string }
 
 // staleAfter is when sample perks are made again: their dates are around the day on which they were made.
 const staleAfter = 30 * 24 * time.Hour
@@ -34,18 +34,18 @@ func (c cache) get(driver string, perks int64, fill func(path string) error) (st
 		return "", err
 	}
 	name := fmt.Sprintf("%s-%d-", driver, perks)
-	path, err := filepath.Abs(filepath.Join(c.folder, name+print)) // the programs work in another folder
+	path, err := filepath.Abs(filepath.Join(c.dir, name+print)) // the programs work in another directory
 	if err != nil {
 		return "", err
 	}
 	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) < staleAfter {
 		return path, nil
 	}
-	if err := os.MkdirAll(c.folder, 0o755); err != nil {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return "", err
 	}
 	// Of other schemas, of another month, or not filled to the end.
-	old, err := filepath.Glob(filepath.Join(c.folder, name+"*"))
+	old, err := filepath.Glob(filepath.Join(c.dir, name+"*"))
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +130,7 @@ func (l *harness) sqliteWith(ctx context.Context, perks int64) (string, error) {
 		return "", err
 	}
 	defer source.Close()
-	copied, err := os.CreateTemp(l.Folder, "list-*.db")
+	copied, err := os.CreateTemp(l.Dir, "list-*.db")
 	if err != nil {
 		return "", err
 	}

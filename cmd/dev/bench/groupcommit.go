@@ -35,7 +35,7 @@ type bareRedemption struct {
 
 // newGroupCommit copies the database of a load that has not begun.
 func (r *redeemLoad) newGroupCommit(ctx context.Context) (*groupCommit, error) {
-	path := filepath.Join(r.Folder, "group-commit.db")
+	path := filepath.Join(r.Dir, "group-commit.db")
 	if _, err := r.runPerksd(ctx, r.database, nil, "backup", path); err != nil {
 		return nil, err
 	}

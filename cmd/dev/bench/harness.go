@@ -19,8 +19,8 @@ import (
 	"example.com/perks/store/storetest"
 )
 
-// harness is what the sections share: the programs they measure, as this checkout builds them, a temporary folder for
-// what those write, and how long to measure.
+// harness is what the sections share: the programs they measure, as this checkout builds them, a temporary directory
+// for what those write, and how long to measure.
 type harness struct {
 	programs.Workspace
 	options
@@ -30,11 +30,11 @@ type harness struct {
 
 // openHarness builds the programs. It must be called in the checkout.
 func openHarness(ctx context.Context, o options) (*harness, error) {
-	folder, err := os.MkdirTemp("", "perks-bench-")
+	dir, err := os.MkdirTemp("", "perks-bench-")
 	if err != nil {
 		return nil, err
 	}
-	l := &harness{Workspace: programs.Workspace{Programs: filepath.Join(folder, "bin"), Folder: folder}, options: o}
+	l := &harness{Workspace: programs.Workspace{Programs: filepath.Join(dir, "bin"), Dir: dir}, options: o}
 	l.logf("building perksd and perksctl")
 	err = programs.Build(ctx, l.Programs, "-trimpath", "-ldflags", "-s -w", "./cmd/perksd", "./cmd/perksctl",
 		"./cmd/dev/bench/testdata/hello")
@@ -44,7 +44,7 @@ func openHarness(ctx context.Context, o options) (*harness, error) {
 	return l, nil
 }
 
-func (l *harness) close() error { return os.RemoveAll(l.Folder) }
+func (l *harness) close() error { return os.RemoveAll(l.Dir) }
 
 // logf reports progress on stderr.
 func (l *harness) logf(format string, args ...any) {
@@ -74,7 +74,7 @@ func (l *harness) runPerksd(ctx context.Context, database string, input io.Reade
 
 // start runs a program that says where it listens until the section ends, and returns its HOST:PORT.
 func (l *harness) start(command *exec.Cmd) (address string, err error) {
-	log, err := os.CreateTemp(l.Folder, "*.log")
+	log, err := os.CreateTemp(l.Dir, "*.log")
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +125,7 @@ func (l *harness) postgres(ctx context.Context) (*storetest.PostgresServer, erro
 // newDatabase is the address of an empty database, until the section ends.
 func (l *harness) newDatabase(ctx context.Context, kind, name string) (string, error) {
 	if kind == "SQLite" {
-		return fmt.Sprintf("sqlite:%s/%s.db", l.Folder, name), nil
+		return fmt.Sprintf("sqlite:%s/%s.db", l.Dir, name), nil
 	}
 	c, err := l.postgres(ctx)
 	if err != nil {

@@ -65,7 +65,7 @@ func measureImport(ctx context.Context, l *harness) (*table, error) {
 		return nil, err
 	}
 	for _, c := range importCases {
-		file := filepath.Join(l.Folder, "import.jsonl")
+		file := filepath.Join(l.Dir, "import.jsonl")
 		if err := rewriteLines(export, file, c.line); err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (l *harness) exportMillion(ctx context.Context) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(l.Folder, "export.jsonl")
+	path = filepath.Join(l.Dir, "export.jsonl")
 	file, err := os.Create(path)
 	if err != nil {
 		return "", err
@@ -309,7 +309,7 @@ func (postgresImports) copyBare(ctx context.Context, l *harness, database string
 		return 0, err
 	}
 	defer conn.Close(ctx)
-	rows, err := os.Create(filepath.Join(l.Folder, "rows"))
+	rows, err := os.Create(filepath.Join(l.Dir, "rows"))
 	if err != nil {
 		return 0, err
 	}
@@ -339,7 +339,7 @@ type sqliteImports struct{}
 func (sqliteImports) name() string { return "SQLite" }
 
 func (sqliteImports) open(ctx context.Context, l *harness, full bool) (database string, err error) {
-	database = "sqlite:" + filepath.Join(l.Folder, "import.db")
+	database = "sqlite:" + filepath.Join(l.Dir, "import.db")
 	if full {
 		if database, err = l.sqliteWith(ctx, importedPerks); err != nil {
 			return "", err
@@ -364,7 +364,7 @@ func (sqliteImports) copyBare(ctx context.Context, l *harness, database string) 
 		return 0, err
 	}
 	defer source.Close()
-	file := filepath.Join(l.Folder, "bare.db")
+	file := filepath.Join(l.Dir, "bare.db")
 	defer func() { err = errors.Join(err, removeDatabase("sqlite:"+file)) }()
 	bare, err := sql.Open("sqlite", "file:"+file+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 	if err != nil {

@@ -65,8 +65,8 @@ func memoryTotal(info []byte) string {
 
 // measureSyncs writes the same 8 KiB of a file again and again, as a database writes its log, and waits for the disk
 // each time.
-func measureSyncs(folder string, lasting time.Duration) (perSecond float64, err error) {
-	file, err := os.CreateTemp(folder, "perks-sync-")
+func measureSyncs(dir string, lasting time.Duration) (perSecond float64, err error) {
+	file, err := os.CreateTemp(dir, "perks-sync-")
 	if err != nil {
 		return 0, err
 	}

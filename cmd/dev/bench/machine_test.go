@@ -16,12 +16,12 @@ func TestMachineIsReadFromProc(t *testing.T) {
 }
 
 func TestMeasureSyncsCountsAndLeavesNothingBehind(t *testing.T) {
-	folder := t.TempDir()
-	perSecond, err := measureSyncs(folder, time.Millisecond)
+	dir := t.TempDir()
+	perSecond, err := measureSyncs(dir, time.Millisecond)
 	if err != nil || perSecond <= 0 {
 		t.Errorf("the disk takes %v writes a second, %v", perSecond, err)
 	}
-	if left := files(t, folder); len(left) > 0 {
+	if left := files(t, dir); len(left) > 0 {
 		t.Errorf("it leaves %v behind", left)
 	}
 }

@@ -92,7 +92,7 @@ func readOptions(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&only, "only", "", "the `SECTIONS` to measure, with commas between (default: all)")
 	flags.IntVar(&o.rounds, "rounds", 5, "how often each side of a comparison is measured, at most 20")
 	flags.DurationVar(&o.time, "time", 4*time.Second, "how long each side is measured in a round")
-	flags.StringVar(&o.cache.folder, "cache", ".bench", "the `FOLDER` that keeps filled databases for the next run")
+	flags.StringVar(&o.cache.dir, "cache", ".bench", "the `DIRECTORY` that keeps filled databases for the next run")
 	flags.BoolVar(&o.strict, "strict", false, "exit with 1 when a target is missed")
 	flags.Usage = func() {
 		fmt.Fprintln(stderr, "Measure perksd and perksctl, and print ratios as tables. The sections:")

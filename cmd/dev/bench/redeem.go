@@ -80,7 +80,7 @@ func measureRedeemHot(ctx context.Context, l *harness) (*table, error) {
 // measureRedeemSQLite compares redeeming one hot perk over SQLite at many connections with the same at one, and with
 // writing the same rows and nothing more.
 func measureRedeemSQLite(ctx context.Context, l *harness) (*table, error) {
-	file := "sqlite:" + filepath.Join(l.Folder, "redeem.db")
+	file := "sqlite:" + filepath.Join(l.Dir, "redeem.db")
 	load, err := l.newRedeemLoad(ctx, file, redeemUsers)
 	if err != nil {
 		return nil, err
@@ -281,7 +281,7 @@ func (l *harness) newInserts(ctx context.Context, c *storetest.PostgresServer) (
 		perk_id text NOT NULL, redeemed_at timestamptz NOT NULL)`); err != nil {
 		return nil, fmt.Errorf("making the table of plain inserts: %w", err)
 	}
-	i := &inserts{cluster: c, script: filepath.Join(l.Folder, "insert.sql")}
+	i := &inserts{cluster: c, script: filepath.Join(l.Dir, "insert.sql")}
 	return i, os.WriteFile(i.script, []byte(fmt.Sprintf("\\set user random(1, %d)\n"+
 		"INSERT INTO plain_inserts (user_id, perk_id, redeemed_at) VALUES ('u-' || :user, 'hot', now());\n",
 		redeemUsers)), 0o644)

@@ -43,10 +43,10 @@ func TestReadResponseErrors(t *testing.T) {
 		name, response, problem string
 	}{
 		{"another protocol", "SSH-2.0-OpenSSH\r\n", "not the first line"},
-		{"a status that is no number", "HTTP/1.1 two OK\r\n", "not the first line"},
+		{"a status that is not a number", "HTTP/1.1 two OK\r\n", "not the first line"},
 		{"no length", "HTTP/1.1 200 OK\r\n\r\n", "does not say how long"},
-		{"a length that is no number", "HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\n", "cannot be read"},
-		{"a chunk's length that is no number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nlong\r\n",
+		{"a length that is not a number", "HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\n", "cannot be read"},
+		{"a chunk's length that is not a number", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nlong\r\n",
 			"not the length of a chunk"},
 		{"a chunk that is longer than it says", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nhello\r\n",
 			"longer than it says"},

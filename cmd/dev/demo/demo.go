@@ -37,17 +37,17 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	folder, err := filepath.Abs(".demo")
+	dir, err := filepath.Abs(".demo")
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(folder); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	show := &shell{programs.Workspace{Programs: bin, Folder: folder}, os.Stdout}
+	show := &shell{programs.Workspace{Programs: bin, Dir: dir}, os.Stdout}
 
 	server, err := prepare(ctx, show)
 	if err != nil {

@@ -13,29 +13,29 @@ import (
 
 func TestABackupUnderLoadIsASnapshot(t *testing.T) {
 	parallel(t)
-	folder := t.TempDir()
-	i := programs.InstallOver(t, "sqlite:"+folder+"/perks.db")
+	dir := t.TempDir()
+	i := programs.InstallOver(t, "sqlite:"+dir+"/perks.db")
 	server := i.Start()
 	load := startLoad(t, i, server)
 	load.awaitReplies(100)
 	before := load.replies.copy()
-	i.Must("", "backup", folder+"/copy.db")
+	i.Must("", "backup", dir+"/copy.db")
 	after := load.replies.count()
 	load.awaitReplies(100)
 	load.finish()
 	load.check(i)
 
 	// A database in use is not replaced. After its server is killed, the copy replaces it, with its log.
-	i.Refuses("is in use; stop the server", "restore", folder+"/copy.db")
+	i.Refuses("is in use; stop the server", "restore", dir+"/copy.db")
 	server.Kill()
-	i.Must("", "restore", folder+"/copy.db")
+	i.Must("", "restore", dir+"/copy.db")
 	copied := i
 	stored := copied.Redemptions()
 	before.check(t, stored, loadUsers)
 	if len(stored) > after+loadWorkers {
 		t.Errorf("the copy has %d redemptions, and %d were acknowledged when it was complete", len(stored), after)
 	}
-	former, err := filepath.Glob(folder + "/perks.db.before-*Z")
+	former, err := filepath.Glob(dir + "/perks.db.before-*Z")
 	if err != nil || len(former) != 1 {
 		t.Fatalf("want one file of the former database, got %q, %v", former, err)
 	}

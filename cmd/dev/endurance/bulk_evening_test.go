@@ -38,13 +38,13 @@ func newEvening(t *testing.T, keys specserver.Keys, rows int) *evening {
 	e := &evening{server: specserver.New(options)}
 	other := service{proxy: newFaultProxy(t, e.server), id: specserver.ClientID, secret: specserver.ClientSecret}
 	set := rowSet{rows: rows, suffix: ".csv"}
-	e.job = &job{T: t, program: program, folder: t.TempDir(), rows: set, service: other}
+	e.job = &job{T: t, program: program, dir: t.TempDir(), rows: set, service: other}
 	e.text = "perk_id,user_id\n"
 	for n := range rows {
 		perk, user := e.row(n)
 		e.text += perk + "," + user + "\n"
 	}
-	e.input = filepath.Join(e.folder, "rows.csv")
+	e.input = filepath.Join(e.dir, "rows.csv")
 	if err := os.WriteFile(e.input, []byte(e.text), 0o600); err != nil {
 		t.Fatal(err)
 	}

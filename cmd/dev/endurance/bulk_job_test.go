@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-// job is one file of rows and the folder in which perksctl processes it, in one or more runs.
+// job is one file of rows and the directory in which perksctl processes it, in one or more runs.
 type job struct {
 	*testing.T
 	service
 	program string
-	folder  string
+	dir     string
 	rows    rowSet
 	wanted  []wanted
 	lines   []int // of the file, where the rows start
@@ -37,11 +37,11 @@ func newJob(t *testing.T, s service, r rowSet, args ...string) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{T: t, service: s, program: program, folder: t.TempDir(), rows: r, wanted: r.wanted(),
+	j := &job{T: t, service: s, program: program, dir: t.TempDir(), rows: r, wanted: r.wanted(),
 		args: slices.Concat(s.args, args)}
 	j.prepare(j.wanted)
 	j.text, j.lines = r.format(j.wanted)
-	j.input = filepath.Join(j.folder, "rows"+r.suffix)
+	j.input = filepath.Join(j.dir, "rows"+r.suffix)
 	if err := os.WriteFile(j.input, []byte(j.text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func (j *job) fromStdin() *job {
 	return j
 }
 
-func (j *job) results() string { return filepath.Join(j.folder, "rows"+j.rows.suffix+".results.jsonl") }
+func (j *job) results() string { return filepath.Join(j.dir, "rows"+j.rows.suffix+".results.jsonl") }
 
 func (j *job) journal() string { return j.results() + ".journal" }
 
@@ -109,7 +109,7 @@ func (j *job) startBy(words ...string) *process {
 	p.cmd = exec.Command(words[0], append(words[1:], j.args...)...)
 	p.cmd.Env = []string{
 		"PERKSCTL_API_URL=" + j.proxy.URL(), "PERKSCTL_CLIENT_ID=" + j.id, "PERKSCTL_CLIENT_SECRET=" + j.secret,
-		"PERKSCTL_CONFIG_DIR=" + filepath.Join(j.folder, "config"),
+		"PERKSCTL_CONFIG_DIR=" + filepath.Join(j.dir, "config"),
 	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	if j.input == "-" {

@@ -33,7 +33,7 @@ func TestAFullDiskRefusesChangesUntilThereIsSpace(t *testing.T) {
 	full := time.Now()
 	t.Logf("not ready %s after the disk was full", ready.becomes(false).Sub(full).Round(time.Millisecond))
 	says := server.WaitFor(t, "the disk of the database is full")
-	if !strings.Contains(says, filepath.Join(disk.Folder, "perks.db")) || !strings.Contains(says, "free space on it") {
+	if !strings.Contains(says, filepath.Join(disk.Dir, "perks.db")) || !strings.Contains(says, "free space on it") {
 		t.Errorf("the log does not say where, or what to do: %s", says)
 	}
 	late := load.nextAttempt()
@@ -141,7 +141,7 @@ func requireReads(t *testing.T, server *programs.Server, token string) {
 func requireUnchanged(t *testing.T, i *programs.Installation, disk *programs.Disk) {
 	t.Helper()
 	const full = "the disk is full"
-	i.Refuses(full, "backup", filepath.Join(disk.Folder, "copy.db"))
+	i.Refuses(full, "backup", filepath.Join(disk.Dir, "copy.db"))
 	users := strings.Count(i.Must("", "export", "users"), "\n")
 	newcomers := filepath.Join(t.TempDir(), "users.csv")
 	if err := os.WriteFile(newcomers,
@@ -163,7 +163,7 @@ func requireUnchanged(t *testing.T, i *programs.Installation, disk *programs.Dis
 			t.Errorf("%s was left on the full disk", name)
 		}
 	}
-	i.Refuses(full, "serve", "--addr", "127.0.0.1:0", "--database", "sqlite:"+filepath.Join(disk.Folder, "new.db"))
+	i.Refuses(full, "serve", "--addr", "127.0.0.1:0", "--database", "sqlite:"+filepath.Join(disk.Dir, "new.db"))
 }
 
 // requireShortLog checks that thousands of failures leave few lines in the log.
@@ -187,8 +187,8 @@ func requireShortLog(t *testing.T, server *programs.Server) {
 func TestAFullDiskOfPostgresRefusesChangesUntilThereIsSpace(t *testing.T) {
 	parallel(t)
 	database := startPostgres(t)
-	folder, _ := database.Host()
-	disk := programs.NewDiskOf(t, folder, diskSize)
+	dir, _ := database.Host()
+	disk := programs.NewDiskOf(t, dir, diskSize)
 	execute(t, database, `CREATE TABLESPACE small LOCATION '`+disk.Path("")+`'`,
 		`CREATE DATABASE small TABLESPACE small TEMPLATE template0`)
 	i := programs.InstallOver(t, database.DSN("small"))

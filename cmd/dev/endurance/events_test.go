@@ -181,7 +181,7 @@ func (r *eventReader) readProcess(ctx context.Context, base string) error {
 	ctx, kill := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, program, "tail", "--after", r.position(), "--output", "jsonl")
 	cmd.Env = append(os.Environ(), "PERKSCTL_API_URL="+base+"/v2", "PERKSCTL_TOKEN="+r.token,
-		"PERKSCTL_CONFIG_DIR="+folder)
+		"PERKSCTL_CONFIG_DIR="+dir)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

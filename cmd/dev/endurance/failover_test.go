@@ -209,9 +209,9 @@ func stopPostgres(t *testing.T, c *storetest.PostgresServer) {
 
 // bothAddresses is an address that follows a failover from one server to the other.
 func bothAddresses(a, b *storetest.PostgresServer) string {
-	folderA, portA := a.Host()
-	folderB, portB := b.Host()
-	query := url.Values{"host": {folderA + "," + folderB}, "port": {fmt.Sprintf("%d,%d", portA, portB)}}
+	dirA, portA := a.Host()
+	dirB, portB := b.Host()
+	query := url.Values{"host": {dirA + "," + dirB}, "port": {fmt.Sprintf("%d,%d", portA, portB)}}
 	return (&url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/perks", RawQuery: query.Encode()}).String()
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	haFolder   = "../../../deploy/ha"
+	haDir      = "../../../deploy/ha"
 	hubAddress = "10.20.0.1"
 	wholeAfter = 2 * time.Minute // at most, with three nodes and no fault
 	steadyFor  = 8 * time.Second // longer than two rounds of Patroni
@@ -33,7 +33,7 @@ const (
 // with it: make ha runs it as the first process of a namespace.
 type haCluster struct {
 	*testing.T
-	folder   string
+	dir      string
 	password string
 	nodes    []*haNode
 	client   *http.Client // of Patroni
@@ -55,21 +55,21 @@ func startHA(t *testing.T) *haCluster {
 			t.Fatalf("make ha needs %s: apt-get install patroni etcd-server haproxy iproute2 iptables openssl", program)
 		}
 	}
-	folder, err := os.MkdirTemp("/tmp", "perks-ha-")
+	dir, err := os.MkdirTemp("/tmp", "perks-ha-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &haCluster{T: t, folder: folder, password: rand.Text(), planted: plantedFault().files}
+	c := &haCluster{T: t, dir: dir, password: rand.Text(), planted: plantedFault().files}
 	t.Cleanup(func() {
 		c.remove()
 		if t.Failed() {
-			t.Logf("the logs of the programs are in %s", folder)
+			t.Logf("the logs of the programs are in %s", dir)
 			return
 		}
-		_ = os.RemoveAll(folder)
+		_ = os.RemoveAll(dir)
 	})
-	c.must("chown", "postgres:postgres", folder)
-	c.must("sh", filepath.Join(haFolder, "certificates.sh"), c.tls(), "a=10.20.0.11", "b=10.20.0.12", "c=10.20.0.13")
+	c.must("chown", "postgres:postgres", dir)
+	c.must("sh", filepath.Join(haDir, "certificates.sh"), c.tls(), "a=10.20.0.11", "b=10.20.0.12", "c=10.20.0.13")
 	c.client = c.patroniClient()
 	c.must("ip", "link", "add", "perks", "type", "bridge")
 	c.must("ip", "address", "add", hubAddress+"/24", "dev", "perks")
@@ -90,7 +90,7 @@ func startHA(t *testing.T) *haCluster {
 			t.Fatal(err)
 		}
 	}
-	proxy := c.configured("haproxy.cfg", folder, strings.NewReplacer("/etc/perks-ha", c.tls()))
+	proxy := c.configured("haproxy.cfg", dir, strings.NewReplacer("/etc/perks-ha", c.tls()))
 	if err := c.launch("haproxy", nil, "haproxy", "-db", "-f", proxy); err != nil {
 		t.Fatal(err)
 	}
@@ -128,13 +128,13 @@ func (c *haCluster) must(words ...string) {
 	}
 }
 
-// tls is the folder with the authority and the certificates.
-func (c *haCluster) tls() string { return filepath.Join(c.folder, "certificates") }
+// tls is the directory with the authority and the certificates.
+func (c *haCluster) tls() string { return filepath.Join(c.dir, "certificates") }
 
-// configured copies a file of haFolder, as an operator would change it, and returns its path.
+// configured copies a file of haDir, as an operator would change it, and returns its path.
 func (c *haCluster) configured(name, to string, change *strings.Replacer) string {
 	c.Helper()
-	text, err := os.ReadFile(filepath.Join(haFolder, name))
+	text, err := os.ReadFile(filepath.Join(haDir, name))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -159,9 +159,9 @@ func (c *haCluster) patroniClient() *http.Client {
 	return &http.Client{Timeout: 2 * time.Second, Transport: transport}
 }
 
-// launch starts a program whose output goes to a file in the cluster's folder.
+// launch starts a program whose output goes to a file in the cluster's directory.
 func (c *haCluster) launch(name string, environment []string, words ...string) error {
-	log, err := os.OpenFile(filepath.Join(c.folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -182,17 +182,17 @@ func (n *haNode) start() error {
 	if err != nil {
 		return err
 	}
-	// The nodes share their files, but not the folder of PostgreSQL's socket.
+	// The nodes share their files, but not the directory of PostgreSQL's socket.
 	as := []string{"ip", "netns", "exec", n.name, "sh", "-c",
 		`mount --bind "$0" /var/run/postgresql && exec setpriv --reuid=postgres --regid=postgres --clear-groups "$@"`,
-		filepath.Join(n.cluster.folder, n.name, "sockets")}
+		filepath.Join(n.cluster.dir, n.name, "sockets")}
 	configuration := n.cluster.configured("patroni.yml", n.home(), n.changes())
 	return errors.Join(
 		n.cluster.launch("etcd-"+n.name, environment, append(as, "etcd")...),
 		n.cluster.launch("patroni-"+n.name, environment, append(as, "patroni", configuration)...))
 }
 
-func (n *haNode) home() string { return filepath.Join(n.cluster.folder, n.name) }
+func (n *haNode) home() string { return filepath.Join(n.cluster.dir, n.name) }
 
 // changes are those that an operator makes to the files, and where this node has what the files name.
 func (n *haNode) changes() *strings.Replacer {
@@ -201,7 +201,7 @@ func (n *haNode) changes() *strings.Replacer {
 
 // environment reads node.env, as an operator would change it for this node.
 func (n *haNode) environment() ([]string, error) {
-	text, err := os.ReadFile(filepath.Join(haFolder, "node.env"))
+	text, err := os.ReadFile(filepath.Join(haDir, "node.env"))
 	if err != nil {
 		return nil, err
 	}
@@ -226,8 +226,8 @@ func (n *haNode) environment() ([]string, error) {
 		}
 		environment = append(environment, name+"="+replace.Replace(value))
 	}
-	folders := []string{home, home + "/etcd", home + "/postgresql", home + "/sockets", home + "/tls"}
-	n.cluster.must(append([]string{"install", "-d", "-o", "postgres"}, folders...)...)
+	dirs := []string{home, home + "/etcd", home + "/postgresql", home + "/sockets", home + "/tls"}
+	n.cluster.must(append([]string{"install", "-d", "-o", "postgres"}, dirs...)...)
 	made := n.cluster.tls() + "/"
 	for as, file := range map[string]string{"ca.crt": "ca", "node.crt": n.name, "node.key": n.name} {
 		n.cluster.must("install", "-o", "postgres", "-m", "0600", made+file+filepath.Ext(as), home+"/tls/"+as)
@@ -250,7 +250,7 @@ func (c *haCluster) verified() string {
 // create runs create.sql, whose one variable is the password.
 func (c *haCluster) create() {
 	c.Helper()
-	text, err := os.ReadFile(filepath.Join(haFolder, "create.sql"))
+	text, err := os.ReadFile(filepath.Join(haDir, "create.sql"))
 	if err != nil {
 		c.Fatal(err)
 	}

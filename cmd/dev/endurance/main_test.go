@@ -14,8 +14,8 @@ import (
 	"example.com/perks/cmd/dev/programs"
 )
 
-// folder holds perksctl while the tests run.
-var folder string
+// directory holds perksctl while the tests run.
+var dir string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -26,19 +26,19 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		if folder, err = os.MkdirTemp("", "perksctl-"); err != nil {
+		if dir, err = os.MkdirTemp("", "perksctl-"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(folder)
+		defer os.RemoveAll(dir)
 		return programs.Tests{Of: m}.Run()
 	}())
 }
 
 // perksctl is the program's path. The first caller builds it.
 var perksctl = sync.OnceValues(func() (path string, err error) {
-	return filepath.Join(folder, "perksctl"),
-		programs.Build(context.Background(), folder, "example.com/perks/cmd/perksctl")
+	return filepath.Join(dir, "perksctl"),
+		programs.Build(context.Background(), dir, "example.com/perks/cmd/perksctl")
 })
 
 // serverSlots bounds how many tests of perksd run at once: they measure it, and a database, against time limits.

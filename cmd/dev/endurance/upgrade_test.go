@@ -77,7 +77,7 @@ var buildNext = sync.OnceValues(func() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		script := filepath.Join(folder, driver+".sql")
+		script := filepath.Join(dir, driver+".sql")
 		if err := os.WriteFile(script, []byte(`CREATE TABLE tomorrow (id text PRIMARY KEY);`), 0o600); err != nil {
 			return "", err
 		}
@@ -87,7 +87,7 @@ var buildNext = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file, built := filepath.Join(folder, "overlay.json"), filepath.Join(folder, "next")
+	file, built := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "next")
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		return "", err
 	}

@@ -60,39 +60,39 @@ func items(p platform, archived []string) ([]item, error) {
 		list = append(list, item{filepath.Join(programsFor(p), file), "bin/" + file, 0o755},
 			item{licencesOf(program, p.os), "licences/" + program, 0o644})
 	}
-	for folder, pattern := range patterns {
+	for dir, pattern := range patterns {
 		found, err := filepath.Glob(pattern)
 		if err != nil || found == nil {
 			return nil, errors.Join(err, errors.New("there is no "+pattern))
 		}
 		for _, file := range found {
-			list = append(list, item{file, filepath.Join(folder, filepath.Base(file)), 0o644})
+			list = append(list, item{file, filepath.Join(dir, filepath.Base(file)), 0o644})
 		}
 	}
 	slices.SortFunc(list, func(a, b item) int { return strings.Compare(a.to, b.to) })
 	return list, nil
 }
 
-// archive writes NAME_VERSION_OS_ARCH.tar.gz, or .zip for Windows, everything in one folder of the same name.
+// archive writes NAME_VERSION_OS_ARCH.tar.gz, or .zip for Windows, everything in one directory of the same name.
 func archive(name string, v versions, p platform, archived []string, date time.Time) (err error) {
 	list, err := items(p, archived)
 	if err != nil {
 		return err
 	}
-	folder := name + "_" + v.plain + "_" + p.String()
+	dir := name + "_" + v.plain + "_" + p.String()
 	suffix, writeTo := ".tar.gz", writeTar
 	if p.os == "windows" {
 		suffix, writeTo = ".zip", writeZip
 	}
-	file, err := os.Create(filepath.Join(results, folder+suffix))
+	file, err := os.Create(filepath.Join(results, dir+suffix))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return writeTo(file, folder, list, date)
+	return writeTo(file, dir, list, date)
 }
 
-func writeTar(file io.Writer, folder string, list []item, date time.Time) error {
+func writeTar(file io.Writer, dir string, list []item, date time.Time) error {
 	// Without a name and a time of its own the compressed stream is the same each time.
 	squeezed, err := gzip.NewWriterLevel(file, gzip.BestCompression)
 	if err != nil {
@@ -104,7 +104,7 @@ func writeTar(file io.Writer, folder string, list []item, date time.Time) error 
 		if err != nil {
 			return err
 		}
-		header := &tar.Header{Name: folder + "/" + i.to, Mode: i.mode, Size: int64(len(content)), ModTime: date,
+		header := &tar.Header{Name: dir + "/" + i.to, Mode: i.mode, Size: int64(len(content)), ModTime: date,
 			Uname: "root", Gname: "root", Format: tar.FormatPAX}
 		if err := out.WriteHeader(header); err != nil {
 			return err
@@ -116,14 +116,14 @@ func writeTar(file io.Writer, folder string, list []item, date time.Time) error 
 	return errors.Join(out.Close(), squeezed.Close())
 }
 
-func writeZip(file io.Writer, folder string, list []item, date time.Time) error {
+func writeZip(file io.Writer, dir string, list []item, date time.Time) error {
 	out := zip.NewWriter(file)
 	for _, i := range list {
 		content, err := os.ReadFile(i.from)
 		if err != nil {
 			return err
 		}
-		header := &zip.FileHeader{Name: folder + "/" + i.to, Method: zip.Deflate, Modified: date}
+		header := &zip.FileHeader{Name: dir + "/" + i.to, Method: zip.Deflate, Modified: date}
 		header.SetMode(os.FileMode(i.mode))
 		entry, err := out.CreateHeader(header)
 		if err != nil {

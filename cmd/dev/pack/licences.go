@@ -79,11 +79,11 @@ func findParts(ctx context.Context, program, system string) ([]part, error) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		found := part{fields[0], fields[1], fields[2], fields[3]}
 		if licence := inReadme[found.name]; licence != "" {
-			folder, err := programs.Output(exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", found.name))
+			dir, err := programs.Output(exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", found.name))
 			if err != nil {
 				return nil, err
 			}
-			found.licence, found.file = licence, filepath.Join(strings.TrimSpace(folder), "README.md")
+			found.licence, found.file = licence, filepath.Join(strings.TrimSpace(dir), "README.md")
 		}
 		parts = append(parts, found)
 	}

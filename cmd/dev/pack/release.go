@@ -24,8 +24,8 @@ const (
 	stagedDocuments = staged + "/documents"
 )
 
-// documents are the files and folders that people get to read and copy from. They link to each other, so all of them
-// go everywhere.
+// documents are the files and directories that people get to read and copy from. They link to each other, so all of
+// them go everywhere.
 var documents = []string{"CHANGELOG.md", "README.md", "api/openapi.yaml", "deploy", "docs"}
 
 // formats are the packages that nfpm makes, each with how it names architectures.
@@ -195,7 +195,7 @@ func image(ctx context.Context, v versions, platforms []platform) error {
 	return err
 }
 
-// compressAll writes each file of a folder, such as perksd.8, into another one as perksd.8.gz.
+// compressAll writes each file of a directory, such as perksd.8, into another one as perksd.8.gz.
 func compressAll(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -221,20 +221,20 @@ func compressAll(from, to string) error {
 }
 
 // writeSums writes SHA256SUMS, for sha256sum --check.
-func writeSums(folder string) error {
-	entries, err := os.ReadDir(folder)
+func writeSums(dir string) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	var sums strings.Builder
 	for _, entry := range entries {
-		content, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		content, err := os.ReadFile(filepath.Join(dir, entry.Name()))
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), entry.Name())
 	}
-	return write(filepath.Join(folder, "SHA256SUMS"), sums.String())
+	return write(filepath.Join(dir, "SHA256SUMS"), sums.String())
 }
 
 func write(path, text string) error {

@@ -15,7 +15,7 @@ import (
 // Disk is a small file system of its own that only the processes started through it see under its path. It is gone with
 // the test, or with this process.
 type Disk struct {
-	Folder string // for programs that are started through Command
+	Dir string // for programs that are started through Command
 
 	t    testing.TB
 	held *exec.Cmd
@@ -28,29 +28,29 @@ func NewDisk(t testing.TB, kib int) *Disk {
 	return newDisk(t, t.TempDir(), kib, nil)
 }
 
-// NewDiskOf makes a disk within a folder. It belongs to the folder's owner, who finds it where Path says.
-func NewDiskOf(t testing.TB, folder string, kib int) *Disk {
+// NewDiskOf makes a disk within a directory. It belongs to the directory's owner, who finds it where Path says.
+func NewDiskOf(t testing.TB, dir string, kib int) *Disk {
 	t.Helper()
-	info, err := os.Stat(folder)
+	info, err := os.Stat(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if owner := info.Sys().(*syscall.Stat_t); int(owner.Uid) != os.Geteuid() {
-		return newDisk(t, filepath.Join(folder, "disk"), kib, &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid})
+		return newDisk(t, filepath.Join(dir, "disk"), kib, &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid})
 	}
-	return newDisk(t, filepath.Join(folder, "disk"), kib, nil)
+	return newDisk(t, filepath.Join(dir, "disk"), kib, nil)
 }
 
-func newDisk(t testing.TB, folder string, kib int, owner *syscall.Credential) *Disk {
+func newDisk(t testing.TB, dir string, kib int, owner *syscall.Credential) *Disk {
 	t.Helper()
-	d := &Disk{t: t, Folder: folder}
+	d := &Disk{t: t, Dir: dir}
 	flags := "-m"
 	if os.Geteuid() != 0 || owner != nil {
 		flags = "-rm"
 	}
 	d.held = exec.Command("unshare", flags, "sh", "-c",
 		`mkdir -p "$2" && mount -t tmpfs -o size="$1"k perks "$2" && : > "$2/ballast" && echo made && read -r end`,
-		"disk", fmt.Sprint(kib), d.Folder)
+		"disk", fmt.Sprint(kib), d.Dir)
 	d.held.Dir = "/"
 	d.held.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 	input, err := d.held.StdinPipe()
@@ -90,7 +90,7 @@ func (d *Disk) Command(program string, args ...string) *exec.Cmd {
 
 // Path is where this process finds a file of the disk.
 func (d *Disk) Path(name string) string {
-	return filepath.Join(fmt.Sprintf("/proc/%d/root", d.held.Process.Pid), d.Folder, name)
+	return filepath.Join(fmt.Sprintf("/proc/%d/root", d.held.Process.Pid), d.Dir, name)
 }
 
 // Fill leaves that many KiB free.

@@ -23,8 +23,8 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// folder holds the program while Main runs.
-var folder string
+// directory holds the program while Main runs.
+var dir string
 
 // Main runs a package's tests. Its TestMain has to call it, so that the program is built once for all of them and
 // removed in the end.
@@ -36,11 +36,11 @@ type Tests struct{ Of *testing.M }
 // Run runs the tests and returns their exit code.
 func (t Tests) Run() int {
 	var err error
-	if folder, err = os.MkdirTemp("", "perksd-"); err != nil {
+	if dir, err = os.MkdirTemp("", "perksd-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(dir)
 	return t.Of.Run()
 }
 
@@ -52,8 +52,8 @@ var built = sync.OnceValues(func() (path string, err error) {
 	if _, err := os.ReadDir(filepath.Join(filepath.Dir(file), "..", "..", "perksd")); err != nil {
 		return "", err
 	}
-	path = filepath.Join(folder, "perksd")
-	return path, Build(context.Background(), folder, "example.com/perks/cmd/perksd")
+	path = filepath.Join(dir, "perksd")
+	return path, Build(context.Background(), dir, "example.com/perks/cmd/perksd")
 })
 
 // Installation is perksd with one database.
@@ -85,7 +85,7 @@ func InstallOver(t testing.TB, address string) *Installation {
 // InstallOn gives perksd the SQLite file perks.db on a disk.
 func InstallOn(t testing.TB, disk *Disk) *Installation {
 	t.Helper()
-	i := InstallOver(t, "sqlite:"+filepath.Join(disk.Folder, "perks.db"))
+	i := InstallOver(t, "sqlite:"+filepath.Join(disk.Dir, "perks.db"))
 	i.disk = disk
 	return i
 }

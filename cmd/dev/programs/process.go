@@ -22,11 +22,11 @@ const Timeout = time.Minute
 // lookEvery is how often the log of a program is read that has not yet said what is waited for.
 const lookEvery = 10 * time.Millisecond
 
-// Build builds packages into a folder. Flags of go build may come before them. Nobody debugs the programs, and without
-// what a debugger needs they are linked in half the time.
-func Build(ctx context.Context, folder string, packages ...string) error {
+// Build builds packages into a directory. Flags of go build may come before them. Nobody debugs the programs, and
+// without what a debugger needs they are linked in half the time.
+func Build(ctx context.Context, dir string, packages ...string) error {
 	_, err := Output(exec.CommandContext(ctx, "go",
-		append([]string{"build", "-ldflags=-s -w", "-o", folder + "/"}, packages...)...))
+		append([]string{"build", "-ldflags=-s -w", "-o", dir + "/"}, packages...)...))
 	return err
 }
 

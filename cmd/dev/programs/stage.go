@@ -14,25 +14,25 @@ import (
 
 // Workspace is where the programs work.
 type Workspace struct {
-	Programs string // the folder of perksd and perksctl
-	Folder   string // the folder of everything that they write
+	Programs string // the directory of perksd and perksctl
+	Dir      string // the directory of everything that they write
 }
 
 // Env is the environment of both programs, but for what the terminal says of itself.
 func (s Workspace) Env() []string {
 	return []string{
 		"PATH=" + s.Programs,
-		"HOME=" + s.Folder,
-		"PERKSCTL_CONFIG_DIR=" + filepath.Join(s.Folder, "perksctl"),
+		"HOME=" + s.Dir,
+		"PERKSCTL_CONFIG_DIR=" + filepath.Join(s.Dir, "perksctl"),
 		"PERKSCTL_KEYRING=off", // nothing is left behind on this computer
-		"PERKSD_DATABASE=sqlite:" + filepath.Join(s.Folder, "perks.db"),
+		"PERKSD_DATABASE=sqlite:" + filepath.Join(s.Dir, "perks.db"),
 	}
 }
 
 // Command is a command line of one of the programs.
 func (s Workspace) Command(ctx context.Context, words ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.Programs, words[0]), words[1:]...)
-	cmd.Dir = s.Folder
+	cmd.Dir = s.Dir
 	cmd.Env = append(s.Env(), "TERM="+os.Getenv("TERM"))
 	return cmd
 }
@@ -70,7 +70,7 @@ func readClient(output string) (client.Credentials, error) {
 // Serve starts perksd on a free port of this computer, with more flags if need be, and returns once it listens. It
 // ignores the callers' contexts, so that an interrupted caller can still stop it in order.
 func (s Workspace) Serve(flags ...string) (*Process, error) {
-	log, err := os.Create(filepath.Join(s.Folder, "perksd.log"))
+	log, err := os.Create(filepath.Join(s.Dir, "perksd.log"))
 	if err != nil {
 		return nil, err
 	}

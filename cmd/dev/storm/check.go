@@ -12,8 +12,8 @@ import (
 	"example.com/perks/server/servertest"
 )
 
-// serverStatuses are the statuses with which Go's HTTP server itself refuses what is no request, before perksd sees it.
-// The last two are what RFC 9110 wants for a transfer coding, and a version of HTTP, that a server does not speak.
+// serverStatuses are the statuses with which Go's HTTP server itself refuses what is not a request, before perksd sees
+// it. The last two are what RFC 9110 wants for a transfer coding, and a version of HTTP, that a server does not speak.
 var serverStatuses = []int{400, 408, 413, 414, 417, 431, 501, 505}
 
 // verify returns what is wrong with a response, and "" when nothing is.
