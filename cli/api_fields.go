@@ -25,7 +25,7 @@ type apiField struct {
 	typed bool // true, false, null, numbers and @file are more than text
 }
 
-// fieldFlag is one of the two flags. They share a list, so that what was given stays in order.
+// fieldFlag is one of the two flags. They share a list, which keeps the order of the command line.
 type fieldFlag struct {
 	fields *apiFields
 	apiField

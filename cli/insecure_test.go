@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,9 +13,6 @@ func TestInsecureHTTPIsOnlyForItsAddress(t *testing.T) {
 	x := newTerminal(t, nil)
 	config := filepath.Join(x.env[session.EnvConfigDir], "config.yaml")
 	const before = "profiles:\n  old:\n    api-url: http://192.0.2.1:1/v2\n    client-id: c\n    insecure-http: true\n"
-	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	write(t, config, before)
 	for _, env := range []string{"", "http://192.0.2.2:1/v2"} {
 		x.env[session.EnvAPIURL] = env

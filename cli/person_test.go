@@ -46,16 +46,3 @@ func TestLoginAsksOnATerminal(t *testing.T) {
 		t.Errorf("an empty secret: %+v", empty)
 	}
 }
-
-func TestTableOnATerminal(t *testing.T) {
-	x, _ := loggedIn(t)
-	r := x.typing("", "perk", "list", "--sort", "title", "--fields", "id,title,city")
-	want := "ID        TITLE           CITY\n" +
-		"museum    =Museum night   Paris\n" +
-		"coffee    Coffee for two  Berlin\n" +
-		"sold-out  Last ticket     Berlin\n" +
-		"spa-day   Spa [31mday     Paris\n"
-	if r.out != want {
-		t.Errorf("got\n%s\nwant\n%s", r.out, want)
-	}
-}

@@ -276,7 +276,7 @@ func ignored(file session.ConfigFile, wrong []wrongSetting) string {
 // spaceKey is how the space bar is written, which would not be seen as " ".
 const spaceKey = "space"
 
-// registry gives the actions their keys, and reads the user's own commands, without what is wrong.
+// registry gives the actions their keys, and reads the user's own commands, without the wrong ones.
 // Clashes is a sentence.
 func registry(saved session.TUISettings) (
 	keys *actions.Registry, commands []*tui.Command, clashes string, wrong []wrongSetting,
@@ -373,7 +373,7 @@ func newNotices() (messages io.Writer, notices chan string) {
 	}), notices
 }
 
-// saveCrash replaces the last crash report. Only its owner can read it, because it may have what was on the screen.
+// saveCrash replaces the last crash report. Only its owner can read it, because it may hold what the screen showed.
 func saveCrash(dir, version, report string) (string, error) {
 	if dir == "" {
 		return "", errors.New("there is no directory for it")

@@ -150,7 +150,7 @@ func (m *memory) Recent(profile screen.Profile, kind string) []string {
 	return m.recent.find(recentOf(profile, kind)).IDs
 }
 
-// Remember puts an id first. Without a directory it does nothing: nobody asked for this to be saved.
+// Remember puts an id first. Without a directory it does nothing: nobody asked to save this.
 func (m *memory) Remember(profile screen.Profile, kind, id string) error {
 	if m.recent.path == "" {
 		return nil

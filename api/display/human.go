@@ -165,7 +165,7 @@ const (
 // contextLines is how many unchanged lines are shown around the changed ones.
 const contextLines = 2
 
-// Diff compares two texts line by line, and leaves out what is far from every change.
+// Diff compares two texts line by line, and leaves out lines that are far from every change.
 func Diff(before, after string) []DiffLine {
 	before, after = before+"\n", after+"\n"
 	diff, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), contextLines)

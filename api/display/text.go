@@ -213,7 +213,7 @@ func PadLeft(line string, width int) string {
 
 func blanks(n int) string { return strings.Repeat(" ", max(0, n)) }
 
-// Crop cuts or extends a view to exactly so many lines, none wider than the width.
+// Crop cuts or extends a view to exactly height lines, none wider than the width.
 func Crop(view string, width, height int) string {
 	if height <= 0 {
 		return ""

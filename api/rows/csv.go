@@ -318,7 +318,7 @@ func (w *CellWriter) Write(cells []string) error {
 	return err
 }
 
-// Flush writes what is buffered, and returns the first error of all writes.
+// Flush writes the buffered rows, and returns the first error of all writes.
 func (w *CellWriter) Flush() error { return w.out.Flush() }
 
 // needsQuotes tells whether a cell must be quoted. PostgreSQL takes \. for the end of a file, and everybody a byte

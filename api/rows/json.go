@@ -69,7 +69,7 @@ func brokenArray(line int, err error) error {
 	return fileErrorf("line %d: the record that starts here is not valid JSON, and what follows cannot be read", line)
 }
 
-// lineCounter finds the line of an offset. It keeps what was read since the last offset, as the decoder does.
+// lineCounter finds the line of an offset. It keeps the bytes since the last offset, as the decoder does.
 type lineCounter struct {
 	in     io.Reader
 	budget int    // bytes that can be read before errTooLong

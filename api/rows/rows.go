@@ -76,7 +76,7 @@ type RowError struct {
 
 func (e *RowError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Err) }
 
-// Unwrap returns what is wrong with the record.
+// Unwrap returns the cause.
 func (e *RowError) Unwrap() error { return e.Err }
 
 // FileError is an error of the file, after which no record can be read.
@@ -84,7 +84,7 @@ type FileError struct{ Err error }
 
 func (e *FileError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what is wrong with the file.
+// Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
 // ErrEmpty says that a CSV file has no header.
@@ -183,7 +183,7 @@ func (w *Writer) Write(record any) error {
 	return w.write(text.Bytes())
 }
 
-// Flush writes what is buffered, and returns the first error of all writes.
+// Flush writes the buffered records, and returns the first error of all writes.
 func (w *Writer) Flush() error { return w.flush() }
 
 func writeCells(out *CellWriter, header []string, object []byte) error {

@@ -31,7 +31,7 @@ type account struct {
 
 var accountView = output.View{ID: "profile"}
 
-// newAccount describes a profile, and the token and the secret of a login; the zero Token is none.
+// newAccount describes a profile, and the token and the secret of a login; the zero Token means not logged in.
 func newAccount(name string, p session.Profile, token session.Token, secretIn, secretFile string) account {
 	return account{
 		Profile: name, APIURL: p.APIURL, ClientID: p.ClientID, Sandbox: p.Sandbox,

@@ -43,7 +43,7 @@ type reply struct {
 const fresh = time.Minute
 
 // ask returns a fresh reply from the cache, a new one, or, if that does not come in time, an old one. It returns none
-// if nobody is logged in, and no error, which nobody could do anything about.
+// if nobody is logged in, and never an error: there is nowhere to show one.
 func (v *values) ask(from source, word string) reply {
 	s := v.session
 	connection, err := s.Connection()

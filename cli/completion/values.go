@@ -176,13 +176,13 @@ func Profiles(s *session.Session) cobra.CompletionFunc {
 	}
 }
 
-// The order of what is offered: as it was found, or as the shell sorts it.
+// The order of the offered values: as they were found, or as the shell sorts them.
 const (
 	newest = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	sorted = cobra.ShellCompDirectiveNoFileComp
 )
 
-// item is a value, what it is about, and the city if it has one.
+// item is a value with its description, and its city if it has one.
 type item struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`

@@ -139,7 +139,7 @@ type diagnosis struct {
 
 	connection session.Connection
 	base       *url.URL
-	proxy      *url.URL         // nil is none
+	proxy      *url.URL         // nil without one
 	health     *client.Response // nil without one
 	healthAt   time.Time        // when the server made it, by our clock
 	server     string           // its version
@@ -238,7 +238,7 @@ const (
 	narrowest    = 20 // columns of text on the smallest screen
 )
 
-// write writes each finding as soon as it is there: its outcome, and beside it what was found and what to do.
+// write writes each finding as soon as it is there: its outcome, and beside it the finding and the advice.
 func write(s *command.Streams, findings iter.Seq2[finding, error]) error {
 	for f, err := range findings {
 		if err != nil {

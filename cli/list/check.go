@@ -35,7 +35,7 @@ func checked[T any](s *session.Session, flags Flags, check *api.FilterCheck[T], 
 }
 
 // verdict says which filters the service has ignored: to people as a warning, to scripts as a failure, so that nothing
-// is done to records that nobody asked for.
+// acts on records that were not asked for.
 func verdict[T any](s *session.Session, check *api.FilterCheck[T]) error {
 	var flags, counts []string
 	for _, ignored := range check.Ignored() {

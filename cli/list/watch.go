@@ -40,7 +40,7 @@ func (w *Watch) Bind(cmd *cobra.Command) {
 }
 
 // Run shows once, or with --watch again and again, with --timeout for that long. Each time show makes its printer and
-// client of the session: what has not changed at the service is not sent again. The first failure ends the command; a
+// client of the session: the service does not send unchanged records again. The first failure ends the command; a
 // later one of the service or the network is only a warning, unless it is about the login.
 func (w *Watch) Run(cmd *cobra.Command, s *session.Session, show func() error) error {
 	if !cmd.Flags().Changed(watchFlag) {

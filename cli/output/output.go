@@ -45,7 +45,7 @@ type Options struct {
 	Raw      bool // CSV cells as they are
 
 	Now func() time.Time // nil is time.Now
-	// marks what has changed since the last round, and leaves the rest out of JSON lines; nil marks nothing
+	// marks changes since the last round, and leaves unchanged records out of JSON lines; nil marks nothing
 	Changes *Changes
 }
 

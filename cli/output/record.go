@@ -401,7 +401,7 @@ type queryEncoder struct {
 	each   bool
 	items  []any // never nil, which would be null
 	run    func(value any) error
-	finish func() error // writes what is left at the end; may be nil
+	finish func() error // writes the rest at the end; may be nil
 }
 
 func (e *queryEncoder) one(r record) error {

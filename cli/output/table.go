@@ -186,7 +186,7 @@ func (b bars) of(cells []string) string {
 	return bar
 }
 
-// number returns 0 for a cell that is none.
+// number returns 0 for a cell that is not a number.
 func number(cell string) float64 {
 	n, err := strconv.ParseFloat(cell, 64)
 	if err != nil || n < 0 {
@@ -290,7 +290,7 @@ func (l layout) pad(cells []string) []string {
 	return padded
 }
 
-// cut shortens a text to so many columns. In a single column, the first character says more than an ellipsis.
+// cut shortens a text to the width. In a single column, the first character says more than an ellipsis.
 func cut(text string, columns int) string {
 	if columns == 1 {
 		return ansi.Truncate(text, columns, "")

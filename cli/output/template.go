@@ -85,7 +85,7 @@ func (t *templateWriter) functions() template.FuncMap {
 	}
 }
 
-// cellText is a value for people: nothing for null, JSON for what has members.
+// cellText is a value for people: nothing for null, JSON for lists and objects.
 func cellText(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -34,7 +34,7 @@ type watched struct {
 }
 
 // Watch prepares for a command that reads the same again and again: Connect returns one client from now on, which asks
-// only for what has changed, and --timeout limits each request.
+// only for changes, and --timeout limits each request.
 func (s *Session) Watch() { s.Open, s.watched = true, &watched{} }
 
 // Connect returns a client of the service and where it goes. Nothing is sent yet.
@@ -96,7 +96,7 @@ type remembered struct {
 	inFile                  memo
 }
 
-// memoOf returns what is remembered of the service of a connection, and continues it; nothing where it can't be kept.
+// memoOf returns the memo of a connection's service, and continues it; an empty one where it can't be kept.
 func (s *Session) memoOf(connection Connection) (r remembered) {
 	token, err := s.tokenPath(connection.Key())
 	if err != nil {
@@ -356,7 +356,7 @@ func (s *Session) dryRun(change func(*client.Client) error) (Connection, []clien
 
 func writeDryRun[T any](ctx context.Context, s *Session, records []T) error {
 	options := s.Output
-	options.Fields = nil // those of the reply, and there is none
+	options.Fields = nil // those of the reply, which a dry run does not have
 	printer, err := output.New[T](options, s.Streams, output.View{ID: "url"})
 	if err != nil {
 		return err

@@ -146,7 +146,7 @@ func (f ConfigFile) Line(path ...string) (line int) {
 	return line
 }
 
-// Update changes the file under a lock, and returns what is in it then.
+// Update changes the file under a lock, and returns the new configuration.
 func (f ConfigFile) Update(ctx context.Context, change func(*Config) error) (Config, error) {
 	unlock, err := command.LockFile(ctx, string(f))
 	if err != nil {

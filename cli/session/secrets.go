@@ -29,8 +29,8 @@ const (
 )
 
 // Secrets saves client secrets in the keyring of the operating system, or in a private file if no keyring responds. The
-// file also says which secrets are in the keyring: the keyring is not asked in vain, and a secret that is in both is
-// deleted in both.
+// file also says which secrets are in the keyring: the keyring is asked only for secrets that it has, and a secret that
+// is in both is deleted in both.
 type Secrets struct {
 	path    string
 	keyring *keyringClient // nil if it is switched off

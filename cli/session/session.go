@@ -176,7 +176,7 @@ func (s *Session) LoadConfig() (Config, error) {
 	return file.Load()
 }
 
-// UpdateConfig changes the configuration file, and returns what is in it then.
+// UpdateConfig changes the configuration file, and returns the new configuration.
 func (s *Session) UpdateConfig(ctx context.Context, change func(*Config) error) (Config, error) {
 	file, err := s.Config()
 	if err != nil {
@@ -365,7 +365,7 @@ func (s *Session) IsTimeUp(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) && !s.deadline.IsZero() && !time.Now().Before(s.deadline)
 }
 
-// shortWait is a pause that nobody notices.
+// shortWait is a pause too short to mention.
 const shortWait = time.Second
 
 // repeatAfter is how long a log gets no further note of waits for the same reason. A terminal gets them all.

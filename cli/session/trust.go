@@ -82,7 +82,7 @@ func (s *Session) Roots(file string) (*x509.CertPool, error) {
 // maxCertificates bounds the file. All authorities of a browser take a quarter of a megabyte.
 const maxCertificates = 16 << 20
 
-// readCertificates reads every certificate in a PEM file, or says what is wrong with the file.
+// readCertificates reads every certificate in a PEM file, or describes the problem with the file.
 func readCertificates(path string) (certificates []*x509.Certificate, problem string) {
 	file, err := os.Open(path)
 	if err == nil {
