@@ -118,6 +118,7 @@ type Edit[I ~string, R any, P Patch[R, P]] struct {
 
 	state    EditState
 	outdated bool
+	after    client.Version[R] // once it is saved
 	texts    map[string]string // of the base
 	typed    map[string]typed[P]
 }
@@ -201,7 +202,7 @@ func (e *Edit[I, R, P]) Sent(done Saving[I, R, P]) EditEvent {
 	case e.state != Sending:
 		return Ignored
 	case done.IsDone() || e.Deletes && client.IsNotFound(done.Err):
-		return e.step(FoundSaved)
+		return e.saved(done.Current, done.HasCurrent)
 	case client.OutcomeUnknown(done.Err) && e.Deletes && done.HasCurrent:
 		return e.step(FoundFailure)
 	case client.OutcomeUnknown(done.Err):
@@ -235,7 +236,7 @@ func (e *Edit[I, R, P]) Read(now client.Version[R], err error) EditEvent {
 		e.rebase(now, later)
 		return e.step(FoundPart)
 	}
-	return e.step(FoundSaved)
+	return e.saved(now, err == nil)
 }
 
 // meet compares the edit with a version that somebody else has saved, and merges the two if a field differs.
@@ -248,12 +249,8 @@ func (e *Edit[I, R, P]) meet(now client.Version[R]) EditEvent {
 		e.rebase(now, e.Patch)
 		return e.step(FoundSame)
 	}
-	merge := e.Kind.merge(e.Base.Record, now, e.Patch)
-	if event := e.step(FoundConflict); event == Ignored {
-		return Ignored
-	}
-	e.Merge = merge
-	return FoundConflict
+	e.Merge = e.Kind.merge(e.Base.Record, now, e.Patch)
+	return e.step(FoundConflict)
 }
 
 // MeetDraft compares the text of a draft with the record as it is now.
@@ -293,32 +290,28 @@ func (e *Edit[I, R, P]) Back() EditEvent {
 // GiveUp ends the edit without saving it.
 func (e *Edit[I, R, P]) GiveUp() EditEvent { return e.step(GaveUp) }
 
-// Undo is how to take back a change that was saved.
-type Undo[I ~string, R any, P Patch[R, P]] struct {
-	After client.Version[R] // the version that was saved
-	Back  P
-}
-
-// Undo says how to take back the edit, which is saved. current is the record as it was read since, if it was. Otherwise
-// the version is computed, and compared with the next one that is read.
-func (e *Edit[I, R, P]) Undo(current client.Version[R], isRead bool) Undo[I, R, P] {
-	after := client.Version[R]{Record: e.Wanted()}
-	back := e.Kind.Changes(after.Record, e.Base.Record)
-	if isRead && e.Kind.Changes(after.Record, current.Record).IsEmpty() {
-		after = current
+// saved ends the edit. If its version was not read, it is computed, and compared with the next one that is read.
+func (e *Edit[I, R, P]) saved(current client.Version[R], isRead bool) EditEvent {
+	e.after = client.Version[R]{Record: e.Wanted()}
+	if isRead && e.Kind.Changes(e.after.Record, current.Record).IsEmpty() {
+		e.after = current
 	}
-	return Undo[I, R, P]{after, back}
+	return e.step(FoundSaved)
 }
 
-// NewUndo begins to take back what was saved in the record as it is now. Later changes by somebody else are merged.
-func (k *EditKind[I, R, P]) NewUndo(id I, undo Undo[I, R, P], now client.Version[R]) *Edit[I, R, P] {
-	e := &Edit[I, R, P]{Kind: k, ID: id, Base: undo.After, Patch: undo.Back, Undoes: true, state: Reviewing}
-	if undo.After.ETag != "" && k.IsSame(undo.After, now) {
-		e.Base = now
+// Reverse is the change that takes back the edit.
+func (e *Edit[I, R, P]) Reverse() P { return e.Kind.Changes(e.Wanted(), e.Base.Record) }
+
+// Undo begins to take back the edit, which was saved, in the record as it is now. Later changes by somebody else are
+// merged.
+func (e *Edit[I, R, P]) Undo(now client.Version[R]) *Edit[I, R, P] {
+	undo := &Edit[I, R, P]{Kind: e.Kind, ID: e.ID, Base: e.after, Patch: e.Reverse(), Undoes: true, state: Reviewing}
+	if e.after.ETag != "" && e.Kind.IsSame(e.after, now) {
+		undo.Base = now
 	} else {
-		e.meet(now)
+		undo.meet(now)
 	}
-	return e
+	return undo
 }
 
 // Merge is an edit and what somebody else has changed since its base, by fields.

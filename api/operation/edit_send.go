@@ -2,7 +2,6 @@ package operation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -14,13 +13,13 @@ import (
 
 // EditKind is a kind of record that can be edited: R is the record, and P a change of some of its fields.
 type EditKind[I ~string, R any, P Patch[R, P]] struct {
-	Name         string // of one record
-	IDOf         func(R) I
-	Fields       []api.Field // in the order of a form
-	Texts        func(of R, name string) []string
-	Parse        func([]api.Member) (P, error) // the error is CodeValidationFailed
-	Changes      func(before, after R) P       // the change that makes before to after
-	DecodeRecord func([]byte, *R) error
+	Name    string // of one record
+	IDOf    func(R) I
+	Fields  []api.Field // in the order of a form
+	Texts   func(of R, name string) []string
+	Parse   func([]api.Member) (P, error) // the error is CodeValidationFailed
+	Changes func(before, after R) P       // the change that makes before to after
+	Decode  func([]byte, *R) error        // what api.EncodeJSON wrote
 
 	Get    func(c *client.Client, ctx context.Context, id I) (record R, etag string, err error)
 	Update func(c *client.Client, ctx context.Context, id I, patch P, ifMatch string) (api.Message, error)
@@ -37,7 +36,7 @@ type (
 // Properties is the kind of a property.
 var Properties = &EditKind[api.PropertyID, api.Property, api.PropertyPatch]{
 	Name: "property", IDOf: api.Property.PropertyID, Fields: api.PropertyFields(), Texts: api.Property.Texts,
-	Parse: api.ParsePropertyPatch, Changes: api.PropertyChanges, DecodeRecord: api.ReadProperty,
+	Parse: api.ParsePropertyPatch, Changes: api.PropertyChanges, Decode: api.ReadProperty,
 	Get: (*client.Client).Property, Update: (*client.Client).UpdateProperty, Delete: (*client.Client).DeleteProperty,
 }
 
@@ -78,28 +77,6 @@ func (k *EditKind[I, R, P]) IsSame(a, b client.Version[R]) bool {
 func (k *EditKind[I, R, P]) Read(ctx context.Context, c *client.Client, id I) (client.Version[R], error) {
 	record, etag, err := k.Get(c, ctx, id)
 	return client.Version[R]{Record: record, ETag: etag}, err
-}
-
-// Encode writes a version as JSON, with what the service wrote instead of values, to be kept beside a draft.
-func (k *EditKind[I, R, P]) Encode(v client.Version[R]) (json.RawMessage, error) {
-	record, err := api.EncodeJSON(v.Record)
-	if err != nil {
-		return nil, err
-	}
-	return api.EncodeJSON(map[string]any{k.Name: json.RawMessage(record), "etag": v.ETag})
-}
-
-// Decode reads what Encode wrote.
-func (k *EditKind[I, R, P]) Decode(text []byte) (v client.Version[R], err error) {
-	var parts map[string]json.RawMessage
-	err = json.Unmarshal(text, &parts)
-	if err == nil {
-		err = json.Unmarshal(parts["etag"], &v.ETag)
-	}
-	if err == nil {
-		err = k.DecodeRecord(parts[k.Name], &v.Record)
-	}
-	return v, err
 }
 
 // Saving is an attempt to change or delete a record, and what is known of its outcome. It is a value: its methods

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -296,12 +297,13 @@ func TestVersionOfAnyServiceIsReadBack(t *testing.T) {
 		len(p.Images) != 2 {
 		t.Fatalf("%+v, %v", read, err)
 	}
-	text, err := operation.Properties.Encode(read)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back, err := operation.Properties.Decode(text); err != nil || !reflect.DeepEqual(back, read) {
-		t.Errorf("%s\nis read back as %+v, %v", text, back, err)
+	e := operation.Properties.NewEdit("42", read)
+	e.Type("title", "Loft")
+	draft := e.Draft(time.Now())
+	now := read.Record.With(api.PropertyPatch{City: api.Some("York")})
+	back := operation.Properties.Resume("42", draft, operation.PropertyVersion{Record: now, ETag: `"8"`})
+	if !reflect.DeepEqual(back.Base, read) || back.Text("title") != "Loft" {
+		t.Errorf("%v\nis read back as %+v, %q", draft, back.Base, back.Text("title"))
 	}
 }
 

@@ -202,7 +202,8 @@ func TestDeletionAndUndoHaveNoText(t *testing.T) {
 			t.Error("it would delete a version that nobody has seen")
 		}
 	}
-	undo := editIn(t, operation.Saved).Undo(version("2", mine), true)
+	saved, made := editIn(t, operation.Sending), version("2", mine)
+	saved.Sent(sent(nil, &made))
 	for name, test := range map[string]struct {
 		now  operation.PropertyVersion
 		want operation.EditState
@@ -211,7 +212,7 @@ func TestDeletionAndUndoHaveNoText(t *testing.T) {
 		"saved again":       {version("3", mine), operation.Reviewing},
 		"changed by others": {version("3", theirs), operation.Merging},
 	} {
-		e := operation.Properties.NewUndo("42", undo, test.now)
+		e := saved.Undo(test.now)
 		if e.State() != test.want || e.Wanted().Title != "Flat" {
 			t.Errorf("%s: in state %d it wants %q", name, e.State(), e.Wanted().Title)
 		}

@@ -237,9 +237,10 @@ func restored(field api.Field, text, was string) string {
 // nil is no draft.
 type Draft map[string]string
 
-// The names under which a draft has its base version and its time. No field has these names.
+// The names under which a draft has its base, the ETag of that, and its time. No field has these names.
 const (
 	draftBase = "(base)"
+	draftETag = "(etag)"
 	draftTime = "(time)"
 )
 
@@ -248,12 +249,11 @@ func (e *Edit[I, R, P]) Draft(now time.Time) Draft {
 	if len(e.typed) == 0 {
 		return nil
 	}
-	draft := Draft{draftTime: now.Format(time.RFC3339)}
+	base, _ := api.EncodeJSON(e.Base.Record) // a record that came as JSON goes as JSON
+	draft := Draft{draftBase: string(base), draftETag: e.Base.ETag, draftTime: now.Format(time.RFC3339)}
 	for name, t := range e.typed {
 		draft[name] = t.text
 	}
-	base, _ := e.Kind.Encode(e.Base) // a record that came as JSON goes as JSON
-	draft[draftBase] = string(base)
 	return draft
 }
 
@@ -276,8 +276,8 @@ func (k *EditKind[I, R, P]) Typed(draft Draft) []string {
 
 // Resume goes on with a draft of the record as it is now. If that has changed since, both are merged first.
 func (k *EditKind[I, R, P]) Resume(id I, draft Draft, now client.Version[R]) *Edit[I, R, P] {
-	base, err := k.Decode([]byte(draft[draftBase]))
-	if err != nil || k.IDOf(base.Record) != k.IDOf(now.Record) {
+	base := client.Version[R]{ETag: draft[draftETag]}
+	if err := k.Decode([]byte(draft[draftBase]), &base.Record); err != nil || k.IDOf(base.Record) != k.IDOf(now.Record) {
 		base = now
 	}
 	e := k.NewEdit(id, base)

@@ -171,9 +171,9 @@ func (e *edit) resumeDraft(ctx context.Context) error {
 	if err == nil {
 		err = json.Unmarshal(known, &before)
 	}
-	var version operation.PropertyVersion
+	version := operation.PropertyVersion{ETag: before.ETag}
 	if err == nil {
-		version, err = operation.Properties.Decode(before.Version)
+		err = api.ReadProperty(before.Version, &version.Record)
 	}
 	if err != nil {
 		return fmt.Errorf("the version that the draft changes cannot be read: %w", err)
@@ -203,7 +203,8 @@ func (e *edit) read(ctx context.Context) (operation.PropertyVersion, error) {
 type base struct {
 	APIURL  string          `json:"api_url"`
 	ID      api.PropertyID  `json:"id"`
-	Version json.RawMessage `json:"version"`
+	ETag    string          `json:"etag"`
+	Version json.RawMessage `json:"version"` // without its ETag
 }
 
 func (e *edit) baseFile() string {
@@ -220,11 +221,11 @@ func (e *edit) rewrite(text string) error {
 
 // keepBase writes the version that the draft changes beside the draft.
 func (e *edit) keepBase() error {
-	version, err := operation.Properties.Encode(e.Base)
+	version, err := api.EncodeJSON(e.Base.Record)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(base{e.connection.APIURL, e.id, version})
+	text, err := json.Marshal(base{e.connection.APIURL, e.id, e.Base.ETag, version})
 	if err != nil {
 		return err
 	}

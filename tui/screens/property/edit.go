@@ -288,8 +288,7 @@ func (s *Screen) refuse(err error) tea.Cmd {
 // finish ends an edit that is saved, even if it was refused because the property is already so.
 func (s *Screen) finish(done operation.PropertySaving) tea.Cmd {
 	e := s.edit
-	undo := e.Undo(done.Current, done.HasCurrent)
-	s.undo = &undo
+	s.undo = e.PropertyEdit
 	changed := labels(e.Patch.Fields())
 	what := fmt.Sprintf("Saved property %s: %s.", s.shownID(), changed)
 	if e.Undoes {
@@ -365,15 +364,15 @@ func (s *Screen) whyNoUndo() string {
 	switch {
 	case s.undo == nil:
 		return "Nothing was saved here yet."
-	case s.undo.Back.IsAppliedTo(s.record.Value.Record):
-		return fmt.Sprintf("The property already has its old values: %s.", labels(s.undo.Back.Fields()))
+	case s.undo.Reverse().IsAppliedTo(s.record.Value.Record):
+		return fmt.Sprintf("The property already has its old values: %s.", labels(s.undo.Reverse().Fields()))
 	}
 	return ""
 }
 
 // startUndo reviews the undo. Later changes by somebody else are merged first.
 func (s *Screen) startUndo() tea.Cmd {
-	s.edit = newEdit(s.shell, operation.Properties.NewUndo(s.id, *s.undo, s.record.Value))
+	s.edit = newEdit(s.shell, s.undo.Undo(s.record.Value))
 	s.turn()
 	return nil
 }

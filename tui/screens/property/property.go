@@ -40,13 +40,11 @@ type Screen struct {
 	seen     bool  // the review was scrolled to its end
 	unfolded bool  // long texts of the review are shown whole
 
-	undo    *undo
+	undo    *operation.PropertyEdit // the last edit that was saved; nil if none was
 	drafts  *drafts
 	removal *operation.PropertyEdit                  // the last deletion that was confirmed; nil if none was
 	sender  *screen.Sender[operation.PropertySaving] // sends the edit or the removal
 }
-
-type undo = operation.Undo[api.PropertyID, api.Property, api.PropertyPatch]
 
 // page is what the screen shows of a property.
 type page int
