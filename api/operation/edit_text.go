@@ -13,7 +13,7 @@ import (
 	"example.com/perks/api/display"
 )
 
-// typed is what was typed into a field, parsed once. The patch is empty if there is a problem.
+// typed is the text of a field, parsed once. The patch is empty if there is a problem.
 type typed[P any] struct {
 	text     string
 	patch    P
@@ -65,7 +65,7 @@ func (e *Edit[I, R, P]) put(field api.Field, text string) {
 	e.typed[field.Name] = t
 }
 
-// SetAll replaces all that was typed by values, and by what is wrong with those that could not be read. Some may be of
+// SetAll replaces the text by values, and by the problems of those that could not be read. Some may be of
 // names that are not fields. Like a text, a value is never wrong if it is that of the base.
 func (e *Edit[I, R, P]) SetAll(values map[string]api.Value, wrong api.FieldErrors) {
 	if e.step(Typed) != Typed {
@@ -110,7 +110,7 @@ func (e *Edit[I, R, P]) Problem(name string) string {
 	return strings.Join(e.typed[name].problems, ", ")
 }
 
-// Problems says what is wrong, by the fields and the names that are not fields.
+// Problems returns the problems of each field, and of names that are not fields.
 func (e *Edit[I, R, P]) Problems() api.FieldErrors {
 	problems := api.FieldErrors{}
 	for name, t := range e.typed {
@@ -234,7 +234,7 @@ func restored(field api.Field, text, was string) string {
 }
 
 // Draft is the text of an edit that was not saved, by fields, beside the version that it changes and when it was typed.
-// nil is no draft.
+// It is nil without any text.
 type Draft map[string]string
 
 // The names under which a draft has its base, the ETag of that, and its time. No field has these names.
@@ -244,7 +244,7 @@ const (
 	draftTime = "(time)"
 )
 
-// Draft returns what was typed.
+// Draft returns the text that was typed, and its base.
 func (e *Edit[I, R, P]) Draft(now time.Time) Draft {
 	if len(e.typed) == 0 {
 		return nil
@@ -277,7 +277,8 @@ func (k *EditKind[I, R, P]) Typed(draft Draft) []string {
 // Resume goes on with a draft of the record as it is now. If that has changed since, both are merged first.
 func (k *EditKind[I, R, P]) Resume(id I, draft Draft, now client.Version[R]) *Edit[I, R, P] {
 	base := client.Version[R]{ETag: draft[draftETag]}
-	if err := k.Decode([]byte(draft[draftBase]), &base.Record); err != nil || k.IDOf(base.Record) != k.IDOf(now.Record) {
+	err := k.Decode([]byte(draft[draftBase]), &base.Record)
+	if err != nil || k.IDOf(base.Record) != k.IDOf(now.Record) {
 		base = now
 	}
 	e := k.NewEdit(id, base)

@@ -365,7 +365,7 @@ func (e *edit) edited(ctx context.Context) (operation.EditEvent, error) {
 	}
 }
 
-// reopen makes the editor open again with notes about what is wrong. Without a terminal it returns the problem.
+// reopen makes the editor open again with notes about its mistakes. Without a terminal it returns the problem.
 func (e *edit) reopen(n notes, problem error) error {
 	if !e.session.Streams.CanAsk() {
 		return problem

@@ -13,7 +13,7 @@ import (
 	"example.com/perks/cli/output"
 )
 
-// program writes a shell script, and makes its folder the only one on the PATH.
+// program writes a shell script, and makes its directory the only one on the PATH.
 func program(t *testing.T, name, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

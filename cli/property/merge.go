@@ -18,7 +18,7 @@ import (
 // maxMerges ends an edit without a terminal while others keep changing the property.
 const maxMerges = 5
 
-// afterFailure prepares the draft for another attempt, or returns the error if that is no use.
+// afterFailure prepares the draft for another attempt, or returns the error if that cannot help.
 func (e *edit) afterFailure(event operation.EditEvent, sent operation.PropertySaving) error {
 	err := sent.Err
 	refused, _ := errors.AsType[*client.Error](err)

@@ -185,7 +185,7 @@ func withoutNotes(text string) string {
 	return strings.Join(slices.DeleteFunc(strings.SplitAfter(text, "\n"), isNote), "")
 }
 
-// reading is what was read from an edited text.
+// reading is an edited text as it was read.
 type reading struct {
 	values map[string]api.Value
 	lines  map[string]int // where each field begins, from 1

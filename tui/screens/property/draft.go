@@ -21,7 +21,7 @@ type drafts struct {
 	shell *screen.Shell
 	name  string
 
-	values operation.Draft // what is saved or about to be; nil for nothing
+	values operation.Draft // saved or about to be; nil for nothing
 	known  bool            // values was read
 
 	number int     // of the last save

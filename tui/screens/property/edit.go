@@ -62,7 +62,7 @@ func (s *Screen) openForm(of *operation.PropertyEdit, field string) {
 	s.turn()
 }
 
-// buildForm makes the form, with what was typed in it.
+// buildForm makes the form with the text of the edit.
 func (e *edit) buildForm(look *theme.Theme) {
 	focus := ""
 	if e.form != nil {
@@ -109,7 +109,7 @@ func (e *edit) typed() {
 	}
 }
 
-// typed takes what was typed, and no longer asks to correct what is valid now.
+// typed takes the text of the form, and no longer asks to correct fields that are valid now.
 func (s *Screen) typed() {
 	s.edit.typed()
 	s.refused = s.fixFirst() != ""

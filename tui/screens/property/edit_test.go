@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"example.com/perks/api"
@@ -337,42 +336,6 @@ func TestVersionsAreComparedWithoutETags(t *testing.T) {
 		t.Errorf("sent %q", o.proxy.sent())
 	}
 	o.Press("m", "ctrl+s")
-	o.See("Saved property 42: title.")
-	if o.stored().Title != "Mine" {
-		t.Errorf("stored %+v", o.stored())
-	}
-}
-
-func TestWeakETagDetectsAConflict(t *testing.T) {
-	o := start(t, "42")
-	o.proxy.weak = true
-	o.retitle()
-	var once sync.Once
-	o.proxy.respond(func(_ http.ResponseWriter, r *http.Request) bool {
-		if isPatch(r) { // somebody else saves first
-			once.Do(func() { o.change(api.PropertyPatch{Title: api.Some("Theirs")}) })
-		}
-		return false
-	})
-	o.Press("ctrl+s")
-	o.See("changed by both")
-	if o.stored().Title != "Theirs" {
-		t.Errorf("stored %+v", o.stored())
-	}
-}
-
-func TestVersionsAreComparedIfWeakETagsNeverMatch(t *testing.T) {
-	o := start(t, "42")
-	o.proxy.weak = true
-	o.proxy.respond(func(w http.ResponseWriter, r *http.Request) bool {
-		strict := strings.HasPrefix(r.Header.Get("If-Match"), "W/")
-		if strict {
-			w.WriteHeader(http.StatusPreconditionFailed)
-		}
-		return strict
-	})
-	o.retitle()
-	o.Press("ctrl+s")
 	o.See("Saved property 42: title.")
 	if o.stored().Title != "Mine" {
 		t.Errorf("stored %+v", o.stored())

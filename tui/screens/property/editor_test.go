@@ -11,7 +11,7 @@ import (
 
 var shell = &screen.Shell{Suspend: func() func() { return func() {} }}
 
-// edits runs an editor, a shell script, on a text, in an empty folder for temporary files.
+// edits runs an editor, a shell script, on a text, in an empty directory for temporary files.
 func edits(t *testing.T, script, text string) (*editedText, error) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())

@@ -174,20 +174,6 @@ func TestLongTextsOpenAtTheirEnd(t *testing.T) {
 	}
 }
 
-// TestDeletingNeedsAWord tries the keys that confirm other things.
-func TestDeletingNeedsAWord(t *testing.T) {
-	o := start(t, "42")
-	o.Press("ctrl+x")
-	o.See("Delete property 42?", "It goes offline now. Only an operator can restore it.", "Type 42 or delete:", "╔═ Delete property 42?")
-	o.Press("y", "enter", "backspace", "4", "ctrl+s", "enter")
-	o.See("Delete property 42?")
-	if len(o.proxy.sent()) != 0 {
-		t.Fatalf("sent %q", o.proxy.sent())
-	}
-	o.Press("2", "enter")
-	o.See("Deleted property 42")
-}
-
 func TestOnlyTheWordsThatDifferAreColoured(t *testing.T) {
 	o := start(t, "42")
 	look := theme.New(theme.Dark, termenv.TrueColor)

@@ -202,7 +202,7 @@ func (s *Screen) viewProperty() string {
 	return s.scroll.draw(s.shell.Theme, lines, s.width, s.height)
 }
 
-// drawFacts draws the property with a mark at the cursor, below so many lines.
+// drawFacts draws the property with a mark at the cursor, below that many lines.
 func (s *Screen) drawFacts(width, above int) (lines []line) {
 	pairs, widest, gutter := facts(s.record.Value.Record), 0, len(fitMark("> ", width))
 	for _, p := range pairs {
@@ -231,7 +231,7 @@ func (s *Screen) linesAt(row int) (first, end int) {
 		first = s.ends[row-1]
 	}
 	if row == len(pageFields())-1 {
-		row++ // the id, which is no field
+		row++ // the id, which is not a field
 	}
 	if row < len(s.ends) {
 		end = s.ends[row]

@@ -286,7 +286,7 @@ func drawDiffs(fields []fieldDiff, d drawing) (lines []line, from, to int) {
 		if i > 0 {
 			lines = append(lines, line{})
 		}
-		load := len(lines)
+		first := len(lines)
 		as, mark := asHeading, ""
 		switch {
 		case p.current:
@@ -309,7 +309,7 @@ func drawDiffs(fields []fieldDiff, d drawing) (lines []line, from, to int) {
 			}
 		}
 		if p.current {
-			from, to = load, len(lines)-1
+			from, to = first, len(lines)-1
 		}
 	}
 	return lines, from, to

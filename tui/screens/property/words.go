@@ -76,7 +76,7 @@ func (d drawing) highlight(as role, words []string, differ []bool) string {
 		for end < len(words) && differ[end] == differ[at] {
 			end++
 		}
-		first, last := at, end // what is left out
+		first, last := at, end // of the words that are left out
 		if !d.unfolded && !differ[at] && end-at > 2*contextWords+contextWords/2 {
 			if at > 0 {
 				first += contextWords
