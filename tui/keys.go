@@ -228,13 +228,10 @@ func (a *App) attempt(offer actions.Offer) tea.Cmd {
 	if form := a.target().Form(); form != nil && form.Do(offer.ID) {
 		return nil
 	}
-	if offer.Do != nil {
-		return offer.Do()
+	if offer.Do == nil {
+		return nil
 	}
-	if s, does := a.Top().(interface{ Do(actions.ID) tea.Cmd }); does {
-		return s.Do(offer.ID)
-	}
-	return nil
+	return offer.Do()
 }
 
 // globals returns the actions that work everywhere, and why some do not now.

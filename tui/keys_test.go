@@ -28,7 +28,7 @@ func TestKeyRunsOfferedAction(t *testing.T) {
 }
 
 func TestDisabledActionSaysWhy(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It expired 2 days ago.")}}
+	p := &probe{offers: []actions.Offer{actions.Offer{ID: actions.Redeem, Why: "It expired 2 days ago."}}}
 	d := probed(t, p)
 	d.Press("r")
 	d.See("Redeem: not possible now. It expired 2 days ago.")
@@ -38,8 +38,8 @@ func TestDisabledActionSaysWhy(t *testing.T) {
 }
 
 func TestReasonDisappearsAfterNextAction(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It expired 2 days ago."),
-		actions.EnabledUnless(actions.CopyID, "")}}
+	p := &probe{offers: []actions.Offer{actions.Offer{ID: actions.Redeem, Why: "It expired 2 days ago."},
+		actions.Offer{ID: actions.CopyID}}}
 	d := probed(t, p)
 	d.Press("r", "#")
 	d.See("It expired 2 days ago.")
@@ -215,7 +215,7 @@ func TestTypingAheadFillsTheOpenedPrompt(t *testing.T) {
 // TestTextAfterARefusedKeyRunsNoCommands types a reason into a question that did not open.
 func TestTextAfterARefusedKeyRunsNoCommands(t *testing.T) {
 	p := &probe{offers: append(actions.Enabled(actions.ForUser, actions.Redeem, actions.Open),
-		actions.EnabledUnless(actions.Void, "It is pending."), actions.EnabledUnless(actions.CopyID, "It has none."))}
+		actions.Offer{ID: actions.Void, Why: "It is pending."}, actions.Offer{ID: actions.CopyID, Why: "It has none."})}
 	d := probed(t, p)
 	d.Press("ctrl+x")
 	d.Type("for u")

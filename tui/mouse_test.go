@@ -20,7 +20,8 @@ func click(t *testing.T, d *tuitest.Driver, text string) {
 	t.Helper()
 	for y, line := range strings.Split(d.Screen(), "\n") {
 		if before, _, ok := strings.Cut(line, text); ok {
-			d.Send(tea.MouseMsg{X: display.Width(before), Y: y, Action: tea.MouseActionPress, Button: tea.MouseButtonLeft})
+			d.Send(tea.MouseMsg{X: display.Width(before), Y: y, Action: tea.MouseActionPress,
+				Button: tea.MouseButtonLeft})
 			return
 		}
 	}
@@ -32,7 +33,8 @@ func wheel(d *tuitest.Driver, button tea.MouseButton) {
 }
 
 func TestClickOnAFooterHintRunsIt(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "").WithHint("redeem 2 marked"), actions.EnabledUnless(actions.CopyID, "")}}
+	p := &probe{offers: []actions.Offer{actions.Offer{ID: actions.Redeem, Hint: "redeem 2 marked"},
+		actions.Offer{ID: actions.CopyID}}}
 	d := probed(t, p)
 	click(t, d, "2 marked")
 	if len(p.done) != 1 || !p.has(actions.Redeem) {
@@ -64,7 +66,8 @@ func TestClickChoosesAnOption(t *testing.T) {
 		chosen := -1
 		d := probed(t, &probe{})
 		d.Resize(size[0], size[1])
-		d.Send(screen.Pick{Title: "Which?", Options: []string{"one", "two", "three"}, Then: func(index int) tea.Cmd { chosen = index; return nil }})
+		d.Send(screen.Pick{Title: "Which?", Options: []string{"one", "two", "three"},
+			Then: func(index int) tea.Cmd { chosen = index; return nil }})
 		click(t, d, "Find: ")
 		click(t, d, "two")
 		if chosen != 1 || d.App.Overlay() != nil {
@@ -108,12 +111,13 @@ func TestWheelScrollsDialogs(t *testing.T) {
 	d.See("> last")
 }
 
-// TestClickAnswersAQuestion clicks on what a dialog offers. A click that comes with the one that opened it confirms nothing, and where a word
-// has to be typed, none does.
+// TestClickAnswersAQuestion clicks on what a dialog offers. A click that comes with the one that opened it confirms
+// nothing, and where a word has to be typed, none does.
 func TestClickAnswersAQuestion(t *testing.T) {
 	d := probed(t, &probe{})
 	yes := 0
-	ask := screen.Confirm{Title: "Delete it?", Text: "It goes offline now.", Yes: "delete", Then: func() tea.Cmd { yes++; return nil }}
+	ask := screen.Confirm{Title: "Delete it?", Text: "It goes offline now.", Yes: "delete",
+		Then: func() tea.Cmd { yes++; return nil }}
 	d.Send(ask)
 	click(t, d, "y delete")
 	if yes > 0 || d.App.Overlay() == nil {
@@ -212,7 +216,8 @@ func TestThemeAndMouseAreRemembered(t *testing.T) {
 	d.Press("M")
 	d.See("Mouse: off.")
 	d.Settle()
-	if theme, mouse := d.Memory.Setting(screen.SettingTheme), d.Memory.Setting(screen.SettingMouse); theme != "dark" || mouse != screen.Off {
+	if theme, mouse := d.Memory.Setting(screen.SettingTheme),
+		d.Memory.Setting(screen.SettingMouse); theme != "dark" || mouse != screen.Off {
 		t.Errorf("remembered theme %q, mouse %q", theme, mouse)
 	}
 	d.Press("M")
@@ -249,7 +254,10 @@ func TestHintIsShownOnce(t *testing.T) {
 	notices := make(chan string, 1)
 	notices <- "Warning: In tui.keys, j is bound twice."
 	t.Cleanup(func() { close(notices) })
-	d = tuitest.StartWithHandler(t, emptyService, withHint, func(o *tui.Options) { o.Notices, o.Accounts = notices, broken{} })
+	d = tuitest.StartWithHandler(t, emptyService, withHint, func(o *tui.Options) {
+		o.Notices, o.Accounts = notices,
+			broken{}
+	})
 	d.See("Warning: In tui.keys, j is bound twice.", "Log in")
 	if d.Memory.Setting(screen.SettingHint) != "" || d.Shows("ctrl+k finds everything") {
 		t.Error("the hint is shown over the login")
@@ -270,7 +278,8 @@ func TestHintIsShownOnce(t *testing.T) {
 }
 
 func TestHelpIsSearchedAndRunsAnAction(t *testing.T) {
-	p := &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It expired."), {ID: actions.CopyID}, {ID: actions.Edit}, {ID: actions.Sort}}}
+	p := &probe{offers: []actions.Offer{actions.Offer{ID: actions.Redeem, Why: "It expired."}, {ID: actions.CopyID},
+		{ID: actions.Edit}, {ID: actions.Sort}}}
 	d := probed(t, p)
 	d.Press("?")
 	d.See("List", "s Sort by…", "Perk", "r Redeem (not now: It expired.)", "Property", "e Edit", "Everywhere")

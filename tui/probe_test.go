@@ -2,6 +2,7 @@ package tui_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,13 +44,21 @@ func (p *probe) Do(id actions.ID) tea.Cmd {
 	}
 	return nil
 }
-func (p *probe) Offers() []actions.Offer { return p.offers }
-func (p *probe) Resize(int, int)         {}
-func (p *probe) View() string            { return "the probe's text" }
-func (p *probe) Form() *widget.Form      { return p.form }
-func (p *probe) Unsaved() string         { return p.unsaved }
-func (p *probe) Reopens() bool           { return p.reopens }
-func (p *probe) AccessibleText() string  { return "the probe's text" }
+
+func (p *probe) Offers() []actions.Offer {
+	offers := slices.Clone(p.offers)
+	for i, offer := range offers {
+		offers[i].Do = func() tea.Cmd { return p.Do(offer.ID) }
+	}
+	return offers
+}
+
+func (p *probe) Resize(int, int)        {}
+func (p *probe) View() string           { return "the probe's text" }
+func (p *probe) Form() *widget.Form     { return p.form }
+func (p *probe) Unsaved() string        { return p.unsaved }
+func (p *probe) Reopens() bool          { return p.reopens }
+func (p *probe) AccessibleText() string { return "the probe's text" }
 
 func (p *probe) has(id actions.ID) bool {
 	for _, done := range p.done {

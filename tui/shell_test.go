@@ -18,7 +18,7 @@ import (
 )
 
 func TestHelpListsKeysAndReasons(t *testing.T) {
-	d := probed(t, &probe{offers: []actions.Offer{actions.EnabledUnless(actions.Redeem, "It expired.")}})
+	d := probed(t, &probe{offers: []actions.Offer{actions.Offer{ID: actions.Redeem, Why: "It expired."}}})
 	d.Resize(80, 60)
 	d.Press("?")
 	d.See("r Redeem (not now: It expired.)", "q Quit", "ctrl+k : Find a command", "space")
@@ -268,7 +268,8 @@ func TestEverySizeFits(t *testing.T) {
 	d.Press("?")
 	d.EverySize()
 	d.Press("esc")
-	d.Send(screen.Confirm{Title: "Delete 漢字漢字漢字漢字漢字漢字?", Text: strings.Repeat("It goes offline now. ", 50), Yes: "delete it"})
+	d.Send(screen.Confirm{Title: "Delete 漢字漢字漢字漢字漢字漢字?", Text: strings.Repeat("It goes offline now. ", 50),
+		Yes: "delete it"})
 	d.EverySize()
 }
 
@@ -279,10 +280,12 @@ func TestOverlayGoldens(t *testing.T) {
 	d.Press("esc", ":")
 	d.Golden("palette", true)
 	d.Press("esc")
-	d.Send(screen.Confirm{Title: "Delete property 42?", Text: "\"Canal house\" at 1 Canal Street goes offline now.", Yes: "delete it"})
+	d.Send(screen.Confirm{Title: "Delete property 42?", Text: "\"Canal house\" at 1 Canal Street goes offline now.",
+		Yes: "delete it"})
 	d.Golden("confirm", false)
 	d.Press("esc")
-	d.Send(screen.Toast{Kind: screen.Failure, Text: "No reply from https://perks.example/v2: connection refused. Nothing was sent."})
+	d.Send(screen.Toast{Kind: screen.Failure,
+		Text: "No reply from https://perks.example/v2: connection refused. Nothing was sent."})
 	d.Golden("toast", false)
 }
 
@@ -303,7 +306,8 @@ func TestToastLeavesBorderAndPosition(t *testing.T) {
 	d.Resize(100, 20)
 	d.Send(screen.Toast{Kind: screen.Done, Text: "Copied."})
 	lines := strings.Split(d.Screen(), "\n")
-	if border := lines[len(lines)-2]; !strings.HasPrefix(border, "╰─ row 1 of") || !strings.HasSuffix(border, " Done: Copied. ─╯") {
+	if border := lines[len(lines)-2]; !strings.HasPrefix(border, "╰─ row 1 of") ||
+		!strings.HasSuffix(border, " Done: Copied. ─╯") {
 		t.Errorf("the border is %q", border)
 	}
 }

@@ -223,7 +223,8 @@ func (a *App) footer() string {
 	var hints, last, more []actions.Offer
 	for _, offer := range a.Offers() {
 		action := a.shell.Keys.Action(offer.ID)
-		hint := offer.WithHint(cmp.Or(offer.Hint, action.Hint))
+		hint := offer
+		hint.Hint = cmp.Or(offer.Hint, action.Hint)
 		shown := action.Typing
 		if !typing {
 			shown = offer.ID != actions.Palette // the help names it

@@ -65,15 +65,6 @@ func Enabled(ids ...ID) []Offer {
 	return offers
 }
 
-// EnabledUnless offers an action that can be done unless there is a reason against it.
-func EnabledUnless(id ID, why string) Offer { return Offer{ID: id, Why: why} }
-
-// WithHint sets what the footer calls the action here.
-func (o Offer) WithHint(hint string) Offer {
-	o.Hint = hint
-	return o
-}
-
 // Prints tells whether a key types a character.
 func Prints(key string) bool {
 	return key == "space" || utf8.RuneCountInString(key) == 1

@@ -87,7 +87,8 @@ func TestPrintableKeysRunNothingWhileTyping(t *testing.T) {
 
 func TestFindFollowsTheOrderOfOffers(t *testing.T) {
 	registry := actions.Default()
-	offer, ok := registry.Find("e", false, []actions.Offer{actions.EnabledUnless(actions.Edit, "It is not yours."), {ID: actions.Expired}})
+	offer, ok := registry.Find("e", false, []actions.Offer{actions.Offer{ID: actions.Edit, Why: "It is not yours."},
+		{ID: actions.Expired}})
 	if !ok || offer.ID != actions.Edit || offer.Enabled() {
 		t.Errorf("%v, %t", offer, ok)
 	}
@@ -97,7 +98,8 @@ func TestFindFollowsTheOrderOfOffers(t *testing.T) {
 }
 
 func TestSpell(t *testing.T) {
-	for key, want := range map[string]string{" ": "space", "up": "↑", "down": "↓", "left": "←", "right": "→", "pgdown": "pgdn", "ctrl+k": "ctrl+k", "G": "G"} {
+	for key, want := range map[string]string{" ": "space", "up": "↑", "down": "↓", "left": "←", "right": "→",
+		"pgdown": "pgdn", "ctrl+k": "ctrl+k", "G": "G"} {
 		if got := actions.Spell(key); got != want {
 			t.Errorf("%q is spelt %q", key, got)
 		}
@@ -109,7 +111,8 @@ func TestSpell(t *testing.T) {
 
 func TestConfiguredKeys(t *testing.T) {
 	chosen := []string{"f5", "alt+r", "é"}
-	registry, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: chosen, actions.Quit: {}, actions.Cancel: {"ctrl+g"}})
+	registry, err := actions.NewRegistry(map[actions.ID][]string{actions.Redeem: chosen, actions.Quit: {},
+		actions.Cancel: {"ctrl+g"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,20 +136,30 @@ func TestInvalidKeys(t *testing.T) {
 		keys []string
 		want string
 	}{
-		"an unknown action":     {"perks.fly", []string{"x"}, `there is no action "perks.fly"`},
-		"a conflict":            {actions.Redeem, []string{"y"}, `y is bound twice: record.redeem, record.copy-id`},
-		"with a global key":     {actions.Sort, []string{"q"}, `q is bound twice: perks.sort, app.quit`},
-		"conflict in a dialog":  {actions.Yes, []string{"n"}, `n is bound twice: confirm.yes, confirm.no`},
-		"ctrl+c":                {actions.Redeem, []string{"ctrl+c"}, `record.redeem cannot have ctrl+c: that always quits`},
-		"enter for yes":         {actions.Yes, []string{"y", "enter"}, `confirm.yes cannot have "enter": it is too easily pressed by accident to delete or redeem`},
-		"space for yes":         {actions.Yes, []string{" "}, `confirm.yes cannot have " ": it is too easily pressed by accident to delete or redeem`},
-		"no key for yes":        {actions.Yes, []string{}, `confirm.yes needs a key: no command palette can answer a question`},
-		"an empty key":          {actions.Redeem, []string{""}, `record.redeem has an empty key; write the space bar as " "`},
-		"blanks":                {actions.Redeem, []string{"  "}, `record.redeem has an empty key; write the space bar as " "`},
-		"no such key":           {actions.Redeem, []string{"Ctrl-R"}, `record.redeem: "Ctrl-R" is not a key; write keys like x, f5, ctrl+x, alt+x, pgdown`},
-		"an alias of tab":       {actions.Redeem, []string{"ctrl+i"}, `record.redeem: "ctrl+i" is not a key; write keys like x, f5, ctrl+x, alt+x, pgdown`},
-		"printable in forms":    {actions.Submit, []string{"s"}, `form.submit cannot have "s": it types text in a form`},
-		"editing key in forms":  {actions.Cancel, []string{"backspace"}, `form.cancel cannot have "backspace": it edits text`},
+		"an unknown action":    {"perks.fly", []string{"x"}, `there is no action "perks.fly"`},
+		"a conflict":           {actions.Redeem, []string{"y"}, `y is bound twice: record.redeem, record.copy-id`},
+		"with a global key":    {actions.Sort, []string{"q"}, `q is bound twice: perks.sort, app.quit`},
+		"conflict in a dialog": {actions.Yes, []string{"n"}, `n is bound twice: confirm.yes, confirm.no`},
+		"ctrl+c": {actions.Redeem, []string{"ctrl+c"},
+			`record.redeem cannot have ctrl+c: that always quits`},
+		"enter for yes": {actions.Yes, []string{"y", "enter"},
+			`confirm.yes cannot have "enter": it is too easily pressed by accident to delete or redeem`},
+		"space for yes": {actions.Yes, []string{" "},
+			`confirm.yes cannot have " ": it is too easily pressed by accident to delete or redeem`},
+		"no key for yes": {actions.Yes, []string{},
+			`confirm.yes needs a key: no command palette can answer a question`},
+		"an empty key": {actions.Redeem, []string{""},
+			`record.redeem has an empty key; write the space bar as " "`},
+		"blanks": {actions.Redeem, []string{"  "},
+			`record.redeem has an empty key; write the space bar as " "`},
+		"no such key": {actions.Redeem, []string{"Ctrl-R"},
+			`record.redeem: "Ctrl-R" is not a key; write keys like x, f5, ctrl+x, alt+x, pgdown`},
+		"an alias of tab": {actions.Redeem, []string{"ctrl+i"},
+			`record.redeem: "ctrl+i" is not a key; write keys like x, f5, ctrl+x, alt+x, pgdown`},
+		"printable in forms": {actions.Submit, []string{"s"},
+			`form.submit cannot have "s": it types text in a form`},
+		"editing key in forms": {actions.Cancel, []string{"backspace"},
+			`form.cancel cannot have "backspace": it edits text`},
 		"editing key elsewhere": {actions.Palette, []string{"enter"}, `app.palette cannot have "enter": it edits text`},
 	} {
 		_, err := actions.NewRegistry(map[actions.ID][]string{test.id: test.keys})
@@ -161,13 +174,16 @@ func TestInvalidKeys(t *testing.T) {
 
 func TestAllClashesAreReportedAndKeepTheirDefaultKeys(t *testing.T) {
 	registry, clashes, err := actions.Configure(map[actions.ID]actions.Override{
-		actions.Redeem: {Keys: []string{"j"}}, actions.Sort: {Keys: []string{"q"}}, actions.CopyID: {Keys: []string{"Y"}},
+		actions.Redeem: {Keys: []string{"j"}}, actions.Sort: {Keys: []string{"q"}},
+		actions.CopyID: {Keys: []string{"Y"}},
 	}, actions.Command(0, "/", "Open ticket"))
-	want := []string{"/ is bound twice: perks.filter, command.1, property.field", "j is bound twice: list.down, record.redeem", "q is bound twice: perks.sort, app.quit"}
+	want := []string{"/ is bound twice: perks.filter, command.1, property.field",
+		"j is bound twice: list.down, record.redeem", "q is bound twice: perks.sort, app.quit"}
 	if err != nil || !slices.Equal(clashes, want) {
 		t.Fatalf("%q, %v; want %q", clashes, err, want)
 	}
-	for id, key := range map[actions.ID]string{actions.Redeem: "r", actions.Sort: "s", actions.CopyID: "Y", actions.Down: "j", "command.1": ""} {
+	for id, key := range map[actions.ID]string{actions.Redeem: "r", actions.Sort: "s", actions.CopyID: "Y",
+		actions.Down: "j", "command.1": ""} {
 		if got := registry.Key(id); got != key {
 			t.Errorf("%s has the key %q, want %q", id, got, key)
 		}
@@ -185,21 +201,25 @@ func TestDefaultKeyOfOneIsTheChosenKeyOfAnother(t *testing.T) {
 }
 
 func TestOverrideTakesTheKeyAway(t *testing.T) {
-	registry, clashes, err := actions.Configure(map[actions.ID]actions.Override{actions.Redeem: {Keys: []string{"up", "y"}, Takes: true}})
+	registry, clashes, err := actions.Configure(map[actions.ID]actions.Override{actions.Redeem: {Keys: []string{"up",
+		"y"}, Takes: true}})
 	if err != nil || clashes != nil {
 		t.Fatal(clashes, err)
 	}
-	if keys := registry.Action(actions.Up).Keys; !slices.Equal(keys, []string{"k"}) || registry.Key(actions.CopyID) != "" {
+	if keys := registry.Action(actions.Up).Keys; !slices.Equal(keys, []string{"k"}) ||
+		registry.Key(actions.CopyID) != "" {
 		t.Errorf("up has %q, copy id %q", keys, registry.Key(actions.CopyID))
 	}
 	if keys := registry.Action(actions.Yes).Keys; !slices.Equal(keys, []string{"y"}) {
 		t.Errorf("yes, which is never offered beside redeem, has %q", keys)
 	}
-	_, clashes, err = actions.Configure(map[actions.ID]actions.Override{actions.Redeem: {Keys: []string{"y"}, Takes: true}, actions.Sort: {Keys: []string{"y"}, Takes: true}})
+	_, clashes, err = actions.Configure(map[actions.ID]actions.Override{actions.Redeem: {Keys: []string{"y"},
+		Takes: true}, actions.Sort: {Keys: []string{"y"}, Takes: true}})
 	if err != nil || len(clashes) != 1 {
 		t.Errorf("two that take the same key: %q, %v", clashes, err)
 	}
-	if _, _, err = actions.Configure(map[actions.ID]actions.Override{actions.Yes: {Keys: []string{"n", "esc"}, Takes: true}}); err == nil {
+	if _, _, err = actions.Configure(map[actions.ID]actions.Override{actions.Yes: {Keys: []string{"n", "esc"},
+		Takes: true}}); err == nil {
 		t.Error("no is left without a key")
 	}
 }
@@ -216,7 +236,8 @@ func TestOnlyActionsThatMeetClash(t *testing.T) {
 	for id, keys := range map[actions.ID][]string{
 		actions.Yes: {"j"}, actions.ForUser: {"x"}, actions.Retry: {"a"}, actions.Cancel: {"ctrl+k"},
 	} {
-		if _, err := actions.NewRegistry(map[actions.ID][]string{id: keys}); err == nil || !strings.Contains(err.Error(), "is bound twice") {
+		if _, err := actions.NewRegistry(map[actions.ID][]string{id: keys}); err == nil ||
+			!strings.Contains(err.Error(), "is bound twice") {
 			t.Errorf("%s %q: %v", id, keys, err)
 		}
 	}

@@ -256,11 +256,7 @@ func (d *Driver) Resize(width, height int) {
 // Posts returns what an action of the top screen posts, without delivering it; nil if nothing.
 func (d *Driver) Posts(id actions.ID) tea.Msg {
 	for _, offer := range d.App.Top().Offers() {
-		switch {
-		case offer.ID != id:
-		case offer.Do == nil:
-			d.App.Top().(interface{ Do(actions.ID) tea.Cmd }).Do(id)
-		default:
+		if offer.ID == id {
 			offer.Do()
 		}
 	}

@@ -484,7 +484,7 @@ func (s *Scroll) Moves(move func(actions.ID) tea.Cmd) []actions.Offer {
 	}
 	for i, offer := range offers {
 		if offer.ID == further {
-			offers[i] = offer.WithHint(word)
+			offers[i].Hint = word
 		}
 	}
 	return offers

@@ -240,13 +240,12 @@ func (s *Screen) linesAt(row int) (first, end int) {
 }
 
 // move moves the cursor to another field, or scrolls in a field that is longer than the screen.
-func (s *Screen) move(id actions.ID) {
+func (s *Screen) move(id actions.ID) tea.Cmd {
 	first, end := s.linesAt(s.cursor)
 	above, below := s.scroll.More()
 	switch {
 	case id == actions.Down && below > 0 && end > above+s.scroll.visible, id == actions.Up && above > first:
-		s.scroll.Do(id)
-		return
+		return s.scroll.Scrolled(id)
 	case id == actions.Down:
 		s.cursor++
 	case id == actions.Up:
@@ -258,9 +257,10 @@ func (s *Screen) move(id actions.ID) {
 	default:
 		s.scroll.Do(id)
 		s.cursor = s.fieldAt(s.cursor)
-		return
+		return nil
 	}
 	s.cursor, s.reveal = max(0, min(s.cursor, len(pageFields())-1)), true
+	return nil
 }
 
 // fieldAt returns the field nearest to one that is visible.

@@ -142,24 +142,32 @@ func (s *Screen) Offers() []actions.Offer {
 	}
 	switch s.page() {
 	case editing:
-		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, busy).WithHint("save"),
-			actions.EnabledUnless(actions.NextField, ""), actions.EnabledUnless(actions.PreviousField, ""),
-			actions.EnabledUnless(actions.Cancel, busy)}
+		offers := append([]actions.Offer{{ID: actions.Submit, Why: busy, Hint: "save", Do: s.review}},
+			actions.Enabled(actions.NextField, actions.PreviousField)...)
 		if fieldNamed(s.edit.form.Focus()).IsMultiline() {
-			offers = slices.Insert(offers, 1, actions.EnabledUnless(actions.Editor, whyNoEditor()))
+			editor := actions.Offer{ID: actions.Editor, Why: whyNoEditor(), Do: s.openEditor}
+			offers = slices.Insert(offers, 1, editor)
 		}
-		return offers
+		return append(offers, actions.Offer{ID: actions.Cancel, Why: busy, Do: s.discard})
 	case reviewing:
-		word := map[bool]string{false: "save", true: "undo"}[s.edit.Undoes]
-		unseen := s.whyUnseen()
-		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, cmp.Or(busy, unseen)).WithHint(word)}
-		if s.isInDoubt() {
-			offers = append(offers, actions.EnabledUnless(actions.CheckAgain, busy))
+		word, fold := "save", "show all"
+		if s.edit.Undoes {
+			word = "undo"
 		}
-		offers = append(append(offers, s.scroll.Moves(s.Do)...), actions.EnabledUnless(actions.Back, busy))
+		if s.unfolded {
+			fold = "fold"
+		}
+		offers := []actions.Offer{{ID: actions.Submit, Why: cmp.Or(busy, s.whyUnseen()), Hint: word, Do: s.save}}
+		if s.isInDoubt() {
+			offers = append(offers, actions.Offer{ID: actions.CheckAgain, Why: busy, Do: s.record.Again})
+		}
+		offers = append(offers, s.scroll.Moves(s.scroll.Scrolled)...)
+		offers = append(offers, actions.Offer{ID: actions.Back, Why: busy, Do: s.leaveReview})
 		if s.isFoldable() {
-			offers = append(offers, actions.EnabledUnless(actions.Open,
-				"").WithHint(map[bool]string{false: "show all", true: "fold"}[s.unfolded]))
+			offers = append(offers, actions.Offer{ID: actions.Open, Hint: fold, Do: func() tea.Cmd {
+				s.unfolded = !s.unfolded
+				return nil
+			}})
 		}
 		return offers
 	case merging:
@@ -170,10 +178,19 @@ func (s *Screen) Offers() []actions.Offer {
 		if names := s.edit.Merge.Undecided(); len(names) > 0 {
 			undecided = fmt.Sprintf("Decide first about: %s.", labels(names))
 		}
+		choose := func(side operation.Side) func() tea.Cmd {
+			return func() tea.Cmd {
+				s.edit.Merge.Choose(side)
+				s.reveal = true
+				return nil
+			}
+		}
 		return append([]actions.Offer{
-			actions.EnabledUnless(actions.Mine, none), actions.EnabledUnless(actions.Theirs, none),
-			actions.EnabledUnless(actions.Submit, undecided).WithHint("save"), actions.EnabledUnless(actions.Back, ""),
-		}, s.scroll.Moves(s.Do)...)
+			{ID: actions.Mine, Why: none, Do: choose(operation.Mine)},
+			{ID: actions.Theirs, Why: none, Do: choose(operation.Theirs)},
+			{ID: actions.Submit, Why: undecided, Hint: "save", Do: s.applyMerge},
+			{ID: actions.Back, Do: s.leaveMerge},
+		}, s.scroll.Moves(s.moveInMerge)...)
 	}
 	return s.viewingOffers()
 }
@@ -183,23 +200,33 @@ func (s *Screen) viewingOffers() []actions.Offer {
 	case s.isDeleted() || s.inSandbox():
 		return nil
 	case s.id == "":
-		return actions.Enabled(actions.Open)
+		return []actions.Offer{{ID: actions.Open, Do: func() tea.Cmd {
+			return s.shell.Recent(s, s.shell.Account.Profile, kind)
+		}}}
 	}
 	why, noEdit := s.whyNoChange(), s.whyNoEdit()
 	noUndo, noImage := cmp.Or(why, s.whyNoUndo()), ""
 	if len(s.record.Value.Record.Images) == 0 {
 		noImage = "It has no images."
 	}
+	noOpen := cmp.Or(noEdit, s.shell.WhyNoChange(actions.Edit)) // elsewhere Open changes nothing
+	edit := func() tea.Cmd { return s.startEdit(pageFields()[s.cursor].Name) }
 	var offers []actions.Offer
 	if s.isInDoubt() {
-		offers = actions.Enabled(actions.CheckAgain)
+		offers = append(offers, actions.Offer{ID: actions.CheckAgain, Do: s.record.Again})
 	}
-	noOpen := cmp.Or(noEdit, s.shell.WhyNoChange(actions.Edit)) // elsewhere Open changes nothing
-	return append(append(offers,
-		actions.EnabledUnless(actions.Open, noOpen).WithHint("edit"), actions.EnabledUnless(actions.Edit, noEdit),
-		actions.EnabledUnless(actions.Undo, noUndo), actions.EnabledUnless(actions.OpenImage, noImage),
-		actions.EnabledUnless(actions.CopyID, ""), actions.EnabledUnless(actions.Delete, why),
-		actions.EnabledUnless(actions.EditField, noEdit).WithHint("field")), s.scroll.Moves(s.Do)...)
+	return slices.Concat(offers, []actions.Offer{
+		{ID: actions.Open, Why: noOpen, Hint: "edit", Do: edit},
+		{ID: actions.Edit, Why: noEdit, Do: edit},
+		{ID: actions.Undo, Why: noUndo, Do: func() tea.Cmd {
+			s.notes = nil
+			return s.startUndo()
+		}},
+		{ID: actions.OpenImage, Why: noImage, Do: s.openImage},
+		{ID: actions.CopyID, Do: func() tea.Cmd { return s.shell.Copy(string(s.id), "") }},
+		{ID: actions.Delete, Why: why, Do: func() tea.Cmd { return s.confirmDelete("") }},
+		{ID: actions.EditField, Why: noEdit, Hint: "field", Do: s.pickField},
+	}, s.scroll.Moves(s.move))
 }
 
 // whyNoChange says why the property can't be changed now; "" if it can.
@@ -226,44 +253,6 @@ func (s *Screen) whyNoEdit() string {
 	return "Its draft is being loaded."
 }
 
-func (s *Screen) Do(id actions.ID) tea.Cmd {
-	switch s.page() {
-	case editing:
-		return s.doEditing(id)
-	case reviewing:
-		return s.doReviewing(id)
-	case merging:
-		return s.doMerging(id)
-	}
-	return s.doViewing(id)
-}
-
-func (s *Screen) doViewing(id actions.ID) tea.Cmd {
-	switch {
-	case id == actions.Open && s.id == "":
-		return s.shell.Recent(s, s.shell.Account.Profile, kind)
-	case id == actions.Open || id == actions.Edit:
-		return s.startEdit(pageFields()[s.cursor].Name)
-	}
-	switch id {
-	case actions.EditField:
-		return s.pickField()
-	case actions.Undo:
-		s.notes = nil
-		return s.startUndo()
-	case actions.Delete:
-		return s.confirmDelete("")
-	case actions.CheckAgain:
-		return s.record.Again()
-	case actions.CopyID:
-		return s.shell.Copy(string(s.id), "")
-	case actions.OpenImage:
-		return s.openImage()
-	}
-	s.move(id)
-	return nil
-}
-
 // pickField asks which field to edit.
 func (s *Screen) pickField() tea.Cmd {
 	pick := screen.Pick{Title: "Edit which field?", Current: s.cursor, Then: func(index int) tea.Cmd {
@@ -278,60 +267,26 @@ func (s *Screen) pickField() tea.Cmd {
 	return s.shell.Post(pick)
 }
 
-func (s *Screen) doEditing(id actions.ID) tea.Cmd {
-	switch id {
-	case actions.Submit:
-		return s.review()
-	case actions.Cancel:
-		return s.discard()
-	case actions.Editor:
-		return s.openEditor()
+// leaveReview goes back to the form; an undo has none.
+func (s *Screen) leaveReview() tea.Cmd {
+	if s.edit.form == nil {
+		return s.closeEdit()
 	}
-	s.edit.form.Do(id)
+	if s.edit.Back(); !s.isInDoubt() {
+		s.notes = nil
+	}
+	s.turn()
 	return nil
 }
 
-func (s *Screen) doReviewing(id actions.ID) tea.Cmd {
-	switch id {
-	case actions.Submit:
-		return s.save()
-	case actions.CheckAgain:
-		return s.record.Again()
-	case actions.Open:
-		s.unfolded = !s.unfolded
-		return nil
-	case actions.Back:
-		if s.edit.form == nil {
-			return s.closeEdit()
-		}
-		if s.edit.Back(); !s.isInDoubt() {
-			s.notes = nil
-		}
-		s.turn()
-		return nil
-	}
-	s.scroll.Do(id)
-	return nil
-}
-
-func (s *Screen) doMerging(id actions.ID) tea.Cmd {
+// moveInMerge moves from conflict to conflict, or scrolls.
+func (s *Screen) moveInMerge(id actions.ID) tea.Cmd {
 	m := s.edit.Merge
 	step := map[actions.ID]int{actions.Up: -1, actions.Down: 1}[id]
-	switch {
-	case id == actions.Submit:
-		return s.applyMerge()
-	case id == actions.Back:
-		return s.leaveMerge()
-	case id == actions.Mine:
-		m.Choose(operation.Mine)
-	case id == actions.Theirs:
-		m.Choose(operation.Theirs)
-	case step != 0 && len(m.Conflicts) > 0:
-		m.At = max(0, min(m.At+step, len(m.Conflicts)-1))
-	default:
-		s.scroll.Do(id)
-		return nil
+	if step == 0 || len(m.Conflicts) == 0 {
+		return s.scroll.Scrolled(id)
 	}
+	m.At = max(0, min(m.At+step, len(m.Conflicts)-1))
 	s.reveal = true
 	return nil
 }

@@ -164,79 +164,32 @@ func (s *Screen) Update(msg tea.Msg) tea.Cmd {
 	return s.takeExisting(msg)
 }
 
-func (s *Screen) Do(id actions.ID) tea.Cmd {
-	if screen.Decides(id) {
-		return s.decider.Do(id, s.decidable())
-	}
-	switch id {
-	case actions.Submit:
-		return s.submit()
-	case actions.Cancel:
-		question := screen.Confirm{Title: "Leave?", Text: s.Unsaved(), Yes: "leave", Local: true, Then: s.shell.Close}
-		switch question.Text {
-		case "":
-			return s.shell.Close()
-		case typedOnly:
-			question.Title, question.Yes, question.No = "Discard this redemption?", "discard", "keep editing"
-		}
-		return s.shell.Post(question)
-	case actions.Recent:
-		s.picking = true
-		return s.shell.Recent(s, s.profile, "user")
-	case actions.Complete:
-		s.fields.Set(userField, s.fields.Value(userField)+s.fields.Completion())
-		return s.checkEligibility()
-	case actions.ScrollDown:
-		s.aside.Do(actions.PageDown)
-	case actions.ScrollUp:
-		s.aside.Do(actions.PageUp)
-	case actions.CheckAgain:
-		return s.checkNow()
-	case actions.Retry:
-		return s.retry()
-	case actions.StopChecking:
-		return s.giveUp()
-	case actions.ForUser:
-		return s.shell.Open(screen.ToUser{ID: s.sub.request.UserID, Redeemed: true})
-	case actions.OpenPerk, actions.Open:
-		if i := s.chosen(); i != nil {
-			return s.shell.Open(screen.ToPerk{ID: i.perk.ID, Known: &i.perk})
-		}
-	case actions.CopyID:
-		if i := s.chosen(); i != nil && s.outcome(i).id != "" {
-			return s.shell.Copy(s.outcome(i).id, ", of "+quoted(i.perk))
-		}
-	case actions.Redeem:
-		s.reopenForm()
-	default:
-		s.move(id)
-	}
-	return nil
-}
-
 func (s *Screen) Offers() []actions.Offer {
+	submit := actions.Offer{ID: actions.Submit, Why: s.whyNot(), Hint: "redeem", Do: s.submit}
+	user := actions.Offer{ID: actions.ForUser, Do: func() tea.Cmd {
+		return s.shell.Open(screen.ToUser{ID: s.sub.request.UserID, Redeemed: true})
+	}}
+	perk := actions.Offer{ID: actions.OpenPerk, Do: s.openPerk}
 	switch {
 	case s.Form() != nil:
-		offers := []actions.Offer{actions.EnabledUnless(actions.Submit, s.whyNot()).WithHint("redeem")}
-		if s.fields.Completion() != "" {
-			offers = actions.Enabled(actions.Complete)
-			offers = append(offers, actions.EnabledUnless(actions.Submit, s.whyNot()).WithHint("redeem"))
-		}
-		return append(offers, actions.Enabled(actions.Cancel, actions.Recent, actions.NextField, actions.PreviousField,
-			actions.ScrollDown, actions.ScrollUp)...)
+		return s.formOffers(submit)
 	case s.sub.unresolved() != nil:
 		why, busy := s.whyNotCheck(), ""
 		if s.sender.Busy() {
 			busy = why
 		}
-		offers := []actions.Offer{actions.EnabledUnless(actions.CheckAgain, why),
-			actions.EnabledUnless(actions.Retry, why), actions.EnabledUnless(actions.StopChecking, busy)}
-		return slices.Concat(offers, actions.Enabled(actions.ForUser, actions.OpenPerk), widget.Moves(s.Do))
+		return append([]actions.Offer{
+			{ID: actions.CheckAgain, Why: why, Do: s.checkNow},
+			{ID: actions.Retry, Why: why, Do: s.retry},
+			{ID: actions.StopChecking, Why: busy, Do: s.giveUp},
+			user, perk,
+		}, widget.Moves(s.move)...)
 	case s.sender.Busy():
-		return append([]actions.Offer{actions.EnabledUnless(actions.Submit, s.whyNot())}, widget.Moves(s.Do)...)
+		submit.Hint = ""
+		return append([]actions.Offer{submit}, widget.Moves(s.move)...)
 	}
-	none, nothing := "", "Nothing failed."
-	if i := s.chosen(); i == nil || s.outcome(i).id == "" {
+	i, none, nothing := s.chosen(), "", "Nothing failed."
+	if i == nil || s.outcome(i).id == "" {
 		none = "There is no redemption here."
 	}
 	noCopy := none
@@ -246,12 +199,58 @@ func (s *Screen) Offers() []actions.Offer {
 	if len(s.failed()) > 0 {
 		nothing = s.whyNot()
 	}
-	offers := []actions.Offer{
-		actions.EnabledUnless(actions.Retry, nothing), actions.EnabledUnless(actions.ForUser, ""),
-		actions.EnabledUnless(actions.CopyID, noCopy),
+	return slices.Concat([]actions.Offer{
+		{ID: actions.Retry, Why: nothing, Do: s.retry},
+		user,
+		{ID: actions.CopyID, Why: noCopy, Do: func() tea.Cmd {
+			if i == nil || s.outcome(i).id == "" {
+				return nil
+			}
+			return s.shell.Copy(s.outcome(i).id, ", of "+quoted(i.perk))
+		}},
+	}, s.decider.Offers(s.decidable(), none), []actions.Offer{
+		{ID: actions.Redeem, Do: s.reopenForm}, {ID: actions.Open, Do: s.openPerk}, perk,
+	}, widget.Moves(s.move))
+}
+
+// formOffers returns what can be done in the form.
+func (s *Screen) formOffers(submit actions.Offer) (offers []actions.Offer) {
+	if s.fields.Completion() != "" {
+		offers = []actions.Offer{{ID: actions.Complete, Do: func() tea.Cmd {
+			s.fields.Set(userField, s.fields.Value(userField)+s.fields.Completion())
+			return s.checkEligibility()
+		}}}
 	}
-	offers = append(offers, s.decider.Offers(s.decidable(), none)...)
-	return slices.Concat(offers, actions.Enabled(actions.Redeem, actions.Open, actions.OpenPerk), widget.Moves(s.Do))
+	return append(offers, []actions.Offer{
+		submit,
+		{ID: actions.Cancel, Do: s.cancel},
+		{ID: actions.Recent, Do: func() tea.Cmd {
+			s.picking = true
+			return s.shell.Recent(s, s.profile, "user")
+		}},
+		{ID: actions.NextField}, {ID: actions.PreviousField},
+		{ID: actions.ScrollDown, Do: func() tea.Cmd { return s.aside.Scrolled(actions.PageDown) }},
+		{ID: actions.ScrollUp, Do: func() tea.Cmd { return s.aside.Scrolled(actions.PageUp) }},
+	}...)
+}
+
+// cancel closes the screen, and asks first if that would lose something.
+func (s *Screen) cancel() tea.Cmd {
+	question := screen.Confirm{Title: "Leave?", Text: s.Unsaved(), Yes: "leave", Local: true, Then: s.shell.Close}
+	switch question.Text {
+	case "":
+		return s.shell.Close()
+	case typedOnly:
+		question.Title, question.Yes, question.No = "Discard this redemption?", "discard", "keep editing"
+	}
+	return s.shell.Post(question)
+}
+
+func (s *Screen) openPerk() tea.Cmd {
+	if i := s.chosen(); i != nil {
+		return s.shell.Open(screen.ToPerk{ID: i.perk.ID, Known: &i.perk})
+	}
+	return nil
 }
 
 // Form returns the form unless it is locked: while something is sent, while an outcome is unknown, and once all
@@ -297,15 +296,16 @@ func (s *Screen) whyOtherAccount() string {
 }
 
 // reopenForm opens the form again: an empty one once everything is redeemed, otherwise as it was.
-func (s *Screen) reopenForm() {
-	if s.Form() != nil || s.whyNotCheck() != "" {
-		return
+func (s *Screen) reopenForm() tea.Cmd {
+	if s.whyNotCheck() != "" {
+		return nil
 	}
 	if len(s.sub.open()) == 0 {
 		s.sub = nil
 		s.fields = newFields(s.shell.Theme, "", s.restOf)
 	}
 	s.editing = true
+	return nil
 }
 
 func (s *Screen) Unsaved() string {

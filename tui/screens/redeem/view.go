@@ -66,7 +66,8 @@ func (s *Screen) View() string {
 }
 
 // panel draws a panel around lines, which the scroll may cut, or the lines alone where there is no space for borders.
-func (s *Screen) panel(p widget.Panel, width, height int, inside func(width, height int) (view string, bar widget.Bar)) string {
+func (s *Screen) panel(p widget.Panel, width, height int, inside func(width, height int) (view string,
+	bar widget.Bar)) string {
 	left, top := s.margin()
 	view, bar := inside(max(1, width-2*left), max(1, height-2*top))
 	if top == 0 {
@@ -243,7 +244,8 @@ func (s *Screen) detail(i *item) []line {
 // resultLines draws the results: several in a table, with the details of the one under the cursor below it.
 func (s *Screen) resultLines(width, height int) []string {
 	lines := s.draw(s.summary(), width)
-	detail := append(s.detail(s.chosen()), styled(s.shell.Theme.Muted, 0, "For "+s.sub.request.UserID+", at "+destination(s.profile)))
+	detail := append(s.detail(s.chosen()), styled(s.shell.Theme.Muted, 0,
+		"For "+s.sub.request.UserID+", at "+destination(s.profile)))
 	below := s.draw(append(detail, s.locked()...), width)
 	s.table = nil
 	if all := len(s.sub.items); all > 1 {
@@ -268,7 +270,8 @@ func (s *Screen) resultTable(width, height int) []string {
 		rows[n].Cells = []string{"[" + o.mark + "]", display.Line(i.perk.Title), display.Line(detail)}
 	}
 	widest = min(widest, width/2)
-	s.table = widget.NewTable(look, widget.Column{Name: "Outcome", Min: widest}, widget.Column{Name: "Perk", Min: 12, Share: 1}, widget.Column{Name: "Detail", Min: 16, Share: 1, Drop: 1})
+	s.table = widget.NewTable(look, widget.Column{Name: "Outcome", Min: widest},
+		widget.Column{Name: "Perk", Min: 12, Share: 1}, widget.Column{Name: "Detail", Min: 16, Share: 1, Drop: 1})
 	s.table.SetRows(rows)
 	s.table.Resize(width, height)
 	s.table.SetCursor(s.cursor)
@@ -298,7 +301,8 @@ func (s *Screen) summary() []line {
 		return nil
 	}
 	text := s.counts()
-	if waiting := s.sub.waiting(); s.Form() != nil && len(waiting) > 0 && s.sub.agreed && s.outcome(waiting[0]).mark != noSuchUser {
+	if waiting := s.sub.waiting(); s.Form() != nil && len(waiting) > 0 && s.sub.agreed &&
+		s.outcome(waiting[0]).mark != noSuchUser {
 		text += fmt.Sprintf(" %s continues.", s.shell.Key(actions.Submit))
 	}
 	total := styled(s.shell.Theme.Strong, 0, text)
@@ -389,7 +393,7 @@ func (s *Screen) chosen() *item {
 }
 
 // move moves the cursor from result to result, and scrolls where the results or the perk do not fit.
-func (s *Screen) move(id actions.ID) {
+func (s *Screen) move(id actions.ID) tea.Cmd {
 	last := len(s.items()) - 1
 	above, below := s.scroll.More()
 	to := s.cursor
@@ -416,4 +420,5 @@ func (s *Screen) move(id actions.ID) {
 	default:
 		s.aside.Do(id)
 	}
+	return nil
 }
