@@ -268,8 +268,9 @@ func TestEverySizeFits(t *testing.T) {
 	d.Press("?")
 	d.EverySize()
 	d.Press("esc")
-	d.Send(screen.Confirm{Title: "Delete 漢字漢字漢字漢字漢字漢字?", Text: strings.Repeat("It goes offline now. ", 50),
-		Yes: "delete it"})
+	d.Send(screen.Confirm{Title: "Delete 漢字漢字漢字漢字漢字漢字?",
+		Text: strings.Repeat("It goes offline now. ", 50),
+		Yes:  "delete it"})
 	d.EverySize()
 }
 
