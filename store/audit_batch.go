@@ -156,6 +156,9 @@ type AuditKey struct {
 	Size  int    // bytes of its records
 }
 
+// AuditSearch is how many entries are searched at most for the newest of some kinds.
+const AuditSearch = 100_000
+
 const (
 	recentStep   = 64   // entries that are looked at first
 	recentSearch = 1000 // and then

@@ -106,7 +106,7 @@ type Database struct {
 	// AuditRange returns conditions for the rows added after a position and not after until.
 	AuditRange func(q Querier, since, until AuditPosition) (redemptions, entries AuditFilter, err error)
 	// AuditNewest returns the last entries with the actions up to the current position, newest first in the order of
-	// commits. It looks at auditSearch entries at most.
+	// commits. It looks at AuditSearch entries at most.
 	AuditNewest func(q Querier, now AuditPosition, actions []string, most int) ([]AuditKey, error)
 	// AuditPlaceOf returns the place after an entry that AuditNewest returned.
 	AuditPlaceOf func(q Querier, now AuditPosition, key AuditKey) (AuditPlace, error)

@@ -13,19 +13,6 @@ const (
 	gridColumns    = 360 * cellsPerDegree
 )
 
-// DistanceKM is the great-circle distance between two points in degrees, by the haversine formula. Drivers write the
-// same formula in SQL:
-//
-//	2 * R * asin(min(1, sqrt(sin²((lat2-lat1)/2) + cos(lat1) * cos(lat2) * sin²((lng2-lng1)/2))))
-//
-// Databases may differ in the last bits of a sine, so distances are sorted in whole millimetres.
-func DistanceKM(lat1, lng1, lat2, lng2 float64) float64 {
-	sinLat := math.Sin(radians(lat2-lat1) / 2)
-	sinLng := math.Sin(radians(lng2-lng1) / 2)
-	h := sinLat*sinLat + math.Cos(radians(lat1))*math.Cos(radians(lat2))*sinLng*sinLng
-	return 2 * EarthRadiusKM * math.Asin(math.Min(1, math.Sqrt(h)))
-}
-
 // Cell returns the number of the grid cell of a point in degrees. Longitudes 180 and -180 are in the same cells.
 func Cell(lat, lng float64) int { return row(lat)*gridColumns + column(lng) }
 
@@ -95,17 +82,6 @@ func (c Circle) Narrower(need, total int64, growth float64) (circles []Circle) {
 // Box is an area between two parallels and two meridians, in degrees. As in GeoJSON (RFC 7946, section 5.2), East is
 // less than West when the box crosses the antimeridian.
 type Box struct{ South, West, North, East float64 }
-
-// Contains tells whether the point is in the box or on its edge.
-func (b Box) Contains(lat, lng float64) bool {
-	if lat < b.South || lat > b.North {
-		return false
-	}
-	if b.CrossesAntimeridian() {
-		return lng >= b.West || lng <= b.East
-	}
-	return lng >= b.West && lng <= b.East
-}
 
 // CrossesAntimeridian tells whether the box contains longitudes above West and below East, instead of those between.
 func (b Box) CrossesAntimeridian() bool { return b.East < b.West }

@@ -101,7 +101,7 @@ func relevance(title string, words []string) int64 {
 }
 
 // PerkOrder sorts perks AS p. fold returns the folded text of a column, and least is the function for the smaller of
-// two numbers.
+// two numbers. Databases may differ in the last bits of a sine, so distances are sorted in whole millimetres.
 func PerkOrder(fold func(field string) string, least string, nullsGreatest bool) Order {
 	millimetres := fmt.Sprintf(`CAST(round(%v * asin(%s(1, sqrt(%s)))) AS bigint)`, 2*EarthRadiusKM*1e6, least,
 		haversine)

@@ -156,9 +156,6 @@ func (s snapshot) until(to snapshot, table string) store.AuditFilter {
 	return filter
 }
 
-// auditSearch is how many entries are searched at most for the newest of some kinds.
-const auditSearch = 100_000
-
 // auditNewest leaves out the rows of a restored copy whose numbers this server has not reached.
 func auditNewest(q store.Querier, now store.AuditPosition, actions []string, most int) ([]store.AuditKey, error) {
 	end, err := readSnapshot(now)
@@ -181,7 +178,7 @@ func auditNewest(q store.Querier, now store.AuditPosition, actions []string, mos
 				FROM (SELECT * FROM audit WHERE arrived < $1::xid8 ORDER BY arrived DESC LIMIT $3) AS newest
 				WHERE action = ANY ($4) ORDER BY arrived DESC, at DESC, entry DESC LIMIT $2)
 		) AS entries ORDER BY arrived DESC, at DESC, source DESC, entry DESC, id DESC LIMIT $2`,
-		fmt.Sprint(end.next), most, auditSearch, actions)
+		fmt.Sprint(end.next), most, store.AuditSearch, actions)
 }
 
 // auditPlaceOf counts the entries of the transaction up to the one with the key, in the order of commits.

@@ -134,9 +134,6 @@ func auditRange(q store.Querier, since, until store.AuditPosition) (redemptions,
 	return redemptions, entries, err
 }
 
-// auditSearch is how many entries are searched at most for the newest of some kinds.
-const auditSearch = 100_000
-
 // auditNewest looks at what was added since the last reset of a sandbox: before that, other redemptions had the same
 // rows.
 func auditNewest(q store.Querier, now store.AuditPosition, actions []string, most int) ([]store.AuditKey, error) {
@@ -148,7 +145,7 @@ func auditNewest(q store.Querier, now store.AuditPosition, actions []string, mos
 	if err != nil {
 		return nil, err
 	}
-	args := []any{end.redemptions, end.audit, max(reset, end.audit-auditSearch), most}
+	args := []any{end.redemptions, end.audit, max(reset, end.audit-store.AuditSearch), most}
 	redemptions := `
 		SELECT * FROM (
 			SELECT id, 0 AS entry, row AS position, 0 AS source, octet_length(metadata) AS size

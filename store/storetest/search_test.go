@@ -231,6 +231,21 @@ var orderTests = []test{
 			f.equal("distances", list.DistancesKM, [][]float64{{0, 0, 1.111}, {11.119}}[page-1])
 		}
 	}},
+	{"distances are along great circles", func(f *fixture) {
+		for _, test := range []struct{ lat1, lng1, lat2, lng2, want float64 }{
+			{51.5, -0.1, 51.5, -0.1, 0},
+			{0, 0, 1, 0, 111.195},
+			{60, 0, 60, 1, 55.597},
+			{51.5074, -0.1278, 48.8566, 2.3522, 343.556}, // London and Paris
+			{0, 179.5, 0, -179.5, 111.195},
+		} {
+			f.addPerks(perk("a", position(test.lat2, test.lng2)))
+			near := &api.Circle{Lat: test.lat1, Lng: test.lng1, RadiusKM: 500}
+			list := must(f.ListPerks(f.ctx, store.PerkQuery{PerkFilter: api.PerkFilter{Near: near},
+				Window: store.Window{Page: 1, PerPage: 10}}))(f)
+			f.equal(fmt.Sprint(test), list.DistancesKM, []float64{test.want})
+		}
+	}},
 	{"relevance puts titles with all words first", func(f *fixture) {
 		f.addPerks(perk("a", title("A museum"), description("last hour")), perk("b", title("The Last Ticket, TWICE")),
 			perk("c", title("Last one"), description("twice the fun")),
@@ -282,7 +297,7 @@ func walkEveryOrder(f *fixture) {
 			return store.Fold(p.Title) == "beta"
 		}},
 		{"near", by(api.PerkFilter{IncludeExpired: true, Near: circle}), func(p store.PerkRecord) bool {
-			return p.Lat != nil && store.DistanceKM(circle.Lat, circle.Lng, *p.Lat, *p.Lng) <= circle.RadiusKM
+			return p.Lat != nil && distanceKM(circle.Lat, circle.Lng, *p.Lat, *p.Lng) <= circle.RadiusKM
 		}},
 	}
 	for _, filter := range filters {
@@ -312,6 +327,14 @@ func everyOrder(query store.PerkQuery) (orders [][]api.SortKey) {
 		}
 	}
 	return orders
+}
+
+// distanceKM is the great-circle distance between two points in degrees.
+func distanceKM(lat1, lng1, lat2, lng2 float64) float64 {
+	const degree = math.Pi / 180
+	sinLat, sinLng := math.Sin((lat2-lat1)*degree/2), math.Sin((lng2-lng1)*degree/2)
+	h := sinLat*sinLat + math.Cos(lat1*degree)*math.Cos(lat2*degree)*sinLng*sinLng
+	return 2 * store.EarthRadiusKM * math.Asin(math.Min(1, math.Sqrt(h)))
 }
 
 func (f *fixture) walk(query store.PerkQuery, perPage int) []string {
@@ -497,7 +520,7 @@ func sortValue(field string, p store.PerkRecord, from *api.Circle) *string {
 	case api.SortRelevance:
 		return ptr(fmt.Sprint(!strings.Contains(store.Fold(p.Title), "bet")))
 	case api.SortDistance:
-		return ptr(fmt.Sprintf("%020.6f", store.DistanceKM(from.Lat, from.Lng, *p.Lat, *p.Lng)))
+		return ptr(fmt.Sprintf("%020.6f", distanceKM(from.Lat, from.Lng, *p.Lat, *p.Lng)))
 	}
 	panic("no field " + field)
 }
