@@ -22,7 +22,6 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-	"github.com/getkin/kin-openapi/openapi3"
 
 	"example.com/perks/api"
 	"example.com/perks/server/servertest"
@@ -47,7 +46,7 @@ func TestInABrowser(t *testing.T) {
 			t.Errorf("the title is %q, want %q", got, want)
 		}
 		listed := ask[[]string](page, `[...document.querySelectorAll(".opblock")].map(o => o.id.split("-").pop())`)
-		if want := described(t); !slices.Equal(slices.Sorted(slices.Values(listed)), want) {
+		if want := servertest.Operations(); !slices.Equal(slices.Sorted(slices.Values(listed)), want) {
 			t.Errorf("listed are\n%q\nthe description has\n%q", listed, want)
 		}
 		page.screenshot("docs")
@@ -121,23 +120,6 @@ func TestInABrowser(t *testing.T) {
 		}
 		page.screenshot("docs-narrow")
 	})
-}
-
-// described returns the ids of all operations, sorted.
-func described(t *testing.T) []string {
-	t.Helper()
-	document, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var ids []string
-	for _, item := range document.Paths.Map() {
-		for _, operation := range item.Operations() {
-			ids = append(ids, operation.OperationID)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // openReference opens the page of the server at an address in a desktop-sized window.

@@ -98,21 +98,6 @@ func TestAKeyRotatedWithAWrongClockInvalidatesNoToken(t *testing.T) {
 	}
 }
 
-func TestAClientDisabledAfterAJumpIsRefused(t *testing.T) {
-	j := newClockFixture(t)
-	j.read(j.token())
-	j.clock.Advance(-time.Hour)
-	token := j.token()
-	j.read(token)
-	if err := j.Live.SetClientDisabled(t.Context(), j.id, true, store.Operator, j.clock.Now()); err != nil {
-		t.Fatal(err)
-	}
-	j.clock.Advance(3 * time.Second)
-	if status := j.read(token); status != http.StatusUnauthorized {
-		t.Errorf("3 s after it was disabled a client got %d", status)
-	}
-}
-
 func TestIdempotencyKeysReplayAcrossJumps(t *testing.T) {
 	j := newClockFixture(t)
 	_, first, _ := j.redeem(j.token(), "alice", "monday")

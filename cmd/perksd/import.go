@@ -35,8 +35,13 @@ type recordKind[R any] struct {
 	// prepare runs before the import, unless it is nil.
 	prepare func(ctx context.Context, db store.Store) error
 	parse   func(line int, members []api.Member) (R, error)
-	store   func(ctx context.Context, db store.Store, records iter.Seq2[R, error]) (store.Imported, error)
+	store   importFunc[R]
 }
+
+// importFunc is a method of a store that imports records.
+type importFunc[R any] func(
+	db store.Store, ctx context.Context, records iter.Seq2[R, error], by store.Actor, at time.Time,
+) (store.Imported, error)
 
 func (p *program) importCommand() *cobra.Command {
 	perks := recordKind[store.PerkRecord]{
@@ -48,28 +53,22 @@ func (p *program) importCommand() *cobra.Command {
 			return perk, err
 		},
 		store: func(
-			ctx context.Context, db store.Store, records iter.Seq2[store.PerkRecord, error],
+			db store.Store, ctx context.Context, records iter.Seq2[store.PerkRecord, error], by store.Actor,
+			at time.Time,
 		) (store.Imported, error) {
-			// as times are shown
-			return db.ImportPerks(ctx, records, p.newID, p.operator, p.now().Truncate(time.Millisecond))
+			return db.ImportPerks(ctx, records, p.newID, by, at.Truncate(time.Millisecond)) // as times are shown
 		},
 	}
 	categories := recordKind[api.Category]{
 		one: "category", many: "categories", fields: store.CategoryFields(), inSandbox: true,
 		needs: []string{"category_name"},
 		parse: func(_ int, members []api.Member) (api.Category, error) { return store.ParseCategory(members) },
-		store: func(
-			ctx context.Context, db store.Store, records iter.Seq2[api.Category, error],
-		) (store.Imported, error) {
-			return db.ImportCategories(ctx, records, p.operator, p.now())
-		},
+		store: store.Store.ImportCategories,
 	}
 	users := recordKind[store.User]{
 		one: "user", many: "users", fields: store.UserFields(), inSandbox: true,
 		parse: func(_ int, members []api.Member) (store.User, error) { return store.ParseUser(members) },
-		store: func(ctx context.Context, db store.Store, records iter.Seq2[store.User, error]) (store.Imported, error) {
-			return db.ImportUsers(ctx, records, p.operator, p.now())
-		},
+		store: store.Store.ImportUsers,
 	}
 	var owner string
 	clients := map[string]bool{} // in the database
@@ -96,11 +95,7 @@ func (p *program) importCommand() *cobra.Command {
 			}
 			return property, err
 		},
-		store: func(
-			ctx context.Context, db store.Store, records iter.Seq2[store.PropertyRecord, error],
-		) (store.Imported, error) {
-			return db.ImportProperties(ctx, records, p.operator, p.now())
-		},
+		store: store.Store.ImportProperties,
 	}
 	importProperties := importOf(p, properties)
 	importProperties.Flags().StringVar(&owner, "owner", "",
@@ -224,7 +219,7 @@ func (r *importReader[R]) run(ctx context.Context, p *program, output string) er
 				return err
 			}
 		}
-		imported, err := r.kind.store(ctx, db, r.records(ctx))
+		imported, err := r.kind.store(db, ctx, r.records(ctx), p.operator, p.now())
 		var refused *store.RowsRefused
 		switch {
 		case r.failure != nil:

@@ -102,37 +102,17 @@ func (p *program) sandboxBeside(ctx context.Context, live database) (sandboxData
 	return sandboxDatabase{apart, live}, err
 }
 
-// markServed marks databases as served by this process until end is called.
-func markServed(ctx context.Context, log *slog.Logger, databases ...database) (end func(), err error) {
-	var ends []func()
-	end = func() {
-		for _, one := range ends {
-			one()
-		}
-	}
-	for _, db := range databases {
-		one, err := db.serve(ctx, log)
-		if err != nil {
-			end()
-			return nil, err
-		}
-		ends = append(ends, one)
-	}
-	return end, nil
-}
-
-// openStores opens the live database, with standbys at an address unless that is "", and the sandbox, which is nil
-// without --sandbox-database. It refuses one with unsafe settings, or that another server has. end closes what it has
-// opened.
+// openStores opens the live database, with standbys at an address unless that is "", and with --sandbox-database the
+// sandbox. It refuses one with unsafe settings, or that another server has. end closes what it has opened.
 func (p *program) openStores(ctx context.Context, standbys string, allowFsyncOff bool, log *slog.Logger) (
-	live, sandbox store.Store, end func() error, err error,
+	stores []store.Store, end func() error, err error,
 ) {
 	main, err := parseDatabase(p.database)
 	if err == nil && standbys != "" {
 		err = readFrom(main, standbys)
 	}
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	databases := []database{main}
 	if p.sandboxDatabase != "" {
@@ -141,36 +121,37 @@ func (p *program) openStores(ctx context.Context, standbys string, allowFsyncOff
 			err = requireNotLive(ctx, apart.database) // before either is migrated
 		}
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 		databases = append(databases, apart)
 	}
 	for _, db := range databases {
 		if err := requireSafeSettings(ctx, db, allowFsyncOff, log); err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 	}
-	endServing, err := markServed(ctx, log, databases...)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	opened := make([]store.Store, 2)
+	var ends []func() error
 	end = func() (err error) {
-		for _, db := range opened {
-			if db != nil {
-				err = errors.Join(err, db.Close())
-			}
+		for _, one := range slices.Backward(ends) {
+			err = errors.Join(err, one())
 		}
-		endServing()
 		return err
 	}
-	for i, db := range databases {
-		if opened[i], err = db.open(ctx, log); err != nil {
-			opened[i] = nil // it may be a nil pointer to a driver's type
-			return nil, nil, nil, errors.Join(err, end())
+	for _, db := range databases { // all are marked as served before any is migrated
+		endServing, err := db.serve(ctx, log)
+		if err != nil {
+			return nil, nil, errors.Join(err, end())
 		}
+		ends = append(ends, func() error { endServing(); return nil })
 	}
-	return opened[0], opened[1], end, nil
+	for _, db := range databases {
+		opened, err := db.open(ctx, log)
+		if err != nil {
+			return nil, nil, errors.Join(err, end())
+		}
+		stores, ends = append(stores, opened), append(ends, opened.Close)
+	}
+	return stores, end, nil
 }
 
 // sandboxDatabase is the database of --sandbox-database. It can't be opened if it is a live database.

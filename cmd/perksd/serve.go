@@ -174,18 +174,16 @@ func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer exports.Stop()
-	live, sandbox, end, err := p.openStores(ctx, o.standbys, o.allowFsyncOff, log)
+	stores, end, err := p.openStores(ctx, o.standbys, o.allowFsyncOff, log)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	stores := []store.Store{live}
-	if sandbox != nil {
-		stores = append(stores, sandbox)
+	if o.Live = stores[0]; len(stores) > 1 {
+		o.Sandbox = stores[1]
 	}
-
 	connected := o.connectionLimit(log)
-	o.Live, o.Sandbox, o.Standbys, o.MaxListeners = live, sandbox, o.standbys != "", max(1, connected/2)
+	o.Standbys, o.MaxListeners = o.standbys != "", max(1, connected/2)
 	o.Metrics, o.Tracer, o.Logger = exports.Metrics, exports.Tracer, log
 	o.Version, o.Now, o.NewID = api.Build().Version, p.now, p.newID
 	handler, err := server.New(ctx, o.Config)
