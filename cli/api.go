@@ -47,15 +47,13 @@ func newAPI(s *session.Session) *cobra.Command {
 		Short: "Send any request to the service",
 		Long: "Send a request with your token and print the response. PATH is relative to the address of the API,\n" +
 			"with or without a leading slash; perks and redemptions are short for partners/perks and\n" +
-			"partners/redemptions. A whole URL must be on the same server. METHOD is GET by default, also with " +
+			"partners/redemptions. A whole URL must be on the same server. METHOD is GET by default, also with\n" +
 			"fields.\n\n" +
-			"With GET and HEAD, and beside --input, fields become the query. Otherwise they become a JSON object, " +
-			"where\n" +
-			"a[b]=1 is a member of an object in it, a[]=1 an item of an array, and a[] an empty array.\n" +
-			"--field sends true, false, null and numbers as JSON, and for @FILE the text of the file, or of " +
-			"standard\n" +
-			"input for @-. --raw-field sends text always, as --field did in earlier versions. In both, key:=JSON is\n" +
-			"any JSON.\n\n" +
+			"With GET and HEAD, and beside --input, fields become the query. Otherwise they become a JSON object,\n" +
+			"where a[b]=1 is a member of an object in it, a[]=1 an item of an array, and a[] an empty array.\n" +
+			"--field sends true, false, null and numbers as JSON, and for @FILE the text of the file, or of\n" +
+			"standard input for @-. --raw-field sends text always, as --field did in earlier versions. In both,\n" +
+			"key:=JSON is any JSON.\n\n" +
 			"--include shows the headers of the response, also of a refusal: before the body, or with --output and\n" +
 			"--jq as status, headers and body. --cache saves responses to GET in files that only you can read, for\n" +
 			"your profile and client alone. Logging out deletes them.\n\n" + output.TemplateHelp,

@@ -60,8 +60,9 @@ func newRoot(s *session.Session, args []string) *cobra.Command {
 		Long: "perksctl browses and redeems perks, and reads, updates and deletes properties.\n\n" +
 			"Data goes to standard output, everything else to standard error. A setting is taken from its flag,\n" +
 			"then from the environment, then from the profile.",
-		Example: "  perksctl auth login --api-url https://perks.example/v2\n  perksctl perk list --city " +
-			"Berlin\n  perksctl perk redeem coffee-2for1 --user alice",
+		Example: "  perksctl auth login --api-url https://perks.example/v2\n" +
+			"  perksctl perk list --city Berlin\n" +
+			"  perksctl perk redeem coffee-2for1 --user alice",
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return s.Prepare() },
 	})
@@ -227,8 +228,8 @@ func newBulk(s *session.Session) *cobra.Command {
 	return command.Group(cobra.Command{
 		Use:   "bulk",
 		Short: "Show the progress of a run with --file, or undo it",
-		Example: "  perksctl bulk status winners.csv\n  perksctl bulk undo winners.csv --reason 'sent to the wrong " +
-			"list'",
+		Example: "  perksctl bulk status winners.csv\n" +
+			"  perksctl bulk undo winners.csv --reason 'sent to the wrong list'",
 	}, bulk.NewStatus(s), perk.NewUndo(s))
 }
 

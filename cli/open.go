@@ -66,8 +66,8 @@ func addressOf(cmd *cobra.Command, s *session.Session, what string) (string, err
 		if err != nil {
 			return "", err // not reached: the address was checked
 		}
-		return base.ResolveReference(&url.URL{Path: strings.TrimSuffix(strings.TrimRight(base.Path, "/"), "/v2") +
-			"/docs/"}).String(), nil
+		path := strings.TrimSuffix(strings.TrimRight(base.Path, "/"), "/v2") + "/docs/"
+		return base.ResolveReference(&url.URL{Path: path}).String(), nil
 	}
 	c, _, err := s.Connect()
 	if err != nil {

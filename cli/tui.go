@@ -70,14 +70,16 @@ func newTUI(s *session.Session) *cobra.Command {
 			"--accessible prints lines instead of drawing, for screen readers and braille displays.\n\n" +
 			"Theme, mouse, preview, order and columns stay as you left them. Flags and config.yaml win. It can also\n" +
 			"change keys and add commands:\n\n" +
-			"  tui:\n    theme: light\n    mouse: false\n    accessible: false\n    keys:\n      record.redeem: [r, " +
-			"f5]\n" +
+			"  tui:\n    theme: light\n    mouse: false\n    accessible: false\n    keys:\n" +
+			"      record.redeem: [r, f5]\n" +
 			"      perks.sort: {keys: [o], override: true}   # take o from the action that has it\n    commands:\n" +
-			"      - {key: ctrl+g, name: Open ticket, command: [open, \"https://tickets.example/{{.ID}}\"]}   # .ID, " +
-			".Kind, .Profile\n\n" +
+			"      - {key: ctrl+g, name: Open ticket, command: [open, \"https://tickets.example/{{.ID}}\"]}" +
+			"   # .ID, .Kind, .Profile\n\n" +
 			"--list-keys lists the actions and their keys. --timeout limits each request, not the whole session.",
-		Example: "  perksctl tui\n  perksctl tui --profile staging --theme high-contrast\n  perksctl tui user " +
-			"alice\n  perksctl tui --list-keys",
+		Example: "  perksctl tui\n" +
+			"  perksctl tui --profile staging --theme high-contrast\n" +
+			"  perksctl tui user alice\n" +
+			"  perksctl tui --list-keys",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -141,9 +143,8 @@ func (o *tuiOptions) checkTerminal(accessible bool) error {
 	draws := !accessible
 	switch {
 	case draws && !(s.Streams.InTTY && s.Streams.OutTTY):
-		return command.Usagef("The terminal UI needs a terminal. In scripts, use commands such as perksctl perk " +
-			"list, " +
-			"perksctl perk redeem and perksctl property update.")
+		return command.Usagef("The terminal UI needs a terminal. In scripts, use commands such as " +
+			"perksctl perk list, perksctl perk redeem and perksctl property update.")
 	case draws && s.Env("TERM") == "dumb":
 		return command.Usagef("TERM=dumb cannot show the terminal UI. Try perksctl tui --accessible.")
 	case draws && s.Flags.Debug && s.Streams.ErrTTY:

@@ -161,12 +161,12 @@ func NewWriter(w io.Writer, format Format, header []string, escape func([]byte) 
 	switch format {
 	case CSV:
 		cells := NewCellWriter(w, true)
-		return &Writer{func(object []byte) error { return writeCells(cells, header, object) }, cells.Flush},
-			cells.Write(header)
+		write := func(object []byte) error { return writeCells(cells, header, object) }
+		return &Writer{write, cells.Flush}, cells.Write(header)
 	case JSONL:
 		lines := bufio.NewWriter(w)
-		return &Writer{func(object []byte) error { _, err := lines.Write(escape(object)); return err }, lines.Flush},
-			nil
+		write := func(object []byte) error { _, err := lines.Write(escape(object)); return err }
+		return &Writer{write, lines.Flush}, nil
 	}
 	return nil, fmt.Errorf("cannot write the format %q", format)
 }

@@ -27,8 +27,9 @@ type entry struct {
 	SecretIn     string `json:"secret_in"` // keyring, file or unknown; "" if none is saved
 }
 
-var profileView = output.View{Columns: []string{"name", "current", "api_url", "client_id", "sandbox", "secret_in"},
-	ID: "name"}
+var profileView = output.View{
+	Columns: []string{"name", "current", "api_url", "client_id", "sandbox", "secret_in"}, ID: "name",
+}
 
 func newEntry(s *session.Session, c session.Config, name string) entry {
 	p := c.Profiles[name]
@@ -54,8 +55,9 @@ func NewProfile(s *session.Session) *cobra.Command {
 		Short:   "Switch between services and clients",
 		Long: "A profile is the address of an API and a client id. perksctl auth login creates one. Commands use\n" +
 			"the current profile, unless --profile or " + session.EnvProfile + " names another.",
-		Example: "  perksctl auth login --profile staging\n  perksctl profile use staging\n  perksctl profile set " +
-			"prod --protected",
+		Example: "  perksctl auth login --profile staging\n" +
+			"  perksctl profile use staging\n" +
+			"  perksctl profile set prod --protected",
 	}, newList(s), newUse(s), newShow(s), newSet(s), newRename(s), newDelete(s))
 }
 
@@ -154,8 +156,9 @@ func newSet(s *session.Session) *cobra.Command {
 			"for a file of rows, and not in the sandbox or with --dry-run. Off a terminal, and to start the\n" +
 			"terminal UI, pass --confirm-profile NAME. This prevents slips. To limit what a client can do, limit\n" +
 			"its scopes.",
-		Example: "  perksctl profile set prod --protected\n  perksctl profile set audit --read-only\n  perksctl " +
-			"profile set audit --read-only=false",
+		Example: "  perksctl profile set prod --protected\n" +
+			"  perksctl profile set audit --read-only\n" +
+			"  perksctl profile set audit --read-only=false",
 		Args: command.Exactly("NAME"),
 
 		ValidArgsFunction: completion.InOrder(completion.Profiles(s)),

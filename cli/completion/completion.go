@@ -72,12 +72,10 @@ func newCommand(s *session.Session) *cobra.Command {
 	return session.Command(s, output.View{ID: "shell"}, cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print the script that completes commands in a shell",
-		Long: "Print the script that completes commands, flags and values in a shell: bash, zsh, fish or " +
-			"powershell.\n" +
-			"The ids of perks, users, properties, categories and cities come from the service, if it replies within " +
-			defaultLimit.String() + ";\n" +
-			EnvTimeout + " sets another limit. The examples install it for new shells; bash needs the package\n" +
-			"bash-completion.",
+		Long: "Print the script that completes commands, flags and values in a shell: bash, zsh, fish or\n" +
+			"powershell. The ids of perks, users, properties, categories and cities come from the service, if it\n" +
+			"replies within " + defaultLimit.String() + "; " + EnvTimeout + " sets another limit.\n" +
+			"The examples install it for new shells; bash needs the package bash-completion.",
 		Example:   installation,
 		Args:      command.Exactly("SHELL"),
 		ValidArgs: shells,

@@ -26,8 +26,8 @@ import (
 
 func (d *diagnosis) transport() *http.Transport {
 	proxy := http.ProxyURL(d.proxy) // with nil, no proxy is used
-	return &http.Transport{Proxy: proxy, ForceAttemptHTTP2: true,
-		TLSClientConfig: &tls.Config{RootCAs: d.roots, MinVersion: tls.VersionTLS12}}
+	config := &tls.Config{RootCAs: d.roots, MinVersion: tls.VersionTLS12}
+	return &http.Transport{Proxy: proxy, ForceAttemptHTTP2: true, TLSClientConfig: config}
 }
 
 // client makes a client of an address. Without a token it sends none.
@@ -115,9 +115,9 @@ func (d *diagnosis) askHealth(
 // betterAddress tries to correct the usual mistakes: no version in the path, or too long a path.
 func (d *diagnosis) betterAddress(ctx context.Context) string {
 	root := (&url.URL{Scheme: d.base.Scheme, Host: d.base.Host}).String()
-	for _, address := range []string{d.connection.APIURL + "/v2", strings.TrimSuffix(d.connection.APIURL, "/partners"),
-		root + "/v2"} {
-		if address != d.connection.APIURL {
+	given := d.connection.APIURL
+	for _, address := range []string{given + "/v2", strings.TrimSuffix(given, "/partners"), root + "/v2"} {
+		if address != given {
 			if _, _, err := d.askHealth(ctx, address); err == nil {
 				return address
 			}

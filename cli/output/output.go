@@ -59,8 +59,8 @@ func (o *Options) Clock() time.Time {
 
 // Bind declares the flags.
 func (o *Options) Bind(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.Format, "output", "o", "", "the `format` of data: "+strings.Join(Formats(),
-		", ")+` (default "table")`)
+	flags.StringVarP(&o.Format, "output", "o", "",
+		"the `format` of data: "+strings.Join(Formats(), ", ")+` (default "table")`)
 	flags.StringSliceVar(&o.Fields, "fields", nil, "show only these fields, in this order (`field,...`)")
 	flags.StringVar(&o.JQ, "jq", "", "filter the JSON with a jq `expression`")
 	flags.StringVar(&o.Template, "template", "",

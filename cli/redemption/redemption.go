@@ -31,8 +31,8 @@ func New(s *session.Session) *cobra.Command {
 		Use:     "redemption",
 		Aliases: []string{"redemptions"},
 		Short:   "Find, approve, reject and void redemptions",
-		Example: "  perksctl redemption list --status pending\n  perksctl redemption approve " +
-			"0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
+		Example: "  perksctl redemption list --status pending\n" +
+			"  perksctl redemption approve 0199d8c4-5b7e-7c8a-9d10-2f6b8e4a1c33",
 	}, newList(s), newGet(s), newDecide(s, approve), newDecide(s, reject), newDecide(s, void), newWait(s))
 }
 
