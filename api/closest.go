@@ -18,7 +18,8 @@ func Closest(word string, candidates []string) string {
 	bestDistance = min(bestDistance, len(word))
 	for _, candidate := range candidates {
 		d := distance(strings.ToLower(word), strings.ToLower(candidate))
-		if len(word) > 1 && strings.HasPrefix(candidate, word) || swapped(strings.ToLower(word), strings.ToLower(candidate)) {
+		if len(word) > 1 && strings.HasPrefix(candidate, word) ||
+			swapped(strings.ToLower(word), strings.ToLower(candidate)) {
 			d = 1
 		}
 		if d < bestDistance && d < len(candidate) {

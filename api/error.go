@@ -16,21 +16,28 @@ const (
 	CodeInvalidJSON          Code = "invalid_json"           // the body is not the JSON (or form) it claims to be
 	CodeUnsupportedMediaType Code = "unsupported_media_type" // the body's Content-Type is not one the endpoint reads
 	CodeBodyTooLarge         Code = "body_too_large"         // the body is longer than the endpoint reads
-	CodeInvalidToken         Code = "invalid_token"          // the token or the credentials are missing, malformed, expired or revoked
-	CodeInsufficientScope    Code = "insufficient_scope"     // the token is good but lacks the scope that the endpoint asks for
-	CodeForbidden            Code = "forbidden"              // the caller may use the endpoint, but not on this record or address
-	CodeNotFound             Code = "not_found"              // no record, or no endpoint, is there
-	CodeMethodNotAllowed     Code = "method_not_allowed"     // the address exists but does not support this method
-	CodeValidationFailed     Code = "validation_failed"      // a value breaks its field's rule; the error's Fields say which and how
+	// the token or the credentials are missing, malformed, expired or revoked
+	CodeInvalidToken Code = "invalid_token"
+	// the token is good but lacks the scope that the endpoint asks for
+	CodeInsufficientScope Code = "insufficient_scope"
+	// the caller may use the endpoint, but not on this record or address
+	CodeForbidden        Code = "forbidden"
+	CodeNotFound         Code = "not_found"          // no record, or no endpoint, is there
+	CodeMethodNotAllowed Code = "method_not_allowed" // the address exists but does not support this method
+	// a value breaks its field's rule; the error's Fields say which and how
+	CodeValidationFailed     Code = "validation_failed"
 	CodeAlreadyRedeemed      Code = "already_redeemed"       // the user has a live redemption of the perk
 	CodePerkNotStarted       Code = "perk_not_started"       // the perk's valid_from is in the future
 	CodePerkExpired          Code = "perk_expired"           // the perk's valid_to has passed
 	CodeSoldOut              Code = "sold_out"               // the stock is used up by live redemptions
 	CodeIdempotencyKeyReused Code = "idempotency_key_reused" // the Idempotency-Key was used before with another request
-	CodePreconditionFailed   Code = "precondition_failed"    // If-Match names another version of the record than the current one
-	CodeConflict             Code = "conflict"               // the record's state does not allow the operation: operator's commands only
-	CodeTooExpensive         Code = "too_expensive"          // the list takes too long; the message names a cheaper one
-	CodeRateLimited          Code = "rate_limited"           // the caller asks too often; Retry-After says when to come back
+	// If-Match names another version of the record than the current one
+	CodePreconditionFailed Code = "precondition_failed"
+	// the record's state does not allow the operation: operator's commands only
+	CodeConflict     Code = "conflict"
+	CodeTooExpensive Code = "too_expensive" // the list takes too long; the message names a cheaper one
+	// the caller asks too often; Retry-After says when to come back
+	CodeRateLimited Code = "rate_limited"
 
 	// CodeUnavailable means that the server could not finish. If it had begun a write, which the message says, the
 	// outcome of the write is unknown until it is read back.

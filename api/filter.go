@@ -53,15 +53,16 @@ type Circle struct{ Lat, Lng, RadiusKM float64 }
 type FilterField[F any] struct {
 	Name        string // in a URL, and in a form
 	Flag, Usage string
-	Label, Hint string   // in a form; "" for a field that forms do not have
-	Key         string   // before the colon in a query; "" for the words. Fields of one key are the lower and the upper end of a range
-	Values      []string // all that it takes, where these are fixed
-	IsSwitch    bool     // takes true and false alone
-	Unit        string   // of a distance, which a query may write as <5km
-	isPoint     bool     // is two numbers
-	needs       string   // the field without which it means nothing
-	isSeparate  bool     // is read from a URL without regard to other fields
-	needsValue  string   // what is wrong with an empty one in a URL; "" where that asks for nothing
+	Label, Hint string // in a form; "" for a field that forms do not have
+	// before the colon in a query; "" for the words. Fields of one key are the lower and the upper end of a range
+	Key        string
+	Values     []string // all that it takes, where these are fixed
+	IsSwitch   bool     // takes true and false alone
+	Unit       string   // of a distance, which a query may write as <5km
+	isPoint    bool     // is two numbers
+	needs      string   // the field without which it means nothing
+	isSeparate bool     // is read from a URL without regard to other fields
+	needsValue string   // what is wrong with an empty one in a URL; "" where that asks for nothing
 
 	Get func(F) string                    // "" where nothing is asked for
 	Set func(*F, string) (problem string) // of "" it asks for nothing
@@ -85,7 +86,8 @@ var PerkFilterFields = []FilterField[PerkFilter]{
 		func(f PerkFilter, p *Perk) Fit { return sameText(f.City, p.City) }),
 	categoryFilter(),
 	{
-		Name: "near", Flag: "near", Usage: "only perks near this position (`LAT,LNG` in degrees)", Label: "Near", Hint: "(lat,lng)", Key: "near", isPoint: true,
+		Name: "near", Flag: "near", Usage: "only perks near this position (`LAT,LNG` in degrees)", Label: "Near",
+		Hint: "(lat,lng)", Key: "near", isPoint: true,
 		Get: func(f PerkFilter) string {
 			if f.Near == nil {
 				return ""
@@ -95,8 +97,9 @@ var PerkFilterFields = []FilterField[PerkFilter]{
 		Set: setPoint,
 	},
 	{
-		Name: "radius", Flag: "radius", Usage: "distance from --near in `km`", Label: "Radius km", Hint: fmt.Sprintf("(%d)", DefaultRadiusKM),
-		Key: "radius", Unit: "km", needs: "near",
+		Name: "radius", Flag: "radius", Usage: "distance from --near in `km`", Label: "Radius km",
+		Hint: fmt.Sprintf("(%d)", DefaultRadiusKM),
+		Key:  "radius", Unit: "km", needs: "near",
 		Get: func(f PerkFilter) string {
 			if f.Near == nil || f.Near.RadiusKM == 0 {
 				return ""
@@ -105,7 +108,8 @@ var PerkFilterFields = []FilterField[PerkFilter]{
 		},
 		Set: setRadius,
 	},
-	switchFilter("include_expired", "include-expired", "also show expired perks", func(f *PerkFilter) *bool { return &f.IncludeExpired }),
+	switchFilter("include_expired", "include-expired", "also show expired perks",
+		func(f *PerkFilter) *bool { return &f.IncludeExpired }),
 }
 
 func categoryFilter() FilterField[PerkFilter] {
@@ -155,7 +159,8 @@ func textFilter[F any](name, flag, label, hint, usage string, of func(*F) *strin
 // switchFilter is a field that is true or false.
 func switchFilter[F any](name, flag, usage string, of func(*F) *bool) FilterField[F] {
 	return FilterField[F]{
-		Name: name, Flag: flag, Usage: usage, Key: strings.TrimPrefix(name, "include_"), IsSwitch: true, isSeparate: true, needsValue: "must be true or false",
+		Name: name, Flag: flag, Usage: usage, Key: strings.TrimPrefix(name, "include_"), IsSwitch: true,
+		isSeparate: true, needsValue: "must be true or false",
 		Get: func(f F) string {
 			if !*of(&f) {
 				return ""
@@ -211,7 +216,8 @@ func setPoint(f *PerkFilter, text string) (problem string) {
 	if !hasComma {
 		lat, lng, _ = strings.Cut(text, " ")
 	}
-	if TextValue(strings.TrimSpace(lat)).Float(&at.Lat) != "" || TextValue(strings.TrimSpace(lng)).Float(&at.Lng) != "" {
+	if TextValue(strings.TrimSpace(lat)).Float(&at.Lat) != "" ||
+		TextValue(strings.TrimSpace(lng)).Float(&at.Lng) != "" {
 		return "must be latitude,longitude, such as 52.52,13.405"
 	}
 	if problem := LatRule(at.Lat); problem != "" {
@@ -288,7 +294,8 @@ func (p *Parameters) circle() *Circle {
 	} else {
 		radius = DefaultRadiusKM
 	}
-	givenLat, givenLng := p.Values.Has("lat") || p.Values.Has("latitude"), p.Values.Has("lng") || p.Values.Has("longitude")
+	givenLat := p.Values.Has("lat") || p.Values.Has("latitude")
+	givenLng := p.Values.Has("lng") || p.Values.Has("longitude")
 	latName, lngName := "lat", "lng"
 	if !p.Values.Has("lat") && !p.Values.Has("lng") {
 		latName, lngName = "latitude", "longitude"
@@ -355,7 +362,8 @@ var RedemptionFilterFields = []FilterField[RedemptionFilter]{
 		func(f RedemptionFilter, r *RedemptionRecord) Fit {
 			return within(r.RedeemedAt.IsZero(), r.RedeemedAt.Before(f.Until.Add(tick)))
 		}),
-	switchFilter("own", "own", "only redemptions made by the client that asks", func(f *RedemptionFilter) *bool { return &f.Own }),
+	switchFilter("own", "own", "only redemptions made by the client that asks",
+		func(f *RedemptionFilter) *bool { return &f.Own }),
 }
 
 // choiceFilter is a field with one of several values. The usage goes before their list.
@@ -471,7 +479,8 @@ var PropertyFilterFields = []FilterField[PropertyFilter]{
 	judged(valueFilter("max_bedrooms", "max-bedrooms", "only listings with at most this `number` of bedrooms", bedrooms,
 		func(f *PropertyFilter) **int { return &f.MaxBedrooms }),
 		func(f PropertyFilter, p *Property) Fit { return within(false, p.Bedrooms <= *f.MaxBedrooms) }),
-	switchFilter("own", "own", "only listings of the client that asks", func(f *PropertyFilter) *bool { return &f.Own }),
+	switchFilter("own", "own", "only listings of the client that asks",
+		func(f *PropertyFilter) *bool { return &f.Own }),
 }
 
 // valueFilter is an end of a range, with a value that parse reads. Its name is min_ or max_, and the key.

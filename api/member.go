@@ -56,7 +56,8 @@ func splitWithEncodingJSON(text []byte, unchecked string) ([]Member, error) {
 		}
 		member := text[start:dec.InputOffset()]
 		if at := loneSurrogate(member); at >= 0 && (unchecked == "" || name != unchecked) {
-			return nil, Errorf(CodeInvalidJSON, "The JSON is not valid: %s is half of a surrogate pair, not a character.", member[at:at+len(`\u0000`)])
+			return nil, Errorf(CodeInvalidJSON,
+				"The JSON is not valid: %s is half of a surrogate pair, not a character.", member[at:at+len(`\u0000`)])
 		}
 		members.add(Member{Name: name.(string), Value: Value{json: value}})
 	}
@@ -119,7 +120,8 @@ func FormListMembers(form url.Values, list string) []Member {
 		entries = nil
 	}
 	members = slices.DeleteFunc(members, func(m Member) bool { return m.Name == list })
-	return append(members, Member{Name: list, Value: ListValue(entries), Repeated: isRepeated || len(lists) > 1 || rest.Has(list)})
+	return append(members, Member{Name: list, Value: ListValue(entries), Repeated: isRepeated || len(lists) > 1 ||
+		rest.Has(list)})
 }
 
 // listNumber reads 3 from list[3].

@@ -11,7 +11,7 @@ import (
 	"example.com/perks/api"
 )
 
-// nested returns an object of so many levels.
+// nested returns an object of that many levels.
 func nested(levels int) string {
 	return `{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
 }

@@ -93,7 +93,8 @@ type Page[T any] struct {
 
 	DistancesKM []float64 `json:"-"` // of perks from the position that was asked for, from HeaderDistances
 	LeftOut     []string  `json:"-"` // the ids of items that came, but are of another kind than was asked for
-	Next        string    `json:"-"` // the address of the page after this one, from the Link header; "" if none is known
+	// the address of the page after this one, from the Link header; "" if none is known
+	Next string `json:"-"`
 }
 
 // PageMeta is a page's position in its list. TotalPages is 0 when the list is empty.
@@ -102,7 +103,8 @@ type PageMeta struct {
 	PerPage    int   `json:"per_page"`
 	Total      int64 `json:"total"`
 	TotalPages int64 `json:"total_pages"`
-	MoreThan   int64 `json:"more_than,omitempty"` // instead of Total and TotalPages, which are then null: how many were counted
+	// instead of Total and TotalPages, which are then null: how many were counted
+	MoreThan int64 `json:"more_than,omitempty"`
 }
 
 // MarshalJSON writes null for a total that is not known.
@@ -169,7 +171,8 @@ const (
 // PerkSortFields returns the fields that perks can be sorted by: all of a perk, the distance, and the relevance.
 func PerkSortFields() []string {
 	return []string{
-		"id", "title", "description", "category", "merchant_name", "image_url", "discount_text", "terms", "valid_from", "valid_to",
+		"id", "title", "description", "category", "merchant_name", "image_url", "discount_text", "terms", "valid_from",
+		"valid_to",
 		"city", "created_at", "updated_at", SortDistance, SortRelevance,
 	}
 }

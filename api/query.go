@@ -117,7 +117,8 @@ func (r *queryReader[F]) meaning(t queryToken) (fields []FilterField[F], value s
 			return named, t.text[colon+1:], problem
 		}
 		if suggestion != "" {
-			return nil, "", QueryProblem{From: t.from, To: t.from + colon + 1, Text: fmt.Sprintf("no field %q. Did you mean %s:?", bare[:colon], suggestion)}
+			return nil, "", QueryProblem{From: t.from, To: t.from + colon + 1,
+				Text: fmt.Sprintf("no field %q. Did you mean %s:?", bare[:colon], suggestion)}
 		}
 	}
 	if words := keyed(r.fields, ""); len(words) > 0 {
@@ -180,7 +181,8 @@ func (r *queryReader[F]) filter() (filter F) {
 			text = strings.TrimSpace(name + " " + problem)
 		}
 		if text != "" {
-			isBegun := slices.ContainsFunc(field.choices(), func(choice string) bool { return strings.HasPrefix(choice, strings.ToLower(value)) })
+			isBegun := slices.ContainsFunc(field.choices(),
+				func(choice string) bool { return strings.HasPrefix(choice, strings.ToLower(value)) })
 			r.complainOf(r.setBy[field.Name], isBegun || isHalfPoint(field.isPoint, value) && isNumeric(value), text)
 			continue
 		}
@@ -285,7 +287,8 @@ func FormatQuery[F any](fields []FilterField[F], filter F) string {
 			break
 		}
 		for word := range strings.SplitSeq(words, " ") {
-			if read := queryTokens(word); len(read) != 1 || read[0].text != word || QueryParts(fields, word)[0].Kind != QueryWord {
+			if read := queryTokens(word); len(read) != 1 || read[0].text != word ||
+				QueryParts(fields, word)[0].Kind != QueryWord {
 				word = quote(word)
 			}
 			parts = append(parts, word)
@@ -323,10 +326,11 @@ func quote(text string) string {
 
 // QueryCompletion is what can stand at the cursor of a query, instead of what is typed there.
 type QueryCompletion[F any] struct {
-	From    int             // where that begins
-	Prefix  string          // what is typed from there to the cursor, without quotes
-	Field   *FilterField[F] // the field whose value it is; nil where a field or a word begins
-	Choices []string        // what can be there, beginning with the prefix. If the values of a field are not fixed, the caller looks them up
+	From   int             // where that begins
+	Prefix string          // what is typed from there to the cursor, without quotes
+	Field  *FilterField[F] // the field whose value it is; nil where a field or a word begins
+	// what can be there, beginning with the prefix. If the values of a field are not fixed, the caller looks them up
+	Choices []string
 }
 
 // CompleteQuery returns the completion of a query at a cursor, which is an offset in bytes.
@@ -340,7 +344,8 @@ func CompleteQuery[F any](fields []FilterField[F], text string, cursor int) Quer
 		c := QueryCompletion[F]{From: t.from + colon + 1, Prefix: t.text[colon+1:]}
 		if named, _ := fieldsNamed(fields, bare[:colon]); len(named) > 0 {
 			c.Field = &named[0]
-			c.Choices = slices.DeleteFunc(slices.Clone(c.Field.choices()), func(choice string) bool { return !strings.HasPrefix(choice, strings.ToLower(c.Prefix)) })
+			c.Choices = slices.DeleteFunc(slices.Clone(c.Field.choices()),
+				func(choice string) bool { return !strings.HasPrefix(choice, strings.ToLower(c.Prefix)) })
 		}
 		return c
 	}
@@ -396,7 +401,8 @@ func queryTokens(text string) (tokens []queryToken) {
 			case isQuoted && r == '\\' && at+1 < len(text) && (text[at+1] == '"' || text[at+1] == '\\'):
 				word = append(word, text[at+1])
 				size = 2
-			case t.bare < 0 && r == '"' && bytes.IndexByte(word, ':') == len(word)-1: // at the start, or behind the first colon
+			// at the start, or behind the first colon
+			case t.bare < 0 && r == '"' && bytes.IndexByte(word, ':') == len(word)-1:
 				isQuoted, t.bare = true, len(word)
 			default:
 				word = append(word, text[at:at+size]...)

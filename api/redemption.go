@@ -187,7 +187,8 @@ func (e Eligibility) Refusal() error {
 	case e.Eligible:
 		return nil
 	case e.Code == nil || e.Reason == nil: // from another service
-		return Errorf(CodeConflict, "User %q cannot redeem perk %q now. The service does not say why.", e.UserID, e.PerkID)
+		return Errorf(CodeConflict, "User %q cannot redeem perk %q now. The service does not say why.", e.UserID,
+			e.PerkID)
 	}
 	return &Error{Code: *e.Code, Message: *e.Reason}
 }

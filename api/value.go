@@ -101,7 +101,8 @@ func (v Value) rooms(into *int) string {
 	if problem := v.Int(&n); problem != "" {
 		return problem
 	}
-	*into = int(max(math.MinInt, min(n, math.MaxInt))) // numbers out of the range of int are out of the rule's range too
+	// numbers out of the range of int are out of the rule's range too
+	*into = int(max(math.MinInt, min(n, math.MaxInt)))
 	return ""
 }
 
@@ -315,7 +316,8 @@ func URLRule(address string) string {
 		return problem
 	}
 	u, err := url.Parse(address) // lets blanks pass in the path
-	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") || strings.ContainsFunc(address, unicode.IsSpace) {
+	if err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https") ||
+		strings.ContainsFunc(address, unicode.IsSpace) {
 		return "must be an absolute http or https URL"
 	}
 	return ""

@@ -84,6 +84,7 @@ func (k Kept) answer(req *http.Request) *http.Response {
 	stateOf(req.Context()).reply = k.Body
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: k.Header.Clone(), Body: io.NopCloser(bytes.NewReader(k.Body)), ContentLength: int64(len(k.Body)), Request: req,
+		Header: k.Header.Clone(), Body: io.NopCloser(bytes.NewReader(k.Body)), ContentLength: int64(len(k.Body)),
+		Request: req,
 	}
 }

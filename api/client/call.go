@@ -121,13 +121,16 @@ func (c *Client) failure(call call, e *requestState, res *resty.Response, err er
 	var wire *networkError
 	switch {
 	case errors.As(err, &wire):
-		return &Unreachable{Address: c.BaseURL(), Err: wire.err, OutcomeUnknown: e.unresolved && call.changes(), NotSent: !e.sent}
+		return &Unreachable{Address: c.BaseURL(), Err: wire.err, OutcomeUnknown: e.unresolved && call.changes(),
+			NotSent: !e.sent}
 	case errors.Is(err, errRedirects):
 		return &Unreachable{Address: c.BaseURL(), Err: errRedirects}
 	case strings.Contains(err.Error(), "failed to parse Location header"): // net/http has no type for it
-		return &Unreachable{Address: c.BaseURL(), Err: errors.New("the server redirects to what is no address"), OutcomeUnknown: call.changes()}
+		return &Unreachable{Address: c.BaseURL(), Err: errors.New("the server redirects to what is no address"),
+			OutcomeUnknown: call.changes()}
 	case e.unresolved && call.changes() && (res == nil || res.RawResponse == nil):
-		return &Unreachable{Address: c.BaseURL(), Err: withoutURL(err), OutcomeUnknown: true} // an attempt was lost, and the next failed for another reason
+		// an attempt was lost, and the next failed for another reason
+		return &Unreachable{Address: c.BaseURL(), Err: withoutURL(err), OutcomeUnknown: true}
 	case res == nil || res.RawResponse == nil:
 		return withoutURL(err)
 	case errors.Is(err, resty.ErrResponseBodyTooLarge):
@@ -430,11 +433,14 @@ func (c *Client) resolve(path string) (string, error) {
 		return "", api.Errorf(api.CodeValidationFailed, "%q is not a path: %s.", path, why)
 	}
 	if hasDotSegment(target.EscapedPath()) {
-		return "", api.Errorf(api.CodeValidationFailed, "%q has a part . or .. in its path, which a server or a proxy may take for another path. Write the path without it.", path)
+		return "", api.Errorf(api.CodeValidationFailed,
+			"%q has a part . or .. in its path, which a server or a proxy may take for another path. Write the path "+
+				"without it.", path)
 	}
 	if target.Host != "" {
 		if !sameOrigin(target, c.base) {
-			return "", api.Errorf(api.CodeValidationFailed, "%s is not on %s. The token goes to no other server.", target.Redacted(), c.base.Host)
+			return "", api.Errorf(api.CodeValidationFailed, "%s is not on %s. The token goes to no other server.",
+				target.Redacted(), c.base.Host)
 		}
 		return target.String(), nil
 	}

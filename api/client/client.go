@@ -32,8 +32,9 @@ const (
 
 // Config configures a Client. Only BaseURL is required.
 type Config struct {
-	BaseURL string // {api_url}: http or https, a host, and the path that the endpoints begin with, such as https://perks.example/v2
-	Sandbox bool   // perks and redemptions are those of the sandbox addresses
+	// {api_url}: http or https, a host, and the path that the endpoints begin with, such as https://perks.example/v2
+	BaseURL string
+	Sandbox bool // perks and redemptions are those of the sandbox addresses
 
 	Tokens    TokenSource   // nil sends no token: enough for Token and the health check
 	Timeout   time.Duration // of each request: all its attempts, but not the waits between them; zero is 30 seconds

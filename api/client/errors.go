@@ -203,7 +203,8 @@ func refusesCredentials(status int, body bodyMembers) bool {
 
 // statusSentence describes a response whose body has nothing to show.
 func statusSentence(res *resty.Response) string {
-	sentence := strings.TrimSpace(fmt.Sprintf("The server answered %d %s", res.StatusCode(), http.StatusText(res.StatusCode())))
+	sentence := strings.TrimSpace(fmt.Sprintf("The server answered %d %s", res.StatusCode(),
+		http.StatusText(res.StatusCode())))
 	if location := res.Header().Get("Location"); res.StatusCode() < 400 && location != "" {
 		return fmt.Sprintf("%s to %s, which was not followed. Is this the address of the API?", sentence, location)
 	}
@@ -307,7 +308,8 @@ func explain(err error) (why, advice string) {
 		return "the name " + name.Name + " cannot be looked up: " + name.Err, network
 
 	case dialled && step.Timeout():
-		return "connecting to " + target + " took too long", "A firewall may block the connection. If you need a proxy, set HTTPS_PROXY."
+		return "connecting to " + target + " took too long",
+			"A firewall may block the connection. If you need a proxy, set HTTPS_PROXY."
 	case dialled && errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused by " + target, "Is the server running, and is the port right?"
 	case dialled && (errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)):
@@ -318,11 +320,13 @@ func explain(err error) (why, advice string) {
 	}
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
-		return "the server does not speak TLS on this port", "Should the address begin with http://, or is the port wrong?"
+		return "the server does not speak TLS on this port",
+			"Should the address begin with http://, or is the port wrong?"
 	case isAlert(err):
 		text := err.Error()
 		return "the server refused the TLS handshake (" + text[strings.LastIndex(text, ": ")+len(": "):] + ")", between
-	case errors.As(err, &timed) && timed.Timeout() && strings.Contains(timed.Error(), "TLS handshake"): // net/http does not export it
+	// net/http does not export it
+	case errors.As(err, &timed) && timed.Timeout() && strings.Contains(timed.Error(), "TLS handshake"):
 		return "the TLS handshake took too long", between
 
 	case errors.Is(err, context.DeadlineExceeded):
@@ -343,7 +347,8 @@ func explain(err error) (why, advice string) {
 // not.
 func unknown(err error) (why, advice string) {
 	text := err.Error()
-	for _, broken := range []string{"malformed ", "bad Content-Length", "transfer encoding", "chunk length", "transport connection broken", "unexpected EOF"} {
+	for _, broken := range []string{"malformed ", "bad Content-Length", "transfer encoding", "chunk length",
+		"transport connection broken", "unexpected EOF"} {
 		if strings.Contains(text, broken) {
 			return "what came back is not HTTP", "Is the port right?"
 		}

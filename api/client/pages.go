@@ -96,7 +96,7 @@ func lacksID(item any) bool {
 	return false
 }
 
-// distances reads the distances of so many perks; nil if the service does not tell them.
+// distances reads the distances of that many perks; nil if the service does not tell them.
 func distances(header string, perks int) (found []float64) {
 	for text := range strings.SplitSeq(header, ",") {
 		km, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
@@ -176,7 +176,8 @@ func walk[T any](ctx context.Context, c *Client, call call, err error) iter.Seq2
 }
 
 // fetchAhead requests a page now, and returns a function that waits for it.
-func fetchAhead[T any](ctx context.Context, requests *sync.WaitGroup, c *Client, call call) func() (api.Page[T], http.Header, error) {
+func fetchAhead[T any](ctx context.Context, requests *sync.WaitGroup, c *Client,
+	call call) func() (api.Page[T], http.Header, error) {
 	var page api.Page[T]
 	var header http.Header
 	var err error
@@ -193,7 +194,8 @@ func fetchAhead[T any](ctx context.Context, requests *sync.WaitGroup, c *Client,
 
 // after returns the call for the next page, if there is one. The server's Link (RFC 8288) counts first, if it stays on
 // the server; otherwise the page numbers do.
-func (c *Client) after(current call, meta api.PageMeta, items int, header http.Header) (next call, more bool, err error) {
+func (c *Client) after(current call, meta api.PageMeta, items int,
+	header http.Header) (next call, more bool, err error) {
 	target, hasLinks := nextLink(header)
 	if hasLinks && target == "" {
 		return call{}, false, nil
@@ -204,7 +206,8 @@ func (c *Client) after(current call, meta api.PageMeta, items int, header http.H
 	}
 	if u, err := here.Parse(target); err == nil && hasLinks && sameOrigin(u, c.base) {
 		if u.Path == here.Path && u.Query().Encode() == here.RawQuery {
-			return call{}, false, errors.New("the server's link to the next page leads to the same page: the list would not end")
+			return call{}, false, errors.New("the server's link to the next page leads to the same page: the list " +
+				"would not end")
 		}
 		return call{method: http.MethodGet, path: u.String(), header: current.header, seen: current.seen}, true, nil
 	}

@@ -36,7 +36,9 @@ func (c *Client) Perk(ctx context.Context, id string) (api.Perk, error) {
 	var perk api.Perk
 	call := get(path, nil)
 	res, err := c.fetchRecord(ctx, call, &perk, func() bool { return perk.ID != "" || perk.Title != "" }, "id")
-	if err == nil && !api.SameID(cmp.Or(perk.ID, id), id) && !strings.HasSuffix(res.RawResponse.Request.URL.Path, "/"+perk.ID) { // of a redirect
+	// of a redirect
+	if err == nil && !api.SameID(cmp.Or(perk.ID, id), id) &&
+		!strings.HasSuffix(res.RawResponse.Request.URL.Path, "/"+perk.ID) {
 		err = c.unreadable(call, res, fmt.Errorf("it is the perk %q", perk.ID))
 	}
 	if err != nil {
@@ -77,25 +79,29 @@ func (c *Client) UserPerks(ctx context.Context, userID string, options PerkListO
 }
 
 // UserPerkPages returns all pages of them.
-func (c *Client) UserPerkPages(ctx context.Context, userID string, options PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
+func (c *Client) UserPerkPages(ctx context.Context, userID string,
+	options PerkListOptions) iter.Seq2[api.Page[api.Perk], error] {
 	call, err := c.userCall(userID, "available", options.PerkFilter.Values(), options.ListOptions)
 	return walk[api.Perk](ctx, c, call, err)
 }
 
 // UserRedemptions returns one page of what the user has redeemed.
-func (c *Client) UserRedemptions(ctx context.Context, userID string, options ListOptions) (api.Page[api.Redemption], error) {
+func (c *Client) UserRedemptions(ctx context.Context, userID string,
+	options ListOptions) (api.Page[api.Redemption], error) {
 	return onePage(c.UserRedemptionPages(ctx, userID, options))
 }
 
 // UserRedemptionPages returns all pages of it.
-func (c *Client) UserRedemptionPages(ctx context.Context, userID string, options ListOptions) iter.Seq2[api.Page[api.Redemption], error] {
+func (c *Client) UserRedemptionPages(ctx context.Context, userID string,
+	options ListOptions) iter.Seq2[api.Page[api.Redemption], error] {
 	call, err := c.userCall(userID, "redeemed", url.Values{}, options)
 	return walk[api.Redemption](ctx, c, call, err)
 }
 
 // Redeem redeems a perk for a user under an idempotency key, which may be empty. replay says that the server had
 // processed the key before. Retries of this same call do not count as that.
-func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRequest, key string) (redemption api.Redemption, replay bool, err error) {
+func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRequest,
+	key string) (redemption api.Redemption, replay bool, err error) {
 	path, err := c.perkPath(perkID)
 	if err != nil {
 		return api.Redemption{}, false, err
@@ -111,7 +117,8 @@ func (c *Client) Redeem(ctx context.Context, perkID string, request api.RedeemRe
 	}
 	if !api.SameID(cmp.Or(redemption.PerkID, perkID), perkID) ||
 		!api.SameID(cmp.Or(redemption.UserID, request.UserID), request.UserID) {
-		return api.Redemption{}, false, c.unreadable(call, res, errors.New("it is not the redemption that was asked for"))
+		return api.Redemption{}, false,
+			c.unreadable(call, res, errors.New("it is not the redemption that was asked for"))
 	}
 	return redemption, res.Header().Get(replayed) == "true" && !stateOf(res.Request.Context()).lost, nil
 }

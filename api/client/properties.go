@@ -29,7 +29,8 @@ func (c *Client) Properties(ctx context.Context, options PropertyListOptions) (a
 }
 
 // PropertyPages returns the pages of matching listings, from options.Page on.
-func (c *Client) PropertyPages(ctx context.Context, options PropertyListOptions) iter.Seq2[api.Page[api.Property], error] {
+func (c *Client) PropertyPages(ctx context.Context,
+	options PropertyListOptions) iter.Seq2[api.Page[api.Property], error] {
 	call, err := c.listCall(propertiesPath, options.PropertyFilter.Values(), options.ListOptions)
 	return orUnsupported("list of properties", walk[api.Property](ctx, c, call, err))
 }

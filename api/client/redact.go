@@ -21,8 +21,10 @@ const redacted = "[redacted]"
 // What is secret, wherever it stands. Names are compared in lower case, those of members and parameters without
 // punctuation.
 var (
-	secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token"}
-	secretNames   = []string{"accesstoken", "refreshtoken", "idtoken", "token", "clientsecret", "clientassertion", "secret", "password", "apikey"}
+	secretHeaders = []string{"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key",
+		"x-auth-token"}
+	secretNames = []string{"accesstoken", "refreshtoken", "idtoken", "token", "clientsecret", "clientassertion",
+		"secret", "password", "apikey"}
 )
 
 func isSecretName(name string) bool {
@@ -86,7 +88,8 @@ func redactBody(contentType string, body []byte) (clean []byte, secrets []string
 func namesSecret(text string) bool {
 	for _, at := range words().FindAllStringIndex(text, -1) {
 		name, rest := text[at[0]:at[1]], strings.TrimLeft(text[at[1]:], "\"' \t\\")
-		if isSecretName(name) && (strings.ContainsAny(name, "_-") || strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, "=")) {
+		if isSecretName(name) && (strings.ContainsAny(name, "_-") || strings.HasPrefix(rest, ":") ||
+			strings.HasPrefix(rest, "=")) {
 			return true
 		}
 	}
@@ -205,7 +208,8 @@ func forms(secret string) []string {
 		base64.RawStdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret))}
 	for _, form := range slices.Clone(found) {
 		escaped := url.QueryEscape(form)
-		found = append(found, escaped, url.PathEscape(form), escapes().ReplaceAllStringFunc(escaped, strings.ToLower)) // %2f, as many write
+		// %2f, as many write
+		found = append(found, escaped, url.PathEscape(form), escapes().ReplaceAllStringFunc(escaped, strings.ToLower))
 	}
 	return found
 }

@@ -20,12 +20,14 @@ type RedemptionListOptions struct {
 }
 
 // Redemptions returns one page of the matching redemptions.
-func (c *Client) Redemptions(ctx context.Context, options RedemptionListOptions) (api.Page[api.RedemptionRecord], error) {
+func (c *Client) Redemptions(ctx context.Context,
+	options RedemptionListOptions) (api.Page[api.RedemptionRecord], error) {
 	return onePage(c.RedemptionPages(ctx, options))
 }
 
 // RedemptionPages returns the pages of matching redemptions, from options.Page on.
-func (c *Client) RedemptionPages(ctx context.Context, options RedemptionListOptions) iter.Seq2[api.Page[api.RedemptionRecord], error] {
+func (c *Client) RedemptionPages(ctx context.Context,
+	options RedemptionListOptions) iter.Seq2[api.Page[api.RedemptionRecord], error] {
 	call, err := c.listCall(c.redemptionsPath(), options.RedemptionFilter.Values(), options.ListOptions)
 	return orUnsupported("list of redemptions", walk[api.RedemptionRecord](ctx, c, call, err))
 }
@@ -41,8 +43,10 @@ func (c *Client) Redemption(ctx context.Context, id string) (api.RedemptionRecor
 
 // Decide approves, rejects or voids a redemption, with the ETag of ifMatch only while that is the current version. The
 // same decision again changes nothing, so a request whose response was lost is repeated.
-func (c *Client) Decide(ctx context.Context, id string, status api.RedemptionStatus, reason, ifMatch string) (api.RedemptionRecord, string, error) {
-	verb, ok := map[api.RedemptionStatus]string{api.StatusApproved: "approve", api.StatusRejected: "reject", api.StatusVoided: "void"}[status]
+func (c *Client) Decide(ctx context.Context, id string, status api.RedemptionStatus, reason,
+	ifMatch string) (api.RedemptionRecord, string, error) {
+	verb, ok := map[api.RedemptionStatus]string{api.StatusApproved: "approve", api.StatusRejected: "reject",
+		api.StatusVoided: "void"}[status]
 	if !ok {
 		return api.RedemptionRecord{}, "", fmt.Errorf("a redemption cannot be decided to be %q", status)
 	}
@@ -50,7 +54,8 @@ func (c *Client) Decide(ctx context.Context, id string, status api.RedemptionSta
 	if err != nil {
 		return api.RedemptionRecord{}, "", err
 	}
-	call, err := call{method: http.MethodPost, path: path, repeatable: true}.withJSON(api.DecisionRequest{Reason: reason})
+	call, err := call{method: http.MethodPost, path: path,
+		repeatable: true}.withJSON(api.DecisionRequest{Reason: reason})
 	if err != nil {
 		return api.RedemptionRecord{}, "", err
 	}
@@ -106,7 +111,8 @@ func (c *Client) pollDecision(ctx context.Context, id string) (record api.Redemp
 	}
 }
 
-func (c *Client) redemption(ctx context.Context, call call, id string) (record api.RedemptionRecord, etag string, err error) {
+func (c *Client) redemption(ctx context.Context, call call,
+	id string) (record api.RedemptionRecord, etag string, err error) {
 	res, err := c.fetchRecord(ctx, call, &record, func() bool { return record.ID != "" }, "id", "perk_id")
 	if IsMissing(err) && !c.lists(ctx, c.redemptionsPath()) {
 		err = unsupported("addresses of redemptions", err)
@@ -188,12 +194,14 @@ func unsupported(what string, err error) error {
 	refused, _ := errors.AsType[*Error](err)
 	lacking := *refused
 	lacking.Code, lacking.Status, lacking.Unsupported = api.CodeNotFound, http.StatusNotFound, true
-	lacking.Message = "This service has no " + what + ": the specification does not ask for it, and the service is another one than perksd, or an older version."
+	lacking.Message = "This service has no " + what +
+		": the specification does not ask for it, and the service is another one than perksd, or an older version."
 	return &lacking
 }
 
 // Report counts redemptions of a time, at most api.MaxReportDays, or only those that the client made.
-func (c *Client) Report(ctx context.Context, by api.ReportBy, filter api.RedemptionFilter) (report api.Report, err error) {
+func (c *Client) Report(ctx context.Context, by api.ReportBy,
+	filter api.RedemptionFilter) (report api.Report, err error) {
 	query := filter.Values()
 	query.Set("by", string(by))
 	call := get(c.partnersPath("/reports/redemptions"), query)

@@ -61,7 +61,8 @@ func (r *retry) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (r *retry) attempt(req *http.Request, e *requestState) (*http.Response, error) {
-	began := r.clock.Now() // before the time limit begins: what is measured must not be less than the limit when that is over
+	// before the time limit begins: what is measured must not be less than the limit when that is over
+	began := r.clock.Now()
 	ctx, cancel := context.WithTimeout(req.Context(), r.Timeout-e.spent)
 	defer cancel() // the body is read by then
 	res, err := r.next.RoundTrip(req.WithContext(ctx))
@@ -177,7 +178,8 @@ func (r *retry) waitForThrottle(ctx context.Context, e *requestState) error {
 		if !r.canWait(ctx, e, d) {
 			return nil
 		}
-		if err := r.wait(ctx, e, Wait{For: d, Requested: true, Why: statusText(http.StatusTooManyRequests)}); err != nil {
+		if err := r.wait(ctx, e, Wait{For: d, Requested: true,
+			Why: statusText(http.StatusTooManyRequests)}); err != nil {
 			return err
 		}
 	}
@@ -233,7 +235,8 @@ func (s *noResend) RoundTrip(req *http.Request) (*http.Response, error) {
 	e := stateOf(req.Context())
 	e.connected.Store(false)
 	if !safe(req.Method) {
-		req.GetBody = nil // net/http cannot send again what it cannot rewind; retry made the request for this attempt alone
+		// net/http cannot send again what it cannot rewind; retry made the request for this attempt alone
+		req.GetBody = nil
 	}
 	res, err := s.next.RoundTrip(req)
 	if err != nil {

@@ -76,7 +76,8 @@ func explainCertificate(err error) (why, advice string) {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return explainValidity(invalid, leaf)
 	case errors.As(err, &hostname):
-		return fmt.Sprintf("the server's certificate is not for %s but for %s", hostname.Host, namesOf(leaf)), "Is the address right?"
+		return fmt.Sprintf("the server's certificate is not for %s but for %s", hostname.Host, namesOf(leaf)),
+			"Is the address right?"
 	case errors.As(err, &authority):
 		issuer := cmp.Or(leaf.Issuer.String(), "an unnamed authority")
 		return "the server's certificate was issued by " + issuer + ", which this computer does not trust",
@@ -92,7 +93,8 @@ func explainValidity(invalid x509.CertificateInvalidError, leaf *x509.Certificat
 		whose = "the certificate of " + certificate.Subject.String() + ", which issued the server's,"
 	}
 	// Go says only in words whether it is too early or too late, and some systems do not say.
-	early := strings.Contains(invalid.Detail, " is before ") || invalid.Detail == "" && time.Now().Before(certificate.NotBefore)
+	early := strings.Contains(invalid.Detail, " is before ") || invalid.Detail == "" &&
+		time.Now().Before(certificate.NotBefore)
 	if early {
 		return whose + " is not valid before " + day(certificate.NotBefore), "Is this computer's clock right?"
 	}

@@ -84,7 +84,7 @@ func fingerprint(patterns []string) (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)[:6]), nil
 }
 
-// databaseWith makes a database with so many sample perks, until the section ends, and returns its address.
+// databaseWith makes a database with that many sample perks, until the section ends, and returns its address.
 func (l *harness) databaseWith(ctx context.Context, kind string, perks int64) (string, error) {
 	if kind == "SQLite" {
 		return l.sqliteWith(ctx, perks)
@@ -96,7 +96,7 @@ func (l *harness) databaseWith(ctx context.Context, kind string, perks int64) (s
 	return address(c), nil
 }
 
-// postgresWith starts a server with so many sample perks, until the section ends.
+// postgresWith starts a server with that many sample perks, until the section ends.
 func (l *harness) postgresWith(ctx context.Context, perks int64) (*storetest.PostgresServer, error) {
 	saved, err := l.cache.get("postgres", perks, func(path string) (err error) {
 		c, err := startPostgres(ctx)
@@ -119,7 +119,7 @@ func (l *harness) postgresWith(ctx context.Context, perks int64) (*storetest.Pos
 	return c, err
 }
 
-// sqliteWith makes a file with so many sample perks and returns its address.
+// sqliteWith makes a file with that many sample perks and returns its address.
 func (l *harness) sqliteWith(ctx context.Context, perks int64) (string, error) {
 	saved, err := l.cache.get("sqlite", perks, func(path string) error { return l.fill(ctx, "sqlite:"+path, perks) })
 	if err != nil {
@@ -138,7 +138,7 @@ func (l *harness) sqliteWith(ctx context.Context, perks int64) (string, error) {
 	return "sqlite:" + copied.Name(), errors.Join(err, copied.Close())
 }
 
-// fill makes a database with so many sample perks.
+// fill makes a database with that many sample perks.
 func (l *harness) fill(ctx context.Context, database string, perks int64) error {
 	begun := time.Now()
 	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", fmt.Sprint(perks), "--users",

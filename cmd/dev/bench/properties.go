@@ -54,7 +54,7 @@ func measureProperties(ctx context.Context, l *harness) (*table, error) {
 	return t, nil
 }
 
-// propertyLists is a service with so many properties.
+// propertyLists is a service with that many properties.
 type propertyLists struct {
 	*service
 	size int64
@@ -82,7 +82,8 @@ func (l *harness) newPropertyLists(ctx context.Context, kind string, size int64)
 	return &propertyLists{s, size}, err
 }
 
-// vacuum does what autovacuum does some minutes after so many rows were added: then an index is read without its table.
+// vacuum does what autovacuum does some minutes after that many rows were added: then an index is read without its
+// table.
 func vacuum(ctx context.Context, database string) error {
 	pool, err := pgxpool.New(ctx, database)
 	if err != nil {

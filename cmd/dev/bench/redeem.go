@@ -110,7 +110,7 @@ func measureRedeemSQLite(ctx context.Context, l *harness) (*table, error) {
 	return result, nil
 }
 
-// newRedeemLoad fills a database with so many users and all perks, and starts a service on it.
+// newRedeemLoad fills a database with that many users and all perks, and starts a service on it.
 func (l *harness) newRedeemLoad(ctx context.Context, database string, users int64) (*redeemLoad, error) {
 	// alice and bob come first
 	if _, err := l.runPerksd(ctx, database, nil, "demo-data", "--perks", "0", "--users",

@@ -22,7 +22,7 @@ var redemptionSizes = []int64{10_000, 1_000_000}
 const (
 	listedPerks  = 20 // each has as many redemptions as the others
 	decidedShare = 100
-	decidedOf    = 4 // one of so many is decided, among those of its perk
+	decidedOf    = 4 // one of that many is decided, among those of its perk
 )
 
 // The perk that needs approval is one more than the hot ones.
@@ -189,7 +189,7 @@ func (l *harness) newRedemptionLists(ctx context.Context, kind string, size int6
 		r.decide(ctx, api.StatusApproved, api.StatusVoided, size/decidedShare))
 }
 
-// decide gives so many redemptions of one status another: of the first perk's, or the second's, one of each few, from
+// decide gives that many redemptions of one status another: of the first perk's, or the second's, one of each few, from
 // the newest on.
 func (r *redemptionLists) decide(ctx context.Context, of, to api.RedemptionStatus, count int64) error {
 	c, err := r.client(nil)

@@ -121,7 +121,7 @@ func median[T float64 | time.Duration](values []T) T {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// percentile is the smallest value that so many of a hundred do not exceed (the nearest rank). There must be one at
+// percentile is the smallest value that p of a hundred do not exceed (the nearest rank). There must be one at
 // least.
 func percentile(values []time.Duration, p float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(values))

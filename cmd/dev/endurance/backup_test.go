@@ -50,7 +50,7 @@ func TestABackupUnderLoadIsASnapshot(t *testing.T) {
 	servesFrom(t, copied, len(stored))
 }
 
-// servesFrom starts a server on the restored database, where so many units were redeemed: exactly one more can be.
+// servesFrom starts a server on the restored database, where that many units were redeemed: exactly one more can be.
 func servesFrom(t *testing.T, copied *programs.Installation, redeemed int) {
 	t.Helper()
 	copied.ImportCSV("perks", perkCSV("rush", redeemed+1))

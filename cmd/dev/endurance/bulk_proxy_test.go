@@ -24,8 +24,8 @@ type faultProxy struct {
 	address string
 	server  *http.Server
 
-	dropEvery int // of so many redeems the reply to one is lost
-	loseEvery int // of so many redeems one is lost before the server has it
+	dropEvery int // the reply to one of that many redeems is lost
+	loseEvery int // one of that many redeems is lost before the server has it
 
 	mu        sync.Mutex
 	redeems   int           // received so far

@@ -106,7 +106,7 @@ func TestStandbysOfAClusterAreRead(t *testing.T) {
 	}
 }
 
-// readFrom are the flags for a server that reads from so many standbys, or from all nodes if it is their number.
+// readFrom are the flags for a server that reads from that many standbys, or from all nodes if it is their number.
 func (c *haCluster) readFrom(standbys int) []string {
 	c.Helper()
 	var hosts []string

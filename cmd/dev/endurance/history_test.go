@@ -72,7 +72,7 @@ type history struct {
 	databaseFails bool // so that a command of the operator may fail
 
 	begun, ended atomic.Int64       // requests of the clients
-	crashes      map[int64]struct{} // a server crashes when so many requests have ended
+	crashes      map[int64]struct{} // a server crashes once that many requests have ended
 	crash        chan struct{}
 	pending      chan request // redemptions to reject
 
@@ -106,7 +106,7 @@ func checkHistory(t *testing.T, i *programs.Installation, replicas int, database
 	}
 }
 
-// newHistory starts servers with all that so many rounds need.
+// newHistory starts servers with what that many rounds need.
 func newHistory(t *testing.T, i *programs.Installation, replicas, rounds int) *history {
 	t.Helper()
 	always := make(chan time.Time)

@@ -98,7 +98,7 @@ func (l *load) move(servers []*programs.Server) {
 	l.events.move(moved)
 }
 
-// awaitReplies waits until so many more redemptions are acknowledged.
+// awaitReplies waits until that many more redemptions are acknowledged.
 func (l *load) awaitReplies(more int) {
 	l.Helper()
 	target := l.replies.count() + more
@@ -148,7 +148,7 @@ type redeemer struct {
 // replyTimeout is longer than any server takes to reply, even with an unknown outcome.
 const replyTimeout = 20 * time.Second
 
-// newRedeemer opens up to so many connections to each server.
+// newRedeemer opens up to that many connections to each server.
 func newRedeemer(t *testing.T, token string, connections int) *redeemer {
 	transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections}
 	t.Cleanup(transport.CloseIdleConnections)

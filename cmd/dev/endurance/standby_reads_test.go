@@ -40,7 +40,7 @@ func readingPair(t *testing.T, delay string, users int) (*pair, []*programs.Serv
 
 var standbyRead = regexp.MustCompile(`perks_database_standby_read\{.*\} 1\n`)
 
-// awaitStandbys waits until the server reads from so many.
+// awaitStandbys waits until the server reads from that many.
 func awaitStandbys(t *testing.T, s *programs.Server, standbys int) {
 	t.Helper()
 	url := s.MetricsURL(t)

@@ -62,8 +62,8 @@ func TestAWalkHasEachPerkOnceWhileOthersWrite(t *testing.T) {
 	}
 }
 
-// walk follows the list in one order. The writes are spread over it: the next begins after so many pages, and the page
-// after those waits for the one before.
+// walk follows the list in one order. The writes are spread over it: the next begins after that many pages, and the
+// page after those waits for the one before.
 func (w *catalogWalk) walk(order string) {
 	const perPage = 100
 	pagesPerWrite := w.perks / perPage / walkWrites

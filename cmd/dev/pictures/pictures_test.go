@@ -273,7 +273,7 @@ func (c *capture) take(name string, shots ...shot) {
 	c.look(medium)
 }
 
-// keep compares a picture with the kept one, if there is one. It may have so many bytes.
+// keep compares a picture with the kept one, if there is one. It may have that many bytes.
 func (c *capture) keep(name, svg string, most int) {
 	c.t.Helper()
 	if len(svg) > most {

@@ -21,7 +21,7 @@ type Disk struct {
 	held *exec.Cmd
 }
 
-// NewDisk makes one of so many KiB in memory. It takes what the system grants: as root the right to mount, as anyone
+// NewDisk makes one of that many KiB in memory. It takes what the system grants: as root the right to mount, as anyone
 // else a user namespace. Where neither is allowed, as in many containers, the test fails and says so.
 func NewDisk(t testing.TB, kib int) *Disk {
 	t.Helper()
