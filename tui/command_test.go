@@ -63,7 +63,9 @@ func TestFailedCommandIsOneSentence(t *testing.T) {
 
 func TestMissingProgramIsReported(t *testing.T) {
 	var ran []string
-	d := probed(t, &probe{}, withCommand(t, &ran, nil, "no-such-program-anywhere"), func(o *tui.Options) { o.Exec = tui.RunQuietly })
+	d := probed(t, &probe{}, withCommand(t, &ran, nil, "no-such-program-anywhere"), func(o *tui.Options) {
+		o.Exec = tui.RunQuietly
+	})
 	d.Press("ctrl+g")
 	d.See(`Error: Open ticket: exec: "no-such-program-anywhere": executable file not found`)
 }

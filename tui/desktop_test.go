@@ -88,26 +88,39 @@ func TestCopyUsesTheUsersClipboard(t *testing.T) {
 		ran     string
 		written string
 	}{
-		"X11":                     {machine{env: x11, programs: all}, "xclip -in -selection clipboard < perk-1", ""},
-		"X11 without xclip":       {machine{env: x11, programs: map[string]string{"xsel": "works"}}, "xsel --input --clipboard < perk-1", ""},
-		"Wayland":                 {machine{env: map[string]string{"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}, programs: all}, "wl-copy < perk-1", ""},
-		"macOS":                   {machine{system: "darwin", programs: all}, "pbcopy < perk-1", ""},
-		"Windows":                 {machine{system: "windows", programs: all}, "clip.exe < perk-1", ""},
-		"WSL":                     {machine{env: map[string]string{"WSL_DISTRO_NAME": "Debian", "DISPLAY": ":0"}, programs: all}, "clip.exe < perk-1", ""},
-		"Termux":                  {machine{env: map[string]string{"TERMUX_VERSION": "1"}, programs: all}, "termux-clipboard-set < perk-1", ""},
-		"X11 in tmux":             {machine{env: map[string]string{"DISPLAY": ":0", "TMUX": "x"}, programs: all}, "xclip -in -selection clipboard < perk-1", ""},
+		"X11": {machine{env: x11, programs: all}, "xclip -in -selection clipboard < perk-1", ""},
+		"X11 without xclip": {machine{env: x11, programs: map[string]string{"xsel": "works"}},
+			"xsel --input --clipboard < perk-1", ""},
+		"Wayland": {machine{env: map[string]string{"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"},
+			programs: all}, "wl-copy < perk-1", ""},
+		"macOS":   {machine{system: "darwin", programs: all}, "pbcopy < perk-1", ""},
+		"Windows": {machine{system: "windows", programs: all}, "clip.exe < perk-1", ""},
+		"WSL": {machine{env: map[string]string{"WSL_DISTRO_NAME": "Debian", "DISPLAY": ":0"},
+			programs: all}, "clip.exe < perk-1", ""},
+		"Termux": {machine{env: map[string]string{"TERMUX_VERSION": "1"}, programs: all},
+			"termux-clipboard-set < perk-1", ""},
+		"X11 in tmux": {machine{env: map[string]string{"DISPLAY": ":0", "TMUX": "x"}, programs: all},
+			"xclip -in -selection clipboard < perk-1", ""},
 		"no clipboard program":    {machine{env: x11}, "", bare},
 		"clipboard program fails": {machine{env: x11, programs: map[string]string{"xclip": "fails"}}, "", bare},
 		"clipboard program hangs": {machine{env: x11, programs: map[string]string{"xclip": "hangs"}}, "", bare},
 		"no display":              {machine{env: map[string]string{"TERM": "xterm"}, programs: all}, "", bare},
-		"over SSH":                {machine{env: map[string]string{"DISPLAY": "localhost:10", "SSH_TTY": "/dev/pts/1"}, programs: all}, "", bare},
-		"over SSH to macOS":       {machine{system: "darwin", env: map[string]string{"SSH_CONNECTION": "a b c d"}, programs: all}, "", bare},
-		"over SSH in tmux":        {machine{env: map[string]string{"TMUX": "x", "SSH_TTY": "y", "DISPLAY": ":0"}, programs: all}, "tmux load-buffer -w - < perk-1", ""},
-		"in an old tmux":          {machine{env: map[string]string{"TMUX": "x", "TERM": "screen-256color"}}, "", bare + wrapped},
-		"in a tmux that hangs":    {machine{env: map[string]string{"TMUX": "x"}, programs: map[string]string{"tmux": "hangs"}}, "", bare + wrapped},
-		"over SSH from tmux":      {machine{env: map[string]string{"TERM": "tmux-256color", "SSH_TTY": "y"}, programs: all}, "", bare + wrapped},
-		"in screen":               {machine{env: map[string]string{"STY": "1.x", "TERM": "xterm"}}, "", bare + wrappedOther},
-		"over SSH from screen":    {machine{env: map[string]string{"TERM": "screen.xterm", "SSH_TTY": "y"}}, "", bare + wrappedOther},
+		"over SSH": {machine{env: map[string]string{"DISPLAY": "localhost:10", "SSH_TTY": "/dev/pts/1"},
+			programs: all}, "", bare},
+		"over SSH to macOS": {machine{system: "darwin", env: map[string]string{"SSH_CONNECTION": "a b c d"},
+			programs: all}, "", bare},
+		"over SSH in tmux": {machine{env: map[string]string{"TMUX": "x", "SSH_TTY": "y", "DISPLAY": ":0"},
+			programs: all}, "tmux load-buffer -w - < perk-1", ""},
+		"in an old tmux": {machine{env: map[string]string{"TMUX": "x", "TERM": "screen-256color"}}, "",
+			bare + wrapped},
+		"in a tmux that hangs": {machine{env: map[string]string{"TMUX": "x"},
+			programs: map[string]string{"tmux": "hangs"}}, "", bare + wrapped},
+		"over SSH from tmux": {machine{env: map[string]string{"TERM": "tmux-256color", "SSH_TTY": "y"},
+			programs: all}, "", bare + wrapped},
+		"in screen": {machine{env: map[string]string{"STY": "1.x", "TERM": "xterm"}}, "",
+			bare + wrappedOther},
+		"over SSH from screen": {machine{env: map[string]string{"TERM": "screen.xterm", "SSH_TTY": "y"}}, "",
+			bare + wrappedOther},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &test.machine
@@ -175,13 +188,15 @@ func TestCopyErrors(t *testing.T) {
 		"this terminal has no clipboard":                         {"perk-1", map[string]string{"TERM": "linux"}},
 	} {
 		m := &machine{env: test.env}
-		if err := m.desktop(t).Copy(test.text); err == nil || !strings.Contains(err.Error(), want) || len(m.written) > 0 {
+		if err := m.desktop(t).Copy(test.text); err == nil || !strings.Contains(err.Error(), want) ||
+			len(m.written) > 0 {
 			t.Errorf("%q: %v, written: %q", want, err, []string(m.written))
 		}
 	}
 	read, closed := io.Pipe()
 	_ = read.Close()
-	if err := NewDesktop(closed, func(string) string { return "" }).copyByTerminal("perk-1"); err == nil || !strings.Contains(err.Error(), "could not write to the terminal") {
+	if err := NewDesktop(closed, func(string) string { return "" }).copyByTerminal("perk-1"); err == nil ||
+		!strings.Contains(err.Error(), "could not write to the terminal") {
 		t.Error(err)
 	}
 }
@@ -204,13 +219,17 @@ func TestOpenUsesTheUsersBrowser(t *testing.T) {
 		opened  bool
 		want    string
 	}{
-		"X11":           {machine{env: x11, browser: "works"}, true, ""},
-		"slow browser":  {machine{env: x11, browser: "hangs"}, false, ""},
-		"browser fails": {machine{env: x11, browser: "fails"}, false, "the browser did not open (exit status 1): open " + address + " in one yourself"},
-		"no browser":    {machine{env: x11, browser: "missing"}, false, "no browser was found: open " + address + " in one yourself"},
-		"no desktop":    {machine{browser: "works"}, false, "there is no desktop here: open " + address + " in a browser elsewhere"},
-		"over SSH":      {machine{env: map[string]string{"DISPLAY": ":0", "SSH_TTY": "x"}, browser: "works"}, false, "no browser can be opened over SSH: open " + address + " in your own"},
-		"WSL":           {machine{env: map[string]string{"WSL_DISTRO_NAME": "Debian"}, browser: "works"}, true, ""},
+		"X11":          {machine{env: x11, browser: "works"}, true, ""},
+		"slow browser": {machine{env: x11, browser: "hangs"}, false, ""},
+		"browser fails": {machine{env: x11, browser: "fails"}, false,
+			"the browser did not open (exit status 1): open " + address + " in one yourself"},
+		"no browser": {machine{env: x11, browser: "missing"}, false,
+			"no browser was found: open " + address + " in one yourself"},
+		"no desktop": {machine{browser: "works"}, false, "there is no desktop here: open " + address +
+			" in a browser elsewhere"},
+		"over SSH": {machine{env: map[string]string{"DISPLAY": ":0", "SSH_TTY": "x"}, browser: "works"}, false,
+			"no browser can be opened over SSH: open " + address + " in your own"},
+		"WSL": {machine{env: map[string]string{"WSL_DISTRO_NAME": "Debian"}, browser: "works"}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &test.machine
@@ -227,11 +246,14 @@ func TestOpenUsesTheUsersBrowser(t *testing.T) {
 
 func TestOpenAcceptsOnlyWebAddresses(t *testing.T) {
 	for _, address := range []string{
-		"", "images.test/coffee.png", "file:///etc/passwd", "javascript:alert(1)", "ms-settings:x", "--version", "-psn", "https://",
-		"http:coffee.png", "https://images.test/\nx", "https://images.test/a b", "smb://images.test/x", "HTTPS//images.test",
+		"", "images.test/coffee.png", "file:///etc/passwd", "javascript:alert(1)", "ms-settings:x", "--version", "-psn",
+		"https://",
+		"http:coffee.png", "https://images.test/\nx", "https://images.test/a b", "smb://images.test/x",
+		"HTTPS//images.test",
 	} {
 		m := &machine{env: map[string]string{"DISPLAY": ":0"}, browser: "works"}
-		if err := m.desktop(t).Open(address); err == nil || !strings.Contains(err.Error(), "was not opened: ") || len(m.opened) > 0 {
+		if err := m.desktop(t).Open(address); err == nil || !strings.Contains(err.Error(), "was not opened: ") ||
+			len(m.opened) > 0 {
 			t.Errorf("%q: %v, opened %q", address, err, m.opened)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRandomSteps sends random keys, pastes, clicks, sizes and responses. Nothing may panic, every line must fit, and only text and
-// colours may be written to the terminal.
+// TestRandomSteps sends random keys, pastes, clicks, sizes and responses. Nothing may panic, every line must fit, and
+// only text and colours may be written to the terminal.
 //
 // A failure names the seed; PERKS_FUZZ_SEED runs that walk alone. A short run takes 20,000 steps, a long one a million.
 func TestRandomSteps(t *testing.T) {

@@ -54,7 +54,8 @@ func TestPanicRestoresTerminalAndIsReported(t *testing.T) {
 			return "/somewhere/crash.txt", nil
 		})
 		var crash *tui.Crash
-		if !errors.As(err, &crash) || !strings.Contains(err.Error(), "a fault in "+in) || !strings.Contains(err.Error(), "/somewhere/crash.txt") {
+		if !errors.As(err, &crash) || !strings.Contains(err.Error(), "a fault in "+in) ||
+			!strings.Contains(err.Error(), "/somewhere/crash.txt") {
 			t.Errorf("%s: %v", in, err)
 		}
 		if !strings.Contains(kept, "guard_test.go") {

@@ -27,7 +27,8 @@ type job struct {
 
 var jobs = []job{
 	{"log in", 4, 3, nil, `"ADDRESS" enter "ID" enter "SECRET" enter`, []string{"Perks 62", "Logged in."}},
-	{"coffee nearby, nearest first", 7, 2, nil, `/ "coffee near:52.52,13.405" enter`, []string{"Perks 2 · nearest ↑", "> Coffee in Berlin"}},
+	{"coffee nearby, nearest first", 7, 2, nil, `/ "coffee near:52.52,13.405" enter`,
+		[]string{"Perks 2 · nearest ↑", "> Coffee in Berlin"}},
 	{"perks of a city", 3, 2, nil, `/ "city:berlin" enter`, []string{"Perks 1", "Coffee in Berlin"}},
 	{"the last row", 2, 1, nil, `}`, []string{"row 62 of 62"}},
 	{"redeem a perk", 3, 3, screen.ToPerk{ID: "berlin"}, `r "alice" ctrl+s y`, []string{"[redeemed] Coffee in Berlin"}},
@@ -44,7 +45,8 @@ var jobs = []job{
 	{"open a perk by its id", 0, 2, nil, `ctrl+k "hamburg" enter`, []string{"Perk Coffee in Hamburg"}},
 }
 
-// TestKeysForEachJob counts the keys that each job takes on a real service: never more than in the first version, and a third fewer in all.
+// TestKeysForEachJob counts the keys that each job takes on a real service: never more than in the first version, and a
+// third fewer in all.
 func TestKeysForEachJob(t *testing.T) {
 	table, before, now := "", 0, 0
 	for _, job := range jobs {
@@ -152,18 +154,21 @@ func catalogueOf62(t *testing.T) (*servertest.Server, account) {
 	}
 	perks := []store.PerkRecord{place("berlin", "Berlin", 52.52, 13.405), place("hamburg", "Hamburg", 52.55, 13.45)}
 	for n := range 60 {
-		perks = append(perks, store.PerkRecord{Perk: api.Perk{ID: fmt.Sprintf("perk-%d", n), Title: fmt.Sprintf("Matinee %d", n), City: "Leeds"}})
+		perks = append(perks, store.PerkRecord{Perk: api.Perk{ID: fmt.Sprintf("perk-%d", n),
+			Title: fmt.Sprintf("Matinee %d", n), City: "Leeds"}})
 	}
 	server.ImportPerks(perks...)
 	var properties []api.Property
 	for n := range int64(5) {
 		price, _ := api.ParsePrice(fmt.Sprint(100 * (n + 1)))
 		properties = append(properties, api.Property{
-			ID: n + 1, Title: fmt.Sprintf("Flat %d", n+1), Description: "Two rooms.", Address: "1 Lane", City: "Leeds", Postcode: "LS1 4AP", PricePW: price,
+			ID: n + 1, Title: fmt.Sprintf("Flat %d", n+1), Description: "Two rooms.", Address: "1 Lane", City: "Leeds",
+			Postcode: "LS1 4AP", PricePW: price,
 		})
 	}
 	server.ImportProperties(id, properties...)
-	if _, _, err := colleague(t, server, owner).Redeem(t.Context(), "hamburg", api.RedeemRequest{UserID: "bob"}, ""); err != nil {
+	if _, _, err := colleague(t, server, owner).Redeem(t.Context(), "hamburg", api.RedeemRequest{UserID: "bob"},
+		""); err != nil {
 		t.Fatal(err)
 	}
 	return server, owner

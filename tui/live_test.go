@@ -25,7 +25,8 @@ func TestScreensShowWhatOthersChange(t *testing.T) {
 	d.Open(screen.ToUser{ID: "alice"})
 	d.See("Redeemed 0")
 	d.Settle()
-	if _, _, err := colleague(t, server, owner).Redeem(t.Context(), "berlin", api.RedeemRequest{UserID: "alice"}, ""); err != nil {
+	if _, _, err := colleague(t, server, owner).Redeem(t.Context(), "berlin", api.RedeemRequest{UserID: "alice"},
+		""); err != nil {
 		t.Fatal(err)
 	}
 	d.Elapse(3 * time.Second)

@@ -23,7 +23,8 @@ func serviceWithPerks(t *testing.T) *servertest.Server {
 	s := servertest.Start(t)
 	s.ImportUsers("alice", "bob")
 	end := time.Now().Add(72 * time.Hour)
-	for id, title := range map[string]string{"demo-009729": "Coffee for two", "museum": "An hour in the museum", "spa": "A day at the spa"} {
+	for id, title := range map[string]string{"demo-009729": "Coffee for two", "museum": "An hour in the museum",
+		"spa": "A day at the spa"} {
 		s.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: id, Title: title, City: "Berlin", ValidTo: &end}})
 	}
 	return s
@@ -42,7 +43,8 @@ func TestPerkOpensByItsIDInTwoKeys(t *testing.T) {
 
 func TestPaletteOpensWhatWordsName(t *testing.T) {
 	d := tuitest.Start(t, serviceWithPerks(t))
-	for words, title := range map[string]string{"user alice": "User alice", "User  bob": "User bob", "perk spa": "Perk A day at the spa", "property 4": "Property 4"} {
+	for words, title := range map[string]string{"user alice": "User alice", "User  bob": "User bob",
+		"perk spa": "Perk A day at the spa", "property 4": "Property 4"} {
 		d.Settle()
 		d.Press("ctrl+k")
 		d.Type(words + "\n")
@@ -70,7 +72,8 @@ func TestALongTextToFindScrolls(t *testing.T) {
 	d.Gone("the beginning")
 }
 
-// TestPaletteFindsRecordsOfEveryKind types the beginning of a user's id, words of a listing, and the id of a redemption.
+// TestPaletteFindsRecordsOfEveryKind types the beginning of a user's id, words of a listing, and the id of a
+// redemption.
 func TestPaletteFindsRecordsOfEveryKind(t *testing.T) {
 	server := serviceWithPerks(t)
 	id, secret := server.Client()
@@ -208,7 +211,8 @@ func TestPaletteBeginsWithRecentRecords(t *testing.T) {
 // TestCursorStaysWhenRecentRecordsArrive moves it before they were read.
 func TestCursorStaysWhenRecentRecordsArrive(t *testing.T) {
 	release := make(chan struct{})
-	d := probed(t, &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)}, func(o *tui.Options) { o.Memory = &slowMemory{Memory: &tuitest.Memory{}, release: release} })
+	d := probed(t, &probe{offers: actions.Enabled(actions.Redeem, actions.CopyID)},
+		func(o *tui.Options) { o.Memory = &slowMemory{Memory: &tuitest.Memory{}, release: release} })
 	d.Press("ctrl+k", "down")
 	d.See("> Copy the id")
 	close(release)
@@ -240,7 +244,8 @@ func TestLateTitlesOfFormerWordsAreDropped(t *testing.T) {
 			<-release
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"data":[{"id":"x","title":"Found for ` + query + `"}],"meta":{"page":1,"per_page":5,"total":1,"total_pages":1}}`))
+		_, _ = w.Write([]byte(`{"data":[{"id":"x","title":"Found for ` + query +
+			`"}],"meta":{"page":1,"per_page":5,"total":1,"total_pages":1}}`))
 	}))
 	d.Press("ctrl+k")
 	d.Type("co")

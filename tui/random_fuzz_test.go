@@ -47,19 +47,28 @@ func (s *scripted) exhausted() bool { return len(s.bytes) == 0 }
 
 // texts is what people, partners and attackers put into fields.
 var texts = []string{
-	"", " ", "Coffee", "Two coffees for one", "1", "42", "-1", "52.52,13.405", "120.50", "9223372036854775808", "2026-03-10", "yes",
-	"https://images.example/1.jpg", "http://[::1]:1/1.png", "javascript:alert(1)", "a@b.example", "till=7", `{"a":{"b":[1,2,{"c":null}]}}`,
-	"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x1b[2J\x1b[H", "\x9b31m", "a\x00b\x7fc", "tab\there", "line\nfeed\r\nand more\n\n", "\u2028separators\u2029",
-	"\u202Egnp.exe\u202C", "\u2066isolated\u2069", "\u200Fmark", "مرحبا بالعالم", "שלום abc 123", "कॖषि नमस्ते", "ภาษาไทย", "각하",
-	"東京タワーの展望台", "全角ＡＢＣ", "👩‍👩‍👧‍👦 family", "👍🏽👍🏿", "🇩🇪🇫🇷🇯🇵", "☕️ ☕ ‼️ ⚠️", "❤️‍🔥", "e\u0301\u0301\u0301\u0301\u0301\u0301", "\u0301begins with an accent",
-	"\u200b\u200b\u2060\ufeff", "\u200d\u200d", "\u00adsoft\u00adhyphen", "﷽﷽﷽", "𒐫𒐫", "\uFFFD", "\xff\xfe", "\U000E0041tag", "\ufe0f\ufe0f",
+	"", " ", "Coffee", "Two coffees for one", "1", "42", "-1", "52.52,13.405", "120.50", "9223372036854775808",
+	"2026-03-10", "yes",
+	"https://images.example/1.jpg", "http://[::1]:1/1.png", "javascript:alert(1)", "a@b.example", "till=7",
+	`{"a":{"b":[1,2,{"c":null}]}}`,
+	"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x1b[2J\x1b[H", "\x9b31m", "a\x00b\x7fc", "tab\there",
+	"line\nfeed\r\nand more\n\n", "\u2028separators\u2029",
+	"\u202Egnp.exe\u202C", "\u2066isolated\u2069", "\u200Fmark", "مرحبا بالعالم", "שלום abc 123",
+	"कॖषि नमस्ते", "ภาษาไทย", "각하",
+	"東京タワーの展望台", "全角ＡＢＣ", "👩‍👩‍👧‍👦 family", "👍🏽👍🏿",
+	"🇩🇪🇫🇷🇯🇵", "☕️ ☕ ‼️ ⚠️", "❤️‍🔥",
+	"e\u0301\u0301\u0301\u0301\u0301\u0301", "\u0301begins with an accent",
+	"\u200b\u200b\u2060\ufeff", "\u200d\u200d", "\u00adsoft\u00adhyphen", "﷽﷽﷽", "𒐫𒐫", "\uFFFD", "\xff\xfe",
+	"\U000E0041tag", "\ufe0f\ufe0f",
 	"averyveryveryveryveryveryveryveryveryveryveryveryveryveryveryveryveryveryverylongword",
 }
 
 // realisticTexts is what honest partners and careful people put there.
-var realisticTexts = []string{"Coffee", "Berlin", "coffee-2for1", "spa-day", "alice", "Two coffees for one", "1", "3", "42", "120.50", "52.52,13.405", "https://images.example/1.jpg", "till", "7"}
+var realisticTexts = []string{"Coffee", "Berlin", "coffee-2for1", "spa-day", "alice", "Two coffees for one", "1", "3",
+	"42", "120.50", "52.52,13.405", "https://images.example/1.jpg", "till", "7"}
 
-// world is what all parts of a walk share. A realistic one mostly uses realisticTexts, because other texts rarely get past a form.
+// world is what all parts of a walk share. A realistic one mostly uses realisticTexts, because other texts rarely get
+// past a form.
 type world struct {
 	randomSource
 	realistic bool

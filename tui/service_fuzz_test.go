@@ -50,7 +50,8 @@ func (e *erraticService) RoundTrip(req *http.Request) (*http.Response, error) {
 	if e.rarely(5) || change && chance(e, 2) {
 		return e.failure(req)
 	}
-	return newResponse(req, http.StatusOK, toJSON(e.result(req.URL.Path, req.URL.Query().Get("type"))), "ETag", fmt.Sprintf(`"%d"`, e.n(4))), nil
+	return newResponse(req, http.StatusOK, toJSON(e.result(req.URL.Path, req.URL.Query().Get("type"))), "ETag",
+		fmt.Sprintf(`"%d"`, e.n(4))), nil
 }
 
 func (e *erraticService) failure(req *http.Request) (*http.Response, error) {
@@ -62,7 +63,8 @@ func (e *erraticService) failure(req *http.Request) (*http.Response, error) {
 	case 2:
 		return nil, context.DeadlineExceeded
 	case 3:
-		return newResponse(req, http.StatusOK, pick(e, []string{"", "{", "null", "[]", "{}", `{"data":null,"meta":null}`, "<html>Sign in</html>", `{"data":[{}]}`})), nil
+		return newResponse(req, http.StatusOK, pick(e, []string{"", "{", "null", "[]", "{}",
+			`{"data":null,"meta":null}`, "<html>Sign in</html>", `{"data":[{}]}`})), nil
 	}
 	return e.refusal(req), nil
 }
@@ -70,7 +72,8 @@ func (e *erraticService) failure(req *http.Request) (*http.Response, error) {
 func newResponse(req *http.Request, status int, body string, header ...string) *http.Response {
 	res := &http.Response{
 		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: req,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+		ContentLength: int64(len(body)), Request: req,
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		res.Header.Set(header[i], header[i+1])
@@ -91,9 +94,12 @@ var refusals = []struct {
 	status int
 	code   api.Code
 }{
-	{400, api.CodeInvalidJSON}, {401, api.CodeInvalidToken}, {403, api.CodeForbidden}, {403, api.CodeInsufficientScope}, {404, api.CodeNotFound},
-	{409, api.CodeAlreadyRedeemed}, {409, api.CodeSoldOut}, {409, api.CodePerkExpired}, {409, api.CodePerkNotStarted}, {409, api.CodeIdempotencyKeyReused},
-	{412, api.CodePreconditionFailed}, {412, api.CodePreconditionFailed}, {422, api.CodeValidationFailed}, {429, api.CodeRateLimited}, {500, api.CodeInternal},
+	{400, api.CodeInvalidJSON}, {401, api.CodeInvalidToken}, {403, api.CodeForbidden}, {403, api.CodeInsufficientScope},
+	{404, api.CodeNotFound},
+	{409, api.CodeAlreadyRedeemed}, {409, api.CodeSoldOut}, {409, api.CodePerkExpired}, {409, api.CodePerkNotStarted},
+	{409, api.CodeIdempotencyKeyReused},
+	{412, api.CodePreconditionFailed}, {412, api.CodePreconditionFailed}, {422, api.CodeValidationFailed},
+	{429, api.CodeRateLimited}, {500, api.CodeInternal},
 	{503, api.CodeUnavailable}, {502, ""}, {302, ""}, {410, "never heard of"}, {418, ""},
 }
 
@@ -104,7 +110,8 @@ func (e *erraticService) refusal(req *http.Request) *http.Response {
 	if status == http.StatusUnprocessableEntity || chance(e, 4) {
 		body.Errors = api.FieldErrors{}
 		for range e.n(4) {
-			field := pick(e, []string{"title", "price_pw", "lat", "images", "bedrooms", "user_id", "metadata", "metadata.till", "perk_id", e.text()})
+			field := pick(e, []string{"title", "price_pw", "lat", "images", "bedrooms", "user_id", "metadata",
+				"metadata.till", "perk_id", e.text()})
 			body.Errors[field] = append(body.Errors[field], e.text())
 		}
 	}
@@ -143,19 +150,22 @@ func (e *erraticService) result(path, kind string) any {
 }
 
 func page[T any](d *erraticService, item func() T) api.Page[T] {
-	p := api.Page[T]{Data: make([]T, pick(d, []int{0, 1, 2, 5, 20})), Meta: api.PageMeta{Page: int64(d.n(5)), PerPage: d.n(60), Total: int64(d.n(200)), TotalPages: int64(d.n(5))}}
+	p := api.Page[T]{Data: make([]T, pick(d, []int{0, 1, 2, 5, 20})),
+		Meta: api.PageMeta{Page: int64(d.n(5)), PerPage: d.n(60), Total: int64(d.n(200)), TotalPages: int64(d.n(5))}}
 	for i := range p.Data {
 		p.Data[i] = item()
 	}
 	if d.rarely(10) {
-		p.Meta = api.PageMeta{Page: -1, PerPage: -1, Total: pick(d, []int64{-1, 1 << 40}), TotalPages: pick(d, []int64{-1, 0, 1 << 40})}
+		p.Meta = api.PageMeta{Page: -1, PerPage: -1, Total: pick(d, []int64{-1, 1 << 40}),
+			TotalPages: pick(d, []int64{-1, 0, 1 << 40})}
 	}
 	return p
 }
 
 func (e *erraticService) perk() api.Perk {
 	return api.Perk{
-		ID: pick(e, []string{"coffee-2for1", "spa-day", "last-ticket", e.text()}), Title: e.text(), Description: e.text(), City: e.text(),
+		ID: pick(e, []string{"coffee-2for1", "spa-day", "last-ticket", e.text()}), Title: e.text(),
+		Description: e.text(), City: e.text(),
 		Category: e.maybe(), MerchantName: e.maybe(), ImageURL: e.maybe(), DiscountText: e.maybe(), Terms: e.maybe(),
 		ValidFrom: e.date(), ValidTo: e.date(), CreatedAt: e.now(), UpdatedAt: e.now(),
 	}
@@ -187,8 +197,10 @@ func (e *erraticService) redemption() api.Redemption {
 		metadata["deep"] = map[string]any{"list": []any{1, nil, e.text()}}
 	}
 	return api.Redemption{
-		ID: e.text() + "-r", PerkID: e.text(), UserID: e.text(), RedeemedAt: e.now().Add(-time.Duration(e.n(1000)) * time.Minute),
-		Status: pick(e, []api.RedemptionStatus{api.StatusApproved, api.StatusPending, api.StatusRejected, api.RedemptionStatus(e.text())}), Metadata: json.RawMessage(toJSON(metadata)),
+		ID: e.text() + "-r", PerkID: e.text(), UserID: e.text(),
+		RedeemedAt: e.now().Add(-time.Duration(e.n(1000)) * time.Minute),
+		Status: pick(e, []api.RedemptionStatus{api.StatusApproved, api.StatusPending, api.StatusRejected,
+			api.RedemptionStatus(e.text())}), Metadata: json.RawMessage(toJSON(metadata)),
 	}
 }
 
@@ -198,8 +210,9 @@ func (e *erraticService) property() api.Property {
 		panic(err)
 	}
 	p := api.Property{
-		ID: int64(e.n(3)), Title: e.text(), Description: e.text(), Address: e.text(), City: e.text(), Postcode: e.text(),
-		PricePW: price, Bedrooms: e.n(5), Bathrooms: e.n(5), Deposit: float64(e.n(1000)),
+		ID: int64(e.n(3)), Title: e.text(), Description: e.text(), Address: e.text(), City: e.text(),
+		Postcode: e.text(),
+		PricePW:  price, Bedrooms: e.n(5), Bathrooms: e.n(5), Deposit: float64(e.n(1000)),
 	}
 	for range e.n(4) {
 		p.Images = append(p.Images, e.text())

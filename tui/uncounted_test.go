@@ -54,7 +54,8 @@ func TestListsThatAreNotCountedAreWalkedToTheirEnds(t *testing.T) {
 	server, owner := uncounted(t)
 	for _, list := range []struct{ key, heading, first, last, end string }{
 		{"2", "Users 200+", "user-0001", "user-0270", "Only 200 are counted. / finds the others."},
-		{"3", "Properties 200+", "Flat number 1.", "Flat number 270.", "Only 200 are counted. S starts at the other end."},
+		{"3", "Properties 200+", "Flat number 1.", "Flat number 270.",
+			"Only 200 are counted. S starts at the other end."},
 		{"4", "Redemptions 200+", "user-0270", "user-0001", "Only 200 are counted. S starts at the other end."},
 	} {
 		t.Run(list.heading, func(t *testing.T) {

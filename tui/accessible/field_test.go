@@ -17,15 +17,23 @@ func TestFieldPromptsAndInput(t *testing.T) {
 		typed, value string
 		problem      string
 	}{
-		{widget.Field{Label: "City"}, "Berlin", "City (now Berlin), empty keeps it, - clears it: ", "Ham burg", "Ham burg", ""},
+		{widget.Field{Label: "City"}, "Berlin", "City (now Berlin), empty keeps it, - clears it: ", "Ham burg",
+			"Ham burg", ""},
 		{widget.Field{Label: "City", Hint: "such as Berlin"}, "", "City (such as Berlin): ", "x", "x", ""},
-		{widget.Field{Label: "Story", Kind: widget.Text}, strings.Repeat("é", 200), "Story (now 200 characters; :say reads it), several lines, end with a dot; empty keeps it, - clears it: ", "x", "x", ""},
+		{widget.Field{Label: "Story", Kind: widget.Text}, strings.Repeat("é", 200),
+			"Story (now 200 characters; :say reads it), several lines, end with a dot; empty keeps it, - clears it: ",
+			"x", "x", ""},
 		{widget.Field{Label: "Secret", Kind: widget.Secret}, "hush", "Secret (hidden), empty keeps it: ", "-", "-", ""},
-		{widget.Field{Label: "Sandbox", Kind: widget.Switch}, "no", "Sandbox, yes or no (now no): ", "Y", widget.Yes, ""},
-		{widget.Field{Label: "Sandbox", Kind: widget.Switch}, "no", "Sandbox, yes or no (now no): ", "maybe", "", "Type yes or no."},
-		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red", "Colour: 1 red, 2 green (now red): ", "2", "green", ""},
-		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red", "Colour: 1 red, 2 green (now red): ", "gre", "green", ""},
-		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red", "Colour: 1 red, 2 green (now red): ", "3", "", "The numbers go from 1 to 2."},
+		{widget.Field{Label: "Sandbox", Kind: widget.Switch}, "no", "Sandbox, yes or no (now no): ", "Y", widget.Yes,
+			""},
+		{widget.Field{Label: "Sandbox", Kind: widget.Switch}, "no", "Sandbox, yes or no (now no): ", "maybe", "",
+			"Type yes or no."},
+		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red",
+			"Colour: 1 red, 2 green (now red): ", "2", "green", ""},
+		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red",
+			"Colour: 1 red, 2 green (now red): ", "gre", "green", ""},
+		{widget.Field{Label: "Colour", Kind: widget.Choice, Options: colours}, "red",
+			"Colour: 1 red, 2 green (now red): ", "3", "", "The numbers go from 1 to 2."},
 	} {
 		if got := prompt(test.field, test.current); got != test.prompt {
 			t.Errorf("prompt %q, want %q", got, test.prompt)
@@ -37,11 +45,14 @@ func TestFieldPromptsAndInput(t *testing.T) {
 }
 
 func TestFindCommandByKeyNameOrPrefix(t *testing.T) {
-	offers := actions.Enabled(actions.Redeem, actions.SortReverse, actions.Sort, actions.Mark, actions.NextPage, actions.CopyID, actions.ForUser, actions.User)
+	offers := actions.Enabled(actions.Redeem, actions.SortReverse, actions.Sort, actions.Mark, actions.NextPage,
+		actions.CopyID, actions.ForUser, actions.User)
 	for text, want := range map[string][]actions.ID{
-		"r": {actions.Redeem}, "redeem": {actions.Redeem}, "RED": {actions.Redeem}, "S": {actions.SortReverse}, "s": {actions.Sort},
-		"space": {actions.Mark}, "next-page": {actions.NextPage}, "copy": {actions.CopyID}, "record.redeem": {actions.Redeem},
-		"re": {actions.Redeem, actions.SortReverse}, "user": {actions.ForUser, actions.User}, "fly": nil,
+		"r": {actions.Redeem}, "redeem": {actions.Redeem}, "RED": {actions.Redeem}, "S": {actions.SortReverse},
+		"s":     {actions.Sort},
+		"space": {actions.Mark}, "next-page": {actions.NextPage}, "copy": {actions.CopyID},
+		"record.redeem": {actions.Redeem},
+		"re":            {actions.Redeem, actions.SortReverse}, "user": {actions.ForUser, actions.User}, "fly": nil,
 	} {
 		var got []actions.ID
 		for _, offer := range find(actions.Default(), offers, text) {

@@ -76,12 +76,15 @@ func service(t *testing.T) *testService {
 	end := tuitest.Noon.Add(72 * time.Hour)
 	merchant, discount := "Café Schön", "2 for 1"
 	s.ImportPerks(
-		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Coffee for two", City: "Berlin", MerchantName: &merchant, DiscountText: &discount, ValidTo: &end}},
+		store.PerkRecord{Perk: api.Perk{ID: "coffee", Title: "Coffee for two", City: "Berlin", MerchantName: &merchant,
+			DiscountText: &discount, ValidTo: &end}},
 		store.PerkRecord{Perk: api.Perk{ID: "museum", Title: "An hour in the museum", City: "Hamburg", ValidTo: &end}},
-		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "A day at the spa", City: "Wien"}, Approval: store.ApprovalManual},
+		store.PerkRecord{Perk: api.Perk{ID: "spa", Title: "A day at the spa", City: "Wien"},
+			Approval: store.ApprovalManual},
 		store.PerkRecord{Perk: api.Perk{ID: "evil", Title: "red \x1b[31m\u202etitle", City: "Berlin"}},
 	)
-	s.ImportProperties("acme", api.Property{ID: 7, Title: "Loft by the river", Address: "Uferstr. 1", City: "Berlin", Postcode: "10115", Bedrooms: 2, Bathrooms: 1})
+	s.ImportProperties("acme", api.Property{ID: 7, Title: "Loft by the river", Address: "Uferstr. 1", City: "Berlin",
+		Postcode: "10115", Bedrooms: 2, Bathrooms: 1})
 	return &testService{s, id, secret}
 }
 

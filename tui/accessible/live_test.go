@@ -130,7 +130,11 @@ func TestEndOfInputReportsDraftsAndLosses(t *testing.T) {
 		{memory, screen.ToPerk{ID: "coffee"}, []string{"redeem", "alice"}, "\nLost: What was typed was not sent.\n"},
 	} {
 		server := service(t)
-		transcript := runScript(t, func(s *settings) { loggedIn(t, server, test.to)(s); s.options.Memory = test.memory }, test.script...)
+		transcript := runScript(t, func(s *settings) {
+			loggedIn(t, server,
+				test.to)(s)
+			s.options.Memory = test.memory
+		}, test.script...)
 		if !strings.HasSuffix(transcript, test.want+"End of input.\n") {
 			t.Errorf("wrong end of the session:\n%s", transcript)
 		}
@@ -267,7 +271,8 @@ func TestSecretIsNotEchoed(t *testing.T) {
 	}()
 	l := &liveSession{t: t, written: shown}
 	for _, step := range [][2]string{
-		{"Address of the API", w.URL}, {"Client id", w.id}, {"Sandbox, yes or no", ""}, {"Secret (hidden): ", w.secret}, {"? for help: ", "q"},
+		{"Address of the API", w.URL}, {"Client id", w.id}, {"Sandbox, yes or no", ""}, {"Secret (hidden): ", w.secret},
+		{"? for help: ", "q"},
 	} {
 		l.see(step[0])
 		if _, err := io.WriteString(terminal, step[1]+"\n"); err != nil {
@@ -277,7 +282,8 @@ func TestSecretIsNotEchoed(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if transcript := l.transcript.String(); strings.Contains(transcript, w.secret) || !strings.Contains(transcript, w.URL) {
+	if transcript := l.transcript.String(); strings.Contains(transcript, w.secret) ||
+		!strings.Contains(transcript, w.URL) {
 		t.Errorf("the terminal shows\n%s", transcript)
 	}
 }

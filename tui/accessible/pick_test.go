@@ -9,7 +9,8 @@ import (
 
 func TestAListOpensAnID(t *testing.T) {
 	w := service(t)
-	transcript := runScript(t, func(s *settings) { s.options.Accounts = tuitest.NewAccounts(t, nil) }, w.URL, "acme", "", w.secret, "properties", "7", "q")
+	transcript := runScript(t, func(s *settings) { s.options.Accounts = tuitest.NewAccounts(t, nil) }, w.URL, "acme",
+		"", w.secret, "properties", "7", "q")
 	if want := "\nProperty 7"; !strings.Contains(transcript, want) {
 		t.Errorf("missing %q:\n%s", want, transcript)
 	}

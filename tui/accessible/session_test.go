@@ -32,17 +32,19 @@ func TestWholeSession(t *testing.T) {
 		// find by title, by id and by name
 		":coffee", "1", ":user bob", "1", ":", "next", "",
 		// edit a property, with a mistake, and delete it
-		"properties", "7", "edit", ":bedrooms", "many", "3", ":send", "send", "delete", "yes", "delete", "7", "what", "", "q")
+		"properties", "7", "edit", ":bedrooms", "many", "3", ":send", "send", "delete", "yes", "delete", "7", "what",
+		"", "q")
 	transcript = strings.ReplaceAll(transcript, w.URL, "http://service/v2")
 	transcript = strings.ReplaceAll(transcript, w.secret, "the secret")
 	transcript = imported.ReplaceAllString(transcript, "$1: when the test ran")
 	seen := map[string]string{} // requests take ids too, in any order
-	transcript = regexp.MustCompile(`00000000-0000-4000-8000-\d{12}`).ReplaceAllStringFunc(transcript, func(id string) string {
-		if seen[id] == "" {
-			seen[id] = fmt.Sprintf("id-%d", len(seen)+1)
-		}
-		return seen[id]
-	})
+	transcript = regexp.MustCompile(`00000000-0000-4000-8000-\d{12}`).ReplaceAllStringFunc(transcript,
+		func(id string) string {
+			if seen[id] == "" {
+				seen[id] = fmt.Sprintf("id-%d", len(seen)+1)
+			}
+			return seen[id]
+		})
 	golden := filepath.Join("testdata", "session.txt")
 	if flag.Lookup("update").Value.String() == "true" {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
@@ -73,7 +75,8 @@ func TestEveryActionIsListedInHelp(t *testing.T) {
 			d.Settle()
 			transcript := runScript(t, loggedIn(t, w, route), "?", ":?")
 			for _, offer := range d.App.Top().Offers() {
-				words := map[string]string{"form.submit": ":send ", "form.cancel": ":leave ", "form.next": ":2 goes to", "form.previous": ":back "}[string(offer.ID)]
+				words := map[string]string{"form.submit": ":send ", "form.cancel": ":leave ", "form.next": ":2 goes to",
+					"form.previous": ":back "}[string(offer.ID)]
 				if d.App.Top().Form() == nil || words == "" {
 					words = strings.TrimSuffix(d.App.Shell().Keys.Action(offer.ID).Name, "…")
 				}
@@ -85,13 +88,16 @@ func TestEveryActionIsListedInHelp(t *testing.T) {
 	}
 }
 
-// TestListReadsTenRowsAtATime reads what is before the first prompt of a page of fifty, and then goes on to its end and to the next page.
+// TestListReadsTenRowsAtATime reads what is before the first prompt of a page of fifty, and then goes on to its end and
+// to the next page.
 func TestListReadsTenRowsAtATime(t *testing.T) {
 	w := service(t)
 	for n := range 60 {
-		w.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: fmt.Sprintf("perk-%02d", n), Title: fmt.Sprintf("Matinee %02d", n), City: "Leeds"}})
+		w.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: fmt.Sprintf("perk-%02d", n),
+			Title: fmt.Sprintf("Matinee %02d", n), City: "Leeds"}})
 	}
-	transcript := runScript(t, loggedIn(t, w, screen.ToPerks{}), "filter", "matinee", "clear filter", "more", "more", "more", "more", "more", "more", "q")
+	transcript := runScript(t, loggedIn(t, w, screen.ToPerks{}), "filter", "matinee", "clear filter", "more", "more",
+		"more", "more", "more", "more", "q")
 	row := regexp.MustCompile(`(?m)^(\d+)\. `)
 	var read []string
 	for _, told := range strings.Split(transcript, "or ? for help: ") {
@@ -140,7 +146,8 @@ func TestAListThatIsNotCountedSaysSo(t *testing.T) {
 	}
 	w.ImportUsers(users...)
 	transcript := runScript(t, loggedIn(t, w, screen.ToPerks{}), "users", ":send",
-		"next page", "next page", "next page", "next page", "next page", "last page", "12", "back", "previous page", "}", "q")
+		"next page", "next page", "next page", "next page", "next page", "last page", "12", "back", "previous page",
+		"}", "q")
 	for _, want := range []string{
 		"Users 200+, ", "row 1 of 200+, page 1.", "row 251 of 200+, page 6.", "This is the last page.",
 		"User user-0260.", "row 201 of 200+, page 5.", `Only 200 are counted. "filter" finds the others.`,

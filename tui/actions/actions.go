@@ -423,7 +423,8 @@ func (r *Registry) Key(id ID) string {
 
 // Spell returns a key for display.
 func Spell(key string) string {
-	spelled := map[string]string{" ": "space", "up": "↑", "down": "↓", "left": "←", "right": "→", "pgdown": "pgdn"}
+	spelled := map[string]string{" ": "space", "up": "↑", "down": "↓", "left": "←", "right": "→",
+		"pgdown": "pgdn"}
 	return cmp.Or(spelled[key], key)
 }
 

@@ -26,7 +26,8 @@ func TestContrast(t *testing.T) {
 			"the sandbox badge": {p.onBadge, p.good},
 		}
 		for _, background := range behind {
-			for role, colour := range map[string]string{"text": p.text, "muted": p.muted, "heading": p.heading, "accent": p.accent, "good": p.good, "warn": p.warn, "bad": p.bad, "match": p.match} {
+			for role, colour := range map[string]string{"text": p.text, "muted": p.muted, "heading": p.heading,
+				"accent": p.accent, "good": p.good, "warn": p.warn, "bad": p.bad, "match": p.match} {
 				if colour != "" { // the terminal's own
 					pairs[role+" on "+background] = [2]string{colour, background}
 				}
@@ -35,7 +36,8 @@ func TestContrast(t *testing.T) {
 		for what, pair := range pairs {
 			for _, profile := range []termenv.Profile{termenv.TrueColor, termenv.ANSI256} {
 				if got := contrast(t, profile, pair[0], pair[1]); got < 4.5 {
-					t.Errorf("%s, %s (%s on %s) has a contrast of %.2f to 1 in profile %d", name, what, pair[0], pair[1], got, profile)
+					t.Errorf("%s, %s (%s on %s) has a contrast of %.2f to 1 in profile %d", name, what, pair[0],
+						pair[1], got, profile)
 				}
 			}
 		}

@@ -87,7 +87,8 @@ func TestSixteenColoursShowWhatIsSelected(t *testing.T) {
 func TestRolesLookDifferent(t *testing.T) {
 	for _, name := range []theme.Name{theme.Light, theme.Dark, theme.HighContrast} {
 		all := styles(t, theme.New(name, termenv.TrueColor))
-		for _, role := range []string{"Strong", "Heading", "Accent", "Selected", "Cursor", "Match", "Input", "Focus", "Good", "Bad", "Live", "Sandbox"} {
+		for _, role := range []string{"Strong", "Heading", "Accent", "Selected", "Cursor", "Match", "Input", "Focus",
+			"Good", "Bad", "Live", "Sandbox"} {
 			if drawn := all[role].Render("x"); drawn == all["Text"].Render("x") {
 				t.Errorf("%s of %s looks like plain text: %q", role, name, drawn)
 			}
@@ -115,7 +116,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("the empty name is %q, %v", got, err)
 	}
 	_, err := theme.Parse("solarized")
-	if want := `there is no theme "solarized"; the themes are auto, light, dark, high-contrast, none`; err == nil || err.Error() != want {
+	if want := `there is no theme "solarized"; the themes are auto, light, dark, high-contrast, none`; err == nil ||
+		err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

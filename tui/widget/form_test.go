@@ -74,9 +74,10 @@ func TestEditingALine(t *testing.T) {
 		"right to left":              {"שלום", []string{"backspace"}, "שלו"},
 		"up and down do nothing":     {"ab", []string{"home", "down", "up", "delete"}, "b"},
 		"the palette's key":          {"ab", []string{"home", "ctrl+k"}, "ab"},
-		"other keys with ctrl":       {"ab", []string{"ctrl+p", "ctrl+n", "ctrl+s", "ctrl+z", "ctrl+v", "ctrl+t", "ctrl+y", "tab", "esc"}, "ab"},
-		"letters with alt":           {"ab", []string{"alt+x", "alt+u", "alt+é"}, "ab"},
-		"enter":                      {"ab", []string{"enter", "ctrl+j"}, "ab"},
+		"other keys with ctrl": {"ab", []string{"ctrl+p", "ctrl+n", "ctrl+s", "ctrl+z", "ctrl+v", "ctrl+t",
+			"ctrl+y", "tab", "esc"}, "ab"},
+		"letters with alt": {"ab", []string{"alt+x", "alt+u", "alt+é"}, "ab"},
+		"enter":            {"ab", []string{"enter", "ctrl+j"}, "ab"},
 	} {
 		form := one(widget.Field{Value: test.value})
 		press(t, form, test.keys...)
@@ -223,7 +224,8 @@ func TestASecretIsNeverShown(t *testing.T) {
 	long.Update(pasted("correct horse battery staple"))
 	for _, width := range []int{3, 10, 40, 120} {
 		if short.View(width, 5) != long.View(width, 5) {
-			t.Errorf("at width %d the length of a secret shows:\n%s\n%s", width, short.View(width, 5), long.View(width, 5))
+			t.Errorf("at width %d the length of a secret shows:\n%s\n%s", width, short.View(width, 5),
+				long.View(width, 5))
 		}
 		if strings.Contains(short.View(width, 5)+short.AccessibleText()+short.Input("field", width), "hunter2") {
 			t.Errorf("the secret shows at width %d", width)
@@ -246,12 +248,13 @@ func TestASecretIsNeverShown(t *testing.T) {
 }
 
 func TestEagerCheckRunsAtTheFirstKey(t *testing.T) {
-	form := widget.NewForm(plain, widget.Field{Name: "price", Value: "12", Eager: true, Check: func(value string) string {
-		if value != "12" {
-			return "must be 12"
-		}
-		return ""
-	}})
+	form := widget.NewForm(plain, widget.Field{Name: "price", Value: "12", Eager: true,
+		Check: func(value string) string {
+			if value != "12" {
+				return "must be 12"
+			}
+			return ""
+		}})
 	form.Update(typed(","))
 	if diff := cmp.Diff([]string{"must be 12"}, form.Problems("price")); diff != "" {
 		t.Error(diff)
@@ -274,7 +277,8 @@ func TestSwitchesAndChoicesTakeOnlySpace(t *testing.T) {
 		got = append(got, form.Value("sandbox"))
 	}
 	form.Do(actions.NextField)
-	for _, key := range []tea.KeyMsg{typed(" "), {Type: tea.KeyRight}, {Type: tea.KeyRight}, {Type: tea.KeyRight}, {Type: tea.KeyLeft}, {Type: tea.KeyBackspace}} {
+	for _, key := range []tea.KeyMsg{typed(" "), {Type: tea.KeyRight}, {Type: tea.KeyRight}, {Type: tea.KeyRight},
+		{Type: tea.KeyLeft}, {Type: tea.KeyBackspace}} {
 		form.Update(key)
 		got = append(got, form.Value("colour"))
 	}
@@ -341,7 +345,8 @@ func TestRefusalStaysUntilTheValueChanges(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
-	form := widget.NewForm(plain, widget.Field{Name: "a", Value: "1"}, widget.Field{Name: "s", Kind: widget.Switch, Value: widget.No})
+	form := widget.NewForm(plain, widget.Field{Name: "a", Value: "1"},
+		widget.Field{Name: "s", Kind: widget.Switch, Value: widget.No})
 	form.Set("a", "2")
 	form.Set("s", widget.Yes)
 	if diff := cmp.Diff([]string{"a", "s"}, form.Changed()); diff != "" {
@@ -358,7 +363,8 @@ func TestAFormWithoutFields(t *testing.T) {
 	form.Update(typed("a"))
 	form.Do(actions.NextField)
 	form.View(80, 24)
-	if form.Focus() != "" || form.EnterSubmits() || form.Takes("enter") || !form.Check() || form.AccessibleText() != "" {
+	if form.Focus() != "" || form.EnterSubmits() || form.Takes("enter") || !form.Check() ||
+		form.AccessibleText() != "" {
 		t.Error("an empty form has a focus, text or problems")
 	}
 }

@@ -72,7 +72,8 @@ func TestAddressesWithoutAService(t *testing.T) {
 	d.See("! No Perks API here (404). The address ends in /v2.")
 	server.Stop()
 	d.Press("ctrl+s")
-	d.See("! No reply from "+strings.TrimSuffix(server.URL, "/v2")+"/v9: connection refused by ", "Is the server running, and is the port right?")
+	d.See("! No reply from "+strings.TrimSuffix(server.URL, "/v2")+"/v9: connection refused by ",
+		"Is the server running, and is the port right?")
 	if form := d.App.Top().Form(); form.Focus() != "api_url" || form.Value("secret") != secret {
 		t.Errorf("focus on %s; the secret is kept: %t", form.Focus(), form.Value("secret") == secret)
 	}
@@ -120,7 +121,8 @@ func TestSwitchingProfiles(t *testing.T) {
 	d.See("Log in with which profile?")
 	d.Type("office\n")
 	d.See("No secret is stored for profile office: enter it.")
-	if form := d.App.Top().Form(); form.Focus() != "secret" || form.Value("client_id") != other || form.Value("sandbox") != "no" {
+	if form := d.App.Top().Form(); form.Focus() != "secret" || form.Value("client_id") != other ||
+		form.Value("sandbox") != "no" {
 		t.Errorf("the form has %v, focus on %s", form.Values(), form.Focus())
 	}
 	d.Type(otherSecret + "\n")
@@ -135,7 +137,8 @@ func TestSwitchingProfiles(t *testing.T) {
 	d.See("! This profile exists already.")
 	d.Type("-2\n")
 	d.Settle()
-	if form := d.App.Top().Form(); form.Value("profile") != "till-2" || form.Value("api_url") != server.URL || form.Value("secret") != "" {
+	if form := d.App.Top().Form(); form.Value("profile") != "till-2" || form.Value("api_url") != server.URL ||
+		form.Value("secret") != "" {
 		t.Errorf("a new profile starts with %v", form.Values())
 	}
 	d.Press("esc")

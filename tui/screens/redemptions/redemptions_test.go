@@ -28,7 +28,8 @@ func pending(t *testing.T) *servertest.Server {
 func redeem(t *testing.T, d *tuitest.Driver, perk string, users ...string) {
 	t.Helper()
 	for _, user := range users {
-		if _, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), perk, api.RedeemRequest{UserID: user}, ""); err != nil {
+		if _, _, err := d.App.Shell().Account.Client.Redeem(t.Context(), perk, api.RedeemRequest{UserID: user},
+			""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,7 +123,8 @@ func TestWhatWasDecidedElsewhereIsNotDecidedTwice(t *testing.T) {
 	d := start(t)
 	d.Press("A")
 	made := d.App.Top().(interface{ Marked() []api.RedemptionRecord }).Marked()[0]
-	if _, _, err := d.App.Shell().Account.Client.Decide(t.Context(), made.ID, api.StatusRejected, "no", ""); err != nil {
+	if _, _, err := d.App.Shell().Account.Client.Decide(t.Context(), made.ID, api.StatusRejected, "no",
+		""); err != nil {
 		t.Fatal(err)
 	}
 	d.Press("a")
@@ -150,7 +152,10 @@ func TestARowLeadsToItsUserAndPerk(t *testing.T) {
 }
 
 func TestAClientThatMayNotSeeThemIsTold(t *testing.T) {
-	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }), tuitest.Route(screen.ToRedemptions{}))
+	d := tuitest.StartWithHandler(t, http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		http.NotFound(w, r)
+	}), tuitest.Route(screen.ToRedemptions{}))
 	d.See("This service has no list of redemptions")
 }
 

@@ -24,7 +24,8 @@ func startServer(t *testing.T) *servertest.Server {
 	t.Helper()
 	s := servertest.Start(t)
 	s.ImportUsers("alice", "bob")
-	records := []store.PerkRecord{record("coffee", "Coffee for two"), record("museum", "An hour in the museum"), record("tea", "A pot of tea")}
+	records := []store.PerkRecord{record("coffee", "Coffee for two"), record("museum", "An hour in the museum"),
+		record("tea", "A pot of tea")}
 	for i := range records { // the first is the newest
 		records[i].CreatedAt = time.Now().Add(-time.Duration(i) * time.Hour)
 	}
@@ -56,7 +57,8 @@ func TestRedemptionsAreAboveWhatIsAvailable(t *testing.T) {
 func redeem(t *testing.T, d *tuitest.Driver, perk, user string) {
 	t.Helper()
 	c := d.App.Shell().Account.Client
-	if _, _, err := c.Redeem(context.Background(), perk, api.RedeemRequest{UserID: user, Metadata: []byte(`{"shop":"Mitte"}`)}, ""); err != nil {
+	if _, _, err := c.Redeem(context.Background(), perk, api.RedeemRequest{UserID: user,
+		Metadata: []byte(`{"shop":"Mitte"}`)}, ""); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -223,11 +225,13 @@ func TestAvailablePerksAreFoundAndSorted(t *testing.T) {
 	d.See("Title ▼", "title ↓", "> Coffee for two")
 }
 
-// TestARowSaysWhyAPerkCannotBeHad lists all perks for a user who has redeemed one; others are sold out, expired and not begun.
+// TestARowSaysWhyAPerkCannotBeHad lists all perks for a user who has redeemed one; others are sold out, expired and not
+// begun.
 func TestARowSaysWhyAPerkCannotBeHad(t *testing.T) {
 	s := startServer(t)
 	one, past, later := int64(1), time.Now().Add(-48*time.Hour), time.Now().Add(48*time.Hour)
-	sold, over, next, manual := record("sold", "Sold"), record("over", "Over"), record("next", "Next"), record("manual", "Manual")
+	sold, over, next, manual := record("sold", "Sold"), record("over", "Over"), record("next", "Next"),
+		record("manual", "Manual")
 	sold.Stock, over.ValidTo, next.ValidFrom, manual.Approval = &one, &past, &later, store.ApprovalManual
 	s.ImportPerks(sold, over, next, manual)
 	d := tuitest.Start(t, s)
@@ -249,7 +253,9 @@ func TestARowSaysWhyAPerkCannotBeHad(t *testing.T) {
 	d.Press("tab", "F")
 	d.See("Available 2")
 	d.Press("e")
-	d.See("All perks 7", "Coffee for two Berlin redeemed just now", "Sold Berlin sold out", "Over Berlin expired 2 days ago", "Next Berlin starts", "Manual Berlin pending approval", "A pot of tea Berlin ends in 3 days", "e available")
+	d.See("All perks 7", "Coffee for two Berlin redeemed just now", "Sold Berlin sold out",
+		"Over Berlin expired 2 days ago", "Next Berlin starts", "Manual Berlin pending approval",
+		"A pot of tea Berlin ends in 3 days", "e available")
 	d.Press("s")
 	d.Type("title\n")
 	d.See("> A pot of tea")

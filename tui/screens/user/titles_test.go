@@ -55,7 +55,8 @@ func (c *countingProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if c.forbid.Load() {
 		w.WriteHeader(http.StatusForbidden)
-		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "The scope perks:read is missing.", Code: api.CodeForbidden})
+		_ = json.NewEncoder(w).Encode(api.ErrorBody{Response: "The scope perks:read is missing.",
+			Code: api.CodeForbidden})
 		return
 	}
 	if id == c.missing {
@@ -105,7 +106,8 @@ func startCounting(t *testing.T) (*tuitest.Driver, *countingProxy) {
 	gated.URL = proxy.URL + "/v2"
 	d := tuitest.Start(t, &gated)
 	for _, p := range perks {
-		if _, _, err := d.App.Shell().Account.Client.Redeem(context.Background(), p.ID, api.RedeemRequest{UserID: "alice"}, ""); err != nil {
+		if _, _, err := d.App.Shell().Account.Client.Redeem(context.Background(), p.ID,
+			api.RedeemRequest{UserID: "alice"}, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
