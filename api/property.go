@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -129,7 +130,7 @@ func number[T any](
 	name, label, help, hint string, parse func(Value, *T) string, rule func(FieldErrors, string, T),
 	of func(*Property) *T, in func(*PropertyPatch) *Optional[T],
 ) propertyField {
-	_, isNullable := any(*new(T)).(*float64)
+	isNullable := reflect.TypeFor[T]().Kind() == reflect.Pointer
 	field := Field{Kind: NumberField, Name: name, Label: label, Help: help, Hint: hint, Nullable: isNullable}
 	return propertyField{field, accessTo[T]{of, in, parse, rule}}
 }
