@@ -28,8 +28,7 @@ var ErrCredentials = errors.New("the credentials are wrong")
 // ErrScope means that a token was requested with a scope that the client doesn't have.
 var ErrScope = errors.New("the client does not have that scope")
 
-// ErrToken means that a bearer token is malformed, forged, expired or from another issuer, or that its client is
-// disabled.
+// ErrToken means that a bearer token is malformed, forged, expired or another issuer's, or its client disabled.
 var ErrToken = errors.New("the access token is not valid")
 
 // Caller is the client that a verified token belongs to, with the scopes that the token has.
@@ -39,8 +38,7 @@ type Caller struct {
 	SandboxOnly bool
 }
 
-// Authority issues and verifies tokens. It caches clients and signing keys for a few seconds, so every replica notices
-// a change soon.
+// Authority issues and verifies tokens. It caches clients and keys for seconds, so each replica notices changes soon.
 type Authority struct {
 	config   Config
 	keys     keyring
@@ -116,8 +114,7 @@ var (
 	errDisabled = fmt.Errorf("%w: the client is disabled", ErrCredentials)
 )
 
-// Authenticate returns the client with one of these credentials, or ErrCredentials. An unknown client takes as long as
-// a known one.
+// Authenticate returns the client with one of these credentials, or ErrCredentials; unknown ones take as long.
 func (a *Authority) Authenticate(ctx context.Context, pairs []Credentials) (store.Client, error) {
 	refusal := errUnknown
 	for _, pair := range pairs {
@@ -151,8 +148,7 @@ type verifiedToken struct {
 	from, until time.Time // valid from <= now < until
 }
 
-// Verify returns the token's client. It returns ErrToken for anything that is wrong with the token or its client; other
-// errors are the database's.
+// Verify returns the token's client. ErrToken is about the token or its client; other errors are the database's.
 func (a *Authority) Verify(ctx context.Context, raw string) (Caller, error) {
 	token, err := a.read(ctx, raw)
 	if err != nil {
@@ -238,8 +234,7 @@ const (
 	audience = "perks"
 )
 
-// MaxTokenTTL is the longest lifetime of a token. A rotated key stays valid for longer, so no token expires before its
-// time.
+// MaxTokenTTL is the longest lifetime of a token. A rotated key stays valid for longer, so no token expires early.
 const MaxTokenTTL = 24 * time.Hour
 
 // KeyOverlap is how long a key verifies tokens after it was replaced: the longest lifetime of a token, plus the hour by

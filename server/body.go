@@ -135,15 +135,13 @@ func writeCacheable(c echo.Context, body any) error {
 	return writeText(c, http.StatusOK, echo.MIMEApplicationJSON, encoded, entityTag(encoded))
 }
 
-// entityTag returns a strong ETag (RFC 9110, section 8.8.3): a hash, so that it needs no column and is the same on
-// every replica.
+// entityTag returns a strong ETag (RFC 9110, section 8.8.3): a hash needs no column, and is the same on every replica.
 func entityTag(representation []byte) string {
 	sum := sha256.Sum256(representation)
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`
 }
 
-// minCompressed is the shortest text that is compressed: a shorter one fits in one packet anyway. Responses to
-// redeeming are shorter.
+// minCompressed is the shortest text that is compressed. Shorter ones, such as redemptions, fit in one packet anyway.
 const minCompressed = 1 << 10
 
 // noStore is the Cache-Control of responses that may hold a secret, such as a token. That is never compressed: its

@@ -29,8 +29,7 @@ var (
 	slowBound = store.AuditBound{Entries: 256, Bytes: 128 << 10}
 )
 
-// eventFeed tells listeners what was committed to a database, by any server. One goroutine reads it for all of them,
-// while there are any.
+// eventFeed tells listeners what any server commits to a database. While there are any, one goroutine reads for all.
 type eventFeed struct {
 	store   store.Store
 	name    string // of the database, for people and cursors
@@ -56,8 +55,7 @@ type keptKey struct {
 	most  store.AuditBound
 }
 
-// keptPart is a part that was read up to an end. It serves who reads up to the same or a later one, unless it ends
-// there.
+// keptPart is a part that was read up to an end. It serves readers up to the same or a later one, unless it ends there.
 type keptPart struct {
 	feedPart
 	end feedEnd
@@ -338,8 +336,7 @@ func (f *eventFeed) await(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// recent returns the newest events that the caller may see, so that somebody who looks for the first time sees
-// something.
+// recent returns the newest events that the caller may see, so that a first look shows something.
 func (f *eventFeed) recent(
 	ctx context.Context, caller Caller, types []api.EventType, most int,
 ) (page api.EventPage, err error) {

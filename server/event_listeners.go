@@ -116,8 +116,7 @@ func (l *listeners) remove(clientID string, entry *list.Element) {
 	}
 }
 
-// hold counts the unsent bytes of an event that was sent in part, unless they are too many. done must be called
-// afterwards.
+// hold counts the unsent bytes of an event that was sent in part, unless they are too many, until done is called.
 func (l *listeners) hold(bytes int) (done func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -179,8 +179,7 @@ func (h perkHandlers) streamEvents(
 	}
 }
 
-// eventStream is the response to one caller. While the caller takes nothing, it keeps no more for it than the rest of
-// one event.
+// eventStream is the response to one caller. While the caller takes nothing, it keeps only the rest of one event.
 type eventStream struct {
 	perkHandlers
 	ctx      context.Context
@@ -282,8 +281,7 @@ func (s *eventStream) write(frame []byte) (rest []byte, err error) {
 	return nil, nil
 }
 
-// await waits until the caller has taken some of what was sent, while it has access, and sends the rest of the last
-// event.
+// await waits until the caller has taken some of the response, while it has access, and sends the last event's rest.
 func (s *eventStream) await() bool {
 	done, ok := s.listeners.hold(len(s.unsent))
 	if !ok {
@@ -315,8 +313,7 @@ func (s *eventStream) cutOff(reason string) bool {
 	return false
 }
 
-// verifyAgain returns the caller as it is now. It must not wait for a database for long, because others wait for its
-// look-up of the keys.
+// verifyAgain returns the caller as it is now. Others wait for its look-up of the keys, so it must not wait for long.
 func (h perkHandlers) verifyAgain(ctx context.Context, r *http.Request) (Caller, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()

@@ -168,8 +168,7 @@ func peer(r *http.Request) netip.Addr {
 	return address
 }
 
-// parseHop parses an address as proxies write it: some add the port, or put IPv6 in brackets. It returns one form for
-// each address.
+// parseHop parses an address as proxies write it, some with a port or brackets, into one form for each address.
 func parseHop(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	withPort, err := netip.ParseAddrPort(text)
@@ -199,8 +198,7 @@ const (
 	corsMaxAge = "600" // seconds for which browsers cache a preflight
 )
 
-// cors lets pages of the configured origins read responses. It never allows cookies or stored passwords: a page needs a
-// token.
+// cors lets pages of the configured origins read responses, never with cookies or stored passwords: they need a token.
 func (s *service) cors(next echo.HandlerFunc) echo.HandlerFunc {
 	origins := s.config.CORSOrigins
 	if len(origins) == 0 {
@@ -230,8 +228,7 @@ func (s *service) cors(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// CheckOrigin returns an error unless Config.CORSOrigins may contain the origin: it must be spelled as browsers send
-// it.
+// CheckOrigin returns an error unless Config.CORSOrigins may contain the origin, spelled as browsers send it.
 func CheckOrigin(origin string) error {
 	address, err := url.Parse(origin)
 	if origin == "*" || err == nil && (address.Scheme == "https" || address.Scheme == "http") &&

@@ -83,8 +83,7 @@ func userQuery(p *api.Parameters) store.UserQuery {
 	return query
 }
 
-// checkReach refuses the number of a page behind the counted part of a list: the higher the number, the longer reading
-// the page takes.
+// checkReach refuses the number of a page behind the counted part of a list, because high numbers take long to read.
 func checkReach(p *api.Parameters, window store.Window, after *store.Cursor, records, filters string) {
 	if after == nil && window.Offset() >= store.MaxCounted {
 		p.Fields.Add("page", "begins after the first %d %s; follow the Link header there, or narrow the list with %s",

@@ -1,5 +1,5 @@
-// Package server is the HTTP service: it authenticates callers, routes requests to handlers, enforces limits, and maps
-// errors to statuses.
+// Package server is the HTTP service: it authenticates callers, routes requests, enforces limits, and maps errors to
+// statuses.
 //
 // It uses the database only through store.Store. Echo's types stay inside.
 package server
@@ -28,8 +28,7 @@ import (
 	"example.com/perks/store"
 )
 
-// Config configures a Server. Live is required; every other field may be zero. perksd has
-// checked its flags.
+// Config configures a Server. Live is required; every other field may be zero. perksd has checked its flags.
 type Config struct {
 	Live     store.Store // perks, redemptions, properties, clients and keys
 	Sandbox  store.Store // perks and redemptions of the sandbox addresses; nil answers them with 404
@@ -297,8 +296,7 @@ func (s *service) health(c echo.Context) error {
 	return writeProbe(c, map[string]string{"status": "ok", "version": s.config.Version})
 }
 
-// livez tells an orchestrator that the process responds. It doesn't check the database, because a restart wouldn't help
-// there.
+// livez tells an orchestrator that the process responds. A restart wouldn't help the database, so it isn't checked.
 func (s *service) livez(c echo.Context) error {
 	return writeProbe(c, map[string]string{"status": "ok"})
 }

@@ -157,8 +157,7 @@ func (l *lane) load() (running, waiting int) {
 	return l.running, waiting
 }
 
-// readList reads a list of the caller's in its lane: one for each database, and another for all lists that turn out to
-// be costly.
+// readList reads a list of the caller's in its lane: that of the database, or that of all lists that prove costly.
 func readList[T any](
 	s *service, c echo.Context, sandbox bool, sort []api.SortKey, read func(context.Context) (T, error),
 ) (list T, err error) {

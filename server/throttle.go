@@ -18,8 +18,7 @@ import (
 	"example.com/perks/store"
 )
 
-// cacheSize bounds the memory for token buckets, clients and verified tokens. The least recently used entry is dropped
-// first.
+// cacheSize bounds the memory for token buckets, clients and verified tokens; the least recently used goes first.
 const cacheSize = 10_000
 
 func newLRU[K comparable, V any]() *lru.Cache[K, V] {
@@ -184,8 +183,7 @@ func newTokenThrottle(now func() time.Time) *tokenThrottle {
 	return t
 }
 
-// lock lets one attempt per network through at a time: of many simultaneous ones, all would be checked before the first
-// has failed.
+// lock lets one attempt per network through at a time; otherwise many would be checked before the first has failed.
 func (t *tokenThrottle) lock(ctx context.Context, network string) (unlock func(), err error) {
 	lock := t.locks[maphash.String(t.seed, network)%uint64(len(t.locks))]
 	select {
@@ -196,8 +194,7 @@ func (t *tokenThrottle) lock(ctx context.Context, network string) (unlock func()
 	}
 }
 
-// check comes before the credentials are looked at, so that even the right secret is refused while the limit is
-// exceeded.
+// check comes before the credentials are looked at: beyond the limit, even the right secret is refused.
 func (t *tokenThrottle) check(network string, pairs []Credentials) error {
 	var wait time.Duration
 	for _, pair := range pairs {
@@ -213,8 +210,7 @@ func (t *tokenThrottle) check(network string, pairs []Credentials) error {
 	return tooMany(wait, api.TooManyAttempts)
 }
 
-// countFailure counts a failure for every client id that the credentials can be read as: an id has many URL-encoded
-// spellings.
+// countFailure counts a failure for every client id that the credentials can be read as, URL-encoded or not.
 func (t *tokenThrottle) countFailure(network string, pairs []Credentials) {
 	t.byNetwork.take(network)
 	for i, pair := range pairs {

@@ -166,8 +166,7 @@ func readTokenMembers(c echo.Context) (members []api.Member, isForm bool, err er
 	return nil, false, nil // its Content-Type names neither
 }
 
-// credentials returns the client id and secret from the header or from a form (RFC 6749, section 2.3.1), but never from
-// both.
+// credentials returns the client id and secret of the header or of a form (RFC 6749, section 2.3.1), never of both.
 func (t tokenRequest) credentials(r *http.Request) ([]Credentials, error) {
 	if t.clientSecret == nil {
 		pairs := BasicCredentials(oneAuthorization(r))
@@ -204,8 +203,7 @@ func oauthRefusal(oauthError string, err error) error {
 	return &errorResponse{err: responseTo(err).err, status: http.StatusBadRequest, oauthError: oauthError}
 }
 
-// issuerPath is where standard clients look up the token issuer (RFC 8414, section 3). The issuer's own path follows
-// it.
+// issuerPath is where standard clients look up the token issuer, before its own path (RFC 8414, section 3).
 const issuerPath = "/.well-known/oauth-authorization-server"
 
 // issuerMetadata describes the endpoint that issues tokens (RFC 8414, section 2).

@@ -34,8 +34,7 @@ func (c *Config) trace() trace.Tracer {
 	return tracer
 }
 
-// trace makes a span of every request except probes, which come every few seconds. It contains neither the query nor
-// headers or the body.
+// trace makes a span of every request except probes. It contains neither the query nor headers or the body.
 func (s *service) trace(next echo.HandlerFunc) echo.HandlerFunc {
 	if s.tracer == nil {
 		return next

@@ -138,8 +138,7 @@ func ErrorOf(count int, thing string, err error) error {
 	return fmt.Errorf("%s: %w", thing, err)
 }
 
-// Confirm asks before something is lost, and takes only "y" and "yes" for consent. With yes it does not ask; without a
-// terminal it refuses.
+// Confirm asks before something is lost; only "y" and "yes" are consent. Without a terminal it refuses, unless yes.
 func Confirm(ctx context.Context, s *Streams, yes bool, question string) error {
 	if yes {
 		return nil
@@ -303,8 +302,7 @@ func EntityTag(tag string) string {
 	return `"` + tag + `"`
 }
 
-// EntityTagRule returns why a text is not an ETag, or "". It refuses an empty one, whose author meant to guard the
-// change.
+// EntityTagRule returns why a text is not an ETag, or "". Whoever gives an empty one meant to guard the change.
 func EntityTagRule(tag string) string {
 	switch {
 	case tag == "":

@@ -117,8 +117,7 @@ func (a *Advised) Error() string { return a.Err.Error() }
 // Unwrap returns the error without the advice.
 func (a *Advised) Unwrap() error { return a.Err }
 
-// ExplainFlag says what is wrong with a flag, and which values it takes, where the library's error names its own
-// functions.
+// ExplainFlag says why a flag is wrong, and which values it takes; the library's error names functions of Go.
 func ExplainFlag(err error) error {
 	var (
 		invalid  *pflag.InvalidValueError
@@ -196,8 +195,7 @@ func ValueName(flag *pflag.Flag) (name, does string) {
 	return strings.ToUpper(name), does
 }
 
-// SetHelp names the values of all flags in every help of a program as ValueName does, and ends the root's help with a
-// reference.
+// SetHelp names the values of flags as ValueName does in all help of a program, and adds a reference to the root's.
 func SetHelp(root *cobra.Command, reference string) {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {

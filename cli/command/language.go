@@ -10,8 +10,7 @@ import (
 	"example.com/perks/api"
 )
 
-// phrase replaces what a library says by what a person would. The pattern is the whole of the library's text, or a part
-// of it.
+// phrase replaces a library's words by a person's. The pattern matches the library's text, or a part of it.
 type phrase struct {
 	pattern *regexp.Regexp
 	words   string
@@ -35,8 +34,7 @@ func first(list []phrase, text string) string {
 	return ""
 }
 
-// ExplainYAML says what is wrong with YAML, and in which line if the library knows it. The library has no types for
-// most of it.
+// ExplainYAML says why YAML is wrong, and in which line, if the library knows it. Most of its errors have no type.
 func ExplainYAML(err error) string {
 	known := phrases(
 		`expected ',' or '\]'`, "a [ is not closed",
@@ -121,8 +119,7 @@ func ExplainTemplate(err error, functions []string) string {
 	return text
 }
 
-// ExplainJQ says what is wrong with a jq expression, or what went wrong in it. jq's own words stay: who writes
-// expressions knows them.
+// ExplainJQ says why a jq expression is wrong or has failed, in jq's own words, which its authors know.
 func ExplainJQ(err error) string {
 	var halt interface {
 		error

@@ -184,8 +184,7 @@ const (
 	maxBar  = 40
 )
 
-// draw replaces the bar on the screen. Spaces, not an escape sequence, erase the end of a longer one: any terminal
-// knows them.
+// draw replaces the bar on the screen. Spaces erase the end of a longer one, because every terminal knows them.
 func (p *Progress) draw(now time.Time) {
 	p.next = now.Add(barInterval)
 	columns := p.streams.ErrWidth() - 1

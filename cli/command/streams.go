@@ -48,8 +48,7 @@ func SystemStreams() *Streams {
 // defaultWidth is for a terminal whose width is not known.
 const defaultWidth = 80
 
-// width returns the columns of the terminal behind a file, or what COLUMNS says: a serial line or the shell in an
-// editor knows none.
+// width returns the columns of the terminal behind a file, or COLUMNS, where a serial line or an editor knows none.
 func width(file *os.File) int {
 	if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
 		return columns
@@ -142,8 +141,7 @@ func (s *Streams) Lines(kind string) io.Writer {
 	})
 }
 
-// EachLine returns a writer that calls take with each complete line, without its end. It is safe for use by many
-// goroutines.
+// EachLine returns a writer that calls take with each complete line, without its end. Many goroutines may use it.
 func EachLine(take func(line string)) io.Writer { return &lines{take: take} }
 
 type lines struct {
@@ -289,8 +287,7 @@ func (f writeFailure) Error() string {
 }
 func (f writeFailure) Unwrap() error { return f.cause }
 
-// Interrupts cancel a command, except while another program, such as an editor, has the terminal. That sends ctrl+c to
-// both.
+// Interrupts cancel a command, except while an editor or another program has the terminal, which sends ctrl+c to both.
 type Interrupts struct {
 	cancel context.CancelFunc
 	ours   chan os.Signal

@@ -140,8 +140,7 @@ func (p *program) archiveAudit(ctx context.Context, db store.Store, before time.
 	return err
 }
 
-// writeArchive writes the entries to a new file, unless there are none. The file has its name only when it is complete
-// and on the disk.
+// writeArchive writes the entries, if any, to a new file, which has its name only when it is complete and on the disk.
 func writeArchive(path string, before time.Time, entries iter.Seq2[store.AuditEntry, error]) (
 	written int64, err error) {
 	directory, partial := filepath.Dir(path), "."+filepath.Base(path)+".*.partial"

@@ -224,8 +224,7 @@ func (c credentials) client(id string) *store.Client {
 	return nil
 }
 
-// notLaterThan returns why c can't be a later state of the backup, or "" if it can. Clients are never deleted, and the
-// audit log only grows.
+// notLaterThan returns why c can't be a later state of the backup, or "". Clients stay, and the audit log only grows.
 func (c credentials) notLaterThan(backup credentials) string {
 	for _, was := range backup.clients {
 		if is := c.client(was.ID); is == nil || !is.CreatedAt.Equal(was.CreatedAt) {

@@ -43,15 +43,13 @@ type database interface {
 	inspect(ctx context.Context) ([]store.Finding, error)
 	// serve marks it as served by this process until end is called, or refuses that.
 	serve(ctx context.Context, log *slog.Logger) (end func(), err error)
-	// sameAs tells for certain whether both addresses lead to the same tables, or fails. Both databases have been
-	// opened before.
+	// sameAs tells for certain whether both addresses, opened before, lead to the same tables, or fails.
 	sameAs(ctx context.Context, other database) (bool, error)
 	// liveRecords counts the records that only a live database has, and changes nothing. The database must be set up.
 	liveRecords(ctx context.Context) (store.LiveRecords, error)
 	// backup makes a consistent copy in a new file.
 	backup(ctx context.Context, path string) error
-	// restore replaces it with a backup, with the clients and signing keys of r, and returns where the former one is
-	// now.
+	// restore replaces it with a backup, with the clients and keys of r, and returns where the former one is now.
 	restore(ctx context.Context, backup string, r *restoration) (former string, err error)
 }
 
@@ -92,8 +90,7 @@ func requireMigrated(ctx context.Context, db database) error {
 		migrations[pending].Name, option)
 }
 
-// requireSafeSettings logs each setting of the database that may break a promise, and fails if one breaks it for
-// certain.
+// requireSafeSettings logs each setting of the database that may break a promise, and fails if one surely does.
 func requireSafeSettings(ctx context.Context, db database, allowFsyncOff bool, log *slog.Logger) error {
 	findings, err := db.settings(ctx)
 	if err != nil {
@@ -467,8 +464,7 @@ func (d *postgresDatabase) addressOf(dbname string, forPerksd bool) string {
 // omittedParameters are those that addressOf writes elsewhere, and the passwords.
 var omittedParameters = []string{"host", "port", "user", "dbname", "database", "password", "sslpassword"}
 
-// isForPostgres reports whether PostgreSQL's own programs need the parameter: it says how to connect, not how perksd
-// uses the connection.
+// isForPostgres reports whether PostgreSQL's own programs need the parameter, because it says how to connect.
 func isForPostgres(parameter string) bool {
 	return strings.HasPrefix(parameter, "ssl") ||
 		slices.Contains([]string{"service", "passfile", "channel_binding", "require_auth", "krbsrvname", "gssencmode",
@@ -478,8 +474,7 @@ func isForPostgres(parameter string) bool {
 // shellWord quotes a text for a shell if needed.
 func shellWord(text string) string { return command.Quote([]string{text}) }
 
-// explain says in one sentence why the database can't be used, and what to do about it. It returns unknown errors
-// unchanged.
+// explain says in one sentence why the database can't be used, and what to do. Unknown errors stay as they are.
 func (d *postgresDatabase) explain(err error) error {
 	var refused *pgconn.ConnectError
 	notConnected := errors.As(err, &refused)

@@ -24,8 +24,7 @@ import (
 // devClient is the id of the client that a server for development makes.
 const devClient = "dev"
 
-// The files of a server for development. Their names differ from those of a server in use, so that it never fills that
-// one's database.
+// The files of a server for development. Their names keep it from filling the database of a server in use.
 const (
 	devDatabase = "dev.db"
 	devSandbox  = "dev-sandbox.db"
@@ -104,8 +103,7 @@ func (p *program) dev(ctx context.Context, directory string) error {
 	return p.serve(ctx, serveDefaults(listener))
 }
 
-// fillDev sets up the databases, and writes the client's secret. The secret's file is the last, so that it shows that
-// the rest is there.
+// fillDev sets up the databases, and then writes the client's secret, whose file shows that the rest is there.
 func (p *program) fillDev(ctx context.Context, path string) error {
 	secret, hash, err := p.newSecret()
 	if err != nil {
@@ -243,8 +241,7 @@ func (p *program) fillWithDemoData(ctx context.Context, o demoDataOptions) error
 	})
 }
 
-// redeemDemoData redeems many perks at once, so that they are committed together, and returns how many. What is there
-// already stays.
+// redeemDemoData redeems many perks at once, so that they are committed together. Redemptions that exist stay.
 func (p *program) redeemDemoData(
 	ctx context.Context, db store.Store, data sample.Data, o demoDataOptions,
 ) (int, error) {

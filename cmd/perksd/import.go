@@ -197,8 +197,7 @@ func summary(imported store.Imported) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// importReader reads the rows of a file as records. It reports an invalid row as soon as it has read it, so that its
-// memory is constant.
+// importReader reads the rows of a file as records. It reports an invalid row at once, so its memory is constant.
 type importReader[R any] struct {
 	kind       recordKind[R]
 	file       io.Reader

@@ -1,8 +1,7 @@
 // Command perksd is the server, and the operator's tools, which use the database directly: they manage clients and
 // keys, import and export records, decide redemptions and read the audit log.
 //
-// Each command is in the file of its noun. Only main ends the process, and only database.go and backup.go know which
-// databases there are.
+// Each command is in the file of its noun. Only database.go and backup.go know which databases there are.
 package main
 
 import (
@@ -157,8 +156,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef(cmd, "%w", command.ExplainFlag(err))
 }
 
-// group makes a command with subcommands. For an unknown subcommand, cobra would print help and succeed, which hides
-// mistakes in scripts.
+// group makes a command with subcommands. For an unknown one, cobra would succeed, which hides mistakes in scripts.
 func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -211,8 +209,7 @@ func hasVariable(cmd *cobra.Command, f *pflag.Flag) bool {
 	return cmd.CommandPath() == "perksd serve" || cmd.CommandPath() == "perksd health"
 }
 
-// nameVariables adds the variables to the help of flags, before cobra adds flags of its own, such as --help, which have
-// none.
+// nameVariables adds the variables to the help of flags, before cobra adds flags without one, such as --help.
 func nameVariables(cmd *cobra.Command) {
 	name := func(f *pflag.Flag) {
 		if hasVariable(cmd, f) {

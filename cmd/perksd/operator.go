@@ -85,8 +85,7 @@ func (p *program) yesFlag(cmd *cobra.Command, action string) {
 	}
 }
 
-// confirm asks for confirmation unless --yes is given. It accepts only the whole word, because a key is easily hit by
-// mistake.
+// confirm asks for confirmation, unless --yes is given. A key is easily hit by mistake, so it takes a whole word.
 func (p *program) confirm(ctx context.Context, question string) error {
 	if p.yes {
 		return nil

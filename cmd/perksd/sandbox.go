@@ -25,8 +25,7 @@ func (p *program) sandboxFlag(cmd *cobra.Command) {
 // environment must not stop them.
 var acceptSandboxFlag = []string{"perksd sandbox", "perksd version", "perksd completion"}
 
-// sandboxRefusals are the reasons why commands, or groups of them, don't work on the sandbox. The last is for all
-// others.
+// sandboxRefusals are the reasons why commands or groups don't work on the sandbox. The last is for all others.
 var sandboxRefusals = []struct{ path, text string }{
 	{"perksd serve", "serve uses both databases"},
 	{"perksd dev", "dev has a sandbox of its own"},

@@ -303,8 +303,7 @@ func (o *serveOptions) connectionLimit(log *slog.Logger) int {
 	return most
 }
 
-// announce prints the address once requests are served. People and scripts wait for this line, so it is plain text
-// unless the log is JSON.
+// announce prints the address, for which people and scripts wait, as plain text unless the log is JSON.
 func (p *program) announce(format string, log *slog.Logger, url string) {
 	if format == "json" {
 		// The handler writes it whatever the log's level is.

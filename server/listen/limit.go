@@ -233,8 +233,7 @@ func ConnOf(ctx context.Context) *Conn {
 	return c
 }
 
-// sendBuffer is how much the system keeps of a stream that is not read, the usual maximum of Linux. The system
-// doubles it.
+// sendBuffer is how much the system keeps of an unread stream: Linux's usual maximum, which the system doubles.
 const sendBuffer = 208 << 10
 
 // LimitSendBuffer keeps the system from storing megabytes for a connection that is not read.

@@ -118,8 +118,7 @@ func (s *Server) TokenFor(id, secret string) string {
 	return token.AccessToken
 }
 
-// ImportPerks imports perks into the live store. A record without title, description, city or approval gets default
-// ones.
+// ImportPerks imports perks into the live store, with defaults for title, description, city and approval.
 func (s *Server) ImportPerks(perks ...store.PerkRecord) { s.importPerks(s.Live, perks) }
 
 // ImportSandboxPerks imports perks into the sandbox.

@@ -32,8 +32,7 @@ type Telemetry struct {
 	purged prometheus.Counter
 }
 
-// Start sends traces if OpenTelemetry's variables name an endpoint, and serves metrics on the listener unless it is
-// nil.
+// Start sends traces if OpenTelemetry's variables name an endpoint, and serves metrics on a listener that is not nil.
 func Start(ctx context.Context, metrics net.Listener, log *slog.Logger) (*Telemetry, error) {
 	failures := newExportFailures(log)
 	spans, err := startTraces(ctx, failures)

@@ -29,8 +29,7 @@ type VariableError struct{ error }
 // maxAttribute is the maximum length of an attribute, unless OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT sets another.
 const maxAttribute = 1024
 
-// startTraces returns nil unless OpenTelemetry's variables name an endpoint. If the collector is too slow, spans are
-// dropped.
+// startTraces returns nil unless OpenTelemetry's variables name an endpoint. A slow collector loses spans.
 func startTraces(ctx context.Context, failures *exportFailures) (*sdktrace.TracerProvider, error) {
 	if !tracesEnabled() {
 		return nil, nil

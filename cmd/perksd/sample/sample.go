@@ -50,8 +50,7 @@ func sequence[R any](n int64, named []R, generate func(i int64) R) iter.Seq2[R, 
 	}
 }
 
-// random is the source of one record. Each record has its own, so that it doesn't depend on how many others are
-// generated.
+// random is the source of one record. Each has its own, so that it doesn't depend on the number of records.
 type random struct{ *rand.Rand }
 
 // Streams give different kinds of records different random numbers.
