@@ -21,7 +21,7 @@ func NewCreating(fields api.PropertyPatch, key string) Creating {
 
 // Send creates the property. If the reply is lost, and the service honours keys, the request is sent again.
 func (cr Creating) Send(ctx context.Context, c *client.Client) Creating {
-	cr.Attempt = cr.Attempt.Send(ctx, &creation{cr.fields, c}, Rules{Now: c.Now, KeysCount: c.RemembersKeys})
+	cr.Attempt = cr.Attempt.Send(ctx, &creation{cr.fields, c}, withKey(c))
 	return cr
 }
 

@@ -32,7 +32,7 @@ func (d Deciding) Record() api.RedemptionRecord {
 // Send decides. If the reply is lost, it reads the redemption to find out what became of the decision. The same
 // decision again changes nothing, so it needs no idempotency key.
 func (d Deciding) Send(ctx context.Context, c *client.Client) Deciding {
-	d.Attempt = d.Attempt.Send(ctx, decision{d, c}, Rules{Now: c.Now, KeysCount: func(time.Time) bool { return false }})
+	d.Attempt = d.Attempt.Send(ctx, decision{d, c}, withoutKey(c))
 	if now := d.Candidate; d.State.IsDoubtful() && now.ID != "" {
 		d.Err = fmt.Errorf("%w %s", d.Err, "It is still "+string(now.Status)+". To decide again is safe.")
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/perks/api"
 	"example.com/perks/api/client"
@@ -96,6 +97,8 @@ type Saving[I ~string, R any, P Patch[R, P]] struct {
 	Current    client.Version[R] // the record as read last, if HasCurrent
 	HasCurrent bool              // the last read succeeded
 	ReadErr    error             // of the last read
+
+	attempt Attempt[api.Message]
 }
 
 // Try sends the change once. If the reply is lost, the outcome stays unknown.
@@ -131,17 +134,55 @@ func (s Saving[I, R, P]) Send(ctx context.Context, c *client.Client) Saving[I, R
 			return s
 		}
 	}
-	s = s.Try(ctx, c)
-	if s.Base != nil && IsVersionConflict(s.Err) && client.IsWeak(s.ETag) {
-		// A server that compares strongly refuses every weak ETag, even if the record is unchanged.
-		if s = s.Read(ctx, c); s.isUntouched() {
-			s = s.request(ctx, c, "")
-		}
-	}
-	if client.OutcomeUnknown(s.Err) || s.Base != nil && IsVersionConflict(s.Err) && !s.HasCurrent {
-		return s.Check(ctx, c)
+	a := Attempt[api.Message]{}.Send(ctx, saving[I, R, P]{&s, c}, withoutKey(c))
+	if s = s.after(a); s.Base != nil && IsVersionConflict(s.Err) && !s.HasCurrent {
+		s = s.Read(ctx, soon(c))
 	}
 	return s
+}
+
+// Check reads the record within a few seconds. If the outcome is unknown and the record does not have the change, that
+// may still arrive.
+func (s Saving[I, R, P]) Check(ctx context.Context, c *client.Client) Saving[I, R, P] {
+	if !s.attempt.State.IsDoubtful() {
+		return s.Read(ctx, soon(c))
+	}
+	a := s.attempt.Check(ctx, saving[I, R, P]{&s, c}, withoutKey(c))
+	return s.after(a)
+}
+
+func (s Saving[I, R, P]) after(a Attempt[api.Message]) Saving[I, R, P] {
+	s.attempt = a
+	s.Message, s.Lost, s.Err = a.Result.Message, a.Earlier, a.Err
+	return s
+}
+
+// saving is the change that a Saving attempts.
+type saving[I ~string, R any, P Patch[R, P]] struct {
+	*Saving[I, R, P]
+	client *client.Client
+}
+
+func (s saving[I, R, P]) Send(ctx context.Context, _ string) (message api.Message, replayed bool, err error) {
+	done := s.Try(ctx, s.client)
+	if s.Base != nil && IsVersionConflict(done.Err) && client.IsWeak(s.ETag) {
+		// A server that compares strongly refuses every weak ETag, even if the record is unchanged.
+		if done = done.Read(ctx, s.client); done.isUntouched() {
+			done = done.request(ctx, s.client, "")
+		}
+	}
+	*s.Saving = done
+	return api.Message{Message: done.Message}, false, done.Err
+}
+
+func (s saving[I, R, P]) LookUp(ctx context.Context, _ time.Time) (api.Message, Event, error) {
+	switch *s.Saving = s.Read(ctx, soon(s.client)); {
+	case s.IsApplied():
+		return api.Message{}, Found, nil
+	case s.ReadErr != nil:
+		return api.Message{}, Unread, s.ReadErr
+	}
+	return api.Message{}, Absent, nil
 }
 
 func (s Saving[I, R, P]) isUntouched() bool {
@@ -152,16 +193,6 @@ func (s Saving[I, R, P]) isUntouched() bool {
 func (s Saving[I, R, P]) Read(ctx context.Context, c *client.Client) Saving[I, R, P] {
 	s.Current, s.ReadErr = s.Kind.Read(ctx, c, s.ID)
 	s.HasCurrent = s.ReadErr == nil
-	return s
-}
-
-// Check reads the record within a few seconds to resolve an unknown outcome. If the record does not have the change, it
-// may still arrive.
-func (s Saving[I, R, P]) Check(ctx context.Context, c *client.Client) Saving[I, R, P] {
-	s = s.Read(ctx, soon(c))
-	if client.OutcomeUnknown(s.Err) && s.IsApplied() {
-		s.Lost, s.Err = true, nil
-	}
 	return s
 }
 

@@ -14,6 +14,14 @@ const checkTimeout = 5 * time.Second
 
 func soon(c *client.Client) *client.Client { return c.Until(time.Now().Add(checkTimeout)) }
 
+// withKey and withoutKey are the rules of a person who waits, for changes with an idempotency key, and for those that
+// may be repeated without one.
+func withKey(c *client.Client) Rules { return Rules{Now: c.Now, KeysCount: c.RemembersKeys} }
+
+func withoutKey(c *client.Client) Rules {
+	return Rules{Now: c.Now, KeysCount: func(time.Time) bool { return false }}
+}
+
 // Redeeming is the attempt to redeem a perk for a user. It is a value: its methods return an updated copy.
 type Redeeming struct {
 	PerkID  string
@@ -107,7 +115,7 @@ func (r Redeeming) with(
 	c *client.Client, taken func(id string) bool, do func(Change[api.Redemption], Rules) Attempt[api.Redemption],
 ) Redeeming {
 	change := &Redeem{Client: c, PerkID: r.PerkID, Request: r.Request, Taken: taken, Earlier: r.earlier}
-	r.Attempt = do(patientWith{change}, Rules{Now: c.Now, KeysCount: c.RemembersKeys})
+	r.Attempt = do(patientWith{change}, withKey(c))
 	r.earlier = change.Earlier
 	if found := r.Candidate; r.State == Made && found.ID != "" && found.ID == r.Result.ID {
 		r.Result, r.Attempt.Earlier = found, true // its status is newer than that of a replay
