@@ -26,8 +26,6 @@ func (a *App) captureMouse() tea.Cmd {
 // confirmed by that alone.
 func (a *App) shellMouse(msg tea.MouseMsg) (cmd tea.Cmd, handled bool) {
 	o, clicked := a.Overlay(), msg.Action == tea.MouseActionPress && msg.Button == tea.MouseButtonLeft
-	pick, isPick := o.(*screen.PickDialog)
-	confirm, asks := o.(*screen.ConfirmDialog)
 	if clicked || msg.Action == tea.MouseActionMotion && msg.Button == tea.MouseButtonLeft {
 		inFront := o == nil || msg.X >= a.dialogX && msg.X <= a.width-a.dialogX+1
 		if b, ok := a.scrollbarAt(msg.X, msg.Y); ok && inFront {
@@ -45,42 +43,20 @@ func (a *App) shellMouse(msg tea.MouseMsg) (cmd tea.Cmd, handled bool) {
 		o.Scroll(actions.Down)
 	case msg.Action == tea.MouseActionPress && msg.Button == tea.MouseButtonWheelUp:
 		o.Scroll(actions.Up)
-	case isPick && clicked && msg.X >= a.dialogX && msg.X < a.width-a.dialogX && pick.PointAt(msg.Y-a.dialogY):
-		cmd = a.doOffered(actions.Submit)
-	case asks && clicked && !confirm.Frame().Grave:
-		cmd = a.clickAnswer(confirm, msg)
+	case clicked && msg.X >= a.dialogX && msg.X < a.width-a.dialogX:
+		cmd = a.clickDialog(o, msg)
 	}
 	return cmd, true
 }
 
-// clickAnswer answers a question by a click on what it offers. To confirm it must have been open for a moment: the
-// click may be the second of two that opened it.
-func (a *App) clickAnswer(o *screen.ConfirmDialog, msg tea.MouseMsg) tea.Cmd {
-	line := a.lineAt(msg.Y)
-	isOn := func(text string) bool {
-		before, _, found := strings.Cut(line, text)
-		from := display.Width(before)
-		return found && msg.X >= from && msg.X < from+display.Width(text)
-	}
-	yes, no := a.shell.Keys.Key(actions.Yes)+" "+o.Yes(), a.shell.Keys.Key(actions.No)+" "+o.No()
-	if !strings.Contains(line, yes+"   "+no) {
+// clickDialog does what a dialog shows at a cell. To confirm it must have been open for a moment: the click may be the
+// second of two that opened it.
+func (a *App) clickDialog(o screen.Overlay, msg tea.MouseMsg) tea.Cmd {
+	id := o.Click(msg.X-a.dialogX, msg.Y-a.dialogY)
+	if id == actions.Yes && a.shell.Now().Sub(a.openedAt) < readingTime {
 		return nil
 	}
-	switch {
-	case isOn(no):
-		return a.doOffered(actions.No)
-	case isOn(yes) && a.shell.Now().Sub(a.openedAt) >= readingTime:
-		return a.doOffered(actions.Yes)
-	}
-	return nil
-}
-
-// lineAt returns a line of the screen, without styles.
-func (a *App) lineAt(y int) string {
-	if lines := strings.Split(ansi.Strip(a.View()), "\n"); y >= 0 && y < len(lines) {
-		return lines[y]
-	}
-	return ""
+	return a.doOffered(id)
 }
 
 // columnAt returns a column of the screen, without styles.

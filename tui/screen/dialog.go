@@ -32,6 +32,8 @@ type Overlay interface {
 	Closed() bool
 	// Scroll does a step of the mouse wheel: Up or Down, three lines.
 	Scroll(id actions.ID)
+	// Click returns the action that View has drawn at a cell; "" for none.
+	Click(x, y int) actions.ID
 	// Update handles Opened, Edited, and the end of a load.
 	Update(msg tea.Msg) tea.Cmd
 	// Form returns the form that is being filled in; nil if there is none.
@@ -70,6 +72,8 @@ func (d *dialog) Form() *widget.Form     { return d.form }
 func (d *dialog) Closed() bool           { return d.closed }
 func (d *dialog) Update(tea.Msg) tea.Cmd { return nil }
 
+func (d *dialog) Click(int, int) actions.ID { return "" }
+
 func (d *dialog) Scroll(id actions.ID) {
 	for range wheelStep {
 		d.scroll.Do(id)
@@ -98,6 +102,7 @@ type ConfirmDialog struct {
 	shell  *Shell
 	name   string // of a protected profile, to be typed as it is written; "" if nothing is
 	seen   bool   // the end of the text was shown
+	answer int    // the line that offers yes and no
 }
 
 const wordField = "agree"
@@ -179,6 +184,7 @@ func (c *ConfirmDialog) View(theme *theme.Theme, width, height int) string {
 		answer := theme.Key.Render(c.shell.Keys.Key(actions.Yes)) + " " + theme.Strong.Render(c.Yes()) + "   " +
 			theme.Key.Render(c.shell.Keys.Key(actions.No)) + " " + theme.Text.Render(c.No())
 		lines := c.textAbove(c.AccessibleText(), width, height)
+		c.answer = len(lines)
 		if len(lines) > 0 && c.hasMore() {
 			answer = display.Cut(answer, width) + "   " + theme.Key.Render(c.shell.Keys.Key(actions.Down)) + " more"
 		}
@@ -191,6 +197,21 @@ func (c *ConfirmDialog) View(theme *theme.Theme, width, height int) string {
 	}
 	typed := display.Cut(theme.Bad.Render(label)+c.form.Input(wordField, max(1, width-display.Width(label))), width)
 	return strings.Join(append(c.textAbove(text, width, height), typed), "\n")
+}
+
+// Click is on yes or no. A word that has to be typed is confirmed by that alone.
+func (c *ConfirmDialog) Click(x, y int) actions.ID {
+	yes := display.Width(c.shell.Keys.Key(actions.Yes) + " " + c.Yes())
+	no := yes + 3 // blanks between them
+	switch {
+	case c.form != nil || y != c.answer || x < 0:
+		return ""
+	case x < yes:
+		return actions.Yes
+	case x >= no && x < no+display.Width(c.shell.Keys.Key(actions.No)+" "+c.No()):
+		return actions.No
+	}
+	return ""
 }
 
 // textAbove draws as much of a text as fits above a last line.

@@ -96,13 +96,13 @@ func (p *PickDialog) Update(msg tea.Msg) tea.Cmd {
 
 func (p *PickDialog) Title() string { return display.Line(p.ask.Title) }
 
-// PointAt puts the cursor on what a line of the view shows, if that can be chosen.
-func (p *PickDialog) PointAt(line int) bool {
+// Click chooses what the line shows.
+func (p *PickDialog) Click(_, line int) actions.ID {
 	if line < 0 || line >= len(p.rows) || p.rows[line] == noEntry {
-		return false
+		return ""
 	}
 	p.cursor = p.rows[line]
-	return true
+	return actions.Submit
 }
 
 // takes tells whether a text that is not an option can be chosen, and why not.
