@@ -51,17 +51,35 @@ func ReadProperties(body []byte, into *Page[Property]) error {
 	return nil
 }
 
+// requiredNumbers are the fields in which 0 does not tell a number from none, and doubles those that are held as the
+// nearest double.
+var (
+	requiredNumbers = fieldsThat(func(f *propertyField) bool {
+		return !f.Nullable && (f.Kind == PriceField || f.Kind == NumberField)
+	})
+	doubles = fieldsThat(func(f *propertyField) bool { return f.Kind == NumberField && !f.isWhole() })
+)
+
+func fieldsThat(are func(*propertyField) bool) (list []*propertyField) {
+	for i := range propertyFields {
+		if are(&propertyFields[i]) {
+			list = append(list, &propertyFields[i])
+		}
+	}
+	return list
+}
+
 // mayLackNumbers tells whether some of the listings that were decoded from a body, in which there are that many objects
 // around them, may be without a number, or with one that was rounded. It is sure for perksd, which writes no blanks: to
 // look for each number again would take longer than decoding.
 func mayLackNumbers(body []byte, around int, read []Property) bool {
-	var lacking uint // by the indexes of propertyFields
+	var lacking uint // by the indexes of requiredNumbers
 	for i := range read {
 		if read[i].isRounded() {
 			return true
 		}
-		for n := range propertyFields {
-			if propertyFields[n].lacksNumber(&read[i]) {
+		for n, field := range requiredNumbers {
+			if field.lacksNumber(&read[i]) {
 				lacking |= 1 << n
 			}
 		}
@@ -70,9 +88,8 @@ func mayLackNumbers(body []byte, around int, read []Property) bool {
 		return false
 	}
 	hasOthers := bytes.Count(body, []byte("{")) > len(read)+around // whose members may have the same names
-	for n := range propertyFields {
-		isLacking := lacking>>n&1 == 1
-		if isLacking && (hasOthers || countNumbers(body, propertyFields[n].Name) != len(read)) {
+	for n, field := range requiredNumbers {
+		if lacking>>n&1 == 1 && (hasOthers || countNumbers(body, field.Name) != len(read)) {
 			return true
 		}
 	}
@@ -94,8 +111,8 @@ func countNumbers(body []byte, name string) (count int) {
 
 // isRounded tells whether a double may have had more digits than it holds: only then it needs 16 or 17 of them.
 func (p *Property) isRounded() bool {
-	for i := range propertyFields {
-		double := propertyFields[i].double(p)
+	for _, field := range doubles {
+		double := field.double(p)
 		if double == nil || *double*1e6 == math.Trunc(*double*1e6) { // as most have
 			continue
 		}
@@ -117,17 +134,17 @@ func (p *Property) readAgain(body []byte, err error) error {
 		*p = Property{}
 		err = p.readMembers(members)
 	}
-	for _, field := range propertyFields {
-		raw := members[field.Name]
-		isNeeded := !field.Nullable && (field.Kind == PriceField || field.Kind == NumberField)
-		if isNeeded && (raw == nil || string(raw) == "null") {
+	for _, field := range requiredNumbers {
+		if raw := members[field.Name]; raw == nil || string(raw) == "null" {
 			p.setOdd(field.Name, "null")
 		}
+	}
+	for _, field := range doubles {
 		_, isOdd := p.Odd[field.Name]
-		digits, isNumber := (Value{json: raw}).number()
+		digits, isNumber := (Value{json: members[field.Name]}).number()
 		isLong := isNumber && !isOdd && len(digits) > 16 && !strings.ContainsAny(digits, "eE")
-		if isLong && field.double(p) != nil && digits != field.texts(p)[0] {
-			p.setOdd(field.Name, string(raw))
+		if isLong && digits != field.texts(p)[0] {
+			p.setOdd(field.Name, string(members[field.Name]))
 		}
 	}
 	return err
