@@ -30,7 +30,23 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal, restore the default handling, so that a second one ends a program that drains too slowly.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+	p := &program{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
+		now:      time.Now,
+		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
+		random:   rand.Reader,
+		operator: currentOperator(os.Getenv),
+		every: func(d time.Duration) (<-chan time.Time, func()) {
+			ticker := time.NewTicker(d)
+			return ticker.C, ticker.Stop
+		},
+		reloads: func() (<-chan os.Signal, func()) {
+			came := make(chan os.Signal, 1)
+			signal.Notify(came, syscall.SIGHUP)
+			return came, func() { signal.Stop(came) }
+		},
+	}
+	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
 // program is the environment of the commands. Tests replace it.
@@ -53,28 +69,6 @@ type program struct {
 }
 
 // run executes a command line and returns its exit code. When ctx ends, a server drains, and other commands stop.
-func run(
-	ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer,
-) int {
-	p := &program{
-		stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv,
-		now:      time.Now,
-		newID:    func() string { return uuid.Must(uuid.NewV7()).String() },
-		random:   rand.Reader,
-		operator: currentOperator(getenv),
-		every: func(d time.Duration) (<-chan time.Time, func()) {
-			ticker := time.NewTicker(d)
-			return ticker.C, ticker.Stop
-		},
-		reloads: func() (<-chan os.Signal, func()) {
-			came := make(chan os.Signal, 1)
-			signal.Notify(came, syscall.SIGHUP)
-			return came, func() { signal.Stop(came) }
-		},
-	}
-	return p.run(ctx, args)
-}
-
 func (p *program) run(ctx context.Context, args []string) int {
 	p.canAsk = isTerminal(p.stdin) && isTerminal(p.stderr)
 	for _, stream := range []*io.Writer{&p.stdout, &p.stderr} {
