@@ -183,11 +183,7 @@ func TestStates(t *testing.T) {
 			d := start(t, test.accounts)
 			test.do(d)
 			d.Settle()
-			if says := says[name]; says != nil {
-				d.Says(says...)
-				return
-			}
-			d.Golden(name, name == "choosing")
+			d.Golden(name, name == "choosing", says[name]...)
 		})
 	}
 }

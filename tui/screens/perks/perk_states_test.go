@@ -102,11 +102,7 @@ var perkSays = map[string][]string{
 func TestPerkStates(t *testing.T) {
 	for name, state := range perkStates {
 		t.Run(name, func(t *testing.T) {
-			if says := perkSays[name]; says != nil {
-				state(t).Says(says...)
-				return
-			}
-			state(t).Golden("perk-"+name, name == "everything")
+			state(t).Golden("perk-"+name, name == "everything", perkSays[name]...)
 		})
 	}
 }
