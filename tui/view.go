@@ -163,7 +163,7 @@ func (a *App) connection() (right string, edge lipgloss.Style) {
 	if progress := a.shell.Progress; progress != "" {
 		right = look.Info.Render(progress+"  ") + right
 	}
-	if names := joined(" · ", display.Line(profile.Name), display.Line(profile.ClientID)); connected &&
+	if names := widget.Joined(" · ", display.Line(profile.Name), display.Line(profile.ClientID)); connected &&
 		a.width >= widthForNames && names != "" {
 		if a.width >= 140 {
 			names += " at " + display.Line(profile.APIURL)
@@ -199,10 +199,6 @@ func (a *App) crumbs(width int, hasTabs bool) string {
 		return look.Border.Render(" │ ") + line
 	}
 	return line
-}
-
-func joined(between string, parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
 }
 
 // widthForNames is the width from which the header names the profile: the tabs come first.

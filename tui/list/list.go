@@ -508,5 +508,5 @@ func (l *List[F, T]) elsewhere(advice string) string {
 	if l.Elsewhere == nil {
 		return advice
 	}
-	return joined(" ", l.Elsewhere(l.typing), advice)
+	return widget.Joined(" ", l.Elsewhere(l.typing), advice)
 }

@@ -167,7 +167,7 @@ func (l *List[F, T]) below() []string {
 		what, next := l.problem()
 		style, text = l.shell.Theme.Bad, "! "+what+" "+l.shell.Age(l.loader.At)+" "+next
 	case l.mismatch != "":
-		style, text = l.shell.Theme.Warn, joined(" ", "! "+l.mismatch, text)
+		style, text = l.shell.Theme.Warn, widget.Joined(" ", "! "+l.mismatch, text)
 	}
 	if text == "" || len(l.shown) == 0 || l.height < 6 {
 		return nil
@@ -241,7 +241,7 @@ func (l *List[F, T]) noRows() (kind widget.NoticeKind, title, advice string, non
 			advice = fmt.Sprintf("%s opens the %s with the id %q. ", key, l.One, id) + advice
 		}
 		title = fmt.Sprintf("No %s matches %s.", l.One, display.Line(l.want.text))
-		return widget.Empty, title, joined(" ", l.onlyOwn(), l.elsewhere(advice)), true
+		return widget.Empty, title, widget.Joined(" ", l.onlyOwn(), l.elsewhere(advice)), true
 	case l.onlyOwn() != "":
 		return widget.Empty, "No " + l.Many + " here.", l.onlyOwn(), true
 	}
@@ -261,7 +261,7 @@ func (l *List[F, T]) position(width int) string {
 		age = "loaded " + display.Age(old)
 	}
 	if len(l.shown) == 0 {
-		return display.Cut(joined(" - ", activity, marks), width)
+		return display.Cut(widget.Joined(" - ", activity, marks), width)
 	}
 	at := fmt.Sprintf("row %s of %s, page %s of %s", row, of, page, pages)
 	short := fmt.Sprintf("%s/%s p%s/%s", row, of, page, pages)
@@ -269,18 +269,14 @@ func (l *List[F, T]) position(width int) string {
 		at = fmt.Sprintf("row %s of %s, page %s", row, of, page)
 		short = fmt.Sprintf("%s/%s p%s", row, of, page)
 	}
-	long := joined(" - ", activity, at, marks, age)
+	long := widget.Joined(" - ", activity, at, marks, age)
 	if display.Width(long) <= width {
 		return long
 	}
 	if marks != "" {
 		marks = fmt.Sprintf("%d*", len(l.marked))
 	}
-	return display.Cut(joined(" ", activity, short, marks, strings.TrimPrefix(age, "loaded ")), width)
-}
-
-func joined(between string, parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
+	return display.Cut(widget.Joined(" ", activity, short, marks, strings.TrimPrefix(age, "loaded ")), width)
 }
 
 // dimmed draws rows of another query than the one that is wanted as what is behind a dialog: no key acts on them.
@@ -322,7 +318,7 @@ func (l *List[F, T]) AccessibleText() string {
 	}
 	if !l.IsBusy() && l.loader.Err != nil && len(l.shown) > 0 {
 		what, next := l.problem()
-		lines = append(lines, "Problem: "+joined(" ", what, l.shell.Age(l.loader.At), next))
+		lines = append(lines, "Problem: "+widget.Joined(" ", what, l.shell.Age(l.loader.At), next))
 	}
 	if l.mismatch != "" {
 		lines = append(lines, "Note: "+l.mismatch)

@@ -65,9 +65,6 @@ var verbs = map[actions.ID]verb{
 	actions.Void:    {api.StatusVoided, "void", "voiding"},
 }
 
-// Decides tells whether an action is one that a Decider offers.
-func Decides(id actions.ID) bool { return verbs[id].name != "" }
-
 func NewDecider(shell *Shell) *Decider {
 	return &Decider{shell: shell, sender: NewSender[operation.Deciding](shell)}
 }

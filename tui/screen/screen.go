@@ -245,9 +245,6 @@ func (s *Shell) SetAccount(account Account, same bool) {
 	}
 }
 
-// Zone is the time zone for times on screens.
-func (s *Shell) Zone() *time.Location { return s.Now().Location() }
-
 // Key names the key of an action for a sentence, or how to do an action without one.
 func (s *Shell) Key(id actions.ID) string {
 	if s.Command != nil {

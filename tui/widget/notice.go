@@ -85,6 +85,11 @@ func Cap(text string, width, most int) []string {
 	return lines
 }
 
+// Joined joins the parts that are not empty.
+func Joined(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), between)
+}
+
 // AccessibleNotice returns what Notice shows.
 func AccessibleNotice(kind NoticeKind, title, advice string) string {
 	if kind == Failure {
