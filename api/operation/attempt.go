@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"example.com/perks/api"
@@ -80,42 +81,44 @@ type follows struct {
 // attemptTable says what follows from an event in a state. An event that is not listed changes nothing. A change counts
 // as made only by Accepted, Replayed or Found, and as not made after a doubt only by Taken, or by an absence after a
 // denial.
-var attemptTable = map[State]map[Event]follows{
-	NotMade: {
-		Accepted: {Made, Stop}, Replayed: {Made, Stop}, Lost: {Unknown, LookUp},
-	},
-	Unknown: {
-		Accepted: {Made, Stop}, Replayed: {Made, Stop}, Lost: {Unknown, LookUp},
-		Refused: {Unknown, LookUp}, Unused: {Denied, LookUp}, Taken: {NotMade, Stop}, Silent: {Unknown, LookUp},
-		Found: {Made, Stop}, Match: {Matched, Confirm}, Absent: {Unknown, Wait},
-		Passed: {Settled, LookUp}, GivenUp: {Abandoned, Stop},
-	},
-	Settled: {
-		Accepted: {Made, Stop}, Replayed: {Made, Stop}, Lost: {Unknown, LookUp},
-		Refused: {Denied, LookUp}, Unused: {Denied, LookUp}, Taken: {NotMade, Stop}, Silent: {Settled, LookUp},
-		Found: {Made, Stop}, Match: {Matched, Confirm}, Absent: {Settled, Resend},
-		GivenUp: {Abandoned, Stop},
-	},
-	Denied: {
-		Found: {Made, Stop}, Match: {Matched, Confirm}, Absent: {NotMade, Stop}, Unread: {Unknown, Stop},
-		Accepted: {Made, Stop}, Replayed: {Made, Stop}, Lost: {Unknown, LookUp},
-		Taken: {NotMade, Stop}, GivenUp: {Abandoned, Stop}, Reopened: {Unknown, Stop},
-	},
-	Matched: {
-		Accepted: {Made, Stop}, Replayed: {Made, Stop}, Lost: {Matched, LookUp},
-		Refused: {Matched, LookUp}, Unused: {Denied, LookUp}, Taken: {NotMade, Stop}, Silent: {Matched, LookUp},
-		Found: {Made, Stop}, Match: {Matched, Confirm}, Absent: {Unknown, Wait},
-		GivenUp: {Abandoned, Stop},
-	},
-	Abandoned: {
-		Accepted: {Made, Stop}, Replayed: {Made, Stop}, Found: {Made, Stop}, Reopened: {Unknown, Stop},
-	},
-	Made: {},
-}
+var attemptTable = sync.OnceValue(func() map[State]map[Event]follows {
+	return map[State]map[Event]follows{
+		NotMade: {
+			Accepted: {Made, Stop}, Replayed: {Made, Stop}, Lost: {Unknown, LookUp},
+		},
+		Unknown: {
+			Accepted: {Made, Stop}, Replayed: {Made, Stop}, Lost: {Unknown, LookUp},
+			Refused: {Unknown, LookUp}, Unused: {Denied, LookUp}, Taken: {NotMade, Stop}, Silent: {Unknown, LookUp},
+			Found: {Made, Stop}, Match: {Matched, Confirm}, Absent: {Unknown, Wait},
+			Passed: {Settled, LookUp}, GivenUp: {Abandoned, Stop},
+		},
+		Settled: {
+			Accepted: {Made, Stop}, Replayed: {Made, Stop}, Lost: {Unknown, LookUp},
+			Refused: {Denied, LookUp}, Unused: {Denied, LookUp}, Taken: {NotMade, Stop}, Silent: {Settled, LookUp},
+			Found: {Made, Stop}, Match: {Matched, Confirm}, Absent: {Settled, Resend},
+			GivenUp: {Abandoned, Stop},
+		},
+		Denied: {
+			Found: {Made, Stop}, Match: {Matched, Confirm}, Absent: {NotMade, Stop}, Unread: {Unknown, Stop},
+			Accepted: {Made, Stop}, Replayed: {Made, Stop}, Lost: {Unknown, LookUp},
+			Taken: {NotMade, Stop}, GivenUp: {Abandoned, Stop}, Reopened: {Unknown, Stop},
+		},
+		Matched: {
+			Accepted: {Made, Stop}, Replayed: {Made, Stop}, Lost: {Matched, LookUp},
+			Refused: {Matched, LookUp}, Unused: {Denied, LookUp}, Taken: {NotMade, Stop}, Silent: {Matched, LookUp},
+			Found: {Made, Stop}, Match: {Matched, Confirm}, Absent: {Unknown, Wait},
+			GivenUp: {Abandoned, Stop},
+		},
+		Abandoned: {
+			Accepted: {Made, Stop}, Replayed: {Made, Stop}, Found: {Made, Stop}, Reopened: {Unknown, Stop},
+		},
+		Made: {},
+	}
+})
 
 // Next says what follows from an event.
 func (s State) Next(e Event) (State, Step) {
-	if next, listed := attemptTable[s][e]; listed {
+	if next, listed := attemptTable()[s][e]; listed {
 		return next.State, next.Step
 	}
 	return s, Stop

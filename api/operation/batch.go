@@ -54,25 +54,27 @@ const (
 
 // rowTable says what follows from an event in a state. An event that is not listed changes nothing. A row that may have
 // been sent is never taken for one that was not, and only the service makes it done.
-var rowTable = map[RowState]map[RowEvent]RowState{
-	RowUntried: {RowAllowed: RowSending, RowInvalid: RowFailed},
-	RowSending: {
-		RowHeld: RowFailed, RowConfirmed: RowDone, RowRefused: RowFailed, RowLost: RowUnknown,
-		RowLeft: RowUntried, RowKilled: RowMaybeSent,
-	},
-	RowMaybeSent: {RowAllowed: RowResuming, RowInvalid: RowFailed},
-	RowResuming: {
-		RowHeld: RowUnknown, RowConfirmed: RowDone, RowRefused: RowFailed, RowLost: RowUnknown,
-		RowLeft: RowMaybeSent, RowKilled: RowMaybeSent,
-	},
-	RowFailed:  {RowAllowed: RowSending},
-	RowUnknown: {RowAllowed: RowResuming, RowInvalid: RowFailed},
-	RowDone:    {},
-}
+var rowTable = sync.OnceValue(func() map[RowState]map[RowEvent]RowState {
+	return map[RowState]map[RowEvent]RowState{
+		RowUntried: {RowAllowed: RowSending, RowInvalid: RowFailed},
+		RowSending: {
+			RowHeld: RowFailed, RowConfirmed: RowDone, RowRefused: RowFailed, RowLost: RowUnknown,
+			RowLeft: RowUntried, RowKilled: RowMaybeSent,
+		},
+		RowMaybeSent: {RowAllowed: RowResuming, RowInvalid: RowFailed},
+		RowResuming: {
+			RowHeld: RowUnknown, RowConfirmed: RowDone, RowRefused: RowFailed, RowLost: RowUnknown,
+			RowLeft: RowMaybeSent, RowKilled: RowMaybeSent,
+		},
+		RowFailed:  {RowAllowed: RowSending},
+		RowUnknown: {RowAllowed: RowResuming, RowInvalid: RowFailed},
+		RowDone:    {},
+	}
+})
 
 // Next says what follows from an event.
 func (s RowState) Next(e RowEvent) RowState {
-	if next, listed := rowTable[s][e]; listed {
+	if next, listed := rowTable()[s][e]; listed {
 		return next
 	}
 	return s

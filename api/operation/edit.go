@@ -3,6 +3,7 @@ package operation
 import (
 	"errors"
 	"slices"
+	"sync"
 
 	"example.com/perks/api/client"
 )
@@ -67,33 +68,37 @@ const (
 //
 // Text is kept in every state but Saved and Ended. Sending is reached by Confirmed alone, and Saved by FoundSaved
 // alone.
-var editTable = [editStates]map[EditEvent]EditState{
-	Typing: {
-		Typed: Typing, GaveUp: Ended,
-		FoundInvalid: Typing, FoundNothing: Typing, FoundOutdated: Refreshing, FoundChange: Reviewing,
-		FoundConflict: MergingDraft, FoundSame: Typing,
-	},
-	TypingInDoubt: {
-		Typed: TypingInDoubt, GaveUp: Ended,
-		FoundInvalid: TypingInDoubt, FoundNothing: TypingInDoubt, FoundChange: Reviewing,
-		FoundSaved: Saved, FoundUnsaved: TypingInDoubt, FoundPart: Typing,
-	},
-	Refreshing: {
-		Typed: Refreshing, GaveUp: Ended,
-		FoundInvalid: Typing, FoundNothing: Typing, FoundChange: Reviewing,
-		FoundConflict: Merging, FoundSame: Reviewing,
-	},
-	Reviewing:    {WentBack: Typing, GaveUp: Ended, Confirmed: Sending, FoundConflict: Merging, FoundSame: Reviewing},
-	Merging:      {WentBack: Typing, GaveUp: Ended, Decided: Reviewing},
-	MergingDraft: {GaveUp: Ended, Decided: Typing},
-	Sending: {
-		FoundSaved: Saved, FoundRefused: Typing, FoundFailure: Reviewing, FoundDoubt: InDoubt,
-		FoundConflict: Merging, FoundSame: Reviewing,
-	},
-	InDoubt: {WentBack: TypingInDoubt, GaveUp: Ended, Confirmed: Sending, FoundSaved: Saved, FoundUnsaved: InDoubt},
-	Saved:   {},
-	Ended:   {},
-}
+var editTable = sync.OnceValue(func() [editStates]map[EditEvent]EditState {
+	return [editStates]map[EditEvent]EditState{
+		Typing: {
+			Typed: Typing, GaveUp: Ended,
+			FoundInvalid: Typing, FoundNothing: Typing, FoundOutdated: Refreshing, FoundChange: Reviewing,
+			FoundConflict: MergingDraft, FoundSame: Typing,
+		},
+		TypingInDoubt: {
+			Typed: TypingInDoubt, GaveUp: Ended,
+			FoundInvalid: TypingInDoubt, FoundNothing: TypingInDoubt, FoundChange: Reviewing,
+			FoundSaved: Saved, FoundUnsaved: TypingInDoubt, FoundPart: Typing,
+		},
+		Refreshing: {
+			Typed: Refreshing, GaveUp: Ended,
+			FoundInvalid: Typing, FoundNothing: Typing, FoundChange: Reviewing,
+			FoundConflict: Merging, FoundSame: Reviewing,
+		},
+		Reviewing: {
+			WentBack: Typing, GaveUp: Ended, Confirmed: Sending, FoundConflict: Merging, FoundSame: Reviewing,
+		},
+		Merging:      {WentBack: Typing, GaveUp: Ended, Decided: Reviewing},
+		MergingDraft: {GaveUp: Ended, Decided: Typing},
+		Sending: {
+			FoundSaved: Saved, FoundRefused: Typing, FoundFailure: Reviewing, FoundDoubt: InDoubt,
+			FoundConflict: Merging, FoundSame: Reviewing,
+		},
+		InDoubt: {WentBack: TypingInDoubt, GaveUp: Ended, Confirmed: Sending, FoundSaved: Saved, FoundUnsaved: InDoubt},
+		Saved:   {},
+		Ended:   {},
+	}
+})
 
 // Patch is a change of some fields of a record.
 type Patch[R, P any] interface {
@@ -139,7 +144,7 @@ func (k *EditKind[I, R, P]) NewDeletion(id I, base client.Version[R]) *Edit[I, R
 func (e *Edit[I, R, P]) State() EditState { return e.state }
 
 func (e *Edit[I, R, P]) can(event EditEvent) bool {
-	_, follows := editTable[e.state][event]
+	_, follows := editTable()[e.state][event]
 	return follows
 }
 
@@ -148,7 +153,7 @@ func (e *Edit[I, R, P]) step(event EditEvent) EditEvent {
 	if !e.can(event) {
 		return Ignored
 	}
-	e.state = editTable[e.state][event]
+	e.state = editTable()[e.state][event]
 	if !e.state.IsMerge() {
 		e.Merge = nil
 	}
@@ -338,7 +343,7 @@ const (
 func (k *EditKind[I, R, P]) merge(before R, now client.Version[R], mine P) *Merge[I, R, P] {
 	m := &Merge[I, R, P]{Now: now, chosen: map[string]Side{}, kind: k}
 	changed := k.Changes(before, now.Record).Fields()
-	for _, field := range k.Fields {
+	for _, field := range k.Fields() {
 		one := mine.Only(field.Name)
 		switch theirsToo := slices.Contains(changed, field.Name); {
 		case theirsToo && !one.IsAppliedTo(now.Record):

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/perks/api"
@@ -16,7 +17,7 @@ import (
 type EditKind[I ~string, R any, P Patch[R, P]] struct {
 	Name    string // of one record
 	IDOf    func(R) I
-	Fields  []api.Field // in the order of a form
+	Fields  func() []api.Field // in the order of a form
 	Texts   func(of R, name string) []string
 	Parse   func([]api.Member) (P, error) // the error is CodeValidationFailed
 	Changes func(before, after R) P       // the change that makes before to after
@@ -36,15 +37,16 @@ type (
 
 // Properties is the kind of a property.
 var Properties = &EditKind[api.PropertyID, api.Property, api.PropertyPatch]{
-	Name: "property", IDOf: api.Property.PropertyID, Fields: api.PropertyFields(), Texts: api.Property.Texts,
+	Name: "property", IDOf: api.Property.PropertyID,
+	Fields: sync.OnceValue(api.PropertyFields), Texts: api.Property.Texts,
 	Parse: api.ParsePropertyPatch, Changes: api.PropertyChanges, Decode: api.ReadProperty,
 	Get: (*client.Client).Property, Update: (*client.Client).UpdateProperty, Delete: (*client.Client).DeleteProperty,
 }
 
 // Field returns a field by its name.
 func (k *EditKind[I, R, P]) Field(name string) (field api.Field, known bool) {
-	if i := slices.IndexFunc(k.Fields, func(f api.Field) bool { return f.Name == name }); i >= 0 {
-		return k.Fields[i], true
+	if i := slices.IndexFunc(k.Fields(), func(f api.Field) bool { return f.Name == name }); i >= 0 {
+		return k.Fields()[i], true
 	}
 	return api.Field{Name: name}, false
 }

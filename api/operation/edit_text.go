@@ -23,7 +23,7 @@ type typed[P any] struct {
 // setBase makes the edit one of another version, without any text.
 func (e *Edit[I, R, P]) setBase(base client.Version[R]) {
 	e.Base, e.texts, e.typed = base, map[string]string{}, map[string]typed[P]{}
-	for _, field := range e.Kind.Fields {
+	for _, field := range e.Kind.Fields() {
 		e.texts[field.Name] = shown(field, e.Kind.Text(field.Name, base.Record))
 	}
 }
@@ -37,7 +37,7 @@ func (e *Edit[I, R, P]) rebase(base client.Version[R], patch P) {
 	}
 	before, wanted := e.typed, with(base.Record, patch)
 	e.setBase(base)
-	for _, field := range e.Kind.Fields {
+	for _, field := range e.Kind.Fields() {
 		if was := before[field.Name]; len(was.problems) > 0 {
 			e.put(field, was.text)
 		} else if !patch.Only(field.Name).IsEmpty() {
@@ -97,7 +97,7 @@ func (e *Edit[I, R, P]) BaseText(name string) string { return e.texts[name] }
 // Typed returns the fields whose text was changed, valid or not.
 func (e *Edit[I, R, P]) Typed() []string {
 	var names []string
-	for _, field := range e.Kind.Fields {
+	for _, field := range e.Kind.Fields() {
 		if _, isTyped := e.typed[field.Name]; isTyped {
 			names = append(names, field.Name)
 		}
@@ -266,7 +266,7 @@ func (d Draft) TypedAt() (at time.Time, known bool) {
 // Typed returns the fields that a draft has.
 func (k *EditKind[I, R, P]) Typed(draft Draft) []string {
 	var names []string
-	for _, field := range k.Fields {
+	for _, field := range k.Fields() {
 		if _, isTyped := draft[field.Name]; isTyped {
 			names = append(names, field.Name)
 		}

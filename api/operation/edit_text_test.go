@@ -72,12 +72,12 @@ func TestUntouchedTextChangesNothing(t *testing.T) {
 	for range 300 {
 		p := someProperty(r)
 		e := propertyOf(p)
-		for _, f := range Properties.Fields {
+		for _, f := range Properties.Fields() {
 			e.Type(f.Name, e.Text(f.Name)+"!")
 			e.Type(f.Name, e.BaseText(f.Name))
 		}
 		values := map[string]api.Value{}
-		for _, f := range Properties.Fields {
+		for _, f := range Properties.Fields() {
 			values[f.Name] = Properties.Value(f, p)
 		}
 		if e.Submit() != FoundNothing {
@@ -98,7 +98,7 @@ func TestTextRoundTrip(t *testing.T) {
 		after.Description = shown(description, after.Description)
 		after.Deposit = math.Abs(after.Deposit) // a form refuses one below 0
 		e := propertyOf(before)
-		for _, f := range Properties.Fields {
+		for _, f := range Properties.Fields() {
 			e.Type(f.Name, Properties.Text(f.Name, after))
 		}
 		if e.Submit() == FoundInvalid {

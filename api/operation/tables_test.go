@@ -42,13 +42,13 @@ func TestArchitectureShowsTheTables(t *testing.T) {
 		}
 		return State(state).String(), to
 	}) + table("an edit", int(editStates), editEventNames, func(state, event int) (from, to string) {
-		next, follows := editTable[state][EditEvent(event)]
+		next, follows := editTable()[state][EditEvent(event)]
 		if follows {
 			to = editStateNames[next]
 		}
 		return editStateNames[state], to
 	}) + table("a row of a batch", int(RowDone)+1, rowEventNames, func(state, event int) (from, to string) {
-		if next, follows := rowTable[RowState(state)][RowEvent(event)]; follows {
+		if next, follows := rowTable()[RowState(state)][RowEvent(event)]; follows {
 			to = rowStateNames[next]
 		}
 		return rowStateNames[state], to

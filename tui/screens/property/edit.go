@@ -69,7 +69,7 @@ func (e *edit) buildForm(look *theme.Theme) {
 		focus = e.form.Focus()
 	}
 	e.form = widget.NewForm(look)
-	for _, f := range fields {
+	for _, f := range fields() {
 		kind, label, width := widget.Line, f.Label, 0
 		if f.IsMultiline() {
 			kind = widget.Text
@@ -100,7 +100,7 @@ func (e *edit) typed() {
 	for _, name := range e.form.Changed() {
 		text[name] = e.form.Value(name)
 	}
-	for _, f := range fields {
+	for _, f := range fields() {
 		if changed, isChanged := text[f.Name]; isChanged {
 			e.Type(f.Name, changed)
 		} else {

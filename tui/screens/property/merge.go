@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -187,12 +188,12 @@ func diff(f field, before, after string) []display.DiffLine {
 type field struct{ api.Field }
 
 // fields are in the order of the form.
-var fields = func() (all []field) {
+var fields = sync.OnceValue(func() (all []field) {
 	for _, f := range api.PropertyFields() {
 		all = append(all, field{f})
 	}
 	return all
-}()
+})
 
 func fieldNamed(name string) field {
 	f, _ := api.PropertyFieldNamed(name)

@@ -277,7 +277,7 @@ func (s *Screen) fieldAt(row int) int {
 
 // pageFields are the fields with a row of their own: a position has one.
 var pageFields = sync.OnceValue(func() []field {
-	return slices.DeleteFunc(slices.Clone(fields), func(f field) bool { return f.Name == "lng" })
+	return slices.DeleteFunc(slices.Clone(fields()), func(f field) bool { return f.Name == "lng" })
 })
 
 // cursorOn moves the cursor to a field.
@@ -323,7 +323,7 @@ func (s *Screen) banner() []string {
 
 func facts(p api.Property) []widget.Pair {
 	var pairs []widget.Pair
-	for _, f := range fields {
+	for _, f := range fields() {
 		pair := widget.Pair{Label: f.Label, Value: f.value(p)}
 		switch {
 		case f.Name == "lat":

@@ -259,9 +259,9 @@ func (s *Screen) pickField() tea.Cmd {
 		if s.edit != nil || s.whyNoEdit() != "" {
 			return nil
 		}
-		return s.startEdit(fields[index].Name)
+		return s.startEdit(fields()[index].Name)
 	}}
-	for _, f := range fields {
+	for _, f := range fields() {
 		pick.Options = append(pick.Options, f.Label)
 	}
 	return s.shell.Post(pick)
