@@ -45,9 +45,10 @@ type eventReader struct {
 	name string
 	read func(r *eventReader, ctx context.Context, url string) error // until it fails
 
-	mu     sync.Mutex
-	cursor string
-	seen   map[string]int // events of redemptions by id
+	mu      sync.Mutex
+	cursor  string
+	seen    map[string]int // events of redemptions by id
+	failure error          // the last
 }
 
 // breakAfter is how many events a stream or a process may deliver before it is cut off.
@@ -91,7 +92,10 @@ func (r *eventReader) run(ctx context.Context) {
 		now := r.servers.Load()
 		reading, stop := context.WithCancel(ctx)
 		forget := context.AfterFunc(now.replaced, stop)
-		_ = r.read(r, reading, now.servers[try%len(now.servers)].URL)
+		err := r.read(r, reading, now.servers[try%len(now.servers)].URL)
+		r.mu.Lock()
+		r.failure = err
+		r.mu.Unlock()
 		forget()
 		stop()
 		<-pace.C
@@ -217,15 +221,47 @@ func (r *eventReader) readLines(from io.Reader, prefix string) error {
 	return nil
 }
 
+// sawAll waits until the reader has seen as many events as there are redemptions.
+func (r *eventReader) sawAll(stored []api.RedemptionRecord, within time.Duration) bool {
+	for end := time.Now().Add(within); ; time.Sleep(retryPace) {
+		r.mu.Lock()
+		seen := len(r.seen)
+		r.mu.Unlock()
+		if seen >= len(stored) || time.Now().After(end) {
+			return seen >= len(stored)
+		}
+	}
+}
+
+// explain says how far each reader came, and what each server has behind that.
+func (e *eventReaders) explain(stored int) {
+	for _, r := range e.all {
+		r.mu.Lock()
+		seen, failure := len(r.seen), r.failure
+		r.mu.Unlock()
+		e.Logf("%s delivered %d of %d events; its last failure: %v", r.name, seen, stored, failure)
+		for _, server := range e.servers.Load().servers {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			page, err := e.page(ctx, server.URL, r.position(), 0)
+			cancel()
+			e.Logf("behind its position, %s has %d events, next %q, error %v", server.URL, len(page.Data),
+				page.Next, err)
+		}
+	}
+	for _, server := range e.servers.Load().servers {
+		log := server.Log.Rest()
+		e.Logf("%s: %s", server.URL, log[max(0, len(log)-2000):])
+	}
+}
+
 // check waits until every reader has seen each of the redemptions, once.
 func (e *eventReaders) check(stored []api.RedemptionRecord) {
 	e.Helper()
 	for _, r := range e.all {
-		eventually(e.T, atLast, r.name+" delivered all events", func() bool {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return len(r.seen) >= len(stored)
-		})
+		if !r.sawAll(stored, atLast) {
+			e.explain(len(stored))
+			e.Fatalf("%s did not deliver all events within %s", r.name, atLast)
+		}
 	}
 	e.stop()
 	e.reading.Wait()
