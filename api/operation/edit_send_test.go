@@ -101,7 +101,8 @@ func (s *propertyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func newPropertyServer() *propertyServer {
-	return &propertyServer{property: &api.Property{ID: 42, Title: "Flat", City: "Leeds", Images: []string{}}, version: 1}
+	return &propertyServer{property: &api.Property{ID: 42, Title: "Flat", City: "Leeds", Images: []string{}},
+		version: 1}
 }
 
 // savingOf is a change of a version that was read.
@@ -134,22 +135,36 @@ func TestEditingOutcomes(t *testing.T) {
 		change func(*propertyServer)
 		want   string // of a patch, of a deletion
 	}{
-		"changed":                         {func(*propertyServer) {}, "made, made"},
-		"reply lost":                      {func(s *propertyServer) { s.cut = true }, "made lost, made lost"},
-		"request lost":                    {func(s *propertyServer) { s.drop = true }, "unknown read, unknown read"},
-		"reads fail":                      {func(s *propertyServer) { s.cut, s.failReads = true, true }, "unknown, unknown"},
-		"changed by another":              {func(s *propertyServer) { s.between = moved }, "changed read, changed read"},
-		"same change by another":          {func(s *propertyServer) { s.between = same }, "changed read done, changed read"},
-		"deleted by another":              {func(s *propertyServer) { s.between = gone }, "missing, missing"},
-		"changed by another, reads fail":  {func(s *propertyServer) { s.between, s.failReads = moved, true }, "changed, changed"},
-		"no ETags":                        {func(s *propertyServer) { s.noETags = true }, "made, made"},
-		"no ETags, reply lost":            {func(s *propertyServer) { s.noETags, s.cut = true, true }, "made lost, made lost"},
-		"strong ETags that never match":   {func(s *propertyServer) { s.neverMatch = true }, "changed read, changed read"},
-		"weak ETags":                      {func(s *propertyServer) { s.weak = true }, "made, made"},
-		"weak ETags that never match":     {func(s *propertyServer) { s.weak, s.neverMatch = true, true }, "made, made"},
-		"never match, changed by another": {func(s *propertyServer) { s.weak, s.neverMatch, s.between = true, true, moved }, "changed read, changed read"},
-		"never match, reply lost":         {func(s *propertyServer) { s.weak, s.neverMatch, s.cut = true, true, true }, "made lost, made lost"},
-		"never match, reads fail":         {func(s *propertyServer) { s.weak, s.neverMatch, s.failReads = true, true, true }, "changed, changed"},
+		"changed":      {func(*propertyServer) {}, "made, made"},
+		"reply lost":   {func(s *propertyServer) { s.cut = true }, "made lost, made lost"},
+		"request lost": {func(s *propertyServer) { s.drop = true }, "unknown read, unknown read"},
+		"reads fail": {func(s *propertyServer) { s.cut, s.failReads = true, true },
+			"unknown, unknown"},
+		"changed by another": {func(s *propertyServer) { s.between = moved },
+			"changed read, changed read"},
+		"same change by another": {func(s *propertyServer) { s.between = same },
+			"changed read done, changed read"},
+		"deleted by another": {func(s *propertyServer) { s.between = gone }, "missing, missing"},
+		"changed by another, reads fail": {func(s *propertyServer) { s.between, s.failReads = moved, true },
+			"changed, changed"},
+		"no ETags": {func(s *propertyServer) { s.noETags = true }, "made, made"},
+		"no ETags, reply lost": {func(s *propertyServer) { s.noETags, s.cut = true, true },
+			"made lost, made lost"},
+		"strong ETags that never match": {func(s *propertyServer) { s.neverMatch = true },
+			"changed read, changed read"},
+		"weak ETags": {func(s *propertyServer) { s.weak = true }, "made, made"},
+		"weak ETags that never match": {func(s *propertyServer) { s.weak, s.neverMatch = true, true },
+			"made, made"},
+		"never match, changed by another": {func(s *propertyServer) {
+			s.weak, s.neverMatch, s.between = true, true,
+				moved
+		}, "changed read, changed read"},
+		"never match, reply lost": {func(s *propertyServer) { s.weak, s.neverMatch, s.cut = true, true, true },
+			"made lost, made lost"},
+		"never match, reads fail": {func(s *propertyServer) {
+			s.weak, s.neverMatch, s.failReads = true, true,
+				true
+		}, "changed, changed"},
 	} {
 		var got string
 		for _, remove := range []bool{false, true} {

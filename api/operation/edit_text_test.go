@@ -29,7 +29,8 @@ func someText(r *rand.Rand, lines bool) string {
 }
 
 func somePrice(r *rand.Rand) api.Price {
-	texts := []string{"0", "0.0", "120", "120.50", "120.5", "0.10", "999999999999999999999999", "12345678901234567890.10", "0.0000000000000000000001"}
+	texts := []string{"0", "0.0", "120", "120.50", "120.5", "0.10", "999999999999999999999999",
+		"12345678901234567890.10", "0.0000000000000000000001"}
 	price, err := api.ParsePrice(texts[r.IntN(len(texts))])
 	if err != nil {
 		panic(err)
@@ -53,7 +54,8 @@ func someProperty(r *rand.Rand) api.Property {
 	p := api.Property{
 		ID: 1, Title: "T" + someText(r, false), Description: someText(r, true), Address: someText(r, false),
 		City: someText(r, false), Postcode: someText(r, false), Images: []string{}, PricePW: somePrice(r),
-		Bedrooms: r.IntN(1 << 31), Bathrooms: r.IntN(9), Deposit: someNumber(r, 1e9) * math.Pow(10, float64(r.IntN(300)-20)),
+		Bedrooms: r.IntN(1 << 31), Bathrooms: r.IntN(9), Deposit: someNumber(r, 1e9) * math.Pow(10,
+			float64(r.IntN(300)-20)),
 	}
 	for range r.IntN(4) {
 		p.Images = append(p.Images, []string{"https://a/1,2", "https://b/é?x=[1]", "http://c"}[r.IntN(3)])
@@ -147,7 +149,8 @@ func TestFieldTexts(t *testing.T) {
 	lat, price := 1e-7, api.Price{}
 	p := api.Property{Images: []string{"https://a/1,2", "https://b"}, PricePW: price, Lat: &lat, Deposit: 1e6}
 	for name, want := range map[string]string{
-		"images": "https://a/1,2\nhttps://b", "price_pw": "0", "lat": "1e-7", "lng": "", "deposit": "1000000", "bedrooms": "0",
+		"images": "https://a/1,2\nhttps://b", "price_pw": "0", "lat": "1e-7", "lng": "", "deposit": "1000000",
+		"bedrooms": "0",
 	} {
 		if got := Properties.Text(name, p); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

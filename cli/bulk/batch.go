@@ -14,9 +14,9 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// batch identifies a run and all runs that resume it: a UUID of version 8 (RFC 9562) that holds the start of the first run, and
-// a mark of the command and the server. It is in the idempotency key of every result, so a later run recognizes the results as
-// its own.
+// batch identifies a run and all runs that resume it: a UUID of version 8 (RFC 9562) that holds the start of the first
+// run, and a mark of the command and the server. It is in the idempotency key of every result, so a later run
+// recognizes the results as its own.
 type batch uuid.UUID
 
 // newBatch creates a batch. The time is truncated to milliseconds.
@@ -55,8 +55,8 @@ func markOf(name, server string) uint32 {
 	return hash.Sum32()
 }
 
-// key is the idempotency key of a row: the batch, the line, and a hash of the content. A corrected row thus is another request,
-// and a changed file is noticed.
+// key is the idempotency key of a row: the batch, the line, and a hash of the content. A corrected row thus is another
+// request, and a changed file is noticed.
 func (b batch) key(row int, content uint32) string {
 	return fmt.Sprintf("%s-%d-%08x", b, row, content)
 }

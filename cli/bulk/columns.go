@@ -12,8 +12,8 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// KnownColumns are the columns that a command knows. It refuses any other, because it would silently ignore the values under a
-// misspelt name. KnownColumns is safe for concurrent use.
+// KnownColumns are the columns that a command knows. It refuses any other, because it would silently ignore the values
+// under a misspelt name. KnownColumns is safe for concurrent use.
 type KnownColumns struct {
 	Columns []Column
 	Prefix  string   // CSV columns whose names start so are known too; "" for none
@@ -106,8 +106,9 @@ func (k *KnownColumns) requireValues(values Row, names, columns []string, proble
 	}
 }
 
-// resolve finds the column that each name stands for, "" if it is ignored, and what is wrong with the names. People write the names of
-// columns and programs those of fields, which must be exact. Objects are nested in JSON, and have a column for each member in CSV.
+// resolve finds the column that each name stands for, "" if it is ignored, and what is wrong with the names. People
+// write the names of columns and programs those of fields, which must be exact. Objects are nested in JSON, and have a
+// column for each member in CSV.
 func (k *KnownColumns) resolve(names []string, kind string) (columns []string, problems api.FieldErrors) {
 	prefix, fold := "", func(name string) string { return name }
 	if kind == "column" {
@@ -144,10 +145,14 @@ func (k *KnownColumns) resolve(names []string, kind string) (columns []string, p
 
 func (k *KnownColumns) column(name, prefix string, fold func(string) string) (column string, known bool) {
 	is := func(other string) bool { return fold(name) == fold(other) }
-	if i := slices.IndexFunc(k.Columns, func(c Column) bool { return is(c.Name) || slices.ContainsFunc(c.Aliases, is) }); i >= 0 {
+	if i := slices.IndexFunc(k.Columns, func(c Column) bool {
+		return is(c.Name) ||
+			slices.ContainsFunc(c.Aliases, is)
+	}); i >= 0 {
 		return k.Columns[i].Name, true
 	}
-	if n := len(prefix); n > 0 && len(name) > n && strings.EqualFold(name[:n], prefix) { // what follows is the file's own
+	if n := len(prefix); n > 0 && len(name) > n && strings.EqualFold(name[:n],
+		prefix) { // what follows is the file's own
 		return prefix + name[n:], true
 	}
 	return "", is(reasonColumn) || slices.ContainsFunc(k.Ignored, is)

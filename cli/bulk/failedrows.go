@@ -18,8 +18,8 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// failedRows writes the file of the rows that failed, each with the reason, as input for another run. The file appears as a
-// whole when the run ends. An unreadable row stays unreadable there until somebody corrects it.
+// failedRows writes the file of the rows that failed, each with the reason, as input for another run. The file appears
+// as a whole when the run ends. An unreadable row stays unreadable there until somebody corrects it.
 type failedRows struct {
 	path string
 
@@ -101,8 +101,8 @@ func textOf(broken *rows.RowError) string {
 	return string(broken.Text)
 }
 
-// row writes the cells and then the reason. It writes an unreadable row as text, with the reason as one more cell in quotes:
-// the number of cells stays wrong, and so does a quote, because it stays misplaced or ends at the reason's own.
+// row writes the cells and then the reason. It writes an unreadable row as text, with the reason as one more cell in
+// quotes: the number of cells stays wrong, and so does a quote, because it stays misplaced or ends at the reason's own.
 func (r *failedRows) row(j *job, reason string) error {
 	header, separator := j.raw.Header, j.raw.Separator
 	if j.broken != nil {

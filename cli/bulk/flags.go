@@ -40,17 +40,23 @@ type Flags struct {
 // Bind declares the flags, and --dry-run.
 func (f *Flags) Bind(cmd *cobra.Command) {
 	f.bind(cmd)
-	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the request and what it would do, or with --file what each row would do; change nothing")
+	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false,
+		"show the request and what it would do, or with --file what each row would do; change nothing")
 }
 
 // bind declares some of the flags.
 func (f *Flags) bind(cmd *cobra.Command, names ...string) {
 	f.cmd, f.flags = cmd, pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.flags.StringVar(&f.Format, "format", "", "the format of --file: csv, tsv (with tabs) or jsonl (default by its name, or by how it begins)")
-	f.flags.StringVar(&f.Results, "results", "", "the `file` with the result of each row, - for standard output (default FILE.results.jsonl; for standard input, -); with --job, its folder")
-	f.flags.StringVar(&f.Job, "job", "", "the `NAME` of a run, for nightly jobs: its results are in NAME.results.jsonl beside the input, or in the folder --results")
-	f.flags.StringVar(&f.Failed, "failed", "", "write the rows that failed, each with the reason, to this `file`, as input for another run")
-	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency, "process this many rows at once, 1 to "+strconv.Itoa(maxConcurrency))
+	f.flags.StringVar(&f.Format, "format", "",
+		"the format of --file: csv, tsv (with tabs) or jsonl (default by its name, or by how it begins)")
+	f.flags.StringVar(&f.Results, "results", "",
+		"the `file` with the result of each row, - for standard output (default FILE.results.jsonl; for standard input, -); with --job, its folder")
+	f.flags.StringVar(&f.Job, "job", "",
+		"the `NAME` of a run, for nightly jobs: its results are in NAME.results.jsonl beside the input, or in the folder --results")
+	f.flags.StringVar(&f.Failed, "failed", "",
+		"write the rows that failed, each with the reason, to this `file`, as input for another run")
+	f.flags.IntVar(&f.Concurrency, "concurrency", defaultConcurrency,
+		"process this many rows at once, 1 to "+strconv.Itoa(maxConcurrency))
 	f.flags.Float64Var(&f.Rate, "rate", 0, "start at most this many rows per `second` (default unlimited)")
 	f.flags.BoolVar(&f.AllowEmpty, "allow-empty", false, "accept a file without rows")
 	f.flags.IntVar(&f.MaxErrors, "max-errors", 0, "stop when this `many` rows have failed (default never)")
@@ -119,8 +125,8 @@ func (f *Flags) checkValues() error {
 
 const stdout = "-"
 
-// checkPaths refuses results and failed rows that would not go to regular files of their own: no run can resume from a pipe. It
-// returns the path of the results.
+// checkPaths refuses results and failed rows that would not go to regular files of their own: no run can resume from a
+// pipe. It returns the path of the results.
 func (f Flags) checkPaths(out io.Writer) (results string, err error) {
 	results = f.resultsPath()
 	if strings.HasPrefix(results, "/dev/fd/") {
@@ -139,9 +145,11 @@ func (f Flags) checkPaths(out io.Writer) (results string, err error) {
 		return "", command.Usagef("--failed needs a file, not standard output: it is written as a whole when the run ends.")
 	}
 	if info, err := os.Stat(f.Failed); err == nil && f.Failed != "" && !info.Mode().IsRegular() {
-		return "", command.Usagef("--failed %s is not a regular file, so it would be replaced by one. Name a file.", f.Failed)
+		return "", command.Usagef("--failed %s is not a regular file, so it would be replaced by one. Name a file.",
+			f.Failed)
 	}
-	if real, err := filepath.EvalSymlinks(results); err == nil && results != "" { // a file has one journal whatever it is called, and a link stays a link
+	// a file has one journal whatever it is called, and a link stays a link
+	if real, err := filepath.EvalSymlinks(results); err == nil && results != "" {
 		results = real
 	}
 	return results, f.checkSame(results)
@@ -154,7 +162,8 @@ func (f Flags) checkFailed(format rows.Format) error {
 		return nil // otherwise a run goes by how the file begins
 	}
 	name := strings.TrimSuffix(f.Failed, filepath.Ext(f.Failed)) + "." + string(format)
-	return command.Usagef("--failed %s would hold %s rows, as --file does, but its name says %s. Name it %s.", f.Failed, format, is, name)
+	return command.Usagef("--failed %s would hold %s rows, as --file does, but its name says %s. Name it %s.", f.Failed,
+		format, is, name)
 }
 
 // checkSame refuses files that would overwrite each other.
@@ -162,12 +171,14 @@ func (f Flags) checkSame(results string) error {
 	type file struct{ flag, path string }
 	files := []file{{"--file", f.File}, {"--failed", f.Failed}}
 	if results != "" {
-		files = append(files, file{"--results", results}, file{"the journal of --results", results + ".journal"}, file{"the record of --results", results + recordSuffix})
+		files = append(files, file{"--results", results}, file{"the journal of --results", results + ".journal"},
+			file{"the record of --results", results + recordSuffix})
 	}
 	for i, a := range files {
 		for _, b := range files[:i] {
 			if a.path != "" && b.path != "" && b.path != stdin && isSameFile(a.path, b.path) {
-				return command.Usagef("%s and %s are the same file, %s: one would overwrite the other.", b.flag, a.flag, a.path)
+				return command.Usagef("%s and %s are the same file, %s: one would overwrite the other.", b.flag, a.flag,
+					a.path)
 			}
 		}
 	}

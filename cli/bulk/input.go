@@ -52,7 +52,8 @@ func openInput(f Flags, in io.Reader) (*input, error) {
 	return i, nil
 }
 
-// findFormat takes the format from the flag, the file's name or the start of the content: JSON lines start with a brace.
+// findFormat takes the format from the flag, the file's name or the start of the content: JSON lines start with a
+// brace.
 func (i *input) findFormat(f Flags) error {
 	name := f.Format
 	if name == "" {
@@ -123,7 +124,8 @@ func (i *input) canRewind() bool {
 // maxCounted is the size of the largest file whose rows are counted: reading it takes no noticeable time.
 const maxCounted = 16 << 20
 
-// CountRows counts the rows of the file. It leaves out files that are large, cannot be read twice, or have no known format.
+// CountRows counts the rows of the file. It leaves out files that are large, cannot be read twice, or have no known
+// format.
 func (f Flags) CountRows() (n int64, known bool, err error) {
 	info, err := os.Stat(f.File)
 	if err != nil {
@@ -144,8 +146,8 @@ func (f Flags) CountRows() (n int64, known bool, err error) {
 	return n, true, nil
 }
 
-// scan reads and counts all rows before any is sent. It refuses a file that does not match the results: after inserted or
-// deleted rows, others would be skipped or sent twice.
+// scan reads and counts all rows before any is sent. It refuses a file that does not match the results: after inserted
+// or deleted rows, others would be skipped or sent twice.
 func (i *input) scan(ctx context.Context, known *results, j *journal) (total int64, sum uint64, err error) {
 	unchanged := j.rows == 0
 	last := 0
@@ -171,9 +173,10 @@ func (i *input) scan(ctx context.Context, known *results, j *journal) (total int
 		unchanged = unchanged || total == j.rows && sum == j.sum
 	}
 	if !unchanged {
-		return total, sum, anotherFile("%s changed since an interrupted run. perksctl matches rows to earlier requests "+
-			"by line number, so it cannot tell which rows were sent. "+
-			"Restore the file and run again; you may add rows at the end", i.name)
+		return total, sum,
+			anotherFile("%s changed since an interrupted run. perksctl matches rows to earlier requests "+
+				"by line number, so it cannot tell which rows were sent. "+
+				"Restore the file and run again; you may add rows at the end", i.name)
 	}
 	if row := known.doneAfter(last); row > 0 {
 		return total, sum, anotherFile("%s ends before line %d, and %s says that this row is done, or may be. "+
@@ -208,7 +211,8 @@ func (i *input) checkRows(n int64) error {
 		return command.Usagef("%s is empty: its first line must name the columns. "+
 			"Add --allow-empty to accept that.", i.name)
 	case i.format != rows.JSONL:
-		return command.Usagef("%s has no rows below its header, the first line. Add --allow-empty to accept that.", i.name)
+		return command.Usagef("%s has no rows below its header, the first line. Add --allow-empty to accept that.",
+			i.name)
 	}
 	return command.Usagef("%s has no rows. Add --allow-empty to accept that.", i.name)
 }

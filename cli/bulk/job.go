@@ -14,7 +14,8 @@ import (
 	"example.com/perks/cli/session"
 )
 
-// A job is a run that has a name of its own, and all runs that resume it. Without a name, the file with the rows names them.
+// A job is a run that has a name of its own, and all runs that resume it. Without a name, the file with the rows names
+// them.
 
 const (
 	resultsSuffix = ".results.jsonl"
@@ -24,8 +25,8 @@ const (
 // otherName is what to do if the results are not this run's.
 const otherName = "Give this run another name: --job NAME"
 
-// record says which command wrote the results. It lies beside them, in a file of its own, because a program expects a result on each
-// of their lines.
+// record says which command wrote the results. It lies beside them, in a file of its own, because a program expects a
+// result on each of their lines.
 type record struct {
 	Job     string `json:"job,omitempty"`
 	File    string `json:"file"`   // with the rows: its absolute path, or - for standard input
@@ -56,7 +57,8 @@ func (f Flags) checkName() error {
 		return command.Usagef("--job %s.", err)
 	}
 	if info, err := os.Stat(f.Results); f.Results != "" && (err != nil || !info.IsDir()) {
-		return command.Usagef("With --job, --results names the folder for %s, and %s is not a folder.", f.Job+resultsSuffix, f.Results)
+		return command.Usagef("With --job, --results names the folder for %s, and %s is not a folder.",
+			f.Job+resultsSuffix, f.Results)
 	}
 	return nil
 }
@@ -71,7 +73,8 @@ func (f Flags) checkJob() error {
 		return err
 	}
 	if file, err := f.absolute(); err != nil || file != earlier.File {
-		return errors.Join(err, command.Usagef("Job %s is for %s, not for %s. To resume it, name that file. %s", f.Job, earlier.File, f.File, otherName))
+		return errors.Join(err, command.Usagef("Job %s is for %s, not for %s. To resume it, name that file. %s", f.Job,
+			earlier.File, f.File, otherName))
 	}
 	return nil
 }
@@ -84,7 +87,8 @@ func (f Flags) absolute() (string, error) {
 	return filepath.Abs(f.File)
 }
 
-// mark tells the results of this work at this server apart from others. The keys of the rows contain it, and so follow from the job.
+// mark tells the results of this work at this server apart from others. The keys of the rows contain it, and so follow
+// from the job.
 func (f Flags) mark(work string, c session.Connection) uint32 {
 	server := fmt.Sprint(c.APIURL, c.Sandbox)
 	if f.Job != "" {
@@ -138,7 +142,8 @@ func jobs(folder string) (names []string) {
 	return names
 }
 
-// readRecord reads which command wrote the results. It is empty without results, and for those of a version that did not record it.
+// readRecord reads which command wrote the results. It is empty without results, and for those of a version that did
+// not record it.
 func readRecord(results string) (r record, err error) {
 	if _, err := os.Stat(results); err != nil {
 		return r, nil

@@ -21,8 +21,8 @@ import (
 	"example.com/perks/cli/command"
 )
 
-// journal is a file that exists while a run is active. It says which rows may be sent before they are, so that the run after a
-// killed one knows which outcomes to look up. Only one run at a time has it.
+// journal is a file that exists while a run is active. It says which rows may be sent before they are, so that the run
+// after a killed one knows which outcomes to look up. Only one run at a time has it.
 //
 // The zero journal writes nothing. It is for results on standard output, from where no run can resume.
 type journal struct {
@@ -174,7 +174,8 @@ func (j *journal) take(line []byte) error {
 	return nil
 }
 
-// peekJournal reads the journal of the results without changing it, and whether a run has it. If there is none, it is empty.
+// peekJournal reads the journal of the results without changing it, and whether a run has it. If there is none, it is
+// empty.
 func peekJournal(resultsPath string) (j *journal, running bool, err error) {
 	j = &journal{path: resultsPath + ".journal"}
 	lock := flock.New(j.path, flock.SetFlag(os.O_RDONLY))
@@ -205,8 +206,8 @@ func (j *journal) begin(b batch, rows int64, sum uint64) error {
 	return syncFolder(j.path)
 }
 
-// allow records that a row may be sent, before it is. The next mark is written while the rows of the last one are sent, so that
-// rows wait for the disk only if it is slower than the service.
+// allow records that a row may be sent, before it is. The next mark is written while the rows of the last one are sent,
+// so that rows wait for the disk only if it is slower than the service.
 func (j *journal) allow(row int) error {
 	j.marking.Lock()
 	defer j.marking.Unlock()

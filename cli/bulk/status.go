@@ -69,7 +69,8 @@ func NewStatus(s *session.Session) *cobra.Command {
 // takeRun reads which run is meant: that of the file in the arguments, or that of --job or --results.
 func (f *Flags) takeRun(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 && f.Job == "" && (f.Results == "" || f.Results == stdout) {
-		return command.Usagef("FILE is missing. Name the file of the run, or the run: --job NAME. Usage: %s", cmd.UseLine())
+		return command.Usagef("FILE is missing. Name the file of the run, or the run: --job NAME. Usage: %s",
+			cmd.UseLine())
 	}
 	if len(args) > 0 {
 		f.File = args[0]

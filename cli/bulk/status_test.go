@@ -59,7 +59,8 @@ func TestStatusCountsEveryRowOnce(t *testing.T) {
 	d.append(`{"up_to":3}`)
 	d.wantStatus("after a run was killed", Status{Rows: 4, Unknown: 4, Codes: map[string]int64{interrupted: 4}})
 	d.must()
-	d.wantStatus("after the run", Status{Rows: 4, OK: 1, Failed: 2, Unknown: 1, Codes: map[string]int64{invalidRow: 2, "outcome_unknown": 1}})
+	d.wantStatus("after the run", Status{Rows: 4, OK: 1, Failed: 2, Unknown: 1,
+		Codes: map[string]int64{invalidRow: 2, "outcome_unknown": 1}})
 	d.must()
 	d.wantStatus("after it resumed", Status{Rows: 4, OK: 2, Failed: 2, Codes: map[string]int64{invalidRow: 2}})
 	d.options.File = d.options.File + ".gone"

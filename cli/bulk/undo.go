@@ -35,8 +35,8 @@ func (u *Undoing) Bind(cmd *cobra.Command) {
 	u.bind(cmd, "job", "results", "concurrency", "rate", "max-errors")
 }
 
-// Run takes back each row that the run has done, as a run of its own: it resumes, and writes a result for each row. Rows that the run
-// did not do are left out, except those of which nobody knows.
+// Run takes back each row that the run has done, as a run of its own: it resumes, and writes a result for each row.
+// Rows that the run did not do are left out, except those of which nobody knows.
 func (u Undoing) Run(ctx context.Context, s *session.Session, cmd *cobra.Command, args []string) (err error) {
 	if err := u.checkOutput(s); err != nil {
 		return err
@@ -71,7 +71,8 @@ func (u Undoing) Run(ctx context.Context, s *session.Session, cmd *cobra.Command
 	}
 	defer func() { err = errors.Join(err, done.file.Close()) }()
 	if !u.DryRun {
-		question := fmt.Sprintf("Undo %s at %s?", display.Plural(done.count, "row", "rows")+" of "+path, connection.Target())
+		question := fmt.Sprintf("Undo %s at %s?", display.Plural(done.count, "row", "rows")+" of "+path,
+			connection.Target())
 		if err := command.Confirm(ctx, s.Streams, u.Yes, question); err != nil {
 			return err
 		}
@@ -148,7 +149,8 @@ func (d *doneRows) note(result Result, line span) {
 	}
 }
 
-// rows yields the result of each row as an object. A later run of the same rows may add results, so a row keeps its own line.
+// rows yields the result of each row as an object. A later run of the same rows may add results, so a row keeps its own
+// line.
 func (d *doneRows) rows() iter.Seq2[rows.Row, error] {
 	return func(yield func(rows.Row, error) bool) {
 		for row, line := range d.lines {

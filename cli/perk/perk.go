@@ -172,7 +172,8 @@ func newPerks(s *session.Session) *cobra.Command {
 		ValidArgsFunction: completion.InOrder(completion.Users(s)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if kinds := []string{available, redeemed}; !slices.Contains(kinds, kind) {
-				return command.Usagef("--type must be available or redeemed, not %q.%s", kind, command.DidYouMean(kind, kinds))
+				return command.Usagef("--type must be available or redeemed, not %q.%s", kind,
+					command.DidYouMean(kind, kinds))
 			}
 			if kind == available {
 				if err := checkRadius(cmd); err != nil {

@@ -46,7 +46,8 @@ func NewRedeem(s *session.Session) *cobra.Command {
 		Short: "Redeem a perk for a user, or many",
 		Long: "Redeem a perk for a user. Each request carries an idempotency key, so that running it again with the same\n" +
 			"key cannot redeem twice. If the reply is lost, perksctl looks for the redemption in the user's list and confirms\n" +
-			"it under the key; if the outcome stays unknown, it exits with code 8 and shows the command to run.\n\n" + redeemFileHelp,
+			"it under the key; if the outcome stays unknown, it exits with code 8 and shows the command to run.\n\n" +
+			redeemFileHelp,
 		Example: "  perksctl perk redeem coffee-2for1 --user alice\n" +
 			"  perksctl perk redeem spa-day --user bob --metadata ticket=4711 --metadata channel=phone\n" +
 			"  perksctl perk redeem spa-day --user bob --metadata '{\"guests\": 2}'\n" +
@@ -81,11 +82,14 @@ func NewRedeem(s *session.Session) *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.StringVarP(&o.userID, "user", "u", "", "the `id` of the user")
-	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil, "store this with the redemption: `key=value`, repeatable, or one JSON object")
+	flags.StringArrayVarP(&o.metadata, "metadata", "m", nil,
+		"store this with the redemption: `key=value`, repeatable, or one JSON object")
 	completion.Flag(cmd, "user", completion.Users(s))
 	o.key.Bind(cmd)
-	flags.BoolVar(&o.wait, "wait", false, "if the redemption is pending, wait until it is decided; exit with 1 if it is not approved")
-	flags.BoolVar(&o.assumeMine, "assume-mine", false, "with --file: after a lost reply, count a redemption that is found as this run's, because nobody else redeems for these users")
+	flags.BoolVar(&o.wait, "wait", false,
+		"if the redemption is pending, wait until it is decided; exit with 1 if it is not approved")
+	flags.BoolVar(&o.assumeMine, "assume-mine", false,
+		"with --file: after a lost reply, count a redemption that is found as this run's, because nobody else redeems for these users")
 	flags.BoolVar(&o.resends, "resend-unknown", false,
 		"with --file: after a lost reply, redeem again even if the service may redeem twice")
 	file.Bind(cmd)
@@ -146,7 +150,8 @@ func (o *redeemOptions) report(r operation.Redeeming, connection session.Connect
 	}
 	switch r.Result.Status {
 	case api.StatusPending:
-		s.Note("Redeemed %s for %s at %s; it is pending until someone approves it.", o.perkID, o.userID, connection.Target())
+		s.Note("Redeemed %s for %s at %s; it is pending until someone approves it.", o.perkID, o.userID,
+			connection.Target())
 	case api.StatusApproved:
 		s.Note("Redeemed %s for %s at %s.", o.perkID, o.userID, connection.Target())
 	case "":
@@ -200,8 +205,8 @@ func (o *redeemOptions) runFile(ctx context.Context, flags bulk.Flags) error {
 	return bulk.Run(ctx, o.session, flags, r.work())
 }
 
-// failure says why nothing was redeemed, or that the outcome is unknown: the server may still process the request, and a
-// redemption in the user's list may belong to another request. An interrupted command could not look for one.
+// failure says why nothing was redeemed, or that the outcome is unknown: the server may still process the request, and
+// a redemption in the user's list may belong to another request. An interrupted command could not look for one.
 func (o *redeemOptions) failure(ctx context.Context, c *client.Client, r operation.Redeeming) error {
 	if r.State == operation.NotMade {
 		return r.Err

@@ -17,9 +17,13 @@ import (
 
 // TestRetryCommandHasEveryFlag loses the reply of a redemption and checks the advised command.
 func TestRetryCommandHasEveryFlag(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		panic(http.ErrAbortHandler)
+	}))
 	defer server.Close()
-	env := map[string]string{session.EnvAPIURL: server.URL, session.EnvToken: "token", session.EnvConfigDir: t.TempDir()}
+	env := map[string]string{session.EnvAPIURL: server.URL, session.EnvToken: "token",
+		session.EnvConfigDir: t.TempDir()}
 	streams, _, _ := command.BufferedStreams("")
 	s := session.New(streams, func(name string) string { return env[name] }, "test")
 	s.Bind(pflag.NewFlagSet("root", pflag.ContinueOnError))

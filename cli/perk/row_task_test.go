@@ -19,8 +19,8 @@ import (
 	"example.com/perks/store"
 )
 
-// newTestRedeemer starts a server with the perk coffee, the users alice and bob, and a perk and a user for each other id. It
-// returns a redeemer for it and a counter of requests.
+// newTestRedeemer starts a server with the perk coffee, the users alice and bob, and a perk and a user for each other
+// id. It returns a redeemer for it and a counter of requests.
 func newTestRedeemer(t *testing.T, others ...string) (*redeemer, *counter) {
 	server := servertest.Start(t)
 	server.ImportPerks(store.PerkRecord{Perk: api.Perk{ID: "coffee"}})

@@ -30,10 +30,11 @@ func TestFind(t *testing.T) {
 		visual, editor string
 		want           []string // nil: refused
 	}{
-		"an editor":                    {editor: "code", want: []string{"code"}},
-		"VISUAL comes first":           {visual: "code -v", editor: "no-such-editor", want: []string{"code", "-v"}},
-		"a blank VISUAL is ignored":    {visual: " ", editor: "code", want: []string{"code"}},
-		"arguments and quotes":         {editor: `code --wait "two words" 'it''s' a\ b`, want: []string{"code", "--wait", "two words", "its", "a b"}},
+		"an editor":                 {editor: "code", want: []string{"code"}},
+		"VISUAL comes first":        {visual: "code -v", editor: "no-such-editor", want: []string{"code", "-v"}},
+		"a blank VISUAL is ignored": {visual: " ", editor: "code", want: []string{"code"}},
+		"arguments and quotes": {editor: `code --wait "two words" 'it''s' a\ b`,
+			want: []string{"code", "--wait", "two words", "its", "a b"}},
 		"a path":                       {editor: path, want: []string{path}},
 		"no such program":              {editor: "no-such-editor -x"},
 		"an unknown VISUAL is refused": {visual: "no-such-editor", editor: "code"},

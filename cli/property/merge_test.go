@@ -34,7 +34,8 @@ description: ""
 }
 
 func TestWriteDiff(t *testing.T) {
-	before := api.Property{Title: "Flat", Description: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", PricePW: priceOf(t, "1")}
+	before := api.Property{Title: "Flat", Description: "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n",
+		PricePW: priceOf(t, "1")}
 	after := readYAML("title: \"Loft\\e\"\nprice_pw: 1.0\nlat: 1.5\ndescription: |-\n  one\n  two\n  three\n  four\n  five\n  six\n  seven\n  8\n  nine\n")
 	patch, _ := changed(after, before)
 	s, _, _ := command.BufferedStreams("")
@@ -57,7 +58,8 @@ func TestWriteDiff(t *testing.T) {
 		t.Error(diff)
 	}
 	s.Colour = true
-	if got := writeDiff(s, patch.Only("title"), before); got != "\x1b[31m- title: Flat\x1b[0m\n\x1b[32m+ title: \"Loft\\x1b\"\x1b[0m\n" {
+	if got := writeDiff(s, patch.Only("title"),
+		before); got != "\x1b[31m- title: Flat\x1b[0m\n\x1b[32m+ title: \"Loft\\x1b\"\x1b[0m\n" {
 		t.Errorf("%q", got)
 	}
 }

@@ -40,7 +40,8 @@ func TestChangesFromFlagsAndFile(t *testing.T) {
 			t.Errorf("%q: %v", args, err)
 		}
 		patch := e.Patch
-		if ok && !(patch.Title.Value == "From the file" && patch.City.Value == "B" && patch.Lat.Set && patch.Lat.Value == nil && patch.Bedrooms.Value == 2 && !patch.PricePW.Set) {
+		if ok && !(patch.Title.Value == "From the file" && patch.City.Value == "B" && patch.Lat.Set &&
+			patch.Lat.Value == nil && patch.Bedrooms.Value == 2 && !patch.PricePW.Set) {
 			t.Errorf("%q: %+v", args, patch)
 		}
 	}

@@ -17,23 +17,28 @@ func TestParseUpdateRow(t *testing.T) {
 		file string
 		want string // id, version and patch
 	}{
-		"one field":                     {"propertyId,title\n42,Loft\n", `42  {"title":"Loft"}`},
-		"an alias":                      {"title,property_id\nLoft,42\n", `42  {"title":"Loft"}`},
-		"an empty cell changes nothing": {"id,title,description,images,lat,deposit\n42,Loft,,,,\n", `42  {"title":"Loft"}`},
-		"null clears a position":        {"id,lat,lng\n42,null,null\n", `42  {"lat":null,"lng":null}`},
-		"null is a valid title":         {"id,title\n42,null\n", `42  {"title":"null"}`},
-		"numbers":                       {"id,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,120.50,2,1,-53.5,1.25,99.9\n", `42  {"price_pw":"120.50","bedrooms":2,"bathrooms":1,"lat":-53.5,"lng":1.25,"deposit":99.9}`},
-		"images with commas between":    {"id,images\n42,\"https://a.example/1.jpg, https://a.example/2.jpg\"\n", `42  {"images":["https://a.example/1.jpg","https://a.example/2.jpg"]}`},
-		"images as JSON":                {"id,images\n42,\"[\"\"https://a.example/1,2.jpg\"\"]\"\n", `42  {"images":["https://a.example/1,2.jpg"]}`},
-		"no images":                     {"id,images\n42,[]\n", `42  {"images":[]}`},
-		"a version":                     {"id,title,if_match\n42,Loft,abc\n", `42 "abc" {"title":"Loft"}`},
-		"a version in quotes":           {"id,title,if_match\n42,Loft,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
-		"no version":                    {"id,title\n42,Loft\n", `42  {"title":"Loft"}`},
-		"an exported version":           {"id,title,etag\n42,Loft,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
-		"two versions that agree":       {"id,title,etag,if_match\n42,Loft,abc,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
-		"json":                          {`{"propertyId":42,"description":"","lat":null,"images":[],"price_pw":120.50}`, `42  {"description":"","images":[],"price_pw":"120.50","lat":null}`},
-		"numbers as strings in json":    {`{"propertyId":"42","bedrooms":"2"}`, `42  {"bedrooms":2}`},
-		"a version in json":             {`{"id":42,"title":"Loft","if_match":"*"}`, `42 * {"title":"Loft"}`},
+		"one field": {"propertyId,title\n42,Loft\n", `42  {"title":"Loft"}`},
+		"an alias":  {"title,property_id\nLoft,42\n", `42  {"title":"Loft"}`},
+		"an empty cell changes nothing": {"id,title,description,images,lat,deposit\n42,Loft,,,,\n",
+			`42  {"title":"Loft"}`},
+		"null clears a position": {"id,lat,lng\n42,null,null\n", `42  {"lat":null,"lng":null}`},
+		"null is a valid title":  {"id,title\n42,null\n", `42  {"title":"null"}`},
+		"numbers":                {"id,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,120.50,2,1,-53.5,1.25,99.9\n", `42  {"price_pw":"120.50","bedrooms":2,"bathrooms":1,"lat":-53.5,"lng":1.25,"deposit":99.9}`},
+		"images with commas between": {"id,images\n42,\"https://a.example/1.jpg, https://a.example/2.jpg\"\n",
+			`42  {"images":["https://a.example/1.jpg","https://a.example/2.jpg"]}`},
+		"images as JSON": {"id,images\n42,\"[\"\"https://a.example/1,2.jpg\"\"]\"\n",
+			`42  {"images":["https://a.example/1,2.jpg"]}`},
+		"no images":           {"id,images\n42,[]\n", `42  {"images":[]}`},
+		"a version":           {"id,title,if_match\n42,Loft,abc\n", `42 "abc" {"title":"Loft"}`},
+		"a version in quotes": {"id,title,if_match\n42,Loft,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
+		"no version":          {"id,title\n42,Loft\n", `42  {"title":"Loft"}`},
+		"an exported version": {"id,title,etag\n42,Loft,\"\"\"abc\"\"\"\n", `42 "abc" {"title":"Loft"}`},
+		"two versions that agree": {"id,title,etag,if_match\n42,Loft,abc,\"\"\"abc\"\"\"\n",
+			`42 "abc" {"title":"Loft"}`},
+		"json": {`{"propertyId":42,"description":"","lat":null,"images":[],"price_pw":120.50}`,
+			`42  {"description":"","images":[],"price_pw":"120.50","lat":null}`},
+		"numbers as strings in json": {`{"propertyId":"42","bedrooms":"2"}`, `42  {"bedrooms":2}`},
+		"a version in json":          {`{"id":42,"title":"Loft","if_match":"*"}`, `42 * {"title":"Loft"}`},
 	} {
 		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
 		if err != nil {
@@ -57,17 +62,28 @@ func TestInvalidUpdateRows(t *testing.T) {
 		"values": {"id,bedrooms,lat,price_pw\n.,-1,91,1e3\n", "bedrooms must not be negative; id " + dots +
 			"; lat must be between -90 and 90; price_pw must be digits and a point, such as 120.50"},
 		"null for a field that requires a value": {"id,bedrooms\n42,null\n", "bedrooms must be a whole number"},
-		"null in json":                           {`{"id":42,"title":null,"deposit":null}`, "deposit must not be null; title must not be null"},
-		"a version with a newline":               {`{"id":42,"title":"Loft","if_match":"a\r\nb"}`, "if_match must be printable ASCII"},
-		"a null version":                         {`{"id":42,"title":"Loft","if_match":null}`, "if_match must be a string"},
-		"an empty version":                       {`{"id":42,"title":"Loft","if_match":""}`, "if_match must not be empty; leave it out to accept any version"},
-		"an empty version cell":                  {"id,title,if_match\n42,Loft,\n", "if_match must not be empty; leave it out to accept any version"},
-		"an empty exported version":              {"id,title,etag\n42,Loft,\n", "etag must not be empty; leave it out to accept any version"},
-		"one version of two is empty":            {"id,title,if_match,etag\n42,Loft,,abc\n", "if_match must not be empty; leave it out to accept any version"},
-		"two versions":                           {`{"id":42,"title":"Loft","if_match":"a","etag":"b"}`, "if_match differs from etag; leave one of them out"},
-		"a field twice":                          {`{"id":42,"title":"A","title":"B"}`, "title is given more than once"},
-		"invalid images":                         {"id,images\n42,a.jpg\n", "images number 1 must be an absolute http or https URL"},
-		"an owner":                               {`{"id":42,"title":"A","owner":"me"}`, "owner is not a known field. The fields are propertyId, if_match, etag, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
+		"null in json": {`{"id":42,"title":null,"deposit":null}`,
+			"deposit must not be null; title must not be null"},
+		"a version with a newline": {`{"id":42,"title":"Loft","if_match":"a\r\nb"}`,
+			"if_match must be printable ASCII"},
+		"a null version": {`{"id":42,"title":"Loft","if_match":null}`,
+			"if_match must be a string"},
+		"an empty version": {`{"id":42,"title":"Loft","if_match":""}`,
+			"if_match must not be empty; leave it out to accept any version"},
+		"an empty version cell": {"id,title,if_match\n42,Loft,\n",
+			"if_match must not be empty; leave it out to accept any version"},
+		"an empty exported version": {"id,title,etag\n42,Loft,\n",
+			"etag must not be empty; leave it out to accept any version"},
+		"one version of two is empty": {"id,title,if_match,etag\n42,Loft,,abc\n",
+			"if_match must not be empty; leave it out to accept any version"},
+		"two versions": {`{"id":42,"title":"Loft","if_match":"a","etag":"b"}`,
+			"if_match differs from etag; leave one of them out"},
+		"a field twice": {`{"id":42,"title":"A","title":"B"}`,
+			"title is given more than once"},
+		"invalid images": {"id,images\n42,a.jpg\n",
+			"images number 1 must be an absolute http or https URL"},
+		"an owner": {`{"id":42,"title":"A","owner":"me"}`,
+			"owner is not a known field. The fields are propertyId, if_match, etag, title, description, address, city, postcode, images, price_pw, bedrooms, bathrooms, lat, lng, deposit"},
 	} {
 		e, err := parseUpdateRow(updateColumns(), firstRow(t, test.file))
 		if err == nil {
@@ -80,7 +96,8 @@ func TestInvalidUpdateRows(t *testing.T) {
 	}
 	for _, file := range []string{"id,title\n42,\n", "id,if_match\n42,abc\n", `{"id":42}`} {
 		_, err := parseUpdateRow(updateColumns(), firstRow(t, file))
-		if api.CodeOf(err) != api.CodeValidationFailed || !strings.HasPrefix(err.Error(), "Nothing to change: the row has none of title, ") {
+		if api.CodeOf(err) != api.CodeValidationFailed || !strings.HasPrefix(err.Error(),
+			"Nothing to change: the row has none of title, ") {
 			t.Errorf("%q changes nothing: %v", file, err)
 		}
 	}
@@ -95,13 +112,15 @@ func TestParseDeleteRow(t *testing.T) {
 		"a version":           {"propertyId,if_match\n42,abc\n", `42 "abc"`},
 		"an export":           {"propertyId,title,description,address,city,postcode,images,price_pw,bedrooms,bathrooms,lat,lng,deposit\n42,Loft,,,,,,x,,,,,\n", "42 "},
 		"an export by perksd": {`{"propertyId":42,"title":"Loft","lat":null,"owner":"client"}`, "42 "},
-		"a misspelt version":  {"id,if_mach\n42,abc\n", "if_mach is not a known column. Did you mean \"if_match\"? The columns are propertyId, if_match, etag"},
+		"a misspelt version": {"id,if_mach\n42,abc\n",
+			"if_mach is not a known column. Did you mean \"if_match\"? The columns are propertyId, if_match, etag"},
 		"an empty version":    {"id,if_match\n42,\n", "if_match must not be empty; leave it out to accept any version"},
 		"an exported version": {"id,title,etag\n42,Loft,abc\n", `42 "abc"`},
 		"no id":               {"title\nLoft\n", "propertyId is missing; every row needs it"},
-		"two ids":             {"id,propertyId\n42,43\n", "propertyId means the same as id; only one of them can be there"},
-		"another service's":   {"id\n7f3c/1\n", "7f3c/1 "},
-		"a null id":           {`{"id":null}`, "id must be a text or a number"},
+		"two ids": {"id,propertyId\n42,43\n",
+			"propertyId means the same as id; only one of them can be there"},
+		"another service's": {"id\n7f3c/1\n", "7f3c/1 "},
+		"a null id":         {`{"id":null}`, "id must be a text or a number"},
 	} {
 		e, err := parseDeleteRow(deleteColumns(), firstRow(t, test.file))
 		got := ""

@@ -51,24 +51,31 @@ func readBack(t testing.TB, p api.Property) {
 }
 
 var texts = []string{
-	"", " ", "\n", "\n\n", "Flat", " leading", "trailing ", "\ttab", "a\tb", "yes", "No", "on", "null", "~", "Null", "1e3", "0x10", "12:30", "1_000", ".inf",
-	"2020-01-01", "true", "a: b", "a:", ": a", "a #b", "#b", "- a", "-", "? a", "! a", "!tag", "&a b", "*a", "{a}", "[a", "%a", "@a", "`a`", "'", `"`, `a\b`, "---",
-	"...", "<<", "=", "|", ">", "it's: \"it\"", "a\nb", "a\nb\n", "a\nb\n\n", "\na\nb", "  a\nb", "\ta\nb", "a\n  b\n c", "a \n \nb", "#! a\n#! b\n", "---\na\n...\n",
-	"a\r\nb", "a\rb", "\r", "\x00", "a\x1b[31mb", "\u0085", "\u2028\n", "\ufeffa", "a\ufeff\nb", "\u202eabc\nd", "\u00a0", "\u00a0a\n\u00a0b",
+	"", " ", "\n", "\n\n", "Flat", " leading", "trailing ", "\ttab", "a\tb", "yes", "No", "on", "null", "~", "Null",
+	"1e3", "0x10", "12:30", "1_000", ".inf",
+	"2020-01-01", "true", "a: b", "a:", ": a", "a #b", "#b", "- a", "-", "? a", "! a", "!tag", "&a b", "*a", "{a}",
+	"[a", "%a", "@a", "`a`", "'", `"`, `a\b`, "---",
+	"...", "<<", "=", "|", ">", "it's: \"it\"", "a\nb", "a\nb\n", "a\nb\n\n", "\na\nb", "  a\nb", "\ta\nb",
+	"a\n  b\n c", "a \n \nb", "#! a\n#! b\n", "---\na\n...\n",
+	"a\r\nb", "a\rb", "\r", "\x00", "a\x1b[31mb", "\u0085", "\u2028\n", "\ufeffa", "a\ufeff\nb", "\u202eabc\nd",
+	"\u00a0", "\u00a0a\n\u00a0b",
 	"\U0001f600 Flat", "\U0001f468\u200d\U0001f469\u200d\U0001f467 home\nand garden", "\ufffe", "\U0010ffff", "\ue000",
-	strings.Repeat("long ", 40), strings.Repeat("long", 40), strings.Repeat("x", 2000) + ": y", " " + strings.Repeat("long ", 40), "price_pw: 1\ntitle: x",
+	strings.Repeat("long ", 40), strings.Repeat("long", 40), strings.Repeat("x", 2000) + ": y",
+	" " + strings.Repeat("long ", 40), "price_pw: 1\ntitle: x",
 }
 
 func TestTextsRoundTrip(t *testing.T) {
 	for _, text := range texts {
-		readBack(t, api.Property{Title: text, Description: text, Images: []string{text, text}, PricePW: priceOf(t, "0.10")})
+		readBack(t, api.Property{Title: text, Description: text, Images: []string{text, text},
+			PricePW: priceOf(t, "0.10")})
 	}
 }
 
 func TestYAMLIsReadable(t *testing.T) {
 	lat := 53.75
 	p := api.Property{
-		ID: 42, Title: "Flat: \U0001f600", Description: "Bright.\n\nAt the canal.\n", City: "Leeds", Postcode: "no", Images: []string{"https://a.example/1.jpg"},
+		ID: 42, Title: "Flat: \U0001f600", Description: "Bright.\n\nAt the canal.\n", City: "Leeds", Postcode: "no",
+		Images:  []string{"https://a.example/1.jpg"},
 		PricePW: priceOf(t, "250.00"), Bedrooms: 2, Lat: &lat, Deposit: 1e21,
 	}
 	want := `# Property 42 at http://x?y
@@ -100,25 +107,32 @@ deposit: 1e+21
 
 func TestYAMLHasEveryField(t *testing.T) {
 	read := readYAML(write("", api.Property{Title: "a", PricePW: priceOf(t, "1")}))
-	if diff := cmp.Diff(slices.Sorted(slices.Values(api.PropertyPatchFields())), slices.Sorted(maps.Keys(read.values))); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(api.PropertyPatchFields())),
+		slices.Sorted(maps.Keys(read.values))); diff != "" {
 		t.Error(diff)
 	}
 	patch, wrong := changed(read, api.Property{Lng: new(1.0), Deposit: 1})
-	if len(wrong) > 0 || !patch.Deposit.Set || !patch.Lng.Set || patch.Lng.Value != nil || patch.PricePW.Value.String() != "1" {
+	if len(wrong) > 0 || !patch.Deposit.Set || !patch.Lng.Set || patch.Lng.Value != nil ||
+		patch.PricePW.Value.String() != "1" {
 		t.Errorf("%+v %v", patch, wrong)
 	}
 }
 
 func TestReadYAMLChanges(t *testing.T) {
 	lat := 1.5
-	before := api.Property{Title: "Flat", Images: []string{"https://a.example/1.jpg", "https://a.example/2.jpg"}, PricePW: priceOf(t, "250.00"), Bedrooms: 2, Lat: &lat}
+	before := api.Property{Title: "Flat", Images: []string{"https://a.example/1.jpg", "https://a.example/2.jpg"},
+		PricePW: priceOf(t, "250.00"), Bedrooms: 2, Lat: &lat}
 	for text, want := range map[string]string{
-		"title: Flat": "", "title: 'Flat'": "", "title: Flat # a comment": "", "title: >-\n  Flat\n": "", "title: flat": "title",
-		"price_pw: 250": "", "price_pw: 250.0": "", "price_pw: '250'": "", "price_pw: 2500": "price_pw", "price_pw: 25": "price_pw",
-		"bedrooms: 2.0": "", "bedrooms: 3": "bedrooms", "lat: 1.50": "", "lat: 15e-1": "", "lat: ~": "lat", "lat:": "lat", "lng:": "", "lng: null": "",
+		"title: Flat": "", "title: 'Flat'": "", "title: Flat # a comment": "", "title: >-\n  Flat\n": "",
+		"title: flat":   "title",
+		"price_pw: 250": "", "price_pw: 250.0": "", "price_pw: '250'": "", "price_pw: 2500": "price_pw",
+		"price_pw: 25":  "price_pw",
+		"bedrooms: 2.0": "", "bedrooms: 3": "bedrooms", "lat: 1.50": "", "lat: 15e-1": "", "lat: ~": "lat",
+		"lat:": "lat", "lng:": "", "lng: null": "",
 		"images: [https://a.example/1.jpg, https://a.example/2.jpg]": "", "images: https://a.example/1.jpg, https://a.example/2.jpg": "",
-		"images: [https://a.example/2.jpg]": "images", "images:": "images", "images: []": "images", "description:": "", "description: ''": "",
-		"": "", "# nothing": "", "title: &a Flat\ncity: *a": "city",
+		"images: [https://a.example/2.jpg]": "images", "images:": "images", "images: []": "images", "description:": "",
+		"description: ''": "",
+		"":                "", "# nothing": "", "title: &a Flat\ncity: *a": "city",
 	} {
 		read := readYAML(text)
 		patch, wrong := changed(read, before)
@@ -141,24 +155,25 @@ func TestAmbiguousValuesAreText(t *testing.T) {
 func TestReadYAMLErrors(t *testing.T) {
 	before := api.Property{Title: "Flat", Images: []string{"no address"}, PricePW: priceOf(t, "1")}
 	for text, want := range map[string]string{
-		"title:":                           "title must not be blank",
-		"title: null":                      "title must not be null",
-		"title: {a: b}":                    "title must be a single value",
-		"title: a\ntitle: b":               "title is given more than once",
-		"price_pw: 1e3":                    "price_pw must be digits and a point, such as 120.50",
-		"price_pw:":                        "price_pw must be digits and a point, such as 120.50",
-		"bedrooms: many":                   "bedrooms must be a whole number",
-		"bedrooms: 0x10":                   "bedrooms must be a whole number",
-		"bedrooms:":                        "bedrooms must not be null",
-		"deposit: .inf":                    "deposit must be a number",
-		"lat: 91\nlng: x":                  "lat must be between -90 and 90; lng must be a number",
-		"images: {a: b}":                   "images must be a list of addresses",
-		"images: [[a]]":                    "images must be a list of addresses",
-		"images:\n  -\n":                   "images number 1 must not be blank",
-		"images: x":                        "images number 1 must be an absolute http or https URL",
-		"images: [no address]\ntitle: ok":  "",
-		"propertyId: 7":                    "propertyId cannot be changed",
-		"colour: null":                     "colour is not a field of a property; the fields are " + strings.Join(api.PropertyPatchFields(), ", "),
+		"title:":                          "title must not be blank",
+		"title: null":                     "title must not be null",
+		"title: {a: b}":                   "title must be a single value",
+		"title: a\ntitle: b":              "title is given more than once",
+		"price_pw: 1e3":                   "price_pw must be digits and a point, such as 120.50",
+		"price_pw:":                       "price_pw must be digits and a point, such as 120.50",
+		"bedrooms: many":                  "bedrooms must be a whole number",
+		"bedrooms: 0x10":                  "bedrooms must be a whole number",
+		"bedrooms:":                       "bedrooms must not be null",
+		"deposit: .inf":                   "deposit must be a number",
+		"lat: 91\nlng: x":                 "lat must be between -90 and 90; lng must be a number",
+		"images: {a: b}":                  "images must be a list of addresses",
+		"images: [[a]]":                   "images must be a list of addresses",
+		"images:\n  -\n":                  "images number 1 must not be blank",
+		"images: x":                       "images number 1 must be an absolute http or https URL",
+		"images: [no address]\ntitle: ok": "",
+		"propertyId: 7":                   "propertyId cannot be changed",
+		"colour: null": "colour is not a field of a property; the fields are " +
+			strings.Join(api.PropertyPatchFields(), ", "),
 		"title: a\x00":                     "syntax",
 		"title: \"a\\0\"":                  "title must not contain a NUL character",
 		"title: [":                         "syntax",
@@ -200,7 +215,8 @@ func TestAnnotate(t *testing.T) {
 	flow := "{title: 'a\n\n  b', city:\n c}"
 	both := notes{"title": {"x"}, "city": {"y"}}
 	want = "{title: \"a\\nb\", city: c}"
-	if noted := readYAML(annotate(flow, both)); noted.syntax != nil || !cmp.Equal(noted.values, readYAML(want).values, cmp.AllowUnexported(api.Value{})) {
+	if noted := readYAML(annotate(flow, both)); noted.syntax != nil ||
+		!cmp.Equal(noted.values, readYAML(want).values, cmp.AllowUnexported(api.Value{})) {
 		t.Errorf("%v\n%s", noted, annotate(flow, both))
 	}
 	broken := annotate("title: [\n", both)
@@ -226,7 +242,8 @@ func FuzzYAMLRoundTrip(f *testing.F) {
 		}
 		price, _ := api.ParsePrice(digits)
 		text, image = strings.ToValidUTF8(text, "?"), strings.ToValidUTF8(image, "?")
-		p := api.Property{Title: text, Description: text + "\n" + image, City: image, Images: []string{image, text}, PricePW: price, Bedrooms: rooms, Lat: &lat, Deposit: lat}
+		p := api.Property{Title: text, Description: text + "\n" + image, City: image, Images: []string{image, text},
+			PricePW: price, Bedrooms: rooms, Lat: &lat, Deposit: lat}
 		readBack(t, p)
 		if patch, wrong := changed(readYAML(write("", p)), p); !patch.IsEmpty() || len(wrong) > 0 {
 			t.Errorf("the round trip changed fields: %+v %v", patch, wrong)
@@ -250,7 +267,8 @@ func FuzzReadYAML(f *testing.F) {
 			n[field] = []string{"a note"}
 		}
 		noted := readYAML(annotate(text, n))
-		if read.syntax == nil && (noted.syntax != nil || !cmp.Equal(read.values, noted.values, cmp.AllowUnexported(api.Value{}))) {
+		if read.syntax == nil && (noted.syntax != nil || !cmp.Equal(read.values, noted.values,
+			cmp.AllowUnexported(api.Value{}))) {
 			t.Errorf("notes change the values:\n%s\n%s", text, annotate(text, n))
 		}
 		changed(read, api.Property{})

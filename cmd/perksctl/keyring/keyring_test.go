@@ -21,8 +21,8 @@ import (
 // ownBus is the variable with the path of perksctl for a test that has its own bus.
 const ownBus = "PERKS_TEST_OWN_BUS"
 
-// underOwnBus runs the test again in a process with its own bus and an empty home, so that it cannot find the developer's
-// keyring. It returns false in that process, where the test must run.
+// underOwnBus runs the test again in a process with its own bus and an empty home, so that it cannot find the
+// developer's keyring. It returns false in that process, where the test must run.
 func underOwnBus(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(ownBus) != "" {
@@ -30,16 +30,19 @@ func underOwnBus(t *testing.T) bool {
 	}
 	for _, program := range []string{"dbus-run-session", "gnome-keyring-daemon"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("this test needs %s, which is not installed here: install the packages dbus and gnome-keyring", program)
+			t.Fatalf("this test needs %s, which is not installed here: install the packages dbus and gnome-keyring",
+				program)
 		}
 	}
 	program := filepath.Join(t.TempDir(), "perksctl")
-	if output, err := exec.Command("go", "build", "-o", program, "example.com/perks/cmd/perksctl").CombinedOutput(); err != nil {
+	if output, err := exec.Command("go", "build", "-o", program,
+		"example.com/perks/cmd/perksctl").CombinedOutput(); err != nil {
 		t.Fatalf("building perksctl: %v\n%s", err, output)
 	}
 	home := t.TempDir()
 	cmd := exec.Command("dbus-run-session", "--", os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), ownBus+"="+program, "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home, "XDG_RUNTIME_DIR="+home,
+	cmd.Env = append(os.Environ(), ownBus+"="+program, "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home,
+		"XDG_RUNTIME_DIR="+home,
 		"DISPLAY=", "WAYLAND_DISPLAY=")
 	output, err := cmd.CombinedOutput()
 	if err != nil {
@@ -160,13 +163,15 @@ func TestKeyring(t *testing.T) {
 	c.env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + filepath.Join(t.TempDir(), "none")}
 	c.want("", "perk list --output id")
 	c.deleteTokens()
-	if output, code := c.run("", "perk", "list"); code != 4 || !strings.Contains(output, "there is no keyring here. Unlock or start") {
+	if output, code := c.run("", "perk", "list"); code != 4 ||
+		!strings.Contains(output, "there is no keyring here. Unlock or start") {
 		t.Errorf("exit code %d\n%s", code, output)
 	}
 	c.env = nil
 
 	c.want("", "auth logout", "deleted the secret in the keyring")
-	if output, code := c.run("", "perk", "list"); code != 4 || !strings.Contains(output, "Not logged in at "+server.URL) {
+	if output, code := c.run("", "perk", "list"); code != 4 ||
+		!strings.Contains(output, "Not logged in at "+server.URL) {
 		t.Errorf("exit code %d\n%s", code, output)
 	}
 	c.want(secret, login, "The secret is saved in the keyring.")
@@ -183,7 +188,8 @@ func TestKeyringThatIsNotSetUp(t *testing.T) {
 	server := servertest.Start(t)
 	id, secret := server.Client()
 	c := newComputer(t)
-	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id, "There is no keyring here; the secret is saved in the file")
+	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id,
+		"There is no keyring here; the secret is saved in the file")
 	c.deleteTokens()
 	c.want("", "auth status", "secret_in\tfile")
 	c.want("", "auth logout", "deleted the secret in the file and the token")
@@ -205,7 +211,8 @@ func TestKeyringThatHangs(t *testing.T) {
 	c := newComputer(t)
 	c.env = []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=" + bus}
 	start := time.Now()
-	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id, "The keyring does not respond; the secret is saved in the file")
+	c.want(secret, "auth login --secret-stdin --api-url "+server.URL+" --client-id "+id,
+		"The keyring does not respond; the secret is saved in the file")
 	if took := time.Since(start); took < 3*time.Second || took > 5*time.Second {
 		t.Errorf("the login took %s, want 3 s to 5 s", took)
 	}

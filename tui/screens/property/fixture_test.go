@@ -36,7 +36,8 @@ func flat() api.Property {
 	price, _ := api.ParsePrice("250.50")
 	lat, lng := 53.8008, -1.5491
 	return api.Property{
-		ID: 42, Title: "Bright flat", Description: "Two rooms.\nA bath.\n\nA view.\n\n", Address: "1 Lane", City: "Leeds", Postcode: "LS1 4AP",
+		ID: 42, Title: "Bright flat", Description: "Two rooms.\nA bath.\n\nA view.\n\n", Address: "1 Lane",
+		City: "Leeds", Postcode: "LS1 4AP",
 		Images: []string{"https://img.example/a,1.jpg", "https://img.example/2.jpg"}, PricePW: price,
 		Bedrooms: 2, Bathrooms: 1, Lat: &lat, Lng: &lng, Deposit: 500,
 	}
@@ -47,7 +48,8 @@ func start(t *testing.T, id api.PropertyID, changes ...func(*tui.Options)) *fixt
 	server := servertest.Start(t)
 	owner, secret := server.Client()
 	server.ImportProperties(owner, flat())
-	o := &fixture{t: t, server: server, secret: secret, proxy: startProxy(t, server), accounts: tuitest.NewAccounts(t, nil)}
+	o := &fixture{t: t, server: server, secret: secret, proxy: startProxy(t, server),
+		accounts: tuitest.NewAccounts(t, nil)}
 	o.accounts.Add(screen.Profile{Name: "test", APIURL: o.proxy.url, ClientID: owner}, secret)
 	colleague, err := client.New(client.Config{BaseURL: server.URL, Tokens: token(server.TokenFor(owner, secret))})
 	if err != nil {
@@ -156,7 +158,8 @@ func (d *proxy) record(r *http.Request) {
 	d.changes = append(d.changes, strings.TrimSpace(r.Method+" "+string(body)))
 }
 
-func (d *proxy) hooks() (before func(http.ResponseWriter, *http.Request) bool, after func(*http.Request) bool, etags bool) {
+func (d *proxy) hooks() (before func(http.ResponseWriter, *http.Request) bool, after func(*http.Request) bool,
+	etags bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.before, d.after, d.etags

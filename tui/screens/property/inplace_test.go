@@ -183,7 +183,8 @@ func TestOnlyTheWordsThatDifferAreColoured(t *testing.T) {
 	o.fill("city", "York")
 	o.Press("ctrl+s")
 	o.See("- Bright flat", "+ Bright and quiet flat", "- Leeds", "+ York")
-	for _, want := range []string{look.Good.Render("+ ") + "Bright " + look.Good.Render("and quiet ") + "flat", look.Bad.Render("- ") + "Bright flat", look.Bad.Render("- Leeds"), look.Good.Render("+ York")} {
+	for _, want := range []string{look.Good.Render("+ ") + "Bright " + look.Good.Render("and quiet ") + "flat",
+		look.Bad.Render("- ") + "Bright flat", look.Bad.Render("- Leeds"), look.Good.Render("+ York")} {
 		if !strings.Contains(o.App.View(), want) {
 			t.Errorf("%q is not in\n%q", want, o.App.View())
 		}

@@ -25,7 +25,8 @@ func TestWordsThatDifferAreFound(t *testing.T) {
 			}
 			return line
 		}
-		if gotRemoved, gotAdded := marked(before, removed), marked(after, added); gotRemoved != test.removed || gotAdded != test.added || !common {
+		if gotRemoved, gotAdded := marked(before, removed), marked(after, added); gotRemoved != test.removed ||
+			gotAdded != test.added || !common {
 			t.Errorf("%q, %q: %q, %q, %t", test.before, test.after, gotRemoved, gotAdded, common)
 		}
 	}

@@ -97,7 +97,8 @@ func unknownUser(id string) api.FieldErrors {
 	return api.FieldErrors{userField: {fmt.Sprintf("No user %q. Check the id, or import it.", id)}}
 }
 
-// askEligibility returns an error only if the service cannot be reached. Others are not worth a message while text is typed.
+// askEligibility returns an error only if the service cannot be reached. Others are not worth a message while text is
+// typed.
 func askEligibility(ctx context.Context, c *client.Client, perks []api.Perk, userID string) (eligibility, error) {
 	ctx, cancel := context.WithTimeout(ctx, eligibilityTimeout)
 	defer cancel()
@@ -140,7 +141,8 @@ func whyNotEligible(e api.Eligibility) string {
 		return noSuchUser
 	case code == api.CodeNotFound:
 		return "no such perk"
-	case slices.Contains([]api.Code{api.CodeAlreadyRedeemed, api.CodeSoldOut, api.CodePerkExpired, api.CodePerkNotStarted}, code):
+	case slices.Contains([]api.Code{api.CodeAlreadyRedeemed, api.CodeSoldOut, api.CodePerkExpired,
+		api.CodePerkNotStarted}, code):
 		return strings.ReplaceAll(strings.TrimPrefix(string(code), "perk_"), "_", " ")
 	}
 	return "not possible"

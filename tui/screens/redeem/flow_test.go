@@ -45,7 +45,8 @@ func TestRedeemIsConfirmedSentAndShown(t *testing.T) {
 	d := l.open("", "coffee")
 	d.Type("alice\nticket=4711\nchannel=phone\n")
 	d.Press("enter")
-	awaitDialog(d, `Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test, with the metadata {"channel":"phone","ticket":"4711"}.`)
+	awaitDialog(d,
+		`Redeem "Coffee for two" for alice at `+l.url+` (LIVE), profile test, with the metadata {"channel":"phone","ticket":"4711"}.`)
 	d.See("y redeem it")
 	d.Press("enter", "enter", " ")
 	d.Settle()
@@ -55,7 +56,8 @@ func TestRedeemIsConfirmedSentAndShown(t *testing.T) {
 	d.Settle()
 	l.wantCounts(1, 1)
 	record := l.stored()[0]
-	if record.UserID != "alice" || record.PerkID != "coffee" || string(record.Metadata) != `{"channel":"phone","ticket":"4711"}` {
+	if record.UserID != "alice" || record.PerkID != "coffee" ||
+		string(record.Metadata) != `{"channel":"phone","ticket":"4711"}` {
 		t.Errorf("stored %+v", record)
 	}
 	if l.sent()[0] != `key-1-1 {"user_id":"alice","metadata":{"channel":"phone","ticket":"4711"}}` {
@@ -163,7 +165,8 @@ func TestUnknownUserIsShownBesideTheField(t *testing.T) {
 	l := startServer(t)
 	d := l.open("", "coffee", "tea")
 	redeem(d, "alise\nticket=1")
-	d.See("! No such user.", "None of 2 redeemed: no user \"alise\". Correct the id, then ctrl+s.", "[no such user] Coffee for two", "[not sent] A pot of tea")
+	d.See("! No such user.", "None of 2 redeemed: no user \"alise\". Correct the id, then ctrl+s.",
+		"[no such user] Coffee for two", "[not sent] A pot of tea")
 	d.Settle()
 	l.wantCounts(1, 0)
 	form := d.App.Top().Form()
@@ -184,9 +187,11 @@ func TestRefusalDoesNotStopTheOtherPerks(t *testing.T) {
 	l := startServer(t)
 	d := l.open("alice", "coffee", "gone", "tea")
 	d.Press("ctrl+s")
-	awaitDialog(d, `Redeem 3 perks ("Coffee for two", "All gone" and "A pot of tea") for alice at `+l.url+` (LIVE), profile test.`)
+	awaitDialog(d,
+		`Redeem 3 perks ("Coffee for two", "All gone" and "A pot of tea") for alice at `+l.url+` (LIVE), profile test.`)
 	d.Press("y")
-	d.See("alice: 2 redeemed, 1 sold out.", "[redeemed] Coffee for two", "[sold out] All gone", "[redeemed] A pot of tea")
+	d.See("alice: 2 redeemed, 1 sold out.", "[redeemed] Coffee for two", "[sold out] All gone",
+		"[redeemed] A pot of tea")
 	d.Settle()
 	l.wantCounts(3, 2)
 	d.Press("r", "ctrl+s")
@@ -276,7 +281,8 @@ func TestMissingScopeIsNamed(t *testing.T) {
 	l.id, l.secret = l.server.Client(api.ScopePerksRead)
 	d := l.open("alice", "coffee", "tea")
 	redeem(d, "")
-	d.See("[not allowed] Coffee for two", "lacks the scope perks:redeem", "Nothing was redeemed.", "[not sent] A pot of tea")
+	d.See("[not allowed] Coffee for two", "lacks the scope perks:redeem", "Nothing was redeemed.",
+		"[not sent] A pot of tea")
 	d.Settle()
 	l.wantCounts(1, 0)
 }
@@ -384,7 +390,10 @@ func TestResultsCanBeReopened(t *testing.T) {
 	l := startServer(t)
 	d := l.open("", "coffee")
 	offered := func() bool {
-		return slices.ContainsFunc(d.App.Offers(), func(o actions.Offer) bool { return o.ID == actions.Results && o.Enabled() })
+		return slices.ContainsFunc(d.App.Offers(), func(o actions.Offer) bool {
+			return o.ID == actions.Results &&
+				o.Enabled()
+		})
 	}
 	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee"), l.perk("gone")}, UserID: "alice"})
 	redeem(d, "")
@@ -445,7 +454,8 @@ func TestRetryOfWhatFailedUsesTheSameKeys(t *testing.T) {
 	d.See("alice: 3 redeemed, 1 expired.")
 	d.Settle()
 	l.wantCounts(6, 3)
-	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-2", "key-1-3", "key-1-4", "key-1-2", "key-1-3"}) {
+	if keys := keysOf(l.sent()); !slices.Equal(keys, []string{"key-1-1", "key-1-2", "key-1-3", "key-1-4", "key-1-2",
+		"key-1-3"}) {
 		t.Errorf("sent the keys %q", keys)
 	}
 	for _, offer := range d.App.Top().Offers() {

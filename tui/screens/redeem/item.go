@@ -120,8 +120,9 @@ func (s *submission) unresolved() *item {
 	return nil
 }
 
-// itemFor is the item of a request. An item of an equal request that is not redeemed is reused with its key, so that one wish never goes
-// out under two keys. So is what the present submission has redeemed for this user, which is not requested again.
+// itemFor is the item of a request. An item of an equal request that is not redeemed is reused with its key, so that
+// one wish never goes out under two keys. So is what the present submission has redeemed for this user, which is not
+// requested again.
 func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 	for _, i := range s.items() {
 		got := i.PerkID == perk.ID && i.Request.UserID == request.UserID && i.State == operation.Made
@@ -140,17 +141,20 @@ func (s *Screen) itemFor(perk api.Perk, request api.RedeemRequest) *item {
 // isSending tells whether an attempt at the item is under way.
 func (s *Screen) isSending(i *item) bool { return s.sender.Busy() && s.current == i }
 
-// isUnresolvedElsewhere tells whether another open screen has sent the same and has no outcome yet. This screen would use another key.
+// isUnresolvedElsewhere tells whether another open screen has sent the same and has no outcome yet. This screen would
+// use another key.
 func (s *Screen) isUnresolvedElsewhere(i *item) bool {
 	return slices.ContainsFunc(s.shell.Screens(), func(open screen.Screen) bool {
 		other, redeems := open.(*Screen)
-		return redeems && other != s && slices.ContainsFunc(slices.Concat(other.items(), other.abandoned), func(o *item) bool {
-			return (other.isSending(o) || o.State.IsDoubtful()) && o.sameFor(i)
-		})
+		return redeems && other != s && slices.ContainsFunc(slices.Concat(other.items(), other.abandoned),
+			func(o *item) bool {
+				return (other.isSending(o) || o.State.IsDoubtful()) && o.sameFor(i)
+			})
 	})
 }
 
-// isAbandonedWithOtherMetadata tells whether the same was sent under another key, and a person has stopped checking its outcome.
+// isAbandonedWithOtherMetadata tells whether the same was sent under another key, and a person has stopped checking its
+// outcome.
 func (s *Screen) isAbandonedWithOtherMetadata(i *item) bool {
 	return slices.ContainsFunc(s.abandoned, func(other *item) bool {
 		return other != i && other.State.IsDoubtful() && other.sameFor(i)

@@ -20,8 +20,8 @@ import (
 	"example.com/perks/tui/widget"
 )
 
-// classify tells whether an item's failure also stops the items after it, because it is not about this perk, or about fields of the form.
-// They then wait, and keep their keys.
+// classify tells whether an item's failure also stops the items after it, because it is not about this perk, or about
+// fields of the form. They then wait, and keep their keys.
 func classify(i *item) (stops bool, fields api.FieldErrors) {
 	var refused *client.Error
 	if !errors.As(i.Err, &refused) {
@@ -79,7 +79,8 @@ func (s *Screen) counts() string {
 	text := strings.Join(parts, ", ") + "."
 	switch {
 	case none && counts[noSuchUser] > 0:
-		return fmt.Sprintf("None of %d redeemed: no user %q. Correct the id, then %s.", all, user, s.shell.Key(actions.Submit))
+		return fmt.Sprintf("None of %d redeemed: no user %q. Correct the id, then %s.", all, user,
+			s.shell.Key(actions.Submit))
 	case none:
 		text = fmt.Sprintf("none of %d redeemed: %s", all, text)
 	}
@@ -111,9 +112,11 @@ func (s *Screen) outcome(i *item) outcome {
 	}
 	switch {
 	case s.isSending(i) && s.checking:
-		return outcome{mark: "checking", tone: theme.Info, text: "Checking " + i.Request.UserID + "'s list" + passed, spinner: widget.Spinner(waited)}
+		return outcome{mark: "checking", tone: theme.Info, text: "Checking " + i.Request.UserID + "'s list" + passed,
+			spinner: widget.Spinner(waited)}
 	case s.isSending(i):
-		return outcome{mark: "sending", tone: theme.Info, text: "No reply yet" + passed, spinner: widget.Spinner(waited)}
+		return outcome{mark: "sending", tone: theme.Info, text: "No reply yet" + passed,
+			spinner: widget.Spinner(waited)}
 	case i.State == operation.Made:
 		return s.redeemed(i)
 	case i.State.IsDoubtful():
@@ -213,7 +216,8 @@ func (s *Screen) notRedeemed(i *item) outcome {
 	case errors.As(i.Err, &refused):
 		return s.refused(i, refused)
 	case errors.As(i.Err, &missing):
-		return outcome{mark: "not sent", tone: theme.Warning, text: "Not sent: nobody is logged in.", next: "Log in. Then " + again}
+		return outcome{mark: "not sent", tone: theme.Warning, text: "Not sent: nobody is logged in.",
+			next: "Log in. Then " + again}
 	}
 	var unreachable *client.Unreachable
 	mark, text := "failed", "Not redeemed: "
@@ -243,30 +247,40 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 		if e.RetryAfter > 0 {
 			when = "Wait until " + i.at.Add(e.RetryAfter).Format("15:04:05") + ". "
 		}
-		return outcome{mark: "throttled", tone: theme.Warning, text: "The service gets too many requests." + nothing, next: when + again}
+		return outcome{mark: "throttled", tone: theme.Warning, text: "The service gets too many requests." + nothing,
+			next: when + again}
 	case e.Code == api.CodeInsufficientScope:
-		return outcome{mark: "not allowed", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") as a client with the scope " + string(api.ScopePerksRedeem) + "."}
+		return outcome{mark: "not allowed", tone: theme.Bad, text: screen.Sentence("", e) + nothing,
+			next: "Log in (" + s.shell.Key(actions.Login) + ") as a client with the scope " +
+				string(api.ScopePerksRedeem) + "."}
 	case e.Status == http.StatusForbidden:
-		return outcome{mark: "not allowed", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "Log in (" + s.shell.Key(actions.Login) + ") with a profile that may redeem."}
+		return outcome{mark: "not allowed", tone: theme.Bad, text: screen.Sentence("", e) + nothing,
+			next: "Log in (" + s.shell.Key(actions.Login) + ") with a profile that may redeem."}
 	case e.Code == api.CodeAlreadyRedeemed:
 		return s.duplicate(i)
 	case e.Code == api.CodeSoldOut:
-		return outcome{mark: "sold out", tone: theme.Bad, text: "Sold out." + nothing, next: "Try another perk for " + user + "."}
+		return outcome{mark: "sold out", tone: theme.Bad, text: "Sold out." + nothing,
+			next: "Try another perk for " + user + "."}
 	case e.Code == api.CodePerkExpired:
-		return outcome{mark: "expired", tone: theme.Bad, text: expired + nothing, next: "Try another perk for " + user + "."}
+		return outcome{mark: "expired", tone: theme.Bad, text: expired + nothing,
+			next: "Try another perk for " + user + "."}
 	case e.Code == api.CodePerkNotStarted:
 		return outcome{mark: "not started", tone: theme.Bad, text: notStarted + nothing}
 	case e.Code == api.CodeIdempotencyKeyReused:
-		return outcome{mark: "failed", tone: theme.Bad, text: "Another request has used this idempotency key." + nothing, next: s.shell.Key(actions.Redeem) + " opens the form, and uses a new idempotency key."}
+		return outcome{mark: "failed", tone: theme.Bad, text: "Another request has used this idempotency key." +
+			nothing, next: s.shell.Key(actions.Redeem) + " opens the form, and uses a new idempotency key."}
 	case e.NotFromService:
-		return outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "The reply may not be from the service. " + again}
+		return outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e) + nothing,
+			next: "The reply may not be from the service. " + again}
 	case e.Code == api.CodeNotFound && isAboutUser(e.Unwrap(), i.PerkID, i.Request.UserID):
 		return outcome{mark: noSuchUser, tone: theme.Bad, text: strings.TrimSpace(nothing), next: "Correct the user."}
 	case e.Code == api.CodeNotFound:
-		return outcome{mark: "no such perk", tone: theme.Bad, text: screen.Sentence("", e) + nothing, next: "Reload the list of perks."}
+		return outcome{mark: "no such perk", tone: theme.Bad, text: screen.Sentence("", e) + nothing,
+			next: "Reload the list of perks."}
 	}
 	if stops, _ := classify(i); stops {
-		return outcome{mark: "failed", tone: theme.Bad, text: "Some values are not valid." + nothing, next: "Correct them."}
+		return outcome{mark: "failed", tone: theme.Bad, text: "Some values are not valid." + nothing,
+			next: "Correct them."}
 	}
 	return outcome{mark: "failed", tone: theme.Bad, text: screen.Sentence("", e) + nothing}
 }
@@ -274,7 +288,8 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 // duplicate shows the user's existing redemption, once it was read.
 func (s *Screen) duplicate(i *item) outcome {
 	user := i.Request.UserID
-	o := outcome{mark: "already redeemed", tone: theme.Bad, next: s.shell.Key(actions.ForUser) + " shows " + user + "'s redemptions."}
+	o := outcome{mark: "already redeemed", tone: theme.Bad, next: s.shell.Key(actions.ForUser) + " shows " + user +
+		"'s redemptions."}
 	switch existing := i.existing; {
 	case existing != nil && existing.Value != nil:
 		r := existing.Value
@@ -353,14 +368,19 @@ func (s *Screen) question(next *submission) screen.Confirm {
 		lines = append(lines, "SANDBOX: this is a test.")
 	}
 	if again := filter(next.open(), s.isAbandonedWithOtherMetadata); len(again) > 0 {
-		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: the outcome of %s for %s with other metadata is unknown.", quotedList(again), user))
+		lines = append(lines,
+			fmt.Sprintf("THIS CAN REDEEM TWICE: the outcome of %s for %s with other metadata is unknown.",
+				quotedList(again), user))
 	}
 	if open := filter(next.open(), s.isUnresolvedElsewhere); len(open) > 0 {
-		lines = append(lines, fmt.Sprintf("THIS CAN REDEEM TWICE: another screen has already sent %s for %s, and the outcome is unknown.", quotedList(open), user))
+		lines = append(lines,
+			fmt.Sprintf("THIS CAN REDEEM TWICE: another screen has already sent %s for %s, and the outcome is unknown.",
+				quotedList(open), user))
 	}
 	for _, i := range items {
 		if i.State == operation.Abandoned {
-			lines = append(lines, fmt.Sprintf("The outcome of %s is unknown. It keeps its idempotency key: a service that honours it redeems once.", quoted(i.perk)))
+			lines = append(lines,
+				fmt.Sprintf("The outcome of %s is unknown. It keeps its idempotency key: a service that honours it redeems once.", quoted(i.perk)))
 		}
 	}
 	lines = append(lines, fmt.Sprintf("Redeem %s for %s at %s%s.", what, user, destination(s.profile), with))

@@ -36,8 +36,10 @@ func TestQuotedList(t *testing.T) {
 }
 
 func TestDestination(t *testing.T) {
-	for want, sandbox := range map[string]bool{"https://a.example/v2 (LIVE), profile work": false, "https://a.example/v2 (SANDBOX), profile work": true} {
-		if got := destination(screen.Profile{Name: "work", APIURL: "https://a.example/v2", Sandbox: sandbox}); got != want {
+	for want, sandbox := range map[string]bool{"https://a.example/v2 (LIVE), profile work": false,
+		"https://a.example/v2 (SANDBOX), profile work": true} {
+		if got := destination(screen.Profile{Name: "work", APIURL: "https://a.example/v2",
+			Sandbox: sandbox}); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -96,7 +98,8 @@ func TestOutcomeWithoutACode(t *testing.T) {
 
 func TestActionsWithoutKeysAreNamedByTheirCommand(t *testing.T) {
 	none := map[actions.ID][]string{}
-	for _, id := range []actions.ID{actions.Submit, actions.CheckAgain, actions.Retry, actions.StopChecking, actions.ForUser, actions.Redeem, actions.Login} {
+	for _, id := range []actions.ID{actions.Submit, actions.CheckAgain, actions.Retry, actions.StopChecking,
+		actions.ForUser, actions.Redeem, actions.Login} {
 		none[id] = []string{}
 	}
 	keys, err := actions.NewRegistry(none)
@@ -114,9 +117,11 @@ func TestActionsWithoutKeysAreNamedByTheirCommand(t *testing.T) {
 	for want, got := range map[string]string{
 		`"Save" in the command palette retries. It can't be redeemed twice.`: s.outcome(refused(http.StatusTooManyRequests, "")).next,
 		`"Redeem" in the command palette opens the form`:                     s.outcome(refused(http.StatusUnprocessableEntity, api.CodeIdempotencyKeyReused)).next,
-		`"Go to the user" in the command palette shows`:                      s.outcome(refused(http.StatusConflict, api.CodeAlreadyRedeemed)).next,
-		`Log in ("Log in, or switch the profile" in the command palette)`:    s.outcome(refused(http.StatusForbidden, "")).next,
-		`"Check again" in the command palette checks again, "Retry safely"`:  s.outcome(unknown).next,
+		`"Go to the user" in the command palette shows`: s.outcome(refused(http.StatusConflict,
+			api.CodeAlreadyRedeemed)).next,
+		`Log in ("Log in, or switch the profile" in the command palette)`: s.outcome(refused(http.StatusForbidden,
+			"")).next,
+		`"Check again" in the command palette checks again, "Retry safely"`: s.outcome(unknown).next,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q, missing %q", got, want)

@@ -147,7 +147,8 @@ func (s *Screen) autoCheck(c dueCheck) tea.Cmd {
 	return s.checkNow()
 }
 
-// The pause before an automatic check doubles from the first to the last. It stays short while the service cannot be reached.
+// The pause before an automatic check doubles from the first to the last. It stays short while the service cannot be
+// reached.
 const (
 	firstCheck = 4 * time.Second
 	lastCheck  = 30 * time.Second
@@ -201,7 +202,8 @@ func (s *Screen) handleReply(sent screen.Sent[operation.Redeeming]) tea.Cmd {
 			return s.checkLater()
 		}
 		s.checks = 0
-		return tea.Batch(s.checkLater(), screen.Tell(screen.Warning, "Unknown outcome: %s for %s.", quoted(i.perk), i.Request.UserID))
+		return tea.Batch(s.checkLater(), screen.Tell(screen.Warning, "Unknown outcome: %s for %s.", quoted(i.perk),
+			i.Request.UserID))
 	}
 	if stops, fields := classify(i); stops {
 		s.queue, s.editing = nil, true
@@ -217,7 +219,8 @@ func (s *Screen) handleReply(sent screen.Sent[operation.Redeeming]) tea.Cmd {
 	return tea.Batch(s.announce(i), existing, s.step())
 }
 
-// announce tells the outcome of an item. Of several it counts the outcomes once all are sent: one message would hide the others.
+// announce tells the outcome of an item. Of several it counts the outcomes once all are sent: one message would hide
+// the others.
 func (s *Screen) announce(i *item) tea.Cmd {
 	about, text := []*item{i}, fmt.Sprintf("%s for %s: %s.", quoted(i.perk), i.Request.UserID, s.outcome(i).mark)
 	if i.State != operation.Made {
@@ -281,13 +284,15 @@ func (s *Screen) retryFailed() tea.Cmd {
 		s.queue = failed
 		return s.step()
 	}
-	if slices.ContainsFunc(failed, s.isAbandonedWithOtherMetadata) || slices.ContainsFunc(failed, s.isUnresolvedElsewhere) {
+	if slices.ContainsFunc(failed, s.isAbandonedWithOtherMetadata) ||
+		slices.ContainsFunc(failed, s.isUnresolvedElsewhere) {
 		return s.ask(s.question(&submission{request: s.sub.request, items: failed}), s.whyNot, send)
 	}
 	return send()
 }
 
-// canRetrySafely tells whether the service honours keys, and still remembers the item's. Later, the same key can redeem again.
+// canRetrySafely tells whether the service honours keys, and still remembers the item's. Later, the same key can redeem
+// again.
 func (s *Screen) canRetrySafely(i *item) bool {
 	return s.honoursKeys && s.shell.Now().Sub(i.Since()) < client.KeyLifetime
 }

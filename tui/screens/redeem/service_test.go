@@ -75,7 +75,10 @@ func startServer(t *testing.T, options ...func(*server.Config)) *faultyServer {
 		t.Fatal(err)
 	}
 	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.serve(forward, w, r) }))
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		l.serve(forward, w, r)
+	}))
 	t.Cleanup(proxy.Close)
 	l.url = proxy.URL + "/v2"
 	l.id, l.secret = l.server.Client()
@@ -85,7 +88,8 @@ func startServer(t *testing.T, options ...func(*server.Config)) *faultyServer {
 func (l *faultyServer) serve(forward http.Handler, w http.ResponseWriter, r *http.Request) {
 	redeems := strings.HasSuffix(r.URL.Path, "/redeem")
 	l.mu.Lock()
-	loseReply, failRead, refuse, hold := redeems && l.loseReplies > 0, l.failReads && !redeems && !strings.HasSuffix(r.URL.Path, "/auth/token"), l.refuse, l.hold
+	loseReply, failRead, refuse, hold := redeems && l.loseReplies > 0,
+		l.failReads && !redeems && !strings.HasSuffix(r.URL.Path, "/auth/token"), l.refuse, l.hold
 	loseRequest := redeems && !loseReply && l.loseRequests > 0 && strings.Contains(r.URL.Path, "/"+l.losePerk)
 	if loseReply {
 		l.loseReplies--
@@ -180,7 +184,8 @@ func (l *faultyServer) reads() int {
 func (l *faultyServer) deliver() {
 	l.t.Helper()
 	key, body, _ := strings.Cut(l.sent()[0], " ")
-	request := l.server.Request(l.server.TokenFor(l.id, l.secret), http.MethodPost, l.server.LiveURL()+"/perks/coffee/redeem", body)
+	request := l.server.Request(l.server.TokenFor(l.id, l.secret), http.MethodPost,
+		l.server.LiveURL()+"/perks/coffee/redeem", body)
 	request.Header.Set("Idempotency-Key", key)
 	if status := l.server.Do(request, nil); status != http.StatusCreated {
 		l.t.Errorf("the late request got status %d", status)

@@ -58,7 +58,8 @@ func TestUnknownOutcomeLocksTheFormUntilChecked(t *testing.T) {
 	d := l.openUnknown("tea")
 	top := d.App.Top()
 	d.See("s checks again, t retries (may redeem twice), x stops checking", "[not sent] A pot of tea")
-	if top.Form() != nil || !strings.Contains(top.Unsaved(), `It is unknown whether "Coffee for two" was redeemed for alice.`) {
+	if top.Form() != nil || !strings.Contains(top.Unsaved(),
+		`It is unknown whether "Coffee for two" was redeemed for alice.`) {
 		t.Errorf("Form() = %v, Unsaved() = %q", top.Form(), top.Unsaved())
 	}
 	d.Press("ctrl+s", "enter", "r", "y")
@@ -98,8 +99,10 @@ func TestRedemptionOfAnotherClientIsNotShownAsOurs(t *testing.T) {
 		says             []string
 		sent             int
 	}{
-		{false, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
-		{true, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on", "Nothing was redeemed now."}, 2},
+		{false, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on",
+			"Nothing was redeemed now."}, 2},
+		{true, false, []string{"[already redeemed] Coffee for two", "alice redeemed it on",
+			"Nothing was redeemed now."}, 2},
 		{false, true, []string{"[unknown] Coffee for two", "this one or another.", "t retries (may redeem twice)"}, 1},
 		{true, true, []string{
 			"[unknown] Coffee for two", "it was not in alice's list", "t retries (may redeem twice)",
@@ -241,7 +244,8 @@ func TestNothingIsCheckedAtAnotherService(t *testing.T) {
 	l.set(func(l *faultyServer) { l.failReads = false })
 	d.App.Shell().Account.Profile.Sandbox = true
 	for _, offer := range d.App.Top().Offers() {
-		if (offer.ID == actions.CheckAgain || offer.ID == actions.Retry) && !strings.Contains(offer.Why, "These perks are from "+l.url+" (LIVE)") {
+		if (offer.ID == actions.CheckAgain || offer.ID == actions.Retry) &&
+			!strings.Contains(offer.Why, "These perks are from "+l.url+" (LIVE)") {
 			t.Errorf("%s is offered: %q", offer.ID, offer.Why)
 		}
 	}
@@ -258,7 +262,8 @@ func TestEarlierRedemptionDoesNotResolveTheOutcome(t *testing.T) {
 	redeem(d, "")
 	d.See("[waiting for approval] Spa day")
 	d.Settle()
-	_, err := l.server.Live.DecideRedemption(t.Context(), l.stored()[0].ID, store.Decision{Status: api.StatusRejected}, store.Operator, time.Now())
+	_, err := l.server.Live.DecideRedemption(t.Context(), l.stored()[0].ID, store.Decision{Status: api.StatusRejected},
+		store.Operator, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +299,8 @@ func TestUnknownOutcomeOfTheScreenBelowIsShown(t *testing.T) {
 	d := l.openUnknown()
 	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee"), l.perk("tea")}, UserID: "alice"})
 	d.Press("ctrl+s")
-	d.See("Redeem for alice?", "THIS CAN REDEEM TWICE: another screen has already sent ", "for alice", "and the outcome is unknown.")
+	d.See("Redeem for alice?", "THIS CAN REDEEM TWICE: another screen has already sent ", "for alice",
+		"and the outcome is unknown.")
 	d.Press("n")
 	d.Settle()
 	d.Open(screen.ToRedeem{Perks: []api.Perk{l.perk("coffee")}, UserID: "bob"})
@@ -387,7 +393,8 @@ func TestSendingShowsASpinnerAndTheSeconds(t *testing.T) {
 	}
 	redeem(d, "")
 	<-l.arrived
-	for n, text := range []string{"No reply yet.", "⠙ No reply yet: 0s ...", "⠸ No reply yet: 1s ...", "⠴ No reply yet: 1s ...", "⠦ No reply yet: 2s ..."} {
+	for n, text := range []string{"No reply yet.", "⠙ No reply yet: 0s ...", "⠸ No reply yet: 1s ...",
+		"⠴ No reply yet: 1s ...", "⠦ No reply yet: 2s ..."} {
 		d.See("[sending] Coffee for two", text)
 		if pictures != n+1 {
 			t.Errorf("%q after %d pictures", text, pictures)

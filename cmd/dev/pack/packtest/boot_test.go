@@ -38,7 +38,8 @@ func TestTheServiceRunsUnderSystemd(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	boot := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--net", "--cgroup", "sh", r.path("boot.sh"), r.folder)
+	boot := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--uts", "--ipc", "--net",
+		"--cgroup", "sh", r.path("boot.sh"), r.folder)
 	if said, err := boot.CombinedOutput(); !r.exists("drive.log") {
 		t.Fatalf("systemd did not start: %v\n%s", err, said)
 	}

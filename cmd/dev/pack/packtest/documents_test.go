@@ -38,15 +38,18 @@ func TestCompletionsLoad(t *testing.T) {
 	r.dpkg("-i", serverPackage(t), clientPackage(t))
 	for _, program := range []string{"perksd", "perksctl"} {
 		script := r.path("usr/share/bash-completion/completions/" + program)
-		if said := r.run(exec.Command("bash", "-c", "source \"$1\" && complete -p "+program, "bash", script)); !strings.HasSuffix(said, " "+program+"\n") {
+		if said := r.run(exec.Command("bash", "-c", "source \"$1\" && complete -p "+program, "bash",
+			script)); !strings.HasSuffix(said, " "+program+"\n") {
 			t.Errorf("bash has for %s: %s", program, said)
 		}
 		script = r.path("usr/share/zsh/vendor-completions/_" + program)
-		if said := r.run(exec.Command("zsh", "-n", script)); said != "" || !strings.HasPrefix(r.read("usr/share/zsh/vendor-completions/_"+program), "#compdef "+program+"\n") {
+		if said := r.run(exec.Command("zsh", "-n", script)); said != "" ||
+			!strings.HasPrefix(r.read("usr/share/zsh/vendor-completions/_"+program), "#compdef "+program+"\n") {
 			t.Errorf("zsh says of %s: %s", script, said)
 		}
 		script = r.path("usr/share/fish/vendor_completions.d/" + program + ".fish")
-		if said := r.run(exec.Command("fish", "--no-config", "-c", "source $argv[1]; complete -c "+program, script)); !strings.Contains(said, program) {
+		if said := r.run(exec.Command("fish", "--no-config", "-c", "source $argv[1]; complete -c "+program,
+			script)); !strings.Contains(said, program) {
 			t.Errorf("fish has for %s: %s", program, said)
 		}
 	}
@@ -85,7 +88,8 @@ func rendered(t *testing.T, page string) (text, warnings string) {
 		t.Fatalf("%s: %v %s", page, err, wrong.String())
 	}
 	for warning := range strings.Lines(wrong.String()) {
-		if !strings.Contains(warning, "cannot adjust line") && !strings.Contains(warning, "can't break line") { // for a long word, such as a list of scopes
+		if !strings.Contains(warning, "cannot adjust line") &&
+			!strings.Contains(warning, "can't break line") { // for a long word, such as a list of scopes
 			warnings += warning
 		}
 	}
@@ -112,7 +116,8 @@ func TestEveryModuleOfTheProgramsHasItsLicence(t *testing.T) {
 				t.Errorf("the copyright of %s lacks %s %s", program, fields[1], fields[2])
 			}
 		}
-		if modules < 20 || !strings.Contains(texts, "Go, its library and runtime go1.") || !strings.Contains(texts, "Permission is hereby granted") {
+		if modules < 20 || !strings.Contains(texts, "Go, its library and runtime go1.") ||
+			!strings.Contains(texts, "Permission is hereby granted") {
 			t.Errorf("%s lists %d modules; its copyright is\n%.500s", program, modules, texts)
 		}
 	}
@@ -216,8 +221,10 @@ func TestTheArchiveIsCompleteAndRunsInAnyFolder(t *testing.T) {
 	}
 	folder := strings.TrimSuffix(filepath.Base(archive), ".tar.gz")
 	for _, name := range []string{
-		"CHANGELOG.md", "README.md", "bin/perksd", "bin/perksctl", "completions/_perksd", "completions/perksctl.fish", "docs/operating.md", "docs/security.md", "etc/perksd/perksd.env",
-		"licences/perksd", "licences/perksctl", "man/man1/perksctl.1.gz", "man/man8/perksd-serve.8.gz", "systemd/perksd.service", "systemd/sysusers.d/perksd.conf",
+		"CHANGELOG.md", "README.md", "bin/perksd", "bin/perksctl", "completions/_perksd", "completions/perksctl.fish",
+		"docs/operating.md", "docs/security.md", "etc/perksd/perksd.env",
+		"licences/perksd", "licences/perksctl", "man/man1/perksctl.1.gz", "man/man8/perksd-serve.8.gz",
+		"systemd/perksd.service", "systemd/sysusers.d/perksd.conf",
 	} {
 		if !slices.Contains(names, folder+"/"+name) {
 			t.Errorf("it lacks %s", name)
@@ -226,7 +233,8 @@ func TestTheArchiveIsCompleteAndRunsInAnyFolder(t *testing.T) {
 	r := &root{t, t.TempDir()}
 	r.run(exec.Command("tar", "-C", r.folder, "-xzf", archive))
 	for _, program := range []string{"perksd", "perksctl"} {
-		if said := r.run(exec.Command(r.path(folder+"/bin/"+program), "version")); !strings.HasPrefix(said, program+" ") {
+		if said := r.run(exec.Command(r.path(folder+"/bin/"+program), "version")); !strings.HasPrefix(said,
+			program+" ") {
 			t.Errorf("%s says %q", program, said)
 		}
 	}

@@ -38,7 +38,8 @@ type container struct {
 func unpackImage(t *testing.T) *container {
 	c := &container{root: newRoot(t)}
 	layers := t.TempDir()
-	c.run(exec.Command("skopeo", "--insecure-policy", "copy", "--quiet", "oci-archive:"+built(t, "perksd_*_image.tar"), "dir:"+layers))
+	c.run(exec.Command("skopeo", "--insecure-policy", "copy", "--quiet", "oci-archive:"+built(t, "perksd_*_image.tar"),
+		"dir:"+layers))
 	var manifest struct {
 		Config struct{ Digest string }
 		Layers []struct{ Digest string }
@@ -63,12 +64,15 @@ func (r *root) decode(file string, into any) {
 	r.must(json.Unmarshal(text, into))
 }
 
-// command runs a program of the image as a container does: as its user without any right, with its variables, on a root that
-// cannot be written to, with a folder for each volume.
+// command runs a program of the image as a container does: as its user without any right, with its variables, on a root
+// that cannot be written to, with a folder for each volume.
 func (c *container) command(env []string, args ...string) *exec.Cmd {
-	sandbox := []string{"setpriv", "--reuid=65532", "--regid=65532", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
-		"bwrap", "--ro-bind", c.folder, "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--chdir", c.config.WorkingDir,
-		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--as-pid-1", "--die-with-parent", "--clearenv", "--info-fd", "3"}
+	sandbox := []string{"setpriv", "--reuid=65532", "--regid=65532", "--clear-groups", "--inh-caps=-all",
+		"--bounding-set=-all",
+		"bwrap", "--ro-bind", c.folder, "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--chdir",
+		c.config.WorkingDir,
+		"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--as-pid-1", "--die-with-parent",
+		"--clearenv", "--info-fd", "3"}
 	for volume := range c.config.Volumes {
 		sandbox = append(sandbox, "--bind", c.path(volume), volume)
 	}
@@ -120,7 +124,8 @@ func TestTheImageServesAFirstRedemption(t *testing.T) {
 	c.must(json.NewDecoder(about).Decode(&process))
 	c.network = process.ID
 	said.WaitFor(t, "listening on http://[::]:8080")
-	if got, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.network)); err != nil || !strings.Contains(string(got), fmt.Sprintf("Uid:\t%d\t%[1]d\t%[1]d\t%[1]d\n", containerUser)) {
+	if got, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.network)); err != nil ||
+		!strings.Contains(string(got), fmt.Sprintf("Uid:\t%d\t%[1]d\t%[1]d\t%[1]d\n", containerUser)) {
 		t.Errorf("perksd runs as %v\n%s", err, got)
 	}
 
@@ -132,10 +137,12 @@ func TestTheImageServesAFirstRedemption(t *testing.T) {
 		t.Errorf("the health check says %q", said)
 	}
 	client := &root{t, t.TempDir()}
-	client.run(exec.Command("tar", "-C", client.folder, "--strip-components=1", "-xzf", built(t, "perksctl_*_linux_ARCH.tar.gz")))
+	client.run(exec.Command("tar", "-C", client.folder, "--strip-components=1", "-xzf",
+		built(t, "perksctl_*_linux_ARCH.tar.gz")))
 	redeemOnce(t, func(args ...string) string {
 		t.Helper()
-		cmd := exec.Command("nsenter", append([]string{"--target", fmt.Sprint(c.network), "--net", client.path("bin/perksctl")}, args...)...)
+		cmd := exec.Command("nsenter", append([]string{"--target", fmt.Sprint(c.network), "--net",
+			client.path("bin/perksctl")}, args...)...)
 		cmd.Env = append(account.environment("http://127.0.0.1:8080"), "PERKSCTL_CONFIG_DIR="+client.path("settings"))
 		return client.data(cmd)
 	})
@@ -149,7 +156,8 @@ func TestTheImageHasWhatAContainerNeedsAndNoMore(t *testing.T) {
 	var files []string
 	c.must(filepath.WalkDir(c.folder, func(path string, _ os.DirEntry, err error) error {
 		if err == nil && path != c.folder {
-			files = append(files, strings.TrimPrefix(path, c.folder)+" "+c.run(exec.Command("stat", "--format=%a %u:%g", path)))
+			files = append(files, strings.TrimPrefix(path, c.folder)+" "+c.run(exec.Command("stat", "--format=%a %u:%g",
+				path)))
 		}
 		return err
 	}))
@@ -172,18 +180,21 @@ func TestTheImageHasWhatAContainerNeedsAndNoMore(t *testing.T) {
 	if diff := cmp.Diff(want, strings.Join(files, "")); diff != "" {
 		t.Errorf("the files differ (-want +got):\n%s", diff)
 	}
-	if authorities := strings.Count(c.read("etc/ssl/certs/ca-certificates.crt"), "BEGIN CERTIFICATE"); authorities < 100 {
+	if authorities := strings.Count(c.read("etc/ssl/certs/ca-certificates.crt"),
+		"BEGIN CERTIFICATE"); authorities < 100 {
 		t.Errorf("it trusts %d authorities", authorities)
 	}
 	if !strings.Contains(c.read("usr/share/doc/perksd/copyright"), "Mozilla's list (MPL-2.0)") {
 		t.Error("the terms of the certificates are missing")
 	}
-	config := fmt.Sprintln(c.config.User, c.config.Entrypoint, c.config.Cmd, c.config.WorkingDir, c.config.Volumes, c.config.ExposedPorts, c.config.StopSignal)
+	config := fmt.Sprintln(c.config.User, c.config.Entrypoint, c.config.Cmd, c.config.WorkingDir, c.config.Volumes,
+		c.config.ExposedPorts, c.config.StopSignal)
 	if config != "65532:65532 [/usr/bin/perksd] [serve] /data map[/data:{}] map[8080/tcp:{}] SIGTERM\n" {
 		t.Errorf("the configuration is %s", config)
 	}
 	commit := strings.TrimSpace(c.data(exec.Command("git", "-C", repository, "rev-parse", "HEAD")))
-	if c.config.Labels["org.opencontainers.image.revision"] != commit || c.config.Labels["org.opencontainers.image.version"] == "" {
+	if c.config.Labels["org.opencontainers.image.revision"] != commit ||
+		c.config.Labels["org.opencontainers.image.version"] == "" {
 		t.Errorf("the labels are %v", c.config.Labels)
 	}
 }
@@ -199,7 +210,8 @@ func TestTheImageCanBeReadInEachWay(t *testing.T) {
 		arch := strings.TrimSuffix(server[strings.LastIndex(server, "_")+1:], ".deb")
 		for _, name := range []string{"oci-archive:" + file, "docker-archive:" + file + ":perksd:" + tag + "-" + arch} {
 			var image struct{ Architecture string }
-			r.must(json.Unmarshal([]byte(r.data(exec.Command("skopeo", "inspect", "--override-arch", arch, "--override-os", "linux", "--config", name))), &image))
+			r.must(json.Unmarshal([]byte(r.data(exec.Command("skopeo", "inspect", "--override-arch", arch,
+				"--override-os", "linux", "--config", name))), &image))
 			if image.Architecture != arch {
 				t.Errorf("%s is for %s", name, image.Architecture)
 			}

@@ -15,7 +15,8 @@ const settings = "etc/perksd/perksd.env"
 func TestInstallingGivesEveryFileItsModeAndOwners(t *testing.T) {
 	r := newRoot(t)
 	said := r.dpkg("-i", serverPackage(t), clientPackage(t))
-	if !strings.Contains(said, "perksd is installed and does not run yet.") || !strings.Contains(said, "systemctl enable --now perksd") {
+	if !strings.Contains(said, "perksd is installed and does not run yet.") ||
+		!strings.Contains(said, "systemctl enable --now perksd") {
 		t.Errorf("the next step is missing:\n%s", said)
 	}
 	for name, want := range map[string]string{
@@ -72,14 +73,16 @@ func older(t *testing.T, r *root, version, changed string) string {
 }
 
 func TestAnUpgradeKeepsTheSettings(t *testing.T) {
-	for name, shipped := range map[string]string{"settings of the package": "", "new settings of the package": "PERKSD_ADDR=127.0.0.1:1\n"} {
+	for name, shipped := range map[string]string{"settings of the package": "",
+		"new settings of the package": "PERKSD_ADDR=127.0.0.1:1\n"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRoot(t)
 			r.dpkg("-i", older(t, r, "0~0", shipped))
 			r.append(settings, "PERKSD_RATE_LIMIT=7/s")
 			before := r.read(settings)
 			said := r.dpkg("--force-confdef", "--force-confold", "-i", serverPackage(t))
-			if !strings.Contains(said, "Unpacking perksd") || !strings.Contains(said, "over (0~0)") || strings.Contains(said, "does not run yet") {
+			if !strings.Contains(said, "Unpacking perksd") || !strings.Contains(said, "over (0~0)") ||
+				strings.Contains(said, "does not run yet") {
 				t.Errorf("it does not look like an upgrade:\n%s", said)
 			}
 			if after := r.read(settings); after != before {
@@ -104,14 +107,16 @@ func TestRemovingKeepsSettingsAndPurgingKeepsTheDatabase(t *testing.T) {
 	r.dpkg("-r", "perksd", "perksctl")
 	for name, stays := range map[string]bool{
 		settings: true, "var/lib/perksd/perks.db": true, "etc/perksd/tls/key.pem": true,
-		"usr/bin/perksd": false, "usr/bin/perksctl": false, "usr/lib/systemd/system/perksd.service": false, "usr/share/man/man8/perksd.8.gz": false,
+		"usr/bin/perksd": false, "usr/bin/perksctl": false, "usr/lib/systemd/system/perksd.service": false,
+		"usr/share/man/man8/perksd.8.gz": false,
 	} {
 		if r.exists(name) != stays {
 			t.Errorf("after the removal /%s is there: %t", name, !stays)
 		}
 	}
 	said := r.dpkg("--purge", "perksd")
-	for name, stays := range map[string]bool{settings: false, "var/lib/perksd/perks.db": true, "etc/perksd/tls/key.pem": true} {
+	for name, stays := range map[string]bool{settings: false, "var/lib/perksd/perks.db": true,
+		"etc/perksd/tls/key.pem": true} {
 		if r.exists(name) != stays {
 			t.Errorf("after the purge /%s is there: %t", name, !stays)
 		}

@@ -86,7 +86,8 @@ func TestEachArchiveHasTheProgramOfItsPlatform(t *testing.T) {
 	for platform, archive := range clientArchives(t) {
 		system, arch, _ := strings.Cut(platform, "/")
 		files := unpacked(t, archive)
-		want := []string{"CHANGELOG.md", "completions/_perksctl", "completions/perksctl.bash", "completions/perksctl.fish", "completions/perksctl.ps1", "docs/cookbook.md", "licences/perksctl"}
+		want := []string{"CHANGELOG.md", "completions/_perksctl", "completions/perksctl.bash",
+			"completions/perksctl.fish", "completions/perksctl.ps1", "docs/cookbook.md", "licences/perksctl"}
 		program := "bin/perksctl"
 		if system == "windows" {
 			program += ".exe"
@@ -106,7 +107,8 @@ func TestEachArchiveHasTheProgramOfItsPlatform(t *testing.T) {
 		for _, s := range about.Settings {
 			made[s.Key] = s.Value
 		}
-		if made["GOOS"] != system || made["GOARCH"] != arch || made["CGO_ENABLED"] != "0" || made["-trimpath"] != "true" {
+		if made["GOOS"] != system || made["GOARCH"] != arch || made["CGO_ENABLED"] != "0" ||
+			made["-trimpath"] != "true" {
 			t.Errorf("the program for %s was built with %v", platform, made)
 		}
 		for _, module := range about.Deps {

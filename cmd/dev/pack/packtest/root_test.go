@@ -1,7 +1,7 @@
 //go:build package
 
-// Package packtest tests what is in bin/release: it installs each kind of package into a folder, and runs the installed programs
-// there. `make release-test` runs it, as root, because it gives files to a user of that folder.
+// Package packtest tests what is in bin/release: it installs each kind of package into a folder, and runs the installed
+// programs there. `make release-test` runs it, as root, because it gives files to a user of that folder.
 package packtest
 
 import (
@@ -23,7 +23,8 @@ const repository = "../../../.."
 
 func TestMain(m *testing.M) {
 	if os.Getuid() != 0 {
-		fmt.Fprintln(os.Stderr, "the packages are installed into a folder with files of several users: run this as root")
+		fmt.Fprintln(os.Stderr,
+			"the packages are installed into a folder with files of several users: run this as root")
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -89,7 +90,8 @@ func (r *root) data(cmd *exec.Cmd) string {
 	return string(out)
 }
 
-// built is the path of a file for this machine. ARCH in the pattern is how Go calls its processor, MACHINE how the kernel does.
+// built is the path of a file for this machine. ARCH in the pattern is how Go calls its processor, MACHINE how the
+// kernel does.
 func built(t *testing.T, pattern string) string {
 	t.Helper()
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
@@ -109,7 +111,8 @@ func (r *root) inside(uid, gid int, env []string, name string, args ...string) *
 	cmd := exec.Command(name, args...)
 	cmd.Env = env
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: r.folder, Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: r.folder,
+		Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	return cmd
 }
 

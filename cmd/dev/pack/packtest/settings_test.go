@@ -29,7 +29,8 @@ func TestPerksdOperateReadsSettingsAsSystemdDoes(t *testing.T) {
 		{"the last one counts", "A=1\nA=2", []string{"A=2"}},
 		{"backslashes", `A=a\b\\c\ ` + "\nB=\\ x", []string{`A=ab\c `, "B= x"}},
 		{"a continued line", "A=one\\\ntwo\nB=\"three\\\nfour\"\nC=5", []string{"A=onetwo", "B=threefour", "C=5"}},
-		{"double quotes", `A="a b" ` + "\n" + `B="\"\\\$\` + "`" + `\n"` + "\n" + `C="it's #1;"`, []string{"A=a b", "B=\"\\$`\\n", "C=it's #1;"}},
+		{"double quotes", `A="a b" ` + "\n" + `B="\"\\\$\` + "`" + `\n"` + "\n" + `C="it's #1;"`,
+			[]string{"A=a b", "B=\"\\$`\\n", "C=it's #1;"}},
 		{"single quotes", `A='a "b" \c $d'`, []string{`A=a "b" \c $d`}},
 		{"adjacent quotes", `A="a" 'b' c` + "\n" + `B=a"b"`, []string{"A=abc", `B=a"b"`}},
 		{"lines within quotes", "A='one\n two'\nB=3", []string{"A=one\n two", "B=3"}},
@@ -43,7 +44,8 @@ func TestPerksdOperateReadsSettingsAsSystemdDoes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r.overwrite(settings, test.text)
 			var got []string
-			for _, variable := range strings.Split(r.data(r.inside(0, 0, []string{"PATH=/bin:/usr/bin"}, "/usr/sbin/perksd-operate", "-0")), "\x00") {
+			for _, variable := range strings.Split(r.data(r.inside(0, 0, []string{"PATH=/bin:/usr/bin"},
+				"/usr/sbin/perksd-operate", "-0")), "\x00") {
 				name, value, _ := strings.Cut(variable, "=")
 				if strings.Contains("|PATH|PWD|OLDPWD|SHLVL|_||", "|"+name+"|") || variable == "HOME=/var/lib/perksd" {
 					continue

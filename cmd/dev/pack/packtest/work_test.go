@@ -47,7 +47,8 @@ func TestAFirstRedemptionAfterEachWayToInstall(t *testing.T) {
 			}
 			m.append(settings, "PERKSD_ADDR=127.0.0.1:0")
 			account := setUp(t, operate)
-			for name, want := range map[string]string{settings: "0640 root:perksd", "etc/perksd/tls": "0750 root:perksd", "var/lib/perksd/perks.db": "0600 perksd:perksd"} {
+			for name, want := range map[string]string{settings: "0640 root:perksd",
+				"etc/perksd/tls": "0750 root:perksd", "var/lib/perksd/perks.db": "0600 perksd:perksd"} {
 				if got := m.owned(name); got != want {
 					t.Errorf("/%s is %s, want %s", name, got, want)
 				}
@@ -79,12 +80,14 @@ func installRPM(t *testing.T) machine {
 	r := newRoot(t)
 	r.copyPrograms("sh", "id", "setpriv", "awk", "sed", "tail", "cat", "systemd-sysusers", "systemd-tmpfiles")
 	r.must(os.Mkdir(r.path("proc"), 0o755))
-	said := r.run(exec.Command("unshare", "--mount", "sh", "-c", `mount -t proc proc "$1/proc" && exec rpm --root "$1" --nodeps --nosignature --install "$2" "$3"`, "sh",
+	said := r.run(exec.Command("unshare", "--mount", "sh", "-c",
+		`mount -t proc proc "$1/proc" && exec rpm --root "$1" --nodeps --nosignature --install "$2" "$3"`, "sh",
 		r.folder, built(t, "perksd_*_MACHINE.rpm"), built(t, "perksctl_*_MACHINE.rpm")))
 	if !strings.Contains(said, "systemctl enable --now perksd") {
 		t.Errorf("the next step is missing:\n%s", said)
 	}
-	if list := r.run(exec.Command("rpm", "--root", r.folder, "--query", "--configfiles", "perksd")); list != "/"+settings+"\n" {
+	if list := r.run(exec.Command("rpm", "--root", r.folder, "--query", "--configfiles",
+		"perksd")); list != "/"+settings+"\n" {
 		t.Errorf("the configuration files are %q", list)
 	}
 	return r.withService("/usr/sbin/perksd-operate", "/usr/bin/perksctl")
@@ -132,7 +135,8 @@ func installAlpine(t *testing.T) machine {
 // installArchive copies the files of the archive to where the unit and perksd-operate expect them.
 func installArchive(t *testing.T) machine {
 	r := newRoot(t)
-	r.run(exec.Command("tar", "-C", r.folder, "--strip-components=1", "--no-same-owner", "-xzf", built(t, "perks_*_linux_ARCH.tar.gz")))
+	r.run(exec.Command("tar", "-C", r.folder, "--strip-components=1", "--no-same-owner", "-xzf",
+		built(t, "perks_*_linux_ARCH.tar.gz")))
 	r.copyPrograms("sh", "id", "setpriv", "awk", "sed", "tail")
 	r.copy(r.path("bin/perksd"), r.path("usr/bin/perksd"))
 	r.run(exec.Command("systemd-sysusers", "--root="+r.folder, r.path("systemd/sysusers.d/perksd.conf")))
@@ -143,7 +147,8 @@ func installArchive(t *testing.T) machine {
 // withService prepares perksd as in perksd.service: the user, the folder, the variables.
 func (r *root) withService(operate, client string) machine {
 	r.t.Helper()
-	server := r.inside(r.account("etc/passwd", "perksd"), r.account("etc/group", "perksd"), nil, "/usr/bin/perksd", "serve")
+	server := r.inside(r.account("etc/passwd", "perksd"), r.account("etc/group", "perksd"), nil, "/usr/bin/perksd",
+		"serve")
 	server.Dir = "/var/lib/perksd"
 	return machine{r, operate, server, client}
 }
@@ -170,7 +175,8 @@ func (m machine) start() (said *programs.Log, stop func() error) {
 	return said, stop
 }
 
-// startAndFollow starts a server. The returned function sends SIGTERM to the process of the number, and waits for the server's end.
+// startAndFollow starts a server. The returned function sends SIGTERM to the process of the number, and waits for the
+// server's end.
 func startAndFollow(t *testing.T, server *exec.Cmd, pid func() int) (said *programs.Log, stop func() error) {
 	t.Helper()
 	log, stderr := io.Pipe()
@@ -197,14 +203,16 @@ type credentials struct {
 }
 
 func (c credentials) environment(url string) []string {
-	return []string{"PERKSCTL_API_URL=" + url + "/v2", "PERKSCTL_CLIENT_ID=" + c.ID, "PERKSCTL_CLIENT_SECRET=" + c.Secret}
+	return []string{"PERKSCTL_API_URL=" + url + "/v2", "PERKSCTL_CLIENT_ID=" + c.ID,
+		"PERKSCTL_CLIENT_SECRET=" + c.Secret}
 }
 
 // setUp makes a client, a perk and a user.
 func setUp(t *testing.T, operate func(input string, args ...string) string) credentials {
 	t.Helper()
 	var account credentials
-	if err := json.Unmarshal([]byte(operate("", "client", "create", "--name", "My team", "-o", "json")), &account); err != nil {
+	if err := json.Unmarshal([]byte(operate("", "client", "create", "--name", "My team", "-o", "json")),
+		&account); err != nil {
 		t.Fatal(err)
 	}
 	operate("id,title,description,city\ncoffee,Free coffee,One cup,Berlin\n", "import", "perks", "--format", "csv", "-")
@@ -216,12 +224,14 @@ func setUp(t *testing.T, operate func(input string, args ...string) string) cred
 func redeemOnce(t *testing.T, perksctl func(args ...string) string) {
 	t.Helper()
 	var redeemed []api.Redemption
-	for _, command := range []string{"perk redeem coffee --user alice -o json", "user perks alice --type redeemed -o json"} {
+	for _, command := range []string{"perk redeem coffee --user alice -o json",
+		"user perks alice --type redeemed -o json"} {
 		text := perksctl(strings.Fields(command)...)
 		if !strings.HasPrefix(text, "[") {
 			text = "[" + text + "]"
 		}
-		if err := json.Unmarshal([]byte(text), &redeemed); err != nil || len(redeemed) != 1 || redeemed[0].PerkID != "coffee" || redeemed[0].Status != api.StatusApproved {
+		if err := json.Unmarshal([]byte(text), &redeemed); err != nil || len(redeemed) != 1 ||
+			redeemed[0].PerkID != "coffee" || redeemed[0].Status != api.StatusApproved {
 			t.Errorf("perksctl %s: %v, %s", command, err, text)
 		}
 	}
@@ -240,7 +250,8 @@ func TestBothProgramsReportTheirCommit(t *testing.T) {
 	want.Date = committed.UTC().Format(time.RFC3339)
 	for _, program := range []string{"perksd", "perksctl"} {
 		var reported api.BuildInfo
-		r.must(json.Unmarshal([]byte(r.data(exec.Command(r.path("usr/bin/"+program), "version", "-o", "json"))), &reported))
+		r.must(json.Unmarshal([]byte(r.data(exec.Command(r.path("usr/bin/"+program), "version", "-o", "json"))),
+			&reported))
 		line := strings.TrimSpace(r.data(exec.Command(r.path("usr/bin/"+program), "version")))
 		if line != reported.Line(program) || !strings.Contains(line, want.Commit[:12]) {
 			t.Errorf("%s prints %q as text, and %+v as JSON", program, line, reported)

@@ -1,7 +1,7 @@
 //go:build vulnerabilities
 
-// Package vulntest tests `make vulnerabilities` with its own database, which has one invented report about the echo framework.
-// `make vulnerabilities-test` runs it.
+// Package vulntest tests `make vulnerabilities` with its own database, which has one invented report about the echo
+// framework. `make vulnerabilities-test` runs it.
 package vulntest
 
 import (
