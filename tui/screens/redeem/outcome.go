@@ -247,8 +247,8 @@ func (s *Screen) refused(i *item, e *client.Error) outcome {
 		if e.RetryAfter > 0 {
 			when = "Wait until " + i.at.Add(e.RetryAfter).Format("15:04:05") + ". "
 		}
-		return outcome{mark: "throttled", tone: theme.Warning, text: "The service gets too many requests." + nothing,
-			next: when + again}
+		return outcome{mark: "throttled", tone: theme.Warning,
+			text: "The service is receiving too many requests." + nothing, next: when + again}
 	case e.Code == api.CodeInsufficientScope:
 		return outcome{mark: "not allowed", tone: theme.Bad, text: screen.Sentence("", e) + nothing,
 			next: "Log in (" + s.shell.Key(actions.Login) + ") as a client with the scope " +
