@@ -236,7 +236,7 @@ func (a Attempt[R]) Check(ctx context.Context, change Change[R], rules Rules) At
 }
 
 // Resume goes on with an attempt that an earlier process may have sent: it sends it again if the idempotency key tells
-// what became of it, and otherwise looks it up once no request can be under way any more.
+// what became of it, and otherwise looks it up once no request can be under way any more. The rules need a Persistence.
 func (a Attempt[R]) Resume(ctx context.Context, change Change[R], rules Rules) Attempt[R] {
 	if rules.KeysCount(a.since) {
 		return a.follow(ctx, change, rules, Resend)

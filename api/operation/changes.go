@@ -2,6 +2,8 @@ package operation
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"time"
 
 	"example.com/perks/api"
@@ -124,4 +126,98 @@ func (r Redeeming) with(
 		r.Candidate = api.Redemption{}
 	}
 	return r
+}
+
+// Deciding is the attempt to approve, reject or void a redemption. It is a value: Send returns an updated copy. Fill in
+// ID, Status and Reason, and ETag if only that version may be decided.
+type Deciding struct {
+	ID     string
+	Status api.RedemptionStatus // the decision
+	Reason string
+	ETag   string
+
+	Attempt[api.RedemptionRecord]
+}
+
+// Record is the redemption as decided, or as it was read last; without an ID if it was not read.
+func (d Deciding) Record() api.RedemptionRecord {
+	if d.State == Made {
+		return d.Result
+	}
+	return d.Candidate
+}
+
+// Send decides. If the reply is lost, it reads the redemption to find out what became of the decision. The same
+// decision again changes nothing, so it needs no idempotency key.
+func (d Deciding) Send(ctx context.Context, c *client.Client) Deciding {
+	d.Attempt = d.Attempt.Send(ctx, decision{d, c}, withoutKey(c))
+	if now := d.Candidate; d.State.IsDoubtful() && now.ID != "" {
+		d.Err = fmt.Errorf("%w %s", d.Err, "It is still "+string(now.Status)+". To decide again is safe.")
+	}
+	return d
+}
+
+type decision struct {
+	Deciding
+	client *client.Client
+}
+
+func (d decision) Send(ctx context.Context, _ string) (record api.RedemptionRecord, replayed bool, err error) {
+	record, _, err = d.client.Decide(ctx, d.ID, d.Status, d.Reason, d.ETag)
+	return record, false, err
+}
+
+// LookUp finds the decision in the redemption. One that is as it was before may still be decided.
+func (d decision) LookUp(ctx context.Context, _ time.Time) (api.RedemptionRecord, Event, error) {
+	record, _, err := soon(d.client).Redemption(ctx, d.ID)
+	reason := ""
+	if record.Reason != nil {
+		reason = *record.Reason
+	}
+	switch {
+	case err != nil:
+		return api.RedemptionRecord{}, Unread, err
+	case record.Status == d.Status && reason == d.Reason:
+		return record, Found, nil
+	case record.Status == d.Status.DecidedFrom():
+		return record, Absent, nil
+	}
+	return record, Taken, &client.Error{Status: http.StatusConflict, Code: api.CodeConflict,
+		Message: fmt.Sprintf("Redemption %q is %s by another decision.", d.ID, record.Status)}
+}
+
+// Creating is the attempt to create a property. It is a value: Send returns an updated copy.
+type Creating struct {
+	fields api.PropertyPatch
+	Attempt[PropertyVersion]
+}
+
+// NewCreating returns an attempt that has sent nothing.
+func NewCreating(fields api.PropertyPatch, key string) Creating {
+	return Creating{fields, Attempt[PropertyVersion]{Key: key}}
+}
+
+// Send creates the property. If the reply is lost, and the service honours keys, the request is sent again.
+func (cr Creating) Send(ctx context.Context, c *client.Client) Creating {
+	cr.Attempt = cr.Attempt.Send(ctx, &creation{cr.fields, c}, withKey(c))
+	return cr
+}
+
+type creation struct {
+	fields api.PropertyPatch
+	client *client.Client
+}
+
+func (cr *creation) Send(ctx context.Context, key string) (PropertyVersion, bool, error) {
+	return cr.client.CreateProperty(ctx, cr.fields, key)
+}
+
+// LookUp finds nothing by which a property is known before its id is: only the idempotency key tells.
+func (cr *creation) LookUp(ctx context.Context, _ time.Time) (PropertyVersion, Event, error) {
+	if ctx.Err() != nil {
+		return PropertyVersion{}, Unread, ctx.Err()
+	}
+	cr.client = soon(cr.client)
+	cr.client.ProbeKeys(ctx)
+	return PropertyVersion{}, Match, nil
 }
