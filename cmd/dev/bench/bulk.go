@@ -22,22 +22,21 @@ var bulkCases = []int{8, manyConnections}
 func measureBulk(ctx context.Context, l *harness) (*table, error) {
 	result := newTable("Redeeming from a file (`bulk`)", "`perksctl perk redeem --file`", "perksctl",
 		"bare load generator")
-	if err := l.addBulk(ctx, result, "SQLite", "sqlite:"+filepath.Join(l.Dir, "bulk.db")); err != nil {
-		return nil, err
-	}
-	c, err := l.postgres(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.addBulk(ctx, result, "PostgreSQL", address(c)); err != nil {
-		return nil, err
+	for _, kind := range []string{"SQLite", "PostgreSQL"} {
+		if err := l.addBulk(ctx, result, kind); err != nil {
+			return nil, err
+		}
 	}
 	result.note("%s rows each, from the start of perksctl to its exit; all on the same machine.", grouped(bulkRows))
 	return result, nil
 }
 
-// addBulk is measureBulk on one database.
-func (l *harness) addBulk(ctx context.Context, result *table, store, database string) error {
+// addBulk is measureBulk on one store.
+func (l *harness) addBulk(ctx context.Context, result *table, store string) error {
+	database, err := l.newDatabase(ctx, store, "bulk")
+	if err != nil {
+		return err
+	}
 	load, err := l.newRedeemLoad(ctx, database, redeemUsers)
 	if err != nil {
 		return err

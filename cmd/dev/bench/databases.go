@@ -86,6 +86,9 @@ func fingerprint(patterns []string) (string, error) {
 
 // databaseWith makes a database with that many sample perks, until the section ends, and returns its address.
 func (l *harness) databaseWith(ctx context.Context, kind string, perks int64) (string, error) {
+	if perks == 0 {
+		return l.newDatabase(ctx, kind, "empty")
+	}
 	if kind == "SQLite" {
 		return l.sqliteWith(ctx, perks)
 	}
@@ -135,7 +138,23 @@ func (l *harness) sqliteWith(ctx context.Context, perks int64) (string, error) {
 		return "", err
 	}
 	_, err = copied.ReadFrom(source)
-	return "sqlite:" + copied.Name(), errors.Join(err, copied.Close())
+	return l.file(copied.Name()), errors.Join(err, copied.Close())
+}
+
+// file is the address of a file of SQLite, which the end of the section removes.
+func (l *harness) file(path string) (database string) {
+	database = "sqlite:" + path
+	l.cleanups = append(l.cleanups, func() error { return remove(database) })
+	return database
+}
+
+// remove removes a file of SQLite and what belongs to it.
+func remove(database string) error {
+	files, err := filepath.Glob(strings.TrimPrefix(database, "sqlite:") + "*")
+	for _, file := range files {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
 }
 
 // fill makes a database with that many sample perks.

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -61,15 +60,17 @@ func measureGet(ctx context.Context, l *harness) (*table, error) {
 		return nil, fmt.Errorf("the services compared give different responses (%v):\n%s%s", err, ours, theirs)
 	}
 
-	generator, read := "wrk", measureWithWrk
+	generator, read := "wrk", (*service).wrk
 	if _, err := exec.LookPath("wrk"); err != nil {
-		generator, read = "the Go load generator", measureWithGenerator
+		generator, read = "the Go load generator", (*service).repeatForRate
 	}
 	result := newTable("Reading one perk (`get`)", "`GET /perks/{id}` over PostgreSQL, token checked", "perksd",
 		"bare handler")
 	for _, at := range getTargets {
 		of := func(s *service) func(context.Context) (float64, error) {
-			return func(ctx context.Context) (float64, error) { return read(ctx, s, getPath, at.connections, l.time) }
+			return func(ctx context.Context) (float64, error) {
+				return read(s, ctx, getPath, Plan{Connections: at.connections, Time: l.time})
+			}
 		}
 		rates, err := l.alternate(ctx, fmt.Sprintf("get at %d", at.connections), contender{"perksd", of(perksd)},
 			contender{"bare handler", of(bare)})
@@ -83,12 +84,16 @@ func measureGet(ctx context.Context, l *harness) (*table, error) {
 	return result, nil
 }
 
-// measureWithWrk requests one address repeatedly and returns how many responses came in a second.
-func measureWithWrk(ctx context.Context, s *service, path string, connections int,
-	time time.Duration) (float64, error) {
-	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(connections),
-		"--duration", fmt.Sprint(time),
-		"--header", "Authorization: Bearer "+s.token, s.url(path))
+// repeatForRate returns how many responses came in a second.
+func (s *service) repeatForRate(ctx context.Context, path string, plan Plan) (float64, error) {
+	report, err := s.repeat(ctx, path, plan)
+	return report.Rate(), err
+}
+
+// wrk is repeatForRate by a program that leaves more of the processors to the server.
+func (s *service) wrk(ctx context.Context, path string, plan Plan) (float64, error) {
+	command := exec.CommandContext(ctx, "wrk", "--threads", "1", "--connections", strconv.Itoa(plan.Connections),
+		"--duration", fmt.Sprint(plan.Time), "--header", "Authorization: Bearer "+s.token, s.url(path))
 	output, err := command.CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("wrk: %w: %s", err, output)
@@ -111,17 +116,6 @@ func readWrk(output []byte) (float64, error) {
 		return 0, fmt.Errorf("wrk printed no rate: %s", output)
 	}
 	return strconv.ParseFloat(string(found[1]), 64)
-}
-
-// measureWithGenerator does the same with our own generator, where wrk is not installed.
-func measureWithGenerator(ctx context.Context, s *service, path string, connections int,
-	time time.Duration) (float64, error) {
-	request := s.get(path)
-	report, err := Run(ctx, Plan{
-		Address: s.address, Connections: connections, Time: time, Status: 200,
-		Request: func(buffer []byte, _ int64) []byte { return append(buffer, request...) },
-	})
-	return report.Rate(), err
 }
 
 // serveBare is what perksd's reads are compared with: a handler with net/http and pgx that returns the same bytes for

@@ -125,7 +125,7 @@ func (l *harness) postgres(ctx context.Context) (*storetest.PostgresServer, erro
 // newDatabase is the address of an empty database, until the section ends.
 func (l *harness) newDatabase(ctx context.Context, kind, name string) (string, error) {
 	if kind == "SQLite" {
-		return fmt.Sprintf("sqlite:%s/%s.db", l.Dir, name), nil
+		return l.file(filepath.Join(l.Dir, name+".db")), nil
 	}
 	c, err := l.postgres(ctx)
 	if err != nil {
@@ -135,38 +135,29 @@ func (l *harness) newDatabase(ctx context.Context, kind, name string) (string, e
 }
 
 // service is a program that serves perks, and a token for it.
-type service struct {
-	address, token string
-	pid            int // 0 if it is not known
-}
+type service struct{ address, token string }
 
 // serve starts perksd on a database, with a client that may do everything.
 func (l *harness) serve(ctx context.Context, database string) (*service, error) {
-	command := l.Command(context.Background(), "perksd", "serve", "--addr", "127.0.0.1:0", "--database", database,
-		"--audit-rate", "0") // one client sends everything
-	address, err := l.start(command)
+	address, err := l.start(l.Command(context.Background(), "perksd", "serve", "--addr", "127.0.0.1:0", "--database",
+		database, "--audit-rate", "0")) // one client sends everything
 	if err != nil {
 		return nil, err
 	}
-	s := &service{address: address, pid: command.Process.Pid}
-	s.token, err = l.newToken(ctx, s, database)
-	return s, err
-}
-
-// newToken returns the token of a new client of the service.
-func (l *harness) newToken(ctx context.Context, s *service, database string) (string, error) {
 	l.clients++
 	scopes := strings.ReplaceAll(api.AllScopes().String(), " ", ",")
 	credentials, err := l.NewClient(ctx, fmt.Sprintf("bench-%d", l.clients), "--database", database, "--scope", scopes)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	s := &service{address: address}
 	c, err := s.client(nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	token, err := c.Token(ctx, credentials)
-	return token.AccessToken, err
+	s.token = token.AccessToken
+	return s, err
 }
 
 // client calls the service through a transport; nil is the network.
@@ -177,10 +168,13 @@ func (s *service) client(transport http.RoundTripper) (*client.Client, error) {
 // url is an address of the API, such as url("/partners/perks").
 func (s *service) url(path string) string { return "http://" + s.address + "/v2" + path }
 
-// get is a request for an address of the API, as it is sent.
-func (s *service) get(path string) []byte {
-	return fmt.Appendf(nil, "GET /v2%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, s.address,
+// repeat requests an address of the API again and again, for as long as the plan says.
+func (s *service) repeat(ctx context.Context, path string, plan Plan) (Report, error) {
+	request := fmt.Appendf(nil, "GET /v2%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, s.address,
 		s.token)
+	plan.Address, plan.Status = s.address, http.StatusOK
+	plan.Request = func(buffer []byte, _ int64) []byte { return append(buffer, request...) }
+	return Run(ctx, plan)
 }
 
 // fetch returns the body at an address of the API.

@@ -40,16 +40,16 @@ const (
 
 // importCases are the imports that are measured.
 var importCases = []struct {
-	name string
-	full bool                // the catalog has as many perks
-	line func([]byte) []byte // makes a line of the file from the same of an export
+	name  string
+	perks int64               // in the catalog before
+	line  func([]byte) []byte // makes a line of the file from the same of an export
 }{
-	{"an empty catalog", false, func(line []byte) []byte { return line }},
-	{"every perk of a full catalog", true, func(line []byte) []byte {
+	{"an empty catalog", 0, func(line []byte) []byte { return line }},
+	{"every perk of a full catalog", importedPerks, func(line []byte) []byte {
 		return stockMember.ReplaceAll(bytes.Replace(line, []byte(`"title":"`), []byte(`"title":"Again: `), 1),
 			[]byte(`"stock":2000000`))
 	}},
-	{"new perks beside a full catalog", true, func(line []byte) []byte {
+	{"new perks beside a full catalog", importedPerks, func(line []byte) []byte {
 		return bytes.Replace(line, []byte(`"id":"`), []byte(`"id":"new-`), 1)
 	}},
 }
@@ -69,11 +69,11 @@ func measureImport(ctx context.Context, l *harness) (*table, error) {
 		if err := rewriteLines(export, file, c.line); err != nil {
 			return nil, err
 		}
-		for _, store := range []importStore{postgresImports{}, sqliteImports{}} {
+		for _, kind := range []string{"PostgreSQL", "SQLite"} {
 			// A section of its own, so that its server ends with it.
-			_, err := l.measure(ctx, section{name: store.name(),
+			_, err := l.measure(ctx, section{name: kind,
 				measure: func(ctx context.Context, l *harness) (*table, error) {
-					return nil, l.compareImport(ctx, t, store, c.name, file, c.full)
+					return nil, l.compareImport(ctx, t, kind, c.name, file, c.perks)
 				}})
 			if err != nil {
 				return nil, fmt.Errorf("into %s: %w", c.name, err)
@@ -107,7 +107,7 @@ func (l *harness) exportMillion(ctx context.Context) (path string, err error) {
 	if err := command.Run(); err != nil {
 		return "", fmt.Errorf("perksd export: %w: %s", err, problems.Bytes())
 	}
-	return path, errors.Join(file.Close(), removeDatabase(database))
+	return path, errors.Join(file.Close(), remove(database))
 }
 
 // rewriteLines writes a file of the changed lines of another, and insidePerk.
@@ -133,23 +133,13 @@ func rewriteLines(from, to string, change func([]byte) []byte) (err error) {
 	return cmp.Or(lines.Err(), out.Flush())
 }
 
-// importStore is one kind of database to import into.
-type importStore interface {
-	name() string
-	// open makes a database, with a million sample perks if it is to be full.
-	open(ctx context.Context, l *harness, full bool) (database string, err error)
-	// copyBare copies the columns of a million perks of the database into a table without indexes, and returns how long
-	// that took.
-	copyBare(ctx context.Context, l *harness, database string) (time.Duration, error)
-}
-
 // compareImport measures one import on one store.
-func (l *harness) compareImport(ctx context.Context, t *table, store importStore, name, file string, full bool) error {
-	database, err := store.open(ctx, l, full)
+func (l *harness) compareImport(ctx context.Context, t *table, kind, name, file string, perks int64) error {
+	database, err := l.databaseWith(ctx, kind, perks)
 	if err != nil {
 		return err
 	}
-	writes, err := l.startOtherWrites(ctx, database, full)
+	writes, err := l.startOtherWrites(ctx, database, perks > 0)
 	if err != nil {
 		return err
 	}
@@ -159,14 +149,18 @@ func (l *harness) compareImport(ctx context.Context, t *table, store importStore
 	if err := errors.Join(err, writes.end(ctx)); err != nil {
 		return err
 	}
-	bare, err := store.copyBare(ctx, l, database)
+	copyRows := l.copyInPostgres
+	if kind == "SQLite" {
+		copyRows = l.copyInSQLite
+	}
+	bare, err := copyRows(ctx, database)
 	if err != nil {
 		return fmt.Errorf("copying bare rows: %w", err)
 	}
-	t.add(took.Seconds()/bare.Seconds(), target{4, atMost}, name, store.name(), seconds(took), seconds(bare),
+	t.add(took.Seconds()/bare.Seconds(), target{4, atMost}, name, kind, seconds(took), seconds(bare),
 		grouped(writes.count), milliseconds(writes.longest))
 	l.logf("import on %s into %s: %s, a bare copy %s; of %d other writes one waited %s",
-		store.name(), name, seconds(took), seconds(bare), writes.count, milliseconds(writes.longest))
+		kind, name, seconds(took), seconds(bare), writes.count, milliseconds(writes.longest))
 	return nil
 }
 
@@ -282,27 +276,9 @@ func (w *otherWrites) end(ctx context.Context) error {
 	return cmp.Or(w.err, w.redeemed.check(ctx))
 }
 
-// postgresImports imports into PostgreSQL.
-type postgresImports struct{}
-
-func (postgresImports) name() string { return "PostgreSQL" }
-
-func (postgresImports) open(ctx context.Context, l *harness, full bool) (string, error) {
-	if !full {
-		c, err := l.postgres(ctx)
-		if err != nil {
-			return "", err
-		}
-		return address(c), nil
-	}
-	c, err := l.postgresWith(ctx, importedPerks)
-	if err != nil {
-		return "", err
-	}
-	return address(c), nil
-}
-
-func (postgresImports) copyBare(ctx context.Context, l *harness, database string) (took time.Duration, err error) {
+// copyInPostgres copies the columns of a million perks of a database into a table without indexes, and returns how long
+// that took.
+func (l *harness) copyInPostgres(ctx context.Context, database string) (took time.Duration, err error) {
 	dsn, _, _ := strings.Cut(database, "&pool_max_conns")
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -333,39 +309,15 @@ func (postgresImports) copyBare(ctx context.Context, l *harness, database string
 	return time.Since(begun), err
 }
 
-// sqliteImports imports into a file of SQLite.
-type sqliteImports struct{}
-
-func (sqliteImports) name() string { return "SQLite" }
-
-func (sqliteImports) open(ctx context.Context, l *harness, full bool) (database string, err error) {
-	database = "sqlite:" + filepath.Join(l.Dir, "import.db")
-	if full {
-		if database, err = l.sqliteWith(ctx, importedPerks); err != nil {
-			return "", err
-		}
-	}
-	l.cleanups = append(l.cleanups, func() error { return removeDatabase(database) })
-	return database, nil
-}
-
-// removeDatabase removes a file of SQLite and what belongs to it.
-func removeDatabase(database string) error {
-	files, err := filepath.Glob(strings.TrimPrefix(database, "sqlite:") + "*")
-	for _, file := range files {
-		err = errors.Join(err, os.Remove(file))
-	}
-	return err
-}
-
-func (sqliteImports) copyBare(ctx context.Context, l *harness, database string) (took time.Duration, err error) {
+// copyInSQLite is copyInPostgres for a file of SQLite.
+func (l *harness) copyInSQLite(ctx context.Context, database string) (took time.Duration, err error) {
 	source, err := sql.Open("sqlite", "file:"+strings.TrimPrefix(database, "sqlite:")+"?mode=ro")
 	if err != nil {
 		return 0, err
 	}
 	defer source.Close()
 	file := filepath.Join(l.Dir, "bare.db")
-	defer func() { err = errors.Join(err, removeDatabase("sqlite:"+file)) }()
+	defer func() { err = errors.Join(err, remove("sqlite:"+file)) }()
 	bare, err := sql.Open("sqlite", "file:"+file+"?_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 	if err != nil {
 		return 0, err

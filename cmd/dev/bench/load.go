@@ -22,7 +22,7 @@ type Plan struct {
 	Warmup      int64         // requests before those that are measured
 	Time        time.Duration // no request begins later than this; zero is without limit
 	Count       int64         // no more requests than this are sent; zero is without limit
-	Status      int           // of every response; zero is 200 and 201, whichever comes
+	Status      int           // of every response
 
 	// Request appends request n, whole, to the buffer. Numbers begin with 0 and none is given twice. It is called by
 	// many goroutines.
@@ -105,9 +105,7 @@ func (r *sharedRun) use(ctx context.Context, address string, report *Report) (er
 		if err != nil {
 			return fmt.Errorf("reading the response to request %d: %w", n, err)
 		}
-		isExpected := status == r.plan.Status || r.plan.Status == 0 &&
-			(status == http.StatusOK || status == http.StatusCreated)
-		if !isExpected {
+		if status != r.plan.Status {
 			return fmt.Errorf("request %d got status %d instead of %d", n, status, r.plan.Status)
 		}
 		report.Responses++

@@ -13,9 +13,8 @@ func TestOptionsSelectTheSections(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"no options", "", []string{"get", "redeem-hot", "redeem-sqlite", "lists", "orders", "redemptions", "users",
-			"properties",
-			"fairness", "version", "all", "memory", "bulk", "bulk-million", "frames", "import"}},
+		{"no options", "", []string{"get", "redeem-hot", "redeem-sqlite", "lists", "version", "all", "bulk",
+			"bulk-million", "frames", "import"}},
 		{"some sections", "-only lists,get", []string{"get", "lists"}},
 	}
 	for _, test := range tests {

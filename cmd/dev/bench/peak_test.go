@@ -5,25 +5,6 @@ import (
 	"testing"
 )
 
-func TestMemoryInReadsAField(t *testing.T) {
-	tests := []struct {
-		name, status   string
-		peak, resident mebibytes
-	}{
-		{"a running process", "Name:\tperksctl\nVmPeak:\t 1233456 kB\nVmSize:\t 1233392 kB\nVmHWM:\t   18432 " +
-			"kB\nVmRSS:\t   17408 kB\n", 18, 17},
-		{"a process that has exited", "Name:\tperksctl\nState:\tZ (zombie)\nThreads:\t1\n", 0, 0},
-		{"nothing", "", 0, 0},
-	}
-	for _, test := range tests {
-		for field, want := range map[string]mebibytes{"VmHWM": test.peak, "VmRSS": test.resident} {
-			if got := memoryIn([]byte(test.status), field); got != want {
-				t.Errorf("%s: %s is %s, want %s", test.name, field, got, want)
-			}
-		}
-	}
-}
-
 func TestPeakMeasuresTheChildProcess(t *testing.T) {
 	ours := make([]byte, 64<<20)
 	for i := 0; i < len(ours); i += 4096 {

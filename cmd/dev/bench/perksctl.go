@@ -69,12 +69,12 @@ func watchPeak(pid int) (stop func() (mebibytes, error)) {
 	exited, last := make(chan struct{}), make(chan mebibytes)
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // before it can exit
 	go func() {
-		peak := memoryIn(status, "VmHWM")
+		peak := peakIn(status)
 		look := time.NewTicker(peakEvery)
 		defer look.Stop()
 		for {
 			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // a process that has just exited has none
-			peak = max(peak, memoryIn(status, "VmHWM"))
+			peak = max(peak, peakIn(status))
 			select {
 			case <-look.C:
 			case <-exited:
@@ -92,17 +92,16 @@ func watchPeak(pid int) (stop func() (mebibytes, error)) {
 	}
 }
 
-var memoryField = regexp.MustCompile(`(?m)^(Vm[A-Z]+):\s*([0-9]+) kB$`)
+var peakField = regexp.MustCompile(`(?m)^VmHWM:\s*([0-9]+) kB$`)
 
-// memoryIn reads a field of Linux's /proc/PID/status. It is 0 where that tells nothing.
-func memoryIn(status []byte, field string) mebibytes {
-	for _, found := range memoryField.FindAllSubmatch(status, -1) {
-		if string(found[1]) == field {
-			kilobytes, _ := strconv.ParseFloat(string(found[2]), 64) // digits alone
-			return mebibytes(kilobytes / 1024)
-		}
+// peakIn reads the peak memory in Linux's /proc/PID/status. It is 0 where that tells nothing.
+func peakIn(status []byte) mebibytes {
+	found := peakField.FindSubmatch(status)
+	if found == nil {
+		return 0
 	}
-	return 0
+	kilobytes, _ := strconv.ParseFloat(string(found[1]), 64) // digits alone
+	return mebibytes(kilobytes / 1024)
 }
 
 // startsPerRound is how often each program is started in a round. startCopies is how many copies of it take turns:
